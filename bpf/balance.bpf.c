@@ -88,17 +88,6 @@ static __always_inline void cause_device(struct balance_cause *cause, struct sk_
 		cause->flags |= BALANCE_OWN;
 }
 
-static __always_inline void cause_route(struct balance_cause *cause, struct sk_buff *skb)
-{
-	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-
-	if (!dst)
-		return;
-	cause->flags |= BALANCE_DST;
-	if (cause->reason == cfg.reason_netfilter)
-		cause->aux = (__u64)BPF_CORE_READ(dst, input);
-}
-
 static __always_inline __u32 cause_index(const struct balance_cause *cause)
 {
 	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
@@ -309,19 +298,6 @@ static __always_inline __u8 *byte_of_port(__u16 port)
 	return &ports[at & (sizeof(ports) - 1)];
 }
 
-static __always_inline void port_came(__u16 port)
-{
-	__u8 *came = byte_of_port(port);
-
-	if (!*came)
-		*came = 1;
-}
-
-static __always_inline bool has_come_to(__u16 port)
-{
-	return *byte_of_port(port);
-}
-
 /* How many datagrams `bytes` are that one call has read; 0: not known. */
 static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32 bytes)
 {
@@ -530,21 +506,13 @@ static struct balance_tally look_before;
 
 __u32 unread_from; /* balance_unread: packets of each queue that were told before */
 
-static __always_inline void tally_add(struct balance_tally *sum, const struct balance_tally *t)
-{
-	__u64 *to = (void *)sum;
-	const __u64 *from = (const void *)t;
-
-	for (int i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-		to[i] += from[i];
-}
-
 static long look_cpu(__u32 cpu, void *unused)
 {
-	struct balance_tally *t = bpf_map_lookup_elem(&tallies, &cpu);
+	const __u64 *from = bpf_map_lookup_elem(&tallies, &cpu);
+	__u64 *to = (void *)&look.sum;
 
-	if (t)
-		tally_add(&look.sum, t);
+	for (int i = 0; from && i < sizeof(look.sum) / sizeof(*to); i++)
+		to[i] += from[i];
 	return 0;
 }
 
@@ -732,18 +700,15 @@ static __always_inline bool of_flow(const struct skb_view *v, const struct datag
 	return filter_matches(&at, len);
 }
 
-/* IPv4 and IPv6 multicast, IPv4's limited broadcast. */
-static __always_inline bool to_many(const __u8 *l3)
-{
-	return l3[0] >> 4 == 4 ? l3[16] >= 224 : l3[24] == 0xff;
-}
-
 static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
 				  const struct datagram *d, struct balance_tally *t, bool counts)
 {
+	const __u8 *l3 = d->headers_at;
+
 	if (counts) {
 		TALLY(t->entered, d->segments);
-		if (to_many(d->headers_at))
+		/* IPv4 and IPv6 multicast, IPv4's limited broadcast */
+		if (l3[0] >> 4 == 4 ? l3[16] >= 224 : l3[24] == 0xff)
 			TALLY(t->multicast, d->segments);
 	}
 	stream_see(skb, v, d, t, false);
@@ -758,6 +723,7 @@ int balance_receive(__u64 *ctx)
 	struct balance_cell *cell;
 	struct skb_view v;
 	struct datagram d;
+	__u8 *came;
 	bool ours;
 
 	skb_view(&v, skb);
@@ -770,7 +736,9 @@ int balance_receive(__u64 *ctx)
 	lengths_came(cell, ours ? &cell->matched : &cell->others, &d);
 	if (!ours)
 		return 0;
-	port_came(d.dst_port);
+	came = byte_of_port(d.dst_port);
+	if (!*came)
+		*came = 1;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
 		enter(skb, &v, &d, t, true);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
@@ -778,14 +746,6 @@ int balance_receive(__u64 *ctx)
 		TALLY(t->received, d.segments);
 	}
 	return 0;
-}
-
-/* Whether the socket that sent the packet is in the namespace of the device. */
-static __always_inline bool is_own(struct sk_buff *skb, struct net_device *dev)
-{
-	struct sock *sk = skb->sk;
-
-	return sk && sk->__sk_common.skc_net.net == dev->nd_net.net;
 }
 
 SEC("tp_btf/net_dev_queue")
@@ -797,14 +757,16 @@ int balance_queue(__u64 *ctx)
 	enum balance_role role;
 	struct skb_view v;
 	struct datagram d;
+	struct sock *sk;
 
 	skb_view(&v, skb);
 	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
 		return 0;
+	sk = skb->sk;
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
 		return 0;
-	if (is_own(skb, dev))
+	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
 		enter(skb, &v, &d, t, role == ROLE_INSIDE);
 	else if (role == ROLE_EDGE)
 		TALLY(t->left, d.segments);
@@ -844,7 +806,7 @@ int balance_read(__u64 *ctx)
 	struct balance_cell *cell;
 
 	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP ||
-	    !has_come_to(port))
+	    !*byte_of_port(port))
 		return 0;
 	cell = cell_of(sk->__sk_common.skc_net.net->ns.inum, port);
 	if (!cell || !t)
@@ -863,6 +825,7 @@ int balance_drop(__u64 *ctx)
 	struct balance_tally *t = tally();
 	struct balance_cause cause = {};
 	struct sock *rx_sk = NULL;
+	struct dst_entry *dst;
 	struct skb_view v;
 	struct datagram d;
 	__u32 index, side;
@@ -875,8 +838,12 @@ int balance_drop(__u64 *ctx)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)
 		rx_sk = (void *)ctx[3];
+	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	cause_device(&cause, skb);
-	cause_route(&cause, skb);
+	if (dst)
+		cause.flags |= BALANCE_DST;
+	if (dst && cause.reason == cfg.reason_netfilter)
+		cause.aux = (__u64)BPF_CORE_READ(dst, input);
 	if (is_copy(skb, cause.reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
 		cause.flags |= BALANCE_COPY;
 	index = cause_index(&cause);

@@ -16,7 +16,6 @@
 
 #include "fragment.bpf.h"
 #include "seen.bpf.h"
-#include "skb.bpf.h"
 
 #define MAX_SEGMENTS 128
 
@@ -159,17 +158,11 @@ static __always_inline void edge_segments(const struct stamp_reader *r, const st
 /* True: it is a fragment of ours, and noted. */
 static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 where)
 {
-	const struct linear *at = r->at;
 	__u8 l3[IP6_HLEN] WIDE;
 	struct headers h;
 	__u64 word = 0;
-	__u16 type;
-	int from = linear_l3(at, &type);
 
-	if (from < 0)
-		return false;
-	headers_from(at, from, type, &h);
-	if (!is_fragment(&h) || bpf_probe_read_kernel(l3, sizeof(l3), at->head + h.l3))
+	if (!fragment_read(r->at, &h, l3))
 		return false;
 	if (h.next == HEADER_PAYLOAD && (!cfg.port || h.dst_port == cfg.port))
 		word = stamp_at(r, h.at);

@@ -12,7 +12,6 @@
 
 #include "fragment.bpf.h"
 #include "numbers.bpf.h"
-#include "skb.bpf.h"
 #include "trace_abi.h"
 
 #define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
@@ -63,12 +62,7 @@ static __always_inline struct trace_loss *loss(void)
 	return bpf_map_lookup_elem(&losses, &zero);
 }
 
-#define LOSS(field, n)                                                                             \
-	do {                                                                                       \
-		struct trace_loss *l_ = loss();                                                    \
-		if (l_)                                                                            \
-			l_->field += (n);                                                          \
-	} while (0)
+#define LOSS(field, n) COUNT_ON_CPU(losses, struct trace_loss, field, n)
 
 /* Index of a cause, made on its first sight. */
 static __always_inline __u32 cause_index(const struct trace_cause *cause)
@@ -232,16 +226,6 @@ static __always_inline int find_inner(const struct linear *at, struct packet *p)
 	return packet_behind(at, &h, cfg.port, p);
 }
 
-/* The stamp's word is in `p`, wherever the kernel keeps the payload. */
-static __always_inline int find_stamp(const struct stamp_reader *r, struct packet *p)
-{
-	int found = parse(r->at, p);
-
-	if (found == PACKET_OTHER && cfg.tunnel)
-		found = find_inner(r->at, p);
-	return found_in_pages(r, found, p);
-}
-
 /*
  * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
  * nothing, unless it is the first itself: that one may have an id for which the map still has an
@@ -254,20 +238,13 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 {
 	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
 			 is_within(&cfg.fragmenting[1], location);
-	const struct linear *at = r->at;
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
 	struct fragmented *known;
 	struct headers h;
 	__u64 word = 0;
-	__u16 type;
-	int from = linear_l3(at, &type);
 
-	if (from < 0)
-		return PACKET_OTHER;
-	headers_from(at, from, type, &h);
-	if (!is_fragment(&h) || h.at > at->tail ||
-	    bpf_probe_read_kernel(l3, sizeof(l3), at->head + h.l3))
+	if (!fragment_read(r->at, &h, l3))
 		return PACKET_OTHER;
 	fragment_key(&h, l3, &key);
 	if (h.next == HEADER_PAYLOAD && h.dst_port == cfg.port)
@@ -294,13 +271,18 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 	return PACKET_STAMPED;
 }
 
-/* The number of what ended: of a fragment, or behind the headers. */
+/* The number of what ended: of a fragment, or behind the headers, wherever the payload is kept. */
 static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
 				       struct packet *p)
 {
 	int found = cfg.fragments ? find_fragment(r, location, p) : PACKET_OTHER;
 
-	return found == PACKET_OTHER ? find_stamp(r, p) : found;
+	if (found != PACKET_OTHER)
+		return found;
+	found = parse(r->at, p);
+	if (found == PACKET_OTHER && cfg.tunnel)
+		found = find_inner(r->at, p);
+	return found_in_pages(r, found, p);
 }
 
 /*
@@ -432,17 +414,6 @@ static __always_inline void cause_device(struct trace_cause *cause, struct sk_bu
 		cause->flags |= CAUSE_SK;
 }
 
-/* Which hook dropped it is told only by the route: its input function (STAGES 3.4). */
-static __always_inline void cause_route(struct trace_cause *cause, struct sk_buff *skb)
-{
-	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-
-	if (!dst)
-		return;
-	cause->flags |= CAUSE_DST;
-	cause->aux = (__u64)BPF_CORE_READ(dst, input);
-}
-
 /*
  * For who keeps the books of one namespace: an end in another one. Asked before the packet is
  * looked at, because a receiver on the same host may end millions a second.
@@ -464,15 +435,6 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 	return true;
 }
 
-/* Whether the sink has just taken this very packet: it marks the arrival before the skb is freed.
- */
-static __always_inline bool has_arrived(__u64 word)
-{
-	__u8 *arrived = number_byte(&arrivals, word, NULL);
-
-	return arrived && *arrived;
-}
-
 /* `cause`: with what the tracepoint tells. `second`: see is_my_turn(). */
 static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
 				      struct sock *rx_sk, bool second)
@@ -481,7 +443,9 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 	const struct stamp_reader reader = {skb, &at};
 	struct skb_shared_info *shared;
 	__u16 size, segments = 1;
+	struct dst_entry *dst;
 	struct packet p = {};
+	__u8 *arrived;
 	bool known;
 	__u32 index;
 
@@ -497,7 +461,10 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 		LOSS(foreign, 1);
 		return 0;
 	}
-	if (sink_takes && has_arrived(p.word))
+	/* the sink may just have taken this very packet: it marks the arrival before the skb is
+	 * freed */
+	arrived = sink_takes ? number_byte(&arrivals, p.word, NULL) : NULL;
+	if (arrived && *arrived)
 		return 0;
 	shared = (void *)(at.head + skb->end);
 	size = BPF_CORE_READ(shared, gso_size);
@@ -506,8 +473,13 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 		return 0;
 	known = second && is_settled(p.word);
 	cause_device(cause, skb, rx_sk);
-	if (cause->reason == cfg.reason_netfilter)
-		cause_route(cause, skb);
+	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+	if (cause->reason == cfg.reason_netfilter && dst) {
+		/* which hook dropped it is told only by the route: its input function (STAGES 3.4)
+		 */
+		cause->flags |= CAUSE_DST;
+		cause->aux = (__u64)BPF_CORE_READ(dst, input);
+	}
 	if (is_copy(skb, cause->reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
 		cause->flags |= CAUSE_COPY;
 

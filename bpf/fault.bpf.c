@@ -24,14 +24,6 @@
 #define IP6_LENGTH_OFF 4
 #define UDP_LENGTH_OFF 4
 
-/* The clone comes here again; its mark says so. */
-static __always_inline void come_twice(struct __sk_buff *skb)
-{
-	skb->mark |= FAULT_MARK_AGAIN;
-	bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
-	skb->mark &= ~FAULT_MARK_AGAIN;
-}
-
 static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct headers *h,
 					   __u32 way)
 {
@@ -42,8 +34,10 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 	__u32 at = way == FAULT_FRAG_OVERLAP ? offset : source_end;
 	__be16 was, is;
 
-	if (way == FAULT_FRAG_DUPLICATE) {
-		come_twice(skb);
+	if (way == FAULT_FRAG_DUPLICATE) { /* the clone comes here again; its mark says so */
+		skb->mark |= FAULT_MARK_AGAIN;
+		bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
+		skb->mark &= ~FAULT_MARK_AGAIN;
 		return;
 	}
 	if (bpf_skb_load_bytes(skb, at, &was, sizeof(was)))
@@ -300,15 +294,7 @@ int fault_keep(struct __sk_buff *skb)
 	return TC_ACT_STOLEN;
 }
 
-/* The last one, or the first, of a datagram that is chosen. */
-static __always_inline bool is_chosen(const struct headers *h)
-{
-	bool wanted = fault.frag_way == FAULT_FRAG_DUPLICATE ? !h->fragment : !h->more;
-
-	return h->fragmented && h->proto == PROTO_UDP && wanted && chance(fault.frag_share);
-}
-
-/* Of datagrams that came in fragments, one fragment each. */
+/* Of datagrams that came in fragments, one fragment each: the last one, or the first. */
 SEC("tc")
 int fault_fragment(struct __sk_buff *skb)
 {
@@ -317,7 +303,9 @@ int fault_fragment(struct __sk_buff *skb)
 	if (skb->mark & FAULT_MARK_AGAIN)
 		return TC_ACT_UNSPEC;
 	headers_loaded(skb, true, &h);
-	if (is_chosen(&h))
+	if (h.fragmented && h.proto == PROTO_UDP &&
+	    (fault.frag_way == FAULT_FRAG_DUPLICATE ? !h.fragment : !h.more) &&
+	    chance(fault.frag_share))
 		spoil_fragment(skb, &h, fault.frag_way);
 	return TC_ACT_UNSPEC;
 }
@@ -360,15 +348,6 @@ int fault_mute(struct __sk_buff *skb)
 	return next == PROTO_HOPOPTS ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-static __always_inline void leave_in_cell(__u64 word)
-{
-	__u32 zero = 0;
-	__u64 *slot = bpf_map_lookup_elem(&cell, &zero);
-
-	if (slot)
-		*slot = word;
-}
-
 static __always_inline void leave_in_batch(__u64 word)
 {
 	__u32 zero = 0;
@@ -384,9 +363,14 @@ static __always_inline void leave_in_batch(__u64 word)
  */
 static __always_inline int lose(__u64 word)
 {
+	__u32 zero = 0;
+	__u64 *slot;
+
 	switch (fault.xdp_way) {
 	case FAULT_XDP_TO_NOWHERE:
-		leave_in_cell(word);
+		slot = bpf_map_lookup_elem(&cell, &zero);
+		if (slot)
+			*slot = word;
 		return bpf_redirect(NOWHERE, 0);
 	case FAULT_XDP_TO_DEVICE:
 		leave_in_batch(word);
@@ -397,12 +381,6 @@ static __always_inline int lose(__u64 word)
 	default:
 		return fault.xdp_verdict;
 	}
-}
-
-/* A packet whose loss no event shows has to have a number, which is left for the tracer. */
-static __always_inline bool can_be_lost(__u64 word)
-{
-	return word || fault.any || fault.xdp_way == FAULT_XDP_VERDICT;
 }
 
 /* Behind a CPU map. */
@@ -424,7 +402,9 @@ int fault_xdp(struct xdp_md *ctx)
 	if (word || suffers(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
-		if (can_be_lost(word) && chance(fault.xdp_share))
+		/* where no event shows the loss it has to have a number, left for the tracer */
+		if ((word || fault.any || fault.xdp_way == FAULT_XDP_VERDICT) &&
+		    chance(fault.xdp_share))
 			return lose(word);
 	}
 	bpf_tail_call(ctx, &next, 0);

@@ -14,8 +14,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "headers.h"
-#include "kernel.h"
+#include "skb.bpf.h"
 #include "trace_abi.h"
 
 struct fragment_key {
@@ -48,13 +47,7 @@ struct {
 
 ONE_PER_CPU(fragment_counts, struct trace_fragments);
 
-#define FRAGMENT_COUNT(field)                                                                      \
-	do {                                                                                       \
-		__u32 zero_ = 0;                                                                   \
-		struct trace_fragments *f_ = bpf_map_lookup_elem(&fragment_counts, &zero_);        \
-		if (f_)                                                                            \
-			f_->field++;                                                               \
-	} while (0)
+#define FRAGMENT_COUNT(field) COUNT_ON_CPU(fragment_counts, struct trace_fragments, field, 1)
 
 /* `l3`: the IP header, of IPv4 without options. */
 static __always_inline void fragment_key(const struct headers *h, const __u8 *l3,
@@ -73,6 +66,19 @@ static __always_inline bool is_fragment(const struct headers *h)
 {
 	return h->fragmented && (h->next == HEADER_PAYLOAD || h->next == HEADER_FRAGMENT) &&
 	       (h->proto == PROTO_UDP || headers_is_extension(h->version, h->proto));
+}
+
+/* Of an skb, with its IP header in `l3`, IP6_HLEN bytes. False: it is no fragment. */
+static __always_inline bool fragment_read(const struct linear *at, struct headers *h, __u8 *l3)
+{
+	__u16 type;
+	int from = linear_l3(at, &type);
+
+	if (from < 0)
+		return false;
+	headers_from(at, from, type, h);
+	return is_fragment(h) && h->at <= at->tail &&
+	       !bpf_probe_read_kernel(l3, IP6_HLEN, at->head + h->l3);
 }
 
 /* Its first fragment: of the datagram that is known already, or of a new one. */

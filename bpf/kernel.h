@@ -151,15 +151,10 @@ struct sk_buff___before_6_2 {
 };
 
 struct iphdr {
-	__u8 version : 4;
-	__u8 ihl : 4;
-	__be16 frag_off;
-	__u8 protocol;
 	__be32 saddr, daddr;
 };
 
 struct ipv6hdr {
-	__u8 nexthdr;
 	struct in6_addr saddr, daddr;
 };
 
@@ -221,5 +216,14 @@ struct bpf_iter__udp {
 		__type(key, __u32);                                                                \
 		__type(value, kind);                                                               \
 	} name SEC(".maps")
+
+/* Adds to a counter of such a value. */
+#define COUNT_ON_CPU(name, kind, field, n)                                                         \
+	do {                                                                                       \
+		__u32 zero_ = 0;                                                                   \
+		kind *of_cpu_ = bpf_map_lookup_elem(&name, &zero_);                                \
+		if (of_cpu_)                                                                       \
+			of_cpu_->field += (n);                                                     \
+	} while (0)
 
 #endif

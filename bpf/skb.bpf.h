@@ -267,6 +267,29 @@ static __always_inline int packet_behind(const struct linear *at, const struct h
 	return p->word ? PACKET_STAMPED : PACKET_OTHER;
 }
 
+/* The plain case: `b` from `l3` on, where the IP header takes `length`, a constant. */
+static __always_inline int packet_plain(const struct linear *at, const struct packet_bytes *b,
+					int l3, const struct headers *h, __u32 length, __u16 port,
+					struct packet *p)
+{
+	const __u8 *udp = b->at + length, *stamp = udp + UDP_HLEN;
+
+	if (port && be16_at(udp + 2) != port)
+		return PACKET_OTHER;
+	p->l3_bytes = h->bytes;
+	p->payload = l3 + length + UDP_HLEN;
+	if (p->payload + STAMP_LEN > at->tail)
+		return packet_short(at, p, be16_at(udp + 4));
+	if (length == IP4_HLEN) {
+		p->word = payload_word(stamp);
+		return p->word ? PACKET_STAMPED : PACKET_OTHER;
+	}
+	if (be16_at(stamp) != STAMP_MAGIC)
+		return PACKET_OTHER;
+	p->word = be64_halves(stamp + 2);
+	return be64_halves(stamp + 10) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
+}
+
 /* A packet, whole or a first fragment, to `port` (0: to any). */
 static __always_inline int packet_parse(const struct linear *at, __u16 port, struct packet *p)
 {
@@ -282,31 +305,15 @@ static __always_inline int packet_parse(const struct linear *at, __u16 port, str
 	case 4:
 		if ((type && type != TYPE_IP4) || !headers_ip4(&h, b.at))
 			return PACKET_OTHER;
-		if (h.at != IP4_HLEN || h.proto != PROTO_UDP)
-			break;
-		if (port && be16_at(b.at + 22) != port)
-			return PACKET_OTHER;
-		p->l3_bytes = h.bytes;
-		p->payload = l3 + IP4_HLEN + UDP_HLEN;
-		if (p->payload + STAMP_LEN > at->tail)
-			return packet_short(at, p, be16_at(b.at + 24));
-		p->word = payload_word(b.at + 28);
-		return p->word ? PACKET_STAMPED : PACKET_OTHER;
+		if (h.at == IP4_HLEN && h.proto == PROTO_UDP)
+			return packet_plain(at, &b, l3, &h, IP4_HLEN, port, p);
+		break;
 	case 6:
 		if ((type && type != TYPE_IP6) || !headers_ip6(&h, b.at))
 			return PACKET_OTHER;
-		if (h.proto != PROTO_UDP)
-			break;
-		if (port && be16_at(b.at + 42) != port)
-			return PACKET_OTHER;
-		p->l3_bytes = h.bytes;
-		p->payload = l3 + IP6_HLEN + UDP_HLEN;
-		if (p->payload + STAMP_LEN > at->tail)
-			return packet_short(at, p, be16_at(b.at + 44));
-		if (be16_at(b.at + 48) != STAMP_MAGIC)
-			return PACKET_OTHER;
-		p->word = be64_halves(b.at + 50);
-		return be64_halves(b.at + 58) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
+		if (h.proto == PROTO_UDP)
+			return packet_plain(at, &b, l3, &h, IP6_HLEN, port, p);
+		break;
 	}
 	if (!has_more_headers(&h))
 		return PACKET_OTHER;

@@ -86,7 +86,7 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
-	struct xskwalk_record r = {};
+	struct xsk_info r = {};
 	struct socket *socket;
 	struct xdp_sock *xs;
 	struct net_device *dev;
@@ -104,7 +104,8 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 	dev = BPF_CORE_READ(xs, dev);
 	if (!dev)
 		return 0;
-	r.inode = BPF_CORE_READ(file, f_inode, i_ino);
+	r.cookie = BPF_CORE_READ(file, f_inode, i_ino);
+	r.inode = r.cookie;
 	r.rx_dropped = BPF_CORE_READ(xs, rx_dropped);
 	r.rx_ring_full = BPF_CORE_READ(xs, rx_queue_full);
 	r.rx_invalid_descs = invalid(BPF_CORE_READ(xs, rx));
@@ -116,7 +117,7 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 	r.pid = BPF_CORE_READ(task, tgid);
 	r.queue = BPF_CORE_READ(xs, queue_id);
 	r.zero_copy = BPF_CORE_READ(xs, zc);
-	BPF_CORE_READ_STR_INTO(&r.comm, task, comm);
+	BPF_CORE_READ_STR_INTO(&r.process, task, comm);
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

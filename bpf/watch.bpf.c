@@ -55,14 +55,6 @@ static __always_inline void note_addresses(struct watch_sock *n, struct sock *sk
 	}
 }
 
-/* SOCK_INODE(): the inode lies behind the socket in one object. */
-static __always_inline __u64 inode_of(struct sock *sk)
-{
-	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
-
-	return s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
-}
-
 /* Since 6.18 UDP keeps them apart, by NUMA node (struct numa_drop_counters). */
 static __always_inline __u64 drops_of(struct sock *sk)
 {
@@ -80,9 +72,12 @@ static __always_inline __u64 drops_of(struct sock *sk)
 
 static __always_inline void note_full(struct watch_sock *n, struct sock *sk)
 {
+	/* SOCK_INODE(): the inode lies behind the socket in one object */
+	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
+
 	n->type = BPF_CORE_READ(sk, sk_type);
 	n->protocol = BPF_CORE_READ(sk, sk_protocol);
-	n->inode = inode_of(sk);
+	n->inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
 	n->drops = drops_of(sk);
 	n->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
 	n->rmem = BPF_CORE_READ(sk, sk_backlog.rmem_alloc.counter);
@@ -159,13 +154,7 @@ struct {
 
 ONE_PER_CPU(losses, struct watch_loss);
 
-#define LOSS(field, n)                                                                             \
-	({                                                                                         \
-		__u32 zero_key = 0;                                                                \
-		struct watch_loss *of_cpu = bpf_map_lookup_elem(&losses, &zero_key);               \
-		if (of_cpu)                                                                        \
-			of_cpu->field += (n);                                                      \
-	})
+#define LOSS(field, n) COUNT_ON_CPU(losses, struct watch_loss, field, n)
 
 /*
  * A drop on its way to the table. It begins as struct watch_flow_key, with the key as four words,
@@ -180,22 +169,17 @@ struct drop {
 	__u32 slot;
 };
 
-static __always_inline bool same_flow(const struct watch_flow *a, const struct watch_flow *b)
-{
-	const __u64 *x = (const void *)a, *y = (const void *)b;
-
-	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] && x[4] == y[4];
-}
-
 static __always_inline bool same(const struct watch_slot *slot, const __u64 *word,
 				 const struct watch_flow *flow, bool flows)
 {
 	const struct watch_flow_slot *with_flow = (const void *)slot;
 	const __u64 *w = (const void *)&slot->key;
+	const __u64 *x = (const void *)&with_flow->flow, *y = (const void *)flow;
 
 	if (w[0] != word[0] || w[1] != word[1] || w[2] != word[2] || w[3] != word[3])
 		return false;
-	return !flows || same_flow(&with_flow->flow, flow);
+	return !flows ||
+	       (x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] && x[4] == y[4]);
 }
 
 static __always_inline struct watch_count *claim(struct watch_slot *slot, const struct drop *d)
@@ -516,14 +500,6 @@ static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *fr
 	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
 }
 
-/* How many frames of the stack were read. */
-static __always_inline __u16 sample_stack(void *ctx, void *to)
-{
-	long bytes = bpf_get_stack(ctx, to, SAMPLE_FRAMES * sizeof(__u64), 0);
-
-	return bytes > 0 ? bytes / sizeof(__u64) : 0;
-}
-
 /* `word`: the four words of the key; `frames_room`: constant, see struct sample. False: the ring is
  * full. */
 static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __u64 *word,
@@ -533,12 +509,15 @@ static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __
 	__u32 slot = bpf_get_smp_processor_id() * SAMPLE_PROGRAMS + consumed, start, layer;
 	struct sample *s = bpf_map_lookup_elem(&sample_room, &slot);
 	const __u32 stack = frames_room * sizeof(__u64);
+	long frames = 0; /* bytes of them, at first */
 	__u64 len;
 
 	if (!s)
 		return false;
 	start = filter_start(&at, &layer);
-	s->frames = frames_room ? sample_stack(ctx, s + 1) : 0;
+	if (frames_room)
+		frames = bpf_get_stack(ctx, s + 1, SAMPLE_FRAMES * sizeof(__u64), 0);
+	s->frames = frames > 0 ? frames / sizeof(__u64) : 0;
 	s->frames_room = frames_room;
 	len = sample_read((void *)(s + 1) + stack, snaplen, at.head + start,
 			  start < at.tail ? at.tail - start : 0);
@@ -616,14 +595,6 @@ static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *su
 }
 
 #define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
-
-/* Unlike sockets' addresses, their cookies are not used again. */
-static __always_inline __u64 cookie_of(struct sock *sk)
-{
-	__u64 cookie = sk->__sk_common.skc_cookie.counter;
-
-	return cookie ? cookie : bpf_get_socket_cookie(sk);
-}
 
 /*
  * The helper does not take skb->sk. A socket without a cookie is then told by where it lies and
@@ -752,7 +723,10 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 	if (f->rx_sk) {
 		f->sk = f->rx_sk;
 		f->flags |= WATCH_SOCKET;
-		f->aux = cookie_of(f->sk);
+		/* unlike sockets' addresses, their cookies are not used again */
+		f->aux = f->sk->__sk_common.skc_cookie.counter;
+		if (!f->aux)
+			f->aux = bpf_get_socket_cookie(f->sk);
 	} else if (!consumed && f->reason == cfg.reason_netfilter) {
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the walk over open files (bpf/files.bpf.c) writes. */
+/* What the programs of bpf/survey.bpf.c write. */
 #ifndef PKTLEDGER_SURVEY_ABI_H
 #define PKTLEDGER_SURVEY_ABI_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 #define FILES_WANTED 4096 /* sockets looked for at a time */
 
@@ -27,21 +28,22 @@ struct queue_record {
 
 _Static_assert(sizeof(struct queue_record) == 32, "read by both sides");
 
-/* A bound AF_XDP socket, as bpf/xskwalk.bpf.c writes it to its iterator's file. */
-
-#define XSKWALK_COMM 16 /* TASK_COMM_LEN */
-
-struct xskwalk_record {
-	__u64 inode; /* of the socket: tells it from all others */
+/*
+ * A bound AF_XDP socket with what its rings lost, as sock_diag or the walk over open files shows
+ * it; 0 and "": not known. Of the counters rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no
+ * buffer) and frames that are too long; with zero-copy rx_fill_ring_empty counts tries, not
+ * packets (STAGES 3.6).
+ */
+struct xsk_info {
+	__u64 cookie; /* of the socket, else what tells it from others on this host */
+	__u32 inode, netns, ifindex, queue;
+	__s32 pid; /* as the process that started us sees it */
+	bool zero_copy;
+	char process[16];
 	__u64 rx_dropped, rx_invalid_descs, rx_ring_full, rx_fill_ring_empty;
 	__u64 tx_invalid_descs, tx_ring_empty;
-	__u32 netns, ifindex;
-	__u32 pid; /* as the process that started us sees it */
-	__u16 queue;
-	__u16 zero_copy;
-	char comm[XSKWALK_COMM];
 };
 
-_Static_assert(sizeof(struct xskwalk_record) == 88, "no holes");
+_Static_assert(sizeof(struct xsk_info) == 96, "read by both sides");
 
 #endif

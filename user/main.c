@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "drops/stages_data.h"
 #include "ledger/countercheck.h"
 #include "diagnosis/findings.h"
 #include "base/json.h"
@@ -132,9 +131,9 @@ static struct json_object *stages(void)
 
 		json_put_text(o, "name", stage_name(s));
 		json_put_text(o, "title", stage_title(s));
-		json_put_text(o, "what", stage_texts[s].what);
-		json_put_text(o, "causes", stage_texts[s].causes);
-		json_put_text(o, "remedy", stage_texts[s].remedy);
+		json_put_text(o, "what", stage_facts[s].what);
+		json_put_text(o, "causes", stage_facts[s].causes);
+		json_put_text(o, "remedy", stage_facts[s].remedy);
 		json_put(o, "counters", counters_of(s));
 		json_put_text(o, "uncounted", counter_silents[s]);
 		json_put(o, "findings", findings_of(s));

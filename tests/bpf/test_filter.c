@@ -179,14 +179,13 @@ static void expressions_agree(void **state)
 	assert_true(tally.refused < expressions);
 }
 
-static struct loaded load_programs(const struct program p[2], bool tags, const char *name)
+static struct loaded load_programs(const struct filter_code l2_l3[2], bool tags, const char *name)
 {
-	const struct filter_source sources[2] = {{p[0].insns, p[0].n}, {p[1].insns, p[1].n}};
 	static struct bpf_insn out[FILTER_ROOM];
 	struct loaded l = {.skel = test_bpf__open()};
 
 	assert_non_null(l.skel);
-	assert_true(filter_translate(sources, out, FILTER_ROOM) > 0);
+	assert_true(filter_translate(l2_l3, out, FILTER_ROOM) > 0);
 	assert_int_equal(filter_patch(l.skel->obj, out, tags), 0);
 	if (load(&l))
 		fail_msg("the kernel refuses %s", name);
@@ -205,7 +204,7 @@ static void try_program(unsigned n, unsigned size, struct tally *tally)
 		c.layers[i] = (struct filter_code){p[i].insns, p[i].n, p[i].insns, p[i].n};
 	}
 	snprintf(name, sizeof(name), "program %u of up to %u instructions", n, size);
-	c.l = load_programs(p, c.tags, name);
+	c.l = load_programs(c.layers, c.tags, name);
 	draw_packets();
 	compare_all(&c);
 	unload(&c.l);
@@ -265,19 +264,20 @@ static bool calculate(unsigned op, uint32_t a, uint32_t x, uint32_t *result)
 
 static void try_operation(uint16_t op)
 {
-	const struct program p = {.n = 9,
-				  .insns = {
-					  {BPF_LD | BPF_W | BPF_ABS, 0, 0, 4},
-					  {BPF_MISC | BPF_TAX, 0, 0, 0},
-					  {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
-					  {BPF_ALU | op | (op == BPF_NEG ? 0 : BPF_X), 0, 0, 0},
-					  {BPF_MISC | BPF_TAX, 0, 0, 0},
-					  {BPF_LD | BPF_W | BPF_ABS, 0, 0, 8},
-					  {BPF_JMP | BPF_JEQ | BPF_X, 0, 1, 0},
-					  {BPF_RET | BPF_K, 0, 0, 1},
-					  {BPF_RET | BPF_K, 0, 0, 0},
-				  }};
-	struct loaded l = load_programs((const struct program[]){p, p}, false, "an operation");
+	struct program p = {.n = 9,
+			    .insns = {
+				    {BPF_LD | BPF_W | BPF_ABS, 0, 0, 4},
+				    {BPF_MISC | BPF_TAX, 0, 0, 0},
+				    {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+				    {BPF_ALU | op | (op == BPF_NEG ? 0 : BPF_X), 0, 0, 0},
+				    {BPF_MISC | BPF_TAX, 0, 0, 0},
+				    {BPF_LD | BPF_W | BPF_ABS, 0, 0, 8},
+				    {BPF_JMP | BPF_JEQ | BPF_X, 0, 1, 0},
+				    {BPF_RET | BPF_K, 0, 0, 1},
+				    {BPF_RET | BPF_K, 0, 0, 0},
+			    }};
+	const struct filter_code same = {.insns = p.insns, .n = p.n};
+	struct loaded l = load_programs((struct filter_code[]){same, same}, false, "an operation");
 	struct packet_bytes packet = {.n = 12, .length = 12};
 	uint32_t words[3];
 

@@ -14,8 +14,7 @@
 
 #include "host/counters.h"
 #include "drops/watch.h"
-#include "drops/xdplosses.h"
-#include "drops/files.h"
+#include "drops/owners.h"
 #include "xdp_lab.h"
 
 #define COUNT	    240 /* less than a veth's ring holds, should nobody empty it meanwhile */
@@ -271,15 +270,15 @@ static uint64_t counted_by_driver(struct counters *before, const struct xdp_sum 
 static void check_socket(void)
 {
 	struct xsk_info *list = NULL;
-	struct xsk_walk *walk;
+	struct files *walk;
 	int n = xsk_diag_read(&host.rx, &list);
 
 	assert_int_equal(xsk_count(&host.rx), 1);
 	for (unsigned way = 0; way < 2; way++) {
 		if (way) {
-			assert_int_equal(xsk_walk_open(&walk, &err), 0);
-			n = xsk_walk_read(walk, &list);
-			xsk_walk_close(walk);
+			assert_int_equal(files_open_xsk(&walk, &err), 0);
+			n = files_read_xsk(walk, &list);
+			files_close(walk);
 			for (int i = 0; i < n; i++) {
 				if (list[i].netns == host.rx.inum)
 					list[0] = list[i];

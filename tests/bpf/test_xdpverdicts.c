@@ -8,7 +8,7 @@
 
 #include "helpers.h"
 #include "host/netns.h"
-#include "drops/xdplosses.h"
+#include "drops/watch.h"
 #include "test.skel.h"
 
 #define RUNS 1000
@@ -50,7 +50,7 @@ static void counts(int verdict, unsigned as)
 	struct test_bpf *s = load(verdict);
 	int fd = bpf_program__fd(s->progs.verdict_of_the_test);
 	uint64_t packets[XDPVERDICTS], sum = 0;
-	struct xdpverdicts *v;
+	struct xdplosses *v;
 	struct netns own;
 	struct error err = {0};
 
@@ -64,7 +64,7 @@ static void counts(int verdict, unsigned as)
 	assert_int_equal(sum, RUNS);
 	assert_int_equal(xdpverdicts_read(v, own.inum, LO + 1, packets), 0);
 	assert_int_equal(packets[as], 0);
-	xdpverdicts_close(v);
+	xdplosses_close(v);
 	run(fd); /* it works without us as well */
 	netns_close(&own);
 	test_bpf__destroy(s);
@@ -95,7 +95,7 @@ static void without_btf(void **state)
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", code, 2, NULL);
-	struct xdpverdicts *v;
+	struct xdplosses *v;
 	struct error err = {0};
 
 	(void)state;
@@ -108,7 +108,7 @@ static void without_btf(void **state)
 
 static void no_such_program(void **state)
 {
-	struct xdpverdicts *v;
+	struct xdplosses *v;
 	struct error err = {0};
 
 	(void)state;
@@ -120,11 +120,11 @@ static void no_such_program(void **state)
 static void skip_unless_allowed(void)
 {
 	struct test_bpf *s = load(0);
-	struct xdpverdicts *v = NULL;
+	struct xdplosses *v = NULL;
 	struct error err = {0};
 	int rc = xdpverdicts_open(&v, id_of(bpf_program__fd(s->progs.verdict_of_the_test)), &err);
 
-	xdpverdicts_close(v);
+	xdplosses_close(v);
 	test_bpf__destroy(s);
 	if (rc == -EPERM) {
 		printf("%s\n", err.message);

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "traffic/shape.h"
-#include "drops/numbering.h"
+#include "drops/balance.h"
 
 static void plain(const char *text)
 {

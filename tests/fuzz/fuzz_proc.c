@@ -6,7 +6,7 @@
 
 #include "diagnosis/facts.h"
 #include "host/counters.h"
-#include "drops/container.h"
+#include "drops/owners.h"
 
 static void read_cpus(char *text)
 {

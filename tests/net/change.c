@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/change_kinds.h"
+#include "host/change.h"
 
 static const char *const outcomes[] = {
 	[CHANGE_DONE] = "done", [CHANGE_NOTHING] = "nothing", [CHANGE_FOREIGN] = "foreign",
@@ -38,7 +38,7 @@ static int fail(const struct error *err)
 static enum change_kind kind_of(const char *word)
 {
 	for (unsigned k = 0; k < CHANGE_KINDS; k++) {
-		if (!strcmp(change_ops[k].word, word))
+		if (!strcmp(change_words[k], word))
 			return k;
 	}
 	fprintf(stderr, "no kind '%s'\n", word);
@@ -89,8 +89,8 @@ int main(int argc, char **argv)
 		unsigned n = plan(changes, argv + 2, &err);
 
 		for (unsigned i = 0; i < n; i++) {
-			puts(change_command(&changes[i], buf, sizeof(buf)));
-			puts(change_undo_command(&changes[i], buf, sizeof(buf)));
+			puts(change_command(&changes[i], false, NULL, buf, sizeof(buf)));
+			puts(change_command(&changes[i], true, NULL, buf, sizeof(buf)));
 		}
 		ret = 0;
 	} else if (!strcmp(argv[1], "read") && argc == 5) {

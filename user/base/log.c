@@ -17,19 +17,14 @@
 #define TAIL_LINES   4
 #define LINE_MAX_LEN 200
 
-/* The last lines of something, longer ones cut. */
-struct tail {
-	unsigned n; /* lines ever; the last TAIL_LINES of them are kept */
-	char line[TAIL_LINES][LINE_MAX_LEN];
-};
-
 static struct {
 	pthread_mutex_t lock;
 	enum log_level level;
 	bool terminal, colour;
 	bool progress; /* a progress line stands on the terminal */
 	bool in_verifier_log;
-	struct tail warnings, verifier;
+	unsigned verifier_n;			 /* lines of it; */
+	char verifier[TAIL_LINES][LINE_MAX_LEN]; /* the last of them, longer ones cut */
 } lg = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_INFO};
 
 static const struct {
@@ -87,6 +82,8 @@ static void vlog(enum log_level level, const char *fmt, va_list ap)
 	errno = saved;
 }
 
+static void log_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 #define DEFINE_LOG(name, level)                                                                    \
 	void name(const char *fmt, ...)                                                            \
 	{                                                                                          \
@@ -101,15 +98,7 @@ DEFINE_LOG(log_error, LOG_LEVEL_ERROR)
 DEFINE_LOG(log_warn, LOG_LEVEL_WARN)
 DEFINE_LOG(log_info, LOG_LEVEL_INFO)
 DEFINE_LOG(log_debug, LOG_LEVEL_DEBUG)
-
-static __attribute__((format(printf, 2, 3))) void log_at(enum log_level level, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vlog(level, fmt, ap);
-	va_end(ap);
-}
+DEFINE_LOG(log_trace, LOG_LEVEL_TRACE)
 
 void log_progress(const char *fmt, ...)
 {
@@ -141,24 +130,6 @@ void log_progress_clear(void)
 	pthread_mutex_unlock(&lg.lock);
 }
 
-static void tail_add(struct tail *t, const char *line, size_t len)
-{
-	snprintf(t->line[t->n++ % TAIL_LINES], LINE_MAX_LEN, "%.*s", (int)len, line);
-}
-
-static char *tail_join(const struct tail *t, char *buf, size_t size)
-{
-	unsigned i = t->n > TAIL_LINES ? t->n - TAIL_LINES : 0;
-	size_t at = 0;
-
-	if (size)
-		buf[0] = '\0';
-	for (; i < t->n && at < size; i++)
-		at += snprintf(buf + at, size - at, "%s%s", at ? "; " : "",
-			       t->line[i % TAIL_LINES]);
-	return buf;
-}
-
 /* The last lines of a verifier log are statistics, not the reason: kernel/bpf/verifier.c,
  * print_verification_stats(). */
 static bool is_statistics(const char *line)
@@ -171,18 +142,16 @@ static bool is_statistics(const char *line)
  * libbpf prints a verifier log as one message between these marks (libbpf.c, bpf_object_load_prog),
  * so it is told by line.
  */
-static void keep_line(const char *line, size_t len, bool warning)
+static void keep_line(const char *line, size_t len)
 {
 	if (memmem(line, len, "-- BEGIN PROG LOAD LOG --", 25)) {
 		lg.in_verifier_log = true;
-		lg.verifier.n = 0;
+		lg.verifier_n = 0;
 	} else if (memmem(line, len, "-- END PROG LOAD LOG --", 23)) {
 		lg.in_verifier_log = false;
-	} else if (lg.in_verifier_log) {
-		if (!is_statistics(line))
-			tail_add(&lg.verifier, line, len);
-	} else if (warning) {
-		tail_add(&lg.warnings, line, len);
+	} else if (lg.in_verifier_log && !is_statistics(line)) {
+		snprintf(lg.verifier[lg.verifier_n++ % TAIL_LINES], LINE_MAX_LEN, "%.*s", (int)len,
+			 line);
 	}
 }
 
@@ -206,9 +175,9 @@ static int library_message(bool warning, const char *fmt, va_list ap)
 
 		if (n) {
 			pthread_mutex_lock(&lg.lock);
-			keep_line(line, n, warning);
+			keep_line(line, n);
 			pthread_mutex_unlock(&lg.lock);
-			log_at(level, "%.*s", (int)n, line);
+			(warning ? log_debug : log_trace)("%.*s", (int)n, line);
 		}
 		line += n + (line[n] == '\n');
 	}
@@ -227,18 +196,16 @@ static int libxdp_message(enum libxdp_print_level level, const char *fmt, va_lis
 	return library_message(level == LIBXDP_WARN, fmt, ap);
 }
 
-char *log_libbpf_last(char *buf, size_t size)
-{
-	pthread_mutex_lock(&lg.lock);
-	tail_join(&lg.warnings, buf, size);
-	pthread_mutex_unlock(&lg.lock);
-	return buf;
-}
-
 char *log_verifier_last(char *buf, size_t size)
 {
+	size_t at = 0;
+
 	pthread_mutex_lock(&lg.lock);
-	tail_join(&lg.verifier, buf, size);
+	buf[0] = '\0';
+	for (unsigned i = lg.verifier_n > TAIL_LINES ? lg.verifier_n - TAIL_LINES : 0;
+	     i < lg.verifier_n && at < size; i++)
+		at += snprintf(buf + at, size - at, "%s%s", at ? "; " : "",
+			       lg.verifier[i % TAIL_LINES]);
 	pthread_mutex_unlock(&lg.lock);
 	return buf;
 }
@@ -256,8 +223,7 @@ char *log_load_failure(char *buf, size_t size, int rc)
 void log_libbpf_clear(void)
 {
 	pthread_mutex_lock(&lg.lock);
-	lg.warnings.n = 0;
-	lg.verifier.n = 0;
+	lg.verifier_n = 0;
 	lg.in_verifier_log = false;
 	pthread_mutex_unlock(&lg.lock);
 }

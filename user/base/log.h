@@ -42,18 +42,14 @@ void log_progress_clear(void);
 bool log_colour(int fd);
 
 /*
- * What libbpf and libxdp last warned of, for an error message: the newest lines, oldest first,
- * divided by "; "; "" if there are none. Forgotten by log_libbpf_clear(), to be called before an
- * operation whose failure is to be explained. Both return buf.
+ * The end of the last verifier log, without its statistics: why a program was refused. The newest
+ * lines, oldest first, divided by "; "; "" if there is none. Returns buf. log_libbpf_clear() is to
+ * be called before an operation whose failure is to be explained.
  */
-char *log_libbpf_last(char *buf, size_t size);
-/* The end of the last verifier log, without its statistics: why a program was refused. */
 char *log_verifier_last(char *buf, size_t size);
 void log_libbpf_clear(void);
 
-/* Why a program was not loaded (`rc`: -errno), with what the verifier said, which is then
- * forgotten.
- */
+/* Why a program was not loaded (`rc`: -errno), with what the verifier said: then forgotten. */
 char *log_load_failure(char *buf, size_t size, int rc);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -99,24 +98,6 @@ static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
 	return utf8_tame(buf);
 }
 
-static int complain_range(const struct opt *opt, const char *who, const char *quoted, bool parsed,
-			  struct error *err)
-{
-	const struct type *type = &types[opt->type];
-	char min[FMT_MAX], max[FMT_MAX];
-
-	if (opt->max)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "%s: '%s' is out of range (%s to %s)", who, quoted,
-				 type->text(min, sizeof(min), opt->min),
-				 type->text(max, sizeof(max), opt->max));
-	if (parsed && opt->min)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "%s: '%s' is out of range (at least %s)", who, quoted,
-				 type->text(min, sizeof(min), opt->min));
-	return error_set(err, STATUS_USAGE, -ERANGE, NULL, "%s: '%s' is too large", who, quoted);
-}
-
 static int complain(const struct opt *opt, const char *who, const char *text, int code,
 		    struct error *err)
 {
@@ -135,16 +116,27 @@ static int complain(const struct opt *opt, const char *who, const char *text, in
 static int parse_number(const struct opt *opt, const char *who, const char *text, void *field,
 			struct error *err)
 {
+	const struct type *type = &types[opt->type];
 	uint64_t top = opt->type == OPT_UINT ? UINT_MAX : UINT64_MAX, v;
-	int code = types[opt->type].number(text, &v);
-	char quoted[OPT_QUOTE_MAX];
+	int code = type->number(text, &v);
+	bool too_large = code == -ERANGE || (!code && v > top);
+	char quoted[OPT_QUOTE_MAX], min[FMT_MAX], max[FMT_MAX];
 
-	if (code == -ERANGE || (!code && v > top))
-		return complain_range(opt, who, quote(quoted, text), false, err);
-	if (code)
+	if (code && !too_large)
 		return complain(opt, who, text, code, err);
-	if (v < opt->min || (opt->max && v > opt->max))
-		return complain_range(opt, who, quote(quoted, text), true, err);
+	if (too_large || v < opt->min || (opt->max && v > opt->max)) {
+		quote(quoted, text);
+		type->text(min, sizeof(min), opt->min);
+		type->text(max, sizeof(max), opt->max);
+		return opt->max	   ? error_set(err, STATUS_USAGE, -ERANGE, NULL,
+					       "%s: '%s' is out of range (%s to %s)", who, quoted, min,
+					       max)
+		       : too_large ? error_set(err, STATUS_USAGE, -ERANGE, NULL,
+					       "%s: '%s' is too large", who, quoted)
+				   : error_set(err, STATUS_USAGE, -ERANGE, NULL,
+					       "%s: '%s' is out of range (at least %s)", who,
+					       quoted, min);
+	}
 	if (opt->type == OPT_UINT)
 		*(unsigned *)field = v;
 	else
@@ -258,26 +250,6 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 	}
 }
 
-static int add_word(const char *who, const char *text, struct opt_words *words, struct error *err)
-{
-	size_t used = strlen(words->text);
-
-	if (used + strlen(text) + 2 > sizeof(words->text))
-		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %zu characters",
-				 who, sizeof(words->text) - 1);
-	snprintf(words->text + used, sizeof(words->text) - used, "%s%s", used ? " " : "", text);
-	return 0;
-}
-
-static int add_arg(const char *who, const char *text, struct opt_args *args, struct error *err)
-{
-	if (args->n == OPT_ARGS_MAX)
-		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %u", who,
-				 OPT_ARGS_MAX);
-	args->at[args->n++] = text;
-	return 0;
-}
-
 static int parse_custom(const struct opt *opt, const char *who, const char *text, void *field,
 			struct error *err)
 {
@@ -300,6 +272,9 @@ static int parse_custom(const struct opt *opt, const char *who, const char *text
 static int parse_value(const struct opt *opt, const char *who, const char *text, void *field,
 		       bool again, struct error *err)
 {
+	struct opt_words *words = field;
+	struct opt_args *args = field;
+	size_t used;
 	int code;
 
 	if (!*text)
@@ -310,9 +285,20 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 		return parse_list(opt, who, text, field, again, err);
 	switch (opt->type) {
 	case OPT_WORDS:
-		return add_word(who, text, field, err);
+		used = strlen(words->text);
+		if (used + strlen(text) + 2 > sizeof(words->text))
+			return error_set(err, STATUS_USAGE, -E2BIG, NULL,
+					 "%s: more than %zu characters", who,
+					 sizeof(words->text) - 1);
+		snprintf(words->text + used, sizeof(words->text) - used, "%s%s", used ? " " : "",
+			 text);
+		return 0;
 	case OPT_ARGS:
-		return add_arg(who, text, field, err);
+		if (args->n == OPT_ARGS_MAX)
+			return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %u", who,
+					 OPT_ARGS_MAX);
+		args->at[args->n++] = text;
+		return 0;
 	case OPT_CUSTOM:
 		return parse_custom(opt, who, text, field, err);
 	case OPT_ENUM:
@@ -392,11 +378,6 @@ static int number_of(const struct opt *opt, const char *text, uint64_t *v)
 	return types[opt->type].number ? types[opt->type].number(text, v) : -ENOTSUP;
 }
 
-static void number_text(const struct opt *opt, uint64_t v, char *buf, size_t size)
-{
-	types[opt->type].text(buf, size, v);
-}
-
 void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
 {
 	if (opt->default_text)
@@ -408,8 +389,7 @@ void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t
 }
 
 #define OPTIONS_MAX 96
-#define LONG_VAL    256 /* what getopt_long() returns for option i: LONG_VAL + i; above any letter */
-#define WORD_MAX    48	/* longest word that opt_nearest() compares */
+#define WORD_MAX    48 /* longest word that opt_nearest() compares */
 
 struct slot {
 	const struct opt *opt;
@@ -423,8 +403,8 @@ struct parser {
 	char hint[96];
 	unsigned n;
 	struct slot slot[OPTIONS_MAX];
-	struct option longs[OPTIONS_MAX + 1];
-	char letters[2 * OPTIONS_MAX + 3];
+	int argc, at; /* the word that is looked at is argv[at] */
+	char *const *argv;
 	const struct opt *next_arg; /* NULL or without a name: no more are expected */
 	const struct opt *asked;
 };
@@ -440,41 +420,16 @@ static struct slot make_slot(const struct opt *opt, char *base)
 
 static int build(struct parser *p, char *options, struct error *err)
 {
-	char *letter = p->letters;
-
-	/* '-': words in their place, argv untouched; ':': tell a missing value from unknown */
-	*letter++ = '-';
-	*letter++ = ':';
 	for (const struct opt_group *g = p->cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name; o++, p->n++) {
+		for (const struct opt *o = g->opts; o->name; o++) {
 			if (p->n == OPTIONS_MAX)
 				return error_set(err, STATUS_FAILED, -E2BIG, NULL,
 						 "%s has more than %d options", p->cmd->name,
 						 OPTIONS_MAX);
-			p->slot[p->n] = make_slot(o, options + g->base);
-			p->longs[p->n] = (struct option){
-				.name = o->name,
-				.has_arg = opt_takes_value(o) ? required_argument : no_argument,
-				.val = LONG_VAL + p->n,
-			};
-			if (!o->letter)
-				continue;
-			*letter++ = o->letter;
-			if (opt_takes_value(o))
-				*letter++ = ':';
+			p->slot[p->n++] = make_slot(o, options + g->base);
 		}
 	}
 	return 0;
-}
-
-static struct slot *find_slot(struct parser *p, int val)
-{
-	if (val >= LONG_VAL)
-		return &p->slot[val - LONG_VAL];
-	for (unsigned i = 0; i < p->n; i++)
-		if (p->slot[i].opt->letter == val)
-			return &p->slot[i];
-	return NULL;
 }
 
 static int usage(const struct parser *p, struct error *err, const char *what, const char *text,
@@ -507,27 +462,6 @@ static char *suggest(char *buf, size_t size, const char *dashes, const char *wor
 	return buf;
 }
 
-/* getopt_long() would take an abbreviation: see that a long option is there by its full name. */
-static int check_long(const struct parser *p, const char *word, struct error *err)
-{
-	const char *names[OPTIONS_MAX];
-	char name[OPT_QUOTE_MAX], full[OPT_QUOTE_MAX + 2], more[160];
-	size_t len;
-
-	if (strncmp(word, "--", 2) || !word[2])
-		return 0;
-	len = strcspn(word + 2, "=");
-	for (unsigned i = 0; i < p->n; i++) {
-		names[i] = p->slot[i].opt->name;
-		if (strlen(names[i]) == len && !memcmp(names[i], word + 2, len))
-			return 0;
-	}
-	snprintf(name, sizeof(name), "%.*s", (int)len, word + 2);
-	snprintf(full, sizeof(full), "--%s", name);
-	return usage(p, err, "unknown option", len ? full : word,
-		     suggest(more, sizeof(more), "--", name, names, p->n));
-}
-
 static int take_value(struct parser *p, struct slot *s, const char *who, const char *text,
 		      struct error *err)
 {
@@ -540,13 +474,24 @@ static int take_value(struct parser *p, struct slot *s, const char *who, const c
 	return parse_value(o, who, text, s->field, s->seen, err);
 }
 
-/* Returns 0, another enum opt_next, or -errno. */
+/* `text`: what is behind it in the same word, or NULL. 0, another enum opt_next, or -errno. */
 static int take_option(struct parser *p, struct slot *s, const char *text, struct error *err)
 {
-	char who[WORD_MAX];
+	const struct opt *o = s->opt;
+	char who[WORD_MAX], more[WORD_MAX];
 	int code = 0;
 
-	switch (s->opt->type) {
+	snprintf(who, sizeof(who), "--%s", o->name);
+	if (!opt_takes_value(o) && text)
+		return usage(p, err, who, "takes no value", "");
+	if (opt_takes_value(o) && !text) {
+		if (p->at + 1 == p->argc) {
+			snprintf(more, sizeof(more), "a value: %s", opt_metavar(o));
+			return usage(p, err, who, "needs ", more);
+		}
+		text = p->argv[++p->at];
+	}
+	switch (o->type) {
 	case OPT_HELP:
 		return OPT_NEXT_HELP;
 	case OPT_VERSION:
@@ -558,13 +503,54 @@ static int take_option(struct parser *p, struct slot *s, const char *text, struc
 		++*(unsigned *)s->field;
 		break;
 	default:
-		snprintf(who, sizeof(who), "--%s", s->opt->name);
 		code = take_value(p, s, who, text, err);
 	}
 	s->seen = true;
 	if (s->set)
 		*s->set = true;
 	return code;
+}
+
+/* --name, --name=value */
+static int take_long(struct parser *p, const char *word, struct error *err)
+{
+	const char *names[OPTIONS_MAX];
+	char name[OPT_QUOTE_MAX], full[OPT_QUOTE_MAX + 2], more[160];
+	size_t len = strcspn(word + 2, "=");
+
+	for (unsigned i = 0; i < p->n; i++) {
+		names[i] = p->slot[i].opt->name;
+		if (strlen(names[i]) == len && !memcmp(names[i], word + 2, len))
+			return take_option(p, &p->slot[i], word[2 + len] ? word + 3 + len : NULL,
+					   err);
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)len, word + 2);
+	snprintf(full, sizeof(full), "--%s", name);
+	return usage(p, err, "unknown option", len ? full : word,
+		     suggest(more, sizeof(more), "--", name, names, p->n));
+}
+
+/* -c, -cvalue, and several that take no value */
+static int take_letters(struct parser *p, const char *word, struct error *err)
+{
+	char more[WORD_MAX] = "";
+	int next = 0;
+
+	for (const char *c = word + 1; *c && !next; c++) {
+		struct slot *s = p->slot, *end = s + p->n;
+
+		while (s < end && s->opt->letter != *c)
+			s++;
+		if (s == end) {
+			if (isprint((unsigned char)*c) && strlen(word) > 2)
+				snprintf(more, sizeof(more), " (the letter %c)", *c);
+			return usage(p, err, "unknown option", word, more);
+		}
+		if (opt_takes_value(s->opt))
+			return take_option(p, s, c[1] ? c + 1 : NULL, err);
+		next = take_option(p, s, NULL, err);
+	}
+	return next;
 }
 
 static int take_word(struct parser *p, char *options, const char *text, struct error *err)
@@ -579,26 +565,6 @@ static int take_word(struct parser *p, char *options, const char *text, struct e
 	if (s.set)
 		*s.set = true;
 	return take_value(p, &s, s.opt->name, text, err);
-}
-
-/* What getopt_long() did not take: c is '?' or ':'. */
-static int refuse(struct parser *p, int c, const char *word, struct error *err)
-{
-	const struct slot *s = find_slot(p, optopt);
-	char name[WORD_MAX], more[WORD_MAX];
-
-	if (s) {
-		snprintf(name, sizeof(name), "--%s", s->opt->name);
-		if (c == '?')
-			return usage(p, err, name, "takes no value", "");
-		snprintf(more, sizeof(more), "a value: %s", opt_metavar(s->opt));
-		return usage(p, err, name, "needs ", more);
-	}
-	if (optopt > 0 && optopt < 128 && isprint(optopt) && strlen(word) > 2)
-		snprintf(more, sizeof(more), " (the letter %c)", optopt);
-	else
-		more[0] = '\0';
-	return usage(p, err, "unknown option", word, more);
 }
 
 static bool has_args(const struct opt *arg, const char *options)
@@ -623,66 +589,37 @@ static int check_complete(struct parser *p, const char *options, struct error *e
 	return OPT_NEXT_RUN;
 }
 
-/* The words behind `--`, where the command takes a command. */
-static int take_command(struct parser *p, char *options, int argc, char *const argv[],
-			struct error *err)
+static int parse(struct parser *p, char *options, struct error *err)
 {
-	const struct opt *o = p->cmd->args;
-	struct slot s;
+	const struct opt *command = p->cmd->args;
+	int next = 0;
 
-	while (o && o->name && o->type != OPT_COMMAND)
-		o++;
-	if (!o || !o->name || strcmp(argv[optind - 1], "--"))
-		return 0;
-	if (optind == argc)
-		return usage(p, err, "behind", "--", " there is no command");
-	s = make_slot(o, options);
-	*(char *const **)s.field = argv + optind;
-	optind = argc;
-	return 0;
-}
+	for (; p->at < p->argc && strcmp(p->argv[p->at], "--") && !next; p->at++) {
+		const char *word = p->argv[p->at];
 
-static int parse(struct parser *p, int argc, char *const argv[], char *options, struct error *err)
-{
-	int c, next;
-
-	/* 0 makes glibc and musl forget the scan before this one */
-	optind = 0;
-	opterr = 0;
-	for (;;) {
-		int at = optind ? optind : 1;
-		const char *word = at < argc ? argv[at] : "";
-
-		next = check_long(p, word, err);
-		if (next)
-			return next;
-		c = getopt_long(argc, argv, p->letters, p->longs, NULL);
-		if (c == -1)
-			break;
-		if (c == 1)
-			next = take_word(p, options, optarg, err);
-		else if (c == '?' || c == ':')
-			next = refuse(p, c, word, err);
-		else
-			next = take_option(p, find_slot(p, c), optarg, err);
-		if (next)
-			return next;
+		next = *word != '-' || !word[1] ? take_word(p, options, word, err)
+		       : word[1] == '-'		? take_long(p, word, err)
+						: take_letters(p, word, err);
 	}
-	next = take_command(p, options, argc, argv, err);
 	if (next)
 		return next;
-	for (; optind < argc; optind++) {
-		next = take_word(p, options, argv[optind], err);
-		if (next)
-			return next;
+	while (command && command->name && command->type != OPT_COMMAND)
+		command++;
+	if (p->at++ < p->argc && command && command->name) {
+		if (p->at == p->argc)
+			return usage(p, err, "behind", "--", " there is no command");
+		*(char *const **)make_slot(command, options).field = p->argv + p->at;
+		p->at = p->argc;
 	}
-	return check_complete(p, options, err);
+	for (; p->at < p->argc && !next; p->at++)
+		next = take_word(p, options, p->argv[p->at], err);
+	return next ? next : check_complete(p, options, err);
 }
 
 int opt_parse(const struct command *cmd, int argc, char *const argv[], void *options,
 	      const struct opt **asked, struct error *err)
 {
-	struct parser p = {.cmd = cmd, .next_arg = cmd->args};
+	struct parser p = {.cmd = cmd, .next_arg = cmd->args, .argc = argc, .at = 1, .argv = argv};
 	int next;
 
 	if (cmd->defaults)
@@ -692,7 +629,7 @@ int opt_parse(const struct command *cmd, int argc, char *const argv[], void *opt
 	snprintf(p.hint, sizeof(p.hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
 	next = build(&p, options, err);
 	if (!next)
-		next = parse(&p, argc, argv, options, err);
+		next = parse(&p, options, err);
 	if (asked)
 		*asked = p.asked;
 	/* -ERANGE and a custom parser's own say nothing more than the message does */
@@ -920,7 +857,7 @@ static int add_numbers(struct opt_vary *v, const struct range *r, struct error *
 		if (o->type == OPT_CUSTOM)
 			snprintf(text, sizeof(text), "%llu", (unsigned long long)first);
 		else
-			number_text(o, first, text, sizeof(text));
+			types[o->type].text(text, sizeof(text), first);
 		rc = add_value(v, text, err);
 		if (next > last || next <= first) /* the end, or an overflow */
 			break;

@@ -173,7 +173,7 @@ enum opt_next {
  * Fills `options` (cmd->size bytes) with the defaults, then from argv; argv[0] is the command's
  * name and argv itself stays as it is. Words and options may be mixed; `--` ends the options.
  * Returns an enum opt_next, decided by the first word that asks for something else than a run, or
- * -EINVAL with STATUS_USAGE in err. Not reentrant: it drives getopt_long().
+ * -EINVAL with STATUS_USAGE in err.
  */
 int opt_parse(const struct command *cmd, int argc, char *const argv[], void *options,
 	      const struct opt **asked, struct error *err);

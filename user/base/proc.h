@@ -50,4 +50,26 @@ bool proc_receives(int root, pid_t pid, pid_t tid, int fd);
 /* The inode of the network namespace; 0: gone, or not permitted. */
 uint32_t proc_netns(int root, pid_t pid);
 
+/* Where a process is in the hierarchy of control groups that gives CPU time. */
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+struct cgroup {
+	char dir[512]; /* below CGROUP_ROOT, which it begins with; one that does not fit is cut */
+	size_t root;   /* length of the hierarchy's own directory in it */
+	bool v2;
+};
+
+/* The group of a process, 0: the caller's. `root`: proc_root(), -1: "/". False: not known. */
+bool cgroup_of(int root, pid_t pid, struct cgroup *group);
+
+/*
+ * The caller's group in the unified hierarchy, wherever that is mounted: a descriptor of its
+ * directory, or -errno. -ENOENT: it is mounted nowhere.
+ */
+int cgroup_open_v2(void);
+
+/* Goes up by one; false: it was the hierarchy's root. */
+bool cgroup_up(struct cgroup *group);
+
 #endif

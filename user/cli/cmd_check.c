@@ -17,7 +17,6 @@
 #include "report/document.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"
-#include "drops/stages_data.h"
 #include "report/check.h"
 #include "report/page.h"
 
@@ -357,9 +356,9 @@ static int explain(const char *id, struct error *err)
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), id))
 			continue;
-		print_about(&v, stage_title(s), stage_texts[s].what);
-		print_about(&v, "Causes", stage_texts[s].causes);
-		print_about(&v, "What to do", stage_texts[s].remedy);
+		print_about(&v, stage_title(s), stage_facts[s].what);
+		print_about(&v, "Causes", stage_facts[s].causes);
+		print_about(&v, "What to do", stage_facts[s].remedy);
 		found = true;
 	}
 	if (row)

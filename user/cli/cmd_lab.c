@@ -63,25 +63,14 @@ static const struct opt_group lab_groups[] = {
 	{0},
 };
 
-static void print_address(const char *role, const char *name, const struct lab_port *p)
-{
-	char v4[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
-
-	inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4));
-	inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6));
-	printf("  %s-%-8s %-6s %-15s %s\n", name, role, p->ifname, v4, v6);
-}
-
 static struct json_object *port_json(const struct lab_port *p)
 {
 	struct json_object *o = json_object_new_object();
 	char v4[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
 
-	inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4));
-	inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6));
 	json_put_text(o, "ifname", p->ifname);
-	json_put_text(o, "ipv4", v4);
-	json_put_text(o, "ipv6", v6);
+	json_put_text(o, "ipv4", inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4)));
+	json_put_text(o, "ipv6", inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6)));
 	return o;
 }
 
@@ -101,22 +90,28 @@ static struct json_object *new_document(void)
 
 static void print_lab(const struct lab_options *o, const struct lab *lab)
 {
-	struct json_object *doc;
+	static const char *const roles[] = {"tx", "rx"};
+	struct json_object *doc = new_document();
 
-	if (global_output(&o->global) == OUTPUT_TEXT) {
-		printf("lab '%s' is up:\n", o->name);
-		print_address("tx", o->name, &lab->tx);
-		print_address("rx", o->name, &lab->rx);
-		printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: "
-		       "pktledger lab down %s\n",
-		       o->name, o->name, o->name);
+	json_put_text(doc, "name", o->name);
+	json_put(doc, "tx", port_json(&lab->tx));
+	json_put(doc, "rx", port_json(&lab->rx));
+	if (global_output(&o->global) != OUTPUT_TEXT) {
+		print_document(doc);
 		return;
 	}
-	doc = new_document();
-	json_put_text(doc, "name", o->name);
-	json_object_object_add(doc, "tx", port_json(&lab->tx));
-	json_object_object_add(doc, "rx", port_json(&lab->rx));
-	print_document(doc);
+	printf("lab '%s' is up:\n", o->name);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct json_object *port = json_get(doc, roles[i]);
+
+		printf("  %s-%-8s %-6s %-15s %s\n", o->name, roles[i],
+		       json_get_text(port, "ifname"), json_get_text(port, "ipv4"),
+		       json_get_text(port, "ipv6"));
+	}
+	printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: "
+	       "pktledger lab down %s\n",
+	       o->name, o->name, o->name);
+	json_object_put(doc);
 }
 
 static int up(const struct lab_options *o, struct error *err)
@@ -140,7 +135,7 @@ static int up(const struct lab_options *o, struct error *err)
 	return STATUS_OK;
 }
 
-static int add_json(void *arg, const struct lab_info *info)
+static int add_lab(void *arg, const struct lab_info *info)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -154,29 +149,31 @@ static int add_json(void *arg, const struct lab_info *info)
 	return 0;
 }
 
-static int print_row(void *arg, const struct lab_info *info)
+static void print_row(const struct json_object *lab)
 {
-	(void)arg;
-	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name,
-	       lab_topologies[info->topology].name, info->queues, info->queues == 1 ? " " : "s",
-	       info->mtu,
-	       !info->finished ? "  (lab up did not finish: remove it)"
-	       : info->whole   ? ""
-			       : "  (a namespace is missing: remove it)");
-	return 0;
+	uint64_t queues = json_get_u64(lab, "queues");
+
+	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", json_get_text(lab, "name"),
+	       json_get_text(lab, "topology"), (unsigned)queues, queues == 1 ? " " : "s",
+	       (unsigned)json_get_u64(lab, "mtu"),
+	       !json_get_bool(lab, "finished") ? "  (lab up did not finish: remove it)"
+	       : json_get_bool(lab, "whole")   ? ""
+					       : "  (a namespace is missing: remove it)");
 }
 
 static int list(const struct lab_options *o, struct error *err)
 {
-	struct json_object *doc, *labs;
+	struct json_object *doc = new_document(), *labs = json_object_new_array();
 
-	if (global_output(&o->global) == OUTPUT_TEXT)
-		return lab_list(print_row, NULL, err) ? err->status : STATUS_OK;
-	doc = new_document();
-	labs = json_object_new_array();
-	json_object_object_add(doc, "labs", labs);
-	lab_list(add_json, labs, err);
-	print_document(doc);
+	json_put(doc, "labs", labs);
+	lab_list(add_lab, labs, err);
+	if (global_output(&o->global) != OUTPUT_TEXT) {
+		print_document(doc);
+		return err->status;
+	}
+	for (size_t i = 0; i < json_object_array_length(labs); i++)
+		print_row(json_object_array_get_idx(labs, i));
+	json_object_put(doc);
 	return err->status;
 }
 

@@ -12,7 +12,7 @@
 #include "report/document.h"
 #include "experiment/server.h"
 #include "base/watch.h"
-#include "cli/solo_out.h"
+#include "cli/report.h"
 
 #define LEDGER_STREAMS 16 /* that a ledger has room for */
 
@@ -95,13 +95,13 @@ static const struct opt_group recv_groups[] = {
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
 {
-	struct solo_out *out = arg;
+	struct outputs *out = arg;
 
 	(void)streams;
 	log_info("receiving at UDP port %u%s", (unsigned)spec->port, spec->ipv6 ? ", IPv6" : "");
 	if (out->json || out->ledger)
-		solo_out_start(out, json_recv_start(program_argc, program_argv, env_read(lab),
-						    spec->rx->name, (uint16_t)spec->port, res));
+		outputs_start(out, json_recv_start(program_argc, program_argv, env_read(lab),
+						   spec->rx->name, (uint16_t)spec->port, res));
 	tell_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
 }
@@ -112,7 +112,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 
 	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
 		     fmt_count(delivered, sizeof(delivered), now->delivered));
-	solo_out_interval(arg, now);
+	outputs_interval(arg, now);
 	return !stdout_gone();
 }
 
@@ -266,12 +266,12 @@ static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
 	enum output output = global_output(&o->global);
-	struct solo_out shown;
+	struct outputs shown;
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? solo_out_fates : NULL,
+		.on_fates = o->ledger ? outputs_fates : NULL,
 		.arg = &shown,
 	};
 	struct run_spec spec = o->spec;
@@ -290,7 +290,7 @@ static int recv_run(void *options, struct error *err)
 	if (o->ledger)
 		spec.ledger = spec.streams > LEDGER_STREAMS ? spec.streams : LEDGER_STREAMS;
 	watch_block_signals();
-	rc = solo_out_open(&shown, "pktledger/recv/1", output, o->ledger, err);
+	rc = outputs_open(&shown, "pktledger/recv/1", output, o->ledger, err);
 	if (!rc)
 		rc = check_serve(o, err);
 	if (!rc)
@@ -303,8 +303,8 @@ static int recv_run(void *options, struct error *err)
 		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (out->closed)
-		solo_out_end(&shown, json_recv_end(out));
-	solo_out_close(&shown, err);
+		outputs_end(&shown, json_recv_end(out));
+	outputs_close(&shown, err);
 	free(out);
 	return err->status;
 }

@@ -14,7 +14,6 @@
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/ends.h"
-#include "report/joined.h"
 #include "report/drop.h"
 #include "report/print.h"
 

@@ -11,7 +11,7 @@
 #include "traffic/xsk.h"
 #include "host/caps.h"
 #include "host/journal.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "cli/series.h"
 #include "cli/report.h"
 #include "base/watch.h"
@@ -237,15 +237,16 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 	return rc ? rc : far_check(&o->far, spec, err);
 }
 
-static void tell_repair(void *arg, const struct journal_repaired *e)
+static void tell_repair(void *arg, const struct journal_record *rec, const char *current,
+			bool restored)
 {
 	(void)arg;
-	if (e->restored)
+	if (restored)
 		log_warn("put %s back to '%s': pktledger (pid %d) ended without doing so",
-			 e->target, e->old, (int)e->pid);
+			 rec->target, rec->old, (int)rec->pid);
 	else
-		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set", e->target,
-			 e->current, (int)e->pid);
+		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set",
+			 rec->target, current, (int)rec->pid);
 }
 
 void run_prepare(struct error *err)

@@ -98,41 +98,37 @@ static const struct opt_group search_groups[] = {
 	{0},
 };
 
-static int contradicts(struct error *err, const char *what, const char *hint)
-{
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s", what);
-}
-
 static int check(const struct search_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->run.traffic;
+	const struct {
+		bool is;
+		const char *what, *hint;
+	} wrong[] = {
+		{o->rfc2544 + o->tst009 + o->mrr > 1,
+		 "--rfc2544, --tst009 and --mrr exclude each other", NULL},
+		{t->rate_set, "a search picks the rates itself",
+		 "--min-rate and --max-rate bound them"},
+		{t->count_set, "a search cannot count packets: its trials take a time",
+		 "-t is the time of a trial"},
+		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
+		{o->run.limits.n, "--limit makes no sense where a search looks for the limit",
+		 NULL},
+		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search takes for loss",
+		 NULL},
+		{(o->run.ports.n || o->run.far.to.family) && !o->max_set,
+		 "outside a lab a search has no highest rate of its own", "add --max-rate"},
+		{o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX),
+		 "--min-rate and --max-rate need numbers", NULL},
+		{o->pdr_set && (o->rfc2544 || o->tst009 || o->mrr),
+		 "--rfc2544, --tst009 and --mrr look for no partial drop rate", "leave --pdr out"},
+	};
 
-	if (o->rfc2544 + o->tst009 + o->mrr > 1)
-		return contradicts(err, "--rfc2544, --tst009 and --mrr exclude each other", NULL);
-	if (t->rate_set)
-		return contradicts(err, "a search picks the rates itself",
-				   "--min-rate and --max-rate bound them");
-	if (t->count_set)
-		return contradicts(err, "a search cannot count packets: its trials take a time",
-				   "-t is the time of a trial");
-	if (t->profile.kind)
-		return contradicts(err, "--profile sets rates, and a search picks them itself",
-				   NULL);
-	if (o->run.limits.n)
-		return contradicts(err, "--limit makes no sense where a search looks for the limit",
-				   NULL);
-	if (t->spec.shape.gap > 0)
-		return contradicts(err, "--gap leaves packets out, which a search takes for loss",
-				   NULL);
-	if ((o->run.ports.n || o->run.far.to.family) && !o->max_set)
-		return contradicts(err, "outside a lab a search has no highest rate of its own",
-				   "add --max-rate");
-	if (o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX))
-		return contradicts(err, "--min-rate and --max-rate need numbers", NULL);
-	if (o->pdr_set && (o->rfc2544 || o->tst009 || o->mrr))
-		return contradicts(err,
-				   "--rfc2544, --tst009 and --mrr look for no partial drop rate",
-				   "leave --pdr out");
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (wrong[i].is)
+			return error_set(err, STATUS_USAGE, -EINVAL, wrong[i].hint, "%s",
+					 wrong[i].what);
+	}
 	return 0;
 }
 
@@ -162,16 +158,14 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	if (o->mrr)
 		return 0;
 	if (sum < trial)
-		return contradicts(err, "--sum is shorter than a trial", NULL);
-	s->goals = 1;
-	s->goal[0] = goal;
-	s->name[0] = "ndr";
-	if (!m->pdr)
-		return 0;
-	s->goals = 2;
-	goal.loss_ratio = o->pdr;
-	s->goal[1] = goal;
-	s->name[1] = "pdr";
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--sum is shorter than a trial");
+	s->goal[s->goals] = goal;
+	s->name[s->goals++] = "ndr";
+	if (m->pdr) {
+		goal.loss_ratio = o->pdr;
+		s->goal[s->goals] = goal;
+		s->name[s->goals++] = "pdr";
+	}
 	return 0;
 }
 
@@ -227,37 +221,20 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 	return rc;
 }
 
-/* As `report` will read them: what is told, is told of the document. */
-static void print_trial(unsigned number, const struct found_trial *t)
+/* As `report` will read it: what is told, is told of the document. */
+static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct json_object *o = json_found_trial(t);
 	struct found_trial shown;
-
-	json_read_found_trial(o, &shown);
-	memcpy(shown.dropped, t->dropped, sizeof(shown.dropped));
-	text_found_trial(stdout, number, &shown);
-	json_object_put(o);
-}
-
-static void print_found(const struct found *f)
-{
-	struct json_object *o = json_found(f);
-	struct found shown;
-
-	json_read_found(o, &shown);
-	text_found(stdout, &shown);
-	json_object_put(o);
-}
-
-static void on_trial(void *arg, const struct found_trial *t)
-{
 	struct view *v = arg;
 
 	log_progress_clear();
-	if (report_records(v->report))
-		report_series_trial(v->report, json_found_trial(t));
-	if (!report_json(v->report))
-		print_trial(++v->shown, t);
+	if (!report_json(v->report)) {
+		json_read_found_trial(o, &shown);
+		memcpy(shown.dropped, t->dropped, sizeof(shown.dropped));
+		text_found_trial(stdout, ++v->shown, &shown);
+	}
+	json_object_put(report_series_trial(v->report, o));
 	output_flush();
 }
 
@@ -279,94 +256,75 @@ static void check_found(const struct found *f, struct error *err)
 			  "the search did not finish in time");
 }
 
-/* With --repeat: the lower bounds of all searches. */
-struct lowers {
-	unsigned n[MLR_GOALS];
-	double *value[MLR_GOALS];
-};
-
-static int lowers_open(struct lowers *l, unsigned repeat, struct error *err)
+/*
+ * With --repeat: how steady the lower bounds of all searches are, as text and in the end of the
+ * document. `lower` has room for all of them.
+ */
+static void show_spread(struct json_object *end, const struct json_object *searches, double *lower,
+			bool text)
 {
-	for (unsigned g = 0; g < MLR_GOALS; g++) {
-		l->value[g] = calloc(repeat, sizeof(double));
-		if (!l->value[g])
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	return 0;
-}
+	static const char *const goals[] = {"ndr", "pdr"};
+	struct json_object *all = json_object_new_object();
 
-static void lowers_close(struct lowers *l)
-{
-	for (unsigned g = 0; g < MLR_GOALS; g++)
-		free(l->value[g]);
-}
-
-static void lowers_add(struct lowers *l, const struct found *f)
-{
-	for (unsigned g = 0; g < f->goals; g++) {
-		if (f->goal[g].has_lower && f->goal[g].done)
-			l->value[g][l->n[g]++] = f->goal[g].lower_pps;
-	}
-}
-
-/* How steady they are: as text, and as members of `o`, if it is not NULL. */
-static void show_spread(struct lowers *l, const struct found *f, bool text, struct json_object *o)
-{
-	struct json_object *all = o ? json_object_new_object() : NULL;
-
-	for (unsigned g = 0; g < f->goals; g++) {
+	for (unsigned g = 0; g < sizeof(goals) / sizeof(goals[0]); g++) {
 		struct trials_summary s;
+		unsigned n = 0;
 
-		if (!l->n[g])
+		for (size_t i = 0; i < json_object_array_length(searches); i++) {
+			const struct json_object *rate =
+				json_get(json_object_array_get_idx(searches, i), goals[g]);
+
+			if (json_get(rate, "lower_pps") && json_get_bool(rate, "done"))
+				lower[n++] = json_get_double(rate, "lower_pps");
+		}
+		if (!n)
 			continue;
-		s = trials_summary_of(l->value[g], l->n[g]);
-		if (o)
-			json_put(all, f->goal[g].name, trials_summary_json(s));
+		s = trials_summary_of(lower, n);
+		json_put(all, goals[g], trials_summary_json(s));
 		if (text)
-			text_found_spread(stdout, f->goal[g].name, &s, l->n[g]);
+			text_found_spread(stdout, goals[g], &s, n);
 	}
-	if (o)
-		json_put(o, "lower_pps_of_all", all);
+	json_put(end, "lower_pps_of_all", all);
 }
 
-/* All searches; returns the end of the document, NULL for text. */
+/* All searches; returns the end of the document. */
 static struct json_object *search_repeatedly(const struct search_options *o, const struct search *s,
 					     struct report *report, struct error *err)
 {
-	struct json_object *end = NULL, *all = NULL;
-	struct lowers lowers = {};
-	struct found found = {};
-	int rc = lowers_open(&lowers, o->run.repeat, err);
+	const bool text = !report_json(report);
+	double *lower = calloc(o->run.repeat, sizeof(*lower));
+	struct json_object *searches = json_object_new_array(), *end;
+	struct found found = {}, shown;
+	int rc = lower ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 
-	if (report_records(report) && o->run.repeat > 1)
-		all = json_object_new_array();
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
 		rc = search_run(s, &found, err);
 		report_next(report, &o->run, "");
 		log_progress_clear();
-		if (rc != -EINTR && !rc)
+		if (!rc)
 			check_found(&found, err);
-		lowers_add(&lowers, &found);
-		if (all)
-			json_object_array_add(all, json_found(&found));
-		if (!report_json(report) && found.trials)
-			print_found(&found);
+		end = json_found(&found);
+		json_object_array_add(searches, end);
+		json_read_found(end, &shown);
+		if (text && found.trials)
+			text_found(stdout, &shown);
 		else if (rc == -EINTR && !found.trials)
 			log_warn("ended before the first trial was: nothing is known");
 	}
-	if (report_records(report))
-		end = json_found(&found);
-	if (o->run.repeat > 1)
-		show_spread(&lowers, &found, !report_json(report), end);
-	if (all)
-		json_put(end, "searches", all);
-	lowers_close(&lowers);
+	end = json_found(&found);
+	if (lower && o->run.repeat > 1) {
+		show_spread(end, searches, lower, text);
+		json_put(end, "searches", json_object_get(searches));
+	}
+	json_object_put(searches);
+	free(lower);
 	return end;
 }
 
 static void put_start(const struct search_options *o, const struct search *s, struct report *report)
 {
-	struct json_object *start = json_solo_origin(program_argc, program_argv, env_read(NULL));
+	struct json_object *start = json_solo_origin(
+		program_argc, program_argv, report_records(report) ? env_read(NULL) : NULL);
 	const struct mlr_goal *goal = &s->goal[0];
 
 	json_put_text(start, "method", method_of(o)->name);
@@ -401,11 +359,9 @@ static int run_search(void *options, struct error *err)
 		return err->status;
 	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {
 		run_prepare(err);
-		if (report_records(view.report))
-			put_start(o, &s, view.report);
+		put_start(o, &s, view.report);
 		end = search_repeatedly(o, &s, view.report, err);
-		if (end)
-			report_series_end(view.report, end, err);
+		report_series_end(view.report, end, err);
 	}
 	return report_finish(view.report, err);
 }

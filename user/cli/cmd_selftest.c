@@ -9,11 +9,10 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
-#include "report/catalogue.h"
 #include "report/document.h"
 #include "experiment/selftest.h"
 #include "base/watch.h"
-#include "drops/quirks.h"
+#include "drops/reason.h"
 #include "drops/stagemap.h"
 
 struct selftest_options {
@@ -94,7 +93,7 @@ static void print_quirks(void)
 
 	for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
 		if (state[q] == QUIRK_FOUND)
-			printf("this kernel: %s\n", quirk_text(q));
+			printf("this kernel: %s\n", quirk_words[q].text);
 	}
 }
 

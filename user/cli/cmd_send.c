@@ -9,10 +9,10 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "report/document.h"
 #include "base/watch.h"
-#include "cli/solo_out.h"
+#include "cli/report.h"
 
 struct send_options {
 	struct global_options global;
@@ -56,11 +56,11 @@ static const struct opt_group send_groups[] = {
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
 {
-	struct solo_out *out = arg;
+	struct outputs *out = arg;
 
 	if (out->json || out->ledger)
-		solo_out_start(out, json_send_start(program_argc, program_argv, env_read(lab), spec,
-						    res, streams));
+		outputs_start(out, json_send_start(program_argc, program_argv, env_read(lab), spec,
+						   res, streams));
 	tell_maps();
 	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
 }
@@ -72,7 +72,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
 		     fmt_count(sent, sizeof(sent), now->sent),
 		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
-	solo_out_interval(arg, now);
+	outputs_interval(arg, now);
 	return !stdout_gone();
 }
 
@@ -120,12 +120,12 @@ static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
 	struct run_spec spec = {};
-	struct solo_out out;
+	struct outputs out;
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? solo_out_fates : NULL,
+		.on_fates = o->ledger ? outputs_fates : NULL,
 		.arg = &out,
 	};
 	struct result *res = calloc(1, sizeof(*res));
@@ -135,8 +135,8 @@ static int send_run(void *options, struct error *err)
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
-		rc = solo_out_open(&out, "pktledger/send/1", global_output(&o->global), o->ledger,
-				   err);
+		rc = outputs_open(&out, "pktledger/send/1", global_output(&o->global), o->ledger,
+				  err);
 	if (!rc)
 		rc = plan(o, &spec, err);
 	if (!rc)
@@ -152,8 +152,8 @@ static int send_run(void *options, struct error *err)
 		tell_refused(res, to);
 	}
 	if (res && res->attempted)
-		solo_out_end(&out, json_send_end(res));
-	solo_out_close(&out, err);
+		outputs_end(&out, json_send_end(res));
+	outputs_close(&out, err);
 	traffic_free(&spec);
 	free(res);
 	return err->status;

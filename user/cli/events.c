@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/events.h"
+#include "cli/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/options.h"
 #include "report/drop.h"
 #include "watch_abi.h"
 
@@ -75,24 +74,28 @@ static void take(void *arg, const struct live_drop *drop)
 
 int events_open(struct events **out, const struct events_options *o, struct error *err)
 {
+	const struct {
+		bool is;
+		const char *what, *hint;
+	} wrong[] = {
+		{o->hex && !o->shown, "--hex needs --events", "add --events"},
+		{o->stack && !o->shown, "--stack needs --events", "add --events"},
+		{o->file && !strcmp(o->file, "-"), "-w -: stdout is for the tables",
+		 "name a file, or a pipe by mkfifo"},
+		{o->snaplen_set && !o->shown && !o->file, "--snaplen needs packets to keep",
+		 "add --events or -w FILE"},
+	};
 	struct events *e;
 	int rc;
 
 	*out = NULL;
-	if (o->hex && !o->shown)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --events",
-				 "--hex needs --events");
-	if (o->stack && !o->shown)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --events",
-				 "--stack needs --events");
-	if (o->file && !strcmp(o->file, "-"))
-		return error_set(err, STATUS_USAGE, -EINVAL, "name a file, or a pipe by mkfifo",
-				 "-w -: stdout is for the tables");
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (wrong[i].is)
+			return error_set(err, STATUS_USAGE, -EINVAL, wrong[i].hint, "%s",
+					 wrong[i].what);
+	}
 	if (!o->shown && !o->file)
-		return o->snaplen_set
-			       ? error_set(err, STATUS_USAGE, -EINVAL, "add --events or -w FILE",
-					   "--snaplen needs packets to keep")
-			       : 0;
+		return 0;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");

@@ -12,8 +12,8 @@
 #include "base/watch.h"
 #include "experiment/remote.h"
 #include "experiment/receiver.h"
-#include "host/bpfmaps.h"
-#include "host/reassembly.h"
+#include "host/load.h"
+#include "host/netdev.h"
 #include "stamp.h"
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */

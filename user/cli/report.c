@@ -17,13 +17,92 @@
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL
 
+/* Both take `data`. */
+static void put_once(struct outputs *o, const char *event, struct json_object *data)
+{
+	if (o->json)
+		json_out_once(o->json, event, json_object_get(data));
+	json_object_put(data);
+}
+
+static void keep(struct outputs *o, const char *event, struct json_object *data)
+{
+	if (o->ledger)
+		ledgerfile_event(o->ledger, event, NULL, data);
+}
+
+int outputs_open(struct outputs *o, const char *schema, enum output output, const char *ledger,
+		 struct error *err)
+{
+	*o = (struct outputs){.schema = schema};
+	if (output != OUTPUT_TEXT) {
+		o->json =
+			json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, schema);
+		if (!o->json)
+			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	return ledger ? ledgerfile_open(&o->ledger, ledger, err) : 0;
+}
+
+void outputs_start(struct outputs *o, struct json_object *data)
+{
+	if (o->ledger)
+		ledgerfile_start(o->ledger, o->schema, data);
+	put_once(o, "start", data);
+}
+
+void outputs_end(struct outputs *o, struct json_object *data)
+{
+	keep(o, "end", data);
+	if (!o->json)
+		text_solo(&(struct print_view){.out = stdout}, data);
+	put_once(o, "end", data);
+}
+
+void outputs_interval(struct outputs *o, const struct experiment_interval *now)
+{
+	struct json_object *data = o->json || o->ledger ? json_interval(now) : NULL;
+
+	if (o->ledger)
+		ledgerfile_interval(o->ledger, data);
+	if (o->json)
+		json_out_each(o->json, "interval", json_object_get(data));
+	json_object_put(data);
+}
+
+void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+		   const struct result_cause *cause)
+{
+	struct outputs *o = arg;
+
+	ledgerfile_fates(o->ledger, stream, first, last, fate, cause);
+}
+
+static void keep_error(struct outputs *o, const struct error *err)
+{
+	struct json_object *data;
+
+	if (!o->ledger || err->status == STATUS_OK)
+		return;
+	data = json_error(err->message, err->hint, err->status);
+	keep(o, "error", data);
+	json_object_put(data);
+}
+
+void outputs_close(struct outputs *o, struct error *err)
+{
+	keep_error(o, err);
+	ledgerfile_close(o->ledger, err);
+	if (o->json && err->status != STATUS_OK)
+		json_out_error(o->json, err);
+	output_end(o->json, err);
+}
+
 struct report {
+	struct outputs out; /* first: outputs_fates() */
 	const struct run_options *o;
-	const char *schema;
 	bool own; /* run's: trials are shown here */
 	char title[96];
-	struct json_out *json; /* NULL: text */
-	struct ledgerfile *ledger;
 	struct peer *far;		 /* NULL: none, or not connected yet */
 	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
 	struct result *res;		 /* as `end` says, from which it borrows */
@@ -36,44 +115,30 @@ struct report {
 struct report *report_new(const struct run_options *o, const char *schema, struct error *err)
 {
 	struct report *r = calloc(1, sizeof(*r));
-	enum output output = global_output(&o->global);
+	bool repeated = !schema && o->repeat > 1;
 
-	if (r) {
-		r->o = o;
-		r->own = !schema;
-		r->schema = schema ? schema : SCHEMA;
-		r->res = calloc(1, sizeof(*r->res));
-		r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
-		if (output != OUTPUT_TEXT)
-			r->json = json_out_new(
-				stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, r->schema);
-	}
-	if (!r || !r->res || (r->own && o->repeat > 1 && !r->trials) ||
-	    (output != OUTPUT_TEXT && !r->json)) {
+	if (!r) {
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		goto fail;
+		return NULL;
 	}
-	if (!o->ledger || !ledgerfile_open(&r->ledger, o->ledger, err))
+	r->o = o;
+	r->own = !schema;
+	r->res = calloc(1, sizeof(*r->res));
+	r->trials = repeated ? trials_new(o->repeat) : NULL;
+	if (!r->res || (repeated && !r->trials))
+		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	else if (!outputs_open(&r->out, schema ? schema : SCHEMA, global_output(&o->global),
+			       o->ledger, err))
 		return r;
-fail:
-	if (r) {
-		r->ended = true;
-		report_finish(r, err);
-	}
+	report_finish(r, err);
 	return NULL;
-}
-
-/* Of this host: where another one takes part, its side of the path is not to be read here. */
-static struct json_object *read_env(const struct run_spec *spec, const struct lab *lab)
-{
-	return env_read(spec->far ? NULL : lab);
 }
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *so_far, const struct experiment_streams *streams)
 {
 	struct report *r = arg;
-	bool begins = r->json && r->own && !r->shown;
+	bool begins = r->out.json && r->own && !r->shown;
 	struct run_header head;
 
 	run_header_fill(&head, spec, lab, so_far, streams);
@@ -87,11 +152,13 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		tell_plan(spec, head.rate_pps, spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
 	json_object_put(r->start);
-	r->start = json_start(&head, r->ledger || begins ? read_env(spec, lab) : NULL);
-	if (r->ledger)
-		ledgerfile_start(r->ledger, SCHEMA, r->start);
+	/* where another host takes part, its side of the path is not to be read here */
+	r->start = json_start(&head,
+			      r->out.ledger || begins ? env_read(spec->far ? NULL : lab) : NULL);
+	if (r->out.ledger)
+		ledgerfile_start(r->out.ledger, SCHEMA, r->start);
 	if (begins)
-		json_out_once(r->json, "start", json_object_get(r->start));
+		json_out_once(r->out.json, "start", json_object_get(r->start));
 	tell_maps();
 	caps_give_up(run_needs, NULL,
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
@@ -144,24 +211,14 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 		return true;
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		tell_interval(r, now);
-	if (r->ledger || (r->json && r->own)) {
-		struct json_object *interval = json_interval(now);
+	if (r->own || r->out.ledger) {
+		struct outputs out = r->out;
 
-		if (r->ledger)
-			ledgerfile_interval(r->ledger, interval);
-		if (r->json && r->own)
-			json_out_each(r->json, "interval", json_object_get(interval));
-		json_object_put(interval);
+		if (!r->own) /* which has trials only */
+			out.json = NULL;
+		outputs_interval(&out, now);
 	}
 	return !stdout_gone();
-}
-
-static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
-		     const struct result_cause *cause)
-{
-	struct report *r = arg;
-
-	ledgerfile_fates(r->ledger, stream, first, last, fate, cause);
 }
 
 static double measure(const struct limit *limit, const struct result *res)
@@ -188,8 +245,8 @@ static void check_limits(struct report *r)
 		double measured = measure(limit, r->res);
 		char text[FMT_MAX];
 
-		if (r->json)
-			json_out_each(r->json, "limit",
+		if (r->out.json)
+			json_out_each(r->out.json, "limit",
 				      json_limit(limit, measured, measured > limit->value));
 		if (measured <= limit->value)
 			continue;
@@ -216,19 +273,18 @@ static void close_document(struct report *r)
 static void show(struct report *r)
 {
 	close_document(r);
-	if (r->ledger)
-		ledgerfile_event(r->ledger, "end", NULL, r->end);
+	keep(&r->out, "end", r->end);
 	log_progress_clear();
 	if (!r->own) {
 		/* by the caller */
 	} else if (r->trials) {
-		trials_add(r->trials, r->res);
-		if (r->json)
-			json_out_each(r->json, "trial", json_object_get(r->end));
+		trials_add(r->trials, r->end, r->res->payload_bytes);
+		if (r->out.json)
+			json_out_each(r->out.json, "trial", json_object_get(r->end));
 		else
-			trials_print_row(stdout, r->trials, r->res);
-	} else if (r->json) {
-		json_out_once(r->json, "end", json_object_get(r->end));
+			trials_print_row(stdout, r->trials, r->end);
+	} else if (r->out.json) {
+		put_once(&r->out, "end", json_object_get(r->end));
 	} else {
 		text_run(&(struct print_view){.out = stdout,
 					      .colour = log_colour(STDOUT_FILENO),
@@ -248,7 +304,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = r->ledger ? on_fates : NULL,
+		.on_fates = r->out.ledger ? outputs_fates : NULL,
 		.arg = r,
 	};
 	struct run_spec with = *spec;
@@ -291,52 +347,39 @@ const struct result *report_result(const struct report *r)
 
 bool report_records(const struct report *r)
 {
-	return r->json || r->ledger;
+	return r->out.json || r->out.ledger;
 }
 
 void report_series(struct report *r, struct json_object *start)
 {
-	if (r->ledger)
-		ledgerfile_event(r->ledger, "series", r->schema, start);
-	if (r->json)
-		json_out_once(r->json, "start", json_object_get(start));
-	json_object_put(start);
+	if (r->out.ledger)
+		ledgerfile_event(r->out.ledger, "series", r->out.schema, start);
+	put_once(&r->out, "start", start);
 }
 
-void report_series_trial(struct report *r, struct json_object *members)
+struct json_object *report_series_trial(struct report *r, struct json_object *members)
 {
-	struct json_object *trial;
+	struct json_object *trial = r->booked ? json_object_get(r->end) : json_object_new_object();
 
-	if (r->ledger)
-		ledgerfile_event(r->ledger, "trial", NULL, members);
-	if (r->json) {
-		trial = r->booked ? json_object_get(r->end) : json_object_new_object();
-		json_object_object_foreach (members, key, value)
-			json_put(trial, key, json_object_get(value));
-		json_out_each(r->json, "trial", trial);
-	}
+	keep(&r->out, "trial", members);
+	json_object_object_foreach (members, key, value)
+		json_put(trial, key, json_object_get(value));
+	if (r->out.json)
+		json_out_each(r->out.json, "trial", json_object_get(trial));
 	json_object_put(members);
+	return trial;
 }
 
 void report_series_end(struct report *r, struct json_object *end, const struct error *err)
 {
-	struct json_object *failed;
-
-	if (r->ledger && err->status != STATUS_OK) {
-		failed = json_error(err->message, err->hint, err->status);
-		ledgerfile_event(r->ledger, "error", NULL, failed);
-		json_object_put(failed);
-	}
-	if (r->ledger)
-		ledgerfile_event(r->ledger, "series_end", NULL, end);
-	if (r->json)
-		json_out_once(r->json, "end", json_object_get(end));
-	json_object_put(end);
+	keep_error(&r->out, err);
+	keep(&r->out, "series_end", end);
+	put_once(&r->out, "end", end);
 }
 
 struct json_out *report_json(const struct report *r)
 {
-	return r->json;
+	return r->out.json;
 }
 
 bool report_ended(const struct report *r)
@@ -348,16 +391,17 @@ int report_finish(struct report *r, struct error *err)
 {
 	bool broken = r->broken;
 
-	ledgerfile_close(r->ledger, err);
-	if (r->trials && r->shown) {
-		if (r->json)
-			json_out_once(r->json, "end", trials_json(r->trials));
-		else
-			trials_print_end(stdout, r->trials);
+	ledgerfile_close(r->out.ledger, err); /* its error is in the books, or in the series */
+	r->out.ledger = NULL;
+	if (r->trials && r->shown && r->out.json) {
+		struct json_object *end = json_object_new_object();
+
+		trials_put(end, r->trials);
+		put_once(&r->out, "end", end);
+	} else if (r->trials && r->shown) {
+		trials_print_end(stdout, r->trials);
 	}
-	if (r->json && err->status != STATUS_OK)
-		json_out_error(r->json, err);
-	output_end(r->json, err);
+	outputs_close(&r->out, err);
 	trials_free(r->trials);
 	peer_close(r->far);
 	json_object_put(r->start);

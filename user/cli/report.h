@@ -1,9 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `run` shows of its trials: progress, text, JSON, a ledger file, and the exit status. */
+/*
+ * What commands tell of experiments: JSON on stdout and a ledger file; what `run` shows of its
+ * trials, with progress, text and the exit status; and of `trace` single drops.
+ */
 #ifndef PKTLEDGER_CLI_REPORT_H
 #define PKTLEDGER_CLI_REPORT_H
 
+#include <linux/capability.h>
+
 #include "cli/options.h"
+#include "monitor/live.h"
+#include "report/document.h"
+
+/* JSON on stdout, a ledger file, both or neither. */
+struct outputs {
+	const char *schema; /* static */
+	struct json_out *json;
+	struct ledgerfile *ledger;
+};
+
+/* `ledger`: a file to be appended to; NULL: none. */
+int outputs_open(struct outputs *o, const char *schema, enum output output, const char *ledger,
+		 struct error *err);
+
+/* Both take `data`. The end is printed as text if it is not printed as JSON. */
+void outputs_start(struct outputs *o, struct json_object *data);
+void outputs_end(struct outputs *o, struct json_object *data);
+
+void outputs_interval(struct outputs *o, const struct experiment_interval *now);
+
+/* For experiment_view: `arg` begins with a struct outputs that has a ledger. */
+void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+		   const struct result_cause *cause);
+
+/* With the error, if there is one. */
+void outputs_close(struct outputs *o, struct error *err);
+
+/* Rows of what send and recv need: for --ledger, to see `what`; else for losses if they can. */
+#define SOLO_NEEDS(what)                                                                           \
+	{OPT_CAP(BPF), what, .when = "--ledger"},                                                  \
+		{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},                            \
+		{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},        \
+		{OPT_CAP(BPF), "to load programs that look at drops", .without = SOLO_UNTRACED},   \
+		{OPT_CAP(PERFMON), "for the same", .without = SOLO_UNTRACED},                      \
+	{                                                                                          \
+		OPT_CAP(SYSLOG), "to read names of kernel functions", .without = SOLO_UNTRACED     \
+	}
+#define SOLO_UNTRACED "losses on this side are not traced"
 
 struct run_options {
 	struct global_options global;
@@ -71,13 +114,13 @@ bool report_ended(const struct report *r);
 bool report_interrupted(const struct report *r);
 
 /*
- * Of a command that shows its trials itself: what the document and the ledger begin with, if there
- * is one of them; what is told of the trial that was run last, beside its books; and their end,
- * with `err` of it all. JSON is taken.
+ * Of a command that shows its trials itself: what the document and the ledger begin with; what is
+ * told of the trial that was run last, beside its books, which returns the whole of it, to be put;
+ * and their end, with `err` of it all. JSON is taken.
  */
 bool report_records(const struct report *r);
 void report_series(struct report *r, struct json_object *start);
-void report_series_trial(struct report *r, struct json_object *members);
+struct json_object *report_series_trial(struct report *r, struct json_object *members);
 void report_series_end(struct report *r, struct json_object *end, const struct error *err);
 
 /* The books of the last trial; NULL: it came to none. */
@@ -88,5 +131,50 @@ struct json_out *report_json(const struct report *r);
 
 /* Ends the outputs, with `err` in them if there is one. Returns the exit status. Frees `r`. */
 int report_finish(struct report *r, struct error *err);
+
+/* `trace --events` and `trace -w`: single drops, shown and captured. */
+
+struct events_options {
+	bool shown, hex, stack, snaplen_set;
+	uint64_t snaplen;
+	const char *file;
+};
+
+extern const struct opt events_opts[]; /* of struct events_options */
+
+/* Drops in a document of -j, which is kept in memory; more are counted only. */
+#define EVENTS_IN_DOCUMENT 100000
+
+struct events;
+
+struct events_view {
+	struct json_out *json; /* NULL: text to stdout */
+	bool document;	       /* JSON in one piece */
+	bool all;	       /* benign drops too */
+	const char *netns;     /* the own one, not told in text */
+};
+
+/*
+ * Opens the file. *e stays NULL if the options ask for nothing; all functions allow that.
+ * STATUS_USAGE, STATUS_FAILED.
+ */
+int events_open(struct events **e, const struct events_options *o, struct error *err);
+
+/* For live_spec.snaplen. */
+uint32_t events_snaplen(const struct events *e);
+
+/* When `l` is open; both are borrowed. */
+int events_begin(struct events *e, struct live *l, const struct events_view *v, struct error *err);
+
+/* Shows what has come. `all`: to the last, else what a tick has time for. */
+void events_read(struct events *e, bool all);
+
+/* The capture is closed and its state said. False: it is not whole. */
+bool events_finish(struct events *e);
+
+/* Puts "capture" and "drops_left_out" into the event `end`, after events_finish(). */
+void events_json_end(const struct events *e, struct json_object *end);
+
+void events_close(struct events *e);
 
 #endif

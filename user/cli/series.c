@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/series.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,42 +16,33 @@
 #include "report/document.h"
 #include "report/trials.h"
 
+#define SUFFIX	  ".txt" /* of presets */
+#define LINES_MAX 64
+#define WORDS_MAX 48
+
 static int out_of_memory(struct error *err)
 {
 	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
-/* Which value of each option point `i` has. */
-static void place(const struct opt_vary *const *vary, unsigned n, unsigned i, unsigned *which)
+/* `text` of it is to be filled. */
+static struct point *add_point(struct points *points, char *const *words, int n, char *const *more,
+			       int n_more)
 {
-	for (unsigned k = n; k-- > 0;) {
-		which[k] = i % vary[k]->n;
-		i /= vary[k]->n;
-	}
-}
+	struct point *p = &points->at[points->n];
 
-static int fill(struct point *p, const struct opt_vary *const *vary, unsigned n,
-		const unsigned *which, int argc, char **argv)
-{
-	p->argv = calloc((size_t)argc + n + 1, sizeof(*p->argv));
+	p->argv = calloc((size_t)(n + n_more) + 1, sizeof(*p->argv));
 	if (!p->argv)
-		return -ENOMEM;
-	memcpy(p->argv, argv, (size_t)argc * sizeof(*argv));
-	p->argc = argc;
-	for (unsigned k = 0; k < n; k++) {
-		const struct opt_vary_value *v = &vary[k]->at[which[k]];
-
-		p->text[k] = v->text;
-		if (*v->word)
-			p->argv[p->argc++] = (char *)v->word; /* getopt leaves it as it is */
-	}
-	return 0;
+		return NULL;
+	for (; p->argc < n + n_more; p->argc++)
+		p->argv[p->argc] = p->argc < n ? words[p->argc] : more[p->argc - n];
+	points->n++;
+	return p;
 }
 
 int points_product(const struct opt_vary *const *vary, unsigned n, int argc, char **argv,
 		   struct points *points, struct error *err)
 {
-	unsigned which[POINTS_COLUMNS] = {};
 	uint64_t all = 1;
 
 	*points = (struct points){.columns = n};
@@ -65,12 +56,29 @@ int points_product(const struct opt_vary *const *vary, unsigned n, int argc, cha
 	points->at = calloc(all, sizeof(*points->at));
 	if (!points->at)
 		return out_of_memory(err);
-	for (points->n = 0; points->n < all; points->n++) {
-		place(vary, n, points->n, which);
-		if (fill(&points->at[points->n], vary, n, which, argc, argv)) {
+	while (points->n < all) {
+		const char *text[POINTS_COLUMNS];
+		char *word[POINTS_COLUMNS];
+		unsigned rest = points->n;
+		struct point *p;
+		int words = 0;
+
+		for (unsigned k = n; k-- > 0; rest /= vary[k]->n) {
+			const struct opt_vary_value *v = &vary[k]->at[rest % vary[k]->n];
+
+			text[k] = v->text;
+			word[k] = (char *)v->word; /* getopt leaves it as it is */
+		}
+		for (unsigned k = 0; k < n; k++) {
+			if (*word[k])
+				word[words++] = word[k];
+		}
+		p = add_point(points, argv, argc, word, words);
+		if (!p) {
 			points_free(points);
 			return out_of_memory(err);
 		}
+		memcpy(p->text, text, n * sizeof(*text));
 	}
 	return 0;
 }
@@ -80,47 +88,24 @@ void points_free(struct points *points)
 	for (unsigned i = 0; i < points->n; i++)
 		free(points->at[i].argv);
 	free(points->at);
-	free(points->owned);
+	free(points->words);
+	free(points->about);
 	*points = (struct points){};
 }
 
-#define SUFFIX	  ".txt"
-#define LINES_MAX 64
-#define WORDS_MAX 48
-#define NAMES_MAX 64
-
-struct preset_line {
-	const char *label;
-	char *word[WORDS_MAX]; /* the first one is `run` */
-	int words;
+struct parsing {
+	struct points *points;
+	const char *name;
+	unsigned line;
+	int argc;
+	char **argv; /* the caller's own words */
+	struct error *err;
 };
 
-struct preset {
-	char name[64];
-	char *text; /* all texts below are in it */
-	const char *title;
-	char *prose;
-	unsigned n;
-	struct preset_line line[LINES_MAX];
-};
-
-static int bad_line(struct error *err, const struct preset *p, unsigned line, const char *what)
+static int bad_line(const struct parsing *p, const char *what)
 {
-	return error_set(err, STATUS_FAILED, -EINVAL, NULL, "preset %s, line %u: %s", p->name, line,
-			 what);
-}
-
-/* Cuts at blanks, in place. */
-static int split_words(struct preset_line *l, char *text)
-{
-	char *save = NULL;
-
-	for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
-		if (l->words == WORDS_MAX)
-			return -E2BIG;
-		l->word[l->words++] = w;
-	}
-	return 0;
+	return error_set(p->err, STATUS_FAILED, -EINVAL, NULL, "preset %s, line %u: %s", p->name,
+			 p->line, what);
 }
 
 /* The remark behind ` # `, cut off and without blanks around it; NULL: there is none. */
@@ -138,26 +123,33 @@ static const char *cut_remark(char *text)
 	return *remark ? remark : NULL;
 }
 
-static int add_line(struct preset *p, char *text, unsigned number, struct error *err)
+static int add_line(struct parsing *p, char *text)
 {
-	struct preset_line *l = &p->line[p->n];
+	char *word[WORDS_MAX], *save = NULL;
+	const char *remark;
+	struct point *point;
+	int words = 0;
 
-	if (p->n == LINES_MAX)
-		return bad_line(err, p, number, "more commands than a preset can have");
-	l->label = cut_remark(text);
-	if (!l->label)
-		return bad_line(err, p, number, "a command needs a remark: # title of its row");
+	if (p->points->n == LINES_MAX)
+		return bad_line(p, "more commands than a preset can have");
+	remark = cut_remark(text);
+	if (!remark)
+		return bad_line(p, "a command needs a remark: # title of its row");
 	if (strpbrk(text, "\"'\\"))
-		return bad_line(err, p, number, "there are no quotes in presets");
-	if (split_words(l, text))
-		return bad_line(err, p, number, "too many words");
-	if (!l->words || strcmp(l->word[0], "run"))
-		return bad_line(err, p, number, "a command has to begin with run");
-	for (int i = 1; i < l->words; i++) {
-		if (!strncmp(l->word[i], "--preset", strlen("--preset")))
-			return bad_line(err, p, number, "a preset cannot use another");
+		return bad_line(p, "there are no quotes in presets");
+	for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
+		if (words == WORDS_MAX)
+			return bad_line(p, "too many words");
+		if (words && !strncmp(w, "--preset", strlen("--preset")))
+			return bad_line(p, "a preset cannot use another");
+		word[words++] = w;
 	}
-	p->n++;
+	if (!words || strcmp(word[0], "run"))
+		return bad_line(p, "a command has to begin with run");
+	point = add_point(p->points, word, words, p->argv, p->argc);
+	if (!point)
+		return out_of_memory(p->err);
+	point->text[0] = remark;
 	return 0;
 }
 
@@ -166,25 +158,22 @@ static bool is_command(const char *line)
 	return *line == '\t' || !strncmp(line, "    ", 4);
 }
 
-static int parse_lines(struct preset *p, struct error *err)
+static int parse_lines(struct parsing *p)
 {
-	char *save = p->text, *line;
-	unsigned number = 0;
+	struct points *points = p->points;
+	char *save = points->words, *line;
 	int rc = 0;
 
+	points->title = strsep(&save, "\n");
 	while (!rc && (line = strsep(&save, "\n"))) {
-		number++;
-		if (number == 1)
-			p->title = line;
-		else if (is_command(line) && line[strspn(line, " \t")])
-			rc = add_line(p, line, number, err);
-		else if (p->n && *line)
-			rc = bad_line(err, p, number, "prose has to stand before the commands");
+		p->line++;
+		if (is_command(line) && line[strspn(line, " \t")])
+			rc = add_line(p, line);
+		else if (points->n && *line)
+			rc = bad_line(p, "prose has to stand before the commands");
 	}
-	if (!rc && (!p->title || !*p->title || is_command(p->title)))
-		rc = bad_line(err, p, 1, "the first line has to be a title");
-	if (!rc && !p->n)
-		rc = bad_line(err, p, number, "there is no command");
+	if (!rc && !points->n)
+		rc = bad_line(p, "there is no command");
 	return rc;
 }
 
@@ -203,68 +192,28 @@ static char *copy_prose(const char *text)
 	return strndup(start, (size_t)(end - start));
 }
 
-int preset_parse(struct preset **out, const char *name, const char *text, struct error *err)
+int preset_parse(struct points *points, const char *name, const char *text, int argc, char **argv,
+		 struct error *err)
 {
-	struct preset *p = calloc(1, sizeof(*p));
+	struct parsing p = {points, name, 1, argc, argv, err};
 	int rc;
 
-	if (p) {
-		snprintf(p->name, sizeof(p->name), "%s", name);
-		p->text = strdup(text);
-		p->prose = copy_prose(text);
-	}
-	if (!p || !p->text || !p->prose)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	*points = (struct points){
+		.columns = 1,
+		.column = {"trial"},
+		.at = calloc(LINES_MAX, sizeof(*points->at)),
+		.words = strdup(text),
+		.about = copy_prose(text),
+	};
+	if (!points->at || !points->words || !points->about)
+		rc = out_of_memory(err);
+	else if (!*text || *text == '\n' || is_command(text))
+		rc = bad_line(&p, "the first line has to be a title");
 	else
-		rc = parse_lines(p, err);
+		rc = parse_lines(&p);
 	if (rc)
-		preset_free(p);
-	else
-		*out = p;
+		points_free(points);
 	return rc;
-}
-
-void preset_free(struct preset *p)
-{
-	if (!p)
-		return;
-	free(p->text);
-	free(p->prose);
-	free(p);
-}
-
-const char *preset_title(const struct preset *p)
-{
-	return p->title;
-}
-
-const char *preset_prose(const struct preset *p)
-{
-	return p->prose;
-}
-
-int preset_points(const struct preset *p, int argc, char **argv, struct points *points,
-		  struct error *err)
-{
-	*points = (struct points){.columns = 1, .column = {"trial"}};
-	points->at = calloc(p->n, sizeof(*points->at));
-	for (; points->at && points->n < p->n; points->n++) {
-		const struct preset_line *l = &p->line[points->n];
-		struct point *point = &points->at[points->n];
-
-		point->argv = calloc((size_t)(l->words + argc) + 1, sizeof(char *));
-		if (!point->argv)
-			break;
-		memcpy(point->argv, l->word, (size_t)l->words * sizeof(char *));
-		for (int i = 0; i < argc; i++)
-			point->argv[l->words + i] = argv[i];
-		point->argc = l->words + argc;
-		point->text[0] = l->label;
-	}
-	if (points->n == p->n)
-		return 0;
-	points_free(points);
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 /*
@@ -289,54 +238,43 @@ static void find_directory(char *path, size_t size)
 	}
 }
 
-static int is_preset(const struct dirent *e)
+/* The names of all, sorted, in place of their paths. globfree() is due if it is 0. */
+static int list_names(glob_t *files, struct error *err)
 {
-	size_t len = strlen(e->d_name), suffix = strlen(SUFFIX);
+	char directory[600], pattern[610];
 
-	return len > suffix && !strcmp(e->d_name + len - suffix, SUFFIX);
-}
+	find_directory(directory, sizeof(directory));
+	snprintf(pattern, sizeof(pattern), "%s/*" SUFFIX, directory);
+	if (glob(pattern, 0, NULL, files))
+		return error_set(err, STATUS_FAILED, -ENOENT, "run `make install`, or give a file",
+				 "there are no presets in %s: %s", directory, strerror(ENOENT));
+	for (size_t i = 0; i < files->gl_pathc; i++) {
+		char *path = files->gl_pathv[i], *name = strrchr(path, '/') + 1;
 
-static int list_files(const char *directory, struct dirent ***files, struct error *err)
-{
-	int n = scandir(directory, files, is_preset, alphasort);
-
-	if (n < 0)
-		return error_set(err, STATUS_FAILED, -errno, "run `make install`, or give a file",
-				 "there are no presets in %s: %s", directory, strerror(errno));
-	for (int i = 0; i < n; i++)
-		(*files)[i]->d_name[strlen((*files)[i]->d_name) - strlen(SUFFIX)] = '\0';
-	return n;
-}
-
-static void free_files(struct dirent **files, int n)
-{
-	for (int i = 0; i < n; i++)
-		free(files[i]);
-	free(files);
-}
-
-static int not_known(const char *directory, const char *name, struct error *err)
-{
-	const char *names[NAMES_MAX], *near;
-	struct dirent **files = NULL;
-	int n = list_files(directory, &files, err), known = 0;
-
-	if (n < 0)
-		return n;
-	while (known < n && known < NAMES_MAX) {
-		names[known] = files[known]->d_name;
-		known++;
+		name[strlen(name) - strlen(SUFFIX)] = '\0';
+		memmove(path, name, strlen(name) + 1);
 	}
-	near = opt_nearest(name, names, (unsigned)known);
+	return 0;
+}
+
+static int not_known(const char *name, struct error *err)
+{
+	const char *near;
+	glob_t files;
+	int rc = list_names(&files, err);
+
+	if (rc)
+		return rc;
+	near = opt_nearest(name, (const char *const *)files.gl_pathv, (unsigned)files.gl_pathc);
 	error_set(err, STATUS_USAGE, -ENOENT, "--preset help lists them",
 		  near ? "there is no preset '%.40s' (did you mean %s?)"
 		       : "there is no preset '%.40s'",
 		  name, near);
-	free_files(files, n);
+	globfree(&files);
 	return -ENOENT;
 }
 
-int preset_open(struct preset **p, const char *name, struct error *err)
+int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err)
 {
 	char directory[600], path[700], *text;
 	int rc;
@@ -348,36 +286,33 @@ int preset_open(struct preset **p, const char *name, struct error *err)
 		snprintf(path, sizeof(path), "%s/%.60s" SUFFIX, directory, name);
 	rc = file_read(path, &text, NULL);
 	if (rc == -ENOENT && !strchr(name, '/'))
-		return not_known(directory, name, err);
+		return not_known(name, err);
 	if (rc)
 		return error_set(err, STATUS_USAGE, rc, NULL, "cannot read the preset '%.80s': %s",
 				 name, strerror(-rc));
-	rc = preset_parse(p, name, text, err);
+	rc = preset_parse(points, name, text, argc, argv, err);
 	free(text);
 	return rc;
 }
 
-/* Names and titles of all, sorted. */
+/* Names and titles of all. */
 static int preset_list(FILE *out, struct error *err)
 {
-	struct dirent **files = NULL;
-	char directory[600];
-	int n, rc = 0;
+	struct points points;
+	glob_t files;
+	int rc = list_names(&files, err);
 
-	find_directory(directory, sizeof(directory));
-	n = list_files(directory, &files, err);
-	for (int i = 0; i < n && !rc; i++) {
-		struct preset *p;
-
-		rc = preset_open(&p, files[i]->d_name, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < files.gl_pathc && !rc; i++) {
+		rc = preset_open(&points, files.gl_pathv[i], 0, NULL, err);
 		if (rc)
 			break;
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-		fprintf(out, "  %-14s  %s\n", files[i]->d_name, preset_title(p));
-		preset_free(p);
+		fprintf(out, "  %-14s  %s\n", files.gl_pathv[i], points.title);
+		points_free(&points);
 	}
-	free_files(files, n > 0 ? n : 0);
-	return n < 0 ? n : rc;
+	globfree(&files);
+	return rc;
 }
 
 /* What a point's words mean. */
@@ -391,9 +326,9 @@ struct course {
 	unsigned repeat;
 	struct report *report;
 	struct rows rows;
-	struct trials *trials; /* of one point */
-	struct json_object *summary;
-	unsigned done, failed; /* trials */
+	struct trials *trials;		     /* of one point */
+	struct json_object *start, *summary; /* of the rows; of all points */
+	unsigned done, failed;		     /* trials */
 	uint64_t start_ns;
 };
 
@@ -405,7 +340,7 @@ static int plan_point(const struct series *s, const struct point *point, struct 
 
 	*p = (struct planned){.options = calloc(1, s->cmd->size)};
 	if (!p->options)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return out_of_memory(err);
 	rc = opt_parse(s->cmd, point->argc, point->argv, p->options, &asked, err);
 	if (rc > OPT_NEXT_RUN)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
@@ -421,45 +356,6 @@ static void free_planned(struct planned *p)
 	free(p->options);
 }
 
-/* A value that makes no sense is told before the first packet. */
-static int check_all(const struct series *s, struct error *err)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < s->points->n && !rc; i++) {
-		struct planned p;
-
-		rc = plan_point(s, &s->points->at[i], &p, err);
-		free_planned(&p);
-	}
-	return rc;
-}
-
-static void open_rows(struct course *c)
-{
-	const struct points *points = c->s->points;
-
-	c->rows = (struct rows){.out = stdout, .repeated = c->repeat > 1};
-	for (unsigned k = 0; k < points->columns; k++) {
-		size_t width = 0;
-
-		for (unsigned i = 0; i < points->n; i++) {
-			size_t len = strlen(points->at[i].text[k]);
-
-			width = len > width ? len : width;
-		}
-		rows_column(&c->rows, points->column[k], (unsigned)width);
-	}
-	if (report_json(c->report))
-		return;
-	if (c->s->title)
-		rows_about(stdout, c->s->title, c->s->about);
-	if (c->s->csv)
-		rows_csv_heading(&c->rows);
-	else
-		rows_heading(&c->rows);
-}
-
 static struct json_object *parameters(const struct points *points, const struct point *point)
 {
 	struct json_object *o = json_object_new_object();
@@ -469,49 +365,46 @@ static struct json_object *parameters(const struct points *points, const struct 
 	return o;
 }
 
-static struct json_object *error_object(const struct error *err)
+static void put_error(struct json_object *o, const struct error *err)
 {
-	return json_error(err->message, err->hint, err->status);
+	if (err->status != STATUS_OK)
+		json_put(o, "error", json_error(err->message, err->hint, err->status));
 }
 
 static void show_trial(struct course *c, const struct point *point, const struct planned *p,
-		       unsigned trial, const struct error *failed)
+		       unsigned number, const struct error *err)
 {
-	const struct result *res = report_result(c->report);
-	struct json_object *o;
+	struct json_object *o = json_object_new_object(), *trial;
 
-	if (c->s->csv) {
-		rows_csv_trial(&c->rows, point->text, trial, res, failed);
-		output_flush();
-	}
-	if (!report_records(c->report))
-		return;
-	o = json_object_new_object();
 	json_put(o, "parameters", parameters(c->s->points, point));
-	json_put_u64(o, "trial", trial);
+	json_put_u64(o, "trial", number);
 	json_put_text(o, "tx", p->spec.tx->name);
 	json_put_text(o, "rx", p->spec.rx->name);
 	json_put_u64(o, "payload_bytes", p->spec.payload);
-	if (failed)
-		json_put(o, "error", error_object(failed));
-	report_series_trial(c->report, o);
+	put_error(o, err);
+	trial = report_series_trial(c->report, o);
+	if (report_result(c->report))
+		trials_add(c->trials, trial, p->spec.payload);
+	if (c->s->csv) {
+		rows_csv_trial(&c->rows, trial, number);
+		output_flush();
+	}
+	json_object_put(trial);
 }
 
 static void show_point(struct course *c, const struct point *point, const struct error *failed)
 {
-	struct json_object *o;
+	struct json_object *o = json_object_new_object(), *which = parameters(c->s->points, point);
 
 	log_progress_clear();
 	if (!report_json(c->report) && !c->s->csv) {
-		rows_point(&c->rows, point->text, c->trials, failed);
+		rows_point(&c->rows, which, c->trials, failed->status != STATUS_OK ? failed : NULL);
 		output_flush();
 	}
-	o = json_object_new_object();
-	json_put(o, "parameters", parameters(c->s->points, point));
+	json_put(o, "parameters", which);
 	trials_put(o, c->trials);
-	json_put_text(o, "stage", trials_stage_name(trials_stage(c->trials)));
-	if (failed)
-		json_put(o, "error", error_object(failed));
+	json_put_text(o, "stage", trials_stage(c->trials));
+	put_error(o, failed);
 	json_object_array_add(c->summary, o);
 }
 
@@ -550,77 +443,61 @@ static bool run_point(struct course *c, const struct point *point)
 		if (!going && !report_result(c->report))
 			break;
 		c->done++;
-		if (report_result(c->report))
-			trials_add(c->trials, report_result(c->report));
 		if (err.status != STATUS_OK) {
 			c->failed++;
 			failed = err;
 		}
-		show_trial(c, point, &p, t, err.status != STATUS_OK ? &err : NULL);
+		show_trial(c, point, &p, t, &err);
 	}
 	if (trials_count(c->trials) || failed.status != STATUS_OK)
-		show_point(c, point, failed.status != STATUS_OK ? &failed : NULL);
+		show_point(c, point, &failed);
 	free_planned(&p);
 	return going;
 }
 
-/* All that each parameter is to be, in turn. */
-static struct json_object *values(const struct points *points)
+/* With the values that each parameter is to have, in turn; and the heading of the table. */
+static void put_start(struct course *c)
 {
-	struct json_object *o = json_object_new_object();
+	const struct points *points = c->s->points;
+	struct json_object *o = json_solo_origin(program_argc, program_argv,
+						 report_records(c->report) ? env_read(NULL) : NULL);
+	struct json_object *names = json_object_new_array(), *values = json_object_new_object();
+	struct json_object *document = json_object_new_object();
 
 	for (unsigned k = 0; k < points->columns; k++) {
 		struct json_object *list = json_object_new_array();
 
 		for (unsigned i = 0; i < points->n; i++)
 			json_object_array_add(list, json_text(points->at[i].text[k]));
-		json_put(o, points->column[k], list);
+		json_object_array_add(names, json_text(points->column[k]));
+		json_put(values, points->column[k], list);
 	}
-	return o;
-}
-
-static void put_start(const struct course *c)
-{
-	struct json_object *o = json_solo_origin(program_argc, program_argv, env_read(NULL));
-	struct json_object *names = json_object_new_array();
-
-	for (unsigned k = 0; k < c->s->points->columns; k++)
-		json_object_array_add(names, json_text(c->s->points->column[k]));
 	json_put(o, "parameters", names);
-	json_put(o, "values", values(c->s->points));
-	if (c->s->title) {
+	json_put(o, "values", values);
+	if (points->title) {
 		struct json_object *preset = json_object_new_object();
 
-		json_put_text(preset, "title", c->s->title);
-		json_put_text(preset, "about", c->s->about);
+		json_put_text(preset, "title", points->title);
+		json_put_text(preset, "about", points->about);
 		json_put(o, "preset", preset);
 	}
-	json_put_u64(o, "points", c->s->points->n);
+	json_put_u64(o, "points", points->n);
 	json_put_u64(o, "repeat", c->repeat);
+	json_put(document, "start", json_object_get(o));
 	report_series(c->report, o);
-}
-
-static void put_end(struct course *c, bool interrupted, const struct error *err)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_u64(o, "trials", c->done);
-	json_put_u64(o, "failed", c->failed);
-	json_put_bool(o, "interrupted", interrupted);
-	json_put(o, "points", c->summary);
-	c->summary = NULL;
-	report_series_end(c->report, o, err);
+	if (!report_json(c->report))
+		rows_open(&c->rows, stdout, c->s->csv, document);
+	c->start = document;
 }
 
 static void run_all(struct course *c, struct error *err)
 {
 	const struct points *points = c->s->points;
+	struct json_object *end = json_object_new_object();
 	bool going = true;
 
 	run_prepare(err);
-	if (report_records(c->report))
-		put_start(c);
-	open_rows(c);
+	put_start(c);
 	c->start_ns = clock_now();
 	for (unsigned i = 0; i < points->n && going; i++)
 		going = run_point(c, &points->at[i]);
@@ -628,23 +505,37 @@ static void run_all(struct course *c, struct error *err)
 	if (c->failed)
 		error_set(err, STATUS_FAILED, -EIO, NULL, "%u of %u trials failed", c->failed,
 			  c->done);
-	if (report_records(c->report))
-		put_end(c, !going, err);
+	json_put_u64(end, "trials", c->done);
+	json_put_u64(end, "failed", c->failed);
+	json_put_bool(end, "interrupted", !going);
+	json_put(end, "points", json_object_get(c->summary));
+	report_series_end(c->report, end, err);
 }
 
 void series_run(const struct series *s, struct report *report, const struct run_options *o,
 		struct error *err)
 {
-	struct course c = {.s = s, .repeat = o->repeat, .report = report};
+	struct course c = {
+		.s = s,
+		.repeat = o->repeat,
+		.report = report,
+		.trials = trials_new(o->repeat),
+		.summary = json_object_new_array(),
+	};
+	int rc = c.trials && c.summary ? 0 : out_of_memory(err);
 
-	c.trials = trials_new(c.repeat);
-	c.summary = json_object_new_array();
-	if (!c.trials || !c.summary)
-		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	else if (!check_all(s, err) && !caps_require(s->cmd, NULL, err))
+	/* a value that makes no sense is told before the first packet */
+	for (unsigned i = 0; i < s->points->n && !rc; i++) {
+		struct planned p;
+
+		rc = plan_point(s, &s->points->at[i], &p, err);
+		free_planned(&p);
+	}
+	if (!rc && !caps_require(s->cmd, NULL, err))
 		run_all(&c, err);
 	report_next(report, o, "");
 	trials_free(c.trials);
+	json_object_put(c.start);
 	json_object_put(c.summary);
 }
 
@@ -666,8 +557,8 @@ static int check_line(const void *arg, const struct point *point, const void *op
 int preset_run(const struct run_options *o, struct error *err)
 {
 	struct points points = {};
-	struct series series = {.cmd = &cmd_run, .points = &points, .check = check_line, .arg = o};
-	struct preset *p = NULL;
+	const struct series series = {
+		.cmd = &cmd_run, .points = &points, .check = check_line, .arg = o};
 	struct report *report;
 
 	if (!strcmp(o->preset, "help"))
@@ -675,13 +566,8 @@ int preset_run(const struct run_options *o, struct error *err)
 	report = report_new(o, SERIES_SCHEMA, err);
 	if (!report)
 		return err->status;
-	if (!preset_open(&p, o->preset, err) &&
-	    !preset_points(p, program_argc - 2, program_argv + 2, &points, err)) {
-		series.title = preset_title(p);
-		series.about = preset_prose(p);
+	if (!preset_open(&points, o->preset, program_argc - 2, program_argv + 2, err))
 		series_run(&series, report, o, err);
-	}
 	points_free(&points);
-	preset_free(p);
 	return report_finish(report, err);
 }

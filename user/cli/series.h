@@ -25,7 +25,9 @@ struct points {
 	unsigned n, columns;
 	const char *column[POINTS_COLUMNS]; /* their titles */
 	struct point *at;
-	void *owned; /* texts that points borrow; NULL: they are others' */
+	const char *title; /* of a preset; else NULL */
+	char *about;	   /* its prose as it stands in the file, up to the first command line */
+	char *words;	   /* that its points are made of */
 };
 
 /*
@@ -51,27 +53,19 @@ void points_free(struct points *points);
  * row. Words are divided by blanks, there are no quotes.
  */
 
-struct preset;
-
-/* From a text, which is copied. -EINVAL with STATUS_FAILED names the line that is wrong. */
-int preset_parse(struct preset **p, const char *name, const char *text, struct error *err);
+/*
+ * A point each line, with the caller's own words behind the line's, which are borrowed. -EINVAL
+ * with STATUS_FAILED names the line that is wrong.
+ */
+int preset_parse(struct points *points, const char *name, const char *text, int argc, char **argv,
+		 struct error *err);
 
 /*
  * By its name, from the directory that `make install` filled or, from a build directory, from the
  * sources; or a file, if there is a slash in it. STATUS_USAGE if there is none, the nearest is
  * suggested.
  */
-int preset_open(struct preset **p, const char *name, struct error *err);
-void preset_free(struct preset *p);
-
-const char *preset_title(const struct preset *p);
-
-/* Its prose as it stands in the file, up to the first command line. */
-const char *preset_prose(const struct preset *p);
-
-/* A point each line, with the caller's own words behind the line's. Borrows from both. */
-int preset_points(const struct preset *p, int argc, char **argv, struct points *points,
-		  struct error *err);
+int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err);
 
 /*
  * Runs points one behind the other and shows what became of each: a row of a table or of CSV, a
@@ -87,7 +81,6 @@ struct series {
 		     struct error *err);
 	const void *arg;
 	bool csv;
-	const char *title, *about; /* of a preset, printed above the table; NULL: none */
 };
 
 #define SERIES_SCHEMA "pktledger/sweep/1"

@@ -12,9 +12,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "drops/quirks.h"
-#include "host/bpfmaps.h"
-#include "host/cgroup.h"
+#include "drops/reason.h"
+#include "host/load.h"
+#include "base/proc.h"
 #include "host/netdev.h"
 
 /* Those that change how a packet is counted, cut, merged or checked. */
@@ -269,7 +269,7 @@ struct json_object *env_read(const struct lab *lab)
 	add_cgroup(env);
 	for (int q = 0; q < QUIRK_COUNT; q++) {
 		if (state[q] != QUIRK_UNKNOWN)
-			json_put_bool(quirks, quirk_name(q), state[q] == QUIRK_FOUND);
+			json_put_bool(quirks, quirk_words[q].name, state[q] == QUIRK_FOUND);
 	}
 	json_put(env, "quirks", quirks);
 	if (lab)

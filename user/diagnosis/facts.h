@@ -13,7 +13,7 @@
 
 #include "diagnosis/reader.h"
 #include "drops/owners.h"
-#include "host/cgroup.h"
+#include "base/proc.h"
 #include "host/counters.h"
 #include "host/journal.h"
 #include "host/lab.h"
@@ -427,7 +427,7 @@ uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 /* The circumstances of a measurement: what two results must have in common to be compared. */
 
 /*
- * Versions, quirks (drops/quirks.h), the BPF maps that are open (host/bpfmaps.h), CPUs, the
+ * Versions, quirks (drops/reason.h), the BPF maps that are open (host/bpfmaps.h), CPUs, the
  * interfaces of `lab` (NULL: none) and the sysctls that decide where packets are lost. What cannot
  * be read is left out; null is what is read and not set. Needs no privilege without a lab, but some
  * quirks are known only with those of tracing. The caller owns the object (json_object_put()).

@@ -406,9 +406,9 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 	fill(out->command, sizeof(out->command), row->command, b);
 	plan_change(change, &row->change, b);
 	if (change->name[0])
-		change_command(change, out->command, sizeof(out->command));
+		change_command(change, false, NULL, out->command, sizeof(out->command));
 	if (change->name[0] && change->old[0])
-		change_undo_command(change, out->undo, sizeof(out->undo));
+		change_command(change, true, NULL, out->undo, sizeof(out->undo));
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
 		fill(out->risk, sizeof(out->risk), row->risk, b);

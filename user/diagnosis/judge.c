@@ -195,7 +195,7 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 		c->finding.command[0] = c->finding.undo[0] = '\0';
 		if (!c->n_changes)
 			continue;
-		change_command_in(c->changes, false, netns, c->finding.command, FINDING_COMMAND);
-		change_command_in(c->changes, true, netns, c->finding.undo, FINDING_COMMAND);
+		change_command(c->changes, false, netns, c->finding.command, FINDING_COMMAND);
+		change_command(c->changes, true, netns, c->finding.undo, FINDING_COMMAND);
 	}
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/idmap.h"
+#include "base/list.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
 #include "host/counters.h"

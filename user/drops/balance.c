@@ -55,24 +55,6 @@ enum phase {
 	PHASE_UNKNOWN,
 };
 
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-/* XDP in skb mode runs behind netif_receive_skb (__netif_receive_skb_core), in a driver before. */
-static bool is_generic_xdp(const char *location)
-{
-	return !strcmp(location, "do_xdp_generic") || strstr(location, "generic_xdp") ||
-	       strstr(location, "do_generic_redirect");
-}
-
-static enum phase netfilter_phase(const struct verdict *v)
-{
-	return v->hook == HOOK_OUTPUT || v->hook == HOOK_POSTROUTING ? PHASE_SENDING
-								     : PHASE_RECEIVED;
-}
-
 static enum phase phase_of(const struct verdict *v, const char *location)
 {
 	switch (v->stage) {
@@ -93,11 +75,16 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 		return PHASE_ARRIVING;
 	case STAGE_XDP:
 	case STAGE_XSK:
-		return is_generic_xdp(location) ? PHASE_RECEIVED : PHASE_ARRIVING;
+		/* in skb mode behind netif_receive_skb (__netif_receive_skb_core), else before */
+		return stagemap_listed("do_xdp_generic *generic_xdp* *do_generic_redirect*",
+				       location)
+			       ? PHASE_RECEIVED
+			       : PHASE_ARRIVING;
 	case STAGE_GSO: /* udp_rcv_segment(), or validate_xmit_skb() */
-		return begins(location, "udp") ? PHASE_RECEIVED : PHASE_QUEUED;
+		return stagemap_listed("udp*", location) ? PHASE_RECEIVED : PHASE_QUEUED;
 	case STAGE_NETFILTER:
-		return netfilter_phase(v);
+		return v->hook == HOOK_OUTPUT || v->hook == HOOK_POSTROUTING ? PHASE_SENDING
+									     : PHASE_RECEIVED;
 	case STAGE_OTHER:
 		return PHASE_UNKNOWN;
 	default:
@@ -137,24 +124,6 @@ const char *const balance_kinds[BALANCE_KINDS] = {
 	"bridge", "vlan",   "bond",    "team",	 "ifb", /* stacked */
 };
 
-static void configure_numbers(struct balance_config *cfg, const struct balance_numbering *n)
-{
-	cfg->numbers = (uint8_t)n->kind;
-	switch (n->kind) {
-	case NUMBERS_NONE:
-		break;
-	case NUMBERS_RTP:
-		cfg->bytes = BALANCE_NUMBER;
-		cfg->rule = sequence_rule_of(16, 1);
-		break;
-	case NUMBERS_OFFSET:
-		cfg->offset = (uint16_t)n->offset;
-		cfg->bytes = (uint16_t)n->bytes;
-		cfg->rule = sequence_rule_of(8 * n->bytes, n->step);
-		break;
-	}
-}
-
 static void configure(struct balance *b, const struct balance_numbering *n, bool paged)
 {
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
@@ -173,7 +142,12 @@ static void configure(struct balance *b, const struct balance_numbering *n, bool
 	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;
 	cfg->frames = filter_l3_refusal(b->filter) != NULL;
-	configure_numbers(cfg, n);
+	cfg->numbers = (uint8_t)n->kind;
+	cfg->offset = (uint16_t)n->offset; /* RTP: 0 */
+	cfg->bytes = (uint16_t)(n->kind == NUMBERS_RTP ? BALANCE_NUMBER : n->bytes);
+	if (n->kind != NUMBERS_NONE)
+		cfg->rule = n->kind == NUMBERS_RTP ? sequence_rule_of(16, 1)
+						   : sequence_rule_of(8 * n->bytes, n->step);
 	for (unsigned i = 0; i < BALANCE_KINDS; i++)
 		strncpy(cfg->kinds[i].name, balance_kinds[i], sizeof(cfg->kinds[i].name));
 	bpf_map__set_max_entries(b->skel->maps.tallies, cfg->cpus);
@@ -201,8 +175,12 @@ static int load(struct balance *b, const struct balance_numbering *n, bool paged
 	return rc;
 }
 
-static int check_kernel(const struct reasons *r, struct error *err)
+int balance_open(struct balance **out, const struct filter *f, const struct balance_numbering *n,
+		 const struct reasons *r, const struct ksyms *k, struct error *err)
 {
+	struct balance *b;
+	int rc;
+
 	if (reasons_kfree_args(r) < 0)
 		return error_set(err, STATUS_UNABLE, -ENOENT,
 				 "it needs a kernel with tracepoints and BTF",
@@ -212,17 +190,6 @@ static int check_kernel(const struct reasons *r, struct error *err)
 				 "trace without it shows what is dropped",
 				 "--balance needs Linux 6.3: this kernel does not tell what "
 				 "sockets read (sock:sock_recv_length)");
-	return 0;
-}
-
-int balance_open(struct balance **out, const struct filter *f, const struct balance_numbering *n,
-		 const struct reasons *r, const struct ksyms *k, struct error *err)
-{
-	struct balance *b;
-	int rc = check_kernel(r, err);
-
-	if (rc)
-		return rc;
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -293,17 +260,16 @@ static int judge_causes(struct balance *b)
 
 static struct balance_cost programs_cost(const struct balance *b)
 {
-	const struct bpf_program *const prog[] = {
-		b->skel->progs.balance_receive,
-		b->skel->progs.balance_queue,
-		b->skel->progs.balance_read,
-		b->skel->progs.balance_drop,
-	};
 	struct balance_cost sum = {};
+	struct bpf_program *prog;
 
-	for (unsigned i = 0; i < sizeof(prog) / sizeof(*prog); i++) {
-		const struct trace_cost cost = trace_cost(prog[i]);
+	bpf_object__for_each_program(prog, b->skel->obj)
+	{
+		const struct trace_cost cost = trace_cost(prog);
 
+		if (bpf_program__type(prog) != BPF_PROG_TYPE_TRACING ||
+		    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
+			continue; /* of the checkpoints alone */
 		sum.runs += cost.runs;
 		sum.run_ns += cost.run_ns;
 		sum.recursion_misses += cost.recursion_misses;
@@ -364,47 +330,25 @@ int balance_tick(struct balance *b)
 	return judge_causes(b);
 }
 
-/* Now, because later the capabilities for it may be given up. */
-static int attach_iterators(struct balance *b)
+static int attach(struct balance *b, struct error *err)
 {
 	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(b->skel->maps.sockets)};
 	struct bpf_iter_attach_opts opts;
 	struct balance_bpf *s = b->skel;
+	int rc = 0;
 
 	/* not LIBBPF_OPTS(): the copy that it makes may have anything in its padding */
 	memset(&opts, 0, sizeof(opts));
 	opts.sz = sizeof(opts);
 	opts.link_info = &info;
 	opts.link_info_len = sizeof(info);
-	s->links.balance_sockets = bpf_program__attach_iter(s->progs.balance_sockets, NULL);
+	/* the iterators too, because later the capabilities for it may be given up */
 	s->links.balance_looks = bpf_program__attach_iter(s->progs.balance_looks, &opts);
 	s->links.balance_unread = bpf_program__attach_iter(s->progs.balance_unread, &opts);
-	return s->links.balance_sockets && s->links.balance_looks && s->links.balance_unread
-		       ? 0
-		       : -errno;
-}
-
-static int attach(struct balance *b, struct error *err)
-{
-	struct bpf_link **link[] = {
-		&b->skel->links.balance_receive,
-		&b->skel->links.balance_queue,
-		&b->skel->links.balance_read,
-		&b->skel->links.balance_drop,
-	};
-	struct bpf_program *const prog[] = {
-		b->skel->progs.balance_receive,
-		b->skel->progs.balance_queue,
-		b->skel->progs.balance_read,
-		b->skel->progs.balance_drop,
-	};
-	int rc = attach_iterators(b);
-
-	for (unsigned i = 0; !rc && i < sizeof(prog) / sizeof(*prog); i++) {
-		*link[i] = bpf_program__attach(prog[i]);
-		if (!*link[i])
-			rc = -errno;
-	}
+	if (!s->links.balance_looks || !s->links.balance_unread)
+		rc = -errno;
+	if (!rc)
+		rc = balance_bpf__attach(s);
 	if (rc)
 		return trace_load_error(err, rc);
 	measure_begin(b);
@@ -413,43 +357,33 @@ static int attach(struct balance *b, struct error *err)
 
 /* Streams */
 
-static void add_stream(struct balance_streams *sum, const struct sequence *s)
-{
-	if (!s->valid) {
-		sum->strangers++;
-		return;
-	}
-	sum->streams++;
-	sum->seen += s->total + s->seen;
-	sum->missing += sequence_missing(s);
-	sum->duplicates += s->duplicates;
-	sum->reordered += s->reordered;
-	sum->stray += s->stray;
-	sum->restarts += s->restarts;
-}
-
 int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 {
 	int fd = bpf_map__fd(b->skel->maps.streams);
 	struct balance_stream_key key, *prev = NULL;
 	struct balance_stream stream;
+	const struct sequence *s = &stream.sequence;
 
 	memset(sum, 0, sizeof(*sum));
 	while (!bpf_map_get_next_key(fd, prev, &key)) {
 		prev = &key;
-		if (!bpf_map_lookup_elem_flags(fd, &key, &stream, BPF_F_LOCK))
-			add_stream(sum, &stream.sequence);
+		if (bpf_map_lookup_elem_flags(fd, &key, &stream, BPF_F_LOCK))
+			continue;
+		sum->strangers += !s->valid;
+		if (!s->valid)
+			continue;
+		sum->streams++;
+		sum->seen += s->total + s->seen;
+		sum->missing += sequence_missing(s);
+		sum->duplicates += s->duplicates;
+		sum->reordered += s->reordered;
+		sum->stray += s->stray;
+		sum->restarts += s->restarts;
 	}
 	return 0;
 }
 
 /* Looking at all counts and queues at once, and choosing the moments */
-
-static int iter_error(struct error *err, int rc)
-{
-	return error_set(err, STATUS_FAILED, rc, NULL, "cannot look into the queues of sockets: %s",
-			 strerror(-rc));
-}
 
 /* Runs an iterator to its end; what it tells goes to `each`, which may be NULL. 0 or -errno. */
 static int iterate(const struct bpf_link *link,
@@ -484,18 +418,12 @@ struct unread {
 	bool note; /* packets came before the checkpoints did: their lengths are to be known */
 };
 
-static void length_came(struct balance_lengths *l, uint32_t bytes)
-{
-	uint32_t bit = balance_length_bit(bytes);
-
-	__atomic_fetch_or(&l->bits[bit / 64], 1ULL << bit % 64, __ATOMIC_RELAXED);
-}
-
 static void note_lengths(struct balance_cell *cell, const struct balance_queued *q, bool ours)
 {
 	struct balance_lengths *l = ours ? &cell->matched : &cell->others;
+	uint32_t bit = balance_length_bit(q->payload);
 
-	length_came(l, q->payload);
+	__atomic_fetch_or(&l->bits[bit / 64], 1ULL << bit % 64, __ATOMIC_RELAXED);
 	if (!q->size) {
 		if (cell->single < q->payload)
 			cell->single = (uint16_t)q->payload;
@@ -658,7 +586,8 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 		  struct error *err)
 {
 	if (rc)
-		return iter_error(err, rc);
+		return error_set(err, STATUS_FAILED, rc, NULL,
+				 "cannot look into the queues of sockets: %s", strerror(-rc));
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
@@ -668,24 +597,11 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 	return 0;
 }
 
-static void search_begin(struct search *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->since = s->changed = clock_now();
-}
-
-/* Nothing of the flow came or was read since the checkpoints are there. */
-static bool is_idle(const struct balance_moment *m)
-{
-	const struct balance_tally zero = {};
-
-	return !memcmp(&m->sum, &zero, sizeof(zero));
-}
-
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err)
 {
+	static const struct balance_moment idle; /* nothing came or was read since attach() */
 	struct unread unread = {.b = b, .note = true};
-	struct search s;
+	struct search s = {};
 	int rc = attach(b, err);
 
 	if (rc)
@@ -693,10 +609,10 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	rc = find_sockets(b, true);
 	if (!rc)
 		rc = walk_unread(&unread);
-	search_begin(&s);
+	s.since = s.changed = clock_now();
 	for (unsigned n = 0; !rc && clock_now() - s.since < BEGIN_NS; n++) {
 		rc = search_look(b, &s);
-		if (s.looks && (s.firm >= FIRM_MIN || is_idle(&s.last)))
+		if (s.looks && (s.firm >= FIRM_MIN || same_counts(&s.last, &idle)))
 			break;
 		pause_a_little(n);
 	}
@@ -707,10 +623,10 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 		struct balance_moment *m, struct error *err)
 {
 	int64_t wanted = under_way(begin);
-	struct search s;
+	struct search s = {};
 	int rc = 0;
 
-	search_begin(&s);
+	s.since = s.changed = clock_now();
 	for (unsigned n = 0; !rc; n++) {
 		uint64_t now, since;
 		bool closes;
@@ -719,13 +635,10 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 		now = clock_now();
 		since = now - s.since;
 		closes = s.looks && under_way(&s.best) <= wanted && !s.last.dying;
-		if (closes && now - s.changed > QUIET_NS)
+		if (closes &&
+		    (now - s.changed > QUIET_NS || (since > BUSY_NS && s.looks > LOOKS_MIN)))
 			break;
-		if (closes && since > BUSY_NS && s.looks > LOOKS_MIN)
-			break;
-		if (since > settle_ns && s.looks)
-			break;
-		if (since > settle_ns + BUSY_NS)
+		if (since > settle_ns + (s.looks ? 0 : BUSY_NS))
 			break;
 		pause_a_little(n);
 	}

@@ -29,6 +29,12 @@ struct balance_numbering {
 };
 
 /*
+ * "rtp" (RFC 3550), or OFFSET:BYTES[:STEP]: a big-endian counter of 1 to 8 bytes at that offset of
+ * the payload, which grows by STEP (1) from packet to packet. STATUS_USAGE.
+ */
+int numbering_parse(const char *text, struct balance_numbering *out, struct error *err);
+
+/*
  * Counts of one moment, since the programs were attached. The books are those of the difference of
  * two.
  */

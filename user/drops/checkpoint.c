@@ -12,8 +12,6 @@
 #include "checkpoint_old.skel.h"
 #include "host/load.h"
 
-/* A program before all others at a tc hook */
-
 #define HANDLE	 1
 #define PRIORITY 1
 
@@ -43,138 +41,124 @@ static void describe(const struct tc_first *tc, struct bpf_tc_hook *hook, struct
 	opts->priority = PRIORITY;
 }
 
-static int attach_filter(struct tc_first *tc, int prog_fd)
-{
-	struct bpf_tc_hook hook;
-	struct bpf_tc_opts opts;
-	int rc;
-
-	describe(tc, &hook, &opts);
-	opts.prog_fd = prog_fd;
-	rc = bpf_tc_hook_create(&hook);
-	if (!rc || rc == -EEXIST)
-		rc = bpf_tc_attach(&hook, &opts);
-	tc->filter = !rc;
-	return rc;
-}
-
 int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifindex,
 		    enum bpf_tc_attach_point point, int prog_fd)
 {
 	int saved = netns_push(ns), rc;
+	struct bpf_tc_hook hook;
+	struct bpf_tc_opts opts;
 
 	*tc = (struct tc_first){ns, ifindex, point, -1, false};
 	if (saved < 0)
 		return saved;
 	tc->link = tc_first_link(ifindex, point, prog_fd);
 	rc = tc->link < 0 ? tc->link : 0;
-	if (rc == -EINVAL)
-		rc = attach_filter(tc, prog_fd);
+	if (rc == -EINVAL) {
+		describe(tc, &hook, &opts);
+		opts.prog_fd = prog_fd;
+		rc = bpf_tc_hook_create(&hook);
+		if (!rc || rc == -EEXIST)
+			rc = bpf_tc_attach(&hook, &opts);
+		tc->filter = !rc;
+	}
 	netns_pop(saved);
 	return rc;
 }
 
-static void remove_filter(struct tc_first *tc)
+void tc_first_detach(struct tc_first *tc)
 {
-	int saved = netns_push(tc->ns);
+	int saved = tc->link < 0 && tc->filter ? netns_push(tc->ns) : -1;
 	struct bpf_tc_hook hook;
 	struct bpf_tc_opts opts;
 
-	if (saved < 0)
-		return;
-	describe(tc, &hook, &opts);
-	bpf_tc_detach(&hook, &opts);
-	netns_pop(saved);
-}
-
-void tc_first_detach(struct tc_first *tc)
-{
 	if (tc->link >= 0)
 		close(tc->link);
-	else if (tc->filter)
-		remove_filter(tc);
+	if (saved >= 0) {
+		describe(tc, &hook, &opts);
+		bpf_tc_detach(&hook, &opts);
+		netns_pop(saved);
+	}
 	*tc = (struct tc_first)TC_FIRST_INIT;
 }
 
-/* In a lab */
+struct checkpoints {
+	struct checkpoint_bpf *skel;
+	struct tc_first at[CHECKPOINTS]; /* in a lab */
+	int tcx;			 /* at the edge of a host: a link; below 0: none */
+};
+
+static struct checkpoints *new_checkpoints(void)
+{
+	struct checkpoints *c = calloc(1, sizeof(*c));
+
+	for (unsigned i = 0; c && i < CHECKPOINTS; i++)
+		c->at[i] = (struct tc_first)TC_FIRST_INIT;
+	if (c)
+		c->tcx = -1;
+	return c;
+}
 
 /*
  * Opens the programs for the numbers in `cfg`, with the maps that they share with `drops`; none is
  * to be loaded yet. `paged`: those at the edge read stamps in pages (bpf/skb.bpf.h).
  */
-static int open_programs(struct checkpoint_bpf **out, const struct trace_config *cfg,
+static int open_programs(struct checkpoints *c, const struct trace_config *cfg,
 			 const struct drops *drops, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	struct checkpoint_bpf *s = calloc(1, sizeof(*s));
 	int rc;
 
+	checkpoint_bpf__destroy(c->skel);
+	c->skel = s;
 	if (!s)
 		return -ENOMEM;
 	rc = checkpoint_bpf__create_skeleton(s);
 	if (!rc)
 		rc = trace_open(s->skeleton, paged ? NULL : checkpoint_old_bpf__elf_bytes);
-	if (!rc) {
-		memcpy((void *)&s->rodata->cfg, cfg, sizeof(*cfg));
-		bpf_map__set_max_entries(s->maps.seen, (__u32)pages);
-		rc = drops_share(drops, s->obj);
-	}
-	if (rc) {
-		checkpoint_bpf__destroy(s);
+	if (rc)
 		return rc;
-	}
-	*out = s;
-	return 0;
-}
-
-struct checkpoints {
-	struct checkpoint_bpf *skel;
-	struct tc_first at[CHECKPOINTS];
-};
-
-static int attach(struct checkpoints *c, enum checkpoint which, const struct checkpoint_place *at)
-{
-	const struct bpf_program *const prog[] = {
-		[CHECKPOINT_TX] = c->skel->progs.tx_device,
-		[CHECKPOINT_RX] = c->skel->progs.rx_device,
-		[CHECKPOINT_BRIDGE_IN] = c->skel->progs.bridge_in,
-		[CHECKPOINT_BRIDGE_OUT] = c->skel->progs.bridge_out,
-	};
-	bool egress = which == CHECKPOINT_TX || which == CHECKPOINT_BRIDGE_OUT;
-
-	if (!at->ns)
-		return 0;
-	return tc_first_attach(&c->at[which], at->ns, at->ifindex,
-			       egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,
-			       bpf_program__fd(prog[which]));
+	memcpy((void *)&s->rodata->cfg, cfg, sizeof(*cfg));
+	bpf_map__set_max_entries(s->maps.seen, (__u32)pages);
+	return drops_share(drops, s->obj);
 }
 
 int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
 		     struct error *err)
 {
-	struct checkpoints *c = calloc(1, sizeof(*c));
-	int rc = -ENOMEM;
+	static const char *const programs[CHECKPOINTS] = {
+		[CHECKPOINT_TX] = "tx_device",
+		[CHECKPOINT_RX] = "rx_device",
+		[CHECKPOINT_BRIDGE_IN] = "bridge_in",
+		[CHECKPOINT_BRIDGE_OUT] = "bridge_out",
+	};
+	struct bpf_program *prog[CHECKPOINTS];
+	struct checkpoints *c = new_checkpoints();
+	int rc;
 
 	if (!c)
-		return error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
-	for (unsigned i = 0; i < CHECKPOINTS; i++)
-		c->at[i] = (struct tc_first)TC_FIRST_INIT;
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	/* those of tc call no functions of the kernel */
-	rc = open_programs(&c->skel, cfg, drops, false);
-	if (!rc) {
-		bpf_program__set_autoload(c->skel->progs.tx_device, true);
-		bpf_program__set_autoload(c->skel->progs.rx_device, true);
-		bpf_program__set_autoload(c->skel->progs.bridge_in, true);
-		bpf_program__set_autoload(c->skel->progs.bridge_out, true);
-		rc = checkpoint_bpf__load(c->skel);
+	rc = open_programs(c, cfg, drops, false);
+	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
+		prog[i] = bpf_object__find_program_by_name(c->skel->obj, programs[i]);
+		bpf_program__set_autoload(prog[i], true);
 	}
+	if (!rc)
+		rc = checkpoint_bpf__load(c->skel);
 	if (rc) {
 		checkpoints_close(c);
 		return trace_load_error(err, rc);
 	}
-	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++)
-		rc = attach(c, i, &at[i]);
+	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
+		bool egress = i == CHECKPOINT_TX || i == CHECKPOINT_BRIDGE_OUT;
+
+		if (at[i].ns)
+			rc = tc_first_attach(&c->at[i], at[i].ns, at[i].ifindex,
+					     egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,
+					     bpf_program__fd(prog[i]));
+	}
 	if (!rc) {
 		*out = c;
 		return 0;
@@ -182,6 +166,65 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	checkpoints_close(c);
 	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
 			 "cannot attach the checkpoints: %s", strerror(-rc));
+}
+
+/*
+ * `paged`: the program reads stamps in pages (bpf/skb.bpf.h). `tc`: that of the device, too,
+ * which needs CAP_NET_ADMIN.
+ */
+static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
+		     const struct drops *drops, const struct border_netns *netns, bool paged,
+		     bool tc)
+{
+	int rc = open_programs(c, cfg, drops, paged);
+	struct checkpoint_bpf *s = c->skel;
+
+	if (rc)
+		return rc;
+	if (cfg->learn)
+		s->rodata->cfg.learn = LEARN_TAKE;
+	s->rodata->leave_netns = netns->leave;
+	s->rodata->enter_netns = netns->enter;
+	bpf_program__set_autoload(s->progs.leave, netns->leave);
+	bpf_program__set_autoload(s->progs.enter, netns->enter);
+	bpf_program__set_autoload(s->progs.enter_tc, tc);
+	rc = checkpoint_bpf__load(s);
+	return rc ? rc : checkpoint_bpf__attach(s);
+}
+
+int border_open(struct checkpoints **out, const struct trace_config *cfg, const struct drops *drops,
+		const struct border_netns *netns, unsigned ifindex, struct error *err)
+{
+	struct checkpoints *c = new_checkpoints();
+	bool tc = netns->enter && ifindex;
+	int rc;
+
+	if (!c)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (;;) {
+		rc = load_edge(c, cfg, drops, netns, true, tc);
+		if (trace_load_again(rc)) /* as this kernel can */
+			rc = load_edge(c, cfg, drops, netns, false, tc);
+		if (rc != -EPERM || !tc)
+			break;
+		tc = false;
+	}
+	if (rc) {
+		checkpoints_close(c);
+		return trace_load_error(err, rc);
+	}
+	if (tc)
+		c->tcx = tc_first_link(ifindex, BPF_TC_INGRESS,
+				       bpf_program__fd(c->skel->progs.enter_tc));
+	*out = c;
+	return 0;
+}
+
+const char *border_place(const struct checkpoints *c)
+{
+	if (c->skel->links.leave)
+		return "net_dev_start_xmit";
+	return c->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
 }
 
 int checkpoints_seen_fd(const struct checkpoints *c)
@@ -195,106 +238,8 @@ void checkpoints_close(struct checkpoints *c)
 		return;
 	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		tc_first_detach(&c->at[i]);
+	if (c->tcx >= 0)
+		close(c->tcx);
 	checkpoint_bpf__destroy(c->skel);
 	free(c);
-}
-
-/* At the edge of the host */
-
-struct border {
-	struct checkpoint_bpf *skel;
-	struct bpf_link *leave, *enter;
-	int tcx; /* a link; below 0: none */
-};
-
-/*
- * `paged`: the program reads stamps in pages (bpf/skb.bpf.h). `tc`: that of the device, too,
- * which needs CAP_NET_ADMIN.
- */
-static int load_border(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		       const struct border_netns *netns, bool paged, bool tc)
-{
-	int rc = open_programs(&b->skel, cfg, drops, paged);
-	struct checkpoint_bpf *s = b->skel;
-
-	if (rc)
-		return rc;
-	if (cfg->learn)
-		s->rodata->cfg.learn = LEARN_TAKE;
-	s->rodata->leave_netns = netns->leave;
-	s->rodata->enter_netns = netns->enter;
-	bpf_program__set_autoload(s->progs.leave, netns->leave);
-	bpf_program__set_autoload(s->progs.enter, netns->enter);
-	bpf_program__set_autoload(s->progs.enter_tc, tc);
-	rc = checkpoint_bpf__load(s);
-	if (!rc && netns->leave && !(b->leave = bpf_program__attach(s->progs.leave)))
-		rc = -errno;
-	if (!rc && netns->enter && !(b->enter = bpf_program__attach(s->progs.enter)))
-		rc = -errno;
-	if (rc) {
-		bpf_link__destroy(b->leave);
-		checkpoint_bpf__destroy(s);
-		b->leave = NULL;
-		b->skel = NULL;
-	}
-	return rc;
-}
-
-/* As this kernel can. */
-static int load_newest(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		       const struct border_netns *netns, bool tc)
-{
-	int rc = load_border(b, cfg, drops, netns, true, tc);
-
-	return trace_load_again(rc) ? load_border(b, cfg, drops, netns, false, tc) : rc;
-}
-
-int border_open(struct border **out, const struct trace_config *cfg, const struct drops *drops,
-		const struct border_netns *netns, unsigned ifindex, struct error *err)
-{
-	bool tc = netns->enter && ifindex;
-	struct border *b = calloc(1, sizeof(*b));
-	int rc;
-
-	if (!b)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	b->tcx = -1;
-	rc = load_newest(b, cfg, drops, netns, tc);
-	if (rc == -EPERM && tc) {
-		tc = false;
-		rc = load_newest(b, cfg, drops, netns, tc);
-	}
-	if (rc) {
-		border_close(b);
-		return trace_load_error(err, rc);
-	}
-	if (tc)
-		b->tcx = tc_first_link(ifindex, BPF_TC_INGRESS,
-				       bpf_program__fd(b->skel->progs.enter_tc));
-	*out = b;
-	return 0;
-}
-
-int border_seen_fd(const struct border *b)
-{
-	return bpf_map__fd(b->skel->maps.seen);
-}
-
-const char *border_place(const struct border *b)
-{
-	if (b->leave)
-		return "net_dev_start_xmit";
-	return b->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
-}
-
-void border_close(struct border *b)
-{
-	if (!b)
-		return;
-	if (b->tcx >= 0)
-		close(b->tcx);
-	bpf_link__destroy(b->leave);
-	bpf_link__destroy(b->enter);
-	checkpoint_bpf__destroy(b->skel);
-	free(b);
 }

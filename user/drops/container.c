@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/container.h"
+#include "drops/owners.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -58,11 +58,6 @@ struct part {
 	size_t n;
 };
 
-static bool part_is(struct part part, const char *s)
-{
-	return strlen(s) == part.n && !memcmp(part.p, s, part.n);
-}
-
 static bool all_hex(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -110,7 +105,8 @@ static bool read_container(struct part parent, struct part component, struct con
 		const struct container_row *row = &container_rows[i];
 		struct part inner = component;
 
-		if ((row->parent && !part_is(parent, row->parent)) ||
+		if ((row->parent && (strlen(row->parent) != parent.n ||
+				     memcmp(parent.p, row->parent, parent.n) != 0)) ||
 		    !strip(&inner, row->prefix, row->suffix) ||
 		    (row->form == FORM_ID && (inner.n != ID_DIGITS || !all_hex(inner.p, inner.n))))
 			continue;
@@ -210,28 +206,28 @@ static bool read_container_log(const char *name, struct container *c)
 	       copy(c->k8s_ns, sizeof(c->k8s_ns), pod_end + 1, ns_end);
 }
 
-static void search(int root, const char *path, bool (*fits)(const char *, struct container *),
-		   struct container *c)
-{
-	DIR *dir = proc_dir(root, "%s", path);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir))) {
-		if (fits(e->d_name, c))
-			break;
-	}
-	if (dir)
-		closedir(dir);
-}
-
 bool container_find(int root, const char *path, struct container *out)
 {
+	static const struct {
+		const char *dir;
+		bool (*fits)(const char *name, struct container *c);
+	} logs[] = {
+		{"var/log/pods", read_pod_log},
+		{"var/log/containers", read_container_log},
+	};
+
 	if (!container_of_cgroup(path, out))
 		return false;
-	if (out->uid[0])
-		search(root, "var/log/pods", read_pod_log, out);
-	if (out->runtime && out->id[0])
-		search(root, "var/log/containers", read_container_log, out);
+	for (unsigned i = 0; i < 2; i++) {
+		bool wanted = i ? out->runtime && out->id[0] : out->uid[0];
+		DIR *dir = wanted ? proc_dir(root, "%s", logs[i].dir) : NULL;
+		struct dirent *e;
+
+		while (dir && (e = readdir(dir)) && !logs[i].fits(e->d_name, out))
+			;
+		if (dir)
+			closedir(dir);
+	}
 	return true;
 }
 

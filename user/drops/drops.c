@@ -13,57 +13,45 @@
 #include "drops_old.skel.h"
 #include "host/load.h"
 
-/* The observers of skbs, each with its second program (is_my_turn() in bpf/drops.bpf.c). */
-struct observers {
-	struct bpf_program *kfree[2], *consume[2];
-};
-
 struct drops {
 	struct drops_bpf *skel;
 	bool paged;
-	struct trace_tails *tails;		/* mapped; NULL: not yet */
-	struct bpf_link *kfree[2], *consume[2]; /* of the observers */
+	struct trace_tails *tails; /* mapped; NULL: not yet */
 };
 
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
-
-static struct observers observers_of(const struct drops_bpf *s)
-{
-	return (struct observers){
-		{s->progs.kfree_skb, s->progs.kfree_skb_2nd},
-		{s->progs.consume_skb, s->progs.consume_skb_2nd},
-	};
-}
 
 /* Opens and loads the programs; `paged`: that read stamps in pages (bpf/skb.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	bool consumes = cfg->consuming[0].end;
-	struct observers o;
+	struct drops_bpf *s = d->skel = calloc(1, sizeof(*s));
 	int rc;
 
 	d->paged = paged;
-	d->skel = calloc(1, sizeof(*d->skel));
-	if (!d->skel)
+	if (!s)
 		return -ENOMEM;
-	rc = drops_bpf__create_skeleton(d->skel);
+	rc = drops_bpf__create_skeleton(s);
 	if (!rc)
-		rc = trace_open(d->skel->skeleton, paged ? NULL : drops_old_bpf__elf_bytes);
+		rc = trace_open(s->skeleton, paged ? NULL : drops_old_bpf__elf_bytes);
 	if (rc)
 		goto out;
-	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
-	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
-	bpf_map__set_max_entries(d->skel->maps.arrivals, (__u32)pages);
+	memcpy((void *)&s->rodata->cfg, cfg, sizeof(*cfg));
+	bpf_map__set_max_entries(s->maps.fates, (__u32)pages);
+	bpf_map__set_max_entries(s->maps.arrivals, (__u32)pages);
 	if (cfg->fragments)
-		bpf_map__set_max_entries(d->skel->maps.fragments, FRAGMENTS);
-	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
-	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
-	bpf_program__set_autoload(d->skel->progs.xdp_cpumap_enqueue, xdp);
-	o = observers_of(d->skel);
-	for (int i = 0; i < 2; i++)
-		bpf_program__set_autoload(o.consume[i], consumes);
-	rc = drops_bpf__load(d->skel);
+		bpf_map__set_max_entries(s->maps.fragments, FRAGMENTS);
+	bpf_program__set_autoload(s->progs.xdp_redirect_err, xdp);
+	bpf_program__set_autoload(s->progs.xdp_devmap_xmit, xdp);
+	bpf_program__set_autoload(s->progs.xdp_cpumap_enqueue, xdp);
+	bpf_program__set_autoload(s->progs.consume_skb, consumes);
+	bpf_program__set_autoload(s->progs.consume_skb_2nd, consumes);
+	/* these when they are asked for */
+	bpf_program__set_autoattach(s->progs.xdp_devmap_xmit, false);
+	bpf_program__set_autoattach(s->progs.xdp_cpumap_enqueue, false);
+	bpf_program__set_autoattach(s->progs.unread, false);
+	rc = drops_bpf__load(s);
 out:
 	if (rc) {
 		drops_bpf__destroy(d->skel);
@@ -72,22 +60,10 @@ out:
 	return rc;
 }
 
-static int map_tails(struct drops *d, uint64_t base)
-{
-	void *at = mmap(NULL, sizeof(*d->tails), PROT_READ | PROT_WRITE, MAP_SHARED,
-			drops_tails_fd(d), 0);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	d->tails = at;
-	for (unsigned i = 0; i < TRACE_STREAMS; i++)
-		d->tails->at[i] = base;
-	return 0;
-}
-
 int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
 {
 	struct drops *d = calloc(1, sizeof(*d));
+	void *at = NULL;
 	int rc;
 
 	if (!d)
@@ -95,39 +71,28 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	rc = load(d, cfg, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);
+	if (!rc) {
+		at = mmap(NULL, sizeof(*d->tails), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  drops_tails_fd(d), 0);
+		rc = at == MAP_FAILED ? -errno : 0;
+	}
 	if (rc) {
 		drops_close(d);
 		return trace_load_error(err, rc);
 	}
-	rc = map_tails(d, cfg->base);
-	if (rc) {
-		drops_close(d);
-		return trace_load_error(err, rc);
-	}
+	d->tails = at;
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		d->tails->at[i] = cfg->base;
 	*out = d;
 	return 0;
 }
 
 int drops_attach(struct drops *d, struct error *err)
 {
-	const struct observers o = observers_of(d->skel);
-	struct drops_bpf *s = d->skel;
+	/* in the order of the source: the second of two is called behind the first */
+	int rc = drops_bpf__attach(d->skel);
 
-	/* in this order: the second is called behind the first */
-	for (int i = 0; i < 2; i++) {
-		d->kfree[i] = bpf_program__attach(o.kfree[i]);
-		if (!d->kfree[i])
-			return trace_load_error(err, -errno);
-		if (!bpf_program__autoload(o.consume[i]))
-			continue;
-		d->consume[i] = bpf_program__attach(o.consume[i]);
-		if (!d->consume[i])
-			return trace_load_error(err, -errno);
-	}
-	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
-		return 0;
-	s->links.xdp_redirect_err = bpf_program__attach(s->progs.xdp_redirect_err);
-	return s->links.xdp_redirect_err ? 0 : trace_load_error(err, -errno);
+	return rc ? trace_load_error(err, rc) : 0;
 }
 
 int drops_fates_fd(const struct drops *d)
@@ -187,19 +152,28 @@ int drops_batch_fd(const struct drops *d)
 	return bpf_map__fd(d->skel->maps.batch);
 }
 
+/* `hint`, `missing`: what to say where there is no such tracepoint. */
+static int follow(struct bpf_program *prog, struct bpf_link **link, const char *hint,
+		  const char *missing, struct error *err)
+{
+	if (!bpf_program__autoload(prog))
+		return error_set(err, STATUS_UNABLE, -ENOENT, hint, "this kernel has no %s",
+				 missing);
+	*link = bpf_program__attach(prog);
+	return *link ? 0 : trace_load_error(err, -errno);
+}
+
 int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err)
 {
 	struct drops_bpf *s = d->skel;
 
-	if (!bpf_program__autoload(s->progs.xdp_devmap_xmit))
-		return error_set(
-			err, STATUS_UNABLE, -ENOENT, "use another engine to send",
-			"this kernel has no tracepoint xdp:xdp_devmap_xmit: losses of live "
-			"frames at the device could not be seen");
 	s->bss->live_ifindex = ifindex;
 	s->bss->live_netns = netns;
-	s->links.xdp_devmap_xmit = bpf_program__attach(s->progs.xdp_devmap_xmit);
-	return s->links.xdp_devmap_xmit ? 0 : trace_load_error(err, -errno);
+	return follow(s->progs.xdp_devmap_xmit, &s->links.xdp_devmap_xmit,
+		      "use another engine to send",
+		      "tracepoint xdp:xdp_devmap_xmit: losses of live frames at the device could "
+		      "not be seen",
+		      err);
 }
 
 static int map_id(int fd, __u32 *id)
@@ -213,19 +187,10 @@ static int map_id(int fd, __u32 *id)
 	return 0;
 }
 
-/* A tracepoint without which losses by redirects could not be seen. */
-static int follow(struct bpf_program *prog, struct bpf_link **link, struct error *err)
-{
-	if (!bpf_program__autoload(prog))
-		return error_set(err, STATUS_UNABLE, -ENOENT, NULL,
-				 "this kernel has no tracepoints for XDP redirects: losses there "
-				 "could not be seen");
-	*link = bpf_program__attach(prog);
-	return *link ? 0 : trace_load_error(err, -errno);
-}
-
 int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err)
 {
+	static const char missing[] =
+		"tracepoints for XDP redirects: losses there could not be seen";
 	struct drops_bpf *s = d->skel;
 
 	if (r->cpumap_fd >= 0 && map_id(r->cpumap_fd, &s->bss->redirect_cpumap))
@@ -234,8 +199,11 @@ int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, stru
 	s->bss->redirect_netns = r->netns;
 	s->bss->redirect_target = r->target;
 	if (r->cpumap_fd >= 0)
-		return follow(s->progs.xdp_cpumap_enqueue, &s->links.xdp_cpumap_enqueue, err);
-	return r->target ? follow(s->progs.xdp_devmap_xmit, &s->links.xdp_devmap_xmit, err) : 0;
+		return follow(s->progs.xdp_cpumap_enqueue, &s->links.xdp_cpumap_enqueue, NULL,
+			      missing, err);
+	return r->target ? follow(s->progs.xdp_devmap_xmit, &s->links.xdp_devmap_xmit, NULL,
+				  missing, err)
+			 : 0;
 }
 
 void drops_expect_sink(struct drops *d)
@@ -258,20 +226,13 @@ static int read_count(const struct drops *d, __u32 index, struct trace_count *su
 	return trace_sum(d->skel->maps.counts, &index, sum, sizeof(*sum));
 }
 
-/* Indices given out so far: 1 .. the value returned - 1. */
-static __u32 causes_known(const struct drops *d)
-{
-	__u32 next = d->skel->data->cause_next;
-
-	return next < TRACE_CAUSE_DIFFERENCE ? next : TRACE_CAUSE_DIFFERENCE;
-}
-
 uint64_t drops_packets(const struct drops *d)
 {
+	__u32 next = d->skel->data->cause_next; /* of the indices that are given out */
 	struct trace_count c;
 	uint64_t packets = 0;
 
-	for (__u32 i = 1; i < causes_known(d); i++) {
+	for (__u32 i = 1; i < next && i < TRACE_CAUSE_DIFFERENCE; i++) {
 		read_count(d, i, &c);
 		packets += c.packets;
 	}
@@ -306,29 +267,25 @@ static uint64_t misses_of(const struct bpf_program *prog)
 	return trace_cost(prog).recursion_misses;
 }
 
-/* What an observer missed is no loss where its second program took it. */
-static int read_misses(const struct drops *d, uint64_t *misses)
-{
-	const struct observers o = observers_of(d->skel);
-	uint64_t missed = misses_of(o.kfree[0]) + misses_of(o.consume[0]);
-	const __u32 zero = 0;
-	struct trace_begun sum;
-	int rc = trace_sum(d->skel->maps.begun, &zero, &sum, sizeof(sum));
-
-	*misses = (missed > sum.taken ? missed - sum.taken : 0) +
-		  misses_of(d->skel->progs.xdp_redirect_err) +
-		  misses_of(d->skel->progs.xdp_devmap_xmit) +
-		  misses_of(d->skel->progs.xdp_cpumap_enqueue);
-	return rc;
-}
-
 int drops_read_losses(const struct drops *d, struct drops_losses *l)
 {
+	const struct drops_bpf *s = d->skel;
+	uint64_t missed = misses_of(s->progs.kfree_skb) + misses_of(s->progs.consume_skb);
 	const __u32 zero = 0;
-	int rc = trace_sum(d->skel->maps.losses, &zero, &l->bpf, sizeof(l->bpf));
+	struct trace_begun sum;
+	int rc = trace_sum(s->maps.losses, &zero, &l->bpf, sizeof(l->bpf));
 
 	l->recursion_misses = 0;
-	return rc ? rc : read_misses(d, &l->recursion_misses);
+	if (!rc)
+		rc = trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
+	if (rc)
+		return rc;
+	/* what an observer missed is no loss where its second program took it */
+	l->recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
+			      misses_of(s->progs.xdp_redirect_err) +
+			      misses_of(s->progs.xdp_devmap_xmit) +
+			      misses_of(s->progs.xdp_cpumap_enqueue);
+	return 0;
 }
 
 /* The socket iterator shows the sockets of the namespace in which it is read. */
@@ -367,10 +324,6 @@ void drops_close(struct drops *d)
 		return;
 	if (d->tails)
 		munmap(d->tails, sizeof(*d->tails));
-	for (int i = 0; i < 2; i++) {
-		bpf_link__destroy(d->kfree[i]);
-		bpf_link__destroy(d->consume[i]);
-	}
 	drops_bpf__destroy(d->skel);
 	free(d);
 }

@@ -70,28 +70,21 @@ bool fates_numbers_valid(const struct fates_numbers *n)
 	       !(n->window & (n->window - 1));
 }
 
-static int map_bytes(uint8_t **at, size_t bytes, int fd)
-{
-	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	*at = p;
-	return 0;
-}
-
 int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err)
 {
-	int rc;
+	uint8_t **part[] = {&f->cause, &f->seen, &f->arrivals, &f->failed};
+	const int fd[] = {fates_fd, seen_fd, arrivals_fd, -1};
+	int rc = 0;
 
-	rc = map_bytes(&f->cause, f->bytes, fates_fd);
-	if (!rc)
-		rc = map_bytes(&f->seen, f->bytes, seen_fd);
-	if (!rc)
-		rc = map_bytes(&f->arrivals, f->bytes, arrivals_fd);
-	if (!rc)
-		rc = map_bytes(&f->failed, f->bytes, -1);
+	for (unsigned i = 0; i < 4 && !rc; i++) {
+		int flags = fd[i] < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+		void *p = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, flags, fd[i], 0);
+
+		if (p == MAP_FAILED)
+			rc = -errno;
+		else
+			*part[i] = p;
+	}
 	if (!rc)
 		return 0;
 	fates_unmap(f);
@@ -110,16 +103,10 @@ void fates_unmap(struct fates *f)
 	}
 }
 
-/* A number that was left out has no fate; if it has one, nobody sent that packet. */
-static bool is_gap(const struct fates *f, size_t i)
-{
-	return f->failed[i] == TX_ERRNO_GAP;
-}
-
 /* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
 static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
-	if (is_gap(f, i))
+	if (f->failed[i] == TX_ERRNO_GAP) /* if it has a fate, nobody sent that packet */
 		return FATE_GAP;
 	if (f->arrivals[i])
 		return FATE_DELIVERED;
@@ -156,8 +143,7 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 		break;
 	case FATE_DELIVERED:
 		t->delivered++;
-		if (t->missing[slot])
-			gaps_note(&t->gaps, t->missing[slot]);
+		gaps_note(&t->gaps, t->missing[slot]);
 		t->missing[slot] = 0;
 		break;
 	case FATE_DROPPED:
@@ -190,15 +176,6 @@ static uint64_t *eight(uint8_t *bytes, size_t i)
 static bool all_delivered(const struct fates *f, size_t i)
 {
 	return *eight(f->arrivals, i) == DELIVERED_8 && !*eight(f->failed, i);
-}
-
-static void tally_eight(struct fate_tally *t, uint16_t slot)
-{
-	t->attempted += EIGHT;
-	t->delivered += EIGHT;
-	if (t->missing[slot])
-		gaps_note(&t->gaps, t->missing[slot]);
-	t->missing[slot] = 0;
 }
 
 struct fates_run {
@@ -253,7 +230,11 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 
 		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i)) {
 			visit(&run, n, FATE_DELIVERED, 0);
-			tally_eight(t, slot);
+			t->attempted += EIGHT;
+			t->delivered += EIGHT;
+			if (t->missing[slot])
+				gaps_note(&t->gaps, t->missing[slot]);
+			t->missing[slot] = 0;
 			*eight(f->arrivals, i) = *eight(f->cause, i) = *eight(f->seen, i) = 0;
 			number += EIGHT;
 			continue;
@@ -287,11 +268,6 @@ uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, u
 	return number;
 }
 
-static bool is_known(const struct fates *f, size_t i)
-{
-	return f->arrivals[i] || f->cause[i] || f->seen[i];
-}
-
 uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most)
 {
 	uint64_t end = f->tail[slot] + f->window, highest = from;
@@ -306,7 +282,7 @@ uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint
 			number += EIGHT;
 			continue;
 		}
-		if (is_known(f, i))
+		if (f->arrivals[i] || f->cause[i] || f->seen[i])
 			highest = number + 1;
 		number++;
 	}

@@ -9,90 +9,79 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/load.h"
+
 #define SCRATCH_MAP "filter_scratch" /* of bpf/filter.bpf.h */
 
 /* Which instructions of a classic BPF program are ever executed, and what they can rely on */
 
-struct filter_reach {
-	bool live[FILTER_ROOM];	   /* reached from the first instruction */
-	uint16_t set[FILTER_ROOM]; /* words of memory that are written by then, a bit each */
-	bool loops;		   /* it jumps back */
-};
-
-struct walk {
-	struct filter_reach *r;
-	const struct sock_filter *insns;
+struct layer {
+	const struct sock_filter *in;
 	unsigned n;
-	bool again; /* what was passed already has changed */
+	bool live[FILTER_ROOM];	     /* reached from the first instruction */
+	uint16_t set[FILTER_ROOM];   /* words of memory that are written by then, a bit each */
+	uint16_t place[FILTER_ROOM]; /* where its translation begins */
+	bool loops;		     /* it jumps back */
+	bool again;		     /* what was passed already has changed */
 };
 
 /*
  * The instruction that `step` leads to from `i` is live, and of the memory no more than `set` is
  * written when it is reached.
  */
-static int reach(struct walk *w, unsigned i, uint32_t step, uint16_t set)
+static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set)
 {
-	struct filter_reach *r = w->r;
 	uint32_t to = i + 1 + step;
 
-	if (to >= w->n)
+	if (to >= l->n)
 		return -EINVAL;
-	w->again |= to <= i && (!r->live[to] || r->set[to] & ~set);
-	r->set[to] = r->live[to] ? r->set[to] & set : set;
-	r->live[to] = true;
+	l->again |= to <= i && (!l->live[to] || l->set[to] & ~set);
+	l->set[to] = l->live[to] ? l->set[to] & set : set;
+	l->live[to] = true;
 	return 0;
 }
 
-static int reach_by_jump(struct walk *w, unsigned i)
+static int reach_next(struct layer *l, unsigned i)
 {
-	const struct sock_filter *f = &w->insns[i];
-	uint16_t set = w->r->set[i];
-	int rc;
-
-	if (BPF_OP(f->code) == BPF_JA) {
-		w->r->loops |= (int32_t)f->k < 0;
-		return reach(w, i, f->k, set);
-	}
-	rc = reach(w, i, f->jt, set);
-	return rc ? rc : reach(w, i, f->jf, set);
-}
-
-static int reach_next(struct walk *w, unsigned i)
-{
-	const struct sock_filter *f = &w->insns[i];
+	const struct sock_filter *f = &l->in[i];
 	unsigned class = BPF_CLASS(f->code);
 	bool stores = class == BPF_ST || class == BPF_STX;
 	bool loads = (class == BPF_LD || class == BPF_LDX) && BPF_MODE(f->code) == BPF_MEM;
-	uint16_t set = w->r->set[i];
+	uint16_t set = l->set[i];
+	int rc;
 
 	if (class == BPF_RET)
 		return 0;
-	if (class == BPF_JMP)
-		return reach_by_jump(w, i);
+	if (class == BPF_JMP && BPF_OP(f->code) == BPF_JA) {
+		l->loops |= (int32_t)f->k < 0;
+		return reach(l, i, f->k, set);
+	}
+	if (class == BPF_JMP) {
+		rc = reach(l, i, f->jt, set);
+		return rc ? rc : reach(l, i, f->jf, set);
+	}
 	if ((stores || loads) && f->k >= FILTER_MEMORY)
 		return -EINVAL;
 	if (loads && !(set >> f->k & 1))
 		return -ENODATA;
 	if (stores)
 		set |= (uint16_t)(1 << f->k);
-	return reach(w, i, 0, set);
+	return reach(l, i, 0, set);
 }
 
 /*
- * Fills *r, zeroed by the caller, for a program of `n` instructions, at most FILTER_ROOM. -EINVAL
- * if it leaves the program or its memory, -ENODATA if it reads a word of memory that is not written
- * on every way there.
+ * For a program of `n` instructions, at most FILTER_ROOM. -EINVAL if it leaves the program or its
+ * memory, -ENODATA if it reads a word of memory that is not written on every way there.
  */
-static int find_reach(struct filter_reach *r, const struct sock_filter *insns, unsigned n)
+static int find_reach(struct layer *l)
 {
-	struct walk w = {.r = r, .insns = insns, .n = n, .again = n};
 	int rc = 0;
 
-	r->live[0] = true;
-	while (!rc && w.again) {
-		w.again = false;
-		for (unsigned i = 0; !rc && i < n; i++)
-			rc = r->live[i] ? reach_next(&w, i) : 0;
+	l->live[0] = true;
+	for (l->again = l->n; !rc && l->again;) {
+		l->again = false;
+		for (unsigned i = 0; !rc && i < l->n; i++)
+			rc = l->live[i] ? reach_next(l, i) : 0;
 	}
 	return rc;
 }
@@ -121,12 +110,7 @@ struct translation {
 	bool loops;
 	/* Positions in out. A first pass finds them, a second one uses them. */
 	unsigned is_short, unread, no, start, l3, fill;
-	struct layer {
-		const struct sock_filter *in;
-		unsigned n;
-		struct filter_reach reach;
-		uint16_t place[FILTER_ROOM];
-	} layers[2];
+	struct layer layers[2];
 };
 
 static void emit(struct translation *t, unsigned code, unsigned dst, unsigned src, unsigned off,
@@ -264,14 +248,6 @@ static int load(struct translation *t, const struct sock_filter *f)
 	return -EINVAL;
 }
 
-static int store(struct translation *t, const struct sock_filter *f)
-{
-	if (BPF_CLASS(f->code) != f->code)
-		return -EINVAL;
-	store_field(t, AT(memory) + 4 * f->k, f->code == BPF_ST ? A : X);
-	return 0;
-}
-
 /* The same instruction in both machines. */
 static void operate(struct translation *t, const struct sock_filter *f)
 {
@@ -334,20 +310,18 @@ static int arithmetic(struct translation *t, const struct sock_filter *f)
 	return -EINVAL;
 }
 
-/* The opposite of an eBPF condition; 0 if there is none. */
-static unsigned inverse(unsigned op)
-{
-	return op == BPF_JEQ ? BPF_JNE : op == BPF_JGT ? BPF_JLE : op == BPF_JGE ? BPF_JLT : 0;
-}
-
 static void branch(struct translation *t, const struct layer *l, unsigned i)
 {
 	const struct sock_filter *f = &l->in[i];
 	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
 	unsigned yes = l->place[i + 1 + f->jt], no = l->place[i + 1 + f->jf];
+	unsigned opposite = op == BPF_JEQ   ? BPF_JNE
+			    : op == BPF_JGT ? BPF_JLE
+			    : op == BPF_JGE ? BPF_JLT
+					    : 0;
 
-	if (!f->jt && inverse(op)) {
-		go_if(t, BPF_JMP32 | inverse(op) | BPF_SRC(f->code), A, src, src ? 0 : f->k, no);
+	if (!f->jt && opposite) {
+		go_if(t, BPF_JMP32 | opposite | BPF_SRC(f->code), A, src, src ? 0 : f->k, no);
 		return;
 	}
 	go_if(t, BPF_JMP32 | op | BPF_SRC(f->code), A, src, src ? 0 : f->k, yes);
@@ -398,7 +372,8 @@ static int instruction(struct translation *t, const struct layer *l, unsigned i)
 		return load(t, f);
 	case BPF_ST:
 	case BPF_STX:
-		return store(t, f);
+		store_field(t, AT(memory) + 4 * f->k, BPF_CLASS(f->code) == BPF_ST ? A : X);
+		return BPF_CLASS(f->code) == f->code ? 0 : -EINVAL;
 	case BPF_ALU:
 		return arithmetic(t, f);
 	case BPF_JMP:
@@ -423,7 +398,7 @@ static int translate_layer(struct translation *t, struct layer *l)
 		end(t, FILTER_NO);
 	for (unsigned i = 0; !rc && i < l->n; i++) {
 		l->place[i] = (uint16_t)t->at;
-		if (l->reach.live[i])
+		if (l->live[i])
 			rc = instruction(t, l, i);
 	}
 	return rc;
@@ -469,22 +444,17 @@ static int pass(struct translation *t)
 	return rc;
 }
 
-static int prepare(struct layer *l, const struct filter_source *source)
-{
-	l->in = source->insns;
-	l->n = source->n;
-	return l->n <= FILTER_ROOM ? find_reach(&l->reach, l->in, l->n) : -E2BIG;
-}
-
-int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room)
+int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, unsigned room)
 {
 	struct translation t = {.out = out, .room = room};
 	unsigned used;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < 2; i++) {
-		rc = prepare(&t.layers[i], &layers[i]);
-		t.loops |= t.layers[i].reach.loops;
+		t.layers[i].in = layers[i].insns;
+		t.layers[i].n = layers[i].n;
+		rc = layers[i].n <= FILTER_ROOM ? find_reach(&t.layers[i]) : -E2BIG;
+		t.loops |= t.layers[i].loops;
 	}
 	for (int i = 0; !rc && i < 2; i++)
 		rc = pass(&t);
@@ -505,11 +475,6 @@ static bool is_constant(const struct bpf_insn *insn, __s32 value)
 	       insn->imm == value;
 }
 
-static bool is_goto_next(const struct bpf_insn *insn)
-{
-	return insn->code == (BPF_JMP | BPF_JA) && !insn->off;
-}
-
 /* Whether the place begins at insns[0], its marker. */
 static bool is_place(const struct bpf_insn *insns, size_t n)
 {
@@ -517,7 +482,7 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 	    !is_constant(insns + FILTER_ROOM + 1, FILTER_END))
 		return false;
 	for (size_t i = 1; i <= FILTER_ROOM; i++) {
-		if (!is_goto_next(insns + i))
+		if (insns[i].code != (BPF_JMP | BPF_JA) || insns[i].off)
 			return false;
 	}
 	return true;
@@ -589,23 +554,14 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags)
 int filter_unread(const struct bpf_object *obj, uint64_t *packets)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
-	int cpus = libbpf_num_possible_cpus(), rc = 0;
-	struct filter_scratch *each;
+	struct filter_scratch sum; /* words of 64 bits; only one is a counter */
+	int rc = map ? 0 : -ENOENT;
 
 	*packets = 0;
-	if (!map || cpus < 0)
-		return map ? cpus : -ENOENT;
-	each = calloc((size_t)cpus, sizeof(*each));
-	if (!each)
-		return -ENOMEM;
 	for (__u32 slot = 0; !rc && slot < bpf_map__max_entries(map); slot++) {
-		if (bpf_map__lookup_elem(map, &slot, sizeof(slot), each,
-					 (size_t)cpus * sizeof(*each), 0))
-			rc = -errno;
-		for (int i = 0; !rc && i < cpus; i++)
-			*packets += each[i].unread;
+		rc = trace_sum(map, &slot, &sum, sizeof(sum));
+		*packets += sum.unread;
 	}
-	free(each);
 	return rc;
 }
 
@@ -621,7 +577,7 @@ struct filter {
 
 static bool is_word(char c)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+	return isalnum((unsigned char)c) || (c && strchr("_-.", c));
 }
 
 /* Whether the expression has the keyword `vlan`. */
@@ -637,46 +593,16 @@ static bool asks_for_tags(const char *expr)
 	return false;
 }
 
-static int compile_layers(struct filter *f, char *why, size_t size)
+static int refuse(const char *expr, int rc, const char *why, struct error *err)
 {
-	const char *expr = f->expression;
-	int rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, size);
-
-	if (rc)
-		return rc;
-	rc = filter_pcap_compile(&f->layers[FILTER_L3], expr, FILTER_L3, f->l3_refusal,
-				 sizeof(f->l3_refusal));
-	return rc == -EINVAL ? 0 : rc;
-}
-
-static int translate_layers(struct filter *f)
-{
-	const struct filter_source layers[2] = {
-		{f->layers[FILTER_L2].insns, f->layers[FILTER_L2].n},
-		{f->layers[FILTER_L3].insns, f->layers[FILTER_L3].n},
-	};
-	int n = filter_translate(layers, f->code, FILTER_ROOM);
-
-	return n < 0 ? n : 0;
-}
-
-/* Enough of an expression to know it by, in one line. */
-static void quote(char *quoted, size_t size, const char *expr)
-{
+	char quoted[100]; /* enough of it to know it by, in one line */
 	size_t n = 0;
 
-	for (; n + 1 < size && expr[n]; n++)
+	for (; n + 1 < sizeof(quoted) && expr[n]; n++)
 		quoted[n] = isprint((unsigned char)expr[n]) ? expr[n] : '?';
 	quoted[n] = '\0';
 	if (expr[n])
 		memset(quoted + n - 3, '.', 3);
-}
-
-static int refuse(const char *expr, int rc, const char *why, struct error *err)
-{
-	char quoted[100];
-
-	quote(quoted, sizeof(quoted), expr);
 	switch (rc) {
 	case -EINVAL:
 		return error_set(err, STATUS_USAGE, rc, "man pcap-filter describes the language",
@@ -704,9 +630,16 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 	if (f)
 		f->expression = strdup(expr);
 	if (f && f->expression)
-		rc = compile_layers(f, why, sizeof(why));
-	if (!rc)
-		rc = translate_layers(f);
+		rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, sizeof(why));
+	if (!rc) {
+		rc = filter_pcap_compile(&f->layers[FILTER_L3], expr, FILTER_L3, f->l3_refusal,
+					 sizeof(f->l3_refusal));
+		rc = rc == -EINVAL ? 0 : rc;
+	}
+	if (!rc) {
+		rc = filter_translate(f->layers, f->code, FILTER_ROOM);
+		rc = rc < 0 ? rc : 0;
+	}
 	if (rc) {
 		filter_free(f);
 		return refuse(expr, rc, why, err);

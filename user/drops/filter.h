@@ -80,7 +80,7 @@ bool filter_match_user(const struct filter *f, enum filter_layer layer, const vo
 /* A compiled filter. */
 struct filter_code {
 	struct sock_filter *insns; /* as libpcap made them */
-	unsigned n;
+	unsigned n;		   /* 0: no packet of this layer matches */
 	/*
 	 * The same for the interpreter. Only `protochain` makes programs that jump back, and on
 	 * some packets they never end: here, what comes after each of FILTER_LOOPS jumps back is
@@ -107,20 +107,14 @@ bool filter_pcap_match(const struct filter_code *code, const void *bytes, uint32
  * From classic BPF, as libpcap makes it, to the eBPF that runs inside bpf/filter.bpf.h. The meaning
  * is that of libpcap's interpreter (pcap_offline_filter()): loads are checked against the packet's
  * bytes, an index does not wrap, division by zero is no match, any value but 0 is a match.
- */
-struct filter_source {
-	const struct sock_filter *insns;
-	unsigned n; /* 0: no packet of this layer matches */
-};
-
-/*
+ *
  * Fills out[0 .. room - 1] with the programs of both layers, `layers` indexed by enum filter_layer.
  * On entry r1 is the struct filter_scratch; r1 and r6 to r9 are kept; it ends behind out[room - 1]
  * with the verdict in r0. Returns how many instructions it took, -E2BIG if more than `room` (at
  * most FILTER_ROOM), -EINVAL for a program that the interpreter would not run, or -ENODATA for one
  * that reads a word of memory which it has not written on the way there.
  */
-int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room);
+int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, unsigned room);
 
 /*
  * Fills the place in every program that has it with `code`, FILTER_ROOM instructions, and gives

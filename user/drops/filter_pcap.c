@@ -51,25 +51,6 @@ static int straighten(struct filter_code *code)
 	return 0;
 }
 
-static int keep(struct filter_code *code, const struct bpf_program *program)
-{
-	int rc;
-
-	code->n = program->bf_len;
-	code->insns = calloc(code->n, sizeof(*code->insns));
-	if (!code->insns)
-		return -ENOMEM;
-	for (unsigned i = 0; i < code->n; i++) {
-		const struct bpf_insn *b = &program->bf_insns[i];
-
-		code->insns[i] = (struct sock_filter){b->code, b->jt, b->jf, b->k};
-	}
-	rc = straighten(code);
-	if (rc)
-		filter_pcap_free(code);
-	return rc;
-}
-
 /* Whether a program asks for what only the kernel knows of a packet that it captures. */
 static bool is_live(const struct filter_code *code)
 {
@@ -87,7 +68,7 @@ static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
 {
 	struct bpf_program program;
 	bool fits;
-	int rc;
+	int rc = -ENOMEM;
 
 	if (pcap_compile(pcap, &program, expr, 0, PCAP_NETMASK_UNKNOWN))
 		return -EINVAL;
@@ -97,8 +78,18 @@ static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
 		return -E2BIG;
 	if (pcap_compile(pcap, &program, expr, 1, PCAP_NETMASK_UNKNOWN))
 		return -EINVAL;
-	rc = keep(code, &program);
+	*code = (struct filter_code){.n = program.bf_len};
+	code->insns = calloc(code->n, sizeof(*code->insns));
+	for (unsigned i = 0; code->insns && i < code->n; i++) {
+		const struct bpf_insn *b = &program.bf_insns[i];
+
+		code->insns[i] = (struct sock_filter){b->code, b->jt, b->jf, b->k};
+	}
 	pcap_freecode(&program);
+	if (code->insns)
+		rc = straighten(code);
+	if (rc)
+		filter_pcap_free(code);
 	return rc;
 }
 

@@ -2,14 +2,14 @@
 #include "drops/ksym.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define CHUNK	     (1 << 20)
+#include "base/file.h"
+#include "base/list.h"
+
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further behind a symbol is in no function */
 
 struct entry {
@@ -19,76 +19,9 @@ struct entry {
 };
 
 struct ksyms {
-	char *text; /* the file, its lines cut into strings in place */
-	struct entry *list;
-	unsigned count, room;
+	char *text;	  /* the file, its lines cut into strings in place */
+	struct list list; /* struct entry, by address */
 };
-
-static int slurp(const char *path, char **text, size_t *len)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = 0;
-	size_t room = 8 * CHUNK;
-	char *buf;
-
-	if (fd < 0)
-		return -errno;
-	buf = malloc(room);
-	*len = 0;
-	while (buf) {
-		ssize_t n;
-
-		if (room - *len < CHUNK) {
-			char *grown = realloc(buf, room * 2);
-
-			if (!grown)
-				break;
-			buf = grown;
-			room *= 2;
-		}
-		n = read(fd, buf + *len, room - *len - 1);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			ret = -errno;
-		if (n <= 0)
-			goto out;
-		*len += n;
-	}
-	ret = -ENOMEM;
-out:
-	close(fd);
-	if (ret) {
-		free(buf);
-		return ret;
-	}
-	buf[*len] = '\0';
-	*text = buf;
-	return 0;
-}
-
-static int add(struct ksyms *k, uint64_t addr, uint32_t name, uint32_t module)
-{
-	if (k->count == k->room) {
-		unsigned room = k->room ? 2 * k->room : 1 << 16;
-		struct entry *grown = reallocarray(k->list, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		k->list = grown;
-		k->room = room;
-	}
-	k->list[k->count++] = (struct entry){addr, name, module};
-	return 0;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
 
 /*
  * One line, "ffffffff81000000 T name" and, for a module, "\t[module]". Lines of another form and
@@ -97,13 +30,11 @@ static int hex_digit(char c)
 static int parse_line(struct ksyms *k, char *line, bool *addresses)
 {
 	char *p = line, *name, *module;
+	struct entry *new;
 	uint64_t addr = 0;
-	int digit;
 
-	while ((digit = hex_digit(*p)) >= 0) {
-		addr = addr << 4 | digit;
-		p++;
-	}
+	for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
+		addr = addr << 4 | (*p <= '9' ? *p - '0' : *p - 'a' + 10);
 	if (p == line || p[0] != ' ' || !p[1] || p[2] != ' ')
 		return 0;
 	if (addr)
@@ -118,7 +49,11 @@ static int parse_line(struct ksyms *k, char *line, bool *addresses)
 			module++;
 		module[strcspn(module, "]")] = '\0';
 	}
-	return add(k, addr, name - k->text, module ? module - k->text : 0);
+	new = list_add(&k->list);
+	if (!new)
+		return -ENOMEM;
+	*new = (struct entry){addr, name - k->text, module ? module - k->text : 0};
+	return 0;
 }
 
 static int parse(struct ksyms *k, size_t len, bool *addresses)
@@ -150,9 +85,11 @@ static int by_addr(const void *x, const void *y)
 
 static void sort(struct ksyms *k)
 {
-	for (unsigned i = 1; i < k->count; i++) {
-		if (by_addr(&k->list[i - 1], &k->list[i]) > 0) {
-			qsort(k->list, k->count, sizeof(k->list[0]), by_addr);
+	const struct entry *list = k->list.at;
+
+	for (unsigned i = 1; i < k->list.n; i++) {
+		if (by_addr(&list[i - 1], &list[i]) > 0) {
+			qsort(k->list.at, k->list.n, sizeof(*list), by_addr);
 			return;
 		}
 	}
@@ -169,7 +106,8 @@ int ksyms_open(struct ksyms **out, const char *path, struct error *err)
 	path = path ? path : "/proc/kallsyms";
 	if (!k)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for kernel symbols");
-	ret = slurp(path, &k->text, &len);
+	k->list.size = sizeof(struct entry);
+	ret = file_read(path, &k->text, &len);
 	if (!ret)
 		ret = len < UINT32_MAX ? parse(k, len, &addresses) : -EFBIG;
 	if (ret) {
@@ -195,33 +133,33 @@ void ksyms_free(struct ksyms *k)
 	if (!k)
 		return;
 	free(k->text);
-	free(k->list);
+	list_free(&k->list);
 	free(k);
 }
 
 unsigned ksyms_count(const struct ksyms *k)
 {
-	return k->count;
+	return k->list.n;
 }
 
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
-	unsigned low = 0, high = k->count;
-	const struct entry *e;
+	const struct entry *list = k->list.at, *e;
+	unsigned low = 0, high = k->list.n;
 	const char *name;
 
 	while (low < high) { /* low: the first symbol behind addr */
 		unsigned mid = low + (high - low) / 2;
 
-		if (k->list[mid].addr <= addr)
+		if (list[mid].addr <= addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (!low || addr - k->list[low - 1].addr >= FUNCTION_MAX)
+	if (!low || addr - list[low - 1].addr >= FUNCTION_MAX)
 		return -ENOENT;
-	e = &k->list[low - 1];
-	while (e > k->list && e[-1].addr == e->addr)
+	e = &list[low - 1];
+	while (e > list && e[-1].addr == e->addr)
 		e--;
 	name = k->text + e->name;
 	snprintf(sym->name, sizeof(sym->name), "%.*s", (int)strcspn(name, "."), name);
@@ -244,21 +182,21 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 {
-	const struct entry *cut = NULL;
+	const struct entry *list = k->list.at, *cut = NULL;
 	size_t len = strlen(name);
 
-	for (unsigned i = 0; i < k->count; i++) {
-		const char *have = k->text + k->list[i].name;
+	for (unsigned i = 0; i < k->list.n; i++) {
+		const char *have = k->text + list[i].name;
 
 		if (strncmp(have, name, len))
 			continue;
 		if (!have[len]) {
-			*addr = k->list[i].addr;
+			*addr = list[i].addr;
 			return 0;
 		}
 		/* A .cold part is not where the function starts. */
 		if (have[len] == '.' && !cut && !strstr(have + len, ".cold"))
-			cut = &k->list[i];
+			cut = &list[i];
 	}
 	if (!cut)
 		return -ENOENT;

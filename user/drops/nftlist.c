@@ -22,14 +22,15 @@ struct jump {
 struct thing {
 	const char *kind, *family, *table, *name;
 	struct json_object *o;
-	unsigned chain; /* index in the list */
+	unsigned hooks; /* of a chain: from which it is reached, bits of enum netfilter_hook */
 };
 
+/* Things are told by their number. */
 struct reader {
 	struct json_object *doc;
-	struct list things;	   /* struct thing, sorted */
-	struct list jumps;	   /* struct jump */
-	struct list chains, rules; /* of the result */
+	struct list things; /* struct thing, sorted */
+	struct list jumps;  /* struct jump */
+	struct list rules;  /* struct nft_rule, of the result; `hooks`: the chain at first */
 	bool short_of_memory;
 };
 
@@ -47,22 +48,24 @@ static bool is(const char *a, const char *b)
 	return !strcmp(a, b);
 }
 
-static int compare_places(const char *const *a, const char *const *b, unsigned n)
+enum netfilter_hook nft_hook(const char *name)
 {
-	int ret = 0;
-
-	for (unsigned i = 0; i < n && !ret; i++)
-		ret = strcmp(a[i], b[i]);
-	return ret;
+	for (unsigned h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
+		if (is(name, netfilter_hook_name((enum netfilter_hook)h)))
+			return (enum netfilter_hook)h;
+	}
+	/* stagemap cannot tell it from postrouting */
+	return is(name, "egress") ? HOOK_POSTROUTING : HOOK_NONE;
 }
 
 static int compare_things(const void *a, const void *b)
 {
 	const struct thing *x = a, *y = b;
-	const char *const left[] = {x->kind, x->family, x->table, x->name};
-	const char *const right[] = {y->kind, y->family, y->table, y->name};
+	int ret = strcmp(x->kind, y->kind);
 
-	return compare_places(left, right, 4);
+	ret = ret ? ret : strcmp(x->family, y->family);
+	ret = ret ? ret : strcmp(x->table, y->table);
+	return ret ? ret : strcmp(x->name, y->name);
 }
 
 static struct thing describe(const char *kind, struct json_object *o, const char *name)
@@ -80,9 +83,13 @@ static void read_things(struct reader *r)
 			struct json_object *o =
 				json_get(json_get_item(r->doc, RULESET, i), kinds[k]);
 			struct thing *t = o ? next(r, &r->things) : NULL;
+			enum netfilter_hook hook;
 
-			if (t)
-				*t = describe(kinds[k], o, json_get_text(o, "name"));
+			if (!t)
+				continue;
+			*t = describe(kinds[k], o, json_get_text(o, "name"));
+			hook = nft_hook(json_get_text(o, "hook"));
+			t->hooks = hook ? 1U << hook : 0;
 		}
 	}
 	if (r->things.n)
@@ -99,51 +106,9 @@ static struct thing *named(const struct reader *r, struct json_object *o, const 
 			   : NULL;
 }
 
-enum netfilter_hook nft_hook(const char *name)
+static unsigned number_of(const struct reader *r, const struct thing *t)
 {
-	for (unsigned h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
-		if (is(name, netfilter_hook_name((enum netfilter_hook)h)))
-			return (enum netfilter_hook)h;
-	}
-	/* stagemap cannot tell it from postrouting */
-	return is(name, "egress") ? HOOK_POSTROUTING : HOOK_NONE;
-}
-
-/* In the order of the things, so that the list is sorted as well. */
-static void read_chains(struct reader *r)
-{
-	struct thing *t = r->things.at;
-
-	for (unsigned i = 0; i < r->things.n; i++, t++) {
-		struct nftlist_chain *c;
-		enum netfilter_hook hook;
-
-		if (strcmp(t->kind, "chain"))
-			continue;
-		c = next(r, &r->chains);
-		if (!c)
-			return;
-		t->chain = r->chains.n - 1;
-		snprintf(c->family, sizeof(c->family), "%s", t->family);
-		snprintf(c->table, sizeof(c->table), "%s", t->table);
-		snprintf(c->name, sizeof(c->name), "%s", t->name);
-		hook = nft_hook(json_get_text(t->o, "hook"));
-		c->hooks = hook ? 1U << hook : 0;
-		c->policy_drop = is(json_get_text(t->o, "policy"), "drop");
-	}
-}
-
-static void read_jump(struct reader *r, struct nftlist_rule *rule, struct json_object *parent,
-		      struct json_object *o)
-{
-	const struct thing *to = named(r, parent, "chain", json_get_text(o, "target"));
-	struct jump *j;
-
-	if (!to)
-		return;
-	j = next(r, &r->jumps);
-	if (j)
-		*j = (struct jump){rule->chain, to->chain};
+	return (unsigned)(t - (const struct thing *)r->things.at);
 }
 
 static const char *xt_verdict(struct json_object *xt)
@@ -157,8 +122,8 @@ static const char *xt_verdict(struct json_object *xt)
 }
 
 /* A statement that ends the packet; else NULL. Jumps are noted. */
-static const char *read_verdict(struct reader *r, struct nftlist_rule *rule,
-				struct json_object *parent, const char *kind, struct json_object *o)
+static const char *read_verdict(struct reader *r, struct nft_rule *rule, struct json_object *parent,
+				const char *kind, struct json_object *o)
 {
 	static const char *const ends[] = {"drop", "reject", "queue"};
 
@@ -166,13 +131,18 @@ static const char *read_verdict(struct reader *r, struct nftlist_rule *rule,
 		if (is(kind, ends[i]))
 			return ends[i];
 	}
-	if (is(kind, "jump") || is(kind, "goto"))
-		read_jump(r, rule, parent, o);
+	if (is(kind, "jump") || is(kind, "goto")) {
+		const struct thing *to = named(r, parent, "chain", json_get_text(o, "target"));
+		struct jump *j = to ? next(r, &r->jumps) : NULL;
+
+		if (j)
+			*j = (struct jump){rule->hooks, number_of(r, to)};
+	}
 	return is(kind, "xt") ? xt_verdict(o) : NULL;
 }
 
 /* The elements of a verdict map: [[key, {verdict}], ...], here or in a map with a name. */
-static const char *read_map(struct reader *r, struct nftlist_rule *rule, struct json_object *parent,
+static const char *read_map(struct reader *r, struct nft_rule *rule, struct json_object *parent,
 			    struct json_object *vmap)
 {
 	const char *name = json_get_text(vmap, "data"), *found = NULL, *key = "set";
@@ -201,7 +171,7 @@ static const char *read_map(struct reader *r, struct nftlist_rule *rule, struct 
 	return found;
 }
 
-static void read_counter(struct reader *r, struct nftlist_rule *rule, struct json_object *parent,
+static void read_counter(struct reader *r, struct nft_rule *rule, struct json_object *parent,
 			 struct json_object *o)
 {
 	if (json_object_is_type(o, json_type_string)) {
@@ -212,18 +182,13 @@ static void read_counter(struct reader *r, struct nftlist_rule *rule, struct jso
 	}
 	if (!json_object_is_type(o, json_type_object))
 		return;
-	rule->counts = rule->exact = true;
+	rule->kind = NFT_RULE_MOVED;
+	rule->exact = true;
 	rule->packets = json_get_u64(o, "packets");
 	rule->bytes = json_get_u64(o, "bytes");
 }
 
-/* Statements that let all packets go on; any other stands between a counter and the verdict. */
-static bool passes_all(const char *kind)
-{
-	return is(kind, "log") || is(kind, "mangle");
-}
-
-static void read_statements(struct reader *r, struct nftlist_rule *rule, struct json_object *parent,
+static void read_statements(struct reader *r, struct nft_rule *rule, struct json_object *parent,
 			    struct json_object *expr)
 {
 	for (size_t i = 0; i < json_object_array_length(expr) && !rule->verdict; i++) {
@@ -238,25 +203,40 @@ static void read_statements(struct reader *r, struct nftlist_rule *rule, struct 
 				rule->verdict = read_map(r, rule, parent, o);
 			else
 				rule->verdict = read_verdict(r, rule, parent, kind, o);
-			if (is(kind, "vmap") ||
-			    (!rule->verdict && !is(kind, "counter") && !passes_all(kind)))
+			/* between counter and verdict all packets go on through these alone */
+			if (is(kind, "vmap") || (!rule->verdict && !is(kind, "counter") &&
+						 !is(kind, "log") && !is(kind, "mangle")))
 				rule->exact = false;
 		}
 	}
+}
+
+/* A row for what can end packets in a chain. */
+static struct nft_rule *add_rule(struct reader *r, const struct thing *chain, enum nft_kind kind)
+{
+	struct nft_rule *rule = next(r, &r->rules);
+
+	if (!rule)
+		return NULL;
+	rule->kind = kind;
+	rule->hooks = number_of(r, chain);
+	snprintf(rule->family, sizeof(rule->family), "%s", chain->family);
+	snprintf(rule->table, sizeof(rule->table), "%s", chain->table);
+	snprintf(rule->chain, sizeof(rule->chain), "%s", chain->name);
+	return rule;
 }
 
 static void read_rule(struct reader *r, struct json_object *o)
 {
 	const struct thing *chain = named(r, o, "chain", json_get_text(o, "chain"));
 	struct json_object *expr = json_get(o, "expr");
-	struct nftlist_rule *rule;
+	struct nft_rule *rule;
 
 	if (!chain || !json_object_is_type(expr, json_type_array))
 		return;
-	rule = next(r, &r->rules);
+	rule = add_rule(r, chain, NFT_RULE_BLIND);
 	if (!rule)
 		return;
-	rule->chain = chain->chain;
 	rule->handle = json_get_u64(o, "handle");
 	snprintf(rule->comment, sizeof(rule->comment), "%s", json_get_text(o, "comment"));
 	read_statements(r, rule, o, expr);
@@ -264,23 +244,27 @@ static void read_rule(struct reader *r, struct json_object *o)
 		r->rules.n--;
 }
 
-/* A chain is reached from wherever those that jump to it are. */
+/* A chain is reached from wherever those that jump to it are, and a rule from where its chain is.
+ */
 static void spread_hooks(const struct reader *r)
 {
 	const struct jump *jumps = r->jumps.at;
-	struct nftlist_chain *chains = r->chains.at;
+	struct thing *things = r->things.at;
+	struct nft_rule *rules = r->rules.at;
 	bool changed = true;
 
 	for (unsigned depth = 0; changed && depth <= JUMPS_DEEP; depth++) {
 		changed = false;
 		for (unsigned i = 0; i < r->jumps.n; i++) {
-			const struct nftlist_chain *from = &chains[jumps[i].from];
-			struct nftlist_chain *to = &chains[jumps[i].to];
+			const struct thing *from = &things[jumps[i].from];
+			struct thing *to = &things[jumps[i].to];
 
 			changed |= from->hooks & ~to->hooks;
 			to->hooks |= from->hooks;
 		}
 	}
+	for (unsigned i = 0; i < r->rules.n; i++)
+		rules[i].hooks = things[rules[i].hooks].hooks;
 }
 
 int nftlist_parse(const char *text, struct nftlist *list)
@@ -288,19 +272,23 @@ int nftlist_parse(const char *text, struct nftlist *list)
 	struct reader r = {.doc = json_tokener_parse(text),
 			   .things.size = sizeof(struct thing),
 			   .jumps.size = sizeof(struct jump),
-			   .chains.size = sizeof(struct nftlist_chain),
-			   .rules.size = sizeof(struct nftlist_rule)};
+			   .rules.size = sizeof(struct nft_rule)};
+	struct nft_rule *policy;
 	int ret = -EINVAL;
 
 	if (json_object_is_type(json_get(r.doc, RULESET), json_type_array)) {
 		read_things(&r);
-		read_chains(&r);
 		for (size_t i = 0; i < json_get_length(r.doc, RULESET); i++)
 			read_rule(&r, json_get(json_get_item(r.doc, RULESET, i), "rule"));
+		for (const struct thing *t = r.things.at; number_of(&r, t) < r.things.n; t++) {
+			if (is(t->kind, "chain") && is(json_get_text(t->o, "policy"), "drop") &&
+			    (policy = add_rule(&r, t, NFT_POLICY_BLIND)))
+				policy->verdict = "drop";
+		}
 		spread_hooks(&r);
 		ret = r.short_of_memory ? -ENOMEM : 0;
 	}
-	*list = (struct nftlist){r.chains.at, r.rules.at, r.chains.n, r.rules.n};
+	*list = (struct nftlist){r.rules.at, r.rules.n};
 	list_free(&r.things);
 	list_free(&r.jumps);
 	json_object_put(r.doc);
@@ -309,7 +297,6 @@ int nftlist_parse(const char *text, struct nftlist *list)
 
 void nftlist_free(struct nftlist *list)
 {
-	free(list->chains);
 	free(list->rules);
 	*list = (struct nftlist){};
 }
@@ -317,54 +304,19 @@ void nftlist_free(struct nftlist *list)
 /* stagemap takes ingress for prerouting where the driver has set no socket: all real NICs. */
 static unsigned wanted_hooks(enum netfilter_hook hook)
 {
-	switch (hook) {
-	case HOOK_NONE:
-		return ~0U;
-	case HOOK_PREROUTING:
-		return 1U << HOOK_PREROUTING | 1U << HOOK_INGRESS;
-	default:
-		return 1U << hook;
-	}
-}
+	unsigned bits = hook ? 1U << hook : ~0U;
 
-static int compare_chains(const void *a, const void *b)
-{
-	const struct nftlist_chain *x = a, *y = b;
-	const char *const left[] = {x->family, x->table, x->name};
-	const char *const right[] = {y->family, y->table, y->name};
-
-	return compare_places(left, right, 3);
+	return hook == HOOK_PREROUTING ? bits | 1U << HOOK_INGRESS : bits;
 }
 
 static int compare_rules(const void *a, const void *b)
 {
-	const struct nftlist_rule *x = a, *y = b;
+	const struct nft_rule *x = a, *y = b;
+	int ret = strcmp(x->family, y->family);
 
-	if (x->chain != y->chain)
-		return x->chain < y->chain ? -1 : 1;
-	return x->handle < y->handle ? -1 : x->handle > y->handle;
-}
-
-static const struct nftlist_rule *same_rule(const struct nftlist *before,
-					    const struct nftlist_chain *chain, uint64_t handle)
-{
-	const struct nftlist_chain *c;
-	struct nftlist_rule key = {.handle = handle};
-
-	if (!before->n_rules)
-		return NULL;
-	c = bsearch(chain, before->chains, before->n_chains, sizeof(*c), compare_chains);
-	if (!c)
-		return NULL;
-	key.chain = (unsigned)(c - before->chains);
-	return bsearch(&key, before->rules, before->n_rules, sizeof(key), compare_rules);
-}
-
-static void put_chain(struct nft_rule *out, const struct nftlist_chain *c)
-{
-	memcpy(out->family, c->family, sizeof(out->family));
-	memcpy(out->table, c->table, sizeof(out->table));
-	memcpy(out->chain, c->name, sizeof(out->chain));
+	ret = ret ? ret : strcmp(x->table, y->table);
+	ret = ret ? ret : strcmp(x->chain, y->chain);
+	return ret ? ret : x->handle < y->handle ? -1 : x->handle > y->handle;
 }
 
 /* Without room the one that moved least is left out. */
@@ -392,28 +344,24 @@ static uint64_t moved(uint64_t before, uint64_t after)
 }
 
 static void put_rules(const struct nftlist *before, const struct nftlist *after, unsigned hooks,
-		      bool counting, struct nft_result *out)
+		      enum nft_kind kind, struct nft_result *out)
 {
 	for (unsigned i = 0; i < after->n_rules; i++) {
-		const struct nftlist_rule *r = &after->rules[i], *was;
-		const struct nftlist_chain *c = &after->chains[r->chain];
-		struct nft_rule row = {.kind = NFT_RULE_BLIND,
-				       .handle = r->handle,
-				       .verdict = r->verdict,
-				       .exact = r->exact};
+		struct nft_rule row = after->rules[i];
 
-		if (!(c->hooks & hooks) || r->counts != counting)
+		if (row.kind != kind || !(row.hooks & hooks))
 			continue;
-		if (counting) {
-			was = same_rule(before, c, r->handle);
-			row.kind = NFT_RULE_MOVED;
-			row.packets = moved(was ? was->packets : 0, r->packets);
-			row.bytes = moved(was ? was->bytes : 0, r->bytes);
+		if (kind == NFT_RULE_MOVED) {
+			const struct nft_rule *was =
+				before->n_rules ? bsearch(&row, before->rules, before->n_rules,
+							  sizeof(row), compare_rules)
+						: NULL;
+
+			row.packets = moved(was ? was->packets : 0, row.packets);
+			row.bytes = moved(was ? was->bytes : 0, row.bytes);
 			if (!row.packets)
 				continue;
 		}
-		put_chain(&row, c);
-		memcpy(row.comment, r->comment, sizeof(row.comment));
 		put(out, &row);
 	}
 }
@@ -436,17 +384,9 @@ int nftlist_compare(struct nftlist *before, const struct nftlist *after, enum ne
 		return -ENOMEM;
 	if (before->n_rules)
 		qsort(before->rules, before->n_rules, sizeof(*before->rules), compare_rules);
-	put_rules(before, after, hooks, true, out);
+	put_rules(before, after, hooks, NFT_RULE_MOVED, out);
 	qsort(out->rule, out->n, sizeof(*out->rule), by_packets);
-	put_rules(before, after, hooks, false, out);
-	for (unsigned i = 0; i < after->n_chains; i++) {
-		const struct nftlist_chain *c = &after->chains[i];
-		struct nft_rule row = {.kind = NFT_POLICY_BLIND, .verdict = "drop"};
-
-		if (!c->policy_drop || !(c->hooks & hooks))
-			continue;
-		put_chain(&row, c);
-		put(out, &row);
-	}
+	put_rules(before, after, hooks, NFT_RULE_BLIND, out);
+	put_rules(before, after, hooks, NFT_POLICY_BLIND, out);
 	return 0;
 }

@@ -110,15 +110,6 @@ static void do_work(struct nftrules *n, struct place *p)
 	pthread_cond_broadcast(&n->done);
 }
 
-static struct place *next_work(const struct nftrules *n)
-{
-	for (unsigned i = 0; i < n->n; i++) {
-		if (!n->place[i]->has_before || n->place[i]->wants_after)
-			return n->place[i];
-	}
-	return NULL;
-}
-
 static void *worker(void *arg)
 {
 	struct nftrules *n = arg;
@@ -127,8 +118,12 @@ static void *worker(void *arg)
 	caps_drop_but(CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_NET_ADMIN));
 	pthread_mutex_lock(&n->lock);
 	while (!n->ending) {
-		struct place *p = next_work(n);
+		struct place *p = NULL;
 
+		for (unsigned i = 0; i < n->n && !p; i++) {
+			if (!n->place[i]->has_before || n->place[i]->wants_after)
+				p = n->place[i];
+		}
 		if (p)
 			do_work(n, p);
 		else
@@ -138,22 +133,11 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct nftrules *n)
-{
-	sigset_t all, before;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&n->thread, NULL, worker, n);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -ret;
-}
-
 int nftrules_open(struct nftrules **rules, const char *nft)
 {
 	struct nftrules *n = calloc(1, sizeof(*n));
 	pthread_condattr_t attr;
+	sigset_t all, before;
 	int ret = -ENOMEM;
 
 	*rules = NULL;
@@ -166,8 +150,12 @@ int nftrules_open(struct nftrules **rules, const char *nft)
 	pthread_cond_init(&n->done, &attr);
 	pthread_condattr_destroy(&attr);
 	n->program = strdup(nft ? nft : "nft");
-	if (n->program)
-		ret = start_thread(n);
+	if (n->program) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		ret = -pthread_create(&n->thread, NULL, worker, n);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	if (ret) {
 		free(n->program);
 		free(n);
@@ -194,37 +182,27 @@ static int hold(struct place *p, const struct netns *ns)
 	return p->ns.fd < 0 ? -errno : 0;
 }
 
-/* With the lock. */
-static int add(struct nftrules *n, uint32_t inum, const struct netns *ns)
-{
-	struct place *p;
-	int ret;
-
-	if (find(n, inum))
-		return 0;
-	if (n->n == NAMESPACES)
-		return -ENOSPC;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	p->inum = inum;
-	p->ns = NETNS_NONE;
-	ret = hold(p, ns);
-	if (ret) {
-		free(p);
-		return ret;
-	}
-	n->place[n->n++] = p;
-	pthread_cond_signal(&n->work);
-	return 0;
-}
-
 int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns)
 {
-	int ret;
+	struct place *p = NULL;
+	int ret = 0;
 
 	pthread_mutex_lock(&n->lock);
-	ret = add(n, inum, ns);
+	if (!find(n, inum)) {
+		p = n->n < NAMESPACES ? calloc(1, sizeof(*p)) : NULL;
+		ret = p ? 0 : n->n < NAMESPACES ? -ENOMEM : -ENOSPC;
+	}
+	if (p) {
+		p->inum = inum;
+		p->ns = NETNS_NONE;
+		ret = hold(p, ns);
+	}
+	if (p && !ret) {
+		n->place[n->n++] = p;
+		pthread_cond_signal(&n->work);
+	} else {
+		free(p);
+	}
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }

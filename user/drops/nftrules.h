@@ -34,6 +34,7 @@ struct nft_rule {
 	char comment[NFT_NAME];
 	const char *verdict;	 /* "drop", "reject", "queue"; static */
 	uint64_t packets, bytes; /* that its counter has moved by; a GSO skb is one packet to it */
+	unsigned hooks;		 /* bits of enum netfilter_hook: from which it is reached */
 	bool exact; /* the verdict follows its counter; else it counts what is not dropped, too */
 };
 
@@ -76,28 +77,12 @@ enum netfilter_hook nft_hook(const char *name);
 
 /*
  * What `nft -j list ruleset` says (libnftables-json(5)), as far as it drops packets: pure, text in,
- * lists out. For nftrules.c and tests.
+ * list out. For nftrules.c and tests. A rule with a counter is of the kind NFT_RULE_MOVED, with
+ * what the counter shows.
  */
-struct nftlist_chain {
-	char family[8], table[NFT_NAME], name[NFT_NAME];
-	unsigned hooks; /* bits of enum netfilter_hook: from which its rules are reached */
-	bool policy_drop;
-};
-
-/* A rule that can end a packet. */
-struct nftlist_rule {
-	unsigned chain;
-	uint64_t handle;
-	const char *verdict; /* static */
-	bool counts, exact;
-	uint64_t packets, bytes;
-	char comment[NFT_NAME];
-};
-
 struct nftlist {
-	struct nftlist_chain *chains; /* sorted by family, table and name */
-	struct nftlist_rule *rules;   /* in the order of the ruleset */
-	unsigned n_chains, n_rules;
+	struct nft_rule *rules; /* in the order of the ruleset, behind them the policies */
+	unsigned n_rules;
 };
 
 /* 0, -EINVAL: not what nft writes, -ENOMEM. To be given to nftlist_free() in any case. */

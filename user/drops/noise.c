@@ -3,6 +3,7 @@
 
 #include <linux/if_ether.h>
 #include <stddef.h>
+#include <string.h>
 
 /*
  * What is dropped without being missed, of all traffic. Sources: Linux 5.15 to 6.18, function names
@@ -84,18 +85,14 @@ const struct noise_row noise_rows[] = {
 
 const unsigned noise_row_count = sizeof(noise_rows) / sizeof(noise_rows[0]);
 
-static bool is_ip(uint16_t protocol)
-{
-	return protocol == ETH_P_IP || protocol == ETH_P_IPV6;
-}
-
 static bool fits(const struct noise_row *row, const struct noise_event *e)
 {
+	bool is_ip = e->protocol == ETH_P_IP || e->protocol == ETH_P_IPV6;
+
 	if (row->packets && !(row->packets & 1u << e->pkt_type))
 		return false;
 	/* Not known: no row that asks for it. */
-	if (row->protocol != NOISE_ANY &&
-	    (!e->protocol || is_ip(e->protocol) != (row->protocol == NOISE_IP)))
+	if (row->protocol != NOISE_ANY && (!e->protocol || is_ip != (row->protocol == NOISE_IP)))
 		return false;
 	return (!row->reasons || stagemap_listed(row->reasons, e->reason)) &&
 	       (!row->locations || stagemap_listed(row->locations, e->location));
@@ -124,4 +121,51 @@ const char *noise_name(enum noise noise)
 	static const char *const names[NOISE_COUNT] = {"loss", "suspect", "benign", "nothing"};
 
 	return names[noise];
+}
+
+/*
+ * Read in Linux 6.1 to 6.18. At these places nothing else is freed with consume_skb(), except where
+ * a clone goes on: act_mirred then says "stolen" of the original. The driver's function for losses
+ * is not that of completed transmissions. At most WATCH_CONSUMED_MAX that a kernel has at once.
+ */
+const struct consumed_row consumed_rows[] = {
+	{"__netif_receive_skb_core", STAGE_TC_INGRESS, DIRECTION_RX, NOISE_LOSS, NOISE_SUSPECT,
+	 "tc ingress took it and nobody got it: STOLEN, QUEUED or TRAP (sch_handle_ingress)"},
+	{"__dev_queue_xmit", STAGE_TC_EGRESS, DIRECTION_TX, NOISE_LOSS, NOISE_SUSPECT,
+	 "tc egress took it and nobody got it: STOLEN, QUEUED or TRAP (sch_handle_egress)"},
+	{"inet_frag_rbtree_purge", STAGE_IP_FRAG, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	 "a fragment overlapped others of its datagram: all are dropped (inet_frag_queue_insert)"},
+	{"ena_start_xmit", STAGE_TX_DEVICE, DIRECTION_TX, NOISE_LOSS, NOISE_LOSS,
+	 "could not be mapped or handed to the device (ena_start_xmit)"},
+	{"virtnet_receive_done", STAGE_NIC_RING, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	 "a header of virtio that makes no sense (virtnet_receive_done)"},
+	{"i40e_construct_skb", STAGE_NIC_RING, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	 "too many fragments for a packet (i40e_construct_skb)"},
+	{"ice_construct_skb", STAGE_NIC_RING, DIRECTION_RX, NOISE_LOSS, NOISE_LOSS,
+	 "too many fragments for a packet (ice_construct_skb)"},
+};
+
+const unsigned consumed_row_count = sizeof(consumed_rows) / sizeof(consumed_rows[0]);
+
+unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++) {
+		/* `.noclone` and the like are one function; its `.cold` part lies elsewhere */
+		struct ksym_range r = ksym_range(k, consumed_rows[i].function);
+
+		if (r.end != r.start)
+			out[n++] = (struct watch_range){r.start, r.end - r.start};
+	}
+	return n;
+}
+
+const struct consumed_row *consumed_find(const char *function)
+{
+	for (unsigned i = 0; i < consumed_row_count; i++) {
+		if (!strcmp(consumed_rows[i].function, function))
+			return &consumed_rows[i];
+	}
+	return NULL;
 }

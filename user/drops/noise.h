@@ -2,14 +2,16 @@
 /*
  * Of all that a host drops, what is a loss. The stage map judges packets of known traffic, where
  * each end is a loss; other traffic holds much that nobody misses: multicast that no one here has
- * joined, frames for other hosts, segments that TCP has already. Rows are data (noise_data.c).
+ * joined, frames for other hosts, segments that TCP has already. Rows are data (noise.c).
  */
 #ifndef PKTLEDGER_DROPS_NOISE_H
 #define PKTLEDGER_DROPS_NOISE_H
 
 #include <stdint.h>
 
+#include "drops/ksym.h"
 #include "drops/stagemap.h"
+#include "watch_abi.h"
 
 enum noise {
 	NOISE_LOSS,    /* somebody misses this packet */
@@ -60,5 +62,28 @@ struct noise_event {
 enum noise noise_judge(const struct noise_event *e, struct verdict *v);
 
 const char *noise_name(enum noise noise); /* "loss", "suspect", "benign", "nothing" */
+
+/*
+ * Losses that the kernel frees as if the packet had been used up (consume_skb): tc verdicts that
+ * say "stolen" though nobody took it, fragments that overlap, drivers.
+ */
+struct consumed_row {
+	const char *function; /* where it is freed */
+	enum stage stage;
+	enum direction direction;
+	enum noise noise;
+	/* What it is if the packet was cloned: the clone may have gone on (act_mirred). */
+	enum noise cloned;
+	const char *note;
+};
+
+extern const struct consumed_row consumed_rows[];
+extern const unsigned consumed_row_count;
+
+/* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
+unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX]);
+
+/* The row of a function; NULL: none. */
+const struct consumed_row *consumed_find(const char *function);
 
 #endif

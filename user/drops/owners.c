@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Four caches: sockets, with the processes that hold them; network namespaces; cgroups and
- * processes, with where they are; and bound addresses (drops/ports.h). The first two are filled by
- * passes over /proc for what is wanted. That for sockets takes a while, so it is done in pieces,
- * and a host of many processes costs no more at once than a small one.
+ * processes, with where they are; and bound addresses. The first two are filled by passes over
+ * /proc for what is wanted. That for sockets takes a while, so it is done in pieces, and a host of
+ * many processes costs no more at once than a small one.
  */
 #include "drops/owners.h"
 
@@ -15,16 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/idmap.h"
 #include "base/list.h"
 #include "base/proc.h"
-#include "drops/files.h"
 
 #define PLACES_MAX 4096
 #define PLACE_NS   10000000000ULL /* so long a path is believed */
@@ -39,6 +38,8 @@
 #define THREADS_ASKED	64	     /* of a process, whether they read */
 #define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
 #define RETRY_MOST	60000000000ULL
+
+#define PORTS_MAX 4096
 
 #define SPACES_MAX	4096
 #define SPACE_RETRY_NS	5000000000ULL /* an unknown one is looked for again */
@@ -89,17 +90,16 @@ struct space {
 
 /* Where something is: a cgroup, or a process. */
 struct place {
-	char path[OWNER_CGROUP];
+	char path[OWNER_CGROUP]; /* "": not known */
 	struct container container;
 	uint64_t checked;
 	uint64_t start; /* of the process */
-	bool known;
 };
 
 struct owners {
 	int root;
-	struct files *files; /* NULL: sockets are looked for in /proc */
-	struct ports *ports;
+	struct files *files;		 /* NULL: sockets are looked for in /proc */
+	struct idmap ports;		 /* struct port */
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
 	struct idmap cgroups, processes; /* struct place, by id, by pid */
@@ -137,6 +137,14 @@ static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
 	return object;
 }
 
+/* The same, for which a full map is emptied. */
+static void *get_anew(struct idmap *map, uint64_t id, size_t size, unsigned max)
+{
+	if (map->n >= max && !idmap_find(map, id))
+		idmap_free(map, free);
+	return get(map, id, size, max);
+}
+
 /* Control groups */
 
 /* Mount points of version 2: of its own, or beside version 1. */
@@ -148,8 +156,7 @@ static int open_mount(int root, bool *real)
 	int found = -1;
 
 	*real = false;
-
-	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !*real; i++) {
 		int fd = openat(root, mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		struct statfs fs;
 
@@ -159,30 +166,17 @@ static int open_mount(int root, bool *real)
 			close(found);
 		found = fd;
 		*real = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
-		if (*real)
-			break;
 	}
 	return found;
 }
 
-/* The path of `fd` below that of `mount`. */
-static int path_below(int mount, int fd, char *buf, size_t size)
-{
-	char top[PATH_MAX], path[PATH_MAX];
-	int n = proc_link(AT_FDCWD, top, sizeof(top), "/proc/self/fd/%d", mount);
-	int len = proc_link(AT_FDCWD, path, sizeof(path), "/proc/self/fd/%d", fd);
-
-	if (n < 0 || len < n || strncmp(top, path, (size_t)n))
-		return -ENOENT;
-	snprintf(buf, size, "%s", len == n ? "/" : path + n);
-	return 0;
-}
-
+/* What the descriptor of the id is called, less what that of `mount` is. */
 static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 {
 	_Alignas(struct file_handle) char space[sizeof(struct file_handle) + sizeof(id)];
 	struct file_handle *handle = (struct file_handle *)space;
-	int fd, ret;
+	char top[PATH_MAX], path[PATH_MAX];
+	int fd, n, len;
 
 	handle->handle_bytes = sizeof(id);
 	handle->handle_type = FILEID_KERNFS;
@@ -190,9 +184,13 @@ static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 	fd = open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	ret = path_below(mount, fd, buf, size);
+	n = proc_link(AT_FDCWD, top, sizeof(top), "/proc/self/fd/%d", mount);
+	len = proc_link(AT_FDCWD, path, sizeof(path), "/proc/self/fd/%d", fd);
 	close(fd);
-	return ret;
+	if (n < 0 || len < n || strncmp(top, path, (size_t)n))
+		return -ENOENT;
+	snprintf(buf, size, "%s", len == n ? "/" : path + n);
+	return 0;
 }
 
 /* Over directories of cgroups. */
@@ -257,27 +255,6 @@ static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 	return ret == -ESTALE ? -ENOENT : ret;
 }
 
-/* A line "4:memory:/path": version 2 has no controllers. */
-struct line {
-	char *controllers, *path;
-};
-
-static bool next_line(char **text, struct line *l)
-{
-	char *line;
-
-	while ((line = strsep(text, "\n"))) {
-		l->controllers = strchr(line, ':');
-		l->path = l->controllers ? strchr(l->controllers + 1, ':') : NULL;
-		if (!l->path)
-			continue;
-		l->controllers++;
-		*l->path++ = '\0';
-		return true;
-	}
-	return false;
-}
-
 /*
  * The path of a process: of version 2, or, where that is the root, the longest of version 1. On a
  * host with both a container may be in version 1 alone: then only its processes have it, not the
@@ -285,20 +262,23 @@ static bool next_line(char **text, struct line *l)
  */
 static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
 {
-	char text[8192], *rest = text;
+	char text[8192], *rest = text, *line;
 	const char *best = NULL;
-	struct line l;
 	int n = proc_read(root, text, sizeof(text), "proc/%d/cgroup", pid);
 
 	if (n < 0)
 		return n;
-	while (next_line(&rest, &l)) {
-		if (!best || strlen(l.path) > strlen(best))
-			best = l.path;
-		if (!*l.controllers && strcmp(l.path, "/")) {
-			best = l.path;
+	while ((line = strsep(&rest, "\n"))) { /* "4:memory:/path" */
+		const char *controllers = strchr(line, ':');
+		const char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+		bool v2 = path == controllers + 1; /* has no controllers */
+
+		if (!path++)
+			continue;
+		if (!best || strlen(path) > strlen(best) || (v2 && strcmp(path, "/")))
+			best = path;
+		if (v2 && strcmp(path, "/"))
 			break;
-		}
 	}
 	if (!best)
 		return -ENOENT;
@@ -337,42 +317,31 @@ bool cgroup_exists(const char *root, const char *path)
 
 /* Places */
 
-/* A long path: what is near is at its end. */
-static void keep_path(struct place *p, const char *path)
-{
-	size_t n = strlen(path);
-
-	p->known = true;
-	if (n < sizeof(p->path))
-		memcpy(p->path, path, n + 1);
-	else
-		snprintf(p->path, sizeof(p->path), "...%s", path + n - (sizeof(p->path) - 4));
-}
-
 /* Of a cgroup by its id, or of a process by its pid, whose `start` tells it from others. */
 static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
 		      struct owner *out)
 {
-	uint64_t before = cpu_ns(), now = clock_now();
-	struct place *p;
+	struct place *p = get_anew(map, id, sizeof(*p), PLACES_MAX);
+	uint64_t now = clock_now();
 	char path[4096];
 
-	if (map->n >= PLACES_MAX && !idmap_find(map, id))
-		idmap_free(map, free);
-	p = get(map, id, sizeof(*p), PLACES_MAX);
 	if (!p)
 		return;
 	if (!p->checked || p->start != start || now - p->checked >= PLACE_NS) {
+		int ret = map == &o->cgroups
+				  ? cgroup_path(o->root, id, path, sizeof(path))
+				  : cgroup_of_process(o->root, (pid_t)id, path, sizeof(path));
+		size_t n = ret ? 0 : strlen(path), most = sizeof(p->path) - 1;
+
 		*p = (struct place){.start = start, .checked = now};
-		if (map == &o->cgroups
-			    ? !cgroup_path(o->root, id, path, sizeof(path))
-			    : !cgroup_of_process(o->root, (pid_t)id, path, sizeof(path))) {
-			keep_path(p, path);
+		if (!ret)
 			container_find(o->root, path, &p->container);
-		}
-		o->cost.cpu_ns += cpu_ns() - before;
+		if (n > most) /* what is near is at its end */
+			snprintf(p->path, sizeof(p->path), "...%s", path + n - (most - 3));
+		else if (!ret)
+			memcpy(p->path, path, n + 1);
 	}
-	if (!p->known)
+	if (!*p->path)
 		return;
 	memcpy(out->cgroup, p->path, sizeof(out->cgroup));
 	out->container = p->container;
@@ -380,26 +349,20 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 
 /* Sockets */
 
-static void make_room(struct owners *o)
-{
-	struct sock *oldest = o->socks.at[0].object;
-
-	for (unsigned i = 1; i < o->socks.n; i++) {
-		struct sock *s = o->socks.at[i].object;
-
-		if (s->asked < oldest->asked)
-			oldest = s;
-	}
-	o->socks_wanted -= oldest->wanted != SETTLED;
-	free(idmap_take(&o->socks, oldest->inode));
-}
-
 static struct sock *get_sock(struct owners *o, uint64_t inode)
 {
-	struct sock *s;
+	struct sock *s = NULL;
 
-	if (o->socks.n >= SOCKETS_MAX && !idmap_find(&o->socks, inode))
-		make_room(o);
+	if (o->socks.n >= SOCKETS_MAX && !idmap_find(&o->socks, inode)) {
+		for (unsigned i = 0; i < o->socks.n; i++) {
+			struct sock *other = o->socks.at[i].object;
+
+			if (!s || other->asked < s->asked)
+				s = other;
+		}
+		o->socks_wanted -= s->wanted != SETTLED;
+		free(idmap_take(&o->socks, s->inode));
+	}
 	s = get(&o->socks, inode, sizeof(*s), SOCKETS_MAX);
 	if (s && !s->inode) {
 		s->inode = inode;
@@ -492,26 +455,22 @@ static int begin_pass(struct owners *o)
 	return ret;
 }
 
-static void found(void *arg, uint64_t inode, pid_t pid, int fd)
+static void found(void *arg, const struct files_holder *h)
 {
-	struct sock *s = idmap_find(&((struct owners *)arg)->socks, inode);
+	struct owners *o = arg;
+	struct sock *s = idmap_find(&o->socks, h->inode);
 
-	if (!s || s->wanted == SETTLED || s->last == pid)
+	if (!s || s->wanted == SETTLED || s->last == (pid_t)h->pid)
 		return;
-	s->last = pid;
+	s->last = (pid_t)h->pid;
 	if (s->n_found < HELD_MAX)
-		s->found[s->n_found] = (struct holder){.pid = pid, .fd = fd};
+		s->found[s->n_found] = (struct holder){.pid = (pid_t)h->pid, .fd = (int)h->fd};
 	s->n_found++;
-}
-
-static void on_file(void *arg, const struct files_holder *f)
-{
-	found(arg, f->inode, (pid_t)f->pid, (int)f->fd);
 }
 
 /* Each socket that a process has open. Returns the descriptors looked at, or -errno. */
 static int64_t each_socket(int root, pid_t pid,
-			   void (*each)(void *arg, uint64_t inode, pid_t pid, int fd), void *arg)
+			   void (*each)(void *arg, const struct files_holder *h), void *arg)
 {
 	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
 	int64_t links = 0;
@@ -520,13 +479,13 @@ static int64_t each_socket(int root, pid_t pid,
 	if (!dir)
 		return -errno;
 	for (; proc_next_number(dir, &fd); links++) {
+		struct files_holder h = {.pid = (__u32)pid, .fd = (__u32)fd};
 		char link[64];
-		uint64_t inode = 0;
 
 		if (proc_link(dirfd(dir), link, sizeof(link), "%d", (int)fd) >= 0)
-			inode = proc_inode(link, "socket");
-		if (inode)
-			each(arg, inode, pid, (int)fd);
+			h.inode = proc_inode(link, "socket");
+		if (h.inode)
+			each(arg, &h);
 	}
 	closedir(dir);
 	return links;
@@ -621,7 +580,7 @@ static int walk(struct owners *o)
 		if (s->wanted == SOUGHT)
 			inodes[n++] = s->inode;
 	}
-	ret = files_walk(o->files, inodes, n, on_file, o);
+	ret = files_walk(o->files, inodes, n, found, o);
 	free(inodes);
 	if (!ret)
 		end_pass(o);
@@ -650,6 +609,141 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 	return 0;
 }
 
+/* Bound addresses */
+
+struct port {
+	struct ports_key key;
+	struct ports_row row; /* inode 0: none */
+	bool wanted;
+	uint64_t checked; /* 0: never */
+};
+
+static uint64_t hash(const struct ports_key *key)
+{
+	uint64_t sum = key->netns ^ (uint64_t)key->port << 32 ^ (uint64_t)key->family << 48;
+
+	for (unsigned i = 0; i < sizeof(key->address); i++)
+		sum = (sum ^ key->address[i]) * 0x100000001b3ULL;
+	return sum ^ sum >> 29;
+}
+
+int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns, struct ports_row *out)
+{
+	struct port *port = get_anew(p, hash(key), sizeof(*port), PORTS_MAX);
+
+	memset(out, 0, sizeof(*out));
+	if (port && !port->checked && !port->wanted)
+		port->key = *key;
+	/* no memory, or another key has the same hash */
+	if (!port || port->key.netns != key->netns || port->key.family != key->family ||
+	    port->key.port != key->port ||
+	    memcmp(port->key.address, key->address, sizeof(key->address)) != 0)
+		return -ENOENT;
+	if (!port->checked || now_ns - port->checked >= FRESH_NS)
+		port->wanted = true;
+	*out = port->row;
+	return port->row.inode ? 0 : port->wanted ? -EAGAIN : -ENOENT;
+}
+
+uint32_t ports_wanted(const struct idmap *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct port *port = p->at[i].object;
+
+		if (port->wanted)
+			return port->key.netns;
+	}
+	return 0;
+}
+
+struct choice {
+	const struct ports_key *key;
+	struct ports_row row;
+	int score;
+	unsigned equals; /* sockets of that score */
+};
+
+/*
+ * As compute_score() of net/ipv4/udp.c and net/ipv6/udp.c: an address is better than any, an IPv4
+ * socket better for IPv4. A connected one takes its peer's packets only, and who sent them is not
+ * known. 0: it takes none of these.
+ */
+static int score(const struct ports_key *key, const struct sockmem_row *row)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, zero[16];
+	size_t size = key->family == AF_INET ? 4 : 16;
+	const uint8_t *address = row->address;
+	int value = row->connected ? 1 : 4;
+
+	if (key->family == AF_INET6 && row->family == AF_INET)
+		return 0;
+	if (key->family == AF_INET && row->family == AF_INET6) {
+		if (memcmp(address, zero, 16) && memcmp(address, mapped, sizeof(mapped)))
+			return 0;
+		address += sizeof(mapped);
+	} else {
+		value++;
+	}
+	if (!memcmp(address, zero, size))
+		return value;
+	return memcmp(address, key->address, size) ? 0 : value + 2;
+}
+
+static void on_socket(void *arg, const struct sockmem_row *row)
+{
+	struct choice *c = arg;
+	int value = row->inode ? score(c->key, row) : 0;
+
+	if (!value || value < c->score)
+		return;
+	c->equals = value == c->score ? c->equals + 1 : 1;
+	c->score = value;
+	c->row = (struct ports_row){row->inode, row->rcvbuf};
+}
+
+static int look_up(struct sockmem *mem, struct port *port, uint64_t now_ns)
+{
+	struct choice c = {.key = &port->key};
+	int ret = 0;
+
+	if (port->key.family == AF_INET)
+		ret = sockmem_udp(mem, AF_INET, port->key.port, on_socket, &c);
+	if (!ret)
+		ret = sockmem_udp(mem, AF_INET6, port->key.port, on_socket, &c);
+	port->row = c.equals == 1 ? c.row : (struct ports_row){};
+	port->wanted = false;
+	port->checked = now_ns;
+	return ret;
+}
+
+void ports_give_up(struct idmap *p, uint32_t netns, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct port *port = p->at[i].object;
+
+		if (!port->wanted || port->key.netns != netns)
+			continue;
+		port->wanted = false;
+		port->checked = now_ns;
+	}
+}
+
+int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint64_t now_ns)
+{
+	struct sockmem *mem = NULL;
+	int ret = sockmem_open(&mem, ns);
+
+	for (unsigned i = 0; !ret && i < p->n; i++) {
+		struct port *port = p->at[i].object;
+
+		if (port->wanted && port->key.netns == netns)
+			ret = look_up(mem, port, now_ns);
+	}
+	ports_give_up(p, netns, now_ns);
+	sockmem_close(mem);
+	return ret;
+}
+
 /* Namespaces */
 
 /* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
@@ -662,23 +756,17 @@ static struct space *seen(struct owners *o, uint32_t inum)
 	return s;
 }
 
-/* Whether the file is there, and still that namespace. */
-static bool is_space(const struct owners *o, const char *path, uint32_t inum)
-{
-	struct stat st;
-
-	return !fstatat(o->root, path, &st, 0) && st.st_ino == inum;
-}
-
-/* Path of a file that is the namespace: in /run/netns, else of the process. False: none. */
+/* Path of a file that still is the namespace: in /run/netns, else of the process. False: none. */
 static bool space_path(const struct owners *o, const struct space *s, uint32_t inum,
 		       char path[SPACE_PATH_SIZE])
 {
+	struct stat st;
+
 	snprintf(path, SPACE_PATH_SIZE, "run/netns/%s", s->name);
-	if (s->name[0] && is_space(o, path, inum))
+	if (s->name[0] && !fstatat(o->root, path, &st, 0) && st.st_ino == inum)
 		return true;
 	snprintf(path, SPACE_PATH_SIZE, "proc/%d/ns/net", s->pid);
-	return s->pid && is_space(o, path, inum);
+	return s->pid && !fstatat(o->root, path, &st, 0) && st.st_ino == inum;
 }
 
 /* Never NULL. 0; -EAGAIN: wanted from now on; -ENOENT: the last pass did not find it. */
@@ -696,8 +784,7 @@ static const struct space *find_space(struct owners *o, uint32_t inum, int *ret)
 		char path[SPACE_PATH_SIZE];
 
 		wants = !space_path(o, s, inum, path);
-		if (!wants)
-			s->checked = now;
+		s->checked = wants ? s->checked : now;
 	}
 	wants |= !s->checked || (!s->found && now - s->checked >= SPACE_RETRY_NS);
 	o->spaces_wanted += wants && !s->wanted;
@@ -800,19 +887,13 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 		if (!root)
 			files_open(&o->files);
 		o->pids.size = sizeof(pid_t);
-		o->ports = ports_new();
 		o->savings_ns = SAVINGS_NS;
 		o->ticked = clock_now();
+		*owners = o;
+		return 0;
 	}
-	if (!o || !o->ports) {
-		if (o)
-			owners_close(o);
-		else
-			close(fd);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
-	}
-	*owners = o;
-	return 0;
+	close(fd);
+	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
 }
 
 void owners_close(struct owners *o)
@@ -823,8 +904,8 @@ void owners_close(struct owners *o)
 	idmap_free(&o->spaces, free);
 	idmap_free(&o->cgroups, free);
 	idmap_free(&o->processes, free);
+	idmap_free(&o->ports, free);
 	files_close(o->files);
-	ports_free(o->ports);
 	list_free(&o->pids);
 	close(o->root);
 	free(o);
@@ -835,7 +916,7 @@ static void look_up_ports(struct owners *o, uint64_t now)
 {
 	uint32_t inum;
 
-	while ((inum = ports_wanted(o->ports))) {
+	while ((inum = ports_wanted(&o->ports))) {
 		struct error err = {};
 		struct netns ns;
 		int ret = owners_netns_open(o, inum, &ns, &err);
@@ -845,17 +926,17 @@ static void look_up_ports(struct owners *o, uint64_t now)
 			ret = owners_netns_open(o, inum, &ns, &err);
 		}
 		if (ret) {
-			ports_give_up(o->ports, inum, now);
+			ports_give_up(&o->ports, inum, now);
 			continue;
 		}
-		ports_look_up(o->ports, inum, &ns, now);
+		ports_look_up(&o->ports, inum, &ns, now);
 		netns_close(&ns);
 	}
 }
 
 void owners_tick(struct owners *o)
 {
-	uint64_t now = clock_now(), before = cpu_ns(), used;
+	uint64_t now = clock_now(), before = cpu_ns();
 
 	o->savings_ns += (int64_t)((now - o->ticked) / SHARE);
 	if (o->savings_ns > SAVINGS_NS)
@@ -868,9 +949,7 @@ void owners_tick(struct owners *o)
 		if (o->spaces_wanted)
 			pass_spaces(o);
 	}
-	used = cpu_ns() - before;
-	o->savings_ns -= (int64_t)used;
-	o->cost.cpu_ns += used;
+	o->savings_ns -= (int64_t)(cpu_ns() - before);
 }
 
 int owners_look(struct owners *o, pid_t pid)
@@ -926,7 +1005,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
-	return ports_find(o->ports, key, clock_now(), out);
+	return ports_find(&o->ports, key, clock_now(), out);
 }
 
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)
@@ -1000,14 +1079,12 @@ struct inodes {
 	struct idmap at;
 };
 
-static void add_inode(void *arg, uint64_t inode, pid_t pid, int fd)
+static void add_inode(void *arg, const struct files_holder *h)
 {
 	struct inodes *s = arg;
 
-	(void)pid;
-	(void)fd;
-	if (!idmap_find(&s->at, inode))
-		(void)idmap_add(&s->at, inode, s);
+	if (!idmap_find(&s->at, h->inode))
+		(void)idmap_add(&s->at, h->inode, s);
 }
 
 void inodes_read(struct inodes *s)

@@ -16,12 +16,90 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "drops/container.h"
-#include "drops/ports.h"
+#include "base/list.h"
 #include "host/netns.h"
+#include "host/sockdiag.h"
+#include "survey_abi.h"
+
+/*
+ * Containers and pods by the names that their runtimes give to cgroups, with the cgroupfs driver
+ * as with systemd's.
+ */
+#define CONTAINER_ID	 65 /* 64 hexadecimal digits, or a name, which may be cut */
+#define CONTAINER_NAME	 64
+#define CONTAINER_UID	 37 /* of a pod: 8-4-4-4-12, or 32 digits of a static pod */
+#define CONTAINER_POD	 254
+#define CONTAINER_K8S_NS 64
+
+struct container {
+	const char *runtime;	   /* static, e.g. "docker", "cri-o"; NULL: not in a container */
+	char id[CONTAINER_ID];	   /* or the name, where the runtime has names in its paths */
+	char uid[CONTAINER_UID];   /* of the pod, with '-' in any case; "": in no pod */
+	char name[CONTAINER_NAME]; /* of the container in its pod; by container_find() */
+	char pod[CONTAINER_POD];   /* the same; "": not known */
+	char k8s_ns[CONTAINER_K8S_NS]; /* the pod's Kubernetes namespace */
+};
+
+/*
+ * Reads the innermost container and pod from a cgroup path. Fills runtime, id and uid; false: none
+ * of the forms occurs. The processes that a runtime keeps beside a container (conmon) are in none.
+ * Pure.
+ */
+bool container_of_cgroup(const char *path, struct container *out);
+
+/*
+ * The same, with the names of pod and container from those of the logs that the kubelet keeps:
+ * pod and k8s_ns (/var/log/pods/NAMESPACE_POD_UID) by uid, name
+ * (/var/log/containers/POD_NAMESPACE_NAME-ID.log) by id. What is not there stays empty. Reads the
+ * two directories anew each time. `root`: proc_root().
+ */
+bool container_find(int root, const char *path, struct container *out);
+
+/*
+ * For people: "namespace/pod/name", as far as known, else the name or the first 12 digits of the
+ * id; "" in none. Returns `buf`.
+ */
+char *container_text(const struct container *c, char *buf, unsigned size);
+
+/* "namespace/pod", else "pod-" and the uid; "": in none. Returns `buf`. */
+char *container_pod_text(const struct container *c, char *buf, unsigned size);
+
+/* The forms of names: for the test of the table. */
+enum container_form {
+	FORM_ID,     /* 64 hexadecimal digits */
+	FORM_NAME,   /* anything; systemd's \x2d is a '-' */
+	FORM_BESIDE, /* anything; a helper of the runtime, outside of the container */
+};
+
+/*
+ * A component of a cgroup path: prefix, what the form says, suffix. Components end at '/' and, for
+ * paths that runc wrote where systemd did not take them, at ':'.
+ */
+struct container_row {
+	const char *runtime;
+	const char *parent; /* the component before; NULL: any */
+	const char *prefix, *suffix;
+	enum container_form form;
+};
+
+/* The first row that fits a component is taken, the last component that fits any decides. */
+extern const struct container_row container_rows[];
+extern const unsigned container_rows_n;
 
 #define OWNER_CGROUP 256 /* bytes of a path; a longer one loses its beginning, marked by "..." */
 #define OWNER_NETNS  (CONTAINER_K8S_NS + CONTAINER_POD) /* hold any name of a namespace */
+
+struct ports_key {
+	uint32_t netns;	     /* inode number */
+	int family;	     /* of the packet, AF_INET or AF_INET6 */
+	uint16_t port;	     /* host order */
+	uint8_t address[16]; /* IPv4: the first four bytes */
+};
+
+struct ports_row {
+	uint64_t inode;	 /* of the socket */
+	uint32_t rcvbuf; /* as getsockopt(SO_RCVBUF) has it; 0: unknown */
+};
 
 struct owners;
 
@@ -37,14 +115,13 @@ struct owner {
 
 /* What all this cost. */
 struct owners_cost {
-	uint64_t scans;	 /* passes over /proc, whole or not */
-	uint64_t links;	 /* descriptors looked at */
-	uint64_t cpu_ns; /* of the thread, in all functions of this file that look */
+	uint64_t scans; /* passes over /proc, whole or not */
+	uint64_t links; /* descriptors looked at */
 };
 
 /*
  * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log, whose sockets are looked
- * for in its /proc; NULL: "/", by a walk inside the kernel where that is allowed (drops/files.h).
+ * for in its /proc; NULL: "/", by a walk inside the kernel where that is allowed.
  * What is absent there is no error: names are then missing. -ENOMEM, or -errno of `root`.
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
@@ -117,5 +194,63 @@ int inodes_open(struct inodes **s, pid_t pid, struct error *err);
 void inodes_close(struct inodes *s); /* NULL is allowed */
 void inodes_read(struct inodes *s);  /* adds what the process has now; it may have ended */
 bool inodes_have(const struct inodes *s, uint64_t inode);
+
+/*
+ * UDP sockets by the address they are bound to: for kernels that do not show the socket that
+ * dropped a packet (before 6.11), only where the packet went. The cache is a map that begins
+ * zeroed and is given to idmap_free() with free().
+ *
+ * The socket that packets to this address come to: the one bound to it, else one bound to any
+ * address; an IPv6 socket may take IPv4. 0; -ENOENT: none, or several that are equally good
+ * (SO_REUSEPORT); -EAGAIN: to be looked up with ports_look_up().
+ */
+int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns,
+	       struct ports_row *out);
+
+/*
+ * Looks up in the namespace what was asked since. `ns` NULL: the thread's. What cannot be looked up
+ * is not found. 0 or -errno.
+ */
+int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint64_t now_ns);
+
+/* The namespace cannot be entered: nothing is found in it. */
+void ports_give_up(struct idmap *p, uint32_t netns, uint64_t now_ns);
+
+/* A namespace in which something is to be looked up; 0: none. */
+uint32_t ports_wanted(const struct idmap *p);
+
+/*
+ * Walks over the open files of all processes inside the kernel (bpf/survey.bpf.c): some 50 times
+ * faster than /proc/PID/fd, and they see those of processes with more privileges than ours, too.
+ */
+struct files;
+
+/* Whether such a walk, and /proc, show the processes of the whole host. */
+bool files_of_all(void);
+
+/*
+ * Loads the walk for who has sockets. What it needs may be given up then, but for CAP_BPF. -errno:
+ * the kernel or a capability does not allow it, or we are in a PID namespace, where numbers of
+ * processes would differ.
+ */
+int files_open(struct files **f);
+
+/*
+ * Calls `each` for every process that has one of the `n` sockets open, as often as it has it; at
+ * most FILES_WANTED of them are looked for. 0 or -errno.
+ */
+int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
+	       void (*each)(void *arg, const struct files_holder *h), void *arg);
+
+/*
+ * The walk for AF_XDP sockets of all namespaces: where xsk_diag_read() is not possible. Costs about
+ * 0.1 us an open file. STATUS_UNABLE where the kernel or a capability does not allow it.
+ */
+int files_open_xsk(struct files **f, struct error *err);
+
+/* Bound sockets, each once. *list is to be freed. Returns how many, or -errno. */
+int files_read_xsk(const struct files *f, struct xsk_info **list);
+
+void files_close(struct files *f); /* NULL is allowed */
 
 #endif

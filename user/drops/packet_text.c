@@ -11,13 +11,56 @@
 #include "base/bytes.h"
 #include "headers.h"
 #include "stamp.h"
-#include "drops/protocol.h"
 
-#define UDP_LEN	 8
-#define TCP_MIN	 20
 #define ICMP_LEN 8
 #define SCTP_LEN 12
 #define ARP_LEN	 28 /* of IPv4 over Ethernet */
+
+static const struct protocol protocols[] = {
+	{IPPROTO_UDP, "udp", "UDP"},	{IPPROTO_TCP, "tcp", "TCP"},
+	{IPPROTO_ICMP, "icmp", "ICMP"}, {IPPROTO_ICMPV6, "icmp6", "ICMP6"},
+	{IPPROTO_SCTP, "sctp", "SCTP"}, {IPPROTO_UDPLITE, "udplite", "UDPlite"},
+	{IPPROTO_DCCP, "dccp", "DCCP"}, {IPPROTO_GRE, "gre", "GRE"},
+	{IPPROTO_ESP, "esp", "ESP"},	{IPPROTO_IGMP, "igmp", "IGMP"},
+	{IPPROTO_IPIP, "ipip", "IPIP"},
+};
+
+/* IANA, ICMP Parameters and ICMPv6 Parameters. */
+static const struct icmp_kind kinds[] = {
+	{IPPROTO_ICMP, 0, true, "echo reply"},
+	{IPPROTO_ICMP, 3, false, "unreachable"},
+	{IPPROTO_ICMP, 5, false, "redirect"},
+	{IPPROTO_ICMP, 8, true, "echo request"},
+	{IPPROTO_ICMP, 11, false, "time exceeded"},
+	{IPPROTO_ICMPV6, 1, false, "unreachable"},
+	{IPPROTO_ICMPV6, 2, false, "packet too big"},
+	{IPPROTO_ICMPV6, 3, false, "time exceeded"},
+	{IPPROTO_ICMPV6, 128, true, "echo request"},
+	{IPPROTO_ICMPV6, 129, true, "echo reply"},
+	{IPPROTO_ICMPV6, 133, false, "router solicitation"},
+	{IPPROTO_ICMPV6, 134, false, "router advertisement"},
+	{IPPROTO_ICMPV6, 135, false, "neighbor solicitation"},
+	{IPPROTO_ICMPV6, 136, false, "neighbor advertisement"},
+	{IPPROTO_ICMPV6, 143, false, "multicast listener report"},
+};
+
+const struct protocol *protocol_find(uint8_t number)
+{
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
+		if (protocols[i].number == number)
+			return &protocols[i];
+	}
+	return NULL;
+}
+
+const struct icmp_kind *icmp_kind_find(uint8_t protocol, uint8_t type)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].protocol == protocol && kinds[i].type == type)
+			return &kinds[i];
+	}
+	return NULL;
+}
 
 /* What was found so far. */
 struct decode {
@@ -37,17 +80,15 @@ static void say(struct decode *d, const char *fmt, ...) __attribute__((format(pr
 static void say(struct decode *d, const char *fmt, ...)
 {
 	va_list args;
-	int n;
+	size_t n;
 
 	va_start(args, fmt);
-	n = vsnprintf(d->out, d->room, fmt, args);
+	n = (size_t)vsnprintf(d->out, d->room, fmt, args);
 	va_end(args);
-	if (n < 0)
-		return;
-	if ((size_t)n >= d->room)
-		n = d->room ? (int)d->room - 1 : 0;
+	if (n >= d->room)
+		n = d->room ? d->room - 1 : 0;
 	d->out += n;
-	d->room -= (size_t)n;
+	d->room -= n;
 }
 
 static bool have(struct decode *d, uint32_t len, const char *header)
@@ -106,19 +147,19 @@ static bool step(struct decode *d)
 	return more;
 }
 
+static bool is_ip(uint16_t type)
+{
+	return type == ETH_P_IP || type == ETH_P_IPV6;
+}
+
 /* Link and network, down to where a transport's header begins. */
 static void lower_layers(struct decode *d)
 {
 	struct headers *h = &d->h;
 	uint32_t bytes;
 
-	if (d->p->ethernet)
-		h->next = HEADER_ETHERNET;
-	else
-		h->next = d->p->protocol == ETH_P_IP || d->p->protocol == ETH_P_IPV6
-				  ? HEADER_IP
-				  : HEADER_UNKNOWN;
 	h->type = d->p->ethernet ? 0 : d->p->protocol;
+	h->next = d->p->ethernet ? HEADER_ETHERNET : is_ip(h->type) ? HEADER_IP : HEADER_UNKNOWN;
 	while (h->next < HEADER_PAYLOAD && step(d))
 		;
 	if (!h->version)
@@ -148,32 +189,40 @@ static void say_addresses(struct decode *d, bool ports)
 /* A stamp, and the send time behind it, if both are what they must be. */
 static uint32_t stamp_len(const struct decode *d)
 {
-	const uint8_t *b = here(d);
+	const uint8_t *b = here(d), *time = b + STAMP_TIME_OFF;
 	uint32_t left = d->p->len - d->at;
 
 	if (left < STAMP_LEN || get16(b) != STAMP_MAGIC || get64(b + 2) != ~get64(b + 10))
 		return 0;
-	b += STAMP_TIME_OFF;
-	return left >= STAMP_TIME_LEN && get64(b) == ~get64(b + 8) ? STAMP_TIME_LEN : STAMP_LEN;
+	return left >= STAMP_TIME_LEN && get64(time) == ~get64(time + 8) ? STAMP_TIME_LEN
+									 : STAMP_LEN;
+}
+
+/* Addresses, and ports if they are there. False: of the header of a transport not all is. */
+static bool begin_transport(struct decode *d, uint32_t len, const char *name, const char *title)
+{
+	bool whole = have(d, len, name);
+
+	say_addresses(d, whole || have(d, 4, name));
+	if (!whole) {
+		say(d, " %s", title);
+		d->broken = name;
+	}
+	return whole;
 }
 
 static void udp(struct decode *d)
 {
 	uint16_t len;
 
-	if (!have(d, UDP_LEN, "udp")) {
-		say_addresses(d, have(d, 4, "udp"));
-		say(d, " UDP");
-		d->broken = "udp";
+	if (!begin_transport(d, UDP_HLEN, "udp", "UDP"))
 		return;
-	}
-	say_addresses(d, true);
 	len = get16(here(d) + 4);
-	if (len >= UDP_LEN)
-		say(d, " UDP, length %u", len - UDP_LEN);
+	if (len >= UDP_HLEN)
+		say(d, " UDP, length %u", len - UDP_HLEN);
 	else
 		say(d, " UDP, bad length %u", len);
-	d->at += UDP_LEN;
+	d->at += UDP_HLEN;
 	d->at += stamp_len(d);
 }
 
@@ -184,14 +233,9 @@ static void tcp(struct decode *d)
 	char flags[sizeof(letters)] = "";
 	uint32_t header, n = 0;
 
-	if (!have(d, TCP_MIN, "tcp")) {
-		say_addresses(d, have(d, 4, "tcp"));
-		say(d, " TCP");
-		d->broken = "tcp";
+	if (!begin_transport(d, TCP_HLEN, "tcp", "TCP"))
 		return;
-	}
 	b = here(d);
-	say_addresses(d, true);
 	for (int i = 0; letters[i]; i++) {
 		if (b[13] >> i & 1)
 			flags[n++] = letters[i];
@@ -201,7 +245,7 @@ static void tcp(struct decode *d)
 	if (b[13] & 0x10)
 		say(d, ", ack %u", get32(b + 8));
 	say(d, ", win %u, length %u", get16(b + 14), d->payload > header ? d->payload - header : 0);
-	if (header < TCP_MIN)
+	if (header < TCP_HLEN)
 		d->broken = "tcp";
 	else if (have(d, header, "tcp"))
 		d->at += header;
@@ -292,7 +336,7 @@ static void network(struct decode *d)
 		transport(d);
 	else if (d->family)
 		say_addresses(d, false);
-	else if (d->h.type == ETH_P_IP || d->h.type == ETH_P_IPV6)
+	else if (is_ip(d->h.type))
 		say(d, "%s", d->h.type == ETH_P_IP ? "IP" : "IP6");
 	else if (d->h.type == ETH_P_ARP)
 		arp(d);
@@ -307,15 +351,13 @@ static uint32_t decode(const struct packet_view *p, char *buf, size_t size)
 	struct decode d = {.p = p, .out = buf, .room = size};
 
 	lower_layers(&d);
-	if (d.broken && d.h.type != ETH_P_IP && d.h.type != ETH_P_IPV6)
+	if (d.broken && !is_ip(d.h.type))
 		say(&d, "Ethernet, length %u", p->wire_len);
 	else
 		network(&d);
-	if (d.broken) {
+	if (d.broken)
 		say(&d, " [|%s]", d.broken);
-		return p->len < d.at ? p->len : d.at;
-	}
-	return d.at;
+	return d.broken && p->len < d.at ? p->len : d.at;
 }
 
 char *packet_text(const struct packet_view *p, char *buf, size_t size)

@@ -31,4 +31,22 @@ char *packet_text(const struct packet_view *p, char *buf, size_t size);
  */
 uint32_t packet_headers(const struct packet_view *p);
 
+/* Names of what IP carries, and of the kinds of ICMP. */
+
+struct protocol {
+	uint8_t number;		  /* IPPROTO_* */
+	const char *name, *title; /* "udp", "UDP" */
+};
+
+struct icmp_kind {
+	uint8_t protocol; /* IPPROTO_ICMP, IPPROTO_ICMPV6 */
+	uint8_t type;
+	bool numbered; /* it has id and seq */
+	const char *title;
+};
+
+/* NULL: not in the table, as most numbers are not. */
+const struct protocol *protocol_find(uint8_t number);
+const struct icmp_kind *icmp_kind_find(uint8_t protocol, uint8_t type);
+
 #endif

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/quirks.h"
-
 #include <bpf/libbpf.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "survey.skel.h"
-#include "host/load.h"
+#include "base/proc.h"
+#include "drops/owners.h"
 #include "drops/reason.h"
-
-#define INIT_PID_NS 0xeffffffcU /* PROC_PID_INIT_INO */
+#include "host/load.h"
+#include "survey.skel.h"
 
 static enum quirk_state state[QUIRK_COUNT];
 
@@ -55,70 +51,45 @@ static struct survey_bpf *attached(const char *program)
 	return skel;
 }
 
-static uint64_t switches_of(const char *thread)
-{
-	char path[64], line[128];
-	unsigned long long n;
-	uint64_t sum = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/1/task/%.16s/status", thread);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "voluntary_ctxt_switches: %llu", &n) == 1 ||
-		    sscanf(line, "nonvoluntary_ctxt_switches: %llu", &n) == 1)
-			sum += n;
-	}
-	if (f)
-		fclose(f);
-	return sum;
-}
-
 /* How often threads of PID 1 have left their CPUs. */
 static uint64_t init_switches(void)
 {
-	DIR *dir = opendir("/proc/1/task");
-	const struct dirent *thread;
-	uint64_t sum = 0;
+	DIR *dir = proc_dir(AT_FDCWD, "/proc/1/task");
+	uint64_t tid, sum = 0;
 
-	while (dir && (thread = readdir(dir))) {
-		if (*thread->d_name != '.')
-			sum += switches_of(thread->d_name);
+	while (dir && proc_next_number(dir, &tid)) {
+		char text[4096] = "", *rest = text, *line;
+		unsigned long long n;
+
+		proc_read(dirfd(dir), text, sizeof(text), "%d/status", (int)tid);
+		while ((line = strsep(&rest, "\n"))) {
+			if (sscanf(line, "voluntary_ctxt_switches: %llu", &n) == 1 ||
+			    sscanf(line, "nonvoluntary_ctxt_switches: %llu", &n) == 1)
+				sum += n;
+		}
 	}
 	if (dir)
 		closedir(dir);
 	return sum;
 }
 
-/* Its parent ends at once, so PID 1 (or a process that reaps in its place) gets it. */
-static void leave_orphan(void)
+static void find_suppressed(const struct survey_bpf *skel)
 {
-	pid_t pid = fork();
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t before, now;
+	pid_t pid;
 
+	if (!files_of_all())
+		return;
+	before = now = init_switches();
+	/* an orphan: PID 1 (or a process that reaps in its place) gets it */
+	pid = fork();
 	if (!pid) {
 		fork();
 		_exit(0);
 	}
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
-}
-
-static bool sees_all_processes(void)
-{
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
-}
-
-static void find_suppressed(const struct survey_bpf *skel)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	uint64_t before, now;
-
-	if (!sees_all_processes())
-		return;
-	before = now = init_switches();
-	leave_orphan();
 	for (int i = 0; i < QUIRKS_PATIENCE_MS && now <= before; i++) {
 		nanosleep(&pause, NULL);
 		now = init_switches();
@@ -154,32 +125,13 @@ const enum quirk_state *quirks_found(void)
 	return state;
 }
 
-const char *quirk_name(enum quirk quirk)
-{
-	static const char *const names[QUIRK_COUNT] = {
-		[QUIRK_NO_FENTRY] = "no_fentry",
-		[QUIRK_NO_REASONS] = "no_reasons",
-		[QUIRK_NO_RX_SK] = "no_rx_sk",
-		[QUIRK_NO_CONSUMED] = "no_consume_place",
-		[QUIRK_NO_RECV_LENGTH] = "no_sock_recv_length",
-		[QUIRK_SUPPRESSED] = "suppressed_on_pid1",
-		[QUIRK_PREEMPT_RT] = "preempt_rt",
-	};
-
-	return names[quirk];
-}
-
-const char *quirk_text(enum quirk quirk)
-{
-	static const char *const texts[QUIRK_COUNT] = {
-		[QUIRK_NO_FENTRY] = "no program can be attached to functions (fentry)",
-		[QUIRK_NO_REASONS] = "drops have no reasons",
-		[QUIRK_NO_RX_SK] = "a drop does not tell which socket it was for",
-		[QUIRK_NO_CONSUMED] = "packets freed as used up do not tell where",
-		[QUIRK_NO_RECV_LENGTH] = "what sockets read is not traced",
-		[QUIRK_SUPPRESSED] = "tracing is skipped while a thread of PID 1 has the CPU",
-		[QUIRK_PREEMPT_RT] = "softirqs are threads (PREEMPT_RT)",
-	};
-
-	return texts[quirk];
-}
+const struct quirk_words quirk_words[QUIRK_COUNT] = {
+	[QUIRK_NO_FENTRY] = {"no_fentry", "no program can be attached to functions (fentry)"},
+	[QUIRK_NO_REASONS] = {"no_reasons", "drops have no reasons"},
+	[QUIRK_NO_RX_SK] = {"no_rx_sk", "a drop does not tell which socket it was for"},
+	[QUIRK_NO_CONSUMED] = {"no_consume_place", "packets freed as used up do not tell where"},
+	[QUIRK_NO_RECV_LENGTH] = {"no_sock_recv_length", "what sockets read is not traced"},
+	[QUIRK_SUPPRESSED] = {"suppressed_on_pid1",
+			      "tracing is skipped while a thread of PID 1 has the CPU"},
+	[QUIRK_PREEMPT_RT] = {"preempt_rt", "softirqs are threads (PREEMPT_RT)"},
+};

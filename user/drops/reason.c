@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/list.h"
+
 #define VMLINUX_BTF  "/sys/kernel/btf/vmlinux"
 #define SUBSYS_SHIFT 16	 /* SKB_DROP_REASON_SUBSYS_SHIFT */
 #define SUBSYS_MAX   256 /* far above SKB_DROP_REASON_SUBSYS_NUM of any kernel */
@@ -22,9 +24,8 @@ struct reason {
 
 struct reasons {
 	struct btf *btf;
-	struct reason *list;
-	unsigned count, room;
-	char *subsys[SUBSYS_MAX]; /* "openvswitch"; NULL: the kernel has no such subsystem */
+	struct list list;		      /* struct reason */
+	char subsys[SUBSYS_MAX][REASON_NAME]; /* "openvswitch"; "": there is no such subsystem */
 };
 
 /* The enums of subsystems, and the module that has it unless it is built in. */
@@ -53,43 +54,10 @@ static const char *short_name(const char *name)
 	return name;
 }
 
-/* Enumerators that are no reason: bounds, masks, bases. */
-static bool is_marker(const char *name)
-{
-	const char *rest = short_name(name);
-
-	return !strncmp(name, "__", 2) || !strcmp(rest, "MAX") || !strcmp(rest, "SUBSYS_MASK");
-}
-
-static int add(struct reasons *r, uint32_t value, const char *enumerator)
-{
-	const char *subsys = NULL;
-	struct reason *grown, *new;
-
-	if (value >> SUBSYS_SHIFT) {
-		uint32_t n = value >> SUBSYS_SHIFT;
-
-		subsys = n < SUBSYS_MAX ? r->subsys[n] : NULL;
-		if (!subsys)
-			return 0;
-	}
-	if (r->count == r->room) {
-		unsigned room = r->room ? 2 * r->room : 256;
-
-		grown = reallocarray(r->list, room, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		r->list = grown;
-		r->room = room;
-	}
-	new = &r->list[r->count++];
-	new->value = value;
-	snprintf(new->name, sizeof(new->name), "%s%s%s", subsys ? subsys : "", subsys ? ":" : "",
-		 short_name(enumerator));
-	return 0;
-}
-
-/* Adds the enum's reasons with a value of at least `least`. A missing enum adds none. */
+/*
+ * Adds the enum's reasons with a value of at least `least`. Enumerators that are bounds, masks or
+ * bases are no reason. A missing enum adds none.
+ */
 static int add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
 {
 	int id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
@@ -98,19 +66,25 @@ static int add_enum(struct reasons *r, const struct btf *btf, const char *type, 
 	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
 		const struct btf_enum *e = btf_enum(t) + i;
 		const char *name = btf__name_by_offset(btf, e->name_off);
-		uint32_t value = e->val;
-		int ret;
+		uint32_t value = e->val, subsys = value >> SUBSYS_SHIFT;
+		const char *rest = name ? short_name(name) : NULL;
+		struct reason *new;
 
-		if (!name || value < least || is_marker(name))
+		if (!name || value < least || !strncmp(name, "__", 2) || !strcmp(rest, "MAX") ||
+		    !strcmp(rest, "SUBSYS_MASK") ||
+		    (subsys && (subsys >= SUBSYS_MAX || !*r->subsys[subsys])))
 			continue;
-		ret = add(r, value, name);
-		if (ret)
-			return ret;
+		new = list_add(&r->list);
+		if (!new)
+			return -ENOMEM;
+		new->value = value;
+		snprintf(new->name, sizeof(new->name), "%s%s%s", subsys ? r->subsys[subsys] : "",
+			 subsys ? ":" : "", rest);
 	}
 	return 0;
 }
 
-static int read_subsystems(struct reasons *r)
+static void read_subsystems(struct reasons *r)
 {
 	int id = btf__find_by_name_kind(r->btf, "skb_drop_reason_subsys", BTF_KIND_ENUM);
 	const struct btf_type *t = id > 0 ? btf__type_by_id(r->btf, id) : NULL;
@@ -119,18 +93,15 @@ static int read_subsystems(struct reasons *r)
 		const struct btf_enum *e = btf_enum(t) + i;
 		const char *name = btf__name_by_offset(r->btf, e->name_off);
 		uint32_t value = e->val;
-		char **subsys = &r->subsys[value % SUBSYS_MAX];
+		char *subsys = r->subsys[value % SUBSYS_MAX];
 
 		if (!name || strncmp(name, SUBSYS_NAME, strlen(SUBSYS_NAME)) ||
 		    value >= SUBSYS_MAX || *subsys)
 			continue;
-		*subsys = strdup(name + strlen(SUBSYS_NAME));
-		if (!*subsys)
-			return -ENOMEM;
-		for (char *c = *subsys; *c; c++)
+		snprintf(subsys, REASON_NAME, "%s", name + strlen(SUBSYS_NAME));
+		for (char *c = subsys; *c; c++)
 			*c = tolower((unsigned char)*c);
 	}
-	return 0;
 }
 
 /* Reasons of a module that is loaded; of one that is not, no packet can carry them. */
@@ -153,15 +124,15 @@ static int add_module_enum(struct reasons *r, const char *type, const char *modu
 
 static int read_reasons(struct reasons *r, bool modules)
 {
-	int ret = read_subsystems(r);
+	int ret;
 
-	if (!ret)
-		ret = add_enum(r, r->btf, "skb_drop_reason", 0);
+	read_subsystems(r);
+	ret = add_enum(r, r->btf, "skb_drop_reason", 0);
 	for (unsigned i = 0; !ret && i < sizeof(subsys_enums) / sizeof(subsys_enums[0]); i++) {
-		unsigned before = r->count;
+		unsigned before = r->list.n;
 
 		ret = add_enum(r, r->btf, subsys_enums[i].type, 1 << SUBSYS_SHIFT);
-		if (!ret && modules && subsys_enums[i].module && r->count == before)
+		if (!ret && modules && subsys_enums[i].module && r->list.n == before)
 			ret = add_module_enum(r, subsys_enums[i].type, subsys_enums[i].module);
 	}
 	return ret;
@@ -176,6 +147,7 @@ int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 	*out = NULL;
 	if (!r)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for drop reasons");
+	r->list.size = sizeof(struct reason);
 	r->btf = btf__parse(path, NULL);
 	ret = libbpf_get_error(r->btf);
 	if (ret) {
@@ -199,35 +171,33 @@ void reasons_free(struct reasons *r)
 {
 	if (!r)
 		return;
-	for (unsigned i = 0; i < SUBSYS_MAX; i++)
-		free(r->subsys[i]);
-	free(r->list);
+	list_free(&r->list);
 	btf__free(r->btf);
 	free(r);
 }
 
 unsigned reasons_count(const struct reasons *r)
 {
-	return r->count;
+	return r->list.n;
 }
 
 const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value)
 {
-	*value = r->list[i].value;
-	return r->list[i].name;
+	const struct reason *reason = (const struct reason *)r->list.at + i;
+
+	*value = reason->value;
+	return reason->name;
 }
 
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size)
 {
-	const char *known = NULL;
+	const struct reason *known = r->list.at, *end = known + r->list.n;
 
-	for (unsigned i = 0; i < r->count && !known; i++) {
-		if (r->list[i].value == value)
-			known = r->list[i].name;
-	}
-	if (known)
-		snprintf(buf, size, "%s", known);
-	else if (r->count)
+	while (known < end && known->value != value)
+		known++;
+	if (known < end)
+		snprintf(buf, size, "%s", known->name);
+	else if (r->list.n)
 		snprintf(buf, size, "REASON#%u", value);
 	else if (size)
 		buf[0] = '\0';
@@ -236,9 +206,11 @@ const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, uns
 
 int reasons_value(const struct reasons *r, const char *name)
 {
-	for (unsigned i = 0; i < r->count; i++) {
-		if (!strcmp(r->list[i].name, name))
-			return r->list[i].value;
+	const struct reason *list = r->list.at;
+
+	for (unsigned i = 0; i < r->list.n; i++) {
+		if (!strcmp(list[i].name, name))
+			return list[i].value;
 	}
 	return -ENOENT;
 }

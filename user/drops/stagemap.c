@@ -127,56 +127,45 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 	return v;
 }
 
+/* What an errno says of a redirect. The last row: any other. */
+struct error_note {
+	int error;
+	const char *note;
+};
+
+#define ANY_ERROR (-1)
+
 /* XSKMAP: errors of xsk_rcv_check(), __xsk_rcv() and xskq_prod_reserve_desc(). */
-static const char *xsk_note(int error)
-{
-	switch (error) {
-	case ENOBUFS:
-		return "the socket's RX ring was full (xskq_prod_reserve_desc)";
-	case ENOMEM:
-		return "the fill ring was empty (xsk_buff_alloc)";
-	case ENOSPC:
-		return "frame larger than the socket's, or RX ring full before 5.19 (__xsk_rcv)";
-	case EINVAL:
-		return "the socket is bound to another device or queue (xsk_rcv_check)";
-	case ENXIO:
-		return "the socket is not bound (xsk_rcv_check)";
-	default:
-		return "redirect to the socket failed (__xsk_map_redirect)";
-	}
-}
+static const struct error_note xsk_notes[] = {
+	{ENOBUFS, "the socket's RX ring was full (xskq_prod_reserve_desc)"},
+	{ENOMEM, "the fill ring was empty (xsk_buff_alloc)"},
+	{ENOSPC, "frame larger than the socket's, or RX ring full before 5.19 (__xsk_rcv)"},
+	{EINVAL, "the socket is bound to another device or queue (xsk_rcv_check)"},
+	{ENXIO, "the socket is not bound (xsk_rcv_check)"},
+	{ANY_ERROR, "redirect to the socket failed (__xsk_map_redirect)"},
+};
 
-static const char *redirect_note(int error)
-{
-	switch (error) {
-	case EINVAL:
-		return "redirect to a device or map entry that does not exist (xdp_do_redirect)";
-	case ENETDOWN:
-		return "redirect to a device that is down (xdp_ok_fwd_dev)";
-	case EOPNOTSUPP:
-		return "redirect to a device without ndo_xdp_xmit (__xdp_enqueue)";
-	case EMSGSIZE:
-		return "redirect of a frame above the target's MTU (xdp_ok_fwd_dev)";
-	case ENOSPC:
-		return "the frame could not be queued (xdp_do_redirect)";
-	default:
-		return "redirect failed (xdp_do_redirect)";
-	}
-}
+static const struct error_note redirect_notes[] = {
+	{EINVAL, "redirect to a device or map entry that does not exist (xdp_do_redirect)"},
+	{ENETDOWN, "redirect to a device that is down (xdp_ok_fwd_dev)"},
+	{EOPNOTSUPP, "redirect to a device without ndo_xdp_xmit (__xdp_enqueue)"},
+	{EMSGSIZE, "redirect of a frame above the target's MTU (xdp_ok_fwd_dev)"},
+	{ENOSPC, "the frame could not be queued (xdp_do_redirect)"},
+	{ANY_ERROR, "redirect failed (xdp_do_redirect)"},
+};
 
-static const char *live_note(int error)
+static const struct error_note live_notes[] = {
+	{0, "the device's ring was full; of a batch the tail died (bq_xmit_all)"},
+	{ENXIO, "the device takes no XDP frames; the peer of a veth needs NAPI (veth_xdp_xmit)"},
+	{ENETDOWN, "the device was down (ndo_xdp_xmit)"},
+	{ANY_ERROR, "the device refused the frames (bq_xmit_all)"},
+};
+
+static const char *note_of(const struct error_note *row, int error)
 {
-	switch (error) {
-	case 0:
-		return "the device's ring was full; of a batch the tail died (bq_xmit_all)";
-	case ENXIO:
-		return "the device takes no XDP frames; the peer of a veth needs NAPI "
-		       "(veth_xdp_xmit)";
-	case ENETDOWN:
-		return "the device was down (ndo_xdp_xmit)";
-	default:
-		return "the device refused the frames (bq_xmit_all)";
-	}
+	while (row->error != error && row->error != ANY_ERROR)
+		row++;
+	return row->note;
 }
 
 static struct verdict judge_xdp(const struct stagemap_event *e)
@@ -185,15 +174,10 @@ static struct verdict judge_xdp(const struct stagemap_event *e)
 
 	switch (e->observer) {
 	case OBSERVER_REDIRECT_ERR:
-		if (e->flags & CAUSE_LIVE) {
-			v.stage = STAGE_TX_DEVICE;
-			v.direction = DIRECTION_TX;
-			v.note = redirect_note(e->error);
-		} else if (e->map_type == BPF_MAP_TYPE_XSKMAP) {
+		v.note = note_of(redirect_notes, e->error);
+		if (e->map_type == BPF_MAP_TYPE_XSKMAP && !(e->flags & CAUSE_LIVE)) {
 			v.stage = STAGE_XSK;
-			v.note = xsk_note(e->error);
-		} else {
-			v.note = redirect_note(e->error);
+			v.note = note_of(xsk_notes, e->error);
 		}
 		break;
 	case OBSERVER_XDP_EXCEPTION:
@@ -201,12 +185,9 @@ static struct verdict judge_xdp(const struct stagemap_event *e)
 		break;
 	case OBSERVER_DEVMAP_XMIT:
 		v.direction = DIRECTION_FORWARD;
-		v.note = "the target device refused the frames (bq_xmit_all)";
-		if (e->flags & CAUSE_LIVE) {
-			v.stage = STAGE_TX_DEVICE;
-			v.direction = DIRECTION_TX;
-			v.note = live_note(e->error);
-		}
+		v.note = e->flags & CAUSE_LIVE
+				 ? note_of(live_notes, e->error)
+				 : "the target device refused the frames (bq_xmit_all)";
 		break;
 	case OBSERVER_BULK_TX:
 		v.direction = DIRECTION_TX;
@@ -215,6 +196,11 @@ static struct verdict judge_xdp(const struct stagemap_event *e)
 	default:
 		v.note = "the queue of the target CPU was full (bq_flush_to_queue)";
 		break;
+	}
+	if (e->flags & CAUSE_LIVE &&
+	    (e->observer == OBSERVER_REDIRECT_ERR || e->observer == OBSERVER_DEVMAP_XMIT)) {
+		v.stage = STAGE_TX_DEVICE;
+		v.direction = DIRECTION_TX;
 	}
 	return v;
 }

@@ -88,6 +88,22 @@ extern const char *const stage_names[STAGE_COUNT];
 extern const char *const direction_names[DIRECTION_FORWARD + 1];
 extern const char *const netfilter_hook_names[HOOK_POSTROUTING + 1]; /* HOOK_NONE: NULL */
 
+/*
+ * How a stage loses packets, and how that is seen: for the catalogue of stages, for
+ * pktledger-stages(7) and `check --explain`. The last three are whole sentences.
+ */
+struct stage_facts {
+	enum stage stage;
+	const char *mechanism; /* what in the kernel ends the packet; functions by name */
+	const char *hook;      /* where that is seen: tracepoint and reasons */
+	const char *limit;     /* what is known not to be seen or not to be told; NULL: nothing */
+	const char *what;      /* where that is, and what those concerned learn of it */
+	const char *causes;    /* why packets are lost there, the usual ones first */
+	const char *remedy;    /* what to do, and how to look closer */
+};
+
+extern const struct stage_facts stage_facts[STAGE_COUNT]; /* by enum stage */
+
 const char *stage_name(enum stage stage);  /* "rcvbuf", as in every output; "none" */
 const char *stage_title(enum stage stage); /* "receive buffer of the socket" */
 const char *verdict_class_name(enum verdict_class class);

@@ -33,14 +33,15 @@
 
 struct watch {
 	struct watch_bpf *skel;
-	struct bpf_program *prog, *used; /* used: on consume_skb; NULL: not wanted */
-	struct bpf_link *link, *used_link;
-	bool by_flow, has_rx_sk, has_filter;
+	struct bpf_program *prog; /* on kfree_skb */
+	bool by_flow, has_filter;
+	unsigned programs; /* that have lists of windows */
 	unsigned cpus;	   /* of a set: the highest number + 1 */
 	unsigned possible; /* values of a per-CPU map */
 	unsigned slots;	   /* of a CPU */
 	uint32_t keys;	   /* that a hash map holds */
 	size_t slot_size, key_size;
+	size_t list_size, slots_size, others_size, bursts_size;
 	char *slot, *other, *burst; /* mapped */
 	uint32_t burst_room;	    /* of a list of windows; 0: there are none */
 	int rcu_map, inner_map;
@@ -48,44 +49,6 @@ struct watch {
 	void *batch_keys;
 	struct watch_count *batch_values;
 };
-
-static size_t list_size(const struct watch *w)
-{
-	return sizeof(struct burst_list) + w->burst_room * sizeof(struct burst);
-}
-
-/* Programs that have lists. */
-static unsigned programs(const struct watch *w)
-{
-	return w->used ? BURST_PROGRAMS : 1;
-}
-
-static size_t bursts_size(const struct watch *w)
-{
-	return programs(w) * WATCH_SETS * w->cpus * list_size(w);
-}
-
-static void prepare_bursts(struct watch *w, uint64_t burst_ns)
-{
-	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
-	struct bpf_map *map = w->skel->maps.bursts;
-
-	bpf_map__set_autocreate(map, burst_ns != 0);
-	if (!burst_ns)
-		return;
-	w->burst_room = LIST_LEAST;
-	while (w->burst_room < BURST_LIST && w->burst_room < READ_NS / burst_ns * KEYS)
-		w->burst_room *= 2;
-	cfg->burst_room = w->burst_room;
-	cfg->burst_ns = burst_ns;
-	bpf_map__set_value_size(map, (__u32)list_size(w));
-	bpf_map__set_max_entries(map, programs(w) * WATCH_SETS * w->cpus);
-}
-
-static size_t mapped_size(const struct watch *w, unsigned slots)
-{
-	return WATCH_SETS * w->cpus * slots * w->slot_size;
-}
 
 /* The places, and the stretch that they all lie in. */
 static void put_consumed(struct watch_config *cfg, const struct watch_spec *spec)
@@ -139,48 +102,53 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
 	put_consumed(cfg, spec);
 	cfg->freeing = spec->freeing;
-	w->has_rx_sk = args > 3;
+	cfg->burst_room = w->burst_room;
+	cfg->burst_ns = spec->burst_ns;
 	return 0;
 }
 
-static void size_maps(const struct watch *w)
+/* Returns the bytes of the map. */
+static size_t size_map(struct bpf_map *map, unsigned entries, size_t value)
 {
-	struct bpf_map *array[] = {w->skel->maps.slots, w->skel->maps.others};
-	struct bpf_map *hash[] = {w->skel->maps.overflow0, w->skel->maps.overflow1};
-	const unsigned slots[] = {w->slots, WATCH_OTHERS_SLOTS};
+	bpf_map__set_value_size(map, (__u32)value);
+	bpf_map__set_max_entries(map, entries);
+	return entries * value;
+}
 
+/* Without samples or windows there is no code that would need their maps. */
+static void size_maps(struct watch *w, const struct watch_spec *spec)
+{
+	const size_t stack = spec->stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
+	struct bpf_map *hash[] = {w->skel->maps.overflow0, w->skel->maps.overflow1};
+	const unsigned sets = WATCH_SETS * w->cpus;
+
+	w->slots_size = size_map(w->skel->maps.slots, sets * w->slots, w->slot_size);
+	w->others_size = size_map(w->skel->maps.others, sets * WATCH_OTHERS_SLOTS, w->slot_size);
 	for (int i = 0; i < 2; i++) {
-		bpf_map__set_value_size(array[i], (__u32)w->slot_size);
-		bpf_map__set_max_entries(array[i], WATCH_SETS * w->cpus * slots[i]);
 		bpf_map__set_key_size(hash[i], (__u32)w->key_size);
 		bpf_map__set_max_entries(hash[i], w->keys);
 	}
 	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
 	bpf_map__set_max_entries(w->skel->maps.devs, WATCH_DEVS);
+	bpf_map__set_autocreate(w->skel->maps.samples, spec->snaplen != 0);
+	bpf_map__set_max_entries(w->skel->maps.samples, SAMPLES_RING);
+	bpf_map__set_autocreate(w->skel->maps.sample_room, spec->snaplen != 0);
+	size_map(w->skel->maps.sample_room, w->cpus * SAMPLE_PROGRAMS,
+		 sizeof(struct sample) + stack + spec->snaplen);
+	bpf_map__set_autocreate(w->skel->maps.bursts, spec->burst_ns != 0);
+	w->bursts_size = size_map(w->skel->maps.bursts, w->programs * sets, w->list_size);
 }
 
-/* Without samples there is no code that would need the maps. */
-static void size_samples(const struct watch *w, const struct watch_spec *spec)
+/* The one on kfree_skb, and if it is wanted that on consume_skb. */
+static void choose_programs(struct watch *w)
 {
-	const size_t stack = spec->stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
-	struct bpf_map *ring = w->skel->maps.samples, *room = w->skel->maps.sample_room;
-
-	bpf_map__set_autocreate(ring, spec->snaplen != 0);
-	bpf_map__set_autocreate(room, spec->snaplen != 0);
-	bpf_map__set_max_entries(ring, SAMPLES_RING);
-	bpf_map__set_max_entries(room, w->cpus * SAMPLE_PROGRAMS);
-	bpf_map__set_value_size(room, (__u32)(sizeof(struct sample) + stack + spec->snaplen));
-}
-
-static void choose_programs(struct watch *w, bool consumed)
-{
-	const struct watch_bpf *s = w->skel;
+	struct watch_bpf *s = w->skel;
 
 	w->prog = w->by_flow ? s->progs.watch_flows : s->progs.watch_drops;
-	if (!consumed)
-		w->used = NULL;
-	else
-		w->used = w->by_flow ? s->progs.watch_used_flows : s->progs.watch_used;
+	bpf_program__set_autoload(w->prog, true);
+	if (w->programs > 1)
+		bpf_program__set_autoload(
+			w->by_flow ? s->progs.watch_used_flows : s->progs.watch_used, true);
 }
 
 /* `kfuncs`: with those of bpf/skb.bpf.h. */
@@ -198,19 +166,12 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	if (!rc)
 		rc = configure(w, spec, r, err);
 	if (!rc) {
-		size_maps(w);
-		size_samples(w, spec);
-		choose_programs(w, spec->consumed_n != 0);
-		prepare_bursts(w, spec->burst_ns);
-		if (spec->filter)
-			rc = filter_install(spec->filter, w->skel->obj, err);
+		size_maps(w, spec);
+		choose_programs(w);
+		rc = filter_install(spec->filter, w->skel->obj, err);
 	}
-	if (!rc) {
-		bpf_program__set_autoload(w->prog, true);
-		if (w->used)
-			bpf_program__set_autoload(w->used, true);
+	if (!rc)
 		rc = watch_bpf__load(w->skel);
-	}
 	if (!rc)
 		return 0;
 	watch_bpf__destroy(w->skel);
@@ -226,22 +187,18 @@ static char *map_shared(int fd, size_t size)
 
 static int map_slots(struct watch *w)
 {
-	w->slot = map_shared(bpf_map__fd(w->skel->maps.slots), mapped_size(w, w->slots));
-	w->other =
-		map_shared(bpf_map__fd(w->skel->maps.others), mapped_size(w, WATCH_OTHERS_SLOTS));
-	w->burst = map_shared(bpf_map__fd(w->skel->maps.bursts), bursts_size(w));
+	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, opts);
+
+	w->slot = map_shared(bpf_map__fd(w->skel->maps.slots), w->slots_size);
+	w->other = map_shared(bpf_map__fd(w->skel->maps.others), w->others_size);
+	w->burst = map_shared(bpf_map__fd(w->skel->maps.bursts), w->bursts_size);
 	if (w->slot == MAP_FAILED || w->other == MAP_FAILED || w->burst == MAP_FAILED)
 		return -errno;
 	w->batch_keys = calloc(WATCH_BATCH, w->key_size);
 	w->batch_values = calloc((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
-	return w->batch_keys && w->batch_values ? 0 : -ENOMEM;
-}
-
-/* See grace_period(). */
-static int make_rcu_map(struct watch *w)
-{
-	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, opts);
-
+	if (!w->batch_keys || !w->batch_values)
+		return -ENOMEM;
+	/* see grace_period() */
 	w->inner_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pl_inner", 4, 4, 1, NULL);
 	if (w->inner_map < 0)
 		return -errno;
@@ -268,13 +225,17 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;
 	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
 	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
+	w->programs = spec->consumed_n ? BURST_PROGRAMS : 1;
+	w->burst_room = spec->burst_ns ? LIST_LEAST : 0;
+	while (w->burst_room && w->burst_room < BURST_LIST &&
+	       w->burst_room < READ_NS / spec->burst_ns * KEYS)
+		w->burst_room *= 2;
+	w->list_size = sizeof(struct burst_list) + w->burst_room * sizeof(struct burst);
 	rc = load(w, spec, r, true, err);
 	if (trace_load_again(rc) && err->status == STATUS_OK)
 		rc = load(w, spec, r, false, err);
 	if (!rc)
 		rc = map_slots(w);
-	if (!rc)
-		rc = make_rcu_map(w);
 	if (rc) {
 		watch_close(w);
 		return trace_load_error(err, rc);
@@ -285,17 +246,14 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 
 int watch_attach(struct watch *w, struct error *err)
 {
-	w->link = bpf_program__attach(w->prog);
-	if (w->link && w->used)
-		w->used_link = bpf_program__attach(w->used);
-	return w->link && (w->used_link || !w->used) ? 0 : trace_load_error(err, -errno);
+	int rc = watch_bpf__attach(w->skel);
+
+	return rc ? trace_load_error(err, rc) : 0;
 }
 
 void watch_detach(struct watch *w)
 {
-	bpf_link__destroy(w->link);
-	bpf_link__destroy(w->used_link);
-	w->link = w->used_link = NULL;
+	watch_bpf__detach(w->skel);
 }
 
 static void unmap(char *at, size_t size)
@@ -308,14 +266,13 @@ void watch_close(struct watch *w)
 {
 	if (!w)
 		return;
-	unmap(w->slot, mapped_size(w, w->slots));
-	unmap(w->other, mapped_size(w, WATCH_OTHERS_SLOTS));
-	unmap(w->burst, bursts_size(w));
+	unmap(w->slot, w->slots_size);
+	unmap(w->other, w->others_size);
+	unmap(w->burst, w->bursts_size);
 	if (w->rcu_map >= 0)
 		close(w->rcu_map);
 	if (w->inner_map >= 0)
 		close(w->inner_map);
-	watch_detach(w);
 	watch_bpf__destroy(w->skel);
 	free(w->batch_keys);
 	free(w->batch_values);
@@ -335,16 +292,10 @@ static int grace_period(const struct watch *w)
 	return bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0) ? -errno : 0;
 }
 
-struct reader {
-	void (*each)(void *arg, const struct watch_entry *e);
-	void *arg;
-};
-
-/* Tells and empties the slots of a set that are in use. Returns how many. */
-static unsigned read_slots(const struct watch *w, char *base, unsigned slots, bool second,
-			   const struct reader *to)
+/* Shows and empties the slots of a set that are in use. Returns how many. */
+static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watch_each *each,
+			   void *arg)
 {
-	char *at = base + (second ? w->cpus * slots * w->slot_size : 0);
 	struct watch_entry e = {};
 	unsigned used = 0;
 
@@ -358,7 +309,7 @@ static unsigned read_slots(const struct watch *w, char *base, unsigned slots, bo
 			e.count = s->slot.count;
 			if (w->by_flow)
 				e.flow = s->flow;
-			to->each(to->arg, &e);
+			each(arg, &e);
 			memset(at, 0, w->slot_size);
 			used++;
 		}
@@ -366,7 +317,7 @@ static unsigned read_slots(const struct watch *w, char *base, unsigned slots, bo
 	return used;
 }
 
-static void read_batch(const struct watch *w, unsigned n, const struct reader *to)
+static void read_batch(const struct watch *w, unsigned n, watch_each *each, void *arg)
 {
 	const struct watch_count *value = w->batch_values;
 	struct watch_entry e = {};
@@ -380,18 +331,16 @@ static void read_batch(const struct watch *w, unsigned n, const struct reader *t
 		for (e.cpu = 0; e.cpu < w->possible; e.cpu++, value++) {
 			e.count = *value;
 			if (e.count.events)
-				to->each(to->arg, &e);
+				each(arg, &e);
 		}
 	}
 }
 
-static int read_overflow(const struct watch *w, bool second, const struct reader *to,
-			 unsigned *used)
+static int read_overflow(const struct watch *w, int fd, watch_each *each, void *arg, unsigned *used)
 {
-	int fd = bpf_map__fd(second ? w->skel->maps.overflow1 : w->skel->maps.overflow0), rc = 0;
 	__u32 in, out, n;
+	int rc = 0;
 
-	*used = 0;
 	for (bool first = true; !rc; first = false, in = out) {
 		n = WATCH_BATCH;
 		if (bpf_map_lookup_and_delete_batch(fd, first ? NULL : &in, &out, w->batch_keys,
@@ -399,17 +348,16 @@ static int read_overflow(const struct watch *w, bool second, const struct reader
 			rc = -errno;
 		if (rc && rc != -ENOENT)
 			break;
-		read_batch(w, n, to);
+		read_batch(w, n, each, arg);
 		*used += n;
 	}
 	return rc == -ENOENT ? 0 : rc;
 }
 
-int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg)
+int watch_collect(struct watch *w, watch_each *each, void *arg)
 {
-	__u32 base = w->skel->bss->watch_base;
-	const struct reader to = {each, arg};
-	bool second = base != 0;
+	const bool second = w->skel->bss->watch_base != 0;
+	struct bpf_map *hash = second ? w->skel->maps.overflow1 : w->skel->maps.overflow0;
 	unsigned used;
 	int rc;
 
@@ -417,11 +365,13 @@ int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_en
 	rc = grace_period(w);
 	if (rc)
 		return rc;
-	used = read_slots(w, w->slot, w->slots, second, &to);
-	read_slots(w, w->other, WATCH_OTHERS_SLOTS, second, &to);
+	used = read_slots(w, w->slot + second * w->slots_size / WATCH_SETS, w->slots, each, arg);
+	read_slots(w, w->other + second * w->others_size / WATCH_SETS, WATCH_OTHERS_SLOTS, each,
+		   arg);
 	if (used > w->slots_used)
 		w->slots_used = used;
-	rc = read_overflow(w, second, &to, &used);
+	used = 0;
+	rc = read_overflow(w, bpf_map__fd(hash), each, arg, &used);
 	if (used > w->overflow_used)
 		w->overflow_used = used;
 	return rc;
@@ -460,7 +410,7 @@ void watch_each_sock(const struct watch *w,
 
 bool watch_knows_sockets(const struct watch *w)
 {
-	return w->has_rx_sk;
+	return w->skel->rodata->cfg.has_rx_sk;
 }
 
 void watch_state(const struct watch *w, struct watch_state *s)
@@ -488,45 +438,35 @@ int watch_samples(const struct watch *w)
 	return fd < 0 ? -1 : fd;
 }
 
-static struct burst_list *list_of(const struct watch *w, unsigned program, bool second,
-				  unsigned cpu)
+/* The i-th list of windows of a set: each program has one for each CPU. NULL: no more. */
+static struct burst_list *list_of(const struct watch *w, bool second, unsigned i)
 {
-	size_t n = (program * WATCH_SETS + second) * w->cpus + cpu;
+	size_t n = (i / w->cpus * WATCH_SETS + second) * w->cpus + i % w->cpus;
 
-	return (void *)(w->burst + n * list_size(w));
-}
-
-static void read_list(struct burst_list *list, void (*each)(void *arg, const struct burst *b),
-		      void *arg)
-{
-	for (uint32_t i = 0; i < list->used; i++)
-		each(arg, &list->at[i]);
-	memset(list, 0, sizeof(*list) + list->used * sizeof(list->at[0]));
+	if (!w->burst_room || i >= w->programs * w->cpus)
+		return NULL;
+	return (void *)(w->burst + n * w->list_size);
 }
 
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg)
 {
 	bool second = !w->skel->bss->watch_base; /* the set that is not in use */
+	struct burst_list *list;
 
-	if (!w->burst_room)
-		return;
-	for (unsigned p = 0; p < programs(w); p++) {
-		for (unsigned cpu = 0; cpu < w->cpus; cpu++)
-			read_list(list_of(w, p, second, cpu), each, arg);
+	for (unsigned i = 0; (list = list_of(w, second, i)); i++) {
+		for (uint32_t b = 0; b < list->used; b++)
+			each(arg, &list->at[b]);
+		memset(list, 0, sizeof(*list) + list->used * sizeof(list->at[0]));
 	}
 }
 
 bool watch_bursts_fill(const struct watch *w)
 {
-	bool second = w->skel->bss->watch_base;
+	const struct burst_list *list;
 
-	if (!w->burst_room)
-		return false;
-	for (unsigned p = 0; p < programs(w); p++) {
-		for (unsigned cpu = 0; cpu < w->cpus; cpu++) {
-			if (list_of(w, p, second, cpu)->used > w->burst_room / 4)
-				return true;
-		}
+	for (unsigned i = 0; (list = list_of(w, w->skel->bss->watch_base, i)); i++) {
+		if (list->used > w->burst_room / 4)
+			return true;
 	}
 	return false;
 }
@@ -543,7 +483,7 @@ struct samples {
 };
 
 /* The frame as it was on the wire. */
-static void tell_tagged(struct samples *s, const struct sample *from, const uint64_t *stack,
+static void show_tagged(struct samples *s, const struct sample *from, const uint64_t *stack,
 			const uint8_t *bytes)
 {
 	const uint32_t tag = htonl(from->tag);
@@ -570,7 +510,7 @@ static int take_sample(void *arg, void *data, size_t size)
 		return -EBADMSG;
 	bytes = (const uint8_t *)(stack + sample->frames_room);
 	if (sample->tag && sample->layer == FILTER_L2 && sample->len >= TAG_AT)
-		tell_tagged(s, sample, stack, bytes);
+		show_tagged(s, sample, stack, bytes);
 	else
 		s->each(s->arg, sample, stack, bytes);
 	s->read++;
@@ -582,21 +522,21 @@ static int take_sample(void *arg, void *data, size_t size)
 int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
 {
 	struct samples *s = calloc(1, sizeof(*s));
+	int rc;
 
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->each = each;
 	s->arg = arg;
 	s->ring = ring_buffer__new(fd, take_sample, s, NULL);
-	if (!s->ring) {
-		int rc = -errno;
-
-		free(s);
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot map the ring of samples: %s",
-				 strerror(-rc));
+	if (s->ring) {
+		*out = s;
+		return 0;
 	}
-	*out = s;
-	return 0;
+	rc = error_set(err, STATUS_FAILED, -errno, NULL, "cannot map the ring of samples: %s",
+		       strerror(errno));
+	free(s);
+	return rc;
 }
 
 int64_t samples_read(struct samples *s, uint64_t budget_ns)

@@ -11,8 +11,11 @@
 
 #include "base/err.h"
 #include "drops/filter.h"
+#include "drops/ksym.h"
 #include "drops/reason.h"
+#include "drops/stagemap.h"
 #include "watch_abi.h"
+#include "xdp_abi.h"
 
 #define WATCH_OVERFLOW	    4096 /* keys of a hash map for what finds no slot */
 #define WATCH_FLOW_OVERFLOW 16384
@@ -76,7 +79,8 @@ void watch_detach(struct watch *w);
  * Takes an RCU grace period, some 10 ms. 0 or -errno; an interval that could not be read stays in
  * the maps for the next call.
  */
-int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg);
+typedef void watch_each(void *arg, const struct watch_entry *e);
+int watch_collect(struct watch *w, watch_each *each, void *arg);
 
 /*
  * When the packets of the last watch_collect() were lost, to be called after it. A key may come
@@ -131,5 +135,86 @@ int64_t samples_read(struct samples *s, uint64_t budget_ns);
 
 /* NULL is allowed. */
 void samples_close(struct samples *s);
+
+/*
+ * What XDP loses without an skb: bpf/xdp.bpf.c on the xdp: tracepoints, loaded, attached and
+ * read. These events cost nothing while nothing fails; xdp_cpumap_kthread comes once a batch.
+ */
+struct xdplosses;
+
+struct xdploss {
+	struct xdploss_key key;
+	struct xdploss_count count; /* of all CPUs, since xdplosses_attach() */
+};
+
+/*
+ * Loads the observers of those tracepoints that this kernel has in the form that is known.
+ * `k`: to tell verdicts on skbs from those on frames; NULL: no symbols, and on a veth an aborted
+ * skb may be counted here and by kfree_skb. STATUS_UNABLE: none could be loaded.
+ */
+int xdplosses_open(struct xdplosses **x, const struct reasons *r, const struct ksyms *k,
+		   struct error *err);
+
+/* From here on losses are counted. */
+int xdplosses_attach(struct xdplosses *x, struct error *err);
+
+/*
+ * Names of the tracepoints that are not observed, divided by blanks, because this kernel has them
+ * not, or in another form; "": all are.
+ */
+const char *xdplosses_missing(const struct xdplosses *x);
+
+/* All keys with their counts, in no order. At most `max`; how many, or -errno. XDPLOSS_KEYS do. */
+int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
+
+struct xdplosses_own {
+	uint64_t uncounted;	   /* packets for whose key there was no room */
+	uint64_t recursion_misses; /* events while one of the programs ran on that CPU */
+};
+void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own);
+
+/* Name of a device, as it was when its key came up; "" unknown. `buf` of XDPLOSS_IFNAME bytes. */
+const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
+			     char *buf);
+
+/* "name[id]" of a program, or a map, or "[id]" if it is gone; "" for id 0. Returns `buf`. */
+const char *xdplosses_program(uint32_t id, char *buf, unsigned size);
+const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
+
+void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
+
+/* Which event is the loss where two tell it (STAGES 3.3). */
+enum xdploss_books {
+	/*
+	 * kfree_skb is counted too and tells generic mode: what was an skb counts there, so that
+	 * a filter on packets holds. An aborted skb of a veth always counts there.
+	 */
+	XDPLOSS_BESIDE_KFREE,
+	/*
+	 * Failed redirects count here in generic mode too, with errno and map; kfree_skb with
+	 * reason XDP in do_xdp_generic() is to be left out, which is one for one the same.
+	 */
+	XDPLOSS_INSTEAD_OF_KFREE,
+};
+
+/* VERDICT_LOSS, or VERDICT_IGNORE: another event or key tells it. The note is for people. */
+struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books);
+
+/* "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception; "" if there is neither. */
+const char *xdplosses_reason(const struct xdploss_key *key);
+
+/* The tracepoint: "xdp_redirect_err". */
+const char *xdplosses_location(const struct xdploss_key *key);
+
+/*
+ * The verdicts of an XDP program that is not ours, by fexit on it: counted from here on, instead of
+ * losses. Not every kernel or host allows that, the program needs BTF, and every packet that it
+ * sees pays some 20 ns. STATUS_UNABLE: kernel, capability, or a program without BTF.
+ */
+int xdpverdicts_open(struct xdplosses **x, uint32_t prog_id, struct error *err);
+
+/* Of a device, by enum xdp_action, since xdpverdicts_open(); zeros: it saw no packet there. */
+int xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
+		     uint64_t packets[XDPVERDICTS]);
 
 #endif

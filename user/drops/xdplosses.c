@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/xdplosses.h"
+#include "drops/watch.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -14,63 +14,63 @@
 #include "trace_abi.h"
 #include "xdp.skel.h"
 
-#define OBSERVERS 6
-
-struct observer {
-	struct bpf_program *prog;
-	struct bpf_link *link;
-};
-
 struct xdplosses {
 	struct xdp_bpf *skel;
-	struct observer observers[OBSERVERS];
 	char missing[160];
 };
 
 /* Tracepoints with the number of arguments that the programs know; 6.1 to 7.x are alike. */
 static const struct {
-	const char *tracepoint;
+	const char *program, *tracepoint;
 	int args;
-} known[OBSERVERS] = {
-	{"xdp_redirect_err", 7}, {"xdp_exception", 3},	    {"xdp_devmap_xmit", 5},
-	{"xdp_bulk_tx", 4},	 {"xdp_cpumap_enqueue", 4}, {"xdp_cpumap_kthread", 5},
+} observers[] = {
+	{"xdplosses_redirect", "xdp_redirect_err", 7},
+	{"xdplosses_exception", "xdp_exception", 3},
+	{"xdplosses_devmap", "xdp_devmap_xmit", 5},
+	{"xdplosses_bulk_tx", "xdp_bulk_tx", 4},
+	{"xdplosses_cpumap_enqueue", "xdp_cpumap_enqueue", 4},
+	{"xdplosses_cpumap_kthread", "xdp_cpumap_kthread", 5},
 };
 
 static void find_observers(struct xdplosses *x, const struct reasons *r)
 {
-	struct xdp_bpf *s = x->skel;
-	struct bpf_program *const progs[OBSERVERS] = {
-		s->progs.xdplosses_redirect,	   s->progs.xdplosses_exception,
-		s->progs.xdplosses_devmap,	   s->progs.xdplosses_bulk_tx,
-		s->progs.xdplosses_cpumap_enqueue, s->progs.xdplosses_cpumap_kthread,
-	};
 	size_t len = 0;
 
-	for (unsigned i = 0; i < OBSERVERS; i++) {
-		bool fits = reasons_tracepoint_args(r, known[i].tracepoint) == known[i].args;
+	for (unsigned i = 0; i < sizeof(observers) / sizeof(*observers); i++) {
+		bool fits =
+			reasons_tracepoint_args(r, observers[i].tracepoint) == observers[i].args;
 
-		bpf_program__set_autoload(progs[i], fits);
-		if (fits)
-			x->observers[i].prog = progs[i];
-		else
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(x->skel->obj, observers[i].program), fits);
+		if (!fits)
 			len += snprintf(x->missing + len, sizeof(x->missing) - len, "%s%s",
-					len ? " " : "", known[i].tracepoint);
+					len ? " " : "", observers[i].tracepoint);
 	}
+}
+
+static int open_skeleton(struct xdplosses **out, struct error *err)
+{
+	struct xdplosses *x = calloc(1, sizeof(*x));
+
+	if (x)
+		x->skel = xdp_bpf__open_opts(trace_open_opts());
+	if (x && x->skel) {
+		*out = x;
+		return 0;
+	}
+	free(x);
+	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,
 		   struct error *err)
 {
-	struct xdplosses *x = calloc(1, sizeof(*x));
 	struct ksym_range skb = {0};
-	int rc;
+	struct xdplosses *x;
+	int rc = open_skeleton(&x, err);
 
-	if (x)
-		x->skel = xdp_bpf__open_opts(trace_open_opts());
-	if (!x || !x->skel) {
-		free(x);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
+	if (rc)
+		return rc;
 	if (k)
 		skb = ksym_range(k, "veth_xdp_rcv_skb");
 	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_start = skb.start;
@@ -88,16 +88,9 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 
 int xdplosses_attach(struct xdplosses *x, struct error *err)
 {
-	for (unsigned i = 0; i < OBSERVERS; i++) {
-		struct observer *o = &x->observers[i];
+	int rc = xdp_bpf__attach(x->skel);
 
-		if (!o->prog)
-			continue;
-		o->link = bpf_program__attach(o->prog);
-		if (!o->link)
-			return trace_load_error(err, -errno);
-	}
-	return 0;
+	return rc ? trace_load_error(err, rc) : 0;
 }
 
 const char *xdplosses_missing(const struct xdplosses *x)
@@ -126,13 +119,14 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 
 void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own)
 {
+	struct bpf_program *prog;
 	struct xdploss_own sum;
 	const __u32 zero = 0;
 
 	trace_sum(x->skel->maps.xdp_own, &zero, &sum, sizeof(sum));
 	*own = (struct xdplosses_own){.uncounted = sum.uncounted};
-	for (unsigned i = 0; i < OBSERVERS; i++)
-		own->recursion_misses += trace_cost(x->observers[i].prog).recursion_misses;
+	bpf_object__for_each_program(prog, x->skel->obj) own->recursion_misses +=
+		trace_cost(prog).recursion_misses;
 }
 
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex, char *buf)
@@ -146,9 +140,12 @@ const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t
 	return buf;
 }
 
-/* Takes `fd`. */
-static const char *with_id(int fd, const char *name, uint32_t id, char *buf, unsigned size)
+/* `info`: of an object of the kernel, its name at `name`. Takes `fd`. */
+static const char *with_id(int fd, void *info, __u32 len, char *name, uint32_t id, char *buf,
+			   unsigned size)
 {
+	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, info, &len))
+		name[0] = '\0';
 	if (fd >= 0)
 		close(fd);
 	snprintf(buf, size, id ? "%s[%u]" : "%s", name, id);
@@ -157,42 +154,32 @@ static const char *with_id(int fd, const char *name, uint32_t id, char *buf, uns
 
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size)
 {
-	int fd = id ? bpf_prog_get_fd_by_id(id) : -1;
 	struct bpf_prog_info info = {0};
-	__u32 len = sizeof(info);
 
-	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
-		info.name[0] = '\0';
-	return with_id(fd, info.name, id, buf, size);
+	return with_id(id ? bpf_prog_get_fd_by_id(id) : -1, &info, sizeof(info), info.name, id, buf,
+		       size);
 }
 
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
 {
-	int fd = id ? bpf_map_get_fd_by_id(id) : -1;
 	struct bpf_map_info info = {0};
-	__u32 len = sizeof(info);
 
-	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
-		info.name[0] = '\0';
-	return with_id(fd, info.name, id, buf, size);
+	return with_id(id ? bpf_map_get_fd_by_id(id) : -1, &info, sizeof(info), info.name, id, buf,
+		       size);
 }
 
 void xdplosses_close(struct xdplosses *x)
 {
 	if (!x)
 		return;
-	for (unsigned i = 0; i < OBSERVERS; i++)
-		bpf_link__destroy(x->observers[i].link);
 	xdp_bpf__destroy(x->skel);
 	free(x);
 }
 
-/* Whether another event, or another key here, tells the same packets. */
+/* Whether another event, or another key here, shows the same packets. */
 static bool told_elsewhere(const struct xdploss_key *key, enum xdploss_books books)
 {
-	if (key->flags & XDPLOSS_MAP_PROG)
-		return true;
-	if (key->flags & XDPLOSS_SKB)
+	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB))
 		return true;
 	if (key->flags & XDPLOSS_GENERIC)
 		return books == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT;
@@ -211,22 +198,26 @@ static const char *exception_note(const struct xdploss_key *key)
 	}
 }
 
+static const struct {
+	unsigned observer;
+	const char *tracepoint;
+} kinds[XDPLOSS_KINDS] = {
+	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err"},
+	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception"},
+	[XDPLOSS_DEVMAP] = {OBSERVER_DEVMAP_XMIT, "xdp_devmap_xmit"},
+	[XDPLOSS_BULK_TX] = {OBSERVER_BULK_TX, "xdp_bulk_tx"},
+	[XDPLOSS_CPUMAP_QUEUE] = {OBSERVER_CPUMAP, "xdp_cpumap_enqueue"},
+	[XDPLOSS_CPUMAP_ALLOC] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread"},
+	[XDPLOSS_CPUMAP_PROGRAM] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread"},
+};
+
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books)
 {
-	static const unsigned observers[XDPLOSS_KINDS] = {
-		[XDPLOSS_REDIRECT] = OBSERVER_REDIRECT_ERR,
-		[XDPLOSS_EXCEPTION] = OBSERVER_XDP_EXCEPTION,
-		[XDPLOSS_DEVMAP] = OBSERVER_DEVMAP_XMIT,
-		[XDPLOSS_BULK_TX] = OBSERVER_BULK_TX,
-		[XDPLOSS_CPUMAP_QUEUE] = OBSERVER_CPUMAP,
-		[XDPLOSS_CPUMAP_ALLOC] = OBSERVER_CPUMAP,
-		[XDPLOSS_CPUMAP_PROGRAM] = OBSERVER_CPUMAP,
-	};
 	const struct stagemap_event e = {
 		.reason = "",
 		.location = "",
 		.aux = "",
-		.observer = observers[key->kind],
+		.observer = kinds[key->kind].observer,
 		/* frames that BPF_PROG_RUN sends seem to come from lo: a sender's, not received */
 		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? CAUSE_LIVE
 										      : 0,
@@ -260,24 +251,10 @@ const char *xdplosses_reason(const struct xdploss_key *key)
 
 const char *xdplosses_location(const struct xdploss_key *key)
 {
-	static const char *const names[XDPLOSS_KINDS] = {
-		[XDPLOSS_REDIRECT] = "xdp_redirect_err",
-		[XDPLOSS_EXCEPTION] = "xdp_exception",
-		[XDPLOSS_DEVMAP] = "xdp_devmap_xmit",
-		[XDPLOSS_BULK_TX] = "xdp_bulk_tx",
-		[XDPLOSS_CPUMAP_QUEUE] = "xdp_cpumap_enqueue",
-		[XDPLOSS_CPUMAP_ALLOC] = "xdp_cpumap_kthread",
-		[XDPLOSS_CPUMAP_PROGRAM] = "xdp_cpumap_kthread",
-	};
-
-	return names[key->kind];
+	return kinds[key->kind].tracepoint;
 }
 
 /* Verdicts of a program */
-
-struct xdpverdicts {
-	struct xdp_bpf *skel;
-};
 
 /* What its BTF calls the program's main function: the kernel's own name is cut to 15 characters. */
 static int main_function(int fd, char *name, size_t size)
@@ -309,7 +286,7 @@ static int main_function(int fd, char *name, size_t size)
 	return rc;
 }
 
-static int load_verdicts(struct xdpverdicts *v, uint32_t prog_id)
+static int load_verdicts(struct xdp_bpf *skel, uint32_t prog_id)
 {
 	int target = bpf_prog_get_fd_by_id(prog_id), rc;
 	char name[128];
@@ -318,54 +295,42 @@ static int load_verdicts(struct xdpverdicts *v, uint32_t prog_id)
 		return -errno;
 	rc = main_function(target, name, sizeof(name));
 	if (!rc)
-		rc = bpf_program__set_attach_target(v->skel->progs.xdpverdicts, target, name);
+		rc = bpf_program__set_attach_target(skel->progs.xdpverdicts, target, name);
 	if (!rc)
-		rc = xdp_bpf__load(v->skel);
+		rc = xdp_bpf__load(skel);
 	if (!rc)
-		rc = xdp_bpf__attach(v->skel);
+		rc = xdp_bpf__attach(skel);
 	close(target);
 	return rc;
 }
 
-int xdpverdicts_open(struct xdpverdicts **out, uint32_t prog_id, struct error *err)
+int xdpverdicts_open(struct xdplosses **out, uint32_t prog_id, struct error *err)
 {
-	struct xdpverdicts *v = calloc(1, sizeof(*v));
-	int rc;
+	struct xdplosses *x;
+	int rc = open_skeleton(&x, err);
 
-	if (v)
-		v->skel = xdp_bpf__open_opts(trace_open_opts());
-	if (!v || !v->skel) {
-		free(v);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	bpf_program__set_autoload(v->skel->progs.xdpverdicts, true);
-	bpf_map__set_autocreate(v->skel->maps.xdp_counts, false);
-	bpf_map__set_autocreate(v->skel->maps.xdp_devs, false);
-	bpf_map__set_autocreate(v->skel->maps.xdp_own, false);
-	rc = load_verdicts(v, prog_id);
+	if (rc)
+		return rc;
+	bpf_program__set_autoload(x->skel->progs.xdpverdicts, true);
+	bpf_map__set_autocreate(x->skel->maps.xdp_counts, false);
+	bpf_map__set_autocreate(x->skel->maps.xdp_devs, false);
+	bpf_map__set_autocreate(x->skel->maps.xdp_own, false);
+	rc = load_verdicts(x->skel, prog_id);
 	if (rc) {
-		xdpverdicts_close(v);
+		xdplosses_close(x);
 		return error_set(err, STATUS_UNABLE, rc, NULL,
 				 "cannot observe the XDP program %u: %s", prog_id,
 				 rc == -ENOENT ? "it has no BTF" : strerror(-rc));
 	}
-	*out = v;
+	*out = x;
 	return 0;
 }
 
-int xdpverdicts_read(const struct xdpverdicts *v, uint32_t netns, uint32_t ifindex,
+int xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 		     uint64_t packets[XDPVERDICTS])
 {
 	const struct xdpverdict_key key = {netns, ifindex};
-	int rc = trace_sum(v->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
+	int rc = trace_sum(x->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
 
 	return rc == -ENOMEM ? rc : 0; /* no such key: it saw no packet there */
-}
-
-void xdpverdicts_close(struct xdpverdicts *v)
-{
-	if (!v)
-		return;
-	xdp_bpf__destroy(v->skel);
-	free(v);
 }

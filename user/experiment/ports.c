@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "host/netdev.h"
-#include "host/reassembly.h"
 #include "stamp.h"
 
 #define SRC_PORT	   40000

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "host/reassembly.h"
 #include "traffic/pace.h"
 
 #define CONNECT_MS 1000

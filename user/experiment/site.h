@@ -32,7 +32,7 @@ struct tracer {
 	struct trace_config config;
 	struct drops *drops;
 	struct checkpoints *checkpoints; /* NULL: none */
-	struct border *border;		 /* the same */
+	struct checkpoints *border;		 /* the same */
 };
 
 struct tracer_spec {

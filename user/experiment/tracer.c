@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/consumed.h"
+#include "drops/noise.h"
 
 static struct trace_range range_of(const struct tracer *t, const char *name)
 {
@@ -123,7 +123,7 @@ int tracer_seen_fd(const struct tracer *t)
 {
 	if (t->checkpoints)
 		return checkpoints_seen_fd(t->checkpoints);
-	return t->border ? border_seen_fd(t->border) : -1;
+	return t->border ? checkpoints_seen_fd(t->border) : -1;
 }
 
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
@@ -169,7 +169,7 @@ void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
 
 void tracer_close(struct tracer *t)
 {
-	border_close(t->border);
+	checkpoints_close(t->border);
 	checkpoints_close(t->checkpoints);
 	drops_close(t->drops);
 	fates_unmap(&t->fates);

@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/change_kinds.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "host/nl.h"
 
 #define POLL_MS 100
@@ -176,37 +178,43 @@ char *change_quote(const char *word, char *buf, size_t size)
 	return buf;
 }
 
-static void change_argv(const struct change *change, bool undo, struct change_argv *a)
+struct json_object *change_argv(const struct change *change, bool undo)
 {
-	a->n = 0;
-	a->argv[0] = NULL;
-	change_ops[change->kind].argv(change, undo, a);
+	struct json_object *argv = json_object_new_array();
+
+	change_ops[change->kind].argv(change, undo, argv);
+	return argv;
+}
+
+static const char *word_at(const struct json_object *argv, size_t i)
+{
+	return json_object_get_string(json_object_array_get_idx(argv, i));
+}
+
+static bool redirects(const struct json_object *argv)
+{
+	return json_object_array_length(argv) > 2 && !strcmp(word_at(argv, 2), ">");
 }
 
 /* name=value with quotes only where they are needed; the > of a file is the shell's. */
-static char *print_argv(const struct change_argv *a, char *buf, size_t size)
+static char *print_argv(const struct json_object *argv, char *buf, size_t size)
 {
-	char quoted[2 * JOURNAL_VALUE_SIZE];
+	char quoted[2 * JOURNAL_VALUE_SIZE], word[CHANGE_COMMAND_SIZE];
 	size_t n = 0;
 
 	*buf = '\0';
-	for (unsigned i = 0; i < a->n && n < size; i++) {
-		char word[CHANGE_COMMAND_SIZE];
-		char *value = NULL;
+	for (size_t i = 0; i < json_object_array_length(argv) && n < size; i++) {
+		char *value;
 
-		snprintf(word, sizeof(word), "%s", a->argv[i]);
-		if (i)
-			n += snprintf(buf + n, size - n, " ");
-		if (i == 2 && !strcmp(word, ">")) {
-			n += snprintf(buf + n, size - n, ">");
-			continue;
-		}
+		snprintf(word, sizeof(word), "%s", word_at(argv, i));
 		value = strchr(word, '=');
 		if (value)
 			*value++ = '\0';
-		if (n < size)
-			n += snprintf(buf + n, size - n, "%s%s",
-				      change_quote(word, quoted, sizeof(quoted)), value ? "=" : "");
+		n += snprintf(buf + n, size - n, "%s%s%s", i ? " " : "",
+			      i == 2 && redirects(argv)
+				      ? ">"
+				      : change_quote(word, quoted, sizeof(quoted)),
+			      value ? "=" : "");
 		if (value && n < size)
 			n += snprintf(buf + n, size - n, "%s",
 				      change_quote(value, quoted, sizeof(quoted)));
@@ -214,32 +222,22 @@ static char *print_argv(const struct change_argv *a, char *buf, size_t size)
 	return buf;
 }
 
-char *change_command(const struct change *change, char *buf, size_t size)
-{
-	return change_command_in(change, false, NULL, buf, size);
-}
-
-char *change_undo_command(const struct change *change, char *buf, size_t size)
-{
-	return change_command_in(change, true, NULL, buf, size);
-}
-
-char *change_command_in(const struct change *change, bool undo, const char *netns, char *buf,
-			size_t size)
+char *change_command(const struct change *change, bool undo, const char *netns, char *buf,
+		     size_t size)
 {
 	char command[CHANGE_COMMAND_SIZE], quoted[2 * CHANGE_COMMAND_SIZE], name[64];
-	struct change_argv a;
-	bool redirects;
+	struct json_object *argv = change_argv(change, undo);
 
-	change_argv(change, undo, &a);
-	if (!netns || !change->ns || !change_ops[change->kind].of_namespace)
-		return print_argv(&a, buf, size);
-	/* The file that is written to must be that of the namespace, not of the shell outside. */
-	redirects = a.n > 2 && !strcmp(a.argv[2], ">");
-	print_argv(&a, command, sizeof(command));
-	snprintf(buf, size, "ip netns exec %s %s%s", change_quote(netns, name, sizeof(name)),
-		 redirects ? "sh -c " : "",
-		 redirects ? change_quote(command, quoted, sizeof(quoted)) : command);
+	if (!netns || !change->ns || !change_ops[change->kind].of_namespace) {
+		print_argv(argv, buf, size);
+	} else {
+		print_argv(argv, command, sizeof(command));
+		/* The file that is written to must be that of the namespace, not of the shell. */
+		snprintf(buf, size, "ip netns exec %s %s%s",
+			 change_quote(netns, name, sizeof(name)), redirects(argv) ? "sh -c " : "",
+			 redirects(argv) ? change_quote(command, quoted, sizeof(quoted)) : command);
+	}
+	json_object_put(argv);
 	return buf;
 }
 
@@ -269,6 +267,21 @@ char *change_title(const struct change *change, char *buf, size_t size)
 	return buf;
 }
 
+static int run(const struct change *c, bool undo, struct error *why)
+{
+	struct json_object *list = change_argv(c, undo);
+	size_t n = json_object_array_length(list);
+	char *argv[n + 1];
+	int ret;
+
+	for (size_t i = 0; i < n; i++)
+		argv[i] = (char *)word_at(list, i);
+	argv[n] = NULL;
+	ret = n ? netns_exec(c->ns, argv, NULL, why) : -EINVAL;
+	json_object_put(list);
+	return ret;
+}
+
 /*
  * Makes the change, or takes it back, and reads it back; one that is so already is not made. What
  * is run is what change_command() shows: a file is written, a program is run without a shell.
@@ -281,13 +294,11 @@ static int set(const struct change *c, bool undo, struct error *why)
 	const struct change_ops *ops = &change_ops[c->kind];
 	const char *value = undo ? c->old : c->wanted;
 	char now[JOURNAL_VALUE_SIZE];
-	struct change_argv a;
 	int ret = read_now(c, now);
 
 	if (ret || !strcmp(now, value))
 		return ret;
-	change_argv(c, undo, &a);
-	ret = ops->front ? change_write_file(c, value) : netns_exec(c->ns, a.argv, NULL, why);
+	ret = ops->front ? change_write_file(c, value) : run(c, undo, why);
 	if (!ret)
 		ret = read_now(c, now);
 	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
@@ -316,12 +327,72 @@ static const char *reason(int code, const struct error *why)
 	return !code ? "" : *why->message ? why->message : strerror(-code);
 }
 
+/* What is written down of a change that is meant to stay. */
+struct entry {
+	pid_t pid;	  /* who made it */
+	uint64_t start;	  /* the start time of that process */
+	uint64_t time;	  /* when, ns of CLOCK_REALTIME */
+	char boot[40];	  /* /proc/sys/kernel/random/boot_id */
+	uint64_t netns;	  /* netns_cookie(); never used twice between two boots */
+	unsigned ifindex; /* of its interface; 0: it has none */
+	struct change change;
+	struct json_object *apply, *undo; /* argv */
+};
+
+static const struct record_field entry_rows[] = {
+	RECORD("pid", INT, entry, pid),
+	RECORD("start", UINT, entry, start),
+	RECORD("time", TIME, entry, time),
+	RECORD("boot", TEXT, entry, boot),
+	RECORD("netns", UINT, entry, netns),
+	RECORD("ifindex", UINT, entry, ifindex),
+	RECORD("kind", ENUM, entry, change.kind, .names = change_words, .names_n = CHANGE_KINDS),
+	RECORD("ifname", TEXT, entry, change.ifname),
+	RECORD("name", TEXT, entry, change.name),
+	RECORD("old", TEXT, entry, change.old),
+	RECORD("new", TEXT, entry, change.wanted),
+	RECORD("apply", JSON, entry, apply),
+	RECORD("undo", JSON, entry, undo),
+	{0},
+};
+
+static bool read_boot(char boot[sizeof(((struct entry *)0)->boot)])
+{
+	return file_line("/proc/sys/kernel/random/boot_id", boot,
+			 sizeof(((struct entry *)0)->boot));
+}
+
+static bool this_boot(const struct entry *e)
+{
+	char boot[sizeof(e->boot)];
+
+	return read_boot(boot) && !strcmp(boot, e->boot);
+}
+
+/* What would be run is what the entry says, or it is none. */
+static int read_entry(struct json_object *o, struct entry *e)
+{
+	struct json_object *apply, *undo;
+	const struct change *c = &e->change;
+	bool same;
+
+	if (journal_read(o, entry_rows, e) || !change_setting(c->kind, c->name) ||
+	    !*c->ifname == change_ops[c->kind].of_interface)
+		return -EINVAL;
+	apply = change_argv(c, false);
+	undo = change_argv(c, true);
+	same = json_object_equal(apply, e->apply) && json_object_equal(undo, e->undo);
+	json_object_put(apply);
+	json_object_put(undo);
+	return same ? 0 : -EINVAL;
+}
+
 struct batch {
 	const struct change *changes;
 	unsigned n;
 	struct journal_change **holds; /* of sysctls: from changes that do not stay */
-	struct journal_kept_file *file;
-	unsigned first; /* entry of changes[0] */
+	struct journal_kept file;
+	size_t first; /* entry of changes[0] */
 	change_cb cb;
 	void *arg;
 };
@@ -345,27 +416,28 @@ static int cannot(const struct change *c, int code, const struct error *why, str
 
 static int add_entry(struct batch *b, const struct change *c)
 {
-	const struct change_ops *ops = &change_ops[c->kind];
 	char buf[sizeof(c->ifname)];
 	const char *device = change_device(c, buf);
-	struct journal_kept k = {};
-	int ret = 0;
+	struct entry e = {.change = *c, .time = when_now()}, again = {};
+	struct json_object *o;
+	int ret = journal_own(&e.pid, &e.start);
 
-	snprintf(k.rec.kind, sizeof(k.rec.kind), "%s", ops->word);
-	snprintf(k.rec.target, sizeof(k.rec.target), "%s%s%s", c->ifname, *c->ifname ? " " : "",
-		 c->name);
-	memcpy(k.rec.old, c->old, sizeof(k.rec.old));
-	memcpy(k.rec.new, c->wanted, sizeof(k.rec.new));
-	change_command(c, k.apply, sizeof(k.apply));
-	change_undo_command(c, k.undo, sizeof(k.undo));
-	if (ops->of_namespace)
-		ret = netns_cookie(c->ns, &k.netns);
+	if (!ret && !read_boot(e.boot))
+		ret = -EIO;
+	if (!ret && change_ops[c->kind].of_namespace)
+		ret = netns_cookie(c->ns, &e.netns);
 	if (!ret && device)
 		ret = nl_ifindex(c->ns, device);
 	if (ret < 0)
 		return ret;
-	k.ifindex = ret;
-	return journal_kept_add(b->file, &k);
+	e.ifindex = ret;
+	e.apply = change_argv(c, false);
+	e.undo = change_argv(c, true);
+	o = record_write(entry_rows, &e);
+	json_object_put(e.apply);
+	json_object_put(e.undo);
+	json_object_array_add(b->file.entries, o);
+	return read_entry(o, &again) ? -EILSEQ : 0; /* an interface's name can be any bytes */
 }
 
 /* Locks, the values as they were planned to be, entries; in this order, and nothing is changed. */
@@ -375,11 +447,11 @@ static int prepare(struct batch *b, struct error *err)
 	char now[JOURNAL_VALUE_SIZE];
 	int ret = 0;
 
-	if (journal_kept_damaged(b->file))
+	if (b->file.damaged)
 		return error_set(err, STATUS_FAILED, -EBADMSG,
 				 "look at it, and remove it or take another file",
 				 "the record of earlier changes cannot be read from line %u on",
-				 journal_kept_damaged(b->file));
+				 b->file.damaged);
 	for (unsigned i = 0; i < b->n && !ret; i++) {
 		const struct change *c = &b->changes[i];
 
@@ -396,7 +468,7 @@ static int prepare(struct batch *b, struct error *err)
 	}
 	if (ret)
 		return ret;
-	ret = journal_kept_save(b->file);
+	ret = journal_kept_save(&b->file);
 	return ret ? error_set(err, STATUS_UNABLE, ret, hint(ret, &none),
 			       "cannot write down what is changed, so nothing is: %s",
 			       strerror(-ret))
@@ -432,7 +504,7 @@ static void put_back(struct batch *b, unsigned failed, const char *why)
 		else if (i < failed)
 			tell(b, i, CHANGE_BACK, "");
 		if (!ret)
-			journal_kept_remove(b->file, b->first + i);
+			json_object_array_del_idx(b->file.entries, b->first + i, 1);
 	}
 }
 
@@ -460,64 +532,32 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 
 	if (ret)
 		return ret;
-	b.first = journal_kept_count(b.file);
+	b.first = json_object_array_length(b.file.entries);
 	b.holds = calloc(n ? n : 1, sizeof(struct journal_change *));
 	ret = b.holds ? prepare(&b, err)
 		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	if (ret)
-		while (journal_kept_count(b.file) > b.first)
-			journal_kept_remove(b.file, b.first);
+		json_object_array_del_idx(b.file.entries, b.first,
+					  json_object_array_length(b.file.entries) - b.first);
 	else
 		ret = make(&b, err);
 	if (ret)
-		journal_kept_save(b.file); /* if it fails, entries that are not needed stay */
+		journal_kept_save(&b.file); /* if it fails, entries that are not needed stay */
 	for (unsigned i = 0; i < n && b.holds; i++)
 		journal_release(b.holds[i]);
 	free(b.holds);
-	journal_kept_close(b.file);
+	journal_kept_close(&b.file);
 	return ret;
 }
 
 /* One entry on its way. */
 struct step {
-	const struct journal_kept *kept;
-	struct change change;
+	struct entry e;
 	struct netns ns;
-	char title[sizeof(((struct journal_record *)0)->target) + CHANGE_TITLE_SIZE];
+	char title[CHANGE_TITLE_SIZE];
 	char now[JOURNAL_VALUE_SIZE];
 	char why[sizeof(struct error)]; /* a message and a hint */
 };
-
-/* The change of the entry, as change_apply() wrote it down. */
-static int read_entry(struct step *s)
-{
-	const char *name = s->kept->rec.target, *blank = strchr(name, ' ');
-	struct change *c = &s->change;
-	char command[CHANGE_COMMAND_SIZE];
-
-	while (c->kind < CHANGE_KINDS && strcmp(change_ops[c->kind].word, s->kept->rec.kind))
-		c->kind++;
-	if (c->kind == CHANGE_KINDS || !!blank != change_ops[c->kind].of_interface)
-		return -EINVAL;
-	if (blank) {
-		if (blank - name >= (int)sizeof(c->ifname))
-			return -EINVAL;
-		memcpy(c->ifname, name, blank - name);
-		name = blank + 1;
-	}
-	if (!change_setting(c->kind, name))
-		return -EINVAL;
-	memcpy(c->name, name, strlen(name) + 1); /* it fits: change_setting() */
-	c->ns = &s->ns;
-	memcpy(c->old, s->kept->rec.old, sizeof(c->old));
-	memcpy(c->wanted, s->kept->rec.new, sizeof(c->wanted));
-	/* what would be run is what the entry says, or it is not run */
-	return strcmp(change_command(c, command, sizeof(command)), s->kept->apply) ||
-			       strcmp(change_undo_command(c, command, sizeof(command)),
-				      s->kept->undo)
-		       ? -EINVAL
-		       : 0;
-}
 
 static enum change_outcome because(struct step *s, enum change_outcome outcome, const char *why)
 {
@@ -530,9 +570,9 @@ static enum change_outcome find_namespace(struct step *s)
 {
 	int ret;
 
-	if (!change_ops[s->change.kind].of_namespace)
+	if (!change_ops[s->e.change.kind].of_namespace)
 		return CHANGE_DONE;
-	ret = netns_find(&s->ns, s->kept->netns);
+	ret = netns_find(&s->ns, s->e.netns);
 	if (ret == -ENOENT)
 		return because(s, CHANGE_GONE, "its network namespace is gone");
 	if (!ret)
@@ -544,20 +584,20 @@ static enum change_outcome find_namespace(struct step *s)
 static enum change_outcome find_interface(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
-	const char *device = change_device(&s->change, buf);
+	const char *device = change_device(&s->e.change, buf);
 	int saved, ret;
 
 	if (!device)
 		return CHANGE_DONE;
 	ret = nl_ifindex(&s->ns, device);
-	if (ret == (int)s->kept->ifindex)
+	if (ret == (int)s->e.ifindex)
 		return CHANGE_DONE;
 	if (ret < 0 && ret != -ENODEV)
 		return because(s, CHANGE_KEPT, strerror(-ret));
 	saved = netns_push(&s->ns);
 	if (saved < 0)
 		return because(s, CHANGE_KEPT, strerror(-saved));
-	ret = if_indextoname(s->kept->ifindex, name) ? 0 : -errno;
+	ret = if_indextoname(s->e.ifindex, name) ? 0 : -errno;
 	netns_pop(saved);
 	if (ret)
 		return because(s, CHANGE_GONE, "the interface is gone");
@@ -567,7 +607,7 @@ static enum change_outcome find_interface(struct step *s)
 
 static enum change_outcome settle(struct step *s)
 {
-	const struct change *c = &s->change;
+	const struct change *c = &s->e.change;
 	struct error err = {};
 	int ret = read_now(c, s->now);
 
@@ -596,27 +636,28 @@ static enum change_outcome settle(struct step *s)
 	return CHANGE_DONE;
 }
 
-static enum change_outcome undo(struct step *s, struct change_told *told)
+static enum change_outcome undo(struct json_object *o, struct step *s, struct change_told *told)
 {
 	struct journal_change *hold = NULL;
 	enum change_outcome outcome;
 	struct error err = {};
 
 	told->title = s->title;
-	if (read_entry(s)) {
-		snprintf(s->title, sizeof(s->title), "%s %s", s->kept->rec.kind,
-			 s->kept->rec.target);
+	if (read_entry(o, &s->e)) {
+		snprintf(s->title, sizeof(s->title), "%s %s %s", json_get_text(o, "kind"),
+			 json_get_text(o, "ifname"), json_get_text(o, "name"));
 		return because(s, CHANGE_KEPT, "this version does not know what it is");
 	}
-	told->change = &s->change;
-	change_title(&s->change, s->title, sizeof(s->title));
-	if (!journal_kept_this_boot(s->kept))
+	s->e.change.ns = &s->ns;
+	told->change = &s->e.change;
+	change_title(&s->e.change, s->title, sizeof(s->title));
+	if (!this_boot(&s->e))
 		return because(s, CHANGE_GONE, "the host was booted since");
 	outcome = find_namespace(s);
 	if (outcome == CHANGE_DONE)
 		outcome = find_interface(s);
-	if (outcome == CHANGE_DONE && s->change.kind == CHANGE_SYSCTL &&
-	    journal_hold_sysctl(&hold, s->change.name, &err))
+	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
+	    journal_hold_sysctl(&hold, s->e.change.name, &err))
 		outcome = because(s, CHANGE_KEPT, err.message);
 	if (outcome == CHANGE_DONE)
 		outcome = settle(s);
@@ -628,64 +669,49 @@ static enum change_outcome undo(struct step *s, struct change_told *told)
 int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err)
 {
 	const char *path = undo_file ? undo_file : CHANGE_UNDO_FILE;
-	struct journal_kept_file *file;
+	struct journal_kept file;
 	int ret = journal_kept_open(&file, path, false, err);
 
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
-	for (unsigned i = journal_kept_count(file); i-- > 0;) {
-		struct step s = {.kept = journal_kept_at(file, i), .ns = NETNS_NONE};
+	for (size_t i = json_object_array_length(file.entries); i-- > 0;) {
+		struct step s = {.ns = NETNS_NONE};
 		struct change_told told = {.current = s.now, .why = s.why};
 
-		told.outcome = undo(&s, &told);
+		told.outcome = undo(json_object_array_get_idx(file.entries, i), &s, &told);
 		if (cb)
 			cb(arg, &told);
 		if (told.outcome != CHANGE_KEPT)
-			journal_kept_remove(file, i);
+			json_object_array_del_idx(file.entries, i, 1);
 	}
-	if (journal_kept_damaged(file))
+	if (file.damaged)
 		ret = error_set(err, STATUS_FAILED, -EBADMSG, "look at it, and remove it",
 				"%s cannot be read from line %u on; what is there is not undone",
-				path, journal_kept_damaged(file));
-	if (journal_kept_save(file))
+				path, file.damaged);
+	if (journal_kept_save(&file))
 		ret = error_set(err, STATUS_FAILED, -EIO, "remove it if nothing is left to undo",
 				"cannot write %s", path);
-	journal_kept_close(file);
+	journal_kept_close(&file);
 	return ret;
 }
 
 /* Its place is `ns`, this boot, and its value is still what was made. */
-static bool in_force(struct step *s, const struct netns *ns, uint64_t netns)
+static bool in_force(const struct entry *e, const struct netns *ns, uint64_t netns)
 {
-	const struct change *c = &s->change;
-	char buf[IF_NAMESIZE];
-	const char *device;
+	const struct change *c = &e->change;
+	char buf[IF_NAMESIZE], now[JOURNAL_VALUE_SIZE];
+	const char *device = change_device(c, buf);
 
-	if (read_entry(s) || !journal_kept_this_boot(s->kept))
+	if (!this_boot(e) || (change_ops[c->kind].of_namespace && e->netns != netns) ||
+	    (device && nl_ifindex(ns, device) != (int)e->ifindex))
 		return false;
-	if (change_ops[c->kind].of_namespace && s->kept->netns != netns)
-		return false;
-	device = change_device(c, buf);
-	if (device && nl_ifindex(ns, device) != (int)s->kept->ifindex)
-		return false;
-	return !change_read(ns, c->kind, c->ifname, c->name, s->now) && !strcmp(s->now, c->wanted);
-}
-
-static void add_made(struct change *list, unsigned *n, const struct change *c)
-{
-	unsigned i = 0;
-
-	while (i < *n && !change_same_setting(&list[i], c))
-		i++;
-	list[i] = *c;
-	if (i == *n)
-		++*n;
+	return !read_now(c, now) && !strcmp(now, c->wanted);
 }
 
 int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
 		struct error *err)
 {
-	struct journal_kept_file *file;
+	struct journal_kept file;
 	uint64_t netns;
 	int ret = journal_kept_open(&file, undo_file ? undo_file : CHANGE_UNDO_FILE, false, err);
 
@@ -694,18 +720,24 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	ret = netns_cookie(ns, &netns);
-	*changes = calloc(journal_kept_count(file) + 1, sizeof(**changes));
+	*changes = calloc(json_object_array_length(file.entries) + 1, sizeof(**changes));
 	if (!*changes)
 		ret = -ENOMEM;
-	for (unsigned i = 0; !ret && i < journal_kept_count(file); i++) {
-		struct step s = {.kept = journal_kept_at(file, i)};
+	for (size_t i = 0; !ret && i < json_object_array_length(file.entries); i++) {
+		struct entry e = {};
+		unsigned k = 0;
 
-		if (!in_force(&s, ns, netns))
+		if (read_entry(json_object_array_get_idx(file.entries, i), &e))
 			continue;
-		s.change.ns = ns;
-		add_made(*changes, n, &s.change);
+		e.change.ns = ns;
+		if (!in_force(&e, ns, netns))
+			continue;
+		while (k < *n && !change_same_setting(&(*changes)[k], &e.change))
+			k++;
+		(*changes)[k] = e.change;
+		*n += k == *n;
 	}
-	journal_kept_close(file);
+	journal_kept_close(&file);
 	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot read what was changed: %s",
 			       strerror(-ret))
 		   : 0;
@@ -771,7 +803,7 @@ static void print_udev(FILE *f, const struct change *c)
 		fprintf(f, NET_RULE "ATTR{%s}=\"%s\"\n", c->ifname, c->name, c->wanted);
 	else
 		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname,
-			change_command(c, text, sizeof(text)));
+			change_command(c, false, NULL, text, sizeof(text)));
 }
 
 static void print_change(FILE *f, const struct change *c)
@@ -786,7 +818,7 @@ static void print_change(FILE *f, const struct change *c)
 		print_udev(f, c);
 		break;
 	default:
-		fprintf(f, "# %s\n", change_command(c, text, sizeof(text)));
+		fprintf(f, "# %s\n", change_command(c, false, NULL, text, sizeof(text)));
 	}
 }
 

@@ -53,7 +53,7 @@ enum change_kind {
 };
 
 #define CHANGE_NAME_SIZE    128
-#define CHANGE_COMMAND_SIZE JOURNAL_COMMAND_SIZE
+#define CHANGE_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256) /* quoted for a shell */
 
 struct change {
 	enum change_kind kind;
@@ -86,30 +86,20 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 		const char *ifname, const char *name, const char *wanted, struct error *err);
 
 /*
- * What is run to make the change, or to undo it: argv, NULL-terminated. Of a setting that is a file
- * it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program writes the file.
+ * What is run to make the change, or to undo it: argv, a list of texts; the caller's. Of a setting
+ * that is a file it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program
+ * writes the file.
  */
-#define CHANGE_WORDS 16
-struct change_argv {
-	char *argv[CHANGE_WORDS]; /* into words: not to be copied */
-	unsigned n;
-	char words[CHANGE_COMMAND_SIZE];
-};
+struct json_object *change_argv(const struct change *change, bool undo);
 
 /*
- * The same as a line for a shell, which makes the change, and the one that undoes it: "sysctl -w
- * net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096", "echo f > /sys/class/net/eth1/...". Both
- * write at most `size` bytes with the end, and return `buf`; CHANGE_COMMAND_SIZE holds any.
+ * The same as a line for a shell: "sysctl -w net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096",
+ * "echo f > /sys/class/net/eth1/..."; with what enters the namespace of the change, which has this
+ * name (NULL: without), if it is not the thread's and the setting is one of a namespace. Writes at
+ * most `size` bytes with the end, and returns `buf`; CHANGE_COMMAND_SIZE holds any.
  */
-char *change_command(const struct change *change, char *buf, size_t size);
-char *change_undo_command(const struct change *change, char *buf, size_t size);
-
-/*
- * The same with what enters the namespace of the change, which has this name, if it is not the
- * thread's and the setting is one of a namespace. NULL: as above.
- */
-char *change_command_in(const struct change *change, bool undo, const char *netns, char *buf,
-			size_t size);
+char *change_command(const struct change *change, bool undo, const char *netns, char *buf,
+		     size_t size);
 
 /* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
 const char *change_risk(const struct change *change);
@@ -176,5 +166,97 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 
 /* They are about the same setting in the same place. */
 bool change_same_setting(const struct change *a, const struct change *b);
+
+/*
+ * The kinds of changes, their settings, and the forms of values: for change.c, which does the same
+ * with all of them, and the tests.
+ *
+ * A new setting is a row of change_settings[]; a new kind is a row of change_ops[] with its
+ * phrases, how it is read, and either the file that it is or the argv that sets it, and its word.
+ */
+enum change_form {
+	FORM_NUMBER,  /* decimal, min .. max */
+	FORM_SWITCH,  /* "on" or "off" */
+	FORM_NUMBERS, /* as many numbers as there were; words where there was none */
+	FORM_MASK,    /* of CPUs or queues: hexadecimal, a comma before each 32 bits */
+	FORM_CPUS,    /* "0-3,8" */
+	FORM_WORD,
+	FORM_OWN, /* what the kind's check() says */
+};
+
+/* A setting, or all whose name fits a pattern of fnmatch(). */
+struct change_setting {
+	enum change_kind kind;
+	const char *name;
+	enum change_form form;
+	uint64_t min, max;
+	const char *link; /* line of a systemd .link file, %s for the value; NULL: none */
+	const char *risk; /* NULL: that of the kind */
+	/* ethtool: where it is in the structure of the kind, and its maximum; 0: there is none */
+	unsigned offset, max_offset;
+};
+
+/* Where a change is kept for the next boot. */
+enum change_file { CHANGE_FILE_SYSCTL, CHANGE_FILE_UDEV, CHANGE_FILE_NONE };
+
+struct change_ops {
+	bool of_interface;  /* has an ifname */
+	bool of_namespace;  /* is another one in another network namespace */
+	const char *before; /* the name in a title, with its blank */
+	const char *after;
+	const char *risk;
+	unsigned wait_ms; /* that it may take until it reads as it was written */
+	enum change_file file;
+
+	/* Of a setting that is a file: what is before its name (and its interface) and behind. */
+	const char *front, *rest;
+	/* Of one that ethtool sets: the ioctl that reads it (0: another way), its option letter. */
+	uint32_t ethtool;
+	char letter;
+
+	int (*read)(const struct change *c, char value[JOURNAL_VALUE_SIZE]);
+	/*
+	 * FORM_OWN, else NULL: puts `wanted` into the form in which it will be read. -EINVAL,
+	 * -ERANGE, or -EDOM if it could not be undone.
+	 */
+	int (*check)(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
+	void (*argv)(const struct change *c, bool undo, struct json_object *argv);
+};
+
+/* Their words in the journal, never to be changed. */
+extern const char *const change_words[CHANGE_KINDS];
+extern const struct change_ops change_ops[CHANGE_KINDS];
+extern const struct change_setting change_settings[]; /* ends with a NULL name */
+
+/* NULL: there is no such setting, or this cannot be the name of one. */
+const struct change_setting *change_setting(enum change_kind kind, const char *name);
+
+/*
+ * Puts `wanted` into the form in which it will be read; `old` is the model of masks and numbers.
+ * -EINVAL, or -ERANGE if it is beyond set->min .. max.
+ */
+int change_form(const struct change_setting *set, uint64_t max, const char *old, const char *wanted,
+		char value[JOURNAL_VALUE_SIZE]);
+
+/* The most that the device takes, of a setting with max_offset. */
+int change_limit(const struct change *c, uint64_t *max);
+
+/* Writes the file of a setting that is one. */
+int change_write_file(const struct change *c, const char *value);
+
+/* sysctl's name of a path below /proc/sys: with dots, unless a part of it has one. Returns buf. */
+char *change_sysctl_name(const char *path, char *buf, size_t size);
+
+/* FORM_OWN of the root qdisc; for the tests. Only c->old is looked at. */
+int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
+
+/*
+ * The interface that the setting goes away with: c->ifname, or that of net/ipv4/conf/eth1/...; NULL
+ * if there is none. `buf` holds it.
+ */
+const char *change_device(const struct change *c, char buf[16]);
+
+/* A word as a shell takes it: in quotes if it has to be. Returns buf. */
+char *change_quote(const char *word, char *buf, size_t size);
 
 #endif

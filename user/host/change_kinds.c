@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "host/change_kinds.h"
+#include "host/change.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 
@@ -46,17 +46,6 @@ const struct change_setting *change_setting(enum change_kind kind, const char *n
 static int put(char value[JOURNAL_VALUE_SIZE], const char *text)
 {
 	return snprintf(value, JOURNAL_VALUE_SIZE, "%s", text) < JOURNAL_VALUE_SIZE ? 0 : -ENOSPC;
-}
-
-static int form_number(const struct change_setting *set, uint64_t max, const char *wanted,
-		       char value[JOURNAL_VALUE_SIZE])
-{
-	uint64_t n;
-	int ret = num_u64(wanted, set->min, max, &n);
-
-	if (!ret)
-		snprintf(value, JOURNAL_VALUE_SIZE, "%llu", (unsigned long long)n);
-	return ret;
 }
 
 /* How many decimal numbers, with one blank between them, the text is made of; 0: none. */
@@ -187,9 +176,15 @@ static int form_cpus(const char *wanted, char value[JOURNAL_VALUE_SIZE])
 int change_form(const struct change_setting *set, uint64_t max, const char *old, const char *wanted,
 		char value[JOURNAL_VALUE_SIZE])
 {
+	uint64_t n;
+	int ret;
+
 	switch (set->form) {
 	case FORM_NUMBER:
-		return form_number(set, max, wanted, value);
+		ret = num_u64(wanted, set->min, max, &n);
+		if (!ret)
+			snprintf(value, JOURNAL_VALUE_SIZE, "%llu", (unsigned long long)n);
+		return ret;
 	case FORM_NUMBERS:
 		return form_numbers(old, wanted, value);
 	case FORM_MASK:
@@ -210,27 +205,20 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 	return -EINVAL;
 }
 
-static void add_word(struct change_argv *a, const char *word)
+static void add_word(struct json_object *argv, const char *word)
 {
-	size_t used = 0;
-
-	if (a->n)
-		used = (size_t)(a->argv[a->n - 1] - a->words) + strlen(a->argv[a->n - 1]) + 1;
-	if (a->n + 1 == CHANGE_WORDS || used >= sizeof(a->words))
-		return;
-	a->argv[a->n] = a->words + used;
-	snprintf(a->words + used, sizeof(a->words) - used, "%s", word);
-	a->argv[++a->n] = NULL;
+	json_object_array_add(argv, json_object_new_string(word));
 }
 
-/* The words of a text, as a value has them: one blank between two. */
-static void add_words(struct change_argv *a, const char *text)
+/* Adds the words of a text, as a value has them: one blank between two. */
+static void add_words(struct json_object *argv, const char *text)
 {
-	char copy[JOURNAL_VALUE_SIZE], *rest = copy, *word;
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	while ((word = strsep(&rest, " ")))
-		add_word(a, word);
+	for (size_t len;; text += len + 1) {
+		len = strcspn(text, " ");
+		json_object_array_add(argv, json_object_new_string_len(text, (int)len));
+		if (!text[len])
+			break;
+	}
 }
 
 /* ---- files, below /proc/sys, /sys and /proc/irq ---- */
@@ -241,15 +229,6 @@ static void file_path(const struct change *c, char *buf, size_t size)
 
 	snprintf(buf, size, "%s%s%s%s%s", ops->front, c->ifname, *c->ifname ? "/" : "", c->name,
 		 ops->rest);
-}
-
-/* Below /sys as the namespace sees it; else below /proc, as a path that begins at /proc/sys. */
-static bool is_sysfs(const char *path, char rest[PATH_MAX])
-{
-	bool sysfs = !strncmp(path, "/sys/", 5);
-
-	snprintf(rest, PATH_MAX, "%s%s", sysfs ? "" : "../", path + (sysfs ? 5 : 6));
-	return sysfs;
 }
 
 /* In the /sys of another namespace, a device of this name would be another's, too. */
@@ -268,16 +247,31 @@ static int check_sysfs(const struct change *c)
 	return num_u64(text, 0, INT_MAX, &there) || there != (uint64_t)ifindex ? -EXDEV : 0;
 }
 
-static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+/*
+ * Below /sys as the namespace sees it; else below /proc, as a path that begins at /proc/sys. Writes
+ * `text`, or reads into `raw` if that is NULL.
+ */
+static int use_file(const struct change *c, const char *text, char *raw, size_t size)
 {
 	int ret = c->kind == CHANGE_SYSFS ? check_sysfs(c) : 0;
-	char path[PATH_MAX], below[PATH_MAX], raw[RAW_SIZE];
+	char path[PATH_MAX], below[PATH_MAX];
 
 	if (ret)
 		return ret;
 	file_path(c, path, sizeof(path));
-	ret = is_sysfs(path, below) ? netns_sysfs_read(c->ns, below, raw, sizeof(raw))
-				    : netns_sysctl_read(c->ns, below, raw, sizeof(raw));
+	if (!strncmp(path, "/sys/", 5))
+		return text ? netns_sysfs_write(c->ns, path + 5, text)
+			    : netns_sysfs_read(c->ns, path + 5, raw, size);
+	snprintf(below, sizeof(below), "../%s", path + strlen("/proc/"));
+	return text ? netns_sysctl_write(c->ns, below, text)
+		    : netns_sysctl_read(c->ns, below, raw, size);
+}
+
+static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+{
+	char raw[RAW_SIZE];
+	int ret = use_file(c, NULL, raw, sizeof(raw));
+
 	if (!ret && strlen(raw) >= JOURNAL_VALUE_SIZE)
 		ret = -ENOSPC;
 	if (!ret)
@@ -287,15 +281,7 @@ static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 
 int change_write_file(const struct change *c, const char *value)
 {
-	int ret = c->kind == CHANGE_SYSFS ? check_sysfs(c) : 0;
-	const char *text = *value ? value : "\n"; /* to write nothing is no write */
-	char path[PATH_MAX], below[PATH_MAX];
-
-	if (ret)
-		return ret;
-	file_path(c, path, sizeof(path));
-	return is_sysfs(path, below) ? netns_sysfs_write(c->ns, below, text)
-				     : netns_sysctl_write(c->ns, below, text);
+	return use_file(c, *value ? value : "\n", NULL, 0); /* to write nothing is no write */
 }
 
 char *change_sysctl_name(const char *path, char *buf, size_t size)
@@ -311,7 +297,7 @@ char *change_sysctl_name(const char *path, char *buf, size_t size)
 }
 
 /* Shown to people: the file itself is written by change_write_file(). */
-static void file_argv(const struct change *c, bool undo, struct change_argv *a)
+static void file_argv(const struct change *c, bool undo, struct json_object *argv)
 {
 	const char *to = undo ? c->old : c->wanted;
 	char path[CHANGE_NAME_SIZE + 64], setting[sizeof(path) + JOURNAL_VALUE_SIZE];
@@ -319,16 +305,15 @@ static void file_argv(const struct change *c, bool undo, struct change_argv *a)
 	if (c->kind == CHANGE_SYSCTL) {
 		change_sysctl_name(c->name, path, sizeof(path));
 		snprintf(setting, sizeof(setting), "%s=%s", path, to);
-		add_word(a, "sysctl");
-		add_word(a, "-w");
-		add_word(a, setting);
+		add_words(argv, "sysctl -w");
+		add_word(argv, setting);
 		return;
 	}
 	file_path(c, path, sizeof(path));
-	add_word(a, "echo");
-	add_word(a, to);
-	add_word(a, ">");
-	add_word(a, path);
+	add_word(argv, "echo");
+	add_word(argv, to);
+	add_word(argv, ">");
+	add_word(argv, path);
 }
 
 /* ---- the driver of a device: read by the ioctl, set by ethtool ---- */
@@ -380,16 +365,16 @@ int change_limit(const struct change *c, uint64_t *max)
 	return 0;
 }
 
-static void ethtool_argv(const struct change *c, bool undo, struct change_argv *a)
+static void ethtool_argv(const struct change *c, bool undo, struct json_object *argv)
 {
 	char option[] = {'-', change_ops[c->kind].letter, '\0'};
 
-	add_word(a, "ethtool");
-	add_word(a, option);
-	add_word(a, c->ifname);
+	add_word(argv, "ethtool");
+	add_word(argv, option);
+	add_word(argv, c->ifname);
 	if (c->kind != CHANGE_RSS)
-		add_word(a, c->name);
-	add_words(a, undo ? c->old : c->wanted);
+		add_word(argv, c->name);
+	add_words(argv, undo ? c->old : c->wanted);
 }
 
 static int read_feature(const struct change *c, char value[JOURNAL_VALUE_SIZE])
@@ -574,7 +559,7 @@ int change_qdisc_check(const struct change *c, const char *wanted, char value[JO
 	return print_qdisc(&q, value);
 }
 
-static void qdisc_argv(const struct change *c, bool undo, struct change_argv *a)
+static void qdisc_argv(const struct change *c, bool undo, struct json_object *argv)
 {
 	bool from_default, to_default;
 	struct netdev_qdisc was, q;
@@ -583,18 +568,18 @@ static void qdisc_argv(const struct change *c, bool undo, struct change_argv *a)
 	if (parse_qdisc(undo ? c->wanted : c->old, &was, &from_default) ||
 	    parse_qdisc(undo ? c->old : c->wanted, &q, &to_default))
 		return;
-	add_words(a, "tc qdisc");
-	add_word(a, to_default ? "del" : from_default ? "replace" : "change");
-	add_word(a, "dev");
-	add_word(a, c->ifname);
-	add_word(a, "root");
+	add_words(argv, "tc qdisc");
+	add_word(argv, to_default ? "del" : from_default ? "replace" : "change");
+	add_word(argv, "dev");
+	add_word(argv, c->ifname);
+	add_word(argv, "root");
 	if (to_default)
 		return;
 	snprintf(text, sizeof(text), "handle %x: %s", q.handle >> 16, q.kind);
-	add_words(a, text);
+	add_words(argv, text);
 	snprintf(text, sizeof(text), "limit %u", q.limit);
 	if (q.limited)
-		add_words(a, text);
+		add_words(argv, text);
 }
 
 /* ---- the tables ---- */
@@ -606,42 +591,85 @@ static void qdisc_argv(const struct change *c, bool undo, struct change_argv *a)
 #define RESTART                                                                                    \
 	"the driver may restart the device: packets under way are lost, the link may go down"
 
+const char *const change_words[CHANGE_KINDS] = {
+	[CHANGE_SYSCTL] = "sysctl",	[CHANGE_SYSFS] = "sysfs",
+	[CHANGE_IRQ] = "irq",		[CHANGE_RING] = "ring",
+	[CHANGE_CHANNELS] = "channels", [CHANGE_COALESCE] = "coalesce",
+	[CHANGE_FEATURE] = "feature",	[CHANGE_PAUSE] = "pause",
+	[CHANGE_RSS] = "rss",		[CHANGE_QDISC] = "qdisc",
+	[CHANGE_GOVERNOR] = "governor",
+};
+
 const struct change_ops change_ops[CHANGE_KINDS] = {
-	[CHANGE_SYSCTL] = {"sysctl", .of_namespace = true, .before = "", .after = "", .risk = "",
-			   .front = "/proc/sys/", .rest = "", FILE_OPS},
-	[CHANGE_SYSFS] = {"sysfs", true, true, "", "", "", .file = CHANGE_FILE_UDEV,
+	[CHANGE_SYSCTL] = {.of_namespace = true,
+			   .before = "",
+			   .after = "",
+			   .risk = "",
+			   .front = "/proc/sys/",
+			   .rest = "",
+			   FILE_OPS},
+	[CHANGE_SYSFS] = {true, true, "", "", "", .file = CHANGE_FILE_UDEV,
 			  .front = "/sys/class/net/", .rest = "", FILE_OPS},
-	[CHANGE_IRQ] = {"irq", .before = "interrupt ", .after = " CPUs",
+	[CHANGE_IRQ] = {.before = "interrupt ",
+			.after = " CPUs",
 			.risk = "irqbalance, where it runs, may set it again",
-			.file = CHANGE_FILE_NONE, .front = "/proc/irq/",
-			.rest = "/smp_affinity_list", FILE_OPS},
-	[CHANGE_RING] = {"ring", .before = "", .after = " ring", .risk = RESTART,
-			 .ethtool = ETHTOOL_GRINGPARAM, .letter = 'G', .read = read_ethtool,
+			.file = CHANGE_FILE_NONE,
+			.front = "/proc/irq/",
+			.rest = "/smp_affinity_list",
+			FILE_OPS},
+	[CHANGE_RING] = {.before = "",
+			 .after = " ring",
+			 .risk = RESTART,
+			 .ethtool = ETHTOOL_GRINGPARAM,
+			 .letter = 'G',
+			 .read = read_ethtool,
 			 ETHTOOL_OPS},
-	[CHANGE_CHANNELS] = {"channels", .before = "", .after = " channels", .risk = RESTART,
-			     .ethtool = ETHTOOL_GCHANNELS, .letter = 'L', .read = read_ethtool,
+	[CHANGE_CHANNELS] = {.before = "",
+			     .after = " channels",
+			     .risk = RESTART,
+			     .ethtool = ETHTOOL_GCHANNELS,
+			     .letter = 'L',
+			     .read = read_ethtool,
 			     ETHTOOL_OPS},
 	[CHANGE_COALESCE] =
-		{"coalesce", .before = "", .after = "",
+		{.before = "",
+		 .after = "",
 		 .risk = "more packets an interrupt mean more delay, fewer more CPU time",
-		 .ethtool = ETHTOOL_GCOALESCE, .letter = 'C', .read = read_ethtool, ETHTOOL_OPS},
-	[CHANGE_FEATURE] = {"feature", .before = "", .after = "",
-			    .risk = "other features may depend on it", .letter = 'K',
-			    .read = read_feature, ETHTOOL_OPS},
-	[CHANGE_PAUSE] = {"pause", .before = "", .after = " pause frames",
+		 .ethtool = ETHTOOL_GCOALESCE,
+		 .letter = 'C',
+		 .read = read_ethtool,
+		 ETHTOOL_OPS},
+	[CHANGE_FEATURE] = {.before = "",
+			    .after = "",
+			    .risk = "other features may depend on it",
+			    .letter = 'K',
+			    .read = read_feature,
+			    ETHTOOL_OPS},
+	[CHANGE_PAUSE] = {.before = "",
+			  .after = " pause frames",
 			  .risk = "the link may be negotiated anew, and is down meanwhile",
-			  .wait_ms = 3000, .ethtool = ETHTOOL_GPAUSEPARAM, .letter = 'A',
-			  .read = read_ethtool, ETHTOOL_OPS},
-	[CHANGE_RSS] = {"rss", .before = "RSS ", .after = "",
-			.risk = "flows move to other CPUs: some reordering", .letter = 'X',
-			.read = read_rss, .check = check_rss, ETHTOOL_OPS},
-	[CHANGE_QDISC] = {"qdisc", true, true, "", " qdisc",
-			  "a qdisc that is replaced loses what it holds", .file = CHANGE_FILE_UDEV,
-			  .read = read_qdisc, .check = change_qdisc_check, .argv = qdisc_argv},
-	[CHANGE_GOVERNOR] = {"governor", .before = "CPU ", .after = " governor",
-			     .risk = "more power and heat", .file = CHANGE_FILE_UDEV,
+			  .wait_ms = 3000,
+			  .ethtool = ETHTOOL_GPAUSEPARAM,
+			  .letter = 'A',
+			  .read = read_ethtool,
+			  ETHTOOL_OPS},
+	[CHANGE_RSS] = {.before = "RSS ",
+			.after = "",
+			.risk = "flows move to other CPUs: some reordering",
+			.letter = 'X',
+			.read = read_rss,
+			.check = check_rss,
+			ETHTOOL_OPS},
+	[CHANGE_QDISC] = {true, true, "", " qdisc", "a qdisc that is replaced loses what it holds",
+			  .file = CHANGE_FILE_UDEV, .read = read_qdisc, .check = change_qdisc_check,
+			  .argv = qdisc_argv},
+	[CHANGE_GOVERNOR] = {.before = "CPU ",
+			     .after = " governor",
+			     .risk = "more power and heat",
+			     .file = CHANGE_FILE_UDEV,
 			     .front = "/sys/devices/system/cpu/cpu",
-			     .rest = "/cpufreq/scaling_governor", FILE_OPS},
+			     .rest = "/cpufreq/scaling_governor",
+			     FILE_OPS},
 };
 
 #define RING(name, field, key)                                                                     \

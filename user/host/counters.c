@@ -8,23 +8,17 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/list.h"
 #include "host/netdev.h"
 
 static int add(struct counters *c, const char *scope, const char *name, uint64_t value, bool level)
 {
-	struct counter *it;
+	struct counter *it = list_room(c->items, c->n, sizeof(*it));
 
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 512;
-		struct counter *items = reallocarray(c->items, cap, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		c->items = items;
-		c->cap = cap;
-	}
-	it = &c->items[c->n++];
-	memset(it, 0, sizeof(*it));
+	if (!it)
+		return -ENOMEM;
+	c->items = it;
+	it += c->n++;
 	snprintf(it->scope, sizeof(it->scope), "%s", scope);
 	snprintf(it->name, sizeof(it->name), "%s", name);
 	it->value = value;
@@ -224,7 +218,7 @@ static int add_names(struct counters *c, const struct counters_device *d)
 		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
 		err = add(c, d->scope, name, qdisc[i].value, qdisc[i].level);
 		if (!err)
-			c->items[c->n - 1].object = d->qdisc.handle;
+			c->items[c->n - 1].object = d->qdisc.root.handle;
 	}
 	return err;
 }
@@ -236,29 +230,17 @@ struct dumps {
 	int qdiscs_n, qstats_n;
 };
 
-static struct counters_device *new_device(struct counters *c)
-{
-	if (c->n_devices == c->devices_cap) {
-		unsigned cap = c->devices_cap ? c->devices_cap * 2 : 8;
-		struct counters_device *more = reallocarray(c->devices, cap, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		c->devices = more;
-		c->devices_cap = cap;
-	}
-	return memset(&c->devices[c->n_devices++], 0, sizeof(*c->devices));
-}
-
 /* The thread is in the namespace of the scope. */
 static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
 		       const struct link_info *link, const struct dumps *all)
 {
-	struct counters_device *d = new_device(c);
+	struct counters_device *d = list_room(c->devices, c->n_devices, sizeof(*d));
 	int err = 0;
 
 	if (!d)
 		return -ENOMEM;
+	c->devices = d;
+	d += c->n_devices++;
 	snprintf(d->scope, sizeof(d->scope), "%s", s->role);
 	d->link = *link;
 	for (int i = 0; i < all->qdiscs_n; i++) {
@@ -386,19 +368,12 @@ static bool is_32_bits(const char *name)
 static int add_delta(struct counters_deltas *out, const struct counter *it, uint64_t before,
 		     uint64_t after)
 {
-	struct counters_delta *d;
+	struct counters_delta *d = list_room(out->items, out->n, sizeof(*d));
 
-	if (out->n == out->cap) {
-		size_t cap = out->cap ? out->cap * 2 : 512;
-		struct counters_delta *items = reallocarray(out->items, cap, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		out->items = items;
-		out->cap = cap;
-	}
-	d = &out->items[out->n++];
-	memset(d, 0, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	out->items = d;
+	d += out->n++;
 	memcpy(d->scope, it->scope, sizeof(d->scope));
 	memcpy(d->name, it->name, sizeof(d->name));
 	if (after >= before) {

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/netdev.h"
 #include "host/netns.h"
 #include "host/nic.h"
 
@@ -57,15 +58,18 @@ struct link_info {
 	char kind[16];	       /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
 	uint32_t xdp_prog;     /* native or offloaded, id; 0: none */
 	uint32_t xdp_skb_prog; /* generic */
+	uint8_t mac[6];
+	unsigned mtu;
+	unsigned rx_queues, tx_queues; /* allocated */
+	unsigned master;	       /* ifindex of the bridge, bond ...; 0: none */
 	struct rtnl_link_stats64 stats;
 };
 
 /* The root queueing disciplines of a device, and the filters of tc. All zero: it has none. */
 struct link_qdisc {
 	unsigned ifindex;
-	char kind[16];	 /* of the root: "pfifo_fast", "mq" ... */
-	uint32_t handle; /* of the root; another one after it was replaced */
-	uint64_t drops;	 /* at the root; in skbs, not segments */
+	struct netdev_qdisc root; /* its handle is another one after it was replaced */
+	uint64_t drops;		  /* at the root; in skbs, not segments */
 	uint64_t requeues;
 	uint32_t qlen;	       /* packets waiting now */
 	uint32_t backlog;      /* bytes waiting now */
@@ -85,9 +89,9 @@ struct counters_device {
 /* Zero-initialise; free with counters_free(). */
 struct counters {
 	struct counter *items;
-	size_t n, cap;
+	size_t n;
 	struct counters_device *devices; /* in the order of the scopes and their ifnames */
-	unsigned n_devices, devices_cap;
+	unsigned n_devices;
 };
 
 enum counters_what {
@@ -140,7 +144,7 @@ struct counters_delta {
 /* Zero-initialise; free with counters_deltas_free(). Sorted by scope and name. */
 struct counters_deltas {
 	struct counters_delta *items;
-	size_t n, cap;
+	size_t n;
 };
 
 /*

@@ -21,43 +21,14 @@ static void read_known(void *to, size_t size, const struct nlattr *a)
 	memcpy(to, mnl_attr_get_payload(a), len < size ? len : size);
 }
 
-static void put_kind(struct link_info *l, const struct nlattr *info)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested(a, info)
-	{
-		if (mnl_attr_get_type(a) == IFLA_INFO_KIND)
-			snprintf(l->kind, sizeof(l->kind), "%s", mnl_attr_get_str(a));
-	}
-}
-
-static void put_xdp(struct link_info *l, const struct nlattr *xdp)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested(a, xdp)
-	{
-		switch (mnl_attr_get_type(a)) {
-		case IFLA_XDP_DRV_PROG_ID:
-		case IFLA_XDP_HW_PROG_ID:
-			l->xdp_prog = mnl_attr_get_u32(a);
-			break;
-		case IFLA_XDP_SKB_PROG_ID:
-			l->xdp_skb_prog = mnl_attr_get_u32(a);
-			break;
-		}
-	}
-}
-
 static int on_link(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
-	struct link_info *l = nl_rows_add(arg);
-	const struct nlattr *a;
+	struct link_info *l = list_add(arg);
+	const struct nlattr *a, *in;
 
 	if (!l)
-		return MNL_CB_STOP;
+		return MNL_CB_ERROR;
 	l->ifindex = ifi->ifi_index;
 	l->flags = ifi->ifi_flags;
 	mnl_attr_for_each(a, nlh, sizeof(*ifi))
@@ -66,11 +37,40 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 		case IFLA_IFNAME:
 			snprintf(l->ifname, sizeof(l->ifname), "%s", mnl_attr_get_str(a));
 			break;
+		case IFLA_ADDRESS:
+			if (mnl_attr_get_payload_len(a) == sizeof(l->mac))
+				memcpy(l->mac, mnl_attr_get_payload(a), sizeof(l->mac));
+			break;
+		case IFLA_MTU:
+			l->mtu = mnl_attr_get_u32(a);
+			break;
+		case IFLA_NUM_RX_QUEUES:
+			l->rx_queues = mnl_attr_get_u32(a);
+			break;
+		case IFLA_NUM_TX_QUEUES:
+			l->tx_queues = mnl_attr_get_u32(a);
+			break;
+		case IFLA_MASTER:
+			l->master = mnl_attr_get_u32(a);
+			break;
 		case IFLA_LINKINFO:
-			put_kind(l, a);
+			mnl_attr_for_each_nested(in, a)
+			{
+				if (mnl_attr_get_type(in) == IFLA_INFO_KIND)
+					snprintf(l->kind, sizeof(l->kind), "%s",
+						 mnl_attr_get_str(in));
+			}
 			break;
 		case IFLA_XDP:
-			put_xdp(l, a);
+			mnl_attr_for_each_nested(in, a)
+			{
+				uint16_t type = mnl_attr_get_type(in);
+
+				if (type == IFLA_XDP_DRV_PROG_ID || type == IFLA_XDP_HW_PROG_ID)
+					l->xdp_prog = mnl_attr_get_u32(in);
+				else if (type == IFLA_XDP_SKB_PROG_ID)
+					l->xdp_skb_prog = mnl_attr_get_u32(in);
+			}
 			break;
 		case IFLA_STATS64:
 			read_known(&l->stats, sizeof(l->stats), a);
@@ -88,7 +88,7 @@ static int by_ifindex(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static int finish(struct nl_rows *rows, int n)
+static int finish(struct list *rows, int n)
 {
 	if (n > 1)
 		qsort(rows->at, n, rows->size, by_ifindex);
@@ -97,7 +97,7 @@ static int finish(struct nl_rows *rows, int n)
 
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list)
 {
-	struct nl_rows rows = {.size = sizeof(**list)};
+	struct list rows = {.size = sizeof(**list)};
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, ifindex ? 0 : NLM_F_DUMP);
 	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
@@ -110,13 +110,13 @@ int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list
 }
 
 /* The row of a device: qdiscs of one come one after another. */
-static struct link_qdisc *row_of(struct nl_rows *rows, unsigned ifindex)
+static struct link_qdisc *row_of(struct list *rows, unsigned ifindex)
 {
 	struct link_qdisc *q = rows->at;
 
 	if (rows->n && q[rows->n - 1].ifindex == ifindex)
 		return &q[rows->n - 1];
-	q = nl_rows_add(rows);
+	q = list_add(rows);
 	if (q)
 		q->ifindex = ifindex;
 	return q;
@@ -127,7 +127,6 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	struct gnet_stats_queue queue = {.qlen = 0};
 	const struct nlattr *a, *stat;
-	const char *kind = "";
 	struct link_qdisc *q;
 
 	/* mq at the root already sums its children */
@@ -135,11 +134,9 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 		return MNL_CB_OK;
 	q = row_of(arg, (unsigned)tc->tcm_ifindex);
 	if (!q)
-		return MNL_CB_STOP;
+		return MNL_CB_ERROR;
 	mnl_attr_for_each(a, nlh, sizeof(*tc))
 	{
-		if (mnl_attr_get_type(a) == TCA_KIND)
-			kind = mnl_attr_get_str(a);
 		if (mnl_attr_get_type(a) != TCA_STATS2)
 			continue;
 		mnl_attr_for_each_nested(stat, a)
@@ -152,8 +149,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 		q->clsact_drops += queue.drops;
 		return MNL_CB_OK;
 	}
-	snprintf(q->kind, sizeof(q->kind), "%s", kind);
-	q->handle = tc->tcm_handle;
+	netdev_qdisc_read(nlh, &q->root);
 	q->drops += queue.drops;
 	q->requeues += queue.requeues;
 	q->qlen += queue.qlen;
@@ -163,7 +159,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 
 int links_read_qdiscs(const struct netns *ns, struct link_qdisc **list)
 {
-	struct nl_rows rows = {.size = sizeof(**list)};
+	struct list rows = {.size = sizeof(**list)};
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_GETQDISC, NLM_F_DUMP);
 	int n;
@@ -258,9 +254,9 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 		for (unsigned i = 0; is_uint(a) && i < sizeof(known) / sizeof(known[0]); i++) {
 			if (known[i].attribute != mnl_attr_get_type(a))
 				continue;
-			q = nl_rows_add(arg);
+			q = list_add(arg);
 			if (!q)
-				return MNL_CB_STOP;
+				return MNL_CB_ERROR;
 			q->ifindex = ifindex;
 			q->value = attr_uint(a);
 			qstat_name(known[i].name, queue, q->name);
@@ -271,11 +267,11 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 
 static int on_features(const struct nlmsghdr *nlh, void *arg)
 {
-	struct xdp_features *f = nl_rows_add(arg);
+	struct xdp_features *f = list_add(arg);
 	const struct nlattr *a;
 
 	if (!f)
-		return MNL_CB_STOP;
+		return MNL_CB_ERROR;
 	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
 	{
 		if (!is_uint(a))
@@ -290,7 +286,7 @@ static int on_features(const struct nlmsghdr *nlh, void *arg)
 
 /* One dump into `r`. How many rows, or -errno; a kernel without the family or command has none. */
 static int dump(const struct netns *ns, uint8_t command, uint32_t scope, mnl_cb_t cb,
-		struct nl_rows *r)
+		struct list *r)
 {
 	int family = genl_family(ns, NETDEV_FAMILY), ret;
 	char buf[NL_REQUEST_SIZE];
@@ -307,7 +303,7 @@ static int dump(const struct netns *ns, uint8_t command, uint32_t scope, mnl_cb_
 
 int qstats_read(const struct netns *ns, struct qstat **list)
 {
-	struct nl_rows rows = {.size = sizeof(**list)};
+	struct list rows = {.size = sizeof(**list)};
 	int ret = dump(ns, NETDEV_CMD_QSTATS_GET, 0, on_qstats, &rows);
 
 	if (ret > 0)
@@ -318,7 +314,7 @@ int qstats_read(const struct netns *ns, struct qstat **list)
 
 int xdp_features_read(const struct netns *ns, struct xdp_features **list)
 {
-	struct nl_rows rows = {.size = sizeof(**list)};
+	struct list rows = {.size = sizeof(**list)};
 	int ret = dump(ns, NETDEV_CMD_DEV_GET, 0, on_features, &rows);
 
 	*list = NULL;

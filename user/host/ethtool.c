@@ -176,40 +176,37 @@ static int write_feature(struct ethtool *et, unsigned bit, unsigned count, bool 
 	return ret < 0 ? ret : 0;
 }
 
-int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on)
+/* Sets it if `want` is not NULL. *on: how it is then. */
+static int do_feature(const struct netns *ns, const char *ifname, const char *feature,
+		      const bool *want, bool *on)
 {
 	struct ethtool et;
-	unsigned count;
-	int ret = ethtool_open(&et, ns, ifname);
-
-	if (ret)
-		return ret;
-	ret = find_feature(&et, feature, &count);
-	if (ret >= 0)
-		ret = read_feature(&et, ret, count, on);
-	close(et.fd);
-	return ret;
-}
-
-/* Success of ETHTOOL_SFEATURES may mean no more than a wish noted: only the state counts. */
-int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on)
-{
-	struct ethtool et;
-	bool now = !on;
-	unsigned count;
+	unsigned count = 0;
 	int bit, ret = ethtool_open(&et, ns, ifname);
 
 	if (ret)
 		return ret;
 	bit = find_feature(&et, feature, &count);
 	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-	ret = bit < 0 ? bit : write_feature(&et, bit, count, on);
+	ret = bit < 0 ? bit : want ? write_feature(&et, bit, count, *want) : 0;
 	if (!ret)
-		ret = read_feature(&et, bit, count, &now);
-	if (!ret && now != on)
-		ret = -EOPNOTSUPP;
+		ret = read_feature(&et, bit, count, on);
 	close(et.fd);
 	return ret;
+}
+
+int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on)
+{
+	return do_feature(ns, ifname, feature, NULL, on);
+}
+
+/* Success of ETHTOOL_SFEATURES may mean no more than a wish noted: only the state counts. */
+int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on)
+{
+	bool now = !on;
+	int ret = do_feature(ns, ifname, feature, &on, &now);
+
+	return ret ? ret : now == on ? 0 : -EOPNOTSUPP;
 }
 
 static int read_stats(struct ethtool *et, const struct ethtool_gstrings *names,
@@ -258,58 +255,6 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 
 #define RSS_MAX 65536 /* entries; mlx5 has some thousands */
 
-static void read_ring(const struct netns *ns, const char *ifname, struct netdev_settings *out)
-{
-	struct ethtool_ringparam r = {.cmd = ETHTOOL_GRINGPARAM};
-
-	if (netdev_ethtool(ns, ifname, &r))
-		return;
-	out->ring.known = true;
-	out->ring.rx = r.rx_pending;
-	out->ring.rx_max = r.rx_max_pending;
-	out->ring.tx = r.tx_pending;
-	out->ring.tx_max = r.tx_max_pending;
-}
-
-static void read_channels(const struct netns *ns, const char *ifname, struct netdev_settings *out)
-{
-	struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
-
-	if (netdev_ethtool(ns, ifname, &c))
-		return;
-	out->channels.known = true;
-	out->channels.rx = c.rx_count;
-	out->channels.tx = c.tx_count;
-	out->channels.combined = c.combined_count;
-	out->channels.rx_max = c.max_rx;
-	out->channels.tx_max = c.max_tx;
-	out->channels.combined_max = c.max_combined;
-}
-
-static void read_coalesce(const struct netns *ns, const char *ifname, struct netdev_settings *out)
-{
-	struct ethtool_coalesce c = {.cmd = ETHTOOL_GCOALESCE};
-
-	if (netdev_ethtool(ns, ifname, &c))
-		return;
-	out->coalesce.known = true;
-	out->coalesce.rx_usecs = c.rx_coalesce_usecs;
-	out->coalesce.rx_frames = c.rx_max_coalesced_frames;
-	out->coalesce.adaptive_rx = c.use_adaptive_rx_coalesce;
-}
-
-static void read_pause(const struct netns *ns, const char *ifname, struct netdev_settings *out)
-{
-	struct ethtool_pauseparam p = {.cmd = ETHTOOL_GPAUSEPARAM};
-
-	if (netdev_ethtool(ns, ifname, &p))
-		return;
-	out->pause.known = true;
-	out->pause.autoneg = p.autoneg;
-	out->pause.rx = p.rx_pause;
-	out->pause.tx = p.tx_pause;
-}
-
 static int compare_queues(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
@@ -338,31 +283,38 @@ int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_
 	return ret < 0 ? ret : 0;
 }
 
-static void read_rss(const struct netns *ns, const char *ifname, struct netdev_settings *out)
+int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
+	struct ethtool_ringparam r = {.cmd = ETHTOOL_GRINGPARAM};
+	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
+	struct ethtool_coalesce co = {.cmd = ETHTOOL_GCOALESCE};
+	struct ethtool_pauseparam p = {.cmd = ETHTOOL_GPAUSEPARAM};
 	struct ethtool_rxfh_indir *table;
+	int ret = nl_ifindex(ns, ifname);
 
+	memset(out, 0, sizeof(*out));
+	if (ret < 0)
+		return ret;
+	if (!netdev_ethtool(ns, ifname, &r))
+		out->ring = (__typeof__(out->ring)){true, r.rx_pending, r.rx_max_pending,
+						    r.tx_pending, r.tx_max_pending};
+	if (!netdev_ethtool(ns, ifname, &ch))
+		out->channels = (__typeof__(out->channels)){
+			true,	   ch.rx_count, ch.tx_count,	ch.combined_count,
+			ch.max_rx, ch.max_tx,	ch.max_combined};
+	if (!netdev_ethtool(ns, ifname, &co))
+		out->coalesce = (__typeof__(out->coalesce)){true, co.rx_coalesce_usecs,
+							    co.rx_max_coalesced_frames,
+							    co.use_adaptive_rx_coalesce};
+	if (!netdev_ethtool(ns, ifname, &p))
+		out->pause = (__typeof__(out->pause)){true, p.autoneg, p.rx_pause, p.tx_pause};
 	if (netdev_rss_table(ns, ifname, &table))
-		return;
+		return 0;
 	qsort(table->ring_index, table->size, sizeof(table->ring_index[0]), compare_queues);
 	out->rss.known = true;
 	out->rss.entries = table->size;
 	for (unsigned i = 0; i < table->size; i++)
 		out->rss.used += !i || table->ring_index[i] != table->ring_index[i - 1];
 	free(table);
-}
-
-int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out)
-{
-	int ret = nl_ifindex(ns, ifname);
-
-	memset(out, 0, sizeof(*out));
-	if (ret < 0)
-		return ret;
-	read_ring(ns, ifname, out);
-	read_channels(ns, ifname, out);
-	read_coalesce(ns, ifname, out);
-	read_pause(ns, ifname, out);
-	read_rss(ns, ifname, out);
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -20,10 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "base/num.h"
+#include "base/proc.h"
 #include "host/caps.h"
 
 #define WAIT_MS	 10000 /* for another's lock */
@@ -40,35 +37,22 @@ struct entry {
 
 static int start_time(pid_t pid, uint64_t *start)
 {
-	char path[64], buf[1024], *rest;
-	int fd, ret = 0;
-	ssize_t n;
+	int root = proc_root(NULL), ret = root;
+	struct proc_stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, sizeof(buf) - 1);
-	if (n < 0)
-		ret = -errno;
-	close(fd);
-	if (ret)
-		return ret;
-	buf[n] = '\0';
-	rest = strrchr(buf, ')'); /* the name before it may contain anything */
-	/* field 3 follows; 22 is the 20th from there */
-	if (!rest || sscanf(rest + 1,
-			    " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			    "%*s %*s %" SCNu64,
-			    start) != 1)
-		return -EPROTO;
-	return 0;
+	if (root >= 0) {
+		ret = proc_stat(root, pid, 0, &st);
+		close(root);
+	}
+	if (!ret)
+		*start = st.start;
+	return ret;
 }
 
-static int own(struct journal_record *rec)
+int journal_own(pid_t *pid, uint64_t *start)
 {
-	rec->pid = getpid();
-	return start_time(rec->pid, &rec->start);
+	*pid = getpid();
+	return start_time(*pid, start);
 }
 
 bool journal_owner_alive(const struct journal_record *rec)
@@ -120,110 +104,44 @@ static int file_wait(const char *path, bool create)
 	return fd;
 }
 
-/* Locks the file of the entry: one that is there, or, with `wait`, a new one. */
-static int entry_lock(struct entry *e, bool wait)
-{
-	int fd = wait ? make_directory() : 0;
-
-	if (!fd)
-		fd = wait ? file_wait(e->path, true) : journal_file_lock(e->path, false);
-	if (fd < 0)
-		return fd;
-	e->file = fd;
-	return 0;
-}
-
-/* The lines of an entry: "key value". */
-struct field {
-	const char *key;
-	enum { FIELD_TEXT, FIELD_PID, FIELD_INDEX, FIELD_U64 } type;
-	size_t at, size;
+static const struct record_field record_rows[] = {
+	RECORD("pid", INT, journal_record, pid),
+	RECORD("start", UINT, journal_record, start),
+	RECORD("kind", TEXT, journal_record, kind),
+	RECORD("target", TEXT, journal_record, target),
+	RECORD("old", TEXT, journal_record, old),
+	RECORD("new", TEXT, journal_record, new),
+	{0},
 };
 
-#define FIELD(object, member, type_)                                                               \
-	{                                                                                          \
-#member, type_, offsetof(struct object, member),                                   \
-			sizeof(((struct object *)0)->member)                                       \
-	}
-
-static const struct field record_fields[] = {
-	FIELD(journal_record, pid, FIELD_PID),
-	FIELD(journal_record, start, FIELD_U64),
-	FIELD(journal_record, kind, FIELD_TEXT),
-	FIELD(journal_record, target, FIELD_TEXT),
-	FIELD(journal_record, old, FIELD_TEXT),
-	FIELD(journal_record, new, FIELD_TEXT),
-	{NULL},
-};
-
-/* What an entry that is kept has behind its record. */
-static const struct field kept_fields[] = {
-	FIELD(journal_kept, time, FIELD_TEXT),
-	FIELD(journal_kept, boot, FIELD_TEXT),
-	FIELD(journal_kept, netns, FIELD_U64),
-	FIELD(journal_kept, ifindex, FIELD_INDEX),
-	FIELD(journal_kept, apply, FIELD_TEXT),
-	FIELD(journal_kept, undo, FIELD_TEXT),
-	{NULL},
-};
-
-static int print_fields(const void *object, const struct field *f, char *buf, size_t size)
+int journal_read(struct json_object *o, const struct record_field *rows, void *to)
 {
-	size_t n = 0;
+	int ret = record_read(o, rows, to);
+	struct json_object *again = record_write(rows, to);
 
-	for (; f->key && n < size; f++) {
-		const void *at = (const char *)object + f->at;
-
-		if (f->type == FIELD_TEXT)
-			n += snprintf(buf + n, size - n, "%s %s\n", f->key, (const char *)at);
-		else if (f->type == FIELD_U64)
-			n += snprintf(buf + n, size - n, "%s %llu\n", f->key,
-				      (unsigned long long)*(const uint64_t *)at);
-		else
-			n += snprintf(buf + n, size - n, "%s %u\n", f->key, *(const unsigned *)at);
-	}
-	return n < size ? (int)n : -ENOSPC;
-}
-
-static int parse_fields(void *object, const struct field *f, const char **text)
-{
-	for (; f->key; f++) {
-		char *at = (char *)object + f->at, number[24];
-		bool is_text = f->type == FIELD_TEXT;
-		size_t key = strlen(f->key), room = is_text ? f->size : sizeof(number), len;
-		const char *end = strchr(*text, '\n'), *from = *text + key + 1;
-		char *to = is_text ? at : number;
-		uint64_t v;
-
-		if (!end || strncmp(*text, f->key, key) || from > end || from[-1] != ' ')
-			return -ENODATA;
-		len = (size_t)(end - from);
-		if (len >= room)
-			return -ENODATA;
-		memcpy(to, from, len);
-		to[len] = '\0';
-		*text = end + 1;
-		if (is_text)
-			continue;
-		if (num_u64(number, f->type == FIELD_PID,
-			    f->type == FIELD_U64 ? UINT64_MAX : INT_MAX, &v))
-			return -ENODATA;
-		if (f->type == FIELD_U64)
-			memcpy(at, &v, sizeof(v));
-		else
-			memcpy(at, &(unsigned){(unsigned)v}, sizeof(unsigned));
-	}
-	return 0;
+	if (!json_object_equal(o, again))
+		ret = -ENODATA;
+	json_object_put(again);
+	return ret ? -ENODATA : 0;
 }
 
 int journal_record_print(const struct journal_record *rec, char *buf, size_t size)
 {
-	return print_fields(rec, record_fields, buf, size);
+	struct json_object *o = record_write(record_rows, rec);
+	const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN);
+	int n = snprintf(buf, size, "%s", text);
+
+	json_object_put(o);
+	return n < (int)size ? n : -ENOSPC;
 }
 
-int journal_record_parse(struct journal_record *rec, const char **text)
+int journal_record_parse(struct journal_record *rec, const char *text)
 {
-	return parse_fields(rec, record_fields, text);
+	struct json_object *o = json_tokener_parse(text);
+	int ret = journal_read(o, record_rows, rec);
+
+	json_object_put(o);
+	return !ret && rec->pid < 1 ? -ENODATA : ret;
 }
 
 static int entry_write(const struct entry *e)
@@ -243,13 +161,12 @@ static int entry_write(const struct entry *e)
 static int entry_read(struct entry *e)
 {
 	char buf[JOURNAL_RECORD_SIZE];
-	const char *text = buf;
 	ssize_t n = pread(e->file, buf, sizeof(buf) - 1, 0);
 
 	if (n < 0)
 		return -errno;
 	buf[n] = '\0';
-	return journal_record_parse(&e->rec, &text);
+	return journal_record_parse(&e->rec, buf);
 }
 
 static int value_open(struct entry *e)
@@ -415,36 +332,33 @@ static int settle(struct journal_change *c)
 
 static int busy(struct entry *e, struct error *err)
 {
-	struct entry other;
-	int ret = -ENOENT;
+	struct entry other = {.file = open(e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+	char who[32] = "another run";
 
-	memset(&other, 0, sizeof(other));
-	other.file = open(e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (other.file >= 0) {
-		ret = entry_read(&other);
+		if (!entry_read(&other))
+			snprintf(who, sizeof(who), "pktledger, pid %d", other.rec.pid);
 		close(other.file);
 	}
-	if (ret)
-		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
-				 "/proc/sys/%s is in use by another run", e->rec.target);
 	return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
-			 "/proc/sys/%s is in use by pktledger, pid %d", e->rec.target,
-			 other.rec.pid);
+			 "/proc/sys/%s is in use by %s", e->rec.target, who);
 }
 
 static int wait_for_lock(struct entry *e, struct error *err)
 {
-	int ret = entry_lock(e, true);
+	int ret = make_directory();
 
+	if (!ret)
+		ret = e->file = file_wait(e->path, true);
+	if (ret >= 0)
+		return 0;
 	if (ret == -EWOULDBLOCK)
 		return busy(e, err);
 	if (ret == -EINTR)
 		return error_set(err, STATUS_FAILED, ret, NULL,
 				 "interrupted while waiting for /proc/sys/%s", e->rec.target);
-	if (ret)
-		return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
-				 "cannot lock %s: %s", e->path, strerror(-ret));
-	return 0;
+	return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
+			 "cannot lock %s: %s", e->path, strerror(-ret));
 }
 
 /* Names, and the file that stands for the target: its path with : for / */
@@ -508,7 +422,7 @@ static int apply(struct journal_change *c, struct error *err)
 		return ret;
 	ret = value_read(e, e->rec.old);
 	if (!ret)
-		ret = own(&e->rec);
+		ret = journal_own(&e->rec.pid, &e->rec.start);
 	if (!ret)
 		ret = entry_write(e);
 	if (!ret)
@@ -612,15 +526,12 @@ void journal_release(struct journal_change *hold)
 }
 
 /* 1 if the entry was settled, 0 if it is not for us, or -errno. */
-static int repair(struct entry *e, void (*cb)(void *arg, const struct journal_repaired *entry),
-		  void *arg)
+static int repair(struct entry *e, journal_repair_cb cb, void *arg)
 {
-	struct journal_repaired told = {
-		.kind = e->rec.kind, .target = e->rec.target, .old = e->rec.old};
 	char now[JOURNAL_VALUE_SIZE];
-	int ret = entry_lock(e, false);
+	int ret = e->file = journal_file_lock(e->path, false);
 
-	if (ret)
+	if (ret < 0)
 		return ret == -EWOULDBLOCK || ret == -ENOENT ? 0 : ret;
 	ret = entry_read(e);
 	if (ret == -ENODATA) /* its owner died before it changed anything */
@@ -634,16 +545,12 @@ static int repair(struct entry *e, void (*cb)(void *arg, const struct journal_re
 		ret = entry_settle(e);
 	if (ret && ret != -ESTALE)
 		return ret;
-	told.pid = e->rec.pid;
-	told.current = now;
-	told.restored = !ret;
 	if (cb)
-		cb(arg, &told);
+		cb(arg, &e->rec, now, !ret);
 	return 1;
 }
 
-int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), void *arg,
-		   struct error *err)
+int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 {
 	const struct dirent *file;
 	DIR *dir = opendir(JOURNAL_DIR);
@@ -669,69 +576,30 @@ int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), 
 	return ret < 0 ? ret : settled;
 }
 
-struct journal_kept_file {
-	char path[PATH_MAX];
-	int fd; /* holds the lock */
-	struct journal_kept *at;
-	unsigned n;
-	char *rest; /* what could not be read; "" if all could */
-	unsigned damaged;
-};
-
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
-
-bool journal_kept_this_boot(const struct journal_kept *kept)
+static int parse_all(struct journal_kept *f, const char *text)
 {
-	char boot[sizeof(kept->boot)];
+	const char *at = text, *end;
 
-	return file_line(BOOT_ID, boot, sizeof(boot)) && !strcmp(boot, kept->boot);
-}
+	f->entries = json_object_new_array();
+	while ((end = strchr(at, '\n'))) {
+		char *line = strndup(at, end - at);
+		struct json_object *o = line ? json_tokener_parse(line) : NULL;
 
-/* Moves `text` only behind a whole entry. */
-static int parse_kept(struct journal_kept *k, const char **text)
-{
-	const char *at = *text;
-
-	if (journal_record_parse(&k->rec, &at) || parse_fields(k, kept_fields, &at) || *at != '\n')
-		return -ENODATA;
-	*text = at + 1;
-	return 0;
-}
-
-static int append(struct journal_kept_file *f, const struct journal_kept *kept)
-{
-	struct journal_kept *more = reallocarray(f->at, f->n + 1, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	f->at = more;
-	f->at[f->n++] = *kept;
-	return 0;
-}
-
-static int parse_all(struct journal_kept_file *f, const char *text)
-{
-	const char *at = text;
-	struct journal_kept k;
-
-	while (*at && !parse_kept(&k, &at)) {
-		int ret = append(f, &k);
-
-		if (ret)
-			return ret;
+		free(line);
+		if (!json_object_is_type(o, json_type_object)) {
+			json_object_put(o);
+			break;
+		}
+		json_object_array_add(f->entries, o);
+		at = end + 1;
 	}
 	f->rest = strdup(at);
-	if (!f->rest)
-		return -ENOMEM;
-	if (!*at)
-		return 0;
-	f->damaged = 1;
-	for (const char *c = text; c < at; c++)
-		f->damaged += *c == '\n';
-	return 0;
+	if (*at)
+		f->damaged = 1 + json_object_array_length(f->entries);
+	return f->rest ? 0 : -ENOMEM;
 }
 
-static int read_all(struct journal_kept_file *f)
+static int read_all(struct journal_kept *f)
 {
 	char path[32], *text;
 	struct stat st;
@@ -751,33 +619,18 @@ static int read_all(struct journal_kept_file *f)
 	return ret;
 }
 
-static int lock_and_read(struct journal_kept_file *f, bool create)
+int journal_kept_open(struct journal_kept *f, const char *path, bool create, struct error *err)
 {
-	bool ours = !strncmp(f->path, JOURNAL_HOME "/", sizeof(JOURNAL_HOME));
+	bool ours = !strncmp(path, JOURNAL_HOME "/", sizeof(JOURNAL_HOME));
 	int ret = create && ours ? make_directory() : 0;
 
-	if (ret)
-		return ret;
-	f->fd = file_wait(f->path, create);
-	return f->fd < 0 ? f->fd : read_all(f);
-}
-
-int journal_kept_open(struct journal_kept_file **file, const char *path, bool create,
-		      struct error *err)
-{
-	struct journal_kept_file *f = calloc(1, sizeof(*f));
-	int ret;
-
-	if (!f)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	f->fd = -1;
-	ret = snprintf(f->path, sizeof(f->path), "%s", path) >= (int)sizeof(f->path)
-		      ? -ENAMETOOLONG
-		      : lock_and_read(f, create);
-	if (!ret) {
-		*file = f;
+	*f = (struct journal_kept){.fd = -1, .path = path};
+	if (!ret)
+		ret = f->fd = file_wait(path, create);
+	if (ret >= 0)
+		ret = read_all(f);
+	if (!ret)
 		return 0;
-	}
 	journal_kept_close(f);
 	if (ret == -ENOENT && !create)
 		return ret;
@@ -790,39 +643,6 @@ int journal_kept_open(struct journal_kept_file **file, const char *path, bool cr
 	return error_set(err, STATUS_UNABLE, ret,
 			 ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
 			 "cannot open %s: %s", path, strerror(-ret));
-}
-
-unsigned journal_kept_count(const struct journal_kept_file *file)
-{
-	return file->n;
-}
-
-const struct journal_kept *journal_kept_at(const struct journal_kept_file *file, unsigned i)
-{
-	return &file->at[i];
-}
-
-unsigned journal_kept_damaged(const struct journal_kept_file *file)
-{
-	return file->damaged;
-}
-
-int journal_kept_add(struct journal_kept_file *file, const struct journal_kept *kept)
-{
-	struct journal_kept k = *kept;
-	int ret = own(&k.rec);
-
-	if (!ret && !file_line(BOOT_ID, k.boot, sizeof(k.boot)))
-		ret = -EIO;
-	if (ret)
-		return ret;
-	json_time(k.time, sizeof(k.time), when_now());
-	return append(file, &k);
-}
-
-void journal_kept_remove(struct journal_kept_file *file, unsigned i)
-{
-	memmove(&file->at[i], &file->at[i + 1], (--file->n - i) * sizeof(*file->at));
 }
 
 static int sync_directory(const char *path)
@@ -841,46 +661,29 @@ static int sync_directory(const char *path)
 	return ret;
 }
 
-static int print_kept(const struct journal_kept *k, FILE *f)
+static int write_all(const struct journal_kept *f, int fd)
 {
-	char buf[sizeof(*k) + 256];
-	int n = journal_record_print(&k->rec, buf, sizeof(buf)), more;
+	for (size_t i = 0; i < json_object_array_length(f->entries); i++) {
+		struct json_object *o = json_object_array_get_idx(f->entries, i);
 
-	more = n < 0 ? n : print_fields(k, kept_fields, buf + n, sizeof(buf) - n);
-	if (more < 0)
-		return more;
-	fprintf(f, "%s\n", buf);
-	return 0;
-}
-
-static int write_all(const struct journal_kept_file *f, int fd)
-{
-	int copy = dup(fd), ret = 0;
-	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-
-	if (!out) {
-		ret = -errno;
-		if (copy >= 0)
-			close(copy);
-		return ret;
+		if (dprintf(fd, "%s\n",
+			    json_object_to_json_string_ext(
+				    o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)) <
+		    0)
+			return -errno;
 	}
-	for (unsigned i = 0; i < f->n && !ret; i++)
-		ret = print_kept(&f->at[i], out);
-	fputs(f->rest, out);
-	if (fflush(out) || ferror(out) || fsync(fd))
-		ret = ret ? ret : -errno;
-	fclose(out);
-	return ret;
+	return dprintf(fd, "%s", f->rest) < 0 || fsync(fd) ? -errno : 0;
 }
 
-int journal_kept_save(struct journal_kept_file *file)
+int journal_kept_save(struct journal_kept *f)
 {
-	char next[PATH_MAX + sizeof(".new")];
+	char next[PATH_MAX];
 	int fd, ret;
 
-	if (!file->n && !*file->rest)
-		return unlink(file->path) && errno != ENOENT ? -errno : sync_directory(file->path);
-	snprintf(next, sizeof(next), "%s.new", file->path);
+	if (!json_object_array_length(f->entries) && !*f->rest)
+		return unlink(f->path) && errno != ENOENT ? -errno : sync_directory(f->path);
+	if (snprintf(next, sizeof(next), "%s.new", f->path) >= (int)sizeof(next))
+		return -ENAMETOOLONG;
 	/* one that was left by a program that was killed is in nobody's use: we have the lock */
 	if (unlink(next) && errno != ENOENT)
 		return -errno;
@@ -888,26 +691,23 @@ int journal_kept_save(struct journal_kept_file *file)
 	if (fd < 0)
 		return -errno;
 	/* The new file is locked before it has the name: nobody gets in between. */
-	ret = flock(fd, LOCK_EX | LOCK_NB) ? -errno : write_all(file, fd);
-	if (!ret && rename(next, file->path))
+	ret = flock(fd, LOCK_EX | LOCK_NB) ? -errno : write_all(f, fd);
+	if (!ret && rename(next, f->path))
 		ret = -errno;
 	if (ret) {
 		unlink(next);
 		close(fd);
 		return ret;
 	}
-	close(file->fd);
-	file->fd = fd;
-	return sync_directory(file->path);
+	close(f->fd);
+	f->fd = fd;
+	return sync_directory(f->path);
 }
 
-void journal_kept_close(struct journal_kept_file *file)
+void journal_kept_close(struct journal_kept *f)
 {
-	if (!file)
-		return;
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file->at);
-	free(file->rest);
-	free(file);
+	if (f->fd >= 0)
+		close(f->fd);
+	json_object_put(f->entries);
+	free(f->rest);
 }

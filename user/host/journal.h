@@ -17,13 +17,11 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/record.h"
 
 #define JOURNAL_HOME	   "/run/pktledger"
 #define JOURNAL_DIR	   JOURNAL_HOME "/journal"
 #define JOURNAL_VALUE_SIZE 512 /* longest value that can be changed, with its end */
-
-/* Room for a command that sets one, quoted for a shell. */
-#define JOURNAL_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256)
 
 struct journal_change;
 
@@ -52,38 +50,40 @@ int journal_restore(struct journal_change *change, struct error *err);
 int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err);
 void journal_release(struct journal_change *hold);
 
-struct journal_repaired {
-	pid_t pid;		   /* of the owner that died */
-	const char *kind;	   /* "sysctl" */
-	const char *target;	   /* path below /proc/sys */
-	const char *old, *current; /* values; `current` as it was found */
-	bool restored;		   /* false: `current` was not what the owner had set, and stays */
+/* What is written down of a change, as one line of JSON. */
+struct journal_record {
+	pid_t pid;	  /* owner */
+	uint64_t start;	  /* its start time, field 22 of /proc/PID/stat, clock ticks */
+	char kind[16];	  /* "sysctl" */
+	char target[256]; /* path below /proc/sys */
+	char old[JOURNAL_VALUE_SIZE], new[JOURNAL_VALUE_SIZE];
 };
+
+#define JOURNAL_RECORD_SIZE (6 * sizeof(struct journal_record)) /* holds any as text */
+
+/* `current`: the value that was found. `restored` false: it was not what the owner had set, and
+ * stays. */
+typedef void (*journal_repair_cb)(void *arg, const struct journal_record *rec, const char *current,
+				  bool restored);
 
 /*
  * Restores what dead owners without a guard have left, and calls `cb` (may be NULL) for each.
  * Returns how many entries were settled, or -errno. 0 too where the journal may not be read.
  */
-int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), void *arg,
-		   struct error *err);
-
-/* What is written down of a change. No text has a newline in it. */
-struct journal_record {
-	pid_t pid;	/* owner */
-	uint64_t start; /* its start time, field 22 of /proc/PID/stat, clock ticks */
-	char kind[16];
-	char target[256];
-	char old[JOURNAL_VALUE_SIZE], new[JOURNAL_VALUE_SIZE];
-};
-
-#define JOURNAL_RECORD_SIZE (sizeof(struct journal_record) + 128) /* holds any as text */
+int journal_repair(journal_repair_cb cb, void *arg, struct error *err);
 
 /*
- * A record as text, a line a field, and back. Printing returns the length, or -ENOSPC. Parsing
- * moves `text` behind what it has read; -ENODATA if that is no record, or a part of one.
+ * A record as text, and back. Printing returns the length, or -ENOSPC. -ENODATA: that is no record,
+ * or a part of one.
  */
 int journal_record_print(const struct journal_record *rec, char *buf, size_t size);
-int journal_record_parse(struct journal_record *rec, const char **text);
+int journal_record_parse(struct journal_record *rec, const char *text);
+
+/* As record_read(), but nothing is cut or passed over: -ENODATA if it is not all that is there. */
+int journal_read(struct json_object *o, const struct record_field *rows, void *to);
+
+/* What this process writes down of itself. 0 or -errno. */
+int journal_own(pid_t *pid, uint64_t *start);
 
 /* The process that wrote the record still runs. */
 bool journal_owner_alive(const struct journal_record *rec);
@@ -101,47 +101,28 @@ int journal_file_lock(const char *path, bool create);
 /*
  * Entries that outlive their owner: changes that are meant to stay until they are undone. They have
  * no guard, and journal_repair() does not see them: they are together in a file of their own, mode
- * 0600, oldest first, each a record with some lines more, and an empty line. The file is replaced
- * as a whole, so it is never half written.
+ * 0600, oldest first, an object a line. The file is replaced as a whole, so it is never half
+ * written.
  */
 struct journal_kept {
-	struct journal_record rec;
-	char time[32];	  /* of the change, RFC 3339 */
-	char boot[40];	  /* /proc/sys/kernel/random/boot_id */
-	uint64_t netns;	  /* netns_cookie(); never used twice between two boots */
-	unsigned ifindex; /* of the interface; 0: the change is not of one */
-	char apply[JOURNAL_COMMAND_SIZE], undo[JOURNAL_COMMAND_SIZE]; /* argv, quoted for a shell */
+	struct json_object *entries; /* a list, to be altered; on disk by journal_kept_save() */
+	unsigned
+		damaged; /* the line from which on the file could not be read; 0: all of it could */
+	char *rest;	 /* what is there, which stays in the file behind the entries */
+	const char *path; /* borrowed */
+	int fd;		  /* holds the lock */
 };
-
-struct journal_kept_file;
 
 /*
  * Opens the file at `path`, locks it until journal_kept_close(), and reads it. `create`: makes it
  * if it is missing, and its directory if that is the program's own. -EBUSY if another program holds
  * the lock for long; -ENOENT, with nothing in `err`, if there is none.
  */
-int journal_kept_open(struct journal_kept_file **file, const char *path, bool create,
-		      struct error *err);
-
-unsigned journal_kept_count(const struct journal_kept_file *file);
-const struct journal_kept *journal_kept_at(const struct journal_kept_file *file, unsigned i);
-
-/*
- * The line from which on the file could not be read; 0: all of it could. What is there stays in the
- * file, behind the entries.
- */
-unsigned journal_kept_damaged(const struct journal_kept_file *file);
-
-/* Alters the entries in memory. Adding fills in owner, time and boot. 0 or -errno. */
-int journal_kept_add(struct journal_kept_file *file, const struct journal_kept *kept);
-void journal_kept_remove(struct journal_kept_file *file, unsigned i);
+int journal_kept_open(struct journal_kept *file, const char *path, bool create, struct error *err);
 
 /* Writes them to disk, or removes the file if nothing is left. 0, or -errno: it is as before. */
-int journal_kept_save(struct journal_kept_file *file);
+int journal_kept_save(struct journal_kept *file);
 
-void journal_kept_close(struct journal_kept_file *file);
-
-/* Whether the entry is of this boot: what was set before is forgotten. */
-bool journal_kept_this_boot(const struct journal_kept *kept);
+void journal_kept_close(struct journal_kept *file);
 
 #endif

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -16,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/record.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 
@@ -27,16 +30,6 @@ const struct opt_value lab_topologies[] = {
 	{"vxlan", LAB_VXLAN, "two namespaces, one link, a VXLAN tunnel over it"},
 	{0},
 };
-
-/* LAB_PAIR if there is none of this name. */
-static enum lab_topology lab_topology_named(const char *name)
-{
-	for (const struct opt_value *v = lab_topologies; v->name; v++) {
-		if (!strcmp(v->name, name))
-			return (enum lab_topology)v->value;
-	}
-	return LAB_PAIR;
-}
 
 const char *lab_middle(enum lab_topology topology)
 {
@@ -82,13 +75,6 @@ static void plan_port(struct lab_port *p, struct netns *ns, const char *ifname, 
 		memcpy(&p->ip6, ip6, sizeof(ip6));
 }
 
-static void plan_bridge_port(struct lab_port *p, struct netns *ns, const char *ifname, unsigned n)
-{
-	plan_port(p, ns, ifname, BRIDGE_LINK, n);
-	p->ip4.s_addr = INADDR_ANY;
-	p->ip6 = in6addr_any;
-}
-
 /* What every lab of this topology has in common: names, addresses. No namespaces yet. */
 static void plan(struct lab *lab, enum lab_topology topology)
 {
@@ -106,8 +92,10 @@ static void plan(struct lab *lab, enum lab_topology topology)
 	if (topology != LAB_ROUTER)
 		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 0, 2);
 	if (topology == LAB_BRIDGE) {
-		plan_bridge_port(&lab->router_tx, &lab->router_ns, "v-b0", 0);
-		plan_bridge_port(&lab->router_rx, &lab->router_ns, "v-b1", 1);
+		plan_port(&lab->router_tx, &lab->router_ns, "v-b0", BRIDGE_LINK, 0);
+		plan_port(&lab->router_rx, &lab->router_ns, "v-b1", BRIDGE_LINK, 1);
+		lab->router_tx.ip4 = lab->router_rx.ip4 = (struct in_addr){INADDR_ANY};
+		lab->router_tx.ip6 = lab->router_rx.ip6 = in6addr_any;
 	} else if (topology == LAB_ROUTER) {
 		plan_port(&lab->router_tx, &lab->router_ns, "v-r0", 0, 254);
 		plan_port(&lab->router_rx, &lab->router_ns, "v-r1", 1, 254);
@@ -125,9 +113,6 @@ static bool has_ip6(const struct lab_port *port)
 {
 	return !IN6_IS_ADDR_UNSPECIFIED(&port->ip6);
 }
-
-/* 1: so it is; 0: not yet; or -errno. */
-typedef int (*condition)(const struct lab_port *port);
 
 static int running(const struct lab_port *port)
 {
@@ -159,18 +144,6 @@ static int has_flags(const char *path, const char *ifname, unsigned mask)
 	return found;
 }
 
-/* Any address of the device still tentative. */
-static int tentative(const char *ifname)
-{
-	return has_flags("/proc/thread-self/net/if_inet6", ifname, ADDR_TENTATIVE);
-}
-
-/* Any MLDv1 report of the device to come. */
-static int reporting(const char *ifname)
-{
-	return has_flags("/proc/thread-self/net/igmp6", ifname, MLD_TIMER);
-}
-
 static int quiet(const struct lab_port *port)
 {
 	int saved, ret;
@@ -185,17 +158,18 @@ static int quiet(const struct lab_port *port)
 	 * after that, but under the same RTNL (addrconf_dad_work()). So pass the RTNL once, by
 	 * a request that changes nothing.
 	 */
-	ret = tentative(port->ifname);
+	ret = has_flags("/proc/thread-self/net/if_inet6", port->ifname, ADDR_TENTATIVE);
 	if (!ret)
 		ret = netdev_set_up(NULL, port->ifname, true);
 	if (!ret)
-		ret = reporting(port->ifname);
+		ret = has_flags("/proc/thread-self/net/igmp6", port->ifname, MLD_TIMER);
 	netns_pop(saved);
 	return ret < 0 ? ret : !ret;
 }
 
-static int wait_until(condition is, const struct lab_port *port, const char *what,
-		      struct error *err)
+/* `is` returns 1: so it is; 0: not yet; or -errno. */
+static int wait_until(int (*is)(const struct lab_port *port), const struct lab_port *port,
+		      const char *what, struct error *err)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
 	int ret = is(port);
@@ -226,22 +200,11 @@ static int told_up(const struct lab_port *port)
 
 /* ---- what every lab is made of: quiet namespaces, links, addresses ---- */
 
-struct setting {
-	const char *path, *value;
-};
-
 /* Before the devices exist, so that they are born with it. */
-static const struct setting quiet4[] = {
+static const char *const settings[][2] = {
 	{"net/ipv4/conf/all/rp_filter", "0"},
 	{"net/ipv4/conf/default/rp_filter", "0"},
 	{"net/ipv4/conf/default/arp_notify", "0"},
-};
-
-/*
- * MLDv1, because there the kernel shows in /proc/net/igmp6 whether a report is still to come, and
- * its second report comes within the interval set here instead of 10 s.
- */
-static const struct setting quiet6[] = {
 	{"net/ipv6/conf/all/disable_ipv6", "0"},
 	{"net/ipv6/conf/default/disable_ipv6", "0"},
 	{"net/ipv6/conf/all/accept_dad", "0"},
@@ -253,39 +216,34 @@ static const struct setting quiet6[] = {
 	{"net/ipv6/conf/default/ndisc_notify", "0"},
 	{"net/ipv6/conf/default/use_tempaddr", "0"},
 	{"net/ipv6/conf/default/addr_gen_mode", "1"}, /* IN6_ADDR_GEN_MODE_NONE */
+	/*
+	 * MLDv1, because there the kernel shows in /proc/net/igmp6 whether a report is still to
+	 * come, and its second report comes within the interval set here instead of 10 s.
+	 */
 	{"net/ipv6/conf/default/force_mld_version", "1"},
 	{"net/ipv6/conf/default/mldv1_unsolicited_report_interval", "1"},
-};
-
-static const struct setting forward[] = {
+	/* of a router only */
 	{"net/ipv4/ip_forward", "1"},
 	{"net/ipv6/conf/all/forwarding", "1"},
 };
 
-static int apply(const struct netns *ns, const struct setting *s, unsigned n, struct error *err)
-{
-	for (unsigned i = 0; i < n; i++) {
-		int ret = netns_sysctl_write(ns, s[i].path, s[i].value);
-
-		if (ret && !(ret == -ENOENT && !strncmp(s[i].path, "net/ipv6/", 9)))
-			return error_set(err, STATUS_FAILED, ret, NULL,
-					 "cannot write %s to /proc/sys/%s: %s", s[i].value,
-					 s[i].path, strerror(-ret));
-	}
-	return 0;
-}
-
 /* A namespace whose devices say nothing by themselves; `router`: it forwards. */
 static int make_namespace(struct netns *ns, bool router, struct error *err)
 {
+	unsigned n = sizeof(settings) / sizeof(*settings) - (router ? 0 : 2);
 	int ret = netns_create(ns, err);
 
-	if (!ret)
-		ret = apply(ns, quiet4, sizeof(quiet4) / sizeof(*quiet4), err);
-	if (!ret)
-		ret = apply(ns, quiet6, sizeof(quiet6) / sizeof(*quiet6), err);
-	if (!ret && router)
-		ret = apply(ns, forward, sizeof(forward) / sizeof(*forward), err);
+	for (unsigned i = 0; i < n && !ret; i++) {
+		const char *path = settings[i][0], *value = settings[i][1];
+
+		ret = netns_sysctl_write(ns, path, value);
+		if (ret == -ENOENT && !strncmp(path, "net/ipv6/", 9))
+			ret = 0;
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL,
+				  "cannot write %s to /proc/sys/%s: %s", value, path,
+				  strerror(-ret));
+	}
 	return ret;
 }
 
@@ -316,14 +274,13 @@ static int set_up_port(struct lab_port *p, unsigned mtu)
 /* Two devices that exist: up, with what read_port() reads. */
 static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, struct error *err)
 {
-	int ret = set_up_port(a, mtu);
+	struct lab_port *ends[] = {a, b};
+	int ret = 0;
 
-	if (!ret)
-		ret = set_up_port(b, mtu);
-	if (!ret)
-		ret = read_port(a);
-	if (!ret)
-		ret = read_port(b);
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = set_up_port(ends[i], mtu);
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = read_port(ends[i]);
 	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot set up %s and %s: %s",
 			       a->ifname, b->ifname, strerror(-ret))
 		   : 0;
@@ -388,18 +345,15 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
  */
 static int join_ends(struct lab_port *a, struct lab_port *b, struct error *err)
 {
-	int ret = wait_until(running, a, "had no carrier", err);
+	struct lab_port *ends[] = {a, b};
+	int ret = 0;
 
-	if (!ret)
-		ret = wait_until(running, b, "had no carrier", err);
-	if (!ret)
-		ret = add_addresses(a, err);
-	if (!ret)
-		ret = add_addresses(b, err);
-	if (!ret)
-		ret = add_neighbour(a, b, err);
-	if (!ret)
-		ret = add_neighbour(b, a, err);
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = wait_until(running, ends[i], "had no carrier", err);
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = add_addresses(ends[i], err);
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = add_neighbour(ends[i], ends[!i], err);
 	return ret;
 }
 
@@ -417,6 +371,15 @@ static const char *role_name(enum lab_topology topology, enum role role)
 struct mark {
 	struct lab_info info;
 	uint32_t inum[ROLES];
+};
+
+static const struct record_field mark_rows[] = {
+	RECORD("topology", UINT, mark, info.topology, .max = LAB_VXLAN),
+	RECORD("queues", UINT, mark, info.queues),
+	RECORD("mtu", UINT, mark, info.mtu),
+	RECORD("finished", BOOL, mark, info.finished),
+	RECORD_LIST("namespaces", UINT, mark, inum),
+	{0},
 };
 
 static unsigned roles(enum lab_topology topology)
@@ -472,62 +435,41 @@ static int lock_labs(struct error *err)
 	return fd;
 }
 
-#define UNFINISHED "unfinished\n" /* in the file of a lab until lab_finish() */
-
 /* In place of the one that is there, if there is one. */
 static int write_mark(const struct mark *m)
 {
-	char path[PATH_MAX], next[PATH_MAX];
-	int ret = 0;
-	FILE *f;
+	struct json_object *o;
+	char path[PATH_MAX];
+	struct replace r;
+	int ret;
 
 	mark_path(path, m->info.name);
-	snprintf(next, sizeof(next), LAB_DIR "/.%s", m->info.name); /* not the name of a lab */
-	f = fopen(next, "we");
-	if (!f)
-		return -errno;
-	if (!m->info.finished)
-		fputs(UNFINISHED, f);
-	fprintf(f, "topology %s\nqueues %u\nmtu %u\n", lab_topologies[m->info.topology].name,
-		m->info.queues, m->info.mtu);
-	for (unsigned i = 0; i < roles(m->info.topology); i++)
-		fprintf(f, "%s %u\n", role_name(m->info.topology, i), m->inum[i]);
-	if (fflush(f))
-		ret = -errno;
-	fclose(f);
-	if (!ret && rename(next, path))
-		ret = -errno;
+	ret = replace_begin(&r, path, "{", 0600); /* beside it, not by the name of a lab */
 	if (ret)
-		unlink(next);
-	return ret;
+		return ret;
+	o = record_write(mark_rows, m);
+	fputs(json_object_to_json_string(o), r.out);
+	json_object_put(o);
+	return replace_end(&r, 0);
 }
 
 /* A mark that was cut short reads as a lab that is not whole. -ENOENT if there is none. */
 static int read_mark(const char *name, struct mark *m)
 {
-	char path[PATH_MAX], line[64], word[16];
-	FILE *f;
+	struct json_object *o;
+	char path[PATH_MAX], *text;
+	int ret;
 
 	memset(m, 0, sizeof(*m));
-	m->info.finished = true;
 	snprintf(m->info.name, sizeof(m->info.name), "%s", name);
 	mark_path(path, name);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		if (!strcmp(line, UNFINISHED))
-			m->info.finished = false;
-		if (sscanf(line, "topology %15s", word) == 1)
-			m->info.topology = lab_topology_named(word);
-		sscanf(line, "queues %u", &m->info.queues);
-		sscanf(line, "mtu %u", &m->info.mtu);
-		sscanf(line, "tx %u", &m->inum[ROLE_TX]);
-		sscanf(line, "rx %u", &m->inum[ROLE_RX]);
-		sscanf(line, "router %u", &m->inum[ROLE_MIDDLE]);
-		sscanf(line, "bridge %u", &m->inum[ROLE_MIDDLE]);
-	}
-	fclose(f);
+	ret = file_read(path, &text, NULL);
+	if (ret)
+		return ret;
+	o = json_tokener_parse(text);
+	record_read(o, mark_rows, m);
+	json_object_put(o);
+	free(text);
 	return 0;
 }
 
@@ -924,9 +866,8 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 	if (ret)
 		return error_set(err, STATUS_FAILED, ret, NULL, "cannot connect the taps: %s",
 				 strerror(-ret));
-	ret = wait_until(told_up, &lab->tx, "was not told of as up", err);
-	if (!ret)
-		ret = wait_until(told_up, &lab->rx, "was not told of as up", err);
+	for (unsigned i = 0; i < 2 && !ret; i++)
+		ret = wait_until(told_up, i ? &lab->rx : &lab->tx, "was not told of as up", err);
 	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
 }
 

@@ -3,6 +3,7 @@
 #define PKTLEDGER_HOST_LOAD_H
 
 #include <bpf/libbpf.h>
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +58,25 @@ struct trace_cost trace_cost(const struct bpf_program *prog);
 
 /* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);
+
+/* The BPF maps of this process and the memory that they take, as the kernel reports it. */
+struct bpfmap {
+	uint32_t id, type; /* BPF_MAP_TYPE_* */
+	uint32_t entries;  /* the most that it holds; 0: as many as there are sockets */
+	uint64_t bytes;
+	char name[16]; /* cut by the kernel */
+};
+
+/*
+ * All maps that this process has open, each once, in no order; `*list` is to be freed. Needs no
+ * privilege on Linux 5.19 or newer. Their number or -errno.
+ */
+int bpfmaps_read(struct bpfmap **list);
+
+/* What all of them take together. */
+uint64_t bpfmaps_bytes(void);
+
+/* {"bytes", "maps": [{"name", "type", "entries", "bytes"}]}, the largest first; NULL: none. */
+struct json_object *bpfmaps_json(void);
 
 #endif

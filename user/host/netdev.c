@@ -3,6 +3,7 @@
 #include "host/netdev.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
@@ -14,9 +15,12 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "host/counters.h"
 #include "host/nl.h"
 
 static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
@@ -28,39 +32,6 @@ static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
 	if (change)
 		*ifi = *change;
 	return nlh;
-}
-
-static int on_link(const struct nlmsghdr *nlh, void *arg)
-{
-	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
-	struct netdev *dev = arg;
-	const struct nlattr *a;
-
-	dev->ifindex = ifi->ifi_index;
-	dev->flags = ifi->ifi_flags;
-	dev->loopback = ifi->ifi_flags & IFF_LOOPBACK;
-	mnl_attr_for_each(a, nlh, sizeof(*ifi))
-	{
-		switch (mnl_attr_get_type(a)) {
-		case IFLA_ADDRESS:
-			if (mnl_attr_get_payload_len(a) == sizeof(dev->mac))
-				memcpy(dev->mac, mnl_attr_get_payload(a), sizeof(dev->mac));
-			break;
-		case IFLA_MTU:
-			dev->mtu = mnl_attr_get_u32(a);
-			break;
-		case IFLA_NUM_RX_QUEUES:
-			dev->rx_queues = mnl_attr_get_u32(a);
-			break;
-		case IFLA_NUM_TX_QUEUES:
-			dev->tx_queues = mnl_attr_get_u32(a);
-			break;
-		case IFLA_MASTER:
-			dev->has_master = true;
-			break;
-		}
-	}
-	return MNL_CB_OK;
 }
 
 static int on_addr(const struct nlmsghdr *nlh, void *arg)
@@ -123,19 +94,26 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 {
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_GETLINK, 0, NULL);
-	int ret;
+	struct link_info *l = NULL;
+	int ret = nl_ifindex(ns, ifname);
 
 	memset(dev, 0, sizeof(*dev));
 	dev->speed_mbit = -1;
-	if (strlen(ifname) >= sizeof(dev->ifname))
-		return -ENODEV;
-	strcpy(dev->ifname, ifname);
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	ret = nl_query(ns, nlh, on_link, dev);
-	if (!ret)
-		ret = dump_family(ns, RTM_GETADDR, AF_UNSPEC, on_addr, dev);
+	if (ret >= 0)
+		ret = links_read(ns, (unsigned)ret, &l);
+	if (ret < 0)
+		return ret;
+	snprintf(dev->ifname, sizeof(dev->ifname), "%s", ifname);
+	dev->ifindex = l->ifindex;
+	memcpy(dev->mac, l->mac, sizeof(dev->mac));
+	dev->mtu = l->mtu;
+	dev->flags = l->flags;
+	dev->rx_queues = l->rx_queues;
+	dev->tx_queues = l->tx_queues;
+	dev->loopback = l->flags & IFF_LOOPBACK;
+	dev->has_master = l->master;
+	free(l);
+	ret = dump_family(ns, RTM_GETADDR, AF_UNSPEC, on_addr, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET, on_route, dev);
 	if (!ret)
@@ -637,66 +615,50 @@ int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct 
 	return set_at(ns, ifindex, TC_H_ROOT, q, NLM_F_CREATE | NLM_F_REPLACE);
 }
 
-static void read_limit(const struct nlattr *options, struct netdev_qdisc *q)
-{
-	uint16_t attr = limit_attr(q->kind);
-	const struct nlattr *a;
-
-	if (attr == LIMIT_STRUCT && mnl_attr_get_payload_len(options) >= sizeof(q->limit)) {
-		memcpy(&q->limit, mnl_attr_get_payload(options), sizeof(q->limit));
-		q->limited = true;
-	}
-	if (!attr || attr == LIMIT_STRUCT)
-		return;
-	mnl_attr_for_each_nested(a, options)
-	{
-		if (mnl_attr_get_type(a) == attr) {
-			q->limit = mnl_attr_get_u32(a);
-			q->limited = true;
-		}
-	}
-}
-
-struct wanted_root {
-	unsigned ifindex;
-	struct netdev_qdisc *q;
-	bool found;
-};
-
-static int on_root(const struct nlmsghdr *nlh, void *arg)
+void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a, *options = NULL;
-	struct wanted_root *w = arg;
+	const struct nlattr *a, *options = NULL, *limit = NULL;
+	uint16_t attr;
 
-	if ((unsigned)tc->tcm_ifindex != w->ifindex || tc->tcm_parent != TC_H_ROOT)
-		return MNL_CB_OK;
-	w->found = true;
-	w->q->handle = tc->tcm_handle;
+	*q = (struct netdev_qdisc){.handle = tc->tcm_handle};
 	mnl_attr_for_each(a, nlh, sizeof(*tc))
 	{
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			snprintf(w->q->kind, sizeof(w->q->kind), "%s", mnl_attr_get_str(a));
+			snprintf(q->kind, sizeof(q->kind), "%s", mnl_attr_get_str(a));
 		else if (mnl_attr_get_type(a) == TCA_OPTIONS)
 			options = a;
 	}
-	if (options)
-		read_limit(options, w->q);
-	return MNL_CB_OK;
+	attr = limit_attr(q->kind);
+	if (!options || !attr)
+		return;
+	if (attr == LIMIT_STRUCT) {
+		limit = options;
+	} else {
+		mnl_attr_for_each_nested(a, options)
+		{
+			if (mnl_attr_get_type(a) == attr)
+				limit = a;
+		}
+	}
+	q->limited = limit && mnl_attr_get_payload_len(limit) >= sizeof(q->limit);
+	if (q->limited)
+		memcpy(&q->limit, mnl_attr_get_payload(limit), sizeof(q->limit));
 }
 
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q)
 {
-	struct wanted_root w = {.ifindex = ifindex, .q = q};
-	char buf[NL_REQUEST_SIZE];
-	int ret;
+	struct link_qdisc *list;
+	int n = links_read_qdiscs(ns, &list), ret = n < 0 ? n : -ENOENT;
 
-	do {
-		memset(q, 0, sizeof(*q));
-		w.found = false;
-		ret = nl_query(ns, root_qdisc(buf, RTM_GETQDISC, NLM_F_DUMP, ifindex), on_root, &w);
-	} while (ret == -EINTR);
-	return ret ? ret : w.found ? 0 : -ENOENT;
+	for (int i = 0; i < n; i++) {
+		if (list[i].ifindex != ifindex || !*list[i].root.kind)
+			continue;
+		*q = list[i].root;
+		ret = 0;
+	}
+	free(list);
+	return ret;
 }
 
 /* A tbf has one class, whatever the minor number (tbf_find()). */
@@ -709,24 +671,6 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 }
 
 /* ---- IPsec policies ---- */
-
-static struct xfrm_selector udp_to(const struct xfrm_policy *p)
-{
-	return (struct xfrm_selector){
-		.family = (uint16_t)p->family,
-		.proto = IPPROTO_UDP,
-		.dport = htons(p->port),
-		.dport_mask = p->port ? UINT16_MAX : 0,
-	};
-}
-
-/* For ever, as long as it is not used up. */
-static const struct xfrm_lifetime_cfg no_end = {
-	.soft_byte_limit = XFRM_INF,
-	.hard_byte_limit = XFRM_INF,
-	.soft_packet_limit = XFRM_INF,
-	.hard_packet_limit = XFRM_INF,
-};
 
 int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 {
@@ -744,8 +688,15 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 	struct nlmsghdr *nlh = nl_header(buf, XFRM_MSG_NEWPOLICY, NLM_F_CREATE | NLM_F_EXCL);
 
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
-	info->sel = udp_to(p);
-	info->lft = no_end;
+	info->sel = (struct xfrm_selector){
+		.family = (uint16_t)p->family,
+		.proto = IPPROTO_UDP,
+		.dport = htons(p->port),
+		.dport_mask = p->port ? UINT16_MAX : 0,
+	};
+	/* for ever, as long as it is not used up */
+	info->lft.soft_byte_limit = info->lft.hard_byte_limit = XFRM_INF;
+	info->lft.soft_packet_limit = info->lft.hard_packet_limit = XFRM_INF;
 	info->dir = p->out ? XFRM_POLICY_OUT : XFRM_POLICY_IN;
 	info->action = p->esp ? XFRM_POLICY_ALLOW : XFRM_POLICY_BLOCK;
 	info->share = XFRM_SHARE_ANY;
@@ -754,4 +705,94 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 	if (p->mark)
 		mnl_attr_put(nlh, XFRMA_MARK, sizeof(mark), &mark);
 	return nl_query_bus(ns, NETLINK_XFRM, nlh, NULL, NULL);
+}
+
+/* ---- fragments ---- */
+
+#define UDP_HEADER	8
+#define UDP_PAYLOAD_MAX 65507 /* what IPv4's length field leaves; here of IPv6 too */
+
+static uint64_t read_inuse(const char *path, const char *format)
+{
+	unsigned long long inuse, found = 0;
+	FILE *f = fopen(path, "re");
+	char line[256];
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, format, &inuse) == 1)
+			found = inuse;
+	}
+	fclose(f);
+	return found;
+}
+
+uint64_t reassembly_queues(const struct netns *ns)
+{
+	int saved = netns_push(ns);
+	uint64_t queues;
+
+	if (saved < 0)
+		return 0;
+	/* /proc/net is that of the process's first thread */
+	queues = read_inuse("/proc/thread-self/net/sockstat", "FRAG: inuse %llu") +
+		 read_inuse("/proc/thread-self/net/sockstat6", "FRAG6: inuse %llu");
+	netns_pop(saved);
+	return queues;
+}
+
+int reassembly_set_time(const struct netns *ns, unsigned seconds)
+{
+	char text[16];
+	int rc;
+
+	snprintf(text, sizeof(text), "%u", seconds);
+	rc = netns_sysctl_write(ns, "net/ipv4/ipfrag_time", text);
+	if (rc)
+		return rc;
+	rc = netns_sysctl_write(ns, "net/ipv6/ip6frag_time", text);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+unsigned reassembly_best_payload(bool ipv6, unsigned mtu)
+{
+	unsigned header = ipv6 ? 40 : 20, whole, fragment, n;
+
+	if (mtu <= header + UDP_HEADER + 8)
+		return 0;
+	whole = mtu - header - UDP_HEADER;
+	fragment = (mtu - header - (ipv6 ? 8 : 0)) & ~7u; /* IPv6: a fragment header of 8 bytes */
+	if (!fragment)
+		return whole;
+	n = (UDP_PAYLOAD_MAX + UDP_HEADER) / fragment;
+	if (n * fragment - UDP_HEADER > whole && n > 1)
+		return n * fragment - UDP_HEADER;
+	return whole < UDP_PAYLOAD_MAX ? whole : UDP_PAYLOAD_MAX;
+}
+
+unsigned reassembly_path_mtu(const struct endpoint *to)
+{
+	struct sockaddr_in6 six = {
+		.sin6_family = AF_INET6, .sin6_port = htobe16(9), .sin6_addr = to->ip6};
+	struct sockaddr_in four = {
+		.sin_family = AF_INET, .sin_port = htobe16(9), .sin_addr = to->ip4};
+	bool ipv6 = to->family == AF_INET6;
+	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0;
+	socklen_t len = sizeof(mtu);
+
+	if (fd < 0)
+		return 0;
+	if (connect(fd, ipv6 ? (void *)&six : (void *)&four, ipv6 ? sizeof(six) : sizeof(four)) ||
+	    getsockopt(fd, ipv6 ? SOL_IPV6 : SOL_IP, ipv6 ? IPV6_MTU : IP_MTU, &mtu, &len))
+		mtu = 0;
+	close(fd);
+	return (unsigned)mtu;
+}
+
+bool reassembly_fragments(const struct endpoint *to, unsigned payload)
+{
+	unsigned mtu = reassembly_path_mtu(to);
+
+	return mtu && payload + UDP_HEADER + (to->family == AF_INET6 ? 40 : 20) > mtu;
 }

@@ -118,6 +118,10 @@ struct netdev_qdisc {
 	uint32_t limit;	 /* packets; bytes of bfifo */
 };
 
+/* As an answer to RTM_GETQDISC shows it. */
+struct nlmsghdr;
+void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
+
 /* The root qdisc. -ENOENT: there is none, as while the device was never up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
@@ -198,5 +202,33 @@ struct xfrm_policy {
  * It goes with the namespace.
  */
 int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
+
+/* Fragments of IP that wait for the rest of their datagram, and what is sent in them. */
+
+/*
+ * Datagrams of both families that are incomplete in a namespace: `inuse` of FRAG and FRAG6 in
+ * /proc/net/sockstat and sockstat6. 0 if it cannot be read.
+ */
+uint64_t reassembly_queues(const struct netns *ns);
+
+/*
+ * How long the rest is waited for, whole seconds as the sysctls have it. -errno of the first
+ * that fails; a kernel without IPv6 is none.
+ */
+int reassembly_set_time(const struct netns *ns, unsigned seconds);
+
+/*
+ * The largest UDP payload whose fragments are all full at this MTU: a router then handles the
+ * fewest packets for the most bytes. Where two do not fit in a datagram: what one packet holds.
+ * 0: not even that.
+ */
+unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
+
+/* The MTU of the route to `to` in this namespace, as IP_MTU of a connected socket; 0: unknown.
+ */
+unsigned reassembly_path_mtu(const struct endpoint *to);
+
+/* Whether datagrams of so many bytes travel to `to` in fragments, as far as is known. */
+bool reassembly_fragments(const struct endpoint *to, unsigned payload);
 
 #endif

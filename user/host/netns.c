@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/num.h"
 #include "host/caps.h"
 #include "host/nl.h"
@@ -282,28 +283,26 @@ int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsign
 	return fd < 0 ? fd : read_and_close(fd, buf, size);
 }
 
-/* /proc/sys/net shows the namespace of the task that looks (net_ctl_header_lookup()). */
-static int open_sysctl(const char *path, int flags)
-{
-	char full[PATH_MAX];
-	int fd;
-
-	if (snprintf(full, sizeof(full), "/proc/sys/%s", path) >= (int)sizeof(full))
-		return -ENAMETOOLONG;
-	fd = open(full, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Writes `value`, or reads into `buf` if that is NULL. */
+/*
+ * Writes `value`, or reads into `buf` if that is NULL. /proc/sys/net shows the namespace of the
+ * task that looks (net_ctl_header_lookup()).
+ */
 static int sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		  unsigned size)
 {
 	int saved = netns_push(ns), fd, ret;
+	char full[PATH_MAX];
 
 	if (saved < 0)
 		return saved;
-	fd = open_sysctl(path, value ? O_WRONLY : O_RDONLY);
-	ret = fd < 0 ? fd : value ? write_and_close(fd, value) : read_and_close(fd, buf, size);
+	if (snprintf(full, sizeof(full), "/proc/sys/%s", path) >= (int)sizeof(full)) {
+		ret = -ENAMETOOLONG;
+	} else {
+		fd = open(full, (value ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+		ret = fd < 0  ? -errno
+		      : value ? write_and_close(fd, value)
+			      : read_and_close(fd, buf, size);
+	}
 	netns_pop(saved);
 	return ret;
 }
@@ -348,34 +347,17 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie)
 	return ret;
 }
 
-#define MAX_KNOWN 64 /* more are looked at again, or count as refused */
-
-/* Namespaces by the inode number of their /proc/PID/net/dev, which may be read of any process. */
+/* A namespace, by the inode number of its /proc/PID/net/dev, which may be read of any process. */
 struct known {
-	ino_t at[MAX_KNOWN];
-	unsigned n;
+	ino_t ino;
+	bool refused; /* and by no other process it was looked at */
 };
 
 struct search {
 	uint64_t cookie;
-	struct known seen, refused;
+	struct list known;
 	char found[PATH_MAX]; /* what is looked at */
 };
-
-static bool knows(const struct known *k, ino_t ino)
-{
-	for (unsigned i = 0; i < k->n; i++) {
-		if (k->at[i] == ino)
-			return true;
-	}
-	return false;
-}
-
-static void note(struct known *k, ino_t ino)
-{
-	if (k->n < MAX_KNOWN && !knows(k, ino))
-		k->at[k->n++] = ino;
-}
 
 /* 1: the namespace at `found` is the one; 0: it is not, or is none; or -errno. */
 static int look(struct search *s)
@@ -400,15 +382,23 @@ static bool look_at_name(struct search *s, const char *name)
 
 static bool look_at_process(struct search *s, const char *pid)
 {
+	struct known *k = s->known.at, *end = k + s->known.n;
 	struct stat st;
 	int ret;
 
 	snprintf(s->found, sizeof(s->found), "/proc/%s/net/dev", pid);
-	if (stat(s->found, &st) || knows(&s->seen, st.st_ino))
-		return false; /* no process, or a dead one; or one of many */
+	if (stat(s->found, &st))
+		return false; /* no process, or a dead one */
+	while (k < end && k->ino != st.st_ino)
+		k++;
+	if (k < end && !k->refused)
+		return false; /* one of many */
+	if (k == end)
+		k = list_add(&s->known);
 	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
 	ret = look(s);
-	note(ret < 0 ? &s->refused : &s->seen, st.st_ino);
+	if (k)
+		*k = (struct known){st.st_ino, ret < 0};
 	return ret == 1;
 }
 
@@ -426,19 +416,10 @@ static bool search(struct search *s, const char *directory,
 	return found;
 }
 
-/* Whether the one looked for may be among those refused: others may be in the same namespace. */
-static bool may_be_refused(const struct search *s)
-{
-	for (unsigned i = 0; i < s->refused.n; i++) {
-		if (!knows(&s->seen, s->refused.at[i]))
-			return true;
-	}
-	return s->refused.n == MAX_KNOWN;
-}
-
 int netns_find(struct netns *ns, uint64_t cookie)
 {
-	struct search s = {.cookie = cookie};
+	struct search s = {.cookie = cookie, .known.size = sizeof(struct known)};
+	const struct known *k;
 	uint64_t own;
 	int ret = netns_cookie(NULL, &own);
 
@@ -453,9 +434,15 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		}
 		return ret;
 	}
-	if (!search(&s, NETNS_DIR, look_at_name) && !search(&s, "/proc", look_at_process))
-		return may_be_refused(&s) ? -EACCES : -ENOENT;
-	return netns_open(ns, s.found, NULL);
+	if (search(&s, NETNS_DIR, look_at_name) || search(&s, "/proc", look_at_process))
+		ret = netns_open(ns, s.found, NULL);
+	else
+		ret = -ENOENT;
+	k = s.known.at;
+	for (unsigned i = 0; i < s.known.n && ret == -ENOENT; i++)
+		ret = k[i].refused ? -EACCES : ret;
+	list_free(&s.known);
+	return ret;
 }
 
 /* ---- programs in one ---- */
@@ -463,29 +450,16 @@ int netns_find(struct netns *ns, uint64_t cookie)
 /* Files, not pipes: neither side can block on the other, and there is no SIGPIPE. */
 static int memory_file(const char *content)
 {
-	size_t len = content ? strlen(content) : 0, done = 0;
+	size_t len = content ? strlen(content) : 0;
 	int fd = memfd_create("netns_exec", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	while (done < len) {
-		ssize_t n = pwrite(fd, content + done, len - done, done);
-
-		if (n < 0) {
-			int ret = -errno;
-
-			close(fd);
-			return ret;
-		}
-		done += n;
-	}
-	return fd;
+	if (pwrite(fd, content, len, 0) == (ssize_t)len)
+		return fd;
+	close(fd);
+	return -ENOSPC;
 }
-
-/* -1 as `out`: /dev/null. */
-struct streams {
-	int in, out, err;
-};
 
 /*
  * A program whose file has capabilities runs for users who have none: what they put into PATH and
@@ -514,8 +488,7 @@ static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_
  * terminal is for us, and must not end a command that puts something back. What it is started for
  * takes CAP_NET_ADMIN in that namespace, and nothing else.
  */
-static int spawn_in(const struct netns *ns, char *const argv[], const struct streams *io,
-		    pid_t *pid)
+static int spawn_in(const struct netns *ns, char *const argv[], const int io[3], pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -531,15 +504,10 @@ static int spawn_in(const struct netns *ns, char *const argv[], const struct str
 	posix_spawnattr_setsigdefault(&attr, &all);
 
 	ret = posix_spawn_file_actions_init(&files);
-	if (!ret)
-		ret = posix_spawn_file_actions_adddup2(&files, io->in, STDIN_FILENO);
-	if (!ret && io->out >= 0)
-		ret = posix_spawn_file_actions_adddup2(&files, io->out, STDOUT_FILENO);
-	else if (!ret)
-		ret = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY,
-						       0);
-	if (!ret)
-		ret = posix_spawn_file_actions_adddup2(&files, io->err, STDERR_FILENO);
+	for (int i = 0; i < 3 && !ret; i++)
+		ret = io[i] < 0 ? posix_spawn_file_actions_addopen(&files, i, "/dev/null", O_WRONLY,
+								   0)
+				: posix_spawn_file_actions_adddup2(&files, io[i], i);
 	if (!ret)
 		ret = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	saved = ret ? -ret : netns_push(ns);
@@ -556,59 +524,28 @@ static int spawn_in(const struct netns *ns, char *const argv[], const struct str
 	return -ret;
 }
 
-static int wait_for(pid_t pid, int *wstatus)
+/* The program's end: 0, or -EIO with what it has said. */
+static int wait_for(const char *command, pid_t pid, int errout, struct error *err)
 {
-	while (waitpid(pid, wstatus, 0) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return 0;
-}
-
-static int tell_failure(const char *command, int wstatus, int errout, struct error *err)
-{
+	int wstatus = 0;
 	char line[200];
-	ssize_t n = pread(errout, line, sizeof(line) - 1, 0);
+	ssize_t n;
 
-	line[n > 0 ? n : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
+	while (waitpid(pid, &wstatus, 0) < 0) {
+		if (errno != EINTR)
+			return error_set(err, STATUS_FAILED, -errno, NULL, "cannot wait for %s: %s",
+					 command, strerror(errno));
+	}
+	if (!wstatus)
+		return 0;
 	if (WIFSIGNALED(wstatus))
 		return error_set(err, STATUS_FAILED, -EIO, NULL, "%s was killed by signal %d",
 				 command, WTERMSIG(wstatus));
+	n = pread(errout, line, sizeof(line) - 1, 0);
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	return error_set(err, STATUS_FAILED, -EIO, NULL, "%s failed with status %d%s%s", command,
 			 WEXITSTATUS(wstatus), *line ? ": " : "", line);
-}
-
-static void close_streams(const struct streams *io)
-{
-	const int fds[] = {io->in, io->out, io->err};
-
-	for (unsigned i = 0; i < 3; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-	}
-}
-
-static int start(const struct netns *ns, char *const argv[], const struct streams *io, pid_t *pid,
-		 struct error *err)
-{
-	int ret = io->in < 0 ? io->in : io->err < 0 ? io->err : spawn_in(ns, argv, io, pid);
-
-	if (ret)
-		error_set(err, STATUS_UNABLE, ret,
-			  ret == -ENOENT ? "install the package that contains it" : NULL,
-			  "cannot run %s: %s", argv[0], strerror(-ret));
-	return ret;
-}
-
-static int finish(const char *command, pid_t pid, const struct streams *io, struct error *err)
-{
-	int wstatus = 0, ret = wait_for(pid, &wstatus);
-
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot wait for %s: %s", command,
-				 strerror(-ret));
-	return wstatus ? tell_failure(command, wstatus, io->err, err) : 0;
 }
 
 /* 0, or -ETIMEDOUT after killing it. */
@@ -649,11 +586,17 @@ static int take_text(const char *command, int fd, size_t most, char **text, stru
 static int run(const struct netns *ns, char *const argv[], const char *input, int timeout_ms,
 	       size_t most, char **text, struct error *err)
 {
-	struct streams io = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
+	int io[3] = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
+	int ret = io[0] < 0 ? io[0] : text && io[1] < 0 ? io[1] : io[2] < 0 ? io[2] : 0, ended;
 	pid_t pid;
-	int ret = text && io.out < 0 ? io.out : start(ns, argv, &io, &pid, err), ended;
 
-	if (!ret) {
+	if (!ret)
+		ret = spawn_in(ns, argv, io, &pid);
+	if (ret) {
+		error_set(err, STATUS_UNABLE, ret,
+			  ret == -ENOENT ? "install the package that contains it" : NULL,
+			  "cannot run %s: %s", argv[0], strerror(-ret));
+	} else {
 		if (text) {
 			/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
 			setpriority(PRIO_PROCESS, (id_t)pid, 10);
@@ -662,12 +605,15 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 		if (ret)
 			error_set(err, STATUS_FAILED, ret, NULL, "%s took longer than %d ms",
 				  argv[0], timeout_ms);
-		ended = finish(argv[0], pid, &io, err);
+		ended = wait_for(argv[0], pid, io[2], err);
 		ret = ret ? ret : ended;
 	}
 	if (!ret && text)
-		ret = take_text(argv[0], io.out, most, text, err);
-	close_streams(&io);
+		ret = take_text(argv[0], io[1], most, text, err);
+	for (unsigned i = 0; i < 3; i++) {
+		if (io[i] >= 0)
+			close(io[i]);
+	}
 	return ret;
 }
 

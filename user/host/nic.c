@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
+
 struct nic_plan {
 	struct nic_item *items;
 	unsigned n;
@@ -15,20 +17,13 @@ struct nic_plan {
 
 int nic_sample_add(struct nic_sample *s, const char *name, uint64_t value)
 {
-	struct nic_value *v;
+	struct nic_value *v = list_room(s->at, s->n, sizeof(*v));
 	size_t len;
 
-	if (s->n == s->cap) {
-		unsigned cap = s->cap ? s->cap * 2 : 64;
-		struct nic_value *more = reallocarray(s->at, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->at = more;
-		s->cap = cap;
-	}
-	v = &s->at[s->n++];
-	memset(v, 0, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	s->at = v;
+	v += s->n++;
 	name += strspn(name, " \t");
 	len = strnlen(name, NIC_NAME - 1);
 	while (len && (name[len - 1] == ' ' || name[len - 1] == '\t'))

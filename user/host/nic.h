@@ -114,7 +114,7 @@ struct nic_value {
 };
 struct nic_sample {
 	struct nic_value *at;
-	unsigned n, cap;
+	unsigned n;
 };
 
 /* Appends; blanks at the name's ends are cut, and so is a name that is too long. -ENOMEM. */

@@ -91,38 +91,18 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 	return nl_query_bus(ns, NETLINK_ROUTE, nlh, cb, arg);
 }
 
-void *nl_rows_add(struct nl_rows *r)
+int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, struct list *l)
 {
-	if (r->n == r->cap) {
-		unsigned cap = r->cap ? r->cap * 2 : 64;
-		void *more = reallocarray(r->at, cap, r->size);
-
-		if (!more) {
-			r->no_memory = true;
-			return NULL;
-		}
-		r->at = more;
-		r->cap = cap;
-	}
-	return memset((char *)r->at + r->n++ * r->size, 0, r->size);
-}
-
-int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
-	    struct nl_rows *r)
-{
-	unsigned before = r->n;
+	unsigned before = l->n;
 	int ret;
 
 	do {
-		r->n = before;
-		ret = nl_query_bus(ns, protocol, nlh, cb, r);
+		l->n = before;
+		ret = nl_query_bus(ns, protocol, nlh, cb, l);
 	} while (ret == -EINTR);
-	if (r->no_memory)
-		ret = -ENOMEM;
 	if (!ret)
-		return (int)r->n;
-	free(r->at);
-	*r = (struct nl_rows){.size = r->size};
+		return (int)l->n;
+	list_free(l);
 	return ret;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/list.h"
 #include "host/netns.h"
 
 #define NL_REQUEST_SIZE 1024 /* room for any request made here */
@@ -37,24 +38,13 @@ int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl
 int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl);
 int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
-/* What the answers of a dump are put into. Initialise with the size of a row; free `at`. */
-struct nl_rows {
-	void *at;
-	size_t size; /* of a row, bytes */
-	unsigned n, cap;
-	bool no_memory;
-};
-
-/* Another row, zeroed; NULL: no memory, which is noted, so that the callback can stop. */
-void *nl_rows_add(struct nl_rows *r);
-
 /*
- * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, behind the rows that are there;
- * again if the tables changed meanwhile. Returns how many rows there are, or -errno; none are left
- * then.
+ * nl_query_bus() with NLM_F_DUMP and the list as `arg`, behind the rows that are there; again if
+ * the tables changed meanwhile. MNL_CB_ERROR of `cb` is errno. Returns how
+ * many rows there are, or -errno; none are left then.
  */
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
-	    struct nl_rows *r);
+	    struct list *l);
 
 /* Index of an interface in the namespace, or -errno (-ENODEV). */
 int nl_ifindex(const struct netns *ns, const char *ifname);

@@ -133,13 +133,13 @@ static void put_stats(struct xsk_info *x, const struct nlattr *a)
 static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct xdp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
-	struct xsk_info *x = nl_rows_add(arg);
+	struct xsk_info *x = list_add(arg);
 	const struct xdp_diag_umem *umem;
 	const struct xdp_diag_info *info;
 	const struct nlattr *a;
 
 	if (!x)
-		return MNL_CB_STOP;
+		return MNL_CB_ERROR;
 	x->cookie = (uint64_t)msg->xdiag_cookie[1] << 32 | msg->xdiag_cookie[0];
 	x->inode = msg->xdiag_ino;
 	mnl_attr_for_each(a, nlh, sizeof(*msg))
@@ -178,7 +178,7 @@ static int keep_bound(struct xsk_info *list, int n, const struct netns *ns)
 
 int xsk_diag_read(const struct netns *ns, struct xsk_info **list)
 {
-	struct nl_rows rows = {.size = sizeof(**list)};
+	struct list rows = {.size = sizeof(**list)};
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
 	struct xdp_diag_req *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "host/netns.h"
+#include "survey_abi.h"
 
 struct sockmem;
 
@@ -49,24 +50,7 @@ int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg);
 void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, void *arg);
 
 /*
- * Of the counters of an AF_XDP socket rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no buffer)
- * and frames that are too long; with zero-copy rx_fill_ring_empty counts tries, not packets (STAGES
- * 3.6).
- */
-struct xsk_info {
-	uint64_t cookie; /* of the socket, else what tells it from others on this host */
-	uint32_t inode;
-	uint32_t netns; /* inode number; 0: not known */
-	uint32_t ifindex, queue;
-	bool zero_copy;
-	char process[16]; /* "": not known */
-	int pid;	  /* 0: not known */
-	uint64_t rx_dropped, rx_invalid_descs, rx_ring_full, rx_fill_ring_empty;
-	uint64_t tx_invalid_descs, tx_ring_empty;
-};
-
-/*
- * Bound sockets only. *list is to be freed. Returns how many, -EOPNOTSUPP if this kernel does not
+ * The AF_XDP sockets of the namespace, bound ones only. *list is to be freed. Returns how many, -EOPNOTSUPP if this kernel does not
  * have it, or -errno.
  */
 int xsk_diag_read(const struct netns *ns, struct xsk_info **list);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/consumed.h"
+#include "drops/noise.h"
 
 const char *const severity_names[] = {"info", "warning", "error"};
 

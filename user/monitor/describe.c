@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/consumed.h"
-#include "drops/protocol.h"
+#include "drops/noise.h"
+#include "drops/packet_text.h"
 #include "trace_abi.h"
 
 #define ENTRIES_LEAST 1024 /* so few are not merged */

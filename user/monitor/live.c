@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "host/bpfmaps.h"
+#include "host/load.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "drops/consumed.h"
+#include "drops/noise.h"
 #include "drops/filter.h"
 #include "filter_abi.h"
 #include "host/nl.h"

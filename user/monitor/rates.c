@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/files.h"
+#include "drops/owners.h"
 
 #define SCOPE	   "0" /* of the namespace's counters; any but "host" */
 #define LOSSES_MAX 512 /* counters of losses that moved, a device */
@@ -15,7 +15,7 @@ void rates_close(struct rates *r)
 	counters_free(&r->counters);
 	counters_deltas_free(&r->deltas);
 	free(r->xsk);
-	xsk_walk_close(r->walk);
+	files_close(r->walk);
 	list_free(&r->devices);
 	list_free(&r->queues);
 	list_free(&r->losses);
@@ -160,8 +160,8 @@ static int read_xsks(struct rates *r, struct xsk_info **list)
 	if (n != -EOPNOTSUPP)
 		return n;
 	if (!r->walk && !r->no_walk)
-		r->no_walk = xsk_walk_open(&r->walk, &none) != 0;
-	n = r->walk ? xsk_walk_read(r->walk, list) : 0;
+		r->no_walk = files_open_xsk(&r->walk, &none) != 0;
+	n = r->walk ? files_read_xsk(r->walk, list) : 0;
 	for (int i = 0; i < n; i++) {
 		if ((*list)[i].netns == r->inum)
 			(*list)[kept++] = (*list)[i];

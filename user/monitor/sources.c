@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "drops/xdplosses.h"
+#include "drops/watch.h"
 #include "host/netdev.h"
 #include "monitor/describe.h"
 
@@ -18,7 +18,7 @@
 
 /* A device with an XDP program whose verdicts are watched. */
 struct program {
-	struct xdpverdicts *verdicts;
+	struct xdplosses *verdicts;
 	uint32_t ifindex, prog_id;
 	char ifname[16];
 	uint64_t told; /* packets dropped that have a row, or were before the start */
@@ -547,7 +547,7 @@ void sources_close(struct sources *s)
 	if (!s)
 		return;
 	for (unsigned i = 0; i < s->programs; i++)
-		xdpverdicts_close(s->program[i].verdicts);
+		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
 	rates_close(&s->rates);
 	netns_close(&s->ns);

@@ -38,7 +38,7 @@ struct rates {
 	struct counters counters;
 	struct xsk_info *xsk;
 	int xsk_n;
-	struct xsk_walk *walk; /* where sock_diag is not there */
+	struct files *walk; /* where sock_diag is not there */
 	bool no_walk;
 };
 

@@ -53,8 +53,9 @@ struct capfile {
 	FILE *f;
 	bool swapped;
 	struct iface *iface;
-	unsigned ifaces;
-	uint8_t *body; /* of the block that is read */
+	unsigned ifaces, link; /* link: of a classic one */
+	bool has_ns;	       /* so are its times */
+	uint8_t *body;	       /* of the block that is read */
 	uint32_t room;
 	int (*each)(void *arg, const struct capfile_packet *p);
 	void *arg;
@@ -259,9 +260,9 @@ static int read_block(struct capfile *c, int *told)
 }
 
 /* Classic pcap: 1, 0, -errno as read_block(). */
-static int read_record(struct capfile *c, unsigned link, bool ns, int *told)
+static int read_record(struct capfile *c, int *told)
 {
-	struct capfile_packet p = {.link = link, .comment = ""};
+	struct capfile_packet p = {.link = c->link, .comment = ""};
 	uint8_t head[PCAP_RECORD];
 	size_t got = fread(head, 1, sizeof(head), c->f);
 	int rc;
@@ -272,8 +273,8 @@ static int read_record(struct capfile *c, unsigned link, bool ns, int *told)
 	}
 	p.len = u32_at(c, head + 8);
 	p.wire_len = u32_at(c, head + 12);
-	p.time_ns =
-		(uint64_t)u32_at(c, head) * 1000000000 + u32_at(c, head + 4) * (ns ? 1ULL : 1000);
+	p.time_ns = (uint64_t)u32_at(c, head) * 1000000000 +
+		    u32_at(c, head + 4) * (c->has_ns ? 1ULL : 1000);
 	rc = read_body(c, p.len);
 	if (rc <= 0)
 		return rc;
@@ -282,51 +283,52 @@ static int read_record(struct capfile *c, unsigned link, bool ns, int *told)
 	return 1;
 }
 
-static int read_classic(struct capfile *c, uint32_t magic)
+/* What is behind the magic of a classic one; false: it is cut. */
+static bool read_classic_head(struct capfile *c, uint32_t magic)
 {
 	uint8_t head[20];
-	int told = 0, rc;
-	bool ns;
 
 	c->swapped = bswap_32(magic) == PCAP_MAGIC || bswap_32(magic) == PCAP_MAGIC_NS;
-	ns = (c->swapped ? bswap_32(magic) : magic) == PCAP_MAGIC_NS;
-	if (fread(head, 1, sizeof(head), c->f) != sizeof(head)) {
-		c->state->cut = true;
-		return 0;
-	}
-	do
-		rc = read_record(c, u32_at(c, head + 16) & 0xffff, ns, &told);
-	while (rc == 1 && !told);
-	return rc < 0 ? rc : told;
+	c->has_ns = (c->swapped ? bswap_32(magic) : magic) == PCAP_MAGIC_NS;
+	c->state->cut = fread(head, 1, sizeof(head), c->f) != sizeof(head);
+	c->link = c->state->cut ? 0 : u32_at(c, head + 16) & 0xffff;
+	return !c->state->cut;
 }
 
-static int read_pcapng(struct capfile *c)
+static int read_all(struct capfile *c, uint32_t magic)
 {
 	int told = 0, rc;
 
+	if (magic == SECTION)
+		rewind(c->f);
+	else if (!read_classic_head(c, magic))
+		return 0;
 	do
-		rc = read_block(c, &told);
+		rc = magic == SECTION ? read_block(c, &told) : read_record(c, &told);
 	while (rc == 1 && !told);
 	return rc < 0 ? rc : told;
 }
 
-static bool is_classic(uint32_t magic)
+/* The magic at its begin; 0: it is no capture. */
+static uint32_t read_magic(FILE *f)
 {
-	return magic == PCAP_MAGIC || magic == PCAP_MAGIC_NS || bswap_32(magic) == PCAP_MAGIC ||
-	       bswap_32(magic) == PCAP_MAGIC_NS;
+	uint32_t magic;
+
+	if (fread(&magic, 1, sizeof(magic), f) != sizeof(magic))
+		return 0;
+	return magic == SECTION || magic == PCAP_MAGIC || magic == PCAP_MAGIC_NS ||
+			       bswap_32(magic) == PCAP_MAGIC || bswap_32(magic) == PCAP_MAGIC_NS
+		       ? magic
+		       : 0;
 }
 
 bool capfile_is(const char *path)
 {
 	FILE *f = fopen(path, "re");
-	uint32_t magic = 0;
-	bool is;
+	bool is = f && read_magic(f);
 
-	if (!f)
-		return false;
-	is = fread(&magic, 1, sizeof(magic), f) == sizeof(magic) &&
-	     (magic == SECTION || is_classic(magic));
-	fclose(f);
+	if (f)
+		fclose(f);
 	return is;
 }
 
@@ -342,15 +344,9 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 	if (!c.f)
 		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot open %s: %s", path,
 				 strerror(errno));
-	if (fread(&magic, 1, sizeof(magic), c.f) != sizeof(magic) ||
-	    (magic != SECTION && !is_classic(magic))) {
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no capture", path);
-	} else if (magic == SECTION) {
-		rewind(c.f);
-		rc = read_pcapng(&c);
-	} else {
-		rc = read_classic(&c, magic);
-	}
+	magic = read_magic(c.f);
+	rc = magic ? read_all(&c, magic)
+		   : error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no capture", path);
 	fclose(c.f);
 	free(c.iface);
 	free(c.body);
@@ -510,10 +506,6 @@ static enum packetid by_stamp(const struct datagram *d, uint64_t *key)
 {
 	struct stamp stamp;
 
-	if (!d->payload || d->payload_told < STAMP_LEN)
-		return PACKETID_OTHER;
-	if (d->payload_len < STAMP_LEN)
-		return PACKETID_CUT;
 	memcpy(&stamp, d->payload, sizeof(stamp));
 	if (ntohs(stamp.magic) != STAMP_MAGIC || stamp.check != ~stamp.word)
 		return PACKETID_OTHER;
@@ -524,10 +516,6 @@ static enum packetid by_stamp(const struct datagram *d, uint64_t *key)
 /* RTCP, whose packet types lie here, has no numbers: RFC 5761. */
 static enum packetid by_rtp(const struct datagram *d, uint64_t *key)
 {
-	if (!d->payload || d->payload_told < RTP_LEN)
-		return PACKETID_OTHER;
-	if (d->payload_len < RTP_LEN)
-		return PACKETID_CUT;
 	if (d->payload[0] >> 6 != RTP_VERSION ||
 	    ((d->payload[1] & 0x7f) >= 64 && (d->payload[1] & 0x7f) <= 95))
 		return PACKETID_OTHER;
@@ -561,15 +549,15 @@ static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 
 enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key)
 {
-	switch (method) {
-	case PACKETID_STAMP:
-		return by_stamp(d, key);
-	case PACKETID_RTP:
-		return by_rtp(d, key);
-	case PACKETID_BYTES:
-		break;
-	}
-	return by_bytes(d, key);
+	const uint32_t len = method == PACKETID_STAMP ? STAMP_LEN : RTP_LEN;
+
+	if (method == PACKETID_BYTES)
+		return by_bytes(d, key);
+	if (!d->payload || d->payload_told < len)
+		return PACKETID_OTHER;
+	if (d->payload_len < len)
+		return PACKETID_CUT;
+	return method == PACKETID_STAMP ? by_stamp(d, key) : by_rtp(d, key);
 }
 
 const char *packetid_name(enum packetid_method method)
@@ -642,46 +630,28 @@ static uint32_t buffered(const struct pcapng *p, uint32_t offset)
 	return v;
 }
 
-/* Counts the packets of the blocks that are whole in the first `len` bytes. Returns their end. */
-static uint32_t count_blocks(struct pcapng *p, uint32_t len)
+int pcapng_flush(struct pcapng *p)
 {
-	uint32_t at = 0;
+	uint32_t done = 0, whole = 0;
 
-	while (at < len && buffered(p, at + 4) <= len - at) {
-		p->written += buffered(p, at) == PACKET;
-		at += buffered(p, at + 4);
-	}
-	return at;
-}
-
-/* What was written of the buffer, as a whole. */
-static ssize_t write_buffer(const struct pcapng *p)
-{
-	uint32_t done = 0;
-
+	if (p->failed || !p->used)
+		return p->failed;
 	while (done < p->used) {
 		ssize_t n = write(p->fd, p->buffer + done, p->used - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n <= 0) {
+			p->failed = n ? -errno : -ENOSPC;
 			break;
+		}
 		done += (uint32_t)n;
 	}
-	return done;
-}
-
-int pcapng_flush(struct pcapng *p)
-{
-	uint32_t done, whole;
-
-	if (p->failed || !p->used)
-		return p->failed;
-	errno = ENOSPC; /* for a write of 0 bytes */
-	done = (uint32_t)write_buffer(p);
-	if (done < p->used)
-		p->failed = -errno;
-	whole = count_blocks(p, done);
+	/* the file ends with the last block that is whole */
+	while (whole < done && buffered(p, whole + 4) <= done - whole) {
+		p->written += buffered(p, whole) == PACKET;
+		whole += buffered(p, whole + 4);
+	}
 	p->size += whole;
 	if (whole < done && p->is_file && ftruncate(p->fd, p->size))
 		p->failed = -errno;
@@ -757,30 +727,23 @@ static int open_ours(const char *path)
 	return -EPERM;
 }
 
-static int open_file(struct pcapng *p, const char *path)
-{
-	struct stat st;
-
-	p->fd = open_ours(path);
-	if (p->fd < 0)
-		return p->fd;
-	if (fstat(p->fd, &st))
-		return -errno;
-	p->is_file = S_ISREG(st.st_mode);
-	if (p->is_file && (fchmod(p->fd, 0600) || ftruncate(p->fd, 0))) /* it may have been there */
-		return -errno;
-	return put_section(p);
-}
-
 int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struct error *err)
 {
 	struct pcapng *p = calloc(1, sizeof(*p));
+	struct stat st;
 	int rc;
 
 	if (!p)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	p->snaplen = snaplen;
-	rc = open_file(p, path);
+	p->fd = open_ours(path);
+	rc = p->fd < 0 ? p->fd : fstat(p->fd, &st) ? -errno : 0;
+	if (!rc) {
+		p->is_file = S_ISREG(st.st_mode);
+		/* it may have been there */
+		rc = p->is_file && (fchmod(p->fd, 0600) || ftruncate(p->fd, 0)) ? -errno
+										: put_section(p);
+	}
 	if (rc) {
 		pcapng_close(p);
 		return error_set(err, STATUS_FAILED, rc,
@@ -817,22 +780,18 @@ static int write_interface(struct pcapng *p, const struct interface *i, const ch
 	return (int)p->last;
 }
 
-static bool same_interface(const struct interface *a, const struct interface *b)
-{
-	return a->link == b->link && a->netns == b->netns && a->ifindex == b->ifindex;
-}
-
 int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, uint32_t ifindex,
 		     const char *name, const char *description)
 {
 	const struct interface wanted = {link, netns, ifindex};
 
-	if (p->last < p->n && same_interface(&p->interfaces[p->last], &wanted))
-		return (int)p->last;
-	for (unsigned i = 0; i < p->n; i++) {
-		if (same_interface(&p->interfaces[i], &wanted)) {
-			p->last = i;
-			return (int)i;
+	for (unsigned i = 0; p->n && i <= p->n; i++) { /* the last first: it mostly comes again */
+		unsigned at = i ? i - 1 : p->last;
+		const struct interface *known = &p->interfaces[at];
+
+		if (known->link == link && known->netns == netns && known->ifindex == ifindex) {
+			p->last = at;
+			return (int)at;
 		}
 	}
 	return write_interface(p, &wanted, name, description);

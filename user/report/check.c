@@ -30,8 +30,8 @@ struct json_object *json_change(const struct change *c, const char *netns)
 
 	json_put_text(o, "title", change_title(c, text, sizeof(text)));
 	record_put(o, rows, c);
-	json_put_text(o, "command", change_command_in(c, false, netns, text, sizeof(text)));
-	json_put_text(o, "undo", change_command_in(c, true, netns, text, sizeof(text)));
+	json_put_text(o, "command", change_command(c, false, netns, text, sizeof(text)));
+	json_put_text(o, "undo", change_command(c, true, netns, text, sizeof(text)));
 	json_put_text(o, "risk", change_risk(c));
 	return o;
 }
@@ -518,5 +518,5 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 	page_end(&p);
 	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
 		put_command(&p, 9, "to put it back all the same: ",
-			    change_undo_command(told->change, command, sizeof(command)));
+			    change_command(told->change, true, NULL, command, sizeof(command)));
 }

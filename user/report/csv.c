@@ -7,11 +7,11 @@
 #include "base/json.h"
 #include "base/clock.h"
 
-/* Members of causes, as they are called in JSON and in the first line. */
-static const char *const fields[] = {"reason", "location", "ifname",  "netns",	"direction",
-				     "hook",   "socket",   "process", "cgroup", "container",
-				     "pod",    "flow",	   "cpu",     "source", "scope"};
-static const char *const counts[] = {"packets", "bytes", "events"};
+/* Members of causes, stages and intervals, as they are called in JSON and in the first line. */
+static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
+				   "hook",    "socket",	  "process", "cgroup", "container",
+				   "pod",     "flow",	  "cpu",     "source", "scope",
+				   "packets", "bytes",	  "events",  "sent",   "delivered"};
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -62,14 +62,13 @@ void csv_text(FILE *out, const char *text)
 void csv_head(FILE *out)
 {
 	fputs("file,number,command,host,time,interval_ns,kind,class,stage", out);
-	for (unsigned i = 0; i < LENGTH(fields); i++)
-		fprintf(out, ",%s", fields[i]);
-	for (unsigned i = 0; i < LENGTH(counts); i++)
-		fprintf(out, ",%s", counts[i]);
-	fputs(",sent,delivered\n", out);
+	for (unsigned i = 0; i < LENGTH(keys); i++)
+		fprintf(out, ",%s", keys[i]);
+	fputc('\n', out);
 }
 
-static void begin_row(const struct row *r, const char *stage)
+/* A cause, a flow or a stage; members that it does not have are empty. */
+static void put_row(const struct row *r, const char *stage, const struct json_object *o)
 {
 	csv_text(r->out, json_get_text(r->d->json, "file"));
 	fprintf(r->out, ",%u,%s,", r->d->number, r->d->command);
@@ -78,41 +77,28 @@ static void begin_row(const struct row *r, const char *stage)
 	csv_text(r->out, r->time);
 	fprintf(r->out, ",%llu,%s,%s,", (unsigned long long)r->length_ns, r->kind, r->class);
 	csv_text(r->out, stage);
-}
-
-/* A cause, a flow or a stage; members that it does not have are empty. */
-static void put_row(const struct row *r, const char *stage, const struct json_object *o)
-{
-	begin_row(r, stage);
-	for (unsigned i = 0; i < LENGTH(fields); i++) {
-		struct json_object *member = json_get(o, fields[i]);
+	for (unsigned i = 0; i < LENGTH(keys); i++) {
+		struct json_object *member = json_get(o, keys[i]);
 
 		fputc(',', r->out);
 		if (member)
 			csv_text(r->out, json_object_get_string(member));
 	}
-	for (unsigned i = 0; i < LENGTH(counts); i++) {
-		struct json_object *member = json_get(o, counts[i]);
-
-		fputc(',', r->out);
-		if (member)
-			csv_text(r->out, json_object_get_string(member));
-	}
-	fputs(",,\n", r->out);
+	fputc('\n', r->out);
 }
 
-/* All of an interval or a run. */
-static void put_whole(const struct row *r, const struct json_object *o)
+/* All of an interval or a run: what was lost, and where it is known, sent and delivered. */
+static void put_whole(const struct row *r, const struct json_object *from)
 {
-	begin_row(r, "");
-	for (unsigned i = 0; i < LENGTH(fields); i++)
-		fputc(',', r->out);
-	fprintf(r->out, ",%llu,,", (unsigned long long)json_get_u64(o, "dropped"));
-	if (json_get(o, "sent"))
-		fprintf(r->out, ",%llu,%llu\n", (unsigned long long)json_get_u64(o, "sent"),
-			(unsigned long long)json_get_u64(o, "delivered"));
-	else
-		fputs(",,\n", r->out);
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "packets", json_get_u64(from, "dropped"));
+	if (json_get(from, "sent")) {
+		json_put_u64(o, "sent", json_get_u64(from, "sent"));
+		json_put_u64(o, "delivered", json_get_u64(from, "delivered"));
+	}
+	put_row(r, "", o);
+	json_object_put(o);
 }
 
 static void put_stages(const struct row *r, const struct json_object *o, const char *list)
@@ -176,6 +162,7 @@ static void put_growth(struct row *r, const struct json_object *now, const struc
 		       uint64_t started_ns)
 {
 	static const char *const sums[] = {"dropped", "sent", "delivered"};
+	static const char *const counts[] = {"packets", "bytes", "events"};
 	struct json_object *whole = json_object_new_object();
 
 	json_time(r->time, sizeof(r->time), started_ns + json_get_u64(now, "time_ns"));
@@ -198,15 +185,6 @@ static void put_growth(struct row *r, const struct json_object *now, const struc
 	}
 }
 
-static void put_end(struct row *r, const struct json_object *end)
-{
-	json_time(r->time, sizeof(r->time), r->d->to_ns);
-	r->length_ns = r->d->to_ns - r->d->from_ns;
-	r->kind = "end";
-	put_whole(r, end);
-	put_stages(r, end, "stages");
-}
-
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
 	struct row r = {.out = out, .d = d, .class = d->parts ? "" : "loss"};
@@ -223,6 +201,11 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 			put_growth(&r, interval, last, started_ns);
 		last = interval;
 	}
-	if (!d->parts && end)
-		put_end(&r, end);
+	if (d->parts || !end)
+		return;
+	json_time(r.time, sizeof(r.time), d->to_ns);
+	r.length_ns = d->to_ns - d->from_ns;
+	r.kind = "end";
+	put_whole(&r, end);
+	put_stages(&r, end, "stages");
 }

@@ -370,22 +370,16 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 static struct json_object *document(struct lostcap *c, const char *path)
 {
 	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
-	struct json_object *covers = json_object_new_object();
-	uint64_t from_ns, to_ns;
 	char time[32];
 
 	json_put_text(start, "time", json_time(time, sizeof(time), c->first_ns));
 	json_put(start, "by", json_fields(BY));
 	json_put_text(start, "expression", c->spec->expr);
-	json_put_text(covers, "from", json_time(time, sizeof(time), c->first_ns));
-	json_put_text(covers, "to", json_time(time, sizeof(time), c->last_ns));
-	json_put_u64(covers, "intervals", series_count(c->series, &from_ns, &to_ns));
-	json_put_u64(covers, "joined", series_joined(c->series));
 	json_put_text(o, "schema", "pktledger/capture/1");
 	json_put_text(o, "file", path);
 	json_put_u64(o, "number", 1);
 	json_put(o, "start", start);
-	json_put(o, "covers", covers);
+	json_put(o, "covers", series_covers(c->series, c->first_ns, c->last_ns));
 	json_put(o, "intervals", series_intervals(c->series));
 	json_put(o, "worst", series_worst(c->series));
 	json_put(o, "sum", series_sum(c->series));

@@ -7,13 +7,24 @@
 
 #include "base/hist.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/num.h"
 #include "monitor/describe.h"
 #include "report/document.h"
 #include "report/print.h"
 #include "watch_abi.h"
 
-/* The flows of a capture, with what became of their packets. */
+#define FLOWS_SHOWN 16
+#define SLOTS_FIRST 8192
+#define NONE	    0x7fffffffu
+
+/* A packet of A, in the order in which they were added; there are tens of millions. */
+struct packet {
+	uint64_t time_ns;
+	uint32_t flow;
+	uint32_t next : 31; /* of the same key; NONE: it is the last */
+	uint32_t taken : 1;
+};
 
 struct endflow {
 	struct watch_flow flow;
@@ -21,234 +32,108 @@ struct endflow {
 	uint32_t highest; /* of the packets of A that were found, the last in their order */
 };
 
-struct endflows {
-	struct endflow *at;
-	uint32_t n, room;
-	uint32_t *slot; /* hash to number + 1 */
-};
-
-#define FLOWS_FIRST 64
-#define FLOWS_SHOWN 16
-
-/* FNV-1a */
-static uint32_t flow_hash(const struct watch_flow *flow)
-{
-	const uint8_t *p = (const uint8_t *)flow;
-	uint32_t h = 2166136261u;
-
-	for (unsigned i = 0; i < sizeof(*flow); i++)
-		h = (h ^ p[i]) * 16777619u;
-	return h ^ h >> 15;
-}
-
-static uint32_t *flow_slot(const struct endflows *f, const struct watch_flow *flow)
-{
-	uint32_t mask = f->room * 2 - 1, at = flow_hash(flow) & mask;
-
-	while (f->slot[at] && memcmp(&f->at[f->slot[at] - 1].flow, flow, sizeof(*flow)))
-		at = (at + 1) & mask;
-	return &f->slot[at];
-}
-
-static int flows_grow(struct endflows *f)
-{
-	uint32_t room = f->room ? f->room * 2 : FLOWS_FIRST;
-	struct endflow *at = realloc(f->at, room * sizeof(*at));
-	uint32_t *slot;
-
-	if (!at)
-		return -ENOMEM;
-	f->at = at;
-	slot = calloc(room * 2UL, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(f->slot);
-	f->slot = slot;
-	f->room = room;
-	for (uint32_t i = 0; i < f->n; i++)
-		*flow_slot(f, &at[i].flow) = i + 1;
-	return 0;
-}
-
-/* Its number, of a new one if need be; -ENOMEM. */
-static int endflows_find(struct endflows *f, const struct watch_flow *flow)
-{
-	uint32_t *slot;
-
-	if (f->n == f->room && flows_grow(f))
-		return -ENOMEM;
-	slot = flow_slot(f, flow);
-	if (!*slot) {
-		f->at[f->n] = (struct endflow){.flow = *flow};
-		*slot = ++f->n;
-	}
-	return (int)(*slot - 1);
-}
-
-/* The one that misses most, of those that come behind `last`; NULL: none. */
-static const struct endflow *next_worst(const struct endflows *f, const struct endflow *last)
-{
-	const struct endflow *best = NULL;
-
-	for (uint32_t i = 0; i < f->n; i++) {
-		const struct endflow *flow = &f->at[i];
-
-		if (!flow->missing || (last && (flow->missing > last->missing ||
-						(flow->missing == last->missing && flow <= last))))
-			continue;
-		if (!best || flow->missing > best->missing)
-			best = flow;
-	}
-	return best;
-}
-
-/* Those that miss most packets: [{"flow","packets","matched","missing"}]. */
-static struct json_object *endflows_json(const struct endflows *f)
-{
-	struct json_object *list = json_object_new_array();
-	const struct endflow *flow = NULL;
-
-	for (unsigned i = 0; i < FLOWS_SHOWN && (flow = next_worst(f, flow)); i++) {
-		struct json_object *o = json_object_new_object();
-		char text[FLOW_TEXT];
-
-		json_put_text(o, "flow", describe_flow(&flow->flow, text, sizeof(text)));
-		json_put_u64(o, "packets", flow->packets);
-		json_put_u64(o, "matched", flow->matched);
-		json_put_u64(o, "missing", flow->missing);
-		json_object_array_add(list, o);
-	}
-	return list;
-}
-
-/* The packets of one capture, to be found by their key; tens of millions. */
-
-struct endindex_entry {
-	uint64_t time_ns;
-	uint32_t flow;
-	uint32_t next : 31; /* of the same key */
-	uint32_t taken : 1;
-};
-
-#define ENDINDEX_MAX 0x7ffffffeu
-
-struct endindex {
-	struct endindex_entry *entry; /* in the order in which they were added */
-	uint32_t n;
-	uint64_t ambiguous; /* that share their key with another */
-	uint32_t room;
-	struct endindex_slot *slot;
-	uint32_t slots;
-};
-
-enum endindex_found {
-	ENDINDEX_NONE,	/* no such key */
-	ENDINDEX_AGAIN, /* all of this key are taken */
-	ENDINDEX_FOUND, /* the first of this key that was not taken now is, and is *at */
-};
-
-#define NONE	      0x7fffffffu
-#define PACKETS_FIRST 4096 /* entries to begin with */
-
 /* Chains by key: whatever many packets look the same, one step finds the next. */
-struct endindex_slot {
+struct slot {
 	uint64_t key;
 	uint32_t head, tail; /* of those that are not taken; head NONE: all are */
 	bool used;
 };
 
-static struct endindex_slot *key_slot(const struct endindex *x, uint64_t key)
-{
-	uint32_t at = (uint32_t)key & (x->slots - 1);
+struct table {
+	struct slot *slot;
+	uint32_t slots, used;
+};
 
-	while (x->slot[at].used && x->slot[at].key != key)
-		at = (at + 1) & (x->slots - 1);
-	return &x->slot[at];
+/* Where the key is, or is to be. */
+static struct slot *slot_of(const struct table *t, uint64_t key)
+{
+	uint32_t at = (uint32_t)key & (t->slots - 1);
+
+	while (t->slot[at].used && t->slot[at].key != key)
+		at = (at + 1) & (t->slots - 1);
+	return &t->slot[at];
 }
 
-static int index_grow(struct endindex *x)
+/* Room for one more: at least half of the slots are free. */
+static int make_room(struct table *t)
 {
-	uint32_t room = x->room ? x->room * 2 : PACKETS_FIRST;
-	struct endindex old = *x;
-	struct endindex_entry *entry;
+	struct table more = {.slots = t->slots ? t->slots * 2 : SLOTS_FIRST, .used = t->used};
 
-	if (x->n >= ENDINDEX_MAX / 2)
-		return -EFBIG;
-	entry = realloc(x->entry, room * sizeof(*entry));
-	if (!entry)
+	if (t->used * 2 < t->slots)
+		return 0;
+	more.slot = calloc(more.slots, sizeof(*more.slot));
+	if (!more.slot)
 		return -ENOMEM;
-	x->entry = entry;
-	x->slot = calloc(room * 2UL, sizeof(*x->slot));
-	if (!x->slot) {
-		x->slot = old.slot;
-		return -ENOMEM;
+	for (uint32_t i = 0; i < t->slots; i++) {
+		if (t->slot[i].used)
+			*slot_of(&more, t->slot[i].key) = t->slot[i];
 	}
-	x->room = room;
-	x->slots = room * 2;
-	for (uint32_t i = 0; i < old.slots; i++) {
-		if (old.slot[i].used)
-			*key_slot(x, old.slot[i].key) = old.slot[i];
-	}
-	free(old.slot);
+	free(t->slot);
+	*t = more;
 	return 0;
-}
-
-/* -ENOMEM, -EFBIG. */
-static int endindex_add(struct endindex *x, uint64_t key, const struct endindex_entry *entry)
-{
-	struct endindex_slot *slot;
-	int rc = x->n == x->room ? index_grow(x) : 0;
-
-	if (rc)
-		return rc;
-	x->entry[x->n] = *entry;
-	x->entry[x->n].next = NONE;
-	x->entry[x->n].taken = false;
-	slot = key_slot(x, key);
-	if (slot->used) {
-		x->ambiguous += slot->head == slot->tail ? 2 : 1;
-		x->entry[slot->tail].next = x->n;
-		slot->tail = x->n;
-	} else {
-		*slot = (struct endindex_slot){key, x->n, x->n, true};
-	}
-	x->n++;
-	return 0;
-}
-
-static enum endindex_found endindex_take(struct endindex *x, uint64_t key, uint32_t *at)
-{
-	struct endindex_slot *slot = x->slots ? key_slot(x, key) : NULL;
-
-	if (!slot || !slot->used)
-		return ENDINDEX_NONE;
-	if (slot->head == NONE)
-		return ENDINDEX_AGAIN;
-	*at = slot->head;
-	slot->head = x->entry[*at].next;
-	x->entry[*at].taken = true;
-	return ENDINDEX_FOUND;
 }
 
 /* The comparison */
 
+struct end {
+	const char *file;
+	struct capfile_state state;
+	uint64_t compared, cut;
+	uint64_t first_ns, last_ns; /* of all packets, whatever the filter says */
+};
+
 struct ends {
 	const struct ends_spec *spec;
 	enum packetid_method method;
+	const char *method_name;
 	struct packetfilter *filter;
-	struct endindex index; /* the packets of A */
-	struct endflows flows;
-	int64_t *delay; /* of the matched */
-	size_t matched, room;
-	struct end {
-		struct capfile_state state;
-		uint64_t compared, cut;
-		uint64_t first_ns, last_ns; /* of all packets, whatever the filter says */
-	} a, b;
-	uint64_t duplicated, reordered, only_b;
-	uint64_t missing, outside, gaps, longest;
+	struct list packet;	     /* of A: struct packet */
+	struct list flow;	     /* struct endflow */
+	struct list delay;	     /* of the matched: int64_t */
+	struct table packets, flows; /* by their key; by a hash */
+	struct end a, b;
+	uint64_t matched, duplicated, reordered, only_b;
+	uint64_t ambiguous; /* that share their key with another */
+	uint64_t missing, lost, doubt, outside, gaps, longest;
 	bool has_stamps;
 };
+
+static struct packet *packet_at(const struct ends *e, uint32_t i)
+{
+	return (struct packet *)e->packet.at + i;
+}
+
+static struct endflow *flow_at(const struct ends *e, uint32_t i)
+{
+	return (struct endflow *)e->flow.at + i;
+}
+
+/* Its number, of a new one if need be; -ENOMEM. Two flows of one hash have slots side by side. */
+static int find_flow(struct ends *e, const struct watch_flow *flow)
+{
+	const uint8_t *p = (const uint8_t *)flow;
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	struct endflow *added;
+	struct slot *slot;
+
+	if (make_room(&e->flows))
+		return -ENOMEM;
+	for (unsigned i = 0; i < sizeof(*flow); i++)
+		hash = (hash ^ p[i]) * 16777619u;
+	for (uint64_t key = hash ^ hash >> 15;; key++) {
+		slot = slot_of(&e->flows, key);
+		if (!slot->used) {
+			added = list_add(&e->flow);
+			if (!added)
+				return -ENOMEM;
+			added->flow = *flow;
+			*slot = (struct slot){.key = key, .head = e->flow.n - 1, .used = true};
+			e->flows.used++;
+		}
+		if (!memcmp(&flow_at(e, slot->head)->flow, flow, sizeof(*flow)))
+			return (int)slot->head;
+	}
+}
 
 /* Whether it is compared; counts what cannot be. */
 static bool identify(const struct ends *e, struct end *end, const struct capfile_packet *p,
@@ -283,64 +168,76 @@ static int look_for_stamp(void *arg, const struct capfile_packet *p)
 static int take_a(void *arg, const struct capfile_packet *p)
 {
 	struct ends *e = arg;
-	struct endindex_entry entry = {.time_ns = p->time_ns};
+	struct packet *added;
 	struct datagram d;
+	struct slot *slot;
 	uint64_t key;
+	uint32_t at = e->packet.n;
 	int flow;
 
-	if (p->time_ns < e->spec->since_ns || p->time_ns > e->spec->until_ns)
+	if (p->time_ns < e->spec->since_ns || p->time_ns > e->spec->until_ns ||
+	    !identify(e, &e->a, p, &d, &key))
 		return 0;
-	if (!identify(e, &e->a, p, &d, &key))
-		return 0;
-	flow = endflows_find(&e->flows, &d.flow);
+	flow = find_flow(e, &d.flow);
 	if (flow < 0)
 		return flow;
-	entry.flow = (uint32_t)flow;
-	e->flows.at[flow].packets++;
-	return endindex_add(&e->index, key, &entry);
-}
-
-static int note_delay(struct ends *e, int64_t delay)
-{
-	if (e->matched == e->room) {
-		size_t room = e->room ? e->room * 2 : 4096;
-		int64_t *more = realloc(e->delay, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		e->delay = more;
-		e->room = room;
+	flow_at(e, (uint32_t)flow)->packets++;
+	if (at >= NONE / 2)
+		return -EFBIG;
+	added = make_room(&e->packets) ? NULL : list_add(&e->packet);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct packet){.time_ns = p->time_ns, .flow = (uint32_t)flow, .next = NONE};
+	slot = slot_of(&e->packets, key);
+	if (slot->used) {
+		e->ambiguous += slot->head == slot->tail ? 2 : 1;
+		packet_at(e, slot->tail)->next = at;
+		slot->tail = at;
+	} else {
+		*slot = (struct slot){key, at, at, true};
+		e->packets.used++;
 	}
-	e->delay[e->matched++] = delay;
 	return 0;
 }
 
+/* Takes the first of its key that was not taken yet. */
 static int take_b(void *arg, const struct capfile_packet *p)
 {
 	struct ends *e = arg;
+	struct packet *of_a;
 	struct endflow *flow;
 	struct datagram d;
+	struct slot *slot;
+	int64_t *delay;
 	uint64_t key;
 	uint32_t at;
 
 	if (!identify(e, &e->b, p, &d, &key))
 		return 0;
-	switch (endindex_take(&e->index, key, &at)) {
-	case ENDINDEX_NONE:
+	slot = e->packets.slots ? slot_of(&e->packets, key) : NULL;
+	if (!slot || !slot->used) {
 		e->only_b++;
 		return 0;
-	case ENDINDEX_AGAIN:
+	}
+	at = slot->head;
+	if (at == NONE) {
 		e->duplicated++;
 		return 0;
-	case ENDINDEX_FOUND:
-		break;
 	}
-	flow = &e->flows.at[e->index.entry[at].flow];
+	of_a = packet_at(e, at);
+	slot->head = of_a->next;
+	of_a->taken = true;
+	flow = flow_at(e, of_a->flow);
 	if (flow->matched++ && at < flow->highest)
 		e->reordered++;
 	else
 		flow->highest = at;
-	return note_delay(e, (int64_t)(p->time_ns - e->index.entry[at].time_ns));
+	delay = list_add(&e->delay);
+	if (!delay)
+		return -ENOMEM;
+	*delay = (int64_t)(p->time_ns - of_a->time_ns);
+	e->matched++;
+	return 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -352,65 +249,83 @@ static int by_value(const void *a, const void *b)
 
 static int64_t quantile(const struct ends *e, double q)
 {
-	return e->delay[(size_t)((double)(e->matched - 1) * q)];
-}
-
-/* B was not there yet, or no more, when it should have come. */
-static bool is_outside(const struct ends *e, const struct endindex_entry *entry)
-{
-	int64_t due = (int64_t)entry->time_ns + (e->matched ? quantile(e, 0.5) : 0);
-
-	return due < (int64_t)e->b.first_ns || due > (int64_t)e->b.last_ns;
+	return ((int64_t *)e->delay.at)[(size_t)((double)(e->matched - 1) * q)];
 }
 
 static void judge_missing(struct ends *e)
 {
+	int64_t median = e->matched ? quantile(e, 0.5) : 0;
 	uint64_t run = 0;
 
-	for (uint32_t i = 0; i < e->index.n; i++) {
-		const struct endindex_entry *entry = &e->index.entry[i];
+	for (uint32_t i = 0; i < e->packet.n; i++) {
+		const struct packet *p = packet_at(e, i);
+		int64_t due = (int64_t)p->time_ns + median;
 
-		if (entry->taken) {
+		if (p->taken) {
 			run = 0;
-		} else if (is_outside(e, entry)) {
+		} else if (due < (int64_t)e->b.first_ns || due > (int64_t)e->b.last_ns) {
+			/* B was not there yet, or no more, when it should have come */
 			e->outside++;
 			run = 0;
 		} else {
 			e->missing++;
-			e->flows.at[entry->flow].missing++;
+			flow_at(e, p->flow)->missing++;
 			e->gaps += !run++;
 			if (run > e->longest)
 				e->longest = run;
 		}
 	}
+	/* any of these may be among the missing */
+	e->doubt = e->b.state.dropped + e->b.cut;
+	if (e->doubt > e->missing)
+		e->doubt = e->missing;
+	e->lost = e->missing - e->doubt;
 }
 
-static struct json_object *end_json(const struct end *end, const char *file)
-{
-	struct json_object *o = json_object_new_object();
+static const struct record_field end_rows[] = {
+	RECORD("file", POINTER, end, file),
+	RECORD("packets", UINT, end, state.packets),
+	RECORD("compared", UINT, end, compared),
+	RECORD("cut", UINT, end, cut),
+	RECORD("dropped_by_capture", UINT, end, state.dropped),
+	RECORD("file_is_cut", BOOL, end, state.cut),
+	{0},
+};
 
-	json_put_text(o, "file", file);
-	json_put_u64(o, "packets", end->state.packets);
-	json_put_u64(o, "compared", end->compared);
-	json_put_u64(o, "cut", end->cut);
-	json_put_u64(o, "dropped_by_capture", end->state.dropped);
-	json_put_bool(o, "file_is_cut", end->state.cut);
-	return o;
-}
+static const struct record_field unknown_rows[] = {
+	RECORD("outside", UINT, ends, outside),
+	RECORD("dropped_or_cut", UINT, ends, doubt),
+	{0},
+};
+
+static const struct record_field ends_rows[] = {
+	RECORD("method", POINTER, ends, method_name),
+	RECORD("a", NESTED, ends, a, .rows = end_rows),
+	RECORD("b", NESTED, ends, b, .rows = end_rows),
+	RECORD("matched", UINT, ends, matched),
+	RECORD("lost", UINT, ends, lost),
+	RECORD_PART("unknown", unknown_rows),
+	RECORD("duplicated", UINT, ends, duplicated),
+	RECORD("reordered", UINT, ends, reordered),
+	RECORD("only_b", UINT, ends, only_b),
+	RECORD("ambiguous", UINT, ends, ambiguous),
+	RECORD("gaps", UINT, ends, gaps),
+	RECORD("longest_gap", UINT, ends, longest),
+	{0},
+};
+
+static const struct {
+	const char *key;
+	double q;
+} quantiles[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
+#define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
 
 static struct json_object *delay_json(const struct ends *e)
 {
-	static const struct {
-		const char *key;
-		double q;
-	} at[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
-	struct json_object *o;
+	struct json_object *o = e->matched ? json_object_new_object() : NULL;
 
-	if (!e->matched)
-		return NULL;
-	o = json_object_new_object();
-	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++)
-		json_put(o, at[i].key, json_object_new_int64(quantile(e, at[i].q)));
+	for (unsigned i = 0; o && i < QUANTILES; i++)
+		json_put(o, quantiles[i].key, json_object_new_int64(quantile(e, quantiles[i].q)));
 	return o;
 }
 
@@ -423,37 +338,43 @@ static struct json_object *delay_histogram(const struct ends *e)
 	if (!hist)
 		return NULL;
 	for (size_t i = 0; i < e->matched; i++)
-		hist_add(hist, (uint64_t)e->delay[i]);
+		hist_add(hist, (uint64_t)((int64_t *)e->delay.at)[i]);
 	hist_quarters(hist, quarters);
 	hist_free(hist);
 	return json_quarters(quarters);
 }
 
-static struct json_object *result(struct ends *e)
+static int by_missing(const void *a, const void *b)
 {
-	struct json_object *o = json_object_new_object(), *unknown = json_object_new_object();
-	uint64_t doubt = e->b.state.dropped + e->b.cut; /* of those any may be among the missing */
+	const struct endflow *x = *(struct endflow *const *)a, *y = *(struct endflow *const *)b;
 
-	if (doubt > e->missing)
-		doubt = e->missing;
-	json_put_text(o, "method", packetid_name(e->method));
-	json_put(o, "a", end_json(&e->a, e->spec->a));
-	json_put(o, "b", end_json(&e->b, e->spec->b));
-	json_put_u64(o, "matched", e->matched);
-	json_put_u64(o, "lost", e->missing - doubt);
-	json_put_u64(unknown, "outside", e->outside);
-	json_put_u64(unknown, "dropped_or_cut", doubt);
-	json_put(o, "unknown", unknown);
-	json_put_u64(o, "duplicated", e->duplicated);
-	json_put_u64(o, "reordered", e->reordered);
-	json_put_u64(o, "only_b", e->only_b);
-	json_put_u64(o, "ambiguous", e->index.ambiguous);
-	json_put_u64(o, "gaps", e->gaps);
-	json_put_u64(o, "longest_gap", e->longest);
-	json_put(o, "delay_ns", delay_json(e));
-	json_put(o, "delay_histogram", delay_histogram(e));
-	json_put(o, "flows", endflows_json(&e->flows));
-	return o;
+	if (x->missing != y->missing)
+		return x->missing < y->missing ? 1 : -1;
+	return (x > y) - (x < y);
+}
+
+/* Those that miss most packets: [{"flow","packets","matched","missing"}]. */
+static struct json_object *flows_json(const struct ends *e)
+{
+	struct json_object *list = json_object_new_array();
+	struct endflow **sorted = calloc(e->flow.n + 1, sizeof(*sorted));
+	char text[FLOW_TEXT];
+
+	for (uint32_t i = 0; sorted && i < e->flow.n; i++)
+		sorted[i] = flow_at(e, i);
+	if (sorted)
+		qsort(sorted, e->flow.n, sizeof(*sorted), by_missing);
+	for (unsigned i = 0; sorted && i < FLOWS_SHOWN && sorted[i] && sorted[i]->missing; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_put_text(o, "flow", describe_flow(&sorted[i]->flow, text, sizeof(text)));
+		json_put_u64(o, "packets", sorted[i]->packets);
+		json_put_u64(o, "matched", sorted[i]->matched);
+		json_put_u64(o, "missing", sorted[i]->missing);
+		json_object_array_add(list, o);
+	}
+	free(sorted);
+	return list;
 }
 
 static int compare(struct ends *e, struct error *err)
@@ -461,7 +382,6 @@ static int compare(struct ends *e, struct error *err)
 	const struct ends_spec *spec = e->spec;
 	int rc = packetfilter_new(&e->filter, spec->expr, err);
 
-	e->method = spec->method;
 	if (!rc && spec->choose) {
 		rc = capfile_read(spec->a, look_for_stamp, e, &e->a.state, err);
 		e->method = e->has_stamps ? PACKETID_STAMP : PACKETID_BYTES;
@@ -477,23 +397,37 @@ static int compare(struct ends *e, struct error *err)
 		return error_set(err, STATUS_FAILED, -ENODATA, "name the sender's capture first",
 				 "%s has no packet to be looked for in %s", spec->a, spec->b);
 	if (e->matched)
-		qsort(e->delay, e->matched, sizeof(*e->delay), by_value);
+		qsort(e->delay.at, e->matched, sizeof(int64_t), by_value);
 	judge_missing(e);
+	e->method_name = packetid_name(e->method);
 	return 0;
 }
 
 int ends_compare(const struct ends_spec *spec, struct json_object **out, struct error *err)
 {
-	struct ends e = {.spec = spec};
+	struct ends e = {
+		.spec = spec,
+		.method = spec->method,
+		.a.file = spec->a,
+		.b.file = spec->b,
+		.packet.size = sizeof(struct packet),
+		.flow.size = sizeof(struct endflow),
+		.delay.size = sizeof(int64_t),
+	};
 	int rc = compare(&e, err);
 
-	*out = rc ? NULL : result(&e);
+	*out = rc ? NULL : record_write(ends_rows, &e);
+	if (!rc) {
+		json_put(*out, "delay_ns", delay_json(&e));
+		json_put(*out, "delay_histogram", delay_histogram(&e));
+		json_put(*out, "flows", flows_json(&e));
+	}
 	packetfilter_free(e.filter);
-	free(e.index.entry);
-	free(e.index.slot);
-	free(e.flows.at);
+	list_free(&e.packet);
+	list_free(&e.flow);
+	list_free(&e.delay);
+	free(e.packets.slot);
 	free(e.flows.slot);
-	free(e.delay);
 	return rc;
 }
 
@@ -501,21 +435,27 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 static void put_end(struct page *p, const char *label, const struct json_object *end)
 {
-	char count[FMT_MAX];
+	static const struct {
+		const char *key, *format;
+		enum style style;
+		bool always;
+	} counts[] = {
+		{"packets", "%s packets,", STYLE_PLAIN, true},
+		{"compared", "%s compared", STYLE_PLAIN, true},
+		{"cut", ", %s cut too short to be known again", STYLE_WARN, false},
+		{"dropped_by_capture", ", %s dropped by the capture", STYLE_WARN, false},
+	};
+	char text[FMT_MAX];
 
 	page_text(p, 0, STYLE_BOLD, label);
 	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
-	page_words(p, STYLE_PLAIN, "%s packets,",
-		   fmt_count(count, sizeof(count), json_get_u64(end, "packets")));
-	page_words(p, STYLE_PLAIN, "%s compared",
-		   fmt_count(count, sizeof(count), json_get_u64(end, "compared")));
-	if (json_get_u64(end, "cut"))
-		page_words(p, STYLE_WARN, ", %s cut too short to be known again",
-			   fmt_count(count, sizeof(count), json_get_u64(end, "cut")));
-	if (json_get_u64(end, "dropped_by_capture"))
-		page_words(
-			p, STYLE_WARN, ", %s dropped by the capture",
-			fmt_count(count, sizeof(count), json_get_u64(end, "dropped_by_capture")));
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		uint64_t n = json_get_u64(end, counts[i].key);
+
+		if (n || counts[i].always)
+			page_words(p, counts[i].style, counts[i].format,
+				   fmt_count(text, sizeof(text), n));
+	}
 	if (json_get_bool(end, "file_is_cut"))
 		page_words(p, STYLE_WARN, "; the file is cut");
 	page_end(p);
@@ -560,17 +500,15 @@ static char *signed_ns(char *buf, size_t size, int64_t ns)
 
 static void put_delay(struct page *p, const struct json_object *delay)
 {
-	static const char *const keys[] = {"min", "p50", "p90", "p99", "max"};
-	const unsigned n = sizeof(keys) / sizeof(keys[0]);
 	char text[FMT_MAX + 1];
 
 	if (!delay)
 		return;
 	page_text(p, 0, STYLE_PLAIN, "delay           ");
-	for (unsigned i = 0; i < n; i++)
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", keys[i],
-			   signed_ns(text, sizeof(text), json_get_i64(delay, keys[i])),
-			   i + 1 < n ? "," : "");
+	for (unsigned i = 0; i < QUANTILES; i++)
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", quantiles[i].key,
+			   signed_ns(text, sizeof(text), json_get_i64(delay, quantiles[i].key)),
+			   i + 1 < QUANTILES ? "," : "");
 	if (json_get_i64(delay, "min") < 0)
 		page_words(p, STYLE_WARN, "(the clocks differ, or these went from B to A)");
 	page_end(p);

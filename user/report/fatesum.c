@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/fatesum.h"
+#include "report/load.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/list.h"
 
 struct outcome {
 	struct json_object *data; /* of its line */
@@ -13,19 +14,24 @@ struct outcome {
 };
 
 struct fatesum {
-	struct outcome *outcome;
-	unsigned n;
+	struct list outcome; /* struct outcome */
 	bool keep;
-	struct fatesum_run *run;
-	size_t runs, room;
+	struct list run; /* struct fatesum_run */
 };
+
+static struct outcome *outcome_at(const struct fatesum *f, unsigned i)
+{
+	return (struct outcome *)f->outcome.at + i;
+}
 
 struct fatesum *fatesum_new(bool keep)
 {
 	struct fatesum *f = calloc(1, sizeof(*f));
 
 	if (f)
-		f->keep = keep;
+		*f = (struct fatesum){.keep = keep,
+				      .outcome.size = sizeof(struct outcome),
+				      .run.size = sizeof(struct fatesum_run)};
 	return f;
 }
 
@@ -33,10 +39,10 @@ void fatesum_free(struct fatesum *f)
 {
 	if (!f)
 		return;
-	for (unsigned i = 0; i < f->n; i++)
-		json_object_put(f->outcome[i].data);
-	free(f->outcome);
-	free(f->run);
+	for (unsigned i = 0; i < f->outcome.n; i++)
+		json_object_put(outcome_at(f, i)->data);
+	list_free(&f->outcome);
+	list_free(&f->run);
 	free(f);
 }
 
@@ -44,13 +50,12 @@ int fatesum_name(struct fatesum *f, struct json_object *data)
 {
 	struct outcome *more;
 
-	if (json_get_u64(data, "id") != f->n || !*json_get_text(data, "fate"))
+	if (json_get_u64(data, "id") != f->outcome.n || !*json_get_text(data, "fate"))
 		return -EINVAL;
-	more = realloc(f->outcome, (f->n + 1) * sizeof(*more));
+	more = list_add(&f->outcome);
 	if (!more)
 		return -ENOMEM;
-	f->outcome = more;
-	f->outcome[f->n++] = (struct outcome){.data = json_object_get(data)};
+	more->data = json_object_get(data);
 	return 0;
 }
 
@@ -81,34 +86,23 @@ static bool read_range(const char **p, const char *end, uint64_t v[3])
 	return read_char(p, end, ']');
 }
 
-static bool keep(struct fatesum *f, uint16_t stream, const uint64_t v[3])
-{
-	if (f->runs == f->room) {
-		size_t room = f->room ? f->room * 2 : 1024;
-		struct fatesum_run *more = realloc(f->run, room * sizeof(*more));
-
-		if (!more)
-			return false;
-		f->run = more;
-		f->room = room;
-	}
-	f->run[f->runs++] = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
-	return true;
-}
-
 static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 {
 	uint64_t packets = v[1] - v[0] + 1;
+	struct fatesum_run *run;
 	struct outcome *o;
 
-	if (v[0] > v[1] || v[2] >= f->n)
+	if (v[0] > v[1] || v[2] >= f->outcome.n)
 		return false;
-	o = &f->outcome[v[2]];
+	o = outcome_at(f, (unsigned)v[2]);
 	o->packets += packets;
 	o->ranges++;
 	if (packets > o->longest)
 		o->longest = packets;
-	return !f->keep || keep(f, stream, v);
+	run = f->keep ? list_add(&f->run) : NULL;
+	if (run)
+		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
+	return run || !f->keep;
 }
 
 static uint16_t stream_of(const char *json, size_t len)
@@ -147,10 +141,10 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 
 struct json_object *fatesum_json(const struct fatesum *f)
 {
-	struct json_object *list = f->n ? json_object_new_array() : NULL;
+	struct json_object *list = f->outcome.n ? json_object_new_array() : NULL;
 
-	for (unsigned i = 0; i < f->n; i++) {
-		const struct outcome *outcome = &f->outcome[i];
+	for (unsigned i = 0; i < f->outcome.n; i++) {
+		const struct outcome *outcome = outcome_at(f, i);
 		struct json_object *o = NULL;
 
 		if (json_object_deep_copy(outcome->data, &o, NULL))
@@ -168,9 +162,9 @@ static uint64_t packets_of(const struct fatesum *f, const char *fate)
 {
 	uint64_t packets = 0;
 
-	for (unsigned i = 0; i < f->n; i++) {
-		if (!strcmp(json_get_text(f->outcome[i].data, "fate"), fate))
-			packets += f->outcome[i].packets;
+	for (unsigned i = 0; i < f->outcome.n; i++) {
+		if (!strcmp(json_get_text(outcome_at(f, i)->data, "fate"), fate))
+			packets += outcome_at(f, i)->packets;
 	}
 	return packets;
 }
@@ -186,30 +180,30 @@ static int by_number(const void *va, const void *vb)
 
 const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n)
 {
-	if (f->runs)
-		qsort(f->run, f->runs, sizeof(*f->run), by_number);
-	*n = f->runs;
-	return f->run;
+	if (f->run.n)
+		qsort(f->run.at, f->run.n, f->run.size, by_number);
+	*n = f->run.n;
+	return f->run.at;
 }
 
 const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome)
 {
-	return outcome < f->n ? f->outcome[outcome].data : NULL;
+	return outcome < f->outcome.n ? outcome_at(f, outcome)->data : NULL;
 }
 
 bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
 {
+	uint64_t sent = json_get_u64(end, "sent"), dropped = json_get_u64(end, "dropped");
+	uint64_t not_delivered = packets_of(f, "dropped") + packets_of(f, "unaccounted");
+	bool delivered = packets_of(f, "delivered") == json_get_u64(end, "delivered");
+	bool refused = packets_of(f, "refused") == json_get_u64(end, "refused");
+
 	if (!json_get(end, "sent")) /* recv */
-		return packets_of(f, "delivered") == json_get_u64(end, "delivered");
+		return delivered;
 	if (!json_get(end, "unaccounted")) /* send */
-		return packets_of(f, "refused") == json_get_u64(end, "refused") &&
-		       packets_of(f, "dropped") == json_get_u64(end, "dropped") &&
-		       packets_of(f, "dropped") + packets_of(f, "left") +
-				       packets_of(f, "unaccounted") ==
-			       json_get_u64(end, "sent");
-	return packets_of(f, "delivered") == json_get_u64(end, "delivered") &&
-	       packets_of(f, "refused") == json_get_u64(end, "refused") &&
-	       packets_of(f, "dropped") + packets_of(f, "unaccounted") ==
-		       json_get_u64(end, "dropped") + json_get_u64(end, "in_flight") +
-			       json_get_u64(end, "unaccounted");
+		return refused && packets_of(f, "dropped") == dropped &&
+		       not_delivered + packets_of(f, "left") == sent;
+	return delivered && refused &&
+	       not_delivered ==
+		       dropped + json_get_u64(end, "in_flight") + json_get_u64(end, "unaccounted");
 }

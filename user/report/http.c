@@ -133,30 +133,13 @@ static void end_guest(struct guest *g)
 	g->ended = true;
 }
 
-static void make_room(struct http *h)
-{
-	struct guest *oldest = NULL;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {
-		struct guest *g = &h->guest[i];
-
-		if (!g->here || g->ended)
-			continue;
-		n++;
-		if (!oldest || g->since_ns < oldest->since_ns)
-			oldest = g;
-	}
-	if (n > HTTP_CONNECTIONS - SPARE)
-		end_guest(oldest);
-}
-
 static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 			  enum MHD_ConnectionNotificationCode what)
 {
 	const union MHD_ConnectionInfo *info;
 	struct http *h = arg;
-	struct guest *g = *context;
+	struct guest *g = *context, *oldest = NULL;
+	unsigned open = 0;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (g)
@@ -164,13 +147,24 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 		return;
 	}
 	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-	for (g = h->guest; g < h->guest + HTTP_CONNECTIONS && g->here;)
-		g++;
-	if (!info || g == h->guest + HTTP_CONNECTIONS)
+	g = NULL;
+	for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {
+		struct guest *old = &h->guest[i];
+
+		if (!old->here)
+			g = old;
+		if (!old->here || old->ended)
+			continue;
+		open++;
+		if (!oldest || old->since_ns < oldest->since_ns)
+			oldest = old;
+	}
+	if (!info || !g)
 		return; /* MHD lets no more in */
 	*g = (struct guest){.fd = info->connect_fd, .since_ns = clock_now(), .here = true};
 	*context = g;
-	make_room(h);
+	if (oldest && open >= HTTP_CONNECTIONS - SPARE)
+		end_guest(oldest);
 }
 
 static struct MHD_Response *response_of(char *text, size_t len, bool is_copy, const char *type)
@@ -242,25 +236,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	return answer_text(c, MHD_HTTP_NOT_FOUND, front);
 }
 
-static int cannot_listen(const struct endpoint *at, int rc, struct error *err)
-{
-	const char *hint = NULL;
-	char where[FMT_MAX];
-
-	if (rc == -EADDRINUSE)
-		hint = "another port with --listen, or end that program";
-	else if (rc == -EADDRNOTAVAIL)
-		hint = "this host has no such address; see: ip address";
-	else if (rc == -EACCES)
-		hint = "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE";
-	return error_set(err, rc == -EACCES ? STATUS_UNABLE : STATUS_FAILED, rc, hint,
-			 "cannot listen at %s: %s", num_text_endpoint(where, sizeof(where), at),
-			 strerror(-rc));
-}
-
 int http_open(struct http **out, const struct http_spec *spec, struct error *err)
 {
 	struct http *h = calloc(1, sizeof(*h));
+	char where[FMT_MAX];
 	int fd;
 
 	if (!h)
@@ -269,7 +248,15 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 	fd = conn_listen_at(&spec->listen);
 	if (fd < 0) {
 		free(h);
-		return cannot_listen(&spec->listen, fd, err);
+		return error_set(
+			err, fd == -EACCES ? STATUS_UNABLE : STATUS_FAILED, fd,
+			fd == -EADDRINUSE      ? "another port with --listen, or end that program"
+			: fd == -EADDRNOTAVAIL ? "this host has no such address; see: ip address"
+			: fd == -EACCES
+				? "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE"
+				: NULL,
+			"cannot listen at %s: %s",
+			num_text_endpoint(where, sizeof(where), &spec->listen), strerror(-fd));
 	}
 	h->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, h, MHD_OPTION_LISTEN_SOCKET,

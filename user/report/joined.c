@@ -1,23 +1,493 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/joined.h"
-
+/*
+ * Ledgers of several senders and of their receivers, as one. A stream goes to the receiver that
+ * has its numbers; what became of each number ledger/join.h decides.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/clock.h"
 #include "base/num.h"
+#include "ledger/join.h"
 #include "report/document.h"
-#include "report/joinends.h"
+#include "report/load.h"
+#include "report/series.h"
 
 #define CLOCKS_DIFFER_NS 1000000000 /* that is no delay of a network */
 
+struct sender {
+	const struct ledgers_document *d;
+	bool whole; /* its ledger has an end, and no line is missing */
+	struct joined_stream stream[TRACE_STREAMS];
+	unsigned streams;
+	const struct receiver *to; /* NULL: its ledger is not among these */
+	bool by_time;		   /* nothing of it came: it is there by the clocks only */
+};
+
+struct receiver {
+	const struct ledgers_document *d;
+	const struct fatesum_run *run;
+	size_t n;
+};
+
+struct ends {
+	struct sender *sender;
+	unsigned senders;
+	struct receiver *receiver;
+	unsigned receivers;
+};
+
+static const struct json_object *start_of(const struct ledgers_document *d)
+{
+	return json_get(d->json, "start");
+}
+
+/* NULL: there is none. */
+static const struct json_object *end_of(const struct ledgers_document *d)
+{
+	return json_get(d->json, "end");
+}
+
+/* "b, ledger 2": by which an end is called. */
+static const char *name_of(const struct ledgers_document *d)
+{
+	const char *host = json_get_text(start_of(d), "host");
+
+	return *host ? host : d->path;
+}
+
+static const char *target_of(const struct sender *s)
+{
+	return json_get_text(start_of(s->d), "to");
+}
+
+/* How many of the sorted runs begin before this number of the stream. */
+static size_t runs_before(const struct fatesum_run *run, size_t n, uint16_t stream, uint64_t number)
+{
+	size_t from = 0, to = n;
+
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+
+		if (run[at].stream < stream || (run[at].stream == stream && run[at].first < number))
+			from = at + 1;
+		else
+			to = at;
+	}
+	return from;
+}
+
+/* Takes the runs of a stream whose numbers begin in [first, last]. */
+static void take_runs(struct joined_end *e, const struct fatesum_run *run, size_t n,
+		      uint16_t stream, uint64_t first, uint64_t last)
+{
+	size_t from = runs_before(run, n, stream, first);
+
+	e->n = runs_before(run, n, stream, last + 1) - from;
+	e->run = run + from;
+}
+
+/* The bytes of its packets from IP on; 0: unknown. */
+static unsigned l3_bytes(const struct json_object *start)
+{
+	unsigned payload = (unsigned)json_get_u64(start, "payload_bytes");
+
+	return payload ? payload + 8 + (*json_get_text(start, "to") == '[' ? 40 : 20) : 0;
+}
+
+static int fill_sender(struct sender *s, const struct ledgers_document *d, struct error *err)
+{
+	const struct json_object *start = start_of(d);
+	const struct fatesum_run *run;
+	size_t n;
+
+	s->d = d;
+	s->whole = end_of(d) && !d->damaged;
+	if (!d->fates || !json_get(d->json, "fates"))
+		return error_set(err, STATUS_USAGE, -EINVAL, "keep it by `send --ledger FILE`",
+				 "%s has no numbers that could be joined", d->path);
+	run = fatesum_runs(d->fates, &n);
+	for (size_t i = 0; i < json_get_length(start, "streams") && s->streams < TRACE_STREAMS;
+	     i++) {
+		const struct json_object *from = json_get_item(start, "streams", i);
+		struct joined_stream *st = &s->stream[s->streams++];
+
+		*st = (struct joined_stream){
+			.stream = (uint16_t)json_get_u64(from, "stream"),
+			.base = json_get_u64(from, "base"),
+			.tx = {.fates = d->fates, .host = name_of(d)},
+			.l3_bytes = l3_bytes(start),
+			.whole = s->whole,
+		};
+		take_runs(&st->tx, run, n, st->stream, 0, UINT64_MAX - 1);
+		st->first = st->base;
+		st->last = st->tx.n ? st->base + st->tx.run[st->tx.n - 1].last : st->base - 1;
+		if (!s->whole && st->last < (st->base | UINT32_MAX))
+			st->last = st->base | UINT32_MAX; /* what else it has sent is not known */
+	}
+	return 0;
+}
+
+static int fill(struct ends *j, const struct ledgers *l, struct error *err)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+	int rc = 0;
+
+	d = ledgers_documents(l, &n);
+	j->sender = calloc(n + 1, sizeof(*j->sender));
+	j->receiver = calloc(n + 1, sizeof(*j->receiver));
+	if (!j->sender || !j->receiver)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (unsigned i = 0; i < n && !rc; i++) {
+		if (!strcmp(d[i].command, "send")) {
+			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
+		} else if (!strcmp(d[i].command, "recv") && d[i].fates) {
+			struct receiver *r = &j->receiver[j->receivers++];
+
+			r->d = &d[i];
+			r->run = fatesum_runs(d[i].fates, &r->n);
+		} else {
+			rc = error_set(err, STATUS_USAGE, -EINVAL, "report it alone",
+				       "%s is of %s: only send and recv are joined", d[i].path,
+				       d[i].command);
+		}
+	}
+	if (!rc && !(j->senders && j->receivers))
+		rc = error_set(err, STATUS_USAGE, -EINVAL,
+			       "`send --ledger` and `recv --ledger` keep what can be joined",
+			       "the ledger of %s is missing",
+			       j->senders ? "the receiver" : "the senders");
+	return rc;
+}
+
+/* Two senders must not have used the same numbers. */
+static int check_two(const struct sender *a, const struct sender *b, struct error *err)
+{
+	const struct json_object *x = start_of(a->d), *y = start_of(b->d);
+
+	for (unsigned i = 0; i < a->streams * b->streams; i++) {
+		const struct joined_stream *s = &a->stream[i / b->streams],
+					   *t = &b->stream[i % b->streams];
+
+		if (s->stream != t->stream || s->first > s->last || t->first > t->last ||
+		    s->first > t->last || t->first > s->last)
+			continue;
+		if (!strcmp(json_get_text(x, "time"), json_get_text(y, "time")) &&
+		    !strcmp(json_get_text(x, "host"), json_get_text(y, "host")))
+			return error_set(err, STATUS_USAGE, -EINVAL, "name each of them once",
+					 "%s and %s are the same ledger", a->d->path, b->d->path);
+		return error_set(err, STATUS_FAILED, -EEXIST,
+				 "run again: numbers are drawn at random",
+				 "%s and %s used the same numbers of stream %u: which of them a "
+				 "packet was of cannot be told",
+				 a->d->path, b->d->path, s->stream);
+	}
+	return 0;
+}
+
+/* By numbers that both have. */
+static int match_by_numbers(const struct ends *j, struct sender *s, struct error *err)
+{
+	for (unsigned i = 0; i < s->streams * j->receivers; i++) {
+		struct joined_stream *st = &s->stream[i / j->receivers];
+		const struct receiver *r = &j->receiver[i % j->receivers];
+		struct joined_end came = {.fates = r->d->fates, .host = name_of(r->d)};
+
+		if (st->first <= st->last)
+			take_runs(&came, r->run, r->n, st->stream, st->first, st->last);
+		if (!came.n)
+			continue;
+		if (s->to && s->to != r)
+			return error_set(err, STATUS_FAILED, -EEXIST,
+					 "a multicast is not joined, nor a ledger that is "
+					 "named twice",
+					 "packets of %s came to %s and to %s", s->d->path,
+					 s->to->d->path, r->d->path);
+		s->to = r;
+		st->rx = came;
+	}
+	return 0;
+}
+
+/* When it closed its books, by its own clock; who has not may still write. */
+static uint64_t closed_ns(const struct ledgers_document *d)
+{
+	uint64_t from = json_get_u64(start_of(d), "tai_ns");
+	uint64_t to = json_get_u64(end_of(d), "tai_ns");
+
+	if (!end_of(d))
+		return UINT64_MAX;
+	return from && to > from ? d->from_ns + (to - from) : d->to_ns;
+}
+
+/* Nothing of it came anywhere: it went where others went that had the same target. */
+static int match_by_target(const struct ends *j, struct sender *s, struct error *err)
+{
+	const struct receiver *to = j->receivers == 1 ? &j->receiver[0] : NULL;
+	char a[WHEN_TEXT], b[WHEN_TEXT];
+
+	for (unsigned i = 0; i < j->senders && !to; i++) {
+		const struct sender *other = &j->sender[i];
+
+		if (other->to && !other->by_time && !strcmp(target_of(s), target_of(other)))
+			to = other->to;
+	}
+	if (!to)
+		return 0;
+	if (s->d->from_ns > closed_ns(to->d) || to->d->from_ns > closed_ns(s->d))
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "name those of one run, or choose by --number or --since",
+				 "%s (%s) and %s (%s) are of different runs", s->d->path,
+				 when_text(a, sizeof(a), s->d->from_ns, true), to->d->path,
+				 when_text(b, sizeof(b), to->d->from_ns, true));
+	s->to = to;
+	s->by_time = true;
+	return 0;
+}
+
+static int match(struct ends *j, const struct ledgers *l, struct error *err)
+{
+	int rc = fill(j, l, err);
+
+	for (unsigned i = 0; i < j->senders && !rc; i++) {
+		for (unsigned k = 0; k < i && !rc; k++)
+			rc = check_two(&j->sender[k], &j->sender[i], err);
+	}
+	for (unsigned i = 0; i < j->senders && !rc; i++)
+		rc = match_by_numbers(j, &j->sender[i], err);
+	for (unsigned i = 0; i < j->senders && !rc; i++) {
+		if (!j->sender[i].to)
+			rc = match_by_target(j, &j->sender[i], err);
+	}
+	return rc;
+}
+
+/* What became of the numbers. */
+
+/* Of the outcome of a run of numbers. */
+static enum told told_of(const struct json_object *outcome)
+{
+	static const struct {
+		const char *name;
+		enum told told;
+	} known[] = {
+		{"refused", TOLD_REFUSED}, {"gap", TOLD_GAP},	      {"left", TOLD_SEEN},
+		{"came", TOLD_SEEN},	   {"dropped", TOLD_DROPPED}, {"delivered", TOLD_DELIVERED},
+	};
+	const char *fate = json_get_text(outcome, "fate");
+
+	if (json_get_bool(outcome, "given_up"))
+		return TOLD_GIVEN_UP;
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!strcmp(known[i].name, fate))
+			return known[i].told;
+	}
+	return TOLD_OPEN; /* "unaccounted", "unknown" */
+}
+
+/* Walks over the runs of an end, by numbers as in the stamp. */
+struct walk {
+	const struct joined_end *end;
+	uint64_t base;
+	size_t at;
+	const struct json_object *outcome; /* of the run that holds the number; NULL: none does */
+	enum told told;
+};
+
+/* Moves to `number`; returns the last number of which the same is told. */
+static uint64_t walk_to(struct walk *w, uint64_t number)
+{
+	const struct joined_end *e = w->end;
+
+	while (w->at < e->n && e->run[w->at].last + w->base < number)
+		w->at++;
+	w->outcome = NULL;
+	w->told = TOLD_NOTHING;
+	if (w->at == e->n)
+		return UINT64_MAX;
+	if (e->run[w->at].first + w->base > number)
+		return e->run[w->at].first + w->base - 1;
+	w->outcome = fatesum_outcome(e->fates, e->run[w->at].outcome);
+	w->told = told_of(w->outcome);
+	return e->run[w->at].last + w->base;
+}
+
+static bool is_same(const struct result_cause *a, const struct result_cause *b)
+{
+	return a->stage == b->stage && !strcmp(a->reason, b->reason) &&
+	       !strcmp(a->location, b->location) && !strcmp(a->ifname, b->ifname) &&
+	       !strcmp(a->netns, b->netns) && !strcmp(a->host, b->host) &&
+	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
+}
+
+/*
+ * The ledger holds as many causes as it has room for; the stage counts all. `together`: those of
+ * all streams as one.
+ */
+static void add_cause(struct result *res, const struct result_cause *c, bool together)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		struct result_cause *known = &res->cause[i];
+
+		if (!is_same(known, c) || (!together && known->stream != c->stream))
+			continue;
+		known->packets += c->packets;
+		if (c->last > known->last)
+			known->last = c->last;
+		return;
+	}
+	if (res->n_causes < RESULT_CAUSES)
+		res->cause[res->n_causes++] = *c;
+}
+
+/* As the end at `w` tells; NULL: on the wire. */
+static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
+		 struct result *res)
+{
+	struct result_cause c = {
+		.stage = STAGE_WIRE,
+		.direction = "",
+		.note = "seen to leave the sender, not seen to come to the receiver",
+	};
+	struct result_stage *sums;
+
+	if (w) {
+		json_read_cause(w->outcome, &c);
+		c.stage = rows_stage(json_get_text(w->outcome, "stage"));
+		if (c.stage == STAGE_NONE)
+			c.stage = STAGE_OTHER;
+		snprintf(c.host, sizeof(c.host), "%s", w->end->host);
+	}
+	c.stream = s->stream;
+	c.packets = last - first + 1;
+	c.first = first - s->base;
+	c.last = last - s->base;
+	sums = &res->stage[c.stage];
+	sums->packets += c.packets;
+	sums->events += c.packets;
+	sums->bytes += c.packets * s->l3_bytes;
+	sums->source = w ? "event" : "difference";
+	sums->scope = "flow";
+	res->dropped += c.packets;
+	add_cause(res, &c, false);
+}
+
+static void leave_open(struct result *res, enum trace_seen seen, uint64_t packets)
+{
+	res->unaccounted += packets;
+	res->unaccounted_seen[seen] += packets;
+}
+
+/* Of numbers that left and did not come those are lost on the wire that the receiver watched for.
+ */
+static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
+			 struct result *res)
+{
+	uint64_t from = first > s->watch_from ? first : s->watch_from;
+	uint64_t to = last < s->watch_to ? last : s->watch_to;
+	uint64_t watched = from <= to ? to - from + 1 : 0;
+
+	if (watched)
+		lose(s, NULL, from, to, res);
+	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
+}
+
+static void settle(const struct joined_stream *s, const struct walk *tx, const struct walk *rx,
+		   uint64_t first, uint64_t last, struct result *res)
+{
+	/* what a whole ledger does not name was never attempted */
+	enum told sent = tx->told == TOLD_NOTHING ? s->whole ? TOLD_GAP : TOLD_OPEN : tx->told;
+	enum joint joint = join_decide(sent, rx->told);
+	uint64_t n = last - first + 1;
+
+	if (joint == JOINT_IMPOSSIBLE)
+		res->impossible += n;
+	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_GAP)
+		return;
+	res->attempted += n;
+	if (joint == JOINT_REFUSED)
+		res->refused += n;
+	else
+		res->sent += n;
+	if (joint == JOINT_DELIVERED)
+		res->delivered += n;
+	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
+		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res);
+	else if (joint == JOINT_WIRE && rx->told == TOLD_GIVEN_UP)
+		lose(s, NULL, first, last, res);
+	else if (joint == JOINT_WIRE)
+		lose_on_wire(s, first, last, res);
+	else if (joint == JOINT_OPEN && rx->told == TOLD_SEEN)
+		leave_open(res, SEEN_RX_DEVICE, n);
+	else if (joint == JOINT_OPEN)
+		leave_open(res, sent == TOLD_SEEN ? SEEN_TX_DEVICE : 0, n);
+}
+
+static uint64_t last_of(const struct joined_end *e, uint64_t base)
+{
+	return e->n ? e->run[e->n - 1].last + base : 0;
+}
+
+void joined_add(const struct joined_stream *s, struct result *res, uint64_t *open)
+{
+	struct walk tx = {.end = &s->tx, .base = s->base}, rx = {.end = &s->rx};
+	uint64_t end = last_of(&s->tx, s->base), number, last, upto;
+
+	if (last_of(&s->rx, 0) > end)
+		end = last_of(&s->rx, 0);
+	if (!s->tx.n && !s->rx.n)
+		return;
+	for (number = s->base; number <= end; number = last + 1) {
+		last = walk_to(&tx, number);
+		upto = walk_to(&rx, number);
+		if (upto < last)
+			last = upto;
+		if (last > end)
+			last = end;
+		if (tx.told == TOLD_NOTHING && rx.told == TOLD_NOTHING)
+			*open += last - number + 1;
+		settle(s, &tx, &rx, number, last, res);
+	}
+}
+
+void joined_sum(struct result *sum, const struct result *one)
+{
+	sum->attempted += one->attempted;
+	sum->refused += one->refused;
+	sum->sent += one->sent;
+	sum->delivered += one->delivered;
+	sum->unaccounted += one->unaccounted;
+	sum->impossible += one->impossible;
+	sum->dropped += one->dropped;
+	sum->tx_pps += one->tx_pps;
+	sum->waits += one->waits;
+	sum->wait_ns += one->wait_ns;
+	if (one->duration_ns > sum->duration_ns)
+		sum->duration_ns = one->duration_ns;
+	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
+		sum->unaccounted_seen[i] += one->unaccounted_seen[i];
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct result_stage *to = &sum->stage[s];
+		const struct result_stage *from = &one->stage[s];
+
+		to->packets += from->packets;
+		to->events += from->events;
+		to->bytes += from->bytes;
+		to->source = from->source ? from->source : to->source;
+		to->scope = from->source ? from->scope : to->scope;
+	}
+	for (unsigned i = 0; i < one->n_causes; i++)
+		add_cause(sum, &one->cause[i], true);
+}
+
 /* One receiver with its senders, while its document is made. */
 struct joining {
-	const struct joinends_receiver *to; /* NULL: of those whose receiver is not known */
-	const char *target;		    /* then: where they sent to */
+	const struct receiver *to; /* NULL: of those whose receiver is not known */
+	const char *target;	   /* then: where they sent to */
 	struct json_object *senders, *strangers, *notes;
 	struct result *sum, *one;	      /* of all; of the sender that is added */
 	struct run_header head;		      /* of all */
@@ -41,17 +511,6 @@ bool joined_wanted(const struct ledgers *l)
 	return sends && receives;
 }
 
-static const struct json_object *start_of(const struct ledgers_document *d)
-{
-	return json_get(d->json, "start");
-}
-
-/* NULL: there is none. */
-static const struct json_object *end_of(const struct ledgers_document *d)
-{
-	return json_get(d->json, "end");
-}
-
 __attribute__((format(printf, 2, 3))) static void note(struct joining *j, const char *format, ...)
 {
 	char text[320];
@@ -64,8 +523,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct joining *j, const 
 }
 
 /* What the receiver says of a stream at its end; NULL: nothing. */
-static const struct json_object *heard_of(const struct joinends_receiver *to,
-					  const struct joinends_stream *st)
+static const struct json_object *heard_of(const struct receiver *to, const struct joined_stream *st)
 {
 	const struct json_object *end = end_of(to->d);
 
@@ -82,7 +540,7 @@ static const struct json_object *heard_of(const struct joinends_receiver *to,
  * The receiver's clock less the sender's, by the packet that was fastest; more than that by its
  * delay. False: packets that came carried no time.
  */
-static bool clocks_of(const struct joinends_sender *s, int64_t *ns)
+static bool clocks_of(const struct sender *s, int64_t *ns)
 {
 	bool known = false;
 
@@ -99,69 +557,32 @@ static bool clocks_of(const struct joinends_sender *s, int64_t *ns)
 }
 
 /* Between which numbers the receiver stood there: what did not come then was lost before it. */
-static void find_watch(const struct joinends_sender *s, const struct joinends_stream *st,
-		       struct joinbooks_stream *out)
+static void find_watch(const struct sender *s, struct joined_stream *st)
 {
-	const struct json_object *tx = start_of(s->d), *rx, *heard;
 	uint64_t tx_end = json_get_u64(end_of(s->d), "tai_ns"), rx_end;
 	int64_t offset = 0;
 
-	out->watch_from = UINT64_MAX;
-	out->watch_to = 0;
+	st->watch_from = UINT64_MAX;
+	st->watch_to = 0;
 	if (!s->to || s->to->d->damaged)
 		return;
-	rx = start_of(s->to->d);
 	rx_end = json_get_u64(end_of(s->to->d), "tai_ns");
-	heard = heard_of(s->to, st);
 	clocks_of(s, &offset);
-	if (st->n_came) {
-		out->watch_from = st->came[0].first;
-		out->watch_to = st->came[st->n_came - 1].last;
+	if (st->rx.n) {
+		st->watch_from = st->rx.run[0].first;
+		st->watch_to = st->rx.run[st->rx.n - 1].last;
 	}
-	if (json_get_i64(rx, "tai_ns") <= json_get_i64(tx, "tai_ns") + offset)
-		out->watch_from = 0;
-	if (json_get(heard, "sent") || (tx_end && rx_end && rx_end >= tx_end + (uint64_t)offset))
-		out->watch_to = UINT64_MAX;
+	if (json_get_i64(start_of(s->to->d), "tai_ns") <=
+	    json_get_i64(start_of(s->d), "tai_ns") + offset)
+		st->watch_from = 0;
+	if (json_get(heard_of(s->to, st), "sent") ||
+	    (tx_end && rx_end && rx_end >= tx_end + (uint64_t)offset))
+		st->watch_to = UINT64_MAX;
 }
 
-static unsigned l3_bytes(const struct ledgers_document *d)
+static void note_sender(struct joining *j, const struct sender *s, uint64_t open)
 {
-	const struct json_object *start = start_of(d);
-	unsigned payload = (unsigned)json_get_u64(start, "payload_bytes");
-
-	return payload ? payload + 8 + (*json_get_text(start, "to") == '[' ? 40 : 20) : 0;
-}
-
-static void fill_one(const struct joining *j, const struct joinends_sender *s, struct result *res,
-		     uint64_t *open)
-{
-	memset(res, 0, sizeof(*res));
-	for (unsigned i = 0; i < s->streams; i++) {
-		const struct joinends_stream *st = &s->stream[i];
-		struct joinbooks_stream books = {
-			.stream = st->stream,
-			.base = st->base,
-			.tx = {s->d->fates, st->run, st->n, joinends_name(s->d)},
-			.rx = {j->to ? j->to->d->fates : NULL, st->came, st->n_came,
-			       j->to ? joinends_name(j->to->d) : ""},
-			.l3_bytes = l3_bytes(s->d),
-			.whole = s->whole,
-		};
-
-		find_watch(s, st, &books);
-		joinbooks_add(&books, res, open);
-	}
-	res->tx_pps = json_get_double(end_of(s->d), "tx_pps");
-	res->duration_ns = json_get_u64(end_of(s->d), "duration_ns");
-	res->waits = json_get_u64(end_of(s->d), "waits");
-	res->wait_ns = json_get_u64(end_of(s->d), "wait_ns");
-	res->balanced = !res->unaccounted && !res->impossible && s->whole && s->to;
-}
-
-static void note_sender(struct joining *j, const struct joinends_sender *s,
-			const struct result *res, uint64_t open)
-{
-	const char *name = joinends_name(s->d);
+	const char *name = name_of(s->d);
 	char text[FMT_MAX];
 	int64_t offset;
 
@@ -171,19 +592,19 @@ static void note_sender(struct joining *j, const struct joinends_sender *s,
 	if (s->d->damaged)
 		note(j, "lines of %s are missing: of %llu numbers it tells nothing", s->d->path,
 		     (unsigned long long)open);
-	if (s->by_time && res->sent)
+	if (s->by_time && j->one->sent)
 		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",
-		     name, joinends_name(s->to->d));
+		     name, name_of(s->to->d));
 	if (clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS)) {
 		fmt_ns(text, sizeof(text), (uint64_t)(offset < 0 ? -offset : offset));
 		note(j, "the clock of %s is %s %s that of %s: times are each host's own",
-		     joinends_name(s->to->d), text, offset < 0 ? "behind" : "ahead of", name);
+		     name_of(s->to->d), text, offset < 0 ? "behind" : "ahead of", name);
 	}
 }
 
 static void fill_place(struct result_host *host, const struct ledgers_document *d)
 {
-	snprintf(host->name, sizeof(host->name), "%s", joinends_name(d));
+	snprintf(host->name, sizeof(host->name), "%s", name_of(d));
 	snprintf(host->place, sizeof(host->place), "%s", json_get_text(start_of(d), "checkpoint"));
 }
 
@@ -201,7 +622,7 @@ static void fill_target(struct header_port *port, const char *to)
 }
 
 /* The receiver's part of the header. */
-static void fill_receiver(const struct joinends_receiver *to, struct run_header *h)
+static void fill_receiver(const struct receiver *to, struct run_header *h)
 {
 	const struct json_object *start = start_of(to->d);
 
@@ -213,60 +634,57 @@ static void fill_receiver(const struct joinends_receiver *to, struct run_header 
 	h->far_env = json_get(start, "env");
 }
 
-static void fill_head(const struct joining *j, const struct joinends_sender *s,
-		      struct run_header *h)
+static void fill_head(const struct joining *j, const struct sender *s, struct run_header *h)
 {
-	const struct json_object *tx = start_of(s->d);
-
-	*h = (struct run_header){
-		.time_ns = s->d->from_ns,
-		.two_hosts = true,
-		.tx = json_get_text(tx, "tx"),
-		.rx = "?",
-		.tx_port = {.role = "tx"},
-		.rx_port = {.role = "rx"},
-		.threads = s->streams,
-		.flows = 1,
-		.count = end_of(s->d) ? json_get_u64(end_of(s->d), "attempted") : UINT64_MAX,
-		.rate_pps = json_get_double(tx, "rate_pps"),
-		.payload_bytes = (unsigned)json_get_u64(tx, "payload_bytes"),
-		.frame_bytes = (unsigned)json_get_u64(tx, "frame_bytes"),
-		.stream0 = s->stream[0].stream,
-		.streams = (uint16_t)s->streams,
-		.base = s->stream[0].base,
-	};
-	snprintf(h->host, sizeof(h->host), "%s", joinends_name(s->d));
-	snprintf(h->tx_mode, sizeof(h->tx_mode), "%s",
-		 json_get_text(json_get(tx, "granted_mode"), "tx"));
+	json_read_start(start_of(s->d), h);
+	h->time_ns = s->d->from_ns;
+	h->two_hosts = true;
+	h->rx = "?";
+	h->tx_port = (struct header_port){.role = "tx"};
+	h->rx_port = (struct header_port){.role = "rx"};
+	h->threads = s->streams;
+	h->streams = (uint16_t)s->streams;
+	h->flows = 1;
+	h->count = end_of(s->d) ? json_get_u64(end_of(s->d), "attempted") : UINT64_MAX;
+	h->stream0 = s->stream[0].stream;
+	h->base = s->stream[0].base;
+	snprintf(h->host, sizeof(h->host), "%s", name_of(s->d));
 	fill_place(&h->tx_host, s->d);
-	fill_target(&h->rx_port, json_get_text(tx, "to"));
-	snprintf(h->rx_host.name, sizeof(h->rx_host.name), "%s", json_get_text(tx, "to"));
+	fill_target(&h->rx_port, target_of(s));
+	snprintf(h->rx_host.name, sizeof(h->rx_host.name), "%s", target_of(s));
 	if (j->to)
 		fill_receiver(j->to, h);
 }
 
-static void add_sender(struct joining *j, const struct joinends_sender *s)
+static void add_sender(struct joining *j, struct sender *s)
 {
+	const struct json_object *end = end_of(s->d);
 	struct json_object *o = json_object_new_object();
-	struct json_object *env = json_get(start_of(s->d), "env");
+	struct result *one = j->one;
 	struct run_header head;
 	uint64_t open = 0;
 
-	fill_one(j, s, j->one, &open);
+	memset(one, 0, sizeof(*one));
+	for (unsigned i = 0; i < s->streams; i++) {
+		find_watch(s, &s->stream[i]);
+		joined_add(&s->stream[i], one, &open);
+	}
+	one->tx_pps = json_get_double(end, "tx_pps");
+	one->duration_ns = json_get_u64(end, "duration_ns");
+	one->waits = json_get_u64(end, "waits");
+	one->wait_ns = json_get_u64(end, "wait_ns");
+	one->balanced = !one->unaccounted && !one->impossible && s->whole && s->to;
 	fill_head(j, s, &head);
-	note_sender(j, s, j->one, open);
+	note_sender(j, s, open);
 	json_put_text(o, "file", s->d->path);
 	json_put_u64(o, "number", s->d->number);
-	json_put(o, "start", json_start(&head, json_object_get(env)));
-	json_put(o, "end", json_end(j->one));
+	json_put(o, "start", json_start(&head, json_object_get(json_get(start_of(s->d), "env"))));
+	json_put(o, "end", json_end(one));
 	json_object_array_add(j->senders, o);
-	joinbooks_sum(j->sum, j->one);
-	j->sum->tx_pps += j->one->tx_pps;
-	j->sum->waits += j->one->waits;
-	j->sum->wait_ns += j->one->wait_ns;
-	if (j->one->duration_ns > j->sum->duration_ns)
-		j->sum->duration_ns = j->one->duration_ns;
+	joined_sum(j->sum, one);
 	j->whole &= s->whole;
+	if (s->d->to_ns > j->to_ns)
+		j->to_ns = s->d->to_ns;
 	if (!j->n++) {
 		j->head = head;
 		j->first = s->d;
@@ -311,6 +729,7 @@ static void fill_received(struct joining *j)
 
 static void add_stranger(struct joining *j, const struct fatesum_run *run)
 {
+	static const char *const fates[] = {"delivered", "dropped", "came"};
 	const char *fate = json_get_text(fatesum_outcome(j->to->d->fates, run->outcome), "fate");
 	uint64_t base = run->first & ~(uint64_t)UINT32_MAX;
 	size_t n = json_object_array_length(j->strangers);
@@ -320,54 +739,40 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 		o = json_object_new_object();
 		json_put_u64(o, "stream", run->stream);
 		json_put_u64(o, "base", base);
-		json_put_u64(o, "delivered", 0);
-		json_put_u64(o, "dropped", 0);
-		json_put_u64(o, "came", 0);
+		for (unsigned i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
+			json_put_u64(o, fates[i], 0);
 		json_object_array_add(j->strangers, o);
 	}
 	if (json_get(o, fate))
 		json_put_u64(o, fate, json_get_u64(o, fate) + run->last - run->first + 1);
 }
 
-static bool holds(const struct joinends_stream *st, const struct fatesum_run *run)
+static bool sent_it(const struct sender *s, const struct fatesum_run *run)
 {
-	return st->stream == run->stream && run->first >= st->first && run->first <= st->last;
+	for (unsigned i = 0; i < s->streams; i++) {
+		const struct joined_stream *st = &s->stream[i];
+
+		if (st->stream == run->stream && run->first >= st->first && run->first <= st->last)
+			return true;
+	}
+	return false;
 }
 
 /* Of no sender whose ledger is among these. */
-static void find_strangers(struct joining *j, const struct joinends *ends)
+static void find_strangers(struct joining *j, const struct ends *ends)
 {
-	if (!j->to)
-		return;
-	for (size_t r = 0; r < j->to->n; r++) {
-		const struct fatesum_run *run = &j->to->run[r];
+	for (size_t r = 0; j->to && r < j->to->n; r++) {
 		bool known = false;
 
-		for (unsigned i = 0; i < ends->senders && !known; i++) {
-			const struct joinends_sender *s = &ends->sender[i];
-
-			for (unsigned k = 0; s->to == j->to && k < s->streams && !known; k++)
-				known = holds(&s->stream[k], run);
-		}
+		for (unsigned i = 0; i < ends->senders && !known; i++)
+			known = ends->sender[i].to == j->to &&
+				sent_it(&ends->sender[i], &j->to->run[r]);
 		if (!known)
-			add_stranger(j, run);
+			add_stranger(j, &j->to->run[r]);
 	}
 	if (json_object_array_length(j->strangers))
 		note(j, "%zu streams came to %s of which no sender's ledger is here",
-		     json_object_array_length(j->strangers), joinends_name(j->to->d));
-}
-
-/* No intervals: those of each are by its own clock. */
-static struct json_object *covers(const struct joining *j)
-{
-	struct json_object *o = json_object_new_object();
-	char time[32];
-
-	json_put_text(o, "from", json_time(time, sizeof(time), j->from_ns));
-	json_put_text(o, "to", json_time(time, sizeof(time), j->to_ns));
-	json_put_u64(o, "intervals", 0);
-	json_put_u64(o, "joined", 0);
-	return o;
+		     json_object_array_length(j->strangers), name_of(j->to->d));
 }
 
 static void finish(struct joining *j, struct ledgers_document *d)
@@ -379,13 +784,13 @@ static void finish(struct joining *j, struct ledgers_document *d)
 			   !to->damaged && !json_object_array_length(j->strangers);
 	if (j->n != 1)
 		snprintf(j->head.tx_host.name, sizeof(j->head.tx_host.name), "%u senders", j->n);
-	snprintf(j->head.host, sizeof(j->head.host), "%s", joinends_name(of));
+	snprintf(j->head.host, sizeof(j->head.host), "%s", name_of(of));
 	json_put_text(o, "schema", "pktledger/run/1");
 	json_put_text(o, "file", of->path);
 	json_put_u64(o, "number", of->number);
 	json_put(o, "start", json_start(&j->head, NULL));
-	json_put(o, "intervals", json_object_new_array());
-	json_put(o, "covers", covers(j));
+	json_put(o, "intervals", json_object_new_array()); /* those of each are by its own clock */
+	json_put(o, "covers", series_covers(NULL, j->from_ns, j->to_ns));
 	json_put(o, "worst", json_object_new_array());
 	json_put(o, "end", json_end(j->sum));
 	json_put(o, "senders", j->senders);
@@ -401,15 +806,8 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	};
 }
 
-/* Whether the sender is one of this document: its receiver's, or that of an unknown target. */
-static bool belongs(const struct joining *j, const struct joinends_sender *s)
-{
-	if (s->to || j->to)
-		return s->to == j->to;
-	return j->target && !strcmp(json_get_text(start_of(s->d), "to"), j->target);
-}
-
-static int make(const struct joinends *ends, const struct joinends_receiver *to, const char *target,
+/* Of a receiver and all its senders; or of all that sent to `target`, whose receiver is unknown. */
+static int make(const struct ends *ends, const struct receiver *to, const char *target,
 		struct ledgers_document *d)
 {
 	struct joining j = {
@@ -421,28 +819,24 @@ static int make(const struct joinends *ends, const struct joinends_receiver *to,
 		.sum = calloc(1, sizeof(*j.sum)),
 		.one = calloc(1, sizeof(*j.one)),
 		.from_ns = to ? to->d->from_ns : 0,
+		.to_ns = to ? to->d->to_ns : 0,
 		.head = {.two_hosts = true,
 			 .tx = "?",
 			 .rx = "?",
 			 .tx_port = {.role = "tx"},
-			 .rx_port = {.role = "rx"}},
+			 .rx_port = {.role = "rx"},
+			 .time_ns = to ? to->d->from_ns : 0},
 		.whole = true,
 	};
 	int rc = j.sum && j.one ? 0 : -ENOMEM;
 
-	if (to) {
+	if (to)
 		fill_receiver(to, &j.head);
-		j.head.time_ns = to->d->from_ns;
-		j.to_ns = to->d->to_ns;
-	}
 	for (unsigned i = 0; i < ends->senders && !rc; i++) {
-		const struct joinends_sender *s = &ends->sender[i];
+		struct sender *s = &ends->sender[i];
 
-		if (!belongs(&j, s))
-			continue;
-		add_sender(&j, s);
-		if (s->d->to_ns > j.to_ns)
-			j.to_ns = s->d->to_ns;
+		if (s->to == to && (to || !strcmp(target_of(s), target)))
+			add_sender(&j, s);
 	}
 	if (!rc) {
 		fill_received(&j);
@@ -454,20 +848,18 @@ static int make(const struct joinends *ends, const struct joinends_receiver *to,
 	return rc;
 }
 
-/* Targets of which no receiver's ledger is there; each once. */
-static bool is_first_of_target(const struct joinends *ends, unsigned i)
+/* Of targets of which no receiver's ledger is there each once. */
+static bool is_first_of_target(const struct ends *ends, unsigned i)
 {
-	const char *target = json_get_text(start_of(ends->sender[i].d), "to");
-
 	for (unsigned k = 0; k < i; k++) {
 		if (!ends->sender[k].to &&
-		    !strcmp(json_get_text(start_of(ends->sender[k].d), "to"), target))
+		    !strcmp(target_of(&ends->sender[k]), target_of(&ends->sender[i])))
 			return false;
 	}
-	return true;
+	return !ends->sender[i].to;
 }
 
-static int make_all(struct ledgers *l, const struct joinends *ends)
+static int make_all(struct ledgers *l, const struct ends *ends)
 {
 	struct ledgers_document *docs = calloc(ends->receivers + ends->senders + 1, sizeof(*docs));
 	unsigned n = 0;
@@ -476,9 +868,8 @@ static int make_all(struct ledgers *l, const struct joinends *ends)
 	for (unsigned i = 0; i < ends->receivers && !rc; i++)
 		rc = make(ends, &ends->receiver[i], NULL, &docs[n++]);
 	for (unsigned i = 0; i < ends->senders && !rc; i++) {
-		if (!ends->sender[i].to && is_first_of_target(ends, i))
-			rc = make(ends, NULL, json_get_text(start_of(ends->sender[i].d), "to"),
-				  &docs[n++]);
+		if (is_first_of_target(ends, i))
+			rc = make(ends, NULL, target_of(&ends->sender[i]), &docs[n++]);
 	}
 	if (!rc)
 		rc = ledgers_replace(l, docs, n);
@@ -488,14 +879,15 @@ static int make_all(struct ledgers *l, const struct joinends *ends)
 
 int joined_make(struct ledgers *l, struct error *err)
 {
-	struct joinends ends;
-	int rc = joinends_match(&ends, l, err);
+	struct ends ends = {};
+	int rc = match(&ends, l, err);
 
 	if (!rc) {
 		rc = make_all(l, &ends);
 		if (rc)
 			error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
 	}
-	joinends_free(&ends);
+	free(ends.sender);
+	free(ends.receiver);
 	return rc;
 }

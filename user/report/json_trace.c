@@ -260,7 +260,7 @@ static struct json_object *interfaces(const struct rates *r, bool all)
 		{0},
 	};
 	static const struct record_field qdisc[] = {
-		RECORD("kind", TEXT, rates_device, qdisc.kind),
+		RECORD("kind", TEXT, rates_device, qdisc.root.kind),
 		RECORD("drops", UINT, rates_device, qdisc.drops),
 		RECORD("clsact_drops", UINT, rates_device, qdisc.clsact_drops),
 		RECORD("waiting_packets", UINT, rates_device, qdisc.qlen),

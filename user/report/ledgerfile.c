@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/bytes.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "drops/stagemap.h"
 
 #define NEAR 200 /* bytes of a line in which it tells its time */
@@ -51,22 +52,20 @@ static bool begins(const char *json, size_t len, const char *with)
 
 bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 {
+	static const char *const first[] = {
+		[LEDGERLINE_START] = "{\"event\":\"start\"",
+		[LEDGERLINE_INTERVAL] = "{\"event\":\"interval\"",
+		[LEDGERLINE_FATES] = "{\"event\":\"fates\"",
+		[LEDGERLINE_SERIES] = "{\"event\":\"series\"",
+	};
 	char value[32];
 
-	*line = (struct ledgerline){.kind = LEDGERLINE_OTHER};
-	if (begins(json, len, "{\"event\":\"fates\"")) {
-		line->kind = LEDGERLINE_FATES;
+	*line = (struct ledgerline){};
+	while (line->kind < LEDGERLINE_OTHER && !begins(json, len, first[line->kind]))
+		line->kind++;
+	if (line->kind != LEDGERLINE_START && line->kind != LEDGERLINE_INTERVAL)
 		return true;
-	}
-	if (begins(json, len, "{\"event\":\"start\"")) {
-		line->kind = LEDGERLINE_START;
-		line->of_trace =
-			begins(json, len, "{\"event\":\"start\",\"schema\":\"pktledger/trace/");
-	} else if (begins(json, len, "{\"event\":\"interval\"")) {
-		line->kind = LEDGERLINE_INTERVAL;
-	} else {
-		return true;
-	}
+	line->of_trace = begins(json, len, "{\"event\":\"start\",\"schema\":\"pktledger/trace/");
 	if (near_value(json, len, "\"time\":\"", value) && when_date(value, &line->realtime_ns))
 		return false;
 	return near_number(json, len, "\"time_ns\":", &line->time_ns) &&
@@ -75,11 +74,6 @@ bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
 
 #define PARTS	  16 /* of the time to keep: so much more may be there */
 #define LINE_MORE 10 /* bytes of a line beside its JSON: CRC, blank, LF */
-
-void ledgerkeep_init(struct ledgerkeep *k, uint64_t keep_ns)
-{
-	*k = (struct ledgerkeep){.keep_ns = keep_ns};
-}
 
 static uint64_t later(uint64_t time_ns, int64_t step)
 {
@@ -98,14 +92,6 @@ void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boott
 	k->pause_ns = later(k->pause_ns, step);
 }
 
-/* Every other mark goes: the file is very old. */
-static void thin_out(struct ledgerkeep *k)
-{
-	for (unsigned i = 0; i < k->n / 2; i++)
-		k->mark[i] = k->mark[2 * i];
-	k->n /= 2;
-}
-
 /* What stands before a line is no newer than it, though the clock may have been set back since. */
 static void add_mark(struct ledgerkeep *k, uint64_t time_ns, off_t at)
 {
@@ -113,8 +99,11 @@ static void add_mark(struct ledgerkeep *k, uint64_t time_ns, off_t at)
 		k->mark[i].time_ns = time_ns;
 	if (k->n && time_ns < k->mark[k->n - 1].time_ns + k->keep_ns / PARTS)
 		return;
-	if (k->n == LEDGERKEEP_MARKS)
-		thin_out(k);
+	if (k->n == LEDGERKEEP_MARKS) { /* the file is very old: every other mark goes */
+		k->n /= 2;
+		for (unsigned i = 0; i < k->n; i++)
+			k->mark[i] = k->mark[2 * i];
+	}
 	k->mark[k->n++] = (struct ledgerkeep_mark){time_ns, at, k->start, k->start_len};
 }
 
@@ -181,15 +170,6 @@ static int new_path(char *buf, size_t size, const char *path)
 	return snprintf(buf, size, "%s.pktledger~", path) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-/* What a rewrite left when it was killed, for whoever has locked the file. */
-static void ledgerkeep_tidy(const char *path)
-{
-	char beside[PATH_MAX];
-
-	if (!new_path(beside, sizeof(beside), path))
-		unlink(beside);
-}
-
 static int fill(int to, int from, off_t size, const struct ledgerkeep_mark *cut)
 {
 	struct stat st;
@@ -250,28 +230,15 @@ static int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, of
 
 #define PREFIX 9 /* CRC and a blank */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Does the line, without its LF, match its CRC? */
 static bool is_whole(const char *line, size_t len)
 {
-	uint32_t crc = 0;
+	char wanted[PREFIX + 1];
 
-	if (len <= PREFIX || line[PREFIX - 1] != ' ')
+	if (len <= PREFIX)
 		return false;
-	for (int i = 0; i < PREFIX - 1; i++) {
-		int digit = hex_digit(line[i]);
-
-		if (digit < 0)
-			return false;
-		crc = crc << 4 | (uint32_t)digit;
-	}
-	return crc == crc32_ieee(line + PREFIX, len - PREFIX);
+	snprintf(wanted, sizeof(wanted), "%08" PRIx32 " ", crc32_ieee(line + PREFIX, len - PREFIX));
+	return !memcmp(line, wanted, PREFIX);
 }
 
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
@@ -334,25 +301,14 @@ struct ledgerfile {
 	off_t size;		 /* of the file */
 	struct ledgerkeep *keep; /* NULL: everything is kept */
 	char *waiting;
-	size_t n_waiting;
-	struct ledgerfile_outcome *outcome;
-	unsigned n_outcomes;
-	uint16_t stream; /* of the ranges */
+	size_t n_waiting, room;
+	struct list outcome; /* struct ledgerfile_outcome */
+	uint16_t stream;     /* of the ranges */
 	struct ledgerfile_range range[LEDGERFILE_RANGES];
 	unsigned n_ranges;
 };
 
-/* Writes the ranges that are gathered. */
-static int ledgerfile_end_ranges(struct ledgerfile *lf);
-
-#define WAITING 65536
-/* Bytes of whole lines. */
-static size_t whole_lines(const char *p, size_t n)
-{
-	const char *last = memrchr(p, '\n', n);
-
-	return last ? (size_t)(last - p) + 1 : 0;
-}
+#define WAITING 65536 /* bytes: so many wait before they are written */
 
 /* What of a line did not find room is taken back. */
 static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
@@ -365,9 +321,10 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 		if (now < 0 && errno == EINTR)
 			continue;
 		if (now < 0) {
+			const char *last = memrchr(p, '\n', done);
 			int rc = -errno;
 
-			lf->size += (off_t)whole_lines(p, done);
+			lf->size += last ? (off_t)(last - p) + 1 : 0;
 			if (lf->is_file && ftruncate(lf->fd, lf->size))
 				return rc; /* then it is cut: the reader can tell */
 			return rc;
@@ -386,39 +343,50 @@ static int flush(struct ledgerfile *lf)
 	return lf->rc;
 }
 
-/* Into `to`, which has room. */
-static void put_line(char *to, const char *json, size_t len)
+static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 {
-	snprintf(to, 10, "%08" PRIx32 " ", crc32_ieee(json, len));
-	memcpy(to + 9, json, len);
-	to[9 + len] = '\n';
-}
+	const size_t whole = len + LINE_MORE;
+	char *more;
 
-static int write_long(struct ledgerfile *lf, const char *json, size_t len)
-{
-	char *line = malloc(len + 10);
-
-	if (!line)
-		return -ENOMEM;
-	put_line(line, json, len);
-	lf->rc = write_lines(lf, line, len + 10);
-	free(line);
-	return lf->rc;
-}
-
-static int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
-{
-	if (lf->n_waiting + len + 10 > WAITING)
+	if (lf->n_waiting + whole > WAITING)
 		flush(lf);
 	if (lf->rc)
 		return lf->rc;
+	if (lf->n_waiting + whole > lf->room) {
+		more = realloc(lf->waiting, whole > WAITING ? whole : WAITING);
+		if (!more)
+			return lf->rc = -ENOMEM;
+		lf->waiting = more;
+		lf->room = whole > WAITING ? whole : WAITING;
+	}
 	if (lf->keep)
 		ledgerkeep_line(lf->keep, json, len, lf->size + (off_t)lf->n_waiting);
-	if (len + 10 > WAITING)
-		return write_long(lf, json, len);
-	put_line(lf->waiting + lf->n_waiting, json, len);
-	lf->n_waiting += len + 10;
+	more = lf->waiting + lf->n_waiting;
+	snprintf(more, LINE_MORE, "%08" PRIx32 " ", crc32_ieee(json, len));
+	memcpy(more + PREFIX, json, len);
+	more[PREFIX + len] = '\n';
+	lf->n_waiting += whole;
 	return 0;
+}
+
+/* Writes the ranges that are gathered. */
+static int end_ranges(struct ledgerfile *lf)
+{
+	char json[64 + LEDGERFILE_RANGES * 56];
+	size_t n;
+
+	if (!lf->n_ranges)
+		return lf->rc;
+	n = (size_t)snprintf(json, sizeof(json),
+			     "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
+			     lf->stream);
+	for (unsigned i = 0; i < lf->n_ranges; i++)
+		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
+				      i ? "," : "", lf->range[i].first, lf->range[i].last,
+				      lf->range[i].id);
+	n += (size_t)snprintf(json + n, sizeof(json) - n, "]}}");
+	lf->n_ranges = 0;
+	return append_line(lf, json, n);
 }
 
 static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
@@ -435,7 +403,7 @@ static int append_event(struct ledgerfile *lf, const char *event, const char *sc
 	text = json_object_to_json_string_length(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
 	if (text)
-		ledgerfile_line(lf, text, len);
+		append_line(lf, text, len);
 	else if (!lf->rc)
 		lf->rc = -ENOMEM;
 	json_object_put(line);
@@ -444,8 +412,8 @@ static int append_event(struct ledgerfile *lf, const char *event, const char *sc
 
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data)
 {
-	ledgerfile_end_ranges(lf);
-	lf->n_outcomes = 0;
+	end_ranges(lf);
+	lf->outcome.n = 0;
 	return append_event(lf, "start", schema, data);
 }
 
@@ -464,18 +432,11 @@ static void drop_old(struct ledgerfile *lf)
 	lf->fd = fd;
 }
 
-static void tell_clock(struct ledgerkeep *keep)
-{
-	ledgerkeep_clock(keep, when_now(), clock_ns(CLOCK_BOOTTIME));
-}
-
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 {
 	if (lf->keep)
-		tell_clock(lf->keep);
-	ledgerfile_end_ranges(lf);
-	append_event(lf, "interval", NULL, data);
-	flush(lf);
+		ledgerkeep_clock(lf->keep, when_now(), clock_ns(CLOCK_BOOTTIME));
+	ledgerfile_event(lf, "interval", NULL, data);
 	if (lf->keep)
 		drop_old(lf);
 	return lf->rc;
@@ -484,20 +445,17 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 		     struct json_object *data)
 {
-	ledgerfile_end_ranges(lf);
+	end_ranges(lf);
 	append_event(lf, event, schema, data);
 	return flush(lf);
 }
 
 static int first_only(void *arg, const char *json, size_t len)
 {
-	static const char *const first[] = {"{\"event\":\"start\"", "{\"event\":\"series\""};
+	struct ledgerline line;
 
-	for (unsigned i = 0; i < 2; i++) {
-		size_t n = strlen(first[i]);
-
-		*(bool *)arg |= len >= n && !memcmp(json, first[i], n);
-	}
+	ledgerline_peek(json, len, &line);
+	*(bool *)arg = line.kind == LEDGERLINE_START || line.kind == LEDGERLINE_SERIES;
 	return 1;
 }
 
@@ -564,7 +522,7 @@ static void ledgerfile_free(struct ledgerfile *lf)
 {
 	if (lf->fd >= 0)
 		close(lf->fd);
-	free(lf->outcome);
+	list_free(&lf->outcome);
 	free(lf->waiting);
 	free(lf->keep);
 	free(lf->path);
@@ -580,11 +538,10 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 	if (!lf)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	lf->fd = -1;
+	lf->outcome.size = sizeof(struct ledgerfile_outcome);
 	lf->path = strdup(path);
-	lf->waiting = malloc(WAITING);
-	rc = lf->path && lf->waiting
-		     ? open_locked(lf, err)
-		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = lf->path ? open_locked(lf, err)
+		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc)
 		ledgerfile_free(lf);
 	else
@@ -608,7 +565,7 @@ static int scan_line(void *arg, const char *json, size_t len)
 int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 {
 	struct scan scan = {};
-	char *path;
+	char beside[PATH_MAX], *path;
 	int rc;
 
 	if (!lf->is_file)
@@ -622,7 +579,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 	}
 	free(lf->path);
 	lf->path = path;
-	ledgerkeep_init(scan.keep, keep_ns);
+	*scan.keep = (struct ledgerkeep){.keep_ns = keep_ns};
 	rc = ledgerfile_read(path, scan_line, &scan, &scan.state, err);
 	if (!rc && scan.keep->others)
 		rc = error_set(err, STATUS_USAGE, -EEXIST, "name a new file",
@@ -631,7 +588,9 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 		free(scan.keep);
 		return rc;
 	}
-	ledgerkeep_tidy(path);
+	/* what a rewrite left when it was killed */
+	if (!new_path(beside, sizeof(beside), path))
+		unlink(beside);
 	lf->keep = scan.keep;
 	return 0;
 }
@@ -642,7 +601,7 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 
 	if (!lf)
 		return 0;
-	ledgerfile_end_ranges(lf);
+	end_ranges(lf);
 	flush(lf);
 	/* EINVAL: not a file that can be synced, such as a pipe */
 	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
@@ -654,25 +613,6 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 			  "the ledger %s is not complete: %s", lf->path, strerror(-rc));
 	ledgerfile_free(lf);
 	return rc;
-}
-
-static int ledgerfile_end_ranges(struct ledgerfile *lf)
-{
-	char json[64 + LEDGERFILE_RANGES * 56];
-	size_t n;
-
-	if (!lf->n_ranges)
-		return lf->rc;
-	n = (size_t)snprintf(json, sizeof(json),
-			     "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
-			     lf->stream);
-	for (unsigned i = 0; i < lf->n_ranges; i++)
-		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
-				      i ? "," : "", lf->range[i].first, lf->range[i].last,
-				      lf->range[i].id);
-	n += (size_t)snprintf(json + n, sizeof(json) - n, "]}}");
-	lf->n_ranges = 0;
-	return ledgerfile_line(lf, json, n);
 }
 
 static bool same(const struct ledgerfile_outcome *o, const char *fate, const struct result_cause *c)
@@ -687,11 +627,12 @@ static bool same(const struct ledgerfile_outcome *o, const char *fate, const str
 		      !strcmp(known->netns, c->netns) && known->given_up == c->given_up);
 }
 
-static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcome *o, bool dropped)
+static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcome *o, unsigned id,
+			   bool dropped)
 {
 	struct json_object *data = json_object_new_object();
 
-	json_put_u64(data, "id", lf->n_outcomes);
+	json_put_u64(data, "id", id);
 	json_put_text(data, "fate", o->fate);
 	if (dropped) {
 		json_put_text(data, "stage", stage_name(o->cause.stage));
@@ -711,22 +652,21 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 /* Its id; -ENOMEM. */
 static int find_outcome(struct ledgerfile *lf, const char *fate, const struct result_cause *cause)
 {
-	struct ledgerfile_outcome *grown;
+	struct ledgerfile_outcome *known = lf->outcome.at;
+	unsigned id = 0;
 
-	for (unsigned i = 0; i < lf->n_outcomes; i++) {
-		if (same(&lf->outcome[i], fate, cause))
-			return (int)i;
-	}
-	grown = realloc(lf->outcome, (lf->n_outcomes + 1) * sizeof(*grown));
-	if (!grown)
+	while (id < lf->outcome.n && !same(&known[id], fate, cause))
+		id++;
+	if (id < lf->outcome.n)
+		return (int)id;
+	known = list_add(&lf->outcome);
+	if (!known)
 		return -ENOMEM;
-	lf->outcome = grown;
-	grown += lf->n_outcomes;
-	*grown = (struct ledgerfile_outcome){.fate = fate};
+	known->fate = fate;
 	if (cause)
-		grown->cause = *cause;
-	append_outcome(lf, grown, cause);
-	return (int)lf->n_outcomes++;
+		known->cause = *cause;
+	append_outcome(lf, known, id, cause);
+	return (int)id;
 }
 
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
@@ -745,7 +685,7 @@ int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uin
 		return 0;
 	}
 	if (!newest || lf->n_ranges == LEDGERFILE_RANGES)
-		ledgerfile_end_ranges(lf);
+		end_ranges(lf);
 	lf->stream = stream;
 	lf->range[lf->n_ranges++] = (struct ledgerfile_range){first, last, (unsigned)id};
 	return lf->rc;

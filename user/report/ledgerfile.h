@@ -109,15 +109,14 @@ enum ledgerline_kind {
 	LEDGERLINE_START,
 	LEDGERLINE_INTERVAL,
 	LEDGERLINE_FATES,
+	LEDGERLINE_SERIES,
 	LEDGERLINE_OTHER, /* or none at all */
 };
 
 struct ledgerline {
 	enum ledgerline_kind kind;
 	bool of_trace; /* start: of a trace */
-	/*
-	 * CLOCK_REALTIME: of a start, or of the end of an interval that tells it. 0: not told.
-	 */
+	/* CLOCK_REALTIME: of a start, or of the end of an interval that tells it. 0: not told. */
 	uint64_t realtime_ns;
 	uint64_t time_ns, length_ns; /* interval: from the start to its end; 0: not told */
 };
@@ -140,6 +139,7 @@ struct ledgerkeep_mark {
 	off_t start_len;
 };
 
+/* Zero-initialise all but `keep_ns`. */
 struct ledgerkeep {
 	uint64_t keep_ns;
 	bool others; /* a line begins something else than a trace */
@@ -150,8 +150,6 @@ struct ledgerkeep {
 	uint64_t pause_ns; /* no cut before this time */
 	int64_t clock_ns;  /* CLOCK_REALTIME - CLOCK_BOOTTIME, as told last; 0: not yet */
 };
-
-void ledgerkeep_init(struct ledgerkeep *k, uint64_t keep_ns);
 
 /*
  * What both clocks say now; before each line that is written. If the clock of the host is set, what

@@ -8,49 +8,52 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/clock.h"
-#include "report/html.h"
 #include "report/capfile.h"
 #include "report/drop.h"
-#include "report/ledgerfile.h"
+#include "report/html.h"
 #include "report/series.h"
 
-/* Ours begin with a CRC and an object; so does one that was cut in its first line. */
-static bool looks_like_ledger(const char *path)
+#define INTERVALS_LEAST 4 /* of a trial that is worth showing in time */
+#define TRIALS_IN_TIME	10
+
+/* What a file begins with, terminated; its length, or -1: it cannot be read, as its reader says. */
+static int read_head(const char *path, char *head, size_t size)
 {
 	FILE *f = fopen(path, "re");
-	char head[11] = "";
-	unsigned crc;
-	char brace;
-	bool ours;
+	size_t n;
 
 	if (!f)
-		return true; /* whoever reads it says why */
-	ours = fread(head, 1, sizeof(head) - 1, f) < 10 ||
-	       (strspn(head, "0123456789abcdef") == 8 &&
-		sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{');
+		return -1;
+	n = fread(head, 1, size - 1, f);
+	head[n] = '\0';
 	fclose(f);
-	return ours;
+	return (int)n;
 }
 
 /* Whether a file can be a ledger, by what it begins with: 0, or STATUS_USAGE. */
 static int check_kind(const char *path, struct error *err)
 {
 	struct stat st;
+	char head[11], brace;
+	unsigned crc;
+	int n;
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
 				 "%s is a directory", path);
-	if (!looks_like_ledger(path))
-		return error_set(
-			err, STATUS_USAGE, -EINVAL,
-			printed_is(path)
-				? "report --html PAGE shows what -j has printed"
-				: "report reads what --ledger of a command wrote, and captures",
-			"%s is no ledger", path);
-	return 0;
+	/* ours begin with a CRC and an object; so does one that was cut in its first line */
+	n = read_head(path, head, sizeof(head));
+	if (n < 10 || (strspn(head, "0123456789abcdef") == 8 &&
+		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
+		return 0;
+	return error_set(err, STATUS_USAGE, -EINVAL,
+			 printed_is(path) ? "report --html PAGE shows what -j has printed"
+					  : "report reads what --ledger of a command wrote, and "
+					    "captures",
+			 "%s is no ledger", path);
 }
 
 /* "run" of "pktledger/run/1"; false, and nothing: it is no schema of ours. */
@@ -71,19 +74,12 @@ static bool fates_disagree(const struct json_object *document)
 	return json_get(document, "fates_agree") && !json_get_bool(document, "fates_agree");
 }
 
-#define SCHEMA "pktledger/"
-
 bool printed_is(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	char head[sizeof(HTML_BEGIN)] = "";
-	bool is;
+	char head[sizeof(HTML_BEGIN)];
 
-	if (!f)
-		return false; /* whoever reads it says why */
-	is = fread(head, 1, sizeof(head) - 1, f) && (*head == '{' || !strcmp(head, HTML_BEGIN));
-	fclose(f);
-	return is;
+	return read_head(path, head, sizeof(head)) > 0 &&
+	       (*head == '{' || !strcmp(head, HTML_BEGIN));
 }
 
 static int add_document(struct json_object *list, const char *path, const char *text, size_t len,
@@ -98,7 +94,7 @@ static int add_document(struct json_object *list, const char *path, const char *
 		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
 				 "%s is cut, or no JSON document", path);
 	json_object_array_add(list, doc);
-	if (strncmp(json_get_text(doc, "schema"), SCHEMA, strlen(SCHEMA)) ||
+	if (strncmp(json_get_text(doc, "schema"), "pktledger/", 10) ||
 	    !json_object_is_type(json_get(doc, "start"), json_type_object))
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "--html takes what -j has printed, what --ledger has kept, and "
@@ -149,21 +145,33 @@ int printed_load(const char *path, struct json_object **documents, struct error 
 	return rc;
 }
 
-/* What was sent and received is told apart from what was only watched. */
-static int check_kinds(const struct ledgers *l, struct error *err)
-{
-	const struct ledgers_document *d;
-	unsigned n;
+struct ledgers {
+	struct ledgers_file *file;
+	unsigned files;
+	struct ledgers_document *document;
+	unsigned documents;
+};
 
-	d = ledgers_documents(l, &n);
-	for (unsigned i = 1; i < n; i++) {
-		/* of one file they stand one below the other */
-		if (d[0].path != d[i].path && strcmp(d[0].command, d[i].command))
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "report them apart, or choose by --number",
-					 "%s is of %s, and %s of %s", d[0].path, d[0].command,
-					 d[i].path, d[i].command);
+static void forget(struct ledgers_document *d)
+{
+	json_object_put(d->json);
+	fatesum_free(d->fates);
+	*d = (struct ledgers_document){};
+}
+
+/* Takes it from `d`, also when it fails. -ENOMEM. */
+static int keep(struct ledgers *l, struct ledgers_document *d)
+{
+	struct ledgers_document *more =
+		realloc(l->document, (l->documents + 1) * sizeof(*l->document));
+
+	if (!more) {
+		forget(d);
+		return -ENOMEM;
 	}
+	l->document = more;
+	more[l->documents++] = *d;
+	*d = (struct ledgers_document){};
 	return 0;
 }
 
@@ -171,112 +179,56 @@ static int check_kinds(const struct ledgers *l, struct error *err)
 static const struct ledgers_document *only(const struct ledgers *l, const char *path,
 					   struct error *err)
 {
-	const struct ledgers_document *d, *found = NULL;
-	unsigned n, of_file = 0;
+	const struct ledgers_document *found = NULL;
+	unsigned of_file = 0;
 
-	d = ledgers_documents(l, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (d[i].path != path)
+	for (unsigned i = 0; i < l->documents; i++) {
+		if (l->document[i].path != path)
 			continue;
-		found = &d[i];
+		found = &l->document[i];
 		of_file++;
 	}
-	if (of_file != 1) {
+	if (of_file != 1)
 		error_set(err, STATUS_USAGE, -EINVAL, "choose one by --number, or by --since",
 			  "%s holds %u, and of two files one each is compared", path, of_file);
-		return NULL;
-	}
-	if (!json_get(found->json, "end")) {
+	else if (!json_get(found->json, "end"))
 		error_set(err, STATUS_FAILED, -ENODATA, "report it alone",
 			  "%s has no end that could be compared", path);
-		return NULL;
-	}
-	return found;
+	else
+		return found;
+	return NULL;
 }
 
 int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err)
 {
-	const struct ledgers_document *d;
-	const struct ledgers_file *f;
-	unsigned documents, files;
-	int rc = check_kinds(l, err);
+	const struct ledgers_document *d = l->document;
 
 	*a = *b = NULL;
-	d = ledgers_documents(l, &documents);
-	f = ledgers_files(l, &files);
-	if (rc || files < 2 || !documents || d->parts)
-		return rc;
-	if (files > 2)
+	for (unsigned i = 1; i < l->documents; i++) {
+		/* of one file they stand one below the other */
+		if (d[0].path != d[i].path && strcmp(d[0].command, d[i].command))
+			return error_set(err, STATUS_USAGE, -EINVAL,
+					 "report them apart, or choose by --number",
+					 "%s is of %s, and %s of %s", d[0].path, d[0].command,
+					 d[i].path, d[i].command);
+	}
+	if (l->files < 2 || !l->documents || d->parts)
+		return 0;
+	if (l->files > 2)
 		return error_set(err, STATUS_USAGE, -EINVAL, "name two of them",
-				 "two ledgers of %s are compared, not %u", d->command, files);
-	*a = only(l, f[0].path, err);
-	*b = *a ? only(l, f[1].path, err) : NULL;
+				 "two ledgers of %s are compared, not %u", d->command, l->files);
+	*a = only(l, l->file[0].path, err);
+	*b = *a ? only(l, l->file[1].path, err) : NULL;
 	return *b ? 0 : -EINVAL;
-}
-
-#define INTERVALS_LEAST 4
-#define TRIALS_IN_TIME	10
-
-/* `start` is borrowed. 0 or -ENOMEM. */
-static int trialset_begin(struct trialset *t, const char *schema, struct json_object *start)
-{
-	*t = (struct trialset){.document = json_object_new_object()};
-	if (!t->document)
-		return -ENOMEM;
-	json_put_text(t->document, "schema", schema);
-	json_put(t->document, "start", json_object_get(start));
-	json_put(t->document, "trials", json_object_new_array());
-	return 0;
-}
-
-/* Whether a run that begins is of it: both have the same command line. */
-static bool trialset_owns(const struct trialset *t, const struct json_object *run_start)
-{
-	return t->document && json_object_equal(json_get(json_get(t->document, "start"), "command"),
-						json_get(run_start, "command"));
-}
-
-static void copy_members(struct json_object *to, struct json_object *from)
-{
-	if (!json_object_is_type(from, json_type_object))
-		return;
-	json_object_object_foreach (from, key, value)
-		json_put(to, key, json_object_get(value));
-}
-
-/* What happened in a long one, as in a soak; not of many. */
-static void keep_intervals(const struct trialset *t, struct json_object *trial,
-			   const struct json_object *run)
-{
-	if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
-	    json_get_length(t->document, "trials") < TRIALS_IN_TIME)
-		json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
-}
-
-/*
- * A trial is over: `members` of its own line, and the document of its run, up to now; NULL: it came
- * to none. Both are borrowed.
- */
-static void trialset_trial(struct trialset *t, struct json_object *members,
-			   const struct json_object *run)
-{
-	struct json_object *trial = json_object_new_object();
-
-	copy_members(trial, json_get(run, "end"));
-	copy_members(trial, members);
-	keep_intervals(t, trial, run);
-	if (json_get(run, "fates_agree") && !json_get_bool(run, "fates_agree"))
-		json_put_bool(t->document, "fates_agree", false);
-	json_object_array_add(json_get(t->document, "trials"), trial);
 }
 
 bool trialset_is(const struct json_object *document)
 {
-	const char *schema = json_get_text(document, "schema");
+	char command[16];
 
-	return !strncmp(schema, "pktledger/sweep/", 16) ||
-	       !strncmp(schema, "pktledger/search/", 17);
+	return command_of(json_get_text(document, "schema"), command) &&
+	       (!strcmp(command, "sweep") || !strcmp(command, "search"));
 }
 
 unsigned trialset_columns(const struct json_object *document, const char **name, unsigned max)
@@ -301,46 +253,22 @@ unsigned trialset_columns(const struct json_object *document, const char **name,
 	return n;
 }
 
-struct ledgers {
-	struct ledgers_file *file;
-	unsigned files;
-	struct ledgers_document *document;
-	unsigned documents;
-};
-
-/* Takes its JSON and fates, also when it fails. -ENOMEM. */
-static int keep(struct ledgers *l, const struct ledgers_document *d)
-{
-	struct ledgers_document *more;
-
-	more = realloc(l->document, (l->documents + 1) * sizeof(*more));
-	if (!more) {
-		json_object_put(d->json);
-		fatesum_free(d->fates);
-		return -ENOMEM;
-	}
-	l->document = more;
-	more[l->documents++] = *d;
-	return 0;
-}
-
-/* The document that is being read. */
+/*
+ * The lines of a ledger as they are read. A sweep, a search or a preset is a set: its document is
+ * the one that its own -j would have printed, put together of its lines and of the runs in it.
+ */
 struct reading {
 	struct ledgers *l;
 	const struct load_spec *spec;
 	struct ledgers_file *file;
 	struct json_tokener *tokener;
-	struct json_object *document; /* NULL: no start has come */
-	struct trialset set;	      /* of which it is a trial, if one is open */
-	bool told;		      /* the set has told of this trial */
-	struct ledgers_document cut;  /* a trial that the set was killed in; json NULL: none */
+	struct ledgers_document now; /* json NULL: no start has come */
+	struct ledgers_document set; /* of which it is a trial, if one is open; else json NULL */
+	struct ledgers_document cut; /* a trial that the set was killed in; json NULL: none */
+	bool told;		     /* the set has told of this trial */
 	struct series *series;
-	struct fatesum *fates;
-	char command[16];
-	bool is_trace;
-	uint64_t started_ns, from_ns, to_ns; /* from_ns: of the first interval that is kept */
-	uint64_t intervals;		     /* of it, whenever they were */
-	uint64_t bad;			     /* lines of the file that were bad before it */
+	uint64_t started_ns, intervals; /* of it, whenever they were */
+	uint64_t bad;			/* lines of the file that were bad before it */
 	int rc;
 };
 
@@ -349,62 +277,23 @@ static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t t
 	return to_ns >= spec->since_ns && from_ns <= spec->until_ns;
 }
 
-static struct json_object *covers(const struct series *s, uint64_t from_ns, uint64_t to_ns)
-{
-	struct json_object *o = json_object_new_object();
-	uint64_t count, first, last;
-	char time[32];
-
-	count = series_count(s, &first, &last);
-	json_put_text(o, "from", json_time(time, sizeof(time), from_ns));
-	json_put_text(o, "to", json_time(time, sizeof(time), to_ns));
-	json_put_u64(o, "intervals", count);
-	json_put_u64(o, "joined", series_joined(s));
-	return o;
-}
-
 /* All that is known of it is in its own lines. */
 static bool is_cut_trial(const struct reading *r)
 {
-	return r->set.document && !r->told && !json_get(r->document, "end");
+	return r->set.json && !r->told && !json_get(r->now.json, "end");
 }
 
-/* What is in it of the time that was asked for. */
-static bool is_wanted(const struct reading *r, uint64_t *from_ns, uint64_t *to_ns)
+/* What is in it of the time that was asked for; from when to when, it is noted. */
+static bool is_wanted(struct reading *r)
 {
-	*from_ns = r->from_ns;
-	*to_ns = r->to_ns;
+	struct ledgers_document *d = &r->now;
+
 	if (r->spec->number ? r->spec->number != r->file->documents
-			    : r->set.document && !is_cut_trial(r))
+			    : r->set.json && !is_cut_trial(r))
 		return false;
-	if (r->is_trace && r->intervals)
-		return series_count(r->series, from_ns, to_ns);
-	return in_window(r->spec, *from_ns, *to_ns);
-}
-
-static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
-{
-	struct ledgers_document d = {
-		.json = json_object_get(r->document),
-		.path = r->file->path,
-		.number = r->file->documents,
-		.parts = r->is_trace,
-		.from_ns = from_ns,
-		.to_ns = to_ns,
-	};
-
-	memcpy(d.command, r->command, sizeof(d.command));
-	if (is_one_end(r->command)) {
-		d.fates = r->fates;
-		d.damaged =
-			r->file->state.bad != r->bad || r->file->odd || fates_disagree(r->document);
-		r->fates = NULL;
-	}
-	if (!is_cut_trial(r))
-		return keep(r->l, &d);
-	json_object_put(r->cut.json);
-	r->cut = d;
-	return 0;
+	if (d->parts && r->intervals)
+		return series_count(r->series, &d->from_ns, &d->to_ns);
+	return in_window(r->spec, d->from_ns, d->to_ns);
 }
 
 static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
@@ -416,42 +305,52 @@ static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
 }
 
 /* They can be judged only where no line is lost. */
-static void put_fates(struct reading *r)
+static void put_fates(struct ledgers_document *d, bool whole)
 {
-	struct json_object *fates = fatesum_json(r->fates), *end = json_get(r->document, "end");
-	bool whole = fates && end && r->file->state.bad == r->bad && !r->file->odd;
+	struct json_object *fates = fatesum_json(d->fates), *end = json_get(d->json, "end");
 
-	json_put(r->document, "fates", fates);
-	json_put(r->document, "fates_agree",
-		 whole ? json_object_new_boolean(fatesum_agrees(r->fates, end)) : NULL);
+	json_put(d->json, "fates", fates);
+	json_put(d->json, "fates_agree",
+		 whole && fates && end ? json_object_new_boolean(fatesum_agrees(d->fates, end))
+				       : NULL);
 }
 
 /* The next start has come, or the end of the file. */
 static void end_document(struct reading *r)
 {
-	uint64_t from_ns, to_ns;
+	struct ledgers_document *d = &r->now;
+	bool whole = r->file->state.bad == r->bad && !r->file->odd;
 
-	if (!r->document)
+	if (!d->json)
 		return;
-	note_times(r->file, r->from_ns, r->to_ns);
-	if (r->set.document && r->to_ns > r->set.to_ns)
-		r->set.to_ns = r->to_ns;
-	if (!r->is_trace)
-		put_fates(r);
-	json_put(r->document, "intervals", series_intervals(r->series));
-	if (!r->rc && is_wanted(r, &from_ns, &to_ns)) {
-		json_put(r->document, "covers", covers(r->series, from_ns, to_ns));
-		json_put(r->document, "worst", series_worst(r->series));
-		if (r->is_trace)
-			json_put(r->document, "sum", series_sum(r->series));
-		r->rc = keep_document(r, from_ns, to_ns);
+	note_times(r->file, d->from_ns, d->to_ns);
+	if (r->set.json && d->to_ns > r->set.to_ns)
+		r->set.to_ns = d->to_ns;
+	if (!d->parts)
+		put_fates(d, whole);
+	json_put(d->json, "intervals", series_intervals(r->series));
+	if (!r->rc && is_wanted(r)) {
+		json_put(d->json, "covers", series_covers(r->series, d->from_ns, d->to_ns));
+		json_put(d->json, "worst", series_worst(r->series));
+		if (d->parts)
+			json_put(d->json, "sum", series_sum(r->series));
+		if (is_one_end(d->command)) {
+			d->damaged = !whole || fates_disagree(d->json);
+		} else {
+			fatesum_free(d->fates);
+			d->fates = NULL;
+		}
+		if (is_cut_trial(r)) {
+			forget(&r->cut);
+			r->cut = *d;
+			*d = (struct ledgers_document){};
+		} else {
+			r->rc = keep(r->l, d);
+		}
 	}
-	json_object_put(r->document);
+	forget(d);
 	series_free(r->series);
-	fatesum_free(r->fates);
-	r->document = NULL;
 	r->series = NULL;
-	r->fates = NULL;
 }
 
 static struct json_object *parse(struct reading *r, const char *json, size_t len)
@@ -460,134 +359,134 @@ static struct json_object *parse(struct reading *r, const char *json, size_t len
 	return len <= INT32_MAX ? json_tokener_parse_ex(r->tokener, json, (int)len) : NULL;
 }
 
-/* The next series has come, or a run that is none of its trials, or the end of the file. */
+/* The next set has come, or a run that is none of its trials, or the end of the file. */
 static void end_set(struct reading *r)
 {
-	struct trialset *set = &r->set;
-	struct ledgers_document d = {
-		.json = set->document,
-		.path = r->file->path,
-		.number = set->number,
-		.from_ns = set->from_ns,
-		.to_ns = set->to_ns,
-	};
+	struct ledgers_document *set = &r->set;
 
-	if (!set->document)
+	if (!set->json)
 		return;
-	memcpy(d.command, set->command, sizeof(d.command));
-	if (r->rc || !in_window(r->spec, d.from_ns, d.to_ns) ||
-	    (r->spec->number && r->spec->number != d.number) ||
-	    (r->cut.json && !json_get_length(d.json, "trials")))
-		json_object_put(d.json);
-	else
-		r->rc = keep(r->l, &d);
+	if (!r->rc && in_window(r->spec, set->from_ns, set->to_ns) &&
+	    (!r->spec->number || r->spec->number == set->number) &&
+	    (!r->cut.json || json_get_length(set->json, "trials")))
+		r->rc = keep(r->l, set);
 	if (r->cut.json && !r->rc)
 		r->rc = keep(r->l, &r->cut);
-	else
-		json_object_put(r->cut.json);
-	r->cut = (struct ledgers_document){};
-	*set = (struct trialset){};
+	forget(set);
+	forget(&r->cut);
 }
 
-/* "command" of the schema, and when it was; false: it tells neither. */
-static bool begins(struct reading *r, const struct json_object *line, char command[16],
-		   uint64_t *started_ns)
+/* With the schema; false: its line does not tell what it is, or when it was. */
+static bool begin(struct reading *r, struct ledgers_document *d, const struct json_object *line)
 {
+	const char *schema = json_get_text(line, "schema");
 	struct json_object *start = json_get(line, "data");
 
-	if (command_of(json_get_text(line, "schema"), command) &&
-	    json_object_is_type(start, json_type_object) &&
-	    !when_date(json_get_text(start, "time"), started_ns))
-		return true;
-	r->file->odd++;
-	return false;
+	*d = (struct ledgers_document){.path = r->file->path};
+	if (!command_of(schema, d->command) || !json_object_is_type(start, json_type_object) ||
+	    when_date(json_get_text(start, "time"), &d->from_ns)) {
+		r->file->odd++;
+		return false;
+	}
+	d->to_ns = d->from_ns;
+	d->parts = !strcmp(d->command, "trace");
+	d->number = ++r->file->documents;
+	d->json = json_object_new_object();
+	json_put_text(d->json, "schema", schema);
+	return true;
+}
+
+static void put_place(struct ledgers_document *d)
+{
+	json_put_text(d->json, "file", d->path);
+	json_put_u64(d->json, "number", d->number);
 }
 
 static void begin_set(struct reading *r, const struct json_object *line)
 {
-	struct trialset *set = &r->set;
-
 	end_document(r);
 	end_set(r);
-	if (r->rc)
+	if (r->rc || !begin(r, &r->set, line))
 		return;
-	r->rc = trialset_begin(set, json_get_text(line, "schema"), json_get(line, "data"));
-	if (r->rc)
-		return;
-	if (!begins(r, line, set->command, &set->from_ns)) {
-		json_object_put(set->document);
-		set->document = NULL;
-		return;
-	}
-	set->to_ns = set->from_ns;
-	set->number = ++r->file->documents;
-	json_put_text(set->document, "file", r->file->path);
-	json_put_u64(set->document, "number", set->number);
-	note_times(r->file, set->from_ns, set->to_ns);
+	json_put(r->set.json, "start", json_object_get(json_get(line, "data")));
+	json_put(r->set.json, "trials", json_object_new_array());
+	put_place(&r->set);
+	note_times(r->file, r->set.from_ns, r->set.to_ns);
 }
 
-static void take_trial(struct reading *r, struct json_object *data)
+static void copy_members(struct json_object *to, struct json_object *from)
 {
-	struct json_object *run = json_object_get(r->document);
+	if (!json_object_is_type(from, json_type_object))
+		return;
+	json_object_object_foreach (from, key, value)
+		json_put(to, key, json_object_get(value));
+}
+
+/* A trial is over: `members` of its own line, behind the document of its run, if it came to one. */
+static void take_trial(struct reading *r, struct json_object *members)
+{
+	struct json_object *run = json_object_get(r->now.json), *trial, *trials;
 
 	r->told = true;
 	end_document(r);
 	r->told = false;
-	if (r->set.document)
-		trialset_trial(&r->set, data, run);
-	else
+	if (r->set.json) {
+		trials = json_get(r->set.json, "trials");
+		trial = json_object_new_object();
+		copy_members(trial, json_get(run, "end"));
+		copy_members(trial, members);
+		/* what happened in a long one, as in a soak; not of many */
+		if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
+		    json_object_array_length(trials) < TRIALS_IN_TIME)
+			json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
+		if (fates_disagree(run))
+			json_put_bool(r->set.json, "fates_agree", false);
+		json_object_array_add(trials, trial);
+	} else {
 		r->file->headless++;
+	}
 	json_object_put(run);
 }
 
 static void begin_document(struct reading *r, struct json_object *line)
 {
-	const char *schema = json_get_text(line, "schema");
 	struct json_object *start = json_get(line, "data");
+	struct ledgers_document *d = &r->now;
 
 	end_document(r);
-	if (!trialset_owns(&r->set, start))
+	/* a run is of the set if both have the same command line */
+	if (!json_object_equal(json_get(json_get(r->set.json, "start"), "command"),
+			       json_get(start, "command")))
 		end_set(r);
-	if (r->rc || !begins(r, line, r->command, &r->started_ns))
+	if (r->rc || !begin(r, d, line))
 		return;
-	r->is_trace = !strcmp(r->command, "trace");
-	r->from_ns = r->to_ns = r->started_ns;
+	r->started_ns = d->from_ns;
 	r->intervals = 0;
 	r->bad = r->file->state.bad;
-	r->file->documents++;
-	r->document = json_object_new_object();
-	r->series = series_new(r->is_trace ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start));
-	r->fates = fatesum_new(is_one_end(r->command));
-	if (!r->document || !r->series || !r->fates) {
+	r->series = series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start));
+	d->fates = fatesum_new(is_one_end(d->command));
+	if (!r->series || !d->fates) {
 		r->rc = -ENOMEM;
+		forget(d);
 		return;
 	}
-	json_put_text(r->document, "schema", schema);
-	json_put_text(r->document, "file", r->file->path);
-	json_put_u64(r->document, "number", r->file->documents);
-	json_put(r->document, "start", json_object_get(start));
+	put_place(d);
+	json_put(d->json, "start", json_object_get(start));
 }
 
-/* When an interval began and ended: most are not asked for, so it is not parsed for that. */
-static void interval_time(const struct reading *r, const struct ledgerline *peek, uint64_t *from_ns,
-			  uint64_t *to_ns)
-{
-	*to_ns = peek->realtime_ns ? peek->realtime_ns : r->started_ns + peek->time_ns;
-	*from_ns = *to_ns > peek->length_ns ? *to_ns - peek->length_ns : 0;
-}
-
+/* When it was is peeked: most are not asked for, so they are not parsed. */
 static void take_interval(struct reading *r, const struct ledgerline *peek, const char *json,
 			  size_t len)
 {
+	uint64_t to_ns = peek->realtime_ns ? peek->realtime_ns : r->started_ns + peek->time_ns;
+	uint64_t from_ns = to_ns > peek->length_ns ? to_ns - peek->length_ns : 0;
 	struct json_object *line, *data;
-	uint64_t from_ns, to_ns;
 
-	interval_time(r, peek, &from_ns, &to_ns);
-	if (to_ns > r->to_ns)
-		r->to_ns = to_ns;
-	if (r->is_trace && !r->intervals++)
-		r->from_ns = from_ns;
-	if (r->is_trace && !in_window(r->spec, from_ns, to_ns))
+	if (to_ns > r->now.to_ns)
+		r->now.to_ns = to_ns;
+	if (r->now.parts && !r->intervals++)
+		r->now.from_ns = from_ns;
+	if (r->now.parts && !in_window(r->spec, from_ns, to_ns))
 		return;
 	line = parse(r, json, len);
 	data = json_get(line, "data");
@@ -598,23 +497,18 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	json_object_put(line);
 }
 
-/* When a limit was crossed; those of run are told in the end. */
-static bool limit_in_window(const struct reading *r, const struct json_object *data)
-{
-	uint64_t ns;
-
-	return when_date(json_get_text(data, "time"), &ns) || in_window(r->spec, ns, ns);
-}
-
+/* It may tell when it was crossed; those of run are told in the end. */
 static void take_limit(struct reading *r, struct json_object *data)
 {
-	struct json_object *list = json_get(r->document, "limits");
+	struct json_object *list = json_get(r->now.json, "limits");
+	uint64_t ns;
 
 	if (!list) {
 		list = json_object_new_array();
-		json_put(r->document, "limits", list);
+		json_put(r->now.json, "limits", list);
 	}
-	if (limit_in_window(r, data) && json_object_array_length(list) < LOAD_LIMITS)
+	if ((when_date(json_get_text(data, "time"), &ns) || in_window(r->spec, ns, ns)) &&
+	    json_object_array_length(list) < LOAD_LIMITS)
 		json_object_array_add(list, json_object_get(data));
 }
 
@@ -622,9 +516,9 @@ static void take_end(struct reading *r, struct json_object *data)
 {
 	uint64_t to_ns = r->started_ns + json_get_u64(data, "duration_ns");
 
-	json_put(r->document, "end", json_object_get(data));
-	if (to_ns > r->to_ns)
-		r->to_ns = to_ns;
+	json_put(r->now.json, "end", json_object_get(data));
+	if (to_ns > r->now.to_ns)
+		r->now.to_ns = to_ns;
 }
 
 static void take_event(struct reading *r, const char *json, size_t len)
@@ -640,20 +534,19 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		r->file->odd++;
 	else if (!strcmp(event, "trial"))
 		take_trial(r, data);
-	else if (!r->document && !r->set.document)
+	else if (!r->now.json && !r->set.json)
 		r->file->headless++;
-	else if (!strcmp(event, "series_end") && r->set.document)
-		json_put(r->set.document, "end", json_object_get(data));
+	else if (!strcmp(event, "series_end") && r->set.json)
+		json_put(r->set.json, "end", json_object_get(data));
 	else if (!strcmp(event, "error"))
-		json_put(r->document ? r->document : r->set.document, "error",
-			 json_object_get(data));
-	else if (!r->document)
+		json_put(r->now.json ? r->now.json : r->set.json, "error", json_object_get(data));
+	else if (!r->now.json)
 		r->file->odd++;
 	else if (!strcmp(event, "end"))
 		take_end(r, data);
 	else if (!strcmp(event, "limit"))
 		take_limit(r, data);
-	else if (!strcmp(event, "fate") && fatesum_name(r->fates, data))
+	else if (!strcmp(event, "fate") && fatesum_name(r->now.fates, data))
 		r->file->odd++;
 	json_object_put(line); /* events of later versions tell what is not asked for here */
 }
@@ -667,12 +560,12 @@ static int take_line(void *arg, const char *json, size_t len)
 		r->file->odd++;
 	else if (peek.kind != LEDGERLINE_INTERVAL && peek.kind != LEDGERLINE_FATES)
 		take_event(r, json, len);
-	else if (!r->document)
+	else if (!r->now.json)
 		r->file->headless++;
 	else if (peek.kind == LEDGERLINE_INTERVAL)
 		take_interval(r, &peek, json, len);
 	else
-		r->file->odd += fatesum_ranges(r->fates, json, len) != 0;
+		r->file->odd += fatesum_ranges(r->now.fates, json, len) != 0;
 	return r->rc;
 }
 
@@ -683,10 +576,9 @@ static int take_line(void *arg, const char *json, size_t len)
 static int read_lines(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 		      struct error *err)
 {
-	struct reading r = {.l = l, .spec = spec, .file = file};
+	struct reading r = {.l = l, .spec = spec, .file = file, .tokener = json_tokener_new()};
 	int rc;
 
-	r.tokener = json_tokener_new();
 	if (!r.tokener)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	rc = ledgerfile_read(file->path, take_line, &r, &file->state, err);
@@ -706,17 +598,6 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 		  : 0;
 }
 
-static int read_capture(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
-			struct error *err)
-{
-	struct ledgers_document d;
-	int rc = lostcap_read(file->path, spec, &d, file, err);
-
-	if (!rc && d.json && keep(l, &d))
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	return rc;
-}
-
 /* Documents that another has put together already. */
 static int read_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 			struct error *err)
@@ -724,9 +605,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 	struct json_object *list;
 	int rc = printed_load(file->path, &list, err);
 
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < json_object_array_length(list) && !rc; i++) {
+	for (size_t i = 0; !rc && i < json_object_array_length(list); i++) {
 		struct ledgers_document d = {
 			.json = json_object_array_get_idx(list, i),
 			.path = file->path,
@@ -750,11 +629,16 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 		     struct error *err)
 {
 	struct ledgers_file *file = &l->file[l->files++];
+	struct ledgers_document d;
 	int rc;
 
 	file->path = path;
-	if (capfile_is(path))
-		return read_capture(l, spec, file, err);
+	if (capfile_is(path)) {
+		rc = lostcap_read(path, spec, &d, file, err);
+		if (!rc && d.json && keep(l, &d))
+			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return rc;
+	}
 	if (spec->printed && printed_is(path))
 		return read_printed(l, spec, file, err);
 	rc = check_kind(path, err);
@@ -763,14 +647,11 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 
 static void forget_documents(struct ledgers *l)
 {
-	for (unsigned i = 0; i < l->documents; i++) {
-		json_object_put(l->document[i].json);
-		fatesum_free(l->document[i].fates);
-	}
-	l->documents = 0;
+	while (l->documents)
+		forget(&l->document[--l->documents]);
 }
 
-int ledgers_replace(struct ledgers *l, const struct ledgers_document *docs, unsigned n)
+int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n)
 {
 	int rc = 0;
 

@@ -18,7 +18,7 @@
  * lost most packets a second, worst first (report/series.h). `sum`, of trace only, is all intervals
  * that were asked for, as one. `limits` are those that were crossed, at most LOAD_LIMITS of them.
  *
- * `fates` (report/fatesum.h) are there of run, send and recv, if they kept them.
+ * `fates` (fatesum_json()) are there of run, send and recv, if they kept them.
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H
@@ -29,10 +29,46 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "ledger/result.h"
 #include "report/ledgerfile.h"
-#include "report/fatesum.h"
 
 #define LOAD_LIMITS 1000
+
+/* The fates of all numbers in a ledger file, added up: report/ledgerfile.h has the lines. */
+
+struct fatesum;
+
+struct fatesum_run { /* numbers as the file tells them, with one outcome */
+	uint64_t first, last;
+	uint16_t stream, outcome;
+};
+
+struct fatesum *fatesum_new(bool keep); /* NULL: no memory; `keep`: for fatesum_runs() */
+void fatesum_free(struct fatesum *f);
+
+/* The data of a `fate` line. -EINVAL: out of order; -ENOMEM. */
+int fatesum_name(struct fatesum *f, struct json_object *data);
+
+/* The JSON of a whole `fates` line, not terminated. -EINVAL: it is not as it should be. */
+int fatesum_ranges(struct fatesum *f, const char *json, size_t len);
+
+/* Those that were kept, sorted by stream and number; borrowed. */
+const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n);
+
+/* The data of the `fate` line of an outcome; borrowed. */
+const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome);
+
+/*
+ * A list of {"fate","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
+ * numbers, and the longest of them. NULL: there were no fates. To be given away.
+ */
+struct json_object *fatesum_json(const struct fatesum *f);
+
+/*
+ * Whether they add up to the books in `end`, of whichever command: as many delivered and refused,
+ * and as many that were not delivered. What only a counter has settled has no fate of its own.
+ */
+bool fatesum_agrees(const struct fatesum *f, const struct json_object *end);
 
 struct ledgers;
 
@@ -77,7 +113,7 @@ int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error 
 void ledgers_free(struct ledgers *l); /* NULL is fine */
 
 /* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
-int ledgers_replace(struct ledgers *l, const struct ledgers_document *docs, unsigned n);
+int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
 /* In the order of the command line, and of the files. */
 const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);
@@ -103,17 +139,6 @@ int printed_load(const char *path, struct json_object **documents, struct error 
 int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err);
 
-/*
- * A sweep, a search or a preset read from a ledger: the document that its own -j would have
- * printed, put together of the lines of the series and of the runs in it.
- */
-struct trialset {
-	struct json_object *document; /* NULL: none is open */
-	unsigned number;	      /* of the document, in its file */
-	char command[16];	      /* "sweep", "search" */
-	uint64_t from_ns, to_ns;      /* CLOCK_REALTIME */
-};
-
 /* Whether a document is of trials: a sweep or a search. */
 bool trialset_is(const struct json_object *document);
 
@@ -122,5 +147,56 @@ bool trialset_is(const struct json_object *document);
  * At most `max`, borrowed. Returns how many.
  */
 unsigned trialset_columns(const struct json_object *document, const char **name, unsigned max);
+
+/*
+ * Ledgers of several senders and of their receivers, as one: for each receiver a document of the
+ * form of a run, with the sums of all senders, and beside them
+ *
+ *	"senders":[ {"file","number","start","end"} ],	each of the form of a run, too
+ *	"strangers":[ {"stream","base","delivered","dropped","came"} ],
+ *	"notes":[ ".." ]
+ *
+ * A stream goes to the receiver that has its numbers. `strangers` came to this receiver, and are of
+ * no sender's ledger: the ledger is not balanced then, as it is not if one has no end.
+ */
+
+/* There are ledgers of senders and of receivers. */
+bool joined_wanted(const struct ledgers *l);
+
+/*
+ * Puts joined documents into the place of those of send and recv; all must be of these two.
+ * STATUS_USAGE: one end is missing, they are of different runs, or one is there twice;
+ * STATUS_FAILED: two senders used the same numbers, or two receivers have got the same.
+ */
+int joined_make(struct ledgers *l, struct error *err);
+
+/* What one end has told of a stream; runs ascend and do not overlap. */
+struct joined_end {
+	struct fatesum *fates; /* that name the outcomes */
+	const struct fatesum_run *run;
+	size_t n;
+	const char *host;
+};
+
+struct joined_stream {
+	uint16_t stream;
+	uint64_t base;	      /* in the stamps of number 0 */
+	uint64_t first, last; /* numbers that are its own, as in the stamp; last < first: none */
+	struct joined_end tx; /* in numbers from 0 */
+	struct joined_end rx; /* as in the stamp */
+	uint64_t watch_from,
+		watch_to;  /* as in the stamp: what did not come between was not there */
+	unsigned l3_bytes; /* of a packet; 0: unknown */
+	bool whole;	   /* the sender has told of all that it attempted */
+};
+
+/*
+ * Adds attempted .. unaccounted, stages and causes to `res`. `open`: numbers of which the sender
+ * has told nothing, because its ledger is not whole, and the receiver nothing either.
+ */
+void joined_add(const struct joined_stream *s, struct result *res, uint64_t *open);
+
+/* Adds the sums, stages and causes of one result to those of another. */
+void joined_sum(struct result *sum, const struct result *one);
 
 #endif

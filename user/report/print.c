@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,88 +253,8 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	}
 }
 
-/* Sweeps and searches of ledgers, as they printed themselves: the trials, and what was found. */
+/* Searches of ledgers, as they printed themselves: the trials, and what was found. */
 
-/* What tells a trial apart. */
-static struct json_object *parameters_of(const struct json_object *document, size_t i)
-{
-	return json_get(json_get_item(document, "trials", i), "parameters");
-}
-
-static const char *text_of(const struct json_object *document, size_t i, const char *name)
-{
-	struct json_object *value = json_get(parameters_of(document, i), name);
-
-	return value ? json_object_get_string(value) : "";
-}
-
-/* Of what is there, and of what it did not come to. */
-static unsigned width_of(const struct json_object *document, const char *name)
-{
-	const struct json_object *values = json_get(json_get(document, "start"), "values");
-	size_t n = json_get_length(document, "trials"), width = 0, len;
-
-	for (size_t i = 0; i < n + json_get_length(values, name); i++) {
-		len = strlen(i < n ? text_of(document, i, name)
-				   : json_get_item_text(values, name, i - n));
-		width = len > width ? len : width;
-	}
-	return (unsigned)width;
-}
-
-void print_rows(FILE *out, const struct json_object *document, bool csv)
-{
-	size_t n = json_get_length(document, "trials");
-	const struct json_object *start = json_get(document, "start");
-	const struct json_object *preset = json_get(start, "preset");
-	struct rows rows = {.out = out, .repeated = json_get_u64(start, "repeat") > 1};
-	struct trials *trials = trials_new((unsigned)n + 1); /* of one point */
-	struct result *res = calloc(1, sizeof(*res));
-	const char *name[ROWS_COLUMNS], *text[ROWS_COLUMNS];
-	unsigned columns = trialset_columns(document, name, ROWS_COLUMNS);
-	struct error failed = {}; /* the last of the point */
-
-	for (unsigned k = 0; k < columns; k++)
-		rows_column(&rows, name[k], width_of(document, name[k]));
-	if (!csv) {
-		fputc('\n', out);
-		if (preset)
-			rows_about(out, json_get_text(preset, "title"),
-				   json_get_text(preset, "about"));
-	}
-	(csv ? rows_csv_heading : rows_heading)(&rows);
-	for (size_t i = 0; res && trials && i < n; i++) {
-		const struct json_object *trial = json_get_item(document, "trials", i);
-		bool whole = json_get(trial, "attempted");
-
-		if (json_get(trial, "error"))
-			json_read_error(json_get(trial, "error"), &failed);
-		if (whole)
-			json_read_end(trial, res);
-		for (unsigned k = 0; k < columns; k++)
-			text[k] = text_of(document, i, name[k]);
-		if (csv) {
-			uint64_t number = json_get_u64(trial, "trial");
-
-			rows_csv_trial(&rows, text, number ? (unsigned)number : (unsigned)i + 1,
-				       whole ? res : NULL, *failed.message ? &failed : NULL);
-		} else {
-			if (whole)
-				trials_add(trials, res);
-			if (i + 1 < n && json_object_equal(parameters_of(document, i),
-							   parameters_of(document, i + 1)))
-				continue; /* this point has more of them */
-			rows_point(&rows, text, trials,
-				   *failed.message || !trials_count(trials) ? &failed : NULL);
-			trials_clear(trials);
-		}
-		failed = (struct error){};
-	}
-	trials_free(trials);
-	free(res);
-}
-
-/* Of the lower bounds of all searches that came to one. */
 static void print_spread(FILE *out, const struct json_object *end)
 {
 	struct json_object *all = json_get(end, "lower_pps_of_all");
@@ -362,7 +281,7 @@ static void print_spread(FILE *out, const struct json_object *end)
 }
 
 /* Each search behind its trials. */
-static void print_search(const struct print_view *v, const struct json_object *document)
+static void print_search(FILE *out, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
 	size_t searches = json_get_length(end, "searches"), n = json_get_length(document, "trials");
@@ -370,17 +289,16 @@ static void print_search(const struct print_view *v, const struct json_object *d
 	struct found_trial t;
 	struct found f;
 
-	fputc('\n', v->out);
 	for (size_t k = 0; k < (searches ? searches : 1); k++) {
 		json_read_found(searches ? json_get_item(end, "searches", k) : end, &f);
 		for (unsigned i = 0; shown < n && (k + 1 >= searches || i < f.trials); i++) {
 			json_read_found_trial(json_get_item(document, "trials", shown), &t);
-			text_found_trial(v->out, (unsigned)++shown, &t);
+			text_found_trial(out, (unsigned)++shown, &t);
 		}
 		if (f.trials)
-			text_found(v->out, &f);
+			text_found(out, &f);
 	}
-	print_spread(v->out, end);
+	print_spread(out, end);
 }
 
 struct page print_page(const struct print_view *v, uint64_t most)
@@ -501,22 +419,19 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
 {
-	struct result *res = calloc(1, sizeof(*res));
 	struct trials *trials = trials_new(n);
 
-	for (unsigned i = 0; res && trials && i < n; i++) {
+	for (unsigned i = 0; trials && i < n; i++) {
 		const struct json_object *end = json_get(d[i].json, "end");
 
 		if (!end)
 			continue;
-		json_read_end(end, res);
-		trials_add(trials, res);
-		trials_print_row(v->out, trials, res);
+		trials_add(trials, end, 0);
+		trials_print_row(v->out, trials, end);
 	}
 	if (trials && trials_count(trials))
 		trials_print_end(v->out, trials);
 	trials_free(trials);
-	free(res);
 }
 
 /* Whose it is, and when it was. */
@@ -554,10 +469,11 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	put_title(v, d);
 	print_state(v, d);
 	if (trialset_is(d->json)) {
+		fputc('\n', v->out);
 		if (!strcmp(d->command, "search"))
-			print_search(v, d->json);
+			print_search(v->out, d->json);
 		else
-			print_rows(v->out, d->json, false);
+			rows_print(v->out, false, d->json);
 		return;
 	}
 	print_steps(v, d);

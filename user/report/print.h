@@ -36,9 +36,6 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 /* The trials of `run --repeat`, each a document, as the table that it printed. */
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n);
 
-/* The points of a sweep, or the trials of a search, as they were printed; or each as CSV. */
-void print_rows(FILE *out, const struct json_object *document, bool csv);
-
 /* The intervals of a document as a table that a person reads: some rows of a round length. */
 
 #define STEPS_MAX 32

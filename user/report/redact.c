@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/redact.h"
+#include "report/json.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/json.h"
 
 /* Members that are a secret as a whole, and what it is then called. */
 static const struct {
@@ -53,10 +51,10 @@ static void append(struct text *t, const char *from, size_t len)
 	t->at[t->n] = '\0';
 }
 
-static void clear(struct text *t)
+static void set(struct text *t, const char *from, size_t len)
 {
 	t->n = 0;
-	append(t, "", 0);
+	append(t, from, len);
 }
 
 struct redact {
@@ -103,6 +101,15 @@ static const char *name_of(struct redact *r, const char *secret, const char *kin
 	return json_object_get_string(known);
 }
 
+static bool is_of(const char *const *list, unsigned n, const char *word)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (!strcmp(list[i], word))
+			return true;
+	}
+	return false;
+}
+
 static int secret_index(const char *key)
 {
 	for (unsigned i = 0; key && i < LENGTH(secrets); i++) {
@@ -117,11 +124,7 @@ static bool is_common(const char *text)
 {
 	static const char *const roles[] = {"", "tx", "rx", "router", "bridge", "others"};
 
-	for (unsigned i = 0; i < LENGTH(roles); i++) {
-		if (!strcmp(text, roles[i]))
-			return true;
-	}
-	return !text[strspn(text, "0123456789")];
+	return is_of(roles, LENGTH(roles), text) || !text[strspn(text, "0123456789")];
 }
 
 /* "python3" of "python3[123]" */
@@ -134,8 +137,7 @@ static size_t name_length(const char *text, const char *kind)
 
 static void learn_text(struct redact *r, int secret, const char *text)
 {
-	clear(&r->out);
-	append(&r->out, text, name_length(text, secrets[secret].kind));
+	set(&r->out, text, name_length(text, secrets[secret].kind));
 	if (r->out.at && !is_common(r->out.at))
 		name_of(r, r->out.at, secrets[secret].kind, &r->n[secret]);
 }
@@ -207,7 +209,7 @@ static void hide_addresses(struct redact *r, const char *text, struct text *to)
 {
 	static const char letters[] = "0123456789abcdefABCDEF:.";
 
-	clear(to);
+	set(to, "", 0);
 	while (*text) {
 		size_t len = strspn(text, letters), used;
 		char word[ADDRESS_MAX];
@@ -215,11 +217,10 @@ static void hide_addresses(struct redact *r, const char *text, struct text *to)
 		if (!len) { /* a word of other letters goes as a whole */
 			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
 				len++;
-			append(to, text, len);
-			text += len;
-			continue;
+			used = 0;
+		} else {
+			used = address_in(text, len, word);
 		}
-		used = address_in(text, len, word);
 		if (used) {
 			const char *name = name_of(r, word, "addr", &r->addresses);
 
@@ -243,7 +244,7 @@ static void hide_word(const char *text, const char *secret, const char *name, st
 	size_t len = strlen(secret);
 	const char *begin = text, *at;
 
-	clear(to);
+	set(to, "", 0);
 	while ((at = strstr(text, secret))) {
 		bool whole = (at == begin || !is_word_char(at[-1])) && !is_word_char(at[len]);
 
@@ -268,39 +269,20 @@ static void hide_words(struct redact *r)
 	}
 }
 
-static bool is_ours(const char *key)
-{
-	for (unsigned i = 0; i < LENGTH(ours); i++) {
-		if (!strcmp(ours[i], key))
-			return true;
-	}
-	return false;
-}
-
-/* A member that is a secret as a whole. */
-static void apply_secret(struct redact *r, int secret, const char *text)
-{
-	size_t len = name_length(text, secrets[secret].kind);
-	struct json_object *name;
-
-	clear(&r->out);
-	append(&r->out, text, len);
-	if (!r->out.at || !json_object_object_get_ex(r->names, r->out.at, &name)) {
-		append(&r->out, text + len, strlen(text + len));
-		return;
-	}
-	clear(&r->out);
-	append(&r->out, json_object_get_string(name), strlen(json_object_get_string(name)));
-	append(&r->out, text + len, strlen(text + len));
-}
-
 static void apply_text(struct redact *r, const char *key, struct json_object *o)
 {
 	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
 
-	if (secret >= 0) {
-		apply_secret(r, secret, text);
+	if (secret >= 0) { /* as a whole */
+		size_t len = name_length(text, secrets[secret].kind);
+		struct json_object *name;
+
+		set(&r->out, text, len);
+		if (r->out.at && json_object_object_get_ex(r->names, r->out.at, &name))
+			set(&r->out, json_object_get_string(name),
+			    strlen(json_object_get_string(name)));
+		append(&r->out, text + len, strlen(text + len));
 	} else {
 		hide_addresses(r, text, &r->out);
 		if (r->out.at)
@@ -332,7 +314,8 @@ static void apply(struct redact *r, const char *key, struct json_object *o)
 			cut_command(o);
 		for (size_t i = 0; i < json_object_array_length(o); i++)
 			apply(r, key, json_object_array_get_idx(o, i));
-	} else if (json_object_is_type(o, json_type_string) && !(key && is_ours(key))) {
+	} else if (json_object_is_type(o, json_type_string) &&
+		   !(key && is_of(ours, LENGTH(ours), key))) {
 		apply_text(r, key, o);
 	}
 }

@@ -397,9 +397,16 @@ uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns
 	return s->count;
 }
 
-unsigned series_joined(const struct series *s)
+struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint64_t to_ns)
 {
-	return s->stride;
+	struct json_object *o = json_object_new_object();
+	char time[32];
+
+	json_put_text(o, "from", json_time(time, sizeof(time), from_ns));
+	json_put_text(o, "to", json_time(time, sizeof(time), to_ns));
+	json_put_u64(o, "intervals", s ? s->count : 0);
+	json_put_u64(o, "joined", s ? s->stride : 0);
+	return o;
 }
 
 struct json_object *series_intervals(struct series *s)

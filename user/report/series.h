@@ -30,8 +30,9 @@ int series_add(struct series *s, struct json_object *interval, uint64_t from_ns,
 /* How many were added, and the time that they cover; 0 without any. */
 uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns);
 
-/* How many of them one item of series_intervals() stands for, at most. */
-unsigned series_joined(const struct series *s);
+/* {"from","to","intervals","joined"}: the last says for how many of them an item stands, at most.
+ * NULL: there are none. */
+struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint64_t to_ns);
 
 /*
  * What was added, in its order, as a list; SERIES_PARTS that were put together carry the sums, the

@@ -9,7 +9,7 @@
 #include "report/csv.h"
 #include "report/ends.h"
 #include "report/html.h"
-#include "report/redact.h"
+#include "report/trials.h"
 #include "report/load.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
@@ -83,7 +83,7 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 		if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
 		} else if (v->csv && trialset_is(d[i].json)) {
-			print_rows(out, d[i].json, true);
+			rows_print(out, true, d[i].json);
 		} else if (v->csv) {
 			csv_document(out, &d[i]);
 		} else {

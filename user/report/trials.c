@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,11 @@
 #include "base/num.h"
 #include "drops/stagemap.h"
 #include "report/csv.h"
+#include "report/json.h"
+#include "report/load.h"
+#include "report/series.h"
 
+/* Members of the end of a run, but for two that are computed. */
 static const char *const names[TRIALS_MEASURES] = {
 	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
 	"lost_share",	  "duration_ns",    "payload_bps",	 "waits",
@@ -42,41 +47,59 @@ struct trials *trials_new(unsigned max)
 
 void trials_free(struct trials *t)
 {
-	if (!t)
-		return;
-	for (int m = 0; m < TRIALS_MEASURES; m++)
+	for (int m = 0; t && m < TRIALS_MEASURES; m++)
 		free(t->value[m]);
 	free(t);
 }
 
-static double result_lost_share(const struct result *res)
+static double lost_share(const struct json_object *end)
 {
-	return res->sent ? (double)(res->sent - res->delivered) / (double)res->sent : 0;
+	uint64_t sent = json_get_u64(end, "sent");
+
+	return sent ? (double)(sent - json_get_u64(end, "delivered")) / (double)sent : 0;
 }
 
-void trials_add(struct trials *t, const struct result *res)
+static void add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *end)
+{
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		const struct json_object *o = json_get_item(end, "stages", i);
+		enum stage stage = rows_stage(json_get_text(o, "stage"));
+
+		if (stage != STAGE_NONE)
+			packets[stage] += json_get_u64(o, "packets");
+	}
+}
+
+/* The stage that lost most; "": none lost any. */
+static const char *worst_of(const uint64_t packets[STAGE_COUNT])
+{
+	int worst = 0;
+
+	for (int s = 1; s < STAGE_COUNT; s++) {
+		if (packets[s] > packets[worst])
+			worst = s;
+	}
+	return packets[worst] ? stage_name(worst) : "";
+}
+
+static const char *worst_stage(const struct json_object *end)
+{
+	uint64_t packets[STAGE_COUNT] = {};
+
+	add_stages(packets, end);
+	return worst_of(packets);
+}
+
+void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes)
 {
 	if (t->n == t->max)
 		return;
-	t->value[TRIALS_TX_PPS][t->n] = res->tx_pps;
-	t->value[TRIALS_RX_PPS][t->n] = res->rx_pps;
-	t->value[TRIALS_DELIVERED][t->n] = (double)res->delivered;
-	t->value[TRIALS_DROPPED][t->n] = (double)res->dropped;
-	t->value[TRIALS_LOST][t->n] = result_lost_share(res);
-	t->value[TRIALS_TIME][t->n] = (double)res->duration_ns;
-	t->value[TRIALS_PAYLOAD][t->n] = res->rx_pps * res->payload_bytes * 8;
-	t->value[TRIALS_WAITS][t->n] = (double)res->waits;
-	t->value[TRIALS_TX_CALLS][t->n] = (double)res->tx_cost.calls;
-	t->value[TRIALS_RX_CALLS][t->n] = (double)res->rx_cost.calls;
-	t->value[TRIALS_TX_CPU][t->n] = (double)res->tx_cost.cpu_ns;
-	t->value[TRIALS_RX_CPU][t->n] = (double)res->rx_cost.cpu_ns;
-	t->value[TRIALS_FRAGMENTS][t->n] = (double)res->fragments.made;
-	t->value[TRIALS_SEEN][t->n] = (double)res->fragments.seen;
-	t->value[TRIALS_CUT][t->n] = (double)res->fragments.dropped;
-	t->value[TRIALS_REASSEMBLED][t->n] = (double)res->reassembled;
-	for (int s = 0; s < STAGE_COUNT; s++)
-		t->stage[s] += res->stage[s].packets;
-	t->balanced += res->balanced;
+	for (int m = 0; m < TRIALS_MEASURES; m++) /* what is read from a file may be any number */
+		t->value[m][t->n] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
+	t->value[TRIALS_LOST][t->n] = lost_share(end);
+	t->value[TRIALS_PAYLOAD][t->n] = t->value[TRIALS_RX_PPS][t->n] * (double)payload_bytes * 8;
+	add_stages(t->stage, end);
+	t->balanced += json_get_bool(end, "balanced");
 	t->n++;
 }
 
@@ -91,56 +114,29 @@ unsigned trials_count(const struct trials *t)
 	return t->n;
 }
 
-static unsigned trials_balanced(const struct trials *t)
-{
-	return t->balanced;
-}
-
-static enum stage worst_of(const uint64_t packets[STAGE_COUNT])
-{
-	enum stage worst = STAGE_NONE;
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (packets[s] && (worst == STAGE_NONE || packets[s] > packets[worst]))
-			worst = s;
-	}
-	return worst;
-}
-
-enum stage trials_stage(const struct trials *t)
+const char *trials_stage(const struct trials *t)
 {
 	return worst_of(t->stage);
 }
 
-const char *trials_stage_name(enum stage stage)
+void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end)
 {
-	return stage == STAGE_NONE ? "" : stage_name(stage);
-}
-
-/* Of one trial: the share of what was sent that was not delivered; the stage that lost most. */
-static enum stage result_worst_stage(const struct result *res)
-{
-	uint64_t packets[STAGE_COUNT];
-
-	for (int s = 0; s < STAGE_COUNT; s++)
-		packets[s] = res->stage[s].packets;
-	return worst_of(packets);
-}
-
-void trials_print_row(FILE *out, const struct trials *t, const struct result *res)
-{
-	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], tx[FMT_MAX], rx[FMT_MAX];
-	const char *where = trials_stage_name(result_worst_stage(res));
+	static const char *const counts[] = {"sent", "delivered", "dropped"};
+	static const char *const rates[] = {"tx_pps", "rx_pps"};
+	const char *where = worst_stage(end);
+	bool balanced = json_get_bool(end, "balanced");
+	char text[FMT_MAX];
 
 	if (t->n == 1)
-		fprintf(out, "%5s %13s %13s %13s %14s %14s  %s\n", "trial", "sent", "delivered",
-			"dropped", "sent at", "received at", "");
-	fprintf(out, "%5u %13s %13s %13s %14s %14s  %s%s%s\n", t->n,
-		fmt_count(sent, sizeof(sent), res->sent),
-		fmt_count(delivered, sizeof(delivered), res->delivered),
-		fmt_count(dropped, sizeof(dropped), res->dropped),
-		fmt_rate(tx, sizeof(tx), res->tx_pps), fmt_rate(rx, sizeof(rx), res->rx_pps), where,
-		res->balanced || !*where ? "" : ", ", res->balanced ? "" : "NOT BALANCED");
+		fprintf(out, "%5s %13s %13s %13s %14s %14s  \n", "trial", "sent", "delivered",
+			"dropped", "sent at", "received at");
+	fprintf(out, "%5u", t->n);
+	for (unsigned i = 0; i < 3; i++)
+		fprintf(out, " %13s", fmt_count(text, sizeof(text), json_get_u64(end, counts[i])));
+	for (unsigned i = 0; i < 2; i++)
+		fprintf(out, " %14s", fmt_rate(text, sizeof(text), json_get_double(end, rates[i])));
+	fprintf(out, "  %s%s%s\n", where, balanced || !*where ? "" : ", ",
+		balanced ? "" : "NOT BALANCED");
 }
 
 static int by_value(const void *a, const void *b)
@@ -167,10 +163,21 @@ struct trials_summary trials_summarise(const struct trials *t, enum trials_measu
 	return trials_summary_of(t->value[m], t->n);
 }
 
+static double median_of(const struct trials *t, enum trials_measure m)
+{
+	return trials_summarise(t, m).median;
+}
+
+/* Of the rate that spreads more. */
+static double spread_of(const struct trials *t)
+{
+	return fmax(trials_summarise(t, TRIALS_TX_PPS).spread,
+		    trials_summarise(t, TRIALS_RX_PPS).spread);
+}
+
 bool trials_steady(const struct trials *t)
 {
-	return trials_summarise(t, TRIALS_TX_PPS).spread <= TRIALS_SPREAD &&
-	       trials_summarise(t, TRIALS_RX_PPS).spread <= TRIALS_SPREAD;
+	return spread_of(t) <= TRIALS_SPREAD;
 }
 
 static void print_rate(FILE *out, const char *title, struct trials_summary s)
@@ -199,10 +206,10 @@ struct json_object *trials_summary_json(struct trials_summary s)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "median", json_object_new_double(s.median));
-	json_object_object_add(o, "min", json_object_new_double(s.min));
-	json_object_object_add(o, "max", json_object_new_double(s.max));
-	json_object_object_add(o, "spread", json_object_new_double(s.spread));
+	json_put(o, "median", json_object_new_double(s.median));
+	json_put(o, "min", json_object_new_double(s.min));
+	json_put(o, "max", json_object_new_double(s.max));
+	json_put(o, "spread", json_object_new_double(s.spread));
 	return o;
 }
 
@@ -216,38 +223,75 @@ void trials_put(struct json_object *o, const struct trials *t)
 		json_put(o, names[m], trials_summary_json(trials_summarise(t, m)));
 }
 
-struct json_object *trials_json(const struct trials *t)
+/* "": it has none of that name. */
+static const char *value_of(const struct json_object *parameters, const char *name)
 {
-	struct json_object *end = json_object_new_object();
+	struct json_object *value = json_get(parameters, name);
 
-	trials_put(end, t);
-	return end;
+	return value ? json_object_get_string(value) : "";
 }
 
-void rows_column(struct rows *r, const char *title, unsigned width)
+/* Of all values: of those that are there, and of those that it did not come to. */
+static size_t width_of(const struct json_object *document, const char *name)
 {
-	unsigned least = (unsigned)strlen(title);
+	const struct json_object *values = json_get(json_get(document, "start"), "values");
+	size_t width = strlen(name), len;
 
-	r->title[r->columns] = title;
-	r->width[r->columns++] = width > least ? width : least;
+	for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
+		len = strlen(value_of(json_get(json_get_item(document, "trials", i), "parameters"),
+				      name));
+		width = len > width ? len : width;
+	}
+	for (size_t i = 0; i < json_get_length(values, name); i++) {
+		len = strlen(json_get_item_text(values, name, i));
+		width = len > width ? len : width;
+	}
+	return width;
 }
 
-static void print_texts(const struct rows *r, const char *const *text)
-{
-	for (unsigned i = 0; i < r->columns; i++)
-		fprintf(r->out, "%-*s  ", (int)r->width[i], text[i]);
-}
+/* What of the end of a trial is in a line of CSV, in this order. */
+static const struct column {
+	const char *key;
+	enum { COUNT, RATE, SHARE, STAGE, BALANCED, FAILED } form;
+} csv_columns[] = {
+	{"attempted", COUNT},	   {"refused", COUNT},	      {"sent", COUNT},
+	{"delivered", COUNT},	   {"dropped", COUNT},	      {"lost_share", SHARE},
+	{"tx_pps", RATE},	   {"rx_pps", RATE},	      {"stage", STAGE},
+	{"balanced", BALANCED},	   {"payload_bytes", COUNT},  {"duration_ns", COUNT},
+	{"waits", COUNT},	   {"error", FAILED},	      {"tx_calls", COUNT},
+	{"rx_calls", COUNT},	   {"tx_cpu_ns", COUNT},      {"rx_cpu_ns", COUNT},
+	{"fragments_made", COUNT}, {"fragments_seen", COUNT}, {"datagrams_reassembled", COUNT},
+};
+#define CSV_COLUMNS (sizeof(csv_columns) / sizeof(csv_columns[0]))
 
-void rows_about(FILE *out, const char *title, const char *about)
+void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
 {
-	fprintf(out, "%s\n\n%s\n\n", title, about);
-}
+	const struct json_object *start = json_get(document, "start");
+	const struct json_object *preset = json_get(start, "preset");
 
-void rows_heading(const struct rows *r)
-{
-	print_texts(r, r->title);
-	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "sent at", "received",
-		"payload", "time", "calls", "CPU, %", "lost", "where");
+	*r = (struct rows){.out = out, .csv = csv, .repeated = json_get_u64(start, "repeat") > 1};
+	r->columns = trialset_columns(document, r->name, ROWS_COLUMNS);
+	if (preset && !csv)
+		fprintf(out, "%s\n\n%s\n\n", json_get_text(preset, "title"),
+			json_get_text(preset, "about"));
+	for (unsigned i = 0; i < r->columns; i++) {
+		r->width[i] = (int)width_of(document, r->name[i]);
+		if (!csv) {
+			fprintf(out, "%-*s  ", r->width[i], r->name[i]);
+			continue;
+		}
+		csv_text(out, r->name[i]);
+		fputc(',', out);
+	}
+	if (!csv) {
+		fprintf(out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "sent at", "received",
+			"payload", "time", "calls", "CPU, %", "lost", "where");
+		return;
+	}
+	fputs("trial", out);
+	for (unsigned i = 0; i < CSV_COLUMNS; i++)
+		fprintf(out, ",%s", csv_columns[i].key);
+	fputc('\n', out);
 }
 
 static const char *share_text(char *buf, size_t size, double share)
@@ -262,151 +306,148 @@ static const char *share_text(char *buf, size_t size, double share)
 }
 
 /* Appends to what stands there already, by comma. */
-static void remark(char *buf, size_t size, const char *text)
+__attribute__((format(printf, 2, 3))) static void remark(char buf[512], const char *format, ...)
 {
 	size_t at = strlen(buf);
+	va_list args;
 
-	snprintf(buf + at, size - at, "%s%s", at ? ", " : "", text);
+	if (at)
+		at += (size_t)snprintf(buf + at, 512 - at, ", ");
+	va_start(args, format);
+	if (at < 512)
+		vsnprintf(buf + at, 512 - at, format, args);
+	va_end(args);
 }
 
-static void add_spread(char *buf, size_t size, const struct trials *t)
+/* What else there is to say of the trials: where most was lost, waits, fragments. */
+static void fill_remarks(const struct rows *r, const struct trials *t, const struct error *failed,
+			 char where[512])
 {
-	struct trials_summary tx = trials_summarise(t, TRIALS_TX_PPS);
-	struct trials_summary rx = trials_summarise(t, TRIALS_RX_PPS);
-	double spread = tx.spread > rx.spread ? tx.spread : rx.spread;
-	char text[64];
+	char one[FMT_MAX], two[FMT_MAX], three[FMT_MAX];
+	uint64_t waits = (uint64_t)median_of(t, TRIALS_WAITS);
+	double fragments = median_of(t, TRIALS_FRAGMENTS);
 
-	snprintf(text, sizeof(text), "spread %.1f %%%s", spread * 100,
-		 trials_steady(t) ? "" : " (more than 5 %)");
-	remark(buf, size, text);
+	snprintf(where, 512, "%s", trials_stage(t));
+	if (waits)
+		remark(where, "%s waits", fmt_count(one, sizeof(one), waits));
+	if (fragments > 0)
+		remark(where, "%s fragments, %s seen, %s datagrams of them",
+		       fmt_count(one, sizeof(one), (uint64_t)fragments),
+		       fmt_count(two, sizeof(two), (uint64_t)median_of(t, TRIALS_SEEN)),
+		       fmt_count(three, sizeof(three), (uint64_t)median_of(t, TRIALS_REASSEMBLED)));
+	if (r->repeated)
+		remark(where, "spread %.1f %%%s", spread_of(t) * 100,
+		       trials_steady(t) ? "" : " (more than 5 %)");
+	if (t->balanced != t->n)
+		remark(where, "NOT BALANCED");
+	if (failed)
+		remark(where, "failed: %s", failed->message);
+	utf8_tame(where);
 }
 
-static void add_waits(char *buf, size_t size, const struct trials *t)
-{
-	uint64_t waits = (uint64_t)trials_summarise(t, TRIALS_WAITS).median;
-	char count[FMT_MAX], text[FMT_MAX + 16];
-
-	if (!waits)
-		return;
-	snprintf(text, sizeof(text), "%s waits", fmt_count(count, sizeof(count), waits));
-	remark(buf, size, text);
-}
-
-/* Of datagrams that were cut: how many pieces, how many came, what was made of them. */
-static void add_fragments(char *buf, size_t size, const struct trials *t)
-{
-	double fragments = trials_summarise(t, TRIALS_FRAGMENTS).median;
-	char made[FMT_MAX], seen[FMT_MAX], whole[FMT_MAX], text[4 * FMT_MAX];
-
-	if (!(fragments > 0))
-		return;
-	fmt_count(made, sizeof(made), (uint64_t)fragments);
-	fmt_count(seen, sizeof(seen), (uint64_t)trials_summarise(t, TRIALS_SEEN).median);
-	fmt_count(whole, sizeof(whole), (uint64_t)trials_summarise(t, TRIALS_REASSEMBLED).median);
-	snprintf(text, sizeof(text), "%s fragments, %s seen, %s datagrams of them", made, seen,
-		 whole);
-	remark(buf, size, text);
-}
-
-/* "1.2k+340": of the sender and of the receiver. */
-static const char *calls_text(char *buf, size_t size, const struct trials *t)
-{
-	char tx[FMT_MAX], rx[FMT_MAX];
-
-	fmt_short(tx, sizeof(tx), trials_summarise(t, TRIALS_TX_CALLS).median);
-	fmt_short(rx, sizeof(rx), trials_summarise(t, TRIALS_RX_CALLS).median);
-	snprintf(buf, size, "%s+%s", tx, rx);
-	return buf;
-}
-
-/* "98+45": of the time from the first packet sent to the last. */
-static const char *cpu_text(char *buf, size_t size, const struct trials *t)
-{
-	double ns = trials_summarise(t, TRIALS_TIME).median;
-	double tx = trials_summarise(t, TRIALS_TX_CPU).median;
-	double rx = trials_summarise(t, TRIALS_RX_CPU).median;
-
-	if (!(ns > 0))
-		return "-";
-	snprintf(buf, size, "%.0f+%.0f", 100 * tx / ns, 100 * rx / ns);
-	return buf;
-}
-
-void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
+void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
 		const struct error *failed)
 {
 	char sent[FMT_MAX], received[FMT_MAX], payload[FMT_MAX], time[FMT_MAX], lost[FMT_MAX];
-	char calls[2 * FMT_MAX], cpu[32], where[512] = "";
+	char tx[FMT_MAX], rx[FMT_MAX], calls[2 * FMT_MAX], cpu[64] = "-", where[512];
+	double ns;
 
-	print_texts(r, text);
-	if (!trials_count(t)) {
+	for (unsigned i = 0; i < r->columns; i++)
+		fprintf(r->out, "%-*s  ", r->width[i], value_of(parameters, r->name[i]));
+	if (!t->n) {
 		fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  failed: %s\n", "-", "-",
 			"-", "-", "-", "-", "-", failed->message);
 		return;
 	}
-	remark(where, sizeof(where), trials_stage_name(trials_stage(t)));
-	add_waits(where, sizeof(where), t);
-	add_fragments(where, sizeof(where), t);
-	if (r->repeated)
-		add_spread(where, sizeof(where), t);
-	if (trials_balanced(t) != trials_count(t))
-		remark(where, sizeof(where), "NOT BALANCED");
-	if (failed) {
-		remark(where, sizeof(where), "failed: ");
-		strncat(where, failed->message, sizeof(where) - strlen(where) - 1);
-		utf8_tame(where);
-	}
-	fmt_rate(sent, sizeof(sent), trials_summarise(t, TRIALS_TX_PPS).median);
-	fmt_rate(received, sizeof(received), trials_summarise(t, TRIALS_RX_PPS).median);
-	fmt_bps(payload, sizeof(payload), trials_summarise(t, TRIALS_PAYLOAD).median);
-	/* what is read from a file may be any number */
-	fmt_ns(time, sizeof(time),
-	       (uint64_t)fmin(fmax(trials_summarise(t, TRIALS_TIME).median, 0), 1e18));
-	share_text(lost, sizeof(lost), trials_summarise(t, TRIALS_LOST).median);
-	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n", sent, received, payload,
-		time, calls_text(calls, sizeof(calls), t), cpu_text(cpu, sizeof(cpu), t), lost,
-		*where ? "  " : "", where);
+	fill_remarks(r, t, failed, where);
+	ns = median_of(t, TRIALS_TIME);
+	if (ns > 0) /* of the time from the first packet sent to the last */
+		snprintf(cpu, sizeof(cpu), "%.0f+%.0f", 100 * median_of(t, TRIALS_TX_CPU) / ns,
+			 100 * median_of(t, TRIALS_RX_CPU) / ns);
+	fmt_short(tx, sizeof(tx), median_of(t, TRIALS_TX_CALLS));
+	fmt_short(rx, sizeof(rx), median_of(t, TRIALS_RX_CALLS));
+	snprintf(calls, sizeof(calls), "%s+%s", tx, rx);
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n",
+		fmt_rate(sent, sizeof(sent), median_of(t, TRIALS_TX_PPS)),
+		fmt_rate(received, sizeof(received), median_of(t, TRIALS_RX_PPS)),
+		fmt_bps(payload, sizeof(payload), median_of(t, TRIALS_PAYLOAD)),
+		fmt_ns(time, sizeof(time), (uint64_t)ns), calls, cpu,
+		share_text(lost, sizeof(lost), median_of(t, TRIALS_LOST)), *where ? "  " : "",
+		where);
 }
 
-void rows_csv_heading(const struct rows *r)
+static void csv_value(FILE *out, const struct json_object *trial, const struct column *c)
 {
-	for (unsigned i = 0; i < r->columns; i++) {
-		csv_text(r->out, r->title[i]);
-		fputc(',', r->out);
+	switch (c->form) {
+	case COUNT:
+		fprintf(out, "%" PRIu64, json_get_u64(trial, c->key));
+		break;
+	case RATE:
+		fprintf(out, "%.3f", json_get_double(trial, c->key));
+		break;
+	case SHARE:
+		fprintf(out, "%.9g", lost_share(trial));
+		break;
+	case STAGE:
+		fputs(worst_stage(trial), out);
+		break;
+	case BALANCED:
+		fputs(json_get_bool(trial, c->key) ? "true" : "false", out);
+		break;
+	case FAILED: /* it is there whatever became of the trial */
+		break;
 	}
-	fputs("trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,stage,"
-	      "balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,rx_cpu_"
-	      "ns,"
-	      "fragments_made,fragments_seen,datagrams_reassembled\n",
-	      r->out);
 }
 
-void rows_csv_trial(const struct rows *r, const char *const *text, unsigned trial,
-		    const struct result *res, const struct error *failed)
+void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_t number)
 {
+	bool booked = json_get(trial, "attempted");
+
 	for (unsigned i = 0; i < r->columns; i++) {
-		csv_text(r->out, text[i]);
+		csv_text(r->out, value_of(json_get(trial, "parameters"), r->name[i]));
 		fputc(',', r->out);
 	}
-	fprintf(r->out, "%u,", trial);
-	if (res)
-		fprintf(r->out,
-			"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-			",%.9g,%.3f,%.3f,%s,%s,%u,%" PRIu64 ",%" PRIu64 ",",
-			res->attempted, res->refused, res->sent, res->delivered, res->dropped,
-			result_lost_share(res), res->tx_pps, res->rx_pps,
-			trials_stage_name(result_worst_stage(res)),
-			res->balanced ? "true" : "false", res->payload_bytes, res->duration_ns,
-			res->waits);
-	else
-		fputs(",,,,,,,,,,,,,", r->out);
-	csv_text(r->out, failed ? failed->message : "");
-	if (res)
-		fprintf(r->out,
-			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%llu,%llu,%" PRIu64 "\n",
-			res->tx_cost.calls, res->rx_cost.calls, res->tx_cost.cpu_ns,
-			res->rx_cost.cpu_ns, (unsigned long long)res->fragments.made,
-			(unsigned long long)res->fragments.seen, res->reassembled);
-	else
-		fputs(",,,,,,,\n", r->out);
+	fprintf(r->out, "%zu", number);
+	for (unsigned i = 0; i < CSV_COLUMNS; i++) {
+		fputc(',', r->out);
+		if (csv_columns[i].form == FAILED)
+			csv_text(r->out, json_get_text(json_get(trial, "error"), "message"));
+		else if (booked)
+			csv_value(r->out, trial, &csv_columns[i]);
+	}
+	fputc('\n', r->out);
+}
+
+void rows_print(FILE *out, bool csv, const struct json_object *document)
+{
+	size_t n = json_get_length(document, "trials");
+	struct trials *t = trials_new((unsigned)n + 1); /* of one point */
+	struct error failed = {};
+	struct rows r;
+
+	if (!t)
+		return;
+	rows_open(&r, out, csv, document);
+	for (size_t i = 0; i < n; i++) {
+		const struct json_object *trial = json_get_item(document, "trials", i);
+		struct json_object *parameters = json_get(trial, "parameters");
+		uint64_t number = json_get_u64(trial, "trial");
+
+		if (csv) {
+			rows_csv_trial(&r, trial, number ? number : i + 1);
+			continue;
+		}
+		if (json_get(trial, "error"))
+			json_read_error(json_get(trial, "error"), &failed);
+		if (json_get(trial, "attempted"))
+			trials_add(t, trial, json_get_u64(trial, "payload_bytes"));
+		if (i + 1 < n &&
+		    json_object_equal(parameters, json_get(json_get_item(document, "trials", i + 1),
+							   "parameters")))
+			continue;
+		rows_point(&r, parameters, t, *failed.message || !t->n ? &failed : NULL);
+		trials_clear(t);
+		failed = (struct error){};
+	}
+	trials_free(t);
 }

@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "ledger/result.h"
 
 #define TRIALS_SPREAD 0.05 /* (highest - lowest) / median above which the spread is called out */
 
+/* A measure is a member of the end of a run. */
 enum trials_measure {
 	TRIALS_TX_PPS,
 	TRIALS_RX_PPS,
@@ -40,7 +40,9 @@ struct trials;
 
 struct trials *trials_new(unsigned max);
 void trials_free(struct trials *t);
-void trials_add(struct trials *t, const struct result *res);
+
+/* `end` of a run, and the bytes of its payload (0: unknown). */
+void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes);
 
 /* Forgets them all. */
 void trials_clear(struct trials *t);
@@ -56,21 +58,17 @@ struct trials_summary trials_summary_of(double *values, unsigned n);
 /* Neither rate spreads so much that it has to be called out. */
 bool trials_steady(const struct trials *t);
 
-/* The stage that lost most in all trials; STAGE_NONE: nothing was dropped. */
-enum stage trials_stage(const struct trials *t);
+/* The stage that lost most in all trials; "": nothing was dropped. */
+const char *trials_stage(const struct trials *t);
 
-/* Its name; "" for STAGE_NONE. */
-const char *trials_stage_name(enum stage stage);
-
-/* The trial added last as a line of a table, with a heading before the first. */
-void trials_print_row(FILE *out, const struct trials *t, const struct result *res);
+/* The trial added last, whose end this is, as a line of a table; a heading before the first. */
+void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end);
 void trials_print_end(FILE *out, const struct trials *t);
 
 struct json_object *trials_summary_json(struct trials_summary s);
 
 /* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
 void trials_put(struct json_object *o, const struct trials *t);
-struct json_object *trials_json(const struct trials *t);
 
 /* What became of points that were measured: a table for people, or CSV. */
 
@@ -78,29 +76,27 @@ struct json_object *trials_json(const struct trials *t);
 
 struct rows {
 	FILE *out;
+	bool csv;
 	unsigned columns;
-	const char *title[ROWS_COLUMNS]; /* of what tells points apart; borrowed */
-	unsigned width[ROWS_COLUMNS];
+	const char *name[ROWS_COLUMNS]; /* of the parameters that tell points apart; borrowed */
+	int width[ROWS_COLUMNS];
 	bool repeated; /* several trials a point: medians */
 };
 
-/* `text` of each column has at most `width` characters; at least that of the title is taken. */
-void rows_column(struct rows *r, const char *title, unsigned width);
-
-/* What stands above the table of a preset. */
-void rows_about(FILE *out, const char *title, const char *about);
+/* Prints the heading, of a document that has its start, and maybe its trials. */
+void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document);
 
 /*
  * The table: a row a point, from all its trials. `failed`: why there are none, or fewer than asked
  * for; NULL: all are there.
  */
-void rows_heading(const struct rows *r);
-void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
+void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
 		const struct error *failed);
 
-/* CSV as in RFC 4180, but for the LF: a line a trial. `res` NULL: it failed. */
-void rows_csv_heading(const struct rows *r);
-void rows_csv_trial(const struct rows *r, const char *const *text, unsigned trial,
-		    const struct result *res, const struct error *failed);
+/* CSV as in RFC 4180, but for the LF: a line a trial, which may have failed. */
+void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_t number);
+
+/* All of a document, in either form. */
+void rows_print(FILE *out, bool csv, const struct json_object *document);
 
 #endif

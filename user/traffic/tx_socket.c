@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "stamp.h"
 #include "traffic/pace.h"
 #include "traffic/shape.h"

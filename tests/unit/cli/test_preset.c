@@ -16,30 +16,22 @@
 
 #define SHIPPED "tools/presets"
 
-static struct preset *parsed(const char *text)
-{
-	struct preset *p = NULL;
-	struct error err = {};
-
-	if (preset_parse(&p, "test", text, &err))
-		fail_msg("%s", err.message);
-	return p;
-}
-
 static void test_lines(void **state)
 {
 	char *words[] = {"-t", "2", NULL};
-	struct preset *p = parsed("A title\n\nProse of\ntwo lines.\n\nMore.\n\n"
-				  "    run -c 10   --size 64    # first one\n\n"
-				  "\trun #  no options \n");
 	struct points points;
 	struct error err = {};
 	static const char *const first[] = {"run", "-c", "10", "--size", "64", "-t", "2"};
 
 	(void)state;
-	assert_string_equal(preset_title(p), "A title");
-	assert_string_equal(preset_prose(p), "Prose of\ntwo lines.\n\nMore.");
-	assert_int_equal(preset_points(p, 2, words, &points, &err), 0);
+	assert_int_equal(preset_parse(&points, "test",
+				      "A title\n\nProse of\ntwo lines.\n\nMore.\n\n"
+				      "    run -c 10   --size 64    # first one\n\n"
+				      "\trun #  no options \n",
+				      2, words, &err),
+			 0);
+	assert_string_equal(points.title, "A title");
+	assert_string_equal(points.about, "Prose of\ntwo lines.\n\nMore.");
 	assert_int_equal(points.n, 2);
 	assert_int_equal(points.columns, 1);
 	assert_string_equal(points.column[0], "trial");
@@ -53,7 +45,6 @@ static void test_lines(void **state)
 	assert_string_equal(points.at[1].argv[1], "-t");
 	assert_string_equal(points.at[1].text[0], "no options");
 	points_free(&points);
-	preset_free(p);
 }
 
 static void test_bad_texts(void **state)
@@ -77,12 +68,12 @@ static void test_bad_texts(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		struct preset *p = NULL;
+		struct points points;
 		struct error err = {};
 
-		if (!preset_parse(&p, "test", table[i][0], &err))
+		if (!preset_parse(&points, "test", table[i][0], 0, NULL, &err))
 			fail_msg("'%s' is taken", table[i][0]);
-		assert_null(p);
+		assert_null(points.at);
 		assert_int_equal(err.status, STATUS_FAILED);
 		if (!strstr(err.message, table[i][1]))
 			fail_msg("'%s': %s", table[i][0], err.message);
@@ -92,34 +83,33 @@ static void test_bad_texts(void **state)
 static void test_too_much(void **state)
 {
 	char text[8192] = "Title\n\n";
-	struct preset *p = NULL;
+	struct points points;
 	struct error err = {};
 
 	(void)state;
 	for (int i = 0; i < 65; i++)
 		strcat(text, "    run # x\n");
-	assert_int_not_equal(preset_parse(&p, "test", text, &err), 0);
+	assert_int_not_equal(preset_parse(&points, "test", text, 0, NULL, &err), 0);
 	assert_non_null(strstr(err.message, "more commands"));
 	err = (struct error){};
 	strcpy(text, "Title\n\n    run");
 	for (int i = 0; i < 48; i++)
 		strcat(text, " -v");
 	strcat(text, " # x\n");
-	assert_int_not_equal(preset_parse(&p, "test", text, &err), 0);
+	assert_int_not_equal(preset_parse(&points, "test", text, 0, NULL, &err), 0);
 	assert_non_null(strstr(err.message, "too many words"));
 }
 
 /* Each line of a preset is one that run takes. */
 static unsigned check_shipped(const char *path)
 {
-	struct preset *p;
 	struct points points;
 	struct error err = {};
 	unsigned n;
 
-	if (preset_open(&p, path, &err) || preset_points(p, 0, NULL, &points, &err))
+	if (preset_open(&points, path, 0, NULL, &err))
 		fail_msg("%s", err.message);
-	assert_true(strlen(preset_title(p)) < 60 && *preset_prose(p));
+	assert_true(strlen(points.title) < 60 && *points.about);
 	for (unsigned i = 0; i < points.n; i++) {
 		const struct opt *asked;
 		struct run_options o;
@@ -132,7 +122,6 @@ static unsigned check_shipped(const char *path)
 	}
 	n = points.n;
 	points_free(&points);
-	preset_free(p);
 	return n;
 }
 

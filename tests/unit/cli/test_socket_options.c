@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "drops/arrivals.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "cli/options.h"
 #include "traffic/worker.h"
 

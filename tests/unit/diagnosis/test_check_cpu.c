@@ -10,7 +10,7 @@
 
 #include "check_host.h"
 #include "fake_root.h"
-#include "host/change_kinds.h"
+#include "host/change.h"
 #include "base/proc.h"
 
 #define CPU "sys/devices/system/cpu/cpu"

@@ -21,7 +21,7 @@
 #include "diagnosis/facts.h"
 #include "host/counters.h"
 #include "host/nic.h"
-#include "drops/container.h"
+#include "drops/owners.h"
 
 #define ROUNDS	   300
 #define ROUNDS_ALL 30000

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "diagnosis/facts.h"
-#include "drops/quirks.h"
+#include "drops/reason.h"
 
 static struct json_object *get(struct json_object *o, const char *key)
 {
@@ -45,7 +45,7 @@ static void quirks_have_words(void **state)
 {
 	(void)state;
 	for (enum quirk q = 0; q < QUIRK_COUNT; q++)
-		assert_true(*quirk_name(q) && *quirk_text(q));
+		assert_true(*quirk_words[q].name && *quirk_words[q].text);
 }
 
 static void tells_quirks(void **state)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drops/container.h"
+#include "drops/owners.h"
 
 #define ID "9bca8d63d5fa610783847915bcff0ecac1273e5b4bed3f6fa1b07350e0135961"
 

@@ -154,9 +154,9 @@ static void chains_end(void **state)
 
 static int translate(const struct sock_filter *insns, unsigned n, unsigned room)
 {
-	const struct filter_source layers_of_both[2] = {{insns, n}, {insns, n}};
+	const struct filter_code same = {.insns = (struct sock_filter *)insns, .n = n};
 
-	return filter_translate(layers_of_both, code, room);
+	return filter_translate((struct filter_code[]){same, same}, code, room);
 }
 
 #define LD_MEM(word)                                                                               \
@@ -285,10 +285,7 @@ static void all_code_is_reached(void **state)
 
 		for (int layer = FILTER_L2; layer <= FILTER_L3; layer++)
 			filter_pcap_compile(&l[layer], exprs[i], layer, why, sizeof(why));
-		const struct filter_source sources[2] = {{l[0].insns, l[0].n},
-							 {l[1].insns, l[1].n}};
-
-		assert_true(filter_translate(sources, code, FILTER_ROOM) > 0);
+		assert_true(filter_translate(l, code, FILTER_ROOM) > 0);
 		assert_all_reached(exprs[i]);
 		filter_pcap_free(&l[FILTER_L2]);
 		filter_pcap_free(&l[FILTER_L3]);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "drops/numbering.h"
+#include "drops/balance.h"
 
 static void read_as_written(void **state)
 {

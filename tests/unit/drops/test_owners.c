@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "base/idmap.h"
+#include "base/list.h"
 #include "drops/owners.h"
 #include "fake_root.h"
 

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "drops/packet_text.h"
-#include "drops/protocol.h"
 
 #define ETHER(type)                                                                                \
 	"020000000002"                                                                             \

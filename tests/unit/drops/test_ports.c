@@ -7,17 +7,18 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drops/ports.h"
+#include "drops/owners.h"
 
 #define NETNS 1 /* stands for the one of this test */
 #define STEP  2000000000ULL
 
-static struct ports *ports;
+static struct idmap ports;
 static uint64_t now = 1;
 static uint16_t port; /* the same for all sockets */
 static int fd[8];
@@ -64,16 +65,16 @@ static uint64_t found(int family, const char *address)
 
 	inet_pton(family, address, key.address);
 	now += STEP;
-	ports_find(ports, &key, now, &row); /* what is old is looked up again */
-	if (ports_wanted(ports)) {
-		assert_int_equal(ports_wanted(ports), NETNS);
-		ret = ports_look_up(ports, NETNS, NULL, now);
+	ports_find(&ports, &key, now, &row); /* what is old is looked up again */
+	if (ports_wanted(&ports)) {
+		assert_int_equal(ports_wanted(&ports), NETNS);
+		ret = ports_look_up(&ports, NETNS, NULL, now);
 		if (ret == -ENOENT || ret == -EPROTONOSUPPORT)
 			skip(); /* no udp_diag */
 		assert_int_equal(ret, 0);
 	}
-	assert_int_equal(ports_wanted(ports), 0);
-	ret = ports_find(ports, &key, now, &row);
+	assert_int_equal(ports_wanted(&ports), 0);
+	ret = ports_find(&ports, &key, now, &row);
 	assert_int_equal(ret, row.inode ? 0 : -ENOENT);
 	if (row.inode)
 		assert_true(row.rcvbuf > 0);
@@ -83,10 +84,9 @@ static uint64_t found(int family, const char *address)
 static int begin(void **state)
 {
 	(void)state;
-	ports = ports_new();
 	port = 0;
 	n = 0;
-	return !ports;
+	return 0;
 }
 
 static int end(void **state)
@@ -94,7 +94,7 @@ static int end(void **state)
 	(void)state;
 	while (n)
 		close(fd[--n]);
-	ports_free(ports);
+	idmap_free(&ports, free);
 	return 0;
 }
 
@@ -169,18 +169,18 @@ static void an_answer_is_kept_for_a_while(void **state)
 	inet_pton(AF_INET, "127.0.0.1", key.address);
 	close(s);
 	n = 0;
-	assert_int_equal(ports_find(ports, &key, now + 1, &row), 0);
-	assert_int_equal(ports_wanted(ports), 0);
+	assert_int_equal(ports_find(&ports, &key, now + 1, &row), 0);
+	assert_int_equal(ports_wanted(&ports), 0);
 	assert_int_equal(row.inode, at);
 	assert_int_equal(found(AF_INET, "127.0.0.1"), 0);
 
 	/* nothing is found where nobody can look */
 	key.netns = 2;
-	assert_int_equal(ports_find(ports, &key, now, &row), -EAGAIN);
-	assert_int_equal(ports_wanted(ports), 2);
-	ports_give_up(ports, 2, now);
-	assert_int_equal(ports_wanted(ports), 0);
-	assert_int_equal(ports_find(ports, &key, now, &row), -ENOENT);
+	assert_int_equal(ports_find(&ports, &key, now, &row), -EAGAIN);
+	assert_int_equal(ports_wanted(&ports), 2);
+	ports_give_up(&ports, 2, now);
+	assert_int_equal(ports_wanted(&ports), 0);
+	assert_int_equal(ports_find(&ports, &key, now, &row), -ENOENT);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -10,8 +10,8 @@
 #include <linux/bpf.h>
 #include <string.h>
 
-#include "drops/consumed.h"
-#include "drops/xdplosses.h"
+#include "drops/noise.h"
+#include "drops/watch.h"
 
 static const struct judged {
 	struct xdploss_key key;

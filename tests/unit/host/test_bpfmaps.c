@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/bpfmaps.h"
+#include "host/load.h"
 
 #define OBJECTS 12 /* there are more */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/change_kinds.h"
+#include "host/change.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define CHANGE(k, i, n, o, w)                                                                      \
@@ -25,15 +25,15 @@ static void every_kind_is_whole(void **state)
 	for (unsigned k = 0; k < CHANGE_KINDS; k++) {
 		const struct change_ops *o = &change_ops[k];
 
-		assert_non_null(o->word);
-		assert_true(strlen(o->word) < 16 && !strpbrk(o->word, " \n"));
+		assert_non_null(change_words[k]);
+		assert_true(!strpbrk(change_words[k], " \n"));
 		assert_true(o->before && o->after && o->risk);
 		assert_true(o->read && o->argv);
 		assert_true(!o->front == !o->rest);
 		assert_true(!o->ethtool || o->letter);
 		assert_true(!o->of_interface || o->of_namespace);
 		for (unsigned other = 0; other < k; other++)
-			assert_string_not_equal(o->word, change_ops[other].word);
+			assert_string_not_equal(change_words[k], change_words[other]);
 	}
 }
 
@@ -302,8 +302,9 @@ static void commands(void **state)
 		const struct change *c = &rows[i].change;
 
 		seen[c->kind] = true;
-		assert_string_equal(change_command(c, buf, sizeof(buf)), rows[i].command);
-		assert_string_equal(change_undo_command(c, buf, sizeof(buf)), rows[i].undo);
+		assert_string_equal(change_command(c, false, NULL, buf, sizeof(buf)),
+				    rows[i].command);
+		assert_string_equal(change_command(c, true, NULL, buf, sizeof(buf)), rows[i].undo);
 		assert_string_equal(change_title(c, title, sizeof(title)), rows[i].title);
 		assert_non_null(change_risk(c));
 	}
@@ -349,18 +350,18 @@ static void commands_in_a_namespace(void **state)
 	char buf[CHANGE_COMMAND_SIZE];
 
 	(void)state;
-	assert_string_equal(change_command_in(&sysctl, false, "blue", buf, sizeof(buf)),
+	assert_string_equal(change_command(&sysctl, false, "blue", buf, sizeof(buf)),
 			    "sysctl -w net.ipv4.udp_mem='4 5 6'");
 	sysctl.ns = sysfs.ns = irq.ns = &ns;
-	assert_string_equal(change_command_in(&sysctl, false, "blue", buf, sizeof(buf)),
+	assert_string_equal(change_command(&sysctl, false, "blue", buf, sizeof(buf)),
 			    "ip netns exec blue sysctl -w net.ipv4.udp_mem='4 5 6'");
-	assert_string_equal(change_command_in(&sysctl, true, NULL, buf, sizeof(buf)),
+	assert_string_equal(change_command(&sysctl, true, NULL, buf, sizeof(buf)),
 			    "sysctl -w net.ipv4.udp_mem='1 2 3'");
 	/* the redirection is done inside */
-	assert_string_equal(change_command_in(&sysfs, true, "a b", buf, sizeof(buf)),
+	assert_string_equal(change_command(&sysfs, true, "a b", buf, sizeof(buf)),
 			    "ip netns exec 'a b' sh -c 'echo 0 > /sys/class/net/eth1/threaded'");
 	/* of the whole host */
-	assert_string_equal(change_command_in(&irq, false, "blue", buf, sizeof(buf)),
+	assert_string_equal(change_command(&irq, false, "blue", buf, sizeof(buf)),
 			    "echo 0 > /proc/irq/24/smp_affinity_list");
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "host/journal.h"
 
 static char dir[] = "/tmp/pktledger-test-XXXXXX";
@@ -48,7 +49,6 @@ static void record_round_trip(void **state)
 {
 	struct journal_record r = sample(), back = {};
 	char text[JOURNAL_RECORD_SIZE], small[64];
-	const char *at = text;
 	int n;
 
 	(void)state;
@@ -56,8 +56,8 @@ static void record_round_trip(void **state)
 	memset(r.new, 'n', sizeof(r.new) - 1);
 	n = journal_record_print(&r, text, sizeof(text));
 	assert_int_equal(n, strlen(text));
-	assert_int_equal(journal_record_parse(&back, &at), 0);
-	assert_ptr_equal(at, text + n);
+	assert_int_equal(journal_record_parse(&back, text), 0);
+	assert_null(strchr(text, '\n'));
 	assert_int_equal(back.pid, r.pid);
 	assert_int_equal(back.start, r.start);
 	assert_string_equal(back.kind, r.kind);
@@ -68,8 +68,7 @@ static void record_round_trip(void **state)
 	/* however short it is cut */
 	for (int cut = n - 1; cut >= 0; cut--) {
 		text[cut] = '\0';
-		at = text;
-		assert_int_equal(journal_record_parse(&back, &at), -ENODATA);
+		assert_int_equal(journal_record_parse(&back, text), -ENODATA);
 	}
 }
 
@@ -79,24 +78,31 @@ static void records_that_are_none(void **state)
 		"",
 		"\n",
 		"garbage\n",
-		"pid 1\nstart 2\nkind k\ntarget t\nnew n\nold o\n",
-		"pid x\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
-		"pid 0\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
-		"pid -1\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
-		"pid 99999999999\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
-		"pid 1\nstart\nkind k\ntarget t\nold o\nnew n\n",
-		"pid 1\nstart 2\nkind sixteencharacter\ntarget t\nold o\nnew n\n",
-		"pid 1\nstart 2\nkinds k\ntarget t\nold o\nnew n\n",
-		"pid 1\r\nstart 2\r\nkind k\r\ntarget t\r\nold o\r\nnew n\r\n",
+		"{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"new\":\"n\"}",
+		"{\"pid\":\"x\",\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
+		"\"n\"}",
+		"{\"pid\":0,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
+		"\"n\"}",
+		"{\"pid\":-1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
+		"\"n\"}",
+		"{\"pid\":99999999999,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\","
+		"\"new\":\"n\"}",
+		"{\"pid\":1,\"start\":null,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
+		"\"n\"}",
+		"{\"pid\":1,\"start\":2,\"kind\":\"sixteencharacter\",\"target\":\"t\",\"old\":"
+		"\"o\",\"new\":\"n\"}",
+		"{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
+		"\"n\",\"more\":1}",
+		"{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"\\u001b[2J\","
+		"\"new\":\"n\"}",
+		"[{\"pid\":1,\"start\":2,\"kind\":\"k\",\"target\":\"t\",\"old\":\"o\",\"new\":"
+		"\"n\"}]",
 	};
 	struct journal_record r;
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const char *at = bad[i];
-
-		assert_int_equal(journal_record_parse(&r, &at), -ENODATA);
-	}
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(journal_record_parse(&r, bad[i]), -ENODATA);
 }
 
 /* Whatever is in the file, it is a record that can be written again, or none. */
@@ -110,17 +116,15 @@ static void spoilt_records(void **state)
 	srandom(1);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct journal_record back, third;
-		const char *at = text;
 		int n = journal_record_print(&r, text, sizeof(text));
 
 		for (unsigned flips = 1 + random() % 3; flips; flips--)
 			text[random() % n] = (char)random();
-		if (journal_record_parse(&back, &at))
+		if (journal_record_parse(&back, text))
 			continue;
 		good++;
-		at = again;
 		assert_true(journal_record_print(&back, again, sizeof(again)) > 0);
-		assert_int_equal(journal_record_parse(&third, &at), 0);
+		assert_int_equal(journal_record_parse(&third, again), 0);
 		assert_int_equal(third.pid, back.pid);
 		assert_string_equal(third.target, back.target);
 		assert_string_equal(third.old, back.old);
@@ -147,9 +151,9 @@ static void normal_values(void **state)
 	}
 }
 
-static struct journal_kept_file *opened(bool create)
+static struct journal_kept opened(bool create)
 {
-	struct journal_kept_file *f = NULL;
+	struct journal_kept f;
 	struct error err = {};
 
 	if (journal_kept_open(&f, path, create, &err))
@@ -157,24 +161,51 @@ static struct journal_kept_file *opened(bool create)
 	return f;
 }
 
-static void fill(unsigned n)
+static size_t count(const struct journal_kept *f)
 {
-	struct journal_kept_file *f = opened(true);
+	return json_object_array_length(f->entries);
+}
 
-	for (unsigned i = 0; i < n; i++) {
-		struct journal_kept k = {.rec = sample(), .netns = UINT64_MAX - i, .ifindex = i};
+static void add(struct journal_kept *f, unsigned i)
+{
+	struct json_object *o = json_object_new_object();
 
-		strcpy(k.apply, "ethtool -G 'a;b $(date)' rx 4096");
-		sprintf(k.rec.old, "%u", i);
-		assert_int_equal(journal_kept_add(f, &k), 0);
-	}
+	json_put_u64(o, "old", i);
+	json_put_text(o, "apply", "ethtool -G 'a;b $(date)' rx 4096");
+	assert_int_equal(json_object_array_add(f->entries, o), 0);
+}
+
+static void save_and_close(struct journal_kept *f)
+{
 	assert_int_equal(journal_kept_save(f), 0);
 	journal_kept_close(f);
 }
 
+static void fill(unsigned n)
+{
+	struct journal_kept f = opened(true);
+
+	for (unsigned i = 0; i < n; i++)
+		add(&f, i);
+	save_and_close(&f);
+}
+
+static void owners(void **state)
+{
+	struct journal_record r = sample();
+
+	(void)state;
+	assert_false(journal_owner_alive(&r));
+	assert_int_equal(journal_own(&r.pid, &r.start), 0);
+	assert_int_equal(r.pid, getpid());
+	assert_true(journal_owner_alive(&r));
+	r.start++;
+	assert_false(journal_owner_alive(&r));
+}
+
 static void kept_round_trip(void **state)
 {
-	struct journal_kept_file *f;
+	struct journal_kept f;
 	struct stat st;
 
 	(void)state;
@@ -182,31 +213,21 @@ static void kept_round_trip(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	f = opened(false);
-	assert_int_equal(journal_kept_count(f), 3);
-	assert_int_equal(journal_kept_damaged(f), 0);
+	assert_int_equal(count(&f), 3);
+	assert_int_equal(f.damaged, 0);
 	for (unsigned i = 0; i < 3; i++) {
-		const struct journal_kept *k = journal_kept_at(f, i);
+		const struct json_object *o = json_object_array_get_idx(f.entries, i);
 
-		assert_int_equal(atoi(k->rec.old), i);
-		assert_true(k->netns == UINT64_MAX - i);
-		assert_int_equal(k->ifindex, i);
-		assert_string_equal(k->apply, "ethtool -G 'a;b $(date)' rx 4096");
-		assert_string_equal(k->undo, "");
-		assert_int_equal(k->rec.pid, getpid());
-		assert_true(journal_owner_alive(&k->rec));
-		assert_true(journal_kept_this_boot(k));
-		assert_int_equal(k->time[strlen(k->time) - 1], 'Z');
+		assert_int_equal(json_get_u64(o, "old"), i);
+		assert_string_equal(json_get_text(o, "apply"), "ethtool -G 'a;b $(date)' rx 4096");
 	}
-	journal_kept_remove(f, 1);
-	assert_int_equal(journal_kept_save(f), 0);
-	journal_kept_close(f);
+	json_object_array_del_idx(f.entries, 1, 1);
+	save_and_close(&f);
 	f = opened(false);
-	assert_int_equal(journal_kept_count(f), 2);
-	assert_string_equal(journal_kept_at(f, 1)->rec.old, "2");
-	journal_kept_remove(f, 0);
-	journal_kept_remove(f, 0);
-	assert_int_equal(journal_kept_save(f), 0);
-	journal_kept_close(f);
+	assert_int_equal(count(&f), 2);
+	assert_int_equal(json_get_u64(json_object_array_get_idx(f.entries, 1), "old"), 2);
+	json_object_array_del_idx(f.entries, 0, 2);
+	save_and_close(&f);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(journal_kept_open(&f, path, false, NULL), -ENOENT);
 }
@@ -237,25 +258,24 @@ static void write_file(const char *text, size_t len)
 /* Cut anywhere: the whole entries are there, and what is left of the next stays in the file. */
 static void cut_files(void **state)
 {
-	struct journal_kept_file *f;
+	struct journal_kept f;
 	size_t len, now, second;
 	char *text, *left;
 
 	(void)state;
 	fill(2);
 	text = slurp(&len);
-	second = strstr(text, "\n\n") + 2 - text;
+	second = strchr(text, '\n') + 1 - text;
 	for (size_t cut = 0; cut<len; cut += cut> second - 8 && cut < second + 8 ? 1 : 5) {
 		bool clean = !cut || cut == second;
 
 		write_file(text, cut);
 		f = opened(false);
-		assert_int_equal(journal_kept_count(f), cut >= second);
-		assert_int_equal(journal_kept_damaged(f), clean ? 0 : cut < second ? 1 : 14);
-		if (journal_kept_count(f))
-			journal_kept_remove(f, 0);
-		assert_int_equal(journal_kept_save(f), 0);
-		journal_kept_close(f);
+		assert_int_equal(count(&f), cut >= second);
+		assert_int_equal(f.damaged, clean ? 0 : cut < second ? 1 : 2);
+		if (count(&f))
+			json_object_array_del_idx(f.entries, 0, 1);
+		save_and_close(&f);
 		if (clean) {
 			assert_int_equal(access(path, F_OK), -1);
 			continue;
@@ -271,7 +291,7 @@ static void cut_files(void **state)
 
 static void files_that_are_others(void **state)
 {
-	struct journal_kept_file *f = NULL;
+	struct journal_kept f;
 	struct error err = {};
 	char old[sizeof(path) + 4];
 
@@ -296,28 +316,31 @@ static void files_that_are_others(void **state)
 /* The lock goes with the name, also when the file behind it is replaced. */
 static void locked(void **state)
 {
-	struct journal_kept_file *f;
-	struct journal_kept k = {.rec = sample()};
+	struct journal_kept f;
 
 	(void)state;
 	f = opened(true);
 	assert_int_equal(journal_file_lock(path, false), -EWOULDBLOCK);
-	assert_int_equal(journal_kept_add(f, &k), 0);
-	assert_int_equal(journal_kept_save(f), 0);
+	add(&f, 0);
+	assert_int_equal(journal_kept_save(&f), 0);
 	assert_int_equal(journal_file_lock(path, false), -EWOULDBLOCK);
-	journal_kept_remove(f, 0);
-	assert_int_equal(journal_kept_save(f), 0);
-	journal_kept_close(f);
+	json_object_array_del_idx(f.entries, 0, 1);
+	save_and_close(&f);
 	assert_int_equal(journal_file_lock(path, false), -ENOENT);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(record_round_trip),	 cmocka_unit_test(records_that_are_none),
-		cmocka_unit_test(spoilt_records),	 cmocka_unit_test(normal_values),
-		cmocka_unit_test(kept_round_trip),	 cmocka_unit_test(cut_files),
-		cmocka_unit_test(files_that_are_others), cmocka_unit_test(locked),
+		cmocka_unit_test(record_round_trip),
+		cmocka_unit_test(records_that_are_none),
+		cmocka_unit_test(spoilt_records),
+		cmocka_unit_test(normal_values),
+		cmocka_unit_test(owners),
+		cmocka_unit_test(kept_round_trip),
+		cmocka_unit_test(cut_files),
+		cmocka_unit_test(files_that_are_others),
+		cmocka_unit_test(locked),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

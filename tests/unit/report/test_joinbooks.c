@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/joinends.h"
+#include "report/load.h"
 
 #define STREAM 7
 #define BASE   (5ULL << 32)
@@ -65,18 +65,18 @@ struct expected {
 
 static void check(const struct expected *e)
 {
-	struct joinbooks_stream s = {.stream = STREAM, .base = BASE, .l3_bytes = 100};
+	struct joined_stream s = {.stream = STREAM, .base = BASE, .l3_bytes = 100};
 	struct result *res = calloc(1, sizeof(*res)), *sum = calloc(1, sizeof(*sum));
 	uint64_t open = 0;
 
-	s.tx = (struct joinbooks_end){.fates = ledger(e->tx, 0), .host = "a"};
-	s.rx = (struct joinbooks_end){.fates = ledger(e->rx, BASE), .host = "b"};
+	s.tx = (struct joined_end){.fates = ledger(e->tx, 0), .host = "a"};
+	s.rx = (struct joined_end){.fates = ledger(e->rx, BASE), .host = "b"};
 	s.tx.run = fatesum_runs(s.tx.fates, &s.tx.n);
 	s.rx.run = fatesum_runs(s.rx.fates, &s.rx.n);
 	s.watch_from = BASE + e->watch_from;
 	s.watch_to = e->watch_to == UINT64_MAX ? UINT64_MAX : BASE + e->watch_to;
 	s.whole = !e->cut;
-	joinbooks_add(&s, res, &open);
+	joined_add(&s, res, &open);
 	assert_int_equal(res->attempted, e->attempted);
 	assert_int_equal(res->refused, e->refused);
 	assert_int_equal(res->delivered, e->delivered);
@@ -92,8 +92,8 @@ static void check(const struct expected *e)
 	assert_int_equal(open, e->open);
 	assert_int_equal(res->attempted, res->refused + res->sent);
 	assert_int_equal(res->sent, res->delivered + res->dropped + res->unaccounted);
-	joinbooks_sum(sum, res);
-	joinbooks_sum(sum, res);
+	joined_sum(sum, res);
+	joined_sum(sum, res);
 	assert_int_equal(sum->sent, 2 * res->sent);
 	assert_int_equal(sum->n_causes, res->n_causes);
 	fatesum_free(s.tx.fates);

@@ -392,9 +392,8 @@ static void note_interval(struct ledgerkeep *k, uint64_t realtime_ns, unsigned n
 static void assert_kept(uint64_t realtime_ns, int64_t step_ns)
 {
 	struct ledgerkeep_mark cut = {0};
-	struct ledgerkeep k;
+	struct ledgerkeep k = {.keep_ns = 32 * S};
 
-	ledgerkeep_init(&k, 32 * S);
 	for (unsigned n = 1; n <= 300; n++, realtime_ns += S) {
 		if (n == 100)
 			realtime_ns += (uint64_t)step_ns;
@@ -426,10 +425,9 @@ static void the_clock_was_set_back_before(void **state)
 {
 	struct ledgerkeep_mark cut = {0};
 	uint64_t now = when_now();
-	struct ledgerkeep k;
+	struct ledgerkeep k = {.keep_ns = 32 * S};
 
 	(void)state;
-	ledgerkeep_init(&k, 32 * S);
 	for (unsigned n = 1; n <= 100; n++)
 		note_interval(&k, now + (1000 + n) * S, n);
 	for (unsigned n = 101; n <= 140; n++) {

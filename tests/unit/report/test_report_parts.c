@@ -15,7 +15,6 @@
 #include "report/document.h"
 #include "report/compare.h"
 #include "report/csv.h"
-#include "report/redact.h"
 #include "report/print.h"
 #include "unit/out_sample.h"
 

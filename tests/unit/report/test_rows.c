@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/document.h"
 #include "report/trials.h"
 
 static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double pps)
@@ -26,6 +27,14 @@ static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double
 
 	res.stage[stage].packets = lost;
 	return res;
+}
+
+static void add(struct trials *t, const struct result *res)
+{
+	struct json_object *end = json_end(res);
+
+	trials_add(t, end, res->payload_bytes);
+	json_object_put(end);
 }
 
 static void assert_summary(const struct trials *t, enum trials_measure m, double median, double min,
@@ -45,22 +54,23 @@ static void test_summary(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
-		trials_add(t, &res[i]);
+		add(t, &res[i]);
 	assert_int_equal(trials_count(t), 3);
 	assert_summary(t, TRIALS_TX_PPS, 2000, 1000, 3000, 1);
 	assert_summary(t, TRIALS_LOST, 0.1, 0, 0.5, 5);
-	assert_int_equal(trials_stage(t), STAGE_QDISC);
-	trials_add(t, &res[3]);
+	assert_string_equal(trials_stage(t), "qdisc");
+	add(t, &res[3]);
 	assert_summary(t, TRIALS_TX_PPS, 2250, 1000, 3000, 2000.0 / 2250);
 	assert_summary(t, TRIALS_DROPPED, 27.5, 0, 50, 50 / 27.5);
-	assert_int_equal(trials_stage(t), STAGE_RCVBUF); /* 55 in all */
+	assert_string_equal(trials_stage(t), "rcvbuf"); /* 55 in all */
 	assert_false(trials_steady(t));
-	trials_add(t, &res[3]); /* one more than there is room for */
+	add(t, &res[3]); /* one more than there is room for */
 	assert_int_equal(trials_count(t), 4);
 	trials_clear(t);
 	assert_int_equal(trials_count(t), 0);
-	assert_int_equal(trials_stage(t), STAGE_NONE);
-	assert_string_equal(trials_stage_name(STAGE_NONE), "");
+	assert_string_equal(trials_stage(t), "");
+	add(t, &res[1]);
+	assert_string_equal(trials_stage(t), ""); /* it lost nothing */
 	trials_free(t);
 }
 
@@ -78,11 +88,20 @@ static void test_steady(void **state)
 		struct result a = made(10, 0, STAGE_RCVBUF, table[i].low);
 		struct result b = made(10, 0, STAGE_RCVBUF, table[i].high);
 
-		trials_add(t, &a);
-		trials_add(t, &b);
+		add(t, &a);
+		add(t, &b);
 		assert_int_equal(trials_steady(t), table[i].steady);
 		trials_free(t);
 	}
+}
+
+/* A document of which only this is known. */
+static struct json_object *json_of(const char *text)
+{
+	struct json_object *o = json_tokener_parse(text);
+
+	assert_non_null(o);
+	return o;
 }
 
 static void expect(struct rows *rows, char **text, const char *wanted)
@@ -94,19 +113,19 @@ static void expect(struct rows *rows, char **text, const char *wanted)
 
 static void test_table(void **state)
 {
-	const char *first[] = {"64k", "on"}, *second[] = {"1m", "off"};
+	struct json_object *first = json_of("{\"rcvbuf\":\"64k\",\"gro\":\"on\"}");
+	struct json_object *second = json_of("{\"rcvbuf\":\"1m\",\"gro\":\"off\"}");
+	struct json_object *start = json_of("{\"start\":{\"parameters\":[\"rcvbuf\",\"gro\"]}}");
 	struct result lossy = made(1000, 10, STAGE_RCVBUF, 50000), clean = made(10, 0, 0, 50000);
 	struct error err = {.status = STATUS_FAILED, .message = "no such CPU"};
 	struct trials *t = trials_new(1);
 	char *text;
 	size_t size;
-	struct rows rows = {.out = open_memstream(&text, &size)};
+	struct rows rows;
 
 	(void)state;
-	rows_column(&rows, "rcvbuf", 3);
-	rows_column(&rows, "gro", 2);
-	rows_heading(&rows);
-	trials_add(t, &lossy);
+	rows_open(&rows, open_memstream(&text, &size), false, start);
+	add(t, &lossy);
 	rows_point(&rows, first, t, NULL);
 	trials_clear(t);
 	clean.balanced = false;
@@ -116,11 +135,14 @@ static void test_table(void **state)
 	clean.fragments.made = 60;
 	clean.fragments.seen = 59;
 	clean.reassembled = 9;
-	trials_add(t, &clean);
+	add(t, &clean);
 	rows_point(&rows, second, t, NULL);
 	trials_clear(t);
 	rows_point(&rows, second, t, &err);
 	trials_free(t);
+	json_object_put(first);
+	json_object_put(second);
+	json_object_put(start);
 	expect(&rows, &text,
 	       "rcvbuf  gro     sent at    received       payload     time        calls   CPU, %"
 	       "      lost  where\n"
@@ -135,21 +157,27 @@ static void test_table(void **state)
 
 static void test_csv(void **state)
 {
-	const char *values[] = {"a,b", "say \"no\""};
+	struct json_object *start = json_of("{\"start\":{\"parameters\":[\"fault\",\"x\"]}}");
+	struct json_object *values = json_of("{\"fault\":\"a,b\",\"x\":\"say \\\"no\\\"\"}");
+	struct json_object *failed = json_of("{\"error\":{\"message\":\"one, two\"}}"), *trial;
 	struct result lossy = made(1000, 10, STAGE_QDISC, 50000);
-	struct error err = {.status = STATUS_FAILED, .message = "one, two"};
 	char *text;
 	size_t size;
-	struct rows rows = {.out = open_memstream(&text, &size)};
+	struct rows rows;
 
 	(void)state;
-	rows_column(&rows, "fault", 3);
-	rows_column(&rows, "x", 2);
-	rows_csv_heading(&rows);
 	lossy.tx_cost.calls = 7;
 	lossy.rx_cost.calls = 8;
-	rows_csv_trial(&rows, values, 1, &lossy, NULL);
-	rows_csv_trial(&rows, values, 2, NULL, &err);
+	trial = json_end(&lossy);
+	json_put_u64(trial, "payload_bytes", lossy.payload_bytes);
+	json_put(trial, "parameters", json_object_get(values));
+	json_put(failed, "parameters", values);
+	rows_open(&rows, open_memstream(&text, &size), true, start);
+	rows_csv_trial(&rows, trial, 1);
+	rows_csv_trial(&rows, failed, 2);
+	json_object_put(trial);
+	json_object_put(failed);
+	json_object_put(start);
 	expect(&rows, &text,
 	       "fault,x,trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,"
 	       "stage,balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,"

@@ -16,7 +16,7 @@
 #include "experiment/faults/row.h"
 #include "experiment/lab_tune.h"
 #include "fault.skel.h"
-#include "host/cgroup.h"
+#include "base/proc.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 

@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 
 #include "drops/stagemap.h"
-#include "drops/stages_data.h"
 #include "experiment/faults/row.h"
 #include "host/netdev.h"
 #include "experiment/lab_tune.h"

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The observer of all drops is loaded and attached with all that can be asked of it: the verifier
+ * of each kernel has to take it. What it counts: test_xdplosses.c and tests/net/test_trace*.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "drops/noise.h"
+#include "drops/watch.h"
+
+static struct reasons *reasons;
+static struct ksyms *ksyms;
+static struct filter *filter;
+
+static int begin(void **state)
+{
+	struct error err = {};
+
+	(void)state;
+	return reasons_open(&reasons, NULL, &err) || ksyms_open(&ksyms, NULL, &err) ||
+	       filter_compile(&filter, "udp port 5060 and (vlan or net 198.18.0.0/15)", &err);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	filter_free(filter);
+	ksyms_free(ksyms);
+	reasons_free(reasons);
+	return 0;
+}
+
+static void takes(struct watch_spec *spec, const char *what)
+{
+	struct error err = {};
+	struct watch *w;
+	struct watch_state s;
+	int rc = watch_open(&w, spec, reasons, &err);
+
+	if (rc == -EPERM)
+		skip();
+	if (rc || watch_attach(w, &err))
+		fail_msg("%s: %s", what, err.message);
+	watch_state(w, &s);
+	assert_int_equal(s.filter_unread, 0);
+	assert_int_equal(watch_samples(w) >= 0, spec->snaplen > 0);
+	watch_close(w);
+}
+
+/* `trace`, `trace EXPR`, `trace -w FILE EXPR`, each with --by flow too. */
+static void with_filter_and_samples(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 8; n++) {
+		struct watch_spec spec = {
+			.filter = n & 1 ? filter : NULL,
+			.snaplen = n & 2 ? 256 : 0,
+			.stack = n & 2,
+			.by_flow = n & 4,
+		};
+
+		takes(&spec, n & 4 ? "with flows" : "without flows");
+	}
+}
+
+/* --consumed, --bursts, senders, and what is left out. */
+static void with_all(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 2; n++) {
+		struct ksym_range freeing = ksym_freeing(ksyms);
+		struct watch_spec spec = {
+			.netns = 1,
+			.ifindex = 1,
+			.has_reasons = true,
+			.socket_only = true,
+			.by_flow = n,
+			.by_sender = true,
+			.snaplen = SAMPLE_SNAPLEN_MAX,
+			.stack = true,
+			.burst_ns = 1000000,
+			.filter = filter,
+			.freeing = {freeing.start, freeing.end - freeing.start},
+		};
+
+		if (reasons_tracepoint_args(reasons, "consume_skb") == 2)
+			spec.consumed_n = consumed_ranges(ksyms, spec.consumed);
+		takes(&spec, n ? "all, with flows" : "all");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(with_filter_and_samples),
+		cmocka_unit_test(with_all),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
