@@ -17,11 +17,12 @@ UNIT = ROOT / "tools/systemd/pktledger-export.service"
 
 
 def exported():
-    """Names of all samples, from the program's table."""
+    """Names of all samples, from the program's source."""
     source = (ROOT / "user/monitor/metrics.c").read_text()
-    suffixes = {"COUNTER": "_total", "GAUGE": "", "INFO": "_info"}
-    return {name + suffixes[kind]
-            for name, kind in re.findall(r'"(pktledger\w*)",\s*(COUNTER|GAUGE|INFO)', source)}
+    suffixes = {"counter": "_total", "gauge": "", "info": "_info"}
+    found = re.findall(r'"(\w+)", &(counter|gauge|info)\b', source)
+    found += [(name, "counter") for name in re.findall(r'put_series\(w, "(\w+)"', source)]
+    return {f"pktledger_{name}{suffixes[kind]}" for name, kind in found}
 
 
 @table([("dashboard", DASHBOARD), ("alerts", RULES)])
