@@ -59,98 +59,58 @@ static bool wants_json(int argc, char **argv)
 	return false;
 }
 
-static void print_json_error(const struct error *err)
+static void print_json(struct json_object *doc)
 {
-	struct json_object *doc = json_object_new_object();
-
-	json_put(doc, "error", json_error(err->message, err->hint, err->status));
 	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
 	json_object_put(doc);
 }
 
-static void add_text(struct json_object *list, const char *text)
+/* Counters of the kernel, findings and faults of a stage, with its texts. */
+static struct json_object *stage_json(enum stage stage)
 {
-	json_object_array_add(list, json_text(text));
-}
-
-static bool counts(const struct counter_rule *rule, enum stage stage)
-{
-	if (rule->flags & COUNTER_EVIDENCE)
-		return false;
-	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
-		if (m->stage == stage)
-			return true;
-	}
-	return false;
-}
-
-/* Counters of the kernel that a loss at this stage moves. */
-static struct json_object *counters_of(enum stage stage)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < counter_rules_n; i++) {
-		if (counts(&counter_rules[i], stage))
-			add_text(list, counter_rules[i].name4);
-	}
-	return list;
-}
-
-static struct json_object *findings_of(enum stage stage)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (finding_rows[i].stage == stage)
-			add_text(list, finding_rows[i].id);
-	}
-	return list;
-}
-
-/* A fault is STAGE or STAGE:VARIANT. */
-static struct json_object *faults_of(enum stage stage)
-{
-	struct json_object *list = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *counters = json_object_new_array();
+	struct json_object *findings = json_object_new_array(), *faults = json_object_new_array();
 	const char *name = stage_name(stage);
 
-	for (const struct opt_value *v = fault_values; v->name; v++) {
+	for (unsigned i = 0; i < counter_rules_n; i++) {
+		const struct counter_rule *rule = &counter_rules[i];
+		const struct counter_member *m = rule->set;
+
+		while (m->stage != STAGE_NONE && m->stage != stage)
+			m++;
+		if (m->stage == stage && !(rule->flags & COUNTER_EVIDENCE))
+			json_object_array_add(counters, json_text(rule->name4));
+	}
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		if (finding_rows[i].stage == stage)
+			json_object_array_add(findings, json_text(finding_rows[i].id));
+	}
+	for (const struct opt_value *v = fault_values; v->name; v++) { /* STAGE[:VARIANT] */
 		size_t len = strcspn(v->name, ":");
 
 		if (strlen(name) == len && !memcmp(name, v->name, len))
-			add_text(list, v->name);
+			json_object_array_add(faults, json_text(v->name));
 	}
-	return list;
-}
-
-static struct json_object *stages(void)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (enum stage s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", stage_name(s));
-		json_put_text(o, "title", stage_title(s));
-		json_put_text(o, "what", stage_facts[s].what);
-		json_put_text(o, "causes", stage_facts[s].causes);
-		json_put_text(o, "remedy", stage_facts[s].remedy);
-		json_put(o, "counters", counters_of(s));
-		json_put_text(o, "uncounted", counter_silents[s]);
-		json_put(o, "findings", findings_of(s));
-		json_put(o, "faults", faults_of(s));
-		json_object_array_add(list, o);
-	}
-	return list;
+	json_put_text(o, "name", name);
+	json_put_text(o, "title", stage_title(stage));
+	json_put_text(o, "what", stage_facts[stage].what);
+	json_put_text(o, "causes", stage_facts[stage].causes);
+	json_put_text(o, "remedy", stage_facts[stage].remedy);
+	json_put(o, "counters", counters);
+	json_put_text(o, "uncounted", counter_silents[stage]);
+	json_put(o, "findings", findings);
+	json_put(o, "faults", faults);
+	return o;
 }
 
 /*
  * `help --json`: commands, options, capabilities, exit statuses and stages as one document, from
  * the tables that the program itself works with. Manuals and completion are generated from it.
  */
-static struct json_object *help_json(void)
+static int print_tables(void)
 {
-	struct json_object *doc = json_object_new_object();
-	struct json_object *list = json_object_new_array(), *statuses = json_object_new_array();
+	struct json_object *doc = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *statuses = json_object_new_array(), *stages = json_object_new_array();
 
 	json_put_text(doc, "schema", "pktledger/help/1");
 	json_put_text(doc, "version", PKTLEDGER_VERSION);
@@ -165,16 +125,10 @@ static struct json_object *help_json(void)
 		json_object_array_add(statuses, o);
 	}
 	json_put(doc, "exit_status", statuses);
-	json_put(doc, "stages", stages());
-	return doc;
-}
-
-static int print_tables(void)
-{
-	struct json_object *doc = help_json();
-
-	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
-	json_object_put(doc);
+	for (enum stage s = 0; s < STAGE_COUNT; s++)
+		json_object_array_add(stages, stage_json(s));
+	json_put(doc, "stages", stages);
+	print_json(doc);
 	return STATUS_OK;
 }
 
@@ -203,8 +157,12 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		status = STATUS_OK;
 		break;
 	default:
-		if (wants_json(argc, argv))
-			print_json_error(&err);
+		if (wants_json(argc, argv)) {
+			struct json_object *doc = json_object_new_object();
+
+			json_put(doc, "error", json_error(err.message, err.hint, err.status));
+			print_json(doc);
+		}
 		status = err.status;
 	}
 	free(options);

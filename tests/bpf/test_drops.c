@@ -263,7 +263,7 @@ static void what_is_not_the_flow_is_nothing(void **state)
 static void late_numbers_settle_nothing(void **state)
 {
 	(void)state;
-	tracer_set_tail(&tracer, 0, tracer.fates.base + 10);
+	drops_set_tail(tracer.drops, 0, tracer.fates.base + 10);
 	send_word(word(0, 9));
 	send_word(word(0, 10));
 	send_word(word(1, 9));

@@ -59,9 +59,9 @@ static void take_plan(struct json_object *msg)
 
 static void take_fates(struct json_object *msg)
 {
-	static struct peer_fates told;
+	static struct runs told;
 	struct join_run run;
-	const char *at = told.runs;
+	const char *at = told.text;
 
 	if (record_read(msg, msg_fates, &told))
 		return;

@@ -53,7 +53,7 @@ static inline struct host *healthy_host(void)
 	strcpy(l->rps_cpus, "0");
 	strcpy(l->qdisc, "fq_codel limit 10240");
 	strcpy(l->rp_filter, "2");
-	l->txqueuelen = 1000;
+	l->attrs.txqueuelen = 1000;
 	l->rx_packets = 100000;
 	l->n_irqs = 4;
 	for (unsigned i = 0; i < 4; i++)

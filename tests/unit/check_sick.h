@@ -3,6 +3,8 @@
 #ifndef PKTLEDGER_CHECK_SICK_H
 #define PKTLEDGER_CHECK_SICK_H
 
+#include <linux/if_link.h>
+
 #include "check_host.h"
 
 #define GIB (1ULL << 30)
@@ -249,7 +251,7 @@ static void qdisc_tells_the_socket(struct host *h)
 
 static void generic_xdp(struct host *h)
 {
-	h->f.link[0].xdp = LINK_XDP_GENERIC;
+	h->f.link[0].attrs.xdp_attached = XDP_ATTACHED_SKB;
 	h->f.link[0].features_known = h->f.link[0].native_xdp = true;
 }
 
@@ -263,8 +265,8 @@ static void two_mtus(struct host *h)
 	h->f.link[1] = h->f.link[0];
 	strcpy(h->f.link[1].dev.ifname, "eth2");
 	h->f.link[1].dev.mtu = 9000;
-	h->f.link[0].bridge_port = h->f.link[1].bridge_port = true;
-	h->f.link[0].master = h->f.link[1].master = 7;
+	h->f.link[0].attrs.bridge_port = h->f.link[1].attrs.bridge_port = true;
+	h->f.link[0].attrs.master = h->f.link[1].attrs.master = 7;
 	strcpy(h->f.link[0].master_name, "br0");
 	h->f.n_links = 2;
 }
@@ -302,9 +304,7 @@ static void capped_send_buffer(struct host *h)
 static void stopped_by_a_signal(struct host *h)
 {
 	slow_reader(h);
-	h->f.readers.n = 1;
-	h->f.readers.at[0].inode = h->f.socks.at[0].inode;
-	h->f.readers.at[0].reading = (struct reading){
+	h->f.socks.at[0].reading = (struct reading){
 		.pid = 77, .process = "reader", .threads = 1, .window_ns = 1000, .stopped = true};
 }
 

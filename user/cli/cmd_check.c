@@ -449,7 +449,6 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 static int check_run(void *options, struct error *err)
 {
 	const struct check_options *o = options;
-	enum output output = global_output(&o->global);
 	struct json_out *json = NULL;
 	struct json_object *end;
 	struct netns ns;
@@ -459,11 +458,8 @@ static int check_run(void *options, struct error *err)
 	if (o->explain)
 		return explain(o->explain, err);
 	watch_block_signals();
-	if (output != OUTPUT_TEXT) {
-		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				    "pktledger/check/1");
-		if (!json)
-			return STATUS_FAILED;
+	json = global_json_out(&o->global, "pktledger/check/1");
+	if (json) {
 		json_out_once(json, "start",
 			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 	}

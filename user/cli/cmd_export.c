@@ -197,7 +197,7 @@ static int check(struct export *e, struct error *err)
 	struct live_spec *spec = &e->session.spec;
 	int rc = trace_spec(&e->o->filters, &view, e->o->expr.text, spec, err);
 
-	if (!rc && global_output(&e->o->global) != OUTPUT_TEXT)
+	if (!rc && global_json(&e->o->global))
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
 			       "export is for Prometheus");
 	if (!rc)

@@ -96,7 +96,7 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 	json_put_text(doc, "name", o->name);
 	json_put(doc, "tx", port_json(&lab->tx));
 	json_put(doc, "rx", port_json(&lab->rx));
-	if (global_output(&o->global) != OUTPUT_TEXT) {
+	if (global_json(&o->global)) {
 		print_document(doc);
 		return;
 	}
@@ -167,7 +167,7 @@ static int list(const struct lab_options *o, struct error *err)
 
 	json_put(doc, "labs", labs);
 	lab_list(add_lab, labs, err);
-	if (global_output(&o->global) != OUTPUT_TEXT) {
+	if (global_json(&o->global)) {
 		print_document(doc);
 		return err->status;
 	}

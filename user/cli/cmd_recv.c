@@ -117,7 +117,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 }
 
 struct serving {
-	const struct server_config *cfg;
+	struct server_config cfg;
 	struct json_out *json; /* NULL: text */
 	unsigned clients, refused;
 };
@@ -128,86 +128,46 @@ static void on_listening(void *arg)
 	struct json_object *start;
 
 	log_info("waiting for `run --to` at TCP port %u; packets at UDP port %u",
-		 s->cfg->control_port, s->cfg->port);
-	if (!s->cfg->token.len)
+		 s->cfg.control_port, (unsigned)s->cfg.spec->port);
+	if (!s->cfg.token.len)
 		log_warn("without --token-file everybody who reaches the port is served");
 	if (!s->json)
 		return;
 	start = json_solo_origin(program_argc, program_argv, env_read(NULL));
-	json_put_u64(start, "port", s->cfg->port);
-	json_put_u64(start, "control_port", s->cfg->control_port);
+	json_put_u64(start, "port", s->cfg.spec->port);
+	json_put_u64(start, "control_port", s->cfg.control_port);
 	json_out_once(s->json, "start", start);
-}
-
-static void print_client(const struct server_served *v, const char *where)
-{
-	char delivered[FMT_MAX], sent[FMT_MAX];
-
-	printf("%s (%s): %u experiment%s, %s delivered here, %s sent%s%s\n", v->host, where,
-	       v->experiments, v->experiments == 1 ? "" : "s",
-	       fmt_count(delivered, sizeof(delivered), v->delivered),
-	       fmt_count(sent, sizeof(sent), v->sent), *v->why ? "; " : "", v->why);
-	output_flush();
-}
-
-static struct json_object *json_client(const struct server_served *v, const char *where)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "host", v->host);
-	json_put_text(o, "address", where);
-	json_put_u64(o, "experiments", v->experiments);
-	json_put_u64(o, "delivered", v->delivered);
-	json_put_u64(o, "sent", v->sent);
-	json_put_text(o, "why", v->why);
-	return o;
 }
 
 static void on_served(void *arg, const struct server_served *v)
 {
-	struct serving *s = arg;
+	char where[FMT_MAX], delivered[FMT_MAX], sent[FMT_MAX];
 	struct endpoint address = v->peer;
-	char where[FMT_MAX];
+	struct serving *s = arg;
+	struct json_object *o;
 
 	address.port = 0;
 	num_text_endpoint(where, sizeof(where), &address);
 	s->refused += v->refused;
 	s->clients += !v->refused;
-	if (v->refused)
+	if (v->refused) {
 		log_warn("%s was refused: %s", where, v->why);
-	else if (s->json)
-		json_out_each(s->json, "client", json_client(v, where));
-	else
-		print_client(v, where);
-}
-
-static int configure(const struct serve_options *o, struct server_config *cfg, struct error *err)
-{
-	int rc;
-
-	if (o->max_rate.unit != RATE_PPS && o->max_rate.unit != RATE_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
-				 "--max-rate is in packets/s: their size is the client's");
-	cfg->max_pps = o->max_rate.value;
-	rc = caps_require(&cmd_recv, "--serve", err);
-	if (!rc && o->token_file)
-		rc = auth_read_token(&cfg->token, o->token_file, err);
-	return rc;
-}
-
-static void finish(struct serving *s, struct error *err)
-{
-	struct json_object *end;
-
-	if (s->json && err->status == STATUS_OK) {
-		end = json_object_new_object();
-		json_put_u64(end, "clients", s->clients);
-		json_put_u64(end, "refused", s->refused);
-		json_out_once(s->json, "end", end);
 	} else if (s->json) {
-		json_out_error(s->json, err);
+		o = json_object_new_object();
+		json_put_text(o, "host", v->host);
+		json_put_text(o, "address", where);
+		json_put_u64(o, "experiments", v->experiments);
+		json_put_u64(o, "delivered", v->delivered);
+		json_put_u64(o, "sent", v->sent);
+		json_put_text(o, "why", v->why);
+		json_out_each(s->json, "client", o);
+	} else {
+		printf("%s (%s): %u experiment%s, %s delivered here, %s sent%s%s\n", v->host, where,
+		       v->experiments, v->experiments == 1 ? "" : "s",
+		       fmt_count(delivered, sizeof(delivered), v->delivered),
+		       fmt_count(sent, sizeof(sent), v->sent), *v->why ? "; " : "", v->why);
+		output_flush();
 	}
-	output_end(s->json, err);
 }
 
 /* With --serve the client says what is received, and how: what would be ignored is refused. */
@@ -235,27 +195,38 @@ static int check_serve(const struct recv_options *o, struct error *err)
 }
 
 /* Serves, and prints what was done. Returns the exit status. */
-static int serve(const struct recv_options *o, enum output output, struct error *err)
+static int serve(const struct recv_options *o, struct error *err)
 {
-	struct server_config cfg = {
-		.port = (uint16_t)o->spec.port,
-		.control_port =
-			(uint16_t)(o->serve.control_port ? o->serve.control_port : o->spec.port),
-		.ifname = o->spec.ifname,
-		.stay = o->spec.stay,
-	};
-	struct serving s = {.cfg = &cfg};
+	const struct serve_options *asked = &o->serve;
+	const struct rate *max = &asked->max_rate;
+	struct serving s = {.cfg = {.spec = &o->spec, .max_pps = max->value}};
 	const struct server_view view = {on_listening, on_served, &s};
+	int rc = check_serve(o, err);
+	struct json_object *end;
 
-	if (output != OUTPUT_TEXT)
-		s.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				      "pktledger/recv/1");
-	if (!check_serve(o, err) && !configure(&o->serve, &cfg, err)) {
+	s.json = global_json_out(&o->global, "pktledger/recv/1");
+	s.cfg.control_port = (uint16_t)(asked->control_port ? asked->control_port : o->spec.port);
+	if (!rc && max->unit != RATE_PPS && max->unit != RATE_MAX)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
+			       "--max-rate is in packets/s: their size is the client's");
+	if (!rc)
+		rc = caps_require(&cmd_recv, "--serve", err);
+	if (!rc && asked->token_file)
+		rc = auth_read_token(&s.cfg.token, asked->token_file, err);
+	if (!rc) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
-		server_run(&cfg, &view, err);
+		server_run(&s.cfg, &view, err);
 	}
-	finish(&s, err);
+	if (s.json && err->status == STATUS_OK) {
+		end = json_object_new_object();
+		json_put_u64(end, "clients", s.clients);
+		json_put_u64(end, "refused", s.refused);
+		json_out_once(s.json, "end", end);
+	} else if (s.json) {
+		json_out_error(s.json, err);
+	}
+	output_end(s.json, err);
 	return err->status;
 }
 
@@ -265,8 +236,7 @@ static const char *const needs_with[] = {
 static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
-	enum output output = global_output(&o->global);
-	struct outputs shown;
+	struct outputs shown = {};
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,
@@ -280,7 +250,7 @@ static int recv_run(void *options, struct error *err)
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->serve.serve)
-		return serve(o, output, err);
+		return serve(o, err);
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
@@ -290,7 +260,7 @@ static int recv_run(void *options, struct error *err)
 	if (o->ledger)
 		spec.ledger = spec.streams > LEDGER_STREAMS ? spec.streams : LEDGER_STREAMS;
 	watch_block_signals();
-	rc = outputs_open(&shown, "pktledger/recv/1", output, o->ledger, err);
+	rc = outputs_open(&shown, "pktledger/recv/1", &o->global, o->ledger, err);
 	if (!rc)
 		rc = check_serve(o, err);
 	if (!rc)

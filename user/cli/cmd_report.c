@@ -269,14 +269,11 @@ static int report(struct report_command *c, struct error *err)
 static int report_run(void *options, struct error *err)
 {
 	const struct report_options *o = options;
-	enum output output = global_output(&o->global);
 	struct report_command c = {.o = o};
 	int status = STATUS_FAILED;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
-	if (output != OUTPUT_TEXT)
-		c.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				      "pktledger/report/1");
+	c.json = global_json_out(&o->global, "pktledger/report/1");
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
 	if (!report(&c, err))
 		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -97,7 +96,7 @@ static unsigned lab_mtu(const struct run_options *o)
 
 static bool in_lab(const struct run_options *o)
 {
-	return !o->ports.n && !o->far.to.family;
+	return !o->ports.n && !o->far.target.to.family;
 }
 
 /* 0: not known. */
@@ -105,7 +104,7 @@ static unsigned path_mtu(const struct run_options *o)
 {
 	if (in_lab(o))
 		return lab_mtu(o);
-	return o->far.to.family ? reassembly_path_mtu(&o->far.to) : 0;
+	return o->far.target.to.family ? reassembly_path_mtu(&o->far.target.to) : 0;
 }
 
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
@@ -123,7 +122,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return TX_XSK;
 	if (mtu > UMEM_FRAME_LARGE - 14 - 4) /* a frame may have a VLAN tag */
 		mtu = UMEM_FRAME_LARGE - 14 - 4;
-	if (o->far.to.family || t->spec.faults.set || send->no_wait || send->gso ||
+	if (o->far.target.to.family || t->spec.faults.set || send->no_wait || send->gso ||
 	    send->unconnected || t->spec.sndbuf || t->length == LENGTH_BEST ||
 	    shape_needs_fragments(t, mtu) ||
 	    traffic_payload(t, t->spec.ipv6, &tx_xsk, mtu, &payload, &why))
@@ -135,55 +134,57 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	return TX_XSK;
 }
 
+/* Between which ports it runs, and what that rules out. */
 static int check_ports(const struct run_options *o, struct error *err)
 {
 	static const struct lab_wish none;
 	const struct run_spec *spec = &o->traffic.spec;
-	bool far = o->far.to.family;
+	const bool far = o->far.target.to.family;
+	const struct contradiction list[] = {
+		{(!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)),
+		 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for the lab that "
+		 "run "
+		 "makes",
+		 "leave -i, --to and --lab out"},
+		{far && spec->topology_set, "what lies between two hosts is as it is",
+		 "leave --topology out"},
+		{far && o->ports.n > 1, "with --to, -i takes one port",
+		 "name the port of this host"},
+		{!far && !in_lab(o) && o->ports.n != 2, "-i needs two ports",
+		 "sender first: -i A,B"},
+		{!in_lab(o) && spec->faults.set, "faults are for labs only",
+		 "leave -i and --to out: run makes a lab"},
+		{0},
+	};
+	int rc;
 
 	if (spec->lab && spec->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "lab '%s' has its topology already", spec->lab);
-	if ((!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)))
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i, --to and --lab out",
-				 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for "
-				 "the lab that run makes");
-	if (far && spec->topology_set)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "what lies between two hosts is as it is");
-	if (in_lab(o))
-		return spec->lab ? fault_check_named(&spec->faults, spec->lab, err) : 0;
-	if (far && o->ports.n > 1)
-		return error_set(err, STATUS_USAGE, -EINVAL, "name the port of this host",
-				 "with --to, -i takes one port");
-	if (!far && o->ports.n != 2)
-		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
-				 "-i needs two ports");
-	if (spec->faults.set)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "leave -i and --to out: run makes a lab",
-				 "faults are for labs only");
-	return traffic_check_rate(&o->traffic, err);
+	rc = contradiction_check(list, err);
+	if (!rc && spec->lab && in_lab(o))
+		rc = fault_check_named(&spec->faults, spec->lab, err);
+	return rc || in_lab(o) ? rc : traffic_check_rate(&o->traffic, err);
 }
 
 /* What the traffic needs of the receiving end. */
 static int check_receiver(const struct run_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->traffic;
+	const struct contradiction list[] = {
+		{t->spec.pass && t->rx != RX_XDP, "--pass is for the receiving engine xdp",
+		 "add --rx xdp"},
+		{t->pcap && !t->stamp,
+		 "run follows numbered packets, and those of a capture are not",
+		 "add --stamp, or use `send`"},
+		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
+		 "a socket receives at one port: --dst-port is a range", "use --rx xsk"},
+		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),
+		 "the lab has no VLAN device for a socket to receive by", "use --rx xsk"},
+		{0},
+	};
 
-	if (t->spec.pass && t->rx != RX_XDP)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
-				 "--pass is for the receiving engine xdp");
-	if (t->pcap && !t->stamp)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --stamp, or use `send`",
-				 "run follows numbered packets, and those of a capture are not");
-	if (t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
-				 "a socket receives at one port: --dst-port is a range");
-	if (t->rx == RX_SOCKET && t->spec.vlan && in_lab(o))
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
-				 "the lab has no VLAN device for a socket to receive by");
-	return 0;
+	return contradiction_check(list, err);
 }
 
 /* Of the longest packet: whether both ends can do without fragments, if they have to. */
@@ -214,14 +215,14 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 	rc = check_ports(o, err);
 	if (!rc)
 		rc = check_receiver(o, err);
-	if (!rc && o->far.to.family)
-		rc = traffic_family(spec, &o->far.to, err);
+	if (!rc && o->far.target.to.family)
+		rc = traffic_family(spec, &o->far.target.to, err);
 	if (rc)
 		return rc;
 	spec->tx = tx_ops_of(choose_tx(o));
 	spec->rx = rx_ops_of(o->traffic.rx);
 	spec->reverse = o->far.reverse;
-	if (o->far.to.family) {
+	if (o->far.target.to.family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
 	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];

@@ -116,7 +116,7 @@ static int check(const struct search_options *o, struct error *err)
 		 NULL},
 		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search takes for loss",
 		 NULL},
-		{(o->run.ports.n || o->run.far.to.family) && !o->max_set,
+		{(o->run.ports.n || o->run.far.target.to.family) && !o->max_set,
 		 "outside a lab a search has no highest rate of its own", "add --max-rate"},
 		{o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX),
 		 "--min-rate and --max-rate need numbers", NULL},

@@ -3,7 +3,6 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/options.h"
@@ -87,16 +86,6 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
-static void print_quirks(void)
-{
-	const enum quirk_state *state = quirks_found();
-
-	for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
-		if (state[q] == QUIRK_FOUND)
-			printf("this kernel: %s\n", quirk_words[q].text);
-	}
-}
-
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
@@ -132,7 +121,10 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	} else {
 		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
-		print_quirks();
+		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
+			if (quirks_found()[q] == QUIRK_FOUND)
+				printf("this kernel: %s\n", quirk_words[q].text);
+		}
 		json_object_put(rows);
 	}
 	if (seen[SELFTEST_DISAGREES])
@@ -159,14 +151,11 @@ static int show_catalogue(struct json_out *json)
 static int selftest_run(void *options, struct error *err)
 {
 	const struct selftest_options *o = options;
-	enum output output = global_output(&o->global);
-	struct json_out *json = NULL;
+	struct json_out *json;
 	int status;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
-	if (output != OUTPUT_TEXT)
-		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				    "pktledger/selftest/1");
+	json = global_json_out(&o->global, "pktledger/selftest/1");
 	if (!o->catalogue && caps_require(&cmd_selftest, NULL, err)) {
 		status = err->status;
 		if (json)

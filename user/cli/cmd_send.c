@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "cli/options.h"
@@ -120,7 +118,7 @@ static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
 	struct run_spec spec = {};
-	struct outputs out;
+	struct outputs out = {};
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,
@@ -135,8 +133,7 @@ static int send_run(void *options, struct error *err)
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
-		rc = outputs_open(&out, "pktledger/send/1", global_output(&o->global), o->ledger,
-				  err);
+		rc = outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err);
 	if (!rc)
 		rc = plan(o, &spec, err);
 	if (!rc)

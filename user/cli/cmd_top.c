@@ -379,7 +379,7 @@ static int top_run(void *options, struct error *err)
 		.on_input = on_input,
 		.arg = t,
 	};
-	if (global_output(&o->global) != OUTPUT_TEXT)
+	if (global_json(&o->global))
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
 			       "top is for people");
 	else

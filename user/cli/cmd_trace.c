@@ -583,16 +583,13 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 static int trace_run(void *options, struct error *err)
 {
 	const struct trace_options *o = options;
-	enum output output = global_output(&o->global);
-	struct json_out *json = NULL;
+	struct json_out *json;
 	int status;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->filters.reasons && !strcmp(o->filters.reasons, "help"))
 		return trace_list_reasons(stdout, err) ? (int)err->status : STATUS_OK;
-	if (output != OUTPUT_TEXT)
-		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				    "pktledger/trace/1");
+	json = global_json_out(&o->global, "pktledger/trace/1");
 	status = trace_session(o, json, err);
 	log_progress_clear();
 	if (json && err->status != STATUS_OK)

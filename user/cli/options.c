@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/watch.h"
-#include "experiment/remote.h"
 #include "experiment/receiver.h"
 #include "host/load.h"
 #include "host/netdev.h"
@@ -36,6 +35,16 @@ const struct opt global_opts[] = {
 	{"help", 'h', OPT_HELP, .help = "print this and end"},
 	{0},
 };
+
+int contradiction_check(const struct contradiction *list, struct error *err)
+{
+	for (; list->message; list++) {
+		if (list->found)
+			return error_set(err, STATUS_USAGE, -EINVAL, list->hint, "%s",
+					 list->message);
+	}
+	return 0;
+}
 
 bool option_given(const struct opt *opt)
 {
@@ -255,9 +264,15 @@ int output_end(struct json_out *json, struct error *err)
 			 rc ? strerror(-rc) : "some of it was lost before");
 }
 
-enum output global_output(const struct global_options *g)
+bool global_json(const struct global_options *g)
 {
-	return g->json ? OUTPUT_JSON : g->json_lines ? OUTPUT_JSON_LINES : OUTPUT_TEXT;
+	return g->json || g->json_lines;
+}
+
+struct json_out *global_json_out(const struct global_options *g, const char *schema)
+{
+	return global_json(g) ? json_out_new(stdout, g->json ? JSON_DOC : JSON_LINES, schema)
+			      : NULL;
 }
 
 #define SRC_PORT 40000
@@ -272,48 +287,39 @@ static int parse_imix(const char *value, void *field, struct error *err)
 	return imix_parse(value, field, err);
 }
 
+static int explain(int rc, const char *value, const char *what, struct error *err)
+{
+	return rc ? error_set(err, STATUS_USAGE, rc, NULL, "'%.80s' is %s", value, what) : 0;
+}
+
 static int parse_addrs(const char *value, void *field, struct error *err)
 {
 	int rc = addrs_parse(value, field);
 
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      rc == -ERANGE
-				      ? "'%.80s' is empty or more than 2^32 addresses"
-				      : "'%.80s' is no range of addresses (examples: 198.18.0.1, "
-					"198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
-			      value)
-		  : 0;
+	return explain(rc, value,
+		       rc == -ERANGE ? "empty or more than 2^32 addresses"
+				     : "no range of addresses (examples: 198.18.0.1, "
+				       "198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
+		       err);
 }
 
 static int parse_ports(const char *value, void *field, struct error *err)
 {
-	int rc = ports_parse(value, field);
-
-	return rc ? error_set(
-			    err, STATUS_USAGE, rc, NULL,
-			    "'%.40s' is no range of ports 1 to 65535 (examples: 9000, 9000..9099)",
-			    value)
-		  : 0;
+	return explain(ports_parse(value, field), value,
+		       "no range of ports 1 to 65535 (examples: 9000, 9000..9099)", err);
 }
 
 static int parse_share(const char *value, void *field, struct error *err)
 {
-	int rc = share_parse(value, field);
-
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      "'%.40s' is no share of the packets (examples: 1%%, 0.01%%)", value)
-		  : 0;
+	return explain(share_parse(value, field), value,
+		       "no share of the packets (examples: 1%, 0.01%)", err);
 }
 
 static int parse_reorder(const char *value, void *field, struct error *err)
 {
-	int rc = reorder_parse(value, field);
-
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      "'%.40s' is no share of the packets with the extent 1 to %d "
-			      "(examples: 1%%, 0.5%%:8)",
-			      value, SHAPE_EXTENT_MAX)
-		  : 0;
+	return explain(reorder_parse(value, field), value,
+		       "no share of the packets with the extent 1 to 255 (examples: 1%, 0.5%:8)",
+		       err);
 }
 
 const struct opt shape_opts[] = {
@@ -385,10 +391,10 @@ static bool has_schedule(const struct traffic_options *t)
 
 int traffic_check_rate(const struct traffic_options *t, struct error *err)
 {
-	if (t->rate_set || has_schedule(t))
-		return 0;
-	return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
-			 "outside a lab there is no default rate");
+	return t->rate_set || has_schedule(t) ? 0
+					      : error_set(err, STATUS_USAGE, -EINVAL,
+							  "for example --rate 100k, or --rate max",
+							  "outside a lab there is no default rate");
 }
 
 static bool has_ranges(const struct shape *s)
@@ -409,39 +415,36 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		       struct error *err)
 {
 	const struct shape *s = &spec->shape;
+	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
+	const struct contradiction list[] = {
+		{t->imix.n && t->size, "--imix and --size cannot be given together", NULL},
+		{t->pcap && (t->imix.n || headers),
+		 "--pcap brings sizes, addresses and headers of its own", NULL},
+		{t->stamp && !t->pcap, "--stamp is for --pcap", NULL},
+		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
+		 "--profile onoff needs the --rate of its bursts", "for example --rate 100k"},
+		{has_schedule(t) && !t->pcap && t->rate_set,
+		 "--rate and this --profile cannot be given together", NULL},
+		{s->burst > 1 && !t->rate_set && !t->profile.kind, "--burst needs a rate",
+		 "for example --rate 100k"},
+		{0},
+	};
 	int rc = check_family(&s->src_addr, "--src-addr", spec->ipv6, err);
 
 	if (!rc)
 		rc = check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err);
-	if (rc)
-		return rc;
-	if (shape_needs_frames(t) && spec->tx == &tx_socket)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
-				 "--tx socket cannot send %s: the kernel makes its frames",
-				 spec->vlan ? "VLAN tags" : "captured frames");
-	if (t->imix.n && t->size)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--imix and --size cannot be given together");
-	if (t->pcap && (t->imix.n || has_ranges(s) || spec->vlan || spec->tos || spec->ttl))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--pcap brings sizes, addresses and headers of its own");
-	if (t->stamp && !t->pcap)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--stamp is for --pcap");
-	if (t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
-				 "--profile onoff needs the --rate of its bursts");
-	if (has_schedule(t) && !t->pcap && t->rate_set)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--rate and this --profile cannot be given together");
-	if (s->burst > 1 && !t->rate_set && !t->profile.kind)
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
-				 "--burst needs a rate");
-	if (s->frames && !spec->tx->shapes)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
-				 "--tx %s sends packets that are all alike: of these options it "
-				 "knows --profile and --burst",
-				 spec->tx->name);
-	return 0;
+	if (!rc && shape_needs_frames(t) && spec->tx == &tx_socket)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
+			       "--tx socket cannot send %s: the kernel makes its frames",
+			       spec->vlan ? "VLAN tags" : "captured frames");
+	if (!rc)
+		rc = contradiction_check(list, err);
+	if (!rc && s->frames && !spec->tx->shapes)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
+			       "--tx %s sends packets that are all alike: of these options it "
+			       "knows --profile and --burst",
+			       spec->tx->name);
+	return rc;
 }
 
 static int plan_sizes(const struct imix *imix, const struct run_spec *spec, struct shape *s,
@@ -656,49 +659,41 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	const struct endpoint *group = &t->receive.group;
 	const bool no_tx = spec->tx && spec->tx != &tx_socket;
 	const bool no_rx = spec->rx && spec->rx != &rx_socket && !spec->pass;
-	const struct {
-		bool wanted;
-		const char *option, *side;
-	} for_sockets[] = {
-		{no_tx && t->send.gso, "gso", "tx"},
-		{no_tx && t->send.unconnected, "unconnected", "tx"},
-		{no_rx && t->rx_threads > 1, "rx-threads", "rx"},
-		{no_rx && t->receive.gro, "gro", "rx"},
-		{no_rx && t->receive.busy_poll_us, "busy-poll", "rx"},
-		{no_rx && t->per_flow, "per-flow", "rx"},
-	};
 	const unsigned room = mtu - (spec->ipv6 ? 48 : 28);
+	const struct contradiction list[] = {
+		{no_tx && t->send.gso, "--gso needs --tx socket", NULL},
+		{no_tx && t->send.unconnected, "--unconnected needs --tx socket", NULL},
+		{no_rx && t->rx_threads > 1, "--rx-threads needs --rx socket", NULL},
+		{no_rx && t->receive.gro, "--gro needs --rx socket", NULL},
+		{no_rx && t->receive.busy_poll_us, "--busy-poll needs --rx socket", NULL},
+		{no_rx && t->per_flow, "--per-flow needs --rx socket", NULL},
+		{no_rx && spec->rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns),
+		 "--work, --pause and --log need a reader, and --rx xdp has none",
+		 "use --rx socket or --rx xsk"},
+		{group->family && (!is_multicast(group) || group->port),
+		 "--group needs the address of a multicast group, without a port",
+		 "for example --group 239.1.1.1"},
+		{group->family && group->family != (spec->ipv6 ? AF_INET6 : AF_INET),
+		 "--group is of the other address family", NULL},
+		{0},
+	};
 
-	for (unsigned i = 0; i < sizeof(for_sockets) / sizeof(*for_sockets); i++) {
-		if (for_sockets[i].wanted)
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--%s needs --%s socket",
-					 for_sockets[i].option, for_sockets[i].side);
-	}
-	if (no_rx && spec->rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns))
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx socket or --rx xsk",
-				 "--work, --pause and --log need a reader, and --rx xdp has none");
-	if (spec->tx && mtu && t->send.gso && spec->payload > room)
+	if (spec->tx == &tx_socket && mtu && t->send.gso && spec->payload > room)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --gso out, or use less payload",
 				 "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
 				 spec->payload, mtu, room);
-	if (group->family && (!is_multicast(group) || group->port))
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example --group 239.1.1.1",
-				 "--group needs the address of a multicast group, without a port");
-	if (group->family && group->family != (spec->ipv6 ? AF_INET6 : AF_INET))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--group is of the other address family");
-	return 0;
+	return contradiction_check(list, err);
 }
 
 const struct opt far_opts[] = {
-	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, to), .metavar = "ADDR[:PORT]",
+	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, target.to), .metavar = "ADDR[:PORT]",
 	 .excludes = "lab", .default_text = "none",
 	 .help = "with the host on which `recv --serve` runs; PORT: its control port"},
 	{"reverse", 'R', OPT_FLAG, offsetof(struct far_options, reverse),
 	 .help = "the other host sends, this one receives"},
 	{"token-file", 0, OPT_STRING, offsetof(struct far_options, token_file), .metavar = "FILE",
 	 .default_text = "none", .help = "the token that the other host wants"},
-	{"shared-clock", 0, OPT_FLAG, offsetof(struct far_options, shared_clock),
+	{"shared-clock", 0, OPT_FLAG, offsetof(struct far_options, target.shared_clock),
 	 .help = "the clocks of both hosts agree (PTP): one-way delays are told"},
 	{0},
 };
@@ -711,34 +706,36 @@ static void on_wait(void)
 
 int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err)
 {
-	if (!o->to.family)
-		return o->reverse || o->token_file || o->shared_clock
-			       ? error_set(err, STATUS_USAGE, -EINVAL, "add --to ADDR",
-					   "--reverse, --token-file and --shared-clock are for "
-					   "experiments with another host")
-			       : 0;
-	if (o->reverse && spec->shape.capture)
-		return error_set(err, STATUS_USAGE, -EINVAL, "start it there, without --reverse",
-				 "--pcap is a file of this host, and the other one sends");
-	if (o->reverse && spec->shape.src_addr.n)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --src-addr out",
-				 "the other host sends by its own address only");
-	if (!o->reverse && spec->tuning.reader.log)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --reverse, or leave --log out",
-				 "the other host reads, and writes no file for others");
-	if (spec->shape.dst_port.n || spec->shape.dst_addr.n)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --dst-port and --dst-addr out",
-				 "packets go to the other host, at the port that it receives at");
-	return 0;
+	const struct shape *shape = &spec->shape;
+	const bool far = o->target.to.family;
+	const struct contradiction list[] = {
+		{!far && (o->reverse || o->token_file || o->target.shared_clock),
+		 "--reverse, --token-file and --shared-clock are for experiments with another host",
+		 "add --to ADDR"},
+		{far && o->reverse && shape->capture,
+		 "--pcap is a file of this host, and the other one sends",
+		 "start it there, without --reverse"},
+		{far && o->reverse && shape->src_addr.n,
+		 "the other host sends by its own address only", "leave --src-addr out"},
+		{far && !o->reverse && spec->tuning.reader.log,
+		 "the other host reads, and writes no file for others",
+		 "add --reverse, or leave --log out"},
+		{far && (shape->dst_port.n || shape->dst_addr.n),
+		 "packets go to the other host, at the port that it receives at",
+		 "leave --dst-port and --dst-addr out"},
+		{0},
+	};
+
+	return contradiction_check(list, err);
 }
 
 int far_connect(const struct far_options *o, uint16_t port, struct peer **far, struct error *err)
 {
-	struct peer_target target = {
-		.to = o->to, .shared_clock = o->shared_clock, .on_wait = on_wait};
+	struct peer_target target = o->target;
 	int rc = 0;
 
-	if (!o->to.family)
+	target.on_wait = on_wait;
+	if (!o->target.to.family)
 		return 0;
 	if (!target.to.port)
 		target.to.port = port;

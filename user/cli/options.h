@@ -6,7 +6,7 @@
 #include <linux/capability.h>
 
 #include "base/opt.h"
-#include "experiment/experiment.h"
+#include "experiment/remote.h"
 #include "report/json.h"
 #include "traffic/rx.h"
 #include "traffic/shape.h"
@@ -24,12 +24,25 @@ struct global_options {
 
 extern const struct opt global_opts[];
 
+/* JSON is asked for, in one document or in lines; and where it goes then, else NULL. */
+bool global_json(const struct global_options *g);
+struct json_out *global_json_out(const struct global_options *g, const char *schema);
+
 /* The words of the command line, for the record; set by main(). */
 extern char **program_argv;
 extern int program_argc;
 
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
+
+/* What does not go together. Ends with a NULL message. */
+struct contradiction {
+	bool found;
+	const char *message, *hint;
+};
+
+/* The first that is found: STATUS_USAGE. */
+int contradiction_check(const struct contradiction *list, struct error *err);
 
 /* Whether an option stands on the command line. */
 bool option_given(const struct opt *opt);
@@ -96,8 +109,6 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		 struct error *err);
 void traffic_free(struct run_spec *spec);
 
-/* JSON, JSON lines, or neither. */
-enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
 /* Says what will be sent, before it is: on a host's own network nobody should be surprised. */
 void tell_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);
 
@@ -121,8 +132,6 @@ void output_flush(void);
  * all could be written, as on a full disk; 0 too if the reader of a pipe has seen enough.
  */
 int output_end(struct json_out *json, struct error *err);
-
-enum output global_output(const struct global_options *g);
 
 /*
  * Whether frames are asked for that only an engine below the IP stack can make: --tx auto then
@@ -164,10 +173,9 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
  */
 
 struct far_options {
-	struct endpoint to; /* family 0: no other host */
+	struct peer_target target; /* to.family 0: no other host */
 	bool reverse;
 	const char *token_file;
-	bool shared_clock;
 };
 
 extern const struct opt far_opts[];

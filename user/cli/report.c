@@ -31,16 +31,13 @@ static void keep(struct outputs *o, const char *event, struct json_object *data)
 		ledgerfile_event(o->ledger, event, NULL, data);
 }
 
-int outputs_open(struct outputs *o, const char *schema, enum output output, const char *ledger,
-		 struct error *err)
+int outputs_open(struct outputs *o, const char *schema, const struct global_options *g,
+		 const char *ledger, struct error *err)
 {
 	*o = (struct outputs){.schema = schema};
-	if (output != OUTPUT_TEXT) {
-		o->json =
-			json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, schema);
-		if (!o->json)
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
+	o->json = global_json_out(g, schema);
+	if (global_json(g) && !o->json)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	return ledger ? ledgerfile_open(&o->ledger, ledger, err) : 0;
 }
 
@@ -127,8 +124,7 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 	r->trials = repeated ? trials_new(o->repeat) : NULL;
 	if (!r->res || (repeated && !r->trials))
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	else if (!outputs_open(&r->out, schema ? schema : SCHEMA, global_output(&o->global),
-			       o->ledger, err))
+	else if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
 		return r;
 	report_finish(r, err);
 	return NULL;

@@ -20,8 +20,8 @@ struct outputs {
 };
 
 /* `ledger`: a file to be appended to; NULL: none. */
-int outputs_open(struct outputs *o, const char *schema, enum output output, const char *ledger,
-		 struct error *err);
+int outputs_open(struct outputs *o, const char *schema, const struct global_options *g,
+		 const char *ledger, struct error *err);
 
 /* Both take `data`. The end is printed as text if it is not printed as JSON. */
 void outputs_start(struct outputs *o, struct json_object *data);

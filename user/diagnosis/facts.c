@@ -27,26 +27,20 @@
 
 #define ARGS_WITH_SOCKET 4 /* of trace_kfree_skb() */
 
-/* Without the right to open one it is there all the same. */
-static bool has_af_xdp(void)
-{
-	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return errno == EPERM;
-	close(fd);
-	return true;
-}
-
 /* What pktledger itself can do on this host. Genl families are looked for in `ns`. */
 static void facts_self_read(const struct netns *ns, struct facts_self *self)
 {
 	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
 				     CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE};
+	int af_xdp = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	struct error ignored = {};
 	struct reasons *reasons;
 
 	memset(self, 0, sizeof(*self));
+	/* without the right to open one it is there all the same */
+	self->af_xdp = af_xdp >= 0 || errno == EPERM;
+	if (af_xdp >= 0)
+		close(af_xdp);
 	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
 	caps_missing(wanted, sizeof(wanted) / sizeof(wanted[0]), self->missing_caps,
 		     sizeof(self->missing_caps));
@@ -55,11 +49,10 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 		self->drop_socket = reasons_kfree_args(reasons) >= ARGS_WITH_SOCKET;
 		reasons_free(reasons);
 	}
-	self->af_xdp = has_af_xdp();
 	self->xdp_features = genl_family(ns, "netdev") >= 0;
 }
 
-static void note(struct facts_socks *socks, const struct queue_record *r)
+static void note_truesize(struct facts_socks *socks, const struct queue_record *r)
 {
 	for (unsigned i = 0; i < socks->n; i++) {
 		if (socks->at[i].cookie == r->cookie && r->looked)
@@ -77,28 +70,9 @@ static int read_records(int fd, struct facts_socks *socks)
 		if (n % (ssize_t)sizeof(r[0]))
 			return -EIO;
 		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++)
-			note(socks, &r[i]);
+			note_truesize(socks, &r[i]);
 	}
 	return n < 0 ? -errno : 0;
-}
-
-/* The iterator shows the sockets of the namespace in which it is made. */
-static int walk(const struct survey_bpf *skel, const struct netns *ns, struct facts_socks *socks)
-{
-	struct bpf_link *link = bpf_program__attach_iter(skel->progs.queue, NULL);
-	int saved, fd, ret;
-
-	if (!link)
-		return -errno;
-	saved = netns_push(ns);
-	fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
-	ret = fd < 0 ? fd : read_records(fd, socks);
-	if (fd >= 0)
-		close(fd);
-	if (saved >= 0)
-		netns_pop(saved);
-	bpf_link__destroy(link);
-	return ret;
 }
 
 /*
@@ -106,13 +80,27 @@ static int walk(const struct survey_bpf *skel, const struct netns *ns, struct fa
  * it. Fills in `truesize` of the sockets, which are in `ns`. 0 or -errno: -EPERM without CAP_BPF
  * and CAP_PERFMON, and others where the kernel has no such iterator.
  */
-static int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
+static int read_queues(const struct netns *ns, struct facts_socks *socks)
 {
+	struct bpf_link *link = NULL;
 	struct survey_bpf *skel;
-	int ret = survey_open(&skel, "queue", NULL);
+	int ret = survey_open(&skel, "queue", NULL), saved, fd = -1;
 
-	if (!ret)
-		ret = walk(skel, ns, socks);
+	if (!ret) {
+		link = bpf_program__attach_iter(skel->progs.queue, NULL);
+		ret = link ? 0 : -errno;
+	}
+	if (!ret) {
+		/* it shows the sockets of the namespace in which it is made */
+		saved = netns_push(ns);
+		fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
+		ret = fd < 0 ? fd : read_records(fd, socks);
+		if (saved >= 0)
+			netns_pop(saved);
+	}
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
 	survey_bpf__destroy(skel);
 	return ret;
 }
@@ -148,21 +136,6 @@ static void reads_get(struct survey_bpf *skel, struct facts_socks *socks)
 		/* One without an entry was not read, or there was no room for it. */
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(fd, &s->cookie, &s->reads);
 	}
-}
-
-static uint32_t number_of(const struct netns *ns)
-{
-	struct error ignored = {};
-	struct netns own;
-	uint32_t inum;
-
-	if (ns)
-		return ns->inum;
-	if (netns_current(&own, &ignored))
-		return 0;
-	inum = own.inum;
-	netns_close(&own);
-	return inum;
 }
 
 #define TICK_NS 100000000
@@ -217,37 +190,27 @@ static void unread_if(struct facts *f, int ret, const char *what)
 		unread(f, what, "%s", strerror(-ret));
 }
 
-static int begin_readers(struct reader *r)
+/* 0 or -errno: then they are not known. */
+static int open_readers(struct reader *r)
 {
 	struct error ignored = {};
 	int ret = r->owners ? 0 : -ENOENT;
 	int saved;
 
+	r->inum = r->spec->ns ? r->spec->ns->inum : proc_netns(r->root, getpid());
 	if (!ret)
 		ret = readings_open(&r->readings, r->owners, NULL, &ignored);
 	if (!ret)
 		ret = facts_socks_read(r->spec->ns, r->spec->port, &r->last);
-	if (ret)
-		return ret;
-	saved = netns_push(r->spec->ns);
-	if (saved < 0)
+	saved = ret ? ret : netns_push(r->spec->ns);
+	if (saved < 0) {
+		readings_close(r->readings);
+		r->readings = NULL;
 		return saved;
+	}
 	readings_begin(r->readings, NULL, 0);
 	netns_pop(saved);
 	return 0;
-}
-
-static int open_readers(struct reader *r)
-{
-	int ret;
-
-	r->inum = number_of(r->spec->ns);
-	ret = begin_readers(r);
-	if (ret) {
-		readings_close(r->readings);
-		r->readings = NULL;
-	}
-	return ret;
 }
 
 /* Some times a second: looks which sockets have lost packets since. */
@@ -269,32 +232,6 @@ static void look_at_readers(struct reader *r)
 	}
 	readings_interval(r->readings);
 	r->last = r->now;
-}
-
-/* What was seen of the readers of those sockets that have lost packets. */
-static void get_readers(const struct reader *r, const struct facts_socks *socks,
-			struct facts_readers *out)
-{
-	out->n = 0;
-	for (unsigned i = 0; i < socks->n && out->n < FACTS_READERS; i++) {
-		const struct facts_sock *s = &socks->at[i];
-
-		if (!s->lost || readings_get(r->readings, s->inode, &out->at[out->n].reading))
-			continue;
-		out->at[out->n++].inode = s->inode;
-	}
-}
-
-/*
- * The namespace of PID 1 has the settings that are one for the host. Where it may not be opened, or
- * in a container with a PID 1 of its own, what this one shows has to do.
- */
-static void open_host(struct reader *r)
-{
-	struct error ignored = {};
-
-	if (netns_open(&r->host, "/proc/1/ns/net", &ignored))
-		r->host = NETNS_NONE;
 }
 
 static int list_links(struct reader *r, struct error *err)
@@ -340,10 +277,14 @@ static int take_moment(struct reader *r, struct moment *m)
 	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names,
 					     COUNTERS_RUN | COUNTERS_QUEUES};
 	int ret = counters_read(&m->counters, &scope, 1);
+	char *stat;
 
 	if (ret)
 		return ret;
-	cpu_sample_read(&m->cpus);
+	if (!file_read("/proc/stat", &stat, NULL)) {
+		cpu_sample_parse(&m->cpus, stat);
+		free(stat);
+	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
 	ret = facts_socks_read(r->spec->ns, r->spec->port, &m->socks);
 	m->time_ns = clock_now();
@@ -387,24 +328,14 @@ static void wait_window(struct reader *r)
 static void unread_link(struct facts *f, const struct facts_link *link)
 {
 	const struct netdev_settings *s = &link->set;
-	char what[64];
 
 	/* Devices without hardware have none of these, and need none. */
 	if (!link->dev.driver[0] || (!s->ring.known && !link->n_irqs))
 		return;
-	snprintf(what, sizeof(what), "%s", link->dev.ifname);
 	if (!s->ring.known || !s->channels.known || !s->coalesce.known)
-		unread(f, what, "driver %s does not tell:%s%s%s", link->dev.driver,
+		unread(f, link->dev.ifname, "driver %s does not tell:%s%s%s", link->dev.driver,
 		       s->ring.known ? "" : " rings", s->channels.known ? "" : " channels",
 		       s->coalesce.known ? "" : " coalescing");
-}
-
-static uint64_t link_moved(const struct facts *f, const char *ifname, const char *counter)
-{
-	char name[COUNTER_NAME_LEN];
-
-	snprintf(name, sizeof(name), "%s:%s", ifname, counter);
-	return facts_moved(f, FACTS_HERE, name);
 }
 
 static void join_links(struct reader *r)
@@ -415,15 +346,15 @@ static void join_links(struct reader *r)
 		struct facts_link *link = &f->link[i];
 		unsigned irq[FACTS_IRQS];
 		unsigned n = irq_numbers(r->spec->ns, r->name[i], irq, FACTS_IRQS);
+		struct counters_device *before =
+			counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0);
+		char name[COUNTER_NAME_LEN];
 
-		link->rx_packets = link_moved(f, r->name[i], "rx_packets");
-		link->tx_packets = link_moved(f, r->name[i], "tx_packets");
-		unread_if(f,
-			  facts_link_rates(
-				  link,
-				  counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0),
-				  &f->after.devices[i]),
-			  r->name[i]);
+		snprintf(name, sizeof(name), "%s:rx_packets", r->name[i]);
+		link->rx_packets = facts_moved(f, FACTS_HERE, name);
+		snprintf(name, sizeof(name), "%s:tx_packets", r->name[i]);
+		link->tx_packets = facts_moved(f, FACTS_HERE, name);
+		unread_if(f, facts_link_rates(link, before, &f->after.devices[i]), r->name[i]);
 		if (n && r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
@@ -434,21 +365,12 @@ static void join_links(struct reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
-/* What a packet takes in a full queue, only where that is worth a BPF program. */
-static void count_packets(struct reader *r, struct facts_socks *socks)
-{
-	bool full = false;
-
-	for (unsigned i = 0; i < socks->n; i++)
-		full |= socks->at[i].cookie && socks->at[i].lost && socks->at[i].queued;
-	if (full)
-		unread_if(r->f, facts_queues_read(r->spec->ns, socks), "packets in sockets");
-}
-
 static int join(struct reader *r)
 {
 	struct facts *f = r->f;
 	int ret = counters_delta(&r->before.counters, &r->after.counters, &f->moved);
+	unsigned wanted = 0;
+	bool full = false;
 
 	if (ret)
 		return ret;
@@ -459,13 +381,22 @@ static int join(struct reader *r)
 	facts_cpus_read(r->root, &f->cpus);
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
-	count_packets(r, &r->after.socks);
 	f->socks = r->after.socks;
+	/* What a packet takes in a full queue, only where that is worth a BPF program. */
+	for (unsigned i = 0; i < f->socks.n; i++)
+		full |= f->socks.at[i].cookie && f->socks.at[i].lost && f->socks.at[i].queued;
+	if (full)
+		unread_if(f, read_queues(r->spec->ns, &f->socks), "packets in sockets");
 	name_owners(r, &f->socks);
-	if (r->spec->pid)
-		facts_socks_only(&f->socks, r->spec->pid);
-	if (r->readings)
-		get_readers(r, &f->socks, &f->readers);
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		if (!r->spec->pid || f->socks.at[i].pid == r->spec->pid)
+			f->socks.at[wanted++] = f->socks.at[i];
+	}
+	f->socks.n = wanted;
+	for (unsigned i = 0; r->readings && i < f->socks.n; i++) {
+		if (f->socks.at[i].lost)
+			readings_get(r->readings, f->socks.at[i].inode, &f->socks.at[i].reading);
+	}
 	facts_holders_throttled(&f->groups, &f->socks);
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");
@@ -536,12 +467,6 @@ static int read_all(struct reader *r)
 	return ret ? ret : join(r);
 }
 
-static void free_moment(struct moment *m)
-{
-	counters_free(&m->counters);
-	free(m->interrupts);
-}
-
 int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err)
 {
 	struct reader *r = calloc(1, sizeof(*r));
@@ -556,7 +481,12 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	r->root = proc_root(NULL);
 	facts->port = spec->port;
 	facts->pid = spec->pid;
-	open_host(r);
+	/*
+	 * The namespace of PID 1 has the settings that are one for the host. Where it may not be
+	 * opened, or in a container with a PID 1 of its own, what this one shows has to do.
+	 */
+	if (netns_open(&r->host, "/proc/1/ns/net", &ignored))
+		r->host = NETNS_NONE;
 	owners_open(&r->owners, NULL, &ignored);
 	ret = list_links(r, err);
 	if (!ret) {
@@ -565,8 +495,10 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 			error_set(err, STATUS_FAILED, ret, NULL, "cannot read this host: %s",
 				  strerror(-ret));
 	}
-	free_moment(&r->before);
-	free_moment(&r->after);
+	counters_free(&r->before.counters);
+	counters_free(&r->after.counters);
+	free(r->before.interrupts);
+	free(r->after.interrupts);
 	readings_close(r->readings);
 	survey_bpf__destroy(r->reads);
 	owners_close(r->owners);
@@ -595,13 +527,4 @@ uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 	uint64_t v = 0;
 
 	return counters_get(&f->after, scope, name, &v) ? v : 0;
-}
-
-const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode)
-{
-	for (unsigned i = 0; i < readers->n; i++) {
-		if (readers->at[i].inode == inode)
-			return &readers->at[i].reading;
-	}
-	return NULL;
 }

@@ -9,16 +9,24 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
+#include "base/proc.h"
 #include "diagnosis/reader.h"
 #include "drops/owners.h"
-#include "base/proc.h"
 #include "host/counters.h"
 #include "host/journal.h"
 #include "host/lab.h"
 #include "host/netdev.h"
 #include "host/netns.h"
+
+/* The line behind this one; NULL: there is none. */
+static inline const char *next_line(const char *line)
+{
+	line = strchr(line, '\n');
+	return line && line[1] ? line + 1 : NULL;
+}
 
 /* What the CPUs did between two moments, and how they are set up. */
 
@@ -34,11 +42,9 @@ struct cpu_sample {
 	struct cpu_ticks at[FACTS_CPUS];
 };
 
-/* Lines "cpuN user nice system idle iowait irq softirq steal ..."; what is short is not online. */
+/* /proc/stat: lines "cpuN user nice system idle iowait irq softirq steal ..."; what is short is not
+ * online. */
 void cpu_sample_parse(struct cpu_sample *s, const char *text);
-
-/* /proc/stat. 0 or -errno. */
-int cpu_sample_read(struct cpu_sample *s);
 
 struct facts_cpu {
 	bool online;
@@ -102,12 +108,10 @@ bool irq_receives(const struct facts_irq *irq);
 
 #define FACTS_LINK_LOSSES 24
 
-enum link_xdp { LINK_XDP_NONE, LINK_XDP_NATIVE, LINK_XDP_GENERIC, LINK_XDP_OFFLOADED };
-
 /* One message of rtnetlink. */
 struct link_attrs {
 	unsigned mtu, txqueuelen;
-	unsigned master, peer; /* ifindex */
+	unsigned master, peer; /* ifindex; 0: none */
 	int peer_netnsid;      /* -1: the same namespace */
 	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
 	unsigned xdp_program;  /* 0: none, or several */
@@ -135,16 +139,13 @@ struct link_loss {
 struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
-	unsigned master; /* ifindex of its bridge, bond ...; 0: none */
-	char master_name[16];
-	unsigned peer_mtu; /* of the other end of a veth; 0: not known */
-	bool bridge_port;
-	enum link_xdp xdp;
+	struct link_attrs attrs;
+	char master_name[16]; /* of its bridge, bond ... */
+	unsigned peer_mtu;    /* of the other end of a veth; 0: not known */
 	bool features_known;
 	bool native_xdp, zero_copy; /* what the driver can do (netdev-genl, Linux 6.3) */
 	bool threaded;		    /* NAPI in threads */
 	char qdisc[64];		    /* kind, with its limit where known: "pfifo limit 1000" */
-	unsigned txqueuelen;
 
 	/* Of queue 0; "" or 0 where the kernel has none of it. */
 	char rps_cpus[128], xps_cpus[128];
@@ -193,11 +194,12 @@ struct facts_sock {
 	bool reads_known;
 	uint64_t reads; /* calls that took one from it in the window; merged by UDP_GRO are one */
 
+	struct reading reading; /* what its reader did while it lost; window_ns 0: not known */
+
 	/* Its owner; pid 0: not found. */
 	pid_t pid;
-	char process[16]; /* name */
-	char group[256];  /* its control group */
-	bool throttled_known;
+	char process[16];			   /* name */
+	char group[256];			   /* its control group */
 	uint64_t periods, throttled, throttled_ns; /* of the group, in the window */
 };
 
@@ -227,9 +229,6 @@ void facts_socks_parse(struct facts_socks *socks, int family, const char *text);
  */
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after);
 
-/* Leaves only those of this process. */
-void facts_socks_only(struct facts_socks *socks, pid_t pid);
-
 /* Control groups that ran out of CPU time. */
 
 #define FACTS_GROUPS 256
@@ -245,7 +244,7 @@ struct group_stat group_stat_parse(const char *text);
 
 struct facts_group {
 	char dir[512];
-	struct group_stat before, after;
+	struct group_stat stat; /* since it was made; at the end of the window: in it */
 };
 
 struct facts_groups {
@@ -354,21 +353,6 @@ struct facts_self {
 	bool xdp_features; /* it says what drivers can do (netdev-genl, Linux 6.3) */
 };
 
-/* What the readers of sockets do while these lose packets. */
-
-#define FACTS_READERS 32 /* sockets that lose; more are judged without it */
-
-struct facts_readers {
-	unsigned n;
-	struct {
-		uint64_t inode; /* of the socket */
-		struct reading reading;
-	} at[FACTS_READERS];
-};
-
-/* NULL: nothing is known. */
-const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode);
-
 /* All of it. */
 
 #define FACTS_LINKS  64 /* more are left out, and listed as unread */
@@ -394,7 +378,6 @@ struct facts {
 	unsigned n_links;
 	struct facts_stack stack;
 	struct facts_socks socks; /* those asked for */
-	struct facts_readers readers;
 	struct facts_groups groups;
 	struct facts_taps taps;
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/num.h"
 #include "base/proc.h"
 #include "diagnosis/facts.h"
@@ -18,11 +17,10 @@
 void cpu_sample_parse(struct cpu_sample *s, const char *text)
 {
 	memset(s, 0, sizeof(*s));
-	for (const char *line = text; line; line = strchr(line, '\n')) {
+	for (const char *line = text; line; line = next_line(line)) {
 		uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
 		unsigned cpu;
 
-		line += *line == '\n';
 		/*
 		 * Guest time is contained in user and nice. Of the line of all CPUs the user time
 		 * would be taken for the number of a CPU.
@@ -43,18 +41,6 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 			.total = user + nice + system + idle + iowait + irq + softirq + steal,
 		};
 	}
-}
-
-int cpu_sample_read(struct cpu_sample *s)
-{
-	char *text;
-	int ret = file_read("/proc/stat", &text, NULL);
-
-	if (ret)
-		return ret;
-	cpu_sample_parse(s, text);
-	free(text);
-	return 0;
 }
 
 /* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
@@ -98,11 +84,11 @@ static bool read_number(int root, unsigned cpu, const char *file, uint64_t *valu
 	       !num_u64(text, 0, UINT64_MAX, value);
 }
 
-static unsigned read_mhz(int root, unsigned cpu, const char *file)
+/* "" where there is none. */
+static void read_word(int root, char *buf, size_t size, unsigned cpu, const char *file)
 {
-	uint64_t khz;
-
-	return read_number(root, cpu, file, &khz) ? (unsigned)(khz / 1000) : 0;
+	if (proc_read(root, buf, size, CPU_DIR "%s", cpu, file) < 0)
+		buf[0] = '\0';
 }
 
 /* States are in the order of their depth; the last that is enabled is the deepest. */
@@ -119,9 +105,8 @@ static void read_idle(int root, struct facts_cpu *cpu, unsigned n)
 		if (read_number(root, n, file, &disabled) && disabled)
 			continue;
 		cpu->idle_latency_us = (unsigned)latency;
-		if (proc_read(root, cpu->idle_state, sizeof(cpu->idle_state),
-			      CPU_DIR "cpuidle/state%u/name", n, state) < 0)
-			cpu->idle_state[0] = '\0';
+		snprintf(file, sizeof(file), "cpuidle/state%u/name", state);
+		read_word(root, cpu->idle_state, sizeof(cpu->idle_state), n, file);
 	}
 }
 
@@ -129,37 +114,18 @@ void facts_cpus_read(int root, struct facts_cpus *cpus)
 {
 	for (unsigned i = 0; i < cpus->n; i++) {
 		struct facts_cpu *cpu = &cpus->at[i];
+		uint64_t khz;
 
 		if (!cpu->online)
 			continue;
-		if (proc_read(root, cpu->governor, sizeof(cpu->governor),
-			      CPU_DIR "cpufreq/scaling_governor", i) < 0)
-			cpu->governor[0] = '\0';
-		cpu->mhz = read_mhz(root, i, "cpufreq/scaling_cur_freq");
-		cpu->mhz_max = read_mhz(root, i, "cpufreq/cpuinfo_max_freq");
+		read_word(root, cpu->governor, sizeof(cpu->governor), i,
+			  "cpufreq/scaling_governor");
+		if (read_number(root, i, "cpufreq/scaling_cur_freq", &khz))
+			cpu->mhz = (unsigned)(khz / 1000);
+		if (read_number(root, i, "cpufreq/cpuinfo_max_freq", &khz))
+			cpu->mhz_max = (unsigned)(khz / 1000);
 		read_idle(root, cpu, i);
 	}
-}
-
-/* msi_irqs has a file for each interrupt, called by its number. */
-static unsigned list_directory(int root, const char *path, unsigned *irq, unsigned max)
-{
-	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-	unsigned n = 0;
-
-	if (!dir && fd >= 0)
-		close(fd);
-	while (dir && n < max && (e = readdir(dir))) {
-		uint64_t number;
-
-		if (!num_u64(e->d_name, 0, UINT32_MAX, &number))
-			irq[n++] = (unsigned)number;
-	}
-	if (dir)
-		closedir(dir);
-	return n;
 }
 
 static int compare(const void *a, const void *b)
@@ -169,17 +135,22 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* msi_irqs has a file for each interrupt, called by its number. */
 unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, unsigned max)
 {
 	static const char *const places[] = {"device/msi_irqs", "device/../msi_irqs"};
 	bool mounted = ns && ns->sysfs >= 0;
-	char path[96];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < 2 && !n; i++) {
-		snprintf(path, sizeof(path), "%sclass/net/%s/%s", mounted ? "" : "/sys/", ifname,
-			 places[i]);
-		n = list_directory(mounted ? ns->sysfs : AT_FDCWD, path, irq, max);
+		DIR *dir = proc_dir(mounted ? ns->sysfs : AT_FDCWD, "%sclass/net/%s/%s",
+				    mounted ? "" : "/sys/", ifname, places[i]);
+		uint64_t number;
+
+		while (dir && n < max && proc_next_number(dir, &number))
+			irq[n++] = (unsigned)number;
+		if (dir)
+			closedir(dir);
 	}
 	qsort(irq, n, sizeof(*irq), compare);
 	return n;
@@ -188,12 +159,10 @@ unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, 
 /* The line of an interrupt, behind its number; NULL: it has none. */
 static const char *find_line(const char *text, unsigned irq)
 {
-	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
-		unsigned long number;
+	for (const char *p = text; p; p = next_line(p)) {
 		char *end;
+		unsigned long number = strtoul(p, &end, 10);
 
-		p += *p == '\n';
-		number = strtoul(p, &end, 10);
 		if (end != p && *end == ':' && number == irq)
 			return end + 1;
 	}
@@ -213,73 +182,61 @@ static unsigned read_columns(const char *text, unsigned *cpu)
 	return n;
 }
 
-/* A line's counts; *rest is what follows them. False: there are fewer than columns. */
-static bool read_counts(const char *line, uint64_t *count, unsigned columns, const char **rest)
+static bool next_count(const char **p, uint64_t *count)
 {
-	for (unsigned i = 0; i < columns; i++) {
-		char *end;
+	char *end;
 
-		line += strspn(line, " \t");
-		if (!isdigit((unsigned char)*line))
-			return false;
-		count[i] = strtoull(line, &end, 10);
-		line = end;
-	}
-	*rest = line;
+	*p += strspn(*p, " \t");
+	if (!isdigit((unsigned char)**p))
+		return false;
+	*count = strtoull(*p, &end, 10);
+	*p = end;
 	return true;
 }
 
-/* The last word of the line: chip, hardware number and trigger stand before it. */
-static void read_name(struct facts_irq *out, const char *rest)
-{
-	int len = (int)strcspn(rest, "\n");
-	const char *word = rest;
-
-	for (int i = 0; i < len; i++) {
-		if (rest[i] == ' ' && i + 1 < len && rest[i + 1] != ' ')
-			word = rest + i + 1;
-	}
-	snprintf(out->name, sizeof(out->name), "%.*s", len - (int)(word - rest), word);
-}
-
+/* False: one of the lines has fewer counts than columns. */
 static bool rate_of(struct facts_irq *out, const char *before, const char *after, unsigned columns,
 		    const unsigned *cpu)
 {
-	uint64_t b[FACTS_CPUS], a[FACTS_CPUS];
-	const char *rest;
+	const char *word;
+	int len;
 
-	if (!before || !after || !read_counts(before, b, columns, &rest) ||
-	    !read_counts(after, a, columns, &rest))
+	if (!before || !after)
 		return false;
-	read_name(out, rest);
 	for (unsigned i = 0; i < columns; i++) {
-		/* 32 bits each (kstat_irqs_cpu()) */
-		uint64_t fired = (uint32_t)(a[i] - b[i]);
+		uint64_t b, a, fired;
 
+		if (!next_count(&before, &b) || !next_count(&after, &a))
+			return false;
+		fired = (uint32_t)(a - b); /* 32 bits each (kstat_irqs_cpu()) */
 		out->fired += fired;
 		if (fired > out->most) {
 			out->most = fired;
 			out->cpu = (int)cpu[i];
 		}
 	}
+	/* The last word of the line: chip, hardware number and trigger stand before it. */
+	len = (int)strcspn(after, "\n");
+	word = after;
+	for (int i = 0; i < len; i++) {
+		if (after[i] == ' ' && i + 1 < len && after[i + 1] != ' ')
+			word = after + i + 1;
+	}
+	snprintf(out->name, sizeof(out->name), "%.*s", len - (int)(word - after), word);
 	return true;
 }
 
 unsigned irq_rates(const char *before, const char *after, const unsigned *irq, unsigned n,
 		   struct facts_irq *out)
 {
-	unsigned cpu[FACTS_CPUS], cpu_before[FACTS_CPUS];
-	unsigned columns = read_columns(after, cpu), found = 0;
+	unsigned cpu[FACTS_CPUS], columns = read_columns(after, cpu), found = 0;
 
-	if (!columns || read_columns(before, cpu_before) != columns ||
-	    memcmp(cpu, cpu_before, columns * sizeof(*cpu)))
+	if (!columns || strncmp(before, after, strcspn(after, "\n") + 1))
 		return 0;
 	for (unsigned i = 0; i < n && found < FACTS_IRQS; i++) {
-		struct facts_irq *o = &out[found];
-
-		*o = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
-		found += rate_of(o, find_line(before, irq[i]), find_line(after, irq[i]), columns,
-				 cpu);
+		out[found] = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
+		found += rate_of(&out[found], find_line(before, irq[i]), find_line(after, irq[i]),
+				 columns, cpu);
 	}
 	return found;
 }

@@ -74,22 +74,14 @@ int link_attrs_read(const struct netns *ns, unsigned ifindex, int netnsid, struc
 	return nl_query(ns, nlh, on_link, attrs);
 }
 
-static void read_attrs(const struct netns *ns, const struct link_attrs *attrs,
-		       struct facts_link *link)
+static void read_around(const struct netns *ns, struct facts_link *link)
 {
+	const struct link_attrs *attrs = &link->attrs;
 	int saved = attrs->master ? netns_push(ns) : -1;
 	struct link_attrs peer;
 
-	link->master = attrs->master;
-	link->bridge_port = attrs->bridge_port;
-	link->txqueuelen = attrs->txqueuelen;
-	link->xdp = attrs->xdp_attached == XDP_ATTACHED_SKB    ? LINK_XDP_GENERIC
-		    : attrs->xdp_attached == XDP_ATTACHED_HW   ? LINK_XDP_OFFLOADED
-		    : attrs->xdp_attached != XDP_ATTACHED_NONE ? LINK_XDP_NATIVE
-							       : LINK_XDP_NONE;
-	snprintf(link->qdisc, sizeof(link->qdisc), "%s", attrs->qdisc);
 	if (saved >= 0) {
-		if (!if_indextoname(link->master, link->master_name))
+		if (!if_indextoname(attrs->master, link->master_name))
 			link->master_name[0] = '\0';
 		netns_pop(saved);
 	}
@@ -169,20 +161,20 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
-	struct link_attrs attrs;
 	uint64_t n;
 	int ret;
 
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
 	if (!ret)
-		ret = link_attrs_read(ns, link->dev.ifindex, -1, &attrs);
+		ret = link_attrs_read(ns, link->dev.ifindex, -1, &link->attrs);
 	if (!ret)
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)
 		return ret;
-	read_attrs(ns, &attrs, link);
+	read_around(ns, link);
 	read_xdp_features(ns, link);
+	snprintf(link->qdisc, sizeof(link->qdisc), "%s", link->attrs.qdisc);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
 		facts_link_qdisc(link, value);

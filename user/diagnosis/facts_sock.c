@@ -16,41 +16,37 @@ static bool is_quiet(const struct facts_sock *s)
 	return !s->drops && !s->queued;
 }
 
-/* If it is wanted and there is room; one that loses or waits takes that of one that does neither.
+/*
+ * If it is wanted and there is room; one that loses or waits takes that of one that does neither.
  */
-static void add_socket(struct facts_socks *socks, const struct facts_sock *s)
-{
-	socks->all++;
-	if (socks->port && socks->port != s->port)
-		return;
-	if (socks->n < FACTS_SOCKS) {
-		socks->at[socks->n++] = *s;
-		return;
-	}
-	socks->more++;
-	if (is_quiet(s))
-		return;
-	while (socks->settled < socks->n && !is_quiet(&socks->at[socks->settled]))
-		socks->settled++;
-	if (socks->settled < socks->n)
-		socks->at[socks->settled++] = *s;
-	else
-		socks->more_lose = true;
-}
-
 static void on_row(void *arg, const struct sockmem_row *row)
 {
-	const struct facts_sock s = {.inode = row->inode,
-				     .cookie = row->cookie,
-				     .family = row->family,
-				     .port = row->port,
-				     .connected = row->connected,
-				     .queued = row->rmem,
-				     .rcvbuf = row->rcvbuf,
-				     .sndbuf = row->sndbuf,
-				     .drops = row->drops};
+	struct facts_socks *socks = arg;
+	struct facts_sock *s;
 
-	add_socket(arg, &s);
+	socks->all++;
+	if (socks->port && socks->port != row->port)
+		return;
+	if (socks->n == FACTS_SOCKS) {
+		socks->more++;
+		if (!row->drops && !row->rmem)
+			return;
+		while (socks->settled < socks->n && !is_quiet(&socks->at[socks->settled]))
+			socks->settled++;
+		socks->more_lose |= socks->settled == socks->n;
+		if (socks->more_lose)
+			return;
+	}
+	s = &socks->at[socks->n == FACTS_SOCKS ? socks->settled++ : socks->n++];
+	*s = (struct facts_sock){.inode = row->inode,
+				 .cookie = row->cookie,
+				 .family = row->family,
+				 .port = row->port,
+				 .connected = row->connected,
+				 .queued = row->rmem,
+				 .rcvbuf = row->rcvbuf,
+				 .sndbuf = row->sndbuf,
+				 .drops = row->drops};
 }
 
 void facts_socks_parse(struct facts_socks *socks, int family, const char *text)
@@ -100,21 +96,9 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 	}
 }
 
-void facts_socks_only(struct facts_socks *socks, pid_t pid)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (socks->at[i].pid == pid)
-			socks->at[n++] = socks->at[i];
-	}
-	socks->n = n;
-}
-
 static bool read_value(const char *text, const char *name, uint64_t *value)
 {
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		line += *line == '\n';
+	for (const char *line = text; line; line = next_line(line)) {
 		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ' ')
 			return sscanf(line + strlen(name), "%" SCNu64, value) == 1;
 	}
@@ -177,117 +161,94 @@ static const struct facts_group *find_group(const struct facts_groups *groups, c
 	return NULL;
 }
 
-/* Adds a process's group and all above it, with their first sample. */
-static void add_groups(struct facts_groups *groups, const struct cgroup *group)
+static void find_owner(struct owners *o, uint64_t inode, pid_t wanted, pid_t *pid, char process[16])
 {
-	struct cgroup at = *group;
+	struct owner who;
 
-	do {
-		struct facts_group *g = &groups->at[groups->n];
-
-		if (groups->n == FACTS_GROUPS)
-			return;
-		if (find_group(groups, at.dir))
-			return; /* and so are those above it */
-		snprintf(g->dir, sizeof(g->dir), "%s", at.dir);
-		g->before = read_stat(at.dir);
-		groups->n++;
-	} while (cgroup_up(&at));
-}
-
-/*
- * Of a process's group and those above it, the one that was stopped the longest between the
- * samples; NULL: none was.
- */
-static const struct facts_group *worst_group(const struct facts_groups *groups,
-					     const struct cgroup *group)
-{
-	const struct facts_group *worst = NULL;
-	struct cgroup at = *group;
-	uint64_t most = 0;
-
-	do {
-		const struct facts_group *g = find_group(groups, at.dir);
-
-		if (!g || !g->before.known || !g->after.known ||
-		    g->after.throttled <= g->before.throttled)
-			continue;
-		if (!worst || g->after.throttled_ns - g->before.throttled_ns > most) {
-			worst = g;
-			most = g->after.throttled_ns - g->before.throttled_ns;
-		}
-	} while (cgroup_up(&at));
-	return worst;
+	if (owners_socket(o, inode, 0, 0, &who) || (wanted && who.pid != wanted))
+		return;
+	*pid = who.pid;
+	memcpy(process, who.process, sizeof(who.process));
 }
 
 int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
 {
-	struct owner who;
+	struct owner asked; /* to ask is to have it looked for */
 	int ret;
 
 	if (!o || !n)
 		return 0;
 	for (unsigned i = 0; i < n; i++)
-		owners_socket(o, owner[i].inode, 0, 0, &who);
+		owners_socket(o, owner[i].inode, 0, 0, &asked);
 	ret = owners_look(o, pid);
-	for (unsigned i = 0; i < n; i++) {
-		if (owners_socket(o, owner[i].inode, 0, 0, &who) || (pid && who.pid != pid))
-			continue;
-		owner[i].pid = who.pid;
-		memcpy(owner[i].process, who.process, sizeof(owner[i].process));
-	}
+	for (unsigned i = 0; i < n; i++)
+		find_owner(o, owner[i].inode, pid, &owner[i].pid, owner[i].process);
 	return ret;
 }
 
 int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 {
-	struct facts_owner *owner = calloc(FACTS_SOCKS, sizeof(*owner));
+	struct owner asked;
 	int ret;
 
-	if (!owner)
-		return -ENOMEM;
+	if (!o || !socks->n)
+		return 0;
 	for (unsigned i = 0; i < socks->n; i++)
-		owner[i].inode = socks->at[i].inode;
-	ret = facts_owners_find(o, owner, socks->n, pid);
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (!owner[i].pid)
-			continue;
-		socks->at[i].pid = owner[i].pid;
-		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
-	}
-	free(owner);
+		owners_socket(o, socks->at[i].inode, 0, 0, &asked);
+	ret = owners_look(o, pid);
+	for (unsigned i = 0; i < socks->n; i++)
+		find_owner(o, socks->at[i].inode, pid, &socks->at[i].pid, socks->at[i].process);
 	return ret;
 }
 
 void facts_holders_groups(struct facts_groups *groups, const struct facts_socks *socks)
 {
 	for (unsigned i = 0; i < socks->n; i++) {
-		struct cgroup group;
+		struct cgroup at;
 
-		if (socks->at[i].pid && cgroup_of(-1, socks->at[i].pid, &group))
-			add_groups(groups, &group);
+		if (!socks->at[i].pid || !cgroup_of(-1, socks->at[i].pid, &at))
+			continue;
+		/* Its group and all above it; those above one that is in the list are, too. */
+		do {
+			struct facts_group *g = &groups->at[groups->n];
+
+			if (groups->n == FACTS_GROUPS || find_group(groups, at.dir))
+				break;
+			snprintf(g->dir, sizeof(g->dir), "%s", at.dir);
+			g->stat = read_stat(at.dir);
+			groups->n++;
+		} while (cgroup_up(&at));
 	}
 }
 
 void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks)
 {
-	for (unsigned i = 0; i < groups->n; i++)
-		groups->at[i].after = read_stat(groups->at[i].dir);
+	for (unsigned i = 0; i < groups->n; i++) {
+		struct group_stat *stat = &groups->at[i].stat, after = read_stat(groups->at[i].dir);
+
+		stat->known = stat->known && after.known && after.throttled > stat->throttled;
+		stat->periods = after.periods - stat->periods;
+		stat->throttled = after.throttled - stat->throttled;
+		stat->throttled_ns = after.throttled_ns - stat->throttled_ns;
+	}
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct facts_sock *s = &socks->at[i];
-		const struct facts_group *worst;
-		struct cgroup group;
+		struct cgroup at;
 
-		if (!s->pid || !cgroup_of(-1, s->pid, &group))
+		if (!s->pid || !cgroup_of(-1, s->pid, &at))
 			continue;
-		worst = worst_group(groups, &group);
-		if (!worst)
-			continue;
-		snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
-			 worst->dir + group.root);
-		s->throttled_known = true;
-		s->periods = worst->after.periods - worst->before.periods;
-		s->throttled = worst->after.throttled - worst->before.throttled;
-		s->throttled_ns = worst->after.throttled_ns - worst->before.throttled_ns;
+		/* Of its owner's group and those above, the one that was stopped the longest. */
+		do {
+			const struct facts_group *g = find_group(groups, at.dir);
+
+			if (!g || !g->stat.known ||
+			    (s->throttled && g->stat.throttled_ns <= s->throttled_ns))
+				continue;
+			snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
+				 g->dir + at.root);
+			s->periods = g->stat.periods;
+			s->throttled = g->stat.throttled;
+			s->throttled_ns = g->stat.throttled_ns;
+		} while (cgroup_up(&at));
 	}
 }

@@ -16,16 +16,18 @@
 
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value)
 {
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		const char *p, *end;
+	size_t len = strlen(group);
 
-		line += *line == '\n';
-		end = line + strcspn(line, "\n");
-		if (strncmp(line, group, strlen(group)) || line[strlen(group)] != ':')
+	for (const char *line = text; line; line = next_line(line)) {
+		char name[32];
+		int n;
+
+		if (strncmp(line, group, len) || line[len] != ':')
 			continue;
-		for (p = line; (p = strstr(p, word)) && p < end; p++) {
-			if (p[-1] == ' ' && p[strlen(word)] == ' ')
-				return sscanf(p + strlen(word), "%" SCNu64, value) == 1;
+		for (const char *p = line + len + 1;
+		     sscanf(p, " %31[^ \n] %" SCNu64 "%n", name, value, &n) == 2; p += n) {
+			if (!strcmp(name, word))
+				return true;
 		}
 	}
 	return false;
@@ -79,10 +81,9 @@ uint64_t nfqueue_drops(const char *text)
 {
 	uint64_t sum = 0;
 
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+	for (const char *line = text; line; line = next_line(line)) {
 		uint64_t dropped;
 
-		line += *line == '\n';
 		if (sscanf(line, "%*u %*u %*u %*u %*u %" SCNu64, &dropped) == 1)
 			sum += dropped;
 	}
@@ -104,21 +105,6 @@ static uint64_t either(const struct netns *ns, const struct netns *host, const c
 	uint64_t v = sysctl_number(ns, path);
 
 	return v ? v : sysctl_number(host, path);
-}
-
-static void read_host(const struct netns *host, struct facts_stack *s)
-{
-	s->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
-	s->budget = sysctl_number(host, "net/core/netdev_budget");
-	s->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
-	s->flow_entries_known =
-		netns_sysctl_numbers(host, "net/core/rps_sock_flow_entries", &s->flow_entries, 1);
-	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", s->flow_limit_cpus,
-			      sizeof(s->flow_limit_cpus)) < 0)
-		s->flow_limit_cpus[0] = '\0';
-	netns_sysctl_numbers(host, "net/ipv4/udp_mem", s->udp_mem, 3);
-	s->neighbours_max[STACK_V4] = sysctl_number(host, "net/ipv4/neigh/default/gc_thresh3");
-	s->neighbours_max[STACK_V6] = sysctl_number(host, "net/ipv6/neigh/default/gc_thresh3");
 }
 
 static char *read_net(const char *file)
@@ -157,7 +143,17 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	int saved;
 
 	stack->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	read_host(host, stack);
+	stack->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
+	stack->budget = sysctl_number(host, "net/core/netdev_budget");
+	stack->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
+	stack->flow_entries_known = netns_sysctl_numbers(host, "net/core/rps_sock_flow_entries",
+							 &stack->flow_entries, 1);
+	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", stack->flow_limit_cpus,
+			      sizeof(stack->flow_limit_cpus)) < 0)
+		stack->flow_limit_cpus[0] = '\0';
+	netns_sysctl_numbers(host, "net/ipv4/udp_mem", stack->udp_mem, 3);
+	stack->neighbours_max[STACK_V4] = sysctl_number(host, "net/ipv4/neigh/default/gc_thresh3");
+	stack->neighbours_max[STACK_V6] = sysctl_number(host, "net/ipv6/neigh/default/gc_thresh3");
 	stack->rmem_default = either(ns, host, "net/core/rmem_default");
 	stack->rmem_max = either(ns, host, "net/core/rmem_max");
 	stack->wmem_default = either(ns, host, "net/core/wmem_default");
@@ -233,42 +229,34 @@ void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 	sample->ovs_lost = read_ovs(ns);
 }
 
-static void add_tap(struct facts_owner *list, unsigned *n, uint64_t inode)
+/* Lines in which `fmt` finds the protocol and an inode. */
+static void parse_taps(const char *text, const char *fmt, unsigned wanted, struct facts_owner *list,
+		       unsigned *n)
 {
-	if (*n < FACTS_TAPS)
-		list[*n] = (struct facts_owner){.inode = inode};
-	(*n)++;
+	for (const char *line = text; line; line = next_line(line)) {
+		unsigned protocol;
+		uint64_t inode;
+
+		if (sscanf(line, fmt, &protocol, &inode) != 2 || protocol != wanted)
+			continue;
+		if (*n < FACTS_TAPS)
+			list[*n] = (struct facts_owner){.inode = inode};
+		(*n)++;
+	}
 }
 
 void facts_taps_parse_packet(struct facts_taps *t, const char *text)
 {
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		unsigned protocol;
-		uint64_t inode;
-
-		line += *line == '\n';
-		/* sk RefCnt Type Proto Iface R Rmem User Inode */
-		if (sscanf(line, "%*s %*d %*d %x %*d %*d %*u %*u %" SCNu64, &protocol, &inode) ==
-			    2 &&
-		    protocol == ETH_P_ALL)
-			add_tap(t->tap, &t->taps, inode);
-	}
+	/* sk RefCnt Type Proto Iface R Rmem User Inode */
+	parse_taps(text, "%*s %*d %*d %x %*d %*d %*u %*u %" SCNu64, ETH_P_ALL, t->tap, &t->taps);
 }
 
 void facts_taps_parse_raw(struct facts_taps *t, const char *text)
 {
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		unsigned protocol;
-		uint64_t inode;
-
-		line += *line == '\n';
-		if (sscanf(line,
-			   " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %*x %*x:%*x %*x:%*x %*x %*u "
-			   "%*u %" SCNu64,
-			   &protocol, &inode) == 2 &&
-		    protocol == IPPROTO_UDP)
-			add_tap(t->raw, &t->raws, inode);
-	}
+	parse_taps(text,
+		   " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %*x %*x:%*x %*x:%*x %*x %*u %*u "
+		   "%" SCNu64,
+		   IPPROTO_UDP, t->raw, &t->raws);
 }
 
 int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t)

@@ -138,11 +138,12 @@ struct finding_row {
 	const char *id;
 	enum finding_when when;
 	enum severity severity;
-	const char *text, *evidence, *current, *wanted;
+	const char *text;
+	const char *about; /* paragraph of the manual, for people who have it before them */
+	const char *evidence, *current, *wanted;
 	const char *command; /* that shows more; a change has its own */
 	struct finding_change change;
 	const char *risk;
-	const char *about; /* paragraph of the manual, for people who have it before them */
 };
 
 /* Of a loss the first row of its stage whose condition holds is taken. In the manual's order. */

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/findings.h"
 
+/* Of a limit that judge_limit() found. */
+#define SYSCTL_LIMIT(name)                                                                         \
+	{                                                                                          \
+		CHANGE_SYSCTL, NULL, name, "{limit_wanted}", "{limit}"                             \
+	}
 #define LOST                                                                                       \
 	"[{lost} packets lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
 	"[, {total} since {since}]"
@@ -27,749 +32,694 @@
 
 const struct finding_row finding_rows[] = {
 	{STAGE_TX_SOCKET, "tx-socket", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A cgroup egress program, or the sending socket's own parameters, refused the "
-		 "packet.",
+	 "A cgroup egress program, or the sending socket's own parameters, refused the packet.",
+	 "A program attached to the sender's control group, or parameters of the sending socket "
+	 "itself, refused the packet. send() returns EPERM for the former. `bpftool cgroup tree` "
+	 "shows which programs there are.",
 	 .evidence = LOST "[; {reason} in {location}]", .wanted = "the program or limit reviewed",
-	 .command = "bpftool cgroup tree",
-	 .about = "A program attached to the sender's control group, or parameters of the "
-		  "sending socket itself, refused the packet. send() returns EPERM for the "
-		  "former. `bpftool cgroup tree` shows which programs there are."},
+	 .command = "bpftool cgroup tree"},
 	{STAGE_TX_ROUTE, "tx-route", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "The sender has no route to the destination, or one that discards.",
-	 .evidence = LOST "[; {reason} in {location}]", .wanted = "a route to the destination",
-	 .about = "The routing table of the sender has no route to the destination, or one of "
-		  "type blackhole, unreachable or prohibit. IPv4 refuses such a send() at once; "
-		  "IPv6 may lose the packet after it."},
+	 "The sender has no route to the destination, or one that discards.",
+	 "The routing table of the sender has no route to the destination, or one of type "
+	 "blackhole, unreachable or prohibit. IPv4 refuses such a send() at once; IPv6 may lose "
+	 "the packet after it.",
+	 .evidence = LOST "[; {reason} in {location}]", .wanted = "a route to the destination"},
 	{STAGE_NEIGH, "neigh-queue", WHEN_NEIGH_QUEUE, SEVERITY_WARNING,
-	 .text = "The first packets waited for the neighbour's MAC address, and their queue was "
-		 "full.",
-	 .evidence = LOST, .wanted = "the neighbour resolved before the traffic starts",
-	 .about = "While the MAC address of the next hop is asked for, a short queue holds "
-		  "packets to it (unres_qlen_bytes of the neighbour table). What comes beyond "
-		  "it pushes out older packets. A static neighbour, or one packet sent well "
-		  "before the traffic, avoids it."},
+	 "The first packets waited for the neighbour's MAC address, and their queue was full.",
+	 "While the MAC address of the next hop is asked for, a short queue holds packets to it "
+	 "(unres_qlen_bytes of the neighbour table). What comes beyond it pushes out older "
+	 "packets. A static neighbour, or one packet sent well before the traffic, avoids it.",
+	 .evidence = LOST, .wanted = "the neighbour resolved before the traffic starts"},
 	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "Nobody answered for the next hop's address[ on {ifname}].",
+	 "Nobody answered for the next hop's address[ on {ifname}].",
+	 "The next hop did not answer ARP or neighbour solicitations. All packets that waited for "
+	 "it are lost together, some seconds after they were sent, and send() has long said that "
+	 "all is well.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
-	 .command = "ip neigh show dev {ifname}",
-	 .about = "The next hop did not answer ARP or neighbour solicitations. All packets that "
-		  "waited for it are lost together, some seconds after they were sent, and "
-		  "send() has long said that all is well."},
+	 .command = "ip neigh show dev {ifname}"},
 	{STAGE_TC_EGRESS, "tc-egress", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() "
-		 "succeeded.",
+	 "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() "
+	 "succeeded.",
+	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way out. "
+	 "Neither send() nor the socket learns of it; the counters of the filter do.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
-	 .command = "tc -s filter show dev {ifname} egress",
-	 .about = "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its "
-		  "way out. Neither send() nor the socket learns of it; the counters of the "
-		  "filter do."},
+	 .command = "tc -s filter show dev {ifname} egress"},
 	{STAGE_QDISC, "qdisc", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The queue[ ({qdisc})] in front of the device[ {ifname}] was full: packets are "
-		 "sent faster than it lets out. send() succeeded.",
+	 "The queue[ ({qdisc})] in front of the device[ {ifname}] was full: packets are sent "
+	 "faster than it lets out. send() succeeded.",
+	 "The queueing discipline in front of the device was full or shaped the traffic: packets "
+	 "are sent faster than it lets them out. send() succeeds all the same, unless the socket "
+	 "has IP_RECVERR. A longer queue helps against bursts and adds delay; against a rate that "
+	 "stays too high only a lower rate helps. A change of the limit is advised only for a "
+	 "pfifo that is shorter than the device's own queue length.",
 	 .evidence = LOST, .current = "[{qdisc}][ {qdisc_limit}]",
 	 .wanted = "a lower sending rate, or a larger rate or limit of the qdisc",
 	 .command = "tc -s qdisc show dev {ifname}",
-	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL},
-	 .about = "The queueing discipline in front of the device was full or shaped the "
-		  "traffic: packets are sent faster than it lets them out. send() succeeds all "
-		  "the same, unless the socket has IP_RECVERR. A longer queue helps against "
-		  "bursts and adds delay; against a rate that stays too high only a lower rate "
-		  "helps. A change of the limit is advised only for a pfifo that is shorter "
-		  "than the device's own queue length."},
+	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL}},
 	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The transmit side of the device[ {ifname}] had no room: its ring was full, or "
-		 "its peer is down.",
+	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
+	 "is down.",
+	 "The driver had no room for the packet: its transmit ring was full while no qdisc held "
+	 "packets back, or the other end of a virtual link was down or did not read. With veth the "
+	 "counter stands at the sender and the ring belongs to the receiver.",
 	 .evidence = LOST "[; in {location}]",
 	 .wanted = "a lower sending rate, or a reader of the ring that keeps up",
-	 .command = "ip -s -s link show dev {ifname}",
-	 .about = "The driver had no room for the packet: its transmit ring was full while no "
-		  "qdisc held packets back, or the other end of a virtual link was down or did "
-		  "not read. With veth the counter stands at the sender and the ring belongs to "
-		  "the receiver."},
+	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_WIRE, "wire", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "Packets left one host and did not reach the other: a switch, a cable or a "
-		 "router between.",
+	 "Packets left one host and did not reach the other: a switch, a cable or a router "
+	 "between.",
+	 "Packets have left one host's NIC and not reached the other's. The cause is between them: "
+	 "a switch, a router, a cable, or the port of the receiver before its first counter.",
 	 .evidence = LOST,
-	 .wanted = "counters of the switches between, pause frames, error counters",
-	 .about = "Packets have left one host's NIC and not reached the other's. The cause is "
-		  "between them: a switch, a router, a cable, or the port of the receiver "
-		  "before its first counter."},
+	 .wanted = "counters of the switches between, pause frames, error counters"},
 	{STAGE_NIC_RING, "nic-ring", WHEN_RING_GROWS, SEVERITY_WARNING,
-	 .text = "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty "
-		 "the ring in time.",
+	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
+	 "time.",
+	 "The NIC had packets for the kernel and no free descriptor to put them to: the receive "
+	 "ring was full because the kernel did not empty it in time. The ring is not at its "
+	 "largest; a larger one holds longer bursts. It takes effect at once and takes the link "
+	 "down for a moment with most drivers. It does not help against a CPU that is too slow all "
+	 "the time.",
 	 .evidence = LOST, .current = "ring {ring} of at most {ring_max}",
 	 .wanted = "ring {ring_max}",
 	 .change = {CHANGE_RING, "{ifname}", "rx", "{ring_max}", "{ring}"},
-	 .risk = "the link goes down for a moment",
-	 .about = "The NIC had packets for the kernel and no free descriptor to put them to: "
-		  "the receive ring was full because the kernel did not empty it in time. The "
-		  "ring is not at its largest; a larger one holds longer bursts. It takes "
-		  "effect at once and takes the link down for a moment with most drivers. It "
-		  "does not help against a CPU that is too slow all the time."},
+	 .risk = "the link goes down for a moment"},
 	{STAGE_NIC_RING, "nic-ring-busy", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty "
-		 "the ring in time.",
+	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
+	 "time.",
+	 "The receive ring was full although it is at its largest, or its size is not known. The "
+	 "CPU that empties it has too much to do: more queues, a CPU without other work, less work "
+	 "for each packet (rules, taps, copies), or XDP.",
 	 .evidence = LOST, .current = "[ring {ring}]",
 	 .wanted = "more queues or a CPU of its own for the receive work",
-	 .command = "ethtool -l {ifname}",
-	 .about = "The receive ring was full although it is at its largest, or its size is not "
-		  "known. The CPU that empties it has too much to do: more queues, a CPU "
-		  "without other work, less work for each packet (rules, taps, copies), or XDP."},
+	 .command = "ethtool -l {ifname}"},
 	{STAGE_XDP, "xdp", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "An XDP program[ on {ifname}] dropped the packet, or could not redirect it.",
+	 "An XDP program[ on {ifname}] dropped the packet, or could not redirect it.",
+	 "An XDP program dropped the packet, or its redirect failed. If the program is meant to "
+	 "drop, this is no loss. Redirects fail when the target's ring is full or the target has "
+	 "no XDP set up.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .wanted = "the program or its target reviewed", .command = "bpftool net show dev {ifname}",
-	 .about = "An XDP program dropped the packet, or its redirect failed. If the program is "
-		  "meant to drop, this is no loss. Redirects fail when the target's ring is "
-		  "full or the target has no XDP set up."},
+	 .wanted = "the program or its target reviewed",
+	 .command = "bpftool net show dev {ifname}"},
 	{STAGE_XSK, "xsk", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The AF_XDP socket had no room: its RX ring was full (ENOBUFS), or its fill "
-		 "ring empty (ENOMEM): the application did not keep up.",
+	 "The AF_XDP socket had no room: its RX ring was full (ENOBUFS), or its fill ring empty "
+	 "(ENOMEM): the application did not keep up.",
+	 "An AF_XDP socket had no room: the application did not take descriptors out of its RX "
+	 "ring, or put none into the fill ring. A thread that does nothing else, larger rings, or "
+	 "busy polling help.",
 	 .evidence = LOST "[; {reason}]", .current = "[ring {ring}]",
-	 .wanted = "larger rings, or a thread that only empties them",
-	 .about = "An AF_XDP socket had no room: the application did not take descriptors out "
-		  "of its RX ring, or put none into the fill ring. A thread that does nothing "
-		  "else, larger rings, or busy polling help."},
+	 .wanted = "larger rings, or a thread that only empties them"},
 	{STAGE_GSO, "gso", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A merged packet could not be split again.",
+	 "A merged packet could not be split again.",
+	 "A packet that GRO or the sender had merged could not be cut again. Drivers that set "
+	 "wrong checksums or sizes do that; switching GRO or GSO off shows whether it is this.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .wanted = "GRO and GSO off on the way, to see whether it ends",
-	 .about = "A packet that GRO or the sender had merged could not be cut again. Drivers "
-		  "that set wrong checksums or sizes do that; switching GRO or GSO off shows "
-		  "whether it is this."},
+	 .wanted = "GRO and GSO off on the way, to see whether it ends"},
 	{STAGE_BACKLOG, "backlog", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The backlog queue of a CPU was full: one CPU could not process what others "
-		 "gave it, or one flow had more than its share (flow limit).",
+	 "The backlog queue of a CPU was full: one CPU could not process what others gave it, or "
+	 "one flow had more than its share (flow limit).",
+	 "A CPU's backlog queue was full: other CPUs, by RPS, by loopback or veth, gave it packets "
+	 "faster than it could process them. net.core.netdev_max_backlog is its length for every "
+	 "CPU. A longer one holds longer bursts and adds delay; it is advised to double it.",
 	 .evidence = LOST, .current = "net.core.netdev_max_backlog {backlog}",
 	 .wanted = "{backlog_wanted}, or less work per packet on that CPU",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/netdev_max_backlog", "{backlog_wanted}",
 		    "{backlog}"},
-	 .risk = "more delay under load, on all interfaces of the host",
-	 .about = "A CPU's backlog queue was full: other CPUs, by RPS, by loopback or veth, "
-		  "gave it packets faster than it could process them. "
-		  "net.core.netdev_max_backlog is its length for every CPU. A longer one holds "
-		  "longer bursts and adds delay; it is advised to double it."},
+	 .risk = "more delay under load, on all interfaces of the host"},
 	{STAGE_BACKLOG, "backlog-flow-limit", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The flow limit took packets of the largest flow, since a CPU's backlog was "
-		 "half full.",
+	 "The flow limit took packets of the largest flow, since a CPU's backlog was half full.",
+	 "As soon as a backlog is half full, the flow limit takes packets of the flow that fills "
+	 "most of it, so that the others survive. It is on only for the CPUs of "
+	 "flow_limit_cpu_bitmap. Where one flow is the purpose of the host, it takes exactly "
+	 "that.",
 	 .evidence = FINDING_MOVED, .current = "net.core.flow_limit_cpu_bitmap {flow_limit}",
 	 .wanted = "no flow limit, if one flow is the purpose of this host",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"},
-	 .risk = "one large flow can take the backlog from all others",
-	 .about = "As soon as a backlog is half full, the flow limit takes packets of the flow "
-		  "that fills most of it, so that the others survive. It is on only for the "
-		  "CPUs of flow_limit_cpu_bitmap. Where one flow is the purpose of the host, it "
-		  "takes exactly that."},
+	 .risk = "one large flow can take the backlog from all others"},
 	{STAGE_TC_INGRESS, "tc-ingress", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A tc filter or program at the ingress[ of {ifname}] dropped the packet.",
+	 "A tc filter or program at the ingress[ of {ifname}] dropped the packet.",
+	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way in, before "
+	 "the IP stack saw it.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
-	 .command = "tc -s filter show dev {ifname} ingress",
-	 .about = "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its "
-		  "way in, before the IP stack saw it."},
+	 .command = "tc -s filter show dev {ifname} ingress"},
 	{STAGE_L2, "l2-otherhost", WHEN_OTHERHOST, SEVERITY_WARNING,
-	 .text = "The frame was addressed to another MAC address than the receiving device's[ "
-		 "({ifname})].",
+	 "The frame was addressed to another MAC address than the receiving device's[ "
+	 "({ifname})].",
+	 "The frame carried another destination MAC address than the interface has, and came all "
+	 "the same: a switch that floods, promiscuous mode, or a neighbour entry at the sender "
+	 "that is no longer true.",
 	 .evidence = LOST, .wanted = "the sender's neighbour entry corrected",
-	 .command = "ip link show dev {ifname}",
-	 .about = "The frame carried another destination MAC address than the interface has, "
-		  "and came all the same: a switch that floods, promiscuous mode, or a "
-		  "neighbour entry at the sender that is no longer true."},
+	 .command = "ip link show dev {ifname}"},
 	{STAGE_L2, "l2", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The link layer did not pass the frame on: bridge, VLAN or unknown protocol.",
+	 "The link layer did not pass the frame on: bridge, VLAN or unknown protocol.",
+	 "The link layer did not hand the packet on: no handler for its protocol, a VLAN without "
+	 "an interface, a bridge port that is blocked, or a MAC filter of a virtual device.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .wanted = "the bridge's or VLAN's settings reviewed",
-	 .about = "The link layer did not hand the packet on: no handler for its protocol, a "
-		  "VLAN without an interface, a bridge port that is blocked, or a MAC filter of "
-		  "a virtual device."},
+	 .wanted = "the bridge's or VLAN's settings reviewed"},
 	{STAGE_IP_HEADER, "ip-header", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "The IP header was invalid on arrival: a defective sender, or something changed "
-		 "it.",
-	 .evidence = LOST "[; {reason}]", .wanted = "a sender or a path that writes valid headers",
-	 .about = "The IP header did not pass the checks on arrival: version, length, checksum. "
-		  "Some sender or box on the way writes it wrong."},
+	 "The IP header was invalid on arrival: a defective sender, or something changed it.",
+	 "The IP header did not pass the checks on arrival: version, length, checksum. Some sender "
+	 "or box on the way writes it wrong.",
+	 .evidence = LOST "[; {reason}]", .wanted = "a sender or a path that writes valid headers"},
 	{STAGE_NETFILTER, "netfilter-rule", WHEN_RULES, SEVERITY_WARNING,
-	 .text = "A firewall rule[ in the {hook} hook] dropped the packet.",
+	 "A firewall rule[ in the {hook} hook] dropped the packet.",
+	 "A rule of the firewall dropped the packet, and its counter moved by as much while "
+	 "packets were lost: the chain and the number of the rule are named. `nft -a list chain` "
+	 "shows it with the handle by which it can be deleted.",
 	 .evidence = LOST "; {rules}", .wanted = "the rule reviewed",
-	 .command = "nft -a list chain {rule_chain}",
-	 .about = "A rule of the firewall dropped the packet, and its counter moved by as much "
-		  "while packets were lost: the chain and the number of the rule are named. "
-		  "`nft -a list chain` shows it with the handle by which it can be deleted."},
+	 .command = "nft -a list chain {rule_chain}"},
 	{STAGE_NETFILTER, "netfilter", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A firewall rule[ in the {hook} hook] dropped the packet.",
+	 "A firewall rule[ in the {hook} hook] dropped the packet.",
+	 "A rule of nftables or iptables, or a chain's policy, dropped the packet. In the output "
+	 "and postrouting hooks send() returns EPERM. Rules with counters tell which of them it "
+	 "was.",
 	 .evidence = LOST "[; {rules}]", .wanted = "the rule reviewed",
-	 .command = "nft list ruleset",
-	 .about = "A rule of nftables or iptables, or a chain's policy, dropped the packet. In "
-		  "the output and postrouting hooks send() returns EPERM. Rules with counters "
-		  "tell which of them it was."},
+	 .command = "nft list ruleset"},
 	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_RPFILTER, SEVERITY_WARNING,
-	 .text = "Reverse path filtering dropped the packet: the route back to its source leaves "
-		 "by another device than it came by[ ({ifname})].",
+	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
+	 "another device than it came by[ ({ifname})].",
+	 "With rp_filter 1 the kernel drops a packet whose source address it would not reach "
+	 "through the interface by which it came. With several uplinks or asymmetric routes that "
+	 "is every legitimate packet of the other path. Mode 2 asks only that some route exists. "
+	 "The value in force is the larger one of the interface's and of `all`. The counter does "
+	 "not name the interface: it is the strict one with the most traffic.",
 	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .wanted = "a route back by this device, or loose mode (2)",
 	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"},
-	 .risk = "packets with forged sources pass more easily",
-	 .about = "With rp_filter 1 the kernel drops a packet whose source address it would not "
-		  "reach through the interface by which it came. With several uplinks or "
-		  "asymmetric routes that is every legitimate packet of the other path. Mode 2 "
-		  "asks only that some route exists. The value in force is the larger one of "
-		  "the interface's and of `all`. The counter does not name the interface: it is "
-		  "the strict one with the most traffic."},
+	 .risk = "packets with forged sources pass more easily"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The receiver's routing refused the packet: address not local, martian, or no "
-		 "route.",
-	 .evidence = LOST "[; {reason}][ in {location}]", .wanted = "addresses and routes reviewed",
-	 .about = "The receiver's routing refused the packet: no address of this host and no "
-		  "forwarding, a martian source or destination, or no route onwards."},
-	{STAGE_IP_FRAG, "ip-frag", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "Fragments could not be put together: one was lost, or the memory for them was "
-		 "full.",
-	 .evidence = LOST "[; {reason}]", .wanted = "datagrams that fit the MTU",
-	 .about = "A datagram did not become complete: one of its fragments was lost, came too "
-		  "late (ipfrag_time), or the memory for fragments was full. Each lost fragment "
-		  "loses the whole datagram, so losses multiply with the number of fragments."},
-	{STAGE_IP_FORWARD, "ip-ttl", WHEN_TTL, SEVERITY_WARNING,
-	 .text = "The TTL ran out on a router[ behind {ifname}].",
-	 .evidence = LOST "[; sent with TTL {ttl}]", .current = "TTL {ttl}",
-	 .wanted = "a larger TTL, or no routing loop",
-	 .about = "A router counted the packet's TTL down to zero. Either the TTL it was sent "
-		  "with is too small, as with multicast where it is 1, or routes go round in a "
-		  "circle."},
-	{STAGE_IP_FORWARD, "ip-too-big", WHEN_TOO_BIG, SEVERITY_WARNING,
-	 .text = "The packet was larger than the MTU of the way on, and must not be fragmented.",
-	 .evidence = LOST, .current = "MTU {mtu}",
-	 .wanted = "smaller packets, or a larger MTU on the way",
-	 .about = "The packet was larger than the MTU of the next link and must not be "
-		  "fragmented. The sender is told by ICMP, which firewalls like to drop; then "
-		  "it goes on losing all large packets."},
-	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A router did not pass the packet on.",
+	 "The receiver's routing refused the packet: address not local, martian, or no route.",
+	 "The receiver's routing refused the packet: no address of this host and no forwarding, a "
+	 "martian source or destination, or no route onwards.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .wanted = "the router's settings reviewed",
-	 .about = "This host forwards, and did not forward this packet: forwarding is off for "
-		  "the interface, or a setting or policy forbade it."},
+	 .wanted = "addresses and routes reviewed"},
+	{STAGE_IP_FRAG, "ip-frag", WHEN_ALWAYS, SEVERITY_WARNING,
+	 "Fragments could not be put together: one was lost, or the memory for them was full.",
+	 "A datagram did not become complete: one of its fragments was lost, came too late "
+	 "(ipfrag_time), or the memory for fragments was full. Each lost fragment loses the whole "
+	 "datagram, so losses multiply with the number of fragments.",
+	 .evidence = LOST "[; {reason}]", .wanted = "datagrams that fit the MTU"},
+	{STAGE_IP_FORWARD, "ip-ttl", WHEN_TTL, SEVERITY_WARNING,
+	 "The TTL ran out on a router[ behind {ifname}].",
+	 "A router counted the packet's TTL down to zero. Either the TTL it was sent with is too "
+	 "small, as with multicast where it is 1, or routes go round in a circle.",
+	 .evidence = LOST "[; sent with TTL {ttl}]", .current = "TTL {ttl}",
+	 .wanted = "a larger TTL, or no routing loop"},
+	{STAGE_IP_FORWARD, "ip-too-big", WHEN_TOO_BIG, SEVERITY_WARNING,
+	 "The packet was larger than the MTU of the way on, and must not be fragmented.",
+	 "The packet was larger than the MTU of the next link and must not be fragmented. The "
+	 "sender is told by ICMP, which firewalls like to drop; then it goes on losing all large "
+	 "packets.",
+	 .evidence = LOST, .current = "MTU {mtu}",
+	 .wanted = "smaller packets, or a larger MTU on the way"},
+	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING,
+	 "A router did not pass the packet on.",
+	 "This host forwards, and did not forward this packet: forwarding is off for the "
+	 "interface, or a setting or policy forbade it.",
+	 .evidence = LOST "[; {reason}][ in {location}]",
+	 .wanted = "the router's settings reviewed"},
 	{STAGE_TUNNEL, "tunnel", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "A tunnel's end did not take the packet: unknown identifier, or a bad inner "
-		 "packet.",
+	 "A tunnel's end did not take the packet: unknown identifier, or a bad inner packet.",
+	 "The end of a tunnel did not take the packet: an identifier that it does not have, ECN "
+	 "bits that contradict each other, or an inner packet that makes no sense.",
 	 .evidence = LOST "[; {reason}]",
-	 .wanted = "both ends of the tunnel with the same settings",
-	 .about = "The end of a tunnel did not take the packet: an identifier that it does not "
-		  "have, ECN bits that contradict each other, or an inner packet that makes no "
-		  "sense."},
-	{STAGE_XFRM, "xfrm", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "An IPsec policy refused the packet.", .evidence = LOST,
-	 .wanted = "policies reviewed", .command = "ip xfrm policy",
-	 .about = "An IPsec policy forbade the packet, or no state was there for it."},
+	 .wanted = "both ends of the tunnel with the same settings"},
+	{STAGE_XFRM, "xfrm", WHEN_ALWAYS, SEVERITY_WARNING, "An IPsec policy refused the packet.",
+	 "An IPsec policy forbade the packet, or no state was there for it.", .evidence = LOST,
+	 .wanted = "policies reviewed", .command = "ip xfrm policy"},
 	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "No socket was open on the destination's port[ {port}].", .evidence = LOST,
+	 "No socket was open on the destination's port[ {port}].",
+	 "A datagram came for a port on which no socket is open. The sender of a connected socket "
+	 "gets ECONNREFUSED with its next call, if the ICMP message reaches it. Some of it is "
+	 "normal on networks with broadcasts.",
+	 .evidence = LOST,
 	 .wanted = "a receiver bound to the address and port before the sender starts",
-	 .command = "ss -ulpn sport = :{port}",
-	 .about = "A datagram came for a port on which no socket is open. The sender of a "
-		  "connected socket gets ECONNREFUSED with its next call, if the ICMP message "
-		  "reaches it. Some of it is normal on networks with broadcasts."},
+	 .command = "ss -ulpn sport = :{port}"},
 	{STAGE_UDP_LOOKUP, "port-closed", WHEN_STATE, SEVERITY_ERROR,
-	 .text = "No UDP socket is open on port {port}: what comes there is refused.",
-	 .wanted = "a receiver bound to the port", .command = "ss -ulpn sport = :{port}",
-	 .about = "The port that was asked for has no UDP socket in this namespace: the program "
-		  "does not run, listens on another port or address family, or lives in another "
-		  "namespace (--netns, --pid)."},
+	 "No UDP socket is open on port {port}: what comes there is refused.",
+	 "The port that was asked for has no UDP socket in this namespace: the program does not "
+	 "run, listens on another port or address family, or lives in another namespace (--netns, "
+	 "--pid).",
+	 .wanted = "a receiver bound to the port", .command = "ss -ulpn sport = :{port}"},
 	{STAGE_UDP_HEADER, "udp-header", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "The UDP header's length did not fit the packet.", .evidence = LOST "[; {reason}]",
-	 .wanted = "a sender or a path that writes valid headers",
-	 .about = "The length in the UDP header contradicts the packet's."},
+	 "The UDP header's length did not fit the packet.",
+	 "The length in the UDP header contradicts the packet's.", .evidence = LOST "[; {reason}]",
+	 .wanted = "a sender or a path that writes valid headers"},
 	{STAGE_UDP_CSUM, "udp-csum", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "The UDP checksum was wrong on arrival: damaged on the way, or left to an "
-		 "offload that a redirect by XDP does not do.",
-	 .evidence = LOST "[; found in {location}]", .wanted = "complete checksums from the sender",
-	 .about = "The UDP checksum was wrong. Either the data was damaged after the last link "
-		  "that checks it, or the sender left the checksum to a device that did not "
-		  "fill it in, as happens when packets are redirected by XDP between virtual "
-		  "devices."},
+	 "The UDP checksum was wrong on arrival: damaged on the way, or left to an offload that a "
+	 "redirect by XDP does not do.",
+	 "The UDP checksum was wrong. Either the data was damaged after the last link that checks "
+	 "it, or the sender left the checksum to a device that did not fill it in, as happens when "
+	 "packets are redirected by XDP between virtual devices.",
+	 .evidence = LOST "[; found in {location}]",
+	 .wanted = "complete checksums from the sender"},
 	{STAGE_SOCKET_FILTER, "socket-filter", WHEN_ALWAYS, SEVERITY_INFO,
-	 .text = "A filter on the receiving socket, or a cgroup ingress program, refused the "
-		 "packet.",
-	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed",
-	 .about = "A filter that the application has put on its socket, or a BPF program of its "
-		  "control group, refused the packet: meant so, as a rule."},
+	 "A filter on the receiving socket, or a cgroup ingress program, refused the packet.",
+	 "A filter that the application has put on its socket, or a BPF program of its control "
+	 "group, refused the packet: meant so, as a rule.",
+	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed"},
 	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The memory for all UDP sockets of the host was used up, although this socket's "
-		 "buffer had room.",
+	 "The memory for all UDP sockets of the host was used up, although this socket's buffer "
+	 "had room.",
+	 "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. Then every "
+	 "socket loses packets, also those that have room. Newer kernels count it only at the "
+	 "socket. More memory, or smaller buffers in sockets whose readers are slow.",
 	 .evidence = LOST,
 	 .current = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",
 	 .wanted = "net.ipv4.udp_mem {udp_mem_wanted}, or smaller queues in all sockets",
 	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
-	 .risk = "UDP of the whole host may take twice the memory",
-	 .about = "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. "
-		  "Then every socket loses packets, also those that have room. Newer kernels "
-		  "count it only at the socket. More memory, or smaller buffers in sockets "
-		  "whose readers are slow."},
+	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_UDP_MEM, "udp-mem-near", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The memory for all UDP sockets of the host is nearly used up; then all of them "
-		 "lose packets.",
-	 .evidence = "{share} % used", .current = "{udp_pages} pages, net.ipv4.udp_mem {udp_mem}",
+	 "The memory for all UDP sockets of the host is nearly used up; then all of them lose "
+	 "packets.",
+	 "All UDP sockets together use most of net.ipv4.udp_mem, which is one limit for the host. "
+	 "When it is reached, every socket loses packets. Look for a socket with a large queue and "
+	 "no reader first.",
+	 .evidence = "{share} % used", .current = "{used} pages, net.ipv4.udp_mem {udp_mem}",
 	 .wanted = "{udp_mem_wanted}",
 	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
-	 .risk = "UDP of the whole host may take twice the memory",
-	 .about = "All UDP sockets together use most of net.ipv4.udp_mem, which is one limit "
-		  "for the host. When it is reached, every socket loses packets. Look for a "
-		  "socket with a large queue and no reader first."},
+	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR,
-	 .text = "The socket's receive buffer was full because {reader} is stopped, by a signal "
-		 "or a debugger.",
+	 "The socket's receive buffer was full because {reader} is stopped, by a signal or a "
+	 "debugger.",
+	 "The process that reads the socket is stopped, by SIGSTOP or SIGTSTP or by a debugger, "
+	 "while packets come. It reads nothing until it is continued.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "the process continued (SIGCONT)",
-	 .about = "The process that reads the socket is stopped, by SIGSTOP or SIGTSTP or by a "
-		  "debugger, while packets come. It reads nothing until it is continued."},
+	 .wanted = "the process continued (SIGCONT)"},
 	{STAGE_RCVBUF, "rcvbuf-quota", WHEN_READER_THROTTLED, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full because {reader} had used up the CPU "
-		 "quota of its cgroup, and was held back.",
+	 "The socket's receive buffer was full because {reader} had used up the CPU quota of its "
+	 "cgroup, and was held back.",
+	 "The cgroup of the reader may use only so much CPU time in each period (cpu.max), and had "
+	 "used it up: the kernel held the process back until the next period, however idle the "
+	 "CPUs were. In a container this is its CPU limit.",
 	 .evidence = READER_EVIDENCE "; the quota withheld {throttled} of CPU time",
 	 .current = RCVBUF_CURRENT,
 	 .wanted = "a larger quota (cpu.max, CPUQuota=, a container's CPU limit), or less work "
-		   "in the cgroup",
-	 .about = "The cgroup of the reader may use only so much CPU time in each period "
-		  "(cpu.max), and had used it up: the kernel held the process back until the "
-		  "next period, however idle the CPUs were. In a container this is its CPU "
-		  "limit."},
+		   "in the cgroup"},
 	{STAGE_RCVBUF, "rcvbuf-cpu", WHEN_READER_WAITS, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full because {reader} had to wait for a CPU: "
-		 "too few CPUs, or others came first.",
+	 "The socket's receive buffer was full because {reader} had to wait for a CPU: too few "
+	 "CPUs, or others came first.",
+	 "The reader wanted to run and got no CPU for a good part of the time: other processes, "
+	 "interrupts or the hypervisor had them. Pinning the reader to a CPU of its own, a higher "
+	 "priority, or moving other work away helps; a larger buffer bridges short waits.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "a CPU of its own for the reader, a higher priority, or less work beside it",
-	 .about = "The reader wanted to run and got no CPU for a good part of the time: other "
-		  "processes, interrupts or the hypervisor had them. Pinning the reader to a "
-		  "CPU of its own, a higher priority, or moving other work away helps; a larger "
-		  "buffer bridges short waits."},
+	 .wanted = "a CPU of its own for the reader, a higher priority, or less work beside it"},
 	{STAGE_RCVBUF, "rcvbuf-busy", WHEN_READER_BUSY, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full although {reader} ran all the time: it is "
-		 "too slow. A larger buffer only delays the loss, unless the traffic ends first.",
+	 "The socket's receive buffer was full although {reader} ran all the time: it is too slow. "
+	 "A larger buffer only delays the loss, unless the traffic ends first.",
+	 "The reader ran all the time and still read less than came. Only less work for each "
+	 "packet helps: recvmmsg() or UDP GRO instead of a call for each, work moved to other "
+	 "threads, or several readers on the port with SO_REUSEPORT.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]less work for "
 		   "each packet, recvmmsg(), or more readers (SO_REUSEPORT)",
-	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]",
-	 .about = "The reader ran all the time and still read less than came. Only less work "
-		  "for each packet helps: recvmmsg() or UDP GRO instead of a call for each, "
-		  "work moved to other threads, or several readers on the port with "
-		  "SO_REUSEPORT."},
+	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-asleep", WHEN_READER_ASLEEP, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full because {reader} did not read it: it "
-		 "slept while packets waited.",
+	 "The socket's receive buffer was full because {reader} did not read it: it slept while "
+	 "packets waited.",
+	 "The reader slept while packets waited in its queue: it was busy with something else that "
+	 "sleeps, such as a disk, a lock or a timer. The function of the kernel in which it slept "
+	 "is named. A thread that does nothing but read the socket is the usual answer.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "a thread that does nothing but read this socket",
-	 .about = "The reader slept while packets waited in its queue: it was busy with "
-		  "something else that sleeps, such as a disk, a lock or a timer. The function "
-		  "of the kernel in which it slept is named. A thread that does nothing but "
-		  "read the socket is the usual answer."},
+	 .wanted = "a thread that does nothing but read this socket"},
 	{STAGE_RCVBUF, "rcvbuf-bursts", WHEN_READER_RESTED, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full for moments only: bursts were longer than "
-		 "it holds, and {reader} had time to spare between them.",
+	 "The socket's receive buffer was full for moments only: bursts were longer than it holds, "
+	 "and {reader} had time to spare between them.",
+	 "The queue was nearly empty most of the time and the reader had time to spare: packets "
+	 "came in bursts longer than the buffer holds. Here a larger buffer is the right cure.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "[SO_RCVBUF {rcvbuf_request} if all came in one burst, less for many; else ]a "
 		   "larger SO_RCVBUF",
-	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]",
-	 .about = "The queue was nearly empty most of the time and the reader had time to "
-		  "spare: packets came in bursts longer than the buffer holds. Here a larger "
-		  "buffer is the right cure."},
+	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full: bursts were longer than it holds.",
+	 "The socket's receive buffer was full: bursts were longer than it holds.",
+	 "The socket's receive buffer was full for a short time: a burst was longer than the "
+	 "buffer holds. The buffer is counted in memory, not in payload: a small packet takes as "
+	 "much as a large one. The advised size would have held what was lost. A program has to "
+	 "ask for it by SO_RCVBUF, and gets at most net.core.rmem_max, doubled.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "SO_RCVBUF {rcvbuf_request} (gives {rcvbuf_wanted}): what was lost would have "
 		   "fit",
-	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK,
-	 .about = "The socket's receive buffer was full for a short time: a burst was longer "
-		  "than the buffer holds. The buffer is counted in memory, not in payload: a "
-		  "small packet takes as much as a large one. The advised size would have held "
-		  "what was lost. A program has to ask for it by SO_RCVBUF, and gets at most "
-		  "net.core.rmem_max, doubled."},
+	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", WHEN_READER_SLOW, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full: packets came faster than[ {process}] "
-		 "read them. A larger buffer only delays the loss, unless the traffic ends "
-		 "first.",
+	 "The socket's receive buffer was full: packets came faster than[ {process}] read them. A "
+	 "larger buffer only delays the loss, unless the traffic ends first.",
+	 "Packets came faster than the program read them, for longer than a buffer could help. "
+	 "Look at the reader: does it do work between two reads, wait for a lock or a disk, use "
+	 "one call for each packet (recvmmsg, GRO), run on the CPU that also receives, or in a "
+	 "control group without CPU time? Several sockets with SO_REUSEPORT share the work.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]a faster "
 		   "reader",
 	 .change = RCVBUF_CHANGE,
 	 .risk = "[up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much "
-		 "more delay]",
-	 .about = "Packets came faster than the program read them, for longer than a buffer "
-		  "could help. Look at the reader: does it do work between two reads, wait for "
-		  "a lock or a disk, use one call for each packet (recvmmsg, GRO), run on the "
-		  "CPU that also receives, or in a control group without CPU time? Several "
-		  "sockets with SO_REUSEPORT share the work."},
+		 "more delay]"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The socket's receive buffer was full: packets came faster than they were read.",
+	 "The socket's receive buffer was full: packets came faster than they were read.",
+	 "The socket's receive buffer was full. What could tell a burst from a slow reader is not "
+	 "known here: how much a packet takes in the buffer, or how fast the program read.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "a faster reader, or a larger SO_RCVBUF",
-	 .about = "The socket's receive buffer was full. What could tell a burst from a slow "
-		  "reader is not known here: how much a packet takes in the buffer, or how fast "
-		  "the program read."},
+	 .wanted = "a faster reader, or a larger SO_RCVBUF"},
 	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The socket of {process} on port {port} has the host's default buffer, and it "
-		 "was full.",
+	 "The socket of {process} on port {port} has the host's default buffer, and it was full.",
+	 "The socket has the host's default buffer, since its program asked for none, and that "
+	 "default has been set lower than kernels have it (212992 bytes). The advised value is the "
+	 "kernel's own, or four times what it is. Only sockets that are opened afterwards get it.",
 	 .evidence = "{lost} packets lost in {window}, {loss_rate} a second[, {total} since it "
 		     "was opened]; {queued} of {rcvbuf} bytes queued",
 	 .current = "net.core.rmem_default {rmem_default}",
 	 .wanted = "{rmem_default_wanted}, and the program restarted",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/rmem_default", "{rmem_default_wanted}",
 		    "{rmem_default}"},
-	 .risk = "all sockets opened after it may queue so much, and delay it",
-	 .about = "The socket has the host's default buffer, since its program asked for none, "
-		  "and that default has been set lower than kernels have it (212992 bytes). The "
-		  "advised value is the kernel's own, or four times what it is. Only sockets "
-		  "that are opened afterwards get it."},
+	 .risk = "all sockets opened after it may queue so much, and delay it"},
 	{STAGE_RCVBUF, "rcvbuf-capped", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The socket of {process} on port {port} got the largest buffer that the host "
-		 "allows, perhaps less than it asked for, and it was full.",
+	 "The socket of {process} on port {port} got the largest buffer that the host allows, "
+	 "perhaps less than it asked for, and it was full.",
+	 "The socket's buffer is exactly the largest that net.core.rmem_max allows, doubled: "
+	 "probably its program asked for more. It was full. The advised limit is four times as "
+	 "large, at most 64 MB. The program has to ask again, which most do only when they are "
+	 "started.",
 	 .evidence = "{lost} packets lost in {window}, {loss_rate} a second[, {total} since it "
 		     "was opened]; {queued} of {rcvbuf} bytes queued",
 	 .current = "net.core.rmem_max {rmem_max}",
 	 .wanted = "{rmem_max_wanted}, and the program restarted",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"},
-	 .risk = "sockets that ask for it may queue so much, and delay it",
-	 .about = "The socket's buffer is exactly the largest that net.core.rmem_max allows, "
-		  "doubled: probably its program asked for more. It was full. The advised limit "
-		  "is four times as large, at most 64 MB. The program has to ask again, which "
-		  "most do only when they are started."},
+	 .risk = "sockets that ask for it may queue so much, and delay it"},
 	{STAGE_RCVBUF, "rcvbuf-filling", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "{process} does not read port {port} in time: its receive buffer is more than "
-		 "half full all the time.",
+	 "{process} does not read port {port} in time: its receive buffer is more than half full "
+	 "all the time.",
+	 "No packet was lost yet, but the socket's buffer was more than half full at the beginning "
+	 "and at the end of the window: its program does not read, or not fast enough.",
 	 .evidence = "{queued} of {rcvbuf} bytes queued[, {queued_before} {window} before]",
-	 .wanted = "a faster reader", .command = "ss -uampn sport = :{port}",
-	 .about = "No packet was lost yet, but the socket's buffer was more than half full at "
-		  "the beginning and at the end of the window: its program does not read, or "
-		  "not fast enough."},
+	 .wanted = "a faster reader", .command = "ss -uampn sport = :{port}"},
 	{STAGE_RCVBUF, "group-throttled", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "{process} reads port {port} in a control group that was stopped for having "
-		 "used its CPU time.",
+	 "{process} reads port {port} in a control group that was stopped for having used its CPU "
+	 "time.",
+	 "The program that reads the socket, or a group above it, used up its CPU time (cpu.max, "
+	 "or cpu.cfs_quota_us) and was stopped until the next period, which may be 100 ms. Nobody "
+	 "reads its sockets meanwhile. In Kubernetes this is the limit of CPUs of the pod.",
 	 .evidence = "stopped {throttled} of {periods} periods of the last {window}, for "
 		     "{throttled_time}",
-	 .current = "cpu.max of {group}", .wanted = "a larger quota",
-	 .about = "The program that reads the socket, or a group above it, used up its CPU time "
-		  "(cpu.max, or cpu.cfs_quota_us) and was stopped until the next period, which "
-		  "may be 100 ms. Nobody reads its sockets meanwhile. In Kubernetes this is the "
-		  "limit of CPUs of the pod."},
+	 .current = "cpu.max of {group}", .wanted = "a larger quota"},
 	{STAGE_TX_SOCKET, "sndbuf", WHEN_STATE, SEVERITY_INFO,
-	 .text = "Programs sent faster than their send buffer empties: send() failed, or will "
-		 "where it does not wait.",
+	 "Programs sent faster than their send buffer empties: send() failed, or will where it "
+	 "does not wait.",
+	 "A socket's send buffer holds what the qdisc and the device have not sent yet. A send() "
+	 "that must not wait fails with EAGAIN when it is full, and the kernel counts that as if a "
+	 "packet had been lost, although there was none. The counter is shown only while no queue "
+	 "behind it lost packets, since those are counted here a second time. A setting is advised "
+	 "only where a socket has the default of the host and that is less than kernels have it, "
+	 "or exactly the largest that net.core.wmem_max allows.",
 	 .evidence = FINDING_MOVED "[; {process} has {sndbuf} bytes]",
 	 .current = "[net.core.{wmem} {wmem_now}]",
 	 .wanted = "[net.core.{wmem} {wmem_wanted} and the program restarted, or ]a larger "
 		   "SO_SNDBUF, or senders that wait",
 	 .command = "ss -uamn",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/{wmem}", "{wmem_wanted}", "{wmem_now}"},
-	 .risk = "sockets may queue so much before the device, and delay it",
-	 .about = "A socket's send buffer holds what the qdisc and the device have not sent "
-		  "yet. A send() that must not wait fails with EAGAIN when it is full, and the "
-		  "kernel counts that as if a packet had been lost, although there was none. "
-		  "The counter is shown only while no queue behind it lost packets, since those "
-		  "are counted here a second time. A setting is advised only where a socket has "
-		  "the default of the host and that is less than kernels have it, or exactly "
-		  "the largest that net.core.wmem_max allows."},
+	 .risk = "sockets may queue so much before the device, and delay it"},
 	{STAGE_SOCKET_READ, "socket-read", WHEN_ALWAYS, SEVERITY_ERROR,
-	 .text = "The packet was taken from the socket's queue but not delivered: wrong "
-		 "checksum, or a bad buffer given to recv().",
+	 "The packet was taken from the socket's queue but not delivered: wrong checksum, or a bad "
+	 "buffer given to recv().",
+	 "The packet was already in the application's queue, and recv() found that its checksum "
+	 "was wrong or that the given buffer was not writable.",
 	 .evidence = LOST "[; {reason}]",
-	 .wanted = "complete checksums from the sender, valid buffers in the reader",
-	 .about = "The packet was already in the application's queue, and recv() found that its "
-		  "checksum was wrong or that the given buffer was not writable."},
+	 .wanted = "complete checksums from the sender, valid buffers in the reader"},
 	{STAGE_SOCKET_CLOSE, "socket-close", WHEN_ALWAYS, SEVERITY_INFO,
-	 .text = "The packets still waited in the socket when it was closed. No counter tells "
-		 "this.",
-	 .evidence = LOST, .wanted = "a reader that empties its socket before it closes it",
-	 .about = "When the socket was closed, packets still waited in it. No counter of the "
-		  "kernel tells of them."},
+	 "The packets still waited in the socket when it was closed. No counter tells this.",
+	 "When the socket was closed, packets still waited in it. No counter of the kernel tells "
+	 "of them.",
+	 .evidence = LOST, .wanted = "a reader that empties its socket before it closes it"},
 	{STAGE_OTHER, "other", WHEN_ALWAYS, SEVERITY_WARNING,
-	 .text = "The kernel dropped the packet at a place that the map of stages does not know.",
-	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .about = "The kernel dropped the packet at a place that this version of pktledger does "
-		  "not know. The place and the reason are shown; please report them."},
-	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, .text = "TCP dropped the segment.",
-	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .about = "TCP dropped the segment. It sends again by itself."},
-	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, .text = "The ICMP message was invalid.",
-	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .about = "An ICMP message was not valid."},
+	 "The kernel dropped the packet at a place that the map of stages does not know.",
+	 "The kernel dropped the packet at a place that this version of pktledger does not know. "
+	 "The place and the reason are shown; please report them.",
+	 .evidence = LOST "[; {reason}][ in {location}]"},
+	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, "TCP dropped the segment.",
+	 "TCP dropped the segment. It sends again by itself.",
+	 .evidence = LOST "[; {reason}][ in {location}]"},
+	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, "The ICMP message was invalid.",
+	 "An ICMP message was not valid.", .evidence = LOST "[; {reason}][ in {location}]"},
 	{STAGE_NIC_RING, "nic-port", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The NIC {ifname} lost frames before its rings: its own buffer overflowed while "
-		 "the bus or the rings did not take them.",
+	 "The NIC {ifname} lost frames before its rings: its own buffer overflowed while the bus "
+	 "or the rings did not take them.",
+	 "The NIC's own buffer overflowed before any ring: the bus was too slow, the device slept, "
+	 "or all rings were full. With flow control for transmission on (tx on) the NIC asks its "
+	 "link's partner to wait instead; that holds back everything on this port, and a switch "
+	 "may then lose packets of others.",
 	 .evidence = FINDING_MOVED, .current = "[flow control: tx {pause_tx}]",
 	 .wanted = "[flow control tx {pause_wanted}: the partner holds frames back; else ]fewer "
 		   "frames",
 	 .change = {CHANGE_PAUSE, "{ifname}", "tx", "{pause_wanted}", "{pause_tx}"},
-	 .risk = "the link's partner holds back all traffic of this port, not only one flow",
-	 .about = "The NIC's own buffer overflowed before any ring: the bus was too slow, the "
-		  "device slept, or all rings were full. With flow control for transmission on "
-		  "(tx on) the NIC asks its link's partner to wait instead; that holds back "
-		  "everything on this port, and a switch may then lose packets of others."},
+	 .risk = "the link's partner holds back all traffic of this port, not only one flow"},
 	{STAGE_NIC_RING, "nic-memory", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The driver of {ifname} found no memory for packets.", .evidence = FINDING_MOVED,
+	 "The driver of {ifname} found no memory for packets.",
+	 "The driver could not get memory for receive buffers in time, which happens inside "
+	 "interrupts where it cannot wait. The kernel keeps vm.min_free_kbytes for that.",
+	 .evidence = FINDING_MOVED,
 	 .wanted = "more memory that is free at once (vm.min_free_kbytes), or smaller rings",
-	 .command = "cat /proc/buddyinfo",
-	 .about = "The driver could not get memory for receive buffers in time, which happens "
-		  "inside interrupts where it cannot wait. The kernel keeps vm.min_free_kbytes "
-		  "for that."},
+	 .command = "cat /proc/buddyinfo"},
 	{STAGE_WIRE, "nic-crc", WHEN_STATE, SEVERITY_ERROR,
-	 .text = "Frames arrive damaged at {ifname}: a cable, a transceiver, or a speed that "
-		 "does not hold.",
+	 "Frames arrive damaged at {ifname}: a cable, a transceiver, or a speed that does not "
+	 "hold.",
+	 "Frames arrived with a wrong checksum or length. This is physics: a cable, a transceiver, "
+	 "dirt, or a speed or duplex that the two ends see differently.",
 	 .evidence = FINDING_MOVED, .wanted = "a link without errors",
-	 .command = "ethtool {ifname}",
-	 .about = "Frames arrived with a wrong checksum or length. This is physics: a cable, a "
-		  "transceiver, dirt, or a speed or duplex that the two ends see differently."},
+	 .command = "ethtool {ifname}"},
 	{STAGE_WIRE, "nic-allowance", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The cloud queued or dropped packets of {ifname}: this machine's size is "
-		 "allowed less than was sent or received.",
+	 "The cloud queued or dropped packets of {ifname}: this machine's size is allowed less "
+	 "than was sent or received.",
+	 "The cloud limits bandwidth, packets a second, or tracked connections of a machine by its "
+	 "size, and counts what it queued or dropped. Nothing on this host shows it otherwise. The "
+	 "counters are an upper bound of what was lost.",
 	 .evidence = FINDING_MOVED, .wanted = "less traffic, or a larger machine",
-	 .command = "ethtool -S {ifname}",
-	 .about = "The cloud limits bandwidth, packets a second, or tracked connections of a "
-		  "machine by its size, and counts what it queued or dropped. Nothing on this "
-		  "host shows it otherwise. The counters are an upper bound of what was lost."},
+	 .command = "ethtool -S {ifname}"},
 	{STAGE_TX_DEVICE, "nic-paused", WHEN_STATE, SEVERITY_INFO,
-	 .text = "Pause frames on the link of {ifname}: one end asks the other to wait, and what "
-		 "waits may overflow the queue before it.",
+	 "Pause frames on the link of {ifname}: one end asks the other to wait, and what waits may "
+	 "overflow the queue before it.",
+	 "The link's partner sent pause frames, or this NIC did. Sending then stops for a while. "
+	 "No loss by itself; what waits may overflow a queue before it.",
 	 .evidence = FINDING_MOVED, .current = "[flow control: rx {pause_rx}]",
-	 .wanted = "a receiver or a switch that takes what is sent",
-	 .about = "The link's partner sent pause frames, or this NIC did. Sending then stops "
-		  "for a while. No loss by itself; what waits may overflow a queue before it."},
+	 .wanted = "a receiver or a switch that takes what is sent"},
 	{STAGE_NIC_RING, "nic-queues", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "One CPU does the receive work of {ifname} and is at its limit, although the "
-		 "NIC has more queues.",
+	 "One CPU does the receive work of {ifname} and is at its limit, although the NIC has more "
+	 "queues.",
+	 "One CPU spends almost all its time in softirq for this NIC, and the NIC could spread its "
+	 "packets over more queues, each with an interrupt and a CPU of its own. Packets of one "
+	 "flow stay on one queue whatever the number.",
 	 .evidence = SOFTIRQ, .current = "{queues} of {queues_max} queues, {cpus} CPUs",
 	 .wanted = "{queues_wanted} queues",
 	 .change = {CHANGE_CHANNELS, "{ifname}", "{channel}", "{queues_wanted}", "{queues}"},
-	 .risk = "the link goes down for a moment; one flow stays on one queue all the same",
-	 .about = "One CPU spends almost all its time in softirq for this NIC, and the NIC "
-		  "could spread its packets over more queues, each with an interrupt and a CPU "
-		  "of its own. Packets of one flow stay on one queue whatever the number."},
+	 .risk = "the link goes down for a moment; one flow stays on one queue all the same"},
 	{STAGE_NIC_RING, "nic-rss", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "RSS spreads the packets of {ifname} over {rss_used} of its {queues} queues, "
-		 "and a CPU is at its limit.",
+	 "RSS spreads the packets of {ifname} over {rss_used} of its {queues} queues, and a CPU is "
+	 "at its limit.",
+	 "The NIC has several queues in use, but its indirection table sends packets to only some "
+	 "of them, and a CPU is at its limit.",
 	 .evidence = SOFTIRQ, .current = "{rss_used} of {queues} queues in the indirection table",
 	 .wanted = "all queues",
 	 .change = {CHANGE_RSS, "{ifname}", "indirection", "equal {queues}", NULL},
-	 .risk = "flows change their CPU, so that some packets overtake others",
-	 .about = "The NIC has several queues in use, but its indirection table sends packets "
-		  "to only some of them, and a CPU is at its limit."},
+	 .risk = "flows change their CPU, so that some packets overtake others"},
 	{STAGE_NIC_RING, "nic-irq", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU "
-		 "{idle_cpu} is idle.",
+	 "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU {idle_cpu} is "
+	 "idle.",
+	 "Several queues of the NIC interrupt the same CPU, which is at its limit, while another "
+	 "is idle. irqbalance may do this better, or undo it. The change begins when the queue has "
+	 "been empty for once: until then its CPU polls it without interrupts.",
 	 .evidence = SOFTIRQ "; interrupts {irq_list}", .current = "interrupt {irq} on CPU {cpu}",
 	 .wanted = "each queue on a CPU of its own",
 	 .change = {CHANGE_IRQ, NULL, "{irq}", "{idle_cpu}", NULL},
-	 .risk = "irqbalance, if it runs, moves it again",
-	 .about = "Several queues of the NIC interrupt the same CPU, which is at its limit, "
-		  "while another is idle. irqbalance may do this better, or undo it. The change "
-		  "begins when the queue has been empty for once: until then its CPU polls it "
-		  "without interrupts."},
+	 .risk = "irqbalance, if it runs, moves it again"},
 	{STAGE_NIC_RING, "nic-rps", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "One CPU does the receive work of {ifname} and is at its limit; the NIC has no "
-		 "more queues, and RPS is off.",
+	 "One CPU does the receive work of {ifname} and is at its limit; the NIC has no more "
+	 "queues, and RPS is off.",
+	 "The NIC has one queue, and the CPU that serves it is at its limit. RPS lets that CPU "
+	 "only sort packets and hands them to others. It costs work in all, and does not spread a "
+	 "single flow.",
 	 .evidence = SOFTIRQ, .current = "queues/rx-0/rps_cpus {rps}",
 	 .wanted = "RPS to the other CPUs",
 	 .change = {CHANGE_SYSFS, "{ifname}", "queues/rx-0/rps_cpus", "{rps_wanted}", "{rps}"},
-	 .risk = "more work in all; one flow stays on one CPU all the same",
-	 .about = "The NIC has one queue, and the CPU that serves it is at its limit. RPS lets "
-		  "that CPU only sort packets and hands them to others. It costs work in all, "
-		  "and does not spread a single flow."},
+	 .risk = "more work in all; one flow stays on one CPU all the same"},
 	{STAGE_NIC_RING, "cpu-softirq", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "CPU {cpu} is busy with receive work alone: what comes beyond it is lost in a "
-		 "ring or a backlog.",
+	 "CPU {cpu} is busy with receive work alone: what comes beyond it is lost in a ring or a "
+	 "backlog.",
+	 "A CPU spends almost all its time processing packets. What comes beyond that is lost at "
+	 "the nearest ring or backlog, and programs on that CPU hardly run, readers of sockets "
+	 "among them.",
 	 .evidence = SOFTIRQ,
 	 .wanted = "fewer packets, or less work for each: offloads, fewer rules and taps",
-	 .command = "cat /proc/softirqs",
-	 .about = "A CPU spends almost all its time processing packets. What comes beyond that "
-		  "is lost at the nearest ring or backlog, and programs on that CPU hardly run, "
-		  "readers of sockets among them."},
+	 .command = "cat /proc/softirqs"},
 	{STAGE_NIC_RING, "nic-coalesce", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "{ifname} waits {rx_usecs} us before it interrupts: at this rate more than half "
-		 "of its ring fills meanwhile.",
+	 "{ifname} waits {rx_usecs} us before it interrupts: at this rate more than half of its "
+	 "ring fills meanwhile.",
+	 "The NIC waits for a while before it interrupts, so that one interrupt serves many "
+	 "packets. At the measured rate that time fills more than half of a ring: any further "
+	 "delay loses packets. The advised time fills an eighth of it.",
 	 .evidence = "{arrival} packets/s; the ring of {ring} takes {ring_time}",
 	 .current = "rx-usecs {rx_usecs}", .wanted = "rx-usecs {rx_usecs_wanted}",
 	 .change = {CHANGE_COALESCE, "{ifname}", "rx-usecs", "{rx_usecs_wanted}", "{rx_usecs}"},
-	 .risk = "more interrupts",
-	 .about = "The NIC waits for a while before it interrupts, so that one interrupt serves "
-		  "many packets. At the measured rate that time fills more than half of a ring: "
-		  "any further delay loses packets. The advised time fills an eighth of it."},
+	 .risk = "more interrupts"},
 	{STAGE_NIC_RING, "cpu-budget", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The kernel ended its receive work early while packets still waited, and "
-		 "packets were lost.",
+	 "The kernel ended its receive work early while packets still waited, and packets were "
+	 "lost.",
+	 "The kernel processes a limited number of packets (net.core.netdev_budget) for a limited "
+	 "time (netdev_budget_usecs) before it lets others run. It ended with work left while "
+	 "packets were lost; which of the two ended it is not counted, so both are raised. Without "
+	 "losses this counter is no reason to do anything.",
 	 .evidence = "softnet time_squeeze +{squeezed} in {window}",
 	 .current = "net.core.netdev_budget {budget}[, netdev_budget_usecs {budget_usecs}]",
 	 .wanted = "{budget_wanted}[ and {budget_usecs_wanted}]",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/netdev_budget", "{budget_wanted}", "{budget}"},
-	 .risk = "programs wait longer for a CPU that receives",
-	 .about = "The kernel processes a limited number of packets (net.core.netdev_budget) "
-		  "for a limited time (netdev_budget_usecs) before it lets others run. It ended "
-		  "with work left while packets were lost; which of the two ended it is not "
-		  "counted, so both are raised. Without losses this counter is no reason to do "
-		  "anything."},
+	 .risk = "programs wait longer for a CPU that receives"},
 	{STAGE_NIC_RING, "cpu-governor", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "Packets are lost while CPUs may run below their full speed.",
+	 "Packets are lost while CPUs may run below their full speed.",
+	 "Packets were lost because something was too slow, and CPUs ran below their highest speed "
+	 "under a governor that saves power.",
 	 .evidence = "CPU {cpu} at {mhz} of {mhz_max} MHz", .current = "governor {governor}",
 	 .wanted = "performance",
 	 .change = {CHANGE_GOVERNOR, NULL, "{cpu}", "performance", "{governor}"},
-	 .risk = "more power and heat",
-	 .about = "Packets were lost because something was too slow, and CPUs ran below their "
-		  "highest speed under a governor that saves power."},
+	 .risk = "more power and heat"},
 	{STAGE_NIC_RING, "cpu-idle", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "A CPU that sleeps deeply needs {latency} us to wake: at this rate more than "
-		 "half of the ring of {ifname} fills meanwhile.",
+	 "A CPU that sleeps deeply needs {latency} us to wake: at this rate more than half of the "
+	 "ring of {ifname} fills meanwhile.",
+	 "A CPU in a deep sleep needs time to wake up. At the measured rate that time fills more "
+	 "than half of the NIC's ring.",
 	 .evidence = "{arrival} packets/s; the ring of {ring} takes {ring_time}",
 	 .current = "deepest idle state {idle_state}: {latency} us",
 	 .wanted = "no state deeper than {latency_wanted} us",
-	 .command = "cpupower idle-set -D {latency_wanted}", .risk = "more power and heat",
-	 .about = "A CPU in a deep sleep needs time to wake up. At the measured rate that time "
-		  "fills more than half of the NIC's ring."},
+	 .command = "cpupower idle-set -D {latency_wanted}", .risk = "more power and heat"},
 	{STAGE_NIC_RING, "cpu-steal", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The hypervisor gave this machine's CPU time to others: nobody empties rings "
-		 "and sockets meanwhile.",
+	 "The hypervisor gave this machine's CPU time to others: nobody empties rings and sockets "
+	 "meanwhile.",
+	 "The hypervisor ran something else while this machine wanted to run. Rings and sockets "
+	 "fill during such gaps, which last for milliseconds.",
 	 .evidence = "{steal} % of {window} stolen",
-	 .wanted = "CPUs of its own, or a less crowded host",
-	 .about = "The hypervisor ran something else while this machine wanted to run. Rings "
-		  "and sockets fill during such gaps, which last for milliseconds."},
+	 .wanted = "CPUs of its own, or a less crowded host"},
 	{STAGE_XDP, "xdp-generic", WHEN_STATE, SEVERITY_INFO,
-	 .text = "An XDP program runs on {ifname} in generic mode, although the driver {driver} "
-		 "has a native one: each packet is made an skb first.",
+	 "An XDP program runs on {ifname} in generic mode, although the driver {driver} has a "
+	 "native one: each packet is made an skb first.",
+	 "An XDP program is attached in generic mode, where the kernel first makes a packet buffer "
+	 "as usual. The driver could run it before that. Nothing is lost by it, but much speed.",
 	 .evidence = "attached mode generic", .current = "generic",
-	 .wanted = "native mode: attach it with xdpdrv", .command = "ip link show dev {ifname}",
-	 .about = "An XDP program is attached in generic mode, where the kernel first makes a "
-		  "packet buffer as usual. The driver could run it before that. Nothing is lost "
-		  "by it, but much speed."},
+	 .wanted = "native mode: attach it with xdpdrv", .command = "ip link show dev {ifname}"},
 	{STAGE_L2, "mtu-mismatch", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "{ifname} and {other} are ports of one bridge with different MTUs: what is "
-		 "larger than the smaller one is dropped without a message.",
+	 "{ifname} and {other} are ports of one bridge with different MTUs: what is larger than "
+	 "the smaller one is dropped without a message.",
+	 "A bridge forwards a frame only if it fits the MTU of the port, and otherwise drops it "
+	 "without a message to the sender.",
 	 .evidence = "MTU {mtu} and {other_mtu}", .current = "{ifname} {mtu}, {other} {other_mtu}",
-	 .wanted = "the same MTU", .command = "ip link show master {master}",
-	 .about = "A bridge forwards a frame only if it fits the MTU of the port, and otherwise "
-		  "drops it without a message to the sender."},
+	 .wanted = "the same MTU", .command = "ip link show master {master}"},
 	{STAGE_TX_DEVICE, "mtu-peer", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "{ifname} and the other end of its link have different MTUs: what is larger "
-		 "than the smaller one is dropped without a message.",
+	 "{ifname} and the other end of its link have different MTUs: what is larger than the "
+	 "smaller one is dropped without a message.",
+	 "The two ends of a veth link were given different MTUs. A frame that is larger than the "
+	 "MTU of the end at which it arrives is dropped there, and no message tells the sender: "
+	 "small packets get through and large ones never do.",
 	 .evidence = "MTU {mtu} and {other_mtu}", .current = "{ifname} {mtu}, its peer {other_mtu}",
-	 .wanted = "the same MTU", .command = "ip -d link show dev {ifname}",
-	 .about = "The two ends of a veth link were given different MTUs. A frame that is "
-		  "larger than the MTU of the end at which it arrives is dropped there, and no "
-		  "message tells the sender: small packets get through and large ones never do."},
+	 .wanted = "the same MTU", .command = "ip -d link show dev {ifname}"},
 	{STAGE_BACKLOG, "rfs-half", WHEN_STATE, SEVERITY_INFO,
-	 .text = "RFS is set up on {ifname} but not for the host: it does nothing.",
+	 "RFS is set up on {ifname} but not for the host: it does nothing.",
+	 "Receive Flow Steering needs two settings: the queue's rps_flow_cnt, which is set, and "
+	 "the host's net.core.rps_sock_flow_entries, which is 0. Without it nothing is steered.",
 	 .evidence = "queues/rx-0/rps_flow_cnt {flow_cnt}",
 	 .current = "net.core.rps_sock_flow_entries 0", .wanted = "{flow_entries_wanted}",
 	 .change = {CHANGE_SYSCTL, NULL, "net/core/rps_sock_flow_entries", "{flow_entries_wanted}",
 		    "0"},
-	 .risk = "flows change their CPU, so that some packets overtake others",
-	 .about = "Receive Flow Steering needs two settings: the queue's rps_flow_cnt, which is "
-		  "set, and the host's net.core.rps_sock_flow_entries, which is 0. Without it "
-		  "nothing is steered."},
+	 .risk = "flows change their CPU, so that some packets overtake others"},
 	{STAGE_NETFILTER, "conntrack-full", WHEN_STATE, SEVERITY_ERROR,
-	 .text = "The table of connections was full: packets of new flows are dropped.",
+	 "The table of connections was full: packets of new flows are dropped.",
+	 "The firewall keeps track of connections and had no room for more: packets of new flows "
+	 "are dropped. UDP flows stay in the table for 30 seconds or more after their last packet. "
+	 "A larger table, shorter timeouts, or no tracking (notrack) for flows that need none.",
 	 .evidence = FINDING_MOVED,
-	 .current = "{entries} entries, net.netfilter.nf_conntrack_max {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/netfilter/nf_conntrack_max", "{entries_wanted}",
-		    "{entries_max}"},
-	 .risk = "more kernel memory, some 300 bytes an entry",
-	 .about = "The firewall keeps track of connections and had no room for more: packets of "
-		  "new flows are dropped. UDP flows stay in the table for 30 seconds or more "
-		  "after their last packet. A larger table, shorter timeouts, or no tracking "
-		  "(notrack) for flows that need none."},
+	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
+	 .risk = "more kernel memory, some 300 bytes an entry"},
 	{STAGE_NETFILTER, "conntrack-near", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The table of connections is nearly full; then packets of new flows are "
-		 "dropped.",
+	 "The table of connections is nearly full; then packets of new flows are dropped.",
+	 "The table of tracked connections is at 80 % or more of nf_conntrack_max. When it is "
+	 "full, packets of new flows are dropped.",
 	 .evidence = "{share} % used",
-	 .current = "{entries} entries, net.netfilter.nf_conntrack_max {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/netfilter/nf_conntrack_max", "{entries_wanted}",
-		    "{entries_max}"},
-	 .risk = "more kernel memory, some 300 bytes an entry",
-	 .about = "The table of tracked connections is at 80 % or more of nf_conntrack_max. "
-		  "When it is full, packets of new flows are dropped."},
+	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
+	 .risk = "more kernel memory, some 300 bytes an entry"},
 	{STAGE_NETFILTER, "nfqueue", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "A program that judges packets by NFQUEUE was too slow: its queue was full.",
+	 "A program that judges packets by NFQUEUE was too slow: its queue was full.",
+	 "Rules hand packets to a program by NFQUEUE, and its queue was full. Without `bypass` in "
+	 "the rule, such packets are lost.",
 	 .evidence = FINDING_MOVED,
 	 .wanted = "a faster program, a longer queue in it, or several queues",
-	 .command = "cat /proc/net/netfilter/nfnetlink_queue",
-	 .about = "Rules hand packets to a program by NFQUEUE, and its queue was full. Without "
-		  "`bypass` in the rule, such packets are lost."},
+	 .command = "cat /proc/net/netfilter/nfnetlink_queue"},
 	{STAGE_IP_FRAG, "frag-memory", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The memory for incomplete datagrams is nearly used up; then fragments are "
-		 "dropped.",
-	 .evidence = "{share} % used", .current = "{frag_memory} of {frag_high} bytes",
-	 .wanted = "{frag_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "{frag_sysctl}", "{frag_wanted}", "{frag_high}"},
-	 .risk = "more kernel memory for fragments that never complete",
-	 .about = "Fragments wait in memory until their datagram is complete, up to "
-		  "ipfrag_high_thresh, which is nearly reached. Beyond it new fragments are "
-		  "dropped, and with them their datagrams."},
+	 "The memory for incomplete datagrams is nearly used up; then fragments are dropped.",
+	 "Fragments wait in memory until their datagram is complete, up to ipfrag_high_thresh, "
+	 "which is nearly reached. Beyond it new fragments are dropped, and with them their "
+	 "datagrams.",
+	 .evidence = "{share} % used", .current = "{used} of {limit} bytes",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("{frag_sysctl}"),
+	 .risk = "more kernel memory for fragments that never complete"},
 	{STAGE_IP_FRAG, "frag-arriving", WHEN_STATE, SEVERITY_INFO,
-	 .text = "Datagrams arrive in fragments: each fragment that is lost loses its whole "
-		 "datagram.",
-	 .evidence = FINDING_MOVED, .wanted = "datagrams that fit the MTU of the path",
-	 .about = "Datagrams larger than the MTU arrive in fragments. It works, but a lost "
-		  "fragment loses all of its datagram, RSS often puts fragments on another "
-		  "queue, and firewalls treat them badly."},
+	 "Datagrams arrive in fragments: each fragment that is lost loses its whole datagram.",
+	 "Datagrams larger than the MTU arrive in fragments. It works, but a lost fragment loses "
+	 "all of its datagram, RSS often puts fragments on another queue, and firewalls treat them "
+	 "badly.",
+	 .evidence = FINDING_MOVED, .wanted = "datagrams that fit the MTU of the path"},
 	{STAGE_IP_FRAG, "frag-leaving", WHEN_STATE, SEVERITY_INFO,
-	 .text = "Datagrams are sent that do not fit the MTU, and leave in fragments: each "
-		 "fragment that is lost loses its whole datagram.",
+	 "Datagrams are sent that do not fit the MTU, and leave in fragments: each fragment that "
+	 "is lost loses its whole datagram.",
+	 "Programs send datagrams that are larger than the MTU of the route, and the kernel cuts "
+	 "them into fragments. It works, but a lost fragment loses all of its datagram, receivers "
+	 "often put fragments on one queue, and firewalls treat them badly.",
 	 .evidence = FINDING_MOVED, .wanted = "datagrams that fit the MTU of the path",
-	 .command = "ip link show",
-	 .about = "Programs send datagrams that are larger than the MTU of the route, and the "
-		  "kernel cuts them into fragments. It works, but a lost fragment loses all of "
-		  "its datagram, receivers often put fragments on one queue, and firewalls "
-		  "treat them badly."},
+	 .command = "ip link show"},
 	{STAGE_NEIGH, "neigh-full", WHEN_STATE, SEVERITY_ERROR,
-	 .text = "The table of neighbours was full: packets to new neighbours are dropped.",
+	 "The table of neighbours was full: packets to new neighbours are dropped.",
+	 "The table of neighbours reached gc_thresh3, one limit for the host and all its "
+	 "namespaces. Packets to neighbours that are not in it are dropped. Large flat networks "
+	 "and many containers need more than the default of 1024.",
 	 .evidence = FINDING_MOVED,
-	 .current = "{entries} entries, net.ipv{v}.neigh.default.gc_thresh3 {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv{v}/neigh/default/gc_thresh3", "{entries_wanted}",
-		    "{entries_max}"},
-	 .risk = "more kernel memory, some 500 bytes an entry",
-	 .about = "The table of neighbours reached gc_thresh3, one limit for the host and all "
-		  "its namespaces. Packets to neighbours that are not in it are dropped. Large "
-		  "flat networks and many containers need more than the default of 1024."},
+	 .current = "{used} entries, net.ipv{v}.neigh.default.gc_thresh3 {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/ipv{v}/neigh/default/gc_thresh3"),
+	 .risk = "more kernel memory, some 500 bytes an entry"},
 	{STAGE_NEIGH, "neigh-near", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "The table of neighbours is nearly full; then packets to new neighbours are "
-		 "dropped.",
+	 "The table of neighbours is nearly full; then packets to new neighbours are dropped.",
+	 "The table of neighbours is at 80 % or more of gc_thresh3. When it is full, packets to "
+	 "new neighbours are dropped.",
 	 .evidence = "{share} % used",
-	 .current = "{entries} entries, net.ipv{v}.neigh.default.gc_thresh3 {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv{v}/neigh/default/gc_thresh3", "{entries_wanted}",
-		    "{entries_max}"},
-	 .risk = "more kernel memory, some 500 bytes an entry",
-	 .about = "The table of neighbours is at 80 % or more of gc_thresh3. When it is full, "
-		  "packets to new neighbours are dropped."},
+	 .current = "{used} entries, net.ipv{v}.neigh.default.gc_thresh3 {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/ipv{v}/neigh/default/gc_thresh3"),
+	 .risk = "more kernel memory, some 500 bytes an entry"},
 	{STAGE_OTHER, "ovs-upcall", WHEN_STATE, SEVERITY_WARNING,
-	 .text = "Open vSwitch lost packets of new flows on their way to ovs-vswitchd.",
+	 "Open vSwitch lost packets of new flows on their way to ovs-vswitchd.",
+	 "Open vSwitch's kernel part asks ovs-vswitchd about each new flow, and the queue to it "
+	 "was full: the first packets of flows are lost.",
 	 .evidence = FINDING_MOVED, .wanted = "more handler threads, or fewer new flows at once",
-	 .command = "ovs-dpctl show",
-	 .about = "Open vSwitch's kernel part asks ovs-vswitchd about each new flow, and the "
-		  "queue to it was full: the first packets of flows are lost."},
+	 .command = "ovs-dpctl show"},
 	{STAGE_OTHER, "taps", WHEN_STATE, SEVERITY_INFO,
-	 .text = "Packet sockets see a copy of every packet: work on each, before the "
-		 "application has it.",
+	 "Packet sockets see a copy of every packet: work on each, before the application has it.",
+	 "Each packet socket that listens to all protocols (tcpdump, some agents and DHCP clients) "
+	 "gets a copy of each packet on its interface. The copy itself is no loss, nor is one that "
+	 "it drops; the work is done before the packet reaches its application.",
 	 .evidence = "{taps} open[: {processes}]", .wanted = "captures ended that are not needed",
-	 .command = "ss -0pn",
-	 .about = "Each packet socket that listens to all protocols (tcpdump, some agents and "
-		  "DHCP clients) gets a copy of each packet on its interface. The copy itself "
-		  "is no loss, nor is one that it drops; the work is done before the packet "
-		  "reaches its application."},
+	 .command = "ss -0pn"},
 	{STAGE_OTHER, "raw-sockets", WHEN_STATE, SEVERITY_INFO,
-	 .text = "Raw sockets of protocol UDP get a copy of every datagram.",
+	 "Raw sockets of protocol UDP get a copy of every datagram.",
+	 "A raw socket of protocol UDP gets a copy of each datagram of its namespace, beside the "
+	 "socket on the port.",
 	 .evidence = "{raws} open[: {processes}]",
-	 .wanted = "such programs ended if they are not needed", .command = "ss -wapn",
-	 .about = "A raw socket of protocol UDP gets a copy of each datagram of its namespace, "
-		  "beside the socket on the port."},
+	 .wanted = "such programs ended if they are not needed", .command = "ss -wapn"},
 	{STAGE_NONE, "own-btf", WHEN_STATE, SEVERITY_INFO,
-	 .text = "No BTF of the kernel is to be found: pktledger cannot trace drops.",
-	 .evidence = "no /sys/kernel/btf/vmlinux", .wanted = "a kernel with CONFIG_DEBUG_INFO_BTF",
-	 .about = "pktledger finds the kernel's structures by BTF. Without it drops cannot be "
-		  "traced; check, and experiments without a tracer, still work."},
+	 "No BTF of the kernel is to be found: pktledger cannot trace drops.",
+	 "pktledger finds the kernel's structures by BTF. Without it drops cannot be traced; "
+	 "check, and experiments without a tracer, still work.",
+	 .evidence = "no /sys/kernel/btf/vmlinux", .wanted = "a kernel with CONFIG_DEBUG_INFO_BTF"},
 	{STAGE_NONE, "own-capabilities", WHEN_STATE, SEVERITY_INFO,
-	 .text = "pktledger lacks capabilities here, and cannot trace or send by all engines.",
-	 .evidence = "without {missing}", .wanted = "run it as root",
-	 .about = "Without these capabilities some of what check reads is hidden, and the other "
-		  "commands cannot trace or inject packets. CAP_BPF and CAP_PERFMON are for "
-		  "tracing, CAP_NET_ADMIN for programs and settings, CAP_NET_RAW for raw "
-		  "frames, CAP_SYS_ADMIN for namespaces, CAP_SYS_PTRACE for owners of sockets."},
+	 "pktledger lacks capabilities here, and cannot trace or send by all engines.",
+	 "Without these capabilities some of what check reads is hidden, and the other commands "
+	 "cannot trace or inject packets. CAP_BPF and CAP_PERFMON are for tracing, CAP_NET_ADMIN "
+	 "for programs and settings, CAP_NET_RAW for raw frames, CAP_SYS_ADMIN for namespaces, "
+	 "CAP_SYS_PTRACE for owners of sockets.",
+	 .evidence = "without {missing}", .wanted = "run it as root"},
 };
 
 const unsigned finding_rows_n = sizeof(finding_rows) / sizeof(finding_rows[0]);

@@ -34,37 +34,27 @@ static struct thread *find_thread(struct threads *t, pid_t tid)
 	return NULL;
 }
 
-/* A thread that is new since the first sample began at 0; of the others nobody knows. */
-static struct thread *add_thread(struct threads *t, pid_t tid, uint64_t run, uint64_t wait)
-{
-	struct thread *th = t->n < THREADS_MAX ? &t->at[t->n] : find_thread(t, ENDED);
-	struct proc_stat st;
-
-	if (!th || proc_stat(t->root, t->pid, tid, &st))
-		return NULL;
-	t->n += th == &t->at[t->n];
-	*th = (struct thread){.tid = tid};
-	if (!t->begun) {
-		th->last_run = run;
-		th->last_wait = wait;
-	}
-	memcpy(th->name, st.name, sizeof(th->name));
-	return th;
-}
-
 static void sample_one(struct threads *t, pid_t tid, bool receives)
 {
 	struct thread *th = find_thread(t, tid);
+	struct proc_stat st;
 	uint64_t run, wait;
 	char text[80];
 
 	if (proc_read(t->root, text, sizeof(text), "proc/%d/task/%d/schedstat", t->pid, tid) < 0 ||
 	    sscanf(text, "%" SCNu64 " %" SCNu64, &run, &wait) != 2)
 		return;
-	if (!th)
-		th = add_thread(t, tid, run, wait);
-	if (!th)
-		return;
+	if (!th) {
+		th = t->n < THREADS_MAX ? &t->at[t->n] : find_thread(t, ENDED);
+		if (!th || proc_stat(t->root, t->pid, tid, &st))
+			return;
+		t->n += th == &t->at[t->n];
+		/* One that is new since the first sample began at 0; of the others nobody knows. */
+		*th = (struct thread){.tid = tid,
+				      .last_run = t->begun ? 0 : run,
+				      .last_wait = t->begun ? 0 : wait};
+		memcpy(th->name, st.name, sizeof(th->name));
+	}
 	th->seen = true;
 	th->new_run += run - th->last_run;
 	th->new_wait += wait - th->last_wait;
@@ -287,6 +277,7 @@ struct readings {
 	struct owners *owners;
 	int root;
 	struct idmap socks;    /* struct sock, by inode */
+	uint32_t walked;       /* namespace whose sockets are being listed */
 	uint64_t interval_end; /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
 };
 
@@ -320,28 +311,22 @@ void readings_close(struct readings *r)
 	free(r);
 }
 
-static bool make_room(struct readings *r)
-{
-	struct reading_sock *oldest = r->socks.at[0].object;
-
-	for (unsigned i = 1; i < r->socks.n; i++) {
-		struct reading_sock *s = r->socks.at[i].object;
-
-		if (s->lost_at < oldest->lost_at)
-			oldest = s;
-	}
-	if (oldest->noted)
-		return false;
-	free_socket(idmap_take(&r->socks, oldest->id.inode));
-	return true;
-}
-
 static struct reading_sock *get(struct readings *r, const struct reading_socket *id)
 {
-	struct reading_sock *s = idmap_find(&r->socks, id->inode);
+	struct reading_sock *s = idmap_find(&r->socks, id->inode), *oldest;
 
-	if (s || !id->inode || (r->socks.n == READING_SOCKETS && !make_room(r)))
+	if (s || !id->inode)
 		return s;
+	if (r->socks.n == READING_SOCKETS) {
+		oldest = r->socks.at[0].object;
+		for (unsigned i = 1; i < r->socks.n; i++) {
+			s = r->socks.at[i].object;
+			oldest = s->lost_at < oldest->lost_at ? s : oldest;
+		}
+		if (oldest->noted)
+			return NULL;
+		free_socket(idmap_take(&r->socks, oldest->id.inode));
+	}
 	s = calloc(1, sizeof(*s));
 	if (s && idmap_add(&r->socks, id->inode, s)) {
 		free(s);
@@ -423,38 +408,31 @@ void readings_interval(struct readings *r)
 	r->interval_end = clock_ns(CLOCK_BOOTTIME);
 }
 
-/* What find_all() walks with. */
-struct finding_all {
-	struct readings *r;
-	uint32_t netns;
-};
-
 static void on_any(void *arg, const struct sockmem_row *row)
 {
-	const struct finding_all *all = arg;
+	struct readings *r = arg;
 
-	if (all->r->socks.n < READING_SOCKETS / 2)
-		get(all->r, &(struct reading_socket){.inode = row->inode,
-						     .netns = all->netns,
-						     .family = (uint16_t)row->family,
-						     .port = row->port});
+	if (r->socks.n < READING_SOCKETS / 2)
+		get(r, &(struct reading_socket){.inode = row->inode,
+						.netns = r->walked,
+						.family = (uint16_t)row->family,
+						.port = row->port});
 }
 
 static void find_all(struct readings *r, const struct netns *ns, uint32_t inum)
 {
-	struct finding_all all = {r, inum};
 	struct sockmem *mem;
 
 	if (sockmem_open(&mem, ns))
 		return;
-	sockmem_udp(mem, AF_INET, 0, on_any, &all);
-	sockmem_udp(mem, AF_INET6, 0, on_any, &all);
+	r->walked = inum;
+	sockmem_udp(mem, AF_INET, 0, on_any, r);
+	sockmem_udp(mem, AF_INET6, 0, on_any, r);
 	sockmem_close(mem);
 }
 
 void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)
 {
-
 	find_all(r, NULL, proc_netns(r->root, getpid()));
 	for (unsigned i = 0; i < n; i++) {
 		struct netns ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <inttypes.h>
-#include <net/if.h>
+#include <linux/if_link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 /* A queue of packets that is shorter than the kernel's own; a longer one would only delay. */
 static bool larger_queue(const struct facts_link *link, char *buf, size_t size)
 {
-	unsigned limit, usual = link->txqueuelen > 1 ? link->txqueuelen : KERNEL_QUEUE;
+	unsigned limit, usual = link->attrs.txqueuelen > 1 ? link->attrs.txqueuelen : KERNEL_QUEUE;
 	int n = 0;
 
 	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) != 1 || link->qdisc[n] ||
@@ -184,11 +184,11 @@ static const struct facts_link *larger_port(const struct facts *f, const struct 
 {
 	const struct facts_link *largest = NULL;
 
-	for (unsigned i = 0; link->bridge_port && i < f->n_links; i++) {
+	for (unsigned i = 0; link->attrs.bridge_port && i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
 
-		if (l->bridge_port && l->master == link->master && l->dev.mtu > link->dev.mtu &&
-		    (!largest || l->dev.mtu > largest->dev.mtu))
+		if (l->attrs.bridge_port && l->attrs.master == link->attrs.master &&
+		    l->dev.mtu > link->dev.mtu && (!largest || l->dev.mtu > largest->dev.mtu))
 			largest = l;
 	}
 	return largest;
@@ -209,7 +209,8 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 	/* As Documentation/networking/scaling.rst: the sum over the queues. */
 	bind_count(&b, "flow_entries_wanted", (uint64_t)link->rps_flow_cnt * queues_of(link));
 	common = b.n;
-	if (link->xdp == LINK_XDP_GENERIC && link->features_known && link->native_xdp)
+	if (link->attrs.xdp_attached == XDP_ATTACHED_SKB && link->features_known &&
+	    link->native_xdp)
 		judge_state(out, f, "xdp-generic", about_link(link, 0), &b);
 	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
 		judge_state(out, f, "rfs-half", about_link(link, 0), &b);

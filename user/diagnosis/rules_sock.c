@@ -47,6 +47,11 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 	return buf;
 }
 
+uint64_t judge_larger_mem(uint64_t now)
+{
+	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
+}
+
 static void bind_sock(struct binds *b, const struct facts *f, const struct facts_sock *s)
 {
 	char process[PROCESS_SIZE];
@@ -58,7 +63,13 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 	bind_count(b, "queued_before", s->queued_before);
 	bind_count(b, "rcvbuf", s->rcvbuf);
 	bind_count(b, "rmem_default", f->stack.rmem_default);
+	bind_count(b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
 	bind_count(b, "rmem_max", f->stack.rmem_max);
+	bind_count(b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
+	bind_text(b, "group", *s->group ? s->group : "/");
+	bind_count(b, "throttled", s->throttled);
+	bind_count(b, "periods", s->periods);
+	bind_time(b, "throttled_time", s->throttled_ns);
 }
 
 /* Before Linux 6.3 it is known only where no other socket reads. */
@@ -90,45 +101,6 @@ static const char *buffer_state(const struct facts *f, const struct facts_sock *
 	return NULL;
 }
 
-uint64_t judge_larger_mem(uint64_t now)
-{
-	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
-}
-
-static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
-			 const struct facts_sock *s, struct about about)
-{
-	char process[PROCESS_SIZE];
-	struct finding_facts facts = {
-		.total = s->drops,
-		.since = "it was opened",
-		.process = judge_process(s, process),
-		.port = s->port,
-		.rcvbuf = s->rcvbuf,
-		.rmem_max = f->stack.rmem_max,
-		.truesize = s->truesize,
-	};
-	const struct reading *reading = facts_reader_of(&f->readers, s->inode);
-	const char *state = buffer_state(f, s);
-	char reader[READING_TOLD];
-	struct binds b = {};
-
-	/* No buffer is large enough for a reader that stands still. */
-	if (state && !(reading && reading->stopped)) {
-		bind_sock(&b, f, s);
-		bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
-		bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
-		judge_state(out, f, state, about, &b);
-		return;
-	}
-	add_rates(f, s, &facts);
-	if (reading)
-		reading_tell(reading, reader, &facts);
-	if (s->throttled) /* said already */
-		facts.reading.throttled_ns = 0;
-	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
-}
-
 /* Behind at both moments, and not only by one packet of a small buffer. */
 static bool filling(const struct facts_sock *s)
 {
@@ -136,39 +108,53 @@ static bool filling(const struct facts_sock *s)
 	       (double)s->queued_before > FULL_SHARE * (double)s->rcvbuf;
 }
 
-static void judge_sock(const struct facts *f, struct check_findings *out,
-		       const struct facts_sock *s)
+/* What the loss means, where no setting of the buffer does. */
+static void judge_reader(const struct facts *f, struct check_findings *out,
+			 const struct facts_sock *s, enum stage stage, struct about about)
 {
-	char subject[32];
-	const struct about about = {CHECK_SOCKET, subject, s->lost};
-	char process[PROCESS_SIZE];
-	struct finding_facts other = {
+	char process[PROCESS_SIZE], reader[READING_TOLD];
+	struct finding_facts facts = {
 		.total = s->drops,
 		.since = "it was opened",
 		.process = judge_process(s, process),
 		.port = s->port,
 		.page_bytes = f->stack.page_bytes,
 	};
+
+	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));
+	if (stage == STAGE_RCVBUF) {
+		facts.rcvbuf = s->rcvbuf;
+		facts.rmem_max = f->stack.rmem_max;
+		facts.truesize = s->truesize;
+		add_rates(f, s, &facts);
+		if (s->reading.window_ns)
+			reading_tell(&s->reading, reader, &facts);
+		if (s->throttled) /* said already */
+			facts.reading.throttled_ns = 0;
+	}
+	judge_loss(out, f, stage, about, &facts);
+}
+
+static void judge_sock(const struct facts *f, struct check_findings *out,
+		       const struct facts_sock *s)
+{
+	char subject[32];
+	const struct about about = {CHECK_SOCKET, subject, s->lost};
+	const char *state = buffer_state(f, s);
 	enum stage stage = stage_of_drops(f);
 	struct binds b = {};
 
 	snprintf(subject, sizeof(subject), "port %u", s->port);
 	bind_sock(&b, f, s);
-	if (s->throttled && (s->lost || filling(s))) {
-		bind_text(&b, "group", *s->group ? s->group : "/");
-		bind_count(&b, "throttled", s->throttled);
-		bind_count(&b, "periods", s->periods);
-		bind_time(&b, "throttled_time", s->throttled_ns);
+	if (s->throttled && (s->lost || filling(s)))
 		judge_state(out, f, "group-throttled", about, &b);
-	}
-	if (s->lost && stage == STAGE_RCVBUF) {
-		judge_rcvbuf(f, out, s, about);
-	} else if (s->lost) {
-		memcpy(other.udp_mem, f->stack.udp_mem, sizeof(other.udp_mem));
-		judge_loss(out, f, stage, about, &other);
-	} else if (filling(s)) {
+	/* No buffer is large enough for a reader that stands still. */
+	if (s->lost && stage == STAGE_RCVBUF && state && !s->reading.stopped)
+		judge_state(out, f, state, about, &b);
+	else if (s->lost)
+		judge_reader(f, out, s, stage, about);
+	else if (filling(s))
 		judge_state(out, f, "rcvbuf-filling", about, &b);
-	}
 }
 
 /* Losses of sockets that are not in the list: closed meanwhile, or too many. */

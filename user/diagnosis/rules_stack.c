@@ -7,22 +7,21 @@
 
 #define NEAR 0.8 /* of a limit: the next burst may reach it */
 
-static double share(uint64_t used, uint64_t limit)
-{
-	return limit ? (double)used / (double)limit : 0;
-}
+static const struct about here = {.scope = CHECK_NAMESPACE}, host = {.scope = CHECK_HOST};
 
-/* A table that is full, or nearly so. `full`, `near`: the states. */
-static void judge_table(const struct facts *f, struct check_findings *out, const char *full,
-			const char *near, struct about about, struct binds *b, uint64_t entries,
-			uint64_t max)
+/* What is full, or nearly so. `full`, `near`: the states. */
+static void judge_limit(const struct facts *f, struct check_findings *out, const char *full,
+			const char *near, struct about about, struct binds *b, uint64_t used,
+			uint64_t limit)
 {
-	if (!about.lost && share(entries, max) < NEAR)
+	double share = limit ? (double)used / (double)limit : 0;
+
+	if (!about.lost && share < NEAR)
 		return;
-	bind_percent(b, "share", share(entries, max));
-	bind_count(b, "entries", entries);
-	bind_count(b, "entries_max", max);
-	bind_count(b, "entries_wanted", max * 2);
+	bind_percent(b, "share", share);
+	bind_count(b, "used", used);
+	bind_count(b, "limit", limit);
+	bind_count(b, "limit_wanted", limit * 2);
 	judge_state(out, f, about.lost ? full : near, about, b);
 }
 
@@ -34,7 +33,7 @@ static void judge_conntrack(const struct facts *f, struct check_findings *out)
 
 	bind_loss(&b, f->window_ns, "nf_conntrack drop", after - before, after);
 	if (after >= before)
-		judge_table(f, out, "conntrack-full", "conntrack-near",
+		judge_limit(f, out, "conntrack-full", "conntrack-near",
 			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &b, s->conntrack,
 			    s->conntrack_max);
 }
@@ -49,7 +48,7 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 	bind_loss(&b, f->window_ns, counters[family], lost,
 		  facts_total(f, FACTS_HOST, counters[family]));
 	bind_count(&b, "v", family == STACK_V4 ? 4 : 6);
-	judge_table(f, out, "neigh-full", "neigh-near", (struct about){CHECK_HOST, NULL, lost}, &b,
+	judge_limit(f, out, "neigh-full", "neigh-near", (struct about){CHECK_HOST, NULL, lost}, &b,
 		    s->neighbours[family], s->neighbours_max[family]);
 }
 
@@ -70,8 +69,7 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 
 		bind_loss(&b, f->window_ns, counter, n, facts_total(f, FACTS_HERE, counter));
 		if (n)
-			judge_state(out, f, rows[i].id, (struct about){.scope = CHECK_NAMESPACE},
-				    &b);
+			judge_state(out, f, rows[i].id, here, &b);
 	}
 }
 
@@ -80,33 +78,21 @@ static void judge_fragment_memory(const struct facts *f, struct check_findings *
 {
 	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
 					      "net/ipv6/ip6frag_high_thresh"};
-	const struct facts_stack *s = &f->stack;
-	double used = share(s->frag_memory[family], s->frag_high[family]);
 	struct binds b = {};
 
-	if (used < NEAR)
-		return;
-	bind_percent(&b, "share", used);
 	bind_text(&b, "frag_sysctl", sysctls[family]);
-	bind_count(&b, "frag_memory", s->frag_memory[family]);
-	bind_count(&b, "frag_high", s->frag_high[family]);
-	bind_count(&b, "frag_wanted", s->frag_high[family] * 2);
-	judge_state(out, f, "frag-memory", (struct about){.scope = CHECK_NAMESPACE}, &b);
+	judge_limit(f, out, NULL, "frag-memory", here, &b, f->stack.frag_memory[family],
+		    f->stack.frag_high[family]);
 }
 
 static void judge_udp_mem(const struct facts *f, struct check_findings *out)
 {
 	const struct facts_stack *s = &f->stack;
-	double used = share(s->udp_pages, s->udp_mem[2]);
 	struct binds b = {};
 
-	if (used < NEAR)
-		return;
-	bind_percent(&b, "share", used);
-	bind_count(&b, "udp_pages", s->udp_pages);
 	bind_udp_mem(&b, "udp_mem", s->udp_mem, 1);
 	bind_udp_mem(&b, "udp_mem_wanted", s->udp_mem, 2);
-	judge_state(out, f, "udp-mem-near", (struct about){.scope = CHECK_HOST}, &b);
+	judge_limit(f, out, NULL, "udp-mem-near", host, &b, s->udp_pages, s->udp_mem[2]);
 }
 
 /* What user space judges, and was too slow for. */
@@ -169,8 +155,7 @@ static void judge_taps(const struct facts *f, struct check_findings *out)
 		bind_count(&b, rows[i].name, rows[i].n);
 		bind_owners(&b, rows[i].owner, rows[i].n);
 		if (rows[i].n)
-			judge_state(out, f, rows[i].id, (struct about){.scope = CHECK_NAMESPACE},
-				    &b);
+			judge_state(out, f, rows[i].id, here, &b);
 	}
 }
 
@@ -223,7 +208,7 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 		bind_loss(&b, f->window_ns, counters[i], failed,
 			  facts_total(f, FACTS_HERE, counters[i]));
 		bind_small_sndbuf(&b, f);
-		judge_state(out, f, "sndbuf", (struct about){.scope = CHECK_NAMESPACE}, &b);
+		judge_state(out, f, "sndbuf", here, &b);
 	}
 }
 
@@ -233,9 +218,9 @@ static void judge_self(const struct facts *f, struct check_findings *out)
 
 	bind_text(&b, "missing", f->self.missing_caps);
 	if (!f->self.btf)
-		judge_state(out, f, "own-btf", (struct about){.scope = CHECK_HOST}, &b);
+		judge_state(out, f, "own-btf", host, &b);
 	if (*f->self.missing_caps)
-		judge_state(out, f, "own-capabilities", (struct about){.scope = CHECK_HOST}, &b);
+		judge_state(out, f, "own-capabilities", host, &b);
 }
 
 void judge_stack(const struct facts *f, struct check_findings *out)

@@ -35,18 +35,6 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	return sum.events ? sum.memory / sum.events : 0;
 }
 
-/* Of a loss that only a counter shows no cause names the device. */
-static void about_ring(const struct site *s, struct finding_facts *f)
-{
-	struct netdev_settings settings;
-
-	f->ifname = s->lab.rx.ifname;
-	if (netdev_settings_read(&s->lab.rx_ns, f->ifname, &settings) || !settings.ring.known)
-		return;
-	f->ring_now = settings.ring.rx;
-	f->ring_max = settings.ring.rx_max;
-}
-
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
 {
 	struct finding_facts host = remote ? *remote : (struct finding_facts){};
@@ -72,13 +60,21 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		const struct result_cause *c = main_cause(res, stage);
 		struct finding *out = &res->finding[res->n_findings];
 		struct finding_facts f = host;
+		struct netdev_settings set;
 
 		f.lost = res->stage[stage].packets;
 		if (!f.lost)
 			continue;
 		f.truesize = truesize(&s->ledger, stage);
-		if (stage == STAGE_NIC_RING && !s->lone)
-			about_ring(s, &f);
+		/* Of a loss that only a counter shows no cause names the device. */
+		if (stage == STAGE_NIC_RING && !s->lone) {
+			f.ifname = s->lab.rx.ifname;
+			if (!netdev_settings_read(&s->lab.rx_ns, f.ifname, &set) &&
+			    set.ring.known) {
+				f.ring_now = set.ring.rx;
+				f.ring_max = set.ring.rx_max;
+			}
+		}
 		if (c) {
 			f.reason = c->reason;
 			f.location = c->location;

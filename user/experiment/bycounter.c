@@ -18,8 +18,18 @@ static bool received(const struct counters_deltas *deltas, const struct site *si
 }
 
 /* They got as far as `where`, if anything has noted how far they got. */
-static void forget_seen(int where, uint64_t n, struct result *res)
+static void settle(enum stage stage, uint64_t n, int where, const struct site *site,
+		   struct result *res)
 {
+	struct result_stage *to = &res->stage[stage];
+
+	res->unaccounted -= n;
+	res->dropped += n;
+	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
+	to->packets += n;
+	to->bytes += n * (site->flow.payload + 8 + (site->flow.family == AF_INET6 ? 40 : 20));
+	to->source = "counter";
+	to->scope = "interface";
 	for (; n && where >= 0; where--) {
 		uint64_t m = res->unaccounted_seen[where] < n ? res->unaccounted_seen[where] : n;
 
@@ -28,94 +38,68 @@ static void forget_seen(int where, uint64_t n, struct result *res)
 	}
 }
 
-static void settle(enum stage s, uint64_t n, const struct site *site, struct result *res)
+static void add_counter(const struct result_counter *c, struct result *res)
 {
-	struct result_stage *stage = &res->stage[s];
-
-	res->unaccounted -= n;
-	res->dropped += n;
-	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
-	stage->packets += n;
-	stage->bytes += n * (site->flow.payload + 8 + (site->flow.family == AF_INET6 ? 40 : 20));
-	stage->source = "counter";
-	stage->scope = "interface";
+	if (res->n_counters < RESULT_COUNTERS)
+		res->counter[res->n_counters++] = *c;
 }
 
-/* Numbers that are known to have ended on their way to the NIC of the receiver. */
-static uint64_t ended_before(const struct result *res)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < res->n_causes; i++) {
-		if (res->cause[i].direction && !strcmp(res->cause[i].direction, "tx"))
-			n += res->cause[i].packets;
-	}
-	return n;
-}
-
-static uint64_t open_before(const struct result *res)
-{
-	uint64_t n = res->unaccounted;
-
-	for (int where = SEEN_TX_DEVICE + 1; where <= SEEN_SOCKET; where++)
-		n -= res->unaccounted_seen[where];
-	return n;
-}
-
-/* `settled`: of the packets that the counter tells of. */
-static void note_ring(const struct nic_ring_loss *loss, uint64_t settled, struct result *res)
-{
-	struct result_counter *c;
-
-	if (res->n_counters == RESULT_COUNTERS)
-		return;
-	c = &res->counter[res->n_counters++];
-	*c = (struct result_counter){
-		.stage = STAGE_NIC_RING,
-		.delta = loss->packets,
-		.expected = settled,
-		.agrees = settled == loss->packets,
-		.scope = "interface",
-		.note = settled ? SOURCE_NOTE
-				: "not settled: the device took other packets than these, too",
-	};
-	snprintf(c->name, sizeof(c->name), "rx %s", loss->counter);
-}
-
+/*
+ * What the NIC between two ports of this host had no room for never was an skb. Open numbers that
+ * were seen behind the NIC have passed it.
+ */
 static void settle_ring(const struct counters_deltas *deltas, const struct site *site,
 			struct result *res)
 {
-	uint64_t n = open_before(res), settled = 0;
+	uint64_t n = res->unaccounted, ended = 0;
+	struct result_counter c = {.stage = STAGE_NIC_RING, .scope = "interface"};
 	struct nic_ring_loss loss;
 
+	for (int where = SEEN_TX_DEVICE + 1; where <= SEEN_SOCKET; where++)
+		n -= res->unaccounted_seen[where];
 	if (!n || !site->spec->port_a || site->fragments || nic_watch_read(&site->nic, &loss) ||
 	    !loss.packets)
 		return;
-	if (received(deltas, site, res->sent - ended_before(res) - n))
-		settled = loss.packets < n ? loss.packets : n;
-	note_ring(&loss, settled, res);
-	if (!settled)
-		return;
-	settle(STAGE_NIC_RING, settled, site, res);
-	forget_seen(SEEN_TX_DEVICE, settled, res);
-}
-
-static const struct counter_row *find_drops(const struct countercheck *check)
-{
-	for (size_t i = 0; i < check->n_unexplained; i++) {
-		const struct counter_row *u = &check->unexplained[i];
-
-		if (u->stage == STAGE_XDP && !strcmp(u->role, "rx") && strstr(u->name, "xdp_drop"))
-			return u;
+	for (unsigned i = 0; i < res->n_causes; i++) { /* on their way to the NIC */
+		if (res->cause[i].direction && !strcmp(res->cause[i].direction, "tx"))
+			ended += res->cause[i].packets;
 	}
-	return NULL;
+	if (received(deltas, site, res->sent - ended - n))
+		c.expected = loss.packets < n ? loss.packets : n;
+	c.delta = loss.packets;
+	c.agrees = c.expected == loss.packets;
+	c.note = c.expected ? SOURCE_NOTE
+			    : "not settled: the device took other packets than these, too";
+	snprintf(c.name, sizeof(c.name), "rx %s", loss.counter);
+	add_counter(&c, res);
+	if (c.expected)
+		settle(STAGE_NIC_RING, c.expected, SEEN_TX_DEVICE, site, res);
 }
 
-/* The counter is the source now, so it agrees with what it told. */
-static void note_source(const struct counter_row *u, uint64_t n, struct result *res)
+/*
+ * A frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program drops
+ * in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What that
+ * counter moved beyond our own program's verdicts are numbers that entered the device. The counter
+ * is the source then, so it agrees with what it told.
+ */
+static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
+		       const struct site *site, struct result *res)
 {
+	const struct counter_row *u = check->unexplained;
+	const struct counter_row *end = u + check->n_unexplained;
 	char name[sizeof(res->counter[0].name)];
+	uint64_t n, excess;
 
+	while (u < end &&
+	       (u->stage != STAGE_XDP || strcmp(u->role, "rx") || !strstr(u->name, "xdp_drop")))
+		u++;
+	if (u == end || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
+	    !res->unaccounted ||
+	    !received(deltas, site, res->sent - res->stage[STAGE_TX_DEVICE].packets))
+		return;
+	excess = u->delta - u->expected_max;
+	n = excess < res->unaccounted ? excess : res->unaccounted;
+	settle(STAGE_XDP, n, SEEN_XDP, site, res);
 	snprintf(name, sizeof(name), "%s %s", u->role, u->name);
 	for (unsigned i = 0; i < res->n_counters; i++) {
 		struct result_counter *c = &res->counter[i];
@@ -128,47 +112,20 @@ static void note_source(const struct counter_row *u, uint64_t n, struct result *
 	}
 }
 
-static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
-		       const struct site *site, struct result *res)
+/*
+ * Where a timer that frees fragments is the only loss: numbers that are open because no event told
+ * of it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open, with
+ * that as evidence.
+ */
+static void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
 {
-	const struct counter_row *u = find_drops(check);
-	uint64_t n, excess;
-
-	if (!u || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
-	    !res->unaccounted ||
-	    !received(deltas, site, res->sent - res->stage[STAGE_TX_DEVICE].packets))
-		return;
-	excess = u->delta - u->expected_max;
-	n = excess < res->unaccounted ? excess : res->unaccounted;
-	settle(STAGE_XDP, n, site, res);
-	forget_seen(SEEN_XDP, n, res);
-	note_source(u, n, res);
-}
-
-void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
-		       const struct site *site, struct result *res)
-{
-	settle_ring(deltas, site, res);
-	settle_xdp(check, deltas, site, res);
-}
-
-/* Datagrams that a timer gave up, as far as events told of it. */
-static uint64_t timed_out(const struct result *res)
-{
-	uint64_t n = 0;
+	uint64_t moved = countercheck_timed_out(deltas), told = 0, unseen;
+	struct result_losses *losses = &res->losses;
 
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		if (!strcmp(res->cause[i].reason, "FRAG_REASM_TIMEOUT"))
-			n += res->cause[i].packets;
+			told += res->cause[i].packets;
 	}
-	return n;
-}
-
-void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
-{
-	uint64_t moved = countercheck_timed_out(deltas), told = timed_out(res), unseen;
-	struct result_losses *losses = &res->losses;
-
 	/* Where others were lost, what was left of them has timed out, too. */
 	if (res->dropped != told || res->fragments.made != res->fragments.seen)
 		return;
@@ -183,4 +140,28 @@ void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *r
 		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run "
 		 "on top of PID 1, where this kernel skips tracing programs",
 		 (unsigned long long)moved, (unsigned long long)told);
+}
+
+void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
+		       const struct site *site, struct result *res)
+{
+	if (!site->lone) {
+		settle_ring(deltas, site, res);
+		settle_xdp(check, deltas, site, res);
+		name_unseen_timeouts(deltas, res);
+	}
+	if (site->unread)
+		add_counter(
+			&(struct result_counter){
+				.stage = STAGE_SOCKET_CLOSE,
+				.name = "rx events:udp_destruct_common",
+				.delta = site->unread_confirmed,
+				.expected = site->unread,
+				.agrees = site->unread_confirmed == site->unread,
+				.documented = site->unread_confirmed < site->unread,
+				.scope = "flow",
+				.note = "no counter knows this loss; the numbers were read from "
+					"the queue before",
+			},
+			res);
 }

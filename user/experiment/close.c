@@ -20,11 +20,6 @@ static bool has_bridge(const struct site *s)
 	return s->lab.topology == LAB_BRIDGE && !s->spec->port_a;
 }
 
-static bool is_sender_alone(const struct site *s)
-{
-	return s->lone && s->sender;
-}
-
 /* The namespaces and devices of a testbed; of a lone end its namespace. */
 static unsigned places_of(const struct site *s, struct ledger_place out[4])
 {
@@ -32,14 +27,14 @@ static unsigned places_of(const struct site *s, struct ledger_place out[4])
 	const struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	const char *middle = lab_middle(lab->topology);
 	const char *role[] = {"tx", "rx", middle ? middle : "tx", middle ? middle : "rx"};
-	unsigned n = lab_ports(lab);
+	unsigned n = lab_ports(lab), i = s->lone && s->receives;
 
 	if (s->lone) {
-		out[0] = is_sender_alone(s) ? (struct ledger_place){lab->tx_ns.inum, 0, "tx", ""}
-					    : (struct ledger_place){lab->rx_ns.inum, 0, "rx", ""};
+		out[0] = (struct ledger_place){(i ? &lab->rx_ns : &lab->tx_ns)->inum, 0, role[i],
+					       ""};
 		return 1;
 	}
-	for (unsigned i = 0; i < n; i++)
+	for (; i < n; i++)
 		out[i] = (struct ledger_place){port[i]->ns->inum, port[i]->ifindex, role[i],
 					       port[i]->ifname};
 	return n;
@@ -59,7 +54,7 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c)
 
 	if (!s->lone)
 		return true;
-	if (is_sender_alone(s))
+	if (!s->receives)
 		return raw->netns == s->lab.tx_ns.inum || c->verdict.direction == DIRECTION_TX;
 	return c->verdict.class == VERDICT_LOSS && !is_taken(s, c) &&
 	       (!raw->netns || raw->netns == s->lab.rx_ns.inum);
@@ -107,7 +102,7 @@ static void name_given_up(struct site *s)
 
 void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 
 	if (!s->fragments || !s->lone || !s->receiver)
 		return;
@@ -132,16 +127,10 @@ int site_name(struct site *s)
 	for (int i = 0; !rc && s->lone && i < s->ledger.n; i++) {
 		const struct ledger_cause *c = &s->ledger.cause[i];
 
-		if ((is_sender_alone(s) || c->verdict.class == VERDICT_LOSS) && !site_is_here(s, c))
+		if ((!s->receives || c->verdict.class == VERDICT_LOSS) && !site_is_here(s, c))
 			s->ledger.ignored[c->raw.index] = 1;
 	}
 	return rc;
-}
-
-void site_stages(struct site *s, struct trace_count stage[STAGE_COUNT])
-{
-	if (!site_name(s))
-		ledger_stages(&s->ledger, stage);
 }
 
 void site_start(struct site *s)
@@ -157,16 +146,6 @@ void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 		next[t] = sender_next(s->sender, t) - s->sender_config.fates->base;
 }
 
-static uint64_t sent(const struct site *s)
-{
-	uint64_t next[TRACE_STREAMS] = {}, sum = 0;
-
-	site_next(s, next);
-	for (unsigned t = 0; t < TRACE_STREAMS; t++)
-		sum += next[t];
-	return sum;
-}
-
 /* Numbers that are not folded yet whose send call failed. */
 static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto)
 {
@@ -179,7 +158,7 @@ static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto
 
 void site_count(struct site *s, unsigned slot, uint64_t *accepted, uint64_t *refused)
 {
-	const struct fates *f = site_fates(s);
+	const struct fates *f = &s->tracer.fates;
 	uint64_t next = sender_next(s->sender, slot);
 
 	*refused = s->refused[slot] + failed_since(f, slot, next);
@@ -211,17 +190,6 @@ static unsigned sending_ports(const struct site *s, const struct lab_port *port[
 	return lab_ports(&s->lab) > 2 ? 2 : 1;
 }
 
-/* The address of a next hop is being asked for: packets may wait for the answer. */
-static bool is_asking(const struct site *s)
-{
-	const struct lab_port *port[2];
-	unsigned asked = 0;
-
-	for (unsigned i = 0, n = sending_ports(s, port); i < n; i++)
-		asked += netdev_asked_neighs(port[i]->ns, port[i]->ifindex);
-	return asked;
-}
-
 void site_status(const struct site *s, struct site_status *st)
 {
 	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
@@ -241,7 +209,10 @@ void site_status(const struct site *s, struct site_status *st)
 	st->in_queues = st->in_qdiscs + st->in_reassembly + st->in_socket;
 	st->idle = !st->in_qdiscs && !st->in_reassembly &&
 		   !(reads && !receiver_idle(s->receiver)) &&
-		   !(s->lab.taps && !lab_taps_idle(s->lab.taps)) && !is_asking(s);
+		   !(s->lab.taps && !lab_taps_idle(s->lab.taps));
+	/* the address of a next hop is being asked for: packets may wait for the answer */
+	for (unsigned i = 0; st->idle && i < n; i++)
+		st->idle = !netdev_asked_neighs(port[i]->ns, port[i]->ifindex);
 	site_next(s, st->next);
 }
 
@@ -257,7 +228,7 @@ static bool rests(const void *arg, uint8_t seen)
 
 bool site_is_complete(struct site *s)
 {
-	const struct fates *f = site_fates(s);
+	const struct fates *f = &s->tracer.fates;
 
 	if (site_name(s))
 		return false;
@@ -274,9 +245,14 @@ bool site_is_complete(struct site *s)
 
 bool site_failed(struct site *s, struct error *err)
 {
+	uint64_t next[TRACE_STREAMS] = {}, sent = 0;
+
 	if (s->receiver && receiver_failed(s->receiver, err))
 		return true;
-	return s->faults && fault_watch(s->faults, sent(s), err);
+	site_next(s, next);
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		sent += next[t];
+	return s->faults && fault_watch(s->faults, sent, err);
 }
 
 void site_stop_sending(struct site *s, struct error *err)
@@ -291,25 +267,14 @@ void site_stop_sending(struct site *s, struct error *err)
 		receiver_resume(s->receiver);
 }
 
-static void take_sums(struct site *s)
-{
-	receiver_sum(s->receiver, &s->sink, &s->arrivals);
-	receiver_stats(s->receiver, &s->rx);
-	s->rx_cpu_ns = receiver_cpu_ns(s->receiver);
-}
-
 /*
- * The reader is gone for good: what lies in its queue is lost when the socket closes. The numbers
- * are read there first; the events of the kernel freeing them confirm it.
+ * Where the reader is gone for good, what lies in its queue is lost when the socket closes. The
+ * numbers were read there before; the events of the kernel freeing them confirm it.
  */
-static int close_unread(struct site *s, struct error *err)
+static void close_unread(struct site *s, uint64_t before)
 {
-	uint64_t before = dropped(s), deadline, confirmed = 0;
-	int rc = drops_walk_unread(s->tracer.drops, &s->lab.rx_ns, true, &s->unread, err);
+	uint64_t deadline, confirmed = 0;
 
-	if (rc)
-		return rc;
-	take_sums(s);
 	receiver_close(s->receiver);
 	s->receiver = NULL;
 	/* behind the closing of the ledger they would be taken for those of later numbers */
@@ -321,23 +286,35 @@ static int close_unread(struct site *s, struct error *err)
 			deadline = clock_now() + CONFIRM_NS;
 		s->unread_confirmed = confirmed;
 	}
-	return 0;
 }
 
 int site_stop_receiving(struct site *s, struct error *err)
 {
+	const bool unread = s->fx.reader == READER_NEVER;
+	struct drops *drops = s->tracer.drops;
+	uint64_t before;
+	int rc = 0;
+
 	if (!s->receiver || s->stopped)
 		return 0;
 	s->stopped = true;
 	receiver_failed(s->receiver, err);
 	receiver_stop(s->receiver);
-	if (s->fx.reader == READER_NEVER)
-		return close_unread(s, err);
-	receiver_check_log(s->receiver, err);
-	if (s->traced && s->receiver_config.ops == &rx_socket && !receiver_idle(s->receiver))
-		drops_walk_unread(s->tracer.drops, &s->lab.rx_ns, false, &s->in_socket,
-				  &(struct error){});
-	take_sums(s);
+	before = dropped(s);
+	if (unread)
+		rc = drops_walk_unread(drops, &s->lab.rx_ns, true, &s->unread, err);
+	else
+		receiver_check_log(s->receiver, err);
+	if (rc)
+		return rc;
+	if (!unread && s->traced && s->receiver_config.ops == &rx_socket &&
+	    !receiver_idle(s->receiver))
+		drops_walk_unread(drops, &s->lab.rx_ns, false, &s->in_socket, &(struct error){});
+	receiver_sum(s->receiver, &s->sink, &s->arrivals);
+	receiver_stats(s->receiver, &s->rx);
+	s->rx_cpu_ns = receiver_cpu_ns(s->receiver);
+	if (unread)
+		close_unread(s, before);
 	return 0;
 }
 
@@ -347,7 +324,7 @@ int site_stop_receiving(struct site *s, struct error *err)
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 	struct sender_stats st;
 
 	if (s->spec->tx == &tx_socket)
@@ -367,12 +344,12 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 
 void site_prepare(struct site *s, const uint64_t *upto)
 {
-	const struct fates *f = site_fates(s);
+	const struct fates *f = &s->tracer.fates;
 
 	site_name(s);
 	for (unsigned t = 0; t < f->streams; t++)
 		site_note_given_up(s, t, f->base + upto[t]);
-	if (!is_sender_alone(s) || !(s->spec->paired || s->spec->ledger))
+	if (s->receives || !s->tells)
 		return;
 	for (unsigned t = 0; t < f->streams; t++)
 		note_handed(s, t, f->base + upto[t]);
@@ -388,7 +365,7 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 
 void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 
 	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
 	f->l3_arg = s;
@@ -398,14 +375,14 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 		if (number <= f->tail[t])
 			continue;
 		if (s->traced)
-			tracer_set_tail(&s->tracer, t, number);
+			drops_set_tail(s->tracer.drops, t, number);
 		if (s->receiver)
 			receiver_set_tail(s->receiver, t, number);
 		if (has_bridge(s))
 			fates_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
 					     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
 					     TRACE_CAUSE_DIFFERENCE);
-		if (is_sender_alone(s))
+		if (!s->receives)
 			s->refused[t] += failed_since(f, t, number);
 		fates_fold(f, (uint16_t)t, number, s->ledger.ignored, &s->ledger.tally, visitor);
 		if (s->sender)
@@ -415,7 +392,7 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 
 void site_beyond(struct site *s)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 
 	for (unsigned t = 0; t < f->streams; t++)
 		fates_beyond(f, (uint16_t)t, f->tail[t], &s->ledger.tally);
@@ -432,25 +409,18 @@ void site_describe(const struct site *s, struct result *res)
 		snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(s->receiver));
 }
 
-/* All that this stage lost is known by that only. */
-static void name_difference(const struct site *s, enum stage stage, struct result *res)
-{
-	uint64_t packets = 0;
-
-	for (unsigned t = 0; t < TRACE_STREAMS; t++)
-		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;
-	if (packets && packets == res->stage[stage].packets)
-		res->stage[stage].source = "difference";
-}
-
 void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 {
-	ledger_close(&s->ledger, in_queues, s->traced ? s->tracer.fates.stream0 : s->plain.stream0,
-		     shape_sizes_differ(spec_shape(s->spec)) || !s->flow.payload
-			     ? 0
-			     : shape_l3_bytes(NULL, &s->flow, 0, 0),
-		     res);
-	name_difference(s, has_bridge(s) ? STAGE_L2 : STAGE_WIRE, res);
+	const bool differ = shape_sizes_differ(spec_shape(s->spec)) || !s->flow.payload;
+	struct result_stage *stage = &res->stage[has_bridge(s) ? STAGE_L2 : STAGE_WIRE];
+	uint64_t packets = 0;
+
+	ledger_close(&s->ledger, in_queues, s->tracer.fates.stream0,
+		     differ ? 0 : shape_l3_bytes(NULL, &s->flow, 0, 0), res);
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;
+	if (packets && packets == stage->packets) /* all that it lost is known by that only */
+		stage->source = "difference";
 }
 
 static void end_receiver(const struct site *s, struct result *res)
@@ -460,7 +430,7 @@ static void end_receiver(const struct site *s, struct result *res)
 	uint64_t ns = sums->last_ns - sums->first_ns;
 
 	res->duplicated = sums->duplicated;
-	res->late = sums->late;
+	res->late += sums->late;
 	res->damaged = sums->damaged;
 	res->invalid = sums->invalid;
 	res->foreign = sums->foreign;
@@ -473,17 +443,21 @@ static void end_receiver(const struct site *s, struct result *res)
 
 void site_end(struct site *s, struct result *res)
 {
-	struct trace_fragments fragments;
+	struct trace_fragments *f = &res->fragments, here;
 
-	if (s->fragments && s->traced && !drops_read_fragments(s->tracer.drops, &fragments))
-		res->fragments = fragments;
-	if (s->sender) {
-		sender_result(s->sender, res);
-		if (res->duration_ns)
-			res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
+	if (s->fragments && s->traced && !drops_read_fragments(s->tracer.drops, &here)) {
+		f->made += here.made;
+		f->seen += here.seen;
+		f->dropped += here.dropped;
+		f->abandoned += here.abandoned;
+		f->unmatched += here.unmatched;
 	}
-	end_receiver(s, res);
-	res->impossible = s->ledger.tally.impossible;
+	if (s->sender)
+		sender_result(s->sender, res);
+	if (res->duration_ns)
+		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
+	if (s->receives)
+		end_receiver(s, res);
 	if (s->traced)
 		tracer_losses(&s->tracer, &s->ledger, res);
 }
@@ -549,40 +523,8 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 		f->tx_socket = s->spec->tx == &tx_socket;
 		ledger_refusals(res, f);
 	}
-	if (!is_sender_alone(s))
+	if (s->receives)
 		receiver_facts(s, f);
-}
-
-static void confirm_unread(const struct site *s, struct result *res)
-{
-	struct result_counter *c;
-
-	if (!s->unread || res->n_counters == RESULT_COUNTERS)
-		return;
-	c = &res->counter[res->n_counters++];
-	*c = (struct result_counter){
-		.stage = STAGE_SOCKET_CLOSE,
-		.name = "rx events:udp_destruct_common",
-		.delta = s->unread_confirmed,
-		.expected = s->unread,
-		.agrees = s->unread_confirmed == s->unread,
-		.documented = s->unread_confirmed < s->unread,
-		.scope = "flow",
-		.note = "no counter knows this loss; the numbers were read from the queue before",
-	};
-}
-
-static void take_check(const struct site *s, const struct countercheck *check,
-		       const struct counters_deltas *deltas, struct result *res)
-{
-	ledger_compare(check, res);
-	if (!s->lone) {
-		settle_by_counter(check, deltas, s, res);
-		name_unseen_timeouts(deltas, res);
-	}
-	confirm_unread(s, res);
-	res->replies = countercheck_replies(deltas);
-	res->reassembled = countercheck_reassembled(deltas);
 }
 
 int site_check(struct site *s, struct result *res, struct error *err)
@@ -595,7 +537,7 @@ int site_check(struct site *s, struct result *res, struct error *err)
 	struct netdev_qdisc qdisc = {};
 	int rc = ev ? site_read_counters(s, &s->after, err) : -ENOMEM;
 
-	if (!rc && s->rx.socket_drops >= 0 && !s->receiver && !is_sender_alone(s))
+	if (!rc && s->rx.socket_drops >= 0 && !s->receiver && s->receives)
 		counters_add(&s->after, "rx", "socket:drops", (uint64_t)s->rx.socket_drops);
 	if (!rc)
 		rc = counters_delta(&s->before, &s->after, &deltas);
@@ -604,8 +546,12 @@ int site_check(struct site *s, struct result *res, struct error *err)
 		rc = countercheck_compare(&deltas, ev, ledger_events(&s->ledger, ev, TRACE_CAUSES),
 					  &facts, &check);
 	}
-	if (!rc)
-		take_check(s, check, &deltas, res);
+	if (!rc) {
+		ledger_compare(check, res);
+		settle_by_counter(check, &deltas, s, res);
+		res->replies = countercheck_replies(&deltas);
+		res->reassembled = countercheck_reassembled(&deltas);
+	}
 	countercheck_free(check);
 	counters_deltas_free(&deltas);
 	free(ev);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -99,7 +98,7 @@ int conn_connect(const struct endpoint *to, int timeout_ms)
 	return rc;
 }
 
-int conn_listen_at(const struct endpoint *at)
+int conn_listen(const struct endpoint *at)
 {
 	struct sockaddr_storage addr;
 	socklen_t len = conn_address(at, &addr);
@@ -117,15 +116,6 @@ int conn_listen_at(const struct endpoint *at)
 		return fd;
 	close(fd);
 	return rc;
-}
-
-int conn_listen(uint16_t port)
-{
-	const struct endpoint all = {.family = AF_INET6, .port = port};
-	const struct endpoint all4 = {.family = AF_INET, .port = port};
-	int fd = conn_listen_at(&all);
-
-	return fd == -EAFNOSUPPORT ? conn_listen_at(&all4) : fd;
 }
 
 static void read_address(const struct sockaddr_storage *addr, struct endpoint *ep)
@@ -151,25 +141,16 @@ static void read_address(const struct sockaddr_storage *addr, struct endpoint *e
 	memset(&ep->ip6, 0, sizeof(ep->ip6));
 }
 
-int conn_peer(int fd, struct endpoint *ep)
+int conn_names(int fd, struct endpoint *self, struct endpoint *peer)
 {
-	struct sockaddr_storage addr = {};
-	socklen_t len = sizeof(addr);
+	struct sockaddr_storage here = {}, there = {};
+	socklen_t here_len = sizeof(here), there_len = sizeof(there);
 
-	if (getpeername(fd, (void *)&addr, &len))
+	if (getsockname(fd, (void *)&here, &here_len) ||
+	    getpeername(fd, (void *)&there, &there_len))
 		return -errno;
-	read_address(&addr, ep);
-	return 0;
-}
-
-int conn_self(int fd, struct endpoint *ep)
-{
-	struct sockaddr_storage addr = {};
-	socklen_t len = sizeof(addr);
-
-	if (getsockname(fd, (void *)&addr, &len))
-		return -errno;
-	read_address(&addr, ep);
+	read_address(&here, self);
+	read_address(&there, peer);
 	return 0;
 }
 
@@ -228,32 +209,26 @@ static struct json_object *parse(const char *line, size_t len)
 	return msg;
 }
 
-/* A whole line that has been read; false: there is none yet. */
-static bool take_line(struct conn *c, struct json_object **msg, int *rc)
-{
-	const char *end = memchr(c->bytes, '\n', c->have);
-
-	if (!end) {
-		*rc = c->have == sizeof(c->bytes) ? -EBADMSG : 0;
-		return *rc;
-	}
-	c->line = (size_t)(end - c->bytes) + 1;
-	*msg = parse(c->bytes, c->line);
-	*rc = *msg ? 0 : -EBADMSG;
-	return true;
-}
-
 int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 {
 	uint64_t until = deadline(timeout_ms);
-	int rc;
 
 	memmove(c->bytes, c->bytes + c->line, c->have - c->line);
 	c->have -= c->line;
 	c->line = 0;
-	while (!take_line(c, msg, &rc)) {
-		ssize_t n = recv(c->fd, c->bytes + c->have, sizeof(c->bytes) - c->have, 0);
+	for (;;) {
+		const char *end = memchr(c->bytes, '\n', c->have);
+		ssize_t n;
+		int rc;
 
+		if (end) {
+			c->line = (size_t)(end - c->bytes) + 1;
+			*msg = parse(c->bytes, c->line);
+			return *msg ? 0 : -EBADMSG;
+		}
+		if (c->have == sizeof(c->bytes))
+			return -EBADMSG;
+		n = recv(c->fd, c->bytes + c->have, sizeof(c->bytes) - c->have, 0);
 		if (n > 0)
 			c->have += (size_t)n;
 		else if (!n)
@@ -263,5 +238,4 @@ int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 		else if ((rc = await(c->fd, POLLIN, until)))
 			return rc;
 	}
-	return rc;
 }

@@ -32,7 +32,6 @@ struct discovery {
 	} at[TRACE_STREAMS];
 	struct gaps gaps;
 	struct site *site;
-	bool tells; /* of the fates of the site, to view->on_fates */
 	const struct experiment_view *view;
 };
 
@@ -44,7 +43,6 @@ int discover_open(struct discovery **out, struct site *s, const struct experimen
 	if (!d)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	d->site = s;
-	d->tells = s->spec->ledger;
 	d->view = view;
 	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);
 	return 0;
@@ -93,21 +91,6 @@ static void tell_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, en
 	     c ? &c->named : NULL);
 }
 
-/* Counts arrivals and empties them, or all that is known of these numbers. */
-static void fold(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
-		 uint64_t upto)
-{
-	const struct fates_visitor visitor = {tell_run, d};
-	struct ledger *l = &d->site->ledger;
-
-	if (d->tells)
-		site_note_given_up(d->site, i, upto);
-	if (d->tells)
-		fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
-	else
-		sink_streams_empty(t, i, from, upto);
-}
-
 static void note(struct discovery *d, struct discovered *s, bool arrived, uint64_t n)
 {
 	if (!arrived) {
@@ -119,11 +102,16 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 	s->missing = 0;
 }
 
-/* Numbers that have left the window, at most as many as it holds. */
+/*
+ * Numbers that have left the window, at most as many as it holds: arrivals are counted and emptied,
+ * or all that is known of these numbers.
+ */
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
 {
+	const struct fates_visitor visitor = {tell_run, d};
 	const uint8_t *arrivals = t->at[i].arrivals;
+	struct ledger *l = &d->site->ledger;
 	struct discovered *s = &d->at[i];
 	uint64_t number = from;
 
@@ -140,7 +128,12 @@ static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint
 		number++;
 	}
 	s->counted = upto;
-	fold(d, t, i, from, upto);
+	if (!d->site->tells) {
+		sink_streams_empty(t, i, from, upto);
+		return;
+	}
+	site_note_given_up(d->site, i, upto);
+	fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
 }
 
 static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t upto)
@@ -152,7 +145,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 	if (!s->counted) { /* numbers before what is looked at were missed */
 		s->missing = from - st->base;
 		s->counted = s->first = from;
-		if (d->tells)
+		if (d->site->tells)
 			fates_of(d)->tail[i] = from;
 	}
 	if (upto <= from)
@@ -175,13 +168,13 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	settle(d, t, i, from, end);
 	if (to > end) {
 		s->missing += to - end;
-		if (d->tells)
+		if (d->site->tells)
 			tell(d, i, end, to - 1, "unknown", NULL);
 	} else {
 		to = end;
 	}
 	s->next = s->counted = to;
-	if (d->tells)
+	if (d->site->tells)
 		fates_of(d)->tail[i] = to;
 	s->blind = true;
 	sink_streams_set_tail(t, i, to);
@@ -195,19 +188,11 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 
 	if (s->next < next)
 		s->next = next;
-	if (!d->tells)
+	if (!d->site->tells)
 		return s->next;
 	if (s->next < fates_of(d)->tail[i])
 		s->next = fates_of(d)->tail[i];
 	return s->next = fates_highest(fates_of(d), (uint16_t)i, s->next, most);
-}
-
-/* A window that fills before its time is made room in. */
-static uint64_t crowded(const struct sink_streams *t, unsigned i, uint64_t next)
-{
-	uint64_t tail = atomic_load(&t->at[i].tail);
-
-	return t->learn && next > tail + t->window / 2 ? next - t->window / 4 : 0;
 }
 
 void discover_move(struct discovery *d, uint64_t now_ns)
@@ -219,7 +204,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 
 	if (!window_is_due(&d->window, now_ns))
 		return;
-	if (d->tells)
+	if (d->site->tells)
 		site_name(d->site);
 	sink_streams_sync(t);
 	n = atomic_load(&t->n);
@@ -236,8 +221,11 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	}
 	leaving = window_move(&d->window, now_ns, next);
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t upto = crowded(t, i, next[i]);
+		uint64_t upto = 0;
 
+		/* a window that fills before its time is made room in */
+		if (t->learn && next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
+			upto = next[i] - t->window / 4;
 		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
 	}
 }
@@ -253,7 +241,7 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i), known;
 
 	count(d, t, i, 0);
-	count(d, t, i, d->tells ? next_of(d, i, UINT64_MAX) : next);
+	count(d, t, i, d->site->tells ? next_of(d, i, UINT64_MAX) : next);
 	*s = (struct recv_stream){
 		.stream = st->id,
 		.base = base,
@@ -310,15 +298,15 @@ void discover_end(struct discovery *d, struct recv_result *out)
 	out->tail_known = out->streams > 0;
 	for (unsigned i = 0; i < out->streams; i++)
 		end_stream(d, i, out);
-	if (!d->tells)
+	if (!d->site->tells)
 		tally_causes(d->site);
 	site_ledger(d->site, 0, res);
-	if (d->tells)
+	if (d->site->tells)
 		name_streams(res, out);
 	else
 		res->arrivals.gaps = d->gaps;
 	site_end(d->site, res);
-	for (int s = 0; !d->tells && s < STAGE_COUNT; s++)
+	for (int s = 0; !d->site->tells && s < STAGE_COUNT; s++)
 		res->stage[s].bytes = 0;
 	res->delivered = sums->delivered;
 	res->duration_ns = sums->last_ns - sums->first_ns;

@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "traffic/pace.h"
 #include "host/lab.h"
-#include "host/netdev.h"
 #include "experiment/settle.h"
 #include "base/watch.h"
 #include "experiment/remote.h"
@@ -97,8 +96,9 @@ static void count_here(struct site *s, struct experiment_interval *i)
 	}
 }
 
-static bool show(struct run *r, bool settling)
+static bool show(void *arg, bool settling)
 {
+	struct run *r = arg;
 	struct experiment_interval i = {.time_ns = clock_now() - r->start_ns, .settling = settling};
 	struct site *s = &r->site;
 
@@ -120,8 +120,8 @@ static bool show(struct run *r, bool settling)
 		i.rx_cpu_ns = s->receiver ? receiver_cpu_ns(s->receiver) : 0;
 		i.memory_bytes = memory_in_use();
 	}
-	if (!s->lone)
-		site_stages(s, i.stage);
+	if (!s->lone && !site_name(s))
+		ledger_stages(&s->ledger, i.stage);
 	return r->view->on_interval(r->view->arg, &i);
 }
 
@@ -133,7 +133,7 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 		fate == FATE_DROPPED ? ledger_cause(&r->site.ledger, detail) : NULL;
 	bool left = is_alone(r) && fate == FATE_OPEN && (detail & SEEN_MASK);
 
-	r->view->on_fates(r->view->arg, (uint16_t)(site_fates(&r->site)->stream0 + slot), first,
+	r->view->on_fates(r->view->arg, (uint16_t)(r->site.tracer.fates.stream0 + slot), first,
 			  last, left ? "left" : fate_name(fate), c ? &c->named : NULL);
 }
 
@@ -223,10 +223,8 @@ static bool watch(struct run *r)
 static void end_sending(struct run *r)
 {
 	site_stop_sending(&r->site, r->err);
-	if (!r->remote || !r->remote->sends || remote_ask(r->remote, "stop", r->err))
-		return;
-	/* an engine failed: how far it came is known all the same */
-	remote_ask(r->remote, "status", r->err);
+	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", r->err))
+		remote_ask(r->remote, "status", r->err); /* known, although an engine failed */
 }
 
 static int end_receiving(struct run *r)
@@ -243,7 +241,7 @@ static int end_receiving(struct run *r)
 static void say_end(struct run *r)
 {
 	const struct capture *capture = r->spec.shape.capture;
-	const struct fates *f = site_fates(&r->site);
+	const struct fates *f = &r->site.tracer.fates;
 	struct sockaddr_storage to;
 	socklen_t len = conn_address(&r->spec.to, &to);
 	int fd = capture && !capture->payload ? -1
@@ -311,11 +309,6 @@ static bool is_idle(void *arg)
 	return here.idle && (!r->remote || r->remote->status.idle);
 }
 
-static void show_settling(void *arg)
-{
-	show(arg, true);
-}
-
 static bool settle(struct run *r)
 {
 	/* by counter only: what a NIC's ring had no room for, and frames that never were an skb */
@@ -327,7 +320,7 @@ static bool settle(struct run *r)
 		.complete = is_complete,
 		.quiet_ns = r->remote ? QUIET_REMOTE_NS : QUIET_NS,
 		.idle = is_idle,
-		.show = show_settling,
+		.show = show,
 		.arg = r,
 	};
 
@@ -344,7 +337,7 @@ static bool settle(struct run *r)
 
 static void announce(struct run *r, struct result *res)
 {
-	const struct fates *f = site_fates(&r->site);
+	const struct fates *f = &r->site.tracer.fates;
 	const struct experiment_streams streams = {f->stream0, f->streams, f->base, r->spec.count};
 	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
 	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;
@@ -408,10 +401,12 @@ static int close_ledger(struct run *r, struct result *res)
 		site_beyond(&r->site);
 	site_ledger(&r->site, here.in_queues + (r->remote ? r->remote->status.in_queues : 0), res);
 	name_queues(r, &here, res);
+	if (r->remote)
+		remote_end(r->remote, res, r->err);
 	site_end(&r->site, res);
 	if (r->remote) {
 		remote_describe(r->remote, res);
-		remote_close(r->remote, res, r->err);
+		remote_close(r->remote, res);
 	} else if (!r->site.lone) {
 		site_describe(&r->site, res);
 		rc = site_check(&r->site, res, r->err);

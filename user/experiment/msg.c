@@ -69,11 +69,11 @@ const struct record_field msg_hello[] = {
 };
 
 const struct record_field msg_login[] = {
-	RECORD("protocol", UINT, peer_login, protocol),
-	RECORD("version", TEXT, peer_login, version),
-	RECORD("host", TEXT, peer_login, host),
-	RECORD("challenge", TEXT, peer_login, challenge),
-	RECORD("proof", TEXT, peer_login, proof),
+	RECORD("protocol", UINT, peer_hello, protocol),
+	RECORD("version", TEXT, peer_hello, version),
+	RECORD("host", TEXT, peer_hello, host),
+	RECORD("challenge", TEXT, peer_hello, challenge),
+	RECORD("proof", TEXT, peer_hello, proof),
 	{0},
 };
 
@@ -169,9 +169,9 @@ const struct record_field msg_status[] = {
 const struct record_field msg_fold[] = {RECORD_LIST("upto", UINT, peer_fold, upto), {0}};
 
 const struct record_field msg_fates[] = {
-	RECORD("slot", UINT, peer_fates, slot),
-	RECORD("first", UINT, peer_fates, first, .max = 1ULL << 44),
-	RECORD("runs", TEXT, peer_fates, runs),
+	RECORD("slot", UINT, runs, slot),
+	RECORD("first", UINT, runs, first, .max = 1ULL << 44),
+	RECORD("runs", TEXT, runs, text),
 	{0},
 };
 

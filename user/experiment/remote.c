@@ -136,7 +136,7 @@ static int await_hello(struct peer *p, struct error *err)
 static int log_in(struct peer *p, struct error *err)
 {
 	const struct auth_token *token = &p->target.token;
-	struct peer_login login = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
+	struct peer_hello login = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
 	char expected[AUTH_HEX];
 	int rc = await_hello(p, err);
 
@@ -190,7 +190,7 @@ int peer_connect(struct peer **out, const struct peer_target *target, struct err
 	p->target = *target;
 	conn_init(&p->conn, fd);
 	if (!rc)
-		rc = conn_self(fd, &p->self);
+		rc = conn_names(fd, &p->self, &(struct endpoint){});
 	if (!rc)
 		rc = log_in(p, err);
 	if (!rc) {
@@ -296,7 +296,7 @@ static int compare_clocks(struct remote *r, struct error *err)
 int remote_open(struct remote *r, struct site *local, struct error *err)
 {
 	const struct run_spec *spec = local->spec;
-	struct fates *f = site_fates(local);
+	struct fates *f = &local->tracer.fates;
 	struct peer_plan plan;
 	int rc;
 
@@ -365,15 +365,15 @@ static int take_cause(struct remote *r, struct json_object *msg)
 	return 0;
 }
 
-static int take_runs(struct remote *r, struct json_object *msg, struct peer_fates *fates)
+static int take_runs(struct remote *r, struct json_object *msg, struct runs *runs)
 {
-	const char *at = fates->runs;
+	const char *at = runs->text;
 	struct join_run run;
 	int rc;
 
-	if (record_read(msg, msg_fates, fates))
+	if (record_read(msg, msg_fates, runs))
 		return -EBADMSG;
-	run = (struct join_run){.slot = fates->slot, .last = fates->first - 1};
+	run = (struct join_run){.slot = runs->slot, .last = runs->first - 1};
 	while ((rc = runs_next(&at, &run)) > 0) {
 		rc = join_run(&r->join, &run);
 		if (rc)
@@ -385,9 +385,9 @@ static int take_runs(struct remote *r, struct json_object *msg, struct peer_fate
 /* The causes and fates that the other site knows of the numbers that it folds. */
 static void take_fold(struct remote *r, const struct peer_fold *fold, struct error *err)
 {
-	struct peer_fates *fates = malloc(sizeof(*fates));
-	int rc = fates ? send_message(r->peer, "fold", msg_fold, fold, err)
-		       : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	struct runs *runs = malloc(sizeof(*runs));
+	int rc = runs ? send_message(r->peer, "fold", msg_fold, fold, err)
+		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	bool done = false;
 
 	while (!rc && !done) {
@@ -401,12 +401,12 @@ static void take_fold(struct remote *r, const struct peer_fold *fold, struct err
 		if (!strcmp(type, "cause"))
 			rc = take_cause(r, msg);
 		else if (!done)
-			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, fates);
+			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, runs);
 		json_object_put(msg);
 		if (rc)
 			lose(r->peer, rc, err);
 	}
-	free(fates);
+	free(runs);
 }
 
 /* What the other site named, and the wire, beside the causes here. */
@@ -433,13 +433,13 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
 	struct peer_fold fold = {};
 
-	memcpy(fold.upto, upto, site_fates(r->local)->streams * sizeof(*upto));
+	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
 	take_fold(r, &fold, err);
 	add_causes(r);
 }
 
-/* One of the messages before the end, or the end: 1. */
-static int take_end(struct json_object *msg, struct result *res)
+/* One of the messages before the end, or the end: 1. Nothing is taken of an end that is bad. */
+static int take_end(struct json_object *msg, struct result *probe, struct result *res)
 {
 	struct arrivals *a = &res->arrivals;
 	const char *type = msg_type(msg);
@@ -451,123 +451,73 @@ static int take_end(struct json_object *msg, struct result *res)
 	if (!strcmp(type, "flow"))
 		return a->flows < ARRIVALS_FLOWS ? record_read(msg, msg_flow, &a->flow[a->flows++])
 						 : -EBADMSG;
-	return strcmp(type, "end") || record_read(msg, msg_end, res) ? -EBADMSG : 1;
+	if (strcmp(type, "end") || record_read(msg, msg_end, probe))
+		return -EBADMSG;
+	record_read(msg, msg_end, res);
+	return 1;
 }
 
-/* False: it was not told, or not all of it. */
-static bool ask_end(struct peer *p, struct result *res, struct error *err)
+void remote_end(struct remote *r, struct result *res, struct error *err)
 {
-	int rc = send_message(p, "end", NULL, NULL, err);
+	const uint64_t delivered = res->delivered, impossible = res->impossible;
+	struct result *probe = calloc(1, sizeof(*probe));
+	int rc = probe ? send_message(r->peer, "end", NULL, NULL, err) : -ENOMEM;
 
 	while (!rc) {
 		struct json_object *msg;
 
-		if (receive(p, NULL, &msg, ANSWER_MS, err))
-			return false;
-		rc = take_end(msg, res);
+		rc = receive(r->peer, NULL, &msg, ANSWER_MS, err);
+		if (rc)
+			break;
+		rc = take_end(msg, probe, res);
 		json_object_put(msg);
 		if (rc < 0)
-			lose(p, rc, err);
+			lose(r->peer, rc, err);
 	}
-	return rc > 0;
-}
-
-static void add_losses(const struct result *end, struct result *res)
-{
-	struct trace_fragments *f = &res->fragments;
-	struct result_losses *l = &res->losses;
-
-	l->causes_full += end->losses.causes_full;
-	l->stamp_unreadable += end->losses.stamp_unreadable;
-	l->recursion_misses += end->losses.recursion_misses;
-	l->cell_empty += end->losses.cell_empty;
-	l->gso_split += end->losses.gso_split;
-	f->made += end->fragments.made;
-	f->seen += end->fragments.seen;
-	f->dropped += end->fragments.dropped;
-	f->abandoned += end->fragments.abandoned;
-	f->unmatched += end->fragments.unmatched;
-	res->impossible += end->impossible;
-	res->late += end->late;
-}
-
-static void take_sender(const struct result *tx, struct result *res)
-{
-	res->waits = tx->waits;
-	res->wait_ns = tx->wait_ns;
-	res->tx_cost = tx->tx_cost;
-	res->slipped_ns = tx->slipped_ns;
-	res->held_ns = tx->held_ns;
-	res->duration_ns = tx->duration_ns;
-	res->deliberate.asked = tx->deliberate.asked; /* gaps are known by the fates */
-	res->deliberate.duplicates = tx->deliberate.duplicates;
-	res->deliberate.reordered = tx->deliberate.reordered;
-	if (res->duration_ns)
-		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
-}
-
-static void take_receiver(const struct result *rx, struct result *res)
-{
-	struct gaps gaps = res->arrivals.gaps; /* of the fates */
-
-	res->duplicated = rx->duplicated;
-	res->damaged = rx->damaged;
-	res->invalid = rx->invalid;
-	res->foreign = rx->foreign;
-	res->rx_pps = rx->rx_pps;
-	res->rx_cost = rx->rx_cost;
-	res->arrivals = rx->arrivals;
-	res->arrivals.gaps = gaps;
-}
-
-/* One-way delays of clocks that nobody has said to agree are none. */
-static void judge_clocks(struct result *res)
-{
-	if (res->clock.shared)
+	free(probe);
+	if (rc < 0) {
+		res->n_counters = res->arrivals.flows = 0;
 		return;
-	res->arrivals.latency.measured = false;
-	memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));
-	res->arrivals.negative = 0;
-	for (unsigned i = 0; i < res->arrivals.flows; i++)
-		res->arrivals.flow[i].latency.measured = false;
-}
-
-static void add_counters(const struct result *from, struct result *res)
-{
-	for (unsigned c = 0; c < from->n_counters && res->n_counters < RESULT_COUNTERS; c++)
-		res->counter[res->n_counters++] = from->counter[c];
-	res->replies += from->replies;
-	res->reassembled += from->reassembled;
+	}
+	res->delivered = delivered;
+	res->impossible += impossible;
 }
 
 /* The counters here against what was seen here: the causes of the other site leave the ledger. */
 static void check_local(struct remote *r, struct result *res)
 {
 	struct result *own = calloc(1, sizeof(*own));
+	unsigned n, most;
 
 	if (!own)
 		return;
 	site_name(r->local);
 	site_ledger(r->local, 0, own);
-	if (!site_check(r->local, own, &(struct error){}))
-		add_counters(own, res);
+	if (!site_check(r->local, own, &(struct error){})) {
+		n = own->n_counters;
+		most = RESULT_COUNTERS - n;
+		if (res->n_counters > most)
+			res->n_counters = most;
+		memmove(res->counter + n, res->counter, res->n_counters * sizeof(*res->counter));
+		memcpy(res->counter, own->counter, n * sizeof(*res->counter));
+		res->n_counters += n;
+		res->replies += own->replies;
+		res->reassembled += own->reassembled;
+	}
 	free(own);
 }
 
-void remote_close(struct remote *r, struct result *res, struct error *err)
+void remote_close(struct remote *r, struct result *res)
 {
-	struct result *end = calloc(1, sizeof(*end));
-	bool told = end && ask_end(r->peer, end, err);
-
-	if (told) {
-		add_losses(end, res);
-		(r->sends ? take_sender : take_receiver)(end, res);
+	if (!res->clock.shared) { /* one-way delays of clocks that nobody has said to agree are none
+				   */
+		res->arrivals.latency.measured = false;
+		memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));
+		res->arrivals.negative = 0;
+		for (unsigned i = 0; i < res->arrivals.flows; i++)
+			res->arrivals.flow[i].latency.measured = false;
 	}
-	judge_clocks(res);
 	r->ready.settings.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	advise(r->local, r->sends ? NULL : &r->ready.settings, res);
 	check_local(r, res);
-	if (told)
-		add_counters(end, res);
-	free(end);
 }

@@ -82,10 +82,15 @@ void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
 
 /*
- * What the other site knows of itself, beside what the local one has filled into `res`, which is
- * closed on the fates of both; then findings and the counters of both. `res` has lost its causes'
- * claim on the local ledger then: it is the last thing.
+ * What the other site knows of itself, for a result that is closed on the fates of both, and to
+ * which the local site is yet to add what it knows.
  */
-void remote_close(struct remote *r, struct result *res, struct error *err);
+void remote_end(struct remote *r, struct result *res, struct error *err);
+
+/*
+ * Then findings and the counters of both. `res` has lost its causes' claim on the local ledger
+ * after that: it is the last thing.
+ */
+void remote_close(struct remote *r, struct result *res);
 
 #endif

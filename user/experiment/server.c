@@ -55,54 +55,43 @@ static int refuse(struct session *s, const struct error *why)
 	return answer(s, "error", msg_error, why);
 }
 
-static bool is_proven(const struct session *s, const struct peer_login *login)
-{
-	char expected[AUTH_HEX];
-
-	if (!s->cfg->token.len)
-		return true;
-	auth_prove(&s->cfg->token, AUTH_CLIENT, s->hello.challenge, login->challenge, expected);
-	return auth_equal(expected, login->proof);
-}
-
-static int check_login(const struct session *s, const struct peer_login *login, struct error *why)
-{
-	if (login->protocol != PEER_PROTOCOL)
-		return error_set(why, STATUS_FAILED, -EPROTONOSUPPORT,
-				 "use the same version on both hosts",
-				 "the server speaks version %d of the protocol, the client %u",
-				 PEER_PROTOCOL, login->protocol);
-	if (!is_proven(s, login))
-		return error_set(why, STATUS_FAILED, -EACCES,
-				 "give the same --token-file on both hosts",
-				 "the server does not accept the token");
-	return 0;
-}
-
 static int do_login(struct session *s, struct json_object *msg)
 {
-	struct peer_welcome welcome = {.port = s->cfg->port, .max_pps = s->cfg->max_pps};
-	struct peer_login login;
+	struct peer_welcome welcome = {.port = (uint16_t)s->cfg->spec->port,
+				       .max_pps = s->cfg->max_pps};
+	const struct auth_token *token = &s->cfg->token;
+	const char *ours = s->hello.challenge;
+	char expected[AUTH_HEX];
+	struct peer_hello login;
 	struct error why = {};
 	int rc = record_read(msg, msg_login, &login);
 
 	if (rc)
 		return rc;
 	snprintf(s->served.host, sizeof(s->served.host), "%s", login.host);
-	rc = check_login(s, &login, &why);
+	auth_prove(token, AUTH_CLIENT, ours, login.challenge, expected);
+	if (login.protocol != PEER_PROTOCOL)
+		rc = error_set(&why, STATUS_FAILED, -EPROTONOSUPPORT,
+			       "use the same version on both hosts",
+			       "the server speaks version %d of the protocol, the client %u",
+			       PEER_PROTOCOL, login.protocol);
+	else if (token->len && !auth_equal(expected, login.proof))
+		rc = error_set(&why, STATUS_FAILED, -EACCES,
+			       "give the same --token-file on both hosts",
+			       "the server does not accept the token");
 	if (rc) {
 		refuse(s, &why);
 		return rc;
 	}
 	s->let_in = true;
-	auth_prove(&s->cfg->token, AUTH_SERVER, s->hello.challenge, login.challenge, welcome.proof);
+	auth_prove(token, AUTH_SERVER, ours, login.challenge, welcome.proof);
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
 /* Takes the descriptor. 0 or -errno; close_session() is due all the same. */
 static int open_session(struct session *s, const struct server_config *cfg, int fd)
 {
-	int rc = conn_peer(fd, &s->served.peer);
+	int rc = conn_names(fd, &(struct endpoint){}, &s->served.peer);
 
 	s->cfg = cfg;
 	conn_init(&s->conn, fd);
@@ -127,29 +116,6 @@ static int greet(struct session *s)
 static int put_off(struct session *s)
 {
 	return conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
-}
-
-/* The engine of that name; NULL: there is none. */
-static const struct tx_ops *tx_engine(const char *name)
-{
-	static const struct tx_ops *const engines[] = {&tx_socket, &tx_xsk, &tx_xdp};
-
-	for (unsigned i = 0; i < 3; i++) {
-		if (!strcmp(engines[i]->name, name))
-			return engines[i];
-	}
-	return NULL;
-}
-
-static const struct rx_ops *rx_engine(const char *name)
-{
-	static const struct rx_ops *const engines[] = {&rx_socket, &rx_xsk, &rx_xdp};
-
-	for (unsigned i = 0; i < 3; i++) {
-		if (!strcmp(engines[i]->name, name))
-			return engines[i];
-	}
-	return NULL;
 }
 
 static int check_sending(const struct session *s, struct error *why)
@@ -182,12 +148,14 @@ static int check_sending(const struct session *s, struct error *why)
  */
 static int complete_plan(struct session *s, struct error *why)
 {
+	static const struct tx_ops *const tx[] = {&tx_socket, &tx_xsk, &tx_xdp};
+	static const struct rx_ops *const rx[] = {&rx_socket, &rx_xsk, &rx_xdp};
 	struct peer_plan *plan = &s->plan;
 	struct run_spec *spec = &plan->spec;
 	const struct endpoint *client = &s->served.peer;
 	unsigned ifindex = netdev_way(NULL, client);
 
-	spec->ifname = s->cfg->ifname;
+	spec->ifname = s->cfg->spec->ifname;
 	if (!spec->ifname && ifindex)
 		spec->ifname = if_indextoname(ifindex, s->device);
 	spec->paired = true;
@@ -195,15 +163,19 @@ static int complete_plan(struct session *s, struct error *why)
 	spec->threads = plan->numbers.streams;
 	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
 	spec->to = *client; /* and nobody else */
+	for (unsigned i = 0; i < 3; i++) {
+		if (spec->reverse && !strcmp(tx[i]->name, plan->engine))
+			spec->tx = tx[i];
+		else if (!spec->reverse && !strcmp(rx[i]->name, plan->engine))
+			spec->rx = rx[i];
+	}
 	if (spec->reverse) {
-		spec->tx = tx_engine(plan->engine);
 		spec->tuning.tx = plan->wish;
 		spec->to.port = (uint16_t)spec->port;
 		spec->shape.payload = spec->shape.sizes;
 	} else {
-		spec->rx = rx_engine(plan->engine);
 		spec->tuning.rx = plan->wish;
-		spec->port = s->cfg->port;
+		spec->port = (uint16_t)s->cfg->spec->port;
 	}
 	if (!spec->reverse || !spec->shaped) {
 		spec->shaped = false;
@@ -234,21 +206,10 @@ static void end_experiment(struct session *s)
 	s->stopped = false;
 }
 
-/* How its engine works here, where its checkpoint is, and the settings of a receiver. */
-static void describe(const struct site *site, struct peer_ready *ready)
-{
-	*ready = (struct peer_ready){};
-	if (site->receiver)
-		site_settings(site, &ready->settings);
-	snprintf(ready->mode, sizeof(ready->mode), "%s",
-		 site->sender ? sender_mode(site->sender) : receiver_mode(site->receiver));
-	snprintf(ready->place, sizeof(ready->place), "%s", site_place(site));
-}
-
 static int do_plan(struct session *s, struct json_object *msg)
 {
 	struct json_object *reply;
-	struct peer_ready ready;
+	struct peer_ready ready = {};
 	struct error why = {};
 
 	end_experiment(s);
@@ -265,7 +226,11 @@ static int do_plan(struct session *s, struct json_object *msg)
 		return refuse(s, &why);
 	}
 	s->served.experiments++;
-	describe(s->site, &ready);
+	if (s->site->receiver)
+		site_settings(s->site, &ready.settings);
+	snprintf(ready.mode, sizeof(ready.mode), "%s",
+		 s->site->sender ? sender_mode(s->site->sender) : receiver_mode(s->site->receiver));
+	snprintf(ready.place, sizeof(ready.place), "%s", site_place(s->site));
 	reply = msg_make("ready", msg_ready, &ready);
 	json_put(reply, "env", env_read(NULL));
 	return conn_send(&s->conn, reply, SEND_MS);
@@ -301,28 +266,11 @@ static int do_stop(struct session *s, struct json_object *msg)
 	return why.status == STATUS_OK ? do_status(s, msg) : refuse(s, &why);
 }
 
-static int send_causes(struct session *s)
-{
-	const struct ledger *l = &s->site->ledger;
-	int rc = 0;
-
-	for (int i = 0; i < l->n && !rc; i++) {
-		if (!l->ignored[l->cause[i].raw.index])
-			rc = answer(s, "cause", msg_cause, &l->cause[i]);
-	}
-	return rc;
-}
-
 static void flush_runs(struct session *s)
 {
-	struct peer_fates fates = {.slot = s->runs.slot, .first = s->runs.first};
-
-	if (!s->runs.used)
-		return;
-	memcpy(fates.runs, s->runs.text, s->runs.used + 1);
-	runs_begin(&s->runs);
-	if (answer(s, "fates", msg_fates, &fates))
+	if (s->runs.used && answer(s, "fates", msg_fates, &s->runs))
 		conn_close(&s->conn); /* the next word tells */
+	runs_begin(&s->runs);
 }
 
 static void on_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
@@ -337,34 +285,31 @@ static void on_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum
 	runs_put(&s->runs, &run);
 }
 
-/* Numbers beyond what this end can have are nothing to fold. */
-static bool may_fold(struct session *s, const struct peer_fold *fold)
-{
-	const struct fates *f = site_fates(s->site);
-	struct site_status st;
-
-	site_status(s->site, &st);
-	for (unsigned t = 0; t < f->streams; t++) {
-		uint64_t tail = f->tail[t] - f->base;
-
-		if (fold->upto[t] < tail || fold->upto[t] - tail > f->window)
-			return false;
-		if (s->plan.spec.reverse && fold->upto[t] > st.next[t])
-			return false;
-	}
-	return true;
-}
-
 static int do_fold(struct session *s, struct json_object *msg)
 {
 	const struct fates_visitor visitor = {on_run, s};
+	const struct ledger *l = &s->site->ledger;
+	const struct fates *f = &s->site->tracer.fates;
+	uint64_t next[TRACE_STREAMS] = {};
 	struct peer_fold fold;
-	int rc;
+	int rc = record_read(msg, msg_fold, &fold);
 
-	if (record_read(msg, msg_fold, &fold) || !may_fold(s, &fold))
+	site_next(s->site, next);
+	/* numbers beyond what this end can have are nothing to fold */
+	for (unsigned t = 0; !rc && t < f->streams; t++) {
+		uint64_t tail = f->tail[t] - f->base;
+
+		if (fold.upto[t] < tail || fold.upto[t] - tail > f->window ||
+		    (s->plan.spec.reverse && fold.upto[t] > next[t]))
+			rc = -EBADMSG;
+	}
+	if (rc)
 		return -EBADMSG;
 	site_prepare(s->site, fold.upto);
-	rc = send_causes(s);
+	for (int i = 0; i < l->n && !rc; i++) {
+		if (!l->ignored[l->cause[i].raw.index])
+			rc = answer(s, "cause", msg_cause, &l->cause[i]);
+	}
 	if (rc)
 		return rc;
 	runs_begin(&s->runs);
@@ -414,7 +359,7 @@ static int do_time(struct session *s, struct json_object *msg)
 
 static const struct request {
 	const char *type;
-	enum { STRANGER, CLIENT, EXPERIMENT } from; /* who may ask this */
+	enum { STRANGER, CLIENT, EXPERIMENT } from; /* who may ask this: a stranger nothing else */
 	int (*run)(struct session *s, struct json_object *msg);
 } requests[] = {
 	{"login", STRANGER, do_login},	   {"plan", CLIENT, do_plan},
@@ -423,19 +368,6 @@ static const struct request {
 	{"fold", EXPERIMENT, do_fold},	   {"end", EXPERIMENT, do_end},
 };
 
-static bool may_ask(const struct session *s, const struct request *r)
-{
-	switch (r->from) {
-	case STRANGER:
-		return !s->let_in;
-	case CLIENT:
-		return s->let_in;
-	case EXPERIMENT:
-		return s->let_in && s->site;
-	}
-	return false;
-}
-
 /*
  * Waits for a request, at most so long, and answers it; the first has to be the login. 1: done; 0:
  * none came; -EPIPE: the client is done, or gone; -EBADMSG: it does not speak the protocol;
@@ -443,6 +375,7 @@ static bool may_ask(const struct session *s, const struct request *r)
  */
 static int step(struct session *s, int timeout_ms)
 {
+	const unsigned state = !s->let_in ? STRANGER : s->site ? EXPERIMENT : CLIENT;
 	struct json_object *msg = NULL;
 	int rc = conn_receive(&s->conn, &msg, timeout_ms);
 
@@ -450,35 +383,32 @@ static int step(struct session *s, int timeout_ms)
 		return rc == -ETIMEDOUT ? 0 : rc;
 	rc = -EBADMSG;
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		if (strcmp(requests[i].type, msg_type(msg)))
-			continue;
-		if (may_ask(s, &requests[i]))
-			rc = requests[i].run(s, msg);
-		break;
+		const struct request *r = &requests[i];
+
+		if (!strcmp(r->type, msg_type(msg)) && r->from <= state &&
+		    (r->from == STRANGER) == (state == STRANGER)) {
+			rc = r->run(s, msg);
+			break;
+		}
 	}
 	json_object_put(msg);
 	s->heard_ns = clock_now();
 	return rc ? rc : 1;
 }
 
-/* Nobody asks any more: what has been done until now counts nevertheless. */
-static void note_abandoned(struct session *s)
-{
-	struct site_status st;
-	struct error ignored = {};
-
-	snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
-	stop(s, &ignored);
-	site_status(s->site, &st);
-	for (unsigned t = 0; s->plan.spec.reverse && t < site_fates(s->site)->streams; t++)
-		s->served.sent += st.next[t];
-	s->served.delivered += st.delivered;
-}
-
+/* Where nobody asks any more, what has been done until now counts nevertheless. */
 static void close_session(struct session *s)
 {
-	if (s->site)
-		note_abandoned(s);
+	struct site_status st;
+
+	if (s->site) {
+		snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
+		stop(s, &(struct error){});
+		site_status(s->site, &st);
+		for (unsigned t = 0; s->plan.spec.reverse && t < s->site->tracer.fates.streams; t++)
+			s->served.sent += st.next[t];
+		s->served.delivered += st.delivered;
+	}
 	end_experiment(s);
 	conn_close(&s->conn);
 }
@@ -512,7 +442,7 @@ static const char *why_ended(int rc)
 	return strerror(-rc);
 }
 
-/* A caller is done with, by `rc`. Whoever waited for it is greeted. */
+/* A caller is done with, by `rc`; 0: as all are. Whoever waited for it is greeted. */
 static void end_caller(struct server *srv, unsigned i, int rc)
 {
 	struct session *s = srv->caller[i];
@@ -521,28 +451,16 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	if (rc < 0 && !(s->let_in && rc == -EPIPE))
 		snprintf(s->served.why, sizeof(s->served.why), "%s", why_ended(rc));
 	close_session(s);
-	if (srv->view->on_served)
+	if (rc || s->let_in)
 		srv->view->on_served(srv->view->arg, &s->served);
 	memmove(&srv->caller[i], &srv->caller[i + 1], (--srv->callers - i) * sizeof(s));
 	srv->served |= s->let_in;
-	if (s == srv->client) {
+	if (rc && s == srv->client) {
 		srv->client = NULL;
 		for (unsigned k = 0; k < srv->callers; k++)
 			greet(srv->caller[k]); /* who is gone is found so by and by */
 	}
 	free(s);
-}
-
-/* Among those that were greeted the one that has been silent longest. False: there is none. */
-static bool make_room(struct server *srv)
-{
-	for (unsigned i = 0; i < srv->callers; i++) {
-		if (srv->caller[i]->let_in || !srv->caller[i]->greeted)
-			continue;
-		end_caller(srv, i, -ETIMEDOUT);
-		return true;
-	}
-	return false;
 }
 
 /* Who cannot be served now is told so, and waits. */
@@ -552,9 +470,16 @@ static void take_callers(struct server *srv)
 
 	while ((fd = accept4(srv->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct session *s = NULL;
+		unsigned silent = 0;
 		int rc;
 
-		if (srv->callers < CALLERS_MAX || make_room(srv))
+		/* room is made by the one of those greeted that has been silent longest */
+		while (silent < srv->callers &&
+		       (srv->caller[silent]->let_in || !srv->caller[silent]->greeted))
+			silent++;
+		if (srv->callers == CALLERS_MAX && silent < CALLERS_MAX)
+			end_caller(srv, silent, -ETIMEDOUT);
+		if (srv->callers < CALLERS_MAX)
 			s = calloc(1, sizeof(*s));
 		if (!s) {
 			close(fd);
@@ -569,21 +494,15 @@ static void take_callers(struct server *srv)
 	}
 }
 
-static uint64_t patience(const struct session *s)
-{
-	if (!s->let_in)
-		return LOGIN_NS;
-	return s->site ? SILENCE_NS : IDLE_NS;
-}
-
 /* Hears one caller. False: it is done with. */
 static bool hear(struct server *srv, unsigned i, int timeout_ms)
 {
 	struct session *s = srv->caller[i];
+	uint64_t patience = !s->let_in ? LOGIN_NS : s->site ? SILENCE_NS : IDLE_NS;
 	int rc = step(s, timeout_ms);
 
 	srv->answered += rc > 0;
-	if (!rc && clock_now() - s->heard_ns > patience(s))
+	if (!rc && clock_now() - s->heard_ns > patience)
 		rc = -ETIMEDOUT;
 	if (rc >= 0)
 		return true;
@@ -629,7 +548,7 @@ static void run(struct server *srv)
 {
 	bool signalled = false;
 
-	while (!signalled && (!srv->served || srv->cfg->stay)) {
+	while (!signalled && (!srv->served || srv->cfg->spec->stay)) {
 		bool idle = true;
 
 		take_callers(srv);
@@ -639,25 +558,23 @@ static void run(struct server *srv)
 			hear_callers(srv);
 		signalled = idle && watch_tick();
 	}
-	while (srv->callers) {
-		srv->served |= srv->caller[0]->let_in;
-		close_session(srv->caller[0]);
-		if (srv->caller[0]->let_in && srv->view->on_served)
-			srv->view->on_served(srv->view->arg, &srv->caller[0]->served);
-		free(srv->caller[0]);
-		memmove(srv->caller, srv->caller + 1, --srv->callers * sizeof(*srv->caller));
-	}
+	while (srv->callers)
+		end_caller(srv, 0, 0);
 }
 
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err)
 {
+	const struct endpoint all = {.family = AF_INET6, .port = cfg->control_port};
+	const struct endpoint all4 = {.family = AF_INET, .port = cfg->control_port};
 	struct server *srv = calloc(1, sizeof(*srv));
 
 	if (!srv)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	srv->cfg = cfg;
 	srv->view = view;
-	srv->listener = conn_listen(cfg->control_port);
+	srv->listener = conn_listen(&all);
+	if (srv->listener == -EAFNOSUPPORT)
+		srv->listener = conn_listen(&all4);
 	if (srv->listener < 0) {
 		int rc = srv->listener;
 
@@ -667,8 +584,7 @@ int server_run(const struct server_config *cfg, const struct server_view *view, 
 			rc == -EADDRINUSE ? "another --control-port, or end that program" : NULL,
 			"cannot listen at TCP port %u: %s", cfg->control_port, strerror(-rc));
 	}
-	if (view->on_listening)
-		view->on_listening(view->arg);
+	view->on_listening(view->arg);
 	run(srv);
 	close(srv->listener);
 	free(srv);

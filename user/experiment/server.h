@@ -7,20 +7,14 @@
 #ifndef PKTLEDGER_EXPERIMENT_SERVER_H
 #define PKTLEDGER_EXPERIMENT_SERVER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/num.h"
 #include "experiment/wire.h"
 
 struct server_config {
-	uint16_t port;	       /* UDP, at which packets are received */
-	uint16_t control_port; /* TCP */
-	const char *ifname;    /* for AF_XDP and XDP; NULL: by the route to the client */
+	const struct run_spec *spec; /* port, UDP; ifname, for AF_XDP and XDP, NULL: by the route to
+					the client; stay: goes on after the first client */
+	uint16_t control_port;	     /* TCP */
 	struct auth_token token;
 	double max_pps; /* that is sent at most; 0: no limit */
-	bool stay;	/* goes on after the first client */
 };
 
 /* What was done for a client. */

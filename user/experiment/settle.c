@@ -106,7 +106,7 @@ bool settle_wait(const struct settling *s)
 		if (now - start >= s->most_ns || is_over(s, now - quiet_since))
 			return false;
 		if (s->interval_ns && now >= next) {
-			s->show(s->arg);
+			s->show(s->arg, true);
 			next += s->interval_ns;
 		}
 		if (watch_tick())

@@ -68,7 +68,7 @@ struct settling {
 	uint64_t quiet_ns; /* for a copy of a packet, or a fate of one that nobody sent */
 	/* Nothing waits in a queue that can be looked into. */
 	bool (*idle)(void *arg);
-	void (*show)(void *arg);
+	bool (*show)(void *arg, bool settling); /* true */
 	void *arg;
 };
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,38 +15,11 @@
 /* In which losses on a lone sender's side are seen: a neighbour not found takes 3 s. */
 #define SETTLE_NS 5000000000
 
-static bool sends(const struct site *s)
-{
-	return s->spec->tx && !(s->spec->far && s->spec->reverse);
-}
-
-static bool receives(const struct site *s)
-{
-	return s->spec->rx && !(s->spec->far && !s->spec->reverse);
-}
-
-/* The fate of each number is known here; else causes are counted, and a sender knows its own. */
-static bool tells_fates(const struct site *s)
-{
-	return !s->lone || s->spec->paired || s->spec->ledger;
-}
-
-/* A receiver that discovers its streams, and tells of their fates. */
-static bool discovers(const struct site *s)
-{
-	return s->lone && receives(s) && !s->spec->paired && s->spec->ledger;
-}
-
-struct fates *site_fates(struct site *s)
-{
-	return s->traced ? &s->tracer.fates : &s->plain;
-}
-
 const char *site_place(const struct site *s)
 {
 	const struct run_spec *spec = s->spec;
 
-	if (receives(s))
+	if (s->receives)
 		return spec->rx == &rx_socket ? border_place(s->tracer.border) : "XDP";
 	if (spec->tx == &tx_xsk)
 		return "AF_XDP completion";
@@ -62,7 +34,7 @@ static uint64_t plan_window(struct site *s)
 	uint64_t each, window;
 	double pps;
 
-	s->moving = s->lone && tells_fates(s);
+	s->moving = s->lone && s->tells;
 	if (spec->numbers)
 		return spec->numbers->window;
 	each = spec->count == UINT64_MAX ? UINT64_MAX
@@ -87,37 +59,37 @@ static int open_tracer(struct site *s, struct error *err)
 	};
 	const struct fates_numbers room = {
 		.streams = (uint16_t)spec->ledger,
-		.window = discovers(s) ? discover_window(spec->ledger) : 0,
+		.window = s->discovers ? discover_window(spec->ledger) : 0,
 	};
 	struct tracer_spec tracer = {
 		.streams = 1,
 		.config = {.port = s->flow.dst_port,
 			   .fragments = s->fragments,
 			   .tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
-			   .learn = discovers(s) ? LEARN_LOOK : 0},
+			   .learn = s->discovers ? LEARN_LOOK : 0},
 		.consumed = s->fx.consumed,
 		.numbers = spec->numbers,
 	};
 
-	if (spec->numbers || sends(s) || spec->paired) {
+	if (spec->numbers || s->sends || spec->paired) {
 		tracer.streams = spec->threads;
 		tracer.window = plan_window(s);
 	}
-	if (discovers(s)) {
+	if (s->discovers) {
 		tracer.streams = spec->ledger;
 		tracer.numbers = &room;
 	}
 	if (s->lone) {
-		tracer.config.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
+		tracer.config.netns = s->sends ? lab->tx_ns.inum : lab->rx_ns.inum;
 		tracer.border_ifindex = lab->rx.ifindex;
 	} else if (!spec->port_a) {
 		/* only in labs: what is attached by tc outlives us on a device of the host */
 		tracer.checkpoints = checkpoints;
 	}
 	/* without them nothing tells which datagram the later fragments are of */
-	if (s->lone ? tells_fates(s) : spec->port_a && s->fragments) {
-		tracer.border.leave = sends(s) ? lab->tx_ns.inum : 0;
-		tracer.border.enter = receives(s) ? lab->rx_ns.inum : 0;
+	if (s->lone ? s->tells : spec->port_a && s->fragments) {
+		tracer.border.leave = s->sends ? lab->tx_ns.inum : 0;
+		tracer.border.enter = s->receives ? lab->rx_ns.inum : 0;
 	}
 	return tracer_open(&s->tracer, &tracer, err);
 }
@@ -126,6 +98,7 @@ static int open_tracer(struct site *s, struct error *err)
 static int open_observers(struct site *s, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	struct fates *f = &s->tracer.fates;
 	char missing[128];
 	int rc;
 
@@ -140,111 +113,90 @@ static int open_observers(struct site *s, struct error *err)
 		s->traced = !open_tracer(s, &s->untraced);
 	if (s->traced)
 		return 0;
-	if (tells_fates(s)) {
+	if (s->tells) {
 		*err = s->untraced;
 		return -EPERM;
 	}
-	if (!sends(s))
+	if (!s->sends)
 		return 0;
-	rc = fates_init(&s->plain, (uint16_t)s->spec->threads, fates_window(plan_window(s)), err);
-	return rc ? rc : fates_map(&s->plain, -1, -1, -1, err);
-}
-
-/* What programs at our device are told: whatever they see has come to this host. */
-static struct trace_config at_device(const struct site *s)
-{
-	struct trace_config cfg = {.port = s->spec->port};
-
-	if (s->traced)
-		cfg = s->tracer.config;
-	if (cfg.learn)
-		cfg.learn = LEARN_TAKE;
-	return cfg;
-}
-
-/* AF_XDP: a program that steers the flow's packets into a socket for each queue. */
-static int load_xsk(struct site *s, struct error *err)
-{
-	const struct tracer *t = &s->tracer;
-	const struct trace_config here = at_device(s);
-	struct xsk_prog_maps maps = {s->traced ? drops_cell_fd(t->drops) : -1, -1, -1};
-	int rc;
-
-	if (tells_fates(s)) {
-		maps.seen = tracer_seen_fd(t);
-		maps.tails = drops_tails_fd(t->drops);
-	}
-	rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
-	if (rc)
-		return rc;
-	if (s->traced)
-		drops_watch_xskmap(t->drops, xsk_prog_map_fd(s->xsk_prog));
-	s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
-	return 0;
-}
-
-/* A program that takes the packets itself, or looks at them first. */
-static int load_sink(struct site *s, struct error *err)
-{
-	const struct tracer *t = &s->tracer;
-	const struct trace_config here = at_device(s);
-	struct sink_prog_config cfg = {.trace = &here, .learn = true};
-	int rc;
-
-	if (tells_fates(s))
-		cfg = (struct sink_prog_config){
-			.trace = &here,
-			.payload = shape_sizes_differ(spec_shape(s->spec)) ? 0 : s->flow.payload,
-			.pass = s->spec->pass,
-			.arrivals_fd = drops_arrivals_fd(t->drops),
-			.tails_fd = drops_tails_fd(t->drops),
-			.seen_fd = tracer_seen_fd(t),
-		};
-	rc = sink_prog_open(&s->sink_prog, &cfg, err);
-	s->receiver_config.sink_prog = s->sink_prog;
-	if (!rc && tells_fates(s) && !cfg.pass)
-		drops_expect_sink(t->drops);
-	return rc;
+	rc = fates_init(f, (uint16_t)s->spec->threads, fates_window(plan_window(s)), err);
+	return rc ? rc : fates_map(f, -1, -1, -1, err);
 }
 
 static int attach_xdp(struct site *s, bool *native, struct error *err)
 {
 	const struct lab_port *port = &s->lab.rx;
-	int saved = s->lone ? -1 : netns_push(&s->lab.rx_ns), rc;
+	int saved = s->lone ? 0 : netns_push(&s->lab.rx_ns), rc;
 
-	if (!s->lone && saved < 0)
+	if (saved < 0)
 		return error_set(err, STATUS_FAILED, saved, NULL,
 				 "cannot enter the receiver's network namespace: %s",
 				 strerror(-saved));
-	if (s->xsk_prog)
-		rc = xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err);
-	else
-		rc = sink_prog_attach(s->sink_prog, port->ifname, err);
+	rc = s->xsk_prog ? xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err)
+			 : sink_prog_attach(s->sink_prog, port->ifname, err);
 	if (!s->lone)
 		netns_pop(saved);
 	*native = s->xsk_prog ? xsk_prog_native(s->xsk_prog) : sink_prog_native(s->sink_prog);
 	return rc;
 }
 
-/* The receiver's XDP program, whichever it is, and that of a fault before it. */
+/*
+ * The receiver's XDP program, and that of a fault before it. AF_XDP: it steers the flow's packets
+ * into a socket for each queue; else it takes them itself, or looks at them first. Whatever it sees
+ * has come to this host.
+ */
 static int open_xdp(struct site *s, struct error *err)
 {
-	bool xsk = s->spec->rx == &rx_xsk, sink = s->spec->rx == &rx_xdp, native = false;
-	int rc = 0;
+	const struct drops *drops = s->tracer.drops;
+	const int seen_fd = s->tells ? tracer_seen_fd(&s->tracer) : -1;
+	const int tails_fd = s->tells ? drops_tails_fd(drops) : -1;
+	struct trace_config here = {.port = (uint16_t)s->spec->port};
+	int fd = -1, rc = 0;
+	bool native = false;
 
-	if (xsk)
-		rc = load_xsk(s, err);
-	if (sink)
-		rc = load_sink(s, err);
-	if (rc)
-		return rc;
+	if (s->traced)
+		here = s->tracer.config;
+	if (here.learn)
+		here.learn = LEARN_TAKE;
+	if (s->spec->rx == &rx_xsk) {
+		const struct xsk_prog_maps maps = {
+			.cell = s->traced ? drops_cell_fd(drops) : -1,
+			.seen = seen_fd,
+			.tails = tails_fd,
+		};
+
+		rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
+		if (rc)
+			return rc;
+		fd = xsk_prog_fd(s->xsk_prog);
+		s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
+		if (s->traced)
+			drops_watch_xskmap(s->tracer.drops, s->receiver_config.xsk_map_fd);
+	} else if (s->spec->rx == &rx_xdp) {
+		struct sink_prog_config cfg = {.trace = &here, .learn = true};
+
+		if (s->tells)
+			cfg = (struct sink_prog_config){
+				.trace = &here,
+				.payload = shape_sizes_differ(spec_shape(s->spec))
+						   ? 0
+						   : s->flow.payload,
+				.pass = s->spec->pass,
+				.arrivals_fd = drops_arrivals_fd(drops),
+				.tails_fd = tails_fd,
+				.seen_fd = seen_fd,
+			};
+		rc = sink_prog_open(&s->sink_prog, &cfg, err);
+		s->receiver_config.sink_prog = s->sink_prog;
+		if (rc)
+			return rc;
+		fd = sink_prog_fd(s->sink_prog);
+		if (s->tells && !cfg.pass)
+			drops_expect_sink(s->tracer.drops);
+	}
 	if (s->fx.xdp)
-		rc = fault_xdp(s->faults,
-			       xsk    ? xsk_prog_fd(s->xsk_prog)
-			       : sink ? sink_prog_fd(s->sink_prog)
-				      : -1,
-			       &native, err);
-	else if (xsk || sink)
+		rc = fault_xdp(s->faults, fd, &native, err);
+	else if (fd >= 0)
 		rc = attach_xdp(s, &native, err);
 	s->receiver_config.xdp_skb_mode = !native;
 	return rc;
@@ -274,8 +226,8 @@ static int open_receiver(struct site *s, struct error *err)
 						     : 1,
 		.tuning = &spec->tuning,
 		.shape = spec->shaped && spec->shape.n_payload ? &spec->shape : NULL,
-		.fates = tells_fates(s) ? &s->tracer.fates : NULL,
-		.table = discovers(s) ? drops_tails(s->tracer.drops) : NULL,
+		.fates = s->tells ? &s->tracer.fates : NULL,
+		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
 		.xsk_map_fd = -1,
@@ -333,7 +285,7 @@ static int open_sender(struct site *s, struct error *err)
 		.ifname = s->lone ? spec->ifname : port->ifname,
 		.ifindex = s->lone && spec->tx == &tx_socket ? 0 : port->ifindex,
 		.threads = spec->threads,
-		.fates = site_fates(s),
+		.fates = &s->tracer.fates,
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = s->rate_pps,
@@ -462,9 +414,9 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 	unsigned n = 0;
 	int rc;
 
-	if (sends(s))
+	if (s->sends)
 		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx, COUNTERS_RUN};
-	if (receives(s))
+	if (s->receives)
 		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx, COUNTERS_RUN};
 	if (middle)
 		scope[n++] =
@@ -476,17 +428,6 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 				 "cannot read the counters: %s", strerror(-rc));
 	add_engine_counters(s, c);
 	return 0;
-}
-
-/* In labs no device has a ring of a NIC. */
-static int watch_nic(struct site *s, struct error *err)
-{
-	const struct lab *lab = &s->lab;
-	int rc = s->spec->port_a ? nic_watch_begin(&s->nic, &lab->rx_ns, lab->rx.ifname) : 0;
-
-	return rc ? error_set(err, STATUS_FAILED, rc, "look whether the interface is still there",
-			      "cannot read the counters of %s: %s", lab->rx.ifname, strerror(-rc))
-		  : 0;
 }
 
 static void tell_notes(const struct site *s, const struct experiment_view *view)
@@ -517,7 +458,11 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 
 	memset(s, 0, sizeof(*s));
 	s->spec = spec;
-	s->lone = !sends(s) || !receives(s);
+	s->sends = spec->tx && !(spec->far && spec->reverse);
+	s->receives = spec->rx && !(spec->far && !spec->reverse);
+	s->lone = !s->sends || !s->receives;
+	s->tells = !s->lone || spec->paired || spec->ledger;
+	s->discovers = s->lone && s->receives && !spec->paired && spec->ledger;
 	s->rate_pps = spec->rate_pps;
 	s->settle_ns = spec->settle_ns || !s->lone ? spec->settle_ns : SETTLE_NS;
 	s->fx.tx_cpu = s->fx.busy_cpu = -1;
@@ -534,14 +479,20 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 		rc = apply_faults(s, err);
 	if (!rc && !s->lone)
 		rc = open_routes(s, err);
-	if (!rc && receives(s))
+	if (!rc && s->receives)
 		rc = open_receiver(s, err);
-	if (!rc && sends(s))
+	if (!rc && s->sends)
 		rc = open_sender(s, err);
 	if (!rc && (!s->lone || spec->paired))
 		rc = site_read_counters(s, &s->before, err);
-	if (!rc)
-		rc = watch_nic(s, err);
+	if (!rc && spec->port_a) { /* in labs no device has a ring of a NIC */
+		rc = nic_watch_begin(&s->nic, &s->lab.rx_ns, s->lab.rx.ifname);
+		if (rc)
+			error_set(err, STATUS_FAILED, rc,
+				  "look whether the interface is still there",
+				  "cannot read the counters of %s: %s", s->lab.rx.ifname,
+				  strerror(-rc));
+	}
 	if (!rc)
 		tell_notes(s, view);
 	return rc;
@@ -562,7 +513,6 @@ void site_close(struct site *s)
 	sink_prog_close(s->sink_prog);
 	xsk_prog_close(s->xsk_prog);
 	tracer_close(&s->tracer);
-	fates_unmap(&s->plain);
 	counters_free(&s->before);
 	counters_free(&s->after);
 	nic_watch_end(&s->nic);

@@ -28,7 +28,7 @@
 struct tracer {
 	struct reasons *reasons;
 	struct ksyms *ksyms;
-	struct fates fates;
+	struct fates fates; /* without observers: in plain memory */
 	struct trace_config config;
 	struct drops *drops;
 	struct checkpoints *checkpoints; /* NULL: none */
@@ -62,14 +62,15 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 /* What the tracer itself lost, and evidence of suppression that the ledger holds. */
 void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
 
-/* Numbers of a stream below `number` leave the window; they are to be folded next. */
-void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number);
-
 void tracer_close(struct tracer *t);
 
 struct site {
 	const struct run_spec *spec;
+	bool sends, receives;
 	bool lone;	/* it has one end */
+	bool tells;	/* the fate of each number is known here; else causes are counted, and a
+			   sender knows its own */
+	bool discovers; /* a receiver that finds its streams, and tells of their fates */
 	struct lab lab; /* of a lone end: its namespace, and its device as far as it is known */
 	bool lab_open;
 	bool fragments;	    /* datagrams are larger than the MTU */
@@ -81,7 +82,6 @@ struct site {
 	struct tracer tracer;
 	bool traced;
 	struct error untraced; /* why not, if it is not traced */
-	struct fates plain;    /* without a tracer: plain memory */
 	struct ledger ledger;
 	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
 	struct xsk_prog *xsk_prog;
@@ -134,8 +134,6 @@ int site_open_ports(struct site *s, struct error *err);
 /* For site_check(): the counters of all namespaces of the site, and those of our sockets. */
 int site_read_counters(struct site *s, struct counters *c, struct error *err);
 
-struct fates *site_fates(struct site *s);
-
 /* Where its checkpoint is in the kernel; the engine, if frames bypass the stack. */
 const char *site_place(const struct site *s);
 
@@ -172,9 +170,6 @@ int site_name(struct site *s);
 /* Whether a loss is this site's, and not our own program's way to take a packet. */
 bool site_is_here(const struct site *s, const struct ledger_cause *c);
 
-/* Ends seen so far by stage. */
-void site_stages(struct site *s, struct trace_count stage[STAGE_COUNT]);
-
 /*
  * Of numbers below `upto`, as in the stamp, that are to be folded at a lone receiver: datagrams
  * that reassembly gave up and that had not come whole get a cause of their own. What they lacked
@@ -197,7 +192,7 @@ void site_describe(const struct site *s, struct result *res);
 /* Fills sums, stages and causes by what was folded. */
 void site_ledger(const struct site *s, uint64_t in_queues, struct result *res);
 
-/* What its ends and its tracer know of themselves. They have stopped. */
+/* Adds what its ends and its tracer know of themselves. They have stopped. */
 void site_end(struct site *s, struct result *res);
 
 /*
@@ -216,23 +211,9 @@ void site_close(struct site *s);
  * For site_check(). Settles as many of the numbers that are still open as a counter tells of, if
  * the receiver's device received nothing but this flow: by number such a loss is not known. The
  * stage's source is `counter` then.
- *
- * nic_ring: what the NIC between two ports of this host had no room for never was an skb. Open
- * numbers that were seen behind the NIC have passed it.
- *
- * xdp: a frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program
- * drops in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What
- * that counter moved beyond our own program's verdicts are numbers that entered the device.
  */
 void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
 		       const struct site *s, struct result *res);
-
-/*
- * Where a timer that frees fragments is the only loss: numbers that are open because no event told
- * of it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open, with
- * that as evidence in own_losses.
- */
-void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res);
 
 /*
  * A finding for every loss of a result. `remote`: the settings of the receiver, where it is on

@@ -148,23 +148,17 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 
 	drops_read_losses(t->drops, &l);
 	res->late += l.bpf.late;
-	out->causes_full = l.bpf.causes_full;
-	out->stamp_unreadable = l.bpf.stamp_unreadable;
-	out->recursion_misses = l.recursion_misses;
-	out->cell_empty = l.bpf.cell_empty;
-	out->gso_split = l.bpf.gso_split;
+	out->causes_full += l.bpf.causes_full;
+	out->stamp_unreadable += l.bpf.stamp_unreadable;
+	out->recursion_misses += l.recursion_misses;
+	out->cell_empty += l.bpf.cell_empty;
+	out->gso_split += l.bpf.gso_split;
 	out->suppressed = ledger->tally.unaccounted_on_init;
 	if (out->suppressed)
 		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
 			 "%llu packets were last seen on top of a thread of PID 1, where this "
-			 "kernel "
-			 "may skip tracing programs",
+			 "kernel may skip tracing programs",
 			 (unsigned long long)out->suppressed);
-}
-
-void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
-{
-	drops_set_tail(t->drops, slot, number);
 }
 
 void tracer_close(struct tracer *t)

@@ -60,15 +60,11 @@ socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out);
  */
 int conn_connect(const struct endpoint *to, int timeout_ms);
 
-/* Listens at a port on all addresses, IPv4 and IPv6. Returns a descriptor or -errno. */
-int conn_listen(uint16_t port);
-/* The same at an address; [::] is all of both. */
-int conn_listen_at(const struct endpoint *at);
+/* Listens at an address; [::] is all, of IPv4 too. Returns a descriptor or -errno. */
+int conn_listen(const struct endpoint *at);
 
-/* The address of the other side, IPv4 also where it came as an IPv6 address. 0 or -errno. */
-int conn_peer(int fd, struct endpoint *ep);
-/* The same of this side. */
-int conn_self(int fd, struct endpoint *ep);
+/* The addresses of both sides, IPv4 also where it came as an IPv6 address. 0 or -errno. */
+int conn_names(int fd, struct endpoint *self, struct endpoint *peer);
 
 /*
  * Writes `msg`, which is taken, as a line. 0; -EMSGSIZE: it is longer than a line may be;
@@ -128,10 +124,10 @@ bool auth_equal(const char a[AUTH_HEX], const char b[AUTH_HEX]);
 #define RUNS_TEXT 49152 /* bytes of one text, its NUL included */
 
 struct runs {
-	char text[RUNS_TEXT];
-	size_t used;
 	uint16_t slot;
 	uint64_t first, next; /* numbers from 0: of the text, and behind it */
+	char text[RUNS_TEXT];
+	size_t used;
 };
 
 /* -ENOSPC: there is no room, or the run does not follow: begin another text with runs_begin(). */
@@ -149,17 +145,11 @@ int runs_next(const char **at, struct join_run *run);
 #define PEER_PROTOCOL 2
 #define PEER_NICE_0   20 /* no nice value asked for */
 
-struct peer_hello {
-	uint32_t protocol;
-	char version[32], host[65];
-	char challenge[AUTH_HEX];
-	bool token; /* one is needed */
-};
-
-struct peer_login {
+struct peer_hello { /* and login, which has a proof in place of `token` */
 	uint32_t protocol;
 	char version[32], host[65];
 	char challenge[AUTH_HEX], proof[AUTH_HEX];
+	bool token; /* one is needed */
 };
 
 struct peer_welcome {
@@ -187,21 +177,18 @@ struct peer_fold {
 	uint64_t upto[TRACE_STREAMS]; /* numbers from 0 */
 };
 
-struct peer_fates {
-	uint16_t slot;
-	uint64_t first;
-	char runs[RUNS_TEXT];
-};
-
 struct peer_time {
 	uint64_t tai_ns;
 };
 
 extern const struct record_field msg_hello[], msg_login[], msg_welcome[], msg_plan[], msg_ready[],
-	msg_status[], msg_fold[], msg_fates[], msg_time[], msg_error[];
+	msg_status[], msg_fold[], msg_time[], msg_error[];
 
 /* Of struct result: what an end knows of itself when it is over. */
 extern const struct record_field msg_end[];
+
+/* Of struct runs. */
+extern const struct record_field msg_fates[];
 
 /* Of struct arrivals_flow. */
 extern const struct record_field msg_flow[];

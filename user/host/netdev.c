@@ -37,12 +37,25 @@ static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
 static int on_addr(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a, *own = NULL;
 	struct netdev *dev = arg;
+	bool six = ifa->ifa_family == AF_INET6;
 
-	if (ifa->ifa_index == dev->ifindex &&
-	    (ifa->ifa_family == AF_INET ||
-	     (ifa->ifa_family == AF_INET6 && ifa->ifa_scope == RT_SCOPE_UNIVERSE)))
-		dev->has_address = true;
+	if (ifa->ifa_index != dev->ifindex || (!six && ifa->ifa_family != AF_INET) ||
+	    (six && ifa->ifa_scope != RT_SCOPE_UNIVERSE))
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, nlh, sizeof(*ifa))
+	{
+		/* IFA_ADDRESS is the other end's where there is an IFA_LOCAL */
+		if (mnl_attr_get_type(a) == IFA_LOCAL ||
+		    (mnl_attr_get_type(a) == IFA_ADDRESS && !own))
+			own = a;
+	}
+	if (own && six && IN6_IS_ADDR_UNSPECIFIED(&dev->ip6))
+		memcpy(&dev->ip6, mnl_attr_get_payload(own), sizeof(dev->ip6));
+	else if (own && !six && !dev->ip4.s_addr)
+		memcpy(&dev->ip4, mnl_attr_get_payload(own), sizeof(dev->ip4));
+	dev->has_address = true;
 	return MNL_CB_OK;
 }
 

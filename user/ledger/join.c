@@ -44,11 +44,6 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause)
 	return *here;
 }
 
-static bool ends_packet(const struct join *j, uint8_t cause)
-{
-	return cause && !j->ignored[cause];
-}
-
 /* Of a packet that nobody ended: how far it was seen, by the site that sends or receives. */
 static enum told told_open(uint8_t seen, bool receives)
 {
@@ -68,7 +63,7 @@ static enum told told_here(const struct join *j, size_t i)
 		return TOLD_GAP;
 	if (f->arrivals[i])
 		return TOLD_DELIVERED;
-	if (ends_packet(j, f->cause[i]))
+	if (f->cause[i] && !j->ignored[f->cause[i]])
 		return receives && f->cause[i] == JOIN_GIVEN_UP ? TOLD_GIVEN_UP : TOLD_DROPPED;
 	/* a refused call whose packet was seen all the same is none */
 	if (f->failed[i] && !f->seen[i] && !f->cause[i])

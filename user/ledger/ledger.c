@@ -13,18 +13,15 @@ const char *const severity_names[] = {"info", "warning", "error"};
 static void name_reason(struct ledger_cause *c, const struct reasons *r)
 {
 	const struct trace_cause *raw = &c->raw.cause;
-	const char *name;
+	const char *name = raw->reason ? strerrorname_np(abs(raw->reason)) : NULL;
 
-	if (raw->observer == OBSERVER_CONSUME_SKB) {
-		snprintf(c->named.reason, sizeof(c->named.reason), "CONSUMED");
-		return;
-	}
-	if (raw->observer == OBSERVER_KFREE_SKB) {
+	if (raw->observer == OBSERVER_KFREE_SKB)
 		reasons_name(r, (uint32_t)raw->reason, c->named.reason, sizeof(c->named.reason));
-		return;
-	}
-	name = raw->reason ? strerrorname_np(abs(raw->reason)) : NULL;
-	snprintf(c->named.reason, sizeof(c->named.reason), "%s", name ? name : "");
+	else
+		snprintf(c->named.reason, sizeof(c->named.reason), "%s",
+			 raw->observer == OBSERVER_CONSUME_SKB ? "CONSUMED"
+			 : name				       ? name
+							       : "");
 }
 
 static void name_location(struct ledger_cause *c, const struct ksyms *k)
@@ -61,38 +58,26 @@ static void name_place(struct ledger_cause *c, const struct ledger_place *places
 	}
 }
 
-/* It was freed as if used up: the place says what was lost. */
-static bool judge_consumed(struct ledger_cause *c)
-{
-	const struct consumed_row *row = consumed_find(c->named.location);
-
-	if (c->raw.cause.observer != OBSERVER_CONSUME_SKB || !row)
-		return false;
-	c->verdict = (struct verdict){
-		.stage = row->stage,
-		.class = c->raw.cause.flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS,
-		.direction = row->direction,
-		.note = row->note,
-		.known = true,
-	};
-	return true;
-}
-
-static bool is_xdp(const struct trace_cause *raw)
-{
-	return raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_CONSUME_SKB &&
-	       raw->observer != OBSERVER_SOCKET_QUEUE;
-}
-
 static void judge(struct ledger_cause *c, const struct ksyms *k)
 {
 	const struct trace_cause *raw = &c->raw.cause;
-	bool xdp = is_xdp(raw);
+	bool xdp = raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_CONSUME_SKB &&
+		   raw->observer != OBSERVER_SOCKET_QUEUE;
+	const struct consumed_row *row = consumed_find(c->named.location);
 	struct ksym aux = {};
 
 	if (!xdp && raw->aux)
 		ksym_find(k, raw->aux, &aux);
-	if (!judge_consumed(c))
+	/* It was freed as if used up: the place says what was lost. */
+	if (raw->observer == OBSERVER_CONSUME_SKB && row)
+		c->verdict = (struct verdict){
+			.stage = row->stage,
+			.class = raw->flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS,
+			.direction = row->direction,
+			.note = row->note,
+			.known = true,
+		};
+	else
 		c->verdict = stagemap_judge(&(struct stagemap_event){
 			.reason = c->named.reason,
 			.location = c->named.location,
@@ -217,15 +202,6 @@ static void add_cause(struct result *res, const struct ledger_cause *c, uint16_t
 	out->last = f->last;
 }
 
-static void fill_refused(const struct fate_tally *t, struct result *res)
-{
-	for (int e = 0; e < 256; e++) {
-		if (t->refused_by[e] && res->n_refused_by < RESULT_ERRNOS)
-			res->refused_by[res->n_refused_by++] =
-				(struct result_errno){e, t->refused_by[e]};
-	}
-}
-
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
 		  struct result *res)
 {
@@ -246,8 +222,11 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 		gaps_note(&res->arrivals.gaps, t->missing[s]);
 	memcpy(res->unaccounted_seen, t->unaccounted_seen, sizeof(res->unaccounted_seen));
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
-	fill_refused(t, res);
-
+	for (int e = 0; e < 256; e++) {
+		if (t->refused_by[e] && res->n_refused_by < RESULT_ERRNOS)
+			res->refused_by[res->n_refused_by++] =
+				(struct result_errno){e, t->refused_by[e]};
+	}
 	ledger_stages(l, seen);
 	for (int s = 0; s < STAGE_COUNT; s++)
 		res->stage[s].events = seen[s].packets;

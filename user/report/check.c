@@ -105,7 +105,8 @@ static struct json_object *irqs_json(const struct facts_link *l)
 	return list;
 }
 
-static const char *const xdp_names[] = {NULL, "native", "generic", "offloaded"};
+/* By XDP_ATTACHED_...; several programs are native ones, too. */
+static const char *const xdp_names[] = {NULL, "native", "generic", "offloaded", "native"};
 
 static const struct record_field ring_rows[] = {
 	RECORD("rx", UINT, facts_link, set.ring.rx),
@@ -138,7 +139,7 @@ static const struct record_field link_rows[] = {
 	RECORD_PART("coalesce", coalesce_rows, RECORD_WHEN(facts_link, set.coalesce.known)),
 	RECORD_PART("pause", pause_rows, RECORD_WHEN(facts_link, set.pause.known)),
 	RECORD("qdisc", TEXT, facts_link, qdisc),
-	RECORD("txqueuelen", UINT, facts_link, txqueuelen),
+	RECORD("txqueuelen", UINT, facts_link, attrs.txqueuelen),
 	RECORD("rp_filter", TEXT, facts_link, rp_filter),
 	RECORD("rps_cpus", TEXT, facts_link, rps_cpus),
 	RECORD("rps_flow_cnt", UINT, facts_link, rps_flow_cnt),
@@ -150,7 +151,7 @@ static const struct record_field link_rows[] = {
 	RECORD("gso", BOOL, facts_link, gso),
 	RECORD("udp_gso", BOOL, facts_link, udp_gso),
 	RECORD("rx_checksum", BOOL, facts_link, rx_csum),
-	RECORD("xdp", ENUM, facts_link, xdp, RECORD_NAMES(xdp_names)),
+	RECORD("xdp", ENUM, facts_link, attrs.xdp_attached, RECORD_NAMES(xdp_names)),
 	RECORD("rx_packets", UINT, facts_link, rx_packets),
 	RECORD("tx_packets", UINT, facts_link, tx_packets),
 	{0},

@@ -245,7 +245,7 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 	if (!h)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	h->spec = *spec;
-	fd = conn_listen_at(&spec->listen);
+	fd = conn_listen(&spec->listen);
 	if (fd < 0) {
 		free(h);
 		return error_set(

@@ -212,6 +212,7 @@ static void rows_and_paragraphs(void **state)
 		assert_ptr_equal(finding_row(finding_rows[i].id), &finding_rows[i]);
 	}
 	assert_null(finding_row("pl-none"));
+	assert_null(finding_row("rcvbuf-")); /* no row by the beginning of its id */
 }
 
 /* Counters that were watched: what moved, at which rate, and what was there before. */

@@ -23,9 +23,9 @@ static const struct record_field *const tables[] = {
 	msg_fates, msg_time,  msg_error,   msg_end,  msg_flow,	msg_cause,  msg_counter,
 };
 static const size_t sizes[] = {
-	sizeof(struct peer_hello),   sizeof(struct peer_login),	    sizeof(struct peer_welcome),
+	sizeof(struct peer_hello),   sizeof(struct peer_hello),	    sizeof(struct peer_welcome),
 	sizeof(struct peer_plan),    sizeof(struct peer_ready),	    sizeof(struct site_status),
-	sizeof(struct peer_fold),    sizeof(struct peer_fates),	    sizeof(struct peer_time),
+	sizeof(struct peer_fold),    sizeof(struct runs),	    sizeof(struct peer_time),
 	sizeof(struct error),	     sizeof(struct result),	    sizeof(struct arrivals_flow),
 	sizeof(struct ledger_cause), sizeof(struct result_counter),
 };
@@ -329,17 +329,17 @@ static void lines_have_an_end(void **state)
 /* The longest fates fit a line, whoever makes them. */
 static void fates_fit_a_line(void **state)
 {
-	static struct peer_fates fates = {.slot = 63, .first = 1ULL << 44};
+	static struct runs fates = {.slot = 63, .first = 1ULL << 44};
 	struct pipe *p = *state;
 	struct json_object *msg;
 
-	memset(fates.runs, '9', sizeof(fates.runs) - 1);
+	memset(fates.text, '9', sizeof(fates.text) - 1);
 	assert_int_equal(conn_send(&p->conn, msg_make("fates", msg_fates, &fates), 0), 0);
 	conn_close(&p->conn);
 	conn_init(&p->conn, p->far);
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
 	assert_int_equal(record_read(msg, msg_fates, &fates), 0);
-	assert_int_equal(strlen(fates.runs), sizeof(fates.runs) - 1);
+	assert_int_equal(strlen(fates.text), sizeof(fates.text) - 1);
 	json_object_put(msg);
 	p->far = dup(p->conn.fd);
 }

@@ -132,12 +132,13 @@ static bool idle(void *arg)
 	return p->rounds > p->waiting;
 }
 
-static void show(void *arg)
+static bool show(void *arg, bool settling)
 {
 	struct path *p = arg;
 
 	assert_true(clock_now() > p->start_ns);
 	p->shown++;
+	return settling;
 }
 
 static bool wait_for(struct path *p, uint64_t most_ns, uint64_t interval_ns)

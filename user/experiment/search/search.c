@@ -26,40 +26,28 @@ struct hunt {
 };
 
 /*
- * Whether the sender waited for room in its send buffer or ring, and was late for that: what is
- * behind it takes no more, however fast this host generates.
- */
-static bool was_held_back(const struct found_trial *t, const struct result *res, unsigned threads)
-{
-	double waited = (double)res->wait_ns / threads;
-	double late = (double)res->duration_ns - (double)t->time_ns;
-
-	if (t->intended)
-		return late > 0 && waited > late / 2;
-	return waited > (double)res->duration_ns * HELD_SHARE;
-}
-
-/*
  * What was lost, and what was not sent within the time that was meant for it: a sender that takes
  * longer has sent at a lower rate. Hiccups of the scheduler are no reason to say so; a queue that
- * is full is one, however short.
+ * is full is one, however short: a sender that waited for room in its send buffer or ring, and was
+ * late for that. What is behind it takes no more, however fast this host generates.
  */
 static void judge(struct found_trial *t, const struct result *res, unsigned threads)
 {
 	uint64_t hiccup = (uint64_t)((double)t->time_ns * LATE_SHARE) + LATE_NS, most;
-	double offered = (double)res->sent, bad;
+	double offered = (double)res->sent, took = (double)res->duration_ns, bad;
+	double waited = (double)res->wait_ns / threads, late = took - (double)t->time_ns;
 
-	t->held_back = was_held_back(t, res, threads);
+	t->held_back = t->intended ? late > 0 && waited > late / 2 : waited > took * HELD_SHARE;
 	most = t->time_ns + (t->held_back ? 0 : hiccup);
 	if (t->intended && res->duration_ns > most)
-		offered *= (double)t->time_ns / (double)res->duration_ns;
+		offered *= (double)t->time_ns / took;
 	t->unsent = (double)t->intended > offered ? t->intended - (uint64_t)offered : 0;
 	bad = (double)(res->sent - res->delivered) + (double)t->unsent;
 	t->loss_share = t->intended ? fmin(1, bad / (double)t->intended)
 			: res->sent ? bad / (double)res->sent
 				    : 0;
-	for (int s = 0; s < STAGE_COUNT; s++)
-		t->dropped[s] = res->stage[s].packets;
+	for (int stage = 0; stage < STAGE_COUNT; stage++)
+		t->dropped[stage] = res->stage[stage].packets;
 }
 
 /* Runs one trial; t: as intended, then as it was. */
