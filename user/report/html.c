@@ -134,14 +134,13 @@ const char *html_share(struct html *h, uint64_t part, uint64_t whole)
 
 const char *html_colour(const struct html *h, const char *stage)
 {
-	static const char *const classes[HTML_COLOURS] = {"c0", "c1", "c2", "c3",
-							  "c4", "c5", "c6", "c7"};
+	static const char *const classes[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+	enum stage s = rows_stage(stage);
+	unsigned before = 0;
 
-	for (unsigned i = 0; i < h->stages; i++) {
-		if (!strcmp(h->stage[i], stage))
-			return classes[i % HTML_COLOURS];
-	}
-	return "none";
+	for (unsigned i = 0; i < s; i++)
+		before += h->lossy[i];
+	return s != STAGE_NONE && h->lossy[s] ? classes[before % LENGTH(classes)] : "none";
 }
 
 const char *html_stage_title(const char *stage)
@@ -459,13 +458,12 @@ static void put_kind(struct html *h, struct json_object *doc)
 {
 	struct json_object *start = json_get(doc, "start");
 	const char *time = json_get_text(start, "time"), *host = json_get_text(start, "host");
-	char command[32] = "";
+	char command[32] = "", when[32] = "";
 
 	sscanf(json_get_text(doc, "schema"), "%*[^/]/%31[^/]", command);
-	html_put(h, "%s", command);
 	if (strlen(time) >= 19 && time[10] == 'T')
-		html_put(h, " · %.10s %.8s UTC", time, time + 11);
-	html_put(h, "%s%s", *host ? " · " : "", host);
+		snprintf(when, sizeof(when), " · %.10s %.8s UTC", time, time + 11);
+	html_put(h, "%s%s%s%s", command, when, *host ? " · " : "", host);
 }
 
 /* In place of all documents, or before them. */
@@ -555,18 +553,9 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 /* The stages of a list that lost something get their colours. */
 static void add_stages(struct html *h, struct json_object *end)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		const char *name = json_get_text(json_get_item(end, "stages", i), "stage");
-
-		if (h->stages < HTML_STAGES && !strcmp(html_colour(h, name), "none"))
-			h->stage[h->stages++] = name;
-	}
-}
-
-static int in_order_of_path(const void *va, const void *vb)
-{
-	return (int)rows_stage(*(const char *const *)va) -
-	       (int)rows_stage(*(const char *const *)vb);
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
+		h->lossy[rows_stage(json_get_text(json_get_item(end, "stages", i), "stage"))] =
+			true;
 }
 
 static void collect_stages(struct html *h, const struct html_page *page)
@@ -582,7 +571,6 @@ static void collect_stages(struct html *h, const struct html_page *page)
 				add_stages(h, json_get_item(doc, lists[k], m));
 		}
 	}
-	qsort(h->stage, h->stages, sizeof(h->stage[0]), in_order_of_path);
 }
 
 /* What it was read from, if that may be told. */

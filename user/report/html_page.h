@@ -11,18 +11,16 @@
 
 #include "base/json.h"
 #include "base/num.h"
+#include "stages.h"
 
-#define HTML_STAGES  48
-#define HTML_COLOURS 8
-#define HTML_TEXTS   16
-#define HTML_TICKS   12
+#define HTML_TEXTS 16
+#define HTML_TICKS 12
 
 struct html {
 	FILE *out;
-	const char *stage[HTML_STAGES]; /* that lose something anywhere on the page, borrowed */
-	unsigned stages;
-	unsigned ids;	   /* given so far: each is unique on the page */
-	int rc;		   /* first -errno */
+	bool lossy[STAGE_NONE + 1]; /* stages that lose something anywhere on the page */
+	unsigned ids;		    /* given so far: each is unique on the page */
+	int rc;			    /* first -errno */
 	const char *block; /* what ends that which a struct page has begun; NULL: nothing */
 	char text[HTML_TEXTS][FMT_MAX];
 	unsigned texts;		   /* made so far */

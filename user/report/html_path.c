@@ -8,15 +8,15 @@
 #include "report/html_page.h"
 #include "report/print.h"
 
-#define EXITS	  (HTML_STAGES + 3) /* refused, in flight, unaccounted */
-#define THINNEST  1.5		    /* px: less could not be seen */
-#define SEAM	  0.7		    /* px of an exit below the stream, so that no gap shows */
-#define OVERHANG  5.0		    /* px of an arrow's head at each side */
-#define FROM	  2.0		    /* px: where the path begins, */
-#define SIDE	  7.0		    /* and where its straight side is, see `transform` */
-#define WIDE	  1000.0	    /* px of the picture from left to right */
-#define NARROW	  360.0		    /* px of the one from top to bottom */
-#define MOST_WIDE 8		    /* exits that have room below the wide one */
+#define EXITS	  48	 /* more are not drawn */
+#define THINNEST  1.5	 /* px: less could not be seen */
+#define SEAM	  0.7	 /* px of an exit below the stream, so that no gap shows */
+#define OVERHANG  5.0	 /* px of an arrow's head at each side */
+#define FROM	  2.0	 /* px: where the path begins, */
+#define SIDE	  7.0	 /* and where its straight side is, see `transform` */
+#define WIDE	  1000.0 /* px of the picture from left to right */
+#define NARROW	  360.0	 /* px of the one from top to bottom */
+#define MOST_WIDE 8	 /* exits that have room below the wide one */
 
 /*
  * Paths are drawn along x, and things leave to the side where y grows. From top to bottom both are

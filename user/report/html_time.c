@@ -5,94 +5,66 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drops/stagemap.h"
 #include "report/html_page.h"
 #include "report/print.h"
+#include "report/series.h"
 
 #define BINS 240 /* of the charts: neighbours of longer runs are put together */
 
-enum { SENT, DELIVERED, DROPPED, TX_CPU, RX_CPU, TOTALS };
+/* What is counted; behind these, losses by stage. */
+enum { SENT, DELIVERED, TX_CPU, RX_CPU, LOST, COUNTS = LOST + STAGE_NONE + 1 };
 
-static const char *const totals[TOTALS] = {"sent", "delivered", "dropped", "tx_cpu_ns",
-					   "rx_cpu_ns"};
+static const char *const keys[LOST] = {"sent", "delivered", "tx_cpu_ns", "rx_cpu_ns"};
 
 /* Rates in bins, of CPUs as shares of one; bin i lasts from time[i] to time[i + 1]. */
 struct series {
 	size_t n;
 	double time[BINS + 1]; /* s */
-	double rate[TOTALS][BINS];
-	const char *stage[HTML_STAGES];
-	double lost[HTML_STAGES][BINS]; /* packets/s, in the order of `stage` */
-	unsigned stages;
+	double rate[COUNTS][BINS];
 };
-
-/* Column of a stage; HTML_STAGES: there is no room for more. */
-static unsigned column_of(struct series *s, const char *name)
-{
-	unsigned i = 0;
-
-	while (i < s->stages && strcmp(s->stage[i], name))
-		i++;
-	if (i == s->stages && i < HTML_STAGES)
-		s->stage[s->stages++] = name;
-	return i;
-}
 
 /* What has been counted until a moment. */
 struct sums {
-	double time, total[TOTALS], lost[HTML_STAGES];
+	double time, total[COUNTS];
 };
 
-static void add_stages(struct series *s, struct sums *now, struct json_object *interval)
-{
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		struct json_object *stage = json_get_item(interval, "stages", i);
-		unsigned k = column_of(s, json_get_text(stage, "stage"));
-
-		if (k < HTML_STAGES)
-			now->lost[k] += json_get_double(stage, "packets");
-	}
-}
-
 /* Intervals of run count from the start, those of trace come one by one and have a length. */
-static void advance(struct series *s, struct sums *now, struct json_object *interval)
+static void advance(struct sums *now, struct json_object *interval)
 {
 	if (!json_get(interval, "interval_ns"))
 		*now = (struct sums){};
 	now->time = json_get_double(interval, "time_ns") / 1e9;
-	for (unsigned i = 0; i < TOTALS; i++)
-		now->total[i] += json_get_double(interval, totals[i]);
-	add_stages(s, now, interval);
+	for (unsigned i = 0; i < LOST; i++)
+		now->total[i] += json_get_double(interval, keys[i]);
+	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
+		struct json_object *stage = json_get_item(interval, "stages", i);
+
+		now->total[LOST + rows_stage(json_get_text(stage, "stage"))] +=
+			json_get_double(stage, "packets");
+	}
 }
 
-/* False: there is no time between them. */
-static bool add_bin(struct series *s, const struct sums *a, const struct sums *b)
-{
-	double length = b->time - a->time;
-
-	if (!(length > 0) || !(b->time < 1e10) || s->n == BINS)
-		return false;
-	s->time[s->n] = a->time;
-	s->time[s->n + 1] = b->time;
-	for (unsigned i = 0; i < TOTALS; i++)
-		s->rate[i][s->n] = fmax(b->total[i] - a->total[i], 0) / length /
-				   (i == TX_CPU || i == RX_CPU ? 1e9 : 1);
-	for (unsigned i = 0; i < HTML_STAGES; i++)
-		s->lost[i][s->n] = fmax(b->lost[i] - a->lost[i], 0) / length;
-	s->n++;
-	return true;
-}
-
-static void collect(struct html *h, struct series *s, struct json_object *doc)
+static void collect(struct series *s, struct json_object *doc)
 {
 	size_t n = json_get_length(doc, "intervals"), step = (n + BINS - 1) / BINS;
 	struct sums before = {}, now = {};
 
-	for (unsigned i = 0; i < h->stages; i++) /* in the order of the path */
-		s->stage[s->stages++] = h->stage[i];
 	for (size_t i = 0; i < n; i++) {
-		advance(s, &now, json_get_item(doc, "intervals", i));
-		if (((i + 1) % step == 0 || i == n - 1) && add_bin(s, &before, &now))
-			before = now;
+		double length;
+
+		advance(&now, json_get_item(doc, "intervals", i));
+		length = now.time - before.time;
+		if (((i + 1) % step && i != n - 1) || !(length > 0) || !(now.time < 1e10) ||
+		    s->n == BINS)
+			continue;
+		s->time[s->n] = before.time;
+		s->time[s->n + 1] = now.time;
+		for (unsigned k = 0; k < COUNTS; k++)
+			s->rate[k][s->n] = fmax(now.total[k] - before.total[k], 0) / length /
+					   (k == TX_CPU || k == RX_CPU ? 1e9 : 1);
+		s->n++;
+		before = now;
 	}
 }
 
@@ -159,15 +131,15 @@ static void put_both(struct html *h, const struct series *s, bool cpu)
 }
 
 /* Stages on top of each other, the last of the path on top. */
-static void put_losses(struct html *h, struct series *s)
+static void put_losses(struct html *h, const struct series *s)
 {
 	double base[BINS] = {}, top[BINS] = {};
 	struct html_chart c;
 	char tip[1024];
 
-	for (unsigned k = 0; k < s->stages; k++) {
+	for (int k = 0; k < STAGE_COUNT; k++) {
 		for (size_t i = 0; i < s->n; i++)
-			top[i] += s->lost[k][i];
+			top[i] += s->rate[LOST + k][i];
 	}
 	if (!(highest(top, s->n) > 0))
 		return;
@@ -175,28 +147,30 @@ static void put_losses(struct html *h, struct series *s)
 	c.note = "each fragment counts";
 	c.y_title = "drops/s";
 	html_chart_begin(h, &c);
-	for (unsigned k = 0; k < s->stages; k++) {
-		if (highest(s->lost[k], s->n) > 0)
-			html_chart_legend(h, html_colour(h, s->stage[k]), s->stage[k], "");
+	for (int k = 0; k < STAGE_COUNT; k++) {
+		if (highest(s->rate[LOST + k], s->n) > 0)
+			html_chart_legend(h, html_colour(h, stage_name(k)), stage_name(k), "");
 	}
 	html_chart_plot(h, &c);
 	memset(top, 0, sizeof(top));
-	for (unsigned k = 0; k < s->stages; k++) {
-		if (!(highest(s->lost[k], s->n) > 0))
+	for (int k = 0; k < STAGE_COUNT; k++) {
+		if (!(highest(s->rate[LOST + k], s->n) > 0))
 			continue;
 		for (size_t i = 0; i < s->n; i++)
-			top[i] += s->lost[k][i];
-		html_chart_steps(h, &c, html_colour(h, s->stage[k]), s->time, base, top, s->n);
+			top[i] += s->rate[LOST + k][i];
+		html_chart_steps(h, &c, html_colour(h, stage_name(k)), s->time, base, top, s->n);
 		memcpy(base, top, sizeof(base));
 	}
 	for (size_t i = 0; i < s->n; i++) {
 		size_t n = (size_t)snprintf(tip, sizeof(tip), "%.4g to %.4g s", s->time[i],
 					    s->time[i + 1]);
 
-		for (unsigned k = 0; k < s->stages && n < sizeof(tip) - 1; k++) {
-			if (s->lost[k][i] > 0)
+		for (int k = 0; k < STAGE_COUNT && n < sizeof(tip) - 1; k++) {
+			double lost = s->rate[LOST + k][i];
+
+			if (lost > 0)
 				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
-						      s->stage[k], html_rate(h, s->lost[k][i]));
+						      stage_name(k), html_rate(h, lost));
 		}
 		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
@@ -214,7 +188,7 @@ void html_time(struct html *h, struct json_object *doc)
 		h->rc = h->rc ? h->rc : -ENOMEM;
 		return;
 	}
-	collect(h, s, doc);
+	collect(s, doc);
 	if (s->n) {
 		html_section(h, "Over time", s->n < 4 ? "few intervals: -I 100ms shows more" : "");
 		html_put(h, "<div class=\"charts\">");
@@ -327,15 +301,6 @@ void html_delay(struct html *h, struct json_object *end)
 	if (!latency)
 		return;
 	html_section(h, "Delay", json_get_text(clock, "doubt"));
-	html_put(h, "<dl class=\"figures\">");
-	for (unsigned i = 0; i < QUANTILES; i++) {
-		if (json_get(latency, quantiles[i].key))
-			html_figure(h, quantiles[i].name,
-				    html_ns(h, json_get_u64(latency, quantiles[i].key)), "");
-	}
-	if (json_get_u64(end, "jitter_ns"))
-		html_figure(h, "jitter", html_ns(h, json_get_u64(end, "jitter_ns")), "");
-	html_put(h, "</dl>");
 	html_put(h, "<div class=\"charts\">");
 	put_histogram(h, end);
 	put_quantiles(h, latency, packets);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "drops/stagemap.h"
 #include "report/html_page.h"
 #include "report/print.h"
 
@@ -184,11 +185,11 @@ static uint64_t lost_at(struct json_object *doc, const char *stage)
 /* Of the stages that lost something in any trial. */
 static void put_stages_legend(struct html *h, struct json_object *doc)
 {
-	for (unsigned s = 0; s < h->stages; s++) {
-		uint64_t packets = lost_at(doc, h->stage[s]);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		uint64_t packets = h->lossy[s] ? lost_at(doc, stage_name(s)) : 0;
 
 		if (packets)
-			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s],
+			html_chart_legend(h, html_colour(h, stage_name(s)), stage_name(s),
 					  html_count(h, packets));
 	}
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,7 +253,7 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	}
 }
 
-/* Sweeps and searches of ledgers, as they printed themselves: the trials, and what was found. */
+/* Searches of ledgers, as they printed themselves: the trials, and what was found. */
 
 static void print_spread(FILE *out, const struct json_object *end)
 {
