@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "cli/options_trace.h"
-#include "cli/report.h"
 #include "diagnosis/facts.h"
 #include "drops/balance.h"
 #include "host/caps.h"
@@ -21,6 +20,7 @@
 #include "monitor/sources.h"
 #include "report/document.h"
 #include "report/trace.h"
+#include "watch_abi.h"
 #include "report/ledgerfile.h"
 #include "report/series.h"
 
@@ -41,6 +41,12 @@ struct ledger_options {
 	const char *file;
 	uint64_t keep_ns;
 	bool keep_set;
+};
+
+struct events_options {
+	bool shown, hex, stack, snaplen_set;
+	uint64_t snaplen;
+	const char *file;
 };
 
 struct trace_options {
@@ -92,6 +98,23 @@ static const struct opt balance_opts[] = {
 	{"settle", 0, OPT_TIME, offsetof(struct balance_options, settle_ns),
 	 .set_offset = OPT_SET(struct balance_options, settle_set),
 	 .help = "with --balance: wait so long at the end for what is under way"},
+	{0},
+};
+
+static const struct opt events_opts[] = {
+	{"events", 0, OPT_FLAG, offsetof(struct events_options, shown),
+	 .help = "a line for each packet that is lost"},
+	{"hex", 0, OPT_FLAG, offsetof(struct events_options, hex),
+	 .help = "its bytes below the line"},
+	{"stack", 0, OPT_FLAG, offsetof(struct events_options, stack),
+	 .help = "the functions of the kernel that led to it, below the line"},
+	{"write", 'w', OPT_STRING, offsetof(struct events_options, file), .metavar = "FILE",
+	 .default_text = "none",
+	 .help = "lost packets as pcapng, each with what befell it as its comment"},
+	{"snaplen", 0, OPT_SIZE, offsetof(struct events_options, snaplen), .min = 1,
+	 .max = SAMPLE_SNAPLEN_MAX, .set_offset = OPT_SET(struct events_options, snaplen_set),
+	 .metavar = "BYTES", .default_text = "headers and stamp",
+	 .help = "keep so much of a packet, as far as the kernel has it in one piece"},
 	{0},
 };
 
@@ -160,6 +183,15 @@ struct trace_ledger {
 	int rc;			 /* it could not be written, which was said: the trace goes on */
 };
 
+/* Single packets that are lost, shown and captured. */
+struct events {
+	bool wanted;
+	struct pcapng *file; /* NULL: none was asked for */
+	int file_error, read_error;
+	uint64_t shown, left_out; /* left_out: of the document */
+	uint64_t captured;
+};
+
 /* What the callbacks of the session need. */
 struct trace {
 	const struct trace_options *o;
@@ -173,7 +205,7 @@ struct trace {
 	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
 	struct flow_account *account;
 	struct flow_books books;
-	struct events *events;
+	struct events events;
 	struct trace_ledger ledger;
 	bool incomplete; /* a file that was asked for */
 	bool gone;	 /* what is looked at, and it was said */
@@ -300,6 +332,122 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 	return end;
 }
 
+/* Single packets */
+
+#define EVENTS_NS	   80000000 /* of a tick */
+#define EVENTS_IN_DOCUMENT 100000   /* of -j, which is kept in memory; more are counted only */
+
+static void capture_failed(struct trace *t, int rc)
+{
+	if (rc && !t->events.file_error) {
+		log_error("cannot write %s: %s; the trace goes on without it", t->o->events.file,
+			  strerror(-rc));
+		t->events.file_error = rc;
+	}
+}
+
+static void on_drop(void *arg, const struct live_drop *drop)
+{
+	struct trace *t = arg;
+	const struct events_options *o = &t->o->events;
+	struct events *e = &t->events;
+
+	if (o->shown && t->o->global.json && e->shown >= EVENTS_IN_DOCUMENT) {
+		e->left_out++;
+	} else if (o->shown) {
+		if (t->json)
+			json_out_each(t->json, "drop", drop_json(drop, o->hex, o->stack));
+		else
+			drop_text(stdout, drop, t->netns, o->hex);
+		e->shown++;
+	}
+	if (e->file && !e->file_error)
+		capture_failed(t, drop_capture(e->file, drop));
+}
+
+/* Opens the file, and has samples taken of what is lost. */
+static int events_open(struct trace *t, struct error *err)
+{
+	const struct events_options *o = &t->o->events;
+	const struct contradiction list[] = {
+		{o->hex && !o->shown, "--hex needs --events", "add --events"},
+		{o->stack && !o->shown, "--stack needs --events", "add --events"},
+		{o->file && !strcmp(o->file, "-"), "-w -: stdout is for the tables",
+		 "name a file, or a pipe by mkfifo"},
+		{o->snaplen_set && !o->shown && !o->file, "--snaplen needs packets to keep",
+		 "add --events or -w FILE"},
+		{0},
+	};
+	struct live_spec *spec = &t->session.spec;
+	int rc = contradiction_check(list, err);
+
+	if (rc || (!o->shown && !o->file))
+		return rc;
+	t->events.wanted = true;
+	spec->snaplen = o->snaplen_set ? (uint32_t)o->snaplen : LIVE_SNAPLEN;
+	spec->stack = o->stack;
+	return o->file ? pcapng_create(&t->events.file, o->file, spec->snaplen, err) : 0;
+}
+
+/* Shows what has come. `all`: to the last, else what a tick has time for. */
+static void events_read(struct trace *t, bool all)
+{
+	struct events *e = &t->events;
+	int64_t n;
+
+	if (!e->wanted || e->read_error)
+		return;
+	if (t->o->events.shown && !t->json)
+		log_progress_clear();
+	n = live_read_drops(t->session.live, all ? 0 : EVENTS_NS);
+	if (n < 0) {
+		e->read_error = (int)n;
+		log_error("cannot read samples of drops: %s; the trace goes on without them",
+			  strerror(-e->read_error));
+	}
+	if (e->file && !e->file_error)
+		capture_failed(t, pcapng_flush(e->file));
+	if (t->o->events.shown)
+		output_flush();
+}
+
+/* The capture is closed and its state said. */
+static void events_finish(struct trace *t)
+{
+	struct events *e = &t->events;
+
+	if (e->file) {
+		if (!e->file_error)
+			capture_failed(t, pcapng_flush(e->file));
+		e->captured = pcapng_written(e->file);
+		capture_failed(t, pcapng_close(e->file));
+		e->file = NULL;
+		log_info("%s: %llu packets%s", t->o->events.file, (unsigned long long)e->captured,
+			 e->file_error ? ", not all" : "");
+	}
+	if (e->left_out)
+		log_warn("%llu drops are not in the document, which keeps %d; --json-lines has all",
+			 (unsigned long long)e->left_out, EVENTS_IN_DOCUMENT);
+	t->incomplete = e->file_error || e->read_error;
+}
+
+static void events_json_end(const struct trace *t, struct json_object *end)
+{
+	const struct events *e = &t->events;
+	struct json_object *capture;
+
+	if (!e->wanted)
+		return;
+	json_put_u64(end, "drops_left_out", e->left_out);
+	if (!t->o->events.file)
+		return;
+	capture = json_object_new_object();
+	json_put_text(capture, "file", t->o->events.file);
+	json_put_u64(capture, "packets", e->captured);
+	json_put_text(capture, "error", e->file_error ? strerror(-e->file_error) : NULL);
+	json_put(end, "capture", capture);
+}
+
 /* The session */
 
 static int on_open(void *arg, struct error *err)
@@ -307,17 +455,17 @@ static int on_open(void *arg, struct error *err)
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
 	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns};
-	const struct events_view view = {t->json, o->global.json, o->view.all, t->netns};
 	struct session *s = &t->session;
 	struct error quiet = {};
 	struct netns own;
-	int rc;
+	int rc = 0;
 
 	if (!netns_current(&own, &quiet)) {
 		owners_netns(s->spec.owners, own.inum, t->netns);
 		netns_close(&own);
 	}
-	rc = events_begin(t->events, s->live, &view, err);
+	if (t->events.wanted)
+		rc = live_open_drops(s->live, o->events.snaplen_set, o->view.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
 	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, s->live, err);
@@ -325,9 +473,7 @@ static int on_open(void *arg, struct error *err)
 
 static void on_tick(void *arg)
 {
-	const struct trace *t = arg;
-
-	events_read(t->events, false);
+	events_read(arg, false);
 }
 
 static int on_over(void *arg, struct error *err)
@@ -431,7 +577,7 @@ static bool on_interval(void *arg)
 	char number[FMT_MAX], what[128];
 	bool broken = false;
 
-	events_read(t->events, false);
+	events_read(t, false);
 	log_progress_clear();
 	tell_interval(t);
 	for (unsigned i = 0; i < t->limits.n; i++) {
@@ -461,7 +607,7 @@ static void tell_end(struct trace *t, const struct live_summary *s)
 		written(t, kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
 	if (t->json) {
-		events_json_end(t->events, whole);
+		events_json_end(t, whole);
 		json_out_once(t->json, "end", json_object_get(whole));
 	} else {
 		print_trace_end(&t->text, t->start, kept ? kept : whole);
@@ -477,8 +623,8 @@ static void on_end(struct trace *t, struct error *err)
 
 	if (!s)
 		return;
-	events_read(t->events, true);
-	t->incomplete = !events_finish(t->events);
+	events_read(t, true);
+	events_finish(t);
 	live_summarise(l, t->session.why, s);
 	s->interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
@@ -509,9 +655,7 @@ static int check(struct trace *t, struct error *err)
 	if (!rc)
 		rc = caps_require(&cmd_trace, NULL, err);
 	if (!rc)
-		rc = events_open(&t->events, &o->events, err);
-	t->session.spec.snaplen = events_snaplen(t->events);
-	t->session.spec.stack = o->events.stack;
+		rc = events_open(t, err);
 	t->session.spec.burst_ns = o->burst_ns;
 	t->by = t->session.spec.by;
 	return rc ? rc : ledger_open(t, err);
@@ -549,7 +693,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 	status = t.session.child.status;
 	flow_account_close(t.account);
 	session_end(&t.session);
-	events_close(t.events);
+	pcapng_close(t.events.file);
 	json_object_put(t.start);
 	if (t.ledger.file) {
 		struct error quiet = {};

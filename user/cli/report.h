@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What commands tell of experiments: JSON on stdout and a ledger file; what `run` shows of its
- * trials, with progress, text and the exit status; and of `trace` single drops.
+ * trials, with progress, text and the exit status.
  */
 #ifndef PKTLEDGER_CLI_REPORT_H
 #define PKTLEDGER_CLI_REPORT_H
@@ -9,7 +9,6 @@
 #include <linux/capability.h>
 
 #include "cli/options.h"
-#include "monitor/live.h"
 #include "report/document.h"
 #include "report/trials.h"
 
@@ -127,57 +126,11 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
  * told of the trial that was run last, beside its books, which returns the whole of it, to be put;
  * and their end, with `err` of it all. JSON is taken.
  */
-bool report_records(const struct report *r);
 void report_series(struct report *r, struct json_object *start);
 struct json_object *report_series_trial(struct report *r, struct json_object *members);
 void report_series_end(struct report *r, struct json_object *end, const struct error *err);
 
 /* Ends the outputs, with `err` in them if there is one. Returns the exit status. Frees `r`. */
 int report_finish(struct report *r, struct error *err);
-
-/* `trace --events` and `trace -w`: single drops, shown and captured. */
-
-struct events_options {
-	bool shown, hex, stack, snaplen_set;
-	uint64_t snaplen;
-	const char *file;
-};
-
-extern const struct opt events_opts[]; /* of struct events_options */
-
-/* Drops in a document of -j, which is kept in memory; more are counted only. */
-#define EVENTS_IN_DOCUMENT 100000
-
-struct events;
-
-struct events_view {
-	struct json_out *json; /* NULL: text to stdout */
-	bool document;	       /* JSON in one piece */
-	bool all;	       /* benign drops too */
-	const char *netns;     /* the own one, not told in text */
-};
-
-/*
- * Opens the file. *e stays NULL if the options ask for nothing; all functions allow that.
- * STATUS_USAGE, STATUS_FAILED.
- */
-int events_open(struct events **e, const struct events_options *o, struct error *err);
-
-/* For live_spec.snaplen. */
-uint32_t events_snaplen(const struct events *e);
-
-/* When `l` is open; both are borrowed. */
-int events_begin(struct events *e, struct live *l, const struct events_view *v, struct error *err);
-
-/* Shows what has come. `all`: to the last, else what a tick has time for. */
-void events_read(struct events *e, bool all);
-
-/* The capture is closed and its state said. False: it is not whole. */
-bool events_finish(struct events *e);
-
-/* Puts "capture" and "drops_left_out" into the event `end`, after events_finish(). */
-void events_json_end(const struct events *e, struct json_object *end);
-
-void events_close(struct events *e);
 
 #endif
