@@ -143,6 +143,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		return STATUS_FAILED;
 	switch (opt_parse(cmd, argc, argv, options, &asked, &err)) {
 	case OPT_NEXT_RUN:
+		log_init(global_verbosity(options));
 		status = cmd->run(options, &err);
 		break;
 	case OPT_NEXT_HELP:

@@ -777,111 +777,86 @@ static bool split(const char *item, struct range *r)
 	return true;
 }
 
-static int read_factor(const struct range *r, double *factor, struct error *err)
+/* One end of a range, or its step; whole numbers are exact in a long double. */
+static int range_value(const struct opt *o, const char *text, enum rate_unit *unit, long double *v)
 {
-	struct rate f;
+	struct rate rate = {0};
+	uint64_t whole = 0;
+	int rc = o->type == OPT_RATE	 ? num_rate(text, &rate)
+		 : types[o->type].number ? types[o->type].number(text, &whole)
+					 : num_size(text, &whole);
 
-	/* a plain number above 1, fractions allowed */
-	if (num_rate(r->step, &f) || f.unit != RATE_PPS || f.value <= 1)
-		return vary_usage(err, "for example 64k..4m/x2",
-				  "--vary: the factor of '%s' is not above 1", r->text);
-	*factor = f.value;
-	return 0;
+	*unit = rate.unit;
+	*v = o->type == OPT_RATE ? (long double)rate.value : (long double)whole;
+	return rc;
 }
 
-static int backwards(const struct range *r, struct error *err)
+static char *range_text(const struct opt *o, enum rate_unit unit, long double v, char *buf,
+			size_t size)
 {
-	return vary_usage(err, "the lower end first: FIRST..LAST/STEP",
-			  "--vary: '%s' runs backwards", r->text);
+	if (o->type == OPT_RATE)
+		return num_text_rate(buf, size, &(struct rate){unit, (double)v});
+	return (types[o->type].text ? types[o->type].text : plain_text)(buf, size, (uint64_t)v);
 }
 
-static int no_step(const struct range *r, struct error *err)
-{
-	return vary_usage(err, "FIRST..LAST/STEP, or /x2 to double",
-			  "--vary: '%s' needs a step above 0", r->text);
-}
-
-static int number(const struct opt *o, const char *text, uint64_t *v)
-{
-	return (types[o->type].number ? types[o->type].number : num_size)(text, v);
-}
-
-static int add_numbers(struct opt_vary *v, const struct range *r, struct error *err)
+static int add_range(struct opt_vary *v, const struct range *r, struct error *err)
 {
 	const struct opt *o = v->ref.opt;
-	uint64_t first, last, step = 0;
-	double factor = 1;
-	int rc;
-
-	if (number(o, r->first, &first) || number(o, r->last, &last))
-		return vary_usage(err, VARY_HINT,
-				  "--vary: the ends of '%s' are not values of the option", r->text);
-	if (first > last)
-		return backwards(r, err);
-	if (r->factor && !first)
-		return vary_usage(err, "start above 0",
-				  "--vary: '%s' stays 0 however it is multiplied", r->text);
-	rc = r->factor ? read_factor(r, &factor, err)
-		       : (number(o, r->step, &step) || !step ? no_step(r, err) : 0);
-	while (!rc) {
-		char text[OPT_ITEM_LEN];
-		uint64_t next = step ? first + step : (uint64_t)llround((double)first * factor);
-
-		if (o->type == OPT_CUSTOM)
-			snprintf(text, sizeof(text), "%llu", (unsigned long long)first);
-		else
-			types[o->type].text(text, sizeof(text), first);
-		rc = add_value(v, text, err);
-		if (next > last || next <= first) /* the end, or an overflow */
-			break;
-		first = next;
-	}
-	return rc;
-}
-
-static int add_rates(struct opt_vary *v, const struct range *r, struct error *err)
-{
-	struct rate first, last, step = {0}, now;
-	double factor = 1;
+	const bool rates = o->type == OPT_RATE;
+	long double first, last, step = 0, now, next;
+	enum rate_unit unit, other;
+	char text[OPT_ITEM_LEN];
+	struct rate factor;
 	int rc = 0;
 
-	if (num_rate(r->first, &first) || num_rate(r->last, &last) || first.unit == RATE_MAX ||
-	    first.unit != last.unit)
-		return vary_usage(err, "for example 100k..1M/100k",
-				  "--vary: the ends of '%s' are not two rates of one unit",
-				  r->text);
-	if (first.value > last.value)
-		return backwards(r, err);
-	if (r->factor)
-		rc = read_factor(r, &factor, err);
-	else if (num_rate(r->step, &step) || step.unit != first.unit)
-		rc = no_step(r, err);
+	if (range_value(o, r->first, &unit, &first) || range_value(o, r->last, &other, &last) ||
+	    (rates && (unit == RATE_MAX || unit != other)))
+		return rates ? vary_usage(err, "for example 100k..1M/100k",
+					  "--vary: the ends of '%s' are not two rates of one unit",
+					  r->text)
+			     : vary_usage(err, VARY_HINT,
+					  "--vary: the ends of '%s' are not values of the option",
+					  r->text);
+	if (first > last)
+		return vary_usage(err, "the lower end first: FIRST..LAST/STEP",
+				  "--vary: '%s' runs backwards", r->text);
+	if (r->factor && first == 0)
+		return vary_usage(err, "start above 0",
+				  "--vary: '%s' stays 0 however it is multiplied", r->text);
+	/* a factor is a plain number above 1, fractions allowed */
+	if (r->factor &&
+	    (num_rate(r->step, &factor) || factor.unit != RATE_PPS || factor.value <= 1))
+		return vary_usage(err, "for example 64k..4m/x2",
+				  "--vary: the factor of '%s' is not above 1", r->text);
+	if (!r->factor && (range_value(o, r->step, &other, &step) || other != unit || step == 0))
+		return vary_usage(err, "FIRST..LAST/STEP, or /x2 to double",
+				  "--vary: '%s' needs a step above 0", r->text);
 	now = first;
-	for (unsigned i = 1; !rc && now.value <= last.value * (1 + ROUNDING); i++) {
-		char text[FMT_MAX];
-
-		rc = add_value(v, num_text_rate(text, sizeof(text), &now), err);
+	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {
+		rc = add_value(v, range_text(o, unit, now, text, sizeof(text)), err);
+		next = r->factor ? now * factor.value : first + i * step;
 		/* without what sums in binary leave behind: 0.3, not 0.30000000000000004 */
-		snprintf(text, sizeof(text), "%.12g",
-			 r->factor ? now.value * factor : first.value + i * step.value);
-		now.value = strtod(text, NULL);
+		snprintf(text, sizeof(text), "%.12Lg", next);
+		next = rates ? strtod(text, NULL) : roundl(next);
+		if (next <= now)
+			break;
 	}
 	return rc;
 }
 
+/* As a value, where the option takes no numbers or what is before the dots is none. */
 static int vary_item(struct opt_vary *v, const char *item, struct error *err)
 {
 	const struct opt *o = v->ref.opt;
 	struct range r;
-	uint64_t v1;
+	uint64_t first;
+	bool range = split(item, &r);
 
-	if (!split(item, &r) || (o->type == OPT_CUSTOM && (!*r.step || number(o, r.first, &v1))))
-		return add_value(v, item, err);
-	if (o->type == OPT_RATE)
-		return add_rates(v, &r, err);
-	if (o->type != OPT_CUSTOM && !types[o->type].number)
-		return add_value(v, item, err);
-	return add_numbers(v, &r, err);
+	if (o->type == OPT_CUSTOM)
+		range = range && *r.step && !num_size(r.first, &first);
+	else if (o->type != OPT_RATE && !types[o->type].number)
+		range = false;
+	return range ? add_range(v, &r, err) : add_value(v, item, err);
 }
 
 int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary *v,

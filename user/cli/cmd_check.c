@@ -388,7 +388,7 @@ static int open_namespace(const struct check_options *o, struct netns *ns, struc
 static int show(const struct check_options *o, const struct netns *ns, const struct facts *f,
 		const struct check_findings *list, struct json_out *json, struct error *err)
 {
-	const struct print_view v = view_of(stdout, o->global.quiet ? -1 : (int)o->global.verbose);
+	const struct print_view v = view_of(stdout, global_verbosity(&o->global));
 	struct json_object *end = json_check_end(f, list, o->netns);
 	struct json_object *to = json ? end : NULL;
 	int rc = STATUS_OK;
@@ -453,7 +453,6 @@ static int check_run(void *options, struct error *err)
 	struct netns ns;
 	int status;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->explain)
 		return explain(o->explain, err);
 	watch_block_signals();
@@ -473,8 +472,6 @@ static int check_run(void *options, struct error *err)
 		status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
 		netns_close(&ns);
 	}
-	if (json && err->status)
-		json_out_error(json, err);
 	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
 }
 

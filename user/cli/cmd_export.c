@@ -227,7 +227,6 @@ static int export_run(void *options, struct error *err)
 	};
 	int rc;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	rc = check(&e, err);
 	if (!rc && e.http) {
 		e.session.on_input = on_input;

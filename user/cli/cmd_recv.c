@@ -223,8 +223,6 @@ static int serve(const struct recv_options *o, struct error *err)
 		json_put_u64(end, "clients", s.clients);
 		json_put_u64(end, "refused", s.refused);
 		json_out_once(s.json, "end", end);
-	} else if (s.json) {
-		json_out_error(s.json, err);
 	}
 	output_end(s.json, err);
 	return err->status;
@@ -248,7 +246,6 @@ static int recv_run(void *options, struct error *err)
 	struct recv_result *out;
 	int rc;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->serve.serve)
 		return serve(o, err);
 	out = calloc(1, sizeof(*out));

@@ -222,7 +222,7 @@ static int report(struct report_command *c, struct error *err)
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
 			 .width = print_columns(stdout),
-			 .verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose},
+			 .verbosity = global_verbosity(&c->o->global)},
 	};
 	unsigned n;
 	int rc = parse_window(c, err);
@@ -258,13 +258,10 @@ static int report_run(void *options, struct error *err)
 	struct report_command c = {.o = o};
 	int status = STATUS_FAILED;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	c.json = global_json_out(&o->global, "pktledger/report/1");
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
 	if (!report(&c, err))
 		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
-	if (c.json && err->status != STATUS_OK)
-		json_out_error(c.json, err);
 	output_end(c.json, err);
 	ledgers_free(c.ledgers);
 	return err->status != STATUS_OK ? (int)err->status : status;

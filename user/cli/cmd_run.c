@@ -262,7 +262,6 @@ static int run_run(void *options, struct error *err)
 	struct report *report;
 	struct run_spec spec;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->preset)
 		return preset_run(o, err);
 	report = report_new(o, NULL, err);

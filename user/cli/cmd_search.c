@@ -101,10 +101,7 @@ static const struct opt_group search_groups[] = {
 static int check(const struct search_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->run.traffic;
-	const struct {
-		bool is;
-		const char *what, *hint;
-	} wrong[] = {
+	const struct contradiction list[] = {
 		{o->rfc2544 + o->tst009 + o->mrr > 1,
 		 "--rfc2544, --tst009 and --mrr exclude each other", NULL},
 		{t->rate_set, "a search picks the rates itself",
@@ -122,14 +119,10 @@ static int check(const struct search_options *o, struct error *err)
 		 "--min-rate and --max-rate need numbers", NULL},
 		{o->pdr_set && (o->rfc2544 || o->tst009 || o->mrr),
 		 "--rfc2544, --tst009 and --mrr look for no partial drop rate", "leave --pdr out"},
+		{0},
 	};
 
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		if (wrong[i].is)
-			return error_set(err, STATUS_USAGE, -EINVAL, wrong[i].hint, "%s",
-					 wrong[i].what);
-	}
-	return 0;
+	return contradiction_check(list, err);
 }
 
 static const struct method *method_of(const struct search_options *o)
@@ -354,7 +347,6 @@ static int run_search(void *options, struct error *err)
 			   .arg = &view};
 	struct json_object *end;
 
-	log_init(o->run.global.quiet ? -1 : (int)o->run.global.verbose);
 	view.report = report_new(&o->run, SCHEMA, err);
 	if (!view.report)
 		return err->status;

@@ -154,12 +154,9 @@ static int selftest_run(void *options, struct error *err)
 	struct json_out *json;
 	int status;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	json = global_json_out(&o->global, "pktledger/selftest/1");
 	if (!o->catalogue && caps_require(&cmd_selftest, NULL, err)) {
 		status = err->status;
-		if (json)
-			json_out_error(json, err);
 	} else {
 		if (json)
 			json_out_once(json, "start",

@@ -130,7 +130,6 @@ static int send_run(void *options, struct error *err)
 	char to[FMT_MAX];
 	int rc;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
 		rc = outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err);

@@ -120,7 +120,6 @@ static int run_sweep(void *options, struct error *err)
 				      .csv = o->csv};
 	struct report *report;
 
-	log_init(o->run.global.quiet ? -1 : (int)o->run.global.verbose);
 	report = report_new(&o->run, SERIES_SCHEMA, err);
 	if (!report)
 		return err->status;

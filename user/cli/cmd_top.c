@@ -331,7 +331,6 @@ static int top_run(void *options, struct error *err)
 	struct top *t = calloc(1, sizeof(*t));
 	int rc;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (!t)
 		return STATUS_FAILED;
 	t->o = o;

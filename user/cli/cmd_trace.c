@@ -670,7 +670,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
 			 .width = print_columns(stdout),
-			 .verbosity = o->global.quiet ? -1 : (int)o->global.verbose},
+			 .verbosity = global_verbosity(&o->global)},
 		.session = {.interval_ns = o->view.interval_ns,
 			    .duration_ns = o->duration_ns,
 			    .command = o->command,
@@ -716,14 +716,11 @@ static int trace_run(void *options, struct error *err)
 	struct json_out *json;
 	int status;
 
-	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->filters.reasons && !strcmp(o->filters.reasons, "help"))
 		return trace_list_reasons(stdout, err) ? (int)err->status : STATUS_OK;
 	json = global_json_out(&o->global, "pktledger/trace/1");
 	status = trace_session(o, json, err);
 	log_progress_clear();
-	if (json && err->status != STATUS_OK)
-		json_out_error(json, err);
 	if (output_end(json, err) && status == STATUS_OK)
 		status = o->command ? CHILD_OURS : STATUS_FAILED;
 	return status;

@@ -250,8 +250,11 @@ void output_flush(void)
 
 int output_end(struct json_out *json, struct error *err)
 {
-	int rc = json_out_finish(json);
+	int rc;
 
+	if (json && err->status != STATUS_OK)
+		json_out_error(json, err);
+	rc = json_out_finish(json);
 	output_flush();
 	if (!rc)
 		rc = -flush_errno;
@@ -262,6 +265,11 @@ int output_end(struct json_out *json, struct error *err)
 				      : "make room, or write it elsewhere",
 			 "cannot write the result to stdout: %s",
 			 rc ? strerror(-rc) : "some of it was lost before");
+}
+
+int global_verbosity(const struct global_options *g)
+{
+	return g->quiet ? -1 : (int)g->verbose;
 }
 
 bool global_json(const struct global_options *g)

@@ -16,6 +16,7 @@
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,
 	cmd_trace, cmd_top, cmd_sweep, cmd_search, cmd_report, cmd_export;
 
+/* The options of every command begin with these. */
 struct global_options {
 	bool json, json_lines;
 	bool quiet;
@@ -23,6 +24,9 @@ struct global_options {
 };
 
 extern const struct opt global_opts[];
+
+/* As log_init() and the printers of text take it. */
+int global_verbosity(const struct global_options *g);
 
 /* JSON is asked for, in one document or in lines; and where it goes then, else NULL. */
 bool global_json(const struct global_options *g);
@@ -128,8 +132,9 @@ bool stdout_gone(void);
 void output_flush(void);
 
 /*
- * Frees `json` (NULL: text), with its document written, and flushes stdout. STATUS_FAILED if not
- * all could be written, as on a full disk; 0 too if the reader of a pipe has seen enough.
+ * Frees `json` (NULL: text), with its document written and `err` in it, and flushes stdout.
+ * STATUS_FAILED if not all could be written, as on a full disk; 0 too if the reader of a pipe has
+ * seen enough.
  */
 int output_end(struct json_out *json, struct error *err);
 

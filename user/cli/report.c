@@ -90,8 +90,6 @@ void outputs_close(struct outputs *o, struct error *err)
 {
 	keep_error(o, err);
 	ledgerfile_close(o->ledger, err);
-	if (o->json && err->status != STATUS_OK)
-		json_out_error(o->json, err);
 	output_end(o->json, err);
 }
 
@@ -270,9 +268,7 @@ static void show(struct report *r)
 	} else {
 		text_run(&(struct print_view){.out = stdout,
 					      .colour = log_colour(STDOUT_FILENO),
-					      .verbosity = r->o->global.quiet
-								   ? -1
-								   : (int)r->o->global.verbose},
+					      .verbosity = global_verbosity(&r->o->global)},
 			 r->start, r->end, TEXT_ALL);
 	}
 	output_flush();
