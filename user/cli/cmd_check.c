@@ -503,11 +503,9 @@ const struct command cmd_check = {
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
 		"and reports what lost packets in between, which limits are near, and which "
-		"settings "
-		"will lose packets together with what was measured: the evidence, a command that "
-		"changes it, one that takes it back, and the risk. It changes nothing unless "
-		"--apply is given. What stood "
-		"still since boot is history, no finding.",
+		"settings will lose packets together with what was measured: the evidence, a "
+		"command that changes it, one that takes it back, and the risk. It changes nothing "
+		"unless --apply is given. What stood still since boot is history, no finding.",
 	.groups = check_groups,
 	.args = check_args,
 	.defaults = &defaults,

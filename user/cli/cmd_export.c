@@ -37,33 +37,33 @@ static const struct export_options defaults = {
 	.max_series = 2000,
 };
 
+#define AT(member) offsetof(struct export_options, member)
+
 static const struct opt export_opts[] = {
-	{"listen", 0, OPT_ENDPOINT, offsetof(struct export_options, listen),
+	{"listen", 0, OPT_ENDPOINT, AT(listen),
 	 .set_offset = OPT_SET(struct export_options, listen_set),
 	 .help = "serve /metrics by HTTP at this address; [::] is all; none with --textfile alone"},
-	{"textfile", 0, OPT_STRING, offsetof(struct export_options, textfile), .metavar = "FILE",
-	 .default_text = "none",
+	{"textfile", 0, OPT_STRING, AT(textfile), .metavar = "FILE", .default_text = "none",
 	 .help = "write them at each interval, for node_exporter's textfile collector"},
-	{"interval", 'I', OPT_TIME, offsetof(struct export_options, interval_ns), .min = 100000000,
+	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,
 	 .help = "time from one reading of the counts to the next; a scrape reads them too"},
-	{"duration", 't', OPT_TIME, offsetof(struct export_options, duration_ns), .min = 1,
-	 .default_text = "until a signal", .help = "end after so long"},
-	{"max-series", 0, OPT_UINT, offsetof(struct export_options, max_series), .min = 1,
-	 .max = 100000,
+	{"duration", 't', OPT_TIME, AT(duration_ns), .min = 1, .default_text = "until a signal",
+	 .help = "end after so long"},
+	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
 	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
 	{0},
 };
 
 static const struct opt export_args[] = {
-	{"EXPR", 0, OPT_WORDS, offsetof(struct export_options, expr),
-	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
+	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
+	 .default_text = "all"},
 	{0},
 };
 
 static const struct opt_group export_groups[] = {
 	{"Where to", export_opts, 0},
-	{"What", trace_filter_opts, offsetof(struct export_options, filters)},
-	{"Output", global_opts, offsetof(struct export_options, global)},
+	{"What", trace_filter_opts, AT(filters)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 
@@ -264,16 +264,13 @@ static const struct opt_example examples[] = {
 const struct command cmd_export = {
 	.name = "export",
 	.summary = "trace, for Prometheus",
-	.description =
-		"Counts what the kernel drops on this host, as `trace` does, and serves the sums "
-		"as "
-		"metrics: losses by stage, reason, interface, network namespace, pod and "
-		"container, "
-		"what may be a loss and what nobody misses apart from them, and what the exporter "
-		"itself missed. Sums never go back while it runs, and their number is bounded.\n"
-		"Answers are OpenMetrics, or the older text format for those who ask for it. A "
-		"scrape "
-		"shows what was lost until that moment.",
+	.description = "Counts what the kernel drops on this host, as `trace` does, and serves the "
+		       "sums as metrics: losses by stage, reason, interface, network namespace, "
+		       "pod and container, what may be a loss and what nobody misses apart from "
+		       "them, and what the exporter itself missed. Sums never go back while it "
+		       "runs, and their number is bounded.\n"
+		       "Answers are OpenMetrics, or the older text format for those who ask for "
+		       "it. A scrape shows what was lost until that moment.",
 	.groups = export_groups,
 	.args = export_args,
 	.defaults = &defaults,

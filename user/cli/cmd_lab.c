@@ -37,29 +37,28 @@ static int parse_faults(const char *value, void *field, struct error *err)
 	return fault_parse(value, false, field, err);
 }
 
+#define AT(member) offsetof(struct lab_options, member)
+
 static const struct opt lab_opts[] = {
-	{"topology", 0, OPT_ENUM, offsetof(struct lab_options, topology), .values = lab_topologies,
-	 .help = "what to make"},
-	{"queues", 0, OPT_UINT, offsetof(struct lab_options, queues), .min = 1, .max = 64,
-	 .help = "queues of each device"},
-	{"mtu", 0, OPT_SIZE, offsetof(struct lab_options, mtu), .min = 1280, .max = 65535,
-	 .help = "MTU of the links"},
-	{"fault", 0, OPT_CUSTOM, offsetof(struct lab_options, faults), .metavar = "LIST",
-	 .values = fault_values, .parse = parse_faults, .default_text = "none",
+	{"topology", 0, OPT_ENUM, AT(topology), .values = lab_topologies, .help = "what to make"},
+	{"queues", 0, OPT_UINT, AT(queues), .min = 1, .max = 64, .help = "queues of each device"},
+	{"mtu", 0, OPT_SIZE, AT(mtu), .min = 1280, .max = 65535, .help = "MTU of the links"},
+	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
+	 .parse = parse_faults, .default_text = "none",
 	 .help = "lose UDP in it on purpose, as run --fault does"},
 	{0},
 };
 
 static const struct opt lab_args[] = {
-	{"up|down|list", 0, OPT_ENUM, offsetof(struct lab_options, action), .values = actions,
-	 .required = true, .help = "what to do"},
-	{"NAME", 0, OPT_STRING, offsetof(struct lab_options, name), .help = "name of the lab"},
+	{"up|down|list", 0, OPT_ENUM, AT(action), .values = actions, .required = true,
+	 .help = "what to do"},
+	{"NAME", 0, OPT_STRING, AT(name), .help = "name of the lab"},
 	{0},
 };
 
 static const struct opt_group lab_groups[] = {
 	{"Lab", lab_opts, 0},
-	{"Output", global_opts, offsetof(struct lab_options, global)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 
@@ -108,8 +107,8 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 		       json_get_text(port, "ifname"), json_get_text(port, "ipv4"),
 		       json_get_text(port, "ipv6"));
 	}
-	printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: "
-	       "pktledger lab down %s\n",
+	printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: pktledger lab "
+	       "down %s\n",
 	       o->name, o->name, o->name);
 	json_object_put(doc);
 }
@@ -212,11 +211,10 @@ static const struct opt_example examples[] = {
 const struct command cmd_lab = {
 	.name = "lab",
 	.summary = "make, list and remove namespaces and links to play in",
-	.description =
-		"A named lab stays until it is removed, so that other programs can be run in it: "
-		"the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. Addresses "
-		"are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "
-		"`run` without --lab needs none: it makes one of its own that dies with it.",
+	.description = "A named lab stays until it is removed, so that other programs can be run "
+		       "in it: the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. "
+		       "Addresses are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "
+		       "`run` without --lab needs none: it makes one of its own that dies with it.",
 	.groups = lab_groups,
 	.args = lab_args,
 	.defaults = &defaults,

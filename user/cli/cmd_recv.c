@@ -23,11 +23,6 @@ struct serve_options {
 	struct rate max_rate;
 };
 
-#define SERVE_DEFAULTS                                                                             \
-	{                                                                                          \
-		.max_rate = { RATE_PPS, 100000 }                                                   \
-	}
-
 struct recv_options {
 	struct global_options global;
 	struct run_spec spec;
@@ -38,7 +33,7 @@ struct recv_options {
 
 static const struct recv_options defaults = {
 	.spec = {.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000},
-	.serve = SERVE_DEFAULTS};
+	.serve.max_rate = {RATE_PPS, 100000}};
 
 #define AT(member) offsetof(struct recv_options, member)
 
@@ -60,8 +55,8 @@ static const struct opt recv_opts[] = {
 	 .help = "time between two lines of progress"},
 	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
 	 .default_text = "none",
-	 .help = "append the fate of each number to a file, which `report` joins with those of "
-		 "the senders"},
+	 .help = "append the fate of each number to a file, which `report` joins with those of the "
+		 "senders"},
 	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
 	 .excludes = "stay", .default_text = "any",
 	 .help = "end when so many have come and are done: one for each sending thread; a ledger "
@@ -70,21 +65,21 @@ static const struct opt recv_opts[] = {
 };
 
 static const struct opt serve_opts[] = {
-	{"serve", 0, OPT_FLAG, offsetof(struct serve_options, serve),
+	{"serve", 0, OPT_FLAG, AT(serve.serve),
 	 .help = "answer `run --to` of other hosts, one at a time"},
-	{"control-port", 0, OPT_U64, offsetof(struct serve_options, control_port), .min = 1,
-	 .max = 65535, .default_text = "as --port", .help = "TCP port to be asked at"},
-	{"token-file", 0, OPT_STRING, offsetof(struct serve_options, token_file), .metavar = "FILE",
+	{"control-port", 0, OPT_U64, AT(serve.control_port), .min = 1, .max = 65535,
+	 .default_text = "as --port", .help = "TCP port to be asked at"},
+	{"token-file", 0, OPT_STRING, AT(serve.token_file), .metavar = "FILE",
 	 .default_text = "none",
 	 .help = "serve only those who know its first line, 8 to 256 bytes"},
-	{"max-rate", 0, OPT_RATE, offsetof(struct serve_options, max_rate),
+	{"max-rate", 0, OPT_RATE, AT(serve.max_rate),
 	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
 };
 
 static const struct opt_group recv_groups[] = {
 	{"Receiving", recv_opts, 0},
-	{"Two hosts", serve_opts, AT(serve)},
+	{"Two hosts", serve_opts, 0},
 	{"Reading", socket_recv_opts, AT(spec.tuning)},
 	{"Multicast", group_opts, AT(spec.tuning)},
 	{"Threads", both_opts, AT(spec.tuning)},
@@ -305,10 +300,10 @@ const struct command cmd_recv = {
 	.summary = "one end alone: receives numbered packets and says which are missing",
 	.description =
 		"Receives what `pktledger send` sends, from one sender or several, and counts what "
-		"is delivered, duplicated, reordered and lost. What is lost in this "
-		"namespace is counted by stage. Without the sender's end record the tail of a "
-		"stream is unknown. With --serve it is the far end of `run --to`: it does what the "
-		"client asks, sends to that client only, and changes no setting of this host.",
+		"is delivered, duplicated, reordered and lost. What is lost in this namespace is "
+		"counted by stage. Without the sender's end record the tail of a stream is "
+		"unknown. With --serve it is the far end of `run --to`: it does what the client "
+		"asks, sends to that client only, and changes no setting of this host.",
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),

@@ -36,37 +36,38 @@ static const struct opt_value match_values[] = {
 	{0},
 };
 
+#define AT(member) offsetof(struct report_options, member)
+
 static const struct opt report_opts[] = {
-	{"since", 0, OPT_STRING, offsetof(struct report_options, since), .metavar = "WHEN",
-	 .default_text = "the beginning", .help = "from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
-	{"until", 0, OPT_STRING, offsetof(struct report_options, until), .metavar = "WHEN",
-	 .default_text = "the end", .help = "up to then; a time of day is the first after --since"},
-	{"number", 'n', OPT_U64, offsetof(struct report_options, number), .min = 1,
-	 .default_text = "all", .help = "only this run or trace of each file, from 1"},
-	{"match", 0, OPT_ENUM, offsetof(struct report_options, match), .values = match_values,
+	{"since", 0, OPT_STRING, AT(since), .metavar = "WHEN", .default_text = "the beginning",
+	 .help = "from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
+	{"until", 0, OPT_STRING, AT(until), .metavar = "WHEN", .default_text = "the end",
+	 .help = "up to then; a time of day is the first after --since"},
+	{"number", 'n', OPT_U64, AT(number), .min = 1, .default_text = "all",
+	 .help = "only this run or trace of each file, from 1"},
+	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
 	 .help = "how two captures know a packet again"},
-	{"join", 0, OPT_FLAG, offsetof(struct report_options, join),
+	{"join", 0, OPT_FLAG, AT(join),
 	 .help = "ledgers of `send` and of `recv` as one: the default where both are there"},
 	{0},
 };
 
 static const struct opt form_opts[] = {
-	{"csv", 0, OPT_FLAG, offsetof(struct report_options, csv), .excludes = "json",
+	{"csv", 0, OPT_FLAG, AT(csv), .excludes = "json",
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
-	{"html", 'o', OPT_STRING, offsetof(struct report_options, html), .metavar = "PAGE",
-	 .excludes = "csv", .default_text = "none",
+	{"html", 'o', OPT_STRING, AT(html), .metavar = "PAGE", .excludes = "csv",
+	 .default_text = "none",
 	 .help = "write one page with pictures, which needs nothing beside it (-: stdout); FILE "
 		 "may then be what -j of a command has printed, or such a page"},
-	{"matrix", 0, OPT_FLAG, offsetof(struct report_options, matrix), .excludes = "csv",
+	{"matrix", 0, OPT_FLAG, AT(matrix), .excludes = "csv",
 	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
-	{"redact", 0, OPT_FLAG, offsetof(struct report_options, redact),
+	{"redact", 0, OPT_FLAG, AT(redact),
 	 .help = "other names for hosts, addresses, namespaces, processes, cgroups, pods"},
 	{0},
 };
 
 static const struct opt report_args[] = {
-	{"FILE", 0, OPT_ARGS, offsetof(struct report_options, words), .required = true,
-	 .default_text = "",
+	{"FILE", 0, OPT_ARGS, AT(words), .required = true, .default_text = "",
 	 .help = "what --ledger wrote, or `trace -w`; behind captures EXPR may follow, in the "
 		 "language of pcap-filter(7)"},
 	{0},
@@ -75,7 +76,7 @@ static const struct opt report_args[] = {
 static const struct opt_group report_groups[] = {
 	{"What", report_opts, 0},
 	{"Form", form_opts, 0},
-	{"Output", global_opts, offsetof(struct report_options, global)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 

@@ -143,8 +143,7 @@ static int check_ports(const struct run_options *o, struct error *err)
 	const struct contradiction list[] = {
 		{(!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)),
 		 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for the lab that "
-		 "run "
-		 "makes",
+		 "run makes",
 		 "leave -i, --to and --lab out"},
 		{far && spec->topology_set, "what lies between two hosts is as it is",
 		 "leave --topology out"},
@@ -199,11 +198,10 @@ static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *er
 				 "are made by --tx %s",
 				 mtu, spec->tx->name);
 	if (spec->rx != &rx_socket)
-		return error_set(err, STATUS_USAGE, -EMSGSIZE,
-				 "use --rx socket, or a smaller packet",
-				 "--rx %s takes single frames: %u bytes of payload do not fit the "
-				 "MTU of %u",
-				 spec->rx->name, spec->payload, mtu);
+		return error_set(
+			err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
+			"--rx %s takes single frames: %u bytes of payload do not fit the MTU of %u",
+			spec->rx->name, spec->payload, mtu);
 	return 0;
 }
 
@@ -304,9 +302,9 @@ const struct command cmd_run = {
 	.name = "run",
 	.summary = "one experiment: sender, receiver and tracer; prints the ledger",
 	.description =
-		"Sends numbered UDP datagrams from one network namespace to another, follows "
-		"every one of them, and says where each ended: delivered, or dropped at a named "
-		"stage. The books balance if none is unaccounted for; else the exit status is 4.",
+		"Sends numbered UDP datagrams from one network namespace to another, follows every "
+		"one of them, and says where each ended: delivered, or dropped at a named stage. "
+		"The books balance if none is unaccounted for; else the exit status is 4.",
 	.groups = run_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),

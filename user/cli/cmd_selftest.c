@@ -28,24 +28,24 @@ static int parse_faults(const char *value, void *field, struct error *err)
 	return fault_parse(value, true, field, err);
 }
 
+#define AT(member) offsetof(struct selftest_options, member)
+
 static const struct opt selftest_opts[] = {
-	{"fault", 0, OPT_CUSTOM, offsetof(struct selftest_options, faults), .metavar = "LIST",
-	 .values = fault_values, .parse = parse_faults, .default_text = "all",
-	 .help = "only these, by comma"},
-	{"count", 'c', OPT_COUNT, offsetof(struct selftest_options, count), .min = 10000,
-	 .max = 1000000, .metavar = "N", .help = "packets for each fault"},
-	{"ipv6", '6', OPT_FLAG, offsetof(struct selftest_options, ipv6), .help = "use IPv6"},
-	{"host-global", 0, OPT_FLAG, offsetof(struct selftest_options, host_global),
+	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
+	 .parse = parse_faults, .default_text = "all", .help = "only these, by comma"},
+	{"count", 'c', OPT_COUNT, AT(count), .min = 10000, .max = 1000000, .metavar = "N",
+	 .help = "packets for each fault"},
+	{"ipv6", '6', OPT_FLAG, AT(ipv6), .help = "use IPv6"},
+	{"host-global", 0, OPT_FLAG, AT(host_global),
 	 .help = "also what affects the whole host while it runs (udp_mem, backlog:flow_limit)"},
-	{"catalogue", 0, OPT_FLAG, offsetof(struct selftest_options, catalogue),
-	 .excludes = "fault",
+	{"catalogue", 0, OPT_FLAG, AT(catalogue), .excludes = "fault",
 	 .help = "tell of each stage what loses packets there, and test nothing"},
 	{0},
 };
 
 static const struct opt_group selftest_groups[] = {
 	{"Test", selftest_opts, 0},
-	{"Output", global_opts, offsetof(struct selftest_options, global)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 
@@ -185,11 +185,10 @@ static const struct opt_example examples[] = {
 const struct command cmd_selftest = {
 	.name = "selftest",
 	.summary = "injects every loss that this host allows, checks events = counters = truth",
-	.description =
-		"Runs each fault of `run --fault` in namespaces of its own and compares three "
-		"books: what both ends know, what the tracer saw, what the kernel's counters "
-		"say. A counter that is known not to count a loss on this kernel is noted, and "
-		"is no disagreement.",
+	.description = "Runs each fault of `run --fault` in namespaces of its own and compares "
+		       "three books: what both ends know, what the tracer saw, what the kernel's "
+		       "counters say. A counter that is known not to count a loss on this kernel "
+		       "is noted, and is no disagreement.",
 	.groups = selftest_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct selftest_options),

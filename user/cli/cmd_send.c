@@ -30,8 +30,8 @@ static const struct opt send_opts[] = {
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the fate of each number to a file, which `report` joins with those of "
-		 "the receiver and of other senders"},
+	 .help = "append the fate of each number to a file, which `report` joins with those of the "
+		 "receiver and of other senders"},
 	{0},
 };
 
@@ -178,10 +178,9 @@ static const struct opt_example examples[] = {
 const struct command cmd_send = {
 	.name = "send",
 	.summary = "one end alone: sends numbered packets",
-	.description =
-		"Sends numbered datagrams to a host on which `pktledger recv` (or anything "
-		"else) listens. What is lost on this side is named; the rest left this host. "
-		"The end of the stream is told to the receiver three times.",
+	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
+		       "else) listens. What is lost on this side is named; the rest left this "
+		       "host. The end of the stream is told to the receiver three times.",
 	.groups = send_groups,
 	.args = send_args,
 	.defaults = &defaults,

@@ -36,8 +36,8 @@ static int add_vary(const char *value, void *field, struct error *err)
 static const struct opt sweep_opts[] = {
 	{"vary", 0, OPT_CUSTOM, offsetof(struct sweep_options, vary), .metavar = "OPTION=LIST",
 	 .parse = add_vary, .default_text = "",
-	 .help = "values of an option of run, by comma: 64k,1m; 100k..1M/100k; 64k..4m/x2; "
-		 "on,off; default leaves it out. Several --vary: each combination"},
+	 .help = "values of an option of run, by comma: 64k,1m; 100k..1M/100k; 64k..4m/x2; on,off; "
+		 "default leaves it out. Several --vary: each combination"},
 	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json",
 	 .help = "print CSV, a line a trial"},
 	{0},

@@ -374,11 +374,10 @@ static const struct opt_example examples[] = {
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "trace, full screen",
-	.description =
-		"The path of a packet from the device to the socket and back, with what is lost at "
-		"each stage now, the last minute, and the worst sockets, interfaces, processes or "
-		"flows. g changes what they are grouped by, h shows all keys, q leaves. Counts are "
-		"those of `trace`.",
+	.description = "The path of a packet from the device to the socket and back, with what is "
+		       "lost at each stage now, the last minute, and the worst sockets, "
+		       "interfaces, processes or flows. g changes what they are grouped by, h "
+		       "shows all keys, q leaves. Counts are those of `trace`.",
 	.groups = top_groups,
 	.args = top_args,
 	.defaults = &defaults,

@@ -69,15 +69,16 @@ static const struct trace_options defaults = {
 	.ledger = {.keep_ns = 7 * 86400000000000ULL},
 };
 
+#define AT(member) offsetof(struct trace_options, member)
+
 static const struct opt trace_opts[] = {
-	{"duration", 't', OPT_TIME, offsetof(struct trace_options, duration_ns), .min = 1,
+	{"duration", 't', OPT_TIME, AT(duration_ns), .min = 1,
 	 .default_text = "until a signal, or the end of COMMAND", .help = "end after so long"},
-	{"limit", 0, OPT_LIMITS, offsetof(struct trace_options, limits), .default_text = "none",
+	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
-	{"until-limit", 0, OPT_FLAG, offsetof(struct trace_options, until_limit),
-	 .help = "end as soon as a limit is broken"},
-	{"microburst", 0, OPT_TIME, offsetof(struct trace_options, burst_ns), .min = BURST_NS_MIN,
-	 .max = BURST_NS_MAX, .default_text = "off",
+	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "end as soon as a limit is broken"},
+	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
+	 .default_text = "off",
 	 .help = "show in which windows of so long packets were lost, and which were the worst"},
 	{0},
 };
@@ -88,62 +89,58 @@ static int parse_seq(const char *value, void *field, struct error *err)
 }
 
 static const struct opt balance_opts[] = {
-	{"balance", 0, OPT_FLAG, offsetof(struct balance_options, balance),
-	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, "
-		 "dropped, or waits; exit with 4 if that does not add up"},
-	{"seq", 0, OPT_CUSTOM, offsetof(struct balance_options, seq), .metavar = "WHAT",
-	 .default_text = "none", .parse = parse_seq,
+	{"balance", 0, OPT_FLAG, AT(balance.balance),
+	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, dropped, or "
+		 "waits; exit with 4 if that does not add up"},
+	{"seq", 0, OPT_CUSTOM, AT(balance.seq), .metavar = "WHAT", .default_text = "none",
+	 .parse = parse_seq,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
 		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
-	{"settle", 0, OPT_TIME, offsetof(struct balance_options, settle_ns),
-	 .set_offset = OPT_SET(struct balance_options, settle_set),
+	{"settle", 0, OPT_TIME, AT(balance.settle_ns),
+	 .set_offset = OPT_SET(struct trace_options, balance.settle_set),
 	 .help = "with --balance: wait so long at the end for what is under way"},
 	{0},
 };
 
 static const struct opt events_opts[] = {
-	{"events", 0, OPT_FLAG, offsetof(struct events_options, shown),
-	 .help = "a line for each packet that is lost"},
-	{"hex", 0, OPT_FLAG, offsetof(struct events_options, hex),
-	 .help = "its bytes below the line"},
-	{"stack", 0, OPT_FLAG, offsetof(struct events_options, stack),
+	{"events", 0, OPT_FLAG, AT(events.shown), .help = "a line for each packet that is lost"},
+	{"hex", 0, OPT_FLAG, AT(events.hex), .help = "its bytes below the line"},
+	{"stack", 0, OPT_FLAG, AT(events.stack),
 	 .help = "the functions of the kernel that led to it, below the line"},
-	{"write", 'w', OPT_STRING, offsetof(struct events_options, file), .metavar = "FILE",
-	 .default_text = "none",
+	{"write", 'w', OPT_STRING, AT(events.file), .metavar = "FILE", .default_text = "none",
 	 .help = "lost packets as pcapng, each with what befell it as its comment"},
-	{"snaplen", 0, OPT_SIZE, offsetof(struct events_options, snaplen), .min = 1,
-	 .max = SAMPLE_SNAPLEN_MAX, .set_offset = OPT_SET(struct events_options, snaplen_set),
-	 .metavar = "BYTES", .default_text = "headers and stamp",
+	{"snaplen", 0, OPT_SIZE, AT(events.snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
+	 .set_offset = OPT_SET(struct trace_options, events.snaplen_set), .metavar = "BYTES",
+	 .default_text = "headers and stamp",
 	 .help = "keep so much of a packet, as far as the kernel has it in one piece"},
 	{0},
 };
 
 static const struct opt ledger_opts[] = {
-	{"ledger", 0, OPT_STRING, offsetof(struct ledger_options, file), .metavar = "FILE",
-	 .default_text = "none",
+	{"ledger", 0, OPT_STRING, AT(ledger.file), .metavar = "FILE", .default_text = "none",
 	 .help = "append intervals to a file, with their worst sockets and flows, for `report`"},
-	{"keep", 0, OPT_TIME, offsetof(struct ledger_options, keep_ns),
-	 .set_offset = OPT_SET(struct ledger_options, keep_set), .min = 1000000000,
+	{"keep", 0, OPT_TIME, AT(ledger.keep_ns),
+	 .set_offset = OPT_SET(struct trace_options, ledger.keep_set), .min = 1000000000,
 	 .help = "drop intervals from the file when they are older"},
 	{0},
 };
 
 static const struct opt trace_args[] = {
-	{"EXPR", 0, OPT_WORDS, offsetof(struct trace_options, expr),
-	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
-	{"-- COMMAND", 0, OPT_COMMAND, offsetof(struct trace_options, command),
+	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
+	 .default_text = "all"},
+	{"-- COMMAND", 0, OPT_COMMAND, AT(command),
 	 .help = "run it and trace while it lives; its exit status is ours"},
 	{0},
 };
 
 static const struct opt_group trace_groups[] = {
-	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
+	{"What", trace_filter_opts, AT(filters)},
 	{"How long", trace_opts, 0},
-	{"Balance of a flow", balance_opts, offsetof(struct trace_options, balance)},
-	{"Single packets", events_opts, offsetof(struct trace_options, events)},
-	{"For days", ledger_opts, offsetof(struct trace_options, ledger)},
-	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
-	{"Output", global_opts, offsetof(struct trace_options, global)},
+	{"Balance of a flow", balance_opts, 0},
+	{"Single packets", events_opts, 0},
+	{"For days", ledger_opts, 0},
+	{"Tables", trace_view_opts, AT(view)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 
@@ -168,8 +165,8 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 				 "--balance needs to know which flow: an EXPR");
 	if (o->balance && part)
 		return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
-				 "%s and --balance cannot be together: a part of the "
-				 "losses does not balance",
+				 "%s and --balance cannot be together: a part of the losses does "
+				 "not balance",
 				 part);
 	return 0;
 }
@@ -752,12 +749,11 @@ const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "live drop attribution of any traffic here",
 	.synopsis = "[options] [EXPR] [-- COMMAND]",
-	.description =
-		"Shows what the kernel drops on this host, in all network namespaces: the stage on "
-		"the packet's path, the kernel's reason and function, interface, namespace, and "
-		"where a socket dropped it, that socket and its process. A stage with a question "
-		"mark may be no loss. What nobody misses, as multicast that no one has joined, is "
-		"only summed up.",
+	.description = "Shows what the kernel drops on this host, in all network namespaces: the "
+		       "stage on the packet's path, the kernel's reason and function, interface, "
+		       "namespace, and where a socket dropped it, that socket and its process. A "
+		       "stage with a question mark may be no loss. What nobody misses, as "
+		       "multicast that no one has joined, is only summed up.",
 	.groups = trace_groups,
 	.args = trace_args,
 	.defaults = &defaults,

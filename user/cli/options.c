@@ -466,12 +466,11 @@ static int plan_sizes(const struct imix *imix, const struct run_spec *spec, stru
 		if (frame < header + STAMP_LEN && imix->simple)
 			frame = header + STAMP_LEN;
 		if (frame < header + STAMP_LEN)
-			return error_set(
-				err, STATUS_USAGE, -EINVAL, NULL,
-				"--imix: a frame of %u bytes leaves no room for the stamp: "
-				"at least %u for IPv%c%s",
-				frame, header + STAMP_LEN, spec->ipv6 ? '6' : '4',
-				spec->vlan ? " with a VLAN tag" : "");
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "--imix: a frame of %u bytes leaves no room for the "
+					 "stamp: at least %u for IPv%c%s",
+					 frame, header + STAMP_LEN, spec->ipv6 ? '6' : '4',
+					 spec->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
 	}
 	s->n_payload = imix->n;
@@ -598,55 +597,56 @@ static int parse_nice(const char *value, void *field, struct error *err)
 	return 0;
 }
 
+#define OF(member) offsetof(struct tuning, member)
+
 const struct opt socket_send_opts[] = {
-	{"gso", 0, OPT_FLAG, offsetof(struct tuning, send.gso),
+	{"gso", 0, OPT_FLAG, OF(send.gso),
 	 .help = "up to 64 datagrams in one message (UDP_SEGMENT); --tx socket"},
-	{"unconnected", 0, OPT_FLAG, offsetof(struct tuning, send.unconnected),
+	{"unconnected", 0, OPT_FLAG, OF(send.unconnected),
 	 .help = "do not connect(): each datagram is routed on its own, as fragments of IPv4 "
-		 "always "
-		 "are; --tx socket"},
-	{"tx-cpu", 0, OPT_UINT, offsetof(struct tuning, tx.cpu),
-	 .set_offset = OPT_SET(struct tuning, tx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
-	 .default_text = "chosen", .help = "CPU of the first sending thread; the others follow"},
+		 "always are; --tx socket"},
+	{"tx-cpu", 0, OPT_UINT, OF(tx.cpu), .set_offset = OPT_SET(struct tuning, tx.cpu_set),
+	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
+	 .help = "CPU of the first sending thread; the others follow"},
 	{0},
 };
 
 const struct opt socket_recv_opts[] = {
-	{"rx-threads", 0, OPT_UINT, offsetof(struct tuning, rx_threads), .min = 1,
-	 .max = RECEIVER_THREADS, .default_text = "1",
+	{"rx-threads", 0, OPT_UINT, OF(rx_threads), .min = 1, .max = RECEIVER_THREADS,
+	 .default_text = "1",
 	 .help = "sockets that share the port (SO_REUSEPORT), a thread each; a flow meets one of "
 		 "them"},
-	{"gro", 0, OPT_FLAG, offsetof(struct tuning, receive.gro),
+	{"gro", 0, OPT_FLAG, OF(receive.gro),
 	 .help = "take merged datagrams in one message (UDP_GRO)"},
-	{"busy-poll", 0, OPT_UINT, offsetof(struct tuning, receive.busy_poll_us), .min = 1,
-	 .max = 1000000, .metavar = "USEC", .default_text = "off",
+	{"busy-poll", 0, OPT_UINT, OF(receive.busy_poll_us), .min = 1, .max = 1000000,
+	 .metavar = "USEC", .default_text = "off",
 	 .help = "look into the device's queue for so long before sleeping (SO_BUSY_POLL)"},
-	{"rx-cpu", 0, OPT_UINT, offsetof(struct tuning, rx.cpu),
-	 .set_offset = OPT_SET(struct tuning, rx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
-	 .default_text = "chosen", .help = "CPU of the first receiving thread; the others follow"},
-	{"per-flow", 0, OPT_FLAG, offsetof(struct tuning, per_flow),
+	{"rx-cpu", 0, OPT_UINT, OF(rx.cpu), .set_offset = OPT_SET(struct tuning, rx.cpu_set),
+	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
+	 .help = "CPU of the first receiving thread; the others follow"},
+	{"per-flow", 0, OPT_FLAG, OF(per_flow),
 	 .help = "report order and delay by source address and port; --rx socket"},
-	{"work", 0, OPT_TIME, offsetof(struct tuning, reader.work_ns), .default_text = "0",
+	{"work", 0, OPT_TIME, OF(reader.work_ns), .default_text = "0",
 	 .help = "a slow reader: CPU time spent on each packet"},
-	{"pause", 0, OPT_CUSTOM, offsetof(struct tuning, reader.pause_ns), .metavar = "ON/OFF",
-	 .parse = parse_pause, .default_text = "none",
+	{"pause", 0, OPT_CUSTOM, OF(reader.pause_ns), .metavar = "ON/OFF", .parse = parse_pause,
+	 .default_text = "none",
 	 .help = "a reader that stalls: reads nothing for ON, then for OFF it reads, and again"},
-	{"log", 0, OPT_STRING, offsetof(struct tuning, reader.log), .metavar = "FILE",
-	 .default_text = "none", .help = "a reader that writes a line to FILE for each packet"},
+	{"log", 0, OPT_STRING, OF(reader.log), .metavar = "FILE", .default_text = "none",
+	 .help = "a reader that writes a line to FILE for each packet"},
 	{0},
 };
 
 const struct opt both_opts[] = {
-	{"nice", 0, OPT_CUSTOM, offsetof(struct tuning, nice), .metavar = "N", .parse = parse_nice,
+	{"nice", 0, OPT_CUSTOM, OF(nice), .metavar = "N", .parse = parse_nice,
 	 .default_text = "as started", .help = "nice value of the threads, -20 .. 19"},
-	{"rt", 0, OPT_UINT, offsetof(struct tuning, rt), .min = 1, .max = 99, .metavar = "PRIO",
-	 .default_text = "off", .help = "real-time priority of the threads (SCHED_FIFO)"},
+	{"rt", 0, OPT_UINT, OF(rt), .min = 1, .max = 99, .metavar = "PRIO", .default_text = "off",
+	 .help = "real-time priority of the threads (SCHED_FIFO)"},
 	{0},
 };
 
 const struct opt group_opts[] = {
-	{"group", 0, OPT_ENDPOINT, offsetof(struct tuning, receive.group), .metavar = "ADDR",
-	 .default_text = "none", .help = "join a multicast group, at --interface if one is given"},
+	{"group", 0, OPT_ENDPOINT, OF(receive.group), .metavar = "ADDR", .default_text = "none",
+	 .help = "join a multicast group, at --interface if one is given"},
 	{0},
 };
 

@@ -30,8 +30,7 @@ const struct opt trace_filter_opts[] = {
 	 .help = "only packets at this device of the namespace, or of this one"},
 	{"pid", 0, OPT_U64, offsetof(struct trace_filters, pid), .min = 1, .max = INT32_MAX,
 	 .default_text = "all",
-	 .help = "only packets that a socket of this process sent or "
-		 "dropped"},
+	 .help = "only packets that a socket of this process sent or dropped"},
 	{"cgroup", 0, OPT_STRING, offsetof(struct trace_filters, cgroup), .metavar = "PATH",
 	 .default_text = "all",
 	 .help = "the same of a cgroup and those below it, as /system.slice"},
