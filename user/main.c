@@ -59,12 +59,6 @@ static bool wants_json(int argc, char **argv)
 	return false;
 }
 
-static void print_json(struct json_object *doc)
-{
-	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
-	json_object_put(doc);
-}
-
 /* Counters of the kernel, findings and faults of a stage, with its texts. */
 static struct json_object *stage_json(enum stage stage)
 {

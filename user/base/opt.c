@@ -104,13 +104,9 @@ static int complain(const struct opt *opt, const char *who, const char *text, in
 	const struct type *type = &types[opt->type];
 	char quoted[OPT_QUOTE_MAX];
 
-	quote(quoted, text);
-	if (code == -ERANGE)
-		return error_set(err, STATUS_USAGE, code, NULL,
-				 "%s: '%s' is out of range (examples: %s)", who, quoted,
-				 type->examples);
-	return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is not %s (examples: %s)", who,
-			 quoted, type->what, type->examples);
+	return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is %s%s (examples: %s)", who,
+			 quote(quoted, text), code == -ERANGE ? "out of range" : "not ",
+			 code == -ERANGE ? "" : type->what, type->examples);
 }
 
 static int parse_number(const struct opt *opt, const char *who, const char *text, void *field,
@@ -120,22 +116,19 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 	uint64_t top = opt->type == OPT_UINT ? UINT_MAX : UINT64_MAX, v;
 	int code = type->number(text, &v);
 	bool too_large = code == -ERANGE || (!code && v > top);
-	char quoted[OPT_QUOTE_MAX], min[FMT_MAX], max[FMT_MAX];
+	char quoted[OPT_QUOTE_MAX], min[FMT_MAX], max[FMT_MAX], why[FMT_MAX * 3] = "too large";
 
 	if (code && !too_large)
 		return complain(opt, who, text, code, err);
 	if (too_large || v < opt->min || (opt->max && v > opt->max)) {
-		quote(quoted, text);
 		type->text(min, sizeof(min), opt->min);
 		type->text(max, sizeof(max), opt->max);
-		return opt->max	   ? error_set(err, STATUS_USAGE, -ERANGE, NULL,
-					       "%s: '%s' is out of range (%s to %s)", who, quoted, min,
-					       max)
-		       : too_large ? error_set(err, STATUS_USAGE, -ERANGE, NULL,
-					       "%s: '%s' is too large", who, quoted)
-				   : error_set(err, STATUS_USAGE, -ERANGE, NULL,
-					       "%s: '%s' is out of range (at least %s)", who,
-					       quoted, min);
+		if (opt->max)
+			snprintf(why, sizeof(why), "out of range (%s to %s)", min, max);
+		else if (!too_large)
+			snprintf(why, sizeof(why), "out of range (at least %s)", min);
+		return error_set(err, STATUS_USAGE, -ERANGE, NULL, "%s: '%s' is %s", who,
+				 quote(quoted, text), why);
 	}
 	if (opt->type == OPT_UINT)
 		*(unsigned *)field = v;
@@ -182,40 +175,31 @@ static int parse_enum(const struct opt *opt, const char *who, const char *text, 
 	return complain_value(opt, who, text, err);
 }
 
-static int add_enum(const struct opt *opt, const char *who, const char *item,
-		    struct opt_enums *list, struct error *err)
-{
-	int code = parse_enum(opt, who, item, &list->at[list->n], err);
-
-	if (code)
-		return code;
-	for (unsigned i = 0; i < list->n; i++)
-		if (list->at[i] == list->at[list->n])
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "%s: '%s' is given twice", who, item);
-	list->n++;
-	return 0;
-}
-
 static int add_item(const struct opt *opt, const char *who, const char *item, void *field,
 		    struct error *err)
 {
 	struct opt_limits *limits = field;
 	struct opt_strings *strings = field;
-	int code;
+	struct opt_enums *enums = field;
+	int code = 0;
 
 	switch (opt->type) {
 	case OPT_STRINGS:
 		strcpy(strings->at[strings->n++], item);
 		return 0;
 	case OPT_ENUMS:
-		return add_enum(opt, who, item, field, err);
+		code = parse_enum(opt, who, item, &enums->at[enums->n], err);
+		for (unsigned i = 0; i < enums->n && !code; i++) {
+			if (enums->at[i] == enums->at[enums->n])
+				code = error_set(err, STATUS_USAGE, -EINVAL, NULL,
+						 "%s: '%s' is given twice", who, item);
+		}
+		enums->n += !code;
+		return code;
 	default:
 		code = num_limit(item, &limits->at[limits->n]);
-		if (code)
-			return complain(opt, who, item, code, err);
-		limits->n++;
-		return 0;
+		limits->n += !code;
+		return code ? complain(opt, who, item, code, err) : 0;
 	}
 }
 
@@ -304,16 +288,13 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	case OPT_ENUM:
 		return parse_enum(opt, who, text, field, err);
 	case OPT_RATE:
-		code = num_rate(text, field);
-		break;
 	case OPT_ENDPOINT:
-		code = num_endpoint(text, field);
-		break;
+		code = opt->type == OPT_RATE ? num_rate(text, field) : num_endpoint(text, field);
+		return code ? complain(opt, who, text, code, err) : 0;
 	default:
 		*(const char **)field = text;
 		return 0;
 	}
-	return code ? complain(opt, who, text, code, err) : 0;
 }
 
 static const char *value_name(const struct opt *opt, int value)

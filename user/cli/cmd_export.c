@@ -140,7 +140,7 @@ static void on_start(void *arg)
 	const struct export *e = arg;
 	char where[FMT_MAX];
 
-	trace_give_up_capabilities(cmd_export.needs, e->o->textfile ? "--textfile" : NULL);
+	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_tell_gaps(e->session.live);
@@ -225,9 +225,8 @@ static int export_run(void *options, struct error *err)
 				.arg = &e,
 			},
 	};
-	int rc;
+	int rc = check(&e, err);
 
-	rc = check(&e, err);
 	if (!rc && e.http) {
 		e.session.on_input = on_input;
 		e.session.input_fd = http_fd(e.http);

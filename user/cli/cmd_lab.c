@@ -73,12 +73,6 @@ static struct json_object *port_json(const struct lab_port *p)
 	return o;
 }
 
-static void print_document(struct json_object *doc)
-{
-	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
-	json_object_put(doc);
-}
-
 static struct json_object *new_document(void)
 {
 	struct json_object *doc = json_object_new_object();
@@ -96,7 +90,7 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 	json_put(doc, "tx", port_json(&lab->tx));
 	json_put(doc, "rx", port_json(&lab->rx));
 	if (global_json(&o->global)) {
-		print_document(doc);
+		print_json(doc);
 		return;
 	}
 	printf("lab '%s' is up:\n", o->name);
@@ -167,7 +161,7 @@ static int list(const struct lab_options *o, struct error *err)
 	json_put(doc, "labs", labs);
 	lab_list(add_lab, labs, err);
 	if (global_json(&o->global)) {
-		print_document(doc);
+		print_json(doc);
 		return err->status;
 	}
 	for (size_t i = 0; i < json_object_array_length(labs); i++)

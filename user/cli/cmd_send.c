@@ -128,9 +128,8 @@ static int send_run(void *options, struct error *err)
 	};
 	struct result *res = calloc(1, sizeof(*res));
 	char to[FMT_MAX];
-	int rc;
+	int rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 
-	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
 		rc = outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err);
 	if (!rc)

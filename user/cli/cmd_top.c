@@ -200,7 +200,7 @@ static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 
 /* The command */
 
-static const struct top_options defaults = {.view = TRACE_VIEW_DEFAULTS};
+static const struct top_options defaults = {.view.interval_ns = 1000000000};
 
 static const struct opt top_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct top_options, duration_ns), .min = 1,
@@ -251,7 +251,7 @@ static bool on_interval(void *arg)
 static void on_start(void *arg)
 {
 	(void)arg;
-	trace_give_up_capabilities(cmd_top.needs, NULL);
+	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
 }
 
 static bool on_input(void *arg)

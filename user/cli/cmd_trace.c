@@ -64,7 +64,7 @@ struct trace_options {
 };
 
 static const struct trace_options defaults = {
-	.view = TRACE_VIEW_DEFAULTS,
+	.view.interval_ns = 1000000000,
 	.balance = {.settle_ns = 5000000000},
 	.ledger = {.keep_ns = 7 * 86400000000000ULL},
 };
@@ -147,13 +147,13 @@ static const struct opt_group trace_groups[] = {
 static int balance_check(const struct balance_options *o, const struct trace_filters *f,
 			 const char *expr, struct error *err)
 {
-	const char *part = f->netns	 ? "--netns"
-			   : f->ifname	 ? "--interface"
-			   : f->pid	 ? "--pid"
-			   : f->cgroup	 ? "--cgroup"
-			   : f->stages.n ? "--stage"
-			   : f->reasons	 ? "--reason"
-					 : NULL;
+	const char *part = f->spec.netns     ? "--netns"
+			   : f->spec.ifname  ? "--interface"
+			   : f->pid	     ? "--pid"
+			   : f->spec.cgroup  ? "--cgroup"
+			   : f->stages.n     ? "--stage"
+			   : f->spec.reasons ? "--reason"
+					     : NULL;
 
 	if (!o->balance && (o->seq.kind != NUMBERS_NONE || o->settle_set))
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
@@ -236,13 +236,6 @@ static void written(struct trace *t, int rc)
 		  strerror(-rc));
 }
 
-static bool same_losses(const struct live_own *a, const struct live_own *b)
-{
-	return !memcmp(&a->watch.loss, &b->watch.loss, sizeof(a->watch.loss)) &&
-	       a->watch.recursion_misses == b->watch.recursion_misses &&
-	       a->watch.filter_unread == b->watch.filter_unread && a->rows_merged == b->rows_merged;
-}
-
 /* When it was `time_ns` after the start. */
 static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64_t length_ns)
 {
@@ -298,7 +291,10 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 	if (!o)
 		return written(t, -ENOMEM);
 	live_own(l, &own);
-	lossy = !same_losses(&own, &k->last);
+	lossy = memcmp(&own.watch.loss, &k->last.watch.loss, sizeof(own.watch.loss)) ||
+		own.watch.recursion_misses != k->last.watch.recursion_misses ||
+		own.watch.filter_unread != k->last.watch.filter_unread ||
+		own.rows_merged != k->last.rows_merged;
 	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
 	    !json_get_length(json_get(o, "microbursts"), "stages")) {
 		k->quiet_ns += time->interval_ns;
@@ -497,7 +493,7 @@ static void on_start(void *arg)
 		asked.expr = t->o->expr.text;
 	asked.by = t->by;
 	tell_maps();
-	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
+	caps_give_up(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL, CAPS_ONCE);
 	trace_tell_gaps(t->session.live);
 	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
 	if (t->ledger.file)
@@ -713,7 +709,7 @@ static int trace_run(void *options, struct error *err)
 	struct json_out *json;
 	int status;
 
-	if (o->filters.reasons && !strcmp(o->filters.reasons, "help"))
+	if (o->filters.spec.reasons && !strcmp(o->filters.spec.reasons, "help"))
 		return trace_list_reasons(stdout, err) ? (int)err->status : STATUS_OK;
 	json = global_json_out(&o->global, "pktledger/trace/1");
 	status = trace_session(o, json, err);

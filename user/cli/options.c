@@ -267,6 +267,12 @@ int output_end(struct json_out *json, struct error *err)
 			 rc ? strerror(-rc) : "some of it was lost before");
 }
 
+void print_json(struct json_object *doc)
+{
+	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
+	json_object_put(doc);
+}
+
 int global_verbosity(const struct global_options *g)
 {
 	return g->quiet ? -1 : (int)g->verbose;

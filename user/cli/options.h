@@ -128,6 +128,9 @@ void tell_maps(void);
  */
 bool stdout_gone(void);
 
+/* One JSON document on a line. It is taken. */
+void print_json(struct json_object *doc);
+
 /* Flushes stdout, and remembers for output_end() why that failed. */
 void output_flush(void);
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/caps.h"
 
 static const struct opt_value stage_values[] = {
 #define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
@@ -22,26 +21,25 @@ static const struct opt_value field_values[] = {
 		{0},
 };
 
+#define AT(member) offsetof(struct trace_filters, member)
+
 const struct opt trace_filter_opts[] = {
-	{"netns", 0, OPT_STRING, offsetof(struct trace_filters, netns), .metavar = "NAME",
-	 .default_text = "all", .help = "only this network namespace: name, path or inode number"},
-	{"interface", 'i', OPT_STRING, offsetof(struct trace_filters, ifname), .metavar = "IFNAME",
-	 .default_text = "all",
+	{"netns", 0, OPT_STRING, AT(spec.netns), .metavar = "NAME", .default_text = "all",
+	 .help = "only this network namespace: name, path or inode number"},
+	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this device of the namespace, or of this one"},
-	{"pid", 0, OPT_U64, offsetof(struct trace_filters, pid), .min = 1, .max = INT32_MAX,
-	 .default_text = "all",
+	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
 	 .help = "only packets that a socket of this process sent or dropped"},
-	{"cgroup", 0, OPT_STRING, offsetof(struct trace_filters, cgroup), .metavar = "PATH",
-	 .default_text = "all",
+	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",
 	 .help = "the same of a cgroup and those below it, as /system.slice"},
-	{"stage", 0, OPT_ENUMS, offsetof(struct trace_filters, stages), .values = stage_values,
-	 .default_text = "all", .help = "only losses at these stages"},
-	{"reason", 0, OPT_STRING, offsetof(struct trace_filters, reasons), .metavar = "LIST",
-	 .default_text = "all", .help = "only these drop reasons of the kernel; `help` lists them"},
-	{"consumed", 0, OPT_FLAG, offsetof(struct trace_filters, consumed), .excludes = "reason",
+	{"stage", 0, OPT_ENUMS, AT(stages), .values = stage_values, .default_text = "all",
+	 .help = "only losses at these stages"},
+	{"reason", 0, OPT_STRING, AT(spec.reasons), .metavar = "LIST", .default_text = "all",
+	 .help = "only these drop reasons of the kernel; `help` lists them"},
+	{"consumed", 0, OPT_FLAG, AT(spec.consumed), .excludes = "reason",
 	 .help = "losses too that the kernel frees as used up: tc STOLEN, overlapping fragments; "
 		 "costs a look at each packet freed"},
-	{"xdp-verdicts", 0, OPT_FLAG, offsetof(struct trace_filters, xdp_verdicts),
+	{"xdp-verdicts", 0, OPT_FLAG, AT(spec.xdp_verdicts),
 	 .help = "what XDP programs drop where the driver does not count it (fexit on them); each "
 		 "packet that they see pays some 20 ns"},
 	{0},
@@ -67,32 +65,19 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 				LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
 				LIVE_BIT(LIVE_POD);
 
-	*spec = (struct live_spec){
-		.expr = *expr ? expr : NULL,
-		.netns = f->netns,
-		.ifname = f->ifname,
-		.reasons = f->reasons,
-		.pid = (pid_t)f->pid,
-		.cgroup = f->cgroup,
-		.consumed = f->consumed,
-		.xdp_verdicts = f->xdp_verdicts,
-	};
+	*spec = f->spec;
+	spec->expr = *expr ? expr : NULL;
+	spec->pid = (pid_t)f->pid;
 	for (unsigned i = 0; i < f->stages.n; i++)
 		spec->stages |= 1ULL << f->stages.at[i];
 	for (unsigned i = 0; i < v->by.n; i++)
 		spec->by |= LIVE_BIT(v->by.at[i]);
 	spec->senders = spec->by & owners;
 	spec->by = spec->by ? spec->by | LIVE_BY_STAGE : LIVE_BY_DEFAULT;
-	if (f->cgroup && *f->cgroup != '/')
+	if (spec->cgroup && *spec->cgroup != '/')
 		return error_set(err, STATUS_USAGE, -EINVAL, "see: systemd-cgls",
-				 "--cgroup: '%s' does not begin with /", f->cgroup);
+				 "--cgroup: '%s' does not begin with /", spec->cgroup);
 	return 0;
-}
-
-void trace_give_up_capabilities(const struct opt_need *needs, const char *with)
-{
-	if (caps_give_up(needs, with, CAPS_ONCE))
-		log_debug("cannot give up capabilities that are no longer needed");
 }
 
 void trace_tell_gaps(const struct live *l)

@@ -9,11 +9,9 @@
 #include "monitor/live.h"
 
 struct trace_filters {
-	const char *netns, *ifname, *cgroup;
+	struct live_spec spec; /* what is of one type with the options */
 	uint64_t pid;
 	struct opt_enums stages;
-	const char *reasons;
-	bool consumed, xdp_verdicts;
 };
 
 struct trace_view {
@@ -24,11 +22,6 @@ struct trace_view {
 
 extern const struct opt trace_filter_opts[]; /* of struct trace_filters */
 extern const struct opt trace_view_opts[];   /* of struct trace_view */
-
-#define TRACE_VIEW_DEFAULTS                                                                        \
-	{                                                                                          \
-		.interval_ns = 1000000000                                                          \
-	}
 
 /* Fills what the options say; `expr` "": none. STATUS_USAGE. */
 int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
@@ -57,9 +50,6 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 			.without = "they are known only if they are of the same user",             \
 			.keeps = "for the same"                                                    \
 	}
-
-/* Once drops are counted: caps_give_up() but for what later intervals need. */
-void trace_give_up_capabilities(const struct opt_need *needs, const char *with);
 
 /* Warns of what this host does not report. */
 void trace_tell_gaps(const struct live *l);
