@@ -118,17 +118,18 @@ static int read_scaled(const char *s, const struct unit *units, uint64_t *out)
 
 int num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out)
 {
+	bool large = false;
 	uint64_t v = 0;
 
 	if (!*s)
 		return -EINVAL;
-	for (const char *p = s; *p; p++)
-		if (!is_digit(*p))
+	for (; *s; s++) {
+		if (!is_digit(*s))
 			return -EINVAL;
-	for (; *s; s++)
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s - '0', &v))
-			return -ERANGE;
-	if (v < min || v > max)
+		large |= __builtin_mul_overflow(v, 10, &v) ||
+			 __builtin_add_overflow(v, *s - '0', &v);
+	}
+	if (large || v < min || v > max)
 		return -ERANGE;
 	*out = v;
 	return 0;

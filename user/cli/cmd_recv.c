@@ -178,12 +178,13 @@ static int check_serve(const struct recv_options *o, struct error *err)
 				fits |= !strcmp(opt->name, both[i]);
 			if (fits || !option_given(opt))
 				continue;
-			if (!o->serve.serve)
-				return error_set(err, STATUS_USAGE, -EINVAL, "add --serve",
-						 "--%s is for --serve only", opt->name);
 			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "it is an option of the client's `run --to`",
-					 "--%s has no effect with --serve", opt->name);
+					 o->serve.serve
+						 ? "it is an option of the client's `run --to`"
+						 : "add --serve",
+					 "--%s %s", opt->name,
+					 o->serve.serve ? "has no effect with --serve"
+							: "is for --serve only");
 		}
 	}
 	return 0;

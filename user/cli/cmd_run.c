@@ -19,7 +19,7 @@
 #define MAX_REPEAT 1000
 #define MAX_SETTLE 3600000000000ULL
 
-static const struct run_options defaults = RUN_DEFAULTS;
+static const struct run_options defaults = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1};
 
 static int parse_faults(const char *value, void *field, struct error *err)
 {
@@ -97,14 +97,6 @@ static unsigned lab_mtu(const struct run_options *o)
 static bool in_lab(const struct run_options *o)
 {
 	return !o->ports.n && !o->far.target.to.family;
-}
-
-/* 0: not known. */
-static unsigned path_mtu(const struct run_options *o)
-{
-	if (in_lab(o))
-		return lab_mtu(o);
-	return o->far.target.to.family ? reassembly_path_mtu(&o->far.target.to) : 0;
 }
 
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
@@ -207,32 +199,34 @@ static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *er
 
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err)
 {
+	const struct endpoint *to = &o->far.target.to;
+	const unsigned mtu = in_lab(o) ? lab_mtu(o) : 0; /* 0: not known */
 	int rc;
 
 	*spec = o->traffic.spec;
 	rc = check_ports(o, err);
 	if (!rc)
 		rc = check_receiver(o, err);
-	if (!rc && o->far.target.to.family)
-		rc = traffic_family(spec, &o->far.target.to, err);
+	if (!rc && to->family)
+		rc = traffic_family(spec, to, err);
 	if (rc)
 		return rc;
 	spec->tx = tx_ops_of(choose_tx(o));
 	spec->rx = rx_ops_of(o->traffic.rx);
 	spec->reverse = o->far.reverse;
-	if (o->far.target.to.family) {
+	if (to->family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
 	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];
 	}
-	rc = traffic_plan(&o->traffic, path_mtu(o), spec, err);
+	rc = traffic_plan(&o->traffic, to->family ? reassembly_path_mtu(to) : mtu, spec, err);
 	if (!rc && spec->shape.dst_port.n)
 		spec->port = spec->shape.dst_port.first;
 	if (!rc && in_lab(o))
-		rc = check_fit(spec, lab_mtu(o), err);
+		rc = check_fit(spec, mtu, err);
 	if (!rc)
-		rc = tuning_check(spec, in_lab(o) ? lab_mtu(o) : 0, err);
+		rc = tuning_check(spec, mtu, err);
 	return rc ? rc : far_check(&o->far, spec, err);
 }
 

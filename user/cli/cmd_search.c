@@ -21,11 +21,11 @@
 
 struct search_options {
 	struct run_options run;
-	struct rate min, max;
-	bool max_set, pdr_set, sum_set, exceed_set;
+	struct search search; /* its bounds and times */
+	bool pdr_set, sum_set, exceed_set;
 	bool rfc2544, tst009, mrr;
 	double pdr, precision, exceed;
-	uint64_t sum_ns, warmup_ns, most_ns;
+	uint64_t sum_ns;
 };
 
 /* Which goals, and how long their trials are; the duration sum is so many trials. */
@@ -66,8 +66,9 @@ static int parse_exceed(const char *value, void *field, struct error *err)
 #define SET(field) OPT_SET(struct search_options, field)
 
 static const struct opt search_opts[] = {
-	{"min-rate", 0, OPT_RATE, AT(min), .help = "lowest rate; if it loses, the search fails"},
-	{"max-rate", 0, OPT_RATE, AT(max), .set_offset = SET(max_set),
+	{"min-rate", 0, OPT_RATE, AT(search.min),
+	 .help = "lowest rate; if it loses, the search fails"},
+	{"max-rate", 0, OPT_RATE, AT(search.max), .set_offset = SET(search.max_set),
 	 .default_text = "what this host generates", .help = "highest rate"},
 	{"pdr", 0, OPT_CUSTOM, AT(pdr), .set_offset = SET(pdr_set), .metavar = "SHARE",
 	 .parse = parse_share, .default_text = "0.5%",
@@ -79,9 +80,9 @@ static const struct opt search_opts[] = {
 	{"exceed", 0, OPT_CUSTOM, AT(exceed), .set_offset = SET(exceed_set), .metavar = "SHARE",
 	 .parse = parse_exceed, .default_text = "50%",
 	 .help = "share of that time in which more may be lost"},
-	{"warmup", 0, OPT_TIME, AT(warmup_ns), .min = 1000000,
+	{"warmup", 0, OPT_TIME, AT(search.warmup_ns), .min = 1000000,
 	 .help = "a first trial at the highest rate, for the limit of the generator only"},
-	{"time-limit", 0, OPT_TIME, AT(most_ns), .default_text = "none",
+	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
 	 .help = "no trial begins later than that; the bounds until then are told"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
 	 .help = "RFC 2544: no loss in a single trial of 60 s decides"},
@@ -113,9 +114,10 @@ static int check(const struct search_options *o, struct error *err)
 		 NULL},
 		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search takes for loss",
 		 NULL},
-		{(o->run.ports.n || o->run.far.target.to.family) && !o->max_set,
+		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,
 		 "outside a lab a search has no highest rate of its own", "add --max-rate"},
-		{o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX),
+		{o->search.min.unit == RATE_MAX ||
+			 (o->search.max_set && o->search.max.unit == RATE_MAX),
 		 "--min-rate and --max-rate need numbers", NULL},
 		{o->pdr_set && (o->rfc2544 || o->tst009 || o->mrr),
 		 "--rfc2544, --tst009 and --mrr look for no partial drop rate", "leave --pdr out"},
@@ -335,18 +337,11 @@ static int run_search(void *options, struct error *err)
 {
 	struct search_options *o = options;
 	struct view view = {.o = &o->run};
-	struct search s = {.min = o->min,
-			   .max = o->max,
-			   .max_set = o->max_set,
-			   .warmup_ns = o->warmup_ns,
-			   .most_ns = o->most_ns,
-			   .rate_pps = rate_pps,
-			   .run = run_trial,
-			   .threads = o->run.traffic.spec.threads,
-			   .on_trial = on_trial,
-			   .arg = &view};
+	struct search s = o->search;
 	struct json_object *end;
 
+	s.threads = o->run.traffic.spec.threads;
+	s.arg = &view;
 	view.report = report_new(&o->run, SCHEMA, err);
 	if (!view.report)
 		return err->status;
@@ -360,11 +355,14 @@ static int run_search(void *options, struct error *err)
 }
 
 static const struct search_options defaults = {
-	.run = RUN_DEFAULTS,
-	.min = {RATE_PPS, 1000},
+	.run = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1},
+	.search = {.min = {RATE_PPS, 1000},
+		   .warmup_ns = 1000000000,
+		   .rate_pps = rate_pps,
+		   .run = run_trial,
+		   .on_trial = on_trial},
 	.pdr = 0.005,
 	.precision = 0.005,
-	.warmup_ns = 1000000000,
 };
 
 static const struct opt_example examples[] = {

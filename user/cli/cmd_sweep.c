@@ -11,8 +11,7 @@
 
 struct sweep_options {
 	struct run_options run; /* first: as struct series wants it */
-	unsigned n_vary;
-	const char *vary[POINTS_COLUMNS];
+	struct opt_args vary;	/* POINTS_COLUMNS at most */
 	bool csv;
 };
 
@@ -24,12 +23,12 @@ static const char *const fixed[] = {
 
 static int add_vary(const char *value, void *field, struct error *err)
 {
-	struct sweep_options *o = (void *)((char *)field - offsetof(struct sweep_options, vary));
+	struct opt_args *vary = field;
 
-	if (o->n_vary == POINTS_COLUMNS)
+	if (vary->n == POINTS_COLUMNS)
 		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "more than %u options vary",
 				 POINTS_COLUMNS);
-	o->vary[o->n_vary++] = value;
+	vary->at[vary->n++] = value;
 	return 0;
 }
 
@@ -73,17 +72,17 @@ static int parse_all(const struct sweep_options *o, struct opt_vary **vary, stru
 {
 	int rc = 0;
 
-	if (!o->n_vary)
+	if (!o->vary.n)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "for example --vary rate=100k..1M/100k", "nothing varies");
 	if (o->csv && o->run.global.json_lines)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--csv and --json-lines exclude each other");
-	for (unsigned i = 0; i < o->n_vary && !rc; i++) {
+	for (unsigned i = 0; i < o->vary.n && !rc; i++) {
 		vary[i] = calloc(1, sizeof(*vary[i]));
 		if (!vary[i])
 			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		rc = opt_vary_parse(&cmd_sweep, o->vary[i], vary[i], err);
+		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], vary[i], err);
 		if (!rc)
 			rc = check_name((const struct opt_vary *const *)vary, i, err);
 	}
@@ -97,7 +96,7 @@ static int check_flags(const void *arg, const struct point *point, const void *o
 	const struct opt_vary *const *vary = arg;
 	const struct sweep_options *o = options;
 
-	for (unsigned i = 0; i < o->n_vary; i++) {
+	for (unsigned i = 0; i < o->vary.n; i++) {
 		const struct opt_ref *ref = &vary[i]->ref;
 
 		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
@@ -124,16 +123,16 @@ static int run_sweep(void *options, struct error *err)
 	if (!report)
 		return err->status;
 	if (!parse_all(o, vary, err) &&
-	    !points_product((const struct opt_vary *const *)vary, o->n_vary, program_argc - 1,
+	    !points_product((const struct opt_vary *const *)vary, o->vary.n, program_argc - 1,
 			    program_argv + 1, &points, err))
 		series_run(&series, report, &o->run, err);
 	points_free(&points);
-	for (unsigned i = 0; i < o->n_vary; i++)
+	for (unsigned i = 0; i < o->vary.n; i++)
 		free(vary[i]);
 	return report_finish(report, err);
 }
 
-static const struct sweep_options defaults = {.run = RUN_DEFAULTS};
+static const struct sweep_options defaults = {.run = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1}};
 
 static const struct opt_example examples[] = {
 	{"sweep --vary rate=100k..1M/100k", "what is lost as the rate grows, and where"},

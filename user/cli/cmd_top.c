@@ -80,16 +80,6 @@ static int screen_open(struct error *err)
 	return 0;
 }
 
-/* Gives it back as it was. May be called more than once. */
-static void screen_close(void)
-{
-	if (!terminal)
-		return;
-	endwin();
-	delscreen(terminal);
-	terminal = NULL;
-}
-
 /* As large as the terminal is now. */
 static void show(struct top *t)
 {
@@ -122,20 +112,17 @@ static void show(struct top *t)
 /* What was typed: a character or an enum view_key; 0: nothing, or only the size has changed. */
 static int screen_key(void)
 {
+	static const int keys[][2] = {{KEY_UP, VIEW_UP},
+				      {KEY_DOWN, VIEW_DOWN},
+				      {KEY_PPAGE, VIEW_PAGE_UP},
+				      {KEY_NPAGE, VIEW_PAGE_DOWN}};
 	int key = getch();
 
-	switch (key) {
-	case KEY_UP:
-		return VIEW_UP;
-	case KEY_DOWN:
-		return VIEW_DOWN;
-	case KEY_PPAGE:
-		return VIEW_PAGE_UP;
-	case KEY_NPAGE:
-		return VIEW_PAGE_DOWN;
-	default:
-		return key > 0 && key < 0x80 ? key : 0;
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (keys[i][0] == key)
+			return keys[i][1];
 	}
+	return key > 0 && key < 0x80 ? key : 0;
 }
 
 /* What passes, beside what is lost: from the counters of devices and sockets */
@@ -351,7 +338,10 @@ static int top_run(void *options, struct error *err)
 		rc = open_parts(t, err);
 	if (!rc)
 		rc = session_run(&t->session, err);
-	screen_close();
+	if (terminal) {
+		endwin();
+		delscreen(terminal);
+	}
 	if (t->session.started)
 		print_sum(t);
 	session_end(&t->session);

@@ -147,15 +147,13 @@ int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_
 		bytes = given =
 			tx->fragments ? reassembly_best_payload(ipv6, mtu) : mtu - overhead + 18;
 	}
-	if (t->size && t->size < overhead + STAMP_LEN)
+	if (t->size ? t->size < overhead + STAMP_LEN : bytes < STAMP_LEN)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--size %llu leaves no room for the stamp: at least %u for IPv%c",
-				 (unsigned long long)t->size, overhead + STAMP_LEN,
-				 ipv6 ? '6' : '4');
-	if (bytes < STAMP_LEN)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "%s %llu leaves no room for the stamp: at least %u", option,
-				 (unsigned long long)given, STAMP_LEN);
+				 "%s %llu leaves no room for the stamp: at least %u%s", option,
+				 (unsigned long long)given, STAMP_LEN + (t->size ? overhead : 0),
+				 !t->size ? ""
+				 : ipv6	  ? " for IPv6"
+					  : " for IPv4");
 	if (bytes > MAX_UDP)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "%s %llu is more than a UDP datagram holds (%u of payload)",

@@ -59,11 +59,6 @@ struct run_options {
 	struct far_options far;
 };
 
-#define RUN_DEFAULTS                                                                               \
-	{                                                                                          \
-		.traffic = TRAFFIC_DEFAULTS, .repeat = 1                                           \
-	}
-
 /* The groups of run's options, in a command whose struct begins with struct run_options. */
 #define RUN_GROUPS                                                                                 \
 	{"Experiment", run_opts, 0}, {"Two hosts", far_opts, offsetof(struct run_options, far)},   \
