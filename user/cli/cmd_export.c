@@ -214,16 +214,13 @@ static int export_run(void *options, struct error *err)
 	const struct export_options *o = options;
 	struct export e = {
 		.o = o,
-		.session =
-			{
-				.interval_ns = o->interval_ns,
-				.duration_ns = o->duration_ns,
-				.on_open = on_open,
-				.on_start = on_start,
-				.on_tick = on_tick,
-				.on_interval = on_interval,
-				.arg = &e,
-			},
+		.session = {.interval_ns = o->interval_ns,
+			    .duration_ns = o->duration_ns,
+			    .on_open = on_open,
+			    .on_start = on_start,
+			    .on_tick = on_tick,
+			    .on_interval = on_interval,
+			    .arg = &e},
 	};
 	int rc = check(&e, err);
 

@@ -294,10 +294,7 @@ static int open_parts(struct top *t, struct error *err)
 static void print_sum(const struct top *t)
 {
 	const struct print_view text = {
-		.out = stdout,
-		.colour = log_colour(STDOUT_FILENO),
-		.width = print_columns(stdout),
-	};
+		.out = stdout, .colour = log_colour(STDOUT_FILENO), .width = print_columns(stdout)};
 	struct json_object *start = json_object_new_object(), *end;
 	struct live_summary *s = malloc(sizeof(*s));
 
@@ -321,16 +318,14 @@ static int top_run(void *options, struct error *err)
 	if (!t)
 		return STATUS_FAILED;
 	t->o = o;
-	t->session = (struct session){
-		.interval_ns = o->view.interval_ns,
-		.duration_ns = o->duration_ns,
-		.with_why = true,
-		.counters = true,
-		.on_start = on_start,
-		.on_interval = on_interval,
-		.on_input = on_input,
-		.arg = t,
-	};
+	t->session = (struct session){.interval_ns = o->view.interval_ns,
+				      .duration_ns = o->duration_ns,
+				      .with_why = true,
+				      .counters = true,
+				      .on_start = on_start,
+				      .on_interval = on_interval,
+				      .on_input = on_input,
+				      .arg = t};
 	if (global_json(&o->global))
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
 			       "top is for people");

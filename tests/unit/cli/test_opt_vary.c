@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cases.h"
 #include "base/opt.h"
 #include "cli/series.h"
 
@@ -98,7 +94,6 @@ static void test_values(void **state)
 	struct error err = {};
 	char buf[512];
 
-	(void)state;
 	for (unsigned i = 0; table[i].text; i++) {
 		if (opt_vary_parse(&cmd, table[i].text, &v, &err))
 			fail_msg("%s: %s", table[i].text, err.message);
@@ -117,7 +112,6 @@ static void test_words(void **state)
 	struct error err = {};
 	char buf[512];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		assert_int_equal(opt_vary_parse(&cmd, table[i][0], &v, &err), 0);
 		assert_string_equal(join(&v, true, buf, sizeof(buf)), table[i][1]);
@@ -163,7 +157,6 @@ static void test_refused(void **state)
 		 "too long"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		struct opt_vary v;
 		struct error err = {};
@@ -182,7 +175,6 @@ static void test_no_overflow(void **state)
 	struct opt_vary v;
 	struct error err = {};
 
-	(void)state;
 	assert_int_equal(opt_vary_parse(&cmd, "count=18446744073709551614..18446744073709551615/1",
 					&v, &err),
 			 0);
@@ -201,7 +193,6 @@ static void test_product(void **state)
 	struct points points;
 	struct error err = {};
 
-	(void)state;
 	assert_int_equal(opt_vary_parse(&cmd, "rcvbuf=1m,default", &a, &err), 0);
 	assert_int_equal(opt_vary_parse(&cmd, "gro=on,off", &b, &err), 0);
 	assert_int_equal(points_product(vary, 2, 2, argv, &points, &err), 0);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "cli/options.h"
 #include "cli/series.h"
 #include "cli/report.h"
@@ -23,7 +19,6 @@ static void test_lines(void **state)
 	struct error err = {};
 	static const char *const first[] = {"run", "-c", "10", "--size", "64", "-t", "2"};
 
-	(void)state;
 	assert_int_equal(preset_parse(&points, "test",
 				      "A title\n\nProse of\ntwo lines.\n\nMore.\n\n"
 				      "    run -c 10   --size 64    # first one\n\n"
@@ -66,7 +61,6 @@ static void test_bad_texts(void **state)
 		{"Title\n\n    run # x\nprose\n", "line 4: prose has to stand before"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		struct points points;
 		struct error err = {};
@@ -86,7 +80,6 @@ static void test_too_much(void **state)
 	struct points points;
 	struct error err = {};
 
-	(void)state;
 	for (int i = 0; i < 65; i++)
 		strcat(text, "    run # x\n");
 	assert_int_not_equal(preset_parse(&points, "test", text, 0, NULL, &err), 0);
@@ -131,7 +124,6 @@ static void test_shipped(void **state)
 	unsigned files = 0, lines = 0;
 	struct dirent *e;
 
-	(void)state;
 	assert_non_null(dir);
 	while ((e = readdir(dir))) {
 		char path[300];

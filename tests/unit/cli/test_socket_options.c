@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The socket engine's plans: segments, fragments, a reader that stalls, options that exclude
  * engines. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/fates.h"
 #include "host/netdev.h"
 #include "cli/options.h"
@@ -18,7 +14,6 @@
 /* All segments together are one IP packet; 64 at most. */
 static void segments_fill_a_packet(void **state)
 {
-	(void)state;
 	assert_int_equal(socket_segments(AF_INET, 18), 64);
 	assert_int_equal(socket_segments(AF_INET, 1023), 64);
 	assert_int_equal(socket_segments(AF_INET, 1024), 63);
@@ -30,7 +25,6 @@ static void segments_fill_a_packet(void **state)
 
 static void best_length_has_full_fragments(void **state)
 {
-	(void)state;
 	assert_int_equal(reassembly_best_payload(false, 1500), 65112);
 	assert_int_equal((65112 + 8) % 1480, 0);
 	assert_int_equal(reassembly_best_payload(true, 1500), 45 * 1448 - 8);
@@ -46,7 +40,6 @@ static void pause_is_two_times(void **state)
 					  "0/1ms", "1ms/0", "1ms/1ms/1ms", "-1ms/1ms", "1x/1ms"};
 	struct reader r = {};
 
-	(void)state;
 	assert_int_equal(reader_parse_pause("100ms/900us", &r.pause_ns, &r.read_ns), 0);
 	assert_int_equal(r.pause_ns, 100000000);
 	assert_int_equal(r.read_ns, 900000);
@@ -58,7 +51,6 @@ static void pauses_come_again(void **state)
 {
 	const struct reader r = {.pause_ns = 10, .read_ns = 30}, never = {};
 
-	(void)state;
 	assert_int_equal(reader_pause(&r, 100, 100), 10);
 	assert_int_equal(reader_pause(&r, 100, 109), 1);
 	assert_int_equal(reader_pause(&r, 100, 110), 0);
@@ -83,7 +75,6 @@ static void options_name_their_engine(void **state)
 	const struct tuning gso = {.send.gso = true}, gro = {.receive.gro = true},
 			    threads = {.rx_threads = 2}, none = {};
 
-	(void)state;
 	assert_int_equal(check(&none, &tx_xsk, &rx_xsk, false, 512), STATUS_OK);
 	assert_int_equal(check(&gso, &tx_xsk, &rx_socket, false, 512), STATUS_USAGE);
 	assert_int_equal(check(&gso, &tx_socket, &rx_xsk, false, 512), STATUS_OK);
@@ -97,7 +88,6 @@ static void gso_needs_the_mtu(void **state)
 {
 	const struct tuning gso = {.send.gso = true};
 
-	(void)state;
 	assert_int_equal(check(&gso, &tx_socket, &rx_socket, false, 1472), STATUS_OK);
 	assert_int_equal(check(&gso, &tx_socket, &rx_socket, false, 1473), STATUS_USAGE);
 	assert_int_equal(check(&gso, &tx_socket, &rx_socket, true, 1453), STATUS_USAGE);
@@ -107,7 +97,6 @@ static void group_is_multicast_of_the_family(void **state)
 {
 	struct tuning t = {};
 
-	(void)state;
 	assert_int_equal(num_endpoint("239.1.2.3", &t.receive.group), 0);
 	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_OK);
 	assert_int_equal(check(&t, NULL, &rx_socket, true, 0), STATUS_USAGE);
@@ -119,7 +108,6 @@ static void group_is_multicast_of_the_family(void **state)
 
 static void buckets_are_powers_of_two(void **state)
 {
-	(void)state;
 	for (uint64_t v = 1; v < 5000; v++) {
 		unsigned b = arrivals_bucket(v);
 
@@ -135,7 +123,6 @@ static void gaps_by_length(void **state)
 {
 	struct gaps a = {}, b = {};
 
-	(void)state;
 	gaps_note(&a, 0);
 	gaps_note(&a, 1);
 	gaps_note(&a, 4);
@@ -152,7 +139,6 @@ static void clocks_are_doubted(void **state)
 {
 	struct arrivals a = {.latency = {.measured = true, .min = 5000}};
 
-	(void)state;
 	assert_null(arrivals_clock_doubt(&a));
 	a.latency.min = 37000200000;
 	assert_non_null(strstr(arrivals_clock_doubt(&a), "TAI"));
