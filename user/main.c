@@ -175,7 +175,8 @@ int main(int argc, char **argv)
 
 	program_argv = argv;
 	program_argc = argc;
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), the books still close */
+	signal(SIGPIPE,
+	       SIG_IGN); /* a closed pipe is an error of write(), the ledger still closes */
 	log_init(0);
 	if (argc < 2)
 		return print_overview(stderr);

@@ -140,7 +140,7 @@ static bool is_statistics(const char *line)
 
 /*
  * libbpf prints a verifier log as one message between these marks (libbpf.c, bpf_object_load_prog),
- * so it is told by line.
+ * so it is recognized by line.
  */
 static void keep_line(const char *line, size_t len)
 {

@@ -60,10 +60,10 @@ struct chosen {
 	unsigned n;
 };
 
-struct telling {
+struct outcomes {
 	const char *netns;
 	struct json_object *list; /* NULL: text to stdout */
-	unsigned told, others;	  /* of all, those that are not as they were */
+	unsigned all, others;	  /* of all, those that are not as they were */
 };
 
 /* Whether the options make sense together, and there is a terminal if one is needed. */
@@ -198,12 +198,12 @@ static void ask(struct chosen *c, const char *netns)
 	watch_block_signals();
 }
 
-static void tell(void *arg, const struct change_told *told)
+static void show_change(void *arg, const struct change_told *told)
 {
 	const struct print_view view = view_of(stdout, 0);
-	struct telling *t = arg;
+	struct outcomes *t = arg;
 
-	t->told++;
+	t->all++;
 	t->others += told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT;
 	if (t->list)
 		json_object_array_add(t->list, json_change_told(told, t->netns));
@@ -218,7 +218,7 @@ static void tell(void *arg, const struct change_told *told)
 static int apply_make(const struct apply_options *o, const struct check_findings *list,
 		      const char *netns, struct json_object *json, struct error *err)
 {
-	struct telling t = {.netns = netns};
+	struct outcomes t = {.netns = netns};
 	struct chosen c;
 	int ret = collect(o, list, 0, &c, err);
 
@@ -227,7 +227,7 @@ static int apply_make(const struct apply_options *o, const struct check_findings
 	if (!ret && json)
 		json_put(json, "applied", t.list = json_object_new_array());
 	if (!ret && c.n)
-		ret = change_apply(c.at, c.n, o->undo_file, tell, &t, err);
+		ret = change_apply(c.at, c.n, o->undo_file, show_change, &t, err);
 	if (!ret && !c.n)
 		log_info("nothing is changed");
 	else if (!ret)
@@ -241,16 +241,16 @@ static int apply_make(const struct apply_options *o, const struct check_findings
 /* Takes back all that was made, in all namespaces; "undone". */
 static int apply_undo(const struct apply_options *o, struct json_object *json, struct error *err)
 {
-	struct telling t = {};
+	struct outcomes t = {};
 	int ret;
 
 	if (json)
 		json_put(json, "undone", t.list = json_object_new_array());
-	ret = change_undo(o->undo_file, tell, &t, err);
+	ret = change_undo(o->undo_file, show_change, &t, err);
 	if (!ret && t.others)
 		ret = error_set(err, STATUS_FAILED, -ESTALE, NULL,
-				"%u of %u settings are not as they were", t.others, t.told);
-	if (!ret && !t.told)
+				"%u of %u settings are not as they were", t.others, t.all);
+	if (!ret && !t.all)
 		log_info("there is nothing to undo");
 	return ret;
 }

@@ -143,7 +143,7 @@ static void on_start(void *arg)
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
-	trace_tell_gaps(e->session.live);
+	trace_show_gaps(e->session.live);
 	if (e->http)
 		log_info("metrics at http://%s/metrics",
 			 num_text_endpoint(where, sizeof(where), &e->where));

@@ -97,7 +97,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	if (out->json || out->ledger)
 		outputs_start(out, json_recv_start(program_argc, program_argv, env_read(lab),
 						   spec->rx->name, (uint16_t)spec->port, res));
-	tell_maps();
+	show_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
 }
 
@@ -232,7 +232,7 @@ static int recv_run(void *options, struct error *err)
 	const struct recv_options *o = options;
 	struct outputs shown = {};
 	const struct experiment_view callbacks = {
-		.on_note = tell_note,
+		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = o->ledger ? outputs_fates : NULL,

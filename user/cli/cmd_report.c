@@ -146,7 +146,7 @@ static int split_words(struct report_command *c, struct error *err)
 }
 
 /* What is not in the file any more, or not as it was written. */
-static void tell_damage(const struct ledgers_file *f)
+static void show_damage(const struct ledgers_file *f)
 {
 	const struct ledgerfile_state *s = &f->state;
 	unsigned long long others = s->bad - s->cut;
@@ -232,7 +232,7 @@ static int report(struct report_command *c, struct error *err)
 	c->window.printed = c->o->html;
 	if (!rc)
 		rc = split_words(c, err);
-	/* plain ones, of both ends; those of lost packets tell for themselves */
+	/* plain ones, of both ends; those of lost packets speak for themselves */
 	for (n = 0; !rc && n < c->window.n && capfile_is(c->window.path[n]) &&
 		    !lostcap_is(c->window.path[n]);)
 		n++;
@@ -243,7 +243,7 @@ static int report(struct report_command *c, struct error *err)
 	if (rc)
 		return rc;
 	for (unsigned i = 0; i < c->ledgers->files; i++)
-		tell_damage(&c->ledgers->file[i]);
+		show_damage(&c->ledgers->file[i]);
 	if (!c->ledgers->documents)
 		return nothing(c, err);
 	if (c->o->join || joined_wanted(c->ledgers))

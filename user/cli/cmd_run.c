@@ -227,10 +227,10 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 		rc = check_fit(spec, mtu, err);
 	if (!rc)
 		rc = tuning_check(spec, mtu, err);
-	return rc ? rc : far_check(&o->far, spec, err);
+	return rc ? rc : remote_check(&o->far, spec, err);
 }
 
-static void tell_repair(void *arg, const struct journal_record *rec, const char *current,
+static void show_repair(void *arg, const struct journal_record *rec, const char *current,
 			bool restored)
 {
 	(void)arg;
@@ -245,7 +245,7 @@ static void tell_repair(void *arg, const struct journal_record *rec, const char 
 void run_prepare(struct error *err)
 {
 	watch_block_signals();
-	journal_repair(tell_repair, NULL, err);
+	journal_repair(show_repair, NULL, err);
 }
 
 static int run_run(void *options, struct error *err)

@@ -206,7 +206,7 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 	if (!rc) {
 		report_next(v->report, v->o, title);
 		report_trial(v->report, &spec, err);
-		*res = v->report->booked ? v->report->res : NULL;
+		*res = v->report->recorded ? v->report->res : NULL;
 		if (v->report->interrupted || stdout_gone())
 			rc = -EINTR;
 		else if (err->status != STATUS_OK)
@@ -216,7 +216,7 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 	return rc;
 }
 
-/* As `report` will read it: what is told, is told of the document. */
+/* As `report` will read it: what is shown is what the document says. */
 static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct json_object *o = json_found_trial(t);

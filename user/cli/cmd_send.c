@@ -59,7 +59,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	if (out->json || out->ledger)
 		outputs_start(out, json_send_start(program_argc, program_argv, env_read(lab), spec,
 						   res, streams));
-	tell_maps();
+	show_maps();
 	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
 }
 
@@ -105,7 +105,7 @@ static const char *needs_with(const struct tx_ops *tx)
 }
 
 /* The kernel's word for ICMP that says so: port unreachable. */
-static void tell_refused(const struct result *res, const char *to)
+static void show_refused(const struct result *res, const char *to)
 {
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		if (res->refused_by[i].error == ECONNREFUSED)
@@ -120,7 +120,7 @@ static int send_run(void *options, struct error *err)
 	struct run_spec spec = {};
 	struct outputs out = {};
 	const struct experiment_view callbacks = {
-		.on_note = tell_note,
+		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = o->ledger ? outputs_fates : NULL,
@@ -140,11 +140,11 @@ static int send_run(void *options, struct error *err)
 		rc = caps_require(&cmd_send, "--ledger", err);
 	if (!rc) {
 		num_text_endpoint(to, sizeof(to), &spec.to);
-		tell_plan(&spec, spec.rate_pps, "this host", to);
+		show_plan(&spec, spec.rate_pps, "this host", to);
 		watch_block_signals();
 		experiment_run(&spec, &callbacks, res, err);
 		log_progress_clear();
-		tell_refused(res, to);
+		show_refused(res, to);
 	}
 	if (res && res->attempted)
 		outputs_end(&out, json_send_end(res));

@@ -492,9 +492,9 @@ static void on_start(void *arg)
 	if (asked.expr) /* as it was given */
 		asked.expr = t->o->expr.text;
 	asked.by = t->by;
-	tell_maps();
+	show_maps();
 	caps_give_up(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL, CAPS_ONCE);
-	trace_tell_gaps(t->session.live);
+	trace_show_gaps(t->session.live);
 	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
 	if (t->ledger.file)
 		written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
@@ -507,7 +507,7 @@ static void on_start(void *arg)
 }
 
 /* To the ledger with the time when it was, which those who read at once know. */
-static void tell_limit(struct trace *t, const struct limit *limit, double measured)
+static void show_limit(struct trace *t, const struct limit *limit, double measured)
 {
 	const struct trace_time time = time_of(t, live_time(t->session.live, NULL), 0);
 	struct json_object *o = json_limit(limit, measured, true);
@@ -540,7 +540,7 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 	return o;
 }
 
-static void tell_interval(struct trace *t)
+static void show_interval(struct trace *t)
 {
 	const struct live_table *now = live_interval(t->session.live);
 	uint64_t length_ns, time_ns = live_time(t->session.live, &length_ns);
@@ -572,10 +572,10 @@ static bool on_interval(void *arg)
 
 	events_read(t, false);
 	log_progress_clear();
-	tell_interval(t);
+	show_interval(t);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, live_interval(l), live_total(l), length)) {
-			tell_limit(t, &t->limits.at[i].limit, t->limits.at[i].measured);
+			show_limit(t, &t->limits.at[i].limit, t->limits.at[i].measured);
 			broken = true;
 		}
 	}
@@ -589,7 +589,7 @@ static bool on_interval(void *arg)
 	return !stdout_gone() && !(broken && t->o->until_limit);
 }
 
-static void tell_end(struct trace *t, const struct live_summary *s)
+static void show_end(struct trace *t, const struct live_summary *s)
 {
 	struct json_object *kept = t->ledger.file ? kept_end(t, s) : NULL, *whole = NULL;
 
@@ -625,7 +625,7 @@ static void on_end(struct trace *t, struct error *err)
 		s->books = &t->books;
 	}
 	log_progress_clear();
-	tell_end(t, s);
+	show_end(t, s);
 	free(s);
 }
 

@@ -181,7 +181,7 @@ int traffic_family(struct run_spec *spec, const struct endpoint *to, struct erro
 	return 0;
 }
 
-void tell_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to)
+void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to)
 {
 	char packets[FMT_MAX] = "", time[FMT_MAX], rate[FMT_MAX];
 
@@ -197,13 +197,13 @@ void tell_plan(const struct run_spec *spec, double rate_pps, const char *from, c
 		 from, to);
 }
 
-void tell_note(void *arg, const char *note)
+void show_note(void *arg, const char *note)
 {
 	(void)arg;
 	log_warn("%s", note);
 }
 
-void tell_maps(void)
+void show_maps(void)
 {
 	const struct bpfmap *largest = NULL;
 	char bytes[FMT_MAX], most[FMT_MAX];
@@ -697,15 +697,15 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	return contradiction_check(list, err);
 }
 
-const struct opt far_opts[] = {
-	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, target.to), .metavar = "ADDR[:PORT]",
-	 .excludes = "lab", .default_text = "none",
+const struct opt remote_opts[] = {
+	{"to", 0, OPT_ENDPOINT, offsetof(struct remote_options, target.to),
+	 .metavar = "ADDR[:PORT]", .excludes = "lab", .default_text = "none",
 	 .help = "with the host on which `recv --serve` runs; PORT: its control port"},
-	{"reverse", 'R', OPT_FLAG, offsetof(struct far_options, reverse),
+	{"reverse", 'R', OPT_FLAG, offsetof(struct remote_options, reverse),
 	 .help = "the other host sends, this one receives"},
-	{"token-file", 0, OPT_STRING, offsetof(struct far_options, token_file), .metavar = "FILE",
-	 .default_text = "none", .help = "the token that the other host wants"},
-	{"shared-clock", 0, OPT_FLAG, offsetof(struct far_options, target.shared_clock),
+	{"token-file", 0, OPT_STRING, offsetof(struct remote_options, token_file),
+	 .metavar = "FILE", .default_text = "none", .help = "the token that the other host wants"},
+	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
 	 .help = "the clocks of both hosts agree (PTP): one-way delays are told"},
 	{0},
 };
@@ -716,7 +716,7 @@ static void on_wait(void)
 		 "once by `send --ledger`");
 }
 
-int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err)
+int remote_check(const struct remote_options *o, const struct run_spec *spec, struct error *err)
 {
 	const struct shape *shape = &spec->shape;
 	const bool far = o->target.to.family;
@@ -741,7 +741,8 @@ int far_check(const struct far_options *o, const struct run_spec *spec, struct e
 	return contradiction_check(list, err);
 }
 
-int far_connect(const struct far_options *o, uint16_t port, struct peer **far, struct error *err)
+int remote_connect(const struct remote_options *o, uint16_t port, struct peer **far,
+		   struct error *err)
 {
 	struct peer_target target = o->target;
 	int rc = 0;

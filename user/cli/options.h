@@ -114,13 +114,13 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 void traffic_free(struct run_spec *spec);
 
 /* Says what will be sent, before it is: on a host's own network nobody should be surprised. */
-void tell_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);
+void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);
 
 /* For experiment_view: a warning; `arg` is not looked at. */
-void tell_note(void *arg, const char *note);
+void show_note(void *arg, const char *note);
 
 /* With -v: how many BPF maps there are now, and the memory that they take. */
-void tell_maps(void);
+void show_maps(void);
 
 /*
  * The reader of a pipe at stdout is gone, or something could not be written there: there is nobody
@@ -180,21 +180,22 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 /* The options of an experiment with another host, a group of rows for every command that runs one.
  */
 
-struct far_options {
+struct remote_options {
 	struct peer_target target; /* to.family 0: no other host */
 	bool reverse;
 	const char *token_file;
 };
 
-extern const struct opt far_opts[];
+extern const struct opt remote_opts[];
 
 /* STATUS_USAGE if an experiment with another host cannot be as `spec` has it. */
-int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err);
+int remote_check(const struct remote_options *o, const struct run_spec *spec, struct error *err);
 
 /*
  * Connects to the other host, if one is asked for: *far, to be given to peer_close(). The control
  * port is `port` unless --to has one. Signals kill while it waits.
  */
-int far_connect(const struct far_options *o, uint16_t port, struct peer **far, struct error *err);
+int remote_connect(const struct remote_options *o, uint16_t port, struct peer **far,
+		   struct error *err);
 
 #endif

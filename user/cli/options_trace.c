@@ -80,7 +80,7 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 	return 0;
 }
 
-void trace_tell_gaps(const struct live *l)
+void trace_show_gaps(const struct live *l)
 {
 	struct live_own own;
 

@@ -52,7 +52,7 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 	}
 
 /* Warns of what this host does not report. */
-void trace_tell_gaps(const struct live *l);
+void trace_show_gaps(const struct live *l);
 
 /* `--reason help`: prints the reasons of this kernel. 0 or -errno with `err`. */
 int trace_list_reasons(FILE *out, struct error *err);

@@ -129,7 +129,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	head.trials = r->trials ? r->o->repeat : 0;
 	head.trial = r->trials ? r->shown + 1 : 0;
 	if (spec->port_a || spec->far)
-		tell_plan(spec, head.rate_pps, spec->far ? so_far->tx_host.name : spec->port_a,
+		show_plan(spec, head.rate_pps, spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
 	json_object_put(r->start);
 	/* where another host takes part, its side of the path is not to be read here */
@@ -139,7 +139,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		ledgerfile_start(r->out.ledger, SCHEMA, r->start);
 	if (begins)
 		json_out_once(r->out.json, "start", json_object_get(r->start));
-	tell_maps();
+	show_maps();
 	caps_give_up(run_needs, NULL,
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
 }
@@ -165,9 +165,9 @@ static void show_progress(const struct report *r, const struct experiment_interv
  * Long intervals are lines that stay, with what both ends cost in each: a soak is read when it is
  * over.
  */
-static void tell_interval(struct report *r, const struct experiment_interval *now)
+static void show_interval(struct report *r, const struct experiment_interval *now)
 {
-	const struct experiment_interval *last = &r->told;
+	const struct experiment_interval *last = &r->reported;
 	char sent[FMT_MAX], dropped[FMT_MAX], memory[FMT_MAX];
 	double ns = (double)(now->time_ns - last->time_ns);
 
@@ -179,7 +179,7 @@ static void tell_interval(struct report *r, const struct experiment_interval *no
 		 (double)(now->tx_cpu_ns - last->tx_cpu_ns) / ns * 100,
 		 (double)(now->rx_cpu_ns - last->rx_cpu_ns) / ns * 100,
 		 fmt_bytes(memory, sizeof(memory), now->memory_bytes));
-	r->told = *now;
+	r->reported = *now;
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
@@ -190,7 +190,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	if (now->settling)
 		return true;
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
-		tell_interval(r, now);
+		show_interval(r, now);
 	if (r->own || r->out.ledger) {
 		struct outputs out = r->out;
 
@@ -274,7 +274,7 @@ static void show(struct report *r)
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err)
 {
 	const struct experiment_view view = {
-		.on_note = tell_note,
+		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = r->out.ledger ? outputs_fates : NULL,
@@ -283,17 +283,17 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	struct run_spec with = *spec;
 	int rc = 0;
 
-	r->told = (struct experiment_interval){};
+	r->reported = (struct experiment_interval){};
 	if (!r->far)
-		rc = far_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
+		rc = remote_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
 	with.far = r->far;
 	if (rc)
 		memset(r->res, 0, sizeof(*r->res));
 	else
 		rc = experiment_run(&with, &view, r->res, err);
-	r->booked = !rc || r->res->attempted;
-	/* an engine that died early leaves books that close all the same */
-	if (r->booked)
+	r->recorded = !rc || r->res->attempted;
+	/* an engine that died early leaves a ledger that closes all the same */
+	if (r->recorded)
 		show(r);
 	r->broken |= r->res->attempted && !r->res->balanced;
 	r->interrupted = rc == -EINTR || r->res->interrupted;
@@ -317,7 +317,8 @@ void report_series(struct report *r, struct json_object *start)
 
 struct json_object *report_series_trial(struct report *r, struct json_object *members)
 {
-	struct json_object *trial = r->booked ? json_object_get(r->end) : json_object_new_object();
+	struct json_object *trial =
+		r->recorded ? json_object_get(r->end) : json_object_new_object();
 
 	keep(&r->out, "trial", members);
 	json_object_object_foreach (members, key, value)
@@ -339,7 +340,7 @@ int report_finish(struct report *r, struct error *err)
 {
 	bool broken = r->broken;
 
-	ledgerfile_close(r->out.ledger, err); /* its error is in the books, or in the series */
+	ledgerfile_close(r->out.ledger, err); /* its error is in the ledger, or in the series */
 	r->out.ledger = NULL;
 	if (r->trials && r->shown && r->out.json) {
 		struct json_object *end = json_object_new_object();

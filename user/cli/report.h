@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What commands tell of experiments: JSON on stdout and a ledger file; what `run` shows of its
+ * What commands report of experiments: JSON on stdout and a ledger file; what `run` shows of its
  * trials, with progress, text and the exit status.
  */
 #ifndef PKTLEDGER_CLI_REPORT_H
@@ -56,12 +56,13 @@ struct run_options {
 	unsigned repeat;
 	const char *ledger, *preset;
 	struct opt_strings ports;
-	struct far_options far;
+	struct remote_options far;
 };
 
 /* The groups of run's options, in a command whose struct begins with struct run_options. */
 #define RUN_GROUPS                                                                                 \
-	{"Experiment", run_opts, 0}, {"Two hosts", far_opts, offsetof(struct run_options, far)},   \
+	{"Experiment", run_opts, 0},                                                               \
+		{"Two hosts", remote_opts, offsetof(struct run_options, far)},                     \
 		{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},                  \
 		{"Traffic shape", shape_opts, offsetof(struct run_options, traffic)},              \
 		{"Sending", socket_send_opts, offsetof(struct run_options, traffic.spec.tuning)},  \
@@ -98,10 +99,10 @@ struct report {
 	struct result *res;		 /* as `end` says, from which it borrows */
 	struct trials *trials;		 /* NULL: one trial only */
 	unsigned shown;
-	struct experiment_interval told; /* the last one that was told in a line */
-	bool ended;	     /* after an error or a signal: no further trial makes sense */
-	bool interrupted;    /* by a signal, or the reader of stdout has gone */
-	bool broken, booked; /* booked: the last trial came to a ledger, which is in `res` */
+	struct experiment_interval reported; /* the last one that was shown in a line */
+	bool ended;	       /* after an error or a signal: no further trial makes sense */
+	bool interrupted;      /* by a signal, or the reader of stdout has gone */
+	bool broken, recorded; /* recorded: the last trial came to a ledger, which is in `res` */
 };
 
 /*
@@ -118,8 +119,8 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 
 /*
  * Of a command that shows its trials itself: what the document and the ledger begin with; what is
- * told of the trial that was run last, beside its books, which returns the whole of it, to be put;
- * and their end, with `err` of it all. JSON is taken.
+ * reported of the trial that was run last, beside its ledger, which returns the whole of it, to be
+ * put; and their end, with `err` of it all. JSON is taken.
  */
 void report_series(struct report *r, struct json_object *start);
 struct json_object *report_series_trial(struct report *r, struct json_object *members);

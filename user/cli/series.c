@@ -383,7 +383,7 @@ static void show_trial(struct course *c, const struct point *point, const struct
 	json_put_u64(o, "payload_bytes", p->spec.payload);
 	put_error(o, err);
 	trial = report_series_trial(c->report, o);
-	if (c->report->booked)
+	if (c->report->recorded)
 		trials_add(c->trials, trial, p->spec.payload);
 	if (c->s->csv) {
 		rows_csv_trial(&c->rows, trial, number);
@@ -409,7 +409,7 @@ static void show_point(struct course *c, const struct point *point, const struct
 }
 
 /* "3 of 12, 40 s left": from what the trials before took. */
-static void tell_progress(const struct course *c, char *buf, size_t size)
+static void progress_text(const struct course *c, char *buf, size_t size)
 {
 	unsigned all = c->s->points->n * c->repeat;
 	char left[FMT_MAX];
@@ -436,11 +436,11 @@ static bool run_point(struct course *c, const struct point *point)
 		struct error err = {};
 		char title[96];
 
-		tell_progress(c, title, sizeof(title));
+		progress_text(c, title, sizeof(title));
 		report_next(c->report, p.options, title);
 		report_trial(c->report, &p.spec, &err);
 		going = !c->report->interrupted && !stdout_gone();
-		if (!going && !c->report->booked)
+		if (!going && !c->report->recorded)
 			break;
 		c->done++;
 		if (err.status != STATUS_OK) {
@@ -525,7 +525,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	};
 	int rc = c.trials && c.summary ? 0 : out_of_memory(err);
 
-	/* a value that makes no sense is told before the first packet */
+	/* a value that makes no sense is reported before the first packet */
 	for (unsigned i = 0; i < s->points->n && !rc; i++) {
 		struct planned p;
 

@@ -16,8 +16,9 @@
 #define POINTS_MAX     10000
 
 struct point {
-	const char *text[POINTS_COLUMNS]; /* what tells it from the others: a value each column */
-	char **argv;			  /* ends with NULL */
+	const char
+		*text[POINTS_COLUMNS]; /* what it differs in from the others: a value each column */
+	char **argv;		       /* ends with NULL */
 	int argc;
 };
 
