@@ -53,14 +53,6 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	self->xdp_features = genl_family(ns, "netdev") >= 0;
 }
 
-static void note_truesize(struct facts_socks *socks, const struct queue_record *r)
-{
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (socks->at[i].cookie == r->cookie && r->looked)
-			socks->at[i].truesize = r->memory / r->looked;
-	}
-}
-
 /* Records come whole: bpf_seq_write() puts one or none. */
 static int read_records(int fd, struct facts_socks *socks)
 {
@@ -70,8 +62,12 @@ static int read_records(int fd, struct facts_socks *socks)
 	while ((n = read(fd, r, sizeof(r))) > 0) {
 		if (n % (ssize_t)sizeof(r[0]))
 			return -EIO;
-		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++)
-			note_truesize(socks, &r[i]);
+		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++) {
+			for (unsigned s = 0; s < socks->n; s++) {
+				if (socks->at[s].cookie == r[i].cookie && r[i].looked)
+					socks->at[s].truesize = r[i].memory / r[i].looked;
+			}
+		}
 	}
 	return n < 0 ? -errno : 0;
 }
@@ -112,16 +108,14 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
  */
 static int reads_open(struct survey_bpf **reads)
 {
-	struct survey_bpf *skel;
-	int ret = survey_open(&skel, "read_one", "reads");
+	int ret = survey_open(reads, "read_one", "reads");
 
 	if (!ret)
-		ret = survey_bpf__attach(skel);
+		ret = survey_bpf__attach(*reads);
 	if (ret) {
-		survey_bpf__destroy(skel);
-		skel = NULL;
+		survey_bpf__destroy(*reads);
+		*reads = NULL;
 	}
-	*reads = skel;
 	return ret;
 }
 

@@ -107,14 +107,14 @@ int countercheck_compare(const struct counters_deltas *deltas, const struct stag
  */
 unsigned countercheck_counters(enum stage stage, const char **names, unsigned max);
 
-/* ICMP errors that came back to the sender, role "tx". */
-uint64_t countercheck_replies(const struct counters_deltas *deltas);
+enum counter_sum {
+	SUM_REPLIES,	 /* ICMP errors that came back to the sender, role "tx" */
+	SUM_REASSEMBLED, /* datagrams that the receiver made of fragments: ReasmOKs of RFC 4293 */
+	SUM_TIMED_OUT,	 /* of which fragments were freed because others did not come in time */
+};
 
-/* Datagrams that the receiver has put together of fragments: ReasmOKs of RFC 4293. */
-uint64_t countercheck_reassembled(const struct counters_deltas *deltas);
-
-/* Of which fragments were freed because others did not come in time. */
-uint64_t countercheck_timed_out(const struct counters_deltas *deltas);
+/* Counters that show something else than a loss. */
+uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum which);
 
 void countercheck_free(struct countercheck *b);
 
