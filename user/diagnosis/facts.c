@@ -208,8 +208,8 @@ static int open_readers(struct reader *r)
 	return 0;
 }
 
-/* Some times a second: looks which sockets have lost packets since. */
-static void look_at_readers(struct reader *r)
+/* Some times a second: checks which sockets have lost packets since. */
+static void sample_readers(struct reader *r)
 {
 	if (facts_socks_read(r->spec->ns, r->spec->port, &r->now))
 		return;
@@ -293,8 +293,8 @@ static void name_owners(struct reader *r, struct facts_socks *socks)
 }
 
 /*
- * The window, or less if a signal ends it: what was seen until then is judged. Readers are looked
- * at meanwhile.
+ * The window, or less if a signal ends it: what was seen until then is judged. Readers are sampled
+ * meanwhile.
  */
 static void wait_window(struct reader *r)
 {
@@ -314,7 +314,7 @@ static void wait_window(struct reader *r)
 		if (sigtimedwait(&set, NULL, &t) >= 0)
 			return;
 		if (r->readings)
-			look_at_readers(r);
+			sample_readers(r);
 		if (left <= TICK_NS)
 			return;
 	}

@@ -159,7 +159,7 @@ static const struct facts_group *find_group(const struct facts_groups *groups, c
 
 int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
 {
-	struct owner who; /* to ask is to have it looked for */
+	struct owner who; /* what is asked for is searched for */
 	int ret;
 
 	if (!o || !n)

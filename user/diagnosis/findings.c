@@ -152,7 +152,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 #define WAITED	  0.25
 #define BUSY	  0.75
 #define ASLEEP	  0.5
-/* The queue was more full than empty. So few samples tell nothing. */
+/* The queue was more full than empty. So few samples show nothing. */
 #define FULL	      0.5
 #define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */

@@ -12,7 +12,7 @@
 
 #define IFNAME_LEN 16
 
-/* How surely a loss moves a counter: by its cause, its place on the path, the engines' ways. */
+/* How surely a loss moves a counter: by its cause, its location on the path, the engines' ways. */
 enum surely { NOT, PERHAPS, SURELY };
 
 static enum surely least(enum surely a, enum surely b)
@@ -83,7 +83,7 @@ static enum surely at_role(const char *role, const char *wanted)
 	return !strcmp(role, wanted) ? SURELY : NOT;
 }
 
-/* Where one namespace is all, the sender's part of it cannot be told. */
+/* Where one namespace is all, the sender's part of it is not known. */
 static enum surely at_sender(const char *role)
 {
 	return same(role, "host") ? PERHAPS : at_role(role, "tx");

@@ -30,7 +30,7 @@ struct stage_events {
 	uint64_t packets;     /* datagrams: a GSO skb counts its segments */
 };
 
-/* The two ends of a link, so that a loss at one can be looked for at the other. */
+/* The two ends of a link, so that a loss at one can be searched for at the other. */
 struct engine_link {
 	const char *role_a, *ifname_a;
 	const char *role_b, *ifname_b;
@@ -40,7 +40,7 @@ enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
 
 /* What the engines and the lab know. Zero-initialised means: unknown. */
 struct engine_facts {
-	int family;	   /* AF_INET, AF_INET6: which SNMP names to look at; AF_UNSPEC: both */
+	int family;	   /* AF_INET, AF_INET6: which SNMP names to read; AF_UNSPEC: both */
 	bool private_ns;   /* the namespaces are ours and carry nothing but this flow */
 	bool tx_socket;	   /* sent by UDP sockets: send() sees what its packets meet */
 	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */

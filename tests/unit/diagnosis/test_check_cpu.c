@@ -59,7 +59,7 @@ static void laptop(void)
 	}
 }
 
-/* What the tree tells instead of what the host was made with. */
+/* What the tree shows instead of what the host was made with. */
 static void read_cpus(struct host *h, unsigned n)
 {
 	struct facts_cpus *cpus = &h->f.cpus;
@@ -197,7 +197,7 @@ static void affinities(void **state)
 		{"0\n", "1\n", 1, true},    /* not come since it was changed */
 		{"0,4-6\n", "3\n", 3, true},   {"0,2-6,8\n", "3\n", 3, false},
 		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
-		{"1\n", NULL, 1, false},       /* no effective one is told */
+		{"1\n", NULL, 1, false},       /* no effective one is shown */
 		{"0-3\n", NULL, -1, false},    {"0-3\n", "\n", -1, false}, /* it is not started */
 		{NULL, NULL, -1, false},
 	};

@@ -239,7 +239,7 @@ static void tables(void **state)
 
 	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "entries",
 				false, &v));
-	assert_int_equal(v, 16); /* each CPU's line tells the whole table */
+	assert_int_equal(v, 16); /* each CPU's line shows the whole table */
 	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "drop",
 				true, &v));
 	assert_int_equal(v, 11);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* From facts to findings: what is none, ranks, and what is told of readers and CPUs. */
+/* From facts to findings: what is none, ranks, and what is said of readers and CPUs. */
 
 #include "cases.h"
 #include "check_host.h"
@@ -84,7 +84,7 @@ static void ranks(void **state)
 	end(h, &list);
 }
 
-/* One loss that several counters tell is one finding. */
+/* One loss that several counters show is one finding. */
 static void told_once(void **state)
 {
 	struct host *h = healthy_host();
@@ -127,7 +127,7 @@ static void reader_has_its_rates(void **state)
 	end(h, &list);
 }
 
-/* Of one of several sockets a tracepoint tells it. */
+/* Of one of several sockets a tracepoint shows it. */
 static void reads_of_one_socket(void **state)
 {
 	struct host *h = healthy_host();
@@ -145,7 +145,8 @@ static void reads_of_one_socket(void **state)
 	end(h, &list);
 }
 
-/* With the size of packets a burst can be told from a reader that is too slow all the time. */
+/* With the size of packets a burst can be distinguished from a reader that is too slow all the
+ * time. */
 static void burst_or_slow(void **state)
 {
 	static const struct {

@@ -4,7 +4,7 @@
 #include "cases.h"
 #include "check_sick.h"
 
-/* What is named first, in how many findings, and the change that would mend it. */
+/* What is named first, in how many findings, and the change that would help. */
 static const struct sick {
 	const char *name;
 	void (*make)(struct host *h);

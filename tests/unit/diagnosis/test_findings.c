@@ -269,7 +269,7 @@ static void why_it_was_full(void **state)
 		 "slept 98 % (in hrtimer_nanosleep); the queue was 95 % full"},
 		{reader(30, 10, 0, 20), "rcvbuf-bursts", "for moments only",
 		 "the queue was 2 % full"},
-		/* what moves between the cases is told as before */
+		/* what moves between the cases is shown as before */
 		{reader(500, 100, 0, 950), "rcvbuf", NULL, NULL},
 	};
 	struct finding_facts facts;

@@ -13,7 +13,7 @@ static struct countercheck *compare(const struct experiment *x)
 {
 	struct counters_delta items[MAX_COUNTERS] = {0};
 	struct counters_deltas deltas = {.items = items};
-	struct countercheck *books = NULL;
+	struct countercheck *check = NULL;
 	size_t n = 0;
 
 	for (; deltas.n < MAX_COUNTERS && x->counters[deltas.n].name; deltas.n++) {
@@ -25,8 +25,8 @@ static struct countercheck *compare(const struct experiment *x)
 	}
 	while (n < MAX_EVENTS && x->ev[n].events)
 		n++;
-	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &books), 0);
-	return books;
+	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &check), 0);
+	return check;
 }
 
 static uint64_t excess(const struct counter_row *u)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The closing of the books, from raw causes and fates made by hand. */
+/* The closing of the ledger, from raw causes and fates made by hand. */
 
 #include <bpf/btf.h>
 #include <errno.h>
@@ -373,10 +373,10 @@ static void counters_beside_the_stages(void **state)
 		 .scope = COUNTER_HOST,
 		 .note = "why"},
 	};
-	struct countercheck books = {.rows = rows, .n_rows = 3};
+	struct countercheck check = {.rows = rows, .n_rows = 3};
 
 	result.stage[STAGE_RCVBUF].packets = 40;
-	ledger_compare(&books, &result);
+	ledger_compare(&check, &result);
 	assert_int_equal(result.n_counters, 2);
 	assert_string_equal(result.counter[0].name, "rx RcvbufErrors");
 	assert_int_equal(result.counter[0].delta, 40);
@@ -394,9 +394,9 @@ static void counters_beside_the_stages(void **state)
 static void more_counters_than_fit(void **state)
 {
 	static struct counter_row rows[RESULT_COUNTERS + 5];
-	struct countercheck books = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
+	struct countercheck check = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
 
-	ledger_compare(&books, &result); /* none agrees: all are shown */
+	ledger_compare(&check, &result); /* none agrees: all are shown */
 	assert_int_equal(result.n_counters, RESULT_COUNTERS);
 }
 

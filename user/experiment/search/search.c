@@ -82,7 +82,7 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * The warm-up: as much as may be asked for. It tells what the generator can do, so that nothing is
+ * The warm-up: as much as may be asked for. It shows what the generator can do, so that nothing is
  * blamed on the path that was never sent.
  */
 static int find_limits(struct hunt *h, struct error *err)
