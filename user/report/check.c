@@ -252,14 +252,7 @@ static bool is_note(const struct json_object *finding)
 	       !strcmp(json_get_text(finding, "severity"), severity_names[SEVERITY_INFO]);
 }
 
-/* A line of text, or one to be pasted. */
-static void put_line(struct page *p, unsigned indent, const char *label, const char *text)
-{
-	page_text(p, indent, STYLE_DIM, label);
-	page_words(p, STYLE_PLAIN, "%s", text);
-	page_end(p);
-}
-
+/* A line to be pasted. */
 static void put_command(struct page *p, unsigned indent, const char *label, const char *command)
 {
 	page_text(p, indent, STYLE_DIM, label);
@@ -281,11 +274,9 @@ static void put_finding(struct page *p, const struct json_object *o)
 	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
 		put_command(p, 2, "and       ",
 			    json_get_text(json_get_item(o, "changes", i), "command"));
-	if (n > COMMANDS_SHOWN) {
-		snprintf(label, sizeof(label), "%zu more like them: see --json",
-			 n - COMMANDS_SHOWN);
-		put_line(p, 2, "and       ", label);
-	}
+	if (n > COMMANDS_SHOWN)
+		page_line(p, 2, STYLE_DIM, "and       ", STYLE_PLAIN,
+			  "%zu more like them: see --json", n - COMMANDS_SHOWN);
 }
 
 /* A line that begins with `label`, and goes on indented. */
@@ -462,9 +453,7 @@ void print_about(const struct print_view *v, const char *title, const char *abou
 
 	page_text(&p, 0, STYLE_BOLD, title);
 	page_end(&p);
-	page_text(&p, 4, STYLE_PLAIN, "");
-	page_words(&p, STYLE_PLAIN, "%s", about);
-	page_end(&p);
+	page_line(&p, 4, STYLE_PLAIN, "", STYLE_PLAIN, "%s", about);
 }
 
 /* Changes */
@@ -473,14 +462,12 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 {
 	struct page p = print_page(v, 0);
 
-	page_text(&p, 0, STYLE_BOLD, json_get_text(change, "title"));
-	page_words(&p, STYLE_PLAIN, ": %s ->\v%s", text_or(change, "old", "(empty)"),
-		   text_or(change, "wanted", "(empty)"));
-	page_end(&p);
+	page_line(&p, 0, STYLE_BOLD, json_get_text(change, "title"), STYLE_PLAIN, ": %s ->\v%s",
+		  text_or(change, "old", "(empty)"), text_or(change, "wanted", "(empty)"));
 	put_command(&p, 2, "command   ", json_get_text(change, "command"));
 	put_command(&p, 2, "undo      ", json_get_text(change, "undo"));
 	if (*risk)
-		put_line(&p, 2, "risk      ", risk);
+		page_line(&p, 2, STYLE_DIM, "risk      ", STYLE_PLAIN, "%s", risk);
 }
 
 void print_change_told(const struct print_view *v, const struct change_told *told)
@@ -500,10 +487,9 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 	struct page p = print_page(v, 0);
 	char command[CHANGE_COMMAND_SIZE];
 
-	page_text(&p, 0, labels[told->outcome].style, labels[told->outcome].label);
-	page_words(&p, STYLE_PLAIN, "%s%s%s%s%s", told->title, *told->current ? ": " : "",
-		   told->current, *told->why ? "; " : "", told->why);
-	page_end(&p);
+	page_line(&p, 0, labels[told->outcome].style, labels[told->outcome].label, STYLE_PLAIN,
+		  "%s%s%s%s%s", told->title, *told->current ? ": " : "", told->current,
+		  *told->why ? "; " : "", told->why);
 	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
 		put_command(&p, 9, "to put it back all the same: ",
 			    change_command(told->change, true, NULL, command, sizeof(command)));

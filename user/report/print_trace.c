@@ -36,19 +36,6 @@ static const struct class
 } lost = {"stages", STYLE_BAD, ""}, suspect = {"suspect", STYLE_WARN, "?"},
   benign = {"benign", STYLE_DIM, ""};
 
-static struct trace_text text_open(const struct print_view *v, const struct json_object *start,
-				   uint64_t most)
-{
-	struct trace_text t = {
-		.page = print_page(v, most),
-		.verbosity = v->verbosity,
-		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
-		.netns = json_get_text(start, "netns"),
-	};
-
-	return t;
-}
-
 unsigned print_columns(FILE *out)
 {
 	struct winsize size;
@@ -68,9 +55,19 @@ static uint64_t sum_of(const struct json_object *o, const struct class *c, const
 	return sum;
 }
 
-static double per_second(uint64_t n, uint64_t ns)
+/* For a page that holds the widest count of `o`. */
+static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
+				 const struct json_object *o)
 {
-	return ns ? (double)n * 1e9 / (double)ns : 0;
+	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
+	struct trace_text t = {
+		.page = print_page(v, packets > nobody ? packets : nobody),
+		.verbosity = v->verbosity,
+		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
+		.netns = json_get_text(start, "netns"),
+	};
+
+	return t;
 }
 
 /* Causes */
@@ -190,13 +187,16 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 
 	if (n > ROWS_MAX)
 		qsort(rows, n, sizeof(*rows), by_packets);
-	for (size_t i = ROWS_MAX; i < n; i++) {
-		packets += rows[i].packets;
-		bytes += json_get_u64(rows[i].cause, "bytes");
-	}
-	for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
-		put_rates(p, c->style, label_of(rows[i].stage, c, label), rows[i].packets,
-			  json_get_u64(rows[i].cause, "bytes"), ns);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t volume = json_get_u64(rows[i].cause, "bytes");
+
+		if (i >= ROWS_MAX) {
+			packets += rows[i].packets;
+			bytes += volume;
+			continue;
+		}
+		put_rates(p, c->style, label_of(rows[i].stage, c, label), rows[i].packets, volume,
+			  ns);
 		put_details(t, rows[i].cause);
 		page_end(p);
 	}
@@ -220,10 +220,9 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	    !(t->all && sum_of(interval, &benign, "events")))
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
-	page_text(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false));
-	page_words(p, STYLE_BOLD, "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
-		   page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
-	page_end(p);
+	page_line(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false), STYLE_BOLD,
+		  "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
+		  page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
 	put_interval_rows(t, interval, &lost, ns);
 	put_interval_rows(t, interval, &suspect, ns);
 	if (t->all)
@@ -248,12 +247,6 @@ static char *clock_text(char *buf, size_t size, const struct json_object *window
 	snprintf(buf + n, size - n, ".%0*u", fine ? 4 : 3,
 		 (unsigned)(ns % 1000000000 / (fine ? 100000 : 1000000)));
 	return buf;
-}
-
-static char *window_rate(char *buf, size_t size, uint64_t packets, uint64_t window_ns)
-{
-	fmt_rate(buf, size, per_second(packets, window_ns));
-	return page_glue(buf);
 }
 
 /* "96 % in 3ms of 1.00 s"; `about`: nearly their time, where a ledger does not have it. */
@@ -295,7 +288,8 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
 				   fmt_count(count, sizeof(count), packets),
 				   num_text_time(window, sizeof(window), window_ns),
-				   window_rate(rate, sizeof(rate), packets, window_ns),
+				   page_glue(fmt_rate(rate, sizeof(rate),
+						      per_second(packets, window_ns))),
 				   clock_text(clock, sizeof(clock), worst, window_ns));
 		page_end(p);
 	}
@@ -319,10 +313,9 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 
 	if (!bursts)
 		return;
-	page_text(p, 0, STYLE_BOLD, BURSTS "      ");
-	page_words(p, STYLE_PLAIN, "losses in windows of %s, and the worst of these",
-		   num_text_time(text, sizeof(text), window_ns));
-	page_end(p);
+	page_line(p, 0, STYLE_BOLD, BURSTS "      ", STYLE_PLAIN,
+		  "losses in windows of %s, and the worst of these",
+		  num_text_time(text, sizeof(text), window_ns));
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		const struct json_object *b = stage_named(bursts, stage_name(i));
 		const uint64_t all = json_get_u64(stage_named(end, stage_name(i)), "packets");
@@ -346,7 +339,8 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 				 clock_text(clock, sizeof(clock), window, window_ns), packets,
 				 timed);
 			page_words(p, STYLE_DIM, "%s",
-				   window_rate(text, sizeof(text), packets, window_ns));
+				   page_glue(fmt_rate(text, sizeof(text),
+						      per_second(packets, window_ns))));
 			page_end(p);
 		}
 	}
@@ -445,9 +439,8 @@ static void put_devices(struct rates_text *r)
 			put_heading(r, "interface             rx pps rx bit/s   tx pps tx bit/s"
 				       " rx lost tx lost  errors");
 		if (!same_text(d, last, "netns")) {
-			page_text(r->page, 0, STYLE_DIM, "in ");
-			page_words(r->page, STYLE_DIM, "%s", json_get_text(d, "netns"));
-			page_end(r->page);
+			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
+				  json_get_text(d, "netns"));
 		}
 		last = d;
 		put_device(r, d);
@@ -551,7 +544,7 @@ static void put_counters(struct page *p, const struct json_object *rates)
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
 			  const struct json_object *interval)
 {
-	struct trace_text t = text_open(v, start, 0);
+	struct trace_text t = text_of(v, start, NULL);
 
 	if (v->verbosity < 0)
 		return;
@@ -761,10 +754,8 @@ static void put_verdict(struct page *p, const struct json_object *end)
 			   json_get_text(culprit, "socket"), json_get_text(culprit, "process"));
 	page_end(p);
 	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
-		page_text(p, 2, STYLE_PLAIN, "- ");
-		page_words(p, STYLE_PLAIN, "%s",
-			   json_object_get_string(json_get_item(end, "rests_on", i)));
-		page_end(p);
+		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
+			  json_get_item_text(end, "rests_on", i));
 	}
 }
 
@@ -780,28 +771,19 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
 	put_verdict(p, end);
-	page_text(p, 0, STYLE_DIM, "checkpoints     ");
-	if (runs)
-		page_words(p, STYLE_DIM, "%s each time, %.2f %% of a CPU while it was measured",
-			   page_glue(fmt_ns(time, sizeof(time),
-					    json_get_u64(checkpoints, "run_ns") / runs)),
-			   100.0 * json_get_double(checkpoints, "run_ns") /
-				   json_get_double(checkpoints, "measured_ns"));
+	if (!runs)
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+			  "no packet came while their cost was measured");
 	else
-		page_words(p, STYLE_DIM, "no packet came while their cost was measured");
-	page_end(p);
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+			  "%s each time, %.2f %% of a CPU while it was measured",
+			  page_glue(fmt_ns(time, sizeof(time),
+					   json_get_u64(checkpoints, "run_ns") / runs)),
+			  100.0 * json_get_double(checkpoints, "run_ns") /
+				  json_get_double(checkpoints, "measured_ns"));
 }
 
 /* The end */
-
-/* For a page that holds the widest count of `o`. */
-static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
-				 const struct json_object *o)
-{
-	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
-
-	return text_open(v, start, packets > nobody ? packets : nobody);
-}
 
 void print_trace_end(const struct print_view *v, const struct json_object *start,
 		     const struct json_object *end)
@@ -880,11 +862,8 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
-	if (n > LIMITS_SHOWN) {
-		page_text(&p, 16, STYLE_DIM, "");
-		page_words(&p, STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
-		page_end(&p);
-	}
+	if (n > LIMITS_SHOWN)
+		page_line(&p, 16, STYLE_DIM, "", STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
 }
 
 void print_trace(const struct print_view *v, const struct ledgers_document *d)
@@ -892,9 +871,8 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *start = json_get(d->json, "start"),
 				 *end = json_get(d->json, "end");
 	const struct json_object *sum = json_get(d->json, "sum");
-	const size_t n = json_get_length(d->json, "intervals");
+	size_t n = json_get_length(d->json, "intervals"), lossy = 0;
 	struct trace_text t = text_of(v, start, sum);
-	size_t lossy = 0;
 	bool whole;
 
 	whole = end && (!sum /* as -j has printed it */ ||
@@ -903,14 +881,12 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	if (whole) {
 		/* intervals as they were printed, unless they are many, or were put together */
 		for (size_t i = 0; i < n; i++)
-			lossy += json_get_u64(json_get_item(d->json, "intervals", i), "dropped") !=
-				 0;
-		if (json_get_u64(json_get(d->json, "covers"), "joined") <= 1 &&
-		    (lossy <= INTERVALS_SHOWN || v->verbosity > 0)) {
-			for (size_t i = 0; i < n; i++)
-				print_trace_interval(v, start,
-						     json_get_item(d->json, "intervals", i));
-		}
+			lossy += !!json_get_u64(json_get_item(d->json, "intervals", i), "dropped");
+		if (json_get_u64(json_get(d->json, "covers"), "joined") > 1 ||
+		    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
+			n = 0;
+		for (size_t i = 0; i < n; i++)
+			print_trace_interval(v, start, json_get_item(d->json, "intervals", i));
 		print_trace_end(v, start, end);
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
