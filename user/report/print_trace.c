@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trace.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -31,10 +31,12 @@ struct trace_text {
 static const struct class
 {
 	const char *key;
+	enum noise noise;
 	enum style style;
 	const char *mark; /* behind the stage: whether it is a loss is not known */
-} lost = {"stages", STYLE_BAD, ""}, suspect = {"suspect", STYLE_WARN, "?"},
-  benign = {"benign", STYLE_DIM, ""};
+} lost = {"stages", NOISE_LOSS, STYLE_BAD, ""},
+  suspect = {"suspect", NOISE_SUSPECT, STYLE_WARN, "?"},
+  benign = {"benign", NOISE_BENIGN, STYLE_DIM, ""};
 
 unsigned print_columns(FILE *out)
 {
@@ -73,7 +75,7 @@ static struct trace_text text_of(const struct print_view *v, const struct json_o
 /* Causes */
 
 /* What is said of a cause, in this order; events of packets go without saying. */
-static void put_details(struct trace_text *t, const struct json_object *cause)
+static void put_details(struct trace_text *t, const struct live_row *row)
 {
 	static const struct {
 		enum live_field field;
@@ -85,12 +87,10 @@ static void put_details(struct trace_text *t, const struct json_object *cause)
 		{LIVE_CONTAINER, "", ""}, {LIVE_POD, "", ""},	   {LIVE_FLOW, "", ""},
 		{LIVE_CPU, "cpu\v", ""},  {LIVE_SOURCE, "(", ","}, {LIVE_SCOPE, "", ")"},
 	};
-	const bool counted = strcmp(json_get_text(cause, "source"), "event");
+	const bool counted = strcmp(row->text[LIVE_SOURCE], "event");
 
 	for (unsigned i = 0; i < LENGTH(details) - (counted ? 0 : 2); i++) {
-		const char *key = live_field_name(details[i].field);
-		struct json_object *value = json_get(cause, key);
-		const char *text = value ? json_object_get_string(value) : "";
+		const char *text = row->text[details[i].field];
 		char word[512];
 
 		if (!*text ||
@@ -104,12 +104,31 @@ static void put_details(struct trace_text *t, const struct json_object *cause)
 	}
 }
 
-static const char *label_of(const struct json_object *stage, const struct class *c, char buf[48])
+static const char *label_of(const struct live_row *row, const struct class *c, char buf[48])
 {
-	const char *name = json_get_text(stage, "stage");
+	const char *name = row->text[LIVE_STAGE];
 
 	snprintf(buf, 48, "%s%s", *name ? name : "copy", c->mark);
 	return buf;
+}
+
+/*
+ * The rows of a class, to be freed: in the order of the path, but if they are more than `most`
+ * those of most packets first. 0 or -ENOMEM.
+ */
+static int rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
+		   unsigned most)
+{
+	struct live_table all;
+	int rc;
+
+	table_init(&all, LIVE_ROWS);
+	rows_add(&all, o, ~0u);
+	rc = table_group(rows, &all, ~0u, 1u << c->noise);
+	table_free(&all);
+	if (!rc)
+		table_sort(rows, rows->n > most ? TABLE_BY_PACKETS : TABLE_BY_PATH);
+	return rc;
 }
 
 /* Intervals */
@@ -124,88 +143,44 @@ static char *rate_text(char *buf, size_t size, double pps)
 	return buf;
 }
 
-static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
-		      uint64_t bytes, uint64_t ns)
+static void put_rates(struct page *p, enum style style, const char *label,
+		      const struct live_counts *counts, uint64_t ns)
 {
-	const double volume = per_second(bytes, ns);
+	const double volume = per_second(counts->bytes, ns);
 	char rate[FMT_MAX], text[FMT_MAX], head[192];
 
 	fmt_bytes(text, sizeof(text), volume < 1e18 ? (uint64_t)volume : UINT64_MAX);
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 rate_text(rate, sizeof(rate), per_second(packets, ns)), text);
+		 rate_text(rate, sizeof(rate), per_second(counts->packets, ns)), text);
 	page_text(p, 2, style, head);
 	p->indent += 2;
-}
-
-/* A cause, with the stage that it is of. */
-struct cause {
-	const struct json_object *stage, *cause;
-	uint64_t packets;
-	size_t at;
-};
-
-static int by_packets(const void *x, const void *y)
-{
-	const struct cause *a = x, *b = y;
-
-	if (a->packets != b->packets)
-		return a->packets > b->packets ? -1 : 1;
-	return a->at < b->at ? -1 : 1;
-}
-
-/* All causes of a class in the order of the path; to be freed. NULL: none, or no memory. */
-static struct cause *causes_of(const struct json_object *o, const struct class *c, size_t *n)
-{
-	struct cause *list = NULL;
-
-	*n = 0;
-	for (size_t i = 0; i < json_get_length(o, c->key); i++) {
-		const struct json_object *stage = json_get_item(o, c->key, i);
-		size_t causes = json_get_length(stage, "causes");
-		struct cause *more = reallocarray(list, *n + causes + 1, sizeof(*list));
-
-		if (!more)
-			break;
-		list = more;
-		for (size_t k = 0; k < causes; k++, (*n)++) {
-			const struct json_object *cause = json_get_item(stage, "causes", k);
-
-			list[*n] = (struct cause){stage, cause, json_get_u64(cause, "packets"), *n};
-		}
-	}
-	return list;
 }
 
 static void put_interval_rows(struct trace_text *t, const struct json_object *interval,
 			      const struct class *c, uint64_t ns)
 {
-	uint64_t packets = 0, bytes = 0;
+	struct live_counts others = {};
 	struct page *p = &t->page;
+	struct live_table rows;
 	char label[48];
-	size_t n;
-	struct cause *rows = causes_of(interval, c, &n);
 
-	if (n > ROWS_MAX)
-		qsort(rows, n, sizeof(*rows), by_packets);
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t volume = json_get_u64(rows[i].cause, "bytes");
-
+	if (rows_of(&rows, interval, c, ROWS_MAX))
+		return;
+	for (unsigned i = 0; i < rows.n; i++) {
 		if (i >= ROWS_MAX) {
-			packets += rows[i].packets;
-			bytes += volume;
+			live_counts_add(&others, &rows.rows[i].counts);
 			continue;
 		}
-		put_rates(p, c->style, label_of(rows[i].stage, c, label), rows[i].packets, volume,
-			  ns);
-		put_details(t, rows[i].cause);
+		put_rates(p, c->style, label_of(&rows.rows[i], c, label), &rows.rows[i].counts, ns);
+		put_details(t, &rows.rows[i]);
 		page_end(p);
 	}
-	if (n > ROWS_MAX) {
-		put_rates(p, STYLE_DIM, "others", packets, bytes, ns);
-		page_words(p, STYLE_DIM, "%zu rows more", n - ROWS_MAX);
+	if (rows.n > ROWS_MAX) {
+		put_rates(p, STYLE_DIM, "others", &others, ns);
+		page_words(p, STYLE_DIM, "%u rows more", rows.n - ROWS_MAX);
 		page_end(p);
 	}
-	free(rows);
+	table_free(&rows);
 }
 
 static void put_interval(struct trace_text *t, const struct json_object *interval)
@@ -560,20 +535,21 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 			   uint64_t whole)
 {
 	struct page *p = &t->page;
+	struct live_table rows;
 	char label[48];
-	size_t n;
-	struct cause *rows = causes_of(o, c, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		page_row(p, c->style, 2, label_of(rows[i].stage, c, label), rows[i].packets, whole);
-		put_details(t, rows[i].cause);
-		if (t->verbosity > 0 && *json_get_text(rows[i].cause, "note")) {
+	if (rows_of(&rows, o, c, UINT_MAX))
+		return;
+	for (const struct live_row *row = rows.rows; row < rows.rows + rows.n; row++) {
+		page_row(p, c->style, 2, label_of(row, c, label), row->counts.packets, whole);
+		put_details(t, row);
+		if (t->verbosity > 0 && row->note && *row->note) {
 			page_break(p);
-			page_words(p, STYLE_DIM, "%s", json_get_text(rows[i].cause, "note"));
+			page_words(p, STYLE_DIM, "%s", row->note);
 		}
 		page_end(p);
 	}
-	free(rows);
+	table_free(&rows);
 }
 
 /* One line: how many, and where most of them were. */

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Tables of losses: grouping, sums, order, and what happens where there is no room. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +47,6 @@ static void rows_are_told_apart_by_what_is_asked(void **state)
 	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET);
 	struct live_table t;
 
-	(void)state;
 	table_init(&t, LIVE_ROWS);
 	assert_int_equal(table_sum(&t, 0).packets, 0);
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 3);
@@ -77,7 +72,6 @@ static void what_rows_do_not_share_is_unknown(void **state)
 	struct live_row a = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1), b = a;
 	struct live_table t;
 
-	(void)state;
 	b.note = "another";
 	b.cookie = 8;
 	table_init(&t, LIVE_ROWS);
@@ -95,7 +89,6 @@ static void the_socket_that_lost_most_of_it(void **state)
 	struct live_row one = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1);
 	struct live_table t;
 
-	(void)state;
 	table_init(&t, LIVE_ROWS);
 	for (unsigned i = 0; i < sizeof(votes) / sizeof(votes[0]); i++) {
 		one.cookie = votes[i][0];
@@ -114,7 +107,6 @@ static void texts_are_copied(void **state)
 	char name[] = "*:1";
 	struct live_table t;
 
-	(void)state;
 	table_init(&t, LIVE_ROWS);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, name, "", 1);
 	memset(name, 'x', 3);
@@ -128,7 +120,6 @@ static void grouped_by_fewer_fields(void **state)
 	const struct live_row benign = row(STAGE_L2, NOISE_BENIGN, "", "0", 100);
 	struct live_table t, by_stage, by_cpu;
 
-	(void)state;
 	table_init(&t, LIVE_ROWS);
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 1);
 	add(&t, by, STAGE_RCVBUF, "*:2", "1", 2);
@@ -156,7 +147,6 @@ static void sorted(void **state)
 {
 	struct live_table t;
 
-	(void)state;
 	table_init(&t, LIVE_ROWS);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:1", "", 5);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:2", "", 9);
@@ -183,7 +173,6 @@ static void full(void **state)
 	unsigned merged = 0, all = 0;
 	struct live_table t;
 
-	(void)state;
 	table_init(&t, 100);
 	for (unsigned i = 0; i < 1000; i++) {
 		struct live_row r = row(STAGE_RCVBUF + i % 2, NOISE_LOSS, "", "", 1 + i);
@@ -210,7 +199,6 @@ static void full_of_reasons(void **state)
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_NETNS);
 	struct live_table t;
 
-	(void)state;
 	table_init(&t, 100);
 	for (unsigned i = 0; i < 1000; i++) {
 		struct live_row r = row(STAGE_NETFILTER, NOISE_LOSS, "", "", 2);
@@ -235,7 +223,6 @@ static void limits(void **state)
 	struct error err = {};
 	struct limits l;
 
-	(void)state;
 	assert_int_equal(limits_init(&l, &share, 1, &err), -EINVAL);
 	assert_int_equal(err.status, STATUS_USAGE);
 	assert_int_equal(limits_init(&l, ask, 2, &err), 0);
