@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "monitor/sources.h"
 
-#define TICK_NS	   100000000 /* how soon the owner of a socket is looked for */
+#define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
 #define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
 
 /* The command */

@@ -286,17 +286,6 @@ static void begin_line(struct page *p, enum style style, const char *label)
 	p->indent = 2;
 }
 
-static void put_note(struct page *p, const struct json_object *finding)
-{
-	const char *evidence = json_get_text(finding, "evidence");
-
-	begin_line(p, STYLE_DIM, "note");
-	page_words(p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(finding, "id"),
-		   json_get_text(finding, "text"), *evidence ? " (" : "", evidence,
-		   *evidence ? ")" : "");
-	page_end(p);
-}
-
 /* What has lost before, and what could not be read. */
 static void put_beside(struct page *p, const struct json_object *end)
 {
@@ -339,7 +328,7 @@ static unsigned number(const struct json_object *o, const char *key)
 	return (unsigned)json_get_u64(o, key);
 }
 
-/* How an interface is set up, as far as it could be read: what the judge looked at. */
+/* How an interface is set up, as far as it could be read: what the judge read. */
 static void put_link(struct page *p, const struct json_object *l)
 {
 	const struct json_object *queues = json_get(l, "queues"), *ring = json_get(l, "ring");
@@ -436,8 +425,16 @@ void print_check(const struct print_view *v, const struct json_object *end)
 	if (v->verbosity < 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		if (is_note(json_get_item(end, "findings", i)))
-			put_note(&p, json_get_item(end, "findings", i));
+		const struct json_object *note = json_get_item(end, "findings", i);
+		const char *evidence = json_get_text(note, "evidence");
+
+		if (!is_note(note))
+			continue;
+		begin_line(&p, STYLE_DIM, "note");
+		page_words(&p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(note, "id"),
+			   json_get_text(note, "text"), *evidence ? " (" : "", evidence,
+			   *evidence ? ")" : "");
+		page_end(&p);
 	}
 	put_beside(&p, end);
 	if (v->verbosity == 0)

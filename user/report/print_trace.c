@@ -397,12 +397,6 @@ static void put_device(struct rates_text *r, const struct json_object *d)
 	}
 }
 
-static void put_heading(struct rates_text *r, const char *text)
-{
-	page_text(r->page, 0, STYLE_DIM, text);
-	page_end(r->page);
-}
-
 static void put_devices(struct rates_text *r)
 {
 	const struct json_object *last = NULL;
@@ -410,9 +404,12 @@ static void put_devices(struct rates_text *r)
 	for (size_t i = 0; i < json_get_length(r->rates, "interfaces"); i++) {
 		const struct json_object *d = json_get_item(r->rates, "interfaces", i);
 
-		if (!i)
-			put_heading(r, "interface             rx pps rx bit/s   tx pps tx bit/s"
-				       " rx lost tx lost  errors");
+		if (!i) {
+			page_text(r->page, 0, STYLE_DIM,
+				  "interface             rx pps rx bit/s   tx pps tx bit/s"
+				  " rx lost tx lost  errors");
+			page_end(r->page);
+		}
 		if (!same_text(d, last, "netns")) {
 			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
 				  json_get_text(d, "netns"));
@@ -501,7 +498,8 @@ static void put_counters(struct page *p, const struct json_object *rates)
 	if (!json_get_u64(rates, "interval_ns")) /* there is but one sample */
 		return;
 	put_devices(&r);
-	put_heading(&r, "counter                                       /s");
+	page_text(p, 0, STYLE_DIM, "counter                                       /s");
+	page_end(p);
 	put_losses(&r);
 	put_sockets(&r);
 	for (size_t i = 0; i < json_get_length(rates, "counters"); i++) {

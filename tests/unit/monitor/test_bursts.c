@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Windows of time: what is told of them adds up, and the worst are the worst. */
+/* Windows of time: what is reported of them adds up, and the worst are the worst. */
 #include "cases.h"
 
 #include <stdlib.h>
@@ -148,7 +148,7 @@ static void how_dense(void **state)
 	assert_int_equal(s.dense_packets, 4500);
 }
 
-/* Of many sizes it is found by classes of them: near to what sorting tells, and never below. */
+/* Of many sizes it is found by classes of them: close to what sorting finds, and never below. */
 static int descending(const void *x, const void *y)
 {
 	const uint64_t *a = x, *b = y;
@@ -179,7 +179,7 @@ static void how_dense_of_many_sizes(void **state)
 	assert_true(s.dense_packets <= sum);
 }
 
-/* Parts of an interval, in any order: the sum is what one reading tells. */
+/* Parts of an interval, in any order: the sum is what one reading shows. */
 static void entries_read_in_parts(void **state)
 {
 	struct entries list = {};

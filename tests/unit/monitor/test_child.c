@@ -62,7 +62,7 @@ static void statuses(void **state)
 	assert_int_equal(run((char *const[]){"/dev/null", NULL}), 126);
 }
 
-static void failure_is_told(void **state)
+static void failure_is_reported(void **state)
 {
 	struct error err = {};
 	struct child c;
@@ -78,7 +78,7 @@ static void failure_is_told(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
 }
 
-/* What a command finds, as its output tells it. */
+/* What a command finds, as its output shows it. */
 static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t size)
 {
 	struct error err = {};
@@ -286,7 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(statuses),
-		cmocka_unit_test(failure_is_told),
+		cmocka_unit_test(failure_is_reported),
 		cmocka_unit_test(output),
 		cmocka_unit_test(as_from_a_shell),
 		cmocka_unit_test(no_descriptor_of_ours),

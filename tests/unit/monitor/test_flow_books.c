@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The books of a flow: what adds up to what, and who is to blame. */
+/* The balance of a flow: what adds up to what, and who is to blame. */
 #include "cases.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "monitor/flow.h"
 
-/* Counts do not begin at 0: those of the time before the books are no part of them. */
+/* Counts do not begin at 0: those of the time before it are no part of it. */
 static struct flow_facts facts(void)
 {
 	struct flow_facts f = {
@@ -67,7 +67,7 @@ static void all_terms(void **state)
 	assert_int_equal(b.verdict, FLOW_THIS_HOST);
 }
 
-/* Rows are read a moment later than the books are closed. */
+/* Rows are read a moment later than the balance is closed. */
 static void dropped_after_the_end(void **state)
 {
 	struct flow_facts f = facts();
@@ -158,7 +158,7 @@ static void doubts_about_the_balance(void **state)
 	}
 }
 
-/* What was missed is told where something is missing; else it was others'. */
+/* What was missed is reported where something is missing; else it was others'. */
 static void missed(void **state)
 {
 	struct flow_facts f = facts();

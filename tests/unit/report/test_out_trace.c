@@ -414,17 +414,13 @@ static void sockets_and_flows(void **state)
 
 int main(void)
 {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fill, empty)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(interval, fill, empty),
-		cmocka_unit_test_setup_teardown(quiet_interval, fill, empty),
-		cmocka_unit_test_setup_teardown(many_rows, fill, empty),
-		cmocka_unit_test_setup_teardown(other_groups, fill, empty),
-		cmocka_unit_test_setup_teardown(windows, fill, empty),
-		cmocka_unit_test_setup_teardown(end, fill, empty),
-		cmocka_unit_test_setup_teardown(ledger, fill, empty),
-		cmocka_unit_test_setup_teardown(json, fill, empty),
-		cmocka_unit_test_setup_teardown(matches_schema, fill, empty),
-		cmocka_unit_test(sockets_and_flows),
+		CASE(interval),	      CASE(quiet_interval),
+		CASE(many_rows),      CASE(other_groups),
+		CASE(windows),	      CASE(end),
+		CASE(ledger),	      CASE(json),
+		CASE(matches_schema), cmocka_unit_test(sockets_and_flows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
