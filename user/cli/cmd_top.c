@@ -127,11 +127,6 @@ static int screen_key(void)
 
 /* What passes, beside what is lost: from the counters of devices and sockets */
 
-static double per_second(uint64_t n, uint64_t ns)
-{
-	return (double)n * 1e9 / (double)ns;
-}
-
 static double sum_of(const struct rates *r, const char *name, const char *name6)
 {
 	uint64_t sum = 0;

@@ -139,7 +139,7 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	double sum = 0;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		pps[s] = ns ? (double)table_lost(t, s).packets * 1e9 / (double)ns : 0;
+		pps[s] = per_second(table_lost(t, s).packets, ns);
 		sum += pps[s];
 	}
 	return sum;

@@ -30,7 +30,7 @@ struct describer {
 	const struct watch *watch;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms; /* NULL: places are not known */
-	struct owners *owners;	   /* NULL: owners are not looked for */
+	struct owners *owners;	   /* NULL: owners are not searched for */
 	unsigned by;		   /* fields that matter: others may stay empty */
 
 	struct described_cause cause[DESCRIBE_CAUSES];
@@ -57,7 +57,7 @@ struct described {
 /* Forgets what may have changed since the last interval: names of devices, levels of sockets. */
 void describe_begin(struct describer *d);
 
-/* Whether the owner of its socket has not been looked for yet: owners_tick() will. */
+/* Whether the owner of its socket has not been searched for yet: owners_tick() will. */
 bool describe_searching(struct describer *d, const struct watch_entry *e);
 
 /* Texts of the row point into `out` and `d`: they hold until the next call. */

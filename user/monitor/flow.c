@@ -287,7 +287,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 	if (!live_ksyms(l))
 		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
 				 "functions of the kernel are hidden: what was dropped before it "
-				 "arrived cannot be told from what was dropped after");
+				 "arrived cannot be kept apart from what was dropped after");
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");

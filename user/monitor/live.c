@@ -44,7 +44,7 @@ struct live {
 	bool bursts_shown;	      /* their interval has ended */
 	bool last;		      /* no interval will follow */
 	int rc;			      /* while one is read */
-	struct described what;	      /* of the drop that is looked at */
+	struct described what;	      /* of the drop that is read */
 
 	struct samples *samples; /* single drops; NULL: not asked for */
 	bool payload, benign;	 /* of them */
@@ -82,10 +82,10 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 {
 	if (reasons_tracepoint_args(l->reasons, "consume_skb") != 2)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --consumed out",
-				 "this kernel does not tell where packets are freed as used up "
+				 "this kernel does not show where packets are freed as used up "
 				 "(Linux 6.3)");
 	if (!l->ksyms)
-		return hidden("", ": --consumed cannot tell places", err);
+		return hidden("", ": --consumed cannot find drop sites", err);
 	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
 	return 0;
 }
@@ -112,7 +112,7 @@ static int resolve_reasons(const char *list, const struct reasons *r, struct wat
 {
 	if (!reasons_count(r))
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --reason out",
-				 "this kernel tells no drop reasons (Linux 5.17)");
+				 "this kernel shows no drop reasons (Linux 5.17)");
 	out->has_reasons = true;
 	for (const char *p = list;; p++) {
 		size_t len = strcspn(p, ",");
@@ -444,7 +444,7 @@ static void settle_bursts(struct live *l, uint64_t now)
 	bursts_settle(l->bursts, now, stage_of_burst, l);
 }
 
-/* Those that are not known yet are then looked for by owners_tick(). */
+/* Those that are not known yet are then searched for by owners_tick(). */
 static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 {
 	const struct live *l = arg;
@@ -665,7 +665,7 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 		return;
 	if (!p->protocol && !p->ethernet && p->len)
 		p->protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
-	/* without what lies below the place of the drop: the tracepoint, and our own program */
+	/* without what lies below the drop site: the tracepoint, and our own program */
 	while (below < s->frames && stack[below] != s->key.location)
 		below++;
 	if (below == s->frames)

@@ -6,7 +6,7 @@
  *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
  *
  * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked
- *for, and grouped for display with table_group(), by any list of fields. To be used by one thread.
+ * for, and grouped for display with table_group(), by any list of fields. To be used by one thread.
  */
 #ifndef PKTLEDGER_MONITOR_LIVE_H
 #define PKTLEDGER_MONITOR_LIVE_H
@@ -79,7 +79,7 @@ void bursts_report(const struct bursts *b, bool whole, struct burst_report *out)
 
 struct live;
 
-/* What to look at, and how fine. Strings are borrowed. Zero-initialised: all drops. */
+/* What to observe, and how fine. Strings are borrowed. Zero-initialised: all drops. */
 struct live_spec {
 	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
 	unsigned total_by;   /* of those, in live_total(): less memory for long; 0: as `by` */
@@ -144,7 +144,8 @@ int live_add_source(struct live *l, const struct live_source *s);
 /* Counts from here on; the clock starts. */
 int live_start(struct live *l, struct error *err);
 
-/* To be called some times a second: looks for the owners of sockets that have just lost packets. */
+/* To be called some times a second: searches for the owners of sockets that have just lost packets.
+ */
 void live_tick(struct live *l);
 
 /* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */
@@ -220,7 +221,7 @@ struct live_drop {
 	uint64_t time_ns;     /* since live_started() */
 	uint64_t realtime_ns; /* CLOCK_REALTIME */
 	struct packet_view packet;
-	const uint64_t *stack; /* return addresses, from the place of the drop outwards */
+	const uint64_t *stack; /* return addresses, from the drop site outwards */
 	unsigned frames;       /* 0: not asked for, or not known */
 	const struct ksyms *ksyms;
 };

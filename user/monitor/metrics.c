@@ -142,7 +142,7 @@ static void find_oldest(const void *node, VISIT visit, void *arg)
 		*oldest = one;
 }
 
-/* Makes room by what has not moved for long. All are looked at only if there can be one. */
+/* Makes room by what has not moved for long. All are read only if there can be one. */
 static bool expire(struct metrics *m, uint64_t now_ns)
 {
 	struct series *oldest = NULL;

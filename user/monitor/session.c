@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "monitor/sources.h"
 
-#define TICK_NS	   100000000 /* how soon the owner of a socket is looked for */
+#define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
 #define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
 
 /* The command */
@@ -217,11 +217,6 @@ static void wait_until(struct session *s, uint64_t until)
 		s->command_ended = child_poll(&s->child);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Until something ends it. An interval that lasts too long is not made up for. */
 static int run_intervals(struct session *s, struct error *err)
 {
@@ -230,7 +225,7 @@ static int run_intervals(struct session *s, struct error *err)
 	bool go_on = true;
 
 	while (go_on) {
-		uint64_t now = clock_now();
+		uint64_t now = clock_now(), until;
 		bool over =
 			s->left || now >= end || (s->command ? s->command_ended : s->interrupted);
 
@@ -249,7 +244,8 @@ static int run_intervals(struct session *s, struct error *err)
 							   : next + s->interval_ns;
 			continue;
 		}
-		wait_until(s, earlier(earlier(next, end), tick));
+		until = next < end ? next : end;
+		wait_until(s, until < tick ? until : tick);
 		if (clock_now() < tick) /* there was input: as much as others like */
 			continue;
 		live_tick(s->live);
@@ -327,12 +323,10 @@ bool limits_crossed(struct limits *l, unsigned i, const struct live_table *inter
 {
 	const struct limit *limit = &l->at[i].limit;
 	bool rate = limit->unit == LIMIT_PER_SECOND, was = l->at[i].above;
-	double packets = (double)table_lost(rate ? interval : total, limit->stage).packets;
+	uint64_t packets = table_lost(rate ? interval : total, limit->stage).packets;
 
-	if (rate)
-		packets = interval_ns ? packets * 1e9 / (double)interval_ns : 0;
-	l->at[i].measured = packets;
-	l->at[i].above = packets > limit->value;
+	l->at[i].measured = rate ? per_second(packets, interval_ns) : (double)packets;
+	l->at[i].above = l->at[i].measured > limit->value;
 	if (!l->at[i].above || was)
 		return false;
 	l->broken = true;

@@ -21,7 +21,7 @@ struct program {
 	struct xdplosses *verdicts;
 	uint32_t ifindex, prog_id;
 	char ifname[16];
-	uint64_t told; /* packets dropped that have a row, or were before the start */
+	uint64_t shown; /* packets dropped that have a row, or were before the start */
 };
 
 /*
@@ -33,7 +33,7 @@ struct counted {
 	uint32_t netns, ifindex;
 	char ifname[16];
 	char what[KSYM_NAME]; /* the counter, or the place */
-	uint64_t packets, told;
+	uint64_t packets, shown;
 };
 
 struct sources {
@@ -47,8 +47,8 @@ struct sources {
 	uint32_t netns; /* filter; 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
-	struct xdploss told[XDPLOSS_KEYS]; /* packets of a key that have a row */
-	int told_n;
+	struct xdploss shown[XDPLOSS_KEYS]; /* packets of a key that have a row */
+	int shown_n;
 	uint64_t uncounted;
 
 	struct program program[PROGRAMS_MAX];
@@ -169,15 +169,15 @@ static void collect_losses(struct sources *s, struct live *l)
 		uint64_t packets = s->now[i].count.packets;
 		int at = 0;
 
-		while (at < s->told_n && memcmp(&s->told[at].key, key, sizeof(*key)))
+		while (at < s->shown_n && memcmp(&s->shown[at].key, key, sizeof(*key)))
 			at++; /* it is looked for, since the map has no order */
 		if (at == XDPLOSS_KEYS)
 			continue;
-		if (at == s->told_n)
-			s->told[s->told_n++] = (struct xdploss){.key = *key};
-		if (packets > s->told[at].count.packets) {
-			add_loss(s, l, key, packets - s->told[at].count.packets);
-			s->told[at].count.packets = packets;
+		if (at == s->shown_n)
+			s->shown[s->shown_n++] = (struct xdploss){.key = *key};
+		if (packets > s->shown[at].count.packets) {
+			add_loss(s, l, key, packets - s->shown[at].count.packets);
+			s->shown[at].count.packets = packets;
 		}
 	}
 	/* losses whose key found no room are shown as what they are: unknown */
@@ -277,7 +277,7 @@ static void collect_program(const struct sources *s, struct live *l, struct prog
 		.verdict = {.stage = STAGE_XDP,
 			    .direction = DIRECTION_RX,
 			    .note = "verdict of the XDP program, which the driver does not count"},
-		.packets = now - p->told,
+		.packets = now - p->shown,
 		.source = "event",
 		.scope = "interface",
 		.reason = "DROP",
@@ -286,12 +286,12 @@ static void collect_program(const struct sources *s, struct live *l, struct prog
 		.netns = s->ns.inum,
 	};
 
-	if (now > p->told) {
+	if (now > p->shown) {
 		snprintf(location, sizeof(location), "program %s",
 			 xdplosses_program(p->prog_id, name, sizeof(name)));
 		add_row(s, l, &loss);
 	}
-	p->told = now;
+	p->shown = now;
 }
 
 /* Counters */
@@ -434,7 +434,7 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 			    .note = r ? r->what
 				      : "the rings of the AF_XDP socket had no room (xsk_rcv)"},
 		.suspect = r && r->class == NIC_BOUND,
-		.packets = rest - c->told,
+		.packets = rest - c->shown,
 		.source = "counter",
 		.scope = "interface",
 		.reason = r ? nic_cause_name(r->cause) : "ring",
@@ -443,10 +443,10 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 		.netns = c->netns,
 	};
 
-	if (rest <= c->told)
+	if (rest <= c->shown)
 		return;
 	add_row(s, l, &loss);
-	c->told = rest;
+	c->shown = rest;
 }
 
 /* All of them */
@@ -457,7 +457,7 @@ static int start(void *arg, struct error *err)
 	int rc = s->losses ? xdplosses_attach(s->losses, err) : 0;
 
 	for (unsigned i = 0; i < s->programs; i++)
-		s->program[i].told = dropped_by(s, &s->program[i]);
+		s->program[i].shown = dropped_by(s, &s->program[i]);
 	return rc ? rc : rates_sample(&s->rates, clock_now(), err);
 }
 

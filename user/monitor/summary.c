@@ -13,7 +13,7 @@
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
 #define RULES_SHOWN	  3
-#define START_NETNS	  16  /* namespaces looked at before there is any loss */
+#define START_NETNS	  16  /* namespaces read before there is any loss */
 #define START_MS	  500 /* that this may delay the start */
 
 struct why {
@@ -48,7 +48,7 @@ static int start(void *arg, struct error *err)
 	readings_begin(w->readings, netns, n);
 	for (unsigned i = 0; i < n; i++)
 		note_rules(w, netns[i]);
-	/* what is lost before the first list cannot be told from what was lost long ago */
+	/* what is lost before the first list cannot be kept apart from what was lost long ago */
 	if (w->rules)
 		nftrules_wait(w->rules, START_MS);
 	return 0;
@@ -182,7 +182,7 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 	netns_close(&ns);
 }
 
-/* The largest row of a stage names the place. */
+/* The largest row of a stage names the drop site. */
 static const struct live_row *main_row(const struct live_table *t, enum stage stage)
 {
 	const struct live_row *best = NULL;

@@ -128,6 +128,11 @@ static int grow(struct live_table *t)
 	return 0;
 }
 
+double per_second(uint64_t n, uint64_t ns)
+{
+	return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
 void live_counts_add(struct live_counts *sum, const struct live_counts *one)
 {
 	sum->events += one->events;

@@ -124,6 +124,7 @@ struct live_counts table_sum(const struct live_table *t, unsigned classes);
 /* Losses alone, at a stage; STAGE_NONE: at all of them, and at none. */
 struct live_counts table_lost(const struct live_table *t, enum stage stage);
 
+double per_second(uint64_t n, uint64_t ns); /* 0 in no time */
 void live_counts_add(struct live_counts *sum, const struct live_counts *one);
 
 const char *live_field_name(enum live_field field); /* "stage", as in --by and JSON */

@@ -252,14 +252,7 @@ static bool is_note(const struct json_object *finding)
 	       !strcmp(json_get_text(finding, "severity"), severity_names[SEVERITY_INFO]);
 }
 
-/* A line of text, or one to be pasted. */
-static void put_line(struct page *p, unsigned indent, const char *label, const char *text)
-{
-	page_text(p, indent, STYLE_DIM, label);
-	page_words(p, STYLE_PLAIN, "%s", text);
-	page_end(p);
-}
-
+/* A line to be pasted. */
 static void put_command(struct page *p, unsigned indent, const char *label, const char *command)
 {
 	page_text(p, indent, STYLE_DIM, label);
@@ -281,11 +274,9 @@ static void put_finding(struct page *p, const struct json_object *o)
 	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
 		put_command(p, 2, "and       ",
 			    json_get_text(json_get_item(o, "changes", i), "command"));
-	if (n > COMMANDS_SHOWN) {
-		snprintf(label, sizeof(label), "%zu more like them: see --json",
-			 n - COMMANDS_SHOWN);
-		put_line(p, 2, "and       ", label);
-	}
+	if (n > COMMANDS_SHOWN)
+		page_line(p, 2, STYLE_DIM, "and       ", STYLE_PLAIN,
+			  "%zu more like them: see --json", n - COMMANDS_SHOWN);
 }
 
 /* A line that begins with `label`, and goes on indented. */
@@ -293,17 +284,6 @@ static void begin_line(struct page *p, enum style style, const char *label)
 {
 	page_text(p, 0, style, label);
 	p->indent = 2;
-}
-
-static void put_note(struct page *p, const struct json_object *finding)
-{
-	const char *evidence = json_get_text(finding, "evidence");
-
-	begin_line(p, STYLE_DIM, "note");
-	page_words(p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(finding, "id"),
-		   json_get_text(finding, "text"), *evidence ? " (" : "", evidence,
-		   *evidence ? ")" : "");
-	page_end(p);
 }
 
 /* What has lost before, and what could not be read. */
@@ -348,7 +328,7 @@ static unsigned number(const struct json_object *o, const char *key)
 	return (unsigned)json_get_u64(o, key);
 }
 
-/* How an interface is set up, as far as it could be read: what the judge looked at. */
+/* How an interface is set up, as far as it could be read: what the judge read. */
 static void put_link(struct page *p, const struct json_object *l)
 {
 	const struct json_object *queues = json_get(l, "queues"), *ring = json_get(l, "ring");
@@ -445,8 +425,16 @@ void print_check(const struct print_view *v, const struct json_object *end)
 	if (v->verbosity < 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		if (is_note(json_get_item(end, "findings", i)))
-			put_note(&p, json_get_item(end, "findings", i));
+		const struct json_object *note = json_get_item(end, "findings", i);
+		const char *evidence = json_get_text(note, "evidence");
+
+		if (!is_note(note))
+			continue;
+		begin_line(&p, STYLE_DIM, "note");
+		page_words(&p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(note, "id"),
+			   json_get_text(note, "text"), *evidence ? " (" : "", evidence,
+			   *evidence ? ")" : "");
+		page_end(&p);
 	}
 	put_beside(&p, end);
 	if (v->verbosity == 0)
@@ -462,9 +450,7 @@ void print_about(const struct print_view *v, const char *title, const char *abou
 
 	page_text(&p, 0, STYLE_BOLD, title);
 	page_end(&p);
-	page_text(&p, 4, STYLE_PLAIN, "");
-	page_words(&p, STYLE_PLAIN, "%s", about);
-	page_end(&p);
+	page_line(&p, 4, STYLE_PLAIN, "", STYLE_PLAIN, "%s", about);
 }
 
 /* Changes */
@@ -473,14 +459,12 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 {
 	struct page p = print_page(v, 0);
 
-	page_text(&p, 0, STYLE_BOLD, json_get_text(change, "title"));
-	page_words(&p, STYLE_PLAIN, ": %s ->\v%s", text_or(change, "old", "(empty)"),
-		   text_or(change, "wanted", "(empty)"));
-	page_end(&p);
+	page_line(&p, 0, STYLE_BOLD, json_get_text(change, "title"), STYLE_PLAIN, ": %s ->\v%s",
+		  text_or(change, "old", "(empty)"), text_or(change, "wanted", "(empty)"));
 	put_command(&p, 2, "command   ", json_get_text(change, "command"));
 	put_command(&p, 2, "undo      ", json_get_text(change, "undo"));
 	if (*risk)
-		put_line(&p, 2, "risk      ", risk);
+		page_line(&p, 2, STYLE_DIM, "risk      ", STYLE_PLAIN, "%s", risk);
 }
 
 void print_change_told(const struct print_view *v, const struct change_told *told)
@@ -500,10 +484,9 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 	struct page p = print_page(v, 0);
 	char command[CHANGE_COMMAND_SIZE];
 
-	page_text(&p, 0, labels[told->outcome].style, labels[told->outcome].label);
-	page_words(&p, STYLE_PLAIN, "%s%s%s%s%s", told->title, *told->current ? ": " : "",
-		   told->current, *told->why ? "; " : "", told->why);
-	page_end(&p);
+	page_line(&p, 0, labels[told->outcome].style, labels[told->outcome].label, STYLE_PLAIN,
+		  "%s%s%s%s%s", told->title, *told->current ? ": " : "", told->current,
+		  *told->why ? "; " : "", told->why);
 	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
 		put_command(&p, 9, "to put it back all the same: ",
 			    change_command(told->change, true, NULL, command, sizeof(command)));

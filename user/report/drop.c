@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "monitor/describe.h"
@@ -62,14 +62,11 @@ static void put_hex(FILE *out, const struct packet_view *p)
 void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex)
 {
 	const struct live_row *row = &drop->what->row;
-	const time_t seconds = (time_t)(drop->realtime_ns / 1000000000);
 	char clock[16], packet[PACKET_TEXT], frame[KSYM_NAME];
-	struct tm tm;
 
-	localtime_r(&seconds, &tm);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-	fprintf(out, "%s.%06u %s%s", clock, (unsigned)(drop->realtime_ns % 1000000000 / 1000),
-		stage_of(row), row->noise == NOISE_SUSPECT ? "?" : "");
+	fprintf(out, "%s.%06u %s%s", when_text(clock, sizeof(clock), drop->realtime_ns, false),
+		(unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
+		row->noise == NOISE_SUSPECT ? "?" : "");
 	for (unsigned i = 0; i < DETAILS; i++) {
 		const char *text = row->text[details[i].field];
 

@@ -9,11 +9,6 @@
 #include "monitor/sources.h"
 #include "report/document.h"
 
-static double per_second(uint64_t n, uint64_t ns)
-{
-	return ns ? (double)n * 1e9 / (double)ns : 0;
-}
-
 struct json_object *json_fields(unsigned by)
 {
 	struct json_object *list = json_object_new_array();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trace.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -31,23 +31,12 @@ struct trace_text {
 static const struct class
 {
 	const char *key;
+	enum noise noise;
 	enum style style;
 	const char *mark; /* behind the stage: whether it is a loss is not known */
-} lost = {"stages", STYLE_BAD, ""}, suspect = {"suspect", STYLE_WARN, "?"},
-  benign = {"benign", STYLE_DIM, ""};
-
-static struct trace_text text_open(const struct print_view *v, const struct json_object *start,
-				   uint64_t most)
-{
-	struct trace_text t = {
-		.page = print_page(v, most),
-		.verbosity = v->verbosity,
-		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
-		.netns = json_get_text(start, "netns"),
-	};
-
-	return t;
-}
+} lost = {"stages", NOISE_LOSS, STYLE_BAD, ""},
+  suspect = {"suspect", NOISE_SUSPECT, STYLE_WARN, "?"},
+  benign = {"benign", NOISE_BENIGN, STYLE_DIM, ""};
 
 unsigned print_columns(FILE *out)
 {
@@ -68,15 +57,25 @@ static uint64_t sum_of(const struct json_object *o, const struct class *c, const
 	return sum;
 }
 
-static double per_second(uint64_t n, uint64_t ns)
+/* For a page that holds the widest count of `o`. */
+static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
+				 const struct json_object *o)
 {
-	return ns ? (double)n * 1e9 / (double)ns : 0;
+	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
+	struct trace_text t = {
+		.page = print_page(v, packets > nobody ? packets : nobody),
+		.verbosity = v->verbosity,
+		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
+		.netns = json_get_text(start, "netns"),
+	};
+
+	return t;
 }
 
 /* Causes */
 
 /* What is said of a cause, in this order; events of packets go without saying. */
-static void put_details(struct trace_text *t, const struct json_object *cause)
+static void put_details(struct trace_text *t, const struct live_row *row)
 {
 	static const struct {
 		enum live_field field;
@@ -88,12 +87,10 @@ static void put_details(struct trace_text *t, const struct json_object *cause)
 		{LIVE_CONTAINER, "", ""}, {LIVE_POD, "", ""},	   {LIVE_FLOW, "", ""},
 		{LIVE_CPU, "cpu\v", ""},  {LIVE_SOURCE, "(", ","}, {LIVE_SCOPE, "", ")"},
 	};
-	const bool counted = strcmp(json_get_text(cause, "source"), "event");
+	const bool counted = strcmp(row->text[LIVE_SOURCE], "event");
 
 	for (unsigned i = 0; i < LENGTH(details) - (counted ? 0 : 2); i++) {
-		const char *key = live_field_name(details[i].field);
-		struct json_object *value = json_get(cause, key);
-		const char *text = value ? json_object_get_string(value) : "";
+		const char *text = row->text[details[i].field];
 		char word[512];
 
 		if (!*text ||
@@ -107,12 +104,31 @@ static void put_details(struct trace_text *t, const struct json_object *cause)
 	}
 }
 
-static const char *label_of(const struct json_object *stage, const struct class *c, char buf[48])
+static const char *label_of(const struct live_row *row, const struct class *c, char buf[48])
 {
-	const char *name = json_get_text(stage, "stage");
+	const char *name = row->text[LIVE_STAGE];
 
 	snprintf(buf, 48, "%s%s", *name ? name : "copy", c->mark);
 	return buf;
+}
+
+/*
+ * The rows of a class, to be freed: in the order of the path, but if they are more than `most`
+ * those of most packets first. 0 or -ENOMEM.
+ */
+static int rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
+		   unsigned most)
+{
+	struct live_table all;
+	int rc;
+
+	table_init(&all, LIVE_ROWS);
+	rows_add(&all, o, ~0u);
+	rc = table_group(rows, &all, ~0u, 1u << c->noise);
+	table_free(&all);
+	if (!rc)
+		table_sort(rows, rows->n > most ? TABLE_BY_PACKETS : TABLE_BY_PATH);
+	return rc;
 }
 
 /* Intervals */
@@ -127,85 +143,44 @@ static char *rate_text(char *buf, size_t size, double pps)
 	return buf;
 }
 
-static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
-		      uint64_t bytes, uint64_t ns)
+static void put_rates(struct page *p, enum style style, const char *label,
+		      const struct live_counts *counts, uint64_t ns)
 {
-	const double volume = per_second(bytes, ns);
+	const double volume = per_second(counts->bytes, ns);
 	char rate[FMT_MAX], text[FMT_MAX], head[192];
 
 	fmt_bytes(text, sizeof(text), volume < 1e18 ? (uint64_t)volume : UINT64_MAX);
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 rate_text(rate, sizeof(rate), per_second(packets, ns)), text);
+		 rate_text(rate, sizeof(rate), per_second(counts->packets, ns)), text);
 	page_text(p, 2, style, head);
 	p->indent += 2;
-}
-
-/* A cause, with the stage that it is of. */
-struct cause {
-	const struct json_object *stage, *cause;
-	uint64_t packets;
-	size_t at;
-};
-
-static int by_packets(const void *x, const void *y)
-{
-	const struct cause *a = x, *b = y;
-
-	if (a->packets != b->packets)
-		return a->packets > b->packets ? -1 : 1;
-	return a->at < b->at ? -1 : 1;
-}
-
-/* All causes of a class in the order of the path; to be freed. NULL: none, or no memory. */
-static struct cause *causes_of(const struct json_object *o, const struct class *c, size_t *n)
-{
-	struct cause *list = NULL;
-
-	*n = 0;
-	for (size_t i = 0; i < json_get_length(o, c->key); i++) {
-		const struct json_object *stage = json_get_item(o, c->key, i);
-		size_t causes = json_get_length(stage, "causes");
-		struct cause *more = reallocarray(list, *n + causes + 1, sizeof(*list));
-
-		if (!more)
-			break;
-		list = more;
-		for (size_t k = 0; k < causes; k++, (*n)++) {
-			const struct json_object *cause = json_get_item(stage, "causes", k);
-
-			list[*n] = (struct cause){stage, cause, json_get_u64(cause, "packets"), *n};
-		}
-	}
-	return list;
 }
 
 static void put_interval_rows(struct trace_text *t, const struct json_object *interval,
 			      const struct class *c, uint64_t ns)
 {
-	uint64_t packets = 0, bytes = 0;
+	struct live_counts others = {};
 	struct page *p = &t->page;
+	struct live_table rows;
 	char label[48];
-	size_t n;
-	struct cause *rows = causes_of(interval, c, &n);
 
-	if (n > ROWS_MAX)
-		qsort(rows, n, sizeof(*rows), by_packets);
-	for (size_t i = ROWS_MAX; i < n; i++) {
-		packets += rows[i].packets;
-		bytes += json_get_u64(rows[i].cause, "bytes");
-	}
-	for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
-		put_rates(p, c->style, label_of(rows[i].stage, c, label), rows[i].packets,
-			  json_get_u64(rows[i].cause, "bytes"), ns);
-		put_details(t, rows[i].cause);
+	if (rows_of(&rows, interval, c, ROWS_MAX))
+		return;
+	for (unsigned i = 0; i < rows.n; i++) {
+		if (i >= ROWS_MAX) {
+			live_counts_add(&others, &rows.rows[i].counts);
+			continue;
+		}
+		put_rates(p, c->style, label_of(&rows.rows[i], c, label), &rows.rows[i].counts, ns);
+		put_details(t, &rows.rows[i]);
 		page_end(p);
 	}
-	if (n > ROWS_MAX) {
-		put_rates(p, STYLE_DIM, "others", packets, bytes, ns);
-		page_words(p, STYLE_DIM, "%zu rows more", n - ROWS_MAX);
+	if (rows.n > ROWS_MAX) {
+		put_rates(p, STYLE_DIM, "others", &others, ns);
+		page_words(p, STYLE_DIM, "%u rows more", rows.n - ROWS_MAX);
 		page_end(p);
 	}
-	free(rows);
+	table_free(&rows);
 }
 
 static void put_interval(struct trace_text *t, const struct json_object *interval)
@@ -220,10 +195,9 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	    !(t->all && sum_of(interval, &benign, "events")))
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
-	page_text(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false));
-	page_words(p, STYLE_BOLD, "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
-		   page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
-	page_end(p);
+	page_line(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false), STYLE_BOLD,
+		  "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
+		  page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
 	put_interval_rows(t, interval, &lost, ns);
 	put_interval_rows(t, interval, &suspect, ns);
 	if (t->all)
@@ -248,12 +222,6 @@ static char *clock_text(char *buf, size_t size, const struct json_object *window
 	snprintf(buf + n, size - n, ".%0*u", fine ? 4 : 3,
 		 (unsigned)(ns % 1000000000 / (fine ? 100000 : 1000000)));
 	return buf;
-}
-
-static char *window_rate(char *buf, size_t size, uint64_t packets, uint64_t window_ns)
-{
-	fmt_rate(buf, size, per_second(packets, window_ns));
-	return page_glue(buf);
 }
 
 /* "96 % in 3ms of 1.00 s"; `about`: nearly their time, where a ledger does not have it. */
@@ -295,7 +263,8 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
 				   fmt_count(count, sizeof(count), packets),
 				   num_text_time(window, sizeof(window), window_ns),
-				   window_rate(rate, sizeof(rate), packets, window_ns),
+				   page_glue(fmt_rate(rate, sizeof(rate),
+						      per_second(packets, window_ns))),
 				   clock_text(clock, sizeof(clock), worst, window_ns));
 		page_end(p);
 	}
@@ -319,10 +288,9 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 
 	if (!bursts)
 		return;
-	page_text(p, 0, STYLE_BOLD, BURSTS "      ");
-	page_words(p, STYLE_PLAIN, "losses in windows of %s, and the worst of these",
-		   num_text_time(text, sizeof(text), window_ns));
-	page_end(p);
+	page_line(p, 0, STYLE_BOLD, BURSTS "      ", STYLE_PLAIN,
+		  "losses in windows of %s, and the worst of these",
+		  num_text_time(text, sizeof(text), window_ns));
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		const struct json_object *b = stage_named(bursts, stage_name(i));
 		const uint64_t all = json_get_u64(stage_named(end, stage_name(i)), "packets");
@@ -346,7 +314,8 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 				 clock_text(clock, sizeof(clock), window, window_ns), packets,
 				 timed);
 			page_words(p, STYLE_DIM, "%s",
-				   window_rate(text, sizeof(text), packets, window_ns));
+				   page_glue(fmt_rate(text, sizeof(text),
+						      per_second(packets, window_ns))));
 			page_end(p);
 		}
 	}
@@ -428,12 +397,6 @@ static void put_device(struct rates_text *r, const struct json_object *d)
 	}
 }
 
-static void put_heading(struct rates_text *r, const char *text)
-{
-	page_text(r->page, 0, STYLE_DIM, text);
-	page_end(r->page);
-}
-
 static void put_devices(struct rates_text *r)
 {
 	const struct json_object *last = NULL;
@@ -441,13 +404,15 @@ static void put_devices(struct rates_text *r)
 	for (size_t i = 0; i < json_get_length(r->rates, "interfaces"); i++) {
 		const struct json_object *d = json_get_item(r->rates, "interfaces", i);
 
-		if (!i)
-			put_heading(r, "interface             rx pps rx bit/s   tx pps tx bit/s"
-				       " rx lost tx lost  errors");
-		if (!same_text(d, last, "netns")) {
-			page_text(r->page, 0, STYLE_DIM, "in ");
-			page_words(r->page, STYLE_DIM, "%s", json_get_text(d, "netns"));
+		if (!i) {
+			page_text(r->page, 0, STYLE_DIM,
+				  "interface             rx pps rx bit/s   tx pps tx bit/s"
+				  " rx lost tx lost  errors");
 			page_end(r->page);
+		}
+		if (!same_text(d, last, "netns")) {
+			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
+				  json_get_text(d, "netns"));
 		}
 		last = d;
 		put_device(r, d);
@@ -533,7 +498,8 @@ static void put_counters(struct page *p, const struct json_object *rates)
 	if (!json_get_u64(rates, "interval_ns")) /* there is but one sample */
 		return;
 	put_devices(&r);
-	put_heading(&r, "counter                                       /s");
+	page_text(p, 0, STYLE_DIM, "counter                                       /s");
+	page_end(p);
 	put_losses(&r);
 	put_sockets(&r);
 	for (size_t i = 0; i < json_get_length(rates, "counters"); i++) {
@@ -551,7 +517,7 @@ static void put_counters(struct page *p, const struct json_object *rates)
 void print_trace_interval(const struct print_view *v, const struct json_object *start,
 			  const struct json_object *interval)
 {
-	struct trace_text t = text_open(v, start, 0);
+	struct trace_text t = text_of(v, start, NULL);
 
 	if (v->verbosity < 0)
 		return;
@@ -567,20 +533,21 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 			   uint64_t whole)
 {
 	struct page *p = &t->page;
+	struct live_table rows;
 	char label[48];
-	size_t n;
-	struct cause *rows = causes_of(o, c, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		page_row(p, c->style, 2, label_of(rows[i].stage, c, label), rows[i].packets, whole);
-		put_details(t, rows[i].cause);
-		if (t->verbosity > 0 && *json_get_text(rows[i].cause, "note")) {
+	if (rows_of(&rows, o, c, UINT_MAX))
+		return;
+	for (const struct live_row *row = rows.rows; row < rows.rows + rows.n; row++) {
+		page_row(p, c->style, 2, label_of(row, c, label), row->counts.packets, whole);
+		put_details(t, row);
+		if (t->verbosity > 0 && row->note && *row->note) {
 			page_break(p);
-			page_words(p, STYLE_DIM, "%s", json_get_text(rows[i].cause, "note"));
+			page_words(p, STYLE_DIM, "%s", row->note);
 		}
 		page_end(p);
 	}
-	free(rows);
+	table_free(&rows);
 }
 
 /* One line: how many, and where most of them were. */
@@ -761,10 +728,8 @@ static void put_verdict(struct page *p, const struct json_object *end)
 			   json_get_text(culprit, "socket"), json_get_text(culprit, "process"));
 	page_end(p);
 	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
-		page_text(p, 2, STYLE_PLAIN, "- ");
-		page_words(p, STYLE_PLAIN, "%s",
-			   json_object_get_string(json_get_item(end, "rests_on", i)));
-		page_end(p);
+		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
+			  json_get_item_text(end, "rests_on", i));
 	}
 }
 
@@ -780,28 +745,19 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
 	put_verdict(p, end);
-	page_text(p, 0, STYLE_DIM, "checkpoints     ");
-	if (runs)
-		page_words(p, STYLE_DIM, "%s each time, %.2f %% of a CPU while it was measured",
-			   page_glue(fmt_ns(time, sizeof(time),
-					    json_get_u64(checkpoints, "run_ns") / runs)),
-			   100.0 * json_get_double(checkpoints, "run_ns") /
-				   json_get_double(checkpoints, "measured_ns"));
+	if (!runs)
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+			  "no packet came while their cost was measured");
 	else
-		page_words(p, STYLE_DIM, "no packet came while their cost was measured");
-	page_end(p);
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+			  "%s each time, %.2f %% of a CPU while it was measured",
+			  page_glue(fmt_ns(time, sizeof(time),
+					   json_get_u64(checkpoints, "run_ns") / runs)),
+			  100.0 * json_get_double(checkpoints, "run_ns") /
+				  json_get_double(checkpoints, "measured_ns"));
 }
 
 /* The end */
-
-/* For a page that holds the widest count of `o`. */
-static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
-				 const struct json_object *o)
-{
-	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
-
-	return text_open(v, start, packets > nobody ? packets : nobody);
-}
 
 void print_trace_end(const struct print_view *v, const struct json_object *start,
 		     const struct json_object *end)
@@ -880,11 +836,8 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
-	if (n > LIMITS_SHOWN) {
-		page_text(&p, 16, STYLE_DIM, "");
-		page_words(&p, STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
-		page_end(&p);
-	}
+	if (n > LIMITS_SHOWN)
+		page_line(&p, 16, STYLE_DIM, "", STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
 }
 
 void print_trace(const struct print_view *v, const struct ledgers_document *d)
@@ -892,9 +845,8 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *start = json_get(d->json, "start"),
 				 *end = json_get(d->json, "end");
 	const struct json_object *sum = json_get(d->json, "sum");
-	const size_t n = json_get_length(d->json, "intervals");
+	size_t n = json_get_length(d->json, "intervals"), lossy = 0;
 	struct trace_text t = text_of(v, start, sum);
-	size_t lossy = 0;
 	bool whole;
 
 	whole = end && (!sum /* as -j has printed it */ ||
@@ -903,14 +855,12 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	if (whole) {
 		/* intervals as they were printed, unless they are many, or were put together */
 		for (size_t i = 0; i < n; i++)
-			lossy += json_get_u64(json_get_item(d->json, "intervals", i), "dropped") !=
-				 0;
-		if (json_get_u64(json_get(d->json, "covers"), "joined") <= 1 &&
-		    (lossy <= INTERVALS_SHOWN || v->verbosity > 0)) {
-			for (size_t i = 0; i < n; i++)
-				print_trace_interval(v, start,
-						     json_get_item(d->json, "intervals", i));
-		}
+			lossy += !!json_get_u64(json_get_item(d->json, "intervals", i), "dropped");
+		if (json_get_u64(json_get(d->json, "covers"), "joined") > 1 ||
+		    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
+			n = 0;
+		for (size_t i = 0; i < n; i++)
+			print_trace_interval(v, start, json_get_item(d->json, "intervals", i));
 		print_trace_end(v, start, end);
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));

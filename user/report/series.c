@@ -76,6 +76,7 @@ static void add_stage(struct live_table *t, const struct json_object *stage, enu
 			else if (f > LIVE_CLASS && f < LIVE_SOURCE)
 				row.text[f] = "";
 		}
+		row.note = json_get_text(cause, "note");
 		add(t, &row, cause, by);
 	}
 }
@@ -195,6 +196,8 @@ static struct json_object *heap_json(const struct heap *h, unsigned by)
 	struct live_table flows = {};
 	struct json_object *o;
 
+	for (unsigned i = 0; i < h->rows.n; i++)
+		h->rows.rows[i].note = NULL; /* those of parts that are gone */
 	if (h->has_flows && worst_rows(&flows, &h->flows, ROWS_BY_FLOW, 0, FLOWS_MAX))
 		return NULL;
 	o = json_trace_interval(&h->rows, h->has_flows ? &flows : NULL, by, &time);

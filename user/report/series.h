@@ -55,7 +55,7 @@ struct json_object *series_sum(struct series *s);
 /* The fields that the rows of a trace are told apart by; `start`: its event. */
 unsigned rows_by(const struct json_object *start);
 
-/* Adds all rows of an interval, of a sum, or of an end. Texts are copied. */
+/* Adds all rows of an interval, of a sum, or of an end. Texts are copied, notes borrowed. */
 void rows_add(struct live_table *t, const struct json_object *interval, unsigned by);
 
 /* Adds its worst flows: rows by stage and flow. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What trace shows: its events as JSON, to be given to json_out_*(), to a ledger, and to the
- *printer of text below; and single drops. Of an interval and of the end:
+ * printer of text below; and single drops. Of an interval and of the end:
  *
  *	"dropped": packets lost; "stages", "suspect", "benign": the rows of each class, those of a
  *	stage together in "causes", in the order of the path and there most packets first

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Windows of time: what is told of them adds up, and the worst are the worst. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* Windows of time: what is reported of them adds up, and the worst are the worst. */
+#include "cases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +18,6 @@ static unsigned judged;
 
 static int make(void **state)
 {
-	(void)state;
 	bursts = bursts_new(WINDOW_NS);
 	judged = 0;
 	return bursts ? 0 : -1;
@@ -30,7 +25,6 @@ static int make(void **state)
 
 static int done(void **state)
 {
-	(void)state;
 	bursts_free(bursts);
 	return 0;
 }
@@ -77,7 +71,6 @@ static void keys_and_cpus_are_one_window(void **state)
 {
 	struct burst_stage s;
 
-	(void)state;
 	add(RCVBUF, 7, 100, 3);
 	add(RCVBUF, 8, 100, 4);
 	add(RCVBUF, 7, 100, 5);
@@ -101,7 +94,6 @@ static void keys_and_cpus_are_one_window(void **state)
 
 static void a_window_waits_until_it_has_ended(void **state)
 {
-	(void)state;
 	add(RCVBUF, 7, 99, 2);
 	add(RCVBUF, 7, 100, 3);
 	settle(100);
@@ -122,7 +114,6 @@ static void the_worst_come_first(void **state)
 {
 	struct burst_stage s;
 
-	(void)state;
 	for (uint64_t w = 0; w < 1000; w++)
 		add(RCVBUF, 1, w, w * 7919 % 1000 + 1);
 	settle(1000);
@@ -140,7 +131,6 @@ static void how_dense(void **state)
 {
 	struct burst_stage s;
 
-	(void)state;
 	for (uint64_t w = 0; w < 40; w++)
 		add(RCVBUF, 1, 1000 + 20 * w, 1);
 	for (uint64_t w = 0; w < 3; w++)
@@ -158,7 +148,7 @@ static void how_dense(void **state)
 	assert_int_equal(s.dense_packets, 4500);
 }
 
-/* Of many sizes it is found by classes of them: near to what sorting tells, and never below. */
+/* Of many sizes it is found by classes of them: close to what sorting finds, and never below. */
 static int descending(const void *x, const void *y)
 {
 	const uint64_t *a = x, *b = y;
@@ -172,7 +162,6 @@ static void how_dense_of_many_sizes(void **state)
 	unsigned exact = 0;
 	struct burst_stage s;
 
-	(void)state;
 	srand(1);
 	for (unsigned w = 0; w < 2000; w++) {
 		size[w] = 1 + (uint64_t)rand() % 100000 * (uint64_t)(rand() % 100) / 100;
@@ -190,13 +179,12 @@ static void how_dense_of_many_sizes(void **state)
 	assert_true(s.dense_packets <= sum);
 }
 
-/* Parts of an interval, in any order: the sum is what one reading tells. */
+/* Parts of an interval, in any order: the sum is what one reading shows. */
 static void entries_read_in_parts(void **state)
 {
 	struct entries list = {};
 	uint64_t events[3][4] = {}, total = 0;
 
-	(void)state;
 	srand(2);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct watch_entry e = {.key = {.location = 1 + (uint64_t)rand() % 3},

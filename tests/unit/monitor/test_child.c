@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +51,6 @@ static int shell(const char *script)
 
 static void statuses(void **state)
 {
-	(void)state;
 	assert_int_equal(run((char *const[]){"true", NULL}), 0);
 	assert_int_equal(shell("exit 3"), 3);
 	assert_int_equal(shell("exit 255"), 255);
@@ -67,12 +62,11 @@ static void statuses(void **state)
 	assert_int_equal(run((char *const[]){"/dev/null", NULL}), 126);
 }
 
-static void failure_is_told(void **state)
+static void failure_is_reported(void **state)
 {
 	struct error err = {};
 	struct child c;
 
-	(void)state;
 	assert_int_equal(child_prepare(&c, (char *const[]){"no-such-command", NULL}, false, &err),
 			 0);
 	assert_int_equal(child_start(&c, &err), -ENOENT);
@@ -84,7 +78,7 @@ static void failure_is_told(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
 }
 
-/* What a command finds, as its output tells it. */
+/* What a command finds, as its output shows it. */
 static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t size)
 {
 	struct error err = {};
@@ -113,7 +107,6 @@ static void output(void **state)
 	char *const argv[] = {"echo", "hello", NULL};
 	char text[64];
 
-	(void)state;
 	reads(argv, false, STDOUT_FILENO, text, sizeof(text));
 	assert_string_equal(text, "hello\n");
 	reads(argv, true, STDERR_FILENO, text, sizeof(text));
@@ -149,7 +142,6 @@ static void as_from_a_shell(void **state)
 	sigset_t all, mask;
 	char text[8192];
 
-	(void)state;
 	assert_true(read_status(text, sizeof(text)));
 	before_us = ignored(text);
 	sigfillset(&all);
@@ -173,7 +165,6 @@ static void no_descriptor_of_ours(void **state)
 	FILE *f = popen("ls /proc/self/fd", "re");
 	size_t n;
 
-	(void)state;
 	assert_non_null(f);
 	n = fread(expected, 1, sizeof(expected) - 1, f);
 	expected[n] = '\0';
@@ -190,7 +181,6 @@ static void waits_for_the_start(void **state)
 	struct child c;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
 	snprintf(path, sizeof(path), "/proc/%d/comm", c.pid);
 	f = fopen(path, "r");
@@ -210,7 +200,6 @@ static void never_started(void **state)
 	struct error err = {};
 	struct child c;
 
-	(void)state;
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
 	child_close(&c);
 	child_close(&c); /* nothing is left to be closed */
@@ -220,7 +209,6 @@ static void never_started(void **state)
 
 static void sigchld_ignored(void **state)
 {
-	(void)state;
 	signal(SIGCHLD, SIG_IGN);
 	assert_int_equal(shell("exit 3"), 3);
 	signal(SIGCHLD, SIG_DFL);
@@ -238,7 +226,6 @@ static void signals(void **state)
 	struct child c;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
@@ -281,7 +268,6 @@ static void a_signal_to_the_group(void **state)
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -300,7 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(statuses),
-		cmocka_unit_test(failure_is_told),
+		cmocka_unit_test(failure_is_reported),
 		cmocka_unit_test(output),
 		cmocka_unit_test(as_from_a_shell),
 		cmocka_unit_test(no_descriptor_of_ours),

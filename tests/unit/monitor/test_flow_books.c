@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The books of a flow: what adds up to what, and who is to blame. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* The balance of a flow: what adds up to what, and who is to blame. */
+#include "cases.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "monitor/flow.h"
 
-/* Counts do not begin at 0: those of the time before the books are no part of them. */
+/* Counts do not begin at 0: those of the time before it are no part of it. */
 static struct flow_facts facts(void)
 {
 	struct flow_facts f = {
@@ -43,7 +39,6 @@ static void nothing(void **state)
 	struct flow_facts f = facts();
 	struct flow_books b = closed(&f);
 
-	(void)state;
 	assert_int_equal(b.arrived, 0);
 	assert_true(b.balanced);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
@@ -54,7 +49,6 @@ static void all_terms(void **state)
 	struct flow_facts f = facts();
 	struct flow_books b;
 
-	(void)state;
 	f.end.sum.entered += 100;
 	f.end.sum.left += 10;
 	f.end.sum.delivered += 70;
@@ -73,13 +67,12 @@ static void all_terms(void **state)
 	assert_int_equal(b.verdict, FLOW_THIS_HOST);
 }
 
-/* Rows are read a moment later than the books are closed. */
+/* Rows are read a moment later than the balance is closed. */
 static void dropped_after_the_end(void **state)
 {
 	struct flow_facts f = facts();
 	struct flow_books b;
 
-	(void)state;
 	f.end.sum.entered += 10;
 	f.end.sum.delivered += 10;
 	f.dropped = 3;
@@ -93,7 +86,6 @@ static void a_queue_that_shrank(void **state)
 	struct flow_facts f = facts();
 	struct flow_books b;
 
-	(void)state;
 	f.end.sum.delivered += 40;
 	f.end.queued = 0;
 	b = closed(&f);
@@ -108,7 +100,6 @@ static void residual(void **state)
 	struct flow_facts f = facts();
 	struct flow_books b;
 
-	(void)state;
 	f.end.sum.entered += 10;
 	f.end.sum.delivered += 7;
 	b = closed(&f);
@@ -139,7 +130,6 @@ static enum flow_verdict numbered(uint64_t dropped, uint64_t missing)
 
 static void verdicts(void **state)
 {
-	(void)state;
 	assert_int_equal(numbered(0, 0), FLOW_NONE_SEEN);
 	assert_int_equal(numbered(5, 0), FLOW_THIS_HOST);
 	assert_int_equal(numbered(0, 5), FLOW_BEFORE);
@@ -152,7 +142,6 @@ static void doubts_about_the_balance(void **state)
 	struct flow_facts f[] = {facts(), facts(), facts(), facts(),
 				 facts(), facts(), facts(), facts()};
 
-	(void)state;
 	f[0].end.sum.ambiguous++;
 	f[1].end.sum.unplaced++;
 	f[2].end.sum.unsized++;
@@ -169,12 +158,11 @@ static void doubts_about_the_balance(void **state)
 	}
 }
 
-/* What was missed is told where something is missing; else it was others'. */
+/* What was missed is reported where something is missing; else it was others'. */
 static void missed(void **state)
 {
 	struct flow_facts f = facts();
 
-	(void)state;
 	f.missed = 3;
 	assert_true(closed(&f).balanced);
 	f.end.sum.entered++;
@@ -186,7 +174,6 @@ static void doubts_about_the_numbers(void **state)
 {
 	struct flow_facts f = facts();
 
-	(void)state;
 	f.numbered = true;
 	f.streams.streams = 1;
 	f.end.sum.unread++;
@@ -215,7 +202,6 @@ static void sentences(void **state)
 	char line[FLOW_SENTENCE];
 	unsigned n = 0;
 
-	(void)state;
 	f.end.sum.entered += 10;
 	f.end.sum.ambiguous += 2;
 	f.end.moved = true;
@@ -235,7 +221,6 @@ static void sentences(void **state)
 
 static void names(void **state)
 {
-	(void)state;
 	assert_string_equal(flow_verdict_names[FLOW_THIS_HOST], "this_host");
 	assert_string_equal(flow_verdict_names[FLOW_BEFORE], "before_this_host");
 	assert_string_equal(flow_verdict_names[FLOW_BOTH], "both");

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Tables of losses: grouping, sums, order, and what happens where there is no room. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +8,20 @@
 
 #include "monitor/session.h"
 #include "monitor/table.h"
+
+static struct live_table t;
+
+static int open_table(void **state)
+{
+	table_init(&t, LIVE_ROWS);
+	return 0;
+}
+
+static int close_table(void **state)
+{
+	table_free(&t);
+	return 0;
+}
 
 static struct live_row row(enum stage stage, enum noise noise, const char *socket, const char *cpu,
 			   uint64_t packets)
@@ -28,19 +38,20 @@ static struct live_row row(enum stage stage, enum noise noise, const char *socke
 	return r;
 }
 
-static void add(struct live_table *t, unsigned by, enum stage stage, const char *socket,
+static void add(struct live_table *to, unsigned by, enum stage stage, const char *socket,
 		const char *cpu, uint64_t packets)
 {
 	const struct live_row r = row(stage, NOISE_LOSS, socket, cpu, packets);
 
-	assert_true(table_add(t, &r, by));
+	assert_true(table_add(to, &r, by));
 }
 
-static const struct live_row *find(const struct live_table *t, enum stage stage, const char *socket)
+static const struct live_row *find(const struct live_table *in, enum stage stage,
+				   const char *socket)
 {
-	for (unsigned i = 0; i < t->n; i++) {
-		if (t->rows[i].stage == stage && !strcmp(t->rows[i].text[LIVE_SOCKET], socket))
-			return &t->rows[i];
+	for (unsigned i = 0; i < in->n; i++) {
+		if (in->rows[i].stage == stage && !strcmp(in->rows[i].text[LIVE_SOCKET], socket))
+			return &in->rows[i];
 	}
 	fail_msg("no row %s %s", stage_name(stage), socket);
 	return NULL;
@@ -49,10 +60,7 @@ static const struct live_row *find(const struct live_table *t, enum stage stage,
 static void rows_are_told_apart_by_what_is_asked(void **state)
 {
 	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET);
-	struct live_table t;
 
-	(void)state;
-	table_init(&t, LIVE_ROWS);
 	assert_int_equal(table_sum(&t, 0).packets, 0);
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 3);
 	add(&t, by, STAGE_RCVBUF, "*:1", "1", 4);
@@ -69,34 +77,26 @@ static void rows_are_told_apart_by_what_is_asked(void **state)
 	assert_int_equal(t.n, 0);
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 1);
 	assert_int_equal(t.n, 1);
-	table_free(&t);
 }
 
 static void what_rows_do_not_share_is_unknown(void **state)
 {
 	struct live_row a = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1), b = a;
-	struct live_table t;
 
-	(void)state;
 	b.note = "another";
 	b.cookie = 8;
-	table_init(&t, LIVE_ROWS);
 	table_add(&t, &a, LIVE_BY_STAGE);
 	assert_string_equal(t.rows[0].note, "a note");
 	assert_int_equal(t.rows[0].cookie, 7);
 	table_add(&t, &b, LIVE_BY_STAGE);
 	assert_null(t.rows[0].note);
-	table_free(&t);
 }
 
 static void the_socket_that_lost_most_of_it(void **state)
 {
 	static const uint64_t votes[][2] = {{7, 3}, {8, 10}, {9, 2}, {8, 10}, {7, 4}, {9, 6}};
 	struct live_row one = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1);
-	struct live_table t;
 
-	(void)state;
-	table_init(&t, LIVE_ROWS);
 	for (unsigned i = 0; i < sizeof(votes) / sizeof(votes[0]); i++) {
 		one.cookie = votes[i][0];
 		one.counts.packets = votes[i][1];
@@ -105,31 +105,24 @@ static void the_socket_that_lost_most_of_it(void **state)
 	assert_int_equal(t.n, 1);
 	assert_int_equal(t.rows[0].counts.packets, 35);
 	assert_int_equal(t.rows[0].cookie, 8); /* 20 of 35 */
-	table_free(&t);
 }
 
 /* Texts are the table's own. */
 static void texts_are_copied(void **state)
 {
 	char name[] = "*:1";
-	struct live_table t;
 
-	(void)state;
-	table_init(&t, LIVE_ROWS);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, name, "", 1);
 	memset(name, 'x', 3);
 	assert_string_equal(t.rows[0].text[LIVE_SOCKET], "*:1");
-	table_free(&t);
 }
 
 static void grouped_by_fewer_fields(void **state)
 {
 	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_CPU);
 	const struct live_row benign = row(STAGE_L2, NOISE_BENIGN, "", "0", 100);
-	struct live_table t, by_stage, by_cpu;
+	struct live_table by_stage, by_cpu;
 
-	(void)state;
-	table_init(&t, LIVE_ROWS);
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 1);
 	add(&t, by, STAGE_RCVBUF, "*:2", "1", 2);
 	add(&t, by, STAGE_NEIGH, "", "1", 4);
@@ -149,15 +142,10 @@ static void grouped_by_fewer_fields(void **state)
 	assert_int_equal(table_sum(&t, 1 << NOISE_BENIGN).packets, 100);
 	table_free(&by_cpu);
 	table_free(&by_stage);
-	table_free(&t);
 }
 
 static void sorted(void **state)
 {
-	struct live_table t;
-
-	(void)state;
-	table_init(&t, LIVE_ROWS);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:1", "", 5);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:2", "", 9);
 	add(&t, LIVE_BY_DEFAULT, STAGE_NEIGH, "", "", 7);
@@ -173,7 +161,6 @@ static void sorted(void **state)
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:1", "", 1);
 	assert_int_equal(t.n, 4);
 	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.packets, 6);
-	table_free(&t);
 }
 
 /* Nothing is lost: what has no room of its own is with the others. */
@@ -181,10 +168,8 @@ static void full(void **state)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_REASON);
 	unsigned merged = 0, all = 0;
-	struct live_table t;
 
-	(void)state;
-	table_init(&t, 100);
+	t.max = 100;
 	for (unsigned i = 0; i < 1000; i++) {
 		struct live_row r = row(STAGE_RCVBUF + i % 2, NOISE_LOSS, "", "", 1 + i);
 		char socket[16];
@@ -201,17 +186,14 @@ static void full(void **state)
 	assert_int_equal(t.n, 102);
 	assert_string_equal(find(&t, STAGE_RCVBUF, LIVE_OTHERS)->text[LIVE_REASON],
 			    "SOCKET_RCVBUFF");
-	table_free(&t);
 }
 
 /* Fields of few values can be many together: then the stage is what remains. */
 static void full_of_reasons(void **state)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_NETNS);
-	struct live_table t;
 
-	(void)state;
-	table_init(&t, 100);
+	t.max = 100;
 	for (unsigned i = 0; i < 1000; i++) {
 		struct live_row r = row(STAGE_NETFILTER, NOISE_LOSS, "", "", 2);
 		char netns[16];
@@ -222,7 +204,6 @@ static void full_of_reasons(void **state)
 	}
 	assert_int_equal(table_sum(&t, 0).packets, 2000);
 	assert_int_equal(t.n, 126);
-	table_free(&t);
 }
 
 static void limits(void **state)
@@ -235,7 +216,6 @@ static void limits(void **state)
 	struct error err = {};
 	struct limits l;
 
-	(void)state;
 	assert_int_equal(limits_init(&l, &share, 1, &err), -EINVAL);
 	assert_int_equal(err.status, STATUS_USAGE);
 	assert_int_equal(limits_init(&l, ask, 2, &err), 0);
@@ -264,16 +244,17 @@ static void limits(void **state)
 
 int main(void)
 {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_table, close_table)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_told_apart_by_what_is_asked),
-		cmocka_unit_test(what_rows_do_not_share_is_unknown),
-		cmocka_unit_test(the_socket_that_lost_most_of_it),
-		cmocka_unit_test(texts_are_copied),
-		cmocka_unit_test(grouped_by_fewer_fields),
-		cmocka_unit_test(sorted),
-		cmocka_unit_test(full),
-		cmocka_unit_test(full_of_reasons),
-		cmocka_unit_test(limits),
+		CASE(rows_are_told_apart_by_what_is_asked),
+		CASE(what_rows_do_not_share_is_unknown),
+		CASE(the_socket_that_lost_most_of_it),
+		CASE(texts_are_copied),
+		CASE(grouped_by_fewer_fields),
+		CASE(sorted),
+		CASE(full),
+		CASE(full_of_reasons),
+		CASE(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
