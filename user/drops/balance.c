@@ -307,21 +307,14 @@ static void measure_end(struct balance *b)
 	b->stats_fd = -1;
 }
 
-static void measure(struct balance *b)
+int balance_tick(struct balance *b)
 {
-	uint64_t since = clock_now() - b->stats_since;
-
 	if (b->stats_fd < 0) {
-		if (since > MEASURE_AGAIN)
+		if (clock_now() - b->stats_since > MEASURE_AGAIN)
 			measure_begin(b);
 	} else if (programs_cost(b).runs - b->stats_base.runs > MEASURED_RUNS) {
 		measure_end(b);
 	}
-}
-
-int balance_tick(struct balance *b)
-{
-	measure(b);
 	return judge_causes(b);
 }
 
@@ -482,33 +475,23 @@ static bool same_counts(const struct balance_moment *a, const struct balance_mom
 	return !memcmp(&a->sum, &b->sum, sizeof(a->sum));
 }
 
-/* Where sockets have others' packets too, it is asked of each packet whose it is. */
-static int count_mixed(struct balance *b, struct balance_moment *m)
+static int look(struct balance *b, struct balance_moment *m)
 {
 	struct unread u = {.b = b};
 	struct balance_moment after;
-	int rc = walk_unread(&u);
-
-	if (!rc)
-		rc = look_once(b, &after);
-	if (rc)
-		return rc;
-	m->moved |= after.moved || !same_counts(m, &after);
-	m->queued = u.matched;
-	return 0;
-}
-
-static int look(struct balance *b, struct balance_moment *m)
-{
 	int rc = judge_causes(b);
 
 	if (!rc)
 		rc = look_once(b, m);
-	if (!rc && m->mixed)
-		rc = count_mixed(b, m);
+	if (!rc && m->mixed) { /* where sockets have others' packets too, each is read */
+		rc = walk_unread(&u);
+		if (!rc)
+			rc = look_once(b, &after);
+		m->moved |= !rc && (after.moved || !same_counts(m, &after));
+		m->queued = u.matched;
+	}
 	/* A cause that nobody has judged yet: its packets are on neither side. */
-	if (!rc)
-		m->moved |= b->skel->bss->cause_next != b->judged;
+	m->moved |= !rc && b->skel->bss->cause_next != b->judged;
 	return rc;
 }
 

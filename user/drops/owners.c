@@ -509,38 +509,33 @@ static bool receives(const struct owners *o, const struct holder *h)
 	return reads;
 }
 
-/* Completes `h`; a larger rank reads rather than a smaller. -ESRCH: gone. */
-static int64_t rank(const struct owners *o, struct holder *h)
-{
-	struct proc_stat st;
-
-	if (proc_stat(o->root, h->pid, 0, &st))
-		return -ESRCH;
-	h->start = st.start;
-	memcpy(h->name, st.name, sizeof(h->name));
-	if (receives(o, h))
-		return INT64_MAX;
-	return h->pid == 1 ? 0 : 1 + (int64_t)st.start;
-}
-
+/* Chooses the holder that reads the socket, else the one started last; PID 1 if there is no other.
+ */
 static void settle(struct owners *o, struct sock *s)
 {
 	int64_t best = -1;
 
 	for (unsigned i = 0; i < s->n_found && i < HELD_MAX; i++) {
-		int64_t r = rank(o, &s->found[i]);
+		struct holder *h = &s->found[i];
+		struct proc_stat st;
+		int64_t rank;
 
-		if (r <= best)
+		if (proc_stat(o->root, h->pid, 0, &st))
+			continue; /* it is gone */
+		h->start = st.start;
+		memcpy(h->name, st.name, sizeof(h->name));
+		rank = receives(o, h) ? INT64_MAX : h->pid == 1 ? 0 : 1 + (int64_t)st.start;
+		if (rank <= best)
 			continue;
-		best = r;
-		s->holder = s->found[i];
+		best = rank;
+		s->holder = *h;
 		s->known = true;
 	}
 	if (best >= 0)
 		s->holders = s->n_found;
-	s->retry = best >= 0		       ? SOCKET_RETRY_NS
-		   : s->retry * 2 < RETRY_MOST ? s->retry * 2
-					       : RETRY_MOST;
+	s->retry = best < 0 ? s->retry * 2 : SOCKET_RETRY_NS;
+	if (s->retry > RETRY_MOST)
+		s->retry = RETRY_MOST;
 	s->checked = clock_now();
 	s->wanted = SETTLED;
 	o->socks_wanted--;
@@ -869,19 +864,18 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	if (fd < 0)
 		return error_set(err, STATUS_FAILED, fd, NULL, "cannot open %s: %s",
 				 root ? root : "/", strerror(-fd));
-	o = calloc(1, sizeof(*o));
-	if (o) {
-		o->root = fd;
-		if (!root)
-			files_open(&o->files);
-		o->pids.size = sizeof(pid_t);
-		o->savings_ns = SAVINGS_NS;
-		o->ticked = clock_now();
-		*owners = o;
-		return 0;
+	*owners = o = calloc(1, sizeof(*o));
+	if (!o) {
+		close(fd);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
 	}
-	close(fd);
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
+	o->root = fd;
+	if (!root)
+		files_open(&o->files);
+	o->pids.size = sizeof(pid_t);
+	o->savings_ns = SAVINGS_NS;
+	o->ticked = clock_now();
+	return 0;
 }
 
 void owners_close(struct owners *o)
