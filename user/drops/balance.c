@@ -373,7 +373,7 @@ int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 
 /* Looking at all counts and queues at once, and choosing the moments */
 
-/* Runs an iterator to its end; what it tells goes to `each`, which may be NULL. 0 or -errno. */
+/* Runs an iterator to its end; what it shows goes to `each`, which may be NULL. 0 or -errno. */
 static int iterate(const struct bpf_link *link,
 		   void (*each)(void *arg, const struct balance_queued *q), void *arg)
 {
@@ -402,7 +402,7 @@ static int find_sockets(struct balance *b, bool unread)
 
 struct unread {
 	struct balance *b;
-	uint64_t told, matched;
+	uint64_t shown, matched;
 	bool note; /* packets came before the checkpoints did: their lengths are to be known */
 };
 
@@ -428,7 +428,7 @@ static void take_unread(void *arg, const struct balance_queued *q)
 	struct unread *u = arg;
 	bool ours = filter_match_user(u->b->filter, q->layer, q->bytes, q->have, q->length);
 
-	u->told++;
+	u->shown++;
 	if (ours)
 		u->matched += q->segments;
 	if (!u->note || q->cell >= BALANCE_CELLS)
@@ -447,10 +447,10 @@ static int walk_unread(struct unread *u)
 
 	b->skel->bss->unread_from = 0;
 	do {
-		before = u->told;
+		before = u->shown;
 		rc = iterate(b->skel->links.balance_unread, take_unread, u);
 		b->skel->bss->unread_from += BALANCE_CHUNK;
-	} while (!rc && u->told > before);
+	} while (!rc && u->shown > before);
 	return rc;
 }
 

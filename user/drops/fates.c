@@ -273,7 +273,7 @@ static void end_run(const struct fates_run *run, uint64_t n)
 				  run->detail);
 }
 
-/* The numbers from n on have this fate: tells of the run before, if it is over. */
+/* The numbers from n on have this fate: reports the run before, if it is over. */
 static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t detail)
 {
 	if (run->begun && run->fate == fate && run->detail == detail)

@@ -25,7 +25,7 @@ struct thing {
 	unsigned hooks; /* of a chain: from which it is reached, bits of enum netfilter_hook */
 };
 
-/* Things are told by their number. */
+/* Things are known by their number. */
 struct reader {
 	struct json_object *doc;
 	struct list things; /* struct thing, sorted */
@@ -54,7 +54,7 @@ enum netfilter_hook nft_hook(const char *name)
 		if (is(name, netfilter_hook_names[h]))
 			return (enum netfilter_hook)h;
 	}
-	/* stagemap cannot tell it from postrouting */
+	/* stagemap cannot distinguish it from postrouting */
 	return is(name, "egress") ? HOOK_POSTROUTING : HOOK_NONE;
 }
 

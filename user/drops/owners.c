@@ -24,11 +24,11 @@
 #include "base/clock.h"
 #include "base/proc.h"
 
-#define PLACES_MAX 4096
-#define PLACE_NS   10000000000ULL /* so long a path is believed */
-#define PIECE_NS   50000000ULL	  /* CPU time of one call */
-#define SHARE	   100		  /* one part in so many of a CPU, in the long run ... */
-#define SAVINGS_NS 200000000LL	  /* ... and so much at once, if it was not used */
+#define ENTRIES_MAX 4096	   /* of a cache */
+#define PLACE_NS    10000000000ULL /* so long a path is believed */
+#define PIECE_NS    50000000ULL	   /* CPU time of one call */
+#define SHARE	    100		   /* one part in so many of a CPU, in the long run ... */
+#define SAVINGS_NS  200000000LL	   /* ... and so much at once, if it was not used */
 
 #define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
 
@@ -38,9 +38,6 @@
 #define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
 #define RETRY_MOST	60000000000ULL
 
-#define PORTS_MAX 4096
-
-#define SPACES_MAX	4096
 #define SPACE_RETRY_NS	5000000000ULL /* an unknown one is looked for again */
 #define PID_NS_INIT	0xeffffffcU   /* PROC_PID_INIT_INO: /proc shows the whole host */
 #define SPACE_PATH_SIZE 80
@@ -122,11 +119,11 @@ static uint64_t cpu_ns(void)
 }
 
 /* The object of an id, made anew if there is none; NULL: no memory, or a full map. */
-static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
+static void *get(struct idmap *map, uint64_t id, size_t size)
 {
 	void *object = idmap_find(map, id);
 
-	if (object || map->n >= max)
+	if (object || map->n >= ENTRIES_MAX)
 		return object;
 	object = calloc(1, size);
 	if (object && idmap_add(map, id, object)) {
@@ -137,11 +134,11 @@ static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
 }
 
 /* The same, for which a full map is emptied. */
-static void *get_anew(struct idmap *map, uint64_t id, size_t size, unsigned max)
+static void *get_anew(struct idmap *map, uint64_t id, size_t size)
 {
-	if (map->n >= max && !idmap_find(map, id))
+	if (map->n >= ENTRIES_MAX && !idmap_find(map, id))
 		idmap_free(map, free);
-	return get(map, id, size, max);
+	return get(map, id, size);
 }
 
 /* Control groups */
@@ -316,11 +313,11 @@ bool cgroup_exists(const char *root, const char *path)
 
 /* Places */
 
-/* Of a cgroup by its id, or of a process by its pid, whose `start` tells it from others. */
+/* Of a cgroup by its id, or of a process by its pid, which `start` distinguishes from others. */
 static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
 		      struct owner *out)
 {
-	struct place *p = get_anew(map, id, sizeof(*p), PLACES_MAX);
+	struct place *p = get_anew(map, id, sizeof(*p));
 	uint64_t now = clock_now();
 	char path[4096];
 
@@ -335,7 +332,7 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 		*p = (struct place){.start = start, .checked = now};
 		if (!ret)
 			container_find(o->root, path, &p->container);
-		if (n > most) /* what is near is at its end */
+		if (n > most) /* its end says most */
 			snprintf(p->path, sizeof(p->path), "...%s", path + n - (most - 3));
 		else if (!ret)
 			memcpy(p->path, path, n + 1);
@@ -362,7 +359,7 @@ static struct sock *get_sock(struct owners *o, uint64_t inode)
 		o->socks_wanted -= s->wanted != SETTLED;
 		free(idmap_take(&o->socks, s->inode));
 	}
-	s = get(&o->socks, inode, sizeof(*s), SOCKETS_MAX);
+	s = get(&o->socks, inode, sizeof(*s));
 	if (s && !s->inode) {
 		s->inode = inode;
 		s->retry = SOCKET_RETRY_NS;
@@ -618,7 +615,7 @@ static uint64_t hash(const struct ports_key *key)
 
 int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns, struct ports_row *out)
 {
-	struct port *port = get_anew(p, hash(key), sizeof(*port), PORTS_MAX);
+	struct port *port = get_anew(p, hash(key), sizeof(*port));
 
 	memset(out, 0, sizeof(*out));
 	if (port && !port->checked && !port->wanted)
@@ -738,7 +735,7 @@ int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint6
 /* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
-	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), SPACES_MAX) : NULL;
+	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s)) : NULL;
 
 	if (s && s->pass != o->space_pass)
 		*s = (struct space){.wanted = s->wanted, .found = true, .pass = o->space_pass};
@@ -762,7 +759,7 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 static const struct space *find_space(struct owners *o, uint32_t inum, int *ret)
 {
 	static const struct space none;
-	struct space *s = get(&o->spaces, inum, sizeof(*s), SPACES_MAX);
+	struct space *s = get(&o->spaces, inum, sizeof(*s));
 	uint64_t now = clock_now();
 	bool wants = false;
 

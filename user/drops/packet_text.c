@@ -68,7 +68,7 @@ struct decode {
 	struct headers h;
 	uint32_t at;	    /* where the next header begins, and the known ones end */
 	int family;	    /* 0: not IP */
-	uint32_t payload;   /* bytes behind the network header, as it tells */
+	uint32_t payload;   /* bytes behind the network header, as that says */
 	const char *broken; /* the header that is cut or wrong; NULL: none */
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 	char *out;

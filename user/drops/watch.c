@@ -26,10 +26,10 @@
 #define LIST_LEAST 512
 
 /* Samples. */
-#define TAG_AT	   12 /* behind the addresses of an Ethernet frame */
-#define TAG_LEN	   4
-#define SMALLEST   (sizeof(struct sample) + 8) /* in the ring */
-#define LOOK_EVERY 64			       /* samples between two looks at the clock */
+#define TAG_AT	    12 /* behind the addresses of an Ethernet frame */
+#define TAG_LEN	    4
+#define SMALLEST    (sizeof(struct sample) + 8) /* in the ring */
+#define CLOCK_EVERY 64				/* samples between two readings of the clock */
 
 struct watch {
 	struct watch_bpf *skel;
@@ -497,7 +497,7 @@ static int take_sample(void *arg, void *data, size_t size)
 	s->read++;
 	if (!s->deadline_ns)
 		return s->read >= SAMPLES_RING / SMALLEST ? -ETIME : 0;
-	return s->read % LOOK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
+	return s->read % CLOCK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
 }
 
 int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
