@@ -307,21 +307,14 @@ static void measure_end(struct balance *b)
 	b->stats_fd = -1;
 }
 
-static void measure(struct balance *b)
+int balance_tick(struct balance *b)
 {
-	uint64_t since = clock_now() - b->stats_since;
-
 	if (b->stats_fd < 0) {
-		if (since > MEASURE_AGAIN)
+		if (clock_now() - b->stats_since > MEASURE_AGAIN)
 			measure_begin(b);
 	} else if (programs_cost(b).runs - b->stats_base.runs > MEASURED_RUNS) {
 		measure_end(b);
 	}
-}
-
-int balance_tick(struct balance *b)
-{
-	measure(b);
 	return judge_causes(b);
 }
 
@@ -380,7 +373,7 @@ int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 
 /* Looking at all counts and queues at once, and choosing the moments */
 
-/* Runs an iterator to its end; what it tells goes to `each`, which may be NULL. 0 or -errno. */
+/* Runs an iterator to its end; what it shows goes to `each`, which may be NULL. 0 or -errno. */
 static int iterate(const struct bpf_link *link,
 		   void (*each)(void *arg, const struct balance_queued *q), void *arg)
 {
@@ -409,7 +402,7 @@ static int find_sockets(struct balance *b, bool unread)
 
 struct unread {
 	struct balance *b;
-	uint64_t told, matched;
+	uint64_t shown, matched;
 	bool note; /* packets came before the checkpoints did: their lengths are to be known */
 };
 
@@ -435,7 +428,7 @@ static void take_unread(void *arg, const struct balance_queued *q)
 	struct unread *u = arg;
 	bool ours = filter_match_user(u->b->filter, q->layer, q->bytes, q->have, q->length);
 
-	u->told++;
+	u->shown++;
 	if (ours)
 		u->matched += q->segments;
 	if (!u->note || q->cell >= BALANCE_CELLS)
@@ -454,10 +447,10 @@ static int walk_unread(struct unread *u)
 
 	b->skel->bss->unread_from = 0;
 	do {
-		before = u->told;
+		before = u->shown;
 		rc = iterate(b->skel->links.balance_unread, take_unread, u);
 		b->skel->bss->unread_from += BALANCE_CHUNK;
-	} while (!rc && u->told > before);
+	} while (!rc && u->shown > before);
 	return rc;
 }
 
@@ -482,33 +475,23 @@ static bool same_counts(const struct balance_moment *a, const struct balance_mom
 	return !memcmp(&a->sum, &b->sum, sizeof(a->sum));
 }
 
-/* Where sockets have others' packets too, it is asked of each packet whose it is. */
-static int count_mixed(struct balance *b, struct balance_moment *m)
+static int look(struct balance *b, struct balance_moment *m)
 {
 	struct unread u = {.b = b};
 	struct balance_moment after;
-	int rc = walk_unread(&u);
-
-	if (!rc)
-		rc = look_once(b, &after);
-	if (rc)
-		return rc;
-	m->moved |= after.moved || !same_counts(m, &after);
-	m->queued = u.matched;
-	return 0;
-}
-
-static int look(struct balance *b, struct balance_moment *m)
-{
 	int rc = judge_causes(b);
 
 	if (!rc)
 		rc = look_once(b, m);
-	if (!rc && m->mixed)
-		rc = count_mixed(b, m);
+	if (!rc && m->mixed) { /* where sockets have others' packets too, each is read */
+		rc = walk_unread(&u);
+		if (!rc)
+			rc = look_once(b, &after);
+		m->moved |= !rc && (after.moved || !same_counts(m, &after));
+		m->queued = u.matched;
+	}
 	/* A cause that nobody has judged yet: its packets are on neither side. */
-	if (!rc)
-		m->moved |= b->skel->bss->cause_next != b->judged;
+	m->moved |= !rc && b->skel->bss->cause_next != b->judged;
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The checkpoints of a flow's books: bpf/balance.bpf.c loaded, attached and read. Numbers only; the
- * books are closed in monitor/flow.h. Needs sock:sock_recv_length, Linux 6.3.
+ * The checkpoints of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
+ *the balance is closed in monitor/flow.h. Needs sock:sock_recv_length, Linux 6.3.
  *
  *	balance_open() .. balance_begin() .. balance_tick() now and then .. balance_end()
  */
@@ -35,7 +35,7 @@ struct balance_numbering {
 int numbering_parse(const char *text, struct balance_numbering *out, struct error *err);
 
 /*
- * Counts of one moment, since the programs were attached. The books are those of the difference of
+ * Counts of one moment, since the programs were attached. The balance is that of the difference of
  * two.
  */
 struct balance_moment {
@@ -44,7 +44,7 @@ struct balance_moment {
 	uint64_t mixed;		/* packets in queues that hold others' too; in `queued` if ours */
 	uint64_t dying;		/* packets in queues of sockets that are being closed */
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
-	bool moved;		/* not of one moment: counts changed at each of many looks */
+	bool moved;		/* not of one moment: counts changed at each of many readings */
 	uint64_t unjudged;	/* packets whose cause found no room, and causes of unsure side */
 	uint64_t filter_unread; /* packets that EXPR could not judge, see filter_unread() */
 };
@@ -72,7 +72,7 @@ struct balance_cost {
 extern const char *const balance_kinds[BALANCE_KINDS];
 
 /*
- * Loads. `f` must match UDP only as far as the books are concerned: other packets are passed over.
+ * Loads. `f` must match UDP only as far as the balance is concerned: other packets are passed over.
  * STATUS_UNABLE: kernel or capability. `f`, `r` and `k` are borrowed until balance_close().
  */
 int balance_open(struct balance **b, const struct filter *f,
@@ -80,8 +80,8 @@ int balance_open(struct balance **b, const struct filter *f,
 		 const struct ksyms *k, struct error *err);
 
 /*
- * Attaches, looks for what lies unread in sockets, and chooses the moment at which the books begin.
- * Takes some ms, 250 where the flow goes on.
+ * Attaches, looks for what lies unread in sockets, and chooses the moment at which the balance
+ * begins. Takes some ms, 250 where the flow goes on.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 
@@ -89,7 +89,7 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 int balance_tick(struct balance *b);
 
 /*
- * Chooses the moment at which the books end: a moment at which nothing of the flow was under way
+ * Chooses the moment at which the balance ends: a moment at which nothing of the flow was under way
  * between two checkpoints, if there is one. A flow that has ended is waited for until nothing came
  * for 200 ms and all is where it belongs, one that goes on is looked at many times. Takes
  * `settle_ns` at most. `begin`: from balance_begin().
@@ -106,9 +106,9 @@ struct balance_cost balance_cost(const struct balance *b);
 void balance_close(struct balance *b);
 
 /*
- * On which side of a flow's books a drop is: of a packet that had entered the host and not left it
- * again, or of one that had not, or was on its way out. include/balance_abi.h says what entry and
- * exit are; the stage tells whether the packet was before or behind that checkpoint.
+ * On which side of a flow's balance a drop is: of a packet that had entered the host and not left
+ * it again, or of one that had not, or was on its way out. include/balance_abi.h says what entry
+ * and exit are; the stage says whether the packet was before or behind that checkpoint.
  *
  * `location`: function of the kernel, as in struct stagemap_event. `role`: of skb->dev. `own`:
  * BALANCE_OWN is set. *sure is set to false where the stage map does not know the place, and the

@@ -86,7 +86,7 @@ int drops_watch_xskmap(struct drops *d, int map_fd);
 /* Numbers below have left the window of the stream: for all programs that share the map. */
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
-/* Weighted packets of all causes so far; cheap enough for every interval. */
+/* Packets, by their weight, of all causes so far; cheap enough for every interval. */
 uint64_t drops_packets(const struct drops *d);
 
 /* All causes with their counts. Returns how many were written (at most `max`) or -errno. */

@@ -208,20 +208,6 @@ static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored
 	return f->failed[i] && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
 }
 
-static uint8_t detail_of(const struct fates *f, size_t i, enum fate fate)
-{
-	switch (fate) {
-	case FATE_DROPPED:
-		return f->cause[i];
-	case FATE_REFUSED:
-		return f->failed[i];
-	case FATE_OPEN:
-		return f->seen[i];
-	default:
-		return 0;
-	}
-}
-
 static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot, uint64_t n,
 		      size_t i, enum fate fate)
 {
@@ -287,7 +273,7 @@ static void end_run(const struct fates_run *run, uint64_t n)
 				  run->detail);
 }
 
-/* The numbers from n on have this fate: tells of the run before, if it is over. */
+/* The numbers from n on have this fate: reports the run before, if it is over. */
 static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t detail)
 {
 	if (run->begun && run->fate == fate && run->detail == detail)
@@ -325,15 +311,18 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 			visit(&run, n, FATE_DELIVERED, 0);
 			t->attempted += EIGHT;
 			t->delivered += EIGHT;
-			if (t->missing[slot])
-				gaps_note(&t->gaps, t->missing[slot]);
+			gaps_note(&t->gaps, t->missing[slot]);
 			t->missing[slot] = 0;
 			*eight(f->arrivals, i) = *eight(f->cause, i) = *eight(f->seen, i) = 0;
 			number += EIGHT;
 			continue;
 		}
 		fate = fate_of(f, i, ignored);
-		visit(&run, n, fate, detail_of(f, i, fate));
+		visit(&run, n, fate,
+		      fate == FATE_DROPPED   ? f->cause[i]
+		      : fate == FATE_REFUSED ? f->failed[i]
+		      : fate == FATE_OPEN    ? f->seen[i]
+					     : 0);
 		tally_one(t, f, slot, n, i, fate);
 		f->arrivals[i] = f->cause[i] = f->seen[i] = f->failed[i] = 0;
 		number++;

@@ -58,7 +58,7 @@ void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
 struct arrivals_flow {
 	uint16_t stream; /* as stamped */
-	char source[64]; /* ADDR:PORT; "": flows were not told apart */
+	char source[64]; /* ADDR:PORT; "": flows were not distinguished */
 	uint64_t delivered, bytes, duplicated;
 	struct reordering order;
 	uint64_t jitter_ns, negative;
@@ -104,7 +104,7 @@ enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED, FATE_GAP };
 const char *fate_name(enum fate fate);
 
 /*
- * Told of each run of numbers (from 0) with one fate and one detail while folding. `detail`:
+ * Called for each run of numbers (from 0) with one fate and one detail while folding. `detail`:
  * FATE_DROPPED: the cause; FATE_OPEN: `seen`; FATE_REFUSED: `failed`; else 0.
  */
 struct fates_visitor {
@@ -122,7 +122,7 @@ struct fate_tally {
 	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
 	struct gaps gaps;			    /* runs of numbers sent and not delivered */
 	uint64_t missing[TRACE_STREAMS];	    /* of them, the run that is still open */
-	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: not told */
+	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: not known */
 	struct fate_cause {
 		uint64_t packets;
 		uint64_t first, last; /* numbers, from 0 */
@@ -176,7 +176,7 @@ void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const u
 
 /*
  * The first number of [from, upto) that is not folded and has no fate, nor rests where none comes:
- * `rests` is told its `seen`. `upto`: none. `ignored` as in fates_fold().
+ * `rests` is given its `seen`. `upto`: none. `ignored` as in fates_fold().
  */
 uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
 			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),

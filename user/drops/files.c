@@ -95,15 +95,6 @@ int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 	return ret;
 }
 
-static bool is_known(const struct xsk_info *list, unsigned n, uint32_t inode)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (list[i].inode == inode)
-			return true;
-	}
-	return false;
-}
-
 /* All that the walk writes; records never straddle a read, since bpf_seq_write() is all or none. */
 static int read_sockets(int fd, struct xsk_info **list)
 {
@@ -118,8 +109,10 @@ static int read_sockets(int fd, struct xsk_info **list)
 		if (!more)
 			return -ENOMEM;
 		*list = more;
-		for (size_t i = 0; i < records; i++) {
-			if (!is_known(more, n, buf[i].inode))
+		for (size_t i = 0, k; i < records; i++) {
+			for (k = 0; k < n && more[k].inode != buf[i].inode; k++)
+				;
+			if (k == n)
 				more[n++] = buf[i];
 		}
 	}

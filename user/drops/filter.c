@@ -248,99 +248,53 @@ static int load(struct translation *t, const struct sock_filter *f)
 	return -EINVAL;
 }
 
-/* The same instruction in both machines. */
-static void operate(struct translation *t, const struct sock_filter *f)
-{
-	bool by_x = BPF_SRC(f->code) == BPF_X;
-
-	emit(t, f->code, A, by_x ? X : 0, 0, by_x ? 0 : f->k);
-}
-
-/* By 32 and more nothing is left; eBPF would shift by the low bits. */
-static void shift(struct translation *t, const struct sock_filter *f)
-{
-	if (BPF_SRC(f->code) == BPF_X) {
-		go_if(t, BPF_JMP32 | BPF_JLT | BPF_K, X, 0, 32, t->at + 2);
-		set(t, A, 0);
-	} else if (f->k >= 32) {
-		set(t, A, 0);
-		return;
-	}
-	operate(t, f);
-}
-
-static void divide(struct translation *t, const struct sock_filter *f)
-{
-	if (BPF_SRC(f->code) == BPF_X) {
-		go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, X, 0, 0, t->no);
-		operate(t, f);
-	} else if (f->k) {
-		operate(t, f);
-	} else {
-		set(t, RESULT, 0);
-		go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, RESULT, 0, 0, t->no);
-	}
-}
-
+/*
+ * The same instruction in both machines, but for two: by 32 and more is shifted until nothing is
+ * left, where eBPF would shift by the low bits, and division by zero is no match.
+ */
 static int arithmetic(struct translation *t, const struct sock_filter *f)
 {
-	if (f->code & ~(BPF_ALU | 0xf0 | BPF_X))
+	bool by_x = BPF_SRC(f->code) == BPF_X;
+	unsigned op = BPF_OP(f->code);
+
+	if (f->code & ~(BPF_ALU | 0xf0 | BPF_X) || op > BPF_XOR)
 		return -EINVAL;
-	switch (BPF_OP(f->code)) {
-	case BPF_ADD:
-	case BPF_SUB:
-	case BPF_MUL:
-	case BPF_OR:
-	case BPF_AND:
-	case BPF_XOR:
-		operate(t, f);
-		return 0;
-	case BPF_LSH:
-	case BPF_RSH:
-		shift(t, f);
-		return 0;
-	case BPF_DIV:
-	case BPF_MOD:
-		divide(t, f);
-		return 0;
-	case BPF_NEG:
+	if (op == BPF_NEG) {
 		emit(t, BPF_ALU | BPF_NEG, A, 0, 0, 0);
 		return 0;
 	}
-	return -EINVAL;
-}
-
-static void branch(struct translation *t, const struct layer *l, unsigned i)
-{
-	const struct sock_filter *f = &l->in[i];
-	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
-	unsigned yes = l->place[i + 1 + f->jt], no = l->place[i + 1 + f->jf];
-	unsigned opposite = op == BPF_JEQ   ? BPF_JNE
-			    : op == BPF_JGT ? BPF_JLE
-			    : op == BPF_JGE ? BPF_JLT
-					    : 0;
-
-	if (!f->jt && opposite) {
-		go_if(t, BPF_JMP32 | opposite | BPF_SRC(f->code), A, src, src ? 0 : f->k, no);
-		return;
+	if (op == BPF_LSH || op == BPF_RSH) {
+		if (by_x)
+			go_if(t, BPF_JMP32 | BPF_JLT | BPF_K, X, 0, 32, t->at + 2);
+		if (by_x || f->k >= 32)
+			set(t, A, 0);
+		if (!by_x && f->k >= 32)
+			return 0;
+	} else if (op == BPF_DIV || op == BPF_MOD) {
+		if (!by_x && !f->k)
+			set(t, RESULT, 0);
+		if (by_x || !f->k)
+			go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, by_x ? X : RESULT, 0, 0, t->no);
+		if (!by_x && !f->k)
+			return 0;
 	}
-	go_if(t, BPF_JMP32 | op | BPF_SRC(f->code), A, src, src ? 0 : f->k, yes);
-	if (f->jf)
-		go(t, no);
+	emit(t, f->code, A, by_x ? X : 0, 0, by_x ? 0 : f->k);
+	return 0;
 }
 
 static int jump(struct translation *t, const struct layer *l, unsigned i)
 {
 	const struct sock_filter *f = &l->in[i];
+	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
+	unsigned opposite = op == BPF_JEQ   ? BPF_JNE
+			    : op == BPF_JGT ? BPF_JLE
+			    : op == BPF_JGE ? BPF_JLT
+					    : 0;
+	bool inverts = !f->jt && opposite;
 
-	switch (f->code & ~BPF_X) {
-	case BPF_JMP | BPF_JEQ:
-	case BPF_JMP | BPF_JGT:
-	case BPF_JMP | BPF_JGE:
-	case BPF_JMP | BPF_JSET:
-		branch(t, l, i);
-		return 0;
-	case BPF_JMP | BPF_JA:
+	if (f->code & ~(BPF_JMP | 0xf0 | BPF_X) || op > BPF_JSET)
+		return -EINVAL;
+	if (op == BPF_JA) {
 		if ((int32_t)f->k < 0) {
 			emit(t, BPF_ALU | BPF_ADD | BPF_K, HAVE, 0, 0, 1);
 			go_if(t, BPF_JMP32 | BPF_JGT | BPF_K, HAVE, 0, FILTER_LOOPS, t->unread);
@@ -348,7 +302,11 @@ static int jump(struct translation *t, const struct layer *l, unsigned i)
 		go(t, l->place[i + 1 + f->k]);
 		return 0;
 	}
-	return -EINVAL;
+	go_if(t, BPF_JMP32 | (inverts ? opposite : op) | BPF_SRC(f->code), A, src, src ? 0 : f->k,
+	      l->place[i + 1 + (inverts ? f->jf : f->jt)]);
+	if (!inverts && f->jf)
+		go(t, l->place[i + 1 + f->jf]);
+	return 0;
 }
 
 static int verdict(struct translation *t, const struct sock_filter *f)

@@ -56,23 +56,6 @@ static int parse_line(struct ksyms *k, char *line, bool *addresses)
 	return 0;
 }
 
-static int parse(struct ksyms *k, size_t len, bool *addresses)
-{
-	char *line = k->text, *end = k->text + len;
-	int ret = 0;
-
-	while (line < end && !ret) {
-		char *eol = memchr(line, '\n', end - line);
-
-		if (!eol)
-			eol = end;
-		*eol = '\0';
-		ret = parse_line(k, line, addresses);
-		line = eol + 1;
-	}
-	return ret;
-}
-
 /* By address; names at one address stay in the order of the file. */
 static int by_addr(const void *x, const void *y)
 {
@@ -99,6 +82,7 @@ int ksyms_open(struct ksyms **out, const char *path, struct error *err)
 {
 	struct ksyms *k = calloc(1, sizeof(*k));
 	bool addresses = false;
+	char *rest, *line;
 	size_t len = 0;
 	int ret;
 
@@ -108,8 +92,10 @@ int ksyms_open(struct ksyms **out, const char *path, struct error *err)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for kernel symbols");
 	k->list.size = sizeof(struct entry);
 	ret = file_read(path, &k->text, &len);
-	if (!ret)
-		ret = len < UINT32_MAX ? parse(k, len, &addresses) : -EFBIG;
+	if (!ret && len >= UINT32_MAX)
+		ret = -EFBIG;
+	for (rest = k->text; !ret && (line = strsep(&rest, "\n"));)
+		ret = parse_line(k, line, &addresses);
 	if (ret) {
 		ksyms_free(k);
 		return error_set(err, ret == -ENOMEM ? STATUS_FAILED : STATUS_UNABLE, ret, NULL,

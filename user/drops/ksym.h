@@ -53,7 +53,7 @@ struct ksym_range ksym_range(const struct ksyms *k, const char *name);
 
 /*
  * dev_kfree_skb_any(), by which drivers free. If the compiler did not make a jump of its last call,
- * it is the place that kfree_skb tells, and not who has dropped the packet.
+ * it is the location that kfree_skb reports, and not who has dropped the packet.
  */
 struct ksym_range ksym_freeing(const struct ksyms *k);
 

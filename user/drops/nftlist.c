@@ -25,7 +25,7 @@ struct thing {
 	unsigned hooks; /* of a chain: from which it is reached, bits of enum netfilter_hook */
 };
 
-/* Things are told by their number. */
+/* Things are known by their number. */
 struct reader {
 	struct json_object *doc;
 	struct list things; /* struct thing, sorted */
@@ -54,7 +54,7 @@ enum netfilter_hook nft_hook(const char *name)
 		if (is(name, netfilter_hook_names[h]))
 			return (enum netfilter_hook)h;
 	}
-	/* stagemap cannot tell it from postrouting */
+	/* stagemap cannot distinguish it from postrouting */
 	return is(name, "egress") ? HOOK_POSTROUTING : HOOK_NONE;
 }
 
@@ -111,25 +111,18 @@ static unsigned number_of(const struct reader *r, const struct thing *t)
 	return (unsigned)(t - (const struct thing *)r->things.at);
 }
 
-static const char *xt_verdict(struct json_object *xt)
-{
-	const char *name = is(json_get_text(xt, "type"), "target") ? json_get_text(xt, "name") : "";
-
-	return is(name, "DROP")	     ? "drop"
-	       : is(name, "REJECT")  ? "reject"
-	       : is(name, "NFQUEUE") ? "queue"
-				     : NULL;
-}
-
 /* A statement that ends the packet; else NULL. Jumps are noted. */
 static const char *read_verdict(struct reader *r, struct nft_rule *rule, struct json_object *parent,
 				const char *kind, struct json_object *o)
 {
-	static const char *const ends[] = {"drop", "reject", "queue"};
+	static const char *const ends[][2] = {
+		{"drop", "DROP"}, {"reject", "REJECT"}, {"queue", "NFQUEUE"}};
+	bool xt = is(kind, "xt") && is(json_get_text(o, "type"), "target"); /* of x_tables */
+	const char *name = xt ? json_get_text(o, "name") : kind;
 
 	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (is(kind, ends[i]))
-			return ends[i];
+		if (is(name, ends[i][xt]))
+			return ends[i][0];
 	}
 	if (is(kind, "jump") || is(kind, "goto")) {
 		const struct thing *to = named(r, parent, "chain", json_get_text(o, "target"));
@@ -138,7 +131,7 @@ static const char *read_verdict(struct reader *r, struct nft_rule *rule, struct 
 		if (j)
 			*j = (struct jump){rule->hooks, number_of(r, to)};
 	}
-	return is(kind, "xt") ? xt_verdict(o) : NULL;
+	return NULL;
 }
 
 /* The elements of a verdict map: [[key, {verdict}], ...], here or in a map with a name. */
@@ -301,14 +294,6 @@ void nftlist_free(struct nftlist *list)
 	*list = (struct nftlist){};
 }
 
-/* stagemap takes ingress for prerouting where the driver has set no socket: all real NICs. */
-static unsigned wanted_hooks(enum netfilter_hook hook)
-{
-	unsigned bits = hook ? 1U << hook : ~0U;
-
-	return hook == HOOK_PREROUTING ? bits | 1U << HOOK_INGRESS : bits;
-}
-
 static int compare_rules(const void *a, const void *b)
 {
 	const struct nft_rule *x = a, *y = b;
@@ -376,12 +361,16 @@ static int by_packets(const void *a, const void *b)
 int nftlist_compare(struct nftlist *before, const struct nftlist *after, enum netfilter_hook hook,
 		    struct nft_result *out)
 {
-	unsigned hooks = wanted_hooks(hook);
+	unsigned hooks = hook ? 1U << hook : ~0U;
 
 	memset(out, 0, sizeof(*out));
 	out->rule = calloc(NFT_RULES, sizeof(*out->rule));
 	if (!out->rule)
 		return -ENOMEM;
+	/* stagemap takes ingress for prerouting where the driver has set no socket: all real NICs
+	 */
+	if (hook == HOOK_PREROUTING)
+		hooks |= 1U << HOOK_INGRESS;
 	if (before->n_rules)
 		qsort(before->rules, before->n_rules, sizeof(*before->rules), compare_rules);
 	put_rules(before, after, hooks, NFT_RULE_MOVED, out);

@@ -2,7 +2,7 @@
 /*
  * Which rules of netfilter dropped packets: `nft -j list ruleset` in the namespace, before and
  * after; those of iptables-nft are in it too. The counters of rules that drop are compared. A rule
- * without a counter cannot be told to have dropped anything: it is named as one that could have.
+ * without a counter cannot be said to have dropped anything: it is named as one that could have.
  *
  * All work is done by a thread, with a limit for time and size, so a large ruleset holds up
  * nothing.

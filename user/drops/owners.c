@@ -24,11 +24,11 @@
 #include "base/clock.h"
 #include "base/proc.h"
 
-#define PLACES_MAX 4096
-#define PLACE_NS   10000000000ULL /* so long a path is believed */
-#define PIECE_NS   50000000ULL	  /* CPU time of one call */
-#define SHARE	   100		  /* one part in so many of a CPU, in the long run ... */
-#define SAVINGS_NS 200000000LL	  /* ... and so much at once, if it was not used */
+#define ENTRIES_MAX 4096	   /* of a cache */
+#define PLACE_NS    10000000000ULL /* so long a path is believed */
+#define PIECE_NS    50000000ULL	   /* CPU time of one call */
+#define SHARE	    100		   /* one part in so many of a CPU, in the long run ... */
+#define SAVINGS_NS  200000000LL	   /* ... and so much at once, if it was not used */
 
 #define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
 
@@ -38,9 +38,6 @@
 #define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
 #define RETRY_MOST	60000000000ULL
 
-#define PORTS_MAX 4096
-
-#define SPACES_MAX	4096
 #define SPACE_RETRY_NS	5000000000ULL /* an unknown one is looked for again */
 #define PID_NS_INIT	0xeffffffcU   /* PROC_PID_INIT_INO: /proc shows the whole host */
 #define SPACE_PATH_SIZE 80
@@ -122,11 +119,11 @@ static uint64_t cpu_ns(void)
 }
 
 /* The object of an id, made anew if there is none; NULL: no memory, or a full map. */
-static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
+static void *get(struct idmap *map, uint64_t id, size_t size)
 {
 	void *object = idmap_find(map, id);
 
-	if (object || map->n >= max)
+	if (object || map->n >= ENTRIES_MAX)
 		return object;
 	object = calloc(1, size);
 	if (object && idmap_add(map, id, object)) {
@@ -137,11 +134,11 @@ static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
 }
 
 /* The same, for which a full map is emptied. */
-static void *get_anew(struct idmap *map, uint64_t id, size_t size, unsigned max)
+static void *get_anew(struct idmap *map, uint64_t id, size_t size)
 {
-	if (map->n >= max && !idmap_find(map, id))
+	if (map->n >= ENTRIES_MAX && !idmap_find(map, id))
 		idmap_free(map, free);
-	return get(map, id, size, max);
+	return get(map, id, size);
 }
 
 /* Control groups */
@@ -316,11 +313,11 @@ bool cgroup_exists(const char *root, const char *path)
 
 /* Places */
 
-/* Of a cgroup by its id, or of a process by its pid, whose `start` tells it from others. */
+/* Of a cgroup by its id, or of a process by its pid, which `start` distinguishes from others. */
 static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
 		      struct owner *out)
 {
-	struct place *p = get_anew(map, id, sizeof(*p), PLACES_MAX);
+	struct place *p = get_anew(map, id, sizeof(*p));
 	uint64_t now = clock_now();
 	char path[4096];
 
@@ -335,7 +332,7 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 		*p = (struct place){.start = start, .checked = now};
 		if (!ret)
 			container_find(o->root, path, &p->container);
-		if (n > most) /* what is near is at its end */
+		if (n > most) /* its end says most */
 			snprintf(p->path, sizeof(p->path), "...%s", path + n - (most - 3));
 		else if (!ret)
 			memcpy(p->path, path, n + 1);
@@ -362,7 +359,7 @@ static struct sock *get_sock(struct owners *o, uint64_t inode)
 		o->socks_wanted -= s->wanted != SETTLED;
 		free(idmap_take(&o->socks, s->inode));
 	}
-	s = get(&o->socks, inode, sizeof(*s), SOCKETS_MAX);
+	s = get(&o->socks, inode, sizeof(*s));
 	if (s && !s->inode) {
 		s->inode = inode;
 		s->retry = SOCKET_RETRY_NS;
@@ -509,38 +506,33 @@ static bool receives(const struct owners *o, const struct holder *h)
 	return reads;
 }
 
-/* Completes `h`; a larger rank reads rather than a smaller. -ESRCH: gone. */
-static int64_t rank(const struct owners *o, struct holder *h)
-{
-	struct proc_stat st;
-
-	if (proc_stat(o->root, h->pid, 0, &st))
-		return -ESRCH;
-	h->start = st.start;
-	memcpy(h->name, st.name, sizeof(h->name));
-	if (receives(o, h))
-		return INT64_MAX;
-	return h->pid == 1 ? 0 : 1 + (int64_t)st.start;
-}
-
+/* Chooses the holder that reads the socket, else the one started last; PID 1 if there is no other.
+ */
 static void settle(struct owners *o, struct sock *s)
 {
 	int64_t best = -1;
 
 	for (unsigned i = 0; i < s->n_found && i < HELD_MAX; i++) {
-		int64_t r = rank(o, &s->found[i]);
+		struct holder *h = &s->found[i];
+		struct proc_stat st;
+		int64_t rank;
 
-		if (r <= best)
+		if (proc_stat(o->root, h->pid, 0, &st))
+			continue; /* it is gone */
+		h->start = st.start;
+		memcpy(h->name, st.name, sizeof(h->name));
+		rank = receives(o, h) ? INT64_MAX : h->pid == 1 ? 0 : 1 + (int64_t)st.start;
+		if (rank <= best)
 			continue;
-		best = r;
-		s->holder = s->found[i];
+		best = rank;
+		s->holder = *h;
 		s->known = true;
 	}
 	if (best >= 0)
 		s->holders = s->n_found;
-	s->retry = best >= 0		       ? SOCKET_RETRY_NS
-		   : s->retry * 2 < RETRY_MOST ? s->retry * 2
-					       : RETRY_MOST;
+	s->retry = best < 0 ? s->retry * 2 : SOCKET_RETRY_NS;
+	if (s->retry > RETRY_MOST)
+		s->retry = RETRY_MOST;
 	s->checked = clock_now();
 	s->wanted = SETTLED;
 	o->socks_wanted--;
@@ -623,7 +615,7 @@ static uint64_t hash(const struct ports_key *key)
 
 int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns, struct ports_row *out)
 {
-	struct port *port = get_anew(p, hash(key), sizeof(*port), PORTS_MAX);
+	struct port *port = get_anew(p, hash(key), sizeof(*port));
 
 	memset(out, 0, sizeof(*out));
 	if (port && !port->checked && !port->wanted)
@@ -743,7 +735,7 @@ int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint6
 /* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
-	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), SPACES_MAX) : NULL;
+	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s)) : NULL;
 
 	if (s && s->pass != o->space_pass)
 		*s = (struct space){.wanted = s->wanted, .found = true, .pass = o->space_pass};
@@ -767,7 +759,7 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 static const struct space *find_space(struct owners *o, uint32_t inum, int *ret)
 {
 	static const struct space none;
-	struct space *s = get(&o->spaces, inum, sizeof(*s), SPACES_MAX);
+	struct space *s = get(&o->spaces, inum, sizeof(*s));
 	uint64_t now = clock_now();
 	bool wants = false;
 
@@ -869,19 +861,18 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	if (fd < 0)
 		return error_set(err, STATUS_FAILED, fd, NULL, "cannot open %s: %s",
 				 root ? root : "/", strerror(-fd));
-	o = calloc(1, sizeof(*o));
-	if (o) {
-		o->root = fd;
-		if (!root)
-			files_open(&o->files);
-		o->pids.size = sizeof(pid_t);
-		o->savings_ns = SAVINGS_NS;
-		o->ticked = clock_now();
-		*owners = o;
-		return 0;
+	*owners = o = calloc(1, sizeof(*o));
+	if (!o) {
+		close(fd);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
 	}
-	close(fd);
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
+	o->root = fd;
+	if (!root)
+		files_open(&o->files);
+	o->pids.size = sizeof(pid_t);
+	o->savings_ns = SAVINGS_NS;
+	o->ticked = clock_now();
+	return 0;
 }
 
 void owners_close(struct owners *o)

@@ -68,7 +68,7 @@ struct decode {
 	struct headers h;
 	uint32_t at;	    /* where the next header begins, and the known ones end */
 	int family;	    /* 0: not IP */
-	uint32_t payload;   /* bytes behind the network header, as it tells */
+	uint32_t payload;   /* bytes behind the network header, as that says */
 	const char *broken; /* the header that is cut or wrong; NULL: none */
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 	char *out;
@@ -186,18 +186,6 @@ static void say_addresses(struct decode *d, bool ports)
 		say(d, "%s %s > %s:", name, d->src, d->dst);
 }
 
-/* A stamp, and the send time behind it, if both are what they must be. */
-static uint32_t stamp_len(const struct decode *d)
-{
-	const uint8_t *b = here(d), *time = b + STAMP_TIME_OFF;
-	uint32_t left = d->p->len - d->at;
-
-	if (left < STAMP_LEN || get16(b) != STAMP_MAGIC || get64(b + 2) != ~get64(b + 10))
-		return 0;
-	return left >= STAMP_TIME_LEN && get64(time) == ~get64(time + 8) ? STAMP_TIME_LEN
-									 : STAMP_LEN;
-}
-
 /* Addresses, and ports if they are there. False: of the header of a transport not all is. */
 static bool begin_transport(struct decode *d, uint32_t len, const char *name, const char *title)
 {
@@ -213,6 +201,8 @@ static bool begin_transport(struct decode *d, uint32_t len, const char *name, co
 
 static void udp(struct decode *d)
 {
+	const uint8_t *b;
+	uint32_t left;
 	uint16_t len;
 
 	if (!begin_transport(d, UDP_HLEN, "udp", "UDP"))
@@ -223,7 +213,15 @@ static void udp(struct decode *d)
 	else
 		say(d, " UDP, bad length %u", len);
 	d->at += UDP_HLEN;
-	d->at += stamp_len(d);
+	b = here(d);
+	left = d->p->len - d->at;
+	if (left < STAMP_LEN || get16(b) != STAMP_MAGIC || get64(b + 2) != ~get64(b + 10))
+		return;
+	/* a stamp, and the send time behind it if that is what it must be */
+	if (left >= STAMP_TIME_LEN && get64(b + STAMP_TIME_OFF) == ~get64(b + STAMP_TIME_OFF + 8))
+		d->at += STAMP_TIME_LEN;
+	else
+		d->at += STAMP_LEN;
 }
 
 static void tcp(struct decode *d)

@@ -52,9 +52,9 @@ int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint);
 enum quirk {
 	QUIRK_NO_FENTRY,      /* no program may be attached to functions */
 	QUIRK_NO_REASONS,     /* drops have no reasons (before Linux 5.17) */
-	QUIRK_NO_RX_SK,	      /* kfree_skb does not tell which socket dropped (before 6.11) */
-	QUIRK_NO_CONSUMED,    /* consume_skb does not tell its caller (before 6.3) */
-	QUIRK_NO_RECV_LENGTH, /* no tracepoint tells what sockets read (before 6.3) */
+	QUIRK_NO_RX_SK,	      /* kfree_skb does not report which socket dropped (before 6.11) */
+	QUIRK_NO_CONSUMED,    /* consume_skb does not report its caller (before 6.3) */
+	QUIRK_NO_RECV_LENGTH, /* no tracepoint reports what sockets read (before 6.3) */
 	QUIRK_SUPPRESSED,     /* tracing programs are skipped while a thread of PID 1 is current */
 	QUIRK_PREEMPT_RT,     /* softirqs are threads: paths and delays are others */
 	QUIRK_COUNT,

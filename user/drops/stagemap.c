@@ -65,45 +65,38 @@ static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 	return HOOK_POSTROUTING;
 }
 
-static enum direction netfilter_direction(enum netfilter_hook hook, unsigned flags)
-{
-	switch (hook) {
-	case HOOK_OUTPUT:
-		return DIRECTION_TX;
-	case HOOK_POSTROUTING:
-		return flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
-	case HOOK_FORWARD:
-		return DIRECTION_FORWARD;
-	default:
-		return DIRECTION_RX;
-	}
-}
-
 static enum direction direction(const struct stagemap_event *e, const struct verdict *v)
 {
 	switch (v->stage) {
-	case STAGE_NETFILTER:
-		return netfilter_direction(v->hook, e->flags);
 	case STAGE_TX_ROUTE:
 		return DIRECTION_TX;
+	case STAGE_IP_FORWARD:
+		return DIRECTION_FORWARD;
+	case STAGE_NETFILTER:
+		if (v->hook == HOOK_OUTPUT)
+			return DIRECTION_TX;
+		if (v->hook == HOOK_FORWARD)
+			return DIRECTION_FORWARD;
+		if (v->hook != HOOK_POSTROUTING)
+			return DIRECTION_RX;
+		break;
 	case STAGE_TX_DEVICE:
 		/* tun orphans before it drops: no socket says nothing there. */
 		if (stagemap_listed("tun_get_user tap_get_user", e->location))
 			return DIRECTION_RX;
 		if (stagemap_listed("tun_* tap_*", e->location))
 			return DIRECTION_TX;
-		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+		break;
 	case STAGE_TX_SOCKET:
 	case STAGE_NEIGH:
 	case STAGE_TC_EGRESS:
 	case STAGE_QDISC:
-		/* ip_rcv_core took the socket from a packet that came from elsewhere. */
-		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
-	case STAGE_IP_FORWARD:
-		return DIRECTION_FORWARD;
+		break;
 	default:
 		return DIRECTION_RX;
 	}
+	/* ip_rcv_core took the socket from a packet that came from elsewhere. */
+	return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 }
 
 static struct verdict judge_kfree(const struct stagemap_event *e)

@@ -15,7 +15,7 @@ enum verdict_class {
 	VERDICT_LOSS, /* a packet ended */
 	VERDICT_COPY, /* a copy ended (tap, raw socket, flood); the packet's own end overrules it */
 	VERDICT_BENIGN, /* a packet ended as it should, nothing is lost */
-	VERDICT_IGNORE, /* no packet of its own: its end is told by another event, or it is no
+	VERDICT_IGNORE, /* no packet of its own: its end is reported by another event, or it is no
 			   packet */
 };
 
@@ -86,10 +86,10 @@ struct stage_facts {
 	enum stage stage;
 	const char *mechanism; /* what in the kernel ends the packet; functions by name */
 	const char *hook;      /* where that is seen: tracepoint and reasons */
-	const char *limit;     /* what is known not to be seen or not to be told; NULL: nothing */
-	const char *what;      /* where that is, and what those concerned learn of it */
-	const char *causes;    /* why packets are lost there, the usual ones first */
-	const char *remedy;    /* what to do, and how to look closer */
+	const char *limit;  /* what is known not to be seen or not to be reported; NULL: nothing */
+	const char *what;   /* where that is, and what those concerned learn of it */
+	const char *causes; /* why packets are lost there, the usual ones first */
+	const char *remedy; /* what to do, and how to look closer */
 };
 
 extern const struct stage_facts stage_facts[STAGE_COUNT]; /* by enum stage */

@@ -26,10 +26,10 @@
 #define LIST_LEAST 512
 
 /* Samples. */
-#define TAG_AT	   12 /* behind the addresses of an Ethernet frame */
-#define TAG_LEN	   4
-#define SMALLEST   (sizeof(struct sample) + 8) /* in the ring */
-#define LOOK_EVERY 64			       /* samples between two looks at the clock */
+#define TAG_AT	    12 /* behind the addresses of an Ethernet frame */
+#define TAG_LEN	    4
+#define SMALLEST    (sizeof(struct sample) + 8) /* in the ring */
+#define CLOCK_EVERY 64				/* samples between two readings of the clock */
 
 struct watch {
 	struct watch_bpf *skel;
@@ -139,42 +139,34 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	w->bursts_size = size_map(w->skel->maps.bursts, w->programs * sets, w->list_size);
 }
 
-/* The one on kfree_skb, and if it is wanted that on consume_skb. */
-static void choose_programs(struct watch *w)
-{
-	struct watch_bpf *s = w->skel;
-
-	w->prog = w->by_flow ? s->progs.watch_flows : s->progs.watch_drops;
-	bpf_program__set_autoload(w->prog, true);
-	if (w->programs > 1)
-		bpf_program__set_autoload(
-			w->by_flow ? s->progs.watch_used_flows : s->progs.watch_used, true);
-}
-
 /* `kfuncs`: with those of bpf/skb.bpf.h. */
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		bool kfuncs, struct error *err)
 {
+	struct watch_bpf *s = w->skel = calloc(1, sizeof(*s));
 	int rc;
 
-	w->skel = calloc(1, sizeof(*w->skel));
-	if (!w->skel)
+	if (!s)
 		return -ENOMEM;
-	rc = watch_bpf__create_skeleton(w->skel);
+	rc = watch_bpf__create_skeleton(s);
 	if (!rc)
-		rc = trace_open(w->skel->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
+		rc = trace_open(s->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
 	if (!rc)
 		rc = configure(w, spec, r, err);
 	if (!rc) {
 		size_maps(w, spec);
-		choose_programs(w);
-		rc = filter_install(spec->filter, w->skel->obj, err);
+		w->prog = w->by_flow ? s->progs.watch_flows : s->progs.watch_drops;
+		bpf_program__set_autoload(w->prog, true);
+		bpf_program__set_autoload(w->by_flow ? s->progs.watch_used_flows
+						     : s->progs.watch_used,
+					  w->programs > 1); /* on consume_skb */
+		rc = filter_install(spec->filter, s->obj, err);
 	}
 	if (!rc)
-		rc = watch_bpf__load(w->skel);
+		rc = watch_bpf__load(s);
 	if (!rc)
 		return 0;
-	watch_bpf__destroy(w->skel);
+	watch_bpf__destroy(s);
 	w->skel = NULL;
 	return rc;
 }
@@ -198,7 +190,7 @@ static int map_slots(struct watch *w)
 	w->batch_values = calloc((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
 	if (!w->batch_keys || !w->batch_values)
 		return -ENOMEM;
-	/* see grace_period() */
+	/* see watch_collect() */
 	w->inner_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pl_inner", 4, 4, 1, NULL);
 	if (w->inner_map < 0)
 		return -errno;
@@ -281,17 +273,6 @@ void watch_close(struct watch *w)
 
 /* Reading */
 
-/*
- * Waits until no program can be in the old set any more. The kernel does that for us when a map in
- * a map is replaced: maybe_wait_bpf_programs(), synchronize_rcu().
- */
-static int grace_period(const struct watch *w)
-{
-	__u32 zero = 0;
-
-	return bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0) ? -errno : 0;
-}
-
 /* Shows and empties the slots of a set that are in use. Returns how many. */
 static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watch_each *each,
 			   void *arg)
@@ -357,14 +338,18 @@ static int read_overflow(const struct watch *w, int fd, watch_each *each, void *
 int watch_collect(struct watch *w, watch_each *each, void *arg)
 {
 	const bool second = w->skel->bss->watch_base != 0;
+	const __u32 zero = 0;
 	struct bpf_map *hash = second ? w->skel->maps.overflow1 : w->skel->maps.overflow0;
 	unsigned used;
 	int rc;
 
 	__atomic_store_n(&w->skel->bss->watch_base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
-	rc = grace_period(w);
-	if (rc)
-		return rc;
+	/*
+	 * Until no program can be in the old set any more: the kernel waits for that when a map in
+	 * a map is replaced (maybe_wait_bpf_programs(), synchronize_rcu()).
+	 */
+	if (bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0))
+		return -errno;
 	used = read_slots(w, w->slot + second * w->slots_size / WATCH_SETS, w->slots, each, arg);
 	read_slots(w, w->other + second * w->others_size / WATCH_SETS, WATCH_OTHERS_SLOTS, each,
 		   arg);
@@ -482,26 +467,13 @@ struct samples {
 	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
 };
 
-/* The frame as it was on the wire. */
-static void show_tagged(struct samples *s, const struct sample *from, const uint64_t *stack,
-			const uint8_t *bytes)
-{
-	const uint32_t tag = htonl(from->tag);
-	struct sample sample = *from;
-
-	memcpy(s->tagged, bytes, TAG_AT);
-	memcpy(s->tagged + TAG_AT, &tag, TAG_LEN);
-	memcpy(s->tagged + TAG_AT + TAG_LEN, bytes + TAG_AT, from->len - TAG_AT);
-	sample.len += TAG_LEN;
-	sample.wire_len += TAG_LEN;
-	s->each(s->arg, &sample, stack, s->tagged);
-}
-
 static int take_sample(void *arg, void *data, size_t size)
 {
 	const struct sample *sample = data;
 	const uint64_t *stack = (const uint64_t *)(sample + 1);
 	struct samples *s = arg;
+	struct sample tagged;
+	uint32_t tag;
 	const uint8_t *bytes;
 
 	if (size < sizeof(*sample) || sample->frames > sample->frames_room ||
@@ -509,14 +481,23 @@ static int take_sample(void *arg, void *data, size_t size)
 	    sizeof(*sample) + sample->frames_room * sizeof(*stack) + sample->len > size)
 		return -EBADMSG;
 	bytes = (const uint8_t *)(stack + sample->frames_room);
-	if (sample->tag && sample->layer == FILTER_L2 && sample->len >= TAG_AT)
-		show_tagged(s, sample, stack, bytes);
-	else
-		s->each(s->arg, sample, stack, bytes);
+	if (sample->tag && sample->layer == FILTER_L2 && sample->len >= TAG_AT) {
+		/* the frame as it was on the wire */
+		tag = htonl(sample->tag);
+		memcpy(s->tagged, bytes, TAG_AT);
+		memcpy(s->tagged + TAG_AT, &tag, TAG_LEN);
+		memcpy(s->tagged + TAG_AT + TAG_LEN, bytes + TAG_AT, sample->len - TAG_AT);
+		tagged = *sample;
+		tagged.len += TAG_LEN;
+		tagged.wire_len += TAG_LEN;
+		sample = &tagged;
+		bytes = s->tagged;
+	}
+	s->each(s->arg, sample, stack, bytes);
 	s->read++;
 	if (!s->deadline_ns)
 		return s->read >= SAMPLES_RING / SMALLEST ? -ETIME : 0;
-	return s->read % LOOK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
+	return s->read % CLOCK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
 }
 
 int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The observer of all lost packets of this host: bpf/watch.bpf.c on skb:kfree_skb, loaded, attached
- * and read. Numbers only; what they mean is told by monitor/live.h.
+ * and read. Numbers only; what they mean is said by monitor/live.h.
  */
 #ifndef PKTLEDGER_DROPS_WATCH_H
 #define PKTLEDGER_DROPS_WATCH_H
@@ -24,18 +24,18 @@
 
 struct watch;
 
-/* What to look at. Zero-initialised: everything. */
+/* What to observe. Zero-initialised: everything. */
 struct watch_spec {
 	uint32_t netns;	  /* inode number; 0: all */
 	uint32_t ifindex; /* of a device in that namespace; 0: all */
 	bool has_reasons; /* only those in the set; reasons of subsystems all pass */
 	uint64_t reasons[WATCH_REASONS / 64];
 	bool socket_only;	     /* only packets that a socket sent or dropped */
-	bool by_flow;		     /* tell flows apart */
-	bool by_sender;		     /* tell sending sockets apart */
+	bool by_flow;		     /* distinguish flows */
+	bool by_sender;		     /* distinguish sending sockets */
 	uint32_t snaplen;	     /* samples, up to so many bytes of a packet; 0: none */
 	bool stack;		     /* samples have the kernel's stack */
-	uint64_t burst_ns;	     /* windows of so long are told apart; 0: they are not */
+	uint64_t burst_ns;	     /* windows of so long are distinguished; 0: none */
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 	/*
 	 * Where packets freed as used up are losses (drops/noise.h); consumed_n 0: those are
@@ -100,7 +100,7 @@ void watch_each_sock(const struct watch *w,
 		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
 		     void *arg);
 
-/* rx_sk is told by the kernel: sockets that drop are known (Linux 6.11). */
+/* rx_sk is reported by the kernel: sockets that drop are known (Linux 6.11). */
 bool watch_knows_sockets(const struct watch *w);
 
 /* As it is now; what was used is known up to the last watch_collect(). */
@@ -149,8 +149,8 @@ struct xdploss {
 
 /*
  * Loads the observers of those tracepoints that this kernel has in the form that is known.
- * `k`: to tell verdicts on skbs from those on frames; NULL: no symbols, and on a veth an aborted
- * skb may be counted here and by kfree_skb. STATUS_UNABLE: none could be loaded.
+ * `k`: to distinguish verdicts on skbs from those on frames; NULL: no symbols, and on a veth an
+ * aborted skb may be counted here and by kfree_skb. STATUS_UNABLE: none could be loaded.
  */
 int xdplosses_open(struct xdplosses **x, const struct reasons *r, const struct ksyms *k,
 		   struct error *err);
@@ -183,10 +183,10 @@ const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
 
 void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
-/* Which event is the loss where two tell it (STAGES 3.3). */
+/* Which event is the loss where two report it (STAGES 3.3). */
 enum xdploss_books {
 	/*
-	 * kfree_skb is counted too and tells generic mode: what was an skb counts there, so that
+	 * kfree_skb is counted too and reports generic mode: what was an skb counts there, so that
 	 * a filter on packets holds. An aborted skb of a veth always counts there.
 	 */
 	XDPLOSS_BESIDE_KFREE,
@@ -197,7 +197,7 @@ enum xdploss_books {
 	XDPLOSS_INSTEAD_OF_KFREE,
 };
 
-/* VERDICT_LOSS, or VERDICT_IGNORE: another event or key tells it. The note is for people. */
+/* VERDICT_LOSS, or VERDICT_IGNORE: another event or key reports it. The note is for people. */
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books);
 
 /* "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception; "" if there is neither. */

@@ -176,39 +176,22 @@ void xdplosses_close(struct xdplosses *x)
 	free(x);
 }
 
-/* Whether another event, or another key here, shows the same packets. */
-static bool told_elsewhere(const struct xdploss_key *key, enum xdploss_books books)
-{
-	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB))
-		return true;
-	if (key->flags & XDPLOSS_GENERIC)
-		return books == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT;
-	return false;
-}
-
-static const char *exception_note(const struct xdploss_key *key)
-{
-	switch (key->act) {
-	case XDP_ABORTED:
-		return "the XDP program aborted (trace_xdp_exception)";
-	case XDP_TX:
-		return "XDP_TX failed: no room for the frame (trace_xdp_exception)";
-	default:
-		return "the XDP program's verdict is none (bpf_warn_invalid_xdp_action)";
-	}
-}
-
 static const struct {
 	unsigned observer;
 	const char *tracepoint;
+	const char *note; /* NULL: that of the stage map */
 } kinds[XDPLOSS_KINDS] = {
-	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err"},
-	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception"},
-	[XDPLOSS_DEVMAP] = {OBSERVER_DEVMAP_XMIT, "xdp_devmap_xmit"},
-	[XDPLOSS_BULK_TX] = {OBSERVER_BULK_TX, "xdp_bulk_tx"},
-	[XDPLOSS_CPUMAP_QUEUE] = {OBSERVER_CPUMAP, "xdp_cpumap_enqueue"},
-	[XDPLOSS_CPUMAP_ALLOC] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread"},
-	[XDPLOSS_CPUMAP_PROGRAM] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread"},
+	[XDPLOSS_REDIRECT] = {OBSERVER_REDIRECT_ERR, "xdp_redirect_err", NULL},
+	[XDPLOSS_EXCEPTION] = {OBSERVER_XDP_EXCEPTION, "xdp_exception",
+			       "the XDP program's verdict is none (bpf_warn_invalid_xdp_action)"},
+	[XDPLOSS_DEVMAP] = {OBSERVER_DEVMAP_XMIT, "xdp_devmap_xmit", NULL},
+	[XDPLOSS_BULK_TX] = {OBSERVER_BULK_TX, "xdp_bulk_tx", NULL},
+	[XDPLOSS_CPUMAP_QUEUE] = {OBSERVER_CPUMAP, "xdp_cpumap_enqueue", NULL},
+	[XDPLOSS_CPUMAP_ALLOC] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread",
+				  "no memory on the target CPU (cpu_map_kthread_run)"},
+	[XDPLOSS_CPUMAP_PROGRAM] = {OBSERVER_CPUMAP, "xdp_cpumap_kthread",
+				    "the cpumap's program ended it, or its redirect failed "
+				    "(cpu_map_bpf_prog_run)"},
 };
 
 struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books)
@@ -226,14 +209,16 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books
 	};
 	struct verdict v = stagemap_judge(&e);
 
-	if (key->kind == XDPLOSS_EXCEPTION)
-		v.note = exception_note(key);
-	else if (key->kind == XDPLOSS_CPUMAP_ALLOC)
-		v.note = "no memory on the target CPU (cpu_map_kthread_run)";
-	else if (key->kind == XDPLOSS_CPUMAP_PROGRAM)
-		v.note = "the cpumap's program ended it, or its redirect failed "
-			 "(cpu_map_bpf_prog_run)";
-	if (told_elsewhere(key, books))
+	if (kinds[key->kind].note)
+		v.note = kinds[key->kind].note;
+	if (key->kind == XDPLOSS_EXCEPTION && key->act == XDP_ABORTED)
+		v.note = "the XDP program aborted (trace_xdp_exception)";
+	else if (key->kind == XDPLOSS_EXCEPTION && key->act == XDP_TX)
+		v.note = "XDP_TX failed: no room for the frame (trace_xdp_exception)";
+	/* another event, or another key here, shows the same packets */
+	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB) ||
+	    (key->flags & XDPLOSS_GENERIC &&
+	     (books == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT)))
 		v.class = VERDICT_IGNORE;
 	return v;
 }
