@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The parser of packet headers (include/headers.h), over bytes: good, cut short, hostile, random.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +18,6 @@ static int map_page(void **state)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 
-	(void)state;
 	page = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return -1;
@@ -140,7 +135,6 @@ static void assert_udp(const struct headers *h, unsigned version, unsigned l3, u
 
 static void udp_over_ip4(void **state)
 {
-	(void)state;
 	for (unsigned words = 0; words <= 10; words++) {
 		struct packet p = {};
 		struct headers h;
@@ -158,7 +152,6 @@ static void udp_over_ip6(void **state)
 	struct packet p = {};
 	struct headers h;
 
-	(void)state;
 	put_ip6(&p, PROTO_UDP);
 	put_udp(&p, 53);
 	h = parse_all(HEADER_IP, &p);
@@ -172,7 +165,6 @@ static void extension_headers(void **state)
 					PROTO_MOBILITY, PROTO_HIP,     PROTO_SHIM6,
 					PROTO_DSTOPTS,	PROTO_DSTOPTS, PROTO_DSTOPTS};
 
-	(void)state;
 	for (unsigned n = 1; n <= HEADERS_EXTENSIONS + 1; n++) {
 		struct packet p = {};
 		unsigned l4 = 40;
@@ -198,7 +190,6 @@ static void authentication_header(void **state)
 	struct packet p6 = {}, p4 = {};
 	struct headers h;
 
-	(void)state;
 	put_ip6(&p6, PROTO_AH);
 	PUT(&p6, PROTO_UDP, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	put_udp(&p6, 53);
@@ -221,7 +212,6 @@ static void fragments_of_ip4(void **state)
 		     {0x0172, 0x172 * 8, false},
 		     {0x1fff, 0x1fff * 8, false}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		struct packet p = {};
 		struct headers h;
@@ -247,7 +237,6 @@ static void fragments_of_ip4(void **state)
 
 static void fragments_of_ip6(void **state)
 {
-	(void)state;
 	for (unsigned before = 0; before < 2; before++) {
 		for (unsigned offset = 0; offset < 3000; offset += 1480) {
 			struct packet p = {};
@@ -279,7 +268,6 @@ static void options_in_fragments(void **state)
 	struct packet p = {}, later = {};
 	struct headers h;
 
-	(void)state;
 	put_ip6(&p, PROTO_FRAGMENT);
 	put_fragment(&p, PROTO_DSTOPTS, 0, true);
 	put_extension(&p, PROTO_UDP, 0);
@@ -297,7 +285,6 @@ static void options_in_fragments(void **state)
 
 static void tags(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n <= HEADERS_TAGS + 1; n++) {
 		struct packet p = {};
 		struct headers h;
@@ -326,7 +313,6 @@ static void types_and_versions(void **state)
 	struct packet p = {}, arp = {};
 	struct headers h;
 
-	(void)state;
 	put_ethernet(&p, TYPE_IP6);
 	put_ip4(&p, PROTO_UDP, 0, 0);
 	put_udp(&p, 53);
@@ -351,7 +337,6 @@ static void other_protocols(void **state)
 	struct packet tcp = {}, icmp = {}, sctp = {}, dccp = {}, esp = {}, none = {};
 	struct headers h;
 
-	(void)state;
 	put_ip4(&tcp, PROTO_TCP, 0, 0);
 	put_tcp(&tcp, 8);
 	h = parse_all(HEADER_IP, &tcp);
@@ -406,7 +391,6 @@ static void udp_tunnels(void **state)
 	struct packet vxlan = {}, geneve = {};
 	struct headers h;
 
-	(void)state;
 	put_ip4(&vxlan, PROTO_UDP, 2, 0);
 	put_udp(&vxlan, 4789);
 	PUT(&vxlan, 8, 0, 0, 0, 0, 0, 42, 0);
@@ -441,7 +425,6 @@ static void ip_tunnels(void **state)
 	struct packet ipip = {}, gre = {};
 	struct headers h;
 
-	(void)state;
 	put_ip4(&ipip, PROTO_IP6, 0, 0);
 	put_ip6(&ipip, PROTO_IPIP);
 	put_ip4(&ipip, PROTO_UDP, 0, 0);
@@ -475,7 +458,6 @@ static void addresses(void **state)
 	uint8_t src[16] = {}, dst[16] = {};
 	struct packet p4 = {}, p6 = {};
 
-	(void)state;
 	put_ip4(&p4, PROTO_UDP, 0, 0);
 	headers_addresses(4, p4.at, src, dst);
 	assert_memory_equal(src, ((uint8_t[16]){10, 0, 0, 1}), 16);
@@ -492,7 +474,6 @@ static void hostile(void **state)
 	struct packet round = {}, far = {}, frag = {}, frames = {};
 	struct headers h;
 
-	(void)state;
 	put_ip6(&round, PROTO_DSTOPTS);
 	for (unsigned i = 0; i < 40; i++)
 		put_extension(&round, PROTO_DSTOPTS, 0);
@@ -527,7 +508,6 @@ static void random_bytes(void **state)
 	static const uint8_t protos[] = {0, 1, 4, 6, 17, 33, 41, 43, 44, 47, 51, 58, 60, 132, 136};
 	uint8_t bytes[PACKET_MAX];
 
-	(void)state;
 	srandom(1);
 	for (unsigned round = 0; round < 300000; round++) {
 		unsigned n = (unsigned)random() % 160;

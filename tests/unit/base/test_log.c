@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -73,7 +69,6 @@ static void test_controls(void **state)
 {
 	int fd = redirect_file(0);
 
-	(void)state;
 	log_error("cannot read %s", "a\nerror: b\033[2J\r\x9b");
 	log_warn("%s", "sm\xc3\xb8rrebr\xc3\xb8\x7f");
 	restore_file(fd);
@@ -92,7 +87,6 @@ static void test_levels(void **state)
 		{1, "error: e 1\nwarning: w\ni\ndebug: d\n"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		int fd = redirect_file(cases[i].verbosity);
 
@@ -125,7 +119,6 @@ static void say_on_terminal(int verbosity)
 
 static void test_terminal(void **state)
 {
-	(void)state;
 	setenv("TERM", "xterm", 1);
 	unsetenv("NO_COLOR");
 	say_on_terminal(0);
@@ -161,7 +154,6 @@ static void test_libbpf(void **state)
 	int fd = redirect_file(0);
 	char buf[1024], tiny[8];
 
-	(void)state;
 	log_libbpf_clear();
 	assert_string_equal(log_verifier_last(buf, sizeof(buf)), "");
 	errno = E2BIG;
@@ -198,7 +190,6 @@ static void test_verifier_tail(void **state)
 	char *log = malloc(size + 1), buf[1024];
 	int fd = redirect_file(0);
 
-	(void)state;
 	assert_non_null(log);
 	for (size_t i = 0; i < size; i++)
 		log[i] = i % 64 ? 'x' : '\n';

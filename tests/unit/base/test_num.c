@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -87,7 +83,6 @@ static void test_u64(void **state)
 		{"0", -ERANGE, 0}, {"1", 0, 1}, {"65535", 0, 65535}, {"65536", -ERANGE, 0}, {0},
 	};
 
-	(void)state;
 	check_numbers(parse_u64, junk);
 	check_numbers(parse_u64, good);
 	check_numbers(parse_port, junk);
@@ -119,7 +114,6 @@ static void test_count(void **state)
 		{0},
 	};
 
-	(void)state;
 	check_numbers(num_count, junk);
 	check_numbers(num_count, cases);
 }
@@ -150,7 +144,6 @@ static void test_size(void **state)
 		{0},
 	};
 
-	(void)state;
 	check_numbers(num_size, junk);
 	check_numbers(num_size, cases);
 }
@@ -180,7 +173,6 @@ static void test_time(void **state)
 		{0},
 	};
 
-	(void)state;
 	check_numbers(num_time, junk);
 	check_numbers(num_time, cases);
 }
@@ -244,7 +236,6 @@ static void test_rate(void **state)
 	};
 	struct rate r;
 
-	(void)state;
 	for (unsigned i = 0; good[i].text; i++) {
 		assert_int_equal(num_rate(good[i].text, &r), 0);
 		assert_int_equal(r.unit, good[i].unit);
@@ -262,7 +253,6 @@ static void test_rate_to_pps(void **state)
 {
 	double pps = -1;
 
-	(void)state;
 	assert_int_equal(rate_to_pps(&(struct rate){RATE_MAX, 0}, 64, -1, &pps), 0);
 	assert_true(pps == 0);
 	assert_int_equal(rate_to_pps(&(struct rate){RATE_PPS, 5}, 0, -1, &pps), 0);
@@ -304,7 +294,6 @@ static void test_limit(void **state)
 	};
 	struct limit l, before = {STAGE_XSK, LIMIT_SHARE, 7};
 
-	(void)state;
 	for (unsigned i = 0; good[i].text; i++) {
 		if (num_limit(good[i].text, &l))
 			fail_msg("'%s' is refused", good[i].text);
@@ -369,7 +358,6 @@ static void test_endpoint(void **state)
 	};
 	struct endpoint ep;
 
-	(void)state;
 	for (unsigned i = 0; good[i].text; i++) {
 		char addr[INET6_ADDRSTRLEN];
 
@@ -408,7 +396,6 @@ static void test_text_reads_back(void **state)
 	struct rate r;
 	uint64_t v;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		assert_int_equal(num_count(num_text_count(buf, sizeof(buf), values[i]), &v), 0);
 		assert_true(v == values[i]);
@@ -437,7 +424,6 @@ static void test_fmt(void **state)
 {
 	char b[FMT_MAX], tiny[4];
 
-	(void)state;
 #define IS(call, text) assert_string_equal(call, text)
 	IS(fmt_count(b, sizeof(b), 0), "0");
 	IS(fmt_count(b, sizeof(b), 999), "999");

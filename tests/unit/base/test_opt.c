@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -177,7 +173,6 @@ static void check_error(int code, const char *text, int line)
 
 static void test_defaults(void **state)
 {
-	(void)state;
 	assert_int_equal(PARSE(), OPT_NEXT_RUN);
 	assert_memory_equal(&o, &defaults, sizeof(o));
 	assert_null(asked);
@@ -185,7 +180,6 @@ static void test_defaults(void **state)
 
 static void test_every_type(void **state)
 {
-	(void)state;
 	assert_int_equal(PARSE("-jvv", "-c", "10k", "--size=9k", "--wait", "200ms", "-n0", "-P4",
 			       "--rate=1.5Gbit/l1", "-ofile", "--tx", "xsk", "-i", "a,b", "--pair",
 			       "3/4"),
@@ -203,7 +197,6 @@ static void test_every_type(void **state)
 
 static void test_repeated(void **state)
 {
-	(void)state;
 	assert_int_equal(PARSE("-c1", "-c2", "--limit", "loss=1,xdp=2", "--limit=qdisc=3/s",
 			       "--stage", "xdp", "--stage", "qdisc", "-i", "eth9"),
 			 0);
@@ -219,7 +212,6 @@ static void test_repeated(void **state)
 
 static void test_numbers_refused(void **state)
 {
-	(void)state;
 	BAD("--rate: '12abc' is not a rate (examples: 200k, 1.5Gbit, 50%, max)", "-r", "12abc");
 	BAD("--rate: '0' is out of range", "-r", "0");
 	BAD("--count: '12abc' is not a count", "--count=12abc");
@@ -242,7 +234,6 @@ static void test_numbers_refused(void **state)
 
 static void test_sets_refused(void **state)
 {
-	(void)state;
 	BAD("--tx: 'xks' is not known (did you mean xsk?)", "--tx", "xks");
 	BAD("--tx: 'zebra' is not one of auto, socket, xsk", "--tx", "zebra");
 	BAD("--tx: 'XSK' is not", "--tx", "XSK");
@@ -261,7 +252,6 @@ static void test_lists_refused(void **state)
 {
 	char longest[OPT_ITEM_LEN + 1];
 
-	(void)state;
 	BAD("--interface: an item of the list is empty", "-i", ",");
 	BAD("--interface: an item of the list is empty", "-i", "a,");
 	BAD("--interface: an item of the list is empty", "-i", ",a");
@@ -280,7 +270,6 @@ static void test_lists_refused(void **state)
 
 static void test_options_refused(void **state)
 {
-	(void)state;
 	BAD("unknown option --cuont (did you mean --count?)", "--cuont=5");
 	BAD("unknown option --cou (did you mean --count?)", "--cou", "5");
 	BAD("unknown option --inter (did you mean --interface or --interval?)", "--inter", "1");
@@ -308,7 +297,6 @@ static void test_words(void **state)
 	char *argv[] = {"send", "198.18.0.2:9", "-j", "more", "-c5", NULL};
 	char *before[sizeof(argv) / sizeof(*argv)];
 
-	(void)state;
 	memcpy(before, argv, sizeof(argv));
 	assert_int_equal(parse_words(&with_args, argv), 0);
 	assert_memory_equal(argv, before, sizeof(argv));
@@ -329,7 +317,6 @@ static void test_words(void **state)
 
 static void test_asks(void **state)
 {
-	(void)state;
 	assert_int_equal(PARSE("-h"), OPT_NEXT_HELP);
 	assert_int_equal(PARSE("-j", "--help", "--nonsense"), OPT_NEXT_HELP);
 	assert_int_equal(SEND("--help"), OPT_NEXT_HELP);
@@ -349,7 +336,6 @@ static void test_nearest(void **state)
 {
 	static const char *const names[] = {"count", "rate", "interface", "tx", "rx"};
 
-	(void)state;
 #define NEAR(word) opt_nearest(word, names, 5)
 	assert_string_equal(NEAR("cuont"), "count");
 	assert_string_equal(NEAR("rte"), "rate");
@@ -368,7 +354,6 @@ static void test_command(void **state)
 {
 	static const struct command *const list[] = {&command, &with_args, NULL};
 
-	(void)state;
 	err = (struct error){0};
 	assert_ptr_equal(opt_command(list, "send", &err), &with_args);
 	assert_int_equal(err.status, STATUS_OK);
@@ -395,7 +380,6 @@ static void test_help(void **state)
 {
 	FILE *f = capture();
 
-	(void)state;
 	opt_help(f, &with_args);
 	fclose(f);
 	assert_non_null(strstr(printed, "Usage: pktledger send [options] ADDR[:PORT] [EXTRA]\n"));
@@ -433,7 +417,6 @@ static void test_help_wraps(void **state)
 		.name = "x", .groups = one, .examples = examples, .description = "First.\nSecond."};
 	FILE *f = capture();
 
-	(void)state;
 	opt_help(f, &cmd);
 	fclose(f);
 	assert_non_null(strstr(printed, "\nFirst.\nSecond.\n"));
@@ -449,7 +432,6 @@ static void test_lists(void **state)
 {
 	static const struct command *const list[] = {&command, &with_args, NULL};
 	FILE *f = capture();
-	(void)state;
 	opt_list_commands(f, list);
 	PARSE("--tx", "help");
 	opt_list_values(f, asked);
@@ -485,7 +467,6 @@ static void test_describe(void **state)
 {
 	struct json_object *doc = opt_describe(&with_args), *part;
 
-	(void)state;
 	is(doc, "name", "send");
 	part = item(doc, "groups", 0, 2);
 	is(part, "title", "Traffic");

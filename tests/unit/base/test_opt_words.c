@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Commands that take an expression of several words, and a command behind `--`. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +51,6 @@ static void words_and_a_command(void **state)
 	struct words_options o;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(WORDS(&o, &err, "udp", "port", "53"), OPT_NEXT_RUN);
 	assert_string_equal(o.expr.text, "udp port 53");
 	assert_null(o.command);

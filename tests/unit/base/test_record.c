@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Structs as JSON: what is written comes back, and what else comes is refused. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <math.h>
@@ -94,7 +90,6 @@ static void all_comes_back(void **state)
 	struct json_object *o = record_write(rows, &in);
 	struct all out;
 
-	(void)state;
 	memset(&out, 0xff, sizeof(out));
 	assert_string_equal(
 		text_of(o),
@@ -133,7 +128,6 @@ static void nothing_comes_back(void **state)
 	struct json_object *o = record_write(rows, &in);
 	struct all out = full();
 
-	(void)state;
 	assert_string_equal(
 		text_of(o),
 		"{\"u8\":0,\"u16\":0,\"u32\":0,\"u64\":0,\"nothing\":null,\"since\":null,"
@@ -152,7 +146,6 @@ static void each_member_is_needed(void **state)
 {
 	const struct all in = full();
 
-	(void)state;
 	for (const struct record_field *f = rows; f->key; f++) {
 		struct json_object *o = record_write(rows, &in);
 		struct all out;
@@ -176,7 +169,6 @@ static void only_objects_are_read(void **state)
 {
 	static const char *const others[] = {"[]", "1", "\"a\"", "true", "1.5", "null"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		struct json_object *o = json_tokener_parse(others[i]);
 		struct all out = full();
@@ -219,7 +211,6 @@ static void values_have_bounds(void **state)
 						   {0}};
 	static const struct record_field when[] = {RECORD("n", TIME, all, since), {0}};
 
-	(void)state;
 	assert_int_equal(take(few, "{\"n\":64}"), 0);
 	assert_int_equal(take(few, "{\"n\":65}"), -EBADMSG);
 	assert_int_equal(take(few, "{\"n\":-1}"), -EBADMSG);
@@ -262,7 +253,6 @@ static void texts_are_tame(void **state)
 {
 	static const struct record_field text[] = {RECORD("n", TEXT, all, text), {0}};
 
-	(void)state;
 	assert_int_equal(take(text, "{\"n\":\"\\u001b[3\\n\\u007f\"}"), 0);
 	assert_string_equal(taken.text, "?[3??");
 	assert_int_equal(take(text, "{\"n\":\"0123456789\"}"), 0);
@@ -277,7 +267,6 @@ static void numbers_are_finite(void **state)
 	const struct all in = {.share = NAN, .rate = INFINITY};
 	struct json_object *o = record_write(rows, &in), *share, *rate;
 
-	(void)state;
 	assert_true(json_object_object_get_ex(o, "share", &share));
 	assert_true(json_object_object_get_ex(o, "rate", &rate));
 	assert_null(share);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The numbers of an application: what is missing, whatever order, wrap and restart there is. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -44,7 +40,6 @@ static void in_order(void **state)
 {
 	struct sequence s = FED(RTP, 7, 8, 9, 10);
 
-	(void)state;
 	assert_counts(s, 0, 0, 0, 0, 0);
 	assert_int_equal(s.seen, 4);
 	assert_true(s.valid);
@@ -54,7 +49,6 @@ static void nothing_is_missing_from_nothing(void **state)
 {
 	struct sequence s = {};
 
-	(void)state;
 	assert_counts(s, 0, 0, 0, 0, 0);
 	assert_false(s.valid);
 }
@@ -63,7 +57,6 @@ static void one_packet_is_no_stream(void **state)
 {
 	struct sequence s = FED(RTP, 7);
 
-	(void)state;
 	assert_false(s.valid);
 	s = FED(RTP, 7, 9, 11);
 	assert_false(s.valid);
@@ -74,20 +67,17 @@ static void one_packet_is_no_stream(void **state)
 
 static void gaps(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 1, 2, 5, 6, 10), 5, 0, 0, 0, 0);
 }
 
 static void late_ones_fill_gaps(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 1, 2, 5, 3, 6), 1, 0, 1, 0, 0);
 	assert_counts(FED(RTP, 1, 2, 5, 4, 3, 6), 0, 0, 2, 0, 0);
 }
 
 static void twice(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 1, 2, 2, 3, 1, 3), 0, 3, 0, 0, 0);
 	assert_counts(FED(RTP, 1, 2, 4, 3, 3), 0, 1, 1, 0, 0);
 }
@@ -95,13 +85,11 @@ static void twice(void **state)
 /* What comes from before the first packet that was seen says nothing about those in between. */
 static void before_the_first(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 100, 95, 101), 0, 0, 0, 1, 0);
 }
 
 static void wraps(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 65534, 65535, 0, 1), 0, 0, 0, 0, 0);
 	assert_counts(FED(RTP, 65533, 65534, 1, 65535), 1, 0, 1, 0, 0);
 	assert_counts(FED(sequence_rule_of(8, 1), 254, 255, 2, 3), 2, 0, 0, 0, 0);
@@ -112,7 +100,6 @@ static void steps(void **state)
 {
 	const struct sequence_rule r = sequence_rule_of(32, 160);
 
-	(void)state;
 	assert_counts(FED(r, 160, 320, 640, 800), 1, 0, 0, 0, 0);
 	assert_counts(FED(r, 160, 320, 321, 480), 0, 0, 0, 1, 0);
 	assert_counts(FED(r, 0xffffff60, 0, 160), 0, 0, 0, 0, 0); /* 2^32 is no multiple */
@@ -122,7 +109,6 @@ static void restart(void **state)
 {
 	struct sequence s = FED(RTP, 40000, 40001, 40003, 7, 8, 10);
 
-	(void)state;
 	assert_counts(s, 2, 0, 0, 0, 1);
 	assert_int_equal(s.total, 3);
 	assert_int_equal(s.seen, 3);
@@ -131,14 +117,12 @@ static void restart(void **state)
 /* RFC 3550: a packet far away alone changes nothing. */
 static void a_stray_packet_is_no_restart(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 40000, 40001, 7, 40002, 40003), 0, 0, 0, 1, 0);
 	assert_counts(FED(RTP, 40000, 40001, 7, 9, 40002), 0, 0, 0, 2, 0);
 }
 
 static void how_far_is_a_gap(void **state)
 {
-	(void)state;
 	assert_counts(FED(RTP, 1, 2, 3002), 2999, 0, 0, 0, 0); /* MAX_DROPOUT */
 	assert_counts(FED(RTP, 1, 2, 3003), 0, 0, 0, 1, 0);
 	assert_counts(FED(RTP, 1, 2, 3003, 3004), 0, 0, 0, 0, 1);
@@ -148,7 +132,6 @@ static void how_far_is_a_gap(void **state)
 
 static void beyond_the_window(void **state)
 {
-	(void)state;
 	/* As late as the window is long: no longer known whether it came before. */
 	assert_counts(FED(sequence_rule_of(32, 1), 1, 2, 2 + SEQUENCE_WINDOW, 3),
 		      SEQUENCE_WINDOW - 2, 0, 1, 0, 0);
@@ -164,7 +147,6 @@ static void told_again(void **state)
 	const struct sequence_rule r = RTP;
 	struct sequence s = FED(RTP, 1, 2, 3);
 
-	(void)state;
 	sequence_see(&s, &r, 2, 1);
 	sequence_see(&s, &r, 40000, 1);
 	sequence_see(&s, &r, 40001, 1);
@@ -226,7 +208,6 @@ static void random_streams(void **state)
 {
 	const char *seed = getenv("PKTLEDGER_SEED");
 
-	(void)state;
 	srandom(seed ? (unsigned)atoi(seed) : 1);
 	for (unsigned i = 0; i < 50; i++) {
 		random_stream(16, 1);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +29,6 @@ static void dates(void **state)
 		{"1970-01-01T00:00:00Z", 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t ns = 1;
 
@@ -72,7 +67,6 @@ static void no_dates(void **state)
 		"12024-05-01",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t ns = 77;
 
@@ -101,7 +95,6 @@ static void moments(void **state)
 		{"2024-04-30T12:00:00Z", 0, NOON - 86400},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t ns = 1;
 		int rc = when_moment(rows[i].text, NOON * S, rows[i].after * S, &ns);
@@ -117,7 +110,6 @@ static void no_moments(void **state)
 					   "+2h",      "3:12", "03:1",	 "24:00", "03:60",
 					   "03:12:61", "0312", "03:12Z", "today", "-99999999999d"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t ns = 77;
 
@@ -130,7 +122,6 @@ static void texts(void **state)
 {
 	char buf[WHEN_TEXT];
 
-	(void)state;
 	assert_string_equal(when_text(buf, sizeof(buf), NOON * S, true), "2024-05-01 14:00:00");
 	assert_string_equal(when_text(buf, sizeof(buf), NOON * S + S - 1, false), "14:00:00");
 }

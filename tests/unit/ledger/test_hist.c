@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The histogram against the sorted values themselves. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -87,7 +83,6 @@ static void quantiles_are_close(void **state)
 /* The edges of the buckets: on both sides of every power of two. */
 static void edges_of_powers_of_two(void **state)
 {
-	(void)state;
 	for (unsigned shift = 0; shift < 64; shift++) {
 		for (int side = -1; side <= 1; side++) {
 			uint64_t value = (1ULL << shift) + (uint64_t)side;
