@@ -379,35 +379,24 @@ static int name_entry(struct entry *e, const char *path)
 	return 0;
 }
 
-/* The entry of an owner that died without a guard is settled before a new one takes its place. */
-static int settle_left_over(const struct entry *e)
-{
-	struct entry left = *e;
-	int ret = entry_read(&left);
-
-	if (ret == -ENODATA)
-		return 0;
-	if (!ret)
-		ret = entry_settle(&left);
-	return !ret || ret == -ESTALE ? -EAGAIN : ret;
-}
-
-/* Locks the target, with nothing left over from others. */
+/* Locks the target. The entry of an owner that died without a guard is settled before. */
 static int take(struct entry *e, struct error *err)
 {
-	int ret;
+	for (;;) {
+		int ret = wait_for_lock(e, err);
+		struct entry left = *e;
 
-	do {
-		ret = wait_for_lock(e, err);
 		if (ret)
 			return ret;
-		ret = settle_left_over(e);
-		if (ret == -EAGAIN) { /* its file is gone, so is the lock */
-			close(e->file);
-			e->file = -1;
-		}
-	} while (ret == -EAGAIN);
-	return ret;
+		ret = entry_read(&left);
+		if (ret)
+			return ret == -ENODATA ? 0 : ret;
+		ret = entry_settle(&left);
+		if (ret && ret != -ESTALE)
+			return ret;
+		close(e->file); /* it is removed, so the lock is none */
+		e->file = -1;
+	}
 }
 
 /* Lock, entry, guard, value, in this order: nothing is changed before all can be undone. */

@@ -170,21 +170,19 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	return 0;
 }
 
-static bool is_here(const struct netns *ns)
-{
-	struct stat st;
-
-	return !stat(THREAD_NETNS, &st) && st.st_ino == ns->inum;
-}
-
 /* STAYED: the thread is in it; setns() wants CAP_SYS_ADMIN even then. */
 static int enter(const struct netns *ns)
 {
+	struct stat here;
+	int ret;
+
 	if (!elsewhere(ns))
 		return STAYED;
 	if (!setns(ns->fd, CLONE_NEWNET))
 		return 0;
-	return errno == EPERM && is_here(ns) ? STAYED : -errno;
+	ret = -errno;
+	return ret == -EPERM && !stat(THREAD_NETNS, &here) && here.st_ino == ns->inum ? STAYED
+										      : ret;
 }
 
 int netns_enter(const struct netns *ns)
