@@ -152,7 +152,7 @@ static int read_uint(struct json_object *o, const struct record_field *f, void *
 {
 	uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX, v;
 
-	/* negative ones are told apart by their sign only: json-c clamps them to 0 */
+	/* negative ones are recognised by their sign only: json-c clamps them to 0 */
 	if (!json_object_is_type(o, json_type_int) || json_object_get_int64(o) < 0)
 		return -EBADMSG;
 	v = json_object_get_uint64(o);

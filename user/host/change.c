@@ -549,7 +549,7 @@ because(struct step *s, enum change_outcome outcome, const char *fmt, ...)
 }
 
 /* CHANGE_DONE: its namespace is found, and its interface is the one it was. */
-static enum change_outcome find_place(struct step *s)
+static enum change_outcome find_namespace(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
 	const char *device = change_device(&s->e.change, buf);
@@ -621,7 +621,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s)
 	change_title(&s->e.change, s->told.title, sizeof(s->told.title));
 	if (!this_boot(&s->e))
 		return because(s, CHANGE_GONE, "the host was booted since");
-	outcome = find_place(s);
+	outcome = find_namespace(s);
 	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
 	    journal_hold_sysctl(&hold, s->e.change.name, &err))
 		outcome = because(s, CHANGE_KEPT, "%s", err.message);

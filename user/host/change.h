@@ -251,7 +251,7 @@ int change_write_file(const struct change *c, const char *value);
 /* sysctl's name of a path below /proc/sys: with dots, unless a part of it has one. Returns buf. */
 char *change_sysctl_name(const char *path, char *buf, size_t size);
 
-/* FORM_OWN of the root qdisc; for the tests. Only c->old is looked at. */
+/* FORM_OWN of the root qdisc; for the tests. Only c->old is read. */
 int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
 
 /*

@@ -330,30 +330,24 @@ static int settle(struct journal_change *c)
 	return entry_settle(&c->entry);
 }
 
-static int busy(struct entry *e, struct error *err)
-{
-	struct entry other = {.file = open(e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-	char who[32] = "another run";
-
-	if (other.file >= 0) {
-		if (!entry_read(&other))
-			snprintf(who, sizeof(who), "pktledger, pid %d", other.rec.pid);
-		close(other.file);
-	}
-	return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
-			 "/proc/sys/%s is in use by %s", e->rec.target, who);
-}
-
 static int wait_for_lock(struct entry *e, struct error *err)
 {
+	struct entry other = {.file = -1, .value = -1};
+	char who[32] = "another run";
 	int ret = make_directory();
 
 	if (!ret)
 		ret = e->file = file_wait(e->path, true);
 	if (ret >= 0)
 		return 0;
-	if (ret == -EWOULDBLOCK)
-		return busy(e, err);
+	if (ret == -EWOULDBLOCK) {
+		other.file = open(e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (other.file >= 0 && !entry_read(&other))
+			snprintf(who, sizeof(who), "pktledger, pid %d", other.rec.pid);
+		entry_close(&other);
+		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
+				 "/proc/sys/%s is in use by %s", e->rec.target, who);
+	}
 	if (ret == -EINTR)
 		return error_set(err, STATUS_FAILED, ret, NULL,
 				 "interrupted while waiting for /proc/sys/%s", e->rec.target);

@@ -188,7 +188,7 @@ static int wait_until(int (*is)(const struct lab_port *port), const struct lab_p
 }
 
 /* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
-static int told_up(const struct lab_port *port)
+static int announced(const struct lab_port *port)
 {
 	char path[64], state[16];
 	int ret;
@@ -321,12 +321,12 @@ static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, 
 	return not_added(p, "a neighbour", ret, err);
 }
 
-/* From `p` to the network of `far`, by way of `router`. */
+/* From `p` to the network of `remote`, by way of `router`. */
 static int add_route(const struct lab_port *p, const struct lab_port *router,
-		     const struct lab_port *far, struct error *err)
+		     const struct lab_port *remote, struct error *err)
 {
-	struct in_addr net4 = {far->ip4.s_addr & htonl(0xffffff00)};
-	struct in6_addr net6 = far->ip6;
+	struct in_addr net4 = {remote->ip4.s_addr & htonl(0xffffff00)};
+	struct in6_addr net6 = remote->ip6;
 	int ret = netdev_add_route(p->ns, p->ifindex, AF_INET, &net4, 24, &router->ip4);
 
 	memset(&net6.s6_addr[8], 0, 8);
@@ -777,10 +777,10 @@ static int build_middle(struct lab *lab, unsigned queues, unsigned mtu, struct e
 }
 
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
-			   const struct lab_port *far, uint32_t vni, struct error *err)
+			   const struct lab_port *remote, uint32_t vni, struct error *err)
 {
 	struct netdev_vxlan v = {.vni = vni,
-				 .remote = far->ip4,
+				 .remote = remote->ip4,
 				 .underlay = below->ifindex,
 				 .queues = below->queues};
 	int ret;
@@ -829,7 +829,7 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 		return error_set(err, STATUS_FAILED, ret, NULL, "cannot connect the taps: %s",
 				 strerror(-ret));
 	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = wait_until(told_up, i ? &lab->rx : &lab->tx, "was not told of as up", err);
+		ret = wait_until(announced, i ? &lab->rx : &lab->tx, "was not reported as up", err);
 	return ret;
 }
 
