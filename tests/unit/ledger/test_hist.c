@@ -125,7 +125,7 @@ static void extremes(void **state)
 	assert_int_equal(hist_quantile(h, 1), UINT64_MAX);
 }
 
-/* A bucket's upper edge is never told where no value was: the maximum is known. */
+/* A bucket's upper edge is never reported where no value was: the maximum is known. */
 static void never_above_the_maximum(void **state)
 {
 	struct hist *h = *state;
