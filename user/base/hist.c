@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/hist.h"
 
-#include <stdlib.h>
-
 #define SUB_BITS 6 /* 64 sub-buckets per power of two */
 #define SUB	 (1u << SUB_BITS)
 #define BUCKETS	 ((64 - SUB_BITS + 1) * SUB)
 #define QUARTER	 (SUB / 4)
 
-_Static_assert(HIST_QUARTERS == BUCKETS / QUARTER, "all buckets are in a quarter");
-
-struct hist {
-	uint64_t count, min, max;
-	uint64_t bucket[BUCKETS];
-};
+_Static_assert(sizeof(((struct hist *)0)->bucket) == BUCKETS * sizeof(uint64_t) &&
+		       HIST_QUARTERS == BUCKETS / QUARTER,
+	       "all buckets are in a quarter");
 
 /* Values below SUB have a bucket each; above, the top SUB_BITS + 1 bits choose it. */
 static unsigned bucket_of(uint64_t value)
@@ -37,16 +32,6 @@ static uint64_t bucket_top(unsigned bucket)
 	return (((uint64_t)(bucket % SUB) + SUB + 1) << shift) - 1;
 }
 
-struct hist *hist_new(void)
-{
-	return calloc(1, sizeof(struct hist));
-}
-
-void hist_free(struct hist *h)
-{
-	free(h);
-}
-
 void hist_add(struct hist *h, uint64_t value)
 {
 	if (!h->count || value < h->min)
@@ -68,21 +53,6 @@ void hist_merge(struct hist *into, const struct hist *from)
 	into->count += from->count;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		into->bucket[i] += from->bucket[i];
-}
-
-uint64_t hist_count(const struct hist *h)
-{
-	return h->count;
-}
-
-uint64_t hist_min(const struct hist *h)
-{
-	return h->min;
-}
-
-uint64_t hist_max(const struct hist *h)
-{
-	return h->max;
 }
 
 uint64_t hist_quantile(const struct hist *h, double q)

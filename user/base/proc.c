@@ -148,29 +148,24 @@ int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
 	return 0;
 }
 
-/* "45 0x3 0x7ffd... ...": the call of the machine's own ABI, and its arguments (proc_pid_syscall).
+/*
+ * "45 0x3 0x7ffd... ...": the call of the machine's own ABI, and its arguments (proc_pid_syscall).
  */
-static bool call_receives(const char *text, int fd)
+bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
 {
 	static const long calls[] = {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_read, SYS_readv};
 	unsigned long long arg;
+	char text[160];
 	long call;
 
-	if (sscanf(text, "%ld %llx", &call, &arg) != 2 || (int)arg != fd)
+	if (proc_read(root, text, sizeof(text), "proc/%d/task/%d/syscall", pid, tid) <= 0 ||
+	    sscanf(text, "%ld %llx", &call, &arg) != 2 || (int)arg != fd)
 		return false;
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (call == calls[i])
 			return true;
 	}
 	return false;
-}
-
-bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
-{
-	char text[160];
-
-	return proc_read(root, text, sizeof(text), "proc/%d/task/%d/syscall", pid, tid) > 0 &&
-	       call_receives(text, fd);
 }
 
 uint32_t proc_netns(int root, pid_t pid)

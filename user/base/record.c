@@ -39,18 +39,9 @@ static void store_uint(void *at, size_t size, uint64_t v)
 	}
 }
 
-static int64_t load_int(const void *at, size_t size)
-{
-	return size == sizeof(int32_t) ? *(const int32_t *)at : *(const int64_t *)at;
-}
-
-static const char *name_of(const struct record_field *f, int value)
-{
-	return value >= 0 && (unsigned)value < f->names_n ? f->names[value] : NULL;
-}
-
 static struct json_object *value_of(const struct record_field *f, const void *at)
 {
+	unsigned value;
 	uint64_t ns;
 	char time[32];
 	double v;
@@ -59,7 +50,8 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_UINT:
 		return json_object_new_uint64(load_uint(at, f->size));
 	case RECORD_INT:
-		return json_object_new_int64(load_int(at, f->size));
+		return json_object_new_int64(f->size == sizeof(int32_t) ? *(const int32_t *)at
+									: *(const int64_t *)at);
 	case RECORD_BOOL:
 		return json_object_new_boolean(*(const bool *)at);
 	case RECORD_DOUBLE:
@@ -73,7 +65,8 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_WORD:
 		return json_text(*(const char *const *)at);
 	case RECORD_ENUM:
-		return json_text(name_of(f, *(const int *)at));
+		value = *(const unsigned *)at; /* a negative one is beyond all names */
+		return json_text(value < f->names_n ? f->names[value] : NULL);
 	case RECORD_TIME:
 		ns = *(const uint64_t *)at;
 		return ns ? json_text(json_time(time, sizeof(time), ns)) : NULL;
@@ -121,17 +114,6 @@ static size_t length_of(const struct record_field *f, const void *from)
 	return n;
 }
 
-static struct json_object *list_of(const struct record_field *f, const void *from)
-{
-	struct json_object *list = json_object_new_array();
-	const char *at = (const char *)from + f->offset;
-	size_t n = length_of(f, from);
-
-	for (size_t i = 0; i < n; i++)
-		json_object_array_add(list, value_of(f, at + i * f->size));
-	return list;
-}
-
 static bool is_there(const struct record_field *f, const void *from)
 {
 	if (f->when)
@@ -144,13 +126,16 @@ static bool is_there(const struct record_field *f, const void *from)
 void record_put(struct json_object *o, const struct record_field *rows, const void *from)
 {
 	for (const struct record_field *f = rows; f && f->key; f++) {
+		const char *at = (const char *)from + f->offset;
+		bool there = is_there(f, from);
 		struct json_object *value = NULL;
 
-		if (is_there(f, from))
-			value = f->items ? list_of(f, from)
-					 : value_of(f, (const char *)from + f->offset);
-		else if (f->how & RECORD_OMITTED)
+		if (!there && f->how & RECORD_OMITTED)
 			continue;
+		if (there)
+			value = f->items ? json_object_new_array() : value_of(f, at);
+		for (size_t i = 0, n = there && f->items ? length_of(f, from) : 0; i < n; i++)
+			json_object_array_add(value, value_of(f, at + i * f->size));
 		json_put(o, f->key, value);
 	}
 }
@@ -167,7 +152,7 @@ static int read_uint(struct json_object *o, const struct record_field *f, void *
 {
 	uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX, v;
 
-	/* negative ones are told apart by their sign only: json-c clamps them to 0 */
+	/* negative ones are recognised by their sign only: json-c clamps them to 0 */
 	if (!json_object_is_type(o, json_type_int) || json_object_get_int64(o) < 0)
 		return -EBADMSG;
 	v = json_object_get_uint64(o);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A struct as a JSON object and back: a table tells which member stands under which key. What one
+ * A struct as a JSON object and back: a table says which member stands under which key. What one
  * host says to another, what a command prints as JSON, and what is read of both again, all go
  * through such tables.
  *
- * Nothing that comes in is believed: each value is looked at for its type and its bounds, texts are
+ * Nothing that comes in is believed: each value is checked for its type and its bounds, texts are
  * cut to their buffers, and what could drive a terminal becomes '?'.
  */
 #ifndef PKTLEDGER_BASE_RECORD_H
@@ -79,7 +79,7 @@ struct record_field {
 	{                                                                                          \
 		.key = name, .type = RECORD_NESTED, .rows = of_rows, ##__VA_ARGS__                 \
 	}
-/* A key of which the caller knows the value: what is in it, `of_rows` may tell; or NULL. */
+/* A key of which the caller knows the value: what is in it, `of_rows` may say; or NULL. */
 #define RECORD_OTHER(name, of_rows)                                                                \
 	{                                                                                          \
 		.key = name, .type = RECORD_OWN, .rows = of_rows                                   \

@@ -52,11 +52,11 @@ void watch_look(void)
 
 bool watch_tick(void)
 {
-	bool told;
+	bool ended;
 
 	if (!came)
 		await_signal(TICK_NS);
-	told = came;
+	ended = came;
 	came = false;
-	return told;
+	return ended;
 }

@@ -15,8 +15,8 @@ void watch_block_signals(void);
 void watch_unblock_signals(void);
 
 /*
- * Looks for one of the signals without waiting, where something else is waited for: the next
- * watch_tick() tells of it, and a second signal kills meanwhile.
+ * Checks for one of the signals without waiting, where something else is waited for: the next
+ * watch_tick() reports it, and a second signal kills meanwhile.
  */
 void watch_look(void);
 

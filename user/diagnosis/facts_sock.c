@@ -52,7 +52,7 @@ void facts_socks_parse(struct facts_socks *socks, int family, const char *text)
 
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks)
 {
-	struct sockmem *mem;
+	struct mnl_socket *mem;
 	int ret = sockmem_open(&mem, ns);
 
 	memset(socks, 0, sizeof(*socks));

@@ -136,7 +136,7 @@ struct reading_sock {
 	struct threads threads; /* pid 0: the reader is not known */
 	char process[PROC_NAME];
 	unsigned holders;
-	struct sockmem *mem;
+	struct mnl_socket *mem;
 
 	uint64_t lost_at;   /* CLOCK_MONOTONIC; 0: never */
 	bool noted;	    /* in this interval */
@@ -421,7 +421,7 @@ static void on_any(void *arg, const struct sockmem_row *row)
 
 static void find_all(struct readings *r, const struct netns *ns, uint32_t inum)
 {
-	struct sockmem *mem;
+	struct mnl_socket *mem;
 
 	if (sockmem_open(&mem, ns))
 		return;

@@ -78,17 +78,17 @@ void gaps_add(struct gaps *into, const struct gaps *from)
 void result_latency_fill(struct result_latency *l, const struct hist *delay)
 {
 	*l = (struct result_latency){};
-	if (!delay || !hist_count(delay))
+	if (!delay || !delay->count)
 		return;
 	*l = (struct result_latency){
 		.measured = true,
-		.min = hist_min(delay),
+		.min = delay->min,
 		.p50 = hist_quantile(delay, 0.5),
 		.p90 = hist_quantile(delay, 0.9),
 		.p99 = hist_quantile(delay, 0.99),
 		.p999 = hist_quantile(delay, 0.999),
 		.p9999 = hist_quantile(delay, 0.9999),
-		.max = hist_max(delay),
+		.max = delay->max,
 	};
 }
 

@@ -687,7 +687,7 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 	c->row = (struct ports_row){row->inode, row->rcvbuf};
 }
 
-static int look_up(struct sockmem *mem, struct port *port, uint64_t now_ns)
+static int look_up(struct mnl_socket *mem, struct port *port, uint64_t now_ns)
 {
 	struct choice c = {.key = &port->key};
 	int ret = 0;
@@ -716,7 +716,7 @@ void ports_give_up(struct idmap *p, uint32_t netns, uint64_t now_ns)
 
 int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint64_t now_ns)
 {
-	struct sockmem *mem = NULL;
+	struct mnl_socket *mem = NULL;
 	int ret = sockmem_open(&mem, ns);
 
 	for (unsigned i = 0; !ret && i < p->n; i++) {

@@ -342,7 +342,7 @@ static void add_delays(struct delays *sum, const struct line *l)
 {
 	sum->jitter += (double)line_jitter(l) * (double)l->delivered;
 	sum->delivered += l->delivered;
-	if (l->delay && (sum->delay || (sum->delay = hist_new())))
+	if (l->delay && (sum->delay || (sum->delay = calloc(1, sizeof(struct hist)))))
 		hist_merge(sum->delay, l->delay);
 }
 
@@ -350,7 +350,7 @@ static void add_delays(struct delays *sum, const struct line *l)
 static uint64_t tell_delays(struct delays *sum, struct result_latency *latency)
 {
 	result_latency_fill(latency, sum->delay);
-	hist_free(sum->delay);
+	free(sum->delay);
 	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "host/nl.h"
 
 #define POLL_MS 100
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 const char *change_device(const struct change *c, char buf[16])
 {
@@ -89,10 +91,11 @@ static int no_reading(const struct change *c, int code, struct error *err)
 				 "enter the namespace by `ip netns exec` or `nsenter --all`",
 				 "/sys shows the devices of another network namespace, no %s",
 				 title);
-	return error_set(err, STATUS_UNABLE, code, NULL, "%s %s%s%s",
-			 code == -EOPNOTSUPP ? "the driver does not report:" : "cannot read", title,
-			 code == -EOPNOTSUPP ? "" : ": ",
-			 code == -EOPNOTSUPP ? "" : strerror(-code));
+	if (code == -EOPNOTSUPP)
+		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
+				 title);
+	return error_set(err, STATUS_UNABLE, code, NULL, "cannot read %s: %s", title,
+			 strerror(-code));
 }
 
 static int no_value(const struct change *c, const char *wanted, uint64_t max, int code,
@@ -318,7 +321,7 @@ struct entry {
 	pid_t pid;	  /* who made it */
 	uint64_t start;	  /* the start time of that process */
 	uint64_t time;	  /* when, ns of CLOCK_REALTIME */
-	char boot[40];	  /* /proc/sys/kernel/random/boot_id */
+	char boot[40];	  /* BOOT_ID */
 	uint64_t netns;	  /* netns_cookie(); never used twice between two boots */
 	unsigned ifindex; /* of its interface; 0: it has none */
 	struct change change;
@@ -342,17 +345,11 @@ static const struct record_field entry_rows[] = {
 	{0},
 };
 
-static bool read_boot(char boot[sizeof(((struct entry *)0)->boot)])
-{
-	return file_line("/proc/sys/kernel/random/boot_id", boot,
-			 sizeof(((struct entry *)0)->boot));
-}
-
 static bool this_boot(const struct entry *e)
 {
 	char boot[sizeof(e->boot)];
 
-	return read_boot(boot) && !strcmp(boot, e->boot);
+	return file_line(BOOT_ID, boot, sizeof(boot)) && !strcmp(boot, e->boot);
 }
 
 /* What would be run is what the entry says, or it is none. */
@@ -408,7 +405,7 @@ static int add_entry(struct batch *b, const struct change *c)
 	struct json_object *o;
 	int ret = journal_own(&e.pid, &e.start);
 
-	if (!ret && !read_boot(e.boot))
+	if (!ret && !file_line(BOOT_ID, e.boot, sizeof(e.boot)))
 		ret = -EIO;
 	if (!ret && change_ops[c->kind].of_namespace)
 		ret = netns_cookie(c->ns, &e.netns);
@@ -461,18 +458,15 @@ static int prepare(struct batch *b, struct error *err)
 		   : 0;
 }
 
-static void tell(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
+static void report(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
 {
-	const struct change *c = &b->changes[i];
-	char now[JOURNAL_VALUE_SIZE] = "", title[CHANGE_TITLE_SIZE];
-	struct change_told told = {.change = c, .outcome = outcome, .current = now};
+	struct change_told told = {.change = &b->changes[i], .outcome = outcome};
 
-	told.title = change_title(c, title, sizeof(title));
-	told.why = why;
-	if (read_now(c, now))
-		*now = '\0';
-	if (b->cb)
-		b->cb(b->arg, &told);
+	change_title(told.change, told.title, sizeof(told.title));
+	snprintf(told.why, sizeof(told.why), "%s", why);
+	if (read_now(told.change, told.current))
+		*told.current = '\0';
+	b->cb(b->arg, &told);
 }
 
 /* changes[failed] has failed: it, and those before it, as they were. Only what stays has entries.
@@ -484,11 +478,11 @@ static void put_back(struct batch *b, unsigned failed, const char *why)
 		int ret = i > failed ? 0 : set(&b->changes[i], true, &err);
 
 		if (i == failed)
-			tell(b, i, CHANGE_FAILED, why);
+			report(b, i, CHANGE_FAILED, why);
 		if (ret)
-			tell(b, i, CHANGE_KEPT, reason(ret, &err));
+			report(b, i, CHANGE_KEPT, reason(ret, &err));
 		else if (i < failed)
-			tell(b, i, CHANGE_BACK, "");
+			report(b, i, CHANGE_BACK, "");
 		if (!ret)
 			json_object_array_del_idx(b->file.entries, b->first + i, 1);
 	}
@@ -505,7 +499,7 @@ static int make(struct batch *b, struct error *err)
 			put_back(b, i, reason(ret, &why));
 			return ret;
 		}
-		tell(b, i, CHANGE_DONE, "");
+		report(b, i, CHANGE_DONE, "");
 	}
 	return 0;
 }
@@ -540,19 +534,22 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 struct step {
 	struct entry e;
 	struct netns ns;
-	char title[CHANGE_TITLE_SIZE];
-	char now[JOURNAL_VALUE_SIZE];
-	char why[sizeof(struct error)]; /* a message and a hint */
+	struct change_told told;
 };
 
-static enum change_outcome because(struct step *s, enum change_outcome outcome, const char *why)
+static enum change_outcome __attribute__((format(printf, 3, 4)))
+because(struct step *s, enum change_outcome outcome, const char *fmt, ...)
 {
-	snprintf(s->why, sizeof(s->why), "%s", why);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(s->told.why, sizeof(s->told.why), fmt, args);
+	va_end(args);
 	return outcome;
 }
 
 /* CHANGE_DONE: its namespace is found, and its interface is the one it was. */
-static enum change_outcome find_place(struct step *s)
+static enum change_outcome find_namespace(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
 	const char *device = change_device(&s->e.change, buf);
@@ -562,79 +559,72 @@ static enum change_outcome find_place(struct step *s)
 		ret = netns_find(&s->ns, s->e.netns);
 	if (ret == -ENOENT)
 		return because(s, CHANGE_GONE, "its network namespace is gone");
-	if (ret) {
-		snprintf(s->why, sizeof(s->why), "cannot find its network namespace: %s",
-			 strerror(-ret));
-		return CHANGE_KEPT;
-	}
+	if (ret)
+		return because(s, CHANGE_KEPT, "cannot find its network namespace: %s",
+			       strerror(-ret));
 	ret = device ? nl_ifindex(&s->ns, device) : 0;
 	if (!device || ret == (int)s->e.ifindex)
 		return CHANGE_DONE;
 	if (ret < 0 && ret != -ENODEV)
-		return because(s, CHANGE_KEPT, strerror(-ret));
+		return because(s, CHANGE_KEPT, "%s", strerror(-ret));
 	saved = netns_push(&s->ns);
 	if (saved < 0)
-		return because(s, CHANGE_KEPT, strerror(-saved));
+		return because(s, CHANGE_KEPT, "%s", strerror(-saved));
 	ret = if_indextoname(s->e.ifindex, name) ? 0 : -errno;
 	netns_pop(saved);
-	if (ret)
-		return because(s, CHANGE_GONE, "the interface is gone");
-	snprintf(s->why, sizeof(s->why), "the interface is called %s now", name);
-	return CHANGE_KEPT;
+	return ret ? because(s, CHANGE_GONE, "the interface is gone")
+		   : because(s, CHANGE_KEPT, "the interface is called %s now", name);
 }
 
 static enum change_outcome settle(struct step *s)
 {
 	const struct change *c = &s->e.change;
 	struct error err = {};
-	int ret = read_now(c, s->now);
+	const char *help;
+	int ret = read_now(c, s->told.current);
 
 	if (ret == -ENOENT || ret == -ENODEV)
 		return because(s, CHANGE_GONE, "there is no such setting any more");
 	if (ret == -EDOM)
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
 	if (ret)
-		return because(s, CHANGE_KEPT, strerror(-ret));
-	if (!strcmp(s->now, c->old))
+		return because(s, CHANGE_KEPT, "%s", strerror(-ret));
+	if (!strcmp(s->told.current, c->old))
 		return CHANGE_NOTHING;
-	if (strcmp(s->now, c->wanted))
+	if (strcmp(s->told.current, c->wanted))
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
 	ret = set(c, true, &err);
-	if (read_now(c, s->now))
-		*s->now = '\0';
+	if (read_now(c, s->told.current))
+		*s->told.current = '\0';
+	if (!ret)
+		return CHANGE_DONE;
 	if (ret == -ERANGE)
 		return because(s, CHANGE_KEPT, "the kernel does not take the old value");
-	if (ret) {
-		const char *help = hint(ret, &err);
-
-		snprintf(s->why, sizeof(s->why), "%s%s%s", reason(ret, &err), help ? ": " : "",
-			 help ? help : "");
-		return CHANGE_KEPT;
-	}
-	return CHANGE_DONE;
+	help = hint(ret, &err);
+	return because(s, CHANGE_KEPT, "%s%s%s", reason(ret, &err), help ? ": " : "",
+		       help ? help : "");
 }
 
-static enum change_outcome undo(struct json_object *o, struct step *s, struct change_told *told)
+static enum change_outcome undo(struct json_object *o, struct step *s)
 {
 	struct journal_change *hold = NULL;
 	enum change_outcome outcome;
 	struct error err = {};
 
-	told->title = s->title;
 	if (read_entry(o, &s->e)) {
-		snprintf(s->title, sizeof(s->title), "%s %s %s", json_get_text(o, "kind"),
+		snprintf(s->told.title, sizeof(s->told.title), "%s %s %s", json_get_text(o, "kind"),
 			 json_get_text(o, "ifname"), json_get_text(o, "name"));
 		return because(s, CHANGE_KEPT, "this version does not know what it is");
 	}
 	s->e.change.ns = &s->ns;
-	told->change = &s->e.change;
-	change_title(&s->e.change, s->title, sizeof(s->title));
+	s->told.change = &s->e.change;
+	change_title(&s->e.change, s->told.title, sizeof(s->told.title));
 	if (!this_boot(&s->e))
 		return because(s, CHANGE_GONE, "the host was booted since");
-	outcome = find_place(s);
+	outcome = find_namespace(s);
 	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
 	    journal_hold_sysctl(&hold, s->e.change.name, &err))
-		outcome = because(s, CHANGE_KEPT, err.message);
+		outcome = because(s, CHANGE_KEPT, "%s", err.message);
 	if (outcome == CHANGE_DONE)
 		outcome = settle(s);
 	journal_release(hold);
@@ -652,12 +642,10 @@ int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *er
 		return ret == -ENOENT ? 0 : ret;
 	for (size_t i = json_object_array_length(file.entries); i-- > 0;) {
 		struct step s = {.ns = NETNS_NONE};
-		struct change_told told = {.current = s.now, .why = s.why};
 
-		told.outcome = undo(json_object_array_get_idx(file.entries, i), &s, &told);
-		if (cb)
-			cb(arg, &told);
-		if (told.outcome != CHANGE_KEPT)
+		s.told.outcome = undo(json_object_array_get_idx(file.entries, i), &s);
+		cb(arg, &s.told);
+		if (s.told.outcome != CHANGE_KEPT)
 			json_object_array_del_idx(file.entries, i, 1);
 	}
 	if (file.damaged)
@@ -671,17 +659,16 @@ int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *er
 	return ret;
 }
 
-/* Its place is `ns`, this boot, and its value is still what was made. */
-static bool in_force(const struct entry *e, const struct netns *ns, uint64_t netns)
+/* It was made in the namespace of this cookie since the boot, and its value is still the same. */
+static bool in_force(const struct entry *e, uint64_t netns)
 {
 	const struct change *c = &e->change;
 	char buf[IF_NAMESIZE], now[JOURNAL_VALUE_SIZE];
 	const char *device = change_device(c, buf);
 
-	if (!this_boot(e) || (change_ops[c->kind].of_namespace && e->netns != netns) ||
-	    (device && nl_ifindex(ns, device) != (int)e->ifindex))
-		return false;
-	return !read_now(c, now) && !strcmp(now, c->wanted);
+	return this_boot(e) && (!change_ops[c->kind].of_namespace || e->netns == netns) &&
+	       (!device || nl_ifindex(c->ns, device) == (int)e->ifindex) && !read_now(c, now) &&
+	       !strcmp(now, c->wanted);
 }
 
 int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
@@ -706,7 +693,7 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 		if (read_entry(json_object_array_get_idx(file.entries, i), &e))
 			continue;
 		e.change.ns = ns;
-		if (!in_force(&e, ns, netns))
+		if (!in_force(&e, netns))
 			continue;
 		while (k < *n && !change_same_setting(&(*changes)[k], &e.change))
 			k++;

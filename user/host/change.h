@@ -125,10 +125,10 @@ enum change_outcome {
 
 struct change_told {
 	const struct change *change; /* NULL: undo cannot read its entry */
-	const char *title;	     /* change_title(), or what the entry says */
 	enum change_outcome outcome;
-	const char *current; /* the value as it is now; "" if it could not be read */
-	const char *why;     /* one line; "" with DONE */
+	char title[CHANGE_TITLE_SIZE];	  /* change_title(), or what the entry says */
+	char current[JOURNAL_VALUE_SIZE]; /* the value as it is now; "" if it could not be read */
+	char why[sizeof(struct error)];	  /* one line; "" with DONE */
 };
 
 typedef void (*change_cb)(void *arg, const struct change_told *told);
@@ -138,8 +138,8 @@ typedef void (*change_cb)(void *arg, const struct change_told *told);
 
 /*
  * Makes the changes, one after another, all or none: the entries of all are on disk before the
- * first is made, each is read back, and if one fails those before it are put back. `cb` (may be
- * NULL) is called for each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
+ * first is made, each is read back, and if one fails those before it are put back. `cb` is called
+ * for each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
  * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
  * value does not read back as it was given; -EIO if ethtool or tc fails, -ENOENT if it is not
  * there.
@@ -251,7 +251,7 @@ int change_write_file(const struct change *c, const char *value);
 /* sysctl's name of a path below /proc/sys: with dots, unless a part of it has one. Returns buf. */
 char *change_sysctl_name(const char *path, char *buf, size_t size);
 
-/* FORM_OWN of the root qdisc; for the tests. Only c->old is looked at. */
+/* FORM_OWN of the root qdisc; for the tests. Only c->old is read. */
 int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
 
 /*

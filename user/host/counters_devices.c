@@ -197,21 +197,19 @@ enum { NETDEV_A_QSTATS_IFINDEX = 1, NETDEV_A_QSTATS_QUEUE_ID = 3, NETDEV_A_QSTAT
 static const struct {
 	uint16_t attribute;
 	const char *name;
-} known[] = {
-	{8, "rx-packets"},
-	{9, "rx-bytes"},
-	{10, "tx-packets"},
-	{11, "tx-bytes"},
-	{12, "rx-alloc-fail"},
-	{13, "rx-hw-drops"},
-	{14, "rx-hw-drop-overruns"},
-	{18, "rx-csum-bad"},
-	{23, "rx-hw-drop-ratelimits"},
-	{24, "tx-hw-drops"},
-	{25, "tx-hw-drop-errors"},
-	{32, "tx-hw-drop-ratelimits"},
-	{33, "tx-stop"},
-};
+} known[] = {{8, "rx-packets"},
+	     {9, "rx-bytes"},
+	     {10, "tx-packets"},
+	     {11, "tx-bytes"},
+	     {12, "rx-alloc-fail"},
+	     {13, "rx-hw-drops"},
+	     {14, "rx-hw-drop-overruns"},
+	     {18, "rx-csum-bad"},
+	     {23, "rx-hw-drop-ratelimits"},
+	     {24, "tx-hw-drops"},
+	     {25, "tx-hw-drop-errors"},
+	     {32, "tx-hw-drop-ratelimits"},
+	     {33, "tx-stop"}};
 
 /* Netlink's "uint": 32 or 64 bits, as the value needs. False: it is none. */
 static bool read_uint(const struct nlattr *a, uint64_t *v)

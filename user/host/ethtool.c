@@ -140,57 +140,38 @@ static int find_feature(struct ethtool *et, const char *feature, unsigned *count
 	return ret;
 }
 
-static int read_feature(struct ethtool *et, unsigned bit, unsigned count, bool *on)
-{
-	unsigned blocks = (count + 31) / 32;
-	struct ethtool_gfeatures *get;
-	int ret;
-
-	get = calloc(1, sizeof(*get) + blocks * sizeof(get->features[0]));
-	if (!get)
-		return -ENOMEM;
-	get->cmd = ETHTOOL_GFEATURES;
-	get->size = blocks;
-	ret = ethtool_do(et, get);
-	if (!ret)
-		*on = get->features[bit / 32].active >> (bit % 32) & 1;
-	free(get);
-	return ret;
-}
-
-static int write_feature(struct ethtool *et, unsigned bit, unsigned count, bool on)
-{
-	unsigned blocks = (count + 31) / 32;
-	struct ethtool_sfeatures *set;
-	int ret;
-
-	set = calloc(1, sizeof(*set) + blocks * sizeof(set->features[0]));
-	if (!set)
-		return -ENOMEM;
-	set->cmd = ETHTOOL_SFEATURES;
-	set->size = blocks;
-	set->features[bit / 32].valid = 1u << bit % 32;
-	set->features[bit / 32].requested = on ? 1u << bit % 32 : 0;
-	ret = ethtool_do(et, set);
-	free(set);
-	return ret < 0 ? ret : 0;
-}
-
 /* Sets it if `want` is not NULL. *on: how it is then. */
 static int do_feature(const struct netns *ns, const char *ifname, const char *feature,
 		      const bool *want, bool *on)
 {
+	struct ethtool_gfeatures *get;
+	struct ethtool_sfeatures *set;
+	unsigned count = 0, blocks;
 	struct ethtool et;
-	unsigned count = 0;
 	int bit, ret = ethtool_open(&et, ns, ifname);
 
 	if (ret)
 		return ret;
 	bit = find_feature(&et, feature, &count);
-	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-	ret = bit < 0 ? bit : want ? write_feature(&et, bit, count, *want) : 0;
-	if (!ret)
-		ret = read_feature(&et, bit, count, on);
+	blocks = (count + 31) / 32;
+	get = calloc(1, sizeof(*get) + blocks * sizeof(get->features[0]));
+	set = calloc(1, sizeof(*set) + blocks * sizeof(set->features[0]));
+	ret = bit < 0 ? bit : get && set ? 0 : -ENOMEM;
+	if (!ret && want) {
+		set->cmd = ETHTOOL_SFEATURES;
+		set->size = blocks;
+		set->features[bit / 32].valid = 1u << bit % 32;
+		set->features[bit / 32].requested = *want ? 1u << bit % 32 : 0;
+		ret = ethtool_do(&et, set);
+	}
+	if (ret >= 0) {
+		get->cmd = ETHTOOL_GFEATURES;
+		get->size = blocks;
+		ret = ethtool_do(&et, get);
+		*on = get->features[bit / 32].active >> (bit % 32) & 1;
+	}
+	free(get);
+	free(set);
 	close(et.fd);
 	return ret;
 }

@@ -330,30 +330,24 @@ static int settle(struct journal_change *c)
 	return entry_settle(&c->entry);
 }
 
-static int busy(struct entry *e, struct error *err)
-{
-	struct entry other = {.file = open(e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-	char who[32] = "another run";
-
-	if (other.file >= 0) {
-		if (!entry_read(&other))
-			snprintf(who, sizeof(who), "pktledger, pid %d", other.rec.pid);
-		close(other.file);
-	}
-	return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
-			 "/proc/sys/%s is in use by %s", e->rec.target, who);
-}
-
 static int wait_for_lock(struct entry *e, struct error *err)
 {
+	struct entry other = {.file = -1, .value = -1};
+	char who[32] = "another run";
 	int ret = make_directory();
 
 	if (!ret)
 		ret = e->file = file_wait(e->path, true);
 	if (ret >= 0)
 		return 0;
-	if (ret == -EWOULDBLOCK)
-		return busy(e, err);
+	if (ret == -EWOULDBLOCK) {
+		other.file = open(e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (other.file >= 0 && !entry_read(&other))
+			snprintf(who, sizeof(who), "pktledger, pid %d", other.rec.pid);
+		entry_close(&other);
+		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
+				 "/proc/sys/%s is in use by %s", e->rec.target, who);
+	}
 	if (ret == -EINTR)
 		return error_set(err, STATUS_FAILED, ret, NULL,
 				 "interrupted while waiting for /proc/sys/%s", e->rec.target);
@@ -379,35 +373,24 @@ static int name_entry(struct entry *e, const char *path)
 	return 0;
 }
 
-/* The entry of an owner that died without a guard is settled before a new one takes its place. */
-static int settle_left_over(const struct entry *e)
-{
-	struct entry left = *e;
-	int ret = entry_read(&left);
-
-	if (ret == -ENODATA)
-		return 0;
-	if (!ret)
-		ret = entry_settle(&left);
-	return !ret || ret == -ESTALE ? -EAGAIN : ret;
-}
-
-/* Locks the target, with nothing left over from others. */
+/* Locks the target. The entry of an owner that died without a guard is settled before. */
 static int take(struct entry *e, struct error *err)
 {
-	int ret;
+	for (;;) {
+		int ret = wait_for_lock(e, err);
+		struct entry left = *e;
 
-	do {
-		ret = wait_for_lock(e, err);
 		if (ret)
 			return ret;
-		ret = settle_left_over(e);
-		if (ret == -EAGAIN) { /* its file is gone, so is the lock */
-			close(e->file);
-			e->file = -1;
-		}
-	} while (ret == -EAGAIN);
-	return ret;
+		ret = entry_read(&left);
+		if (ret)
+			return ret == -ENODATA ? 0 : ret;
+		ret = entry_settle(&left);
+		if (ret && ret != -ESTALE)
+			return ret;
+		close(e->file); /* it is removed, so the lock is none */
+		e->file = -1;
+	}
 }
 
 /* Lock, entry, guard, value, in this order: nothing is changed before all can be undone. */

@@ -188,7 +188,7 @@ static int wait_until(int (*is)(const struct lab_port *port), const struct lab_p
 }
 
 /* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
-static int told_up(const struct lab_port *port)
+static int announced(const struct lab_port *port)
 {
 	char path[64], state[16];
 	int ret;
@@ -259,26 +259,22 @@ static int read_port(struct lab_port *p)
 	return ret;
 }
 
-/* The device as every experiment expects it, whatever the kernel's default is. */
-static int set_up_port(struct lab_port *p, unsigned mtu)
-{
-	int ret = netdev_set_mtu(p->ns, p->ifname, mtu);
-
-	if (!ret)
-		ret = netdev_set_feature(p->ns, p->ifname, "rx-gro", false);
-	if (!ret)
-		ret = netdev_set_up(p->ns, p->ifname, true);
-	return ret;
-}
-
-/* Two devices that exist: up, with what read_port() reads. */
+/*
+ * Two devices that exist: up, as every experiment expects them whatever the kernel's default is,
+ * with what read_port() reads.
+ */
 static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, struct error *err)
 {
 	struct lab_port *ends[] = {a, b};
 	int ret = 0;
 
-	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = set_up_port(ends[i], mtu);
+	for (unsigned i = 0; i < 2 && !ret; i++) {
+		ret = netdev_set_mtu(ends[i]->ns, ends[i]->ifname, mtu);
+		if (!ret)
+			ret = netdev_set_feature(ends[i]->ns, ends[i]->ifname, "rx-gro", false);
+		if (!ret)
+			ret = netdev_set_up(ends[i]->ns, ends[i]->ifname, true);
+	}
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = read_port(ends[i]);
 	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot set up %s and %s: %s",
@@ -325,12 +321,12 @@ static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, 
 	return not_added(p, "a neighbour", ret, err);
 }
 
-/* From `p` to the network of `far`, by way of `router`. */
+/* From `p` to the network of `remote`, by way of `router`. */
 static int add_route(const struct lab_port *p, const struct lab_port *router,
-		     const struct lab_port *far, struct error *err)
+		     const struct lab_port *remote, struct error *err)
 {
-	struct in_addr net4 = {far->ip4.s_addr & htonl(0xffffff00)};
-	struct in6_addr net6 = far->ip6;
+	struct in_addr net4 = {remote->ip4.s_addr & htonl(0xffffff00)};
+	struct in6_addr net6 = remote->ip6;
 	int ret = netdev_add_route(p->ns, p->ifindex, AF_INET, &net4, 24, &router->ip4);
 
 	memset(&net6.s6_addr[8], 0, 8);
@@ -728,23 +724,6 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 
 /* ---- topologies ---- */
 
-static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
-{
-	int ret = make_namespace(&lab->router_ns, true, err);
-
-	if (!ret)
-		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
-	if (!ret)
-		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
-	if (!ret)
-		ret = join_ends(&lab->tx, &lab->router_tx, err);
-	if (!ret)
-		ret = join_ends(&lab->router_rx, &lab->rx, err);
-	if (!ret)
-		ret = add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
-	return ret ? ret : add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
-}
-
 /*
  * Nothing of its own: no snooping, which would join a group and report it, no spanning tree, and
  * no netfilter of IP, which would put fragments together.
@@ -777,22 +756,31 @@ static int make_bridge(const struct lab *lab, struct error *err)
 		   : 0;
 }
 
-static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
+/* A third namespace between the ends, which routes or bridges. */
+static int build_middle(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
-	int ret = make_namespace(&lab->router_ns, false, err);
+	bool router = lab->topology == LAB_ROUTER;
+	int ret = make_namespace(&lab->router_ns, router, err);
 
 	if (!ret)
 		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
 	if (!ret)
 		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
-	return ret ? ret : make_bridge(lab, err);
+	if (ret || !router)
+		return ret ? ret : make_bridge(lab, err);
+	ret = join_ends(&lab->tx, &lab->router_tx, err);
+	if (!ret)
+		ret = join_ends(&lab->router_rx, &lab->rx, err);
+	if (!ret)
+		ret = add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
+	return ret ? ret : add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
 }
 
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
-			   const struct lab_port *far, uint32_t vni, struct error *err)
+			   const struct lab_port *remote, uint32_t vni, struct error *err)
 {
 	struct netdev_vxlan v = {.vni = vni,
-				 .remote = far->ip4,
+				 .remote = remote->ip4,
 				 .underlay = below->ifindex,
 				 .queues = below->queues};
 	int ret;
@@ -841,7 +829,7 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 		return error_set(err, STATUS_FAILED, ret, NULL, "cannot connect the taps: %s",
 				 strerror(-ret));
 	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = wait_until(told_up, i ? &lab->rx : &lab->tx, "was not told of as up", err);
+		ret = wait_until(announced, i ? &lab->rx : &lab->tx, "was not reported as up", err);
 	return ret;
 }
 
@@ -871,10 +859,8 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 		ret = build_vxlan(lab, queues, mtu, spec->other_vni, err);
 	else if (!ret && lab->topology == LAB_TAP)
 		ret = build_tap(lab, queues, mtu, err);
-	else if (!ret && lab->topology == LAB_ROUTER)
-		ret = build_router(lab, queues, mtu, err);
-	else if (!ret && lab->topology == LAB_BRIDGE)
-		ret = build_bridge(lab, queues, mtu, err);
+	else if (!ret && lab_middle(lab->topology))
+		ret = build_middle(lab, queues, mtu, err);
 	else if (!ret)
 		ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
 	if (!ret && lab->topology != LAB_ROUTER)

@@ -69,7 +69,7 @@ int trace_load_error(struct error *err, int rc)
 	char why[224];
 
 	log_verifier_last(why, sizeof(why));
-	log_libbpf_clear(); /* told */
+	log_libbpf_clear(); /* reported */
 	if (*why)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "please report it with the output of -vv and `uname -r`",

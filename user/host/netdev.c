@@ -515,9 +515,10 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 
 /* ---- qdiscs ---- */
 
-static struct nlmsghdr *root_qdisc(char *buf, uint16_t type, uint16_t flags, unsigned ifindex)
+/* Makes one, or puts it in place of the one that is there: at the root. */
+static struct nlmsghdr *root_qdisc(char *buf, unsigned ifindex)
 {
-	struct nlmsghdr *nlh = nl_header(buf, type, flags);
+	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE);
 	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
 
 	tc->tcm_family = AF_UNSPEC;
@@ -536,7 +537,7 @@ int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps
 		.limit = limit,
 	};
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = root_qdisc(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ifindex);
+	struct nlmsghdr *nlh = root_qdisc(buf, ifindex);
 	struct nlattr *nest;
 
 	mnl_attr_put_strz(nlh, TCA_KIND, "tbf");
@@ -581,10 +582,10 @@ bool netdev_qdisc_limited(const char *kind)
 }
 
 static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
-		  const struct netdev_qdisc *q, uint16_t flags)
+		  const struct netdev_qdisc *q)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = root_qdisc(buf, RTM_NEWQDISC, flags, ifindex);
+	struct nlmsghdr *nlh = root_qdisc(buf, ifindex);
 	struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	uint16_t attr = q->limited ? limit_attr(q->kind) : 0;
 
@@ -604,7 +605,7 @@ static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
 
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
 {
-	return set_at(ns, ifindex, TC_H_ROOT, q, NLM_F_CREATE | NLM_F_REPLACE);
+	return set_at(ns, ifindex, TC_H_ROOT, q);
 }
 
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
@@ -659,7 +660,7 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 	struct netdev_qdisc root;
 	int ret = netdev_qdisc_root(ns, ifindex, &root);
 
-	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q, NLM_F_CREATE | NLM_F_REPLACE);
+	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q);
 }
 
 /* ---- IPsec policies ---- */

@@ -170,21 +170,19 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	return 0;
 }
 
-static bool is_here(const struct netns *ns)
-{
-	struct stat st;
-
-	return !stat(THREAD_NETNS, &st) && st.st_ino == ns->inum;
-}
-
 /* STAYED: the thread is in it; setns() wants CAP_SYS_ADMIN even then. */
 static int enter(const struct netns *ns)
 {
+	struct stat here;
+	int ret;
+
 	if (!elsewhere(ns))
 		return STAYED;
 	if (!setns(ns->fd, CLONE_NEWNET))
 		return 0;
-	return errno == EPERM && is_here(ns) ? STAYED : -errno;
+	ret = -errno;
+	return ret == -EPERM && !stat(THREAD_NETNS, &here) && here.st_ino == ns->inum ? STAYED
+										      : ret;
 }
 
 int netns_enter(const struct netns *ns)
@@ -283,7 +281,7 @@ int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsign
 
 /*
  * Writes `value`, or reads into `buf` if that is NULL. /proc/sys/net shows the namespace of the
- * task that looks (net_ctl_header_lookup()).
+ * task that reads (net_ctl_header_lookup()).
  */
 static int sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		  unsigned size)
@@ -348,17 +346,17 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie)
 /* A namespace, by the inode number of its /proc/PID/net/dev, which may be read of any process. */
 struct known {
 	ino_t ino;
-	bool refused; /* and by no other process it was looked at */
+	bool refused; /* and it was read by no other process */
 };
 
 struct search {
 	uint64_t cookie;
 	struct list known;
-	char found[PATH_MAX]; /* what is looked at */
+	char found[PATH_MAX]; /* what is being checked */
 };
 
 /* 1: the namespace at `found` is the one; 0: it is not, or is none; or -errno. */
-static int look(struct search *s)
+static int check_found(struct search *s)
 {
 	struct netns ns = NETNS_NONE;
 	uint64_t cookie;
@@ -372,7 +370,7 @@ static int look(struct search *s)
 	return ret == -EINVAL ? 0 : ret ? ret : cookie == s->cookie;
 }
 
-static bool look_at_process(struct search *s, const char *pid)
+static bool check_process(struct search *s, const char *pid)
 {
 	struct known *k = s->known.at, *end = k + s->known.n;
 	struct stat st;
@@ -388,7 +386,7 @@ static bool look_at_process(struct search *s, const char *pid)
 	if (k == end)
 		k = list_add(&s->known);
 	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
-	ret = look(s);
+	ret = check_found(s);
 	if (k)
 		*k = (struct known){st.st_ino, ret < 0};
 	return ret == 1;
@@ -404,10 +402,10 @@ static bool search(struct search *s, const char *directory)
 		if (*entry->d_name == '.')
 			continue;
 		if (!strcmp(directory, "/proc")) {
-			found = look_at_process(s, entry->d_name);
+			found = check_process(s, entry->d_name);
 		} else {
 			snprintf(s->found, sizeof(s->found), "%s/%s", directory, entry->d_name);
-			found = look(s) == 1;
+			found = check_found(s) == 1;
 		}
 	}
 	if (dir)

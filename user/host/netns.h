@@ -32,15 +32,15 @@ int netns_current(struct netns *ns, struct error *err);
 int netns_open(struct netns *ns, const char *name, struct error *err);
 
 /*
- * The number by which the kernel tells namespaces apart, never used twice between two boots
+ * The number by which the kernel distinguishes namespaces, never used twice between two boots
  * (SO_NETNS_COOKIE, Linux 5.14).
  */
 int netns_cookie(const struct netns *ns, uint64_t *cookie);
 
 /*
  * Opens the namespace with this cookie, if it is the thread's own, has a name in NETNS_DIR, or a
- * process is in it. -ENOENT: there is none such; -EACCES: there may be, but not all could be looked
- * at.
+ * process is in it. -ENOENT: there is none such; -EACCES: there may be, but not all could be
+ * read.
  */
 int netns_find(struct netns *ns, uint64_t cookie);
 

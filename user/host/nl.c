@@ -44,12 +44,17 @@ int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 	return ret;
 }
 
-static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
+int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
-	char *buf = malloc(NL_ANSWER_SIZE);
-	int run = MNL_CB_OK;
-	int ret = 0;
+	int run = MNL_CB_OK, ret = 0;
+	char *buf;
 
+	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
+	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
+		nlh->nlmsg_flags |= NLM_F_ACK;
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	buf = malloc(NL_ANSWER_SIZE);
 	if (!buf)
 		return -ENOMEM;
 	while (run > MNL_CB_STOP) {
@@ -64,14 +69,6 @@ static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
 	}
 	free(buf);
 	return ret;
-}
-
-int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
-{
-	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
-	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
-		nlh->nlmsg_flags |= NLM_F_ACK;
-	return mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
 }
 
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
@@ -178,7 +175,7 @@ static int on_family(const struct nlmsghdr *nlh, void *arg)
 
 /*
  * Asked for by its name, a family that is missing is loaded (ctrl_getfamily()), and with Open
- * vSwitch connection tracking: whoever only looks would change the host. So all are asked for.
+ * vSwitch connection tracking: whoever only reads would change the host. So all are asked for.
  */
 int genl_family(const struct netns *ns, const char *name)
 {

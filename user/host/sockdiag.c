@@ -15,27 +15,19 @@
 #include "base/file.h"
 #include "host/nl.h"
 
-struct sockmem {
-	struct mnl_socket *nl;
-};
-
-int sockmem_open(struct sockmem **sockmem, const struct netns *ns)
+int sockmem_open(struct mnl_socket **s, const struct netns *ns)
 {
-	struct sockmem *s = calloc(1, sizeof(*s));
-	int ret = s ? nl_open(ns, NETLINK_SOCK_DIAG, &s->nl) : -ENOMEM;
+	int ret = nl_open(ns, NETLINK_SOCK_DIAG, s);
 
-	*sockmem = ret ? NULL : s;
 	if (ret)
-		free(s);
+		*s = NULL;
 	return ret;
 }
 
-void sockmem_close(struct sockmem *s)
+void sockmem_close(struct mnl_socket *s)
 {
-	if (!s)
-		return;
-	mnl_socket_close(s->nl);
-	free(s);
+	if (s)
+		mnl_socket_close(s);
 }
 
 struct reading_rows {
@@ -74,7 +66,7 @@ static int on_udp(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int sockmem_udp(struct sockmem *s, int family, uint16_t port, sockmem_cb each, void *arg)
+int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each, void *arg)
 {
 	struct reading_rows to = {port, each, arg};
 	char buf[NL_REQUEST_SIZE];
@@ -86,7 +78,7 @@ int sockmem_udp(struct sockmem *s, int family, uint16_t port, sockmem_cb each, v
 	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
 	req->idiag_states = ~0U;
 	req->id.idiag_sport = htons(port);
-	return nl_ask(s->nl, nlh, on_udp, &to);
+	return nl_ask(s, nlh, on_udp, &to);
 }
 
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg)

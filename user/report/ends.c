@@ -333,14 +333,15 @@ static struct json_object *delay_json(const struct ends *e)
 static struct json_object *delay_histogram(const struct ends *e)
 {
 	uint64_t quarters[HIST_QUARTERS];
-	struct hist *hist = e->matched && quantile(e, 0) >= 0 ? hist_new() : NULL;
+	struct hist *hist =
+		e->matched && quantile(e, 0) >= 0 ? calloc(1, sizeof(struct hist)) : NULL;
 
 	if (!hist)
 		return NULL;
 	for (size_t i = 0; i < e->matched; i++)
 		hist_add(hist, (uint64_t)((int64_t *)e->delay.at)[i]);
 	hist_quarters(hist, quarters);
-	hist_free(hist);
+	free(hist);
 	return json_quarters(quarters);
 }
 

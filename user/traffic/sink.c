@@ -89,7 +89,7 @@ static void note_delay(const struct sink *s, struct line *l, const uint8_t *data
 	l->transit = transit;
 	if (transit < 0)
 		l->negative++;
-	else if (l->delay || (l->delay = hist_new()))
+	else if (l->delay || (l->delay = calloc(1, sizeof(struct hist))))
 		hist_add(l->delay, (uint64_t)transit);
 }
 
@@ -400,7 +400,7 @@ void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
 void sink_forget(struct sink *s)
 {
 	for (unsigned i = 0; i < s->lines; i++) {
-		hist_free(s->line[i]->delay);
+		free(s->line[i]->delay);
 		free(s->line[i]);
 	}
 	s->lines = 0;

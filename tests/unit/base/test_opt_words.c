@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Commands that take an expression of several words, and a command behind `--`. */
+#include "cases.h"
 
 #include <errno.h>
 #include <stdlib.h>

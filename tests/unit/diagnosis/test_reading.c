@@ -280,7 +280,7 @@ static void queues(void **state)
 	struct sockmem_row rows[2] = {};
 	int size = 50000, fd[2], got;
 	socklen_t len = sizeof(to);
-	struct sockmem *mem;
+	struct mnl_socket *mem;
 	struct stat st;
 
 	if (sockmem_open(&mem, NULL))

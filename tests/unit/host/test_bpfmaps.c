@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Every map of every BPF program has a bound, and what a process has open is found. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -33,7 +29,6 @@ static void every_map_has_a_bound(void **state)
 	unsigned maps = 0;
 	glob_t found;
 
-	(void)state;
 	snprintf(pattern, sizeof(pattern), "%s/*.bpf.o", build ? build : "build");
 	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
 	assert_true(found.gl_pathc > OBJECTS);
@@ -60,7 +55,6 @@ static void finds_what_is_open(void **state)
 	struct json_object *o, *v;
 	int fd, again, n;
 
-	(void)state;
 	assert_int_equal(bpfmaps_read(&list), 0);
 	assert_null(bpfmaps_json());
 	assert_int_equal(bpfmaps_bytes(), 0);

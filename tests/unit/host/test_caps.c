@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <linux/capability.h>
 #include <pthread.h>
@@ -34,7 +30,6 @@ static const struct opt_need needs[] = {
 
 static void keeps_what_the_table_says(void **state)
 {
-	(void)state;
 	assert_int_equal(caps_kept(needs, NULL, CAPS_ONCE), NET_ADMIN | SYSLOG);
 	assert_int_equal(caps_kept(NULL, NULL, CAPS_ONCE), CAPS_NONE);
 	assert_int_equal(caps_kept(NULL, NULL, CAPS_AGAIN), CAPS_NONE);
@@ -42,7 +37,6 @@ static void keeps_what_the_table_says(void **state)
 
 static void keeps_all_for_the_next(void **state)
 {
-	(void)state;
 	assert_int_equal(caps_kept(needs, NULL, CAPS_AGAIN),
 			 PERFMON | NET_ADMIN | NET_RAW | BPF | SYSLOG | SYS_ADMIN);
 }
@@ -58,7 +52,6 @@ static void asks_what_is_used(void **state)
 		{"--rx xsk --tx xdp", false}, {"", false},	   {", ", false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(caps_kept(needs, rows[i].with, CAPS_ONCE) & NET_RAW,
 				 rows[i].raw ? NET_RAW : 0);
@@ -174,7 +167,6 @@ static bool stays_at_home(void)
 
 static void gives_up(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(drops_all), 0);
 	assert_int_equal(in_child(drops_of_one_thread), 0);
 	assert_int_equal(in_child(keeps_some), 0);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Changes as texts: what is a value, the command, the way back, the file for the next boot. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +17,6 @@
 
 static void every_kind_is_whole(void **state)
 {
-	(void)state;
 	for (unsigned k = 0; k < CHANGE_KINDS; k++) {
 		const struct change_ops *o = &change_ops[k];
 
@@ -41,7 +36,6 @@ static void every_setting_is_whole(void **state)
 {
 	unsigned seen[CHANGE_KINDS] = {};
 
-	(void)state;
 	for (const struct change_setting *s = change_settings; s->name; s++) {
 		const struct change_ops *o = &change_ops[s->kind];
 
@@ -86,7 +80,6 @@ static void names_stay_in_their_directory(void **state)
 	};
 	char value[JOURNAL_VALUE_SIZE], name[CHANGE_NAME_SIZE + 1];
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(bad); i++) {
 		assert_null(change_setting(bad[i].kind, bad[i].name));
 		assert_int_equal(change_read(NULL, bad[i].kind, "lo", bad[i].name, value), -ENOENT);
@@ -161,7 +154,6 @@ static void values(void **state)
 		{CHANGE_GOVERNOR, "0", "powersave", "per formance", -EINVAL, NULL},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct change_setting *set = change_setting(rows[i].kind, rows[i].name);
 		char value[JOURNAL_VALUE_SIZE];
@@ -181,7 +173,6 @@ static void values_have_an_end(void **state)
 	char value[JOURNAL_VALUE_SIZE], wanted[JOURNAL_VALUE_SIZE + 1], list[4096];
 	size_t len = 0;
 
-	(void)state;
 	memset(wanted, 'a', JOURNAL_VALUE_SIZE);
 	wanted[JOURNAL_VALUE_SIZE] = '\0';
 	assert_int_equal(change_form(set, 0, "word", wanted, value), -ENOSPC);
@@ -227,7 +218,6 @@ static void root_qdiscs(void **state)
 		{"default noqueue", "", -EINVAL, NULL},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		char value[JOURNAL_VALUE_SIZE];
 		struct change c = {.kind = CHANGE_QDISC};
@@ -297,7 +287,6 @@ static void commands(void **state)
 	char buf[CHANGE_COMMAND_SIZE], title[CHANGE_TITLE_SIZE];
 	bool seen[CHANGE_KINDS] = {};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const struct change *c = &rows[i].change;
 
@@ -329,7 +318,6 @@ static void words(void **state)
 		 {"ethtool", "-X", "-x", "equal", "8"}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct json_object *argv = change_argv(&rows[i].change, false);
 		size_t n = json_object_array_length(argv);
@@ -362,7 +350,6 @@ static void devices(void **state)
 	};
 	char buf[16];
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		const char *device = change_device(&rows[i].change, buf);
 
@@ -381,7 +368,6 @@ static void commands_in_a_namespace(void **state)
 	struct change irq = CHANGE(CHANGE_IRQ, "", "24", "0-1", "0");
 	char buf[CHANGE_COMMAND_SIZE];
 
-	(void)state;
 	assert_string_equal(change_command(&sysctl, false, "blue", buf, sizeof(buf)),
 			    "sysctl -w net.ipv4.udp_mem='4 5 6'");
 	sysctl.ns = sysfs.ns = irq.ns = &ns;
@@ -401,7 +387,6 @@ static void quoting_keeps_its_room(void **state)
 {
 	char buf[16];
 
-	(void)state;
 	for (size_t size = 1; size <= sizeof(buf); size++) {
 		memset(buf, 'x', sizeof(buf));
 		change_quote("a'''''b c", buf, size);
@@ -434,7 +419,6 @@ static void files_for_the_next_boot(void **state)
 		"RUN+=\"/usr/sbin/ethtool -G eth1 rx 4096\"\n";
 	char *text;
 
-	(void)state;
 	assert_int_equal(change_persist(changes, COUNT(changes), &text), 0);
 	assert_string_equal(
 		text, "# /etc/sysctl.d/90-pktledger.conf\n"
@@ -482,7 +466,6 @@ static void plans_on_this_host(void **state)
 	struct change c;
 	char now[JOURNAL_VALUE_SIZE];
 
-	(void)state;
 	if (change_read(NULL, CHANGE_SYSCTL, NULL, "net/core/rmem_max", now))
 		skip();
 	assert_int_equal(change_plan(&c, NULL, CHANGE_SYSCTL, NULL, "net/core/rmem_max", now, &err),

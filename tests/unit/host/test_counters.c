@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -81,7 +77,6 @@ static void snmp_recorded(void **state)
 {
 	struct counters c = parse(procnet_snmp, "rx", "snmp-2.txt");
 
-	(void)state;
 	has_value(&c, "rx", "Udp:RcvbufErrors", 4744);
 	has_value(&c, "rx", "Udp:InErrors", 4744);
 	has_value(&c, "rx", "Udp:MemErrors", 0);
@@ -97,7 +92,6 @@ static void snmp_old_kernel(void **state)
 {
 	struct counters c = parse(procnet_snmp, "rx", "snmp-1.txt");
 
-	(void)state;
 	has_value(&c, "rx", "Udp:RcvbufErrors", 9);
 	has_value(&c, "rx", "Udp:SndbufErrors", 8);
 	has_value(&c, "rx", "Udp:NoPorts", 120);
@@ -111,7 +105,6 @@ static void netstat_recorded(void **state)
 {
 	struct counters c = parse(procnet_snmp, "rx", "proc-net-netstat-1.txt");
 
-	(void)state;
 	has_value(&c, "rx", "IpExt:InOctets", 640000);
 	has_value(&c, "rx", "IpExt:InNoECTPkts", 5000);
 	has_value(&c, "rx", "IpExt:InCsumErrors", 0);
@@ -123,7 +116,6 @@ static void snmp_cut(void **state)
 {
 	struct counters c;
 
-	(void)state;
 	c = parse_text(procnet_snmp, "Udp: InDatagrams NoPorts InErrors\nUdp: 10 20 474");
 	has_value(&c, "rx", "Udp:NoPorts", 20);
 	has_not(&c, "rx", "Udp:InErrors"); /* may have been 4744 */
@@ -155,7 +147,6 @@ static void snmp6_lines(void **state)
 						      "odd line with words\n"
 						      "Udp6InErrors\t49");
 
-	(void)state;
 	has_value(&c, "rx", "Udp6RcvbufErrors", 495);
 	has_value(&c, "rx", "Ip6InReceives", 17);
 	has_not(&c, "rx", "Icmp6OutType1");
@@ -168,7 +159,6 @@ static void softnet_shapes(void **state)
 {
 	struct counters c = parse(procnet_softnet, "host", "softnet_stat-1.txt");
 
-	(void)state;
 	has_value(&c, "host", "softnet:row0:dropped", 18);
 	has_value(&c, "host", "softnet:row1:dropped", 255);
 	has_value(&c, "host", "softnet:row3:processed", 0x372f);
@@ -211,7 +201,6 @@ static void softnet_delta(void **state)
 	struct counters_deltas d = {0};
 	uint64_t v;
 
-	(void)state;
 	assert_int_equal(counters_delta(&before, &after, &d), 0);
 	assert_true(counters_moved(&d, "host", "softnet:cpu1:processed", &v));
 	assert_int_equal(v, 1000004);
@@ -235,7 +224,6 @@ static void neigh_stat(void **state)
 		"00000000 00000000 00000001 00000000\n";
 	struct counters c = {0};
 
-	(void)state;
 	assert_int_equal(procnet_neigh_stat(&c, "host", "arp_cache", text, strlen(text)), 0);
 	has_value(&c, "host", "arp_cache:unresolved_discards", 32);
 	has_value(&c, "host", "arp_cache:res_failed", 3);
@@ -267,7 +255,6 @@ static void udp_sockets(void **state)
 	size_t n = load("udp-1.txt", buf, sizeof(buf));
 	struct rows rows = {.n = 0};
 
-	(void)state;
 	sockmem_parse(buf, n, 2, keep_row, &rows);
 	assert_int_equal(rows.n, 1);
 	assert_int_equal(rows.last.family, 2);
@@ -295,7 +282,6 @@ static void delta_rules(void **state)
 	struct counters_deltas d = {0};
 	uint64_t v;
 
-	(void)state;
 	add(&before, "softnet:cpu0:dropped", 0xfffffff0);
 	add(&after, "softnet:cpu0:dropped", 0x10);
 	add(&before, "socket:drops", 0xffffffff);
@@ -339,7 +325,6 @@ static void this_host(void **state)
 	struct counters c = {0};
 	uint64_t v;
 
-	(void)state;
 	assert_int_equal(counters_read(&c, &scope, 1), 0);
 	assert_true(counters_get(&c, "host", "Udp:InErrors", &v));
 	assert_true(counters_get(&c, "host", "Ip:InReceives", &v));
@@ -352,7 +337,6 @@ static void device_gone(void **state)
 	const struct counters_scope scope = {.role = "rx", .ifnames = names, .what = COUNTERS_RUN};
 	struct counters c = {0};
 
-	(void)state;
 	assert_int_equal(counters_read(&c, &scope, 1), -ENODEV);
 	counters_free(&c);
 }

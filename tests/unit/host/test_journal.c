@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Entries of the journal as text, and the file of those that outlive their owner. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +17,6 @@ static char path[sizeof(dir) + 8];
 
 static int make_dir(void **state)
 {
-	(void)state;
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/undo", dir);
@@ -30,7 +25,6 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	unlink(path);
 	return rmdir(dir); /* fails if anything else is there */
 }
@@ -51,7 +45,6 @@ static void record_round_trip(void **state)
 	char text[JOURNAL_RECORD_SIZE], small[64];
 	int n;
 
-	(void)state;
 	r.old[0] = '\0'; /* a value may be empty */
 	memset(r.new, 'n', sizeof(r.new) - 1);
 	n = journal_record_print(&r, text, sizeof(text));
@@ -100,7 +93,6 @@ static void records_that_are_none(void **state)
 	};
 	struct journal_record r;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(journal_record_parse(&r, bad[i]), -ENODATA);
 }
@@ -112,7 +104,6 @@ static void spoilt_records(void **state)
 	char text[JOURNAL_RECORD_SIZE], again[JOURNAL_RECORD_SIZE];
 	unsigned good = 0;
 
-	(void)state;
 	srandom(1);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct journal_record back, third;
@@ -144,7 +135,6 @@ static void normal_values(void **state)
 	};
 	char value[JOURNAL_VALUE_SIZE];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		journal_value_normal(value, rows[i][0], strlen(rows[i][0]));
 		assert_string_equal(value, rows[i][1]);
@@ -194,7 +184,6 @@ static void owners(void **state)
 {
 	struct journal_record r = sample();
 
-	(void)state;
 	assert_false(journal_owner_alive(&r));
 	assert_int_equal(journal_own(&r.pid, &r.start), 0);
 	assert_int_not_equal(r.start, 0);
@@ -209,7 +198,6 @@ static void kept_round_trip(void **state)
 	struct journal_kept f;
 	struct stat st;
 
-	(void)state;
 	fill(3);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -266,7 +254,6 @@ static void cut_files(void **state)
 	size_t len, now, second;
 	char *text, *left;
 
-	(void)state;
 	fill(2);
 	text = slurp(&len);
 	second = strchr(text, '\n') + 1 - text;
@@ -299,7 +286,6 @@ static void files_that_are_others(void **state)
 	struct error err = {};
 	char old[sizeof(path) + 4];
 
-	(void)state;
 	write_file("\0\0", 2);
 	assert_int_equal(journal_kept_open(&f, path, true, &err), -EBADMSG);
 	assert_non_null(strstr(err.message, "is not a file of changes"));
@@ -322,7 +308,6 @@ static void locked(void **state)
 {
 	struct journal_kept f;
 
-	(void)state;
 	f = opened(true);
 	assert_int_equal(journal_file_lock(path, false), -EWOULDBLOCK);
 	add(&f, 0);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Asks the running kernel, whatever it has: nothing is an answer too. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -17,7 +13,6 @@
 
 static void families(void **state)
 {
-	(void)state;
 	assert_true(genl_family(NULL, "nlctrl") > 0);
 	assert_int_equal(genl_family(NULL, "no_such_family"), -ENOENT);
 }
@@ -27,7 +22,6 @@ static void features(void **state)
 	struct xdp_features *f;
 	int n = xdp_features_read(NULL, &f);
 
-	(void)state;
 	assert_true(n >= 0);
 	for (int i = 0; i < n; i++)
 		assert_true(f[i].ifindex > 0);
@@ -39,7 +33,6 @@ static void statistics(void **state)
 	struct qstat *list;
 	int n = qstats_read(NULL, &list);
 
-	(void)state;
 	assert_true(n >= 0);
 	for (int i = 0; i < n; i++) {
 		assert_true(list[i].ifindex > 0);
@@ -54,7 +47,6 @@ static void names(void **state)
 {
 	char name[NIC_NAME];
 
-	(void)state;
 	qstat_name("rx-hw-drops", -1, name);
 	assert_string_equal(name, "qstat:rx-hw-drops");
 	qstat_name("rx-hw-drops", 0, name);
@@ -73,7 +65,6 @@ static void loopback(void **state)
 	struct counters c = {0};
 	uint64_t v;
 
-	(void)state;
 	assert_int_equal(counters_read(&c, &scope, 1), 0);
 	assert_int_equal(c.n_devices, 1);
 	assert_int_equal(c.n, 0); /* not by name */
