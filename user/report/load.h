@@ -122,16 +122,8 @@ void ledgers_free(struct ledgers *l); /* NULL is fine */
 /* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
 int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
-/* Documents as commands have printed them: by -j, or in a page of `report --html`. */
-
-/* Whether the file looks like one of them. */
+/* Whether a file looks like documents as commands print them: by -j, or in a page of --html. */
 bool printed_is(const char *path);
-
-/*
- * A list of the documents in the file, in their order, to be put. STATUS_USAGE: it is JSON, or a
- * page, but not ours; STATUS_FAILED: it is cut, or cannot be read.
- */
-int printed_load(const char *path, struct json_object **documents, struct error *err);
 
 /*
  * Whether documents belong side by side, and which are compared: two files that are not of traces
