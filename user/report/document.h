@@ -47,7 +47,6 @@ struct run_header {
 	struct header_port tx_port, rx_port;
 	uint16_t port;
 	const char *faults; /* as asked for, borrowed; NULL: none */
-	bool ipv6;	    /* not read back */
 	unsigned threads, flows;
 	uint64_t count;			     /* UINT64_MAX: open. Not read back */
 	uint64_t duration_ns;		     /* 0: no limit */

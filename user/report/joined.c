@@ -843,17 +843,6 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 	return rc;
 }
 
-/* Of targets of which no receiver's ledger is there each once. */
-static bool is_first_of_target(const struct ends *ends, unsigned i)
-{
-	for (unsigned k = 0; k < i; k++) {
-		if (!ends->sender[k].to &&
-		    !strcmp(target_of(&ends->sender[k]), target_of(&ends->sender[i])))
-			return false;
-	}
-	return !ends->sender[i].to;
-}
-
 static int make_all(struct ledgers *l, const struct ends *ends)
 {
 	struct ledgers_document *docs = calloc(ends->receivers + ends->senders + 1, sizeof(*docs));
@@ -862,9 +851,15 @@ static int make_all(struct ledgers *l, const struct ends *ends)
 
 	for (unsigned i = 0; i < ends->receivers && !rc; i++)
 		rc = make(ends, &ends->receiver[i], NULL, &docs[n++]);
-	for (unsigned i = 0; i < ends->senders && !rc; i++) {
-		if (is_first_of_target(ends, i))
-			rc = make(ends, NULL, target_of(&ends->sender[i]), &docs[n++]);
+	/* of targets of which no receiver's ledger is there each once */
+	for (unsigned i = 0, k; i < ends->senders && !rc; i++) {
+		const char *target = target_of(&ends->sender[i]);
+
+		for (k = 0;
+		     k < i && (ends->sender[k].to || strcmp(target_of(&ends->sender[k]), target));)
+			k++;
+		if (!ends->sender[i].to && k == i)
+			rc = make(ends, NULL, target, &docs[n++]);
 	}
 	if (!rc)
 		rc = ledgers_replace(l, docs, n);

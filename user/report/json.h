@@ -36,7 +36,7 @@ struct json_object *json_event(const char *event, const char *schema, struct jso
 int json_out_finish(struct json_out *o);
 
 /* What ended it: "message", "hint", "status"; and as an event. To be read: err, of a file. */
-struct json_object *json_error(const char *message, const char *hint, enum status status);
+struct json_object *json_error(const struct error *err);
 void json_read_error(const struct json_object *from, struct error *err);
 void json_out_error(struct json_out *o, const struct error *err);
 

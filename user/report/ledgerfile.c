@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <json-c/printbuf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,8 +264,7 @@ struct ledgerfile {
 	off_t size;		     /* of the file */
 	struct ledgerkeep *keep;     /* NULL: everything is kept */
 	struct ledgerfile_state old; /* while what stands in it is read */
-	char *waiting;
-	size_t n_waiting, room;
+	struct printbuf *waiting;
 	struct list outcome; /* struct ledgerfile_outcome */
 	uint16_t stream;     /* of the ranges */
 	struct ledgerfile_range range[LEDGERFILE_RANGES];
@@ -300,36 +300,28 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 
 static int flush(struct ledgerfile *lf)
 {
-	if (!lf->rc && lf->n_waiting)
-		lf->rc = write_lines(lf, lf->waiting, lf->n_waiting);
-	lf->n_waiting = 0;
+	if (!lf->rc && lf->waiting->bpos)
+		lf->rc = write_lines(lf, lf->waiting->buf, (size_t)lf->waiting->bpos);
+	printbuf_reset(lf->waiting);
 	return lf->rc;
 }
 
 static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 {
-	const size_t whole = len + LINE_MORE;
-	char *more;
+	char crc[PREFIX + 1];
 
-	if (lf->n_waiting + whole > WAITING)
+	if (lf->waiting->bpos + len + LINE_MORE > WAITING)
 		flush(lf);
 	if (lf->rc)
 		return lf->rc;
-	if (lf->n_waiting + whole > lf->room) {
-		more = realloc(lf->waiting, whole > WAITING ? whole : WAITING);
-		if (!more)
-			return lf->rc = -ENOMEM;
-		lf->waiting = more;
-		lf->room = whole > WAITING ? whole : WAITING;
-	}
 	if (lf->keep)
-		ledgerkeep_line(lf->keep, json, len, lf->size + (off_t)lf->n_waiting);
-	more = lf->waiting + lf->n_waiting;
-	snprintf(more, LINE_MORE, "%08" PRIx32 " ", crc32_ieee(json, len));
-	memcpy(more + PREFIX, json, len);
-	more[PREFIX + len] = '\n';
-	lf->n_waiting += whole;
-	return 0;
+		ledgerkeep_line(lf->keep, json, len, lf->size + lf->waiting->bpos);
+	snprintf(crc, sizeof(crc), "%08" PRIx32 " ", crc32_ieee(json, len));
+	if (len > INT_MAX || printbuf_memappend(lf->waiting, crc, PREFIX) < 0 ||
+	    printbuf_memappend(lf->waiting, json, (int)len) < 0 ||
+	    printbuf_memappend(lf->waiting, "\n", 1) < 0)
+		lf->rc = -ENOMEM;
+	return lf->rc;
 }
 
 /* Writes the ranges that are gathered. */
@@ -491,7 +483,7 @@ static void ledgerfile_free(struct ledgerfile *lf)
 	if (lf->fd >= 0)
 		close(lf->fd);
 	list_free(&lf->outcome);
-	free(lf->waiting);
+	printbuf_free(lf->waiting);
 	free(lf->keep);
 	free(lf->path);
 	free(lf);
@@ -508,8 +500,10 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 	lf->fd = -1;
 	lf->outcome.size = sizeof(struct ledgerfile_outcome);
 	lf->path = strdup(path);
-	rc = lf->path ? open_locked(lf, err)
-		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	lf->waiting = printbuf_new();
+	rc = lf->path && lf->waiting
+		     ? open_locked(lf, err)
+		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc)
 		ledgerfile_free(lf);
 	else

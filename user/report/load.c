@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "report/capfile.h"
 #include "report/trace.h"
 #include "report/html.h"
@@ -92,8 +93,7 @@ static void forget(struct ledgers_document *d)
 /* Takes it from `d`, also when it fails. -ENOMEM. */
 static int keep(struct ledgers *l, struct ledgers_document *d)
 {
-	struct ledgers_document *more =
-		realloc(l->document, (l->documents + 1) * sizeof(*l->document));
+	struct ledgers_document *more = list_room(l->document, l->documents, sizeof(*more));
 
 	if (!more) {
 		forget(d);

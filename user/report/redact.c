@@ -267,27 +267,20 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 	json_object_set_string(o, r->out->buf);
 }
 
-/* Of a command line the program and the command. */
-static void cut_command(struct json_object *words)
-{
-	size_t n = json_object_array_length(words);
-
-	if (n)
-		json_object_array_put_idx(words, 0, json_object_new_string("pktledger"));
-	if (n > 2) {
-		json_object_array_del_idx(words, 2, n - 2);
-		json_object_array_add(words, json_object_new_string("..."));
-	}
-}
-
 static void apply(struct redact *r, const char *key, struct json_object *o)
 {
 	if (json_object_is_type(o, json_type_object)) {
 		json_object_object_foreach (o, name, member)
 			apply(r, name, member);
 	} else if (json_object_is_type(o, json_type_array)) {
-		if (key && !strcmp(key, "command"))
-			cut_command(o);
+		size_t n = json_object_array_length(o);
+
+		if (key && !strcmp(key, "command") && n) /* the program and the command stay */
+			json_object_array_put_idx(o, 0, json_object_new_string("pktledger"));
+		if (key && !strcmp(key, "command") && n > 2) {
+			json_object_array_del_idx(o, 2, n - 2);
+			json_object_array_add(o, json_object_new_string("..."));
+		}
 		for (size_t i = 0; i < json_object_array_length(o); i++)
 			apply(r, key, json_object_array_get_idx(o, i));
 	} else if (json_object_is_type(o, json_type_string) &&
