@@ -376,7 +376,7 @@ static struct headers begin_headers(const struct capfile_packet *p)
 	return (struct headers){.next = HEADER_UNKNOWN};
 }
 
-/* UDP, as far as IP tells that it goes. */
+/* UDP, as far as IP says that it goes. */
 static void read_udp(struct datagram *d, const struct headers *h)
 {
 	const uint32_t at = h->l4 - h->l3, told = h->bytes > at ? h->bytes - at : 0;
@@ -692,7 +692,7 @@ static bool is_ours(const struct stat *st)
 /*
  * Whoever else owns what is there, a link, file or pipe, could choose what is emptied, or read what
  * is written. So a link is followed only if it is ours or root's, as /dev/stdout is, and nothing is
- * emptied by opening it. Opening a pipe waits for its reader, so its owner is looked at before.
+ * emptied by opening it. Opening a pipe waits for its reader, so its owner is checked before.
  */
 static int open_ours(const char *path)
 {

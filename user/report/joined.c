@@ -212,7 +212,7 @@ static int match_by_numbers(const struct ends *j, struct sender *s, struct error
 	return 0;
 }
 
-/* When it closed its books, by its own clock; who has not may still write. */
+/* When it closed its ledger, by its own clock; who has not may still write. */
 static uint64_t closed_ns(const struct ledgers_document *d)
 {
 	uint64_t from = json_get_u64(start_of(d), "tai_ns");
@@ -297,7 +297,7 @@ struct walk {
 	enum told told;
 };
 
-/* Moves to `number`; returns the last number of which the same is told. */
+/* Moves to `number`; returns the last number of which the same is known. */
 static uint64_t walk_to(struct walk *w, uint64_t number)
 {
 	const struct joined_end *e = w->end;
@@ -343,7 +343,7 @@ static void add_cause(struct result *res, const struct result_cause *c, bool tog
 		res->cause[res->n_causes++] = *c;
 }
 
-/* As the end at `w` tells; NULL: on the wire. */
+/* As the end at `w` says; NULL: on the wire. */
 static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
 		 struct result *res)
 {
@@ -743,28 +743,23 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 		json_put_u64(o, fate, json_get_u64(o, fate) + run->last - run->first + 1);
 }
 
-static bool sent_it(const struct sender *s, const struct fatesum_run *run)
-{
-	for (unsigned i = 0; i < s->streams; i++) {
-		const struct joined_stream *st = &s->stream[i];
-
-		if (st->stream == run->stream && run->first >= st->first && run->first <= st->last)
-			return true;
-	}
-	return false;
-}
-
 /* Of no sender whose ledger is among these. */
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
 	for (size_t r = 0; j->to && r < j->to->n; r++) {
+		const struct fatesum_run *run = &j->to->run[r];
 		bool known = false;
 
-		for (unsigned i = 0; i < ends->senders && !known; i++)
-			known = ends->sender[i].to == j->to &&
-				sent_it(&ends->sender[i], &j->to->run[r]);
+		for (unsigned i = 0; i < ends->senders && !known; i++) {
+			const struct sender *s = &ends->sender[i];
+
+			for (unsigned k = 0; s->to == j->to && k < s->streams && !known; k++)
+				known = s->stream[k].stream == run->stream &&
+					run->first >= s->stream[k].first &&
+					run->first <= s->stream[k].last;
+		}
 		if (!known)
-			add_stranger(j, &j->to->run[r]);
+			add_stranger(j, run);
 	}
 	if (json_object_array_length(j->strangers))
 		note(j, "%zu streams came to %s of which no sender's ledger is here",

@@ -13,7 +13,7 @@ struct json_out {
 	enum json_mode mode;
 	const char *schema;
 	struct json_object *doc; /* JSON_DOC */
-	bool begun;		 /* JSON_LINES: a line has told the schema */
+	bool begun;		 /* JSON_LINES: a line has had the schema */
 	int rc;			 /* -errno of the first write that failed */
 };
 

@@ -22,7 +22,7 @@
 #include "drops/stagemap.h"
 #include "report/json.h"
 
-#define NEAR 200 /* bytes of a line in which it tells its time */
+#define NEAR 200 /* bytes of a line that hold its time */
 
 /* The value behind a key, near the begin. */
 static bool near_value(const char *json, size_t len, const char *key, char value[32])
@@ -289,7 +289,7 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 
 			lf->size += last ? (off_t)(last - p) + 1 : 0;
 			if (lf->is_file && ftruncate(lf->fd, lf->size))
-				return rc; /* then it is cut: the reader can tell */
+				return rc; /* then it is cut: the reader sees it */
 			return rc;
 		}
 		done += (size_t)now;

@@ -195,7 +195,7 @@ struct reading {
 	struct ledgers_document now; /* json NULL: no start has come */
 	struct ledgers_document set; /* of which it is a trial, if one is open; else json NULL */
 	struct ledgers_document cut; /* a trial that the set was killed in; json NULL: none */
-	bool told;		     /* the set has told of this trial */
+	bool told;		     /* the set has a line of this trial */
 	struct series *series;
 	uint64_t started_ns, intervals; /* of it, whenever they were */
 	uint64_t bad;			/* lines of the file that were bad before it */
@@ -306,7 +306,7 @@ static void end_set(struct reading *r)
 	forget(&r->cut);
 }
 
-/* With the schema; false: its line does not tell what it is, or when it was. */
+/* With the schema; false: its line does not say what it is, or when it was. */
 static bool begin(struct reading *r, struct ledgers_document *d, const struct json_object *line)
 {
 	const char *schema = json_get_text(line, "schema");
@@ -427,7 +427,7 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	json_object_put(line);
 }
 
-/* It may tell when it was crossed; those of run are told in the end. */
+/* It may say when it was crossed; those of run come with the end. */
 static void take_limit(struct reading *r, struct json_object *data)
 {
 	struct json_object *list = json_get(r->now.json, "limits");
@@ -478,7 +478,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		take_limit(r, data);
 	else if (!strcmp(event, "fate") && fatesum_name(r->now.fates, data))
 		r->file->odd++;
-	json_object_put(line); /* events of later versions tell what is not asked for here */
+	json_object_put(line); /* events of later versions say what is not asked for here */
 }
 
 static int take_line(void *arg, const char *json, size_t len)
@@ -500,7 +500,7 @@ static int take_line(void *arg, const char *json, size_t len)
 }
 
 /*
- * Adds what the lines of a ledger tell: its documents within `spec`, and in `file` all that is
+ * Adds what the lines of a ledger say: its documents within `spec`, and in `file` all that is
  * known of the file but its path, which is there. STATUS_FAILED: it cannot be read, or has none.
  */
 static int read_lines(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
