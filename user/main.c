@@ -155,7 +155,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		if (wants_json(argc, argv)) {
 			struct json_object *doc = json_object_new_object();
 
-			json_put(doc, "error", json_error(err.message, err.hint, err.status));
+			json_put(doc, "error", json_error(&err));
 			print_json(doc);
 		}
 		status = err.status;

@@ -81,7 +81,7 @@ static void keep_error(struct outputs *o, const struct error *err)
 
 	if (!o->ledger || err->status == STATUS_OK)
 		return;
-	data = json_error(err->message, err->hint, err->status);
+	data = json_error(err);
 	keep(o, "error", data);
 	json_object_put(data);
 }

@@ -368,7 +368,7 @@ static struct json_object *parameters(const struct points *points, const struct 
 static void put_error(struct json_object *o, const struct error *err)
 {
 	if (err->status != STATUS_OK)
-		json_put(o, "error", json_error(err->message, err->hint, err->status));
+		json_put(o, "error", json_error(err));
 }
 
 static void show_trial(struct course *c, const struct point *point, const struct planned *p,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/list.h"
 #include "drops/filter.h"
 #include "headers.h"
 #include "stamp.h"
@@ -52,6 +53,7 @@ struct capfile {
 	const char *path;
 	FILE *f;
 	bool swapped;
+	int told; /* what `each` returned */
 	struct iface *iface;
 	unsigned ifaces, link; /* link: of a classic one */
 	bool has_ns;	       /* so are its times */
@@ -133,7 +135,7 @@ static int add_interface(struct capfile *c, uint32_t len)
 
 	if (len < 8 || c->ifaces == IFACES_MAX)
 		return spoilt(c, "malformed interface block");
-	more = realloc(c->iface, (c->ifaces + 1) * sizeof(*more));
+	more = list_room(c->iface, c->ifaces, sizeof(*more));
 	if (!more)
 		return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	c->iface = more;
@@ -157,13 +159,8 @@ static uint64_t to_ns(uint64_t units, uint8_t resolution)
 	return units;
 }
 
-static int tell(struct capfile *c, struct capfile_packet *p)
-{
-	c->state->packets++;
-	return c->each(c->arg, p);
-}
-
-static int take_packet(struct capfile *c, uint32_t len, int *told)
+/* As read_block(). */
+static int take_packet(struct capfile *c, uint32_t len)
 {
 	char comment[PCAPNG_COMMENT] = "";
 	struct capfile_packet p = {.comment = comment};
@@ -185,7 +182,8 @@ static int take_packet(struct capfile *c, uint32_t len, int *told)
 	value = find_option(c, PACKET_HEAD + ((p.len + 3) & ~3u), len, OPTION_COMMENT, &n);
 	if (value)
 		snprintf(comment, sizeof(comment), "%.*s", n, (const char *)value);
-	*told = tell(c, &p);
+	c->state->packets++;
+	c->told = c->each(c->arg, &p);
 	return 1;
 }
 
@@ -225,7 +223,7 @@ static int begin_section(struct capfile *c, uint8_t head[8])
 }
 
 /* 1: one block has been read; 0: no more; -errno. */
-static int read_block(struct capfile *c, int *told)
+static int read_block(struct capfile *c)
 {
 	uint8_t head[8];
 	size_t got = fread(head, 1, sizeof(head), c->f);
@@ -249,7 +247,7 @@ static int read_block(struct capfile *c, int *told)
 	case INTERFACE:
 		return add_interface(c, len);
 	case PACKET:
-		return take_packet(c, len, told);
+		return take_packet(c, len);
 	case STATISTICS:
 		take_statistics(c, len);
 		return 1;
@@ -259,7 +257,7 @@ static int read_block(struct capfile *c, int *told)
 }
 
 /* Classic pcap: 1, 0, -errno as read_block(). */
-static int read_record(struct capfile *c, int *told)
+static int read_record(struct capfile *c)
 {
 	struct capfile_packet p = {.link = c->link, .comment = ""};
 	uint8_t head[PCAP_RECORD];
@@ -278,34 +276,30 @@ static int read_record(struct capfile *c, int *told)
 	if (rc <= 0)
 		return rc;
 	p.bytes = c->body;
-	*told = tell(c, &p);
+	c->state->packets++;
+	c->told = c->each(c->arg, &p);
 	return 1;
-}
-
-/* What is behind the magic of a classic one; false: it is cut. */
-static bool read_classic_head(struct capfile *c, uint32_t magic)
-{
-	uint8_t head[20];
-
-	c->swapped = bswap_32(magic) == PCAP_MAGIC || bswap_32(magic) == PCAP_MAGIC_NS;
-	c->has_ns = (c->swapped ? bswap_32(magic) : magic) == PCAP_MAGIC_NS;
-	c->state->cut = fread(head, 1, sizeof(head), c->f) != sizeof(head);
-	c->link = c->state->cut ? 0 : u32_at(c, head + 16) & 0xffff;
-	return !c->state->cut;
 }
 
 static int read_all(struct capfile *c, uint32_t magic)
 {
-	int told = 0, rc;
+	uint8_t head[20]; /* behind the magic of a classic one */
+	int rc;
 
-	if (magic == SECTION)
+	if (magic == SECTION) {
 		rewind(c->f);
-	else if (!read_classic_head(c, magic))
-		return 0;
+	} else {
+		c->swapped = bswap_32(magic) == PCAP_MAGIC || bswap_32(magic) == PCAP_MAGIC_NS;
+		c->has_ns = (c->swapped ? bswap_32(magic) : magic) == PCAP_MAGIC_NS;
+		c->state->cut = fread(head, 1, sizeof(head), c->f) != sizeof(head);
+		if (c->state->cut)
+			return 0;
+		c->link = u32_at(c, head + 16) & 0xffff;
+	}
 	do
-		rc = magic == SECTION ? read_block(c, &told) : read_record(c, &told);
-	while (rc == 1 && !told);
-	return rc < 0 ? rc : told;
+		rc = magic == SECTION ? read_block(c) : read_record(c);
+	while (rc == 1 && !c->told);
+	return rc < 0 ? rc : c->told;
 }
 
 /* The magic at its begin; 0: it is no capture. */
@@ -382,7 +376,7 @@ static struct headers begin_headers(const struct capfile_packet *p)
 	return (struct headers){.next = HEADER_UNKNOWN};
 }
 
-/* UDP, as far as IP tells that it goes. */
+/* UDP, as far as IP says that it goes. */
 static void read_udp(struct datagram *d, const struct headers *h)
 {
 	const uint32_t at = h->l4 - h->l3, told = h->bytes > at ? h->bytes - at : 0;
@@ -427,7 +421,6 @@ void datagram_read(struct datagram *d, const struct capfile_packet *p)
 
 struct packetfilter {
 	struct filter_code ethernet, ip;
-	bool no_ip; /* it asks for what only Ethernet has */
 };
 
 int packetfilter_new(struct packetfilter **out, const char *expr, struct error *err)
@@ -448,7 +441,8 @@ int packetfilter_new(struct packetfilter **out, const char *expr, struct error *
 		return error_set(err, STATUS_USAGE, rc, "see pcap-filter(7)", "'%.100s': %s", expr,
 				 rc == -ENOMEM ? strerror(ENOMEM) : why);
 	}
-	f->no_ip = filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));
+	/* of what only Ethernet has it stays empty */
+	filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));
 	*out = f;
 	return 0;
 }
@@ -469,7 +463,7 @@ bool packetfilter_match(const struct packetfilter *f, const struct capfile_packe
 		return true;
 	if (p->link == LINK_ETHERNET)
 		return filter_pcap_match(&f->ethernet, p->bytes, p->len, p->wire_len);
-	return !f->no_ip && d->flow.family &&
+	return f->ip.n && d->flow.family &&
 	       filter_pcap_match(&f->ip, d->ip, d->ip_len, d->ip_wire_len);
 }
 
@@ -503,27 +497,6 @@ static uint64_t add_bytes(uint64_t hash, const uint8_t *bytes, uint32_t len)
 	return hash;
 }
 
-static enum packetid by_stamp(const struct datagram *d, uint64_t *key)
-{
-	struct stamp stamp;
-
-	memcpy(&stamp, d->payload, sizeof(stamp));
-	if (ntohs(stamp.magic) != STAMP_MAGIC || stamp.check != ~stamp.word)
-		return PACKETID_OTHER;
-	*key = mix(stamp.word);
-	return PACKETID_KNOWN;
-}
-
-/* RTCP, whose packet types lie here, has no numbers: RFC 5761. */
-static enum packetid by_rtp(const struct datagram *d, uint64_t *key)
-{
-	if (d->payload[0] >> 6 != RTP_VERSION ||
-	    ((d->payload[1] & 0x7f) >= 64 && (d->payload[1] & 0x7f) <= 95))
-		return PACKETID_OTHER;
-	*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
-	return PACKETID_KNOWN;
-}
-
 /* Addresses, TTL and checksums are left out: a NAT or a router changes them. */
 static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 {
@@ -551,6 +524,7 @@ static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key)
 {
 	const uint32_t len = method == PACKETID_STAMP ? STAMP_LEN : RTP_LEN;
+	struct stamp stamp;
 
 	if (method == PACKETID_BYTES)
 		return by_bytes(d, key);
@@ -558,7 +532,19 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 		return PACKETID_OTHER;
 	if (d->payload_len < len)
 		return PACKETID_CUT;
-	return method == PACKETID_STAMP ? by_stamp(d, key) : by_rtp(d, key);
+	if (method == PACKETID_STAMP) {
+		memcpy(&stamp, d->payload, sizeof(stamp));
+		*key = mix(stamp.word);
+		return ntohs(stamp.magic) == STAMP_MAGIC && stamp.check == ~stamp.word
+			       ? PACKETID_KNOWN
+			       : PACKETID_OTHER;
+	}
+	*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
+	/* RTCP, whose packet types lie here, has no numbers: RFC 5761 */
+	return d->payload[0] >> 6 != RTP_VERSION ||
+			       ((d->payload[1] & 0x7f) >= 64 && (d->payload[1] & 0x7f) <= 95)
+		       ? PACKETID_OTHER
+		       : PACKETID_KNOWN;
 }
 
 const char *packetid_name(enum packetid_method method)
@@ -706,7 +692,7 @@ static bool is_ours(const struct stat *st)
 /*
  * Whoever else owns what is there, a link, file or pipe, could choose what is emptied, or read what
  * is written. So a link is followed only if it is ours or root's, as /dev/stdout is, and nothing is
- * emptied by opening it. Opening a pipe waits for its reader, so its owner is looked at before.
+ * emptied by opening it. Opening a pipe waits for its reader, so its owner is checked before.
  */
 static int open_ours(const char *path)
 {
@@ -756,35 +742,13 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	return 0;
 }
 
-static int write_interface(struct pcapng *p, const struct interface *i, const char *name,
-			   const char *description)
-{
-	const uint16_t link[2] = {(uint16_t)i->link, 0};
-	const uint8_t resolution = RESOLUTION;
-	struct interface *more = realloc(p->interfaces, (p->n + 1) * sizeof(*more));
-	int rc;
-
-	if (!more)
-		return -ENOMEM;
-	p->interfaces = more;
-	rc = begin_block(p, INTERFACE, 0);
-	if (rc)
-		return rc;
-	put(p, link, sizeof(link));
-	put_u32(p, p->snaplen);
-	put_text(p, OPTION_IF_NAME, name);
-	put_text(p, OPTION_IF_DESCRIPTION, description);
-	put_option(p, OPTION_TSRESOL, &resolution, sizeof(resolution));
-	end_block(p);
-	p->interfaces[p->n] = *i;
-	p->last = p->n++;
-	return (int)p->last;
-}
-
 int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, uint32_t ifindex,
 		     const char *name, const char *description)
 {
-	const struct interface wanted = {link, netns, ifindex};
+	const uint16_t head[2] = {(uint16_t)link, 0};
+	const uint8_t resolution = RESOLUTION;
+	struct interface *more;
+	int rc;
 
 	for (unsigned i = 0; p->n && i <= p->n; i++) { /* the last first: it mostly comes again */
 		unsigned at = i ? i - 1 : p->last;
@@ -795,7 +759,22 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 			return (int)at;
 		}
 	}
-	return write_interface(p, &wanted, name, description);
+	more = list_room(p->interfaces, p->n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	p->interfaces = more;
+	rc = begin_block(p, INTERFACE, 0);
+	if (rc)
+		return rc;
+	put(p, head, sizeof(head));
+	put_u32(p, p->snaplen);
+	put_text(p, OPTION_IF_NAME, name);
+	put_text(p, OPTION_IF_DESCRIPTION, description);
+	put_option(p, OPTION_TSRESOL, &resolution, sizeof(resolution));
+	end_block(p);
+	more[p->n] = (struct interface){link, netns, ifindex};
+	p->last = p->n++;
+	return (int)p->last;
 }
 
 int pcapng_packet(struct pcapng *p, const struct pcapng_packet *packet)

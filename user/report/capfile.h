@@ -26,7 +26,7 @@ struct capfile_packet {
 
 struct capfile_state {
 	uint64_t packets;
-	uint64_t dropped; /* by the capture itself, as far as it tells */
+	uint64_t dropped; /* by the capture itself, as far as it says */
 	bool cut;	  /* the file ends in a block that is not whole */
 };
 
@@ -35,7 +35,7 @@ bool capfile_is(const char *path);
 
 /*
  * Calls `each` until it returns something else than 0, which is returned. What it is given lives
- * until it returns. -EINVAL with `err`: the file is spoilt; what was before has been told.
+ * until it returns. -EINVAL with `err`: the file is spoilt; what was before has been reported.
  */
 int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_packet *p),
 		 void *arg, struct capfile_state *state, struct error *err);
@@ -78,7 +78,7 @@ enum packetid_method {
 enum packetid {
 	PACKETID_KNOWN,
 	PACKETID_OTHER, /* not of this kind: it is not compared */
-	PACKETID_CUT,	/* the bytes that tell were not captured */
+	PACKETID_CUT,	/* the bytes that identify it were not captured */
 };
 
 /* `key`: a hash of 64 bits, evenly spread. */
@@ -92,8 +92,8 @@ const char *packetid_name(enum packetid_method method); /* "stamp", "rtp", "byte
  * unknown, and never loss.
  *
  * Each packet of A is looked for in B. Several that look the same are matched in their order; how
- * many there are is told as `ambiguous`. Packets that were merged before they were captured count
- * as one.
+ * many there are is reported as `ambiguous`. Packets that were merged before they were captured
+ * count as one.
  */
 
 struct ends_spec {
@@ -165,7 +165,7 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 int pcapng_packet(struct pcapng *p, const struct pcapng_packet *packet);
 int pcapng_flush(struct pcapng *p);
 
-/* Packets that are in the file as far as the kernel tells. */
+/* Packets that are in the file as far as the kernel reports. */
 uint64_t pcapng_written(const struct pcapng *p);
 
 /* Writes what is left. 0 or -errno as above. NULL is allowed. */

@@ -9,17 +9,6 @@
 
 #define COUNTERS_MAX 16
 
-static struct json_object *counters_of(enum stage stage)
-{
-	struct json_object *list = json_object_new_array();
-	const char *counters[COUNTERS_MAX];
-	unsigned n = countercheck_counters(stage, counters, COUNTERS_MAX);
-
-	for (unsigned i = 0; i < n; i++)
-		json_object_array_add(list, json_object_new_string(counters[i]));
-	return list;
-}
-
 static struct json_object *faults_of(enum stage stage)
 {
 	struct json_object *list = json_object_new_array();
@@ -44,13 +33,17 @@ struct json_object *catalogue_json(void)
 	struct json_object *stages = json_object_new_array();
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *o = json_object_new_object();
+		struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+		const char *counters[COUNTERS_MAX];
+		unsigned n = countercheck_counters(s, counters, COUNTERS_MAX);
 
+		for (unsigned i = 0; i < n; i++)
+			json_object_array_add(list, json_object_new_string(counters[i]));
 		json_put_text(o, "stage", stage_name(s));
 		json_put_text(o, "title", stage_title(s));
 		json_put_text(o, "mechanism", stage_facts[s].mechanism);
 		json_put_text(o, "hook", stage_facts[s].hook);
-		json_put(o, "counters", counters_of(s));
+		json_put(o, "counters", list);
 		json_put_text(o, "uncounted", counter_silents[s]);
 		json_put(o, "faults", faults_of(s));
 		json_put_text(o, "limit", stage_facts[s].limit);

@@ -493,7 +493,6 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 		.tx = spec->tx->name,
 		.rx = spec->rx->name,
 		.port = (uint16_t)spec->port,
-		.ipv6 = spec->ipv6,
 		.threads = spec->threads,
 		.flows = spec->flows,
 		.duration_ns = spec->duration_ns,

@@ -34,7 +34,7 @@ struct header_port {
 struct run_header {
 	char host[65];	   /* nodename */
 	uint64_t time_ns;  /* of the start, CLOCK_REALTIME */
-	char *const *argv; /* borrowed; NULL: not told. Not read back */
+	char *const *argv; /* borrowed; NULL: unknown. Not read back */
 	int argc;
 	char lab[32]; /* "" anonymous */
 	bool in_lab;
@@ -47,7 +47,6 @@ struct run_header {
 	struct header_port tx_port, rx_port;
 	uint16_t port;
 	const char *faults; /* as asked for, borrowed; NULL: none */
-	bool ipv6;	    /* not read back */
 	unsigned threads, flows;
 	uint64_t count;			     /* UINT64_MAX: open. Not read back */
 	uint64_t duration_ns;		     /* 0: no limit */
@@ -60,7 +59,7 @@ struct run_header {
 };
 
 /*
- * From what experiment_view.on_start is told; the clock and the name of the host are read. argv,
+ * From what experiment_view.on_start gets; the clock and the name of the host are read. argv,
  * faults and trials are left to the caller.
  */
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
@@ -80,7 +79,7 @@ void json_read_end(const struct json_object *end, struct result *res);
 /* When, where, by which command: what the start of all others begins with. `env` is taken. */
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
 
-/* The events of send and recv: their side of what run tells. `env` is taken; NULL: none. */
+/* The events of send and recv: their side of what run reports. `env` is taken; NULL: none. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams);
@@ -91,8 +90,8 @@ struct json_object *json_recv_end(const struct recv_result *r);
 void json_read_recv_end(const struct json_object *end, struct recv_result *r);
 
 /*
- * A search: what is told of a trial beside the end of its run, that is what was intended and what
- * came of it; and its end, ndr, pdr and mrr (null: not looked for), and between which limits.
+ * A search: what is reported of a trial beside the end of its run, that is what was intended and
+ * what came of it; and its end, ndr, pdr and mrr (null: not looked for), and between which limits.
  */
 struct json_object *json_found_trial(const struct found_trial *t);
 struct json_object *json_found(const struct found *f);
@@ -101,7 +100,7 @@ void json_read_found(const struct json_object *end, struct found *f);
 
 /* Parts. */
 struct json_object *json_finding(const struct finding *f);
-/* But for the stage. What is not told stays empty. */
+/* But for the stage. What is missing stays empty. */
 void json_read_cause(const struct json_object *from, struct result_cause *c);
 
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */

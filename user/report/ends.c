@@ -154,7 +154,7 @@ static bool identify(const struct ends *e, struct end *end, const struct capfile
 	return id == PACKETID_KNOWN;
 }
 
-static int look_for_stamp(void *arg, const struct capfile_packet *p)
+static int check_for_stamp(void *arg, const struct capfile_packet *p)
 {
 	struct ends *e = arg;
 	struct datagram d;
@@ -320,15 +320,6 @@ static const struct {
 } quantiles[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
 
-static struct json_object *delay_json(const struct ends *e)
-{
-	struct json_object *o = e->matched ? json_object_new_object() : NULL;
-
-	for (unsigned i = 0; o && i < QUANTILES; i++)
-		json_put(o, quantiles[i].key, json_object_new_int64(quantile(e, quantiles[i].q)));
-	return o;
-}
-
 /* NULL: some are less than nothing. */
 static struct json_object *delay_histogram(const struct ends *e)
 {
@@ -384,7 +375,7 @@ static int compare(struct ends *e, struct error *err)
 	int rc = packetfilter_new(&e->filter, spec->expr, err);
 
 	if (!rc && spec->choose) {
-		rc = capfile_read(spec->a, look_for_stamp, e, &e->a.state, err);
+		rc = capfile_read(spec->a, check_for_stamp, e, &e->a.state, err);
 		e->method = e->has_stamps ? PACKETID_STAMP : PACKETID_BYTES;
 		rc = rc < 0 ? rc : 0;
 	}
@@ -415,11 +406,16 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 		.flow.size = sizeof(struct endflow),
 		.delay.size = sizeof(int64_t),
 	};
+	struct json_object *delay;
 	int rc = compare(&e, err);
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
 	if (!rc) {
-		json_put(*out, "delay_ns", delay_json(&e));
+		delay = e.matched ? json_object_new_object() : NULL;
+		for (unsigned i = 0; delay && i < QUANTILES; i++)
+			json_put(delay, quantiles[i].key,
+				 json_object_new_int64(quantile(&e, quantiles[i].q)));
+		json_put(*out, "delay_ns", delay);
 		json_put(*out, "delay_histogram", delay_histogram(&e));
 		json_put(*out, "flows", flows_json(&e));
 	}
@@ -489,27 +485,20 @@ static void put_lost(struct page *p, const struct json_object *ends, uint64_t wh
 	page_end(p);
 }
 
-/* ns that may be less than nothing. */
-static char *signed_ns(char *buf, size_t size, int64_t ns)
-{
-	char text[FMT_MAX];
-
-	snprintf(buf, size, "%s%s", ns < 0 ? "-" : "",
-		 fmt_ns(text, sizeof(text), ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns));
-	return page_glue(buf);
-}
-
 static void put_delay(struct page *p, const struct json_object *delay)
 {
-	char text[FMT_MAX + 1];
+	char text[FMT_MAX];
 
 	if (!delay)
 		return;
 	page_text(p, 0, STYLE_PLAIN, "delay           ");
-	for (unsigned i = 0; i < QUANTILES; i++)
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", quantiles[i].key,
-			   signed_ns(text, sizeof(text), json_get_i64(delay, quantiles[i].key)),
-			   i + 1 < QUANTILES ? "," : "");
+	for (unsigned i = 0; i < QUANTILES; i++) {
+		int64_t ns = json_get_i64(delay, quantiles[i].key);
+
+		fmt_ns(text, sizeof(text), ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns);
+		page_words(p, STYLE_PLAIN, "%s\v%s%s%s", quantiles[i].key, ns < 0 ? "-" : "",
+			   page_glue(text), i + 1 < QUANTILES ? "," : "");
+	}
 	if (json_get_i64(delay, "min") < 0)
 		page_words(p, STYLE_WARN, "(the clocks differ, or these went from B to A)");
 	page_end(p);

@@ -36,12 +36,6 @@ struct http {
 	struct guest guest[HTTP_CONNECTIONS];
 };
 
-/* A range of the field Accept: its type, and the parameters that count. */
-struct range {
-	char *type, *version; /* NULL: of any version */
-	unsigned weight;
-};
-
 static char *trim(char *s)
 {
 	s += strspn(s, " \t");
@@ -66,35 +60,20 @@ static unsigned weight_of(const char *s)
 	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
 }
 
-static struct range range_of(char *text)
-{
-	struct range r = {.type = trim(strsep(&text, ";")), .weight = WEIGHT_MAX};
-
-	while (text) {
-		char *value = strsep(&text, ";"), *name = trim(strsep(&value, "="));
-
-		value = trim(value ? value : name + strlen(name));
-		if (!strcasecmp(name, "q"))
-			r.weight = weight_of(value);
-		else if (!strcasecmp(name, "version"))
-			r.version = value;
-	}
-	return r;
-}
-
-/* How exactly a range names a format: 0 not at all, 1 as any type, 2 any of the kind, 3 itself. */
-static unsigned names(const struct range *r, enum expose_format format)
+/* How exactly a range of the field Accept names a format: 0 not at all, 1 as any type, 2 any of the
+ * kind, 3 itself. */
+static unsigned names(const char *type, const char *version, enum expose_format format)
 {
 	static const char *const all[EXPOSE_FORMATS][3] = {
 		[EXPOSE_TEXT] = {"text/plain", "text/*", "0.0.4"},
 		[EXPOSE_OPENMETRICS] = {"application/openmetrics-text", "application/*", "1.0.0"},
 	};
 
-	if (r->version && strcasecmp(r->version, all[format][2]))
+	if (version && strcasecmp(version, all[format][2]))
 		return 0;
-	if (!strcasecmp(r->type, all[format][0]))
+	if (!strcasecmp(type, all[format][0]))
 		return 3;
-	return !strcasecmp(r->type, all[format][1]) ? 2 : !strcmp(r->type, "*/*");
+	return !strcasecmp(type, all[format][1]) ? 2 : !strcmp(type, "*/*");
 }
 
 enum expose_format http_accept(const char *header)
@@ -106,16 +85,26 @@ enum expose_format http_accept(const char *header)
 	char *copy = strdup(header ? header : ""), *rest = copy, *range;
 
 	while ((range = strsep(&rest, ","))) {
-		struct range r = range_of(range);
+		char *type = trim(strsep(&range, ";")), *version = NULL;
+		unsigned weight = WEIGHT_MAX;
 
+		while (range) {
+			char *value = strsep(&range, ";"), *name = trim(strsep(&value, "="));
+
+			value = trim(value ? value : name + strlen(name));
+			if (!strcasecmp(name, "q"))
+				weight = weight_of(value);
+			else if (!strcasecmp(name, "version"))
+				version = value;
+		}
 		for (unsigned i = 0; i < EXPOSE_FORMATS; i++) {
-			unsigned named = names(&r, i);
+			unsigned named = names(type, version, i);
 
 			if (!named || named < best[i].named ||
-			    (named == best[i].named && r.weight <= best[i].weight))
+			    (named == best[i].named && weight <= best[i].weight))
 				continue;
 			best[i].named = named;
-			best[i].weight = r.weight;
+			best[i].weight = weight;
 		}
 	}
 	free(copy);

@@ -745,28 +745,23 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 		json_put_u64(o, fate, json_get_u64(o, fate) + run->last - run->first + 1);
 }
 
-static bool sent_it(const struct sender *s, const struct fatesum_run *run)
-{
-	for (unsigned i = 0; i < s->streams; i++) {
-		const struct joined_stream *st = &s->stream[i];
-
-		if (st->stream == run->stream && run->first >= st->first && run->first <= st->last)
-			return true;
-	}
-	return false;
-}
-
 /* Of no sender whose ledger is among these. */
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
 	for (size_t r = 0; j->to && r < j->to->n; r++) {
+		const struct fatesum_run *run = &j->to->run[r];
 		bool known = false;
 
-		for (unsigned i = 0; i < ends->senders && !known; i++)
-			known = ends->sender[i].to == j->to &&
-				sent_it(&ends->sender[i], &j->to->run[r]);
+		for (unsigned i = 0; i < ends->senders && !known; i++) {
+			const struct sender *s = &ends->sender[i];
+
+			for (unsigned k = 0; s->to == j->to && k < s->streams && !known; k++)
+				known = s->stream[k].stream == run->stream &&
+					run->first >= s->stream[k].first &&
+					run->first <= s->stream[k].last;
+		}
 		if (!known)
-			add_stranger(j, &j->to->run[r]);
+			add_stranger(j, run);
 	}
 	if (json_object_array_length(j->strangers))
 		note(j, "%zu streams came to %s of which no sender's ledger is here",
@@ -845,17 +840,6 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 	return rc;
 }
 
-/* Of targets of which no receiver's ledger is there each once. */
-static bool is_first_of_target(const struct ends *ends, unsigned i)
-{
-	for (unsigned k = 0; k < i; k++) {
-		if (!ends->sender[k].to &&
-		    !strcmp(target_of(&ends->sender[k]), target_of(&ends->sender[i])))
-			return false;
-	}
-	return !ends->sender[i].to;
-}
-
 static int make_all(struct ledgers *l, const struct ends *ends)
 {
 	struct ledgers_document *docs = calloc(ends->receivers + ends->senders + 1, sizeof(*docs));
@@ -864,9 +848,15 @@ static int make_all(struct ledgers *l, const struct ends *ends)
 
 	for (unsigned i = 0; i < ends->receivers && !rc; i++)
 		rc = make(ends, &ends->receiver[i], NULL, &docs[n++]);
-	for (unsigned i = 0; i < ends->senders && !rc; i++) {
-		if (is_first_of_target(ends, i))
-			rc = make(ends, NULL, target_of(&ends->sender[i]), &docs[n++]);
+	/* of targets of which no receiver's ledger is there each once */
+	for (unsigned i = 0, k; i < ends->senders && !rc; i++) {
+		const char *target = target_of(&ends->sender[i]);
+
+		for (k = 0;
+		     k < i && (ends->sender[k].to || strcmp(target_of(&ends->sender[k]), target));)
+			k++;
+		if (!ends->sender[i].to && k == i)
+			rc = make(ends, NULL, target, &docs[n++]);
 	}
 	if (!rc)
 		rc = ledgers_replace(l, docs, n);

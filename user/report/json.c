@@ -13,7 +13,7 @@ struct json_out {
 	enum json_mode mode;
 	const char *schema;
 	struct json_object *doc; /* JSON_DOC */
-	bool begun;		 /* JSON_LINES: a line has told the schema */
+	bool begun;		 /* JSON_LINES: a line has had the schema */
 	int rc;			 /* -errno of the first write that failed */
 };
 
@@ -99,13 +99,9 @@ static const struct record_field error_rows[] = {
 	{0},
 };
 
-struct json_object *json_error(const char *message, const char *hint, enum status status)
+struct json_object *json_error(const struct error *err)
 {
-	struct error err = {.status = status};
-
-	snprintf(err.message, sizeof(err.message), "%s", message);
-	snprintf(err.hint, sizeof(err.hint), "%s", hint ? hint : "");
-	return record_write(error_rows, &err);
+	return record_write(error_rows, err);
 }
 
 void json_read_error(const struct json_object *from, struct error *err)
@@ -115,7 +111,7 @@ void json_read_error(const struct json_object *from, struct error *err)
 
 void json_out_error(struct json_out *o, const struct error *err)
 {
-	json_out_once(o, "error", json_error(err->message, err->hint, err->status));
+	json_out_once(o, "error", json_error(err));
 }
 
 int json_out_finish(struct json_out *o)

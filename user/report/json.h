@@ -36,12 +36,12 @@ struct json_object *json_event(const char *event, const char *schema, struct jso
 int json_out_finish(struct json_out *o);
 
 /* What ended it: "message", "hint", "status"; and as an event. To be read: err, of a file. */
-struct json_object *json_error(const char *message, const char *hint, enum status status);
+struct json_object *json_error(const struct error *err);
 void json_read_error(const struct json_object *from, struct error *err);
 void json_out_error(struct json_out *o, const struct error *err);
 
 /*
- * Takes out of documents what tells whose host it is: names of hosts, namespaces, processes,
+ * Takes out of documents what shows whose host it is: names of hosts, namespaces, processes,
  * cgroups, containers, pods and files, addresses of IP and of Ethernet, command lines. Each becomes
  * a name of its own ("host-1", "addr-3"), the same wherever it comes again: every string of a
  * document is searched for them, but for the words of pktledger and of the kernel. Ports,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <json-c/printbuf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #include "drops/stagemap.h"
 #include "report/json.h"
 
-#define NEAR 200 /* bytes of a line in which it tells its time */
+#define NEAR 200 /* bytes of a line that hold its time */
 
 /* The value behind a key, near the begin. */
 static bool near_value(const char *json, size_t len, const char *key, char value[32])
@@ -190,37 +191,6 @@ static void move_marks(struct ledgerkeep *k, const struct ledgerkeep_mark *cut)
 	k->start = k->start == cut->start ? 0 : k->start - gone;
 }
 
-/*
- * Puts a file without what is before `cut` in the place of `path`, which is open as `fd`, and locks
- * it as that is. `size`: what is in it now. Returns the new one, open for appending, and its size;
- * or -errno, and all is as before.
- */
-static int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, off_t *size,
-			      const struct ledgerkeep_mark *cut)
-{
-	char beside[PATH_MAX];
-	int to, rc = new_path(beside, sizeof(beside), path);
-
-	if (rc)
-		return rc;
-	unlink(beside);
-	to = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (to < 0)
-		return -errno;
-	rc = fill(to, fd, *size, cut);
-	/* not before: sendfile() would refuse it */
-	if (!rc && (fcntl(to, F_SETFL, O_APPEND) || rename(beside, path)))
-		rc = -errno;
-	if (rc) {
-		unlink(beside);
-		close(to);
-		return rc;
-	}
-	*size = lseek(to, 0, SEEK_END);
-	move_marks(k, cut);
-	return to;
-}
-
 #define PREFIX 9 /* CRC and a blank */
 
 /* Does the line, without its LF, match its CRC? */
@@ -291,10 +261,10 @@ struct ledgerfile {
 	int rc; /* -errno of the first write that failed */
 	char *path;
 	bool is_file;
-	off_t size;		 /* of the file */
-	struct ledgerkeep *keep; /* NULL: everything is kept */
-	char *waiting;
-	size_t n_waiting, room;
+	off_t size;		     /* of the file */
+	struct ledgerkeep *keep;     /* NULL: everything is kept */
+	struct ledgerfile_state old; /* while what stands in it is read */
+	struct printbuf *waiting;
 	struct list outcome; /* struct ledgerfile_outcome */
 	uint16_t stream;     /* of the ranges */
 	struct ledgerfile_range range[LEDGERFILE_RANGES];
@@ -319,7 +289,7 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 
 			lf->size += last ? (off_t)(last - p) + 1 : 0;
 			if (lf->is_file && ftruncate(lf->fd, lf->size))
-				return rc; /* then it is cut: the reader can tell */
+				return rc; /* then it is cut: the reader sees it */
 			return rc;
 		}
 		done += (size_t)now;
@@ -330,36 +300,28 @@ static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 
 static int flush(struct ledgerfile *lf)
 {
-	if (!lf->rc && lf->n_waiting)
-		lf->rc = write_lines(lf, lf->waiting, lf->n_waiting);
-	lf->n_waiting = 0;
+	if (!lf->rc && lf->waiting->bpos)
+		lf->rc = write_lines(lf, lf->waiting->buf, (size_t)lf->waiting->bpos);
+	printbuf_reset(lf->waiting);
 	return lf->rc;
 }
 
 static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 {
-	const size_t whole = len + LINE_MORE;
-	char *more;
+	char crc[PREFIX + 1];
 
-	if (lf->n_waiting + whole > WAITING)
+	if (lf->waiting->bpos + len + LINE_MORE > WAITING)
 		flush(lf);
 	if (lf->rc)
 		return lf->rc;
-	if (lf->n_waiting + whole > lf->room) {
-		more = realloc(lf->waiting, whole > WAITING ? whole : WAITING);
-		if (!more)
-			return lf->rc = -ENOMEM;
-		lf->waiting = more;
-		lf->room = whole > WAITING ? whole : WAITING;
-	}
 	if (lf->keep)
-		ledgerkeep_line(lf->keep, json, len, lf->size + (off_t)lf->n_waiting);
-	more = lf->waiting + lf->n_waiting;
-	snprintf(more, LINE_MORE, "%08" PRIx32 " ", crc32_ieee(json, len));
-	memcpy(more + PREFIX, json, len);
-	more[PREFIX + len] = '\n';
-	lf->n_waiting += whole;
-	return 0;
+		ledgerkeep_line(lf->keep, json, len, lf->size + lf->waiting->bpos);
+	snprintf(crc, sizeof(crc), "%08" PRIx32 " ", crc32_ieee(json, len));
+	if (len > INT_MAX || printbuf_memappend(lf->waiting, crc, PREFIX) < 0 ||
+	    printbuf_memappend(lf->waiting, json, (int)len) < 0 ||
+	    printbuf_memappend(lf->waiting, "\n", 1) < 0)
+		lf->rc = -ENOMEM;
+	return lf->rc;
 }
 
 /* Writes the ranges that are gathered. */
@@ -406,19 +368,34 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 	return append_event(lf, "start", schema, data);
 }
 
-/* A file that cannot be replaced just now grows on. */
+/*
+ * Replaces the file by one without what is too old, and locks it as that was. If it cannot be
+ * replaced just now, it grows on.
+ */
 static void drop_old(struct ledgerfile *lf)
 {
 	struct ledgerkeep_mark cut;
-	int fd;
+	char beside[PATH_MAX];
+	int to;
 
-	if (lf->rc || !ledgerkeep_due(lf->keep, when_now(), &cut))
+	if (lf->rc || !ledgerkeep_due(lf->keep, when_now(), &cut) ||
+	    new_path(beside, sizeof(beside), lf->path))
 		return;
-	fd = ledgerkeep_rewrite(lf->keep, lf->path, lf->fd, &lf->size, &cut);
-	if (fd < 0)
+	unlink(beside);
+	to = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (to < 0)
 		return;
+	/* O_APPEND not before: sendfile() would refuse it */
+	if (fill(to, lf->fd, lf->size, &cut) || fcntl(to, F_SETFL, O_APPEND) ||
+	    rename(beside, lf->path)) {
+		unlink(beside);
+		close(to);
+		return;
+	}
+	lf->size = lseek(to, 0, SEEK_END);
+	move_marks(lf->keep, &cut);
 	close(lf->fd);
-	lf->fd = fd;
+	lf->fd = to;
 }
 
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
@@ -451,7 +428,6 @@ static int first_only(void *arg, const char *json, size_t len)
 /* What stands in the file must be a ledger, and its last line must be ended. */
 static int check_old(struct ledgerfile *lf, struct error *err)
 {
-	struct ledgerfile_state state;
 	struct stat st;
 	bool ours = false;
 	char last;
@@ -464,7 +440,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	lf->size = st.st_size;
 	if (!lf->is_file || !st.st_size)
 		return 0;
-	rc = ledgerfile_read(lf->path, first_only, &ours, &state, err);
+	rc = ledgerfile_read(lf->path, first_only, &ours, &lf->old, err);
 	if (rc < 0)
 		return rc;
 	if (!ours)
@@ -480,17 +456,11 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 		      : 0;
 }
 
-/* Locked, and still the file of that name: --keep may have put another in its place. */
-static bool is_same(const struct ledgerfile *lf)
+/* Until what is locked is the file of that name: --keep may have put another in its place. */
+static int open_locked(struct ledgerfile *lf, struct error *err)
 {
 	struct stat opened, named;
 
-	return !fstat(lf->fd, &opened) && !stat(lf->path, &named) &&
-	       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
-static int open_locked(struct ledgerfile *lf, struct error *err)
-{
 	do {
 		if (lf->fd >= 0)
 			close(lf->fd);
@@ -503,7 +473,8 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 			return error_set(err, STATUS_FAILED, -EBUSY,
 					 "give each run a file of its own", "another run writes %s",
 					 lf->path);
-	} while (!is_same(lf));
+	} while (fstat(lf->fd, &opened) || stat(lf->path, &named) ||
+		 opened.st_ino != named.st_ino || opened.st_dev != named.st_dev);
 	return check_old(lf, err);
 }
 
@@ -512,7 +483,7 @@ static void ledgerfile_free(struct ledgerfile *lf)
 	if (lf->fd >= 0)
 		close(lf->fd);
 	list_free(&lf->outcome);
-	free(lf->waiting);
+	printbuf_free(lf->waiting);
 	free(lf->keep);
 	free(lf->path);
 	free(lf);
@@ -529,8 +500,10 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 	lf->fd = -1;
 	lf->outcome.size = sizeof(struct ledgerfile_outcome);
 	lf->path = strdup(path);
-	rc = lf->path ? open_locked(lf, err)
-		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	lf->waiting = printbuf_new();
+	rc = lf->path && lf->waiting
+		     ? open_locked(lf, err)
+		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc)
 		ledgerfile_free(lf);
 	else
@@ -538,50 +511,41 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 	return rc;
 }
 
-struct scan {
-	struct ledgerkeep *keep;
-	struct ledgerfile_state state;
-};
-
 static int scan_line(void *arg, const char *json, size_t len)
 {
-	struct scan *s = arg;
+	struct ledgerfile *lf = arg;
 
-	ledgerkeep_line(s->keep, json, len, (off_t)s->state.at);
+	ledgerkeep_line(lf->keep, json, len, (off_t)lf->old.at);
 	return 0;
 }
 
 int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 {
-	struct scan scan = {};
 	char beside[PATH_MAX], *path;
 	int rc;
 
 	if (!lf->is_file)
 		return 0;
 	path = realpath(lf->path, NULL); /* a link stays one */
-	scan.keep = malloc(sizeof(*scan.keep));
-	if (!path || !scan.keep) {
+	lf->keep = path ? calloc(1, sizeof(*lf->keep)) : NULL;
+	if (!lf->keep) {
 		free(path);
-		free(scan.keep);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	free(lf->path);
 	lf->path = path;
-	*scan.keep = (struct ledgerkeep){.keep_ns = keep_ns};
-	rc = ledgerfile_read(path, scan_line, &scan, &scan.state, err);
-	if (!rc && scan.keep->others)
+	lf->keep->keep_ns = keep_ns;
+	rc = ledgerfile_read(path, scan_line, lf, &lf->old, err);
+	if (!rc && lf->keep->others)
 		rc = error_set(err, STATUS_USAGE, -EEXIST, "name a new file",
 			       "%s holds more than traces, which --keep would drop", path);
 	if (rc) {
-		free(scan.keep);
-		return rc;
+		free(lf->keep);
+		lf->keep = NULL;
+	} else if (!new_path(beside, sizeof(beside), path)) {
+		unlink(beside); /* what a rewrite left when it was killed */
 	}
-	/* what a rewrite left when it was killed */
-	if (!new_path(beside, sizeof(beside), path))
-		unlink(beside);
-	lf->keep = scan.keep;
-	return 0;
+	return rc;
 }
 
 int ledgerfile_close(struct ledgerfile *lf, struct error *err)

@@ -25,7 +25,7 @@
  *	...
  *	{"event":"series_end","data":{..}}
  *
- * `trial` has what its -j tells of a trial beside the end of the run, which stands before it; if
+ * `trial` has what its -j reports of a trial beside the end of the run, which stands before it; if
  * the run failed before it began, the `trial` line is all there is, and has an `error`.
  *
  * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
@@ -83,21 +83,22 @@ int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schem
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
 		     const char *fate, const struct result_cause *cause);
 
-/* Writes what waits, syncs, closes and frees. The first failure of all is told. NULL is fine. */
+/* Writes what waits, syncs, closes and frees. The first failure of all is reported. NULL is fine.
+ */
 int ledgerfile_close(struct ledgerfile *lf, struct error *err);
 
 struct ledgerfile_state {
 	uint64_t lines;	   /* whole */
 	uint64_t bad;	   /* cut or changed, the tail included */
 	uint64_t bad_line; /* the number of the first of them, from 1; 0: none */
-	uint64_t at;	   /* offset of the line that is told, in bytes */
+	uint64_t at;	   /* offset of the line that is read, in bytes */
 	bool cut;	   /* the file ends in a line that is not whole */
 	uint64_t cut_at;   /* its offset in bytes, */
 	uint64_t cut_line; /* its number, from 1 */
 };
 
 /*
- * Reads all lines; `line` is told the JSON of each whole one (not terminated) until it returns
+ * Reads all lines; `line` is given the JSON of each whole one (not terminated) until it returns
  * something else than 0, and may be NULL. 0, what `line` returned, or -errno.
  */
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
@@ -116,12 +117,12 @@ enum ledgerline_kind {
 struct ledgerline {
 	enum ledgerline_kind kind;
 	bool of_trace; /* start: of a trace */
-	/* CLOCK_REALTIME: of a start, or of the end of an interval that tells it. 0: not told. */
+	/* CLOCK_REALTIME: of a start, or of the end of an interval that has it. 0: unknown. */
 	uint64_t realtime_ns;
-	uint64_t time_ns, length_ns; /* interval: from the start to its end; 0: not told */
+	uint64_t time_ns, length_ns; /* interval: from the start to its end; 0: unknown */
 };
 
-/* `json` as ledgerfile_read() tells it. False: a start or an interval whose time makes no sense. */
+/* `json` as ledgerfile_read() gives it. False: a start or an interval whose time makes no sense. */
 bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line);
 
 /*
@@ -148,7 +149,7 @@ struct ledgerkeep {
 	off_t start, start_len; /* of the newest trace */
 	uint64_t started_ns;
 	uint64_t pause_ns; /* no cut before this time */
-	int64_t clock_ns;  /* CLOCK_REALTIME - CLOCK_BOOTTIME, as told last; 0: not yet */
+	int64_t clock_ns;  /* CLOCK_REALTIME - CLOCK_BOOTTIME, as read last; 0: not yet */
 };
 
 /*

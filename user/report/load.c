@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "report/capfile.h"
 #include "report/trace.h"
 #include "report/html.h"
@@ -82,69 +83,6 @@ bool printed_is(const char *path)
 	       (*head == '{' || !strcmp(head, HTML_BEGIN));
 }
 
-static int add_document(struct json_object *list, const char *path, const char *text, size_t len,
-			struct error *err)
-{
-	struct json_tokener *tokener = json_tokener_new();
-	struct json_object *doc =
-		tokener && len <= INT32_MAX ? json_tokener_parse_ex(tokener, text, (int)len) : NULL;
-
-	json_tokener_free(tokener);
-	if (!doc)
-		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
-				 "%s is cut, or no JSON document", path);
-	json_object_array_add(list, doc);
-	if (strncmp(json_get_text(doc, "schema"), "pktledger/", 10) ||
-	    !json_object_is_type(json_get(doc, "start"), json_type_object))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "--html takes what -j has printed, what --ledger has kept, and "
-				 "its own pages",
-				 "%s is not of pktledger", path);
-	return 0;
-}
-
-/* Each is in an element of its own, in which no other can begin. */
-static int add_of_page(struct json_object *list, const char *path, const char *text,
-		       struct error *err)
-{
-	int rc = 0;
-
-	while (!rc && (text = strstr(text, HTML_DOCUMENT))) {
-		const char *begin = strchr(text, '>'),
-			   *end = begin ? strstr(begin, "</script>") : NULL;
-
-		if (!end)
-			return error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is cut", path);
-		rc = add_document(list, path, begin + 1, (size_t)(end - begin - 1), err);
-		text = end;
-	}
-	if (!rc && !json_object_array_length(list))
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no page of pktledger",
-			       path);
-	return rc;
-}
-
-int printed_load(const char *path, struct json_object **documents, struct error *err)
-{
-	size_t len;
-	char *text;
-	int rc = file_read(path, &text, &len);
-
-	*documents = NULL;
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", path,
-				 strerror(-rc));
-	*documents = json_object_new_array();
-	rc = *text == '{' ? add_document(*documents, path, text, len, err)
-			  : add_of_page(*documents, path, text, err);
-	free(text);
-	if (rc) {
-		json_object_put(*documents);
-		*documents = NULL;
-	}
-	return rc;
-}
-
 static void forget(struct ledgers_document *d)
 {
 	json_object_put(d->json);
@@ -155,8 +93,7 @@ static void forget(struct ledgers_document *d)
 /* Takes it from `d`, also when it fails. -ENOMEM. */
 static int keep(struct ledgers *l, struct ledgers_document *d)
 {
-	struct ledgers_document *more =
-		realloc(l->document, (l->documents + 1) * sizeof(*l->document));
+	struct ledgers_document *more = list_room(l->document, l->documents, sizeof(*more));
 
 	if (!more) {
 		forget(d);
@@ -258,7 +195,7 @@ struct reading {
 	struct ledgers_document now; /* json NULL: no start has come */
 	struct ledgers_document set; /* of which it is a trial, if one is open; else json NULL */
 	struct ledgers_document cut; /* a trial that the set was killed in; json NULL: none */
-	bool told;		     /* the set has told of this trial */
+	bool told;		     /* the set has a line of this trial */
 	struct series *series;
 	uint64_t started_ns, intervals; /* of it, whenever they were */
 	uint64_t bad;			/* lines of the file that were bad before it */
@@ -369,7 +306,7 @@ static void end_set(struct reading *r)
 	forget(&r->cut);
 }
 
-/* With the schema; false: its line does not tell what it is, or when it was. */
+/* With the schema; false: its line does not say what it is, or when it was. */
 static bool begin(struct reading *r, struct ledgers_document *d, const struct json_object *line)
 {
 	const char *schema = json_get_text(line, "schema");
@@ -490,7 +427,7 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	json_object_put(line);
 }
 
-/* It may tell when it was crossed; those of run are told in the end. */
+/* It may say when it was crossed; those of run come with the end. */
 static void take_limit(struct reading *r, struct json_object *data)
 {
 	struct json_object *list = json_get(r->now.json, "limits");
@@ -541,7 +478,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 		take_limit(r, data);
 	else if (!strcmp(event, "fate") && fatesum_name(r->now.fates, data))
 		r->file->odd++;
-	json_object_put(line); /* events of later versions tell what is not asked for here */
+	json_object_put(line); /* events of later versions say what is not asked for here */
 }
 
 static int take_line(void *arg, const char *json, size_t len)
@@ -563,7 +500,7 @@ static int take_line(void *arg, const char *json, size_t len)
 }
 
 /*
- * Adds what the lines of a ledger tell: its documents within `spec`, and in `file` all that is
+ * Adds what the lines of a ledger say: its documents within `spec`, and in `file` all that is
  * known of the file but its path, which is there. STATUS_FAILED: it cannot be read, or has none.
  */
 static int read_lines(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
@@ -591,31 +528,70 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 		  : 0;
 }
 
-/* Documents that another has put together already. */
+/* A document that another has put together already. */
+static int add_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
+		       const char *text, size_t len, struct error *err)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	struct ledgers_document d = {
+		.json = tokener && len <= INT32_MAX ? json_tokener_parse_ex(tokener, text, (int)len)
+						    : NULL,
+		.path = file->path,
+		.number = ++file->documents,
+	};
+	int rc = 0;
+
+	json_tokener_free(tokener);
+	if (!d.json)
+		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
+				 "%s is cut, or no JSON document", file->path);
+	if (strncmp(json_get_text(d.json, "schema"), "pktledger/", 10) ||
+	    !json_object_is_type(json_get(d.json, "start"), json_type_object))
+		rc = error_set(err, STATUS_USAGE, -EINVAL,
+			       "--html takes what -j has printed, what --ledger has kept, and "
+			       "its own pages",
+			       "%s is not of pktledger", file->path);
+	if (rc || (spec->number && spec->number != d.number)) {
+		forget(&d);
+		return rc;
+	}
+	command_of(json_get_text(d.json, "schema"), d.command);
+	when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
+	d.to_ns = d.from_ns;
+	d.damaged = is_one_end(d.command) && fates_disagree(d.json);
+	return keep(l, &d) ? error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory") : 0;
+}
+
+/* One alone, or those of a page: each in an element of its own, in which no other can begin. */
 static int read_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 			struct error *err)
 {
-	struct json_object *list;
-	int rc = printed_load(file->path, &list, err);
+	const char *at, *begin, *end;
+	size_t len;
+	char *text;
+	int rc = file_read(file->path, &text, &len);
 
-	for (size_t i = 0; !rc && i < json_object_array_length(list); i++) {
-		struct ledgers_document d = {
-			.json = json_object_array_get_idx(list, i),
-			.path = file->path,
-			.number = ++file->documents,
-		};
-
-		if (spec->number && spec->number != d.number)
-			continue;
-		command_of(json_get_text(d.json, "schema"), d.command);
-		when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
-		d.to_ns = d.from_ns;
-		d.damaged = is_one_end(d.command) && fates_disagree(d.json);
-		json_object_get(d.json);
-		rc = keep(l, &d);
-	}
-	json_object_put(list);
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "out of memory") : 0;
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", file->path,
+				 strerror(-rc));
+	at = text;
+	if (*text == '{')
+		rc = add_printed(l, spec, file, text, len, err);
+	else
+		while (!rc && (at = strstr(at, HTML_DOCUMENT))) {
+			begin = strchr(at, '>');
+			end = begin ? strstr(begin, "</script>") : NULL;
+			at = end;
+			rc = end ? add_printed(l, spec, file, begin + 1, (size_t)(end - begin - 1),
+					       err)
+				 : error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is cut",
+					     file->path);
+		}
+	free(text);
+	if (!rc && !file->documents)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no page of pktledger",
+			       file->path);
+	return rc;
 }
 
 static int read_file(struct ledgers *l, const struct load_spec *spec, const char *path,

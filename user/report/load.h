@@ -39,7 +39,7 @@
 
 struct fatesum;
 
-struct fatesum_run { /* numbers as the file tells them, with one outcome */
+struct fatesum_run { /* numbers as in the file, with one outcome */
 	uint64_t first, last;
 	uint16_t stream, outcome;
 };
@@ -66,7 +66,7 @@ const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outc
 struct json_object *fatesum_json(const struct fatesum *f);
 
 /*
- * Whether they add up to the books in `end`, of whichever command: as many delivered and refused,
+ * Whether they add up to the ledger in `end`, of whichever command: as many delivered and refused,
  * and as many that were not delivered. What only a counter has settled has no fate of its own.
  */
 bool fatesum_agrees(const struct fatesum *f, const struct json_object *end);
@@ -88,7 +88,7 @@ struct ledgers_file {
 	const char *path;
 	struct ledgerfile_state state;
 	unsigned documents;	 /* in it, whenever they were */
-	uint64_t headless;	 /* lines before the first start, which tell nothing */
+	uint64_t headless;	 /* lines before the first start, which say nothing */
 	uint64_t odd;		 /* whole lines that are not as they should be */
 	uint64_t from_ns, to_ns; /* what it covers */
 };
@@ -122,16 +122,8 @@ void ledgers_free(struct ledgers *l); /* NULL is fine */
 /* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
 int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
-/* Documents as commands have printed them: by -j, or in a page of `report --html`. */
-
-/* Whether the file looks like one of them. */
+/* Whether a file looks like documents as commands print them: by -j, or in a page of --html. */
 bool printed_is(const char *path);
-
-/*
- * A list of the documents in the file, in their order, to be put. STATUS_USAGE: it is JSON, or a
- * page, but not ours; STATUS_FAILED: it is cut, or cannot be read.
- */
-int printed_load(const char *path, struct json_object **documents, struct error *err);
 
 /*
  * Whether documents belong side by side, and which are compared: two files that are not of traces
@@ -146,7 +138,7 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 bool trialset_is(const struct json_object *document);
 
 /*
- * What tells trials apart, as strings: the names that `start` tells, or those of the first trial.
+ * What tells trials apart, as strings: the names in `start`, or those of the first trial.
  * At most `max`, borrowed. Returns how many.
  */
 unsigned trialset_columns(const struct json_object *document, const char **name, unsigned max);

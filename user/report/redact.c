@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <json-c/printbuf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,38 +30,21 @@ static const char *const ours[] = {
 #define NAME_MAX_LEN 32
 #define ADDRESS_MAX  64 /* more than any has */
 
-/* A text that grows. Without memory it is cut. */
-struct text {
-	char *at;
-	size_t n, room;
-};
-
-static void append(struct text *t, const char *from, size_t len)
+static void append(struct printbuf *to, const char *from, size_t len)
 {
-	if (t->n + len + 1 > t->room) {
-		size_t room = 2 * (t->n + len + 1);
-		char *more = realloc(t->at, room);
-
-		if (!more)
-			return;
-		t->at = more;
-		t->room = room;
-	}
-	memcpy(t->at + t->n, from, len);
-	t->n += len;
-	t->at[t->n] = '\0';
+	printbuf_memappend(to, from, (int)len);
 }
 
-static void set(struct text *t, const char *from, size_t len)
+static void set(struct printbuf *to, const char *from, size_t len)
 {
-	t->n = 0;
-	append(t, from, len);
+	printbuf_reset(to);
+	append(to, from, len);
 }
 
 struct redact {
 	struct json_object *names; /* secret to its other name */
 	unsigned n[LENGTH(secrets)], addresses;
-	struct text out, other; /* of the string that is changed now */
+	struct printbuf *out, *other; /* of the string that is changed now */
 };
 
 struct redact *redact_new(void)
@@ -70,11 +54,12 @@ struct redact *redact_new(void)
 	if (!r)
 		return NULL;
 	r->names = json_object_new_object();
-	if (!r->names) {
-		free(r);
-		return NULL;
-	}
-	return r;
+	r->out = printbuf_new();
+	r->other = printbuf_new();
+	if (r->names && r->out && r->other)
+		return r;
+	redact_free(r);
+	return NULL;
 }
 
 void redact_free(struct redact *r)
@@ -82,8 +67,8 @@ void redact_free(struct redact *r)
 	if (!r)
 		return;
 	json_object_put(r->names);
-	free(r->out.at);
-	free(r->other.at);
+	printbuf_free(r->out);
+	printbuf_free(r->other);
 	free(r);
 }
 
@@ -135,13 +120,6 @@ static size_t name_length(const char *text, const char *kind)
 	return pid ? (size_t)(pid - text) : strlen(text);
 }
 
-static void learn_text(struct redact *r, int secret, const char *text)
-{
-	set(&r->out, text, name_length(text, secrets[secret].kind));
-	if (r->out.at && !is_common(r->out.at))
-		name_of(r, r->out.at, secrets[secret].kind, &r->n[secret]);
-}
-
 static void learn(struct redact *r, const char *key, const struct json_object *o)
 {
 	int secret = secret_index(key);
@@ -153,22 +131,17 @@ static void learn(struct redact *r, const char *key, const struct json_object *o
 		for (size_t i = 0; i < json_object_array_length(o); i++)
 			learn(r, key, json_object_array_get_idx(o, i));
 	} else if (secret >= 0 && json_object_is_type(o, json_type_string)) {
-		learn_text(r, secret, json_object_get_string((struct json_object *)o));
+		const char *text = json_object_get_string((struct json_object *)o);
+
+		set(r->out, text, name_length(text, secrets[secret].kind));
+		if (!is_common(r->out->buf))
+			name_of(r, r->out->buf, secrets[secret].kind, &r->n[secret]);
 	}
 }
 
 void redact_learn(struct redact *r, const struct json_object *document)
 {
 	learn(r, NULL, document);
-}
-
-static bool is_mac(const char *text)
-{
-	for (int i = 0; i < 17; i++) {
-		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
-			return false;
-	}
-	return !text[17];
 }
 
 /* An address that is somebody's. */
@@ -181,7 +154,11 @@ static bool is_address(const char *text)
 		return v4.s_addr && v4.s_addr != htonl(INADDR_LOOPBACK);
 	if (inet_pton(AF_INET6, text, &v6) == 1)
 		return !IN6_IS_ADDR_UNSPECIFIED(&v6) && !IN6_IS_ADDR_LOOPBACK(&v6);
-	return is_mac(text);
+	for (int i = 0; i < 17; i++) { /* of Ethernet */
+		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return !text[17];
 }
 
 /*
@@ -205,7 +182,7 @@ static size_t address_in(const char *text, size_t len, char word[ADDRESS_MAX])
 	return is_address(word) ? n : 0;
 }
 
-static void hide_addresses(struct redact *r, const char *text, struct text *to)
+static void hide_addresses(struct redact *r, const char *text, struct printbuf *to)
 {
 	static const char letters[] = "0123456789abcdefABCDEF:.";
 
@@ -239,7 +216,7 @@ static bool is_word_char(char c)
 }
 
 /* All places of one secret in a text, as a word of its own. */
-static void hide_word(const char *text, const char *secret, const char *name, struct text *to)
+static void hide_word(const char *text, const char *secret, const char *name, struct printbuf *to)
 {
 	size_t len = strlen(secret);
 	const char *begin = text, *at;
@@ -259,11 +236,11 @@ static void hide_word(const char *text, const char *secret, const char *name, st
 static void hide_words(struct redact *r)
 {
 	json_object_object_foreach (r->names, secret, name) {
-		struct text was = r->out;
+		struct printbuf *was = r->out;
 
-		if (strlen(secret) < SHORT || !strstr(was.at, secret))
+		if (strlen(secret) < SHORT || !strstr(was->buf, secret))
 			continue;
-		hide_word(was.at, secret, json_object_get_string(name), &r->other);
+		hide_word(was->buf, secret, json_object_get_string(name), r->other);
 		r->out = r->other;
 		r->other = was;
 	}
@@ -278,30 +255,16 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 		size_t len = name_length(text, secrets[secret].kind);
 		struct json_object *name;
 
-		set(&r->out, text, len);
-		if (r->out.at && json_object_object_get_ex(r->names, r->out.at, &name))
-			set(&r->out, json_object_get_string(name),
+		set(r->out, text, len);
+		if (json_object_object_get_ex(r->names, r->out->buf, &name))
+			set(r->out, json_object_get_string(name),
 			    strlen(json_object_get_string(name)));
-		append(&r->out, text + len, strlen(text + len));
+		append(r->out, text + len, strlen(text + len));
 	} else {
-		hide_addresses(r, text, &r->out);
-		if (r->out.at)
-			hide_words(r);
+		hide_addresses(r, text, r->out);
+		hide_words(r);
 	}
-	json_object_set_string(o, r->out.at ? r->out.at : "");
-}
-
-/* Of a command line the program and the command. */
-static void cut_command(struct json_object *words)
-{
-	size_t n = json_object_array_length(words);
-
-	if (n)
-		json_object_array_put_idx(words, 0, json_object_new_string("pktledger"));
-	if (n > 2) {
-		json_object_array_del_idx(words, 2, n - 2);
-		json_object_array_add(words, json_object_new_string("..."));
-	}
+	json_object_set_string(o, r->out->buf);
 }
 
 static void apply(struct redact *r, const char *key, struct json_object *o)
@@ -310,8 +273,14 @@ static void apply(struct redact *r, const char *key, struct json_object *o)
 		json_object_object_foreach (o, name, member)
 			apply(r, name, member);
 	} else if (json_object_is_type(o, json_type_array)) {
-		if (key && !strcmp(key, "command"))
-			cut_command(o);
+		size_t n = json_object_array_length(o);
+
+		if (key && !strcmp(key, "command") && n) /* the program and the command stay */
+			json_object_array_put_idx(o, 0, json_object_new_string("pktledger"));
+		if (key && !strcmp(key, "command") && n > 2) {
+			json_object_array_del_idx(o, 2, n - 2);
+			json_object_array_add(o, json_object_new_string("..."));
+		}
 		for (size_t i = 0; i < json_object_array_length(o); i++)
 			apply(r, key, json_object_array_get_idx(o, i));
 	} else if (json_object_is_type(o, json_type_string) &&

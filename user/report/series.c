@@ -107,7 +107,7 @@ void rows_add_flows(struct live_table *t, const struct json_object *interval)
 	}
 }
 
-#define FLOWS_MAX 32 /* in a sum; the rest is told as others */
+#define FLOWS_MAX 32 /* in a sum; the rest is reported as others */
 
 /* Several parts, added up. */
 struct heap {
@@ -248,7 +248,7 @@ static int halve(struct series *s)
 			uint64_t to_ns;
 
 			if (when_date(json_get_text(two, "time"), &to_ns))
-				to_ns = 0; /* it does not tell when it ended */
+				to_ns = 0; /* it does not say when it ended */
 			heap_clear(&s->open);
 			heap_add(&s->open, one, s->by, 0);
 			heap_add(&s->open, two, s->by, to_ns);

@@ -471,7 +471,9 @@ static void a_file_is_whole_or_as_before(void **state)
 	char path[] = "/tmp/pktledger-page-XXXXXX";
 	struct ledgers_document d[2] = {{.path = "first"}, {.path = EVIL}};
 	const struct html_page whole = {.docs = d, .n = 2};
-	struct json_object *list;
+	const struct load_spec spec = {
+		.path = &(const char *){path}, .n = 1, .until_ns = UINT64_MAX, .printed = true};
+	struct ledgers *l;
 	struct error err = {};
 	int fd = mkstemp(path);
 
@@ -483,13 +485,13 @@ static void a_file_is_whole_or_as_before(void **state)
 	d[1].json = document(&res, 0);
 	assert_int_equal(html_file(path, &whole, &err), 0);
 	assert_true(printed_is(path));
-	assert_int_equal(printed_load(path, &list, &err), 0);
-	assert_int_equal(json_object_array_length(list), 2);
+	assert_int_equal(ledgers_load(&l, &spec, &err), 0);
+	assert_int_equal(l->documents, 2);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(json_object_equal(json_object_array_get_idx(list, i), d[i].json));
+		assert_true(json_object_equal(l->document[i].json, d[i].json));
 		json_object_put(d[i].json);
 	}
-	json_object_put(list);
+	ledgers_free(l);
 	d[0].json = d[1].json = NULL;
 	assert_int_not_equal(html_file("/dev/full", &whole, &err), 0);
 	assert_int_equal(err.status, STATUS_FAILED);
