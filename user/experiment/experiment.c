@@ -338,7 +338,7 @@ static bool settle(struct run *r)
 static void announce(struct run *r, struct result *res)
 {
 	const struct fates *f = &r->site.tracer.fates;
-	const struct experiment_streams streams = {f->stream0, f->streams, f->base, r->spec.count};
+	const struct fates_numbers streams = {f->base, f->window, f->stream0, f->streams};
 	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
 	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;
 

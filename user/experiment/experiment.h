@@ -85,12 +85,6 @@ struct experiment_interval {
 	struct trace_count stage[STAGE_COUNT]; /* ends seen since the first packet */
 };
 
-struct experiment_streams {
-	uint16_t stream0, streams;
-	uint64_t base;
-	uint64_t count; /* of all streams; UINT64_MAX: open */
-};
-
 /* Called from the experiment's thread; each may be NULL. */
 struct experiment_view {
 	void (*on_note)(void *arg, const char *note);
@@ -99,7 +93,7 @@ struct experiment_view {
 	 * yet, has no `streams`.
 	 */
 	void (*on_start)(void *arg, const struct run_spec *spec, const struct lab *lab,
-			 const struct result *so_far, const struct experiment_streams *streams);
+			 const struct result *so_far, const struct fates_numbers *streams);
 	/* False: nobody wants to know any more; sending ends as by a signal. */
 	bool (*on_interval)(void *arg, const struct experiment_interval *now);
 	/*

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "experiment/receiver.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -316,21 +315,6 @@ int receiver_check_log(const struct receiver *r, struct error *err)
 
 /* From the sinks of the threads to what is shown. */
 
-static void name_source(char *out, size_t size, const struct line_source *s)
-{
-	char address[INET6_ADDRSTRLEN];
-
-	if (!s->port)
-		return;
-	if (IN6_IS_ADDR_V4MAPPED(&s->address)) {
-		inet_ntop(AF_INET, &s->address.s6_addr[12], address, sizeof(address));
-		snprintf(out, size, "%s:%u", address, s->port);
-	} else {
-		inet_ntop(AF_INET6, &s->address, address, sizeof(address));
-		snprintf(out, size, "[%s]:%u", address, s->port);
-	}
-}
-
 /* The mean of jitter by packets, and the merged delays, of what was added to it. */
 struct delays {
 	struct hist *delay;
@@ -359,10 +343,17 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		      const struct sink_streams *streams)
 {
 	const struct line *first = lines[0];
+	struct endpoint source = {AF_INET6, .ip6 = first->source.address,
+				  .port = first->source.port};
 	struct delays sums = {};
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
-	name_source(f->source, sizeof(f->source), &first->source);
+	if (IN6_IS_ADDR_V4MAPPED(&source.ip6)) {
+		source.family = AF_INET;
+		source.ip4.s_addr = source.ip6.s6_addr32[3];
+	}
+	if (source.port)
+		num_text_endpoint(f->source, sizeof(f->source), &source);
 	for (unsigned i = 0; i < n; i++) {
 		const struct line *l = lines[i];
 

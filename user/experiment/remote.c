@@ -190,7 +190,7 @@ int peer_connect(struct peer **out, const struct peer_target *target, struct err
 	p->target = *target;
 	conn_init(&p->conn, fd);
 	if (!rc)
-		rc = conn_names(fd, &p->self, &(struct endpoint){});
+		rc = conn_name(fd, false, &p->self);
 	if (!rc)
 		rc = log_in(p, err);
 	if (!rc) {

@@ -91,7 +91,7 @@ static int do_login(struct session *s, struct json_object *msg)
 /* Takes the descriptor. 0 or -errno; close_session() is due all the same. */
 static int open_session(struct session *s, const struct server_config *cfg, int fd)
 {
-	int rc = conn_names(fd, &(struct endpoint){}, &s->served.peer);
+	int rc = conn_name(fd, true, &s->served.peer);
 
 	s->cfg = cfg;
 	conn_init(&s->conn, fd);

@@ -149,7 +149,6 @@ static int open_xdp(struct site *s, struct error *err)
 {
 	const struct drops *drops = s->tracer.drops;
 	const int seen_fd = s->tells ? tracer_seen_fd(&s->tracer) : -1;
-	const int tails_fd = s->tells ? drops_map_fd(drops, "tails") : -1;
 	struct trace_config here = {.port = (uint16_t)s->spec->port};
 	int fd = -1, rc = 0;
 	bool native = false;
@@ -159,13 +158,7 @@ static int open_xdp(struct site *s, struct error *err)
 	if (here.learn)
 		here.learn = LEARN_TAKE;
 	if (s->spec->rx == &rx_xsk) {
-		const struct xsk_prog_maps maps = {
-			.cell = s->traced ? drops_map_fd(drops, "cell") : -1,
-			.seen = seen_fd,
-			.tails = tails_fd,
-		};
-
-		rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
+		rc = xsk_prog_open(&s->xsk_prog, &here, s->traced ? drops : NULL, seen_fd, err);
 		if (rc)
 			return rc;
 		fd = s->xsk_prog->xdp.fd;
@@ -183,7 +176,7 @@ static int open_xdp(struct site *s, struct error *err)
 						   : s->flow.payload,
 				.pass = s->spec->pass,
 				.arrivals_fd = drops_map_fd(drops, "arrivals"),
-				.tails_fd = tails_fd,
+				.tails_fd = drops_map_fd(drops, "tails"),
 				.seen_fd = seen_fd,
 			};
 		rc = sink_prog_open(&s->sink_prog, &cfg, err);
@@ -335,15 +328,8 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 
 static int apply_faults(struct site *s, struct error *err)
 {
-	const struct drops *drops = s->tracer.drops;
-	struct fault_numbers numbers = {
-		.config = &s->tracer.config,
-		.seen_fd = s->tracer.checkpoints ? checkpoints_seen_fd(s->tracer.checkpoints) : -1,
-		.tails_fd = drops_map_fd(drops, "tails"),
-		.cell_fd = drops_map_fd(drops, "cell"),
-		.batch_fd = drops_map_fd(drops, "batch"),
-		.paged = drops_reads_pages(drops),
-	};
+	const struct fault_numbers numbers = {&s->tracer.config, s->tracer.drops,
+					      tracer_seen_fd(&s->tracer)};
 	struct drops_redirects redirects;
 	int rc = fault_apply(&s->spec->faults, &s->fx, &s->lab, &numbers, &s->faults, err);
 

@@ -63,8 +63,8 @@ int conn_connect(const struct endpoint *to, int timeout_ms);
 /* Listens at an address; [::] is all, of IPv4 too. Returns a descriptor or -errno. */
 int conn_listen(const struct endpoint *at);
 
-/* The addresses of both sides, IPv4 also where it came as an IPv6 address. 0 or -errno. */
-int conn_names(int fd, struct endpoint *self, struct endpoint *peer);
+/* The address of a side, IPv4 also where it came as an IPv6 address. 0 or -errno. */
+int conn_name(int fd, bool peer, struct endpoint *ep);
 
 /*
  * Writes `msg`, which is taken, as a line. 0; -EMSGSIZE: it is longer than a line may be;

@@ -129,9 +129,8 @@ struct fault_state;
 /* Whose packets are to suffer, and where the programs note which they saw (map `seen`). */
 struct fault_numbers {
 	const struct trace_config *config;
+	const struct drops *drops;
 	int seen_fd;
-	int tails_fd, cell_fd, batch_fd; /* maps of the tracer */
-	bool paged;			 /* the tracer reads stamps wherever a packet keeps them */
 };
 
 /* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
