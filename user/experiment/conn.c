@@ -14,7 +14,7 @@
 
 #define DEPTH	8
 #define BACKLOG 128
-#define LOOK_MS 50 /* between two looks whether a signal came */
+#define LOOK_MS 50 /* between two checks whether a signal came */
 
 void conn_init(struct conn *c, int fd)
 {
@@ -32,7 +32,7 @@ void conn_close(struct conn *c)
 	c->fd = -1;
 }
 
-/* 0: ready, or the connection has something to tell; -ETIMEDOUT, -errno. */
+/* 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. */
 static int await(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = fd, .events = events};

@@ -38,7 +38,7 @@ struct run_spec {
 	unsigned flows;		 /* 5-tuples */
 	unsigned threads;	 /* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
-	bool pass;		 /* rx xdp: the program only looks, a socket receives */
+	bool pass;		 /* rx xdp: the program only reads, a socket receives */
 	uint64_t settle_ns;	 /* at most, for closing the ledger; 0: as losses here need */
 	uint64_t interval_ns;	 /* between calls of on_interval */
 	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */
@@ -62,7 +62,7 @@ struct run_spec {
 	const struct fates_numbers *numbers; /* drawn by that one; NULL: to be drawn here */
 	bool fragments;			     /* datagrams are larger than the MTU */
 	/*
-	 * The fate of each number is told: of a sender, or of so many discovered streams of a
+	 * The fate of each number is reported: of a sender, or of so many discovered streams of a
 	 * receiver. 0: it is not, and of a receiver no fates are kept.
 	 */
 	unsigned ledger;
@@ -100,7 +100,7 @@ struct experiment_view {
 	 * A run of numbers (from 0) of one stream with one fate; cause NULL unless dropped. Beside
 	 * fate_name() there are, of a sender alone, "left": seen to leave this host; of discovered
 	 * streams, whose numbers are as in the stamp, "came": seen here, and no more, and
-	 * "unknown": it may have come, and was not noted; what did not come is not told.
+	 * "unknown": it may have come, and was not noted; what did not come is not reported.
 	 */
 	void (*on_fates)(void *arg, uint16_t stream, uint64_t first, uint64_t last,
 			 const char *fate, const struct result_cause *cause);
@@ -125,7 +125,7 @@ struct recv_stream {
 	uint64_t first;		     /* below, nothing was looked at */
 	bool timed;		     /* packets carry a time: */
 	int64_t fastest_ns;	     /* least from sending to arrival, by the clocks of both */
-	bool ended;		     /* its sender has told: */
+	bool ended;		     /* its sender has reported: */
 	uint64_t sent, refused;
 };
 

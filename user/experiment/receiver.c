@@ -87,7 +87,7 @@ static int open_engine(void *arg, struct error *err)
 	return me->receiver->cfg->ops->open(&me->rx, &me->rx_config, err);
 }
 
-/* The streams of a run are known, and arrivals are noted in its fates; else they are learned. */
+/* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
 static void prepare_streams(struct receiver *r)
 {
 	const struct fates *f = r->cfg->fates;
@@ -186,12 +186,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 		if (worker_start(&r->at[t].worker, &r->team, t, &r->at[t], err))
 			break;
 	}
-	worker_team_await(&r->team, t);
-	for (unsigned i = 0; i < t; i++) {
-		if (!r->at[i].rx)
-			*err = r->at[i].worker.error;
-	}
-	if (err->status != STATUS_OK) {
+	if (worker_team_await(&r->team, t, err)) {
 		receiver_close(r);
 		return -EIO;
 	}
@@ -331,7 +326,7 @@ static void add_delays(struct delays *sum, const struct line *l)
 }
 
 /* Of the sum, which is freed. Returns the mean jitter. */
-static uint64_t tell_delays(struct delays *sum, struct result_latency *latency)
+static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 {
 	result_latency_fill(latency, sum->delay);
 	hist_free(sum->delay);
@@ -367,7 +362,7 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		add_delays(&sums, l);
 		lines[i] = NULL;
 	}
-	f->jitter_ns = tell_delays(&sums, &f->latency);
+	f->jitter_ns = take_delays(&sums, &f->latency);
 }
 
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
@@ -398,7 +393,7 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 	}
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);
-	out->jitter_ns = tell_delays(&sums, &out->latency);
+	out->jitter_ns = take_delays(&sums, &out->latency);
 	free(lines);
 }
 

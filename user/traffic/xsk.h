@@ -127,7 +127,7 @@ struct xsk_port {
 int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, struct error *err);
 void xsk_port_close(struct xsk_port *port);
 
-/* XDP_STATISTICS since open; all zero if the kernel does not tell. */
+/* XDP_STATISTICS since open; all zero if the kernel does not report them. */
 struct xdp_statistics xsk_port_statistics(const struct xsk_port *port);
 
 /* Hands as many free RX frames to the kernel as the fill ring has room for. */

@@ -221,15 +221,6 @@ static void configure(struct fault_state *s, bool any)
 	s->cfg.any = any;
 }
 
-static unsigned needed(const struct fault_state *s)
-{
-	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
-
-	for (unsigned i = 0; i < fault_count(); i++)
-		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
-	return which;
-}
-
 static int share_maps(struct fault_bpf *skel, const struct fault_numbers *numbers)
 {
 	struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell, skel->maps.batch};
@@ -397,9 +388,11 @@ static int open_redirects(struct fault_state *s, struct error *err)
 int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
 			struct error *err)
 {
-	unsigned which = needed(s);
+	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
 	int ret;
 
+	for (unsigned i = 0; i < fault_count(); i++)
+		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
 	configure(s, !numbers);
 	if (!which)
 		return 0;

@@ -106,7 +106,7 @@ struct fault_effects {
 	const char *notes[FAULT_NOTES]; /* for stderr, one line each */
 	unsigned n_notes;
 
-	/* Done by fault_apply(); told so that the plan can be printed. */
+	/* Done by fault_apply(); reported so that the plan can be printed. */
 	bool tx_csum_off;   /* checksum offload of the sender's device is off */
 	bool threaded_napi; /* the sender's next hop receives in a kernel thread, */
 	uint64_t merge_ns;  /* and waits so long for more of a flow to merge; 0: no GRO */
@@ -154,7 +154,7 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 
 /*
  * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
- * XDP_PASS), which must not be attached itself. *native tells the mode. Attached by a link that
+ * XDP_PASS), which must not be attached itself. *native is the mode. Attached by a link that
  * fault_close() drops.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
