@@ -34,7 +34,6 @@ static int open_socket(void)
 static int open_prog(void **state)
 {
 	const struct trace_config cfg = {.port = TEST_PORT};
-	const struct xsk_prog_maps maps = {-1, -1, -1};
 	struct error err = {};
 	cpu_set_t one;
 
@@ -44,7 +43,7 @@ static int open_prog(void **state)
 	cells = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*cells));
 	if (!cells || sched_setaffinity(0, sizeof(one), &one))
 		return -1;
-	if (xsk_prog_open(&prog, &cfg, &maps, &err)) {
+	if (xsk_prog_open(&prog, &cfg, NULL, -1, &err)) {
 		print_error("%s\n", err.message);
 		return -1;
 	}

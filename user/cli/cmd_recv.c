@@ -88,7 +88,7 @@ static const struct opt_group recv_groups[] = {
 };
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *res, const struct experiment_streams *streams)
+		     const struct result *res, const struct fates_numbers *streams)
 {
 	struct outputs *out = arg;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Losses of which no event tells, but a counter does. */
+/* Losses that no event shows, but a counter does. */
 #include "experiment/site.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void settle_ring(const struct counters_deltas *deltas, const struct site 
  * A frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program drops
  * in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What that
  * counter moved beyond our own program's verdicts are numbers that entered the device. The counter
- * is the source then, so it agrees with what it told.
+ * is the source then, so it agrees with what it showed.
  */
 static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
 		       const struct site *site, struct result *res)
@@ -113,33 +113,33 @@ static void settle_xdp(const struct countercheck *check, const struct counters_d
 }
 
 /*
- * Where a timer that frees fragments is the only loss: numbers that are open because no event told
- * of it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open, with
- * that as evidence.
+ * Where a timer that frees fragments is the only loss: numbers that are open because no event
+ * reported it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open,
+ * with that as evidence.
  */
 static void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
 {
-	uint64_t moved = countercheck_sum(deltas, SUM_TIMED_OUT), told = 0, unseen;
+	uint64_t moved = countercheck_sum(deltas, SUM_TIMED_OUT), shown = 0, unseen;
 	struct result_losses *losses = &res->losses;
 
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		if (!strcmp(res->cause[i].reason, "FRAG_REASM_TIMEOUT"))
-			told += res->cause[i].packets;
+			shown += res->cause[i].packets;
 	}
 	/* Where others were lost, what was left of them has timed out, too. */
-	if (res->dropped != told || res->fragments.made != res->fragments.seen)
+	if (res->dropped != shown || res->fragments.made != res->fragments.seen)
 		return;
-	told += res->fragments.unmatched;
-	if (moved <= told || res->unaccounted <= losses->suppressed)
+	shown += res->fragments.unmatched;
+	if (moved <= shown || res->unaccounted <= losses->suppressed)
 		return;
 	unseen = res->unaccounted - losses->suppressed;
-	if (unseen > moved - told)
-		unseen = moved - told;
+	if (unseen > moved - shown)
+		unseen = moved - shown;
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
 		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run "
 		 "on top of PID 1, where this kernel skips tracing programs",
-		 (unsigned long long)moved, (unsigned long long)told);
+		 (unsigned long long)moved, (unsigned long long)shown);
 }
 
 void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,

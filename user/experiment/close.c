@@ -331,7 +331,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 		return;
 	if (sender_done(s->sender)) {
 		sender_stats(s->sender, &st);
-		if (st.uncompleted) /* which of them is not told */
+		if (st.uncompleted) /* which of them is not known */
 			return;
 	}
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
@@ -349,7 +349,7 @@ void site_prepare(struct site *s, const uint64_t *upto)
 	site_name(s);
 	for (unsigned t = 0; t < f->streams; t++)
 		site_note_given_up(s, t, f->base + upto[t]);
-	if (s->receives || !s->tells)
+	if (s->receives || !s->by_number)
 		return;
 	for (unsigned t = 0; t < f->streams; t++)
 		note_handed(s, t, f->base + upto[t]);

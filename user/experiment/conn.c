@@ -14,7 +14,7 @@
 
 #define DEPTH	8
 #define BACKLOG 128
-#define LOOK_MS 50 /* between two looks whether a signal came */
+#define LOOK_MS 50 /* between two checks whether a signal came */
 
 void conn_init(struct conn *c, int fd)
 {
@@ -32,7 +32,7 @@ void conn_close(struct conn *c)
 	c->fd = -1;
 }
 
-/* 0: ready, or the connection has something to tell; -ETIMEDOUT, -errno. */
+/* 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. */
 static int await(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = fd, .events = events};
@@ -118,39 +118,26 @@ int conn_listen(const struct endpoint *at)
 	return rc;
 }
 
-static void read_address(const struct sockaddr_storage *addr, struct endpoint *ep)
+int conn_name(int fd, bool peer, struct endpoint *ep)
 {
-	struct sockaddr_in s4;
-	struct sockaddr_in6 s6;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = {};
+	socklen_t len = sizeof(a);
 
-	memset(ep, 0, sizeof(*ep));
-	memcpy(&s4, addr, sizeof(s4));
-	memcpy(&s6, addr, sizeof(s6));
-	ep->family = addr->ss_family;
-	if (addr->ss_family == AF_INET) {
-		ep->ip4 = s4.sin_addr;
-		ep->port = ntohs(s4.sin_port);
-		return;
-	}
-	ep->port = ntohs(s6.sin6_port);
-	ep->ip6 = s6.sin6_addr;
-	if (!IN6_IS_ADDR_V4MAPPED(&s6.sin6_addr))
-		return;
-	ep->family = AF_INET;
-	memcpy(&ep->ip4, &s6.sin6_addr.s6_addr[12], sizeof(ep->ip4));
-	memset(&ep->ip6, 0, sizeof(ep->ip6));
-}
-
-int conn_names(int fd, struct endpoint *self, struct endpoint *peer)
-{
-	struct sockaddr_storage here = {}, there = {};
-	socklen_t here_len = sizeof(here), there_len = sizeof(there);
-
-	if (getsockname(fd, (void *)&here, &here_len) ||
-	    getpeername(fd, (void *)&there, &there_len))
+	if (peer ? getpeername(fd, &a.any, &len) : getsockname(fd, &a.any, &len))
 		return -errno;
-	read_address(&here, self);
-	read_address(&there, peer);
+	*ep = (struct endpoint){.family = AF_INET, .port = ntohs(a.v4.sin_port)};
+	if (a.any.sa_family == AF_INET) {
+		ep->ip4 = a.v4.sin_addr;
+	} else if (IN6_IS_ADDR_V4MAPPED(&a.v6.sin6_addr)) {
+		ep->ip4.s_addr = a.v6.sin6_addr.s6_addr32[3];
+	} else {
+		ep->family = AF_INET6;
+		ep->ip6 = a.v6.sin6_addr;
+	}
 	return 0;
 }
 

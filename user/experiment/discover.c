@@ -67,28 +67,28 @@ static struct fates *fates_of(const struct discovery *d)
 	return &d->site->tracer.fates;
 }
 
-static void tell(const struct discovery *d, unsigned slot, uint64_t first, uint64_t last,
-		 const char *fate, const struct result_cause *cause)
+static void report(const struct discovery *d, unsigned slot, uint64_t first, uint64_t last,
+		   const char *fate, const struct result_cause *cause)
 {
 	d->view->on_fates(d->view->arg, receiver_streams(d->site->receiver)->at[slot].id, first,
 			  last, fate, cause);
 }
 
-static void tell_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		     uint8_t detail)
+static void report_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		       uint8_t detail)
 {
 	const struct ledger_cause *c;
 	struct discovery *d = arg;
 
 	if (fate == FATE_OPEN && !(detail & SEEN_MASK)) {
 		if (d->at[slot].blind)
-			tell(d, slot, first, last, "unknown", NULL);
+			report(d, slot, first, last, "unknown", NULL);
 		return;
 	}
 	d->at[slot].blind = false;
 	c = fate == FATE_DROPPED ? ledger_cause(&d->site->ledger, detail) : NULL;
-	tell(d, slot, first, last, fate == FATE_OPEN ? "came" : fate_name(fate),
-	     c ? &c->named : NULL);
+	report(d, slot, first, last, fate == FATE_OPEN ? "came" : fate_name(fate),
+	       c ? &c->named : NULL);
 }
 
 static void note(struct discovery *d, struct discovered *s, bool arrived, uint64_t n)
@@ -109,7 +109,7 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
 {
-	const struct fates_visitor visitor = {tell_run, d};
+	const struct fates_visitor visitor = {report_run, d};
 	const uint8_t *arrivals = t->at[i].arrivals;
 	struct ledger *l = &d->site->ledger;
 	struct discovered *s = &d->at[i];
@@ -128,7 +128,7 @@ static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint
 		number++;
 	}
 	s->counted = upto;
-	if (!d->site->tells) {
+	if (!d->site->by_number) {
 		sink_streams_empty(t, i, from, upto);
 		return;
 	}
@@ -145,7 +145,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 	if (!s->counted) { /* numbers before what is looked at were missed */
 		s->missing = from - st->base;
 		s->counted = s->first = from;
-		if (d->site->tells)
+		if (d->site->by_number)
 			fates_of(d)->tail[i] = from;
 	}
 	if (upto <= from)
@@ -168,13 +168,13 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	settle(d, t, i, from, end);
 	if (to > end) {
 		s->missing += to - end;
-		if (d->site->tells)
-			tell(d, i, end, to - 1, "unknown", NULL);
+		if (d->site->by_number)
+			report(d, i, end, to - 1, "unknown", NULL);
 	} else {
 		to = end;
 	}
 	s->next = s->counted = to;
-	if (d->site->tells)
+	if (d->site->by_number)
 		fates_of(d)->tail[i] = to;
 	s->blind = true;
 	sink_streams_set_tail(t, i, to);
@@ -188,7 +188,7 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 
 	if (s->next < next)
 		s->next = next;
-	if (!d->site->tells)
+	if (!d->site->by_number)
 		return s->next;
 	if (s->next < fates_of(d)->tail[i])
 		s->next = fates_of(d)->tail[i];
@@ -204,7 +204,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 
 	if (!window_is_due(&d->window, now_ns))
 		return;
-	if (d->site->tells)
+	if (d->site->by_number)
 		site_name(d->site);
 	sink_streams_sync(t);
 	n = atomic_load(&t->n);
@@ -241,7 +241,7 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i), known;
 
 	count(d, t, i, 0);
-	count(d, t, i, d->site->tells ? next_of(d, i, UINT64_MAX) : next);
+	count(d, t, i, d->site->by_number ? next_of(d, i, UINT64_MAX) : next);
 	*s = (struct recv_stream){
 		.stream = st->id,
 		.base = base,
@@ -298,15 +298,15 @@ void discover_end(struct discovery *d, struct recv_result *out)
 	out->tail_known = out->streams > 0;
 	for (unsigned i = 0; i < out->streams; i++)
 		end_stream(d, i, out);
-	if (!d->site->tells)
+	if (!d->site->by_number)
 		tally_causes(d->site);
 	site_ledger(d->site, 0, res);
-	if (d->site->tells)
+	if (d->site->by_number)
 		name_streams(res, out);
 	else
 		res->arrivals.gaps = d->gaps;
 	site_end(d->site, res);
-	for (int s = 0; !d->site->tells && s < STAGE_COUNT; s++)
+	for (int s = 0; !d->site->by_number && s < STAGE_COUNT; s++)
 		res->stage[s].bytes = 0;
 	res->delivered = sums->delivered;
 	res->duration_ns = sums->last_ns - sums->first_ns;

@@ -20,8 +20,8 @@
 #include "stamp.h"
 
 #define QUIET_NS	50000000
-#define QUIET_REMOTE_NS 200000000  /* what the other site told last may be as old */
-#define QUIET_ALONE_NS	200000000  /* nobody else tells what is still under way */
+#define QUIET_REMOTE_NS 200000000  /* what the other site reported last may be as old */
+#define QUIET_ALONE_NS	200000000  /* nobody else reports what is still under way */
 #define DRAIN_ALONE_NS	5000000000 /* for a queue of a sender alone */
 #define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS	20000000
@@ -54,7 +54,7 @@ static uint64_t memory_in_use(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* `send` or `recv`: nobody else tells what becomes of the packets. */
+/* `send` or `recv`: nobody else reports what becomes of the packets. */
 static bool is_alone(const struct run *r)
 {
 	return r->site.lone && !r->remote;
@@ -125,8 +125,8 @@ static bool show(void *arg, bool settling)
 	return r->view->on_interval(r->view->arg, &i);
 }
 
-static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		       uint8_t detail)
+static void report_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+			 uint8_t detail)
 {
 	struct run *r = arg;
 	const struct ledger_cause *c =
@@ -137,10 +137,10 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 			  last, left ? "left" : fate_name(fate), c ? &c->named : NULL);
 }
 
-/* Numbers (from 0) that are known well enough: the other site tells of its part, then all folds. */
+/* Numbers (from 0) that are known well enough: the other site reports its part, then all folds. */
 static void fold(struct run *r, const uint64_t *upto)
 {
-	const struct fates_visitor visitor = {tell_fates, r};
+	const struct fates_visitor visitor = {report_fates, r};
 
 	site_prepare(&r->site, upto);
 	if (r->remote)
@@ -150,7 +150,7 @@ static void fold(struct run *r, const uint64_t *upto)
 
 /*
  * Numbers older than the time to settle leave the window; the sender may go on behind it. Another
- * site tells of them while it goes on, so that they are known should the connection be lost.
+ * site reports them while it goes on, so that they are known should the connection be lost.
  */
 static void move_window(struct run *r)
 {
@@ -284,7 +284,7 @@ static bool count_fates(void *arg, uint64_t *fates)
 }
 
 /*
- * By number where all are known here; else by their sum, and which numbers they are of is told
+ * By number where all are known here; else by their sum, and which numbers they are of is reported
  * when the ledger closes.
  */
 static bool is_complete(void *arg)
@@ -338,7 +338,7 @@ static bool settle(struct run *r)
 static void announce(struct run *r, struct result *res)
 {
 	const struct fates *f = &r->site.tracer.fates;
-	const struct experiment_streams streams = {f->stream0, f->streams, f->base, r->spec.count};
+	const struct fates_numbers streams = {f->base, f->window, f->stream0, f->streams};
 	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
 	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;
 

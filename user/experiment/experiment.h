@@ -38,7 +38,7 @@ struct run_spec {
 	unsigned flows;		 /* 5-tuples */
 	unsigned threads;	 /* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
-	bool pass;		 /* rx xdp: the program only looks, a socket receives */
+	bool pass;		 /* rx xdp: the program only reads, a socket receives */
 	uint64_t settle_ns;	 /* at most, for closing the ledger; 0: as losses here need */
 	uint64_t interval_ns;	 /* between calls of on_interval */
 	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */
@@ -62,7 +62,7 @@ struct run_spec {
 	const struct fates_numbers *numbers; /* drawn by that one; NULL: to be drawn here */
 	bool fragments;			     /* datagrams are larger than the MTU */
 	/*
-	 * The fate of each number is told: of a sender, or of so many discovered streams of a
+	 * The fate of each number is reported: of a sender, or of so many discovered streams of a
 	 * receiver. 0: it is not, and of a receiver no fates are kept.
 	 */
 	unsigned ledger;
@@ -85,12 +85,6 @@ struct experiment_interval {
 	struct trace_count stage[STAGE_COUNT]; /* ends seen since the first packet */
 };
 
-struct experiment_streams {
-	uint16_t stream0, streams;
-	uint64_t base;
-	uint64_t count; /* of all streams; UINT64_MAX: open */
-};
-
 /* Called from the experiment's thread; each may be NULL. */
 struct experiment_view {
 	void (*on_note)(void *arg, const char *note);
@@ -99,14 +93,14 @@ struct experiment_view {
 	 * yet, has no `streams`.
 	 */
 	void (*on_start)(void *arg, const struct run_spec *spec, const struct lab *lab,
-			 const struct result *so_far, const struct experiment_streams *streams);
+			 const struct result *so_far, const struct fates_numbers *streams);
 	/* False: nobody wants to know any more; sending ends as by a signal. */
 	bool (*on_interval)(void *arg, const struct experiment_interval *now);
 	/*
 	 * A run of numbers (from 0) of one stream with one fate; cause NULL unless dropped. Beside
 	 * fate_name() there are, of a sender alone, "left": seen to leave this host; of discovered
 	 * streams, whose numbers are as in the stamp, "came": seen here, and no more, and
-	 * "unknown": it may have come, and was not noted; what did not come is not told.
+	 * "unknown": it may have come, and was not noted; what did not come is not reported.
 	 */
 	void (*on_fates)(void *arg, uint16_t stream, uint64_t first, uint64_t last,
 			 const char *fate, const struct result_cause *cause);
@@ -131,7 +125,7 @@ struct recv_stream {
 	uint64_t first;		     /* below, nothing was looked at */
 	bool timed;		     /* packets carry a time: */
 	int64_t fastest_ns;	     /* least from sending to arrival, by the clocks of both */
-	bool ended;		     /* its sender has told: */
+	bool ended;		     /* its sender has reported: */
 	uint64_t sent, refused;
 };
 

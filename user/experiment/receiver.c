@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "experiment/receiver.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -88,7 +87,7 @@ static int open_engine(void *arg, struct error *err)
 	return me->receiver->cfg->ops->open(&me->rx, &me->rx_config, err);
 }
 
-/* The streams of a run are known, and arrivals are noted in its fates; else they are learned. */
+/* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
 static void prepare_streams(struct receiver *r)
 {
 	const struct fates *f = r->cfg->fates;
@@ -187,12 +186,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 		if (worker_start(&r->at[t].worker, &r->team, t, &r->at[t], err))
 			break;
 	}
-	worker_team_await(&r->team, t);
-	for (unsigned i = 0; i < t; i++) {
-		if (!r->at[i].rx)
-			*err = r->at[i].worker.error;
-	}
-	if (err->status != STATUS_OK) {
+	if (worker_team_await(&r->team, t, err)) {
 		receiver_close(r);
 		return -EIO;
 	}
@@ -316,21 +310,6 @@ int receiver_check_log(const struct receiver *r, struct error *err)
 
 /* From the sinks of the threads to what is shown. */
 
-static void name_source(char *out, size_t size, const struct line_source *s)
-{
-	char address[INET6_ADDRSTRLEN];
-
-	if (!s->port)
-		return;
-	if (IN6_IS_ADDR_V4MAPPED(&s->address)) {
-		inet_ntop(AF_INET, &s->address.s6_addr[12], address, sizeof(address));
-		snprintf(out, size, "%s:%u", address, s->port);
-	} else {
-		inet_ntop(AF_INET6, &s->address, address, sizeof(address));
-		snprintf(out, size, "[%s]:%u", address, s->port);
-	}
-}
-
 /* The mean of jitter by packets, and the merged delays, of what was added to it. */
 struct delays {
 	struct hist *delay;
@@ -347,7 +326,7 @@ static void add_delays(struct delays *sum, const struct line *l)
 }
 
 /* Of the sum, which is freed. Returns the mean jitter. */
-static uint64_t tell_delays(struct delays *sum, struct result_latency *latency)
+static uint64_t take_delays(struct delays *sum, struct result_latency *latency)
 {
 	result_latency_fill(latency, sum->delay);
 	free(sum->delay);
@@ -359,10 +338,17 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		      const struct sink_streams *streams)
 {
 	const struct line *first = lines[0];
+	struct endpoint source = {AF_INET6, .ip6 = first->source.address,
+				  .port = first->source.port};
 	struct delays sums = {};
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
-	name_source(f->source, sizeof(f->source), &first->source);
+	if (IN6_IS_ADDR_V4MAPPED(&source.ip6)) {
+		source.family = AF_INET;
+		source.ip4.s_addr = source.ip6.s6_addr32[3];
+	}
+	if (source.port)
+		num_text_endpoint(f->source, sizeof(f->source), &source);
 	for (unsigned i = 0; i < n; i++) {
 		const struct line *l = lines[i];
 
@@ -376,7 +362,7 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		add_delays(&sums, l);
 		lines[i] = NULL;
 	}
-	f->jitter_ns = tell_delays(&sums, &f->latency);
+	f->jitter_ns = take_delays(&sums, &f->latency);
 }
 
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
@@ -407,7 +393,7 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 	}
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);
-	out->jitter_ns = tell_delays(&sums, &out->latency);
+	out->jitter_ns = take_delays(&sums, &out->latency);
 	free(lines);
 }
 

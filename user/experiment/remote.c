@@ -14,9 +14,9 @@
 #include "traffic/pace.h"
 
 #define CONNECT_MS 1000
-#define HELLO_MS   1000 /* then it is told that we wait */
+#define HELLO_MS   1000 /* then it is reported that we wait */
 #define MUTE_MS	   9000 /* more: whoever takes connections and says nothing is no server */
-#define TURN_MS	   200	/* between two looks whether somebody waits for us to end */
+#define TURN_MS	   200	/* between two checks whether somebody waits for us to end */
 #define ANSWER_MS  15000
 #define READY_MS   120000 /* to load programs, on a slow host */
 #define CLOCK_ASKS 8
@@ -33,7 +33,7 @@ static int lose(struct peer *p, int rc, struct error *err)
 			 "the other host is lost: %s", why);
 }
 
-static void tell_wait(struct peer *p)
+static void report_wait(struct peer *p)
 {
 	if (!p->waits && p->target.on_wait)
 		p->target.on_wait();
@@ -47,7 +47,7 @@ static int await(struct peer *p, struct json_object **msg, int timeout_ms)
 
 	while (!rc && !strcmp(msg_type(*msg), "busy")) {
 		json_object_put(*msg);
-		tell_wait(p);
+		report_wait(p);
 		do {
 			rc = conn_receive(&p->conn, msg, TURN_MS);
 		} while (rc == -ETIMEDOUT);
@@ -55,26 +55,26 @@ static int await(struct peer *p, struct json_object **msg, int timeout_ms)
 	return rc;
 }
 
-/* An answer of `type`, or the error that is told instead. */
+/* An answer of `type`, or the error that comes instead. */
 static int receive(struct peer *p, const char *type, struct json_object **msg, int timeout_ms,
 		   struct error *err)
 {
-	struct error told = {};
+	struct error refusal = {};
 	int rc = await(p, msg, timeout_ms);
 
 	if (rc)
 		return lose(p, rc, err);
 	if (!type || !strcmp(msg_type(*msg), type))
 		return 0;
-	rc = strcmp(msg_type(*msg), "error") || record_read(*msg, msg_error, &told) ||
-			     told.status == STATUS_OK
+	rc = strcmp(msg_type(*msg), "error") || record_read(*msg, msg_error, &refusal) ||
+			     refusal.status == STATUS_OK
 		     ? -EBADMSG
 		     : -EREMOTEIO;
 	json_object_put(*msg);
 	if (rc == -EBADMSG)
 		return lose(p, rc, err);
-	return error_set(err, told.status, rc, told.hint, "%s: %s",
-			 *p->hello.host ? p->hello.host : "the other host", told.message);
+	return error_set(err, refusal.status, rc, refusal.hint, "%s: %s",
+			 *p->hello.host ? p->hello.host : "the other host", refusal.message);
 }
 
 static int send_message(struct peer *p, const char *type, const struct record_field *rows,
@@ -113,7 +113,7 @@ static int await_hello(struct peer *p, struct error *err)
 	int rc = await(p, &msg, HELLO_MS);
 
 	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
-		tell_wait(p);
+		report_wait(p);
 		rc = await(p, &msg, MUTE_MS);
 	}
 	if (rc == -ETIMEDOUT)
@@ -190,7 +190,7 @@ int peer_connect(struct peer **out, const struct peer_target *target, struct err
 	p->target = *target;
 	conn_init(&p->conn, fd);
 	if (!rc)
-		rc = conn_names(fd, &p->self, &(struct endpoint){});
+		rc = conn_name(fd, false, &p->self);
 	if (!rc)
 		rc = log_in(p, err);
 	if (!rc) {

@@ -24,9 +24,9 @@ struct peer {
 	struct peer_hello hello;
 	struct peer_welcome welcome;
 	struct endpoint self;	 /* our address, as it sees us */
-	struct json_object *env; /* its circumstances, as env_read() tells them; NULL: not told */
+	struct json_object *env; /* its circumstances, as env_read() reads them; NULL: not known */
 	bool lost;		 /* nothing more will be answered */
-	bool waits;		 /* on_wait() was told */
+	bool waits;		 /* on_wait() was called */
 	struct conn conn;
 };
 
@@ -39,7 +39,7 @@ struct remote {
 	struct site *local;
 	bool sends;
 	struct peer_ready ready;
-	struct site_status status; /* the last one told */
+	struct site_status status; /* the last one reported */
 	uint64_t asked_ns;
 	struct join join;
 	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
@@ -72,11 +72,11 @@ void remote_ports(const struct remote *r, struct lab *lab);
  */
 bool remote_ask(struct remote *r, const char *what, struct error *err);
 
-/* Asks for the status if that told last is older. */
+/* Asks for the status if the last one is older. */
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
 
 /*
- * Before numbers below `upto` (from 0) are folded here: the other site folds its own and tells of
+ * Before numbers below `upto` (from 0) are folded here: the other site folds its own and reports
  * them, and each is decided by what both know.
  */
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);

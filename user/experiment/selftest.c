@@ -77,14 +77,6 @@ static uint64_t lost_elsewhere(const struct result *res, enum stage injected)
 	return packets;
 }
 
-/* An event is about a packet; of a datagram in fragments each is one. */
-static uint64_t events_due(const struct result *res, const struct selftest_row *row)
-{
-	if (fault_is(row->fault, SILENT))
-		return 0;
-	return res->fragments.made ? res->fragments.dropped : row->settled;
-}
-
 static void judge(const struct result *res, struct selftest_row *row)
 {
 	const struct result_stage *stage = &res->stage[row->stage];
@@ -95,7 +87,10 @@ static void judge(const struct result *res, struct selftest_row *row)
 	row->events = stage->events;
 	row->counters = row->agreeing = 0;
 	row->note[0] = '\0';
-	due = events_due(res, row);
+	/* an event is about a packet; of a datagram in fragments each is one */
+	due = fault_is(row->fault, SILENT) ? 0
+	      : res->fragments.made	   ? res->fragments.dropped
+					   : row->settled;
 	row->verdict = SELFTEST_DISAGREES;
 	if (fault_is(row->fault, HARMLESS)) { /* events that end no packet change nothing */
 		bool quiet = res->balanced && !row->settled;

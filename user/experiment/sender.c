@@ -13,7 +13,7 @@
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
-#define HELD_NS	     1000000 /* between two looks whether the window has moved */
+#define HELD_NS	     1000000 /* between two checks whether the window has moved */
 
 struct sending {
 	struct sender *sender;
@@ -185,12 +185,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 		if (worker_start(&s->at[t].worker, &s->team, t, &s->at[t], err))
 			break;
 	}
-	worker_team_await(&s->team, t);
-	for (unsigned i = 0; i < t; i++) {
-		if (!s->at[i].tx)
-			*err = s->at[i].worker.error;
-	}
-	if (err->status != STATUS_OK) {
+	if (worker_team_await(&s->team, t, err)) {
 		sender_close(s);
 		return -EIO;
 	}

@@ -40,7 +40,7 @@ void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
 
 void sender_stats(const struct sender *s, struct tx_stats *st);
 
-/* Of these and of the CPU time what a result tells: waits, slips, duration, faults on purpose. */
+/* Of these and of the CPU time what a result shows: waits, slips, duration, faults on purpose. */
 void sender_result(struct sender *s, struct result *res);
 
 const char *sender_mode(const struct sender *s);

@@ -21,7 +21,7 @@
 #define SEND_MS	    10000
 #define CALLERS_MAX 64
 #define STEP_MS	    20
-#define PATIENT	    16 /* answers between two looks for a signal */
+#define PATIENT	    16 /* answers between two checks for a signal */
 #define LOGIN_NS    2000000000
 #define SILENCE_NS  15000000000	 /* a client that says nothing in an experiment is gone */
 #define IDLE_NS	    120000000000 /* between two it may be loading its programs, on a slow host */
@@ -91,7 +91,7 @@ static int do_login(struct session *s, struct json_object *msg)
 /* Takes the descriptor. 0 or -errno; close_session() is due all the same. */
 static int open_session(struct session *s, const struct server_config *cfg, int fd)
 {
-	int rc = conn_names(fd, &(struct endpoint){}, &s->served.peer);
+	int rc = conn_name(fd, true, &s->served.peer);
 
 	s->cfg = cfg;
 	conn_init(&s->conn, fd);
@@ -269,7 +269,7 @@ static int do_stop(struct session *s, struct json_object *msg)
 static void flush_runs(struct session *s)
 {
 	if (s->runs.used && answer(s, "fates", msg_fates, &s->runs))
-		conn_close(&s->conn); /* the next word tells */
+		conn_close(&s->conn); /* the next message shows it */
 	runs_begin(&s->runs);
 }
 
@@ -463,7 +463,7 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	free(s);
 }
 
-/* Who cannot be served now is told so, and waits. */
+/* Who cannot be served now is sent "busy", and waits. */
 static void take_callers(struct server *srv)
 {
 	int fd;
@@ -510,7 +510,7 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 	return false;
 }
 
-/* The first of the callers that is let in is served; the others are told so. */
+/* The first of the callers that is let in is served; the others are sent "busy". */
 static void hear_callers(struct server *srv)
 {
 	struct pollfd fds[CALLERS_MAX + 1] = {{.fd = srv->listener, .events = POLLIN}};

@@ -24,11 +24,6 @@ static uint64_t step_ns(uint64_t settle_ns)
 	return step < STEP_MIN_NS ? STEP_MIN_NS : step;
 }
 
-static uint64_t memory_bytes(void)
-{
-	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 double window_pps(const struct tx_ops *tx, bool gso, bool veth)
 {
 	if (gso)
@@ -38,7 +33,9 @@ double window_pps(const struct tx_ops *tx, bool gso, bool veth)
 
 uint64_t window_most(unsigned streams)
 {
-	return memory_bytes() / MEMORY_SHARE / BYTES_EACH / streams;
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bytes / MEMORY_SHARE / BYTES_EACH / streams;
 }
 
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams)
@@ -58,14 +55,11 @@ void window_init(struct window *w, unsigned streams, uint64_t settle_ns)
 	*w = (struct window){.streams = streams, .settle_ns = settle_ns};
 }
 
-static const struct window_mark *newest(const struct window *w)
-{
-	return &w->mark[(w->oldest + w->marks - 1) % WINDOW_MARKS];
-}
-
 bool window_is_due(const struct window *w, uint64_t now_ns)
 {
-	return !w->marks || now_ns - newest(w)->time_ns >= step_ns(w->settle_ns);
+	const struct window_mark *newest = &w->mark[(w->oldest + w->marks - 1) % WINDOW_MARKS];
+
+	return !w->marks || now_ns - newest->time_ns >= step_ns(w->settle_ns);
 }
 
 const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *next)
@@ -85,25 +79,20 @@ const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *n
 	return leaving;
 }
 
-static bool is_over(const struct settling *s, uint64_t quiet_ns)
-{
-	if (quiet_ns < s->quiet_ns || !s->idle(s->arg))
-		return false;
-	return quiet_ns >= s->silent_ns || s->complete(s->arg);
-}
-
 bool settle_wait(const struct settling *s)
 {
 	uint64_t start = clock_now(), next = start + s->interval_ns, quiet_since = start;
 	uint64_t last = 0, fates;
 
 	while (s->fates(s->arg, &fates)) {
-		uint64_t now = clock_now();
+		uint64_t now = clock_now(), quiet;
 
 		if (fates != last)
 			quiet_since = now;
 		last = fates;
-		if (now - start >= s->most_ns || is_over(s, now - quiet_since))
+		quiet = now - quiet_since;
+		if (now - start >= s->most_ns || (quiet >= s->quiet_ns && s->idle(s->arg) &&
+						  (quiet >= s->silent_ns || s->complete(s->arg))))
 			return false;
 		if (s->interval_ns && now >= next) {
 			s->show(s->arg, true);

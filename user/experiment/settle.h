@@ -42,7 +42,7 @@ uint64_t window_most(unsigned streams);
 
 void window_init(struct window *w, unsigned streams, uint64_t settle_ns);
 
-/* Time to tell again how far the streams are. */
+/* Time to report again how far the streams are. */
 bool window_is_due(const struct window *w, uint64_t now_ns);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Opening a site: observers, ends, counters. What it then tells is in close.c. */
+/* Opening a site: observers, ends, counters. What it then reports is in close.c. */
 #include "experiment/site.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static uint64_t plan_window(struct site *s)
 	uint64_t each, window;
 	double pps;
 
-	s->moving = s->lone && s->tells;
+	s->moving = s->lone && s->by_number;
 	if (spec->numbers)
 		return spec->numbers->window;
 	each = spec->count == UINT64_MAX ? UINT64_MAX
@@ -86,15 +86,15 @@ static int open_tracer(struct site *s, struct error *err)
 		/* only in labs: what is attached by tc outlives us on a device of the host */
 		tracer.checkpoints = checkpoints;
 	}
-	/* without them nothing tells which datagram the later fragments are of */
-	if (s->lone ? s->tells : spec->port_a && s->fragments) {
+	/* without them nothing shows which datagram the later fragments are of */
+	if (s->lone ? s->by_number : spec->port_a && s->fragments) {
 		tracer.border.leave = s->sends ? lab->tx_ns.inum : 0;
 		tracer.border.enter = s->receives ? lab->rx_ns.inum : 0;
 	}
 	return tracer_open(&s->tracer, &tracer, err);
 }
 
-/* A lone end does without, if it is not to tell of its fates. */
+/* A lone end does without, if it is not to report its fates. */
 static int open_observers(struct site *s, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
@@ -113,7 +113,7 @@ static int open_observers(struct site *s, struct error *err)
 		s->traced = !open_tracer(s, &s->untraced);
 	if (s->traced)
 		return 0;
-	if (s->tells) {
+	if (s->by_number) {
 		*err = s->untraced;
 		return -EPERM;
 	}
@@ -142,14 +142,13 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 
 /*
  * The receiver's XDP program, and that of a fault before it. AF_XDP: it steers the flow's packets
- * into a socket for each queue; else it takes them itself, or looks at them first. Whatever it sees
+ * into a socket for each queue; else it takes them itself, or reads them first. Whatever it sees
  * has come to this host.
  */
 static int open_xdp(struct site *s, struct error *err)
 {
 	const struct drops *drops = s->tracer.drops;
-	const int seen_fd = s->tells ? tracer_seen_fd(&s->tracer) : -1;
-	const int tails_fd = s->tells ? drops_map_fd(drops, "tails") : -1;
+	const int seen_fd = s->by_number ? tracer_seen_fd(&s->tracer) : -1;
 	struct trace_config here = {.port = (uint16_t)s->spec->port};
 	int fd = -1, rc = 0;
 	bool native = false;
@@ -159,13 +158,7 @@ static int open_xdp(struct site *s, struct error *err)
 	if (here.learn)
 		here.learn = LEARN_TAKE;
 	if (s->spec->rx == &rx_xsk) {
-		const struct xsk_prog_maps maps = {
-			.cell = s->traced ? drops_map_fd(drops, "cell") : -1,
-			.seen = seen_fd,
-			.tails = tails_fd,
-		};
-
-		rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
+		rc = xsk_prog_open(&s->xsk_prog, &here, s->traced ? drops : NULL, seen_fd, err);
 		if (rc)
 			return rc;
 		fd = s->xsk_prog->xdp.fd;
@@ -175,7 +168,7 @@ static int open_xdp(struct site *s, struct error *err)
 	} else if (s->spec->rx == &rx_xdp) {
 		struct sink_prog_config cfg = {.trace = &here, .learn = true};
 
-		if (s->tells)
+		if (s->by_number)
 			cfg = (struct sink_prog_config){
 				.trace = &here,
 				.payload = shape_sizes_differ(spec_shape(s->spec))
@@ -183,7 +176,7 @@ static int open_xdp(struct site *s, struct error *err)
 						   : s->flow.payload,
 				.pass = s->spec->pass,
 				.arrivals_fd = drops_map_fd(drops, "arrivals"),
-				.tails_fd = tails_fd,
+				.tails_fd = drops_map_fd(drops, "tails"),
 				.seen_fd = seen_fd,
 			};
 		rc = sink_prog_open(&s->sink_prog, &cfg, err);
@@ -191,7 +184,7 @@ static int open_xdp(struct site *s, struct error *err)
 		if (rc)
 			return rc;
 		fd = s->sink_prog->xdp.fd;
-		if (s->tells && !cfg.pass)
+		if (s->by_number && !cfg.pass)
 			drops_expect_sink(s->tracer.drops);
 	}
 	if (s->fx.xdp)
@@ -202,7 +195,7 @@ static int open_xdp(struct site *s, struct error *err)
 	return rc;
 }
 
-/* With --pass the program only looks, and a socket behind it receives. */
+/* With --pass the program only reads, and a socket behind it receives. */
 static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
 {
 	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
@@ -226,7 +219,7 @@ static int open_receiver(struct site *s, struct error *err)
 						     : 1,
 		.tuning = &spec->tuning,
 		.shape = spec->shaped && spec->shape.n_payload ? &spec->shape : NULL,
-		.fates = s->tells ? &s->tracer.fates : NULL,
+		.fates = s->by_number ? &s->tracer.fates : NULL,
 		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
@@ -335,15 +328,8 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 
 static int apply_faults(struct site *s, struct error *err)
 {
-	const struct drops *drops = s->tracer.drops;
-	struct fault_numbers numbers = {
-		.config = &s->tracer.config,
-		.seen_fd = s->tracer.checkpoints ? checkpoints_seen_fd(s->tracer.checkpoints) : -1,
-		.tails_fd = drops_map_fd(drops, "tails"),
-		.cell_fd = drops_map_fd(drops, "cell"),
-		.batch_fd = drops_map_fd(drops, "batch"),
-		.paged = drops_reads_pages(drops),
-	};
+	const struct fault_numbers numbers = {&s->tracer.config, s->tracer.drops,
+					      tracer_seen_fd(&s->tracer)};
 	struct drops_redirects redirects;
 	int rc = fault_apply(&s->spec->faults, &s->fx, &s->lab, &numbers, &s->faults, err);
 
@@ -430,7 +416,7 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 	return 0;
 }
 
-static void tell_notes(const struct site *s, const struct experiment_view *view)
+static void show_notes(const struct site *s, const struct experiment_view *view)
 {
 	const struct tuning *tuning = &s->spec->tuning;
 	const struct worker_group groups[] = {
@@ -461,7 +447,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	s->sends = spec->tx && !(spec->far && spec->reverse);
 	s->receives = spec->rx && !(spec->far && !spec->reverse);
 	s->lone = !s->sends || !s->receives;
-	s->tells = !s->lone || spec->paired || spec->ledger;
+	s->by_number = !s->lone || spec->paired || spec->ledger;
 	s->discovers = s->lone && s->receives && !spec->paired && spec->ledger;
 	s->rate_pps = spec->rate_pps;
 	s->settle_ns = spec->settle_ns || !s->lone ? spec->settle_ns : SETTLE_NS;
@@ -494,7 +480,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 				  strerror(-rc));
 	}
 	if (!rc)
-		tell_notes(s, view);
+		show_notes(s, view);
 	return rc;
 }
 

@@ -41,10 +41,10 @@ struct tracer_spec {
 			  * but no fates kept */
 	struct trace_config config; /* port, tunnel, fragments, netns, learn: the rest is filled */
 	bool consumed;		    /* follow also what is freed as if it had been used up */
-	const struct checkpoint_place *checkpoints; /* as checkpoints_open() is told; NULL: none */
+	const struct checkpoint_place *checkpoints; /* as checkpoints_open() takes it; NULL: none */
 	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
 	struct border_netns border;		    /* in place of checkpoints; all 0: none */
-	unsigned border_ifindex;		    /* as border_open() is told */
+	unsigned border_ifindex;		    /* as border_open() takes it */
 };
 
 /*
@@ -68,13 +68,13 @@ struct site {
 	const struct run_spec *spec;
 	bool sends, receives;
 	bool lone;	/* it has one end */
-	bool tells;	/* the fate of each number is known here; else causes are counted, and a
+	bool by_number; /* the fate of each number is known here; else causes are counted, and a
 			   sender knows its own */
-	bool discovers; /* a receiver that finds its streams, and tells of their fates */
+	bool discovers; /* a receiver that finds its streams, and reports their fates */
 	struct lab lab; /* of a lone end: its namespace, and its device as far as it is known */
 	bool lab_open;
 	bool fragments;	    /* datagrams are larger than the MTU */
-	bool moving;	    /* more numbers than the window holds, or to be told early */
+	bool moving;	    /* more numbers than the window holds, or to be reported early */
 	uint64_t settle_ns; /* after which numbers leave the window */
 	double rate_pps;
 	struct fault_effects fx;
@@ -109,7 +109,7 @@ struct site {
 	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(): numbers below are */
 };
 
-/* What a site knows of itself while the experiment runs; a remote one tells it. */
+/* What a site knows of itself while the experiment runs; a remote one reports it. */
 struct site_status {
 	bool running; /* it sends */
 	bool idle;    /* nothing waits in the queues it knows */
@@ -122,7 +122,7 @@ struct site_status {
 /*
  * Builds everything up to the sender, whose threads stand ready: observers first, then counters,
  * then the sender, as a true ledger needs it. Packets arriving from here on are received. On
- * failure site_close() is due all the same. A lone end that is not to tell of its fates goes on
+ * failure site_close() is due all the same. A lone end that is not to report its fates goes on
  * without a tracer, `untraced` says why.
  */
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
@@ -208,7 +208,7 @@ void site_settings(const struct site *s, struct finding_facts *f);
 void site_close(struct site *s);
 
 /*
- * For site_check(). Settles as many of the numbers that are still open as a counter tells of, if
+ * For site_check(). Settles as many of the numbers that are still open as a counter shows, if
  * the receiver's device received nothing but this flow: by number such a loss is not known. The
  * stage's source is `counter` then.
  */
@@ -226,7 +226,7 @@ struct discovery;
 int discover_open(struct discovery **d, struct site *s, const struct experiment_view *view,
 		  struct error *err);
 
-/* Numbers to be kept of each of so many streams whose fates are told. */
+/* Numbers to be kept of each of so many streams whose fates are reported. */
 uint64_t discover_window(unsigned streams);
 
 /* To be called often while the receiver runs. */

@@ -18,7 +18,7 @@ static struct trace_range range_of(const struct tracer *t, const char *name)
 /*
  * Children of a freed head are freed in skb_release_data(): no packets of their own.
  * What is freed where fragments are made are those that were not sent any more. A merged packet
- * whose segments do not fit is freed before they are: they tell their end themselves.
+ * whose segments do not fit is freed before they are: they report their end themselves.
  */
 static void find_ranges(struct tracer *t)
 {
@@ -42,7 +42,7 @@ static void find_ranges(struct tracer *t)
 
 /*
  * Where packets freed as used up are losses. On the busiest of tracepoints, so only if asked for;
- * it tells its caller since Linux 6.3.
+ * it shows its caller since Linux 6.3.
  */
 static int find_consumed(struct tracer *t, struct error *err)
 {

@@ -63,8 +63,8 @@ int conn_connect(const struct endpoint *to, int timeout_ms);
 /* Listens at an address; [::] is all, of IPv4 too. Returns a descriptor or -errno. */
 int conn_listen(const struct endpoint *at);
 
-/* The addresses of both sides, IPv4 also where it came as an IPv6 address. 0 or -errno. */
-int conn_names(int fd, struct endpoint *self, struct endpoint *peer);
+/* The address of a side, IPv4 also where it came as an IPv6 address. 0 or -errno. */
+int conn_name(int fd, bool peer, struct endpoint *ep);
 
 /*
  * Writes `msg`, which is taken, as a line. 0; -EMSGSIZE: it is longer than a line may be;
@@ -110,7 +110,7 @@ int auth_challenge(char hex[AUTH_HEX]);
 void auth_prove(const struct auth_token *token, enum auth_side side, const char *server_challenge,
 		const char *client_challenge, char hex[AUTH_HEX]);
 
-/* In a time that tells nothing of where they differ. */
+/* In a time that shows nothing of where they differ. */
 bool auth_equal(const char a[AUTH_HEX], const char b[AUTH_HEX]);
 
 /*
@@ -119,7 +119,7 @@ bool auth_equal(const char a[AUTH_HEX], const char b[AUTH_HEX]);
  *	d0x70212,c3x2,d0x9,o1x1
  *
  * A letter (d delivered, c dropped, r refused, g left out, o open), its detail as fates_visitor
- * tells it, and how many numbers. Pure.
+ * gets it, and how many numbers. Pure.
  */
 #define RUNS_TEXT 49152 /* bytes of one text, its NUL included */
 
@@ -200,7 +200,7 @@ extern const struct record_field msg_cause[];
 extern const struct record_field msg_counter[];
 
 /*
- * A new message with the members that `rows` tell of `from`; rows NULL: none. It is read by
+ * A new message with the members that `rows` list of `from`; rows NULL: none. It is read by
  * record_read(); what is out of its bounds, or missing, makes the whole message a bad one.
  */
 struct json_object *msg_make(const char *type, const struct record_field *rows, const void *from);

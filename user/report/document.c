@@ -466,10 +466,9 @@ static void fill_shape(struct run_header *h, const struct run_spec *spec)
 
 /* `streams` may be NULL. */
 static void fill_result(struct run_header *h, const struct result *so_far,
-			const struct experiment_streams *streams)
+			const struct fates_numbers *streams)
 {
 	if (streams) {
-		h->count = streams->count;
 		h->stream0 = streams->stream0;
 		h->streams = streams->streams;
 		h->base = streams->base;
@@ -485,7 +484,7 @@ static void fill_result(struct run_header *h, const struct result *so_far,
 }
 
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *so_far, const struct experiment_streams *streams)
+		     const struct result *so_far, const struct fates_numbers *streams)
 {
 	*h = (struct run_header){
 		.in_lab = !spec->port_a && !spec->far,
@@ -495,6 +494,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 		.port = (uint16_t)spec->port,
 		.threads = spec->threads,
 		.flows = spec->flows,
+		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 	};
 	fill_result(h, so_far, streams);
@@ -754,10 +754,10 @@ static void put_clock(struct json_object *o)
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
-				    const struct experiment_streams *streams)
+				    const struct fates_numbers *streams)
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);
-	struct run_header h = {.tx = spec->tx->name};
+	struct run_header h = {.tx = spec->tx->name, .count = spec->count};
 	char to[FMT_MAX];
 
 	fill_result(&h, res, streams);

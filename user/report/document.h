@@ -63,7 +63,7 @@ struct run_header {
  * faults and trials are left to the caller.
  */
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
-		     const struct result *so_far, const struct experiment_streams *streams);
+		     const struct result *so_far, const struct fates_numbers *streams);
 
 /* The events of run. `env` of env_read(), taken; NULL: left out. */
 struct json_object *json_start(const struct run_header *head, struct json_object *env);
@@ -82,7 +82,7 @@ struct json_object *json_solo_origin(int argc, char *const *argv, struct json_ob
 /* The events of send and recv: their side of what run reports. `env` is taken; NULL: none. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
-				    const struct experiment_streams *streams);
+				    const struct fates_numbers *streams);
 struct json_object *json_send_end(const struct result *res);
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
 				    const char *rx, uint16_t port, const struct result *res);

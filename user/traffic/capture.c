@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "traffic/frames.h"
 
 #define FRAME_MIN 14 /* an Ethernet header */
@@ -35,27 +36,18 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 }
 
 /* Room for one packet more, and for its bytes. */
-static int grow(struct capture *c, uint64_t *room, uint32_t *slots, unsigned bytes)
+static int grow(struct capture *c, uint64_t *room, unsigned bytes)
 {
-	uint64_t used = c->at ? c->at[c->packets] : 0;
+	uint64_t *at = list_room(c->at, c->packets + 1, sizeof(*at)), *due;
 
-	if (c->packets + 1 >= *slots) {
-		uint32_t more = *slots ? *slots * 2 : 1024;
-		uint64_t *at = realloc(c->at, more * sizeof(*at));
-		uint64_t *due;
-
-		if (!at)
-			return -ENOMEM;
-		c->at = at;
-		due = realloc(c->due_ns, more * sizeof(*due));
-		if (!due)
-			return -ENOMEM;
-		c->due_ns = due;
-		if (!*slots)
-			c->at[0] = 0;
-		*slots = more;
-	}
-	if (used + bytes > *room) {
+	if (!at)
+		return -ENOMEM;
+	c->at = at;
+	due = list_room(c->due_ns, c->packets, sizeof(*due));
+	if (!due)
+		return -ENOMEM;
+	c->due_ns = due;
+	if (at[c->packets] + bytes > *room) {
 		uint64_t more = *room ? *room * 2 : 1 << 20;
 		uint8_t *data = realloc(c->data, more);
 
@@ -89,7 +81,6 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 	struct pcap_pkthdr *head;
 	const uint8_t *bytes;
 	uint64_t room = 0;
-	uint32_t slots = 0;
 	int64_t first_ns = 0;
 	int rc;
 
@@ -97,16 +88,19 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
 				 "%s: its packets are no Ethernet frames, but %s", path,
 				 pcap_datalink_val_to_description_or_dlt(pcap_datalink(file)));
+	c->at = list_room(NULL, 0, sizeof(*c->at));
+	if (!c->at)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	while ((rc = pcap_next_ex(file, &head, &bytes)) == 1) {
 		rc = check(head, path, c->packets, err);
 		if (rc)
 			return rc;
 		if (c->packets == CAPTURE_PACKETS_MAX ||
-		    (c->at && c->at[c->packets] + head->caplen > CAPTURE_BYTES_MAX))
+		    c->at[c->packets] + head->caplen > CAPTURE_BYTES_MAX)
 			return error_set(err, STATUS_FAILED, -EFBIG, "cut it: editcap -c",
 					 "%s is too large: at most %u packets and 1 GiB", path,
 					 CAPTURE_PACKETS_MAX);
-		if (grow(c, &room, &slots, head->caplen))
+		if (grow(c, &room, head->caplen))
 			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 		add(c, head, bytes, &first_ns);
 	}

@@ -39,7 +39,7 @@ void pace_start(struct pace *p, const struct profile *profile, unsigned burst, u
 		unsigned threads, uint64_t start_ns);
 
 /*
- * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next, 0
+ * How many packets are due, at most `max`. 0: none; then *wait_ns is how long until the next, 0
  * if there is none before the end.
  */
 unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns);
@@ -106,7 +106,7 @@ double profile_peak(const struct profile *p);
 struct plan {
 	const struct profile *profile;
 	unsigned burst, slot, threads; /* each but slot at least 1 */
-	double origin_s;	       /* times are since then: 78 hours of them can be told */
+	double origin_s;	       /* times are since then: 78 hours of them can be expressed */
 };
 
 /*

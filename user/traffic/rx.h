@@ -25,8 +25,8 @@ struct receiver_config {
 	unsigned ifindex;
 	unsigned threads;	   /* <= RECEIVER_THREADS */
 	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
-	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: learn streams */
-	struct trace_tails *table; /* with fates: streams are learned nevertheless, in here */
+	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: discover them */
+	struct trace_tails *table; /* with fates: streams are discovered nevertheless, in here */
 	int rcvbuf;		   /* bytes asked for; 0: the default */
 	bool rcvbuf_force;	   /* SO_RCVBUFFORCE */
 	int xsk_map_fd;		   /* xsk: XSKMAP to enter the socket in */
@@ -55,7 +55,7 @@ struct rx_stats {
 	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid;
 	bool zero_copy;	    /* xsk: as granted */
 	uint64_t xdp_drops; /* xdp: frames that our program ended, deliveries all */
-	int rcvbuf;	    /* what the socket really has, as getsockopt tells (doubled) */
+	int rcvbuf;	    /* what the socket really has, as getsockopt reports it (doubled) */
 };
 
 struct rx;
@@ -82,7 +82,7 @@ extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;
 int rx_socket_bound(const struct receiver_config *cfg, struct error *err);
 
 /*
- * How long a reader looks again before it sleeps. A sleeping one costs the sender's CPU a wake-up
+ * How long a reader polls before it sleeps. A sleeping one costs the sender's CPU a wake-up
  * for almost every packet, several times what the packet itself costs; this is about what a sleep
  * and a wake-up cost. 0 where the sender needs this CPU, and in a thread of real-time priority,
  * from which nobody else could take it.

@@ -296,7 +296,7 @@ static bool read_memory(const struct rx *rx, uint32_t mem[SK_MEMINFO_VARS])
 	return !getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len);
 }
 
-/* The queue's length in packets is not told by any socket option; its bytes are. */
+/* The queue's length in packets is not shown by any socket option; its bytes are. */
 static uint64_t rx_socket_pending(const struct rx *rx)
 {
 	uint32_t mem[SK_MEMINFO_VARS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The receiving engine in XDP: the program (sink.h) does all the work, on
- * whatever CPUs the packets come; the one thread only looks at its sums.
+ * whatever CPUs the packets come; the one thread only reads its sums.
  */
 #include <errno.h>
 #include <poll.h>

@@ -85,7 +85,7 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct e
 	return 0;
 }
 
-/* Between two looks: lets the CPU rest for a moment, and the line it looks at with its writer. */
+/* Between two polls: lets the CPU rest for a moment, and the line it reads with its writer. */
 static void spin_rest(void)
 {
 #if defined(__x86_64__)

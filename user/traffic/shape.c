@@ -276,16 +276,20 @@ int shape_pps(const struct shape_sizes *sizes, const struct rate *rate, int link
 #define ITEM_MAX  64
 #define FRAME_MAX 65535
 
-/* Cuts `text` at the first `sep`: the front is copied to `front`; NULL if there is no `sep`. */
-static const char *cut(const char *text, const char *sep, char front[ITEM_MAX])
+/* Cuts `text` at `at`, behind which `skip` characters are left out; NULL: no room, or no `at`. */
+static const char *cut_at(const char *text, const char *at, size_t skip, char *front, size_t size)
 {
-	const char *at = strstr(text, sep);
-
-	if (!at || at - text >= ITEM_MAX)
+	if (!at || (size_t)(at - text) >= size)
 		return NULL;
 	memcpy(front, text, (size_t)(at - text));
 	front[at - text] = '\0';
-	return at + strlen(sep);
+	return at + skip;
+}
+
+/* The same at the first `sep`. */
+static const char *cut(const char *text, const char *sep, char front[ITEM_MAX])
+{
+	return cut_at(text, strstr(text, sep), strlen(sep), front, ITEM_MAX);
 }
 
 /* The next item of a list by comma; NULL: too long. *rest is NULL after the last. */
@@ -343,7 +347,7 @@ static int parse_weights(const char *text, struct imix *out)
 	return 0;
 }
 
-/* RFC 6985, table 1; `z` is a size told in words there, and has no place here. */
+/* RFC 6985, table 1; `z` is a size given in words there, and has no place here. */
 static int parse_genome(const char *text, struct imix *out)
 {
 	static const uint16_t frame[] = {64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000};
@@ -395,13 +399,7 @@ static int parse_time(const char *text, uint64_t *ns)
 /* Cuts at the last slash: a rate has one of its own in 1Gbit/l1. */
 static const char *cut_time(const char *text, char *front, size_t size)
 {
-	const char *slash = strrchr(text, '/');
-
-	if (!slash || (size_t)(slash - text) >= size)
-		return NULL;
-	memcpy(front, text, (size_t)(slash - text));
-	front[slash - text] = '\0';
-	return slash + 1;
+	return cut_at(text, strrchr(text, '/'), 1, front, size);
 }
 
 /* FROM..TO/TIME; from 0 too. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The shape of the traffic: what the n-th packet of a stream is. Pure functions of the shape, the
- * stream's slot and the number, so that sender, receiver and books know the same without asking
+ * stream's slot and the number, so that sender, receiver and ledger know the same without asking
  * each other, and the same seed gives the same traffic.
  *
  * Numbers count from 0 here. The streams of several threads take turns in what is sequential:
  * number k of slot t of n threads is packet k * n + t of the whole.
  *
- * Faults made on purpose, to test receivers, and how the books show them (`deliberate`):
+ * Faults made on purpose, to test receivers, and how the ledger shows them (`deliberate`):
  *   duplicate: the number is sent twice, back to back. One number: attempted, sent and settled
  * once; the second packet is found under `duplicated`. It takes no place in the rate. reordering:
  * the first of `extent` + 1 numbers is sent as the last of them, so it is late by `extent` packets

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a receiver can tell of one line of packets: those of one stream, and of one 5-tuple if flows
- * are told apart. Order is that of arrival at this receiver; a line belongs to one thread.
+ * What a receiver can report of one line of packets: those of one stream, and of one 5-tuple if
+ * flows are told apart. Order is that of arrival at this receiver; a line belongs to one thread.
  */
 #ifndef PKTLEDGER_TRAFFIC_SINK_H
 #define PKTLEDGER_TRAFFIC_SINK_H
@@ -17,7 +17,7 @@
 #include "sink_abi.h"
 #include "trace_abi.h"
 
-#define LINE_GAPS 256 /* jumps remembered, to tell the extent of what comes late */
+#define LINE_GAPS 256 /* jumps remembered, to know the extent of what comes late */
 
 /* Where a packet came from. All 0: flows are not told apart. */
 struct line_source {
@@ -105,7 +105,7 @@ struct sink {
 	/* set by whoever makes it */
 	struct sink_streams *streams;
 	unsigned payload;	   /* expected length, the longest one with a shape; 0: any */
-	const struct shape *shape; /* tells the length of each number; NULL: all are alike */
+	const struct shape *shape; /* gives the length of each number; NULL: all are alike */
 	const uint8_t *fill; /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
 	bool timed;	     /* packets carry the send time */
 	struct reader_state *reader; /* the application's own work on each packet; NULL: none */

@@ -65,7 +65,7 @@ struct tx_stats {
 	uint64_t calls;			/* system calls that hand over packets */
 	uint64_t lost_at_device;	/* xsk: EBUSY: consumed and dropped */
 	uint64_t tx_invalid_descs;	/* xsk: XDP_STATISTICS */
-	uint64_t uncompleted;		/* xsk: consumed, and not told to be done with */
+	uint64_t uncompleted;		/* xsk: consumed, and not reported as done with */
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
 	uint64_t slipped_ns;	    /* schedule given up; of an engine, if it paces itself */

@@ -6,7 +6,7 @@
  * differ in size and flow, and may be left out, doubled or out of order: a call carries those of
  * one flow that follow each other, so many flows that take turns cost a call per packet.
  *
- * sendmmsg() that ends early does not tell why: the datagram at which it stopped may have had a
+ * sendmmsg() that ends early does not report why: the datagram at which it stopped may have had a
  * packet (a netfilter drop in the output hook gives EPERM and an skb) or none. Its number is
  * closed as failed and never used again; an observer decides. The socket blocks, so that a full
  * send buffer is never such an early end.

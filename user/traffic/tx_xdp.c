@@ -8,7 +8,7 @@
  * is asked for all that may be sent, the program keeps the pace, and a timer's signal ends the call
  * when the schedule or the time is over. Between the packets of a paced stream the CPU is busy.
  *
- * The first packet goes alone: whether the device takes live frames is told by its fate only.
+ * The first packet goes alone: whether the device takes live frames is shown by its fate only.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -53,7 +53,7 @@ struct tx {
 	timer_t timer;
 	bool has_timer, proven, paced;
 	uint64_t deadline_ns; /* unthrottled; 0: none */
-	uint64_t quota;	      /* packets still to be sent, as far as the time tells */
+	uint64_t quota;	      /* packets still to be sent, as far as the time shows */
 	struct plan plan;     /* of the schedule, if there is one */
 	uint64_t origin;      /* number with which it begins */
 	uint64_t calls;
@@ -143,8 +143,6 @@ static void set_timer(struct tx *tx, uint64_t when)
 
 static void tx_xdp_close(struct tx *tx)
 {
-	if (!tx)
-		return;
 	if (tx->has_timer)
 		timer_delete(tx->timer);
 	gen_bpf__destroy(tx->skel);
@@ -174,17 +172,16 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
 	rc = build(tx, err);
-	if (rc) {
-		tx_xdp_close(tx);
-		return rc;
-	}
-	rc = load(tx);
 	if (!rc) {
-		*out = tx;
-		return 0;
+		rc = load(tx);
+		if (rc)
+			xdp_load_failed(rc, "the sending BPF program", err);
 	}
-	tx_xdp_close(tx);
-	return xdp_load_failed(rc, "the sending BPF program", err);
+	if (rc)
+		tx_xdp_close(tx);
+	else
+		*out = tx;
+	return rc;
 }
 
 static int call(struct tx *tx, uint64_t repeat)
@@ -237,7 +234,7 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 	}
 }
 
-/* Sends one packet and looks what the device says. */
+/* Sends one packet and checks what the device says. */
 static int prove(struct tx *tx, struct error *err)
 {
 	struct gen_bpf *s = tx->skel;

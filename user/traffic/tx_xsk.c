@@ -6,13 +6,13 @@
  *
  * When is a number closed? When the kernel consumed its descriptor, which is in ring order:
  *
- * - Zero-copy: the driver took it; the ring's consumer index tells.
+ * - Zero-copy: the driver took it; the ring's consumer index shows it.
  * - Copying, all work is done in our own sendto() (__xsk_generic_xmit()): EAGAIN: the first
  *   descriptor not consumed could not be sent now and stays. EBUSY: the last one consumed was
  *   dropped by the device; its skb was freed there, which observers see. From 6.17 on the consumer
  *   index is right when sendto() returns, but for an EBUSY of the call's first descriptor, which
  *   shows with a later call. Before 6.17 it moves only when the kernel has worked off all that it
- *   saw when it looked last; completions, which never precede consumption, then tell more.
+ *   saw when it looked last; completions, which never precede consumption, then show more.
  *   So what we take for consumed is never too much, and exact as soon as the ring is drained.
  *
  * What finish() finds never consumed is taken back if that is certain; else (zero-copy, or before

@@ -82,6 +82,8 @@ static void *work(void *arg)
 	if (!rc)
 		rc = t->open(w->arg, &w->error);
 	caps_drop_but(CAPS_NONE);
+	if (rc)
+		atomic_store(&t->failed, w);
 	sem_post(&t->ready);
 	if (!rc) {
 		while (sem_wait(&t->door)) /* a signal came */
@@ -115,10 +117,16 @@ int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void
 		  : 0;
 }
 
-void worker_team_await(struct worker_team *t, unsigned workers)
+int worker_team_await(struct worker_team *t, unsigned workers, struct error *err)
 {
+	const struct worker *failed;
+
 	while (workers)
 		workers -= !sem_wait(&t->ready); /* or a signal came */
+	failed = atomic_load(&t->failed);
+	if (failed)
+		*err = failed->error;
+	return err->status == STATUS_OK ? 0 : -EIO;
 }
 
 bool worker_ended(const struct worker *w)

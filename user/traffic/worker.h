@@ -47,6 +47,7 @@ struct worker_team {
 	int (*open)(void *arg, struct error *err); /* in its place, with all rights, */
 	void (*run)(void *arg);			   /* and this without any, behind the door */
 	sem_t ready, door;
+	_Atomic(const struct worker *) failed; /* private: one whose open() failed */
 };
 
 /* Zero-initialised: not started. */
@@ -66,8 +67,8 @@ void worker_team_init(struct worker_team *t);
 int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
 		 struct error *err);
 
-/* Until so many are open, or have failed. */
-void worker_team_await(struct worker_team *t, unsigned workers);
+/* Until so many are open, or have failed. -EIO: there is an error, of one of them or before. */
+int worker_team_await(struct worker_team *t, unsigned workers, struct error *err);
 
 /* It ended, or was never started. */
 bool worker_ended(const struct worker *w);

@@ -301,8 +301,8 @@ unsigned xsk_port_recycle(struct xsk_port *port)
 	return n;
 }
 
-static int load(struct xsk_prog *prog, const struct trace_config *trace,
-		const struct xsk_prog_maps *maps)
+static int load(struct xsk_prog *prog, const struct trace_config *trace, const struct drops *drops,
+		int seen_fd)
 {
 	struct xsk_bpf *skel = prog->skel = xsk_bpf__open();
 	int ret;
@@ -310,11 +310,11 @@ static int load(struct xsk_prog *prog, const struct trace_config *trace,
 	if (!skel)
 		return -errno;
 	memcpy((void *)&skel->rodata->cfg, trace, sizeof(*trace));
-	ret = maps->cell < 0 ? 0 : bpf_map__reuse_fd(skel->maps.cell, maps->cell);
-	if (!ret && maps->seen >= 0)
-		ret = bpf_map__reuse_fd(skel->maps.seen, maps->seen);
-	if (!ret && maps->tails >= 0)
-		ret = bpf_map__reuse_fd(skel->maps.tails, maps->tails);
+	ret = drops ? bpf_map__reuse_fd(skel->maps.cell, drops_map_fd(drops, "cell")) : 0;
+	if (!ret && seen_fd >= 0)
+		ret = bpf_map__reuse_fd(skel->maps.seen, seen_fd);
+	if (!ret && seen_fd >= 0)
+		ret = bpf_map__reuse_fd(skel->maps.tails, drops_map_fd(drops, "tails"));
 	if (!ret)
 		ret = xsk_bpf__load(skel);
 	if (ret)
@@ -326,7 +326,7 @@ static int load(struct xsk_prog *prog, const struct trace_config *trace,
 }
 
 int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
-		  const struct xsk_prog_maps *maps, struct error *err)
+		  const struct drops *drops, int seen_fd, struct error *err)
 {
 	struct xsk_prog *prog = calloc(1, sizeof(*prog));
 	int ret;
@@ -334,7 +334,7 @@ int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
 	if (!prog)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	prog->xdp.link = -1;
-	ret = load(prog, trace, maps);
+	ret = load(prog, trace, drops, seen_fd);
 	if (!ret) {
 		*out = prog;
 		return 0;

@@ -16,6 +16,7 @@
 #include <xdp/xsk.h>
 
 #include "base/err.h"
+#include "drops/drops.h"
 #include "trace_abi.h"
 #include "traffic/sink.h"
 
@@ -126,7 +127,7 @@ struct xsk_port {
 int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, struct error *err);
 void xsk_port_close(struct xsk_port *port);
 
-/* XDP_STATISTICS since open; all zero if the kernel does not tell. */
+/* XDP_STATISTICS since open; all zero if the kernel does not report them. */
 struct xdp_statistics xsk_port_statistics(const struct xsk_port *port);
 
 /* Hands as many free RX frames to the kernel as the fill ring has room for. */
@@ -143,16 +144,13 @@ struct xsk_prog {
 	int cell_fd; /* map `cell` */
 };
 
-/* Maps of the tracer; -1: the program has one of its own, which nobody reads. */
-struct xsk_prog_maps {
-	int cell;  /* the number of the packet under way is left there */
-	int seen;  /* packets that came on top of PID 1 are marked there */
-	int tails; /* needed with `seen` */
-};
-
-/* Loads the program for the flow in `trace`. */
+/*
+ * Loads the program for the flow in `trace`. The number of the packet under way is left in a map of
+ * `drops` (NULL: in one that nobody reads); packets that came on top of PID 1 are marked in
+ * `seen_fd` (-1: in none), which needs `drops`.
+ */
 int xsk_prog_open(struct xsk_prog **prog, const struct trace_config *trace,
-		  const struct xsk_prog_maps *maps, struct error *err);
+		  const struct drops *drops, int seen_fd, struct error *err);
 
 /*
  * xdp_attach() to a device with so many receive queues: more than the XSKMAP holds (64) are

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -95,7 +91,6 @@ static void test_parse(void **state)
 {
 	struct fault_list list = parsed("netfilter,rcvbuf,qdisc");
 
-	(void)state;
 	assert_int_equal(list.set, bit("netfilter") | bit("rcvbuf") | bit("qdisc"));
 	assert_true(list.share[named("netfilter")] == 0.2);
 	assert_int_equal(list.rate.unit, RATE_MAX);
@@ -112,7 +107,6 @@ static void test_parse_adds(void **state)
 {
 	struct fault_list list = parsed("xdp=10%");
 
-	(void)state;
 	assert_int_equal(fault_parse("rcvbuf", false, &list, NULL), 0);
 	assert_int_equal(list.set, bit("xdp") | bit("rcvbuf"));
 	assert_true(list.share[named("xdp")] == 0.1);
@@ -120,7 +114,6 @@ static void test_parse_adds(void **state)
 
 static void test_parse_refuses(void **state)
 {
-	(void)state;
 	refused("netfiler", "netfiler", "did you mean netfilter?");
 	refused("zzzzzzzzzzzz", "zzzzzzzzzzzz", "help");
 	refused("netfilter:", "netfilter:", "");
@@ -150,7 +143,6 @@ static void test_stages_without_fault(void **state)
 {
 	static const char *const stages[] = {"wire", "nic_ring"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
 		struct fault_list list = {0};
 		struct error err = {0};
@@ -202,7 +194,6 @@ static void test_contradictions(void **state)
 		{"gso", "ip_forward:ttl"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		struct fault_list list = {0};
 		struct error err = {0};
@@ -236,7 +227,6 @@ static bool is_stage(const char *name, size_t len)
 
 static void test_each(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < fault_count(); i++) {
 		const struct opt_value *v = &fault_values[i];
 		struct fault_list list = parsed(v->name);
@@ -287,7 +277,6 @@ static void test_each_row_acts(void **state)
 	const struct fault_row unloaded = {"xdp", "nobody reads it", FAULT_VALUE_SHARE,
 					   .cfg.xdp_share = 1};
 
-	(void)state;
 	assert_false(acts(&name_only));
 	assert_false(acts(&unshared));
 	assert_false(acts(&unloaded));
@@ -310,7 +299,6 @@ static void test_all_are_listed(void **state)
 	};
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned m = 0; m < sizeof(mechanisms) / sizeof(*mechanisms); m++) {
 		for (const struct fault_row *r = mechanisms[m]; r->name; r++, n++)
 			assert_ptr_equal(fault_row(named(r->name)), r);
@@ -324,7 +312,6 @@ static void test_no_fault_no_effect(void **state)
 	const struct fault_list list = {0};
 	struct fault_effects fx;
 
-	(void)state;
 	memset(&fx, 0xff, sizeof(fx));
 	assert_int_equal(fault_plan(&list, &plain, &fx, NULL), 0);
 	assert_int_equal(fx.port, none.port);
@@ -342,7 +329,6 @@ static void test_engines(void **state)
 {
 	struct fault_request rx_xsk = plain, tx_xsk = plain;
 
-	(void)state;
 	rx_xsk.rx = "xsk";
 	tx_xsk.tx = "xsk";
 	not_planned("rcvbuf", &rx_xsk, -EINVAL, STATUS_USAGE, "--fault rcvbuf needs --rx socket");
@@ -366,7 +352,6 @@ static void test_tx_device_place(void **state)
 	struct fault_request rx_xsk = plain;
 	struct fault_effects fx;
 
-	(void)state;
 	rx_xsk.rx = "xsk";
 	fx = planned("tx_device", &plain);
 	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp && fx.threaded_napi);
@@ -380,7 +365,6 @@ static void test_router(void **state)
 {
 	struct fault_effects fx = planned("ip_forward:ttl", &plain);
 
-	(void)state;
 	assert_int_equal(fx.topology, LAB_ROUTER);
 	assert_int_equal(fx.ttl, 1);
 	fx = planned("netfilter:forward", &plain);
@@ -396,7 +380,6 @@ static void test_topology(void **state)
 	struct fault_list none = {0};
 	struct fault_effects fx;
 
-	(void)state;
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("l2:flood,qdisc", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("tx_device:tap", &req).topology, LAB_TAP);
@@ -424,7 +407,6 @@ static void test_qdisc(void **state)
 	struct fault_request req = plain;
 	struct fault_effects fx;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(payloads) / sizeof(*payloads); i++) {
 		req.payload = payloads[i];
 		fx = planned("qdisc", &req);
@@ -456,7 +438,6 @@ static void test_replacing(void **state)
 	struct fault_request req = plain;
 	struct fault_effects fx;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		for (req.threads = 1; req.threads <= 4; req.threads *= 4) {
 			req.count = counts[i];
@@ -474,7 +455,6 @@ static void test_pfifo(void **state)
 {
 	struct fault_effects tbf = planned("qdisc", &plain), fx = planned("qdisc:pfifo", &plain);
 
-	(void)state;
 	assert_int_equal(tbf.pfifo_limit, 0);
 	assert_int_equal(tbf.slow_bps, 0);
 	assert_in_range(fx.pfifo_limit, 1, fx.tbf_limit / 554 / 2);
@@ -489,7 +469,6 @@ static void test_pfifo_is_slow_at_first(void **state)
 	struct fault_request req = plain;
 	struct fault_effects fx;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		req.count = counts[i];
 		fx = planned("qdisc:pfifo", &req);
@@ -510,7 +489,6 @@ static void test_merging(void **state)
 	struct fault_request req = plain;
 	struct fault_effects fx = planned("gso", &req);
 
-	(void)state;
 	assert_int_equal(fx.topology, LAB_ROUTER);
 	assert_true(fx.threaded_napi);
 	assert_int_equal(fx.merge_ns, 50000);
@@ -532,7 +510,6 @@ static void test_readers(void **state)
 	struct fault_effects fx = planned("rcvbuf", &req);
 	uint64_t unpaced = fx.reader_ns;
 
-	(void)state;
 	assert_int_equal(fx.reader, READER_SLOW);
 	assert_true(unpaced >= 10000 && fx.rcvbuf < 1 << 18);
 	req.rate_pps = 1000;
@@ -561,7 +538,6 @@ static void test_checksums(void **state)
 {
 	struct fault_request req = plain;
 
-	(void)state;
 	assert_true(planned("udp_csum", &req).socket_filter);
 	assert_true(planned("udp_csum", &req).tx_csum_off);
 	assert_false(planned("socket_read:csum", &req).socket_filter);
@@ -577,7 +553,6 @@ static void test_counts(void **state)
 {
 	struct fault_request req = plain;
 
-	(void)state;
 	req.count = 100;
 	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "ring");
 	not_planned("udp_mem", &req, -EINVAL, STATUS_USAGE, "memory");
@@ -595,7 +570,6 @@ static void test_backlog_needs_two_cpus(void **state)
 	struct fault_effects fx;
 	cpu_set_t all, one;
 
-	(void)state;
 	req.count = MAX_BACKLOG_GUESS;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	CPU_ZERO(&one);
@@ -620,7 +594,6 @@ static void test_cpu_mask(void **state)
 {
 	char buf[LAB_MASK_LEN];
 
-	(void)state;
 	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 0), "1");
 	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 5), "20");
 	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 31), "80000000");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cases.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

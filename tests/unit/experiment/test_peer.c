@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What two hosts say to each other: what is written comes back, and what else comes is refused. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +38,6 @@ static void fill(const struct record_field *rows, void *to)
 
 static void all_members_come_back(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < TABLES; i++) {
 		struct json_object *msg;
 
@@ -58,7 +53,6 @@ static void all_members_come_back(void **state)
 
 static void each_member_is_needed(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < TABLES; i++) {
 		for (const struct record_field *f = tables[i]; f->key; f++) {
 			struct json_object *msg;
@@ -80,7 +74,6 @@ static void texts_are_tame(void **state)
 	struct peer_ready ready = {};
 	struct json_object *msg = msg_make("ready", msg_ready, &ready);
 
-	(void)state;
 	json_object_object_add(msg, "mode", json_object_new_string("\x1b[31mred\n\x7f"));
 	json_object_object_add(msg, "place",
 			       json_object_new_string("0123456789012345678901234567890123456789"));
@@ -105,7 +98,6 @@ static void cause_comes_back(void **state)
 	struct json_object *msg = msg_make("cause", msg_cause, &in);
 	struct ledger_cause out;
 
-	(void)state;
 	assert_int_equal(msg_take_cause(msg, &out), 0);
 	assert_int_equal(out.raw.index, 7);
 	assert_memory_equal(&out.raw.count, &in.raw.count, sizeof(in.raw.count));
@@ -138,7 +130,6 @@ static void counter_comes_back(void **state)
 				   };
 	struct json_object *msg = msg_make("counter", msg_counter, &in);
 
-	(void)state;
 	assert_int_equal(msg_take_counter(msg, &out), 0);
 	assert_int_equal(out.stage, in.stage);
 	assert_string_equal(out.name, in.name);
@@ -159,7 +150,6 @@ static void plans_make_sense(void **state)
 	};
 	struct peer_plan p = good;
 
-	(void)state;
 	assert_true(msg_plan_valid(&p));
 	p.numbers.window = 4097;
 	assert_false(msg_plan_valid(&p));
@@ -206,7 +196,6 @@ static void shapes_make_sense(void **state)
 	};
 	struct peer_plan p = good;
 
-	(void)state;
 	assert_true(msg_plan_valid(&p));
 #define BREAKS(change)                                                                             \
 	do {                                                                                       \
@@ -381,7 +370,6 @@ static void answers_differ_by_all_they_depend_on(void **state)
 	const struct auth_token other = {.bytes = "A token", .len = 7};
 	char a[AUTH_HEX], b[AUTH_HEX], answer[6][AUTH_HEX];
 
-	(void)state;
 	assert_int_equal(auth_challenge(a), 0);
 	assert_int_equal(auth_challenge(b), 0);
 	assert_string_not_equal(a, b);
@@ -403,7 +391,6 @@ static void answer_is_an_hmac(void **state)
 	const struct auth_token token = {.bytes = "0123456789abcdef", .len = 16};
 	char a[AUTH_HEX], b[AUTH_HEX], answer[AUTH_HEX];
 
-	(void)state;
 	memset(a, 'a', 64);
 	memset(b, 'b', 64);
 	a[64] = b[64] = '\0';
@@ -433,7 +420,6 @@ static void tokens_are_secret(void **state)
 	struct auth_token token;
 	char much[400];
 
-	(void)state;
 	assert_int_equal(read_token("12345678\nmore\n", 0600, &token), 0);
 	assert_int_equal(token.len, 8);
 	assert_int_equal(read_token("123456789", 0400, &token), 0);

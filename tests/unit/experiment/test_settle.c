@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Numbers leave the window when they had time to settle, and what ends the wait for the last. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,7 +16,6 @@
 
 static void small_counts_are_kept_whole(void **state)
 {
-	(void)state;
 	assert_int_equal(window_size(1, 12e6, 5 * SECOND, 1), TRACE_PAGE_SIZE);
 	assert_int_equal(window_size(1000000, 12e6, 5 * SECOND, 1), 1 << 20);
 	assert_int_equal(window_size(1000000, 12e6, 5 * SECOND, 64), 1 << 20);
@@ -30,7 +25,6 @@ static void size_follows_rate_and_time(void **state)
 {
 	uint64_t slow, fast, longer;
 
-	(void)state;
 	slow = window_size(UINT64_MAX, 1e3, 5 * SECOND, 1);
 	fast = window_size(UINT64_MAX, 1e6, 5 * SECOND, 1);
 	longer = window_size(UINT64_MAX, 1e3, 50 * SECOND, 1);
@@ -45,7 +39,6 @@ static void memory_is_the_limit(void **state)
 {
 	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-	(void)state;
 	for (unsigned streams = 1; streams <= TRACE_STREAMS; streams *= 2)
 		assert_true(window_size(UINT64_MAX, 1e9, 3600 * SECOND, streams) * streams * 3 <=
 			    bytes / 8);
@@ -83,7 +76,6 @@ static void run(uint64_t settle, uint64_t late_every, uint64_t late)
 
 static void old_numbers_leave(void **state)
 {
-	(void)state;
 	run(5 * SECOND, 0, 0);
 	run(SECOND / 2, 0, 0);
 	run(20 * SECOND, 0, 0);
@@ -92,7 +84,6 @@ static void old_numbers_leave(void **state)
 
 static void a_late_loop_loses_nothing(void **state)
 {
-	(void)state;
 	run(5 * SECOND, 100, 7 * SECOND);
 	run(5 * SECOND, 10, SECOND / 3);
 }
@@ -161,7 +152,6 @@ static void ends_when_all_is_known(void **state)
 {
 	struct path p = {.coming = 4, .waiting = 6};
 
-	(void)state;
 	wait_for(&p, HOUR_NS, 0);
 	assert_int_equal(p.asked, 1);
 	assert_false(p.too_early);
@@ -172,7 +162,6 @@ static void what_is_open_is_given_time(void **state)
 {
 	struct path p = {.incomplete = true};
 
-	(void)state;
 	wait_for(&p, HOUR_NS, 1);
 	assert_true(p.asked > 2);
 	assert_true(p.shown > 2);
@@ -182,7 +171,6 @@ static void a_full_queue_is_given_all_the_time(void **state)
 {
 	struct path p = {.waiting = UINT32_MAX};
 
-	(void)state;
 	wait_for(&p, 400000000, 0);
 	assert_int_equal(p.asked, 0);
 	assert_true(p.rounds > 2);
@@ -192,7 +180,6 @@ static void ends_with_the_one_who_knows(void **state)
 {
 	struct path p = {.waiting = UINT32_MAX, .gone = 3};
 
-	(void)state;
 	assert_false(wait_for(&p, HOUR_NS, 0));
 	assert_int_equal(p.rounds, 3);
 }
@@ -202,7 +189,6 @@ static void a_signal_ends_it_and_is_told(void **state)
 {
 	struct path p = {.waiting = UINT32_MAX};
 
-	(void)state;
 	raise(SIGTERM);
 	assert_true(wait_for(&p, HOUR_NS, 0));
 	assert_int_equal(p.rounds, 1);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a receiver makes of what arrives. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -39,7 +35,6 @@ static void begin(bool learn)
 /* Two streams that are known beforehand. */
 static int begin_known(void **state)
 {
-	(void)state;
 	begin(false);
 	for (unsigned i = 0; i < 2; i++) {
 		streams.at[i].id = (uint16_t)(STREAM0 + i);
@@ -53,14 +48,12 @@ static int begin_known(void **state)
 
 static int begin_learning(void **state)
 {
-	(void)state;
 	begin(true);
 	return 0;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	sink_streams_forget(&streams);
 	pthread_mutex_destroy(&streams.lock);
 	sink_forget(&sink);
@@ -101,7 +94,6 @@ static uint64_t complaints(void)
 
 static void in_order(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < 10; n++)
 		arrive(STREAM0, BASE + n);
 	arrive(STREAM0 + 1, BASE + 3);
@@ -118,7 +110,6 @@ static void in_order(void **state)
 
 static void duplicates_are_delivered_once(void **state)
 {
-	(void)state;
 	arrive(STREAM0, BASE);
 	arrive(STREAM0, BASE + 1);
 	arrive(STREAM0, BASE);
@@ -135,7 +126,6 @@ static void reordered_as_in_rfc4737(void **state)
 {
 	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 8};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		arrive(STREAM0, BASE + order[i]);
 	arrive(STREAM0 + 1, BASE + 1);
@@ -147,7 +137,6 @@ static void reordered_as_in_rfc4737(void **state)
 
 static void other_runs_are_foreign(void **state)
 {
-	(void)state;
 	arrive(STREAM0 - 1, BASE);
 	arrive(STREAM0 + 2, BASE);
 	arrive(STREAM0, BASE - 1);
@@ -164,7 +153,6 @@ static void other_runs_are_foreign(void **state)
 /* What left the window settles nothing, and its place is another number's. */
 static void late_numbers_are_told(void **state)
 {
-	(void)state;
 	streams.at[0].tail = BASE + 10;
 	arrive(STREAM0, BASE + 9);
 	assert_int_equal(sink.sums.late, 1);
@@ -180,7 +168,6 @@ static void damaged_by_length_and_content(void **state)
 {
 	uint8_t p[LEN + 1];
 
-	(void)state;
 	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
 	p[LEN] = 0;
 	sink_packet(&sink, p, LEN - 1, LEN - 1, 0);
@@ -203,7 +190,6 @@ static void what_is_not_expected_is_not_compared(void **state)
 {
 	uint8_t p[LEN];
 
-	(void)state;
 	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
 	p[LEN - 1] ^= 1;
 	sink_packet(&sink, p, LEN - 1, LEN, 0); /* the engine keeps the head only */
@@ -224,7 +210,6 @@ static void content_of_a_payload_without_time(void **state)
 {
 	uint8_t p[STAMP_TIME_LEN];
 
-	(void)state;
 	sink.payload = STAMP_TIME_LEN - 1;
 	flow_fill(p, sink.payload);
 	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE), 0);
@@ -243,7 +228,6 @@ static void no_valid_stamp(void **state)
 	uint8_t p[LEN];
 	uint64_t expected = 0;
 
-	(void)state;
 	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
 	for (unsigned bit = 0; bit < STAMP_LEN * 8; bit++) {
 		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -275,7 +259,6 @@ static void end_record_tells_the_tail(void **state)
 {
 	struct end_record e = end_record(STREAM0 + 1, BASE, 1000, 7);
 
-	(void)state;
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), TAI);
 	assert_false(streams.at[0].ended);
 	assert_true(streams.at[1].ended);
@@ -289,7 +272,6 @@ static void bad_end_records_tell_nothing(void **state)
 	struct end_record e = end_record(STREAM0, BASE, 1000, 7);
 	uint8_t *bytes = (uint8_t *)&e;
 
-	(void)state;
 	for (unsigned bit = 16; bit < sizeof(e) * 8; bit++) {
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
@@ -311,7 +293,6 @@ static void delay_is_measured(void **state)
 {
 	uint8_t p[LEN];
 
-	(void)state;
 	sink.timed = true;
 	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI + 1000);
 	sink_packet(&sink, payload(STREAM0, BASE + 1, TAI), LEN, LEN, TAI);
@@ -338,7 +319,6 @@ static void extents_as_in_rfc4737(void **state)
 	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 3, 8};
 	const struct arrivals *a;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		arrive(STREAM0, BASE + order[i]);
 	a = seen();
@@ -353,7 +333,6 @@ static void extents_as_in_rfc4737(void **state)
 /* More jumps than are remembered: what came before them has no extent, but is counted. */
 static void forgotten_jumps_are_told(void **state)
 {
-	(void)state;
 	for (unsigned n = 1; n < 2 * LINE_GAPS + 5; n += 2)
 		arrive(STREAM0, BASE + n);
 	arrive(STREAM0, BASE);
@@ -368,7 +347,6 @@ static void flows_are_told_apart(void **state)
 	static const uint64_t order[] = {1, 0, 3, 2, 5, 4};
 	const struct arrivals *a;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		sink.source = (struct line_source){.port = (uint16_t)(1000 + order[i] % 2)};
 		sink.source.address.s6_addr[10] = sink.source.address.s6_addr[11] = 0xff;
@@ -386,7 +364,6 @@ static void flows_are_told_apart(void **state)
 /* However many there are, none is lost from the sums. */
 static void too_many_flows_share_a_line(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < 2 * SINK_LINES; n++) {
 		sink.source.port = (uint16_t)(1 + n);
 		arrive(STREAM0, BASE + n);
@@ -404,7 +381,6 @@ static void streams_of_two_senders_are_learned(void **state)
 {
 	const uint64_t other = 900ULL << 32;
 
-	(void)state;
 	for (unsigned n = 5; n < 10; n++) {
 		arrive(STREAM0, BASE + n);
 		arrive(STREAM0, other + n); /* the same stream by chance, of another base */
@@ -431,7 +407,6 @@ static void streams_of_two_senders_are_learned(void **state)
  */
 static void numbers_beyond_the_window_are_noted_only(void **state)
 {
-	(void)state;
 	arrive(STREAM0, BASE);
 	arrive(STREAM0, BASE + UINT32_MAX);
 	arrive(STREAM0, BASE + 1);
@@ -445,7 +420,6 @@ static void numbers_beyond_the_window_are_noted_only(void **state)
 /* Of a stream that is met in its middle only what is near is looked at. */
 static void who_comes_late_begins_near(void **state)
 {
-	(void)state;
 	arrive(STREAM0, BASE + UINT32_MAX);
 	assert_int_equal(streams.n, 1);
 	assert_int_equal(streams.at[0].base, BASE);
@@ -458,7 +432,6 @@ static void end_record_is_learned_from(void **state)
 {
 	struct end_record e = end_record(STREAM0, BASE, 1000, 0);
 
-	(void)state;
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
 	assert_int_equal(streams.n, 1);
 	assert_true(streams.at[0].ended);
@@ -477,7 +450,6 @@ static void streams_are_learned_by_a_table(void **state)
 	static struct trace_tails table;
 	const uint32_t by_program = 9u << 16 | 4;
 
-	(void)state;
 	memset(bytes, 0, sizeof(bytes));
 	table = (struct trace_tails){.key = {by_program}};
 	streams.table = &table;
@@ -511,7 +483,6 @@ static void one_stream_too_many_is_foreign(void **state)
 	void *room =
 		mmap(NULL, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	(void)state;
 	if (room == MAP_FAILED) {
 		print_message("not enough address space\n");
 		skip();
@@ -537,7 +508,6 @@ static void length_by_number(void **state)
 	static const uint16_t sizes[] = {LEN, 20};
 	const struct shape shape = {.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
 
-	(void)state;
 	sink.shape = &shape;
 	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI);
 	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI);
@@ -553,7 +523,6 @@ static void end_of_a_stream_joined_late(void **state)
 {
 	struct end_record e = end_record(STREAM0, BASE, 900000000000, 0);
 
-	(void)state;
 	arrive(STREAM0, BASE + 800000000000);
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
 	assert_int_equal(streams.n, 1);
@@ -570,7 +539,6 @@ static void emptied_numbers_are_late(void **state)
 {
 	const uint64_t upto = BASE + 100000, most = BASE + 110000;
 
-	(void)state;
 	for (uint64_t number = BASE; number < most; number++)
 		arrive(STREAM0, number);
 	sink_streams_set_tail(&streams, 0, upto);

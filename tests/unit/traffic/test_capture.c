@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Captures for replay: both formats, and what is wrong with one named by its packet. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +95,6 @@ static void test_pcap(void **state)
 	struct error err;
 	struct file f;
 
-	(void)state;
 	put_pcap(&f, 1);
 	put_packet(&f, 10, 999999, frame, a, a);
 	put_packet(&f, 11, 1, frame, 60, 60);
@@ -142,7 +137,6 @@ static void test_pcapng(void **state)
 	struct error err;
 	struct file f;
 
-	(void)state;
 	put_pcapng(&f);
 	assert_int_equal(open_file(&c, &f, &err), 0);
 	assert_int_equal(c->packets, 3);
@@ -158,7 +152,6 @@ static void test_refused(void **state)
 	unsigned a = datagram(frame, AF_INET, 100);
 	struct file f = {.n = 30};
 
-	(void)state;
 	assert_refused(&f, "cannot read");
 	f.n = 0;
 	assert_refused(&f, "cannot read");
@@ -210,7 +203,6 @@ static void test_spoilt_files(void **state)
 	unsigned a = datagram(frame, AF_INET, 100);
 	struct file whole[2], f;
 
-	(void)state;
 	put_pcap(&whole[0], 1);
 	for (unsigned i = 0; i < 3; i++)
 		put_packet(&whole[0], i, 0, frame, a, a);
@@ -237,7 +229,6 @@ static void test_stamped(void **state)
 	const uint8_t *out, *payload;
 	unsigned sum = 0;
 
-	(void)state;
 	inet_pton(AF_INET, "198.18.0.1", &to.src4);
 	inet_pton(AF_INET, "198.18.0.2", &to.dst4);
 	put_pcap(&f, 1);
@@ -273,7 +264,6 @@ static void test_not_to_be_stamped(void **state)
 	struct error err;
 	struct file f;
 
-	(void)state;
 	put_pcap(&f, 1);
 	put_packet(&f, 1, 0, frame, a, a);
 	frame[23] = 6; /* TCP */
@@ -288,12 +278,9 @@ static void test_not_to_be_stamped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pcap),
-		cmocka_unit_test(test_pcapng),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_spoilt_files),
-		cmocka_unit_test(test_stamped),
-		cmocka_unit_test(test_not_to_be_stamped),
+		cmocka_unit_test(test_pcap),	cmocka_unit_test(test_pcapng),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_spoilt_files),
+		cmocka_unit_test(test_stamped), cmocka_unit_test(test_not_to_be_stamped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

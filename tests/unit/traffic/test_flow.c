@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The bytes of the stamp as the contract has them, and what makes them free of checksums. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +23,6 @@ static void stamp_is_as_agreed(void **state)
 {
 	uint8_t payload[STAMP_TIME_LEN + 1];
 
-	(void)state;
 	assert_int_equal(STAMP_WORD(0x1234, 0x56789abcdef0ULL), WORD);
 	assert_int_equal(STAMP_WORD(0x1234, 0xffff56789abcdef0ULL), WORD);
 	assert_int_equal(STAMP_STREAM(WORD), 0x1234);
@@ -43,7 +38,6 @@ static void time_only_where_it_fits(void **state)
 {
 	uint8_t payload[STAMP_TIME_LEN];
 
-	(void)state;
 	memset(payload, 0xaa, sizeof(payload));
 	flow_stamp(payload, STAMP_TIME_LEN - 1, WORD, TIME);
 	assert_memory_equal(payload, golden, STAMP_LEN);
@@ -74,7 +68,6 @@ static void checksum_is_a_constant_of_the_flow(void **state)
 	static const unsigned lengths[] = {STAMP_LEN, STAMP_LEN + 1, 33, 34, 35, 512, 1472};
 	uint8_t payload[1472];
 
-	(void)state;
 	srand(1);
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		unsigned len = lengths[i];
@@ -96,7 +89,6 @@ static void fill_leaves_the_stamp_alone(void **state)
 {
 	uint8_t payload[STAMP_LEN + 60];
 
-	(void)state;
 	memset(payload, 0, sizeof(payload));
 	flow_fill(payload, sizeof(payload) - 1);
 	for (unsigned i = 0; i < STAMP_LEN; i++)
@@ -114,7 +106,6 @@ static void frame_sizes(void **state)
 {
 	struct flow f = {.family = AF_INET, .payload = STAMP_LEN};
 
-	(void)state;
 	assert_int_equal(flow_frame_bytes(&f), 64);
 	f.payload = STAMP_TIME_LEN;
 	assert_int_equal(flow_frame_bytes(&f), 80);

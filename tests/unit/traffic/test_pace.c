@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Pacing under a clock that is a variable: no test here waits for anything. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <math.h>
 
@@ -52,7 +48,6 @@ static uint64_t drive(struct pace *p, uint64_t now, uint64_t until, unsigned max
 /* No drift: what was sent after ten seconds is the schedule, to the packet. */
 static void rate_is_exact(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
 		uint64_t now, wait;
@@ -72,7 +67,6 @@ static void rate_is_exact_for_long(void **state)
 	uint64_t wait;
 	double due;
 
-	(void)state;
 	begin(&p, 1e7, BEGIN);
 	for (uint64_t ms = 0; ms <= 3600000; ms++)
 		pace_sent(&p, pace_due(&p, BEGIN + ms * 1000000, 1 << 20, &wait));
@@ -83,7 +77,6 @@ static void rate_is_exact_for_long(void **state)
 
 static void first_packet_is_due_at_once(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
 		uint64_t wait;
@@ -98,7 +91,6 @@ static void first_packet_is_due_at_once(void **state)
 /* After the wait one is due; shortly before its end none. */
 static void wait_ends_when_one_is_due(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
 		uint64_t wait, none;
@@ -122,7 +114,6 @@ static void unthrottled_is_always_due(void **state)
 	struct pace p;
 	uint64_t wait = 1;
 
-	(void)state;
 	begin(&p, 0, BEGIN);
 	for (int i = 0; i < 10; i++) {
 		assert_int_equal(pace_due(&p, BEGIN, 7, &wait), 7);
@@ -136,7 +127,6 @@ static void unthrottled_is_always_due(void **state)
 /* A hiccup within the debt is caught up in full: nothing slips, the schedule holds. */
 static void short_stall_is_caught_up(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
 		uint64_t now, wait;
@@ -156,7 +146,6 @@ static void long_stall_slips(void **state)
 {
 	const unsigned max = 64;
 
-	(void)state;
 	for (unsigned i = 0; i < N_RATES; i++) {
 		double depth = PACE_DEPTH_NS * 1e-9 * rates[i] + max, late;
 		double debt = PACE_DEBT_NS * 1e-9 * rates[i] + max + 1;
@@ -193,7 +182,6 @@ static void too_slow_a_sender(void **state)
 	struct pace p;
 	uint64_t now;
 
-	(void)state;
 	begin(&p, 1e6, BEGIN);
 	now = drive(&p, BEGIN, BEGIN + 10 * SECOND, 64, call_ns);
 	assert_in_range(p.done, 4990000, 5010000);
@@ -206,7 +194,6 @@ static void start_forgets_the_past(void **state)
 	struct pace p;
 	uint64_t wait;
 
-	(void)state;
 	begin(&p, 1e6, BEGIN);
 	pace_due(&p, BEGIN + SECOND, 64, &wait);
 	assert_int_not_equal(p.slipped_ns, 0);

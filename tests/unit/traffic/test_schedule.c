@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Schedules that threads share, profiles and bursts, against a clock that is a variable. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,7 +35,6 @@ static void test_rate_is_exact_over_threads(void **state)
 {
 	static const double rates[] = {1000, 1001.7, 33333, 250000, 999999, 1000000};
 
-	(void)state;
 	for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
 		for (unsigned threads = 1; threads <= THREADS; threads += 3) {
 			uint64_t start = 12345678901234, sent = 0;
@@ -68,7 +63,6 @@ static void test_each_packet_at_its_time(void **state)
 	struct pace p;
 	uint64_t now = 0, wait;
 
-	(void)state;
 	profile_constant(&profile, 1000);
 	pace_start(&p, &profile, 1, 1, 2, 0);
 	for (unsigned k = 0; k < 500; k++) {
@@ -88,7 +82,6 @@ static void test_a_pause_is_caught_up_gently(void **state)
 	struct pace p;
 	uint64_t now = SECOND, sent, wait, before;
 
-	(void)state;
 	profile_constant(&even, 100000);
 	pace_start(&p, &even, 1, 0, 1, 0);
 	before = drive(&p, SECOND, 0);
@@ -115,7 +108,6 @@ static void test_what_is_too_late_is_given_up(void **state)
 	struct pace p;
 	uint64_t wait;
 
-	(void)state;
 	profile_constant(&even, 100000);
 	pace_start(&p, &even, 1, 0, 1, 0);
 	drive(&p, SECOND, 0);
@@ -132,7 +124,6 @@ static void test_bursts(void **state)
 	uint64_t wait, now = 0;
 	struct pace p;
 
-	(void)state;
 	profile_constant(&profile, 10000);
 	pace_start(&p, &profile, 50, 0, 1, 0);
 	while (now < SECOND) {
@@ -153,7 +144,6 @@ static void test_a_burst_is_shared(void **state)
 	struct profile profile;
 	uint64_t sent = 0, wait;
 
-	(void)state;
 	profile_constant(&profile, 10000);
 	for (unsigned t = 0; t < 3; t++) {
 		struct pace p;
@@ -172,7 +162,6 @@ static const struct profile steps = {.parts = 3,
 
 static void test_profiles(void **state)
 {
-	(void)state;
 	assert_true(fabs(profile_packets(&ramp, 10) - 5050000) < 1e-3);
 	assert_true(fabs(profile_packets(&ramp, 11) - 6050000) < 1e-3); /* the last rate holds */
 	assert_true(fabs(profile_packets(&steps, 5) - 220000) < 1e-6);
@@ -187,7 +176,6 @@ static void test_inverse(void **state)
 {
 	const struct profile *const all[] = {&ramp, &onoff, &steps};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		double last = 0;
 
@@ -213,7 +201,6 @@ static void test_profiles_are_kept(void **state)
 		     {&steps, 3 * SECOND, 70000},     {&onoff, SECOND / 10, 500},
 		     {&onoff, SECOND - 1000000, 500}, {&onoff, 9 * SECOND + SECOND / 2, 5000}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t sent = 0;
 
@@ -233,7 +220,6 @@ static void test_silence(void **state)
 	uint64_t wait, now = 0;
 	struct pace p;
 
-	(void)state;
 	pace_start(&p, &onoff, 1, 0, 1, 0);
 	while (now < 5 * SECOND) {
 		unsigned n = pace_due(&p, now, BATCH, &wait);
@@ -253,7 +239,6 @@ static void test_schedule(void **state)
 	uint64_t wait, now = 0, at[10];
 	struct pace pace;
 
-	(void)state;
 	pace_start(&pace, &p, 1, 0, 1, 0);
 	for (unsigned n = 0; n < 10;) {
 		unsigned due_now = pace_due(&pace, now, BATCH, &wait);
@@ -271,7 +256,6 @@ static void test_schedule(void **state)
 /* What is due before the end is sent, however late the thread looks; what is due at it is not. */
 static void test_end(void **state)
 {
-	(void)state;
 	for (unsigned t = 0; t < 2; t++) {
 		struct profile profile;
 		uint64_t wait = 0, now = SECOND - 5000000;
@@ -296,7 +280,6 @@ static void test_unthrottled(void **state)
 	struct pace p;
 	uint64_t wait = 1;
 
-	(void)state;
 	pace_start(&p, NULL, 1, 0, 1, 5);
 	assert_int_equal(pace_due(&p, 5, 512, &wait), 512);
 	assert_int_equal(wait, 0);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The n-th packet of a shape: sizes, flows, order, by chance but the same with the same seed. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -34,7 +30,6 @@ static void test_sizes_take_turns_over_threads(void **state)
 {
 	struct shape s = shape_of(2);
 
-	(void)state;
 	s.payload = s.sizes;
 	/* thread 0 has the packets 0, 2, 4 ... of the whole, thread 1 the others */
 	assert_int_equal(shape_payload(&s, &flow4, 0, 0), 18);
@@ -49,7 +44,6 @@ static void test_same_seed_same_traffic(void **state)
 	struct shape a = shape_of(3), b = shape_of(3), c = shape_of(3);
 	unsigned differ = 0, streams_differ = 0;
 
-	(void)state;
 	a.payload = a.sizes;
 	b.payload = b.sizes;
 	c.payload = c.sizes;
@@ -82,7 +76,6 @@ static void test_order_is_a_permutation(void **state)
 	uint8_t *seen = calloc(1, MANY);
 	uint64_t late = 0, twice = 0, gaps = 0;
 
-	(void)state;
 	s.reorder = (struct shape_reorder){0.02, 4};
 	s.duplicate = 0.01;
 	s.gap = 0.03;
@@ -110,7 +103,6 @@ static void test_no_number_beyond_the_limit(void **state)
 {
 	struct shape s = shape_of(1);
 
-	(void)state;
 	s.reorder = (struct shape_reorder){0.25, 3};
 	for (uint64_t limit = 1; limit < 40; limit++) {
 		uint64_t sum = 0;
@@ -133,7 +125,6 @@ static void test_unfinished(void **state)
 	bool used[64] = {};
 	unsigned holes = 0;
 
-	(void)state;
 	s.reorder = (struct shape_reorder){0.25, 3}; /* all groups of four */
 	for (uint64_t positions = 0; positions <= 20; positions++) {
 		uint64_t hole = UINT64_MAX, next = positions;
@@ -161,7 +152,6 @@ static void test_flows_of_threads_do_not_meet(void **state)
 	struct shape s = shape_of(3);
 	uint64_t next = 0;
 
-	(void)state;
 	s.flows = 10;
 	for (unsigned slot = 0; slot < 3; slot++) {
 		uint64_t first, n = shape_flows_of(&s, slot, &first);
@@ -180,7 +170,6 @@ static void test_tuples(void **state)
 	struct shape s = shape_of(1);
 	struct flow f;
 
-	(void)state;
 	assert_int_equal(addrs_parse("198.18.0.254..198.18.1.1", &s.src_addr), 0);
 	assert_int_equal(ports_parse("5000..5002", &s.src_port), 0);
 	assert_int_equal(ports_parse("9..10", &s.dst_port), 0);
@@ -204,7 +193,6 @@ static void test_complete_refuses(void **state)
 	struct error err = {};
 	struct shape s = shape_of(1);
 
-	(void)state;
 	assert_int_equal(ports_parse("1..4", &s.src_port), 0);
 	assert_int_equal(shape_complete(&s, 1, 5, &err), -EINVAL);
 	assert_int_equal(shape_complete(&s, 5, 0, &err), -EINVAL);
@@ -225,7 +213,6 @@ static void test_prefix_of_a_range(void **state)
 {
 	struct shape_addrs a, base;
 
-	(void)state;
 	assert_int_equal(addrs_parse("198.18.4.3..198.18.4.9", &a), 0);
 	assert_int_equal(shape_addrs_prefix(&a, &base), 28);
 	assert_int_equal(base.first[3], 0);
@@ -242,7 +229,6 @@ static void test_rates_of_mixed_sizes(void **state)
 	struct rate l2 = {RATE_L2_BPS, 1e9}, l1 = {RATE_L1_BPS, 1e9}, share = {RATE_PERCENT, 50};
 	double pps;
 
-	(void)state;
 	s.payload = s.sizes;
 	shape_sizes(&s, &flow4, &sizes); /* frames of 64, 594, 64 and 1518 */
 	assert_int_equal(sizes.smallest, 18);
@@ -308,7 +294,6 @@ static void test_frames(void **state)
 {
 	struct flow flow = flow4;
 
-	(void)state;
 	inet_pton(AF_INET, "198.18.0.1", &flow.src4);
 	inet_pton(AF_INET, "198.18.255.254", &flow.dst4);
 	inet_pton(AF_INET6, "2001:2::1", &flow.src6);
@@ -330,7 +315,6 @@ static void test_frames_that_do_not_fit(void **state)
 	struct error err = {};
 	struct frames *f;
 
-	(void)state;
 	s.payload = s.sizes;
 	assert_int_equal(frames_open(&f, &flow4, &s, 0, 1500, &err), -EMSGSIZE);
 	assert_int_equal(err.status, STATUS_USAGE);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -24,7 +20,6 @@ static void test_imix(void **state)
 	struct error err = {};
 	struct imix m;
 
-	(void)state;
 	assert_int_equal(imix_parse("simple", &m, &err), 0);
 	assert_true(m.simple && m.n == 12);
 	assert_true(count(&m, 64) == 7 && count(&m, 594) == 4 && count(&m, 1518) == 1);
@@ -47,7 +42,6 @@ static void test_imix_is_spread(void **state)
 	struct imix m;
 	unsigned first = 0;
 
-	(void)state;
 	assert_int_equal(imix_parse("64:6,1000:4,1518:2", &m, &err), 0);
 	for (unsigned i = 0; i < 6; i++)
 		first += m.frame[i] == 64;
@@ -61,7 +55,6 @@ static void test_imix_refuses(void **state)
 		"0:1",	"64:-1",   "aaz", "65536:1", "64:1025", "64:1000,65:1000", "64;7",
 		"7 : 4"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = {};
 		struct imix m = {.n = 99};
@@ -80,7 +73,6 @@ static void test_profiles(void **state)
 	struct rate_plan plan;
 	struct profile p;
 
-	(void)state;
 	assert_int_equal(rate_plan_parse("ramp:10k..1M/10s", &plan, &err), 0);
 	assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 0, &p), 0);
 	assert_true(p.parts == 1 && !p.repeat && p.part[0].seconds == 10);
@@ -111,7 +103,6 @@ static void test_profiles_refused(void **state)
 		"steps:1,2",	 "steps:max/1",	   "onoff:1",	    "onoff:0/1",    "onoff:1/0",
 		"onoff:1/1/1",	 "sine:1k..2k/1s", "ramp:-1..10/1", "ramp:1..2/1x"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = {};
 		struct rate_plan plan = {.n = 99};
@@ -127,7 +118,6 @@ static void test_ports(void **state)
 	static const char *const bad[] = {"", "0", "65536", "5..4", "1..", "..2", "1-2", "1..2..3"};
 	struct shape_ports p;
 
-	(void)state;
 	assert_int_equal(ports_parse("9", &p), 0);
 	assert_true(p.first == 9 && p.n == 1);
 	assert_int_equal(ports_parse("1..65535", &p), 0);
@@ -150,7 +140,6 @@ static void test_addresses(void **state)
 					  "2001:2::1..2001:3::1"};
 	struct shape_addrs a;
 
-	(void)state;
 	assert_int_equal(addrs_parse("198.18.0.7", &a), 0);
 	assert_true(a.family == AF_INET && a.n == 1 && a.first[3] == 7);
 	assert_int_equal(addrs_parse("198.18.3.7/22", &a), 0);
@@ -172,7 +161,6 @@ static void test_shares(void **state)
 	struct shape_reorder r;
 	double share;
 
-	(void)state;
 	assert_int_equal(share_parse("1%", &share), 0);
 	assert_true(fabs(share - 0.01) < 1e-12);
 	assert_int_equal(share_parse("0.001%", &share), 0);

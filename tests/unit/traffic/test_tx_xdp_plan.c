@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The plan of the engine `xdp` is the schedule of pace.h, in pieces. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -72,7 +68,6 @@ static void even_rates(void **state)
 	const double rates[] = {17, 1000, 333333, 1e6, 7.7e6};
 	struct profile p;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		profile_constant(&p, rates[i]);
 		check_all(&p, 100000);
@@ -85,7 +80,6 @@ static void an_even_rate_is_one_piece(void **state)
 	struct profile p;
 	const struct plan plan = {&p, 1, 1, 2, 0};
 
-	(void)state;
 	profile_constant(&p, 1e6);
 	assert_int_equal(plan_segments(&plan, 12345, 1 << 30, FIRST, segments), 1 << 30);
 	assert_true(segments[0].until == FIRST + (1 << 30));
@@ -97,7 +91,6 @@ static void ramps(void **state)
 {
 	struct profile p = {.parts = 1, .part = {{2, 1000, 200000}}};
 
-	(void)state;
 	check_all(&p, 150000);
 	p.part[0] = (struct profile_part){2, 200000, 0};
 	p.part[1] = (struct profile_part){1, 100, 100};
@@ -111,7 +104,6 @@ static void steps_and_pulses(void **state)
 		.parts = 3,
 		.part = {{0.1, 10000, 10000}, {0.1, 1000, 1000}, {0.1, 100000, 100000}}};
 
-	(void)state;
 	check_all(&p, 100000);
 	p = (struct profile){
 		.parts = 2, .repeat = true, .part = {{0.001, 1e6, 1e6}, {0.009, 0, 0}}};
@@ -124,7 +116,6 @@ static void steps_and_pulses(void **state)
 /* Parts of every kind one behind the other. */
 static void random_profiles(void **state)
 {
-	(void)state;
 	srandom(1);
 	for (unsigned i = 0; i < 200; i++) {
 		struct profile p = {.parts = 1 + random() % 8, .repeat = random() % 2};
@@ -150,7 +141,6 @@ static void a_later_origin(void **state)
 	struct plan plan;
 	struct profile p;
 
-	(void)state;
 	profile_constant(&p, 1e6);
 	plan = (struct plan){&p, 1, 0, 1, 0};
 	assert_true(plan_due(&plan, k) == PLAN_NEVER);
@@ -165,7 +155,6 @@ static void silence_ends_the_plan(void **state)
 	struct profile p = {.parts = 2, .part = {{1, 100, 100}, {1, 0, 0}}};
 	const struct plan plan = {&p, 1, 0, 1, 0};
 
-	(void)state;
 	assert_int_equal(plan_segments(&plan, 0, 1000, FIRST, segments), 100);
 	assert_int_equal(plan_segments(&plan, 100, 900, FIRST, segments), 0);
 }
@@ -176,7 +165,6 @@ static void packets_of_a_time(void **state)
 	struct profile p;
 	struct plan plan = {&p, 1, 0, 1, 0};
 
-	(void)state;
 	profile_constant(&p, 1000);
 	assert_int_equal(plan_packets(&plan, SECOND), 1000);
 	assert_int_equal(plan_packets(&plan, SECOND + 1), 1001);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +10,6 @@
 
 static void test_frame_size_leaves_headroom_to_receivers(void **state)
 {
-	(void)state;
 	assert_int_equal(umem_frame_size(60, false), 2048);
 	assert_int_equal(umem_frame_size(2048, false), 2048);
 	assert_int_equal(umem_frame_size(2049, false), 4096);
@@ -123,7 +118,6 @@ static void test_one_direction_only(void **state)
 	struct umem umem;
 	struct error err = {0};
 
-	(void)state;
 	assert_int_equal(umem_open(&umem, 0, 4, UMEM_FRAME_LARGE, &err), 0);
 	assert_int_equal(umem.rx.free, 0);
 	assert_int_equal(frame_pool_get(&umem.tx), 0);
@@ -137,7 +131,6 @@ static void test_no_memory_is_an_error(void **state)
 	struct umem umem;
 	struct error err = {0};
 
-	(void)state;
 	assert_int_equal(umem_open(&umem, 1u << 31, (1u << 31) - 1, 1u << 31, &err), -12);
 	assert_int_equal(err.status, STATUS_FAILED);
 	assert_null(umem.area);

@@ -141,7 +141,7 @@ static int plan_mtu(struct fault_plan *p)
 				 SMALL_MTU);
 }
 
-/* Who would be told of it does not hear it (PROGRAM_UNTOLD). */
+/* Who it would be reported to does not hear it (PROGRAM_UNTOLD). */
 static int apply_mtu(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *out = &s->lab->router_rx;

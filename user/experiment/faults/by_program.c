@@ -221,24 +221,15 @@ static void configure(struct fault_state *s, bool any)
 	s->cfg.any = any;
 }
 
-static unsigned needed(const struct fault_state *s)
-{
-	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
-
-	for (unsigned i = 0; i < fault_count(); i++)
-		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
-	return which;
-}
-
 static int share_maps(struct fault_bpf *skel, const struct fault_numbers *numbers)
 {
+	struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell, skel->maps.batch};
 	int ret = bpf_map__reuse_fd(skel->maps.seen, numbers->seen_fd);
 
-	if (!ret)
-		ret = bpf_map__reuse_fd(skel->maps.tails, numbers->tails_fd);
-	if (!ret)
-		ret = bpf_map__reuse_fd(skel->maps.cell, numbers->cell_fd);
-	return ret ? ret : bpf_map__reuse_fd(skel->maps.batch, numbers->batch_fd);
+	for (unsigned i = 0; i < 3 && !ret; i++)
+		ret = bpf_map__reuse_fd(maps[i],
+					drops_map_fd(numbers->drops, bpf_map__name(maps[i])));
+	return ret;
 }
 
 static int load(struct fault_state *s, unsigned which, const struct fault_numbers *numbers,
@@ -397,13 +388,15 @@ static int open_redirects(struct fault_state *s, struct error *err)
 int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
 			struct error *err)
 {
-	unsigned which = needed(s);
+	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
 	int ret;
 
+	for (unsigned i = 0; i < fault_count(); i++)
+		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
 	configure(s, !numbers);
 	if (!which)
 		return 0;
-	if (which & PROGRAM(MERGED) && !(numbers && numbers->paged))
+	if (which & PROGRAM(MERGED) && !(numbers && drops_reads_pages(numbers->drops)))
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
 				 "--fault gso: this kernel does not show the numbers in merged "
 				 "packets");

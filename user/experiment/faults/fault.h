@@ -106,7 +106,7 @@ struct fault_effects {
 	const char *notes[FAULT_NOTES]; /* for stderr, one line each */
 	unsigned n_notes;
 
-	/* Done by fault_apply(); told so that the plan can be printed. */
+	/* Done by fault_apply(); reported so that the plan can be printed. */
 	bool tx_csum_off;   /* checksum offload of the sender's device is off */
 	bool threaded_napi; /* the sender's next hop receives in a kernel thread, */
 	uint64_t merge_ns;  /* and waits so long for more of a flow to merge; 0: no GRO */
@@ -129,9 +129,8 @@ struct fault_state;
 /* Whose packets are to suffer, and where the programs note which they saw (map `seen`). */
 struct fault_numbers {
 	const struct trace_config *config;
+	const struct drops *drops;
 	int seen_fd;
-	int tails_fd, cell_fd, batch_fd; /* maps of the tracer */
-	bool paged;			 /* the tracer reads stamps wherever a packet keeps them */
 };
 
 /* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
@@ -155,7 +154,7 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 
 /*
  * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
- * XDP_PASS), which must not be attached itself. *native tells the mode. Attached by a link that
+ * XDP_PASS), which must not be attached itself. *native is the mode. Attached by a link that
  * fault_close() drops.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);

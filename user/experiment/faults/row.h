@@ -2,7 +2,7 @@
 /*
  * A fault is one row of the array of its mechanism (by_*.c): what it is called, what it needs, how
  * it is planned and applied. To add one, write its row there; its place in the order is that of the
- * stage that its name begins with. What excludes what is told by kinds, in faults.c.
+ * stage that its name begins with. What excludes what is said by kinds, in faults.c.
  */
 #ifndef PKTLEDGER_EXPERIMENT_FAULTS_ROW_H
 #define PKTLEDGER_EXPERIMENT_FAULTS_ROW_H
@@ -18,7 +18,7 @@
 #define GOES	    (1ULL << 1)	 /* changes nothing of the lab: what it attaches goes with us */
 #define BY_TIMER    (1ULL << 2)	 /* lost in a timer, on top of any task */
 #define HARMLESS    (1ULL << 3)	 /* nothing is lost by it */
-#define SILENT	    (1ULL << 4)	 /* no event tells of it, but two checkpoints */
+#define SILENT	    (1ULL << 4)	 /* no event shows it, but two checkpoints */
 #define HOST_GLOBAL (1ULL << 5)	 /* changes something of the whole host while it runs */
 #define CSUM_OFF    (1ULL << 6)	 /* the sender's device must not be left to make checksums */
 #define STOLEN	    (1ULL << 7)	 /* what it loses is freed as if used up */
@@ -27,7 +27,7 @@
 #define TAPPED	    (1ULL << 10) /* taps, */
 #define TUNNELLED   (1ULL << 11) /* a tunnel */
 /*
- * For a veth only: it threads its NAPI, or loses by native XDP, of which no event tells if the
+ * For a veth only: it threads its NAPI, or loses by native XDP, which no event shows if the
  * frames are a tap's.
  */
 #define OF_VETH	      (1ULL << 12)
@@ -132,7 +132,8 @@ struct fault_row {
 	unsigned payload;    /* of datagrams that it can lose, where MTUs are 1500; 0: any */
 	unsigned arg;	     /* for its functions */
 	unsigned programs;   /* PROGRAM() of each that it needs */
-	struct fault_config cfg; /* ... and what they are told; a share of 1 is that of the fault */
+	struct fault_config
+		cfg; /* ... and what they are given; a share of 1 is that of the fault */
 
 	/* What the experiment has to respect; in path order. NULL: no more than the kinds say. */
 	int (*plan)(struct fault_plan *p);
