@@ -22,11 +22,11 @@ static const char *const ignored[] = {"time",	  "command", "streams", "env",
 
 static bool is_ignored(const char *key)
 {
-	for (unsigned i = 0; i < LENGTH(ignored); i++) {
-		if (!strcmp(ignored[i], key))
-			return true;
-	}
-	return false;
+	unsigned i = 0;
+
+	while (i < LENGTH(ignored) && strcmp(ignored[i], key))
+		i++;
+	return i < LENGTH(ignored);
 }
 
 static bool is_list_of_objects(const struct json_object *o)
@@ -125,14 +125,14 @@ struct pair {
 	const struct json_object *a, *b;
 };
 
-/* Packets of both as shares of what was sent. */
+/* Packets of both, which are numbers, as shares of what was sent. */
 static void add_share(struct json_object *o, const struct pair *of)
 {
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
 
-	if (sent_a > 0 && json_get(o, "a"))
+	if (sent_a > 0)
 		json_put(o, "a_share", json_object_new_double(json_get_double(o, "a") / sent_a));
-	if (sent_b > 0 && json_get(o, "b"))
+	if (sent_b > 0)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
 }
 

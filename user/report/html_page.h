@@ -115,8 +115,8 @@ double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond 
 char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size);
 const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels say it */
 
-/* The labels of a horizontal axis, one for each tick. */
-void html_axis_put(struct html *h, const struct html_axis *a);
+/* The labels of an axis, one for each tick; `from`: "left", or "bottom" of a vertical one. */
+void html_axis_put(struct html *h, const struct html_axis *a, const char *from);
 
 /*
  * Charts. Lines and areas are SVG that is stretched to the room it gets, all text is HTML beside

@@ -158,7 +158,7 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 				 : "");
 	}
 	html_put(h, "<div class=\"row\"><span></span><span class=\"x\">");
-	html_axis_put(h, &axis);
+	html_axis_put(h, &axis, "left");
 	html_put(h, "</span><span class=\"dim unit\">packets/s</span></div></div>");
 	if (n > BARS)
 		html_put(h, "<p class=\"hint\">The first %u of %lu; all are in the data.</p>", BARS,
@@ -334,7 +334,7 @@ static void put_answers(struct html *h, struct json_object *end)
 		const char *limit = json_get_text(goal, "limited_by");
 		double lower = json_get_double(goal, "lower_pps");
 		double upper = json_get_double(goal, "upper_pps");
-		char beyond[64] = "", searches[128] = "", why[128];
+		char beyond[64] = "", searches[128] = "", why[320];
 
 		if (!goal)
 			continue;
@@ -351,9 +351,8 @@ static void put_answers(struct html *h, struct json_object *end)
 				 json_get_length(end, "searches"),
 				 html_rate(h, json_get_double(all, "min")),
 				 html_rate(h, json_get_double(all, "max")));
-		snprintf(why, sizeof(why), "%s%.60s", beyond, limit);
-		html_put(h, "<div><dt>%s</dt><dd>%s <small>%s%s</small></dd></div>", goals[i].title,
-			 html_rate(h, lower), why, searches);
+		snprintf(why, sizeof(why), "%s%.60s%s", beyond, limit, searches);
+		html_figure(h, goals[i].title, html_rate(h, lower), why);
 	}
 	html_put(h, "</dl>");
 }

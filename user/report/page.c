@@ -34,16 +34,10 @@ struct page page_open_html(struct html *html)
 	return (struct page){.out = html->out, .html = html, .width = PAGE_WIDTH};
 }
 
-static void start_style(const struct page *p, enum style style)
+static void put_style(const struct page *p, enum style style, bool begin)
 {
 	if (p->colour && style != STYLE_PLAIN)
-		fprintf(p->out, "\033[%sm", styles[style].code);
-}
-
-static void end_style(const struct page *p, enum style style)
-{
-	if (p->colour && style != STYLE_PLAIN)
-		fputs("\033[0m", p->out);
+		fprintf(p->out, "\033[%sm", begin ? styles[style].code : "0");
 }
 
 /* Names of devices may contain anything, also what a terminal obeys. */
@@ -134,7 +128,7 @@ static void put_words(struct page *p, enum style style, const char *s)
 {
 	if (p->column < p->indent)
 		pad_to(p, p->indent);
-	start_style(p, style);
+	put_style(p, style, true);
 	while (*(s += strspn(s, " "))) {
 		size_t n = strcspn(s, " ");
 
@@ -143,17 +137,17 @@ static void put_words(struct page *p, enum style style, const char *s)
 		while (n > 1 && (s[n] & 0xc0) == 0x80) /* not within a character */
 			n--;
 		if (p->column > p->indent && p->column + 1 + n > p->width) {
-			end_style(p, style);
+			put_style(p, style, false);
 			page_end(p);
 			pad_to(p, p->indent);
-			start_style(p, style);
+			put_style(p, style, true);
 		} else if (p->column > p->indent) {
 			pad_to(p, p->column + 1);
 		}
 		put(p, s, n);
 		s += n;
 	}
-	end_style(p, style);
+	put_style(p, style, false);
 }
 
 static void put_format(struct page *p, enum style style, const char *fmt, va_list ap)
@@ -242,9 +236,9 @@ void page_text(struct page *p, unsigned indent, enum style style, const char *la
 		p->column = 1;
 	} else {
 		pad_to(p, indent);
-		start_style(p, style);
+		put_style(p, style, true);
 		put(p, label, strlen(label));
-		end_style(p, style);
+		put_style(p, style, false);
 		p->indent = p->column;
 	}
 }
@@ -299,11 +293,11 @@ void page_cell(struct page *p, enum style style, const char *text)
 		return;
 	if (!c->number)
 		pad_to(p, from + (p->cell > 1 ? 0 : p->indent));
-	start_style(p, style);
+	put_style(p, style, true);
 	if (c->number) /* what is too wide stands behind one blank */
 		pad_to(p, p->edge > first + length ? p->edge - length : first);
 	put(p, text, length);
-	end_style(p, style);
+	put_style(p, style, false);
 	if (c->number && p->column > p->edge)
 		p->edge = p->column;
 }

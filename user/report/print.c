@@ -345,15 +345,6 @@ static void put_sender(struct page *p, const struct json_object *sender)
 	page_end(p);
 }
 
-static void put_stranger(struct page *p, const struct json_object *stranger)
-{
-	page_row(p, STYLE_WARN, 2, "not known", json_get_u64(stranger, "delivered"), 0);
-	page_words(p, STYLE_PLAIN, "delivered of stream %u, base %llu",
-		   (unsigned)json_get_u64(stranger, "stream"),
-		   (unsigned long long)json_get_u64(stranger, "base"));
-	page_end(p);
-}
-
 void print_joined(const struct print_view *v, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
@@ -366,8 +357,14 @@ void print_joined(const struct print_view *v, const struct json_object *document
 		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
-	for (size_t i = 0; i < strangers; i++)
-		put_stranger(&p, json_get_item(document, "strangers", i));
+	for (size_t i = 0; i < strangers; i++) {
+		const struct json_object *o = json_get_item(document, "strangers", i);
+
+		page_row(&p, STYLE_WARN, 2, "not known", json_get_u64(o, "delivered"), 0);
+		page_words(&p, STYLE_PLAIN, "delivered of stream %lu, base %lu",
+			   json_get_u64(o, "stream"), json_get_u64(o, "base"));
+		page_end(&p);
+	}
 	if (notes)
 		page_end(&p);
 	for (size_t i = 0; i < notes; i++) {
@@ -464,7 +461,6 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *end = json_get(d->json, "end");
-	bool run = !strcmp(d->command, "run");
 
 	put_title(v, d);
 	print_state(v, d);
@@ -484,7 +480,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	}
 	if (end) {
 		fputc('\n', v->out);
-		if (run)
+		if (!strcmp(d->command, "run"))
 			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
 		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
 			text_solo(v, end);
