@@ -153,13 +153,9 @@ static struct json_object *add_result(struct json_object *list, const char *name
 /* Packets lost at a stage, to be put. */
 static struct json_object *lost_at(const struct json_object *end, enum stage stage)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		struct json_object *o = json_get_item(end, "stages", i);
+	struct json_object *packets = json_get(print_stage(end, stage_name(stage)), "packets");
 
-		if (rows_stage(json_get_text(o, "stage")) == stage && json_get(o, "packets"))
-			return json_object_get(json_get(o, "packets"));
-	}
-	return json_object_new_int(0);
+	return packets ? json_object_get(packets) : json_object_new_int(0);
 }
 
 /* Losses of both, in the order of the path. */
@@ -179,9 +175,8 @@ static void add_stages(const struct pair *of)
 static void add_points(const struct pair *of)
 {
 	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
-		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *from, *to,
-				   *o;
-		struct json_object *parameters = json_get(a, "parameters");
+		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *o;
+		struct json_object *from, *to, *parameters = json_get(a, "parameters");
 		char name[NAME_MAX_LEN] = "";
 		size_t n = 0;
 

@@ -165,32 +165,18 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 			 n);
 }
 
-static uint64_t lost_at(struct json_object *doc, const char *stage)
-{
-	uint64_t packets = 0;
-
-	for (size_t i = 0; i < json_get_length(doc, "trials"); i++) {
-		struct json_object *trial = json_get_item(doc, "trials", i);
-
-		for (size_t k = 0; k < json_get_length(trial, "stages"); k++) {
-			struct json_object *o = json_get_item(trial, "stages", k);
-
-			if (!strcmp(json_get_text(o, "stage"), stage))
-				packets += json_get_u64(o, "packets");
-		}
-	}
-	return packets;
-}
-
 /* Of the stages that lost something in any trial. */
 static void put_stages_legend(struct html *h, struct json_object *doc)
 {
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		uint64_t packets = h->lossy[s] ? lost_at(doc, stage_name(s)) : 0;
+		const char *name = stage_name(s);
+		uint64_t packets = 0;
 
+		for (size_t i = 0; h->lossy[s] && i < json_get_length(doc, "trials"); i++)
+			packets += json_get_u64(print_stage(json_get_item(doc, "trials", i), name),
+						"packets");
 		if (packets)
-			html_chart_legend(h, html_colour(h, stage_name(s)), stage_name(s),
-					  html_count(h, packets));
+			html_chart_legend(h, html_colour(h, name), name, html_count(h, packets));
 	}
 }
 

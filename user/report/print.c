@@ -214,6 +214,15 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 	}
 }
 
+struct json_object *print_stage(const struct json_object *end, const char *name)
+{
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		if (!strcmp(json_get_text(json_get_item(end, "stages", i), "stage"), name))
+			return json_get_item(end, "stages", i);
+	}
+	return NULL;
+}
+
 const char *print_worst_stage(const struct json_object *end, unsigned *n)
 {
 	const struct json_object *worst = NULL;

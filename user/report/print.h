@@ -71,6 +71,9 @@ void print_state(const struct print_view *v, const struct ledgers_document *d);
 /* The intervals of a long one that lost most a second: where it is to be looked at. */
 void print_worst(const struct print_view *v, const struct ledgers_document *d);
 
+/* What was lost at a stage, an item of "stages"; NULL: nothing. */
+struct json_object *print_stage(const struct json_object *end, const char *name);
+
 /* The stage that lost most, "": none did; and how many lost something. */
 const char *print_worst_stage(const struct json_object *end, unsigned *n);
 

@@ -39,14 +39,12 @@ static const struct class
 static struct trace_text text_open(const struct print_view *v, const struct json_object *start,
 				   uint64_t most)
 {
-	struct trace_text t = {
+	return (struct trace_text){
 		.page = print_page(v, most),
 		.verbosity = v->verbosity,
 		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
 		.netns = json_get_text(start, "netns"),
 	};
-
-	return t;
 }
 
 unsigned print_columns(FILE *out)
@@ -301,15 +299,6 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 	}
 }
 
-static const struct json_object *stage_named(const struct json_object *o, const char *name)
-{
-	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
-		if (!strcmp(json_get_text(json_get_item(o, "stages", i), "stage"), name))
-			return json_get_item(o, "stages", i);
-	}
-	return NULL;
-}
-
 /* The same of the whole, with more windows; what has no time is said. */
 static void put_bursts_end(struct page *p, const struct json_object *end)
 {
@@ -319,13 +308,12 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 
 	if (!bursts)
 		return;
-	page_text(p, 0, STYLE_BOLD, BURSTS "      ");
-	page_words(p, STYLE_PLAIN, "losses in windows of %s, and the worst of these",
-		   num_text_time(text, sizeof(text), window_ns));
-	page_end(p);
+	page_line(p, 0, STYLE_BOLD, BURSTS "      ", STYLE_PLAIN,
+		  "losses in windows of %s, and the worst of these",
+		  num_text_time(text, sizeof(text), window_ns));
 	for (int i = 0; i < STAGE_COUNT; i++) {
-		const struct json_object *b = stage_named(bursts, stage_name(i));
-		const uint64_t all = json_get_u64(stage_named(end, stage_name(i)), "packets");
+		const struct json_object *b = print_stage(bursts, stage_name(i));
+		const uint64_t all = json_get_u64(print_stage(end, stage_name(i)), "packets");
 		const uint64_t timed = json_get_u64(b, "packets");
 
 		if (!b && !all)
@@ -444,11 +432,9 @@ static void put_devices(struct rates_text *r)
 		if (!i)
 			put_heading(r, "interface             rx pps rx bit/s   tx pps tx bit/s"
 				       " rx lost tx lost  errors");
-		if (!same_text(d, last, "netns")) {
-			page_text(r->page, 0, STYLE_DIM, "in ");
-			page_words(r->page, STYLE_DIM, "%s", json_get_text(d, "netns"));
-			page_end(r->page);
-		}
+		if (!same_text(d, last, "netns"))
+			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
+				  json_get_text(d, "netns"));
 		last = d;
 		put_device(r, d);
 	}
@@ -659,9 +645,6 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 
 static void put_own_cost(struct trace_text *t, const struct json_object *own)
 {
-	const unsigned long long slots[] = {
-		json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
-		json_get_u64(own, "overflow_keys_used"), json_get_u64(own, "overflow_keys")};
 	const bool more = t->verbosity > 0;
 	struct page *p = &t->page;
 	char text[FMT_MAX];
@@ -678,9 +661,10 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))),
 		   more ? "," : "");
 	if (more)
-		page_words(p, STYLE_DIM,
-			   "%llu of %llu slots and %llu of %llu keys beside them in use", slots[0],
-			   slots[1], slots[2], slots[3]);
+		page_words(p, STYLE_DIM, "%lu of %lu slots and %lu of %lu keys beside them in use",
+			   json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
+			   json_get_u64(own, "overflow_keys_used"),
+			   json_get_u64(own, "overflow_keys"));
 	page_end(p);
 }
 
@@ -760,12 +744,9 @@ static void put_verdict(struct page *p, const struct json_object *end)
 		page_words(p, STYLE_PLAIN, "- %s %s %s", json_get_text(culprit, "stage"),
 			   json_get_text(culprit, "socket"), json_get_text(culprit, "process"));
 	page_end(p);
-	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
-		page_text(p, 2, STYLE_PLAIN, "- ");
-		page_words(p, STYLE_PLAIN, "%s",
-			   json_object_get_string(json_get_item(end, "rests_on", i)));
-		page_end(p);
-	}
+	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++)
+		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
+			  json_object_get_string(json_get_item(end, "rests_on", i)));
 }
 
 static void put_balance(struct page *p, const struct json_object *end)
@@ -780,16 +761,16 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
 	put_verdict(p, end);
-	page_text(p, 0, STYLE_DIM, "checkpoints     ");
 	if (runs)
-		page_words(p, STYLE_DIM, "%s each time, %.2f %% of a CPU while it was measured",
-			   page_glue(fmt_ns(time, sizeof(time),
-					    json_get_u64(checkpoints, "run_ns") / runs)),
-			   100.0 * json_get_double(checkpoints, "run_ns") /
-				   json_get_double(checkpoints, "measured_ns"));
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+			  "%s each time, %.2f %% of a CPU while it was measured",
+			  page_glue(fmt_ns(time, sizeof(time),
+					   json_get_u64(checkpoints, "run_ns") / runs)),
+			  100.0 * json_get_double(checkpoints, "run_ns") /
+				  json_get_double(checkpoints, "measured_ns"));
 	else
-		page_words(p, STYLE_DIM, "no packet came while their cost was measured");
-	page_end(p);
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
+			  "no packet came while their cost was measured");
 }
 
 /* The end */
@@ -880,25 +861,21 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
-	if (n > LIMITS_SHOWN) {
-		page_text(&p, 16, STYLE_DIM, "");
-		page_words(&p, STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
-		page_end(&p);
-	}
+	if (n > LIMITS_SHOWN)
+		page_line(&p, 16, STYLE_DIM, "", STYLE_DIM, "and %zu more", n - LIMITS_SHOWN);
 }
 
 void print_trace(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *start = json_get(d->json, "start"),
-				 *end = json_get(d->json, "end");
-	const struct json_object *sum = json_get(d->json, "sum");
+	const struct json_object *start = json_get(d->json, "start");
+	const struct json_object *end = json_get(d->json, "end"), *sum = json_get(d->json, "sum");
+	const bool whole =
+		end && (!sum /* as -j has printed it */ ||
+			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
 	const size_t n = json_get_length(d->json, "intervals");
 	struct trace_text t = text_of(v, start, sum);
 	size_t lossy = 0;
-	bool whole;
 
-	whole = end && (!sum /* as -j has printed it */ ||
-			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
 	page_end(&t.page);
 	if (whole) {
 		/* intervals as they were printed, unless they are many, or were put together */
