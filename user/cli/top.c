@@ -177,40 +177,27 @@ static void draw_spark(const double *pps, const struct view *v, struct canvas *c
 }
 
 /* The stages that lost most in the minute, most first. */
-static unsigned worst_stages(const struct view *v, enum stage *out, unsigned max)
+static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
 {
+	unsigned newest = (v->head + VIEW_HISTORY - 1) % VIEW_HISTORY;
 	double sum[STAGE_COUNT] = {0};
-	unsigned n = 0;
 
 	for (unsigned s = 0; s < STAGE_COUNT; s++) {
 		for (unsigned i = 0; i < v->filled; i++)
 			sum[s] += v->history[s][i];
 	}
-	while (n < max) {
-		unsigned best = 0;
+	for (; lines; lines--, y++) {
+		enum stage worst = 0;
 
 		for (unsigned s = 1; s < STAGE_COUNT; s++)
-			best = sum[s] > sum[best] ? s : best;
-		if (sum[best] <= 0)
+			worst = sum[s] > sum[worst] ? s : worst;
+		if (sum[worst] <= 0)
 			break;
-		sum[best] = 0;
-		out[n++] = best;
-	}
-	return n;
-}
-
-static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
-{
-	enum stage worst[STAGE_COUNT];
-	unsigned n = worst_stages(v, worst, lines), newest = (v->head + VIEW_HISTORY - 1);
-
-	for (unsigned i = 0; i < n; i++, y++) {
-		const double *pps = v->history[worst[i]];
-
-		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst[i]));
+		sum[worst] = 0;
+		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst));
 		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
-			      pps[newest % VIEW_HISTORY]);
-		draw_spark(pps, v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
+			      v->history[worst][newest]);
+		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
 	}
 	return y;
 }

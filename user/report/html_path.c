@@ -266,30 +266,23 @@ void html_ends_head(struct html *h, struct json_object *doc)
 	html_command(h, json_get(doc, "start"));
 }
 
-static void put_path_of_ends(struct html *h, struct json_object *ends)
+void html_ends(struct html *h, struct json_object *doc)
 {
-	struct json_object *unknown = json_get(ends, "unknown");
+	struct json_object *ends = json_get(doc, "between"), *unknown = json_get(ends, "unknown");
 	struct json_object *a = json_get(ends, "a"), *b = json_get(ends, "b");
+	struct json_object *delay = json_get(ends, "delay_ns"), *end;
 	uint64_t whole = json_get_u64(a, "compared");
 	struct picture p = {
 		.h = h, .arrived = json_get_u64(ends, "matched"), .arrival = "in A and B"};
 
+	if (!ends)
+		return;
 	add(&p, "lost", "c0", json_get_u64(ends, "lost"), whole);
 	add(&p, "B not there", "waiting", json_get_u64(unknown, "outside"), whole);
 	add(&p, "dropped or cut", "unknown", json_get_u64(unknown, "dropped_or_cut"), whole);
 	html_section(h, "From A to B", "");
 	put_picture(&p, json_get_text(a, "file"), whole, "in A", json_get_text(b, "file"));
 	html_section_end(h);
-}
-
-void html_ends(struct html *h, struct json_object *doc)
-{
-	struct json_object *ends = json_get(doc, "between"), *delay = json_get(ends, "delay_ns");
-	struct json_object *end;
-
-	if (!ends)
-		return;
-	put_path_of_ends(h, ends);
 	if (json_get_i64(delay, "min") >= 0) { /* else the clocks differ: that is below */
 		end = json_object_new_object();
 		json_put(end, "latency_ns", json_object_get(delay));

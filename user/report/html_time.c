@@ -72,8 +72,8 @@ static double highest(const double *y, size_t n)
 {
 	double max = 0;
 
-	for (size_t i = 0; i < n; i++)
-		max = fmax(max, y[i]);
+	while (n)
+		max = fmax(max, y[--n]);
 	return max;
 }
 
@@ -295,15 +295,13 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 void html_delay(struct html *h, struct json_object *end)
 {
 	struct json_object *latency = json_get(end, "latency_ns");
-	struct json_object *clock = json_get(end, "clock");
-	double packets = json_get_double(end, "delivered");
 
 	if (!latency)
 		return;
-	html_section(h, "Delay", json_get_text(clock, "doubt"));
+	html_section(h, "Delay", json_get_text(json_get(end, "clock"), "doubt"));
 	html_put(h, "<div class=\"charts\">");
 	put_histogram(h, end);
-	put_quantiles(h, latency, packets);
+	put_quantiles(h, latency, json_get_double(end, "delivered"));
 	html_put(h, "</div>");
 	html_section_end(h);
 }

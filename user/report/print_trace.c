@@ -416,12 +416,6 @@ static void put_device(struct rates_text *r, const struct json_object *d)
 	}
 }
 
-static void put_heading(struct rates_text *r, const char *text)
-{
-	page_text(r->page, 0, STYLE_DIM, text);
-	page_end(r->page);
-}
-
 static void put_devices(struct rates_text *r)
 {
 	const struct json_object *last = NULL;
@@ -430,8 +424,10 @@ static void put_devices(struct rates_text *r)
 		const struct json_object *d = json_get_item(r->rates, "interfaces", i);
 
 		if (!i)
-			put_heading(r, "interface             rx pps rx bit/s   tx pps tx bit/s"
-				       " rx lost tx lost  errors");
+			page_line(r->page, 0, STYLE_DIM,
+				  "interface             rx pps rx bit/s   tx pps tx bit/s"
+				  " rx lost tx lost  errors",
+				  STYLE_DIM, "%s", "");
 		if (!same_text(d, last, "netns"))
 			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
 				  json_get_text(d, "netns"));
@@ -519,7 +515,8 @@ static void put_counters(struct page *p, const struct json_object *rates)
 	if (!json_get_u64(rates, "interval_ns")) /* there is but one sample */
 		return;
 	put_devices(&r);
-	put_heading(&r, "counter                                       /s");
+	page_line(p, 0, STYLE_DIM, "counter                                       /s", STYLE_DIM,
+		  "%s", "");
 	put_losses(&r);
 	put_sockets(&r);
 	for (size_t i = 0; i < json_get_length(rates, "counters"); i++) {
@@ -825,20 +822,6 @@ static void put_worst(const struct print_view *v, struct live_table *t, const ch
 	}
 }
 
-static void put_sockets_and_flows(const struct print_view *v, const struct json_object *sum)
-{
-	struct live_table rows = {.max = LIVE_ROWS}, flows = rows;
-
-	rows_add(&rows, sum,
-		 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
-			 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
-	rows_add_flows(&flows, sum);
-	put_worst(v, &rows, "sockets");
-	put_worst(v, &flows, "flows");
-	table_free(&rows);
-	table_free(&flows);
-}
-
 static void put_limits(const struct print_view *v, const struct json_object *document)
 {
 	size_t n = json_get_length(document, "limits");
@@ -874,6 +857,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
 	const size_t n = json_get_length(d->json, "intervals");
 	struct trace_text t = text_of(v, start, sum);
+	struct live_table rows = {.max = LIVE_ROWS}, flows = rows;
 	size_t lossy = 0;
 
 	page_end(&t.page);
@@ -893,8 +877,14 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
 		put_own_losses(&t.page, json_get(sum, "own_losses"));
 	}
-	if (sum)
-		put_sockets_and_flows(v, sum);
+	rows_add(&rows, sum,
+		 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
+			 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
+	rows_add_flows(&flows, sum);
+	put_worst(v, &rows, "sockets");
+	put_worst(v, &flows, "flows");
+	table_free(&rows);
+	table_free(&flows);
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);

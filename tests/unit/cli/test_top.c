@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The screen of `top`, drawn without a terminal. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +123,6 @@ static void test_sizes(void **state)
 	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}};
 	struct fixture f;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		const char *screen;
 
@@ -152,7 +147,6 @@ static void test_too_small(void **state)
 	static const unsigned sizes[][2] = {{20, 5}, {1, 1}, {59, 40}, {80, 15}, {0, 0}};
 	struct fixture f;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		set_up(&f, sizes[i][0], sizes[i][1]);
 		if (sizes[i][0] >= 20)
@@ -168,7 +162,6 @@ static void test_table(void **state)
 	struct fixture f;
 	const char *screen;
 
-	(void)state;
 	set_up(&f, 120, 40);
 	screen = drawn(&f);
 	assert_shows(screen, "30.1k     16.3M      1.2M  rcvbuf");
@@ -202,7 +195,6 @@ static void test_columns_fit(void **state)
 	struct fixture f;
 	const char *screen;
 
-	(void)state;
 	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
 	set_up(&f, 80, 24);
 	netns = "";
@@ -221,7 +213,6 @@ static void test_keys(void **state)
 {
 	struct view v = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < view_grouping_count(false); i++)
 		assert_false(view_key(&v, 'g', false));
 	assert_int_equal(v.grouping, 0);
@@ -242,7 +233,6 @@ static void test_history(void **state)
 {
 	struct fixture f;
 
-	(void)state;
 	set_up(&f, 120, 40);
 	view_add(&f.view, &f.in);
 	assert_true(f.view.history[STAGE_RCVBUF][0] == 30120);
@@ -268,7 +258,6 @@ static void test_numbers(void **state)
 		       {3.4e9, "3.4G"}, {1e6, "1M"}};
 	char buf[16];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		assert_string_equal(draw_number(buf, sizeof(buf), numbers[i].v), numbers[i].text);
 }
@@ -278,7 +267,6 @@ static void test_plain_characters(void **state)
 	struct fixture f;
 	const char *screen;
 
-	(void)state;
 	set_up(&f, 80, 24);
 	f.c.ascii = true;
 	f.in.host = "h\x01\xff\xc3\xa4\xe4\xb8\x96";

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* trace for people and for machines: a fixed model in, text and JSON out. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +62,6 @@ static int fill(void **state)
 		 "packet", "tcpdump[99]", 2},
 	};
 
-	(void)state;
 	table_init(&table, LIVE_ROWS);
 	for (unsigned i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
 		add(&samples[i]);
@@ -84,7 +79,6 @@ static int fill(void **state)
 
 static int empty(void **state)
 {
-	(void)state;
 	table_free(&table);
 	free(text);
 	text = NULL;
@@ -147,7 +141,6 @@ static void is_narrow(unsigned width)
 
 static void interval(void **state)
 {
-	(void)state;
 	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&table, LIVE_BY_DEFAULT, 2 * SECOND),
 	      NULL, PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
@@ -171,7 +164,6 @@ static void quiet_interval(void **state)
 {
 	struct live_table quiet;
 
-	(void)state;
 	assert_int_equal(table_group(&quiet, &table, LIVE_BY_DEFAULT, 1 << NOISE_BENIGN), 0);
 	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&quiet, LIVE_BY_DEFAULT, SECOND), NULL,
 	      PAGE_WIDTH, 0);
@@ -184,7 +176,6 @@ static void many_rows(void **state)
 {
 	char sockets[100][16];
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		const struct traced s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
 					 "f",	       "eth0",	   "host",
@@ -204,7 +195,6 @@ static void other_groups(void **state)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_CPU);
 
-	(void)state;
 	print(start_of(by, false), interval_of(&table, by, SECOND), NULL, PAGE_WIDTH, 0);
 	has("cpu 3");
 	has_not("SOCKET_RCVBUFF");
@@ -212,7 +202,6 @@ static void other_groups(void **state)
 
 static void end(void **state)
 {
-	(void)state;
 	print(start_of(LIVE_BY_DEFAULT, false), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
 	      PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
@@ -248,7 +237,6 @@ static void windows(void **state)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)state;
 	json_put(o, "microbursts", json_bursts(&bursts));
 	print(start_of(LIVE_BY_DEFAULT, false), o, NULL, PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
@@ -291,7 +279,6 @@ static void print_ledger(unsigned n, unsigned joined, unsigned seconds, int verb
 /* What was printed is printed again, but intervals only where they are few, and all there. */
 static void ledger(void **state)
 {
-	(void)state;
 	print_ledger(3, 1, 3, 0);
 	has("\n00:00:00  3,040 lost, 3.040 kpps\n");
 	has("own cost        1.50 ms of CPU time");
@@ -344,7 +331,6 @@ static void json(void **state)
 	struct json_object *doc = json_tokener_parse(document(true)), *stage, *cause;
 	struct json_object *last = get(doc, "end");
 
-	(void)state;
 	assert_int_equal(json_object_get_uint64(get(last, "dropped")), 3040);
 	assert_int_equal(json_object_array_length(get(last, "stages")), 2);
 	assert_int_equal(json_object_array_length(get(last, "suspect")), 1);
@@ -376,7 +362,6 @@ static void json(void **state)
 
 static void matches_schema(void **state)
 {
-	(void)state;
 	if (access("/usr/bin/python3", X_OK))
 		skip();
 	if (validate("trace", document(true), false) == 77) {
@@ -398,7 +383,6 @@ static void sockets_and_flows(void **state)
 			       .dst = {198, 18, 0, 2}};
 	char buf[FLOW_TEXT];
 
-	(void)state;
 	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "*:53");
 	memcpy(s.local, (uint8_t[]){198, 18, 0, 2}, 4);
 	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "198.18.0.2:53");
