@@ -314,15 +314,12 @@ static void print_differences(struct page *p, const char *title,
 static void print_amount(struct page *p, const char *name, const struct json_object *o)
 {
 	double value = json_object_get_double(o);
-	char text[FMT_MAX] = "-";
 
-	if (o && strstr(name, "_ns"))
-		fmt_ns(text, sizeof(text), json_object_get_uint64(o));
-	else if (o && strstr(name, "_pps"))
-		fmt_rate(text, sizeof(text), isfinite(value) ? value : 0);
-	else if (o)
-		fmt_count(text, sizeof(text), json_object_get_uint64(o));
-	page_cell(p, STYLE_PLAIN, text);
+	page_cell(p, STYLE_PLAIN,
+		  !o			 ? "-"
+		  : strstr(name, "_ns")	 ? page_ns(json_object_get_uint64(o))
+		  : strstr(name, "_pps") ? page_rate(isfinite(value) ? value : 0)
+					 : page_count(json_object_get_uint64(o)));
 }
 
 static void print_share(struct page *p, const char *format, const struct json_object *o,

@@ -95,26 +95,6 @@ int html_put_json(FILE *out, struct json_object *doc)
 	return s ? 0 : -ENOMEM;
 }
 
-const char *html_count(struct html *h, uint64_t count)
-{
-	return fmt_count(h->text[h->texts++ % HTML_TEXTS], FMT_MAX, count);
-}
-
-const char *html_ns(struct html *h, uint64_t ns)
-{
-	return fmt_ns(h->text[h->texts++ % HTML_TEXTS], FMT_MAX, ns);
-}
-
-const char *html_rate(struct html *h, double pps)
-{
-	return fmt_rate(h->text[h->texts++ % HTML_TEXTS], FMT_MAX, pps);
-}
-
-const char *html_share(struct html *h, uint64_t part, uint64_t whole)
-{
-	return page_share(h->text[h->texts++ % HTML_TEXTS], FMT_MAX, part, whole);
-}
-
 const char *html_colour(const struct html *h, const char *stage)
 {
 	static const char *const classes[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
@@ -214,19 +194,19 @@ static void put_headline(struct html *h, struct json_object *end)
 
 	html_put(h, "<h1>");
 	if (json_get(end, "received"))
-		html_put(h, "%s packets received", html_count(h, json_get_u64(end, "received")));
+		html_put(h, "%s packets received", page_count(json_get_u64(end, "received")));
 	else if (!json_get(end, "attempted"))
-		html_put(h, "%s packets lost", html_count(h, lost));
+		html_put(h, "%s packets lost", page_count(lost));
 	else if (!sent)
 		html_put(h, "Nothing was sent");
 	else if (!lost && arrived == sent)
-		html_put(h, "All %s packets were %s", html_count(h, sent), html_arrival(end));
+		html_put(h, "All %s packets were %s", page_count(sent), html_arrival(end));
 	else if (!arrived)
 		html_put(h, "Nothing arrived");
 	else if (!lost)
-		html_put(h, "%s of the packets were delivered", html_share(h, arrived, sent));
+		html_put(h, "%s of the packets were delivered", page_share(arrived, sent));
 	else
-		html_put(h, "%s lost", html_share(h, lost, sent));
+		html_put(h, "%s lost", page_share(lost, sent));
 	if (n)
 		html_put(h, ", %s at %s", n > 1 ? "most" : "all", worst);
 	html_put(h, "</h1>");
@@ -249,7 +229,7 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 		most = lost > most ? lost : most;
 	}
 	if (rate > 0)
-		html_put(h, "<h1>No drop up to %s</h1>", html_rate(h, rate));
+		html_put(h, "<h1>No drop up to %s</h1>", page_rate(rate));
 	else if (least <= most)
 		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>", n, 100 * least,
 			 100 * most);
@@ -266,8 +246,8 @@ void html_figure(struct html *h, const char *name, const char *value, const char
 static void put_flow(struct html *h, struct json_object *end, const char *key, const char *rate)
 {
 	if (json_get(end, key))
-		html_figure(h, key, html_count(h, json_get_u64(end, key)),
-			    html_rate(h, json_get_double(end, rate)));
+		html_figure(h, key, page_count(json_get_u64(end, key)),
+			    page_rate(json_get_double(end, rate)));
 }
 
 static void put_figures(struct html *h, struct json_object *end)
@@ -280,18 +260,18 @@ static void put_figures(struct html *h, struct json_object *end)
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
 	put_flow(h, end, "delivered", "rx_pps");
-	html_figure(h, "lost", html_count(h, lost), html_share(h, lost, json_get_u64(end, "sent")));
+	html_figure(h, "lost", page_count(lost), page_share(lost, json_get_u64(end, "sent")));
 	if (latency)
-		html_figure(h, "delay, median", html_ns(h, json_get_u64(latency, "p50")), "");
+		html_figure(h, "delay, median", page_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
-		html_figure(h, "it took", html_ns(h, json_get_u64(end, "duration_ns")), "");
+		html_figure(h, "it took", page_ns(json_get_u64(end, "duration_ns")), "");
 	if (ns > 0 && json_get(end, "tx_cpu_ns") && json_get(end, "rx_cpu_ns")) {
 		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",
 			 100 * json_get_double(end, "tx_cpu_ns") / ns,
 			 100 * json_get_double(end, "rx_cpu_ns") / ns);
 		snprintf(calls, sizeof(calls), "%s + %s calls",
-			 html_count(h, json_get_u64(end, "tx_calls")),
-			 html_count(h, json_get_u64(end, "rx_calls")));
+			 page_count(json_get_u64(end, "tx_calls")),
+			 page_count(json_get_u64(end, "rx_calls")));
 		html_figure(h, "CPU, sender + receiver", cpu, calls);
 	}
 	html_put(h, "</dl>");

@@ -83,8 +83,8 @@ static void put_label(const struct picture *p, const struct way *o)
 {
 	double along = FROM + o->at + p->as->bend + o->thick / 2;
 	double across = SIDE + p->as->depth + p->head;
-	const char *count = html_count(p->h, o->packets);
-	const char *share = html_share(p->h, o->packets, o->whole);
+	const char *count = page_count(o->packets);
+	const char *share = page_share(o->packets, o->whole);
 
 	if (p->as == &narrow)
 		html_put(p->h,
@@ -108,7 +108,7 @@ static void put_stream(const struct picture *p)
 	html_put(p->h,
 		 "<g><title>%s packets %s</title><path class=\"flow\" transform=\"%s\" "
 		 "d=\"M0 0V%.1f",
-		 html_count(p->h, p->arrived), p->arrival, p->as->transform, width);
+		 page_count(p->arrived), p->arrival, p->as->transform, width);
 	for (unsigned i = 0; i < p->n; i++) {
 		width = fmax(width - p->out[i].thick, p->delivered);
 		html_put(p->h, "H%.1fV%.1f", p->out[i].at, width);
@@ -132,7 +132,7 @@ static void draw(const struct picture *p)
 	put_stream(p);
 	for (unsigned i = 0; i < p->n; i++) {
 		html_put(p->h, "<g><title>%s: %s packets\n%s</title>", p->out[i].name,
-			 html_count(p->h, p->out[i].packets), p->out[i].why);
+			 page_count(p->out[i].packets), p->out[i].why);
 		put_exit(p, &p->out[i], width);
 		put_label(p, &p->out[i]);
 		html_put(p->h, "</g>");
@@ -210,8 +210,8 @@ static void put_picture(struct picture *p, const char *from, uint64_t whole, con
 	html_put(p->h,
 		 "<div class=\"path%s\"><div>%s <b>%s</b><br><span class=\"dim\">%s</span></div>"
 		 "<div class=\"to\">%s <b>%s</b> %s<br><span class=\"dim\">%s</span></div>",
-		 tall ? " tall" : "", what, html_count(p->h, whole), from, p->arrival,
-		 html_count(p->h, p->arrived), html_share(p->h, p->arrived, whole), to);
+		 tall ? " tall" : "", what, page_count(whole), from, p->arrival,
+		 page_count(p->arrived), page_share(p->arrived, whole), to);
 	for (unsigned i = 0; i < p->n; i++)
 		p->out[i].at += spare * (i + 0.5) / p->n;
 	p->length = WIDE - FROM - 30;
@@ -255,14 +255,14 @@ void html_ends_head(struct html *h, struct json_object *doc)
 
 	if (lost)
 		html_put(h, "<h1>%s lost between A and B</h1>",
-			 html_share(h, lost, json_get_u64(json_get(ends, "a"), "compared")));
+			 page_share(lost, json_get_u64(json_get(ends, "a"), "compared")));
 	else
 		html_put(h, "<h1>Nothing was seen to be lost between A and B</h1>");
 	if (open)
 		html_put(h,
 			 "<p class=\"warn\">of %s packets B cannot know: it was not there, "
 			 "or its capture dropped or cut packets</p>",
-			 html_count(h, open));
+			 page_count(open));
 	html_command(h, json_get(doc, "start"));
 }
 

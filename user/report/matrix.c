@@ -143,7 +143,7 @@ static void print_pair(struct page *p, struct json_object *pair)
 	double share = json_get_double(pair, "lost_share");
 	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
 	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
-	char markup[192], sent[FMT_MAX], lost[32];
+	char markup[192], lost[32];
 
 	if (!pair) {
 		page_cell(p, STYLE_PLAIN, "-");
@@ -154,8 +154,7 @@ static void print_pair(struct page *p, struct json_object *pair)
 	else
 		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
-		 heat, fmt_count(sent, sizeof(sent), json_get_u64(pair, "sent")),
-		 json_get_u64(pair, "runs"));
+		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
 	p->markup = markup;
 	page_cell(p, STYLE_PLAIN, lost);
 	page_name(p, json_get_text(pair, "stage"));

@@ -158,10 +158,8 @@ static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64
 		rank[at] = (struct text_count){stage[s], stage_name(s)};
 	}
 	for (unsigned i = 0; i < n; i++) {
-		char count[FMT_MAX];
-
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name,
-			   fmt_count(count, sizeof(count), rank[i].count), i + 1 < n ? "," : "");
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name, page_count(rank[i].count),
+			   i + 1 < n ? "," : "");
 	}
 }
 
@@ -200,12 +198,10 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 		p.indent = 0;
 		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
 		for (unsigned i = hidden; i < LENGTH(counts); i++)
-			page_cell(&p, STYLE_PLAIN, fmt_count(number, sizeof(number), counts[i]));
+			page_cell(&p, STYLE_PLAIN, page_count(counts[i]));
 		if (step->dropped) {
 			page_cell(&p, STYLE_PLAIN,
-				  step->peak_pps > 0
-					  ? fmt_rate(number, sizeof(number), step->peak_pps)
-					  : "-");
+				  step->peak_pps > 0 ? page_rate(step->peak_pps) : "-");
 			page_verbatim(&p, "  ");
 			p.indent = p.column;
 			put_stages(&p, step->stage, step->dropped);
@@ -248,17 +244,17 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
-		char text[WHEN_TEXT], rate[FMT_MAX], time[FMT_MAX];
+		char text[WHEN_TEXT];
 		uint64_t to_ns = d->from_ns;
 		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
-		fmt_rate(rate, sizeof(rate), json_get_double(o, "dropped_pps"));
-		fmt_ns(time, sizeof(time), json_get_u64(o, "interval_ns"));
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
 			  STYLE_PLAIN, "%s %s for %s %s",
-			  page_glue(when_text(text, sizeof(text), to_ns, true)), page_glue(rate),
-			  page_glue(time), print_worst_stage(o, &stages));
+			  page_glue(when_text(text, sizeof(text), to_ns, true)),
+			  page_glue(page_rate(json_get_double(o, "dropped_pps"))),
+			  page_glue(page_ns(json_get_u64(o, "interval_ns"))),
+			  print_worst_stage(o, &stages));
 	}
 }
 
@@ -324,16 +320,13 @@ struct page print_page(const struct print_view *v, uint64_t most)
 
 static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
 {
-	char count[FMT_MAX];
-
-	page_words(p, style, "%s\v%s,", fmt_count(count, sizeof(count), packets), what);
+	page_words(p, style, "%s\v%s,", page_count(packets), what);
 }
 
 static void put_sender(struct page *p, const struct json_object *sender)
 {
 	const struct json_object *end = json_get(sender, "end");
 	uint64_t open = json_get_u64(end, "unaccounted");
-	char count[FMT_MAX];
 
 	page_row(
 		p, STYLE_PLAIN, 2,
@@ -347,8 +340,7 @@ static void put_sender(struct page *p, const struct json_object *sender)
 	}
 	if (open)
 		put_count(p, STYLE_BAD, "unaccounted", open);
-	page_words(p, STYLE_PLAIN, "%s\vdelivered",
-		   fmt_count(count, sizeof(count), json_get_u64(end, "delivered")));
+	page_words(p, STYLE_PLAIN, "%s\vdelivered", page_count(json_get_u64(end, "delivered")));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
 		   (unsigned)json_get_u64(sender, "number"));
 	page_end(p);
@@ -389,7 +381,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *covers = json_get(d->json, "covers");
 	const struct json_object *error = json_get(d->json, "error"), *last;
 	struct page p = print_page(v, 0);
-	char text[WHEN_TEXT], count[FMT_MAX], sent[FMT_MAX];
+	char text[WHEN_TEXT];
 	uint64_t ns;
 
 	/* what is told is not all of it: --since, or --keep */
@@ -399,7 +391,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	if (json_get_u64(covers, "joined") >= 2)
 		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
 			  "%s, put together by up to %u",
-			  fmt_count(count, sizeof(count), json_get_u64(covers, "intervals")),
+			  page_count(json_get_u64(covers, "intervals")),
 			  (unsigned)json_get_u64(covers, "joined"));
 	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
@@ -418,8 +410,8 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	if (p.html && json_get(last, "sent"))
 		page_words(&p, STYLE_PLAIN, "until then %s were sent and %s delivered",
-			   fmt_count(sent, sizeof(sent), json_get_u64(last, "sent")),
-			   fmt_count(count, sizeof(count), json_get_u64(last, "delivered")));
+			   page_count(json_get_u64(last, "sent")),
+			   page_count(json_get_u64(last, "delivered")));
 	page_end(&p);
 }
 

@@ -116,24 +116,24 @@ static const char *label_of(const struct json_object *stage, const struct class 
 /* Intervals */
 
 /* Whole packets where there are few: an interval is never exactly a second. */
-static char *rate_text(char *buf, size_t size, double pps)
+static char *rate_text(double pps)
 {
+	char *text = page_rate(pps);
+
 	if (pps >= 0.5 && pps < 999.5)
-		snprintf(buf, size, "%.0f pps", pps);
-	else
-		fmt_rate(buf, size, pps);
-	return buf;
+		snprintf(text, FMT_MAX, "%.0f pps", pps);
+	return text;
 }
 
 static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
 		      uint64_t bytes, uint64_t ns)
 {
 	const double volume = per_second(bytes, ns);
-	char rate[FMT_MAX], text[FMT_MAX], head[192];
+	char text[FMT_MAX], head[192];
 
 	fmt_bytes(text, sizeof(text), volume < 1e18 ? (uint64_t)volume : UINT64_MAX);
-	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 rate_text(rate, sizeof(rate), per_second(packets, ns)), text);
+	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label, rate_text(per_second(packets, ns)),
+		 text);
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
@@ -210,7 +210,7 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 {
 	const uint64_t ns = json_get_u64(interval, "interval_ns");
 	const uint64_t packets = json_get_u64(interval, "dropped");
-	char clock[WHEN_TEXT], rate[FMT_MAX], count[FMT_MAX];
+	char clock[WHEN_TEXT];
 	struct page *p = &t->page;
 	uint64_t time_ns = 0;
 
@@ -219,8 +219,8 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
 	page_text(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false));
-	page_words(p, STYLE_BOLD, "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
-		   page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
+	page_words(p, STYLE_BOLD, "\v\v%s lost, %s", page_count(packets),
+		   page_glue(rate_text(per_second(packets, ns))));
 	page_end(p);
 	put_interval_rows(t, interval, &lost, ns);
 	put_interval_rows(t, interval, &suspect, ns);
@@ -248,27 +248,20 @@ static char *clock_text(char *buf, size_t size, const struct json_object *window
 	return buf;
 }
 
-static char *window_rate(char *buf, size_t size, uint64_t packets, uint64_t window_ns)
-{
-	fmt_rate(buf, size, per_second(packets, window_ns));
-	return page_glue(buf);
-}
-
 /* "96 % in 3ms of 1.00 s"; `about`: nearly their time, where a ledger does not have it. */
 static void put_dense(struct page *p, const struct json_object *bursts, uint64_t about,
 		      const struct json_object *stage, const char *behind)
 {
 	const uint64_t ns =
 		json_get_u64(stage, "dense_windows") * json_get_u64(bursts, "window_ns");
-	char dense[FMT_MAX], whole[FMT_MAX];
+	char dense[FMT_MAX];
 
 	if (json_get(bursts, "length_ns"))
 		about = json_get_u64(bursts, "length_ns");
 	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
 		   100.0 * json_get_double(stage, "dense_packets") /
 			   json_get_double(stage, "packets"),
-		   num_text_time(dense, sizeof(dense), ns),
-		   page_glue(fmt_ns(whole, sizeof(whole), about)), behind);
+		   num_text_time(dense, sizeof(dense), ns), page_glue(page_ns(about)), behind);
 }
 
 /* A line for each stage: how much of its loss came at once, and the worst window. */
@@ -276,7 +269,7 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 {
 	const struct json_object *bursts = json_get(interval, "microbursts");
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
-	char count[FMT_MAX], rate[FMT_MAX], clock[WHEN_TEXT + 8], window[FMT_MAX];
+	char clock[WHEN_TEXT + 8], window[FMT_MAX];
 
 	for (size_t i = 0; i < json_get_length(bursts, "stages"); i++) {
 		const struct json_object *stage = json_get_item(bursts, "stages", i);
@@ -286,14 +279,14 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
 		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage, "stage"),
-			   fmt_count(count, sizeof(count), json_get_u64(stage, "packets")));
+			   page_count(json_get_u64(stage, "packets")));
 		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage,
 			  single ? "" : ";");
 		if (!single)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
-				   fmt_count(count, sizeof(count), packets),
+				   page_count(packets),
 				   num_text_time(window, sizeof(window), window_ns),
-				   window_rate(rate, sizeof(rate), packets, window_ns),
+				   page_glue(page_rate(per_second(packets, window_ns))),
 				   clock_text(clock, sizeof(clock), worst, window_ns));
 		page_end(p);
 	}
@@ -324,7 +317,7 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 				  all > timed ? ";" : "");
 		if (all > timed)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
-				   fmt_count(text, sizeof(text), all - timed));
+				   page_count(all - timed));
 		page_end(p);
 		for (size_t k = 0; k < json_get_length(b, "worst") && k < WINDOWS_SHOWN; k++) {
 			const struct json_object *window = json_get_item(b, "worst", k);
@@ -334,7 +327,7 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 				 clock_text(clock, sizeof(clock), window, window_ns), packets,
 				 timed);
 			page_words(p, STYLE_DIM, "%s",
-				   window_rate(text, sizeof(text), packets, window_ns));
+				   page_glue(page_rate(per_second(packets, window_ns))));
 			page_end(p);
 		}
 	}
@@ -571,7 +564,6 @@ static void put_benign(struct page *p, const struct json_object *o)
 {
 	const unsigned by = LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION);
 	struct live_table all, rows;
-	char count[FMT_MAX];
 	int rc;
 
 	table_init(&all, LIVE_ROWS);
@@ -587,7 +579,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 		const char *at = row->text[LIVE_LOCATION];
 
 		page_words(p, STYLE_DIM, "%s\v%s", *at ? at : row->text[LIVE_REASON],
-			   fmt_count(count, sizeof(count), row->counts.packets));
+			   page_count(row->counts.packets));
 	}
 	if (rows.n > BENIGN_PLACES)
 		page_words(p, STYLE_DIM, "...");
@@ -600,12 +592,11 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 	const uint64_t packets = json_get_u64(o, "dropped");
 	const uint64_t perhaps = sum_of(o, &suspect, "packets");
 	struct page *p = &t->page;
-	char rate[FMT_MAX], time[FMT_MAX];
 
 	page_row(p, STYLE_BOLD, 0, "lost", packets, 0);
 	page_words(p, STYLE_PLAIN, "%s in %s",
-		   page_glue(fmt_rate(rate, sizeof(rate), per_second(packets, duration_ns))),
-		   page_glue(fmt_ns(time, sizeof(time), duration_ns)));
+		   page_glue(page_rate(per_second(packets, duration_ns))),
+		   page_glue(page_ns(duration_ns)));
 	page_end(p);
 	put_total_rows(t, o, &lost, packets);
 	if (perhaps) {
@@ -647,13 +638,11 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 	char text[FMT_MAX];
 
 	page_text(p, 0, STYLE_DIM, "own cost        ");
-	page_words(p, STYLE_DIM, "%s of CPU time",
-		   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "cpu_ns"))));
+	page_words(p, STYLE_DIM, "%s of CPU time", page_glue(page_ns(json_get_u64(own, "cpu_ns"))));
 	if (json_get(own, "kernel_ns"))
 		page_words(p, STYLE_DIM, "and %s in the kernel,",
-			   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "kernel_ns"))));
-	page_words(p, STYLE_DIM, "for %s events;",
-		   fmt_count(text, sizeof(text), json_get_u64(own, "events")));
+			   page_glue(page_ns(json_get_u64(own, "kernel_ns"))));
+	page_words(p, STYLE_DIM, "for %s events;", page_count(json_get_u64(own, "events")));
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))),
 		   more ? "," : "");
@@ -750,7 +739,6 @@ static void put_balance(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
-	char time[FMT_MAX];
 
 	if (!json_get(end, "verdict"))
 		return;
@@ -761,8 +749,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 	if (runs)
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
 			  "%s each time, %.2f %% of a CPU while it was measured",
-			  page_glue(fmt_ns(time, sizeof(time),
-					   json_get_u64(checkpoints, "run_ns") / runs)),
+			  page_glue(page_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
 				  json_get_double(checkpoints, "measured_ns"));
 	else
@@ -829,7 +816,7 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 
 	for (size_t i = 0; i < n && i < LIMITS_SHOWN; i++) {
 		const struct json_object *o = json_get_item(document, "limits", i);
-		char text[WHEN_TEXT], count[FMT_MAX];
+		char text[WHEN_TEXT];
 		uint64_t ns;
 
 		if (!i)
@@ -839,8 +826,7 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 			page_words(&p, STYLE_PLAIN, "%s",
 				   page_glue(when_text(text, sizeof(text), ns, true)));
 		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o, "limit"),
-			   fmt_count(count, sizeof(count),
-				     json_object_get_uint64(json_get(o, "measured"))),
+			   page_count(json_object_get_uint64(json_get(o, "measured"))),
 			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
