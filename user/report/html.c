@@ -532,7 +532,7 @@ static void collect_stages(struct html *h, const struct html_page *page)
 	}
 }
 
-/* What it was read from, if that may be told. */
+/* What it was read from, if that may be shown. */
 static const char *name_of(const struct html_page *page, unsigned i)
 {
 	const char *file = json_get_text(page->docs[i].json, "file");

@@ -170,12 +170,12 @@ static double plan(struct picture *p, const struct layout *as)
 static void put_why(char *buf, size_t size, struct json_object *stage)
 {
 	struct json_object *c = json_get_item(stage, "causes", 0);
-	const char *reason = json_get_text(c, "reason"), *place = json_get_text(c, "location");
+	const char *reason = json_get_text(c, "reason"), *site = json_get_text(c, "location");
 
 	snprintf(buf, size, "%s", html_stage_title(json_get_text(stage, "stage")));
-	if (*reason || *place)
+	if (*reason || *site)
 		snprintf(buf + strlen(buf), size - strlen(buf), "\n%s%s%s%s", reason,
-			 *place ? " in " : "", place,
+			 *site ? " in " : "", site,
 			 json_get_length(stage, "causes") > 1 ? ", and others" : "");
 }
 

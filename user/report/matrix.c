@@ -128,7 +128,7 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 	if (!rc && !json_get_length(matrix, "pairs"))
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       "a matrix is made of runs from one host to another",
-			       "no run tells of both its ends");
+			       "no run reports both its ends");
 	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++)
 		conclude(json_get_item(matrix, "pairs", i));
 	*out = rc ? NULL : matrix;

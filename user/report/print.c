@@ -18,7 +18,7 @@
 
 /*
  * The shortest round time of which the table needs at most so many, and in which about one interval
- * ends at least: else a row would tell of a longer time than it claims.
+ * ends at least: else a row would report a longer time than it claims.
  */
 static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 {
@@ -384,7 +384,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	char text[WHEN_TEXT];
 	uint64_t ns;
 
-	/* what is told is not all of it: --since, or --keep */
+	/* what is shown is not all of it: --since, or --keep */
 	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s",
 			  when_text(text, sizeof(text), ns, true));

@@ -41,7 +41,8 @@ void text_counts_line(struct page *p, const char *label, enum style style,
 	page_end(p);
 }
 
-/* Delays, if the receiver's clock could tell them, and how far the clocks of two hosts are apart.
+/* Delays, if the receiver's clock could measure them, and how far the clocks of two hosts are
+ * apart.
  */
 static void put_latency(struct page *p, const struct result *res)
 {
@@ -187,7 +188,7 @@ static unsigned group_causes(const struct result *res, enum stage stage,
 static void put_cause(struct page *p, const struct group *g, int verbosity)
 {
 	const struct result_cause *c = g->cause;
-	/* the place in the kernel says more than a reason that is none, or none we know */
+	/* the drop site says more than a reason that is none, or none we know */
 	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
 		       !strcmp(c->reason, "NOT_SPECIFIED");
 
@@ -212,7 +213,7 @@ static void put_cause(struct page *p, const struct group *g, int verbosity)
 	}
 }
 
-/* `cause` is told already on this line, so that its namespace before the name need not be. */
+/* `cause` stands already on this line, so that its namespace before the name need not be. */
 static void put_counter(struct page *p, const struct result_counter *c,
 			const struct result_cause *cause, unsigned more, bool note)
 {
@@ -615,7 +616,7 @@ static void put_send(struct page *p, const struct result *res)
 		const char *name = strerrorname_np(res->refused_by[i].error);
 
 		put_line(p, 0, "", res->refused_by[i].packets,
-			 name ? name : "(sendmmsg did not tell)");
+			 name ? name : "(sendmmsg did not say)");
 	}
 	snprintf(more, sizeof(more), "%s in %s", page_rate(res->tx_pps), page_ns(res->duration_ns));
 	put_line(p, 0, "sent", res->sent, more);
