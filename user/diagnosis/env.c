@@ -18,19 +18,17 @@
 #include "host/netdev.h"
 
 /* Those that change how a packet is counted, cut, merged or checked. */
-static const char *const offloads[] = {
-	"tx-checksum-ipv4",
-	"tx-checksum-ipv6",
-	"tx-checksum-ip-generic",
-	"rx-checksum",
-	"rx-gro",
-	"rx-gro-list",
-	"rx-udp-gro-forwarding",
-	"rx-gro-hw",
-	"tx-udp-segmentation",
-	"tx-generic-segmentation",
-	"tx-gso-list",
-};
+static const char *const offloads[] = {"tx-checksum-ipv4",
+				       "tx-checksum-ipv6",
+				       "tx-checksum-ip-generic",
+				       "rx-checksum",
+				       "rx-gro",
+				       "rx-gro-list",
+				       "rx-udp-gro-forwarding",
+				       "rx-gro-hw",
+				       "tx-udp-segmentation",
+				       "tx-generic-segmentation",
+				       "tx-gso-list"};
 
 /* Which namespace decides. */
 enum side { HOST, TX, RX };
@@ -170,7 +168,7 @@ static struct json_object *read_ports(const struct lab *lab)
 	return list;
 }
 
-/* "model name : AMD EPYC" on x86; arm64 has no such line, but tells the part. */
+/* "model name : AMD EPYC" on x86; arm64 has no such line, but names the part. */
 static void add_cpu_model(struct json_object *env)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");

@@ -53,14 +53,6 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	self->xdp_features = genl_family(ns, "netdev") >= 0;
 }
 
-static void note_truesize(struct facts_socks *socks, const struct queue_record *r)
-{
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (socks->at[i].cookie == r->cookie && r->looked)
-			socks->at[i].truesize = r->memory / r->looked;
-	}
-}
-
 /* Records come whole: bpf_seq_write() puts one or none. */
 static int read_records(int fd, struct facts_socks *socks)
 {
@@ -70,8 +62,12 @@ static int read_records(int fd, struct facts_socks *socks)
 	while ((n = read(fd, r, sizeof(r))) > 0) {
 		if (n % (ssize_t)sizeof(r[0]))
 			return -EIO;
-		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++)
-			note_truesize(socks, &r[i]);
+		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++) {
+			for (unsigned s = 0; s < socks->n; s++) {
+				if (socks->at[s].cookie == r[i].cookie && r[i].looked)
+					socks->at[s].truesize = r[i].memory / r[i].looked;
+			}
+		}
 	}
 	return n < 0 ? -errno : 0;
 }
@@ -112,16 +108,14 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
  */
 static int reads_open(struct survey_bpf **reads)
 {
-	struct survey_bpf *skel;
-	int ret = survey_open(&skel, "read_one", "reads");
+	int ret = survey_open(reads, "read_one", "reads");
 
 	if (!ret)
-		ret = survey_bpf__attach(skel);
+		ret = survey_bpf__attach(*reads);
 	if (ret) {
-		survey_bpf__destroy(skel);
-		skel = NULL;
+		survey_bpf__destroy(*reads);
+		*reads = NULL;
 	}
-	*reads = skel;
 	return ret;
 }
 
@@ -214,8 +208,8 @@ static int open_readers(struct reader *r)
 	return 0;
 }
 
-/* Some times a second: looks which sockets have lost packets since. */
-static void look_at_readers(struct reader *r)
+/* Some times a second: checks which sockets have lost packets since. */
+static void sample_readers(struct reader *r)
 {
 	if (facts_socks_read(r->spec->ns, r->spec->port, &r->now))
 		return;
@@ -299,8 +293,8 @@ static void name_owners(struct reader *r, struct facts_socks *socks)
 }
 
 /*
- * The window, or less if a signal ends it: what was seen until then is judged. Readers are looked
- * at meanwhile.
+ * The window, or less if a signal ends it: what was seen until then is judged. Readers are sampled
+ * meanwhile.
  */
 static void wait_window(struct reader *r)
 {
@@ -320,7 +314,7 @@ static void wait_window(struct reader *r)
 		if (sigtimedwait(&set, NULL, &t) >= 0)
 			return;
 		if (r->readings)
-			look_at_readers(r);
+			sample_readers(r);
 		if (left <= TICK_NS)
 			return;
 	}

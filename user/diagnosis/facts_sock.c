@@ -11,11 +11,6 @@
 #include "diagnosis/facts.h"
 #include "host/sockdiag.h"
 
-static bool is_quiet(const struct facts_sock *s)
-{
-	return !s->drops && !s->queued;
-}
-
 /*
  * If it is wanted and there is room; one that loses or waits takes that of one that does neither.
  */
@@ -31,7 +26,8 @@ static void on_row(void *arg, const struct sockmem_row *row)
 		socks->more++;
 		if (!row->drops && !row->rmem)
 			return;
-		while (socks->settled < socks->n && !is_quiet(&socks->at[socks->settled]))
+		for (s = &socks->at[socks->settled];
+		     socks->settled < socks->n && (s->drops || s->queued); s++)
 			socks->settled++;
 		socks->more_lose |= socks->settled == socks->n;
 		if (socks->more_lose)
@@ -161,43 +157,37 @@ static const struct facts_group *find_group(const struct facts_groups *groups, c
 	return NULL;
 }
 
-static void find_owner(struct owners *o, uint64_t inode, pid_t wanted, pid_t *pid, char process[16])
-{
-	struct owner who;
-
-	if (owners_socket(o, inode, 0, 0, &who) || (wanted && who.pid != wanted))
-		return;
-	*pid = who.pid;
-	memcpy(process, who.process, sizeof(who.process));
-}
-
 int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
 {
-	struct owner asked; /* to ask is to have it looked for */
+	struct owner who; /* what is asked for is searched for */
 	int ret;
 
 	if (!o || !n)
 		return 0;
 	for (unsigned i = 0; i < n; i++)
-		owners_socket(o, owner[i].inode, 0, 0, &asked);
+		owners_socket(o, owner[i].inode, 0, 0, &who);
 	ret = owners_look(o, pid);
-	for (unsigned i = 0; i < n; i++)
-		find_owner(o, owner[i].inode, pid, &owner[i].pid, owner[i].process);
+	for (unsigned i = 0; i < n; i++) {
+		if (owners_socket(o, owner[i].inode, 0, 0, &who) || (pid && who.pid != pid))
+			continue;
+		owner[i].pid = who.pid;
+		memcpy(owner[i].process, who.process, sizeof(who.process));
+	}
 	return ret;
 }
 
 int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 {
-	struct owner asked;
+	struct facts_owner owner[FACTS_SOCKS];
 	int ret;
 
-	if (!o || !socks->n)
-		return 0;
 	for (unsigned i = 0; i < socks->n; i++)
-		owners_socket(o, socks->at[i].inode, 0, 0, &asked);
-	ret = owners_look(o, pid);
-	for (unsigned i = 0; i < socks->n; i++)
-		find_owner(o, socks->at[i].inode, pid, &socks->at[i].pid, socks->at[i].process);
+		owner[i] = (struct facts_owner){.inode = socks->at[i].inode};
+	ret = facts_owners_find(o, owner, socks->n, pid);
+	for (unsigned i = 0; i < socks->n; i++) {
+		socks->at[i].pid = owner[i].pid;
+		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
+	}
 	return ret;
 }
 

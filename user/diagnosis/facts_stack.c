@@ -33,46 +33,36 @@ bool sockstat_value(const char *text, const char *group, const char *word, uint6
 	return false;
 }
 
-/* Place of a word in the first line; -1: not there. */
-static int find_column(const char *text, const char *column)
+/* A word of the line, counted from 0; NULL: it has fewer. */
+static const char *word_of(const char *line, unsigned n, size_t *len)
 {
-	const char *end = text + strcspn(text, "\n");
-
-	for (int i = 0;; i++) {
-		size_t len;
-
-		text += strspn(text, " \t");
-		if (text >= end)
-			return -1;
-		len = strcspn(text, " \t\n");
-		if (len == strlen(column) && !memcmp(text, column, len))
-			return i;
-		text += len;
+	for (;; line += *len) {
+		line += strspn(line, " \t");
+		*len = strcspn(line, " \t\n");
+		if (!*len || !n--)
+			return *len ? line : NULL;
 	}
 }
 
 bool stat_column(const char *text, const char *column, bool sum, uint64_t *value)
 {
-	int at = find_column(text, column);
+	const char *word, *line = text;
 	bool found = false;
+	unsigned at = 0;
+	uint64_t v;
+	size_t len;
 
 	*value = 0;
-	if (at < 0)
-		return false;
-	for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line, '\n')) {
-		const char *p = ++line, *end = line + strcspn(line, "\n");
-		uint64_t v;
+	while ((word = word_of(text, at, &len)) &&
+	       (len != strlen(column) || memcmp(word, column, len)))
+		at++;
+	while (word && (sum || !found) && (line = next_line(line))) {
+		const char *p = word_of(line, at, &len);
 
-		for (int i = 0; i < at; i++) {
-			p += strspn(p, " \t");
-			p += strcspn(p, " \t\n");
-		}
-		if (p >= end || sscanf(p, "%" SCNx64, &v) != 1)
+		if (!p || sscanf(p, "%" SCNx64, &v) != 1)
 			continue;
 		*value += v;
 		found = true;
-		if (!sum)
-			break;
 	}
 	return found;
 }

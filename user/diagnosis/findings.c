@@ -152,7 +152,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 #define WAITED	  0.25
 #define BUSY	  0.75
 #define ASLEEP	  0.5
-/* The queue was more full than empty. So few samples tell nothing. */
+/* The queue was more full than empty. So few samples show nothing. */
 #define FULL	      0.5
 #define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */
@@ -379,19 +379,6 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void plan_change(struct change *change, const struct finding_change *row,
-			const struct binds *b)
-{
-	memset(change, 0, sizeof(*change));
-	change->kind = row->kind;
-	fill(change->ifname, sizeof(change->ifname), row->ifname, b);
-	fill(change->wanted, sizeof(change->wanted), row->wanted, b);
-	fill(change->old, sizeof(change->old), row->old, b);
-	/* A change that is not known in all its parts is none. */
-	if (change->wanted[0] && (!row->ifname || change->ifname[0]))
-		fill(change->name, sizeof(change->name), row->name, b);
-}
-
 void finding_write(const struct finding_row *row, const struct binds *b, struct finding *out,
 		   struct change *change)
 {
@@ -404,7 +391,14 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 	fill(out->current, sizeof(out->current), row->current, b);
 	fill(out->wanted, sizeof(out->wanted), row->wanted, b);
 	fill(out->command, sizeof(out->command), row->command, b);
-	plan_change(change, &row->change, b);
+	memset(change, 0, sizeof(*change));
+	change->kind = row->change.kind;
+	fill(change->ifname, sizeof(change->ifname), row->change.ifname, b);
+	fill(change->wanted, sizeof(change->wanted), row->change.wanted, b);
+	fill(change->old, sizeof(change->old), row->change.old, b);
+	/* A change that is not known in all its parts is none. */
+	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
+		fill(change->name, sizeof(change->name), row->change.name, b);
 	if (change->name[0])
 		change_command(change, false, NULL, out->command, sizeof(out->command));
 	if (change->name[0] && change->old[0])

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/findings.h"
 
-/* Of a limit that judge_limit() found. */
-#define SYSCTL_LIMIT(name)                                                                         \
+#define SYSCTL(name, wanted, old)                                                                  \
 	{                                                                                          \
-		CHANGE_SYSCTL, NULL, name, "{limit_wanted}", "{limit}"                             \
+		CHANGE_SYSCTL, NULL, name, wanted, old                                             \
 	}
+/* Of a limit that judge_limit() found. */
+#define SYSCTL_LIMIT(name) SYSCTL(name, "{limit_wanted}", "{limit}")
 #define LOST                                                                                       \
 	"[{lost} packets lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
 	"[, {total} since {since}]"
@@ -15,10 +16,7 @@
 	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} at {arrival_most} "  \
 	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
-#define RCVBUF_CHANGE                                                                              \
-	{                                                                                          \
-		CHANGE_SYSCTL, NULL, "net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"        \
-	}
+#define RCVBUF_CHANGE  SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}")
 #define RCVBUF_RISK                                                                                \
 	"up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more delay"
 
@@ -144,8 +142,7 @@ const struct finding_row finding_rows[] = {
 	 "CPU. A longer one holds longer bursts and adds delay; it is advised to double it.",
 	 .evidence = LOST, .current = "net.core.netdev_max_backlog {backlog}",
 	 .wanted = "{backlog_wanted}, or less work per packet on that CPU",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/netdev_max_backlog", "{backlog_wanted}",
-		    "{backlog}"},
+	 .change = SYSCTL("net/core/netdev_max_backlog", "{backlog_wanted}", "{backlog}"),
 	 .risk = "more delay under load, on all interfaces of the host"},
 	{STAGE_BACKLOG, "backlog-flow-limit", WHEN_STATE, SEVERITY_WARNING,
 	 "The flow limit took packets of the largest flow, since a CPU's backlog was half full.",
@@ -155,7 +152,7 @@ const struct finding_row finding_rows[] = {
 	 "that.",
 	 .evidence = FINDING_MOVED, .current = "net.core.flow_limit_cpu_bitmap {flow_limit}",
 	 .wanted = "no flow limit, if one flow is the purpose of this host",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"},
+	 .change = SYSCTL("net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"),
 	 .risk = "one large flow can take the backlog from all others"},
 	{STAGE_TC_INGRESS, "tc-ingress", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "A tc filter or program at the ingress[ of {ifname}] dropped the packet.",
@@ -206,7 +203,7 @@ const struct finding_row finding_rows[] = {
 	 "not name the interface: it is the strict one with the most traffic.",
 	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .wanted = "a route back by this device, or loose mode (2)",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"},
+	 .change = SYSCTL("net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"),
 	 .risk = "packets with forged sources pass more easily"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The receiver's routing refused the packet: address not local, martian, or no route.",
@@ -288,7 +285,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST,
 	 .current = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",
 	 .wanted = "net.ipv4.udp_mem {udp_mem_wanted}, or smaller queues in all sockets",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
+	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_UDP_MEM, "udp-mem-near", WHEN_STATE, SEVERITY_WARNING,
 	 "The memory for all UDP sockets of the host is nearly used up; then all of them lose "
@@ -298,7 +295,7 @@ const struct finding_row finding_rows[] = {
 	 "no reader first.",
 	 .evidence = "{share} % used", .current = "{used} pages, net.ipv4.udp_mem {udp_mem}",
 	 .wanted = "{udp_mem_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
+	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR,
 	 "The socket's receive buffer was full because {reader} is stopped, by a signal or a "
@@ -390,8 +387,7 @@ const struct finding_row finding_rows[] = {
 		     "was opened]; {queued} of {rcvbuf} bytes queued",
 	 .current = "net.core.rmem_default {rmem_default}",
 	 .wanted = "{rmem_default_wanted}, and the program restarted",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/rmem_default", "{rmem_default_wanted}",
-		    "{rmem_default}"},
+	 .change = SYSCTL("net/core/rmem_default", "{rmem_default_wanted}", "{rmem_default}"),
 	 .risk = "all sockets opened after it may queue so much, and delay it"},
 	{STAGE_RCVBUF, "rcvbuf-capped", WHEN_STATE, SEVERITY_WARNING,
 	 "The socket of {process} on port {port} got the largest buffer that the host allows, "
@@ -404,7 +400,7 @@ const struct finding_row finding_rows[] = {
 		     "was opened]; {queued} of {rcvbuf} bytes queued",
 	 .current = "net.core.rmem_max {rmem_max}",
 	 .wanted = "{rmem_max_wanted}, and the program restarted",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"},
+	 .change = SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"),
 	 .risk = "sockets that ask for it may queue so much, and delay it"},
 	{STAGE_RCVBUF, "rcvbuf-filling", WHEN_STATE, SEVERITY_WARNING,
 	 "{process} does not read port {port} in time: its receive buffer is more than half full "
@@ -435,8 +431,7 @@ const struct finding_row finding_rows[] = {
 	 .current = "[net.core.{wmem} {wmem_now}]",
 	 .wanted = "[net.core.{wmem} {wmem_wanted} and the program restarted, or ]a larger "
 		   "SO_SNDBUF, or senders that wait",
-	 .command = "ss -uamn",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/{wmem}", "{wmem_wanted}", "{wmem_now}"},
+	 .command = "ss -uamn", .change = SYSCTL("net/core/{wmem}", "{wmem_wanted}", "{wmem_now}"),
 	 .risk = "sockets may queue so much before the device, and delay it"},
 	{STAGE_SOCKET_READ, "socket-read", WHEN_ALWAYS, SEVERITY_ERROR,
 	 "The packet was taken from the socket's queue but not delivered: wrong checksum, or a bad "
@@ -569,7 +564,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "softnet time_squeeze +{squeezed} in {window}",
 	 .current = "net.core.netdev_budget {budget}[, netdev_budget_usecs {budget_usecs}]",
 	 .wanted = "{budget_wanted}[ and {budget_usecs_wanted}]",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/netdev_budget", "{budget_wanted}", "{budget}"},
+	 .change = SYSCTL("net/core/netdev_budget", "{budget_wanted}", "{budget}"),
 	 .risk = "programs wait longer for a CPU that receives"},
 	{STAGE_NIC_RING, "cpu-governor", WHEN_STATE, SEVERITY_WARNING,
 	 "Packets are lost while CPUs may run below their full speed.",
@@ -623,8 +618,7 @@ const struct finding_row finding_rows[] = {
 	 "the host's net.core.rps_sock_flow_entries, which is 0. Without it nothing is steered.",
 	 .evidence = "queues/rx-0/rps_flow_cnt {flow_cnt}",
 	 .current = "net.core.rps_sock_flow_entries 0", .wanted = "{flow_entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/core/rps_sock_flow_entries", "{flow_entries_wanted}",
-		    "0"},
+	 .change = SYSCTL("net/core/rps_sock_flow_entries", "{flow_entries_wanted}", "0"),
 	 .risk = "flows change their CPU, so that some packets overtake others"},
 	{STAGE_NETFILTER, "conntrack-full", WHEN_STATE, SEVERITY_ERROR,
 	 "The table of connections was full: packets of new flows are dropped.",

@@ -391,7 +391,7 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 
 void readings_interval(struct readings *r)
 {
-	/* To ask is to have them looked for. */
+	/* What is asked for is searched for. */
 	for (unsigned i = 0; i < r->socks.n; i++)
 		find_reader(r, r->socks.at[i].object);
 	owners_tick(r->owners);
@@ -480,7 +480,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 }
 
 /* "sip[812]", "the thread rtp-3 of sip[812] (one of 4 processes that have the socket)" */
-void reading_tell(const struct reading *r, char buf[READING_TOLD], struct finding_facts *f)
+void reading_describe(const struct reading *r, char buf[READING_TEXT], struct finding_facts *f)
 {
 	char process[32];
 	int n;
@@ -489,15 +489,15 @@ void reading_tell(const struct reading *r, char buf[READING_TOLD], struct findin
 	f->reader = buf;
 	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
 	if (r->threads == 1)
-		n = snprintf(buf, READING_TOLD, "%s", process);
+		n = snprintf(buf, READING_TEXT, "%s", process);
 	else if (r->seen)
-		n = snprintf(buf, READING_TOLD, "the thread %s of %s", r->thread, process);
+		n = snprintf(buf, READING_TEXT, "the thread %s of %s", r->thread, process);
 	else if (strcmp(r->thread, r->process))
-		n = snprintf(buf, READING_TOLD, "%s (its busiest thread, %s)", process, r->thread);
+		n = snprintf(buf, READING_TEXT, "%s (its busiest thread, %s)", process, r->thread);
 	else
-		n = snprintf(buf, READING_TOLD, "%s (the busiest of its %u threads)", process,
+		n = snprintf(buf, READING_TEXT, "%s (the busiest of its %u threads)", process,
 			     r->threads);
 	if (r->holders > 1)
-		snprintf(buf + n, READING_TOLD - (size_t)n,
+		snprintf(buf + n, READING_TEXT - (size_t)n,
 			 " (one of %u processes that have the socket)", r->holders);
 }

@@ -6,7 +6,7 @@
  * without one), stat, wchan and syscall of the same, cpu.stat of the cgroups above it, and
  * SK_MEMINFO of the socket by sock_diag. All are samples.
  *
- * The kernel could tell it without samples, at sched_switch and sched_wakeup; but these come for
+ * The kernel could report it without samples, at sched_switch and sched_wakeup; but these come for
  * every task of the host, some 100,000 times a second on a busy one, loss or not. Here an interval
  * costs some microseconds for each thread, and a sample between as much for each socket that loses
  * packets.
@@ -139,11 +139,11 @@ const struct thread *threads_reader(const struct threads *t);
 
 /* What the findings say of the reader of a socket. */
 
-#define READING_TOLD 128
+#define READING_TEXT 128
 
 struct finding_facts;
 
 /* Sets the reading, and who it is of, in `buf`, which `f` borrows. */
-void reading_tell(const struct reading *r, char buf[READING_TOLD], struct finding_facts *f);
+void reading_describe(const struct reading *r, char buf[READING_TEXT], struct finding_facts *f);
 
 #endif

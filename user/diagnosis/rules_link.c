@@ -134,7 +134,7 @@ static unsigned queues_of(const struct facts_link *link)
 	return link->dev.rx_queues ? link->dev.rx_queues : 1;
 }
 
-/* What comes to one queue in the time that nobody looks at it, in shares of its ring. */
+/* What comes to one queue in the time that nobody polls it, in shares of its ring. */
 static double ring_filled(const struct facts_link *link, double pps, unsigned us)
 {
 	unsigned ring = link->set.ring.known ? link->set.ring.rx : 0;
@@ -142,7 +142,7 @@ static double ring_filled(const struct facts_link *link, double pps, unsigned us
 	return ring ? pps / queues_of(link) * us * 1e-6 / ring : 0;
 }
 
-/* Times in which nobody looks at a ring, against that in which half of it fills. */
+/* Times in which nobody polls a ring, against that in which half of it fills. */
 static void judge_delays(const struct facts *f, struct check_findings *out,
 			 const struct facts_link *link)
 {
@@ -485,24 +485,19 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 	}
 }
 
-static void judge_steal(const struct facts *f, struct check_findings *out)
+void judge_cpus(const struct facts *f, struct check_findings *out)
 {
 	struct binds b = {};
 
-	if (f->cpus.steal < STEAL_MUCH)
-		return;
-	bind_percent(&b, "steal", f->cpus.steal);
-	bind_time(&b, "window", f->window_ns);
-	judge_state(out, f, "cpu-steal", (struct about){.scope = CHECK_HOST}, &b);
-}
-
-void judge_cpus(const struct facts *f, struct check_findings *out)
-{
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		if (f->cpus.at[i].ticked && f->cpus.at[i].softirq >= AT_LIMIT)
 			judge_busy(f, out, i);
 	}
 	judge_budget(f, out);
 	judge_governor(f, out);
-	judge_steal(f, out);
+	if (f->cpus.steal < STEAL_MUCH)
+		return;
+	bind_percent(&b, "steal", f->cpus.steal);
+	bind_time(&b, "window", f->window_ns);
+	judge_state(out, f, "cpu-steal", (struct about){.scope = CHECK_HOST}, &b);
 }

@@ -112,7 +112,7 @@ static bool filling(const struct facts_sock *s)
 static void judge_reader(const struct facts *f, struct check_findings *out,
 			 const struct facts_sock *s, enum stage stage, struct about about)
 {
-	char process[PROCESS_SIZE], reader[READING_TOLD];
+	char process[PROCESS_SIZE], reader[READING_TEXT];
 	struct finding_facts facts = {
 		.total = s->drops,
 		.since = "it was opened",
@@ -128,7 +128,7 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 		facts.truesize = s->truesize;
 		add_rates(f, s, &facts);
 		if (s->reading.window_ns)
-			reading_tell(&s->reading, reader, &facts);
+			reading_describe(&s->reading, reader, &facts);
 		if (s->throttled) /* said already */
 			facts.reading.throttled_ns = 0;
 	}

@@ -119,7 +119,7 @@ static void settle_xdp(const struct countercheck *check, const struct counters_d
  */
 static void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
 {
-	uint64_t moved = countercheck_timed_out(deltas), told = 0, unseen;
+	uint64_t moved = countercheck_sum(deltas, SUM_TIMED_OUT), told = 0, unseen;
 	struct result_losses *losses = &res->losses;
 
 	for (unsigned i = 0; i < res->n_causes; i++) {

@@ -549,8 +549,8 @@ int site_check(struct site *s, struct result *res, struct error *err)
 	if (!rc) {
 		ledger_compare(check, res);
 		settle_by_counter(check, &deltas, s, res);
-		res->replies = countercheck_replies(&deltas);
-		res->reassembled = countercheck_reassembled(&deltas);
+		res->replies = countercheck_sum(&deltas, SUM_REPLIES);
+		res->reassembled = countercheck_sum(&deltas, SUM_REASSEMBLED);
 	}
 	countercheck_free(check);
 	counters_deltas_free(&deltas);

@@ -12,7 +12,7 @@
 
 #define IFNAME_LEN 16
 
-/* How surely a loss moves a counter: by its cause, its place on the path, the engines' ways. */
+/* How surely a loss moves a counter: by its cause, its location on the path, the engines' ways. */
 enum surely { NOT, PERHAPS, SURELY };
 
 static enum surely least(enum surely a, enum surely b)
@@ -83,7 +83,7 @@ static enum surely at_role(const char *role, const char *wanted)
 	return !strcmp(role, wanted) ? SURELY : NOT;
 }
 
-/* Where one namespace is all, the sender's part of it cannot be told. */
+/* Where one namespace is all, the sender's part of it is not known. */
 static enum surely at_sender(const char *role)
 {
 	return same(role, "host") ? PERHAPS : at_role(role, "tx");
@@ -435,37 +435,23 @@ int countercheck_compare(const struct counters_deltas *deltas, const struct stag
 	return 0;
 }
 
-static uint64_t sum_moved(const struct counters_deltas *deltas, const char *role,
-			  const char *const *names)
+uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum which)
 {
+	static const struct {
+		const char *role, *names[8];
+	} sums[] = {
+		[SUM_REPLIES] = {"tx",
+				 {"Icmp:InDestUnreachs", "Icmp:InTimeExcds", "Icmp:InParmProbs",
+				  "Icmp6InDestUnreachs", "Icmp6InTimeExcds", "Icmp6InParmProblems",
+				  "Icmp6InPktTooBigs"}},
+		[SUM_REASSEMBLED] = {"rx", {"Ip:ReasmOKs", "Ip6ReasmOKs"}},
+		[SUM_TIMED_OUT] = {"rx", {"Ip:ReasmTimeout", "Ip6ReasmTimeout"}},
+	};
 	uint64_t sum = 0, delta;
 
-	for (; *names; names++)
-		sum += counters_moved(deltas, role, *names, &delta) ? delta : 0;
+	for (const char *const *name = sums[which].names; *name; name++)
+		sum += counters_moved(deltas, sums[which].role, *name, &delta) ? delta : 0;
 	return sum;
-}
-
-uint64_t countercheck_replies(const struct counters_deltas *deltas)
-{
-	static const char *const names[] = {
-		"Icmp:InDestUnreachs", "Icmp:InTimeExcds",
-		"Icmp:InParmProbs",    "Icmp6InDestUnreachs",
-		"Icmp6InTimeExcds",    "Icmp6InParmProblems",
-		"Icmp6InPktTooBigs",   NULL,
-	};
-
-	return sum_moved(deltas, "tx", names);
-}
-
-uint64_t countercheck_reassembled(const struct counters_deltas *deltas)
-{
-	return sum_moved(deltas, "rx", (const char *const[]){"Ip:ReasmOKs", "Ip6ReasmOKs", NULL});
-}
-
-uint64_t countercheck_timed_out(const struct counters_deltas *deltas)
-{
-	return sum_moved(deltas, "rx",
-			 (const char *const[]){"Ip:ReasmTimeout", "Ip6ReasmTimeout", NULL});
 }
 
 void countercheck_free(struct countercheck *b)

@@ -30,7 +30,7 @@ struct stage_events {
 	uint64_t packets;     /* datagrams: a GSO skb counts its segments */
 };
 
-/* The two ends of a link, so that a loss at one can be looked for at the other. */
+/* The two ends of a link, so that a loss at one can be searched for at the other. */
 struct engine_link {
 	const char *role_a, *ifname_a;
 	const char *role_b, *ifname_b;
@@ -40,7 +40,7 @@ enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
 
 /* What the engines and the lab know. Zero-initialised means: unknown. */
 struct engine_facts {
-	int family;	   /* AF_INET, AF_INET6: which SNMP names to look at; AF_UNSPEC: both */
+	int family;	   /* AF_INET, AF_INET6: which SNMP names to read; AF_UNSPEC: both */
 	bool private_ns;   /* the namespaces are ours and carry nothing but this flow */
 	bool tx_socket;	   /* sent by UDP sockets: send() sees what its packets meet */
 	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */
@@ -107,14 +107,14 @@ int countercheck_compare(const struct counters_deltas *deltas, const struct stag
  */
 unsigned countercheck_counters(enum stage stage, const char **names, unsigned max);
 
-/* ICMP errors that came back to the sender, role "tx". */
-uint64_t countercheck_replies(const struct counters_deltas *deltas);
+enum counter_sum {
+	SUM_REPLIES,	 /* ICMP errors that came back to the sender, role "tx" */
+	SUM_REASSEMBLED, /* datagrams that the receiver made of fragments: ReasmOKs of RFC 4293 */
+	SUM_TIMED_OUT,	 /* of which fragments were freed because others did not come in time */
+};
 
-/* Datagrams that the receiver has put together of fragments: ReasmOKs of RFC 4293. */
-uint64_t countercheck_reassembled(const struct counters_deltas *deltas);
-
-/* Of which fragments were freed because others did not come in time. */
-uint64_t countercheck_timed_out(const struct counters_deltas *deltas);
+/* Counters that show something else than a loss. */
+uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum which);
 
 void countercheck_free(struct countercheck *b);
 

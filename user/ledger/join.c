@@ -6,23 +6,23 @@
 
 #define LOWEST 128 /* the causes here are not expected to be so many */
 
-enum joint join_decide(enum told tx, enum told rx)
+enum joint join_decide(enum claim tx, enum claim rx)
 {
-	bool came = rx >= TOLD_SEEN;
+	bool came = rx >= CLAIM_SEEN;
 
-	if (tx == TOLD_GAP)
+	if (tx == CLAIM_GAP)
 		return came ? JOINT_IMPOSSIBLE : JOINT_GAP;
-	if (rx == TOLD_DELIVERED)
+	if (rx == CLAIM_DELIVERED)
 		return JOINT_DELIVERED;
-	if (rx == TOLD_DROPPED)
+	if (rx == CLAIM_DROPPED)
 		return JOINT_DROPPED_RX;
-	if (tx == TOLD_DROPPED)
+	if (tx == CLAIM_DROPPED)
 		return JOINT_DROPPED_TX;
-	if (rx == TOLD_GIVEN_UP)
-		return tx == TOLD_SEEN ? JOINT_WIRE : JOINT_DROPPED_RX;
-	if (tx == TOLD_REFUSED && !came)
+	if (rx == CLAIM_GIVEN_UP)
+		return tx == CLAIM_SEEN ? JOINT_WIRE : JOINT_DROPPED_RX;
+	if (tx == CLAIM_REFUSED && !came)
 		return JOINT_REFUSED;
-	return tx == TOLD_SEEN && rx == TOLD_NOTHING ? JOINT_WIRE : JOINT_OPEN;
+	return tx == CLAIM_SEEN && rx == CLAIM_NOTHING ? JOINT_WIRE : JOINT_OPEN;
 }
 
 void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool remote_receives)
@@ -45,48 +45,48 @@ uint8_t join_cause(struct join *j, uint8_t remote_cause)
 }
 
 /* Of a packet that nobody ended: how far it was seen, by the site that sends or receives. */
-static enum told told_open(uint8_t seen, bool receives)
+static enum claim claim_open(uint8_t seen, bool receives)
 {
 	uint8_t where = seen & SEEN_MASK;
 
 	if (receives)
-		return where > SEEN_TX_DEVICE ? TOLD_SEEN : TOLD_NOTHING;
-	return where == SEEN_TX_DEVICE ? TOLD_SEEN : TOLD_OPEN;
+		return where > SEEN_TX_DEVICE ? CLAIM_SEEN : CLAIM_NOTHING;
+	return where == SEEN_TX_DEVICE ? CLAIM_SEEN : CLAIM_OPEN;
 }
 
-static enum told told_here(const struct join *j, size_t i)
+static enum claim claim_here(const struct join *j, size_t i)
 {
 	const struct fates *f = j->fates;
 	bool receives = !j->remote_receives;
 
 	if (f->failed[i] == TX_ERRNO_GAP)
-		return TOLD_GAP;
+		return CLAIM_GAP;
 	if (f->arrivals[i])
-		return TOLD_DELIVERED;
+		return CLAIM_DELIVERED;
 	if (f->cause[i] && !j->ignored[f->cause[i]])
-		return receives && f->cause[i] == JOIN_GIVEN_UP ? TOLD_GIVEN_UP : TOLD_DROPPED;
+		return receives && f->cause[i] == JOIN_GIVEN_UP ? CLAIM_GIVEN_UP : CLAIM_DROPPED;
 	/* a refused call whose packet was seen all the same is none */
 	if (f->failed[i] && !f->seen[i] && !f->cause[i])
-		return TOLD_REFUSED;
-	return told_open(f->seen[i], receives);
+		return CLAIM_REFUSED;
+	return claim_open(f->seen[i], receives);
 }
 
-static enum told told_there(const struct join *j, const struct join_run *run)
+static enum claim claim_there(const struct join *j, const struct join_run *run)
 {
 	switch (run->fate) {
 	case FATE_DELIVERED:
-		return TOLD_DELIVERED;
+		return CLAIM_DELIVERED;
 	case FATE_DROPPED:
-		return j->remote_receives && run->detail == JOIN_GIVEN_UP ? TOLD_GIVEN_UP
-									  : TOLD_DROPPED;
+		return j->remote_receives && run->detail == JOIN_GIVEN_UP ? CLAIM_GIVEN_UP
+									  : CLAIM_DROPPED;
 	case FATE_REFUSED:
-		return TOLD_REFUSED;
+		return CLAIM_REFUSED;
 	case FATE_GAP:
-		return TOLD_GAP;
+		return CLAIM_GAP;
 	case FATE_OPEN:
 		break;
 	}
-	return told_open(run->detail, j->remote_receives);
+	return claim_open(run->detail, j->remote_receives);
 }
 
 /* The last checkpoint passed, of both ends: the receiver's are behind the sender's. */
@@ -102,7 +102,7 @@ static void note_seen(uint8_t *seen, uint8_t remote)
 /* Makes the fates here say what was decided. */
 static void apply(const struct join *j, size_t i, const struct join_run *run)
 {
-	enum told here = told_here(j, i), there = told_there(j, run);
+	enum claim here = claim_here(j, i), there = claim_there(j, run);
 	struct fates *f = j->fates;
 
 	if (run->fate == FATE_OPEN)
@@ -137,7 +137,7 @@ static void apply(const struct join *j, size_t i, const struct join_run *run)
 	}
 }
 
-static bool can_tell(const struct join *j, const struct join_run *run)
+static bool can_report(const struct join *j, const struct join_run *run)
 {
 	switch (run->fate) {
 	case FATE_DELIVERED:
@@ -160,7 +160,7 @@ int join_run(struct join *j, const struct join_run *run)
 	const struct fates *f = j->fates;
 	uint64_t tail;
 
-	if (run->slot >= f->streams || run->first > run->last || !can_tell(j, run))
+	if (run->slot >= f->streams || run->first > run->last || !can_report(j, run))
 		return -EBADMSG;
 	tail = f->tail[run->slot] - f->base;
 	if (run->first < tail || run->last - tail >= f->window)

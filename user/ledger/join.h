@@ -2,7 +2,7 @@
 /*
  * One ledger of two sites, number by number: who is believed, and what may be called lost on the
  * wire. That is a difference of two checkpoints: seen to leave the sender, and not seen to come to
- * the receiver while that one watched. What only one of the two can tell, and cannot, stays open.
+ * the receiver while that one watched. What only one of the two can know, and does not, stays open.
  * The same for a site on another host, whose fates come over the wire and are written into those of
  * the local one before they are folded as always, and for ledgers that are joined afterwards. Pure.
  */
@@ -14,16 +14,16 @@
 
 #include "drops/fates.h"
 
-/* What a site tells of a number. */
-enum told {
-	TOLD_NOTHING, /* a receiver that watched: it did not come */
-	TOLD_OPEN,    /* it may have gone any way */
-	TOLD_REFUSED,
-	TOLD_GAP,
-	TOLD_SEEN, /* at the checkpoint of that site, and no more */
-	TOLD_DROPPED,
-	TOLD_GIVEN_UP, /* dropped by a receiver to which not all fragments had come */
-	TOLD_DELIVERED
+/* What a site reports of a number. */
+enum claim {
+	CLAIM_NOTHING, /* a receiver that watched: it did not come */
+	CLAIM_OPEN,    /* it may have gone any way */
+	CLAIM_REFUSED,
+	CLAIM_GAP,
+	CLAIM_SEEN, /* at the checkpoint of that site, and no more */
+	CLAIM_DROPPED,
+	CLAIM_GIVEN_UP, /* dropped by a receiver to which not all fragments had come */
+	CLAIM_DELIVERED
 };
 
 enum joint {
@@ -31,8 +31,8 @@ enum joint {
 	JOINT_GAP,
 	JOINT_REFUSED,
 	JOINT_DELIVERED,
-	JOINT_DROPPED_TX, /* as the sender tells */
-	JOINT_DROPPED_RX, /* as the receiver tells */
+	JOINT_DROPPED_TX, /* as the sender reports */
+	JOINT_DROPPED_RX, /* as the receiver reports */
 	JOINT_WIRE,
 	JOINT_OPEN
 };
@@ -41,7 +41,7 @@ enum joint {
  * What became of a number. Who receives a packet must have had it, so its word stands before the
  * sender's; but not where it only gave up what was lost before.
  */
-enum joint join_decide(enum told tx, enum told rx);
+enum joint join_decide(enum claim tx, enum claim rx);
 
 /* Causes here are counted upwards from 1, those of the remote site downwards from below this one.
  */
@@ -50,7 +50,7 @@ enum joint join_decide(enum told tx, enum told rx);
 /* A receiver's cause of datagrams that it gave up, of which not all had come to it. */
 #define JOIN_GIVEN_UP TRACE_CAUSE_GIVEN_UP
 
-/* Numbers (from 0) of one stream with one fate, as fates_visitor tells them. */
+/* Numbers (from 0) of one stream with one fate, as fates_visitor reports them. */
 struct join_run {
 	uint16_t slot;
 	uint64_t first, last;
@@ -62,7 +62,7 @@ struct join {
 	struct fates *fates;
 	const uint8_t *ignored;		/* of TRACE_CAUSES: causes here that end no packet */
 	bool remote_receives;		/* else the remote site is the sender */
-	uint8_t cause_of[TRACE_CAUSES]; /* here, of a cause of the remote one; 0: not told yet */
+	uint8_t cause_of[TRACE_CAUSES]; /* here, of a cause of the remote one; 0: not named yet */
 	uint8_t lowest;			/* index given to one of them */
 };
 
@@ -70,13 +70,13 @@ void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool
 
 /*
  * The index here of a cause of the remote site, which is about to be used; the same one if it is
- * told again. TRACE_CAUSE_FULL if there are too many.
+ * named again. TRACE_CAUSE_FULL if there are too many.
  */
 uint8_t join_cause(struct join *j, uint8_t remote_cause);
 
 /*
- * A run that the remote site tells, of numbers of which all is known here. -EBADMSG: numbers
- * outside of the window, a fate that such a site cannot tell, or a cause that it has not named.
+ * A run that the remote site reports, of numbers of which all is known here. -EBADMSG: numbers
+ * outside of the window, a fate that such a site cannot know, or a cause that it has not named.
  */
 int join_run(struct join *j, const struct join_run *run);
 

@@ -68,7 +68,7 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 
 	if (!xdp && raw->aux)
 		ksym_find(k, raw->aux, &aux);
-	/* It was freed as if used up: the place says what was lost. */
+	/* It was freed as if used up: the drop site says what was lost. */
 	if (raw->observer == OBSERVER_CONSUME_SKB && row)
 		c->verdict = (struct verdict){
 			.stage = row->stage,

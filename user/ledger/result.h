@@ -17,7 +17,7 @@
 #define RESULT_COUNTERS 96
 #define RESULT_ERRNOS	8
 
-/* Packets that ended for one reason at one place, of one stream. */
+/* Packets that ended for one reason at one drop site, of one stream. */
 struct result_cause {
 	enum stage stage;
 	char reason[REASON_NAME]; /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
@@ -59,7 +59,7 @@ struct result_stage {
 };
 
 struct result_errno {
-	int error; /* errno; TX_ERRNO_LOST: the kernel did not tell */
+	int error; /* errno; TX_ERRNO_LOST: the kernel did not report it */
 	uint64_t packets;
 };
 

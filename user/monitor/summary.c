@@ -22,7 +22,7 @@ struct why {
 	struct nftrules *rules; /* NULL: no memory for it */
 
 	struct reading reading;
-	char reader[READING_TOLD], rules_text[256], chain[2 * NFT_NAME + 16];
+	char reader[READING_TEXT], rules_text[256], chain[2 * NFT_NAME + 16];
 };
 
 /* The rules of a namespace as they are now. */
@@ -225,7 +225,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 			f.port = sock.local_port;
 			if (why && stage == STAGE_RCVBUF &&
 			    !readings_get(why->readings, sock.inode, &why->reading))
-				reading_tell(&why->reading, why->reader, &f);
+				reading_describe(&why->reading, why->reader, &f);
 		}
 		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
 			fill_rules(why, row, &f);

@@ -212,7 +212,7 @@ static int match_by_numbers(const struct ends *j, struct sender *s, struct error
 	return 0;
 }
 
-/* When it closed its books, by its own clock; who has not may still write. */
+/* When it closed its ledger, by its own clock; who has not may still write. */
 static uint64_t closed_ns(const struct ledgers_document *d)
 {
 	uint64_t from = json_get_u64(start_of(d), "tai_ns");
@@ -268,24 +268,25 @@ static int match(struct ends *j, const struct ledgers *l, struct error *err)
 /* What became of the numbers. */
 
 /* Of the outcome of a run of numbers. */
-static enum told told_of(const struct json_object *outcome)
+static enum claim claim_of(const struct json_object *outcome)
 {
 	static const struct {
 		const char *name;
-		enum told told;
+		enum claim claim;
 	} known[] = {
-		{"refused", TOLD_REFUSED}, {"gap", TOLD_GAP},	      {"left", TOLD_SEEN},
-		{"came", TOLD_SEEN},	   {"dropped", TOLD_DROPPED}, {"delivered", TOLD_DELIVERED},
+		{"refused", CLAIM_REFUSED}, {"gap", CLAIM_GAP},
+		{"left", CLAIM_SEEN},	    {"came", CLAIM_SEEN},
+		{"dropped", CLAIM_DROPPED}, {"delivered", CLAIM_DELIVERED},
 	};
 	const char *fate = json_get_text(outcome, "fate");
 
 	if (json_get_bool(outcome, "given_up"))
-		return TOLD_GIVEN_UP;
+		return CLAIM_GIVEN_UP;
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (!strcmp(known[i].name, fate))
-			return known[i].told;
+			return known[i].claim;
 	}
-	return TOLD_OPEN; /* "unaccounted", "unknown" */
+	return CLAIM_OPEN; /* "unaccounted", "unknown" */
 }
 
 /* Walks over the runs of an end, by numbers as in the stamp. */
@@ -294,10 +295,10 @@ struct walk {
 	uint64_t base;
 	size_t at;
 	const struct json_object *outcome; /* of the run that holds the number; NULL: none does */
-	enum told told;
+	enum claim claim;
 };
 
-/* Moves to `number`; returns the last number of which the same is told. */
+/* Moves to `number`; returns the last number of which the same is reported. */
 static uint64_t walk_to(struct walk *w, uint64_t number)
 {
 	const struct joined_end *e = w->end;
@@ -305,13 +306,13 @@ static uint64_t walk_to(struct walk *w, uint64_t number)
 	while (w->at < e->n && e->run[w->at].last + w->base < number)
 		w->at++;
 	w->outcome = NULL;
-	w->told = TOLD_NOTHING;
+	w->claim = CLAIM_NOTHING;
 	if (w->at == e->n)
 		return UINT64_MAX;
 	if (e->run[w->at].first + w->base > number)
 		return e->run[w->at].first + w->base - 1;
 	w->outcome = fatesum_outcome(e->fates, e->run[w->at].outcome);
-	w->told = told_of(w->outcome);
+	w->claim = claim_of(w->outcome);
 	return e->run[w->at].last + w->base;
 }
 
@@ -343,7 +344,7 @@ static void add_cause(struct result *res, const struct result_cause *c, bool tog
 		res->cause[res->n_causes++] = *c;
 }
 
-/* As the end at `w` tells; NULL: on the wire. */
+/* As the end at `w` reports; NULL: on the wire. */
 static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
 		 struct result *res)
 {
@@ -399,8 +400,9 @@ static void settle(const struct joined_stream *s, const struct walk *tx, const s
 		   uint64_t first, uint64_t last, struct result *res)
 {
 	/* what a whole ledger does not name was never attempted */
-	enum told sent = tx->told == TOLD_NOTHING ? s->whole ? TOLD_GAP : TOLD_OPEN : tx->told;
-	enum joint joint = join_decide(sent, rx->told);
+	enum claim sent =
+		tx->claim == CLAIM_NOTHING ? s->whole ? CLAIM_GAP : CLAIM_OPEN : tx->claim;
+	enum joint joint = join_decide(sent, rx->claim);
 	uint64_t n = last - first + 1;
 
 	if (joint == JOINT_IMPOSSIBLE)
@@ -416,14 +418,14 @@ static void settle(const struct joined_stream *s, const struct walk *tx, const s
 		res->delivered += n;
 	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
 		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res);
-	else if (joint == JOINT_WIRE && rx->told == TOLD_GIVEN_UP)
+	else if (joint == JOINT_WIRE && rx->claim == CLAIM_GIVEN_UP)
 		lose(s, NULL, first, last, res);
 	else if (joint == JOINT_WIRE)
 		lose_on_wire(s, first, last, res);
-	else if (joint == JOINT_OPEN && rx->told == TOLD_SEEN)
+	else if (joint == JOINT_OPEN && rx->claim == CLAIM_SEEN)
 		leave_open(res, SEEN_RX_DEVICE, n);
 	else if (joint == JOINT_OPEN)
-		leave_open(res, sent == TOLD_SEEN ? SEEN_TX_DEVICE : 0, n);
+		leave_open(res, sent == CLAIM_SEEN ? SEEN_TX_DEVICE : 0, n);
 }
 
 static uint64_t last_of(const struct joined_end *e, uint64_t base)
@@ -447,7 +449,7 @@ void joined_add(const struct joined_stream *s, struct result *res, uint64_t *ope
 			last = upto;
 		if (last > end)
 			last = end;
-		if (tx.told == TOLD_NOTHING && rx.told == TOLD_NOTHING)
+		if (tx.claim == CLAIM_NOTHING && rx.claim == CLAIM_NOTHING)
 			*open += last - number + 1;
 		settle(s, &tx, &rx, number, last, res);
 	}

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* CPUs and interrupts as sysfs and /proc/irq show them, from the files to the findings. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <fcntl.h>
 
+#include "cases.h"
 #include "check_host.h"
 #include "fake_root.h"
 #include "host/change.h"
@@ -63,7 +59,7 @@ static void laptop(void)
 	}
 }
 
-/* What the tree tells instead of what the host was made with. */
+/* What the tree shows instead of what the host was made with. */
 static void read_cpus(struct host *h, unsigned n)
 {
 	struct facts_cpus *cpus = &h->f.cpus;
@@ -79,7 +75,6 @@ static void cpus_of_a_laptop(void **state)
 	struct host *h = healthy_host();
 	const struct facts_cpu *cpu = h->f.cpus.at;
 
-	(void)state;
 	laptop();
 	read_cpus(h, 2);
 	assert_string_equal(cpu[0].governor, "powersave");
@@ -98,7 +93,6 @@ static void cpus_that_tell_nothing(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	cpu_file(0, "cpufreq/scaling_cur_freq", "<unknown>\n");
 	cpu_file(0, "cpufreq/cpuinfo_max_freq", "\n");
 	cpu_file(0, "cpuidle/state0/latency", "-1\n");
@@ -121,7 +115,6 @@ static void slow_governor(void **state)
 	const struct check_finding *c;
 	struct check_findings list;
 
-	(void)state;
 	laptop();
 	read_cpus(h, 2);
 	judge_host(h, &list);
@@ -154,7 +147,6 @@ static void governor_is_written(void **state)
 	const struct change at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
 	char value[JOURNAL_VALUE_SIZE], text[32];
 
-	(void)state;
 	laptop();
 	ns.sysfs = openat(root, "sys", O_PATH | O_DIRECTORY);
 	assert_true(ns.sysfs >= 0);
@@ -174,7 +166,6 @@ static void interrupts_of_devices(void **state)
 	struct netns ns = {.fd = -1};
 	unsigned irq[FACTS_IRQS];
 
-	(void)state;
 	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/67", "msix\n");
 	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/64", "msix\n");
 	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/not-a-number", "msix\n");
@@ -206,14 +197,13 @@ static void affinities(void **state)
 		{"0\n", "1\n", 1, true},    /* not come since it was changed */
 		{"0,4-6\n", "3\n", 3, true},   {"0,2-6,8\n", "3\n", 3, false},
 		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
-		{"1\n", NULL, 1, false},       /* no effective one is told */
+		{"1\n", NULL, 1, false},       /* no effective one is shown */
 		{"0-3\n", NULL, -1, false},    {"0-3\n", "\n", -1, false}, /* it is not started */
 		{NULL, NULL, -1, false},
 	};
 	const unsigned n = sizeof(rows) / sizeof(rows[0]);
 	struct facts_irq irq[16];
 
-	(void)state;
 	for (unsigned i = 0; i < n; i++) {
 		char path[64];
 
@@ -250,7 +240,6 @@ static void names_of_drivers(void **state)
 		{"eth0-tx-0", false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct facts_irq irq = {.irq = 1};
 
@@ -268,7 +257,6 @@ static void polled_queues(void **state)
 	const struct check_finding *c;
 	struct check_findings list;
 
-	(void)state;
 	busy(h);
 	for (unsigned i = 0; i < 4; i++) {
 		char path[64];

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What check reads: its parsers on recorded texts, whole and cut at every place. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -15,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "diagnosis/facts.h"
 
 /* A recorded file without the lines that describe it ("# "). To be freed. */
@@ -45,7 +41,6 @@ static void cpu_shares(void **state)
 	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
 	char *b = load("check/stat-before.txt"), *a = load("check/stat-after.txt");
 
-	(void)state;
 	cpu_sample_parse(before, b);
 	cpu_sample_parse(after, a);
 	facts_cpus_rates(cpus, before, after);
@@ -69,7 +64,6 @@ static void cpu_that_came(void **state)
 	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
 
-	(void)state;
 	/* a host that was just booted */
 	cpu_sample_parse(before, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 0 0 0 100 0 0 0 0 0 0\n");
 	cpu_sample_parse(after, "cpu  9 9 9 9 9 9 9 9 0 0\n"
@@ -93,7 +87,6 @@ static void interrupts(void **state)
 	char *a = load("check/interrupts-queues-after.txt");
 	struct facts_irq irq[FACTS_IRQS];
 
-	(void)state;
 	assert_int_equal(irq_rates(b, a, wanted, 6, irq), 5);
 	assert_int_equal(irq[0].irq, 64);
 	assert_int_equal(irq[0].fired, 8000);
@@ -119,7 +112,6 @@ static void interrupts_of_virtio(void **state)
 	char *a = load("check/interrupts-virtio-after.txt");
 	struct facts_irq irq[FACTS_IRQS];
 
-	(void)state;
 	assert_int_equal(irq_rates(b, a, wanted, 3, irq), 3);
 	assert_string_equal(irq[1].name, "virtio2-input.0");
 	/* A CPU that went away shifts the columns: nothing is said. */
@@ -134,7 +126,6 @@ static void sockets(void **state)
 	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 	char *text = load("proc/udp-1.txt");
 
-	(void)state;
 	facts_socks_parse(after, AF_INET, text);
 	assert_int_equal(after->n, 1);
 	assert_int_equal(after->at[0].port, 5001);
@@ -192,7 +183,6 @@ static void many_sockets(void **state)
 {
 	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 
-	(void)state;
 	parse_many(before, MANY, 3, 0);
 	parse_many(after, MANY, 3, 7);
 	assert_int_equal(after->all, MANY);
@@ -220,7 +210,6 @@ static void taps(void **state)
 	char *raw6 = load("check/raw6.txt");
 	struct facts_taps t = {.taps = 0};
 
-	(void)state;
 	facts_taps_parse_packet(&t, packet);
 	assert_int_equal(t.taps, 1); /* of all protocols; the other is of IP only */
 	assert_int_equal(t.tap[0].inode, 795909);
@@ -241,7 +230,6 @@ static void tables(void **state)
 	char *nfqueue = load("check/nfnetlink_queue.txt");
 	uint64_t v = 7;
 
-	(void)state;
 	assert_true(sockstat_value(sockstat, "TCP", "mem", &v));
 	assert_int_equal(v, 43);
 	assert_true(sockstat_value(sockstat, "FRAG", "memory", &v));
@@ -251,7 +239,7 @@ static void tables(void **state)
 
 	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "entries",
 				false, &v));
-	assert_int_equal(v, 16); /* each CPU's line tells the whole table */
+	assert_int_equal(v, 16); /* each CPU's line shows the whole table */
 	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "drop",
 				true, &v));
 	assert_int_equal(v, 11);
@@ -270,7 +258,6 @@ static void groups(void **state)
 {
 	struct group_stat s;
 
-	(void)state;
 	s = group_stat_parse(
 		"usage_usec 9\nnr_periods 100\nnr_throttled 30\nthrottled_usec 2500\n");
 	assert_true(s.known);
@@ -296,7 +283,6 @@ static void qdiscs(void **state)
 	};
 	struct facts_link *link = calloc(1, sizeof(*link));
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		facts_link_qdisc(link, rows[i].value);
 		assert_string_equal(link->qdisc, rows[i].qdisc);
@@ -314,7 +300,6 @@ static void owners(void **state)
 	struct owners *o;
 	struct stat st;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	owner[1].inode = st.st_ino;
@@ -351,7 +336,6 @@ static void cut_texts(void **state)
 	struct facts_irq irq[FACTS_IRQS];
 	uint64_t v;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char *whole = load(files[i]);
 

@@ -4,11 +4,6 @@
  * crashes nor hangs, and what it makes of them is no more than there is room for. A text ends at
  * the end of a page, the next one cannot be read. PKTLEDGER_FUZZ: another seed.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -18,6 +13,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "diagnosis/facts.h"
 #include "host/counters.h"
 #include "host/nic.h"

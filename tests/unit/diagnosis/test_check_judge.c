@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* From facts to findings: what is none, ranks, and what is told of readers and CPUs. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* From facts to findings: what is none, ranks, and what is said of readers and CPUs. */
 
+#include "cases.h"
 #include "check_host.h"
 
 static void healthy(void **state)
@@ -13,7 +9,6 @@ static void healthy(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	move(h, "here", "Udp:InDatagrams", 5000);
 	judge_host(h, &list);
 	assert_int_equal(list.n, 0);
@@ -27,7 +22,6 @@ static void nothing_without_evidence(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	move(h, "here", "TcpExt:IPReversePathFilter", 0);
 	move(h, "host", "softnet:cpu1:dropped", 0);
 	move(h, "here", "Udp:RcvbufErrors", 0);
@@ -49,7 +43,6 @@ static void slow_cpus_with_losses(void **state)
 	const struct check_finding *c;
 	struct check_findings list;
 
-	(void)state;
 	slow_cpus(h);
 	judge_host(h, &list);
 	assert_int_equal(list.n, 3);
@@ -74,7 +67,6 @@ static void ranks(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	tap(h);
 	conntrack_near(h);
 	lose(h, NIC_RING, NIC_LOSS, 40);
@@ -92,13 +84,12 @@ static void ranks(void **state)
 	end(h, &list);
 }
 
-/* One loss that several counters tell is one finding. */
+/* One loss that several counters show is one finding. */
 static void told_once(void **state)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	strcpy(h->f.link[0].dev.driver, "veth");
 	lose(h, NIC_SEND, NIC_LOSS, 50);
 	backlog(h);
@@ -126,7 +117,6 @@ static void reader_has_its_rates(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	slow_reader(h);
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.evidence,
@@ -137,13 +127,12 @@ static void reader_has_its_rates(void **state)
 	end(h, &list);
 }
 
-/* Of one of several sockets a tracepoint tells it. */
+/* Of one of several sockets a tracepoint shows it. */
 static void reads_of_one_socket(void **state)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	slow_reader(h);
 	h->f.socks.at[0].reads_known = true;
 	h->f.socks.at[0].reads = 100;
@@ -156,7 +145,8 @@ static void reads_of_one_socket(void **state)
 	end(h, &list);
 }
 
-/* With the size of packets a burst can be told from a reader that is too slow all the time. */
+/* With the size of packets a burst can be distinguished from a reader that is too slow all the
+ * time. */
 static void burst_or_slow(void **state)
 {
 	static const struct {
@@ -169,7 +159,6 @@ static void burst_or_slow(void **state)
 		{5000, 90000, "rcvbuf-slow"}, /* 21 fillings of the buffer */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct host *h = healthy_host();
 		struct check_findings list;
@@ -294,7 +283,6 @@ static void bounds(void **state)
 		{"qdisc", short_queue, true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (int step = 0; step < 2; step++) {
 			struct host *h = healthy_host();
@@ -315,7 +303,6 @@ static void bounds(void **state)
  */
 static void lost_by_closed(void **state)
 {
-	(void)state;
 	for (unsigned more = 10; more <= 11; more++) {
 		struct host *h = healthy_host();
 		struct check_findings list;
@@ -358,7 +345,6 @@ static void counters_of_losses(void **state)
 		{"host", "ndisc_cache:unresolved_discards", "neigh-queue"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (unsigned moved = 0; moved < 2; moved++) {
 			struct host *h = healthy_host();
@@ -392,7 +378,6 @@ static void losses_of_drivers(void **state)
 		const char *id;
 	} rows[] = {{NIC_SEND, "tx-device"}, {NIC_XDP, "xdp"}, {NIC_REDIRECT, "xdp"}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct host *h = healthy_host();
 		struct check_findings list;
@@ -412,7 +397,6 @@ static void idlest_is_first(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		h->f.link[0].irq[i].cpu = 1;
 		h->f.cpus.at[i].idle = i ? 0.6 : 0.99;
@@ -432,7 +416,6 @@ static void many_owners(void **state)
 	struct host *h = healthy_host();
 	struct check_findings list;
 
-	(void)state;
 	h->f.taps.taps = FACTS_TAPS + 1;
 	for (unsigned i = 0; i < FACTS_TAPS; i++)
 		h->f.taps.tap[i] = (struct facts_owner){.pid = 4000 + (int)i / 2,

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* From facts to findings: one sick host a case, and every state of the table has its host. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include "check_sick.h"
 
-/* What is named first, in how many findings, and the change that would mend it. */
+/* What is named first, in how many findings, and the change that would help. */
 static const struct sick {
 	const char *name;
 	void (*make)(struct host *h);
@@ -87,7 +83,6 @@ static void sick_hosts(void **state)
 {
 	bool shown[128] = {false};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sick) / sizeof(sick[0]); i++) {
 		struct host *h = healthy_host();
 		struct check_findings list;

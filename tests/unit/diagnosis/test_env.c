@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "diagnosis/facts.h"
 #include "drops/reason.h"
 
@@ -28,7 +23,6 @@ static void tells_the_host(void **state)
 	struct json_object *env = env_read(NULL), *v;
 	struct utsname u;
 
-	(void)state;
 	uname(&u);
 	assert_string_equal(json_object_get_string(get(env, "kernel")), u.release);
 	assert_string_equal(json_object_get_string(get(env, "version")), PKTLEDGER_VERSION);
@@ -43,7 +37,6 @@ static void tells_the_host(void **state)
 /* Those that need no capability are known everywhere. */
 static void quirks_have_words(void **state)
 {
-	(void)state;
 	for (enum quirk q = 0; q < QUIRK_COUNT; q++)
 		assert_true(*quirk_words[q].name && *quirk_words[q].text);
 }
@@ -53,7 +46,6 @@ static void tells_quirks(void **state)
 	struct json_object *env = env_read(NULL), *quirks = get(env, "quirks");
 	struct utsname u;
 
-	(void)state;
 	uname(&u);
 	assert_int_equal(json_object_get_boolean(get(quirks, "preempt_rt")),
 			 strstr(u.version, "PREEMPT_RT") != NULL);
@@ -72,7 +64,6 @@ static void sysctls_have_their_types(void **state)
 	unsigned long long m[3];
 	FILE *f = fopen("/proc/sys/net/ipv4/udp_mem", "r");
 
-	(void)state;
 	if (!f)
 		skip();
 	assert_int_equal(fscanf(f, "%llu %llu %llu", &m[0], &m[1], &m[2]), 3);

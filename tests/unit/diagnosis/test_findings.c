@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <string.h>
 
+#include "cases.h"
 #include "diagnosis/findings.h"
 
 /* 5000 datagrams of 100 bytes to a reader that stands still (tests/fixtures/proc/udp-1.txt). */
@@ -82,7 +77,6 @@ static void burst_fits_a_buffer(void **state)
 {
 	struct finding f;
 
-	(void)state;
 	/* 256 packets fit: 4744 are 19 fillings. With 2000 lost it is a burst. */
 	struct finding_facts facts = burst;
 
@@ -105,7 +99,6 @@ static void no_sysctl_where_none_is_needed(void **state)
 	struct finding_facts facts = burst;
 	struct finding f;
 
-	(void)state;
 	facts.lost = 100;
 	facts.rmem_max = 16 << 20;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
@@ -124,7 +117,6 @@ static void overload_is_no_burst(void **state)
 	struct finding_facts facts = overload;
 	struct finding f;
 
-	(void)state;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-slow");
 	assert_non_null(strstr(f.text, "faster than reader read them"));
@@ -145,7 +137,6 @@ static void without_facts_no_numbers(void **state)
 	const struct finding_facts facts = {.lost = 7};
 	struct finding f;
 
-	(void)state;
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		assert_int_equal(findings_for_stage(s, &facts, &f, NULL), 0);
 		assert_int_equal(f.stage, s);
@@ -205,7 +196,6 @@ static void row_is_well_formed(const struct finding_row *row)
 
 static void rows_and_paragraphs(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < finding_rows_n; i++) {
 		row_is_well_formed(&finding_rows[i]);
 		assert_true(*finding_rows[i].about);
@@ -230,7 +220,6 @@ static void watched_counters(void **state)
 	struct finding f;
 	struct change change;
 
-	(void)state;
 	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
 	assert_string_equal(f.id, "ip-rpfilter");
 	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7000 since boot");
@@ -280,13 +269,12 @@ static void why_it_was_full(void **state)
 		 "slept 98 % (in hrtimer_nanosleep); the queue was 95 % full"},
 		{reader(30, 10, 0, 20), "rcvbuf-bursts", "for moments only",
 		 "the queue was 2 % full"},
-		/* what moves between the cases is told as before */
+		/* what moves between the cases is shown as before */
 		{reader(500, 100, 0, 950), "rcvbuf", NULL, NULL},
 	};
 	struct finding_facts facts;
 	struct finding f;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &cases[i].facts, &f, NULL), 0);
 		assert_string_equal(f.id, cases[i].id);
@@ -346,7 +334,6 @@ static void bounds_of_conditions(void **state)
 	};
 	struct finding out;
 
-	(void)state;
 	f[9].reading.samples = 3; /* the fewest that say something */
 	f[11].lost = 8 * 256;	  /* fillings of the buffer */
 	f[12].lost = 8 * 256 + 1;
@@ -370,7 +357,6 @@ static void bounds_of_advice(void **state)
 	struct finding_facts f = burst;
 	struct finding out;
 
-	(void)state;
 	f.lost = 2000; /* the request is 938496, as in burst_fits_a_buffer() */
 	f.rmem_max = 938495;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
@@ -404,7 +390,6 @@ static void rules(void **state)
 	struct finding_facts facts = {.lost = 300, .hook = "input"};
 	struct finding f;
 
-	(void)state;
 	facts.rules = "no counter tells which: rule 7 of chain inet t input";
 	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "netfilter");
@@ -423,7 +408,6 @@ static void nothing_is_cut(void **state)
 	static const char *const reasons[] = {"NEIGH_QUEUEFULL", "IP_INHDR",  "PKT_TOO_BIG",
 					      "IP_RPFILTER",	 "OTHERHOST", NULL};
 
-	(void)state;
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		for (unsigned r = 0; r < sizeof(reasons) / sizeof(reasons[0]); r++) {
 			struct finding_facts facts = every_fact;
@@ -466,7 +450,6 @@ static void commands(void **state)
 	};
 	struct finding f;
 
-	(void)state;
 	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=2000");
 	assert_string_equal(f.undo, "sysctl -w net.core.netdev_max_backlog=1000");

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,6 +6,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "cases.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/reader.h"
 #include "host/sockdiag.h"
@@ -74,7 +69,6 @@ static void times_of_threads(void **state)
 	const struct thread *th;
 	struct threads *t = malloc(sizeof(*t));
 
-	(void)state;
 	thread(100, "main", 1000, 10);
 	thread(101, "busy", 5000, 20);
 	threads_init(t, root, 100, 7, false);
@@ -119,7 +113,6 @@ static void born_in_the_interval(void **state)
 {
 	struct threads *t = malloc(sizeof(*t));
 
-	(void)state;
 	thread(100, "main", 30, 3);
 	threads_init(t, root, 100, 7, true);
 	threads_sample(t, true);
@@ -134,7 +127,6 @@ static void many_threads(void **state)
 	struct threads *t = malloc(sizeof(*t));
 	char path[64];
 
-	(void)state;
 	thread(100, "main", 10, 0);
 	threads_init(t, root, 100, 7, false);
 	threads_sample(t, true);
@@ -164,7 +156,6 @@ static void nothing_known(void **state)
 {
 	struct threads *t = malloc(sizeof(*t));
 
-	(void)state;
 	thread(100, "main", 0, 0);
 	threads_init(t, root, 100, 7, false);
 	assert_int_equal(threads_sample(t, true), 0);
@@ -180,7 +171,6 @@ static void quota(void **state)
 {
 	uint64_t ns[8];
 
-	(void)state;
 	fake_process(100, "a", 1, FAKE_NETNS_HOST, "0::/a/b/c\n");
 	fake_file("sys/fs/cgroup/a/b/c/cpu.stat",
 		  "usage_usec 5\nnr_throttled 2\nthrottled_usec 17\n");
@@ -215,7 +205,6 @@ static void intervals(void **state)
 	struct owners *o;
 	struct reading got;
 
-	(void)state;
 	fake_process(100, "sip", 500, 1, "0::/a\n");
 	fake_fd(100, 7, 1001);
 	thread(100, "sip", 1000, 0);
@@ -294,7 +283,6 @@ static void queues(void **state)
 	struct sockmem *mem;
 	struct stat st;
 
-	(void)state;
 	if (sockmem_open(&mem, NULL))
 		skip();
 	for (int i = 0; i < 2; i++) {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One ledger of two hosts: who is believed, and what may be called lost on the wire. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "ledger/join.h"
 #include "traffic/tx.h"
 #include "experiment/wire.h"
@@ -27,14 +23,12 @@ static int open_fates(void **state)
 {
 	struct error err = {};
 
-	(void)state;
 	memset(&tally, 0, sizeof(tally));
 	return fates_init(&f, STREAMS, TRACE_PAGE_SIZE, &err) || fates_map(&f, -1, -1, -1, &err);
 }
 
 static int close_fates(void **state)
 {
-	(void)state;
 	fates_unmap(&f);
 	return 0;
 }
@@ -64,7 +58,6 @@ static void left(uint64_t first, uint64_t last)
 
 static void wire_is_what_left_and_never_came(void **state)
 {
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	left(0, 79);
 	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 19), 0);
@@ -85,7 +78,6 @@ static void wire_is_what_left_and_never_came(void **state)
 
 static void wire_takes_nothing_that_ended_here(void **state)
 {
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	left(0, 9);
 	f.cause[at(0)] = 3;    /* dropped behind the checkpoint, as by a driver */
@@ -104,7 +96,6 @@ static void wire_takes_nothing_that_ended_here(void **state)
 /* A refused call whose packet never was one stays refused; one that arrived was sent. */
 static void refused_is_what_nobody_saw(void **state)
 {
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	f.failed[at(0)] = f.failed[at(1)] = f.failed[at(2)] = ENOBUFS;
 	tell(FATE_DELIVERED, 0, 1, 1);
@@ -119,7 +110,6 @@ static void receiver_is_believed_before_sender(void **state)
 {
 	uint8_t far;
 
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	far = join_cause(&j, 3);
 	assert_int_equal(join_cause(&j, 3), far);
@@ -137,7 +127,6 @@ static void far_sender_tells_what_left(void **state)
 {
 	uint8_t far;
 
-	(void)state;
 	join_init(&j, &f, ignored, false);
 	far = join_cause(&j, 1);
 	f.arrivals[at(0)] = 1;
@@ -167,7 +156,6 @@ static void given_up_is_asked_further(void **state)
 {
 	uint8_t frag;
 
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	frag = join_cause(&j, JOIN_GIVEN_UP);
 	f.cause[at(0)] = 3;
@@ -194,7 +182,6 @@ static void given_up_is_asked_further(void **state)
 /* A number that was left out and came nevertheless is nobody's. */
 static void left_out_cannot_come(void **state)
 {
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	f.failed[at(0)] = f.failed[at(1)] = TX_ERRNO_GAP;
 	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 0), 0);
@@ -206,7 +193,6 @@ static void left_out_cannot_come(void **state)
 
 static void suppression_is_kept(void **state)
 {
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	left(0, 1);
 	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
@@ -220,7 +206,6 @@ static void nonsense_is_refused(void **state)
 {
 	const struct join_run stream = {STREAMS, 0, 0, FATE_DELIVERED, 0};
 
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	assert_int_equal(join_run(&j, &stream), -EBADMSG);
 	assert_int_equal(tell(FATE_DELIVERED, 0, 5, 4), -EBADMSG);
@@ -245,7 +230,6 @@ static void causes_may_be_too_many(void **state)
 {
 	uint8_t last = 0;
 
-	(void)state;
 	join_init(&j, &f, ignored, true);
 	for (unsigned i = 1; i < TRACE_CAUSE_FULL; i++)
 		last = join_cause(&j, (uint8_t)i);
@@ -267,7 +251,6 @@ static void runs_come_back(void **state)
 	struct join_run out = {.slot = 3, .last = 999};
 	const char *text = r.text;
 
-	(void)state;
 	runs_begin(&r);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(runs_put(&r, &in[i]), 0);
@@ -286,7 +269,6 @@ static void runs_have_room(void **state)
 	struct join_run run = {0, 0, 0, FATE_OPEN, 1}, other = {1, 1, 1, FATE_OPEN, 1};
 	unsigned n = 0;
 
-	(void)state;
 	runs_begin(&r);
 	assert_int_equal(runs_put(&r, &run), 0);
 	assert_int_equal(runs_put(&r, &run), -ENOSPC);	 /* not the next number */
@@ -321,7 +303,6 @@ static void bad_texts_are_told(void **state)
 		" ",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct join_run run = {.last = UINT64_MAX};
 		const char *at_text = bad[i];
@@ -338,7 +319,6 @@ static void garbage_does_no_harm(void **state)
 {
 	static const char alphabet[] = "dcrgo0123456789x,";
 
-	(void)state;
 	srandom(1);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct join_run run = {.slot = (uint16_t)(random() % 4),

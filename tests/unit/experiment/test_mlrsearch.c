@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "experiment/search/search.h"
 
 #define FIXTURES "tests/fixtures/mlrsearch/"
@@ -186,25 +181,21 @@ static void same_as_reference(const char *file)
 
 static void test_csit(void **state)
 {
-	(void)state;
 	same_as_reference("csit.txt");
 }
 
 static void test_rfc2544(void **state)
 {
-	(void)state;
 	same_as_reference("rfc2544.txt");
 }
 
 static void test_tst009(void **state)
 {
-	(void)state;
 	same_as_reference("tst009.txt");
 }
 
 static void test_three_goals(void **state)
 {
-	(void)state;
 	same_as_reference("three.txt");
 }
 
@@ -218,7 +209,6 @@ static const struct mlr_goal quick = {.width = 0.01,
 /* Wherever the cliff is, it is found, and between bounds of the width asked for. */
 static void test_cliffs(void **state)
 {
-	(void)state;
 	for (double capacity = 1003; capacity < 900000; capacity *= 1.37) {
 		struct limits limits = {1000, 1e6, 1, {quick}};
 		struct trials t = {.loss = cliff, .p = {capacity}};
@@ -249,7 +239,6 @@ static void test_order_of_calls(void **state)
 	struct error err = {};
 	struct mlr *m;
 
-	(void)state;
 	assert_int_equal(begin_search(&m, &limits, &err), 0);
 	assert_int_equal(mlr_add(m, 0), -EINVAL);
 	assert_true(mlr_next(m, &one) && mlr_next(m, &again));
@@ -281,7 +270,6 @@ static void test_bad_goals(void **state)
 		{1, 1000, {0, 0.5, 1e-12, 1, 1, 1, 0, 2}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct limits limits = {bad[i].min, bad[i].max, 1, {bad[i].goal}};
 		struct error err = {};
@@ -299,7 +287,6 @@ static void test_grid(void **state)
 	const double width[] = {0.005, 0.02};
 	struct mlr_grid g;
 
-	(void)state;
 	assert_int_equal(mlr_grid_init(&g, 1000, 1e6, width, 2), 0);
 	assert_true(mlr_grid_load(&g, 0) == 1000 && mlr_grid_load(&g, g.top) == 1e6);
 	assert_true(mlr_grid_load(&g, -5) == 1000 && mlr_grid_load(&g, g.top + 5) == 1e6);
@@ -328,7 +315,6 @@ static void test_middle(void **state)
 	} table[] = {{20, 10, 10}, {40, 10, 20}, {50, 10, 20}, {30, 10, 10}, {19, 10, 9},
 		     {11, 10, 5},  {15, 5, 5},	 {7, 5, 3},    {100, 10, 40}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++)
 		assert_int_equal(mlr_grid_middle(1000, 1000 + table[i].upper, table[i].goal),
 				 1000 + table[i].middle);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Every case is an experiment with known truth: what the tracer saw, what the counters did. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "cases.h"
 #include "ledger/countercheck.h"
 #include "unit/countercheck_experiments.h"
 
@@ -17,7 +13,7 @@ static struct countercheck *compare(const struct experiment *x)
 {
 	struct counters_delta items[MAX_COUNTERS] = {0};
 	struct counters_deltas deltas = {.items = items};
-	struct countercheck *books = NULL;
+	struct countercheck *check = NULL;
 	size_t n = 0;
 
 	for (; deltas.n < MAX_COUNTERS && x->counters[deltas.n].name; deltas.n++) {
@@ -29,8 +25,8 @@ static struct countercheck *compare(const struct experiment *x)
 	}
 	while (n < MAX_EVENTS && x->ev[n].events)
 		n++;
-	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &books), 0);
-	return books;
+	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &check), 0);
+	return check;
 }
 
 static uint64_t excess(const struct counter_row *u)
@@ -68,7 +64,6 @@ static void all_experiments(void **state)
 {
 	unsigned failed = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
 		const struct experiment *x = &experiments[i];
 		struct countercheck *b = compare(x);
@@ -110,7 +105,6 @@ static void unexplained_names_the_stage(void **state)
 	struct countercheck *b = compare(named("tracer blind: fewer events than the counters say"));
 	unsigned found = 0;
 
-	(void)state;
 	for (size_t i = 0; i < b->n_unexplained; i++) {
 		const struct counter_row *u = &b->unexplained[i];
 
@@ -139,7 +133,6 @@ static void documented_is_agreement(void **state)
 {
 	struct countercheck *b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
 
-	(void)state;
 	assert_true(agree(b, STAGE_UDP_MEM));
 	countercheck_free(b);
 	b = compare(named("E4 until 6.12 but not counted: not documented"));
@@ -151,7 +144,6 @@ static void sums_have_a_pattern(void **state)
 {
 	struct countercheck *b = compare(named("e9 XDP_DROP, native"));
 
-	(void)state;
 	assert_int_equal(b->n_rows, 1);
 	assert_string_equal(b->rows[0].name, "ethtool:v-rx:rx_queue_*_xdp_drops");
 	assert_int_equal(b->rows[0].delta, 300);
@@ -161,7 +153,6 @@ static void sums_have_a_pattern(void **state)
 
 static void silent_stages(void **state)
 {
-	(void)state;
 	assert_non_null(counter_silents[STAGE_SOCKET_CLOSE]);
 	assert_non_null(counter_silents[STAGE_NETFILTER]);
 	assert_null(counter_silents[STAGE_RCVBUF]);

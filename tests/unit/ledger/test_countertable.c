@@ -3,16 +3,12 @@
  * What a counter that moved without any event is evidence of: whose traffic it counts, and which
  * stage, if it serves one only. Sources: the kernel functions named beside the rules.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "cases.h"
 #include "ledger/countercheck.h"
 
 #define MOVED 7

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The histogram against the sorted values themselves. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "cases.h"
 #include "base/hist.h"
 #include "ledger/result.h"
 
@@ -87,7 +83,6 @@ static void quantiles_are_close(void **state)
 /* The edges of the buckets: on both sides of every power of two. */
 static void edges_of_powers_of_two(void **state)
 {
-	(void)state;
 	for (unsigned shift = 0; shift < 64; shift++) {
 		for (int side = -1; side <= 1; side++) {
 			uint64_t value = (1ULL << shift) + (uint64_t)side;
@@ -130,7 +125,7 @@ static void extremes(void **state)
 	assert_int_equal(hist_quantile(h, 1), UINT64_MAX);
 }
 
-/* A bucket's upper edge is never told where no value was: the maximum is known. */
+/* A bucket's upper edge is never reported where no value was: the maximum is known. */
 static void never_above_the_maximum(void **state)
 {
 	struct hist *h = *state;

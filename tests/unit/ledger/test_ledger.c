@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The closing of the books, from raw causes and fates made by hand. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* The closing of the ledger, from raw causes and fates made by hand. */
 
 #include <bpf/btf.h>
 #include <errno.h>
@@ -13,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "ledger/ledger.h"
 
 #define STREAM0	 300
@@ -102,13 +98,11 @@ static int open_names(void **state)
 {
 	struct error err = {};
 
-	(void)state;
 	return open_reasons() || ksyms_open(&ksyms, "tests/fixtures/kallsyms/small", &err);
 }
 
 static int close_names(void **state)
 {
-	(void)state;
 	reasons_free(reasons);
 	ksyms_free(ksyms);
 	return 0;
@@ -116,7 +110,6 @@ static int close_names(void **state)
 
 static int name_causes(void **state)
 {
-	(void)state;
 	memset(&ledger, 0, sizeof(ledger));
 	memset(&result, 0, sizeof(result));
 	ledger_name(&ledger, causes, N_CAUSES, reasons, ksyms, places, 4);
@@ -136,7 +129,6 @@ static void causes_have_names(void **state)
 {
 	const struct result_cause *c = named(RCVBUF);
 
-	(void)state;
 	assert_int_equal(c->stage, STAGE_RCVBUF);
 	assert_string_equal(c->reason, "SOCKET_RCVBUFF");
 	assert_string_equal(c->location, "ip_rcv");
@@ -170,7 +162,6 @@ static void causes_have_names(void **state)
 
 static void what_ends_no_packet_is_ignored(void **state)
 {
-	(void)state;
 	for (int i = 0; i < TRACE_CAUSES; i++)
 		assert_int_equal(ledger.ignored[i], i == NO_PACKET);
 }
@@ -178,7 +169,6 @@ static void what_ends_no_packet_is_ignored(void **state)
 /* Naming again with more causes takes nothing from what is folded. */
 static void naming_again_keeps_the_tally(void **state)
 {
-	(void)state;
 	ledger.tally.delivered = 12;
 	ledger_name(&ledger, causes, 2, reasons, ksyms, places, 4);
 	assert_int_equal(ledger.n, 2);
@@ -192,7 +182,6 @@ static void full_table_is_a_cause(void **state)
 	const struct drops_cause full = {.index = TRACE_CAUSE_FULL,
 					 .count = {.events = 9, .packets = 9}};
 
-	(void)state;
 	ledger_name(&ledger, &full, 1, reasons, ksyms, places, 4);
 	ledger.tally.cause[0][TRACE_CAUSE_FULL].packets = 9;
 	ledger.tally.attempted = ledger.tally.dropped = 9;
@@ -215,7 +204,6 @@ static void events_of_stages(void **state)
 	};
 	struct trace_count stage[STAGE_COUNT] = {[STAGE_XSK] = {.events = 1, .packets = 2}};
 
-	(void)state;
 	ledger_stages(&ledger, stage);
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		assert_int_equal(stage[s].events, expected[s].events);
@@ -228,7 +216,6 @@ static void events_for_the_second_books(void **state)
 {
 	struct stage_events ev[N_CAUSES];
 
-	(void)state;
 	assert_int_equal(ledger_events(&ledger, ev, N_CAUSES), 5);
 	assert_int_equal(ev[0].stage, STAGE_RCVBUF);
 	assert_string_equal(ev[0].reason, "SOCKET_RCVBUFF");
@@ -256,7 +243,6 @@ static void sums_and_stages(void **state)
 {
 	uint64_t by_stage = 0, by_cause = 0;
 
-	(void)state;
 	ledger.tally.attempted = 1000 + 25;
 	ledger.tally.delivered = 1000;
 	ledger.tally.refused = 25;
@@ -311,7 +297,6 @@ static void more_causes_than_fit(void **state)
 	static struct drops_cause many[TRACE_CAUSES];
 	uint64_t total = 0;
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		many[i] = causes[0];
 		many[i].index = (uint8_t)(i + 1);
@@ -336,7 +321,6 @@ static void in_flight_is_what_queues_hold(void **state)
 		{0, 0, 0, 0}, {0, 9, 0, 0}, {9, 0, 0, 9}, {9, 4, 4, 5}, {9, 9, 9, 0}, {4, 9, 4, 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		memset(&result, 0, sizeof(result));
 		ledger.tally.attempted = 100;
@@ -353,7 +337,6 @@ static void in_flight_is_what_queues_hold(void **state)
 
 static void impossible_fates_do_not_balance(void **state)
 {
-	(void)state;
 	ledger.tally.attempted = ledger.tally.delivered = 10;
 	ledger.tally.impossible = 1;
 	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
@@ -363,7 +346,6 @@ static void impossible_fates_do_not_balance(void **state)
 
 static void how_far_the_unaccounted_got(void **state)
 {
-	(void)state;
 	ledger.tally.attempted = ledger.tally.unaccounted = 10;
 	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
 		ledger.tally.unaccounted_seen[i] = i + 1;
@@ -391,11 +373,10 @@ static void counters_beside_the_stages(void **state)
 		 .scope = COUNTER_HOST,
 		 .note = "why"},
 	};
-	struct countercheck books = {.rows = rows, .n_rows = 3};
+	struct countercheck check = {.rows = rows, .n_rows = 3};
 
-	(void)state;
 	result.stage[STAGE_RCVBUF].packets = 40;
-	ledger_compare(&books, &result);
+	ledger_compare(&check, &result);
 	assert_int_equal(result.n_counters, 2);
 	assert_string_equal(result.counter[0].name, "rx RcvbufErrors");
 	assert_int_equal(result.counter[0].delta, 40);
@@ -413,10 +394,9 @@ static void counters_beside_the_stages(void **state)
 static void more_counters_than_fit(void **state)
 {
 	static struct counter_row rows[RESULT_COUNTERS + 5];
-	struct countercheck books = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
+	struct countercheck check = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
 
-	(void)state;
-	ledger_compare(&books, &result); /* none agrees: all are shown */
+	ledger_compare(&check, &result); /* none agrees: all are shown */
 	assert_int_equal(result.n_counters, RESULT_COUNTERS);
 }
 

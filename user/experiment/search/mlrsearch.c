@@ -432,14 +432,6 @@ static struct mlr_nominee nominate(struct mlr_selector *s)
 	}
 }
 
-/* The one that was tried has its result: a step out that found nothing makes the next longer. */
-static void after_trial(struct mlr_selector *s, int step)
-{
-	s->bounds = bounds_of(&s->m->loads, target_of(s));
-	if ((s->down && step == s->bounds.upper) || (s->up && step == s->bounds.lower))
-		s->m->width = s->next_width = expanded(s, s->next_width);
-}
-
 /*
  * The targets before the goal have twice the width each, and duration sums between that of the goal
  * and a single short trial, evenly in the logarithm.
@@ -618,6 +610,7 @@ bool mlr_next(struct mlr *m, struct mlr_trial *next)
 int mlr_add(struct mlr *m, double loss_ratio)
 {
 	const struct mlr_load load = {m->winner.step, m->winner.trial_s, loss_ratio};
+	struct mlr_selector *s = m->winner.by;
 	int rc = m->under_way ? add_load(&m->loads, &load) : -EINVAL;
 
 	if (rc)
@@ -629,7 +622,11 @@ int mlr_add(struct mlr *m, double loss_ratio)
 		after_initial(m, load.step, loss_ratio);
 	} else {
 		m->width = m->winner.width;
-		after_trial(m->winner.by, load.step);
+		s->bounds = bounds_of(&m->loads, target_of(s));
+		/* A step out that found nothing makes the next longer. */
+		if ((s->down && load.step == s->bounds.upper) ||
+		    (s->up && load.step == s->bounds.lower))
+			m->width = s->next_width = expanded(s, s->next_width);
 	}
 	return 0;
 }

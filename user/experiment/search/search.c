@@ -82,7 +82,7 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * The warm-up: as much as may be asked for. It tells what the generator can do, so that nothing is
+ * The warm-up: as much as may be asked for. It shows what the generator can do, so that nothing is
  * blamed on the path that was never sent.
  */
 static int find_limits(struct hunt *h, struct error *err)
@@ -168,17 +168,6 @@ static int search_all(struct hunt *h, struct error *err)
 		if (!rc && mlr_add(h->mlr, loss))
 			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
-	return rc;
-}
-
-static int measure_mrr(struct hunt *h, struct error *err)
-{
-	double time_s = (double)h->s->mrr_ns * 1e-9, loss;
-	int rc = 0;
-
-	for (unsigned i = 0; i < h->s->mrr_trials && !rc; i++)
-		rc = measure(h, "mrr", h->found->max_pps, time_s, time_s * (h->s->mrr_trials - i),
-			     &loss, err);
 	return rc;
 }
 
@@ -271,6 +260,7 @@ int search_run(const struct search *s, struct found *found, struct error *err)
 			 .found = found,
 			 .log.size = sizeof(struct found_trial),
 			 .start_ns = clock_now()};
+	double time_s = (double)s->mrr_ns * 1e-9, loss;
 	int rc;
 
 	*found = (struct found){};
@@ -279,9 +269,10 @@ int search_run(const struct search *s, struct found *found, struct error *err)
 		rc = mlr_new(&h.mlr, found->min_pps, found->max_pps, s->goal, s->goals, err);
 		if (!rc)
 			rc = search_all(&h, err);
-	} else if (!rc) {
-		rc = measure_mrr(&h, err);
 	}
+	for (unsigned i = 0; i < s->mrr_trials && !s->goals && !rc; i++)
+		rc = measure(&h, "mrr", found->max_pps, time_s, time_s * (s->mrr_trials - i), &loss,
+			     err);
 	if (h.mlr)
 		take_bounds(&h);
 	found->interrupted = rc == -EINTR;

@@ -107,7 +107,7 @@ int search_run(const struct search *s, struct found *found, struct error *err);
 
 /*
  * MLRsearch (draft-ietf-bmwg-mlrsearch): looks for the highest load that meets a goal, for several
- * goals at once. Pure: it is told what each trial lost and says which one is next. It picks the
+ * goals at once. Pure: it is given what each trial lost and says which one is next. It picks the
  * same trials as the package MLRsearch 1.2.1 of PyPI, which is the draft's reference.
  *
  * Loads are those of a logarithmic grid between min and max, so that a relative width is a number
@@ -132,7 +132,7 @@ void mlr_free(struct mlr *m);
 bool mlr_next(struct mlr *m, struct mlr_trial *next);
 
 /*
- * The trial that mlr_next() told lost this share of what was intended, what was not sent included.
+ * The trial that mlr_next() gave lost this share of what was intended, what was not sent included.
  * -ENOMEM, or -EINVAL without such a trial.
  */
 int mlr_add(struct mlr *m, double loss_ratio);
