@@ -99,8 +99,6 @@ static void canvas_heading(struct canvas *c, unsigned y)
 		cell_at(c, x, y)->style = STYLE_BOLD | CANVAS_REVERSED;
 }
 
-/* Numbers and the table */
-
 /* The lower half: the last minute of each stage, and the worst rows. */
 
 #define LABEL_COLS  15
@@ -179,40 +177,27 @@ static void draw_spark(const double *pps, const struct view *v, struct canvas *c
 }
 
 /* The stages that lost most in the minute, most first. */
-static unsigned worst_stages(const struct view *v, enum stage *out, unsigned max)
+static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
 {
+	unsigned newest = (v->head + VIEW_HISTORY - 1) % VIEW_HISTORY;
 	double sum[STAGE_COUNT] = {0};
-	unsigned n = 0;
 
 	for (unsigned s = 0; s < STAGE_COUNT; s++) {
 		for (unsigned i = 0; i < v->filled; i++)
 			sum[s] += v->history[s][i];
 	}
-	while (n < max) {
-		unsigned best = 0;
+	for (; lines; lines--, y++) {
+		enum stage worst = 0;
 
 		for (unsigned s = 1; s < STAGE_COUNT; s++)
-			best = sum[s] > sum[best] ? s : best;
-		if (sum[best] <= 0)
+			worst = sum[s] > sum[worst] ? s : worst;
+		if (sum[worst] <= 0)
 			break;
-		sum[best] = 0;
-		out[n++] = best;
-	}
-	return n;
-}
-
-static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
-{
-	enum stage worst[STAGE_COUNT];
-	unsigned n = worst_stages(v, worst, lines), newest = (v->head + VIEW_HISTORY - 1);
-
-	for (unsigned i = 0; i < n; i++, y++) {
-		const double *pps = v->history[worst[i]];
-
-		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst[i]));
+		sum[worst] = 0;
+		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst));
 		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
-			      pps[newest % VIEW_HISTORY]);
-		draw_spark(pps, v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
+			      v->history[worst][newest]);
+		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
 	}
 	return y;
 }
@@ -409,19 +394,6 @@ static void draw_devices(const struct view *v, const struct view_input *in, stru
 
 #define INDENT 2
 
-static const enum stage receiving[] = {
-	STAGE_NIC_RING,	   STAGE_XDP,		STAGE_XSK,	  STAGE_GSO,
-	STAGE_BACKLOG,	   STAGE_TC_INGRESS,	STAGE_L2,	  STAGE_IP_HEADER,
-	STAGE_NETFILTER,   STAGE_IP_ROUTE,	STAGE_IP_FRAG,	  STAGE_IP_FORWARD,
-	STAGE_TUNNEL,	   STAGE_XFRM,		STAGE_UDP_LOOKUP, STAGE_UDP_HEADER,
-	STAGE_UDP_CSUM,	   STAGE_SOCKET_FILTER, STAGE_UDP_MEM,	  STAGE_RCVBUF,
-	STAGE_SOCKET_READ, STAGE_SOCKET_CLOSE,
-};
-
-static const enum stage sending[] = {
-	STAGE_TX_SOCKET, STAGE_TX_ROUTE, STAGE_NEIGH, STAGE_TC_EGRESS, STAGE_QDISC, STAGE_TX_DEVICE,
-};
-
 /* Of no place on the path of a datagram: shown behind it. */
 static const enum stage elsewhere[] = {STAGE_TCP, STAGE_ICMP, STAGE_OTHER};
 
@@ -487,15 +459,16 @@ static void add_stage(struct chain *k, enum stage stage, double pps, bool ever, 
 	k->x += room;
 }
 
-static unsigned draw_chain(struct canvas *c, unsigned y, const enum stage *stages, unsigned n,
+/* Stages are numbered in the order of the path. */
+static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum stage last,
 			   const double pps[], const double ever[], const char *from,
 			   double from_pps, const char *to, double to_pps)
 {
 	struct chain k = {.c = c, .x = 1, .y = y};
 
 	add_end(&k, from, from_pps, true);
-	for (unsigned i = 0; i < n; i++)
-		add_stage(&k, stages[i], pps[stages[i]], ever[stages[i]] > 0, i);
+	for (enum stage s = first; s <= last; s++)
+		add_stage(&k, s, pps[s], ever[s] > 0, s > first);
 	add_end(&k, to, to_pps, false);
 	next_line(&k);
 	return k.y;
@@ -510,11 +483,11 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 
 	losses_of(in->now, in->interval_ns, pps);
 	losses_of(in->total, 1000000000, ever);
-	y = draw_chain(c, y, receiving, sizeof(receiving) / sizeof(*receiving), pps, ever, "in",
-		       t->in_pps, "read", t->read_pps) +
+	y = draw_chain(c, y, STAGE_NIC_RING, STAGE_SOCKET_CLOSE, pps, ever, "in", t->in_pps, "read",
+		       t->read_pps) +
 	    1;
-	y = draw_chain(c, y, sending, sizeof(sending) / sizeof(*sending), pps, ever, "sent",
-		       t->sent_pps, "out", t->out_pps);
+	y = draw_chain(c, y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever, "sent", t->sent_pps,
+		       "out", t->out_pps);
 	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
 		enum stage s = elsewhere[i];
 
@@ -614,13 +587,10 @@ void view_draw(const struct view *v, const struct view_input *in, struct canvas 
 	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, right);
 }
 
-static void scroll(struct view *v, int by)
-{
-	v->scroll = by < 0 && v->scroll < (unsigned)-by ? 0 : v->scroll + (unsigned)by;
-}
-
 bool view_key(struct view *v, int key, bool by_flow)
 {
+	int scroll = 0;
+
 	if (key != 'h' && key != '?')
 		v->help = false;
 	switch (key) {
@@ -650,17 +620,14 @@ bool view_key(struct view *v, int key, bool by_flow)
 		v->help = !v->help;
 		break;
 	case VIEW_UP:
-		scroll(v, -1);
-		break;
 	case VIEW_DOWN:
-		scroll(v, 1);
+		scroll = key == VIEW_UP ? -1 : 1;
 		break;
 	case VIEW_PAGE_UP:
-		scroll(v, -PAGE_LINES);
-		break;
 	case VIEW_PAGE_DOWN:
-		scroll(v, PAGE_LINES);
+		scroll = key == VIEW_PAGE_UP ? -PAGE_LINES : PAGE_LINES;
 		break;
 	}
+	v->scroll = scroll + (int)v->scroll < 0 ? 0 : v->scroll + (unsigned)scroll;
 	return false;
 }

@@ -22,11 +22,11 @@ static const char *const ignored[] = {"time",	  "command", "streams", "env",
 
 static bool is_ignored(const char *key)
 {
-	for (unsigned i = 0; i < LENGTH(ignored); i++) {
-		if (!strcmp(ignored[i], key))
-			return true;
-	}
-	return false;
+	unsigned i = 0;
+
+	while (i < LENGTH(ignored) && strcmp(ignored[i], key))
+		i++;
+	return i < LENGTH(ignored);
 }
 
 static bool is_list_of_objects(const struct json_object *o)
@@ -125,14 +125,14 @@ struct pair {
 	const struct json_object *a, *b;
 };
 
-/* Packets of both as shares of what was sent. */
+/* Packets of both, which are numbers, as shares of what was sent. */
 static void add_share(struct json_object *o, const struct pair *of)
 {
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
 
-	if (sent_a > 0 && json_get(o, "a"))
+	if (sent_a > 0)
 		json_put(o, "a_share", json_object_new_double(json_get_double(o, "a") / sent_a));
-	if (sent_b > 0 && json_get(o, "b"))
+	if (sent_b > 0)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
 }
 
@@ -153,13 +153,9 @@ static struct json_object *add_result(struct json_object *list, const char *name
 /* Packets lost at a stage, to be put. */
 static struct json_object *lost_at(const struct json_object *end, enum stage stage)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		struct json_object *o = json_get_item(end, "stages", i);
+	struct json_object *packets = json_get(print_stage(end, stage_name(stage)), "packets");
 
-		if (rows_stage(json_get_text(o, "stage")) == stage && json_get(o, "packets"))
-			return json_object_get(json_get(o, "packets"));
-	}
-	return json_object_new_int(0);
+	return packets ? json_object_get(packets) : json_object_new_int(0);
 }
 
 /* Losses of both, in the order of the path. */
@@ -179,9 +175,8 @@ static void add_stages(const struct pair *of)
 static void add_points(const struct pair *of)
 {
 	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
-		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *from, *to,
-				   *o;
-		struct json_object *parameters = json_get(a, "parameters");
+		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *o;
+		struct json_object *from, *to, *parameters = json_get(a, "parameters");
 		char name[NAME_MAX_LEN] = "";
 		size_t n = 0;
 
@@ -319,15 +314,12 @@ static void print_differences(struct page *p, const char *title,
 static void print_amount(struct page *p, const char *name, const struct json_object *o)
 {
 	double value = json_object_get_double(o);
-	char text[FMT_MAX] = "-";
 
-	if (o && strstr(name, "_ns"))
-		fmt_ns(text, sizeof(text), json_object_get_uint64(o));
-	else if (o && strstr(name, "_pps"))
-		fmt_rate(text, sizeof(text), isfinite(value) ? value : 0);
-	else if (o)
-		fmt_count(text, sizeof(text), json_object_get_uint64(o));
-	page_cell(p, STYLE_PLAIN, text);
+	page_cell(p, STYLE_PLAIN,
+		  !o			 ? "-"
+		  : strstr(name, "_ns")	 ? page_ns(json_object_get_uint64(o))
+		  : strstr(name, "_pps") ? page_rate(isfinite(value) ? value : 0)
+					 : page_count(json_object_get_uint64(o)));
 }
 
 static void print_share(struct page *p, const char *format, const struct json_object *o,

@@ -48,38 +48,26 @@ static const char *put_one(FILE *out, const char *fmt, va_list *ap)
 						  ['>'] = "&gt;",
 						  ['"'] = "&quot;",
 						  ['\''] = "&#39;"};
-	size_t n = 1 + strspn(fmt + 1, "+0123456789.l");
-	bool is_long = fmt[n - 1] == 'l';
+	size_t n = 2 + strspn(fmt + 1, "+0123456789.l");
+	const char type = fmt[n - 1];
 	char spec[16];
 
-	if (n + 2 > sizeof(spec))
-		abort();
-	memcpy(spec, fmt, n + 1);
-	spec[n + 1] = '\0';
-	switch (fmt[n]) {
-	case '%':
-		fputc('%', out);
-		break;
-	case 's':
-		put_text(out, va_arg(*ap, const char *), entities, false);
-		break;
-	case 'u':
-		if (is_long)
-			fprintf(out, spec, va_arg(*ap, unsigned long));
-		else
-			fprintf(out, spec, va_arg(*ap, unsigned));
-		break;
-	case 'd':
-		fprintf(out, spec, va_arg(*ap, int));
-		break;
-	case 'f':
-	case 'g':
-		fprintf(out, spec, va_arg(*ap, double));
-		break;
-	default:
+	snprintf(spec, sizeof(spec), "%.*s", (int)n, fmt);
+	if (n >= sizeof(spec) || !strchr("%sudfg", type))
 		abort(); /* a format that this function is not made for */
-	}
-	return fmt + n + 1;
+	if (type == '%')
+		fputc('%', out);
+	else if (type == 's')
+		put_text(out, va_arg(*ap, const char *), entities, false);
+	else if (type == 'f' || type == 'g')
+		fprintf(out, spec, va_arg(*ap, double));
+	else if (type == 'd')
+		fprintf(out, spec, va_arg(*ap, int));
+	else if (fmt[n - 2] == 'l')
+		fprintf(out, spec, va_arg(*ap, unsigned long));
+	else
+		fprintf(out, spec, va_arg(*ap, unsigned));
+	return fmt + n;
 }
 
 void html_put(const struct html *h, const char *fmt, ...)
@@ -105,31 +93,6 @@ int html_put_json(FILE *out, struct json_object *doc)
 
 	put_text(out, s, entities, true);
 	return s ? 0 : -ENOMEM;
-}
-
-static char *next_text(struct html *h)
-{
-	return h->text[h->texts++ % HTML_TEXTS];
-}
-
-const char *html_count(struct html *h, uint64_t count)
-{
-	return fmt_count(next_text(h), FMT_MAX, count);
-}
-
-const char *html_ns(struct html *h, uint64_t ns)
-{
-	return fmt_ns(next_text(h), FMT_MAX, ns);
-}
-
-const char *html_rate(struct html *h, double pps)
-{
-	return fmt_rate(next_text(h), FMT_MAX, pps);
-}
-
-const char *html_share(struct html *h, uint64_t part, uint64_t whole)
-{
-	return page_share(next_text(h), FMT_MAX, part, whole);
 }
 
 const char *html_colour(const struct html *h, const char *stage)
@@ -231,19 +194,19 @@ static void put_headline(struct html *h, struct json_object *end)
 
 	html_put(h, "<h1>");
 	if (json_get(end, "received"))
-		html_put(h, "%s packets received", html_count(h, json_get_u64(end, "received")));
+		html_put(h, "%s packets received", page_count(json_get_u64(end, "received")));
 	else if (!json_get(end, "attempted"))
-		html_put(h, "%s packets lost", html_count(h, lost));
+		html_put(h, "%s packets lost", page_count(lost));
 	else if (!sent)
 		html_put(h, "Nothing was sent");
 	else if (!lost && arrived == sent)
-		html_put(h, "All %s packets were %s", html_count(h, sent), html_arrival(end));
+		html_put(h, "All %s packets were %s", page_count(sent), html_arrival(end));
 	else if (!arrived)
 		html_put(h, "Nothing arrived");
 	else if (!lost)
-		html_put(h, "%s of the packets were delivered", html_share(h, arrived, sent));
+		html_put(h, "%s of the packets were delivered", page_share(arrived, sent));
 	else
-		html_put(h, "%s lost", html_share(h, lost, sent));
+		html_put(h, "%s lost", page_share(lost, sent));
 	if (n)
 		html_put(h, ", %s at %s", n > 1 ? "most" : "all", worst);
 	html_put(h, "</h1>");
@@ -266,7 +229,7 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 		most = lost > most ? lost : most;
 	}
 	if (rate > 0)
-		html_put(h, "<h1>No drop up to %s</h1>", html_rate(h, rate));
+		html_put(h, "<h1>No drop up to %s</h1>", page_rate(rate));
 	else if (least <= most)
 		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>", n, 100 * least,
 			 100 * most);
@@ -283,8 +246,8 @@ void html_figure(struct html *h, const char *name, const char *value, const char
 static void put_flow(struct html *h, struct json_object *end, const char *key, const char *rate)
 {
 	if (json_get(end, key))
-		html_figure(h, key, html_count(h, json_get_u64(end, key)),
-			    html_rate(h, json_get_double(end, rate)));
+		html_figure(h, key, page_count(json_get_u64(end, key)),
+			    page_rate(json_get_double(end, rate)));
 }
 
 static void put_figures(struct html *h, struct json_object *end)
@@ -297,18 +260,18 @@ static void put_figures(struct html *h, struct json_object *end)
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
 	put_flow(h, end, "delivered", "rx_pps");
-	html_figure(h, "lost", html_count(h, lost), html_share(h, lost, json_get_u64(end, "sent")));
+	html_figure(h, "lost", page_count(lost), page_share(lost, json_get_u64(end, "sent")));
 	if (latency)
-		html_figure(h, "delay, median", html_ns(h, json_get_u64(latency, "p50")), "");
+		html_figure(h, "delay, median", page_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
-		html_figure(h, "it took", html_ns(h, json_get_u64(end, "duration_ns")), "");
+		html_figure(h, "it took", page_ns(json_get_u64(end, "duration_ns")), "");
 	if (ns > 0 && json_get(end, "tx_cpu_ns") && json_get(end, "rx_cpu_ns")) {
 		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",
 			 100 * json_get_double(end, "tx_cpu_ns") / ns,
 			 100 * json_get_double(end, "rx_cpu_ns") / ns);
 		snprintf(calls, sizeof(calls), "%s + %s calls",
-			 html_count(h, json_get_u64(end, "tx_calls")),
-			 html_count(h, json_get_u64(end, "rx_calls")));
+			 page_count(json_get_u64(end, "tx_calls")),
+			 page_count(json_get_u64(end, "rx_calls")));
 		html_figure(h, "CPU, sender + receiver", cpu, calls);
 	}
 	html_put(h, "</dl>");
@@ -332,16 +295,16 @@ static void put_limits(struct html *h, struct json_object *doc)
 {
 	for (size_t i = 0; i < json_get_length(doc, "limits"); i++) {
 		struct json_object *limit = json_get_item(doc, "limits", i);
-		bool share = !strcmp(json_get_text(limit, "unit"), "share");
-		bool rate = !strcmp(json_get_text(limit, "unit"), "pps");
+		const char *unit = json_get_text(limit, "unit");
+		bool share = !strcmp(unit, "share");
 
 		if (json_get_bool(limit, "broken"))
 			html_put(h, "<p class=\"bad\">limit %s is broken: %.6g%s</p>",
 				 json_get_text(limit, "limit"),
 				 (share ? 100 : 1) * json_get_double(limit, "measured"),
-				 share	? " %"
-				 : rate ? " a second"
-					: "");
+				 share			? " %"
+				 : !strcmp(unit, "pps") ? " a second"
+							: "");
 	}
 }
 
@@ -472,15 +435,13 @@ static void put_tables(struct html *h, const struct html_page *page)
 	const struct print_view v = {.html = h};
 
 	html_put(h, "<div class=\"document\"><header><h1>");
-	if (page->comparison)
-		html_put(h, "A and B compared</h1></header>\n");
-	else
-		html_put(h, "Loss between %lu hosts</h1></header>\n",
-			 json_get_length(page->matrix, "nodes"));
 	if (page->comparison) {
+		html_put(h, "A and B compared</h1></header>\n");
 		html_section(h, "What was different, and what came of it", "");
 		compare_print(&v, NULL, NULL, page->comparison);
 	} else {
+		html_put(h, "Loss between %lu hosts</h1></header>\n",
+			 json_get_length(page->matrix, "nodes"));
 		html_section(h, "From whom, to whom", "senders down, receivers across");
 		matrix_print(&v, page->matrix);
 	}
@@ -560,20 +521,18 @@ static void add_stages(struct html *h, struct json_object *end)
 
 static void collect_stages(struct html *h, const struct html_page *page)
 {
-	static const char *const lists[] = {"trials", "intervals"};
-
 	for (unsigned i = 0; i < page->n; i++) {
 		struct json_object *doc = page->docs[i].json;
 
 		add_stages(h, end_of(doc));
-		for (unsigned k = 0; k < LENGTH(lists); k++) {
-			for (size_t m = 0; m < json_get_length(doc, lists[k]); m++)
-				add_stages(h, json_get_item(doc, lists[k], m));
-		}
+		for (size_t k = 0; k < json_get_length(doc, "trials"); k++)
+			add_stages(h, json_get_item(doc, "trials", k));
+		for (size_t k = 0; k < json_get_length(doc, "intervals"); k++)
+			add_stages(h, json_get_item(doc, "intervals", k));
 	}
 }
 
-/* What it was read from, if that may be told. */
+/* What it was read from, if that may be shown. */
 static const char *name_of(const struct html_page *page, unsigned i)
 {
 	const char *file = json_get_text(page->docs[i].json, "file");
@@ -613,11 +572,9 @@ int html_write(FILE *out, const struct html_page *page)
 		 "JSON.</footer>\n",
 		 PKTLEDGER_VERSION);
 	for (unsigned i = 0; i < page->n; i++) {
-		int rc;
-
 		html_put(&h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
-		rc = html_put_json(out, page->docs[i].json);
-		h.rc = h.rc ? h.rc : rc;
+		if (html_put_json(out, page->docs[i].json))
+			h.rc = -ENOMEM;
 		html_put(&h, "</script>\n");
 	}
 	html_put(&h, "</body></html>\n");

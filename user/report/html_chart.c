@@ -61,13 +61,6 @@ struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
 	return a;
 }
 
-static bool is_decade(double value)
-{
-	double log = log10(value);
-
-	return fabs(log - round(log)) < 1e-9;
-}
-
 struct html_axis html_axis_log(enum html_unit unit, double min, double max)
 {
 	struct html_axis a = {.unit = unit, .log = true, .min = 1, .max = 10};
@@ -86,7 +79,8 @@ struct html_axis html_axis_log(enum html_unit unit, double min, double max)
 		by = ceil(log10(a.max / a.min) / WANTED_TICKS - 1e-9);
 	}
 	for (double v = a.min; v <= a.max * (1 + 1e-9) && a.ticks < HTML_TICKS;) {
-		if (decades < 2 || is_decade(v)) /* more would touch each other on a phone */
+		if (decades < 2 || fabs(remainder(log10(v), 1)) <
+					   1e-9) /* more would touch each other on a phone */
 			a.tick[a.ticks++] = v;
 		v = decades >= 3 ? v * pow(10, by) : round_125(v * 1.5, true);
 	}
@@ -175,26 +169,21 @@ void html_chart_legend(struct html *h, const char *class, const char *name, cons
 		 name, value);
 }
 
-void html_axis_put(struct html *h, const struct html_axis *a)
+void html_axis_put(struct html *h, const struct html_axis *a, const char *from)
 {
 	char label[FMT_MAX];
 
 	for (unsigned i = 0; i < a->ticks; i++)
-		html_put(h, "<span style=\"left:%.2f%%\">%s</span>",
+		html_put(h, "<span style=\"%s:%.2f%%\">%s</span>", from,
 			 100 * html_axis_at(a, a->tick[i]),
 			 html_axis_label(a, a->tick[i], label, sizeof(label)));
 }
 
 void html_chart_plot(struct html *h, const struct html_chart *c)
 {
-	char label[FMT_MAX];
-
 	html_put(h, "</ul><div class=\"title\">%s</div><div class=\"plot\"><div class=\"y\">",
 		 c->y_title);
-	for (unsigned i = 0; i < c->y.ticks; i++)
-		html_put(h, "<span style=\"bottom:%.2f%%\">%s</span>",
-			 100 * html_axis_at(&c->y, c->y.tick[i]),
-			 html_axis_label(&c->y, c->y.tick[i], label, sizeof(label)));
+	html_axis_put(h, &c->y, "bottom");
 	html_put(h,
 		 "</div><div class=\"area\"><svg viewBox=\"0 0 %.0f %.0f\" "
 		 "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">"
@@ -214,7 +203,7 @@ void html_chart_end(struct html *h, const struct html_chart *c)
 
 	html_put(h, "<path class=\"axis\" d=\"M0 0V%.0fH%.0f\"/></svg></div><div class=\"x\">",
 		 HEIGHT, WIDTH);
-	html_axis_put(h, &c->x);
+	html_axis_put(h, &c->x, "left");
 	html_put(h, "</div><div class=\"title\">%s%s%s</div></div></figure>", c->x_title,
 		 *unit ? ", " : "", unit);
 }

@@ -31,9 +31,9 @@ static void put_bars(struct html *h, const char *title, const char *note,
 		html_put(h,
 			 "<span class=\"n\">%s%s%s</span><span class=\"bar\"><i class=\"flow\" "
 			 "style=\"width:%.2f%%\"></i></span><span class=\"n\">%s</span>",
-			 html_count(h, from), from == to ? "" : " – ",
-			 from == to ? "" : html_count(h, to), 100 * (double)v / (double)most,
-			 html_count(h, v));
+			 page_count(from), from == to ? "" : " – ",
+			 from == to ? "" : page_count(to), 100 * (double)v / (double)most,
+			 page_count(v));
 	}
 	html_put(h, "</div></figure>");
 }
@@ -58,11 +58,10 @@ static void put_flows(struct html *h, struct json_object *end)
 
 		page_cell(&p, STYLE_PLAIN, json_get_text(f, "source"));
 		for (unsigned k = 0; k < LENGTH(counts); k++)
-			page_cell(&p, STYLE_PLAIN, html_count(h, json_get_u64(f, counts[k])));
+			page_cell(&p, STYLE_PLAIN, page_count(json_get_u64(f, counts[k])));
 		for (unsigned k = LENGTH(counts) + 1; columns[k].name; k++)
 			page_cell(&p, STYLE_PLAIN,
-				  latency ? html_ns(h, json_get_u64(latency, columns[k].name))
-					  : "");
+				  latency ? page_ns(json_get_u64(latency, columns[k].name)) : "");
 		page_end(&p);
 	}
 	html_end_block(h);

@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "stages.h"
 
-#define HTML_TEXTS 16
 #define HTML_TICKS 12
 
 struct html {
@@ -21,9 +20,7 @@ struct html {
 	bool lossy[STAGE_NONE + 1]; /* stages that lose something anywhere on the page */
 	unsigned ids;		    /* given so far: each is unique on the page */
 	int rc;			    /* first -errno */
-	const char *block; /* what ends that which a struct page has begun; NULL: nothing */
-	char text[HTML_TEXTS][FMT_MAX];
-	unsigned texts;		   /* made so far */
+	const char *block;	   /* what ends that which a struct page has begun; NULL: nothing */
 	char label[512], loss[64]; /* of a trial, until the next */
 };
 
@@ -39,12 +36,6 @@ void html_put(const struct html *h, const char *fmt, ...) __attribute__((format(
  * begin in it. -ENOMEM, or 0.
  */
 int html_put_json(FILE *out, struct json_object *doc);
-
-/* As the text has them (base/num.h, page_share()). Each stays until HTML_TEXTS more are made. */
-const char *html_count(struct html *h, uint64_t count);
-const char *html_ns(struct html *h, uint64_t ns);
-const char *html_rate(struct html *h, double pps);
-const char *html_share(struct html *h, uint64_t part, uint64_t whole);
 
 /* A class for what belongs to a stage: "c0" .. "c7", the same all over the page; else "none". */
 const char *html_colour(const struct html *h, const char *stage);
@@ -115,8 +106,8 @@ double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond 
 char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size);
 const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels say it */
 
-/* The labels of a horizontal axis, one for each tick. */
-void html_axis_put(struct html *h, const struct html_axis *a);
+/* The labels of an axis, one for each tick; `from`: "left", or "bottom" of a vertical one. */
+void html_axis_put(struct html *h, const struct html_axis *a, const char *from);
 
 /*
  * Charts. Lines and areas are SVG that is stretched to the room it gets, all text is HTML beside

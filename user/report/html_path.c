@@ -83,8 +83,8 @@ static void put_label(const struct picture *p, const struct way *o)
 {
 	double along = FROM + o->at + p->as->bend + o->thick / 2;
 	double across = SIDE + p->as->depth + p->head;
-	const char *count = html_count(p->h, o->packets);
-	const char *share = html_share(p->h, o->packets, o->whole);
+	const char *count = page_count(o->packets);
+	const char *share = page_share(o->packets, o->whole);
 
 	if (p->as == &narrow)
 		html_put(p->h,
@@ -108,7 +108,7 @@ static void put_stream(const struct picture *p)
 	html_put(p->h,
 		 "<g><title>%s packets %s</title><path class=\"flow\" transform=\"%s\" "
 		 "d=\"M0 0V%.1f",
-		 html_count(p->h, p->arrived), p->arrival, p->as->transform, width);
+		 page_count(p->arrived), p->arrival, p->as->transform, width);
 	for (unsigned i = 0; i < p->n; i++) {
 		width = fmax(width - p->out[i].thick, p->delivered);
 		html_put(p->h, "H%.1fV%.1f", p->out[i].at, width);
@@ -132,7 +132,7 @@ static void draw(const struct picture *p)
 	put_stream(p);
 	for (unsigned i = 0; i < p->n; i++) {
 		html_put(p->h, "<g><title>%s: %s packets\n%s</title>", p->out[i].name,
-			 html_count(p->h, p->out[i].packets), p->out[i].why);
+			 page_count(p->out[i].packets), p->out[i].why);
 		put_exit(p, &p->out[i], width);
 		put_label(p, &p->out[i]);
 		html_put(p->h, "</g>");
@@ -170,12 +170,12 @@ static double plan(struct picture *p, const struct layout *as)
 static void put_why(char *buf, size_t size, struct json_object *stage)
 {
 	struct json_object *c = json_get_item(stage, "causes", 0);
-	const char *reason = json_get_text(c, "reason"), *place = json_get_text(c, "location");
+	const char *reason = json_get_text(c, "reason"), *site = json_get_text(c, "location");
 
 	snprintf(buf, size, "%s", html_stage_title(json_get_text(stage, "stage")));
-	if (*reason || *place)
+	if (*reason || *site)
 		snprintf(buf + strlen(buf), size - strlen(buf), "\n%s%s%s%s", reason,
-			 *place ? " in " : "", place,
+			 *site ? " in " : "", site,
 			 json_get_length(stage, "causes") > 1 ? ", and others" : "");
 }
 
@@ -210,8 +210,8 @@ static void put_picture(struct picture *p, const char *from, uint64_t whole, con
 	html_put(p->h,
 		 "<div class=\"path%s\"><div>%s <b>%s</b><br><span class=\"dim\">%s</span></div>"
 		 "<div class=\"to\">%s <b>%s</b> %s<br><span class=\"dim\">%s</span></div>",
-		 tall ? " tall" : "", what, html_count(p->h, whole), from, p->arrival,
-		 html_count(p->h, p->arrived), html_share(p->h, p->arrived, whole), to);
+		 tall ? " tall" : "", what, page_count(whole), from, p->arrival,
+		 page_count(p->arrived), page_share(p->arrived, whole), to);
 	for (unsigned i = 0; i < p->n; i++)
 		p->out[i].at += spare * (i + 0.5) / p->n;
 	p->length = WIDE - FROM - 30;
@@ -255,41 +255,34 @@ void html_ends_head(struct html *h, struct json_object *doc)
 
 	if (lost)
 		html_put(h, "<h1>%s lost between A and B</h1>",
-			 html_share(h, lost, json_get_u64(json_get(ends, "a"), "compared")));
+			 page_share(lost, json_get_u64(json_get(ends, "a"), "compared")));
 	else
 		html_put(h, "<h1>Nothing was seen to be lost between A and B</h1>");
 	if (open)
 		html_put(h,
 			 "<p class=\"warn\">of %s packets B cannot know: it was not there, "
 			 "or its capture dropped or cut packets</p>",
-			 html_count(h, open));
+			 page_count(open));
 	html_command(h, json_get(doc, "start"));
 }
 
-static void put_path_of_ends(struct html *h, struct json_object *ends)
+void html_ends(struct html *h, struct json_object *doc)
 {
-	struct json_object *unknown = json_get(ends, "unknown");
+	struct json_object *ends = json_get(doc, "between"), *unknown = json_get(ends, "unknown");
 	struct json_object *a = json_get(ends, "a"), *b = json_get(ends, "b");
+	struct json_object *delay = json_get(ends, "delay_ns"), *end;
 	uint64_t whole = json_get_u64(a, "compared");
 	struct picture p = {
 		.h = h, .arrived = json_get_u64(ends, "matched"), .arrival = "in A and B"};
 
+	if (!ends)
+		return;
 	add(&p, "lost", "c0", json_get_u64(ends, "lost"), whole);
 	add(&p, "B not there", "waiting", json_get_u64(unknown, "outside"), whole);
 	add(&p, "dropped or cut", "unknown", json_get_u64(unknown, "dropped_or_cut"), whole);
 	html_section(h, "From A to B", "");
 	put_picture(&p, json_get_text(a, "file"), whole, "in A", json_get_text(b, "file"));
 	html_section_end(h);
-}
-
-void html_ends(struct html *h, struct json_object *doc)
-{
-	struct json_object *ends = json_get(doc, "between"), *delay = json_get(ends, "delay_ns");
-	struct json_object *end;
-
-	if (!ends)
-		return;
-	put_path_of_ends(h, ends);
 	if (json_get_i64(delay, "min") >= 0) { /* else the clocks differ: that is below */
 		end = json_object_new_object();
 		json_put(end, "latency_ns", json_object_get(delay));

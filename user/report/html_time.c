@@ -72,8 +72,8 @@ static double highest(const double *y, size_t n)
 {
 	double max = 0;
 
-	for (size_t i = 0; i < n; i++)
-		max = fmax(max, y[i]);
+	while (n)
+		max = fmax(max, y[--n]);
 	return max;
 }
 
@@ -123,8 +123,7 @@ static void put_both(struct html *h, const struct series *s, bool cpu)
 				 s->time[i + 1], 100 * tx[i], 100 * rx[i]);
 		else
 			snprintf(tip, sizeof(tip), "%.4g to %.4g s\nsent %s\ndelivered %s",
-				 s->time[i], s->time[i + 1], html_rate(h, tx[i]),
-				 html_rate(h, rx[i]));
+				 s->time[i], s->time[i + 1], page_rate(tx[i]), page_rate(rx[i]));
 		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
 	html_chart_end(h, &c);
@@ -170,7 +169,7 @@ static void put_losses(struct html *h, const struct series *s)
 
 			if (lost > 0)
 				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
-						      stage_name(k), html_rate(h, lost));
+						      stage_name(k), page_rate(lost));
 		}
 		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
@@ -243,8 +242,8 @@ static void put_histogram(struct html *h, struct json_object *end)
 		uint64_t from = json_get_u64(b, "from_ns"), to = json_get_u64(b, "to_ns");
 		char tip[4 * FMT_MAX];
 
-		snprintf(tip, sizeof(tip), "%s to %s: %s packets", html_ns(h, from), html_ns(h, to),
-			 html_count(h, json_get_u64(b, "packets")));
+		snprintf(tip, sizeof(tip), "%s to %s: %s packets", page_ns(from), page_ns(to),
+			 page_count(json_get_u64(b, "packets")));
 		html_chart_column(h, &c, "column flow", (double)from, (double)to + 1,
 				  json_get_double(b, "packets"), tip);
 	}
@@ -286,7 +285,7 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	html_chart_plot(h, &c);
 	html_chart_line(h, &c, "flow", x, y, n);
 	for (unsigned i = 0; i < n; i++) {
-		snprintf(tip, sizeof(tip), "%s: %s", name[i], html_ns(h, ns[i]));
+		snprintf(tip, sizeof(tip), "%s: %s", name[i], page_ns(ns[i]));
 		html_chart_dot(h, &c, "flow", x[i], y[i], tip);
 	}
 	html_chart_end(h, &c);
@@ -295,15 +294,13 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 void html_delay(struct html *h, struct json_object *end)
 {
 	struct json_object *latency = json_get(end, "latency_ns");
-	struct json_object *clock = json_get(end, "clock");
-	double packets = json_get_double(end, "delivered");
 
 	if (!latency)
 		return;
-	html_section(h, "Delay", json_get_text(clock, "doubt"));
+	html_section(h, "Delay", json_get_text(json_get(end, "clock"), "doubt"));
 	html_put(h, "<div class=\"charts\">");
 	put_histogram(h, end);
-	put_quantiles(h, latency, packets);
+	put_quantiles(h, latency, json_get_double(end, "delivered"));
 	html_put(h, "</div>");
 	html_section_end(h);
 }

@@ -29,8 +29,8 @@ static const char *label_of(struct html *h, struct json_object *trial, size_t i)
 	*h->label = '\0';
 	if (*phase) {
 		snprintf(h->label, sizeof(h->label), "%s %s %s", phase,
-			 load > 0 ? html_rate(h, load) : "max",
-			 html_ns(h, json_get_u64(parameters, "duration_ns")));
+			 load > 0 ? page_rate(load) : "max",
+			 page_ns(json_get_u64(parameters, "duration_ns")));
 	} else if (!json_object_is_type(parameters, json_type_object) ||
 		   !json_object_object_length(parameters)) {
 		snprintf(h->label, sizeof(h->label), "trial %zu", i + 1);
@@ -56,7 +56,7 @@ static void put_segment(struct html *h, const char *class, const char *name,
 		html_put(h,
 			 "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s packets, %s\"></i>",
 			 class, 100 * width * fmin((double)packets / (double)sent, 1), name,
-			 html_count(h, packets), html_share(h, packets, sent));
+			 page_count(packets), page_share(packets, sent));
 }
 
 /* As long as packets were sent a second, split by where they went. */
@@ -84,7 +84,7 @@ static const char *loss_of(struct html *h, struct json_object *trial)
 			 100 * json_get_double(trial, "loss_share"));
 	else
 		snprintf(h->loss, sizeof(h->loss), "%s lost",
-			 html_share(h, sent > delivered ? sent - delivered : 0, sent));
+			 page_share(sent > delivered ? sent - delivered : 0, sent));
 	return h->loss;
 }
 
@@ -152,45 +152,31 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 		}
 		html_put(h,
 			 "</span><span class=\"n\">%s <span class=\"dim\">%s</span>%s</span></div>",
-			 html_rate(h, rate), h->loss,
+			 page_rate(rate), h->loss,
 			 json_get(o, "balanced") && !json_get_bool(o, "balanced")
 				 ? " ✗ not balanced"
 				 : "");
 	}
 	html_put(h, "<div class=\"row\"><span></span><span class=\"x\">");
-	html_axis_put(h, &axis);
+	html_axis_put(h, &axis, "left");
 	html_put(h, "</span><span class=\"dim unit\">packets/s</span></div></div>");
 	if (n > BARS)
 		html_put(h, "<p class=\"hint\">The first %u of %lu; all are in the data.</p>", BARS,
 			 n);
 }
 
-static uint64_t lost_at(struct json_object *doc, const char *stage)
-{
-	uint64_t packets = 0;
-
-	for (size_t i = 0; i < json_get_length(doc, "trials"); i++) {
-		struct json_object *trial = json_get_item(doc, "trials", i);
-
-		for (size_t k = 0; k < json_get_length(trial, "stages"); k++) {
-			struct json_object *o = json_get_item(trial, "stages", k);
-
-			if (!strcmp(json_get_text(o, "stage"), stage))
-				packets += json_get_u64(o, "packets");
-		}
-	}
-	return packets;
-}
-
 /* Of the stages that lost something in any trial. */
 static void put_stages_legend(struct html *h, struct json_object *doc)
 {
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		uint64_t packets = h->lossy[s] ? lost_at(doc, stage_name(s)) : 0;
+		const char *name = stage_name(s);
+		uint64_t packets = 0;
 
+		for (size_t i = 0; h->lossy[s] && i < json_get_length(doc, "trials"); i++)
+			packets += json_get_u64(print_stage(json_get_item(doc, "trials", i), name),
+						"packets");
 		if (packets)
-			html_chart_legend(h, html_colour(h, stage_name(s)), stage_name(s),
-					  html_count(h, packets));
+			html_chart_legend(h, html_colour(h, name), name, page_count(packets));
 	}
 }
 
@@ -211,9 +197,9 @@ static void put_summaries(struct html *h, struct json_object *end)
 		double spread = json_get_double(s, "spread");
 
 		page_cell(&p, STYLE_PLAIN, keys[i][1]);
-		page_cell(&p, STYLE_PLAIN, html_rate(h, json_get_double(s, "median")));
-		page_cell(&p, STYLE_PLAIN, html_rate(h, json_get_double(s, "min")));
-		page_cell(&p, STYLE_PLAIN, html_rate(h, json_get_double(s, "max")));
+		page_cell(&p, STYLE_PLAIN, page_rate(json_get_double(s, "median")));
+		page_cell(&p, STYLE_PLAIN, page_rate(json_get_double(s, "min")));
+		page_cell(&p, STYLE_PLAIN, page_rate(json_get_double(s, "max")));
 		snprintf(text, sizeof(text), "%.1f %%", 100 * spread);
 		page_cell(&p, spread > TRIALS_SPREAD ? STYLE_WARN : STYLE_PLAIN, text);
 		page_end(&p);
@@ -226,17 +212,17 @@ static void put_costs(struct html *h, struct json_object *doc)
 {
 	static const struct {
 		const char *key, *name;
-		const char *(*text)(struct html *h, uint64_t value);
+		char *(*text)(uint64_t value);
 	} costs[] = {
-		{"duration_ns", "time", html_ns},
-		{"waits", "waits", html_count},
-		{"tx_calls", "calls to send", html_count},
-		{"rx_calls", "to receive", html_count},
-		{"tx_cpu_ns", "CPU to send", html_ns},
-		{"rx_cpu_ns", "to receive", html_ns},
-		{"fragments_made", "fragments", html_count},
-		{"fragments_seen", "seen", html_count},
-		{"datagrams_reassembled", "datagrams", html_count},
+		{"duration_ns", "time", page_ns},
+		{"waits", "waits", page_count},
+		{"tx_calls", "calls to send", page_count},
+		{"rx_calls", "to receive", page_count},
+		{"tx_cpu_ns", "CPU to send", page_ns},
+		{"rx_cpu_ns", "to receive", page_ns},
+		{"fragments_made", "fragments", page_count},
+		{"fragments_seen", "seen", page_count},
+		{"datagrams_reassembled", "datagrams", page_count},
 	};
 	struct page_column columns[LENGTH(costs) + 3] = {{"trial", 0, false}, {"payload", 0, true}};
 	unsigned cost[LENGTH(costs)], n = 0;
@@ -260,7 +246,7 @@ static void put_costs(struct html *h, struct json_object *doc)
 		page_cell(&p, STYLE_PLAIN, bits > 0 ? fmt_bps(payload, sizeof(payload), bits) : "");
 		for (unsigned k = 0; k < n; k++)
 			page_cell(&p, STYLE_PLAIN,
-				  costs[cost[k]].text(h, json_get_u64(trial, costs[cost[k]].key)));
+				  costs[cost[k]].text(json_get_u64(trial, costs[cost[k]].key)));
 		page_end(&p);
 	}
 	html_end_block(h);
@@ -334,12 +320,12 @@ static void put_answers(struct html *h, struct json_object *end)
 		const char *limit = json_get_text(goal, "limited_by");
 		double lower = json_get_double(goal, "lower_pps");
 		double upper = json_get_double(goal, "upper_pps");
-		char beyond[64] = "", searches[128] = "", why[128];
+		char beyond[64] = "", searches[128] = "", why[320];
 
 		if (!goal)
 			continue;
 		if (upper > lower)
-			snprintf(beyond, sizeof(beyond), "not %s; ", html_rate(h, upper));
+			snprintf(beyond, sizeof(beyond), "not %s; ", page_rate(upper));
 		if (!strcmp(limit, "generator"))
 			limit = "this host generates no more";
 		else if (!strcmp(limit, "send_queue"))
@@ -349,11 +335,10 @@ static void put_answers(struct html *h, struct json_object *end)
 		if (all) /* with --repeat: what the others found */
 			snprintf(searches, sizeof(searches), "; of %zu searches: %s to %s",
 				 json_get_length(end, "searches"),
-				 html_rate(h, json_get_double(all, "min")),
-				 html_rate(h, json_get_double(all, "max")));
-		snprintf(why, sizeof(why), "%s%.60s", beyond, limit);
-		html_put(h, "<div><dt>%s</dt><dd>%s <small>%s%s</small></dd></div>", goals[i].title,
-			 html_rate(h, lower), why, searches);
+				 page_rate(json_get_double(all, "min")),
+				 page_rate(json_get_double(all, "max")));
+		snprintf(why, sizeof(why), "%s%.60s%s", beyond, limit, searches);
+		html_figure(h, goals[i].title, page_rate(lower), why);
 	}
 	html_put(h, "</dl>");
 }
@@ -370,7 +355,7 @@ static void put_dot(struct html *h, const struct html_chart *c, struct json_obje
 		class = "waiting";
 	else if (n)
 		class = html_colour(h, stage);
-	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", i + 1, html_rate(h, load),
+	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", i + 1, page_rate(load),
 		 100 * loss, n ? ", most at " : "", stage);
 	html_chart_dot(h, c, class, load, fmax(loss, LEAST_LOSS), tip);
 }
@@ -408,7 +393,7 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 	for (unsigned i = 0; i < GOALS; i++) {
 		lower[i] = json_get_double(json_get(end, goals[i].key), "lower_pps");
 		if (lower[i] > 0)
-			html_chart_legend(h, goals[i].class, goals[i].name, html_rate(h, lower[i]));
+			html_chart_legend(h, goals[i].class, goals[i].name, page_rate(lower[i]));
 	}
 	html_chart_plot(h, &c);
 	for (unsigned i = 0; i < GOALS; i++) {

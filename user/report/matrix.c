@@ -128,7 +128,7 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 	if (!rc && !json_get_length(matrix, "pairs"))
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       "a matrix is made of runs from one host to another",
-			       "no run tells of both its ends");
+			       "no run reports both its ends");
 	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++)
 		conclude(json_get_item(matrix, "pairs", i));
 	*out = rc ? NULL : matrix;
@@ -137,18 +137,13 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 	return rc;
 }
 
-/* How red: not at all without loss, and each decade of loss from 0.01 % on is seen. */
-static unsigned heat_of(double share)
-{
-	return share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
-}
-
 /* "4.33 % wire"; "!" behind it: a run is not balanced. */
 static void print_pair(struct page *p, struct json_object *pair)
 {
-	const char *stage = json_get_text(pair, "stage");
 	double share = json_get_double(pair, "lost_share");
-	char markup[192], sent[FMT_MAX], lost[32];
+	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
+	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
+	char markup[192], lost[32];
 
 	if (!pair) {
 		page_cell(p, STYLE_PLAIN, "-");
@@ -159,11 +154,10 @@ static void print_pair(struct page *p, struct json_object *pair)
 	else
 		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
-		 heat_of(share), fmt_count(sent, sizeof(sent), json_get_u64(pair, "sent")),
-		 json_get_u64(pair, "runs"));
+		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
 	p->markup = markup;
 	page_cell(p, STYLE_PLAIN, lost);
-	page_name(p, stage);
+	page_name(p, json_get_text(pair, "stage"));
 	if (json_get_bool(pair, "balanced"))
 		return;
 	if (p->html)

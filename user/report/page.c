@@ -23,9 +23,8 @@ static const struct {
 struct page page_open(FILE *out, bool colour, uint64_t most)
 {
 	struct page p = {.out = out, .colour = colour, .width = PAGE_WIDTH};
-	char buf[FMT_MAX];
 
-	p.count_width = (unsigned)strlen(fmt_count(buf, sizeof(buf), most));
+	p.count_width = (unsigned)strlen(page_count(most));
 	return p;
 }
 
@@ -34,16 +33,10 @@ struct page page_open_html(struct html *html)
 	return (struct page){.out = html->out, .html = html, .width = PAGE_WIDTH};
 }
 
-static void start_style(const struct page *p, enum style style)
+static void put_style(const struct page *p, enum style style, bool begin)
 {
 	if (p->colour && style != STYLE_PLAIN)
-		fprintf(p->out, "\033[%sm", styles[style].code);
-}
-
-static void end_style(const struct page *p, enum style style)
-{
-	if (p->colour && style != STYLE_PLAIN)
-		fputs("\033[0m", p->out);
+		fprintf(p->out, "\033[%sm", begin ? styles[style].code : "0");
 }
 
 /* Names of devices may contain anything, also what a terminal obeys. */
@@ -134,7 +127,7 @@ static void put_words(struct page *p, enum style style, const char *s)
 {
 	if (p->column < p->indent)
 		pad_to(p, p->indent);
-	start_style(p, style);
+	put_style(p, style, true);
 	while (*(s += strspn(s, " "))) {
 		size_t n = strcspn(s, " ");
 
@@ -143,17 +136,17 @@ static void put_words(struct page *p, enum style style, const char *s)
 		while (n > 1 && (s[n] & 0xc0) == 0x80) /* not within a character */
 			n--;
 		if (p->column > p->indent && p->column + 1 + n > p->width) {
-			end_style(p, style);
+			put_style(p, style, false);
 			page_end(p);
 			pad_to(p, p->indent);
-			start_style(p, style);
+			put_style(p, style, true);
 		} else if (p->column > p->indent) {
 			pad_to(p, p->column + 1);
 		}
 		put(p, s, n);
 		s += n;
 	}
-	end_style(p, style);
+	put_style(p, style, false);
 }
 
 static void put_format(struct page *p, enum style style, const char *fmt, va_list ap)
@@ -198,32 +191,54 @@ void page_line(struct page *p, unsigned indent, enum style of_label, const char 
 	page_end(p);
 }
 
-char *page_share(char *buf, size_t size, uint64_t part, uint64_t whole)
+static char *next_text(void)
+{
+	static _Thread_local char text[16][FMT_MAX];
+	static _Thread_local unsigned made;
+
+	return text[made++ % (sizeof(text) / sizeof(*text))];
+}
+
+char *page_count(uint64_t count)
+{
+	return fmt_count(next_text(), FMT_MAX, count);
+}
+
+char *page_ns(uint64_t ns)
+{
+	return fmt_ns(next_text(), FMT_MAX, ns);
+}
+
+char *page_rate(double pps)
+{
+	return fmt_rate(next_text(), FMT_MAX, pps);
+}
+
+char *page_share(uint64_t part, uint64_t whole)
 {
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+	char *buf = next_text();
 
 	*buf = '\0';
 	if (part && whole && share < 0.01)
-		snprintf(buf, size, "<0.01 %%");
+		snprintf(buf, FMT_MAX, "<0.01 %%");
 	else if (part < whole && share > 99.99)
-		snprintf(buf, size, ">99.99 %%");
+		snprintf(buf, FMT_MAX, ">99.99 %%");
 	else if (whole)
-		snprintf(buf, size, "%.2f %%", share);
+		snprintf(buf, FMT_MAX, "%.2f %%", share);
 	return buf;
 }
 
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole)
 {
-	char number[FMT_MAX], share[32];
-
 	open_rows(p);
 	p->indent = indent;
 	page_cell(p, style, label);
 	if (p->html && *html_stage_title(label))
 		html_put(p->html, "<br><small>%s</small>", html_stage_title(label));
-	page_cell(p, style, fmt_count(number, sizeof(number), count));
-	page_cell(p, STYLE_PLAIN, page_share(share, sizeof(share), count, whole));
+	page_cell(p, style, page_count(count));
+	page_cell(p, STYLE_PLAIN, page_share(count, whole));
 	if (p->html)
 		fputs("<td>", p->out);
 	p->indent = rows[0].width + p->count_width + rows[2].width + 2;
@@ -242,9 +257,9 @@ void page_text(struct page *p, unsigned indent, enum style style, const char *la
 		p->column = 1;
 	} else {
 		pad_to(p, indent);
-		start_style(p, style);
+		put_style(p, style, true);
 		put(p, label, strlen(label));
-		end_style(p, style);
+		put_style(p, style, false);
 		p->indent = p->column;
 	}
 }
@@ -299,11 +314,11 @@ void page_cell(struct page *p, enum style style, const char *text)
 		return;
 	if (!c->number)
 		pad_to(p, from + (p->cell > 1 ? 0 : p->indent));
-	start_style(p, style);
+	put_style(p, style, true);
 	if (c->number) /* what is too wide stands behind one blank */
 		pad_to(p, p->edge > first + length ? p->edge - length : first);
 	put(p, text, length);
-	end_style(p, style);
+	put_style(p, style, false);
 	if (c->number && p->column > p->edge)
 		p->edge = p->column;
 }

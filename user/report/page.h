@@ -56,8 +56,13 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 /* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
 
-/* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". Returns `buf`. */
-char *page_share(char *buf, size_t size, uint64_t part, uint64_t whole);
+/* As base/num.h has them; each of these texts stays until 15 more are made. */
+char *page_count(uint64_t count);
+char *page_ns(uint64_t ns);
+char *page_rate(double pps);
+
+/* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". */
+char *page_share(uint64_t part, uint64_t whole);
 
 /* Starts a line of the table; the detail follows with page_words(). `whole` 0: no share. */
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,

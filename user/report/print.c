@@ -18,7 +18,7 @@
 
 /*
  * The shortest round time of which the table needs at most so many, and in which about one interval
- * ends at least: else a row would tell of a longer time than it claims.
+ * ends at least: else a row would report a longer time than it claims.
  */
 static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 {
@@ -158,10 +158,8 @@ static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64
 		rank[at] = (struct text_count){stage[s], stage_name(s)};
 	}
 	for (unsigned i = 0; i < n; i++) {
-		char count[FMT_MAX];
-
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name,
-			   fmt_count(count, sizeof(count), rank[i].count), i + 1 < n ? "," : "");
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name, page_count(rank[i].count),
+			   i + 1 < n ? "," : "");
 	}
 }
 
@@ -200,18 +198,25 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 		p.indent = 0;
 		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
 		for (unsigned i = hidden; i < LENGTH(counts); i++)
-			page_cell(&p, STYLE_PLAIN, fmt_count(number, sizeof(number), counts[i]));
+			page_cell(&p, STYLE_PLAIN, page_count(counts[i]));
 		if (step->dropped) {
 			page_cell(&p, STYLE_PLAIN,
-				  step->peak_pps > 0
-					  ? fmt_rate(number, sizeof(number), step->peak_pps)
-					  : "-");
+				  step->peak_pps > 0 ? page_rate(step->peak_pps) : "-");
 			page_verbatim(&p, "  ");
 			p.indent = p.column;
 			put_stages(&p, step->stage, step->dropped);
 		}
 		page_end(&p);
 	}
+}
+
+struct json_object *print_stage(const struct json_object *end, const char *name)
+{
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		if (!strcmp(json_get_text(json_get_item(end, "stages", i), "stage"), name))
+			return json_get_item(end, "stages", i);
+	}
+	return NULL;
 }
 
 const char *print_worst_stage(const struct json_object *end, unsigned *n)
@@ -239,17 +244,17 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
-		char text[WHEN_TEXT], rate[FMT_MAX], time[FMT_MAX];
+		char text[WHEN_TEXT];
 		uint64_t to_ns = d->from_ns;
 		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
-		fmt_rate(rate, sizeof(rate), json_get_double(o, "dropped_pps"));
-		fmt_ns(time, sizeof(time), json_get_u64(o, "interval_ns"));
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
 			  STYLE_PLAIN, "%s %s for %s %s",
-			  page_glue(when_text(text, sizeof(text), to_ns, true)), page_glue(rate),
-			  page_glue(time), print_worst_stage(o, &stages));
+			  page_glue(when_text(text, sizeof(text), to_ns, true)),
+			  page_glue(page_rate(json_get_double(o, "dropped_pps"))),
+			  page_glue(page_ns(json_get_u64(o, "interval_ns"))),
+			  print_worst_stage(o, &stages));
 	}
 }
 
@@ -315,16 +320,13 @@ struct page print_page(const struct print_view *v, uint64_t most)
 
 static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
 {
-	char count[FMT_MAX];
-
-	page_words(p, style, "%s\v%s,", fmt_count(count, sizeof(count), packets), what);
+	page_words(p, style, "%s\v%s,", page_count(packets), what);
 }
 
 static void put_sender(struct page *p, const struct json_object *sender)
 {
 	const struct json_object *end = json_get(sender, "end");
 	uint64_t open = json_get_u64(end, "unaccounted");
-	char count[FMT_MAX];
 
 	page_row(
 		p, STYLE_PLAIN, 2,
@@ -338,19 +340,9 @@ static void put_sender(struct page *p, const struct json_object *sender)
 	}
 	if (open)
 		put_count(p, STYLE_BAD, "unaccounted", open);
-	page_words(p, STYLE_PLAIN, "%s\vdelivered",
-		   fmt_count(count, sizeof(count), json_get_u64(end, "delivered")));
+	page_words(p, STYLE_PLAIN, "%s\vdelivered", page_count(json_get_u64(end, "delivered")));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
 		   (unsigned)json_get_u64(sender, "number"));
-	page_end(p);
-}
-
-static void put_stranger(struct page *p, const struct json_object *stranger)
-{
-	page_row(p, STYLE_WARN, 2, "not known", json_get_u64(stranger, "delivered"), 0);
-	page_words(p, STYLE_PLAIN, "delivered of stream %u, base %llu",
-		   (unsigned)json_get_u64(stranger, "stream"),
-		   (unsigned long long)json_get_u64(stranger, "base"));
 	page_end(p);
 }
 
@@ -366,8 +358,14 @@ void print_joined(const struct print_view *v, const struct json_object *document
 		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
-	for (size_t i = 0; i < strangers; i++)
-		put_stranger(&p, json_get_item(document, "strangers", i));
+	for (size_t i = 0; i < strangers; i++) {
+		const struct json_object *o = json_get_item(document, "strangers", i);
+
+		page_row(&p, STYLE_WARN, 2, "not known", json_get_u64(o, "delivered"), 0);
+		page_words(&p, STYLE_PLAIN, "delivered of stream %lu, base %lu",
+			   json_get_u64(o, "stream"), json_get_u64(o, "base"));
+		page_end(&p);
+	}
 	if (notes)
 		page_end(&p);
 	for (size_t i = 0; i < notes; i++) {
@@ -383,17 +381,17 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *covers = json_get(d->json, "covers");
 	const struct json_object *error = json_get(d->json, "error"), *last;
 	struct page p = print_page(v, 0);
-	char text[WHEN_TEXT], count[FMT_MAX], sent[FMT_MAX];
+	char text[WHEN_TEXT];
 	uint64_t ns;
 
-	/* what is told is not all of it: --since, or --keep */
+	/* what is shown is not all of it: --since, or --keep */
 	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s",
 			  when_text(text, sizeof(text), ns, true));
 	if (json_get_u64(covers, "joined") >= 2)
 		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
 			  "%s, put together by up to %u",
-			  fmt_count(count, sizeof(count), json_get_u64(covers, "intervals")),
+			  page_count(json_get_u64(covers, "intervals")),
 			  (unsigned)json_get_u64(covers, "joined"));
 	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
@@ -412,8 +410,8 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	if (p.html && json_get(last, "sent"))
 		page_words(&p, STYLE_PLAIN, "until then %s were sent and %s delivered",
-			   fmt_count(sent, sizeof(sent), json_get_u64(last, "sent")),
-			   fmt_count(count, sizeof(count), json_get_u64(last, "delivered")));
+			   page_count(json_get_u64(last, "sent")),
+			   page_count(json_get_u64(last, "delivered")));
 	page_end(&p);
 }
 
@@ -464,7 +462,6 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *end = json_get(d->json, "end");
-	bool run = !strcmp(d->command, "run");
 
 	put_title(v, d);
 	print_state(v, d);
@@ -484,7 +481,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	}
 	if (end) {
 		fputc('\n', v->out);
-		if (run)
+		if (!strcmp(d->command, "run"))
 			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
 		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
 			text_solo(v, end);

@@ -30,7 +30,7 @@ struct print_view {
 	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
 
-/* Whose it is and when it was; what happened in time; its books, or sums; what it means. */
+/* Whose it is and when it was; what happened in time; its ledger, or sums; what it means. */
 void print_document(const struct print_view *v, const struct ledgers_document *d);
 
 /* The trials of `run --repeat`, each a document, as the table that it printed. */
@@ -68,8 +68,11 @@ void print_joined(const struct print_view *v, const struct json_object *document
 /* What is not as it should be: a part is missing, it failed, or has no end. */
 void print_state(const struct print_view *v, const struct ledgers_document *d);
 
-/* The intervals of a long one that lost most a second: where it is to be looked at. */
+/* The intervals of a long one that lost most a second: where to read on. */
 void print_worst(const struct print_view *v, const struct ledgers_document *d);
+
+/* What was lost at a stage, an item of "stages"; NULL: nothing. */
+struct json_object *print_stage(const struct json_object *end, const char *name);
 
 /* The stage that lost most, "": none did; and how many lost something. */
 const char *print_worst_stage(const struct json_object *end, unsigned *n);

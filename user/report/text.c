@@ -17,14 +17,12 @@
 void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
 {
 	const struct text_count *last = count + n;
-	char number[FMT_MAX];
 
 	while (last > count && !last[-1].count)
 		last--;
 	for (; count < last; count++) {
 		if (count->count)
-			page_words(p, style, "%s\v%s%s",
-				   fmt_count(number, sizeof(number), count->count), count->name,
+			page_words(p, style, "%s\v%s%s", page_count(count->count), count->name,
 				   count + 1 < last ? "," : "");
 	}
 }
@@ -43,7 +41,8 @@ void text_counts_line(struct page *p, const char *label, enum style style,
 	page_end(p);
 }
 
-/* Delays, if the receiver's clock could tell them, and how far the clocks of two hosts are apart.
+/* Delays, if the receiver's clock could measure them, and how far the clocks of two hosts are
+ * apart.
  */
 static void put_latency(struct page *p, const struct result *res)
 {
@@ -55,25 +54,22 @@ static void put_latency(struct page *p, const struct result *res)
 		{l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"}, {a->jitter_ns, "jitter"},
 	};
 	int64_t offset = res->clock.offset_ns;
-	char number[FMT_MAX], error[FMT_MAX];
 
 	if (l->measured) {
 		page_text(p, 0, STYLE_PLAIN, "latency         ");
 		for (unsigned i = 0; i < LENGTH(at); i++)
 			page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name,
-				   page_glue(fmt_ns(number, sizeof(number), at[i].count)),
-				   i + 1 < LENGTH(at) ? "," : "");
+				   page_glue(page_ns(at[i].count)), i + 1 < LENGTH(at) ? "," : "");
 		page_end(p);
 	}
 	if (doubt)
 		page_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, "%s", doubt);
 	if (!res->two_hosts)
 		return;
-	fmt_ns(number, sizeof(number), (uint64_t)(offset < 0 ? -offset : offset));
-	fmt_ns(error, sizeof(error), res->clock.error_ns);
 	page_text(p, 0, STYLE_DIM, "clocks          ");
-	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(number),
-		   offset < 0 ? "behind" : "ahead", page_glue(error));
+	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;",
+		   page_glue(page_ns((uint64_t)(offset < 0 ? -offset : offset))),
+		   offset < 0 ? "behind" : "ahead", page_glue(page_ns(res->clock.error_ns)));
 	page_words(p, STYLE_DIM,
 		   res->clock.shared ? "said to be one"
 				     : "no one-way delays without --shared-clock");
@@ -84,18 +80,15 @@ static void put_latency(struct page *p, const struct result *res)
  */
 static void put_shapes(struct page *p, const struct arrivals *a)
 {
-	char number[FMT_MAX], longest[FMT_MAX];
-
 	if (a->gaps.count)
 		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
-			  fmt_count(number, sizeof(number), a->gaps.count),
+			  page_count(a->gaps.count),
 			  (double)a->gaps.packets / (double)a->gaps.count,
-			  fmt_count(longest, sizeof(longest), a->gaps.longest));
+			  page_count(a->gaps.longest));
 	if (a->order.packets)
 		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
-			  "extent up to %s\vpackets",
-			  fmt_count(number, sizeof(number), a->order.extent_max));
+			  "extent up to %s\vpackets", page_count(a->order.extent_max));
 }
 
 static void put_beside(struct page *p, const struct result *res)
@@ -195,7 +188,7 @@ static unsigned group_causes(const struct result *res, enum stage stage,
 static void put_cause(struct page *p, const struct group *g, int verbosity)
 {
 	const struct result_cause *c = g->cause;
-	/* the place in the kernel says more than a reason that is none, or none we know */
+	/* the drop site says more than a reason that is none, or none we know */
 	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
 		       !strcmp(c->reason, "NOT_SPECIFIED");
 
@@ -220,12 +213,12 @@ static void put_cause(struct page *p, const struct group *g, int verbosity)
 	}
 }
 
-/* `cause` is told already on this line, so that its namespace before the name need not be. */
+/* `cause` stands already on this line, so that its namespace before the name need not be. */
 static void put_counter(struct page *p, const struct result_counter *c,
 			const struct result_cause *cause, unsigned more, bool note)
 {
 	size_t n = cause ? strlen(cause->netns) : 0;
-	char delta[FMT_MAX], expected[FMT_MAX], name[sizeof(c->name)], others[16] = "";
+	char name[sizeof(c->name)], others[16] = "";
 
 	if (n && (strncmp(c->name, cause->netns, n) || c->name[n] != ' '))
 		n = 0;
@@ -237,9 +230,8 @@ static void put_counter(struct page *p, const struct result_counter *c,
 		page_words(p, STYLE_DIM, "=\v%s%s", name, others);
 	else
 		page_words(p, c->documented ? STYLE_WARN : STYLE_BAD, "%s\v%s %s,\vnot\v%s",
-			   c->documented ? "~" : "!=", name,
-			   fmt_count(delta, sizeof(delta), c->delta),
-			   fmt_count(expected, sizeof(expected), c->expected));
+			   c->documented ? "~" : "!=", name, page_count(c->delta),
+			   page_count(c->expected));
 	if (c->agrees ? c->note && note : c->documented || c->note)
 		page_words(p, STYLE_DIM, "(%s)", c->note ? c->note : "documented");
 }
@@ -317,8 +309,6 @@ static void put_port(struct page *p, const struct header_port *port, const char 
 
 static void put_header(struct page *p, const struct run_header *h)
 {
-	char rate[FMT_MAX];
-
 	p->indent = 0;
 	put_engine(p, h->tx, h->tx_mode);
 	page_words(p, STYLE_BOLD, "->");
@@ -330,7 +320,7 @@ static void put_header(struct page *p, const struct run_header *h)
 		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
 			   h->frame_bytes);
 	if (h->rate_pps > 0)
-		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), h->rate_pps));
+		page_words(p, STYLE_PLAIN, "%s", page_rate(h->rate_pps));
 	else
 		page_words(p, STYLE_PLAIN, "unthrottled");
 	if (h->threads > 1)
@@ -368,28 +358,23 @@ static void put_refused(struct page *p, const struct result *res)
 
 static void put_sent(struct page *p, const struct result *res)
 {
-	char number[FMT_MAX], time[FMT_MAX], late[FMT_MAX], left[FMT_MAX];
-
 	page_row(p, STYLE_PLAIN, 0, "sent", res->sent, 0);
 	if (res->duration_ns)
-		page_words(p, STYLE_PLAIN, "%s in %s",
-			   page_glue(fmt_rate(number, sizeof(number), res->tx_pps)),
-			   page_glue(fmt_ns(time, sizeof(time), res->duration_ns)));
+		page_words(p, STYLE_PLAIN, "%s in %s", page_glue(page_rate(res->tx_pps)),
+			   page_glue(page_ns(res->duration_ns)));
 	if (res->waits)
-		page_words(p, STYLE_DIM, "(%s\vwaits, %s)",
-			   fmt_count(number, sizeof(number), res->waits),
-			   page_glue(fmt_ns(time, sizeof(time), res->wait_ns)));
+		page_words(p, STYLE_DIM, "(%s\vwaits, %s)", page_count(res->waits),
+			   page_glue(page_ns(res->wait_ns)));
 	if (res->slipped_ns)
 		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule",
-			   page_glue(fmt_ns(time, sizeof(time), res->slipped_ns)));
+			   page_glue(page_ns(res->slipped_ns)));
 	if (res->held_ns)
 		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
-			   page_glue(fmt_ns(time, sizeof(time), res->held_ns)));
+			   page_glue(page_ns(res->held_ns)));
 	if (res->deliberate.asked) /* faults of traffic/shape.h */
 		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
-			   fmt_count(number, sizeof(number), res->deliberate.duplicates),
-			   fmt_count(late, sizeof(late), res->deliberate.reordered),
-			   fmt_count(left, sizeof(left), res->deliberate.gaps));
+			   page_count(res->deliberate.duplicates),
+			   page_count(res->deliberate.reordered), page_count(res->deliberate.gaps));
 	page_end(p);
 }
 
@@ -425,7 +410,6 @@ static void put_open(struct page *p, const struct result *res)
 static void put_ledger(struct page *p, const struct result *res, int verbosity)
 {
 	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
-	char rate[FMT_MAX];
 
 	page_row(p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
 	page_end(p);
@@ -437,7 +421,7 @@ static void put_ledger(struct page *p, const struct result *res, int verbosity)
 	}
 	page_row(p, STYLE_BOLD, 0, "delivered", res->delivered, res->sent);
 	if (res->rx_pps > 0)
-		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), res->rx_pps));
+		page_words(p, STYLE_PLAIN, "%s", page_rate(res->rx_pps));
 	page_end(p);
 	put_open(p, res);
 	free(group);
@@ -445,7 +429,6 @@ static void put_ledger(struct page *p, const struct result *res, int verbosity)
 
 static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
 {
-	char number[3][FMT_MAX];
 	unsigned disagree = 0;
 
 	for (unsigned i = 0; i < res->n_counters; i++)
@@ -461,9 +444,8 @@ static void put_verdict(struct page *p, const struct run_header *head, const str
 		page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
 	else
 		page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
-			   fmt_count(number[0], FMT_MAX, res->unaccounted),
-			   fmt_count(number[1], FMT_MAX, res->in_flight),
-			   fmt_count(number[2], FMT_MAX, res->impossible));
+			   page_count(res->unaccounted), page_count(res->in_flight),
+			   page_count(res->impossible));
 	if (disagree)
 		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s (!=).", disagree,
 			   disagree == 1 ? "counter" : "counters", disagree == 1 ? "s" : "");
@@ -626,7 +608,7 @@ static void put_causes(struct page *p, const struct result *res)
 
 static void put_send(struct page *p, const struct result *res)
 {
-	char rate[FMT_MAX], time[FMT_MAX], more[2 * FMT_MAX + 8];
+	char more[2 * FMT_MAX + 8];
 
 	put_line(p, 0, "attempted", res->attempted, "");
 	put_line(p, 0, "refused", res->refused, "");
@@ -634,10 +616,9 @@ static void put_send(struct page *p, const struct result *res)
 		const char *name = strerrorname_np(res->refused_by[i].error);
 
 		put_line(p, 0, "", res->refused_by[i].packets,
-			 name ? name : "(sendmmsg did not tell)");
+			 name ? name : "(sendmmsg did not say)");
 	}
-	snprintf(more, sizeof(more), "%s in %s", fmt_rate(rate, sizeof(rate), res->tx_pps),
-		 fmt_ns(time, sizeof(time), res->duration_ns));
+	snprintf(more, sizeof(more), "%s in %s", page_rate(res->tx_pps), page_ns(res->duration_ns));
 	put_line(p, 0, "sent", res->sent, more);
 	if (res->deliberate.asked) {
 		put_line(p, 0, "sent twice", res->deliberate.duplicates, "on purpose");
@@ -653,7 +634,6 @@ static void put_delays(struct page *p, const struct arrivals *a)
 {
 	const struct result_latency *l = &a->latency;
 	const char *doubt = arrivals_clock_doubt(a);
-	char p50[FMT_MAX], p99[FMT_MAX], p9999[FMT_MAX], max[FMT_MAX], jitter[FMT_MAX];
 
 	if (a->gaps.count)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
@@ -666,9 +646,8 @@ static void put_delays(struct page *p, const struct arrivals *a)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
 			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
 			  " of both ends)",
-			  fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
-			  fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
-			  fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
+			  page_ns(l->p50), page_ns(l->p99), page_ns(l->p9999), page_ns(l->max),
+			  page_ns(a->jitter_ns));
 	if (doubt)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the delay: %s", doubt);
 }
@@ -676,10 +655,9 @@ static void put_delays(struct page *p, const struct arrivals *a)
 static void put_recv(struct page *p, const struct recv_result *r)
 {
 	const struct result *res = &r->res;
-	char rate[FMT_MAX];
 
 	put_line(p, 0, "received", r->received, "");
-	put_line(p, 0, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
+	put_line(p, 0, "delivered", res->delivered, page_rate(res->rx_pps));
 	put_line(p, 0, "lost", r->lost,
 		 r->tail_known ? "" : "or more: the end of a stream was not told");
 	put_causes(p, res);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include <math.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -40,7 +36,6 @@ static void names_are_no_markup(void **state)
 {
 	char *text = put(EVIL);
 
-	(void)state;
 	assert_string_equal(text, "<a b=\"&lt;/script&gt;&lt;!--&lt;script&gt;&quot;&#39;&amp;"
 				  "\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\">1.2 7% "
 				  "18446744073709551615 -1");
@@ -57,7 +52,6 @@ static void data_stays_in_its_element(void **state)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	(void)state;
 	json_object_object_add(o, "<!--", json_object_new_string(EVIL));
 	assert_int_equal(html_put_json(f, o), 0);
 	fclose(f);
@@ -111,7 +105,6 @@ static void the_same_calls_print_text_and_html(void **state)
 	struct html h = {.lossy = {[STAGE_RCVBUF] = true, [STAGE_WIRE] = true}};
 	char *text = printed(NULL), *html = printed(&h);
 
-	(void)state;
 	assert_string_equal(text, "\nsums: all\n"
 				  "  rcvbuf           10   1.00 %  in <v-rx>\n"
 				  "- a note\n"
@@ -146,7 +139,6 @@ static void ticks_are_where_people_expect_them(void **state)
 	struct html_axis a = html_axis_linear(HTML_COUNT, 0, 577900);
 	char label[FMT_MAX];
 
-	(void)state;
 	assert_int_equal(a.ticks, 4); /* 0, 200k, 400k, 600k */
 	assert_true(a.max == 600000 && a.tick[1] == 200000);
 	assert_string_equal(html_axis_label(&a, a.tick[3], label, sizeof(label)), "600k");
@@ -175,7 +167,6 @@ static void any_range_gives_an_axis(void **state)
 					9.99, 10, 100, 1e-7, 1234567, NAN,    INFINITY};
 	const unsigned n = sizeof(values) / sizeof(values[0]);
 
-	(void)state;
 	for (unsigned i = 0; i < n * n * 5 * 2; i++) {
 		double min = values[i % n], max = values[i / n % n];
 		enum html_unit unit = i / n / n % 5;
@@ -276,7 +267,6 @@ static void check_document(struct json_object *doc)
 
 static void pages_are_true(void **state)
 {
-	(void)state;
 	sample_clean(&res);
 	check_document(document(&res, 0));
 	sample_losses(&res);
@@ -290,7 +280,6 @@ static void pages_are_true(void **state)
 /* All stages at once have no room from left to right, and all is lost. */
 static void every_stage_has_its_row(void **state)
 {
-	(void)state;
 	sample_clean(&res);
 	for (int s = 0; s < STAGE_COUNT; s++)
 		sample_cause(&res, s, "A_REASON", "rx", "v-rx", "rx", NULL, s ? 1000 : 969000);
@@ -325,7 +314,6 @@ static struct json_object *many_trials(void)
 
 static void trials_have_their_pages(void **state)
 {
-	(void)state;
 	check_document(many_trials());
 }
 
@@ -408,7 +396,6 @@ static unsigned times(const char *text, const char *what)
 
 static void any_document_gives_a_page(void **state)
 {
-	(void)state;
 	srand(1);
 	memset(huge, 'x', sizeof(huge) - 1);
 	for (unsigned i = 0; i < 400; i++) {
@@ -434,7 +421,6 @@ static void any_documents_are_compared(void **state)
 	FILE *nowhere = fopen("/dev/null", "w");
 	const struct print_view text = {.out = nowhere, .width = 80};
 
-	(void)state;
 	assert_non_null(nowhere);
 	srand(2);
 	for (unsigned i = 0; i < 100; i++) {
@@ -477,7 +463,6 @@ static void a_file_is_whole_or_as_before(void **state)
 	struct error err = {};
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	sample_wrong(&res);
@@ -505,7 +490,6 @@ static void a_full_disk_is_told(void **state)
 	const struct ledgers_document d = {};
 	const struct html_page whole = {.docs = &d, .n = 1};
 
-	(void)state;
 	assert_non_null(f);
 	assert_int_equal(html_write(f, &whole), -ENOSPC);
 	fclose(f);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +53,6 @@ static void runs_of_a_pair_are_added_up(void **state)
 	struct error err = {};
 	char *text;
 
-	(void)state;
 	assert_int_equal(matrix_new(doc, 4, &matrix, &err), 0);
 	assert_int_equal(json_get_length(matrix, "nodes"), 2);
 	assert_int_equal(json_get_length(matrix, "pairs"), 2);
@@ -83,7 +78,6 @@ static void a_name_commands_no_terminal(void **state)
 	struct error err = {};
 	char *text;
 
-	(void)state;
 	assert_int_equal(matrix_new(doc, 1, &matrix, &err), 0);
 	text = print(matrix);
 	assert_non_null(strstr(text, "a?[2J  "));
@@ -103,7 +97,6 @@ static void addresses_stand_for_hosts(void **state)
 			"\"198.18.0.2\"}},\"end\":{\"sent\":0,\"delivered\":0,\"stages\":[]}}")};
 	struct error err = {};
 
-	(void)state;
 	assert_int_equal(matrix_new(doc, 1, &matrix, &err), 0);
 	assert_non_null(matrix_pair(matrix, "198.18.0.1", "198.18.0.2"));
 	assert_null(json_get(json_get_item(matrix, "pairs", 0), "lost_share"));
@@ -117,7 +110,6 @@ static void what_makes_no_matrix_is_told(void **state)
 		*none[] = {json_tokener_parse("{\"start\":{},\"end\":{\"sent\":1}}"), NULL};
 	struct error err = {};
 
-	(void)state;
 	assert_int_not_equal(matrix_new(none, 2, &matrix, &err), 0);
 	assert_int_equal(err.status, STATUS_FAILED);
 	assert_null(matrix);

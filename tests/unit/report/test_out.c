@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include <math.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -99,7 +95,6 @@ static void start_tells_the_plan(void **state)
 	char *text = print(JSON_DOC, &head, NULL, NULL);
 	struct json_object *doc = parse(text);
 
-	(void)state;
 	is_text(doc, "schema", SCHEMA);
 	is_text(doc, "start.time", "2024-05-01T12:00:00.123456Z");
 	is_text(doc, "start.granted_mode.tx", "native copy");
@@ -126,7 +121,6 @@ static void end_tells_the_ledger(void **state)
 {
 	struct json_object *end;
 
-	(void)state;
 	sample_losses(&res);
 	end = json_end(&res);
 	is_u64(end, "delivered", 467635);
@@ -157,7 +151,6 @@ static void end_tells_what_is_wrong(void **state)
 {
 	struct json_object *end;
 
-	(void)state;
 	sample_wrong(&res);
 	end = json_end(&res);
 	is_u64(end, "refused_by.ENOBUFS", 11000);
@@ -187,7 +180,6 @@ static void lines_are_the_document(void **state)
 	struct json_object *doc, *put;
 	unsigned n = 0;
 
-	(void)state;
 	sample_wrong(&res);
 	doc_text = print(JSON_DOC, &head, &res, NULL);
 	lines = print(JSON_LINES, &head, &res, NULL);
@@ -230,7 +222,6 @@ static void error_alone_is_a_document(void **state)
 	char *text = print(JSON_DOC, NULL, NULL, &err);
 	struct json_object *doc = parse(text);
 
-	(void)state;
 	is_text(doc, "error.message", "no BTF");
 	is_u64(doc, "error.status", 3);
 	assert_null(at(doc, "error.hint"));
@@ -255,7 +246,6 @@ static void no_name_spoils_the_json(void **state)
 	};
 	struct json_object *o = json_object_new_object();
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct json_object *s = json_text(texts[i].in);
 
@@ -277,7 +267,6 @@ static void full_disk_is_told(void **state)
 	FILE *f = fopen("/dev/full", "w");
 	struct json_out *o;
 
-	(void)state;
 	if (!f)
 		skip();
 	o = json_out_new(f, JSON_DOC, SCHEMA);
@@ -292,7 +281,6 @@ static void matches_schema(void **state)
 	struct run_header head = sample_header();
 	char *text[4];
 
-	(void)state;
 	if (access("/usr/bin/python3", X_OK))
 		skip();
 	sample_losses(&res);

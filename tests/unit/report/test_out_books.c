@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The books of a flow for people and for machines. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +88,6 @@ static void for_people(void **state)
 	struct flow_facts f = facts();
 	char *text = text_of(&f, &cost);
 
-	(void)state;
 	has(text, "\narrived         1,000\n");
 	has(text, "\ndelivered         900  90.00 %\n");
 	has(text, "\ndropped            60   6.00 %\n");
@@ -113,7 +108,6 @@ static void for_people_balanced(void **state)
 	struct flow_facts f = facts();
 	char *text;
 
-	(void)state;
 	f.end.sum.delivered = 910;
 	text = text_of(&f, &none);
 	has(text, "\nverdict         both - rcvbuf [2001:2::1234:5678:9abc:def0]:5060");
@@ -152,7 +146,6 @@ static void for_machines(void **state)
 	struct flow_facts f = facts();
 	struct json_object *end = end_of(&f, &cost), *part;
 
-	(void)state;
 	assert_int_equal(number(end, "arrived"), 1000);
 	assert_int_equal(number(end, "delivered"), 900);
 	assert_int_equal(number(end, "in_flight"), 30);
@@ -180,7 +173,6 @@ static void for_machines_without_numbers(void **state)
 	struct flow_facts f = facts();
 	struct json_object *end;
 
-	(void)state;
 	f.numbered = false;
 	f.culprit = (struct flow_culprit){};
 	end = end_of(&f, &cost);

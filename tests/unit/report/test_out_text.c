@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include <stdlib.h>
 
 #include "report/page.h"
@@ -54,7 +50,6 @@ static void is_narrow(void)
 
 static void nothing_lost(void **state)
 {
-	(void)state;
 	sample_clean(&res);
 	print(false, 0);
 	has("xsk (native copy) -> socket | 512 bytes of payload, 558 a frame | unthrottled");
@@ -75,7 +70,6 @@ static void nothing_lost(void **state)
 
 static void losses_by_stage(void **state)
 {
-	(void)state;
 	sample_losses(&res);
 	print(false, 0);
 	has("\n  qdisc           120,000  12.00 %  QDISC_DROP tx v-tx = v-tx qdisc:drops\n");
@@ -105,7 +99,6 @@ static void losses_by_stage(void **state)
 
 static void what_is_wrong(void **state)
 {
-	(void)state;
 	sample_wrong(&res);
 	print(false, 0);
 	has("11,000 ENOBUFS, 1,000 unknown\n");
@@ -131,7 +124,6 @@ static void what_is_wrong(void **state)
 
 static void details_and_quiet(void **state)
 {
-	(void)state;
 	sample_losses(&res);
 	print(false, 1);
 	has("in function_of_QDISC_DROP");
@@ -148,7 +140,6 @@ static void colour_adds_nothing_else(void **state)
 {
 	char *plain, *to;
 
-	(void)state;
 	sample_wrong(&res);
 	plain = strdup(print(false, 1));
 	print(true, 1);
@@ -167,7 +158,6 @@ static void colour_adds_nothing_else(void **state)
 
 static void no_name_moves_the_cursor(void **state)
 {
-	(void)state;
 	sample_clean(&res);
 	sample_cause(&res, STAGE_OTHER, "\033[2Jx", "rx", "v\nrx", "rx", NULL, 5);
 	memset(res.cause[0].location, 'y', KSYM_NAME - 1);
@@ -182,7 +172,6 @@ static void many_causes_and_huge_counts(void **state)
 {
 	char reason[32];
 
-	(void)state;
 	sample_clean(&res);
 	res.attempted = res.sent = res.delivered = UINT64_MAX;
 	for (int i = 0; i < 40; i++) {
@@ -210,7 +199,6 @@ static void a_count_wider_than_its_column(void **state)
 	FILE *f;
 	struct page p;
 
-	(void)state;
 	free(text);
 	f = open_memstream(&text, &size);
 	p = page_open(f, false, 1);

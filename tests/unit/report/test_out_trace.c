@@ -2,6 +2,7 @@
 /* trace for people and for machines: a fixed model in, text and JSON out. */
 #include "cases.h"
 
+#include "cases.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>

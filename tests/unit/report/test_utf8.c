@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Names that others have given do nothing to the terminal on which they are shown. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +30,6 @@ static const struct {
 
 static void what_is_shown(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char buf[64], *printed;
 		size_t len;
@@ -60,7 +55,6 @@ static void words_on_a_page(void **state)
 	FILE *f = open_memstream(&printed, &len);
 	struct page p = page_open(f, false, 0);
 
-	(void)state;
 	p.width = 4;
 	page_words(&p, STYLE_PLAIN, "a\vb \xc2\x9b \xc3\xa4\xc3\xa4\xc3\xa4");
 	page_end(&p);
@@ -78,7 +72,6 @@ static void a_device_in_a_line_of_trace(void **state)
 	size_t len;
 	FILE *f = open_memstream(&printed, &len);
 
-	(void)state;
 	what.row.stage = STAGE_XDP;
 	live_row_begin(&what.row, "event", "flow");
 	what.row.text[LIVE_IFNAME] = "\033]0;mine\007";
