@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is exported: labels, bounds, both formats to the letter, and which of them is asked for. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "monitor/metrics.h"
 #include "report/http.h"
 
@@ -90,7 +86,6 @@ static void labels_are_in_the_words_of_kubernetes(void **state)
 		{LIVE_OTHERS, LIVE_OTHERS, ",pod=\"others\",container=\"others\""},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct live_row r = row(STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", 1);
 		char labels[200];
@@ -119,7 +114,6 @@ static void namespaces_have_no_numbers(void **state)
 		{"shop/cart-0", "{stage=\"rcvbuf\",netns=\"shop/cart-0\"}"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct live_row r = row(STAGE_RCVBUF, NOISE_LOSS, "", 1);
 
@@ -141,7 +135,6 @@ static void labels_are_escaped(void **state)
 		{"\xe2\x82", "{stage=\"l2\",reason=\"\xef\xbf\xbd\xef\xbf\xbd\"}"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct live_row r = row(STAGE_L2, NOISE_LOSS, rows[i].value, UINT64_MAX - 1);
 
@@ -190,7 +183,6 @@ static void what_has_no_room_is_told_as_others(void **state)
 {
 	struct metrics *m = metrics_new(10, false);
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
 		add(m, STAGE_RCVBUF, NOISE_LOSS, i, 2, i);
 	add(m, STAGE_QDISC, NOISE_LOSS, 0, 5, 1000); /* others of its own stage */
@@ -213,7 +205,6 @@ static void what_does_not_move_gives_way(void **state)
 {
 	struct metrics *m = metrics_new(3, false);
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		add(m, STAGE_RCVBUF, NOISE_LOSS, i, 1, i);
 	add(m, STAGE_RCVBUF, NOISE_LOSS, 9, 1, HOUR - 1); /* none is old enough */
@@ -234,7 +225,6 @@ static void what_is_benign_has_few_labels(void **state)
 	struct live_row r = row(STAGE_NONE, NOISE_BENIGN, "OTHERHOST", 1);
 	struct metrics *m = metrics_new(10, false);
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		char name[8];
 
@@ -280,7 +270,6 @@ static void families_are_named_by_the_rules_of_their_format(void **state)
 	};
 	struct metrics *m = metrics_new(1, false);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *text = text_of(m, rows[i].format);
 
@@ -306,7 +295,6 @@ static void the_table_of_families_is_sound(void **state)
 	char name[32][64], word[64], unit[64], help[256];
 	unsigned n = 0, helps = 0;
 
-	(void)state;
 	while ((line = strsep(&rest, "\n"))) {
 		if (sscanf(line, "# TYPE %63s", word) == 1) {
 			for (unsigned k = 0; k < n; k++)
@@ -398,7 +386,6 @@ static const char *const told[] = {
 
 static void all_is_told_in_both_formats(void **state)
 {
-	(void)state;
 	for (unsigned format = 0; format < EXPOSE_FORMATS; format++) {
 		char *text = sample_text(format);
 
@@ -453,7 +440,6 @@ static void the_format_that_is_asked_for(void **state)
 		{",,;;,=;q=,application/openmetrics-text;", EXPOSE_OPENMETRICS},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (http_accept(rows[i].accept) != rows[i].format)
 			fail_msg("%s", rows[i].accept);
@@ -471,7 +457,6 @@ static void a_file_is_replaced_but_not_one_of_others(void **state)
 	struct stat st;
 	FILE *f;
 
-	(void)state;
 	close(mkstemp(path)); /* empty: it is taken */
 	assert_int_equal(metrics_file(NULL, path, &err), 0);
 	assert_int_equal(metrics_file(m, path, &err), 0);

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "report/load.h"
 
 #define STREAM 7
@@ -130,7 +125,6 @@ static void each_number_has_one_place(void **state)
 		 .impossible = 1},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
 }
@@ -147,7 +141,6 @@ static void only_while_somebody_watched(void **state)
 		{"0-9:4", "", 20, 0, .attempted = 10, .left = 10},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
 }
@@ -163,7 +156,6 @@ static void ledgers_with_holes(void **state)
 		{"", "", 0, UINT64_MAX, .cut = true},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
 }

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "base/json.h"
 #include "base/clock.h"
 #include "base/bytes.h"
@@ -88,7 +83,6 @@ static void write_run(unsigned n)
 
 static void crc_is_zlibs(void **state)
 {
-	(void)state;
 	assert_int_equal(crc32_ieee("123456789", 9), 0xcbf43926);
 	assert_int_equal(crc32_ieee("", 0), 0);
 }
@@ -98,7 +92,6 @@ static void runs_are_appended(void **state)
 	struct ledgerfile_state st;
 	struct stat file;
 
-	(void)state;
 	write_run(1);
 	st = read_back();
 	assert_string_equal(seen, RUN("1"));
@@ -122,7 +115,6 @@ static void any_cut_is_named(void **state)
 	FILE *f;
 	size_t size;
 
-	(void)state;
 	write_run(1);
 	f = fopen(path, "r");
 	size = fread(whole, 1, sizeof(whole), f);
@@ -166,7 +158,6 @@ static void a_changed_byte_is_seen(void **state)
 	struct ledgerfile_state st;
 	int fd;
 
-	(void)state;
 	write_run(1);
 	fd = open(path, O_RDWR);
 	assert_int_equal(pwrite(fd, "x", 1, 20), 1);
@@ -184,7 +175,6 @@ static void what_is_no_ledger_is_left_alone(void **state)
 	struct stat file;
 	FILE *f = fopen(path, "w");
 
-	(void)state;
 	fputs("root:x:0:0\n", f);
 	fclose(f);
 	assert_int_equal(ledgerfile_open(&lf, path, &err), -EEXIST);
@@ -199,7 +189,6 @@ static void only_one_writes(void **state)
 	struct ledgerfile *a, *b;
 	struct error err = {0};
 
-	(void)state;
 	assert_int_equal(ledgerfile_open(&a, path, &err), 0);
 	assert_int_equal(ledgerfile_open(&b, path, &err), -EBUSY);
 	assert_int_equal(ledgerfile_close(a, NULL), 0);
@@ -215,7 +204,6 @@ static void full_disk_is_told(void **state)
 	struct ledgerfile *lf;
 	struct error err = {0};
 
-	(void)state;
 	assert_int_equal(ledgerfile_open(&lf, "/dev/full", &err), 0);
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
 	assert_int_equal(ledgerfile_interval(lf, data), -ENOSPC);
@@ -235,7 +223,6 @@ static void much_is_kept(void **state)
 	struct error err = {0};
 	struct stat file;
 
-	(void)state;
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
 	for (uint64_t i = 0; i < 100000; i++)
@@ -310,7 +297,6 @@ static void the_old_is_dropped(void **state)
 	struct error err = {0};
 	struct stat file;
 
-	(void)state;
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	put_start(lf, "pktledger/trace/1", then);
 	for (unsigned i = 1; i <= 150; i++)
@@ -345,7 +331,6 @@ static void a_start_line_stays(void **state)
 	struct ledgerfile *lf;
 	struct error err = {0};
 
-	(void)state;
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	put_start(lf, "pktledger/trace/1", then);
 	for (unsigned i = 1; i <= 990; i++)
@@ -366,7 +351,6 @@ static void others_are_not_dropped(void **state)
 	struct ledgerfile *lf;
 	struct error err = {0};
 
-	(void)state;
 	write_run(1);
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 	assert_int_equal(ledgerfile_keep(lf, S, &err), -EEXIST);
@@ -411,7 +395,6 @@ static void the_clock_is_set(void **state)
 	const int64_t year = 365 * 86400 * (int64_t)S;
 	uint64_t now = when_now();
 
-	(void)state;
 	assert_kept(now, 0);
 	assert_kept(now, year);
 	assert_kept(now, -year);
@@ -427,7 +410,6 @@ static void the_clock_was_set_back_before(void **state)
 	uint64_t now = when_now();
 	struct ledgerkeep k = {.keep_ns = 32 * S};
 
-	(void)state;
 	for (unsigned n = 1; n <= 100; n++)
 		note_interval(&k, now + (1000 + n) * S, n);
 	for (unsigned n = 101; n <= 140; n++) {
@@ -457,7 +439,6 @@ static void killed_at_any_moment(void **state)
 {
 	char beside[96];
 
-	(void)state;
 	for (unsigned i = 0; i < 12; i++) {
 		pid_t child = fork();
 		struct ledgerfile_state st;
@@ -480,20 +461,17 @@ static void killed_at_any_moment(void **state)
 
 static int make_dir(void **state)
 {
-	(void)state;
 	snprintf(path, sizeof(path), "%s/ledger", mkdtemp(dir) ? dir : ".");
 	return 0;
 }
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	return rmdir(dir);
 }
 
 static int remove_file(void **state)
 {
-	(void)state;
 	unlink(path);
 	return 0;
 }

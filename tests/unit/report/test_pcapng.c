@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The bytes of a capture, as the format has them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "report/capfile.h"
 
 static char path[64];
@@ -24,14 +20,12 @@ static size_t size;
 
 static int name_file(void **state)
 {
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/pl-test-pcapng-%d", (int)getpid());
 	return 0;
 }
 
 static int remove_file(void **state)
 {
-	(void)state;
 	unlink(path);
 	return 0;
 }
@@ -116,7 +110,6 @@ static void test_layout(void **state)
 	uint32_t outbound = 2;
 	size_t at;
 
-	(void)state;
 	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 7, 3, "eth0", "netns a"), 0);
 	assert_int_equal(add(p, 0, "why: x"), 0);
 	assert_int_equal(pcapng_close(p), 0);
@@ -159,7 +152,6 @@ static void test_interfaces_are_written_once(void **state)
 {
 	struct pcapng *p = create();
 
-	(void)state;
 	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 7, 3, "a", ""), 0);
 	assert_int_equal(pcapng_interface(p, PCAPNG_LINUX_SLL, 7, 3, "a", ""), 1);
 	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 8, 3, "", ""), 2);
@@ -182,7 +174,6 @@ static void test_long_texts_and_packets(void **state)
 				       .comment = comment};
 	struct pcapng *p = create();
 
-	(void)state;
 	memset(comment, 'c', sizeof(comment) - 1);
 	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 1, 1, comment, comment), 0);
 	for (int i = 0; i < 10; i++)
@@ -205,7 +196,6 @@ static void test_ends_with_a_whole_block(void **state)
 	struct pcapng *p = create();
 	unsigned packets = 0;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &before);
 	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 1, 1, "a", ""), 0);
@@ -230,7 +220,6 @@ static void test_mode_and_errors(void **state)
 	struct stat st;
 	int fd = open(path, O_CREAT | O_WRONLY, 0644);
 
-	(void)state;
 	assert_int_equal(write(fd, "old", 3), 3);
 	assert_int_equal(fchmod(fd, 0644), 0);
 	close(fd);
@@ -265,7 +254,6 @@ static void test_of_others(void **state)
 	struct pcapng *p;
 	int fd;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "base/json.h"
 #include "report/capfile.h"
 #include "stamp.h"
@@ -110,7 +105,6 @@ static void by_number(void **state)
 	struct json_object *o;
 	uint32_t len;
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		len = stamped(f, 1, i);
 		put(a, i * S, f, len, len);
@@ -153,7 +147,6 @@ static void by_bytes(void **state)
 	struct json_object *o;
 	uint8_t f[256];
 
-	(void)state;
 	for (unsigned i = 0; i < 300; i++) {
 		unsigned flow = i % 3;
 		uint32_t payload = i, len;
@@ -189,7 +182,6 @@ static void cut_is_not_lost(void **state)
 	struct json_object *o;
 	uint8_t f[256];
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		uint32_t len = stamped(f, 1, i);
 
@@ -219,7 +211,6 @@ static void by_rtp(void **state)
 	struct error err = {};
 	uint8_t f[256];
 
-	(void)state;
 	for (unsigned i = 0; i < 70000; i++) {
 		const uint32_t number = htonl(0x80000000 | (i % 100 == 99 ? 200u : 8u) << 16 |
 					      ((65000 + i) & 0xffff));
@@ -260,7 +251,6 @@ static void drops_of_the_capture(void **state)
 	uint32_t packet[64] = {};
 	struct json_object *o;
 
-	(void)state;
 	put_block(b, 0x0a0d0d0a, section, sizeof(section));
 	put_block(b, 1, interface, sizeof(interface));
 	for (unsigned i = 0; i < 20; i++) {
@@ -338,7 +328,6 @@ static void an_empty_packet(void **state)
 	bool told = false;
 	FILE *f = create(0);
 
-	(void)state;
 	put(f, 0, (const uint8_t *)"", 0, 0);
 	fclose(f);
 	assert_int_equal(capfile_read(path[0], take_empty, &told, &counts, &err), 0);
@@ -347,7 +336,6 @@ static void an_empty_packet(void **state)
 
 static int make_dir(void **state)
 {
-	(void)state;
 	if (!mkdtemp(dir))
 		return -1;
 	for (int i = 0; i < 2; i++)
@@ -357,7 +345,6 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	unlink(path[0]);
 	unlink(path[1]);
 	return rmdir(dir);

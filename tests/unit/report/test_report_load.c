@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "base/json.h"
 #include "base/bytes.h"
 #include "report/load.h"
@@ -136,7 +131,6 @@ static void whole_trace(void **state)
 	struct json_object *sum;
 	struct ledgers *l;
 
-	(void)state;
 	write_trace(9);
 	l = load(0, UINT64_MAX);
 	d = only(l);
@@ -169,7 +163,6 @@ static void a_window_of_it(void **state)
 	const struct ledgers_file *file;
 	struct ledgers *l;
 
-	(void)state;
 	write_trace(9);
 	l = load(START + 4, START + 5); /* 4 and 6 touch it */
 	d = only(l);
@@ -195,7 +188,6 @@ static void thousands_of_intervals(void **state)
 	struct json_object *list;
 	struct ledgers *l;
 
-	(void)state;
 	write_trace(n);
 	l = load(0, UINT64_MAX);
 	d = only(l);
@@ -247,7 +239,6 @@ static void runs_are_apart(void **state)
 	struct json_object *fate, *list, *last;
 	struct ledgers *l;
 
-	(void)state;
 	write_runs();
 	l = load(0, UINT64_MAX);
 	d = l->document;
@@ -335,7 +326,6 @@ static void a_sweep_is_one_document(void **state)
 	char text[8192];
 	struct ledgers *l;
 
-	(void)state;
 	for (int whole = 0; whole < 2; whole++) {
 		unlink(path);
 		write_sweep(whole);
@@ -372,7 +362,6 @@ static void a_trial_that_was_cut(void **state)
 	struct error err = {};
 	struct ledgers *l;
 
-	(void)state;
 	for (unsigned trials = 0; trials < 2; trials++) {
 		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
 		assert_int_equal(ledgerfile_event(lf, "series", "pktledger/sweep/1", start), 0);
@@ -403,7 +392,6 @@ static void any_cut(void **state)
 	size_t size, first;
 	FILE *f;
 
-	(void)state;
 	write_trace(5);
 	f = fopen(path, "r");
 	size = fread(whole, 1, sizeof(whole), f);
@@ -432,7 +420,6 @@ static void spoilt_lines(void **state)
 	FILE *f;
 	long size;
 
-	(void)state;
 	write_trace(5);
 	f = fopen(path, "r+");
 	fseek(f, 0, SEEK_END);
@@ -477,7 +464,6 @@ static void foreign_files(void **state)
 	const char *const paths[] = {path};
 	const struct load_spec spec = {.path = paths, .n = 1, .until_ns = UINT64_MAX};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct error err = {};
 		struct ledgers *l;
@@ -502,7 +488,6 @@ static void odd_lines(void **state)
 	unsigned n = 0, place = 0;
 	FILE *f;
 
-	(void)state;
 	write_trace(3);
 	write_sweep(true);
 	f = fopen(path, "r");
@@ -557,7 +542,6 @@ static void odd_lines(void **state)
 
 static int make_dir(void **state)
 {
-	(void)state;
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/ledger", dir);
@@ -566,14 +550,12 @@ static int make_dir(void **state)
 
 static int remove_file(void **state)
 {
-	(void)state;
 	unlink(path);
 	return 0;
 }
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	return rmdir(dir);
 }
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "cases.h"
 #include "base/json.h"
 #include "report/json.h"
 #include "report/document.h"
@@ -65,7 +60,6 @@ static void what_was_printed(void **state)
 	struct run_header head = sample_header();
 	struct result *res = calloc(1, sizeof(*res));
 
-	(void)state;
 	head.faults = "netfilter=5%";
 	head.trial = 2;
 	head.trials = 3;
@@ -166,7 +160,6 @@ static void one_end_alone(void **state)
 	struct json_object *doc = object("{\"start\":{\"time\":\"2024-05-01T12:00:00Z\"}}");
 	struct ledgers_document d = {.json = doc};
 
-	(void)state;
 	r->res.attempted = r->res.sent = 100;
 	r->res.delivered = r->received = 90;
 	r->res.duration_ns = S;
@@ -231,7 +224,6 @@ static void differences(void **state)
 		"\"b_share\":0.75},"
 		"{\"name\":\"tx_pps\",\"a\":10.0,\"b\":20.0,\"change\":1.0}]}");
 
-	(void)state;
 	if (!json_object_equal(o, expected))
 		fail_msg("%s", json_object_to_json_string(o));
 	json_object_put(o);
@@ -266,7 +258,6 @@ static void other_names(void **state)
 		"\"addr-4 at 12:00:00\"}]}}");
 	struct redact *r = redact_new();
 
-	(void)state;
 	redact_learn(r, o);
 	redact_apply(r, o);
 	if (!json_object_equal(o, expected))
@@ -294,7 +285,6 @@ static void a_table(void **state)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	(void)state;
 	csv_document(f, &d);
 	fclose(f);
 	assert_string_equal(
@@ -337,7 +327,6 @@ static void a_table_does_nothing(void **state)
 		{"\t=1", "?=1"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
 		char *out = csv_of(cells[i][0]);
 
@@ -360,7 +349,6 @@ static void a_table_of_strangers(void **state)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	(void)state;
 	csv_document(f, &d);
 	fclose(f);
 	assert_null(strchr(text, '\x1b'));
@@ -378,7 +366,6 @@ static void long_words_are_kept(void **state)
 	static const char letters[] = "f:.0";
 	char *text = malloc(40001);
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned n = 60; n < 40000; n = n < 70 ? n + 1 : n * 5) {
 			struct json_object *o = json_object_new_object();
@@ -406,7 +393,6 @@ static void every_string_is_searched(void **state)
 	char text[10001] = "";
 	struct redact *r = redact_new();
 
-	(void)state;
 	memset(text, 'x', 9990);
 	strcpy(text + 9990, " socket");
 	json_put_text(start, "long", text);
@@ -430,7 +416,6 @@ static void strangers_are_read(void **state)
 	static struct recv_result r;
 	struct json_object *end;
 
-	(void)state;
 	memset(&r, 0, sizeof(r));
 	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		end = json_recv_end(&r);
@@ -488,7 +473,6 @@ static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
 
 static void steps(void **state)
 {
-	(void)state;
 	in_steps(3600 * S, S, 300 * S);
 	in_steps(2 * S, S / 2, S / 2); /* not of less than an interval */
 	in_steps(2 * S, S / 10, S / 10);

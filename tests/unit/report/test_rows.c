@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "report/document.h"
 #include "report/trials.h"
 
@@ -52,7 +47,6 @@ static void test_summary(void **state)
 	struct result res[] = {made(100, 10, STAGE_RCVBUF, 3000), made(100, 0, STAGE_RCVBUF, 1000),
 			       made(100, 50, STAGE_QDISC, 2000), made(100, 45, STAGE_RCVBUF, 2500)};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		add(t, &res[i]);
 	assert_int_equal(trials_count(t), 3);
@@ -82,7 +76,6 @@ static void test_steady(void **state)
 		bool steady;
 	} table[] = {{1000, 1000, true}, {975.61, 1024.39, true}, {974, 1026, false}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		struct trials *t = trials_new(2);
 		struct result a = made(10, 0, STAGE_RCVBUF, table[i].low);
@@ -123,7 +116,6 @@ static void test_table(void **state)
 	size_t size;
 	struct rows rows;
 
-	(void)state;
 	rows_open(&rows, open_memstream(&text, &size), false, start);
 	add(t, &lossy);
 	rows_point(&rows, first, t, NULL);
@@ -165,7 +157,6 @@ static void test_csv(void **state)
 	size_t size;
 	struct rows rows;
 
-	(void)state;
 	lossy.tx_cost.calls = 7;
 	lossy.rx_cost.calls = 8;
 	trial = json_end(&lossy);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The tables of records beside tools/schema, which is written by hand: keys, types, words. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "base/json.h"
 #include "host/lab.h"
 #include "report/document.h"
@@ -196,7 +192,6 @@ static void records_are_in_the_schema(void **state)
 {
 	unsigned n = 0;
 
-	(void)state;
 	for (const struct document_part *part = document_parts; part->schema; part++, n++) {
 		char file[64], where[64];
 
@@ -214,7 +209,6 @@ static void records_are_in_the_schema(void **state)
 /* The names that document.c has of its own. */
 static void topologies_have_their_names(void **state)
 {
-	(void)state;
 	for (const struct opt_value *v = lab_topologies; v->name; v++) {
 		const struct run_header head = {.in_lab = true,
 						.topology = (enum lab_topology)v->value};
