@@ -405,7 +405,7 @@ static __always_inline void cause_device(struct trace_cause *cause, struct sk_bu
 }
 
 /*
- * For who keeps the books of one namespace: an end in another one. Asked before the packet is
+ * For who keeps the ledger of one namespace: an end in another one. Asked before the packet is
  * looked at, because a receiver on the same host may end millions a second.
  */
 static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)

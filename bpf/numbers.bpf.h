@@ -35,7 +35,7 @@ struct {
  * Slots are taken in order, and never given back; TRACE_STREAMS: there is none left. Not static, so
  * that it is verified once, whoever calls it.
  */
-__noinline __u32 learned_slot(__u64 word)
+__noinline __u32 discovered_slot(__u64 word)
 {
 	__u64 number = STAMP_NUMBER(word), behind = number & 0xffffffff;
 	__u32 zero = 0, key = word >> 32, known;
@@ -61,7 +61,7 @@ __noinline __u32 learned_slot(__u64 word)
 
 static __always_inline __u32 number_slot(__u64 word)
 {
-	return cfg.learn ? learned_slot(word) : (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+	return cfg.learn ? discovered_slot(word) : (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
 }
 
 static __always_inline bool is_ours(__u64 word)

@@ -5,7 +5,7 @@
  * not this run's goes on into the stack.
  *
  * Two CPUs that take two copies of one number at the same instant may both count it as delivered in
- * their sums; the books count numbers, so there it is one.
+ * their sums; the ledger counts numbers, so there it is one.
  */
 #include "kernel.h"
 
@@ -20,7 +20,7 @@ NUMBER_MAP(arrivals); /* the tracer's */
 
 ONE_PER_CPU(sink_counts, struct sink_count);
 
-struct sink_learned learned[SINK_LEARNED];
+struct sink_discovered learned[SINK_LEARNED];
 __u8 slots[1 << 16]; /* slot + 1 of a stream; 0: not learned */
 
 /* A lock for learning: two CPUs may see a stream for the first time. */

@@ -2,7 +2,7 @@
 /*
  * What the checkpoints of `trace --balance` (bpf/balance.bpf.c) and user space say to each other.
  *
- * The books are those of a set of UDP datagrams, of all that EXPR matches, on the whole host: all
+ * The balance is that of a set of UDP datagrams, of all that EXPR matches, on the whole host: all
  * its namespaces together. A datagram enters the host once and ends once, or lies in a queue:
  *
  *	entered = left + delivered + dropped inside + growth of the queues + unaccounted
@@ -87,7 +87,7 @@ static inline int balance_has_length(const struct balance_lengths *l, __u32 byte
 	return word < BALANCE_LENGTH_WORDS && l->bits[word] >> (bit & 63) & 1;
 }
 
-/* Sides of the books that a drop can be on, as user space judges its cause. */
+/* Sides of the balance that a drop can be on, as user space judges its cause. */
 enum balance_side {
 	SIDE_UNJUDGED,
 	SIDE_INSIDE,  /* of a packet that had entered, and not left */
@@ -103,7 +103,7 @@ struct balance_tally {
 	__u64 left;
 	__u64 delivered;
 	__u64 dropped[SIDES]; /* of SIDE_UNJUDGED: events */
-	/* What makes the books uncertain. */
+	/* What makes the balance uncertain. */
 	__u64 ambiguous; /* read, and of a length that other datagrams to that port have too */
 	__u64 unplaced;	 /* read, and of a length that never came: the reader's buffer was short */
 	__u64 unsized;	 /* reads of several merged datagrams, their number not known */

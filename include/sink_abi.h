@@ -22,7 +22,7 @@ struct sink_config {
 };
 
 /* In bss, by slot: streams learned. */
-struct sink_learned {
+struct sink_discovered {
 	__u64 base;  /* of the numbers */
 	__u64 first; /* below, nothing was looked at */
 	__u32 stream;

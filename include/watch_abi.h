@@ -197,7 +197,7 @@ _Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
 
 /*
  * A dropped packet, as the observer of all traffic hands it to people: who, where, and the packet's
- * first bytes. Samples are beside the books: what finds no room in the ring is only counted.
+ * first bytes. Samples are beside the counts: what finds no room in the ring is only counted.
  */
 
 #define SAMPLE_SNAPLEN_MAX 65535

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The checkpoints of a flow's books, on real traffic between two namespaces: what arrives is
+ * The checkpoints of a flow's balance, on real traffic between two namespaces: what arrives is
  * delivered, dropped or waits, whatever happens to it.
  */
 #include <arpa/inet.h>
@@ -19,9 +19,9 @@
 #define LEN	  100 /* payload */
 #define SETTLE_NS 5000000000ULL
 #define IDLE_MS	  300
-#define SHORT_NS  300000000ULL /* where the books do not close */
+#define SHORT_NS  300000000ULL /* where it does not balance */
 
-static uint16_t port; /* others may run the same test, and the books are of the whole host */
+static uint16_t port; /* others may run the same test, and the balance is of the whole host */
 static struct reasons *reasons;
 static struct ksyms *ksyms;
 static struct filter *filter;
@@ -130,25 +130,25 @@ static unsigned read_upto(int fd, unsigned want)
 	return n;
 }
 
-static struct flow_books close_within(uint64_t settle_ns, uint64_t dropped)
+static struct flow_balance close_within(uint64_t settle_ns, uint64_t dropped)
 {
 	struct flow_facts facts = {.begin = begun, .dropped = dropped};
-	struct flow_books books;
+	struct flow_balance b;
 	struct error err = {};
 
 	if (balance_end(balance, &begun, settle_ns, &facts.end, &err))
 		fail_msg("%s", err.message);
-	flow_books_close(&books, &facts);
-	return books;
+	flow_balance_close(&b, &facts);
+	return b;
 }
 
 /* `dropped` is what the rows of the tracer would tell. */
-static struct flow_books close_books(uint64_t dropped)
+static struct flow_balance close_balance(uint64_t dropped)
 {
 	return close_within(SETTLE_NS, dropped);
 }
 
-static void assert_books(const struct flow_books *b, int64_t arrived, uint64_t delivered,
+static void assert_balance(const struct flow_balance *b, int64_t arrived, uint64_t delivered,
 			 int64_t in_flight)
 {
 	assert_int_equal(b->arrived, arrived);
@@ -162,30 +162,30 @@ static void assert_books(const struct flow_books *b, int64_t arrived, uint64_t d
 
 static void all_delivered(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(tx, 50, LEN);
 	assert_int_equal(read_upto(rx, 50), 50);
-	b = close_books(0);
-	assert_books(&b, 50, 50, 0);
+	b = close_balance(0);
+	assert_balance(&b, 50, 50, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
 static void nothing_came(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with("", NULL);
-	b = close_books(0);
-	assert_books(&b, 0, 0, 0);
+	b = close_balance(0);
+	assert_balance(&b, 0, 0, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
 static void buffer_too_small(void **state)
 {
 	int tiny = 4096;
-	struct flow_books b;
+	struct flow_balance b;
 	unsigned n;
 
 	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
@@ -193,15 +193,15 @@ static void buffer_too_small(void **state)
 	send_from(tx, 500, LEN);
 	n = read_upto(rx, 500);
 	assert_in_range(n, 1, 499);
-	b = close_books(500 - n);
-	assert_books(&b, 500, n, 0);
+	b = close_balance(500 - n);
+	assert_balance(&b, 500, n, 0);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 500 - n);
 	assert_int_equal(b.verdict, FLOW_THIS_HOST);
 }
 
 static void unread_before_and_after(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	send_from(tx, 30, LEN);
 	await_arrival(rx);
@@ -209,23 +209,23 @@ static void unread_before_and_after(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(read_one(rx, LEN, 0), LEN);
 	send_from(tx, 5, LEN);
-	b = close_books(0);
-	assert_books(&b, 5, 10, -5);
+	b = close_balance(0);
+	assert_balance(&b, 5, 10, -5);
 }
 
 static void unread_stays(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
-	b = close_books(0);
-	assert_books(&b, 7, 0, 7);
+	b = close_balance(0);
+	assert_balance(&b, 7, 0, 7);
 }
 
 static void closed_unread(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	send_from(tx, 3, LEN);
 	await_arrival(rx);
@@ -233,26 +233,26 @@ static void closed_unread(void **state)
 	send_from(tx, 7, LEN);
 	close(rx);
 	rx = -1;
-	b = close_books(10);
-	assert_books(&b, 7, 0, -3);
+	b = close_balance(10);
+	assert_balance(&b, 7, 0, -3);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 10);
 }
 
 static void no_socket(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	close(rx);
 	rx = -1;
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
-	b = close_books(7);
-	assert_books(&b, 7, 0, 0);
+	b = close_balance(7);
+	assert_balance(&b, 7, 0, 0);
 }
 
 static void peeked_and_truncated(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(tx, 3, LEN);
@@ -261,14 +261,14 @@ static void peeked_and_truncated(void **state)
 	assert_int_equal(read_one(rx, 10, 0), 10);
 	assert_int_equal(read_one(rx, 10, MSG_TRUNC), LEN);
 	assert_int_equal(read_upto(rx, 2), 2);
-	b = close_books(0);
-	assert_books(&b, 4, 4, 0);
+	b = close_balance(0);
+	assert_balance(&b, 4, 4, 0);
 }
 
 /* A handshake of another length is no part of the flow, and lies in the same queue. */
 static void told_by_length(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
@@ -277,27 +277,27 @@ static void told_by_length(void **state)
 	assert_int_equal(read_upto(rx, 22), 22);
 	send_from(tx, 3, LEN);
 	send_from(tx, 2, 4);
-	b = close_books(0);
-	assert_books(&b, 23, 20, 3);
+	b = close_balance(0);
+	assert_balance(&b, 23, 20, 3);
 }
 
 static void others_before_the_flow(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	send_from(tx, 4, 4);
 	send_from(tx, 2, LEN);
 	await_arrival(rx);
 	begin_with(" and greater 128", NULL);
 	assert_int_equal(read_upto(rx, 6), 6);
-	b = close_books(0);
-	assert_books(&b, 0, 2, -2);
+	b = close_balance(0);
+	assert_balance(&b, 0, 2, -2);
 }
 
 static void cannot_be_told(void **state)
 {
 	int other = bound(&lab.tx_ns, port + 1);
-	struct flow_books b;
+	struct flow_balance b;
 	char from_other[32];
 
 	snprintf(from_other, sizeof(from_other), " and src port %u", port + 1);
@@ -315,7 +315,7 @@ static void cannot_be_told(void **state)
 /* A read that is shorter than all that came: whose it was is not known. */
 static void buffer_of_the_reader_too_short(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
@@ -345,7 +345,7 @@ static void multicast(void **state)
 				       .sin_addr.s_addr = htonl(0xe8010101)};
 	int one = 1, second = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
-	struct flow_books b;
+	struct flow_balance b;
 	char line[FLOW_SENTENCE];
 
 	close(rx);
@@ -368,26 +368,26 @@ static void multicast(void **state)
 	assert_int_equal(b.delivered, 10);
 	assert_int_equal(b.unaccounted, -5);
 	assert_int_equal(b.verdict, FLOW_UNKNOWN);
-	assert_int_equal(flow_books_rests_on(&b, 1, line, sizeof(line)), 0);
+	assert_int_equal(flow_balance_rests_on(&b, 1, line, sizeof(line)), 0);
 	assert_non_null(strstr(line, "multicast"));
 	close(second);
 }
 
 static void fragments(void **state)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(tx, 10, 5000);
 	assert_int_equal(read_upto(rx, 10), 10);
-	b = close_books(0);
-	assert_books(&b, 10, 10, 0);
+	b = close_balance(0);
+	assert_balance(&b, 10, 10, 0);
 }
 
 static void merged(int gro, unsigned reads)
 {
 	int size = 200;
-	struct flow_books b;
+	struct flow_balance b;
 
 	assert_int_equal(setsockopt(tx, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
 	assert_int_equal(setsockopt(rx, SOL_UDP, UDP_GRO, &gro, sizeof(gro)), 0);
@@ -396,8 +396,8 @@ static void merged(int gro, unsigned reads)
 	send_from(tx, 1, 200 * 3 + 20);
 	assert_int_equal(read_upto(rx, reads), reads);
 	send_from(tx, 1, 200 * 2);
-	b = close_books(0);
-	assert_books(&b, 11, 9, 2);
+	b = close_balance(0);
+	assert_balance(&b, 11, 9, 2);
 }
 
 static void merged_and_cut(void **state)
@@ -413,13 +413,13 @@ static void merged_and_read_whole(void **state)
 static void loopback(void **state)
 {
 	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
-	struct flow_books b;
+	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(own, 10, LEN);
 	assert_int_equal(read_upto(rx, 10), 10);
-	b = close_books(0);
-	assert_books(&b, 10, 10, 0);
+	b = close_balance(0);
+	assert_balance(&b, 10, 10, 0);
 	close(own);
 }
 
@@ -434,17 +434,17 @@ static void send_rtp(uint16_t number, uint32_t ssrc)
 	sendto(tx, rtp, sizeof(rtp), 0, (const void *)&to, sizeof(to));
 }
 
-static struct flow_books close_numbered(uint64_t dropped, struct balance_streams *streams)
+static struct flow_balance close_numbered(uint64_t dropped, struct balance_streams *streams)
 {
 	struct flow_facts facts = {.begin = begun, .dropped = dropped, .numbered = true};
-	struct flow_books books;
+	struct flow_balance b;
 	struct error err = {};
 
 	assert_int_equal(balance_end(balance, &begun, SETTLE_NS, &facts.end, &err), 0);
 	assert_int_equal(balance_read_streams(balance, streams), 0);
 	facts.streams = *streams;
-	flow_books_close(&books, &facts);
-	return books;
+	flow_balance_close(&b, &facts);
+	return b;
 }
 
 /* Skipped by the sender, and lost in the buffer of the socket: two numbers, both exact. */
@@ -452,7 +452,7 @@ static void rtp_lost_before_and_here(void **state)
 {
 	const struct balance_numbering rtp = {.kind = NUMBERS_RTP};
 	struct balance_streams streams;
-	struct flow_books b;
+	struct flow_balance b;
 	int tiny = 4096;
 	unsigned n;
 
@@ -466,7 +466,7 @@ static void rtp_lost_before_and_here(void **state)
 	}
 	n = read_upto(rx, 985);
 	b = close_numbered(985 - n, &streams);
-	assert_books(&b, 985, n, 0);
+	assert_balance(&b, 985, n, 0);
 	assert_int_equal(streams.streams, 2);
 	assert_int_equal(streams.missing, 15);
 	assert_int_equal(streams.seen, 985);
@@ -500,12 +500,12 @@ static void *reads(void *arg)
 	return NULL;
 }
 
-/* The books begin and end in the middle of a flow. */
+/* The balance begins and ends in the middle of a flow. */
 static void flows(unsigned us)
 {
 	struct timeval patience = {.tv_usec = 100000};
 	pthread_t sender, reader;
-	struct flow_books b;
+	struct flow_balance b;
 
 	pause_us = us;
 	over = false;
@@ -515,7 +515,7 @@ static void flows(unsigned us)
 	poll(NULL, 0, 20);
 	begin_with("", NULL);
 	poll(NULL, 0, 200);
-	b = close_books(0);
+	b = close_balance(0);
 	over = true;
 	pthread_join(sender, NULL);
 	pthread_join(reader, NULL);

@@ -256,11 +256,11 @@ static void load_learning(struct receiving *r)
 	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
 }
 
-static struct sink_learned learned(const struct receiving *r, unsigned i, uint8_t **arrivals)
+static struct sink_discovered learned(const struct receiving *r, unsigned i, uint8_t **arrivals)
 {
-	struct sink_learned stream;
+	struct sink_discovered stream;
 
-	assert_true(sink_prog_learned(r->prog, i, &stream, arrivals));
+	assert_true(sink_prog_discovered(r->prog, i, &stream, arrivals));
 	return stream;
 }
 
@@ -273,9 +273,9 @@ static void test_learns_streams(void **unused)
 
 	(void)unused;
 	load_learning(&r);
-	assert_false(sink_prog_learned(r.prog, 0, &(struct sink_learned){}, &arrivals));
+	assert_false(sink_prog_discovered(r.prog, 0, &(struct sink_discovered){}, &arrivals));
 	for (unsigned i = 0; i < N_ELEMENTS(first); i++) {
-		struct sink_learned s;
+		struct sink_discovered s;
 
 		assert_int_equal(arrive(&r, i % 2 ? AF_INET6 : AF_INET, 5 * i, first[i]), XDP_DROP);
 		assert_int_equal(arrive(&r, AF_INET, 5 * i, first[i] + 1), XDP_DROP);
@@ -291,7 +291,7 @@ static void test_learns_streams(void **unused)
 		assert_int_equal(counts(&r).next[i], first[i] + 2);
 	}
 	assert_false(
-		sink_prog_learned(r.prog, N_ELEMENTS(first), &(struct sink_learned){}, &arrivals));
+		sink_prog_discovered(r.prog, N_ELEMENTS(first), &(struct sink_discovered){}, &arrivals));
 	assert_int_equal(counts(&r).sums.delivered, 2 * N_ELEMENTS(first));
 	assert_int_equal(counts(&r).sums.duplicated, N_ELEMENTS(first));
 	sink_prog_close(r.prog);

@@ -15,7 +15,7 @@ RATE, SECONDS = 1000, 8
 COUNT = 4000  # without a copy
 
 # Once the NIC receives, nothing else runs on CPU 1, four times for a while; long before the traffic
-# ends, so that the ring has been emptied when the books are closed.
+# ends, so that the ring has been emptied when the ledger is closed.
 HOG = """
 import os, sys, time
 from pathlib import Path

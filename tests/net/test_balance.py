@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`trace --balance`: the books of a flow close, whatever happens to its packets."""
+"""`trace --balance`: a flow balances, whatever happens to its packets."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ def lost(end):
     return rows
 
 
-def assert_books(document, arrived, delivered, in_flight=0, **stages):
+def assert_balance(document, arrived, delivered, in_flight=0, **stages):
     """From the numbers alone; the program's own verdict has to agree."""
     end = document["end"]
     text = json.dumps({k: v for k, v in end.items() if k != "findings"})[:2500]
@@ -71,7 +71,7 @@ def all_delivered():
             for _ in range(10):
                 sent += send(V4, 100)
                 assert read_all(sock, 0.02) == 100
-            end = assert_books(t.stop(), sent, sent)
+            end = assert_balance(t.stop(), sent, sent)
         assert end["verdict"] == "none_seen", end["verdict"]
         assert end["culprit"] is None, end["culprit"]
         assert end["checkpoints"]["runs"] >= 3 * sent, end["checkpoints"]
@@ -99,7 +99,7 @@ def lost_here(fault, address):
     with lab(), fault(address) as about, balancing(EXPR) as t:
         sent = send(address)
         received = read_all(about["reader"]) if "reader" in about else 0
-        end = assert_books(t.stop(), sent, received, **{about["stage"]: sent - received})
+        end = assert_balance(t.stop(), sent, received, **{about["stage"]: sent - received})
         assert end["verdict"] == "this_host", end["verdict"]
         assert end["culprit"]["stage"] == about["stage"], end["culprit"]
         assert end["culprit"]["packets"] == sent - received, end["culprit"]
@@ -115,7 +115,7 @@ def closed_with_unread_packets():
         with balancing(EXPR) as t:
             sent = send(V4)
             about["close"].close()
-            assert_books(t.stop(), sent, 0, -before, socket_close=sent + before)
+            assert_balance(t.stop(), sent, 0, -before, socket_close=sent + before)
 
 
 @thorough
@@ -126,7 +126,7 @@ def left_unread():
             sent = send(V4, 50)
             for _ in range(30):
                 sock.recv(65536)
-            assert_books(t.stop(), sent, 30, before + sent - 30 - before)
+            assert_balance(t.stop(), sent, 30, before + sent - 30 - before)
 
 
 @thorough
@@ -139,7 +139,7 @@ def queueing_discipline_of_the_sender():
             sent = send(V4, size=500)
             received = read_all(sock, 0.5)
             assert 0 < received < sent
-            assert_books(t.stop(), sent, received, qdisc=sent - received)
+            assert_balance(t.stop(), sent, received, qdisc=sent - received)
 
 
 @thorough
@@ -149,7 +149,7 @@ def fragments():
         with balancing(EXPR) as t:
             sent = send(V4, 100, size=4000)
             received = read_all(sock)
-            assert_books(t.stop(), sent, received,
+            assert_balance(t.stop(), sent, received,
                          **({"rcvbuf": sent - received} if received < sent else {}))
 
 
@@ -167,7 +167,7 @@ def past_a_router():
                 short.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)
                 for _ in range(20):
                     short.sendto(b"x", ("198.18.1.2", PORT))
-            assert_books(t.stop(), sent + 20, received, ip_forward=20,
+            assert_balance(t.stop(), sent + 20, received, ip_forward=20,
                          **({"rcvbuf": sent - received} if received < sent else {}))
 
 
@@ -180,7 +180,7 @@ def into_the_host():
             for _ in range(20):
                 device.write(datagram(PORT + 1, b"x" * 100))
             assert read_all(sock) == 50
-            assert_books(t.stop(), 70, 50, udp_lookup=20)
+            assert_balance(t.stop(), 70, 50, udp_lookup=20)
 
 
 @case
@@ -200,7 +200,7 @@ def out_of_the_host():
                     left += 1
             document = t.stop()
         assert 0 < left < sent, (left, sent)
-        end = assert_books(document, sent - left, 0, tx_device=sent - left)
+        end = assert_balance(document, sent - left, 0, tx_device=sent - left)
         assert end["checkpoints"]["left"] == sent, end["checkpoints"]  # at the device's queue
 
 
@@ -219,7 +219,7 @@ def told_apart_by_length():
                 read_all(sock, 0.02)
             send(V4, 2, size=4)
             last = send(V4, 7)
-            assert_books(t.stop(), sent + last, sent, last)
+            assert_balance(t.stop(), sent + last, sent, last)
 
 
 @thorough
@@ -280,7 +280,7 @@ def rtp_lost_before_and_here():
     with lab(), tiny_rcvbuf(V4) as about, balancing("--seq", "rtp", EXPR) as t:
         send_numbered(payloads)
         received = read_all(about["reader"])
-        end = assert_books(t.stop(), len(payloads), received, rcvbuf=len(payloads) - received)
+        end = assert_balance(t.stop(), len(payloads), received, rcvbuf=len(payloads) - received)
     assert end["lost_before"] == 55, end["sequence"]
     assert end["verdict"] == "both", end["verdict"]
     assert end["sequence"]["streams"] == 2 and end["sequence"]["duplicated"] == 1, end["sequence"]
@@ -296,7 +296,7 @@ def counter_lost_before():
         with balancing("--seq", "4:4:1000", EXPR) as t:
             send_numbered(payloads)
             assert read_all(sock) == len(payloads)
-            end = assert_books(t.stop(), len(payloads), len(payloads))
+            end = assert_balance(t.stop(), len(payloads), len(payloads))
     assert end["lost_before"] == 10 and end["verdict"] == "before_this_host", end
 
 
@@ -316,7 +316,7 @@ def dropped_before_it_entered():
                     with contextlib.suppress(PermissionError):
                         tx.sendto(payload, (V4, PORT))
             assert read_all(sock) == 270
-            end = assert_books(t.stop(), 300, 270, netfilter=30)
+            end = assert_balance(t.stop(), 300, 270, netfilter=30)
     assert end["lost_before"] == 0 and end["verdict"] == "this_host", end
 
 
@@ -326,7 +326,7 @@ def no_numbers():
         with balancing("--seq", "rtp", EXPR) as t:
             sent = send(V4, 50)
             read_all(sock)
-            end = assert_books(t.stop(), sent, sent)
+            end = assert_balance(t.stop(), sent, sent)
         assert end["lost_before"] is None and end["verdict"] == "unknown", end
 
 

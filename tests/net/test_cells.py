@@ -3,7 +3,7 @@
 """Losses that the kernel reports without the packet: our own program left the number on that CPU.
 
 Were another number taken for the one that died, that one would be delivered, too, and the right one
-would stay open: balanced books prove that each was right.
+would stay open: balanced ledgers prove that each was right.
 """
 
 import contextlib

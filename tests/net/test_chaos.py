@@ -117,7 +117,7 @@ def stdout_on_a_full_disk(args, status):
 
 @thorough
 def stdout_fills_up():
-    """Nobody can read on: sending ends, and the books are closed."""
+    """Nobody can read on: sending ends, and the ledger is closed."""
     require_root()
     with directory("64k") as path, open(path / "out", "w") as out:
         result = execute("run", "--json-lines", "-I", "10ms", "-t", "60", "--rate", "10k", stdout=out)
@@ -213,7 +213,7 @@ LONG = (*RUN, "-t", "20")
     ["--tx", "socket"], ["--tx", "xsk"], ["--tx", "xdp"], ["--tx", "xsk", "--rx", "xsk"],
     ["--tx", "xdp", "--rx", "xdp"])]))
 def devices_removed(args):
-    """Both ends of the link: the sender cannot go on, and the books are closed on what was sent."""
+    """Both ends of the link: the sender cannot go on, and the ledger is closed on what was sent."""
     require_root()
     with Lab(NAME) as lab, running(lab, *LONG, *args) as process:
         until_sent(process)

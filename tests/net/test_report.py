@@ -223,7 +223,7 @@ def test_keep_is_shorter_than_the_trace():
 
 @case
 def test_what_run_printed():
-    """To the byte; the fates of all numbers add up to the books, unless a line is lost."""
+    """To the byte; the fates of all numbers add up to the ledger, unless a line is lost."""
     require_root()
     with directory() as path:
         file = path / "ledger"

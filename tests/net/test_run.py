@@ -331,7 +331,7 @@ LONG = ("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k"
 
 
 @table([(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")])
-def books_closed_after(number):
+def ledger_closed_after(number):
     require_root()
     with started(*LONG) as process:
         start_of(process)
@@ -345,7 +345,7 @@ def books_closed_after(number):
 
 
 @thorough
-def repetition_ends_if_the_books_are_being_closed():
+def repetition_ends_if_the_ledger_is_being_closed():
     """The reader sleeps with packets in its queue: all but a moment is waiting for them."""
     require_root()
     with started("run", "-j", "--repeat", "3", "-c", "10", "--pause", "60/1",
@@ -358,7 +358,7 @@ def repetition_ends_if_the_books_are_being_closed():
 
 
 @case
-def books_closed_after_the_reader_of_stdout_went():
+def ledger_closed_after_the_reader_of_stdout_went():
     require_root()
     with started(*LONG) as process:
         start_of(process)

@@ -449,7 +449,7 @@ def server_is_lost():
 
 @table([("here", []), ("there", ["-R"])] if EVERYTHING else [])
 def an_engine_cannot(args):
-    """Its error is told with the host that has it; whatever it sent until then is in the books."""
+    """Its error is reported with the host that has it; whatever it sent until then is in the ledger."""
     with Hosts() as hosts, hosts.serve("--stay"):
         result = hosts.run("-j", "-q", "-r", "10k", "-c", "100", "--tx", "xdp", *args)
         assert_error(result, 3, "live frames")

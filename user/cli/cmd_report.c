@@ -275,7 +275,7 @@ static const struct opt_need needs[] = {
 };
 
 static const struct opt_example examples[] = {
-	{"report run.ledger", "the books of a run that kept them"},
+	{"report run.ledger", "the ledger of a run that kept it"},
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
 	{"report before.ledger after.ledger", "what was different, and what came of it"},

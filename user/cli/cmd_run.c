@@ -46,13 +46,13 @@ const struct opt run_opts[] = {
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
 	{"settle", 0, OPT_TIME, AT(traffic.spec.settle_ns), .max = MAX_SETTLE,
-	 .help = "wait so long at most for packets under way before the books close"},
+	 .help = "wait so long at most for packets under way before the ledger closes"},
 	{"repeat", 0, OPT_UINT, AT(repeat), .min = 1, .max = MAX_REPEAT,
 	 .help = "do it N times: median, lowest, highest"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the books to a file, the fate of each number too"},
+	 .help = "append the ledger to a file, the fate of each number too"},
 	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
 	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},
 	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,
@@ -298,7 +298,7 @@ const struct command cmd_run = {
 	.description =
 		"Sends numbered UDP datagrams from one network namespace to another, follows every "
 		"one of them, and says where each ended: delivered, or dropped at a named stage. "
-		"The books balance if none is unaccounted for; else the exit status is 4.",
+		"The ledger balances if none is unaccounted for; else the exit status is 4.",
 	.groups = run_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),

@@ -186,7 +186,7 @@ const struct command cmd_selftest = {
 	.name = "selftest",
 	.summary = "injects every loss that this host allows, checks events = counters = truth",
 	.description = "Runs each fault of `run --fault` in namespaces of its own and compares "
-		       "three books: what both ends know, what the tracer saw, what the kernel's "
+		       "three counts: what both ends know, what the tracer saw, what the kernel's "
 		       "counters say. A counter that is known not to count a loss on this kernel "
 		       "is noted, and is no disagreement.",
 	.groups = selftest_groups,

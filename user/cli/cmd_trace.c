@@ -201,7 +201,7 @@ struct trace {
 	struct limits limits;
 	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
 	struct flow_account *account;
-	struct flow_books books;
+	struct flow_balance balance;
 	struct events events;
 	struct trace_ledger ledger;
 	bool incomplete; /* a file that was asked for */
@@ -621,8 +621,8 @@ static void on_end(struct trace *t, struct error *err)
 	live_summarise(l, t->session.why, s);
 	s->interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
-		flow_account_books(t->account, l, &t->books);
-		s->books = &t->books;
+		flow_account_balance(t->account, l, &t->balance);
+		s->flow = &t->balance;
 	}
 	log_progress_clear();
 	show_end(t, s);
@@ -698,7 +698,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 		return status > 0 ? status : CHILD_OURS;
 	if (rc)
 		return err->status;
-	if (t.limits.broken || (o->balance.balance && !t.books.balanced))
+	if (t.limits.broken || (o->balance.balance && !t.balance.balanced))
 		return STATUS_BROKEN;
 	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
 }

@@ -173,8 +173,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
  * which needs CAP_NET_ADMIN.
  */
 static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
-		     const struct drops *drops, const struct border_netns *netns, bool paged,
-		     bool tc)
+		     const struct drops *drops, const struct edge_netns *netns, bool paged, bool tc)
 {
 	int rc = open_programs(c, cfg, drops, paged);
 	struct checkpoint_bpf *s = c->skel;
@@ -192,8 +191,8 @@ static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
 	return rc ? rc : checkpoint_bpf__attach(s);
 }
 
-int border_open(struct checkpoints **out, const struct trace_config *cfg, const struct drops *drops,
-		const struct border_netns *netns, unsigned ifindex, struct error *err)
+int edge_open(struct checkpoints **out, const struct trace_config *cfg, const struct drops *drops,
+	      const struct edge_netns *netns, unsigned ifindex, struct error *err)
 {
 	struct checkpoints *c = new_checkpoints();
 	bool tc = netns->enter && ifindex;
@@ -220,7 +219,7 @@ int border_open(struct checkpoints **out, const struct trace_config *cfg, const 
 	return 0;
 }
 
-const char *border_place(const struct checkpoints *c)
+const char *edge_place(const struct checkpoints *c)
 {
 	if (c->skel->links.leave)
 		return "net_dev_start_xmit";

@@ -47,7 +47,7 @@ int checkpoints_seen_fd(const struct checkpoints *c);
 void checkpoints_close(struct checkpoints *c); /* NULL is allowed */
 
 /* Inode numbers of the namespaces that packets leave and enter; the other one is 0. */
-struct border_netns {
+struct edge_netns {
 	uint32_t leave, enter;
 };
 
@@ -59,11 +59,11 @@ struct border_netns {
  * those (Linux 6.6) and CAP_NET_ADMIN is there: tracing may be suppressed on top of PID 1, tc is
  * not.
  */
-int border_open(struct checkpoints **c, const struct trace_config *cfg, const struct drops *drops,
-		const struct border_netns *netns, unsigned ifindex, struct error *err);
+int edge_open(struct checkpoints **c, const struct trace_config *cfg, const struct drops *drops,
+	      const struct edge_netns *netns, unsigned ifindex, struct error *err);
 
 /* Which place in the kernel it is: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
-const char *border_place(const struct checkpoints *c);
+const char *edge_place(const struct checkpoints *c);
 
 /* A BPF program at a tc hook, before all others there. */
 struct tc_first {

@@ -184,7 +184,7 @@ const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
 void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
 /* Which event is the loss where two report it (STAGES 3.3). */
-enum xdploss_books {
+enum xdploss_mode {
 	/*
 	 * kfree_skb is counted too and reports generic mode: what was an skb counts there, so that
 	 * a filter on packets holds. An aborted skb of a veth always counts there.
@@ -198,7 +198,7 @@ enum xdploss_books {
 };
 
 /* VERDICT_LOSS, or VERDICT_IGNORE: another event or key reports it. The note is for people. */
-struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books);
+struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode);
 
 /* "ENOBUFS" for a negative errno; "ABORTED", "TX" ... for an exception; "" if there is neither. */
 const char *xdplosses_reason(const struct xdploss_key *key);

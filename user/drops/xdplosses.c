@@ -194,7 +194,7 @@ static const struct {
 				    "(cpu_map_bpf_prog_run)"},
 };
 
-struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books)
+struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_mode mode)
 {
 	const struct stagemap_event e = {
 		.reason = "",
@@ -218,7 +218,7 @@ struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books
 	/* another event, or another key here, shows the same packets */
 	if (key->flags & (XDPLOSS_MAP_PROG | XDPLOSS_SKB) ||
 	    (key->flags & XDPLOSS_GENERIC &&
-	     (books == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT)))
+	     (mode == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT)))
 		v.class = VERDICT_IGNORE;
 	return v;
 }

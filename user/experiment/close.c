@@ -319,7 +319,7 @@ int site_stop_receiving(struct site *s, struct error *err)
 }
 
 /*
- * Frames of AF_XDP and XDP do not come by the border of a lone sender: that the device took those
+ * Frames of AF_XDP and XDP do not come by the edge of a lone sender: that the device took those
  * below `upto` is known to the engine, and noted here as seen there.
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)

@@ -20,10 +20,10 @@ const char *site_place(const struct site *s)
 	const struct run_spec *spec = s->spec;
 
 	if (s->receives)
-		return spec->rx == &rx_socket ? border_place(s->tracer.border) : "XDP";
+		return spec->rx == &rx_socket ? edge_place(s->tracer.edge) : "XDP";
 	if (spec->tx == &tx_xsk)
 		return "AF_XDP completion";
-	return spec->tx == &tx_xdp ? "xdp_devmap_xmit" : border_place(s->tracer.border);
+	return spec->tx == &tx_xdp ? "xdp_devmap_xmit" : edge_place(s->tracer.edge);
 }
 
 /* Numbers kept of each stream, where streams are known. */
@@ -81,15 +81,15 @@ static int open_tracer(struct site *s, struct error *err)
 	}
 	if (s->lone) {
 		tracer.config.netns = s->sends ? lab->tx_ns.inum : lab->rx_ns.inum;
-		tracer.border_ifindex = lab->rx.ifindex;
+		tracer.edge_ifindex = lab->rx.ifindex;
 	} else if (!spec->port_a) {
 		/* only in labs: what is attached by tc outlives us on a device of the host */
 		tracer.checkpoints = checkpoints;
 	}
 	/* without them nothing shows which datagram the later fragments are of */
 	if (s->lone ? s->by_number : spec->port_a && s->fragments) {
-		tracer.border.leave = s->sends ? lab->tx_ns.inum : 0;
-		tracer.border.enter = s->receives ? lab->rx_ns.inum : 0;
+		tracer.edge.leave = s->sends ? lab->tx_ns.inum : 0;
+		tracer.edge.enter = s->receives ? lab->rx_ns.inum : 0;
 	}
 	return tracer_open(&s->tracer, &tracer, err);
 }

@@ -32,7 +32,7 @@ struct tracer {
 	struct trace_config config;
 	struct drops *drops;
 	struct checkpoints *checkpoints; /* NULL: none */
-	struct checkpoints *border;	 /* the same */
+	struct checkpoints *edge;	 /* the same */
 };
 
 struct tracer_spec {
@@ -43,8 +43,8 @@ struct tracer_spec {
 	bool consumed;		    /* follow also what is freed as if it had been used up */
 	const struct checkpoint_place *checkpoints; /* as checkpoints_open() takes it; NULL: none */
 	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
-	struct border_netns border;		    /* in place of checkpoints; all 0: none */
-	unsigned border_ifindex;		    /* as border_open() takes it */
+	struct edge_netns edge;			    /* in place of checkpoints; all 0: none */
+	unsigned edge_ifindex;			    /* as edge_open() takes it */
 };
 
 /*

@@ -106,9 +106,9 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      err);
-	if (!rc && (spec->border.leave || spec->border.enter))
-		rc = border_open(&t->border, &t->config, t->drops, &spec->border,
-				 spec->border_ifindex, err);
+	if (!rc && (spec->edge.leave || spec->edge.enter))
+		rc = edge_open(&t->edge, &t->config, t->drops, &spec->edge, spec->edge_ifindex,
+			       err);
 	if (!rc)
 		rc = fates_map(&t->fates, drops_map_fd(t->drops, "fates"), tracer_seen_fd(t),
 			       drops_map_fd(t->drops, "arrivals"), err);
@@ -123,7 +123,7 @@ int tracer_seen_fd(const struct tracer *t)
 {
 	if (t->checkpoints)
 		return checkpoints_seen_fd(t->checkpoints);
-	return t->border ? checkpoints_seen_fd(t->border) : -1;
+	return t->edge ? checkpoints_seen_fd(t->edge) : -1;
 }
 
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
@@ -163,7 +163,7 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 
 void tracer_close(struct tracer *t)
 {
-	checkpoints_close(t->border);
+	checkpoints_close(t->edge);
 	checkpoints_close(t->checkpoints);
 	drops_close(t->drops);
 	fates_unmap(&t->fates);

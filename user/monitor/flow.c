@@ -15,7 +15,7 @@ static int64_t grown(uint64_t end, uint64_t begin)
 	return (int64_t)(end - begin);
 }
 
-static void add_up(struct flow_books *b)
+static void add_up(struct flow_balance *b)
 {
 	const struct balance_moment *begin = &b->facts.begin, *end = &b->facts.end;
 	const struct balance_tally *from = &begin->sum, *to = &end->sum;
@@ -34,7 +34,7 @@ static void add_up(struct flow_books *b)
 	b->arrived = entered - left - inside + (int64_t)b->dropped;
 }
 
-static void find_doubts(struct flow_books *b)
+static void find_doubts(struct flow_balance *b)
 {
 	const struct flow_facts *f = &b->facts;
 	const struct balance_tally *from = &f->begin.sum, *to = &f->end.sum;
@@ -61,7 +61,7 @@ static void find_doubts(struct flow_books *b)
 		doubt[DOUBT_INTERFACES] = f->lost_by_interfaces;
 }
 
-static bool doubtful(const struct flow_books *b, enum flow_doubt from, enum flow_doubt to)
+static bool doubtful(const struct flow_balance *b, enum flow_doubt from, enum flow_doubt to)
 {
 	for (unsigned i = from; i < to; i++) {
 		if (b->doubt[i])
@@ -71,7 +71,7 @@ static bool doubtful(const struct flow_books *b, enum flow_doubt from, enum flow
 }
 
 /* What was lost here is known even where the numbers are not. */
-static enum flow_verdict judge(const struct flow_books *b)
+static enum flow_verdict judge(const struct flow_balance *b)
 {
 	if (!b->balanced)
 		return FLOW_UNKNOWN;
@@ -82,7 +82,7 @@ static enum flow_verdict judge(const struct flow_books *b)
 	return b->dropped ? FLOW_THIS_HOST : FLOW_NONE_SEEN;
 }
 
-void flow_books_close(struct flow_books *b, const struct flow_facts *facts)
+void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
 {
 	memset(b, 0, sizeof(*b));
 	b->facts = *facts;
@@ -96,7 +96,7 @@ void flow_books_close(struct flow_books *b, const struct flow_facts *facts)
 	b->verdict = judge(b);
 }
 
-static void put_residual(const struct flow_books *b, char *buf, size_t size)
+static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 {
 	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
 	char count[FMT_MAX], many[FMT_MAX];
@@ -124,7 +124,7 @@ static void put_residual(const struct flow_books *b, char *buf, size_t size)
 static const char *const doubt_text[DOUBTS] = {
 	[DOUBT_AMBIGUOUS] = "datagrams were read that may be the flow's or others': datagrams of "
 			    "both come to that port in the same length; an EXPR that takes all "
-			    "that the socket gets has books that close",
+			    "that the socket gets can be balanced",
 	[DOUBT_UNPLACED] = "reads returned less than any datagram that came: the reader's buffer "
 			   "is shorter, so whose they were cannot be told",
 	[DOUBT_UNSIZED] = "reads returned several merged datagrams (UDP_GRO) of different sizes, "
@@ -147,7 +147,7 @@ static const char *const doubt_text[DOUBTS] = {
 			     "some of the missing numbers may be among them",
 };
 
-static void put_doubt(const struct flow_books *b, enum flow_doubt doubt, char *buf, size_t size)
+static void put_doubt(const struct flow_balance *b, enum flow_doubt doubt, char *buf, size_t size)
 {
 	char count[FMT_MAX];
 
@@ -160,12 +160,12 @@ static void put_doubt(const struct flow_books *b, enum flow_doubt doubt, char *b
 			 doubt_text[doubt]);
 }
 
-static void put_balance(const struct flow_books *b, char *buf, size_t size)
+static void put_balance(const struct flow_balance *b, char *buf, size_t size)
 {
 	char count[FMT_MAX];
 
 	if (!b->balanced)
-		snprintf(buf, size, "the books of what arrived do not close");
+		snprintf(buf, size, "what arrived does not balance");
 	else if (b->arrived <= 0)
 		snprintf(buf, size, "nothing of the flow arrived");
 	else
@@ -173,7 +173,7 @@ static void put_balance(const struct flow_books *b, char *buf, size_t size)
 			 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
 }
 
-static void put_before(const struct flow_books *b, char *buf, size_t size)
+static void put_before(const struct flow_balance *b, char *buf, size_t size)
 {
 	const struct balance_streams *s = &b->facts.streams;
 	char missing[FMT_MAX], all[FMT_MAX];
@@ -190,7 +190,7 @@ static void put_before(const struct flow_books *b, char *buf, size_t size)
 			 fmt_count(all, sizeof(all), s->missing + s->seen), s->streams);
 }
 
-static void put_culprit(const struct flow_books *b, char *buf, size_t size)
+static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
 {
 	const struct flow_culprit *c = &b->facts.culprit;
 	bool socket = c->socket && *c->socket, process = c->process && *c->process;
@@ -202,7 +202,7 @@ static void put_culprit(const struct flow_books *b, char *buf, size_t size)
 		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
-int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_t size)
+int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size)
 {
 	if (!i--) {
 		put_balance(b, buf, size);
@@ -338,8 +338,8 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 	}
 }
 
-void flow_account_books(const struct flow_account *a, const struct live *l,
-			struct flow_books *books)
+void flow_account_balance(const struct flow_account *a, const struct live *l,
+			struct flow_balance *b)
 {
 	struct flow_facts f = {.begin = a->begin, .end = a->end};
 
@@ -349,7 +349,7 @@ void flow_account_books(const struct flow_account *a, const struct live *l,
 	if (f.numbered)
 		balance_read_streams(a->balance, &f.streams);
 	add_rows(live_total(l), &f);
-	flow_books_close(books, &f);
+	flow_balance_close(b, &f);
 }
 
 void flow_account_close(struct flow_account *a)

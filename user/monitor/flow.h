@@ -66,7 +66,7 @@ enum flow_doubt {
 	DOUBTS,
 };
 
-struct flow_books {
+struct flow_balance {
 	struct flow_facts facts;
 	uint64_t window_ns, entered;
 	int64_t arrived;
@@ -84,13 +84,13 @@ struct flow_books {
 
 #define FLOW_SENTENCE 400 /* bytes that hold any sentence below */
 
-void flow_books_close(struct flow_books *b, const struct flow_facts *facts);
+void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts);
 
 /*
  * What the verdict rests on, a sentence a call, without full stop: the i-th to `buf`. -ENOENT:
  * there are no more.
  */
-int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_t size);
+int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size);
 
 struct flow_account;
 
@@ -118,8 +118,8 @@ int flow_account_open(struct flow_account **a, const struct flow_account_spec *s
 int flow_account_end(struct flow_account *a, struct error *err);
 
 /* After flow_account_end(). Texts of the culprit live as long as `l` and its next interval. */
-void flow_account_books(const struct flow_account *a, const struct live *l,
-			struct flow_books *books);
+void flow_account_balance(const struct flow_account *a, const struct live *l,
+			struct flow_balance *b);
 
 /* NULL is allowed. */
 void flow_account_close(struct flow_account *a);

@@ -125,8 +125,8 @@ struct live_summary {
 	struct finding finding[STAGE_COUNT];
 	unsigned n_findings;
 	/* Set by the caller: */
-	bool interrupted;		/* by a signal */
-	const struct flow_books *books; /* NULL: none were asked for */
+	bool interrupted;		  /* by a signal */
+	const struct flow_balance *flow; /* NULL: none was asked for */
 };
 
 /* `why`: more about the losses; NULL: that is not known. It may take a second. */

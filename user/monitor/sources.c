@@ -43,7 +43,7 @@ struct sources {
 
 	/* Losses of XDP itself; NULL: not here. */
 	struct xdplosses *losses;
-	enum xdploss_books books;
+	enum xdploss_mode mode;
 	uint32_t netns; /* filter; 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
@@ -102,7 +102,7 @@ static void open_losses(struct sources *s, const struct live *l)
 {
 	struct error err = {};
 
-	s->books = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
+	s->mode = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
 	if (s->spec.netns || s->spec.ifname)
 		s->netns = s->ns.inum;
 	if (xdplosses_open(&s->losses, live_reasons(l), live_ksyms(l), &err))
@@ -123,7 +123,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 	const struct sources *s = arg;
 
 	(void)e;
-	return s->losses && s->books == XDPLOSS_INSTEAD_OF_KFREE &&
+	return s->losses && s->mode == XDPLOSS_INSTEAD_OF_KFREE &&
 	       !strcmp(row->text[LIVE_REASON], "XDP") &&
 	       !strcmp(row->text[LIVE_LOCATION], "do_xdp_generic");
 }
@@ -134,7 +134,7 @@ static void add_loss(const struct sources *s, struct live *l, const struct xdplo
 {
 	char location[128], ifname[XDPLOSS_IFNAME], program[40], map[40];
 	const struct loss loss = {
-		.verdict = xdplosses_judge(key, s->books),
+		.verdict = xdplosses_judge(key, s->mode),
 		.packets = packets,
 		.source = "event",
 		.scope = key->ifindex ? "interface" : "host",

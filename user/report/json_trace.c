@@ -390,59 +390,59 @@ struct json_object *json_rates(const struct rates *r, bool all)
 
 /* The balance of a flow */
 
-static void put_balance(struct json_object *end, const struct flow_books *b)
+static void put_balance(struct json_object *end, const struct flow_balance *b)
 {
 	static const struct record_field culprit[] = {
-		RECORD("stage", POINTER, flow_books, facts.culprit.stage),
-		RECORD("socket", POINTER, flow_books, facts.culprit.socket),
-		RECORD("process", POINTER, flow_books, facts.culprit.process),
-		RECORD("packets", UINT, flow_books, facts.culprit.packets),
+		RECORD("stage", POINTER, flow_balance, facts.culprit.stage),
+		RECORD("socket", POINTER, flow_balance, facts.culprit.socket),
+		RECORD("process", POINTER, flow_balance, facts.culprit.process),
+		RECORD("packets", UINT, flow_balance, facts.culprit.packets),
 		{0},
 	};
 	static const struct record_field sequence[] = {
-		RECORD("streams", UINT, flow_books, facts.streams.streams),
-		RECORD("numbers", UINT, flow_books, facts.streams.seen),
-		RECORD("missing", UINT, flow_books, facts.streams.missing),
-		RECORD("duplicated", UINT, flow_books, facts.streams.duplicates),
-		RECORD("reordered", UINT, flow_books, facts.streams.reordered),
-		RECORD("stray", UINT, flow_books, facts.streams.stray),
-		RECORD("restarts", UINT, flow_books, facts.streams.restarts),
-		RECORD("not_streams", UINT, flow_books, facts.streams.strangers),
+		RECORD("streams", UINT, flow_balance, facts.streams.streams),
+		RECORD("numbers", UINT, flow_balance, facts.streams.seen),
+		RECORD("missing", UINT, flow_balance, facts.streams.missing),
+		RECORD("duplicated", UINT, flow_balance, facts.streams.duplicates),
+		RECORD("reordered", UINT, flow_balance, facts.streams.reordered),
+		RECORD("stray", UINT, flow_balance, facts.streams.stray),
+		RECORD("restarts", UINT, flow_balance, facts.streams.restarts),
+		RECORD("not_streams", UINT, flow_balance, facts.streams.strangers),
 		{0},
 	};
 	/* numbers about the numbers */
 	static const struct record_field checkpoints[] = {
-		RECORD("entered", UINT, flow_books, entered),
-		RECORD("left", UINT, flow_books, left),
-		RECORD("dropped", UINT, flow_books, dropped),
-		RECORD("queued_before", UINT, flow_books, facts.begin.queued),
-		RECORD("queued_after", UINT, flow_books, facts.end.queued),
-		RECORD("window_ns", UINT, flow_books, window_ns),
-		RECORD("runs", UINT, flow_books, facts.cost.runs),
-		RECORD("run_ns", UINT, flow_books, facts.cost.run_ns),
-		RECORD("measured_ns", UINT, flow_books, facts.cost.measured_ns),
-		RECORD("recursion_misses", UINT, flow_books, facts.missed),
+		RECORD("entered", UINT, flow_balance, entered),
+		RECORD("left", UINT, flow_balance, left),
+		RECORD("dropped", UINT, flow_balance, dropped),
+		RECORD("queued_before", UINT, flow_balance, facts.begin.queued),
+		RECORD("queued_after", UINT, flow_balance, facts.end.queued),
+		RECORD("window_ns", UINT, flow_balance, window_ns),
+		RECORD("runs", UINT, flow_balance, facts.cost.runs),
+		RECORD("run_ns", UINT, flow_balance, facts.cost.run_ns),
+		RECORD("measured_ns", UINT, flow_balance, facts.cost.measured_ns),
+		RECORD("recursion_misses", UINT, flow_balance, facts.missed),
 		{0},
 	};
 	static const struct record_field rows[] = {
-		RECORD("arrived", INT, flow_books, arrived),
-		RECORD("delivered", UINT, flow_books, delivered),
-		RECORD("in_flight", INT, flow_books, in_flight),
-		RECORD("unaccounted", INT, flow_books, unaccounted),
-		RECORD("balanced", BOOL, flow_books, balanced),
-		RECORD("verdict", ENUM, flow_books, verdict, RECORD_NAMES(flow_verdict_names)),
-		RECORD_PART("culprit", culprit, RECORD_WHEN(flow_books, has_culprit)),
+		RECORD("arrived", INT, flow_balance, arrived),
+		RECORD("delivered", UINT, flow_balance, delivered),
+		RECORD("in_flight", INT, flow_balance, in_flight),
+		RECORD("unaccounted", INT, flow_balance, unaccounted),
+		RECORD("balanced", BOOL, flow_balance, balanced),
+		RECORD("verdict", ENUM, flow_balance, verdict, RECORD_NAMES(flow_verdict_names)),
+		RECORD_PART("culprit", culprit, RECORD_WHEN(flow_balance, has_culprit)),
 		RECORD_OTHER("rests_on", NULL),
-		RECORD("lost_before", UINT, flow_books, lost_before,
-		       RECORD_WHEN(flow_books, before_known)),
-		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_books, facts.numbered)),
+		RECORD("lost_before", UINT, flow_balance, lost_before,
+		       RECORD_WHEN(flow_balance, before_known)),
+		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_balance, facts.numbered)),
 		RECORD_PART("checkpoints", checkpoints),
 		{0},
 	};
 	struct json_object *rests_on = json_object_new_array();
 	char line[FLOW_SENTENCE];
 
-	for (unsigned i = 0; !flow_books_rests_on(b, i, line, sizeof(line)); i++)
+	for (unsigned i = 0; !flow_balance_rests_on(b, i, line, sizeof(line)); i++)
 		json_object_array_add(rests_on, json_text(line));
 	record_put(end, rows, b);
 	json_put(end, "rests_on", rests_on);
@@ -496,8 +496,8 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 
 	json_put_u64(o, "duration_ns", s->duration_ns);
 	put_classes(o, s->total, by);
-	if (s->books)
-		put_balance(o, s->books);
+	if (s->flow)
+		put_balance(o, s->flow);
 	if (s->bursts.window_ns)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "own_losses", json_trace_losses(&s->own));

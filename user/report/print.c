@@ -395,7 +395,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 			  (unsigned)json_get_u64(covers, "joined"));
 	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
-			  "those of the numbers do not add up to the books");
+			  "those of the numbers do not add up to the ledger");
 	if (error) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");
 		page_words(&p, STYLE_BAD, "%s", json_get_text(error, "message"));

@@ -452,7 +452,7 @@ static void put_verdict(struct page *p, const struct run_header *head, const str
 	if (disagree && (*head->lab || !head->in_lab))
 		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");
 	if (res->interrupted)
-		page_words(p, STYLE_WARN, "Interrupted: these are the books of what was sent.");
+		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
 }
 

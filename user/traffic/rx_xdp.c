@@ -48,11 +48,11 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *thread, struct e
 static void collect_streams(const struct rx *rx)
 {
 	struct sink_streams *t = rx->sink->streams;
-	struct sink_learned learned;
+	struct sink_discovered learned;
 	uint8_t *arrivals;
 
 	for (unsigned n = atomic_load(&t->n);
-	     sink_prog_learned(rx->cfg->sink_prog, n, &learned, &arrivals); n++) {
+	     sink_prog_discovered(rx->cfg->sink_prog, n, &learned, &arrivals); n++) {
 		t->at[n].id = (uint16_t)learned.stream;
 		t->at[n].base = learned.base;
 		t->at[n].tail = learned.first;

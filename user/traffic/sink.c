@@ -524,10 +524,10 @@ bool sink_prog_device_gone(const struct sink_prog *prog)
 	return link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len) && !info.xdp.ifindex;
 }
 
-bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
-		       uint8_t **arrivals)
+bool sink_prog_discovered(const struct sink_prog *prog, unsigned i, struct sink_discovered *stream,
+			  uint8_t **arrivals)
 {
-	const struct sink_learned *known = prog->skel->bss->learned;
+	const struct sink_discovered *known = prog->skel->bss->learned;
 
 	if (i >= SINK_LEARNED || !__atomic_load_n(&known[i].ready, __ATOMIC_ACQUIRE))
 		return false;

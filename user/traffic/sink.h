@@ -191,8 +191,8 @@ bool sink_prog_device_gone(const struct sink_prog *prog);
  * False: there are not so many yet. There is room for SINK_LEARNED; what arrives of others goes on
  * to the stack and is counted as foreign.
  */
-bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
-		       uint8_t **arrivals);
+bool sink_prog_discovered(const struct sink_prog *prog, unsigned i, struct sink_discovered *stream,
+			  uint8_t **arrivals);
 
 /* Sums of all CPUs; `next` and last_ns are the largest, first_ns the smallest but 0. */
 int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum);

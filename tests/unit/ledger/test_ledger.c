@@ -212,7 +212,7 @@ static void events_of_stages(void **state)
 	}
 }
 
-static void events_for_the_second_books(void **state)
+static void events_for_the_counter_check(void **state)
 {
 	struct stage_events ev[N_CAUSES];
 
@@ -410,7 +410,7 @@ int main(void)
 		LEDGER_TEST(naming_again_keeps_the_tally),
 		LEDGER_TEST(full_table_is_a_cause),
 		LEDGER_TEST(events_of_stages),
-		LEDGER_TEST(events_for_the_second_books),
+		LEDGER_TEST(events_for_the_counter_check),
 		LEDGER_TEST(sums_and_stages),
 		LEDGER_TEST(more_causes_than_fit),
 		LEDGER_TEST(in_flight_is_what_queues_hold),

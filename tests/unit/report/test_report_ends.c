@@ -81,7 +81,7 @@ static struct json_object *compare(const char *expr)
 	return o;
 }
 
-static void assert_books(const struct json_object *o, uint64_t compared, uint64_t matched,
+static void assert_balance(const struct json_object *o, uint64_t compared, uint64_t matched,
 			 uint64_t lost, uint64_t outside, uint64_t doubt)
 {
 	const struct json_object *unknown = json_get(o, "unknown");
@@ -125,7 +125,7 @@ static void by_number(void **state)
 	fclose(b);
 	o = compare(NULL);
 	assert_string_equal(json_get_text(o, "method"), "stamp");
-	assert_books(o, 100, 77, 3, 20, 0);
+	assert_balance(o, 100, 77, 3, 20, 0);
 	assert_int_equal(json_get_u64(o, "duplicated"), 1);
 	assert_int_equal(json_get_u64(o, "reordered"), 1);
 	assert_int_equal(json_get_u64(o, "only_b"), 1);
@@ -171,7 +171,7 @@ static void by_bytes(void **state)
 	assert_int_equal(json_get_i64(json_get(o, "delay_ns"), "p50"), -3600 * (int64_t)S);
 	json_object_put(o);
 	o = compare("src port 5001");
-	assert_books(o, 100, 99, 1, 0, 0);
+	assert_balance(o, 100, 99, 1, 0, 0);
 	json_object_put(o);
 }
 
@@ -196,7 +196,7 @@ static void cut_is_not_lost(void **state)
 	o = compare("");
 	assert_int_equal(json_get_u64(json_get(o, "a"), "cut"), 1);
 	assert_int_equal(json_get_u64(json_get(o, "b"), "cut"), 2);
-	assert_books(o, 99, 96, 1, 0, 2);
+	assert_balance(o, 99, 96, 1, 0, 2);
 	assert_int_equal(json_get_u64(o, "only_b"), 1);
 	json_object_put(o);
 }
@@ -224,7 +224,7 @@ static void by_rtp(void **state)
 	fclose(a);
 	fclose(b);
 	assert_int_equal(ends_compare(&spec, &o, &err), 0);
-	assert_books(o, 69300, 69299, 1, 0, 0);
+	assert_balance(o, 69300, 69299, 1, 0, 0);
 	assert_int_equal(json_get_u64(o, "ambiguous"), 0);
 	json_object_put(o);
 }
@@ -270,7 +270,7 @@ static void drops_of_the_capture(void **state)
 	fclose(b);
 	o = compare(NULL);
 	assert_int_equal(json_get_u64(json_get(o, "b"), "dropped_by_capture"), 3);
-	assert_books(o, 20, 15, 2, 0, 3);
+	assert_balance(o, 20, 15, 2, 0, 3);
 	json_object_put(o);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The books of a flow for people and for machines. */
+/* The balance of a flow for people and for machines. */
 
 #include "cases.h"
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static struct flow_facts facts(void)
 /* The end of a trace that lost 1000 packets. */
 static struct json_object *end_of(const struct flow_facts *f, const struct balance_cost *c)
 {
-	struct flow_books b;
+	struct flow_balance b;
 	struct live_row row = {.stage = STAGE_RCVBUF, .counts = {.packets = 1000}};
 	struct live_table rows;
 	struct live_summary *s = calloc(1, sizeof(*s));
@@ -45,10 +45,10 @@ static struct json_object *end_of(const struct flow_facts *f, const struct balan
 	table_init(&rows, 1);
 	live_row_begin(&row, "event", "flow");
 	assert_true(table_add(&rows, &row, LIVE_BY_DEFAULT));
-	flow_books_close(&b, f);
+	flow_balance_close(&b, f);
 	b.facts.cost = *c;
 	s->total = &rows;
-	s->books = &b;
+	s->flow = &b;
 	end = json_trace_end(s, LIVE_BY_DEFAULT);
 	table_free(&rows);
 	free(s);

@@ -24,11 +24,11 @@ static struct flow_facts facts(void)
 	return f;
 }
 
-static struct flow_books closed(const struct flow_facts *f)
+static struct flow_balance closed(const struct flow_facts *f)
 {
-	struct flow_books b;
+	struct flow_balance b;
 
-	flow_books_close(&b, f);
+	flow_balance_close(&b, f);
 	assert_int_equal(b.arrived,
 			 (int64_t)(b.delivered + b.dropped) + b.in_flight + b.unaccounted);
 	return b;
@@ -37,7 +37,7 @@ static struct flow_books closed(const struct flow_facts *f)
 static void nothing(void **state)
 {
 	struct flow_facts f = facts();
-	struct flow_books b = closed(&f);
+	struct flow_balance b = closed(&f);
 
 	assert_int_equal(b.arrived, 0);
 	assert_true(b.balanced);
@@ -47,7 +47,7 @@ static void nothing(void **state)
 static void all_terms(void **state)
 {
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct flow_balance b;
 
 	f.end.sum.entered += 100;
 	f.end.sum.left += 10;
@@ -71,7 +71,7 @@ static void all_terms(void **state)
 static void dropped_after_the_end(void **state)
 {
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct flow_balance b;
 
 	f.end.sum.entered += 10;
 	f.end.sum.delivered += 10;
@@ -84,7 +84,7 @@ static void dropped_after_the_end(void **state)
 static void a_queue_that_shrank(void **state)
 {
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct flow_balance b;
 
 	f.end.sum.delivered += 40;
 	f.end.queued = 0;
@@ -98,7 +98,7 @@ static void a_queue_that_shrank(void **state)
 static void residual(void **state)
 {
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct flow_balance b;
 
 	f.end.sum.entered += 10;
 	f.end.sum.delivered += 7;
@@ -151,7 +151,7 @@ static void doubts_about_the_balance(void **state)
 	f[6].end.filter_unread = 1;
 	f[7].end.sum.hidden++;
 	for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
-		struct flow_books b = closed(&f[i]);
+		struct flow_balance b = closed(&f[i]);
 
 		assert_false(b.balanced);
 		assert_int_equal(b.verdict, FLOW_UNKNOWN);
@@ -198,7 +198,7 @@ static void doubts_about_the_numbers(void **state)
 static void sentences(void **state)
 {
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct flow_balance b;
 	char line[FLOW_SENTENCE];
 	unsigned n = 0;
 
@@ -208,14 +208,14 @@ static void sentences(void **state)
 	f.dropped = 5;
 	f.culprit = (struct flow_culprit){"rcvbuf", "*:5060", "app[1]", 4};
 	b = closed(&f);
-	while (!flow_books_rests_on(&b, n, line, sizeof(line))) {
+	while (!flow_balance_rests_on(&b, n, line, sizeof(line))) {
 		assert_in_range(strlen(line), 10, sizeof(line) - 2);
 		assert_null(strchr(line, '\n'));
 		n++;
 	}
 	assert_int_equal(n, 6); /* balance, culprit, residual, ambiguous, moved, before */
-	assert_int_equal(flow_books_rests_on(&b, n + 1, line, sizeof(line)), -ENOENT);
-	assert_int_equal(flow_books_rests_on(&b, 1, line, sizeof(line)), 0);
+	assert_int_equal(flow_balance_rests_on(&b, n + 1, line, sizeof(line)), -ENOENT);
+	assert_int_equal(flow_balance_rests_on(&b, 1, line, sizeof(line)), 0);
 	assert_string_equal(line, "4 of 5 dropped at rcvbuf, socket *:5060 of app[1]");
 }
 
