@@ -377,7 +377,7 @@ def fake_server(hosts, answer):
             while True:
                 client, _ = sock.accept()
                 client.sendall(answer)
-                threading.Timer(15, client.close).start()
+                threading.Timer(15 * PATIENCE, client.close).start()
 
     threading.Thread(target=listen, daemon=True).start()
     until(lambda: listener, 5, "no listener")
