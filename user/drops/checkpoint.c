@@ -143,7 +143,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	rc = open_programs(c, cfg, drops, false);
 	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
 		prog[i] = bpf_object__find_program_by_name(c->skel->obj, programs[i]);
-		bpf_program__set_autoload(prog[i], true);
+		bpf_program__set_autoload(prog[i], at[i].ns);
 	}
 	if (!rc)
 		rc = checkpoint_bpf__load(c->skel);
