@@ -557,7 +557,7 @@ static __noinline __u32 measure_segments(struct sk_buff *skb, struct watch_count
 }
 
 /*
- * L3 bytes: from the network header on, if it is set and was not moved unset (packet_l3()). Where
+ * L3 bytes: from the network header on, if it is set and was not moved unset (linear_l3()). Where
  * there is no MAC header both are the same: tun, tunnels.
  */
 static __always_inline __u32 bytes_of(struct sk_buff *skb)

@@ -102,7 +102,7 @@ struct trace_loss {
 	__u64 gso_split;	/* merged skb whose stamps do not span its segments */
 };
 
-/* Per CPU: how an observer and its second program (bpf/second.bpf.h) share the packets. */
+/* Per CPU: how an observer and its second program (bpf/drops.bpf.c) share the packets. */
 struct trace_begun {
 	__u64 skb[OBSERVER_COUNT]; /* that the first has seen last, and the second not yet */
 	__u64 taken;		   /* packets that the second took, as the first had not begun */

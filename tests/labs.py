@@ -7,31 +7,14 @@ import signal
 import subprocess
 
 from ends import do, enter, nft, sysctl
-from lib import (BINARY, PATIENCE, TIMEOUT, Result, assert_valid, observed, pktledger, require,
-                 require_root, until)
+from lib import (PATIENCE, assert_valid, finish, observed, pktledger, require, require_root, start,
+                 until)
 
 PREFIX = f"pl-to-{os.getpid()}"
 PORT = 28779
 TARGET = {4: "198.18.8.1", 6: "2001:2:0:8::1"}
 COUNT = 8000
 EACH = 16  # one number in so many is dropped at a place: a sixteenth each
-
-
-def start(become, *args, prefix=(), **kwargs):
-    """The program, which calls become() first, as to enter() a namespace."""
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*prefix, BINARY, *args], preexec_fn=become, text=True,
-                            **{**streams, **kwargs})
-
-
-def finish(process):
-    """Its result, once it has ended."""
-    with process:
-        try:
-            out, err = process.communicate(timeout=TIMEOUT)
-        finally:
-            process.kill()
-    return Result(process.args[1:], process.returncode, out, err)
 
 
 class Lab:
@@ -53,7 +36,7 @@ class Lab:
         return f"{self.name}-{side}"
 
     def at(self, side, *args, **kwargs):
-        return start(lambda: enter(self.netns(side)), *args, **kwargs)
+        return start(*args, preexec_fn=lambda: enter(self.netns(side)), **kwargs)
 
     def run(self, side, *args, **kwargs):
         """The program to its end."""
@@ -145,7 +128,7 @@ class Hosts:
             """)
 
     def start(self, side, *args):
-        return start(self.inside(side), *args)
+        return start(*args, preexec_fn=self.inside(side))
 
     def run(self, *args, to=4, side="a"):
         return self.command("run", *args, to=to, side=side)

@@ -108,17 +108,40 @@ class Result:
             raise AssertionError(f"stdout is no JSON document: {error}\n{self}") from None
 
 
+def start(*args, binary=BINARY, prefix=(), **kwargs):
+    """The program as a process in a group of its own."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([*prefix, binary, *args], text=True, start_new_session=True,
+                               **{**streams, **kwargs})
+    process.words = args
+    return process
+
+
 @contextlib.contextmanager
 def started(*args, **kwargs):
-    """The program as a process in a group of its own, which is dead after the with block."""
-    with subprocess.Popen([BINARY, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, start_new_session=True,
-                          **kwargs) as process:
+    """The group is dead after the with block."""
+    with start(*args, **kwargs) as process:
         try:
             yield process
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process)
+
+
+def kill_group(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def finish(process):
+    """Its result, once it has ended; nothing of its group is left."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"pktledger {' '.join(process.words)}: hangs") from None
+        finally:
+            kill_group(process)
+    return Result(process.words, process.returncode, out or "", err or "")
 
 
 @contextlib.contextmanager
@@ -134,12 +157,7 @@ def killed_within(seconds, *args):
 
 def pktledger(*args, **kwargs):
     """Runs it to its end."""
-    with started(*args, **kwargs) as process:
-        try:
-            out, err = process.communicate(timeout=TIMEOUT)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"pktledger {' '.join(args)}: hangs") from None
-    return Result(args, process.returncode, out, err)
+    return finish(start(*args, **kwargs))
 
 
 @contextlib.contextmanager
@@ -163,9 +181,7 @@ NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}  # of subpro
 def as_nobody(*args):
     """Runs it to its end as a user without capabilities."""
     with copied_program() as program:
-        done = subprocess.run([program, *args], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=TIMEOUT, check=False, **NOBODY)
-    return Result(args, done.returncode, done.stdout, done.stderr)
+        return pktledger(*args, binary=program, **NOBODY)
 
 
 def is_suppressed(result):
@@ -196,8 +212,13 @@ def run(*args):
 
 
 def assert_error(result, status, *words):
-    """Exactly one line of error, which has the words in it."""
+    """It failed in this way, and said so: see assert_said_once()."""
     assert result.status == status, result
+    assert_said_once(result, *words)
+
+
+def assert_said_once(result, *words):
+    """Exactly one line of error, which has the words in it."""
     errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1, result
     for word in words:

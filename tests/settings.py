@@ -3,6 +3,8 @@
 
 import subprocess
 
+import ends
+
 # What is a setting, and not a count or a history, of everything that a namespace shows.
 SCRIPT = """
 grep -rs . /proc/sys/net
@@ -19,9 +21,9 @@ done
 
 def shell(name, script):
     """Runs a script in the namespace of this name; None: in this one."""
-    inside = ["ip", "netns", "exec", name] if name else []
-    return subprocess.run([*inside, "sh", "-c", script], check=False, capture_output=True,
-                          text=True)
+    if name:
+        return ends.shell(name, "sh", "-c", script)
+    return subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
 
 
 def settings(name):

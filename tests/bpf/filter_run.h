@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A filter in the test program filter_test.bpf.c, and packets given to it. */
+/* A filter in the test program bpf/test.bpf.c, and packets given to it. */
 #ifndef PKTLEDGER_TESTS_FILTER_RUN_H
 #define PKTLEDGER_TESTS_FILTER_RUN_H
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
-                 assert_valid, case, first, killed_within, lost, main, pktledger, require, require_root, skip,
+                 assert_said_once, assert_valid, case, first, killed_within, lost, main, pktledger, require, require_root, skip,
                  started, sysctl, table, thorough, until)
 from ends import enter, inside
 from wire import RX, TX, Lab
@@ -32,22 +32,8 @@ OK, FAILED, USAGE, UNABLE, BROKEN, OURS = 0, 1, 2, 3, 4, 125
 
 def execute(*args, binary=BINARY, netns=None, env=None, **kwargs):
     """The program to its end, in a network namespace, with more in its environment."""
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    try:
-        done = subprocess.run([binary, *args], text=True, timeout=TIMEOUT, check=False,
-                              preexec_fn=(lambda: enter(netns)) if netns else None,
-                              env={**os.environ, **(env or {})}, **{**streams, **kwargs})
-    except subprocess.TimeoutExpired:
-        raise AssertionError(f"pktledger {' '.join(args)}: hangs") from None
-    return Result(args, done.returncode, done.stdout or "", done.stderr or "")
-
-
-def assert_said_once(result, *words):
-    """One line of error, with these words."""
-    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1, result
-    for word in words:
-        assert word in errors[0], f"no word of {word!r}: {result}"
+    return pktledger(*args, binary=binary, env={**os.environ, **(env or {})},
+                     preexec_fn=(lambda: enter(netns)) if netns else None, **kwargs)
 
 
 def assert_sums(document):

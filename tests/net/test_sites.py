@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import nft, nft_counters
+from ends import nft, nft_counters, sysctl
 from labs import PORT, TARGET, Hosts, Lab
 from lib import (EVERYTHING, TIMEOUT, assert_balanced, is_suppressed, lost, main, observed, pktledger, require,
                  skip, table, until)
@@ -74,10 +74,10 @@ class Place:
         return nft_counters(self.netns(self.side))[None]
 
 
-def settle_soon(do):
+def settle_soon(netns):
     """What lacks a fragment is given up soon."""
     for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
-        do("b", "sh", "-c", f"echo 1 > /proc/sys/{name}")
+        sysctl(netns, name, 1)
 
 
 class Between(Hosts):
@@ -91,7 +91,7 @@ class Between(Hosts):
                 via = self.route(side, family)
                 self.do(side, "ip", *family, "route", "add", far, "via", via)
                 self.do(side, "ip", *family, "route", "del", "default")
-        settle_soon(self.do)
+        settle_soon(self.netns("b"))
 
     def route(self, side, family):
         text = self.do(side, "ip", *family, "route", "show", "default")
@@ -106,7 +106,7 @@ def in_lab(family, place):
         def do(side, *command):
             return lab.do(sides[side], *command)
 
-        settle_soon(do)
+        settle_soon(lab.netns("rx"))
         where = Place(do, lambda side: lab.netns(sides[side]), {"a": "v-tx", "b": "v-rx"}, place,
                       family)
         result = pktledger("run", "-j", "--lab", LAB, "--tx", "socket", *TRAFFIC,

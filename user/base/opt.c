@@ -620,7 +620,9 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 	return NULL;
 }
 
-int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref, struct error *err)
+/* The option of that long name, without --. -EINVAL with STATUS_USAGE, the nearest is suggested. */
+static int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref,
+		    struct error *err)
 {
 	const char *names[OPTIONS_MAX];
 	char more[160], quoted[OPT_QUOTE_MAX], hint[96];

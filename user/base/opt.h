@@ -188,9 +188,6 @@ struct opt_ref {
 	size_t offset;
 };
 
-/* The option of that long name, without --. -EINVAL with STATUS_USAGE, the nearest is suggested. */
-int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref, struct error *err);
-
 /* The name nearest to a mistyped word, by edit distance or as its beginning; NULL: none is near. */
 const char *opt_nearest(const char *word, const char *const names[], unsigned n);
 

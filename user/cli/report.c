@@ -17,7 +17,7 @@
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL
 
-/* Both take `data`. */
+/* Takes `data`. */
 static void put_once(struct outputs *o, const char *event, struct json_object *data)
 {
 	if (o->json)

@@ -410,7 +410,7 @@ uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 /* The circumstances of a measurement: what two results must have in common to be compared. */
 
 /*
- * Versions, quirks (drops/reason.h), the BPF maps that are open (host/bpfmaps.h), CPUs, the
+ * Versions, quirks (drops/reason.h), the BPF maps that are open (host/load.h), CPUs, the
  * interfaces of `lab` (NULL: none) and the sysctls that decide where packets are lost. What cannot
  * be read is left out; null is what is read and not set. Needs no privilege without a lab, but some
  * quirks are known only with those of tracing. The caller owns the object (json_object_put()).

@@ -2,7 +2,7 @@
 /*
  * The UDP and AF_XDP sockets of a namespace: their queues and what they lost, by sock_diag, which
  * needs CONFIG_INET_UDP_DIAG and CONFIG_XDP_SOCKETS_DIAG: in Debian modules that are loaded when
- * they are asked for (not the second one of 6.1; see drops/xsk_walk.h).
+ * they are asked for (not the second one of 6.1; see files_open_xsk() in drops/owners.h).
  */
 #ifndef PKTLEDGER_HOST_SOCKDIAG_H
 #define PKTLEDGER_HOST_SOCKDIAG_H

@@ -29,7 +29,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 
 /*
  * From whom, to whom, what was lost, and where most: from documents of run, and of runs that were
- *joined (report/joined.h):
+ * joined (report/load.h):
  *
  *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_share",
  *	                                "stage","balanced"} ] }

@@ -2,7 +2,7 @@
 /*
  * Documents of experiments as one HTML file: pictures are inline SVG, the style is inside, nothing
  * is loaded from anywhere, and no script is run. The documents themselves are in it as
- * JSON, each in an element that begins with HTML_DOCUMENT: report/printed.h reads them back.
+ * JSON, each in an element that begins with HTML_DOCUMENT: report/load.h reads them back.
  */
 #ifndef PKTLEDGER_REPORT_HTML_H
 #define PKTLEDGER_REPORT_HTML_H

@@ -68,7 +68,7 @@ void html_time(struct html *h, struct json_object *doc);
 void html_delay(struct html *h, struct json_object *end);
 void html_trials(struct html *h, struct json_object *doc); /* of run --repeat, sweep, search */
 void html_search(struct html *h, struct json_object *doc);
-/* Two captures of one traffic (report/ends.h): what came of it, and all below. */
+/* Two captures of one traffic (report/capfile.h): what came of it, and all below. */
 void html_ends_head(struct html *h, struct json_object *doc);
 void html_ends(struct html *h, struct json_object *doc);
 

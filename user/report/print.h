@@ -137,7 +137,7 @@ struct show_view {
 /* 0, -ENOMEM, or as matrix_new() and html_file(). */
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
 
-/* Two captures compared (report/ends.h); `ends` is changed if names are to be hidden. */
+/* Two captures compared (report/capfile.h); `ends` is changed if names are to be hidden. */
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err);
 
 /*
