@@ -128,14 +128,13 @@ static int print_tables(void)
 
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
-	const struct opt *asked = NULL;
 	struct error err = {};
 	void *options = calloc(1, cmd->size);
 	int status = STATUS_FAILED;
 
 	if (!options)
 		return STATUS_FAILED;
-	switch (opt_parse(cmd, argc, argv, options, &asked, &err)) {
+	switch (opt_parse(cmd, argc, argv, options, &program_options, &err)) {
 	case OPT_NEXT_RUN:
 		log_init(global_verbosity(options));
 		status = cmd->run(options, &err);
@@ -148,7 +147,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		status = print_version();
 		break;
 	case OPT_NEXT_VALUES:
-		opt_list_values(stdout, asked);
+		opt_list_values(stdout, program_options.asked);
 		status = STATUS_OK;
 		break;
 	default:

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		&cmd_top, &cmd_selftest, &cmd_sweep, &cmd_search, &cmd_report, &cmd_export,
 	};
 	const struct command *cmd;
-	const struct opt *asked = NULL;
+	struct opt_seen seen;
 	struct error err = {0};
 	char *argv[WORDS + 2] = {"fuzz"}, *text, *save = NULL;
 	void *options;
@@ -27,10 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (char *w = strtok_r(text, "\n", &save); w && argc <= WORDS;
 	     w = strtok_r(NULL, "\n", &save))
 		argv[argc++] = w;
-	next = opt_parse(cmd, argc, argv, options, &asked, &err);
+	next = opt_parse(cmd, argc, argv, options, &seen, &err);
 	MUST(next >= 0 || err.status == STATUS_USAGE);
 	MUST(next >= 0 || (*err.message && !strpbrk(err.message, "\n\r")));
-	MUST(next != OPT_NEXT_VALUES || (asked && asked->values));
+	MUST(next != OPT_NEXT_VALUES || (seen.asked && seen.asked->values));
 	free(options);
 	free(text);
 	return 0;

@@ -360,47 +360,17 @@ void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t
 		buf[0] = '\0';
 }
 
-#define OPTIONS_MAX 96
-#define WORD_MAX    48 /* longest word that opt_nearest() compares */
-
-struct slot {
-	const struct opt *opt;
-	void *field;
-	bool *set;
-	bool seen;
-};
+#define WORD_MAX 48 /* longest word that opt_nearest() compares */
 
 struct parser {
 	const struct command *cmd;
+	char *options;
 	char hint[96];
-	unsigned n;
-	struct slot slot[OPTIONS_MAX];
 	int argc, at; /* the word that is looked at is argv[at] */
 	char *const *argv;
 	const struct opt *next_arg; /* NULL or without a name: no more are expected */
-	const struct opt *asked;
+	struct opt_seen *seen;
 };
-
-static struct slot make_slot(const struct opt *opt, char *base)
-{
-	bool *set = opt->set_offset ? (bool *)(base + opt->set_offset - 1) : NULL;
-
-	return (struct slot){.opt = opt, .field = base + opt->offset, .set = set};
-}
-
-static int build(struct parser *p, char *options, struct error *err)
-{
-	for (const struct opt_group *g = p->cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name; o++) {
-			if (p->n == OPTIONS_MAX)
-				return error_set(err, STATUS_FAILED, -E2BIG, NULL,
-						 "%s has more than %d options", p->cmd->name,
-						 OPTIONS_MAX);
-			p->slot[p->n++] = make_slot(o, options + g->base);
-		}
-	}
-	return 0;
-}
 
 static int usage(const struct parser *p, struct error *err, const char *what, const char *text,
 		 const char *more)
@@ -432,22 +402,66 @@ static char *suggest(char *buf, size_t size, const char *dashes, const char *wor
 	return buf;
 }
 
-static int take_value(struct parser *p, struct slot *s, const char *who, const char *text,
-		      struct error *err)
+/* The option of that name, or of that letter; false: there is none. */
+static bool find(const struct command *cmd, const char *name, size_t len, char letter,
+		 struct opt_ref *ref)
 {
-	const struct opt *o = s->opt;
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
+		for (const struct opt *o = g->opts; o->name; o++) {
+			*ref = (struct opt_ref){o, g->base};
+			if (name ? strlen(o->name) == len && !memcmp(o->name, name, len)
+				 : o->letter == letter)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* `shown`: as it was given, with its dashes or without. */
+static int unknown(const struct parser *p, const char *shown, const char *name, struct error *err)
+{
+	const char *names[OPT_OPTIONS_MAX];
+	char more[160];
+	unsigned n = 0;
+
+	for (const struct opt_group *g = p->cmd->groups; g && g->opts; g++) {
+		for (const struct opt *o = g->opts; o->name && n < OPT_OPTIONS_MAX; o++)
+			names[n++] = o->name;
+	}
+	return usage(p, err, "unknown option", shown,
+		     suggest(more, sizeof(more), *shown == '-' ? "--" : "", name, names, n));
+}
+
+bool opt_given(const struct opt_seen *seen, const struct opt *opt)
+{
+	for (unsigned i = 0; i < seen->n; i++) {
+		if (seen->given[i] == opt)
+			return true;
+	}
+	return false;
+}
+
+static int take_value(struct parser *p, const struct opt_ref *ref, const char *who,
+		      const char *text, struct error *err)
+{
+	const struct opt *o = ref->opt;
+	char *base = p->options + ref->base;
 
 	if (o->values && !strcmp(text, "help")) {
-		p->asked = o;
+		p->seen->asked = o;
 		return OPT_NEXT_VALUES;
 	}
-	return parse_value(o, who, text, s->field, s->seen, err);
+	if (o->set_offset)
+		*(bool *)(base + o->set_offset - 1) = true;
+	return parse_value(o, who, text, base + o->offset, opt_given(p->seen, o), err);
 }
 
 /* `text`: what is behind it in the same word, or NULL. 0, another enum opt_next, or -errno. */
-static int take_option(struct parser *p, struct slot *s, const char *text, struct error *err)
+static int take_option(struct parser *p, const struct opt_ref *ref, const char *text,
+		       struct error *err)
 {
-	const struct opt *o = s->opt;
+	const struct opt *o = ref->opt;
+	void *field = p->options + ref->base + o->offset;
 	char who[WORD_MAX], more[WORD_MAX];
 	int code = 0;
 
@@ -467,96 +481,84 @@ static int take_option(struct parser *p, struct slot *s, const char *text, struc
 	case OPT_VERSION:
 		return OPT_NEXT_VERSION;
 	case OPT_FLAG:
-		*(bool *)s->field = true;
+		*(bool *)field = true;
 		break;
 	case OPT_REPEAT:
-		++*(unsigned *)s->field;
+		++*(unsigned *)field;
 		break;
 	default:
-		code = take_value(p, s, who, text, err);
+		code = take_value(p, ref, who, text, err);
 	}
-	s->seen = true;
-	if (s->set)
-		*s->set = true;
+	if (!opt_given(p->seen, o) && p->seen->n < OPT_OPTIONS_MAX)
+		p->seen->given[p->seen->n++] = o;
 	return code;
 }
 
 /* --name, --name=value */
 static int take_long(struct parser *p, const char *word, struct error *err)
 {
-	const char *names[OPTIONS_MAX];
-	char name[OPT_QUOTE_MAX], full[OPT_QUOTE_MAX + 2], more[160];
+	char name[OPT_QUOTE_MAX], full[OPT_QUOTE_MAX + 2];
 	size_t len = strcspn(word + 2, "=");
+	struct opt_ref ref;
 
-	for (unsigned i = 0; i < p->n; i++) {
-		names[i] = p->slot[i].opt->name;
-		if (strlen(names[i]) == len && !memcmp(names[i], word + 2, len))
-			return take_option(p, &p->slot[i], word[2 + len] ? word + 3 + len : NULL,
-					   err);
-	}
+	if (find(p->cmd, word + 2, len, 0, &ref))
+		return take_option(p, &ref, word[2 + len] ? word + 3 + len : NULL, err);
 	snprintf(name, sizeof(name), "%.*s", (int)len, word + 2);
 	snprintf(full, sizeof(full), "--%s", name);
-	return usage(p, err, "unknown option", len ? full : word,
-		     suggest(more, sizeof(more), "--", name, names, p->n));
+	return unknown(p, len ? full : word, name, err);
 }
 
 /* -c, -cvalue, and several that take no value */
 static int take_letters(struct parser *p, const char *word, struct error *err)
 {
 	char more[WORD_MAX] = "";
+	struct opt_ref ref;
 	int next = 0;
 
 	for (const char *c = word + 1; *c && !next; c++) {
-		struct slot *s = p->slot, *end = s + p->n;
-
-		while (s < end && s->opt->letter != *c)
-			s++;
-		if (s == end) {
+		if (!find(p->cmd, NULL, 0, *c, &ref)) {
 			if (isprint((unsigned char)*c) && strlen(word) > 2)
 				snprintf(more, sizeof(more), " (the letter %c)", *c);
 			return usage(p, err, "unknown option", word, more);
 		}
-		if (opt_takes_value(s->opt))
-			return take_option(p, s, c[1] ? c + 1 : NULL, err);
-		next = take_option(p, s, NULL, err);
+		if (opt_takes_value(ref.opt))
+			return take_option(p, &ref, c[1] ? c + 1 : NULL, err);
+		next = take_option(p, &ref, NULL, err);
 	}
 	return next;
 }
 
-static int take_word(struct parser *p, char *options, const char *text, struct error *err)
+static int take_word(struct parser *p, const char *text, struct error *err)
 {
-	struct slot s;
+	const struct opt *o = p->next_arg;
 
-	if (!p->next_arg || !p->next_arg->name || p->next_arg->type == OPT_COMMAND)
+	if (!o || !o->name || o->type == OPT_COMMAND)
 		return usage(p, err, "unexpected argument", text, "");
-	s = make_slot(p->next_arg, options);
-	if (s.opt->type != OPT_WORDS && s.opt->type != OPT_ARGS)
+	if (o->type != OPT_WORDS && o->type != OPT_ARGS)
 		p->next_arg++;
-	if (s.set)
-		*s.set = true;
-	return take_value(p, &s, s.opt->name, text, err);
+	return take_value(p, &(struct opt_ref){o, 0}, o->name, text, err);
 }
 
-static int check_complete(struct parser *p, const char *options, struct error *err)
+static int check_complete(struct parser *p, struct error *err)
 {
 	const struct opt *arg = p->next_arg;
+	struct opt_ref other;
 
-	for (unsigned i = 0; i < p->n; i++) {
-		const struct opt *o = p->slot[i].opt;
+	for (unsigned i = 0; i < p->seen->n; i++) {
+		const struct opt *o = p->seen->given[i];
 
-		for (unsigned k = 0; p->slot[i].seen && o->excludes && k < p->n; k++)
-			if (p->slot[k].seen && !strcmp(p->slot[k].opt->name, o->excludes))
-				return error_set(err, STATUS_USAGE, -EINVAL, p->hint,
-						 "--%s and --%s exclude each other", o->name,
-						 o->excludes);
+		if (o->excludes && find(p->cmd, o->excludes, strlen(o->excludes), 0, &other) &&
+		    opt_given(p->seen, other.opt))
+			return error_set(err, STATUS_USAGE, -EINVAL, p->hint,
+					 "--%s and --%s exclude each other", o->name, o->excludes);
 	}
 	if (arg && arg->name && arg->required &&
-	    (arg->type != OPT_ARGS || !((const struct opt_args *)(options + arg->offset))->n))
+	    (arg->type != OPT_ARGS || !((const struct opt_args *)(p->options + arg->offset))->n))
 		return usage(p, err, arg->name, "is missing", "");
 	return OPT_NEXT_RUN;
 }
 
-static int parse(struct parser *p, char *options, struct error *err)
+static int parse(struct parser *p, struct error *err)
 {
 	const struct opt *command = p->cmd->args;
 	int next = 0;
@@ -564,7 +566,7 @@ static int parse(struct parser *p, char *options, struct error *err)
 	for (; p->at < p->argc && strcmp(p->argv[p->at], "--") && !next; p->at++) {
 		const char *word = p->argv[p->at];
 
-		next = *word != '-' || !word[1] ? take_word(p, options, word, err)
+		next = *word != '-' || !word[1] ? take_word(p, word, err)
 		       : word[1] == '-'		? take_long(p, word, err)
 						: take_letters(p, word, err);
 	}
@@ -575,30 +577,33 @@ static int parse(struct parser *p, char *options, struct error *err)
 	if (p->at++ < p->argc && command && command->name) {
 		if (p->at == p->argc)
 			return usage(p, err, "behind", "--", " there is no command");
-		*(char *const **)make_slot(command, options).field = p->argv + p->at;
+		*(char *const **)(p->options + command->offset) = p->argv + p->at;
 		p->at = p->argc;
 	}
 	for (; p->at < p->argc && !next; p->at++)
-		next = take_word(p, options, p->argv[p->at], err);
-	return next ? next : check_complete(p, options, err);
+		next = take_word(p, p->argv[p->at], err);
+	return next ? next : check_complete(p, err);
 }
 
 int opt_parse(const struct command *cmd, int argc, char *const argv[], void *options,
-	      const struct opt **asked, struct error *err)
+	      struct opt_seen *seen, struct error *err)
 {
-	struct parser p = {.cmd = cmd, .next_arg = cmd->args, .argc = argc, .at = 1, .argv = argv};
+	struct parser p = {.cmd = cmd,
+			   .options = options,
+			   .next_arg = cmd->args,
+			   .argc = argc,
+			   .at = 1,
+			   .argv = argv,
+			   .seen = seen};
 	int next;
 
 	if (cmd->defaults)
 		memcpy(options, cmd->defaults, cmd->size);
 	else
 		memset(options, 0, cmd->size);
+	*seen = (struct opt_seen){};
 	snprintf(p.hint, sizeof(p.hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
-	next = build(&p, options, err);
-	if (!next)
-		next = parse(&p, options, err);
-	if (asked)
-		*asked = p.asked;
+	next = parse(&p, err);
 	/* -ERANGE and a custom parser's own say nothing more than the message does */
 	return next < 0 ? -EINVAL : next;
 }
@@ -606,11 +611,11 @@ int opt_parse(const struct command *cmd, int argc, char *const argv[], void *opt
 const struct command *opt_command(const struct command *const *cmds, const char *name,
 				  struct error *err)
 {
-	const char *names[OPTIONS_MAX];
+	const char *names[OPT_OPTIONS_MAX];
 	char more[160], quoted[OPT_QUOTE_MAX];
 	unsigned n = 0;
 
-	for (; cmds[n] && n < OPTIONS_MAX; n++) {
+	for (; cmds[n] && n < OPT_OPTIONS_MAX; n++) {
 		if (!strcmp(cmds[n]->name, name))
 			return cmds[n];
 		names[n] = cmds[n]->name;
@@ -618,27 +623,6 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 	error_set(err, STATUS_USAGE, -EINVAL, "see " OPT_PROGRAM " --help", "unknown command %s%s",
 		  quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
 	return NULL;
-}
-
-/* The option of that long name, without --. -EINVAL with STATUS_USAGE, the nearest is suggested. */
-static int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref,
-		    struct error *err)
-{
-	const char *names[OPTIONS_MAX];
-	char more[160], quoted[OPT_QUOTE_MAX], hint[96];
-	unsigned n = 0;
-
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
-		for (const struct opt *o = g->opts; o->name && n < OPTIONS_MAX; o++) {
-			*ref = (struct opt_ref){o, g->base + o->offset};
-			if (!strcmp(o->name, name))
-				return 0;
-			names[n++] = o->name;
-		}
-	}
-	snprintf(hint, sizeof(hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, "unknown option %s%s",
-			 quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
 }
 
 /* Edits (insert, delete, replace, swap neighbours) from a to b, both at most WORD_MAX long. */
@@ -845,6 +829,7 @@ static int vary_item(struct opt_vary *v, const char *item, struct error *err)
 int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary *v,
 		   struct error *err)
 {
+	struct parser p = {.cmd = cmd};
 	size_t len = strcspn(text, "=");
 	char name[OPT_ITEM_LEN], item[OPT_ITEM_LEN];
 	int rc;
@@ -853,7 +838,8 @@ int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary 
 	if (!text[len] || !len || len >= sizeof(name))
 		return vary_usage(err, VARY_HINT, "--vary: '%s' is not OPTION=LIST", text);
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
-	rc = opt_find(cmd, name, &v->ref, err);
+	snprintf(p.hint, sizeof(p.hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
+	rc = find(cmd, text, len, 0, &v->ref) ? 0 : unknown(&p, name, name, err);
 	for (text += len + 1; !rc; text += len + 1) {
 		len = strcspn(text, ",");
 		if (!len)

@@ -169,6 +169,15 @@ enum opt_next {
 	OPT_NEXT_VALUES,  /* opt_list_values(asked), exit 0 */
 };
 
+#define OPT_OPTIONS_MAX 96 /* that a command can have */
+
+/* What was on the command line: options, each once, and the one whose values were asked for. */
+struct opt_seen {
+	const struct opt *given[OPT_OPTIONS_MAX];
+	unsigned n;
+	const struct opt *asked;
+};
+
 /*
  * Fills `options` (cmd->size bytes) with the defaults, then from argv; argv[0] is the command's
  * name and argv itself stays as it is. Words and options may be mixed; `--` ends the options.
@@ -176,16 +185,18 @@ enum opt_next {
  * -EINVAL with STATUS_USAGE in err.
  */
 int opt_parse(const struct command *cmd, int argc, char *const argv[], void *options,
-	      const struct opt **asked, struct error *err);
+	      struct opt_seen *seen, struct error *err);
+
+bool opt_given(const struct opt_seen *seen, const struct opt *opt);
 
 /* The command of that name in a NULL-terminated list; NULL with STATUS_USAGE in err. */
 const struct command *opt_command(const struct command *const *cmds, const char *name,
 				  struct error *err);
 
-/* An option, and where its field is in the command's struct. */
+/* An option, and where the struct of its group is in the command's. */
 struct opt_ref {
 	const struct opt *opt;
-	size_t offset;
+	size_t base;
 };
 
 /* The name nearest to a mistyped word, by edit distance or as its beginning; NULL: none is near. */

@@ -176,7 +176,7 @@ static int check_serve(const struct recv_options *o, struct error *err)
 
 			for (unsigned i = 0; i < sizeof(both) / sizeof(*both); i++)
 				fits |= !strcmp(opt->name, both[i]);
-			if (fits || !option_given(opt))
+			if (fits || !opt_given(&program_options, opt))
 				continue;
 			return error_set(err, STATUS_USAGE, -EINVAL,
 					 o->serve.serve

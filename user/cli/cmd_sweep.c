@@ -52,7 +52,7 @@ static int check_name(const struct opt_vary *const *vary, unsigned n, struct err
 {
 	const char *name = vary[n]->ref.opt->name;
 
-	if (vary[n]->ref.opt->type != OPT_FLAG && option_given(vary[n]->ref.opt))
+	if (vary[n]->ref.opt->type != OPT_FLAG && opt_given(&program_options, vary[n]->ref.opt))
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
 				 "--%s is given and varies, too", name);
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
@@ -100,7 +100,7 @@ static int check_flags(const void *arg, const struct point *point, const void *o
 		const struct opt_ref *ref = &vary[i]->ref;
 
 		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
-		    *(const bool *)((const char *)options + ref->offset))
+		    *(const bool *)((const char *)options + ref->base + ref->opt->offset))
 			return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
 					 "--%s is given and cannot be off, too", ref->opt->name);
 	}

@@ -21,6 +21,7 @@
 
 char **program_argv;
 int program_argc;
+struct opt_seen program_options;
 
 const struct opt global_opts[] = {
 	{"json", 'j', OPT_FLAG, offsetof(struct global_options, json), .excludes = "json-lines",
@@ -44,24 +45,6 @@ int contradiction_check(const struct contradiction *list, struct error *err)
 					 list->message);
 	}
 	return 0;
-}
-
-bool option_given(const struct opt *opt)
-{
-	size_t len = strlen(opt->name);
-
-	for (int i = 2; i < program_argc; i++) {
-		const char *word = program_argv[i];
-
-		if (!strcmp(word, "--"))
-			break;
-		if (!strncmp(word, "--", 2) && !strncmp(word + 2, opt->name, len) &&
-		    (word[2 + len] == '=' || !word[2 + len]))
-			return true;
-		if (opt->letter && word[0] == '-' && word[1] == opt->letter)
-			return true;
-	}
-	return false;
 }
 
 const struct opt_value tx_values[] = {

@@ -32,9 +32,10 @@ int global_verbosity(const struct global_options *g);
 bool global_json(const struct global_options *g);
 struct json_out *global_json_out(const struct global_options *g, const char *schema);
 
-/* The words of the command line, for the record; set by main(). */
+/* The words of the command line, for the record, and its options; set by main(). */
 extern char **program_argv;
 extern int program_argc;
+extern struct opt_seen program_options;
 
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
@@ -47,9 +48,6 @@ struct contradiction {
 
 /* The first that is found: STATUS_USAGE. */
 int contradiction_check(const struct contradiction *list, struct error *err);
-
-/* Whether an option stands on the command line. */
-bool option_given(const struct opt *opt);
 
 /* What is sent, and how. */
 #define LENGTH_BEST UINT64_MAX /* --length best */

@@ -335,13 +335,13 @@ struct course {
 static int plan_point(const struct series *s, const struct point *point, struct planned *p,
 		      struct error *err)
 {
-	const struct opt *asked;
+	struct opt_seen seen;
 	int rc;
 
 	*p = (struct planned){.options = calloc(1, s->cmd->size)};
 	if (!p->options)
 		return out_of_memory(err);
-	rc = opt_parse(s->cmd, point->argc, point->argv, p->options, &asked, err);
+	rc = opt_parse(s->cmd, point->argc, point->argv, p->options, &seen, err);
 	if (rc > OPT_NEXT_RUN)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
 			       "help and version are no values to run with");

@@ -144,7 +144,7 @@ static const struct command with_args = {
 
 static struct options o;
 static struct error err;
-static const struct opt *asked;
+static struct opt_seen seen;
 
 static int parse_words(const struct command *cmd, char *const *argv)
 {
@@ -154,7 +154,7 @@ static int parse_words(const struct command *cmd, char *const *argv)
 		argc++;
 	memset(&o, 0xa5, sizeof(o));
 	err = (struct error){0};
-	return opt_parse(cmd, argc, argv, &o, &asked, &err);
+	return opt_parse(cmd, argc, argv, &o, &seen, &err);
 }
 
 #define PARSE(...) parse_words(&command, (char *[]){"run", ##__VA_ARGS__, NULL})
@@ -176,7 +176,7 @@ static void test_defaults(void **state)
 {
 	assert_int_equal(PARSE(), OPT_NEXT_RUN);
 	assert_memory_equal(&o, &defaults, sizeof(o));
-	assert_null(asked);
+	assert_null(seen.asked);
 }
 
 static void test_every_type(void **state)
@@ -316,6 +316,19 @@ static void test_words(void **state)
 	BAD_SEND("unexpected argument c", "::1", "b", "c");
 }
 
+/* Wherever they stand: behind other letters, with the value in the same word, as a value. */
+static void test_given(void **state)
+{
+	const struct opt *count = &own_opts[0], *json = &common_opts[0], *file = &own_opts[8];
+
+	assert_int_equal(PARSE("-jc5", "-o", "-v", "-j"), 0);
+	assert_true(opt_given(&seen, count) && opt_given(&seen, json) && opt_given(&seen, file));
+	assert_false(opt_given(&seen, &common_opts[2])); /* -v is the value of -o */
+	assert_int_equal(seen.n, 3);
+	assert_int_equal(SEND("::1", "--", "--json"), 0);
+	assert_int_equal(seen.n, 0);
+}
+
 static void test_asks(void **state)
 {
 	assert_int_equal(PARSE("-h"), OPT_NEXT_HELP);
@@ -324,13 +337,13 @@ static void test_asks(void **state)
 	assert_int_equal(PARSE("-jV"), OPT_NEXT_VERSION);
 	BAD("unknown option --nonsense", "--nonsense", "--help");
 	assert_int_equal(PARSE("--tx", "help"), OPT_NEXT_VALUES);
-	assert_string_equal(asked->name, "tx");
+	assert_string_equal(seen.asked->name, "tx");
 	assert_int_equal(PARSE("--stage=help", "-c", "junk"), OPT_NEXT_VALUES);
-	assert_string_equal(asked->name, "stage");
+	assert_string_equal(seen.asked->name, "stage");
 	/* no closed set: a word as any */
 	assert_int_equal(PARSE("-o", "help"), OPT_NEXT_RUN);
 	assert_string_equal(o.file, "help");
-	assert_null(asked);
+	assert_null(seen.asked);
 }
 
 static void test_nearest(void **state)
@@ -435,7 +448,7 @@ static void test_lists(void **state)
 	FILE *f = capture();
 	opt_list_commands(f, list);
 	PARSE("--tx", "help");
-	opt_list_values(f, asked);
+	opt_list_values(f, seen.asked);
 	fclose(f);
 	assert_string_equal(printed, "  run   one experiment\n"
 				     "  send  sends\n"
@@ -503,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_lists_refused),
 		cmocka_unit_test(test_options_refused),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_given),
 		cmocka_unit_test(test_asks),
 		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_command),

@@ -38,8 +38,10 @@ static const struct command words_command = {
 
 static int parse_words(struct words_options *o, struct error *err, int n, char *const argv[])
 {
+	struct opt_seen seen;
+
 	*err = (struct error){};
-	return opt_parse(&words_command, n, argv, o, NULL, err);
+	return opt_parse(&words_command, n, argv, o, &seen, err);
 }
 
 #define WORDS(o, err, ...)                                                                         \

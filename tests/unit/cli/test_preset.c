@@ -104,11 +104,11 @@ static unsigned check_shipped(const char *path)
 		fail_msg("%s", err.message);
 	assert_true(strlen(points.title) < 60 && *points.about);
 	for (unsigned i = 0; i < points.n; i++) {
-		const struct opt *asked;
+		struct opt_seen seen;
 		struct run_options o;
 		struct run_spec spec;
 
-		if (opt_parse(&cmd_run, points.at[i].argc, points.at[i].argv, &o, &asked, &err) ||
+		if (opt_parse(&cmd_run, points.at[i].argc, points.at[i].argv, &o, &seen, &err) ||
 		    run_plan(&o, &spec, &err))
 			fail_msg("%s: %s: %s", path, points.at[i].text[0], err.message);
 		traffic_free(&spec);
