@@ -210,3 +210,12 @@ unsigned utf8_print(FILE *out, const char *s)
 	}
 	return column;
 }
+
+unsigned utf8_columns(const char *s, size_t most)
+{
+	unsigned n = 0;
+
+	for (; most && *s; most--, s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}

@@ -58,6 +58,9 @@ char *utf8_tame(char *s);
 /* Prints `s` in that way. Returns how many characters it has. */
 unsigned utf8_print(FILE *out, const char *s);
 
+/* Columns that its first `most` bytes take. */
+unsigned utf8_columns(const char *s, size_t most);
+
 /* What stands for bytes that are not UTF-8: U+FFFD. */
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"
 

@@ -33,16 +33,6 @@ static unsigned width_of(FILE *out)
 	return ws.ws_col < WIDTH_MAX ? ws.ws_col : WIDTH_MAX;
 }
 
-/* Columns that text takes: UTF-8 continuation bytes take none. */
-static unsigned columns(const char *s, size_t len)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += (s[i] & 0xc0) != 0x80;
-	return n;
-}
-
 /* Prints words from column `at` on, continued at `indent`; \n ends a paragraph. Ends the line. */
 static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsigned width)
 {
@@ -50,7 +40,7 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsi
 
 	while (*text) {
 		size_t len = strcspn(text, " \n");
-		unsigned n = columns(text, len);
+		unsigned n = utf8_columns(text, len);
 
 		if (!first && len && at + 1 + n > width) {
 			fprintf(out, "\n%*s", indent, "");
@@ -76,7 +66,7 @@ static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsi
 static void two_columns(FILE *out, const char *left, unsigned left_width, const char *right,
 			unsigned width)
 {
-	unsigned n = columns(left, strlen(left)), at = left_width + 4;
+	unsigned n = utf8_columns(left, SIZE_MAX), at = left_width + 4;
 
 	fprintf(out, "  %s", left);
 	if (!*right) {
@@ -132,7 +122,7 @@ static unsigned left_width(const struct command *cmd)
 			unsigned n;
 
 			left_of(o, left, sizeof(left));
-			n = columns(left, strlen(left));
+			n = utf8_columns(left, SIZE_MAX);
 			if (n > most && n <= LEFT_MAX)
 				most = n;
 		}

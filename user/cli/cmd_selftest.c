@@ -86,10 +86,25 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
+/* Takes `rows` and `catalogue`; `json` NULL: text. */
+static void put_end(struct json_out *json, struct json_object *rows, bool interrupted,
+		    struct json_object *catalogue)
+{
+	struct json_object *end = json_object_new_object();
+
+	json_put(end, "rows", rows);
+	json_put_bool(end, "interrupted", interrupted);
+	if (catalogue)
+		json_put(end, "catalogue", catalogue);
+	if (json)
+		json_out_once(json, "end", json_object_get(end));
+	json_object_put(end);
+}
+
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
-	struct json_object *rows = json_object_new_array(), *end;
+	struct json_object *rows = json_object_new_array();
 	unsigned seen[SELFTEST_SKIPPED + 1] = {};
 	struct selftest_row row;
 	int rc = 0;
@@ -113,39 +128,18 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 			rc = -EPIPE;
 	}
 	log_progress_clear();
-	if (json) {
-		end = json_object_new_object();
-		json_put(end, "rows", rows);
-		json_put_bool(end, "interrupted", rc != 0);
-		json_out_once(json, "end", end);
-	} else {
+	if (!json) {
 		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
 		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
 			if (quirks_found()[q] == QUIRK_FOUND)
 				printf("this kernel: %s\n", quirk_words[q].text);
 		}
-		json_object_put(rows);
 	}
+	put_end(json, rows, rc != 0, NULL);
 	if (seen[SELFTEST_DISAGREES])
 		return STATUS_BROKEN;
 	return seen[SELFTEST_AGREES] ? STATUS_OK : STATUS_UNABLE;
-}
-
-static int show_catalogue(struct json_out *json)
-{
-	struct json_object *end;
-
-	if (!json) {
-		catalogue_text(stdout);
-		return STATUS_OK;
-	}
-	end = json_object_new_object();
-	json_put(end, "rows", json_object_new_array());
-	json_put_bool(end, "interrupted", false);
-	json_put(end, "catalogue", catalogue_json());
-	json_out_once(json, "end", end);
-	return STATUS_OK;
 }
 
 static int selftest_run(void *options, struct error *err)
@@ -162,7 +156,11 @@ static int selftest_run(void *options, struct error *err)
 			json_out_once(json, "start",
 				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 		caps_give_up(cmd_selftest.needs, NULL, CAPS_AGAIN);
-		status = o->catalogue ? show_catalogue(json) : run_all(o, json);
+		status = o->catalogue ? STATUS_OK : run_all(o, json);
+		if (o->catalogue && json)
+			put_end(json, json_object_new_array(), false, catalogue_json());
+		else if (o->catalogue)
+			catalogue_text(stdout);
 	}
 	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
 }

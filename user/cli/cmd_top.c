@@ -109,22 +109,6 @@ static void show(struct top *t)
 	refresh();
 }
 
-/* What was typed: a character or an enum view_key; 0: nothing, or only the size has changed. */
-static int screen_key(void)
-{
-	static const int keys[][2] = {{KEY_UP, VIEW_UP},
-				      {KEY_DOWN, VIEW_DOWN},
-				      {KEY_PPAGE, VIEW_PAGE_UP},
-				      {KEY_NPAGE, VIEW_PAGE_DOWN}};
-	int key = getch();
-
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		if (keys[i][0] == key)
-			return keys[i][1];
-	}
-	return key > 0 && key < 0x80 ? key : 0;
-}
-
 /* What passes, beside what is lost: from the counters of devices and sockets */
 
 static double sum_of(const struct rates *r, const char *name, const char *name6)
@@ -148,9 +132,6 @@ static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 	const uint64_t ns = r->interval;
 	unsigned shown = 0;
 
-	*sum = (struct view_traffic){-1, -1, -1, -1, -1, -1};
-	if (!ns)
-		return 0;
 	/* the names of procnet_snmp() and of snmp6 */
 	*sum = (struct view_traffic){.read_pps = sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams"),
 				     .sent_pps = sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams")};
@@ -222,7 +203,7 @@ static bool on_interval(void *arg)
 		t->in = last;
 		return true;
 	}
-	if (rates)
+	if (rates && rates->interval)
 		t->in.n_devices = traffic_read(rates, &t->in.traffic, t->devices);
 	localtime_r(&seconds, &local);
 	strftime(t->clock_text, sizeof(t->clock_text), "%H:%M:%S", &local);
@@ -241,8 +222,8 @@ static bool on_input(void *arg)
 	struct top *t = arg;
 	int key;
 
-	while ((key = screen_key())) {
-		if (view_key(&t->view, key, t->in.by_flow))
+	while ((key = getch()) != ERR) {
+		if (key != KEY_RESIZE && view_key(&t->view, key, t->in.by_flow))
 			return false;
 	}
 	/* the tables of the collector go on; what a paused screen shows is a copy */

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <math.h>
+#include <ncurses.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/num.h"
 
 /* The canvas */
 
@@ -89,7 +91,7 @@ static void canvas_number(struct canvas *c, unsigned end, unsigned y, unsigned s
 {
 	char number[16];
 
-	canvas_right(c, end, y, style, draw_number(number, sizeof(number), v));
+	canvas_right(c, end, y, style, fmt_short(number, sizeof(number), v));
 }
 
 /* The whole line as a heading, whatever stands there. */
@@ -126,11 +128,6 @@ static const struct view_grouping {
 
 #define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
 
-unsigned view_grouping_count(bool by_flow)
-{
-	return by_flow ? GROUPINGS : GROUPINGS - 1;
-}
-
 /* What was lost at each stage, a second; the sum. */
 static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
 {
@@ -141,20 +138,6 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 		sum += pps[s];
 	}
 	return sum;
-}
-
-char *draw_number(char *buf, unsigned size, double v)
-{
-	static const char units[] = {0, 'k', 'M', 'G', 'T'};
-	unsigned u = 0;
-
-	while (v >= 999.5 && u + 1 < sizeof(units)) {
-		v /= 1000;
-		u++;
-	}
-	snprintf(buf, size, "%.*f%c", v >= 99.95 || (v >= 9.95 && !u) || v == (int)v ? 0 : 1, v,
-		 units[u]);
-	return buf;
 }
 
 /* The newest is on the right. */
@@ -222,15 +205,6 @@ struct columns {
 	unsigned by, shown, width[LIVE_FIELD_COUNT];
 };
 
-static unsigned text_width(const char *s)
-{
-	unsigned n = 0;
-
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
-}
-
 /* A column in which nothing stands is left out. */
 static void measure(struct columns *k, const struct live_table *t)
 {
@@ -238,7 +212,7 @@ static void measure(struct columns *k, const struct live_table *t)
 		unsigned widest = 0, title = (unsigned)strlen(live_field_name(f));
 
 		for (unsigned i = 0; i < t->n; i++) {
-			unsigned w = text_width(t->rows[i].text[f]);
+			unsigned w = utf8_columns(t->rows[i].text[f], SIZE_MAX);
 
 			widest = w > widest ? w : widest;
 		}
@@ -288,7 +262,7 @@ static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struc
 			continue;
 		canvas_text(c, x, y, style, text);
 		x += k->width[f] + 2;
-		if (text_width(text) <= k->width[f])
+		if (utf8_columns(text, SIZE_MAX) <= k->width[f])
 			continue;
 		canvas_put(c, x - 3, y, style, c->ascii ? L'~' : L'…'); /* it does not fit */
 		for (unsigned i = x - 2; i < c->cols; i++)
@@ -425,7 +399,7 @@ static void add_end(struct chain *k, const char *label, double pps, bool first)
 		snprintf(text, sizeof(text), "%s", label);
 	else
 		snprintf(text, sizeof(text), "%s %s/s", label,
-			 draw_number(number, sizeof(number), pps));
+			 fmt_short(number, sizeof(number), pps));
 	if (!first) {
 		if (k->x + strlen(text) + 3 > k->c->cols)
 			next_line(k);
@@ -444,8 +418,7 @@ static void add_stage(struct chain *k, enum stage stage, double pps, bool ever, 
 	char number[16], lost[32] = "";
 
 	if (pps > 0)
-		snprintf(lost, sizeof(lost), "%s%s", mark,
-			 draw_number(number, sizeof(number), pps));
+		snprintf(lost, sizeof(lost), "%s%s", mark, fmt_short(number, sizeof(number), pps));
 	room = (unsigned)strlen(lost) - (*lost && !k->c->ascii ? 2 : 0); /* ▼ is three bytes */
 	if (room < width)
 		room = width;
@@ -494,7 +467,7 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 		if (pps[s] > 0)
 			x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
 					  x > 1 ? ", " : "also lost: ", stage_name(s),
-					  draw_number(number, sizeof(number), pps[s]));
+					  fmt_short(number, sizeof(number), pps[s]));
 	}
 	return x > 1 ? y + 1 : y;
 }
@@ -544,11 +517,11 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
 	canvas_heading(c, 0);
 	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s",
-		      draw_number(number, sizeof(number), lost));
+		      fmt_short(number, sizeof(number), lost));
 	if (in->traffic.in_bps >= 0)
 		canvas_printf(c, 18, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
-			      draw_number(in_bits, sizeof(in_bits), in->traffic.in_bps),
-			      draw_number(out_bits, sizeof(out_bits), in->traffic.out_bps));
+			      fmt_short(in_bits, sizeof(in_bits), in->traffic.in_bps),
+			      fmt_short(out_bits, sizeof(out_bits), in->traffic.out_bps));
 	if (c->cols < WIDE_COLS)
 		return;
 	snprintf(right, sizeof(right), "own cost: %.1f %% of a CPU ",
@@ -598,7 +571,7 @@ bool view_key(struct view *v, int key, bool by_flow)
 	case 'Q':
 		return true;
 	case 'g':
-		v->grouping = (v->grouping + 1) % view_grouping_count(by_flow);
+		v->grouping = (v->grouping + 1) % (by_flow ? GROUPINGS : GROUPINGS - 1);
 		v->scroll = 0;
 		break;
 	case 'o':
@@ -619,13 +592,13 @@ bool view_key(struct view *v, int key, bool by_flow)
 	case '?':
 		v->help = !v->help;
 		break;
-	case VIEW_UP:
-	case VIEW_DOWN:
-		scroll = key == VIEW_UP ? -1 : 1;
+	case KEY_UP:
+	case KEY_DOWN:
+		scroll = key == KEY_UP ? -1 : 1;
 		break;
-	case VIEW_PAGE_UP:
-	case VIEW_PAGE_DOWN:
-		scroll = key == VIEW_PAGE_UP ? -PAGE_LINES : PAGE_LINES;
+	case KEY_PPAGE:
+	case KEY_NPAGE:
+		scroll = key == KEY_PPAGE ? -PAGE_LINES : PAGE_LINES;
 		break;
 	}
 	v->scroll = scroll + (int)v->scroll < 0 ? 0 : v->scroll + (unsigned)scroll;

@@ -80,14 +80,7 @@ void view_add(struct view *v, const struct view_input *in);
 
 void view_draw(const struct view *v, const struct view_input *in, struct canvas *c);
 
-enum view_key { VIEW_UP = 0x100, VIEW_DOWN, VIEW_PAGE_UP, VIEW_PAGE_DOWN };
-
-/* A character, or one of enum view_key. True: the user wants to leave. */
+/* A character, or KEY_UP and the like of ncurses. True: the user wants to leave. */
 bool view_key(struct view *v, int key, bool by_flow);
-
-unsigned view_grouping_count(bool by_flow); /* what the table can be grouped by */
-
-/* "30.1k", "812", "0.5": at most 6 characters. */
-char *draw_number(char *buf, unsigned size, double v);
 
 #endif

@@ -458,6 +458,15 @@ static void test_fmt(void **state)
 	IS(fmt_short(b, sizeof(b), 1.5), "1.50");
 	IS(fmt_short(b, sizeof(b), 999999), "1.00M");
 	IS(fmt_short(b, sizeof(b), 1e12), "1.00T");
+	IS(fmt_short(b, sizeof(b), 0.5), "0.50");
+	IS(fmt_short(b, sizeof(b), 9.96), "9.96");
+	IS(fmt_short(b, sizeof(b), 811.7), "812");
+	IS(fmt_short(b, sizeof(b), 999.4), "999");
+	IS(fmt_short(b, sizeof(b), 999.6), "1.00k");
+	IS(fmt_short(b, sizeof(b), 30120), "30.1k");
+	IS(fmt_short(b, sizeof(b), 812000), "812k");
+	IS(fmt_short(b, sizeof(b), 3.4e9), "3.40G");
+	IS(fmt_short(b, sizeof(b), 1e6), "1.00M");
 	IS(fmt_count(tiny, sizeof(tiny), 1000000), "1,0");
 #undef IS
 }
