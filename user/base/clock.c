@@ -38,11 +38,6 @@ uint64_t ktime_now(void)
 
 #define SECOND 1000000000ULL
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Exactly n digits at *s, at most `max`; moves *s behind them. */
 static bool read_digits(const char **s, unsigned n, int max, int *value)
 {

@@ -44,12 +44,6 @@ static const struct unit time_units[] = {
 	{1000, "us"},	     {1, "ns"},		 {NSEC, ""},	   {0},
 };
 
-/* Not by isdigit(): the locale has no say here. */
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Reads D or D.D at *s and moves *s behind it. */
 static int read_decimal(const char **s, struct decimal *d)
 {

@@ -11,10 +11,17 @@
 #define PKTLEDGER_BASE_NUM_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "stages.h"
+
+/* Not by isdigit(): the locale has no say here. */
+static inline bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
 
 /* Digits only, min .. max. */
 int num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out);

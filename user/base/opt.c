@@ -297,54 +297,27 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	}
 }
 
-static const char *value_name(const struct opt *opt, int value)
-{
-	for (const struct opt_value *v = opt->values; v->name; v++)
-		if (v->value == value)
-			return v->name;
-	return "";
-}
-
-static void list_text(const struct opt *opt, const void *field, char *buf, size_t size)
-{
-	unsigned n = *(const unsigned *)field;
-	size_t at = 0;
-
-	buf[0] = '\0';
-	for (unsigned i = 0; i < n && at < size; i++) {
-		char limit[FMT_MAX];
-		const char *item;
-
-		if (opt->type == OPT_STRINGS)
-			item = ((const struct opt_strings *)field)->at[i];
-		else if (opt->type == OPT_ENUMS)
-			item = value_name(opt, ((const struct opt_enums *)field)->at[i]);
-		else
-			item = num_text_limit(limit, sizeof(limit),
-					      &((const struct opt_limits *)field)->at[i]);
-		at += snprintf(buf + at, size - at, "%s%s", i ? "," : "", item);
-	}
-}
-
 /* The field as text that reads back as the same; "" where it is empty, zero or has no text. */
 static void value_text(const struct opt *opt, const void *field, char *buf, size_t size)
 {
 	const struct endpoint *ep = field;
-	uint64_t v;
 
 	buf[0] = '\0';
 	if (types[opt->type].text) {
-		v = opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
+		uint64_t v =
+			opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
+
 		if (v)
 			types[opt->type].text(buf, size, v);
-	} else if (is_list(opt)) {
-		list_text(opt, field, buf, size);
 	} else if (opt->type == OPT_RATE) {
 		num_text_rate(buf, size, field);
 	} else if (opt->type == OPT_ENDPOINT && ep->family) {
 		num_text_endpoint(buf, size, ep);
 	} else if (opt->type == OPT_ENUM) {
-		snprintf(buf, size, "%s", value_name(opt, *(const int *)field));
+		for (const struct opt_value *v = opt->values; v->name; v++) {
+			if (v->value == *(const int *)field)
+				snprintf(buf, size, "%s", v->name);
+		}
 	} else if (opt->type == OPT_STRING && *(const char *const *)field) {
 		snprintf(buf, size, "%s", *(const char *const *)field);
 	}

@@ -105,7 +105,7 @@ struct opt {
 	const char *help;    /* a phrase; no full stop, no default */
 	const struct opt_value *values;
 	uint64_t min, max;	  /* in the field's unit; max 0: as the type allows */
-	const char *default_text; /* shown instead of the default; "": show none */
+	const char *default_text; /* shown instead of the default, of lists always; "": none */
 	const char *excludes;	  /* long name of an option that cannot be given with this one */
 	bool required;		  /* positional only */
 	/*

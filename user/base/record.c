@@ -8,35 +8,23 @@
 #include "base/json.h"
 #include "base/clock.h"
 
+/* Where a number of that size is in one of eight bytes. */
+static void *low_bytes(uint64_t *v, size_t size)
+{
+	return (char *)v + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(*v) - size : 0);
+}
+
 static uint64_t load_uint(const void *at, size_t size)
 {
-	switch (size) {
-	case sizeof(uint8_t):
-		return *(const uint8_t *)at;
-	case sizeof(uint16_t):
-		return *(const uint16_t *)at;
-	case sizeof(uint32_t):
-		return *(const uint32_t *)at;
-	default:
-		return *(const uint64_t *)at;
-	}
+	uint64_t v = 0;
+
+	memcpy(low_bytes(&v, size), at, size);
+	return v;
 }
 
 static void store_uint(void *at, size_t size, uint64_t v)
 {
-	switch (size) {
-	case sizeof(uint8_t):
-		*(uint8_t *)at = (uint8_t)v;
-		break;
-	case sizeof(uint16_t):
-		*(uint16_t *)at = (uint16_t)v;
-		break;
-	case sizeof(uint32_t):
-		*(uint32_t *)at = (uint32_t)v;
-		break;
-	default:
-		*(uint64_t *)at = v;
-	}
+	memcpy(at, low_bytes(&v, size), size);
 }
 
 static struct json_object *value_of(const struct record_field *f, const void *at)

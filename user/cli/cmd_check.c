@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +38,18 @@ static struct print_view view_of(FILE *out, int verbosity)
 
 /* What is done about findings */
 
+#define OF(member) offsetof(struct apply_options, member)
+
 static const struct opt apply_opts[] = {
-	{"apply", 0, OPT_FLAG, offsetof(struct apply_options, apply), .excludes = "undo",
+	{"apply", 0, OPT_FLAG, OF(apply), .excludes = "undo",
 	 .help = "make the changes that the findings ask for; notes only if their ID is given"},
-	{"yes", 0, OPT_FLAG, offsetof(struct apply_options, yes), .excludes = "undo",
+	{"yes", 0, OPT_FLAG, OF(yes), .excludes = "undo",
 	 .help = "with --apply: do not ask for each"},
-	{"undo", 0, OPT_FLAG, offsetof(struct apply_options, undo), .excludes = "persist",
+	{"undo", 0, OPT_FLAG, OF(undo), .excludes = "persist",
 	 .help = "take back what --apply has changed since the last boot, and check nothing"},
-	{"persist", 0, OPT_FLAG, offsetof(struct apply_options, persist), .excludes = "apply",
+	{"persist", 0, OPT_FLAG, OF(persist), .excludes = "apply",
 	 .help = "print the files that make such changes, and those already made, at each boot"},
-	{"undo-file", 0, OPT_STRING, offsetof(struct apply_options, undo_file), .metavar = "FILE",
+	{"undo-file", 0, OPT_STRING, OF(undo_file), .metavar = "FILE",
 	 .default_text = CHANGE_UNDO_FILE, .help = "where changes are written down"},
 	{0},
 };
@@ -308,37 +309,37 @@ static const struct opt_value severities[] = {
 	{0},
 };
 
+#define AT(member) offsetof(struct check_options, member)
+
 static const struct opt check_opts[] = {
-	{"interface", 'i', OPT_STRING, offsetof(struct check_options, ifname), .metavar = "IFNAME",
+	{"interface", 'i', OPT_STRING, AT(ifname), .metavar = "IFNAME",
 	 .default_text = "all that are up", .help = "interface to look at"},
-	{"port", 'p', OPT_U64, offsetof(struct check_options, port), .min = 1, .max = 65535,
-	 .excludes = "pid", .default_text = "all sockets", .help = "UDP port whose sockets matter"},
-	{"pid", 0, OPT_U64, offsetof(struct check_options, pid), .min = 1, .max = INT32_MAX,
-	 .excludes = "netns", .default_text = "all processes",
+	{"port", 'p', OPT_U64, AT(port), .min = 1, .max = 65535, .excludes = "pid",
+	 .default_text = "all sockets", .help = "UDP port whose sockets matter"},
+	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .excludes = "netns",
+	 .default_text = "all processes",
 	 .help = "process whose sockets matter; its network namespace is looked at"},
-	{"netns", 0, OPT_STRING, offsetof(struct check_options, netns), .metavar = "NAME",
-	 .default_text = "this one", .help = "network namespace, as `ip netns` has it"},
-	{"duration", 't', OPT_TIME, offsetof(struct check_options, window_ns), .min = 10000000,
+	{"netns", 0, OPT_STRING, AT(netns), .metavar = "NAME", .default_text = "this one",
+	 .help = "network namespace, as `ip netns` has it"},
+	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
 	 .help = "how long counters are watched"},
-	{"fail-on", 0, OPT_ENUM, offsetof(struct check_options, fail_on), .values = severities,
-	 .metavar = "SEVERITY",
+	{"fail-on", 0, OPT_ENUM, AT(fail_on), .values = severities, .metavar = "SEVERITY",
 	 .help = "exit status 4 if there is a finding of it, or a worse one"},
-	{"explain", 0, OPT_STRING, offsetof(struct check_options, explain), .metavar = "ID",
-	 .default_text = "",
+	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
 	 .help = "show what a finding or a stage means, or `all` findings, and end"},
 	{0},
 };
 
 static const struct opt check_args[] = {
-	{"ID,...", 0, OPT_STRINGS, offsetof(struct check_options, apply.ids),
+	{"ID,...", 0, OPT_STRINGS, AT(apply.ids),
 	 .help = "with --apply or --persist: of these findings only"},
 	{0},
 };
 
 static const struct opt_group check_groups[] = {
 	{"Check", check_opts, 0},
-	{"Changes", apply_opts, offsetof(struct check_options, apply)},
-	{"Output", global_opts, offsetof(struct check_options, global)},
+	{"Changes", apply_opts, AT(apply)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 
@@ -420,28 +421,22 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 		.pid = (pid_t)o->pid,
 		.window_ns = o->window_ns,
 	};
-	struct facts *facts = calloc(1, sizeof(*facts));
+	static struct facts facts;
 	struct check_findings list = {0};
-	int rc;
+	int rc = facts_read(&spec, &facts, err);
 
-	if (!facts) {
-		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		return err->status;
-	}
-	rc = facts_read(&spec, facts, err);
 	if (!rc)
-		rc = judge(facts, &list);
+		rc = judge(&facts, &list);
 	if (rc) {
 		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
 	} else {
 		check_plan(&list, spec.ns, o->netns);
 		if (!o->apply.apply && !o->apply.persist)
 			caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
-		rc = show(o, spec.ns, facts, &list, json, err);
+		rc = show(o, spec.ns, &facts, &list, json, err);
 	}
 	check_findings_free(&list);
-	facts_free(facts);
-	free(facts);
+	facts_free(&facts);
 	return rc < 0 ? (int)err->status : rc;
 }
 

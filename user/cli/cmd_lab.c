@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/options.h"
 #include "host/caps.h"
@@ -142,18 +141,6 @@ static int add_lab(void *arg, const struct lab_info *info)
 	return 0;
 }
 
-static void print_row(const struct json_object *lab)
-{
-	uint64_t queues = json_get_u64(lab, "queues");
-
-	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", json_get_text(lab, "name"),
-	       json_get_text(lab, "topology"), (unsigned)queues, queues == 1 ? " " : "s",
-	       (unsigned)json_get_u64(lab, "mtu"),
-	       !json_get_bool(lab, "finished") ? "  (lab up did not finish: remove it)"
-	       : json_get_bool(lab, "whole")   ? ""
-					       : "  (a namespace is missing: remove it)");
-}
-
 static int list(const struct lab_options *o, struct error *err)
 {
 	struct json_object *doc = new_document(), *labs = json_object_new_array();
@@ -164,8 +151,17 @@ static int list(const struct lab_options *o, struct error *err)
 		print_json(doc);
 		return err->status;
 	}
-	for (size_t i = 0; i < json_object_array_length(labs); i++)
-		print_row(json_object_array_get_idx(labs, i));
+	for (size_t i = 0; i < json_object_array_length(labs); i++) {
+		const struct json_object *lab = json_object_array_get_idx(labs, i);
+		uint64_t queues = json_get_u64(lab, "queues");
+
+		printf("%-20s %-8s %2u queue%s  mtu %u%s\n", json_get_text(lab, "name"),
+		       json_get_text(lab, "topology"), (unsigned)queues, queues == 1 ? " " : "s",
+		       (unsigned)json_get_u64(lab, "mtu"),
+		       !json_get_bool(lab, "finished") ? "  (lab up did not finish: remove it)"
+		       : json_get_bool(lab, "whole")   ? ""
+						       : "  (a namespace is missing: remove it)");
+	}
 	json_object_put(doc);
 	return err->status;
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -16,24 +15,20 @@
 
 #define LEDGER_STREAMS 16 /* that a ledger has room for */
 
-struct serve_options {
+struct recv_options {
+	struct global_options global;
+	struct run_spec spec;
+	int rx; /* enum rx_choice */
+	const char *ledger;
 	bool serve;
 	uint64_t control_port; /* 0: as the UDP port */
 	const char *token_file;
 	struct rate max_rate;
 };
 
-struct recv_options {
-	struct global_options global;
-	struct run_spec spec;
-	int rx; /* enum rx_choice */
-	const char *ledger;
-	struct serve_options serve;
-};
-
 static const struct recv_options defaults = {
 	.spec = {.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000},
-	.serve.max_rate = {RATE_PPS, 100000}};
+	.max_rate = {RATE_PPS, 100000}};
 
 #define AT(member) offsetof(struct recv_options, member)
 
@@ -65,14 +60,13 @@ static const struct opt recv_opts[] = {
 };
 
 static const struct opt serve_opts[] = {
-	{"serve", 0, OPT_FLAG, AT(serve.serve),
+	{"serve", 0, OPT_FLAG, AT(serve),
 	 .help = "answer `run --to` of other hosts, one at a time"},
-	{"control-port", 0, OPT_U64, AT(serve.control_port), .min = 1, .max = 65535,
+	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
 	 .default_text = "as --port", .help = "TCP port to be asked at"},
-	{"token-file", 0, OPT_STRING, AT(serve.token_file), .metavar = "FILE",
-	 .default_text = "none",
+	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
 	 .help = "serve only those who know its first line, 8 to 256 bytes"},
-	{"max-rate", 0, OPT_RATE, AT(serve.max_rate),
+	{"max-rate", 0, OPT_RATE, AT(max_rate),
 	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
 };
@@ -172,19 +166,18 @@ static int check_serve(const struct recv_options *o, struct error *err)
 
 	for (const struct opt_group *g = recv_groups; g->opts != global_opts; g++) {
 		for (const struct opt *opt = g->opts; opt->name; opt++) {
-			bool fits = o->serve.serve == (g->opts == serve_opts);
+			bool fits = o->serve == (g->opts == serve_opts);
 
 			for (unsigned i = 0; i < sizeof(both) / sizeof(*both); i++)
 				fits |= !strcmp(opt->name, both[i]);
 			if (fits || !opt_given(&program_options, opt))
 				continue;
 			return error_set(err, STATUS_USAGE, -EINVAL,
-					 o->serve.serve
-						 ? "it is an option of the client's `run --to`"
-						 : "add --serve",
+					 o->serve ? "it is an option of the client's `run --to`"
+						  : "add --serve",
 					 "--%s %s", opt->name,
-					 o->serve.serve ? "has no effect with --serve"
-							: "is for --serve only");
+					 o->serve ? "has no effect with --serve"
+						  : "is for --serve only");
 		}
 	}
 	return 0;
@@ -193,22 +186,21 @@ static int check_serve(const struct recv_options *o, struct error *err)
 /* Serves, and prints what was done. Returns the exit status. */
 static int serve(const struct recv_options *o, struct error *err)
 {
-	const struct serve_options *asked = &o->serve;
-	const struct rate *max = &asked->max_rate;
+	const struct rate *max = &o->max_rate;
 	struct serving s = {.cfg = {.spec = &o->spec, .max_pps = max->value}};
 	const struct server_view view = {on_listening, on_served, &s};
 	int rc = check_serve(o, err);
 	struct json_object *end;
 
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
-	s.cfg.control_port = (uint16_t)(asked->control_port ? asked->control_port : o->spec.port);
+	s.cfg.control_port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
 	if (!rc && max->unit != RATE_PPS && max->unit != RATE_MAX)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
 			       "--max-rate is in packets/s: their size is the client's");
 	if (!rc)
 		rc = caps_require(&cmd_recv, "--serve", err);
-	if (!rc && asked->token_file)
-		rc = auth_read_token(&s.cfg.token, asked->token_file, err);
+	if (!rc && o->token_file)
+		rc = auth_read_token(&s.cfg.token, o->token_file, err);
 	if (!rc) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
@@ -238,15 +230,12 @@ static int recv_run(void *options, struct error *err)
 		.on_fates = o->ledger ? outputs_fates : NULL,
 		.arg = &shown,
 	};
+	static struct recv_result out;
 	struct run_spec spec = o->spec;
-	struct recv_result *out;
 	int rc;
 
-	if (o->serve.serve)
+	if (o->serve)
 		return serve(o, err);
-	out = calloc(1, sizeof(*out));
-	if (!out)
-		return STATUS_FAILED;
 	spec.rx = rx_ops_of(o->rx);
 	spec.tuning.receive.device = spec.ifname;
 	spec.fragments = o->ledger;
@@ -263,12 +252,11 @@ static int recv_run(void *options, struct error *err)
 	if (!rc && o->ledger)
 		rc = caps_require(&cmd_recv, "--ledger", err);
 	if (!rc)
-		experiment_recv(&spec, &callbacks, out, err);
+		experiment_recv(&spec, &callbacks, &out, err);
 	log_progress_clear();
-	if (out->closed)
-		outputs_end(&shown, json_recv_end(out));
+	if (out.closed)
+		outputs_end(&shown, json_recv_end(&out));
 	outputs_close(&shown, err);
-	free(out);
 	return err->status;
 }
 

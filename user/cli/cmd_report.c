@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include "report/trace.h"
 #include "report/capfile.h"
 #include "report/load.h"
-
 #include "report/print.h"
 
 struct report_options {

@@ -164,16 +164,11 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	return 0;
 }
 
-struct view {
-	const struct run_options *o; /* of all trials, but for rate, count and duration */
-	struct report *report;
-	unsigned shown;
-};
-
-static int plan_at(const struct view *v, const struct rate *rate, uint64_t time_ns, uint64_t count,
-		   struct run_spec *spec, struct error *err)
+/* With the options of the search, but for rate, count and duration. */
+static int plan_at(const struct report *r, const struct rate *rate, uint64_t time_ns,
+		   uint64_t count, struct run_spec *spec, struct error *err)
 {
-	struct run_options o = *v->o;
+	struct run_options o = *r->o;
 
 	o.traffic.rate_set = rate != NULL;
 	if (rate)
@@ -199,15 +194,15 @@ static int rate_pps(void *arg, const struct rate *rate, double *pps, struct erro
 static int run_trial(void *arg, const struct rate *rate, const struct found_trial *t,
 		     const char *title, const struct result **res, struct error *err)
 {
-	const struct view *v = arg;
+	struct report *r = arg;
 	struct run_spec spec;
-	int rc = plan_at(v, rate, t->time_ns, t->intended, &spec, err);
+	int rc = plan_at(r, rate, t->time_ns, t->intended, &spec, err);
 
 	if (!rc) {
-		report_next(v->report, v->o, title);
-		report_trial(v->report, &spec, err);
-		*res = v->report->recorded ? v->report->res : NULL;
-		if (v->report->interrupted || stdout_gone())
+		report_next(r, r->o, title);
+		report_trial(r, &spec, err);
+		*res = r->recorded ? &r->res : NULL;
+		if (r->interrupted || stdout_gone())
 			rc = -EINTR;
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
@@ -221,15 +216,16 @@ static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct json_object *o = json_found_trial(t);
 	struct found_trial shown;
-	struct view *v = arg;
+	struct report *r = arg;
+	static unsigned number; /* of those shown */
 
 	log_progress_clear();
-	if (!v->report->out.json) {
+	if (!r->out.json) {
 		json_read_found_trial(o, &shown);
 		memcpy(shown.dropped, t->dropped, sizeof(shown.dropped));
-		text_found_trial(stdout, ++v->shown, &shown);
+		text_found_trial(stdout, ++number, &shown);
 	}
-	json_object_put(report_series_trial(v->report, o));
+	json_object_put(report_series_trial(r, o));
 	output_flush();
 }
 
@@ -336,22 +332,21 @@ static void put_start(const struct search_options *o, const struct search *s, st
 static int run_search(void *options, struct error *err)
 {
 	struct search_options *o = options;
-	struct view view = {.o = &o->run};
+	struct report *report = report_new(&o->run, SCHEMA, err);
 	struct search s = o->search;
 	struct json_object *end;
 
-	s.threads = o->run.traffic.spec.threads;
-	s.arg = &view;
-	view.report = report_new(&o->run, SCHEMA, err);
-	if (!view.report)
+	if (!report)
 		return err->status;
+	s.threads = o->run.traffic.spec.threads;
+	s.arg = report;
 	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {
 		run_prepare(err);
-		put_start(o, &s, view.report);
-		end = search_repeatedly(o, &s, view.report, err);
-		report_series_end(view.report, end, err);
+		put_start(o, &s, report);
+		end = search_repeatedly(o, &s, report, err);
+		report_series_end(report, end, err);
 	}
-	return report_finish(view.report, err);
+	return report_finish(report, err);
 }
 
 static const struct search_options defaults = {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdlib.h>
 
 #include "base/log.h"
 #include "cli/options.h"
@@ -126,12 +125,10 @@ static int send_run(void *options, struct error *err)
 		.on_fates = o->ledger ? outputs_fates : NULL,
 		.arg = &out,
 	};
-	struct result *res = calloc(1, sizeof(*res));
+	static struct result res;
 	char to[FMT_MAX];
-	int rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	int rc = outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err);
 
-	if (!rc)
-		rc = outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err);
 	if (!rc)
 		rc = plan(o, &spec, err);
 	if (!rc)
@@ -142,15 +139,14 @@ static int send_run(void *options, struct error *err)
 		num_text_endpoint(to, sizeof(to), &spec.to);
 		show_plan(&spec, spec.rate_pps, "this host", to);
 		watch_block_signals();
-		experiment_run(&spec, &callbacks, res, err);
+		experiment_run(&spec, &callbacks, &res, err);
 		log_progress_clear();
-		show_refused(res, to);
+		show_refused(&res, to);
 	}
-	if (res && res->attempted)
-		outputs_end(&out, json_send_end(res));
+	if (res.attempted)
+		outputs_end(&out, json_send_end(&res));
 	outputs_close(&out, err);
 	traffic_free(&spec);
-	free(res);
 	return err->status;
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/opt.h"
 #include "cli/options.h"
 #include "cli/series.h"
@@ -48,27 +46,27 @@ static const struct opt_group sweep_groups[] = {
 	{0},
 };
 
-static int check_name(const struct opt_vary *const *vary, unsigned n, struct error *err)
+static int check_name(const struct opt_vary *vary, unsigned n, struct error *err)
 {
-	const char *name = vary[n]->ref.opt->name;
+	const struct opt *opt = vary[n].ref.opt;
 
-	if (vary[n]->ref.opt->type != OPT_FLAG && opt_given(&program_options, vary[n]->ref.opt))
+	if (opt->type != OPT_FLAG && opt_given(&program_options, opt))
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
-				 "--%s is given and varies, too", name);
+				 "--%s is given and varies, too", opt->name);
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
-		if (!strcmp(fixed[i], name))
+		if (!strcmp(fixed[i], opt->name))
 			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "--%s is of the whole sweep and cannot vary", name);
+					 "--%s is of the whole sweep and cannot vary", opt->name);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (vary[i]->ref.opt == vary[n]->ref.opt)
+		if (vary[i].ref.opt == opt)
 			return error_set(err, STATUS_USAGE, -EINVAL, "put its values in one list",
-					 "--vary %s is given twice", name);
+					 "--vary %s is given twice", opt->name);
 	}
 	return 0;
 }
 
-static int parse_all(const struct sweep_options *o, struct opt_vary **vary, struct error *err)
+static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struct error *err)
 {
 	int rc = 0;
 
@@ -79,12 +77,9 @@ static int parse_all(const struct sweep_options *o, struct opt_vary **vary, stru
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--csv and --json-lines exclude each other");
 	for (unsigned i = 0; i < o->vary.n && !rc; i++) {
-		vary[i] = calloc(1, sizeof(*vary[i]));
-		if (!vary[i])
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], vary[i], err);
+		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], &vary[i], err);
 		if (!rc)
-			rc = check_name((const struct opt_vary *const *)vary, i, err);
+			rc = check_name(vary, i, err);
 	}
 	return rc;
 }
@@ -93,11 +88,11 @@ static int parse_all(const struct sweep_options *o, struct opt_vary **vary, stru
 static int check_flags(const void *arg, const struct point *point, const void *options,
 		       struct error *err)
 {
-	const struct opt_vary *const *vary = arg;
+	const struct opt_vary *vary = arg;
 	const struct sweep_options *o = options;
 
 	for (unsigned i = 0; i < o->vary.n; i++) {
-		const struct opt_ref *ref = &vary[i]->ref;
+		const struct opt_ref *ref = &vary[i].ref;
 
 		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
 		    *(const bool *)((const char *)options + ref->base + ref->opt->offset))
@@ -110,7 +105,7 @@ static int check_flags(const void *arg, const struct point *point, const void *o
 static int run_sweep(void *options, struct error *err)
 {
 	struct sweep_options *o = options;
-	struct opt_vary *vary[POINTS_COLUMNS] = {};
+	static struct opt_vary vary[POINTS_COLUMNS];
 	struct points points = {};
 	const struct series series = {.cmd = &cmd_sweep,
 				      .points = &points,
@@ -123,12 +118,9 @@ static int run_sweep(void *options, struct error *err)
 	if (!report)
 		return err->status;
 	if (!parse_all(o, vary, err) &&
-	    !points_product((const struct opt_vary *const *)vary, o->vary.n, program_argc - 1,
-			    program_argv + 1, &points, err))
+	    !points_product(vary, o->vary.n, program_argc - 1, program_argv + 1, &points, err))
 		series_run(&series, report, &o->run, err);
 	points_free(&points);
-	for (unsigned i = 0; i < o->vary.n; i++)
-		free(vary[i]);
 	return report_finish(report, err);
 }
 

@@ -272,27 +272,23 @@ static void print_sum(const struct top *t)
 	const struct print_view text = {
 		.out = stdout, .colour = log_colour(STDOUT_FILENO), .width = print_columns(stdout)};
 	struct json_object *start = json_object_new_object(), *end;
-	struct live_summary *s = malloc(sizeof(*s));
+	static struct live_summary s;
 
-	if (s) {
-		live_summarise(t->session.live, t->session.why, s);
-		end = json_trace_end(s, LIVE_BY_DEFAULT);
-		json_put_bool(start, "all", t->o->view.all);
-		print_trace_end(&text, start, end);
-		json_object_put(end);
-	}
+	live_summarise(t->session.live, t->session.why, &s);
+	end = json_trace_end(&s, LIVE_BY_DEFAULT);
+	json_put_bool(start, "all", t->o->view.all);
+	print_trace_end(&text, start, end);
+	json_object_put(end);
 	json_object_put(start);
-	free(s);
 }
 
 static int top_run(void *options, struct error *err)
 {
 	const struct top_options *o = options;
-	struct top *t = calloc(1, sizeof(*t));
+	static struct top top;
+	struct top *t = &top;
 	int rc;
 
-	if (!t)
-		return STATUS_FAILED;
 	t->o = o;
 	t->session = (struct session){.interval_ns = o->view.interval_ns,
 				      .duration_ns = o->duration_ns,
@@ -319,7 +315,6 @@ static int top_run(void *options, struct error *err)
 	free(t->canvas.cells);
 	table_free(&t->frozen_now);
 	table_free(&t->frozen_total);
-	free(t);
 	return rc ? (int)err->status : STATUS_OK;
 }
 

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -612,21 +611,18 @@ static void show_end(struct trace *t, const struct live_summary *s)
 static void on_end(struct trace *t, struct error *err)
 {
 	const struct live *l = t->session.live;
-	struct live_summary *s = malloc(sizeof(*s));
+	static struct live_summary s;
 
-	if (!s)
-		return;
 	events_read(t, true);
 	events_finish(t);
-	live_summarise(l, t->session.why, s);
-	s->interrupted = t->session.interrupted;
+	live_summarise(l, t->session.why, &s);
+	s.interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
 		flow_account_balance(t->account, l, &t->balance);
-		s->flow = &t->balance;
+		s.flow = &t->balance;
 	}
 	log_progress_clear();
-	show_end(t, s);
-	free(s);
+	show_end(t, &s);
 }
 
 static int check(struct trace *t, struct error *err)

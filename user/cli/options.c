@@ -637,11 +637,6 @@ const struct opt group_opts[] = {
 	{0},
 };
 
-bool tuning_needs_socket(const struct tuning *t)
-{
-	return t->send.gso || t->send.unconnected;
-}
-
 static bool is_multicast(const struct endpoint *e)
 {
 	return e->family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&e->ip6)

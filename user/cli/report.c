@@ -104,9 +104,8 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 	}
 	r->o = o;
 	r->own = !schema;
-	r->res = calloc(1, sizeof(*r->res));
 	r->trials = repeated ? trials_new(o->repeat) : NULL;
-	if (!r->res || (repeated && !r->trials))
+	if (repeated && !r->trials)
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	else if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
 		return r;
@@ -222,7 +221,7 @@ static void check_limits(struct report *r)
 {
 	for (unsigned i = 0; i < r->o->limits.n; i++) {
 		const struct limit *limit = &r->o->limits.at[i];
-		double measured = measure(limit, r->res);
+		double measured = measure(limit, &r->res);
 		char text[FMT_MAX];
 
 		if (r->out.json)
@@ -240,20 +239,20 @@ static void check_limits(struct report *r)
 
 static void show(struct report *r)
 {
-	const unsigned payload = r->res->payload_bytes, frame = r->res->frame_bytes;
+	const unsigned payload = r->res.payload_bytes, frame = r->res.frame_bytes;
 
 	/* from here on all is as the document says, and as `report` will read it */
 	json_object_put(r->end);
-	r->end = json_end(r->res);
-	json_read_end(r->end, r->res);
-	r->res->payload_bytes = payload;
-	r->res->frame_bytes = frame;
+	r->end = json_end(&r->res);
+	json_read_end(r->end, &r->res);
+	r->res.payload_bytes = payload;
+	r->res.frame_bytes = frame;
 	keep(&r->out, "end", r->end);
 	log_progress_clear();
 	if (!r->own) {
 		/* by the caller */
 	} else if (r->trials) {
-		trials_add(r->trials, r->end, r->res->payload_bytes);
+		trials_add(r->trials, r->end, r->res.payload_bytes);
 		if (r->out.json)
 			json_out_each(r->out.json, "trial", json_object_get(r->end));
 		else
@@ -288,15 +287,15 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 		rc = remote_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
 	with.far = r->far;
 	if (rc)
-		memset(r->res, 0, sizeof(*r->res));
+		memset(&r->res, 0, sizeof(r->res));
 	else
-		rc = experiment_run(&with, &view, r->res, err);
-	r->recorded = !rc || r->res->attempted;
+		rc = experiment_run(&with, &view, &r->res, err);
+	r->recorded = !rc || r->res.attempted;
 	/* an engine that died early leaves a ledger that closes all the same */
 	if (r->recorded)
 		show(r);
-	r->broken |= r->res->attempted && !r->res->balanced;
-	r->interrupted = rc == -EINTR || r->res->interrupted;
+	r->broken |= r->res.attempted && !r->res.balanced;
+	r->interrupted = rc == -EINTR || r->res.interrupted;
 	r->ended = rc || r->interrupted;
 }
 
@@ -355,7 +354,6 @@ int report_finish(struct report *r, struct error *err)
 	peer_close(r->far);
 	json_object_put(r->start);
 	json_object_put(r->end);
-	free(r->res);
 	free(r);
 	if (err->status != STATUS_OK)
 		return (int)err->status;

@@ -10,7 +10,6 @@
 
 #include "cli/options.h"
 #include "report/document.h"
-#include "report/trials.h"
 
 /* JSON on stdout, a ledger file, both or neither. */
 struct outputs {
@@ -96,7 +95,7 @@ struct report {
 	char title[96];
 	struct peer *far;		 /* NULL: none, or not connected yet */
 	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
-	struct result *res;		 /* as `end` says, from which it borrows */
+	struct result res;		 /* as `end` says, from which it borrows */
 	struct trials *trials;		 /* NULL: one trial only */
 	unsigned shown;
 	struct experiment_interval reported; /* the last one that was shown in a line */

@@ -40,15 +40,15 @@ static struct point *add_point(struct points *points, char *const *words, int n,
 	return p;
 }
 
-int points_product(const struct opt_vary *const *vary, unsigned n, int argc, char **argv,
+int points_product(const struct opt_vary *vary, unsigned n, int argc, char **argv,
 		   struct points *points, struct error *err)
 {
 	uint64_t all = 1;
 
 	*points = (struct points){.columns = n};
 	for (unsigned k = 0; k < n; k++) {
-		points->column[k] = vary[k]->ref.opt->name;
-		all *= vary[k]->n;
+		points->column[k] = vary[k].ref.opt->name;
+		all *= vary[k].n;
 		if (all > POINTS_MAX)
 			return error_set(err, STATUS_USAGE, -E2BIG, "vary fewer values",
 					 "more than %u combinations of values", POINTS_MAX);
@@ -63,8 +63,8 @@ int points_product(const struct opt_vary *const *vary, unsigned n, int argc, cha
 		struct point *p;
 		int words = 0;
 
-		for (unsigned k = n; k-- > 0; rest /= vary[k]->n) {
-			const struct opt_vary_value *v = &vary[k]->at[rest % vary[k]->n];
+		for (unsigned k = n; k-- > 0; rest /= vary[k].n) {
+			const struct opt_vary_value *v = &vary[k].at[rest % vary[k].n];
 
 			text[k] = v->text;
 			word[k] = (char *)v->word; /* getopt leaves it as it is */

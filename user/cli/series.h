@@ -6,8 +6,6 @@
 #ifndef PKTLEDGER_CLI_SERIES_H
 #define PKTLEDGER_CLI_SERIES_H
 
-#include <stdio.h>
-
 #include "base/err.h"
 #include "base/opt.h"
 #include "cli/report.h"
@@ -36,7 +34,7 @@ struct points {
  * values behind it. `vary` and `argv` are borrowed by the points. STATUS_USAGE: more than
  * POINTS_MAX of them.
  */
-int points_product(const struct opt_vary *const *vary, unsigned n, int argc, char **argv,
+int points_product(const struct opt_vary *vary, unsigned n, int argc, char **argv,
 		   struct points *points, struct error *err);
 
 void points_free(struct points *points);

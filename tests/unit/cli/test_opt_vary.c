@@ -187,14 +187,13 @@ static void test_product(void **state)
 {
 	static const char *const wanted[] = {"test -q --rcvbuf=1m --gro", "test -q --rcvbuf=1m",
 					     "test -q --gro", "test -q"};
-	struct opt_vary a, b;
-	const struct opt_vary *vary[] = {&a, &b};
+	static struct opt_vary vary[2];
 	char *argv[] = {"test", "-q", NULL};
 	struct points points;
 	struct error err = {};
 
-	assert_int_equal(opt_vary_parse(&cmd, "rcvbuf=1m,default", &a, &err), 0);
-	assert_int_equal(opt_vary_parse(&cmd, "gro=on,off", &b, &err), 0);
+	assert_int_equal(opt_vary_parse(&cmd, "rcvbuf=1m,default", &vary[0], &err), 0);
+	assert_int_equal(opt_vary_parse(&cmd, "gro=on,off", &vary[1], &err), 0);
 	assert_int_equal(points_product(vary, 2, 2, argv, &points, &err), 0);
 	assert_int_equal(points.n, 4);
 	assert_int_equal(points.columns, 2);
@@ -213,8 +212,8 @@ static void test_product(void **state)
 		assert_string_equal(p->text[1], i % 2 ? "off" : "on");
 	}
 	points_free(&points);
-	assert_int_equal(opt_vary_parse(&cmd, "threads=1..200/1", &a, &err), 0);
-	assert_int_equal(opt_vary_parse(&cmd, "count=1..200/1", &b, &err), 0);
+	assert_int_equal(opt_vary_parse(&cmd, "threads=1..200/1", &vary[0], &err), 0);
+	assert_int_equal(opt_vary_parse(&cmd, "count=1..200/1", &vary[1], &err), 0);
 	assert_int_equal(points_product(vary, 2, 2, argv, &points, &err), -E2BIG);
 }
 
