@@ -19,12 +19,6 @@ static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
 	return &c->cells[(size_t)y * c->cols + x];
 }
 
-static void canvas_clear(struct canvas *c)
-{
-	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
-		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
-}
-
 int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
 {
 	struct cell *cells = reallocarray(c->cells, (size_t)cols * rows + 1, sizeof(*cells));
@@ -34,7 +28,6 @@ int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
 	c->cells = cells;
 	c->cols = cols;
 	c->rows = rows;
-	canvas_clear(c);
 	return 0;
 }
 
@@ -377,59 +370,35 @@ struct chain {
 	bool lost; /* something stands below the names of this line */
 };
 
-static void next_line(struct chain *k)
+/* `text` behind the one before, with `with` (NULL: it is the first) in between, or on a new line.
+ */
+static void add(struct chain *k, const char *with, unsigned style, const char *text,
+		const char *below)
 {
-	k->x = INDENT;
-	k->y += k->lost ? 2 : 1;
-	k->lost = false;
-}
+	unsigned width = utf8_columns(text, SIZE_MAX), least = utf8_columns(below, SIZE_MAX);
 
-static void join(struct chain *k, const char *with)
-{
-	if (k->x + 3 < k->c->cols)
+	if (width < least)
+		width = least;
+	if (k->x + width + (with ? 3 : 0) > k->c->cols) {
+		k->x = INDENT;
+		k->y += k->lost ? 2 : 1;
+		k->lost = false;
+	}
+	if (with && k->x + 3 < k->c->cols)
 		k->x = canvas_printf(k->c, k->x, k->y, STYLE_DIM, " %s ", with);
+	canvas_text(k->c, k->x, k->y, style, text);
+	canvas_text(k->c, k->x, k->y + 1, STYLE_BAD, below);
+	k->lost |= *below;
+	k->x += width;
 }
 
-static void add_end(struct chain *k, const char *label, double pps, bool first)
+static void add_end(struct chain *k, const char *with, const char *label, double pps)
 {
-	const char *arrow = k->c->ascii ? ">" : "▶";
 	char number[16], text[48];
 
-	if (pps < 0)
-		snprintf(text, sizeof(text), "%s", label);
-	else
-		snprintf(text, sizeof(text), "%s %s/s", label,
-			 fmt_short(number, sizeof(number), pps));
-	if (!first) {
-		if (k->x + strlen(text) + 3 > k->c->cols)
-			next_line(k);
-		join(k, arrow);
-	}
-	k->x = canvas_text(k->c, k->x, k->y, STYLE_BOLD, text);
-	if (first)
-		join(k, arrow);
-}
-
-static void add_stage(struct chain *k, enum stage stage, double pps, bool ever, bool joined)
-{
-	const char *name = stage_name(stage), *mark = k->c->ascii ? "v" : "▼";
-	unsigned width = (unsigned)strlen(name), room;
-	unsigned style = pps > 0 ? STYLE_BAD | CANVAS_REVERSED : ever ? STYLE_WARN : STYLE_PLAIN;
-	char number[16], lost[32] = "";
-
-	if (pps > 0)
-		snprintf(lost, sizeof(lost), "%s%s", mark, fmt_short(number, sizeof(number), pps));
-	room = (unsigned)strlen(lost) - (*lost && !k->c->ascii ? 2 : 0); /* ▼ is three bytes */
-	if (room < width)
-		room = width;
-	if (k->x + room + (joined ? 3 : 0) > k->c->cols)
-		next_line(k);
-	if (joined)
-		join(k, k->c->ascii ? "-" : "─");
-	canvas_text(k->c, k->x, k->y, style, name);
-	canvas_text(k->c, k->x, k->y + 1, STYLE_BAD, lost);
-	k->lost |= pps > 0;
-	k->x += room;
+	snprintf(text, sizeof(text), "%s%s%s%s", label, pps < 0 ? "" : " ",
+		 pps < 0 ? "" : fmt_short(number, sizeof(number), pps), pps < 0 ? "" : "/s");
+	add(k, with, STYLE_BOLD, text, "");
 }
 
 /* Stages are numbered in the order of the path. */
@@ -437,14 +406,24 @@ static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum 
 			   const double pps[], const double ever[], const char *from,
 			   double from_pps, const char *to, double to_pps)
 {
+	const char *arrow = c->ascii ? ">" : "▶", *line = c->ascii ? "-" : "─";
 	struct chain k = {.c = c, .x = 1, .y = y};
+	char number[16], lost[32];
 
-	add_end(&k, from, from_pps, true);
-	for (enum stage s = first; s <= last; s++)
-		add_stage(&k, s, pps[s], ever[s] > 0, s > first);
-	add_end(&k, to, to_pps, false);
-	next_line(&k);
-	return k.y;
+	add_end(&k, NULL, from, from_pps);
+	for (enum stage s = first; s <= last; s++) {
+		*lost = '\0';
+		if (pps[s] > 0)
+			snprintf(lost, sizeof(lost), "%s%s", c->ascii ? "v" : "▼",
+				 fmt_short(number, sizeof(number), pps[s]));
+		add(&k, s > first ? line : arrow,
+		    *lost	  ? STYLE_BAD | CANVAS_REVERSED
+		    : ever[s] > 0 ? STYLE_WARN
+				  : STYLE_PLAIN,
+		    stage_name(s), lost);
+	}
+	add_end(&k, arrow, to, to_pps);
+	return k.y + (k.lost ? 2 : 1);
 }
 
 static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigned y)
@@ -536,7 +515,8 @@ void view_draw(const struct view *v, const struct view_input *in, struct canvas 
 	unsigned y, lines;
 	char right[64];
 
-	canvas_clear(c);
+	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
+		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
 	if (c->cols < VIEW_MIN_COLS || c->rows < VIEW_MIN_ROWS) {
 		canvas_printf(c, 0, 0, STYLE_BAD, "too small: %ux%u", c->cols, c->rows);
 		canvas_printf(c, 0, 1, STYLE_PLAIN, "%ux%u at least", VIEW_MIN_COLS, VIEW_MIN_ROWS);

@@ -31,7 +31,7 @@ struct canvas {
 	struct cell *cells;
 };
 
-/* All blank. -ENOMEM. The size of a canvas may change. Its cells are to be freed. */
+/* -ENOMEM. The size of a canvas may change. Its cells are to be freed. */
 int canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
 
 /* The view */
