@@ -25,15 +25,13 @@ static int read_all(int fd, char **text, size_t *len)
 		}
 		buf = more;
 		got = read(fd, buf + n, cap - n - 1);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
+		if (got < 0 && errno != EINTR) {
 			int ret = -errno;
 
 			free(buf);
 			return ret;
 		}
-		n += (size_t)got;
+		n += got > 0 ? (size_t)got : 0;
 	}
 	buf[n] = '\0';
 	*text = buf;

@@ -274,30 +274,27 @@ static struct json_object *describe_table(const struct record_field *rows, const
 	return list;
 }
 
-static struct json_object *describe_option(const struct opt *opt, const char *base)
-{
-	struct json_object *o = json_object_new_object();
-	char text[OPT_TEXT_MAX];
-
-	json_put_text(o, "name", opt->name);
-	json_put_text(o, "letter", (char[]){opt->letter, '\0'});
-	json_put_text(o, "type", opt_type_name(opt->type));
-	json_put_text(o, "metavar", opt_metavar(opt));
-	json_put_text(o, "help", opt->help);
-	opt_default_text(opt, base, text, sizeof(text));
-	json_put_text(o, "default", text);
-	json_put_text(o, "excludes", opt->excludes);
-	json_put_bool(o, "required", opt->required);
-	json_put(o, "values", describe_table(value_rows, opt->values, sizeof(*opt->values)));
-	return o;
-}
-
 static struct json_object *describe_options(const struct opt *opts, const char *base)
 {
 	struct json_object *list = json_object_new_array();
+	char text[OPT_TEXT_MAX];
 
-	for (const struct opt *o = opts; o && o->name; o++)
-		json_object_array_add(list, describe_option(o, base));
+	for (const struct opt *opt = opts; opt && opt->name; opt++) {
+		struct json_object *o = json_object_new_object();
+
+		json_put_text(o, "name", opt->name);
+		json_put_text(o, "letter", (char[]){opt->letter, '\0'});
+		json_put_text(o, "type", opt_type_name(opt->type));
+		json_put_text(o, "metavar", opt_metavar(opt));
+		json_put_text(o, "help", opt->help);
+		opt_default_text(opt, base, text, sizeof(text));
+		json_put_text(o, "default", text);
+		json_put_text(o, "excludes", opt->excludes);
+		json_put_bool(o, "required", opt->required);
+		json_put(o, "values",
+			 describe_table(value_rows, opt->values, sizeof(*opt->values)));
+		json_object_array_add(list, o);
+	}
 	return list;
 }
 

@@ -12,7 +12,6 @@
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "cli/options_trace.h"
 
 #define PORT 28780
 /* Of ten parts of the time, scrapes may spend one in reading, however many come. */
@@ -115,18 +114,6 @@ static char *scraped(void *arg, enum expose_format format, size_t *len)
 	return e->unread ? NULL : metrics_text(e->metrics, format, len);
 }
 
-static void write_file(struct export *e)
-{
-	struct error err = {};
-	bool failed = metrics_file(e->metrics, e->o->textfile, &err) != 0;
-
-	if (failed && !e->file_failed)
-		log_warn("%s; it is tried again at each interval", err.message);
-	else if (!failed && e->file_failed)
-		log_warn("%s is written again", e->o->textfile);
-	e->file_failed = failed;
-}
-
 static int on_open(void *arg, struct error *err)
 {
 	struct export *e = arg;
@@ -169,9 +156,18 @@ static bool on_interval(void *arg)
 {
 	struct export *e = arg;
 
+	struct error err = {};
+	bool failed;
+
 	take(e);
-	if (e->o->textfile)
-		write_file(e);
+	if (e->o->textfile) {
+		failed = metrics_file(e->metrics, e->o->textfile, &err) != 0;
+		if (failed && !e->file_failed)
+			log_warn("%s; it is tried again at each interval", err.message);
+		else if (!failed && e->file_failed)
+			log_warn("%s is written again", e->o->textfile);
+		e->file_failed = failed;
+	}
 	return !e->no_memory;
 }
 

@@ -103,16 +103,6 @@ static const char *needs_with(const struct tx_ops *tx)
 	return tx == &tx_xsk ? "--tx xsk" : tx == &tx_xdp ? "--tx xdp" : NULL;
 }
 
-/* The kernel's word for ICMP that says so: port unreachable. */
-static void show_refused(const struct result *res, const char *to)
-{
-	for (unsigned i = 0; i < res->n_refused_by; i++) {
-		if (res->refused_by[i].error == ECONNREFUSED)
-			log_warn("%s answers that nobody listens there: start `pktledger recv`",
-				 to);
-	}
-}
-
 static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
@@ -141,7 +131,12 @@ static int send_run(void *options, struct error *err)
 		watch_block_signals();
 		experiment_run(&spec, &callbacks, &res, err);
 		log_progress_clear();
-		show_refused(&res, to);
+		for (unsigned i = 0; i < res.n_refused_by; i++) { /* by ICMP: port unreachable */
+			if (res.refused_by[i].error == ECONNREFUSED)
+				log_warn("%s answers that nobody listens there: start `pktledger "
+					 "recv`",
+					 to);
+		}
 	}
 	if (res.attempted)
 		outputs_end(&out, json_send_end(&res));

@@ -14,7 +14,6 @@
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "cli/options_trace.h"
 #include "cli/top.h"
 #include "report/trace.h"
 

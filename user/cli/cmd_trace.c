@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/options.h"
-#include "cli/options_trace.h"
 #include "diagnosis/facts.h"
 #include "drops/balance.h"
 #include "host/caps.h"
@@ -226,13 +225,17 @@ static int ledger_open(struct trace *t, struct error *err)
 }
 
 /* Says it once. */
+static void goes_on(int *first, const char *file, int rc)
+{
+	if (!rc || *first)
+		return;
+	*first = rc;
+	log_error("cannot write %s: %s; the trace goes on without it", file, strerror(-rc));
+}
+
 static void written(struct trace *t, int rc)
 {
-	if (!rc || t->ledger.rc)
-		return;
-	t->ledger.rc = rc;
-	log_error("cannot write %s: %s; the trace goes on without it", t->o->ledger.file,
-		  strerror(-rc));
+	goes_on(&t->ledger.rc, t->o->ledger.file, rc);
 }
 
 /* When it was `time_ns` after the start. */
@@ -331,11 +334,7 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 
 static void capture_failed(struct trace *t, int rc)
 {
-	if (rc && !t->events.file_error) {
-		log_error("cannot write %s: %s; the trace goes on without it", t->o->events.file,
-			  strerror(-rc));
-		t->events.file_error = rc;
-	}
+	goes_on(&t->events.file_error, t->o->events.file, rc);
 }
 
 static void on_drop(void *arg, const struct live_drop *drop)

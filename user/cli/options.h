@@ -7,6 +7,7 @@
 
 #include "base/opt.h"
 #include "experiment/remote.h"
+#include "monitor/live.h"
 #include "report/json.h"
 #include "traffic/rx.h"
 #include "traffic/shape.h"
@@ -174,8 +175,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 			.without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"        \
 	}
 
-/* The options of an experiment with another host, a group of rows for every command that runs one.
- */
+/* The options of an experiment with another host, for every command that runs one. */
 
 struct remote_options {
 	struct peer_target target; /* to.family 0: no other host */
@@ -194,5 +194,56 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
  */
 int remote_connect(const struct remote_options *o, uint16_t port, struct peer **far,
 		   struct error *err);
+
+/* What `trace`, `top` and `export` look at, and how fine: options_trace.c. */
+
+struct trace_filters {
+	struct live_spec spec; /* what is of one type with the options */
+	uint64_t pid;
+	struct opt_enums stages;
+};
+
+struct trace_view {
+	struct opt_enums by; /* enum live_field */
+	bool all, counters;
+	uint64_t interval_ns;
+};
+
+extern const struct opt trace_filter_opts[]; /* of struct trace_filters */
+extern const struct opt trace_view_opts[];   /* of struct trace_view */
+
+/* Fills what the options say; `expr` "": none. STATUS_USAGE. */
+int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
+	       struct live_spec *spec, struct error *err);
+
+/*
+ * Rows of what they need. bpf() is for CAP_BPF only up to Linux 5.18 where unprivileged users may
+ * not load programs (__sys_bpf()).
+ */
+#define TRACE_NEEDS                                                                                \
+	{OPT_CAP(BPF), "to load its programs", .keeps = "before Linux 5.19, to read its own maps", \
+	 .before = OPT_KERNEL(5, 19)},                                                             \
+		{OPT_CAP(PERFMON), "for programs that look at drops"},                             \
+		{OPT_CAP(SYSLOG), "to read names of kernel functions",                             \
+		 .without = "places and some stages are not known"},                               \
+		{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",                      \
+		 .without = "their counters, rules and names of interfaces are not known",         \
+		 .keeps = "to read them again, and those that are made later"},                    \
+		{OPT_CAP(NET_ADMIN), "to list firewall rules", .without = "rules are not named",   \
+		 .keeps = "to list them again when packets are lost there"},                       \
+		{OPT_CAP(SYS_PTRACE), "to look at processes of others",                            \
+		 .without = "their sockets have no process",                                       \
+		 .keeps = "for sockets that lose packets later"},                                  \
+	{                                                                                          \
+		OPT_CAP(DAC_READ_SEARCH), "to list their descriptors",                             \
+			.without = "they are known only if they are of the same user",             \
+			.keeps = "for the same"                                                    \
+	}
+
+/* Warns of what this host does not report. */
+void trace_show_gaps(const struct live *l);
+
+/* `--reason help`: prints the reasons of this kernel. 0 or -errno with `err`. */
+int trace_list_reasons(FILE *out, struct error *err);
 
 #endif

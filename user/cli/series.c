@@ -408,24 +408,10 @@ static void show_point(struct course *c, const struct point *point, const struct
 	json_object_array_add(c->summary, o);
 }
 
-/* "3 of 12, 40 s left": from what the trials before took. */
-static void progress_text(const struct course *c, char *buf, size_t size)
-{
-	unsigned all = c->s->points->n * c->repeat;
-	char left[FMT_MAX];
-	double each;
-
-	snprintf(buf, size, "trial %u of %u", c->done + 1, all);
-	if (!c->done)
-		return;
-	each = (double)(clock_now() - c->start_ns) / c->done;
-	fmt_ns(left, sizeof(left), (uint64_t)(each * (all - c->done)));
-	snprintf(buf + strlen(buf), size - strlen(buf), ", %s left", left);
-}
-
 /* False: a signal ended it. */
 static bool run_point(struct course *c, const struct point *point)
 {
+	const unsigned all = c->s->points->n * c->repeat;
 	struct error failed = {};
 	struct planned p;
 	int rc = plan_point(c->s, point, &p, &failed);
@@ -433,10 +419,15 @@ static bool run_point(struct course *c, const struct point *point)
 
 	trials_clear(c->trials);
 	for (unsigned t = 1; t <= c->repeat && !rc && going; t++) {
+		const uint64_t took_ns = clock_now() - c->start_ns;
 		struct error err = {};
-		char title[96];
+		char title[96], left[FMT_MAX];
+		int at = snprintf(title, sizeof(title), "trial %u of %u", c->done + 1, all);
 
-		progress_text(c, title, sizeof(title));
+		if (c->done) /* as long as those before took */
+			snprintf(title + at, sizeof(title) - (size_t)at, ", %s left",
+				 fmt_ns(left, sizeof(left),
+					(uint64_t)((double)took_ns / c->done * (all - c->done))));
 		report_next(c->report, p.options, title);
 		report_trial(c->report, &p.spec, &err);
 		going = !c->report->interrupted && !stdout_gone();

@@ -215,18 +215,6 @@ static void measure(struct columns *k, const struct live_table *t)
 	}
 }
 
-/* So much is missing for all columns to be seen. */
-static unsigned missing(const struct columns *k, unsigned cols)
-{
-	unsigned end = TEXTS_AT;
-
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-		if (k->shown & LIVE_BIT(f))
-			end += k->width[f] + 2;
-	}
-	return end > cols + 2 ? end - cols - 2 : 0;
-}
-
 /* Names that are known anyway give way first. */
 static void fit(struct columns *k, unsigned cols)
 {
@@ -234,10 +222,13 @@ static void fit(struct columns *k, unsigned cols)
 						LIVE_PROCESS, LIVE_SOCKET, LIVE_LOCATION};
 
 	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		unsigned f = order[i], by = missing(k, cols);
+		unsigned f = order[i], end = TEXTS_AT, by;
 		unsigned title = (unsigned)strlen(live_field_name(f));
 		unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
 
+		for (unsigned j = 0; j < LIVE_FIELD_COUNT; j++)
+			end += k->shown & LIVE_BIT(j) ? k->width[j] + 2 : 0;
+		by = end > cols + 2 ? end - cols - 2 : 0; /* missing for all to be seen */
 		if (k->shown & LIVE_BIT(f) && k->width[f] > least)
 			k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
 	}
