@@ -192,17 +192,17 @@ static int check(struct export *e, struct error *err)
 {
 	const struct trace_view view = {};
 	struct live_spec *spec = &e->session.spec;
-	int rc = trace_spec(&e->o->filters, &view, e->o->expr.text, spec, err);
 
-	if (!rc && global_json(&e->o->global))
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
-			       "export is for Prometheus");
-	if (!rc)
-		rc = caps_require(&cmd_export, NULL, err);
+	if (global_json(&e->o->global))
+		return error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
+				 "export is for Prometheus");
+	if (trace_spec(&e->o->filters, &view, e->o->expr.text, spec, err) ||
+	    caps_require(&cmd_export, NULL, err))
+		return -EINVAL;
 	spec->by = METRICS_BY;
 	spec->total_by = LIVE_BY_STAGE;
 	spec->senders = true;
-	return rc ? rc : open_outlets(e, err);
+	return open_outlets(e, err);
 }
 
 static int export_run(void *options, struct error *err)

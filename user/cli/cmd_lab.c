@@ -10,6 +10,8 @@
 #include "host/lab.h"
 #include "experiment/faults/fault.h"
 
+#define SCHEMA "pktledger/lab/1"
+
 enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };
 
 struct lab_options {
@@ -72,19 +74,12 @@ static struct json_object *port_json(const struct lab_port *p)
 	return o;
 }
 
-static struct json_object *new_document(void)
-{
-	struct json_object *doc = json_object_new_object();
-
-	json_put_text(doc, "schema", "pktledger/lab/1");
-	return doc;
-}
-
 static void print_lab(const struct lab_options *o, const struct lab *lab)
 {
 	static const char *const roles[] = {"tx", "rx"};
-	struct json_object *doc = new_document();
+	struct json_object *doc = json_object_new_object();
 
+	json_put_text(doc, "schema", SCHEMA);
 	json_put_text(doc, "name", o->name);
 	json_put(doc, "tx", port_json(&lab->tx));
 	json_put(doc, "rx", port_json(&lab->rx));
@@ -143,8 +138,9 @@ static int add_lab(void *arg, const struct lab_info *info)
 
 static int list(const struct lab_options *o, struct error *err)
 {
-	struct json_object *doc = new_document(), *labs = json_object_new_array();
+	struct json_object *doc = json_object_new_object(), *labs = json_object_new_array();
 
+	json_put_text(doc, "schema", SCHEMA);
 	json_put(doc, "labs", labs);
 	lab_list(add_lab, labs, err);
 	if (global_json(&o->global)) {

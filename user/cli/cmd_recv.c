@@ -189,19 +189,15 @@ static int serve(const struct recv_options *o, struct error *err)
 	const struct rate *max = &o->max_rate;
 	struct serving s = {.cfg = {.spec = &o->spec, .max_pps = max->value}};
 	const struct server_view view = {on_listening, on_served, &s};
-	int rc = check_serve(o, err);
 	struct json_object *end;
 
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
 	s.cfg.control_port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
-	if (!rc && max->unit != RATE_PPS && max->unit != RATE_MAX)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
-			       "--max-rate is in packets/s: their size is the client's");
-	if (!rc)
-		rc = caps_require(&cmd_recv, "--serve", err);
-	if (!rc && o->token_file)
-		rc = auth_read_token(&s.cfg.token, o->token_file, err);
-	if (!rc) {
+	if (!check_serve(o, err) && max->unit != RATE_PPS && max->unit != RATE_MAX)
+		error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
+			  "--max-rate is in packets/s: their size is the client's");
+	if (err->status == STATUS_OK && !caps_require(&cmd_recv, "--serve", err) &&
+	    (!o->token_file || !auth_read_token(&s.cfg.token, o->token_file, err))) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
 		server_run(&s.cfg, &view, err);
@@ -232,7 +228,6 @@ static int recv_run(void *options, struct error *err)
 	};
 	static struct recv_result out;
 	struct run_spec spec = o->spec;
-	int rc;
 
 	if (o->serve)
 		return serve(o, err);
@@ -242,16 +237,10 @@ static int recv_run(void *options, struct error *err)
 	if (o->ledger)
 		spec.ledger = spec.streams > LEDGER_STREAMS ? spec.streams : LEDGER_STREAMS;
 	watch_block_signals();
-	rc = outputs_open(&shown, "pktledger/recv/1", &o->global, o->ledger, err);
-	if (!rc)
-		rc = check_serve(o, err);
-	if (!rc)
-		rc = tuning_check(&spec, 0, err);
-	if (!rc)
-		rc = caps_require(&cmd_recv, needs_with[o->rx], err);
-	if (!rc && o->ledger)
-		rc = caps_require(&cmd_recv, "--ledger", err);
-	if (!rc)
+	if (!outputs_open(&shown, "pktledger/recv/1", &o->global, o->ledger, err) &&
+	    !check_serve(o, err) && !tuning_check(&spec, 0, err) &&
+	    !caps_require(&cmd_recv, needs_with[o->rx], err) &&
+	    (!o->ledger || !caps_require(&cmd_recv, "--ledger", err)))
 		experiment_recv(&spec, &callbacks, &out, err);
 	log_progress_clear();
 	if (out.closed)

@@ -223,23 +223,20 @@ static int report(struct report_command *c, struct error *err)
 			 .width = print_columns(stdout),
 			 .verbosity = global_verbosity(&c->o->global)},
 	};
-	unsigned n;
-	int rc = parse_window(c, err);
+	unsigned n = 0;
+	int rc = 0;
 
 	c->window.number = c->o->number;
 	c->window.printed = c->o->html;
-	if (!rc)
-		rc = split_words(c, err);
+	if (parse_window(c, err) || split_words(c, err))
+		return -EINVAL;
 	/* plain ones, of both ends; those of lost packets speak for themselves */
-	for (n = 0; !rc && n < c->window.n && capfile_is(c->window.path[n]) &&
-		    !lostcap_is(c->window.path[n]);)
+	while (n < c->window.n && capfile_is(c->window.path[n]) && !lostcap_is(c->window.path[n]))
 		n++;
-	if (!rc && n == 2 && c->window.n == 2)
+	if (n == 2 && c->window.n == 2)
 		return compare_ends(c, &view, err);
-	if (!rc)
-		rc = ledgers_load(&c->ledgers, &c->window, err);
-	if (rc)
-		return rc;
+	if (ledgers_load(&c->ledgers, &c->window, err))
+		return -EINVAL;
 	for (unsigned i = 0; i < c->ledgers->files; i++)
 		show_damage(&c->ledgers->file[i]);
 	if (!c->ledgers->documents)

@@ -16,7 +16,6 @@
 #include "base/watch.h"
 
 #define LAB_MTU	   1500
-#define MAX_REPEAT 1000
 #define MAX_SETTLE 3600000000000ULL
 
 static const struct run_options defaults = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1};
@@ -147,15 +146,15 @@ static int check_ports(const struct run_options *o, struct error *err)
 		 "leave -i and --to out: run makes a lab"},
 		{0},
 	};
-	int rc;
 
 	if (spec->lab && spec->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "lab '%s' has its topology already", spec->lab);
-	rc = contradiction_check(list, err);
-	if (!rc && spec->lab && in_lab(o))
-		rc = fault_check_named(&spec->faults, spec->lab, err);
-	return rc || in_lab(o) ? rc : traffic_check_rate(&o->traffic, err);
+	if (contradiction_check(list, err))
+		return -EINVAL;
+	if (!in_lab(o))
+		return traffic_check_rate(&o->traffic, err);
+	return spec->lab ? fault_check_named(&spec->faults, spec->lab, err) : 0;
 }
 
 /* What the traffic needs of the receiving end. */
@@ -201,16 +200,11 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 {
 	const struct endpoint *to = &o->far.target.to;
 	const unsigned mtu = in_lab(o) ? lab_mtu(o) : 0; /* 0: not known */
-	int rc;
 
 	*spec = o->traffic.spec;
-	rc = check_ports(o, err);
-	if (!rc)
-		rc = check_receiver(o, err);
-	if (!rc && to->family)
-		rc = traffic_family(spec, to, err);
-	if (rc)
-		return rc;
+	if (check_ports(o, err) || check_receiver(o, err) ||
+	    (to->family && traffic_family(spec, to, err)))
+		return -EINVAL;
 	spec->tx = tx_ops_of(choose_tx(o));
 	spec->rx = rx_ops_of(o->traffic.rx);
 	spec->reverse = o->far.reverse;
@@ -220,14 +214,13 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];
 	}
-	rc = traffic_plan(&o->traffic, to->family ? reassembly_path_mtu(to) : mtu, spec, err);
-	if (!rc && spec->shape.dst_port.n)
+	if (traffic_plan(&o->traffic, to->family ? reassembly_path_mtu(to) : mtu, spec, err))
+		return -EINVAL;
+	if (spec->shape.dst_port.n)
 		spec->port = spec->shape.dst_port.first;
-	if (!rc && in_lab(o))
-		rc = check_fit(spec, mtu, err);
-	if (!rc)
-		rc = tuning_check(spec, mtu, err);
-	return rc ? rc : remote_check(&o->far, spec, err);
+	if ((in_lab(o) && check_fit(spec, mtu, err)) || tuning_check(spec, mtu, err))
+		return -EINVAL;
+	return remote_check(&o->far, spec, err);
 }
 
 static void show_repair(void *arg, const struct journal_record *rec, const char *current,

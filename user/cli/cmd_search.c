@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -247,18 +246,15 @@ static void check_found(const struct found *f, struct error *err)
 			  "the search did not finish in time");
 }
 
-/*
- * With --repeat: how steady the lower bounds of all searches are, as text and in the end of the
- * document. `lower` has room for all of them.
- */
-static void show_spread(struct json_object *end, const struct json_object *searches, double *lower,
-			bool text)
+/* How steady the lower bounds of all searches are, as text and in the end of the document. */
+static void show_spread(struct json_object *end, const struct json_object *searches, bool text)
 {
 	static const char *const goals[] = {"ndr", "pdr"};
 	struct json_object *all = json_object_new_object();
 
 	for (unsigned g = 0; g < sizeof(goals) / sizeof(goals[0]); g++) {
 		struct trials_summary s;
+		double lower[MAX_REPEAT];
 		unsigned n = 0;
 
 		for (size_t i = 0; i < json_object_array_length(searches); i++) {
@@ -283,10 +279,9 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 					     struct report *report, struct error *err)
 {
 	const bool text = !report->out.json;
-	double *lower = calloc(o->run.repeat, sizeof(*lower));
 	struct json_object *searches = json_object_new_array(), *end;
 	struct found found = {}, shown;
-	int rc = lower ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	int rc = 0;
 
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
 		rc = search_run(s, &found, err);
@@ -303,12 +298,11 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 			log_warn("ended before the first trial was: nothing is known");
 	}
 	end = json_found(&found);
-	if (lower && o->run.repeat > 1) {
-		show_spread(end, searches, lower, text);
+	if (o->run.repeat > 1) {
+		show_spread(end, searches, text);
 		json_put(end, "searches", json_object_get(searches));
 	}
 	json_object_put(searches);
-	free(lower);
 	return end;
 }
 

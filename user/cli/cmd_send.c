@@ -77,7 +77,6 @@ static int plan(const struct send_options *o, struct run_spec *spec, struct erro
 {
 	const struct traffic_options *t = &o->traffic;
 	bool best = t->length == LENGTH_BEST;
-	int rc = traffic_check_rate(t, err);
 
 	*spec = t->spec;
 	spec->tx = tx_ops_of(t->tx != TX_AUTO ? t->tx : shape_needs_frames(t) ? TX_XSK : TX_SOCKET);
@@ -86,14 +85,10 @@ static int plan(const struct send_options *o, struct run_spec *spec, struct erro
 	if (!spec->to.port)
 		spec->to.port = (uint16_t)spec->port;
 	spec->port = 0; /* it is the other end that receives */
-	if (!rc)
-		rc = traffic_family(spec, &spec->to, err);
-	if (!rc)
-		rc = traffic_plan(t, best ? reassembly_path_mtu(&spec->to) : 0, spec, err);
-	if (!rc)
-		rc = tuning_check(spec, 0, err);
-	if (rc)
-		return rc;
+	if (traffic_check_rate(t, err) || traffic_family(spec, &spec->to, err) ||
+	    traffic_plan(t, best ? reassembly_path_mtu(&spec->to) : 0, spec, err) ||
+	    tuning_check(spec, 0, err))
+		return -EINVAL;
 	spec->fragments = o->ledger && reassembly_fragments(&spec->to, spec->payload);
 	return ports_rate(spec, &spec->rate_pps, err);
 }
@@ -117,15 +112,10 @@ static int send_run(void *options, struct error *err)
 	};
 	static struct result res;
 	char to[FMT_MAX];
-	int rc = outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err);
 
-	if (!rc)
-		rc = plan(o, &spec, err);
-	if (!rc)
-		rc = caps_require(&cmd_send, needs_with(spec.tx), err);
-	if (!rc && o->ledger)
-		rc = caps_require(&cmd_send, "--ledger", err);
-	if (!rc) {
+	if (!outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err) &&
+	    !plan(o, &spec, err) && !caps_require(&cmd_send, needs_with(spec.tx), err) &&
+	    (!o->ledger || !caps_require(&cmd_send, "--ledger", err))) {
 		num_text_endpoint(to, sizeof(to), &spec.to);
 		show_plan(&spec, spec.rate_pps, "this host", to);
 		watch_block_signals();

@@ -242,25 +242,16 @@ static bool on_input(void *arg)
 static int open_parts(struct top *t, struct error *err)
 {
 	struct live_spec *spec = &t->session.spec;
-	int rc = trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, spec, err);
 
-	if (!rc)
-		rc = caps_require(&cmd_top, NULL, err);
-	if (rc)
-		return rc;
+	if (trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, spec, err) ||
+	    caps_require(&cmd_top, NULL, err))
+		return -EINVAL;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
 	/* what they are grouped by is chosen with a key */
 	spec->by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
 		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
 	gethostname(t->host, sizeof(t->host) - 1);
-	t->in.now = &t->frozen_now;
-	t->in.total = &t->frozen_total;
 	t->in.what = spec->expr;
-	t->in.host = t->host;
-	t->in.clock_text = t->clock_text;
-	t->in.devices = t->devices;
-	t->in.traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
-	t->view.order = TABLE_BY_PACKETS;
 	t->view.benign = t->o->view.all;
 	return screen_open(err);
 }
@@ -284,36 +275,43 @@ static void print_sum(const struct top *t)
 static int top_run(void *options, struct error *err)
 {
 	const struct top_options *o = options;
-	static struct top top;
-	struct top *t = &top;
+	static struct top t = {
+		.session = {.with_why = true,
+			    .counters = true,
+			    .on_start = on_start,
+			    .on_interval = on_interval,
+			    .on_input = on_input,
+			    .arg = &t},
+		.view.order = TABLE_BY_PACKETS,
+		.in = {.now = &t.frozen_now,
+		       .total = &t.frozen_total,
+		       .host = t.host,
+		       .clock_text = t.clock_text,
+		       .devices = t.devices,
+		       .traffic = {-1, -1, -1, -1, -1, -1}},
+	};
 	int rc;
 
-	t->o = o;
-	t->session = (struct session){.interval_ns = o->view.interval_ns,
-				      .duration_ns = o->duration_ns,
-				      .with_why = true,
-				      .counters = true,
-				      .on_start = on_start,
-				      .on_interval = on_interval,
-				      .on_input = on_input,
-				      .arg = t};
+	t.o = o;
+	t.session.interval_ns = o->view.interval_ns;
+	t.session.duration_ns = o->duration_ns;
 	if (global_json(&o->global))
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
 			       "top is for people");
 	else
-		rc = open_parts(t, err);
+		rc = open_parts(&t, err);
 	if (!rc)
-		rc = session_run(&t->session, err);
+		rc = session_run(&t.session, err);
 	if (terminal) {
 		endwin();
 		delscreen(terminal);
 	}
-	if (t->session.started)
-		print_sum(t);
-	session_end(&t->session);
-	free(t->canvas.cells);
-	table_free(&t->frozen_now);
-	table_free(&t->frozen_total);
+	if (t.session.started)
+		print_sum(&t);
+	session_end(&t.session);
+	free(t.canvas.cells);
+	table_free(&t.frozen_now);
+	table_free(&t.frozen_total);
 	return rc ? (int)err->status : STATUS_OK;
 }
 

@@ -627,26 +627,23 @@ static void on_end(struct trace *t, struct error *err)
 static int check(struct trace *t, struct error *err)
 {
 	const struct trace_options *o = t->o;
-	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->session.spec, err);
+	struct live_spec *spec = &t->session.spec;
 
-	if (!rc)
-		rc = balance_check(&o->balance, &o->filters, o->expr.text, err);
-	if (!rc && o->balance.balance) {
-		rc = flow_expression(o->expr.text, t->flow, err);
-		t->session.spec.expr = t->flow;
-	}
-	if (!rc)
-		rc = limits_init(&t->limits, o->limits.at, o->limits.n, err);
-	if (!rc && o->until_limit && !o->limits.n)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
-			       "--until-limit needs a --limit");
-	if (!rc)
-		rc = caps_require(&cmd_trace, NULL, err);
-	if (!rc)
-		rc = events_open(t, err);
-	t->session.spec.burst_ns = o->burst_ns;
-	t->by = t->session.spec.by;
-	return rc ? rc : ledger_open(t, err);
+	if (trace_spec(&o->filters, &o->view, o->expr.text, spec, err) ||
+	    balance_check(&o->balance, &o->filters, o->expr.text, err) ||
+	    (o->balance.balance && flow_expression(o->expr.text, t->flow, err)) ||
+	    limits_init(&t->limits, o->limits.at, o->limits.n, err))
+		return -EINVAL;
+	if (o->until_limit && !o->limits.n)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
+				 "--until-limit needs a --limit");
+	if (caps_require(&cmd_trace, NULL, err) || events_open(t, err))
+		return -EINVAL;
+	if (o->balance.balance)
+		spec->expr = t->flow;
+	spec->burst_ns = o->burst_ns;
+	t->by = spec->by;
+	return ledger_open(t, err);
 }
 
 /* From the check of its options to its exit status. `json`: NULL for text; it is not ended. */

@@ -424,22 +424,22 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		 "for example --rate 100k"},
 		{0},
 	};
-	int rc = check_family(&s->src_addr, "--src-addr", spec->ipv6, err);
 
-	if (!rc)
-		rc = check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err);
-	if (!rc && shape_needs_frames(t) && spec->tx == &tx_socket)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
-			       "--tx socket cannot send %s: the kernel makes its frames",
-			       spec->vlan ? "VLAN tags" : "captured frames");
-	if (!rc)
-		rc = contradiction_check(list, err);
-	if (!rc && s->frames && !spec->tx->shapes)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
-			       "--tx %s sends packets that are all alike: of these options it "
-			       "knows --profile and --burst",
-			       spec->tx->name);
-	return rc;
+	if (check_family(&s->src_addr, "--src-addr", spec->ipv6, err) ||
+	    check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err))
+		return -EINVAL;
+	if (shape_needs_frames(t) && spec->tx == &tx_socket)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
+				 "--tx socket cannot send %s: the kernel makes its frames",
+				 spec->vlan ? "VLAN tags" : "captured frames");
+	if (contradiction_check(list, err))
+		return -EINVAL;
+	if (s->frames && !spec->tx->shapes)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
+				 "--tx %s sends packets that are all alike: of these options it "
+				 "knows --profile and --burst",
+				 spec->tx->name);
+	return 0;
 }
 
 static int plan_sizes(const struct imix *imix, const struct run_spec *spec, struct shape *s,
@@ -516,14 +516,13 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 				  .vlan = (uint16_t)spec->vlan};
 	struct shape *s = &spec->shape;
 	struct shape_sizes sizes;
-	int rc;
+	int rc = 0;
 
 	s->frames = t->imix.n || ranges || s->random || spec->vlan || spec->tos || spec->ttl ||
 		    shape_has_faults(s) || t->pcap;
 	spec->shaped = s->frames || t->profile.kind || s->burst > 1;
-	rc = check_shape(t, spec, err);
-	if (rc)
-		return rc;
+	if (check_shape(t, spec, err))
+		return -EINVAL;
 	if (!ranges || (spec->flows > 1 && !s->src_port.n))
 		s->src_port = (struct shape_ports){
 			SRC_PORT, spec->flows > spec->threads ? spec->flows : spec->threads};
@@ -531,13 +530,10 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 		rc = plan_capture(t, spec, err);
 	else if (t->imix.n)
 		rc = plan_sizes(&t->imix, spec, s, err);
-	if (!rc)
-		rc = shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0,
-				    err);
-	if (!rc)
-		rc = plan_schedule(&t->profile, &flow, spec, err);
-	if (rc)
-		return rc;
+	if (rc ||
+	    shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0, err) ||
+	    plan_schedule(&t->profile, &flow, spec, err))
+		return -EINVAL;
 	shape_sizes(s, &flow, &sizes);
 	spec->payload = sizes.largest;
 	return 0;

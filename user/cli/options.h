@@ -49,7 +49,6 @@ struct contradiction {
 /* The first that is found: STATUS_USAGE. */
 int contradiction_check(const struct contradiction *list, struct error *err);
 
-/* What is sent, and how. */
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
 /* Of a command that sends: what it asks for, and what is only known when all options are. */
@@ -114,7 +113,7 @@ void traffic_free(struct run_spec *spec);
 /* Says what will be sent, before it is: on a host's own network nobody should be surprised. */
 void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);
 
-/* For experiment_view: a warning; `arg` is not looked at. */
+/* For experiment_view. */
 void show_note(void *arg, const char *note);
 
 /* With -v: how many BPF maps there are now, and the memory that they take. */

@@ -47,6 +47,8 @@ void outputs_close(struct outputs *o, struct error *err);
 	}
 #define SOLO_UNTRACED "losses on this side are not traced"
 
+#define MAX_REPEAT 1000 /* of --repeat */
+
 struct run_options {
 	struct global_options global;
 	struct traffic_options traffic;

@@ -92,8 +92,6 @@ struct series {
 void series_run(const struct series *s, struct report *report, const struct run_options *o,
 		struct error *err);
 
-/* `run --preset`: the lines of a preset one behind the other, a row each. */
-
 /*
  * Runs the preset that the options name, or lists all for the name `help`. The words of the command
  * line stand behind those of each line, so they win. Returns the exit status.
