@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/options.h"
-#include "cli/series.h"
+#include "cli/report.h"
 #include "host/journal.h"
 #include "experiment/faults/fault.h"
 #include "traffic/worker.h"

@@ -51,7 +51,6 @@ int when_date(const char *s, uint64_t *ns);
  */
 int when_moment(const char *s, uint64_t now_ns, uint64_t after_ns, uint64_t *ns);
 
-/* Now. */
 uint64_t when_now(void);
 
 /* Local: "2024-05-01 12:00:00", of at least WHEN_TEXT bytes; returned. `day` false: the time only.

@@ -16,7 +16,6 @@ struct list {
 /* Another row, zeroed; NULL: no memory, and the list is as it was. */
 void *list_add(struct list *l);
 
-/* Empty again. */
 void list_free(struct list *l);
 
 /*

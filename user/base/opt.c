@@ -234,21 +234,6 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 	}
 }
 
-static int parse_custom(const struct opt *opt, const char *who, const char *text, void *field,
-			struct error *err)
-{
-	struct error own = {0};
-	char quoted[OPT_QUOTE_MAX];
-	int code = opt->parse(text, field, &own);
-
-	if (!code)
-		return 0;
-	if (own.status == STATUS_OK)
-		return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is not valid", who,
-				 quote(quoted, text));
-	return error_set(err, own.status, code, own.hint, "%s: %s", who, own.message);
-}
-
 /*
  * Reads `text` into the field. again: given before on this command line, so lists append. `who` is
  * how messages call the option. On an error the field's content is not defined.
@@ -258,6 +243,8 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 {
 	struct opt_words *words = field;
 	struct opt_args *args = field;
+	struct error own = {0};
+	char quoted[OPT_QUOTE_MAX];
 	size_t used;
 	int code;
 
@@ -284,7 +271,12 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 		args->at[args->n++] = text;
 		return 0;
 	case OPT_CUSTOM:
-		return parse_custom(opt, who, text, field, err);
+		code = opt->parse(text, field, &own);
+		if (code && own.status == STATUS_OK)
+			return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is not valid",
+					 who, quote(quoted, text));
+		return code ? error_set(err, own.status, code, own.hint, "%s: %s", who, own.message)
+			    : 0;
 	case OPT_ENUM:
 		return parse_enum(opt, who, text, field, err);
 	case OPT_RATE:

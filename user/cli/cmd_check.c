@@ -25,7 +25,6 @@ struct apply_options {
 	struct opt_strings ids;
 };
 
-/* How text is shown at `out`. */
 static struct print_view view_of(FILE *out, int verbosity)
 {
 	return (struct print_view){
@@ -286,8 +285,6 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 	free(c.why);
 	return ret;
 }
-
-/* The command */
 
 struct check_options {
 	struct global_options global;

@@ -165,7 +165,6 @@ static void show_damage(const struct ledgers_file *f)
 			 (unsigned long long)f->headless);
 }
 
-/* Says what there is instead. */
 static int nothing(const struct report_command *c, struct error *err)
 {
 	const struct ledgers_file *f = c->ledgers->file;

@@ -11,7 +11,6 @@
 #include "host/caps.h"
 #include "host/journal.h"
 #include "host/netdev.h"
-#include "cli/series.h"
 #include "cli/report.h"
 #include "base/watch.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/opt.h"
 #include "cli/options.h"
-#include "cli/series.h"
 #include "cli/report.h"
 
 struct sweep_options {

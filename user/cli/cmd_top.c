@@ -160,8 +160,6 @@ static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 	return shown;
 }
 
-/* The command */
-
 static const struct top_options defaults = {.view.interval_ns = 1000000000};
 
 static const struct opt top_opts[] = {

@@ -187,7 +187,6 @@ struct events {
 	uint64_t captured;
 };
 
-/* What the callbacks of the session need. */
 struct trace {
 	const struct trace_options *o;
 	struct session session;
@@ -327,8 +326,6 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 	return end;
 }
 
-/* Single packets */
-
 #define EVENTS_NS	   80000000 /* of a tick */
 #define EVENTS_IN_DOCUMENT 100000   /* of -j, which is kept in memory; more are counted only */
 
@@ -438,8 +435,6 @@ static void events_json_end(const struct trace *t, struct json_object *end)
 	json_put_text(capture, "error", e->file_error ? strerror(-e->file_error) : NULL);
 	json_put(end, "capture", capture);
 }
-
-/* The session */
 
 static int on_open(void *arg, struct error *err)
 {
@@ -559,7 +554,6 @@ static void show_interval(struct trace *t)
 	output_flush();
 }
 
-/* False ends the session. */
 static bool on_interval(void *arg)
 {
 	struct trace *t = arg;

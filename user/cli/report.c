@@ -17,7 +17,6 @@
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL
 
-/* Takes `data`. */
 static void put_once(struct outputs *o, const char *event, struct json_object *data)
 {
 	if (o->json)
@@ -143,23 +142,6 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
 }
 
-static void show_progress(const struct report *r, const struct experiment_interval *now)
-{
-	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], rate[FMT_MAX];
-	double seconds = (double)now->time_ns * 1e-9;
-
-	fmt_count(sent, sizeof(sent), now->sent);
-	fmt_count(delivered, sizeof(delivered), now->delivered);
-	fmt_count(dropped, sizeof(dropped), now->dropped);
-	fmt_rate(rate, sizeof(rate), seconds > 0 ? (double)now->sent / seconds : 0);
-	if (now->settling)
-		log_progress("%swaiting for packets under way: %s sent, %s delivered, %s dropped",
-			     r->title, sent, delivered, dropped);
-	else
-		log_progress("%s%.1f s: %s sent (%s), %s delivered, %s dropped", r->title, seconds,
-			     sent, rate, delivered, dropped);
-}
-
 /*
  * Long intervals are lines that stay, with what both ends cost in each: a soak is read when it is
  * over.
@@ -183,11 +165,21 @@ static void show_interval(struct report *r, const struct experiment_interval *no
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
+	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], rate[FMT_MAX];
+	double seconds = (double)now->time_ns * 1e-9;
 	struct report *r = arg;
 
-	show_progress(r, now);
-	if (now->settling)
+	fmt_count(sent, sizeof(sent), now->sent);
+	fmt_count(delivered, sizeof(delivered), now->delivered);
+	fmt_count(dropped, sizeof(dropped), now->dropped);
+	if (now->settling) {
+		log_progress("%swaiting for packets under way: %s sent, %s delivered, %s dropped",
+			     r->title, sent, delivered, dropped);
 		return true;
+	}
+	log_progress("%s%.1f s: %s sent (%s), %s delivered, %s dropped", r->title, seconds, sent,
+		     fmt_rate(rate, sizeof(rate), seconds > 0 ? (double)now->sent / seconds : 0),
+		     delivered, dropped);
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		show_interval(r, now);
 	if (r->own || r->out.ledger) {

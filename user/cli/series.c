@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/series.h"
+#include "cli/report.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -295,7 +295,6 @@ int preset_open(struct points *points, const char *name, int argc, char **argv, 
 	return rc;
 }
 
-/* Names and titles of all. */
 static int preset_list(FILE *out, struct error *err)
 {
 	struct points points;
@@ -315,7 +314,6 @@ static int preset_list(FILE *out, struct error *err)
 	return rc;
 }
 
-/* What a point's words mean. */
 struct planned {
 	void *options; /* of the command; begins with struct run_options */
 	struct run_spec spec;

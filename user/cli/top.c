@@ -12,8 +12,6 @@
 #include "base/json.h"
 #include "base/num.h"
 
-/* The canvas */
-
 static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
 {
 	return &c->cells[(size_t)y * c->cols + x];
@@ -441,8 +439,6 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 	}
 	return x > 1 ? y + 1 : y;
 }
-
-/* The screen */
 
 #define HISTORY_LINES 4 /* on a small screen; half of the rest on a large one */
 #define PAGE_LINES    10

@@ -6,7 +6,7 @@
 
 #include "cases.h"
 #include "base/opt.h"
-#include "cli/series.h"
+#include "cli/report.h"
 
 struct options {
 	uint64_t count, bytes, wait, length;

@@ -7,7 +7,6 @@
 
 #include "cases.h"
 #include "cli/options.h"
-#include "cli/series.h"
 #include "cli/report.h"
 
 #define SHIPPED "tools/presets"
