@@ -509,13 +509,15 @@ static int check_complete(struct parser *p, struct error *err)
 	const struct opt *arg = p->next_arg;
 	struct opt_ref other;
 
-	for (unsigned i = 0; i < p->seen->n; i++) {
-		const struct opt *o = p->seen->given[i];
-
-		if (o->excludes && find(p->cmd, o->excludes, strlen(o->excludes), 0, &other) &&
-		    opt_given(p->seen, other.opt))
-			return error_set(err, STATUS_USAGE, -EINVAL, p->hint,
-					 "--%s and --%s exclude each other", o->name, o->excludes);
+	for (const struct opt_group *g = p->cmd->groups; g && g->opts; g++) {
+		for (const struct opt *o = g->opts; o->name; o++) {
+			if (o->excludes && opt_given(p->seen, o) &&
+			    find(p->cmd, o->excludes, strlen(o->excludes), 0, &other) &&
+			    opt_given(p->seen, other.opt))
+				return error_set(err, STATUS_USAGE, -EINVAL, p->hint,
+						 "--%s and --%s exclude each other", o->name,
+						 o->excludes);
+		}
 	}
 	if (arg && arg->name && arg->required &&
 	    (arg->type != OPT_ARGS || !((const struct opt_args *)(p->options + arg->offset))->n))
