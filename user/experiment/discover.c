@@ -48,11 +48,6 @@ int discover_open(struct discovery **out, struct site *s, const struct experimen
 	return 0;
 }
 
-void discover_close(struct discovery *d)
-{
-	free(d);
-}
-
 uint64_t discover_window(unsigned streams)
 {
 	uint64_t window = WINDOW_BYTES, most = window_most(streams);

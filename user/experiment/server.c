@@ -236,21 +236,6 @@ static int do_plan(struct session *s, struct json_object *msg)
 	return conn_send(&s->conn, reply, SEND_MS);
 }
 
-static int do_status(struct session *s, struct json_object *msg)
-{
-	struct site_status st;
-
-	(void)msg;
-	site_status(s->site, &st);
-	return answer(s, "status", msg_status, &st);
-}
-
-static int do_start(struct session *s, struct json_object *msg)
-{
-	site_start(s->site);
-	return do_status(s, msg);
-}
-
 static void stop(struct session *s, struct error *err)
 {
 	s->stopped = true;
@@ -258,12 +243,20 @@ static void stop(struct session *s, struct error *err)
 	site_stop_receiving(s->site, err);
 }
 
-static int do_stop(struct session *s, struct json_object *msg)
+/* "start", "stop" and "status". */
+static int do_status(struct session *s, struct json_object *msg)
 {
 	struct error why = {};
+	struct site_status st;
 
-	stop(s, &why);
-	return why.status == STATUS_OK ? do_status(s, msg) : refuse(s, &why);
+	if (!strcmp(msg_type(msg), "start"))
+		site_start(s->site);
+	else if (!strcmp(msg_type(msg), "stop"))
+		stop(s, &why);
+	if (why.status != STATUS_OK)
+		return refuse(s, &why);
+	site_status(s->site, &st);
+	return answer(s, "status", msg_status, &st);
 }
 
 static void flush_runs(struct session *s)
@@ -363,8 +356,8 @@ static const struct request {
 	int (*run)(struct session *s, struct json_object *msg);
 } requests[] = {
 	{"login", STRANGER, do_login},	   {"plan", CLIENT, do_plan},
-	{"time", CLIENT, do_time},	   {"start", EXPERIMENT, do_start},
-	{"status", EXPERIMENT, do_status}, {"stop", EXPERIMENT, do_stop},
+	{"time", CLIENT, do_time},	   {"start", EXPERIMENT, do_status},
+	{"status", EXPERIMENT, do_status}, {"stop", EXPERIMENT, do_status},
 	{"fold", EXPERIMENT, do_fold},	   {"end", EXPERIMENT, do_end},
 };
 
@@ -533,30 +526,23 @@ static void hear_callers(struct server *srv)
 	}
 }
 
-/* The one that is served. A question that follows at once, as of the clock, is not to wait. */
-static bool hear_client(struct server *srv)
-{
-	unsigned i = 0, answered = srv->answered;
-
-	while (srv->caller[i] != srv->client)
-		i++;
-	hear(srv, i, STEP_MS);
-	return answered == srv->answered || answered % PATIENT == 0;
-}
-
 static void run(struct server *srv)
 {
 	bool signalled = false;
 
 	while (!signalled && (!srv->served || srv->cfg->spec->stay)) {
-		bool idle = true;
+		unsigned answered = srv->answered, i = 0;
 
 		take_callers(srv);
+		while (i < srv->callers && srv->caller[i] != srv->client)
+			i++;
 		if (srv->client)
-			idle = hear_client(srv);
+			hear(srv, i, STEP_MS);
 		else
 			hear_callers(srv);
-		signalled = idle && watch_tick();
+		/* a question that follows at once, as of the clock, is not to wait */
+		if (answered == srv->answered || answered % PATIENT == 0)
+			signalled = watch_tick();
 	}
 	while (srv->callers)
 		end_caller(srv, 0, 0);

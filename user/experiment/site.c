@@ -222,7 +222,6 @@ static int open_receiver(struct site *s, struct error *err)
 		.fates = s->by_number ? &s->tracer.fates : NULL,
 		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
-		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
 		.xsk_map_fd = -1,
 		.xsk_frames = fx->xsk_frames,
 		.xsk_room = fx->xsk_room,
@@ -296,27 +295,13 @@ static int open_sender(struct site *s, struct error *err)
 static int plan_faults(struct site *s, const struct experiment_view *view, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
-	struct fault_request req = {
-		.tx = spec->tx->name,
-		.rx = rx_ops_of(spec)->name,
-		.family = spec->ipv6 ? AF_INET6 : AF_INET,
-		.payload = spec->payload,
-		.mtu = spec->wish.mtu ? spec->wish.mtu : 1500,
-		.segments = spec->tuning.send.gso ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET,
-								    spec->payload)
-						  : 1,
-		.threads = spec->threads,
-		.gro = spec->tuning.receive.gro,
-		.count = spec->count,
-		.rate_pps = s->rate_pps,
-		.port = (uint16_t)spec->port,
-		.topology = spec->topology,
-		.topology_fixed = spec->topology_set || spec->lab || spec->port_a,
-	};
-	int rc = spec->lab ? lab_topology_of(spec->lab, &req.topology, err) : 0;
+	struct run_spec planned = *spec;
+	int rc = spec->lab ? lab_topology_of(spec->lab, &planned.topology, err) : 0;
 
+	planned.rx = rx_ops_of(spec);
+	planned.rate_pps = s->rate_pps;
 	if (!rc)
-		rc = fault_plan(&spec->faults, &req, &s->fx, err);
+		rc = fault_plan(&planned, &s->fx, err);
 	if (rc)
 		return rc;
 	if (s->fx.rate_pps > 0 && s->rate_pps <= 0)

@@ -221,7 +221,7 @@ void settle_by_counter(const struct countercheck *check, const struct counters_d
  */
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
 
-/* Of an open site that is a receiver alone; discover_close() is due. */
+/* Of an open site that is a receiver alone; free() is due. */
 struct discovery;
 int discover_open(struct discovery **d, struct site *s, const struct experiment_view *view,
 		  struct error *err);
@@ -234,6 +234,5 @@ void discover_move(struct discovery *d, uint64_t now_ns);
 
 /* The receiver has stopped: counts the rest, and fills `out`. */
 void discover_end(struct discovery *d, struct recv_result *out);
-void discover_close(struct discovery *d);
 
 #endif

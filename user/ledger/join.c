@@ -64,7 +64,8 @@ static enum claim claim_here(const struct join *j, size_t i)
 	if (f->arrivals[i])
 		return CLAIM_DELIVERED;
 	if (f->cause[i] && !j->ignored[f->cause[i]])
-		return receives && f->cause[i] == JOIN_GIVEN_UP ? CLAIM_GIVEN_UP : CLAIM_DROPPED;
+		return receives && f->cause[i] == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
+								       : CLAIM_DROPPED;
 	/* a refused call whose packet was seen all the same is none */
 	if (f->failed[i] && !f->seen[i] && !f->cause[i])
 		return CLAIM_REFUSED;
@@ -77,8 +78,8 @@ static enum claim claim_there(const struct join *j, const struct join_run *run)
 	case FATE_DELIVERED:
 		return CLAIM_DELIVERED;
 	case FATE_DROPPED:
-		return j->remote_receives && run->detail == JOIN_GIVEN_UP ? CLAIM_GIVEN_UP
-									  : CLAIM_DROPPED;
+		return j->remote_receives && run->detail == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
+										 : CLAIM_DROPPED;
 	case FATE_REFUSED:
 		return CLAIM_REFUSED;
 	case FATE_GAP:

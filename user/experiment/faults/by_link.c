@@ -42,7 +42,7 @@ static int plan_ring(struct fault_plan *p)
 	struct fault_effects *fx = p->fx;
 
 	/* Frames for AF_XDP leave before tc; behind a router the next hop is the router's port. */
-	if (strcmp(p->req->rx, "socket") && fx->topology == LAB_PAIR) {
+	if (p->spec->rx != &rx_socket && fx->topology == LAB_PAIR) {
 		fx->xdp = true;
 		fx->xdp_burn_ns = BURN_NS;
 	} else {

@@ -55,12 +55,12 @@ static int plan_cpumap(struct fault_plan *p)
 static int plan_gso(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
-	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
+	double pps = p->spec->rate_pps ? p->spec->rate_pps : fx->rate_pps;
 
 	if (p->frames > 1)
 		return fault_plan_refuse(p, -EINVAL, "use --length 1000, for example",
 					 " needs datagrams that fit the MTU");
-	if (p->req->gro)
+	if (p->spec->tuning.receive.gro)
 		return fault_plan_refuse(p, -EINVAL, "leave --gro out",
 					 ": a socket with --gro takes merged packets as they are");
 	fx->threaded_napi = true;
@@ -75,9 +75,9 @@ static int plan_gso(struct fault_plan *p)
 /* __udp4_lib_rcv() verifies a datagram of up to 76 bytes at once (CHECKSUM_BREAK). */
 static int plan_read_csum(struct fault_plan *p)
 {
-	return p->req->payload > 68 ? 0
-				    : fault_plan_refuse(p, -EINVAL, "use --length 69 or more",
-							" needs more than 68 bytes of payload");
+	return p->spec->payload > 68 ? 0
+				     : fault_plan_refuse(p, -EINVAL, "use --length 69 or more",
+							 " needs more than 68 bytes of payload");
 }
 
 const struct fault_row faults_by_program[] = {

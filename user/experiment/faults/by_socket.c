@@ -47,7 +47,6 @@ static void want_rcvbuf(struct fault_plan *p, uint64_t bytes, enum fault_reader 
 {
 	p->fx->reader = reader;
 	p->fx->rcvbuf = fault_plan_ask(bytes);
-	p->fx->rcvbuf_force = true;
 }
 
 /*
@@ -94,7 +93,7 @@ static int restore_memory(struct fault_state *s, struct error *err)
 static int plan_rcvbuf(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
-	double pps = (p->req->rate_pps ? p->req->rate_pps : fx->rate_pps) * p->passing;
+	double pps = (p->spec->rate_pps ? p->spec->rate_pps : fx->rate_pps) * p->passing;
 
 	want_rcvbuf(p, RCVBUF_SMALL * p->truesize, READER_SLOW);
 	fx->reader_ns = pps ? 3e9 / pps : SLOW_NS;
@@ -110,12 +109,12 @@ static int plan_socket_close(struct fault_plan *p)
 	uint64_t max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
 	char hint[96];
 
-	if (p->req->count > max) {
+	if (p->spec->count > max) {
 		snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or less", max);
 		return fault_plan_refuse(p, -EINVAL, hint,
 					 ": the packets have to fit in the receive buffer");
 	}
-	want_rcvbuf(p, p->req->count * p->truesize + MIB(1), READER_NEVER);
+	want_rcvbuf(p, p->spec->count * p->truesize + MIB(1), READER_NEVER);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include <linux/types.h>
 
+#include "experiment/experiment.h"
 #include "experiment/faults/fault.h"
 #include "fault_abi.h"
 #include "host/journal.h"
@@ -95,8 +96,7 @@ enum fault_program {
 #define PROGRAM(p) (1U << PROGRAM_##p)
 
 struct fault_plan {
-	const struct fault_list *list;
-	const struct fault_request *req;
+	const struct run_spec *spec;
 	struct fault_effects *fx;
 	struct error *err;
 
@@ -176,7 +176,7 @@ static inline bool fault_is(unsigned fault, uint64_t kinds)
 /* Those of the list that are of any of the kinds. */
 uint64_t fault_with(const struct fault_list *list, uint64_t kinds);
 
-/* Of the request, for the rows' plans; list, fx and err are the caller's. */
+/* Of the spec, for the rows' plans; spec, fx and err are the caller's. */
 void fault_plan_measure(struct fault_plan *p);
 
 /* A buffer's size as setsockopt() takes it: the kernel doubles it. */
