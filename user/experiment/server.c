@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/server.h"
+#include "experiment/remote.h"
 
 #include <errno.h>
 #include <net/if.h>

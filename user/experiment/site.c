@@ -311,18 +311,6 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 	return 0;
 }
 
-static int apply_faults(struct site *s, struct error *err)
-{
-	const struct fault_numbers numbers = {&s->tracer.config, s->tracer.drops,
-					      tracer_seen_fd(&s->tracer)};
-	struct drops_redirects redirects;
-	int rc = fault_apply(&s->spec->faults, &s->fx, &s->lab, &numbers, &s->faults, err);
-
-	if (!rc && fault_redirects(s->faults, &redirects))
-		rc = drops_watch_redirects(s->tracer.drops, &redirects, err);
-	return rc;
-}
-
 /* A lab of its own answers for every destination address that is asked for. */
 static int open_routes(struct site *s, struct error *err)
 {
@@ -447,7 +435,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	if (!rc)
 		rc = open_observers(s, err);
 	if (!rc && !s->lone)
-		rc = apply_faults(s, err);
+		rc = fault_apply(&spec->faults, &s->fx, &s->lab, &s->tracer, &s->faults, err);
 	if (!rc && !s->lone)
 		rc = open_routes(s, err);
 	if (!rc && s->receives)
@@ -473,12 +461,10 @@ void site_close(struct site *s)
 {
 	struct error ignored = {};
 
-	if (s->faults)
-		fault_end(s->faults, &ignored);
+	fault_end(s->faults, &ignored);
 	sender_close(s->sender);
 	receiver_close(s->receiver);
-	if (s->faults)
-		fault_close(s->faults);
+	fault_close(s->faults);
 	if (s->gro)
 		netdev_set_feature(s->gro->ns, s->gro->ifname, "rx-gro", false);
 	sink_prog_close(s->sink_prog);

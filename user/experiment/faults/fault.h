@@ -111,16 +111,14 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 
 struct fault_state;
 
-/* Whose packets are to suffer, and where the programs note which they saw (map `seen`). */
-struct fault_numbers {
-	const struct trace_config *config;
-	const struct drops *drops;
-	int seen_fd;
-};
+struct tracer;
 
-/* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
+/*
+ * `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. `tracer`
+ * knows whose packets are to suffer, and gets to know what is redirected in vain; NULL: anybody's.
+ */
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
-		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
+		const struct tracer *tracer, struct fault_state **state, struct error *err);
 
 /*
  * For an experiment in a named lab: -EINVAL with STATUS_USAGE for a fault that would stay there
@@ -143,9 +141,6 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
  * fault_close() drops.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
-
-/* What that program redirects in vain, for drops_watch_redirects(). False: nothing. */
-bool fault_redirects(const struct fault_state *state, struct drops_redirects *r);
 
 /* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);

@@ -437,7 +437,7 @@ static int act(struct fault_state *s, size_t at, struct error *err)
 #define ACT(s, step, err) act(s, offsetof(struct fault_row, step), err)
 
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
-		const struct fault_numbers *numbers, struct fault_state **state, struct error *err)
+		const struct tracer *tracer, struct fault_state **state, struct error *err)
 {
 	struct fault_state *s = calloc(1, sizeof(*s));
 	int ret;
@@ -451,7 +451,7 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	if (!ret)
 		ret = ACT(s, apply, err);
 	if (!ret)
-		ret = fault_programs_open(s, numbers, err);
+		ret = fault_programs_open(s, tracer, err);
 	if (ret)
 		fault_close(s);
 	else

@@ -118,7 +118,6 @@ struct fault_state {
 	struct fault_bpf *skel;			     /* the programs; NULL: none is needed */
 	int xdp_link, cgroup_link;		     /* -1: none */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
-	struct drops_redirects redirects;
 	bool midway_due;
 };
 
@@ -196,8 +195,7 @@ int fault_plan_refuse(struct fault_plan *p, int code, const char *hint, const ch
 	__attribute__((format(printf, 4, 5)));
 
 /* Loads the programs that are needed, and attaches those at tc and to the cgroup (by_program.c). */
-int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
-			struct error *err);
+int fault_programs_open(struct fault_state *s, const struct tracer *tracer, struct error *err);
 
 /* The XDP program, to stay until the namespace of the receiver goes, or by a link of ours. */
 int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err);
