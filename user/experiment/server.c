@@ -88,20 +88,6 @@ static int do_login(struct session *s, struct json_object *msg)
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
-/* Takes the descriptor. 0 or -errno; close_session() is due all the same. */
-static int open_session(struct session *s, const struct server_config *cfg, int fd)
-{
-	int rc = conn_name(fd, true, &s->served.peer);
-
-	s->cfg = cfg;
-	conn_init(&s->conn, fd);
-	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
-				       .version = PKTLEDGER_VERSION,
-				       .token = cfg->token.len != 0};
-	gethostname(s->hello.host, sizeof(s->hello.host) - 1);
-	return rc ? rc : auth_challenge(s->hello.challenge);
-}
-
 /* Says hello, once: the login is due. */
 static int greet(struct session *s)
 {
@@ -479,7 +465,15 @@ static void take_callers(struct server *srv)
 			continue;
 		}
 		srv->caller[srv->callers++] = s;
-		rc = open_session(s, srv->cfg, fd);
+		s->cfg = srv->cfg;
+		conn_init(&s->conn, fd);
+		s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
+					       .version = PKTLEDGER_VERSION,
+					       .token = srv->cfg->token.len != 0};
+		gethostname(s->hello.host, sizeof(s->hello.host) - 1);
+		rc = conn_name(fd, true, &s->served.peer);
+		if (!rc)
+			rc = auth_challenge(s->hello.challenge);
 		if (!rc)
 			rc = srv->client ? put_off(s) : greet(s);
 		if (rc)

@@ -82,10 +82,12 @@ static int detach_taps(struct fault_state *s, struct error *err)
 /* The sender's CPU and the one that RPS steers to have to differ. */
 static int plan_backlog(struct fault_plan *p)
 {
-	uint64_t queue = fault_plan_sysctl("net/core/netdev_max_backlog", 1000);
 	struct fault_effects *fx = p->fx;
+	uint64_t queue;
 	cpu_set_t cpus;
 
+	if (!netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &queue, 1))
+		queue = 1000;
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
 		return fault_plan_refuse(p, -EOPNOTSUPP, NULL,
 					 ": the CPUs of this process are not known");

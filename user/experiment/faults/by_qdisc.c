@@ -134,14 +134,10 @@ static int apply_tbf(struct fault_state *s, struct error *err)
 						"set the qdisc", tx, err);
 }
 
-static int begin_slow(struct fault_state *s, struct error *err)
+/* Slow from the beginning to midway. */
+static int change_rate(struct fault_state *s, struct error *err)
 {
-	return set_tbf(s, s->fx->slow_bps, "change the tbf", err);
-}
-
-static int go_on(struct fault_state *s, struct error *err)
-{
-	return set_tbf(s, s->fx->tbf_bps, "change the tbf", err);
+	return set_tbf(s, s->midway_due ? s->fx->slow_bps : s->fx->tbf_bps, "change the tbf", err);
 }
 
 static int replace(struct fault_state *s, struct error *err)
@@ -159,7 +155,7 @@ const struct fault_row faults_by_qdisc[] = {
 	{"qdisc:pfifo",
 	 "a pfifo with room for few packets, in a tbf that is slow when a run begins",
 	 .is = IN_QDISC | OF_VETH, .tx = "socket", .plan = plan_pfifo, .apply = apply_tbf,
-	 .begin = begin_slow, .midway = go_on},
+	 .begin = change_rate, .midway = change_rate},
 	{"qdisc:replace", "the sender's qdisc is replaced in mid-run, with its queue full",
 	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket", .plan = plan_replace,
 	 .apply = apply_tbf, .midway = replace},

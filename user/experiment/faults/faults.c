@@ -300,16 +300,6 @@ int fault_plan_ask(uint64_t bytes)
 	return bytes < INT_MAX / 2 ? bytes : INT_MAX / 2; /* the kernel doubles it */
 }
 
-uint64_t fault_plan_sysctl(const char *path, uint64_t otherwise)
-{
-	char text[64];
-	uint64_t value;
-
-	if (netns_sysctl_read(NULL, path, text, sizeof(text)))
-		return otherwise;
-	return sscanf(text, "%" SCNu64, &value) == 1 ? value : otherwise;
-}
-
 void fault_plan_flight(struct fault_plan *p, uint64_t frames)
 {
 	int bytes = fault_plan_ask(frames * (p->truesize / p->frames) * p->segments);

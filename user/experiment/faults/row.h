@@ -181,9 +181,6 @@ void fault_plan_measure(struct fault_plan *p);
 /* A buffer's size as setsockopt() takes it: the kernel doubles it. */
 int fault_plan_ask(uint64_t bytes);
 
-/* The first number of a sysctl of the host; `otherwise` if it cannot be read. */
-uint64_t fault_plan_sysctl(const char *path, uint64_t otherwise);
-
 /* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
 void fault_plan_flight(struct fault_plan *p, uint64_t frames);
 
