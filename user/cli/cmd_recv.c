@@ -9,7 +9,7 @@
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/document.h"
-#include "experiment/server.h"
+#include "experiment/remote.h"
 #include "base/watch.h"
 #include "cli/report.h"
 

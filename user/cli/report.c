@@ -331,7 +331,9 @@ int report_finish(struct report *r, struct error *err)
 {
 	bool broken = r->broken;
 
-	ledgerfile_close(r->out.ledger, err); /* its error is in the ledger, or in the series */
+	if (r->own) /* that of a series is in it already */
+		keep_error(&r->out, err);
+	ledgerfile_close(r->out.ledger, err);
 	r->out.ledger = NULL;
 	if (r->trials && r->shown && r->out.json) {
 		struct json_object *end = json_object_new_object();

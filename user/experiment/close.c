@@ -40,23 +40,19 @@ static unsigned places_of(const struct site *s, struct ledger_place out[4])
 	return n;
 }
 
-/* The verdict of our own program, where the packet was an skb: a delivery. */
-static bool is_taken(const struct site *s, const struct ledger_cause *c)
-{
-	return s->sink_prog && !s->spec->pass && c->verdict.stage == STAGE_XDP &&
-	       c->raw.cause.observer == OBSERVER_KFREE_SKB &&
-	       c->raw.cause.ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
-}
-
 bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
 	const struct trace_cause *raw = &c->raw.cause;
+	/* the verdict of our own program, where the packet was an skb: a delivery */
+	const bool taken = s->sink_prog && !s->spec->pass && c->verdict.stage == STAGE_XDP &&
+			   raw->observer == OBSERVER_KFREE_SKB &&
+			   raw->ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
 
 	if (!s->lone)
 		return true;
 	if (!s->receives)
 		return raw->netns == s->lab.tx_ns.inum || c->verdict.direction == DIRECTION_TX;
-	return c->verdict.class == VERDICT_LOSS && !is_taken(s, c) &&
+	return c->verdict.class == VERDICT_LOSS && !taken &&
 	       (!raw->netns || raw->netns == s->lab.rx_ns.inum);
 }
 
@@ -180,21 +176,13 @@ uint64_t site_fates_seen(const struct site *s)
 	return dropped(s) + delivered(s);
 }
 
-/* The devices that packets are sent by on this host. */
-static unsigned sending_ports(const struct site *s, const struct lab_port *port[2])
-{
-	if (!s->sender || !s->lab.tx.ifindex)
-		return 0;
-	port[0] = &s->lab.tx;
-	port[1] = lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx;
-	return lab_ports(&s->lab) > 2 ? 2 : 1;
-}
-
 void site_status(const struct site *s, struct site_status *st)
 {
 	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
-	const struct lab_port *port[2];
-	unsigned n = sending_ports(s, port);
+	/* the devices that packets are sent by on this host */
+	const struct lab_port *port[] = {
+		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
+	unsigned n = !s->sender || !s->lab.tx.ifindex ? 0 : lab_ports(&s->lab) > 2 ? 2 : 1;
 
 	*st = (struct site_status){
 		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),

@@ -58,27 +58,10 @@ static uint64_t deadline(int timeout_ms)
 	return clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
-socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out)
-{
-	struct sockaddr_in *s4 = (void *)out;
-	struct sockaddr_in6 *s6 = (void *)out;
-
-	memset(out, 0, sizeof(*out));
-	if (ep->family == AF_INET6) {
-		*s6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-					    .sin6_port = htons(ep->port),
-					    .sin6_addr = ep->ip6};
-		return sizeof(*s6);
-	}
-	*s4 = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = htons(ep->port), .sin_addr = ep->ip4};
-	return sizeof(*s4);
-}
-
 int conn_connect(const struct endpoint *to, int timeout_ms)
 {
 	struct sockaddr_storage addr;
-	socklen_t len = conn_address(to, &addr), size = sizeof(int);
+	socklen_t len = socket_address(to, &addr), size = sizeof(int);
 	int fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc, error = 0;
 
@@ -101,7 +84,7 @@ int conn_connect(const struct endpoint *to, int timeout_ms)
 int conn_listen(const struct endpoint *at)
 {
 	struct sockaddr_storage addr;
-	socklen_t len = conn_address(at, &addr);
+	socklen_t len = socket_address(at, &addr);
 	int fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, off = 0, rc = 0;
 

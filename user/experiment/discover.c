@@ -48,11 +48,6 @@ int discover_open(struct discovery **out, struct site *s, const struct experimen
 	return 0;
 }
 
-void discover_close(struct discovery *d)
-{
-	free(d);
-}
-
 uint64_t discover_window(unsigned streams)
 {
 	uint64_t window = WINDOW_BYTES, most = window_most(streams);
@@ -260,19 +255,6 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	out->tail_known &= ended;
 }
 
-/* What the tracer counted in this namespace: sums of events, no fates. */
-static void tally_causes(struct site *s)
-{
-	for (int i = 0; i < s->ledger.n; i++) {
-		const struct ledger_cause *c = &s->ledger.cause[i];
-		struct fate_cause *f = &s->ledger.tally.cause[0][c->raw.index];
-
-		if (site_is_here(s, c))
-			f->packets = c->raw.count.packets;
-		s->ledger.tally.dropped += f->packets;
-	}
-}
-
 /* Which streams the slots were, and their numbers from 0. */
 static void name_streams(struct result *res, const struct recv_result *out)
 {
@@ -290,6 +272,7 @@ void discover_end(struct discovery *d, struct recv_result *out)
 {
 	struct sink_streams *t = receiver_streams(d->site->receiver);
 	const struct sink_sums *sums = &d->site->sink.sums;
+	struct ledger *l = &d->site->ledger;
 	struct result *res = &out->res;
 
 	site_name(d->site);
@@ -298,8 +281,14 @@ void discover_end(struct discovery *d, struct recv_result *out)
 	out->tail_known = out->streams > 0;
 	for (unsigned i = 0; i < out->streams; i++)
 		end_stream(d, i, out);
-	if (!d->site->by_number)
-		tally_causes(d->site);
+	/* what the tracer counted in this namespace: sums of events, no fates */
+	for (int i = 0; !d->site->by_number && i < l->n; i++) {
+		struct fate_cause *f = &l->tally.cause[0][l->cause[i].raw.index];
+
+		if (site_is_here(d->site, &l->cause[i]))
+			f->packets = l->cause[i].raw.count.packets;
+		l->tally.dropped += f->packets;
+	}
 	site_ledger(d->site, 0, res);
 	if (d->site->by_number)
 		name_streams(res, out);

@@ -219,14 +219,6 @@ static bool watch(struct run *r)
 	return interrupted;
 }
 
-/* Sending ends: here at once, there when it is asked to. */
-static void end_sending(struct run *r)
-{
-	site_stop_sending(&r->site, r->err);
-	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", r->err))
-		remote_ask(r->remote, "status", r->err); /* known, although an engine failed */
-}
-
 static int end_receiving(struct run *r)
 {
 	if (r->remote && !r->remote->sends)
@@ -243,7 +235,7 @@ static void say_end(struct run *r)
 	const struct capture *capture = r->spec.shape.capture;
 	const struct fates *f = &r->site.tracer.fates;
 	struct sockaddr_storage to;
-	socklen_t len = conn_address(&r->spec.to, &to);
+	socklen_t len = socket_address(&r->spec.to, &to);
 	int fd = capture && !capture->payload ? -1
 					      : socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -450,7 +442,9 @@ static int go(struct run *r, struct result *res)
 	r->start_ns = r->quiet_ns = clock_now();
 	if (!r->remote || remote_ask(r->remote, "start", r->err))
 		res->interrupted = watch(r);
-	end_sending(r);
+	site_stop_sending(&r->site, r->err);
+	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", r->err))
+		remote_ask(r->remote, "status", r->err); /* known, although an engine failed */
 	if (r->discovery)
 		return end_receiving(r);
 	if (is_alone(r))
@@ -484,7 +478,7 @@ static int run(const struct run_spec *spec, const struct experiment_view *view, 
 		rc = close_ledger(r, res);
 	if (!rc && err->status != STATUS_OK)
 		rc = -EIO; /* an engine ended early; the ledger is whole all the same */
-	discover_close(r->discovery);
+	free(r->discovery);
 	site_close(&r->site);
 	free(r->remote);
 	free(r);

@@ -416,20 +416,8 @@ void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *a
 void receiver_stats(const struct receiver *r, struct rx_stats *st)
 {
 	memset(st, 0, sizeof(*st));
-	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		struct rx_stats one = {};
-
-		r->cfg->ops->stats(r->at[t].rx, &one);
-		st->calls += one.calls;
-		st->rx_ring_full += one.rx_ring_full;
-		st->rx_fill_ring_empty += one.rx_fill_ring_empty;
-		st->rx_dropped += one.rx_dropped;
-		st->rx_invalid += one.rx_invalid;
-		st->zero_copy |= one.zero_copy;
-		st->xdp_drops += one.xdp_drops;
-		st->rcvbuf = one.rcvbuf;
-		st->socket_drops = one.socket_drops < 0 ? -1 : st->socket_drops + one.socket_drops;
-	}
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		r->cfg->ops->stats(r->at[t].rx, st);
 }
 
 const char *receiver_mode(const struct receiver *r)

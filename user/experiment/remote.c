@@ -179,18 +179,15 @@ static int refuse(const struct endpoint *to, int rc, struct error *err)
 
 int peer_connect(struct peer **out, const struct peer_target *target, struct error *err)
 {
-	int fd = conn_connect(&target->to, CONNECT_MS), rc = fd < 0 ? fd : 0;
 	struct peer *p = calloc(1, sizeof(*p));
+	int fd, rc;
 
-	if (!p) {
-		if (fd >= 0)
-			close(fd);
+	if (!p)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
 	p->target = *target;
+	fd = conn_connect(&target->to, CONNECT_MS);
 	conn_init(&p->conn, fd);
-	if (!rc)
-		rc = conn_name(fd, false, &p->self);
+	rc = fd < 0 ? fd : conn_name(fd, false, &p->self);
 	if (!rc)
 		rc = log_in(p, err);
 	if (!rc) {
@@ -382,33 +379,6 @@ static int take_runs(struct remote *r, struct json_object *msg, struct runs *run
 	return rc;
 }
 
-/* The causes and fates that the other site knows of the numbers that it folds. */
-static void take_fold(struct remote *r, const struct peer_fold *fold, struct error *err)
-{
-	struct runs *runs = malloc(sizeof(*runs));
-	int rc = runs ? send_message(r->peer, "fold", msg_fold, fold, err)
-		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	bool done = false;
-
-	while (!rc && !done) {
-		struct json_object *msg;
-		const char *type;
-
-		if (receive(r->peer, NULL, &msg, ANSWER_MS, err))
-			break;
-		type = msg_type(msg);
-		done = !strcmp(type, "folded");
-		if (!strcmp(type, "cause"))
-			rc = take_cause(r, msg);
-		else if (!done)
-			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, runs);
-		json_object_put(msg);
-		if (rc)
-			lose(r->peer, rc, err);
-	}
-	free(runs);
-}
-
 /* What the other site named, and the wire, beside the causes here. */
 static void add_causes(struct remote *r)
 {
@@ -431,10 +401,31 @@ static void add_causes(struct remote *r)
 
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
+	struct runs *runs = malloc(sizeof(*runs));
 	struct peer_fold fold = {};
+	bool done = false;
+	int rc;
 
 	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
-	take_fold(r, &fold, err);
+	rc = runs ? send_message(r->peer, "fold", msg_fold, &fold, err)
+		  : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	while (!rc && !done) {
+		struct json_object *msg;
+		const char *type;
+
+		if (receive(r->peer, NULL, &msg, ANSWER_MS, err))
+			break;
+		type = msg_type(msg);
+		done = !strcmp(type, "folded");
+		if (!strcmp(type, "cause"))
+			rc = take_cause(r, msg);
+		else if (!done)
+			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, runs);
+		json_object_put(msg);
+		if (rc)
+			lose(r->peer, rc, err);
+	}
+	free(runs);
 	add_causes(r);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/server.h"
+#include "experiment/remote.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -86,20 +86,6 @@ static int do_login(struct session *s, struct json_object *msg)
 	s->let_in = true;
 	auth_prove(token, AUTH_SERVER, ours, login.challenge, welcome.proof);
 	return answer(s, "welcome", msg_welcome, &welcome);
-}
-
-/* Takes the descriptor. 0 or -errno; close_session() is due all the same. */
-static int open_session(struct session *s, const struct server_config *cfg, int fd)
-{
-	int rc = conn_name(fd, true, &s->served.peer);
-
-	s->cfg = cfg;
-	conn_init(&s->conn, fd);
-	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
-				       .version = PKTLEDGER_VERSION,
-				       .token = cfg->token.len != 0};
-	gethostname(s->hello.host, sizeof(s->hello.host) - 1);
-	return rc ? rc : auth_challenge(s->hello.challenge);
 }
 
 /* Says hello, once: the login is due. */
@@ -236,21 +222,6 @@ static int do_plan(struct session *s, struct json_object *msg)
 	return conn_send(&s->conn, reply, SEND_MS);
 }
 
-static int do_status(struct session *s, struct json_object *msg)
-{
-	struct site_status st;
-
-	(void)msg;
-	site_status(s->site, &st);
-	return answer(s, "status", msg_status, &st);
-}
-
-static int do_start(struct session *s, struct json_object *msg)
-{
-	site_start(s->site);
-	return do_status(s, msg);
-}
-
 static void stop(struct session *s, struct error *err)
 {
 	s->stopped = true;
@@ -258,12 +229,20 @@ static void stop(struct session *s, struct error *err)
 	site_stop_receiving(s->site, err);
 }
 
-static int do_stop(struct session *s, struct json_object *msg)
+/* "start", "stop" and "status". */
+static int do_status(struct session *s, struct json_object *msg)
 {
 	struct error why = {};
+	struct site_status st;
 
-	stop(s, &why);
-	return why.status == STATUS_OK ? do_status(s, msg) : refuse(s, &why);
+	if (!strcmp(msg_type(msg), "start"))
+		site_start(s->site);
+	else if (!strcmp(msg_type(msg), "stop"))
+		stop(s, &why);
+	if (why.status != STATUS_OK)
+		return refuse(s, &why);
+	site_status(s->site, &st);
+	return answer(s, "status", msg_status, &st);
 }
 
 static void flush_runs(struct session *s)
@@ -363,8 +342,8 @@ static const struct request {
 	int (*run)(struct session *s, struct json_object *msg);
 } requests[] = {
 	{"login", STRANGER, do_login},	   {"plan", CLIENT, do_plan},
-	{"time", CLIENT, do_time},	   {"start", EXPERIMENT, do_start},
-	{"status", EXPERIMENT, do_status}, {"stop", EXPERIMENT, do_stop},
+	{"time", CLIENT, do_time},	   {"start", EXPERIMENT, do_status},
+	{"status", EXPERIMENT, do_status}, {"stop", EXPERIMENT, do_status},
 	{"fold", EXPERIMENT, do_fold},	   {"end", EXPERIMENT, do_end},
 };
 
@@ -486,7 +465,15 @@ static void take_callers(struct server *srv)
 			continue;
 		}
 		srv->caller[srv->callers++] = s;
-		rc = open_session(s, srv->cfg, fd);
+		s->cfg = srv->cfg;
+		conn_init(&s->conn, fd);
+		s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
+					       .version = PKTLEDGER_VERSION,
+					       .token = srv->cfg->token.len != 0};
+		gethostname(s->hello.host, sizeof(s->hello.host) - 1);
+		rc = conn_name(fd, true, &s->served.peer);
+		if (!rc)
+			rc = auth_challenge(s->hello.challenge);
 		if (!rc)
 			rc = srv->client ? put_off(s) : greet(s);
 		if (rc)
@@ -533,30 +520,23 @@ static void hear_callers(struct server *srv)
 	}
 }
 
-/* The one that is served. A question that follows at once, as of the clock, is not to wait. */
-static bool hear_client(struct server *srv)
-{
-	unsigned i = 0, answered = srv->answered;
-
-	while (srv->caller[i] != srv->client)
-		i++;
-	hear(srv, i, STEP_MS);
-	return answered == srv->answered || answered % PATIENT == 0;
-}
-
 static void run(struct server *srv)
 {
 	bool signalled = false;
 
 	while (!signalled && (!srv->served || srv->cfg->spec->stay)) {
-		bool idle = true;
+		unsigned answered = srv->answered, i = 0;
 
 		take_callers(srv);
+		while (i < srv->callers && srv->caller[i] != srv->client)
+			i++;
 		if (srv->client)
-			idle = hear_client(srv);
+			hear(srv, i, STEP_MS);
 		else
 			hear_callers(srv);
-		signalled = idle && watch_tick();
+		/* a question that follows at once, as of the clock, is not to wait */
+		if (answered == srv->answered || answered % PATIENT == 0)
+			signalled = watch_tick();
 	}
 	while (srv->callers)
 		end_caller(srv, 0, 0);

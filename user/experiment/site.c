@@ -222,7 +222,6 @@ static int open_receiver(struct site *s, struct error *err)
 		.fates = s->by_number ? &s->tracer.fates : NULL,
 		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
-		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
 		.xsk_map_fd = -1,
 		.xsk_frames = fx->xsk_frames,
 		.xsk_room = fx->xsk_room,
@@ -296,27 +295,13 @@ static int open_sender(struct site *s, struct error *err)
 static int plan_faults(struct site *s, const struct experiment_view *view, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
-	struct fault_request req = {
-		.tx = spec->tx->name,
-		.rx = rx_ops_of(spec)->name,
-		.family = spec->ipv6 ? AF_INET6 : AF_INET,
-		.payload = spec->payload,
-		.mtu = spec->wish.mtu ? spec->wish.mtu : 1500,
-		.segments = spec->tuning.send.gso ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET,
-								    spec->payload)
-						  : 1,
-		.threads = spec->threads,
-		.gro = spec->tuning.receive.gro,
-		.count = spec->count,
-		.rate_pps = s->rate_pps,
-		.port = (uint16_t)spec->port,
-		.topology = spec->topology,
-		.topology_fixed = spec->topology_set || spec->lab || spec->port_a,
-	};
-	int rc = spec->lab ? lab_topology_of(spec->lab, &req.topology, err) : 0;
+	struct run_spec planned = *spec;
+	int rc = spec->lab ? lab_topology_of(spec->lab, &planned.topology, err) : 0;
 
+	planned.rx = rx_ops_of(spec);
+	planned.rate_pps = s->rate_pps;
 	if (!rc)
-		rc = fault_plan(&spec->faults, &req, &s->fx, err);
+		rc = fault_plan(&planned, &s->fx, err);
 	if (rc)
 		return rc;
 	if (s->fx.rate_pps > 0 && s->rate_pps <= 0)
@@ -324,18 +309,6 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 	for (unsigned i = 0; i < s->fx.n_notes && view->on_note; i++)
 		view->on_note(view->arg, s->fx.notes[i]);
 	return 0;
-}
-
-static int apply_faults(struct site *s, struct error *err)
-{
-	const struct fault_numbers numbers = {&s->tracer.config, s->tracer.drops,
-					      tracer_seen_fd(&s->tracer)};
-	struct drops_redirects redirects;
-	int rc = fault_apply(&s->spec->faults, &s->fx, &s->lab, &numbers, &s->faults, err);
-
-	if (!rc && fault_redirects(s->faults, &redirects))
-		rc = drops_watch_redirects(s->tracer.drops, &redirects, err);
-	return rc;
 }
 
 /* A lab of its own answers for every destination address that is asked for. */
@@ -462,7 +435,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	if (!rc)
 		rc = open_observers(s, err);
 	if (!rc && !s->lone)
-		rc = apply_faults(s, err);
+		rc = fault_apply(&spec->faults, &s->fx, &s->lab, &s->tracer, &s->faults, err);
 	if (!rc && !s->lone)
 		rc = open_routes(s, err);
 	if (!rc && s->receives)
@@ -488,12 +461,10 @@ void site_close(struct site *s)
 {
 	struct error ignored = {};
 
-	if (s->faults)
-		fault_end(s->faults, &ignored);
+	fault_end(s->faults, &ignored);
 	sender_close(s->sender);
 	receiver_close(s->receiver);
-	if (s->faults)
-		fault_close(s->faults);
+	fault_close(s->faults);
 	if (s->gro)
 		netdev_set_feature(s->gro->ns, s->gro->ifname, "rx-gro", false);
 	sink_prog_close(s->sink_prog);

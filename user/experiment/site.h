@@ -12,7 +12,6 @@
 #include "diagnosis/findings.h"
 #include "experiment/experiment.h"
 #include "experiment/receiver.h"
-#include "experiment/sender.h"
 #include "drops/checkpoint.h"
 #include "drops/drops.h"
 #include "drops/fates.h"
@@ -63,6 +62,44 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
 
 void tracer_close(struct tracer *t);
+
+/* The sending threads: one engine and one stream each, started together, paced together. */
+struct sender;
+
+/* Starts the threads and opens the engines; nothing is sent yet. `cfg` is borrowed. */
+int sender_open(struct sender **s, const struct sender_config *cfg, struct error *err);
+void sender_start(struct sender *s);
+
+bool sender_done(const struct sender *s);
+
+/* Asks the threads to end now. */
+void sender_stop(struct sender *s);
+
+/*
+ * Waits for the threads, each having finished its engine. An error that ended a thread early is in
+ * `err`; the ledger of what was sent is good all the same.
+ */
+int sender_join(struct sender *s, struct error *err);
+
+/*
+ * First number of the stream that is not closed yet. May be called while the threads run; with
+ * reordering on purpose it lags behind then, so that all numbers below it are sent.
+ */
+uint64_t sender_next(const struct sender *s, unsigned slot);
+
+/* CPU time of the threads until now, or until they ended; ns. */
+uint64_t sender_cpu_ns(struct sender *s);
+
+/* Numbers up to here may be used: the window has moved. Only for runs longer than the window. */
+void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
+
+void sender_stats(const struct sender *s, struct tx_stats *st);
+
+/* Of these and of the CPU time what a result shows: waits, slips, duration, faults on purpose. */
+void sender_result(struct sender *s, struct result *res);
+
+const char *sender_mode(const struct sender *s);
+void sender_close(struct sender *s);
 
 struct site {
 	const struct run_spec *spec;
@@ -221,7 +258,7 @@ void settle_by_counter(const struct countercheck *check, const struct counters_d
  */
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
 
-/* Of an open site that is a receiver alone; discover_close() is due. */
+/* Of an open site that is a receiver alone; free() is due. */
 struct discovery;
 int discover_open(struct discovery **d, struct site *s, const struct experiment_view *view,
 		  struct error *err);
@@ -234,6 +271,5 @@ void discover_move(struct discovery *d, uint64_t now_ns);
 
 /* The receiver has stopped: counts the rest, and fills `out`. */
 void discover_end(struct discovery *d, struct recv_result *out);
-void discover_close(struct discovery *d);
 
 #endif

@@ -52,9 +52,6 @@ struct conn {
 void conn_init(struct conn *c, int fd);
 void conn_close(struct conn *c);
 
-/* An address as the kernel wants it, and how long that is. */
-socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out);
-
 /*
  * Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers).
  */

@@ -411,28 +411,23 @@ static int by_stage(const void *a, const void *b)
 int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
 			 size_t n, const struct engine_facts *facts, struct countercheck **out)
 {
-	struct compare c = {deltas,
-			    ev,
-			    n,
-			    facts,
-			    {.size = sizeof(struct counter_row)},
-			    {.size = sizeof(struct counter_row)}};
+	struct compare c = {.deltas = deltas, .ev = ev, .n = n, .facts = facts};
 	struct countercheck *check = calloc(1, sizeof(*check));
-	int err = check ? 0 : -ENOMEM;
+	int err = 0;
 
+	if (!check)
+		return -ENOMEM;
+	c.rows.size = c.unexplained.size = sizeof(struct counter_row);
 	for (unsigned i = 0; i < counter_rules_n && !err; i++)
 		err = compare_rule(&c, &counter_rules[i]);
-	if (err) {
-		list_free(&c.rows);
-		list_free(&c.unexplained);
-		free(check);
-		return err;
-	}
 	if (c.rows.n)
 		qsort(c.rows.at, c.rows.n, c.rows.size, by_stage);
 	*check = (struct countercheck){c.rows.at, c.rows.n, c.unexplained.at, c.unexplained.n};
-	*out = check;
-	return 0;
+	if (err)
+		countercheck_free(check);
+	else
+		*out = check;
+	return err;
 }
 
 uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum which)

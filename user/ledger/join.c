@@ -64,7 +64,8 @@ static enum claim claim_here(const struct join *j, size_t i)
 	if (f->arrivals[i])
 		return CLAIM_DELIVERED;
 	if (f->cause[i] && !j->ignored[f->cause[i]])
-		return receives && f->cause[i] == JOIN_GIVEN_UP ? CLAIM_GIVEN_UP : CLAIM_DROPPED;
+		return receives && f->cause[i] == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
+								       : CLAIM_DROPPED;
 	/* a refused call whose packet was seen all the same is none */
 	if (f->failed[i] && !f->seen[i] && !f->cause[i])
 		return CLAIM_REFUSED;
@@ -77,8 +78,8 @@ static enum claim claim_there(const struct join *j, const struct join_run *run)
 	case FATE_DELIVERED:
 		return CLAIM_DELIVERED;
 	case FATE_DROPPED:
-		return j->remote_receives && run->detail == JOIN_GIVEN_UP ? CLAIM_GIVEN_UP
-									  : CLAIM_DROPPED;
+		return j->remote_receives && run->detail == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
+										 : CLAIM_DROPPED;
 	case FATE_REFUSED:
 		return CLAIM_REFUSED;
 	case FATE_GAP:
@@ -89,24 +90,18 @@ static enum claim claim_there(const struct join *j, const struct join_run *run)
 	return claim_open(run->detail, j->remote_receives);
 }
 
-/* The last checkpoint passed, of both ends: the receiver's are behind the sender's. */
-static void note_seen(uint8_t *seen, uint8_t remote)
-{
-	uint8_t init = (*seen | remote) & SEEN_ON_INIT;
-
-	if ((*seen & SEEN_MASK) < (remote & SEEN_MASK))
-		*seen = remote & SEEN_MASK;
-	*seen |= init;
-}
-
 /* Makes the fates here say what was decided. */
 static void apply(const struct join *j, size_t i, const struct join_run *run)
 {
 	enum claim here = claim_here(j, i), there = claim_there(j, run);
 	struct fates *f = j->fates;
+	uint8_t seen = f->seen[i];
 
-	if (run->fate == FATE_OPEN)
-		note_seen(&f->seen[i], run->detail);
+	/* the last checkpoint passed, of both ends: the receiver's are behind the sender's */
+	if (run->fate == FATE_OPEN && (seen & SEEN_MASK) < (run->detail & SEEN_MASK))
+		f->seen[i] = (seen & SEEN_ON_INIT) | (run->detail & (SEEN_MASK | SEEN_ON_INIT));
+	else if (run->fate == FATE_OPEN)
+		f->seen[i] |= run->detail & SEEN_ON_INIT;
 	else if (run->fate == FATE_REFUSED)
 		f->failed[i] = run->detail;
 	switch (j->remote_receives ? join_decide(here, there) : join_decide(there, here)) {

@@ -47,9 +47,6 @@ enum joint join_decide(enum claim tx, enum claim rx);
  */
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
-/* A receiver's cause of datagrams that it gave up, of which not all had come to it. */
-#define JOIN_GIVEN_UP TRACE_CAUSE_GIVEN_UP
-
 /* Numbers (from 0) of one stream with one fate, as fates_visitor reports them. */
 struct join_run {
 	uint16_t slot;

@@ -91,16 +91,15 @@ int frames_open(struct frames **out, const struct flow *flow, const struct shape
 		unsigned slot, unsigned room, struct error *err)
 {
 	unsigned longest = frames_longest(flow, shape);
-	struct frames *f = calloc(1, sizeof(*f));
 	struct shape_sizes sizes;
+	struct frames *f;
 
 	shape_sizes(shape, flow, &sizes);
-	if (longest > room) {
-		free(f);
+	if (longest > room)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "send less, or use --tx socket",
 				 "a packet of %u bytes does not fit a frame buffer of %u", longest,
 				 room);
-	}
+	f = calloc(1, sizeof(*f));
 	if (!f || sum_payloads(f, sizes.largest)) {
 		frames_close(f);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");

@@ -27,8 +27,7 @@ struct receiver_config {
 	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
 	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: discover them */
 	struct trace_tails *table; /* with fates: streams are discovered nevertheless, in here */
-	int rcvbuf;		   /* bytes asked for; 0: the default */
-	bool rcvbuf_force;	   /* SO_RCVBUFFORCE */
+	int rcvbuf;		   /* bytes asked for (SO_RCVBUFFORCE); 0: the default */
 	int xsk_map_fd;		   /* xsk: XSKMAP to enter the socket in */
 	unsigned xsk_frames; /* xsk: to be filled; a power of two; 0: the engine's own number */
 	unsigned xsk_room;   /* xsk: bytes that a frame has room for; 0: the longest packet */
@@ -70,6 +69,7 @@ struct rx_ops {
 	void (*collect)(struct rx *rx);
 	/* Packets or bytes that wait in the queue of this engine; NULL: it has none. */
 	uint64_t (*pending)(const struct rx *rx);
+	/* Adds its own. */
 	void (*stats)(const struct rx *rx, struct rx_stats *st);
 	const char *(*mode)(const struct rx *rx);
 	int (*fd)(const struct rx *rx); /* the socket; NULL: none that a filter can be put on */

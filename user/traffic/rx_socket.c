@@ -26,8 +26,8 @@
 struct rx {
 	const struct receiver_config *cfg;
 	struct sink *sink;
-	struct rx_stats stats;
-	int fd;
+	uint64_t calls;
+	int fd, rcvbuf;
 	uint64_t spin_ns;
 	uint64_t gap_ns; /* left between calls that find little */
 	unsigned size, batch;
@@ -78,8 +78,7 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 	if (!rc)
 		rc = socket_bind_device(fd, how->device, err);
 	if (!rc && cfg->rcvbuf &&
-	    setsockopt(fd, SOL_SOCKET, cfg->rcvbuf_force ? SO_RCVBUFFORCE : SO_RCVBUF, &cfg->rcvbuf,
-		       sizeof(cfg->rcvbuf)))
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
 		rc = error_set(err, STATUS_UNABLE, -errno,
 			       "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
 			       "cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf,
@@ -89,16 +88,15 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 
 int rx_socket_bound(const struct receiver_config *cfg, struct error *err)
 {
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-				   .sin6_port = htobe16(cfg->flow->dst_port)};
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htobe16(cfg->flow->dst_port)};
-	bool v6 = cfg->flow->family == AF_INET6;
+	const struct endpoint any = {.family = cfg->flow->family, .port = cfg->flow->dst_port};
+	struct sockaddr_storage at;
+	socklen_t len = socket_address(&any, &at);
 	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
 		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
 	rc = set_options(fd, cfg, err);
-	if (!rc && bind(fd, v6 ? (void *)&six : (void *)&four, v6 ? sizeof(six) : sizeof(four)))
+	if (!rc && bind(fd, (void *)&at, len))
 		rc = errno == EADDRINUSE
 			     ? error_set(err, STATUS_FAILED, -errno,
 					 "stop the program that has it (ss -ulpn), or use -p",
@@ -146,7 +144,7 @@ static void prepare_batch(struct rx *rx)
  */
 static uint64_t gap_of(const struct rx *rx)
 {
-	uint64_t most = (uint64_t)rx->stats.rcvbuf * 1000 / 1280 / 16;
+	uint64_t most = (uint64_t)rx->rcvbuf * 1000 / 1280 / 16;
 
 	if (!rx->spin_ns || rx->sink->timed)
 		return 0;
@@ -158,7 +156,7 @@ static int rx_socket_open(struct rx **out, const struct rx_config *thread, struc
 	const struct receiver_config *cfg = thread->receiver;
 	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
 	struct rx *rx = calloc(1, sizeof(*rx));
-	socklen_t len = sizeof(rx->stats.rcvbuf);
+	socklen_t len = sizeof(rx->rcvbuf);
 	int rc;
 
 	if (!rx)
@@ -177,7 +175,7 @@ static int rx_socket_open(struct rx **out, const struct rx_config *thread, struc
 		return rc;
 	}
 	prepare_batch(rx);
-	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->stats.rcvbuf, &len);
+	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	rx->gap_ns = gap_of(rx);
 	*out = rx;
 	return 0;
@@ -186,7 +184,7 @@ static int rx_socket_open(struct rx **out, const struct rx_config *thread, struc
 /* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter. */
 static int take(struct rx *rx)
 {
-	rx->stats.calls++;
+	rx->calls++;
 	return recvmmsg(rx->fd, rx->msg, rx->batch, MSG_DONTWAIT | MSG_TRUNC, NULL);
 }
 
@@ -308,8 +306,12 @@ static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
 {
 	uint32_t mem[SK_MEMINFO_VARS];
 
-	*st = rx->stats;
-	st->socket_drops = read_memory(rx, mem) ? (int64_t)mem[SK_MEMINFO_DROPS] : -1;
+	st->calls += rx->calls;
+	st->rcvbuf = rx->rcvbuf;
+	if (!read_memory(rx, mem))
+		st->socket_drops = -1;
+	else if (st->socket_drops >= 0)
+		st->socket_drops += mem[SK_MEMINFO_DROPS];
 }
 
 static const char *rx_socket_mode(const struct rx *rx)

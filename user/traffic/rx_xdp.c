@@ -128,11 +128,9 @@ static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 	struct sink_count c = {};
 
 	sink_prog_read(rx->cfg->sink_prog, &c);
-	*st = (struct rx_stats){
-		.calls = rx->calls,
-		.socket_drops = -1,
-		.xdp_drops = c.taken,
-	};
+	st->calls += rx->calls;
+	st->socket_drops = -1;
+	st->xdp_drops += c.taken;
 }
 
 static const char *rx_xdp_mode(const struct rx *rx)

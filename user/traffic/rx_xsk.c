@@ -185,15 +185,13 @@ static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
 {
 	struct xdp_statistics xdp = xsk_port_statistics(&rx->port);
 
-	*st = (struct rx_stats){
-		.calls = rx->calls,
-		.socket_drops = -1,
-		.rx_ring_full = xdp.rx_ring_full,
-		.rx_fill_ring_empty = xdp.rx_fill_ring_empty_descs,
-		.rx_dropped = xdp.rx_dropped,
-		.rx_invalid = xdp.rx_invalid_descs,
-		.zero_copy = rx->port.zero_copy,
-	};
+	st->calls += rx->calls;
+	st->socket_drops = -1;
+	st->rx_ring_full += xdp.rx_ring_full;
+	st->rx_fill_ring_empty += xdp.rx_fill_ring_empty_descs;
+	st->rx_dropped += xdp.rx_dropped;
+	st->rx_invalid += xdp.rx_invalid_descs;
+	st->zero_copy |= rx->port.zero_copy;
 }
 
 static const char *rx_xsk_mode(const struct rx *rx)

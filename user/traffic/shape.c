@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "stamp.h"
+#include "traffic/worker.h"
 
 /* What a draw is for: draws of one number must not depend on each other. */
 enum draw { DRAW_SIZE, DRAW_FLOW, DRAW_DUPLICATE, DRAW_GAP, DRAW_REORDER };
@@ -437,11 +438,7 @@ static int parse_steps(const char *text, struct rate_plan *plan)
 /* ON/OFF */
 static int parse_onoff(const char *text, struct rate_plan *plan)
 {
-	char on[ITEM_MAX];
-	const char *off = cut(text, "/", on);
-	int rc = off ? parse_time(on, &plan->time_ns) : -EINVAL;
-
-	return rc ? rc : parse_time(off, &plan->off_ns);
+	return reader_parse_pause(text, &plan->time_ns, &plan->off_ns);
 }
 
 int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err)

@@ -11,7 +11,7 @@
  * closed as failed and never used again; an observer decides. The socket blocks, so that a full
  * send buffer is never such an early end.
  */
-#include <endian.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/udp.h>
@@ -39,12 +39,6 @@
 #define GIVE_UP	    1000      /* sends in a row that fail with the same error */
 #define WAIT_MS	    100
 
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
 /* What a message of a call carries. */
 struct message {
 	uint64_t number; /* its first, absolute, */
@@ -66,7 +60,7 @@ struct tx {
 	unsigned failures; /* in a row, */
 	int failure;	   /* with this error */
 	uint8_t *payload;  /* batch x longest */
-	union address to;
+	struct sockaddr_storage to;
 	struct message what[BATCH];
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
@@ -101,35 +95,44 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 	return 0;
 }
 
-/* Of a flow's source or destination. Returns its length. */
-static socklen_t address_of(const struct flow *f, bool source, union address *a)
+socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out)
 {
-	uint16_t port = htobe16(source ? f->src_port : f->dst_port);
+	struct sockaddr_in *s4 = (void *)out;
+	struct sockaddr_in6 *s6 = (void *)out;
 
-	memset(a, 0, sizeof(*a));
-	if (f->family == AF_INET6) {
-		a->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-					      .sin6_port = port,
-					      .sin6_addr = source ? f->src6 : f->dst6};
-		return sizeof(a->v6);
+	memset(out, 0, sizeof(*out));
+	if (ep->family == AF_INET6) {
+		*s6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					    .sin6_port = htons(ep->port),
+					    .sin6_addr = ep->ip6};
+		return sizeof(*s6);
 	}
-	a->v4 = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = port, .sin_addr = source ? f->src4 : f->dst4};
-	return sizeof(a->v4);
+	*s4 = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(ep->port), .sin_addr = ep->ip4};
+	return sizeof(*s4);
+}
+
+/* Of a flow's source or destination. Returns its length. */
+static socklen_t address_of(const struct flow *f, bool source, struct sockaddr_storage *a)
+{
+	const struct endpoint ep = {f->family, source ? f->src4 : f->dst4,
+				    source ? f->src6 : f->dst6, source ? f->src_port : f->dst_port};
+
+	return socket_address(&ep, a);
 }
 
 static int bind_and_connect(int fd, const struct flow *f, bool connected, struct error *err)
 {
-	union address a;
+	struct sockaddr_storage a;
 	socklen_t len = address_of(f, true, &a);
 
-	if (bind(fd, &a.any, len))
+	if (bind(fd, (void *)&a, len))
 		return error_set(err, STATUS_FAILED, -errno,
 				 errno == EADDRINUSE ? "free the port, or choose others"
 						     : "choose others: --src-port, --src-addr",
 				 "cannot use source port %u: %s", f->src_port, strerror(errno));
 	len = address_of(f, false, &a);
-	if (connected && connect(fd, &a.any, len))
+	if (connected && connect(fd, (void *)&a, len))
 		return error_set(
 			err, STATUS_FAILED, -errno, "check the address and the route to it",
 			"cannot send to port %u of the target: %s", f->dst_port, strerror(errno));

@@ -149,21 +149,9 @@ static void tx_xdp_close(struct tx *tx)
 	free(tx);
 }
 
-/* The frame that all others are like. */
-static int build(struct tx *tx, struct error *err)
-{
-	const struct flow *flow = tx->cfg->sender->flow;
-	int rc = proto_build(tx->frame, sizeof(tx->frame), flow, tx->cfg->first_flow);
-
-	if (rc < 0)
-		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
-				 "%u bytes of payload do not fit a live frame", flow->payload);
-	tx->length = (unsigned)rc;
-	return frame_fits_mtu(tx->cfg->sender->ifname, tx->length, false, "xdp", err);
-}
-
 static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
+	const struct flow *flow = cfg->sender->flow;
 	struct tx *tx = calloc(1, sizeof(*tx));
 	int rc;
 
@@ -171,12 +159,17 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
-	rc = build(tx, err);
-	if (!rc) {
-		rc = load(tx);
-		if (rc)
-			xdp_load_failed(rc, "the sending BPF program", err);
+	/* the frame that all others are like */
+	rc = proto_build(tx->frame, sizeof(tx->frame), flow, cfg->first_flow);
+	if (rc < 0) {
+		error_set(err, STATUS_USAGE, rc, "use a smaller packet",
+			  "%u bytes of payload do not fit a live frame", flow->payload);
+	} else {
+		tx->length = (unsigned)rc;
+		rc = frame_fits_mtu(cfg->sender->ifname, tx->length, false, "xdp", err);
 	}
+	if (!rc && (rc = load(tx)))
+		xdp_load_failed(rc, "the sending BPF program", err);
 	if (rc)
 		tx_xdp_close(tx);
 	else

@@ -130,16 +130,6 @@ static int bind_queue(struct xsk_port *port, const struct xsk_port_config *cfg,
 	}
 }
 
-/*
- * Some drivers bind a zero-copy queue that cannot send before a native program is attached, and
- * say so at the first wake-up only (i40e, ixgbe: ENXIO; others EINVAL). Not worth an error later.
- */
-static bool can_wake_up(const struct xsk_port *port)
-{
-	return sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0 ||
-	       (errno != ENXIO && errno != EINVAL && errno != EOPNOTSUPP);
-}
-
 static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		    const struct rung *rung, unsigned frame_size, struct error *err)
 {
@@ -176,7 +166,14 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 	port->fd = xsk_socket__fd(port->xsk);
 	if (!getsockopt(port->fd, SOL_XDP, XDP_OPTIONS, &opts, &len))
 		port->zero_copy = opts.flags & XDP_OPTIONS_ZEROCOPY;
-	if (port->zero_copy && cfg->tx_frames && !can_wake_up(port)) {
+	/*
+	 * Some drivers bind a zero-copy queue that cannot send before a native program is attached,
+	 * and say so at the first wake-up only (i40e, ixgbe: ENXIO; others EINVAL). Not worth an
+	 * error later.
+	 */
+	if (port->zero_copy && cfg->tx_frames &&
+	    sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&
+	    (errno == ENXIO || errno == EINVAL || errno == EOPNOTSUPP)) {
 		xsk_port_close(port);
 		return -EOPNOTSUPP;
 	}

@@ -12,12 +12,10 @@
 
 #define MAX_BACKLOG_GUESS 1000000000 /* more packets than any queue here holds */
 
-static const struct fault_request plain = {
-	.tx = "socket",
-	.rx = "socket",
-	.family = AF_INET,
+static const struct run_spec plain = {
+	.tx = &tx_socket,
+	.rx = &rx_socket,
 	.payload = 512,
-	.mtu = 1500,
 	.threads = 1,
 	.count = 100000,
 	.port = 28779,
@@ -63,25 +61,27 @@ static void refused(const char *text, const char *message, const char *hint)
 	assert_memory_equal(&list, &before, sizeof(list));
 }
 
-static struct fault_effects planned(const char *faults, const struct fault_request *req)
+static struct fault_effects planned(const char *faults, const struct run_spec *req)
 {
-	struct fault_list list = parsed(faults);
+	struct run_spec spec = *req;
 	struct fault_effects fx;
 	struct error err = {0};
 
-	if (fault_plan(&list, req, &fx, &err))
+	spec.faults = parsed(faults);
+	if (fault_plan(&spec, &fx, &err))
 		fail_msg("%s: %s", faults, err.message);
 	return fx;
 }
 
-static void not_planned(const char *faults, const struct fault_request *req, int code,
+static void not_planned(const char *faults, const struct run_spec *req, int code,
 			enum status status, const char *message)
 {
-	struct fault_list list = parsed(faults);
+	struct run_spec spec = *req;
 	struct fault_effects fx;
 	struct error err = {0};
 
-	assert_int_equal(fault_plan(&list, req, &fx, &err), code);
+	spec.faults = parsed(faults);
+	assert_int_equal(fault_plan(&spec, &fx, &err), code);
 	assert_int_equal(err.status, status);
 	if (!strstr(err.message, message))
 		fail_msg("%s: \"%s\" lacks \"%s\"", faults, err.message, message);
@@ -246,16 +246,16 @@ static void test_each(void **state)
 static bool acts(const struct fault_row *row)
 {
 	const struct fault_config silent = {0};
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects before = {.port = req.port, .tx_cpu = -1, .busy_cpu = -1};
 	struct fault_effects fx = before;
-	const struct fault_list none = {0};
 	struct error err = {0};
-	struct fault_plan p = {.list = &none, .req = &req, .fx = &fx, .err = &err};
+	struct fault_plan p = {.spec = &req, .fx = &fx, .err = &err};
 	bool told = memcmp(&row->cfg, &silent, sizeof(silent));
 
 	req.payload = row->payload ? row->payload : req.payload;
-	req.rx = row->rx ? row->rx : req.rx;
+	if (row->rx && !strcmp(row->rx, "xsk"))
+		req.rx = &rx_xsk;
 	req.count = 10000; /* the queues and the memory of every host are between that and this */
 	fault_plan_measure(&p);
 	if (row->plan && row->plan(&p) && err.status != STATUS_UNABLE)
@@ -309,11 +309,10 @@ static void test_all_are_listed(void **state)
 static void test_no_fault_no_effect(void **state)
 {
 	const struct fault_effects none = {.port = 28779, .tx_cpu = -1, .busy_cpu = -1};
-	const struct fault_list list = {0};
 	struct fault_effects fx;
 
 	memset(&fx, 0xff, sizeof(fx));
-	assert_int_equal(fault_plan(&list, &plain, &fx, NULL), 0);
+	assert_int_equal(fault_plan(&plain, &fx, NULL), 0);
 	assert_int_equal(fx.port, none.port);
 	assert_int_equal(fx.rcvbuf, 0);
 	assert_int_equal(fx.sndbuf, 0);
@@ -327,37 +326,37 @@ static void test_no_fault_no_effect(void **state)
 
 static void test_engines(void **state)
 {
-	struct fault_request rx_xsk = plain, tx_xsk = plain;
+	struct run_spec by_rx = plain, by_tx = plain;
 
-	rx_xsk.rx = "xsk";
-	tx_xsk.tx = "xsk";
-	not_planned("rcvbuf", &rx_xsk, -EINVAL, STATUS_USAGE, "--fault rcvbuf needs --rx socket");
-	not_planned("udp_lookup", &rx_xsk, -EINVAL, STATUS_USAGE, "--rx socket");
+	by_rx.rx = &rx_xsk;
+	by_tx.tx = &tx_xsk;
+	not_planned("rcvbuf", &by_rx, -EINVAL, STATUS_USAGE, "--fault rcvbuf needs --rx socket");
+	not_planned("udp_lookup", &by_rx, -EINVAL, STATUS_USAGE, "--rx socket");
 	not_planned("xsk:ring", &plain, -EINVAL, STATUS_USAGE, "--fault xsk:ring needs --rx xsk");
-	not_planned("qdisc", &tx_xsk, -EINVAL, STATUS_USAGE, "--fault qdisc needs --tx socket");
-	not_planned("netfilter:output", &tx_xsk, -EINVAL, STATUS_USAGE, "--tx socket");
-	assert_int_equal(planned("xsk:ring", &rx_xsk).reader, READER_PAUSED);
-	assert_int_equal(planned("xsk:ring", &rx_xsk).rcvbuf, 0);
-	assert_true(planned("xdp", &rx_xsk).xdp);
-	assert_int_equal(planned("xsk:oversize", &rx_xsk).xsk_room, 512 + 42 - 1);
-	rx_xsk.payload = 448 - 42; /* the least that every kernel lets AF_XDP leave room for */
-	not_planned("xsk:oversize", &rx_xsk, -EINVAL, STATUS_USAGE, "more than 448 bytes");
-	rx_xsk.payload = 512;
-	assert_true(planned("rcvbuf", &tx_xsk).rcvbuf > 0);
+	not_planned("qdisc", &by_tx, -EINVAL, STATUS_USAGE, "--fault qdisc needs --tx socket");
+	not_planned("netfilter:output", &by_tx, -EINVAL, STATUS_USAGE, "--tx socket");
+	assert_int_equal(planned("xsk:ring", &by_rx).reader, READER_PAUSED);
+	assert_int_equal(planned("xsk:ring", &by_rx).rcvbuf, 0);
+	assert_true(planned("xdp", &by_rx).xdp);
+	assert_int_equal(planned("xsk:oversize", &by_rx).xsk_room, 512 + 42 - 1);
+	by_rx.payload = 448 - 42; /* the least that every kernel lets AF_XDP leave room for */
+	not_planned("xsk:oversize", &by_rx, -EINVAL, STATUS_USAGE, "more than 448 bytes");
+	by_rx.payload = 512;
+	assert_true(planned("rcvbuf", &by_tx).rcvbuf > 0);
 }
 
 /* With AF_XDP at the receiver no packet reaches tc; a router's port is ahead of that. */
 static void test_tx_device_place(void **state)
 {
-	struct fault_request rx_xsk = plain;
+	struct run_spec by_rx = plain;
 	struct fault_effects fx;
 
-	rx_xsk.rx = "xsk";
+	by_rx.rx = &rx_xsk;
 	fx = planned("tx_device", &plain);
 	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp && fx.threaded_napi);
-	fx = planned("tx_device", &rx_xsk);
+	fx = planned("tx_device", &by_rx);
 	assert_true(fx.xdp_burn_ns > 0 && !fx.tc_burn_ns && fx.xdp);
-	fx = planned("tx_device,netfilter:forward", &rx_xsk);
+	fx = planned("tx_device,netfilter:forward", &by_rx);
 	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp);
 }
 
@@ -376,8 +375,7 @@ static void test_router(void **state)
 /* The user's choice, if there is one; the faults' need, if there is none. */
 static void test_topology(void **state)
 {
-	struct fault_request req = plain;
-	struct fault_list none = {0};
+	struct run_spec req = plain;
 	struct fault_effects fx;
 
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
@@ -385,12 +383,12 @@ static void test_topology(void **state)
 	assert_int_equal(planned("tx_device:tap", &req).topology, LAB_TAP);
 	assert_int_equal(planned("tunnel", &req).topology, LAB_VXLAN);
 	assert_true(planned("tunnel", &req).other_vni);
-	req.topology_fixed = true;
+	req.topology_set = true;
 	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "need the topology bridge");
 	req.topology = LAB_BRIDGE;
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("rcvbuf", &req).topology, LAB_BRIDGE);
-	assert_int_equal(fault_plan(&none, &req, &fx, NULL), 0);
+	assert_int_equal(fault_plan(&req, &fx, NULL), 0);
 	assert_int_equal(fx.topology, LAB_BRIDGE);
 	not_planned("ip_forward:ttl", &req, -EINVAL, STATUS_USAGE, "need the topology router");
 	req.topology = LAB_TAP;
@@ -404,13 +402,13 @@ static void test_topology(void **state)
 static void test_qdisc(void **state)
 {
 	static const unsigned payloads[] = {18, 512, 1472, 8000, 65507};
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects fx;
 
 	for (unsigned i = 0; i < sizeof(payloads) / sizeof(*payloads); i++) {
 		req.payload = payloads[i];
 		fx = planned("qdisc", &req);
-		assert_true(fx.sndbuf_force && fx.threaded_napi);
+		assert_true(fx.sndbuf > 0 && fx.threaded_napi);
 		assert_true((uint64_t)fx.tbf_limit * 4 < (uint64_t)fx.sndbuf);
 		assert_true(fx.tbf_burst >= 42U + (payloads[i] < 1472 ? payloads[i] : 1000));
 	}
@@ -435,7 +433,7 @@ static void test_qdisc(void **state)
 static void test_replacing(void **state)
 {
 	static const uint64_t counts[] = {40, 10000, 1000000, UINT64_MAX};
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects fx;
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
@@ -466,7 +464,7 @@ static void test_pfifo(void **state)
 static void test_pfifo_is_slow_at_first(void **state)
 {
 	static const uint64_t counts[] = {40, 10000, 1000000, UINT64_MAX};
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects fx;
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
@@ -486,7 +484,7 @@ static void test_pfifo_is_slow_at_first(void **state)
 /* A router waits for some packets of the flow, within limits. */
 static void test_merging(void **state)
 {
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects fx = planned("gso", &req);
 
 	assert_int_equal(fx.topology, LAB_ROUTER);
@@ -500,13 +498,13 @@ static void test_merging(void **state)
 	req.payload = 4000;
 	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "fit the MTU");
 	req = plain;
-	req.gro = true;
+	req.tuning.receive.gro = true;
 	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "--gro");
 }
 
 static void test_readers(void **state)
 {
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects fx = planned("rcvbuf", &req);
 	uint64_t unpaced = fx.reader_ns;
 
@@ -519,24 +517,24 @@ static void test_readers(void **state)
 
 	fx = planned("udp_mem", &plain);
 	assert_int_equal(fx.reader, READER_PAUSED);
-	assert_true(fx.rcvbuf_force && fx.rcvbuf >= 8 << 20);
+	assert_true(fx.rcvbuf >= 8 << 20);
 	assert_int_equal(fx.n_notes, 1);
 
 	req = plain;
 	req.count = 10000; /* udp_mem has room for them on a machine of 1 GiB, too */
 	fx = planned("socket_close", &req);
 	assert_int_equal(fx.reader, READER_NEVER);
-	assert_true(fx.rcvbuf_force && fx.rcvbuf > 10000 * (512 + 256));
+	assert_true(fx.rcvbuf > 10000 * (512 + 256));
 
 	fx = planned("netfilter", &plain);
 	assert_int_equal(fx.reader, READER_NORMAL);
-	assert_true(fx.rcvbuf_force && fx.rcvbuf >= 1 << 20);
+	assert_true(fx.rcvbuf >= 1 << 20);
 	assert_true(planned("udp_lookup", &plain).no_receiver);
 }
 
 static void test_checksums(void **state)
 {
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 
 	assert_true(planned("udp_csum", &req).socket_filter);
 	assert_true(planned("udp_csum", &req).tx_csum_off);
@@ -551,12 +549,12 @@ static void test_checksums(void **state)
 
 static void test_counts(void **state)
 {
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 
 	req.count = 100;
 	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "ring");
 	not_planned("udp_mem", &req, -EINVAL, STATUS_USAGE, "memory");
-	req.rx = "xsk";
+	req.rx = &rx_xsk;
 	not_planned("xsk:ring", &req, -EINVAL, STATUS_USAGE, "ring");
 	req = plain;
 	req.count = UINT64_MAX;
@@ -566,7 +564,7 @@ static void test_counts(void **state)
 
 static void test_backlog_needs_two_cpus(void **state)
 {
-	struct fault_request req = plain;
+	struct run_spec req = plain;
 	struct fault_effects fx;
 	cpu_set_t all, one;
 
@@ -585,7 +583,7 @@ static void test_backlog_needs_two_cpus(void **state)
 	fx = planned("backlog", &req);
 	assert_true(CPU_ISSET(fx.tx_cpu, &all) && CPU_ISSET(fx.busy_cpu, &all));
 	assert_int_not_equal(fx.tx_cpu, fx.busy_cpu);
-	assert_true(fx.sndbuf_force && fx.tc_burn_ns > 0 && fx.rcvbuf_force);
+	assert_true(fx.sndbuf > 0 && fx.tc_burn_ns > 0 && fx.rcvbuf > 0);
 	req.count = 10;
 	not_planned("backlog", &req, -EINVAL, STATUS_USAGE, "backlog");
 }

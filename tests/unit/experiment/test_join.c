@@ -158,10 +158,10 @@ static void given_up_is_asked_further(void **state)
 	uint8_t frag;
 
 	join_init(&j, &f, ignored, true);
-	frag = join_cause(&j, JOIN_GIVEN_UP);
+	frag = join_cause(&j, TRACE_CAUSE_GIVEN_UP);
 	f.cause[at(0)] = 3;
 	left(1, 1);
-	assert_int_equal(tell(FATE_DROPPED, JOIN_GIVEN_UP, 0, 2), 0);
+	assert_int_equal(tell(FATE_DROPPED, TRACE_CAUSE_GIVEN_UP, 0, 2), 0);
 	fold(3);
 	assert_int_equal(tally.cause[1][3].packets, 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
@@ -170,14 +170,14 @@ static void given_up_is_asked_further(void **state)
 	join_init(&j, &f, ignored, false);
 	frag = join_cause(&j, 1);
 	for (uint64_t n = 3; n < 6; n++)
-		f.cause[at(n)] = JOIN_GIVEN_UP;
+		f.cause[at(n)] = TRACE_CAUSE_GIVEN_UP;
 	assert_int_equal(tell(FATE_DROPPED, 1, 3, 3), 0);
 	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 4, 4), 0);
 	assert_int_equal(tell(FATE_OPEN, 0, 5, 5), 0);
 	fold(6);
 	assert_int_equal(tally.cause[1][frag].packets, 2); /* the index is given once more */
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
-	assert_int_equal(tally.cause[1][JOIN_GIVEN_UP].packets, 1);
+	assert_int_equal(tally.cause[1][TRACE_CAUSE_GIVEN_UP].packets, 1);
 }
 
 /* A number that was left out and came nevertheless is nobody's. */

@@ -96,8 +96,12 @@ static int plan_fragments(struct fault_plan *p)
 			 "--fault ip_frag needs datagrams that do not fit the MTU");
 }
 
-/* Sysctls of the receiver's fragments, from the first of these, for those families that it has. */
-static int set_fragments(const struct fault_state *s, unsigned first, const char *value)
+/*
+ * What waits for fragments that do not come fills the usual 4 MiB, and then all are refused: arg is
+ * the first of the receiver's limits that get more room. 0: a limit of 0 for all refuses every new
+ * queue (inet_frag_find()); the low one may not be above it.
+ */
+static int apply_frag_limits(struct fault_state *s, struct error *err)
 {
 	static const char *const paths[] = {
 		"net/ipv4/ipfrag_low_thresh",
@@ -105,25 +109,15 @@ static int set_fragments(const struct fault_state *s, unsigned first, const char
 		"net/ipv4/ipfrag_high_thresh",
 		"net/ipv6/ip6frag_high_thresh",
 	};
+	unsigned first = fault_row(s->fault)->arg;
 	int ret = 0;
 
 	for (unsigned i = first; i < sizeof(paths) / sizeof(*paths) && !ret; i++) {
-		ret = netns_sysctl_write(&s->lab->rx_ns, paths[i], value);
+		ret = netns_sysctl_write(&s->lab->rx_ns, paths[i], first ? FRAG_ROOM : "0");
 		ret = ret == -ENOENT ? 0 : ret; /* no IPv6 here */
 	}
-	return ret;
-}
-
-/* What waits for fragments that do not come fills the usual 4 MiB, and then all are refused. */
-static int apply_missing(struct fault_state *s, struct error *err)
-{
-	return lab_failed(set_fragments(s, 2, FRAG_ROOM), "give fragments memory", NULL, err);
-}
-
-/* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
-static int apply_frag_mem(struct fault_state *s, struct error *err)
-{
-	return lab_failed(set_fragments(s, 0, "0"), "limit the memory for fragments", NULL, err);
+	return lab_failed(ret, first ? "give fragments memory" : "limit the memory for fragments",
+			  NULL, err);
 }
 
 static int plan_ttl(struct fault_plan *p)
@@ -174,7 +168,7 @@ const struct fault_row faults_by_ip[] = {
 	{"ip_frag:missing", "the last fragment of a share never comes", FAULT_VALUE_SHARE,
 	 RX_IP | OF_FRAGMENTS | BY_TIMER, .tx = "socket", .rx = "socket", .payload = FRAGMENTED,
 	 .programs = PROGRAM(FRAGMENT), .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_MISSING},
-	 .plan = plan_fragments, .apply = apply_missing},
+	 .plan = plan_fragments, .arg = 2, .apply = apply_frag_limits},
 	{"ip_frag:overlap", "... overlaps the one before it", FAULT_VALUE_SHARE,
 	 RX_IP | OF_FRAGMENTS, .tx = "socket", .rx = "socket", .payload = FRAGMENTED,
 	 .programs = PROGRAM(FRAGMENT), .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_OVERLAP},
@@ -185,7 +179,7 @@ const struct fault_row faults_by_ip[] = {
 	 .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_DUPLICATE}, .plan = plan_fragments},
 	{"ip_frag:mem", "no memory for fragments at the receiver", .is = RX_IP | NO_REASSEMBLY,
 	 .tx = "socket", .rx = "socket", .payload = FRAGMENTED, .plan = plan_fragments,
-	 .apply = apply_frag_mem},
+	 .apply = apply_frag_limits},
 	{"ip_forward:ttl", "TTL 1, and a router between",
 	 .is = ROUTED | ROUTER_ENDS | OF_PROGRAM | GOES, .plan = plan_ttl},
 	{"ip_forward:mtu", "a link behind a router has a small MTU, and nobody says so",

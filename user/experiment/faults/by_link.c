@@ -42,7 +42,7 @@ static int plan_ring(struct fault_plan *p)
 	struct fault_effects *fx = p->fx;
 
 	/* Frames for AF_XDP leave before tc; behind a router the next hop is the router's port. */
-	if (strcmp(p->req->rx, "socket") && fx->topology == LAB_PAIR) {
+	if (p->spec->rx != &rx_socket && fx->topology == LAB_PAIR) {
 		fx->xdp = true;
 		fx->xdp_burn_ns = BURN_NS;
 	} else {
@@ -82,10 +82,12 @@ static int detach_taps(struct fault_state *s, struct error *err)
 /* The sender's CPU and the one that RPS steers to have to differ. */
 static int plan_backlog(struct fault_plan *p)
 {
-	uint64_t queue = fault_plan_sysctl("net/core/netdev_max_backlog", 1000);
 	struct fault_effects *fx = p->fx;
+	uint64_t queue;
 	cpu_set_t cpus;
 
+	if (!netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &queue, 1))
+		queue = 1000;
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
 		return fault_plan_refuse(p, -EOPNOTSUPP, NULL,
 					 ": the CPUs of this process are not known");

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "experiment/faults/row.h"
+#include "experiment/site.h"
 #include "fault.skel.h"
 #include "base/proc.h"
 #include "host/netdev.h"
@@ -55,12 +56,12 @@ static int plan_cpumap(struct fault_plan *p)
 static int plan_gso(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
-	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
+	double pps = p->spec->rate_pps ? p->spec->rate_pps : fx->rate_pps;
 
 	if (p->frames > 1)
 		return fault_plan_refuse(p, -EINVAL, "use --length 1000, for example",
 					 " needs datagrams that fit the MTU");
-	if (p->req->gro)
+	if (p->spec->tuning.receive.gro)
 		return fault_plan_refuse(p, -EINVAL, "leave --gro out",
 					 ": a socket with --gro takes merged packets as they are");
 	fx->threaded_napi = true;
@@ -75,9 +76,9 @@ static int plan_gso(struct fault_plan *p)
 /* __udp4_lib_rcv() verifies a datagram of up to 76 bytes at once (CHECKSUM_BREAK). */
 static int plan_read_csum(struct fault_plan *p)
 {
-	return p->req->payload > 68 ? 0
-				    : fault_plan_refuse(p, -EINVAL, "use --length 69 or more",
-							" needs more than 68 bytes of payload");
+	return p->spec->payload > 68 ? 0
+				     : fault_plan_refuse(p, -EINVAL, "use --length 69 or more",
+							 " needs more than 68 bytes of payload");
 }
 
 const struct fault_row faults_by_program[] = {
@@ -221,18 +222,18 @@ static void configure(struct fault_state *s, bool any)
 	s->cfg.any = any;
 }
 
-static int share_maps(struct fault_bpf *skel, const struct fault_numbers *numbers)
+static int share_maps(struct fault_bpf *skel, const struct tracer *tracer)
 {
 	struct bpf_map *const maps[] = {skel->maps.tails, skel->maps.cell, skel->maps.batch};
-	int ret = bpf_map__reuse_fd(skel->maps.seen, numbers->seen_fd);
+	int ret = bpf_map__reuse_fd(skel->maps.seen, tracer_seen_fd(tracer));
 
 	for (unsigned i = 0; i < 3 && !ret; i++)
 		ret = bpf_map__reuse_fd(maps[i],
-					drops_map_fd(numbers->drops, bpf_map__name(maps[i])));
+					drops_map_fd(tracer->drops, bpf_map__name(maps[i])));
 	return ret;
 }
 
-static int load(struct fault_state *s, unsigned which, const struct fault_numbers *numbers,
+static int load(struct fault_state *s, unsigned which, const struct tracer *tracer,
 		struct error *err)
 {
 	struct fault_bpf *skel = s->skel = fault_bpf__open();
@@ -241,15 +242,14 @@ static int load(struct fault_state *s, unsigned which, const struct fault_number
 
 	if (skel) {
 		skel->rodata->fault = s->cfg;
-		if (numbers)
-			memcpy((void *)&skel->rodata->cfg, numbers->config,
-			       sizeof(*numbers->config));
+		if (tracer)
+			memcpy((void *)&skel->rodata->cfg, &tracer->config, sizeof(tracer->config));
 		for (unsigned i = 0; i < PROGRAM_COUNT; i++)
 			bpf_program__set_autoload(program(s, i), which >> i & 1);
 		if (which & PROGRAM(CPU))
 			bpf_map__set_max_entries(skel->maps.cpus,
 						 (__u32)libbpf_num_possible_cpus());
-		ret = numbers ? share_maps(skel, numbers) : 0;
+		ret = tracer ? share_maps(skel, tracer) : 0;
 	}
 	if (!ret)
 		ret = fault_bpf__load(skel);
@@ -368,39 +368,39 @@ static int open_cpus(int map_fd, int prog_fd)
 }
 
 /* Makes what the XDP program redirects to, in the receiver's namespace: it loses what it gets. */
-static int open_redirects(struct fault_state *s, struct error *err)
+static int open_redirects(struct fault_state *s, const struct tracer *tracer, struct error *err)
 {
 	const struct fault_bpf *skel = s->skel;
-	struct drops_redirects *r = &s->redirects;
 	const struct netns *ns = &s->lab->rx_ns;
+	struct drops_redirects r = {s->lab->rx.ifindex, ns->inum, 0, -1};
+	int ret = 0;
 
-	*r = (struct drops_redirects){s->lab->rx.ifindex, ns->inum, 0, -1};
-	if (s->cfg.xdp_way == FAULT_XDP_TO_DEVICE)
-		return lab_failed(open_device(ns, bpf_map__fd(skel->maps.devices), &r->target),
-				  "make a device to redirect to", NULL, err);
-	if (s->cfg.xdp_way != FAULT_XDP_TO_CPU)
-		return 0;
-	r->cpumap_fd = bpf_map__fd(skel->maps.cpus);
-	return lab_failed(open_cpus(r->cpumap_fd, bpf_program__fd(skel->progs.fault_cpu)),
-			  "make a map of CPUs to redirect to", NULL, err);
+	if (s->cfg.xdp_way == FAULT_XDP_TO_DEVICE) {
+		ret = lab_failed(open_device(ns, bpf_map__fd(skel->maps.devices), &r.target),
+				 "make a device to redirect to", NULL, err);
+	} else if (s->cfg.xdp_way == FAULT_XDP_TO_CPU) {
+		r.cpumap_fd = bpf_map__fd(skel->maps.cpus);
+		ret = lab_failed(open_cpus(r.cpumap_fd, bpf_program__fd(skel->progs.fault_cpu)),
+				 "make a map of CPUs to redirect to", NULL, err);
+	}
+	return ret || !tracer ? ret : drops_watch_redirects(tracer->drops, &r, err);
 }
 
-int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
-			struct error *err)
+int fault_programs_open(struct fault_state *s, const struct tracer *tracer, struct error *err)
 {
 	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
 	int ret;
 
 	for (unsigned i = 0; i < fault_count(); i++)
 		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
-	configure(s, !numbers);
+	configure(s, !tracer);
 	if (!which)
 		return 0;
-	if (which & PROGRAM(MERGED) && !(numbers && drops_reads_pages(numbers->drops)))
+	if (which & PROGRAM(MERGED) && !(tracer && drops_reads_pages(tracer->drops)))
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
 				 "--fault gso: this kernel does not show the numbers in merged "
 				 "packets");
-	ret = load(s, which, numbers, err);
+	ret = load(s, which, tracer, err);
 	for (unsigned i = 0; i < PROGRAM_XDP && !ret; i++) {
 		if (which >> i & 1)
 			ret = attach_tc(s, i, err);
@@ -408,7 +408,7 @@ int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbe
 	if (!ret && which & PROGRAM(CGROUP))
 		ret = attach_cgroup(s, err);
 	if (!ret && s->cfg.xdp_way != FAULT_XDP_VERDICT)
-		ret = open_redirects(s, err);
+		ret = open_redirects(s, tracer, err);
 	return ret;
 }
 
@@ -444,12 +444,6 @@ int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *er
 		return error_set(err, STATUS_UNABLE, -errno, NULL,
 				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
 	return fault_attach_xdp(s, false, err);
-}
-
-bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
-{
-	*r = state->redirects;
-	return state->cfg.xdp_way != FAULT_XDP_VERDICT;
 }
 
 int fault_socket(struct fault_state *state, int fd, struct error *err)

@@ -23,7 +23,7 @@
 /* Bits a second of a rate that the user gave. */
 static double given_bps(const struct fault_plan *p)
 {
-	const struct rate *rate = &p->list->rate;
+	const struct rate *rate = &p->spec->faults.rate;
 	double frame = (double)p->bytes / p->frames;
 
 	switch (rate->unit) {
@@ -47,11 +47,11 @@ static double given_bps(const struct fault_plan *p)
 static int plan_tbf(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
-	double rate = p->req->rate_pps, bps = given_bps(p);
+	double rate = p->spec->rate_pps, bps = given_bps(p);
 
 	if (!bps) {
 		if (!rate) {
-			rate = (double)p->req->count / PACED_SECONDS;
+			rate = (double)p->spec->count / PACED_SECONDS;
 			rate = rate < PACED_MIN ? PACED_MIN : rate > PACED_MAX ? PACED_MAX : rate;
 			fx->rate_pps = rate;
 		}
@@ -74,7 +74,7 @@ static int plan_tbf(struct fault_plan *p)
  */
 static int plan_pfifo(struct fault_plan *p)
 {
-	uint64_t most = p->req->count / 4 + 1;
+	uint64_t most = p->spec->count / 4 + 1;
 	struct fault_effects *fx = p->fx;
 
 	plan_tbf(p);
@@ -93,7 +93,7 @@ static int plan_pfifo(struct fault_plan *p)
  */
 static int plan_replace(struct fault_plan *p)
 {
-	uint64_t quarter = p->req->count / 4 / p->threads / p->segments * p->frames;
+	uint64_t quarter = p->spec->count / 4 / p->threads / p->segments * p->frames;
 	uint64_t flight = quarter < MIDWAY_FLIGHT ? quarter + 1 : MIDWAY_FLIGHT;
 	struct fault_effects *fx = p->fx;
 
@@ -134,14 +134,10 @@ static int apply_tbf(struct fault_state *s, struct error *err)
 						"set the qdisc", tx, err);
 }
 
-static int begin_slow(struct fault_state *s, struct error *err)
+/* Slow from the beginning to midway. */
+static int change_rate(struct fault_state *s, struct error *err)
 {
-	return set_tbf(s, s->fx->slow_bps, "change the tbf", err);
-}
-
-static int go_on(struct fault_state *s, struct error *err)
-{
-	return set_tbf(s, s->fx->tbf_bps, "change the tbf", err);
+	return set_tbf(s, s->midway_due ? s->fx->slow_bps : s->fx->tbf_bps, "change the tbf", err);
 }
 
 static int replace(struct fault_state *s, struct error *err)
@@ -159,7 +155,7 @@ const struct fault_row faults_by_qdisc[] = {
 	{"qdisc:pfifo",
 	 "a pfifo with room for few packets, in a tbf that is slow when a run begins",
 	 .is = IN_QDISC | OF_VETH, .tx = "socket", .plan = plan_pfifo, .apply = apply_tbf,
-	 .begin = begin_slow, .midway = go_on},
+	 .begin = change_rate, .midway = change_rate},
 	{"qdisc:replace", "the sender's qdisc is replaced in mid-run, with its queue full",
 	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket", .plan = plan_replace,
 	 .apply = apply_tbf, .midway = replace},

@@ -47,7 +47,6 @@ static void want_rcvbuf(struct fault_plan *p, uint64_t bytes, enum fault_reader 
 {
 	p->fx->reader = reader;
 	p->fx->rcvbuf = fault_plan_ask(bytes);
-	p->fx->rcvbuf_force = true;
 }
 
 /*
@@ -56,8 +55,10 @@ static void want_rcvbuf(struct fault_plan *p, uint64_t bytes, enum fault_reader 
  */
 static int plan_udp_mem(struct fault_plan *p)
 {
-	uint64_t reserve = fault_plan_sysctl("net/core/mem_pcpu_rsv", 0) * sysconf(_SC_PAGESIZE);
+	uint64_t reserve;
 
+	netns_sysctl_numbers(NULL, "net/core/mem_pcpu_rsv", &reserve, 1);
+	reserve *= sysconf(_SC_PAGESIZE);
 	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, where it cannot be set */
 		reserve = MIB(1);
 	want_rcvbuf(p, sysconf(_SC_NPROCESSORS_CONF) * 8 * reserve, READER_PAUSED);
@@ -94,7 +95,7 @@ static int restore_memory(struct fault_state *s, struct error *err)
 static int plan_rcvbuf(struct fault_plan *p)
 {
 	struct fault_effects *fx = p->fx;
-	double pps = (p->req->rate_pps ? p->req->rate_pps : fx->rate_pps) * p->passing;
+	double pps = (p->spec->rate_pps ? p->spec->rate_pps : fx->rate_pps) * p->passing;
 
 	want_rcvbuf(p, RCVBUF_SMALL * p->truesize, READER_SLOW);
 	fx->reader_ns = pps ? 3e9 / pps : SLOW_NS;
@@ -106,16 +107,19 @@ static int plan_rcvbuf(struct fault_plan *p)
 /* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
 static int plan_socket_close(struct fault_plan *p)
 {
-	uint64_t room = fault_plan_sysctl(UDP_MEM_PATH, INT_MAX) * sysconf(_SC_PAGESIZE) / 4 * 3;
-	uint64_t max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
+	uint64_t room, max;
 	char hint[96];
 
-	if (p->req->count > max) {
+	if (!netns_sysctl_numbers(NULL, UDP_MEM_PATH, &room, 1))
+		room = INT_MAX;
+	room *= sysconf(_SC_PAGESIZE) / 4 * 3;
+	max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
+	if (p->spec->count > max) {
 		snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or less", max);
 		return fault_plan_refuse(p, -EINVAL, hint,
 					 ": the packets have to fit in the receive buffer");
 	}
-	want_rcvbuf(p, p->req->count * p->truesize + MIB(1), READER_NEVER);
+	want_rcvbuf(p, p->spec->count * p->truesize + MIB(1), READER_NEVER);
 	return 0;
 }
 

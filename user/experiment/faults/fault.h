@@ -56,21 +56,7 @@ int fault_parse(const char *text, bool each, struct fault_list *list, struct err
 extern struct opt_value fault_values[FAULT_MAX + 1];
 unsigned fault_count(void);
 
-/* The experiment as planned without faults. */
-struct fault_request {
-	const char *tx, *rx; /* names of the engines */
-	int family;	     /* AF_INET or AF_INET6 */
-	unsigned payload;    /* of a datagram, bytes */
-	unsigned mtu;
-	unsigned segments;	    /* datagrams that are one packet in every queue (GSO); 0: 1 */
-	unsigned threads;	    /* that send */
-	bool gro;		    /* the receiving socket takes merged packets (UDP_GRO) */
-	uint64_t count;		    /* datagrams in all; UINT64_MAX: not known */
-	double rate_pps;	    /* of all threads; 0: unthrottled */
-	uint16_t port;		    /* destination, host order */
-	bool topology_fixed;	    /* it has to be this one, */
-	enum lab_topology topology; /* else the faults may choose */
-};
+struct run_spec;
 
 enum fault_reader {
 	READER_NORMAL,
@@ -90,18 +76,17 @@ struct fault_effects {
 	uint64_t reader_ns;
 	unsigned xsk_frames; /* that an AF_XDP receiver has; 0: its own number */
 	unsigned xsk_room;   /* bytes that its frames have room for; 0: for any packet */
-	int rcvbuf, sndbuf;  /* bytes to ask for, each socket; 0: no wish */
-	bool rcvbuf_force, sndbuf_force; /* SO_RCVBUFFORCE, SO_SNDBUFFORCE */
-	int ttl;			 /* TTL or hop limit to send with: flow.ttl */
-	double rate_pps;		 /* to pace all threads together, if the user set no rate */
-	int tx_cpu;			 /* to pin every sending thread to; -1: any */
-	int busy_cpu;			 /* made busy in softirq, keep senders off it; -1: none */
-	bool socket_filter;		 /* fault_socket() must be called */
-	bool xdp;			 /* fault_xdp() must be called */
-	bool other_vni;			 /* lab_spec.other_vni */
-	bool consumed;			 /* some is freed as if used up: tracer_spec */
-	bool qdisc_replaced;		 /* in mid-run: what it counted goes with it */
-	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
+	int rcvbuf, sndbuf;  /* bytes to ask for, forced, each socket; 0: no wish */
+	int ttl;	     /* TTL or hop limit to send with: flow.ttl */
+	double rate_pps;     /* to pace all threads together, if the user set no rate */
+	int tx_cpu;	     /* to pin every sending thread to; -1: any */
+	int busy_cpu;	     /* made busy in softirq, keep senders off it; -1: none */
+	bool socket_filter;  /* fault_socket() must be called */
+	bool xdp;	     /* fault_xdp() must be called */
+	bool other_vni;	     /* lab_spec.other_vni */
+	bool consumed;	     /* some is freed as if used up: tracer_spec */
+	bool qdisc_replaced; /* in mid-run: what it counted goes with it */
+	uint64_t settle_ns;  /* that queues need to drain, beyond what is usual */
 	uint64_t midway; /* datagrams sent when fault_watch() is to act; 0: it has nothing to do */
 	const char *notes[FAULT_NOTES]; /* for stderr, one line each */
 	unsigned n_notes;
@@ -118,24 +103,22 @@ struct fault_effects {
 };
 
 /*
- * -EINVAL with STATUS_USAGE if an engine or the count makes no sense with a fault (the message
- * names what is needed); -EOPNOTSUPP with STATUS_UNABLE if this host cannot do it.
+ * The faults of an experiment that is complete but for them, with `rate_pps` set. -EINVAL with
+ * STATUS_USAGE if an engine or the count makes no sense with a fault (the message names what is
+ * needed); -EOPNOTSUPP with STATUS_UNABLE if this host cannot do it.
  */
-int fault_plan(const struct fault_list *list, const struct fault_request *req,
-	       struct fault_effects *fx, struct error *err);
+int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct error *err);
 
 struct fault_state;
 
-/* Whose packets are to suffer, and where the programs note which they saw (map `seen`). */
-struct fault_numbers {
-	const struct trace_config *config;
-	const struct drops *drops;
-	int seen_fd;
-};
+struct tracer;
 
-/* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
+/*
+ * `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. `tracer`
+ * knows whose packets are to suffer, and gets to know what is redirected in vain; NULL: anybody's.
+ */
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
-		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
+		const struct tracer *tracer, struct fault_state **state, struct error *err);
 
 /*
  * For an experiment in a named lab: -EINVAL with STATUS_USAGE for a fault that would stay there
@@ -158,9 +141,6 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
  * fault_close() drops.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
-
-/* What that program redirects in vain, for drops_watch_redirects(). False: nothing. */
-bool fault_redirects(const struct fault_state *state, struct drops_redirects *r);
 
 /* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);

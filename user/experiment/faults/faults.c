@@ -264,15 +264,15 @@ int fault_parse(const char *text, bool each, struct fault_list *list, struct err
 
 void fault_plan_measure(struct fault_plan *p)
 {
-	const struct fault_request *req = p->req;
-	unsigned ip = req->family == AF_INET6 ? 40 : 20;
-	unsigned mtu = req->mtu ? req->mtu : 1500;
-	unsigned udp = 8 + req->payload, frame, fragment;
+	const struct run_spec *spec = p->spec;
+	unsigned ip = spec->ipv6 ? 40 : 20;
+	unsigned mtu = spec->wish.mtu ? spec->wish.mtu : 1500;
+	unsigned udp = 8 + spec->payload, frame, fragment;
 	unsigned need, alloc;
 
 	p->frames = 1;
 	if (ip + udp > mtu) {
-		if (req->family == AF_INET6)
+		if (spec->ipv6)
 			ip += 8; /* fragment header */
 		fragment = (mtu - ip) & ~7U;
 		p->frames = (udp + fragment - 1) / fragment;
@@ -286,26 +286,18 @@ void fault_plan_measure(struct fault_plan *p)
 			; /* kmalloc_reserve() */
 	}
 	p->truesize = p->frames * (alloc + SKB_STRUCT);
-	p->segments = req->segments ? req->segments : 1;
-	p->threads = req->threads ? req->threads : 1;
+	p->segments = spec->tuning.send.gso
+			      ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET, spec->payload)
+			      : 1;
+	p->threads = spec->threads ? spec->threads : 1;
 	p->passing = 1;
 	for (unsigned i = 0; i < n_rows; i++)
-		p->passing *= 1 - p->list->share[i];
+		p->passing *= 1 - spec->faults.share[i];
 }
 
 int fault_plan_ask(uint64_t bytes)
 {
 	return bytes < INT_MAX / 2 ? bytes : INT_MAX / 2; /* the kernel doubles it */
-}
-
-uint64_t fault_plan_sysctl(const char *path, uint64_t otherwise)
-{
-	char text[64];
-	uint64_t value;
-
-	if (netns_sysctl_read(NULL, path, text, sizeof(text)))
-		return otherwise;
-	return sscanf(text, "%" SCNu64, &value) == 1 ? value : otherwise;
 }
 
 void fault_plan_flight(struct fault_plan *p, uint64_t frames)
@@ -314,7 +306,6 @@ void fault_plan_flight(struct fault_plan *p, uint64_t frames)
 
 	if (bytes > p->fx->sndbuf)
 		p->fx->sndbuf = bytes;
-	p->fx->sndbuf_force = true;
 }
 
 int fault_plan_refuse(struct fault_plan *p, int code, const char *hint, const char *fmt, ...)
@@ -334,7 +325,7 @@ int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
 	uint64_t queue = frames / p->frames * p->segments + 1;
 	char hint[96];
 
-	if (p->req->count / 2 >= queue)
+	if (p->spec->count / 2 >= queue)
 		return 0;
 	snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or more", 2 * queue);
 	return fault_plan_refuse(p, -EINVAL, hint, ": %" PRIu64 " packets fit in %s", queue, what);
@@ -353,11 +344,14 @@ static enum lab_topology needed_topology(const struct fault_list *list)
 /* Packets have to come past what loses them. */
 static int plan_topology(const struct fault_plan *p)
 {
-	enum lab_topology needed = needed_topology(p->list);
-	enum lab_topology topology = p->req->topology_fixed ? p->req->topology : needed;
-	uint64_t foreign = topology == LAB_TAP	   ? fault_with(p->list, OF_VETH)
-			   : topology == LAB_VXLAN ? fault_with(p->list, OF_VETH | OF_XDP_DRIVER)
-						   : 0;
+	const struct run_spec *spec = p->spec;
+	const bool fixed = spec->topology_set || spec->lab || spec->port_a;
+	enum lab_topology needed = needed_topology(&spec->faults);
+	enum lab_topology topology = fixed ? spec->topology : needed;
+	uint64_t foreign = topology == LAB_TAP ? fault_with(&spec->faults, OF_VETH)
+			   : topology == LAB_VXLAN
+				   ? fault_with(&spec->faults, OF_VETH | OF_XDP_DRIVER)
+				   : 0;
 
 	p->fx->topology = topology;
 	if (foreign)
@@ -371,64 +365,46 @@ static int plan_topology(const struct fault_plan *p)
 			 lab_topologies[topology].name);
 }
 
-static int check_engines(struct fault_plan *p)
+static int check_row(struct fault_plan *p)
 {
 	const struct fault_row *row = rows[p->fault];
-	const struct fault_request *req = p->req;
+	const char *tx = p->spec->tx->name, *rx = p->spec->rx->name;
 
-	if (row->tx && strcmp(row->tx, req->tx))
-		return fault_plan_refuse(p, -EINVAL, NULL, " needs --tx %s, not %s", row->tx,
-					 req->tx);
-	if (row->not_tx && !strcmp(row->not_tx, req->tx))
+	if (row->tx && strcmp(row->tx, tx))
+		return fault_plan_refuse(p, -EINVAL, NULL, " needs --tx %s, not %s", row->tx, tx);
+	if (row->not_tx && !strcmp(row->not_tx, tx))
 		return fault_plan_refuse(p, -EINVAL, "use --tx socket or --tx xsk",
-					 " cannot be seen with --tx %s", req->tx);
-	if (row->rx && strcmp(row->rx, req->rx))
-		return fault_plan_refuse(p, -EINVAL, NULL, " needs --rx %s, not %s", row->rx,
-					 req->rx);
+					 " cannot be seen with --tx %s", tx);
+	if (row->rx && strcmp(row->rx, rx))
+		return fault_plan_refuse(p, -EINVAL, NULL, " needs --rx %s, not %s", row->rx, rx);
+	if (row->family && row->family != (p->spec->ipv6 ? AF_INET6 : AF_INET))
+		return fault_plan_refuse(p, -EINVAL,
+					 p->spec->ipv6 ? "leave --ipv6 out" : "use --ipv6",
+					 ": IPv%c has no such loss", p->spec->ipv6 ? '6' : '4');
+	p->fx->xdp |= (row->programs & PROGRAM(XDP)) != 0;
+	p->fx->socket_filter |= (row->programs & PROGRAM(FILTER)) != 0;
 	return 0;
 }
 
-static int check_family(struct fault_plan *p)
+int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct error *err)
 {
-	int family = rows[p->fault]->family;
-
-	if (!family || family == p->req->family)
-		return 0;
-	return fault_plan_refuse(p, -EINVAL, family == AF_INET ? "leave --ipv6 out" : "use --ipv6",
-				 ": IPv%c has no such loss", family == AF_INET ? '6' : '4');
-}
-
-static int plan_row(struct fault_plan *p)
-{
-	const struct fault_row *row = rows[p->fault];
-
-	p->fx->xdp |= (row->programs & PROGRAM(XDP)) != 0;
-	p->fx->socket_filter |= (row->programs & PROGRAM(FILTER)) != 0;
-	return row->plan ? row->plan(p) : 0;
-}
-
-int fault_plan(const struct fault_list *list, const struct fault_request *req,
-	       struct fault_effects *fx, struct error *err)
-{
-	static int (*const steps[])(struct fault_plan *) = {check_engines, check_family, plan_row};
-	struct fault_plan p = {.list = list, .req = req, .fx = fx, .err = err};
+	const struct fault_list *list = &spec->faults;
+	struct fault_plan p = {.spec = spec, .fx = fx, .err = err};
 	int ret;
 
-	*fx = (struct fault_effects){.port = req->port, .tx_cpu = -1, .busy_cpu = -1};
+	*fx = (struct fault_effects){.port = (uint16_t)spec->port, .tx_cpu = -1, .busy_cpu = -1};
 	ret = plan_topology(&p);
 	if (ret || !list->set)
 		return ret;
 	fault_plan_measure(&p);
 	fx->tx_csum_off = fault_with(list, CSUM_OFF);
 	fx->consumed = fault_with(list, STOLEN);
-	if (!strcmp(req->rx, "socket")) {
+	if (spec->rx == &rx_socket)
 		fx->rcvbuf = RCVBUF_ROOMY;
-		fx->rcvbuf_force = true;
-	}
-	for (unsigned s = 0; s < sizeof(steps) / sizeof(*steps); s++) {
-		for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
-			ret = fault_has(list, p.fault) ? steps[s](&p) : 0;
-	}
+	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
+		ret = fault_has(list, p.fault) ? check_row(&p) : 0;
+	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
+		ret = fault_has(list, p.fault) && rows[p.fault]->plan ? rows[p.fault]->plan(&p) : 0;
 	return ret;
 }
 
@@ -451,7 +427,7 @@ static int act(struct fault_state *s, size_t at, struct error *err)
 #define ACT(s, step, err) act(s, offsetof(struct fault_row, step), err)
 
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
-		const struct fault_numbers *numbers, struct fault_state **state, struct error *err)
+		const struct tracer *tracer, struct fault_state **state, struct error *err)
 {
 	struct fault_state *s = calloc(1, sizeof(*s));
 	int ret;
@@ -465,7 +441,7 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	if (!ret)
 		ret = ACT(s, apply, err);
 	if (!ret)
-		ret = fault_programs_open(s, numbers, err);
+		ret = fault_programs_open(s, tracer, err);
 	if (ret)
 		fault_close(s);
 	else
@@ -505,20 +481,20 @@ int fault_lab_topology(const struct fault_list *list, enum lab_topology *topolog
  */
 int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
 {
-	const struct fault_request req = {
-		.tx = "socket",
-		.rx = "socket",
-		.family = AF_INET,
+	const struct run_spec spec = {
+		.tx = &tx_socket,
+		.rx = &rx_socket,
+		.faults = *list,
 		.payload = fault_with(list, OF_FRAGMENTS | NO_REASSEMBLY) ? 2 * lab->rx.mtu
 			   : fault_with(list, ROUTER_MTU) ? lab->tx.mtu - LAB_HEADERS
 							  : LAB_PAYLOAD,
-		.mtu = lab->rx.mtu,
+		.wish.mtu = lab->rx.mtu,
 		.threads = 1,
 		.count = UINT64_MAX,
 	};
 	struct fault_state *state;
 	struct fault_effects fx;
-	int ret = fault_plan(list, &req, &fx, err);
+	int ret = fault_plan(&spec, &fx, err);
 
 	if (ret)
 		return ret;

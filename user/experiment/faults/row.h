@@ -9,6 +9,7 @@
 
 #include <linux/types.h>
 
+#include "experiment/experiment.h"
 #include "experiment/faults/fault.h"
 #include "fault_abi.h"
 #include "host/journal.h"
@@ -95,8 +96,7 @@ enum fault_program {
 #define PROGRAM(p) (1U << PROGRAM_##p)
 
 struct fault_plan {
-	const struct fault_list *list;
-	const struct fault_request *req;
+	const struct run_spec *spec;
 	struct fault_effects *fx;
 	struct error *err;
 
@@ -118,7 +118,6 @@ struct fault_state {
 	struct fault_bpf *skel;			     /* the programs; NULL: none is needed */
 	int xdp_link, cgroup_link;		     /* -1: none */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
-	struct drops_redirects redirects;
 	bool midway_due;
 };
 
@@ -176,14 +175,11 @@ static inline bool fault_is(unsigned fault, uint64_t kinds)
 /* Those of the list that are of any of the kinds. */
 uint64_t fault_with(const struct fault_list *list, uint64_t kinds);
 
-/* Of the request, for the rows' plans; list, fx and err are the caller's. */
+/* Of the spec, for the rows' plans; spec, fx and err are the caller's. */
 void fault_plan_measure(struct fault_plan *p);
 
 /* A buffer's size as setsockopt() takes it: the kernel doubles it. */
 int fault_plan_ask(uint64_t bytes);
-
-/* The first number of a sysctl of the host; `otherwise` if it cannot be read. */
-uint64_t fault_plan_sysctl(const char *path, uint64_t otherwise);
 
 /* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
 void fault_plan_flight(struct fault_plan *p, uint64_t frames);
@@ -196,8 +192,7 @@ int fault_plan_refuse(struct fault_plan *p, int code, const char *hint, const ch
 	__attribute__((format(printf, 4, 5)));
 
 /* Loads the programs that are needed, and attaches those at tc and to the cgroup (by_program.c). */
-int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
-			struct error *err);
+int fault_programs_open(struct fault_state *s, const struct tracer *tracer, struct error *err);
 
 /* The XDP program, to stay until the namespace of the receiver goes, or by a link of ours. */
 int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err);
