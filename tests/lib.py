@@ -6,6 +6,7 @@ skip() or require(), and fails too if it leaves anything behind on the host.
 """
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -228,19 +229,25 @@ def assert_said_once(result, *words):
 # The document
 
 
-def assert_valid(document):
-    """Against the schema of its command, if this host has python3-jsonschema."""
-    command = document["schema"].split("/")[1]
+@functools.cache
+def validator(command):
+    """By the schema of the command; None if this host has no python3-jsonschema."""
     try:
-        import jsonschema
+        from jsonschema.validators import validator_for
     except ImportError:
-        return
+        return None
     schema = json.loads((ROOT / "tools/schema" / f"{command}.schema.json").read_text())
-    try:
-        jsonschema.validate(document, schema)
-    except jsonschema.ValidationError as error:
+    kind = validator_for(schema)
+    if EVERYTHING:  # takes ten times as long as a document; unit tests do it, too
+        kind.check_schema(schema)
+    return kind(schema)
+
+
+def assert_valid(document):
+    by = validator(document["schema"].split("/")[1])
+    for error in by.iter_errors(document) if by else ():
         where = "/".join(str(key) for key in error.absolute_path)
-        raise AssertionError(f"not valid: {where}: {error.message[:300]}") from None
+        raise AssertionError(f"not valid: {where}: {error.message[:300]}")
 
 
 def lost(document):
@@ -297,6 +304,7 @@ def listing(path):
     return set(os.listdir(path)) if os.path.isdir(path) else set()
 
 
+@functools.cache
 def our_program_names():
     """As the kernel keeps them, cut to 15 characters."""
     source = "".join(p.read_text() for p in ROOT.glob("bpf/*.bpf.c"))
