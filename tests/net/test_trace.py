@@ -381,17 +381,11 @@ def no_length_of_windows(value):
 # The command, limits, ends
 
 
-@table([
-    ("its status", ["--", "sh", "-c", "exit 7"], 7),
-    ("a signal", ["--", "sh", "-c", "kill -TERM $$"], 143),
-    ("not found", ["--", "no-such-command"], 127),
-    ("not to be run", ["--", "/etc/passwd"], 126),
-    ("well, and a limit kept", ["--limit", "loss=1G", "--", "true"], 0),
-])
-def command(options, status):
+@case
+def a_limit_that_is_kept():
     require_root()
-    result = pktledger("trace", "-q", *options)
-    assert result.status == status, result
+    result = pktledger("trace", "-q", "--limit", "loss=1G", "--", "true")
+    assert result.status == 0, result
 
 
 @case
