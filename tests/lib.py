@@ -335,6 +335,9 @@ class Host:
     """What a test could leave behind."""
 
     def __init__(self):
+        self.look()
+
+    def look(self):
         self.files = {path: listing(path) for path in
                       ("/sys/class/net", "/run/pktledger/journal")}
         # those of others come and go; ours are called so
@@ -372,10 +375,8 @@ def comment(text):
         print("#", line)
 
 
-def run_case(number, name, function, args):
+def run_case(host, number, name, function, args):
     """Prints the case's line; returns whether it failed."""
-    # unit tests leave the host alone, and run beside others that do not
-    host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
     repeated.clear()
     try:
         try:
@@ -392,6 +393,8 @@ def run_case(number, name, function, args):
               str(ROOT))][-1]
         comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
         comment(f"{type(error).__name__}: {error}")
+        if host:
+            host.look()  # what it left behind is not the next one's
         return True
     print(f"ok {number} - {name}" + (f" # REPEATED {len(repeated)}" if repeated else ""))
     return False
@@ -406,5 +409,7 @@ def main():
               and (not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:]))]
     sys.stdout.reconfigure(line_buffering=True)
     print(f"1..{len(wanted)}")
-    failed = [run_case(i, *c) for i, c in enumerate(wanted, 1)]
+    # unit tests leave the host alone, and run beside others that do not
+    host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
+    failed = [run_case(host, i, *c) for i, c in enumerate(wanted, 1)]
     sys.exit(any(failed))

@@ -19,7 +19,8 @@ from lib import (EVERYTHING, TIMEOUT, Host, assert_balanced, assert_counters_agr
                  thorough, until)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
-MATRIX_COUNT = 1000000 if EVERYTHING else 100000
+MATRIX_COUNT = 1000000 if EVERYTHING else 50000
+FAULT_COUNT = 100000 if EVERYTHING else 50000
 OFTEN = [
     ["tx_device", "--tx", "xdp", "--rx", "xdp", "--threads", "2"],
     ["xsk:ring", "--tx", "xsk", "--rx", "xsk"],
@@ -133,7 +134,7 @@ LOSES_ALL = ("tx_route", "neigh", "tx_device:detach", "xsk:oversize", "l2:addres
              "l2:silent",
              "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel:header", "tunnel", "udp_lookup", "socket_close")
-KILLS = 20 if EVERYTHING else 3
+KILLS = 20 if EVERYTHING else 2
 
 
 @table(first(5, [
@@ -166,8 +167,8 @@ def fault(name, options):
     require_root()
     stage = name.partition(":")[0]
     for _ in range(TIMES):
-        document = run("--count", "100000", "--fault", name, *options)
-        assert_balanced(document, attempted=100000)
+        document = run("--count", str(FAULT_COUNT), "--fault", name, *options)
+        assert_balanced(document, attempted=FAULT_COUNT)
         assert lost(document).get(stage), f"nothing lost at {stage}: {lost(document)}"
         assert_counters_agree(document, stage)
         if name in LOSES_ALL:
@@ -330,7 +331,7 @@ def start_of(process):
 LONG = ("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k")
 
 
-@table([(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")])
+@table(first(2, [(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")]))
 def ledger_closed_after(number):
     require_root()
     with started(*LONG) as process:
