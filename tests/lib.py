@@ -6,6 +6,7 @@ skip() or require(), and fails too if it leaves anything behind on the host.
 """
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -228,19 +229,25 @@ def assert_said_once(result, *words):
 # The document
 
 
-def assert_valid(document):
-    """Against the schema of its command, if this host has python3-jsonschema."""
-    command = document["schema"].split("/")[1]
+@functools.cache
+def validator(command):
+    """By the schema of the command; None if this host has no python3-jsonschema."""
     try:
-        import jsonschema
+        from jsonschema.validators import validator_for
     except ImportError:
-        return
+        return None
     schema = json.loads((ROOT / "tools/schema" / f"{command}.schema.json").read_text())
-    try:
-        jsonschema.validate(document, schema)
-    except jsonschema.ValidationError as error:
+    kind = validator_for(schema)
+    if EVERYTHING:  # takes ten times as long as a document; unit tests do it, too
+        kind.check_schema(schema)
+    return kind(schema)
+
+
+def assert_valid(document):
+    by = validator(document["schema"].split("/")[1])
+    for error in by.iter_errors(document) if by else ():
         where = "/".join(str(key) for key in error.absolute_path)
-        raise AssertionError(f"not valid: {where}: {error.message[:300]}") from None
+        raise AssertionError(f"not valid: {where}: {error.message[:300]}")
 
 
 def lost(document):
@@ -297,6 +304,7 @@ def listing(path):
     return set(os.listdir(path)) if os.path.isdir(path) else set()
 
 
+@functools.cache
 def our_program_names():
     """As the kernel keeps them, cut to 15 characters."""
     source = "".join(p.read_text() for p in ROOT.glob("bpf/*.bpf.c"))
@@ -327,6 +335,9 @@ class Host:
     """What a test could leave behind."""
 
     def __init__(self):
+        self.look()
+
+    def look(self):
         self.files = {path: listing(path) for path in
                       ("/sys/class/net", "/run/pktledger/journal")}
         # those of others come and go; ours are called so
@@ -364,10 +375,8 @@ def comment(text):
         print("#", line)
 
 
-def run_case(number, name, function, args):
+def run_case(host, number, name, function, args):
     """Prints the case's line; returns whether it failed."""
-    # unit tests leave the host alone, and run beside others that do not
-    host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
     repeated.clear()
     try:
         try:
@@ -384,6 +393,8 @@ def run_case(number, name, function, args):
               str(ROOT))][-1]
         comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
         comment(f"{type(error).__name__}: {error}")
+        if host:
+            host.look()  # what it left behind is not the next one's
         return True
     print(f"ok {number} - {name}" + (f" # REPEATED {len(repeated)}" if repeated else ""))
     return False
@@ -398,5 +409,7 @@ def main():
               and (not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:]))]
     sys.stdout.reconfigure(line_buffering=True)
     print(f"1..{len(wanted)}")
-    failed = [run_case(i, *c) for i, c in enumerate(wanted, 1)]
+    # unit tests leave the host alone, and run beside others that do not
+    host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
+    failed = [run_case(host, i, *c) for i, c in enumerate(wanted, 1)]
     sys.exit(any(failed))

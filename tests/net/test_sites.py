@@ -5,6 +5,7 @@
 counter of whatever dropped them. Between two hosts a router is not seen: what it drops is the wire's
 there, as a whole packet is."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -148,9 +149,13 @@ PLACES = {"ingress": "netfilter", "prerouting": "netfilter", "forward": "netfilt
           "egress": "netfilter", "tc": "tc_egress"}
 
 
-@table([(f"{place}, IPv{family}, {mode}", family, place, mode)
-        for family in (4, 6) for place in PLACES for mode in ("lab", *MODES)
-        if EVERYTHING or (family, place) in ((4, "egress"), (6, "prerouting"), (4, "forward"))])
+# each mode, family and hook of nft once
+COVERING = [(4, "egress", "lab"), (6, "ingress", "-i"), (6, "prerouting", "--to"),
+            (4, "forward", "report")]
+
+
+@table([(f"{place}, IPv{family}, {mode}", family, place, mode) for family, place, mode in
+        (itertools.product((4, 6), PLACES, ("lab", *MODES)) if EVERYTHING else COVERING)])
 def a_later_fragment_is_lost(family, place, mode):
     def attempt():
         if mode == "lab":

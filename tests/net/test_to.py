@@ -347,13 +347,15 @@ def a_second_signal_kills_who_waits_for_the_other_host():
                     token=False) +
                line(type="welcome", proof="0" * 64, port=PORT, max_pps=0.0))
     with Hosts() as hosts:
-        fake_server(hosts, welcome)
+        heard = bytearray()
+        fake_server(hosts, welcome, heard)
         client = hosts.start("a", "run", "--to", TARGET[4], *SHORT)
         try:
-            time.sleep(4 * PATIENCE)  # until it has planned, and waits
+            until(lambda: b'"plan"' in heard or client.poll() is not None, 10, "no plan came")
+            time.sleep(0.2)  # it waits
             assert client.poll() is None, client.communicate()
             client.send_signal(signal.SIGTERM)
-            time.sleep(1)
+            time.sleep(0.5)
             assert client.poll() is None, client.communicate()
             client.send_signal(signal.SIGTERM)
             assert client.wait(5 * PATIENCE) == -signal.SIGTERM
@@ -362,8 +364,9 @@ def a_second_signal_kills_who_waits_for_the_other_host():
             client.communicate()
 
 
-def fake_server(hosts, answer):
-    """A program at the port that is no server of ours; returns its socket."""
+def fake_server(hosts, answer, heard=None):
+    """A program at the port that is no server of ours; returns its socket. What the first caller
+    says goes to `heard`."""
     listener = []
 
     def listen():
@@ -378,6 +381,8 @@ def fake_server(hosts, answer):
                 client, _ = sock.accept()
                 client.sendall(answer)
                 threading.Timer(15 * PATIENCE, client.close).start()
+                while heard is not None and (data := client.recv(65536)):
+                    heard.extend(data)
 
     threading.Thread(target=listen, daemon=True).start()
     until(lambda: listener, 5, "no listener")
