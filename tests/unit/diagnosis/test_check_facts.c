@@ -137,7 +137,9 @@ static void sockets(void **state)
 	assert_int_equal(after->at[0].lost, 4744); /* opened meanwhile */
 	*before = *after;
 	before->at[0].drops = UINT32_MAX - 255; /* the counter has 32 bits */
+	after->at[1].drops = 5;			/* not one of them */
 	facts_socks_rates(before, after);
+	assert_int_equal(after->at[1].lost, 0);
 	assert_int_equal(after->at[0].lost, 5000);
 	assert_int_equal(after->at[0].queued_before, 212992);
 

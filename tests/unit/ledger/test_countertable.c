@@ -173,6 +173,30 @@ static void one_member_keeps_its_name(void **unused)
 	}
 }
 
+static void stages_have_counters(void **unused)
+{
+	static const struct {
+		enum stage stage;
+		unsigned max, n;
+		const char *first;
+	} rows[] = {
+		{STAGE_RCVBUF, 8, 3, "Udp:RcvbufErrors"},
+		{STAGE_NIC_RING, 8, 3, "@:rx_missed_errors"}, /* may know them, none is certain */
+		{STAGE_NIC_RING, 1, 1, "@:rx_missed_errors"},
+		{STAGE_SOCKET_CLOSE, 8, 0, NULL},
+		{STAGE_NONE, 8, 0, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *names[8];
+
+		assert_int_equal(countercheck_counters(rows[i].stage, names, rows[i].max),
+				 rows[i].n);
+		if (rows[i].n)
+			assert_string_equal(names[0], rows[i].first);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +205,7 @@ int main(void)
 		cmocka_unit_test(some_only_stand_beside_others),
 		cmocka_unit_test(another_name_is_none),
 		cmocka_unit_test(one_member_keeps_its_name),
+		cmocka_unit_test(stages_have_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
