@@ -129,7 +129,6 @@ static void test_numbers_follow_each_other(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], 512, 1, false);
@@ -148,7 +147,6 @@ static void test_smallest(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], STAMP_LEN, 1, false);
@@ -165,7 +163,6 @@ static void test_carries_the_time(void **unused)
 	struct timespec now;
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	load(&s, AF_INET, STAMP_TIME_LEN, 1, false);
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -184,7 +181,6 @@ static void test_writes_spoilt_headers_anew(void **unused)
 	uint8_t spoilt[ROOM];
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		load(&s, families[f], 64, 1, false);
@@ -206,7 +202,6 @@ static void test_flows_take_turns(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
 		unsigned at = proto_payload_offset(families[f]) - 8;
@@ -227,7 +222,6 @@ static void test_checksum_of_every_port(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	load(&s, AF_INET, STAMP_LEN, 65536, false);
 	s.state->limit = BASE + 65536;
@@ -242,7 +236,6 @@ static void test_stops_at_the_limit(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	load(&s, AF_INET, 64, 1, false);
 	s.state->limit = BASE + 2;
@@ -282,7 +275,6 @@ static void test_keeps_the_pace(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 1000, 0, HOUR, 1);
@@ -308,7 +300,6 @@ static void test_catches_up(void **unused)
 	uint64_t begin;
 	unsigned n;
 
-	(void)unused;
 	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 1000, 0, period, 1);
@@ -335,7 +326,6 @@ static void test_follows_the_segments(void **unused)
 {
 	struct sending s;
 
-	(void)unused;
 	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 7, 0, 0, 1);
@@ -364,7 +354,6 @@ static void test_leaves_the_words(void **unused)
 	struct sending s;
 	__u32 zero = 0;
 
-	(void)unused;
 	if (geteuid())
 		free(each);
 	need_root();

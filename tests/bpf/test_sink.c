@@ -134,7 +134,6 @@ static void test_settles_each_number_once(void **unused)
 	struct receiving r;
 	struct sink_count c;
 
-	(void)unused;
 	load(&r, false);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 7), XDP_DROP);
@@ -156,7 +155,6 @@ static void test_counts_disorder(void **unused)
 	static const unsigned order[] = {0, 3, 1, 2, 4};
 	struct receiving r;
 
-	(void)unused;
 	load(&r, false);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(arrive(&r, AF_INET, 0, BASE + order[i]), XDP_DROP);
@@ -171,7 +169,6 @@ static void test_counts_damage(void **unused)
 {
 	struct receiving r;
 
-	(void)unused;
 	load(&r, false);
 	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD - 1), PAYLOAD - 1, STAMP_WORD(STREAM0, BASE),
 		   0);
@@ -191,7 +188,6 @@ static void test_leaves_others_alone(void **unused)
 	struct sink_count c;
 	uint8_t *payload;
 
-	(void)unused;
 	load(&r, false);
 	flow_stamp(build(&r, AF_INET, PORT + 1, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE), 0);
 	assert_int_equal(run(&r), XDP_PASS);
@@ -217,7 +213,6 @@ static void test_late_numbers_settle_nothing(void **unused)
 {
 	struct receiving r;
 
-	(void)unused;
 	load(&r, false);
 	set_tails(r.tails_fd, BASE + 10);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
@@ -233,7 +228,6 @@ static void test_pass_is_a_checkpoint(void **unused)
 {
 	struct receiving r;
 
-	(void)unused;
 	load(&r, true);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 5), XDP_PASS);
 	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 6), XDP_PASS);
@@ -271,7 +265,6 @@ static void test_learns_streams(void **unused)
 	struct receiving r;
 	uint8_t *arrivals;
 
-	(void)unused;
 	load_learning(&r);
 	assert_false(sink_prog_discovered(r.prog, 0, &(struct sink_discovered){}, &arrivals));
 	for (unsigned i = 0; i < N_ELEMENTS(first); i++) {
@@ -290,8 +283,8 @@ static void test_learns_streams(void **unused)
 		assert_int_equal(arrivals[(first[i] + 2) % SINK_WINDOW], 0);
 		assert_int_equal(counts(&r).next[i], first[i] + 2);
 	}
-	assert_false(
-		sink_prog_discovered(r.prog, N_ELEMENTS(first), &(struct sink_discovered){}, &arrivals));
+	assert_false(sink_prog_discovered(r.prog, N_ELEMENTS(first), &(struct sink_discovered){},
+					  &arrivals));
 	assert_int_equal(counts(&r).sums.delivered, 2 * N_ELEMENTS(first));
 	assert_int_equal(counts(&r).sums.duplicated, N_ELEMENTS(first));
 	sink_prog_close(r.prog);
@@ -302,7 +295,6 @@ static void test_learns_no_more_than_it_holds(void **unused)
 	struct receiving r;
 	uint8_t *arrivals;
 
-	(void)unused;
 	load_learning(&r);
 	for (unsigned i = 0; i < SINK_LEARNED; i++)
 		assert_int_equal(arrive(&r, AF_INET, i, BASE), XDP_DROP);

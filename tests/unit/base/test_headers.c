@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The parser of packet headers (include/headers.h), over bytes: good, cut short, hostile, random.
  */
-#include "cases.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

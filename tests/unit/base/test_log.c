@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cases.h"
-
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cases.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Commands that take an expression of several words, and a command behind `--`. */
-#include "cases.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

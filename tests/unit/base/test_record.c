@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Structs as JSON: what is written comes back, and what else comes is refused. */
-#include "cases.h"
-
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The numbers of an application: what is missing, whatever order, wrap and restart there is. */
-#include "cases.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

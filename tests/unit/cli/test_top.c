@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The screen of `top`, drawn without a terminal. */
-#include "cases.h"
 #include <ncurses.h>
 #include <stdio.h>
 #include <stdlib.h>

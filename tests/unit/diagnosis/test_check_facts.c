@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What check reads: its parsers on recorded texts, whole and cut at every place. */
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,7 +138,9 @@ static void sockets(void **state)
 	assert_int_equal(after->at[0].lost, 4744); /* opened meanwhile */
 	*before = *after;
 	before->at[0].drops = UINT32_MAX - 255; /* the counter has 32 bits */
+	after->at[1].drops = 5;			/* not one of them */
 	facts_socks_rates(before, after);
+	assert_int_equal(after->at[1].lost, 0);
 	assert_int_equal(after->at[0].lost, 5000);
 	assert_int_equal(after->at[0].queued_before, 212992);
 
@@ -362,15 +365,34 @@ static void cut_texts(void **state)
 	free(socks);
 }
 
+static void interface_that_is_asked_for(void **state)
+{
+	static struct facts facts;
+	struct error err = {};
+
+	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "none"}, &facts, &err), -ENODEV);
+	facts_free(&facts);
+	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "lo"}, &facts, &err), 0);
+	assert_int_equal(facts.n_links, 1);
+	facts_free(&facts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpu_shares), cmocka_unit_test(cpu_that_came),
-		cmocka_unit_test(interrupts), cmocka_unit_test(interrupts_of_virtio),
-		cmocka_unit_test(sockets),    cmocka_unit_test(taps),
-		cmocka_unit_test(tables),     cmocka_unit_test(groups),
-		cmocka_unit_test(owners),     cmocka_unit_test(qdiscs),
-		cmocka_unit_test(cut_texts),  cmocka_unit_test(many_sockets),
+		cmocka_unit_test(cpu_shares),
+		cmocka_unit_test(cpu_that_came),
+		cmocka_unit_test(interrupts),
+		cmocka_unit_test(interrupts_of_virtio),
+		cmocka_unit_test(sockets),
+		cmocka_unit_test(taps),
+		cmocka_unit_test(tables),
+		cmocka_unit_test(groups),
+		cmocka_unit_test(owners),
+		cmocka_unit_test(qdiscs),
+		cmocka_unit_test(cut_texts),
+		cmocka_unit_test(many_sockets),
+		cmocka_unit_test(interface_that_is_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,25 +65,32 @@ static void window_is_a_power_of_two(void **state)
 static void given_numbers_are_taken(void **state)
 {
 	const struct fates_numbers good = {f.base, WINDOW, f.stream0, 2};
-	struct fates_numbers bad[7];
+	/* all at their upper ends, and the smallest window */
+	const struct fates_numbers most = {(STAMP_NUMBER_MASK - STAMP_SPAN) >> 32 << 32,
+					   TRACE_PAGE_SIZE, UINT16_MAX - TRACE_STREAMS,
+					   TRACE_STREAMS};
+	struct fates_numbers bad[9];
 	struct fates given;
 
 	assert_true(fates_numbers_valid(&good));
+	assert_true(fates_numbers_valid(&most));
 	fates_init_given(&given, &good);
 	assert_true(given.base == f.base && given.window == WINDOW && given.streams == 2);
 	assert_int_equal(given.stream0, f.stream0);
 	assert_int_equal(given.tail[1], f.base);
 	assert_int_equal(given.bytes, 2 * WINDOW);
-	for (unsigned i = 0; i < 7; i++)
-		bad[i] = good;
+	for (unsigned i = 0; i < 9; i++)
+		bad[i] = most;
 	bad[0].base++;
 	bad[1].base = 0;
 	bad[2].base = ~0ULL << 32;
 	bad[3].window++;
-	bad[4].window = WINDOW / 2;
-	bad[5].streams = TRACE_STREAMS + 1;
+	bad[4].window = TRACE_PAGE_SIZE / 2;
+	bad[5].streams++;
 	bad[6].stream0 = 0; /* a word of 0 means "no number" */
-	for (unsigned i = 0; i < 7; i++)
+	bad[7].stream0++;
+	bad[8].base += 1ULL << 32;
+	for (unsigned i = 0; i < 9; i++)
 		assert_false(fates_numbers_valid(&bad[i]));
 }
 

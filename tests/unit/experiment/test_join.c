@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One ledger of two hosts: who is believed, and what may be called lost on the wire. */
-#include "cases.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,23 +11,7 @@
 
 #include "base/json.h"
 #include "host/journal.h"
-
-static char dir[] = "/tmp/pktledger-test-XXXXXX";
-static char path[sizeof(dir) + 8];
-
-static int make_dir(void **state)
-{
-	if (!mkdtemp(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/undo", dir);
-	return 0;
-}
-
-static int remove_dir(void **state)
-{
-	unlink(path);
-	return rmdir(dir); /* fails if anything else is there */
-}
+#include "unit/scratch.h"
 
 static struct journal_record sample(void)
 {

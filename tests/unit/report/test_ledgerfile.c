@@ -14,11 +14,10 @@
 #include "base/clock.h"
 #include "base/bytes.h"
 #include "report/ledgerfile.h"
+#include "unit/scratch.h"
 
 #define SCHEMA "pktledger/run/1"
 
-static char dir[] = "/tmp/pktledger-test-XXXXXX";
-static char path[64];
 static char seen[262144]; /* the JSON of all whole lines, a line each */
 
 static int collect(void *arg, const char *json, size_t len)
@@ -457,23 +456,6 @@ static void killed_at_any_moment(void **state)
 	}
 	snprintf(beside, sizeof(beside), "%s.pktledger~", path);
 	unlink(beside);
-}
-
-static int make_dir(void **state)
-{
-	snprintf(path, sizeof(path), "%s/ledger", mkdtemp(dir) ? dir : ".");
-	return 0;
-}
-
-static int remove_dir(void **state)
-{
-	return rmdir(dir);
-}
-
-static int remove_file(void **state)
-{
-	unlink(path);
-	return 0;
 }
 
 int main(void)

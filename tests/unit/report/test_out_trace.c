@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* trace for people and for machines: a fixed model in, text and JSON out. */
 #include "cases.h"
-
-#include "cases.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,12 +12,10 @@
 #include "report/load.h"
 #include "report/print.h"
 #include "report/series.h"
+#include "unit/scratch.h"
 
 #define S     1000000000ULL
 #define START 1714564800ULL /* 2024-05-01T12:00:00Z, s */
-
-static char dir[] = "/tmp/pktledger-test-XXXXXX";
-static char path[64];
 
 static struct json_object *object(const char *format, ...)
 {
@@ -538,25 +536,6 @@ static void odd_lines(void **state)
 	fclose(view.out);
 	free(whole);
 	assert_true(n > (all ? 300 : 30));
-}
-
-static int make_dir(void **state)
-{
-	if (!mkdtemp(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/ledger", dir);
-	return 0;
-}
-
-static int remove_file(void **state)
-{
-	unlink(path);
-	return 0;
-}
-
-static int remove_dir(void **state)
-{
-	return rmdir(dir);
 }
 
 int main(void)
