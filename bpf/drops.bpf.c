@@ -660,7 +660,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 	if (!skb || (void *)skb == (void *)w->head)
 		return 1;
 	at = linear_probed(skb);
-	switch (packet_parse(&at, cfg.port, &p)) {
+	switch (parse(&at, &p)) {
 	case PACKET_STAMPED:
 		if (unread_settles)
 			settle(p.word, w->index);

@@ -155,20 +155,32 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 	return at->data - at->head;
 }
 
-/* From `h` on, wherever its bytes are in the linear part. Not static: verified once. */
+/*
+ * The steps of a walk are a callback, not a loop: what the verifier has seen of one step holds for
+ * all of them, which makes it 10 times as fast as with a counter.
+ */
+struct headers_walk {
+	void *from; /* struct linear; struct __sk_buff, of which clang 14 would tell BTF no more */
+	struct headers *h;
+};
+
+static long linear_step(__u32 n, struct headers_walk *w)
+{
+	const struct linear *at = w->from;
+	struct headers *h = w->h;
+	__u8 b[24] WIDE; /* no step reads addresses; on 6.1 all frames together fill the stack */
+
+	return bpf_probe_read_kernel(b, sizeof(b), at->head + h->at) ||
+	       !headers_step(h, b, h->at < at->tail ? at->tail - h->at : 0);
+}
+
+/* From `h` on, wherever its bytes are in the linear part. Not static: verified once a program. */
 __noinline int headers_walk(const struct linear *at, struct headers *h)
 {
-	__u8 b[HEADERS_STEP] WIDE;
+	struct headers_walk walk = {(void *)at, h};
 
-	if (!at || !h)
-		return 0;
-	for (int i = 0; i < HEADERS_STEPS; i++) {
-		__u32 have = h->at < at->tail ? at->tail - h->at : 0;
-
-		if (bpf_probe_read_kernel(b, sizeof(b), at->head + h->at) ||
-		    !headers_step(h, b, have))
-			break;
-	}
+	if (at && h)
+		bpf_loop(HEADERS_STEPS, linear_step, &walk, 0);
 	return 0;
 }
 
@@ -420,25 +432,29 @@ static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u1
 
 #define LOADED_MAX 64 /* a power of two, at least HEADERS_STEP */
 
+static long loaded_step(__u32 n, struct headers_walk *w)
+{
+	struct __sk_buff *skb = w->from;
+	__u8 b[LOADED_MAX] WIDE = {};
+	struct headers *h = w->h;
+	__u32 at = h->at, have = skb->len - at;
+
+	if (at >= skb->len)
+		return 1;
+	if (have > HEADERS_STEP)
+		have = HEADERS_STEP;
+	barrier_var(have); /* the verifier wants to see that it is not 0 */
+	have = ((have - 1) & (LOADED_MAX - 1)) + 1;
+	return bpf_skb_load_bytes(skb, at, b, have) || !headers_step(h, b, have);
+}
+
 /* headers_walk() of a packet whose bytes may be in pages, as the payload of a GSO message is. */
 __noinline int headers_walk_loaded(struct __sk_buff *skb, struct headers *h)
 {
-	__u8 b[LOADED_MAX] WIDE = {};
+	struct headers_walk walk = {skb, h};
 
-	if (!h)
-		return 0;
-	for (int i = 0; i < HEADERS_STEPS; i++) {
-		__u32 at = h->at, have = skb->len - at;
-
-		if (at >= skb->len)
-			break;
-		if (have > HEADERS_STEP)
-			have = HEADERS_STEP;
-		barrier_var(have); /* the verifier wants to see that it is not 0 */
-		have = ((have - 1) & (LOADED_MAX - 1)) + 1;
-		if (bpf_skb_load_bytes(skb, at, b, have) || !headers_step(h, b, have))
-			break;
-	}
+	if (h)
+		bpf_loop(HEADERS_STEPS, loaded_step, &walk, 0);
 	return 0;
 }
 
