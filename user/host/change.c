@@ -94,8 +94,7 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	if (code == -EOPNOTSUPP)
 		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
 				 title);
-	return error_set(err, STATUS_UNABLE, code, NULL, "cannot read %s: %s", title,
-			 strerror(-code));
+	return error_errno(err, STATUS_UNABLE, code, NULL, "cannot read %s", title);
 }
 
 static int no_value(const struct change *c, const char *wanted, uint64_t max, int code,
@@ -452,10 +451,8 @@ static int prepare(struct batch *b, struct error *err)
 	if (ret)
 		return ret;
 	ret = journal_kept_save(&b->file);
-	return ret ? error_set(err, STATUS_UNABLE, ret, hint(ret, &none),
-			       "cannot write down what is changed, so nothing is: %s",
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_UNABLE, ret, hint(ret, &none),
+			   "cannot write down what is changed, so nothing is");
 }
 
 static void report(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
@@ -701,9 +698,7 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 		*n += k == *n;
 	}
 	journal_kept_close(&file);
-	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot read what was changed: %s",
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read what was changed");
 }
 
 /*

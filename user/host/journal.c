@@ -351,8 +351,8 @@ static int wait_for_lock(struct entry *e, struct error *err)
 	if (ret == -EINTR)
 		return error_set(err, STATUS_FAILED, ret, NULL,
 				 "interrupted while waiting for /proc/sys/%s", e->rec.target);
-	return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
-			 "cannot lock %s: %s", e->path, strerror(-ret));
+	return error_errno(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
+			   "cannot lock %s", e->path);
 }
 
 /* Names, and the file that stands for the target: its path with : for / */
@@ -463,19 +463,16 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
 {
 	int ret = begin(change, path, value, err);
 
-	return ret ? error_set(err, STATUS_UNABLE, ret,
-			       ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
-			       "cannot set /proc/sys/%s to %s: %s", path, value, strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_UNABLE, ret,
+			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
+			   "cannot set /proc/sys/%s to %s", path, value);
 }
 
 int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err)
 {
 	int ret = begin(hold, path, NULL, err);
 
-	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s: %s", path,
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s", path);
 }
 
 int journal_restore(struct journal_change *change, struct error *err)
@@ -493,9 +490,8 @@ int journal_restore(struct journal_change *change, struct error *err)
 			  "it had been %s",
 			  e->rec.target, e->rec.old);
 	else if (ret)
-		error_set(err, STATUS_FAILED, ret, "set it by hand",
-			  "cannot put /proc/sys/%s back to %s: %s", e->rec.target, e->rec.old,
-			  strerror(-ret));
+		error_errno(err, STATUS_FAILED, ret, "set it by hand",
+			    "cannot put /proc/sys/%s back to %s", e->rec.target, e->rec.old);
 	free_change(change);
 	return ret;
 }
@@ -549,8 +545,8 @@ int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 		snprintf(e.path, sizeof(e.path), JOURNAL_DIR "/%s", file->d_name);
 		ret = repair(&e, cb, arg);
 		if (ret < 0)
-			error_set(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
-				  "cannot restore what %s says: %s", e.path, strerror(-ret));
+			error_errno(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
+				    "cannot restore what %s says", e.path);
 		else
 			settled += ret;
 		entry_close(&e);
@@ -623,9 +619,9 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 	if (ret == -EBADMSG || ret == -EFBIG)
 		return error_set(err, STATUS_FAILED, ret, "remove it, or take another file",
 				 "%s is not a file of changes", path);
-	return error_set(err, STATUS_UNABLE, ret,
-			 ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
-			 "cannot open %s: %s", path, strerror(-ret));
+	return error_errno(err, STATUS_UNABLE, ret,
+			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
+			   "cannot open %s", path);
 }
 
 static int sync_directory(const char *path)

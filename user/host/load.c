@@ -75,12 +75,11 @@ int trace_load_error(struct error *err, int rc)
 				 "please report it with the output of -vv and `uname -r`",
 				 "this kernel refuses a tracing program: %s", why);
 	if (rc == -EPERM || rc == -EACCES)
-		return error_set(err, STATUS_UNABLE, rc,
-				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
-				 "the kernel does not let us load tracing programs: %s",
-				 strerror(-rc));
-	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
-			 "cannot load the tracing programs: %s", strerror(-rc));
+		return error_errno(err, STATUS_UNABLE, rc,
+				   "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+				   "the kernel does not let us load tracing programs");
+	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+			   "cannot load the tracing programs");
 }
 
 bool trace_load_again(int rc)

@@ -125,7 +125,9 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET, on_route, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET6, on_route, dev);
-	return ret ? ret : netdev_ethtool_fill(ns, dev);
+	if (!ret)
+		netdev_ethtool_fill(ns, dev);
+	return ret;
 }
 
 static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *ifname,
