@@ -13,51 +13,27 @@
 #include "host/change.h"
 #include "host/nl.h"
 
+#define HEADER sizeof(struct ifinfomsg)
+
 static int on_link(const struct nlmsghdr *nlh, void *arg)
 {
+	const struct nlattr *xdp = nl_attr(nlh, HEADER, IFLA_XDP);
+	const struct nlattr *info = nl_attr(nlh, HEADER, IFLA_LINKINFO);
+	const struct nlattr *netnsid = nl_attr(nlh, HEADER, IFLA_LINK_NETNSID);
 	struct link_attrs *link = arg;
-	const struct nlattr *a, *nested;
+	char kind[16];
 
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
-		switch (mnl_attr_get_type(a)) {
-		case IFLA_MTU:
-			link->mtu = mnl_attr_get_u32(a);
-			break;
-		case IFLA_QDISC:
-			snprintf(link->qdisc, sizeof(link->qdisc), "%s", mnl_attr_get_str(a));
-			break;
-		case IFLA_TXQLEN:
-			link->txqueuelen = mnl_attr_get_u32(a);
-			break;
-		case IFLA_MASTER:
-			link->master = mnl_attr_get_u32(a);
-			break;
-		case IFLA_LINK:
-			link->peer = mnl_attr_get_u32(a);
-			break;
-		case IFLA_LINK_NETNSID:
-			link->peer_netnsid = (int)mnl_attr_get_u32(a);
-			break;
-		case IFLA_XDP:
-			mnl_attr_for_each_nested(nested, a)
-			{
-				if (mnl_attr_get_type(nested) == IFLA_XDP_ATTACHED)
-					link->xdp_attached = mnl_attr_get_u8(nested);
-				else if (mnl_attr_get_type(nested) == IFLA_XDP_PROG_ID)
-					link->xdp_program = mnl_attr_get_u32(nested);
-			}
-			break;
-		case IFLA_LINKINFO:
-			mnl_attr_for_each_nested(nested, a)
-			{
-				if (mnl_attr_get_type(nested) == IFLA_INFO_SLAVE_KIND)
-					link->bridge_port =
-						!strcmp(mnl_attr_get_str(nested), "bridge");
-			}
-			break;
-		}
-	}
+	link->mtu = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_MTU));
+	nl_text(nl_attr(nlh, HEADER, IFLA_QDISC), link->qdisc, sizeof(link->qdisc));
+	link->txqueuelen = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_TXQLEN));
+	link->master = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_MASTER));
+	link->peer = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_LINK));
+	if (netnsid)
+		link->peer_netnsid = (int)nl_uint(netnsid);
+	link->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));
+	link->xdp_program = (uint32_t)nl_uint(nl_nested(xdp, IFLA_XDP_PROG_ID));
+	nl_text(nl_nested(info, IFLA_INFO_SLAVE_KIND), kind, sizeof(kind));
+	link->bridge_port = !strcmp(kind, "bridge");
 	return MNL_CB_OK;
 }
 

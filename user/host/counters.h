@@ -55,9 +55,8 @@ struct link_info {
 	unsigned ifindex;
 	unsigned flags; /* IFF_* */
 	char ifname[IFNAMSIZ];
-	char kind[16];	       /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
-	uint32_t xdp_prog;     /* native or offloaded, id; 0: none */
-	uint32_t xdp_skb_prog; /* generic */
+	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
+	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
 	uint8_t mac[6];
 	unsigned mtu;
 	unsigned rx_queues, tx_queues; /* allocated */
