@@ -371,7 +371,7 @@ struct facts {
 	uint16_t port;
 	pid_t pid; /* what was asked for; 0: all */
 
-	struct counters_deltas moved;
+	struct counters moved;
 	struct counters after;
 	struct facts_cpus cpus;
 	struct facts_link link[FACTS_LINKS];

@@ -438,7 +438,7 @@ static int prepare(struct batch *b, struct error *err)
 		const struct change *c = &b->changes[i];
 
 		if (c->kind == CHANGE_SYSCTL)
-			ret = journal_hold_sysctl(&b->holds[i], c->name, err);
+			ret = journal_change_sysctl(&b->holds[i], c->name, NULL, err);
 		if (!ret)
 			ret = read_now(c, now);
 		if (!ret && strcmp(now, c->old))
@@ -620,7 +620,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s)
 		return because(s, CHANGE_GONE, "the host was booted since");
 	outcome = find_namespace(s);
 	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
-	    journal_hold_sysctl(&hold, s->e.change.name, &err))
+	    journal_change_sysctl(&hold, s->e.change.name, NULL, &err))
 		outcome = because(s, CHANGE_KEPT, "%s", err.message);
 	if (outcome == CHANGE_DONE)
 		outcome = settle(s);

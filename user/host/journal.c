@@ -289,9 +289,7 @@ static int start_guard(struct journal_change *c)
 	sigset_t all, before;
 	int ask[2], ret = 0;
 
-	if (owner < 0)
-		return -errno;
-	if (pipe2(ask, O_CLOEXEC)) {
+	if (owner < 0 || pipe2(ask, O_CLOEXEC)) {
 		ret = -errno;
 		close(owner);
 		return ret;
@@ -432,9 +430,8 @@ static void free_change(struct journal_change *c)
 	free(c);
 }
 
-/* Holds the lock of the target; with `value` it has that, too. */
-static int begin(struct journal_change **change, const char *path, const char *value,
-		 struct error *err)
+int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
+			  struct error *err)
 {
 	struct journal_change *c = calloc(1, sizeof(*c));
 	struct journal_record *rec;
@@ -455,43 +452,29 @@ static int begin(struct journal_change **change, const char *path, const char *v
 		free_change(c);
 	else
 		*change = c;
-	return ret;
-}
-
-int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
-			  struct error *err)
-{
-	int ret = begin(change, path, value, err);
-
+	if (!value)
+		return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s", path);
 	return error_errno(err, STATUS_UNABLE, ret,
 			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
 			   "cannot set /proc/sys/%s to %s", path, value);
 }
 
-int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err)
-{
-	int ret = begin(hold, path, NULL, err);
-
-	return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s", path);
-}
-
 int journal_restore(struct journal_change *change, struct error *err)
 {
-	const struct entry *e;
+	const struct journal_record *rec;
 	int ret;
 
 	if (!change)
 		return 0;
-	e = &change->entry;
+	rec = &change->entry.rec;
 	ret = settle(change);
 	if (ret == -ESTALE)
 		error_set(err, STATUS_FAILED, ret, "check its value",
 			  "/proc/sys/%s was changed by somebody else meanwhile and stays as it is; "
 			  "it had been %s",
-			  e->rec.target, e->rec.old);
-	else if (ret)
-		error_errno(err, STATUS_FAILED, ret, "set it by hand",
-			    "cannot put /proc/sys/%s back to %s", e->rec.target, e->rec.old);
+			  rec->target, rec->old);
+	error_errno(err, STATUS_FAILED, ret, "set it by hand", "cannot put /proc/sys/%s back to %s",
+		    rec->target, rec->old);
 	free_change(change);
 	return ret;
 }

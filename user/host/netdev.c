@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "host/counters.h"
 #include "host/nl.h"
 
@@ -663,22 +664,6 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 #define UDP_HEADER	8
 #define UDP_PAYLOAD_MAX 65507 /* what IPv4's length field leaves; here of IPv6 too */
 
-static uint64_t read_inuse(const char *path, const char *format)
-{
-	unsigned long long inuse, found = 0;
-	FILE *f = fopen(path, "re");
-	char line[256];
-
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, format, &inuse) == 1)
-			found = inuse;
-	}
-	fclose(f);
-	return found;
-}
-
 uint64_t reassembly_queues(const struct netns *ns)
 {
 	int saved = netns_push(ns);
@@ -687,8 +672,8 @@ uint64_t reassembly_queues(const struct netns *ns)
 	if (saved < 0)
 		return 0;
 	/* /proc/net is that of the process's first thread */
-	queues = read_inuse("/proc/thread-self/net/sockstat", "FRAG: inuse %llu") +
-		 read_inuse("/proc/thread-self/net/sockstat6", "FRAG6: inuse %llu");
+	queues = proc_number("/proc/thread-self/net/sockstat", "FRAG: inuse") +
+		 proc_number("/proc/thread-self/net/sockstat6", "FRAG6: inuse");
 	netns_pop(saved);
 	return queues;
 }
