@@ -2,7 +2,6 @@
 #include "host/lab.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -390,12 +389,11 @@ static void mark_path(char path[PATH_MAX], const char *name)
 
 static int check_name(const char *name, struct error *err)
 {
-	size_t len = strlen(name);
-	bool good = len && len < sizeof(((struct lab *)0)->name) && isalnum((unsigned char)*name);
+	static const char allowed[] = "-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789";
+	size_t len = strspn(name, allowed);
 
-	for (const char *c = name; *c && good; c++)
-		good = isalnum((unsigned char)*c) || *c == '-' || *c == '_';
-	if (!good)
+	if (!len || name[len] || len >= sizeof(((struct lab *)0)->name) || strchr("-_", *name))
 		return error_set(
 			err, STATUS_USAGE, -EINVAL,
 			"use letters, digits, - and _, at most 31, a letter or digit first",
