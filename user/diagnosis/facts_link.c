@@ -13,48 +13,11 @@
 #include "host/change.h"
 #include "host/nl.h"
 
-#define HEADER sizeof(struct ifinfomsg)
-
-static int on_link(const struct nlmsghdr *nlh, void *arg)
-{
-	const struct nlattr *xdp = nl_attr(nlh, HEADER, IFLA_XDP);
-	const struct nlattr *info = nl_attr(nlh, HEADER, IFLA_LINKINFO);
-	const struct nlattr *netnsid = nl_attr(nlh, HEADER, IFLA_LINK_NETNSID);
-	struct link_attrs *link = arg;
-	char kind[16];
-
-	link->mtu = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_MTU));
-	nl_text(nl_attr(nlh, HEADER, IFLA_QDISC), link->qdisc, sizeof(link->qdisc));
-	link->txqueuelen = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_TXQLEN));
-	link->master = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_MASTER));
-	link->peer = (unsigned)nl_uint(nl_attr(nlh, HEADER, IFLA_LINK));
-	if (netnsid)
-		link->peer_netnsid = (int)nl_uint(netnsid);
-	link->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));
-	link->xdp_program = (uint32_t)nl_uint(nl_nested(xdp, IFLA_XDP_PROG_ID));
-	nl_text(nl_nested(info, IFLA_INFO_SLAVE_KIND), kind, sizeof(kind));
-	link->bridge_port = !strcmp(kind, "bridge");
-	return MNL_CB_OK;
-}
-
-int link_attrs_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_attrs *attrs)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
-	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-
-	*attrs = (struct link_attrs){.peer_netnsid = -1};
-	ifi->ifi_index = (int)ifindex;
-	if (netnsid >= 0)
-		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
-	return nl_query(ns, nlh, on_link, attrs);
-}
-
 static void read_around(const struct netns *ns, struct facts_link *link)
 {
-	const struct link_attrs *attrs = &link->attrs;
+	const struct link_info *attrs = &link->attrs;
 	int saved = attrs->master ? netns_push(ns) : -1;
-	struct link_attrs peer;
+	struct link_info peer;
 
 	if (saved >= 0) {
 		if (!if_indextoname(attrs->master, link->master_name))
@@ -63,7 +26,7 @@ static void read_around(const struct netns *ns, struct facts_link *link)
 	}
 	/* The other end of a veth may be in a namespace that we have no right to look into. */
 	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
-	    !link_attrs_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
+	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
 		link->peer_mtu = peer.mtu;
 }
 
@@ -143,7 +106,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
 	if (!ret)
-		ret = link_attrs_read(ns, link->dev.ifindex, -1, &link->attrs);
+		ret = link_read(ns, link->dev.ifindex, -1, &link->attrs);
 	if (!ret)
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)

@@ -59,9 +59,14 @@ struct link_info {
 	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
 	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
 	uint8_t mac[6];
-	unsigned mtu;
+	unsigned mtu, txqueuelen;
 	unsigned rx_queues, tx_queues; /* allocated */
-	unsigned master;	       /* ifindex of the bridge, bond ...; 0: none */
+	unsigned master, peer; /* ifindex of the bridge, bond ..., of the other end; 0: none */
+	int peer_netnsid;      /* -1: the same namespace */
+	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
+	unsigned xdp_program;  /* of any kind; 0: none, or several */
+	bool bridge_port;
+	char qdisc[32]; /* kind */
 	struct rtnl_link_stats64 stats;
 };
 
@@ -163,6 +168,10 @@ int counters_device_match(struct counters_device *before, struct counters_device
  * by index, and the qdiscs of those that have one; *list is to be freed. How many, or -errno.
  */
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list);
+
+/* One of them. `netnsid`: of the namespace that it is in, as `ns` numbers it; -1: `ns`. 0, -errno.
+ */
+int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link);
 int links_read_qdiscs(const struct netns *ns, struct link_qdisc **list);
 
 /* How many packets wait in the root qdiscs of a device now; 0 if it cannot be read. */

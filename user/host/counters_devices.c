@@ -17,7 +17,10 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *xdp = nl_attr(nlh, sizeof(*ifi), IFLA_XDP);
 	const struct nlattr *prog = nl_nested(xdp, IFLA_XDP_DRV_PROG_ID);
+	const struct nlattr *info = nl_attr(nlh, sizeof(*ifi), IFLA_LINKINFO);
+	const struct nlattr *netnsid = nl_attr(nlh, sizeof(*ifi), IFLA_LINK_NETNSID);
 	struct link_info *l = list_add(arg);
+	char port[16];
 
 	if (!l)
 		return MNL_CB_ERROR;
@@ -29,8 +32,15 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	l->rx_queues = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_NUM_RX_QUEUES));
 	l->tx_queues = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_NUM_TX_QUEUES));
 	l->master = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_MASTER));
-	nl_text(nl_nested(nl_attr(nlh, sizeof(*ifi), IFLA_LINKINFO), IFLA_INFO_KIND), l->kind,
-		sizeof(l->kind));
+	l->txqueuelen = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_TXQLEN));
+	l->peer = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_LINK));
+	l->peer_netnsid = netnsid ? (int)nl_uint(netnsid) : -1;
+	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_QDISC), l->qdisc, sizeof(l->qdisc));
+	nl_text(nl_nested(info, IFLA_INFO_KIND), l->kind, sizeof(l->kind));
+	nl_text(nl_nested(info, IFLA_INFO_SLAVE_KIND), port, sizeof(port));
+	l->bridge_port = !strcmp(port, "bridge");
+	l->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));
+	l->xdp_program = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_PROG_ID));
 	l->xdp_prog = (uint32_t)nl_uint(prog ? prog : nl_nested(xdp, IFLA_XDP_HW_PROG_ID));
 	nl_copy(nl_attr(nlh, sizeof(*ifi), IFLA_STATS64), &l->stats, sizeof(l->stats));
 	return MNL_CB_OK;
@@ -49,6 +59,25 @@ static int finish(struct list *rows, int n)
 	if (n > 1)
 		qsort(rows->at, n, rows->size, by_ifindex);
 	return n;
+}
+
+int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link)
+{
+	struct list rows = {.size = sizeof(*link)};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
+	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	int n;
+
+	*link = (struct link_info){.peer_netnsid = -1};
+	ifi->ifi_index = (int)ifindex;
+	if (netnsid >= 0)
+		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
+	n = nl_dump(ns, NETLINK_ROUTE, nlh, on_link, &rows);
+	if (n > 0)
+		*link = *(struct link_info *)rows.at;
+	list_free(&rows);
+	return n > 0 ? 0 : n ? n : -ENODEV;
 }
 
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list)

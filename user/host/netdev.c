@@ -91,25 +91,24 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 {
-	struct link_info *l = NULL;
+	struct link_info l;
 	int ret = nl_ifindex(ns, ifname);
 
 	memset(dev, 0, sizeof(*dev));
 	dev->speed_mbit = -1;
 	if (ret >= 0)
-		ret = links_read(ns, (unsigned)ret, &l);
-	if (ret < 1)
-		return ret ? ret : -ENODEV;
+		ret = link_read(ns, (unsigned)ret, -1, &l);
+	if (ret)
+		return ret;
 	snprintf(dev->ifname, sizeof(dev->ifname), "%s", ifname);
-	dev->ifindex = l->ifindex;
-	memcpy(dev->mac, l->mac, sizeof(dev->mac));
-	dev->mtu = l->mtu;
-	dev->flags = l->flags;
-	dev->rx_queues = l->rx_queues;
-	dev->tx_queues = l->tx_queues;
-	dev->loopback = l->flags & IFF_LOOPBACK;
-	dev->has_master = l->master;
-	free(l);
+	dev->ifindex = l.ifindex;
+	memcpy(dev->mac, l.mac, sizeof(dev->mac));
+	dev->mtu = l.mtu;
+	dev->flags = l.flags;
+	dev->rx_queues = l.rx_queues;
+	dev->tx_queues = l.tx_queues;
+	dev->loopback = l.flags & IFF_LOOPBACK;
+	dev->has_master = l.master;
 	ret = dump_family(ns, RTM_GETADDR, AF_UNSPEC, on_addr, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET, on_route, dev);
