@@ -11,7 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "balance_abi.h"
-#include "filter.bpf.h"
+#include "followed.bpf.h"
 #include "skb.bpf.h"
 
 /* What the checkpoints are told, and what they count. */
@@ -70,10 +70,10 @@ static __always_inline void cause_device(struct balance_cause *cause, struct sk_
 
 	cause->role = known ? role_of(dev) : ROLE_INSIDE;
 	if (!known)
-		cause->flags |= BALANCE_NO_DEV;
+		cause->key.flags |= WATCH_NO_DEV;
 	if (!sk)
 		return;
-	cause->flags |= BALANCE_SK;
+	cause->key.flags |= WATCH_SK;
 	if (!known || BPF_CORE_READ(sk, __sk_common.skc_net.net) == net)
 		cause->flags |= BALANCE_OWN;
 }
@@ -105,6 +105,7 @@ struct datagram {
 	__u32 size;	/* payload of a segment; 0: not merged */
 	__u32 segments; /* 1, or how many datagrams are merged */
 	__u16 src_port, dst_port;
+	__u16 fragmented;	   /* it is the first fragment */
 	__u8 headers_at[IP6_HLEN]; /* the IP header, IPv4's without options */
 };
 
@@ -153,14 +154,16 @@ static __always_inline void datagram_segments(struct datagram *d, const struct s
 }
 
 enum datagram_result {
-	DATAGRAM_NONE, /* not UDP, or a fragment but the first, or cut short */
+	DATAGRAM_NONE, /* not UDP, or cut short */
 	DATAGRAM_HERE,
+	DATAGRAM_LATER,	 /* a fragment but the first, perhaps of UDP */
 	DATAGRAM_HIDDEN, /* its header is in pages: a driver has not pulled it (napi_gro_frags) */
 };
 
 /* `udp`: its header, at offset `l4` from head. */
-static __always_inline enum datagram_result
-datagram_fill(struct datagram *d, const struct skb_view *v, __u32 l4, const __u8 *udp)
+static __always_inline enum datagram_result datagram_fill(struct datagram *d,
+							  const struct skb_view *v, __u32 l4,
+							  const __u8 *udp, __u8 fragmented)
 {
 	d->src_port = be16_at(udp);
 	d->dst_port = be16_at(udp + 2);
@@ -169,6 +172,7 @@ datagram_fill(struct datagram *d, const struct skb_view *v, __u32 l4, const __u8
 	d->bytes = be16_at(udp + 4) - UDP_HLEN;
 	d->size = 0;
 	d->segments = 1;
+	d->fragmented = fragmented;
 	datagram_segments(d, v);
 	return DATAGRAM_HERE;
 }
@@ -180,12 +184,14 @@ static __always_inline enum datagram_result datagram_behind(const struct skb_vie
 	struct headers h;
 
 	headers_from(&v->at, d->l3, type, &h);
+	if (h.next == HEADER_FRAGMENT)
+		return DATAGRAM_LATER;
 	if (h.next == HEADER_CUT && h.proto == PROTO_UDP)
 		return v->len > v->at.tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
 	if (h.next != HEADER_PAYLOAD || h.proto != PROTO_UDP ||
 	    bpf_probe_read_kernel(udp, sizeof(udp), v->at.head + h.l4))
 		return DATAGRAM_NONE;
-	return datagram_fill(d, v, h.l4, udp);
+	return datagram_fill(d, v, h.l4, udp, h.fragmented);
 }
 
 static __always_inline enum datagram_result datagram_parse(const struct skb_view *v,
@@ -201,8 +207,10 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 		return DATAGRAM_NONE;
 	switch (b[0] >> 4) {
 	case 4:
-		if ((type && type != TYPE_IP4) || !headers_ip4(&h, b))
+		if (type && type != TYPE_IP4)
 			return DATAGRAM_NONE;
+		if (!headers_ip4(&h, b))
+			return h.fragment && h.proto == PROTO_UDP ? DATAGRAM_LATER : DATAGRAM_NONE;
 		break;
 	case 6:
 		if ((type && type != TYPE_IP6) || !headers_ip6(&h, b))
@@ -220,8 +228,8 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 	if (l3 + h.at + UDP_HLEN > at->tail)
 		return v->len > at->tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
 	if (h.version == 4)
-		return datagram_fill(d, v, l3 + IP4_HLEN, b + IP4_HLEN);
-	return datagram_fill(d, v, l3 + IP6_HLEN, b + IP6_HLEN);
+		return datagram_fill(d, v, l3 + IP4_HLEN, b + IP4_HLEN, h.fragmented);
+	return datagram_fill(d, v, l3 + IP6_HLEN, b + IP6_HLEN, false);
 }
 
 /* Which lengths came to which port, of the flow and of others: whose a datagram is that is read. */
@@ -298,6 +306,81 @@ static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32
 	if (size != cell->size_max || cell->single > size)
 		return 0;
 	return (bytes + size - 1) / size;
+}
+
+/* Fragments: those behind the first are of the flow if that was (bpf/fragment.bpf.h). */
+
+/* Those that look at fragments, each with its element of fragment_work. */
+enum balance_program { BALANCE_RECEIVE, BALANCE_QUEUE, BALANCE_DROP, BALANCE_USED };
+
+/* NULL: it is none. */
+static __always_inline struct fragment_work *fragment_at(const struct linear *at, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+
+	if (!w)
+		return NULL;
+	w->at = *at;
+	return fragment_find(w) ? w : NULL;
+}
+
+/* The first one enters the host: a datagram begins, whatever is known of an older one. */
+static __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
+{
+	struct fragment_work *w = fragment_at(at, program);
+	struct followed *d;
+
+	if (!w)
+		return 0;
+	bpf_map_update_elem(&followed, &w->key, &w->none, BPF_ANY);
+	d = bpf_map_lookup_elem(&followed, &w->key);
+	if (d)
+		d->flags = flags;
+	return 0;
+}
+
+/* One came to a namespace: in the first of those on its way they are counted. */
+static __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns)
+{
+	struct fragment_work *w = fragment_at(at, program);
+	struct followed *known;
+	__u32 n;
+
+	if (!w)
+		return 0;
+	known = bpf_map_lookup_elem(&followed, &w->key);
+	if (!known)
+		return 0;
+	if (!known->netns)
+		known->netns = netns;
+	if (known->netns != netns)
+		return 0;
+	n = w->h.bytes - ((w->h.fragment ? w->h.at : w->h.l4) - w->h.l3);
+	if (!w->h.more)
+		known->bytes = w->h.fragment + n;
+	__sync_fetch_and_add(&known->passed, n);
+	return 0;
+}
+
+/*
+ * One was dropped. `first`: the flow's, by the filter; else it is of the flow if that is known.
+ * Returns whether its datagram was lost with it, and sets `incomplete`.
+ */
+static __noinline int fragment_dropped(const struct linear *at, __u32 program, bool first,
+				       __u32 *incomplete)
+{
+	struct fragment_work *w = fragment_at(at, program);
+	struct followed *d;
+
+	if (!w)
+		return false;
+	d = first ? fragment_record(w) : bpf_map_lookup_elem(&followed, &w->key);
+	if (!d || (!first && !d->flags))
+		return false;
+	d->flags |= FOLLOWED_OURS;
+	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
+		*incomplete = BALANCE_INCOMPLETE;
+	return fragment_is_loss(d, FRAGMENT_BALANCE, w->h.fragment);
 }
 
 /* The application's own numbers, read where its packets enter the host: one state per stream. */
@@ -594,6 +677,24 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 		look.queued += cell->size_min ? queue_weight(sk) : packets;
 }
 
+/*
+ * The filter sees a merged packet as one of its segments, and each packet in the same way wherever
+ * it is: from its IP header on, as long as its frame is without VLAN tags, and of IPv6 without
+ * extension headers. Only an expression that asks for Ethernet addresses is given the frame, where
+ * there is one.
+ */
+static __always_inline void filtered_view(struct linear *at, struct filter_gap *gap,
+					  const struct datagram *d)
+{
+	gap->l3 = d->l3;
+	gap->skip = d->headers_at[0] >> 4 == 6 ? d->payload - UDP_HLEN - d->l3 - IP6_HLEN : 0;
+	gap->proto = PROTO_UDP;
+	if (cfg.frames)
+		return;
+	at->mac_header = HEADER_UNSET;
+	at->network_header = d->l3;
+}
+
 struct queue_walk {
 	struct seq_file *seq;
 	struct sk_buff *skb;
@@ -607,6 +708,7 @@ static struct balance_queued queued;
 
 static __always_inline void tell_queued(struct queue_walk *w)
 {
+	struct filter_gap gap;
 	struct skb_view v;
 	struct datagram d;
 	__u32 start, layer, have;
@@ -614,15 +716,10 @@ static __always_inline void tell_queued(struct queue_walk *w)
 	skb_view_probed(&v, w->skb);
 	if (datagram_parse(&v, &d) != DATAGRAM_HERE)
 		return;
-	if (!cfg.frames) {
-		v.at.mac_header = HEADER_UNSET;
-		v.at.network_header = d.l3;
-	}
+	filtered_view(&v.at, &gap, &d);
 	start = filter_start(&v.at, &layer);
-	have = v.at.tail - start;
-	if (have > BALANCE_HEADERS)
-		have = BALANCE_HEADERS;
-	if (bpf_probe_read_kernel(queued.bytes, have, v.at.head + start))
+	have = filter_fetch(queued.bytes, &v.at, start, &gap);
+	if (!have)
 		return;
 	queued.cell = w->cell;
 	queued.layer = layer;
@@ -631,8 +728,8 @@ static __always_inline void tell_queued(struct queue_walk *w)
 	queued.payload = d.bytes;
 	queued.size = d.size;
 	queued.segments = d.segments;
-	queued.length =
-		d.payload - start + (d.size ? d.size : d.bytes) + (cfg.frames ? 0 : ETHERNET_HLEN);
+	queued.length = d.payload - start - gap.skip + (d.size ? d.size : d.bytes) +
+			(cfg.frames ? 0 : ETHERNET_HLEN);
 	bpf_seq_write(w->seq, &queued, sizeof(queued));
 }
 
@@ -653,43 +750,36 @@ static long queue_step(__u32 i, struct queue_walk *w)
 #define MSG_PEEK	0x2
 #define MSG_ERRQUEUE	0x2000
 
-static __always_inline bool is_datagram(const struct skb_view *v, struct datagram *d,
-					struct balance_tally *t)
+static __always_inline enum datagram_result
+look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tally *t)
 {
 	enum datagram_result found = datagram_parse(v, d);
 
 	if (found == DATAGRAM_HIDDEN)
 		TALLY(t->hidden, 1);
-	if (found != DATAGRAM_HERE)
-		return false;
 	/* in memory, or clang 14 spills registers that were never set, which no verifier takes */
 	asm volatile("" : : "r"(d) : "memory");
-	return true;
+	return found;
 }
 
-/*
- * The filter sees a merged packet as one of its segments, and each packet in the same way wherever
- * it is: from its IP header on, as long as its frame is without VLAN tags. Only an expression that
- * asks for Ethernet addresses is given the frame, where there is one.
- */
 static __always_inline bool of_flow(const struct skb_view *v, const struct datagram *d)
 {
 	__u32 len = d->size ? d->headers + d->size : v->len;
 	struct linear at = v->at;
+	struct filter_gap gap;
 
-	if (!cfg.frames) {
-		at.mac_header = HEADER_UNSET;
-		at.network_header = d->l3;
-		len += ETHERNET_HLEN;
-	}
-	return filter_matches(&at, len);
+	filtered_view(&at, &gap, d);
+	return filter_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, &gap);
 }
 
 static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
-				  const struct datagram *d, struct balance_tally *t, bool counts)
+				  const struct datagram *d, struct balance_tally *t, bool counts,
+				  __u32 program, __u32 from)
 {
 	const __u8 *l3 = d->headers_at;
 
+	if (d->fragmented)
+		fragment_enters(&v->at, program, FOLLOWED_OURS | from);
 	if (counts) {
 		TALLY(t->entered, d->segments);
 		/* IPv4 and IPv6 multicast, IPv4's limited broadcast */
@@ -705,6 +795,8 @@ int balance_receive(__u64 *ctx)
 	struct sk_buff *skb = (void *)ctx[0];
 	struct net_device *dev = skb->dev;
 	struct balance_tally *t = tally();
+	__u32 netns = dev->nd_net.net->ns.inum;
+	enum datagram_result found;
 	struct balance_cell *cell;
 	struct skb_view v;
 	struct datagram d;
@@ -712,9 +804,14 @@ int balance_receive(__u64 *ctx)
 	bool ours;
 
 	skb_view(&v, skb);
-	if (!t || !is_datagram(&v, &d, t))
+	if (!t)
 		return 0;
-	cell = cell_of(dev->nd_net.net->ns.inum, d.dst_port);
+	found = look_at_packet(&v, &d, t);
+	if (found == DATAGRAM_LATER && role_of(dev) != ROLE_STACKED)
+		fragment_came(&v.at, BALANCE_RECEIVE, netns);
+	if (found != DATAGRAM_HERE)
+		return 0;
+	cell = cell_of(netns, d.dst_port);
 	if (!cell)
 		return 0;
 	ours = of_flow(&v, &d);
@@ -725,11 +822,13 @@ int balance_receive(__u64 *ctx)
 	if (!*came)
 		*came = 1;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
-		enter(skb, &v, &d, t, true);
+		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, 0);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
-		enter(skb, &v, &d, t, true);
+		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, FOLLOWED_RECEIVED);
 		TALLY(t->received, d.segments);
 	}
+	if (d.fragmented && role_of(dev) != ROLE_STACKED)
+		fragment_came(&v.at, BALANCE_RECEIVE, netns);
 	return 0;
 }
 
@@ -745,14 +844,14 @@ int balance_queue(__u64 *ctx)
 	struct sock *sk;
 
 	skb_view(&v, skb);
-	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
+	if (!t || look_at_packet(&v, &d, t) != DATAGRAM_HERE || !of_flow(&v, &d))
 		return 0;
 	sk = skb->sk;
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
 		return 0;
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
-		enter(skb, &v, &d, t, role == ROLE_INSIDE);
+		enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0);
 	else if (role == ROLE_EDGE)
 		TALLY(t->left, d.segments);
 	return 0;
@@ -803,49 +902,119 @@ int balance_read(__u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/kfree_skb")
-int balance_drop(__u64 *ctx)
+/* What is known of a packet that was freed: `consumed`, a constant: by consume_skb. */
+struct freed {
+	struct sk_buff *skb;
+	struct sock *rx_sk;
+	__u64 site;
+	__u32 reason;
+};
+
+static __always_inline void fill_cause(struct balance_cause *cause, const struct freed *f,
+				       bool consumed)
 {
-	struct sk_buff *skb = (void *)ctx[0];
+	struct sk_buff *skb = f->skb;
+	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+
+	cause->key.location = f->site;
+	cause->key.reason = f->reason;
+	cause->key.protocol = skb->protocol;
+	cause->key.pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
+	cause_device(cause, skb);
+	if (consumed) {
+		cause->key.flags |= WATCH_CONSUMED;
+		if (BPF_CORE_READ_BITFIELD(skb, cloned))
+			cause->key.flags |= WATCH_COPY;
+		return;
+	}
+	if (dst)
+		cause->key.flags |= WATCH_DST;
+	if (dst && f->reason == cfg.reason_netfilter)
+		cause->key.aux = (__u64)BPF_CORE_READ(dst, input);
+	if (is_copy(skb, f->reason, f->rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
+		cause->key.flags |= WATCH_COPY;
+}
+
+/* Not inline: the stack of the callers is full. */
+static __noinline __u32 index_of_drop(const struct freed *f, __u32 flags)
+{
+	struct balance_cause cause = {.flags = flags};
+
+	fill_cause(&cause, f, false);
+	return cause_index(&cause);
+}
+
+static __noinline __u32 index_of_used(const struct freed *f, __u32 flags)
+{
+	struct balance_cause cause = {.flags = flags};
+
+	fill_cause(&cause, f, true);
+	return cause_index(&cause);
+}
+
+static __always_inline int count_end(const struct freed *f, bool consumed)
+{
+	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
-	struct balance_cause cause = {};
-	struct sock *rx_sk = NULL;
-	struct dst_entry *dst;
+	__u32 index, side, segments = 1, flags = 0;
+	enum datagram_result found;
 	struct skb_view v;
 	struct datagram d;
-	__u32 index, side;
 
-	skb_view(&v, skb);
-	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
+	skb_view(&v, f->skb);
+	if (!t)
 		return 0;
-	cause.location = drop_site(ctx, cfg.freeing_start, cfg.freeing_end);
-	if (cfg.has_reason)
-		cause.reason = (int)ctx[2];
-	if (cfg.has_rx_sk)
-		rx_sk = (void *)ctx[3];
-	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-	cause_device(&cause, skb);
-	if (dst)
-		cause.flags |= BALANCE_DST;
-	if (dst && cause.reason == cfg.reason_netfilter)
-		cause.aux = (__u64)BPF_CORE_READ(dst, input);
-	if (is_copy(skb, cause.reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
-		cause.flags |= BALANCE_COPY;
-	index = cause_index(&cause);
+	found = look_at_packet(&v, &d, t);
+	if (found == DATAGRAM_HERE) {
+		if (!of_flow(&v, &d))
+			return 0;
+		if (d.fragmented && !fragment_dropped(&v.at, program, true, &flags))
+			return 0;
+		segments = d.segments;
+	} else if (found != DATAGRAM_LATER || !fragment_dropped(&v.at, program, false, &flags)) {
+		return 0;
+	}
+	index = consumed ? index_of_used(f, flags) : index_of_drop(f, flags);
 	if (index >= BALANCE_CAUSES) {
-		__sync_fetch_and_add(&causes_full, d.segments);
+		__sync_fetch_and_add(&causes_full, segments);
 		return 0;
 	}
 	side = sides[index];
 	if (side == SIDE_UNJUDGED) {
-		__sync_fetch_and_add(&waiting[index], d.segments);
+		__sync_fetch_and_add(&waiting[index], segments);
 		TALLY(t->dropped[SIDE_UNJUDGED], 1);
 	} else {
-		TALLY(t->dropped[side & (SIDES - 1)], d.segments);
+		TALLY(t->dropped[side & (SIDES - 1)], segments);
 	}
-	if (side != SIDE_NONE)
-		stream_see(skb, &v, &d, t, true);
+	if (side != SIDE_NONE && found == DATAGRAM_HERE)
+		stream_see(f->skb, &v, &d, t, true);
 	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int balance_drop(__u64 *ctx)
+{
+	struct freed f = {.skb = (void *)ctx[0]};
+
+	f.site = drop_site(ctx, cfg.freeing_start, cfg.freeing_end);
+	if (cfg.has_reason)
+		f.reason = ctx[2];
+	if (cfg.has_rx_sk)
+		f.rx_sk = (void *)ctx[3];
+	return count_end(&f, false);
+}
+
+/* Packets freed as used up, where that is a loss. */
+SEC("?tp_btf/consume_skb")
+int balance_used(__u64 *ctx)
+{
+	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
+	bool found = false;
+
+#pragma unroll
+	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
+		found |= f.site - cfg.consumed[i].start < cfg.consumed[i].len;
+	return found ? count_end(&f, true) : 0;
 }
 
 /*

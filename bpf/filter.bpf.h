@@ -120,15 +120,48 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 			   there - FILTER_MACS);
 }
 
+/* Extension headers of IPv6 that the filter is not to see: libpcap looks for ports before them. */
+struct filter_gap {
+	__u32 l3;    /* offset of the IP header from head */
+	__u32 skip;  /* bytes behind it; 0: nothing is left out */
+	__u32 proto; /* of what follows them */
+};
+
+/* `before`: bytes up to the gap, a constant. */
+static __always_inline __u32 filter_read_around(__u8 *to, const __u32 before,
+						const struct linear *at, __u32 start,
+						const struct filter_gap *gap)
+{
+	__u32 from = start + before + gap->skip, there = from < at->tail ? at->tail - from : 0;
+
+	if (bpf_probe_read_kernel(to, before, at->head + start))
+		return 0;
+	to[before - IP6_HLEN + 6] = gap->proto;
+	return before + filter_read(to + before, FILTER_BYTES - before, at->head + from, there);
+}
+
+/* What the filter sees from `start` on, FILTER_BYTES at most. `gap` NULL: there is none. */
+static __always_inline __u32 filter_fetch(__u8 *to, const struct linear *at, __u32 start,
+					  const struct filter_gap *gap)
+{
+	if (gap && gap->skip && gap->l3 == start)
+		return filter_read_around(to, IP6_HLEN, at, start, gap);
+	if (gap && gap->skip && gap->l3 == start + ETHERNET_HLEN)
+		return filter_read_around(to, ETHERNET_HLEN + IP6_HLEN, at, start, gap);
+	return filter_read(to, FILTER_BYTES, at->head + start,
+			   start < at->tail ? at->tail - start : 0);
+}
+
 /*
  * Whether the filter wants this packet. `len`: skb->len, which counts from at->data. For a frame
  * without an skb: head and data are its begin, tail and len its length, mac_header 0 and
- * network_header ETHERNET_HLEN.
+ * network_header ETHERNET_HLEN. `gap`: may be NULL.
  */
-static __always_inline bool filter_matches(const struct linear *at, __u32 len)
+static __always_inline bool filter_matches(const struct linear *at, __u32 len,
+					   const struct filter_gap *gap)
 {
 	struct filter_scratch *scratch;
-	__u32 slot, start, there;
+	__u32 slot, start;
 
 	if (FILTER_CONSTANT(FILTER_OFF))
 		return true;
@@ -137,13 +170,13 @@ static __always_inline bool filter_matches(const struct linear *at, __u32 len)
 	if (!scratch)
 		return false;
 	start = filter_start(at, &scratch->layer);
-	there = start < at->tail ? at->tail - start : 0;
-	scratch->length = len + filter_data(at) - start;
+	scratch->length = len + filter_data(at) - start - (gap ? gap->skip : 0);
 	if (FILTER_CONSTANT(FILTER_TAGS) && at->tag && scratch->layer == FILTER_L2) {
-		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start, there);
+		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start,
+						   start < at->tail ? at->tail - start : 0);
 		scratch->length += sizeof(at->tag);
 	} else {
-		scratch->have = filter_read(scratch->bytes, FILTER_BYTES, at->head + start, there);
+		scratch->have = filter_fetch(scratch->bytes, at, start, gap);
 	}
 	switch (filter_run(scratch)) {
 	case FILTER_YES:

@@ -17,26 +17,6 @@
 #include "skb.bpf.h"
 #include "trace_abi.h"
 
-struct fragment_key {
-	__u8 src[16], dst[16];
-	__u32 id;
-	__u8 version; /* 4 or 6 */
-	__u8 proto;   /* IPv6: 0, for only the first fragment's is to be believed (RFC 8200, 4.5) */
-	__u16 pad;
-};
-
-/*
- * What is known of a datagram: the word of its stamp, how many bytes of its data have passed the
- * checkpoints of sender and receiver, and how many there are, as the last fragment says. One that
- * has passed only in part was not seen there: what it lacks was lost before.
- */
-struct fragmented {
-	__u64 word;
-	__u32 passed[2];
-	__u32 bytes; /* 0: not known yet */
-	__u32 pad;
-};
-
 /* Shared by all who see fragments of a run; larger only if there are any. */
 MAP(fragments, LRU_HASH, 1, struct fragment_key, struct fragmented);
 
@@ -64,7 +44,7 @@ static __always_inline bool is_fragment(const struct headers *h)
 }
 
 /* Of an skb, with its IP header in `l3`, IP6_HLEN bytes. False: it is no fragment. */
-static __always_inline bool fragment_read(const struct linear *at, struct headers *h, __u8 *l3)
+static __always_inline bool fragment_headers(const struct linear *at, struct headers *h, __u8 *l3)
 {
 	__u16 type;
 	int from = linear_l3(at, &type);
@@ -72,8 +52,14 @@ static __always_inline bool fragment_read(const struct linear *at, struct header
 	if (from < 0)
 		return false;
 	headers_from(at, from, type, h);
-	return is_fragment(h) && h->at <= at->tail &&
+	return h->fragmented && h->at <= at->tail &&
 	       !bpf_probe_read_kernel(l3, IP6_HLEN, at->head + h->l3);
+}
+
+/* The same, perhaps of UDP. */
+static __always_inline bool fragment_read(const struct linear *at, struct headers *h, __u8 *l3)
+{
+	return fragment_headers(at, h, l3) && is_fragment(h);
 }
 
 /* Its first fragment: of the datagram that is known already, or of a new one. */

@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "filter.bpf.h"
+#include "followed.bpf.h"
 #include "skb.bpf.h"
 #include "watch_abi.h"
 
@@ -76,31 +76,39 @@ static __always_inline void note_full(struct watch_sock *n, struct sock *sk)
 		n->cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
 }
 
-static __always_inline void note_sock(__u64 cookie, struct sock *sk)
-{
-	struct watch_sock n = {};
+/* Too large for the stack. An element for each program: one may interrupt the other. */
+MAP(noted, PERCPU_ARRAY, 2, __u32, struct watch_sock);
 
-	n.family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	n.state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	n.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	if (n.family == AF_INET || n.family == AF_INET6)
-		note_addresses(&n, sk);
-	if (n.state != TCP_TIME_WAIT && n.state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
-		note_full(&n, sk);
-	bpf_map_update_elem(&socks, &cookie, &n, BPF_ANY);
+static __always_inline void note_sock(__u64 cookie, struct sock *sk, __u32 program)
+{
+	struct watch_sock *n = bpf_map_lookup_elem(&noted, &program);
+
+	if (!n)
+		return;
+	__builtin_memset(n, 0, sizeof(*n));
+	n->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	n->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	n->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	if (n->family == AF_INET || n->family == AF_INET6)
+		note_addresses(n, sk);
+	if (n->state != TCP_TIME_WAIT && n->state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
+		note_full(n, sk);
+	bpf_map_update_elem(&socks, &cookie, n, BPF_ANY);
 }
 
 /* All that is left of a socket that has closed: where its packets went. */
-static __always_inline void note_port(__u64 id, const struct watch_flow *f)
+static __always_inline void note_port(__u64 id, const struct watch_flow *f, __u32 program)
 {
-	struct watch_sock n = {
-		.family = f->family,
-		.protocol = f->proto,
-		.local_port = bpf_ntohs(f->dst_port),
-	};
+	struct watch_sock *n = bpf_map_lookup_elem(&noted, &program);
 
-	__builtin_memcpy(n.local, f->dst, sizeof(n.local));
-	bpf_map_update_elem(&socks, &id, &n, BPF_ANY);
+	if (!n)
+		return;
+	__builtin_memset(n, 0, sizeof(*n));
+	n->family = f->family;
+	n->protocol = f->proto;
+	n->local_port = bpf_ntohs(f->dst_port);
+	__builtin_memcpy(n->local, f->dst, sizeof(n->local));
+	bpf_map_update_elem(&socks, &id, n, BPF_ANY);
 }
 
 static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_device *dev)
@@ -204,12 +212,14 @@ static __always_inline struct watch_count *merge(struct drop *d)
 
 static __always_inline void note(const struct drop *d)
 {
+	const __u32 flags = d->word[3] >> WATCH_FLAGS_SHIFT, consumed = !!(flags & WATCH_CONSUMED);
+
 	if (d->dev)
 		note_dev((__u32)d->word[3], d->word[2] >> 32, d->dev);
 	if (d->sk)
-		note_sock(d->word[1], d->sk);
-	else if (d->word[3] >> WATCH_FLAGS_SHIFT & WATCH_PORT)
-		note_port(d->word[1], &d->flow);
+		note_sock(d->word[1], d->sk, consumed);
+	else if (flags & WATCH_PORT)
+		note_port(d->word[1], &d->flow, consumed);
 }
 
 /* Not on the stack: Linux 6.1 rounds each frame up to 32 bytes, and 512 are all there are. */
@@ -631,12 +641,85 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 	return (sum ^ sum >> 29) * 0xbf58476d1ce4e5b9 | 1ULL << 63;
 }
 
-static __always_inline bool matches(struct sk_buff *skb)
+/* What the first bytes of an IP header say: whether it may be of a fragment; others may be, too. */
+enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
+
+static __always_inline enum ip_kind ip_kind(struct sk_buff *skb)
 {
+	int l3 = skb_l3(skb);
+	__u8 b[8] WIDE;
+
+	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), skb->head + l3))
+		return IP_PLAIN;
+	if (b[0] >> 4 == 6)
+		return headers_is_extension(6, b[6]) ? IP_EXTENDED : IP_PLAIN;
+	return b[0] >> 4 == 4 && be16_at(b + 6) & (IP4_MORE_FRAGMENTS | IP4_FRAGMENT_OFFSET)
+		       ? IP_FRAGMENT
+		       : IP_PLAIN;
+}
+
+/* Those that look at fragments, each with its element of fragment_work. */
+enum watch_program { WATCH_DROPS, WATCH_USED, WATCH_RECEIVES, WATCH_QUEUES };
+
+/* Extension headers, which the filter is to see only if it asks for them. NULL: there are none. */
+static __noinline struct filter_gap *find_gap(struct sk_buff *skb, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	__u16 type;
+	int l3;
+
+	if (!w || cfg.extensions)
+		return NULL;
+	w->at = linear_of(skb);
+	l3 = linear_l3(&w->at, &type);
+	if (l3 < 0)
+		return NULL;
+	headers_from(&w->at, l3, type, &w->h);
+	if (w->h.version != 6 || w->h.next != HEADER_PAYLOAD)
+		return NULL;
+	w->gap.l3 = w->h.l3;
+	w->gap.skip = w->h.l4 - w->h.l3 - IP6_HLEN;
+	w->gap.proto = w->h.proto;
+	return &w->gap;
+}
+
+static __always_inline bool matches(struct sk_buff *skb, enum ip_kind kind, __u32 program)
+{
+	struct filter_gap *gap = kind == IP_EXTENDED ? find_gap(skb, program) : NULL;
 	struct linear at = linear_of(skb);
 
 	at.tag = filter_tag(skb);
-	return filter_matches(&at, skb->len);
+	return filter_matches(&at, skb->len, gap);
+}
+
+/* The datagram of a fragment. NULL: it is none. */
+static __always_inline struct followed *datagram_of(struct sk_buff *skb, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+
+	if (!w)
+		return NULL;
+	w->at = linear_of(skb);
+	return fragment_find(w) ? fragment_record(w) : NULL;
+}
+
+/* By EXPR, which has `matched` or not; of a fragment but the first it is known if that was seen. */
+static __noinline int is_of_flow(struct sk_buff *skb, __u32 program, int matched)
+{
+	struct followed *d = datagram_of(skb, program);
+
+	if (d && matched)
+		d->flags |= FOLLOWED_OURS;
+	return matched || (d && d->flags);
+}
+
+/* Not so with fragments of a datagram that was lost already. */
+static __noinline int is_loss(struct sk_buff *skb, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct followed *d = datagram_of(skb, program);
+
+	return !w || !d || fragment_is_loss(d, FRAGMENT_WATCH, w->h.fragment);
 }
 
 /* What is known of a packet that was freed, before it has its key. */
@@ -646,8 +729,8 @@ struct freed {
 	struct sock *sender; /* skb->sk */
 	struct sock *sk;     /* the one whose cookie is `aux` */
 	struct net_device *dev;
-	__u32 reason, netns, ifindex;
-	__u64 site, flags, aux;
+	__u32 reason, netns, ifindex, flags;
+	__u64 site, aux;
 };
 
 static __always_inline void find_sender(struct freed *f)
@@ -690,7 +773,14 @@ static __always_inline void find_device(struct freed *f)
 			       : 0;
 }
 
-static __always_inline bool is_wanted(const struct freed *f)
+static __always_inline bool is_matched(struct sk_buff *skb, enum ip_kind kind, __u32 program)
+{
+	bool matched = matches(skb, kind, program);
+
+	return kind == IP_PLAIN ? matched : is_of_flow(skb, program, matched);
+}
+
+static __always_inline bool is_wanted(const struct freed *f, enum ip_kind kind, __u32 program)
 {
 	if (!cfg.is_filtered)
 		return true;
@@ -700,7 +790,7 @@ static __always_inline bool is_wanted(const struct freed *f)
 		return false;
 	if (cfg.ifindex && f->ifindex != cfg.ifindex)
 		return false;
-	if (cfg.has_expr && !matches(f->skb))
+	if (cfg.has_expr && !is_matched(f->skb, kind, program))
 		return false;
 	if (cfg.netns && !f->netns)
 		LOSS(unplaced, 1);
@@ -746,16 +836,17 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 {
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	struct sk_buff *skb = f->skb;
+	const enum ip_kind kind = ip_kind(skb);
+	const __u32 program = consumed ? WATCH_USED : WATCH_DROPS;
 	struct watch_count *sum;
 	struct watch_slot *first;
 	__u32 slot, cpu, packets;
-	__u64 word[4];
 	struct drop d;
 	__u8 pkt_type;
 
 	find_sender(f);
 	find_device(f);
-	if (!is_wanted(f))
+	if (!is_wanted(f, kind, program) || (kind != IP_PLAIN && !is_loss(skb, program)))
 		return 0;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
@@ -770,19 +861,18 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	else if (flows)
 		flow_read(skb, &d.flow);
 
-	word[0] = f->site;
-	word[1] = f->aux;
-	word[2] = f->reason | (__u64)f->ifindex << 32;
-	word[3] = f->netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << WATCH_PKT_TYPE_SHIFT |
-		  f->flags << WATCH_FLAGS_SHIFT;
+	d.word[0] = f->site;
+	d.word[1] = f->aux;
+	d.word[2] = f->reason | (__u64)f->ifindex << 32;
+	d.word[3] = f->netns | (__u64)skb->protocol << 32 |
+		    (__u64)pkt_type << WATCH_PKT_TYPE_SHIFT | (__u64)f->flags << WATCH_FLAGS_SHIFT;
 	cpu = watch_base + bpf_get_smp_processor_id();
-	slot = cpu * of_a_cpu + (hash(word, &d.flow, flows) & (of_a_cpu - 1));
+	slot = cpu * of_a_cpu + (hash(d.word, &d.flow, flows) & (of_a_cpu - 1));
 	first = bpf_map_lookup_elem(&slots, &slot);
 	if (!first)
 		return 0;
 	sum = &first->count;
-	if (consumed || !same(first, word, &d.flow, flows)) {
-		__builtin_memcpy(d.word, word, sizeof(d.word));
+	if (consumed || !same(first, d.word, &d.flow, flows)) {
 		d.sk = f->sk;
 		d.dev = f->dev;
 		d.cpu = cpu;
@@ -793,9 +883,9 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	}
 	packets = measure(skb, sum);
 	if (cfg.burst_ns)
-		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
+		burst_count(d.word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
 	if (cfg.snaplen &&
-	    !sample_take(ctx, skb, word, cfg.snaplen, cfg.stack ? SAMPLE_FRAMES : 0, consumed))
+	    !sample_take(ctx, skb, d.word, cfg.snaplen, cfg.stack ? SAMPLE_FRAMES : 0, consumed))
 		LOSS(unsampled, 1);
 	return 0;
 }
@@ -856,6 +946,44 @@ SEC("?tp_btf/consume_skb")
 int watch_used_flows(__u64 *ctx)
 {
 	return count_consumed(ctx, true);
+}
+
+/*
+ * Only the first fragment shows EXPR its ports: those that follow are of the flow if it was seen. A
+ * packet passes more than one device; at the same one again it is another datagram with this id.
+ */
+static __always_inline int see_first(struct sk_buff *skb, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	enum ip_kind kind = ip_kind(skb);
+	struct net_device *dev = skb->dev;
+	struct followed *d;
+	__u32 place;
+
+	if (kind == IP_PLAIN || !w)
+		return 0;
+	d = datagram_of(skb, program);
+	if (!d || w->h.fragment || !matches(skb, kind, program))
+		return 0;
+	place = (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program;
+	if (d->netns == place)
+		__builtin_memset(d->lost, 0, sizeof(d->lost));
+	if (!d->flags)
+		d->netns = place;
+	d->flags |= FOLLOWED_OURS;
+	return 0;
+}
+
+SEC("?tp_btf/netif_receive_skb")
+int watch_receives(__u64 *ctx)
+{
+	return see_first((void *)ctx[0], WATCH_RECEIVES);
+}
+
+SEC("?tp_btf/net_dev_queue")
+int watch_queues(__u64 *ctx)
+{
+	return see_first((void *)ctx[0], WATCH_QUEUES);
 }
 
 _Static_assert(__builtin_offsetof(struct drop, dev) == sizeof(struct watch_flow_key), "a key");

@@ -28,7 +28,7 @@
  *
  * Multicast that ip_mc_output() loops back is a copy of its own, PACKET_LOOPBACK, and enters where
  * it is received. The unit is the datagram: merged packets weigh their segments; of one that is
- * fragmented, the first fragment counts.
+ * fragmented, the first fragment enters, and the first of them that is dropped is its end.
  */
 #ifndef PKTLEDGER_BALANCE_ABI_H
 #define PKTLEDGER_BALANCE_ABI_H
@@ -37,6 +37,7 @@
 #include <linux/types.h>
 
 #include "sequence.h"
+#include "watch_abi.h"
 
 enum balance_role {
 	ROLE_EDGE,
@@ -93,7 +94,9 @@ enum balance_side {
 	SIDE_INSIDE,  /* of a packet that had entered, and not left */
 	SIDE_OUTSIDE, /* before its entry, or on its way out */
 	SIDE_NONE,    /* no end of a packet: a copy, a part of a merged packet */
-	SIDES,	      /* a power of two */
+	SIDE_BENIGN,  /* of a packet that had entered, and that nobody misses */
+	SIDE_BEFORE,  /* inside, of a datagram whose other fragments never came to this host */
+	SIDES = 8,    /* a power of two */
 };
 
 /* Per CPU, in datagrams. Whole cache lines, so that CPUs do not share any. */
@@ -114,28 +117,21 @@ struct balance_tally {
 	__u64 unread;	  /* numbers in pages that could not be read */
 	__u64 unnumbered; /* packets without a number: too short, or no RTP */
 	__u64 crowded;	  /* packets of streams that found no room */
-	__u64 pad[7];
+	__u64 pad[3];
 };
 
 /* A cause of drops: what its side follows from. */
 #define BALANCE_CAUSES 256
 
 enum balance_cause_flag {
-	/* The first are those of enum trace_cause_flag. */
-	BALANCE_COPY = 1,
-	BALANCE_SK = 2,
-	BALANCE_DST = 4,
-	BALANCE_NO_DEV = 8,
-	BALANCE_OWN = 16, /* the socket that sent it is in the namespace of skb->dev */
+	BALANCE_OWN = 1,	/* the socket that sent it is in the namespace of skb->dev */
+	BALANCE_INCOMPLETE = 2, /* it came from outside, and not all of its fragments did */
 };
 
 struct balance_cause {
-	__u64 location; /* return address in the kernel */
-	__u64 aux;	/* NETFILTER_DROP: dst->input */
-	__s32 reason;
-	__u8 flags;
-	__u8 role; /* enum balance_role, of skb->dev; ROLE_INSIDE if there is none */
-	__u16 pad;
+	struct watch_key key; /* without socket, device and namespace */
+	__u32 role;	      /* enum balance_role, of skb->dev; ROLE_INSIDE if there is none */
+	__u32 flags;	      /* enum balance_cause_flag */
 };
 
 /* Whether a stream's numbers are read, and where. */
@@ -193,7 +189,8 @@ struct balance_config {
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
-	__u64 freeing_start, freeing_end; /* see ksym_freeing() */
+	__u64 freeing_start, freeing_end;		 /* see ksym_freeing() */
+	struct watch_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
 };
 
 /* A packet in a socket's queue, for the filter in user space. */
@@ -214,7 +211,7 @@ struct balance_queued {
 
 _Static_assert(sizeof(struct balance_cell) == 64, "a cache line");
 _Static_assert(sizeof(struct balance_tally) == 192, "three cache lines");
-_Static_assert(sizeof(struct balance_cause) == 24, "no holes: it is a hash key");
+_Static_assert(sizeof(struct balance_cause) == 40, "no holes: it is a hash key");
 _Static_assert(sizeof(struct balance_stream_key) == 40, "no holes: it is a hash key");
 _Static_assert(sizeof(struct balance_queued) == 212, "no holes");
 

@@ -19,8 +19,8 @@
 /* Of user space: given up by reassembly, to which not all fragments had come; */
 #define TRACE_CAUSE_GIVEN_UP   254
 #define TRACE_CAUSE_DIFFERENCE 253 /* seen at one checkpoint, not at the next */
-#define TRACE_PAGE_BITS	 12
-#define TRACE_PAGE_SIZE	 (1 << TRACE_PAGE_BITS)
+#define TRACE_PAGE_BITS	       12
+#define TRACE_PAGE_SIZE	       (1 << TRACE_PAGE_BITS)
 
 /* One element of the maps `fates`, `arrivals` and `seen`: a byte a packet. */
 struct trace_page {
@@ -82,8 +82,8 @@ struct trace_count {
 #define LOOPBACK_IFINDEX 1  /* live frames come from there */
 
 /*
- * Per CPU: words of the frames redirected to the device or CPU, in order, that have not been handed to it.
- * `tail` is moved by the sending program, `head` by the tracer.
+ * Per CPU: words of the frames redirected to the device or CPU, in order, that have not been handed
+ * to it. `tail` is moved by the sending program, `head` by the tracer.
  */
 struct trace_batch {
 	__u32 head, tail; /* modulo 2^32; entry n is at word[n % TRACE_BATCH] */
@@ -117,6 +117,53 @@ struct trace_fragments {
 	__u64 unmatched; /* fragments of UDP whose first one was not seen: they settle nothing */
 };
 
+/* The follower of fragments (bpf/fragment.bpf.h): what those of a datagram share. */
+struct fragment_key {
+	__u8 src[16], dst[16];
+	__u32 id;
+	__u8 version; /* 4 or 6 */
+	__u8 proto;   /* IPv6: 0, for only the first fragment's is to be believed (RFC 8200, 4.5) */
+	__u16 pad;
+};
+
+/*
+ * What is known of a datagram: the word of its stamp, how many bytes of its data have passed the
+ * checkpoints of sender and receiver, and how many there are, as the last fragment says. One that
+ * has passed only in part was not seen there: what it lacks was lost before.
+ */
+struct fragmented {
+	__u64 word;
+	__u32 passed[2];
+	__u32 bytes; /* 0: not known yet */
+	__u32 pad;
+};
+
+/* The first loss of a datagram that an observer has counted. */
+struct fragment_loss {
+	__u64 ns;     /* CLOCK_MONOTONIC; 0: none */
+	__u32 offset; /* of the fragment */
+	__u32 pad;
+};
+
+enum fragment_observer {
+	FRAGMENT_WATCH,	  /* bpf/watch.bpf.c */
+	FRAGMENT_BALANCE, /* bpf/balance.bpf.c */
+};
+
+/* The same of a datagram of others. */
+struct followed {
+	__u32 flags;		      /* FOLLOWED_*; 0: whether EXPR wants it is not known */
+	__u32 netns;		      /* where bytes are counted; 0: nowhere yet */
+	__u32 passed;		      /* bytes of its data that came there */
+	__u32 bytes;		      /* that there are; 0: not known yet */
+	struct fragment_loss lost[2]; /* by enum fragment_observer */
+};
+
+#define FOLLOWED_OURS	  1    /* EXPR wants it */
+#define FOLLOWED_RECEIVED 2    /* it came from outside of this host */
+#define FOLLOWED_MAX	  8192 /* datagrams known at a time; the least used one gives way */
+#define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longest of both, and a second */
+
 /*
  * Streams are not known beforehand: those of packets that come to this host take slots. Programs
  * that see the packets of other hosts, too, only look for them.
@@ -135,11 +182,11 @@ struct trace_config {
 	__s32 reason_netfilter; /* SKB_DROP_REASON_NETFILTER_DROP of this kernel */
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;
-	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
-	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
-	__u32 tunnel;	 /* UDP port of VXLAN, whose packets are looked into; 0: none */
-	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are */
-	__u32 netns;	 /* only what ends in this namespace; 0: in any */
+	__u32 count_all;    /* count the ends of others' numbers too: the senders are not known */
+	__u32 fragments;    /* datagrams are larger than the MTU: tie fragments to numbers */
+	__u32 tunnel;	    /* UDP port of VXLAN, whose packets are looked into; 0: none */
+	__u32 learn;	    /* enum trace_learn; if not 0, base and stream0 are */
+	__u32 netns;	    /* only what ends in this namespace; 0: in any */
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;
 	struct trace_range {
@@ -147,7 +194,8 @@ struct trace_config {
 	} fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
 	/* Where a merged packet is freed because all its segments are to be: tbf_segment() */
 	struct trace_range segmenting[2];
-	/* Of devices that hand over to a peer: what is dropped there carries the peer as its device. */
+	/* Of devices that hand over to a peer: what is dropped there carries the peer as its
+	 * device. */
 	struct trace_range handing[TRACE_HANDING];
 	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
 	struct trace_range freeing;		       /* see ksym_freeing() */

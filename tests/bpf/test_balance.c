@@ -57,11 +57,18 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 {
 	const struct balance_numbering none = {};
 	struct error err = {};
+	struct balance_spec spec;
 	char expr[128];
 
 	snprintf(expr, sizeof(expr), "udp port %u%s", port, and);
-	if (filter_compile(&filter, expr, &err) ||
-	    balance_open(&balance, filter, numbering ? numbering : &none, reasons, ksyms, &err) ||
+	if (filter_compile(&filter, expr, &err))
+		fail_msg("%s", err.message);
+	spec = (struct balance_spec){.filter = filter,
+				     .numbering = numbering ? *numbering : none,
+				     .reasons = reasons,
+				     .ksyms = ksyms,
+				     .fragments = -1};
+	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &err) ||
 	    balance_begin(balance, &begun, &err))
 		fail_msg("%s", err.message);
 }
@@ -120,6 +127,8 @@ static void await_arrival(int fd)
 	fail_msg("nothing arrived");
 }
 
+#define AS_COUNTED UINT64_MAX /* rows that say the same as the checkpoints */
+
 /* Until none has come for a while, or `want` have. Returns how many it read. */
 static unsigned read_upto(int fd, unsigned want)
 {
@@ -130,6 +139,15 @@ static unsigned read_upto(int fd, unsigned want)
 	return n;
 }
 
+/* The collector ends now. */
+static void close_rows(struct flow_facts *f)
+{
+	assert_int_equal(balance_dropped(balance, &f->rows_to[0]), 0);
+	f->rows_to[1] = f->rows_to[0];
+	if (f->dropped == AS_COUNTED)
+		f->dropped = f->rows_to[0];
+}
+
 static struct flow_balance close_within(uint64_t settle_ns, uint64_t dropped)
 {
 	struct flow_facts facts = {.begin = begun, .dropped = dropped};
@@ -138,18 +156,19 @@ static struct flow_balance close_within(uint64_t settle_ns, uint64_t dropped)
 
 	if (balance_end(balance, &begun, settle_ns, &facts.end, &err))
 		fail_msg("%s", err.message);
+	close_rows(&facts);
 	flow_balance_close(&b, &facts);
 	return b;
 }
 
-/* `dropped` is what the rows of the tracer would tell. */
+/* `dropped` is what the rows of the collector would be. */
 static struct flow_balance close_balance(uint64_t dropped)
 {
 	return close_within(SETTLE_NS, dropped);
 }
 
 static void assert_balance(const struct flow_balance *b, int64_t arrived, uint64_t delivered,
-			 int64_t in_flight)
+			   int64_t in_flight)
 {
 	assert_int_equal(b->arrived, arrived);
 	assert_int_equal(b->delivered, delivered);
@@ -443,6 +462,7 @@ static struct flow_balance close_numbered(uint64_t dropped, struct balance_strea
 	assert_int_equal(balance_end(balance, &begun, SETTLE_NS, &facts.end, &err), 0);
 	assert_int_equal(balance_read_streams(balance, streams), 0);
 	facts.streams = *streams;
+	close_rows(&facts);
 	flow_balance_close(&b, &facts);
 	return b;
 }
@@ -515,7 +535,7 @@ static void flows(unsigned us)
 	poll(NULL, 0, 20);
 	begin_with("", NULL);
 	poll(NULL, 0, 200);
-	b = close_balance(0);
+	b = close_balance(AS_COUNTED);
 	over = true;
 	pthread_join(sender, NULL);
 	pthread_join(reader, NULL);

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, first, main, pktledger, require,
-                 require_root, started, table, thorough, until)
+                 require_root, started, table, thorough)
 from ends import PORT, datagram, read_all, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -419,19 +419,6 @@ def reader_of_the_pipe_goes():
         process.stdout.readline()
         process.stdout.close()
         assert process.wait(20 * PATIENCE) == 0
-
-
-@thorough
-def neighbour_that_does_not_answer():
-    """Nobody knows whether somebody missed them: they are told apart from losses."""
-    with lab():
-        with tracing(f"udp port {PORT}") as t:
-            sent = send("198.18.0.99", 20)
-            until(lambda: t.read_line().get("data", {}).get("suspect"), 10, "neigh")
-            time.sleep(0.2)
-            document = t.stop()
-        full = causes(document).get("neigh", {"packets": 0})["packets"]  # its queue is short
-        assert causes(document, "suspect")["neigh"]["packets"] + full == sent, document["end"]
 
 
 if __name__ == "__main__":

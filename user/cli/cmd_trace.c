@@ -440,7 +440,8 @@ static int on_open(void *arg, struct error *err)
 {
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
-	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns};
+	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns,
+						t->session.spec.consumed};
 	struct session *s = &t->session;
 	struct error quiet = {};
 	struct netns own;
@@ -633,6 +634,7 @@ static int check(struct trace *t, struct error *err)
 				 "--until-limit needs a --limit");
 	if (caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
+	spec->followed = o->balance.balance;
 	if (o->balance.balance)
 		spec->expr = t->flow;
 	spec->burst_ns = o->burst_ns;

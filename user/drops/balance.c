@@ -33,9 +33,7 @@
 
 struct balance {
 	struct balance_bpf *skel;
-	const struct filter *filter;
-	const struct reasons *reasons;
-	const struct ksyms *ksyms;
+	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
 	unsigned judged;	    /* causes */
 	bool doubtful[BALANCE_CAUSES];
@@ -92,15 +90,12 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	}
 }
 
-enum balance_side side_of(const struct verdict *v, const char *location, enum balance_role role,
-			  bool own, bool *sure)
+static enum balance_side side_of_phase(enum phase phase, enum balance_role role, bool own,
+				       bool *sure)
 {
 	enum balance_side if_own = own ? SIDE_OUTSIDE : SIDE_INSIDE;
 
-	*sure = true;
-	if (v->class != VERDICT_LOSS)
-		return SIDE_NONE;
-	switch (phase_of(v, location)) {
+	switch (phase) {
 	case PHASE_ARRIVING:
 		return role == ROLE_EDGE ? SIDE_OUTSIDE : SIDE_INSIDE;
 	case PHASE_SENDING:
@@ -117,6 +112,24 @@ enum balance_side side_of(const struct verdict *v, const char *location, enum ba
 	}
 }
 
+enum balance_side side_of(const struct judged_cause *c, const struct balance_cause *key, bool *sure)
+{
+	enum balance_side side = SIDE_NONE;
+
+	*sure = true;
+	if (c->noise == NOISE_NOTHING || (c->verdict.class != VERDICT_LOSS))
+		return side;
+	side = side_of_phase(phase_of(&c->verdict, c->location), key->role,
+			     key->flags & BALANCE_OWN, sure);
+	if (side == SIDE_INSIDE && c->noise == NOISE_BENIGN)
+		return SIDE_BENIGN;
+	if (c->noise == NOISE_BENIGN)
+		return SIDE_NONE;
+	if (c->verdict.stage == STAGE_IP_FRAG && key->flags & BALANCE_INCOMPLETE)
+		return SIDE_BEFORE;
+	return side;
+}
+
 /* Loading */
 
 const char *const balance_kinds[BALANCE_KINDS] = {
@@ -124,39 +137,45 @@ const char *const balance_kinds[BALANCE_KINDS] = {
 	"bridge", "vlan",   "bond",    "team",	 "ifb", /* stacked */
 };
 
-static void configure(struct balance *b, const struct balance_numbering *n, bool paged)
+static void configure(struct balance *b, bool paged)
 {
+	const struct balance_numbering *n = &b->spec.numbering;
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
-	int args = reasons_tracepoint_args(b->reasons, "kfree_skb");
+	int args = reasons_tracepoint_args(b->spec.reasons, "kfree_skb");
 	struct ksym_range freeing = {};
 
-	if (b->ksyms)
-		freeing = ksym_freeing(b->ksyms);
+	if (b->spec.ksyms)
+		freeing = ksym_freeing(b->spec.ksyms);
 	cfg->freeing_start = freeing.start;
 	cfg->freeing_end = freeing.end;
-	cfg->reason_netfilter = reasons_value(b->reasons, "NETFILTER_DROP");
-	cfg->reason_otherhost = reasons_value(b->reasons, "OTHERHOST");
-	cfg->reason_packet_sock = reasons_value(b->reasons, "PACKET_SOCK_ERROR");
+	cfg->reason_netfilter = reasons_value(b->spec.reasons, "NETFILTER_DROP");
+	cfg->reason_otherhost = reasons_value(b->spec.reasons, "OTHERHOST");
+	cfg->reason_packet_sock = reasons_value(b->spec.reasons, "PACKET_SOCK_ERROR");
 	cfg->cpus = trace_cpus();
 	cfg->has_reason = args > 2;
 	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;
-	cfg->frames = filter_l3_refusal(b->filter) != NULL;
+	cfg->frames = filter_l3_refusal(b->spec.filter) != NULL;
 	cfg->numbers = (uint8_t)n->kind;
 	cfg->offset = (uint16_t)n->offset; /* RTP: 0 */
 	cfg->bytes = (uint16_t)(n->kind == NUMBERS_RTP ? BALANCE_NUMBER : n->bytes);
 	if (n->kind != NUMBERS_NONE)
 		cfg->rule = n->kind == NUMBERS_RTP ? sequence_rule_of(16, 1)
 						   : sequence_rule_of(8 * n->bytes, n->step);
+	if (b->spec.consumed)
+		consumed_ranges(b->spec.ksyms, cfg->consumed);
 	for (unsigned i = 0; i < BALANCE_KINDS; i++)
 		strncpy(cfg->kinds[i].name, balance_kinds[i], sizeof(cfg->kinds[i].name));
 	bpf_map__set_max_entries(b->skel->maps.tallies, cfg->cpus);
+	bpf_map__set_autocreate(b->skel->maps.fragments, false);
+	bpf_map__set_autocreate(b->skel->maps.fragment_counts, false);
+	bpf_program__set_autoload(b->skel->progs.balance_used, b->spec.consumed);
 	if (n->kind != NUMBERS_NONE)
 		bpf_map__set_max_entries(b->skel->maps.streams, BALANCE_STREAMS);
 }
 
 /* `paged`: read numbers in pages too. */
-static int load(struct balance *b, const struct balance_numbering *n, bool paged, struct error *err)
+static int load(struct balance *b, bool paged, struct error *err)
 {
 	int rc;
 
@@ -164,8 +183,12 @@ static int load(struct balance *b, const struct balance_numbering *n, bool paged
 	b->skel = balance_bpf__open_opts(trace_open_opts());
 	if (!b->skel)
 		return -ENOMEM;
-	configure(b, n, paged);
-	rc = filter_install(b->filter, b->skel->obj, err);
+	configure(b, paged);
+	rc = b->spec.fragments < 0
+		     ? bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX)
+		     : bpf_map__reuse_fd(b->skel->maps.followed, b->spec.fragments);
+	if (!rc)
+		rc = filter_install(b->spec.filter, b->skel->obj, err);
 	if (!rc)
 		rc = balance_bpf__load(b->skel);
 	if (!rc)
@@ -175,17 +198,17 @@ static int load(struct balance *b, const struct balance_numbering *n, bool paged
 	return rc;
 }
 
-int balance_open(struct balance **out, const struct filter *f, const struct balance_numbering *n,
-		 const struct reasons *r, const struct ksyms *k, struct error *err)
+int balance_open(struct balance **out, const struct balance_spec *spec, struct error *err)
 {
+	const bool numbered = spec->numbering.kind != NUMBERS_NONE;
 	struct balance *b;
 	int rc;
 
-	if (reasons_tracepoint_args(r, "kfree_skb") < 0)
+	if (reasons_tracepoint_args(spec->reasons, "kfree_skb") < 0)
 		return error_set(err, STATUS_UNABLE, -ENOENT,
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
-	if (reasons_tracepoint_args(r, "sock_recv_length") < 0)
+	if (reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0)
 		return error_set(err, STATUS_UNABLE, -ENOENT,
 				 "trace without it shows what is dropped",
 				 "--balance needs Linux 6.3: this kernel does not tell what "
@@ -193,13 +216,11 @@ int balance_open(struct balance **out, const struct filter *f, const struct bala
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	b->filter = f;
-	b->reasons = r;
-	b->ksyms = k;
+	b->spec = *spec;
 	b->stats_fd = -1;
-	rc = load(b, n, n->kind != NUMBERS_NONE, err);
-	if (trace_load_again(rc) && n->kind != NUMBERS_NONE) /* Linux before 6.12 */
-		rc = load(b, n, false, err);
+	rc = load(b, numbered, err);
+	if (trace_load_again(rc) && numbered) /* Linux before 6.12 */
+		rc = load(b, false, err);
 	if (!rc) {
 		b->cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 				bpf_map__fd(b->skel->maps.cells), 0);
@@ -213,28 +234,13 @@ int balance_open(struct balance **out, const struct filter *f, const struct bala
 	return 0;
 }
 
-/* What people see as names, for the stage map. */
-static void judge(struct balance *b, uint32_t index, const struct balance_cause *c)
+static void judge(struct balance *b, uint32_t index, const struct balance_cause *key)
 {
-	char reason[REASON_NAME];
-	struct stagemap_event e = {
-		.reason = reasons_name(b->reasons, (uint32_t)c->reason, reason, sizeof(reason)),
-		.location = "",
-		.aux = "",
-		.observer = OBSERVER_KFREE_SKB,
-		.flags = c->flags & (BALANCE_COPY | BALANCE_SK | BALANCE_DST | BALANCE_NO_DEV),
-	};
-	struct ksym location, aux;
-	struct verdict v;
+	struct judged_cause c;
 	bool sure;
 
-	if (!ksym_find(b->ksyms, c->location, &location))
-		e.location = location.name;
-	if (c->aux && !ksym_find(b->ksyms, c->aux, &aux))
-		e.aux = aux.name;
-	v = stagemap_judge(&e);
-	b->skel->bss->sides[index] =
-		side_of(&v, e.location, c->role, c->flags & BALANCE_OWN, &sure);
+	cause_judge(&c, &key->key, b->spec.reasons, b->spec.ksyms);
+	b->skel->bss->sides[index] = (uint8_t)side_of(&c, key, &sure);
 	b->doubtful[index] = !sure;
 }
 
@@ -318,7 +324,7 @@ int balance_tick(struct balance *b)
 	return judge_causes(b);
 }
 
-static int attach(struct balance *b, struct error *err)
+int balance_attach(struct balance *b, struct error *err)
 {
 	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(b->skel->maps.sockets)};
 	struct bpf_iter_attach_opts opts;
@@ -426,7 +432,7 @@ static void note_lengths(struct balance_cell *cell, const struct balance_queued 
 static void take_unread(void *arg, const struct balance_queued *q)
 {
 	struct unread *u = arg;
-	bool ours = filter_match_user(u->b->filter, q->layer, q->bytes, q->have, q->length);
+	bool ours = filter_match_user(u->b->spec.filter, q->layer, q->bytes, q->have, q->length);
 
 	u->shown++;
 	if (ours)
@@ -500,7 +506,8 @@ static int64_t under_way(const struct balance_moment *m)
 {
 	const struct balance_tally *t = &m->sum;
 
-	return (int64_t)(t->entered - t->left - t->delivered - t->dropped[SIDE_INSIDE] - m->queued);
+	return (int64_t)(t->entered - t->left - t->delivered - t->dropped[SIDE_INSIDE] -
+			 t->dropped[SIDE_BENIGN] - t->dropped[SIDE_BEFORE] - m->queued);
 }
 
 /* The best of many looks. */
@@ -560,6 +567,39 @@ static void pause_a_little(unsigned n)
 	nanosleep(&t, NULL);
 }
 
+/* Datagrams of which some fragments wait for the others. */
+static uint64_t lacking(const struct balance *b)
+{
+	int fd = bpf_map__fd(b->skel->maps.followed);
+	struct fragment_key key, *prev = NULL;
+	struct followed d;
+	uint64_t n = 0;
+
+	while (!bpf_map_get_next_key(fd, prev, &key)) {
+		prev = &key;
+		n += !bpf_map_lookup_elem(fd, &key, &d) && d.flags & FOLLOWED_OURS && d.netns &&
+		     !d.lost[FRAGMENT_BALANCE].ns && (!d.bytes || d.passed < d.bytes);
+	}
+	return n;
+}
+
+uint64_t balance_lost(const struct balance_tally *t)
+{
+	return t->dropped[SIDE_INSIDE] + t->dropped[SIDE_OUTSIDE] + t->dropped[SIDE_BEFORE];
+}
+
+int balance_dropped(struct balance *b, uint64_t *packets)
+{
+	struct balance_moment m;
+	int rc = judge_causes(b);
+
+	if (!rc)
+		rc = look_once(b, &m);
+	if (!rc)
+		*packets = balance_lost(&m.sum);
+	return rc;
+}
+
 static int finish(const struct balance *b, const struct search *s, int rc, struct balance_moment *m,
 		  struct error *err)
 {
@@ -572,19 +612,17 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 		m->unjudged += b->doubtful[i];
 	if (filter_unread(b->skel->obj, &m->filter_unread))
 		m->filter_unread = 0;
+	m->queued += lacking(b);
 	return 0;
 }
 
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err)
 {
-	static const struct balance_moment idle; /* nothing came or was read since attach() */
+	static const struct balance_moment idle; /* nothing came or was read since the attachment */
 	struct unread unread = {.b = b, .note = true};
 	struct search s = {};
-	int rc = attach(b, err);
+	int rc = find_sockets(b, true);
 
-	if (rc)
-		return rc;
-	rc = find_sockets(b, true);
 	if (!rc)
 		rc = walk_unread(&unread);
 	s.since = s.changed = clock_now();

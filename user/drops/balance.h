@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "drops/filter.h"
 #include "drops/ksym.h"
+#include "drops/noise.h"
 #include "drops/reason.h"
-#include "drops/stagemap.h"
 
 struct balance;
 
@@ -40,12 +40,12 @@ int numbering_parse(const char *text, struct balance_numbering *out, struct erro
  */
 struct balance_moment {
 	struct balance_tally sum;
-	uint64_t queued;	/* datagrams in sockets' queues */
-	uint64_t mixed;		/* packets in queues that hold others' too; in `queued` if ours */
-	uint64_t dying;		/* packets in queues of sockets that are being closed */
-	uint64_t time_ns;	/* CLOCK_MONOTONIC */
-	bool moved;		/* not of one moment: counts changed at each of many readings */
-	uint64_t unjudged;	/* packets whose cause found no room, and causes of unsure side */
+	uint64_t queued;   /* datagrams in sockets' queues, and those that lack fragments yet */
+	uint64_t mixed;	   /* packets in queues that hold others' too; in `queued` if ours */
+	uint64_t dying;	   /* packets in queues of sockets that are being closed */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	bool moved;	   /* not of one moment: counts changed at each of many readings */
+	uint64_t unjudged; /* packets whose cause found no room, and causes of unsure side */
 	uint64_t filter_unread; /* packets that EXPR could not judge, see filter_unread() */
 };
 
@@ -71,17 +71,25 @@ struct balance_cost {
 /* Kinds of links that are no edge of the host, in the order of struct balance_config. */
 extern const char *const balance_kinds[BALANCE_KINDS];
 
-/*
- * Loads. `f` must match UDP only as far as the balance is concerned: other packets are passed over.
- * STATUS_UNABLE: kernel or capability. `f`, `r` and `k` are borrowed until balance_close().
- */
-int balance_open(struct balance **b, const struct filter *f,
-		 const struct balance_numbering *numbering, const struct reasons *r,
-		 const struct ksyms *k, struct error *err);
+/* All borrowed until balance_close(). */
+struct balance_spec {
+	const struct filter *filter; /* where it matches more than UDP, that is passed over */
+	struct balance_numbering numbering;
+	const struct reasons *reasons;
+	const struct ksyms *ksyms;
+	bool consumed; /* losses that are freed as used up, too */
+	int fragments; /* watch_fragments() of who counts the same drops by causes; -1: nobody */
+};
+
+/* Loads. STATUS_UNABLE: kernel or capability. */
+int balance_open(struct balance **b, const struct balance_spec *spec, struct error *err);
+
+/* From here on the checkpoints count. */
+int balance_attach(struct balance *b, struct error *err);
 
 /*
- * Attaches, looks for what lies unread in sockets, and chooses the moment at which the balance
- * begins. Takes some ms, 250 where the flow goes on.
+ * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes
+ * some ms, 250 where the flow goes on.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 
@@ -97,6 +105,12 @@ int balance_tick(struct balance *b);
 int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t settle_ns,
 		struct balance_moment *m, struct error *err);
 
+/* Of these counts, losses and what may be one: drops that were not benign. */
+uint64_t balance_lost(const struct balance_tally *t);
+
+/* The same, since the programs were attached. 0 or -errno. */
+int balance_dropped(struct balance *b, uint64_t *packets);
+
 /* Numbers of the streams so far. 0 or -errno. */
 int balance_read_streams(const struct balance *b, struct balance_streams *s);
 
@@ -110,11 +124,9 @@ void balance_close(struct balance *b);
  * it again, or of one that had not, or was on its way out. include/balance_abi.h says what entry
  * and exit are; the stage says whether the packet was before or behind that checkpoint.
  *
- * `location`: function of the kernel, as in struct stagemap_event. `role`: of skb->dev. `own`:
- * BALANCE_OWN is set. *sure is set to false where the stage map does not know the place, and the
- * side depends on it.
+ * *sure is set to false where the stage map does not know the place, and the side depends on it.
  */
-enum balance_side side_of(const struct verdict *v, const char *location, enum balance_role role,
-			  bool own, bool *sure);
+enum balance_side side_of(const struct judged_cause *c, const struct balance_cause *key,
+			  bool *sure);
 
 #endif

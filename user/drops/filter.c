@@ -622,6 +622,14 @@ const char *filter_expression(const struct filter *f)
 	return f->expression;
 }
 
+bool filter_asks_extensions(const struct filter *f)
+{
+	const char *text = filter_expression(f);
+
+	return strstr(text, "protochain") || strstr(text, "ip6 proto") || strstr(text, "ip6[") ||
+	       strstr(text, "ip6 [");
+}
+
 const char *filter_l3_refusal(const struct filter *f)
 {
 	return f->layers[FILTER_L3].n ? NULL : f->l3_refusal;

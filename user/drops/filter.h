@@ -51,6 +51,13 @@ const char *filter_expression(const struct filter *f);
 const char *filter_l3_refusal(const struct filter *f);
 
 /*
+ * Whether the expression speaks of extension headers (`ip6 protochain`, `ip6 proto 44`, `ip6[..]`).
+ * All others are to see a packet of IPv6 without them: libpcap looks for ports right behind the
+ * fixed header.
+ */
+bool filter_asks_extensions(const struct filter *f);
+
+/*
  * Puts the filter into all programs of an opened, not yet loaded object that call filter_matches().
  * Without this, or with f NULL, they pass every packet and the stub costs nothing. -ENOENT if there
  * is no such program.

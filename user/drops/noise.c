@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "drops/noise.h"
 
+#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "trace_abi.h"
 
 /*
  * What is dropped without being missed, of all traffic. Sources: Linux 5.15 to 6.18, function names
@@ -45,8 +49,6 @@ const struct noise_row noise_rows[] = {
 	 "broadcast or multicast that a rule dropped (nf_hook_slow)"},
 
 	/* Neighbours that are not there. */
-	{NULL, "neigh_invalidate arp_error_report ndisc_error_report", 0, NOISE_ANY, SUSPECT,
-	 "nobody answered for this address: the other host may be gone (neigh_invalidate)"},
 	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, NOISE_ANY, BENIGN,
 	 "the neighbour solicitation is for another host (ndisc_recv_ns)"},
 
@@ -168,4 +170,48 @@ const struct consumed_row *consumed_find(const char *function)
 			return &consumed_rows[i];
 	}
 	return NULL;
+}
+
+/* The place says what was lost. */
+static enum noise judge_consumed(struct judged_cause *c, bool copy)
+{
+	const struct consumed_row *row = consumed_find(c->location);
+
+	if (!row)
+		return NOISE_NOTHING; /* a symbol beside the one that was meant */
+	c->verdict = (struct verdict){
+		.stage = row->stage,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+	return copy ? row->cloned : row->noise;
+}
+
+void cause_judge(struct judged_cause *c, const struct watch_key *key, const struct reasons *r,
+		 const struct ksyms *k)
+{
+	struct stagemap_event e = {
+		.reason = c->reason,
+		.location = c->location,
+		.aux = "",
+		.observer = OBSERVER_KFREE_SKB,
+		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
+	};
+	const struct noise_event noise = {c->reason, c->location, key->pkt_type,
+					  ntohs(key->protocol)};
+	struct ksym at, aux;
+
+	memset(c, 0, sizeof(*c));
+	if (key->flags & WATCH_CONSUMED)
+		snprintf(c->reason, sizeof(c->reason), "CONSUMED");
+	else
+		reasons_name(r, (uint32_t)key->reason, c->reason, sizeof(c->reason));
+	if (k && !ksym_find(k, key->location, &at))
+		snprintf(c->location, sizeof(c->location), "%s", at.name);
+	if (k && key->flags & WATCH_DST && !ksym_find(k, key->aux, &aux))
+		e.aux = aux.name;
+	c->verdict = stagemap_judge(&e);
+	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, key->flags & WATCH_COPY)
+					       : noise_judge(&noise, &c->verdict);
 }

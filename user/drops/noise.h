@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "drops/ksym.h"
+#include "drops/reason.h"
 #include "drops/stagemap.h"
 #include "watch_abi.h"
 
@@ -28,7 +29,8 @@ enum noise_packet {
 	NOISE_MULTICAST = 1 << 2, /* PACKET_MULTICAST */
 	NOISE_TO_OTHERS = 1 << 3, /* PACKET_OTHERHOST */
 	NOISE_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: a tap's copy */
-	NOISE_TO_MANY = NOISE_BROADCAST | NOISE_MULTICAST,
+	NOISE_LOOPED = 1 << 5,	  /* PACKET_LOOPBACK: the sender's own copy (ip_mc_output) */
+	NOISE_TO_MANY = NOISE_BROADCAST | NOISE_MULTICAST | NOISE_LOOPED,
 };
 
 enum noise_protocol {
@@ -85,5 +87,17 @@ unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CON
 
 /* The row of a function; NULL: none. */
 const struct consumed_row *consumed_find(const char *function);
+
+/* A cause of drops, with all that is known of it. */
+struct judged_cause {
+	char reason[REASON_NAME]; /* "CONSUMED": freed as used up */
+	char location[KSYM_NAME]; /* "" unknown */
+	struct verdict verdict;
+	enum noise noise;
+};
+
+/* `key`: of a drop; its device and namespace do not matter. `k` NULL: places are not known. */
+void cause_judge(struct judged_cause *c, const struct watch_key *key, const struct reasons *r,
+		 const struct ksyms *k);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "filter_abi.h"
 #include "host/load.h"
+#include "trace_abi.h"
 #include "watch.skel.h"
 #include "watch_old.skel.h"
 
@@ -97,6 +98,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
 		cfg->socket_reasons[i] = reasons_value(r, of_socket[i]);
 	cfg->has_expr = spec->filter != NULL;
+	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
 	cfg->is_filtered = cfg->has_expr || spec->has_reasons || spec->socket_only || spec->netns ||
 			   spec->ifindex;
 	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
@@ -128,6 +130,9 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 		bpf_map__set_key_size(hash[i], (__u32)w->key_size);
 		bpf_map__set_max_entries(hash[i], w->keys);
 	}
+	bpf_map__set_max_entries(w->skel->maps.followed, FOLLOWED_MAX);
+	bpf_map__set_autocreate(w->skel->maps.fragments, false);
+	bpf_map__set_autocreate(w->skel->maps.fragment_counts, false);
 	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
 	bpf_map__set_max_entries(w->skel->maps.devs, WATCH_DEVS);
 	bpf_map__set_autocreate(w->skel->maps.samples, spec->snaplen != 0);
@@ -160,6 +165,8 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		bpf_program__set_autoload(w->by_flow ? s->progs.watch_used_flows
 						     : s->progs.watch_used,
 					  w->programs > 1); /* on consume_skb */
+		bpf_program__set_autoload(s->progs.watch_receives, spec->filter && !spec->followed);
+		bpf_program__set_autoload(s->progs.watch_queues, spec->filter && !spec->followed);
 		rc = filter_install(spec->filter, s->obj, err);
 	}
 	if (!rc)
@@ -414,6 +421,11 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->slots_used = w->slots_used;
 	s->overflow = w->keys;
 	s->overflow_used = w->overflow_used;
+}
+
+int watch_fragments(const struct watch *w)
+{
+	return bpf_map__fd(w->skel->maps.followed);
 }
 
 int watch_samples(const struct watch *w)

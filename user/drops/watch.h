@@ -37,6 +37,7 @@ struct watch_spec {
 	bool stack;		     /* samples have the kernel's stack */
 	uint64_t burst_ns;	     /* windows of so long are distinguished; 0: none */
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
+	bool followed; /* others fill the map of watch_fragments() with what EXPR matches */
 	/*
 	 * Where packets freed as used up are losses (drops/noise.h); consumed_n 0: those are
 	 * not looked at, which each packet that is freed would pay for.
@@ -105,6 +106,9 @@ bool watch_knows_sockets(const struct watch *w);
 
 /* As it is now; what was used is known up to the last watch_collect(). */
 void watch_state(const struct watch *w, struct watch_state *s);
+
+/* The map of fragmented datagrams (bpf/fragment.bpf.h), to be shared. */
+int watch_fragments(const struct watch *w);
 
 /* The ring of samples, for samples_open(); -1: none were asked for. */
 int watch_samples(const struct watch *w);

@@ -120,49 +120,6 @@ static const char *find_dev(struct describer *d, const struct watch_key *key)
 	return d->dev[at].dev.name;
 }
 
-/* It is freed as used up: the place says what was lost. */
-static enum noise judge_consumed(const struct described_cause *c, struct verdict *v)
-{
-	const struct consumed_row *row = consumed_find(c->location);
-
-	if (!row)
-		return NOISE_NOTHING; /* a symbol beside the one that was meant */
-	*v = (struct verdict){
-		.stage = row->stage,
-		.direction = row->direction,
-		.note = row->note,
-		.known = true,
-	};
-	return c->key.flags & WATCH_COPY ? row->cloned : row->noise;
-}
-
-static void judge(const struct describer *d, struct described_cause *c)
-{
-	const struct watch_key *key = &c->key;
-	struct stagemap_event e = {
-		.reason = c->reason,
-		.location = c->location,
-		.aux = "",
-		.observer = OBSERVER_KFREE_SKB,
-		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
-	};
-	const struct noise_event noise = {c->reason, c->location, key->pkt_type,
-					  ntohs(key->protocol)};
-	struct ksym sym = {}, aux = {};
-
-	if (key->flags & WATCH_CONSUMED)
-		snprintf(c->reason, sizeof(c->reason), "CONSUMED");
-	else
-		reasons_name(d->reasons, (uint32_t)key->reason, c->reason, sizeof(c->reason));
-	if (d->ksyms && !ksym_find(d->ksyms, key->location, &sym))
-		snprintf(c->location, sizeof(c->location), "%s", sym.name);
-	if (d->ksyms && key->flags & WATCH_DST && !ksym_find(d->ksyms, key->aux, &aux))
-		e.aux = aux.name;
-	c->verdict = stagemap_judge(&e);
-	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, &c->verdict)
-					       : noise_judge(&noise, &c->verdict);
-}
-
 static const struct described_cause *find_cause(struct describer *d, const struct watch_key *from,
 						const struct watch_sock *sock)
 {
@@ -183,7 +140,7 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	if (memcmp(&c->key, &key, sizeof(key))) {
 		memset(c, 0, sizeof(*c));
 		c->key = key;
-		judge(d, c);
+		cause_judge(&c->as, &key, d->reasons, d->ksyms);
 	}
 	return c;
 }
@@ -262,18 +219,18 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	container_text(&o->container, out->container, sizeof(out->container));
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 	c = find_cause(d, &e->key, &out->sock);
-	row->noise = c->noise;
-	row->stage = c->verdict.stage;
-	row->note = c->verdict.note;
+	row->noise = c->as.noise;
+	row->stage = c->as.verdict.stage;
+	row->note = c->as.verdict.note;
 	live_row_begin(row, "event", "flow");
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
 	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
 
-	row->text[LIVE_DIRECTION] = direction_names[c->verdict.direction];
-	if (c->verdict.hook != HOOK_NONE)
-		row->text[LIVE_HOOK] = netfilter_hook_names[c->verdict.hook];
-	row->text[LIVE_REASON] = c->reason;
-	row->text[LIVE_LOCATION] = c->location;
+	row->text[LIVE_DIRECTION] = direction_names[c->as.verdict.direction];
+	if (c->as.verdict.hook != HOOK_NONE)
+		row->text[LIVE_HOOK] = netfilter_hook_names[c->as.verdict.hook];
+	row->text[LIVE_REASON] = c->as.reason;
+	row->text[LIVE_LOCATION] = c->as.location;
 	row->text[LIVE_IFNAME] = find_dev(d, &e->key);
 	row->text[LIVE_NETNS] = out->netns;
 	row->text[LIVE_SOCKET] = others ? LIVE_OTHERS : out->socket;

@@ -20,9 +20,7 @@
 /* What a reason at a place means: it takes long to find out, and comes again and again. */
 struct described_cause {
 	struct watch_key key; /* without socket, device and namespace */
-	char reason[REASON_NAME], location[KSYM_NAME];
-	struct verdict verdict;
-	enum noise noise;
+	struct judged_cause as;
 };
 
 /* Set the first four, the rest to 0. */

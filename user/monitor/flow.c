@@ -15,23 +15,41 @@ static int64_t grown(uint64_t end, uint64_t begin)
 	return (int64_t)(end - begin);
 }
 
+/*
+ * Packets in the rows that are not of the time of the balance: the collector begins earlier and
+ * ends later. The checkpoints have counted them, but for those between two readings, of which they
+ * cannot say whether they are in the rows.
+ */
+static int64_t beside(const struct flow_facts *f)
+{
+	uint64_t least = f->rows_to[0] - f->rows_from[1], most = f->rows_to[1] - f->rows_from[0];
+	uint64_t rows = f->dropped + f->suspected;
+
+	if (rows > most)
+		rows = most;
+	if (rows < least)
+		rows = least;
+	return (int64_t)(rows - (balance_lost(&f->end.sum) - balance_lost(&f->begin.sum)));
+}
+
 static void add_up(struct flow_balance *b)
 {
 	const struct balance_moment *begin = &b->facts.begin, *end = &b->facts.end;
 	const struct balance_tally *from = &begin->sum, *to = &end->sum;
-	int64_t entered = grown(to->entered, from->entered), left = grown(to->left, from->left);
-	int64_t inside = grown(to->dropped[SIDE_INSIDE], from->dropped[SIDE_INSIDE]);
-	int64_t delivered = grown(to->delivered, from->delivered);
+	int64_t benign = grown(to->dropped[SIDE_BENIGN], from->dropped[SIDE_BENIGN]);
+	int64_t outside = grown(to->dropped[SIDE_OUTSIDE], from->dropped[SIDE_OUTSIDE]);
 
 	b->window_ns = end->time_ns - begin->time_ns;
-	b->entered = (uint64_t)entered;
-	b->left = (uint64_t)left;
-	b->delivered = (uint64_t)delivered;
+	b->entered = to->entered - from->entered;
+	b->left = to->left - from->left;
+	b->delivered = to->delivered - from->delivered;
 	b->dropped = b->facts.dropped;
+	b->suspected = b->facts.suspected;
+	b->before = to->dropped[SIDE_BEFORE] - from->dropped[SIDE_BEFORE];
 	b->in_flight = grown(end->queued, begin->queued);
-	b->unaccounted = entered - left - delivered - inside - b->in_flight;
-	/* Drops outside of the sum above, and those seen behind its end, are on both sides. */
-	b->arrived = entered - left - inside + (int64_t)b->dropped;
+	b->arrived = (int64_t)(b->entered - b->left) - benign + outside + beside(&b->facts);
+	b->unaccounted =
+		b->arrived - (int64_t)(b->delivered + b->dropped + b->suspected) - b->in_flight;
 }
 
 static void find_doubts(struct flow_balance *b)
@@ -41,6 +59,7 @@ static void find_doubts(struct flow_balance *b)
 	uint64_t *doubt = b->doubt;
 
 	doubt[DOUBT_RESIDUAL] = (uint64_t)(b->unaccounted < 0 ? -b->unaccounted : b->unaccounted);
+	doubt[DOUBT_SUSPECT] = b->suspected;
 	doubt[DOUBT_AMBIGUOUS] = to->ambiguous - from->ambiguous;
 	doubt[DOUBT_UNPLACED] = to->unplaced - from->unplaced;
 	doubt[DOUBT_UNSIZED] = to->unsized - from->unsized;
@@ -73,13 +92,15 @@ static bool doubtful(const struct flow_balance *b, enum flow_doubt from, enum fl
 /* What was lost here is known even where the numbers are not. */
 static enum flow_verdict judge(const struct flow_balance *b)
 {
+	bool here = b->dropped > b->before;
+
 	if (!b->balanced)
 		return FLOW_UNKNOWN;
 	if (doubtful(b, DOUBT_BALANCE, DOUBTS))
-		return b->dropped ? FLOW_THIS_HOST : FLOW_UNKNOWN;
+		return here ? FLOW_THIS_HOST : FLOW_UNKNOWN;
 	if (b->lost_before)
-		return b->dropped ? FLOW_BOTH : FLOW_BEFORE;
-	return b->dropped ? FLOW_THIS_HOST : FLOW_NONE_SEEN;
+		return here ? FLOW_BOTH : FLOW_BEFORE;
+	return here ? FLOW_THIS_HOST : FLOW_NONE_SEEN;
 }
 
 void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
@@ -87,10 +108,9 @@ void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
 	memset(b, 0, sizeof(*b));
 	b->facts = *facts;
 	b->has_culprit = facts->culprit.stage && *facts->culprit.stage;
-	b->before_known = facts->numbered && facts->streams.streams;
-	if (facts->numbered)
-		b->lost_before = facts->streams.missing;
 	add_up(b);
+	b->lost_before = b->before + (facts->numbered ? facts->streams.missing : 0);
+	b->before_known = b->before || (facts->numbered && facts->streams.streams);
 	find_doubts(b);
 	b->balanced = !doubtful(b, 0, DOUBT_BALANCE);
 	b->verdict = judge(b);
@@ -122,6 +142,8 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 
 /* What follows the number, where there is one. */
 static const char *const doubt_text[DOUBTS] = {
+	[DOUBT_SUSPECT] = "datagrams were dropped where it is not known whether anybody misses "
+			  "them",
 	[DOUBT_AMBIGUOUS] = "datagrams were read that may be the flow's or others': datagrams of "
 			    "both come to that port in the same length; an EXPR that takes all "
 			    "that the socket gets can be balanced",
@@ -178,7 +200,12 @@ static void put_before(const struct flow_balance *b, char *buf, size_t size)
 	const struct balance_streams *s = &b->facts.streams;
 	char missing[FMT_MAX], all[FMT_MAX];
 
-	if (!b->facts.numbered)
+	if (b->before)
+		snprintf(buf, size,
+			 "%s datagrams were dropped here because fragments of them never came to "
+			 "this host",
+			 fmt_count(missing, sizeof(missing), b->before));
+	else if (!b->facts.numbered)
 		snprintf(buf, size, "what was lost before this host is not seen without --seq");
 	else if (!s->streams)
 		snprintf(buf, size, "no numbers, so what was lost before this host is not known");
@@ -234,12 +261,13 @@ struct flow_account {
 	struct flow_account_spec spec;
 	struct filter *filter;
 	struct balance *balance;
+	struct live *live;
 	struct balance_moment begin, end;
-	uint64_t missed; /* when it began */
+	uint64_t rows_from[2], rows_to; /* as in struct flow_facts */
+	uint64_t missed;		/* when it began */
 	bool ended;
 };
 
-/* Later fragments have no ports; in a balance of datagrams they are nothing. */
 int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err)
 {
 	struct error quiet = {};
@@ -249,8 +277,7 @@ int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *e
 	if (rc)
 		return rc;
 	filter_free(f);
-	if (snprintf(buf, FLOW_EXPRESSION, "(%s) and udp and (ip6 or ip[6:2] & 0x1fff = 0)",
-		     expr) >= FLOW_EXPRESSION)
+	if (snprintf(buf, FLOW_EXPRESSION, "(%s) and udp", expr) >= FLOW_EXPRESSION)
 		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "the expression is too long");
 	rc = filter_compile(&f, buf, &quiet);
 	if (rc)
@@ -263,8 +290,16 @@ int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *e
 static int start(void *arg, struct error *err)
 {
 	struct flow_account *a = arg;
-	int rc = balance_begin(a->balance, &a->begin, err);
+	int rc = balance_attach(a->balance, err);
 
+	if (!rc)
+		rc = balance_dropped(a->balance, &a->rows_from[0]);
+	if (!rc)
+		rc = live_discard(a->live);
+	if (!rc)
+		rc = balance_dropped(a->balance, &a->rows_from[1]);
+	if (!rc)
+		rc = balance_begin(a->balance, &a->begin, err);
 	a->missed = balance_cost(a->balance).recursion_misses;
 	return rc;
 }
@@ -292,10 +327,19 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 	if (!a)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	a->spec = *spec;
+	a->live = l;
 	rc = filter_compile(&a->filter, spec->expr, err);
 	if (!rc)
-		rc = balance_open(&a->balance, a->filter, &spec->numbering, live_reasons(l),
-				  live_ksyms(l), err);
+		rc = balance_open(&a->balance,
+				  &(struct balance_spec){
+					  .filter = a->filter,
+					  .numbering = spec->numbering,
+					  .reasons = live_reasons(l),
+					  .ksyms = live_ksyms(l),
+					  .consumed = spec->consumed,
+					  .fragments = live_fragments(l),
+				  },
+				  err);
 	source.arg = a;
 	if (!rc)
 		rc = live_add_source(l, &source);
@@ -308,10 +352,13 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 
 int flow_account_end(struct flow_account *a, struct error *err)
 {
+	int rc;
+
 	if (a->ended)
 		return 0;
 	a->ended = true;
-	return balance_end(a->balance, &a->begin, a->spec.settle_ns, &a->end, err);
+	rc = balance_end(a->balance, &a->begin, a->spec.settle_ns, &a->end, err);
+	return rc ? rc : balance_dropped(a->balance, &a->rows_to);
 }
 
 /* The rows, and which of them lost most. */
@@ -330,7 +377,10 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 		}
 		if (!(ENDED_CLASSES >> row->noise & 1) || row->stage >= STAGE_COUNT)
 			continue;
-		f->dropped += row->counts.packets;
+		if (row->noise == NOISE_LOSS)
+			f->dropped += row->counts.packets;
+		else
+			f->suspected += row->counts.packets;
 		if (row->counts.packets > f->culprit.packets)
 			f->culprit =
 				(struct flow_culprit){row->text[LIVE_STAGE], row->text[LIVE_SOCKET],
@@ -339,15 +389,21 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 }
 
 void flow_account_balance(const struct flow_account *a, const struct live *l,
-			struct flow_balance *b)
+			  struct flow_balance *b)
 {
-	struct flow_facts f = {.begin = a->begin, .end = a->end};
+	struct flow_facts f = {
+		.begin = a->begin,
+		.end = a->end,
+		.rows_from = {a->rows_from[0], a->rows_from[1]},
+		.rows_to = {a->rows_to, a->rows_to},
+	};
 
 	f.cost = balance_cost(a->balance);
 	f.missed = f.cost.recursion_misses - a->missed;
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)
 		balance_read_streams(a->balance, &f.streams);
+	balance_dropped(a->balance, &f.rows_to[1]);
 	add_rows(live_total(l), &f);
 	flow_balance_close(b, &f);
 }

@@ -243,6 +243,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->netns = watch.netns;
 	l->ifindex = watch.ifindex;
 	watch.filter = l->filter;
+	watch.followed = spec->followed;
 	if (l->ksyms)
 		at = ksym_freeing(l->ksyms);
 	watch.freeing = (struct watch_range){at.start, at.end - at.start};
@@ -283,6 +284,22 @@ int live_start(struct live *l, struct error *err)
 	}
 	l->own.map_bytes = bpfmaps_bytes();
 	return rc;
+}
+
+static void forget_entry(void *arg, const struct watch_entry *e)
+{
+	(void)arg;
+	(void)e;
+}
+
+int live_discard(struct live *l)
+{
+	return watch_collect(l->watch, forget_entry, NULL);
+}
+
+int live_fragments(const struct live *l)
+{
+	return watch_fragments(l->watch);
 }
 
 static bool is_stage(const struct live *l, const struct live_row *row)

@@ -90,6 +90,7 @@ struct live_spec {
 	bool stack;	     /* the kernel's stack in samples */
 	uint64_t burst_ns;   /* windows of so long are told apart; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
+	bool followed;	     /* as watch_spec's: a balance follows the fragments of `expr` */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
 	const char *reasons; /* names by comma; NULL: all */
@@ -143,6 +144,12 @@ int live_add_source(struct live *l, const struct live_source *s);
 
 /* Counts from here on; the clock starts. */
 int live_start(struct live *l, struct error *err);
+
+/* Forgets the drops since live_start(), for who wants to begin later. 0 or -errno. */
+int live_discard(struct live *l);
+
+/* watch_fragments() */
+int live_fragments(const struct live *l);
 
 /* To be called some times a second: searches for the owners of sockets that have just lost packets.
  */

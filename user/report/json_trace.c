@@ -427,6 +427,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 	static const struct record_field rows[] = {
 		RECORD("arrived", INT, flow_balance, arrived),
 		RECORD("delivered", UINT, flow_balance, delivered),
+		RECORD("suspected", UINT, flow_balance, suspected),
 		RECORD("in_flight", INT, flow_balance, in_flight),
 		RECORD("unaccounted", INT, flow_balance, unaccounted),
 		RECORD("balanced", BOOL, flow_balance, balanced),

@@ -676,6 +676,8 @@ static void put_sums(struct page *p, const struct json_object *end)
 	put_sum(p, STYLE_BOLD, "arrived", arrived, 0, "less than left again");
 	put_sum(p, STYLE_PLAIN, "delivered", json_get_i64(end, "delivered"), whole, "");
 	put_sum(p, dropped ? STYLE_BAD : STYLE_PLAIN, "dropped", dropped, whole, "");
+	if (json_get_u64(end, "suspected"))
+		put_sum(p, STYLE_WARN, "perhaps lost", json_get_i64(end, "suspected"), whole, "");
 	put_sum(p, STYLE_PLAIN, "in flight", json_get_i64(end, "in_flight"), 0,
 		"less than at the beginning");
 	put_sum(p, unaccounted ? STYLE_WARN : STYLE_PLAIN, "unaccounted", unaccounted, 0,

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* On which side of the books a drop is, for each phase of a packet's way. */
+/* On which side of the balance a drop is, for each phase of a packet's way. */
 #include "cases.h"
+#include <stdio.h>
+
 #include "drops/balance.h"
 #include "trace_abi.h"
+
+/* Of a loss. */
+static enum balance_side side_at(struct verdict v, const char *location, enum balance_role role,
+				 bool own, bool *sure)
+{
+	const struct balance_cause key = {.role = role, .flags = own ? BALANCE_OWN : 0};
+	struct judged_cause c = {.verdict = v, .noise = NOISE_LOSS};
+
+	snprintf(c.location, sizeof(c.location), "%s", location);
+	return side_of(&c, &key, sure);
+}
 
 static enum balance_side side(const char *reason, const char *location, enum balance_role role,
 			      bool own, bool *sure)
@@ -14,9 +27,8 @@ static enum balance_side side(const char *reason, const char *location, enum bal
 		.observer = OBSERVER_KFREE_SKB,
 		.flags = own ? CAUSE_SK : 0,
 	};
-	struct verdict v = stagemap_judge(&e);
 
-	return side_of(&v, location, role, own, sure);
+	return side_at(stagemap_judge(&e), location, role, own, sure);
 }
 
 struct expected {
@@ -83,7 +95,7 @@ static enum balance_side netfilter(enum netfilter_hook hook, bool own)
 	const struct verdict v = {.stage = STAGE_NETFILTER, .class = VERDICT_LOSS, .hook = hook};
 	bool sure;
 
-	return side_of(&v, "nft_do_chain", ROLE_INSIDE, own, &sure);
+	return side_at(v, "nft_do_chain", ROLE_INSIDE, own, &sure);
 }
 
 static void netfilter_hooks(void **state)
@@ -110,12 +122,35 @@ static void a_place_that_nobody_knows(void **state)
 	assert_false(sure);
 }
 
+/* A benign end is one of a packet that had entered; of leftovers it matters what came. */
+static void ends_that_are_no_loss_here(void **state)
+{
+	struct judged_cause c = {.verdict = {.stage = STAGE_IP_FRAG}, .noise = NOISE_LOSS};
+	struct balance_cause key = {.role = ROLE_EDGE};
+	bool sure;
+
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_INSIDE);
+	key.flags = BALANCE_INCOMPLETE;
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_BEFORE);
+	c.verdict.stage = STAGE_UDP_LOOKUP;
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_INSIDE);
+	c.noise = NOISE_SUSPECT;
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_INSIDE);
+	c.noise = NOISE_BENIGN;
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_BENIGN);
+	c.verdict.stage = STAGE_NIC_RING; /* before its entry */
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
+	c.noise = NOISE_NOTHING;
+	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places),
 		cmocka_unit_test(netfilter_hooks),
 		cmocka_unit_test(a_place_that_nobody_knows),
+		cmocka_unit_test(ends_that_are_no_loss_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

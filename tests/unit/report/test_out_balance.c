@@ -27,7 +27,7 @@ static struct flow_facts facts(void)
 	f.end.sum.entered = 1007;
 	f.end.sum.left = 7;
 	f.end.sum.delivered = 900;
-	f.end.sum.dropped[SIDE_INSIDE] = 60;
+	f.end.sum.dropped[SIDE_INSIDE] = f.rows_to[0] = f.rows_to[1] = 60;
 	f.end.queued = 30;
 	return f;
 }

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`trace` and `trace --balance` of flows that pktledger did not send: what sockets got and rules
+counted is the truth."""
+
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import ends
+from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, datagram, nft, nft_counters, read_all,
+                  shell, sysctl, tun, udp, xdp)
+from lib import case, main, require, table
+from test_balance import EXPR, assert_balance, balancing, lost
+from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
+
+IPV6_DSTOPTS = 59
+XDP_TX = 3
+TAP, NO_PI = 2, 0x1000  # IFF_TAP, IFF_NO_PI
+SEEN = 300
+
+
+def patient(family=socket.AF_INET, port=PORT, netns=RX):
+    """A socket with room for all that comes."""
+    sock = udp(netns, family, ("", port))
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
+    return sock
+
+
+def family_of(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def drop_fragments(address, hook="prerouting"):
+    """The last fragment of each fifth datagram of 8000 bytes is dropped."""
+    family = "ip6" if ":" in address else "ip"
+    last = "frag frag-off > 800" if ":" in address else "ip frag-off & 0x1fff > 800"
+    nft(RX, f"table {family} t {{ chain c {{ type filter hook {hook} priority -450; "
+            f"{last} numgen inc mod 5 0 counter drop; }}; }}")
+    for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
+        sysctl(RX, name, 1)
+
+
+def refuse(netns, line):
+    done = shell(netns, *line.split())
+    require(done.returncode == 0, f"{line}: {done.stderr.strip()}")
+
+
+# Fragments
+
+BOTH = [("IPv4", V4), ("IPv6", V6)]
+
+
+@table(BOTH)
+def whole_in_fragments(address):
+    with lab(), patient(family_of(address)) as sock, balancing(EXPR) as t:
+        send(address, 100, size=8000)
+        assert read_all(sock) == 100
+        assert_balance(t.stop(), 100, 100)
+
+
+@table(BOTH)
+def later_fragment_dropped_balance(address):
+    with lab(), patient(family_of(address)) as sock:
+        drop_fragments(address)
+        with balancing(EXPR) as t:
+            send(address, SEEN, size=8000)
+            received = read_all(sock)
+            time.sleep(1.5)  # what lacks a fragment is given up
+            gone = nft_counters(RX)[None]
+            assert gone and received == SEEN - gone, (received, gone)
+            end = assert_balance(t.stop(), SEEN, received, netfilter=gone)
+        assert end["verdict"] == "this_host", end["verdict"]
+
+
+@table([(f"{what}, {name}", expr, address) for name, address in BOTH
+        for what, expr in (("udp port", [EXPR]), ("--netns", ["--netns", RX, "udp"]))])
+def later_fragment_dropped(expr, address):
+    """The stage is that of the fragment which was lost; the unit is the datagram."""
+    with lab(), patient(family_of(address)) as sock:
+        drop_fragments(address)
+        with tracing(*expr) as t:
+            send(address, SEEN, size=8000)
+            received = read_all(sock)
+            time.sleep(1.5)
+            gone = nft_counters(RX)[None]
+            assert gone and received == SEEN - gone, (received, gone)
+            assert_only(t.stop(), "netfilter", gone)
+
+
+@case
+def fragment_that_never_came():
+    """Only the first one of 20 datagrams comes to this host."""
+    payload = struct.pack("!HHHH", 1234, PORT, 8 + 2000, 0) + b"x" * 1472
+    with lab(), tun(RX) as device, patient() as sock:
+        sysctl(RX, "net/ipv4/ipfrag_time", 1)
+        with balancing(EXPR) as t:
+            for n in range(20):
+                header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), n + 1, 0x2000, 64,
+                                     socket.IPPROTO_UDP, 0, socket.inet_aton("198.18.5.9"),
+                                     socket.inet_aton("198.18.5.1"))
+                total = sum(struct.unpack("!10H", header))
+                total = (total & 0xffff) + (total >> 16)
+                check = struct.pack("!H", ~((total & 0xffff) + (total >> 16)) & 0xffff)
+                device.write(header[:10] + check + header[12:] + payload)
+            for _ in range(30):
+                device.write(datagram(PORT, b"x" * 100))
+            assert read_all(sock) == 30
+            time.sleep(1.5)
+            end = t.stop()["end"]
+        assert end["delivered"] == 30 and end["lost_before"] == 20, end
+        assert end["verdict"] == "before_this_host", end["verdict"]
+
+
+# Headers of IPv6
+
+
+@case
+def destination_options():
+    with lab(), patient(socket.AF_INET6) as sock, udp(TX, socket.AF_INET6) as sender:
+        sender.setsockopt(socket.IPPROTO_IPV6, IPV6_DSTOPTS, bytes([0, 0, 1, 4, 0, 0, 0, 0]))
+        with balancing(EXPR) as t:
+            for n in range(SEEN):
+                sender.sendto(b"x" * 100, (V6, PORT))
+                if n % 50 == 49:
+                    time.sleep(0.01)
+            assert read_all(sock) == SEEN
+            assert_balance(t.stop(), SEEN, SEEN)
+
+
+@case
+def packet_too_big():
+    """The first one dies at a router with a smaller MTU behind it; the sender cuts the others."""
+    with lab("--topology", "router"), patient(socket.AF_INET6) as sock:
+        refuse(f"{NAME}-router", "ip link set v-r1 mtu 1400")
+        with balancing(EXPR) as t:
+            for _ in range(5):
+                send("2001:2:0:1::2", 100, size=1440)
+                time.sleep(0.05)
+            received = read_all(sock)
+            assert 400 < received < 500, received
+            end = t.stop()["end"]
+            assert end["arrived"] == 500 and end["delivered"] == received, end
+            assert sum(lost(end).values()) == 500 - received and end["balanced"], end
+
+
+# Next hops
+
+
+@table([("IPv4", "198.18.0.77"), ("IPv6", "2001:2::77")])
+def neighbour_that_does_not_answer(address):
+    with lab(), balancing(EXPR) as t:
+        for _ in range(20):
+            send(address, 10)
+        time.sleep(4)  # ucast and mcast solicitations
+        end = assert_balance(t.stop(), 200, 0, neigh=200)
+    assert end["verdict"] == "this_host", end["verdict"]
+
+
+@case
+def broadcast_that_everybody_gets():
+    """The sender's own copy finds no socket: nobody wanted it."""
+    with lab(), patient() as sock, udp(TX, socket.AF_INET) as sender:
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        with tracing(EXPR) as t:
+            for _ in range(100):
+                sender.sendto(b"x" * 100, ("198.18.0.255", PORT))
+            assert read_all(sock) == 100
+            end = t.stop()["end"]
+        assert end["dropped"] == 0, end
+
+
+# Programs that take packets
+
+
+@case
+def stolen_by_tc():
+    """TC_ACT_STOLEN frees a packet as used: with --consumed a drop, and in the balance one."""
+    code = f"4,40 0 0 36,21 0 1 {PORT + 1},6 0 0 4,6 0 0 0"
+    with lab(), patient() as sock:
+        refuse(RX, "tc qdisc add dev v-rx clsact")
+        done = shell(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
+                     "direct-action", "bytecode", code)
+        require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+        with balancing("--consumed", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
+            for _ in range(10):
+                send(V4, 90)
+                send(V4, 10, port=PORT + 1)
+            assert read_all(sock) == 900
+            assert_balance(t.stop(), 1000, 900, tc_ingress=100)
+
+
+@case
+def bounced_by_generic_xdp():
+    """What XDP_TX has sent back was not delivered, and nothing may call it so."""
+    with lab(), patient() as sock, xdp(RX, "v-rx", ends.verdict(XDP_TX), XDP_GENERIC), \
+            balancing("--settle", "300ms", EXPR) as t:
+        send(V4, 100)
+        assert read_all(sock) == 0
+        end = t.stop()["end"]
+    assert end["arrived"] == 100 and end["delivered"] == 0, end
+    assert sum(lost(end).values()) + end["unaccounted"] == 100, end
+    assert not end["balanced"] or sum(lost(end).values()) == 100, end
+
+
+@contextlib.contextmanager
+def tap(name):
+    require(os.path.exists("/dev/net/tun"), "needs /dev/net/tun")
+    with ends.inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
+        fcntl.ioctl(device, ends.TUNSETIFF, struct.pack("16sH22x", b"t0", TAP | NO_PI))
+        for line in ("link set t0 address 02:00:00:00:00:05", "addr add 198.18.5.1/24 dev t0",
+                     "link set t0 up"):
+            done = shell(name, "ip", *line.split())
+            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
+        yield device
+
+
+@case
+def dropped_by_xdp_of_a_tap():
+    """Its generic XDP runs before the packet has an entry: it arrives where it is dropped."""
+    frame = bytes.fromhex("020000000005" "020000000009" "0800")
+    # r2 = data, r3 = data_end; drop what is longer than 150 bytes
+    code = (struct.pack("<BBhi", 0x61, 0x12, 0, 0) + struct.pack("<BBhi", 0x61, 0x13, 4, 0)
+            + struct.pack("<BBhi", 0xb7, 0, 0, 2) + struct.pack("<BBhi", 0x07, 2, 0, 150)
+            + struct.pack("<BBhi", 0x2d, 0x32, 1, 0) + struct.pack("<BBhi", 0xb7, 0, 0, XDP_DROP)
+            + ends.insn(0x95))
+    with lab(), tap(RX) as device, patient() as sock, xdp(RX, "t0", code, XDP_GENERIC), \
+            balancing(EXPR) as t:
+        for n in range(500):
+            device.write(frame + datagram(PORT, b"x" * (200 if n % 10 == 0 else 50)))
+        received = read_all(sock)
+        assert received == 450, received
+        assert_balance(t.stop(), 500, 450, xdp=50)
+
+
+if __name__ == "__main__":
+    main()
