@@ -247,7 +247,7 @@ static int list_links(struct reader *r, struct error *err)
 			continue;
 		if (netdev_get(r->spec->ns, i->if_name, &dev))
 			continue;
-		if (!r->spec->ifname && (dev.loopback || !(dev.flags & IFF_UP)))
+		if (!r->spec->ifname && (dev.flags & IFF_LOOPBACK || !(dev.flags & IFF_UP)))
 			continue;
 		if (r->f->n_links == FACTS_LINKS) {
 			more++;

@@ -53,7 +53,7 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 		rc = get_port(slash ? slash + 1 : text, ns, dev, port, err);
 	if (rc)
 		return rc;
-	if (dev->loopback)
+	if (dev->flags & IFF_LOOPBACK)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "run without -i makes a lab of its own",
 				 "%s is the loopback device, not a port", dev->ifname);

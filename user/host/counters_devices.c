@@ -94,32 +94,23 @@ int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list
 	return n;
 }
 
-/* The row of a device: qdiscs of one come one after another. */
-static struct link_qdisc *row_of(struct list *rows, unsigned ifindex)
-{
-	struct link_qdisc *q = rows->at;
-
-	if (rows->n && q[rows->n - 1].ifindex == ifindex)
-		return &q[rows->n - 1];
-	q = list_add(rows);
-	if (q)
-		q->ifindex = ifindex;
-	return q;
-}
-
 static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *stats = nl_attr(nlh, sizeof(*tc), TCA_STATS2);
 	struct gnet_stats_queue queue;
-	struct link_qdisc *q;
+	struct list *rows = arg;
+	struct link_qdisc *q = rows->at;
 
 	/* mq at the root already sums its children */
 	if (tc->tcm_parent != TC_H_ROOT && tc->tcm_parent != TC_H_INGRESS)
 		return MNL_CB_OK;
-	q = row_of(arg, (unsigned)tc->tcm_ifindex);
+	/* those of one device come one after another */
+	q = rows->n && q[rows->n - 1].ifindex == (unsigned)tc->tcm_ifindex ? &q[rows->n - 1]
+									   : list_add(rows);
 	if (!q)
 		return MNL_CB_ERROR;
+	q->ifindex = (unsigned)tc->tcm_ifindex;
 	nl_copy(nl_nested(stats, TCA_STATS_QUEUE), &queue, sizeof(queue));
 	if (tc->tcm_parent == TC_H_INGRESS) { /* TC_H_CLSACT is the same */
 		q->clsact_drops += queue.drops;

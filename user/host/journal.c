@@ -353,24 +353,6 @@ static int wait_for_lock(struct entry *e, struct error *err)
 			   "cannot lock %s", e->path);
 }
 
-/* Names, and the file that stands for the target: its path with : for / */
-static int name_entry(struct entry *e, const char *path)
-{
-	char *name;
-
-	e->file = e->value = -1;
-	snprintf(e->rec.kind, sizeof(e->rec.kind), "%s", "sysctl");
-	if (snprintf(e->rec.target, sizeof(e->rec.target), "%s", path) >=
-	    (int)sizeof(e->rec.target))
-		return -ENAMETOOLONG;
-	snprintf(e->path, sizeof(e->path), JOURNAL_DIR "/%s:%s", e->rec.kind, e->rec.target);
-	for (name = e->path + sizeof(JOURNAL_DIR); *name; name++) {
-		if (*name == '/')
-			*name = ':';
-	}
-	return 0;
-}
-
 /* Locks the target. The entry of an owner that died without a guard is settled before. */
 static int take(struct entry *e, struct error *err)
 {
@@ -435,15 +417,21 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
 {
 	struct journal_change *c = calloc(1, sizeof(*c));
 	struct journal_record *rec;
-	int ret;
+	int ret = 0;
 
 	if (!c)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	c->entry.file = c->entry.value = -1;
 	rec = &c->entry.rec;
-	ret = name_entry(&c->entry, path);
-	if (!ret && value &&
-	    snprintf(rec->new, sizeof(rec->new), "%s", value) >= (int)sizeof(rec->new))
+	strcpy(rec->kind, "sysctl");
+	if (snprintf(rec->target, sizeof(rec->target), "%s", path) >= (int)sizeof(rec->target))
+		ret = -ENAMETOOLONG;
+	if (value && snprintf(rec->new, sizeof(rec->new), "%s", value) >= (int)sizeof(rec->new))
 		ret = -ENOSPC;
+	/* the file that stands for the target */
+	snprintf(c->entry.path, sizeof(c->entry.path), JOURNAL_DIR "/sysctl:%s", rec->target);
+	for (char *name = c->entry.path + sizeof(JOURNAL_DIR); *name; name++)
+		*name = *name == '/' ? ':' : *name;
 	if (!ret && value)
 		ret = value_open(&c->entry);
 	if (!ret)

@@ -292,18 +292,13 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 	return set_up_link(a, b, mtu, err);
 }
 
-static int not_added(const struct lab_port *p, const char *what, int ret, struct error *err)
-{
-	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add %s to %s", what, p->ifname);
-}
-
 static int add_addresses(const struct lab_port *p, struct error *err)
 {
 	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_addr(p->ns, p->ifindex, AF_INET6, &p->ip6, 64);
-	return not_added(p, "an address", ret, err);
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add an address to %s", p->ifname);
 }
 
 static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
@@ -312,7 +307,8 @@ static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, 
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
-	return not_added(p, "a neighbour", ret, err);
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add a neighbour to %s",
+			   p->ifname);
 }
 
 /* From `p` to the network of `remote`, by way of `router`. */
@@ -326,7 +322,7 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
 	memset(&net6.s6_addr[8], 0, 8);
 	if (!ret && has_ip6(p))
 		ret = netdev_add_route(p->ns, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
-	return not_added(p, "a route", ret, err);
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add a route to %s", p->ifname);
 }
 
 /*

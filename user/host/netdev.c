@@ -51,7 +51,6 @@ static int on_addr(const struct nlmsghdr *nlh, void *arg)
 		memcpy(&dev->ip6, mnl_attr_get_payload(own), sizeof(dev->ip6));
 	else if (own && !six && !dev->ip4.s_addr)
 		memcpy(&dev->ip4, mnl_attr_get_payload(own), sizeof(dev->ip4));
-	dev->has_address = true;
 	return MNL_CB_OK;
 }
 
@@ -107,8 +106,6 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 	dev->flags = l.flags;
 	dev->rx_queues = l.rx_queues;
 	dev->tx_queues = l.tx_queues;
-	dev->loopback = l.flags & IFF_LOOPBACK;
-	dev->has_master = l.master;
 	ret = dump_family(ns, RTM_GETADDR, AF_UNSPEC, on_addr, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET, on_route, dev);

@@ -23,12 +23,9 @@ struct netdev {
 	unsigned flags;		       /* IFF_* */
 	unsigned rx_queues, tx_queues; /* in use */
 	int speed_mbit;		       /* -1: unknown */
-	bool loopback;
-	bool has_address;   /* any IPv4 or global IPv6 address */
-	struct in_addr ip4; /* the first of them; 0: none */
+	struct in_addr ip4;	       /* the first address; IPv6: a global one; 0: none */
 	struct in6_addr ip6;
 	bool default_route; /* a default route (v4 or v6) leaves by it */
-	bool has_master;    /* port of a bridge, bond ... */
 };
 
 /* -ENODEV: no such device. */

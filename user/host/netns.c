@@ -58,11 +58,11 @@ static int mount_sysfs(void)
 
 static int read_inum(struct netns *ns)
 {
-	struct stat st;
-	int ret = fstat(ns->fd, &st);
+	struct stat st = {.st_ino = 0};
+	int ret = fstat(ns->fd, &st) ? -errno : 0;
 
-	ns->inum = ret ? 0 : st.st_ino;
-	return ret ? -errno : 0;
+	ns->inum = st.st_ino;
+	return ret;
 }
 
 /* Fills `ns` from the namespace that the thread is in. */

@@ -152,21 +152,18 @@ int xsk_diag_read(const struct netns *ns, struct xsk_info **list)
 
 int xsk_count(const struct netns *ns)
 {
-	int saved = netns_push(ns), n = 0;
-	char line[256];
-	FILE *f;
+	int saved = netns_push(ns), n = 0, ret;
+	char *text, *row;
 
 	if (saved < 0)
 		return saved;
-	f = fopen("/proc/thread-self/net/protocols", "re");
-	if (!f)
-		n = -errno;
+	ret = file_read("/proc/thread-self/net/protocols", &text, NULL);
 	netns_pop(saved);
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "XDP %*u %d", &n) == 1)
-			break;
-	}
-	if (f)
-		fclose(f);
+	if (ret)
+		return ret;
+	row = strstr(text, "\nXDP ");
+	if (row)
+		sscanf(row, " XDP %*u %d", &n);
+	free(text);
 	return n;
 }
