@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	names = nic_drivers[data[0] % nic_driver_count].names;
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(names, " "), names);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(names, "|"), names);
 	text = fuzz_text(data + 1, size - 1);
 	after = sample_of(text);
 	plan = nic_plan_new(name, &after);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int(error_set)(struct error *e, enum status status, int code, const char *hint, const char *fmt,
 	       ...)
@@ -17,4 +18,18 @@ int(error_set)(struct error *e, enum status status, int code, const char *hint, 
 	va_end(ap);
 	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
 	return code;
+}
+
+int(error_errno)(struct error *e, enum status status, int code, const char *hint, const char *fmt,
+		 ...)
+{
+	char what[sizeof(e->message)];
+	va_list ap;
+
+	if (!code)
+		return 0;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return (error_set)(e, status, code, hint, "%s: %s", what, strerror(-code));
 }

@@ -27,9 +27,16 @@ struct error {
 int error_set(struct error *e, enum status status, int code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* The same with ": " and what strerror() says of `code`. Records nothing and returns 0 if it is 0.
+ */
+int error_errno(struct error *e, enum status status, int code, const char *hint, const char *fmt,
+		...) __attribute__((format(printf, 5, 6)));
+
 #ifdef __clang_analyzer__ /* `make analyze`: it cannot see into the function */
 #define error_set(e, status, code, ...)                                                            \
 	((error_set)(e, status, code, __VA_ARGS__), (code) < 0 ? (code) : -1)
+#define error_errno(e, status, code, ...)                                                          \
+	((error_errno)(e, status, code, __VA_ARGS__), (code) < 0 ? (code) : 0)
 #endif
 
 #endif

@@ -55,6 +55,17 @@ int proc_read(int root, char *buf, size_t size, const char *fmt, ...)
 	return (int)n;
 }
 
+uint64_t proc_number(const char *path, const char *text)
+{
+	char buf[2048];
+	const char *at;
+
+	if (proc_read(AT_FDCWD, buf, sizeof(buf), "%s", path) < 0)
+		return 0;
+	at = strstr(buf, text);
+	return at ? strtoull(at + strlen(text), NULL, 10) : 0;
+}
+
 int proc_link(int root, char *buf, size_t size, const char *fmt, ...)
 {
 	char path[PATH_SIZE];

@@ -20,6 +20,9 @@ int proc_root(const char *path);
 int proc_read(int root, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The decimal number behind `text` in the file of this path; 0: there is none. */
+uint64_t proc_number(const char *path, const char *text);
+
 /* The target of a symbolic link. Bytes, or -errno. */
 int proc_link(int root, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -115,10 +115,10 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < r->deltas.n; i++) {
-		const struct counters_delta *d = &r->deltas.items[i];
+		const struct counter *d = &r->deltas.items[i];
 
 		if (!strcmp(d->name, name) || !strcmp(d->name, name6))
-			sum += d->delta;
+			sum += d->value;
 	}
 	return per_second(sum, r->interval);
 }

@@ -106,9 +106,9 @@ static void add_link(struct json_object *o, const struct lab_port *port)
 		[XDP_ATTACHED_HW] = "offloaded",
 		[XDP_ATTACHED_MULTI] = "several",
 	};
-	struct link_attrs link;
+	struct link_info link;
 
-	if (link_attrs_read(port->ns, port->ifindex, -1, &link))
+	if (link_read(port->ns, port->ifindex, -1, &link))
 		return;
 	json_put_u64(o, "txqueuelen", link.txqueuelen);
 	json_put_text(o, "xdp",

@@ -507,14 +507,14 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 void facts_free(struct facts *facts)
 {
 	counters_free(&facts->after);
-	counters_deltas_free(&facts->moved);
+	counters_free(&facts->moved);
 }
 
 uint64_t facts_moved(const struct facts *f, const char *scope, const char *name)
 {
 	uint64_t v = 0;
 
-	return counters_moved(&f->moved, scope, name, &v) ? v : 0;
+	return counters_get(&f->moved, scope, name, &v) ? v : 0;
 }
 
 uint64_t facts_total(const struct facts *f, const char *scope, const char *name)

@@ -109,20 +109,6 @@ bool irq_receives(const struct facts_irq *irq);
 #define FACTS_LINK_LOSSES 24
 
 /* One message of rtnetlink. */
-struct link_attrs {
-	unsigned mtu, txqueuelen;
-	unsigned master, peer; /* ifindex; 0: none */
-	int peer_netnsid;      /* -1: the same namespace */
-	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
-	unsigned xdp_program;  /* 0: none, or several */
-	bool bridge_port;
-	char qdisc[32]; /* kind */
-};
-
-/* `netnsid`: of the namespace that the link is in, as `ns` numbers it; -1: `ns`. 0 or -errno. */
-int link_attrs_read(const struct netns *ns, unsigned ifindex, int netnsid,
-		    struct link_attrs *attrs);
-
 /* /sys/class/net/IFNAME/FILE; false, and "": it cannot be read. */
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size);
@@ -139,7 +125,7 @@ struct link_loss {
 struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
-	struct link_attrs attrs;
+	struct link_info attrs;
 	char master_name[16]; /* of its bridge, bond ... */
 	unsigned peer_mtu;    /* of the other end of a veth; 0: not known */
 	bool features_known;
@@ -371,7 +357,7 @@ struct facts {
 	uint16_t port;
 	pid_t pid; /* what was asked for; 0: all */
 
-	struct counters_deltas moved;
+	struct counters moved;
 	struct counters after;
 	struct facts_cpus cpus;
 	struct facts_link link[FACTS_LINKS];

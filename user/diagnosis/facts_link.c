@@ -13,72 +13,11 @@
 #include "host/change.h"
 #include "host/nl.h"
 
-static int on_link(const struct nlmsghdr *nlh, void *arg)
-{
-	struct link_attrs *link = arg;
-	const struct nlattr *a, *nested;
-
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
-		switch (mnl_attr_get_type(a)) {
-		case IFLA_MTU:
-			link->mtu = mnl_attr_get_u32(a);
-			break;
-		case IFLA_QDISC:
-			snprintf(link->qdisc, sizeof(link->qdisc), "%s", mnl_attr_get_str(a));
-			break;
-		case IFLA_TXQLEN:
-			link->txqueuelen = mnl_attr_get_u32(a);
-			break;
-		case IFLA_MASTER:
-			link->master = mnl_attr_get_u32(a);
-			break;
-		case IFLA_LINK:
-			link->peer = mnl_attr_get_u32(a);
-			break;
-		case IFLA_LINK_NETNSID:
-			link->peer_netnsid = (int)mnl_attr_get_u32(a);
-			break;
-		case IFLA_XDP:
-			mnl_attr_for_each_nested(nested, a)
-			{
-				if (mnl_attr_get_type(nested) == IFLA_XDP_ATTACHED)
-					link->xdp_attached = mnl_attr_get_u8(nested);
-				else if (mnl_attr_get_type(nested) == IFLA_XDP_PROG_ID)
-					link->xdp_program = mnl_attr_get_u32(nested);
-			}
-			break;
-		case IFLA_LINKINFO:
-			mnl_attr_for_each_nested(nested, a)
-			{
-				if (mnl_attr_get_type(nested) == IFLA_INFO_SLAVE_KIND)
-					link->bridge_port =
-						!strcmp(mnl_attr_get_str(nested), "bridge");
-			}
-			break;
-		}
-	}
-	return MNL_CB_OK;
-}
-
-int link_attrs_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_attrs *attrs)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
-	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-
-	*attrs = (struct link_attrs){.peer_netnsid = -1};
-	ifi->ifi_index = (int)ifindex;
-	if (netnsid >= 0)
-		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
-	return nl_query(ns, nlh, on_link, attrs);
-}
-
 static void read_around(const struct netns *ns, struct facts_link *link)
 {
-	const struct link_attrs *attrs = &link->attrs;
+	const struct link_info *attrs = &link->attrs;
 	int saved = attrs->master ? netns_push(ns) : -1;
-	struct link_attrs peer;
+	struct link_info peer;
 
 	if (saved >= 0) {
 		if (!if_indextoname(attrs->master, link->master_name))
@@ -87,7 +26,7 @@ static void read_around(const struct netns *ns, struct facts_link *link)
 	}
 	/* The other end of a veth may be in a namespace that we have no right to look into. */
 	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
-	    !link_attrs_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
+	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
 		link->peer_mtu = peer.mtu;
 }
 
@@ -167,7 +106,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
 	if (!ret)
-		ret = link_attrs_read(ns, link->dev.ifindex, -1, &link->attrs);
+		ret = link_read(ns, link->dev.ifindex, -1, &link->attrs);
 	if (!ret)
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)

@@ -170,19 +170,11 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 static int on_datapath(const struct nlmsghdr *nlh, void *arg)
 {
 	const size_t head = sizeof(struct genlmsghdr) + sizeof(struct ovs_header);
-	const struct nlattr *a;
+	struct ovs_dp_stats stats;
 	uint64_t *lost = arg;
 
-	mnl_attr_for_each(a, nlh, head)
-	{
-		struct ovs_dp_stats stats;
-
-		if (mnl_attr_get_type(a) != OVS_DP_ATTR_STATS ||
-		    mnl_attr_get_payload_len(a) < sizeof(stats))
-			continue;
-		memcpy(&stats, mnl_attr_get_payload(a), sizeof(stats));
-		*lost += stats.n_lost;
-	}
+	nl_copy(nl_attr(nlh, head, OVS_DP_ATTR_STATS), &stats, sizeof(stats));
+	*lost += stats.n_lost;
 	return MNL_CB_OK;
 }
 

@@ -8,13 +8,13 @@
 #define SOURCE_NOTE "no event tells of these losses: this counter is their source"
 
 /* Whether the receiver's device took so many frames. */
-static bool received(const struct counters_deltas *deltas, const struct site *site, uint64_t frames)
+static bool received(const struct counters *deltas, const struct site *site, uint64_t frames)
 {
 	char name[COUNTER_NAME_LEN];
 	uint64_t delta;
 
 	snprintf(name, sizeof(name), "%s:rx_packets", site->lab.rx.ifname);
-	return counters_moved(deltas, "rx", name, &delta) && delta == frames;
+	return counters_get(deltas, "rx", name, &delta) && delta == frames;
 }
 
 /* They got as far as `where`, if anything has noted how far they got. */
@@ -48,8 +48,7 @@ static void add_counter(const struct result_counter *c, struct result *res)
  * What the NIC between two ports of this host had no room for never was an skb. Open numbers that
  * were seen behind the NIC have passed it.
  */
-static void settle_ring(const struct counters_deltas *deltas, const struct site *site,
-			struct result *res)
+static void settle_ring(const struct counters *deltas, const struct site *site, struct result *res)
 {
 	uint64_t n = res->unaccounted, ended = 0;
 	struct result_counter c = {.stage = STAGE_NIC_RING, .scope = "interface"};
@@ -82,7 +81,7 @@ static void settle_ring(const struct counters_deltas *deltas, const struct site 
  * counter moved beyond our own program's verdicts are numbers that entered the device. The counter
  * is the source then, so it agrees with what it showed.
  */
-static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
+static void settle_xdp(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
 {
 	const struct counter_row *u = check->unexplained;
@@ -117,7 +116,7 @@ static void settle_xdp(const struct countercheck *check, const struct counters_d
  * reported it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open,
  * with that as evidence.
  */
-static void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
+static void name_unseen_timeouts(const struct counters *deltas, struct result *res)
 {
 	uint64_t moved = countercheck_sum(deltas, SUM_TIMED_OUT), shown = 0, unseen;
 	struct result_losses *losses = &res->losses;
@@ -142,7 +141,7 @@ static void name_unseen_timeouts(const struct counters_deltas *deltas, struct re
 		 (unsigned long long)moved, (unsigned long long)shown);
 }
 
-void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
+void settle_by_counter(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
 {
 	if (!site->lone) {

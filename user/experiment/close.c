@@ -518,7 +518,7 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 int site_check(struct site *s, struct result *res, struct error *err)
 {
 	struct stage_events *ev = calloc(TRACE_CAUSES, sizeof(*ev));
-	struct counters_deltas deltas = {};
+	struct counters deltas = {};
 	struct countercheck *check = NULL;
 	struct engine_facts facts;
 	struct engine_link link[2];
@@ -541,7 +541,7 @@ int site_check(struct site *s, struct result *res, struct error *err)
 		res->reassembled = countercheck_sum(&deltas, SUM_REASSEMBLED);
 	}
 	countercheck_free(check);
-	counters_deltas_free(&deltas);
+	counters_free(&deltas);
 	free(ev);
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot compare the counters: %s",
 			      strerror(-rc))

@@ -249,7 +249,7 @@ void site_close(struct site *s);
  * the receiver's device received nothing but this flow: by number such a loss is not known. The
  * stage's source is `counter` then.
  */
-void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
+void settle_by_counter(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *s, struct result *res);
 
 /*

@@ -94,8 +94,7 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	if (code == -EOPNOTSUPP)
 		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
 				 title);
-	return error_set(err, STATUS_UNABLE, code, NULL, "cannot read %s: %s", title,
-			 strerror(-code));
+	return error_errno(err, STATUS_UNABLE, code, NULL, "cannot read %s", title);
 }
 
 static int no_value(const struct change *c, const char *wanted, uint64_t max, int code,
@@ -439,7 +438,7 @@ static int prepare(struct batch *b, struct error *err)
 		const struct change *c = &b->changes[i];
 
 		if (c->kind == CHANGE_SYSCTL)
-			ret = journal_hold_sysctl(&b->holds[i], c->name, err);
+			ret = journal_change_sysctl(&b->holds[i], c->name, NULL, err);
 		if (!ret)
 			ret = read_now(c, now);
 		if (!ret && strcmp(now, c->old))
@@ -452,10 +451,8 @@ static int prepare(struct batch *b, struct error *err)
 	if (ret)
 		return ret;
 	ret = journal_kept_save(&b->file);
-	return ret ? error_set(err, STATUS_UNABLE, ret, hint(ret, &none),
-			       "cannot write down what is changed, so nothing is: %s",
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_UNABLE, ret, hint(ret, &none),
+			   "cannot write down what is changed, so nothing is");
 }
 
 static void report(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
@@ -623,7 +620,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s)
 		return because(s, CHANGE_GONE, "the host was booted since");
 	outcome = find_namespace(s);
 	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
-	    journal_hold_sysctl(&hold, s->e.change.name, &err))
+	    journal_change_sysctl(&hold, s->e.change.name, NULL, &err))
 		outcome = because(s, CHANGE_KEPT, "%s", err.message);
 	if (outcome == CHANGE_DONE)
 		outcome = settle(s);
@@ -701,9 +698,7 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 		*n += k == *n;
 	}
 	journal_kept_close(&file);
-	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot read what was changed: %s",
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read what was changed");
 }
 
 /*

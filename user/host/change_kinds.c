@@ -43,11 +43,6 @@ const struct change_setting *change_setting(enum change_kind kind, const char *n
 	return NULL;
 }
 
-static int put(char value[JOURNAL_VALUE_SIZE], const char *text)
-{
-	return snprintf(value, JOURNAL_VALUE_SIZE, "%s", text) < JOURNAL_VALUE_SIZE ? 0 : -ENOSPC;
-}
-
 /* How many decimal numbers, with one blank between them, the text is made of; 0: none. */
 static unsigned count_numbers(const char *s)
 {
@@ -187,15 +182,15 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 	case FORM_SWITCH:
 		if (strcmp(wanted, "on") && strcmp(wanted, "off"))
 			return -EINVAL;
-		return put(value, wanted);
+		break;
 	case FORM_WORD:
 		if (!*wanted || !is_printable(wanted) || strchr(wanted, ' '))
 			return -EINVAL;
-		return put(value, wanted);
-	case FORM_OWN:
 		break;
+	case FORM_OWN:
+		return -EINVAL;
 	}
-	return -EINVAL;
+	return snprintf(value, JOURNAL_VALUE_SIZE, "%s", wanted) < JOURNAL_VALUE_SIZE ? 0 : -ENOSPC;
 }
 
 static void add_word(struct json_object *argv, const char *word)
@@ -387,19 +382,8 @@ static int count_rings(const struct change *c, uint32_t *rings)
 	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_GRXRINGS};
 	int ret = netdev_ethtool(c->ns, c->ifname, &nfc);
 
-	if (ret < 0)
-		return ret;
 	*rings = nfc.data;
-	return *rings ? 0 : -EOPNOTSUPP;
-}
-
-static bool fits(const struct ethtool_rxfh_indir *table, const struct spread *s)
-{
-	for (uint32_t i = 0; i < table->size; i++) {
-		if (table->ring_index[i] != s->start + i % s->equal)
-			return false;
-	}
-	return true;
+	return ret < 0 ? ret : *rings ? 0 : -EOPNOTSUPP;
 }
 
 /* "default" is what ethtool_rxfh_indir_default() makes of all rings, and follows their number. */
@@ -446,10 +430,12 @@ static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 	/* A table shorter than the rings are many looks as if it had no more of them. */
 	if (!s.start && s.equal == table->size && s.equal < rings)
 		s.equal = rings;
-	if (fits(table, &s))
+	for (uint32_t i = 0; i < table->size; i++) {
+		if (table->ring_index[i] != s.start + i % s.equal)
+			ret = -EDOM;
+	}
+	if (!ret)
 		print_spread(&s, rings, value);
-	else
-		ret = -EDOM;
 	free(table);
 	return ret;
 }

@@ -36,12 +36,6 @@ void counters_free(struct counters *c)
 	*c = (struct counters){0};
 }
 
-void counters_deltas_free(struct counters_deltas *d)
-{
-	free(d->items);
-	*d = (struct counters_deltas){0};
-}
-
 bool counters_get(const struct counters *c, const char *scope, const char *name, uint64_t *value)
 {
 	uint64_t sum = 0;
@@ -58,18 +52,6 @@ bool counters_get(const struct counters *c, const char *scope, const char *name,
 	if (found)
 		*value = sum;
 	return found;
-}
-
-bool counters_moved(const struct counters_deltas *d, const char *scope, const char *name,
-		    uint64_t *delta)
-{
-	for (size_t i = 0; i < d->n; i++) {
-		if (strcmp(d->items[i].scope, scope) || strcmp(d->items[i].name, name))
-			continue;
-		*delta = d->items[i].delta;
-		return true;
-	}
-	return false;
 }
 
 struct proc_file {
@@ -319,29 +301,21 @@ static uint64_t take_sum(const struct counters *c, size_t *i)
 	return sum;
 }
 
-static int add_delta(struct counters_deltas *out, const struct counter *it, uint64_t before,
+static int add_delta(struct counters *out, const struct counter *it, uint64_t before,
 		     uint64_t after)
 {
-	struct counters_delta *d = list_room(out->items, out->n, sizeof(*d));
+	bool narrow = !strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7);
+	int err = counters_add(out, it->scope, it->name, counter_moved(before, after));
 
-	if (!d)
-		return -ENOMEM;
-	out->items = d;
-	d += out->n++;
-	memcpy(d->scope, it->scope, sizeof(d->scope));
-	memcpy(d->name, it->name, sizeof(d->name));
-	if (after >= before) {
-		d->delta = after - before;
-	} else if (!strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7)) {
-		d->delta = (uint32_t)(after - before);
-	} else {
-		d->delta = after;
-		d->restarted = true;
-	}
+	if (err || after >= before)
+		return err;
+	if (narrow)
+		out->items[out->n - 1].value = (uint32_t)(after - before);
+	out->items[out->n - 1].restarted = !narrow;
 	return 0;
 }
 
-int counters_delta(struct counters *before, struct counters *after, struct counters_deltas *out)
+int counters_delta(struct counters *before, struct counters *after, struct counters *out)
 {
 	size_t b = 0, a = 0;
 	int err = 0;

@@ -48,6 +48,7 @@ struct counter {
 	char name[COUNTER_NAME_LEN];
 	uint64_t value;
 	bool level;	 /* a queue length, not a count: takes no part in deltas */
+	bool restarted;	 /* of a difference: it began anew, `value` is a lower bound */
 	uint32_t object; /* whose count it is, where that can be replaced (a qdisc); else 0 */
 };
 
@@ -55,13 +56,17 @@ struct link_info {
 	unsigned ifindex;
 	unsigned flags; /* IFF_* */
 	char ifname[IFNAMSIZ];
-	char kind[16];	       /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
-	uint32_t xdp_prog;     /* native or offloaded, id; 0: none */
-	uint32_t xdp_skb_prog; /* generic */
+	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
+	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
 	uint8_t mac[6];
-	unsigned mtu;
+	unsigned mtu, txqueuelen;
 	unsigned rx_queues, tx_queues; /* allocated */
-	unsigned master;	       /* ifindex of the bridge, bond ...; 0: none */
+	unsigned master, peer; /* ifindex of the bridge, bond ..., of the other end; 0: none */
+	int peer_netnsid;      /* -1: the same namespace */
+	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
+	unsigned xdp_program;  /* of any kind; 0: none, or several */
+	bool bridge_port;
+	char qdisc[32]; /* kind */
 	struct rtnl_link_stats64 stats;
 };
 
@@ -133,33 +138,15 @@ struct counters_device *counters_device(const struct counters *c, const char *sc
 
 void counters_free(struct counters *c);
 
-struct counters_delta {
-	char scope[COUNTER_SCOPE_LEN];
-	char name[COUNTER_NAME_LEN];
-	uint64_t delta;
-	bool restarted; /* went backwards: the counter began anew, `delta` is a lower bound */
-};
-
-/* Zero-initialise; free with counters_deltas_free(). Sorted by scope and name. */
-struct counters_deltas {
-	struct counters_delta *items;
-	size_t n;
-};
-
 /*
  * How much every counter that is in both snapshots moved; what is another object's by now is not
  * in both. Entries of one name are summed first.
  * softnet (printed with %08x) and socket drops (atomic_t) are 32 bits wide: their difference is
  * taken modulo 2^32. SNMP counters are u64 or unsigned long, link counters u64: they do not wrap
- * on a 64-bit host, so going backwards there means a restart. Both snapshots get sorted. -ENOMEM.
+ * on a 64-bit host, so going backwards there means a restart. Both snapshots get sorted, as the
+ * differences are, by scope and name. -ENOMEM.
  */
-int counters_delta(struct counters *before, struct counters *after, struct counters_deltas *out);
-
-/* How much one counter moved. False: not in both snapshots. */
-bool counters_moved(const struct counters_deltas *d, const char *scope, const char *name,
-		    uint64_t *delta);
-
-void counters_deltas_free(struct counters_deltas *d);
+int counters_delta(struct counters *before, struct counters *after, struct counters *out);
 
 /* How much a counter of 64 bits moved; that which went backwards began anew. */
 static inline uint64_t counter_moved(uint64_t before, uint64_t now)
@@ -181,6 +168,10 @@ int counters_device_match(struct counters_device *before, struct counters_device
  * by index, and the qdiscs of those that have one; *list is to be freed. How many, or -errno.
  */
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list);
+
+/* One of them. `netnsid`: of the namespace that it is in, as `ns` numbers it; -1: `ns`. 0, -errno.
+ */
+int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link);
 int links_read_qdiscs(const struct netns *ns, struct link_qdisc **list);
 
 /* How many packets wait in the root qdiscs of a device now; 0 if it cannot be read. */

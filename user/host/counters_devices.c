@@ -12,71 +12,37 @@
 #include "host/counters.h"
 #include "host/nl.h"
 
-/* Copies what both sides know of a structure that kernels have extended at its end. */
-static void read_known(void *to, size_t size, const struct nlattr *a)
-{
-	size_t len = mnl_attr_get_payload_len(a);
-
-	memset(to, 0, size);
-	memcpy(to, mnl_attr_get_payload(a), len < size ? len : size);
-}
-
 static int on_link(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *xdp = nl_attr(nlh, sizeof(*ifi), IFLA_XDP);
+	const struct nlattr *prog = nl_nested(xdp, IFLA_XDP_DRV_PROG_ID);
+	const struct nlattr *info = nl_attr(nlh, sizeof(*ifi), IFLA_LINKINFO);
+	const struct nlattr *netnsid = nl_attr(nlh, sizeof(*ifi), IFLA_LINK_NETNSID);
 	struct link_info *l = list_add(arg);
-	const struct nlattr *a, *in;
+	char port[16];
 
 	if (!l)
 		return MNL_CB_ERROR;
 	l->ifindex = ifi->ifi_index;
 	l->flags = ifi->ifi_flags;
-	mnl_attr_for_each(a, nlh, sizeof(*ifi))
-	{
-		switch (mnl_attr_get_type(a)) {
-		case IFLA_IFNAME:
-			snprintf(l->ifname, sizeof(l->ifname), "%s", mnl_attr_get_str(a));
-			break;
-		case IFLA_ADDRESS:
-			if (mnl_attr_get_payload_len(a) == sizeof(l->mac))
-				memcpy(l->mac, mnl_attr_get_payload(a), sizeof(l->mac));
-			break;
-		case IFLA_MTU:
-			l->mtu = mnl_attr_get_u32(a);
-			break;
-		case IFLA_NUM_RX_QUEUES:
-			l->rx_queues = mnl_attr_get_u32(a);
-			break;
-		case IFLA_NUM_TX_QUEUES:
-			l->tx_queues = mnl_attr_get_u32(a);
-			break;
-		case IFLA_MASTER:
-			l->master = mnl_attr_get_u32(a);
-			break;
-		case IFLA_LINKINFO:
-			mnl_attr_for_each_nested(in, a)
-			{
-				if (mnl_attr_get_type(in) == IFLA_INFO_KIND)
-					snprintf(l->kind, sizeof(l->kind), "%s",
-						 mnl_attr_get_str(in));
-			}
-			break;
-		case IFLA_XDP:
-			mnl_attr_for_each_nested(in, a)
-			{
-				uint16_t type = mnl_attr_get_type(in);
-
-				if (type == IFLA_XDP_DRV_PROG_ID || type == IFLA_XDP_HW_PROG_ID)
-					l->xdp_prog = mnl_attr_get_u32(in);
-				else if (type == IFLA_XDP_SKB_PROG_ID)
-					l->xdp_skb_prog = mnl_attr_get_u32(in);
-			}
-			break;
-		case IFLA_STATS64:
-			read_known(&l->stats, sizeof(l->stats), a);
-			break;
-		}
-	}
+	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_IFNAME), l->ifname, sizeof(l->ifname));
+	nl_mac(nl_attr(nlh, sizeof(*ifi), IFLA_ADDRESS), l->mac);
+	l->mtu = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_MTU));
+	l->rx_queues = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_NUM_RX_QUEUES));
+	l->tx_queues = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_NUM_TX_QUEUES));
+	l->master = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_MASTER));
+	l->txqueuelen = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_TXQLEN));
+	l->peer = (unsigned)nl_uint(nl_attr(nlh, sizeof(*ifi), IFLA_LINK));
+	l->peer_netnsid = netnsid ? (int)nl_uint(netnsid) : -1;
+	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_QDISC), l->qdisc, sizeof(l->qdisc));
+	nl_text(nl_nested(info, IFLA_INFO_KIND), l->kind, sizeof(l->kind));
+	nl_text(nl_nested(info, IFLA_INFO_SLAVE_KIND), port, sizeof(port));
+	l->bridge_port = !strcmp(port, "bridge");
+	l->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));
+	l->xdp_program = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_PROG_ID));
+	l->xdp_prog = (uint32_t)nl_uint(prog ? prog : nl_nested(xdp, IFLA_XDP_HW_PROG_ID));
+	nl_copy(nl_attr(nlh, sizeof(*ifi), IFLA_STATS64), &l->stats, sizeof(l->stats));
 	return MNL_CB_OK;
 }
 
@@ -93,6 +59,25 @@ static int finish(struct list *rows, int n)
 	if (n > 1)
 		qsort(rows->at, n, rows->size, by_ifindex);
 	return n;
+}
+
+int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link)
+{
+	struct list rows = {.size = sizeof(*link)};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
+	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	int n;
+
+	*link = (struct link_info){.peer_netnsid = -1};
+	ifi->ifi_index = (int)ifindex;
+	if (netnsid >= 0)
+		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
+	n = nl_dump(ns, NETLINK_ROUTE, nlh, on_link, &rows);
+	if (n > 0)
+		*link = *(struct link_info *)rows.at;
+	list_free(&rows);
+	return n > 0 ? 0 : n ? n : -ENODEV;
 }
 
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list)
@@ -125,8 +110,8 @@ static struct link_qdisc *row_of(struct list *rows, unsigned ifindex)
 static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	struct gnet_stats_queue queue = {.qlen = 0};
-	const struct nlattr *a, *stat;
+	const struct nlattr *stats = nl_attr(nlh, sizeof(*tc), TCA_STATS2);
+	struct gnet_stats_queue queue;
 	struct link_qdisc *q;
 
 	/* mq at the root already sums its children */
@@ -135,16 +120,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	q = row_of(arg, (unsigned)tc->tcm_ifindex);
 	if (!q)
 		return MNL_CB_ERROR;
-	mnl_attr_for_each(a, nlh, sizeof(*tc))
-	{
-		if (mnl_attr_get_type(a) != TCA_STATS2)
-			continue;
-		mnl_attr_for_each_nested(stat, a)
-		{
-			if (mnl_attr_get_type(stat) == TCA_STATS_QUEUE)
-				read_known(&queue, sizeof(queue), stat);
-		}
-	}
+	nl_copy(nl_nested(stats, TCA_STATS_QUEUE), &queue, sizeof(queue));
 	if (tc->tcm_parent == TC_H_INGRESS) { /* TC_H_CLSACT is the same */
 		q->clsact_drops += queue.drops;
 		return MNL_CB_OK;
@@ -211,18 +187,6 @@ static const struct {
 	     {32, "tx-hw-drop-ratelimits"},
 	     {33, "tx-stop"}};
 
-/* Netlink's "uint": 32 or 64 bits, as the value needs. False: it is none. */
-static bool read_uint(const struct nlattr *a, uint64_t *v)
-{
-	uint16_t len = mnl_attr_get_payload_len(a);
-
-	if (len == sizeof(uint64_t))
-		*v = mnl_attr_get_u64(a);
-	else if (len == sizeof(uint32_t))
-		*v = mnl_attr_get_u32(a);
-	return len == sizeof(uint32_t) || len == sizeof(uint64_t);
-}
-
 void qstat_name(const char *what, int queue, char out[NIC_NAME])
 {
 	if (queue < 0)
@@ -233,31 +197,19 @@ void qstat_name(const char *what, int queue, char out[NIC_NAME])
 
 static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 {
-	const struct nlattr *a;
-	unsigned ifindex = 0;
-	struct qstat *q;
-	int queue = -1;
-	uint64_t v;
+	const struct nlattr *queue = nl_attr(nlh, GENL_HDRLEN, NETDEV_A_QSTATS_QUEUE_ID);
 
-	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
-	{
-		if (mnl_attr_get_type(a) == NETDEV_A_QSTATS_IFINDEX && read_uint(a, &v))
-			ifindex = (unsigned)v;
-		if (mnl_attr_get_type(a) == NETDEV_A_QSTATS_QUEUE_ID && read_uint(a, &v))
-			queue = (int)v;
-	}
-	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
-	{
-		for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-			if (known[i].attribute != mnl_attr_get_type(a) || !read_uint(a, &v))
-				continue;
-			q = list_add(arg);
-			if (!q)
-				return MNL_CB_ERROR;
-			q->ifindex = ifindex;
-			q->value = v;
-			qstat_name(known[i].name, queue, q->name);
-		}
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const struct nlattr *a = nl_attr(nlh, GENL_HDRLEN, known[i].attribute);
+		struct qstat *q = a ? list_add(arg) : NULL;
+
+		if (!a)
+			continue;
+		if (!q)
+			return MNL_CB_ERROR;
+		q->ifindex = (unsigned)nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_QSTATS_IFINDEX));
+		q->value = nl_uint(a);
+		qstat_name(known[i].name, queue ? (int)nl_uint(queue) : -1, q->name);
 	}
 	return MNL_CB_OK;
 }
@@ -265,18 +217,11 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 static int on_features(const struct nlmsghdr *nlh, void *arg)
 {
 	struct xdp_features *f = list_add(arg);
-	const struct nlattr *a;
-	uint64_t v;
 
 	if (!f)
 		return MNL_CB_ERROR;
-	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
-	{
-		if (mnl_attr_get_type(a) == NETDEV_A_DEV_IFINDEX && read_uint(a, &v))
-			f->ifindex = (unsigned)v;
-		if (mnl_attr_get_type(a) == NETDEV_A_DEV_XDP_FEATURES)
-			read_uint(a, &f->features);
-	}
+	f->ifindex = (unsigned)nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_DEV_IFINDEX));
+	f->features = nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_DEV_XDP_FEATURES));
 	return MNL_CB_OK;
 }
 

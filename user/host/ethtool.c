@@ -14,97 +14,73 @@
 
 #include "host/nl.h"
 
-/* The device that the commands go to. */
-struct ethtool {
-	int fd;
-	struct ifreq ifr;
-};
-
-static int ethtool_open(struct ethtool *et, const struct netns *ns, const char *ifname)
-{
-	memset(et, 0, sizeof(*et));
-	if (strlen(ifname) >= sizeof(et->ifr.ifr_name))
-		return -ENODEV;
-	strcpy(et->ifr.ifr_name, ifname);
-	et->fd = nl_ioctl_socket(ns);
-	return et->fd < 0 ? et->fd : 0;
-}
-
-static int ethtool_do(struct ethtool *et, void *command)
-{
-	int ret;
-
-	et->ifr.ifr_data = command;
-	ret = ioctl(et->fd, SIOCETHTOOL, &et->ifr);
-	return ret < 0 ? -errno : ret;
-}
-
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command)
 {
-	struct ethtool et;
-	int ret = ethtool_open(&et, ns, ifname);
+	struct ifreq ifr = {.ifr_data = command};
+	int fd, ret;
 
-	if (ret)
-		return ret;
-	ret = ethtool_do(&et, command);
-	close(et.fd);
+	if (strlen(ifname) >= sizeof(ifr.ifr_name))
+		return -ENODEV;
+	strcpy(ifr.ifr_name, ifname);
+	fd = nl_ioctl_socket(ns);
+	if (fd < 0)
+		return fd;
+	ret = ioctl(fd, SIOCETHTOOL, &ifr);
+	if (ret < 0)
+		ret = -errno;
+	close(fd);
 	return ret;
 }
 
-static void read_driver(struct ethtool *et, char driver[32])
+static void read_driver(const struct netns *ns, const char *ifname, char driver[32])
 {
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 
-	if (!ethtool_do(et, &drv))
+	if (!netdev_ethtool(ns, ifname, &drv))
 		snprintf(driver, sizeof(drv.driver), "%s", drv.driver);
 }
 
-static void fill_speed(struct ethtool *et, struct netdev *dev)
+static void fill_speed(const struct netns *ns, struct netdev *dev)
 {
-	struct ethtool_link_settings *ls;
+	struct ethtool_link_settings *ls = calloc(1, sizeof(*ls) + 3 * INT8_MAX * sizeof(uint32_t));
 
 	/* The first call asks how many words a link mode mask has; the answer is negative. */
-	ls = calloc(1, sizeof(*ls) + 3 * INT8_MAX * sizeof(uint32_t));
 	if (!ls)
 		return;
 	ls->cmd = ETHTOOL_GLINKSETTINGS;
-	if (!ethtool_do(et, ls) && ls->link_mode_masks_nwords < 0) {
+	if (!netdev_ethtool(ns, dev->ifname, ls) && ls->link_mode_masks_nwords < 0) {
 		ls->link_mode_masks_nwords = -ls->link_mode_masks_nwords;
 		ls->cmd = ETHTOOL_GLINKSETTINGS;
-		if (!ethtool_do(et, ls) && ls->speed && ls->speed != (uint32_t)SPEED_UNKNOWN)
+		if (!netdev_ethtool(ns, dev->ifname, ls) && ls->speed &&
+		    ls->speed != (uint32_t)SPEED_UNKNOWN)
 			dev->speed_mbit = ls->speed;
 	}
 	free(ls);
 }
 
-int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
+void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 {
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
-	struct ethtool et;
-	int ret = ethtool_open(&et, ns, dev->ifname);
 
-	if (ret)
-		return ret;
-	read_driver(&et, dev->driver);
-	if (!ethtool_do(&et, &ch)) {
+	read_driver(ns, dev->ifname, dev->driver);
+	if (!netdev_ethtool(ns, dev->ifname, &ch)) {
 		if (ch.rx_count + ch.combined_count)
 			dev->rx_queues = ch.rx_count + ch.combined_count;
 		if (ch.tx_count + ch.combined_count)
 			dev->tx_queues = ch.tx_count + ch.combined_count;
 	}
-	fill_speed(&et, dev);
-	close(et.fd);
-	return 0;
+	fill_speed(ns, dev);
 }
 
 /* The names of a string set, ETH_GSTRING_LEN bytes each. -EOPNOTSUPP if the device has none. */
-static int read_strings(struct ethtool *et, uint32_t set, struct ethtool_gstrings **strings)
+static int read_strings(const struct netns *ns, const char *ifname, uint32_t set,
+			struct ethtool_gstrings **strings)
 {
 	struct {
 		struct ethtool_sset_info info;
 		uint32_t count;
 	} size = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << set}};
-	int ret = ethtool_do(et, &size);
+	int ret = netdev_ethtool(ns, ifname, &size);
 
 	if (ret)
 		return ret;
@@ -116,17 +92,18 @@ static int read_strings(struct ethtool *et, uint32_t set, struct ethtool_gstring
 	(*strings)->cmd = ETHTOOL_GSTRINGS;
 	(*strings)->string_set = set;
 	(*strings)->len = size.count;
-	ret = ethtool_do(et, *strings);
+	ret = netdev_ethtool(ns, ifname, *strings);
 	if (ret)
 		free(*strings);
 	return ret;
 }
 
 /* Bit number of a feature; `count` gets the number of features. -ENOENT: no such name. */
-static int find_feature(struct ethtool *et, const char *feature, unsigned *count)
+static int find_feature(const struct netns *ns, const char *ifname, const char *feature,
+			unsigned *count)
 {
 	struct ethtool_gstrings *names;
-	int ret = read_strings(et, ETH_SS_FEATURES, &names);
+	int ret = read_strings(ns, ifname, ETH_SS_FEATURES, &names);
 
 	if (ret)
 		return ret;
@@ -147,12 +124,8 @@ static int do_feature(const struct netns *ns, const char *ifname, const char *fe
 	struct ethtool_gfeatures *get;
 	struct ethtool_sfeatures *set;
 	unsigned count = 0, blocks;
-	struct ethtool et;
-	int bit, ret = ethtool_open(&et, ns, ifname);
+	int bit = find_feature(ns, ifname, feature, &count), ret;
 
-	if (ret)
-		return ret;
-	bit = find_feature(&et, feature, &count);
 	blocks = (count + 31) / 32;
 	get = calloc(1, sizeof(*get) + blocks * sizeof(get->features[0]));
 	set = calloc(1, sizeof(*set) + blocks * sizeof(set->features[0]));
@@ -162,17 +135,16 @@ static int do_feature(const struct netns *ns, const char *ifname, const char *fe
 		set->size = blocks;
 		set->features[bit / 32].valid = 1u << bit % 32;
 		set->features[bit / 32].requested = *want ? 1u << bit % 32 : 0;
-		ret = ethtool_do(&et, set);
+		ret = netdev_ethtool(ns, ifname, set);
 	}
 	if (ret >= 0) {
 		get->cmd = ETHTOOL_GFEATURES;
 		get->size = blocks;
-		ret = ethtool_do(&et, get);
+		ret = netdev_ethtool(ns, ifname, get);
 		*on = get->features[bit / 32].active >> (bit % 32) & 1;
 	}
 	free(get);
 	free(set);
-	close(et.fd);
 	return ret;
 }
 
@@ -190,8 +162,8 @@ int netdev_set_feature(const struct netns *ns, const char *ifname, const char *f
 	return ret ? ret : now == on ? 0 : -EOPNOTSUPP;
 }
 
-static int read_stats(struct ethtool *et, const struct ethtool_gstrings *names,
-		      struct nic_sample *s)
+static int read_stats(const struct netns *ns, const char *ifname,
+		      const struct ethtool_gstrings *names, struct nic_sample *s)
 {
 	/* The kernel writes as many as there are now: leave room for queues added since. */
 	size_t room = 2 * (size_t)names->len + 64;
@@ -203,7 +175,7 @@ static int read_stats(struct ethtool *et, const struct ethtool_gstrings *names,
 		return -ENOMEM;
 	values->cmd = ETHTOOL_GSTATS;
 	values->n_stats = names->len;
-	ret = ethtool_do(et, values);
+	ret = netdev_ethtool(ns, ifname, values);
 	if (!ret && values->n_stats != names->len)
 		ret = -EAGAIN;
 	for (unsigned i = 0; !ret && i < names->len; i++) {
@@ -218,19 +190,15 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 			 struct nic_sample *s)
 {
 	struct ethtool_gstrings *names;
-	struct ethtool et;
-	int ret = ethtool_open(&et, ns, ifname);
+	int ret;
 
 	*driver = '\0';
-	if (ret)
-		return ret;
-	read_driver(&et, driver);
-	ret = read_strings(&et, ETH_SS_STATS, &names);
+	read_driver(ns, ifname, driver);
+	ret = read_strings(ns, ifname, ETH_SS_STATS, &names);
 	if (!ret) {
-		ret = read_stats(&et, names, s);
+		ret = read_stats(ns, ifname, names, s);
 		free(names);
 	}
-	close(et.fd);
 	return ret == -ENOMEM || ret == -ENODEV ? ret : 0;
 }
 

@@ -289,9 +289,7 @@ static int start_guard(struct journal_change *c)
 	sigset_t all, before;
 	int ask[2], ret = 0;
 
-	if (owner < 0)
-		return -errno;
-	if (pipe2(ask, O_CLOEXEC)) {
+	if (owner < 0 || pipe2(ask, O_CLOEXEC)) {
 		ret = -errno;
 		close(owner);
 		return ret;
@@ -351,8 +349,8 @@ static int wait_for_lock(struct entry *e, struct error *err)
 	if (ret == -EINTR)
 		return error_set(err, STATUS_FAILED, ret, NULL,
 				 "interrupted while waiting for /proc/sys/%s", e->rec.target);
-	return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
-			 "cannot lock %s: %s", e->path, strerror(-ret));
+	return error_errno(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
+			   "cannot lock %s", e->path);
 }
 
 /* Names, and the file that stands for the target: its path with : for / */
@@ -432,9 +430,8 @@ static void free_change(struct journal_change *c)
 	free(c);
 }
 
-/* Holds the lock of the target; with `value` it has that, too. */
-static int begin(struct journal_change **change, const char *path, const char *value,
-		 struct error *err)
+int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
+			  struct error *err)
 {
 	struct journal_change *c = calloc(1, sizeof(*c));
 	struct journal_record *rec;
@@ -455,47 +452,29 @@ static int begin(struct journal_change **change, const char *path, const char *v
 		free_change(c);
 	else
 		*change = c;
-	return ret;
-}
-
-int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
-			  struct error *err)
-{
-	int ret = begin(change, path, value, err);
-
-	return ret ? error_set(err, STATUS_UNABLE, ret,
-			       ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
-			       "cannot set /proc/sys/%s to %s: %s", path, value, strerror(-ret))
-		   : 0;
-}
-
-int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err)
-{
-	int ret = begin(hold, path, NULL, err);
-
-	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s: %s", path,
-			       strerror(-ret))
-		   : 0;
+	if (!value)
+		return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s", path);
+	return error_errno(err, STATUS_UNABLE, ret,
+			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
+			   "cannot set /proc/sys/%s to %s", path, value);
 }
 
 int journal_restore(struct journal_change *change, struct error *err)
 {
-	const struct entry *e;
+	const struct journal_record *rec;
 	int ret;
 
 	if (!change)
 		return 0;
-	e = &change->entry;
+	rec = &change->entry.rec;
 	ret = settle(change);
 	if (ret == -ESTALE)
 		error_set(err, STATUS_FAILED, ret, "check its value",
 			  "/proc/sys/%s was changed by somebody else meanwhile and stays as it is; "
 			  "it had been %s",
-			  e->rec.target, e->rec.old);
-	else if (ret)
-		error_set(err, STATUS_FAILED, ret, "set it by hand",
-			  "cannot put /proc/sys/%s back to %s: %s", e->rec.target, e->rec.old,
-			  strerror(-ret));
+			  rec->target, rec->old);
+	error_errno(err, STATUS_FAILED, ret, "set it by hand", "cannot put /proc/sys/%s back to %s",
+		    rec->target, rec->old);
 	free_change(change);
 	return ret;
 }
@@ -549,8 +528,8 @@ int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 		snprintf(e.path, sizeof(e.path), JOURNAL_DIR "/%s", file->d_name);
 		ret = repair(&e, cb, arg);
 		if (ret < 0)
-			error_set(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
-				  "cannot restore what %s says: %s", e.path, strerror(-ret));
+			error_errno(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
+				    "cannot restore what %s says", e.path);
 		else
 			settled += ret;
 		entry_close(&e);
@@ -623,9 +602,9 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 	if (ret == -EBADMSG || ret == -EFBIG)
 		return error_set(err, STATUS_FAILED, ret, "remove it, or take another file",
 				 "%s is not a file of changes", path);
-	return error_set(err, STATUS_UNABLE, ret,
-			 ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
-			 "cannot open %s: %s", path, strerror(-ret));
+	return error_errno(err, STATUS_UNABLE, ret,
+			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
+			   "cannot open %s", path);
 }
 
 static int sync_directory(const char *path)

@@ -32,6 +32,9 @@ struct journal_change;
  * that, its pid is in `err`; -EINTR if a signal ended the wait. -ERANGE if the
  * value does not read back as it was given (numbers with one blank between them do). On failure the
  * old value is in force.
+ *
+ * `value` NULL: keeps others from such a change until journal_release(): for who changes it to
+ * stay, and must not take another's temporary value for the old one.
  */
 int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
 			  struct error *err);
@@ -43,11 +46,6 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
  */
 int journal_restore(struct journal_change *change, struct error *err);
 
-/*
- * Keeps others from such a change of /proc/sys/<path> until journal_release(): for who changes it
- * to stay, and must not take another's temporary value for the old one. Waits as above.
- */
-int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err);
 void journal_release(struct journal_change *hold);
 
 /* What is written down of a change, as one line of JSON. */

@@ -2,7 +2,6 @@
 #include "host/lab.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,46 +59,47 @@ const struct lab_port *lab_link_peer(const struct lab *lab)
 #define MTU_MIN	      1280  /* IPv6 does not work below (RFC 8200, section 5) */
 #define MTU_MAX	      65535 /* of a veth */
 
-/* 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64, 02:70:6b:00:LINK:HOST */
-static void plan_port(struct lab_port *p, struct netns *ns, const char *ifname, unsigned link,
-		      unsigned host)
-{
-	const uint8_t mac[6] = {0x02, 0x70, 0x6b, 0, link, host};
-	const uint8_t ip6[16] = {0x20, 0x01, 0, 2, [7] = link, [15] = host};
-
-	p->ns = ns;
-	snprintf(p->ifname, sizeof(p->ifname), "%s", ifname);
-	memcpy(p->mac, mac, sizeof(mac));
-	p->ip4.s_addr = htonl(198u << 24 | 18 << 16 | link << 8 | host);
-	if (!access("/proc/sys/net/ipv6", F_OK))
-		memcpy(&p->ip6, ip6, sizeof(ip6));
-}
+/* Of tx, rx, router_tx and router_rx: 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64, and MACs. */
+static const struct {
+	const char *ifname;
+	uint8_t link, host;
+} planned[][4] = {
+	[LAB_PAIR] = {{"v-tx", 0, 1}, {"v-rx", 0, 2}},
+	[LAB_ROUTER] = {{"v-tx", 0, 1}, {"v-rx", 1, 2}, {"v-r0", 0, 254}, {"v-r1", 1, 254}},
+	[LAB_BRIDGE] = {{"v-tx", 0, 1},
+			{"v-rx", 0, 2},
+			{"v-b0", BRIDGE_LINK, 0},
+			{"v-b1", BRIDGE_LINK, 1}},
+	[LAB_TAP] = {{"v-tx", 0, 1}, {"v-rx", 0, 2}},
+	[LAB_VXLAN] = {{"x-tx", TUNNEL_LINK, 1},
+		       {"x-rx", TUNNEL_LINK, 2},
+		       {"v-tx", 0, 1},
+		       {"v-rx", 0, 2}},
+};
 
 /* What every lab of this topology has in common: names, addresses. No namespaces yet. */
 static void plan(struct lab *lab, enum lab_topology topology)
 {
+	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
+	bool ipv6 = !access("/proc/sys/net/ipv6", F_OK);
+
 	memset(lab, 0, sizeof(*lab));
 	lab->tx_ns = lab->rx_ns = lab->router_ns = NETNS_NONE;
 	lab->topology = topology;
-	plan_port(&lab->tx, &lab->tx_ns, "v-tx", 0, 1);
-	if (topology == LAB_VXLAN) {
-		plan_port(&lab->tx, &lab->tx_ns, "x-tx", TUNNEL_LINK, 1);
-		plan_port(&lab->rx, &lab->rx_ns, "x-rx", TUNNEL_LINK, 2);
-		plan_port(&lab->router_tx, &lab->tx_ns, "v-tx", 0, 1);
-		plan_port(&lab->router_rx, &lab->rx_ns, "v-rx", 0, 2);
-		return;
-	}
-	if (topology != LAB_ROUTER)
-		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 0, 2);
-	if (topology == LAB_BRIDGE) {
-		plan_port(&lab->router_tx, &lab->router_ns, "v-b0", BRIDGE_LINK, 0);
-		plan_port(&lab->router_rx, &lab->router_ns, "v-b1", BRIDGE_LINK, 1);
-		lab->router_tx.ip4 = lab->router_rx.ip4 = (struct in_addr){INADDR_ANY};
-		lab->router_tx.ip6 = lab->router_rx.ip6 = in6addr_any;
-	} else if (topology == LAB_ROUTER) {
-		plan_port(&lab->router_tx, &lab->router_ns, "v-r0", 0, 254);
-		plan_port(&lab->router_rx, &lab->router_ns, "v-r1", 1, 254);
-		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 1, 2);
+	for (unsigned i = 0; i < lab_ports(lab); i++) {
+		unsigned link = planned[topology][i].link, host = planned[topology][i].host;
+		struct lab_port *p = ports[i];
+
+		p->ns = i > 1 && lab_middle(topology) ? &lab->router_ns
+			: i % 2			      ? &lab->rx_ns
+						      : &lab->tx_ns;
+		strcpy(p->ifname, planned[topology][i].ifname);
+		memcpy(p->mac, (uint8_t[]){0x02, 0x70, 0x6b, 0, link, host}, sizeof(p->mac));
+		if (link == BRIDGE_LINK)
+			continue; /* no addresses */
+		p->ip4.s_addr = htonl(198u << 24 | 18 << 16 | link << 8 | host);
+		if (ipv6)
+			p->ip6 = (struct in6_addr){{{0x20, 0x01, 0, 2, [7] = link, [15] = host}}};
 	}
 }
 
@@ -112,14 +112,6 @@ static void plan(struct lab *lab, enum lab_topology topology)
 static bool has_ip6(const struct lab_port *port)
 {
 	return !IN6_IS_ADDR_UNSPECIFIED(&port->ip6);
-}
-
-static int running(const struct lab_port *port)
-{
-	struct netdev dev;
-	int ret = netdev_get(port->ns, port->ifname, &dev);
-
-	return ret ? ret : (dev.flags & IFF_RUNNING) != 0;
 }
 
 /* Whether a line of a file below /proc/net about the device has one of these flags. */
@@ -183,8 +175,16 @@ static int wait_until(int (*is)(const struct lab_port *port), const struct lab_p
 	if (!ret)
 		return error_set(err, STATUS_FAILED, -ETIMEDOUT, NULL, "%s %s for %d s",
 				 port->ifname, what, READY_MS / 1000);
-	return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the state of %s: %s",
-			 port->ifname, strerror(-ret));
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the state of %s",
+			   port->ifname);
+}
+
+static int running(const struct lab_port *port)
+{
+	struct netdev dev;
+	int ret = netdev_get(port->ns, port->ifname, &dev);
+
+	return ret ? ret : (dev.flags & IFF_RUNNING) != 0;
 }
 
 /* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
@@ -239,10 +239,8 @@ static int make_namespace(struct netns *ns, bool router, struct error *err)
 		ret = netns_sysctl_write(ns, path, value);
 		if (ret == -ENOENT && !strncmp(path, "net/ipv6/", 9))
 			ret = 0;
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL,
-				  "cannot write %s to /proc/sys/%s: %s", value, path,
-				  strerror(-ret));
+		error_errno(err, STATUS_FAILED, ret, NULL, "cannot write %s to /proc/sys/%s", value,
+			    path);
 	}
 	return ret;
 }
@@ -277,9 +275,8 @@ static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, str
 	}
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = read_port(ends[i]);
-	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot set up %s and %s: %s",
-			       a->ifname, b->ifname, strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot set up %s and %s", a->ifname,
+			   b->ifname);
 }
 
 /* A veth pair between two planned ports. */
@@ -289,18 +286,15 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 	int ret = netdev_add_veth(a->ns, a->ifname, a->mac, b->ns, b->ifname, b->mac, queues);
 
 	if (ret)
-		return error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
-				 ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VETH" : NULL,
-				 "cannot make the veth pair %s, %s: %s", a->ifname, b->ifname,
-				 strerror(-ret));
+		return error_errno(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
+				   ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VETH" : NULL,
+				   "cannot make the veth pair %s, %s", a->ifname, b->ifname);
 	return set_up_link(a, b, mtu, err);
 }
 
 static int not_added(const struct lab_port *p, const char *what, int ret, struct error *err)
 {
-	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot add %s to %s: %s", what,
-			       p->ifname, strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add %s to %s", what, p->ifname);
 }
 
 static int add_addresses(const struct lab_port *p, struct error *err)
@@ -395,12 +389,11 @@ static void mark_path(char path[PATH_MAX], const char *name)
 
 static int check_name(const char *name, struct error *err)
 {
-	size_t len = strlen(name);
-	bool good = len && len < sizeof(((struct lab *)0)->name) && isalnum((unsigned char)*name);
+	static const char allowed[] = "-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789";
+	size_t len = strspn(name, allowed);
 
-	for (const char *c = name; *c && good; c++)
-		good = isalnum((unsigned char)*c) || *c == '-' || *c == '_';
-	if (!good)
+	if (!len || name[len] || len >= sizeof(((struct lab *)0)->name) || strchr("-_", *name))
 		return error_set(
 			err, STATUS_USAGE, -EINVAL,
 			"use letters, digits, - and _, at most 31, a letter or digit first",
@@ -417,18 +410,17 @@ static int lock_labs(struct error *err)
 	    (mkdir(LAB_DIR, 0700) && errno != EEXIST) ||
 	    (fd = open(LAB_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		ret = -errno;
-		return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
-				 "cannot open " LAB_DIR ": %s", strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret,
+				   ret == -EACCES ? "run it as root" : NULL,
+				   "cannot open " LAB_DIR);
 	}
-	while (flock(fd, LOCK_EX)) {
-		if (errno != EINTR) {
-			ret = -errno;
-			close(fd);
-			return error_set(err, STATUS_FAILED, ret, NULL,
-					 "cannot lock " LAB_DIR ": %s", strerror(-ret));
-		}
-	}
-	return fd;
+	do
+		ret = flock(fd, LOCK_EX) ? -errno : 0;
+	while (ret == -EINTR);
+	if (!ret)
+		return fd;
+	close(fd);
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot lock " LAB_DIR);
 }
 
 /* In place of the one that is there, if there is one. */
@@ -481,11 +473,11 @@ static bool is_ours(const struct mark *m, enum role role)
 
 static bool is_whole(const struct mark *m)
 {
-	unsigned i = 0;
-
-	while (i < roles(m->info.topology) && is_ours(m, i))
-		i++;
-	return i == roles(m->info.topology);
+	for (unsigned i = 0; i < roles(m->info.topology); i++) {
+		if (!is_ours(m, i))
+			return false;
+	}
+	return true;
 }
 
 /* -EEXIST, or -EINVAL for a bad name. */
@@ -570,14 +562,13 @@ static int publish(struct lab *lab, const char *name, struct error *err)
 	const struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
 	struct mark m = {
 		.info = {.topology = lab->topology, .queues = lab->tx.queues, .mtu = lab->tx.mtu}};
-	int lock, ret;
+	int lock = lock_labs(err), ret;
 
+	if (lock < 0)
+		return lock;
 	snprintf(m.info.name, sizeof(m.info.name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology); i++)
 		m.inum[i] = ns[i]->inum;
-	lock = lock_labs(err);
-	if (lock < 0)
-		return lock;
 	ret = check_free(name, err); /* again: now it stays so */
 	if (!ret) {
 		ret = share_netns_dir();
@@ -585,11 +576,9 @@ static int publish(struct lab *lab, const char *name, struct error *err)
 			ret = write_mark(&m);
 		for (unsigned i = 0; i < roles(lab->topology) && !ret; i++)
 			ret = bind_namespace(ns[i], name, role_name(lab->topology, i));
-		if (ret) {
+		if (ret)
 			remove_names(&m);
-			error_set(err, STATUS_FAILED, ret, NULL, "cannot name the lab '%s': %s",
-				  name, strerror(-ret));
-		}
+		error_errno(err, STATUS_FAILED, ret, NULL, "cannot name the lab '%s'", name);
 	}
 	close(lock);
 	if (!ret)
@@ -607,10 +596,7 @@ static int find_mark(const char *name, struct mark *m, struct error *err)
 	if (ret == -ENOENT)
 		return error_set(err, STATUS_FAILED, ret, "see: pktledger lab list",
 				 "there is no lab '%s'", name);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot read " LAB_DIR "/%s: %s",
-				 name, strerror(-ret));
-	return 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read " LAB_DIR "/%s", name);
 }
 
 int lab_finish(const struct lab *lab, struct error *err)
@@ -622,31 +608,24 @@ int lab_finish(const struct lab *lab, struct error *err)
 		return lock;
 	ret = find_mark(lab->name, &m, err);
 	m.info.finished = true;
-	if (!ret) {
-		ret = write_mark(&m);
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL, "cannot note that '%s' is up: %s",
-				  lab->name, strerror(-ret));
-	}
+	if (!ret)
+		ret = error_errno(err, STATUS_FAILED, write_mark(&m), NULL,
+				  "cannot note that '%s' is up", lab->name);
 	close(lock);
 	return ret;
 }
 
 int lab_remove(const char *name, struct error *err)
 {
+	int lock = lock_labs(err), ret;
 	struct mark m;
-	int lock = lock_labs(err);
-	int ret;
 
 	if (lock < 0)
 		return lock;
 	ret = find_mark(name, &m, err);
-	if (!ret) {
-		ret = remove_names(&m);
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL, "cannot remove the lab '%s': %s",
-				  name, strerror(-ret));
-	}
+	if (!ret)
+		ret = error_errno(err, STATUS_FAILED, remove_names(&m), NULL,
+				  "cannot remove the lab '%s'", name);
 	close(lock);
 	return ret;
 }
@@ -708,8 +687,8 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 	if (!dir && errno == ENOENT)
 		return 0;
 	if (!dir)
-		return error_set(err, STATUS_UNABLE, -errno, "run it as root",
-				 "cannot open " LAB_DIR ": %s", strerror(errno));
+		return error_errno(err, STATUS_UNABLE, -errno, "run it as root",
+				   "cannot open " LAB_DIR);
 	while (!ret && (entry = readdir(dir))) {
 		int read = check_name(entry->d_name, NULL) ? -EINVAL : read_mark(entry->d_name, &m);
 
@@ -751,9 +730,7 @@ static int make_bridge(const struct lab *lab, struct error *err)
 	ret = index < 0 ? index : netdev_set_master(ns, lab->router_tx.ifname, (unsigned)index);
 	if (!ret)
 		ret = netdev_set_master(ns, lab->router_rx.ifname, (unsigned)index);
-	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot make a bridge: %s",
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot make a bridge");
 }
 
 /* A third namespace between the ends, which routes or bridges. */
@@ -779,18 +756,15 @@ static int build_middle(struct lab *lab, unsigned queues, unsigned mtu, struct e
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
 			   const struct lab_port *remote, uint32_t vni, struct error *err)
 {
-	struct netdev_vxlan v = {.vni = vni,
+	struct netdev_vxlan v = {.mac = end->mac,
+				 .vni = vni,
 				 .remote = remote->ip4,
 				 .underlay = below->ifindex,
 				 .queues = below->queues};
-	int ret;
-
-	memcpy(v.mac, end->mac, sizeof(v.mac));
-	ret = netdev_add_vxlan(end->ns, end->ifname, LAB_VXLAN_PORT, &v);
-	return ret ? error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
-			       ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VXLAN" : NULL,
-			       "cannot make the tunnel %s: %s", end->ifname, strerror(-ret))
-		   : 0;
+	int ret = netdev_add_vxlan(end->ns, end->ifname, LAB_VXLAN_PORT, &v);
+	return error_errno(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
+			   ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VXLAN" : NULL,
+			   "cannot make the tunnel %s", end->ifname);
 }
 
 /* What is below has room for the tunnel's headers. */
@@ -822,12 +796,9 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 	ret = lab_taps_open(&lab->taps, &lab->tx, &lab->rx, err);
 	if (!ret)
 		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
-	if (ret)
-		return ret;
-	ret = lab_taps_connect(lab->taps);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot connect the taps: %s",
-				 strerror(-ret));
+	if (!ret)
+		ret = error_errno(err, STATUS_FAILED, lab_taps_connect(lab->taps), NULL,
+				  "cannot connect the taps");
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = wait_until(announced, i ? &lab->rx : &lab->tx, "was not reported as up", err);
 	return ret;

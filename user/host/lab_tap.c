@@ -109,11 +109,10 @@ int lab_taps_open(struct lab_taps **out, const struct lab_port *a, const struct 
 	t->started = !ret;
 	if (ret) {
 		lab_taps_close(t);
-		return error_set(err, STATUS_UNABLE, ret,
-				 "the kernel needs CONFIG_TUN (modprobe tun), and this process "
-				 "/dev/net/tun",
-				 "cannot make the taps %s, %s: %s", a->ifname, b->ifname,
-				 strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret,
+				   "the kernel needs CONFIG_TUN (modprobe tun), and this process "
+				   "/dev/net/tun",
+				   "cannot make the taps %s, %s", a->ifname, b->ifname);
 	}
 	*out = t;
 	return 0;

@@ -13,9 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/num.h"
+#include "base/proc.h"
 #include "host/caps.h"
 #include "survey.skel.h"
 
@@ -75,12 +78,11 @@ int trace_load_error(struct error *err, int rc)
 				 "please report it with the output of -vv and `uname -r`",
 				 "this kernel refuses a tracing program: %s", why);
 	if (rc == -EPERM || rc == -EACCES)
-		return error_set(err, STATUS_UNABLE, rc,
-				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
-				 "the kernel does not let us load tracing programs: %s",
-				 strerror(-rc));
-	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
-			 "cannot load the tracing programs: %s", strerror(-rc));
+		return error_errno(err, STATUS_UNABLE, rc,
+				   "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+				   "the kernel does not let us load tracing programs");
+	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+			   "cannot load the tracing programs");
 }
 
 bool trace_load_again(int rc)
@@ -120,89 +122,63 @@ struct trace_cost trace_cost(const struct bpf_program *prog)
 /* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */
 unsigned trace_cpus(void)
 {
-	FILE *f = fopen("/sys/devices/system/cpu/possible", "r");
-	unsigned cpu = 0;
-	int c;
+	char list[1024];
+	const char *last = list;
 
-	if (!f)
+	if (!file_line("/sys/devices/system/cpu/possible", list, sizeof(list)))
 		return (unsigned)sysconf(_SC_NPROCESSORS_CONF);
-	while (fscanf(f, "%u", &cpu) == 1 && (c = fgetc(f)) != EOF && c != '\n')
-		;
-	fclose(f);
-	return cpu + 1;
+	for (const char *c = list; *c; c++)
+		last = is_digit(*c) ? last : c + 1;
+	return (unsigned)atoi(last) + 1;
 }
 
-/* bpf_map_show_fdinfo(): "memlock:" is what the map takes. */
-static uint64_t memory_of(int fd)
+static int add(struct list *maps, int fd)
 {
-	unsigned long long bytes = 0;
-	char path[64], line[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f) && sscanf(line, "memlock: %llu", &bytes) != 1)
-		;
-	fclose(f);
-	return bytes;
-}
-
-static bool is_map(int dir, const char *name)
-{
-	static const char map[] = "anon_inode:bpf-map";
-	char link[sizeof(map)];
-
-	return readlinkat(dir, name, link, sizeof(link)) == sizeof(map) - 1 &&
-	       !memcmp(link, map, sizeof(map) - 1);
-}
-
-static int add(struct bpfmap **list, int n, int fd)
-{
+	const struct bpfmap *at = maps->at;
 	struct bpf_map_info info = {};
-	struct bpfmap *more;
+	struct bpfmap *map;
 	__u32 len = sizeof(info);
+	char path[64];
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
-		return n;
-	for (int i = 0; i < n; i++) {
-		if ((*list)[i].id == info.id)
-			return n;
+		return 0;
+	for (unsigned i = 0; i < maps->n; i++) {
+		if (at[i].id == info.id)
+			return 0;
 	}
-	more = list_room(*list, (size_t)n, sizeof(*more));
-	if (!more)
+	map = list_add(maps);
+	if (!map)
 		return -ENOMEM;
-	*list = more;
-	more[n] = (struct bpfmap){
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	*map = (struct bpfmap){
 		.id = info.id,
 		.type = info.type,
 		.entries = info.max_entries,
-		.bytes = memory_of(fd),
+		.bytes = proc_number(path, "memlock:"), /* bpf_map_show_fdinfo() */
 	};
-	snprintf(more[n].name, sizeof(more[n].name), "%s", info.name);
-	return n + 1;
+	snprintf(map->name, sizeof(map->name), "%s", info.name);
+	return 0;
 }
 
 int bpfmaps_read(struct bpfmap **list)
 {
+	struct list maps = {.size = sizeof(**list)};
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *d;
-	int n = 0;
+	int ret = dir ? 0 : -errno;
+	char link[32];
 
-	*list = NULL;
-	if (!dir)
-		return -errno;
-	while (n >= 0 && (d = readdir(dir))) {
-		if (is_map(dirfd(dir), d->d_name))
-			n = add(list, n, atoi(d->d_name));
+	while (dir && !ret && (d = readdir(dir))) {
+		if (proc_link(dirfd(dir), link, sizeof(link), "%s", d->d_name) > 0 &&
+		    !strcmp(link, "anon_inode:bpf-map"))
+			ret = add(&maps, atoi(d->d_name));
 	}
-	closedir(dir);
-	if (n < 0) {
-		free(*list);
-		*list = NULL;
-	}
-	return n;
+	if (dir)
+		closedir(dir);
+	if (ret)
+		list_free(&maps);
+	*list = maps.at;
+	return ret ? ret : (int)maps.n;
 }
 
 uint64_t bpfmaps_bytes(void)

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "host/counters.h"
 #include "host/nl.h"
 
@@ -37,20 +38,15 @@ static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
 static int on_addr(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a, *own = NULL;
+	const struct nlattr *own = nl_attr(nlh, sizeof(*ifa), IFA_LOCAL);
 	struct netdev *dev = arg;
 	bool six = ifa->ifa_family == AF_INET6;
 
 	if (ifa->ifa_index != dev->ifindex || (!six && ifa->ifa_family != AF_INET) ||
 	    (six && ifa->ifa_scope != RT_SCOPE_UNIVERSE))
 		return MNL_CB_OK;
-	mnl_attr_for_each(a, nlh, sizeof(*ifa))
-	{
-		/* IFA_ADDRESS is the other end's where there is an IFA_LOCAL */
-		if (mnl_attr_get_type(a) == IFA_LOCAL ||
-		    (mnl_attr_get_type(a) == IFA_ADDRESS && !own))
-			own = a;
-	}
+	if (!own) /* else IFA_ADDRESS is the other end's */
+		own = nl_attr(nlh, sizeof(*ifa), IFA_ADDRESS);
 	if (own && six && IN6_IS_ADDR_UNSPECIFIED(&dev->ip6))
 		memcpy(&dev->ip6, mnl_attr_get_payload(own), sizeof(dev->ip6));
 	else if (own && !six && !dev->ip4.s_addr)
@@ -62,23 +58,17 @@ static int on_addr(const struct nlmsghdr *nlh, void *arg)
 static int on_route(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *hops = nl_attr(nlh, sizeof(*rt), RTA_MULTIPATH);
+	const struct rtnexthop *nh = hops ? mnl_attr_get_payload(hops) : NULL;
+	int len = hops ? mnl_attr_get_payload_len(hops) : 0;
 	struct netdev *dev = arg;
-	const struct nlattr *a;
 
 	if (rt->rtm_dst_len || rt->rtm_table != RT_TABLE_MAIN || rt->rtm_type != RTN_UNICAST)
 		return MNL_CB_OK;
-	mnl_attr_for_each(a, nlh, sizeof(*rt))
-	{
-		const struct rtnexthop *nh = mnl_attr_get_payload(a);
-		int len = mnl_attr_get_payload_len(a);
-
-		if (mnl_attr_get_type(a) == RTA_OIF)
-			dev->default_route |= mnl_attr_get_u32(a) == dev->ifindex;
-		if (mnl_attr_get_type(a) != RTA_MULTIPATH)
-			continue;
-		for (; RTNH_OK(nh, len); len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh))
-			dev->default_route |= (unsigned)nh->rtnh_ifindex == dev->ifindex;
-	}
+	dev->default_route |= nl_uint(nl_attr(nlh, sizeof(*rt), RTA_OIF)) == dev->ifindex;
+	for (; len >= (int)sizeof(*nh) && RTNH_OK(nh, len);
+	     len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh))
+		dev->default_route |= (unsigned)nh->rtnh_ifindex == dev->ifindex;
 	return MNL_CB_OK;
 }
 
@@ -101,31 +91,32 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 {
-	struct link_info *l = NULL;
+	struct link_info l;
 	int ret = nl_ifindex(ns, ifname);
 
 	memset(dev, 0, sizeof(*dev));
 	dev->speed_mbit = -1;
 	if (ret >= 0)
-		ret = links_read(ns, (unsigned)ret, &l);
-	if (ret < 1)
-		return ret ? ret : -ENODEV;
+		ret = link_read(ns, (unsigned)ret, -1, &l);
+	if (ret)
+		return ret;
 	snprintf(dev->ifname, sizeof(dev->ifname), "%s", ifname);
-	dev->ifindex = l->ifindex;
-	memcpy(dev->mac, l->mac, sizeof(dev->mac));
-	dev->mtu = l->mtu;
-	dev->flags = l->flags;
-	dev->rx_queues = l->rx_queues;
-	dev->tx_queues = l->tx_queues;
-	dev->loopback = l->flags & IFF_LOOPBACK;
-	dev->has_master = l->master;
-	free(l);
+	dev->ifindex = l.ifindex;
+	memcpy(dev->mac, l.mac, sizeof(dev->mac));
+	dev->mtu = l.mtu;
+	dev->flags = l.flags;
+	dev->rx_queues = l.rx_queues;
+	dev->tx_queues = l.tx_queues;
+	dev->loopback = l.flags & IFF_LOOPBACK;
+	dev->has_master = l.master;
 	ret = dump_family(ns, RTM_GETADDR, AF_UNSPEC, on_addr, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET, on_route, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET6, on_route, dev);
-	return ret ? ret : netdev_ethtool_fill(ns, dev);
+	if (!ret)
+		netdev_ethtool_fill(ns, dev);
+	return ret;
 }
 
 static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *ifname,
@@ -412,31 +403,20 @@ struct route {
 static int on_way(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *hop = nl_attr(nlh, sizeof(*rt), RTA_GATEWAY);
+	const struct nlattr *other = nl_attr(nlh, sizeof(*rt), RTA_VIA);
 	struct route *r = arg;
-	const struct nlattr *a;
 
 	r->type = rt->rtm_type;
-	mnl_attr_for_each(a, nlh, sizeof(*rt))
-	{
-		const void *data = mnl_attr_get_payload(a);
-		size_t len = mnl_attr_get_payload_len(a);
-		const struct rtvia *via = data;
+	r->ifindex = (unsigned)nl_uint(nl_attr(nlh, sizeof(*rt), RTA_OIF));
+	nl_copy(nl_attr(nlh, sizeof(*rt), RTA_PREFSRC), r->src, sizeof(r->src));
+	if (hop)
+		nl_copy(hop, r->hop, sizeof(r->hop));
+	if (other) {
+		const struct rtvia *via = mnl_attr_get_payload(other);
 
-		switch (mnl_attr_get_type(a)) {
-		case RTA_OIF:
-			r->ifindex = mnl_attr_get_u32(a);
-			break;
-		case RTA_GATEWAY:
-			memcpy(r->hop, data, len < sizeof(r->hop) ? len : sizeof(r->hop));
-			break;
-		case RTA_VIA:
-			r->family = via->rtvia_family;
-			memcpy(r->hop, via->rtvia_addr, addr_len(r->family));
-			break;
-		case RTA_PREFSRC:
-			memcpy(r->src, data, len < sizeof(r->src) ? len : sizeof(r->src));
-			break;
-		}
+		r->family = via->rtvia_family;
+		memcpy(r->hop, via->rtvia_addr, addr_len(r->family));
 	}
 	return MNL_CB_OK;
 }
@@ -473,16 +453,9 @@ static int on_neigh(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
 	struct neigh *n = arg;
-	const struct nlattr *a;
 
-	mnl_attr_for_each(a, nlh, sizeof(*nd))
-	{
-		if (mnl_attr_get_type(a) == NDA_LLADDR &&
-		    mnl_attr_get_payload_len(a) == sizeof(n->mac)) {
-			memcpy(n->mac, mnl_attr_get_payload(a), sizeof(n->mac));
-			n->usable = nd->ndm_state & NUD_USABLE;
-		}
-	}
+	n->usable =
+		nl_mac(nl_attr(nlh, sizeof(*nd), NDA_LLADDR), n->mac) && nd->ndm_state & NUD_USABLE;
 	return MNL_CB_OK;
 }
 
@@ -611,32 +584,17 @@ int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct 
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a, *options = NULL, *limit = NULL;
+	const struct nlattr *limit = nl_attr(nlh, sizeof(*tc), TCA_OPTIONS);
 	uint16_t attr;
 
 	*q = (struct netdev_qdisc){.handle = tc->tcm_handle};
-	mnl_attr_for_each(a, nlh, sizeof(*tc))
-	{
-		if (mnl_attr_get_type(a) == TCA_KIND)
-			snprintf(q->kind, sizeof(q->kind), "%s", mnl_attr_get_str(a));
-		else if (mnl_attr_get_type(a) == TCA_OPTIONS)
-			options = a;
-	}
+	nl_text(nl_attr(nlh, sizeof(*tc), TCA_KIND), q->kind, sizeof(q->kind));
 	attr = limit_attr(q->kind);
-	if (!options || !attr)
-		return;
-	if (attr == LIMIT_STRUCT) {
-		limit = options;
-	} else {
-		mnl_attr_for_each_nested(a, options)
-		{
-			if (mnl_attr_get_type(a) == attr)
-				limit = a;
-		}
-	}
+	if (attr != LIMIT_STRUCT)
+		limit = attr ? nl_nested(limit, attr) : NULL;
 	q->limited = limit && mnl_attr_get_payload_len(limit) >= sizeof(q->limit);
 	if (q->limited)
-		memcpy(&q->limit, mnl_attr_get_payload(limit), sizeof(q->limit));
+		nl_copy(limit, &q->limit, sizeof(q->limit));
 }
 
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q)
@@ -705,22 +663,6 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
 #define UDP_HEADER	8
 #define UDP_PAYLOAD_MAX 65507 /* what IPv4's length field leaves; here of IPv6 too */
 
-static uint64_t read_inuse(const char *path, const char *format)
-{
-	unsigned long long inuse, found = 0;
-	FILE *f = fopen(path, "re");
-	char line[256];
-
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, format, &inuse) == 1)
-			found = inuse;
-	}
-	fclose(f);
-	return found;
-}
-
 uint64_t reassembly_queues(const struct netns *ns)
 {
 	int saved = netns_push(ns);
@@ -729,8 +671,8 @@ uint64_t reassembly_queues(const struct netns *ns)
 	if (saved < 0)
 		return 0;
 	/* /proc/net is that of the process's first thread */
-	queues = read_inuse("/proc/thread-self/net/sockstat", "FRAG: inuse %llu") +
-		 read_inuse("/proc/thread-self/net/sockstat6", "FRAG6: inuse %llu");
+	queues = proc_number("/proc/thread-self/net/sockstat", "FRAG: inuse") +
+		 proc_number("/proc/thread-self/net/sockstat6", "FRAG6: inuse");
 	netns_pop(saved);
 	return queues;
 }

@@ -41,7 +41,7 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 
 /* A tunnel that sends all it gets to `remote`, out of the device `underlay`. */
 struct netdev_vxlan {
-	uint8_t mac[6];
+	const uint8_t *mac;
 	uint32_t vni;
 	struct in_addr remote;
 	unsigned underlay; /* ifindex */
@@ -145,9 +145,9 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 
 /*
  * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink has those allocated). What
- * a driver does not report stays as it is. 0 or -errno of the socket.
+ * a driver does not report stays as it is.
  */
-int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
+void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
 
 /*
  * One command of the ethtool ioctl: a structure of <linux/ethtool.h> that begins with its number.

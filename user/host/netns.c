@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
@@ -29,6 +27,7 @@
 #include "base/list.h"
 #include "base/num.h"
 #include "host/caps.h"
+#include "host/netdev.h"
 #include "host/nl.h"
 
 #define THREAD_NETNS "/proc/thread-self/ns/net"
@@ -37,23 +36,6 @@
 static bool elsewhere(const struct netns *ns)
 {
 	return ns && ns->fd >= 0;
-}
-
-static int loopback_up(void)
-{
-	struct ifreq ifr = {.ifr_name = "lo"};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, SIOCGIFFLAGS, &ifr))
-		ret = -errno;
-	ifr.ifr_flags |= IFF_UP;
-	if (!ret && ioctl(fd, SIOCSIFFLAGS, &ifr))
-		ret = -errno;
-	close(fd);
-	return ret;
 }
 
 /*
@@ -92,10 +74,9 @@ static int describe_current(struct netns *ns)
 	if (ns->fd < 0)
 		return -errno;
 	ret = read_inum(ns);
-	if (ret)
-		return ret;
-	ns->sysfs = mount_sysfs();
-	return 0;
+	if (!ret)
+		ns->sysfs = mount_sysfs();
+	return ret;
 }
 
 int netns_create(struct netns *ns, struct error *err)
@@ -105,25 +86,22 @@ int netns_create(struct netns *ns, struct error *err)
 	*ns = NETNS_NONE;
 	saved = open(THREAD_NETNS, O_RDONLY | O_CLOEXEC);
 	if (saved < 0)
-		return error_set(err, STATUS_UNABLE, -errno, "mount /proc",
-				 "cannot open " THREAD_NETNS ": %s", strerror(errno));
+		return error_errno(err, STATUS_UNABLE, -errno, "mount /proc",
+				   "cannot open " THREAD_NETNS);
 	if (unshare(CLONE_NEWNET)) {
 		ret = -errno;
 		close(saved);
-		return error_set(err, STATUS_UNABLE, ret,
-				 ret == -EPERM ? "run it as root; it needs CAP_SYS_ADMIN" : NULL,
-				 "cannot make a network namespace: %s", strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret,
+				   ret == -EPERM ? "run it as root; it needs CAP_SYS_ADMIN" : NULL,
+				   "cannot make a network namespace");
 	}
-	ret = loopback_up();
+	ret = netdev_set_up(NULL, "lo", true);
 	if (!ret)
 		ret = describe_current(ns);
 	netns_pop(saved);
-	if (ret) {
+	if (ret)
 		netns_close(ns);
-		return error_set(err, STATUS_FAILED, ret, NULL,
-				 "cannot set up a network namespace: %s", strerror(-ret));
-	}
-	return 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot set up a network namespace");
 }
 
 int netns_current(struct netns *ns, struct error *err)
@@ -132,11 +110,10 @@ int netns_current(struct netns *ns, struct error *err)
 
 	*ns = NETNS_NONE;
 	ret = describe_current(ns);
-	if (!ret)
-		return 0;
-	netns_close(ns);
-	return error_set(err, STATUS_UNABLE, ret, "mount /proc",
-			 "cannot open the current network namespace: %s", strerror(-ret));
+	if (ret)
+		netns_close(ns);
+	return error_errno(err, STATUS_UNABLE, ret, "mount /proc",
+			   "cannot open the current network namespace");
 }
 
 int netns_open(struct netns *ns, const char *name, struct error *err)
@@ -151,19 +128,19 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 				 "the name of the network namespace is too long");
 	ns->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns->fd < 0)
-		return error_set(err, STATUS_UNABLE, -errno,
-				 errno == ENOENT ? "`ip netns list` shows those that exist" : NULL,
-				 "cannot open the network namespace %s: %s", name, strerror(errno));
+		return error_errno(err, STATUS_UNABLE, -errno,
+				   errno == ENOENT ? "`ip netns list` shows those that exist"
+						   : NULL,
+				   "cannot open the network namespace %s", name);
 	ret = read_inum(ns);
 	saved = ret ? ret : netns_push(ns);
 	if (saved < 0) {
 		netns_close(ns);
-		return error_set(err, STATUS_UNABLE, saved,
-				 saved == -EPERM    ? "run it as root; it needs CAP_SYS_ADMIN"
-				 : saved == -EINVAL ? "it is not a network namespace"
-						    : NULL,
-				 "cannot enter the network namespace %s: %s", name,
-				 strerror(-saved));
+		return error_errno(err, STATUS_UNABLE, saved,
+				   saved == -EPERM    ? "run it as root; it needs CAP_SYS_ADMIN"
+				   : saved == -EINVAL ? "it is not a network namespace"
+						      : NULL,
+				   "cannot enter the network namespace %s", name);
 	}
 	ns->sysfs = mount_sysfs();
 	netns_pop(saved);
@@ -226,24 +203,21 @@ void netns_close(struct netns *ns)
 	*ns = NETNS_NONE;
 }
 
-static int write_and_close(int fd, const char *value)
+/*
+ * Writes `value` to the file that open() has given, or reads into `buf` if that is NULL. The last
+ * newline is cut. A value that does not fit is an error, not a shorter value.
+ */
+static int use_and_close(int fd, const char *value, char *buf, unsigned size)
 {
-	size_t len = strlen(value);
-	ssize_t n = write(fd, value, len);
-	int ret = n < 0 ? -errno : n == (ssize_t)len ? 0 : -EIO;
+	ssize_t len = value ? strlen(value) : size, n;
+	int ret;
 
+	if (fd < 0)
+		return -errno;
+	n = value ? write(fd, value, len) : read(fd, buf, len);
+	ret = n < 0 ? -errno : value && n != len ? -EIO : !value && n == len ? -ENOSPC : 0;
 	close(fd);
-	return ret;
-}
-
-/* The last newline is cut. A value that does not fit is an error, not a shorter value. */
-static int read_and_close(int fd, char *buf, unsigned size)
-{
-	ssize_t n = read(fd, buf, size);
-	int ret = n < 0 ? -errno : n == (ssize_t)size ? -ENOSPC : 0;
-
-	close(fd);
-	if (ret)
+	if (ret || value)
 		return ret;
 	if (n && buf[n - 1] == '\n')
 		n--;
@@ -251,54 +225,48 @@ static int read_and_close(int fd, char *buf, unsigned size)
 	return 0;
 }
 
-static int open_sysfs(const struct netns *ns, const char *path, int flags)
+static int flags_for(const char *value)
+{
+	return O_CLOEXEC | (value ? O_WRONLY | O_TRUNC : O_RDONLY); /* as a shell's > */
+}
+
+static int sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
+		 unsigned size)
 {
 	char full[PATH_MAX];
-	int fd;
 
-	if (elsewhere(ns) && ns->sysfs < 0)
-		return -EOPNOTSUPP;
 	if (snprintf(full, sizeof(full), "/sys/%s", path) >= (int)sizeof(full))
 		return -ENAMETOOLONG;
-	fd = elsewhere(ns) ? openat(ns->sysfs, path, flags | O_CLOEXEC)
-			   : open(full, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (!elsewhere(ns))
+		return use_and_close(open(full, flags_for(value)), value, buf, size);
+	if (ns->sysfs < 0)
+		return -EOPNOTSUPP;
+	return use_and_close(openat(ns->sysfs, path, flags_for(value)), value, buf, size);
 }
 
 int netns_sysfs_write(const struct netns *ns, const char *path, const char *value)
 {
-	int fd = open_sysfs(ns, path, O_WRONLY | O_TRUNC); /* as a shell's > */
-
-	return fd < 0 ? fd : write_and_close(fd, value);
+	return sysfs(ns, path, value, NULL, 0);
 }
 
 int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsigned size)
 {
-	int fd = open_sysfs(ns, path, O_RDONLY);
-
-	return fd < 0 ? fd : read_and_close(fd, buf, size);
+	return sysfs(ns, path, NULL, buf, size);
 }
 
-/*
- * Writes `value`, or reads into `buf` if that is NULL. /proc/sys/net shows the namespace of the
- * task that reads (net_ctl_header_lookup()).
- */
+/* /proc/sys/net shows the namespace of the task that reads (net_ctl_header_lookup()). */
 static int sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		  unsigned size)
 {
-	int saved = netns_push(ns), fd, ret;
 	char full[PATH_MAX];
+	int saved, ret;
 
+	if (snprintf(full, sizeof(full), "/proc/sys/%s", path) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	saved = netns_push(ns);
 	if (saved < 0)
 		return saved;
-	if (snprintf(full, sizeof(full), "/proc/sys/%s", path) >= (int)sizeof(full)) {
-		ret = -ENAMETOOLONG;
-	} else {
-		fd = open(full, (value ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-		ret = fd < 0  ? -errno
-		      : value ? write_and_close(fd, value)
-			      : read_and_close(fd, buf, size);
-	}
+	ret = use_and_close(open(full, flags_for(value)), value, buf, size);
 	netns_pop(saved);
 	return ret;
 }
@@ -425,10 +393,8 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		return ret;
 	if (own == cookie) {
 		ret = netns_current(ns, NULL);
-		if (!ret && ns->sysfs < 0) { /* refused, in a container: then /sys it is */
+		if (!ret && ns->sysfs < 0) /* refused, in a container: then /sys it is */
 			netns_close(ns);
-			*ns = NETNS_NONE;
-		}
 		return ret;
 	}
 	if (search(&s, NETNS_DIR) || search(&s, "/proc"))
@@ -530,8 +496,8 @@ static int wait_for(const char *command, pid_t pid, int errout, struct error *er
 
 	while (waitpid(pid, &wstatus, 0) < 0) {
 		if (errno != EINTR)
-			return error_set(err, STATUS_FAILED, -errno, NULL, "cannot wait for %s: %s",
-					 command, strerror(errno));
+			return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot wait for %s",
+					   command);
 	}
 	if (!wstatus)
 		return 0;
@@ -590,9 +556,9 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 	if (!ret)
 		ret = spawn_in(ns, argv, io, &pid);
 	if (ret) {
-		error_set(err, STATUS_UNABLE, ret,
-			  ret == -ENOENT ? "install the package that contains it" : NULL,
-			  "cannot run %s: %s", argv[0], strerror(-ret));
+		error_errno(err, STATUS_UNABLE, ret,
+			    ret == -ENOENT ? "install the package that contains it" : NULL,
+			    "cannot run %s", argv[0]);
 	} else {
 		if (text) {
 			/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */

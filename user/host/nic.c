@@ -106,24 +106,12 @@ static bool fits_list(const char *list, const char *name, int *queue)
 	return false;
 }
 
-static bool is_word_of(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *p = list; *p; p += strspn(p, " ")) {
-		size_t n = strcspn(p, " ");
-
-		if (n == len && !strncmp(p, word, n))
-			return true;
-		p += n;
-	}
-	return false;
-}
-
 const struct nic_driver *nic_driver_find(const char *driver)
 {
+	int ignored;
+
 	for (unsigned i = 0; *driver && i < nic_driver_count; i++) {
-		if (is_word_of(nic_drivers[i].names, driver))
+		if (fits_list(nic_drivers[i].names, driver, &ignored))
 			return &nic_drivers[i];
 	}
 	return NULL;

@@ -92,7 +92,7 @@ struct nic_row {
 };
 
 struct nic_driver {
-	const char *names;	    /* as ETHTOOL_GDRVINFO says, divided by blanks */
+	const char *names;	    /* a list, as ETHTOOL_GDRVINFO says */
 	const char *source;	    /* where in the kernel these counters are made */
 	const struct nic_row *rows; /* the first that fits a counter is taken; ends with NULL */
 };

@@ -118,13 +118,13 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT_SILENT("tx_dropped_link_down.nic", "the link was down"),
 	      PAUSED("link_xoff_rx.nic"), PAUSES("link_xoff_tx.nic"),
 	      PAUSED("rx_priority_#_xoff.nic"), PAUSES("tx_priority_#_xoff.nic"))},
-	{"iavf ixgbevf", ETH "intel/iavf/iavf_virtchnl.c (VIRTCHNL_OP_GET_STATS)",
+	{"iavf|ixgbevf", ETH "intel/iavf/iavf_virtchnl.c (VIRTCHNL_OP_GET_STATS)",
 	 ROWS(NO_DESCRIPTOR("rx_discards", " (GLV_RDPC)"), SAME("link:rx_dropped", "rx_discards"),
 	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
 	      UNSENT_SILENT("tx_discards", "discarded by the NIC (GLV_TDPC)"),
 	      AGAIN("link:tx_dropped", LOSS, TX_DEVICE, SEND, "tx_discards"))},
 	/* igc too. Queue counters restart with the queues (ethtool -L, ip link set down). */
-	{"igb igc", ETH "intel/igb/igb_main.c (igb_update_stats)",
+	{"igb|igc", ETH "intel/igb/igb_main.c (igb_update_stats)",
 	 ROWS(NO_DESCRIPTOR("rx_queue_#_drops", " (RQDPC)"),
 	      PORT_FULL("rx_missed_errors", " (MPC)"),
 	      SAME("rx_fifo_errors", "rx_queue_#_drops|rx_missed_errors"),
@@ -136,7 +136,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT("rx_long_length_errors"), SPOILT("rx_short_length_errors"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_long_length_errors"),
 	      PAUSED("rx_flow_control_xoff"), PAUSES("tx_flow_control_xoff"))},
-	{"e1000e e1000", ETH "intel/e1000e/netdev.c (e1000e_update_stats)",
+	{"e1000e|e1000", ETH "intel/e1000e/netdev.c (e1000e_update_stats)",
 	 ROWS(ROW("rx_missed_errors", LOSS, NIC_RING, PORT,
 		  "the port's buffer was full, as a rule for want of descriptors (MPC)"),
 	      SAME("link:rx_missed_errors", "rx_missed_errors"), KEPT_MAYBE("rx_no_buffer_count"),
@@ -148,7 +148,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_long_length_errors"),
 	      PAUSED("rx_flow_control_xoff"), PAUSES("tx_flow_control_xoff"))},
 	/* ---- NVIDIA (Mellanox) ---- */
-	{"mlx5_core mlx5e_rep", ETH "mellanox/mlx5/core/en_stats.c",
+	{"mlx5_core|mlx5e_rep", ETH "mellanox/mlx5/core/en_stats.c",
 	 ROWS(NO_BUFFER("rx_out_of_buffer", " (out_of_buffer of the queue counter)"),
 	      PORT_FULL("rx_discards_phy", " (if_in_discards)"),
 	      SAME("link:rx_missed_errors", "rx_out_of_buffer"),
@@ -268,7 +268,7 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT_AGAIN("link:rx_frame_errors", "rx_align_errors"), PAUSED("rx_xoff_frames"),
 	      PAUSES("tx_xoff_frames"))},
 	/* ---- others ---- */
-	{"sfc sfc_ef100 sfc-siena sfc-falcon", ETH "sfc/ef10.c (efx_ef10_update_stats_common)",
+	{"sfc|sfc_ef100|sfc-siena|sfc-falcon", ETH "sfc/ef10.c (efx_ef10_update_stats_common)",
 	 ROWS(NO_DESCRIPTOR("port_rx_nodesc_drops", ""), NO_DESCRIPTOR("rx_nodesc_drop_cnt", ""),
 	      ROW("rx_nodesc_trunc", LOSS, NIC_RING, RING,
 		  "cut, since no further descriptor was free"),
@@ -440,7 +440,7 @@ const struct nic_driver nic_drivers[] = {
 	      ROW("link:rx_frame_errors", EVENT, NONE, OTHER,
 		  "a program wrote a packet with a wrong header (tun_get_user)"))},
 	/* Devices of software, whose losses all have an event. */
-	{"bridge bonding team dummy ifb 802.1Q macvlan macvtap ipvlan vxlan geneve",
+	{"bridge|bonding|team|dummy|ifb|802.1Q|macvlan|macvtap|ipvlan|vxlan|geneve",
 	 "devices of software; those of ports and lower devices are in them",
 	 ROWS(ROW("link:*", EVENT, NONE, OTHER, "told by events", .events = NIC_EV_ALL))},
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -139,6 +140,70 @@ int nl_ifindex(const struct netns *ns, const char *ifname)
 	return ret;
 }
 
+const struct nlattr *nl_attr(const struct nlmsghdr *nlh, size_t header, uint16_t type)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, header)
+	{
+		if (mnl_attr_get_type(a) == type)
+			return a;
+	}
+	return NULL;
+}
+
+const struct nlattr *nl_nested(const struct nlattr *in, uint16_t type)
+{
+	const struct nlattr *a;
+
+	if (!in)
+		return NULL;
+	mnl_attr_for_each_nested(a, in)
+	{
+		if (mnl_attr_get_type(a) == type)
+			return a;
+	}
+	return NULL;
+}
+
+void nl_copy(const struct nlattr *a, void *to, size_t size)
+{
+	size_t len = a ? mnl_attr_get_payload_len(a) : 0;
+
+	memset(to, 0, size);
+	if (len)
+		memcpy(to, mnl_attr_get_payload(a), len < size ? len : size);
+}
+
+uint64_t nl_uint(const struct nlattr *a)
+{
+	switch (a ? mnl_attr_get_payload_len(a) : 0) {
+	case sizeof(uint8_t):
+		return mnl_attr_get_u8(a);
+	case sizeof(uint16_t):
+		return mnl_attr_get_u16(a);
+	case sizeof(uint32_t):
+		return mnl_attr_get_u32(a);
+	case sizeof(uint64_t):
+		return mnl_attr_get_u64(a);
+	}
+	return 0;
+}
+
+void nl_text(const struct nlattr *a, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", a ? mnl_attr_get_str(a) : "");
+}
+
+bool nl_mac(const struct nlattr *a, uint8_t mac[6])
+{
+	bool is = a && mnl_attr_get_payload_len(a) == 6;
+
+	if (is)
+		memcpy(mac, mnl_attr_get_payload(a), 6);
+	return is;
+}
+
 struct nlmsghdr *genl_header(char *buf, int family, uint8_t command, uint16_t flags)
 {
 	struct nlmsghdr *nlh = nl_header(buf, (uint16_t)family, flags);
@@ -156,20 +221,12 @@ struct family {
 
 static int on_family(const struct nlmsghdr *nlh, void *arg)
 {
-	const struct nlattr *a;
+	char name[GENL_NAMSIZ];
 	struct family *family = arg;
-	bool found = false;
-	int id = -ENOENT;
 
-	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
-	{
-		if (mnl_attr_get_type(a) == CTRL_ATTR_FAMILY_ID)
-			id = mnl_attr_get_u16(a);
-		if (mnl_attr_get_type(a) == CTRL_ATTR_FAMILY_NAME)
-			found = !strcmp(mnl_attr_get_str(a), family->name);
-	}
-	if (found)
-		family->id = id;
+	nl_text(nl_attr(nlh, GENL_HDRLEN, CTRL_ATTR_FAMILY_NAME), name, sizeof(name));
+	if (!strcmp(name, family->name))
+		family->id = (int)nl_uint(nl_attr(nlh, GENL_HDRLEN, CTRL_ATTR_FAMILY_ID));
 	return MNL_CB_OK;
 }
 

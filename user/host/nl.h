@@ -52,6 +52,19 @@ int nl_ifindex(const struct netns *ns, const char *ifname);
 /* A socket for ioctl() on the namespace's devices, or -errno. */
 int nl_ioctl_socket(const struct netns *ns);
 
+/*
+ * Of an answer: the attribute of this type behind a header of so many bytes, or in another
+ * attribute (NULL: in none). NULL: there is none. Those below read what is NULL as 0 or "".
+ */
+const struct nlattr *nl_attr(const struct nlmsghdr *nlh, size_t header, uint16_t type);
+const struct nlattr *nl_nested(const struct nlattr *in, uint16_t type);
+uint64_t nl_uint(const struct nlattr *a); /* of 8 to 64 bits */
+void nl_text(const struct nlattr *a, char *buf, size_t size);
+bool nl_mac(const struct nlattr *a, uint8_t mac[6]); /* false, and nothing is written: it is none */
+
+/* Copies what both sides know of a structure that kernels have extended at its end. */
+void nl_copy(const struct nlattr *a, void *to, size_t size);
+
 /* Generic netlink. */
 
 /* Number of the family of that name, or -errno; -ENOENT: not here. Loads no module. */

@@ -46,21 +46,14 @@ static int on_udp(const struct nlmsghdr *nlh, void *data)
 				  .family = m->idiag_family,
 				  .port = ntohs(m->id.idiag_sport),
 				  .connected = m->id.idiag_dport};
-	const struct nlattr *attr;
+	uint32_t mem[SK_MEMINFO_VARS];
 
 	memcpy(row.address, m->id.idiag_src, sizeof(row.address));
-	mnl_attr_for_each(attr, nlh, sizeof(*m))
-	{
-		const uint32_t *mem = mnl_attr_get_payload(attr);
-
-		if (mnl_attr_get_type(attr) != INET_DIAG_SKMEMINFO ||
-		    mnl_attr_get_payload_len(attr) <= SK_MEMINFO_DROPS * sizeof(*mem))
-			continue;
-		row.rmem = mem[SK_MEMINFO_RMEM_ALLOC];
-		row.rcvbuf = mem[SK_MEMINFO_RCVBUF];
-		row.sndbuf = mem[SK_MEMINFO_SNDBUF];
-		row.drops = mem[SK_MEMINFO_DROPS];
-	}
+	nl_copy(nl_attr(nlh, sizeof(*m), INET_DIAG_SKMEMINFO), mem, sizeof(mem));
+	row.rmem = mem[SK_MEMINFO_RMEM_ALLOC];
+	row.rcvbuf = mem[SK_MEMINFO_RCVBUF];
+	row.sndbuf = mem[SK_MEMINFO_SNDBUF];
+	row.drops = mem[SK_MEMINFO_DROPS];
 	if (!to->port || to->port == row.port)
 		to->each(to->arg, &row);
 	return MNL_CB_OK;
@@ -112,40 +105,26 @@ static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct xdp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
 	struct xsk_info *x = list_add(arg);
-	const struct xdp_diag_umem *umem;
-	const struct xdp_diag_info *info;
-	struct xdp_diag_stats st = {0};
-	const struct nlattr *a;
-	size_t len;
+	struct xdp_diag_umem umem;
+	struct xdp_diag_info info;
+	struct xdp_diag_stats st;
 
 	if (!x)
 		return MNL_CB_ERROR;
 	x->cookie = (uint64_t)msg->xdiag_cookie[1] << 32 | msg->xdiag_cookie[0];
 	x->inode = msg->xdiag_ino;
-	mnl_attr_for_each(a, nlh, sizeof(*msg))
-	{
-		switch (mnl_attr_get_type(a)) {
-		case XDP_DIAG_INFO:
-			info = mnl_attr_get_payload(a);
-			x->ifindex = info->ifindex;
-			x->queue = info->queue_id;
-			break;
-		case XDP_DIAG_UMEM:
-			umem = mnl_attr_get_payload(a);
-			x->zero_copy = umem->flags & XDP_DU_F_ZEROCOPY;
-			break;
-		case XDP_DIAG_STATS:
-			len = mnl_attr_get_payload_len(a);
-			memcpy(&st, mnl_attr_get_payload(a), len < sizeof(st) ? len : sizeof(st));
-			x->rx_dropped = st.n_rx_dropped;
-			x->rx_invalid_descs = st.n_rx_invalid;
-			x->rx_ring_full = st.n_rx_full;
-			x->rx_fill_ring_empty = st.n_fill_ring_empty;
-			x->tx_invalid_descs = st.n_tx_invalid;
-			x->tx_ring_empty = st.n_tx_ring_empty;
-			break;
-		}
-	}
+	nl_copy(nl_attr(nlh, sizeof(*msg), XDP_DIAG_INFO), &info, sizeof(info));
+	x->ifindex = info.ifindex;
+	x->queue = info.queue_id;
+	nl_copy(nl_attr(nlh, sizeof(*msg), XDP_DIAG_UMEM), &umem, sizeof(umem));
+	x->zero_copy = umem.flags & XDP_DU_F_ZEROCOPY;
+	nl_copy(nl_attr(nlh, sizeof(*msg), XDP_DIAG_STATS), &st, sizeof(st));
+	x->rx_dropped = st.n_rx_dropped;
+	x->rx_invalid_descs = st.n_rx_invalid;
+	x->rx_ring_full = st.n_rx_full;
+	x->rx_fill_ring_empty = st.n_fill_ring_empty;
+	x->tx_invalid_descs = st.n_tx_invalid;
+	x->tx_ring_empty = st.n_tx_ring_empty;
 	/* An unbound socket has no device (xsk_diag_fill() may leave it out, by version). */
 	if (!x->ifindex)
 		((struct list *)arg)->n--;

@@ -195,7 +195,7 @@ static bool role_fits(const char *wanted, const char *role)
 	       (strcmp(wanted, "host") && !strcmp(role, "host"));
 }
 
-static int join_group(struct list *groups, const struct counters_delta *d, const char *ifname,
+static int join_group(struct list *groups, const struct counter *d, const char *ifname,
 		      const char *pattern, unsigned alternative)
 {
 	const char *at = strchr(pattern, '@');
@@ -221,11 +221,11 @@ static int join_group(struct list *groups, const struct counters_delta *d, const
 		snprintf(g->name, sizeof(g->name), "%.*s%s%s",
 			 at ? (int)(at - pattern) : (int)strlen(pattern), pattern, ifname,
 			 at ? at + 1 : "");
-	g->delta += d->delta;
+	g->delta += d->value;
 	return 0;
 }
 
-static int collect(struct list *groups, const struct counters_deltas *deltas, const char *patterns,
+static int collect(struct list *groups, const struct counters *deltas, const char *patterns,
 		   const char *role)
 {
 	char pattern[COUNTER_NAME_LEN], ifname[IFNAME_LEN];
@@ -237,7 +237,7 @@ static int collect(struct list *groups, const struct counters_deltas *deltas, co
 		len = strcspn(p, "|");
 		snprintf(pattern, sizeof(pattern), "%.*s", (int)len, p);
 		for (size_t i = 0; i < deltas->n && !err; i++) {
-			const struct counters_delta *d = &deltas->items[i];
+			const struct counter *d = &deltas->items[i];
 
 			if (role_fits(role, d->scope) && match(pattern, d->name, ifname))
 				err = join_group(groups, d, ifname, pattern, alternative);
@@ -248,7 +248,7 @@ static int collect(struct list *groups, const struct counters_deltas *deltas, co
 }
 
 struct compare {
-	const struct counters_deltas *deltas;
+	const struct counters *deltas;
 	const struct stage_events *ev;
 	size_t n;
 	const struct engine_facts *facts;
@@ -408,8 +408,8 @@ static int by_stage(const void *a, const void *b)
 	return x->stage != y->stage ? (int)x->stage - (int)y->stage : strcmp(x->name, y->name);
 }
 
-int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
-			 size_t n, const struct engine_facts *facts, struct countercheck **out)
+int countercheck_compare(const struct counters *deltas, const struct stage_events *ev, size_t n,
+			 const struct engine_facts *facts, struct countercheck **out)
 {
 	struct compare c = {.deltas = deltas, .ev = ev, .n = n, .facts = facts};
 	struct countercheck *check = calloc(1, sizeof(*check));
@@ -430,7 +430,7 @@ int countercheck_compare(const struct counters_deltas *deltas, const struct stag
 	return err;
 }
 
-uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum which)
+uint64_t countercheck_sum(const struct counters *deltas, enum counter_sum which)
 {
 	static const struct {
 		const char *role, *names[8];
@@ -445,7 +445,7 @@ uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum
 	uint64_t sum = 0, delta;
 
 	for (const char *const *name = sums[which].names; *name; name++)
-		sum += counters_moved(deltas, sums[which].role, *name, &delta) ? delta : 0;
+		sum += counters_get(deltas, sums[which].role, *name, &delta) ? delta : 0;
 	return sum;
 }
 

@@ -97,8 +97,8 @@ struct countercheck {
  * outside private namespaces; host always) agree when they moved at least that much. A counter
  * that was not read gives no row: absence is not a zero. -ENOMEM.
  */
-int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
-			 size_t n, const struct engine_facts *facts, struct countercheck **out);
+int countercheck_compare(const struct counters *deltas, const struct stage_events *ev, size_t n,
+			 const struct engine_facts *facts, struct countercheck **out);
 
 /*
  * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there
@@ -114,7 +114,7 @@ enum counter_sum {
 };
 
 /* Counters that show something else than a loss. */
-uint64_t countercheck_sum(const struct counters_deltas *deltas, enum counter_sum which);
+uint64_t countercheck_sum(const struct counters *deltas, enum counter_sum which);
 
 void countercheck_free(struct countercheck *b);
 

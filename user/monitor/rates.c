@@ -13,7 +13,7 @@
 void rates_close(struct rates *r)
 {
 	counters_free(&r->counters);
-	counters_deltas_free(&r->deltas);
+	counters_free(&r->deltas);
 	free(r->xsk);
 	files_close(r->walk);
 	list_free(&r->devices);
@@ -219,7 +219,7 @@ int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 	ret = counters_read(&now, &scope, 1);
 	if (ret != -ENOMEM) /* a namespace that is gone has no rows */
 		ret = add_devices(r, &now);
-	counters_deltas_free(&r->deltas);
+	counters_free(&r->deltas);
 	if (!ret)
 		ret = counters_delta(&r->counters, &now, &r->deltas);
 	counters_free(&r->counters);

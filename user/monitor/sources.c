@@ -259,8 +259,10 @@ static void open_programs(struct sources *s)
 		struct error err = {};
 
 		memcpy(dev.ifname, link->ifname, sizeof(dev.ifname));
-		if (!link->xdp_prog || other_device(s, link->ifname) ||
-		    netdev_ethtool_fill(&s->ns, &dev) || driver_counts(dev.driver))
+		if (!link->xdp_prog || other_device(s, link->ifname))
+			continue;
+		netdev_ethtool_fill(&s->ns, &dev);
+		if (driver_counts(dev.driver))
 			continue;
 		if (xdpverdicts_open(&p->verdicts, link->xdp_prog, &err)) {
 			if (!named)

@@ -358,18 +358,18 @@ static struct json_object *counters(const struct rates *r)
 	struct json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < r->deltas.n; i++) {
-		const struct counters_delta *d = &r->deltas.items[i];
+		const struct counter *d = &r->deltas.items[i];
 		const bool host = !strcmp(d->scope, "host");
 		struct json_object *o;
 
-		if (!d->delta)
+		if (!d->value)
 			continue;
 		o = json_object_new_object();
 		json_put_text(o, "scope", host ? "host" : "netns");
 		json_put_text(o, "netns", host ? NULL : r->netns);
 		json_put_text(o, "name", d->name);
-		json_put_u64(o, "delta", d->delta);
-		json_put_double(o, "per_second", per_second(d->delta, r->interval));
+		json_put_u64(o, "delta", d->value);
+		json_put_double(o, "per_second", per_second(d->value, r->interval));
 		json_object_array_add(list, o);
 	}
 	return list;

@@ -198,16 +198,16 @@ static void softnet_delta(void **state)
 {
 	struct counters before = parse(procnet_softnet, "host", "softnet_stat-7-before.txt");
 	struct counters after = parse(procnet_softnet, "host", "softnet_stat-7-after.txt");
-	struct counters_deltas d = {0};
+	struct counters d = {0};
 	uint64_t v;
 
 	assert_int_equal(counters_delta(&before, &after, &d), 0);
-	assert_true(counters_moved(&d, "host", "softnet:cpu1:processed", &v));
+	assert_true(counters_get(&d, "host", "softnet:cpu1:processed", &v));
 	assert_int_equal(v, 1000004);
-	assert_true(counters_moved(&d, "host", "softnet:cpu1:dropped", &v));
+	assert_true(counters_get(&d, "host", "softnet:cpu1:dropped", &v));
 	assert_int_equal(v, 0); /* 4614 of other work, before */
-	assert_false(counters_moved(&d, "host", "softnet:cpu1:backlog_len", &v));
-	counters_deltas_free(&d);
+	assert_false(counters_get(&d, "host", "softnet:cpu1:backlog_len", &v));
+	counters_free(&d);
 	counters_free(&before);
 	counters_free(&after);
 }
@@ -279,7 +279,7 @@ static void add(struct counters *c, const char *name, uint64_t v)
 static void delta_rules(void **state)
 {
 	struct counters before = {0}, after = {0};
-	struct counters_deltas d = {0};
+	struct counters d = {0};
 	uint64_t v;
 
 	add(&before, "softnet:cpu0:dropped", 0xfffffff0);
@@ -298,23 +298,23 @@ static void delta_rules(void **state)
 	add(&after, "Udp:NoPorts", (1ULL << 40) + 5);
 	assert_int_equal(counters_delta(&before, &after, &d), 0);
 
-	assert_true(counters_moved(&d, "rx", "softnet:cpu0:dropped", &v));
+	assert_true(counters_get(&d, "rx", "softnet:cpu0:dropped", &v));
 	assert_int_equal(v, 0x20);
-	assert_true(counters_moved(&d, "rx", "socket:drops", &v));
+	assert_true(counters_get(&d, "rx", "socket:drops", &v));
 	assert_int_equal(v, 2);
-	assert_true(counters_moved(&d, "rx", "ethtool:e0:rx_queue_0_drops", &v));
+	assert_true(counters_get(&d, "rx", "ethtool:e0:rx_queue_0_drops", &v));
 	assert_int_equal(v, 7);
-	assert_true(counters_moved(&d, "rx", "ethtool:e1:pkts rx OOB", &v));
+	assert_true(counters_get(&d, "rx", "ethtool:e1:pkts rx OOB", &v));
 	assert_int_equal(v, 27);
-	assert_true(counters_moved(&d, "rx", "Udp:NoPorts", &v));
+	assert_true(counters_get(&d, "rx", "Udp:NoPorts", &v));
 	assert_int_equal(v, 5);
-	assert_false(counters_moved(&d, "rx", "only:before", &v));
-	assert_false(counters_moved(&d, "rx", "only:after", &v));
+	assert_false(counters_get(&d, "rx", "only:before", &v));
+	assert_false(counters_get(&d, "rx", "only:after", &v));
 	assert_int_equal(d.n, 5);
 	for (size_t i = 0; i < d.n; i++)
 		assert_int_equal(d.items[i].restarted,
 				 !strcmp(d.items[i].name, "ethtool:e0:rx_queue_0_drops"));
-	counters_deltas_free(&d);
+	counters_free(&d);
 	counters_free(&before);
 	counters_free(&after);
 }

@@ -11,8 +11,8 @@
 
 static struct countercheck *compare(const struct experiment *x)
 {
-	struct counters_delta items[MAX_COUNTERS] = {0};
-	struct counters_deltas deltas = {.items = items};
+	struct counter items[MAX_COUNTERS] = {0};
+	struct counters deltas = {.items = items};
 	struct countercheck *check = NULL;
 	size_t n = 0;
 
@@ -21,7 +21,7 @@ static struct countercheck *compare(const struct experiment *x)
 
 		snprintf(items[deltas.n].scope, sizeof(items->scope), "%s", m->scope);
 		snprintf(items[deltas.n].name, sizeof(items->name), "%s", m->name);
-		items[deltas.n].delta = m->delta;
+		items[deltas.n].value = m->delta;
 	}
 	while (n < MAX_EVENTS && x->ev[n].events)
 		n++;

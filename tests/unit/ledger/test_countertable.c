@@ -84,8 +84,8 @@ static const struct known beside[] = {
 static struct countercheck *compare(const struct known *c, const char *name, uint64_t delta)
 {
 	struct engine_facts facts = {.family = c->family, .tx_socket = true};
-	struct counters_delta item = {.delta = delta};
-	struct counters_deltas deltas = {.items = &item, .n = 1};
+	struct counter item = {.value = delta};
+	struct counters deltas = {.items = &item, .n = 1};
 	struct countercheck *found = NULL;
 
 	snprintf(item.scope, sizeof(item.scope), "%s", c->role);
@@ -146,10 +146,10 @@ static void another_name_is_none(void **unused)
 static void one_member_keeps_its_name(void **unused)
 {
 	struct engine_facts facts = {.family = AF_INET};
-	struct counters_delta items[] = {
-		{.scope = "rx", .name = "ethtool:e0:rx_queue_0_xdp_drops", .delta = 3},
-		{.scope = "rx", .name = "ethtool:e0:rx_queue_1_xdp_drops", .delta = 4},
-		{.scope = "rx", .name = "ethtool:e0:rx_queue_2_xdp_drops", .delta = 5},
+	struct counter items[] = {
+		{.scope = "rx", .name = "ethtool:e0:rx_queue_0_xdp_drops", .value = 3},
+		{.scope = "rx", .name = "ethtool:e0:rx_queue_1_xdp_drops", .value = 4},
+		{.scope = "rx", .name = "ethtool:e0:rx_queue_2_xdp_drops", .value = 5},
 	};
 	static const char *const names[] = {"ethtool:e0:rx_queue_0_xdp_drops",
 					    "ethtool:e0:rx_queue_*_xdp_drops",
@@ -157,7 +157,7 @@ static void one_member_keeps_its_name(void **unused)
 	static const uint64_t sums[] = {3, 7, 12};
 
 	for (size_t n = 1; n <= 3; n++) {
-		struct counters_deltas deltas = {.items = items, .n = n};
+		struct counters deltas = {.items = items, .n = n};
 		struct countercheck *found = NULL;
 
 		assert_int_equal(countercheck_compare(&deltas, NULL, 0, &facts, &found), 0);
