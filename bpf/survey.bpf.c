@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "headers.h"
+#include "sock.bpf.h"
 #include "survey_abi.h"
 
 /* Which processes have the wanted sockets open: a walk over the open files of all of them. */
@@ -112,6 +113,50 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 	r.pid = BPF_CORE_READ(task, tgid);
 	r.queue = BPF_CORE_READ(xs, queue_id);
 	r.zero_copy = BPF_CORE_READ(xs, zc);
+	BPF_CORE_READ_STR_INTO(&r.process, task, comm);
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
+/*
+ * Sockets whose drops have no event: raw ones and those of taps (packet_rcv()), whose buffer is
+ * full, and TCP's listeners, whose accept queue is (tcp_conn_request()). Only their own counter
+ * moves.
+ */
+
+#define SOCK_RAW 3
+
+static __always_inline bool is_silent(struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	if (family == AF_PACKET)
+		return true;
+	if (family != AF_INET && family != AF_INET6)
+		return false;
+	return BPF_CORE_READ(sk, sk_type) == SOCK_RAW ||
+	       (BPF_CORE_READ(sk, sk_protocol) == PROTO_TCP &&
+		BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN);
+}
+
+SEC("?iter/task_file")
+int silent(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct silent_record r = {};
+	struct socket *socket;
+	struct sock *sk;
+
+	if (!task || !file)
+		return 0;
+	socket = (void *)bpf_sock_from_file(file);
+	sk = socket ? socket->sk : NULL;
+	if (!sk || !is_silent(sk) || !sock_drops(sk))
+		return 0;
+	sock_read(&r.sock, sk);
+	r.cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+	r.pid = BPF_CORE_READ(task, tgid);
 	BPF_CORE_READ_STR_INTO(&r.process, task, comm);
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;

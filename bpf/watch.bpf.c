@@ -13,6 +13,7 @@
 
 #include "followed.bpf.h"
 #include "skb.bpf.h"
+#include "sock.bpf.h"
 #include "watch_abi.h"
 
 /*
@@ -20,61 +21,11 @@
  * reads, which cost more but take any pointer.
  */
 
-#define PORTS_LEN	 4
-#define TCP_TIME_WAIT	 6
-#define TCP_NEW_SYN_RECV 12
+#define PORTS_LEN 4
 
 MAP(socks, LRU_HASH, 1, __u64, struct watch_sock);
 
 MAP(devs, LRU_HASH, 1, struct watch_dev_key, struct watch_dev);
-
-static __always_inline void note_addresses(struct watch_sock *n, struct sock *sk)
-{
-	n->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	n->remote_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
-	n->bound_dev = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
-	if (n->family == AF_INET) {
-		__be32 local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-		__be32 remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-
-		__builtin_memcpy(n->local, &local, 4);
-		__builtin_memcpy(n->remote, &remote, 4);
-	} else if (bpf_core_field_exists(sk->__sk_common.skc_v6_rcv_saddr)) {
-		BPF_CORE_READ_INTO(&n->local, sk, __sk_common.skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&n->remote, sk, __sk_common.skc_v6_daddr);
-	}
-}
-
-/* Since 6.18 UDP keeps them apart, by NUMA node (struct numa_drop_counters). */
-static __always_inline __u64 drops_of(struct sock *sk)
-{
-	__u64 drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
-
-	if (bpf_core_field_exists(sk->sk_drop_counters)) {
-		struct numa_drop_counters *c = BPF_CORE_READ(sk, sk_drop_counters);
-
-		if (c)
-			drops += (__u32)BPF_CORE_READ(c, drops0.counter) +
-				 (__u32)BPF_CORE_READ(c, drops1.counter);
-	}
-	return drops;
-}
-
-static __always_inline void note_full(struct watch_sock *n, struct sock *sk)
-{
-	/* SOCK_INODE(): the inode lies behind the socket in one object */
-	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
-
-	n->type = BPF_CORE_READ(sk, sk_type);
-	n->protocol = BPF_CORE_READ(sk, sk_protocol);
-	n->inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
-	n->drops = drops_of(sk);
-	n->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
-	n->rmem = BPF_CORE_READ(sk, sk_backlog.rmem_alloc.counter);
-	n->queued = BPF_CORE_READ(sk, sk_receive_queue.qlen);
-	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
-		n->cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
-}
 
 /* Too large for the stack. An element for each program: one may interrupt the other. */
 MAP(noted, PERCPU_ARRAY, 2, __u32, struct watch_sock);
@@ -85,14 +36,7 @@ static __always_inline void note_sock(__u64 cookie, struct sock *sk, __u32 progr
 
 	if (!n)
 		return;
-	__builtin_memset(n, 0, sizeof(*n));
-	n->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	n->state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	n->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	if (n->family == AF_INET || n->family == AF_INET6)
-		note_addresses(n, sk);
-	if (n->state != TCP_TIME_WAIT && n->state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
-		note_full(n, sk);
+	sock_read(n, sk);
 	bpf_map_update_elem(&socks, &cookie, n, BPF_ANY);
 }
 

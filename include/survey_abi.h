@@ -6,6 +6,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "watch_abi.h"
+
 #define FILES_WANTED 4096 /* sockets looked for at a time */
 
 /* A process that has a wanted socket. */
@@ -16,6 +18,17 @@ struct files_holder {
 };
 
 _Static_assert(sizeof(struct files_holder) == 16, "no holes");
+
+/* A socket that has lost packets without an event, with one of the processes that have it open. */
+struct silent_record {
+	struct watch_sock sock;
+	__u64 cookie; /* 0: it has none yet */
+	__u32 pid;
+	__u32 pad;
+	char process[16];
+};
+
+_Static_assert(sizeof(struct silent_record) == 120, "read by both sides");
 
 /* What waits in UDP sockets: a record for each, as the iterator writes them. */
 

@@ -95,7 +95,8 @@ def read_all(sock, patience=0.2):
     sock.settimeout(patience)
     received = 0
     with contextlib.suppress(TimeoutError, BlockingIOError):
-        while sock.recv(65536):
+        while True:
+            sock.recv(65536)  # it may be empty
             received += 1
     return received
 

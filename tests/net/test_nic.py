@@ -210,7 +210,7 @@ def fragment(number, offset, more, size):
 
 @case
 def overlapping_fragments():
-    """Three of a datagram: the third overlaps the others, which all are dropped for it."""
+    """Three of a datagram: the third overlaps the others, which all are dropped for it. One loss."""
     require_root()
     datagrams = 20
     with lab():
@@ -224,9 +224,7 @@ def overlapping_fragments():
                     raw.sendto(fragment(number, offset, True, 400), (V4, 0))
             time.sleep(0.3)
             document = t.stop()
-        assert_only(document, "ip_frag", 3 * datagrams)
-        used = [c for c in causes(document)["ip_frag"]["causes"] if c["reason"] == "CONSUMED"]
-        assert sum(c["packets"] for c in used) == 2 * datagrams, causes(document)["ip_frag"]
+        assert_only(document, "ip_frag", datagrams)
 
 
 # Counters

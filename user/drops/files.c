@@ -58,6 +58,29 @@ int files_open_xsk(struct files **f, struct error *err)
 		  : 0;
 }
 
+int files_open_silent(struct files **f)
+{
+	return open_walk(f, "silent", NULL);
+}
+
+int files_read_silent(const struct files *f,
+		      void (*each)(void *arg, const struct silent_record *r), void *arg)
+{
+	int fd = bpf_iter_create(bpf_link__fd(f->link)), rc;
+	struct silent_record batch[32];
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	while ((got = read(fd, batch, sizeof(batch))) > 0 || (got < 0 && errno == EAGAIN)) {
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof(batch[0]); i++)
+			each(arg, &batch[i]);
+	}
+	rc = got < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
 void files_close(struct files *f)
 {
 	if (!f)

@@ -251,6 +251,14 @@ int files_open_xsk(struct files **f, struct error *err);
 /* Bound sockets, each once. *list is to be freed. Returns how many, or -errno. */
 int files_read_xsk(const struct files *f, struct xsk_info **list);
 
+/*
+ * Sockets that have lost packets without an event (bpf/survey.bpf.c), each once for every process
+ * that has it open. 0 or -errno.
+ */
+int files_open_silent(struct files **f);
+int files_read_silent(const struct files *f,
+		      void (*each)(void *arg, const struct silent_record *r), void *arg);
+
 void files_close(struct files *f); /* NULL is allowed */
 
 #endif

@@ -297,6 +297,16 @@ int live_discard(struct live *l)
 	return watch_collect(l->watch, forget_entry, NULL);
 }
 
+bool live_is_last(const struct live *l)
+{
+	return l->last;
+}
+
+bool live_knows_sockets(const struct live *l)
+{
+	return !l->own.no_sockets;
+}
+
 int live_fragments(const struct live *l)
 {
 	return watch_fragments(l->watch);

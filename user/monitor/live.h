@@ -148,6 +148,12 @@ int live_start(struct live *l, struct error *err);
 /* Forgets the drops since live_start(), for who wants to begin later. 0 or -errno. */
 int live_discard(struct live *l);
 
+/* The collection that is running, or was the last to run, is the last of all. */
+bool live_is_last(const struct live *l);
+
+/* watch_knows_sockets() */
+bool live_knows_sockets(const struct live *l);
+
 /* watch_fragments() */
 int live_fragments(const struct live *l);
 

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <netinet/in.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "drops/owners.h"
 #include "drops/watch.h"
 #include "host/netdev.h"
 #include "monitor/describe.h"
@@ -36,6 +38,16 @@ struct counted {
 	uint64_t packets, shown;
 };
 
+/* A socket whose drops have no event; its own counter has them. */
+struct silent {
+	uint64_t inode, cookie;
+	uint64_t base;	 /* its counter when the collector began, 0 of a newer one */
+	uint64_t drops;	 /* as it was read last */
+	uint64_t shown;	 /* packets that have a row */
+	uint64_t events; /* of this socket that had an event after all */
+	struct silent_record last;
+};
+
 struct sources {
 	struct live_spec spec;
 	struct netns ns; /* the one that `spec` names, else the own one */
@@ -53,6 +65,11 @@ struct sources {
 
 	struct program program[PROGRAMS_MAX];
 	unsigned programs;
+
+	struct files *walk; /* over sockets with silent drops; NULL: not here */
+	struct list silent; /* struct silent */
+	uint64_t walked_ns; /* when, and what it took */
+	uint64_t walk_ns;
 
 	struct rates rates;
 	bool has_rates;		      /* rows or rates are wanted */
@@ -392,6 +409,90 @@ static bool is_place(const char *places, const char *location)
 	return false;
 }
 
+/* Sockets whose drops have no event */
+
+#define SILENT_MAX   4096
+#define SILENT_SHARE 100 /* of the time, the walk over open files takes one part in so many */
+
+static void keep_silent(void *arg, const struct silent_record *r)
+{
+	struct sources *s = arg;
+	struct silent *x = s->silent.at;
+	unsigned i = 0;
+
+	if (s->spec.netns && r->sock.netns != s->ns.inum)
+		return;
+	while (i < s->silent.n && x[i].inode != r->sock.inode)
+		i++;
+	if (i == s->silent.n) {
+		if (i == SILENT_MAX || !list_add(&s->silent))
+			return;
+		x = s->silent.at;
+		x[i] = (struct silent){.inode = r->sock.inode};
+	}
+	x[i].drops = r->sock.drops;
+	x[i].cookie = r->cookie;
+	x[i].last = *r;
+}
+
+static void walk_silent(struct sources *s)
+{
+	s->walked_ns = clock_now();
+	files_read_silent(s->walk, keep_silent, s); /* what was not read is seen the next time */
+	s->walk_ns = clock_now() - s->walked_ns;
+}
+
+static void collect_silent(struct sources *s, struct live *l)
+{
+	struct silent *x = s->silent.at;
+
+	if (live_is_last(l) || clock_now() - s->walked_ns > SILENT_SHARE * s->walk_ns)
+		walk_silent(s);
+	x = s->silent.at;
+	for (unsigned i = 0; i < s->silent.n; i++, x++) {
+		const struct watch_sock *sock = &x->last.sock;
+		uint64_t lost = x->drops - x->base, rest;
+		char socket[SOCKET_TEXT], process[32], netns[OWNER_NETNS];
+		struct live_row row = {
+			.stage = sock->protocol == IPPROTO_TCP ? STAGE_TCP : STAGE_RCVBUF,
+			.noise = NOISE_LOSS,
+			.note = sock->protocol == IPPROTO_TCP
+					? "the listener's accept queue was full, or memory "
+					  "short: no event (tcp_conn_request)"
+					: "the buffer of the socket was full: no event "
+					  "(raw_rcv, packet_rcv)",
+			.netns = sock->netns,
+		};
+
+		rest = lost > x->events ? lost - x->events : 0;
+		if (rest <= x->shown)
+			continue;
+		row.counts.events = row.counts.packets = rest - x->shown;
+		x->shown = rest;
+		live_row_begin(&row, "counter", "host");
+		row.text[LIVE_DIRECTION] = direction_names[DIRECTION_RX];
+		row.text[LIVE_REASON] = "sk_drops";
+		row.text[LIVE_SOCKET] = describe_socket(sock, socket, sizeof(socket));
+		row.text[LIVE_NETNS] = describe_netns(s->spec.owners, sock->netns, netns);
+		snprintf(process, sizeof(process), "%.15s[%u]", x->last.process, x->last.pid);
+		row.text[LIVE_PROCESS] = process;
+		live_add(l, &row);
+	}
+}
+
+/* Those that lost packets before are not to be blamed for it. */
+static void begin_silent(struct sources *s)
+{
+	struct silent *x;
+
+	if (!s->walk)
+		return;
+	walk_silent(s);
+	x = s->silent.at;
+	for (unsigned i = 0; i < s->silent.n; i++)
+		x[i].base = x[i].drops;
+}
+
 /* Keeps count of events that counters repeat. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
@@ -399,6 +500,12 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 	struct sources *s = arg;
 	bool counts = false;
 
+	if (e->key.flags & WATCH_SOCKET) {
+		struct silent *x = s->silent.at;
+
+		for (unsigned i = 0; i < s->silent.n; i++)
+			x[i].events += x[i].cookie == e->key.aux ? row->counts.packets : 0;
+	}
 	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);
 	for (unsigned i = 0; i < s->places_n && !counts; i++)
 		counts = is_place(s->places[i], key.what);
@@ -460,6 +567,7 @@ static int start(void *arg, struct error *err)
 
 	for (unsigned i = 0; i < s->programs; i++)
 		s->program[i].shown = dropped_by(s, &s->program[i]);
+	begin_silent(s);
 	return rc ? rc : rates_sample(&s->rates, clock_now(), err);
 }
 
@@ -486,6 +594,8 @@ static void collect(void *arg, struct live *l)
 		collect_program(s, l, &s->program[i]);
 	for (unsigned i = 0; i < s->counted.n && !s->broken; i++)
 		collect_counter(s, l, &c[i]);
+	if (s->walk)
+		collect_silent(s, l);
 }
 
 int sources_open(struct sources **out, const struct live_spec *spec, bool counters, struct live *l,
@@ -503,6 +613,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		.ns = NETNS_NONE,
 		.counted.size = sizeof(struct counted),
 		.dropped.size = sizeof(struct counted),
+		.silent.size = sizeof(struct silent),
 		.rates = {.netns = spec->netns ? spec->netns : "",
 			  .ns = spec->netns ? &s->ns : NULL,
 			  .devices_only = !counters,
@@ -525,6 +636,12 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		open_losses(s, l);
 	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
+	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
+	if (source.collect && !spec->expr && !spec->ifname && live_knows_sockets(l) &&
+	    files_open_silent(&s->walk) && !*s->gaps)
+		snprintf(s->gaps, sizeof(s->gaps),
+			 "losses that only a socket's counter shows are not seen: open files cannot "
+			 "be walked over here");
 	s->has_rates = true;
 	s->rates.inum = s->ns.inum;
 	add_places(s, nic_unknown_rows);
@@ -540,6 +657,8 @@ void sources_close(struct sources *s)
 	for (unsigned i = 0; i < s->programs; i++)
 		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
+	files_close(s->walk);
+	list_free(&s->silent);
 	rates_close(&s->rates);
 	netns_close(&s->ns);
 	list_free(&s->counted);

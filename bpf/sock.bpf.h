@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a socket is, as struct watch_sock: by probing reads, which take any pointer. */
+#ifndef PKTLEDGER_SOCK_BPF_H
+#define PKTLEDGER_SOCK_BPF_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "kernel.h"
+#include "watch_abi.h"
+
+#define TCP_TIME_WAIT	 6
+#define TCP_LISTEN	 10
+#define TCP_NEW_SYN_RECV 12
+
+static __always_inline void sock_addresses(struct watch_sock *n, struct sock *sk)
+{
+	n->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	n->remote_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+	n->bound_dev = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
+	if (n->family == AF_INET) {
+		__be32 local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		__be32 remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+
+		__builtin_memcpy(n->local, &local, 4);
+		__builtin_memcpy(n->remote, &remote, 4);
+	} else if (bpf_core_field_exists(sk->__sk_common.skc_v6_rcv_saddr)) {
+		BPF_CORE_READ_INTO(&n->local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&n->remote, sk, __sk_common.skc_v6_daddr);
+	}
+}
+
+/* Since 6.18 UDP keeps them apart, by NUMA node (struct numa_drop_counters). */
+static __always_inline __u64 sock_drops(struct sock *sk)
+{
+	__u64 drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
+
+	if (bpf_core_field_exists(sk->sk_drop_counters)) {
+		struct numa_drop_counters *c = BPF_CORE_READ(sk, sk_drop_counters);
+
+		if (c)
+			drops += (__u32)BPF_CORE_READ(c, drops0.counter) +
+				 (__u32)BPF_CORE_READ(c, drops1.counter);
+	}
+	return drops;
+}
+
+static __always_inline void sock_full(struct watch_sock *n, struct sock *sk)
+{
+	/* SOCK_INODE(): the inode lies behind the socket in one object */
+	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
+
+	n->type = BPF_CORE_READ(sk, sk_type);
+	n->protocol = BPF_CORE_READ(sk, sk_protocol);
+	n->inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
+	n->drops = sock_drops(sk);
+	n->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
+	n->rmem = BPF_CORE_READ(sk, sk_backlog.rmem_alloc.counter);
+	n->queued = BPF_CORE_READ(sk, sk_receive_queue.qlen);
+	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		n->cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
+}
+
+static __always_inline void sock_read(struct watch_sock *n, struct sock *sk)
+{
+	__builtin_memset(n, 0, sizeof(*n));
+	n->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	n->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	n->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	if (n->family == AF_INET || n->family == AF_INET6)
+		sock_addresses(n, sk);
+	if (n->state != TCP_TIME_WAIT && n->state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
+		sock_full(n, sk);
+}
+
+#endif
