@@ -236,8 +236,8 @@ static int list_links(struct reader *r, struct error *err)
 	int saved = netns_push(r->spec->ns);
 
 	if (saved < 0)
-		return error_set(err, STATUS_FAILED, saved, NULL,
-				 "cannot enter the network namespace: %s", strerror(-saved));
+		return error_errno(err, STATUS_FAILED, saved, NULL,
+				   "cannot enter the network namespace");
 	list = if_nameindex();
 	netns_pop(saved);
 	for (struct if_nameindex *i = list; i && i->if_index; i++) {
@@ -487,8 +487,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	if (!ret) {
 		ret = read_all(r);
 		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL, "cannot read this host: %s",
-				  strerror(-ret));
+			error_errno(err, STATUS_FAILED, ret, NULL, "cannot read this host");
 	}
 	counters_free(&r->before.counters);
 	counters_free(&r->after.counters);

@@ -289,8 +289,8 @@ int readings_open(struct readings **readings, struct owners *owners, const char 
 
 	*readings = NULL;
 	if (fd < 0)
-		return error_set(err, STATUS_FAILED, fd, NULL, "cannot open %s: %s",
-				 root ? root : "/", strerror(-fd));
+		return error_errno(err, STATUS_FAILED, fd, NULL, "cannot open %s",
+				   root ? root : "/");
 	r = calloc(1, sizeof(*r));
 	if (!r) {
 		close(fd);

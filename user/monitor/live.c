@@ -530,9 +530,7 @@ int live_collect(struct live *l, struct error *err)
 		rc = l->rc;
 	l->rc = 0;
 	l->own.collect_ns = clock_now() - now;
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped: %s",
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped");
 }
 
 uint64_t live_time(const struct live *l, uint64_t *interval_ns)

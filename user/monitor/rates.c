@@ -228,7 +228,5 @@ int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 		ret = sample_xsks(r);
 	r->interval = r->time ? now_ns - r->time : 0;
 	r->time = now_ns;
-	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot read counters: %s",
-			       strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read counters");
 }

@@ -101,8 +101,7 @@ int child_prepare(struct child *c, char *const argv[], bool stdout_to_stderr, st
 	if (!ret)
 		return 0;
 	child_close(c);
-	return error_set(err, STATUS_FAILED, ret, NULL, "cannot start a process: %s",
-			 strerror(-ret));
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot start a process");
 }
 
 static void reap(struct child *c, int flags)
@@ -138,8 +137,8 @@ int child_start(struct child *c, struct error *err)
 		return 0;
 	reap(c, 0);
 	c->status = ret == ENOENT ? CHILD_NOT_FOUND : CHILD_CANNOT_RUN;
-	return error_set(err, STATUS_FAILED, -ret, ret == ENOENT ? "is it installed?" : NULL,
-			 "cannot run %s: %s", c->name, strerror(ret));
+	return error_errno(err, STATUS_FAILED, -ret, ret == ENOENT ? "is it installed?" : NULL,
+			   "cannot run %s", c->name);
 }
 
 bool child_poll(struct child *c)
@@ -185,9 +184,7 @@ static int open_signals(struct session *s, struct error *err)
 	sigaddset(&s->signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
 	s->signal_fd = signalfd(-1, &s->signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signal_fd < 0 ? error_set(err, STATUS_FAILED, -errno, NULL, "signalfd: %s",
-					    strerror(errno))
-				: 0;
+	return s->signal_fd < 0 ? error_errno(err, STATUS_FAILED, -errno, NULL, "signalfd") : 0;
 }
 
 /* Waits for a signal, for the command, or until `until`. */

@@ -335,8 +335,7 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 	*state = (struct capfile_state){};
 	c.f = fopen(path, "re");
 	if (!c.f)
-		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot open %s: %s", path,
-				 strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
 	magic = read_magic(c.f);
 	rc = magic ? read_all(&c, magic)
 		   : error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no capture", path);

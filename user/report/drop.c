@@ -354,8 +354,7 @@ static int read_all(struct lostcap *c, const char *path, struct ledgers_document
 	if (!rc)
 		rc = end_second(c);
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", path,
-				 strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", path);
 	if (!state.packets)
 		return error_set(err, STATUS_FAILED, -ENODATA, NULL, "%s has no packets", path);
 	if (c->strangers)

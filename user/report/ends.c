@@ -384,7 +384,7 @@ static int compare(struct ends *e, struct error *err)
 	if (!rc)
 		rc = capfile_read(spec->b, take_b, e, &e->b.state, err);
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot compare: %s", strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot compare");
 	if (!e->a.compared)
 		return error_set(err, STATUS_FAILED, -ENODATA, "name the sender's capture first",
 				 "%s has no packet to be looked for in %s", spec->a, spec->b);

@@ -597,7 +597,5 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 		if (!is_stdout)
 			rc = replace_end(&file, rc);
 	}
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write %s: %s", path,
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot write %s", path);
 }

@@ -237,15 +237,15 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 	fd = conn_listen(&spec->listen);
 	if (fd < 0) {
 		free(h);
-		return error_set(
+		return error_errno(
 			err, fd == -EACCES ? STATUS_UNABLE : STATUS_FAILED, fd,
 			fd == -EADDRINUSE      ? "another port with --listen, or end that program"
 			: fd == -EADDRNOTAVAIL ? "this host has no such address; see: ip address"
 			: fd == -EACCES
 				? "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE"
 				: NULL,
-			"cannot listen at %s: %s",
-			num_text_endpoint(where, sizeof(where), &spec->listen), strerror(-fd));
+			"cannot listen at %s",
+			num_text_endpoint(where, sizeof(where), &spec->listen));
 	}
 	h->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, h, MHD_OPTION_LISTEN_SOCKET,

@@ -216,8 +216,7 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 
 	*state = (struct ledgerfile_state){0};
 	if (!f)
-		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot open %s: %s", path,
-				 strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
 	while (!rc && (n = getline(&buf, &size, f)) > 0) {
 		size_t len = (size_t)n - (buf[n - 1] == '\n');
 
@@ -434,8 +433,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	int rc;
 
 	if (fstat(lf->fd, &st))
-		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot read %s: %s", lf->path,
-				 strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot read %s", lf->path);
 	lf->is_file = S_ISREG(st.st_mode);
 	lf->size = st.st_size;
 	if (!lf->is_file || !st.st_size)
@@ -451,8 +449,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", lf->path);
 	if (last != '\n')
 		lf->rc = write_lines(lf, "\n", 1);
-	return lf->rc ? error_set(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s: %s", lf->path,
-				  strerror(-lf->rc))
+	return lf->rc ? error_errno(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s", lf->path)
 		      : 0;
 }
 
@@ -466,9 +463,9 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 			close(lf->fd);
 		lf->fd = open(lf->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 		if (lf->fd < 0)
-			return error_set(err, STATUS_FAILED, -errno,
-					 "name a file that can be written", "cannot open %s: %s",
-					 lf->path, strerror(errno));
+			return error_errno(err, STATUS_FAILED, -errno,
+					   "name a file that can be written", "cannot open %s",
+					   lf->path);
 		if (flock(lf->fd, LOCK_EX | LOCK_NB))
 			return error_set(err, STATUS_FAILED, -EBUSY,
 					 "give each run a file of its own", "another run writes %s",
@@ -561,9 +558,9 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 		lf->rc = -errno;
 	rc = lf->rc;
 	if (rc)
-		error_set(err, STATUS_FAILED, rc,
-			  rc == -ENOSPC ? "make room; the lines written before are whole" : NULL,
-			  "the ledger %s is not complete: %s", lf->path, strerror(-rc));
+		error_errno(err, STATUS_FAILED, rc,
+			    rc == -ENOSPC ? "make room; the lines written before are whole" : NULL,
+			    "the ledger %s is not complete", lf->path);
 	ledgerfile_free(lf);
 	return rc;
 }

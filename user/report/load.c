@@ -523,9 +523,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 				 : !file->state.lines ? "it is empty"
 						      : NULL,
 				 "%s tells of nothing", file->path);
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", file->path,
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }
 
 /* A document that another has put together already. */
@@ -572,8 +570,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 	int rc = file_read(file->path, &text, &len);
 
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", file->path,
-				 strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 	at = text;
 	if (*text == '{')
 		rc = add_printed(l, spec, file, text, len, err);
