@@ -61,21 +61,24 @@ static int finish(struct list *rows, int n)
 	return n;
 }
 
-int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link)
+static int ask_links(const struct netns *ns, unsigned ifindex, int netnsid, struct list *rows)
 {
-	struct list rows = {.size = sizeof(*link)};
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, ifindex ? 0 : NLM_F_DUMP);
 	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	int n;
 
-	*link = (struct link_info){.peer_netnsid = -1};
 	ifi->ifi_index = (int)ifindex;
 	if (netnsid >= 0)
 		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
-	n = nl_dump(ns, NETLINK_ROUTE, nlh, on_link, &rows);
-	if (n > 0)
-		*link = *(struct link_info *)rows.at;
+	return finish(rows, nl_dump(ns, NETLINK_ROUTE, nlh, on_link, rows));
+}
+
+int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link)
+{
+	struct list rows = {.size = sizeof(*link)};
+	int n = ask_links(ns, ifindex, netnsid, &rows);
+
+	*link = n > 0 ? *(struct link_info *)rows.at : (struct link_info){.peer_netnsid = -1};
 	list_free(&rows);
 	return n > 0 ? 0 : n ? n : -ENODEV;
 }
@@ -83,13 +86,8 @@ int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list)
 {
 	struct list rows = {.size = sizeof(**list)};
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, ifindex ? 0 : NLM_F_DUMP);
-	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	int n;
+	int n = ask_links(ns, ifindex, -1, &rows);
 
-	ifi->ifi_index = (int)ifindex;
-	n = finish(&rows, nl_dump(ns, NETLINK_ROUTE, nlh, on_link, &rows));
 	*list = rows.at;
 	return n;
 }
