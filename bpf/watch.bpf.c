@@ -736,9 +736,8 @@ static __always_inline bool is_wanted(const struct freed *f, enum ip_kind kind, 
 		return false;
 	if (cfg.has_expr && !is_matched(f->skb, kind, program))
 		return false;
-	if (cfg.netns && !f->netns)
-		LOSS(unplaced, 1);
-	return !cfg.netns || f->netns == cfg.netns;
+	/* not known: user space looks whose address it was sent to */
+	return !cfg.netns || !f->netns || f->netns == cfg.netns;
 }
 
 /* Which socket, or what else tells packets apart that were dropped at one place. `to`: scratch. */

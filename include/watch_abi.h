@@ -118,8 +118,6 @@ struct watch_dev {
 struct watch_loss {
 	__u64 overflow; /* events that found no slot, counted in the hash map (no loss, but slow) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
-	__u64 unplaced; /* events whose namespace is not known, not counted because one was asked
-			   for */
 	__u64 unsampled;  /* counted, but no sample of it: the ring was full */
 	__u64 unwindowed; /* packets that were counted, but not when (include/watch_abi.h): the list
 			     of windows was full */

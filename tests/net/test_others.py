@@ -239,6 +239,23 @@ def dropped_by_xdp_of_a_tap():
         assert_balance(t.stop(), 500, 450, xdp=50)
 
 
+@table(first(1, BOTH))
+def closes_with_unread_in_a_namespace(address):
+    """The packets have lost their device: which namespace they were in follows from where to."""
+    family = family_of(address)
+    with lab(), patient(family) as sock, patient(family, netns=TX) as other, \
+            tracing("--netns", RX) as t:
+        for _ in range(30):  # of the other namespace, and not asked for
+            other.sendto(b"y", ("198.18.0.1" if family == socket.AF_INET else "2001:2::1", PORT))
+        send(address, 40)
+        other.close()
+        sock.close()
+        time.sleep(0.5)
+        document = t.stop()
+        assert_only(document, "socket_close", 40)
+    assert document["end"]["own_losses"]["without_netns"] == 30, document["end"]["own_losses"]
+
+
 # Losses without an event: only the counter of the socket moves
 
 

@@ -4,10 +4,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "host/load.h"
@@ -17,6 +20,7 @@
 #include "drops/filter.h"
 #include "filter_abi.h"
 #include "host/nl.h"
+#include "host/sockdiag.h"
 #include "monitor/describe.h"
 
 #define NETNS_TRIES  3 /* passes over /proc */
@@ -46,12 +50,43 @@ struct live {
 	int rc;			      /* while one is read */
 	struct described what;	      /* of the drop that is read */
 
+	struct netns ns;   /* that the spec names; its UDP sockets, in case they close: */
+	struct list bound; /* struct bound */
+
 	struct samples *samples; /* single drops; NULL: not asked for */
 	bool payload, benign;	 /* of them */
 	uint64_t realtime_off;	 /* CLOCK_REALTIME - ktime_now() */
 	live_each_drop *each;
 	void *each_arg;
 };
+
+/*
+ * A packet that was freed with its UDP socket is in no namespace any more. It was in the one that
+ * the spec names if its destination is an address and a bound port there.
+ */
+struct bound {
+	int family;
+	uint16_t port;
+};
+
+static void keep_bound(void *arg, const struct sockmem_row *row)
+{
+	const struct bound b = {row->family, row->port};
+	struct list *list = arg;
+	struct bound *known = list->at;
+	unsigned i = 0;
+
+	while (i < list->n && (known[i].family != b.family || known[i].port != b.port))
+		i++;
+	if (i == list->n && b.port && (known = list_add(list)))
+		*known = b;
+}
+
+static void read_bound(struct live *l)
+{
+	if (l->ns.fd >= 0)
+		sockmem_files(&l->ns, keep_bound, &l->bound);
+}
 
 static int hidden(const char *hint, const char *what, struct error *err)
 {
@@ -214,6 +249,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	*out = l;
 	l->spec = *spec;
+	l->ns = NETNS_NONE;
+	l->bound.size = sizeof(struct bound);
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
 	l->spec.by |= LIVE_BY_STAGE;
@@ -241,6 +278,10 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	if (rc)
 		return rc;
 	l->netns = watch.netns;
+	if (!rc && spec->netns)
+		rc = live_netns(spec, &l->ns, err);
+	if (rc)
+		return rc;
 	l->ifindex = watch.ifindex;
 	watch.filter = l->filter;
 	watch.followed = spec->followed;
@@ -278,6 +319,7 @@ int live_start(struct live *l, struct error *err)
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	l->start_ns = l->end_ns = ktime_now();
 	rc = watch_attach(l->watch, err);
+	read_bound(l);
 	for (unsigned i = 0; i < l->sources && !rc; i++) {
 		if (l->source[i].start)
 			rc = l->source[i].start(l->source[i].arg, err);
@@ -340,6 +382,59 @@ static void keep_burst(void *arg, const struct burst *b)
 
 	if (!bursts_add(l->bursts, b))
 		l->rc = -ENOMEM;
+}
+
+/* Loopback's are addresses of every namespace, and tell none. */
+static bool is_address(const struct netns *ns, const struct watch_sock *to)
+{
+	struct sockaddr_in6 ip6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in ip4 = {.sin_family = AF_INET};
+	int saved, fd, rc = -1;
+
+	memcpy(&ip4.sin_addr, to->local, sizeof(ip4.sin_addr));
+	memcpy(&ip6.sin6_addr, to->local, sizeof(ip6.sin6_addr));
+	if (to->family == AF_INET ? to->local[0] == IN_LOOPBACKNET
+				  : IN6_IS_ADDR_LOOPBACK(&ip6.sin6_addr))
+		return false;
+	saved = netns_push(ns);
+	if (saved < 0)
+		return false;
+	fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0) {
+		rc = to->family == AF_INET ? bind(fd, (void *)&ip4, sizeof(ip4))
+					   : bind(fd, (void *)&ip6, sizeof(ip6));
+		close(fd);
+	}
+	netns_pop(saved);
+	return !rc;
+}
+
+/* Of l->what, whose namespace is not known. */
+static bool was_here(const struct live *l)
+{
+	const struct watch_sock *to = &l->what.sock;
+	const struct bound *b = l->bound.at;
+	bool found = false;
+
+	if (to->protocol != IPPROTO_UDP || (to->family != AF_INET && to->family != AF_INET6))
+		return false;
+	for (unsigned i = 0; i < l->bound.n && !found; i++) /* an IPv6 socket may get IPv4, too */
+		found = b[i].port == to->local_port && b[i].family >= to->family;
+	return found && is_address(&l->ns, to);
+}
+
+/* Of l->what: in the namespace that the spec names. */
+static bool is_in_place(struct live *l)
+{
+	struct described *what = &l->what;
+
+	if (!l->netns || what->row.netns)
+		return true;
+	if (!was_here(l))
+		return false;
+	what->row.netns = l->netns;
+	what->row.text[LIVE_NETNS] = describe_netns(l->spec.owners, l->netns, what->netns);
+	return true;
 }
 
 /* Of l->what: by the process and the cgroup that the spec names. */
@@ -419,6 +514,10 @@ static void add_entries(struct live *l)
 			l->own.ignored += row->counts.events;
 			continue;
 		}
+		if (!is_in_place(l)) {
+			l->own.unplaced += row->counts.events;
+			continue;
+		}
 		for (unsigned i = 0; i < l->sources; i++) {
 			if (l->source[i].note)
 				l->source[i].note(l->source[i].arg, e, row);
@@ -440,8 +539,8 @@ static bool describe_drop(struct live *l, const struct watch_entry *e)
 	if (l->spec.owners && describe_searching(&l->describer, e))
 		owners_tick(l->spec.owners);
 	describe(&l->describer, e, &l->what);
-	return row->noise != NOISE_NOTHING && !is_claimed(l, e, row) && is_wanted(l) &&
-	       is_stage(l, row);
+	return row->noise != NOISE_NOTHING && is_in_place(l) && !is_claimed(l, e, row) &&
+	       is_wanted(l) && is_stage(l, row);
 }
 
 static enum stage stage_of_burst(void *arg, const struct watch_key *key)
@@ -485,6 +584,7 @@ void live_tick(struct live *l)
 {
 	if (l->inodes)
 		inodes_read(l->inodes);
+	read_bound(l);
 	/* there is room for windows of some 100 ms only */
 	if (l->bursts && watch_bursts_fill(l->watch)) {
 		uint64_t now = ktime_now(); /* what comes later may be read later */
@@ -504,6 +604,7 @@ int live_collect(struct live *l, struct error *err)
 	int rc;
 
 	table_clear(&l->interval);
+	read_bound(l);
 	if (l->inodes)
 		inodes_read(l->inodes);
 	for (unsigned i = 0; i < l->sources; i++) {
@@ -634,7 +735,7 @@ void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_O
 		       {"recursion_misses", w->recursion_misses},
 		       {"without_socket_or_flow", w->loss.merged},
 		       {"without_cause", w->loss.uncounted.events},
-		       {"without_netns", w->loss.unplaced},
+		       {"without_netns", own->unplaced},
 		       {"without_sample", w->loss.unsampled},
 		       {"without_window", w->loss.unwindowed},
 		       {"rows_merged", own->rows_merged},
@@ -657,6 +758,8 @@ void live_close(struct live *l)
 	reasons_free(l->reasons);
 	bursts_free(l->bursts);
 	list_free(&l->entries.at);
+	list_free(&l->bound);
+	netns_close(&l->ns);
 	free(l);
 }
 
