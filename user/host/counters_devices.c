@@ -76,7 +76,7 @@ static int ask_links(const struct netns *ns, unsigned ifindex, int netnsid, stru
 int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link)
 {
 	struct list rows = {.size = sizeof(*link)};
-	int n = ask_links(ns, ifindex, netnsid, &rows);
+	int n = ifindex ? ask_links(ns, ifindex, netnsid, &rows) : -ENODEV;
 
 	*link = n > 0 ? *(struct link_info *)rows.at : (struct link_info){.peer_netnsid = -1};
 	list_free(&rows);
