@@ -345,6 +345,17 @@ def ledger_closed_after(number):
     assert_balanced({"end": end["data"]})
 
 
+@table([("a rate", ["-r", "50"], 10**10, None), ("a rate and a count", ["-r", "50", "-c", "9k"], None, 9000),
+        ("a rate and a time", ["-r", "50", "-t", "1h"], 36 * 10**11, None),
+        ("no limit", ["--rate", "max"], None, 10**6)])
+def without_count_and_time(options, duration, count):
+    """At a slow rate the default count would take hours: it is for the unthrottled run."""
+    require_root()
+    with started("run", "--json-lines", *options) as process:
+        data = json.loads(process.stdout.readline())["data"]
+    assert (data["duration_ns"], data["streams"][0]["count"]) == (duration, count), data
+
+
 @thorough
 def repetition_ends_if_the_ledger_is_being_closed():
     """The reader sleeps with packets in its queue: all but a moment is waiting for them."""

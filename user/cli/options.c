@@ -81,7 +81,7 @@ const struct opt traffic_opts[] = {
 	 .set_offset = OPT_SET(struct traffic_options, count_set), .min = 1, .max = UINT32_MAX,
 	 .metavar = "N", .help = "packets to send"},
 	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1,
-	 .default_text = "until --count is sent", .help = "send for so long"},
+	 .default_text = "until --count is sent; 10s with a rate", .help = "send for so long"},
 	{"rate", 'r', OPT_RATE, AT(spec.rate),
 	 .set_offset = OPT_SET(struct traffic_options, rate_set),
 	 .help = "packets/s of the whole command (200k), bit/s (1.5Gbit, 1.5Gbit/l1) or max"},
@@ -539,11 +539,16 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	return 0;
 }
 
+#define RATED_NS 10000000000ULL /* a run with a rate, and nothing that says how long */
+
 int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
 		 struct error *err)
 {
 	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
 
+	/* at a slow rate the default count would take hours */
+	if (spec->rate.unit != RATE_MAX && !t->count_set && !spec->duration_ns && !t->pcap)
+		spec->duration_ns = RATED_NS;
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
 	return rc ? rc : plan_shape(t, spec, err);
