@@ -318,14 +318,17 @@ static __always_inline struct fragment_work *fragment_at(const struct linear *at
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 
-	if (!w)
+	if (!w || !at)
 		return NULL;
 	w->at = *at;
 	return fragment_find(w) ? w : NULL;
 }
 
-/* The first one enters the host: a datagram begins, whatever is known of an older one. */
-static __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
+/*
+ * The first one enters the host: a datagram begins, whatever is known of an older one. Not static,
+ * as are the next: verified once.
+ */
+__noinline int fragment_enters(const struct linear *at, __u32 program, __u32 flags)
 {
 	struct fragment_work *w = fragment_at(at, program);
 	struct followed *d;
@@ -340,7 +343,7 @@ static __noinline int fragment_enters(const struct linear *at, __u32 program, __
 }
 
 /* One came to a namespace: in the first of those on its way they are counted. */
-static __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns)
+__noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns)
 {
 	struct fragment_work *w = fragment_at(at, program);
 	struct followed *known;
@@ -366,13 +369,13 @@ static __noinline int fragment_came(const struct linear *at, __u32 program, __u3
  * One was dropped. `first`: the flow's, by the filter; else it is of the flow if that is known.
  * Returns whether its datagram was lost with it, and sets `incomplete`.
  */
-static __noinline int fragment_dropped(const struct linear *at, __u32 program, bool first,
-				       __u32 *incomplete)
+__noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 first,
+				__u32 *incomplete)
 {
 	struct fragment_work *w = fragment_at(at, program);
 	struct followed *d;
 
-	if (!w)
+	if (!w || !incomplete)
 		return false;
 	d = first ? fragment_record(w) : bpf_map_lookup_elem(&followed, &w->key);
 	if (!d || (!first && !d->flags))

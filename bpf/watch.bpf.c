@@ -588,12 +588,17 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 /* What the first bytes of an IP header say: whether it may be of a fragment; others may be, too. */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
-static __always_inline enum ip_kind ip_kind(struct sk_buff *skb)
+/* Not static: verified once, and its result is one unknown to the verifier, not three ways. */
+__noinline int ip_kind(const struct linear *at)
 {
-	int l3 = skb_l3(skb);
 	__u8 b[8] WIDE;
+	__u16 type;
+	int l3;
 
-	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), skb->head + l3))
+	if (!at)
+		return IP_PLAIN;
+	l3 = linear_l3(at, &type);
+	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
 		return IP_PLAIN;
 	if (b[0] >> 4 == 6)
 		return headers_is_extension(6, b[6]) ? IP_EXTENDED : IP_PLAIN;
@@ -605,65 +610,95 @@ static __always_inline enum ip_kind ip_kind(struct sk_buff *skb)
 /* Those that look at fragments, each with its element of fragment_work. */
 enum watch_program { WATCH_DROPS, WATCH_USED, WATCH_RECEIVES, WATCH_QUEUES };
 
-/* Extension headers, which the filter is to see only if it asks for them. NULL: there are none. */
-static __noinline struct filter_gap *find_gap(struct sk_buff *skb, __u32 program)
+/*
+ * Not static, as ip_kind(). Whether there are extension headers that the filter is not to see: then
+ * they are in the program's element.
+ */
+__noinline int find_gap(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	__u16 type;
 	int l3;
 
-	if (!w || cfg.extensions)
-		return NULL;
-	w->at = linear_of(skb);
+	if (!w || !at || cfg.extensions)
+		return false;
+	w->at = *at;
 	l3 = linear_l3(&w->at, &type);
 	if (l3 < 0)
-		return NULL;
+		return false;
 	headers_from(&w->at, l3, type, &w->h);
-	if (w->h.version != 6 || w->h.next != HEADER_PAYLOAD)
-		return NULL;
 	w->gap.l3 = w->h.l3;
 	w->gap.skip = w->h.l4 - w->h.l3 - IP6_HLEN;
 	w->gap.proto = w->h.proto;
-	return &w->gap;
+	return w->h.version == 6 && w->h.next == HEADER_PAYLOAD;
 }
 
-static __always_inline bool matches(struct sk_buff *skb, enum ip_kind kind, __u32 program)
+static __always_inline bool matches(struct sk_buff *skb, int kind, __u32 program)
 {
-	struct filter_gap *gap = kind == IP_EXTENDED ? find_gap(skb, program) : NULL;
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct linear at = linear_of(skb);
+	struct filter_gap *gap = NULL;
 
+	if (kind == IP_EXTENDED && w && find_gap(&at, program))
+		gap = &w->gap;
 	at.tag = filter_tag(skb);
 	return filter_matches(&at, skb->len, gap);
 }
 
 /* The datagram of a fragment. NULL: it is none. */
-static __always_inline struct followed *datagram_of(struct sk_buff *skb, __u32 program)
+static __always_inline struct followed *datagram_of(const struct linear *at,
+						    struct fragment_work *w)
 {
-	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-
-	if (!w)
-		return NULL;
-	w->at = linear_of(skb);
+	w->at = *at;
 	return fragment_find(w) ? fragment_record(w) : NULL;
 }
 
-/* By EXPR, which has `matched` or not; of a fragment but the first it is known if that was seen. */
-static __noinline int is_of_flow(struct sk_buff *skb, __u32 program, int matched)
+/*
+ * By EXPR, which has `matched` or not; of a fragment but the first it is known if that was seen.
+ * Not static, as are the next.
+ */
+__noinline int is_of_flow(const struct linear *at, __u32 program, __u32 matched)
 {
-	struct followed *d = datagram_of(skb, program);
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct followed *d;
 
+	if (!w || !at)
+		return matched;
+	d = datagram_of(at, w);
 	if (d && matched)
 		d->flags |= FOLLOWED_OURS;
 	return matched || (d && d->flags);
 }
 
 /* Not so with fragments of a datagram that was lost already. */
-static __noinline int is_loss(struct sk_buff *skb, __u32 program)
+__noinline int is_loss(const struct linear *at, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	struct followed *d = datagram_of(skb, program);
+	struct followed *d;
 
-	return !w || !d || fragment_is_loss(d, FRAGMENT_WATCH, w->h.fragment);
+	if (!w || !at)
+		return true;
+	d = datagram_of(at, w);
+	return !d || fragment_is_loss(d, FRAGMENT_WATCH, w->h.fragment);
+}
+
+/* `place`: a hook at a device. Of the first fragment of a datagram that EXPR wants. */
+__noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct followed *d;
+
+	if (!w || !at)
+		return 0;
+	d = datagram_of(at, w);
+	if (!d || w->h.fragment)
+		return 0;
+	if (d->netns == place)
+		__builtin_memset(d->lost, 0, sizeof(d->lost));
+	if (!d->flags)
+		d->netns = place;
+	d->flags |= FOLLOWED_OURS;
+	return 0;
 }
 
 /* What is known of a packet that was freed, before it has its key. */
@@ -717,14 +752,15 @@ static __always_inline void find_device(struct freed *f)
 			       : 0;
 }
 
-static __always_inline bool is_matched(struct sk_buff *skb, enum ip_kind kind, __u32 program)
+static __always_inline bool is_matched(struct sk_buff *skb, int kind, __u32 program)
 {
+	const struct linear at = linear_of(skb);
 	bool matched = matches(skb, kind, program);
 
-	return kind == IP_PLAIN ? matched : is_of_flow(skb, program, matched);
+	return kind == IP_PLAIN ? matched : is_of_flow(&at, program, matched);
 }
 
-static __always_inline bool is_wanted(const struct freed *f, enum ip_kind kind, __u32 program)
+static __always_inline bool is_wanted(const struct freed *f, int kind, __u32 program)
 {
 	if (!cfg.is_filtered)
 		return true;
@@ -779,17 +815,20 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 {
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	struct sk_buff *skb = f->skb;
-	const enum ip_kind kind = ip_kind(skb);
 	const __u32 program = consumed ? WATCH_USED : WATCH_DROPS;
 	struct watch_count *sum;
 	struct watch_slot *first;
 	__u32 slot, cpu, packets;
+	struct linear at;
 	struct drop d;
 	__u8 pkt_type;
+	int kind;
 
 	find_sender(f);
 	find_device(f);
-	if (!is_wanted(f, kind, program) || (kind != IP_PLAIN && !is_loss(skb, program)))
+	at = linear_of(skb);
+	kind = ip_kind(&at);
+	if (!is_wanted(f, kind, program) || (kind != IP_PLAIN && !is_loss(&at, program)))
 		return 0;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
@@ -897,23 +936,13 @@ int watch_used_flows(__u64 *ctx)
  */
 static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 {
-	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	enum ip_kind kind = ip_kind(skb);
+	const struct linear at = linear_of(skb);
 	struct net_device *dev = skb->dev;
-	struct followed *d;
-	__u32 place;
+	int kind = ip_kind(&at);
 
-	if (kind == IP_PLAIN || !w)
-		return 0;
-	d = datagram_of(skb, program);
-	if (!d || w->h.fragment || !matches(skb, kind, program))
-		return 0;
-	place = (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program;
-	if (d->netns == place)
-		__builtin_memset(d->lost, 0, sizeof(d->lost));
-	if (!d->flags)
-		d->netns = place;
-	d->flags |= FOLLOWED_OURS;
+	if (kind != IP_PLAIN && matches(skb, kind, program))
+		see_datagram(&at, program,
+			     (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program);
 	return 0;
 }
 

@@ -81,7 +81,7 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 {
 	struct bpf_link *link = NULL;
 	struct survey_bpf *skel;
-	int ret = survey_open(&skel, "queue", NULL), saved, fd = -1;
+	int ret = survey_open(&skel, "queue", NULL, NULL), saved, fd = -1;
 
 	if (!ret) {
 		link = bpf_program__attach_iter(skel->progs.queue, NULL);
@@ -108,7 +108,7 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
  */
 static int reads_open(struct survey_bpf **reads)
 {
-	int ret = survey_open(reads, "read_one", "reads");
+	int ret = survey_open(reads, "read_one", "reads", NULL);
 
 	if (!ret)
 		ret = survey_bpf__attach(*reads);

@@ -15,7 +15,7 @@
 
 struct files {
 	struct survey_bpf *skel;
-	struct bpf_link *link;
+	struct bpf_link *link, *silent; /* the second beside the walk for owners; NULL: not here */
 };
 
 bool files_of_all(void)
@@ -25,10 +25,10 @@ bool files_of_all(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_INIT;
 }
 
-static int open_walk(struct files **out, const char *program, const char *map)
+static int open_walk(struct files **out, const char *program, const char *map, const char *beside)
 {
 	struct files *f = calloc(1, sizeof(*f));
-	int rc = f ? survey_open(&f->skel, program, map) : -ENOMEM;
+	int rc = f ? survey_open(&f->skel, program, map, beside) : -ENOMEM;
 
 	*out = NULL;
 	if (!rc) {
@@ -46,27 +46,26 @@ static int open_walk(struct files **out, const char *program, const char *map)
 int files_open(struct files **f)
 {
 	*f = NULL;
-	return files_of_all() ? open_walk(f, "holders", "wanted") : -EOPNOTSUPP;
+	int rc = files_of_all() ? open_walk(f, "holders", "wanted", "silent") : -EOPNOTSUPP;
+
+	if (!rc)
+		(*f)->silent = bpf_program__attach_iter((*f)->skel->progs.silent, NULL);
+	return rc;
 }
 
 int files_open_xsk(struct files **f, struct error *err)
 {
-	int rc = open_walk(f, "xskwalk", NULL);
+	int rc = open_walk(f, "xskwalk", NULL, NULL);
 
 	return rc ? error_set(err, STATUS_UNABLE, rc, NULL, "cannot walk over AF_XDP sockets: %s",
 			      strerror(-rc))
 		  : 0;
 }
 
-int files_open_silent(struct files **f)
+int files_read_silent(const struct files *f, void (*each)(void *arg, const struct silent_record *r),
+		      void *arg)
 {
-	return open_walk(f, "silent", NULL);
-}
-
-int files_read_silent(const struct files *f,
-		      void (*each)(void *arg, const struct silent_record *r), void *arg)
-{
-	int fd = bpf_iter_create(bpf_link__fd(f->link)), rc;
+	int fd = f->silent ? bpf_iter_create(bpf_link__fd(f->silent)) : -EOPNOTSUPP, rc;
 	struct silent_record batch[32];
 	ssize_t got;
 
@@ -86,6 +85,7 @@ void files_close(struct files *f)
 	if (!f)
 		return;
 	bpf_link__destroy(f->link);
+	bpf_link__destroy(f->silent);
 	survey_bpf__destroy(f->skel);
 	free(f);
 }

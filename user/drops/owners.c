@@ -982,6 +982,12 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	return ret;
 }
 
+int owners_silent(struct owners *o, void (*each)(void *arg, const struct silent_record *r),
+		  void *arg)
+{
+	return o->files ? files_read_silent(o->files, each, arg) : -EOPNOTSUPP;
+}
+
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
 	return ports_find(&o->ports, key, clock_now(), out);

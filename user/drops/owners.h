@@ -154,6 +154,13 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		  struct owner *out);
 
 /*
+ * Sockets that have lost packets without an event (bpf/survey.bpf.c), each once for every process
+ * that has it open. 0, -EOPNOTSUPP: not here, or -errno.
+ */
+int owners_silent(struct owners *o, void (*each)(void *arg, const struct silent_record *r),
+		  void *arg);
+
+/*
  * The UDP socket that packets to an address come to, where the kernel has not shown it. 0, -ENOENT
  * or -EAGAIN as ports_find(); owners_tick() looks it up.
  */
@@ -251,11 +258,7 @@ int files_open_xsk(struct files **f, struct error *err);
 /* Bound sockets, each once. *list is to be freed. Returns how many, or -errno. */
 int files_read_xsk(const struct files *f, struct xsk_info **list);
 
-/*
- * Sockets that have lost packets without an event (bpf/survey.bpf.c), each once for every process
- * that has it open. 0 or -errno.
- */
-int files_open_silent(struct files **f);
+/* As owners_silent(). */
 int files_read_silent(const struct files *f,
 		      void (*each)(void *arg, const struct silent_record *r), void *arg);
 

@@ -27,11 +27,12 @@ typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a sk
 int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
 
 /*
- * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and no other. To be given
- * to survey_bpf__destroy(). 0 or -errno.
+ * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and another one beside it
+ * (NULL: none), for each object reads the kernel's BTF, which takes long. To be given to
+ * survey_bpf__destroy(). 0 or -errno.
  */
 struct survey_bpf;
-int survey_open(struct survey_bpf **skel, const char *program, const char *map);
+int survey_open(struct survey_bpf **skel, const char *program, const char *map, const char *beside);
 
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in

@@ -66,7 +66,7 @@ struct sources {
 	struct program program[PROGRAMS_MAX];
 	unsigned programs;
 
-	struct files *walk; /* over sockets with silent drops; NULL: not here */
+	bool walks;	    /* over sockets with silent drops */
 	struct list silent; /* struct silent */
 	uint64_t walked_ns; /* when, and what it took */
 	uint64_t walk_ns;
@@ -438,7 +438,7 @@ static void keep_silent(void *arg, const struct silent_record *r)
 static void walk_silent(struct sources *s)
 {
 	s->walked_ns = clock_now();
-	files_read_silent(s->walk, keep_silent, s); /* what was not read is seen the next time */
+	owners_silent(s->spec.owners, keep_silent, s); /* what was not read is seen the next time */
 	s->walk_ns = clock_now() - s->walked_ns;
 }
 
@@ -485,7 +485,7 @@ static void begin_silent(struct sources *s)
 {
 	struct silent *x;
 
-	if (!s->walk)
+	if (!s->walks)
 		return;
 	walk_silent(s);
 	x = s->silent.at;
@@ -594,7 +594,7 @@ static void collect(void *arg, struct live *l)
 		collect_program(s, l, &s->program[i]);
 	for (unsigned i = 0; i < s->counted.n && !s->broken; i++)
 		collect_counter(s, l, &c[i]);
-	if (s->walk)
+	if (s->walks)
 		collect_silent(s, l);
 }
 
@@ -637,11 +637,8 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
 	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
-	if (source.collect && !spec->expr && !spec->ifname && live_knows_sockets(l) &&
-	    files_open_silent(&s->walk) && !*s->gaps)
-		snprintf(s->gaps, sizeof(s->gaps),
-			 "losses that only a socket's counter shows are not seen: open files cannot "
-			 "be walked over here");
+	if (source.collect && !spec->expr && !spec->ifname && live_knows_sockets(l) && spec->owners)
+		s->walks = !owners_silent(spec->owners, keep_silent, s);
 	s->has_rates = true;
 	s->rates.inum = s->ns.inum;
 	add_places(s, nic_unknown_rows);
@@ -657,7 +654,6 @@ void sources_close(struct sources *s)
 	for (unsigned i = 0; i < s->programs; i++)
 		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
-	files_close(s->walk);
 	list_free(&s->silent);
 	rates_close(&s->rates);
 	netns_close(&s->ns);
