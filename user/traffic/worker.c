@@ -91,8 +91,9 @@ static void *work(void *arg)
 		sem_post(&t->door); /* for the next one */
 		t->run(w->arg);
 	}
-	/* what CPU time it took stays known */
+	/* what CPU time it took stays known; it may be 0 where the host of a guest took its time */
 	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	atomic_store(&w->ended, true);
 	return NULL;
 }
 
@@ -131,7 +132,7 @@ int worker_team_await(struct worker_team *t, unsigned workers, struct error *err
 
 bool worker_ended(const struct worker *w)
 {
-	return !w->started || atomic_load(&w->ended_cpu_ns);
+	return !w->started || atomic_load(&w->ended);
 }
 
 void worker_join(struct worker *w)
@@ -183,14 +184,14 @@ const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
 
 uint64_t worker_cpu_ns(struct worker *w)
 {
-	uint64_t now = atomic_load(&w->ended_cpu_ns);
+	struct timespec now;
 	clockid_t clock;
 
-	/* the clock ends with the thread */
-	if (!now && w->started && !pthread_getcpuclockid(w->thread, &clock))
-		now = clock_ns(clock);
-	if (now)
-		w->cpu_ns = now;
+	if (atomic_load(&w->ended))
+		return atomic_load(&w->ended_cpu_ns);
+	/* the clock ends with the thread, which may be now */
+	if (w->started && !pthread_getcpuclockid(w->thread, &clock) && !clock_gettime(clock, &now))
+		w->cpu_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	return w->cpu_ns;
 }
 

@@ -59,7 +59,8 @@ struct worker {
 	pthread_t thread;
 	bool started;		       /* and not joined yet */
 	uint64_t cpu_ns;	       /* private: as last asked for */
-	_Atomic uint64_t ended_cpu_ns; /* private: of all its life; 0: it runs */
+	_Atomic uint64_t ended_cpu_ns; /* private: of all its life, */
+	atomic_bool ended;	       /* once this is set */
 };
 
 void worker_team_init(struct worker_team *t);
