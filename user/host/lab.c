@@ -194,7 +194,7 @@ static int announced(const struct lab_port *port)
 	int ret;
 
 	snprintf(path, sizeof(path), "class/net/%s/operstate", port->ifname);
-	ret = netns_sysfs_read(port->ns, path, state, sizeof(state));
+	ret = netns_sysfs(port->ns, path, NULL, state, sizeof(state));
 	return ret < 0 ? ret : !strcmp(state, "up");
 }
 
@@ -303,10 +303,10 @@ static int add_addresses(const struct lab_port *p, struct error *err)
 
 static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
 {
-	int ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET, &peer->ip4, peer->mac);
+	int ret = netdev_set_neigh(p->ns, p->ifindex, AF_INET, &peer->ip4, peer->mac);
 
 	if (!ret && has_ip6(p))
-		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
+		ret = netdev_set_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add a neighbour to %s",
 			   p->ifname);
 }
