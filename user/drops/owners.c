@@ -444,8 +444,8 @@ static int begin_pass(struct owners *o)
 }
 
 /* Each socket that a process has open. Returns the descriptors looked at, or -errno. */
-static int64_t each_socket(int root, pid_t pid,
-			   void (*each)(void *arg, const struct files_holder *h), void *arg)
+static int64_t each_socket(int root, pid_t pid, void (*each)(void *arg, const void *record),
+			   void *arg)
 {
 	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
 	int64_t links = 0;
@@ -485,8 +485,9 @@ static bool receives(const struct owners *o, const struct holder *h)
 /* The one that reads the socket is the best, else the one started last; PID 1 if nobody else has
  * it.
  */
-static void found(void *arg, const struct files_holder *f)
+static void found(void *arg, const void *record)
 {
+	const struct files_holder *f = record;
 	struct owners *o = arg;
 	struct sock *s = idmap_find(&o->socks, f->inode);
 	struct holder h = {.pid = (pid_t)f->pid, .fd = (int)f->fd};
@@ -827,8 +828,8 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 
 	*owners = NULL;
 	if (fd < 0)
-		return error_set(err, STATUS_FAILED, fd, NULL, "cannot open %s: %s",
-				 root ? root : "/", strerror(-fd));
+		return error_errno(err, STATUS_FAILED, fd, NULL, "cannot open %s",
+				   root ? root : "/");
 	*owners = o = calloc(1, sizeof(*o));
 	if (!o) {
 		close(fd);
@@ -950,8 +951,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	return ret;
 }
 
-int owners_silent(struct owners *o, void (*each)(void *arg, const struct silent_record *r),
-		  void *arg)
+int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg)
 {
 	return o->files ? files_read_silent(o->files, each, arg) : -EOPNOTSUPP;
 }
@@ -1032,8 +1032,9 @@ struct inodes {
 	struct idmap at;
 };
 
-static void add_inode(void *arg, const struct files_holder *h)
+static void add_inode(void *arg, const void *record)
 {
+	const struct files_holder *h = record;
 	struct inodes *s = arg;
 
 	if (!idmap_find(&s->at, h->inode))
@@ -1062,8 +1063,8 @@ int inodes_open(struct inodes **out, pid_t pid, struct error *err)
 	if (ret == -ENOENT)
 		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 				 (int)pid);
-	return error_set(err, STATUS_UNABLE, (int)ret, "run as root, or with CAP_SYS_PTRACE",
-			 "cannot see the sockets of process %d: %s", (int)pid, strerror((int)-ret));
+	return error_errno(err, STATUS_UNABLE, (int)ret, "run as root, or with CAP_SYS_PTRACE",
+			   "cannot see the sockets of process %d", (int)pid);
 }
 
 bool inodes_have(const struct inodes *s, uint64_t inode)
