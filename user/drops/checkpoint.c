@@ -164,8 +164,8 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		return 0;
 	}
 	checkpoints_close(c);
-	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
-			 "cannot attach the checkpoints: %s", strerror(-rc));
+	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+			   "cannot attach the checkpoints");
 }
 
 /*
