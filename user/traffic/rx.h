@@ -45,6 +45,9 @@ struct rx_config {
 	struct sink *sink;
 	unsigned queue;
 	const atomic_bool *stop;
+	/* Set by open(): as of struct tx_config, and the socket that a filter can be put on. */
+	const char *mode;
+	int fd;
 };
 
 struct rx_stats {
@@ -61,7 +64,9 @@ struct rx;
 
 struct rx_ops {
 	const char *name;
-	int (*open)(struct rx **rx, const struct rx_config *cfg, struct error *err);
+	size_t size; /* of its struct rx */
+	/* `rx` is all 0; close() follows also if this fails. */
+	int (*open)(struct rx *rx, struct rx_config *cfg, struct error *err);
 	/* Takes what is there, waits at most timeout_ms if nothing is. Returns packets or -errno.
 	 */
 	int (*poll)(struct rx *rx, int timeout_ms, struct error *err);
@@ -71,9 +76,7 @@ struct rx_ops {
 	uint64_t (*pending)(const struct rx *rx);
 	/* Adds its own. */
 	void (*stats)(const struct rx *rx, struct rx_stats *st);
-	const char *(*mode)(const struct rx *rx);
-	int (*fd)(const struct rx *rx); /* the socket; NULL: none that a filter can be put on */
-	void (*close)(struct rx *rx);
+	void (*close)(struct rx *rx); /* but for the memory of `rx` itself */
 };
 
 extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;

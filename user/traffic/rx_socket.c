@@ -115,7 +115,6 @@ static void rx_socket_close(struct rx *rx)
 	if (rx->fd >= 0)
 		close(rx->fd);
 	free(rx->buffer);
-	free(rx);
 }
 
 static void prepare_batch(struct rx *rx)
@@ -151,33 +150,27 @@ static uint64_t gap_of(const struct rx *rx)
 	return most < GAP_NS ? most : GAP_NS;
 }
 
-static int rx_socket_open(struct rx **out, const struct rx_config *thread, struct error *err)
+static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
 	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
-	struct rx *rx = calloc(1, sizeof(*rx));
 	socklen_t len = sizeof(rx->rcvbuf);
-	int rc;
 
-	if (!rx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	rx->cfg = cfg;
 	rx->sink = thread->sink;
 	rx->size = cfg->tuning->receive.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
 	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
 	rx->spin_ns = rx_spin_ns();
 	rx->buffer = malloc((size_t)rx->batch * rx->size);
-	rc = rx->buffer ? rx_socket_bound(cfg, err)
-			: error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	rx->fd = rc;
-	if (rc < 0) {
-		rx_socket_close(rx);
-		return rc;
-	}
+	rx->fd = rx->buffer ? rx_socket_bound(cfg, err)
+			    : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (rx->fd < 0)
+		return rx->fd;
 	prepare_batch(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	rx->gap_ns = gap_of(rx);
-	*out = rx;
+	thread->fd = rx->fd;
+	thread->mode = cfg->tuning->receive.gro ? "UDP GRO" : "";
 	return 0;
 }
 
@@ -314,23 +307,12 @@ static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
 		st->socket_drops += mem[SK_MEMINFO_DROPS];
 }
 
-static const char *rx_socket_mode(const struct rx *rx)
-{
-	return rx->cfg->tuning->receive.gro ? "UDP GRO" : "";
-}
-
-static int rx_socket_fd(const struct rx *rx)
-{
-	return rx->fd;
-}
-
 const struct rx_ops rx_socket = {
 	.name = "socket",
+	.size = sizeof(struct rx),
 	.open = rx_socket_open,
 	.poll = rx_socket_poll,
 	.pending = rx_socket_pending,
 	.stats = rx_socket_stats,
-	.mode = rx_socket_mode,
-	.fd = rx_socket_fd,
 	.close = rx_socket_close,
 };

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,23 +23,17 @@ struct rx {
 
 #define END_ROOM 64
 
-static int rx_xdp_open(struct rx **out, const struct rx_config *thread, struct error *err)
+static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
-	struct rx *rx = calloc(1, sizeof(*rx));
-	int fd = -1;
 
-	if (!rx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = -1};
+	thread->mode = cfg->xdp_skb_mode ? "skb" : "native";
 	if (thread->sink->streams->learn || cfg->sink_prog->tails) {
-		fd = rx_socket_bound(cfg, err);
-		if (fd < 0) {
-			free(rx);
-			return fd;
-		}
+		rx->end_fd = rx_socket_bound(cfg, err);
+		if (rx->end_fd < 0)
+			return rx->end_fd;
 	}
-	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = fd};
-	*out = rx;
 	return 0;
 }
 
@@ -133,24 +126,18 @@ static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 	st->xdp_drops += c.taken;
 }
 
-static const char *rx_xdp_mode(const struct rx *rx)
-{
-	return rx->cfg->xdp_skb_mode ? "skb" : "native";
-}
-
 static void rx_xdp_close(struct rx *rx)
 {
 	if (rx->end_fd >= 0)
 		close(rx->end_fd);
-	free(rx);
 }
 
 const struct rx_ops rx_xdp = {
 	.name = "xdp",
+	.size = sizeof(struct rx),
 	.open = rx_xdp_open,
 	.poll = rx_xdp_poll,
 	.collect = rx_xdp_collect,
 	.stats = rx_xdp_stats,
-	.mode = rx_xdp_mode,
 	.close = rx_xdp_close,
 };

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <bpf/bpf.h>
@@ -38,10 +37,9 @@ struct rx {
 static void rx_xsk_close(struct rx *rx)
 {
 	xsk_port_close(&rx->port);
-	free(rx);
 }
 
-static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct error *err)
+static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
 	struct xsk_port_config port = {
@@ -53,7 +51,6 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct e
 		.stop = thread->stop,
 	};
 	struct netdev dev;
-	struct rx *rx;
 	int ret = netdev_get(NULL, cfg->ifname, &dev);
 
 	if (ret)
@@ -63,26 +60,18 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct e
 	port.packet_bytes = dev.mtu + LINK_HEADER;
 	if (!umem_frame_size(port.packet_bytes, true))
 		port.packet_bytes = UMEM_FRAME_LARGE - XDP_PACKET_HEADROOM;
-	rx = calloc(1, sizeof(*rx));
-	if (!rx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	rx->cfg = cfg;
 	rx->sink = thread->sink;
 	rx->spin_ns = rx_spin_ns();
 	ret = xsk_port_open(&rx->port, &port, err);
-	if (!ret) {
-		ret = xsk_socket__update_xskmap(rx->port.xsk, cfg->xsk_map_fd);
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL,
-				  "cannot enter queue %u of %s in the XSKMAP: %s", port.queue,
-				  port.ifname, strerror(-ret));
-	}
-	if (ret) {
-		rx_xsk_close(rx);
+	if (ret)
 		return ret;
-	}
-	*out = rx;
-	return 0;
+	thread->mode = rx->port.zero_copy  ? "native zero-copy"
+		       : cfg->xdp_skb_mode ? "skb"
+					   : "native copy";
+	return error_errno(err, STATUS_FAILED,
+			   xsk_socket__update_xskmap(rx->port.xsk, cfg->xsk_map_fd), NULL,
+			   "cannot enter queue %u of %s in the XSKMAP", port.queue, port.ifname);
 }
 
 /* Between two polls: lets the CPU rest for a moment, and the line it reads with its writer. */
@@ -194,19 +183,12 @@ static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
 	st->zero_copy |= rx->port.zero_copy;
 }
 
-static const char *rx_xsk_mode(const struct rx *rx)
-{
-	if (rx->port.zero_copy)
-		return "native zero-copy";
-	return rx->cfg->xdp_skb_mode ? "skb" : "native copy";
-}
-
 const struct rx_ops rx_xsk = {
 	.name = "xsk",
+	.size = sizeof(struct rx),
 	.open = rx_xsk_open,
 	.poll = rx_xsk_poll,
 	.pending = rx_xsk_pending,
 	.stats = rx_xsk_stats,
-	.mode = rx_xsk_mode,
 	.close = rx_xsk_close,
 };

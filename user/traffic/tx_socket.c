@@ -187,7 +187,6 @@ static void tx_socket_close(struct tx *tx)
 		close(tx->fd[i]);
 	free(tx->fd);
 	free(tx->payload);
-	free(tx);
 }
 
 /* As many datagrams as fit the cache, a whole number of messages. */
@@ -290,12 +289,11 @@ static int open_flows(struct tx *tx, uint64_t first, uint64_t flows, bool connec
 	return 0;
 }
 
-static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
 	const unsigned max = cfg->shape ? MAX_SHAPED : MAX_SOCKETS;
 	uint64_t first = cfg->first_flow, flows = cfg->flows;
 	bool connected = is_to_connect(cfg);
-	struct tx *tx;
 	int rc = cfg->shape ? check_shape(cfg, err) : 0;
 
 	if (rc)
@@ -306,22 +304,16 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk for more",
 				 "%llu flows a thread are too many for --tx socket (at most %u)",
 				 (unsigned long long)flows, max);
-	tx = calloc(1, sizeof(*tx));
-	if (!tx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	tx->cfg = cfg;
 	plan_batch(tx);
+	cfg->mode = tx->segments > 1 ? "UDP GSO" : "";
 	tx->fd = calloc(flows, sizeof(*tx->fd));
 	tx->payload = malloc((size_t)tx->batch * tx->longest);
 	rc = tx->fd && tx->payload ? open_flows(tx, first, flows, connected, err)
 				   : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	if (rc) {
-		tx_socket_close(tx);
-		return rc;
-	}
-	prepare_batch(tx, connected);
-	*out = tx;
-	return 0;
+	if (!rc)
+		prepare_batch(tx, connected);
+	return rc;
 }
 
 /*
@@ -473,19 +465,14 @@ static void tx_socket_stats(const struct tx *tx, struct tx_stats *st)
 	*st = tx->stats;
 }
 
-static const char *tx_socket_mode(const struct tx *tx)
-{
-	return tx->segments > 1 ? "UDP GSO" : "";
-}
-
 const struct tx_ops tx_socket = {
 	.name = "socket",
+	.size = sizeof(struct tx),
 	.fragments = true,
 	.fastest_pps = 3e6,
 	.shapes = true,
 	.open = tx_socket_open,
 	.send = tx_socket_send,
 	.stats = tx_socket_stats,
-	.mode = tx_socket_mode,
 	.close = tx_socket_close,
 };

@@ -146,34 +146,25 @@ static void tx_xdp_close(struct tx *tx)
 	if (tx->has_timer)
 		timer_delete(tx->timer);
 	gen_bpf__destroy(tx->skel);
-	free(tx);
 }
 
-static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
 	const struct flow *flow = cfg->sender->flow;
-	struct tx *tx = calloc(1, sizeof(*tx));
 	int rc;
 
-	if (!tx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
+	cfg->mode = "live frames";
 	/* the frame that all others are like */
 	rc = proto_build(tx->frame, sizeof(tx->frame), flow, cfg->first_flow);
-	if (rc < 0) {
-		error_set(err, STATUS_USAGE, rc, "use a smaller packet",
-			  "%u bytes of payload do not fit a live frame", flow->payload);
-	} else {
-		tx->length = (unsigned)rc;
-		rc = frame_fits_mtu(cfg->sender->ifname, tx->length, false, "xdp", err);
-	}
+	if (rc < 0)
+		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
+				 "%u bytes of payload do not fit a live frame", flow->payload);
+	tx->length = (unsigned)rc;
+	rc = frame_fits_mtu(cfg->sender->ifname, tx->length, false, "xdp", err);
 	if (!rc && (rc = load(tx)))
 		xdp_load_failed(rc, "the sending BPF program", err);
-	if (rc)
-		tx_xdp_close(tx);
-	else
-		*out = tx;
 	return rc;
 }
 
@@ -382,20 +373,14 @@ static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
 	};
 }
 
-static const char *tx_xdp_mode(const struct tx *tx)
-{
-	(void)tx;
-	return "live frames";
-}
-
 const struct tx_ops tx_xdp = {
 	.name = "xdp",
+	.size = sizeof(struct tx),
 	.paces = true,
 	.fastest_pps = 12e6,
 	.open = tx_xdp_open,
 	.send = tx_xdp_send,
 	.next = tx_xdp_next,
 	.stats = tx_xdp_stats,
-	.mode = tx_xdp_mode,
 	.close = tx_xdp_close,
 };
