@@ -44,8 +44,8 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
 	const struct trace_cause *raw = &c->raw.cause;
 	/* the verdict of our own program, where the packet was an skb: a delivery */
-	const bool taken = s->sink_prog && !s->spec->pass && c->verdict.stage == STAGE_XDP &&
-			   raw->observer == OBSERVER_KFREE_SKB &&
+	const bool taken = s->prog && s->prog->sink && !s->spec->pass &&
+			   c->verdict.stage == STAGE_XDP && raw->observer == OBSERVER_KFREE_SKB &&
 			   raw->ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
 
 	if (!s->lone)

@@ -96,7 +96,7 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.learn = r->cfg->table || (!f && !r->cfg->sink_prog);
+	r->streams.learn = r->cfg->table || (!f && !(r->cfg->prog && r->cfg->prog->sink));
 	if (!f)
 		return;
 	r->streams.window = f->window;

@@ -28,13 +28,12 @@ struct receiver_config {
 	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: discover them */
 	struct trace_tails *table; /* with fates: streams are discovered nevertheless, in here */
 	int rcvbuf;		   /* bytes asked for (SO_RCVBUFFORCE); 0: the default */
-	int xsk_map_fd;		   /* xsk: XSKMAP to enter the socket in */
 	unsigned xsk_frames; /* xsk: to be filled; a power of two; 0: the engine's own number */
 	unsigned xsk_room;   /* xsk: bytes that a frame has room for; 0: the longest packet */
-	const struct sink_prog *sink_prog; /* xdp: the program that receives; borrowed */
-	bool xdp_skb_mode;		   /* xsk, xdp: the program is attached as generic XDP */
-	bool paused;			   /* does not read until receiver_resume() */
-	uint64_t work_ns;		   /* time spent on each packet, a slow reader */
+	const struct rx_prog *prog; /* xsk, xdp; borrowed */
+	bool xdp_skb_mode;	    /* xsk, xdp: the program is attached as generic XDP */
+	bool paused;		    /* does not read until receiver_resume() */
+	uint64_t work_ns;	    /* time spent on each packet, a slow reader */
 	const struct tuning *tuning;
 	int cpu; /* first thread's CPU; -1: not pinned */
 };
@@ -91,5 +90,62 @@ int rx_socket_bound(const struct receiver_config *cfg, struct error *err);
  * from which nobody else could take it.
  */
 uint64_t rx_spin_ns(void);
+
+/*
+ * The XDP program of a receiving engine, attached by a BPF link, which the kernel undoes when this
+ * process ends: that in front of AF_XDP sockets (bpf/xsk.bpf.c), or that of the engine `xdp`
+ * (bpf/sink.bpf.c).
+ */
+struct rx_prog {
+	int fd;	     /* also for a tail call from another program */
+	int link;    /* -1: not attached */
+	bool native; /* attached in the driver; else generic */
+	struct xsk_bpf *xsk;
+	int map_fd, cell_fd; /* of it: the XSKMAP, and map `cell` */
+	struct sink_bpf *sink;
+	struct sink_count *percpu; /* of it: scratch, one a CPU */
+	int cpus;
+	/* With `learn`, mapped: */
+	uint8_t *arrivals;	   /* SINK_WINDOW bytes a stream */
+	struct trace_tails *tails; /* numbers below have left the window of the i-th stream */
+};
+
+struct rx_prog_config {
+	const struct trace_config *trace; /* which numbers are this run's; learn: the port only */
+	bool steer;			  /* into AF_XDP sockets; else it receives: */
+	unsigned payload;		  /* expected length; 0: any */
+	bool pass;			  /* a checkpoint, the stack decides */
+	bool learn;			  /* streams are not known, and the maps are its own */
+	/*
+	 * Maps that it shares with the tracer, -1: with nobody. To be steered by: where the number
+	 * under way is left, and where packets are marked that came on top of PID 1. To receive
+	 * by: a byte a number, and with `pass` how far packets got.
+	 */
+	int cell_fd, arrivals_fd, tails_fd, seen_fd;
+};
+
+int rx_prog_open(struct rx_prog **prog, const struct rx_prog_config *cfg, struct error *err);
+
+/*
+ * To a device of this thread's namespace, with so many receive queues: native if the driver can
+ * (which may take the link down for a moment), else generic. More queues than the XSKMAP holds (64)
+ * are refused, because the rest would bypass it.
+ */
+int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, struct error *err);
+
+/*
+ * With `learn`: the i-th stream that arrived (from 0). NULL: there are not so many yet. There is
+ * room for SINK_LEARNED; what arrives of others goes on to the stack and is counted as foreign.
+ */
+const struct sink_discovered *rx_prog_discovered(const struct rx_prog *prog, unsigned i);
+
+/* Sums of all CPUs; `next` and last_ns are the largest, first_ns the smallest but 0. */
+int rx_prog_read(const struct rx_prog *prog, struct sink_count *sum);
+
+/* Detaches and unloads. */
+void rx_prog_close(struct rx_prog *prog);
+
+/* "cannot load WHAT: ...", with what the verifier said. */
+int xdp_load_failed(int rc, const char *what, struct error *err);
 
 #endif

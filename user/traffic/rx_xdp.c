@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine in XDP: the program (sink.h) does all the work, on
+ * The receiving engine in XDP: the program (struct rx_prog) does all the work, on
  * whatever CPUs the packets come; the one thread only reads its sums.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "traffic/rx.h"
-#include "traffic/sink.h"
 
 #define LOOK_MS 10
 
@@ -29,7 +29,7 @@ static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *er
 
 	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = -1};
 	thread->mode = cfg->xdp_skb_mode ? "skb" : "native";
-	if (thread->sink->streams->learn || cfg->sink_prog->tails) {
+	if (thread->sink->streams->learn || cfg->prog->tails) {
 		rx->end_fd = rx_socket_bound(cfg, err);
 		if (rx->end_fd < 0)
 			return rx->end_fd;
@@ -40,18 +40,17 @@ static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *er
 /* Streams that the program has learned since the last time. */
 static void collect_streams(const struct rx *rx)
 {
+	const struct rx_prog *prog = rx->cfg->prog;
 	struct sink_streams *t = rx->sink->streams;
-	struct sink_discovered learned;
-	uint8_t *arrivals;
+	const struct sink_discovered *d;
 
-	for (unsigned n = atomic_load(&t->n);
-	     sink_prog_discovered(rx->cfg->sink_prog, n, &learned, &arrivals); n++) {
-		t->at[n].id = (uint16_t)learned.stream;
-		t->at[n].base = learned.base;
-		t->at[n].tail = learned.first;
-		t->at[n].arrivals = arrivals;
+	for (unsigned n = atomic_load(&t->n); (d = rx_prog_discovered(prog, n)); n++) {
+		t->at[n].id = (uint16_t)d->stream;
+		t->at[n].base = d->base;
+		t->at[n].tail = d->first;
+		t->at[n].arrivals = prog->arrivals + n * SINK_WINDOW;
 		t->window = SINK_WINDOW;
-		t->tails = (uint64_t *)rx->cfg->sink_prog->tails->at;
+		t->tails = (uint64_t *)prog->tails->at;
 		atomic_store(&t->n, n + 1);
 	}
 }
@@ -87,13 +86,23 @@ static void rx_xdp_collect(struct rx *rx)
 	struct sink *sink = rx->sink;
 	struct sink_count c;
 
-	if (rx->cfg->sink_prog->tails)
+	if (rx->cfg->prog->tails)
 		collect_streams(rx);
 	sink_streams_sync(sink->streams);
-	if (sink_prog_read(rx->cfg->sink_prog, &c))
+	if (rx_prog_read(rx->cfg->prog, &c))
 		return;
 	collect_lines(sink, &c);
 	sink->sums = c.sums;
+}
+
+/* xdp_dev_bpf_prog_uninstall() */
+static bool device_gone(const struct rx_prog *prog)
+{
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info);
+
+	return prog->link >= 0 && !bpf_obj_get_info_by_fd(prog->link, &info, &len) &&
+	       !info.xdp.ifindex;
 }
 
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
@@ -110,7 +119,7 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 		if (sink_is_end(data, (unsigned)n))
 			sink_packet(rx->sink, data, (unsigned)n, (unsigned)n, 0);
 	}
-	return sink_prog_device_gone(rx->cfg->sink_prog)
+	return device_gone(rx->cfg->prog)
 		       ? error_set(err, STATUS_FAILED, -ENODEV, NULL,
 				   "receiving on %s ended: the interface is gone", rx->cfg->ifname)
 		       : 0;
@@ -120,7 +129,7 @@ static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 {
 	struct sink_count c = {};
 
-	sink_prog_read(rx->cfg->sink_prog, &c);
+	rx_prog_read(rx->cfg->prog, &c);
 	st->calls += rx->calls;
 	st->socket_drops = -1;
 	st->xdp_drops += c.taken;

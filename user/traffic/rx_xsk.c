@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine on AF_XDP. Its packets come by the program of xsk.h, whose
- * XSKMAP is receiver_config.xsk_map_fd; open() enters the socket there, close() takes it out.
+ * The receiving engine on AF_XDP. Its packets come by a program (struct rx_prog), whose
+ * XSKMAP open() enters the socket there, close() takes it out.
  *
  * There are twice as many frames as the RX ring has descriptors, all of them on the fill ring or in
  * the RX ring: a reader that is too slow meets a full RX ring (rx_ring_full) before the fill ring
@@ -70,7 +70,7 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 		       : cfg->xdp_skb_mode ? "skb"
 					   : "native copy";
 	return error_errno(err, STATUS_FAILED,
-			   xsk_socket__update_xskmap(rx->port.xsk, cfg->xsk_map_fd), NULL,
+			   xsk_socket__update_xskmap(rx->port.xsk, cfg->prog->map_fd), NULL,
 			   "cannot enter queue %u of %s in the XSKMAP", port.queue, port.ifname);
 }
 

@@ -27,8 +27,8 @@
 #include "host/netdev.h"
 #include "traffic/frames.h"
 #include "traffic/pace.h"
+#include "traffic/rx.h"
 #include "traffic/shape.h"
-#include "traffic/sink.h"
 #include "traffic/tx.h"
 
 /*
