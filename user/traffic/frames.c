@@ -129,8 +129,8 @@ int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char 
 	int rc = netdev_get(NULL, ifname, &dev);
 
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read the MTU of %s: %s",
-				 ifname, strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read the MTU of %s",
+				   ifname);
 	if (length <= dev.mtu + header)
 		return 0;
 	return error_set(err, STATUS_USAGE, -EMSGSIZE,

@@ -54,9 +54,8 @@ static int join(int fd, const struct receiver_config *cfg, struct error *err)
 		rc = setsockopt(fd, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &six, sizeof(six));
 	else if (group->family)
 		rc = setsockopt(fd, SOL_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four));
-	return rc ? error_set(err, STATUS_FAILED, -errno, "name the interface with -i",
-			      "cannot join the multicast group: %s", strerror(errno))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc ? -errno : 0, "name the interface with -i",
+			   "cannot join the multicast group");
 }
 
 static int set_options(int fd, const struct receiver_config *cfg, struct error *err)
@@ -79,10 +78,9 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 		rc = socket_bind_device(fd, how->device, err);
 	if (!rc && cfg->rcvbuf &&
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
-		rc = error_set(err, STATUS_UNABLE, -errno,
-			       "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
-			       "cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf,
-			       strerror(errno));
+		rc = error_errno(err, STATUS_UNABLE, -errno,
+				 "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
+				 "cannot set a receive buffer of %d bytes", cfg->rcvbuf);
 	return rc ? rc : join(fd, cfg, err);
 }
 
@@ -94,16 +92,15 @@ int rx_socket_bound(const struct receiver_config *cfg, struct error *err)
 	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
-		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "socket");
 	rc = set_options(fd, cfg, err);
 	if (!rc && bind(fd, (void *)&at, len))
 		rc = errno == EADDRINUSE
 			     ? error_set(err, STATUS_FAILED, -errno,
 					 "stop the program that has it (ss -ulpn), or use -p",
 					 "UDP port %u is in use", cfg->flow->dst_port)
-			     : error_set(err, STATUS_FAILED, -errno, NULL,
-					 "cannot bind to UDP port %u: %s", cfg->flow->dst_port,
-					 strerror(errno));
+			     : error_errno(err, STATUS_FAILED, -errno, NULL,
+					   "cannot bind to UDP port %u", cfg->flow->dst_port);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -271,8 +268,7 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR
 			       ? 0
-			       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
-					   strerror(errno));
+			       : error_errno(err, STATUS_FAILED, -errno, NULL, "recvmmsg");
 	if (rx->sink->timed)
 		tai = pace_tai();
 	for (int i = 0; i < n; i++)

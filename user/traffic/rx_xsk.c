@@ -54,8 +54,8 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 	int ret = netdev_get(NULL, cfg->ifname, &dev);
 
 	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s: %s",
-				 cfg->ifname, strerror(-ret));
+		return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s",
+				   cfg->ifname);
 	/* a packet longer than a frame is dropped by the kernel and counted (rx_dropped, ENOSPC) */
 	port.packet_bytes = dev.mtu + LINK_HEADER;
 	if (!umem_frame_size(port.packet_bytes, true))
@@ -111,8 +111,8 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (!getsockopt(rx->port.fd, SOL_SOCKET, SO_ERROR, &code, &len) && code)
-		return error_set(err, STATUS_FAILED, -code, NULL, "receiving on %s ended: %s",
-				 rx->cfg->ifname, strerror(code));
+		return error_errno(err, STATUS_FAILED, -code, NULL, "receiving on %s ended",
+				   rx->cfg->ifname);
 	return 0;
 }
 

@@ -89,8 +89,7 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 	for (const struct socket_option *o = options; o < options + n; o++) {
 		if (o->value && setsockopt(fd, o->level, o->name, &o->value, sizeof(o->value)) &&
 		    o->what)
-			return error_set(err, o->status, -errno, o->hint, "%s: %s", o->what,
-					 strerror(errno));
+			return error_errno(err, o->status, -errno, o->hint, "%s", o->what);
 	}
 	return 0;
 }
@@ -133,9 +132,9 @@ static int bind_and_connect(int fd, const struct flow *f, bool connected, struct
 				 "cannot use source port %u: %s", f->src_port, strerror(errno));
 	len = address_of(f, false, &a);
 	if (connected && connect(fd, (void *)&a, len))
-		return error_set(
-			err, STATUS_FAILED, -errno, "check the address and the route to it",
-			"cannot send to port %u of the target: %s", f->dst_port, strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno,
+				   "check the address and the route to it",
+				   "cannot send to port %u of the target", f->dst_port);
 	return 0;
 }
 
@@ -167,8 +166,8 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 				 "socket: %s", strerror(errno));
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)) &&
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)))
-		rc = error_set(err, STATUS_FAILED, -errno, NULL,
-			       "cannot set a send buffer of %d bytes: %s", sndbuf, strerror(errno));
+		rc = error_errno(err, STATUS_FAILED, -errno, NULL,
+				 "cannot set a send buffer of %d bytes", sndbuf);
 	else
 		rc = socket_set(fd, options, sizeof(options) / sizeof(*options), err);
 	if (!rc)
@@ -417,16 +416,16 @@ static int fail(struct tx *tx, const struct message *m, int error, struct error 
 		tx_fail(tx->cfg, m->number + i, error);
 	tx->next = m->behind;
 	if (error == ENODEV || error == ENXIO || error == ENETDOWN)
-		return error_set(err, STATUS_FAILED, -error,
-				 "look at the interface (ip link) and run again",
-				 "sending stopped: %s", strerror(error));
+		return error_errno(err, STATUS_FAILED, -error,
+				   "look at the interface (ip link) and run again",
+				   "sending stopped");
 	if (error != tx->failure)
 		tx->failures = 0;
 	tx->failure = error;
 	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
 		return 0;
-	return error_set(err, STATUS_FAILED, -error, "check the route to the target",
-			 "sending stopped: %u sends in a row failed: %s", GIVE_UP, strerror(error));
+	return error_errno(err, STATUS_FAILED, -error, "check the route to the target",
+			   "sending stopped: %u sends in a row failed", GIVE_UP);
 }
 
 static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)

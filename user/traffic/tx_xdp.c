@@ -188,8 +188,7 @@ static int call_error(const struct tx *tx, int rc, struct error *err)
 		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_BPF",
 				 "no permission to send live frames");
 	default:
-		return error_set(err, STATUS_FAILED, rc, NULL, "sending live frames ended: %s",
-				 strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "sending live frames ended");
 	}
 }
 
@@ -213,8 +212,8 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 		return error_set(err, STATUS_UNABLE, refusal, "use --tx xsk or --tx socket",
 				 "the driver of %s takes no live frames (no ndo_xdp_xmit)", ifname);
 	default:
-		return error_set(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames: %s",
-				 ifname, strerror(-refusal));
+		return error_errno(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames",
+				   ifname);
 	}
 }
 

@@ -216,9 +216,8 @@ static int open_error(const struct xsk_port_config *cfg, int ret, struct error *
 		return error_set(err, STATUS_FAILED, ret, NULL, "no interface %s here",
 				 cfg->ifname);
 	default:
-		return error_set(err, STATUS_UNABLE, ret, "use the engine socket",
-				 "no AF_XDP socket on queue %u of %s: %s", cfg->queue, cfg->ifname,
-				 strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret, "use the engine socket",
+				   "no AF_XDP socket on queue %u of %s", cfg->queue, cfg->ifname);
 	}
 }
 
