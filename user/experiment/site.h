@@ -19,7 +19,7 @@
 #include "drops/reason.h"
 #include "host/counters.h"
 #include "host/lab.h"
-#include "ledger/ledger.h"
+#include "ledger/countercheck.h"
 #include "traffic/sink.h"
 #include "traffic/xsk.h"
 

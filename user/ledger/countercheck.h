@@ -12,28 +12,13 @@
 #include <stdint.h>
 
 #include "host/counters.h"
-#include "stages.h"
-
-/*
- * The losses of one cause as the tracer counted them, copies of a packet included and events that
- * end no packet (STAGE_NONE: GSO parents, fraglist members) left out. Strings are borrowed.
- */
-struct stage_events {
-	enum stage stage;
-	const char *reason;   /* as the kernel's enum names it, without SKB_DROP_REASON_; XDP
-			       * observers: the errno's name ("ENOBUFS"); NULL unknown */
-	const char *location; /* kernel function, suffixes (.isra.0) off; XDP observers: the
-			       * tracepoint ("xdp_redirect_err"); NULL unknown */
-	const char *role;     /* namespace in which it ended, as in counters_scope; NULL unknown */
-	const char *ifname;   /* what skb->dev said, which for a full veth ring is the peer; NULL */
-	uint64_t events;      /* skbs or frames */
-	uint64_t packets;     /* datagrams: a GSO skb counts its segments */
-};
+#include "ledger/ledger.h"
 
 /* The two ends of a link, so that a loss at one can be searched for at the other. */
 struct engine_link {
-	const char *role_a, *ifname_a;
-	const char *role_b, *ifname_b;
+	struct link_end {
+		const char *role, *ifname;
+	} end[2];
 };
 
 enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
@@ -65,40 +50,33 @@ enum counter_scope {
 
 extern const char *const counter_scope_names[COUNTER_HOST + 1]; /* "flow", "interface", "host" */
 
-/* One counter that should know losses of `stage`. */
-struct counter_row {
-	enum stage stage;
-	char name[COUNTER_NAME_LEN]; /* a pattern with '*' if several counters were summed */
-	char role[COUNTER_SCOPE_LEN];
-	uint64_t delta;
-	/* What it should have moved, over all stages that it serves. Equal unless some of the
-	 * losses may, but need not, be counted there. */
-	uint64_t expected, expected_max;
-	bool agrees;
-	bool documented; /* disagrees, and is known to do so on such kernels: see note */
-	enum counter_scope scope;
-	const char *note; /* static; NULL: none */
-};
-
 struct countercheck {
-	struct counter_row *rows; /* ordered by stage */
+	struct result_counter *rows; /* ordered by stage */
 	size_t n_rows;
 	/*
 	 * Counters of losses that moved more than expected_max: evidence, never a fate. `stage` is
-	 * the only one that the counter serves, else STAGE_NONE; COUNTER_HOST may be other traffic.
+	 * the only one that the counter serves, else STAGE_NONE; scope "host" may be other traffic.
 	 */
-	struct counter_row *unexplained;
+	struct result_counter *unexplained;
 	size_t n_unexplained;
 };
 
 /*
- * Compares. A counter that serves several stages gives a row to each of them; it agrees when its
- * movement is the sum over all. Counters that other traffic moves too (scope interface or host
- * outside private namespaces; host always) agree when they moved at least that much. A counter
- * that was not read gives no row: absence is not a zero. -ENOMEM.
+ * Compares with the losses as the tracer counted them, copies of a packet included and events that
+ * end no packet (GSO parents, fraglist members) left out. A counter that serves several stages
+ * gives a row to each of them; it agrees when its movement is the sum over all. Counters that other
+ * traffic moves too (scope interface or host outside private namespaces; host always) agree when
+ * they moved at least that much. A counter that was not read gives no row: absence is not a zero.
+ * -ENOMEM.
  */
-int countercheck_compare(const struct counters *deltas, const struct stage_events *ev, size_t n,
+int countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
 			 const struct engine_facts *facts, struct countercheck **out);
+
+/* What the sender's refused packets mean to the counters. */
+void countercheck_refusals(const struct result *res, struct engine_facts *facts);
+
+/* Adds what the counters say of stages that lost something, and what disagrees. */
+void countercheck_show(const struct countercheck *check, struct result *res);
 
 /*
  * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there

@@ -8,7 +8,6 @@
 
 #include "drops/fates.h"
 #include "ledger/result.h"
-#include "ledger/countercheck.h"
 #include "drops/drops.h"
 #include "drops/stagemap.h"
 
@@ -46,8 +45,11 @@ const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index);
 /* Adds what was counted to each stage. */
 void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]);
 
-/* What the counters are compared with. Returns how many rows were written. */
-unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max);
+/*
+ * Whether it ended packets, or copies of them. What was seen in a socket's queue is no event: the
+ * events of its end come when it is closed.
+ */
+bool ledger_is_event(const struct ledger_cause *c);
 
 /*
  * Fills sums, stages and causes. `in_queues`: packets found in named queues when it closed;
@@ -55,11 +57,5 @@ unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigne
  */
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
 		  struct result *res);
-
-/* What the sender's refused packets mean to the counters. */
-void ledger_refusals(const struct result *res, struct engine_facts *facts);
-
-/* Adds what the counters say. */
-void ledger_compare(const struct countercheck *check, struct result *res);
 
 #endif
