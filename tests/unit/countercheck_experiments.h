@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #define MAX_EVENTS   6
 #define MAX_COUNTERS 10

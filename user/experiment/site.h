@@ -19,8 +19,8 @@
 #include "drops/reason.h"
 #include "host/counters.h"
 #include "host/lab.h"
-#include "ledger/countercheck.h"
-#include "traffic/sink.h"
+#include "ledger/ledger.h"
+#include "traffic/rx.h"
 #include "traffic/xsk.h"
 
 /* The tracer with all it needs: names of this kernel, the numbers of the run, their fates. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 
 #include <endian.h>
 #include <errno.h>

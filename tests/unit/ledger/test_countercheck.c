@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "cases.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "unit/countercheck_experiments.h"
 
 static struct countercheck *compare(const struct experiment *x)

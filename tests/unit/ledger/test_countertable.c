@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "cases.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #define MOVED 7
 

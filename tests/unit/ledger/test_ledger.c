@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cases.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #define STREAM0	 300
 #define L3_BYTES 540
