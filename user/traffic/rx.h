@@ -73,7 +73,6 @@ static inline uint64_t line_jitter(const struct line *l)
  * receiving thread; the sinks of one receiver share the streams.
  */
 
-
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;

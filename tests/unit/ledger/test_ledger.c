@@ -218,8 +218,13 @@ static void events_for_the_counter_check(void **state)
 	unsigned n = 0;
 
 	for (int i = 0; i < ledger.n; i++) {
-		if (ledger_is_event(&ledger.cause[i]))
-			ev[n++] = &ledger.cause[i];
+		const struct ledger_cause *c = &ledger.cause[i];
+
+		if (ledger_is_event(c))
+			ev[n++] = c;
+		else
+			assert_true(c->raw.cause.observer == OBSERVER_SOCKET_QUEUE ||
+				    c->verdict.class == VERDICT_IGNORE);
 	}
 	assert_int_equal(n, 5);
 	assert_int_equal(ev[0]->named.stage, STAGE_RCVBUF);
