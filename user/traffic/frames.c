@@ -264,7 +264,7 @@ void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload, cons
 
 int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned index)
 {
-	unsigned length = proto_frame_length(flow), at = proto_payload_offset(flow->family);
+	unsigned length = flow_frame_bytes(flow) - FCS, at = proto_payload_offset(flow->family);
 	unsigned ip_length = flow->payload + at - ETHERNET_HLEN;
 	uint8_t *payload = (uint8_t *)frame + at;
 	struct flow one = *flow;

@@ -52,9 +52,6 @@ struct line {
 	uint64_t negative;  /* arrived before they were sent: the clocks differ */
 };
 
-/* A line whose numbers begin at `first`. NULL: no memory. */
-struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first);
-
 static inline bool line_is(const struct line *l, uint16_t stream, const struct line_source *source)
 {
 	return l->stream == stream && l->source.port == source->port &&
@@ -125,6 +122,9 @@ struct sink {
 
 /* A UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if unknown. */
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai);
+
+/* The line of a stream and `source`; NULL only without memory for a stream's first line. */
+struct line *sink_line(struct sink *s, uint16_t stream);
 
 /* Adds what another thread or CPU counted. */
 void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one);

@@ -61,23 +61,19 @@ static void collect_streams(const struct rx *rx)
  */
 static void collect_lines(struct sink *sink, const struct sink_count *c)
 {
-	const struct line_source any = {};
+	unsigned n = atomic_load(&sink->streams->n);
 
-	while (sink->lines < atomic_load(&sink->streams->n)) {
-		unsigned i = sink->lines;
+	for (unsigned i = 0; i < n; i++) {
+		struct line *l = sink_line(sink, (uint16_t)i);
 
-		sink->line[i] = line_new((uint16_t)i, &any, sink->streams->at[i].base);
-		if (!sink->line[i])
+		if (!l)
 			return;
-		sink->lines++;
-	}
-	for (unsigned i = 0; i < sink->lines; i++) {
 		if (c->next[i])
-			sink->line[i]->next = c->next[i];
+			l->next = c->next[i];
+		if (!i)
+			l->order.packets = c->reordered;
 		__atomic_store_n(&sink->next[i], c->next[i], __ATOMIC_RELAXED);
 	}
-	if (sink->lines)
-		sink->line[0]->order.packets = c->reordered;
 }
 
 /* The program's clock is behind by less than SINK_CLOCK_EVERY packets. */

@@ -12,18 +12,6 @@
 #include "traffic/shape.h"
 #include "traffic/worker.h"
 
-struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first)
-{
-	struct line *l = calloc(1, sizeof(*l));
-
-	if (l) {
-		l->stream = stream;
-		l->source = *source;
-		l->next = first;
-	}
-	return l;
-}
-
 /*
  * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
  * That is the one which jumped over this number, so it is enough to remember jumps.
@@ -97,8 +85,7 @@ static struct line *known_line(const struct sink *s, uint16_t stream,
 	return NULL;
 }
 
-/* NULL only if there is no memory for a stream's first line. */
-static struct line *line_of(struct sink *s, uint16_t stream)
+struct line *sink_line(struct sink *s, uint16_t stream)
 {
 	static const struct line_source any;
 	const struct line_source *source = &s->source;
@@ -111,10 +98,11 @@ static struct line *line_of(struct sink *s, uint16_t stream)
 		source = &any; /* what is kept back is enough for one line of each stream */
 		l = known_line(s, stream, source);
 	}
-	if (!l && s->lines < SINK_LINES) {
-		l = line_new(stream, source, s->streams->at[stream].base);
-		if (l)
-			s->line[s->lines++] = l;
+	if (!l && s->lines < SINK_LINES && (l = calloc(1, sizeof(*l)))) {
+		l->stream = stream;
+		l->source = *source;
+		l->next = s->streams->at[stream].base;
+		s->line[s->lines++] = l;
 	}
 	return *recent = l;
 }
@@ -201,46 +189,37 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 	return false;
 }
 
-/* -1 also of a number that is ahead of its stream. */
-static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
-{
-	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
-	bool entered = false;
-	int index;
-
-	/* as bpf/numbers.bpf.h does it: the first free slot */
-	for (unsigned i = 0; i < t->room && !entered; i++) {
-		uint32_t known = 0;
-
-		entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
-						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-			  known == key;
-	}
-	take_over(t);
-	index = find_known(t, id, number);
-	if (index < 0)
-		is_ahead(t, id, number);
-	return index;
-}
-
+/* -1 also of a number that is ahead of its stream. The streams' lock is held. */
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
-	unsigned n = atomic_load(&t->n);
-	struct sink_stream *st = &t->at[n];
-	int known = find_known(t, id, number); /* another thread was first */
+	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
+	int index = find_known(t, id, number); /* another thread was first */
+	struct sink_stream *st;
+	bool entered = false;
+	unsigned n;
 	void *bytes;
 
-	if (known >= 0)
-		return known;
-	if (t->table)
-		return learn_by_table(t, id, number);
-	if (is_ahead(t, id, number) || n == TRACE_STREAMS)
-		return -1;
+	if (t->table && index < 0) {
+		/* as bpf/numbers.bpf.h does it: the first free slot */
+		for (unsigned i = 0; i < t->room && !entered; i++) {
+			uint32_t known = 0;
+
+			entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
+							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+				  known == key;
+		}
+		take_over(t);
+		index = find_known(t, id, number);
+	}
+	n = atomic_load(&t->n);
+	if (index >= 0 || is_ahead(t, id, number) || t->table || n == TRACE_STREAMS)
+		return index;
 	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (bytes == MAP_FAILED)
 		return -1;
 	t->window = LEARNED_WINDOW;
+	st = &t->at[n];
 	st->id = id;
 	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
 	st->tail = st->base;
@@ -363,7 +342,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 	}
 	word = be64toh(stamp.word);
 	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
-	line = index < 0 ? NULL : line_of(s, (uint16_t)index);
+	line = index < 0 ? NULL : sink_line(s, (uint16_t)index);
 	if (!line) {
 		s->sums.foreign++;
 		return;
