@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "stamp.h"
+#include "traffic/pace.h"
 #include "traffic/shape.h"
 #include "traffic/worker.h"
 
@@ -136,13 +137,17 @@ static bool is_stream(const struct sink_streams *t, const struct sink_stream *st
 	return st->id == id && number - st->base < tail - st->base + t->window;
 }
 
-/* The streams' lock is held. */
-static void take_over(struct sink_streams *t)
+static uint32_t key_of(const struct sink_streams *t, unsigned slot)
 {
-	unsigned n = atomic_load(&t->n);
+	return slot < t->room ? __atomic_load_n(&t->table->key[slot], __ATOMIC_ACQUIRE) : 0;
+}
+
+/* Slots below `end`. The streams' lock is held. */
+static void take_over(struct sink_streams *t, unsigned end)
+{
 	uint32_t key;
 
-	for (; n < t->room && (key = __atomic_load_n(&t->table->key[n], __ATOMIC_ACQUIRE)); n++) {
+	for (unsigned n = atomic_load(&t->n); n < end && (key = key_of(t, n)); n++) {
 		uint64_t tail = __atomic_load_n(&t->table->at[n], __ATOMIC_RELAXED);
 		struct sink_stream *st = &t->at[n];
 
@@ -154,12 +159,22 @@ static void take_over(struct sink_streams *t)
 	}
 }
 
+#define TAIL_NS 1000000
+
 void sink_streams_sync(struct sink_streams *t)
 {
+	unsigned n = atomic_load(&t->n), end = n;
+
 	if (!t->table)
 		return;
+	while (key_of(t, end))
+		end++;
+	/* programs write a slot's tail just behind its key: whose packet has come here has done so
+	 */
+	if (end > n)
+		pace_wait(TAIL_NS);
 	pthread_mutex_lock(&t->lock);
-	take_over(t);
+	take_over(t, end);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -208,7 +223,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
 				  known == key;
 		}
-		take_over(t);
+		take_over(t, t->room);
 		index = find_known(t, id, number);
 	}
 	n = atomic_load(&t->n);
