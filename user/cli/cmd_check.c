@@ -70,20 +70,18 @@ struct outcomes {
 static int apply_check(const struct apply_options *o, struct error *err)
 {
 	if (o->ids.n && !o->apply && !o->persist)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "IDs of findings go with --apply or --persist",
-				 "'%s' means nothing here", o->ids.at[0]);
+		return error_usage(err, "IDs of findings go with --apply or --persist",
+				   "'%s' means nothing here", o->ids.at[0]);
 	if (o->yes && !o->apply)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--yes goes with --apply");
+		return error_usage(err, NULL, "--yes goes with --apply");
 	for (unsigned i = 0; i < o->ids.n; i++) {
 		if (!finding_row(o->ids.at[i]))
-			return error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists them",
-					 "there is no finding '%s'", o->ids.at[i]);
+			return error_usage(err, "--explain all lists them",
+					   "there is no finding '%s'", o->ids.at[i]);
 	}
 	if (o->apply && !o->yes && !isatty(STDIN_FILENO))
-		return error_set(err, STATUS_USAGE, -ENOTTY,
-				 "see what `check` advises, then give --yes",
-				 "--apply asks, and there is no terminal to ask on");
+		return error_usage(err, "see what `check` advises, then give --yes",
+				   "--apply asks, and there is no terminal to ask on");
 	return 0;
 }
 
@@ -135,7 +133,7 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 	c->at = calloc(n, sizeof(*c->at));
 	c->why = calloc(n, sizeof(*c->why));
 	if (!c->at || !c->why)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+		return error_memory(err);
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct check_finding *f = &list->at[i];
 
@@ -272,7 +270,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 	for (unsigned i = 0; i < n && !ret; i++)
 		choose(&c, &made[i], NULL);
 	if (!ret && change_persist(c.at, c.n, &text))
-		ret = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+		ret = error_memory(err);
 	if (!ret && !c.n)
 		log_info("no change is called for, and none was made");
 	if (!ret && json)
@@ -359,8 +357,8 @@ static int explain(const char *id, struct error *err)
 	for (unsigned i = 0; !strcmp(id, "all") && i < finding_rows_n; i++)
 		print_about(&v, finding_rows[i].id, finding_rows[i].about);
 	if (!found)
-		error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists the findings",
-			  "there is no finding and no stage '%s'", id);
+		error_usage(err, "--explain all lists the findings",
+			    "there is no finding and no stage '%s'", id);
 	return found ? STATUS_OK : (int)err->status;
 }
 

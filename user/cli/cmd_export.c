@@ -119,7 +119,7 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return e->metrics ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return e->metrics ? 0 : error_memory(err);
 }
 
 static void on_start(void *arg)
@@ -194,8 +194,7 @@ static int check(struct export *e, struct error *err)
 	struct live_spec *spec = &e->session.spec;
 
 	if (global_json(&e->o->global))
-		return error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
-				 "export is for Prometheus");
+		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
 	if (trace_spec(&e->o->filters, &view, e->o->expr.text, spec, err) ||
 	    caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
@@ -230,7 +229,7 @@ static int export_run(void *options, struct error *err)
 	http_close(e.http);
 	metrics_free(e.metrics);
 	if (!rc && e.no_memory)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	if (rc)
 		return err->status;
 	return e.file_failed ? STATUS_FAILED : STATUS_OK;

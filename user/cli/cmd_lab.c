@@ -169,7 +169,7 @@ static int lab_run(void *options, struct error *err)
 	if (o->action == LAB_LIST)
 		return list(o, err);
 	if (o->action != LAB_UP && o->faults.set) {
-		error_set(err, STATUS_USAGE, -EINVAL, NULL, "--fault is for lab up");
+		error_usage(err, NULL, "--fault is for lab up");
 		return err->status;
 	}
 	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))

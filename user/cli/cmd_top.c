@@ -294,8 +294,7 @@ static int top_run(void *options, struct error *err)
 	t.session.interval_ns = o->view.interval_ns;
 	t.session.duration_ns = o->duration_ns;
 	if (global_json(&o->global))
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
-			       "top is for people");
+		rc = error_usage(err, "use trace --json-lines", "top is for people");
 	else
 		rc = open_parts(&t, err);
 	if (!rc)

@@ -154,18 +154,16 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 					     : NULL;
 
 	if (!o->balance && (o->seq.kind != NUMBERS_NONE || o->settle_set))
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-				 "%s is for the balance of a flow",
-				 o->settle_set ? "--settle" : "--seq");
+		return error_usage(err, "add --balance", "%s is for the balance of a flow",
+				   o->settle_set ? "--settle" : "--seq");
 	if (o->balance && !*expr)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "for example: trace --balance udp port 5060",
-				 "--balance needs to know which flow: an EXPR");
+		return error_usage(err, "for example: trace --balance udp port 5060",
+				   "--balance needs to know which flow: an EXPR");
 	if (o->balance && part)
-		return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
-				 "%s and --balance cannot be together: a part of the losses does "
-				 "not balance",
-				 part);
+		return error_usage(err, "narrow EXPR instead",
+				   "%s and --balance cannot be together: a part of the losses does "
+				   "not balance",
+				   part);
 	return 0;
 }
 
@@ -212,8 +210,7 @@ static int ledger_open(struct trace *t, struct error *err)
 	int rc;
 
 	if (!o->file)
-		return o->keep_set ? error_set(err, STATUS_USAGE, -EINVAL, "add --ledger FILE",
-					       "--keep needs a ledger")
+		return o->keep_set ? error_usage(err, "add --ledger FILE", "--keep needs a ledger")
 				   : 0;
 	if (!t->o->view.by.n) {
 		t->session.spec.total_by = t->session.spec.by;
@@ -441,7 +438,7 @@ static int on_open(void *arg, struct error *err)
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
 	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns,
-						t->session.spec.consumed};
+					       t->session.spec.consumed};
 	struct session *s = &t->session;
 	struct error quiet = {};
 	struct netns own;
@@ -630,8 +627,7 @@ static int check(struct trace *t, struct error *err)
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err))
 		return -EINVAL;
 	if (o->until_limit && !o->limits.n)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
-				 "--until-limit needs a --limit");
+		return error_usage(err, "add --limit loss=0", "--until-limit needs a --limit");
 	if (caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
 	spec->followed = o->balance.balance;

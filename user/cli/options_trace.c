@@ -75,8 +75,8 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 	spec->senders = spec->by & owners;
 	spec->by = spec->by ? spec->by | LIVE_BY_STAGE : LIVE_BY_DEFAULT;
 	if (spec->cgroup && *spec->cgroup != '/')
-		return error_set(err, STATUS_USAGE, -EINVAL, "see: systemd-cgls",
-				 "--cgroup: '%s' does not begin with /", spec->cgroup);
+		return error_usage(err, "see: systemd-cgls", "--cgroup: '%s' does not begin with /",
+				   spec->cgroup);
 	return 0;
 }
 
