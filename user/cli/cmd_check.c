@@ -356,10 +356,9 @@ static int explain(const char *id, struct error *err)
 		print_about(&v, id, row->about);
 	for (unsigned i = 0; !strcmp(id, "all") && i < finding_rows_n; i++)
 		print_about(&v, finding_rows[i].id, finding_rows[i].about);
-	if (!found)
-		error_usage(err, "--explain all lists the findings",
-			    "there is no finding and no stage '%s'", id);
-	return found ? STATUS_OK : (int)err->status;
+	return found ? 0
+		     : error_usage(err, "--explain all lists the findings",
+				   "there is no finding and no stage '%s'", id);
 }
 
 /* The namespace to look at: by its name, that of the process, or NETNS_NONE: our own. */
@@ -432,7 +431,7 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 	}
 	check_findings_free(&list);
 	facts_free(&facts);
-	return rc < 0 ? (int)err->status : rc;
+	return rc;
 }
 
 static int check_run(void *options, struct error *err)
@@ -441,7 +440,7 @@ static int check_run(void *options, struct error *err)
 	struct json_out *json = NULL;
 	struct json_object *end;
 	struct netns ns;
-	int status;
+	int rc;
 
 	if (o->explain)
 		return explain(o->explain, err);
@@ -451,18 +450,20 @@ static int check_run(void *options, struct error *err)
 		json_out_once(json, "start",
 			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 	}
-	if (apply_check(&o->apply, err)) {
-		status = err->status;
-	} else if (o->apply.undo) {
+	rc = apply_check(&o->apply, err);
+	if (!rc && o->apply.undo) {
 		end = json ? json_object_new_object() : NULL;
-		status = apply_undo(&o->apply, end, err) ? (int)err->status : STATUS_OK;
+		rc = apply_undo(&o->apply, end, err);
 		if (json)
 			json_out_once(json, "end", end);
-	} else {
-		status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
+	} else if (!rc) {
+		rc = open_namespace(o, &ns, err);
+		if (!rc)
+			rc = look(o, &ns, json, err);
 		netns_close(&ns);
 	}
-	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
+	output_end(json, err);
+	return rc;
 }
 
 static const struct opt_need needs[] = {

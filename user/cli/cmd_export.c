@@ -230,9 +230,7 @@ static int export_run(void *options, struct error *err)
 	metrics_free(e.metrics);
 	if (!rc && e.no_memory)
 		rc = error_memory(err);
-	if (rc)
-		return err->status;
-	return e.file_failed ? STATUS_FAILED : STATUS_OK;
+	return !rc && e.file_failed ? STATUS_FAILED : rc;
 }
 
 static const struct opt_need needs[] = {

@@ -208,8 +208,7 @@ static int serve(const struct recv_options *o, struct error *err)
 		json_put_u64(end, "refused", s.refused);
 		json_out_once(s.json, "end", end);
 	}
-	output_end(s.json, err);
-	return err->status;
+	return output_end(s.json, err);
 }
 
 static const char *const needs_with[] = {
@@ -246,7 +245,7 @@ static int recv_run(void *options, struct error *err)
 	if (out.closed)
 		outputs_end(&shown, json_recv_end(&out));
 	outputs_close(&shown, err);
-	return err->status;
+	return 0;
 }
 
 static const struct opt_need needs[] = {

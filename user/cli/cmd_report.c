@@ -249,15 +249,17 @@ static int report_run(void *options, struct error *err)
 {
 	const struct report_options *o = options;
 	struct report_command c = {.o = o};
-	int status = STATUS_FAILED;
+	int rc;
 
 	c.json = global_json_out(&o->global, "pktledger/report/1");
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
-	if (!report(&c, err))
-		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
-	output_end(c.json, err);
+	rc = report(&c, err);
+	if (!rc && c.ledgers && show_disagrees(c.ledgers))
+		rc = STATUS_BROKEN;
+	if (output_end(c.json, err))
+		rc = -EIO;
 	ledgers_free(c.ledgers);
-	return err->status != STATUS_OK ? (int)err->status : status;
+	return rc;
 }
 
 static const struct opt_need needs[] = {

@@ -249,7 +249,7 @@ static int run_run(void *options, struct error *err)
 		return preset_run(o, err);
 	report = report_new(o, NULL, err);
 	if (!report)
-		return err->status;
+		return -EIO;
 	if (!run_plan(o, &spec, err) && !caps_require(&cmd_run, NULL, err)) {
 		run_prepare(err);
 		for (unsigned i = 0; i < o->repeat && !report->ended; i++)

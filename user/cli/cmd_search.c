@@ -331,7 +331,7 @@ static int run_search(void *options, struct error *err)
 	struct json_object *end;
 
 	if (!report)
-		return err->status;
+		return -EIO;
 	s.threads = o->run.traffic.spec.threads;
 	s.arg = report;
 	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {

@@ -112,7 +112,7 @@ static int run_sweep(void *options, struct error *err)
 
 	report = report_new(&o->run, SERIES_SCHEMA, err);
 	if (!report)
-		return err->status;
+		return -EIO;
 	if (!parse_all(o, vary, err) &&
 	    !points_product(vary, o->vary.n, program_argc - 1, program_argv + 1, &points, err))
 		series_run(&series, report, &o->run, err);

@@ -309,7 +309,7 @@ static int top_run(void *options, struct error *err)
 	free(t.canvas.cells);
 	table_free(&t.frozen_now);
 	table_free(&t.frozen_total);
-	return rc ? (int)err->status : STATUS_OK;
+	return rc;
 }
 
 static const struct opt_need needs[] = {TRACE_NEEDS, {0}};

@@ -681,7 +681,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 	if (o->command && (status > 0 || rc))
 		return status > 0 ? status : CHILD_OURS;
 	if (rc)
-		return err->status;
+		return rc;
 	if (t.limits.broken || (o->balance.balance && !t.balance.balanced))
 		return STATUS_BROKEN;
 	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
@@ -694,13 +694,11 @@ static int trace_run(void *options, struct error *err)
 	int status;
 
 	if (o->filters.spec.reasons && !strcmp(o->filters.spec.reasons, "help"))
-		return trace_list_reasons(stdout, err) ? (int)err->status : STATUS_OK;
+		return trace_list_reasons(stdout, err);
 	json = global_json_out(&o->global, "pktledger/trace/1");
 	status = trace_session(o, json, err);
 	log_progress_clear();
-	if (output_end(json, err) && status == STATUS_OK)
-		status = o->command ? CHILD_OURS : STATUS_FAILED;
-	return status;
+	return output_end(json, err) && status == STATUS_OK && o->command ? CHILD_OURS : status;
 }
 
 static const struct opt_need needs[] = {

@@ -349,7 +349,5 @@ int report_finish(struct report *r, struct error *err)
 	json_object_put(r->start);
 	json_object_put(r->end);
 	free(r);
-	if (err->status != STATUS_OK)
-		return (int)err->status;
-	return broken ? STATUS_BROKEN : STATUS_OK;
+	return broken && err->status == STATUS_OK ? STATUS_BROKEN : 0;
 }

@@ -546,10 +546,10 @@ int preset_run(const struct run_options *o, struct error *err)
 	struct report *report;
 
 	if (!strcmp(o->preset, "help"))
-		return preset_list(stdout, err) ? (int)err->status : STATUS_OK;
+		return preset_list(stdout, err);
 	report = report_new(o, SERIES_SCHEMA, err);
 	if (!report)
-		return err->status;
+		return -EIO;
 	if (!preset_open(&points, o->preset, program_argc - 2, program_argv + 2, err))
 		series_run(&series, report, o, err);
 	points_free(&points);
