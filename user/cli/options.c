@@ -384,10 +384,10 @@ static bool has_schedule(const struct traffic_options *t)
 
 int traffic_check_rate(const struct traffic_options *t, struct error *err)
 {
-	return t->rate_set || has_schedule(t)
-		       ? 0
-		       : error_usage(err, "for example --rate 100k, or --rate max",
-				     "outside a lab there is no default rate");
+	if (t->rate_set || has_schedule(t))
+		return 0;
+	return error_usage(err, "for example --rate 100k, or --rate max",
+			   "outside a lab there is no default rate");
 }
 
 static bool has_ranges(const struct shape *s)
@@ -409,7 +409,13 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 {
 	const struct shape *s = &spec->shape;
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
+	const bool socket = spec->tx == &tx_socket;
 	const struct contradiction list[] = {
+		{socket && spec->vlan,
+		 "--tx socket cannot send VLAN tags: the kernel makes its frames", "use --tx xsk"},
+		{socket && t->pcap,
+		 "--tx socket cannot send captured frames: the kernel makes its frames",
+		 "use --tx xsk"},
 		{t->imix.n && t->size, "--imix and --size cannot be given together", NULL},
 		{t->pcap && (t->imix.n || headers),
 		 "--pcap brings sizes, addresses and headers of its own", NULL},
@@ -424,13 +430,8 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	};
 
 	if (check_family(&s->src_addr, "--src-addr", spec->ipv6, err) ||
-	    check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err))
-		return -EINVAL;
-	if (shape_needs_frames(t) && spec->tx == &tx_socket)
-		return error_usage(err, "use --tx xsk",
-				   "--tx socket cannot send %s: the kernel makes its frames",
-				   spec->vlan ? "VLAN tags" : "captured frames");
-	if (contradiction_check(list, err))
+	    check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err) ||
+	    contradiction_check(list, err))
 		return -EINVAL;
 	if (s->frames && !spec->tx->shapes)
 		return error_usage(err, "use --tx xsk or --tx socket",
