@@ -36,14 +36,11 @@ static const struct type {
 	[OPT_REPEAT] = {.name = "repeat"},
 	[OPT_HELP] = {.name = "help"},
 	[OPT_VERSION] = {.name = "version"},
-	[OPT_UINT] = {.name = "uint", "N", "a whole number", "1, 16", plain_number, plain_text},
-	[OPT_U64] = {.name = "u64", "N", "a whole number", "1, 16", plain_number, plain_text},
-	[OPT_COUNT] =
-		{.name = "count", "N", "a count", "5000, 10k, 1.5M", num_count, num_text_count},
-	[OPT_SIZE] =
-		{.name = "size", "BYTES", "a size", "1500, 64k, 1.5MiB", num_size, num_text_size},
-	[OPT_TIME] =
-		{.name = "time", "TIME", "a time", "5, 0.5, 200ms, 2m", num_time, num_text_time},
+	[OPT_UINT] = {"uint", "N", "a whole number", "1, 16", plain_number, plain_text},
+	[OPT_U64] = {"u64", "N", "a whole number", "1, 16", plain_number, plain_text},
+	[OPT_COUNT] = {"count", "N", "a count", "5000, 10k, 1.5M", num_count, num_text_count},
+	[OPT_SIZE] = {"size", "BYTES", "a size", "1500, 64k, 1.5MiB", num_size, num_text_size},
+	[OPT_TIME] = {"time", "TIME", "a time", "5, 0.5, 200ms, 2m", num_time, num_text_time},
 	[OPT_RATE] = {.name = "rate", "RATE", "a rate", "200k, 1.5Gbit, 50%, max"},
 	[OPT_ENDPOINT] = {.name = "endpoint",
 			  "ADDR[:PORT]",
