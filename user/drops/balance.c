@@ -184,9 +184,8 @@ static int load(struct balance *b, bool paged, struct error *err)
 	if (!b->skel)
 		return -ENOMEM;
 	configure(b, paged);
-	rc = b->spec.fragments < 0
-		     ? bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX)
-		     : bpf_map__reuse_fd(b->skel->maps.followed, b->spec.fragments);
+	rc = b->spec.fragments < 0 ? bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX)
+				   : bpf_map__reuse_fd(b->skel->maps.followed, b->spec.fragments);
 	if (!rc)
 		rc = filter_install(b->spec.filter, b->skel->obj, err);
 	if (!rc)
@@ -215,7 +214,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 				 "sockets read (sock:sock_recv_length)");
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	b->spec = *spec;
 	b->stats_fd = -1;
 	rc = load(b, numbered, err);
@@ -604,8 +603,8 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 		  struct error *err)
 {
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL,
-				 "cannot look into the queues of sockets: %s", strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL,
+				   "cannot look into the queues of sockets");
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)

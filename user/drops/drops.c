@@ -67,7 +67,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	int rc;
 
 	if (!d)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = load(d, cfg, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);
@@ -293,9 +293,7 @@ int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uin
 		netns_pop(saved);
 	bpf_link__destroy(link);
 	*packets = d->skel->bss->unread_packets;
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot look into the socket's queue: %s", strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot look into the socket's queue");
 }
 
 void drops_close(struct drops *d)

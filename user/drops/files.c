@@ -57,9 +57,7 @@ int files_open_xsk(struct files **f, struct error *err)
 {
 	int rc = open_walk(f, "xskwalk", NULL, NULL);
 
-	return rc ? error_set(err, STATUS_UNABLE, rc, NULL, "cannot walk over AF_XDP sockets: %s",
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_UNABLE, rc, NULL, "cannot walk over AF_XDP sockets");
 }
 
 int files_read_silent(const struct files *f, void (*each)(void *arg, const struct silent_record *r),

@@ -575,8 +575,7 @@ static int refuse(const char *expr, int rc, const char *why, struct error *err)
 				 "'geneve' is tried first and does not match",
 				 quoted);
 	}
-	return error_set(err, STATUS_FAILED, rc, NULL, "cannot compile the filter: %s",
-			 strerror(-rc));
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot compile the filter");
 }
 
 int filter_compile(struct filter **out, const char *expr, struct error *err)
@@ -647,7 +646,6 @@ int filter_install(const struct filter *f, struct bpf_object *obj, struct error 
 {
 	int rc = f ? filter_patch(obj, f->code, f->tags) : 0;
 
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot put the filter into the tracing programs: %s", strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL,
+			   "cannot put the filter into the tracing programs");
 }

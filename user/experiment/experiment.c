@@ -419,7 +419,7 @@ static int open_sites(struct run *r, struct error *err)
 	if (r->asked->far) {
 		r->remote = calloc(1, sizeof(*r->remote));
 		if (!r->remote)
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			return error_memory(err);
 		remote_plan_local(r->asked, r->device, &r->spec);
 		rc = ports_rate(r->asked, &r->spec.rate_pps, err);
 	}
@@ -461,7 +461,7 @@ static int run(const struct run_spec *spec, const struct experiment_view *view, 
 	int rc;
 
 	if (!r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	r->asked = spec;
 	r->view = view;
 	r->err = err;
