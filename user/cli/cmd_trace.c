@@ -29,20 +29,17 @@
 #define QUIET_NS     60000000000ULL /* what a quiet stretch is long at most */
 
 struct trace_options {
-	struct global_options global;
-	struct trace_filters filters;
-	struct trace_view view;
+	struct live_options live;
 	struct opt_limits limits;
 	struct balance_numbering seq;
 	bool balance, settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
 	const char *capture, *ledger; /* files */
-	uint64_t duration_ns, burst_ns, settle_ns, keep_ns, snaplen;
-	struct opt_words expr;
+	uint64_t burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
 
 static const struct trace_options defaults = {
-	.view.interval_ns = 1000000000,
+	.live.interval_ns = 1000000000,
 	.settle_ns = 5000000000,
 	.keep_ns = 7 * 86400000000000ULL,
 };
@@ -50,7 +47,7 @@ static const struct trace_options defaults = {
 #define AT(member) offsetof(struct trace_options, member)
 
 static const struct opt trace_opts[] = {
-	{"duration", 't', OPT_TIME, AT(duration_ns), .min = 1,
+	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
 	 .default_text = "until a signal, or the end of COMMAND", .help = "end after so long"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
@@ -103,41 +100,37 @@ static const struct opt ledger_opts[] = {
 };
 
 static const struct opt trace_args[] = {
-	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
-	 .default_text = "all"},
+	{"EXPR", 0, OPT_WORDS, AT(live.expr),
+	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
 	{"-- COMMAND", 0, OPT_COMMAND, AT(command),
 	 .help = "run it and trace while it lives; its exit status is ours"},
 	{0},
 };
 
 static const struct opt_group trace_groups[] = {
-	{"What", trace_filter_opts, AT(filters)},
-	{"How long", trace_opts, 0},
-	{"Balance of a flow", balance_opts, 0},
-	{"Single packets", events_opts, 0},
-	{"For days", ledger_opts, 0},
-	{"Tables", trace_view_opts, AT(view)},
-	{"Output", global_opts, AT(global)},
-	{0},
+	{"What", trace_filter_opts, AT(live)},	{"How long", trace_opts, 0},
+	{"Balance of a flow", balance_opts, 0}, {"Single packets", events_opts, 0},
+	{"For days", ledger_opts, 0},		{"Tables", trace_view_opts, AT(live)},
+	{"Output", global_opts, AT(live)},	{0},
 };
 
 static int check_options(const struct trace_options *o, struct error *err)
 {
-	const struct live_spec *f = &o->filters.spec;
+	const struct live_spec *f = &o->live.spec;
 	const bool kept = o->events || o->capture;
-	const char *part = f->netns		 ? "--netns"
-			   : f->ifname		 ? "--interface"
-			   : o->filters.pid	 ? "--pid"
-			   : f->cgroup		 ? "--cgroup"
-			   : o->filters.stages.n ? "--stage"
-			   : f->reasons		 ? "--reason"
-						 : NULL;
+	const char *part = f->netns	      ? "--netns"
+			   : f->ifname	      ? "--interface"
+			   : o->live.pid      ? "--pid"
+			   : f->cgroup	      ? "--cgroup"
+			   : o->live.stages.n ? "--stage"
+			   : f->reasons	      ? "--reason"
+					      : NULL;
 	const struct contradiction list[] = {
 		{!o->balance && o->settle_set, "--settle is for the balance of a flow",
 		 "add --balance"},
 		{!o->balance && o->seq.kind != NUMBERS_NONE, "--seq is for the balance of a flow",
 		 "add --balance"},
-		{o->balance && !*o->expr.text, "--balance needs to know which flow: an EXPR",
+		{o->balance && !*o->live.expr.text, "--balance needs to know which flow: an EXPR",
 		 "for example: trace --balance udp port 5060"},
 		{o->until_limit && !o->limits.n, "--until-limit needs a --limit",
 		 "add --limit loss=0"},
@@ -204,7 +197,7 @@ static int ledger_open(struct trace *t, struct error *err)
 
 	if (!t->o->ledger)
 		return 0;
-	if (!t->o->view.by.n) {
+	if (!t->o->live.by.n) {
 		t->session.spec.total_by = t->session.spec.by;
 		t->session.spec.by |= LIVE_BIT(LIVE_FLOW);
 	}
@@ -329,7 +322,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 	const struct trace_options *o = t->o;
 	struct events *e = &t->events;
 
-	if (o->events && o->global.json && e->shown >= EVENTS_IN_DOCUMENT) {
+	if (o->events && o->live.global.json && e->shown >= EVENTS_IN_DOCUMENT) {
 		e->left_out++;
 	} else if (o->events) {
 		if (t->json)
@@ -431,7 +424,7 @@ static int on_open(void *arg, struct error *err)
 		netns_close(&own);
 	}
 	if (t->events.wanted)
-		rc = live_open_drops(s->live, o->snaplen_set, o->view.all, on_drop, t, err);
+		rc = live_open_drops(s->live, o->snaplen_set, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
 	return rc || !o->balance ? rc : flow_account_open(&t->account, &spec, s->live, err);
@@ -452,7 +445,7 @@ static int on_over(void *arg, struct error *err)
 static void on_start(void *arg)
 {
 	struct trace *t = arg;
-	const struct trace_shown shown = {t->o->view.interval_ns, t->o->view.all, t->netns};
+	const struct trace_shown shown = {t->o->live.interval_ns, t->o->live.all, t->netns};
 	/* while we may load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
@@ -463,7 +456,7 @@ static void on_start(void *arg)
 		words++;
 	words = words + 2 < program_argc ? words + 2 : program_argc;
 	if (asked.expr) /* as it was given */
-		asked.expr = t->o->expr.text;
+		asked.expr = t->o->live.expr.text;
 	asked.by = t->by;
 	show_maps();
 	caps_give_up(cmd_trace.needs, t->o->keep_set ? "--keep" : NULL, CAPS_ONCE);
@@ -476,7 +469,7 @@ static void on_start(void *arg)
 	else
 		log_info("tracing what this host drops%s%s%s", asked.expr ? " of: " : "",
 			 asked.expr ? asked.expr : "",
-			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
+			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
 
 /* To the ledger with the time when it was, which those who read at once know. */
@@ -507,9 +500,9 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 
 	if (o && live_bursts(t->session.live, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
-	if (o && t->o->view.counters && sources_rates(t->session.sources))
+	if (o && t->o->live.counters && sources_rates(t->session.sources))
 		json_put(o, "counters",
-			 json_rates(sources_rates(t->session.sources), t->o->view.all));
+			 json_rates(sources_rates(t->session.sources), t->o->live.all));
 	return o;
 }
 
@@ -603,8 +596,8 @@ static int check(struct trace *t, struct error *err)
 	const struct trace_options *o = t->o;
 	struct live_spec *spec = &t->session.spec;
 
-	if (trace_spec(&o->filters, &o->view, o->expr.text, spec, err) || check_options(o, err) ||
-	    (o->balance && flow_expression(o->expr.text, t->flow, err)) ||
+	if (trace_spec(&o->live, spec, err) || check_options(o, err) ||
+	    (o->balance && flow_expression(o->live.expr.text, t->flow, err)) ||
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
@@ -625,13 +618,13 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
 			 .width = print_columns(stdout),
-			 .verbosity = global_verbosity(&o->global)},
-		.session = {.interval_ns = o->view.interval_ns,
-			    .duration_ns = o->duration_ns,
+			 .verbosity = global_verbosity(&o->live.global)},
+		.session = {.interval_ns = o->live.interval_ns,
+			    .duration_ns = o->live.duration_ns,
 			    .command = o->command,
 			    .stdout_to_stderr = json != NULL,
 			    .with_why = true,
-			    .counters = o->view.counters,
+			    .counters = o->live.counters,
 			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_tick = on_tick,
@@ -671,9 +664,9 @@ static int trace_run(void *options, struct error *err)
 	struct json_out *json;
 	int status;
 
-	if (o->filters.spec.reasons && !strcmp(o->filters.spec.reasons, "help"))
+	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
 		return trace_list_reasons(stdout, err);
-	json = global_json_out(&o->global, "pktledger/trace/1");
+	json = global_json_out(&o->live.global, "pktledger/trace/1");
 	status = trace_session(o, json, err);
 	log_progress_clear();
 	return output_end(json, err) && status == STATUS_OK && o->command ? CHILD_OURS : status;
