@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 
-#define PATH_SIZE 320
+#define PATH_SIZE 640
 
 int proc_root(const char *path)
 {
@@ -212,18 +212,13 @@ static bool read_line(char *line, struct cgroup *group, bool found)
 
 bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 {
-	int top = root < 0 ? proc_root(NULL) : root;
 	char text[8192], self[16] = "self", *save = NULL;
 	bool found = false;
 	int n;
 
-	if (top < 0)
-		return false;
 	if (pid)
 		snprintf(self, sizeof(self), "%d", (int)pid);
-	n = proc_read(top, text, sizeof(text), "proc/%s/cgroup", self);
-	if (root < 0)
-		close(top);
+	n = proc_read(root, text, sizeof(text), "%sproc/%s/cgroup", root < 0 ? "/" : "", self);
 	for (char *line = n < 0 ? NULL : strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		found |= read_line(line, group, found);

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/proc.h"
 #include "traffic/pace.h"
 #include "host/lab.h"
 #include "experiment/settle.h"
@@ -48,7 +49,7 @@ static uint64_t memory_in_use(void)
 	unsigned long all, resident;
 	char text[64];
 
-	if (!file_line("/proc/self/statm", text, sizeof(text)) ||
+	if (proc_read(AT_FDCWD, text, sizeof(text), "/proc/self/statm") <= 0 ||
 	    sscanf(text, "%lu %lu", &all, &resident) != 2)
 		return 0;
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
