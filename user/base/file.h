@@ -15,9 +15,6 @@
  */
 int file_read(const char *path, char **text, size_t *len);
 
-/* Its first line without the LF; cut to `size`. False: it cannot be read, or is empty. */
-bool file_line(const char *path, char *buf, size_t size);
-
 /* What was there before stays until all of the new file is written. */
 struct replace {
 	FILE *out; /* to be written to */
