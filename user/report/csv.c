@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/clock.h"
+#include "report/print.h"
 
 /* Members of causes, stages and intervals, as they are called in JSON and in the first line. */
 static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
@@ -146,17 +147,6 @@ static uint64_t grown(const struct json_object *now, const struct json_object *l
 	return b > a ? b - a : 0;
 }
 
-static const struct json_object *same_stage(const struct json_object *o, const char *name)
-{
-	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
-		const struct json_object *stage = json_get_item(o, "stages", i);
-
-		if (!strcmp(json_get_text(stage, "stage"), name))
-			return stage;
-	}
-	return NULL;
-}
-
 /* Counts since the start: what has been added since the last. */
 static void put_growth(struct row *r, const struct json_object *now, const struct json_object *last,
 		       uint64_t started_ns)
@@ -179,7 +169,7 @@ static void put_growth(struct row *r, const struct json_object *now, const struc
 
 		for (unsigned k = 0; k < LENGTH(counts); k++)
 			json_put_u64(row, counts[k],
-				     grown(stage, same_stage(last, name), counts[k]));
+				     grown(stage, print_stage(last, name), counts[k]));
 		put_row(r, name, row);
 		json_object_put(row);
 	}

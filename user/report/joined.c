@@ -29,8 +29,7 @@ struct sender {
 
 struct receiver {
 	const struct ledgers_document *d;
-	const struct fatesum_run *run;
-	size_t n;
+	struct joined_end all; /* of its streams */
 };
 
 struct ends {
@@ -65,14 +64,15 @@ static const char *target_of(const struct sender *s)
 }
 
 /* How many of the sorted runs begin before this number of the stream. */
-static size_t runs_before(const struct fatesum_run *run, size_t n, uint16_t stream, uint64_t number)
+static size_t runs_before(const struct joined_end *e, uint16_t stream, uint64_t number)
 {
-	size_t from = 0, to = n;
+	size_t from = 0, to = e->n;
 
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
+		const struct fatesum_run *run = &e->run[at];
 
-		if (run[at].stream < stream || (run[at].stream == stream && run[at].first < number))
+		if (run->stream < stream || (run->stream == stream && run->first < number))
 			from = at + 1;
 		else
 			to = at;
@@ -80,36 +80,38 @@ static size_t runs_before(const struct fatesum_run *run, size_t n, uint16_t stre
 	return from;
 }
 
-/* Takes the runs of a stream whose numbers begin in [first, last]. */
-static void take_runs(struct joined_end *e, const struct fatesum_run *run, size_t n,
-		      uint16_t stream, uint64_t first, uint64_t last)
+static struct joined_end all_of(const struct ledgers_document *d)
 {
-	size_t from = runs_before(run, n, stream, first);
+	struct joined_end e = {.fates = d->fates, .host = name_of(d)};
 
-	e->n = runs_before(run, n, stream, last + 1) - from;
-	e->run = run + from;
+	e.run = fatesum_runs(d->fates, &e.n);
+	return e;
 }
 
-/* The bytes of its packets from IP on; 0: unknown. */
-static unsigned l3_bytes(const struct json_object *start)
+/* Of them the runs of a stream whose numbers begin in [first, last]. */
+static struct joined_end part_of(struct joined_end e, uint16_t stream, uint64_t first,
+				 uint64_t last)
 {
-	unsigned payload = (unsigned)json_get_u64(start, "payload_bytes");
+	size_t from = runs_before(&e, stream, first);
 
-	return payload ? payload + 8 + (*json_get_text(start, "to") == '[' ? 40 : 20) : 0;
+	e.n = runs_before(&e, stream, last + 1) - from;
+	e.run += from;
+	return e;
 }
 
 static int fill_sender(struct sender *s, const struct ledgers_document *d, struct error *err)
 {
 	const struct json_object *start = start_of(d);
-	const struct fatesum_run *run;
-	size_t n;
+	unsigned payload = (unsigned)json_get_u64(start, "payload_bytes");
+	unsigned headers = *json_get_text(start, "to") == '[' ? 48 : 28;
+	struct joined_end all;
 
 	s->d = d;
 	s->whole = end_of(d) && !d->damaged;
 	if (!d->fates || !json_get(d->json, "fates"))
 		return error_set(err, STATUS_USAGE, -EINVAL, "keep it by `send --ledger FILE`",
 				 "%s has no numbers that could be joined", d->path);
-	run = fatesum_runs(d->fates, &n);
+	all = all_of(d);
 	for (size_t i = 0; i < json_get_length(start, "streams") && s->streams < TRACE_STREAMS;
 	     i++) {
 		const struct json_object *from = json_get_item(start, "streams", i);
@@ -118,11 +120,10 @@ static int fill_sender(struct sender *s, const struct ledgers_document *d, struc
 		*st = (struct joined_stream){
 			.stream = (uint16_t)json_get_u64(from, "stream"),
 			.base = json_get_u64(from, "base"),
-			.tx = {.fates = d->fates, .host = name_of(d)},
-			.l3_bytes = l3_bytes(start),
+			.l3_bytes = payload ? payload + headers : 0,
 			.whole = s->whole,
 		};
-		take_runs(&st->tx, run, n, st->stream, 0, UINT64_MAX - 1);
+		st->tx = part_of(all, st->stream, 0, UINT64_MAX - 1);
 		st->first = st->base;
 		st->last = st->tx.n ? st->base + st->tx.run[st->tx.n - 1].last : st->base - 1;
 		if (!s->whole && st->last < (st->base | UINT32_MAX))
@@ -145,10 +146,7 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 		if (!strcmp(d[i].command, "send")) {
 			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
 		} else if (!strcmp(d[i].command, "recv") && d[i].fates) {
-			struct receiver *r = &j->receiver[j->receivers++];
-
-			r->d = &d[i];
-			r->run = fatesum_runs(d[i].fates, &r->n);
+			j->receiver[j->receivers++] = (struct receiver){&d[i], all_of(&d[i])};
 		} else {
 			rc = error_set(err, STATUS_USAGE, -EINVAL, "report it alone",
 				       "%s is of %s: only send and recv are joined", d[i].path,
@@ -194,11 +192,9 @@ static int match_by_numbers(const struct ends *j, struct sender *s, struct error
 	for (unsigned i = 0; i < s->streams * j->receivers; i++) {
 		struct joined_stream *st = &s->stream[i / j->receivers];
 		const struct receiver *r = &j->receiver[i % j->receivers];
-		struct joined_end came = {.fates = r->d->fates, .host = name_of(r->d)};
+		struct joined_end came = part_of(r->all, st->stream, st->first, st->last);
 
-		if (st->first <= st->last)
-			take_runs(&came, r->run, r->n, st->stream, st->first, st->last);
-		if (!came.n)
+		if (st->first > st->last || !came.n)
 			continue;
 		if (s->to && s->to != r)
 			return error_set(err, STATUS_FAILED, -EEXIST,
@@ -748,8 +744,8 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 /* Of no sender whose ledger is among these. */
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
-	for (size_t r = 0; j->to && r < j->to->n; r++) {
-		const struct fatesum_run *run = &j->to->run[r];
+	for (size_t r = 0; j->to && r < j->to->all.n; r++) {
+		const struct fatesum_run *run = &j->to->all.run[r];
 		bool known = false;
 
 		for (unsigned i = 0; i < ends->senders && !known; i++) {
@@ -809,8 +805,7 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 		.senders = json_object_new_array(),
 		.strangers = json_object_new_array(),
 		.notes = json_object_new_array(),
-		.sum = calloc(1, sizeof(*j.sum)),
-		.one = calloc(1, sizeof(*j.one)),
+		.sum = calloc(2, sizeof(*j.sum)),
 		.to_ns = to ? to->d->to_ns : 0,
 		.head = {.two_hosts = true,
 			 .tx = "?",
@@ -820,8 +815,9 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 			 .time_ns = to ? to->d->from_ns : 0},
 		.whole = true,
 	};
-	int rc = j.sum && j.one ? 0 : -ENOMEM;
+	int rc = j.sum ? 0 : -ENOMEM;
 
+	j.one = rc ? NULL : j.sum + 1;
 	if (to)
 		fill_receiver(to, &j.head);
 	for (unsigned i = 0; i < ends->senders && !rc; i++) {
@@ -836,31 +832,6 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 		finish(&j, d);
 	}
 	free(j.sum);
-	free(j.one);
-	return rc;
-}
-
-static int make_all(struct ledgers *l, const struct ends *ends)
-{
-	struct ledgers_document *docs = calloc(ends->receivers + ends->senders + 1, sizeof(*docs));
-	unsigned n = 0;
-	int rc = docs ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; i < ends->receivers && !rc; i++)
-		rc = make(ends, &ends->receiver[i], NULL, &docs[n++]);
-	/* of targets of which no receiver's ledger is there each once */
-	for (unsigned i = 0, k; i < ends->senders && !rc; i++) {
-		const char *target = target_of(&ends->sender[i]);
-
-		for (k = 0;
-		     k < i && (ends->sender[k].to || strcmp(target_of(&ends->sender[k]), target));)
-			k++;
-		if (!ends->sender[i].to && k == i)
-			rc = make(ends, NULL, target, &docs[n++]);
-	}
-	if (!rc)
-		rc = ledgers_replace(l, docs, n);
-	free(docs);
 	return rc;
 }
 
@@ -868,12 +839,28 @@ int joined_make(struct ledgers *l, struct error *err)
 {
 	struct ends ends = {};
 	int rc = match(&ends, l, err);
+	struct ledgers_document *docs = calloc(ends.receivers + ends.senders + 1, sizeof(*docs));
+	unsigned n = 0;
 
-	if (!rc) {
-		rc = make_all(l, &ends);
-		if (rc)
-			error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+	if (!rc && !docs)
+		rc = -ENOMEM;
+	for (unsigned i = 0; i < ends.receivers && !rc; i++)
+		rc = make(&ends, &ends.receiver[i], NULL, &docs[n++]);
+	/* of targets of which no receiver's ledger is there each once */
+	for (unsigned i = 0, k; i < ends.senders && !rc; i++) {
+		const char *target = target_of(&ends.sender[i]);
+
+		for (k = 0;
+		     k < i && (ends.sender[k].to || strcmp(target_of(&ends.sender[k]), target));)
+			k++;
+		if (!ends.sender[i].to && k == i)
+			rc = make(&ends, NULL, target, &docs[n++]);
 	}
+	if (!rc)
+		rc = ledgers_replace(l, docs, n);
+	if (rc) /* unless match() has said why */
+		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+	free(docs);
 	free(ends.sender);
 	free(ends.receiver);
 	return rc;
