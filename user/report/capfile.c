@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "drops/filter.h"
 #include "headers.h"
@@ -621,21 +622,13 @@ static uint32_t buffered(const struct pcapng *p, uint32_t offset)
 
 int pcapng_flush(struct pcapng *p)
 {
-	uint32_t done = 0, whole = 0;
+	uint32_t done, whole = 0;
 
 	if (p->failed || !p->used)
 		return p->failed;
-	while (done < p->used) {
-		ssize_t n = write(p->fd, p->buffer + done, p->used - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			p->failed = n ? -errno : -ENOSPC;
-			break;
-		}
-		done += (uint32_t)n;
-	}
+	done = (uint32_t)file_write(p->fd, p->buffer, p->used);
+	if (done < p->used)
+		p->failed = -errno;
 	/* the file ends with the last block that is whole */
 	while (whole < done && buffered(p, whole + 4) <= done - whole) {
 		p->written += buffered(p, whole) == PACKET;

@@ -296,16 +296,20 @@ static bool is_same(const struct result_cause *a, const struct result_cause *b)
 	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
 }
 
-/*
- * The ledger holds as many causes as it has room for; the stage counts all. `together`: those of
- * all streams as one.
- */
-static void add_cause(struct result *res, const struct result_cause *c, bool together)
+/* A ledger that causes are added to, as many as it has room for; its stages count all. */
+struct total {
+	struct result *res;
+	bool together; /* those of all streams as one */
+};
+
+static void add_cause(const struct total *to, const struct result_cause *c)
 {
+	struct result *res = to->res;
+
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		struct result_cause *known = &res->cause[i];
 
-		if (!is_same(known, c) || (!together && known->stream != c->stream))
+		if (!is_same(known, c) || (!to->together && known->stream != c->stream))
 			continue;
 		known->packets += c->packets;
 		if (c->last > known->last)
@@ -318,7 +322,7 @@ static void add_cause(struct result *res, const struct result_cause *c, bool tog
 
 /* As the end at `w` reports; NULL: on the wire. */
 static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
-		 struct result *res)
+		 const struct total *to)
 {
 	struct result_cause c = {
 		.stage = STAGE_WIRE,
@@ -338,14 +342,14 @@ static void lose(const struct joined_stream *s, const struct walk *w, uint64_t f
 	c.packets = last - first + 1;
 	c.first = first - s->base;
 	c.last = last - s->base;
-	sums = &res->stage[c.stage];
+	sums = &to->res->stage[c.stage];
 	sums->packets += c.packets;
 	sums->events += c.packets;
 	sums->bytes += c.packets * s->l3_bytes;
 	sums->source = w ? "event" : "difference";
 	sums->scope = "flow";
-	res->dropped += c.packets;
-	add_cause(res, &c, false);
+	to->res->dropped += c.packets;
+	add_cause(to, &c);
 }
 
 static void leave_open(struct result *res, enum trace_seen seen, uint64_t packets)
@@ -357,24 +361,25 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 /* Of numbers that left and did not come those are lost on the wire that the receiver watched for.
  */
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
-			 struct result *res)
+			 const struct total *to)
 {
 	uint64_t from = first > s->watch_from ? first : s->watch_from;
-	uint64_t to = last < s->watch_to ? last : s->watch_to;
-	uint64_t watched = from <= to ? to - from + 1 : 0;
+	uint64_t until = last < s->watch_to ? last : s->watch_to;
+	uint64_t watched = from <= until ? until - from + 1 : 0;
 
 	if (watched)
-		lose(s, NULL, from, to, res);
-	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
+		lose(s, NULL, from, until, to);
+	leave_open(to->res, SEEN_TX_DEVICE, last - first + 1 - watched);
 }
 
 static void settle(const struct joined_stream *s, const struct walk *tx, const struct walk *rx,
-		   uint64_t first, uint64_t last, struct result *res)
+		   uint64_t first, uint64_t last, const struct total *to)
 {
 	/* what a whole ledger does not name was never attempted */
 	enum claim sent =
 		tx->claim == CLAIM_NOTHING ? s->whole ? CLAIM_GAP : CLAIM_OPEN : tx->claim;
 	enum joint joint = join_decide(sent, rx->claim);
+	struct result *res = to->res;
 	uint64_t n = last - first + 1;
 
 	if (joint == JOINT_IMPOSSIBLE)
@@ -389,11 +394,11 @@ static void settle(const struct joined_stream *s, const struct walk *tx, const s
 	if (joint == JOINT_DELIVERED)
 		res->delivered += n;
 	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
-		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res);
+		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, to);
 	else if (joint == JOINT_WIRE && rx->claim == CLAIM_GIVEN_UP)
-		lose(s, NULL, first, last, res);
+		lose(s, NULL, first, last, to);
 	else if (joint == JOINT_WIRE)
-		lose_on_wire(s, first, last, res);
+		lose_on_wire(s, first, last, to);
 	else if (joint == JOINT_OPEN && rx->claim == CLAIM_SEEN)
 		leave_open(res, SEEN_RX_DEVICE, n);
 	else if (joint == JOINT_OPEN)
@@ -405,7 +410,8 @@ static uint64_t last_of(const struct joined_end *e, uint64_t base)
 	return e->n ? e->run[e->n - 1].last + base : 0;
 }
 
-void joined_add(const struct joined_stream *s, struct result *res, uint64_t *open)
+void joined_add(const struct joined_stream *s, struct result *one, struct result *sum,
+		uint64_t *open)
 {
 	struct walk tx = {.end = &s->tx, .base = s->base}, rx = {.end = &s->rx};
 	uint64_t end = last_of(&s->tx, s->base), number, last, upto;
@@ -423,38 +429,9 @@ void joined_add(const struct joined_stream *s, struct result *res, uint64_t *ope
 			last = end;
 		if (tx.claim == CLAIM_NOTHING && rx.claim == CLAIM_NOTHING)
 			*open += last - number + 1;
-		settle(s, &tx, &rx, number, last, res);
+		settle(s, &tx, &rx, number, last, &(struct total){one, false});
+		settle(s, &tx, &rx, number, last, &(struct total){sum, true});
 	}
-}
-
-void joined_sum(struct result *sum, const struct result *one)
-{
-	sum->attempted += one->attempted;
-	sum->refused += one->refused;
-	sum->sent += one->sent;
-	sum->delivered += one->delivered;
-	sum->unaccounted += one->unaccounted;
-	sum->impossible += one->impossible;
-	sum->dropped += one->dropped;
-	sum->tx_pps += one->tx_pps;
-	sum->waits += one->waits;
-	sum->wait_ns += one->wait_ns;
-	if (one->duration_ns > sum->duration_ns)
-		sum->duration_ns = one->duration_ns;
-	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
-		sum->unaccounted_seen[i] += one->unaccounted_seen[i];
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct result_stage *to = &sum->stage[s];
-		const struct result_stage *from = &one->stage[s];
-
-		to->packets += from->packets;
-		to->events += from->events;
-		to->bytes += from->bytes;
-		to->source = from->source ? from->source : to->source;
-		to->scope = from->source ? from->scope : to->scope;
-	}
-	for (unsigned i = 0; i < one->n_causes; i++)
-		add_cause(sum, &one->cause[i], true);
 }
 
 /* One receiver with its senders, while its document is made. */
@@ -631,7 +608,7 @@ static void add_sender(struct joining *j, struct side *s)
 	memset(one, 0, sizeof(*one));
 	for (unsigned i = 0; i < s->streams; i++) {
 		find_watch(s, &s->stream[i]);
-		joined_add(&s->stream[i], one, &open);
+		joined_add(&s->stream[i], one, j->sum, &open);
 	}
 	one->tx_pps = json_get_double(s->end, "tx_pps");
 	one->duration_ns = json_get_u64(s->end, "duration_ns");
@@ -645,7 +622,11 @@ static void add_sender(struct joining *j, struct side *s)
 	json_put(o, "start", json_start(&head, json_object_get(json_get(s->start, "env"))));
 	json_put(o, "end", json_end(one));
 	json_object_array_add(j->senders, o);
-	joined_sum(j->sum, one);
+	j->sum->tx_pps += one->tx_pps;
+	j->sum->waits += one->waits;
+	j->sum->wait_ns += one->wait_ns;
+	if (one->duration_ns > j->sum->duration_ns)
+		j->sum->duration_ns = one->duration_ns;
 	j->whole &= s->whole;
 	if (s->d->to_ns > j->to_ns)
 		j->to_ns = s->d->to_ns;

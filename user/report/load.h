@@ -204,12 +204,11 @@ struct joined_stream {
 };
 
 /*
- * Adds attempted .. unaccounted, stages and causes to `res`. `open`: numbers of which the sender
- * has told nothing, because its ledger is not whole, and the receiver nothing either.
+ * Adds attempted .. unaccounted, stages and causes to `one`, and to `sum`, where those of all
+ * streams are one. `open`: numbers of which the sender has told nothing, because its ledger is not
+ * whole, and the receiver nothing either.
  */
-void joined_add(const struct joined_stream *s, struct result *res, uint64_t *open);
-
-/* Adds the sums, stages and causes of one result to those of another. */
-void joined_sum(struct result *sum, const struct result *one);
+void joined_add(const struct joined_stream *s, struct result *one, struct result *sum,
+		uint64_t *open);
 
 #endif
