@@ -37,17 +37,20 @@ static bool is_list_of_objects(const struct json_object *o)
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
 }
 
-static void compare(struct json_object *list, const char *name, struct json_object *a,
-		    struct json_object *b);
-
-static void compare_member(struct json_object *list, const char *name, const char *key,
-			   struct json_object *a, struct json_object *b)
+static struct json_object *add_both(struct json_object *list, const char *name,
+				    struct json_object *a, struct json_object *b)
 {
-	char longer[NAME_MAX_LEN];
+	struct json_object *o = json_object_new_object();
 
-	snprintf(longer, sizeof(longer), "%.120s%s%.70s", name, *name ? "." : "", key);
-	compare(list, longer, a, b);
+	json_put_text(o, "name", name);
+	json_put(o, "a", json_object_get(a));
+	json_put(o, "b", json_object_get(b));
+	json_object_array_add(list, o);
+	return o;
 }
+
+static void compare(struct json_object *list, const char *of, const char *key,
+		    struct json_object *a, struct json_object *b);
 
 /* `all`: also members that have the name of something that is ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
@@ -55,11 +58,11 @@ static void compare_objects(struct json_object *list, const char *name, struct j
 {
 	json_object_object_foreach (a, key, ours) {
 		if (all || !is_ignored(key))
-			compare_member(list, name, key, ours, json_get(b, key));
+			compare(list, name, key, ours, json_get(b, key));
 	}
 	json_object_object_foreach (b, other, theirs) {
 		if ((all || !is_ignored(other)) && !json_object_object_get_ex(a, other, NULL))
-			compare_member(list, name, other, NULL, theirs);
+			compare(list, name, other, NULL, theirs);
 	}
 }
 
@@ -81,11 +84,15 @@ static struct json_object *by_name(struct json_object *list)
 	return o;
 }
 
-static void compare(struct json_object *list, const char *name, struct json_object *a,
-		    struct json_object *b)
+/* Adds to the list what differs in a member, by the way to it. */
+static void compare(struct json_object *list, const char *of, const char *key,
+		    struct json_object *a, struct json_object *b)
 {
+	char name[NAME_MAX_LEN];
+
 	if (json_object_equal(a, b))
 		return;
+	snprintf(name, sizeof(name), "%.120s%s%.70s", of, *of && *key ? "." : "", key);
 	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object)) {
 		compare_objects(list, name, a, b, false);
 	} else if (is_list_of_objects(a) && is_list_of_objects(b)) {
@@ -95,12 +102,7 @@ static void compare(struct json_object *list, const char *name, struct json_obje
 		json_object_put(items_a);
 		json_object_put(items_b);
 	} else {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", name);
-		json_put(o, "a", json_object_get(a));
-		json_put(o, "b", json_object_get(b));
-		json_object_array_add(list, o);
+		add_both(list, name, a, b);
 	}
 }
 
@@ -142,13 +144,9 @@ static struct json_object *add_result(struct json_object *list, const char *name
 				      struct json_object *a, struct json_object *b)
 {
 	double from = json_object_get_double(a), to = json_object_get_double(b);
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = add_both(list, name, a, b);
 
-	json_put_text(o, "name", name);
-	json_put(o, "a", json_object_get(a));
-	json_put(o, "b", json_object_get(b));
 	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
-	json_object_array_add(list, o);
 	return o;
 }
 
@@ -243,27 +241,25 @@ static const struct measure {
 	{.name = "latency_max_ns", .key = "latency_ns", .member = "max"},
 };
 
-static struct json_object *value_of(const struct json_object *end, const struct measure *m)
-{
-	struct json_object *o = json_get(end, m->key ? m->key : m->name);
-
-	return m->member ? json_get(o, m->member) : o;
-}
-
 /* What both have. To be given away. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
 {
 	const struct pair of = {json_object_new_array(), a, b};
 
 	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
+		const char *key = m->key ? m->key : m->name;
 		struct json_object *from, *to, *o;
 
 		if (m->add) {
 			m->add(&of);
 			continue;
 		}
-		from = value_of(a, m);
-		to = value_of(b, m);
+		from = json_get(a, key);
+		to = json_get(b, key);
+		if (m->member) {
+			from = json_get(from, m->member);
+			to = json_get(to, m->member);
+		}
 		o = from && to ? add_result(of.list, m->name, from, to) : NULL;
 		if (o && m->shares)
 			add_share(o, &of);
@@ -278,13 +274,13 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	struct json_object *start_b = json_get(b->json, "start");
 	struct json_object *env = json_object_new_array(), *setup = json_object_new_array();
 
-	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
-	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
-	compare(setup, "", start_a, start_b);
+	compare(env, "", "host", json_get(start_a, "host"), json_get(start_b, "host"));
+	compare(env, "", "", json_get(start_a, "env"), json_get(start_b, "env"));
+	compare(setup, "", "", start_a, start_b);
 	if (trialset_is(a->json)) { /* of a run all that counts has members of its own */
 		struct json_object *text_a = command_text(start_a), *text_b = command_text(start_b);
 
-		compare(setup, "command", text_a, text_b);
+		compare(setup, "", "command", text_a, text_b);
 		json_object_put(text_a);
 		json_object_put(text_b);
 	}
@@ -428,9 +424,9 @@ static int add_node(struct json_object *nodes, const char *name, struct error *e
 
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
 {
-	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++) {
-		struct json_object *pair = json_get_item(matrix, "pairs", i);
+	struct json_object *pair;
 
+	for (size_t i = 0; (pair = json_get_item(matrix, "pairs", i)); i++) {
 		if (!strcmp(json_get_text(pair, "from"), from) &&
 		    !strcmp(json_get_text(pair, "to"), to))
 			return pair;
@@ -449,7 +445,8 @@ static void add_count(struct json_object *o, const char *key, uint64_t count)
 static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
 {
 	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
-	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes"), *pair;
+	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes");
+	struct json_object *pair, *stage;
 
 	if (!*from || !*to || !json_get(end, "sent"))
 		return 0;
@@ -469,12 +466,9 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 	add_count(pair, "delivered", json_get_u64(end, "delivered"));
 	if (!json_get_bool(end, "balanced"))
 		json_put_bool(pair, "balanced", false);
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		struct json_object *stage = json_get_item(end, "stages", i);
-
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++)
 		add_count(json_get(pair, "lost"), json_get_text(stage, "stage"),
 			  json_get_u64(stage, "packets"));
-	}
 	return 0;
 }
 
@@ -498,19 +492,19 @@ static void conclude(struct json_object *pair)
 	json_object_object_del(pair, "lost");
 }
 
-int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **out,
+int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **out,
 	       struct error *err)
 {
-	struct json_object *matrix = json_object_new_object();
+	struct json_object *matrix = json_object_new_object(), *run;
 	int rc = 0;
 
 	json_put(matrix, "nodes", json_object_new_array());
 	json_put(matrix, "pairs", json_object_new_array());
 	for (unsigned i = 0; i < n && !rc; i++) {
-		if (!json_get(docs[i], "senders"))
-			rc = add_run(matrix, docs[i], err);
-		for (size_t k = 0; k < json_get_length(docs[i], "senders") && !rc; k++)
-			rc = add_run(matrix, json_get_item(docs[i], "senders", k), err);
+		if (!json_get(docs[i].json, "senders"))
+			rc = add_run(matrix, docs[i].json, err);
+		for (size_t k = 0; !rc && (run = json_get_item(docs[i].json, "senders", k)); k++)
+			rc = add_run(matrix, run, err);
 	}
 	if (!rc && !json_get_length(matrix, "pairs"))
 		rc = error_set(err, STATUS_FAILED, -ENODATA,

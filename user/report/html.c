@@ -294,8 +294,9 @@ void html_command(struct html *h, struct json_object *start)
 
 static void put_limits(struct html *h, struct json_object *doc)
 {
-	for (size_t i = 0; i < json_get_length(doc, "limits"); i++) {
-		struct json_object *limit = json_get_item(doc, "limits", i);
+	struct json_object *limit;
+
+	for (size_t i = 0; (limit = json_get_item(doc, "limits", i)); i++) {
 		const char *unit = json_get_text(limit, "unit");
 		bool share = !strcmp(unit, "share");
 
@@ -396,16 +397,15 @@ void html_ledger(struct html *h, struct json_object *start, struct json_object *
 {
 	const struct print_view v = {.html = h, .verbosity = 1};
 	bool run = json_get(end, "attempted") && json_get(end, "delivered");
+	struct json_object *stage, *counter;
 	unsigned agree = 0, counters = 0;
 	char note[64] = "";
 
 	if (!json_get(end, "attempted") && !json_get(end, "received"))
 		return;
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		struct json_object *stage = json_get_item(end, "stages", i);
-
-		for (size_t k = 0; k < json_get_length(stage, "counters"); k++, counters++)
-			agree += json_get_bool(json_get_item(stage, "counters", k), "agrees");
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++) {
+		for (size_t k = 0; (counter = json_get_item(stage, "counters", k)); k++, counters++)
+			agree += json_get_bool(counter, "agrees");
 	}
 	if (counters)
 		snprintf(note, sizeof(note), "%u of %u counters of the kernel agree", agree,
@@ -612,21 +612,23 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 /* The stages of a list that lost something get their colours. */
 static void add_stages(struct html *h, struct json_object *end)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
-		h->lossy[rows_stage(json_get_text(json_get_item(end, "stages", i), "stage"))] =
-			true;
+	struct json_object *stage;
+
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++)
+		h->lossy[rows_stage(json_get_text(stage, "stage"))] = true;
 }
 
 static void collect_stages(struct html *h, const struct html_page *page)
 {
-	for (unsigned i = 0; i < page->n; i++) {
-		struct json_object *doc = page->docs[i].json;
+	struct json_object *doc, *part;
 
+	for (unsigned i = 0; i < page->n; i++) {
+		doc = page->docs[i].json;
 		add_stages(h, end_of(doc));
-		for (size_t k = 0; k < json_get_length(doc, "trials"); k++)
-			add_stages(h, json_get_item(doc, "trials", k));
-		for (size_t k = 0; k < json_get_length(doc, "intervals"); k++)
-			add_stages(h, json_get_item(doc, "intervals", k));
+		for (size_t k = 0; (part = json_get_item(doc, "trials", k)); k++)
+			add_stages(h, part);
+		for (size_t k = 0; (part = json_get_item(doc, "intervals", k)); k++)
+			add_stages(h, part);
 	}
 }
 

@@ -51,12 +51,10 @@ struct redact *redact_new(void)
 {
 	struct redact *r = calloc(1, sizeof(*r));
 
-	if (!r)
-		return NULL;
-	r->names = json_object_new_object();
-	r->out = printbuf_new();
-	r->other = printbuf_new();
-	if (r->names && r->out && r->other)
+	if (r)
+		*r = (struct redact){json_object_new_object(), .out = printbuf_new(),
+				     .other = printbuf_new()};
+	if (r && r->names && r->out && r->other)
 		return r;
 	redact_free(r);
 	return NULL;
@@ -279,10 +277,12 @@ static void walk(struct redact *r, const char *key, struct json_object *o, bool 
 
 void redact_learn(struct redact *r, struct json_object *document)
 {
-	walk(r, NULL, document, false);
+	if (r)
+		walk(r, NULL, document, false);
 }
 
 void redact_apply(struct redact *r, struct json_object *document)
 {
-	walk(r, NULL, document, true);
+	if (r)
+		walk(r, NULL, document, true);
 }
