@@ -807,11 +807,12 @@ int joined_make(struct ledgers *l, struct error *err)
 		if (!ends.sender[i].to && k == i)
 			rc = make(&ends, NULL, target, &docs[n++]);
 	}
-	if (!rc)
-		rc = ledgers_replace(l, docs, n);
-	if (rc) /* unless match() has said why */
+	if (!rc) {
+		ledgers_replace(l, docs, n);
+	} else { /* unless match() has said why */
 		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
-	free(docs);
+		free(docs);
+	}
 	free(ends.sender);
 	free(ends.receiver);
 	return rc;

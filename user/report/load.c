@@ -113,10 +113,10 @@ static const struct ledgers_document *only(const struct ledgers *l, const char *
 	unsigned of_file = 0;
 
 	for (unsigned i = 0; i < l->documents; i++) {
-		if (l->document[i].path != path)
-			continue;
-		found = &l->document[i];
-		of_file++;
+		if (l->document[i].path == path) {
+			found = &l->document[i];
+			of_file++;
+		}
 	}
 	if (of_file != 1)
 		error_set(err, STATUS_USAGE, -EINVAL, "choose one by --number, or by --since",
@@ -609,16 +609,14 @@ static void forget_documents(struct ledgers *l)
 {
 	while (l->documents)
 		forget(&l->document[--l->documents]);
+	free(l->document);
 }
 
-int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n)
+void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n)
 {
-	int rc = 0;
-
 	forget_documents(l);
-	for (unsigned i = 0; i < n && !rc; i++)
-		rc = keep(l, &docs[i]);
-	return rc;
+	l->document = docs;
+	l->documents = n;
 }
 
 int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct error *err)
@@ -645,7 +643,6 @@ void ledgers_free(struct ledgers *l)
 	if (!l)
 		return;
 	forget_documents(l);
-	free(l->document);
 	free(l->file);
 	free(l);
 }

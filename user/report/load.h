@@ -119,8 +119,8 @@ struct ledgers {
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
 void ledgers_free(struct ledgers *l); /* NULL is fine */
 
-/* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
-int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
+/* Puts these into the place of all that there are. Takes the array, and their JSON. */
+void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
 /* Whether a file looks like documents as commands print them: by -j, or in a page of --html. */
 bool printed_is(const char *path);
