@@ -839,6 +839,7 @@ void json_read_recv_end(const struct json_object *end, struct recv_result *r)
 /* A search. */
 
 static const char *const phases[] = {"warm-up", "search", "mrr"};
+const char *const found_goals[FOUND_GOALS] = {"ndr", "pdr"};
 static const char *const limits[] = {
 	[FOUND_LIMIT_NONE] = NULL,
 	[FOUND_LIMIT_PATH] = "path",
@@ -899,20 +900,6 @@ struct json_object *json_found_trial(const struct found_trial *t)
 	return record_write(found_trial_rows, t);
 }
 
-void json_read_found_trial(const struct json_object *trial, struct found_trial *t)
-{
-	*t = (struct found_trial){};
-	record_read(trial, found_trial_rows, t);
-	t->phase = t->phase ? t->phase : "";
-	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
-		const struct json_object *o = json_get_item(trial, "stages", i);
-		enum stage stage = rows_stage(json_get_text(o, "stage"));
-
-		if (stage != STAGE_NONE)
-			t->dropped[stage] = json_get_u64(o, "packets");
-	}
-}
-
 struct json_object *json_found(const struct found *f)
 {
 	struct json_object *o = record_write(found_rows, f);
@@ -920,24 +907,6 @@ struct json_object *json_found(const struct found *f)
 	for (unsigned i = 0; i < f->goals; i++)
 		json_put(o, f->goal[i].name, record_write(rate_rows, &f->goal[i]));
 	return o;
-}
-
-void json_read_found(const struct json_object *end, struct found *f)
-{
-	static const char *const goals[] = {"ndr", "pdr"};
-
-	*f = (struct found){};
-	record_read(end, found_rows, f);
-	f->mrr.name = "mrr";
-	for (unsigned i = 0; i < 2; i++) {
-		struct found_rate *rate = &f->goal[f->goals];
-
-		if (!json_get(end, goals[i]))
-			continue;
-		record_read(json_get(end, goals[i]), rate_rows, rate);
-		rate->name = goals[i];
-		f->goals++;
-	}
 }
 
 const struct document_part document_parts[] = {

@@ -95,8 +95,9 @@ void json_read_recv_end(const struct json_object *end, struct recv_result *r);
  */
 struct json_object *json_found_trial(const struct found_trial *t);
 struct json_object *json_found(const struct found *f);
-void json_read_found_trial(const struct json_object *trial, struct found_trial *t);
-void json_read_found(const struct json_object *end, struct found *f);
+
+#define FOUND_GOALS 2
+extern const char *const found_goals[FOUND_GOALS]; /* "ndr", "pdr" */
 
 /* Parts. */
 struct json_object *json_finding(const struct finding *f);

@@ -258,52 +258,27 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	}
 }
 
-/* Searches of ledgers, as they printed themselves: the trials, and what was found. */
-
-static void print_spread(FILE *out, const struct json_object *end)
-{
-	struct json_object *all = json_get(end, "lower_pps_of_all");
-
-	if (!json_object_is_type(all, json_type_object))
-		return;
-	json_object_object_foreach (all, name, o) {
-		const struct trials_summary s = {
-			.median = json_get_double(o, "median"),
-			.min = json_get_double(o, "min"),
-			.max = json_get_double(o, "max"),
-			.spread = json_get_double(o, "spread"),
-		};
-		unsigned n = 0;
-
-		for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
-			const struct json_object *rate =
-				json_get(json_get_item(end, "searches", i), name);
-
-			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
-		}
-		text_found_spread(out, name, &s, n);
-	}
-}
-
-/* Each search behind its trials. */
+/* A search of a ledger, as it printed itself: each behind its trials. */
 static void print_search(FILE *out, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
 	size_t searches = json_get_length(end, "searches"), n = json_get_length(document, "trials");
 	size_t shown = 0;
-	struct found_trial t;
-	struct found f;
 
 	for (size_t k = 0; k < (searches ? searches : 1); k++) {
-		json_read_found(searches ? json_get_item(end, "searches", k) : end, &f);
-		for (unsigned i = 0; shown < n && (k + 1 >= searches || i < f.trials); i++) {
-			json_read_found_trial(json_get_item(document, "trials", shown), &t);
-			text_found_trial(out, (unsigned)++shown, &t);
+		const struct json_object *found =
+			searches ? json_get_item(end, "searches", k) : end;
+		const uint64_t trials = json_get_u64(found, "trials");
+
+		for (uint64_t i = 0; shown < n && (k + 1 >= searches || i < trials); i++) {
+			const struct json_object *trial = json_get_item(document, "trials", shown);
+
+			text_found_trial(out, (unsigned)++shown, trial);
 		}
-		if (f.trials)
-			text_found(out, &f);
+		if (trials)
+			text_found(out, found);
 	}
-	print_spread(out, end);
+	text_found_spread(out, end);
 }
 
 struct page print_page(const struct print_view *v, uint64_t most)

@@ -8,11 +8,9 @@
 
 #include <stdio.h>
 
-#include "experiment/search/search.h"
 #include "report/document.h"
 #include "report/load.h"
 #include "report/page.h"
-#include "report/trials.h"
 #include "stages.h"
 
 struct html;
@@ -100,15 +98,16 @@ void text_solo(const struct print_view *v, const struct json_object *end);
 /* Those of any end; with verbosity 1 also the way back, below 0 nothing. */
 void text_findings(struct page *p, const struct json_object *end, int verbosity);
 
-/* A trial of a search as a line of the log, with a heading before number 1; then what was found. */
-void text_found_trial(FILE *out, unsigned number, const struct found_trial *t);
-void text_found(FILE *out, const struct found *f);
-
-/* Of the lower bounds of `n` searches. */
-void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n);
+/*
+ * A trial of a search as a line of the log, with a heading before number 1; what was found; and if
+ * there were several searches, how far their lower bounds are apart.
+ */
+void text_found_trial(FILE *out, unsigned number, const struct json_object *trial);
+void text_found(FILE *out, const struct json_object *end);
+void text_found_spread(FILE *out, const struct json_object *end);
 
 /* "rcvbuf", "the generator", "the sender's queue", or "" where nothing is to blame. */
-const char *found_culprit(const struct found_rate *rate);
+const char *found_culprit(const struct json_object *rate);
 
 struct text_count {
 	uint64_t count;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,6 +9,8 @@
 #include "drops/stagemap.h"
 #include "report/document.h"
 #include "report/print.h"
+#include "report/series.h"
+#include "report/trials.h"
 #include "traffic/tx.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
@@ -482,100 +483,114 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	free(res);
 }
 
-void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
+void text_found_trial(FILE *out, unsigned number, const struct json_object *trial)
 {
-	char rate[FMT_MAX] = "full speed", time[FMT_MAX], unsent[FMT_MAX], lost[32];
-	int most = 0;
+	const struct json_object *of = json_get(trial, "parameters");
+	const double rate = json_get_double(of, "rate_pps");
+	const char *where = trials_worst_stage(trial);
+	char phase[16], lost[32];
 
-	for (int s = 1; s < STAGE_COUNT; s++)
-		most = t->dropped[s] > t->dropped[most] ? s : most;
 	if (number == 1)
 		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
 			"lost", "unsent", "where");
-	if (t->rate_pps > 0)
-		fmt_rate(rate, sizeof(rate), t->rate_pps);
-	snprintf(lost, sizeof(lost), "%.4f %%", t->loss_share * 100);
-	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, t->phase, rate,
-		num_text_time(time, sizeof(time), t->time_ns), lost,
-		fmt_count(unsent, sizeof(unsent), t->unsent), t->dropped[most] ? "  " : "",
-		t->dropped[most] ? stage_name(most) : "");
+	snprintf(phase, sizeof(phase), "%s", json_get_text(of, "phase"));
+	snprintf(lost, sizeof(lost), "%.4f %%", json_get_double(trial, "loss_share") * 100);
+	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, utf8_tame(phase),
+		rate > 0 ? page_rate(rate) : "full speed",
+		page_time(json_get_u64(of, "duration_ns")), lost,
+		page_count(json_get_u64(trial, "unsent")), *where ? "  " : "", where);
 }
 
-const char *found_culprit(const struct found_rate *rate)
+const char *found_culprit(const struct json_object *rate)
 {
-	if (rate->limit == FOUND_LIMIT_GENERATOR)
+	const char *limit = json_get_text(rate, "limited_by");
+	enum stage stage = rows_stage(json_get_text(rate, "stage"));
+
+	if (!strcmp(limit, "generator"))
 		return "the generator";
-	if (rate->limit == FOUND_LIMIT_QUEUE)
+	if (!strcmp(limit, "send_queue"))
 		return "the sender's queue, its device takes no more";
-	return rate->stage == STAGE_NONE ? "" : stage_name(rate->stage);
+	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
-static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
+static void print_mrr(FILE *out, const struct json_object *rate)
 {
-	char lower[FMT_MAX], upper[FMT_MAX], name[8] = "";
+	double lower = json_get_double(rate, "lower_pps"),
+	       upper = json_get_double(rate, "upper_pps");
 	const char *culprit = found_culprit(rate);
 
-	for (unsigned i = 0; rate->name[i] && i + 1 < sizeof(name); i++)
-		name[i] = (char)toupper((unsigned char)rate->name[i]);
-	fprintf(out, "%-4s", name);
-	fmt_rate(lower, sizeof(lower), rate->lower_pps);
-	fmt_rate(upper, sizeof(upper), rate->upper_pps);
-	if (rate == &f->mrr) {
-		char median[FMT_MAX];
-
-		fprintf(out, "%s got through at the highest rate%s%s",
-			fmt_rate(median, sizeof(median), rate->throughput_pps),
-			*culprit ? ": " : "", culprit);
-		if (rate->upper_pps > rate->lower_pps)
-			fprintf(out, "  (median; lowest %s, highest %s)", lower, upper);
-		fputc('\n', out);
-		return;
-	}
-	if (rate->has_lower && rate->has_upper)
-		fprintf(out, "%s held, %s did not", lower, upper);
-	else if (rate->has_lower)
-		fprintf(out, "%s held, the highest rate %s", lower,
-			f->held_back	       ? "that the sender's device takes"
-			: f->generator_limited ? "that this host generates"
-					       : "that was asked for");
-	else if (rate->has_upper)
-		fprintf(out, "below %s, which was too much", upper);
-	else
-		fprintf(out, "nothing is known yet");
-	if (rate->has_upper && *culprit)
-		fprintf(out, ": %s", culprit);
-	if (rate->loss_ratio > 0)
-		fprintf(out, "  (up to %g %% lost)", rate->loss_ratio * 100);
-	fprintf(out, "%s\n", rate->done ? "" : "  (not finished)");
+	fprintf(out, "MRR %s got through at the highest rate%s%s",
+		page_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
+	if (upper > lower)
+		fprintf(out, "  (median; lowest %s, highest %s)", page_rate(lower),
+			page_rate(upper));
+	fputc('\n', out);
 }
 
-void text_found(FILE *out, const struct found *f)
+static void print_goal(FILE *out, const char *name, const struct json_object *rate,
+		       const char *highest)
 {
-	char min[FMT_MAX], max[FMT_MAX], time[FMT_MAX];
+	const bool has_lower = json_get(rate, "lower_pps"), has_upper = json_get(rate, "upper_pps");
+	const char *lower = page_rate(json_get_double(rate, "lower_pps"));
+	const char *upper = page_rate(json_get_double(rate, "upper_pps"));
+	double loss_ratio = json_get_double(rate, "loss_ratio");
+
+	if (has_lower && has_upper)
+		fprintf(out, "%s %s held, %s did not", name, lower, upper);
+	else if (has_lower)
+		fprintf(out, "%s %s held, the highest rate that %s", name, lower, highest);
+	else if (has_upper)
+		fprintf(out, "%s below %s, which was too much", name, upper);
+	else
+		fprintf(out, "%s nothing is known yet", name);
+	if (has_upper && *found_culprit(rate))
+		fprintf(out, ": %s", found_culprit(rate));
+	if (loss_ratio > 0)
+		fprintf(out, "  (up to %g %% lost)", loss_ratio * 100);
+	fprintf(out, "%s\n", json_get_bool(rate, "done") ? "" : "  (not finished)");
+}
+
+void text_found(FILE *out, const struct json_object *end)
+{
+	const bool held_back = json_get_bool(end, "held_back");
+	const bool generator = json_get_bool(end, "generator_limited");
+	const char *highest = held_back	  ? "the sender's device takes"
+			      : generator ? "this host generates"
+					  : "was asked for";
 
 	fprintf(out, "\n");
-	for (unsigned i = 0; i < f->goals; i++)
-		print_goal(out, f, &f->goal[i]);
-	if (f->mrr.has_upper)
-		print_goal(out, f, &f->mrr);
-	fprintf(out, "%u trials between %s and %s%s, frames of %u bytes, in %s\n", f->trials,
-		fmt_rate(min, sizeof(min), f->min_pps), fmt_rate(max, sizeof(max), f->max_pps),
-		f->held_back	       ? " (what the sender's device takes)"
-		: f->generator_limited ? " (what this host generates)"
-				       : "",
-		f->frame_bytes, fmt_ns(time, sizeof(time), f->time_ns));
+	if (json_get(end, "ndr"))
+		print_goal(out, "NDR", json_get(end, "ndr"), highest);
+	if (json_get(end, "pdr"))
+		print_goal(out, "PDR", json_get(end, "pdr"), highest);
+	if (json_get(end, "mrr"))
+		print_mrr(out, json_get(end, "mrr"));
+	fprintf(out, "%u trials between %s and %s", (unsigned)json_get_u64(end, "trials"),
+		page_rate(json_get_double(end, "min_rate_pps")),
+		page_rate(json_get_double(end, "max_rate_pps")));
+	if (held_back || generator)
+		fprintf(out, " (what %s)", highest);
+	fprintf(out, ", frames of %u bytes, in %s\n", (unsigned)json_get_u64(end, "frame_bytes"),
+		page_ns(json_get_u64(end, "duration_ns")));
 }
 
-void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n)
+void text_found_spread(FILE *out, const struct json_object *end)
 {
-	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
+	for (unsigned g = 0; g < FOUND_GOALS; g++) {
+		const struct json_object *all =
+			json_get(json_get(end, "lower_pps_of_all"), found_goals[g]);
+		unsigned n = 0;
+		char title[40];
 
-	fprintf(out, "%s of %u searches: median %s, lowest %s, highest %s, spread %.1f %%%s\n",
-		name, n, fmt_rate(median, sizeof(median), s->median),
-		fmt_rate(min, sizeof(min), s->min), fmt_rate(max, sizeof(max), s->max),
-		s->spread * 100,
-		s->spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single searches)"
-					  : "");
+		for (struct json_each f = json_each(end, "searches"); json_next(&f);) {
+			const struct json_object *rate = json_get(f.item, found_goals[g]);
+
+			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
+		}
+		snprintf(title, sizeof(title), "%s of %u searches", found_goals[g], n);
+		if (all)
+			trials_print_spread(out, title, trials_summary_read(all), "searches");
+	}
 }
 
 /* Of send and recv, a sentence behind its count. */

@@ -58,14 +58,19 @@ struct trials_summary trials_summary_of(double *values, unsigned n);
 /* Neither rate spreads so much that it has to be called out. */
 bool trials_steady(const struct trials *t);
 
-/* The stage that lost most in all trials; "": nothing was dropped. */
+/* The stage that lost most in all trials, or in the one of this end; "": nothing was dropped. */
 const char *trials_stage(const struct trials *t);
+const char *trials_worst_stage(const struct json_object *end);
 
 /* The trial added last, whose end this is, as a line of a table; a heading before the first. */
 void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end);
 void trials_print_end(FILE *out, const struct trials *t);
 
+/* A line of them; `single`: what is not to be compared if they spread too far. */
+void trials_print_spread(FILE *out, const char *title, struct trials_summary s, const char *single);
+
 struct json_object *trials_summary_json(struct trials_summary s);
+struct trials_summary trials_summary_read(const struct json_object *o);
 
 /* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
 void trials_put(struct json_object *o, const struct trials *t);
