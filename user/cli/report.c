@@ -344,7 +344,7 @@ int report_finish(struct report *r, struct error *err)
 		trials_print_end(stdout, r->trials);
 	}
 	outputs_close(&r->out, err);
-	trials_free(r->trials);
+	free(r->trials);
 	peer_close(r->far);
 	json_object_put(r->start);
 	json_object_put(r->end);

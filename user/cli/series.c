@@ -524,7 +524,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	if (!rc && !caps_require(s->cmd, NULL, err))
 		run_all(&c, err);
 	report_next(report, o, "");
-	trials_free(c.trials);
+	free(c.trials);
 	json_object_put(c.start);
 	json_object_put(c.summary);
 }

@@ -48,8 +48,8 @@ static uint64_t interval_length(const struct ledgers_document *d)
 		return 0;
 	if (!d->parts)
 		return json_get_u64(json_get_item(d->json, "intervals", n - 1), "time_ns") / n;
-	for (size_t i = 0; i < n; i++)
-		sum += json_get_u64(json_get_item(d->json, "intervals", i), "interval_ns");
+	for (struct json_each i = json_each(d->json, "intervals"); json_next(&i);)
+		sum += json_get_u64(i.item, "interval_ns");
 	return sum / n;
 }
 
@@ -75,13 +75,7 @@ static struct step read_step(const struct json_object *interval)
 		.dropped = json_get_u64(interval, "dropped"),
 	};
 
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		const struct json_object *stage = json_get_item(interval, "stages", i);
-		enum stage at = rows_stage(json_get_text(stage, "stage"));
-
-		if (at != STAGE_NONE)
-			step.stage[at] += json_get_u64(stage, "packets");
-	}
+	rows_add_stages(step.stage, interval);
 	return step;
 }
 
@@ -115,23 +109,22 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 	s->length_ns =
 		round_length(d->to_ns > d->from_ns ? d->to_ns - d->from_ns : 0, interval_length(d));
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
-		const struct json_object *interval = json_get_item(d->json, "intervals", i);
-		double peak = json_get_double(interval, "peak_pps");
+	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
+		double peak = json_get_double(interval.item, "peak_pps");
 		struct step *step;
 
-		time_ns = json_get_u64(interval, "time_ns");
-		if (when_date(json_get_text(interval, "time"), &ns))
+		time_ns = json_get_u64(interval.item, "time_ns");
+		if (when_date(json_get_text(interval.item, "time"), &ns))
 			ns = started_ns + time_ns;
 		step = step_of(s, ns);
-		now = read_step(interval);
+		now = read_step(interval.item);
 		if (!d->parts) {
 			add_growth(step, &now, &last, grown(time_ns, last_ns));
 			last = now;
 			last_ns = time_ns;
 			continue;
 		}
-		add_growth(step, &now, &last, json_get_u64(interval, "interval_ns"));
+		add_growth(step, &now, &last, json_get_u64(interval.item, "interval_ns"));
 		step->peak_pps = peak > step->peak_pps ? peak : step->peak_pps;
 	}
 	if (!d->parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
@@ -167,7 +160,7 @@ static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
-	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32], number[FMT_MAX];
+	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32];
 	const struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
 					      {"delivered", 12, true},	    {"lost", 12, true},
 					      {"peak", 12, true},	    {NULL, 0, false}};
@@ -180,7 +173,7 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 	if (s.n < 2)
 		return;
 	memcpy(shown + 1, columns + 1 + hidden, sizeof(columns) - sizeof(*columns) * (1 + hidden));
-	snprintf(text, sizeof(text), "each %s", num_text_time(number, sizeof(number), s.length_ns));
+	snprintf(text, sizeof(text), "each %s", page_time(s.length_ns));
 	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
 	page_end(&p);
 	p.table = shown;
@@ -212,9 +205,9 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 
 struct json_object *print_stage(const struct json_object *end, const char *name)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		if (!strcmp(json_get_text(json_get_item(end, "stages", i), "stage"), name))
-			return json_get_item(end, "stages", i);
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		if (!strcmp(json_get_text(stage.item, "stage"), name))
+			return stage.item;
 	}
 	return NULL;
 }
@@ -224,12 +217,10 @@ const char *print_worst_stage(const struct json_object *end, unsigned *n)
 	const struct json_object *worst = NULL;
 
 	*n = 0;
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		const struct json_object *stage = json_get_item(end, "stages", i);
-
-		*n += json_get_u64(stage, "packets") != 0;
-		if (json_get_u64(stage, "packets") > json_get_u64(worst, "packets"))
-			worst = stage;
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		*n += json_get_u64(stage.item, "packets") != 0;
+		if (json_get_u64(stage.item, "packets") > json_get_u64(worst, "packets"))
+			worst = stage.item;
 	}
 	return json_get_text(worst, "stage");
 }
@@ -244,14 +235,12 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
-		char text[WHEN_TEXT];
 		uint64_t to_ns = d->from_ns;
 		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
-			  STYLE_PLAIN, "%s %s for %s %s",
-			  page_glue(when_text(text, sizeof(text), to_ns, true)),
+			  STYLE_PLAIN, "%s %s for %s %s", page_glue(page_when(to_ns, true)),
 			  page_glue(page_rate(json_get_double(o, "dropped_pps"))),
 			  page_glue(page_ns(json_get_u64(o, "interval_ns"))),
 			  print_worst_stage(o, &stages));
@@ -293,11 +282,6 @@ struct page print_page(const struct print_view *v, uint64_t most)
 
 /* Of ledgers that were joined. */
 
-static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
-{
-	page_words(p, style, "%s\v%s,", page_count(packets), what);
-}
-
 static void put_sender(struct page *p, const struct json_object *sender)
 {
 	const struct json_object *end = json_get(sender, "end");
@@ -307,14 +291,11 @@ static void put_sender(struct page *p, const struct json_object *sender)
 		p, STYLE_PLAIN, 2,
 		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
 		json_get_u64(end, "sent"), 0);
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		const struct json_object *stage = json_get_item(end, "stages", i);
-
-		put_count(p, STYLE_BAD, json_get_text(stage, "stage"),
-			  json_get_u64(stage, "packets"));
-	}
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		page_words(p, STYLE_BAD, "%s\v%s,", page_count(json_get_u64(stage.item, "packets")),
+			   json_get_text(stage.item, "stage"));
 	if (open)
-		put_count(p, STYLE_BAD, "unaccounted", open);
+		page_words(p, STYLE_BAD, "%s\vunaccounted,", page_count(open));
 	page_words(p, STYLE_PLAIN, "%s\vdelivered", page_count(json_get_u64(end, "delivered")));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
 		   (unsigned)json_get_u64(sender, "number"));
@@ -325,7 +306,6 @@ void print_joined(const struct print_view *v, const struct json_object *document
 {
 	const struct json_object *end = json_get(document, "end");
 	size_t senders = json_get_length(document, "senders");
-	size_t notes = json_get_length(document, "notes");
 	size_t strangers = json_get_length(document, "strangers");
 	struct page p = print_page(v, json_get_u64(end, "attempted"));
 
@@ -333,21 +313,15 @@ void print_joined(const struct print_view *v, const struct json_object *document
 		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
-	for (size_t i = 0; i < strangers; i++) {
-		const struct json_object *o = json_get_item(document, "strangers", i);
-
-		page_row(&p, STYLE_WARN, 2, "not known", json_get_u64(o, "delivered"), 0);
-		page_words(&p, STYLE_PLAIN, "delivered of stream %lu, base %lu",
-			   json_get_u64(o, "stream"), json_get_u64(o, "base"));
+	for (struct json_each o = json_each(document, "strangers"); json_next(&o);)
+		page_row_line(&p, STYLE_WARN, 2, "not known", json_get_u64(o.item, "delivered"), 0,
+			      STYLE_PLAIN, "delivered of stream %lu, base %lu",
+			      json_get_u64(o.item, "stream"), json_get_u64(o.item, "base"));
+	if (json_get_length(document, "notes"))
 		page_end(&p);
-	}
-	if (notes)
-		page_end(&p);
-	for (size_t i = 0; i < notes; i++) {
-		const char *note = json_object_get_string(json_get_item(document, "notes", i));
-
-		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s", note ? note : "");
-	}
+	for (size_t i = 0; i < json_get_length(document, "notes"); i++)
+		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s",
+			  json_get_item_text(document, "notes", i));
 }
 
 void print_state(const struct print_view *v, const struct ledgers_document *d)
@@ -356,13 +330,11 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *covers = json_get(d->json, "covers");
 	const struct json_object *error = json_get(d->json, "error"), *last;
 	struct page p = print_page(v, 0);
-	char text[WHEN_TEXT];
 	uint64_t ns;
 
 	/* what is shown is not all of it: --since, or --keep */
 	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
-		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s",
-			  when_text(text, sizeof(text), ns, true));
+		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", page_when(ns, true));
 	if (json_get_u64(covers, "joined") >= 2)
 		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
 			  "%s, put together by up to %u",
@@ -404,7 +376,7 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 	}
 	if (trials && trials_count(trials))
 		trials_print_end(v->out, trials);
-	trials_free(trials);
+	free(trials);
 }
 
 /* Whose it is, and when it was. */
@@ -413,12 +385,9 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	const struct json_object *start = json_get(d->json, "start");
 	size_t words = json_get_length(start, "command");
 	struct page p = print_page(v, 0);
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	bool same_day;
+	const char *from = page_when(d->from_ns, true), *to = page_when(d->to_ns, true);
+	bool same_day = !strncmp(from, to, strcspn(from, " "));
 
-	when_text(from, sizeof(from), d->from_ns, true);
-	when_text(to, sizeof(to), d->to_ns, true);
-	same_day = !strncmp(from, to, strcspn(from, " "));
 	page_text(&p, 0, STYLE_BOLD, d->command);
 	p.indent = 2;
 	if (*json_get_text(start, "host"))

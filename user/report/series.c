@@ -13,10 +13,8 @@ unsigned rows_by(const struct json_object *start)
 	unsigned by = 0;
 
 	for (size_t i = 0; i < json_get_length(start, "by"); i++) {
-		const char *name = json_get_item_text(start, "by", i);
-
 		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-			if (!strcmp(live_field_name(f), name))
+			if (!strcmp(live_field_name(f), json_get_item_text(start, "by", i)))
 				by |= LIVE_BIT(f);
 		}
 	}
@@ -30,6 +28,16 @@ enum stage rows_stage(const char *name)
 	while (stage < STAGE_COUNT && strcmp(stage_name(stage), name))
 		stage++;
 	return stage;
+}
+
+void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o)
+{
+	for (struct json_each stage = json_each(o, "stages"); json_next(&stage);) {
+		enum stage s = rows_stage(json_get_text(stage.item, "stage"));
+
+		if (s != STAGE_NONE)
+			packets[s] += json_get_u64(stage.item, "packets");
+	}
 }
 
 static struct live_row row_of(const struct json_object *stage, enum noise noise)
@@ -60,24 +68,21 @@ static void add(struct live_table *t, struct live_row *row, const struct json_ob
 static void add_stage(struct live_table *t, const struct json_object *stage, enum noise noise,
 		      unsigned by)
 {
-	size_t n = json_get_length(stage, "causes");
 	struct live_row row = row_of(stage, noise);
 
-	if (!n)
+	if (!json_get_length(stage, "causes"))
 		add(t, &row, stage, by);
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *cause = json_get_item(stage, "causes", i);
-
+	for (struct json_each cause = json_each(stage, "causes"); json_next(&cause);) {
 		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-			struct json_object *member = json_get(cause, live_field_name(f));
+			struct json_object *member = json_get(cause.item, live_field_name(f));
 
 			if (member && f != LIVE_STAGE && f != LIVE_CLASS)
 				row.text[f] = json_object_get_string(member);
 			else if (f > LIVE_CLASS && f < LIVE_SOURCE)
 				row.text[f] = "";
 		}
-		row.note = json_get_text(cause, "note");
-		add(t, &row, cause, by);
+		row.note = json_get_text(cause.item, "note");
+		add(t, &row, cause.item, by);
 	}
 }
 
@@ -90,20 +95,18 @@ void rows_add(struct live_table *t, const struct json_object *interval, unsigned
 		{"stages", NOISE_LOSS}, {"suspect", NOISE_SUSPECT}, {"benign", NOISE_BENIGN}};
 
 	for (unsigned c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
-		for (size_t i = 0; i < json_get_length(interval, classes[c].key); i++)
-			add_stage(t, json_get_item(interval, classes[c].key, i), classes[c].noise,
-				  by);
+		for (struct json_each s = json_each(interval, classes[c].key); json_next(&s);)
+			add_stage(t, s.item, classes[c].noise, by);
 	}
 }
 
 void rows_add_flows(struct live_table *t, const struct json_object *interval)
 {
-	for (size_t i = 0; i < json_get_length(interval, "flows"); i++) {
-		const struct json_object *flow = json_get_item(interval, "flows", i);
-		struct live_row row = row_of(flow, NOISE_LOSS);
+	for (struct json_each flow = json_each(interval, "flows"); json_next(&flow);) {
+		struct live_row row = row_of(flow.item, NOISE_LOSS);
 
-		row.text[LIVE_FLOW] = json_get_text(flow, "flow");
-		add(t, &row, flow, ROWS_BY_FLOW);
+		row.text[LIVE_FLOW] = json_get_text(flow.item, "flow");
+		add(t, &row, flow.item, ROWS_BY_FLOW);
 	}
 }
 
@@ -136,22 +139,13 @@ struct series {
 	uint64_t count, from_ns, to_ns;
 };
 
-static void heap_close(struct heap *h)
+/* Makes it empty. */
+static void heap_clear(struct heap *h)
 {
 	table_free(&h->rows);
 	table_free(&h->flows);
 	json_object_put(h->losses);
-}
-
-static void heap_clear(struct heap *h)
-{
-	table_clear(&h->rows);
-	table_clear(&h->flows);
-	json_object_put(h->losses);
-	h->losses = NULL;
-	h->any = h->has_flows = false;
-	h->length_ns = 0;
-	h->peak_pps = 0;
+	*h = (struct heap){.rows = {.max = LIVE_ROWS}, .flows = {.max = LIVE_ROWS}};
 }
 
 /* Lost in the worst part of it. */
@@ -217,10 +211,8 @@ struct series *series_new(enum series_kind kind, unsigned by)
 	s->kind = kind;
 	s->by = by;
 	s->stride = 1;
-	table_init(&s->open.rows, LIVE_ROWS);
-	table_init(&s->open.flows, LIVE_ROWS);
-	table_init(&s->sum.rows, LIVE_ROWS);
-	table_init(&s->sum.flows, LIVE_ROWS);
+	heap_clear(&s->open);
+	heap_clear(&s->sum);
 	return s;
 }
 
@@ -233,8 +225,8 @@ void series_free(struct series *s)
 	for (unsigned i = 0; i < s->worsts; i++)
 		json_object_put(s->worst[i].o);
 	json_object_put(s->last);
-	heap_close(&s->open);
-	heap_close(&s->sum);
+	heap_clear(&s->open);
+	heap_clear(&s->sum);
 	free(s);
 }
 
@@ -325,7 +317,6 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
 	struct json_object *copy = NULL;
 	unsigned at = s->worsts;
-	char time[32];
 
 	while (at && s->worst[at - 1].pps < pps)
 		at--;
@@ -337,7 +328,7 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 	memmove(&s->worst[at + 1], &s->worst[at], (s->worsts - at) * sizeof(s->worst[0]));
 	s->worsts++;
 	s->worst[at] = (struct worst){pps, copy};
-	json_put_text(copy, "time", json_time(time, sizeof(time), to_ns));
+	json_put_time(copy, "time", to_ns);
 	json_put_double(copy, "dropped_pps", pps);
 }
 
@@ -374,10 +365,9 @@ uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns
 struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint64_t to_ns)
 {
 	struct json_object *o = json_object_new_object();
-	char time[32];
 
-	json_put_text(o, "from", json_time(time, sizeof(time), from_ns));
-	json_put_text(o, "to", json_time(time, sizeof(time), to_ns));
+	json_put_time(o, "from", from_ns);
+	json_put_time(o, "to", to_ns);
 	json_put_u64(o, "intervals", s ? s->count : 0);
 	json_put_u64(o, "joined", s ? s->stride : 0);
 	return o;

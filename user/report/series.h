@@ -65,4 +65,7 @@ void rows_add_flows(struct live_table *t, const struct json_object *interval);
 /* STAGE_NONE: no such stage. */
 enum stage rows_stage(const char *name);
 
+/* Adds the packets of "stages", of an interval or an end. */
+void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o);
+
 #endif

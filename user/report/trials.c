@@ -25,32 +25,17 @@ static const char *const names[TRIALS_MEASURES] = {
 
 struct trials {
 	unsigned n, max, balanced;
-	double *value[TRIALS_MEASURES];
 	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
+	double *value;		     /* `max` of each measure, behind this */
 };
 
 struct trials *trials_new(unsigned max)
 {
-	struct trials *t = calloc(1, sizeof(*t));
+	struct trials *t = calloc(1, sizeof(*t) + sizeof(double[TRIALS_MEASURES]) * max);
 
-	if (!t)
-		return NULL;
-	t->max = max;
-	for (int m = 0; m < TRIALS_MEASURES; m++) {
-		t->value[m] = calloc(max, sizeof(double));
-		if (!t->value[m]) {
-			trials_free(t);
-			return NULL;
-		}
-	}
+	if (t)
+		*t = (struct trials){.max = max, .value = (double *)(t + 1)};
 	return t;
-}
-
-void trials_free(struct trials *t)
-{
-	for (int m = 0; t && m < TRIALS_MEASURES; m++)
-		free(t->value[m]);
-	free(t);
 }
 
 static double lost_share(const struct json_object *end)
@@ -58,16 +43,6 @@ static double lost_share(const struct json_object *end)
 	uint64_t sent = json_get_u64(end, "sent");
 
 	return sent ? (double)(sent - json_get_u64(end, "delivered")) / (double)sent : 0;
-}
-
-static void add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *end)
-{
-	for (struct json_each o = json_each(end, "stages"); json_next(&o);) {
-		enum stage stage = rows_stage(json_get_text(o.item, "stage"));
-
-		if (stage != STAGE_NONE)
-			packets[stage] += json_get_u64(o.item, "packets");
-	}
 }
 
 /* The stage that lost most; "": none lost any. */
@@ -86,19 +61,21 @@ const char *trials_worst_stage(const struct json_object *end)
 {
 	uint64_t packets[STAGE_COUNT] = {};
 
-	add_stages(packets, end);
+	rows_add_stages(packets, end);
 	return worst_of(packets);
 }
 
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes)
 {
+	double *v = t->value + t->n;
+
 	if (t->n == t->max)
 		return;
 	for (int m = 0; m < TRIALS_MEASURES; m++) /* what is read from a file may be any number */
-		t->value[m][t->n] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
-	t->value[TRIALS_LOST][t->n] = lost_share(end);
-	t->value[TRIALS_PAYLOAD][t->n] = t->value[TRIALS_RX_PPS][t->n] * (double)payload_bytes * 8;
-	add_stages(t->stage, end);
+		v[m * t->max] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
+	v[TRIALS_LOST * t->max] = lost_share(end);
+	v[TRIALS_PAYLOAD * t->max] = v[TRIALS_RX_PPS * t->max] * (double)payload_bytes * 8;
+	rows_add_stages(t->stage, end);
 	t->balanced += json_get_bool(end, "balanced");
 	t->n++;
 }
@@ -159,7 +136,7 @@ struct trials_summary trials_summary_of(double *values, unsigned n)
 
 struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m)
 {
-	return trials_summary_of(t->value[m], t->n);
+	return trials_summary_of(t->value + m * t->max, t->n);
 }
 
 static double median_of(const struct trials *t, enum trials_measure m)
@@ -453,5 +430,5 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 		trials_clear(t);
 		failed = (struct error){};
 	}
-	trials_free(t);
+	free(t);
 }

@@ -38,8 +38,8 @@ struct trials_summary {
 
 struct trials;
 
+/* To be freed; NULL: no memory. */
 struct trials *trials_new(unsigned max);
-void trials_free(struct trials *t);
 
 /* `end` of a run, and the bytes of its payload (0: unknown). */
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes);

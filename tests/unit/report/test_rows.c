@@ -65,7 +65,7 @@ static void test_summary(void **state)
 	assert_string_equal(trials_stage(t), "");
 	add(t, &res[1]);
 	assert_string_equal(trials_stage(t), ""); /* it lost nothing */
-	trials_free(t);
+	free(t);
 }
 
 /* 5 % are steady, a little more is not. */
@@ -84,7 +84,7 @@ static void test_steady(void **state)
 		add(t, &a);
 		add(t, &b);
 		assert_int_equal(trials_steady(t), table[i].steady);
-		trials_free(t);
+		free(t);
 	}
 }
 
@@ -131,7 +131,7 @@ static void test_table(void **state)
 	rows_point(&rows, second, t, NULL);
 	trials_clear(t);
 	rows_point(&rows, second, t, &err);
-	trials_free(t);
+	free(t);
 	json_object_put(first);
 	json_object_put(second);
 	json_object_put(start);
