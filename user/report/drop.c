@@ -94,7 +94,7 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	char text[PACKET_TEXT], bytes[2 * (SAMPLE_SNAPLEN_MAX + 4) + 1] = "", frame[KSYM_NAME];
 
 	json_put_u64(o, "time_ns", drop->time_ns);
-	json_put_text(o, "time", json_time(text, sizeof(text), drop->realtime_ns));
+	json_put_time(o, "time", drop->realtime_ns);
 	json_put_text(o, "stage", row->text[LIVE_STAGE]);
 	json_put_text(o, "class", row->text[LIVE_CLASS]);
 	json_put_text(o, "direction", row->text[LIVE_DIRECTION]);
@@ -329,9 +329,8 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 static struct json_object *document(struct lostcap *c, const char *path)
 {
 	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
-	char time[32];
 
-	json_put_text(start, "time", json_time(time, sizeof(time), c->first_ns));
+	json_put_time(start, "time", c->first_ns);
 	json_put(start, "by", json_fields(BY));
 	json_put_text(start, "expression", c->spec->expr);
 	json_put_text(o, "schema", "pktledger/capture/1");

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -41,12 +40,10 @@ static int add_node(struct json_object *nodes, const char *name, struct error *e
 
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
 {
-	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++) {
-		struct json_object *pair = json_get_item(matrix, "pairs", i);
-
-		if (!strcmp(json_get_text(pair, "from"), from) &&
-		    !strcmp(json_get_text(pair, "to"), to))
-			return pair;
+	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);) {
+		if (!strcmp(json_get_text(pair.item, "from"), from) &&
+		    !strcmp(json_get_text(pair.item, "to"), to))
+			return pair.item;
 	}
 	return NULL;
 }
@@ -82,12 +79,9 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 	add_count(pair, "delivered", json_get_u64(end, "delivered"));
 	if (!json_get_bool(end, "balanced"))
 		json_put_bool(pair, "balanced", false);
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		struct json_object *stage = json_get_item(end, "stages", i);
-
-		add_count(json_get(pair, "lost"), json_get_text(stage, "stage"),
-			  json_get_u64(stage, "packets"));
-	}
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		add_count(json_get(pair, "lost"), json_get_text(stage.item, "stage"),
+			  json_get_u64(stage.item, "packets"));
 	return 0;
 }
 
@@ -122,15 +116,15 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!json_get(docs[i], "senders"))
 			rc = add_run(matrix, docs[i], err);
-		for (size_t k = 0; k < json_get_length(docs[i], "senders") && !rc; k++)
-			rc = add_run(matrix, json_get_item(docs[i], "senders", k), err);
+		for (struct json_each s = json_each(docs[i], "senders"); !rc && json_next(&s);)
+			rc = add_run(matrix, s.item, err);
 	}
 	if (!rc && !json_get_length(matrix, "pairs"))
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       "a matrix is made of runs from one host to another",
 			       "no run reports both its ends");
-	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++)
-		conclude(json_get_item(matrix, "pairs", i));
+	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);)
+		conclude(pair.item);
 	*out = rc ? NULL : matrix;
 	if (rc)
 		json_object_put(matrix);
@@ -149,14 +143,11 @@ static void print_pair(struct page *p, struct json_object *pair)
 		page_cell(p, STYLE_PLAIN, "-");
 		return;
 	}
-	if (share > 0 && share < 0.0001)
-		snprintf(lost, sizeof(lost), "<0.01 %%");
-	else
-		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
 		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
+	snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	p->markup = markup;
-	page_cell(p, STYLE_PLAIN, lost);
+	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
 	page_name(p, json_get_text(pair, "stage"));
 	if (json_get_bool(pair, "balanced"))
 		return;

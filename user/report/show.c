@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "report/document.h"
-#include "report/compare.h"
 #include "report/capfile.h"
 #include "report/html.h"
 #include "report/trials.h"

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "report/json.h"
 #include "report/document.h"
-#include "report/compare.h"
 #include "report/load.h"
 #include "report/print.h"
 #include "unit/out_sample.h"
