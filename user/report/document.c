@@ -95,29 +95,6 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 	return o;
 }
 
-static void read_stage(const struct json_object *o, struct result *res)
-{
-	size_t causes = json_get_length(o, "causes"), counters = json_get_length(o, "counters");
-	struct stage_sums of;
-
-	record_read(o, sums_rows, &of);
-	if (of.stage == STAGE_NONE)
-		return;
-	res->stage[of.stage] = of.sums;
-	for (size_t i = 0; i < causes && res->n_causes < RESULT_CAUSES; i++) {
-		struct result_cause *c = &res->cause[res->n_causes++];
-
-		record_read(json_get_item(o, "causes", i), cause_rows, c);
-		c->stage = of.stage;
-	}
-	for (size_t i = 0; i < counters && res->n_counters < RESULT_COUNTERS; i++) {
-		struct result_counter *c = &res->counter[res->n_counters++];
-
-		record_read(json_get_item(o, "counters", i), counter_rows, c);
-		c->stage = of.stage;
-	}
-}
-
 static const struct record_field finding_rows[] = {
 	RECORD("id", POINTER, finding, id),
 	STAGE_FIELD(finding, stage),
@@ -370,19 +347,6 @@ static void put_sending(struct json_object *o, const struct result *res)
 	json_put(o, "refused_by", by);
 }
 
-static int errno_of(const char *name)
-{
-	uint64_t number;
-
-	for (int e = 1; e < 200; e++) {
-		const char *known = strerrorname_np(e);
-
-		if (known && !strcmp(known, name))
-			return e;
-	}
-	return num_u64(name, 1, 4095, &number) ? TX_ERRNO_LOST : (int)number;
-}
-
 static void put_receiving(struct json_object *o, const struct result *res)
 {
 	record_put(o, receiving_rows, res);
@@ -411,31 +375,6 @@ struct json_object *json_end(const struct result *res)
 	put_tracing(o, res);
 	record_put(o, rest_rows, res);
 	return o;
-}
-
-void json_read_end(const struct json_object *end, struct result *res)
-{
-	static const struct record_field *const parts[] = {sending_rows, receiving_rows, open_rows,
-							   tracing_rows, rest_rows};
-	struct json_object *by = json_get(end, "refused_by");
-
-	memset(res, 0, sizeof(*res));
-	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		record_read(end, parts[i], res);
-	record_read(end, arrivals_rows, &res->arrivals);
-	if (json_object_is_type(by, json_type_object)) {
-		json_object_object_foreach (by, name, packets) {
-			(void)packets;
-			if (res->n_refused_by < RESULT_ERRNOS)
-				res->refused_by[res->n_refused_by++] = (struct result_errno){
-					errno_of(name), json_get_u64(by, name)};
-		}
-	}
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
-		read_stage(json_get_item(end, "stages", i), res);
-	for (unsigned i = 0; i < res->n_findings; i++)
-		res->finding[i].id = res->finding[i].id ? res->finding[i].id : "";
-	res->payload_bytes = (unsigned)json_get_u64(end, "payload_bytes"); /* of a trial */
 }
 
 /* The start. */
@@ -827,13 +766,6 @@ struct json_object *json_recv_end(const struct recv_result *r)
 	record_put(o, lost_rows, r);
 	put_tracing(o, &r->res);
 	return o;
-}
-
-void json_read_recv_end(const struct json_object *end, struct recv_result *r)
-{
-	json_read_end(end, &r->res);
-	record_read(end, received_rows, r);
-	record_read(end, lost_rows, r);
 }
 
 /* A search. */

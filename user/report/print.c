@@ -140,20 +140,19 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 /* "rcvbuf 12,000, netfilter 345": those of a thousandth at least, most first. */
 static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
 {
-	struct text_count rank[STAGE_COUNT];
+	int rank[STAGE_COUNT];
 	unsigned n = 0, at;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (!stage[s] || stage[s] < all / 1000)
 			continue;
-		for (at = n++; at && rank[at - 1].count < stage[s]; at--)
+		for (at = n++; at && stage[rank[at - 1]] < stage[s]; at--)
 			rank[at] = rank[at - 1];
-		rank[at] = (struct text_count){stage[s], stage_name(s)};
+		rank[at] = s;
 	}
-	for (unsigned i = 0; i < n; i++) {
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name, page_count(rank[i].count),
-			   i + 1 < n ? "," : "");
-	}
+	for (unsigned i = 0; i < n; i++)
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
+			   page_count(stage[rank[i]]), i + 1 < n ? "," : "");
 }
 
 /* A table of the steps: of a trace only what was lost. */

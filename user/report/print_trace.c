@@ -580,9 +580,7 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 
 static void put_own_losses(struct page *p, const struct json_object *losses)
 {
-	static const struct {
-		const char *key, *text;
-	} rows[] = {
+	static const struct text_count rows[] = {
 		{"recursion_misses", "missed while another was counted"},
 		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
 		{"without_cause", "counted without anything, for want of room"},
@@ -592,11 +590,8 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 		{"rows_merged", "rows counted as others"},
 		{"filter_unread", "that the filter could not read"},
 	};
-	struct text_count counts[LENGTH(rows)];
 
-	for (unsigned i = 0; i < LENGTH(rows); i++)
-		counts[i] = (struct text_count){json_get_u64(losses, rows[i].key), rows[i].text};
-	text_counts_line(p, "own losses      ", STYLE_WARN, counts, LENGTH(rows));
+	text_counts_line(p, "own losses      ", STYLE_WARN, losses, rows, LENGTH(rows));
 }
 
 static void put_own_cost(struct trace_text *t, const struct json_object *own)
@@ -660,13 +655,14 @@ static void put_numbers(struct page *p, const struct json_object *sequence)
 {
 	const uint64_t streams = json_get_u64(sequence, "streams");
 	const uint64_t missing = json_get_u64(sequence, "missing");
-	const uint64_t restarts = json_get_u64(sequence, "restarts");
+	const bool once = json_get_u64(sequence, "restarts") == 1;
 	const struct text_count beside[] = {
-		{json_get_u64(sequence, "duplicated"), "twice"},
-		{json_get_u64(sequence, "reordered"), "late"},
-		{restarts, restarts == 1 ? "restart" : "restarts"},
-		{json_get_u64(sequence, "stray"), "that belong nowhere"},
+		{"duplicated", "twice"},
+		{"reordered", "late"},
+		{"restarts", once ? "restart" : "restarts"},
+		{"stray", "that belong nowhere"},
 	};
+	bool any = false;
 
 	if (!streams)
 		return;
@@ -674,9 +670,11 @@ static void put_numbers(struct page *p, const struct json_object *sequence)
 		 missing + json_get_u64(sequence, "numbers"));
 	page_words(p, STYLE_PLAIN, "of the numbers in %llu stream%s", (unsigned long long)streams,
 		   streams == 1 ? "" : "s");
-	if (beside[0].count + beside[1].count + beside[2].count + beside[3].count)
+	for (unsigned i = 0; i < LENGTH(beside); i++)
+		any |= json_get_u64(sequence, beside[i].key);
+	if (any)
 		page_words(p, STYLE_PLAIN, "-");
-	text_counts(p, STYLE_PLAIN, beside, LENGTH(beside));
+	text_counts(p, STYLE_PLAIN, sequence, beside, LENGTH(beside));
 	page_end(p);
 }
 
