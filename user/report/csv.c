@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/load.h"
-#include "report/print.h"
+#include "report/series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static void put_part(struct row *r, const struct json_object *interval)
 	snprintf(r->time, sizeof(r->time), "%s", json_get_text(interval, "time"));
 	r->length_ns = json_get_u64(interval, "interval_ns");
 	r->kind = "interval";
-	r->class = "";
+	r->class = r->d->parts ? "" : "loss";
 	put_whole(r, interval);
 	for (unsigned i = 0; i < LENGTH(classes); i++) {
 		r->class = classes[i][1];
@@ -134,53 +134,21 @@ static void put_part(struct row *r, const struct json_object *interval)
 		put_row(r, json_get_text(flow.item, "stage"), flow.item);
 }
 
-static uint64_t grown(const struct json_object *now, const struct json_object *last,
-		      const char *key)
-{
-	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
-
-	return b > a ? b - a : 0;
-}
-
-/* Counts since the start: what has been added since the last. */
-static void put_growth(struct row *r, const struct json_object *now, const struct json_object *last,
-		       uint64_t started_ns)
-{
-	static const char *const sums[] = {"dropped", "sent", "delivered"};
-	static const char *const counts[] = {"packets", "bytes", "events"};
-	struct json_object *whole = json_object_new_object();
-
-	json_time(r->time, sizeof(r->time), started_ns + json_get_u64(now, "time_ns"));
-	r->length_ns = grown(now, last, "time_ns");
-	r->kind = "interval";
-	for (unsigned i = 0; i < LENGTH(sums); i++)
-		json_put_u64(whole, sums[i], grown(now, last, sums[i]));
-	put_whole(r, whole);
-	json_object_put(whole);
-	for (struct json_each stage = json_each(now, "stages"); json_next(&stage);) {
-		const char *name = json_get_text(stage.item, "stage");
-		struct json_object *row = json_object_new_object();
-
-		for (unsigned k = 0; k < LENGTH(counts); k++)
-			json_put_u64(row, counts[k],
-				     grown(stage.item, print_stage(last, name), counts[k]));
-		put_row(r, name, row);
-		json_object_put(row);
-	}
-}
-
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
-	struct row r = {.out = out, .d = d, .class = d->parts ? "" : "loss"};
+	struct row r = {.out = out, .d = d, .class = "loss"};
 	const struct json_object *last = NULL, *end = json_get(d->json, "end");
 	uint64_t started_ns = 0;
 
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
 	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
-		if (d->parts)
-			put_part(&r, interval.item);
-		else
-			put_growth(&r, interval.item, last, started_ns);
+		struct json_object *part = d->parts ? json_object_get(interval.item)
+						    : series_growth(interval.item, last);
+
+		if (!d->parts) /* counts since the start */
+			json_put_time(part, "time", started_ns + json_get_u64(part, "time_ns"));
+		put_part(&r, part);
+		json_object_put(part);
 		last = interval.item;
 	}
 	if (d->parts || !end)

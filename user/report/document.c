@@ -13,10 +13,6 @@
 #include "traffic/tx.h"
 #include "report/series.h"
 
-#define STAGE_FIELD(of, member)                                                                    \
-	RECORD("stage", ENUM, of, member, RECORD_NAMES(stage_names), .how = RECORD_OPEN,           \
-	       .unknown = STAGE_NONE)
-
 /* A loss: the stage, its causes, and the counters that should know it. */
 
 static const char *const sources[] = {"event", "counter", "difference"};
@@ -55,7 +51,7 @@ static const struct record_field counter_rows[] = {
 };
 
 static const struct record_field sums_rows[] = {
-	STAGE_FIELD(stage_sums, stage),
+	RECORD("stage", ENUM, stage_sums, stage, RECORD_NAMES(stage_names)),
 	RECORD("packets", UINT, stage_sums, sums.packets),
 	RECORD("bytes", UINT, stage_sums, sums.bytes),
 	RECORD("events", UINT, stage_sums, sums.events),
@@ -97,7 +93,7 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 
 static const struct record_field finding_rows[] = {
 	RECORD("id", POINTER, finding, id),
-	STAGE_FIELD(finding, stage),
+	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names)),
 	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names)),
 	RECORD("text", TEXT, finding, text),
 	RECORD("evidence", TEXT, finding, evidence),
@@ -800,7 +796,7 @@ static const struct record_field rate_rows[] = {
 	       RECORD_WHEN(found_rate, has_lower)),
 	RECORD("upper_pps", DOUBLE, found_rate, upper_pps, .how = RECORD_MILLI,
 	       RECORD_WHEN(found_rate, has_upper)),
-	STAGE_FIELD(found_rate, stage),
+	RECORD("stage", ENUM, found_rate, stage, RECORD_NAMES(stage_names)),
 	RECORD("limited_by", ENUM, found_rate, limit, RECORD_NAMES(limits)),
 	RECORD("loss_ratio", DOUBLE, found_rate, loss_ratio),
 	RECORD("throughput_pps", DOUBLE, found_rate, throughput_pps,

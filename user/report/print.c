@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,71 +67,38 @@ static struct step *step_of(struct steps *s, uint64_t to_ns)
 	return &s->at[s->n++];
 }
 
-/* What an interval says; of a run these are counts since its start. */
-static struct step read_step(const struct json_object *interval)
+static void add_interval(struct step *step, const struct json_object *interval)
 {
-	struct step step = {
-		.sent = json_get_u64(interval, "sent"),
-		.delivered = json_get_u64(interval, "delivered"),
-		.dropped = json_get_u64(interval, "dropped"),
-	};
-
-	rows_add_stages(step.stage, interval);
-	return step;
-}
-
-/* Counts of packets under way may be corrected downwards. */
-static uint64_t grown(uint64_t now, uint64_t last)
-{
-	return now > last ? now - last : 0;
-}
-
-/* What an interval of `length_ns` has more than `last`. */
-static void add_growth(struct step *step, const struct step *now, const struct step *last,
-		       uint64_t length_ns)
-{
-	uint64_t lost = grown(now->dropped, last->dropped);
-	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
-
-	step->sent += grown(now->sent, last->sent);
-	step->delivered += grown(now->delivered, last->delivered);
-	step->dropped += lost;
-	step->peak_pps = pps > step->peak_pps ? pps : step->peak_pps;
-	for (int s = 0; s < STAGE_COUNT; s++)
-		step->stage[s] += grown(now->stage[s], last->stage[s]);
+	step->sent += json_get_u64(interval, "sent");
+	step->delivered += json_get_u64(interval, "delivered");
+	step->dropped += json_get_u64(interval, "dropped");
+	step->peak_pps = fmax(step->peak_pps, series_peak(interval));
+	rows_add_stages(step->stage, interval);
 }
 
 void steps_make(struct steps *s, const struct ledgers_document *d)
 {
-	struct step last = {}, now;
-	uint64_t started_ns = 0, time_ns, last_ns = 0, ns;
+	const struct json_object *last = NULL, *end = json_get(d->json, "end");
+	struct json_object *part;
+	uint64_t started_ns = 0, ns;
 
 	memset(s, 0, sizeof(*s));
 	s->length_ns =
 		round_length(d->to_ns > d->from_ns ? d->to_ns - d->from_ns : 0, interval_length(d));
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
 	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
-		double peak = json_get_double(interval.item, "peak_pps");
-		struct step *step;
-
-		time_ns = json_get_u64(interval.item, "time_ns");
 		if (when_date(json_get_text(interval.item, "time"), &ns))
-			ns = started_ns + time_ns;
-		step = step_of(s, ns);
-		now = read_step(interval.item);
-		if (!d->parts) {
-			add_growth(step, &now, &last, grown(time_ns, last_ns));
-			last = now;
-			last_ns = time_ns;
-			continue;
-		}
-		add_growth(step, &now, &last, json_get_u64(interval.item, "interval_ns"));
-		step->peak_pps = peak > step->peak_pps ? peak : step->peak_pps;
+			ns = started_ns + json_get_u64(interval.item, "time_ns");
+		part = d->parts ? json_object_get(interval.item)
+				: series_growth(interval.item, last);
+		add_interval(step_of(s, ns), part);
+		json_object_put(part);
+		last = interval.item;
 	}
-	if (!d->parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
-		now = read_step(json_get(d->json, "end"));
-		add_growth(step_of(s, d->to_ns), &now, &last,
-			   grown(json_get_u64(json_get(d->json, "end"), "time_ns"), last_ns));
+	if (!d->parts && s->n && end) { /* what came after the last of them */
+		part = series_growth(end, last);
+		add_interval(step_of(s, d->to_ns), part);
+		json_object_put(part);
 	}
 }
 

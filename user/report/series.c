@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "report/print.h"
 #include "report/trace.h"
 
 unsigned rows_by(const struct json_object *start)
@@ -148,8 +149,7 @@ static void heap_clear(struct heap *h)
 	*h = (struct heap){.rows = {.max = LIVE_ROWS}, .flows = {.max = LIVE_ROWS}};
 }
 
-/* Lost in the worst part of it. */
-static double peak_of(const struct json_object *interval)
+double series_peak(const struct json_object *interval)
 {
 	double length_ns = json_get_double(interval, "interval_ns");
 
@@ -165,8 +165,8 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	uint64_t length_ns = json_get_u64(interval, "interval_ns");
 	struct json_object *losses = json_get(interval, "own_losses");
 
-	if (peak_of(interval) > h->peak_pps)
-		h->peak_pps = peak_of(interval);
+	if (series_peak(interval) > h->peak_pps)
+		h->peak_pps = series_peak(interval);
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
@@ -295,18 +295,36 @@ static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 	return ++s->in_open == s->stride ? close_open(s) : 0;
 }
 
-/* What happened between two readings of counters, as an interval of its own. */
-static struct json_object *difference(const struct json_object *now, const struct json_object *last)
+/* Counts of packets under way may be corrected downwards. */
+static uint64_t grown(const struct json_object *now, const struct json_object *last,
+		      const char *key)
+{
+	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
+
+	return b > a ? b - a : 0;
+}
+
+struct json_object *series_growth(const struct json_object *now, const struct json_object *last)
 {
 	static const char *const counts[] = {"sent", "delivered", "dropped"};
-	struct json_object *o = json_object_new_object();
+	static const char *const of_stage[] = {"packets", "bytes", "events"};
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 
 	json_put_u64(o, "time_ns", json_get_u64(now, "time_ns"));
-	json_put_u64(o, "interval_ns",
-		     json_get_u64(now, "time_ns") - json_get_u64(last, "time_ns"));
-	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		json_put_u64(o, counts[i],
-			     json_get_u64(now, counts[i]) - json_get_u64(last, counts[i]));
+	json_put_u64(o, "interval_ns", grown(now, last, "time_ns"));
+	for (unsigned i = 0; i < 3; i++)
+		json_put_u64(o, counts[i], grown(now, last, counts[i]));
+	for (struct json_each stage = json_each(now, "stages"); json_next(&stage);) {
+		const char *name = json_get_text(stage.item, "stage");
+		struct json_object *item = json_object_new_object();
+
+		json_put_text(item, "stage", name);
+		for (unsigned i = 0; i < 3; i++)
+			json_put_u64(item, of_stage[i],
+				     grown(stage.item, print_stage(last, name), of_stage[i]));
+		json_object_array_add(list, item);
+	}
+	json_put(o, "stages", list);
 	return o;
 }
 
@@ -343,8 +361,9 @@ int series_add(struct series *s, struct json_object *interval, uint64_t from_ns,
 		rank(s, interval, to_ns);
 		heap_add(&s->sum, interval, s->by, to_ns);
 	} else {
-		struct json_object *part = difference(interval, s->last);
+		struct json_object *part = series_growth(interval, s->last);
 
+		json_object_object_del(part, "stages");
 		rank(s, part, to_ns);
 		json_object_put(part);
 		json_object_put(s->last);

@@ -47,6 +47,15 @@ struct json_object *series_intervals(struct series *s);
  */
 struct json_object *series_worst(struct series *s);
 
+/*
+ * What happened between two readings of counters, as an interval of its own; `last` NULL: since the
+ * start. To be put.
+ */
+struct json_object *series_growth(const struct json_object *now, const struct json_object *last);
+
+/* Packets lost a second, in the worst part of an interval. */
+double series_peak(const struct json_object *interval);
+
 /* SERIES_PARTS: all in one, as an interval; else NULL. */
 struct json_object *series_sum(struct series *s);
 

@@ -616,25 +616,15 @@ void text_found_spread(FILE *out, const struct json_object *end)
 	}
 }
 
-/* Of send and recv, a sentence behind its count. */
-static void put_line(struct page *p, unsigned indent, const char *what, uint64_t n,
-		     const char *more)
+/* Of send and recv: a member of `o`, and a sentence behind it. */
+static void put_line(struct page *p, unsigned indent, const char *what, const struct json_object *o,
+		     const char *key, const char *more)
 {
-	page_row(p, STYLE_PLAIN, indent, what, n, 0);
+	page_row(p, STYLE_PLAIN, indent, what, json_get_u64(o, key), 0);
 	p->indent = 34;
 	if (*more)
 		page_verbatim(p, more);
 	page_end(p);
-}
-
-/* Counts of `o` that are not 0. */
-static void put_lines(struct page *p, const struct json_object *o, const char *const *keys,
-		      unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (json_get_u64(o, keys[i]))
-			put_line(p, 0, keys[i], json_get_u64(o, keys[i]), "");
-	}
 }
 
 static void put_causes(struct page *p, const struct json_object *end)
@@ -645,8 +635,7 @@ static void put_causes(struct page *p, const struct json_object *end)
 
 			snprintf(more, sizeof(more), "%s %s", json_get_text(c.item, "reason"),
 				 json_get_text(c.item, "ifname"));
-			put_line(p, 2, json_get_text(stage.item, "stage"),
-				 json_get_u64(c.item, "packets"), more);
+			put_line(p, 2, json_get_text(stage.item, "stage"), c.item, "packets", more);
 		}
 	}
 }
@@ -655,28 +644,31 @@ static void put_send(struct page *p, const struct json_object *end)
 {
 	const struct json_object *deliberate = json_get(end, "deliberate");
 	struct json_object *by = json_get(end, "refused_by");
-	const uint64_t sent = json_get_u64(end, "sent");
 	char more[2 * FMT_MAX + 8];
 
-	put_line(p, 0, "attempted", json_get_u64(end, "attempted"), "");
-	put_line(p, 0, "refused", json_get_u64(end, "refused"), "");
+	put_line(p, 0, "attempted", end, "attempted", "");
+	put_line(p, 0, "refused", end, "refused", "");
 	if (json_object_is_type(by, json_type_object)) {
-		json_object_object_foreach (by, name, packets)
-			put_line(p, 0, "", json_object_get_uint64(packets),
+		json_object_object_foreach (by, name, packets) {
+			(void)packets;
+			put_line(p, 0, "", by, name,
 				 strcmp(name, "unknown") ? name : "(sendmmsg did not say)");
+		}
 	}
 	snprintf(more, sizeof(more), "%s in %s", page_rate(json_get_double(end, "tx_pps")),
 		 page_ns(json_get_u64(end, "duration_ns")));
-	put_line(p, 0, "sent", sent, more);
+	put_line(p, 0, "sent", end, "sent", more);
 	if (deliberate) {
-		put_line(p, 0, "sent twice", json_get_u64(deliberate, "duplicates"), "on purpose");
-		put_line(p, 0, "sent late", json_get_u64(deliberate, "reordered"), "on purpose");
-		put_line(p, 0, "left out", json_get_u64(deliberate, "gaps"),
-			 "on purpose, not attempted");
+		put_line(p, 0, "sent twice", deliberate, "duplicates", "on purpose");
+		put_line(p, 0, "sent late", deliberate, "reordered", "on purpose");
+		put_line(p, 0, "left out", deliberate, "gaps", "on purpose, not attempted");
 	}
 	put_causes(p, end);
-	put_line(p, 0, "left this host", sent - json_get_u64(end, "dropped"), "");
-	put_lines(p, end, (const char *const[]){"waits"}, 1);
+	page_row(p, STYLE_PLAIN, 0, "left this host",
+		 json_get_u64(end, "sent") - json_get_u64(end, "dropped"), 0);
+	page_end(p);
+	if (json_get_u64(end, "waits"))
+		put_line(p, 0, "waits", end, "waits", "");
 }
 
 static void put_delays(struct page *p, const struct json_object *end)
@@ -711,14 +703,16 @@ static void put_recv(struct page *p, const struct json_object *end)
 	static const char *const others[] = {"duplicated", "reordered", "late", "damaged",
 					     "invalid"};
 
-	put_line(p, 0, "received", json_get_u64(end, "received"), "");
-	put_line(p, 0, "delivered", json_get_u64(end, "delivered"),
-		 page_rate(json_get_double(end, "rx_pps")));
-	put_line(p, 0, "lost", json_get_u64(end, "lost"),
+	put_line(p, 0, "received", end, "received", "");
+	put_line(p, 0, "delivered", end, "delivered", page_rate(json_get_double(end, "rx_pps")));
+	put_line(p, 0, "lost", end, "lost",
 		 json_get(end, "lost_tail") ? "" : "or more: the end of a stream was not told");
 	put_causes(p, end);
 	if (!p->html) { /* which has more of it beside the ledger */
-		put_lines(p, end, others, LENGTH(others));
+		for (unsigned i = 0; i < LENGTH(others); i++) {
+			if (json_get_u64(end, others[i]))
+				put_line(p, 0, others[i], end, others[i], "");
+		}
 		put_delays(p, end);
 	}
 	if (!json_get_length(end, "streams"))
