@@ -438,7 +438,7 @@ static bool run_point(struct course *c, const struct point *point)
 		}
 		show_trial(c, point, &p, t, &err);
 	}
-	if (trials_count(c->trials) || failed.status != STATUS_OK)
+	if (c->trials->n || failed.status != STATUS_OK)
 		show_point(c, point, &failed);
 	free_planned(&p);
 	return going;

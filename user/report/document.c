@@ -208,22 +208,6 @@ struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 	return list;
 }
 
-static void put_arrivals(struct json_object *o, const struct arrivals *a)
-{
-	const char *doubt = arrivals_clock_doubt(a);
-	struct json_object *clock;
-
-	record_put(o, arrivals_rows, a);
-	json_put(json_get(o, "reordering"), "extent", buckets(a->order.extent, "packets"));
-	json_put(json_get(o, "loss_gaps"), "length", buckets(a->gaps.length, "gaps"));
-	if (a->latency.measured)
-		json_put(o, "latency_histogram", json_quarters(a->delay));
-	clock = json_get(o, "clock");
-	json_put_text(clock, "name", ARRIVALS_CLOCK);
-	json_put_bool(clock, "plausible", !doubt);
-	json_put_text(clock, "doubt", doubt);
-}
-
 /* The end of run, and of its parts. */
 
 static const struct record_field deliberate_rows[] = {
@@ -345,8 +329,20 @@ static void put_sending(struct json_object *o, const struct result *res)
 
 static void put_receiving(struct json_object *o, const struct result *res)
 {
+	const struct arrivals *a = &res->arrivals;
+	const char *doubt = arrivals_clock_doubt(a);
+	struct json_object *clock;
+
 	record_put(o, receiving_rows, res);
-	put_arrivals(o, &res->arrivals);
+	record_put(o, arrivals_rows, a);
+	json_put(json_get(o, "reordering"), "extent", buckets(a->order.extent, "packets"));
+	json_put(json_get(o, "loss_gaps"), "length", buckets(a->gaps.length, "gaps"));
+	if (a->latency.measured)
+		json_put(o, "latency_histogram", json_quarters(a->delay));
+	clock = json_get(o, "clock");
+	json_put_text(clock, "name", ARRIVALS_CLOCK);
+	json_put_bool(clock, "plausible", !doubt);
+	json_put_text(clock, "doubt", doubt);
 }
 
 static void put_tracing(struct json_object *o, const struct result *res)

@@ -341,7 +341,7 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 		trials_add(trials, end, 0);
 		trials_print_row(v->out, trials, end);
 	}
-	if (trials && trials_count(trials))
+	if (trials && trials->n)
 		trials_print_end(v->out, trials);
 	free(trials);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trace.h"
 
-#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -113,22 +112,17 @@ static const char *label_of(const struct live_row *row, const struct class *c)
 	return label;
 }
 
-/*
- * The rows of a class, to be freed: in the order of the path, but if they are more than `most`
- * those of most packets first. 0 or -ENOMEM.
- */
+/* The rows of a class, by some fields; to be freed. 0 or -ENOMEM. */
 static int rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
-		   unsigned most)
+		   unsigned by)
 {
 	struct live_table all;
 	int rc;
 
 	table_init(&all, LIVE_ROWS);
-	rows_add(&all, o, ~0u);
-	rc = table_group(rows, &all, ~0u, 1u << c->noise);
+	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
+	rc = table_group(rows, &all, by, 1u << c->noise);
 	table_free(&all);
-	if (!rc)
-		table_sort(rows, rows->n > most ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	return rc;
 }
 
@@ -169,8 +163,9 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 	struct page *p = &t->page;
 	struct live_table rows;
 
-	if (rows_of(&rows, interval, c, ROWS_MAX))
+	if (rows_of(&rows, interval, c, ~0u))
 		return;
+	table_sort(&rows, rows.n > ROWS_MAX ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < rows.n; i++) {
 		if (i >= ROWS_MAX) {
 			live_counts_add(&others, &rows.rows[i].counts);
@@ -435,15 +430,12 @@ static void put_losses(struct rates_text *r)
 
 static void put_sockets(struct rates_text *r)
 {
-	static const struct {
-		const char *key, *what, *zero_copy;
-	} counters[] = {
-		{"rx_ring_full", "xsk: the program does not empty its RX ring", NULL},
-		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long", NULL},
-		{"rx_fill_ring_empty", "the same packets as rx_dropped",
-		 "tries; packets are lost in the NIC's ring"},
-		{"rx_invalid_descs", "the program filled in wrong buffers", NULL},
-		{"tx_invalid_descs", "the program's descriptor was wrong: not sent", NULL},
+	static const char *const counters[][2] = {
+		{"rx_ring_full", "xsk: the program does not empty its RX ring"},
+		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long"},
+		{"rx_fill_ring_empty", NULL}, /* it depends */
+		{"rx_invalid_descs", "the program filled in wrong buffers"},
+		{"tx_invalid_descs", "the program's descriptor was wrong: not sent"},
 	};
 
 	for (struct json_each each = json_each(r->rates, "xsk"); json_next(&each);) {
@@ -451,18 +443,21 @@ static void put_sockets(struct rates_text *r)
 		const char *process = json_get_text(x, "process");
 
 		for (unsigned c = 0; c < LENGTH(counters); c++) {
-			bool other = counters[c].zero_copy && json_get_bool(x, "zero_copy");
-			uint64_t moved = json_get_u64(x, counters[c].key);
+			const char *key = counters[c][0], *what = counters[c][1];
+			uint64_t moved = json_get_u64(x, key);
 			char text[80];
 
 			if (!moved)
 				continue;
 			snprintf(text, sizeof(text), "%s xsk queue %u %s",
 				 json_get_text(x, "ifname"), (unsigned)json_get_u64(x, "queue"),
-				 counters[c].key);
+				 key);
 			put_counter(r, text, moved, STYLE_BAD);
-			page_words(r->page, STYLE_PLAIN, "%s",
-				   other ? counters[c].zero_copy : counters[c].what);
+			if (!what)
+				what = json_get_bool(x, "zero_copy")
+					       ? "tries; packets are lost in the NIC's ring"
+					       : "the same packets as rx_dropped";
+			page_words(r->page, STYLE_PLAIN, "%s", what);
 			if (*process)
 				page_words(r->page, STYLE_PLAIN, "(%s)", process);
 			page_end(r->page);
@@ -513,8 +508,9 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 	struct page *p = &t->page;
 	struct live_table rows;
 
-	if (rows_of(&rows, o, c, UINT_MAX))
+	if (rows_of(&rows, o, c, ~0u))
 		return;
+	table_sort(&rows, TABLE_BY_PATH);
 	for (unsigned i = 0; i < rows.n; i++) {
 		const struct live_row *row = &rows.rows[i];
 
@@ -532,15 +528,9 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 /* One line: how many, and where most of them were. */
 static void put_benign(struct page *p, const struct json_object *o)
 {
-	const unsigned by = LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION);
-	struct live_table all, rows;
-	int rc;
+	struct live_table rows;
 
-	table_init(&all, LIVE_ROWS);
-	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
-	rc = table_group(&rows, &all, by, 1u << NOISE_BENIGN);
-	table_free(&all);
-	if (rc)
+	if (rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)))
 		return;
 	table_sort(&rows, TABLE_BY_PACKETS);
 	page_row(p, STYLE_DIM, 0, "benign", sum_of(o, &benign, "packets"), 0);

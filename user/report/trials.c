@@ -23,12 +23,6 @@ static const char *const names[TRIALS_MEASURES] = {
 	"tx_calls",	  "rx_calls",	    "tx_cpu_ns",	 "rx_cpu_ns",
 	"fragments_made", "fragments_seen", "fragments_dropped", "datagrams_reassembled"};
 
-struct trials {
-	unsigned n, max, balanced;
-	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
-	double *value;		     /* `max` of each measure, behind this */
-};
-
 struct trials *trials_new(unsigned max)
 {
 	struct trials *t = calloc(1, sizeof(*t) + sizeof(double[TRIALS_MEASURES]) * max);
@@ -84,11 +78,6 @@ void trials_clear(struct trials *t)
 {
 	t->n = t->balanced = 0;
 	memset(t->stage, 0, sizeof(t->stage));
-}
-
-unsigned trials_count(const struct trials *t)
-{
-	return t->n;
 }
 
 const char *trials_stage(const struct trials *t)

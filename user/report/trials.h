@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "stages.h"
 
 #define TRIALS_SPREAD 0.05 /* (highest - lowest) / median above which the spread is called out */
 
@@ -36,7 +37,11 @@ struct trials_summary {
 	double median, min, max, spread;
 };
 
-struct trials;
+struct trials {
+	unsigned n, max, balanced;
+	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
+	double *value;		     /* `max` of each measure */
+};
 
 /* To be freed; NULL: no memory. */
 struct trials *trials_new(unsigned max);
@@ -46,8 +51,6 @@ void trials_add(struct trials *t, const struct json_object *end, uint64_t payloa
 
 /* Forgets them all. */
 void trials_clear(struct trials *t);
-
-unsigned trials_count(const struct trials *t);
 
 /* Of one trial at least. */
 struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m);
