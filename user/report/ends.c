@@ -406,12 +406,12 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 		.flow.size = sizeof(struct endflow),
 		.delay.size = sizeof(int64_t),
 	};
-	struct json_object *delay;
 	int rc = compare(&e, err);
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
 	if (!rc) {
-		delay = e.matched ? json_object_new_object() : NULL;
+		struct json_object *delay = e.matched ? json_object_new_object() : NULL;
+
 		for (unsigned i = 0; delay && i < QUANTILES; i++)
 			json_put(delay, quantiles[i].key,
 				 json_object_new_int64(quantile(&e, quantiles[i].q)));

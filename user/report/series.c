@@ -122,11 +122,6 @@ struct heap {
 	struct json_object *losses; /* the last own_losses, held */
 };
 
-struct worst {
-	double pps;
-	struct json_object *o;
-};
-
 struct series {
 	enum series_kind kind;
 	unsigned by;
@@ -134,8 +129,8 @@ struct series {
 	unsigned n;
 	unsigned stride, in_open; /* each item is of `stride`; the newest has so many by now */
 	struct heap open, sum;
-	struct json_object *last; /* SERIES_COUNTERS: the one before */
-	struct worst worst[SERIES_WORST];
+	struct json_object *last;		 /* SERIES_COUNTERS: the one before */
+	struct json_object *worst[SERIES_WORST]; /* by their "dropped_pps" */
 	unsigned worsts;
 	uint64_t count, from_ns, to_ns;
 };
@@ -223,7 +218,7 @@ void series_free(struct series *s)
 	for (unsigned i = 0; i < s->n; i++)
 		json_object_put(s->list[i]);
 	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_put(s->worst[i].o);
+		json_object_put(s->worst[i]);
 	json_object_put(s->last);
 	heap_clear(&s->open);
 	heap_clear(&s->sum);
@@ -336,16 +331,16 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 	struct json_object *copy = NULL;
 	unsigned at = s->worsts;
 
-	while (at && s->worst[at - 1].pps < pps)
+	while (at && json_get_double(s->worst[at - 1], "dropped_pps") < pps)
 		at--;
 	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counters began anew */
 	    json_object_deep_copy(o, &copy, NULL))
 		return;
 	if (s->worsts == SERIES_WORST)
-		json_object_put(s->worst[--s->worsts].o);
+		json_object_put(s->worst[--s->worsts]);
 	memmove(&s->worst[at + 1], &s->worst[at], (s->worsts - at) * sizeof(s->worst[0]));
 	s->worsts++;
-	s->worst[at] = (struct worst){pps, copy};
+	s->worst[at] = copy;
 	json_put_time(copy, "time", to_ns);
 	json_put_double(copy, "dropped_pps", pps);
 }
@@ -407,7 +402,7 @@ struct json_object *series_worst(struct series *s)
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_array_add(list, json_object_get(s->worst[i].o));
+		json_object_array_add(list, json_object_get(s->worst[i]));
 	return list;
 }
 

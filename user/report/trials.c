@@ -223,18 +223,14 @@ static size_t width_of(const struct json_object *document, const char *name)
 }
 
 /* What of the end of a trial is in a line of CSV, in this order. */
-static const struct column {
-	const char *key;
-	enum { COUNT, RATE, SHARE, STAGE, BALANCED, FAILED } form;
-} csv_columns[] = {
-	{"attempted", COUNT},	   {"refused", COUNT},	      {"sent", COUNT},
-	{"delivered", COUNT},	   {"dropped", COUNT},	      {"lost_share", SHARE},
-	{"tx_pps", RATE},	   {"rx_pps", RATE},	      {"stage", STAGE},
-	{"balanced", BALANCED},	   {"payload_bytes", COUNT},  {"duration_ns", COUNT},
-	{"waits", COUNT},	   {"error", FAILED},	      {"tx_calls", COUNT},
-	{"rx_calls", COUNT},	   {"tx_cpu_ns", COUNT},      {"rx_cpu_ns", COUNT},
-	{"fragments_made", COUNT}, {"fragments_seen", COUNT}, {"datagrams_reassembled", COUNT},
-};
+static const char *const csv_columns[] = {
+	"attempted",	  "refused",	    "sent",
+	"delivered",	  "dropped",	    "lost_share",
+	"tx_pps",	  "rx_pps",	    "stage",
+	"balanced",	  "payload_bytes",  "duration_ns",
+	"waits",	  "error",	    "tx_calls",
+	"rx_calls",	  "tx_cpu_ns",	    "rx_cpu_ns",
+	"fragments_made", "fragments_seen", "datagrams_reassembled"};
 #define CSV_COLUMNS (sizeof(csv_columns) / sizeof(csv_columns[0]))
 
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
@@ -263,7 +259,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	}
 	fputs("trial", out);
 	for (unsigned i = 0; i < CSV_COLUMNS; i++)
-		fprintf(out, ",%s", csv_columns[i].key);
+		fprintf(out, ",%s", csv_columns[i]);
 	fputc('\n', out);
 }
 
@@ -346,33 +342,26 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 		*where ? "  " : "", where);
 }
 
-static void csv_value(FILE *out, const struct json_object *trial, const struct column *c)
+static void csv_value(FILE *out, const struct json_object *trial, const char *key)
 {
-	switch (c->form) {
-	case COUNT:
-		fprintf(out, "%" PRIu64, json_get_u64(trial, c->key));
-		break;
-	case RATE:
-		fprintf(out, "%.3f", json_get_double(trial, c->key));
-		break;
-	case SHARE:
+	if (!strcmp(key, "error")) /* it is there whatever became of the trial */
+		csv_text(out, json_get_text(json_get(trial, key), "message"));
+	else if (!json_get(trial, "attempted"))
+		return;
+	else if (!strcmp(key, "lost_share"))
 		fprintf(out, "%.9g", lost_share(trial));
-		break;
-	case STAGE:
+	else if (!strcmp(key, "stage"))
 		fputs(trials_worst_stage(trial), out);
-		break;
-	case BALANCED:
-		fputs(json_get_bool(trial, c->key) ? "true" : "false", out);
-		break;
-	case FAILED: /* it is there whatever became of the trial */
-		break;
-	}
+	else if (!strcmp(key, "balanced"))
+		fputs(json_get_bool(trial, key) ? "true" : "false", out);
+	else if (strstr(key, "_pps"))
+		fprintf(out, "%.3f", json_get_double(trial, key));
+	else
+		fprintf(out, "%" PRIu64, json_get_u64(trial, key));
 }
 
 void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_t number)
 {
-	bool booked = json_get(trial, "attempted");
-
 	for (unsigned i = 0; i < r->columns; i++) {
 		csv_text(r->out, value_of(json_get(trial, "parameters"), r->name[i]));
 		fputc(',', r->out);
@@ -380,10 +369,7 @@ void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_
 	fprintf(r->out, "%zu", number);
 	for (unsigned i = 0; i < CSV_COLUMNS; i++) {
 		fputc(',', r->out);
-		if (csv_columns[i].form == FAILED)
-			csv_text(r->out, json_get_text(json_get(trial, "error"), "message"));
-		else if (booked)
-			csv_value(r->out, trial, &csv_columns[i]);
+		csv_value(r->out, trial, csv_columns[i]);
 	}
 	fputc('\n', r->out);
 }
