@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "traffic/pace.h"
 #include "host/lab.h"
 #include "experiment/settle.h"
 #include "base/watch.h"

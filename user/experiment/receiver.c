@@ -12,8 +12,6 @@
 
 #include "base/clock.h"
 #include "base/watch.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
 #define PAUSE_NS 1000000

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "drops/fates.h"
 #include "sink_abi.h"
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 #include "traffic/worker.h"
 
 /*

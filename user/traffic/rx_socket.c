@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
 
 #define BATCH	64

@@ -8,11 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "stamp.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
-
 /*
  * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
  * That is the one which jumped over this number, so it is enough to remember jumps.

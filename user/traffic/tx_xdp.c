@@ -26,9 +26,7 @@
 #include "gen.skel.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
-#include "traffic/shape.h"
 #include "traffic/tx.h"
 
 /*

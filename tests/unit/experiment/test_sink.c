@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "traffic/flow.h"
 #include "traffic/shape.h"
 #include "traffic/rx.h"
 #include "experiment/receiver.h"
