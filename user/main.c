@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "diagnosis/findings.h"
 #include "base/json.h"
 

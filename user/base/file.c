@@ -52,6 +52,20 @@ int file_read(const char *path, char **text, size_t *len)
 	return ret;
 }
 
+size_t file_write(int fd, const void *from, size_t n)
+{
+	size_t done = 0;
+	ssize_t now = 1;
+
+	while (done < n && (now > 0 || (now && errno == EINTR))) {
+		now = write(fd, (const char *)from + done, n - done);
+		done += now > 0 ? (size_t)now : 0;
+	}
+	if (!now)
+		errno = ENOSPC;
+	return done;
+}
+
 static bool is_ours(const char *path, const char *begin)
 {
 	char head[64] = "";

@@ -15,6 +15,9 @@
  */
 int file_read(const char *path, char **text, size_t *len);
 
+/* Writes `n` bytes. Returns how many went; fewer: errno says why. */
+size_t file_write(int fd, const void *from, size_t n);
+
 /* What was there before stays until all of the new file is written. */
 struct replace {
 	FILE *out; /* to be written to */

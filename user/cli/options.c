@@ -487,7 +487,7 @@ static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
 		return 0;
 	shape_sizes(&spec->shape, flow, &sizes);
 	if (plan->kind == PLAN_ONOFF)
-		rc = shape_pps(&sizes, &spec->rate, -1, &pps);
+		rc = rate_to_pps(&spec->rate, sizes.mean_frame, -1, &pps);
 	if (!rc)
 		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
 	if (rc)

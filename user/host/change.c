@@ -486,22 +486,6 @@ static void put_back(struct batch *b, unsigned failed, const char *why)
 	}
 }
 
-static int make(struct batch *b, struct error *err)
-{
-	for (unsigned i = 0; i < b->n; i++) {
-		struct error why = {};
-		int ret = set(&b->changes[i], false, &why);
-
-		if (ret) {
-			cannot(&b->changes[i], ret, &why, err);
-			put_back(b, i, reason(ret, &why));
-			return ret;
-		}
-		report(b, i, CHANGE_DONE, "");
-	}
-	return 0;
-}
-
 int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
 		 void *arg, struct error *err)
 {
@@ -517,8 +501,17 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	if (ret)
 		json_object_array_del_idx(b.file.entries, b.first,
 					  json_object_array_length(b.file.entries) - b.first);
-	else
-		ret = make(&b, err);
+	for (unsigned i = 0; i < n && !ret; i++) {
+		struct error why = {};
+
+		ret = set(&changes[i], false, &why);
+		if (ret) {
+			cannot(&changes[i], ret, &why, err);
+			put_back(&b, i, reason(ret, &why));
+		} else {
+			report(&b, i, CHANGE_DONE, "");
+		}
+	}
 	if (ret)
 		journal_kept_save(&b.file); /* if it fails, entries that are not needed stay */
 	for (unsigned i = 0; i < n && b.holds; i++)

@@ -73,6 +73,8 @@ int trace_load_error(struct error *err, int rc)
 {
 	char why[224];
 
+	if (!rc)
+		return 0;
 	log_verifier_last(why, sizeof(why));
 	log_libbpf_clear(); /* reported */
 	if (*why)
@@ -107,6 +109,24 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 	for (size_t i = 0; !rc && i < (size_t)cpus * words; i++)
 		to[i % words] += each[i];
 	free(each);
+	return rc;
+}
+
+int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg)
+{
+	_Alignas(uint64_t) char buf[4 * TRACE_RECORD];
+	const size_t most = sizeof(buf) / size * size; /* so a read ends between two records */
+	int fd = bpf_iter_create(bpf_link__fd(link)), rc = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while ((n = read(fd, buf, most)) > 0 || (n < 0 && errno == EAGAIN)) {
+		for (char *at = buf; each && at - buf < n; at += size)
+			each(arg, at);
+	}
+	rc = n < 0 ? -errno : 0;
+	close(fd);
 	return rc;
 }
 

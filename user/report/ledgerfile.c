@@ -18,6 +18,7 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
@@ -275,26 +276,14 @@ struct ledgerfile {
 /* What of a line did not find room is taken back. */
 static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 {
-	size_t done = 0;
+	size_t done = file_write(lf->fd, p, n);
+	const char *last = memrchr(p, '\n', done);
+	int rc = done < n ? -errno : 0;
 
-	while (done < n) {
-		ssize_t now = write(lf->fd, p + done, n - done);
-
-		if (now < 0 && errno == EINTR)
-			continue;
-		if (now < 0) {
-			const char *last = memrchr(p, '\n', done);
-			int rc = -errno;
-
-			lf->size += last ? (off_t)(last - p) + 1 : 0;
-			if (lf->is_file && ftruncate(lf->fd, lf->size))
-				return rc; /* then it is cut: the reader sees it */
-			return rc;
-		}
-		done += (size_t)now;
-	}
-	lf->size += (off_t)n;
-	return 0;
+	lf->size += last ? (off_t)(last - p) + 1 : 0;
+	if (rc && lf->is_file && ftruncate(lf->fd, lf->size))
+		return rc; /* then it is cut: the reader sees it */
+	return rc;
 }
 
 static int flush(struct ledgerfile *lf)
