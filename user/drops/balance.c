@@ -142,12 +142,9 @@ static void configure(struct balance *b, bool paged)
 	const struct balance_numbering *n = &b->spec.numbering;
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
 	int args = reasons_tracepoint_args(b->spec.reasons, "kfree_skb");
-	struct ksym_range freeing = {};
 
 	if (b->spec.ksyms)
-		freeing = ksym_freeing(b->spec.ksyms);
-	cfg->freeing_start = freeing.start;
-	cfg->freeing_end = freeing.end;
+		cfg->freeing = ksym_freeing(b->spec.ksyms);
 	cfg->reason_netfilter = reasons_value(b->spec.reasons, "NETFILTER_DROP");
 	cfg->reason_otherhost = reasons_value(b->spec.reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reasons_value(b->spec.reasons, "PACKET_SOCK_ERROR");

@@ -44,18 +44,17 @@ struct nftrules {
 /* Tables of x_tables are listed in the namespace that the thread is in. */
 static bool has_legacy(const struct netns *ns)
 {
-	static const char *const files[] = {"proc/thread-self/net/ip_tables_names",
-					    "proc/thread-self/net/ip6_tables_names"};
-	int root = proc_root(NULL), saved = netns_push(ns);
+	int saved = netns_push(ns);
 	char text[64];
-	bool found = false;
+	bool found;
 
-	for (unsigned i = 0; saved >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
-		found |= proc_read(root, text, sizeof(text), "%s", files[i]) > 0;
-	if (saved >= 0)
-		netns_pop(saved);
-	if (root >= 0)
-		close(root);
+	if (saved < 0)
+		return false;
+	found = proc_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/net/ip_tables_names") >
+			0 ||
+		proc_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/net/ip6_tables_names") >
+			0;
+	netns_pop(saved);
 	return found;
 }
 

@@ -149,16 +149,16 @@ const struct consumed_row consumed_rows[] = {
 
 const unsigned consumed_row_count = sizeof(consumed_rows) / sizeof(consumed_rows[0]);
 
-unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX])
+unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX])
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++) {
 		/* `.noclone` and the like are one function; its `.cold` part lies elsewhere */
-		struct ksym_range r = ksym_range(k, consumed_rows[i].function);
+		struct trace_range r = ksym_range(k, consumed_rows[i].function);
 
 		if (r.end != r.start)
-			out[n++] = (struct watch_range){r.start, r.end - r.start};
+			out[n++] = r;
 	}
 	return n;
 }

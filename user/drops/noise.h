@@ -83,7 +83,7 @@ extern const struct consumed_row consumed_rows[];
 extern const unsigned consumed_row_count;
 
 /* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
-unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX]);
+unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
 
 /* The row of a function; NULL: none. */
 const struct consumed_row *consumed_find(const char *function);

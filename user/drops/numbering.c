@@ -25,11 +25,14 @@ static int take_field(char **rest, uint64_t min, uint64_t max, uint64_t *value)
 	return num_u64(field, min, max, value);
 }
 
-static int parse_offset(const char *text, struct balance_numbering *n, struct error *err)
+int numbering_parse(const char *text, struct balance_numbering *out, struct error *err)
 {
 	uint64_t offset, bytes, step = 1;
 	char copy[64], *rest = copy;
 
+	*out = (struct balance_numbering){.kind = NUMBERS_RTP};
+	if (!strcmp(text, "rtp"))
+		return 0;
 	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
 		return error_set(err, STATUS_USAGE, -EINVAL, HINT, "it is too long");
 	if (take_field(&rest, 0, PAYLOAD_MAX - 1, &offset))
@@ -51,14 +54,6 @@ static int parse_offset(const char *text, struct balance_numbering *n, struct er
 	if (step > (~0ULL >> (64 - 8 * bytes)) / 4)
 		return error_set(err, STATUS_USAGE, -ERANGE, HINT,
 				 "'%s': the step is too large for a number of so few bytes", text);
-	*n = (struct balance_numbering){NUMBERS_OFFSET, (unsigned)offset, (unsigned)bytes, step};
-	return 0;
-}
-
-int numbering_parse(const char *text, struct balance_numbering *out, struct error *err)
-{
-	if (strcmp(text, "rtp"))
-		return parse_offset(text, out, err);
-	*out = (struct balance_numbering){.kind = NUMBERS_RTP};
+	*out = (struct balance_numbering){NUMBERS_OFFSET, (unsigned)offset, (unsigned)bytes, step};
 	return 0;
 }
