@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "helpers.h"
 #include "host/netdev.h"
 #include "drops/ksym.h"

@@ -211,7 +211,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 				 "sockets read (sock:sock_recv_length)");
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	b->spec = *spec;
 	b->stats_fd = -1;
 	rc = load(b, numbered, err);

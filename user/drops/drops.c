@@ -67,7 +67,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	int rc;
 
 	if (!d)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = load(d, cfg, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);

@@ -195,7 +195,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	int rc;
 
 	if (!w)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	w->rcu_map = w->inner_map = -1;
 	w->slot = w->other = w->burst = MAP_FAILED;
 	w->by_flow = spec->cfg.by_flow;
@@ -497,7 +497,7 @@ int samples_open(struct samples **out, int fd, samples_each *each, void *arg, st
 	struct samples *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	s->each = each;
 	s->arg = arg;
 	s->ring = ring_buffer__new(fd, take_sample, s, NULL);

@@ -59,7 +59,7 @@ static int open_skeleton(struct xdplosses **out, struct error *err)
 		return 0;
 	}
 	free(x);
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return error_memory(err);
 }
 
 int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -147,7 +147,7 @@ unsigned trace_cpus(void)
 	char list[1024];
 	const char *last = list;
 
-	if (!file_line("/sys/devices/system/cpu/possible", list, sizeof(list)))
+	if (proc_read(AT_FDCWD, list, sizeof(list), "/sys/devices/system/cpu/possible") <= 0)
 		return (unsigned)sysconf(_SC_NPROCESSORS_CONF);
 	for (const char *c = list; *c; c++)
 		last = is_digit(*c) ? last : c + 1;

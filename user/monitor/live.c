@@ -137,9 +137,8 @@ static int unknown_reason(const char *name, const struct reasons *r, struct erro
 		near = opt_nearest(name, names, n);
 	}
 	free(names);
-	return error_set(err, STATUS_USAGE, -EINVAL, "see --reason help",
-			 "this kernel has no drop reason '%s'%s%s%s", name,
-			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	return error_usage(err, "see --reason help", "this kernel has no drop reason '%s'%s%s%s",
+			   name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 static int resolve_reasons(const char *list, const struct reasons *r, struct watch_spec *out,
@@ -245,7 +244,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	int rc;
 
 	if (!l)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	*out = l;
 	l->spec = *spec;
 	l->ns = NETNS_NONE;
@@ -267,7 +266,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
 	if (!rc && spec->burst_ns && !l->bursts)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
 	if (!rc)

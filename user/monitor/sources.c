@@ -607,7 +607,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	int rc;
 
 	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	*out = s;
 	*s = (struct sources){
 		.spec = *spec,

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/clock.h"
+#include "report/print.h"
 
 /* Members of causes, stages and intervals, as they are called in JSON and in the first line. */
 static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
@@ -103,15 +104,15 @@ static void put_whole(const struct row *r, const struct json_object *from)
 
 static void put_stages(const struct row *r, const struct json_object *o, const char *list)
 {
-	for (size_t i = 0; i < json_get_length(o, list); i++) {
-		const struct json_object *stage = json_get_item(o, list, i);
-		const char *name = json_get_text(stage, "stage");
-		size_t causes = json_get_length(stage, "causes");
+	const struct json_object *stage, *cause;
 
-		if (!causes)
+	for (size_t i = 0; (stage = json_get_item(o, list, i)); i++) {
+		const char *name = json_get_text(stage, "stage");
+
+		if (!json_get_length(stage, "causes"))
 			put_row(r, name, stage);
-		for (size_t k = 0; k < causes; k++)
-			put_row(r, name, json_get_item(stage, "causes", k));
+		for (size_t k = 0; (cause = json_get_item(stage, "causes", k)); k++)
+			put_row(r, name, cause);
 	}
 }
 
@@ -119,6 +120,7 @@ static void put_part(struct row *r, const struct json_object *interval)
 {
 	static const char *const classes[][2] = {
 		{"stages", "loss"}, {"suspect", "suspect"}, {"benign", "benign"}};
+	const struct json_object *flow;
 
 	snprintf(r->time, sizeof(r->time), "%s", json_get_text(interval, "time"));
 	r->length_ns = json_get_u64(interval, "interval_ns");
@@ -131,11 +133,8 @@ static void put_part(struct row *r, const struct json_object *interval)
 	}
 	r->kind = "flow";
 	r->class = "loss";
-	for (size_t i = 0; i < json_get_length(interval, "flows"); i++) {
-		const struct json_object *flow = json_get_item(interval, "flows", i);
-
+	for (size_t i = 0; (flow = json_get_item(interval, "flows", i)); i++)
 		put_row(r, json_get_text(flow, "stage"), flow);
-	}
 }
 
 static uint64_t grown(const struct json_object *now, const struct json_object *last,
@@ -144,17 +143,6 @@ static uint64_t grown(const struct json_object *now, const struct json_object *l
 	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
 
 	return b > a ? b - a : 0;
-}
-
-static const struct json_object *same_stage(const struct json_object *o, const char *name)
-{
-	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
-		const struct json_object *stage = json_get_item(o, "stages", i);
-
-		if (!strcmp(json_get_text(stage, "stage"), name))
-			return stage;
-	}
-	return NULL;
 }
 
 /* Counts since the start: what has been added since the last. */
@@ -179,7 +167,7 @@ static void put_growth(struct row *r, const struct json_object *now, const struc
 
 		for (unsigned k = 0; k < LENGTH(counts); k++)
 			json_put_u64(row, counts[k],
-				     grown(stage, same_stage(last, name), counts[k]));
+				     grown(stage, print_stage(last, name), counts[k]));
 		put_row(r, name, row);
 		json_object_put(row);
 	}
@@ -188,18 +176,15 @@ static void put_growth(struct row *r, const struct json_object *now, const struc
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
 	struct row r = {.out = out, .d = d, .class = d->parts ? "" : "loss"};
-	const struct json_object *last = NULL, *end = json_get(d->json, "end");
+	const struct json_object *last = NULL, *now, *end = json_get(d->json, "end");
 	uint64_t started_ns = 0;
 
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
-		const struct json_object *interval = json_get_item(d->json, "intervals", i);
-
+	for (size_t i = 0; (now = json_get_item(d->json, "intervals", i)); i++, last = now) {
 		if (d->parts)
-			put_part(&r, interval);
+			put_part(&r, now);
 		else
-			put_growth(&r, interval, last, started_ns);
-		last = interval;
+			put_growth(&r, now, last, started_ns);
 	}
 	if (d->parts || !end)
 		return;

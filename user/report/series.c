@@ -13,10 +13,8 @@ unsigned rows_by(const struct json_object *start)
 	unsigned by = 0;
 
 	for (size_t i = 0; i < json_get_length(start, "by"); i++) {
-		const char *name = json_get_item_text(start, "by", i);
-
 		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-			if (!strcmp(live_field_name(f), name))
+			if (!strcmp(live_field_name(f), json_get_item_text(start, "by", i)))
 				by |= LIVE_BIT(f);
 		}
 	}
@@ -118,11 +116,6 @@ struct heap {
 	struct json_object *losses; /* the last own_losses, held */
 };
 
-struct worst {
-	double pps;
-	struct json_object *o;
-};
-
 struct series {
 	enum series_kind kind;
 	unsigned by;
@@ -131,7 +124,7 @@ struct series {
 	unsigned stride, in_open; /* each item is of `stride`; the newest has so many by now */
 	struct heap open, sum;
 	struct json_object *last; /* SERIES_COUNTERS: the one before */
-	struct worst worst[SERIES_WORST];
+	struct json_object *worst[SERIES_WORST];
 	unsigned worsts;
 	uint64_t count, from_ns, to_ns;
 };
@@ -154,13 +147,11 @@ static void heap_clear(struct heap *h)
 	h->peak_pps = 0;
 }
 
-/* Lost in the worst part of it. */
-static double peak_of(const struct json_object *interval)
+/* Lost a second. */
+static double pps_of(const struct json_object *interval)
 {
 	double length_ns = json_get_double(interval, "interval_ns");
 
-	if (json_get(interval, "peak_pps"))
-		return json_get_double(interval, "peak_pps");
 	return length_ns > 0 ? json_get_double(interval, "dropped") * 1e9 / length_ns : 0;
 }
 
@@ -170,9 +161,11 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	uint64_t time_ns = json_get_u64(interval, "time_ns");
 	uint64_t length_ns = json_get_u64(interval, "interval_ns");
 	struct json_object *losses = json_get(interval, "own_losses");
+	bool of_parts = json_get(interval, "peak_pps"); /* then that of the worst */
+	double pps = of_parts ? json_get_double(interval, "peak_pps") : pps_of(interval);
 
-	if (peak_of(interval) > h->peak_pps)
-		h->peak_pps = peak_of(interval);
+	if (pps > h->peak_pps)
+		h->peak_pps = pps;
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
@@ -231,7 +224,7 @@ void series_free(struct series *s)
 	for (unsigned i = 0; i < s->n; i++)
 		json_object_put(s->list[i]);
 	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_put(s->worst[i].o);
+		json_object_put(s->worst[i]);
 	json_object_put(s->last);
 	heap_close(&s->open);
 	heap_close(&s->sum);
@@ -285,12 +278,8 @@ static int close_open(struct series *s)
 
 static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 {
-	int rc = 0;
-
-	if (s->n == SERIES_MAX && !s->in_open)
-		rc = halve(s);
-	if (rc)
-		return rc;
+	if (s->n == SERIES_MAX && !s->in_open && halve(s))
+		return -ENOMEM;
 	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
 		/* of counters only the last of each item matters, and it is the newest there is */
 		if (s->in_open)
@@ -321,22 +310,22 @@ static struct json_object *difference(const struct json_object *now, const struc
 /* `o` is copied if it is one of the worst. */
 static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 {
-	uint64_t lost = json_get_u64(o, "dropped"), length_ns = json_get_u64(o, "interval_ns");
-	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
+	uint64_t lost = json_get_u64(o, "dropped");
+	double pps = pps_of(o);
 	struct json_object *copy = NULL;
 	unsigned at = s->worsts;
 	char time[32];
 
-	while (at && s->worst[at - 1].pps < pps)
+	while (at && pps_of(s->worst[at - 1]) < pps)
 		at--;
 	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counters began anew */
 	    json_object_deep_copy(o, &copy, NULL))
 		return;
 	if (s->worsts == SERIES_WORST)
-		json_object_put(s->worst[--s->worsts].o);
+		json_object_put(s->worst[--s->worsts]);
 	memmove(&s->worst[at + 1], &s->worst[at], (s->worsts - at) * sizeof(s->worst[0]));
 	s->worsts++;
-	s->worst[at] = (struct worst){pps, copy};
+	s->worst[at] = copy;
 	json_put_text(copy, "time", json_time(time, sizeof(time), to_ns));
 	json_put_double(copy, "dropped_pps", pps);
 }
@@ -383,23 +372,24 @@ struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint
 	return o;
 }
 
-struct json_object *series_intervals(struct series *s)
+static struct json_object *list_of(struct json_object *const *o, unsigned n)
 {
 	struct json_object *list = json_object_new_array();
 
-	close_open(s);
-	for (unsigned i = 0; i < s->n; i++)
-		json_object_array_add(list, json_object_get(s->list[i]));
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(list, json_object_get(o[i]));
 	return list;
+}
+
+struct json_object *series_intervals(struct series *s)
+{
+	close_open(s);
+	return list_of(s->list, s->n);
 }
 
 struct json_object *series_worst(struct series *s)
 {
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_array_add(list, json_object_get(s->worst[i].o));
-	return list;
+	return list_of(s->worst, s->worsts);
 }
 
 struct json_object *series_sum(struct series *s)
