@@ -87,7 +87,7 @@ const struct noise_row noise_rows[] = {
 
 const unsigned noise_row_count = sizeof(noise_rows) / sizeof(noise_rows[0]);
 
-static bool fits(const struct noise_row *row, const struct noise_event *e)
+static bool fits(const struct noise_row *row, const struct stagemap_event *e)
 {
 	bool is_ip = e->protocol == ETH_P_IP || e->protocol == ETH_P_IPV6;
 
@@ -100,7 +100,7 @@ static bool fits(const struct noise_row *row, const struct noise_event *e)
 	       (!row->locations || stagemap_listed(row->locations, e->location));
 }
 
-enum noise noise_judge(const struct noise_event *e, struct verdict *v)
+enum noise noise_judge(const struct stagemap_event *e, struct verdict *v)
 {
 	if (v->class == VERDICT_IGNORE)
 		return NOISE_NOTHING;
@@ -197,9 +197,9 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 		.aux = "",
 		.observer = OBSERVER_KFREE_SKB,
 		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
+		.pkt_type = key->pkt_type,
+		.protocol = ntohs(key->protocol),
 	};
-	const struct noise_event noise = {c->reason, c->location, key->pkt_type,
-					  ntohs(key->protocol)};
 	struct ksym at, aux;
 
 	memset(c, 0, sizeof(*c));
@@ -213,5 +213,5 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 		e.aux = aux.name;
 	c->verdict = stagemap_judge(&e);
 	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, key->flags & WATCH_COPY)
-					       : noise_judge(&noise, &c->verdict);
+					       : noise_judge(&e, &c->verdict);
 }
