@@ -608,7 +608,7 @@ const char *filter_expression(const struct filter *f)
 
 bool filter_asks_extensions(const struct filter *f)
 {
-	const char *text = filter_expression(f);
+	const char *text = f->expression;
 
 	return strstr(text, "protochain") || strstr(text, "ip6 proto") || strstr(text, "ip6[") ||
 	       strstr(text, "ip6 [");

@@ -189,19 +189,17 @@ int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns)
 	pthread_mutex_lock(&n->lock);
 	if (!find(n, inum)) {
 		p = n->n < NAMESPACES ? calloc(1, sizeof(*p)) : NULL;
-		ret = p ? 0 : n->n < NAMESPACES ? -ENOMEM : -ENOSPC;
+		ret = n->n == NAMESPACES ? -ENOSPC : p ? 0 : -ENOMEM;
 	}
 	if (p) {
-		p->inum = inum;
-		p->ns = NETNS_NONE;
+		*p = (struct place){.inum = inum, .ns = NETNS_NONE};
 		ret = hold(p, ns);
 	}
-	if (p && !ret) {
+	if (p && !ret)
 		n->place[n->n++] = p;
-		pthread_cond_signal(&n->work);
-	} else {
+	else
 		free(p);
-	}
+	pthread_cond_signal(&n->work);
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }

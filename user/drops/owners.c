@@ -282,25 +282,22 @@ static bool is_directory(int dir, const char *path)
 	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
 }
 
-bool cgroup_exists(const char *root, const char *path)
+bool cgroup_exists(const char *path)
 {
-	int top = proc_root(root);
-	DIR *dir = top < 0 ? NULL : proc_dir(top, "%s", mounts[0]);
-	char below[PATH_MAX];
+	DIR *dir = opendir(CGROUP_ROOT);
 	const struct dirent *e;
-	bool found = !dir;
+	char below[PATH_MAX];
+	bool found;
 
+	if (!dir)
+		return true;
 	path += strspn(path, "/");
-	if (dir)
-		found = !*path || is_directory(dirfd(dir), path);
+	found = !*path || is_directory(dirfd(dir), path);
 	while (!found && (e = readdir(dir))) { /* a hierarchy each */
 		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
 		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
 	}
-	if (dir)
-		closedir(dir);
-	if (top >= 0)
-		close(top);
+	closedir(dir);
 	return found;
 }
 

@@ -216,7 +216,7 @@ static bool no_process(const struct live_spec *spec)
 
 static bool no_cgroup(const struct live_spec *spec)
 {
-	return spec->cgroup && !cgroup_exists(NULL, spec->cgroup);
+	return spec->cgroup && !cgroup_exists(spec->cgroup);
 }
 
 static int resolve_spec(const struct live *l, struct watch_spec *out, struct error *err)
