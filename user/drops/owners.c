@@ -686,10 +686,9 @@ int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint6
 			continue;
 		port->row = (struct ports_row){};
 		port->score = 0;
-		if (port->key.family == AF_INET)
-			ret = sockmem_udp(mem, AF_INET, port->key.port, on_socket, port);
-		if (!ret)
-			ret = sockmem_udp(mem, AF_INET6, port->key.port, on_socket, port);
+		/* a socket of IPv6 may take IPv4 */
+		ret = sockmem_udp(mem, port->key.family == AF_INET ? AF_UNSPEC : AF_INET6,
+				  port->key.port, on_socket, port);
 		if (port->equals > 1) /* which of them, nobody knows */
 			port->row = (struct ports_row){};
 	}
