@@ -25,14 +25,11 @@ static int take_field(char **rest, uint64_t min, uint64_t max, uint64_t *value)
 	return num_u64(field, min, max, value);
 }
 
-int numbering_parse(const char *text, struct balance_numbering *out, struct error *err)
+static int parse_offset(const char *text, struct balance_numbering *n, struct error *err)
 {
 	uint64_t offset, bytes, step = 1;
 	char copy[64], *rest = copy;
 
-	*out = (struct balance_numbering){.kind = NUMBERS_RTP};
-	if (!strcmp(text, "rtp"))
-		return 0;
 	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
 		return error_usage(err, HINT, "it is too long");
 	if (take_field(&rest, 0, PAYLOAD_MAX - 1, &offset))
@@ -51,6 +48,14 @@ int numbering_parse(const char *text, struct balance_numbering *out, struct erro
 	if (step > (~0ULL >> (64 - 8 * bytes)) / 4)
 		return error_set(err, STATUS_USAGE, -ERANGE, HINT,
 				 "'%s': the step is too large for a number of so few bytes", text);
-	*out = (struct balance_numbering){NUMBERS_OFFSET, (unsigned)offset, (unsigned)bytes, step};
+	*n = (struct balance_numbering){NUMBERS_OFFSET, (unsigned)offset, (unsigned)bytes, step};
+	return 0;
+}
+
+int numbering_parse(const char *text, void *out, struct error *err)
+{
+	if (strcmp(text, "rtp"))
+		return parse_offset(text, out, err);
+	*(struct balance_numbering *)out = (struct balance_numbering){.kind = NUMBERS_RTP};
 	return 0;
 }
