@@ -999,7 +999,7 @@ int balance_drop(__u64 *ctx)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
 
-	f.site = drop_site(ctx, cfg.freeing_start, cfg.freeing_end);
+	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
 	if (cfg.has_reason)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
@@ -1016,7 +1016,8 @@ int balance_used(__u64 *ctx)
 
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
-		found |= f.site - cfg.consumed[i].start < cfg.consumed[i].len;
+		found |= f.site - cfg.consumed[i].start <
+			 cfg.consumed[i].end - cfg.consumed[i].start;
 	return found ? count_end(&f, true) : 0;
 }
 

@@ -876,7 +876,7 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
 
-	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.start + cfg.freeing.len);
+	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
 	if (cfg.has_reason)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
@@ -884,9 +884,9 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 	return count_skb(ctx, &f, false, flows);
 }
 
-static __always_inline bool is_in(const volatile struct watch_range *r, __u64 location)
+static __always_inline bool is_in(const volatile struct trace_range *r, __u64 location)
 {
-	return location - r->start < r->len;
+	return location - r->start < r->end - r->start;
 }
 
 /*

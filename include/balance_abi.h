@@ -189,8 +189,8 @@ struct balance_config {
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
-	__u64 freeing_start, freeing_end;		 /* see ksym_freeing() */
-	struct watch_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
+	struct trace_range freeing;			 /* see ksym_freeing() */
+	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
 };
 
 /* A packet in a socket's queue, for the filter in user space. */

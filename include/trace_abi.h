@@ -11,6 +11,11 @@
 
 #include <linux/types.h>
 
+/* Where the code of a function is: start <= address < end; 0, 0: there is no such function. */
+struct trace_range {
+	__u64 start, end;
+};
+
 #define TRACE_HANDING	 6
 #define TRACE_CONSUMING	 3
 #define TRACE_STREAMS	 64  /* sending threads of one run */
@@ -189,9 +194,7 @@ struct trace_config {
 	__u32 netns;	    /* only what ends in this namespace; 0: in any */
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;
-	struct trace_range {
-		__u64 start, end;
-	} fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
+	struct trace_range fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
 	/* Where a merged packet is freed because all its segments are to be: tbf_segment() */
 	struct trace_range segmenting[2];
 	/* Of devices that hand over to a peer: what is dropped there carries the peer as its

@@ -13,6 +13,8 @@
 
 #include <linux/types.h>
 
+#include "trace_abi.h"
+
 #define WATCH_SETS	   2
 #define WATCH_IFNAME	   16 /* IFNAMSIZ */
 #define WATCH_CONSUMED_MAX 8  /* places */
@@ -124,11 +126,6 @@ struct watch_loss {
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
 
-/* Addresses of a function. */
-struct watch_range {
-	__u64 start, len;
-};
-
 /* In rodata: what is asked for. A part that is not, is no code. */
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
@@ -154,9 +151,9 @@ struct watch_config {
 	__u64 burst_ns;	  /* length of a window; 0: they are not told apart */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
-	struct watch_range consumed_within; /* all of: */
-	struct watch_range consumed[WATCH_CONSUMED_MAX];
-	struct watch_range freeing; /* see ksym_freeing() */
+	struct trace_range consumed_within; /* all of: */
+	struct trace_range consumed[WATCH_CONSUMED_MAX];
+	struct trace_range freeing; /* see ksym_freeing() */
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

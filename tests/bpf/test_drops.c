@@ -162,7 +162,7 @@ static void closed_port(void **state)
 static void place_is_the_callers(void **state)
 {
 	const char *place = "__udp4_lib_rcv";
-	struct ksym_range at = ksym_range(tracer.ksyms, place);
+	struct trace_range at = ksym_range(tracer.ksyms, place);
 	struct trace_config config = tracer.config;
 	static struct drops_cause cause[TRACE_CAUSES];
 	struct ksym caller;

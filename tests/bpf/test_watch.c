@@ -63,7 +63,6 @@ static void with_filter_and_samples(void **state)
 static void with_all(void **state)
 {
 	for (unsigned n = 0; n < 2; n++) {
-		struct ksym_range freeing = ksym_freeing(ksyms);
 		struct watch_spec spec = {
 			.cfg.netns = 1,
 			.cfg.ifindex = 1,
@@ -75,7 +74,7 @@ static void with_all(void **state)
 			.cfg.stack = true,
 			.cfg.burst_ns = 1000000,
 			.filter = filter,
-			.cfg.freeing = {freeing.start, freeing.end - freeing.start},
+			.cfg.freeing = ksym_freeing(ksyms),
 		};
 
 		if (reasons_tracepoint_args(reasons, "consume_skb") == 2)

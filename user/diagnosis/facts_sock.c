@@ -58,9 +58,7 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 	memset(socks, 0, sizeof(*socks));
 	socks->port = port;
 	if (!ret)
-		ret = sockmem_udp(mem, AF_INET, 0, on_row, socks);
-	if (!ret)
-		ret = sockmem_udp(mem, AF_INET6, 0, on_row, socks);
+		ret = sockmem_udp(mem, AF_UNSPEC, 0, on_row, socks);
 	sockmem_close(mem);
 	if (!ret)
 		return 0;

@@ -142,12 +142,9 @@ static void configure(struct balance *b, bool paged)
 	const struct balance_numbering *n = &b->spec.numbering;
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
 	int args = reasons_tracepoint_args(b->spec.reasons, "kfree_skb");
-	struct ksym_range freeing = {};
 
 	if (b->spec.ksyms)
-		freeing = ksym_freeing(b->spec.ksyms);
-	cfg->freeing_start = freeing.start;
-	cfg->freeing_end = freeing.end;
+		cfg->freeing = ksym_freeing(b->spec.ksyms);
 	cfg->reason_netfilter = reasons_value(b->spec.reasons, "NETFILTER_DROP");
 	cfg->reason_otherhost = reasons_value(b->spec.reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reasons_value(b->spec.reasons, "PACKET_SOCK_ERROR");
@@ -503,24 +500,11 @@ struct search {
 	uint64_t firm_delivered;
 };
 
-static void search_judge(struct search *s, const struct balance_moment *m)
-{
-	int64_t now = under_way(m), best = under_way(&s->best);
-
-	if (!s->looks++ || now < best)
-		s->firm = 0;
-	else if (now > best)
-		return;
-	if (!s->firm || m->sum.delivered != s->firm_delivered)
-		s->firm++;
-	s->firm_delivered = m->sum.delivered;
-	s->best = *m;
-}
-
 static int search_look(struct balance *b, struct search *s)
 {
 	struct balance_moment m;
 	uint64_t now = clock_now();
+	int64_t way, best;
 	int rc = 0;
 
 	if (now - s->sockets > SOCKETS_NS) {
@@ -534,8 +518,18 @@ static int search_look(struct balance *b, struct search *s)
 	if (m.moved || !same_counts(&m, &s->last))
 		s->changed = now;
 	s->last = m;
-	if (!m.moved)
-		search_judge(s, &m);
+	way = under_way(&m);
+	best = under_way(&s->best);
+	if (m.moved)
+		return 0;
+	if (!s->looks++ || way < best)
+		s->firm = 0;
+	else if (way > best)
+		return 0;
+	if (!s->firm || m.sum.delivered != s->firm_delivered)
+		s->firm++;
+	s->firm_delivered = m.sum.delivered;
+	s->best = m;
 	return 0;
 }
 

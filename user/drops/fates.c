@@ -65,16 +65,6 @@ void gaps_note(struct gaps *g, uint64_t length)
 		g->longest = length;
 }
 
-void gaps_add(struct gaps *into, const struct gaps *from)
-{
-	into->count += from->count;
-	into->packets += from->packets;
-	if (from->longest > into->longest)
-		into->longest = from->longest;
-	for (unsigned b = 0; b < ARRIVALS_BUCKETS; b++)
-		into->length[b] += from->length[b];
-}
-
 void result_latency_fill(struct result_latency *l, const struct hist *delay)
 {
 	*l = (struct result_latency){};

@@ -46,7 +46,6 @@ struct gaps {
 
 /* A run of `length` numbers; 0: none. */
 void gaps_note(struct gaps *g, uint64_t length);
-void gaps_add(struct gaps *into, const struct gaps *from);
 
 struct result_latency {
 	bool measured;

@@ -16,8 +16,7 @@
 /* Which instructions of a classic BPF program are ever executed, and what they can rely on */
 
 struct layer {
-	const struct sock_filter *in;
-	unsigned n;
+	const struct filter_code *code;
 	bool live[FILTER_ROOM];	     /* reached from the first instruction */
 	uint16_t set[FILTER_ROOM];   /* words of memory that are written by then, a bit each */
 	uint16_t place[FILTER_ROOM]; /* where its translation begins */
@@ -33,7 +32,7 @@ static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set)
 {
 	uint32_t to = i + 1 + step;
 
-	if (to >= l->n)
+	if (to >= l->code->n)
 		return -EINVAL;
 	l->again |= to <= i && (!l->live[to] || l->set[to] & ~set);
 	l->set[to] = l->live[to] ? l->set[to] & set : set;
@@ -43,7 +42,7 @@ static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set)
 
 static int reach_next(struct layer *l, unsigned i)
 {
-	const struct sock_filter *f = &l->in[i];
+	const struct sock_filter *f = &l->code->insns[i];
 	unsigned class = BPF_CLASS(f->code);
 	bool stores = class == BPF_ST || class == BPF_STX;
 	bool loads = (class == BPF_LD || class == BPF_LDX) && BPF_MODE(f->code) == BPF_MEM;
@@ -78,9 +77,9 @@ static int find_reach(struct layer *l)
 	int rc = 0;
 
 	l->live[0] = true;
-	for (l->again = l->n; !rc && l->again;) {
+	for (l->again = l->code->n; !rc && l->again;) {
 		l->again = false;
-		for (unsigned i = 0; !rc && i < l->n; i++)
+		for (unsigned i = 0; !rc && i < l->code->n; i++)
 			rc = l->live[i] ? reach_next(l, i) : 0;
 	}
 	return rc;
@@ -284,7 +283,7 @@ static int arithmetic(struct translation *t, const struct sock_filter *f)
 
 static int jump(struct translation *t, const struct layer *l, unsigned i)
 {
-	const struct sock_filter *f = &l->in[i];
+	const struct sock_filter *f = &l->code->insns[i];
 	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
 	unsigned opposite = op == BPF_JEQ   ? BPF_JNE
 			    : op == BPF_JGT ? BPF_JLE
@@ -322,7 +321,7 @@ static int verdict(struct translation *t, const struct sock_filter *f)
 
 static int instruction(struct translation *t, const struct layer *l, unsigned i)
 {
-	const struct sock_filter *f = &l->in[i];
+	const struct sock_filter *f = &l->code->insns[i];
 
 	switch (BPF_CLASS(f->code)) {
 	case BPF_LD:
@@ -352,9 +351,9 @@ static int translate_layer(struct translation *t, struct layer *l)
 {
 	int rc = 0;
 
-	if (!l->n)
+	if (!l->code->n)
 		end(t, FILTER_NO);
-	for (unsigned i = 0; !rc && i < l->n; i++) {
+	for (unsigned i = 0; !rc && i < l->code->n; i++) {
 		l->place[i] = (uint16_t)t->at;
 		if (l->live[i])
 			rc = instruction(t, l, i);
@@ -409,8 +408,7 @@ int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, u
 	int rc = 0;
 
 	for (int i = 0; !rc && i < 2; i++) {
-		t.layers[i].in = layers[i].insns;
-		t.layers[i].n = layers[i].n;
+		t.layers[i].code = &layers[i];
 		rc = layers[i].n <= FILTER_ROOM ? find_reach(&t.layers[i]) : -E2BIG;
 		t.loops |= t.layers[i].loops;
 	}
@@ -610,7 +608,7 @@ const char *filter_expression(const struct filter *f)
 
 bool filter_asks_extensions(const struct filter *f)
 {
-	const char *text = filter_expression(f);
+	const char *text = f->expression;
 
 	return strstr(text, "protochain") || strstr(text, "ip6 proto") || strstr(text, "ip6[") ||
 	       strstr(text, "ip6 [");

@@ -171,11 +171,6 @@ void ksyms_free(struct ksyms *k)
 	free(k);
 }
 
-unsigned ksyms_count(const struct ksyms *k)
-{
-	return k->list.n;
-}
-
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
 	const struct entry *list = k->list.at, *e;
@@ -238,23 +233,24 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 	return 0;
 }
 
-struct ksym_range ksym_range(const struct ksyms *k, const char *name)
+struct trace_range ksym_range(const struct ksyms *k, const char *name)
 {
-	struct ksym_range range = {};
+	struct trace_range range;
 	struct ksym here;
+	uint64_t start;
 
-	if (ksym_addr(k, name, &range.start))
-		return (struct ksym_range){};
-	range.end = range.start;
+	if (ksym_addr(k, name, &start))
+		return (struct trace_range){};
+	range = (struct trace_range){start, start};
 	while (!ksym_find(k, range.end, &here) && !strcmp(here.name, name) &&
 	       here.offset == range.end - range.start)
 		range.end++;
 	return range;
 }
 
-struct ksym_range ksym_freeing(const struct ksyms *k)
+struct trace_range ksym_freeing(const struct ksyms *k)
 {
-	struct ksym_range range = ksym_range(k, "dev_kfree_skb_any_reason");
+	struct trace_range range = ksym_range(k, "dev_kfree_skb_any_reason");
 
 	return range.end ? range : ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trace_abi.h"
 
 /* Bytes for a name with offset and module. The longest names of a kernel are cut. */
 #define KSYM_NAME 192
@@ -36,9 +37,6 @@ void ksyms_prefetch(void);
 
 void ksyms_free(struct ksyms *k);
 
-/* Functions known. */
-unsigned ksyms_count(const struct ksyms *k);
-
 /*
  * The function that `addr` lies in. -ENOENT: in none. Of several names at one address it is the
  * first in the file, as in kallsyms_lookup().
@@ -51,17 +49,13 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 /* Address of a function by exact name, else by name cut at the first dot. -ENOENT. */
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
 
-/* Where the code of a function is: start <= address < end; 0, 0: there is no such function. */
-struct ksym_range {
-	uint64_t start, end;
-};
-
-struct ksym_range ksym_range(const struct ksyms *k, const char *name);
+/* Where the code of a function is. */
+struct trace_range ksym_range(const struct ksyms *k, const char *name);
 
 /*
  * dev_kfree_skb_any(), by which drivers free. If the compiler did not make a jump of its last call,
  * it is the location that kfree_skb reports, and not who has dropped the packet.
  */
-struct ksym_range ksym_freeing(const struct ksyms *k);
+struct trace_range ksym_freeing(const struct ksyms *k);
 
 #endif

@@ -44,18 +44,17 @@ struct nftrules {
 /* Tables of x_tables are listed in the namespace that the thread is in. */
 static bool has_legacy(const struct netns *ns)
 {
-	static const char *const files[] = {"proc/thread-self/net/ip_tables_names",
-					    "proc/thread-self/net/ip6_tables_names"};
-	int root = proc_root(NULL), saved = netns_push(ns);
+	int saved = netns_push(ns);
 	char text[64];
-	bool found = false;
+	bool found;
 
-	for (unsigned i = 0; saved >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
-		found |= proc_read(root, text, sizeof(text), "%s", files[i]) > 0;
-	if (saved >= 0)
-		netns_pop(saved);
-	if (root >= 0)
-		close(root);
+	if (saved < 0)
+		return false;
+	found = proc_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/net/ip_tables_names") >
+			0 ||
+		proc_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/net/ip6_tables_names") >
+			0;
+	netns_pop(saved);
 	return found;
 }
 
@@ -190,19 +189,17 @@ int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns)
 	pthread_mutex_lock(&n->lock);
 	if (!find(n, inum)) {
 		p = n->n < NAMESPACES ? calloc(1, sizeof(*p)) : NULL;
-		ret = p ? 0 : n->n < NAMESPACES ? -ENOMEM : -ENOSPC;
+		ret = n->n == NAMESPACES ? -ENOSPC : p ? 0 : -ENOMEM;
 	}
 	if (p) {
-		p->inum = inum;
-		p->ns = NETNS_NONE;
+		*p = (struct place){.inum = inum, .ns = NETNS_NONE};
 		ret = hold(p, ns);
 	}
-	if (p && !ret) {
+	if (p && !ret)
 		n->place[n->n++] = p;
-		pthread_cond_signal(&n->work);
-	} else {
+	else
 		free(p);
-	}
+	pthread_cond_signal(&n->work);
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }

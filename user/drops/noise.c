@@ -87,7 +87,7 @@ const struct noise_row noise_rows[] = {
 
 const unsigned noise_row_count = sizeof(noise_rows) / sizeof(noise_rows[0]);
 
-static bool fits(const struct noise_row *row, const struct noise_event *e)
+static bool fits(const struct noise_row *row, const struct stagemap_event *e)
 {
 	bool is_ip = e->protocol == ETH_P_IP || e->protocol == ETH_P_IPV6;
 
@@ -100,7 +100,7 @@ static bool fits(const struct noise_row *row, const struct noise_event *e)
 	       (!row->locations || stagemap_listed(row->locations, e->location));
 }
 
-enum noise noise_judge(const struct noise_event *e, struct verdict *v)
+enum noise noise_judge(const struct stagemap_event *e, struct verdict *v)
 {
 	if (v->class == VERDICT_IGNORE)
 		return NOISE_NOTHING;
@@ -149,16 +149,16 @@ const struct consumed_row consumed_rows[] = {
 
 const unsigned consumed_row_count = sizeof(consumed_rows) / sizeof(consumed_rows[0]);
 
-unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX])
+unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX])
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++) {
 		/* `.noclone` and the like are one function; its `.cold` part lies elsewhere */
-		struct ksym_range r = ksym_range(k, consumed_rows[i].function);
+		struct trace_range r = ksym_range(k, consumed_rows[i].function);
 
 		if (r.end != r.start)
-			out[n++] = (struct watch_range){r.start, r.end - r.start};
+			out[n++] = r;
 	}
 	return n;
 }
@@ -197,9 +197,9 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 		.aux = "",
 		.observer = OBSERVER_KFREE_SKB,
 		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
+		.pkt_type = key->pkt_type,
+		.protocol = ntohs(key->protocol),
 	};
-	const struct noise_event noise = {c->reason, c->location, key->pkt_type,
-					  ntohs(key->protocol)};
 	struct ksym at, aux;
 
 	memset(c, 0, sizeof(*c));
@@ -213,5 +213,5 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 		e.aux = aux.name;
 	c->verdict = stagemap_judge(&e);
 	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, key->flags & WATCH_COPY)
-					       : noise_judge(&noise, &c->verdict);
+					       : noise_judge(&e, &c->verdict);
 }

@@ -52,16 +52,10 @@ struct noise_row {
 extern const struct noise_row noise_rows[];
 extern const unsigned noise_row_count;
 
-struct noise_event {
-	const char *reason, *location; /* as in struct stagemap_event */
-	unsigned pkt_type;	       /* skb->pkt_type */
-	uint16_t protocol;	       /* skb->protocol, host order; 0 unknown */
-};
-
 /*
  * Judges what the stage map said of it. `v->note` is replaced where a row knows better.
  */
-enum noise noise_judge(const struct noise_event *e, struct verdict *v);
+enum noise noise_judge(const struct stagemap_event *e, struct verdict *v);
 
 const char *noise_name(enum noise noise); /* "loss", "suspect", "benign", "nothing" */
 
@@ -83,7 +77,7 @@ extern const struct consumed_row consumed_rows[];
 extern const unsigned consumed_row_count;
 
 /* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
-unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX]);
+unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
 
 /* The row of a function; NULL: none. */
 const struct consumed_row *consumed_find(const char *function);

@@ -186,19 +186,15 @@ static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
 	return 0;
 }
 
-/* Over directories of cgroups. */
-struct cgroup_walk {
-	uint64_t id;
-	unsigned left;
-	char *buf;
-	size_t size;
-};
-
-/* `at`: where in the buffer the path of `fd` ends. Takes `fd`. */
-static int walk_cgroups(struct cgroup_walk *w, int fd, size_t at, unsigned depth)
+/*
+ * Looks for a directory by its inode number. `at`: where in the buffer the path of `fd` ends;
+ * `left`: directories that may yet be looked at. Takes `fd`.
+ */
+static int walk_cgroups(int fd, uint64_t id, char *buf, size_t size, size_t at, unsigned depth,
+			unsigned *left)
 {
 	DIR *dir = fdopendir(fd);
-	int ret = -ENOENT;
+	int ret = -ENOENT, sub;
 	struct dirent *e;
 
 	if (!dir) {
@@ -206,21 +202,20 @@ static int walk_cgroups(struct cgroup_walk *w, int fd, size_t at, unsigned depth
 		return -errno;
 	}
 	while (ret == -ENOENT && (e = readdir(dir))) {
-		size_t len = strlen(e->d_name);
-		int sub;
+		size_t end = at + strlen(e->d_name) + 1;
 
-		if (e->d_type != DT_DIR || e->d_name[0] == '.' || at + len + 2 > w->size)
+		if (e->d_type != DT_DIR || e->d_name[0] == '.' || end + 1 > size)
 			continue;
-		if (!w->left--)
+		if (!(*left)--) {
 			ret = -E2BIG;
-		snprintf(w->buf + at, w->size - at, "/%s", e->d_name);
-		if (ret == -ENOENT && e->d_ino == w->id)
-			ret = 0;
-		if (ret == -ENOENT && depth < WALK_DEPTH) {
-			sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (sub >= 0)
-				ret = walk_cgroups(w, sub, at + len + 1, depth + 1);
+			break;
 		}
+		snprintf(buf + at, size - at, "/%s", e->d_name);
+		if (e->d_ino == id)
+			ret = 0;
+		else if (depth < WALK_DEPTH &&
+			 (sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0)
+			ret = walk_cgroups(sub, id, buf, size, end, depth + 1, left);
 	}
 	closedir(dir);
 	return ret;
@@ -235,6 +230,7 @@ static int walk_cgroups(struct cgroup_walk *w, int fd, size_t at, unsigned depth
 static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 {
 	bool real;
+	unsigned left = WALK_MOST;
 	int mount = open_mount(root, &real);
 	int ret = -EPERM;
 
@@ -243,7 +239,7 @@ static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
 	if (real)
 		ret = path_by_handle(mount, id, buf, size);
 	if (ret == -EPERM)
-		return walk_cgroups(&(struct cgroup_walk){id, WALK_MOST, buf, size}, mount, 0, 0);
+		return walk_cgroups(mount, id, buf, size, 0, 0, &left);
 	close(mount);
 	return ret == -ESTALE ? -ENOENT : ret;
 }
@@ -286,25 +282,22 @@ static bool is_directory(int dir, const char *path)
 	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
 }
 
-bool cgroup_exists(const char *root, const char *path)
+bool cgroup_exists(const char *path)
 {
-	int top = proc_root(root);
-	DIR *dir = top < 0 ? NULL : proc_dir(top, "%s", mounts[0]);
-	char below[PATH_MAX];
+	DIR *dir = opendir(CGROUP_ROOT);
 	const struct dirent *e;
-	bool found = !dir;
+	char below[PATH_MAX];
+	bool found;
 
+	if (!dir)
+		return true;
 	path += strspn(path, "/");
-	if (dir)
-		found = !*path || is_directory(dirfd(dir), path);
+	found = !*path || is_directory(dirfd(dir), path);
 	while (!found && (e = readdir(dir))) { /* a hierarchy each */
 		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
 		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
 	}
-	if (dir)
-		closedir(dir);
-	if (top >= 0)
-		close(top);
+	closedir(dir);
 	return found;
 }
 
@@ -693,10 +686,9 @@ int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint6
 			continue;
 		port->row = (struct ports_row){};
 		port->score = 0;
-		if (port->key.family == AF_INET)
-			ret = sockmem_udp(mem, AF_INET, port->key.port, on_socket, port);
-		if (!ret)
-			ret = sockmem_udp(mem, AF_INET6, port->key.port, on_socket, port);
+		/* a socket of IPv6 may take IPv4 */
+		ret = sockmem_udp(mem, port->key.family == AF_INET ? AF_UNSPEC : AF_INET6,
+				  port->key.port, on_socket, port);
 		if (port->equals > 1) /* which of them, nobody knows */
 			port->row = (struct ports_row){};
 	}

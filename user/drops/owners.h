@@ -184,11 +184,8 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
  */
 unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
-/*
- * There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted.
- * `root` NULL: "/".
- */
-bool cgroup_exists(const char *root, const char *path);
+/* There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted. */
+bool cgroup_exists(const char *path);
 
 void owners_cost(const struct owners *o, struct owners_cost *cost);
 

@@ -44,6 +44,8 @@ struct stagemap_event {
 	unsigned flags;	      /* enum trace_cause_flag */
 	int error;	      /* XDP observers: errno, positive; else 0 */
 	uint32_t map_type;    /* XDP observers: enum bpf_map_type of the redirect; 0 none */
+	unsigned pkt_type;    /* skb->pkt_type; for noise_judge() alone, as is the next */
+	uint16_t protocol;    /* skb->protocol, host order; 0 unknown */
 };
 
 struct verdict {

@@ -52,15 +52,15 @@ struct watch {
 };
 
 /* The stretch in which all drop sites of packets freed as used up lie. */
-static struct watch_range around(const struct watch_range *r, unsigned n)
+static struct trace_range around(const struct trace_range *r, unsigned n)
 {
-	uint64_t start = UINT64_MAX, end = 0;
+	struct trace_range all = *r;
 
-	for (; n && r->len; n--, r++) {
-		start = r->start < start ? r->start : start;
-		end = r->start + r->len > end ? r->start + r->len : end;
+	for (; n && r->end; n--, r++) {
+		all.start = r->start < all.start ? r->start : all.start;
+		all.end = r->end > all.end ? r->end : all.end;
 	}
-	return end ? (struct watch_range){start, end - start} : (struct watch_range){};
+	return all;
 }
 
 static int configure(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
@@ -206,7 +206,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;
 	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
 	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
-	w->programs = spec->cfg.consumed[0].len ? BURST_PROGRAMS : 1;
+	w->programs = spec->cfg.consumed[0].end ? BURST_PROGRAMS : 1;
 	w->burst_room = spec->cfg.burst_ns ? LIST_LEAST : 0;
 	while (w->burst_room && w->burst_room < BURST_LIST &&
 	       w->burst_room < READ_NS / spec->cfg.burst_ns * KEYS)

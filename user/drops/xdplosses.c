@@ -65,7 +65,7 @@ static int open_skeleton(struct xdplosses **out, struct error *err)
 int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,
 		   struct error *err)
 {
-	struct ksym_range skb = {0};
+	struct trace_range skb = {0};
 	struct xdplosses *x;
 	int rc = open_skeleton(&x, err);
 

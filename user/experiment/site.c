@@ -315,9 +315,9 @@ static int open_routes(struct site *s, struct error *err)
 	prefix = shape_addrs_prefix(to, &base);
 	via = to->family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
 				     : (const void *)&lab_next_hop(lab)->ip4;
-	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, to->family, base.first, prefix);
+	rc = netdev_add_route(&lab->rx_ns, RTN_LOCAL, lab->rx.ifindex, to->family, base.first, prefix, NULL);
 	if (!rc)
-		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, to->family, base.first, prefix,
+		rc = netdev_add_route(&lab->tx_ns, RTN_UNICAST, lab->tx.ifindex, to->family, base.first, prefix,
 				      via);
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
 			      "cannot route the destination addresses in the lab: %s",

@@ -8,13 +8,6 @@
 
 #include "drops/noise.h"
 
-static struct trace_range range_of(const struct tracer *t, const char *name)
-{
-	struct ksym_range at = ksym_range(t->ksyms, name);
-
-	return (struct trace_range){at.start, at.end};
-}
-
 /*
  * Children of a freed head are freed in skb_release_data(): no packets of their own.
  * What is freed where fragments are made are those that were not sent any more. A merged packet
@@ -26,18 +19,18 @@ static void find_ranges(struct tracer *t)
 		"veth_xmit",   "veth_xmit.cold", "veth_forward_skb",
 		"veth_xdp_rx", "netkit_xmit",	 "netkit_xmit.cold",
 	};
-	struct ksym_range freeing = ksym_freeing(t->ksyms);
+	const struct ksyms *k = t->ksyms;
 	struct trace_config *c = &t->config;
 
-	c->ignore_start = range_of(t, "skb_release_data").start;
-	c->ignore_end = range_of(t, "skb_release_data").end;
-	c->fragmenting[0] = range_of(t, "ip_do_fragment");
-	c->fragmenting[1] = range_of(t, "ip6_fragment");
-	c->segmenting[0] = range_of(t, "tbf_enqueue");
-	c->segmenting[1] = range_of(t, "tbf_segment");
+	c->ignore_start = ksym_range(k, "skb_release_data").start;
+	c->ignore_end = ksym_range(k, "skb_release_data").end;
+	c->fragmenting[0] = ksym_range(k, "ip_do_fragment");
+	c->fragmenting[1] = ksym_range(k, "ip6_fragment");
+	c->segmenting[0] = ksym_range(k, "tbf_enqueue");
+	c->segmenting[1] = ksym_range(k, "tbf_segment");
 	for (unsigned i = 0; i < TRACE_HANDING; i++)
-		c->handing[i] = range_of(t, handing[i]);
-	c->freeing = (struct trace_range){freeing.start, freeing.end};
+		c->handing[i] = ksym_range(k, handing[i]);
+	c->freeing = ksym_freeing(k);
 }
 
 /*
@@ -46,7 +39,7 @@ static void find_ranges(struct tracer *t)
  */
 static int find_consumed(struct tracer *t, struct error *err)
 {
-	struct watch_range range[WATCH_CONSUMED_MAX];
+	struct trace_range range[WATCH_CONSUMED_MAX];
 	unsigned n;
 
 	if (reasons_tracepoint_args(t->reasons, "consume_skb") != 2)
@@ -55,8 +48,7 @@ static int find_consumed(struct tracer *t, struct error *err)
 				 "such losses could not be seen");
 	n = consumed_ranges(t->ksyms, range);
 	for (unsigned i = 0; i < n && i < TRACE_CONSUMING; i++)
-		t->config.consuming[i] =
-			(struct trace_range){range[i].start, range[i].start + range[i].len};
+		t->config.consuming[i] = range[i];
 	return 0;
 }
 

@@ -158,29 +158,22 @@ int caps_drop_but(uint64_t keep)
 	return !ret && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : ret;
 }
 
-void caps_lend(uint64_t lent)
+/* The ambient set follows what is no longer inheritable (cap_capset()). */
+void caps_lend(uint64_t lent, bool lend)
 {
 	struct sets s;
 
 	if (use_sets(SYS_capget, &s))
 		return;
-	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		s.data[i].inheritable |= s.data[i].permitted & (__u32)(lent >> 32 * i);
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		__u32 these = (__u32)(lent >> 32 * i);
+
+		s.data[i].inheritable &= ~these;
+		s.data[i].inheritable |= lend ? s.data[i].permitted & these : 0;
+	}
 	use_sets(SYS_capset, &s);
-	for (int cap = 0; cap < 64; cap++) {
+	for (int cap = 0; lend && cap < 64; cap++) {
 		if (lent & CAPS_BIT(cap))
 			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
 	}
-}
-
-/* The ambient set follows (cap_capset()). */
-void caps_take_back(uint64_t lent)
-{
-	struct sets s;
-
-	if (use_sets(SYS_capget, &s))
-		return;
-	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		s.data[i].inheritable &= ~(__u32)(lent >> 32 * i);
-	use_sets(SYS_capset, &s);
 }

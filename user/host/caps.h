@@ -51,9 +51,8 @@ int caps_drop_but(uint64_t keep);
 
 /*
  * Programs that the calling thread starts have those of `lent` that it has itself, although they
- * are not root's: until caps_take_back().
+ * are not root's: until it is called with `lend` false.
  */
-void caps_lend(uint64_t lent);
-void caps_take_back(uint64_t lent);
+void caps_lend(uint64_t lent, bool lend);
 
 #endif

@@ -525,32 +525,9 @@ int journal_repair(journal_repair_cb cb, void *arg, struct error *err)
 	return ret < 0 ? ret : settled;
 }
 
-static int parse_all(struct journal_kept *f, const char *text)
-{
-	const char *at = text, *end;
-
-	f->entries = json_object_new_array();
-	while ((end = strchr(at, '\n'))) {
-		char *line = strndup(at, end - at);
-		struct json_object *o = line ? json_tokener_parse(line) : NULL;
-
-		free(line);
-		if (!json_object_is_type(o, json_type_object)) {
-			json_object_put(o);
-			break;
-		}
-		json_object_array_add(f->entries, o);
-		at = end + 1;
-	}
-	f->rest = strdup(at);
-	if (*at)
-		f->damaged = 1 + json_object_array_length(f->entries);
-	return f->rest ? 0 : -ENOMEM;
-}
-
 static int read_all(struct journal_kept *f)
 {
-	char path[32], *text;
+	char path[32], *text, *at, *end;
 	struct stat st;
 	size_t len;
 	int ret;
@@ -563,7 +540,23 @@ static int read_all(struct journal_kept *f)
 	ret = file_read(path, &text, &len);
 	if (ret)
 		return ret;
-	ret = strlen(text) == len ? parse_all(f, text) : -EBADMSG;
+	f->entries = json_object_new_array();
+	for (at = text; (end = strchr(at, '\n')); at = end + 1) {
+		struct json_object *o;
+
+		*end = '\0';
+		o = json_tokener_parse(at);
+		if (!json_object_is_type(o, json_type_object)) {
+			json_object_put(o);
+			*end = '\n';
+			break;
+		}
+		json_object_array_add(f->entries, o);
+	}
+	f->rest = strdup(at);
+	if (*at)
+		f->damaged = 1 + json_object_array_length(f->entries);
+	ret = at + strlen(at) < text + len ? -EBADMSG : f->rest ? 0 : -ENOMEM;
 	free(text);
 	return ret;
 }

@@ -310,11 +310,11 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
 {
 	struct in_addr net4 = {remote->ip4.s_addr & htonl(0xffffff00)};
 	struct in6_addr net6 = remote->ip6;
-	int ret = netdev_add_route(p->ns, p->ifindex, AF_INET, &net4, 24, &router->ip4);
+	int ret = netdev_add_route(p->ns, RTN_UNICAST, p->ifindex, AF_INET, &net4, 24, &router->ip4);
 
 	memset(&net6.s6_addr[8], 0, 8);
 	if (!ret && has_ip6(p))
-		ret = netdev_add_route(p->ns, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
+		ret = netdev_add_route(p->ns, RTN_UNICAST, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add a route to %s", p->ifname);
 }
 

@@ -336,8 +336,8 @@ bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex)
 	return !dump_family(ns, RTM_GETNEIGH, AF_UNSPEC, on_asked, &ifindex) && !ifindex;
 }
 
-static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
-		     unsigned prefix, const void *via, int type)
+int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
+		     const void *dst, unsigned prefix, const void *via)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
@@ -358,19 +358,6 @@ static int add_route(const struct netns *ns, unsigned ifindex, int family, const
 	if (ifindex)
 		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
 	return nl_request(ns, nlh);
-}
-
-int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
-		     unsigned prefix, const void *via)
-{
-	return add_route(ns, ifindex, family, dst, prefix, via,
-			 ifindex ? RTN_UNICAST : RTN_BLACKHOLE);
-}
-
-int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
-		     unsigned prefix)
-{
-	return add_route(ns, ifindex, family, dst, prefix, NULL, RTN_LOCAL);
 }
 
 /* What the kernel answers about the way to an address. */

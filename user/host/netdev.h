@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_HOST_NETDEV_H
 #define PKTLEDGER_HOST_NETDEV_H
 
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,15 +78,12 @@ int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const
  */
 bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex);
 /*
- * prefix 0: default route. `via` may be NULL. ifindex 0: packets to these addresses are dropped
- * without an answer.
+ * `type`: RTN_UNICAST; RTN_LOCAL, the namespace takes packets to these addresses as its own; or
+ * RTN_BLACKHOLE, ifindex 0: they are dropped without an answer. prefix 0: default route. `via` may
+ * be NULL.
  */
-int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
-		     unsigned prefix, const void *via);
-/* The namespace takes packets to these addresses as its own (RTN_LOCAL, as `ip route add local`).
- */
-int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
-		     unsigned prefix);
+int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
+		     const void *dst, unsigned prefix, const void *via);
 /*
  * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
  * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no

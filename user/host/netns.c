@@ -465,9 +465,9 @@ static int spawn_in(const struct netns *ns, char *const argv[], const int io[3],
 		ret = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	saved = ret ? -ret : netns_push(ns);
 	if (saved >= 0) {
-		caps_lend(CAPS_BIT(CAP_NET_ADMIN));
+		caps_lend(CAPS_BIT(CAP_NET_ADMIN), true);
 		ret = spawn(pid, argv, &files, &attr);
-		caps_take_back(CAPS_BIT(CAP_NET_ADMIN));
+		caps_lend(CAPS_BIT(CAP_NET_ADMIN), false);
 		netns_pop(saved);
 	} else {
 		ret = -saved;

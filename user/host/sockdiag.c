@@ -61,8 +61,11 @@ int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
 	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	int ret = family == AF_UNSPEC ? sockmem_udp(s, AF_INET, port, each, arg) : 0;
 
-	req->sdiag_family = (uint8_t)family;
+	if (ret)
+		return ret;
+	req->sdiag_family = (uint8_t)(family == AF_UNSPEC ? AF_INET6 : family);
 	req->sdiag_protocol = IPPROTO_UDP;
 	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
 	req->idiag_states = ~0U;

@@ -216,7 +216,7 @@ static bool no_process(const struct live_spec *spec)
 
 static bool no_cgroup(const struct live_spec *spec)
 {
-	return spec->cgroup && !cgroup_exists(NULL, spec->cgroup);
+	return spec->cgroup && !cgroup_exists(spec->cgroup);
 }
 
 static int resolve_spec(const struct live *l, struct watch_spec *out, struct error *err)
@@ -240,7 +240,6 @@ static int resolve_spec(const struct live *l, struct watch_spec *out, struct err
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
-	struct ksym_range at = {};
 	struct watch_spec watch;
 	int rc;
 
@@ -285,8 +284,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	watch.filter = l->filter;
 	watch.followed = spec->followed;
 	if (l->ksyms)
-		at = ksym_freeing(l->ksyms);
-	watch.cfg.freeing = (struct watch_range){at.start, at.end - at.start};
+		watch.cfg.freeing = ksym_freeing(l->ksyms);
 	rc = watch_open(&l->watch, &watch, l->reasons, err);
 	if (rc)
 		return rc;

@@ -12,11 +12,14 @@ enum { TO_US, BROADCAST, MULTICAST, TO_OTHERS, OUTGOING };
 static enum noise judge(const char *reason, const char *location, unsigned pkt_type,
 			uint16_t protocol, unsigned flags)
 {
-	const struct stagemap_event e = {
-		.reason = reason, .location = location, .aux = "", .flags = flags};
-	const struct noise_event noise = {reason, location, pkt_type, protocol};
+	const struct stagemap_event e = {.reason = reason,
+					 .location = location,
+					 .aux = "",
+					 .flags = flags,
+					 .pkt_type = pkt_type,
+					 .protocol = protocol};
 	struct verdict v = stagemap_judge(&e);
-	enum noise n = noise_judge(&noise, &v);
+	enum noise n = noise_judge(&e, &v);
 
 	assert_non_null(v.note);
 	return n;

@@ -162,7 +162,7 @@ static void names_of_programs(void **state)
 
 static void places_of_the_used_up(void **state)
 {
-	struct watch_range r[WATCH_CONSUMED_MAX];
+	struct trace_range r[WATCH_CONSUMED_MAX];
 	struct error err = {0};
 	struct ksyms *k;
 	unsigned n;
@@ -182,7 +182,7 @@ static void places_of_the_used_up(void **state)
 	n = consumed_ranges(k, r);
 	assert_int_equal(n, 1); /* of the functions wanted the file has but one */
 	assert_int_equal(r[0].start, 0xffffffff81002000);
-	assert_int_equal(r[0].len, 0x1000);
+	assert_int_equal(r[0].end - r[0].start, 0x1000);
 	ksyms_free(k);
 }
 

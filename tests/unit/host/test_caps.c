@@ -141,9 +141,9 @@ static bool lends(void)
 	unsigned long long mine = set_of("CapEff") & NET_ADMIN, before = set_of("CapInh");
 	bool lent;
 
-	caps_lend(NET_ADMIN);
+	caps_lend(NET_ADMIN, true);
 	lent = (set_of("CapAmb") & NET_ADMIN) == mine;
-	caps_take_back(NET_ADMIN);
+	caps_lend(NET_ADMIN, false);
 	return lent && !(set_of("CapAmb") & NET_ADMIN) &&
 	       set_of("CapInh") == (before & ~NET_ADMIN) && (set_of("CapEff") & NET_ADMIN) == mine;
 }
