@@ -119,20 +119,6 @@ static int reads_open(struct survey_bpf **reads)
 	return ret;
 }
 
-/* Ends it: fills in `reads` of the sockets. */
-static void reads_get(struct survey_bpf *skel, struct facts_socks *socks)
-{
-	int fd = bpf_map__fd(skel->maps.reads);
-
-	survey_bpf__detach(skel);
-	for (unsigned i = 0; i < socks->n; i++) {
-		struct facts_sock *s = &socks->at[i];
-
-		/* One without an entry was not read, or there was no room for it. */
-		s->reads_known = s->cookie && !bpf_map_lookup_elem(fd, &s->cookie, &s->reads);
-	}
-}
-
 #define TICK_NS 100000000
 
 /* What has two samples. */
@@ -444,8 +430,15 @@ static int read_all(struct reader *r)
 	wait_window(r);
 	forget_gone(r);
 	ret = take_moment(r, &r->after);
-	if (r->reads && !ret)
-		reads_get(r->reads, &r->after.socks);
+	if (r->reads)
+		survey_bpf__detach(r->reads);
+	for (unsigned i = 0; r->reads && !ret && i < r->after.socks.n; i++) {
+		struct facts_sock *s = &r->after.socks.at[i];
+		int reads = bpf_map__fd(r->reads->maps.reads);
+
+		/* One without an entry was not read, or there was no room for it. */
+		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
+	}
 	stack_sample_read(ns, &f->stack.after);
 	return ret ? ret : join(r);
 }

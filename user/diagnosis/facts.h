@@ -108,7 +108,6 @@ bool irq_receives(const struct facts_irq *irq);
 
 #define FACTS_LINK_LOSSES 24
 
-/* One message of rtnetlink. */
 /* /sys/class/net/IFNAME/FILE; false, and "": it cannot be read. */
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size);

@@ -68,21 +68,6 @@ static bool feature(const struct netns *ns, const char *ifname, const char *name
 	return !netdev_get_feature(ns, ifname, name, &on) && on;
 }
 
-static void read_xdp_features(const struct netns *ns, struct facts_link *link)
-{
-	struct xdp_features *list = NULL;
-	int n = xdp_features_read(ns, &list);
-
-	for (int i = 0; i < n; i++) {
-		if (list[i].ifindex != link->dev.ifindex)
-			continue;
-		link->features_known = true;
-		link->native_xdp = list[i].features & XDP_FEATURE_BASIC;
-		link->zero_copy = list[i].features & XDP_FEATURE_ZEROCOPY;
-	}
-	free(list);
-}
-
 /* Kind and options, without whose choice it was and its handle. */
 void facts_link_qdisc(struct facts_link *link, const char *value)
 {
@@ -100,8 +85,9 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
+	struct xdp_features *list = NULL;
+	int ret, features;
 	uint64_t n;
-	int ret;
 
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
@@ -112,7 +98,15 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	if (ret)
 		return ret;
 	read_around(ns, link);
-	read_xdp_features(ns, link);
+	features = xdp_features_read(ns, &list);
+	for (int i = 0; i < features; i++) {
+		if (list[i].ifindex != link->dev.ifindex)
+			continue;
+		link->features_known = true;
+		link->native_xdp = list[i].features & XDP_FEATURE_BASIC;
+		link->zero_copy = list[i].features & XDP_FEATURE_ZEROCOPY;
+	}
+	free(list);
 	snprintf(link->qdisc, sizeof(link->qdisc), "%s", link->attrs.qdisc);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))

@@ -78,25 +78,14 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	judge_state(out, f, causes[i].state, about, &b);
 }
 
-/* A queue of packets that is shorter than the kernel's own; a longer one would only delay. */
-static bool larger_queue(const struct facts_link *link, char *buf, size_t size)
-{
-	unsigned limit, usual = link->attrs.txqueuelen > 1 ? link->attrs.txqueuelen : KERNEL_QUEUE;
-	int n = 0;
-
-	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) != 1 || link->qdisc[n] ||
-	    limit >= usual)
-		return false;
-	snprintf(buf, size, "pfifo limit %u", usual);
-	return true;
-}
-
 static void judge_qdisc(const struct facts *f, struct check_findings *out,
 			const struct facts_link *link)
 {
 	struct finding_facts facts = {.ifname = link->dev.ifname};
 	char name[COUNTER_NAME_LEN], kind[32], wanted[48];
 	struct about about = about_link(link, 0);
+	unsigned limit, usual = link->attrs.txqueuelen > 1 ? link->attrs.txqueuelen : KERNEL_QUEUE;
+	int n = 0;
 
 	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.ifname);
 	about.lost = facts_moved(f, FACTS_HERE, name);
@@ -108,8 +97,12 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 		return;
 	}
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(link->qdisc, " "), link->qdisc);
-	if (larger_queue(link, wanted, sizeof(wanted)))
+	/* One that is shorter than the kernel's own; a longer one would only delay. */
+	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
+	    limit < usual) {
+		snprintf(wanted, sizeof(wanted), "pfifo limit %u", usual);
 		facts.qdisc_wanted = wanted;
+	}
 	facts.qdisc = kind;
 	facts.qdisc_limit = strchr(link->qdisc, ' ') ? strchr(link->qdisc, ' ') + 1 : NULL;
 	judge_loss(out, f, STAGE_QDISC, about, &facts);

@@ -25,19 +25,6 @@ static void judge_limit(const struct facts *f, struct check_findings *out, const
 	judge_state(out, f, about.lost ? full : near, about, b);
 }
 
-static void judge_conntrack(const struct facts *f, struct check_findings *out)
-{
-	const struct facts_stack *s = &f->stack;
-	uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
-	struct binds b = {};
-
-	bind_loss(&b, f->window_ns, "nf_conntrack drop", after - before, after);
-	if (after >= before)
-		judge_limit(f, out, "conntrack-full", "conntrack-near",
-			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &b, s->conntrack,
-			    s->conntrack_max);
-}
-
 static void judge_neighbours(const struct facts *f, struct check_findings *out, unsigned family)
 {
 	static const char *const counters[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"};
@@ -195,9 +182,14 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
 					      "net/ipv6/ip6frag_high_thresh"};
 	const struct facts_stack *s = &f->stack;
-	struct binds udp = {}, self = {};
+	uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
+	struct binds conntrack = {}, udp = {}, self = {};
 
-	judge_conntrack(f, out);
+	bind_loss(&conntrack, f->window_ns, "nf_conntrack drop", after - before, after);
+	if (after >= before)
+		judge_limit(f, out, "conntrack-full", "conntrack-near",
+			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &conntrack,
+			    s->conntrack, s->conntrack_max);
 	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
 		struct binds frag = {};
 

@@ -514,7 +514,7 @@ static void add_entries(struct live *l)
 		if (!is_claimed(l, e, row) && is_wanted(l))
 			live_add(l, row);
 	}
-	entries_clear(&l->entries);
+	l->entries.at.n = l->entries.merged = 0;
 }
 
 /*
