@@ -13,23 +13,6 @@
 #include "host/change.h"
 #include "host/nl.h"
 
-static void read_around(const struct netns *ns, struct facts_link *link)
-{
-	const struct link_info *attrs = &link->attrs;
-	int saved = attrs->master ? netns_push(ns) : -1;
-	struct link_info peer;
-
-	if (saved >= 0) {
-		if (!if_indextoname(attrs->master, link->master_name))
-			link->master_name[0] = '\0';
-		netns_pop(saved);
-	}
-	/* The other end of a veth may be in a namespace that we have no right to look into. */
-	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
-	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
-		link->peer_mtu = peer.mtu;
-}
-
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size)
 {
@@ -85,8 +68,10 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
+	const struct link_info *attrs = &link->attrs;
 	struct xdp_features *list = NULL;
-	int ret, features;
+	struct link_info peer;
+	int ret, saved, features;
 	uint64_t n;
 
 	memset(link, 0, sizeof(*link));
@@ -97,7 +82,16 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)
 		return ret;
-	read_around(ns, link);
+	saved = attrs->master ? netns_push(ns) : -1;
+	if (saved >= 0) {
+		if (!if_indextoname(attrs->master, link->master_name))
+			link->master_name[0] = '\0';
+		netns_pop(saved);
+	}
+	/* The other end of a veth may be in a namespace that we have no right to look into. */
+	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
+	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
+		link->peer_mtu = peer.mtu;
 	features = xdp_features_read(ns, &list);
 	for (int i = 0; i < features; i++) {
 		if (list[i].ifindex != link->dev.ifindex)
