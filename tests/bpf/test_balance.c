@@ -14,7 +14,7 @@
 #include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
-#include "monitor/flow.h"
+#include "monitor/session.h"
 
 #define LEN	  100 /* payload */
 #define SETTLE_NS 5000000000ULL

@@ -46,8 +46,8 @@ static void read_stack(char *text)
 	struct facts_taps taps = {0};
 	uint64_t value;
 
-	facts_taps_parse_packet(&taps, text);
-	facts_taps_parse_raw(&taps, text);
+	facts_taps_parse(&taps, false, text);
+	facts_taps_parse(&taps, true, text);
 	sockstat_value(text, "UDP", "mem", &value);
 	stat_column(text, "table_fulls", true, &value);
 	nfqueue_drops(text);

@@ -90,7 +90,7 @@ static void before_scrape(void *arg)
 	struct live_own own;
 
 	live_own(e->session.live, &own);
-	if (clock_now() - live_started(e->session.live) - live_time(e->session.live, NULL) <
+	if (clock_now() - live_parts(e->session.live).start_ns - live_time(e->session.live, NULL) <
 	    REST * own.collect_ns)
 		return;
 	e->unread = live_collect(e->session.live, &none) != 0;

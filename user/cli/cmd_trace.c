@@ -217,7 +217,7 @@ static void written(struct trace *t, int rc)
 /* When it was `time_ns` after the start. */
 static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64_t length_ns)
 {
-	const uint64_t ago_ns = ktime_now() - live_started(t->session.live) - time_ns;
+	const uint64_t ago_ns = ktime_now() - live_parts(t->session.live).start_ns - time_ns;
 
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
@@ -273,8 +273,8 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 		own.watch.recursion_misses != k->last.watch.recursion_misses ||
 		own.watch.filter_unread != k->last.watch.filter_unread ||
 		own.rows_merged != k->last.rows_merged;
-	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
-	    !json_get_length(json_get(o, "microbursts"), "stages")) {
+	if (!table_sum(live_interval(l), 0, STAGE_NONE).events && !lossy &&
+	    !json_get(o, "counters") && !json_get_length(json_get(o, "microbursts"), "stages")) {
 		k->quiet_ns += time->interval_ns;
 		if (k->quiet_ns >= QUIET_NS)
 			write_quiet(t, time->time_ns);
@@ -545,7 +545,7 @@ static bool on_interval(void *arg)
 	}
 	log_progress("%.0f s: %s lost", (double)time * 1e-9,
 		     fmt_count(number, sizeof(number),
-			       table_sum(live_total(l), 1u << NOISE_LOSS).packets));
+			       table_sum(live_total(l), 1u << NOISE_LOSS, STAGE_NONE).packets));
 	return !stdout_gone() && !(broken && t->o->until_limit);
 }
 

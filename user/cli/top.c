@@ -122,7 +122,7 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	double sum = 0;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		pps[s] = per_second(table_lost(t, s).packets, ns);
+		pps[s] = per_second(table_sum(t, 1u << NOISE_LOSS, s).packets, ns);
 		sum += pps[s];
 	}
 	return sum;

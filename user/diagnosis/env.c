@@ -98,7 +98,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 	return o;
 }
 
-static void add_link(struct json_object *o, const struct lab_port *port)
+static struct json_object *read_port(const char *role, const struct lab_port *port)
 {
 	static const char *const modes[] = {
 		[XDP_ATTACHED_DRV] = "native",
@@ -106,23 +106,9 @@ static void add_link(struct json_object *o, const struct lab_port *port)
 		[XDP_ATTACHED_HW] = "offloaded",
 		[XDP_ATTACHED_MULTI] = "several",
 	};
-	struct link_info link;
-
-	if (link_read(port->ns, port->ifindex, -1, &link))
-		return;
-	json_put_u64(o, "txqueuelen", link.txqueuelen);
-	json_put_text(o, "xdp",
-		      link.xdp_attached <= XDP_ATTACHED_MULTI ? modes[link.xdp_attached] : NULL);
-	if (link.xdp_program)
-		json_put_u64(o, "xdp_program_id", link.xdp_program);
-	if (*link.qdisc)
-		json_put_text(o, "qdisc", link.qdisc);
-}
-
-static struct json_object *read_port(const char *role, const struct lab_port *port)
-{
 	struct json_object *o = json_object_new_object(), *features = json_object_new_object();
 	char path[64], text[128];
+	struct link_info link;
 	struct netdev dev;
 	bool on;
 
@@ -137,7 +123,16 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 		json_put(o, "speed_mbit",
 			 dev.speed_mbit < 0 ? NULL : json_object_new_int(dev.speed_mbit));
 	}
-	add_link(o, port);
+	if (!link_read(port->ns, port->ifindex, -1, &link)) {
+		unsigned mode = link.xdp_attached;
+
+		json_put_u64(o, "txqueuelen", link.txqueuelen);
+		json_put_text(o, "xdp", mode <= XDP_ATTACHED_MULTI ? modes[mode] : NULL);
+		if (link.xdp_program)
+			json_put_u64(o, "xdp_program_id", link.xdp_program);
+		if (*link.qdisc)
+			json_put_text(o, "qdisc", link.qdisc);
+	}
 	for (unsigned i = 0; i < sizeof(offloads) / sizeof(offloads[0]); i++) {
 		if (!netdev_get_feature(port->ns, port->ifname, offloads[i], &on))
 			json_put_bool(features, offloads[i], on);
@@ -152,20 +147,6 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	if (netns_sysctl_read(port->ns, path, text, sizeof(text)) >= 0)
 		json_put(o, "rp_filter", sysctl_value(text));
 	return o;
-}
-
-static struct json_object *read_ports(const struct lab *lab)
-{
-	struct json_object *list = json_object_new_array();
-	const char *middle = lab_middle(lab->topology);
-
-	json_object_array_add(list, read_port("tx", &lab->tx));
-	if (middle) {
-		json_object_array_add(list, read_port(middle, &lab->router_tx));
-		json_object_array_add(list, read_port(middle, &lab->router_rx));
-	}
-	json_object_array_add(list, read_port("rx", &lab->rx));
-	return list;
 }
 
 /* "model name : AMD EPYC" on x86; arm64 has no such line, but names the part. */
@@ -271,8 +252,18 @@ struct json_object *env_read(const struct lab *lab)
 			json_put_bool(quirks, quirk_words[q].name, state[q] == QUIRK_FOUND);
 	}
 	json_put(env, "quirks", quirks);
-	if (lab)
-		json_put(env, "interfaces", read_ports(lab));
+	if (lab) {
+		struct json_object *ports = json_object_new_array();
+		const char *middle = lab_middle(lab->topology);
+
+		json_object_array_add(ports, read_port("tx", &lab->tx));
+		if (middle) {
+			json_object_array_add(ports, read_port(middle, &lab->router_tx));
+			json_object_array_add(ports, read_port(middle, &lab->router_rx));
+		}
+		json_object_array_add(ports, read_port("rx", &lab->rx));
+		json_put(env, "interfaces", ports);
+	}
 	json_put(env, "sysctls", read_sysctls(lab));
 	maps = bpfmaps_json();
 	if (maps)

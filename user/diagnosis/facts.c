@@ -119,20 +119,6 @@ static int reads_open(struct survey_bpf **reads)
 	return ret;
 }
 
-/* Ends it: fills in `reads` of the sockets. */
-static void reads_get(struct survey_bpf *skel, struct facts_socks *socks)
-{
-	int fd = bpf_map__fd(skel->maps.reads);
-
-	survey_bpf__detach(skel);
-	for (unsigned i = 0; i < socks->n; i++) {
-		struct facts_sock *s = &socks->at[i];
-
-		/* One without an entry was not read, or there was no room for it. */
-		s->reads_known = s->cookie && !bpf_map_lookup_elem(fd, &s->cookie, &s->reads);
-	}
-}
-
 #define TICK_NS 100000000
 
 /* What has two samples. */
@@ -320,25 +306,13 @@ static void wait_window(struct reader *r)
 	}
 }
 
-static void unread_link(struct facts *f, const struct facts_link *link)
-{
-	const struct netdev_settings *s = &link->set;
-
-	/* Devices without hardware have none of these, and need none. */
-	if (!link->dev.driver[0] || (!s->ring.known && !link->n_irqs))
-		return;
-	if (!s->ring.known || !s->channels.known || !s->coalesce.known)
-		unread(f, link->dev.ifname, "driver %s does not tell:%s%s%s", link->dev.driver,
-		       s->ring.known ? "" : " rings", s->channels.known ? "" : " channels",
-		       s->coalesce.known ? "" : " coalescing");
-}
-
 static void join_links(struct reader *r)
 {
 	struct facts *f = r->f;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
 		struct facts_link *link = &f->link[i];
+		const struct netdev_settings *s = &link->set;
 		unsigned irq[FACTS_IRQS];
 		unsigned n = irq_numbers(r->spec->ns, r->name[i], irq, FACTS_IRQS);
 		struct counters_device *before =
@@ -354,7 +328,13 @@ static void join_links(struct reader *r)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
 		irq_affinities(r->root, link->irq, link->n_irqs);
-		unread_link(f, link);
+		/* Devices without hardware have none of these, and need none. */
+		if (link->dev.driver[0] && (s->ring.known || link->n_irqs) &&
+		    (!s->ring.known || !s->channels.known || !s->coalesce.known))
+			unread(f, link->dev.ifname, "driver %s does not tell:%s%s%s",
+			       link->dev.driver, s->ring.known ? "" : " rings",
+			       s->channels.known ? "" : " channels",
+			       s->coalesce.known ? "" : " coalescing");
 	}
 	if (!r->before.interrupts)
 		unread(f, "/proc/interrupts", "not readable");
@@ -401,23 +381,6 @@ static int join(struct reader *r)
 	return 0;
 }
 
-static int read_once(struct reader *r)
-{
-	struct facts *f = r->f;
-	int ret = 0;
-
-	for (unsigned i = 0; i < f->n_links && !ret; i++)
-		ret = facts_link_read(r->spec->ns, r->name[i], &f->link[i]);
-	facts_stack_read(r->spec->ns, &r->host, &f->stack);
-	if (access("/sys/class/net", F_OK))
-		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
-	if (!f->stack.max_backlog)
-		unread(f, "settings of the host", "not shown in this network namespace");
-	unread_if(f, facts_taps_read(r->spec->ns, r->owners, &f->taps), "owners of packet sockets");
-	facts_self_read(r->spec->ns, &f->self);
-	return ret;
-}
-
 /* Interfaces of containers come and go: without a second sample there is nothing to judge. */
 static void forget_gone(struct reader *r)
 {
@@ -441,24 +404,42 @@ static void forget_gone(struct reader *r)
 
 static int read_all(struct reader *r)
 {
-	int ret = read_once(r);
+	const struct netns *ns = r->spec->ns;
+	struct facts *f = r->f;
+	int ret = 0;
 
+	for (unsigned i = 0; i < f->n_links && !ret; i++)
+		ret = facts_link_read(ns, r->name[i], &f->link[i]);
 	if (ret)
 		return ret;
-	unread_if(r->f, open_readers(r), "readers of sockets");
-	unread_if(r->f, reads_open(&r->reads), "how often sockets are read");
+	facts_stack_read(ns, &r->host, &f->stack);
+	if (access("/sys/class/net", F_OK))
+		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
+	if (!f->stack.max_backlog)
+		unread(f, "settings of the host", "not shown in this network namespace");
+	unread_if(f, facts_taps_read(ns, r->owners, &f->taps), "owners of packet sockets");
+	facts_self_read(ns, &f->self);
+	unread_if(f, open_readers(r), "readers of sockets");
+	unread_if(f, reads_open(&r->reads), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;
 	name_owners(r, &r->before.socks);
-	facts_holders_groups(&r->f->groups, &r->before.socks);
-	stack_sample_read(r->spec->ns, &r->f->stack.before);
+	facts_holders_groups(&f->groups, &r->before.socks);
+	stack_sample_read(ns, &f->stack.before);
 	wait_window(r);
 	forget_gone(r);
 	ret = take_moment(r, &r->after);
-	if (r->reads && !ret)
-		reads_get(r->reads, &r->after.socks);
-	stack_sample_read(r->spec->ns, &r->f->stack.after);
+	if (r->reads)
+		survey_bpf__detach(r->reads);
+	for (unsigned i = 0; r->reads && !ret && i < r->after.socks.n; i++) {
+		struct facts_sock *s = &r->after.socks.at[i];
+		int reads = bpf_map__fd(r->reads->maps.reads);
+
+		/* One without an entry was not read, or there was no room for it. */
+		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
+	}
+	stack_sample_read(ns, &f->stack.after);
 	return ret ? ret : join(r);
 }
 

@@ -108,7 +108,6 @@ bool irq_receives(const struct facts_irq *irq);
 
 #define FACTS_LINK_LOSSES 24
 
-/* One message of rtnetlink. */
 /* /sys/class/net/IFNAME/FILE; false, and "": it cannot be read. */
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size);
@@ -279,11 +278,11 @@ struct facts_taps {
 	struct facts_owner tap[FACTS_TAPS], raw[FACTS_TAPS];
 };
 
-/* /proc/net/packet (packet_seq_show()); adds to tap. Pure. */
-void facts_taps_parse_packet(struct facts_taps *t, const char *text);
-
-/* /proc/net/raw and raw6: the local port is the protocol (raw_sock_seq_show()). Pure. */
-void facts_taps_parse_raw(struct facts_taps *t, const char *text);
+/*
+ * Adds those of /proc/net/packet (packet_seq_show()), or of /proc/net/raw and raw6, where the local
+ * port is the protocol (raw_sock_seq_show()). Pure.
+ */
+void facts_taps_parse(struct facts_taps *t, bool raw, const char *text);
 
 /* 0 or -errno of facts_owners_find(). */
 int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t);

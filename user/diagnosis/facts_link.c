@@ -13,23 +13,6 @@
 #include "host/change.h"
 #include "host/nl.h"
 
-static void read_around(const struct netns *ns, struct facts_link *link)
-{
-	const struct link_info *attrs = &link->attrs;
-	int saved = attrs->master ? netns_push(ns) : -1;
-	struct link_info peer;
-
-	if (saved >= 0) {
-		if (!if_indextoname(attrs->master, link->master_name))
-			link->master_name[0] = '\0';
-		netns_pop(saved);
-	}
-	/* The other end of a veth may be in a namespace that we have no right to look into. */
-	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
-	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
-		link->peer_mtu = peer.mtu;
-}
-
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size)
 {
@@ -68,21 +51,6 @@ static bool feature(const struct netns *ns, const char *ifname, const char *name
 	return !netdev_get_feature(ns, ifname, name, &on) && on;
 }
 
-static void read_xdp_features(const struct netns *ns, struct facts_link *link)
-{
-	struct xdp_features *list = NULL;
-	int n = xdp_features_read(ns, &list);
-
-	for (int i = 0; i < n; i++) {
-		if (list[i].ifindex != link->dev.ifindex)
-			continue;
-		link->features_known = true;
-		link->native_xdp = list[i].features & XDP_FEATURE_BASIC;
-		link->zero_copy = list[i].features & XDP_FEATURE_ZEROCOPY;
-	}
-	free(list);
-}
-
 /* Kind and options, without whose choice it was and its handle. */
 void facts_link_qdisc(struct facts_link *link, const char *value)
 {
@@ -100,8 +68,11 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
+	const struct link_info *attrs = &link->attrs;
+	struct xdp_features *list = NULL;
+	struct link_info peer;
+	int ret, saved, features;
 	uint64_t n;
-	int ret;
 
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
@@ -111,8 +82,25 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)
 		return ret;
-	read_around(ns, link);
-	read_xdp_features(ns, link);
+	saved = attrs->master ? netns_push(ns) : -1;
+	if (saved >= 0) {
+		if (!if_indextoname(attrs->master, link->master_name))
+			link->master_name[0] = '\0';
+		netns_pop(saved);
+	}
+	/* The other end of a veth may be in a namespace that we have no right to look into. */
+	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
+	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
+		link->peer_mtu = peer.mtu;
+	features = xdp_features_read(ns, &list);
+	for (int i = 0; i < features; i++) {
+		if (list[i].ifindex != link->dev.ifindex)
+			continue;
+		link->features_known = true;
+		link->native_xdp = list[i].features & XDP_FEATURE_BASIC;
+		link->zero_copy = list[i].features & XDP_FEATURE_ZEROCOPY;
+	}
+	free(list);
 	snprintf(link->qdisc, sizeof(link->qdisc), "%s", link->attrs.qdisc);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))

@@ -211,15 +211,19 @@ void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 	sample->ovs_lost = read_ovs(ns);
 }
 
-/* Lines in which `fmt` finds the protocol and an inode. */
-static void parse_taps(const char *text, const char *fmt, unsigned wanted, struct facts_owner *list,
-		       unsigned *n)
+void facts_taps_parse(struct facts_taps *t, bool raw, const char *text)
 {
-	for (const char *line = text; line; line = next_line(line)) {
-		unsigned protocol;
-		uint64_t inode;
+	/* sk RefCnt Type Proto Iface R Rmem User Inode */
+	const char *fmt = raw ? " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %*x %*x:%*x %*x:%*x %*x "
+				"%*u %*u %" SCNu64
+			      : "%*s %*d %*d %x %*d %*d %*u %*u %" SCNu64;
+	struct facts_owner *list = raw ? t->raw : t->tap;
+	unsigned *n = raw ? &t->raws : &t->taps, protocol;
+	uint64_t inode;
 
-		if (sscanf(line, fmt, &protocol, &inode) != 2 || protocol != wanted)
+	for (const char *line = text; line; line = next_line(line)) {
+		if (sscanf(line, fmt, &protocol, &inode) != 2 ||
+		    protocol != (raw ? IPPROTO_UDP : ETH_P_ALL))
 			continue;
 		if (*n < FACTS_TAPS)
 			list[*n] = (struct facts_owner){.inode = inode};
@@ -227,41 +231,22 @@ static void parse_taps(const char *text, const char *fmt, unsigned wanted, struc
 	}
 }
 
-void facts_taps_parse_packet(struct facts_taps *t, const char *text)
-{
-	/* sk RefCnt Type Proto Iface R Rmem User Inode */
-	parse_taps(text, "%*s %*d %*d %x %*d %*d %*u %*u %" SCNu64, ETH_P_ALL, t->tap, &t->taps);
-}
-
-void facts_taps_parse_raw(struct facts_taps *t, const char *text)
-{
-	parse_taps(text,
-		   " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %*x %*x:%*x %*x:%*x %*x %*u %*u "
-		   "%" SCNu64,
-		   IPPROTO_UDP, t->raw, &t->raws);
-}
-
 int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t)
 {
 	static const struct {
-		const char *path;
-		void (*parse)(struct facts_taps *t, const char *text);
-	} files[] = {
-		{"/proc/thread-self/net/packet", facts_taps_parse_packet},
-		{"/proc/thread-self/net/raw", facts_taps_parse_raw},
-		{"/proc/thread-self/net/raw6", facts_taps_parse_raw},
-	};
+		const char *file;
+		bool raw;
+	} files[] = {{"packet", false}, {"raw", true}, {"raw6", true}};
 	int saved = netns_push(ns), ret;
 
 	memset(t, 0, sizeof(*t));
 	if (saved < 0)
 		return saved;
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		char *text;
+		char *text = read_net(files[i].file);
 
-		if (file_read(files[i].path, &text, NULL))
-			continue;
-		files[i].parse(t, text);
+		if (text)
+			facts_taps_parse(t, files[i].raw, text);
 		free(text);
 	}
 	netns_pop(saved);

@@ -194,11 +194,6 @@ static uint64_t rcvbuf_request(const struct finding_facts *f)
 	return (rcvbuf_wanted(f) + 1) / 2;
 }
 
-static bool reason_is(const struct finding_facts *f, const char *reason)
-{
-	return f->reason && !strcmp(f->reason, reason);
-}
-
 /* 0: nothing is known of the reader. */
 static double share_of_reader(const struct finding_facts *f, uint64_t ns)
 {
@@ -234,6 +229,12 @@ static double arrival_most(const struct reading *r)
 
 static bool holds(enum finding_when when, const struct finding_facts *f)
 {
+	static const char *const reasons[] = {
+		[WHEN_NEIGH_QUEUE] = "NEIGH_QUEUEFULL", [WHEN_TTL] = "IP_INHDR",
+		[WHEN_TOO_BIG] = "PKT_TOO_BIG",		[WHEN_RPFILTER] = "IP_RPFILTER",
+		[WHEN_OTHERHOST] = "OTHERHOST",
+	};
+
 	switch (when) {
 	case WHEN_ALWAYS:
 		return true;
@@ -257,20 +258,11 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
 	case WHEN_RING_GROWS:
 		return f->ring_now && f->ring_now < f->ring_max;
-	case WHEN_NEIGH_QUEUE:
-		return reason_is(f, "NEIGH_QUEUEFULL");
-	case WHEN_TTL:
-		return reason_is(f, "IP_INHDR");
-	case WHEN_TOO_BIG:
-		return reason_is(f, "PKT_TOO_BIG");
-	case WHEN_RPFILTER:
-		return reason_is(f, "IP_RPFILTER");
-	case WHEN_OTHERHOST:
-		return reason_is(f, "OTHERHOST");
 	case WHEN_STATE:
-		break;
+		return false;
+	default:
+		return f->reason && !strcmp(f->reason, reasons[when]);
 	}
-	return false;
 }
 
 /* What the kernel has at boot, or twice what somebody gave it. 0 is not known. */

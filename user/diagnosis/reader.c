@@ -189,17 +189,6 @@ static void sample_state(struct reading_sock *s, int root)
 	}
 }
 
-static void sample_quota(struct reading_sock *s, int root, bool keep)
-{
-	uint64_t ns[READING_LEVELS];
-	unsigned n = group_throttled(root, s->threads.pid, ns, READING_LEVELS);
-
-	for (unsigned i = 0; keep && i < n && i < s->n_levels; i++)
-		s->throttled[i] += ns[i] - s->levels[i];
-	memcpy(s->levels, ns, n * sizeof(*ns));
-	s->n_levels = n;
-}
-
 /* A process's own /proc/PID/net shows its namespace, usually the socket's. */
 static void sample_received(struct reading_sock *s, int root)
 {
@@ -261,8 +250,15 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		s->sum.stopped += s->now.stopped;
 	}
 	threads_keep(&s->threads, keep);
-	if (known)
-		sample_quota(s, root, keep);
+	if (known) {
+		uint64_t ns[READING_LEVELS];
+		unsigned n = group_throttled(root, s->threads.pid, ns, READING_LEVELS);
+
+		for (unsigned i = 0; keep && i < n && i < s->n_levels; i++)
+			s->throttled[i] += ns[i] - s->levels[i];
+		memcpy(s->levels, ns, n * sizeof(*ns));
+		s->n_levels = n;
+	}
 	/* it would keep the namespace alive */
 	sockmem_close(s->mem);
 	s->mem = NULL;

@@ -16,30 +16,55 @@ static struct about about_link(const struct facts_link *link, uint64_t lost)
 	return (struct about){CHECK_INTERFACE, link->dev.ifname, lost};
 }
 
-/* What the driver lost. */
+/* What the driver lost. Not here: no loss, or the stack's own decision, which it counts itself. */
 
-static void lose(const struct facts *f, struct check_findings *out, const struct facts_link *link,
-		 const struct link_loss *l, enum stage stage)
+#define ALL_CLASSES (~0u)
+#define NO_EVENTS   (~(1u << NIC_EVENT))
+#define LOSSES	    (1u << NIC_LOSS)
+
+static const struct {
+	enum nic_cause cause;
+	unsigned classes;
+	enum stage stage;
+	const char *state; /* NULL: the row of the stage */
+} causes[] = {
+	{NIC_RING, NO_EVENTS, STAGE_NIC_RING, NULL},
+	{NIC_PORT, NO_EVENTS, STAGE_NONE, "nic-port"},
+	{NIC_ALLOC, ALL_CLASSES, STAGE_NONE, "nic-memory"},
+	{NIC_DAMAGED, ALL_CLASSES, STAGE_NONE, "nic-crc"},
+	{NIC_SHAPER, ALL_CLASSES, STAGE_NONE, "nic-allowance"},
+	{NIC_PAUSE, ALL_CLASSES, STAGE_NONE, "nic-paused"},
+	{NIC_SEND, LOSSES, STAGE_TX_DEVICE, NULL},
+	{NIC_XDP, LOSSES, STAGE_XDP, NULL},
+	{NIC_REDIRECT, LOSSES, STAGE_XDP, NULL},
+};
+
+static void judge_loss_of(const struct facts *f, struct check_findings *out,
+			  const struct facts_link *link, const struct link_loss *l)
 {
+	const unsigned n = sizeof(causes) / sizeof(causes[0]);
+	const struct netdev_settings *s = &link->set;
 	struct finding_facts facts = {
 		.ifname = link->dev.ifname,
 		.counter = l->counter,
 		.total = l->total,
-		.ring_now = link->set.ring.rx,
-		.ring_max = link->set.ring.rx_max,
+		.ring_now = s->ring.rx,
+		.ring_max = s->ring.rx_max,
 	};
-
-	judge_loss(out, f, stage, about_link(link, l->lost), &facts);
-}
-
-static void lose_state(const struct facts *f, struct check_findings *out,
-		       const struct facts_link *link, const struct link_loss *l, const char *id)
-{
-	/* A number of events is no number of packets. */
-	uint64_t packets = l->class == NIC_EVENT || l->cause == NIC_PAUSE ? 0 : l->lost;
-	const struct netdev_settings *s = &link->set;
+	struct about about = about_link(link, l->lost);
 	struct binds b = {};
+	unsigned i = 0;
 
+	while (i < n && (causes[i].cause != l->cause || !(causes[i].classes >> l->class & 1)))
+		i++;
+	/* What found a CPU's backlog full is counted by the sender's veth as well. */
+	if (i == n || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
+		       judge_softnet(f, "dropped", false) >= l->lost))
+		return;
+	if (!causes[i].state) {
+		judge_loss(out, f, causes[i].stage, about, &facts);
+		return;
+	}
 	bind_loss(&b, f->window_ns, l->counter, l->lost, l->total);
 	bind_text(&b, "ifname", link->dev.ifname);
 	if (s->pause.known) {
@@ -47,60 +72,10 @@ static void lose_state(const struct facts *f, struct check_findings *out,
 		bind_text(&b, "pause_rx", s->pause.rx ? "on" : "off");
 		bind_text(&b, "pause_wanted", s->pause.tx ? NULL : "on");
 	}
-	judge_state(out, f, id, about_link(link, packets), &b);
-}
-
-static void judge_loss_of(const struct facts *f, struct check_findings *out,
-			  const struct facts_link *link, const struct link_loss *l)
-{
-	switch (l->cause) {
-	case NIC_RING:
-		if (l->class != NIC_EVENT)
-			lose(f, out, link, l, STAGE_NIC_RING);
-		break;
-	case NIC_PORT:
-		if (l->class != NIC_EVENT)
-			lose_state(f, out, link, l, "nic-port");
-		break;
-	case NIC_ALLOC:
-		lose_state(f, out, link, l, "nic-memory");
-		break;
-	case NIC_DAMAGED:
-		lose_state(f, out, link, l, "nic-crc");
-		break;
-	case NIC_SHAPER:
-		lose_state(f, out, link, l, "nic-allowance");
-		break;
-	case NIC_PAUSE:
-		lose_state(f, out, link, l, "nic-paused");
-		break;
-	case NIC_SEND:
-		/* What found a CPU's backlog full is counted by the sender's veth as well. */
-		if (l->class == NIC_LOSS && (strcmp(link->dev.driver, "veth") ||
-					     judge_softnet(f, "dropped", false) < l->lost))
-			lose(f, out, link, l, STAGE_TX_DEVICE);
-		break;
-	case NIC_XDP:
-	case NIC_REDIRECT:
-		if (l->class == NIC_LOSS)
-			lose(f, out, link, l, STAGE_XDP);
-		break;
-	default: /* no loss, or the stack's own decision, which it counts itself */
-		break;
-	}
-}
-
-/* A queue of packets that is shorter than the kernel's own; a longer one would only delay. */
-static bool larger_queue(const struct facts_link *link, char *buf, size_t size)
-{
-	unsigned limit, usual = link->attrs.txqueuelen > 1 ? link->attrs.txqueuelen : KERNEL_QUEUE;
-	int n = 0;
-
-	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) != 1 || link->qdisc[n] ||
-	    limit >= usual)
-		return false;
-	snprintf(buf, size, "pfifo limit %u", usual);
-	return true;
+	/* A number of events is no number of packets. */
+	if (l->class == NIC_EVENT || l->cause == NIC_PAUSE)
+		about.lost = 0;
+	judge_state(out, f, causes[i].state, about, &b);
 }
 
 static void judge_qdisc(const struct facts *f, struct check_findings *out,
@@ -109,6 +84,8 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 	struct finding_facts facts = {.ifname = link->dev.ifname};
 	char name[COUNTER_NAME_LEN], kind[32], wanted[48];
 	struct about about = about_link(link, 0);
+	unsigned limit, usual = link->attrs.txqueuelen > 1 ? link->attrs.txqueuelen : KERNEL_QUEUE;
+	int n = 0;
 
 	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.ifname);
 	about.lost = facts_moved(f, FACTS_HERE, name);
@@ -120,8 +97,12 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 		return;
 	}
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(link->qdisc, " "), link->qdisc);
-	if (larger_queue(link, wanted, sizeof(wanted)))
+	/* One that is shorter than the kernel's own; a longer one would only delay. */
+	if (sscanf(link->qdisc, "pfifo limit %u%n", &limit, &n) == 1 && !link->qdisc[n] &&
+	    limit < usual) {
+		snprintf(wanted, sizeof(wanted), "pfifo limit %u", usual);
 		facts.qdisc_wanted = wanted;
+	}
 	facts.qdisc = kind;
 	facts.qdisc_limit = strchr(link->qdisc, ' ') ? strchr(link->qdisc, ' ') + 1 : NULL;
 	judge_loss(out, f, STAGE_QDISC, about, &facts);

@@ -157,27 +157,20 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		judge_state(out, f, "rcvbuf-filling", about, &b);
 }
 
-/* Losses of sockets that are not in the list: closed meanwhile, or too many. */
-static void judge_closed(const struct facts *f, struct check_findings *out)
+void judge_socks(const struct facts *f, struct check_findings *out)
 {
 	uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors"), listed = 0;
 	struct finding_facts facts = {.counter = "Udp:RcvbufErrors"};
-	struct about about = {.scope = CHECK_NAMESPACE};
 
-	for (unsigned i = 0; i < f->socks.n; i++)
-		listed += f->socks.at[i].lost;
-	/* The two are not read at one moment. */
-	if (f->port || f->pid || full <= listed + listed / 10)
-		return;
-	about.lost = full - listed;
-	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
-}
-
-void judge_socks(const struct facts *f, struct check_findings *out)
-{
-	for (unsigned i = 0; i < f->socks.n; i++)
+	for (unsigned i = 0; i < f->socks.n; i++) {
 		judge_sock(f, out, &f->socks.at[i]);
-	judge_closed(f, out);
+		listed += f->socks.at[i].lost;
+	}
+	/* Of sockets that are not in the list: closed meanwhile, or too many. The two are not read
+	 * at one moment. */
+	if (!f->port && !f->pid && full > listed + listed / 10)
+		judge_loss(out, f, STAGE_RCVBUF,
+			   (struct about){CHECK_NAMESPACE, NULL, full - listed}, &facts);
 	if (f->port && !f->socks.n && !f->socks.more) {
 		const uint64_t refused = moved(f, "Udp:NoPorts", "Udp6NoPorts");
 		struct binds b = {};

@@ -25,19 +25,6 @@ static void judge_limit(const struct facts *f, struct check_findings *out, const
 	judge_state(out, f, about.lost ? full : near, about, b);
 }
 
-static void judge_conntrack(const struct facts *f, struct check_findings *out)
-{
-	const struct facts_stack *s = &f->stack;
-	uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
-	struct binds b = {};
-
-	bind_loss(&b, f->window_ns, "nf_conntrack drop", after - before, after);
-	if (after >= before)
-		judge_limit(f, out, "conntrack-full", "conntrack-near",
-			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &b, s->conntrack,
-			    s->conntrack_max);
-}
-
 static void judge_neighbours(const struct facts *f, struct check_findings *out, unsigned family)
 {
 	static const char *const counters[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"};
@@ -71,28 +58,6 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 		if (n)
 			judge_state(out, f, rows[i].id, here, &b);
 	}
-}
-
-static void judge_fragment_memory(const struct facts *f, struct check_findings *out,
-				  unsigned family)
-{
-	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
-					      "net/ipv6/ip6frag_high_thresh"};
-	struct binds b = {};
-
-	bind_text(&b, "frag_sysctl", sysctls[family]);
-	judge_limit(f, out, NULL, "frag-memory", here, &b, f->stack.frag_memory[family],
-		    f->stack.frag_high[family]);
-}
-
-static void judge_udp_mem(const struct facts *f, struct check_findings *out)
-{
-	const struct facts_stack *s = &f->stack;
-	struct binds b = {};
-
-	bind_udp_mem(&b, "udp_mem", s->udp_mem, 1);
-	bind_udp_mem(&b, "udp_mem_wanted", s->udp_mem, 2);
-	judge_limit(f, out, NULL, "udp-mem-near", host, &b, s->udp_pages, s->udp_mem[2]);
 }
 
 /* What user space judges, and was too slow for. */
@@ -212,30 +177,39 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 	}
 }
 
-static void judge_self(const struct facts *f, struct check_findings *out)
-{
-	struct binds b = {};
-
-	bind_text(&b, "missing", f->self.missing_caps);
-	if (!f->self.btf)
-		judge_state(out, f, "own-btf", host, &b);
-	if (*f->self.missing_caps)
-		judge_state(out, f, "own-capabilities", host, &b);
-}
-
 void judge_stack(const struct facts *f, struct check_findings *out)
 {
-	judge_conntrack(f, out);
+	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
+					      "net/ipv6/ip6frag_high_thresh"};
+	const struct facts_stack *s = &f->stack;
+	uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
+	struct binds conntrack = {}, udp = {}, self = {};
+
+	bind_loss(&conntrack, f->window_ns, "nf_conntrack drop", after - before, after);
+	if (after >= before)
+		judge_limit(f, out, "conntrack-full", "conntrack-near",
+			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &conntrack,
+			    s->conntrack, s->conntrack_max);
 	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
+		struct binds frag = {};
+
 		judge_neighbours(f, out, family);
 		judge_fragments(f, out, family);
-		judge_fragment_memory(f, out, family);
+		bind_text(&frag, "frag_sysctl", sysctls[family]);
+		judge_limit(f, out, NULL, "frag-memory", here, &frag, s->frag_memory[family],
+			    s->frag_high[family]);
 	}
-	judge_udp_mem(f, out);
+	bind_udp_mem(&udp, "udp_mem", s->udp_mem, 1);
+	bind_udp_mem(&udp, "udp_mem_wanted", s->udp_mem, 2);
+	judge_limit(f, out, NULL, "udp-mem-near", host, &udp, s->udp_pages, s->udp_mem[2]);
 	judge_upcalls(f, out);
 	judge_senders(f, out);
 	judge_taps(f, out);
-	judge_self(f, out);
+	bind_text(&self, "missing", f->self.missing_caps);
+	if (!f->self.btf)
+		judge_state(out, f, "own-btf", host, &self);
+	if (*f->self.missing_caps)
+		judge_state(out, f, "own-capabilities", host, &self);
 }
 
 /*

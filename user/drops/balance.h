@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The checkpoints of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
- *the balance is closed in monitor/flow.h. Needs sock:sock_recv_length, Linux 6.3.
+ *the balance is closed in monitor/session.h. Needs sock:sock_recv_length, Linux 6.3.
  *
  *	balance_open() .. balance_begin() .. balance_tick() now and then .. balance_end()
  */

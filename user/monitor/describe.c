@@ -294,8 +294,3 @@ int entries_add(struct entries *list, const struct watch_entry *e)
 	*new = *e;
 	return 0;
 }
-
-void entries_clear(struct entries *list)
-{
-	list->at.n = list->merged = 0;
-}

@@ -81,7 +81,6 @@ struct entries {
 
 /* -ENOMEM. Those of one key, flow and CPU may be made one. */
 int entries_add(struct entries *list, const struct watch_entry *e);
-void entries_clear(struct entries *list);
 
 /* "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports where there are none; "" if unknown. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "monitor/flow.h"
+#include "monitor/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -169,32 +169,6 @@ static const char *const doubt_text[DOUBTS] = {
 			     "some of the missing numbers may be among them",
 };
 
-static void put_doubt(const struct flow_balance *b, enum flow_doubt doubt, char *buf, size_t size)
-{
-	char count[FMT_MAX];
-
-	if (doubt == DOUBT_RESIDUAL)
-		put_residual(b, buf, size);
-	else if (doubt == DOUBT_MOVED || doubt == DOUBT_NO_STREAM)
-		snprintf(buf, size, "%s", doubt_text[doubt]);
-	else
-		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), b->doubt[doubt]),
-			 doubt_text[doubt]);
-}
-
-static void put_balance(const struct flow_balance *b, char *buf, size_t size)
-{
-	char count[FMT_MAX];
-
-	if (!b->balanced)
-		snprintf(buf, size, "what arrived does not balance");
-	else if (b->arrived <= 0)
-		snprintf(buf, size, "nothing of the flow arrived");
-	else
-		snprintf(buf, size, "all %s that arrived have their place",
-			 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
-}
-
 static void put_before(const struct flow_balance *b, char *buf, size_t size)
 {
 	const struct balance_streams *s = &b->facts.streams;
@@ -231,8 +205,16 @@ static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
 
 int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size)
 {
+	char count[FMT_MAX];
+
 	if (!i--) {
-		put_balance(b, buf, size);
+		if (!b->balanced)
+			snprintf(buf, size, "what arrived does not balance");
+		else if (b->arrived <= 0)
+			snprintf(buf, size, "nothing of the flow arrived");
+		else
+			snprintf(buf, size, "all %s that arrived have their place",
+				 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
 		return 0;
 	}
 	if (b->dropped && b->has_culprit && !i--) {
@@ -242,7 +224,14 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 	for (unsigned doubt = 0; doubt < DOUBTS; doubt++) {
 		if (!b->doubt[doubt] || i--)
 			continue;
-		put_doubt(b, doubt, buf, size);
+		if (doubt == DOUBT_RESIDUAL)
+			put_residual(b, buf, size);
+		else if (doubt == DOUBT_MOVED || doubt == DOUBT_NO_STREAM)
+			snprintf(buf, size, "%s", doubt_text[doubt]);
+		else
+			snprintf(buf, size, "%s %s",
+				 fmt_count(count, sizeof(count), b->doubt[doubt]),
+				 doubt_text[doubt]);
 		return 0;
 	}
 	if (i)
@@ -316,10 +305,11 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 		      struct live *l, struct error *err)
 {
 	struct live_source source = {.start = start, .collect = collect};
+	const struct live_parts parts = live_parts(l);
 	struct flow_account *a;
 	int rc;
 
-	if (!live_ksyms(l))
+	if (!parts.ksyms)
 		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
 				 "functions of the kernel are hidden: what was dropped before it "
 				 "arrived cannot be kept apart from what was dropped after");
@@ -334,10 +324,10 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 				  &(struct balance_spec){
 					  .filter = a->filter,
 					  .numbering = spec->numbering,
-					  .reasons = live_reasons(l),
-					  .ksyms = live_ksyms(l),
+					  .reasons = parts.reasons,
+					  .ksyms = parts.ksyms,
 					  .consumed = spec->consumed,
-					  .fragments = live_fragments(l),
+					  .fragments = parts.fragments,
 				  },
 				  err);
 	source.arg = a;

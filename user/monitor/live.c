@@ -341,16 +341,6 @@ bool live_is_last(const struct live *l)
 	return l->last;
 }
 
-bool live_knows_sockets(const struct live *l)
-{
-	return !l->own.no_sockets;
-}
-
-int live_fragments(const struct live *l)
-{
-	return watch_fragments(l->watch);
-}
-
 static bool is_stage(const struct live *l, const struct live_row *row)
 {
 	return !l->spec.stages || (row->stage < STAGE_COUNT && l->spec.stages >> row->stage & 1);
@@ -522,7 +512,7 @@ static void add_entries(struct live *l)
 		if (!is_claimed(l, e, row) && is_wanted(l))
 			live_add(l, row);
 	}
-	entries_clear(&l->entries);
+	l->entries.at.n = l->entries.merged = 0;
 }
 
 /*
@@ -685,19 +675,10 @@ bool live_gone(const struct live *l, char *what, size_t size)
 	return false;
 }
 
-uint64_t live_started(const struct live *l)
+struct live_parts live_parts(const struct live *l)
 {
-	return l->start_ns;
-}
-
-const struct ksyms *live_ksyms(const struct live *l)
-{
-	return l->ksyms;
-}
-
-const struct reasons *live_reasons(const struct live *l)
-{
-	return l->reasons;
+	return (struct live_parts){l->ksyms, l->reasons, watch_fragments(l->watch),
+				   !l->own.no_sockets, l->start_ns};
 }
 
 void live_last(struct live *l)

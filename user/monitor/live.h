@@ -152,12 +152,6 @@ int live_discard(struct live *l);
 /* The collection that is running, or was the last to run, is the last of all. */
 bool live_is_last(const struct live *l);
 
-/* watch_knows_sockets() */
-bool live_knows_sockets(const struct live *l);
-
-/* watch_fragments() */
-int live_fragments(const struct live *l);
-
 /* To be called some times a second: searches for the owners of sockets that have just lost packets.
  */
 void live_tick(struct live *l);
@@ -193,12 +187,15 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
  */
 bool live_gone(const struct live *l, char *what, size_t size);
 
-/* ktime_now() at live_start(). */
-uint64_t live_started(const struct live *l);
-
-/* Names of functions and reasons, for other printers; NULL: not known. */
-const struct ksyms *live_ksyms(const struct live *l);
-const struct reasons *live_reasons(const struct live *l);
+/* What others need of it; after live_open(). */
+struct live_parts {
+	const struct ksyms *ksyms; /* names of functions; NULL: not known */
+	const struct reasons *reasons;
+	int fragments;	    /* watch_fragments() */
+	bool knows_sockets; /* watch_knows_sockets() */
+	uint64_t start_ns;  /* ktime_now() at live_start() */
+};
+struct live_parts live_parts(const struct live *l);
 
 void live_own(const struct live *l, struct live_own *own);
 
@@ -232,7 +229,7 @@ struct described; /* monitor/describe.h */
 struct live_drop {
 	const struct described *what; /* counts are of this packet */
 	const struct watch_key *key;
-	uint64_t time_ns;     /* since live_started() */
+	uint64_t time_ns;     /* since live_start() */
 	uint64_t realtime_ns; /* CLOCK_REALTIME */
 	struct packet_view packet;
 	const uint64_t *stack; /* return addresses, from the drop site outwards */

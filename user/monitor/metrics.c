@@ -320,43 +320,6 @@ static void put_series(struct writer *w, const char *name, enum noise noise, boo
 	twalk_r(w->m->all, put_one, w);
 }
 
-static void put_lost(struct writer *w)
-{
-	/* the first: see METRICS_BEGIN */
-	begin(w, "stage_lost_packets", &counter, "packets",
-	      "Packets lost at a stage; all stages are there from the start.");
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
-			put_by(w, label_names[STAGE], stage_name(s), w->m->lost[s]);
-	}
-	put_series(w, "lost_packets", NOISE_LOSS, false,
-		   "Packets lost, by stage, reason and whose they were.");
-	put_series(w, "lost_bytes", NOISE_LOSS, true,
-		   "Bytes of lost packets; counters of devices do not tell them.");
-	put_series(w, "suspect_packets", NOISE_SUSPECT, false,
-		   "Packets dropped that may be losses; what they were is not known.");
-	put_series(w, "benign_packets", NOISE_BENIGN, false,
-		   "Packets dropped as they should be; nobody misses them.");
-}
-
-/* What the exporter misses. */
-static void put_gaps(struct writer *w)
-{
-	const struct live_own *o = &w->m->own;
-	struct live_own_loss losses[LIVE_OWN_LOSSES];
-
-	begin(w, "own_losses", &counter, NULL,
-	      "What the observer itself missed or could not tell apart.");
-	live_own_losses(o, losses);
-	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
-		put_by(w, "kind", losses[i].name, losses[i].n);
-	begin(w, "observed", &gauge, NULL, "Whether this host lets the observer see it: 1, or 0.");
-	put_by(w, "what", "places", !o->no_places);
-	put_by(w, "what", "reasons", !o->no_reasons);
-	put_by(w, "what", "sockets", !o->no_sockets);
-	put_by(w, "what", "xdp", !w->m->xdp_gaps);
-}
-
 static void put_value(struct writer *w, const char *name, const struct type *type, const char *unit,
 		      uint64_t value, const char *help)
 {
@@ -372,41 +335,59 @@ static void put_seconds(struct writer *w, const char *name, const struct type *t
 		ns / 1000000000, ns % 1000000000);
 }
 
-/* What it says of itself. */
-static void put_self(struct writer *w)
-{
-	const struct metrics *m = w->m;
-
-	put_value(w, "events", &counter, NULL, m->own.events,
-		  "Drops that the kernel has told, of any class.");
-	put_value(w, "series", &gauge, NULL, m->series, "Sets of labels that are told apart now.");
-	put_value(w, "series_limit", &gauge, NULL, m->max,
-		  "Sets of labels that are told apart at most.");
-	put_value(w, "series_merged", &counter, NULL, m->merged,
-		  "Additions to series of others, for want of room.");
-	put_value(w, "series_expired", &counter, NULL, m->expired,
-		  "Series that gave way after an hour without change.");
-	put_seconds(w, "cpu_seconds", &counter, m->own.cpu_ns,
-		    "CPU time of the exporter, user and system.");
-	put_value(w, "maps_bytes", &gauge, "bytes", m->own.map_bytes,
-		  "Kernel memory of the observer's maps.");
-	put_seconds(w, "start_time_seconds", &gauge, m->realtime_ns - m->time_ns,
-		    "When counting began, since the epoch.");
-	put_seconds(w, "collected_time_seconds", &gauge, m->realtime_ns,
-		    "When these numbers were read from the kernel, since the epoch.");
-	put_seconds(w, "collect_duration_seconds", &gauge, m->own.collect_ns,
-		    "How long that took.");
-	begin(w, "build", &info, NULL, "This program.");
-	put_by(w, "version", PKTLEDGER_VERSION, 1);
-}
-
 static int write_all(const struct metrics *m, enum expose_format format, FILE *out)
 {
 	struct writer w = {.out = out, .m = m, .text = format == EXPOSE_TEXT};
+	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
-	put_lost(&w);
-	put_gaps(&w);
-	put_self(&w);
+	/* the first: see METRICS_BEGIN */
+	begin(&w, "stage_lost_packets", &counter, "packets",
+	      "Packets lost at a stage; all stages are there from the start.");
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
+			put_by(&w, label_names[STAGE], stage_name(s), m->lost[s]);
+	}
+	put_series(&w, "lost_packets", NOISE_LOSS, false,
+		   "Packets lost, by stage, reason and whose they were.");
+	put_series(&w, "lost_bytes", NOISE_LOSS, true,
+		   "Bytes of lost packets; counters of devices do not tell them.");
+	put_series(&w, "suspect_packets", NOISE_SUSPECT, false,
+		   "Packets dropped that may be losses; what they were is not known.");
+	put_series(&w, "benign_packets", NOISE_BENIGN, false,
+		   "Packets dropped as they should be; nobody misses them.");
+	/* what the exporter misses */
+	begin(&w, "own_losses", &counter, NULL,
+	      "What the observer itself missed or could not tell apart.");
+	live_own_losses(&m->own, losses);
+	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
+		put_by(&w, "kind", losses[i].name, losses[i].n);
+	begin(&w, "observed", &gauge, NULL, "Whether this host lets the observer see it: 1, or 0.");
+	put_by(&w, "what", "places", !m->own.no_places);
+	put_by(&w, "what", "reasons", !m->own.no_reasons);
+	put_by(&w, "what", "sockets", !m->own.no_sockets);
+	put_by(&w, "what", "xdp", !m->xdp_gaps);
+	/* what it says of itself */
+	put_value(&w, "events", &counter, NULL, m->own.events,
+		  "Drops that the kernel has told, of any class.");
+	put_value(&w, "series", &gauge, NULL, m->series, "Sets of labels that are told apart now.");
+	put_value(&w, "series_limit", &gauge, NULL, m->max,
+		  "Sets of labels that are told apart at most.");
+	put_value(&w, "series_merged", &counter, NULL, m->merged,
+		  "Additions to series of others, for want of room.");
+	put_value(&w, "series_expired", &counter, NULL, m->expired,
+		  "Series that gave way after an hour without change.");
+	put_seconds(&w, "cpu_seconds", &counter, m->own.cpu_ns,
+		    "CPU time of the exporter, user and system.");
+	put_value(&w, "maps_bytes", &gauge, "bytes", m->own.map_bytes,
+		  "Kernel memory of the observer's maps.");
+	put_seconds(&w, "start_time_seconds", &gauge, m->realtime_ns - m->time_ns,
+		    "When counting began, since the epoch.");
+	put_seconds(&w, "collected_time_seconds", &gauge, m->realtime_ns,
+		    "When these numbers were read from the kernel, since the epoch.");
+	put_seconds(&w, "collect_duration_seconds", &gauge, m->own.collect_ns,
+		    "How long that took.");
+	begin(&w, "build", &info, NULL, "This program.");
+	put_by(&w, "version", PKTLEDGER_VERSION, 1);
 	if (!w.text)
 		fputs("# EOF\n", out);
 	return ferror(out) ? -EIO : 0;

@@ -107,22 +107,6 @@ static int add_queues(struct rates *r, const struct counters_device *s,
 	return 0;
 }
 
-static int add_losses(struct rates *r, const struct counters_device *s,
-		      const struct nic_sample *before)
-{
-	struct nic_loss l[LOSSES_MAX];
-	unsigned n = nic_losses(s->plan, before, &s->nic, l, LOSSES_MAX);
-
-	for (unsigned i = 0; i < n && i < LOSSES_MAX; i++) {
-		struct rates_loss *row = list_add(&r->losses);
-
-		if (!row)
-			return -ENOMEM;
-		*row = (struct rates_loss){r->devices.n - 1, l[i]};
-	}
-	return 0;
-}
-
 /* How all devices moved since the last sample. */
 static int add_devices(struct rates *r, struct counters *now)
 {
@@ -133,6 +117,8 @@ static int add_devices(struct rates *r, struct counters *now)
 		struct counters_device *d = &now->devices[i], *old;
 		struct nic_sample matched = {0};
 		const struct nic_sample *base;
+		struct nic_loss loss[LOSSES_MAX];
+		unsigned n;
 
 		old = counters_device(&r->counters, SCOPE, d->link.ifname, d->link.ifindex);
 		ret = add_device(r, d, old);
@@ -140,8 +126,15 @@ static int add_devices(struct rates *r, struct counters *now)
 			ret = counters_device_match(old, d, &matched, &base);
 		if (!ret)
 			ret = add_queues(r, d, base);
-		if (!ret)
-			ret = add_losses(r, d, base);
+		n = ret ? 0 : nic_losses(d->plan, base, &d->nic, loss, LOSSES_MAX);
+		for (unsigned j = 0; j < n && j < LOSSES_MAX && !ret; j++) {
+			struct rates_loss *row = list_add(&r->losses);
+
+			if (row)
+				*row = (struct rates_loss){r->devices.n - 1, loss[j]};
+			else
+				ret = -ENOMEM;
+		}
 		nic_sample_free(&matched);
 	}
 	return ret;
@@ -192,20 +185,6 @@ static int add_xsk(struct rates *r, const struct xsk_info *x)
 	return 0;
 }
 
-static int sample_xsks(struct rates *r)
-{
-	struct xsk_info *list;
-	int n = read_xsks(r, &list), ret = 0;
-
-	r->xsks.n = 0;
-	for (int i = 0; i < n && !ret; i++)
-		ret = add_xsk(r, &list[i]);
-	free(r->xsk);
-	r->xsk = list;
-	r->xsk_n = n;
-	return ret;
-}
-
 int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 {
 	struct counters_scope scope = {SCOPE, r->ns, NULL,
@@ -224,8 +203,17 @@ int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 		ret = counters_delta(&r->counters, &now, &r->deltas);
 	counters_free(&r->counters);
 	r->counters = now;
-	if (!ret)
-		ret = sample_xsks(r);
+	if (!ret) {
+		struct xsk_info *list;
+		int n = read_xsks(r, &list);
+
+		r->xsks.n = 0;
+		for (int i = 0; i < n && !ret; i++)
+			ret = add_xsk(r, &list[i]);
+		free(r->xsk);
+		r->xsk = list;
+		r->xsk_n = n;
+	}
 	r->interval = r->time ? now_ns - r->time : 0;
 	r->time = now_ns;
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read counters");

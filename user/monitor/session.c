@@ -176,17 +176,6 @@ void child_close(struct child *c)
 
 /* The session */
 
-static int open_signals(struct session *s, struct error *err)
-{
-	sigemptyset(&s->signals);
-	sigaddset(&s->signals, SIGINT);
-	sigaddset(&s->signals, SIGTERM);
-	sigaddset(&s->signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
-	s->signal_fd = signalfd(-1, &s->signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signal_fd < 0 ? error_errno(err, STATUS_FAILED, -errno, NULL, "signalfd") : 0;
-}
-
 /* Waits for a signal, for the command, or until `until`. */
 static void wait_until(struct session *s, uint64_t until)
 {
@@ -265,8 +254,16 @@ int session_run(struct session *s, struct error *err)
 	ksyms_prefetch();
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
-	if (!rc)
-		rc = open_signals(s, err);
+	if (rc)
+		return rc;
+	sigemptyset(&s->signals);
+	sigaddset(&s->signals, SIGINT);
+	sigaddset(&s->signals, SIGTERM);
+	sigaddset(&s->signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
+	s->signal_fd = signalfd(-1, &s->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		rc = error_errno(err, STATUS_FAILED, -errno, NULL, "signalfd");
 	if (!rc && s->command)
 		rc = child_prepare(&s->child, s->command, s->stdout_to_stderr, err);
 	if (!rc)
@@ -320,7 +317,8 @@ bool limits_crossed(struct limits *l, unsigned i, const struct live_table *inter
 {
 	const struct limit *limit = &l->at[i].limit;
 	bool rate = limit->unit == LIMIT_PER_SECOND, was = l->at[i].above;
-	uint64_t packets = table_lost(rate ? interval : total, limit->stage).packets;
+	uint64_t packets =
+		table_sum(rate ? interval : total, 1u << NOISE_LOSS, limit->stage).packets;
 
 	l->at[i].measured = rate ? per_second(packets, interval_ns) : (double)packets;
 	l->at[i].above = l->at[i].measured > limit->value;

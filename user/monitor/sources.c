@@ -117,12 +117,13 @@ static bool other_device(const struct sources *s, const char *ifname)
 
 static void open_losses(struct sources *s, const struct live *l)
 {
+	const struct live_parts parts = live_parts(l);
 	struct error err = {};
 
 	s->mode = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
 	if (s->spec.netns || s->spec.ifname)
 		s->netns = s->ns.inum;
-	if (xdplosses_open(&s->losses, live_reasons(l), live_ksyms(l), &err))
+	if (xdplosses_open(&s->losses, parts.reasons, parts.ksyms, &err))
 		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
 			 err.message);
 	else if (*xdplosses_missing(s->losses))
@@ -481,19 +482,6 @@ static void collect_silent(struct sources *s, struct live *l)
 	}
 }
 
-/* Those that lost packets before are not to be blamed for it. */
-static void begin_silent(struct sources *s)
-{
-	struct silent *x;
-
-	if (!s->walks)
-		return;
-	walk_silent(s);
-	x = s->silent.at;
-	for (unsigned i = 0; i < s->silent.n; i++)
-		x[i].base = x[i].drops;
-}
-
 /* Keeps count of events that counters repeat. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
@@ -565,10 +553,15 @@ static int start(void *arg, struct error *err)
 {
 	struct sources *s = arg;
 	int rc = s->losses ? xdplosses_attach(s->losses, err) : 0;
+	struct silent *x;
 
 	for (unsigned i = 0; i < s->programs; i++)
 		s->program[i].shown = dropped_by(s, &s->program[i]);
-	begin_silent(s);
+	if (s->walks)
+		walk_silent(s);
+	x = s->silent.at;
+	for (unsigned i = 0; i < s->silent.n; i++)
+		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
 	return rc ? rc : rates_sample(&s->rates, clock_now(), err);
 }
 
@@ -638,7 +631,8 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
 	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
-	if (source.collect && !spec->expr && !spec->ifname && live_knows_sockets(l) && spec->owners)
+	if (source.collect && !spec->expr && !spec->ifname && live_parts(l).knows_sockets &&
+	    spec->owners)
 		s->walks = !owners_silent(spec->owners, keep_silent, s);
 	s->has_rates = true;
 	s->rates.inum = s->ns.inum;

@@ -212,7 +212,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 			continue;
 		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 			known[i] = *row->text[i] ? row->text[i] : NULL;
-		f.lost = table_lost(s->total, stage).packets;
+		f.lost = table_sum(s->total, 1u << NOISE_LOSS, stage).packets;
 		if (row->counts.events)
 			f.truesize = row->counts.memory / row->counts.events;
 		f.reason = known[LIVE_REASON];

@@ -246,25 +246,14 @@ void table_sort(struct live_table *t, enum table_order order)
 	make_index(t);
 }
 
-struct live_counts table_sum(const struct live_table *t, unsigned classes)
-{
-	struct live_counts sum = {};
-
-	for (unsigned i = 0; i < t->n; i++) {
-		if (of_class(&t->rows[i], classes))
-			live_counts_add(&sum, &t->rows[i].counts);
-	}
-	return sum;
-}
-
-struct live_counts table_lost(const struct live_table *t, enum stage stage)
+struct live_counts table_sum(const struct live_table *t, unsigned classes, enum stage stage)
 {
 	struct live_counts sum = {};
 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (row->noise == NOISE_LOSS && (stage == STAGE_NONE || row->stage == stage))
+		if (of_class(row, classes) && (stage == STAGE_NONE || row->stage == stage))
 			live_counts_add(&sum, &row->counts);
 	}
 	return sum;

@@ -118,11 +118,8 @@ void table_sort(struct live_table *t, enum table_order order);
 int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
 	       unsigned max);
 
-/* The sum over the rows of the classes in `classes`; 0: all. */
-struct live_counts table_sum(const struct live_table *t, unsigned classes);
-
-/* Losses alone, at a stage; STAGE_NONE: at all of them, and at none. */
-struct live_counts table_lost(const struct live_table *t, enum stage stage);
+/* The sum over the rows of `classes` (0: all) at a stage; STAGE_NONE: at all of them, and none. */
+struct live_counts table_sum(const struct live_table *t, unsigned classes, enum stage stage);
 
 double per_second(uint64_t n, uint64_t ns); /* 0 in no time */
 void live_counts_add(struct live_counts *sum, const struct live_counts *one);

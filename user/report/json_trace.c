@@ -128,7 +128,7 @@ static struct json_object *stages(const struct live_table *t, unsigned by, enum 
 
 static void put_classes(struct json_object *o, const struct live_table *t, unsigned by)
 {
-	json_put_u64(o, "dropped", table_sum(t, 1u << NOISE_LOSS).packets);
+	json_put_u64(o, "dropped", table_sum(t, 1u << NOISE_LOSS, STAGE_NONE).packets);
 	json_put(o, "stages", stages(t, by, NOISE_LOSS));
 	json_put(o, "suspect", stages(t, by, NOISE_SUSPECT));
 	json_put(o, "benign", stages(t, by, NOISE_BENIGN));

@@ -732,7 +732,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 /* The rows of what was lost most; those without socket, process and flow are left out. */
 static void put_worst(const struct print_view *v, struct live_table *t, const char *title)
 {
-	struct page p = print_page(v, table_sum(t, 1u << NOISE_LOSS).packets);
+	struct page p = print_page(v, table_sum(t, 1u << NOISE_LOSS, STAGE_NONE).packets);
 	unsigned shown = 0;
 
 	table_sort(t, TABLE_BY_PACKETS);

@@ -213,11 +213,11 @@ static void taps(void **state)
 	char *raw6 = load("check/raw6.txt");
 	struct facts_taps t = {.taps = 0};
 
-	facts_taps_parse_packet(&t, packet);
+	facts_taps_parse(&t, false, packet);
 	assert_int_equal(t.taps, 1); /* of all protocols; the other is of IP only */
 	assert_int_equal(t.tap[0].inode, 795909);
-	facts_taps_parse_raw(&t, raw);
-	facts_taps_parse_raw(&t, raw6);
+	facts_taps_parse(&t, true, raw);
+	facts_taps_parse(&t, true, raw6);
 	assert_int_equal(t.raws, 2); /* UDP, not ICMP */
 	assert_int_equal(t.raw[0].inode, 795911);
 	assert_int_equal(t.raw[1].inode, 795913);
@@ -351,8 +351,8 @@ static void cut_texts(void **state)
 			irq_rates(part, part, wanted, 5, irq);
 			memset(socks, 0, sizeof(*socks));
 			facts_socks_parse(socks, AF_INET, part);
-			facts_taps_parse_packet(&t, part);
-			facts_taps_parse_raw(&t, part);
+			facts_taps_parse(&t, false, part);
+			facts_taps_parse(&t, true, part);
 			sockstat_value(part, "UDP", "mem", &v);
 			stat_column(part, "table_fulls", true, &v);
 			nfqueue_drops(part);

@@ -215,8 +215,8 @@ static void read_taps(const struct text *t, const struct text *original)
 
 	(void)original;
 	memset(&taps, 0, sizeof(taps));
-	facts_taps_parse_packet(&taps, t->at);
-	facts_taps_parse_raw(&taps, t->at);
+	facts_taps_parse(&taps, false, t->at);
+	facts_taps_parse(&taps, true, t->at);
 	assert_true(taps.taps <= t->len && taps.raws <= t->len);
 }
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "monitor/flow.h"
+#include "monitor/session.h"
 
 /* Counts do not begin at 0: those of the time before it are no part of it. */
 static struct flow_facts facts(void)
