@@ -234,30 +234,27 @@ static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
 		f->from_ns = from_ns;
 }
 
-/* They can be judged only where no line is lost. */
-static void put_fates(struct ledgers_document *d, bool whole)
-{
-	struct json_object *fates = fatesum_json(d->fates), *end = json_get(d->json, "end");
-
-	json_put(d->json, "fates", fates);
-	json_put(d->json, "fates_agree",
-		 whole && fates && end ? json_object_new_boolean(fatesum_agrees(d->fates, end))
-				       : NULL);
-}
-
 /* The next start has come, or the end of the file. */
 static void end_document(struct reading *r)
 {
 	struct ledgers_document *d = &r->now;
 	bool whole = r->file->state.bad == r->bad && !r->file->odd;
+	struct json_object *fates, *end = json_get(d->json, "end");
 
 	if (!d->json)
 		return;
 	note_times(r->file, d->from_ns, d->to_ns);
 	if (r->set.json && d->to_ns > r->set.to_ns)
 		r->set.to_ns = d->to_ns;
-	if (!d->parts)
-		put_fates(d, whole);
+	if (!d->parts) {
+		fates = fatesum_json(d->fates);
+		json_put(d->json, "fates", fates);
+		/* they can be judged only where no line is lost */
+		json_put(d->json, "fates_agree",
+			 whole && fates && end
+				 ? json_object_new_boolean(fatesum_agrees(d->fates, end))
+				 : NULL);
+	}
 	json_put(d->json, "intervals", series_intervals(r->series));
 	if (!r->rc && is_wanted(r)) {
 		json_put(d->json, "covers", series_covers(r->series, d->from_ns, d->to_ns));
