@@ -550,13 +550,8 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 	return known ? PACKETID_KNOWN : PACKETID_OTHER;
 }
 
-const char *packetid_name(enum packetid_method method)
-{
-	static const char *const names[] = {
-		[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
-
-	return names[method];
-}
+const char *const packetid_names[] = {
+	[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
 
 /* The writer */
 

@@ -20,17 +20,19 @@
 #define SLL_LEN	 16
 #define COMMENT	 "pktledger: stage="
 
-/* What is said of a drop beside its stage, in this order; `key` in comments. */
+/* What is said of a drop, in this order; `key` in comments. */
 static const struct detail {
 	enum live_field field;
 	const char *key, *before; /* before: in the line for people */
-} details[] = {
-	{LIVE_REASON, "reason", ""},   {LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},
-	{LIVE_IFNAME, "ifname", ""},   {LIVE_NETNS, "netns", "in "},	{LIVE_SOCKET, "socket", ""},
-	{LIVE_PROCESS, "process", ""},
+} all[] = {
+	{LIVE_STAGE, "stage", ""},	 {LIVE_CLASS, "class", ""},   {LIVE_REASON, "reason", ""},
+	{LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},     {LIVE_IFNAME, "ifname", ""},
+	{LIVE_NETNS, "netns", "in "},	 {LIVE_SOCKET, "socket", ""}, {LIVE_PROCESS, "process", ""},
 };
 
-#define DETAILS (sizeof(details) / sizeof(details[0]))
+#define ALL	(sizeof(all) / sizeof(all[0]))
+#define DETAILS (ALL - 2)
+static const struct detail *const details = all + 2; /* but for stage and class */
 
 static const char *stage_of(const struct live_row *row)
 {
@@ -119,13 +121,6 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	return o;
 }
 
-static void append(char *buf, size_t size, const char *key, const char *value)
-{
-	size_t used = strlen(buf);
-
-	snprintf(buf + used, size - used, " %s=%s", key, value);
-}
-
 /*
  * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.
  * Returns `buf`.
@@ -133,20 +128,17 @@ static void append(char *buf, size_t size, const char *key, const char *value)
 static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 {
 	const struct live_row *row = &drop->what->row;
-	char number[24];
+	size_t n = (size_t)snprintf(buf, size, COMMENT "%s", stage_of(row));
 
-	snprintf(buf, size, "pktledger:");
-	append(buf, size, "stage", stage_of(row));
-	if (row->noise != NOISE_LOSS)
-		append(buf, size, "class", row->text[LIVE_CLASS]);
-	for (unsigned i = 0; i < DETAILS; i++) {
-		if (*row->text[details[i].field])
-			append(buf, size, details[i].key, row->text[details[i].field]);
+	for (unsigned i = 1; i < ALL && n < size; i++) {
+		const char *text = row->text[all[i].field];
+
+		if (*text && (all[i].field != LIVE_CLASS || row->noise != NOISE_LOSS))
+			n += (size_t)snprintf(buf + n, size - n, " %s=%s", all[i].key, text);
 	}
-	if (row->counts.packets > 1) {
-		snprintf(number, sizeof(number), "%llu", (unsigned long long)row->counts.packets);
-		append(buf, size, "packets", number);
-	}
+	if (row->counts.packets > 1 && n < size)
+		snprintf(buf + n, size - n, " packets=%llu",
+			 (unsigned long long)row->counts.packets);
 	for (char *c = buf; *c; c++) {
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -203,11 +195,11 @@ struct lostcap {
 	const struct load_spec *spec;
 	struct packetfilter *filter;
 	struct series *series;
-	struct live_table rows;		/* of the second that is read, flows apart */
-	uint64_t from_ns, to_ns;	/* of that second; 0: none yet */
-	uint64_t first_ns, last_ns;	/* of all packets that are shown */
-	uint64_t file_first, file_last; /* of all */
-	uint64_t strangers;		/* without a comment of ours */
+	struct live_table rows;	    /* of the second that is read, flows apart */
+	uint64_t from_ns, to_ns;    /* of that second; 0: none yet */
+	uint64_t strangers;	    /* without a comment of ours */
+	struct ledgers_file *file;  /* its times are those of all packets, */
+	struct ledgers_document *d; /* these of those that are shown */
 };
 
 /* Where " key=" is; NULL: nowhere. */
@@ -219,35 +211,26 @@ static char *find_key(char *comment, const char *key)
 	return strstr(comment, word);
 }
 
-/* `at`: of find_key(); the value before it ends there. */
-static void take_value(struct live_row *row, enum live_field field, char *at)
-{
-	if (!at)
-		return;
-	*at = '\0';
-	row->text[field] = strchr(at + 1, '=') + 1;
-}
-
 /*
  * Cuts a comment into its values. All keys are found before any is ended: names of processes may
  * have blanks in them.
  */
 static bool read_comment(char *comment, struct live_row *row)
 {
-	char *at[DETAILS], *packets, *stage, *class;
+	char *at[ALL], *packets;
 	uint64_t n = 1;
 
 	if (strncmp(comment, COMMENT, strlen(COMMENT)))
 		return false;
-	stage = find_key(comment, "stage");
-	class = find_key(comment, "class");
-	for (unsigned i = 0; i < DETAILS; i++)
-		at[i] = find_key(comment, details[i].key);
+	for (unsigned i = 0; i < ALL; i++)
+		at[i] = find_key(comment, all[i].key);
 	packets = find_key(comment, "packets");
-	take_value(row, LIVE_STAGE, stage);
-	take_value(row, LIVE_CLASS, class);
-	for (unsigned i = 0; i < DETAILS; i++)
-		take_value(row, details[i].field, at[i]);
+	for (unsigned i = 0; i < ALL; i++) {
+		if (!at[i])
+			continue;
+		*at[i] = '\0';
+		row->text[all[i].field] = strchr(at[i] + 1, '=') + 1;
+	}
 	if (packets) {
 		*packets = '\0';
 		if (num_u64(packets + strlen(" packets="), 1, UINT32_MAX, &n))
@@ -259,7 +242,7 @@ static bool read_comment(char *comment, struct live_row *row)
 
 static int end_second(struct lostcap *c)
 {
-	const struct trace_time time = {c->to_ns, c->to_ns - c->first_ns, c->to_ns - c->from_ns};
+	const struct trace_time time = {c->to_ns, c->to_ns - c->d->from_ns, c->to_ns - c->from_ns};
 	struct live_table flows;
 	struct json_object *o;
 
@@ -277,10 +260,10 @@ static int add_row(struct lostcap *c, const struct live_row *row, uint64_t time_
 {
 	int rc = 0;
 
-	if (!c->first_ns)
-		c->first_ns = time_ns / SECOND * SECOND;
-	if (time_ns > c->last_ns)
-		c->last_ns = time_ns;
+	if (!c->d->from_ns)
+		c->d->from_ns = time_ns / SECOND * SECOND;
+	if (time_ns > c->d->to_ns)
+		c->d->to_ns = time_ns;
 	if (time_ns >= c->to_ns) { /* times may go back a little: then it is still this second */
 		rc = end_second(c);
 		c->from_ns = time_ns / SECOND * SECOND;
@@ -304,10 +287,10 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 		c->strangers++;
 		return 0;
 	}
-	if (!c->file_first)
-		c->file_first = p->time_ns;
-	if (p->time_ns > c->file_last)
-		c->file_last = p->time_ns;
+	if (!c->file->from_ns)
+		c->file->from_ns = p->time_ns;
+	if (p->time_ns > c->file->to_ns)
+		c->file->to_ns = p->time_ns;
 	if (p->time_ns < c->spec->since_ns || p->time_ns > c->spec->until_ns)
 		return 0;
 	datagram_read(&d, p);
@@ -326,28 +309,28 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 	return add_row(c, &row, p->time_ns);
 }
 
-static struct json_object *document(struct lostcap *c, const char *path)
+static struct json_object *document(struct lostcap *c)
 {
 	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
 	char time[32];
 
-	json_put_text(start, "time", json_time(time, sizeof(time), c->first_ns));
+	json_put_text(start, "time", json_time(time, sizeof(time), c->d->from_ns));
 	json_put(start, "by", json_fields(BY));
 	json_put_text(start, "expression", c->spec->expr);
 	json_put_text(o, "schema", "pktledger/capture/1");
-	json_put_text(o, "file", path);
+	json_put_text(o, "file", c->d->path);
 	json_put_u64(o, "number", 1);
 	json_put(o, "start", start);
-	json_put(o, "covers", series_covers(c->series, c->first_ns, c->last_ns));
+	json_put(o, "covers", series_covers(c->series, c->d->from_ns, c->d->to_ns));
 	json_put(o, "intervals", series_intervals(c->series));
 	json_put(o, "worst", series_worst(c->series));
 	json_put(o, "sum", series_sum(c->series));
 	return o;
 }
 
-static int read_all(struct lostcap *c, const char *path, struct ledgers_document *d,
-		    struct ledgers_file *file, struct error *err)
+static int read_all(struct lostcap *c, const char *path, struct error *err)
 {
+	struct ledgers_file *file = c->file;
 	struct capfile_state state;
 	int rc = capfile_read(path, take_packet, c, &state, err);
 
@@ -365,22 +348,11 @@ static int read_all(struct lostcap *c, const char *path, struct ledgers_document
 				 path, (unsigned long long)c->strangers,
 				 (unsigned long long)state.packets);
 	file->documents = 1;
-	file->from_ns = c->file_first;
-	file->to_ns = c->file_last;
 	file->state.lines = state.packets;
 	file->state.cut = state.cut;
 	file->state.bad = state.cut;
-	if (!c->last_ns)
-		return 0;
-	*d = (struct ledgers_document){
-		.json = document(c, path),
-		.command = "capture",
-		.parts = true,
-		.path = path,
-		.number = 1,
-		.from_ns = c->first_ns,
-		.to_ns = c->last_ns,
-	};
+	if (c->d->to_ns)
+		c->d->json = document(c);
 	return 0;
 }
 
@@ -403,10 +375,11 @@ bool lostcap_is(const char *path)
 int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_document *d,
 		 struct ledgers_file *file, struct error *err)
 {
-	struct lostcap c = {.spec = spec};
+	struct lostcap c = {.spec = spec, .d = d, .file = file};
 	int rc = packetfilter_new(&c.filter, spec->expr, err);
 
-	*d = (struct ledgers_document){};
+	*d = (struct ledgers_document){
+		.command = "capture", .parts = true, .path = path, .number = 1};
 	if (rc)
 		return rc;
 	c.series = series_new(SERIES_PARTS, BY);
@@ -414,7 +387,7 @@ int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_
 	if (!c.series)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	else
-		rc = read_all(&c, path, d, file, err);
+		rc = read_all(&c, path, err);
 	table_free(&c.rows);
 	series_free(c.series);
 	packetfilter_free(c.filter);
