@@ -66,19 +66,6 @@ size_t file_write(int fd, const void *from, size_t n)
 	return done;
 }
 
-bool file_line(const char *path, char *buf, size_t size)
-{
-	char *text;
-
-	if (file_read(path, &text, NULL))
-		return false;
-	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(buf, size, "%s", text);
-	free(text);
-	return buf[0];
-}
-
 static bool is_ours(const char *path, const char *begin)
 {
 	char head[64] = "";

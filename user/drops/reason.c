@@ -191,12 +191,13 @@ const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value)
 
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size)
 {
-	const struct reason *known = r->list.at, *end = known + r->list.n;
+	const struct reason *known = r->list.at;
+	unsigned i = 0;
 
-	while (known < end && known->value != value)
-		known++;
-	if (known < end)
-		snprintf(buf, size, "%s", known->name);
+	while (i < r->list.n && known[i].value != value)
+		i++;
+	if (i < r->list.n)
+		snprintf(buf, size, "%s", known[i].name);
 	else if (r->list.n)
 		snprintf(buf, size, "REASON#%u", value);
 	else if (size)

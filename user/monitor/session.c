@@ -260,8 +260,10 @@ static int run_intervals(struct session *s, struct error *err)
 
 int session_run(struct session *s, struct error *err)
 {
-	int rc = owners_open(&s->spec.owners, NULL, err);
+	int rc;
 
+	ksyms_prefetch();
+	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
 	if (!rc)
 		rc = open_signals(s, err);

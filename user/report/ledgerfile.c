@@ -482,14 +482,12 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 
 	*out = NULL;
 	if (!lf)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	lf->fd = -1;
 	lf->outcome.size = sizeof(struct ledgerfile_outcome);
 	lf->path = strdup(path);
 	lf->waiting = printbuf_new();
-	rc = lf->path && lf->waiting
-		     ? open_locked(lf, err)
-		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = lf->path && lf->waiting ? open_locked(lf, err) : error_memory(err);
 	if (rc)
 		ledgerfile_free(lf);
 	else
@@ -516,7 +514,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 	lf->keep = path ? calloc(1, sizeof(*lf->keep)) : NULL;
 	if (!lf->keep) {
 		free(path);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	}
 	free(lf->path);
 	lf->path = path;

@@ -538,7 +538,9 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 
 	if (rows_of(&rows, o, c, UINT_MAX))
 		return;
-	for (const struct live_row *row = rows.rows; row < rows.rows + rows.n; row++) {
+	for (unsigned i = 0; i < rows.n; i++) {
+		const struct live_row *row = &rows.rows[i];
+
 		page_row(p, c->style, 2, label_of(row, c, label), row->counts.packets, whole);
 		put_details(t, row);
 		if (t->verbosity > 0 && row->note && *row->note) {
