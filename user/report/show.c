@@ -90,12 +90,24 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	}
 }
 
-static int show_forms(const struct show_view *v, const struct ledgers_document *d, unsigned n,
-		      struct error *err)
+int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
 {
+	struct redact *r = v->redact ? redact_new() : NULL;
+	const struct ledgers_document *d = l->document;
+	const unsigned n = l->documents;
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
-	int rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
+	int rc;
 
+	if (v->redact && !r)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (unsigned i = 0; i < n; i++)
+		redact_learn(r, d[i].json);
+	for (unsigned i = 0; i < n; i++)
+		redact_apply(r, d[i].json);
+	if (v->json)
+		show_files(v, l, r);
+	redact_free(r);
+	rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	if (!rc && v->html)
 		rc = html_file(v->html, &page, err);
@@ -113,26 +125,6 @@ static int show_forms(const struct show_view *v, const struct ledgers_document *
 		matrix_print(&v->text, page.matrix);
 	json_object_put(page.comparison);
 	json_object_put(page.matrix);
-	return rc;
-}
-
-int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
-{
-	struct redact *r = v->redact ? redact_new() : NULL;
-	const struct ledgers_document *d = l->document;
-	const unsigned n = l->documents;
-	int rc;
-
-	if (v->redact && !r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	for (unsigned i = 0; i < n; i++)
-		redact_learn(r, d[i].json);
-	for (unsigned i = 0; i < n; i++)
-		redact_apply(r, d[i].json);
-	if (v->json)
-		show_files(v, l, r);
-	rc = show_forms(v, d, n, err);
-	redact_free(r);
 	return rc;
 }
 
