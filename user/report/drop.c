@@ -385,7 +385,7 @@ int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_
 	c.series = series_new(SERIES_PARTS, BY);
 	table_init(&c.rows, LIVE_ROWS);
 	if (!c.series)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	else
 		rc = read_all(&c, path, err);
 	table_free(&c.rows);

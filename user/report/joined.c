@@ -118,7 +118,7 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 	j->sender = calloc(n + 1, sizeof(*j->sender));
 	j->receiver = calloc(n + 1, sizeof(*j->receiver));
 	if (!j->sender || !j->receiver)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!strcmp(d[i].command, "send")) {
 			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
@@ -801,7 +801,7 @@ int joined_make(struct ledgers *l, struct error *err)
 	if (!rc) {
 		ledgers_replace(l, docs, n);
 	} else { /* unless match() has said why */
-		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+		error_memory(err);
 		free(docs);
 	}
 	free(ends.sender);

@@ -507,7 +507,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	int rc;
 
 	if (!r.tokener)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = ledgerfile_read(file->path, take_line, &r, &file->state, err);
 	end_document(&r);
 	end_set(&r);
@@ -551,7 +551,7 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
 	d.to_ns = d.from_ns;
 	d.damaged = is_one_end(d.command) && fates_disagree(d.json);
-	return keep(l, &d) ? error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory") : 0;
+	return keep(l, &d) ? error_memory(err) : 0;
 }
 
 /* One alone, or those of a page: each in an element of its own, in which no other can begin. */
@@ -593,7 +593,7 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 	if (capfile_is(path)) {
 		rc = lostcap_read(path, spec, &d, file, err);
 		if (!rc && d.json && keep(l, &d))
-			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			rc = error_memory(err);
 		return rc;
 	}
 	if (spec->printed && printed_is(path))
@@ -625,7 +625,7 @@ int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct erro
 	if (l)
 		l->file = calloc(spec->n + 1, sizeof(*l->file));
 	if (!l || !l->file)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	for (unsigned i = 0; i < spec->n && !rc; i++)
 		rc = read_file(l, spec, spec->path[i], err);
 	if (rc)

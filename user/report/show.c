@@ -99,7 +99,7 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	int rc;
 
 	if (v->redact && !r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, d[i].json);
 	for (unsigned i = 0; i < n; i++)
@@ -135,7 +135,7 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 	int rc = 0;
 
 	if (v->redact && !r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	doc = json_object_new_object();
 	start = json_solo_origin(v->argc, v->argv, NULL);
 	hide_names(r, ends);
