@@ -16,7 +16,7 @@
 #include "report/document.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"
-#include "report/check.h"
+#include "report/print.h"
 #include "report/page.h"
 
 struct apply_options {

@@ -231,14 +231,8 @@ static void check_limits(struct report *r)
 
 static void show(struct report *r)
 {
-	const unsigned payload = r->res.payload_bytes, frame = r->res.frame_bytes;
-
-	/* from here on all is as the document says, and as `report` will read it */
 	json_object_put(r->end);
 	r->end = json_end(&r->res);
-	json_read_end(r->end, &r->res);
-	r->res.payload_bytes = payload;
-	r->res.frame_bytes = frame;
 	keep(&r->out, "end", r->end);
 	log_progress_clear();
 	if (!r->own) {
@@ -344,7 +338,7 @@ int report_finish(struct report *r, struct error *err)
 		trials_print_end(stdout, r->trials);
 	}
 	outputs_close(&r->out, err);
-	trials_free(r->trials);
+	free(r->trials);
 	peer_close(r->far);
 	json_object_put(r->start);
 	json_object_put(r->end);

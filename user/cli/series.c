@@ -432,7 +432,7 @@ static bool run_point(struct course *c, const struct point *point)
 		}
 		show_trial(c, point, &p, t, &err);
 	}
-	if (trials_count(c->trials) || failed.status != STATUS_OK)
+	if (c->trials->n || failed.status != STATUS_OK)
 		show_point(c, point, &failed);
 	free_planned(&p);
 	return going;
@@ -518,7 +518,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	if (!rc && !caps_require(s->cmd, NULL, err))
 		run_all(&c, err);
 	report_next(report, o, "");
-	trials_free(c.trials);
+	free(c.trials);
 	json_object_put(c.start);
 	json_object_put(c.summary);
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "base/clock.h"
 #include "report/page.h"
 #include "report/print.h"
 #include "report/series.h"
@@ -19,11 +17,10 @@
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 /* What always differs, and means nothing. */
-static const char *const ignored[] = {"time",	  "command", "streams", "env",
-				      "steal_ns", "host",    "bpf"};
-
 static bool is_ignored(const char *key)
 {
+	static const char *const ignored[] = {"time",	  "command", "streams", "env",
+					      "steal_ns", "host",    "bpf"};
 	unsigned i = 0;
 
 	while (i < LENGTH(ignored) && strcmp(ignored[i], key))
@@ -140,6 +137,7 @@ static void add_share(struct json_object *o, const struct pair *of)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
 }
 
+/* Takes both values. */
 static struct json_object *add_result(struct json_object *list, const char *name,
 				      struct json_object *a, struct json_object *b)
 {
@@ -150,40 +148,33 @@ static struct json_object *add_result(struct json_object *list, const char *name
 	return o;
 }
 
-/* Packets lost at a stage, to be put. */
-static struct json_object *lost_at(const struct json_object *end, enum stage stage)
-{
-	struct json_object *packets = json_get(print_stage(end, stage_name(stage)), "packets");
-
-	return packets ? json_object_get(packets) : json_object_new_int(0);
-}
-
 /* Losses of both, in the order of the path. */
 static void add_stages(const struct pair *of)
 {
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *a = lost_at(of->a, s), *b = lost_at(of->b, s);
+	uint64_t a[STAGE_COUNT] = {}, b[STAGE_COUNT] = {};
 
-		if (json_object_get_uint64(a) || json_object_get_uint64(b))
-			add_share(add_result(of->list, stage_name(s), a, b), of);
-		json_object_put(a);
-		json_object_put(b);
+	rows_add_stages(a, of->a);
+	rows_add_stages(b, of->b);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (a[s] || b[s])
+			add_share(add_result(of->list, stage_name(s), json_object_new_uint64(a[s]),
+					     json_object_new_uint64(b[s])),
+				  of);
 	}
 }
 
 /* Of two sweeps: what was received at the points that both have, and what share that was. */
 static void add_points(const struct pair *of)
 {
-	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
-		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *o;
+	for (struct json_each each = json_each(of->a, "points"); json_next(&each);) {
+		struct json_object *a = each.item, *b = NULL, *o;
 		struct json_object *from, *to, *parameters = json_get(a, "parameters");
 		char name[NAME_MAX_LEN] = "";
 		size_t n = 0;
 
-		for (size_t k = 0; !b && k < json_get_length(of->b, "points"); k++) {
-			o = json_get_item(of->b, "points", k);
-			b = json_object_equal(json_get(o, "parameters"), parameters) ? o : NULL;
-		}
+		for (struct json_each k = json_each(of->b, "points"); !b && json_next(&k);)
+			b = json_object_equal(json_get(k.item, "parameters"), parameters) ? k.item
+											  : NULL;
 		from = json_get(json_get(a, "rx_pps"), "median");
 		to = json_get(json_get(b, "rx_pps"), "median");
 		if (!from || !to)
@@ -198,7 +189,7 @@ static void add_points(const struct pair *of)
 			if (n < sizeof(name))
 				snprintf(name + n, sizeof(name) - n, "rx_pps");
 		}
-		o = add_result(of->list, name, from, to);
+		o = add_result(of->list, name, json_object_get(from), json_object_get(to));
 		json_put(o, "a_share",
 			 json_object_new_double(
 				 1 - json_get_double(json_get(a, "lost_share"), "median")));
@@ -293,17 +284,13 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 static void print_differences(struct page *p, const char *title,
 			      const struct json_object *comparison, const char *key)
 {
-	size_t n = json_get_length(comparison, key);
-
-	page_heading(p, title, n ? "" : ": the same");
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *o = json_get_item(comparison, key, i);
-
-		page_text(p, 2, STYLE_PLAIN, json_get_text(o, "name"));
+	page_heading(p, title, json_get_length(comparison, key) ? "" : ": the same");
+	for (struct json_each o = json_each(comparison, key); json_next(&o);) {
+		page_text(p, 2, STYLE_PLAIN, json_get_text(o.item, "name"));
 		p->indent = 36;
-		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
+		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o.item, "a")));
 		page_words(p, STYLE_DIM, "->");
-		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
+		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o.item, "b")));
 		page_end(p);
 	}
 }
@@ -335,11 +322,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 	struct page_column columns[] = {
 		{"results", 16, false}, {"A", 15, true},      {"", 9, true},   {"B", 15, true},
 		{"", 9, true},		{"change", 11, true}, {NULL, 0, false}};
-	size_t n = json_get_length(comparison, "results");
 
-	for (size_t i = 0; i < n; i++) {
-		size_t width =
-			strlen(json_get_text(json_get_item(comparison, "results", i), "name"));
+	for (struct json_each o = json_each(comparison, "results"); json_next(&o);) {
+		size_t width = strlen(json_get_text(o.item, "name"));
 
 		columns[0].width = width > columns[0].width ? (unsigned)width : columns[0].width;
 	}
@@ -348,8 +333,8 @@ static void print_results(struct page *p, const struct json_object *comparison)
 	p->indent = 0;
 	page_table(p, columns);
 	p->indent = 2;
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *o = json_get_item(comparison, "results", i);
+	for (struct json_each each = json_each(comparison, "results"); json_next(&each);) {
+		const struct json_object *o = each.item;
 		struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
 		const char *name = json_get_text(o, "name");
 
@@ -368,12 +353,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 
 static void print_title(struct page *p, const char *name, const struct ledgers_document *d)
 {
-	char text[WHEN_TEXT];
-
 	page_text(p, 0, STYLE_BOLD, name);
 	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
-		   json_get_text(json_get(d->json, "start"), "host"),
-		   when_text(text, sizeof(text), d->from_ns, true));
+		   json_get_text(json_get(d->json, "start"), "host"), page_when(d->from_ns, true));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(p);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/load.h"
+#include "report/series.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/clock.h"
-#include "report/print.h"
 
 /* Members of causes, stages and intervals, as they are called in JSON and in the first line. */
 static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
@@ -98,15 +98,13 @@ static void put_whole(const struct row *r, const struct json_object *from)
 
 static void put_stages(const struct row *r, const struct json_object *o, const char *list)
 {
-	const struct json_object *stage, *cause;
+	for (struct json_each stage = json_each(o, list); json_next(&stage);) {
+		const char *name = json_get_text(stage.item, "stage");
 
-	for (size_t i = 0; (stage = json_get_item(o, list, i)); i++) {
-		const char *name = json_get_text(stage, "stage");
-
-		if (!json_get_length(stage, "causes"))
-			put_row(r, name, stage);
-		for (size_t k = 0; (cause = json_get_item(stage, "causes", k)); k++)
-			put_row(r, name, cause);
+		if (!json_get_length(stage.item, "causes"))
+			put_row(r, name, stage.item);
+		for (struct json_each cause = json_each(stage.item, "causes"); json_next(&cause);)
+			put_row(r, name, cause.item);
 	}
 }
 
@@ -114,12 +112,11 @@ static void put_part(struct row *r, const struct json_object *interval)
 {
 	static const char *const classes[][2] = {
 		{"stages", "loss"}, {"suspect", "suspect"}, {"benign", "benign"}};
-	const struct json_object *flow;
 
 	snprintf(r->time, sizeof(r->time), "%s", json_get_text(interval, "time"));
 	r->length_ns = json_get_u64(interval, "interval_ns");
 	r->kind = "interval";
-	r->class = "";
+	r->class = r->d->parts ? "" : "loss";
 	put_whole(r, interval);
 	for (unsigned i = 0; i < LENGTH(classes); i++) {
 		r->class = classes[i][1];
@@ -127,58 +124,26 @@ static void put_part(struct row *r, const struct json_object *interval)
 	}
 	r->kind = "flow";
 	r->class = "loss";
-	for (size_t i = 0; (flow = json_get_item(interval, "flows", i)); i++)
-		put_row(r, json_get_text(flow, "stage"), flow);
-}
-
-static uint64_t grown(const struct json_object *now, const struct json_object *last,
-		      const char *key)
-{
-	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
-
-	return b > a ? b - a : 0;
-}
-
-/* Counts since the start: what has been added since the last. */
-static void put_growth(struct row *r, const struct json_object *now, const struct json_object *last,
-		       uint64_t started_ns)
-{
-	static const char *const sums[] = {"dropped", "sent", "delivered"};
-	static const char *const counts[] = {"packets", "bytes", "events"};
-	struct json_object *whole = json_object_new_object();
-
-	json_time(r->time, sizeof(r->time), started_ns + json_get_u64(now, "time_ns"));
-	r->length_ns = grown(now, last, "time_ns");
-	r->kind = "interval";
-	for (unsigned i = 0; i < LENGTH(sums); i++)
-		json_put_u64(whole, sums[i], grown(now, last, sums[i]));
-	put_whole(r, whole);
-	json_object_put(whole);
-	for (size_t i = 0; i < json_get_length(now, "stages"); i++) {
-		const struct json_object *stage = json_get_item(now, "stages", i);
-		const char *name = json_get_text(stage, "stage");
-		struct json_object *row = json_object_new_object();
-
-		for (unsigned k = 0; k < LENGTH(counts); k++)
-			json_put_u64(row, counts[k],
-				     grown(stage, print_stage(last, name), counts[k]));
-		put_row(r, name, row);
-		json_object_put(row);
-	}
+	for (struct json_each flow = json_each(interval, "flows"); json_next(&flow);)
+		put_row(r, json_get_text(flow.item, "stage"), flow.item);
 }
 
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
-	struct row r = {.out = out, .d = d, .class = d->parts ? "" : "loss"};
-	const struct json_object *last = NULL, *now, *end = json_get(d->json, "end");
+	struct row r = {.out = out, .d = d, .class = "loss"};
+	const struct json_object *last = NULL, *end = json_get(d->json, "end");
 	uint64_t started_ns = 0;
 
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (size_t i = 0; (now = json_get_item(d->json, "intervals", i)); i++, last = now) {
-		if (d->parts)
-			put_part(&r, now);
-		else
-			put_growth(&r, now, last, started_ns);
+	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
+		struct json_object *part = d->parts ? json_object_get(interval.item)
+						    : series_growth(interval.item, last);
+
+		if (!d->parts) /* counts since the start */
+			json_put_time(part, "time", started_ns + json_get_u64(part, "time_ns"));
+		put_part(&r, part);
+		json_object_put(part);
+		last = interval.item;
 	}
 	if (d->parts || !end)
 		return;

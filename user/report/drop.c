@@ -23,16 +23,15 @@
 /* What is said of a drop, in this order; `key` in comments. */
 static const struct detail {
 	enum live_field field;
-	const char *key, *before; /* before: in the line for people */
-} all[] = {
+	const char *key, *before; /* before: in the line for people, but for the first two */
+} details[] = {
 	{LIVE_STAGE, "stage", ""},	 {LIVE_CLASS, "class", ""},   {LIVE_REASON, "reason", ""},
 	{LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},     {LIVE_IFNAME, "ifname", ""},
 	{LIVE_NETNS, "netns", "in "},	 {LIVE_SOCKET, "socket", ""}, {LIVE_PROCESS, "process", ""},
 };
 
-#define ALL	(sizeof(all) / sizeof(all[0]))
-#define DETAILS (ALL - 2)
-static const struct detail *const details = all + 2; /* but for stage and class */
+#define DETAILS (sizeof(details) / sizeof(details[0]))
+#define REASON	2 /* the first of them behind stage and class */
 
 static const char *stage_of(const struct live_row *row)
 {
@@ -69,7 +68,7 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 	fprintf(out, "%s.%06u %s%s", when_text(clock, sizeof(clock), drop->realtime_ns, false),
 		(unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
 		row->noise == NOISE_SUSPECT ? "?" : "");
-	for (unsigned i = 0; i < DETAILS; i++) {
+	for (unsigned i = REASON; i < DETAILS; i++) {
 		const char *text = row->text[details[i].field];
 
 		if (!*text || (details[i].field == LIVE_NETNS && netns && !strcmp(text, netns)))
@@ -96,11 +95,11 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	char text[PACKET_TEXT], bytes[2 * (SAMPLE_SNAPLEN_MAX + 4) + 1] = "", frame[KSYM_NAME];
 
 	json_put_u64(o, "time_ns", drop->time_ns);
-	json_put_text(o, "time", json_time(text, sizeof(text), drop->realtime_ns));
+	json_put_time(o, "time", drop->realtime_ns);
 	json_put_text(o, "stage", row->text[LIVE_STAGE]);
 	json_put_text(o, "class", row->text[LIVE_CLASS]);
 	json_put_text(o, "direction", row->text[LIVE_DIRECTION]);
-	for (unsigned i = 0; i < DETAILS; i++)
+	for (unsigned i = REASON; i < DETAILS; i++)
 		json_put_text(o, details[i].key, row->text[details[i].field]);
 	json_put_u64(o, "packets", row->counts.packets);
 	json_put_u64(o, "bytes", p->wire_len);
@@ -130,11 +129,11 @@ static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 	const struct live_row *row = &drop->what->row;
 	size_t n = (size_t)snprintf(buf, size, COMMENT "%s", stage_of(row));
 
-	for (unsigned i = 1; i < ALL && n < size; i++) {
-		const char *text = row->text[all[i].field];
+	for (unsigned i = 1; i < DETAILS && n < size; i++) {
+		const char *text = row->text[details[i].field];
 
-		if (*text && (all[i].field != LIVE_CLASS || row->noise != NOISE_LOSS))
-			n += (size_t)snprintf(buf + n, size - n, " %s=%s", all[i].key, text);
+		if (*text && (details[i].field != LIVE_CLASS || row->noise != NOISE_LOSS))
+			n += (size_t)snprintf(buf + n, size - n, " %s=%s", details[i].key, text);
 	}
 	if (row->counts.packets > 1 && n < size)
 		snprintf(buf + n, size - n, " packets=%llu",
@@ -217,19 +216,19 @@ static char *find_key(char *comment, const char *key)
  */
 static bool read_comment(char *comment, struct live_row *row)
 {
-	char *at[ALL], *packets;
+	char *at[DETAILS], *packets;
 	uint64_t n = 1;
 
 	if (strncmp(comment, COMMENT, strlen(COMMENT)))
 		return false;
-	for (unsigned i = 0; i < ALL; i++)
-		at[i] = find_key(comment, all[i].key);
+	for (unsigned i = 0; i < DETAILS; i++)
+		at[i] = find_key(comment, details[i].key);
 	packets = find_key(comment, "packets");
-	for (unsigned i = 0; i < ALL; i++) {
+	for (unsigned i = 0; i < DETAILS; i++) {
 		if (!at[i])
 			continue;
 		*at[i] = '\0';
-		row->text[all[i].field] = strchr(at[i] + 1, '=') + 1;
+		row->text[details[i].field] = strchr(at[i] + 1, '=') + 1;
 	}
 	if (packets) {
 		*packets = '\0';
@@ -312,9 +311,8 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 static struct json_object *document(struct lostcap *c)
 {
 	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
-	char time[32];
 
-	json_put_text(start, "time", json_time(time, sizeof(time), c->d->from_ns));
+	json_put_time(start, "time", c->d->from_ns);
 	json_put(start, "by", json_fields(BY));
 	json_put_text(start, "expression", c->spec->expr);
 	json_put_text(o, "schema", "pktledger/capture/1");

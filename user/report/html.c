@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "drops/stagemap.h"
-#include "report/compare.h"
 #include "report/html_page.h"
 #include "report/page.h"
 #include "report/print.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "report/document.h"
-#include "report/compare.h"
 #include "report/capfile.h"
 #include "report/html.h"
 #include "report/trials.h"
@@ -49,20 +48,19 @@ static void show_files(const struct show_view *v, const struct ledgers *l, struc
 	}
 }
 
-/* Which trial of --repeat it is, from 1; 0: of none. */
-static uint64_t trial_of(const struct ledgers_document *d)
+/* Of "repeat": "trial", from 1 (0: it is none), "of". */
+static uint64_t repeat_of(const struct ledgers_document *d, const char *key)
 {
-	return json_get_u64(json_get(json_get(d->json, "start"), "repeat"), "trial");
+	return json_get_u64(json_get(json_get(d->json, "start"), "repeat"), key);
 }
 
 /* Whether b is the trial behind a. */
 static bool goes_on(const struct ledgers_document *a, const struct ledgers_document *b)
 {
-	const struct json_object *of_a = json_get(json_get(a->json, "start"), "repeat");
-	const struct json_object *of_b = json_get(json_get(b->json, "start"), "repeat");
+	const uint64_t trial = repeat_of(a, "trial");
 
-	return trial_of(a) && a->path == b->path && trial_of(b) == trial_of(a) + 1 &&
-	       json_get_u64(of_a, "of") == json_get_u64(of_b, "of");
+	return trial && a->path == b->path && repeat_of(b, "trial") == trial + 1 &&
+	       repeat_of(a, "of") == repeat_of(b, "of");
 }
 
 static void show_documents(const struct show_view *v, const struct ledgers_document *d, unsigned n)
@@ -82,7 +80,8 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 			if (i)
 				fputc('\n', out);
 			print_document(&v->text, &d[i]);
-			if (trial_of(&d[i]) != run || (i + 1 < n && goes_on(&d[i], &d[i + 1])))
+			if (repeat_of(&d[i], "trial") != run ||
+			    (i + 1 < n && goes_on(&d[i], &d[i + 1])))
 				continue;
 			fputc('\n', out);
 			print_repeat(&v->text, &d[i + 1 - run], run);

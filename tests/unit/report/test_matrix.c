@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/compare.h"
+#include "report/print.h"
 
 /* A run from one host to another; `stages` as in JSON. */
 static struct json_object *run(const char *from, const char *to, unsigned delivered,
