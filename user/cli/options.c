@@ -232,7 +232,7 @@ int output_end(struct json_out *json, struct error *err)
 	int rc;
 
 	if (json && err->status != STATUS_OK)
-		json_out_error(json, err);
+		json_out_once(json, "error", json_error(err));
 	rc = json_out_finish(json);
 	output_flush();
 	if (!rc)

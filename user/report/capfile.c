@@ -107,7 +107,7 @@ static int read_body(struct capfile *c, uint32_t len)
 		uint8_t *more = realloc(c->body, len + 1); /* of an empty packet too */
 
 		if (!more)
-			return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			return error_memory(c->err);
 		c->body = more;
 		c->room = len;
 	}
@@ -147,7 +147,7 @@ static int add_interface(struct capfile *c, uint32_t len)
 		return spoilt(c, "malformed interface block");
 	more = list_room(c->iface, c->ifaces, sizeof(*more));
 	if (!more)
-		return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(c->err);
 	c->iface = more;
 	value = find_option(c, 8, len, OPTION_TSRESOL, &n);
 	more[c->ifaces++] = (struct iface){.link = u16_at(c, c->body),
@@ -439,7 +439,7 @@ int packetfilter_new(struct packetfilter **out, const char *expr, struct error *
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = filter_pcap_compile(&f->ethernet, expr, FILTER_L2, why, sizeof(why));
 	if (rc) {
 		packetfilter_free(f);
@@ -550,13 +550,8 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 	return known ? PACKETID_KNOWN : PACKETID_OTHER;
 }
 
-const char *packetid_name(enum packetid_method method)
-{
-	static const char *const names[] = {
-		[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
-
-	return names[method];
-}
+const char *const packetid_names[] = {
+	[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
 
 /* The writer */
 
@@ -713,7 +708,7 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	int rc;
 
 	if (!p)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	p->snaplen = snaplen;
 	p->fd = open_ours(path);
 	rc = p->fd < 0 ? p->fd : fstat(p->fd, &st) ? -errno : 0;

@@ -84,7 +84,7 @@ enum packetid {
 /* `key`: a hash of 64 bits, evenly spread. */
 enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key);
 
-const char *packetid_name(enum packetid_method method); /* "stamp", "rtp", "bytes" */
+extern const char *const packetid_names[]; /* "stamp", "rtp", "bytes" */
 
 /*
  * Two captures of the same traffic, one at each end: what was lost between them, came twice, out of

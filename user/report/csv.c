@@ -26,21 +26,15 @@ struct row {
 	const char *class;
 };
 
-/* What a spreadsheet takes for a formula, and is no number. */
-static bool is_formula(const char *text)
-{
-	char *end;
-
-	if (!*text || !strchr("=+-@", *text))
-		return false;
-	strtod(text, &end);
-	return end == text || *end;
-}
-
 void csv_text(FILE *out, const char *text)
 {
-	bool formula = is_formula(text), quoted = formula || text[strcspn(text, ",\"\r\n")];
+	bool formula, quoted;
+	char *end;
 
+	strtod(text, &end);
+	/* what a spreadsheet takes for one, and is no number */
+	formula = *text && strchr("=+-@", *text) && (end == text || *end);
+	quoted = formula || text[strcspn(text, ",\"\r\n")];
 	if (quoted)
 		fputc('"', out);
 	if (formula)

@@ -120,13 +120,6 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	return o;
 }
 
-static void append(char *buf, size_t size, const char *key, const char *value)
-{
-	size_t used = strlen(buf);
-
-	snprintf(buf + used, size - used, " %s=%s", key, value);
-}
-
 /*
  * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.
  * Returns `buf`.
@@ -134,20 +127,17 @@ static void append(char *buf, size_t size, const char *key, const char *value)
 static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 {
 	const struct live_row *row = &drop->what->row;
-	char number[24];
+	size_t n = (size_t)snprintf(buf, size, COMMENT "%s", stage_of(row));
 
-	snprintf(buf, size, "pktledger:");
-	append(buf, size, "stage", stage_of(row));
-	if (row->noise != NOISE_LOSS)
-		append(buf, size, "class", row->text[LIVE_CLASS]);
-	for (unsigned i = REASON; i < DETAILS; i++) {
-		if (*row->text[details[i].field])
-			append(buf, size, details[i].key, row->text[details[i].field]);
+	for (unsigned i = 1; i < DETAILS && n < size; i++) {
+		const char *text = row->text[details[i].field];
+
+		if (*text && (details[i].field != LIVE_CLASS || row->noise != NOISE_LOSS))
+			n += (size_t)snprintf(buf + n, size - n, " %s=%s", details[i].key, text);
 	}
-	if (row->counts.packets > 1) {
-		snprintf(number, sizeof(number), "%llu", (unsigned long long)row->counts.packets);
-		append(buf, size, "packets", number);
-	}
+	if (row->counts.packets > 1 && n < size)
+		snprintf(buf + n, size - n, " packets=%llu",
+			 (unsigned long long)row->counts.packets);
 	for (char *c = buf; *c; c++) {
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -204,11 +194,11 @@ struct lostcap {
 	const struct load_spec *spec;
 	struct packetfilter *filter;
 	struct series *series;
-	struct live_table rows;		/* of the second that is read, flows apart */
-	uint64_t from_ns, to_ns;	/* of that second; 0: none yet */
-	uint64_t first_ns, last_ns;	/* of all packets that are shown */
-	uint64_t file_first, file_last; /* of all */
-	uint64_t strangers;		/* without a comment of ours */
+	struct live_table rows;	    /* of the second that is read, flows apart */
+	uint64_t from_ns, to_ns;    /* of that second; 0: none yet */
+	uint64_t strangers;	    /* without a comment of ours */
+	struct ledgers_file *file;  /* its times are those of all packets, */
+	struct ledgers_document *d; /* these of those that are shown */
 };
 
 /* Where " key=" is; NULL: nowhere. */
@@ -237,7 +227,7 @@ static bool read_comment(char *comment, struct live_row *row)
 	for (unsigned i = 0; i < DETAILS; i++) {
 		if (!at[i])
 			continue;
-		*at[i] = '\0'; /* the end of the value before it */
+		*at[i] = '\0';
 		row->text[details[i].field] = strchr(at[i] + 1, '=') + 1;
 	}
 	if (packets) {
@@ -251,7 +241,7 @@ static bool read_comment(char *comment, struct live_row *row)
 
 static int end_second(struct lostcap *c)
 {
-	const struct trace_time time = {c->to_ns, c->to_ns - c->first_ns, c->to_ns - c->from_ns};
+	const struct trace_time time = {c->to_ns, c->to_ns - c->d->from_ns, c->to_ns - c->from_ns};
 	struct live_table flows;
 	struct json_object *o;
 
@@ -269,10 +259,10 @@ static int add_row(struct lostcap *c, const struct live_row *row, uint64_t time_
 {
 	int rc = 0;
 
-	if (!c->first_ns)
-		c->first_ns = time_ns / SECOND * SECOND;
-	if (time_ns > c->last_ns)
-		c->last_ns = time_ns;
+	if (!c->d->from_ns)
+		c->d->from_ns = time_ns / SECOND * SECOND;
+	if (time_ns > c->d->to_ns)
+		c->d->to_ns = time_ns;
 	if (time_ns >= c->to_ns) { /* times may go back a little: then it is still this second */
 		rc = end_second(c);
 		c->from_ns = time_ns / SECOND * SECOND;
@@ -296,10 +286,10 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 		c->strangers++;
 		return 0;
 	}
-	if (!c->file_first)
-		c->file_first = p->time_ns;
-	if (p->time_ns > c->file_last)
-		c->file_last = p->time_ns;
+	if (!c->file->from_ns)
+		c->file->from_ns = p->time_ns;
+	if (p->time_ns > c->file->to_ns)
+		c->file->to_ns = p->time_ns;
 	if (p->time_ns < c->spec->since_ns || p->time_ns > c->spec->until_ns)
 		return 0;
 	datagram_read(&d, p);
@@ -318,27 +308,27 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 	return add_row(c, &row, p->time_ns);
 }
 
-static struct json_object *document(struct lostcap *c, const char *path)
+static struct json_object *document(struct lostcap *c)
 {
 	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
 
-	json_put_time(start, "time", c->first_ns);
+	json_put_time(start, "time", c->d->from_ns);
 	json_put(start, "by", json_fields(BY));
 	json_put_text(start, "expression", c->spec->expr);
 	json_put_text(o, "schema", "pktledger/capture/1");
-	json_put_text(o, "file", path);
+	json_put_text(o, "file", c->d->path);
 	json_put_u64(o, "number", 1);
 	json_put(o, "start", start);
-	json_put(o, "covers", series_covers(c->series, c->first_ns, c->last_ns));
+	json_put(o, "covers", series_covers(c->series, c->d->from_ns, c->d->to_ns));
 	json_put(o, "intervals", series_intervals(c->series));
 	json_put(o, "worst", series_worst(c->series));
 	json_put(o, "sum", series_sum(c->series));
 	return o;
 }
 
-static int read_all(struct lostcap *c, const char *path, struct ledgers_document *d,
-		    struct ledgers_file *file, struct error *err)
+static int read_all(struct lostcap *c, const char *path, struct error *err)
 {
+	struct ledgers_file *file = c->file;
 	struct capfile_state state;
 	int rc = capfile_read(path, take_packet, c, &state, err);
 
@@ -356,22 +346,11 @@ static int read_all(struct lostcap *c, const char *path, struct ledgers_document
 				 path, (unsigned long long)c->strangers,
 				 (unsigned long long)state.packets);
 	file->documents = 1;
-	file->from_ns = c->file_first;
-	file->to_ns = c->file_last;
 	file->state.lines = state.packets;
 	file->state.cut = state.cut;
 	file->state.bad = state.cut;
-	if (!c->last_ns)
-		return 0;
-	*d = (struct ledgers_document){
-		.json = document(c, path),
-		.command = "capture",
-		.parts = true,
-		.path = path,
-		.number = 1,
-		.from_ns = c->first_ns,
-		.to_ns = c->last_ns,
-	};
+	if (c->d->to_ns)
+		c->d->json = document(c);
 	return 0;
 }
 
@@ -394,18 +373,19 @@ bool lostcap_is(const char *path)
 int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_document *d,
 		 struct ledgers_file *file, struct error *err)
 {
-	struct lostcap c = {.spec = spec};
+	struct lostcap c = {.spec = spec, .d = d, .file = file};
 	int rc = packetfilter_new(&c.filter, spec->expr, err);
 
-	*d = (struct ledgers_document){};
+	*d = (struct ledgers_document){
+		.command = "capture", .parts = true, .path = path, .number = 1};
 	if (rc)
 		return rc;
 	c.series = series_new(SERIES_PARTS, BY);
 	table_init(&c.rows, LIVE_ROWS);
 	if (!c.series)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	else
-		rc = read_all(&c, path, d, file, err);
+		rc = read_all(&c, path, err);
 	table_free(&c.rows);
 	series_free(c.series);
 	packetfilter_free(c.filter);

@@ -391,7 +391,7 @@ static int compare(struct ends *e, struct error *err)
 	if (e->matched)
 		qsort(e->delay.at, e->matched, sizeof(int64_t), by_value);
 	judge_missing(e);
-	e->method_name = packetid_name(e->method);
+	e->method_name = packetid_names[e->method];
 	return 0;
 }
 

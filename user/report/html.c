@@ -513,19 +513,6 @@ static void put_host(struct html *h, const char *name, struct json_object *env)
 	html_section_end(h);
 }
 
-/* "run · 2024-05-01 12:00:00 UTC · host": of "pktledger/run/1", and to the second, for people. */
-static void put_kind(struct html *h, struct json_object *doc)
-{
-	struct json_object *start = json_get(doc, "start");
-	const char *time = json_get_text(start, "time"), *host = json_get_text(start, "host");
-	char command[32] = "", when[32] = "";
-
-	sscanf(json_get_text(doc, "schema"), "%*[^/]/%31[^/]", command);
-	if (strlen(time) >= 19 && time[10] == 'T')
-		snprintf(when, sizeof(when), " · %.10s %.8s UTC", time, time + 11);
-	html_put(h, "%s%s%s%s", command, when, *host ? " · " : "", host);
-}
-
 /* In place of all documents, or before them. */
 static void put_tables(struct html *h, const struct html_page *page)
 {
@@ -553,14 +540,20 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 	struct json_object *start = json_get(d->json, "start"), *end = end_of(d->json);
 	struct json_object *only = only_trial(d->json), *hosts = json_get(start, "hosts");
 	struct json_object *tx = json_get(hosts, "tx"), *rx = json_get(hosts, "rx");
+	const char *time = json_get_text(start, "time"), *host = json_get_text(start, "host");
 	const struct print_view v = {.html = h, .verbosity = -1};
 	struct page p = page_open_html(h);
+	char command[32] = "", when[32] = "";
 
+	/* "run · 2024-05-01 12:00:00 UTC · host": of "pktledger/run/1", and to the second */
+	sscanf(json_get_text(d->json, "schema"), "%*[^/]/%31[^/]", command);
+	if (strlen(time) >= 19 && time[10] == 'T')
+		snprintf(when, sizeof(when), " · %.10s %.8s UTC", time, time + 11);
 	html_put(h, "<div class=\"document\"><header><p class=\"dim\">");
 	if (*letter)
 		html_put(h, "<b>%s</b> · ", letter);
-	put_kind(h, d->json);
-	html_put(h, "%s%s", *name ? " · " : "", name);
+	html_put(h, "%s%s%s%s%s%s", command, when, *host ? " · " : "", host, *name ? " · " : "",
+		 name);
 	if (json_get_u64(d->json, "number")) /* in its file */
 		html_put(h, " (%lu)", json_get_u64(d->json, "number"));
 	html_put(h, "</p>");
@@ -617,18 +610,15 @@ static void add_stages(struct html *h, struct json_object *end)
 		h->lossy[rows_stage(json_get_text(stage, "stage"))] = true;
 }
 
-static void collect_stages(struct html *h, const struct html_page *page)
+static void collect_stages(struct html *h, struct json_object *doc)
 {
-	struct json_object *doc, *part;
+	struct json_object *part;
 
-	for (unsigned i = 0; i < page->n; i++) {
-		doc = page->docs[i].json;
-		add_stages(h, end_of(doc));
-		for (size_t k = 0; (part = json_get_item(doc, "trials", k)); k++)
-			add_stages(h, part);
-		for (size_t k = 0; (part = json_get_item(doc, "intervals", k)); k++)
-			add_stages(h, part);
-	}
+	add_stages(h, end_of(doc));
+	for (size_t k = 0; (part = json_get_item(doc, "trials", k)); k++)
+		add_stages(h, part);
+	for (size_t k = 0; (part = json_get_item(doc, "intervals", k)); k++)
+		add_stages(h, part);
 }
 
 /* What it was read from, if that may be shown. */
@@ -645,7 +635,8 @@ int html_write(FILE *out, const struct html_page *page)
 	struct html h = {.out = out};
 
 	errno = 0;
-	collect_stages(&h, page);
+	for (unsigned i = 0; i < page->n; i++)
+		collect_stages(&h, page->docs[i].json);
 	html_put(&h,
 		 HTML_BEGIN
 		 "\n<html lang=\"en\"><head><meta charset=\"utf-8\">"

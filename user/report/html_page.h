@@ -127,22 +127,11 @@ void html_chart_legend(struct html *h, const char *class, const char *name, cons
 void html_chart_plot(struct html *h, const struct html_chart *c);
 void html_chart_end(struct html *h, const struct html_chart *c);
 
-/*
- * Values that hold from x[i] to x[i + 1], i < n: an area above `base`, NULL: a line. `class` is
- * that of a colour; "flow" and the like.
- */
-void html_chart_steps(struct html *h, const struct html_chart *c, const char *class,
-		      const double *x, const double *base, const double *y, size_t n);
-
-/* Straight from point to point. */
+/* Straight from point to point. `class` is that of a colour; "flow" and the like. */
 void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
 		     const double *y, size_t n);
 
 void html_chart_dot(struct html *h, const struct html_chart *c, const char *class, double x,
 		    double y, const char *title);
-
-/* From 0 to `y`: "column" and a colour; "tip": not seen, for what the pointer shows there. */
-void html_chart_column(struct html *h, const struct html_chart *c, const char *class, double from,
-		       double to, double y, const char *title);
 
 #endif

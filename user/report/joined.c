@@ -118,7 +118,7 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 	j->sender = calloc(n + 1, sizeof(*j->sender));
 	j->receiver = calloc(n + 1, sizeof(*j->receiver));
 	if (!j->sender || !j->receiver)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!strcmp(d[i].command, "send")) {
 			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
@@ -552,19 +552,6 @@ static void fill_place(struct result_host *host, const struct side *s)
 	snprintf(host->place, sizeof(host->place), "%s", json_get_text(s->start, "checkpoint"));
 }
 
-/* "198.18.0.2:28779", "[2001:2::2]:28779" */
-static void fill_target(struct header_port *port, const char *to)
-{
-	const char *end = strrchr(to, ':');
-	size_t len = end ? (size_t)(end - to) : strlen(to);
-
-	if (*to == '[' && len > 2) {
-		to++;
-		len -= 2;
-	}
-	snprintf(port->address, sizeof(port->address), "%.*s", (int)len, to);
-}
-
 /* The receiver's part of the header. */
 static void fill_receiver(const struct side *to, struct run_header *h)
 {
@@ -578,6 +565,9 @@ static void fill_receiver(const struct side *to, struct run_header *h)
 
 static void fill_head(const struct joining *j, const struct side *s, struct run_header *h)
 {
+	const char *to = s->target; /* "198.18.0.2:28779", "[2001:2::2]:28779" */
+	bool v6 = *to == '[';
+
 	json_read_start(s->start, h);
 	h->time_ns = s->d->from_ns;
 	h->two_hosts = true;
@@ -592,8 +582,9 @@ static void fill_head(const struct joining *j, const struct side *s, struct run_
 	h->base = s->stream[0].base;
 	snprintf(h->host, sizeof(h->host), "%s", s->name);
 	fill_place(&h->tx_host, s);
-	fill_target(&h->rx_port, s->target);
-	snprintf(h->rx_host.name, sizeof(h->rx_host.name), "%s", s->target);
+	snprintf(h->rx_port.address, sizeof(h->rx_port.address), "%.*s",
+		 (int)strcspn(to + v6, v6 ? "]" : ":"), to + v6);
+	snprintf(h->rx_host.name, sizeof(h->rx_host.name), "%s", to);
 	if (j->to)
 		fill_receiver(j->to, h);
 }
@@ -810,7 +801,7 @@ int joined_make(struct ledgers *l, struct error *err)
 	if (!rc) {
 		ledgers_replace(l, docs, n);
 	} else { /* unless match() has said why */
-		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+		error_memory(err);
 		free(docs);
 	}
 	free(ends.sender);

@@ -105,11 +105,6 @@ void json_read_error(const struct json_object *from, struct error *err)
 	record_read(from, error_rows, err);
 }
 
-void json_out_error(struct json_out *o, const struct error *err)
-{
-	json_out_once(o, "error", json_error(err));
-}
-
 int json_out_finish(struct json_out *o)
 {
 	int rc;

@@ -35,10 +35,9 @@ struct json_object *json_event(const char *event, const char *schema, struct jso
 /* Closes the document, whatever it has. Frees `o`. 0, or -errno of the first write that failed. */
 int json_out_finish(struct json_out *o);
 
-/* What ended it: "message", "hint", "status"; and as an event. To be read: err, of a file. */
+/* What ended it, the event "error": "message", "hint", "status". To be read: err, of a file. */
 struct json_object *json_error(const struct error *err);
 void json_read_error(const struct json_object *from, struct error *err);
-void json_out_error(struct json_out *o, const struct error *err);
 
 /*
  * Takes out of documents what shows whose host it is: names of hosts, namespaces, processes,

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <json-c/printbuf.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,12 +157,6 @@ static int copy_part(int to, int from, off_t at, off_t end)
 	return 0;
 }
 
-/* Where the new file is made: beside the old one. */
-static int new_path(char *buf, size_t size, const char *path)
-{
-	return snprintf(buf, size, "%s.pktledger~", path) < (int)size ? 0 : -ENAMETOOLONG;
-}
-
 static int fill(int to, int from, off_t size, const struct ledgerkeep_mark *cut)
 {
 	struct stat st;
@@ -260,6 +253,7 @@ struct ledgerfile {
 	int fd;
 	int rc; /* -errno of the first write that failed */
 	char *path;
+	char *beside; /* with `keep`: where the file that replaces it is made */
 	bool is_file;
 	off_t size;		     /* of the file */
 	struct ledgerkeep *keep;     /* NULL: everything is kept */
@@ -363,20 +357,18 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 static void drop_old(struct ledgerfile *lf)
 {
 	struct ledgerkeep_mark cut;
-	char beside[PATH_MAX];
 	int to;
 
-	if (lf->rc || !ledgerkeep_due(lf->keep, when_now(), &cut) ||
-	    new_path(beside, sizeof(beside), lf->path))
+	if (lf->rc || !ledgerkeep_due(lf->keep, when_now(), &cut))
 		return;
-	unlink(beside);
-	to = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	unlink(lf->beside);
+	to = open(lf->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return;
 	/* O_APPEND not before: sendfile() would refuse it */
 	if (fill(to, lf->fd, lf->size, &cut) || fcntl(to, F_SETFL, O_APPEND) ||
-	    rename(beside, lf->path)) {
-		unlink(beside);
+	    rename(lf->beside, lf->path)) {
+		unlink(lf->beside);
 		close(to);
 		return;
 	}
@@ -438,8 +430,7 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", lf->path);
 	if (last != '\n')
 		lf->rc = write_lines(lf, "\n", 1);
-	return lf->rc ? error_errno(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s", lf->path)
-		      : 0;
+	return error_errno(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s", lf->path);
 }
 
 /* Until what is locked is the file of that name: --keep may have put another in its place. */
@@ -472,6 +463,7 @@ static void ledgerfile_free(struct ledgerfile *lf)
 	printbuf_free(lf->waiting);
 	free(lf->keep);
 	free(lf->path);
+	free(lf->beside);
 	free(lf);
 }
 
@@ -505,15 +497,16 @@ static int scan_line(void *arg, const char *json, size_t len)
 
 int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 {
-	char beside[PATH_MAX], *path;
+	char *path;
 	int rc;
 
 	if (!lf->is_file)
 		return 0;
 	path = realpath(lf->path, NULL); /* a link stays one */
-	lf->keep = path ? calloc(1, sizeof(*lf->keep)) : NULL;
-	if (!lf->keep) {
+	lf->keep = calloc(1, sizeof(*lf->keep));
+	if (!path || !lf->keep || asprintf(&lf->beside, "%s.pktledger~", path) < 0) {
 		free(path);
+		lf->beside = NULL;
 		return error_memory(err);
 	}
 	free(lf->path);
@@ -526,8 +519,8 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 	if (rc) {
 		free(lf->keep);
 		lf->keep = NULL;
-	} else if (!new_path(beside, sizeof(beside), path)) {
-		unlink(beside); /* what a rewrite left when it was killed */
+	} else {
+		unlink(lf->beside); /* what a rewrite left when it was killed */
 	}
 	return rc;
 }
@@ -543,11 +536,9 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 	/* EINVAL: not a file that can be synced, such as a pipe */
 	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
 		lf->rc = -errno;
-	rc = lf->rc;
-	if (rc)
-		error_errno(err, STATUS_FAILED, rc,
-			    rc == -ENOSPC ? "make room; the lines written before are whole" : NULL,
-			    "the ledger %s is not complete", lf->path);
+	rc = error_errno(err, STATUS_FAILED, lf->rc,
+			 lf->rc == -ENOSPC ? "make room; the lines written before are whole" : NULL,
+			 "the ledger %s is not complete", lf->path);
 	ledgerfile_free(lf);
 	return rc;
 }

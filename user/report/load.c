@@ -234,30 +234,27 @@ static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
 		f->from_ns = from_ns;
 }
 
-/* They can be judged only where no line is lost. */
-static void put_fates(struct ledgers_document *d, bool whole)
-{
-	struct json_object *fates = fatesum_json(d->fates), *end = json_get(d->json, "end");
-
-	json_put(d->json, "fates", fates);
-	json_put(d->json, "fates_agree",
-		 whole && fates && end ? json_object_new_boolean(fatesum_agrees(d->fates, end))
-				       : NULL);
-}
-
 /* The next start has come, or the end of the file. */
 static void end_document(struct reading *r)
 {
 	struct ledgers_document *d = &r->now;
 	bool whole = r->file->state.bad == r->bad && !r->file->odd;
+	struct json_object *fates, *end = json_get(d->json, "end");
 
 	if (!d->json)
 		return;
 	note_times(r->file, d->from_ns, d->to_ns);
 	if (r->set.json && d->to_ns > r->set.to_ns)
 		r->set.to_ns = d->to_ns;
-	if (!d->parts)
-		put_fates(d, whole);
+	if (!d->parts) {
+		fates = fatesum_json(d->fates);
+		json_put(d->json, "fates", fates);
+		/* they can be judged only where no line is lost */
+		json_put(d->json, "fates_agree",
+			 whole && fates && end
+				 ? json_object_new_boolean(fatesum_agrees(d->fates, end))
+				 : NULL);
+	}
 	json_put(d->json, "intervals", series_intervals(r->series));
 	if (!r->rc && is_wanted(r)) {
 		json_put(d->json, "covers", series_covers(r->series, d->from_ns, d->to_ns));
@@ -510,7 +507,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	int rc;
 
 	if (!r.tokener)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = ledgerfile_read(file->path, take_line, &r, &file->state, err);
 	end_document(&r);
 	end_set(&r);
@@ -554,7 +551,7 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
 	d.to_ns = d.from_ns;
 	d.damaged = is_one_end(d.command) && fates_disagree(d.json);
-	return keep(l, &d) ? error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory") : 0;
+	return keep(l, &d) ? error_memory(err) : 0;
 }
 
 /* One alone, or those of a page: each in an element of its own, in which no other can begin. */
@@ -596,7 +593,7 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 	if (capfile_is(path)) {
 		rc = lostcap_read(path, spec, &d, file, err);
 		if (!rc && d.json && keep(l, &d))
-			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			rc = error_memory(err);
 		return rc;
 	}
 	if (spec->printed && printed_is(path))
@@ -628,7 +625,7 @@ int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct erro
 	if (l)
 		l->file = calloc(spec->n + 1, sizeof(*l->file));
 	if (!l || !l->file)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	for (unsigned i = 0; i < spec->n && !rc; i++)
 		rc = read_file(l, spec, spec->path[i], err);
 	if (rc)

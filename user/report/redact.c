@@ -102,14 +102,6 @@ static int secret_index(const char *key)
 	return -1;
 }
 
-/* What pktledger itself calls so: roles in a lab, numbers of namespaces. */
-static bool is_common(const char *text)
-{
-	static const char *const roles[] = {"", "tx", "rx", "router", "bridge", "others"};
-
-	return is_of(roles, LENGTH(roles), text) || !text[strspn(text, "0123456789")];
-}
-
 /* "python3" of "python3[123]" */
 static size_t name_length(const char *text, const char *kind)
 {
@@ -120,13 +112,16 @@ static size_t name_length(const char *text, const char *kind)
 
 static void learn_text(struct redact *r, const char *key, struct json_object *o)
 {
+	/* what pktledger itself calls so; and numbers of namespaces */
+	static const char *const roles[] = {"", "tx", "rx", "router", "bridge", "others"};
 	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
 
 	if (secret < 0)
 		return;
 	set(r->out, text, name_length(text, secrets[secret].kind));
-	if (!is_common(r->out->buf))
+	text = r->out->buf;
+	if (!is_of(roles, LENGTH(roles), text) && text[strspn(text, "0123456789")])
 		name_of(r, r->out->buf, secrets[secret].kind, &r->n[secret]);
 }
 

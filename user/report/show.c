@@ -89,12 +89,24 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	}
 }
 
-static int show_forms(const struct show_view *v, const struct ledgers_document *d, unsigned n,
-		      struct error *err)
+int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
 {
+	struct redact *r = v->redact ? redact_new() : NULL;
+	const struct ledgers_document *d = l->document;
+	const unsigned n = l->documents;
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
-	int rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
+	int rc;
 
+	if (v->redact && !r)
+		return error_memory(err);
+	for (unsigned i = 0; i < n; i++)
+		redact_learn(r, d[i].json);
+	for (unsigned i = 0; i < n; i++)
+		redact_apply(r, d[i].json);
+	if (v->json)
+		show_files(v, l, r);
+	redact_free(r);
+	rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	if (!rc && v->html)
 		rc = html_file(v->html, &page, err);
@@ -115,26 +127,6 @@ static int show_forms(const struct show_view *v, const struct ledgers_document *
 	return rc;
 }
 
-int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
-{
-	struct redact *r = v->redact ? redact_new() : NULL;
-	const struct ledgers_document *d = l->document;
-	const unsigned n = l->documents;
-	int rc;
-
-	if (v->redact && !r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	for (unsigned i = 0; i < n; i++)
-		redact_learn(r, d[i].json);
-	for (unsigned i = 0; i < n; i++)
-		redact_apply(r, d[i].json);
-	if (v->json)
-		show_files(v, l, r);
-	rc = show_forms(v, d, n, err);
-	redact_free(r);
-	return rc;
-}
-
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
@@ -142,7 +134,7 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 	int rc = 0;
 
 	if (v->redact && !r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	doc = json_object_new_object();
 	start = json_solo_origin(v->argc, v->argv, NULL);
 	hide_names(r, ends);

@@ -44,7 +44,7 @@ static char *print(enum json_mode mode, const struct run_header *head, const str
 		json_out_once(o, "end", json_end(r));
 	}
 	if (err)
-		json_out_error(o, err);
+		json_out_once(o, "error", json_error(err));
 	assert_int_equal(json_out_finish(o), 0);
 	fclose(f);
 	return text;
