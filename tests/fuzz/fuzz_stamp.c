@@ -8,7 +8,7 @@
 #include <endian.h>
 
 #include "traffic/flow.h"
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "experiment/receiver.h"
 
 #define LEN	   100

@@ -47,8 +47,8 @@ static int parse_share(const char *value, void *field, struct error *err)
 
 	if (!rc && *(double *)field >= 1)
 		rc = -ERANGE;
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      "'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)", value)
+	return rc ? error_usage(err, NULL,
+				"'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)", value)
 		  : 0;
 }
 
@@ -152,7 +152,7 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	if (o->mrr)
 		return 0;
 	if (sum < trial)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--sum is shorter than a trial");
+		return error_usage(err, NULL, "--sum is shorter than a trial");
 	s->goal[s->goals] = goal;
 	s->name[s->goals++] = "ndr";
 	if (m->pdr) {
@@ -323,7 +323,7 @@ static int run_search(void *options, struct error *err)
 	struct json_object *end;
 
 	if (!report)
-		return err->status;
+		return -EIO;
 	s.threads = o->run.traffic.spec.threads;
 	s.arg = report;
 	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {

@@ -68,19 +68,22 @@ static int by_addr(const void *x, const void *y)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* The kernel's own come in order, those of BPF programs behind them do not. */
+/* The kernel's own come in order; those of modules and BPF programs, which lie above, do not. */
 static void sort(struct ksyms *k)
 {
-	struct entry *list = k->list.at;
+	const struct entry *list = k->list.at, *lowest;
 	unsigned n = k->list.n, from = 1;
 
 	while (from < n && by_addr(&list[from - 1], &list[from]) <= 0)
 		from++;
 	if (from >= n)
 		return;
-	qsort(&list[from], n - from, sizeof(*list), by_addr);
-	if (by_addr(&list[from - 1], &list[from]) > 0)
-		qsort(list, n, sizeof(*list), by_addr);
+	lowest = &list[from];
+	for (unsigned i = from; i < n; i++)
+		lowest = by_addr(&list[i], lowest) < 0 ? &list[i] : lowest;
+	while (from && by_addr(&list[from - 1], lowest) > 0)
+		from--;
+	qsort((struct entry *)k->list.at + from, n - from, sizeof(*list), by_addr);
 }
 
 static int read_symbols(struct ksyms **out, const char *path, struct error *err)
@@ -219,7 +222,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 	for (unsigned i = 0; i < k->list.n; i++) {
 		const char *have = k->text + list[i].name;
 
-		if (strncmp(have, name, len))
+		if (*have != *name || strncmp(have, name, len))
 			continue;
 		if (!have[len]) {
 			*addr = list[i].addr;

@@ -83,8 +83,11 @@ static void receive_all(void *arg)
 static int open_engine(void *arg, struct error *err)
 {
 	struct receiving *me = arg;
+	const struct rx_ops *ops = me->receiver->cfg->ops;
 
-	return me->receiver->cfg->ops->open(&me->rx, &me->rx_config, err);
+	me->rx = calloc(1, ops->size);
+	return me->rx ? ops->open(me->rx, &me->rx_config, err)
+		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 /* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
@@ -93,7 +96,7 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.learn = r->cfg->table || (!f && !r->cfg->sink_prog);
+	r->streams.learn = r->cfg->table || (!f && !(r->cfg->prog && r->cfg->prog->sink));
 	if (!f)
 		return;
 	r->streams.window = f->window;
@@ -422,12 +425,12 @@ void receiver_stats(const struct receiver *r, struct rx_stats *st)
 
 const char *receiver_mode(const struct receiver *r)
 {
-	return r->cfg->ops->mode(r->at[0].rx);
+	return r->at[0].rx_config.mode;
 }
 
 int receiver_fd(const struct receiver *r, unsigned thread)
 {
-	return r->cfg->ops->fd(r->at[thread].rx);
+	return r->at[thread].rx_config.fd;
 }
 
 void receiver_close(struct receiver *r)
@@ -438,6 +441,7 @@ void receiver_close(struct receiver *r)
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		if (r->at[t].rx)
 			r->cfg->ops->close(r->at[t].rx);
+		free(r->at[t].rx);
 		sink_forget(&r->at[t].sink);
 	}
 	sink_streams_forget(&r->streams);

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "report/document.h"
 
 #define COUNTERS_MAX 16

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/print.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/num.h"
 #include "report/page.h"
-#include "report/print.h"
 #include "report/series.h"
 #include "report/load.h"
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
+#define CELL_WIDTH   22 /* columns of "100.00 % socket_filter" */
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 /* What always differs, and means nothing. */
@@ -32,17 +34,21 @@ static bool is_list_of_objects(const struct json_object *o)
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
 }
 
-static void compare(struct json_object *list, const char *name, struct json_object *a,
-		    struct json_object *b);
-
-static void compare_member(struct json_object *list, const char *name, const char *key,
-			   struct json_object *a, struct json_object *b)
+/* Takes both values. */
+static struct json_object *add_both(struct json_object *list, const char *name,
+				    struct json_object *a, struct json_object *b)
 {
-	char longer[NAME_MAX_LEN];
+	struct json_object *o = json_object_new_object();
 
-	snprintf(longer, sizeof(longer), "%.120s%s%.70s", name, *name ? "." : "", key);
-	compare(list, longer, a, b);
+	json_put_text(o, "name", name);
+	json_put(o, "a", a);
+	json_put(o, "b", b);
+	json_object_array_add(list, o);
+	return o;
 }
+
+static void compare(struct json_object *list, const char *of, const char *key,
+		    struct json_object *a, struct json_object *b);
 
 /* `all`: also members that have the name of something that is ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
@@ -50,11 +56,11 @@ static void compare_objects(struct json_object *list, const char *name, struct j
 {
 	json_object_object_foreach (a, key, ours) {
 		if (all || !is_ignored(key))
-			compare_member(list, name, key, ours, json_get(b, key));
+			compare(list, name, key, ours, json_get(b, key));
 	}
 	json_object_object_foreach (b, other, theirs) {
 		if ((all || !is_ignored(other)) && !json_object_object_get_ex(a, other, NULL))
-			compare_member(list, name, other, NULL, theirs);
+			compare(list, name, other, NULL, theirs);
 	}
 }
 
@@ -76,11 +82,15 @@ static struct json_object *by_name(struct json_object *list)
 	return o;
 }
 
-static void compare(struct json_object *list, const char *name, struct json_object *a,
-		    struct json_object *b)
+/* Adds to the list what differs in a member, by the way to it. */
+static void compare(struct json_object *list, const char *of, const char *key,
+		    struct json_object *a, struct json_object *b)
 {
+	char name[NAME_MAX_LEN];
+
 	if (json_object_equal(a, b))
 		return;
+	snprintf(name, sizeof(name), "%.120s%s%.70s", of, *of && *key ? "." : "", key);
 	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object)) {
 		compare_objects(list, name, a, b, false);
 	} else if (is_list_of_objects(a) && is_list_of_objects(b)) {
@@ -90,12 +100,7 @@ static void compare(struct json_object *list, const char *name, struct json_obje
 		json_object_put(items_a);
 		json_object_put(items_b);
 	} else {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", name);
-		json_put(o, "a", json_object_get(a));
-		json_put(o, "b", json_object_get(b));
-		json_object_array_add(list, o);
+		add_both(list, name, json_object_get(a), json_object_get(b));
 	}
 }
 
@@ -133,18 +138,13 @@ static void add_share(struct json_object *o, const struct pair *of)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
 }
 
-/* Takes both values. */
 static struct json_object *add_result(struct json_object *list, const char *name,
 				      struct json_object *a, struct json_object *b)
 {
 	double from = json_object_get_double(a), to = json_object_get_double(b);
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = add_both(list, name, a, b);
 
-	json_put_text(o, "name", name);
-	json_put(o, "a", a);
-	json_put(o, "b", b);
 	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
-	json_object_array_add(list, o);
 	return o;
 }
 
@@ -232,27 +232,25 @@ static const struct measure {
 	{.name = "latency_max_ns", .key = "latency_ns", .member = "max"},
 };
 
-static struct json_object *value_of(const struct json_object *end, const struct measure *m)
-{
-	struct json_object *o = json_get(end, m->key ? m->key : m->name);
-
-	return m->member ? json_get(o, m->member) : o;
-}
-
 /* What both have. To be given away. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
 {
 	const struct pair of = {json_object_new_array(), a, b};
 
 	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
+		const char *key = m->key ? m->key : m->name;
 		struct json_object *from, *to, *o;
 
 		if (m->add) {
 			m->add(&of);
 			continue;
 		}
-		from = value_of(a, m);
-		to = value_of(b, m);
+		from = json_get(a, key);
+		to = json_get(b, key);
+		if (m->member) {
+			from = json_get(from, m->member);
+			to = json_get(to, m->member);
+		}
 		if (!from || !to)
 			continue;
 		o = add_result(of.list, m->name, json_object_get(from), json_object_get(to));
@@ -269,13 +267,13 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	struct json_object *start_b = json_get(b->json, "start");
 	struct json_object *env = json_object_new_array(), *setup = json_object_new_array();
 
-	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
-	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
-	compare(setup, "", start_a, start_b);
+	compare(env, "", "host", json_get(start_a, "host"), json_get(start_b, "host"));
+	compare(env, "", "", json_get(start_a, "env"), json_get(start_b, "env"));
+	compare(setup, "", "", start_a, start_b);
 	if (trialset_is(a->json)) { /* of a run all that counts has members of its own */
 		struct json_object *text_a = command_text(start_a), *text_b = command_text(start_b);
 
-		compare(setup, "command", text_a, text_b);
+		compare(setup, "", "command", text_a, text_b);
 		json_object_put(text_a);
 		json_object_put(text_b);
 	}
@@ -376,4 +374,177 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 	print_differences(&p, "hosts", comparison, "env");
 	print_differences(&p, "what was done", comparison, "setup");
 	print_results(&p, comparison);
+}
+
+/* Runs between many hosts. */
+
+/* By which an end of a run is known. */
+static const char *node_of(struct json_object *doc, const char *side)
+{
+	struct json_object *start = json_get(doc, "start");
+	const char *name = json_get_text(json_get(json_get(start, "hosts"), side), "name");
+	char port[16];
+
+	if (*name)
+		return name;
+	snprintf(port, sizeof(port), "%s_port", side);
+	return json_get_text(json_get(start, port), "address");
+}
+
+static int add_node(struct json_object *nodes, const char *name, struct error *err)
+{
+	size_t n = json_object_array_length(nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(nodes, i)), name))
+			return 0;
+	}
+	if (n == MATRIX_NODES)
+		return error_set(err, STATUS_USAGE, -E2BIG, "report fewer of them at a time",
+				 "more than %u hosts", MATRIX_NODES);
+	json_object_array_add(nodes, json_text(name));
+	return 0;
+}
+
+struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
+{
+	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);) {
+		if (!strcmp(json_get_text(pair.item, "from"), from) &&
+		    !strcmp(json_get_text(pair.item, "to"), to))
+			return pair.item;
+	}
+	return NULL;
+}
+
+static void add_count(struct json_object *o, const char *key, uint64_t count)
+{
+	uint64_t sum = json_get_u64(o, key) + count;
+
+	json_put_u64(o, key, sum < count ? UINT64_MAX : sum);
+}
+
+/* A run, to its pair. */
+static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
+{
+	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
+	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes"), *pair;
+
+	if (!*from || !*to || !json_get(end, "sent"))
+		return 0;
+	if (add_node(nodes, from, err) || add_node(nodes, to, err))
+		return -E2BIG;
+	pair = matrix_pair(matrix, from, to);
+	if (!pair) {
+		pair = json_object_new_object();
+		json_put_text(pair, "from", from);
+		json_put_text(pair, "to", to);
+		json_put_bool(pair, "balanced", true);
+		json_put(pair, "lost", json_object_new_object());
+		json_object_array_add(json_get(matrix, "pairs"), pair);
+	}
+	add_count(pair, "runs", 1);
+	add_count(pair, "sent", json_get_u64(end, "sent"));
+	add_count(pair, "delivered", json_get_u64(end, "delivered"));
+	if (!json_get_bool(end, "balanced"))
+		json_put_bool(pair, "balanced", false);
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		add_count(json_get(pair, "lost"), json_get_text(stage.item, "stage"),
+			  json_get_u64(stage.item, "packets"));
+	return 0;
+}
+
+/* The sums are there: what follows from them. */
+static void conclude(struct json_object *pair)
+{
+	double sent = json_get_double(pair, "sent");
+	const char *worst = NULL;
+	uint64_t most = 0;
+
+	json_object_object_foreach (json_get(pair, "lost"), stage, count) {
+		if (json_object_get_uint64(count) > most) {
+			most = json_object_get_uint64(count);
+			worst = stage;
+		}
+	}
+	json_put_text(pair, "stage", worst);
+	json_put(pair, "lost_share",
+		 sent > 0 ? json_object_new_double(1 - json_get_double(pair, "delivered") / sent)
+			  : NULL);
+	json_object_object_del(pair, "lost");
+}
+
+int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **out,
+	       struct error *err)
+{
+	struct json_object *matrix = json_object_new_object();
+	int rc = 0;
+
+	json_put(matrix, "nodes", json_object_new_array());
+	json_put(matrix, "pairs", json_object_new_array());
+	for (unsigned i = 0; i < n && !rc; i++) {
+		if (!json_get(docs[i].json, "senders"))
+			rc = add_run(matrix, docs[i].json, err);
+		for (struct json_each s = json_each(docs[i].json, "senders"); !rc && json_next(&s);)
+			rc = add_run(matrix, s.item, err);
+	}
+	if (!rc && !json_get_length(matrix, "pairs"))
+		rc = error_set(err, STATUS_FAILED, -ENODATA,
+			       "a matrix is made of runs from one host to another",
+			       "no run reports both its ends");
+	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);)
+		conclude(pair.item);
+	*out = rc ? NULL : matrix;
+	if (rc)
+		json_object_put(matrix);
+	return rc;
+}
+
+/* "4.33 % wire"; "!" behind it: a run is not balanced. */
+static void print_pair(struct page *p, struct json_object *pair)
+{
+	double share = json_get_double(pair, "lost_share");
+	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
+	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
+	char markup[192], lost[32];
+
+	if (!pair) {
+		page_cell(p, STYLE_PLAIN, "-");
+		return;
+	}
+	snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
+	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
+		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
+	p->markup = markup;
+	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
+	page_name(p, json_get_text(pair, "stage"));
+	if (json_get_bool(pair, "balanced"))
+		return;
+	if (p->html)
+		page_words(p, STYLE_BAD, "not balanced");
+	else
+		page_verbatim(p, " !");
+}
+
+void matrix_print(const struct print_view *v, struct json_object *matrix)
+{
+	struct page p = print_page(v, 0);
+	struct page_column columns[MATRIX_NODES + 2] = {{"from \\ to", CELL_WIDTH, false}};
+	unsigned n = (unsigned)json_get_length(matrix, "nodes");
+
+	for (unsigned i = 0; i < n; i++) {
+		columns[1 + i].name = json_object_get_string(json_get_item(matrix, "nodes", i));
+		if (strlen(columns[1 + i].name) > columns[0].width)
+			columns[0].width = (unsigned)strlen(columns[1 + i].name);
+	}
+	columns[0].width += 2;
+	for (unsigned i = 0; i < n; i++)
+		columns[1 + i].width = columns[0].width;
+	page_table(&p, columns);
+	for (unsigned i = 0; i < n; i++) {
+		page_cell(&p, STYLE_PLAIN, columns[1 + i].name);
+		for (unsigned k = 0; k < n; k++)
+			print_pair(&p,
+				   matrix_pair(matrix, columns[1 + i].name, columns[1 + k].name));
+		page_end(&p);
+	}
 }

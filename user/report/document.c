@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "drops/stagemap.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "traffic/pace.h"
 #include "traffic/tx.h"
 #include "report/series.h"

@@ -182,7 +182,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
  * up; `stage` lost most in all of them, null: nothing was dropped. What has no end is left out. To
  * be put. STATUS_USAGE: more than MATRIX_NODES, STATUS_FAILED: no document is of a pair.
  */
-int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **matrix,
+int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **matrix,
 	       struct error *err);
 
 /* The pair of two nodes, borrowed; NULL: no run. */

@@ -203,9 +203,6 @@ struct shape_sizes {
 };
 void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_sizes *out);
 
-/* Packets/s of a rate with these sizes. Errors as rate_to_pps(). */
-int shape_pps(const struct shape_sizes *sizes, const struct rate *rate, int link_mbit, double *pps);
-
 /*
  * Shapes as people write them. Strict: the whole text, or -EINVAL (not one), -ERANGE (without
  * meaning or too large); where more can be said it is in `err`. Nothing is written then.
@@ -237,7 +234,7 @@ struct rate_plan {
 };
 int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err);
 
-/* In packets/s. `pps`: that of --rate, for onoff. Errors as shape_pps(); -EINVAL: onoff, no rate.
+/* In packets/s. `pps`: that of --rate, for onoff. Errors as rate_to_pps(); -EINVAL: onoff, no rate.
  */
 int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
 		      double pps, struct profile *out);

@@ -9,7 +9,7 @@
 
 #include "traffic/flow.h"
 #include "traffic/shape.h"
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "experiment/receiver.h"
 
 #define LEN	100
