@@ -66,20 +66,6 @@ static struct json_object *finding_json(const struct check_finding *c, const cha
 	return o;
 }
 
-static struct json_object *queues_json(const struct facts_link *l)
-{
-	const unsigned combined = l->set.channels.combined_max;
-	struct json_object *o = json_object_new_object();
-
-	json_put_u64(o, "rx", l->dev.rx_queues);
-	json_put_u64(o, "tx", l->dev.tx_queues);
-	if (l->set.channels.known)
-		json_put_u64(o, "rx_max", combined ? combined : l->set.channels.rx_max);
-	if (l->set.rss.known)
-		json_put_u64(o, "rss_used", l->set.rss.used);
-	return o;
-}
-
 static struct json_object *irqs_json(const struct facts_link *l)
 {
 	static const struct record_field rows[] = {
@@ -157,9 +143,16 @@ static const struct record_field link_rows[] = {
 static struct json_object *link_json(const struct facts_link *l)
 {
 	const char *af_xdp = l->zero_copy ? "zero-copy" : l->native_xdp ? "native" : "generic";
-	struct json_object *o = record_write(link_rows, l);
+	const unsigned combined = l->set.channels.combined_max;
+	struct json_object *o = record_write(link_rows, l), *queues = json_object_new_object();
 
-	json_put(o, "queues", queues_json(l));
+	json_put_u64(queues, "rx", l->dev.rx_queues);
+	json_put_u64(queues, "tx", l->dev.tx_queues);
+	if (l->set.channels.known)
+		json_put_u64(queues, "rx_max", combined ? combined : l->set.channels.rx_max);
+	if (l->set.rss.known)
+		json_put_u64(queues, "rss_used", l->set.rss.used);
+	json_put(o, "queues", queues);
 	json_put_text(o, "af_xdp", l->features_known ? af_xdp : NULL);
 	json_put(o, "irqs", irqs_json(l));
 	return o;

@@ -465,17 +465,6 @@ static void put_row_if(struct page *p, const char *label, const struct json_obje
 		page_row_line(p, STYLE_WARN, 0, label, count, 0, STYLE_PLAIN, "%s", note);
 }
 
-static void put_lost(struct page *p, const struct json_object *ends, uint64_t whole)
-{
-	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
-
-	page_row(p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
-	if (lost)
-		page_words(p, STYLE_PLAIN, "%s gap%s, the longest of %s", page_count(gaps),
-			   gaps == 1 ? "" : "s", page_count(json_get_u64(ends, "longest_gap")));
-	page_end(p);
-}
-
 static void put_delay(struct page *p, const struct json_object *delay)
 {
 	if (!delay)
@@ -502,6 +491,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	};
 	const struct json_object *unknown = json_get(ends, "unknown");
 	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
+	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
 	struct page p = print_page(v, whole);
 
 	put_end(&p, "A ", json_get(ends, "a"));
@@ -515,7 +505,11 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	page_end(&p);
 	page_row(&p, STYLE_PLAIN, 0, "in A", whole, 0);
 	page_end(&p);
-	put_lost(&p, ends, whole);
+	page_row(&p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
+	if (lost)
+		page_words(&p, STYLE_PLAIN, "%s gap%s, the longest of %s", page_count(gaps),
+			   gaps == 1 ? "" : "s", page_count(json_get_u64(ends, "longest_gap")));
+	page_end(&p);
 	put_row_if(&p, "unknown", unknown, "outside",
 		   "B was not there yet, or no more, when they were due");
 	put_row_if(&p, "unknown", unknown, "dropped_or_cut",
