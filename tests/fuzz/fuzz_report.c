@@ -40,13 +40,10 @@ static int ledger_of(const uint8_t *data, size_t size, char path[32])
 
 static void show_page(const struct ledgers_document *d, unsigned n)
 {
-	struct json_object *all[8];
-	struct html_page page = {.docs = d};
+	struct html_page page = {.docs = d, .n = n < 8 ? n : 8};
 	struct error err = {0};
 
-	for (; page.n < n && page.n < 8; page.n++)
-		all[page.n] = d[page.n].json;
-	matrix_new(all, page.n, &page.matrix, &err);
+	matrix_new(d, page.n, &page.matrix, &err);
 	MUST(!html_write(nowhere, &page));
 	json_object_put(page.matrix);
 	page.matrix = NULL;
