@@ -285,11 +285,11 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
 				   page_count(all - timed));
 		page_end(p);
-		for (size_t k = 0; k < json_get_length(b, "worst") && k < WINDOWS_SHOWN; k++) {
-			const struct json_object *window = json_get_item(b, "worst", k);
-			uint64_t packets = json_get_u64(window, "packets");
+		for (struct json_each w = json_each(b, "worst");
+		     json_next(&w) && w.next <= WINDOWS_SHOWN;) {
+			uint64_t packets = json_get_u64(w.item, "packets");
 
-			page_row_line(p, STYLE_DIM, 2, clock_text(window, window_ns), packets,
+			page_row_line(p, STYLE_DIM, 2, clock_text(w.item, window_ns), packets,
 				      timed, STYLE_DIM, "%s",
 				      page_glue(page_rate(per_second(packets, window_ns))));
 		}
