@@ -432,25 +432,17 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 static void put_end(struct page *p, const char *label, const struct json_object *end)
 {
-	static const struct {
-		const char *key, *format;
-		enum style style;
-		bool always;
-	} counts[] = {
-		{"packets", "%s packets,", STYLE_PLAIN, true},
-		{"compared", "%s compared", STYLE_PLAIN, true},
-		{"cut", ", %s cut too short to be known again", STYLE_WARN, false},
-		{"dropped_by_capture", ", %s dropped by the capture", STYLE_WARN, false},
-	};
+	const uint64_t cut = json_get_u64(end, "cut");
+	const uint64_t dropped = json_get_u64(end, "dropped_by_capture");
 
 	page_text(p, 0, STYLE_BOLD, label);
 	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
-	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		uint64_t n = json_get_u64(end, counts[i].key);
-
-		if (n || counts[i].always)
-			page_words(p, counts[i].style, counts[i].format, page_count(n));
-	}
+	page_words(p, STYLE_PLAIN, "%s packets,", page_count(json_get_u64(end, "packets")));
+	page_words(p, STYLE_PLAIN, "%s compared", page_count(json_get_u64(end, "compared")));
+	if (cut)
+		page_words(p, STYLE_WARN, ", %s cut too short to be known again", page_count(cut));
+	if (dropped)
+		page_words(p, STYLE_WARN, ", %s dropped by the capture", page_count(dropped));
 	if (json_get_bool(end, "file_is_cut"))
 		page_words(p, STYLE_WARN, "; the file is cut");
 	page_end(p);
