@@ -35,18 +35,27 @@ struct json_object *json_change(const struct change *c, const char *netns)
 	return o;
 }
 
+/* What became of a change, in the document and for people. */
+static const struct {
+	const char *name, *label;
+	enum style style;
+} outcomes[] = {
+	[CHANGE_DONE] = {"done", "done     ", STYLE_GOOD},
+	[CHANGE_NOTHING] = {"nothing", "was so   ", STYLE_DIM},
+	[CHANGE_FOREIGN] = {"foreign", "left     ", STYLE_WARN},
+	[CHANGE_GONE] = {"gone", "gone     ", STYLE_DIM},
+	[CHANGE_KEPT] = {"kept", "not done ", STYLE_BAD},
+	[CHANGE_FAILED] = {"failed", "failed   ", STYLE_BAD},
+	[CHANGE_BACK] = {"back", "put back ", STYLE_WARN},
+};
+
 struct json_object *json_change_told(const struct change_told *told, const char *netns)
 {
-	static const char *const outcomes[] = {
-		[CHANGE_DONE] = "done", [CHANGE_NOTHING] = "nothing", [CHANGE_FOREIGN] = "foreign",
-		[CHANGE_GONE] = "gone", [CHANGE_KEPT] = "kept",	      [CHANGE_FAILED] = "failed",
-		[CHANGE_BACK] = "back",
-	};
 	struct json_object *o =
 		told->change ? json_change(told->change, netns) : json_object_new_object();
 
 	json_put_text(o, "title", told->title);
-	json_put_text(o, "outcome", outcomes[told->outcome]);
+	json_put_text(o, "outcome", outcomes[told->outcome].name);
 	json_put_text(o, "current", told->current);
 	json_put_text(o, "why", told->why);
 	return o;
@@ -63,20 +72,6 @@ static struct json_object *finding_json(const struct check_finding *c, const cha
 	for (unsigned i = 0; i < c->n_changes; i++)
 		json_object_array_add(changes, json_change(&c->changes[i], netns));
 	json_put(o, "changes", changes);
-	return o;
-}
-
-static struct json_object *queues_json(const struct facts_link *l)
-{
-	const unsigned combined = l->set.channels.combined_max;
-	struct json_object *o = json_object_new_object();
-
-	json_put_u64(o, "rx", l->dev.rx_queues);
-	json_put_u64(o, "tx", l->dev.tx_queues);
-	if (l->set.channels.known)
-		json_put_u64(o, "rx_max", combined ? combined : l->set.channels.rx_max);
-	if (l->set.rss.known)
-		json_put_u64(o, "rss_used", l->set.rss.used);
 	return o;
 }
 
@@ -157,9 +152,16 @@ static const struct record_field link_rows[] = {
 static struct json_object *link_json(const struct facts_link *l)
 {
 	const char *af_xdp = l->zero_copy ? "zero-copy" : l->native_xdp ? "native" : "generic";
-	struct json_object *o = record_write(link_rows, l);
+	const unsigned combined = l->set.channels.combined_max;
+	struct json_object *o = record_write(link_rows, l), *queues = json_object_new_object();
 
-	json_put(o, "queues", queues_json(l));
+	json_put_u64(queues, "rx", l->dev.rx_queues);
+	json_put_u64(queues, "tx", l->dev.tx_queues);
+	if (l->set.channels.known)
+		json_put_u64(queues, "rx_max", combined ? combined : l->set.channels.rx_max);
+	if (l->set.rss.known)
+		json_put_u64(queues, "rss_used", l->set.rss.used);
+	json_put(o, "queues", queues);
 	json_put_text(o, "af_xdp", l->features_known ? af_xdp : NULL);
 	json_put(o, "irqs", irqs_json(l));
 	return o;
@@ -454,22 +456,10 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 
 void print_change_told(const struct print_view *v, const struct change_told *told)
 {
-	static const struct {
-		const char *label;
-		enum style style;
-	} labels[] = {
-		[CHANGE_DONE] = {"done     ", STYLE_GOOD},
-		[CHANGE_NOTHING] = {"was so   ", STYLE_DIM},
-		[CHANGE_FOREIGN] = {"left     ", STYLE_WARN},
-		[CHANGE_GONE] = {"gone     ", STYLE_DIM},
-		[CHANGE_KEPT] = {"not done ", STYLE_BAD},
-		[CHANGE_FAILED] = {"failed   ", STYLE_BAD},
-		[CHANGE_BACK] = {"put back ", STYLE_WARN},
-	};
 	struct page p = print_page(v, 0);
 	char command[CHANGE_COMMAND_SIZE];
 
-	page_line(&p, 0, labels[told->outcome].style, labels[told->outcome].label, STYLE_PLAIN,
+	page_line(&p, 0, outcomes[told->outcome].style, outcomes[told->outcome].label, STYLE_PLAIN,
 		  "%s%s%s%s%s", told->title, *told->current ? ": " : "", told->current,
 		  *told->why ? "; " : "", told->why);
 	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/print.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +8,6 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "report/page.h"
-#include "report/print.h"
 #include "report/series.h"
 #include "report/load.h"
 #include "drops/stagemap.h"
@@ -34,14 +34,15 @@ static bool is_list_of_objects(const struct json_object *o)
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
 }
 
+/* Takes both values. */
 static struct json_object *add_both(struct json_object *list, const char *name,
 				    struct json_object *a, struct json_object *b)
 {
 	struct json_object *o = json_object_new_object();
 
 	json_put_text(o, "name", name);
-	json_put(o, "a", json_object_get(a));
-	json_put(o, "b", json_object_get(b));
+	json_put(o, "a", a);
+	json_put(o, "b", b);
 	json_object_array_add(list, o);
 	return o;
 }
@@ -99,7 +100,7 @@ static void compare(struct json_object *list, const char *of, const char *key,
 		json_object_put(items_a);
 		json_object_put(items_b);
 	} else {
-		add_both(list, name, a, b);
+		add_both(list, name, json_object_get(a), json_object_get(b));
 	}
 }
 
@@ -137,7 +138,6 @@ static void add_share(struct json_object *o, const struct pair *of)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
 }
 
-/* Takes both values. */
 static struct json_object *add_result(struct json_object *list, const char *name,
 				      struct json_object *a, struct json_object *b)
 {
@@ -251,8 +251,10 @@ static struct json_object *compare_results(const struct json_object *a, const st
 			from = json_get(from, m->member);
 			to = json_get(to, m->member);
 		}
-		o = from && to ? add_result(of.list, m->name, from, to) : NULL;
-		if (o && m->shares)
+		if (!from || !to)
+			continue;
+		o = add_result(of.list, m->name, json_object_get(from), json_object_get(to));
+		if (m->shares)
 			add_share(o, &of);
 	}
 	return of.list;
@@ -406,12 +408,10 @@ static int add_node(struct json_object *nodes, const char *name, struct error *e
 
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
 {
-	struct json_object *pair;
-
-	for (size_t i = 0; (pair = json_get_item(matrix, "pairs", i)); i++) {
-		if (!strcmp(json_get_text(pair, "from"), from) &&
-		    !strcmp(json_get_text(pair, "to"), to))
-			return pair;
+	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);) {
+		if (!strcmp(json_get_text(pair.item, "from"), from) &&
+		    !strcmp(json_get_text(pair.item, "to"), to))
+			return pair.item;
 	}
 	return NULL;
 }
@@ -427,8 +427,7 @@ static void add_count(struct json_object *o, const char *key, uint64_t count)
 static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
 {
 	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
-	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes");
-	struct json_object *pair, *stage;
+	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes"), *pair;
 
 	if (!*from || !*to || !json_get(end, "sent"))
 		return 0;
@@ -448,9 +447,9 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 	add_count(pair, "delivered", json_get_u64(end, "delivered"));
 	if (!json_get_bool(end, "balanced"))
 		json_put_bool(pair, "balanced", false);
-	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++)
-		add_count(json_get(pair, "lost"), json_get_text(stage, "stage"),
-			  json_get_u64(stage, "packets"));
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		add_count(json_get(pair, "lost"), json_get_text(stage.item, "stage"),
+			  json_get_u64(stage.item, "packets"));
 	return 0;
 }
 
@@ -477,7 +476,7 @@ static void conclude(struct json_object *pair)
 int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **out,
 	       struct error *err)
 {
-	struct json_object *matrix = json_object_new_object(), *run;
+	struct json_object *matrix = json_object_new_object();
 	int rc = 0;
 
 	json_put(matrix, "nodes", json_object_new_array());
@@ -485,15 +484,15 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!json_get(docs[i].json, "senders"))
 			rc = add_run(matrix, docs[i].json, err);
-		for (size_t k = 0; !rc && (run = json_get_item(docs[i].json, "senders", k)); k++)
-			rc = add_run(matrix, run, err);
+		for (struct json_each s = json_each(docs[i].json, "senders"); !rc && json_next(&s);)
+			rc = add_run(matrix, s.item, err);
 	}
 	if (!rc && !json_get_length(matrix, "pairs"))
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       "a matrix is made of runs from one host to another",
 			       "no run reports both its ends");
-	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++)
-		conclude(json_get_item(matrix, "pairs", i));
+	for (struct json_each pair = json_each(matrix, "pairs"); json_next(&pair);)
+		conclude(pair.item);
 	*out = rc ? NULL : matrix;
 	if (rc)
 		json_object_put(matrix);
@@ -512,14 +511,11 @@ static void print_pair(struct page *p, struct json_object *pair)
 		page_cell(p, STYLE_PLAIN, "-");
 		return;
 	}
-	if (share > 0 && share < 0.0001)
-		snprintf(lost, sizeof(lost), "<0.01 %%");
-	else
-		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
+	snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
 		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
 	p->markup = markup;
-	page_cell(p, STYLE_PLAIN, lost);
+	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
 	page_name(p, json_get_text(pair, "stage"));
 	if (json_get_bool(pair, "balanced"))
 		return;

@@ -172,39 +172,30 @@ static const struct record_field arrivals_rows[] = {
 	{0},
 };
 
-/* Of a bucket of a histogram that is not empty. */
-static void add_bucket(struct json_object *list, const char *const keys[3], uint64_t from,
-		       uint64_t to, uint64_t count)
+/* Buckets of a histogram that are not empty: by powers of two, or quarters of them, of times. */
+static struct json_object *buckets(const uint64_t *count, unsigned n, bool quarters,
+				   const char *what)
 {
-	struct json_object *o = count ? json_object_new_object() : NULL;
-
-	if (!o)
-		return;
-	json_put_u64(o, keys[0], from);
-	json_put_u64(o, keys[1], to);
-	json_put_u64(o, keys[2], count);
-	json_object_array_add(list, o);
-}
-
-/* By powers of two. */
-static struct json_object *buckets(const uint64_t *count, const char *what)
-{
-	const char *const keys[] = {"from", "to", what};
 	struct json_object *list = json_object_new_array();
 
-	for (unsigned b = 0; b < ARRIVALS_BUCKETS; b++)
-		add_bucket(list, keys, arrivals_bucket_from(b), arrivals_bucket_to(b), count[b]);
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *o = count[i] ? json_object_new_object() : NULL;
+
+		if (!o)
+			continue;
+		json_put_u64(o, quarters ? "from_ns" : "from",
+			     quarters ? hist_quarter_from(i) : arrivals_bucket_from(i));
+		json_put_u64(o, quarters ? "to_ns" : "to",
+			     quarters ? hist_quarter_to(i) : arrivals_bucket_to(i));
+		json_put_u64(o, what, count[i]);
+		json_object_array_add(list, o);
+	}
 	return list;
 }
 
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 {
-	static const char *const keys[] = {"from_ns", "to_ns", "packets"};
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < HIST_QUARTERS; i++)
-		add_bucket(list, keys, hist_quarter_from(i), hist_quarter_to(i), count[i]);
-	return list;
+	return buckets(count, HIST_QUARTERS, true, "packets");
 }
 
 /* The end of run, and of its parts. */
@@ -334,8 +325,10 @@ static void put_receiving(struct json_object *o, const struct result *res)
 
 	record_put(o, receiving_rows, res);
 	record_put(o, arrivals_rows, a);
-	json_put(json_get(o, "reordering"), "extent", buckets(a->order.extent, "packets"));
-	json_put(json_get(o, "loss_gaps"), "length", buckets(a->gaps.length, "gaps"));
+	json_put(json_get(o, "reordering"), "extent",
+		 buckets(a->order.extent, ARRIVALS_BUCKETS, false, "packets"));
+	json_put(json_get(o, "loss_gaps"), "length",
+		 buckets(a->gaps.length, ARRIVALS_BUCKETS, false, "gaps"));
 	if (a->latency.measured)
 		json_put(o, "latency_histogram", json_quarters(a->delay));
 	clock = json_get(o, "clock");
@@ -666,21 +659,15 @@ static const struct record_field send_rows[] = {
 	{0},
 };
 
-static const struct record_field rx_mode_rows[] = {RECORD("rx", TEXT, run_header, rx_mode), {0}};
-
 static const struct record_field recv_rows[] = {
 	RECORD("rx", POINTER, run_header, rx),
-	RECORD_PART("granted_mode", rx_mode_rows),
+	RECORD_PART("granted_mode", &mode_rows[1]),
 	RECORD("port", UINT, run_header, port),
 	RECORD("checkpoint", TEXT, run_header, rx_host.place),
 	{0},
 };
 
-/* The clock of the times that packets carry: what happened when, at one end and the other. */
-static void put_clock(struct json_object *o)
-{
-	json_put_u64(o, "tai_ns", pace_tai());
-}
+/* "tai_ns" is the clock of the times that packets carry: what happened when at either end. */
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const struct run_spec *spec, const struct result *res,
@@ -691,7 +678,7 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 	char to[FMT_MAX];
 
 	fill_result(&h, res, streams);
-	put_clock(o);
+	json_put_u64(o, "tai_ns", pace_tai());
 	record_put(o, send_rows, &h);
 	json_put_text(o, "to", num_text_endpoint(to, sizeof(to), &spec->to));
 	json_put(o, "streams", streams_array(&h));
@@ -702,7 +689,7 @@ struct json_object *json_send_end(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
-	put_clock(o);
+	json_put_u64(o, "tai_ns", pace_tai());
 	put_sending(o, res);
 	put_tracing(o, res);
 	return o;
@@ -715,7 +702,7 @@ struct json_object *json_recv_start(int argc, char *const *argv, struct json_obj
 	struct run_header h = {.rx = rx, .port = port};
 
 	fill_result(&h, res, NULL);
-	put_clock(o);
+	json_put_u64(o, "tai_ns", pace_tai());
 	record_put(o, recv_rows, &h);
 	return o;
 }
@@ -751,7 +738,7 @@ struct json_object *json_recv_end(const struct recv_result *r)
 {
 	struct json_object *o = json_object_new_object();
 
-	put_clock(o);
+	json_put_u64(o, "tai_ns", pace_tai());
 	record_put(o, received_rows, r);
 	put_receiving(o, &r->res);
 	record_put(o, lost_rows, r);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The documents of run, send, recv, sweep and search (tools/schema), each by one table of records
- * in both directions: what the command knows becomes JSON, which is written, kept in ledgers and
- * printed; and JSON, from a ledger or of this moment, becomes what the printers show. So text looks
- * the same whether it is printed at once or by `report`.
+ * The documents of run, send, recv, sweep and search (tools/schema), by tables of records: what the
+ * command knows becomes JSON, which is written, kept in ledgers and printed, of this moment or from
+ * a ledger. So text looks the same whether it is printed at once or by `report`.
  *
  * What is made is to be given away or put. What is read may be anything, or NULL: members that are
  * missing or of another type are 0 or ""; texts that the model only points to are borrowed from the

@@ -432,25 +432,17 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 static void put_end(struct page *p, const char *label, const struct json_object *end)
 {
-	static const struct {
-		const char *key, *format;
-		enum style style;
-		bool always;
-	} counts[] = {
-		{"packets", "%s packets,", STYLE_PLAIN, true},
-		{"compared", "%s compared", STYLE_PLAIN, true},
-		{"cut", ", %s cut too short to be known again", STYLE_WARN, false},
-		{"dropped_by_capture", ", %s dropped by the capture", STYLE_WARN, false},
-	};
+	const uint64_t cut = json_get_u64(end, "cut");
+	const uint64_t dropped = json_get_u64(end, "dropped_by_capture");
 
 	page_text(p, 0, STYLE_BOLD, label);
 	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
-	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		uint64_t n = json_get_u64(end, counts[i].key);
-
-		if (n || counts[i].always)
-			page_words(p, counts[i].style, counts[i].format, page_count(n));
-	}
+	page_words(p, STYLE_PLAIN, "%s packets,", page_count(json_get_u64(end, "packets")));
+	page_words(p, STYLE_PLAIN, "%s compared", page_count(json_get_u64(end, "compared")));
+	if (cut)
+		page_words(p, STYLE_WARN, ", %s cut too short to be known again", page_count(cut));
+	if (dropped)
+		page_words(p, STYLE_WARN, ", %s dropped by the capture", page_count(dropped));
 	if (json_get_bool(end, "file_is_cut"))
 		page_words(p, STYLE_WARN, "; the file is cut");
 	page_end(p);
@@ -463,17 +455,6 @@ static void put_row_if(struct page *p, const char *label, const struct json_obje
 
 	if (count)
 		page_row_line(p, STYLE_WARN, 0, label, count, 0, STYLE_PLAIN, "%s", note);
-}
-
-static void put_lost(struct page *p, const struct json_object *ends, uint64_t whole)
-{
-	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
-
-	page_row(p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
-	if (lost)
-		page_words(p, STYLE_PLAIN, "%s gap%s, the longest of %s", page_count(gaps),
-			   gaps == 1 ? "" : "s", page_count(json_get_u64(ends, "longest_gap")));
-	page_end(p);
 }
 
 static void put_delay(struct page *p, const struct json_object *delay)
@@ -502,6 +483,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	};
 	const struct json_object *unknown = json_get(ends, "unknown");
 	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
+	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
 	struct page p = print_page(v, whole);
 
 	put_end(&p, "A ", json_get(ends, "a"));
@@ -515,7 +497,11 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	page_end(&p);
 	page_row(&p, STYLE_PLAIN, 0, "in A", whole, 0);
 	page_end(&p);
-	put_lost(&p, ends, whole);
+	page_row(&p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
+	if (lost)
+		page_words(&p, STYLE_PLAIN, "%s gap%s, the longest of %s", page_count(gaps),
+			   gaps == 1 ? "" : "s", page_count(json_get_u64(ends, "longest_gap")));
+	page_end(&p);
 	put_row_if(&p, "unknown", unknown, "outside",
 		   "B was not there yet, or no more, when they were due");
 	put_row_if(&p, "unknown", unknown, "dropped_or_cut",

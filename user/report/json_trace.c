@@ -168,19 +168,6 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
 
 /* Microbursts */
 
-static struct json_object *window(const struct burst_report *r, const struct burst_window *w)
-{
-	const uint64_t ns = w->number * r->window_ns;
-	struct json_object *o = json_object_new_object();
-
-	/* the first window has begun before the trace */
-	json_put_u64(o, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
-	json_put_time(o, "time", ns + (uint64_t)r->realtime_ns);
-	json_put_u64(o, "packets", w->packets);
-	json_put_double(o, "pps", per_second(w->packets, r->window_ns));
-	return o;
-}
-
 static struct json_object *burst_stage(const struct burst_report *r, int number)
 {
 	static const struct record_field rows[] = {
@@ -196,8 +183,17 @@ static struct json_object *burst_stage(const struct burst_report *r, int number)
 	json_put_text(o, "stage", stage_name(number));
 	record_put(o, rows, s);
 	json_put_double(o, "peak_pps", per_second(s->worst[0].packets, r->window_ns));
-	for (unsigned i = 0; i < s->n_worst; i++)
-		json_object_array_add(worst, window(r, &s->worst[i]));
+	for (unsigned i = 0; i < s->n_worst; i++) {
+		const uint64_t ns = s->worst[i].number * r->window_ns;
+		struct json_object *window = json_object_new_object();
+
+		/* the first window has begun before the trace */
+		json_put_u64(window, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
+		json_put_time(window, "time", ns + (uint64_t)r->realtime_ns);
+		json_put_u64(window, "packets", s->worst[i].packets);
+		json_put_double(window, "pps", per_second(s->worst[i].packets, r->window_ns));
+		json_object_array_add(worst, window);
+	}
 	json_put(o, "worst", worst);
 	return o;
 }

@@ -285,11 +285,11 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
 				   page_count(all - timed));
 		page_end(p);
-		for (size_t k = 0; k < json_get_length(b, "worst") && k < WINDOWS_SHOWN; k++) {
-			const struct json_object *window = json_get_item(b, "worst", k);
-			uint64_t packets = json_get_u64(window, "packets");
+		for (struct json_each w = json_each(b, "worst");
+		     json_next(&w) && w.next <= WINDOWS_SHOWN;) {
+			uint64_t packets = json_get_u64(w.item, "packets");
 
-			page_row_line(p, STYLE_DIM, 2, clock_text(window, window_ns), packets,
+			page_row_line(p, STYLE_DIM, 2, clock_text(w.item, window_ns), packets,
 				      timed, STYLE_DIM, "%s",
 				      page_glue(page_rate(per_second(packets, window_ns))));
 		}
@@ -586,9 +586,6 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 
 static void put_own_cost(struct trace_text *t, const struct json_object *own)
 {
-	const unsigned long long slots[] = {
-		json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
-		json_get_u64(own, "overflow_keys_used"), json_get_u64(own, "overflow_keys")};
 	const bool more = t->verbosity > 0;
 	struct page *p = &t->page;
 
@@ -601,9 +598,10 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(bytes_text(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)
-		page_words(p, STYLE_DIM,
-			   "%llu of %llu slots and %llu of %llu keys beside them in use", slots[0],
-			   slots[1], slots[2], slots[3]);
+		page_words(p, STYLE_DIM, "%lu of %lu slots and %lu of %lu keys beside them in use",
+			   json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
+			   json_get_u64(own, "overflow_keys_used"),
+			   json_get_u64(own, "overflow_keys"));
 	page_end(p);
 }
 
@@ -684,10 +682,9 @@ static void put_verdict(struct page *p, const struct json_object *end)
 		page_words(p, STYLE_PLAIN, "- %s %s %s", json_get_text(culprit, "stage"),
 			   json_get_text(culprit, "socket"), json_get_text(culprit, "process"));
 	page_end(p);
-	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
+	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++)
 		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
 			  json_get_item_text(end, "rests_on", i));
-	}
 }
 
 static void put_balance(struct page *p, const struct json_object *end)
@@ -774,18 +771,18 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 	size_t n = json_get_length(document, "limits");
 	struct page p = print_page(v, 0);
 
-	for (size_t i = 0; i < n && i < LIMITS_SHOWN; i++) {
-		const struct json_object *o = json_get_item(document, "limits", i);
+	if (n)
+		page_end(&p);
+	for (struct json_each o = json_each(document, "limits");
+	     json_next(&o) && o.next <= LIMITS_SHOWN;) {
 		uint64_t ns;
 
-		if (!i)
-			page_end(&p);
-		page_text(&p, 0, STYLE_BAD, i ? "                " : "limits broken   ");
-		if (!when_date(json_get_text(o, "time"), &ns))
+		page_text(&p, 0, STYLE_BAD, o.next > 1 ? "                " : "limits broken   ");
+		if (!when_date(json_get_text(o.item, "time"), &ns))
 			page_words(&p, STYLE_PLAIN, "%s", page_glue(page_when(ns, true)));
-		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o, "limit"),
-			   page_count(json_object_get_uint64(json_get(o, "measured"))),
-			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
+		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o.item, "limit"),
+			   page_count(json_object_get_uint64(json_get(o.item, "measured"))),
+			   strcmp(json_get_text(o.item, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
 	if (n > LIMITS_SHOWN)

@@ -272,12 +272,8 @@ static int close_open(struct series *s)
 
 static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 {
-	int rc = 0;
-
-	if (s->n == SERIES_MAX && !s->in_open)
-		rc = halve(s);
-	if (rc)
-		return rc;
+	if (s->n == SERIES_MAX && !s->in_open && halve(s))
+		return -ENOMEM;
 	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
 		/* of counters only the last of each item matters, and it is the newest there is */
 		if (s->in_open)
@@ -387,23 +383,24 @@ struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint
 	return o;
 }
 
-struct json_object *series_intervals(struct series *s)
+static struct json_object *list_of(struct json_object *const *o, unsigned n)
 {
 	struct json_object *list = json_object_new_array();
 
-	close_open(s);
-	for (unsigned i = 0; i < s->n; i++)
-		json_object_array_add(list, json_object_get(s->list[i]));
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(list, json_object_get(o[i]));
 	return list;
+}
+
+struct json_object *series_intervals(struct series *s)
+{
+	close_open(s);
+	return list_of(s->list, s->n);
 }
 
 struct json_object *series_worst(struct series *s)
 {
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_array_add(list, json_object_get(s->worst[i]));
-	return list;
+	return list_of(s->worst, s->worsts);
 }
 
 struct json_object *series_sum(struct series *s)

@@ -135,8 +135,8 @@ static void put_beside(struct page *p, const struct json_object *end)
 
 void text_findings(struct page *p, const struct json_object *end, int verbosity)
 {
-	for (size_t i = 0; verbosity >= 0 && i < json_get_length(end, "findings"); i++)
-		page_finding(p, NULL, json_get_item(end, "findings", i), verbosity > 0);
+	for (struct json_each f = json_each(end, "findings"); verbosity >= 0 && json_next(&f);)
+		page_finding(p, NULL, f.item, verbosity > 0);
 }
 
 #define CAUSES_SHOWN 4 /* of one stage, without -v */
@@ -165,19 +165,17 @@ static unsigned group_causes(const struct json_object *stage, struct group group
 
 	for (struct json_each c = json_each(stage, "causes");
 	     json_next(&c) && c.next <= RESULT_CAUSES;) {
-		struct group one = {c.item, json_get_u64(c.item, "packets"),
-				    json_get_u64(c.item, "first"), json_get_u64(c.item, "last")};
+		uint64_t first = json_get_u64(c.item, "first"), last = json_get_u64(c.item, "last");
 
 		for (g = 0; g < n && !same_cause(group[g].cause, c.item); g++)
 			;
-		if (g < n) {
-			one.cause = group[g].cause;
-			one.packets += group[g].packets;
-			one.first = group[g].first < one.first ? group[g].first : one.first;
-			one.last = group[g].last > one.last ? group[g].last : one.last;
-		}
-		n += g == n;
-		group[g] = one;
+		if (g == n)
+			group[n++] = (struct group){.cause = c.item, .first = first};
+		group[g].packets += json_get_u64(c.item, "packets");
+		if (first < group[g].first)
+			group[g].first = first;
+		if (last > group[g].last)
+			group[g].last = last;
 	}
 	for (unsigned i = 1; i < n; i++) { /* stable */
 		const struct group one = group[i];
