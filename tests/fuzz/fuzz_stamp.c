@@ -7,7 +7,7 @@
 
 #include <endian.h>
 
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 #include "traffic/rx.h"
 #include "experiment/receiver.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "cli/options.h"
-#include "traffic/shape.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/document.h"

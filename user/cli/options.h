@@ -10,7 +10,6 @@
 #include "monitor/live.h"
 #include "report/json.h"
 #include "traffic/rx.h"
-#include "traffic/shape.h"
 #include "traffic/tx.h"
 
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,

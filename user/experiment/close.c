@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "host/lab.h"
 #include "host/netdev.h"
-#include "traffic/pace.h"
 
 #define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
 #define CONFIRM_STEP_NS 5000000

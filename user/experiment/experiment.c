@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
-#include "traffic/pace.h"
 #include "host/lab.h"
 #include "experiment/settle.h"
 #include "base/watch.h"

@@ -12,8 +12,6 @@
 
 #include "base/clock.h"
 #include "base/watch.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
 #define PAUSE_NS 1000000
@@ -341,17 +339,11 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		      const struct sink_streams *streams)
 {
 	const struct line *first = lines[0];
-	struct endpoint source = {AF_INET6, .ip6 = first->source.address,
-				  .port = first->source.port};
 	struct delays sums = {};
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
-	if (IN6_IS_ADDR_V4MAPPED(&source.ip6)) {
-		source.family = AF_INET;
-		source.ip4.s_addr = source.ip6.s6_addr32[3];
-	}
-	if (source.port)
-		num_text_endpoint(f->source, sizeof(f->source), &source);
+	if (first->source.port)
+		num_text_endpoint(f->source, sizeof(f->source), &first->source);
 	for (unsigned i = 0; i < n; i++) {
 		const struct line *l = lines[i];
 

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "traffic/pace.h"
 
 #define CONNECT_MS 1000
 #define HELLO_MS   1000 /* then it is reported that we wait */

@@ -7,9 +7,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20

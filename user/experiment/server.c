@@ -16,7 +16,6 @@
 #include "diagnosis/facts.h"
 #include "experiment/settle.h"
 #include "host/netdev.h"
-#include "traffic/pace.h"
 
 #define SEND_MS	    10000
 #define CALLERS_MAX 64

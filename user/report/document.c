@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "drops/stagemap.h"
 #include "ledger/ledger.h"
-#include "traffic/pace.h"
 #include "traffic/tx.h"
 #include "report/series.h"
 

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "drops/fates.h"
 #include "sink_abi.h"
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 #include "traffic/worker.h"
 
 /*
@@ -25,16 +25,10 @@
  */
 #define LINE_GAPS 256 /* jumps remembered, to know the extent of what comes late */
 
-/* Where a packet came from. All 0: flows are not told apart. */
-struct line_source {
-	struct in6_addr address; /* IPv4 as ::ffff:a.b.c.d */
-	uint16_t port;		 /* host order */
-};
-
 struct line {
-	uint16_t stream; /* index in struct sink_streams */
-	struct line_source source;
-	uint64_t next; /* highest number + 1 */
+	uint16_t stream;	/* index in struct sink_streams */
+	struct endpoint source; /* all 0: flows are not told apart */
+	uint64_t next;		/* highest number + 1 */
 	uint64_t delivered, bytes, duplicated;
 	struct reordering order;
 
@@ -52,10 +46,11 @@ struct line {
 	uint64_t negative;  /* arrived before they were sent: the clocks differ */
 };
 
-static inline bool line_is(const struct line *l, uint16_t stream, const struct line_source *source)
+static inline bool line_is(const struct line *l, uint16_t stream, const struct endpoint *source)
 {
 	return l->stream == stream && l->source.port == source->port &&
-	       IN6_ARE_ADDR_EQUAL(&l->source.address, &source->address);
+	       l->source.ip4.s_addr == source->ip4.s_addr &&
+	       IN6_ARE_ADDR_EQUAL(&l->source.ip6, &source->ip6);
 }
 
 /* Interarrival jitter of RFC 3550, ns. */
@@ -110,7 +105,7 @@ struct sink {
 	bool timed;	     /* packets carry the send time */
 	struct reader_state *reader; /* the application's own work on each packet; NULL: none */
 
-	struct line_source source; /* of the next packet; set by engines that tell flows apart */
+	struct endpoint source; /* of the next packet; set by engines that tell flows apart */
 
 	/* results; written by the receiving thread only */
 	struct sink_sums sums;

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
 
 #define BATCH	64
@@ -221,15 +220,11 @@ static void note_source(struct sink *sink, const void *from)
 	const struct sockaddr_in6 *six = from;
 	const struct sockaddr_in *four = from;
 
-	if (six->sin6_family == AF_INET6) {
-		sink->source.address = six->sin6_addr;
-		sink->source.port = be16toh(six->sin6_port);
-		return;
-	}
-	sink->source.address.s6_addr32[0] = sink->source.address.s6_addr32[1] = 0;
-	sink->source.address.s6_addr32[2] = htobe32(0xffff);
-	sink->source.address.s6_addr32[3] = four->sin_addr.s_addr;
-	sink->source.port = be16toh(four->sin_port);
+	sink->source = six->sin6_family == AF_INET6
+			       ? (struct endpoint){AF_INET6, .ip6 = six->sin6_addr,
+						   .port = be16toh(six->sin6_port)}
+			       : (struct endpoint){AF_INET, four->sin_addr,
+						   .port = be16toh(four->sin_port)};
 }
 
 /* Gives a message's datagrams to the sink, and makes the message ready to be filled again. */

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
 #include "traffic/xsk.h"
 

@@ -8,11 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "stamp.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
-
 /*
  * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
  * That is the one which jumped over this number, so it is enough to remember jumps.
@@ -76,8 +71,7 @@ static void note_delay(const struct sink *s, struct line *l, const uint8_t *data
 		hist_add(l->delay, (uint64_t)transit);
 }
 
-static struct line *known_line(const struct sink *s, uint16_t stream,
-			       const struct line_source *source)
+static struct line *known_line(const struct sink *s, uint16_t stream, const struct endpoint *source)
 {
 	for (unsigned i = 0; i < s->lines; i++) {
 		if (line_is(s->line[i], stream, source))
@@ -88,8 +82,8 @@ static struct line *known_line(const struct sink *s, uint16_t stream,
 
 struct line *sink_line(struct sink *s, uint16_t stream)
 {
-	static const struct line_source any;
-	const struct line_source *source = &s->source;
+	static const struct endpoint any;
+	const struct endpoint *source = &s->source;
 	struct line **recent = &s->recent[(source->port + stream) % SINK_RECENT], *l = *recent;
 
 	if (l && line_is(l, stream, source))

@@ -15,11 +15,8 @@
 
 #include "base/err.h"
 #include "drops/fates.h"
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 #include "traffic/worker.h"
-
-struct profile;
-struct shape;
 
 /* What all threads of a sender have in common. */
 struct sender_config {

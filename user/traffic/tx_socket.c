@@ -25,9 +25,6 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "stamp.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
 #include "traffic/tx.h"
 
 #define BATCH	    64	      /* messages a call */

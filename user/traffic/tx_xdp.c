@@ -26,9 +26,7 @@
 #include "gen.skel.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
-#include "traffic/shape.h"
 #include "traffic/tx.h"
 
 /*
@@ -325,34 +323,21 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 }
 
 /* The first packet alone, then all. */
-static int send_some(struct tx *tx, uint64_t n, struct error *err)
+static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
 {
 	uint64_t before = tx->state->next;
-	int rc;
+	int rc = 0;
 
 	if (!tx->proven) {
 		rc = prove(tx, err);
 		if (tx->proven)
 			begin(tx);
-		return rc;
-	}
-	if (n > tx->quota)
-		n = tx->quota;
-	if (!n) { /* the caller's clock has not come so far */
+	} else if (!tx->quota) { /* the caller's clock has not come so far */
 		pace_wait(AGAIN_NS);
-		return 0;
+	} else {
+		rc = send_many(tx, n < tx->quota ? n : tx->quota, err);
+		tx->quota -= tx->quota == UINT64_MAX ? 0 : tx->state->next - before;
 	}
-	rc = send_many(tx, n, err);
-	tx->quota -= tx->quota == UINT64_MAX ? 0 : tx->state->next - before;
-	return rc;
-}
-
-static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
-{
-	uint64_t before = tx->state->next;
-	int rc;
-
-	rc = send_some(tx, n, err);
 	__atomic_store_n(&tx->cfg->stream->next, tx->state->next, __ATOMIC_RELEASE);
 	return rc ? rc : (int)(tx->state->next - before);
 }

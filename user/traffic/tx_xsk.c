@@ -31,7 +31,6 @@
 
 #include "base/clock.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
 #include "traffic/tx.h"
 #include "traffic/xsk.h"
 

@@ -213,13 +213,11 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	const char *slash = strchr(text, '/');
 	char on[32];
 
-	if (!slash || (size_t)(slash - text) >= sizeof(on))
+	if (!slash ||
+	    snprintf(on, sizeof(on), "%.*s", (int)(slash - text), text) >= (int)sizeof(on) ||
+	    num_time(on, pause_ns) || num_time(slash + 1, read_ns) || !*pause_ns || !*read_ns)
 		return -EINVAL;
-	memcpy(on, text, (size_t)(slash - text));
-	on[slash - text] = '\0';
-	if (num_time(on, pause_ns) || num_time(slash + 1, read_ns))
-		return -EINVAL;
-	return *pause_ns && *read_ns ? 0 : -EINVAL;
+	return 0;
 }
 
 void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len)
