@@ -230,7 +230,7 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 	int fd;
 
 	if (!h)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	h->spec = *spec;
 	fd = conn_listen(&spec->listen);
 	if (fd < 0) {
