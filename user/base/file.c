@@ -10,46 +10,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int read_all(int fd, char **text, size_t *len)
+int file_read(const char *path, char **text, size_t *len)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = fd < 0 ? -errno : 0;
 	size_t cap = 8192, n = 0;
-	char *buf = NULL;
+	char *buf = NULL, *more;
 	ssize_t got = 1;
 
-	while (got) {
-		char *more = buf && n + 1 < cap ? buf : realloc(buf, cap *= 2);
-
+	while (!ret && got) {
+		more = buf && n + 1 < cap ? buf : realloc(buf, cap *= 2);
 		if (!more) {
-			free(buf);
-			return -ENOMEM;
+			ret = -ENOMEM;
+			break;
 		}
 		buf = more;
 		got = read(fd, buf + n, cap - n - 1);
-		if (got < 0 && errno != EINTR) {
-			int ret = -errno;
-
-			free(buf);
-			return ret;
-		}
+		if (got < 0 && errno != EINTR)
+			ret = -errno;
 		n += got > 0 ? (size_t)got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (ret) {
+		free(buf);
+		return ret;
 	}
 	buf[n] = '\0';
 	*text = buf;
 	if (len)
 		*len = n;
 	return 0;
-}
-
-int file_read(const char *path, char **text, size_t *len)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = read_all(fd, text, len);
-	close(fd);
-	return ret;
 }
 
 size_t file_write(int fd, const void *from, size_t n)

@@ -77,11 +77,6 @@ const char *opt_metavar(const struct opt *opt)
 	return opt_takes_value(opt) ? types[opt->type].metavar : "";
 }
 
-static bool is_list(const struct opt *opt)
-{
-	return opt->type == OPT_STRINGS || opt->type == OPT_ENUMS || opt->type == OPT_LIMITS;
-}
-
 /* Text of others for a message: cut where it is long, control characters as `?`. Returns buf. */
 static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
 {
@@ -95,12 +90,15 @@ static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
 	return utf8_tame(buf);
 }
 
+/* Of one that the type's parser refused with `code`; 0: it did not. */
 static int complain(const struct opt *opt, const char *who, const char *text, int code,
 		    struct error *err)
 {
 	const struct type *type = &types[opt->type];
 	char quoted[OPT_QUOTE_MAX];
 
+	if (!code)
+		return 0;
 	return error_usage(err, NULL, "%s: '%s' is %s%s (examples: %s)", who, quote(quoted, text),
 			   code == -ERANGE ? "out of range" : "not ",
 			   code == -ERANGE ? "" : type->what, type->examples);
@@ -193,7 +191,7 @@ static int add_item(const struct opt *opt, const char *who, const char *item, vo
 	default:
 		code = num_limit(item, &limits->at[limits->n]);
 		limits->n += !code;
-		return code ? complain(opt, who, item, code, err) : 0;
+		return complain(opt, who, item, code, err);
 	}
 }
 
@@ -244,9 +242,11 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 		return error_usage(err, NULL, "%s: the value is empty", who);
 	if (types[opt->type].number)
 		return parse_number(opt, who, text, field, err);
-	if (is_list(opt))
-		return parse_list(opt, who, text, field, again, err);
 	switch (opt->type) {
+	case OPT_STRINGS:
+	case OPT_ENUMS:
+	case OPT_LIMITS:
+		return parse_list(opt, who, text, field, again, err);
 	case OPT_WORDS:
 		used = strlen(words->text);
 		if (used + strlen(text) + 2 > sizeof(words->text))
@@ -272,20 +272,23 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	case OPT_RATE:
 	case OPT_ENDPOINT:
 		code = opt->type == OPT_RATE ? num_rate(text, field) : num_endpoint(text, field);
-		return code ? complain(opt, who, text, code, err) : 0;
+		return complain(opt, who, text, code, err);
 	default:
 		*(const char **)field = text;
 		return 0;
 	}
 }
 
-/* The field as text that reads back as the same; "" where it is empty, zero or has no text. */
-static void value_text(const struct opt *opt, const void *field, char *buf, size_t size)
+/* The field as text that reads back as the same, where it has one that is not empty or zero. */
+void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
 {
-	const struct endpoint *ep = field;
+	const void *field = base ? base + opt->offset : NULL;
+	const char *text = opt->default_text;
 
 	buf[0] = '\0';
-	if (types[opt->type].text) {
+	if (text || !field) {
+		snprintf(buf, size, "%s", text ? text : "");
+	} else if (types[opt->type].text) {
 		uint64_t v =
 			opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
 
@@ -293,8 +296,8 @@ static void value_text(const struct opt *opt, const void *field, char *buf, size
 			types[opt->type].text(buf, size, v);
 	} else if (opt->type == OPT_RATE) {
 		num_text_rate(buf, size, field);
-	} else if (opt->type == OPT_ENDPOINT && ep->family) {
-		num_text_endpoint(buf, size, ep);
+	} else if (opt->type == OPT_ENDPOINT && ((const struct endpoint *)field)->family) {
+		num_text_endpoint(buf, size, field);
 	} else if (opt->type == OPT_ENUM) {
 		for (const struct opt_value *v = opt->values; v->name; v++) {
 			if (v->value == *(const int *)field)
@@ -303,16 +306,6 @@ static void value_text(const struct opt *opt, const void *field, char *buf, size
 	} else if (opt->type == OPT_STRING && *(const char *const *)field) {
 		snprintf(buf, size, "%s", *(const char *const *)field);
 	}
-}
-
-void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
-{
-	if (opt->default_text)
-		snprintf(buf, size, "%s", opt->default_text);
-	else if (base && opt_takes_value(opt))
-		value_text(opt, base + opt->offset, buf, size);
-	else
-		buf[0] = '\0';
 }
 
 #define WORD_MAX 48 /* longest word that opt_nearest() compares */

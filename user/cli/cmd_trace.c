@@ -306,11 +306,6 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 #define EVENTS_NS	   80000000 /* of a tick */
 #define EVENTS_IN_DOCUMENT 100000   /* of -j, which is kept in memory; more are counted only */
 
-static void capture_failed(struct trace *t, int rc)
-{
-	goes_on(&t->events.file_error, t->o->capture, rc);
-}
-
 static void on_drop(void *arg, const struct live_drop *drop)
 {
 	struct trace *t = arg;
@@ -327,7 +322,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		e->shown++;
 	}
 	if (e->file && !e->file_error)
-		capture_failed(t, drop_capture(e->file, drop));
+		goes_on(&e->file_error, t->o->capture, drop_capture(e->file, drop));
 }
 
 /* Opens the file, and has samples taken of what is lost. */
@@ -361,7 +356,7 @@ static void events_read(struct trace *t, bool all)
 			  strerror(-e->read_error));
 	}
 	if (e->file && !e->file_error)
-		capture_failed(t, pcapng_flush(e->file));
+		goes_on(&e->file_error, t->o->capture, pcapng_flush(e->file));
 	if (t->o->events)
 		output_flush();
 }
@@ -373,9 +368,9 @@ static void events_finish(struct trace *t)
 
 	if (e->file) {
 		if (!e->file_error)
-			capture_failed(t, pcapng_flush(e->file));
+			goes_on(&e->file_error, t->o->capture, pcapng_flush(e->file));
 		e->captured = pcapng_written(e->file);
-		capture_failed(t, pcapng_close(e->file));
+		goes_on(&e->file_error, t->o->capture, pcapng_close(e->file));
 		e->file = NULL;
 		log_info("%s: %llu packets%s", t->o->capture, (unsigned long long)e->captured,
 			 e->file_error ? ", not all" : "");

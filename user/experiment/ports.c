@@ -25,8 +25,8 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 	int rc = netdev_get(ns, ifname, dev);
 
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
-				 "no interface '%s': %s", ifname, strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, "ip link tells which there are",
+				   "no interface '%s'", ifname);
 	*port = (struct lab_port){.ns = ns,
 				  .ifindex = dev->ifindex,
 				  .mtu = dev->mtu,
@@ -54,12 +54,11 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 	if (rc)
 		return rc;
 	if (dev->flags & IFF_LOOPBACK)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "run without -i makes a lab of its own",
-				 "%s is the loopback device, not a port", dev->ifname);
+		return error_usage(err, "run without -i makes a lab of its own",
+				   "%s is the loopback device, not a port", dev->ifname);
 	if (dev->default_route)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use ports that carry nothing else",
-				 "%s carries the default route of this host", dev->ifname);
+		return error_usage(err, "use ports that carry nothing else",
+				   "%s carries the default route of this host", dev->ifname);
 	if (!(dev->flags & IFF_UP))
 		return error_set(err, STATUS_FAILED, -ENETDOWN, "ip link set the interface up",
 				 "%s is down", dev->ifname);
@@ -82,17 +81,16 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 		return rc;
 	unreached = spec->ipv6 ? IN6_IS_ADDR_UNSPECIFIED(&dev.ip6) : !dev.ip4.s_addr;
 	if (lab->tx_ns.inum == lab->rx_ns.inum && lab->tx.ifindex == lab->rx.ifindex)
-		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
-				 "both ports are %s", lab->tx.ifname);
+		return error_usage(err, "sender first: -i A,B", "both ports are %s",
+				   lab->tx.ifname);
 	if (lab->tx_ns.inum == lab->rx_ns.inum && spec->tx == &tx_socket)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
-				 "both ports are in one namespace: sockets would use loopback");
+		return error_usage(
+			err, "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
+			"both ports are in one namespace: sockets would use loopback");
 	if (unreached && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "give it one, or use --tx xsk --rx xsk",
-				 "%s has no IPv%c address for a socket to be reached by",
-				 lab->rx.ifname, spec->ipv6 ? '6' : '4');
+		return error_usage(err, "give it one, or use --tx xsk --rx xsk",
+				   "%s has no IPv%c address for a socket to be reached by",
+				   lab->rx.ifname, spec->ipv6 ? '6' : '4');
 	if (spec->payload + (spec->ipv6 ? 48 : 28) > lab->tx.mtu && !spec->tx->fragments)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use smaller packets",
 				 "%u bytes of payload do not fit the MTU of %u of %s",
@@ -115,10 +113,9 @@ static int open_two(struct site *s, struct error *err)
 	if (spec->lab)
 		return lab_open_named(&s->lab, spec->lab, err);
 	if (spec->wish.queues && spec->wish.queues < lab_spec.queues)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "use fewer threads (-P), or more queues",
-				 "--queues %u are too few: each of %u threads needs its own",
-				 spec->wish.queues, lab_spec.queues);
+		return error_usage(err, "use fewer threads (-P), or more queues",
+				   "--queues %u are too few: each of %u threads needs its own",
+				   spec->wish.queues, lab_spec.queues);
 	lab_spec.mtu = spec->wish.mtu;
 	if (spec->wish.queues)
 		lab_spec.queues = spec->wish.queues;
@@ -138,11 +135,10 @@ static int find_next_hop(struct site *s, struct error *err)
 	if (!rc && ifindex != s->lab.tx.ifindex)
 		rc = -EHOSTUNREACH;
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc,
-				 "look at `ip route get`; reach the target once (ping) so that its "
-				 "neighbour entry is there",
-				 "no known next hop to the target by %s: %s", s->lab.tx.ifname,
-				 strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc,
+				   "look at `ip route get`; reach the target once (ping) so that "
+				   "its neighbour entry is there",
+				   "no known next hop to the target by %s", s->lab.tx.ifname);
 	memcpy(s->flow.src_mac, s->lab.tx.mac, sizeof(s->flow.src_mac));
 	s->flow.src_port = SRC_PORT;
 	return 0;
@@ -168,10 +164,10 @@ static int open_one(struct site *s, struct error *err)
 		port->ns = ns;
 		if (spec->ifname)
 			return rc;
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
-				 s->sends ? "--tx %s needs the interface to send by"
-					  : "--rx %s needs the interface to receive at",
-				 s->sends ? spec->tx->name : spec->rx->name);
+		return error_usage(err, "for example -i eth1",
+				   s->sends ? "--tx %s needs the interface to send by"
+					    : "--rx %s needs the interface to receive at",
+				   s->sends ? spec->tx->name : spec->rx->name);
 	}
 	if (spec->to.family)
 		port->ifindex = netdev_way(ns, &spec->to);
@@ -226,9 +222,7 @@ static int plan_fragments(struct site *s, struct error *err)
 		s->lone ? spec->fragments : spec->payload + (spec->ipv6 ? 48 : 28) > s->lab.tx.mtu;
 	if (s->fragments && !s->lone && !spec->port_a && !spec->lab)
 		rc = reassembly_set_time(&s->lab.rx_ns, REASSEMBLY_SECONDS);
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot set the time for reassembly: %s", strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot set the time for reassembly");
 }
 
 int site_open_ports(struct site *s, struct error *err)

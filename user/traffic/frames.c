@@ -102,7 +102,7 @@ int frames_open(struct frames **out, const struct flow *flow, const struct shape
 	f = calloc(1, sizeof(*f));
 	if (!f || sum_payloads(f, sizes.largest)) {
 		frames_close(f);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	}
 	f->flow = flow;
 	f->shape = shape;

@@ -12,9 +12,8 @@
 
 int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err)
 {
-	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot %s %s %s: %s", what,
-			       port ? "of" : "in", port ? port->ifname : "the lab", strerror(-ret))
-		   : 0;
+	return error_errno(err, STATUS_UNABLE, ret, NULL, "cannot %s %s %s", what,
+			   port ? "of" : "in", port ? port->ifname : "the lab");
 }
 
 char *lab_cpu_mask(char *buf, size_t size, unsigned cpu)
@@ -87,8 +86,8 @@ static int steer(const struct lab_port *port, unsigned cpu, struct error *err)
 	int ret = 0;
 
 	if (cpu >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
-		return error_set(err, STATUS_USAGE, -EINVAL, "lscpu tells which there are",
-				 "there is no CPU %u to hand packets to", cpu);
+		return error_usage(err, "lscpu tells which there are",
+				   "there is no CPU %u to hand packets to", cpu);
 	lab_cpu_mask(mask, sizeof(mask), cpu);
 	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
 		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,
@@ -123,9 +122,9 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
 	int ret = 0;
 
 	if (lab_wish_moves(wish) && (lab->topology == LAB_TAP || lab->topology == LAB_VXLAN))
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "the device that receives is no veth, but of a %s",
-				 lab_topologies[lab->topology].name);
+		return error_usage(err, "leave --topology out",
+				   "the device that receives is no veth, but of a %s",
+				   lab_topologies[lab->topology].name);
 	if (wish->threaded_napi || wish->gro)
 		ret = give_napi(from, &lab->rx, wish->threaded_napi, err);
 	if (!ret && wish->rps_set)
