@@ -58,17 +58,12 @@ static const struct opt trace_opts[] = {
 	{0},
 };
 
-static int parse_seq(const char *value, void *field, struct error *err)
-{
-	return numbering_parse(value, field, err);
-}
-
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(balance),
 	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, dropped, or "
 		 "waits; exit with 4 if that does not add up"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
-	 .parse = parse_seq,
+	 .parse = numbering_parse,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
 		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
 	{"settle", 0, OPT_TIME, AT(settle_ns),
@@ -609,12 +604,11 @@ static int check(struct trace *t, struct error *err)
 	return ledger_open(t, err);
 }
 
-/* From the check of its options to its exit status. `json`: NULL for text; it is not ended. */
-static int trace_session(const struct trace_options *o, struct json_out *json, struct error *err)
+static int trace_run(void *options, struct error *err)
 {
+	const struct trace_options *o = options;
 	struct trace t = {
 		.o = o,
-		.json = json,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
 			 .width = print_columns(stdout),
@@ -622,7 +616,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 		.session = {.interval_ns = o->live.interval_ns,
 			    .duration_ns = o->live.duration_ns,
 			    .command = o->command,
-			    .stdout_to_stderr = json != NULL,
+			    .stdout_to_stderr = global_json(&o->live.global),
 			    .with_why = true,
 			    .counters = o->live.counters,
 			    .on_open = on_open,
@@ -632,44 +626,32 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 			    .on_over = on_over,
 			    .arg = &t},
 	};
-	int rc = check(&t, err), status;
+	const int ours = o->command ? CHILD_OURS : STATUS_FAILED;
+	struct error quiet = {};
+	int rc, child;
 
+	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
+		return trace_list_reasons(stdout, err);
+	t.json = global_json_out(&o->live.global, "pktledger/trace/1");
+	rc = check(&t, err);
 	if (!rc)
 		rc = session_run(&t.session, err);
 	if (t.session.started)
 		on_end(&t, err);
-	status = t.session.child.status;
+	child = t.session.child.status;
 	flow_account_close(t.account);
 	session_end(&t.session);
 	pcapng_close(t.events.file);
 	json_object_put(t.start);
-	if (t.ledger.file) {
-		struct error quiet = {};
-
+	if (t.ledger.file)
 		written(&t, ledgerfile_close(t.ledger.file, &quiet));
-	}
-	t.incomplete |= t.ledger.rc != 0;
-	if (o->command && (status > 0 || rc))
-		return status > 0 ? status : CHILD_OURS;
-	if (rc)
-		return rc;
-	if (t.limits.broken || (o->balance && !t.balance.balanced))
-		return STATUS_BROKEN;
-	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
-}
-
-static int trace_run(void *options, struct error *err)
-{
-	const struct trace_options *o = options;
-	struct json_out *json;
-	int status;
-
-	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
-		return trace_list_reasons(stdout, err);
-	json = global_json_out(&o->live.global, "pktledger/trace/1");
-	status = trace_session(o, json, err);
 	log_progress_clear();
-	return output_end(json, err) && status == STATUS_OK && o->command ? CHILD_OURS : status;
+	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
+	if (o->command && (child > 0 || rc))
+		return child > 0 ? child : CHILD_OURS;
+	if (!rc && (t.limits.broken || (o->balance && !t.balance.balanced)))
+		return STATUS_BROKEN;
+	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }
 
 static const struct opt_need needs[] = {

@@ -270,16 +270,6 @@ struct json_out *global_json_out(const struct global_options *g, const char *sch
 
 #define SRC_PORT 40000
 
-static int parse_plan(const char *value, void *field, struct error *err)
-{
-	return rate_plan_parse(value, field, err);
-}
-
-static int parse_imix(const char *value, void *field, struct error *err)
-{
-	return imix_parse(value, field, err);
-}
-
 static int explain(int rc, const char *value, const char *what, struct error *err)
 {
 	return rc ? error_usage(err, NULL, "'%.80s' is %s", value, what) : 0;
@@ -316,13 +306,13 @@ static int parse_reorder(const char *value, void *field, struct error *err)
 }
 
 const struct opt shape_opts[] = {
-	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = parse_plan,
+	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
 	 .default_text = "--rate throughout",
 	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
 		 "onoff:100ms/900ms (--rate while on)"},
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
-	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = parse_imix,
+	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
 	 .default_text = "one size",
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},

@@ -52,10 +52,10 @@ static int parse_offset(const char *text, struct balance_numbering *n, struct er
 	return 0;
 }
 
-int numbering_parse(const char *text, struct balance_numbering *out, struct error *err)
+int numbering_parse(const char *text, void *out, struct error *err)
 {
 	if (strcmp(text, "rtp"))
 		return parse_offset(text, out, err);
-	*out = (struct balance_numbering){.kind = NUMBERS_RTP};
+	*(struct balance_numbering *)out = (struct balance_numbering){.kind = NUMBERS_RTP};
 	return 0;
 }

@@ -153,10 +153,9 @@ int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 	if (ret) {
 		r->btf = NULL;
 		reasons_free(r);
-		return error_set(err, STATUS_UNABLE, ret,
-				 "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
-				 "cannot read the kernel's type information %s: %s", path,
-				 strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret,
+				   "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
+				   "cannot read the kernel's type information %s", path);
 	}
 	ret = read_reasons(r, !btf_path);
 	if (ret) {

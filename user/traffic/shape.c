@@ -322,7 +322,7 @@ static int parse_genome(const char *text, struct imix *out)
 	return 0;
 }
 
-int imix_parse(const char *text, struct imix *out, struct error *err)
+int imix_parse(const char *text, void *out, struct error *err)
 {
 	struct imix made = {.simple = !strcmp(text, "simple")};
 	int rc = made.simple			    ? parse_weights("64:7,594:4,1518:1", &made)
@@ -330,7 +330,7 @@ int imix_parse(const char *text, struct imix *out, struct error *err)
 						    : parse_weights(text, &made);
 
 	if (!rc)
-		*out = made;
+		*(struct imix *)out = made;
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
 			      rc == -ERANGE
 				      ? "'%.40s' is too long or out of range (sizes to %d, %d "
@@ -393,7 +393,7 @@ static int parse_steps(const char *text, struct rate_plan *plan)
 	return rc;
 }
 
-int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err)
+int rate_plan_parse(const char *text, void *out, struct error *err)
 {
 	static const char *const kinds[] = {
 		[PLAN_RAMP] = "ramp:", [PLAN_STEPS] = "steps:", [PLAN_ONOFF] = "onoff:"};
@@ -409,7 +409,7 @@ int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err)
 		     : kind == PLAN_STEPS ? parse_steps(rest, &plan)
 					  : reader_parse_pause(rest, &plan.time_ns, &plan.off_ns);
 		if (!rc)
-			*out = plan;
+			*(struct rate_plan *)out = plan;
 	}
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
 			      "'%.60s' is no profile (examples: ramp:10k..1M/10s, "

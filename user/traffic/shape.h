@@ -279,8 +279,9 @@ struct imix {
 /*
  * `simple`: 7 x 64, 4 x 594, 1 x 1518. SIZE:WEIGHT,...: spread as evenly as they go. A genome
  * (RFC 6985, section 4): letters a to i of its table, one a packet, in that order: aaafgee.
+ * Into a struct imix, as OPT_CUSTOM has it.
  */
-int imix_parse(const char *text, struct imix *out, struct error *err);
+int imix_parse(const char *text, void *out, struct error *err);
 
 /* ramp:FROM..TO/TIME, steps:RATE,RATE,.../TIME, onoff:ON/OFF; rates as in num_rate(), not max. */
 enum plan_kind { PLAN_NONE, PLAN_RAMP, PLAN_STEPS, PLAN_ONOFF };
@@ -291,7 +292,7 @@ struct rate_plan {
 	uint64_t time_ns; /* of the ramp, of each step, on */
 	uint64_t off_ns;
 };
-int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err);
+int rate_plan_parse(const char *text, void *out, struct error *err); /* a struct rate_plan */
 
 /* In packets/s. `pps`: that of --rate, for onoff. Errors as rate_to_pps(); -EINVAL: onoff, no rate.
  */

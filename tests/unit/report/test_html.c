@@ -440,7 +440,7 @@ static void any_documents_are_compared(void **state)
 		print_joined(&text, doc[0]);
 		json_object_put(page.comparison);
 		page.comparison = NULL;
-		if (!matrix_new(doc, 2, &page.matrix, &err)) {
+		if (!matrix_new(docs, 2, &page.matrix, &err)) {
 			assert_int_equal(html_write(nowhere, &page), 0);
 			matrix_print(&text, page.matrix);
 		}
