@@ -11,7 +11,7 @@
 #define UNTOUCHED 0x5555555555555555ULL
 
 static struct rx_prog *prog;
-static int xsk = -1;
+static int xsk = -1, cell_fd = -1;
 static int cpu;
 static uint64_t *cells; /* one a CPU */
 
@@ -34,8 +34,7 @@ static int open_socket(void)
 static int open_prog(void **state)
 {
 	const struct trace_config cfg = {.port = TEST_PORT};
-	const struct rx_prog_config own = {
-		.trace = &cfg, .steer = true, .cell_fd = -1, .seen_fd = -1};
+	struct rx_prog_config own = {.trace = &cfg, .steer = true, .seen_fd = -1};
 	struct error err = {};
 	cpu_set_t one;
 
@@ -45,6 +44,8 @@ static int open_prog(void **state)
 	cells = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*cells));
 	if (!cells || sched_setaffinity(0, sizeof(one), &one))
 		return -1;
+	own.cell_fd = cell_fd =
+		bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "cell", 4, sizeof(*cells), 1, NULL);
 	if (rx_prog_open(&prog, &own, &err)) {
 		print_error("%s\n", err.message);
 		return -1;
@@ -57,6 +58,7 @@ static int close_prog(void **state)
 {
 	rx_prog_close(prog);
 	close(xsk);
+	close(cell_fd);
 	free(cells);
 	return 0;
 }
@@ -78,14 +80,14 @@ static void cell_set(uint64_t value)
 
 	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
 		cells[i] = value;
-	assert_int_equal(bpf_map_update_elem(prog->cell_fd, &zero, cells, 0), 0);
+	assert_int_equal(bpf_map_update_elem(cell_fd, &zero, cells, 0), 0);
 }
 
 static uint64_t cell_get(void)
 {
 	const uint32_t zero = 0;
 
-	assert_int_equal(bpf_map_lookup_elem(prog->cell_fd, &zero, cells), 0);
+	assert_int_equal(bpf_map_lookup_elem(cell_fd, &zero, cells), 0);
 	return cells[cpu];
 }
 

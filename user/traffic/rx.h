@@ -227,7 +227,7 @@ struct rx_prog {
 	int link;    /* -1: not attached */
 	bool native; /* attached in the driver; else generic */
 	struct xsk_bpf *xsk;
-	int map_fd, cell_fd; /* of it: the XSKMAP, and map `cell` */
+	int map_fd; /* of it: the XSKMAP */
 	struct sink_bpf *sink;
 	struct sink_count *percpu; /* of it: scratch, one a CPU */
 	int cpus;

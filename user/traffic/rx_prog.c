@@ -48,7 +48,6 @@ static int load_xsk(struct rx_prog *prog, const struct rx_prog_config *cfg)
 		return rc;
 	prog->fd = bpf_program__fd(skel->progs.xsk_steer);
 	prog->map_fd = bpf_map__fd(skel->maps.xsks);
-	prog->cell_fd = bpf_map__fd(skel->maps.cell);
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stamp.h"
 #include "traffic/worker.h"
 
 /* What a draw is for: draws of one number must not depend on each other. */
