@@ -179,7 +179,7 @@ static void assert_balance(const struct flow_balance *b, int64_t arrived, uint64
 	assert_true(b->balanced);
 }
 
-static void all_delivered(void **state)
+CASE_WITH(all_delivered, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -191,7 +191,7 @@ static void all_delivered(void **state)
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
-static void nothing_came(void **state)
+CASE_WITH(nothing_came, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -201,7 +201,7 @@ static void nothing_came(void **state)
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
-static void buffer_too_small(void **state)
+CASE_WITH(buffer_too_small, open_sockets, close_sockets)
 {
 	int tiny = 4096;
 	struct flow_balance b;
@@ -218,7 +218,7 @@ static void buffer_too_small(void **state)
 	assert_int_equal(b.verdict, FLOW_THIS_HOST);
 }
 
-static void unread_before_and_after(void **state)
+CASE_WITH(unread_before_and_after, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -232,7 +232,7 @@ static void unread_before_and_after(void **state)
 	assert_balance(&b, 5, 10, -5);
 }
 
-static void unread_stays(void **state)
+CASE_WITH(unread_stays, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -242,7 +242,7 @@ static void unread_stays(void **state)
 	assert_balance(&b, 7, 0, 7);
 }
 
-static void closed_unread(void **state)
+CASE_WITH(closed_unread, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -257,7 +257,7 @@ static void closed_unread(void **state)
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 10);
 }
 
-static void no_socket(void **state)
+CASE_WITH(no_socket, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -269,7 +269,7 @@ static void no_socket(void **state)
 	assert_balance(&b, 7, 0, 0);
 }
 
-static void peeked_and_truncated(void **state)
+CASE_WITH(peeked_and_truncated, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -285,7 +285,7 @@ static void peeked_and_truncated(void **state)
 }
 
 /* A handshake of another length is no part of the flow, and lies in the same queue. */
-static void told_by_length(void **state)
+CASE_WITH(told_by_length, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -300,7 +300,7 @@ static void told_by_length(void **state)
 	assert_balance(&b, 23, 20, 3);
 }
 
-static void others_before_the_flow(void **state)
+CASE_WITH(others_before_the_flow, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -313,7 +313,7 @@ static void others_before_the_flow(void **state)
 	assert_balance(&b, 0, 2, -2);
 }
 
-static void cannot_be_told(void **state)
+CASE_WITH(cannot_be_told, open_sockets, close_sockets)
 {
 	int other = bound(&lab.tx_ns, port + 1);
 	struct flow_balance b;
@@ -332,7 +332,7 @@ static void cannot_be_told(void **state)
 }
 
 /* A read that is shorter than all that came: whose it was is not known. */
-static void buffer_of_the_reader_too_short(void **state)
+CASE_WITH(buffer_of_the_reader_too_short, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -357,7 +357,7 @@ static void join(int fd)
 }
 
 /* Each of two sockets gets a copy: more is delivered than arrived, and that is said. */
-static void multicast(void **state)
+CASE_WITH(multicast, open_sockets, close_sockets)
 {
 	const struct sockaddr_in to = {.sin_family = AF_INET,
 				       .sin_port = htons(port),
@@ -392,7 +392,7 @@ static void multicast(void **state)
 	close(second);
 }
 
-static void fragments(void **state)
+CASE_WITH(fragments, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -419,17 +419,17 @@ static void merged(int gro, unsigned reads)
 	assert_balance(&b, 11, 9, 2);
 }
 
-static void merged_and_cut(void **state)
+CASE_WITH(merged_and_cut, open_sockets, close_sockets)
 {
 	merged(0, 9);
 }
 
-static void merged_and_read_whole(void **state)
+CASE_WITH(merged_and_read_whole, open_sockets, close_sockets)
 {
 	merged(1, 2);
 }
 
-static void loopback(void **state)
+CASE_WITH(loopback, open_sockets, close_sockets)
 {
 	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 	struct flow_balance b;
@@ -468,7 +468,7 @@ static struct flow_balance close_numbered(uint64_t dropped, struct balance_strea
 }
 
 /* Skipped by the sender, and lost in the buffer of the socket: two numbers, both exact. */
-static void rtp_lost_before_and_here(void **state)
+CASE_WITH(rtp_lost_before_and_here, open_sockets, close_sockets)
 {
 	const struct balance_numbering rtp = {.kind = NUMBERS_RTP};
 	struct balance_streams streams;
@@ -542,12 +542,12 @@ static void flows(unsigned us)
 	assert_int_equal(b.unaccounted, 0);
 }
 
-static void while_it_flows(void **state)
+CASE_WITH(while_it_flows, open_sockets, close_sockets)
 {
 	flows(50);
 }
 
-static void while_it_floods(void **state)
+CASE_WITH(while_it_floods, open_sockets, close_sockets)
 {
 	flows(0);
 }
@@ -555,20 +555,6 @@ static void while_it_floods(void **state)
 int main(void)
 {
 	struct error err = {};
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_sockets, close_sockets)
-	const struct CMUnitTest tests[] = {
-		TEST(all_delivered),	TEST(nothing_came),
-		TEST(buffer_too_small), TEST(unread_before_and_after),
-		TEST(unread_stays),	TEST(closed_unread),
-		TEST(no_socket),	TEST(peeked_and_truncated),
-		TEST(told_by_length),	TEST(others_before_the_flow),
-		TEST(cannot_be_told),	TEST(buffer_of_the_reader_too_short),
-		TEST(multicast),	TEST(fragments),
-		TEST(merged_and_cut),	TEST(merged_and_read_whole),
-		TEST(loopback),		TEST(rtp_lost_before_and_here),
-		TEST(while_it_flows),	TEST(while_it_floods),
-	};
-
 	port = (uint16_t)(20000 + getpid() % 20000);
 	if (geteuid()) {
 		print_message("needs root\n");
@@ -580,5 +566,5 @@ int main(void)
 		reasons_free(reasons);
 		return SKIPPED;
 	}
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return run_cases(open_all, close_all);
 }

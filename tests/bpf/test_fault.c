@@ -66,7 +66,7 @@ static uint64_t share_of(double share)
 	return (uint64_t)(share * ALWAYS);
 }
 
-static void xdp_drops_the_share(void **state)
+CASE(xdp_drops_the_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel = load((struct fault_config){
@@ -77,7 +77,7 @@ static void xdp_drops_the_share(void **state)
 	}
 }
 
-static void tc_drops_the_share(void **state)
+CASE(tc_drops_the_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
@@ -94,7 +94,7 @@ static void tc_drops_the_share(void **state)
 }
 
 /* The header is wrong then, and nothing but the field that is meant was touched. */
-static void spoilt_headers(void **state)
+CASE(spoilt_headers)
 {
 	static const struct {
 		struct fault_config fault;
@@ -124,7 +124,7 @@ static void spoilt_headers(void **state)
 }
 
 /* Policies are for packets with the mark, which nothing else shows. */
-static void marks_for_policies(void **state)
+CASE(marks_for_policies)
 {
 	struct fault_bpf *skel = load((struct fault_config){.mark_share = ALWAYS});
 	struct __sk_buff in = {.mark = 5}, out = {};
@@ -170,7 +170,7 @@ static struct frame merged(bool six, unsigned *size)
 }
 
 /* All numbers stay in it, the last one in front; another time it goes on as it is. */
-static void merged_packets_get_another_front(void **state)
+CASE(merged_packets_get_another_front)
 {
 	struct fault_bpf *skel = load((struct fault_config){.merged_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_merged);
@@ -205,7 +205,7 @@ static void merged_packets_get_another_front(void **state)
 }
 
 /* Who asks for an address is not heard; all else is. */
-static void deaf_to_questions(void **state)
+CASE(deaf_to_questions)
 {
 	const struct {
 		struct frame_spec spec;
@@ -231,7 +231,7 @@ static void deaf_to_questions(void **state)
 }
 
 /* Whoever sends does not hear that his packets are too large. */
-static void untold_of_the_mtu(void **state)
+CASE(untold_of_the_mtu)
 {
 	const struct {
 		struct frame_spec spec;
@@ -260,7 +260,7 @@ static void untold_of_the_mtu(void **state)
 	fault_bpf__destroy(skel);
 }
 
-static void mute_about_groups(void **state)
+CASE(mute_about_groups)
 {
 	const struct {
 		struct frame_spec spec;
@@ -285,7 +285,7 @@ static void mute_about_groups(void **state)
 }
 
 /* Of a datagram in fragments only the last one is touched, and its header's checksum is right. */
-static void fragments_that_are_hurt(void **state)
+CASE(fragments_that_are_hurt)
 {
 	static const struct {
 		enum fault_frag_way way;
@@ -320,7 +320,7 @@ static void fragments_that_are_hurt(void **state)
 }
 
 /* The number of what is redirected in vain is left for the tracer. */
-static void redirects_leave_the_number(void **state)
+CASE(redirects_leave_the_number)
 {
 	static const enum fault_xdp_way ways[] = {FAULT_XDP_TO_NOWHERE, FAULT_XDP_TO_DEVICE};
 	int cpus = libbpf_num_possible_cpus();
@@ -356,7 +356,7 @@ static void redirects_leave_the_number(void **state)
 	free(batch);
 }
 
-static void filter_refuses_the_share(void **state)
+CASE(filter_refuses_the_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
@@ -367,7 +367,7 @@ static void filter_refuses_the_share(void **state)
 	}
 }
 
-static void xdp_drops_the_flow_only(void **state)
+CASE(xdp_drops_the_flow_only)
 {
 	struct fault_bpf *skel =
 		load((struct fault_config){.xdp_share = ALWAYS, .xdp_verdict = XDP_DROP});
@@ -390,7 +390,7 @@ static void xdp_drops_the_flow_only(void **state)
 }
 
 /* How far it got, for a loss between here and the stack. */
-static void xdp_is_a_checkpoint(void **state)
+CASE(xdp_is_a_checkpoint)
 {
 	struct fault_bpf *skel = load((struct fault_config){});
 	int fd = bpf_program__fd(skel->progs.fault_xdp);
@@ -414,7 +414,7 @@ static void xdp_is_a_checkpoint(void **state)
 }
 
 /* What is not dropped goes on to the receiver's program, whatever it is. */
-static void xdp_goes_on_to_the_next(void **state)
+CASE(xdp_goes_on_to_the_next)
 {
 	const struct bpf_insn insn[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_TX},
@@ -454,7 +454,7 @@ static bool corrupts(int fd, struct frame *f, unsigned len, const char *name)
 	return changed;
 }
 
-static void corrupted_checksums_are_wrong(void **state)
+CASE(corrupted_checksums_are_wrong)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
@@ -472,7 +472,7 @@ static void corrupted_checksums_are_wrong(void **state)
 }
 
 /* Every checksum there is: another modulo 0xffff, never "none"; and "none" is left alone. */
-static void every_checksum_becomes_wrong(void **state)
+CASE(every_checksum_becomes_wrong)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
@@ -492,7 +492,7 @@ static void every_checksum_becomes_wrong(void **state)
 	fault_bpf__destroy(skel);
 }
 
-static void corrupted_share(void **state)
+CASE(corrupted_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
@@ -509,7 +509,7 @@ static void corrupted_share(void **state)
 	}
 }
 
-static void truncated_frames_are_not_corrupted(void **state)
+CASE(truncated_frames_are_not_corrupted)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
@@ -538,7 +538,7 @@ static uint64_t now_ns(void)
 }
 
 /* At least as long as was asked for; how much longer is the machine's affair. */
-static void slow_takes_its_time(void **state)
+CASE(slow_takes_its_time)
 {
 	const uint32_t burn = 300000;
 	struct fault_bpf *skel =
@@ -556,28 +556,6 @@ static void slow_takes_its_time(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(xdp_drops_the_share),
-		cmocka_unit_test(tc_drops_the_share),
-		cmocka_unit_test(spoilt_headers),
-		cmocka_unit_test(marks_for_policies),
-		cmocka_unit_test(merged_packets_get_another_front),
-		cmocka_unit_test(deaf_to_questions),
-		cmocka_unit_test(untold_of_the_mtu),
-		cmocka_unit_test(mute_about_groups),
-		cmocka_unit_test(fragments_that_are_hurt),
-		cmocka_unit_test(redirects_leave_the_number),
-		cmocka_unit_test(filter_refuses_the_share),
-		cmocka_unit_test(xdp_drops_the_flow_only),
-		cmocka_unit_test(xdp_is_a_checkpoint),
-		cmocka_unit_test(xdp_goes_on_to_the_next),
-		cmocka_unit_test(corrupted_checksums_are_wrong),
-		cmocka_unit_test(every_checksum_becomes_wrong),
-		cmocka_unit_test(corrupted_share),
-		cmocka_unit_test(truncated_frames_are_not_corrupted),
-		cmocka_unit_test(slow_takes_its_time),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

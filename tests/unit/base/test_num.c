@@ -67,7 +67,7 @@ static int parse_port(const char *s, uint64_t *out)
 	return num_u64(s, 1, 65535, out);
 }
 
-static void test_u64(void **state)
+CASE(test_u64)
 {
 	static const struct number_case good[] = {
 		{"0", 0, 0},
@@ -88,7 +88,7 @@ static void test_u64(void **state)
 	check_numbers(parse_port, port);
 }
 
-static void test_count(void **state)
+CASE(test_count)
 {
 	static const struct number_case cases[] = {
 		{"0", 0, 0},
@@ -117,7 +117,7 @@ static void test_count(void **state)
 	check_numbers(num_count, cases);
 }
 
-static void test_size(void **state)
+CASE(test_size)
 {
 	static const struct number_case cases[] = {
 		{"0", 0, 0},
@@ -147,7 +147,7 @@ static void test_size(void **state)
 	check_numbers(num_size, cases);
 }
 
-static void test_time(void **state)
+CASE(test_time)
 {
 	static const struct number_case cases[] = {
 		{"0", 0, 0},
@@ -176,7 +176,7 @@ static void test_time(void **state)
 	check_numbers(num_time, cases);
 }
 
-static void test_rate(void **state)
+CASE(test_rate)
 {
 	static const struct {
 		const char *text;
@@ -248,7 +248,7 @@ static void test_rate(void **state)
 	}
 }
 
-static void test_rate_to_pps(void **state)
+CASE(test_rate_to_pps)
 {
 	double pps = -1;
 
@@ -270,7 +270,7 @@ static void test_rate_to_pps(void **state)
 	assert_true(pps == -1);
 }
 
-static void test_limit(void **state)
+CASE(test_limit)
 {
 	static const struct {
 		const char *text;
@@ -309,7 +309,7 @@ static void test_limit(void **state)
 	assert_memory_equal(&l, &before, sizeof(l));
 }
 
-static void test_endpoint(void **state)
+CASE(test_endpoint)
 {
 	static const struct {
 		const char *text, *addr;
@@ -377,7 +377,7 @@ static void test_endpoint(void **state)
 	assert_int_equal(ep.family, 77);
 }
 
-static void test_text_reads_back(void **state)
+CASE(test_text_reads_back)
 {
 	static const uint64_t values[] = {
 		0, 1, 999, 1000, 1024, 1536, 65536, 1000000, 1500000, 3600000000000, UINT64_MAX,
@@ -419,7 +419,7 @@ static void test_text_reads_back(void **state)
 	assert_string_equal(num_text_time(buf, sizeof(buf), 200000000), "200ms");
 }
 
-static void test_fmt(void **state)
+CASE(test_fmt)
 {
 	char b[FMT_MAX], tiny[4];
 
@@ -471,13 +471,5 @@ static void test_fmt(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_u64),   cmocka_unit_test(test_count),
-		cmocka_unit_test(test_size),  cmocka_unit_test(test_time),
-		cmocka_unit_test(test_rate),  cmocka_unit_test(test_rate_to_pps),
-		cmocka_unit_test(test_limit), cmocka_unit_test(test_endpoint),
-		cmocka_unit_test(test_fmt),   cmocka_unit_test(test_text_reads_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }
