@@ -58,6 +58,12 @@ def case(function):
     return function
 
 
+def rootless(function):
+    """A case that anybody can run; the others of namespace tests need root."""
+    function.rootless = True
+    return function
+
+
 def thorough(function):
     """A case of `make test-all` only."""
     return case(function) if EVERYTHING else function
@@ -379,6 +385,8 @@ def run_case(host, number, name, function, args):
     """Prints the case's line; returns whether it failed."""
     repeated.clear()
     try:
+        if host and not hasattr(function, "rootless"):
+            require_root()
         try:
             function(*args)
         finally:

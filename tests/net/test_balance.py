@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import TIMEOUT, case, first, main, pktledger, require, table, thorough
+from lib import TIMEOUT, case, first, main, pktledger, require, rootless, table, thorough
 import ends
 from ends import PORT, SO_RCVBUFFORCE, datagram, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
@@ -372,6 +372,7 @@ def iperf3():
     ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
     ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "beyond"),
 ])
+@rootless
 def usage(args, status, word):
     result = pktledger("trace", *args)
     assert result.status == status and word in result.err, result

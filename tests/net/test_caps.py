@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from ends import do
-from lib import main, pktledger, require, require_root, table
+from lib import main, pktledger, require, table
 
 NAME = f"pl-caps-{os.getpid()}"
 V4 = "198.18.0.2"
@@ -125,7 +125,6 @@ ENDS = {"report": 1}  # nothing in it
 
 @table(ROWS)
 def with_exactly_these(args, when, side):
-    require_root()
     more = ["CAP_IPC_LOCK"] if "xsk" in args else []  # or a larger RLIMIT_MEMLOCK
     with place(args, side):
         result = confined(needs(args[0], when) + more, args, side)
@@ -134,7 +133,6 @@ def with_exactly_these(args, when, side):
 
 @table(ROWS)
 def without_each(args, when, side):
-    require_root()
     wanted = needs(args[0], when)
     with place(args, side):
         for missing in wanted:
@@ -147,7 +145,6 @@ def without_each(args, when, side):
 @table([row for row in ROWS if row[1][0] in ("trace", "top")])
 def without_each_of_the_rest(args, when, side):
     """What it can do without: it says so, or tells less."""
-    require_root()
     wanted, more = needs(args[0], when), extras(args[0], when)
     assert more
     for missing in more:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
-                 require, require_root, skip, table, until)
+                 require, skip, table, until)
 from ends import PORT, inside, nft, read_all, udp
 from traced import RX, TX, V4, V6, lab, send, tracing
 
@@ -182,7 +182,6 @@ def test_stack_in_text():
 
 @case
 def test_stack_without_names_of_functions():
-    require_root()
     require(shutil.which("setpriv"), "needs setpriv")
     done = subprocess.run(["setpriv", "--bounding-set", "-syslog", "--inh-caps", "-syslog",
                            BINARY, "trace", "--events", "--stack", "-t", "1"], text=True,
@@ -215,7 +214,6 @@ def test_netfilter_has_its_hook_and_no_ethernet_header():
 @table([("no directory", "/nonexistent/f.pcapng", "No such file or directory"),
         ("a directory", "/", "Is a directory"), ("full", "/dev/full", "No space left on device")])
 def test_file_that_cannot_be_made(path, why):
-    require_root()
     result = pktledger("trace", "-w", path, "-t", "1")
     assert result.status == 1 and why in result.err and path in result.err, result
 
@@ -225,7 +223,6 @@ def test_file_that_cannot_be_made(path, why):
         ("stdout", ["-w", "-"], "stdout is for the tables"),
         ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])
 def test_usage(words, said):
-    require_root()
     result = pktledger("trace", *words)
     assert result.status == 2 and said in result.err, result
 

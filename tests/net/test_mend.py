@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, require_root, run, table, thorough, until)
+                 require, rootless, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -37,7 +37,6 @@ echo 1 > /proc/sys/{RP_FILTER.replace('.', '/')}
 @contextlib.contextmanager
 def sick_host():
     """The way back to the sender leaves by another device: all that arrives is dropped."""
-    require_root()
     for tool in ("ip", "ethtool", "tc"):
         require(shutil.which(tool), f"needs {tool}")
     with tempfile.TemporaryDirectory() as directory:
@@ -226,7 +225,6 @@ time.sleep(3600)
 
 @contextlib.contextmanager
 def losing_host():
-    require_root()
     require(shutil.which("unshare"), "needs unshare (util-linux)")
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
@@ -300,6 +298,7 @@ def nothing_to_do():
     ("done and undone", ["--apply", "--yes", "--undo"], "--undo"),
     ("done and printed", ["--persist", "--apply"], "--apply"),
 ])
+@rootless
 def bad_input(args, word):
     result = pktledger("check", *args)
     assert result.status == 2 and word in result.err, result

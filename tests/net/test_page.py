@@ -10,14 +10,13 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
 import chromium
 from html_check import Page, assert_true
-from lib import EVERYTHING, case, main, pktledger, require, require_root, run
+from lib import EVERYTHING, case, main, pktledger, require, rootless, run
 from test_report_html import SENT, between, capture, directory, document, end, ledger, start
 
 
 @case
 def a_run_and_its_page():
     """Three losses on the way: the picture, the data and the run's own document are the same."""
-    require_root()
     with directory() as d:
         file, out = f"{d}/run.ledger", f"{d}/page.html"
         told = run("-c", "30k", "--rate", "60k", "-I", "50ms", "--fault",
@@ -74,6 +73,7 @@ def look(browser, path, name):
     return ground
 
 
+@rootless
 def in_chromium():
     """Light and dark, on a screen, a phone and paper: nothing overlaps, nothing is loaded."""
     require(chromium.PROGRAM, "needs chromium")

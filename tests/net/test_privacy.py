@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, case, first, main, pktledger, require, require_root, started, table,
+from lib import (BINARY, PATIENCE, case, first, main, pktledger, require, rootless, started, table,
                  thorough, until)
 from ends import PORT
 from traced import RX, TX, V4, lab
@@ -97,7 +97,6 @@ def nor_of_a_run():
 
 @thorough
 def files_are_its_users_own():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         files = {"--ledger": Path(directory, "ledger"), "--log": Path(directory, "log")}
         options = [word for name, path in files.items() for word in (name, str(path))]
@@ -113,12 +112,14 @@ def files_are_its_users_own():
     (["run", "--to", "127.0.0.1"], "no default rate"),
     (["run", "-i", "lo,lo", "--rate", "1k", "--fault", "netfilter"], "faults are for labs"),
     (["run", "--to", "127.0.0.1", "--rate", "1k", "--fault", "netfilter"], "faults are for labs"))]))
+@rootless
 def not_outside_a_lab(args, words):
     result = pktledger(*args)
     assert result.status == USAGE and words in result.err and not result.out, result
 
 
 @case
+@rootless
 def the_plan_is_told_before_the_first_packet():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
@@ -134,7 +135,6 @@ def the_plan_is_told_before_the_first_packet():
 @thorough
 def a_second_signal_kills():
     """The first one is the command's, which does not care."""
-    require_root()
     command = "trap '' INT; echo ready; exec sleep 60"
     with started("trace", "-q", "--", "sh", "-c", command) as process:
         assert process.stdout.readline() == "ready\n"
@@ -153,6 +153,7 @@ CHANGES = re.compile(r"^\d+ +(?:openat\(.*O_(?:WRONLY|RDWR|CREAT)|socket\(|bpf\(
 @table(first(1, [(" ".join(args), args) for args in (
     ["trace", "-h"], ["-V"], ["-h"], ["run", "--help"], ["run", "--fault", "help"],
     ["run", "--preset", "help"], ["help", "-j"])]))
+@rootless
 def asking_touches_nothing(args):
     require(shutil.which("strace"), "needs strace")
     with tempfile.TemporaryDirectory() as directory:

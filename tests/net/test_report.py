@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (PATIENCE, assert_valid, case, directory, first, lost, main, pktledger, require,
-                 require_root, started, table, thorough, until)
+                 require_root, rootless, started, table, thorough, until)
 from ends import PORT, read_all, udp
 from traced import NAME, RX, TX, V4, lab, send, tracing
 
@@ -224,7 +224,6 @@ def test_keep_is_shorter_than_the_trace():
 @case
 def test_what_run_printed():
     """To the byte; the fates of all numbers add up to the ledger, unless a line is lost."""
-    require_root()
     with directory() as path:
         file = path / "ledger"
         result = pktledger("run", "-c", "20k", "--rate", "100k", "--fault", "netfilter=10%", "-I",
@@ -257,7 +256,6 @@ def test_what_run_printed():
 
 @thorough
 def test_two_runs():
-    require_root()
     with directory() as path:
         a, b, t = (str(path / name) for name in "abt")
         for file, *options in ((a, "--rate", "50k"), (b, "--rate", "50k", "--fault", "netfilter"),
@@ -445,6 +443,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is no moment"),
     ("backwards", ["report", "--since", "-1h", "--until", "-2h", "{empty}"], USAGE, "is after"),
 ])
+@rootless
 def test_usage(args, status, said):
     if args[0] == "trace":
         require_root()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, first, main, pktledger, require,
-                 require_root, started, table, thorough)
+                 rootless, started, table, thorough)
 from ends import PORT, datagram, read_all, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -216,7 +216,6 @@ def only(options, found):
     ("filter", ["udp porrt 5"], 2, "syntax error"),
 ])
 def none_such(options, status, said):
-    require_root()
     result = pktledger("trace", "-t", "1", *options)
     assert result.status == status and said in result.err, result
     assert result.err.count("\n") == 1, result
@@ -373,6 +372,7 @@ def windows_without_room():
 
 
 @table([("too short", "99us"), ("too long", "2s"), ("no time", "fast")])
+@rootless
 def no_length_of_windows(value):
     result = pktledger("trace", "--microburst", value)
     assert result.status == 2 and "--microburst" in result.err, result
@@ -383,14 +383,12 @@ def no_length_of_windows(value):
 
 @case
 def a_limit_that_is_kept():
-    require_root()
     result = pktledger("trace", "-q", "--limit", "loss=1G", "--", "true")
     assert result.status == 0, result
 
 
 @case
 def output_of_the_command_is_apart():
-    require_root()
     result = pktledger("trace", "-j", "--", "echo", "hello")
     assert result.status == 0 and "hello" in result.err, result
     assert_valid(result.json)
@@ -414,7 +412,6 @@ def limit(value, broken):
 
 @case
 def reader_of_the_pipe_goes():
-    require_root()
     with started("trace", "-I", "100ms", "--json-lines") as process:
         process.stdout.readline()
         process.stdout.close()
