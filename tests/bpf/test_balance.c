@@ -179,6 +179,15 @@ static void assert_balance(const struct flow_balance *b, int64_t arrived, uint64
 	assert_true(b->balanced);
 }
 
+static struct flow_balance assert_closes(uint64_t dropped, int64_t arrived, uint64_t delivered,
+					 int64_t in_flight)
+{
+	struct flow_balance b = close_balance(dropped);
+
+	assert_balance(&b, arrived, delivered, in_flight);
+	return b;
+}
+
 CASE_WITH(all_delivered, open_sockets, close_sockets)
 {
 	struct flow_balance b;
@@ -186,8 +195,7 @@ CASE_WITH(all_delivered, open_sockets, close_sockets)
 	begin_with("", NULL);
 	send_from(tx, 50, LEN);
 	assert_int_equal(read_upto(rx, 50), 50);
-	b = close_balance(0);
-	assert_balance(&b, 50, 50, 0);
+	b = assert_closes(0, 50, 50, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
@@ -196,8 +204,7 @@ CASE_WITH(nothing_came, open_sockets, close_sockets)
 	struct flow_balance b;
 
 	begin_with("", NULL);
-	b = close_balance(0);
-	assert_balance(&b, 0, 0, 0);
+	b = assert_closes(0, 0, 0, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
@@ -212,34 +219,27 @@ CASE_WITH(buffer_too_small, open_sockets, close_sockets)
 	send_from(tx, 500, LEN);
 	n = read_upto(rx, 500);
 	assert_in_range(n, 1, 499);
-	b = close_balance(500 - n);
-	assert_balance(&b, 500, n, 0);
+	b = assert_closes(500 - n, 500, n, 0);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 500 - n);
 	assert_int_equal(b.verdict, FLOW_THIS_HOST);
 }
 
 CASE_WITH(unread_before_and_after, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	send_from(tx, 30, LEN);
 	await_arrival(rx);
 	begin_with("", NULL);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(read_one(rx, LEN, 0), LEN);
 	send_from(tx, 5, LEN);
-	b = close_balance(0);
-	assert_balance(&b, 5, 10, -5);
+	assert_closes(0, 5, 10, -5);
 }
 
 CASE_WITH(unread_stays, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
-	b = close_balance(0);
-	assert_balance(&b, 7, 0, 7);
+	assert_closes(0, 7, 0, 7);
 }
 
 CASE_WITH(closed_unread, open_sockets, close_sockets)
@@ -252,27 +252,21 @@ CASE_WITH(closed_unread, open_sockets, close_sockets)
 	send_from(tx, 7, LEN);
 	close(rx);
 	rx = -1;
-	b = close_balance(10);
-	assert_balance(&b, 7, 0, -3);
+	b = assert_closes(10, 7, 0, -3);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 10);
 }
 
 CASE_WITH(no_socket, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	close(rx);
 	rx = -1;
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
-	b = close_balance(7);
-	assert_balance(&b, 7, 0, 0);
+	assert_closes(7, 7, 0, 0);
 }
 
 CASE_WITH(peeked_and_truncated, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with("", NULL);
 	send_from(tx, 3, LEN);
 	send_from(tx, 1, 0);
@@ -280,15 +274,12 @@ CASE_WITH(peeked_and_truncated, open_sockets, close_sockets)
 	assert_int_equal(read_one(rx, 10, 0), 10);
 	assert_int_equal(read_one(rx, 10, MSG_TRUNC), LEN);
 	assert_int_equal(read_upto(rx, 2), 2);
-	b = close_balance(0);
-	assert_balance(&b, 4, 4, 0);
+	assert_closes(0, 4, 4, 0);
 }
 
 /* A handshake of another length is no part of the flow, and lies in the same queue. */
 CASE_WITH(told_by_length, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
 	send_from(tx, 20, LEN);
@@ -296,21 +287,17 @@ CASE_WITH(told_by_length, open_sockets, close_sockets)
 	assert_int_equal(read_upto(rx, 22), 22);
 	send_from(tx, 3, LEN);
 	send_from(tx, 2, 4);
-	b = close_balance(0);
-	assert_balance(&b, 23, 20, 3);
+	assert_closes(0, 23, 20, 3);
 }
 
 CASE_WITH(others_before_the_flow, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	send_from(tx, 4, 4);
 	send_from(tx, 2, LEN);
 	await_arrival(rx);
 	begin_with(" and greater 128", NULL);
 	assert_int_equal(read_upto(rx, 6), 6);
-	b = close_balance(0);
-	assert_balance(&b, 0, 2, -2);
+	assert_closes(0, 0, 2, -2);
 }
 
 CASE_WITH(cannot_be_told, open_sockets, close_sockets)
@@ -394,19 +381,15 @@ CASE_WITH(multicast, open_sockets, close_sockets)
 
 CASE_WITH(fragments, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with("", NULL);
 	send_from(tx, 10, 5000);
 	assert_int_equal(read_upto(rx, 10), 10);
-	b = close_balance(0);
-	assert_balance(&b, 10, 10, 0);
+	assert_closes(0, 10, 10, 0);
 }
 
 static void merged(int gro, unsigned reads)
 {
 	int size = 200;
-	struct flow_balance b;
 
 	assert_int_equal(setsockopt(tx, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
 	assert_int_equal(setsockopt(rx, SOL_UDP, UDP_GRO, &gro, sizeof(gro)), 0);
@@ -415,8 +398,7 @@ static void merged(int gro, unsigned reads)
 	send_from(tx, 1, 200 * 3 + 20);
 	assert_int_equal(read_upto(rx, reads), reads);
 	send_from(tx, 1, 200 * 2);
-	b = close_balance(0);
-	assert_balance(&b, 11, 9, 2);
+	assert_closes(0, 11, 9, 2);
 }
 
 CASE_WITH(merged_and_cut, open_sockets, close_sockets)
@@ -432,13 +414,11 @@ CASE_WITH(merged_and_read_whole, open_sockets, close_sockets)
 CASE_WITH(loopback, open_sockets, close_sockets)
 {
 	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
-	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(own, 10, LEN);
 	assert_int_equal(read_upto(rx, 10), 10);
-	b = close_balance(0);
-	assert_balance(&b, 10, 10, 0);
+	assert_closes(0, 10, 10, 0);
 	close(own);
 }
 

@@ -24,16 +24,18 @@ static struct fault_bpf *load(struct fault_config fault)
 
 	assert_non_null(skel);
 	skel->rodata->fault = fault;
-	skel->rodata->cfg = (struct trace_config){
-		.base = TEST_BASE,
-		.window = TRACE_PAGE_SIZE,
-		.stream0 = TEST_STREAM,
-		.streams = 1,
-		.port = TEST_PORT,
-	};
+	skel->rodata->cfg = (struct trace_config){.base = TEST_BASE, .stream0 = TEST_STREAM};
+	skel->rodata->cfg.window = TRACE_PAGE_SIZE;
+	skel->rodata->cfg.streams = 1;
+	skel->rodata->cfg.port = TEST_PORT;
 	assert_int_equal(fault_bpf__load(skel), 0);
 	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE, TEST_BASE);
 	return skel;
+}
+
+static int64_t run_on(const struct bpf_program *prog, struct frame *f)
+{
+	return run_program(bpf_program__fd(prog), f, f->len);
 }
 
 /* How often of RUNS the program says `verdict` to an ordinary packet; else it says `other`. */
@@ -43,7 +45,7 @@ static unsigned count_verdicts(const struct bpf_program *prog, uint32_t verdict,
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RUNS; i++) {
-		int64_t got = run_program(bpf_program__fd(prog), &f, f.len);
+		int64_t got = run_on(prog, &f);
 
 		assert_true(got == verdict || got == other);
 		n += got == verdict;
@@ -57,6 +59,23 @@ static void assert_share(unsigned n, double share)
 
 	if (fabs(n - RUNS * share) > SIGMAS * sigma)
 		fail_msg("%u of %u, not a share of %g", n, RUNS, share);
+}
+
+/* What a program says to frames with other bytes behind the IP header. */
+struct told {
+	struct frame_spec spec;
+	uint8_t at[2];
+	int64_t verdict;
+};
+
+static void assert_verdicts(const struct bpf_program *prog, const struct told *t, unsigned n)
+{
+	for (; n--; t++) {
+		struct frame f = frame_make(t->spec);
+
+		memcpy(f.at + f.udp, t->at, 2);
+		assert_int_equal(run_on(prog, &f), t->verdict);
+	}
 }
 
 static const double shares[] = {0, 0.01, 0.2, 0.5, 1};
@@ -114,8 +133,7 @@ CASE(spoilt_headers)
 		struct frame expected = f;
 
 		expected.at[(fields[i].udp ? f.udp : f.l3) + fields[i].at] ^= fields[i].flip;
-		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_spoil), &f, f.len),
-				 UNSPEC);
+		assert_int_equal(run_on(skel->progs.fault_spoil, &f), UNSPEC);
 		assert_memory_equal(f.at, expected.at, sizeof(f.at));
 		if (!fields[i].six && !fields[i].udp)
 			assert_int_not_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
@@ -207,56 +225,35 @@ CASE(merged_packets_get_another_front)
 /* Who asks for an address is not heard; all else is. */
 CASE(deaf_to_questions)
 {
-	const struct {
-		struct frame_spec spec;
-		uint8_t first; /* byte behind the IP header */
-		int64_t verdict;
-	} frames[] = {
-		{{.ethertype = 0x0806}, 0, SHOT},
-		{{.six = true, .protocol = 58}, 135, SHOT}, /* neighbour solicitation */
-		{{.six = true, .protocol = 58}, 136, UNSPEC},
-		{{.six = true}, 135, UNSPEC},
-		{{.six = false}, 0, UNSPEC},
+	static const struct told frames[] = {
+		{{.ethertype = 0x0806}, {0}, SHOT},
+		{{.six = true, .protocol = 58}, {135}, SHOT}, /* neighbour solicitation */
+		{{.six = true, .protocol = 58}, {136}, UNSPEC},
+		{{.six = true}, {135}, UNSPEC},
+		{{.six = false}, {0}, UNSPEC},
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
 
-	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
-		struct frame f = frame_make(frames[i].spec);
-
-		f.at[f.udp] = frames[i].first;
-		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_deaf), &f, f.len),
-				 frames[i].verdict);
-	}
+	assert_verdicts(skel->progs.fault_deaf, frames, N_ELEMENTS(frames));
 	fault_bpf__destroy(skel);
 }
 
 /* Whoever sends does not hear that his packets are too large. */
 CASE(untold_of_the_mtu)
 {
-	const struct {
-		struct frame_spec spec;
-		uint8_t type, code;
-		int64_t verdict;
-	} frames[] = {
-		{{.protocol = 1}, 3, 4, SHOT}, /* fragmentation needed */
-		{{.protocol = 1, .options = 8}, 3, 4, SHOT},
-		{{.protocol = 1}, 3, 3, UNSPEC},
-		{{.protocol = 1}, 11, 4, UNSPEC},
-		{{.six = true, .protocol = 58}, 2, 0, SHOT}, /* packet too big */
-		{{.six = true, .protocol = 58}, 1, 4, UNSPEC},
-		{{.six = true}, 2, 0, UNSPEC},
-		{{.six = false}, 3, 4, UNSPEC},
+	static const struct told frames[] = {
+		{{.protocol = 1}, {3, 4}, SHOT}, /* fragmentation needed */
+		{{.protocol = 1, .options = 8}, {3, 4}, SHOT},
+		{{.protocol = 1}, {3, 3}, UNSPEC},
+		{{.protocol = 1}, {11, 4}, UNSPEC},
+		{{.six = true, .protocol = 58}, {2, 0}, SHOT}, /* packet too big */
+		{{.six = true, .protocol = 58}, {1, 4}, UNSPEC},
+		{{.six = true}, {2, 0}, UNSPEC},
+		{{.six = false}, {3, 4}, UNSPEC},
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
 
-	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
-		struct frame f = frame_make(frames[i].spec);
-
-		f.at[f.udp] = frames[i].type;
-		f.at[f.udp + 1] = frames[i].code;
-		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_untold), &f, f.len),
-				 frames[i].verdict);
-	}
+	assert_verdicts(skel->progs.fault_untold, frames, N_ELEMENTS(frames));
 	fault_bpf__destroy(skel);
 }
 
@@ -307,9 +304,7 @@ CASE(fragments_that_are_hurt)
 		struct frame f = frame_make((struct frame_spec){.fragment = cases[i].field});
 		struct frame expected = f;
 
-		assert_int_equal(
-			run_program(bpf_program__fd(skel->progs.fault_fragment), &f, f.len),
-			UNSPEC);
+		assert_int_equal(run_on(skel->progs.fault_fragment, &f), UNSPEC);
 		assert_int_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
 		if (cases[i].now)
 			expected.at[f.l3 + cases[i].at] = cases[i].now;
@@ -430,8 +425,7 @@ CASE(xdp_goes_on_to_the_next)
 
 	assert_true(fd >= 0);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.next), &slot, &fd, 0), 0);
-	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &other, other.len),
-			 XDP_TX);
+	assert_int_equal(run_on(skel->progs.fault_xdp, &other), XDP_TX);
 	assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_TX), 0.5);
 	close(fd);
 	fault_bpf__destroy(skel);
@@ -546,10 +540,10 @@ CASE(slow_takes_its_time)
 	struct frame f = frame_make((struct frame_spec){});
 	uint64_t begin = now_ns();
 
-	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_slow), &f, f.len), UNSPEC);
+	assert_int_equal(run_on(skel->progs.fault_slow, &f), UNSPEC);
 	assert_true(now_ns() - begin >= burn);
 	begin = now_ns();
-	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &f, f.len), XDP_PASS);
+	assert_int_equal(run_on(skel->progs.fault_xdp, &f), XDP_PASS);
 	assert_true(now_ns() - begin >= burn);
 	fault_bpf__destroy(skel);
 }
