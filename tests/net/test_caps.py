@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from ends import do
-from lib import main, pktledger, require, table
+from lib import assert_ok, main, pktledger, require, table
 
 NAME = f"pl-caps-{os.getpid()}"
 V4 = "198.18.0.2"
@@ -83,8 +83,7 @@ def place(args, side):
     """The lab that it is to be run in, or that it makes."""
     try:
         if side:
-            made = pktledger("lab", "up", NAME)
-            assert made.status == 0, made
+            assert_ok(pktledger("lab", "up", NAME))
         if "xdp" in args and side == "tx":  # a veth takes live frames if its peer has NAPI
             require(shutil.which("ethtool"), "needs ethtool")
             do(f"{NAME}-rx", "ethtool", "-K", "v-rx", "gro", "on")

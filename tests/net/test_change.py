@@ -71,8 +71,7 @@ def tool(*args, name=NAME):
 
 def undo(file, *outcomes):
     """Undoes from outside, as each entry knows its namespace; all the outcomes, in order."""
-    result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
-                                 check=False))
+    result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True, check=False))
     assert result.outcomes == list(outcomes), result
     return result
 

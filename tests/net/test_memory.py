@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_valid, main, pktledger, require, table, thorough
+from lib import EVERYTHING, assert_ran, assert_valid, main, pktledger, table, thorough
 
 MIB = 1 << 20
 
@@ -26,9 +26,7 @@ MIB = 1 << 20
     ] if EVERYTHING else [])
 ]])
 def bounded(args, most):
-    result = pktledger(*args, "-j")
-    require(result.status != 3, result.err.strip())
-    assert result.status == 0, result
+    result = assert_ran(pktledger(*args, "-j"))
     assert_valid(result.json)
     bpf = result.json["start"]["env"]["bpf"]
     assert bpf["bytes"] == sum(m["bytes"] for m in bpf["maps"]) <= most, bpf

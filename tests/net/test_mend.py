@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, rootless, run, table, thorough, until)
+from lib import (BINARY, PATIENCE, assert_balanced, assert_ok, assert_valid, case, lost, main,
+                 pktledger, require, rootless, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -40,8 +40,7 @@ def sick_host():
     for tool in ("ip", "ethtool", "tc"):
         require(shutil.which(tool), f"needs {tool}")
     with tempfile.TemporaryDirectory() as directory:
-        result = pktledger("lab", "up", NAME)
-        assert result.status == 0, result
+        assert_ok(pktledger("lab", "up", NAME))
         try:
             require(not shell(RX, SICK).returncode, "ip netns exec does not work here")
             before = settings(RX)
@@ -205,8 +204,7 @@ def kept_for_the_next_boot():
         assert pktledger("check", "-t", "0.3", "--netns", RX, "--apply", "--yes", "--undo-file",
                          str(file), "ip-rpfilter").status == 0
         # from inside, and it advises it no more: but it was made
-        inside = shell(RX, f"{BINARY} check "
-                           f"-j -t 0.3 {' '.join(args)}")
+        inside = shell(RX, f"{BINARY} check " f"-j -t 0.3 {' '.join(args)}")
         text = json.loads(inside.stdout)["end"]["persist"]
         assert f"# /etc/sysctl.d/90-pktledger.conf\n{RP_FILTER} = 2\n" in text, text
         pktledger("check", "--undo", "--undo-file", str(file))

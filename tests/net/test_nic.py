@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, assert_valid, case, first, lost, main, pktledger, require, table,
-                 thorough)
+from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
+                 table, thorough)
 from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, redirect, shell, udp, verdict, xdp
 from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
 
@@ -48,10 +48,7 @@ def traced(*args, packets=PACKETS):
         return sent, t.stop()
 
 
-@table([
-    ("native", XDP_NATIVE),
-    ("generic", XDP_GENERIC),
-])
+@table([("native", XDP_NATIVE), ("generic", XDP_GENERIC)])
 def redirect_to_no_device(mode):
     """Told by errno; in generic mode kfree_skb tells it too, and is left out."""
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), mode):
@@ -289,9 +286,8 @@ def many_devices():
 def text_of_counters():
     with lab():
         send(V4, 1)
-        result = pktledger("trace", "--counters", "--all", "-I", "200ms", "-t", "0.5", "--netns",
-                           RX)
-        assert result.status == 0, result
+        result = assert_ok(pktledger("trace", "--counters", "--all", "-I", "200ms", "-t", "0.5",
+                                     "--netns", RX))
         assert "interface" in result.out and "v-rx" in result.out, result
         assert all(len(line) <= 80 for line in result.out.splitlines()), result
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import case, first, main, pktledger, require, started, table, thorough, until
+from lib import assert_ok, case, first, main, pktledger, require, started, table, thorough, until
 from ends import PORT, inside, nft, shell
 from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
 
@@ -367,9 +367,8 @@ def command_sees_all_it_loses():
                   "    while s.recv(10): n += 1\n"
                   "except BlockingIOError: pass\n"
                   "print(n)")
-        result = pktledger("trace", "-j", "--netns", RX, "--by", "process", "--",
-                           "ip", "netns", "exec", RX, sys.executable, "-c", script)
-        assert result.status == 0, result
+        result = assert_ok(pktledger("trace", "-j", "--netns", RX, "--by", "process", "--",
+                                     "ip", "netns", "exec", RX, sys.executable, "-c", script))
         received = int(re.search(r"^(\d+)$", result.err, re.M)[1])
         assert result.json["end"]["dropped"] == 100 - received, result
 

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, case, first, main, pktledger, require, rootless, started, table,
-                 thorough, until)
+from lib import (BINARY, PATIENCE, assert_ok, case, first, main, pktledger, require, rootless,
+                 started, table, thorough, until)
 from ends import PORT
 from traced import RX, TX, V4, lab
 
@@ -65,9 +65,8 @@ def outputs(*forms):
     with reader_that_sleeps(), tempfile.TemporaryDirectory() as directory:
         for form in forms:
             ledger = Path(directory, "ledger")
-            result = pktledger("trace", "--ledger", str(ledger), *form, "udp", "port", str(PORT),
-                               "--", *python(TX, SENDER, V4, str(PORT)))
-            assert result.status == 0, result
+            result = assert_ok(pktledger("trace", "--ledger", str(ledger), *form, "udp", "port",
+                                         str(PORT), "--", *python(TX, SENDER, V4, str(PORT))))
             assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
             yield name, result, ledger.read_text()
         for form in first(0, [["-j"], []]):
@@ -100,8 +99,7 @@ def files_are_its_users_own():
     with tempfile.TemporaryDirectory() as directory:
         files = {"--ledger": Path(directory, "ledger"), "--log": Path(directory, "log")}
         options = [word for name, path in files.items() for word in (name, str(path))]
-        result = pktledger("run", "-c", "100", *options)
-        assert result.status == 0, result
+        assert_ok(pktledger("run", "-c", "100", *options))
         for path in files.values():
             assert path.stat().st_size and stat.S_IMODE(path.stat().st_mode) == 0o600, path
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
-from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, case, copied_program, first, main,
-                 pktledger, require, started, table, thorough, until)
+from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, assert_ok, case, copied_program,
+                 first, main, pktledger, require, started, table, thorough, until)
 
 BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
         "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
@@ -180,8 +180,7 @@ def the_guard_of_a_setting():
 
     def guards(pid):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [c for c in children
-                if Path(f"/proc/{c}/comm").read_text() == "pktledger-guard\n"]
+        return [c for c in children if Path(f"/proc/{c}/comm").read_text() == "pktledger-guard\n"]
 
     before = lib.sysctl("net/ipv4/udp_mem")
     with started("run", "--fault", "udp_mem", "-t", "9") as process:
@@ -214,8 +213,7 @@ def a_ledger_in_a_directory_of_others():
 def a_command_keeps_all():
     """What somebody runs under sudo behind `--` can do what it could before."""
     ours = status(Path("/proc/self"))
-    result = pktledger("trace", "-q", "--", "cat", "/proc/self/status")
-    assert result.status == 0, result
+    result = assert_ok(pktledger("trace", "-q", "--", "cat", "/proc/self/status"))
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "status").write_text(result.out)
         assert status(Path(directory)) == ours, result

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import PATIENCE, case, first, main, pktledger, require, started, table, until
+from lib import PATIENCE, assert_ok, case, first, main, pktledger, require, started, table, until
 
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
 NAME = f"pl-reprint-{os.getpid()}"
@@ -27,8 +27,7 @@ def ledger():
 
 def assert_reprinted(printed, file, *how):
     assert printed.strip(), "nothing was printed"
-    result = pktledger("report", *how, file)
-    assert result.status == 0, result
+    result = assert_ok(pktledger("report", *how, file))
     assert printed in result.out, f"printed:\n{printed}\nreprinted:\n{result.out}"
 
 

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, ROOT, assert_valid, case, finish, main, pktledger, require,
-                 rootless, started, table)
+from lib import (BINARY, EVERYTHING, ROOT, assert_ok, assert_valid, case, finish, main, pktledger,
+                 require, rootless, started, table)
 from test_run import OFTEN, RARE
 
 HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
@@ -91,8 +91,7 @@ def no_such_fault():
 @rootless
 def catalogue():
     """Every stage, with every fault at its own; it needs no privilege."""
-    result = pktledger("selftest", "--catalogue", "-j")
-    assert result.status == 0, result
+    result = assert_ok(pktledger("selftest", "--catalogue", "-j"))
     assert_valid(result.json)
     stages = result.json["end"]["catalogue"]
     for stage in stages:

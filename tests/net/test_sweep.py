@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (ROOT, assert_balanced, assert_valid, case, lost, main, pktledger, require,
-                 rootless, run, started, table, thorough)
+from lib import (ROOT, assert_balanced, assert_ok, assert_valid, case, lost, main, pktledger,
+                 require, rootless, run, started, table, thorough)
 
 QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
@@ -110,8 +110,7 @@ def a_sweep_that_is_killed_has_a_ledger():
             process.wait()
         told = [line["data"] for line in lines if line["event"] == "trial"]
         assert len(told) == 2, lines
-        report = pktledger("report", "-j", ledger)
-        assert report.status == 0, report
+        report = assert_ok(pktledger("report", "-j", ledger))
         assert_valid(report.json)
         document, = report.json["documents"]
         assert document["schema"] == "pktledger/sweep/1" and "end" not in document, document

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_valid, case, first, main, pktledger, require,
-                 rootless, started, table, thorough)
+from lib import (EVERYTHING, PATIENCE, assert_ok, assert_valid, case, first, main, pktledger,
+                 require, rootless, started, table, thorough)
 from ends import PORT, datagram, read_all, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -383,8 +383,7 @@ def no_length_of_windows(value):
 
 @case
 def a_limit_that_is_kept():
-    result = pktledger("trace", "-q", "--limit", "loss=1G", "--", "true")
-    assert result.status == 0, result
+    assert_ok(pktledger("trace", "-q", "--limit", "loss=1G", "--", "true"))
 
 
 @case
