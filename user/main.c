@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "diagnosis/findings.h"
 #include "base/json.h"
 
@@ -130,7 +130,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 {
 	struct error err = {};
 	void *options = calloc(1, cmd->size);
-	int status = STATUS_FAILED;
+	int status = 0;
 
 	if (!options)
 		return STATUS_FAILED;
@@ -141,14 +141,12 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		break;
 	case OPT_NEXT_HELP:
 		opt_help(stdout, cmd);
-		status = STATUS_OK;
 		break;
 	case OPT_NEXT_VERSION:
-		status = print_version();
+		print_version();
 		break;
 	case OPT_NEXT_VALUES:
 		opt_list_values(stdout, program_options.asked);
-		status = STATUS_OK;
 		break;
 	default:
 		if (wants_json(argc, argv)) {
@@ -157,14 +155,14 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 			json_put(doc, "error", json_error(&err));
 			print_json(doc);
 		}
-		status = err.status;
 	}
 	free(options);
-	if (output_end(NULL, &err) && status == STATUS_OK)
-		status = STATUS_FAILED;
+	if (status < 0) /* whose reason is recorded, as a rule */
+		error_set(&err, STATUS_FAILED, status, NULL, "%s", strerror(-status));
+	output_end(NULL, &err);
 	if (err.status != STATUS_OK)
 		fail(&err);
-	return status;
+	return status > STATUS_OK ? status : (int)err.status;
 }
 
 int main(int argc, char **argv)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 #include "stamp.h"
 #include "trace_abi.h"
 

@@ -10,7 +10,7 @@
 
 #include "cases.h"
 #include "traffic/frames.h"
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 
 #define STREAM0 300
 #define STREAMS 2
@@ -26,7 +26,7 @@ static const struct trace_config trace = {
 	.base = BASE, .window = WINDOW, .stream0 = STREAM0, .streams = STREAMS, .port = PORT};
 
 struct receiving {
-	struct sink_prog *prog;
+	struct rx_prog *prog;
 	int arrivals_fd, seen_fd, tails_fd;
 	uint8_t *arrivals, *seen;
 	uint8_t frame[ROOM];
@@ -69,7 +69,7 @@ static int make_tails(void)
 
 static void load(struct receiving *r, bool pass)
 {
-	struct sink_prog_config cfg = {.trace = &trace, .payload = PAYLOAD, .pass = pass};
+	struct rx_prog_config cfg = {.trace = &trace, .payload = PAYLOAD, .pass = pass};
 	struct error err = {};
 	cpu_set_t one;
 
@@ -84,12 +84,12 @@ static void load(struct receiving *r, bool pass)
 	cfg.arrivals_fd = r->arrivals_fd;
 	cfg.seen_fd = r->seen_fd;
 	cfg.tails_fd = r->tails_fd = make_tails();
-	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
+	assert_int_equal(rx_prog_open(&r->prog, &cfg, &err), 0);
 }
 
 static void unload(struct receiving *r)
 {
-	sink_prog_close(r->prog);
+	rx_prog_close(r->prog);
 	munmap(r->arrivals, STREAMS * WINDOW);
 	munmap(r->seen, STREAMS * WINDOW);
 	close(r->arrivals_fd);
@@ -111,7 +111,7 @@ static unsigned run(const struct receiving *r)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = r->frame, .data_size_in = r->length);
 
-	assert_int_equal(bpf_prog_test_run_opts(r->prog->xdp.fd, &opts), 0);
+	assert_int_equal(bpf_prog_test_run_opts(r->prog->fd, &opts), 0);
 	return opts.retval;
 }
 
@@ -125,7 +125,7 @@ static struct sink_count counts(const struct receiving *r)
 {
 	struct sink_count c;
 
-	assert_int_equal(sink_prog_read(r->prog, &c), 0);
+	assert_int_equal(rx_prog_read(r->prog, &c), 0);
 	return c;
 }
 
@@ -241,21 +241,22 @@ CASE(test_pass_is_a_checkpoint)
 static void load_learning(struct receiving *r)
 {
 	const struct trace_config any = {.port = PORT};
-	const struct sink_prog_config cfg = {.trace = &any, .payload = PAYLOAD, .learn = true};
+	const struct rx_prog_config cfg = {.trace = &any, .payload = PAYLOAD, .learn = true};
 	struct error err = {};
 
 	if (geteuid())
 		skip();
 	memset(r, 0, sizeof(*r));
-	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
+	assert_int_equal(rx_prog_open(&r->prog, &cfg, &err), 0);
 }
 
 static struct sink_discovered learned(const struct receiving *r, unsigned i, uint8_t **arrivals)
 {
-	struct sink_discovered stream;
+	const struct sink_discovered *stream = rx_prog_discovered(r->prog, i);
 
-	assert_true(sink_prog_discovered(r->prog, i, &stream, arrivals));
-	return stream;
+	assert_non_null(stream);
+	*arrivals = r->prog->arrivals + i * SINK_WINDOW;
+	return *stream;
 }
 
 /* Streams that nobody told of, two of them in the middle. */
@@ -266,7 +267,7 @@ CASE(test_learns_streams)
 	uint8_t *arrivals;
 
 	load_learning(&r);
-	assert_false(sink_prog_discovered(r.prog, 0, &(struct sink_discovered){}, &arrivals));
+	assert_null(rx_prog_discovered(r.prog, 0));
 	for (unsigned i = 0; i < N_ELEMENTS(first); i++) {
 		struct sink_discovered s;
 
@@ -283,11 +284,10 @@ CASE(test_learns_streams)
 		assert_int_equal(arrivals[(first[i] + 2) % SINK_WINDOW], 0);
 		assert_int_equal(counts(&r).next[i], first[i] + 2);
 	}
-	assert_false(sink_prog_discovered(r.prog, N_ELEMENTS(first), &(struct sink_discovered){},
-					  &arrivals));
+	assert_null(rx_prog_discovered(r.prog, N_ELEMENTS(first)));
 	assert_int_equal(counts(&r).sums.delivered, 2 * N_ELEMENTS(first));
 	assert_int_equal(counts(&r).sums.duplicated, N_ELEMENTS(first));
-	sink_prog_close(r.prog);
+	rx_prog_close(r.prog);
 }
 
 CASE(test_learns_no_more_than_it_holds)
@@ -308,7 +308,7 @@ CASE(test_learns_no_more_than_it_holds)
 	assert_int_equal(counts(&r).sums.foreign, 2);
 	assert_int_equal(learned(&r, SINK_LEARNED - 1, &arrivals).stream,
 			 STREAM0 + SINK_LEARNED - 1);
-	sink_prog_close(r.prog);
+	rx_prog_close(r.prog);
 }
 
 int main(void)

@@ -40,7 +40,7 @@ static void takes(struct watch_spec *spec, const char *what)
 		fail_msg("%s: %s", what, err.message);
 	watch_state(w, &s);
 	assert_int_equal(s.filter_unread, 0);
-	assert_int_equal(watch_samples(w) >= 0, spec->snaplen > 0);
+	assert_int_equal(watch_samples(w) >= 0, spec->cfg.snaplen > 0);
 	watch_close(w);
 }
 
@@ -50,9 +50,9 @@ CASE(with_filter_and_samples)
 	for (unsigned n = 0; n < 8; n++) {
 		struct watch_spec spec = {
 			.filter = n & 1 ? filter : NULL,
-			.snaplen = n & 2 ? 256 : 0,
-			.stack = n & 2,
-			.by_flow = n & 4,
+			.cfg.snaplen = n & 2 ? 256 : 0,
+			.cfg.stack = n & 2,
+			.cfg.by_flow = n & 4,
 		};
 
 		takes(&spec, n & 4 ? "with flows" : "without flows");
@@ -65,21 +65,21 @@ CASE(with_all)
 	for (unsigned n = 0; n < 2; n++) {
 		struct ksym_range freeing = ksym_freeing(ksyms);
 		struct watch_spec spec = {
-			.netns = 1,
-			.ifindex = 1,
-			.has_reasons = true,
-			.socket_only = true,
-			.by_flow = n,
-			.by_sender = true,
-			.snaplen = SAMPLE_SNAPLEN_MAX,
-			.stack = true,
-			.burst_ns = 1000000,
+			.cfg.netns = 1,
+			.cfg.ifindex = 1,
+			.cfg.has_reasons = true,
+			.cfg.socket_only = true,
+			.cfg.by_flow = n,
+			.cfg.by_sender = true,
+			.cfg.snaplen = SAMPLE_SNAPLEN_MAX,
+			.cfg.stack = true,
+			.cfg.burst_ns = 1000000,
 			.filter = filter,
-			.freeing = {freeing.start, freeing.end - freeing.start},
+			.cfg.freeing = {freeing.start, freeing.end - freeing.start},
 		};
 
 		if (reasons_tracepoint_args(reasons, "consume_skb") == 2)
-			spec.consumed_n = consumed_ranges(ksyms, spec.consumed);
+			consumed_ranges(ksyms, spec.cfg.consumed);
 		takes(&spec, n ? "all, with flows" : "all");
 	}
 }

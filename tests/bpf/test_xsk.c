@@ -6,11 +6,11 @@
 
 #include "cases.h"
 #include "bpf/helpers.h"
-#include "traffic/xsk.h"
+#include "traffic/rx.h"
 
 #define UNTOUCHED 0x5555555555555555ULL
 
-static struct xsk_prog *prog;
+static struct rx_prog *prog;
 static int xsk = -1;
 static int cpu;
 static uint64_t *cells; /* one a CPU */
@@ -34,6 +34,8 @@ static int open_socket(void)
 static int open_prog(void **state)
 {
 	const struct trace_config cfg = {.port = TEST_PORT};
+	const struct rx_prog_config own = {
+		.trace = &cfg, .steer = true, .cell_fd = -1, .seen_fd = -1};
 	struct error err = {};
 	cpu_set_t one;
 
@@ -43,7 +45,7 @@ static int open_prog(void **state)
 	cells = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*cells));
 	if (!cells || sched_setaffinity(0, sizeof(one), &one))
 		return -1;
-	if (xsk_prog_open(&prog, &cfg, NULL, -1, &err)) {
+	if (rx_prog_open(&prog, &own, &err)) {
 		print_error("%s\n", err.message);
 		return -1;
 	}
@@ -53,7 +55,7 @@ static int open_prog(void **state)
 
 static int close_prog(void **state)
 {
-	xsk_prog_close(prog);
+	rx_prog_close(prog);
 	close(xsk);
 	free(cells);
 	return 0;
@@ -94,7 +96,7 @@ static void assert_steers(const struct frame_spec *spec, int64_t verdict, uint64
 	int64_t got;
 
 	cell_set(UNTOUCHED);
-	got = run_program(prog->xdp.fd, &f, f.len);
+	got = run_program(prog->fd, &f, f.len);
 	if (got != verdict)
 		fail_msg("%s: verdict %lld, not %lld", name, (long long)got, (long long)verdict);
 	if (cell_get() != cell)
@@ -132,7 +134,7 @@ CASE(without_a_socket_all_passes)
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame f = frame_make(frame_cases[i].spec);
 
-		assert_int_equal(run_program(prog->xdp.fd, &f, f.len), XDP_PASS);
+		assert_int_equal(run_program(prog->fd, &f, f.len), XDP_PASS);
 	}
 }
 
@@ -148,7 +150,7 @@ CASE(truncated_frames_pass)
 			struct frame cut = f;
 
 			cell_set(UNTOUCHED);
-			assert_int_equal(run_program(prog->xdp.fd, &cut, len),
+			assert_int_equal(run_program(prog->fd, &cut, len),
 					 whole ? XDP_REDIRECT : XDP_PASS);
 			assert_int_equal(cell_get() == UNTOUCHED, !whole);
 		}

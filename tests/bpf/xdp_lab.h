@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "helpers.h"
 #include "host/netdev.h"
 #include "drops/ksym.h"
@@ -205,7 +205,7 @@ static int set_up(void **state)
 	host.c = index_of(&host.rx, "pl-c");
 	host.d = index_of(&host.far, "pl-d");
 	assert_int_equal(netdev_add_addr(&host.tx, host.a, AF_INET, &from, 24), 0);
-	assert_int_equal(netdev_add_neigh(&host.tx, host.a, AF_INET, &to, macs[1]), 0);
+	assert_int_equal(netdev_set_neigh(&host.tx, host.a, AF_INET, &to, macs[1]), 0);
 	saved = netns_push(&host.tx);
 	host.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(host.socket, (void *)&addr, sizeof(addr)), 0);

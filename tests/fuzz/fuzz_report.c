@@ -11,7 +11,6 @@
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/html.h"
-#include "report/compare.h"
 #include "report/print.h"
 
 static FILE *nowhere;

@@ -7,8 +7,8 @@
 
 #include <endian.h>
 
-#include "traffic/flow.h"
-#include "traffic/sink.h"
+#include "traffic/shape.h"
+#include "traffic/rx.h"
 #include "experiment/receiver.h"
 
 #define LEN	   100

@@ -166,6 +166,15 @@ static void no_more_queues(struct host *h)
 	h->f.link[0].set.rss.known = false;
 }
 
+/* The work cannot go anywhere else. */
+static void no_more_cpus(struct host *h)
+{
+	no_more_queues(h);
+	for (unsigned i = 1; i < h->f.cpus.n; i++)
+		h->f.cpus.at[i].online = false;
+	h->f.cpus.online = 1;
+}
+
 static void busy_without_nic(struct host *h)
 {
 	busy(h);

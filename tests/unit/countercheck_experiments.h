@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #define MAX_EVENTS   6
 #define MAX_COUNTERS 10
@@ -21,7 +21,7 @@ struct moved {
 struct experiment {
 	const char *name;
 	struct engine_facts facts;
-	struct stage_events ev[MAX_EVENTS];
+	struct ledger_cause ev[MAX_EVENTS];
 	struct moved counters[MAX_COUNTERS];
 	struct {
 		unsigned rows;	      /* rows of all stages */
@@ -31,9 +31,9 @@ struct experiment {
 	} truth;
 };
 
-static const struct engine_link pair[] = {{"tx", "v-tx", "rx", "v-rx"}};
-static const struct engine_link router[] = {{"tx", "v-tx", "router", "v-r0"},
-					    {"router", "v-r1", "rx", "v-rx"}};
+static const struct engine_link pair[] = {{{{"tx", "v-tx"}, {"rx", "v-rx"}}}};
+static const struct engine_link router[] = {{{{"tx", "v-tx"}, {"router", "v-r0"}}},
+					    {{{"router", "v-r1"}, {"rx", "v-rx"}}}};
 
 #define LAB(fam)                                                                                   \
 	.family = fam, .private_ns = true, .tx_socket = true, .rx_in_sender = ENGINE_YES,          \
@@ -51,15 +51,22 @@ static const struct engine_link router[] = {{"tx", "v-tx", "router", "v-r0"},
 		.family = AF_INET, .private_ns = true, .tx_socket = true,                          \
 		.rx_in_sender = ENGINE_YES, .tx_qdisc = "tbf", .links = router, .n_links = 2       \
 	}
-/* reason, location, n skbs at the receiver, the sender */
-#define RX(stage, reason, location, n)                                                             \
+/* reason, location, namespace, device, skbs, datagrams */
+#define AT(id, cause, place, role, dev, n, of)                                                     \
 	{                                                                                          \
-		STAGE_##stage, reason, location, "rx", "v-rx", n, n                                \
+		.named = {.stage = STAGE_##id,                                                     \
+			  .reason = cause,                                                         \
+			  .location = place,                                                       \
+			  .netns = role,                                                           \
+			  .ifname = dev},                                                          \
+		.raw.count = {                                                                     \
+			.events = n,                                                               \
+			.packets = of                                                              \
+		}                                                                                  \
 	}
-#define TX(stage, reason, location, n)                                                             \
-	{                                                                                          \
-		STAGE_##stage, reason, location, "tx", "v-tx", n, n                                \
-	}
+/* n skbs at the receiver, the sender */
+#define RX(stage, reason, location, n) AT(stage, reason, location, "rx", "v-rx", n, n)
+#define TX(stage, reason, location, n) AT(stage, reason, location, "tx", "v-tx", n, n)
 
 static const struct experiment experiments[] = {
 	{"E0 nothing lost", LAB4, {}, {{"rx", "Udp:InDatagrams", 500}}, {0, 0, 0, 0}},
@@ -265,12 +272,12 @@ static const struct experiment experiments[] = {
 	 {0, 0, 0, 0}},
 	{"e8 TTL at the router",
 	 ROUTED,
-	 {{STAGE_IP_FORWARD, "IP_INHDR", "ip_forward", "router", "v-r0", 300, 300}},
+	 {AT(IP_FORWARD, "IP_INHDR", "ip_forward", "router", "v-r0", 300, 300)},
 	 {{"router", "Ip:InHdrErrors", 300}, {"rx", "Ip:InHdrErrors", 0}},
 	 {1, 0, 0, 0}},
 	{"e8 too big for the way on, IPv6",
 	 {LAB(AF_INET6)},
-	 {{STAGE_IP_FORWARD, "PKT_TOO_BIG", "ip6_forward", "router", "v-r1", 300, 300}},
+	 {AT(IP_FORWARD, "PKT_TOO_BIG", "ip6_forward", "router", "v-r1", 300, 300)},
 	 {{"router", "Ip6InTooBigErrors", 300}, {"router", "Ip6FragFails", 300}},
 	 {2, 0, 0, 0}},
 	{"e8 tbf",
@@ -289,7 +296,7 @@ static const struct experiment experiments[] = {
 	 {3, 0, 0, 0}},
 	{"e8 tbf on the router: the sender does not hear of it",
 	 ROUTED,
-	 {{STAGE_QDISC, "QDISC_DROP", "__dev_queue_xmit", "router", "v-r1", 233, 233}},
+	 {AT(QDISC, "QDISC_DROP", "__dev_queue_xmit", "router", "v-r1", 233, 233)},
 	 {{"router", "v-r1:qdisc:drops", 233},
 	  {"tx", "Udp:SndbufErrors", 0},
 	  {"tx", "v-tx:qdisc:drops", 0}},
@@ -335,7 +342,7 @@ static const struct experiment experiments[] = {
 	 {3, 0, 0, 0}},
 	{"e12 AF_XDP ring full, generic XDP: the device counts nothing",
 	 {LAB(AF_INET), .xdp_native = ENGINE_NO},
-	 {RX(XSK, "ENOBUFS", NULL, 1184)},
+	 {RX(XSK, "ENOBUFS", "", 1184)},
 	 {{"rx", "xsk:rx_ring_full", 1184}, {"rx", "v-rx:rx_dropped", 0}},
 	 {1, 0, 0, 0}},
 	{"e10 veth ring full",
@@ -367,7 +374,7 @@ static const struct experiment experiments[] = {
 	 {0, 0, 0, 1}},
 	{"e13 tun ring full",
 	 {LAB(AF_INET), .tx_qdisc = "pfifo_fast"},
-	 {{STAGE_TX_DEVICE, "FULL_RING", "tun_net_xmit", "tx", "tap0", 1903, 1903}},
+	 {AT(TX_DEVICE, "FULL_RING", "tun_net_xmit", "tx", "tap0", 1903, 1903)},
 	 {{"tx", "tap0:tx_dropped", 1903},
 	  {"tx", "tap0:qdisc:drops", 0},
 	  {"tx", "Udp:SndbufErrors", 0}},
@@ -389,12 +396,12 @@ static const struct experiment experiments[] = {
 	 {0, 0, 0, 0}},
 	{"e16 GSO in the qdisc: counters count skbs",
 	 {LAB(AF_INET), .tx_qdisc = "pfifo"},
-	 {{STAGE_QDISC, "QDISC_DROP", "__dev_queue_xmit", "tx", "v-tx", 30, 300}},
+	 {AT(QDISC, "QDISC_DROP", "__dev_queue_xmit", "tx", "v-tx", 30, 300)},
 	 {{"tx", "v-tx:qdisc:drops", 30}, {"tx", "Udp:SndbufErrors", 30}},
 	 {2, 0, 0, 0}},
 	{"e16 failed segmentation: InErrors counts segments",
 	 LAB4,
-	 {{STAGE_GSO, "NOT_SPECIFIED", "udp_queue_rcv_skb", "rx", "v-rx", 30, 300}},
+	 {AT(GSO, "NOT_SPECIFIED", "udp_queue_rcv_skb", "rx", "v-rx", 30, 300)},
 	 {{"rx", "Udp:InErrors", 300}},
 	 {1, 0, 0, 0}},
 	{"e17 peer down: both ends count",
@@ -474,7 +481,7 @@ static const struct experiment experiments[] = {
 	 {1, 0, 1, 0}},
 	{"a host with other traffic",
 	 {.family = AF_INET, .tx_socket = true},
-	 {{STAGE_RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "host", "eth9", 10, 10}},
+	 {AT(RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "host", "eth9", 10, 10)},
 	 {{"host", "Udp:RcvbufErrors", 12},
 	  {"host", "Udp:InErrors", 12},
 	  {"rx", "socket:drops", 10}},

@@ -38,96 +38,78 @@ uint64_t ktime_now(void)
 
 #define SECOND 1000000000ULL
 
-/* Exactly n digits at *s, at most `max`; moves *s behind them. */
-static bool read_digits(const char **s, unsigned n, int max, int *value)
+/* Numbers, a digit for each 9 of the form, and its other characters; moves *s behind them. */
+static bool read_form(const char **s, const char *form, int *numbers)
 {
-	*value = 0;
-	for (; n; n--, ++*s) {
-		if (!is_digit(**s))
+	const char *p = *s;
+
+	for (; *form; form++, p++) {
+		if (*form == '9' ? !is_digit(*p) : *p != *form)
 			return false;
-		*value = *value * 10 + (**s - '0');
+		if (*form == '9')
+			*numbers = *numbers * 10 + (*p - '0');
+		else
+			numbers++;
 	}
-	return *value <= max;
-}
-
-static bool read_char(const char **s, const char *any)
-{
-	if (!**s || !strchr(any, **s))
-		return false;
-	++*s;
+	*s = p;
 	return true;
 }
 
-/* .5 and the like; digits beyond ns are left out. */
-static bool read_fraction(const char **s, uint64_t *ns)
-{
-	uint64_t digit = SECOND / 10;
-
-	*ns = 0;
-	if (!read_char(s, "."))
-		return true;
-	if (!is_digit(**s))
-		return false;
-	for (; is_digit(**s); ++*s, digit /= 10)
-		*ns += digit * (uint64_t)(**s - '0');
-	return true;
-}
-
-/* HH:MM[:SS[.F]] */
+/* HH:MM[:SS[.F]]; digits beyond ns are left out. */
 static bool read_clock(const char **s, struct tm *tm, uint64_t *ns)
 {
+	uint64_t digit = SECOND / 10;
+	int at[3] = {};
+	bool seconds;
+
 	*ns = 0;
-	if (!read_digits(s, 2, 23, &tm->tm_hour) || !read_char(s, ":") ||
-	    !read_digits(s, 2, 59, &tm->tm_min))
+	if (!read_form(s, "99:99", at))
 		return false;
-	if (!read_char(s, ":"))
-		return true;
-	return read_digits(s, 2, 60, &tm->tm_sec) && read_fraction(s, ns);
+	seconds = **s == ':';
+	if (seconds && !read_form(s, ":99", at + 1))
+		return false;
+	if (seconds && **s == '.' && is_digit((*s)[1])) {
+		for (++*s; is_digit(**s); ++*s, digit /= 10)
+			*ns += digit * (uint64_t)(**s - '0');
+	}
+	tm->tm_hour = at[0];
+	tm->tm_min = at[1];
+	tm->tm_sec = at[2];
+	return at[0] <= 23 && at[1] <= 59 && at[2] <= 60;
 }
 
-/* Z or +HH:MM: seconds east of Greenwich; none: `local`. */
-static bool read_offset(const char **s, bool *local, long *east)
+/* Z or +HH:MM: seconds east of Greenwich. */
+static bool read_offset(const char *s, long *east)
 {
-	const char *sign = *s;
-	int hours, minutes;
+	int at[3] = {}; /* the first is before the sign */
 
-	*east = 0;
-	*local = false;
-	if (!**s) {
-		*local = true;
+	if (!strcmp(s, "Z") || !strcmp(s, "z"))
 		return true;
-	}
-	if (read_char(s, "Zz"))
-		return true;
-	if (!read_char(s, "+-") || !read_digits(s, 2, 23, &hours) || !read_char(s, ":") ||
-	    !read_digits(s, 2, 59, &minutes))
+	*east = *s == '-' ? -60 : 60;
+	if (!read_form(&s, *s == '-' ? "-99:99" : "+99:99", at))
 		return false;
-	*east = (hours * 60L + minutes) * (*sign == '-' ? -60 : 60);
-	return true;
+	*east *= at[1] * 60L + at[2];
+	return !*s && at[1] <= 23 && at[2] <= 59;
 }
 
 int when_date(const char *s, uint64_t *ns)
 {
-	struct tm tm = {}, day;
+	struct tm tm = {.tm_isdst = -1}, day;
 	uint64_t fraction = 0;
-	bool local = true;
+	int date[3] = {};
 	time_t seconds;
 	long east = 0;
 
-	if (!read_digits(&s, 4, 9999, &tm.tm_year) || !read_char(&s, "-") ||
-	    !read_digits(&s, 2, 12, &tm.tm_mon) || !read_char(&s, "-") ||
-	    !read_digits(&s, 2, 31, &tm.tm_mday))
+	if (!read_form(&s, "9999-99-99", date) || date[0] < 1970)
 		return -EINVAL;
-	if (*s && (!read_char(&s, "Tt ") || !read_clock(&s, &tm, &fraction) ||
-		   !read_offset(&s, &local, &east)))
+	if (*s && (!strchr("Tt ", *s++) || !read_clock(&s, &tm, &fraction) ||
+		   (*s && !read_offset(s, &east))))
 		return -EINVAL;
-	if (*s || tm.tm_year < 1970 || tm.tm_mon < 1)
-		return -EINVAL;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	tm.tm_isdst = -1;
+	tm.tm_year = date[0] - 1900;
+	tm.tm_mon = date[1] - 1;
+	tm.tm_mday = date[2];
 	day = tm;
-	seconds = local ? mktime(&tm) : timegm(&tm);
+	seconds = !*s ? mktime(&tm) : timegm(&tm);
 	/* there is no such day, or it is before 1970 */
 	if (seconds < 0 || tm.tm_mday != day.tm_mday || tm.tm_mon != day.tm_mon || seconds < east)
 		return -EINVAL;

@@ -27,7 +27,12 @@ struct error {
 int error_set(struct error *e, enum status status, int code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* The same with ": " and what strerror() says of `code`. Records nothing and returns 0 if it is 0.
+/* The same of a bad command line, STATUS_USAGE; -EINVAL. And STATUS_FAILED for want of memory. */
+int error_usage(struct error *e, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int error_memory(struct error *e);
+
+/* The first with ": " and what strerror() says of `code`. Records nothing and returns 0 if it is 0.
  */
 int error_errno(struct error *e, enum status status, int code, const char *hint, const char *fmt,
 		...) __attribute__((format(printf, 5, 6)));
@@ -35,6 +40,8 @@ int error_errno(struct error *e, enum status status, int code, const char *hint,
 #ifdef __clang_analyzer__ /* `make analyze`: it cannot see into the function */
 #define error_set(e, status, code, ...)                                                            \
 	((error_set)(e, status, code, __VA_ARGS__), (code) < 0 ? (code) : -1)
+#define error_usage(e, ...) ((error_usage)(e, __VA_ARGS__), -1)
+#define error_memory(e)	    ((error_memory)(e), -1)
 #define error_errno(e, status, code, ...)                                                          \
 	((error_errno)(e, status, code, __VA_ARGS__), (code) < 0 ? (code) : 0)
 #endif

@@ -52,17 +52,18 @@ int file_read(const char *path, char **text, size_t *len)
 	return ret;
 }
 
-bool file_line(const char *path, char *buf, size_t size)
+size_t file_write(int fd, const void *from, size_t n)
 {
-	char *text;
+	size_t done = 0;
+	ssize_t now = 1;
 
-	if (file_read(path, &text, NULL))
-		return false;
-	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(buf, size, "%s", text);
-	free(text);
-	return buf[0];
+	while (done < n && (now > 0 || (now && errno == EINTR))) {
+		now = write(fd, (const char *)from + done, n - done);
+		done += now > 0 ? (size_t)now : 0;
+	}
+	if (!now)
+		errno = ENOSPC;
+	return done;
 }
 
 static bool is_ours(const char *path, const char *begin)

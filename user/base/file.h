@@ -15,8 +15,8 @@
  */
 int file_read(const char *path, char **text, size_t *len);
 
-/* Its first line without the LF; cut to `size`. False: it cannot be read, or is empty. */
-bool file_line(const char *path, char *buf, size_t size);
+/* Writes `n` bytes. Returns how many went; fewer: errno says why. */
+size_t file_write(int fd, const void *from, size_t n);
 
 /* What was there before stays until all of the new file is written. */
 struct replace {

@@ -73,6 +73,19 @@ const char *json_get_item_text(const struct json_object *o, const char *key, siz
 	return json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
 }
 
+struct json_each json_each(const struct json_object *o, const char *key)
+{
+	return (struct json_each){.list = of_type(o, key, json_type_array)};
+}
+
+bool json_next(struct json_each *each)
+{
+	if (!each->list || each->next == json_object_array_length(each->list))
+		return false;
+	each->item = json_object_array_get_idx(each->list, each->next++);
+	return true;
+}
+
 void json_put(struct json_object *o, const char *key, struct json_object *value)
 {
 	json_object_object_add(o, key, value);
@@ -141,6 +154,13 @@ char *json_time(char *buf, size_t size, uint64_t realtime_ns)
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(buf, size, "%s.%06uZ", date, (unsigned)(realtime_ns % 1000000000 / 1000));
 	return buf;
+}
+
+void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
+{
+	char time[32];
+
+	json_put_text(o, key, json_time(time, sizeof(time), realtime_ns));
 }
 
 unsigned utf8_length(const char *text)

@@ -28,6 +28,16 @@ size_t json_get_length(const struct json_object *o, const char *key);
 struct json_object *json_get_item(const struct json_object *o, const char *key, size_t i);
 const char *json_get_item_text(const struct json_object *o, const char *key, size_t i);
 
+/* Its items in turn: for (struct json_each x = json_each(o, key); json_next(&x);) x.item */
+struct json_each {
+	const struct json_object *list; /* NULL: there is none */
+	size_t next;
+	struct json_object *item; /* borrowed; NULL: it is null */
+};
+
+struct json_each json_each(const struct json_object *o, const char *key);
+bool json_next(struct json_each *each);
+
 /*
  * Members. A string that is NULL or empty is null, bytes that are not UTF-8 become U+FFFD; a number
  * that is not finite is null.
@@ -37,6 +47,7 @@ void json_put_text(struct json_object *o, const char *key, const char *s);
 void json_put_u64(struct json_object *o, const char *key, uint64_t v);
 void json_put_bool(struct json_object *o, const char *key, bool v);
 void json_put_double(struct json_object *o, const char *key, double v); /* three decimals */
+void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns);
 struct json_object *json_text(const char *s);
 struct json_object *json_double(double v);
 

@@ -16,6 +16,7 @@
 
 #define TAIL_LINES   4
 #define LINE_MAX_LEN 200
+#define CLEAR	     "\r\033[K"
 
 static struct {
 	pthread_mutex_t lock;
@@ -51,13 +52,6 @@ bool log_colour(int fd)
 	return smart_terminal(fd) && (!no || !*no);
 }
 
-static void clear_locked(void)
-{
-	if (lg.progress)
-		fputs("\r\033[K", stderr);
-	lg.progress = false;
-}
-
 bool log_shows(enum log_level level)
 {
 	return level <= lg.level;
@@ -70,12 +64,12 @@ static void vlog(enum log_level level, const char *fmt, va_list ap)
 
 	if (log_shows(level) && vasprintf(&text, fmt, ap) >= 0) {
 		pthread_mutex_lock(&lg.lock);
-		clear_locked();
-		fprintf(stderr, "%s%s%s", lg.colour ? looks[level].colour : "", looks[level].prefix,
-			lg.colour && *looks[level].colour ? "\033[0m" : "");
-		utf8_print(stderr, text); /* names may be made to drive a terminal */
-		fputc('\n', stderr);
-		fflush(stderr);
+		/* in one call: stderr has no buffer, so each is a write(2) of its own */
+		fprintf(stderr, "%s%s%s%s%s\n", lg.progress ? CLEAR : "",
+			lg.colour ? looks[level].colour : "", looks[level].prefix,
+			lg.colour && *looks[level].colour ? "\033[0m" : "",
+			utf8_tame(text)); /* names may be made to drive a terminal */
+		lg.progress = false;
 		pthread_mutex_unlock(&lg.lock);
 		free(text);
 	}
@@ -117,7 +111,6 @@ void log_progress(const char *fmt, ...)
 		columns = ws.ws_col;
 	pthread_mutex_lock(&lg.lock);
 	fprintf(stderr, "\r%.*s\033[K", columns - 1, line);
-	fflush(stderr);
 	lg.progress = true;
 	pthread_mutex_unlock(&lg.lock);
 }
@@ -125,8 +118,9 @@ void log_progress(const char *fmt, ...)
 void log_progress_clear(void)
 {
 	pthread_mutex_lock(&lg.lock);
-	clear_locked();
-	fflush(stderr);
+	if (lg.progress)
+		fputs(CLEAR, stderr);
+	lg.progress = false;
 	pthread_mutex_unlock(&lg.lock);
 }
 

@@ -198,7 +198,7 @@ int num_rate(const char *s, struct rate *out)
 	return 0;
 }
 
-int rate_to_pps(const struct rate *rate, unsigned frame_bytes, int link_mbit, double *pps)
+int rate_to_pps(const struct rate *rate, double frame_bytes, int link_mbit, double *pps)
 {
 	double l1_bits = (frame_bytes + FRAME_L1_OVERHEAD) * 8.0;
 
@@ -206,7 +206,7 @@ int rate_to_pps(const struct rate *rate, unsigned frame_bytes, int link_mbit, do
 		*pps = rate->value;
 		return 0;
 	}
-	if (!frame_bytes)
+	if (frame_bytes <= 0)
 		return -EINVAL;
 	if (rate->unit == RATE_L2_BPS) {
 		*pps = rate->value / (frame_bytes * 8.0);

@@ -60,7 +60,7 @@ int num_rate(const char *s, struct rate *out);
  * Packets/s at frames of `frame_bytes` (with FCS); 0 for RATE_MAX: no limit. link_mbit <= 0: not
  * known. -ENODATA: a share of an unknown speed; -EINVAL: no frame size where one is needed.
  */
-int rate_to_pps(const struct rate *rate, unsigned frame_bytes, int link_mbit, double *pps);
+int rate_to_pps(const struct rate *rate, double frame_bytes, int link_mbit, double *pps);
 
 enum limit_unit {
 	LIMIT_PACKETS,	  /* packets in all, whole */

@@ -36,14 +36,11 @@ static const struct type {
 	[OPT_REPEAT] = {.name = "repeat"},
 	[OPT_HELP] = {.name = "help"},
 	[OPT_VERSION] = {.name = "version"},
-	[OPT_UINT] = {.name = "uint", "N", "a whole number", "1, 16", plain_number, plain_text},
-	[OPT_U64] = {.name = "u64", "N", "a whole number", "1, 16", plain_number, plain_text},
-	[OPT_COUNT] =
-		{.name = "count", "N", "a count", "5000, 10k, 1.5M", num_count, num_text_count},
-	[OPT_SIZE] =
-		{.name = "size", "BYTES", "a size", "1500, 64k, 1.5MiB", num_size, num_text_size},
-	[OPT_TIME] =
-		{.name = "time", "TIME", "a time", "5, 0.5, 200ms, 2m", num_time, num_text_time},
+	[OPT_UINT] = {"uint", "N", "a whole number", "1, 16", plain_number, plain_text},
+	[OPT_U64] = {"u64", "N", "a whole number", "1, 16", plain_number, plain_text},
+	[OPT_COUNT] = {"count", "N", "a count", "5000, 10k, 1.5M", num_count, num_text_count},
+	[OPT_SIZE] = {"size", "BYTES", "a size", "1500, 64k, 1.5MiB", num_size, num_text_size},
+	[OPT_TIME] = {"time", "TIME", "a time", "5, 0.5, 200ms, 2m", num_time, num_text_time},
 	[OPT_RATE] = {.name = "rate", "RATE", "a rate", "200k, 1.5Gbit, 50%, max"},
 	[OPT_ENDPOINT] = {.name = "endpoint",
 			  "ADDR[:PORT]",
@@ -104,9 +101,9 @@ static int complain(const struct opt *opt, const char *who, const char *text, in
 	const struct type *type = &types[opt->type];
 	char quoted[OPT_QUOTE_MAX];
 
-	return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is %s%s (examples: %s)", who,
-			 quote(quoted, text), code == -ERANGE ? "out of range" : "not ",
-			 code == -ERANGE ? "" : type->what, type->examples);
+	return error_usage(err, NULL, "%s: '%s' is %s%s (examples: %s)", who, quote(quoted, text),
+			   code == -ERANGE ? "out of range" : "not ",
+			   code == -ERANGE ? "" : type->what, type->examples);
 }
 
 static int parse_number(const struct opt *opt, const char *who, const char *text, void *field,
@@ -127,8 +124,7 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 			snprintf(why, sizeof(why), "out of range (%s to %s)", min, max);
 		else if (!too_large)
 			snprintf(why, sizeof(why), "out of range (at least %s)", min);
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL, "%s: '%s' is %s", who,
-				 quote(quoted, text), why);
+		return error_usage(err, NULL, "%s: '%s' is %s", who, quote(quoted, text), why);
 	}
 	if (opt->type == OPT_UINT)
 		*(unsigned *)field = v;
@@ -155,12 +151,11 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 	}
 	near = n ? opt_nearest(text, names, n) : NULL;
 	if (near)
-		return error_set(err, STATUS_USAGE, -EINVAL, hint,
-				 "%s: '%s' is not known (did you mean %s?)", who, quoted, near);
+		return error_usage(err, hint, "%s: '%s' is not known (did you mean %s?)", who,
+				   quoted, near);
 	if (at < sizeof(list))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s: '%s' is not one of %s", who,
-				 quoted, list);
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: '%s' is not known", who, quoted);
+		return error_usage(err, NULL, "%s: '%s' is not one of %s", who, quoted, list);
+	return error_usage(err, hint, "%s: '%s' is not known", who, quoted);
 }
 
 static int parse_enum(const struct opt *opt, const char *who, const char *text, int *field,
@@ -191,8 +186,7 @@ static int add_item(const struct opt *opt, const char *who, const char *item, vo
 		code = parse_enum(opt, who, item, &enums->at[enums->n], err);
 		for (unsigned i = 0; i < enums->n && !code; i++) {
 			if (enums->at[i] == enums->at[enums->n])
-				code = error_set(err, STATUS_USAGE, -EINVAL, NULL,
-						 "%s: '%s' is given twice", who, item);
+				code = error_usage(err, NULL, "%s: '%s' is given twice", who, item);
 		}
 		enums->n += !code;
 		return code;
@@ -217,14 +211,12 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 		size_t len = strcspn(text, ",");
 
 		if (!len)
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "%s: an item of the list is empty", who);
+			return error_usage(err, NULL, "%s: an item of the list is empty", who);
 		if (len >= sizeof(item))
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s: '%s' is too long",
-					 who, quote(quoted, text));
+			return error_usage(err, NULL, "%s: '%s' is too long", who,
+					   quote(quoted, text));
 		if (*n >= most)
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "%s: more than %u in the list", who, most);
+			return error_usage(err, NULL, "%s: more than %u in the list", who, most);
 		memcpy(item, text, len);
 		item[len] = '\0';
 		code = add_item(opt, who, item, field, err);
@@ -249,7 +241,7 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	int code;
 
 	if (!*text)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s: the value is empty", who);
+		return error_usage(err, NULL, "%s: the value is empty", who);
 	if (types[opt->type].number)
 		return parse_number(opt, who, text, field, err);
 	if (is_list(opt))
@@ -258,23 +250,21 @@ static int parse_value(const struct opt *opt, const char *who, const char *text,
 	case OPT_WORDS:
 		used = strlen(words->text);
 		if (used + strlen(text) + 2 > sizeof(words->text))
-			return error_set(err, STATUS_USAGE, -E2BIG, NULL,
-					 "%s: more than %zu characters", who,
-					 sizeof(words->text) - 1);
+			return error_usage(err, NULL, "%s: more than %zu characters", who,
+					   sizeof(words->text) - 1);
 		snprintf(words->text + used, sizeof(words->text) - used, "%s%s", used ? " " : "",
 			 text);
 		return 0;
 	case OPT_ARGS:
 		if (args->n == OPT_ARGS_MAX)
-			return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %u", who,
-					 OPT_ARGS_MAX);
+			return error_usage(err, NULL, "%s: more than %u", who, OPT_ARGS_MAX);
 		args->at[args->n++] = text;
 		return 0;
 	case OPT_CUSTOM:
 		code = opt->parse(text, field, &own);
 		if (code && own.status == STATUS_OK)
-			return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is not valid",
-					 who, quote(quoted, text));
+			return error_usage(err, NULL, "%s: '%s' is not valid", who,
+					   quote(quoted, text));
 		return code ? error_set(err, own.status, code, own.hint, "%s: %s", who, own.message)
 			    : 0;
 	case OPT_ENUM:
@@ -342,8 +332,7 @@ static int usage(const struct parser *p, struct error *err, const char *what, co
 {
 	char quoted[OPT_QUOTE_MAX];
 
-	return error_set(err, STATUS_USAGE, -EINVAL, p->hint, "%s %s%s", what, quote(quoted, text),
-			 more);
+	return error_usage(err, p->hint, "%s %s%s", what, quote(quoted, text), more);
 }
 
 /* " (did you mean --a or --b?)", or nothing. All of which `word` is the beginning, else one. */
@@ -514,9 +503,8 @@ static int check_complete(struct parser *p, struct error *err)
 			if (o->excludes && opt_given(p->seen, o) &&
 			    find(p->cmd, o->excludes, strlen(o->excludes), 0, &other) &&
 			    opt_given(p->seen, other.opt))
-				return error_set(err, STATUS_USAGE, -EINVAL, p->hint,
-						 "--%s and --%s exclude each other", o->name,
-						 o->excludes);
+				return error_usage(err, p->hint, "--%s and --%s exclude each other",
+						   o->name, o->excludes);
 		}
 	}
 	if (arg && arg->name && arg->required &&
@@ -587,8 +575,8 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 			return cmds[n];
 		names[n] = cmds[n]->name;
 	}
-	error_set(err, STATUS_USAGE, -EINVAL, "see " OPT_PROGRAM " --help", "unknown command %s%s",
-		  quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
+	error_usage(err, "see " OPT_PROGRAM " --help", "unknown command %s%s", quote(quoted, name),
+		    suggest(more, sizeof(more), "", name, names, n));
 	return NULL;
 }
 
@@ -650,7 +638,7 @@ static int vary_usage(struct error *err, const char *hint, const char *what, con
 {
 	char quoted[OPT_QUOTE_MAX];
 
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, what, quote(quoted, text));
+	return error_usage(err, hint, what, quote(quoted, text));
 }
 
 /* FIRST..LAST/STEP, apart. */
@@ -666,16 +654,14 @@ static int add_value(struct opt_vary *v, const char *text, struct error *err)
 	const char *name = v->ref.opt->name;
 
 	if (v->n == OPT_VARY_MAX)
-		return error_set(err, STATUS_USAGE, -E2BIG, "use a larger step",
-				 "--vary %s: more than %u values", name, OPT_VARY_MAX);
+		return error_usage(err, "use a larger step", "--vary %s: more than %u values", name,
+				   OPT_VARY_MAX);
 	if (v->ref.opt->type == OPT_FLAG && strcmp(text, "on") && strcmp(text, "off"))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--vary %s: '%s' is not on or off", name, text);
+		return error_usage(err, NULL, "--vary %s: '%s' is not on or off", name, text);
 	for (unsigned i = 0; i < v->n; i++) {
 		if (!strcmp(v->at[i].text, text))
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "--repeat measures a value again",
-					 "--vary %s: '%s' is given twice", name, text);
+			return error_usage(err, "--repeat measures a value again",
+					   "--vary %s: '%s' is given twice", name, text);
 	}
 	snprintf(value->text, sizeof(value->text), "%s", text);
 	*value->word = '\0';

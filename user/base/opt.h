@@ -159,7 +159,8 @@ struct command {
 	const struct opt_need *needs; /* ends with a NULL name; or NULL */
 	const char *again;	      /* when all of them are kept: "With --repeat, ..."; or NULL */
 	const struct opt_example *examples;	      /* ends with a NULL line; or NULL */
-	int (*run)(void *options, struct error *err); /* returns the exit status */
+	/* Returns the exit status, which is that of `err` for 0 and for -errno. */
+	int (*run)(void *options, struct error *err);
 };
 
 enum opt_next {

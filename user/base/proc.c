@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 
-#define PATH_SIZE 320
+#define PATH_SIZE 640
 
 int proc_root(const char *path)
 {
@@ -212,18 +212,13 @@ static bool read_line(char *line, struct cgroup *group, bool found)
 
 bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 {
-	int top = root < 0 ? proc_root(NULL) : root;
 	char text[8192], self[16] = "self", *save = NULL;
 	bool found = false;
 	int n;
 
-	if (top < 0)
-		return false;
 	if (pid)
 		snprintf(self, sizeof(self), "%d", (int)pid);
-	n = proc_read(top, text, sizeof(text), "proc/%s/cgroup", self);
-	if (root < 0)
-		close(top);
+	n = proc_read(root, text, sizeof(text), "%sproc/%s/cgroup", root < 0 ? "/" : "", self);
 	for (char *line = n < 0 ? NULL : strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		found |= read_line(line, group, found);
@@ -232,35 +227,35 @@ bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 
 int cgroup_open_v2(void)
 {
-	char at[256] = "", root[256], whole[1024], *mounts, *own, *save = NULL;
-	const char *type, *path = NULL;
+	char at[256] = "", root[256], own[8192], whole[1024], *mounts, *path, *save = NULL;
+	bool found = false;
 	int ret = file_read("/proc/self/mountinfo", &mounts, NULL);
 
 	if (ret)
 		return ret;
 	/* "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": all of it, or not */
-	for (char *line = strtok_r(mounts, "\n", &save); line && !path;
+	for (char *line = strtok_r(mounts, "\n", &save); line && !found;
 	     line = strtok_r(NULL, "\n", &save)) {
-		type = strstr(line, " - ");
-		if (type && !strncmp(type, " - cgroup2 ", 11) &&
-		    sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 && !strcmp(root, "/"))
-			path = at;
+		const char *type = strstr(line, " - ");
+
+		found = type && !strncmp(type, " - cgroup2 ", 11) &&
+			sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 &&
+			!strcmp(root, "/");
 	}
 	free(mounts);
-	ret = path ? file_read("/proc/self/cgroup", &own, NULL) : -ENOENT;
-	if (ret)
+	*own = '\n';
+	ret = proc_read(AT_FDCWD, own + 1, sizeof(own) - 1, "/proc/self/cgroup");
+	if (ret < 0)
 		return ret;
-	ret = -ENOENT;
-	for (char *line = strtok_r(own, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (strncmp(line, "0::/", 4) ||
-		    snprintf(whole, sizeof(whole), "%s%s", at, line + 3) >= (int)sizeof(whole))
-			continue;
-		ret = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		ret = ret < 0 ? -errno : ret;
-		break;
-	}
-	free(own);
-	return ret;
+	path = strstr(own, "\n0::/");
+	if (!found || !path)
+		return -ENOENT;
+	path += 4;
+	path[strcspn(path, "\n")] = '\0';
+	if (snprintf(whole, sizeof(whole), "%s%s", at, path) >= (int)sizeof(whole))
+		return -ENAMETOOLONG;
+	ret = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return ret < 0 ? -errno : ret;
 }
 
 bool cgroup_up(struct cgroup *group)

@@ -16,7 +16,7 @@
 #include "report/document.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"
-#include "report/check.h"
+#include "report/print.h"
 #include "report/page.h"
 
 struct apply_options {
@@ -70,20 +70,18 @@ struct outcomes {
 static int apply_check(const struct apply_options *o, struct error *err)
 {
 	if (o->ids.n && !o->apply && !o->persist)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "IDs of findings go with --apply or --persist",
-				 "'%s' means nothing here", o->ids.at[0]);
+		return error_usage(err, "IDs of findings go with --apply or --persist",
+				   "'%s' means nothing here", o->ids.at[0]);
 	if (o->yes && !o->apply)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--yes goes with --apply");
+		return error_usage(err, NULL, "--yes goes with --apply");
 	for (unsigned i = 0; i < o->ids.n; i++) {
 		if (!finding_row(o->ids.at[i]))
-			return error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists them",
-					 "there is no finding '%s'", o->ids.at[i]);
+			return error_usage(err, "--explain all lists them",
+					   "there is no finding '%s'", o->ids.at[i]);
 	}
 	if (o->apply && !o->yes && !isatty(STDIN_FILENO))
-		return error_set(err, STATUS_USAGE, -ENOTTY,
-				 "see what `check` advises, then give --yes",
-				 "--apply asks, and there is no terminal to ask on");
+		return error_usage(err, "see what `check` advises, then give --yes",
+				   "--apply asks, and there is no terminal to ask on");
 	return 0;
 }
 
@@ -135,7 +133,7 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 	c->at = calloc(n, sizeof(*c->at));
 	c->why = calloc(n, sizeof(*c->why));
 	if (!c->at || !c->why)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+		return error_memory(err);
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct check_finding *f = &list->at[i];
 
@@ -272,7 +270,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 	for (unsigned i = 0; i < n && !ret; i++)
 		choose(&c, &made[i], NULL);
 	if (!ret && change_persist(c.at, c.n, &text))
-		ret = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+		ret = error_memory(err);
 	if (!ret && !c.n)
 		log_info("no change is called for, and none was made");
 	if (!ret && json)
@@ -358,10 +356,9 @@ static int explain(const char *id, struct error *err)
 		print_about(&v, id, row->about);
 	for (unsigned i = 0; !strcmp(id, "all") && i < finding_rows_n; i++)
 		print_about(&v, finding_rows[i].id, finding_rows[i].about);
-	if (!found)
-		error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists the findings",
-			  "there is no finding and no stage '%s'", id);
-	return found ? STATUS_OK : (int)err->status;
+	return found ? 0
+		     : error_usage(err, "--explain all lists the findings",
+				   "there is no finding and no stage '%s'", id);
 }
 
 /* The namespace to look at: by its name, that of the process, or NETNS_NONE: our own. */
@@ -434,7 +431,7 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 	}
 	check_findings_free(&list);
 	facts_free(&facts);
-	return rc < 0 ? (int)err->status : rc;
+	return rc;
 }
 
 static int check_run(void *options, struct error *err)
@@ -443,7 +440,7 @@ static int check_run(void *options, struct error *err)
 	struct json_out *json = NULL;
 	struct json_object *end;
 	struct netns ns;
-	int status;
+	int rc;
 
 	if (o->explain)
 		return explain(o->explain, err);
@@ -453,18 +450,20 @@ static int check_run(void *options, struct error *err)
 		json_out_once(json, "start",
 			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 	}
-	if (apply_check(&o->apply, err)) {
-		status = err->status;
-	} else if (o->apply.undo) {
+	rc = apply_check(&o->apply, err);
+	if (!rc && o->apply.undo) {
 		end = json ? json_object_new_object() : NULL;
-		status = apply_undo(&o->apply, end, err) ? (int)err->status : STATUS_OK;
+		rc = apply_undo(&o->apply, end, err);
 		if (json)
 			json_out_once(json, "end", end);
-	} else {
-		status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
+	} else if (!rc) {
+		rc = open_namespace(o, &ns, err);
+		if (!rc)
+			rc = look(o, &ns, json, err);
 		netns_close(&ns);
 	}
-	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
+	output_end(json, err);
+	return rc;
 }
 
 static const struct opt_need needs[] = {

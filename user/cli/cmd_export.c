@@ -18,21 +18,18 @@
 #define REST 9
 
 struct export_options {
-	struct global_options global;
-	struct trace_filters filters;
+	struct live_options live;
 	struct endpoint listen;
 	bool listen_set;
 	const char *textfile;
-	uint64_t interval_ns, duration_ns;
 	unsigned max_series;
-	struct opt_words expr;
 };
 
 static const struct export_options defaults = {
 	.listen = {.family = AF_INET,
 		   .ip4 = {.s_addr = __constant_htonl(INADDR_LOOPBACK)},
 		   .port = PORT},
-	.interval_ns = 10000000000,
+	.live.interval_ns = 10000000000,
 	.max_series = 2000,
 };
 
@@ -44,25 +41,19 @@ static const struct opt export_opts[] = {
 	 .help = "serve /metrics by HTTP at this address; [::] is all; none with --textfile alone"},
 	{"textfile", 0, OPT_STRING, AT(textfile), .metavar = "FILE", .default_text = "none",
 	 .help = "write them at each interval, for node_exporter's textfile collector"},
-	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,
+	{"interval", 'I', OPT_TIME, AT(live.interval_ns), .min = 100000000,
 	 .help = "time from one reading of the counts to the next; a scrape reads them too"},
-	{"duration", 't', OPT_TIME, AT(duration_ns), .min = 1, .default_text = "until a signal",
-	 .help = "end after so long"},
+	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
+	 .default_text = "until a signal", .help = "end after so long"},
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
 	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
 	{0},
 };
 
-static const struct opt export_args[] = {
-	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
-	 .default_text = "all"},
-	{0},
-};
-
 static const struct opt_group export_groups[] = {
 	{"Where to", export_opts, 0},
-	{"What", trace_filter_opts, AT(filters)},
-	{"Output", global_opts, AT(global)},
+	{"What", trace_filter_opts, AT(live)},
+	{"Output", global_opts, AT(live.global)},
 	{0},
 };
 
@@ -119,7 +110,7 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return e->metrics ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return e->metrics ? 0 : error_memory(err);
 }
 
 static void on_start(void *arg)
@@ -190,14 +181,11 @@ static int open_outlets(struct export *e, struct error *err)
 
 static int check(struct export *e, struct error *err)
 {
-	const struct trace_view view = {};
 	struct live_spec *spec = &e->session.spec;
 
-	if (global_json(&e->o->global))
-		return error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
-				 "export is for Prometheus");
-	if (trace_spec(&e->o->filters, &view, e->o->expr.text, spec, err) ||
-	    caps_require(&cmd_export, NULL, err))
+	if (global_json(&e->o->live.global))
+		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
+	if (trace_spec(&e->o->live, spec, err) || caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
 	spec->by = METRICS_BY;
 	spec->total_by = LIVE_BY_STAGE;
@@ -210,8 +198,8 @@ static int export_run(void *options, struct error *err)
 	const struct export_options *o = options;
 	struct export e = {
 		.o = o,
-		.session = {.interval_ns = o->interval_ns,
-			    .duration_ns = o->duration_ns,
+		.session = {.interval_ns = o->live.interval_ns,
+			    .duration_ns = o->live.duration_ns,
 			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_tick = on_tick,
@@ -230,10 +218,8 @@ static int export_run(void *options, struct error *err)
 	http_close(e.http);
 	metrics_free(e.metrics);
 	if (!rc && e.no_memory)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	if (rc)
-		return err->status;
-	return e.file_failed ? STATUS_FAILED : STATUS_OK;
+		rc = error_memory(err);
+	return !rc && e.file_failed ? STATUS_FAILED : rc;
 }
 
 static const struct opt_need needs[] = {
@@ -264,7 +250,7 @@ const struct command cmd_export = {
 		       "Answers are OpenMetrics, or the older text format for those who ask for "
 		       "it. A scrape shows what was lost until that moment.",
 	.groups = export_groups,
-	.args = export_args,
+	.args = expr_arg,
 	.defaults = &defaults,
 	.size = sizeof(struct export_options),
 	.needs = needs,

@@ -110,16 +110,19 @@ static int up(const struct lab_options *o, struct error *err)
 	struct error ignored = {};
 	struct lab lab;
 
+	int rc;
+
 	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
-		return err->status;
-	if (fault_lab_apply(&o->faults, &lab, err) || lab_finish(&lab, err)) {
-		lab_close(&lab);
-		lab_remove(o->name, &ignored);
-		return err->status;
-	}
-	print_lab(o, &lab);
+		return -EINVAL;
+	rc = fault_lab_apply(&o->faults, &lab, err);
+	if (!rc)
+		rc = lab_finish(&lab, err);
+	if (!rc)
+		print_lab(o, &lab);
 	lab_close(&lab);
-	return STATUS_OK;
+	if (rc)
+		lab_remove(o->name, &ignored);
+	return rc;
 }
 
 static int add_lab(void *arg, const struct lab_info *info)
@@ -139,13 +142,14 @@ static int add_lab(void *arg, const struct lab_info *info)
 static int list(const struct lab_options *o, struct error *err)
 {
 	struct json_object *doc = json_object_new_object(), *labs = json_object_new_array();
+	int rc;
 
 	json_put_text(doc, "schema", SCHEMA);
 	json_put(doc, "labs", labs);
-	lab_list(add_lab, labs, err);
+	rc = lab_list(add_lab, labs, err);
 	if (global_json(&o->global)) {
 		print_json(doc);
-		return err->status;
+		return rc;
 	}
 	for (size_t i = 0; i < json_object_array_length(labs); i++) {
 		const struct json_object *lab = json_object_array_get_idx(labs, i);
@@ -159,7 +163,7 @@ static int list(const struct lab_options *o, struct error *err)
 						       : "  (a namespace is missing: remove it)");
 	}
 	json_object_put(doc);
-	return err->status;
+	return rc;
 }
 
 static int lab_run(void *options, struct error *err)
@@ -168,15 +172,11 @@ static int lab_run(void *options, struct error *err)
 
 	if (o->action == LAB_LIST)
 		return list(o, err);
-	if (o->action != LAB_UP && o->faults.set) {
-		error_set(err, STATUS_USAGE, -EINVAL, NULL, "--fault is for lab up");
-		return err->status;
-	}
+	if (o->action != LAB_UP && o->faults.set)
+		return error_usage(err, NULL, "--fault is for lab up");
 	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))
-		return err->status;
-	if (o->action == LAB_UP)
-		return up(o, err);
-	return lab_remove(o->name, err) ? err->status : STATUS_OK;
+		return -EPERM;
+	return o->action == LAB_UP ? up(o, err) : lab_remove(o->name, err);
 }
 
 static const struct opt_need needs[] = {

@@ -172,12 +172,12 @@ static int check_serve(const struct recv_options *o, struct error *err)
 				fits |= !strcmp(opt->name, both[i]);
 			if (fits || !opt_given(&program_options, opt))
 				continue;
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 o->serve ? "it is an option of the client's `run --to`"
-						  : "add --serve",
-					 "--%s %s", opt->name,
-					 o->serve ? "has no effect with --serve"
-						  : "is for --serve only");
+			return error_usage(err,
+					   o->serve ? "it is an option of the client's `run --to`"
+						    : "add --serve",
+					   "--%s %s", opt->name,
+					   o->serve ? "has no effect with --serve"
+						    : "is for --serve only");
 		}
 	}
 	return 0;
@@ -194,8 +194,8 @@ static int serve(const struct recv_options *o, struct error *err)
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
 	s.cfg.control_port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
 	if (!check_serve(o, err) && max->unit != RATE_PPS && max->unit != RATE_MAX)
-		error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
-			  "--max-rate is in packets/s: their size is the client's");
+		error_usage(err, "for example --max-rate 50k, or max",
+			    "--max-rate is in packets/s: their size is the client's");
 	if (err->status == STATUS_OK && !caps_require(&cmd_recv, "--serve", err) &&
 	    (!o->token_file || !auth_read_token(&s.cfg.token, o->token_file, err))) {
 		watch_block_signals();
@@ -208,8 +208,7 @@ static int serve(const struct recv_options *o, struct error *err)
 		json_put_u64(end, "refused", s.refused);
 		json_out_once(s.json, "end", end);
 	}
-	output_end(s.json, err);
-	return err->status;
+	return output_end(s.json, err);
 }
 
 static const char *const needs_with[] = {
@@ -246,7 +245,7 @@ static int recv_run(void *options, struct error *err)
 	if (out.closed)
 		outputs_end(&shown, json_recv_end(&out));
 	outputs_close(&shown, err);
-	return err->status;
+	return 0;
 }
 
 static const struct opt_need needs[] = {

@@ -98,19 +98,18 @@ static int parse_window(struct report_command *c, struct error *err)
 	uint64_t now = when_now();
 
 	if (c->o->csv && c->json)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--csv and --json-lines exclude each other");
+		return error_usage(err, NULL, "--csv and --json-lines exclude each other");
 	c->window.until_ns = UINT64_MAX;
 	for (unsigned i = 0; i < 2; i++) {
 		if (moments[i].text &&
 		    when_moment(moments[i].text, now, c->window.since_ns, moments[i].ns))
-			return error_set(
-				err, STATUS_USAGE, -EINVAL,
+			return error_usage(
+				err,
 				"for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
 				"%s: '%s' is no moment", moments[i].option, moments[i].text);
 	}
 	if (c->window.since_ns > c->window.until_ns)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
+		return error_usage(err, NULL, "--since is after --until");
 	return 0;
 }
 
@@ -134,8 +133,7 @@ static int split_words(struct report_command *c, struct error *err)
 	}
 	for (; n < words->n; n++) {
 		if (used + strlen(words->at[n]) + 2 > sizeof(c->expr.text))
-			return error_set(err, STATUS_USAGE, -E2BIG, NULL,
-					 "the expression is too long");
+			return error_usage(err, NULL, "the expression is too long");
 		used += (size_t)snprintf(c->expr.text + used, sizeof(c->expr.text) - used, "%s%s",
 					 used ? " " : "", words->at[n]);
 	}
@@ -198,8 +196,8 @@ static int compare_ends(const struct report_command *c, const struct show_view *
 	int rc;
 
 	if (c->o->csv)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave it out, or use -j or --html",
-				 "--csv: of two captures there is none");
+		return error_usage(err, "leave it out, or use -j or --html",
+				   "--csv: of two captures there is none");
 	rc = ends_compare(&spec, &ends, err);
 	if (!rc)
 		rc = show_ends(view, ends, err);
@@ -251,15 +249,17 @@ static int report_run(void *options, struct error *err)
 {
 	const struct report_options *o = options;
 	struct report_command c = {.o = o};
-	int status = STATUS_FAILED;
+	int rc;
 
 	c.json = global_json_out(&o->global, "pktledger/report/1");
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
-	if (!report(&c, err))
-		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
-	output_end(c.json, err);
+	rc = report(&c, err);
+	if (!rc && c.ledgers && show_disagrees(c.ledgers))
+		rc = STATUS_BROKEN;
+	if (output_end(c.json, err))
+		rc = -EIO;
 	ledgers_free(c.ledgers);
-	return err->status != STATUS_OK ? (int)err->status : status;
+	return rc;
 }
 
 static const struct opt_need needs[] = {

@@ -147,8 +147,8 @@ static int check_ports(const struct run_options *o, struct error *err)
 	};
 
 	if (spec->lab && spec->topology_set)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "lab '%s' has its topology already", spec->lab);
+		return error_usage(err, "leave --topology out", "lab '%s' has its topology already",
+				   spec->lab);
 	if (contradiction_check(list, err))
 		return -EINVAL;
 	if (!in_lab(o))
@@ -182,14 +182,13 @@ static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *er
 	if (spec->payload + (spec->ipv6 ? 48 : 28) <= mtu)
 		return 0;
 	if (!spec->tx->fragments)
-		return error_set(err, STATUS_USAGE, -EMSGSIZE,
-				 "use --tx socket, or smaller packets",
-				 "the largest packet does not fit the MTU of %u, and no fragments "
-				 "are made by --tx %s",
-				 mtu, spec->tx->name);
+		return error_usage(err, "use --tx socket, or smaller packets",
+				   "the largest packet does not fit the MTU of %u, and no "
+				   "fragments are made by --tx %s",
+				   mtu, spec->tx->name);
 	if (spec->rx != &rx_socket)
-		return error_set(
-			err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
+		return error_usage(
+			err, "use --rx socket, or a smaller packet",
 			"--rx %s takes single frames: %u bytes of payload do not fit the MTU of %u",
 			spec->rx->name, spec->payload, mtu);
 	return 0;
@@ -250,7 +249,7 @@ static int run_run(void *options, struct error *err)
 		return preset_run(o, err);
 	report = report_new(o, NULL, err);
 	if (!report)
-		return err->status;
+		return -EIO;
 	if (!run_plan(o, &spec, err) && !caps_require(&cmd_run, NULL, err)) {
 		run_prepare(err);
 		for (unsigned i = 0; i < o->repeat && !report->ended; i++)

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "cli/options.h"
-#include "traffic/shape.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/document.h"
@@ -47,8 +46,8 @@ static int parse_share(const char *value, void *field, struct error *err)
 
 	if (!rc && *(double *)field >= 1)
 		rc = -ERANGE;
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      "'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)", value)
+	return rc ? error_usage(err, NULL,
+				"'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)", value)
 		  : 0;
 }
 
@@ -152,7 +151,7 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 	if (o->mrr)
 		return 0;
 	if (sum < trial)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--sum is shorter than a trial");
+		return error_usage(err, NULL, "--sum is shorter than a trial");
 	s->goal[s->goals] = goal;
 	s->name[s->goals++] = "ndr";
 	if (m->pdr) {
@@ -213,65 +212,57 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 /* As `report` will read it: what is shown is what the document says. */
 static void on_trial(void *arg, const struct found_trial *t)
 {
-	struct json_object *o = json_found_trial(t);
-	struct found_trial shown;
 	struct report *r = arg;
+	struct json_object *trial = report_series_trial(r, json_found_trial(t));
 	static unsigned number; /* of those shown */
 
 	log_progress_clear();
-	if (!r->out.json) {
-		json_read_found_trial(o, &shown);
-		memcpy(shown.dropped, t->dropped, sizeof(shown.dropped));
-		text_found_trial(stdout, ++number, &shown);
-	}
-	json_object_put(report_series_trial(r, o));
+	if (!r->out.json)
+		text_found_trial(stdout, ++number, trial);
+	json_object_put(trial);
 	output_flush();
 }
 
 /* A goal that not even the lowest rate meets. */
-static void check_found(const struct found *f, struct error *err)
+static void check_found(const struct json_object *end, struct error *err)
 {
-	for (unsigned i = 0; i < f->goals; i++) {
-		const struct found_rate *rate = &f->goal[i];
+	for (unsigned g = 0; g < FOUND_GOALS; g++) {
+		const struct json_object *rate = json_get(end, found_goals[g]);
 
-		if (rate->has_lower || !rate->done)
+		if (json_get(rate, "lower_pps") || !json_get_bool(rate, "done"))
 			continue;
 		error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate, or see what loses",
 			  "%s: even the lowest rate, %.0f packets/s, loses more than %g %%%s%s",
-			  rate->name, f->min_pps, rate->loss_ratio * 100,
+			  found_goals[g], json_get_double(end, "min_rate_pps"),
+			  json_get_double(rate, "loss_ratio") * 100,
 			  *found_culprit(rate) ? " at " : "", found_culprit(rate));
 	}
-	if (f->out_of_time)
+	if (json_get_bool(end, "out_of_time"))
 		error_set(err, STATUS_FAILED, -ETIME, "give it more of --time-limit",
 			  "the search did not finish in time");
 }
 
-/* How steady the lower bounds of all searches are, as text and in the end of the document. */
-static void show_spread(struct json_object *end, const struct json_object *searches, bool text)
+/* How steady the lower bounds of all searches are. */
+static void put_spread(struct json_object *end, struct json_object *searches)
 {
-	static const char *const goals[] = {"ndr", "pdr"};
 	struct json_object *all = json_object_new_object();
 
-	for (unsigned g = 0; g < sizeof(goals) / sizeof(goals[0]); g++) {
-		struct trials_summary s;
+	json_put(end, "lower_pps_of_all", all);
+	json_put(end, "searches", json_object_get(searches));
+	for (unsigned g = 0; g < FOUND_GOALS; g++) {
 		double lower[MAX_REPEAT];
 		unsigned n = 0;
 
-		for (size_t i = 0; i < json_object_array_length(searches); i++) {
-			const struct json_object *rate =
-				json_get(json_object_array_get_idx(searches, i), goals[g]);
+		for (struct json_each f = json_each(end, "searches"); json_next(&f);) {
+			const struct json_object *rate = json_get(f.item, found_goals[g]);
 
 			if (json_get(rate, "lower_pps") && json_get_bool(rate, "done"))
 				lower[n++] = json_get_double(rate, "lower_pps");
 		}
-		if (!n)
-			continue;
-		s = trials_summary_of(lower, n);
-		json_put(all, goals[g], trials_summary_json(s));
-		if (text)
-			text_found_spread(stdout, goals[g], &s, n);
+		if (n)
+			json_put(all, found_goals[g],
+				 trials_summary_json(trials_summary_of(lower, n)));
 	}
-	json_put(end, "lower_pps_of_all", all);
 }
 
 /* All searches; returns the end of the document. */
@@ -280,27 +271,27 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 {
 	const bool text = !report->out.json;
 	struct json_object *searches = json_object_new_array(), *end;
-	struct found found = {}, shown;
+	struct found found = {};
 	int rc = 0;
 
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
 		rc = search_run(s, &found, err);
 		report_next(report, &o->run, "");
 		log_progress_clear();
-		if (!rc)
-			check_found(&found, err);
 		end = json_found(&found);
+		if (!rc)
+			check_found(end, err);
 		json_object_array_add(searches, end);
-		json_read_found(end, &shown);
 		if (text && found.trials)
-			text_found(stdout, &shown);
+			text_found(stdout, end);
 		else if (rc == -EINTR && !found.trials)
 			log_warn("ended before the first trial was: nothing is known");
 	}
 	end = json_found(&found);
 	if (o->run.repeat > 1) {
-		show_spread(end, searches, text);
-		json_put(end, "searches", json_object_get(searches));
+		put_spread(end, searches);
+		if (text)
+			text_found_spread(stdout, end);
 	}
 	json_object_put(searches);
 	return end;
@@ -331,7 +322,7 @@ static int run_search(void *options, struct error *err)
 	struct json_object *end;
 
 	if (!report)
-		return err->status;
+		return -EIO;
 	s.threads = o->run.traffic.spec.threads;
 	s.arg = report;
 	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {

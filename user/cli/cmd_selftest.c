@@ -86,7 +86,7 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
-/* Takes `rows` and `catalogue`; `json` NULL: text. */
+/* Takes `rows` and `catalogue`, which may be NULL. */
 static void put_end(struct json_out *json, struct json_object *rows, bool interrupted,
 		    struct json_object *catalogue)
 {
@@ -96,15 +96,13 @@ static void put_end(struct json_out *json, struct json_object *rows, bool interr
 	json_put_bool(end, "interrupted", interrupted);
 	if (catalogue)
 		json_put(end, "catalogue", catalogue);
-	if (json)
-		json_out_once(json, "end", json_object_get(end));
-	json_object_put(end);
+	json_out_once(json, "end", end);
 }
 
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
-	struct json_object *rows = json_object_new_array();
+	struct json_object *rows = json ? json_object_new_array() : NULL;
 	unsigned seen[SELFTEST_SKIPPED + 1] = {};
 	struct selftest_row row;
 	int rc = 0;
@@ -121,14 +119,17 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 		if (rc)
 			break;
 		seen[row.verdict]++;
-		json_object_array_add(rows, row_json(&row));
-		if (!json)
+		if (json)
+			json_object_array_add(rows, row_json(&row));
+		else
 			print_row(&row);
 		if (stdout_gone())
 			rc = -EPIPE;
 	}
 	log_progress_clear();
-	if (!json) {
+	if (json) {
+		put_end(json, rows, rc != 0, NULL);
+	} else {
 		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
 		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
@@ -136,7 +137,6 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 				printf("this kernel: %s\n", quirk_words[q].text);
 		}
 	}
-	put_end(json, rows, rc != 0, NULL);
 	if (seen[SELFTEST_DISAGREES])
 		return STATUS_BROKEN;
 	return seen[SELFTEST_AGREES] ? STATUS_OK : STATUS_UNABLE;
@@ -145,24 +145,22 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 static int selftest_run(void *options, struct error *err)
 {
 	const struct selftest_options *o = options;
-	struct json_out *json;
-	int status;
+	struct json_out *json = global_json_out(&o->global, "pktledger/selftest/1");
+	int rc = o->catalogue ? 0 : caps_require(&cmd_selftest, NULL, err);
 
-	json = global_json_out(&o->global, "pktledger/selftest/1");
-	if (!o->catalogue && caps_require(&cmd_selftest, NULL, err)) {
-		status = err->status;
-	} else {
-		if (json)
-			json_out_once(json, "start",
-				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
+	if (!rc && json)
+		json_out_once(json, "start",
+			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
+	if (!rc)
 		caps_give_up(cmd_selftest.needs, NULL, CAPS_AGAIN);
-		status = o->catalogue ? STATUS_OK : run_all(o, json);
-		if (o->catalogue && json)
-			put_end(json, json_object_new_array(), false, catalogue_json());
-		else if (o->catalogue)
-			catalogue_text(stdout);
-	}
-	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
+	if (!rc && !o->catalogue)
+		rc = run_all(o, json);
+	else if (!rc && json)
+		put_end(json, json_object_new_array(), false, catalogue_json());
+	else if (!rc)
+		catalogue_text(stdout);
+	output_end(json, err);
+	return rc;
 }
 
 static const struct opt_need needs[] = {

@@ -23,8 +23,7 @@ static int add_vary(const char *value, void *field, struct error *err)
 	struct opt_args *vary = field;
 
 	if (vary->n == POINTS_COLUMNS)
-		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "more than %u options vary",
-				 POINTS_COLUMNS);
+		return error_usage(err, NULL, "more than %u options vary", POINTS_COLUMNS);
 	vary->at[vary->n++] = value;
 	return 0;
 }
@@ -50,17 +49,17 @@ static int check_name(const struct opt_vary *vary, unsigned n, struct error *err
 	const struct opt *opt = vary[n].ref.opt;
 
 	if (opt->type != OPT_FLAG && opt_given(&program_options, opt))
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
-				 "--%s is given and varies, too", opt->name);
+		return error_usage(err, "leave it to --vary", "--%s is given and varies, too",
+				   opt->name);
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
 		if (!strcmp(fixed[i], opt->name))
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "--%s is of the whole sweep and cannot vary", opt->name);
+			return error_usage(err, NULL, "--%s is of the whole sweep and cannot vary",
+					   opt->name);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (vary[i].ref.opt == opt)
-			return error_set(err, STATUS_USAGE, -EINVAL, "put its values in one list",
-					 "--vary %s is given twice", opt->name);
+			return error_usage(err, "put its values in one list",
+					   "--vary %s is given twice", opt->name);
 	}
 	return 0;
 }
@@ -70,11 +69,9 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 	int rc = 0;
 
 	if (!o->vary.n)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "for example --vary rate=100k..1M/100k", "nothing varies");
+		return error_usage(err, "for example --vary rate=100k..1M/100k", "nothing varies");
 	if (o->csv && o->run.global.json_lines)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--csv and --json-lines exclude each other");
+		return error_usage(err, NULL, "--csv and --json-lines exclude each other");
 	for (unsigned i = 0; i < o->vary.n && !rc; i++) {
 		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], &vary[i], err);
 		if (!rc)
@@ -95,8 +92,8 @@ static int check_flags(const void *arg, const struct point *point, const void *o
 
 		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
 		    *(const bool *)((const char *)options + ref->base + ref->opt->offset))
-			return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
-					 "--%s is given and cannot be off, too", ref->opt->name);
+			return error_usage(err, "leave it to --vary",
+					   "--%s is given and cannot be off, too", ref->opt->name);
 	}
 	return 0;
 }
@@ -115,7 +112,7 @@ static int run_sweep(void *options, struct error *err)
 
 	report = report_new(&o->run, SERIES_SCHEMA, err);
 	if (!report)
-		return err->status;
+		return -EIO;
 	if (!parse_all(o, vary, err) &&
 	    !points_product(vary, o->vary.n, program_argc - 1, program_argv + 1, &points, err))
 		series_run(&series, report, &o->run, err);

@@ -19,16 +19,8 @@
 
 #define TRAFFIC_DEVICES 256 /* shown at most */
 
-struct top_options {
-	struct global_options global;
-	struct trace_filters filters;
-	struct trace_view view;
-	uint64_t duration_ns;
-	struct opt_words expr;
-};
-
 struct top {
-	const struct top_options *o;
+	const struct live_options *o;
 	struct session session;
 	struct view view;
 	struct view_input in;
@@ -160,25 +152,19 @@ static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 	return shown;
 }
 
-static const struct top_options defaults = {.view.interval_ns = 1000000000};
+static const struct live_options defaults = {.interval_ns = 1000000000};
 
 static const struct opt top_opts[] = {
-	{"duration", 't', OPT_TIME, offsetof(struct top_options, duration_ns), .min = 1,
+	{"duration", 't', OPT_TIME, offsetof(struct live_options, duration_ns), .min = 1,
 	 .default_text = "until q is typed", .help = "end after so long"},
 	{0},
 };
 
-static const struct opt top_args[] = {
-	{"EXPR", 0, OPT_WORDS, offsetof(struct top_options, expr),
-	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
-	{0},
-};
-
 static const struct opt_group top_groups[] = {
-	{"What", trace_filter_opts, offsetof(struct top_options, filters)},
+	{"What", trace_filter_opts, 0},
 	{"How long", top_opts, 0},
-	{"Tables", trace_view_opts, offsetof(struct top_options, view)},
-	{"Output", global_opts, offsetof(struct top_options, global)},
+	{"Tables", trace_view_opts, 0},
+	{"Output", global_opts, offsetof(struct live_options, global)},
 	{0},
 };
 
@@ -241,8 +227,7 @@ static int open_parts(struct top *t, struct error *err)
 {
 	struct live_spec *spec = &t->session.spec;
 
-	if (trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, spec, err) ||
-	    caps_require(&cmd_top, NULL, err))
+	if (trace_spec(t->o, spec, err) || caps_require(&cmd_top, NULL, err))
 		return -EINVAL;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
 	/* what they are grouped by is chosen with a key */
@@ -250,7 +235,7 @@ static int open_parts(struct top *t, struct error *err)
 		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
 	gethostname(t->host, sizeof(t->host) - 1);
 	t->in.what = spec->expr;
-	t->view.benign = t->o->view.all;
+	t->view.benign = t->o->all;
 	return screen_open(err);
 }
 
@@ -264,7 +249,7 @@ static void print_sum(const struct top *t)
 
 	live_summarise(t->session.live, t->session.why, &s);
 	end = json_trace_end(&s, LIVE_BY_DEFAULT);
-	json_put_bool(start, "all", t->o->view.all);
+	json_put_bool(start, "all", t->o->all);
 	print_trace_end(&text, start, end);
 	json_object_put(end);
 	json_object_put(start);
@@ -272,7 +257,7 @@ static void print_sum(const struct top *t)
 
 static int top_run(void *options, struct error *err)
 {
-	const struct top_options *o = options;
+	const struct live_options *o = options;
 	static struct top t = {
 		.session = {.with_why = true,
 			    .counters = true,
@@ -291,11 +276,10 @@ static int top_run(void *options, struct error *err)
 	int rc;
 
 	t.o = o;
-	t.session.interval_ns = o->view.interval_ns;
+	t.session.interval_ns = o->interval_ns;
 	t.session.duration_ns = o->duration_ns;
 	if (global_json(&o->global))
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
-			       "top is for people");
+		rc = error_usage(err, "use trace --json-lines", "top is for people");
 	else
 		rc = open_parts(&t, err);
 	if (!rc)
@@ -310,7 +294,7 @@ static int top_run(void *options, struct error *err)
 	free(t.canvas.cells);
 	table_free(&t.frozen_now);
 	table_free(&t.frozen_total);
-	return rc ? (int)err->status : STATUS_OK;
+	return rc;
 }
 
 static const struct opt_need needs[] = {TRACE_NEEDS, {0}};
@@ -330,9 +314,9 @@ const struct command cmd_top = {
 		       "interfaces, processes or flows. g changes what they are grouped by, h "
 		       "shows all keys, q leaves. Counts are those of `trace`.",
 	.groups = top_groups,
-	.args = top_args,
+	.args = expr_arg,
 	.defaults = &defaults,
-	.size = sizeof(struct top_options),
+	.size = sizeof(struct live_options),
 	.needs = needs,
 	.examples = examples,
 	.run = top_run,

@@ -28,49 +28,26 @@
 #define END_ROWS_MAX 256
 #define QUIET_NS     60000000000ULL /* what a quiet stretch is long at most */
 
-struct balance_options {
-	bool balance;
-	struct balance_numbering seq;
-	uint64_t settle_ns;
-	bool settle_set;
-};
-
-struct ledger_options {
-	const char *file;
-	uint64_t keep_ns;
-	bool keep_set;
-};
-
-struct events_options {
-	bool shown, hex, stack, snaplen_set;
-	uint64_t snaplen;
-	const char *file;
-};
-
 struct trace_options {
-	struct global_options global;
-	struct trace_filters filters;
-	struct balance_options balance;
-	struct trace_view view;
-	struct events_options events;
-	struct ledger_options ledger;
+	struct live_options live;
 	struct opt_limits limits;
-	bool until_limit;
-	uint64_t duration_ns, burst_ns;
-	struct opt_words expr;
+	struct balance_numbering seq;
+	bool balance, settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
+	const char *capture, *ledger; /* files */
+	uint64_t burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
 
 static const struct trace_options defaults = {
-	.view.interval_ns = 1000000000,
-	.balance = {.settle_ns = 5000000000},
-	.ledger = {.keep_ns = 7 * 86400000000000ULL},
+	.live.interval_ns = 1000000000,
+	.settle_ns = 5000000000,
+	.keep_ns = 7 * 86400000000000ULL,
 };
 
 #define AT(member) offsetof(struct trace_options, member)
 
 static const struct opt trace_opts[] = {
-	{"duration", 't', OPT_TIME, AT(duration_ns), .min = 1,
+	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
 	 .default_text = "until a signal, or the end of COMMAND", .help = "end after so long"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
@@ -81,91 +58,94 @@ static const struct opt trace_opts[] = {
 	{0},
 };
 
-static int parse_seq(const char *value, void *field, struct error *err)
-{
-	return numbering_parse(value, field, err);
-}
-
 static const struct opt balance_opts[] = {
-	{"balance", 0, OPT_FLAG, AT(balance.balance),
+	{"balance", 0, OPT_FLAG, AT(balance),
 	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, dropped, or "
 		 "waits; exit with 4 if that does not add up"},
-	{"seq", 0, OPT_CUSTOM, AT(balance.seq), .metavar = "WHAT", .default_text = "none",
-	 .parse = parse_seq,
+	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
+	 .parse = numbering_parse,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
 		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
-	{"settle", 0, OPT_TIME, AT(balance.settle_ns),
-	 .set_offset = OPT_SET(struct trace_options, balance.settle_set),
+	{"settle", 0, OPT_TIME, AT(settle_ns),
+	 .set_offset = OPT_SET(struct trace_options, settle_set),
 	 .help = "with --balance: wait so long at the end for what is under way"},
 	{0},
 };
 
 static const struct opt events_opts[] = {
-	{"events", 0, OPT_FLAG, AT(events.shown), .help = "a line for each packet that is lost"},
-	{"hex", 0, OPT_FLAG, AT(events.hex), .help = "its bytes below the line"},
-	{"stack", 0, OPT_FLAG, AT(events.stack),
+	{"events", 0, OPT_FLAG, AT(events), .help = "a line for each packet that is lost"},
+	{"hex", 0, OPT_FLAG, AT(hex), .help = "its bytes below the line"},
+	{"stack", 0, OPT_FLAG, AT(stack),
 	 .help = "the functions of the kernel that led to it, below the line"},
-	{"write", 'w', OPT_STRING, AT(events.file), .metavar = "FILE", .default_text = "none",
+	{"write", 'w', OPT_STRING, AT(capture), .metavar = "FILE", .default_text = "none",
 	 .help = "lost packets as pcapng, each with what befell it as its comment"},
-	{"snaplen", 0, OPT_SIZE, AT(events.snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
-	 .set_offset = OPT_SET(struct trace_options, events.snaplen_set), .metavar = "BYTES",
+	{"snaplen", 0, OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
+	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
 	 .default_text = "headers and stamp",
 	 .help = "keep so much of a packet, as far as the kernel has it in one piece"},
 	{0},
 };
 
 static const struct opt ledger_opts[] = {
-	{"ledger", 0, OPT_STRING, AT(ledger.file), .metavar = "FILE", .default_text = "none",
+	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append intervals to a file, with their worst sockets and flows, for `report`"},
-	{"keep", 0, OPT_TIME, AT(ledger.keep_ns),
-	 .set_offset = OPT_SET(struct trace_options, ledger.keep_set), .min = 1000000000,
-	 .help = "drop intervals from the file when they are older"},
+	{"keep", 0, OPT_TIME, AT(keep_ns), .set_offset = OPT_SET(struct trace_options, keep_set),
+	 .min = 1000000000, .help = "drop intervals from the file when they are older"},
 	{0},
 };
 
 static const struct opt trace_args[] = {
-	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
-	 .default_text = "all"},
+	{"EXPR", 0, OPT_WORDS, AT(live.expr),
+	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
 	{"-- COMMAND", 0, OPT_COMMAND, AT(command),
 	 .help = "run it and trace while it lives; its exit status is ours"},
 	{0},
 };
 
 static const struct opt_group trace_groups[] = {
-	{"What", trace_filter_opts, AT(filters)},
-	{"How long", trace_opts, 0},
-	{"Balance of a flow", balance_opts, 0},
-	{"Single packets", events_opts, 0},
-	{"For days", ledger_opts, 0},
-	{"Tables", trace_view_opts, AT(view)},
-	{"Output", global_opts, AT(global)},
-	{0},
+	{"What", trace_filter_opts, AT(live)},	{"How long", trace_opts, 0},
+	{"Balance of a flow", balance_opts, 0}, {"Single packets", events_opts, 0},
+	{"For days", ledger_opts, 0},		{"Tables", trace_view_opts, AT(live)},
+	{"Output", global_opts, AT(live)},	{0},
 };
 
-static int balance_check(const struct balance_options *o, const struct trace_filters *f,
-			 const char *expr, struct error *err)
+static int check_options(const struct trace_options *o, struct error *err)
 {
-	const char *part = f->spec.netns     ? "--netns"
-			   : f->spec.ifname  ? "--interface"
-			   : f->pid	     ? "--pid"
-			   : f->spec.cgroup  ? "--cgroup"
-			   : f->stages.n     ? "--stage"
-			   : f->spec.reasons ? "--reason"
-					     : NULL;
+	const struct live_spec *f = &o->live.spec;
+	const bool kept = o->events || o->capture;
+	const char *part = f->netns	      ? "--netns"
+			   : f->ifname	      ? "--interface"
+			   : o->live.pid      ? "--pid"
+			   : f->cgroup	      ? "--cgroup"
+			   : o->live.stages.n ? "--stage"
+			   : f->reasons	      ? "--reason"
+					      : NULL;
+	const struct contradiction list[] = {
+		{!o->balance && o->settle_set, "--settle is for the balance of a flow",
+		 "add --balance"},
+		{!o->balance && o->seq.kind != NUMBERS_NONE, "--seq is for the balance of a flow",
+		 "add --balance"},
+		{o->balance && !*o->live.expr.text, "--balance needs to know which flow: an EXPR",
+		 "for example: trace --balance udp port 5060"},
+		{o->until_limit && !o->limits.n, "--until-limit needs a --limit",
+		 "add --limit loss=0"},
+		{o->hex && !o->events, "--hex needs --events", "add --events"},
+		{o->stack && !o->events, "--stack needs --events", "add --events"},
+		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is for the tables",
+		 "name a file, or a pipe by mkfifo"},
+		{o->snaplen_set && !kept, "--snaplen needs packets to keep",
+		 "add --events or -w FILE"},
+		{o->keep_set && !o->ledger, "--keep needs a ledger", "add --ledger FILE"},
+		{0},
+	};
 
-	if (!o->balance && (o->seq.kind != NUMBERS_NONE || o->settle_set))
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-				 "%s is for the balance of a flow",
-				 o->settle_set ? "--settle" : "--seq");
-	if (o->balance && !*expr)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "for example: trace --balance udp port 5060",
-				 "--balance needs to know which flow: an EXPR");
+	if (contradiction_check(list, err))
+		return -EINVAL;
 	if (o->balance && part)
-		return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
-				 "%s and --balance cannot be together: a part of the losses does "
-				 "not balance",
-				 part);
+		return error_usage(err, "narrow EXPR instead",
+				   "%s and --balance cannot be together: a part of the losses does "
+				   "not balance",
+				   part);
 	return 0;
 }
 
@@ -208,19 +188,16 @@ struct trace {
 /* Sets what the collector has to count apart for it, too: flows, unless --by was given. */
 static int ledger_open(struct trace *t, struct error *err)
 {
-	const struct ledger_options *o = &t->o->ledger;
 	int rc;
 
-	if (!o->file)
-		return o->keep_set ? error_set(err, STATUS_USAGE, -EINVAL, "add --ledger FILE",
-					       "--keep needs a ledger")
-				   : 0;
-	if (!t->o->view.by.n) {
+	if (!t->o->ledger)
+		return 0;
+	if (!t->o->live.by.n) {
 		t->session.spec.total_by = t->session.spec.by;
 		t->session.spec.by |= LIVE_BIT(LIVE_FLOW);
 	}
-	rc = ledgerfile_open(&t->ledger.file, o->file, err);
-	return rc ? rc : ledgerfile_keep(t->ledger.file, o->keep_ns, err);
+	rc = ledgerfile_open(&t->ledger.file, t->o->ledger, err);
+	return rc ? rc : ledgerfile_keep(t->ledger.file, t->o->keep_ns, err);
 }
 
 /* Says it once. */
@@ -234,7 +211,7 @@ static void goes_on(int *first, const char *file, int rc)
 
 static void written(struct trace *t, int rc)
 {
-	goes_on(&t->ledger.rc, t->o->ledger.file, rc);
+	goes_on(&t->ledger.rc, t->o->ledger, rc);
 }
 
 /* When it was `time_ns` after the start. */
@@ -331,18 +308,18 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 
 static void capture_failed(struct trace *t, int rc)
 {
-	goes_on(&t->events.file_error, t->o->events.file, rc);
+	goes_on(&t->events.file_error, t->o->capture, rc);
 }
 
 static void on_drop(void *arg, const struct live_drop *drop)
 {
 	struct trace *t = arg;
-	const struct events_options *o = &t->o->events;
+	const struct trace_options *o = t->o;
 	struct events *e = &t->events;
 
-	if (o->shown && t->o->global.json && e->shown >= EVENTS_IN_DOCUMENT) {
+	if (o->events && o->live.global.json && e->shown >= EVENTS_IN_DOCUMENT) {
 		e->left_out++;
-	} else if (o->shown) {
+	} else if (o->events) {
 		if (t->json)
 			json_out_each(t->json, "drop", drop_json(drop, o->hex, o->stack));
 		else
@@ -356,25 +333,15 @@ static void on_drop(void *arg, const struct live_drop *drop)
 /* Opens the file, and has samples taken of what is lost. */
 static int events_open(struct trace *t, struct error *err)
 {
-	const struct events_options *o = &t->o->events;
-	const struct contradiction list[] = {
-		{o->hex && !o->shown, "--hex needs --events", "add --events"},
-		{o->stack && !o->shown, "--stack needs --events", "add --events"},
-		{o->file && !strcmp(o->file, "-"), "-w -: stdout is for the tables",
-		 "name a file, or a pipe by mkfifo"},
-		{o->snaplen_set && !o->shown && !o->file, "--snaplen needs packets to keep",
-		 "add --events or -w FILE"},
-		{0},
-	};
+	const struct trace_options *o = t->o;
 	struct live_spec *spec = &t->session.spec;
-	int rc = contradiction_check(list, err);
 
-	if (rc || (!o->shown && !o->file))
-		return rc;
+	if (!o->events && !o->capture)
+		return 0;
 	t->events.wanted = true;
 	spec->snaplen = o->snaplen_set ? (uint32_t)o->snaplen : LIVE_SNAPLEN;
 	spec->stack = o->stack;
-	return o->file ? pcapng_create(&t->events.file, o->file, spec->snaplen, err) : 0;
+	return o->capture ? pcapng_create(&t->events.file, o->capture, spec->snaplen, err) : 0;
 }
 
 /* Shows what has come. `all`: to the last, else what a tick has time for. */
@@ -385,7 +352,7 @@ static void events_read(struct trace *t, bool all)
 
 	if (!e->wanted || e->read_error)
 		return;
-	if (t->o->events.shown && !t->json)
+	if (t->o->events && !t->json)
 		log_progress_clear();
 	n = live_read_drops(t->session.live, all ? 0 : EVENTS_NS);
 	if (n < 0) {
@@ -395,7 +362,7 @@ static void events_read(struct trace *t, bool all)
 	}
 	if (e->file && !e->file_error)
 		capture_failed(t, pcapng_flush(e->file));
-	if (t->o->events.shown)
+	if (t->o->events)
 		output_flush();
 }
 
@@ -410,7 +377,7 @@ static void events_finish(struct trace *t)
 		e->captured = pcapng_written(e->file);
 		capture_failed(t, pcapng_close(e->file));
 		e->file = NULL;
-		log_info("%s: %llu packets%s", t->o->events.file, (unsigned long long)e->captured,
+		log_info("%s: %llu packets%s", t->o->capture, (unsigned long long)e->captured,
 			 e->file_error ? ", not all" : "");
 	}
 	if (e->left_out)
@@ -427,10 +394,10 @@ static void events_json_end(const struct trace *t, struct json_object *end)
 	if (!e->wanted)
 		return;
 	json_put_u64(end, "drops_left_out", e->left_out);
-	if (!t->o->events.file)
+	if (!t->o->capture)
 		return;
 	capture = json_object_new_object();
-	json_put_text(capture, "file", t->o->events.file);
+	json_put_text(capture, "file", t->o->capture);
 	json_put_u64(capture, "packets", e->captured);
 	json_put_text(capture, "error", e->file_error ? strerror(-e->file_error) : NULL);
 	json_put(end, "capture", capture);
@@ -440,8 +407,8 @@ static int on_open(void *arg, struct error *err)
 {
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
-	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns,
-						t->session.spec.consumed};
+	const struct flow_account_spec spec = {t->flow, o->seq, o->settle_ns,
+					       t->session.spec.consumed};
 	struct session *s = &t->session;
 	struct error quiet = {};
 	struct netns own;
@@ -452,10 +419,10 @@ static int on_open(void *arg, struct error *err)
 		netns_close(&own);
 	}
 	if (t->events.wanted)
-		rc = live_open_drops(s->live, o->events.snaplen_set, o->view.all, on_drop, t, err);
+		rc = live_open_drops(s->live, o->snaplen_set, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
-	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, s->live, err);
+	return rc || !o->balance ? rc : flow_account_open(&t->account, &spec, s->live, err);
 }
 
 static void on_tick(void *arg)
@@ -473,7 +440,7 @@ static int on_over(void *arg, struct error *err)
 static void on_start(void *arg)
 {
 	struct trace *t = arg;
-	const struct trace_shown shown = {t->o->view.interval_ns, t->o->view.all, t->netns};
+	const struct trace_shown shown = {t->o->live.interval_ns, t->o->live.all, t->netns};
 	/* while we may load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
@@ -484,10 +451,10 @@ static void on_start(void *arg)
 		words++;
 	words = words + 2 < program_argc ? words + 2 : program_argc;
 	if (asked.expr) /* as it was given */
-		asked.expr = t->o->expr.text;
+		asked.expr = t->o->live.expr.text;
 	asked.by = t->by;
 	show_maps();
-	caps_give_up(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL, CAPS_ONCE);
+	caps_give_up(cmd_trace.needs, t->o->keep_set ? "--keep" : NULL, CAPS_ONCE);
 	trace_show_gaps(t->session.live);
 	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
 	if (t->ledger.file)
@@ -497,7 +464,7 @@ static void on_start(void *arg)
 	else
 		log_info("tracing what this host drops%s%s%s", asked.expr ? " of: " : "",
 			 asked.expr ? asked.expr : "",
-			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
+			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
 
 /* To the ledger with the time when it was, which those who read at once know. */
@@ -528,9 +495,9 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 
 	if (o && live_bursts(t->session.live, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
-	if (o && t->o->view.counters && sources_rates(t->session.sources))
+	if (o && t->o->live.counters && sources_rates(t->session.sources))
 		json_put(o, "counters",
-			 json_rates(sources_rates(t->session.sources), t->o->view.all));
+			 json_rates(sources_rates(t->session.sources), t->o->live.all));
 	return o;
 }
 
@@ -624,40 +591,34 @@ static int check(struct trace *t, struct error *err)
 	const struct trace_options *o = t->o;
 	struct live_spec *spec = &t->session.spec;
 
-	if (trace_spec(&o->filters, &o->view, o->expr.text, spec, err) ||
-	    balance_check(&o->balance, &o->filters, o->expr.text, err) ||
-	    (o->balance.balance && flow_expression(o->expr.text, t->flow, err)) ||
-	    limits_init(&t->limits, o->limits.at, o->limits.n, err))
+	if (trace_spec(&o->live, spec, err) || check_options(o, err) ||
+	    (o->balance && flow_expression(o->live.expr.text, t->flow, err)) ||
+	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
+	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
-	if (o->until_limit && !o->limits.n)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
-				 "--until-limit needs a --limit");
-	if (caps_require(&cmd_trace, NULL, err) || events_open(t, err))
-		return -EINVAL;
-	spec->followed = o->balance.balance;
-	if (o->balance.balance)
+	spec->followed = o->balance;
+	if (o->balance)
 		spec->expr = t->flow;
 	spec->burst_ns = o->burst_ns;
 	t->by = spec->by;
 	return ledger_open(t, err);
 }
 
-/* From the check of its options to its exit status. `json`: NULL for text; it is not ended. */
-static int trace_session(const struct trace_options *o, struct json_out *json, struct error *err)
+static int trace_run(void *options, struct error *err)
 {
+	const struct trace_options *o = options;
 	struct trace t = {
 		.o = o,
-		.json = json,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
 			 .width = print_columns(stdout),
-			 .verbosity = global_verbosity(&o->global)},
-		.session = {.interval_ns = o->view.interval_ns,
-			    .duration_ns = o->duration_ns,
+			 .verbosity = global_verbosity(&o->live.global)},
+		.session = {.interval_ns = o->live.interval_ns,
+			    .duration_ns = o->live.duration_ns,
 			    .command = o->command,
-			    .stdout_to_stderr = json != NULL,
+			    .stdout_to_stderr = global_json(&o->live.global),
 			    .with_why = true,
-			    .counters = o->view.counters,
+			    .counters = o->live.counters,
 			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_tick = on_tick,
@@ -665,46 +626,32 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 			    .on_over = on_over,
 			    .arg = &t},
 	};
-	int rc = check(&t, err), status;
+	const int ours = o->command ? CHILD_OURS : STATUS_FAILED;
+	struct error quiet = {};
+	int rc, child;
 
+	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
+		return trace_list_reasons(stdout, err);
+	t.json = global_json_out(&o->live.global, "pktledger/trace/1");
+	rc = check(&t, err);
 	if (!rc)
 		rc = session_run(&t.session, err);
 	if (t.session.started)
 		on_end(&t, err);
-	status = t.session.child.status;
+	child = t.session.child.status;
 	flow_account_close(t.account);
 	session_end(&t.session);
 	pcapng_close(t.events.file);
 	json_object_put(t.start);
-	if (t.ledger.file) {
-		struct error quiet = {};
-
+	if (t.ledger.file)
 		written(&t, ledgerfile_close(t.ledger.file, &quiet));
-	}
-	t.incomplete |= t.ledger.rc != 0;
-	if (o->command && (status > 0 || rc))
-		return status > 0 ? status : CHILD_OURS;
-	if (rc)
-		return err->status;
-	if (t.limits.broken || (o->balance.balance && !t.balance.balanced))
-		return STATUS_BROKEN;
-	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
-}
-
-static int trace_run(void *options, struct error *err)
-{
-	const struct trace_options *o = options;
-	struct json_out *json;
-	int status;
-
-	if (o->filters.spec.reasons && !strcmp(o->filters.spec.reasons, "help"))
-		return trace_list_reasons(stdout, err) ? (int)err->status : STATUS_OK;
-	json = global_json_out(&o->global, "pktledger/trace/1");
-	status = trace_session(o, json, err);
 	log_progress_clear();
-	if (output_end(json, err) && status == STATUS_OK)
-		status = o->command ? CHILD_OURS : STATUS_FAILED;
-	return status;
+	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
+	if (o->command && (child > 0 || rc))
+		return child > 0 ? child : CHILD_OURS;
+	if (!rc && (t.limits.broken || (o->balance && !t.balance.balanced)))
+		return STATUS_BROKEN;
+	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }
 
 static const struct opt_need needs[] = {

@@ -41,8 +41,7 @@ int contradiction_check(const struct contradiction *list, struct error *err)
 {
 	for (; list->message; list++) {
 		if (list->found)
-			return error_set(err, STATUS_USAGE, -EINVAL, list->hint, "%s",
-					 list->message);
+			return error_usage(err, list->hint, "%s", list->message);
 	}
 	return 0;
 }
@@ -68,8 +67,8 @@ static int parse_length(const char *value, void *field, struct error *err)
 	int rc = strcmp(value, "best") ? num_size(value, &bytes) : 0;
 
 	if (rc || (bytes != LENGTH_BEST && (bytes < 1 || bytes > UINT16_MAX)))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "'%s' is no size within 1 .. %u, nor `best`", value, UINT16_MAX);
+		return error_usage(err, NULL, "'%s' is no size within 1 .. %u, nor `best`", value,
+				   UINT16_MAX);
 	*(uint64_t *)field = bytes;
 	return 0;
 }
@@ -131,25 +130,25 @@ int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_
 			tx->fragments ? reassembly_best_payload(ipv6, mtu) : mtu - overhead + 18;
 	}
 	if (t->size ? t->size < overhead + STAMP_LEN : bytes < STAMP_LEN)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "%s %llu leaves no room for the stamp: at least %u%s", option,
-				 (unsigned long long)given, STAMP_LEN + (t->size ? overhead : 0),
-				 !t->size ? ""
-				 : ipv6	  ? " for IPv6"
-					  : " for IPv4");
+		return error_usage(err, NULL, "%s %llu leaves no room for the stamp: at least %u%s",
+				   option, (unsigned long long)given,
+				   STAMP_LEN + (t->size ? overhead : 0),
+				   !t->size ? ""
+				   : ipv6   ? " for IPv6"
+					    : " for IPv4");
 	if (bytes > MAX_UDP)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "%s %llu is more than a UDP datagram holds (%u of payload)",
-				 option, (unsigned long long)given, MAX_UDP);
+		return error_usage(err, NULL,
+				   "%s %llu is more than a UDP datagram holds (%u of payload)",
+				   option, (unsigned long long)given, MAX_UDP);
 	room = mtu - (overhead - 14 - 4);
 	if (mtu && bytes > room && (t->size || !tx->fragments))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 tx->fragments ? "use --length: it is fragmented"
-					       : "use --tx socket, or a smaller packet",
-				 "%s %llu does not fit the MTU of %u (--length %u at most)%s%s",
-				 option, (unsigned long long)given, mtu, room,
-				 tx->fragments ? "" : ", and no fragments are made by --tx ",
-				 tx->fragments ? "" : tx->name);
+		return error_usage(err,
+				   tx->fragments ? "use --length: it is fragmented"
+						 : "use --tx socket, or a smaller packet",
+				   "%s %llu does not fit the MTU of %u (--length %u at most)%s%s",
+				   option, (unsigned long long)given, mtu, room,
+				   tx->fragments ? "" : ", and no fragments are made by --tx ",
+				   tx->fragments ? "" : tx->name);
 	*payload = (unsigned)bytes;
 	return 0;
 }
@@ -157,9 +156,8 @@ int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_
 int traffic_family(struct run_spec *spec, const struct endpoint *to, struct error *err)
 {
 	if (spec->ipv6 && to->family == AF_INET)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "leave -6 out, or give an IPv6 address",
-				 "--ipv6 and an address of IPv4 contradict each other");
+		return error_usage(err, "leave -6 out, or give an IPv6 address",
+				   "--ipv6 and an address of IPv4 contradict each other");
 	spec->ipv6 = to->family == AF_INET6;
 	return 0;
 }
@@ -272,19 +270,9 @@ struct json_out *global_json_out(const struct global_options *g, const char *sch
 
 #define SRC_PORT 40000
 
-static int parse_plan(const char *value, void *field, struct error *err)
-{
-	return rate_plan_parse(value, field, err);
-}
-
-static int parse_imix(const char *value, void *field, struct error *err)
-{
-	return imix_parse(value, field, err);
-}
-
 static int explain(int rc, const char *value, const char *what, struct error *err)
 {
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL, "'%.80s' is %s", value, what) : 0;
+	return rc ? error_usage(err, NULL, "'%.80s' is %s", value, what) : 0;
 }
 
 static int parse_addrs(const char *value, void *field, struct error *err)
@@ -318,13 +306,13 @@ static int parse_reorder(const char *value, void *field, struct error *err)
 }
 
 const struct opt shape_opts[] = {
-	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = parse_plan,
+	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
 	 .default_text = "--rate throughout",
 	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
 		 "onoff:100ms/900ms (--rate while on)"},
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
-	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = parse_imix,
+	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
 	 .default_text = "one size",
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},
@@ -386,10 +374,10 @@ static bool has_schedule(const struct traffic_options *t)
 
 int traffic_check_rate(const struct traffic_options *t, struct error *err)
 {
-	return t->rate_set || has_schedule(t) ? 0
-					      : error_set(err, STATUS_USAGE, -EINVAL,
-							  "for example --rate 100k, or --rate max",
-							  "outside a lab there is no default rate");
+	if (t->rate_set || has_schedule(t))
+		return 0;
+	return error_usage(err, "for example --rate 100k, or --rate max",
+			   "outside a lab there is no default rate");
 }
 
 static bool has_ranges(const struct shape *s)
@@ -402,8 +390,8 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 {
 	if (!a->n || a->family == (ipv6 ? AF_INET6 : AF_INET))
 		return 0;
-	return error_set(err, STATUS_USAGE, -EINVAL, ipv6 ? NULL : "add --ipv6, or use IPv4 there",
-			 "%s is not IPv%c as the rest of the traffic", option, ipv6 ? '6' : '4');
+	return error_usage(err, ipv6 ? NULL : "add --ipv6, or use IPv4 there",
+			   "%s is not IPv%c as the rest of the traffic", option, ipv6 ? '6' : '4');
 }
 
 static int check_shape(const struct traffic_options *t, const struct run_spec *spec,
@@ -411,7 +399,13 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 {
 	const struct shape *s = &spec->shape;
 	const bool headers = has_ranges(s) || spec->vlan || spec->tos || spec->ttl;
+	const bool socket = spec->tx == &tx_socket;
 	const struct contradiction list[] = {
+		{socket && spec->vlan,
+		 "--tx socket cannot send VLAN tags: the kernel makes its frames", "use --tx xsk"},
+		{socket && t->pcap,
+		 "--tx socket cannot send captured frames: the kernel makes its frames",
+		 "use --tx xsk"},
 		{t->imix.n && t->size, "--imix and --size cannot be given together", NULL},
 		{t->pcap && (t->imix.n || headers),
 		 "--pcap brings sizes, addresses and headers of its own", NULL},
@@ -426,19 +420,14 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	};
 
 	if (check_family(&s->src_addr, "--src-addr", spec->ipv6, err) ||
-	    check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err))
-		return -EINVAL;
-	if (shape_needs_frames(t) && spec->tx == &tx_socket)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
-				 "--tx socket cannot send %s: the kernel makes its frames",
-				 spec->vlan ? "VLAN tags" : "captured frames");
-	if (contradiction_check(list, err))
+	    check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err) ||
+	    contradiction_check(list, err))
 		return -EINVAL;
 	if (s->frames && !spec->tx->shapes)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
-				 "--tx %s sends packets that are all alike: of these options it "
-				 "knows --profile and --burst",
-				 spec->tx->name);
+		return error_usage(err, "use --tx xsk or --tx socket",
+				   "--tx %s sends packets that are all alike: of these options it "
+				   "knows --profile and --burst",
+				   spec->tx->name);
 	return 0;
 }
 
@@ -453,11 +442,11 @@ static int plan_sizes(const struct imix *imix, const struct run_spec *spec, stru
 		if (frame < header + STAMP_LEN && imix->simple)
 			frame = header + STAMP_LEN;
 		if (frame < header + STAMP_LEN)
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "--imix: a frame of %u bytes leaves no room for the "
-					 "stamp: at least %u for IPv%c%s",
-					 frame, header + STAMP_LEN, spec->ipv6 ? '6' : '4',
-					 spec->vlan ? " with a VLAN tag" : "");
+			return error_usage(err, NULL,
+					   "--imix: a frame of %u bytes leaves no room for the "
+					   "stamp: at least %u for IPv%c%s",
+					   frame, header + STAMP_LEN, spec->ipv6 ? '6' : '4',
+					   spec->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
 	}
 	s->n_payload = imix->n;
@@ -498,12 +487,12 @@ static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
 		return 0;
 	shape_sizes(&spec->shape, flow, &sizes);
 	if (plan->kind == PLAN_ONOFF)
-		rc = shape_pps(&sizes, &spec->rate, -1, &pps);
+		rc = rate_to_pps(&spec->rate, sizes.mean_frame, -1, &pps);
 	if (!rc)
 		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
 	if (rc)
-		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
-				 "--profile: a share of the link's speed has no meaning here");
+		return error_usage(err, "give packets/s or bit/s",
+				   "--profile: a share of the link's speed has no meaning here");
 	spec->shape.scheduled = true;
 	return 0;
 }
@@ -567,8 +556,8 @@ static int parse_pause(const char *value, void *field, struct error *err)
 	struct reader *r = (void *)((char *)field - offsetof(struct reader, pause_ns));
 	int rc = reader_parse_pause(value, &r->pause_ns, &r->read_ns);
 
-	return rc ? error_set(err, STATUS_USAGE, rc, "for example 100ms/900ms",
-			      "'%s' is not ON/OFF, two times above 0", value)
+	return rc ? error_usage(err, "for example 100ms/900ms",
+				"'%s' is not ON/OFF, two times above 0", value)
 		  : 0;
 }
 
@@ -579,8 +568,7 @@ static int parse_nice(const char *value, void *field, struct error *err)
 	int rc = num_u64(value + minus, 0, minus ? 20 : 19, &n);
 
 	if (rc)
-		return error_set(err, STATUS_USAGE, rc, NULL, "'%s' is not within -20 .. 19",
-				 value);
+		return error_usage(err, NULL, "'%s' is not within -20 .. 19", value);
 	*(int *)field = minus ? -(int)n : (int)n;
 	return 0;
 }
@@ -670,9 +658,9 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	};
 
 	if (spec->tx == &tx_socket && mtu && t->send.gso && spec->payload > room)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --gso out, or use less payload",
-				 "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
-				 spec->payload, mtu, room);
+		return error_usage(err, "leave --gso out, or use less payload",
+				   "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
+				   spec->payload, mtu, room);
 	return contradiction_check(list, err);
 }
 

@@ -10,7 +10,6 @@
 #include "monitor/live.h"
 #include "report/json.h"
 #include "traffic/rx.h"
-#include "traffic/shape.h"
 #include "traffic/tx.h"
 
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,
@@ -196,24 +195,19 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 
 /* What `trace`, `top` and `export` look at, and how fine: options_trace.c. */
 
-struct trace_filters {
-	struct live_spec spec; /* what is of one type with the options */
-	uint64_t pid;
-	struct opt_enums stages;
-};
-
-struct trace_view {
-	struct opt_enums by; /* enum live_field */
+struct live_options {
+	struct global_options global;
+	struct live_spec spec;	     /* what is of one type with the options */
+	struct opt_enums stages, by; /* by: enum live_field */
+	uint64_t pid, interval_ns, duration_ns;
 	bool all, counters;
-	uint64_t interval_ns;
+	struct opt_words expr; /* "": none */
 };
 
-extern const struct opt trace_filter_opts[]; /* of struct trace_filters */
-extern const struct opt trace_view_opts[];   /* of struct trace_view */
+extern const struct opt trace_filter_opts[], trace_view_opts[], expr_arg[]; /* of that struct */
 
-/* Fills what the options say; `expr` "": none. STATUS_USAGE. */
-int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
-	       struct live_spec *spec, struct error *err);
+/* Fills what the options say. STATUS_USAGE. */
+int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
 
 /*
  * Rows of what they need. bpf() is for CAP_BPF only up to Linux 5.18 where unprivileged users may

@@ -21,7 +21,7 @@ static const struct opt_value field_values[] = {
 		{0},
 };
 
-#define AT(member) offsetof(struct trace_filters, member)
+#define AT(member) offsetof(struct live_options, member)
 
 const struct opt trace_filter_opts[] = {
 	{"netns", 0, OPT_STRING, AT(spec.netns), .metavar = "NAME", .default_text = "all",
@@ -46,37 +46,42 @@ const struct opt trace_filter_opts[] = {
 };
 
 const struct opt trace_view_opts[] = {
-	{"by", 0, OPT_ENUMS, offsetof(struct trace_view, by), .values = field_values,
+	{"by", 0, OPT_ENUMS, AT(by), .values = field_values,
 	 .default_text = "reason, location, interface, namespace, socket, process",
 	 .help = "count losses of a stage apart by these"},
-	{"all", 0, OPT_FLAG, offsetof(struct trace_view, all),
+	{"all", 0, OPT_FLAG, AT(all),
 	 .help = "show benign drops too, not only their sum: what nobody misses"},
-	{"counters", 0, OPT_FLAG, offsetof(struct trace_view, counters),
+	{"counters", 0, OPT_FLAG, AT(counters),
 	 .help = "every interface, queue and counter of the namespace as rates, too"},
-	{"interval", 'I', OPT_TIME, offsetof(struct trace_view, interval_ns), .min = 100000000,
+	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,
 	 .help = "time from one table to the next"},
 	{0},
 };
 
-int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
-	       struct live_spec *spec, struct error *err)
+const struct opt expr_arg[] = {
+	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
+	 .default_text = "all"},
+	{0},
+};
+
+int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err)
 {
 	const unsigned owners = LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
 				LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
 				LIVE_BIT(LIVE_POD);
 
-	*spec = f->spec;
-	spec->expr = *expr ? expr : NULL;
-	spec->pid = (pid_t)f->pid;
-	for (unsigned i = 0; i < f->stages.n; i++)
-		spec->stages |= 1ULL << f->stages.at[i];
-	for (unsigned i = 0; i < v->by.n; i++)
-		spec->by |= LIVE_BIT(v->by.at[i]);
+	*spec = o->spec;
+	spec->expr = *o->expr.text ? o->expr.text : NULL;
+	spec->pid = (pid_t)o->pid;
+	for (unsigned i = 0; i < o->stages.n; i++)
+		spec->stages |= 1ULL << o->stages.at[i];
+	for (unsigned i = 0; i < o->by.n; i++)
+		spec->by |= LIVE_BIT(o->by.at[i]);
 	spec->senders = spec->by & owners;
 	spec->by = spec->by ? spec->by | LIVE_BY_STAGE : LIVE_BY_DEFAULT;
 	if (spec->cgroup && *spec->cgroup != '/')
-		return error_set(err, STATUS_USAGE, -EINVAL, "see: systemd-cgls",
-				 "--cgroup: '%s' does not begin with /", spec->cgroup);
+		return error_usage(err, "see: systemd-cgls", "--cgroup: '%s' does not begin with /",
+				   spec->cgroup);
 	return 0;
 }
 

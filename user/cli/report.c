@@ -36,7 +36,7 @@ int outputs_open(struct outputs *o, const char *schema, const struct global_opti
 	*o = (struct outputs){.schema = schema};
 	o->json = global_json_out(g, schema);
 	if (global_json(g) && !o->json)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	return ledger ? ledgerfile_open(&o->ledger, ledger, err) : 0;
 }
 
@@ -98,14 +98,14 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 	bool repeated = !schema && o->repeat > 1;
 
 	if (!r) {
-		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		error_memory(err);
 		return NULL;
 	}
 	r->o = o;
 	r->own = !schema;
 	r->trials = repeated ? trials_new(o->repeat) : NULL;
 	if (repeated && !r->trials)
-		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		error_memory(err);
 	else if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
 		return r;
 	report_finish(r, err);
@@ -231,14 +231,8 @@ static void check_limits(struct report *r)
 
 static void show(struct report *r)
 {
-	const unsigned payload = r->res.payload_bytes, frame = r->res.frame_bytes;
-
-	/* from here on all is as the document says, and as `report` will read it */
 	json_object_put(r->end);
 	r->end = json_end(&r->res);
-	json_read_end(r->end, &r->res);
-	r->res.payload_bytes = payload;
-	r->res.frame_bytes = frame;
 	keep(&r->out, "end", r->end);
 	log_progress_clear();
 	if (!r->own) {
@@ -344,12 +338,10 @@ int report_finish(struct report *r, struct error *err)
 		trials_print_end(stdout, r->trials);
 	}
 	outputs_close(&r->out, err);
-	trials_free(r->trials);
+	free(r->trials);
 	peer_close(r->far);
 	json_object_put(r->start);
 	json_object_put(r->end);
 	free(r);
-	if (err->status != STATUS_OK)
-		return (int)err->status;
-	return broken ? STATUS_BROKEN : STATUS_OK;
+	return broken && err->status == STATUS_OK ? STATUS_BROKEN : 0;
 }

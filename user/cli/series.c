@@ -20,11 +20,6 @@
 #define LINES_MAX 64
 #define WORDS_MAX 48
 
-static int out_of_memory(struct error *err)
-{
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-}
-
 /* `text` of it is to be filled. */
 static struct point *add_point(struct points *points, char *const *words, int n, char *const *more,
 			       int n_more)
@@ -50,12 +45,12 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 		points->column[k] = vary[k].ref.opt->name;
 		all *= vary[k].n;
 		if (all > POINTS_MAX)
-			return error_set(err, STATUS_USAGE, -E2BIG, "vary fewer values",
-					 "more than %u combinations of values", POINTS_MAX);
+			return error_usage(err, "vary fewer values",
+					   "more than %u combinations of values", POINTS_MAX);
 	}
 	points->at = calloc(all, sizeof(*points->at));
 	if (!points->at)
-		return out_of_memory(err);
+		return error_memory(err);
 	while (points->n < all) {
 		const char *text[POINTS_COLUMNS];
 		char *word[POINTS_COLUMNS];
@@ -76,7 +71,7 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 		p = add_point(points, argv, argc, word, words);
 		if (!p) {
 			points_free(points);
-			return out_of_memory(err);
+			return error_memory(err);
 		}
 		memcpy(p->text, text, n * sizeof(*text));
 	}
@@ -148,7 +143,7 @@ static int add_line(struct parsing *p, char *text)
 		return bad_line(p, "a command has to begin with run");
 	point = add_point(p->points, word, words, p->argv, p->argc);
 	if (!point)
-		return out_of_memory(p->err);
+		return error_memory(p->err);
 	point->text[0] = remark;
 	return 0;
 }
@@ -206,7 +201,7 @@ int preset_parse(struct points *points, const char *name, const char *text, int 
 		.about = copy_prose(text),
 	};
 	if (!points->at || !points->words || !points->about)
-		rc = out_of_memory(err);
+		rc = error_memory(err);
 	else if (!*text || *text == '\n' || is_command(text))
 		rc = bad_line(&p, "the first line has to be a title");
 	else
@@ -266,10 +261,10 @@ static int not_known(const char *name, struct error *err)
 	if (rc)
 		return rc;
 	near = opt_nearest(name, (const char *const *)files.gl_pathv, (unsigned)files.gl_pathc);
-	error_set(err, STATUS_USAGE, -ENOENT, "--preset help lists them",
-		  near ? "there is no preset '%.40s' (did you mean %s?)"
-		       : "there is no preset '%.40s'",
-		  name, near);
+	error_usage(err, "--preset help lists them",
+		    near ? "there is no preset '%.40s' (did you mean %s?)"
+			 : "there is no preset '%.40s'",
+		    name, near);
 	globfree(&files);
 	return -ENOENT;
 }
@@ -288,8 +283,8 @@ int preset_open(struct points *points, const char *name, int argc, char **argv, 
 	if (rc == -ENOENT && !strchr(name, '/'))
 		return not_known(name, err);
 	if (rc)
-		return error_set(err, STATUS_USAGE, rc, NULL, "cannot read the preset '%.80s': %s",
-				 name, strerror(-rc));
+		return error_usage(err, NULL, "cannot read the preset '%.80s': %s", name,
+				   strerror(-rc));
 	rc = preset_parse(points, name, text, argc, argv, err);
 	free(text);
 	return rc;
@@ -338,11 +333,10 @@ static int plan_point(const struct series *s, const struct point *point, struct 
 
 	*p = (struct planned){.options = calloc(1, s->cmd->size)};
 	if (!p->options)
-		return out_of_memory(err);
+		return error_memory(err);
 	rc = opt_parse(s->cmd, point->argc, point->argv, p->options, &seen, err);
 	if (rc > OPT_NEXT_RUN)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
-			       "help and version are no values to run with");
+		rc = error_usage(err, NULL, "help and version are no values to run with");
 	if (!rc && s->check)
 		rc = s->check(s->arg, point, p->options, err);
 	return rc ? rc : run_plan(p->options, &p->spec, err);
@@ -438,7 +432,7 @@ static bool run_point(struct course *c, const struct point *point)
 		}
 		show_trial(c, point, &p, t, &err);
 	}
-	if (trials_count(c->trials) || failed.status != STATUS_OK)
+	if (c->trials->n || failed.status != STATUS_OK)
 		show_point(c, point, &failed);
 	free_planned(&p);
 	return going;
@@ -512,7 +506,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 		.trials = trials_new(o->repeat),
 		.summary = json_object_new_array(),
 	};
-	int rc = c.trials && c.summary ? 0 : out_of_memory(err);
+	int rc = c.trials && c.summary ? 0 : error_memory(err);
 
 	/* a value that makes no sense is reported before the first packet */
 	for (unsigned i = 0; i < s->points->n && !rc; i++) {
@@ -524,7 +518,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	if (!rc && !caps_require(s->cmd, NULL, err))
 		run_all(&c, err);
 	report_next(report, o, "");
-	trials_free(c.trials);
+	free(c.trials);
 	json_object_put(c.start);
 	json_object_put(c.summary);
 }
@@ -552,10 +546,10 @@ int preset_run(const struct run_options *o, struct error *err)
 	struct report *report;
 
 	if (!strcmp(o->preset, "help"))
-		return preset_list(stdout, err) ? (int)err->status : STATUS_OK;
+		return preset_list(stdout, err);
 	report = report_new(o, SERIES_SCHEMA, err);
 	if (!report)
-		return err->status;
+		return -EIO;
 	if (!preset_open(&points, o->preset, program_argc - 2, program_argv + 2, err))
 		series_run(&series, report, o, err);
 	points_free(&points);

@@ -100,21 +100,18 @@ static void canvas_heading(struct canvas *c, unsigned y)
 #define TEXT_LEAST  8  /* and has, also where there is little room */
 #define TEXTS_AT    (3 * (NUMBER_COLS + 2))
 
-/* What the rows of the table are grouped by; those with flows come last. */
+/* What the rows of the table are grouped by, beside the stage; those with flows come last. */
 static const struct view_grouping {
 	const char *name;
 	unsigned by; /* LIVE_BIT()s */
 } view_groupings[] = {
-	{"sockets", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
-			    LIVE_BIT(LIVE_NETNS)},
-	{"reasons", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
-	{"interfaces", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) |
-			       LIVE_BIT(LIVE_NETNS)},
-	{"processes", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) |
-			      LIVE_BIT(LIVE_POD)},
-	{"cgroups", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CGROUP)},
-	{"CPUs", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CPU)},
-	{"flows", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_FLOW)},
+	{"sockets", LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_NETNS)},
+	{"reasons", LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
+	{"interfaces", LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS)},
+	{"processes", LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD)},
+	{"cgroups", LIVE_BIT(LIVE_CGROUP)},
+	{"CPUs", LIVE_BIT(LIVE_CPU)},
+	{"flows", LIVE_BIT(LIVE_FLOW)},
 };
 
 #define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
@@ -295,15 +292,15 @@ static unsigned draw_rows(const struct view *v, const struct view_input *in, str
 static void draw_table(const struct view *v, const struct view_input *in, struct canvas *c,
 		       unsigned y)
 {
-	const struct view_grouping *g = &view_groupings[v->grouping];
+	const unsigned by = view_groupings[v->grouping].by | LIVE_BIT(LIVE_STAGE);
 	unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT, hidden;
 	struct live_table now = {0}, total = {0};
-	struct columns k = {.by = g->by, .shown = g->by};
+	struct columns k = {.by = by, .shown = by};
 
 	if (y + 1 >= c->rows)
 		return;
-	if (table_group(&now, in->now, g->by, classes) ||
-	    table_group(&total, in->total, g->by, classes)) {
+	if (table_group(&now, in->now, by, classes) ||
+	    table_group(&total, in->total, by, classes)) {
 		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
 	} else {
 		table_sort(&total, v->order);

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <linux/if_link.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "drops/reason.h"
 #include "host/load.h"
@@ -199,12 +199,13 @@ static void add_cpus(struct json_object *env)
 		json_put_u64(env, "cpus", (uint64_t)online);
 	if (!sched_getaffinity(0, sizeof(allowed), &allowed))
 		json_put_u64(env, "cpus_allowed", (uint64_t)CPU_COUNT(&allowed));
-	if (file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", line, sizeof(line)))
+	if (proc_read(AT_FDCWD, line, sizeof(line),
+		      "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") > 0)
 		json_put_text(env, "governor", line);
-	if (file_line("/sys/devices/system/node/online", line, sizeof(line)))
+	if (proc_read(AT_FDCWD, line, sizeof(line), "/sys/devices/system/node/online") > 0)
 		json_put_text(env, "numa_nodes", line);
 	/* Time that the hypervisor gave to others, of all CPUs since boot. */
-	if (hz > 0 && file_line("/proc/stat", line, sizeof(line)) &&
+	if (hz > 0 && proc_read(AT_FDCWD, line, sizeof(line), "/proc/stat") > 0 &&
 	    sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
 		json_put_u64(env, "steal_ns", steal * (1000000000ULL / (unsigned long)hz));
 }
@@ -212,18 +213,18 @@ static void add_cpus(struct json_object *env)
 /* CPUs that one group may use, 0 if it is not limited. v2: "max 100000"; v1: two files. */
 static bool group_cpus(const char *dir, bool v2, double *cpus)
 {
-	char path[PATH_MAX + 64], line[64];
 	double quota, period;
+	char line[64];
 
 	*cpus = 0;
-	snprintf(path, sizeof(path), "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us");
-	if (!file_line(path, line, sizeof(line)))
+	if (proc_read(AT_FDCWD, line, sizeof(line), "%s/%s", dir,
+		      v2 ? "cpu.max" : "cpu.cfs_quota_us") <= 0)
 		return false;
 	if (v2)
 		return sscanf(line, "%lf %lf", &quota, &period) != 2 || (*cpus = quota / period);
 	quota = strtod(line, NULL);
-	snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
-	if (quota > 0 && file_line(path, line, sizeof(line)) && strtod(line, NULL) > 0)
+	if (quota > 0 && proc_read(AT_FDCWD, line, sizeof(line), "%s/cpu.cfs_period_us", dir) > 0 &&
+	    strtod(line, NULL) > 0)
 		*cpus = quota / strtod(line, NULL);
 	return true;
 }

@@ -470,7 +470,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 
 	memset(facts, 0, sizeof(*facts));
 	if (!r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	r->spec = spec;
 	r->f = facts;
 	r->root = proc_root(NULL);

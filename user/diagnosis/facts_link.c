@@ -37,7 +37,7 @@ bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, ch
 	bool read;
 
 	snprintf(path, sizeof(path), "class/net/%s/%s", ifname, file);
-	read = netns_sysfs_read(ns, path, buf, size) >= 0;
+	read = netns_sysfs(ns, path, NULL, buf, size) >= 0;
 	if (!read)
 		buf[0] = '\0';
 	return read;

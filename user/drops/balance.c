@@ -184,9 +184,8 @@ static int load(struct balance *b, bool paged, struct error *err)
 	if (!b->skel)
 		return -ENOMEM;
 	configure(b, paged);
-	rc = b->spec.fragments < 0
-		     ? bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX)
-		     : bpf_map__reuse_fd(b->skel->maps.followed, b->spec.fragments);
+	rc = b->spec.fragments < 0 ? bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX)
+				   : bpf_map__reuse_fd(b->skel->maps.followed, b->spec.fragments);
 	if (!rc)
 		rc = filter_install(b->spec.filter, b->skel->obj, err);
 	if (!rc)
@@ -215,7 +214,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 				 "sockets read (sock:sock_recv_length)");
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	b->spec = *spec;
 	b->stats_fd = -1;
 	rc = load(b, numbered, err);
@@ -343,10 +342,9 @@ int balance_attach(struct balance *b, struct error *err)
 		rc = -errno;
 	if (!rc)
 		rc = balance_bpf__attach(s);
-	if (rc)
-		return trace_load_error(err, rc);
-	measure_begin(b);
-	return 0;
+	if (!rc)
+		measure_begin(b);
+	return trace_load_error(err, rc);
 }
 
 /* Streams */
@@ -379,31 +377,11 @@ int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 
 /* Looking at all counts and queues at once, and choosing the moments */
 
-/* Runs an iterator to its end; what it shows goes to `each`, which may be NULL. 0 or -errno. */
-static int iterate(const struct bpf_link *link,
-		   void (*each)(void *arg, const struct balance_queued *q), void *arg)
-{
-	struct balance_queued queued[BALANCE_CHUNK];
-	int fd = bpf_iter_create(bpf_link__fd(link)), rc = 0;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	while (!rc && (n = read(fd, queued, sizeof(queued)))) {
-		if (n < 0 && errno != EAGAIN)
-			rc = -errno;
-		for (ssize_t i = 0; each && i < n / (ssize_t)sizeof(*queued); i++)
-			each(arg, &queued[i]);
-	}
-	close(fd);
-	return rc;
-}
-
 /* `unread`: all sockets that have something unread; else those of the flow. */
 static int find_sockets(struct balance *b, bool unread)
 {
 	b->skel->bss->take_unread = unread;
-	return iterate(b->skel->links.balance_sockets, NULL, NULL);
+	return trace_iterate(b->skel->links.balance_sockets, 1, NULL, NULL);
 }
 
 struct unread {
@@ -429,8 +407,9 @@ static void note_lengths(struct balance_cell *cell, const struct balance_queued 
 		cell->size_max = q->size;
 }
 
-static void take_unread(void *arg, const struct balance_queued *q)
+static void take_unread(void *arg, const void *record)
 {
+	const struct balance_queued *q = record;
 	struct unread *u = arg;
 	bool ours = filter_match_user(u->b->spec.filter, q->layer, q->bytes, q->have, q->length);
 
@@ -454,7 +433,8 @@ static int walk_unread(struct unread *u)
 	b->skel->bss->unread_from = 0;
 	do {
 		before = u->shown;
-		rc = iterate(b->skel->links.balance_unread, take_unread, u);
+		rc = trace_iterate(b->skel->links.balance_unread, sizeof(struct balance_queued),
+				   take_unread, u);
 		b->skel->bss->unread_from += BALANCE_CHUNK;
 	} while (!rc && u->shown > before);
 	return rc;
@@ -466,7 +446,7 @@ static int look_once(struct balance *b, struct balance_moment *m)
 	int rc;
 
 	b->skel->bss->look_begun = 0;
-	rc = iterate(b->skel->links.balance_looks, NULL, NULL);
+	rc = trace_iterate(b->skel->links.balance_looks, 1, NULL, NULL);
 	m->sum = look->sum;
 	m->queued = look->queued;
 	m->mixed = look->mixed;
@@ -604,8 +584,8 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 		  struct error *err)
 {
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL,
-				 "cannot look into the queues of sockets: %s", strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL,
+				   "cannot look into the queues of sockets");
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)

@@ -30,9 +30,10 @@ struct balance_numbering {
 
 /*
  * "rtp" (RFC 3550), or OFFSET:BYTES[:STEP]: a big-endian counter of 1 to 8 bytes at that offset of
- * the payload, which grows by STEP (1) from packet to packet. STATUS_USAGE.
+ * the payload, which grows by STEP (1) from packet to packet. `out`: struct balance_numbering.
+ * STATUS_USAGE.
  */
-int numbering_parse(const char *text, struct balance_numbering *out, struct error *err);
+int numbering_parse(const char *text, void *out, struct error *err);
 
 /*
  * Counts of one moment, since the programs were attached. The balance is that of the difference of

@@ -138,7 +138,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	int rc;
 
 	if (!c)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	/* those of tc call no functions of the kernel */
 	rc = open_programs(c, cfg, drops, false);
 	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
@@ -164,8 +164,8 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		return 0;
 	}
 	checkpoints_close(c);
-	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
-			 "cannot attach the checkpoints: %s", strerror(-rc));
+	return error_errno(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+			   "cannot attach the checkpoints");
 }
 
 /*
@@ -199,7 +199,7 @@ int edge_open(struct checkpoints **out, const struct trace_config *cfg, const st
 	int rc;
 
 	if (!c)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	for (;;) {
 		rc = load_edge(c, cfg, drops, netns, true, tc);
 		if (trace_load_again(rc)) /* as this kernel can */

@@ -67,7 +67,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	int rc;
 
 	if (!d)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = load(d, cfg, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);
@@ -90,9 +90,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 int drops_attach(struct drops *d, struct error *err)
 {
 	/* in the order of the source: the second of two is called behind the first */
-	int rc = drops_bpf__attach(d->skel);
-
-	return rc ? trace_load_error(err, rc) : 0;
+	return trace_load_error(err, drops_bpf__attach(d->skel));
 }
 
 int drops_map_fd(const struct drops *d, const char *name)
@@ -273,29 +271,19 @@ int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uin
 		      struct error *err)
 {
 	struct bpf_link *link = bpf_program__attach_iter(d->skel->progs.unread, NULL);
-	int fd, saved, rc = 0;
-	char none[64];
+	int saved, rc = link ? 0 : -errno;
 
-	if (!link)
-		return error_set(err, STATUS_FAILED, -errno, NULL,
-				 "cannot look into the socket's queue: %s", strerror(errno));
-	d->skel->bss->unread_packets = 0;
-	d->skel->bss->unread_settles = closing;
-	saved = netns_push(ns);
-	fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		rc = fd;
-	while (!rc && read(fd, none, sizeof(none)) > 0)
-		;
-	if (fd >= 0)
-		close(fd);
-	if (saved >= 0)
-		netns_pop(saved);
-	bpf_link__destroy(link);
-	*packets = d->skel->bss->unread_packets;
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot look into the socket's queue: %s", strerror(-rc))
-		  : 0;
+	if (link) {
+		d->skel->bss->unread_packets = 0;
+		d->skel->bss->unread_settles = closing;
+		saved = netns_push(ns);
+		rc = saved < 0 ? saved : trace_iterate(link, 1, NULL, NULL);
+		if (saved >= 0)
+			netns_pop(saved);
+		bpf_link__destroy(link);
+		*packets = d->skel->bss->unread_packets;
+	}
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot look into the socket's queue");
 }
 
 void drops_close(struct drops *d)

@@ -181,8 +181,8 @@ int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struc
 	if (!rc)
 		return 0;
 	fates_unmap(f);
-	return error_set(err, STATUS_FAILED, rc, "a smaller --count needs less",
-			 "cannot map 4 x %zu bytes for the fates: %s", f->bytes, strerror(-rc));
+	return error_errno(err, STATUS_FAILED, rc, "a smaller --count needs less",
+			   "cannot map 4 x %zu bytes for the fates", f->bytes);
 }
 
 void fates_unmap(struct fates *f)

@@ -3,9 +3,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "drops/owners.h"
 #include "host/load.h"
@@ -57,27 +55,13 @@ int files_open_xsk(struct files **f, struct error *err)
 {
 	int rc = open_walk(f, "xskwalk", NULL, NULL);
 
-	return rc ? error_set(err, STATUS_UNABLE, rc, NULL, "cannot walk over AF_XDP sockets: %s",
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_UNABLE, rc, NULL, "cannot walk over AF_XDP sockets");
 }
 
-int files_read_silent(const struct files *f, void (*each)(void *arg, const struct silent_record *r),
-		      void *arg)
+int files_read_silent(const struct files *f, void (*each)(void *arg, const void *record), void *arg)
 {
-	int fd = f->silent ? bpf_iter_create(bpf_link__fd(f->silent)) : -EOPNOTSUPP, rc;
-	struct silent_record batch[32];
-	ssize_t got;
-
-	if (fd < 0)
-		return fd;
-	while ((got = read(fd, batch, sizeof(batch))) > 0 || (got < 0 && errno == EAGAIN)) {
-		for (ssize_t i = 0; i < got / (ssize_t)sizeof(batch[0]); i++)
-			each(arg, &batch[i]);
-	}
-	rc = got < 0 ? -errno : 0;
-	close(fd);
-	return rc;
+	return f->silent ? trace_iterate(f->silent, sizeof(struct silent_record), each, arg)
+			 : -EOPNOTSUPP;
 }
 
 void files_close(struct files *f)
@@ -91,69 +75,52 @@ void files_close(struct files *f)
 }
 
 int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
-	       void (*each)(void *arg, const struct files_holder *h), void *arg)
+	       void (*each)(void *arg, const void *record), void *arg)
 {
-	int map = bpf_map__fd(f->skel->maps.wanted), iter = -1, ret = 0;
-	struct files_holder batch[256];
+	int map = bpf_map__fd(f->skel->maps.wanted), ret = 0;
 	const uint8_t one = 1;
-	ssize_t got;
 
 	if (n > FILES_WANTED)
 		n = FILES_WANTED;
 	for (unsigned i = 0; i < n && !ret; i++)
 		ret = bpf_map_update_elem(map, &inodes[i], &one, BPF_ANY);
 	if (!ret)
-		ret = iter = bpf_iter_create(bpf_link__fd(f->link));
-	if (iter >= 0) {
-		/* a read ends between two records (bpf_seq_read()) */
-		while ((got = read(iter, batch, sizeof(batch))) > 0) {
-			for (unsigned i = 0; i < (size_t)got / sizeof(*batch); i++)
-				each(arg, &batch[i]);
-		}
-		ret = got < 0 ? -errno : 0;
-		close(iter);
-	}
+		ret = trace_iterate(f->link, sizeof(struct files_holder), each, arg);
 	for (unsigned i = 0; i < n; i++)
 		bpf_map_delete_elem(map, &inodes[i]);
 	return ret;
 }
 
-/* All that the walk writes; records never straddle a read, since bpf_seq_write() is all or none. */
-static int read_sockets(int fd, struct xsk_info **list)
+struct xsks {
+	struct list list; /* struct xsk_info */
+	bool short_of_memory;
+};
+
+static void add_xsk(void *arg, const void *record)
 {
-	struct xsk_info buf[32];
-	unsigned n = 0;
-	ssize_t got;
+	const struct xsk_info *x = record;
+	struct xsks *s = arg;
+	struct xsk_info *at = s->list.at;
 
-	while ((got = read(fd, buf, sizeof(buf))) > 0 || (got < 0 && errno == EAGAIN)) {
-		size_t records = got > 0 ? (size_t)got / sizeof(buf[0]) : 0;
-		struct xsk_info *more = reallocarray(*list, n + records + 1, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		*list = more;
-		for (size_t i = 0, k; i < records; i++) {
-			for (k = 0; k < n && more[k].inode != buf[i].inode; k++)
-				;
-			if (k == n)
-				more[n++] = buf[i];
-		}
+	for (unsigned i = 0; i < s->list.n; i++) {
+		if (at[i].inode == x->inode)
+			return;
 	}
-	return got < 0 ? -errno : (int)n;
+	at = list_add(&s->list);
+	if (at)
+		*at = *x;
+	s->short_of_memory |= !at;
 }
 
 int files_read_xsk(const struct files *f, struct xsk_info **list)
 {
-	int fd = bpf_iter_create(bpf_link__fd(f->link)), n;
+	struct xsks s = {.list.size = sizeof(**list)};
+	int rc = trace_iterate(f->link, sizeof(**list), add_xsk, &s);
 
-	*list = NULL;
-	if (fd < 0)
-		return fd;
-	n = read_sockets(fd, list);
-	close(fd);
-	if (n < 0) {
-		free(*list);
-		*list = NULL;
-	}
-	return n;
+	if (!rc && s.short_of_memory)
+		rc = -ENOMEM;
+	if (rc)
+		list_free(&s.list);
+	*list = s.list.at;
+	return rc ? rc : (int)s.list.n;
 }

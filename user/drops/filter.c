@@ -446,13 +446,9 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 	return true;
 }
 
-struct patch {
-	const struct bpf_insn *code;
-	__s32 slot, tags;
-};
-
 /* Fills the places in `insns`. Returns how many there are. */
-static unsigned fill(struct bpf_insn *insns, size_t n, const struct patch *p)
+static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *code, __s32 slot,
+		     bool tags)
 {
 	const struct bpf_insn next = {.code = BPF_JMP | BPF_JA};
 	unsigned places = 0;
@@ -461,11 +457,11 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct patch *p)
 		if (is_constant(insns + i, FILTER_OFF)) {
 			insns[i].imm = 0;
 		} else if (is_constant(insns + i, FILTER_SLOT)) {
-			insns[i].imm = p->slot;
+			insns[i].imm = slot;
 		} else if (is_constant(insns + i, FILTER_TAGS)) {
-			insns[i].imm = p->tags;
+			insns[i].imm = tags;
 		} else if (is_place(insns + i, n - i)) {
-			memcpy(insns + i + 1, p->code, FILTER_ROOM * sizeof(*p->code));
+			memcpy(insns + i + 1, code, FILTER_ROOM * sizeof(*code));
 			i += FILTER_ROOM + 1;
 			insns[i] = next;
 			places++;
@@ -474,39 +470,30 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct patch *p)
 	return places;
 }
 
-/* 1 if the program has the place, 0 if not, or -errno. */
-static int patch_program(struct bpf_program *prog, const struct patch *p)
-{
-	size_t n = bpf_program__insn_cnt(prog);
-	struct bpf_insn *insns = calloc(n, sizeof(*insns));
-	int rc = 0;
-
-	if (!insns)
-		return -ENOMEM;
-	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-	if (fill(insns, n, p)) {
-		rc = bpf_program__set_insns(prog, insns, n);
-		rc = rc ? rc : 1;
-	}
-	free(insns);
-	return rc;
-}
-
 int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags)
 {
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
-	struct patch p = {.code = code, .tags = tags};
 	struct bpf_program *prog;
-	int rc;
+	__s32 slots = 0;
 
 	bpf_object__for_each_program(prog, obj)
 	{
-		rc = patch_program(prog, &p);
-		if (rc < 0)
+		size_t n = bpf_program__insn_cnt(prog);
+		struct bpf_insn *insns = calloc(n, sizeof(*insns));
+		int rc = insns ? 0 : -ENOMEM;
+
+		if (!rc) {
+			memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+			if (fill(insns, n, code, slots, tags)) {
+				rc = bpf_program__set_insns(prog, insns, n);
+				slots++;
+			}
+		}
+		free(insns);
+		if (rc)
 			return rc;
-		p.slot += rc;
 	}
-	return p.slot && scratch ? bpf_map__set_max_entries(scratch, (__u32)p.slot) : -ENOENT;
+	return slots && scratch ? bpf_map__set_max_entries(scratch, (__u32)slots) : -ENOENT;
 }
 
 int filter_unread(const struct bpf_object *obj, uint64_t *packets)
@@ -575,8 +562,7 @@ static int refuse(const char *expr, int rc, const char *why, struct error *err)
 				 "'geneve' is tried first and does not match",
 				 quoted);
 	}
-	return error_set(err, STATUS_FAILED, rc, NULL, "cannot compile the filter: %s",
-			 strerror(-rc));
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot compile the filter");
 }
 
 int filter_compile(struct filter **out, const char *expr, struct error *err)
@@ -647,7 +633,6 @@ int filter_install(const struct filter *f, struct bpf_object *obj, struct error 
 {
 	int rc = f ? filter_patch(obj, f->code, f->tags) : 0;
 
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot put the filter into the tracing programs: %s", strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL,
+			   "cannot put the filter into the tracing programs");
 }

@@ -2,6 +2,8 @@
 #include "drops/ksym.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,19 +68,25 @@ static int by_addr(const void *x, const void *y)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
+/* The kernel's own come in order; those of modules and BPF programs, which lie above, do not. */
 static void sort(struct ksyms *k)
 {
-	const struct entry *list = k->list.at;
+	const struct entry *list = k->list.at, *lowest;
+	unsigned n = k->list.n, from = 1;
 
-	for (unsigned i = 1; i < k->list.n; i++) {
-		if (by_addr(&list[i - 1], &list[i]) > 0) {
-			qsort(k->list.at, k->list.n, sizeof(*list), by_addr);
-			return;
-		}
-	}
+	while (from < n && by_addr(&list[from - 1], &list[from]) <= 0)
+		from++;
+	if (from >= n)
+		return;
+	lowest = &list[from];
+	for (unsigned i = from; i < n; i++)
+		lowest = by_addr(&list[i], lowest) < 0 ? &list[i] : lowest;
+	while (from && by_addr(&list[from - 1], lowest) > 0)
+		from--;
+	qsort((struct entry *)k->list.at + from, n - from, sizeof(*list), by_addr);
 }
 
-int ksyms_open(struct ksyms **out, const char *path, struct error *err)
+static int read_symbols(struct ksyms **out, const char *path, struct error *err)
 {
 	struct ksyms *k = calloc(1, sizeof(*k));
 	bool addresses = false;
@@ -87,7 +95,6 @@ int ksyms_open(struct ksyms **out, const char *path, struct error *err)
 	int ret;
 
 	*out = NULL;
-	path = path ? path : "/proc/kallsyms";
 	if (!k)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for kernel symbols");
 	k->list.size = sizeof(struct entry);
@@ -112,6 +119,47 @@ int ksyms_open(struct ksyms **out, const char *path, struct error *err)
 	sort(k);
 	*out = k;
 	return 0;
+}
+
+static const char own[] = "/proc/kallsyms";
+
+static struct {
+	pthread_t thread;
+	bool begun;
+	struct ksyms *symbols;
+	struct error error;
+	int rc;
+} ahead;
+
+static void *read_ahead(void *unused)
+{
+	ahead.rc = read_symbols(&ahead.symbols, own, &ahead.error);
+	return unused;
+}
+
+void ksyms_prefetch(void)
+{
+	sigset_t all, before;
+
+	if (ahead.begun)
+		return;
+	sigfillset(&all); /* signals are for the others */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ahead.error = (struct error){};
+	ahead.begun = !pthread_create(&ahead.thread, NULL, read_ahead, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int ksyms_open(struct ksyms **k, const char *path, struct error *err)
+{
+	if (path || !ahead.begun)
+		return read_symbols(k, path ? path : own, err);
+	ahead.begun = false;
+	pthread_join(ahead.thread, NULL);
+	*k = ahead.symbols;
+	if (ahead.rc)
+		*err = ahead.error;
+	return ahead.rc;
 }
 
 void ksyms_free(struct ksyms *k)
@@ -174,7 +222,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 	for (unsigned i = 0; i < k->list.n; i++) {
 		const char *have = k->text + list[i].name;
 
-		if (strncmp(have, name, len))
+		if (*have != *name || strncmp(have, name, len))
 			continue;
 		if (!have[len]) {
 			*addr = list[i].addr;

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/list.h"
+#include "host/counters.h"
 
 #define JUMPS_DEEP 16	      /* NFT_JUMP_STACK_SIZE */
 #define NFT_RULES  64	      /* in a result */
@@ -322,12 +323,6 @@ static void put(struct nft_result *out, const struct nft_rule *r)
 	out->more++;
 }
 
-/* What has moved since. A counter below what it was has been reset: it counts from 0. */
-static uint64_t moved(uint64_t before, uint64_t after)
-{
-	return after >= before ? after - before : after;
-}
-
 static void put_rules(const struct nftlist *before, const struct nftlist *after, unsigned hooks,
 		      enum nft_kind kind, struct nft_result *out)
 {
@@ -342,8 +337,8 @@ static void put_rules(const struct nftlist *before, const struct nftlist *after,
 							  sizeof(row), compare_rules)
 						: NULL;
 
-			row.packets = moved(was ? was->packets : 0, row.packets);
-			row.bytes = moved(was ? was->bytes : 0, row.bytes);
+			row.packets = counter_moved(was ? was->packets : 0, row.packets);
+			row.bytes = counter_moved(was ? was->bytes : 0, row.bytes);
 			if (!row.packets)
 				continue;
 		}

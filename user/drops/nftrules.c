@@ -217,15 +217,6 @@ bool nftrules_known(struct nftrules *n, uint32_t inum)
 	return known;
 }
 
-static bool has_first_lists(const struct nftrules *n)
-{
-	for (unsigned i = 0; i < n->n; i++) {
-		if (!n->place[i]->has_before)
-			return false;
-	}
-	return true;
-}
-
 static struct timespec time_in(int ms)
 {
 	uint64_t end = clock_now() + (uint64_t)ms * 1000000;
@@ -233,28 +224,34 @@ static struct timespec time_in(int ms)
 	return (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
 }
 
+/* With the lock: until the first list is there. A positive errno. */
+static int wait_first(struct nftrules *n, const struct place *p, const struct timespec *until)
+{
+	int ret = 0;
+
+	while (!ret && !p->has_before)
+		ret = pthread_cond_timedwait(&n->done, &n->lock, until);
+	return ret;
+}
+
 bool nftrules_wait(struct nftrules *n, int timeout_ms)
 {
 	struct timespec until = time_in(timeout_ms);
 	int ret = 0;
-	bool all;
 
 	pthread_mutex_lock(&n->lock);
-	while (!ret && !has_first_lists(n))
-		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
-	all = has_first_lists(n);
+	for (unsigned i = 0; i < n->n && !ret; i++)
+		ret = wait_first(n, n->place[i], &until);
 	pthread_mutex_unlock(&n->lock);
-	return all;
+	return !ret;
 }
 
 /* With the lock. Waits until both lists are there. */
 static int get_lists(struct nftrules *n, struct place *p, const struct netns *ns, int timeout_ms)
 {
 	struct timespec until = time_in(timeout_ms);
-	int ret = 0;
+	int ret = wait_first(n, p, &until);
 
-	while (!ret && !p->has_before)
-		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
 	if (!ret && !p->failed && !p->wants_after &&
 	    (!p->after_at || clock_now() - p->after_at > FRESH_NS)) {
 		ret = -hold(p, ns);

@@ -31,20 +31,17 @@ static int parse_offset(const char *text, struct balance_numbering *n, struct er
 	char copy[64], *rest = copy;
 
 	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
-		return error_set(err, STATUS_USAGE, -EINVAL, HINT, "it is too long");
+		return error_usage(err, HINT, "it is too long");
 	if (take_field(&rest, 0, PAYLOAD_MAX - 1, &offset))
-		return error_set(err, STATUS_USAGE, -EINVAL, HINT,
-				 "'%s' is neither rtp nor begins with an offset in the payload",
-				 text);
+		return error_usage(err, HINT,
+				   "'%s' is neither rtp nor begins with an offset in the payload",
+				   text);
 	if (take_field(&rest, 1, 8, &bytes))
-		return error_set(err, STATUS_USAGE, -EINVAL, HINT,
-				 "'%s': the number has 1 to 8 bytes", text);
+		return error_usage(err, HINT, "'%s': the number has 1 to 8 bytes", text);
 	if (rest && take_field(&rest, 1, STEP_MAX, &step))
-		return error_set(err, STATUS_USAGE, -EINVAL, HINT,
-				 "'%s': the step is a number from 1 to 2^32", text);
+		return error_usage(err, HINT, "'%s': the step is a number from 1 to 2^32", text);
 	if (rest)
-		return error_set(err, STATUS_USAGE, -EINVAL, HINT, "'%s': nothing follows the step",
-				 text);
+		return error_usage(err, HINT, "'%s': nothing follows the step", text);
 	if (offset + bytes > PAYLOAD_MAX)
 		return error_set(err, STATUS_USAGE, -ERANGE, HINT,
 				 "'%s' is beyond the end of any payload", text);
@@ -55,10 +52,10 @@ static int parse_offset(const char *text, struct balance_numbering *n, struct er
 	return 0;
 }
 
-int numbering_parse(const char *text, struct balance_numbering *out, struct error *err)
+int numbering_parse(const char *text, void *out, struct error *err)
 {
 	if (strcmp(text, "rtp"))
 		return parse_offset(text, out, err);
-	*out = (struct balance_numbering){.kind = NUMBERS_RTP};
+	*(struct balance_numbering *)out = (struct balance_numbering){.kind = NUMBERS_RTP};
 	return 0;
 }

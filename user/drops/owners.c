@@ -67,9 +67,11 @@ struct sock {
 	uint64_t asked, checked; /* when, ns */
 	uint64_t retry;		 /* how long after `checked` it is looked for again */
 
-	struct holder found[HELD_MAX]; /* by the pass in progress: pid and fd */
-	unsigned n_found;	       /* more than HELD_MAX: the rest was not kept */
-	pid_t last;		       /* that was found: one that has it twice is one holder */
+	/* By the pass in progress. */
+	struct holder best;
+	int64_t rank;	  /* of the best; 0: none was found */
+	unsigned n_found; /* more than HELD_MAX: the rest was not compared */
+	pid_t last;	  /* that was found: one that has it twice is one holder */
 };
 
 /* A network namespace. */
@@ -79,9 +81,9 @@ struct space {
 	pid_t pid;     /* its first process that is not ours; 0: none */
 	char process[PROC_NAME];
 	struct container container; /* of that process */
-	bool found, wanted;
-	uint64_t checked;
-	unsigned pass; /* that last saw it */
+	bool found;
+	uint64_t checked; /* 0: never */
+	unsigned pass;	  /* that last saw it */
 };
 
 /* Where something is: a cgroup, or a process. */
@@ -99,7 +101,8 @@ struct owners {
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
 	struct idmap cgroups, processes; /* struct place, by id, by pid */
-	unsigned socks_wanted, spaces_wanted;
+	unsigned socks_wanted;
+	bool spaces_wanted;
 
 	/* The pass for sockets: processes, those in a wanted namespace first. */
 	struct list pids; /* pid_t */
@@ -118,27 +121,21 @@ static uint64_t cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The object of an id, made anew if there is none; NULL: no memory, or a full map. */
-static void *get(struct idmap *map, uint64_t id, size_t size)
+/* The object of an id, made anew if there is none. A full map is emptied for it, or has no room. */
+static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 {
 	void *object = idmap_find(map, id);
 
-	if (object || map->n >= ENTRIES_MAX)
+	if (object || (map->n >= ENTRIES_MAX && !empty))
 		return object;
+	if (map->n >= ENTRIES_MAX)
+		idmap_free(map, free);
 	object = calloc(1, size);
 	if (object && idmap_add(map, id, object)) {
 		free(object);
 		object = NULL;
 	}
 	return object;
-}
-
-/* The same, for which a full map is emptied. */
-static void *get_anew(struct idmap *map, uint64_t id, size_t size)
-{
-	if (map->n >= ENTRIES_MAX && !idmap_find(map, id))
-		idmap_free(map, free);
-	return get(map, id, size);
 }
 
 /* Control groups */
@@ -317,7 +314,7 @@ bool cgroup_exists(const char *root, const char *path)
 static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
 		      struct owner *out)
 {
-	struct place *p = get_anew(map, id, sizeof(*p));
+	struct place *p = get(map, id, sizeof(*p), true);
 	uint64_t now = clock_now();
 	char path[4096];
 
@@ -359,7 +356,7 @@ static struct sock *get_sock(struct owners *o, uint64_t inode)
 		o->socks_wanted -= s->wanted != SETTLED;
 		free(idmap_take(&o->socks, s->inode));
 	}
-	s = get(&o->socks, inode, sizeof(*s));
+	s = get(&o->socks, inode, sizeof(*s), false);
 	if (s && !s->inode) {
 		s->inode = inode;
 		s->retry = SOCKET_RETRY_NS;
@@ -411,7 +408,7 @@ static void seek_all(struct owners *o)
 	for (unsigned i = 0; i < o->socks.n; i++) {
 		struct sock *s = o->socks.at[i].object;
 
-		s->n_found = 0;
+		s->rank = s->n_found = 0;
 		s->last = 0;
 		s->wanted = s->wanted == SETTLED ? SETTLED : SOUGHT;
 	}
@@ -446,22 +443,9 @@ static int begin_pass(struct owners *o)
 	return ret;
 }
 
-static void found(void *arg, const struct files_holder *h)
-{
-	struct owners *o = arg;
-	struct sock *s = idmap_find(&o->socks, h->inode);
-
-	if (!s || s->wanted == SETTLED || s->last == (pid_t)h->pid)
-		return;
-	s->last = (pid_t)h->pid;
-	if (s->n_found < HELD_MAX)
-		s->found[s->n_found] = (struct holder){.pid = (pid_t)h->pid, .fd = (int)h->fd};
-	s->n_found++;
-}
-
 /* Each socket that a process has open. Returns the descriptors looked at, or -errno. */
-static int64_t each_socket(int root, pid_t pid,
-			   void (*each)(void *arg, const struct files_holder *h), void *arg)
+static int64_t each_socket(int root, pid_t pid, void (*each)(void *arg, const void *record),
+			   void *arg)
 {
 	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
 	int64_t links = 0;
@@ -482,14 +466,6 @@ static int64_t each_socket(int root, pid_t pid,
 	return links;
 }
 
-static void look_at(struct owners *o, pid_t pid)
-{
-	int64_t links = each_socket(o->root, pid, found, o);
-
-	o->denied |= links == -EACCES;
-	o->cost.links += links > 0 ? (uint64_t)links : 0;
-}
-
 static bool receives(const struct owners *o, const struct holder *h)
 {
 	DIR *tasks = proc_dir(o->root, "proc/%d/task", h->pid);
@@ -506,36 +482,38 @@ static bool receives(const struct owners *o, const struct holder *h)
 	return reads;
 }
 
-/* Chooses the holder that reads the socket, else the one started last; PID 1 if there is no other.
+/* The one that reads the socket is the best, else the one started last; PID 1 if nobody else has
+ * it.
  */
-static void settle(struct owners *o, struct sock *s)
+static void found(void *arg, const void *record)
 {
-	int64_t best = -1;
+	const struct files_holder *f = record;
+	struct owners *o = arg;
+	struct sock *s = idmap_find(&o->socks, f->inode);
+	struct holder h = {.pid = (pid_t)f->pid, .fd = (int)f->fd};
+	struct proc_stat st;
+	int64_t rank;
 
-	for (unsigned i = 0; i < s->n_found && i < HELD_MAX; i++) {
-		struct holder *h = &s->found[i];
-		struct proc_stat st;
-		int64_t rank;
+	if (!s || s->wanted == SETTLED || s->last == h.pid)
+		return;
+	s->last = h.pid;
+	if (s->n_found++ >= HELD_MAX || proc_stat(o->root, h.pid, 0, &st))
+		return;
+	h.start = st.start;
+	memcpy(h.name, st.name, sizeof(h.name));
+	rank = receives(o, &h) ? INT64_MAX : h.pid == 1 ? 1 : 2 + (int64_t)st.start;
+	if (rank <= s->rank)
+		return;
+	s->rank = rank;
+	s->best = h;
+}
 
-		if (proc_stat(o->root, h->pid, 0, &st))
-			continue; /* it is gone */
-		h->start = st.start;
-		memcpy(h->name, st.name, sizeof(h->name));
-		rank = receives(o, h) ? INT64_MAX : h->pid == 1 ? 0 : 1 + (int64_t)st.start;
-		if (rank <= best)
-			continue;
-		best = rank;
-		s->holder = *h;
-		s->known = true;
-	}
-	if (best >= 0)
-		s->holders = s->n_found;
-	s->retry = best < 0 ? s->retry * 2 : SOCKET_RETRY_NS;
-	if (s->retry > RETRY_MOST)
-		s->retry = RETRY_MOST;
-	s->checked = clock_now();
-	s->wanted = SETTLED;
-	o->socks_wanted--;
+static void look_at(struct owners *o, pid_t pid)
+{
+	int64_t links = each_socket(o->root, pid, found, o);
+
+	o->denied |= links == -EACCES;
+	o->cost.links += links > 0 ? (uint64_t)links : 0;
 }
 
 static void end_pass(struct owners *o)
@@ -544,8 +522,19 @@ static void end_pass(struct owners *o)
 	for (unsigned i = 0; i < o->socks.n; i++) {
 		struct sock *s = o->socks.at[i].object;
 
-		if (s->wanted == SOUGHT)
-			settle(o, s);
+		if (s->wanted != SOUGHT)
+			continue;
+		s->retry = s->rank ? SOCKET_RETRY_NS : s->retry * 2;
+		if (s->retry > RETRY_MOST)
+			s->retry = RETRY_MOST;
+		if (s->rank) {
+			s->known = true;
+			s->holder = s->best;
+			s->holders = s->n_found;
+		}
+		s->checked = clock_now();
+		s->wanted = SETTLED;
+		o->socks_wanted--;
 	}
 }
 
@@ -561,10 +550,8 @@ static int walk(struct owners *o)
 	o->denied = false;
 	seek_all(o);
 	for (unsigned i = 0; i < o->socks.n; i++) {
-		const struct sock *s = o->socks.at[i].object;
-
-		if (s->wanted == SOUGHT)
-			inodes[n++] = s->inode;
+		inodes[n] = o->socks.at[i].id;
+		n += ((struct sock *)o->socks.at[i].object)->wanted == SOUGHT;
 	}
 	ret = files_walk(o->files, inodes, n, found, o);
 	free(inodes);
@@ -600,6 +587,8 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 struct port {
 	struct ports_key key;
 	struct ports_row row; /* inode 0: none */
+	int score;	      /* of the best */
+	unsigned equals;      /* sockets of that score */
 	bool wanted;
 	uint64_t checked; /* 0: never */
 };
@@ -615,7 +604,7 @@ static uint64_t hash(const struct ports_key *key)
 
 int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns, struct ports_row *out)
 {
-	struct port *port = get_anew(p, hash(key), sizeof(*port));
+	struct port *port = get(p, hash(key), sizeof(*port), true);
 
 	memset(out, 0, sizeof(*out));
 	if (port && !port->checked && !port->wanted)
@@ -641,13 +630,6 @@ uint32_t ports_wanted(const struct idmap *p)
 	}
 	return 0;
 }
-
-struct choice {
-	const struct ports_key *key;
-	struct ports_row row;
-	int score;
-	unsigned equals; /* sockets of that score */
-};
 
 /*
  * As compute_score() of net/ipv4/udp.c and net/ipv6/udp.c: an address is better than any, an IPv4
@@ -677,29 +659,14 @@ static int score(const struct ports_key *key, const struct sockmem_row *row)
 
 static void on_socket(void *arg, const struct sockmem_row *row)
 {
-	struct choice *c = arg;
-	int value = row->inode ? score(c->key, row) : 0;
+	struct port *p = arg;
+	int value = row->inode ? score(&p->key, row) : 0;
 
-	if (!value || value < c->score)
+	if (!value || value < p->score)
 		return;
-	c->equals = value == c->score ? c->equals + 1 : 1;
-	c->score = value;
-	c->row = (struct ports_row){row->inode, row->rcvbuf};
-}
-
-static int look_up(struct mnl_socket *mem, struct port *port, uint64_t now_ns)
-{
-	struct choice c = {.key = &port->key};
-	int ret = 0;
-
-	if (port->key.family == AF_INET)
-		ret = sockmem_udp(mem, AF_INET, port->key.port, on_socket, &c);
-	if (!ret)
-		ret = sockmem_udp(mem, AF_INET6, port->key.port, on_socket, &c);
-	port->row = c.equals == 1 ? c.row : (struct ports_row){};
-	port->wanted = false;
-	port->checked = now_ns;
-	return ret;
+	p->equals = value == p->score ? p->equals + 1 : 1;
+	p->score = value;
+	p->row = (struct ports_row){row->inode, row->rcvbuf};
 }
 
 void ports_give_up(struct idmap *p, uint32_t netns, uint64_t now_ns)
@@ -722,8 +689,16 @@ int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint6
 	for (unsigned i = 0; !ret && i < p->n; i++) {
 		struct port *port = p->at[i].object;
 
-		if (port->wanted && port->key.netns == netns)
-			ret = look_up(mem, port, now_ns);
+		if (!port->wanted || port->key.netns != netns)
+			continue;
+		port->row = (struct ports_row){};
+		port->score = 0;
+		if (port->key.family == AF_INET)
+			ret = sockmem_udp(mem, AF_INET, port->key.port, on_socket, port);
+		if (!ret)
+			ret = sockmem_udp(mem, AF_INET6, port->key.port, on_socket, port);
+		if (port->equals > 1) /* which of them, nobody knows */
+			port->row = (struct ports_row){};
 	}
 	ports_give_up(p, netns, now_ns);
 	sockmem_close(mem);
@@ -735,10 +710,10 @@ int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint6
 /* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
 static struct space *seen(struct owners *o, uint32_t inum)
 {
-	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s)) : NULL;
+	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), false) : NULL;
 
 	if (s && s->pass != o->space_pass)
-		*s = (struct space){.wanted = s->wanted, .found = true, .pass = o->space_pass};
+		*s = (struct space){.found = true, .pass = o->space_pass};
 	return s;
 }
 
@@ -759,23 +734,21 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 static const struct space *find_space(struct owners *o, uint32_t inum, int *ret)
 {
 	static const struct space none;
-	struct space *s = get(&o->spaces, inum, sizeof(*s));
+	struct space *s = get(&o->spaces, inum, sizeof(*s), false);
 	uint64_t now = clock_now();
-	bool wants = false;
+	char path[SPACE_PATH_SIZE];
+	bool wants;
 
 	*ret = -ENOMEM;
 	if (!s)
 		return &none;
-	if (s->found && now - s->checked >= FRESH_NS) {
-		char path[SPACE_PATH_SIZE];
-
-		wants = !space_path(o, s, inum, path);
-		s->checked = wants ? s->checked : now;
+	wants = !s->checked || now - s->checked >= (s->found ? FRESH_NS : SPACE_RETRY_NS);
+	if (wants && s->found && space_path(o, s, inum, path)) {
+		s->checked = now;
+		wants = false;
 	}
-	wants |= !s->checked || (!s->found && now - s->checked >= SPACE_RETRY_NS);
-	o->spaces_wanted += wants && !s->wanted;
-	s->wanted |= wants;
-	*ret = s->found ? 0 : s->wanted ? -EAGAIN : -ENOENT;
+	o->spaces_wanted |= wants;
+	*ret = s->found ? 0 : wants ? -EAGAIN : -ENOENT;
 	return s;
 }
 
@@ -841,13 +814,9 @@ static void pass_spaces(struct owners *o)
 	}
 	if (dir)
 		closedir(dir);
-	for (unsigned i = 0; i < o->spaces.n; i++) {
-		struct space *s = o->spaces.at[i].object;
-
-		s->wanted = false;
-		s->checked = now;
-	}
-	o->spaces_wanted = 0;
+	for (unsigned i = 0; i < o->spaces.n; i++)
+		((struct space *)o->spaces.at[i].object)->checked = now;
+	o->spaces_wanted = false;
 }
 
 /* The whole */
@@ -859,8 +828,8 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 
 	*owners = NULL;
 	if (fd < 0)
-		return error_set(err, STATUS_FAILED, fd, NULL, "cannot open %s: %s",
-				 root ? root : "/", strerror(-fd));
+		return error_errno(err, STATUS_FAILED, fd, NULL, "cannot open %s",
+				   root ? root : "/");
 	*owners = o = calloc(1, sizeof(*o));
 	if (!o) {
 		close(fd);
@@ -982,8 +951,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	return ret;
 }
 
-int owners_silent(struct owners *o, void (*each)(void *arg, const struct silent_record *r),
-		  void *arg)
+int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg)
 {
 	return o->files ? files_read_silent(o->files, each, arg) : -EOPNOTSUPP;
 }
@@ -1064,8 +1032,9 @@ struct inodes {
 	struct idmap at;
 };
 
-static void add_inode(void *arg, const struct files_holder *h)
+static void add_inode(void *arg, const void *record)
 {
+	const struct files_holder *h = record;
 	struct inodes *s = arg;
 
 	if (!idmap_find(&s->at, h->inode))
@@ -1094,8 +1063,8 @@ int inodes_open(struct inodes **out, pid_t pid, struct error *err)
 	if (ret == -ENOENT)
 		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 				 (int)pid);
-	return error_set(err, STATUS_UNABLE, (int)ret, "run as root, or with CAP_SYS_PTRACE",
-			 "cannot see the sockets of process %d: %s", (int)pid, strerror((int)-ret));
+	return error_errno(err, STATUS_UNABLE, (int)ret, "run as root, or with CAP_SYS_PTRACE",
+			   "cannot see the sockets of process %d", (int)pid);
 }
 
 bool inodes_have(const struct inodes *s, uint64_t inode)

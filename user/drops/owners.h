@@ -154,11 +154,10 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		  struct owner *out);
 
 /*
- * Sockets that have lost packets without an event (bpf/survey.bpf.c), each once for every process
- * that has it open. 0, -EOPNOTSUPP: not here, or -errno.
+ * Sockets that have lost packets without an event (bpf/survey.bpf.c), a struct silent_record for
+ * every process that has one open. 0, -EOPNOTSUPP: not here, or -errno.
  */
-int owners_silent(struct owners *o, void (*each)(void *arg, const struct silent_record *r),
-		  void *arg);
+int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg);
 
 /*
  * The UDP socket that packets to an address come to, where the kernel has not shown it. 0, -ENOENT
@@ -243,11 +242,11 @@ bool files_of_all(void);
 int files_open(struct files **f);
 
 /*
- * Calls `each` for every process that has one of the `n` sockets open, as often as it has it; at
- * most FILES_WANTED of them are looked for. 0 or -errno.
+ * Calls `each` with a struct files_holder for every process that has one of the `n` sockets open,
+ * as often as it has it; at most FILES_WANTED of them are looked for. 0 or -errno.
  */
 int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
-	       void (*each)(void *arg, const struct files_holder *h), void *arg);
+	       void (*each)(void *arg, const void *record), void *arg);
 
 /*
  * The walk for AF_XDP sockets of all namespaces: where xsk_diag_read() is not possible. Costs about
@@ -259,8 +258,8 @@ int files_open_xsk(struct files **f, struct error *err);
 int files_read_xsk(const struct files *f, struct xsk_info **list);
 
 /* As owners_silent(). */
-int files_read_silent(const struct files *f,
-		      void (*each)(void *arg, const struct silent_record *r), void *arg);
+int files_read_silent(const struct files *f, void (*each)(void *arg, const void *record),
+		      void *arg);
 
 void files_close(struct files *f); /* NULL is allowed */
 

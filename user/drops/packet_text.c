@@ -104,22 +104,6 @@ static const uint8_t *here(const struct decode *d)
 	return d->p->bytes + d->at;
 }
 
-/* Whether a step at `proto` has read the header of a transport, which has its own way here. */
-static bool is_transport(__u8 proto, enum header end)
-{
-	switch (proto) {
-	case IPPROTO_UDP:
-	case IPPROTO_TCP:
-	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
-	case IPPROTO_SCTP:
-	case IPPROTO_DCCP:
-	case IPPROTO_UDPLITE:
-		return true;
-	}
-	return end != HEADER_PROTOCOL && end != HEADER_FRAGMENT && end != HEADER_CUT;
-}
-
 /* One header, not of a transport; false: no more of them. */
 static bool step(struct decode *d)
 {
@@ -130,12 +114,11 @@ static bool step(struct decode *d)
 	};
 	const struct headers last = d->h;
 	struct headers *h = &d->h;
-	bool more = headers_step(h, here(d), d->p->len - d->at);
+	bool more;
 
-	if (last.next == HEADER_PROTOCOL && is_transport(last.proto, h->next)) {
-		*h = last;
-		return false;
-	}
+	if (h->next == HEADER_PROTOCOL && !headers_is_extension(h->version, h->proto))
+		return false; /* transports have their own way here */
+	more = headers_step(h, here(d), d->p->len - d->at);
 	if (h->next == HEADER_CUT || h->next == HEADER_BAD || h->at > d->p->len) {
 		d->broken = last.next == HEADER_IP ? h->type == ETH_P_IP ? "ip" : "ip6"
 						   : names[last.next];

@@ -153,10 +153,9 @@ int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 	if (ret) {
 		r->btf = NULL;
 		reasons_free(r);
-		return error_set(err, STATUS_UNABLE, ret,
-				 "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
-				 "cannot read the kernel's type information %s: %s", path,
-				 strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret,
+				   "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
+				   "cannot read the kernel's type information %s", path);
 	}
 	ret = read_reasons(r, !btf_path);
 	if (ret) {
@@ -191,12 +190,13 @@ const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value)
 
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size)
 {
-	const struct reason *known = r->list.at, *end = known + r->list.n;
+	const struct reason *known = r->list.at;
+	unsigned i = 0;
 
-	while (known < end && known->value != value)
-		known++;
-	if (known < end)
-		snprintf(buf, size, "%s", known->name);
+	while (i < r->list.n && known[i].value != value)
+		i++;
+	if (i < r->list.n)
+		snprintf(buf, size, "%s", known[i].name);
 	else if (r->list.n)
 		snprintf(buf, size, "REASON#%u", value);
 	else if (size)

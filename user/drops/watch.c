@@ -51,22 +51,16 @@ struct watch {
 	struct watch_count *batch_values;
 };
 
-/* The places, and the stretch that they all lie in. */
-static void put_consumed(struct watch_config *cfg, const struct watch_spec *spec)
+/* The stretch in which all drop sites of packets freed as used up lie. */
+static struct watch_range around(const struct watch_range *r, unsigned n)
 {
 	uint64_t start = UINT64_MAX, end = 0;
 
-	for (unsigned i = 0; i < spec->consumed_n; i++) {
-		const struct watch_range *r = &spec->consumed[i];
-
-		cfg->consumed[i] = *r;
-		if (r->start < start)
-			start = r->start;
-		if (r->start + r->len > end)
-			end = r->start + r->len;
+	for (; n && r->len; n--, r++) {
+		start = r->start < start ? r->start : start;
+		end = r->start + r->len > end ? r->start + r->len : end;
 	}
-	if (spec->consumed_n)
-		cfg->consumed_within = (struct watch_range){start, end - start};
+	return end ? (struct watch_range){start, end - start} : (struct watch_range){};
 }
 
 static int configure(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
@@ -81,31 +75,19 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		return error_set(err, STATUS_UNABLE, args,
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
-	*cfg = (struct watch_config){
-		.reason_netfilter = reasons_value(r, "NETFILTER_DROP"),
-		.cpus = w->cpus,
-		.has_reason = args > 2,
-		.has_rx_sk = args > 3,
-		.by_flow = spec->by_flow,
-		.by_sender = spec->by_sender,
-		.has_reasons = spec->has_reasons,
-		.socket_only = spec->socket_only,
-		.netns = spec->netns,
-		.ifindex = spec->ifindex,
-		.snaplen = spec->snaplen,
-		.stack = spec->stack,
-	};
+	*cfg = spec->cfg;
+	cfg->reason_netfilter = reasons_value(r, "NETFILTER_DROP");
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
 		cfg->socket_reasons[i] = reasons_value(r, of_socket[i]);
+	cfg->cpus = w->cpus;
+	cfg->has_reason = args > 2;
+	cfg->has_rx_sk = args > 3;
 	cfg->has_expr = spec->filter != NULL;
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
-	cfg->is_filtered = cfg->has_expr || spec->has_reasons || spec->socket_only || spec->netns ||
-			   spec->ifindex;
-	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
-	put_consumed(cfg, spec);
-	cfg->freeing = spec->freeing;
+	cfg->is_filtered =
+		cfg->has_expr || cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
 	cfg->burst_room = w->burst_room;
-	cfg->burst_ns = spec->burst_ns;
+	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
 	return 0;
 }
 
@@ -120,7 +102,7 @@ static size_t size_map(struct bpf_map *map, unsigned entries, size_t value)
 /* Without samples or windows there is no code that would need their maps. */
 static void size_maps(struct watch *w, const struct watch_spec *spec)
 {
-	const size_t stack = spec->stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
+	const size_t stack = spec->cfg.stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
 	struct bpf_map *hash[] = {w->skel->maps.overflow0, w->skel->maps.overflow1};
 	const unsigned sets = WATCH_SETS * w->cpus;
 
@@ -135,12 +117,12 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	bpf_map__set_autocreate(w->skel->maps.fragment_counts, false);
 	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
 	bpf_map__set_max_entries(w->skel->maps.devs, WATCH_DEVS);
-	bpf_map__set_autocreate(w->skel->maps.samples, spec->snaplen != 0);
+	bpf_map__set_autocreate(w->skel->maps.samples, spec->cfg.snaplen != 0);
 	bpf_map__set_max_entries(w->skel->maps.samples, SAMPLES_RING);
-	bpf_map__set_autocreate(w->skel->maps.sample_room, spec->snaplen != 0);
+	bpf_map__set_autocreate(w->skel->maps.sample_room, spec->cfg.snaplen != 0);
 	size_map(w->skel->maps.sample_room, w->cpus * SAMPLE_PROGRAMS,
-		 sizeof(struct sample) + stack + spec->snaplen);
-	bpf_map__set_autocreate(w->skel->maps.bursts, spec->burst_ns != 0);
+		 sizeof(struct sample) + stack + spec->cfg.snaplen);
+	bpf_map__set_autocreate(w->skel->maps.bursts, spec->cfg.burst_ns != 0);
 	w->bursts_size = size_map(w->skel->maps.bursts, w->programs * sets, w->list_size);
 }
 
@@ -213,10 +195,10 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	int rc;
 
 	if (!w)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	w->rcu_map = w->inner_map = -1;
 	w->slot = w->other = w->burst = MAP_FAILED;
-	w->by_flow = spec->by_flow;
+	w->by_flow = spec->cfg.by_flow;
 	w->has_filter = spec->filter != NULL;
 	w->cpus = trace_cpus();
 	w->possible = (unsigned)libbpf_num_possible_cpus();
@@ -224,10 +206,10 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;
 	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
 	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
-	w->programs = spec->consumed_n ? BURST_PROGRAMS : 1;
-	w->burst_room = spec->burst_ns ? LIST_LEAST : 0;
+	w->programs = spec->cfg.consumed[0].len ? BURST_PROGRAMS : 1;
+	w->burst_room = spec->cfg.burst_ns ? LIST_LEAST : 0;
 	while (w->burst_room && w->burst_room < BURST_LIST &&
-	       w->burst_room < READ_NS / spec->burst_ns * KEYS)
+	       w->burst_room < READ_NS / spec->cfg.burst_ns * KEYS)
 		w->burst_room *= 2;
 	w->list_size = sizeof(struct burst_list) + w->burst_room * sizeof(struct burst);
 	rc = load(w, spec, r, true, err);
@@ -245,9 +227,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 
 int watch_attach(struct watch *w, struct error *err)
 {
-	int rc = watch_bpf__attach(w->skel);
-
-	return rc ? trace_load_error(err, rc) : 0;
+	return trace_load_error(err, watch_bpf__attach(w->skel));
 }
 
 void watch_detach(struct watch *w)
@@ -515,21 +495,19 @@ static int take_sample(void *arg, void *data, size_t size)
 int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
 {
 	struct samples *s = calloc(1, sizeof(*s));
-	int rc;
 
 	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	s->each = each;
 	s->arg = arg;
 	s->ring = ring_buffer__new(fd, take_sample, s, NULL);
-	if (s->ring) {
-		*out = s;
-		return 0;
+	if (!s->ring) {
+		free(s);
+		return error_errno(err, STATUS_FAILED, -errno, NULL,
+				   "cannot map the ring of samples");
 	}
-	rc = error_set(err, STATUS_FAILED, -errno, NULL, "cannot map the ring of samples: %s",
-		       strerror(errno));
-	free(s);
-	return rc;
+	*out = s;
+	return 0;
 }
 
 int64_t samples_read(struct samples *s, uint64_t budget_ns)

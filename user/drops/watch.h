@@ -26,25 +26,14 @@ struct watch;
 
 /* What to observe. Zero-initialised: everything. */
 struct watch_spec {
-	uint32_t netns;	  /* inode number; 0: all */
-	uint32_t ifindex; /* of a device in that namespace; 0: all */
-	bool has_reasons; /* only those in the set; reasons of subsystems all pass */
-	uint64_t reasons[WATCH_REASONS / 64];
-	bool socket_only;	     /* only packets that a socket sent or dropped */
-	bool by_flow;		     /* distinguish flows */
-	bool by_sender;		     /* distinguish sending sockets */
-	uint32_t snaplen;	     /* samples, up to so many bytes of a packet; 0: none */
-	bool stack;		     /* samples have the kernel's stack */
-	uint64_t burst_ns;	     /* windows of so long are distinguished; 0: none */
+	/*
+	 * Filters, by_flow, by_sender, snaplen, stack, burst_ns, freeing; and `consumed`: where
+	 * packets freed as used up are losses (drops/noise.h). With none these are not looked at,
+	 * which each packet that is freed would pay for. watch_open() knows the rest.
+	 */
+	struct watch_config cfg;
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 	bool followed; /* others fill the map of watch_fragments() with what EXPR matches */
-	/*
-	 * Where packets freed as used up are losses (drops/noise.h); consumed_n 0: those are
-	 * not looked at, which each packet that is freed would pay for.
-	 */
-	struct watch_range consumed[WATCH_CONSUMED_MAX];
-	unsigned consumed_n;
-	struct watch_range freeing; /* see ksym_freeing(); 0, 0: not known */
 };
 
 /* What was counted for one key on one CPU in an interval. */
@@ -85,7 +74,7 @@ int watch_collect(struct watch *w, watch_each *each, void *arg);
 
 /*
  * When the packets of the last watch_collect() were lost, to be called after it. A key may come
- * more than once with the same window. Nothing without spec.burst_ns.
+ * more than once with the same window. Nothing without cfg.burst_ns.
  */
 void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
 

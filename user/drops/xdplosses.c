@@ -59,7 +59,7 @@ static int open_skeleton(struct xdplosses **out, struct error *err)
 		return 0;
 	}
 	free(x);
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return error_memory(err);
 }
 
 int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,
@@ -88,9 +88,7 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 
 int xdplosses_attach(struct xdplosses *x, struct error *err)
 {
-	int rc = xdp_bpf__attach(x->skel);
-
-	return rc ? trace_load_error(err, rc) : 0;
+	return trace_load_error(err, xdp_bpf__attach(x->skel));
 }
 
 const char *xdplosses_missing(const struct xdplosses *x)

@@ -16,7 +16,7 @@
 
 static int refuse(const char *path, const char *why, const char *hint, struct error *err)
 {
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, "--token-file %s: %s", path, why);
+	return error_usage(err, hint, "--token-file %s: %s", path, why);
 }
 
 int auth_read_token(struct auth_token *token, const char *path, struct error *err)

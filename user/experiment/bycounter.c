@@ -84,13 +84,12 @@ static void settle_ring(const struct counters *deltas, const struct site *site, 
 static void settle_xdp(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
 {
-	const struct counter_row *u = check->unexplained;
-	const struct counter_row *end = u + check->n_unexplained;
-	char name[sizeof(res->counter[0].name)];
+	const struct result_counter *u = check->unexplained;
+	const struct result_counter *end = u + check->n_unexplained;
 	uint64_t n, excess;
 
-	while (u < end &&
-	       (u->stage != STAGE_XDP || strcmp(u->role, "rx") || !strstr(u->name, "xdp_drop")))
+	while (u < end && (u->stage != STAGE_XDP || strncmp(u->name, "rx ", 3) ||
+			   !strstr(u->name, "xdp_drop")))
 		u++;
 	if (u == end || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
 	    !res->unaccounted ||
@@ -99,11 +98,10 @@ static void settle_xdp(const struct countercheck *check, const struct counters *
 	excess = u->delta - u->expected_max;
 	n = excess < res->unaccounted ? excess : res->unaccounted;
 	settle(STAGE_XDP, n, SEEN_XDP, site, res);
-	snprintf(name, sizeof(name), "%s %s", u->role, u->name);
 	for (unsigned i = 0; i < res->n_counters; i++) {
 		struct result_counter *c = &res->counter[i];
 
-		if (c->stage != STAGE_XDP || strcmp(c->name, name))
+		if (c->stage != STAGE_XDP || strcmp(c->name, u->name))
 			continue;
 		c->expected += n;
 		c->agrees = c->delta == c->expected;

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "host/lab.h"
 #include "host/netdev.h"
-#include "traffic/pace.h"
 
 #define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
 #define CONFIRM_STEP_NS 5000000
@@ -44,8 +43,8 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c)
 {
 	const struct trace_cause *raw = &c->raw.cause;
 	/* the verdict of our own program, where the packet was an skb: a delivery */
-	const bool taken = s->sink_prog && !s->spec->pass && c->verdict.stage == STAGE_XDP &&
-			   raw->observer == OBSERVER_KFREE_SKB &&
+	const bool taken = s->prog && s->prog->sink && !s->spec->pass &&
+			   c->verdict.stage == STAGE_XDP && raw->observer == OBSERVER_KFREE_SKB &&
 			   raw->ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
 
 	if (!s->lone)
@@ -200,7 +199,7 @@ void site_status(const struct site *s, struct site_status *st)
 		   !(s->lab.taps && !lab_taps_idle(s->lab.taps));
 	/* the address of a next hop is being asked for: packets may wait for the answer */
 	for (unsigned i = 0; st->idle && i < n; i++)
-		st->idle = !netdev_asked_neighs(port[i]->ns, port[i]->ifindex);
+		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex);
 	site_next(s, st->next);
 }
 
@@ -477,12 +476,12 @@ static unsigned links_of(const struct lab *lab, struct engine_link link[2])
 {
 	const char *middle = lab_middle(lab->topology);
 
-	link[0] = (struct engine_link){"tx", lab->tx.ifname, middle ? middle : "rx",
-				       lab_link_peer(lab)->ifname};
+	link[0] = (struct engine_link){
+		{{"tx", lab->tx.ifname}, {middle ? middle : "rx", lab_link_peer(lab)->ifname}}};
 	if (lab->topology == LAB_VXLAN)
-		link[0] = (struct engine_link){"tx", lab->router_tx.ifname, "rx",
-					       lab->router_rx.ifname};
-	link[1] = (struct engine_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
+		link[0] = (struct engine_link){
+			{{"tx", lab->router_tx.ifname}, {"rx", lab->router_rx.ifname}}};
+	link[1] = (struct engine_link){{{middle, lab->router_rx.ifname}, {"rx", lab->rx.ifname}}};
 	return middle ? 2 : lab->taps ? 0 : 1;
 }
 
@@ -509,7 +508,7 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 	}
 	if (s->sender) {
 		f->tx_socket = s->spec->tx == &tx_socket;
-		ledger_refusals(res, f);
+		countercheck_refusals(res, f);
 	}
 	if (s->receives)
 		receiver_facts(s, f);
@@ -517,13 +516,12 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 
 int site_check(struct site *s, struct result *res, struct error *err)
 {
-	struct stage_events *ev = calloc(TRACE_CAUSES, sizeof(*ev));
 	struct counters deltas = {};
 	struct countercheck *check = NULL;
 	struct engine_facts facts;
 	struct engine_link link[2];
 	struct netdev_qdisc qdisc = {};
-	int rc = ev ? site_read_counters(s, &s->after, err) : -ENOMEM;
+	int rc = site_read_counters(s, &s->after, err);
 
 	if (!rc && s->rx.socket_drops >= 0 && !s->receiver && s->receives)
 		counters_add(&s->after, "rx", "socket:drops", (uint64_t)s->rx.socket_drops);
@@ -531,21 +529,18 @@ int site_check(struct site *s, struct result *res, struct error *err)
 		rc = counters_delta(&s->before, &s->after, &deltas);
 	if (!rc) {
 		engine_facts(s, res, &facts, link, &qdisc);
-		rc = countercheck_compare(&deltas, ev, ledger_events(&s->ledger, ev, TRACE_CAUSES),
-					  &facts, &check);
+		rc = countercheck_compare(&deltas, s->ledger.cause, (size_t)s->ledger.n, &facts,
+					  &check);
 	}
 	if (!rc) {
-		ledger_compare(check, res);
+		countercheck_show(check, res);
 		settle_by_counter(check, &deltas, s, res);
 		res->replies = countercheck_sum(&deltas, SUM_REPLIES);
 		res->reassembled = countercheck_sum(&deltas, SUM_REASSEMBLED);
 	}
 	countercheck_free(check);
 	counters_free(&deltas);
-	free(ev);
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot compare the counters: %s",
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot compare the counters");
 }
 
 void site_settings(const struct site *s, struct finding_facts *f)

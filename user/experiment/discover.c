@@ -41,7 +41,7 @@ int discover_open(struct discovery **out, struct site *s, const struct experimen
 	struct discovery *d = *out = calloc(1, sizeof(*d));
 
 	if (!d)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	d->site = s;
 	d->view = view;
 	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "traffic/pace.h"
+#include "base/proc.h"
 #include "host/lab.h"
 #include "experiment/settle.h"
 #include "base/watch.h"
@@ -48,7 +48,7 @@ static uint64_t memory_in_use(void)
 	unsigned long all, resident;
 	char text[64];
 
-	if (!file_line("/proc/self/statm", text, sizeof(text)) ||
+	if (proc_read(AT_FDCWD, text, sizeof(text), "/proc/self/statm") <= 0 ||
 	    sscanf(text, "%lu %lu", &all, &resident) != 2)
 		return 0;
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -419,7 +419,7 @@ static int open_sites(struct run *r, struct error *err)
 	if (r->asked->far) {
 		r->remote = calloc(1, sizeof(*r->remote));
 		if (!r->remote)
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			return error_memory(err);
 		remote_plan_local(r->asked, r->device, &r->spec);
 		rc = ports_rate(r->asked, &r->spec.rate_pps, err);
 	}
@@ -461,7 +461,7 @@ static int run(const struct run_spec *spec, const struct experiment_view *view, 
 	int rc;
 
 	if (!r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	r->asked = spec;
 	r->view = view;
 	r->err = err;

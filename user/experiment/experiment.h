@@ -13,11 +13,9 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "ledger/result.h"
-#include "traffic/shape.h"
 #include "traffic/rx.h"
 #include "traffic/tx.h"
 #include "experiment/faults/fault.h"
-#include "traffic/worker.h"
 
 struct peer;
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "drops/stagemap.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "stamp.h"
 
 struct json_object *msg_make(const char *type, const struct record_field *rows, const void *from)

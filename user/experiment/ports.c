@@ -270,7 +270,7 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 		speed = dev.speed_mbit;
 	netns_close(&ns);
 	shape_sizes(spec_shape(spec), &flow, &sizes);
-	rc = shape_pps(&sizes, &spec->rate, speed, pps);
+	rc = rate_to_pps(&spec->rate, sizes.mean_frame, speed, pps);
 	if (spec->shape.scheduled)
 		*pps = profile_peak(&spec->shape.profile);
 	if (rc == -ENODATA)

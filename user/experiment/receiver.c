@@ -12,8 +12,6 @@
 
 #include "base/clock.h"
 #include "base/watch.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
 #define PAUSE_NS 1000000
@@ -83,8 +81,11 @@ static void receive_all(void *arg)
 static int open_engine(void *arg, struct error *err)
 {
 	struct receiving *me = arg;
+	const struct rx_ops *ops = me->receiver->cfg->ops;
 
-	return me->receiver->cfg->ops->open(&me->rx, &me->rx_config, err);
+	me->rx = calloc(1, ops->size);
+	return me->rx ? ops->open(me->rx, &me->rx_config, err)
+		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 /* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
@@ -93,7 +94,7 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.learn = r->cfg->table || (!f && !r->cfg->sink_prog);
+	r->streams.learn = r->cfg->table || (!f && !(r->cfg->prog && r->cfg->prog->sink));
 	if (!f)
 		return;
 	r->streams.window = f->window;
@@ -338,17 +339,11 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		      const struct sink_streams *streams)
 {
 	const struct line *first = lines[0];
-	struct endpoint source = {AF_INET6, .ip6 = first->source.address,
-				  .port = first->source.port};
 	struct delays sums = {};
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
-	if (IN6_IS_ADDR_V4MAPPED(&source.ip6)) {
-		source.family = AF_INET;
-		source.ip4.s_addr = source.ip6.s6_addr32[3];
-	}
-	if (source.port)
-		num_text_endpoint(f->source, sizeof(f->source), &source);
+	if (first->source.port)
+		num_text_endpoint(f->source, sizeof(f->source), &first->source);
 	for (unsigned i = 0; i < n; i++) {
 		const struct line *l = lines[i];
 
@@ -422,12 +417,12 @@ void receiver_stats(const struct receiver *r, struct rx_stats *st)
 
 const char *receiver_mode(const struct receiver *r)
 {
-	return r->cfg->ops->mode(r->at[0].rx);
+	return r->at[0].rx_config.mode;
 }
 
 int receiver_fd(const struct receiver *r, unsigned thread)
 {
-	return r->cfg->ops->fd(r->at[thread].rx);
+	return r->at[thread].rx_config.fd;
 }
 
 void receiver_close(struct receiver *r)
@@ -438,6 +433,7 @@ void receiver_close(struct receiver *r)
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		if (r->at[t].rx)
 			r->cfg->ops->close(r->at[t].rx);
+		free(r->at[t].rx);
 		sink_forget(&r->at[t].sink);
 	}
 	sink_streams_forget(&r->streams);

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "traffic/pace.h"
 
 #define CONNECT_MS 1000
 #define HELLO_MS   1000 /* then it is reported that we wait */
@@ -183,7 +182,7 @@ int peer_connect(struct peer **out, const struct peer_target *target, struct err
 	int fd, rc;
 
 	if (!p)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	p->target = *target;
 	fd = conn_connect(&target->to, CONNECT_MS);
 	conn_init(&p->conn, fd);
@@ -407,8 +406,7 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 	int rc;
 
 	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
-	rc = runs ? send_message(r->peer, "fold", msg_fold, &fold, err)
-		  : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = runs ? send_message(r->peer, "fold", msg_fold, &fold, err) : error_memory(err);
 	while (!rc && !done) {
 		struct json_object *msg;
 		const char *type;

@@ -7,9 +7,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
@@ -124,8 +121,11 @@ static void send_all(void *arg)
 static int open_engine(void *arg, struct error *err)
 {
 	struct sending *me = arg;
+	const struct tx_ops *ops = me->sender->cfg->ops;
 
-	return me->sender->cfg->ops->open(&me->tx, &me->tx_config, err);
+	me->tx = calloc(1, ops->size);
+	return me->tx ? ops->open(me->tx, &me->tx_config, err)
+		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 static void prepare(struct sender *s, unsigned t)
@@ -252,7 +252,7 @@ uint64_t sender_next(const struct sender *s, unsigned slot)
 	uint64_t next = __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
 	uint64_t late = !done && me->tx_config.shape ? me->tx_config.shape->reorder.extent : 0;
 
-	if (s->cfg->ops->next && me->tx)
+	if (s->cfg->ops->next)
 		return s->cfg->ops->next(me->tx);
 	return next - me->stream.base < late ? me->stream.base : next - late;
 }
@@ -275,8 +275,6 @@ void sender_stats(const struct sender *s, struct tx_stats *st)
 		struct tx_stats one = {};
 		uint64_t start;
 
-		if (!me->tx)
-			continue;
 		s->cfg->ops->stats(me->tx, &one);
 		st->waits += one.waits;
 		st->wait_ns += one.wait_ns;
@@ -313,7 +311,7 @@ void sender_result(struct sender *s, struct result *res)
 
 const char *sender_mode(const struct sender *s)
 {
-	return s->cfg->ops->mode(s->at[0].tx);
+	return s->at[0].tx_config.mode;
 }
 
 void sender_close(struct sender *s)
@@ -327,6 +325,7 @@ void sender_close(struct sender *s)
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		if (s->at[t].tx)
 			s->cfg->ops->close(s->at[t].tx);
+		free(s->at[t].tx);
 	}
 	free(s);
 }

@@ -16,7 +16,6 @@
 #include "diagnosis/facts.h"
 #include "experiment/settle.h"
 #include "host/netdev.h"
-#include "traffic/pace.h"
 
 #define SEND_MS	    10000
 #define CALLERS_MAX 64
@@ -112,8 +111,8 @@ static int check_sending(const struct session *s, struct error *why)
 	char limit[FMT_MAX];
 
 	if (spec->shape.frames && !spec->tx->shapes)
-		return error_set(why, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
-				 "--tx %s sends packets that are all alike", spec->tx->name);
+		return error_usage(why, "use --tx xsk or --tx socket",
+				   "--tx %s sends packets that are all alike", spec->tx->name);
 	if (!(max > 0))
 		return 0;
 	fmt_rate(limit, sizeof(limit), max);
@@ -168,11 +167,10 @@ static int complete_plan(struct session *s, struct error *why)
 		spec->shape = (struct shape){};
 	}
 	if (spec->ipv6 != (client->family == AF_INET6))
-		return error_set(why, STATUS_USAGE, -EINVAL, NULL,
-				 "packets go where the control connection goes, by the same IP");
+		return error_usage(why, NULL,
+				   "packets go where the control connection goes, by the same IP");
 	if (!spec->tx && !spec->rx)
-		return error_set(why, STATUS_USAGE, -EINVAL, NULL,
-				 "the server knows no engine '%s'", plan->engine);
+		return error_usage(why, NULL, "the server knows no engine '%s'", plan->engine);
 	if (plan->numbers.window > window_most(plan->numbers.streams))
 		return error_set(why, STATUS_FAILED, -ENOMEM, "a smaller --count needs less",
 				 "the server has not the memory for so many numbers");
@@ -549,7 +547,7 @@ int server_run(const struct server_config *cfg, const struct server_view *view, 
 	struct server *srv = calloc(1, sizeof(*srv));
 
 	if (!srv)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	srv->cfg = cfg;
 	srv->view = view;
 	srv->listener = conn_listen(&all);
@@ -559,10 +557,10 @@ int server_run(const struct server_config *cfg, const struct server_view *view, 
 		int rc = srv->listener;
 
 		free(srv);
-		return error_set(
-			err, STATUS_FAILED, rc,
-			rc == -EADDRINUSE ? "another --control-port, or end that program" : NULL,
-			"cannot listen at TCP port %u: %s", cfg->control_port, strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc,
+				   rc == -EADDRINUSE ? "another --control-port, or end that program"
+						     : NULL,
+				   "cannot listen at TCP port %u", cfg->control_port);
 	}
 	view->on_listening(view->arg);
 	run(srv);

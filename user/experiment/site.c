@@ -129,14 +129,12 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 	int saved = s->lone ? 0 : netns_push(&s->lab.rx_ns), rc;
 
 	if (saved < 0)
-		return error_set(err, STATUS_FAILED, saved, NULL,
-				 "cannot enter the receiver's network namespace: %s",
-				 strerror(-saved));
-	rc = s->xsk_prog ? xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, err)
-			 : xdp_attach(&s->sink_prog->xdp, port->ifname, false, err);
+		return error_errno(err, STATUS_FAILED, saved, NULL,
+				   "cannot enter the receiver's network namespace");
+	rc = rx_prog_attach(s->prog, port->ifname, port->queues, err);
 	if (!s->lone)
 		netns_pop(saved);
-	*native = s->xsk_prog ? s->xsk_prog->xdp.native : s->sink_prog->xdp.native;
+	*native = s->prog->native;
 	return rc;
 }
 
@@ -148,48 +146,40 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 static int open_xdp(struct site *s, struct error *err)
 {
 	const struct drops *drops = s->tracer.drops;
-	const int seen_fd = s->by_number ? tracer_seen_fd(&s->tracer) : -1;
 	struct trace_config here = {.port = (uint16_t)s->spec->port};
-	int fd = -1, rc = 0;
+	struct rx_prog_config cfg = {
+		.trace = &here,
+		.steer = s->spec->rx == &rx_xsk,
+		.pass = s->by_number && s->spec->pass,
+		.learn = !s->by_number,
+		.cell_fd = s->traced ? drops_map_fd(drops, "cell") : -1,
+		.seen_fd = s->by_number ? tracer_seen_fd(&s->tracer) : -1,
+	};
+	int rc = 0;
 	bool native = false;
 
 	if (s->traced)
 		here = s->tracer.config;
 	if (here.learn)
 		here.learn = LEARN_TAKE;
-	if (s->spec->rx == &rx_xsk) {
-		rc = xsk_prog_open(&s->xsk_prog, &here, s->traced ? drops : NULL, seen_fd, err);
+	if (s->spec->rx != &rx_socket) {
+		if (s->by_number) {
+			cfg.payload = shape_sizes_differ(spec_shape(s->spec)) ? 0 : s->flow.payload;
+			cfg.arrivals_fd = drops_map_fd(drops, "arrivals");
+			cfg.tails_fd = drops_map_fd(drops, "tails");
+		}
+		rc = rx_prog_open(&s->prog, &cfg, err);
 		if (rc)
 			return rc;
-		fd = s->xsk_prog->xdp.fd;
-		s->receiver_config.xsk_map_fd = s->xsk_prog->map_fd;
-		if (s->traced)
-			drops_watch_xskmap(s->tracer.drops, s->receiver_config.xsk_map_fd);
-	} else if (s->spec->rx == &rx_xdp) {
-		struct sink_prog_config cfg = {.trace = &here, .learn = true};
-
-		if (s->by_number)
-			cfg = (struct sink_prog_config){
-				.trace = &here,
-				.payload = shape_sizes_differ(spec_shape(s->spec))
-						   ? 0
-						   : s->flow.payload,
-				.pass = s->spec->pass,
-				.arrivals_fd = drops_map_fd(drops, "arrivals"),
-				.tails_fd = drops_map_fd(drops, "tails"),
-				.seen_fd = seen_fd,
-			};
-		rc = sink_prog_open(&s->sink_prog, &cfg, err);
-		s->receiver_config.sink_prog = s->sink_prog;
-		if (rc)
-			return rc;
-		fd = s->sink_prog->xdp.fd;
-		if (s->by_number && !cfg.pass)
+		s->receiver_config.prog = s->prog;
+		if (cfg.steer && s->traced)
+			drops_watch_xskmap(s->tracer.drops, s->prog->map_fd);
+		else if (!cfg.steer && s->by_number && !cfg.pass)
 			drops_expect_sink(s->tracer.drops);
 	}
 	if (s->fx.xdp)
-		rc = fault_xdp(s->faults, fd, &native, err);
-	else if (fd >= 0)
+		rc = fault_xdp(s->faults, s->prog ? s->prog->fd : -1, &native, err);
+	else if (s->prog)
 		rc = attach_xdp(s, &native, err);
 	s->receiver_config.xdp_skb_mode = !native;
 	return rc;
@@ -222,7 +212,6 @@ static int open_receiver(struct site *s, struct error *err)
 		.fates = s->by_number ? &s->tracer.fates : NULL,
 		.table = s->discovers ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
-		.xsk_map_fd = -1,
 		.xsk_frames = fx->xsk_frames,
 		.xsk_room = fx->xsk_room,
 		.paused = fx->reader == READER_PAUSED || fx->reader == READER_NEVER,
@@ -425,6 +414,8 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	s->rate_pps = spec->rate_pps;
 	s->settle_ns = spec->settle_ns || !s->lone ? spec->settle_ns : SETTLE_NS;
 	s->fx.tx_cpu = s->fx.busy_cpu = -1;
+	if (s->by_number)
+		ksyms_prefetch();
 	if (!s->lone) {
 		rc = ports_rate(spec, &s->rate_pps, err);
 		if (!rc)
@@ -467,8 +458,7 @@ void site_close(struct site *s)
 	fault_close(s->faults);
 	if (s->gro)
 		netdev_set_feature(s->gro->ns, s->gro->ifname, "rx-gro", false);
-	sink_prog_close(s->sink_prog);
-	xsk_prog_close(s->xsk_prog);
+	rx_prog_close(s->prog);
 	tracer_close(&s->tracer);
 	counters_free(&s->before);
 	counters_free(&s->after);

@@ -20,7 +20,7 @@
 #include "host/counters.h"
 #include "host/lab.h"
 #include "ledger/ledger.h"
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "traffic/xsk.h"
 
 /* The tracer with all it needs: names of this kernel, the numbers of the run, their fates. */
@@ -121,9 +121,8 @@ struct site {
 	struct error untraced; /* why not, if it is not traced */
 	struct ledger ledger;
 	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
-	struct xsk_prog *xsk_prog;
-	struct sink_prog *sink_prog;
-	const struct lab_port *gro; /* where GRO was switched on to give it NAPI; NULL: nowhere */
+	struct rx_prog *prog;	     /* of the receiving engine; NULL: it has none */
+	const struct lab_port *gro;  /* where GRO was switched on to give it NAPI; NULL: nowhere */
 	struct flow flow;
 	struct receiver_config receiver_config;
 	struct receiver *receiver; /* NULL: nobody listens here, or closed already */

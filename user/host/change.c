@@ -3,6 +3,7 @@
 #include "host/change.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/proc.h"
 #include "base/json.h"
 #include "host/nl.h"
 
@@ -348,7 +349,7 @@ static bool this_boot(const struct entry *e)
 {
 	char boot[sizeof(e->boot)];
 
-	return file_line(BOOT_ID, boot, sizeof(boot)) && !strcmp(boot, e->boot);
+	return proc_read(AT_FDCWD, boot, sizeof(boot), BOOT_ID) > 0 && !strcmp(boot, e->boot);
 }
 
 /* What would be run is what the entry says, or it is none. */
@@ -404,7 +405,7 @@ static int add_entry(struct batch *b, const struct change *c)
 	struct json_object *o;
 	int ret = journal_own(&e.pid, &e.start);
 
-	if (!ret && !file_line(BOOT_ID, e.boot, sizeof(e.boot)))
+	if (!ret && proc_read(AT_FDCWD, e.boot, sizeof(e.boot), BOOT_ID) <= 0)
 		ret = -EIO;
 	if (!ret && change_ops[c->kind].of_namespace)
 		ret = netns_cookie(c->ns, &e.netns);
@@ -485,22 +486,6 @@ static void put_back(struct batch *b, unsigned failed, const char *why)
 	}
 }
 
-static int make(struct batch *b, struct error *err)
-{
-	for (unsigned i = 0; i < b->n; i++) {
-		struct error why = {};
-		int ret = set(&b->changes[i], false, &why);
-
-		if (ret) {
-			cannot(&b->changes[i], ret, &why, err);
-			put_back(b, i, reason(ret, &why));
-			return ret;
-		}
-		report(b, i, CHANGE_DONE, "");
-	}
-	return 0;
-}
-
 int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
 		 void *arg, struct error *err)
 {
@@ -516,8 +501,17 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	if (ret)
 		json_object_array_del_idx(b.file.entries, b.first,
 					  json_object_array_length(b.file.entries) - b.first);
-	else
-		ret = make(&b, err);
+	for (unsigned i = 0; i < n && !ret; i++) {
+		struct error why = {};
+
+		ret = set(&changes[i], false, &why);
+		if (ret) {
+			cannot(&changes[i], ret, &why, err);
+			put_back(&b, i, reason(ret, &why));
+		} else {
+			report(&b, i, CHANGE_DONE, "");
+		}
+	}
 	if (ret)
 		journal_kept_save(&b.file); /* if it fails, entries that are not needed stay */
 	for (unsigned i = 0; i < n && b.holds; i++)

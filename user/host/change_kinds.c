@@ -229,7 +229,7 @@ static int check_sysfs(const struct change *c)
 	if (ifindex < 0)
 		return ifindex;
 	snprintf(path, sizeof(path), "class/net/%s/ifindex", c->ifname);
-	ret = netns_sysfs_read(c->ns, path, text, sizeof(text));
+	ret = netns_sysfs(c->ns, path, NULL, text, sizeof(text));
 	if (ret)
 		return ret == -ENOENT || ret == -EOPNOTSUPP ? -EXDEV : ret;
 	return num_u64(text, 0, INT_MAX, &there) || there != (uint64_t)ifindex ? -EXDEV : 0;
@@ -248,11 +248,9 @@ static int use_file(const struct change *c, const char *text, char *raw, size_t 
 		return ret;
 	file_path(c, path, sizeof(path));
 	if (!strncmp(path, "/sys/", 5))
-		return text ? netns_sysfs_write(c->ns, path + 5, text)
-			    : netns_sysfs_read(c->ns, path + 5, raw, size);
+		return netns_sysfs(c->ns, path + 5, text, raw, size);
 	snprintf(below, sizeof(below), "../%s", path + strlen("/proc/"));
-	return text ? netns_sysctl_write(c->ns, below, text)
-		    : netns_sysctl_read(c->ns, below, raw, size);
+	return netns_sysctl(c->ns, below, text, raw, size);
 }
 
 static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])

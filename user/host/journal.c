@@ -64,11 +64,10 @@ bool journal_owner_alive(const struct journal_record *rec)
 
 static int make_directory(void)
 {
-	if (mkdir(JOURNAL_HOME, 0700) && errno != EEXIST)
-		return -errno;
-	if (mkdir(JOURNAL_DIR, 0700) && errno != EEXIST)
-		return -errno;
-	return 0;
+	return (mkdir(JOURNAL_HOME, 0700) && errno != EEXIST) ||
+			       (mkdir(JOURNAL_DIR, 0700) && errno != EEXIST)
+		       ? -errno
+		       : 0;
 }
 
 int journal_file_lock(const char *path, bool create)

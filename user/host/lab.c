@@ -80,7 +80,6 @@ static const struct {
 /* What every lab of this topology has in common: names, addresses. No namespaces yet. */
 static void plan(struct lab *lab, enum lab_topology topology)
 {
-	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	bool ipv6 = !access("/proc/sys/net/ipv6", F_OK);
 
 	memset(lab, 0, sizeof(*lab));
@@ -88,11 +87,9 @@ static void plan(struct lab *lab, enum lab_topology topology)
 	lab->topology = topology;
 	for (unsigned i = 0; i < lab_ports(lab); i++) {
 		unsigned link = planned[topology][i].link, host = planned[topology][i].host;
-		struct lab_port *p = ports[i];
+		struct lab_port *p = &lab->port[i];
 
-		p->ns = i > 1 && lab_middle(topology) ? &lab->router_ns
-			: i % 2			      ? &lab->rx_ns
-						      : &lab->tx_ns;
+		p->ns = &lab->ns[i > 1 && lab_middle(topology) ? 2 : i % 2];
 		strcpy(p->ifname, planned[topology][i].ifname);
 		memcpy(p->mac, (uint8_t[]){0x02, 0x70, 0x6b, 0, link, host}, sizeof(p->mac));
 		if (link == BRIDGE_LINK)
@@ -194,7 +191,7 @@ static int announced(const struct lab_port *port)
 	int ret;
 
 	snprintf(path, sizeof(path), "class/net/%s/operstate", port->ifname);
-	ret = netns_sysfs_read(port->ns, path, state, sizeof(state));
+	ret = netns_sysfs(port->ns, path, NULL, state, sizeof(state));
 	return ret < 0 ? ret : !strcmp(state, "up");
 }
 
@@ -292,23 +289,19 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 	return set_up_link(a, b, mtu, err);
 }
 
-static int add_addresses(const struct lab_port *p, struct error *err)
+/* Its addresses, and the peer as its neighbour. */
+static int add_addresses(const struct lab_port *p, const struct lab_port *peer, struct error *err)
 {
 	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_addr(p->ns, p->ifindex, AF_INET6, &p->ip6, 64);
-	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add an address to %s", p->ifname);
-}
-
-static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
-{
-	int ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET, &peer->ip4, peer->mac);
-
+	if (!ret)
+		ret = netdev_set_neigh(p->ns, p->ifindex, AF_INET, &peer->ip4, peer->mac);
 	if (!ret && has_ip6(p))
-		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
-	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add a neighbour to %s",
-			   p->ifname);
+		ret = netdev_set_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
+	return error_errno(err, STATUS_FAILED, ret, NULL,
+			   "cannot add an address or a neighbour to %s", p->ifname);
 }
 
 /* From `p` to the network of `remote`, by way of `router`. */
@@ -337,9 +330,7 @@ static int join_ends(struct lab_port *a, struct lab_port *b, struct error *err)
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = wait_until(running, ends[i], "had no carrier", err);
 	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = add_addresses(ends[i], err);
-	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = add_neighbour(ends[i], ends[!i], err);
+		ret = add_addresses(ends[i], ends[!i], err);
 	return ret;
 }
 
@@ -555,7 +546,6 @@ static int remove_names(const struct mark *m)
 
 static int publish(struct lab *lab, const char *name, struct error *err)
 {
-	const struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
 	struct mark m = {
 		.info = {.topology = lab->topology, .queues = lab->tx.queues, .mtu = lab->tx.mtu}};
 	int lock = lock_labs(err), ret;
@@ -564,14 +554,14 @@ static int publish(struct lab *lab, const char *name, struct error *err)
 		return lock;
 	snprintf(m.info.name, sizeof(m.info.name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology); i++)
-		m.inum[i] = ns[i]->inum;
+		m.inum[i] = lab->ns[i].inum;
 	ret = check_free(name, err); /* again: now it stays so */
 	if (!ret) {
 		ret = share_netns_dir();
 		if (!ret)
 			ret = write_mark(&m);
 		for (unsigned i = 0; i < roles(lab->topology) && !ret; i++)
-			ret = bind_namespace(ns[i], name, role_name(lab->topology, i));
+			ret = bind_namespace(&lab->ns[i], name, role_name(lab->topology, i));
 		if (ret)
 			remove_names(&m);
 		error_errno(err, STATUS_FAILED, ret, NULL, "cannot name the lab '%s'", name);
@@ -639,8 +629,6 @@ int lab_topology_of(const char *name, enum lab_topology *topology, struct error 
 
 int lab_open_named(struct lab *lab, const char *name, struct error *err)
 {
-	struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
-	struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	char path[PATH_MAX];
 	struct mark m;
 	int ret;
@@ -660,13 +648,14 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++) {
 		ns_path(path, name, role_name(lab->topology, i));
-		ret = netns_open(ns[i], path, err);
+		ret = netns_open(&lab->ns[i], path, err);
 	}
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {
-		ret = read_port(port[i]);
+		ret = read_port(&lab->port[i]);
 		if (ret)
 			error_set(err, STATUS_FAILED, ret, ANEW,
-				  "the device %s of the lab '%s' is gone", port[i]->ifname, name);
+				  "the device %s of the lab '%s' is gone", lab->port[i].ifname,
+				  name);
 	}
 	if (ret)
 		lab_close(lab);
@@ -796,7 +785,7 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 		ret = error_errno(err, STATUS_FAILED, lab_taps_connect(lab->taps), NULL,
 				  "cannot connect the taps");
 	for (unsigned i = 0; i < 2 && !ret; i++)
-		ret = wait_until(announced, i ? &lab->rx : &lab->tx, "was not reported as up", err);
+		ret = wait_until(announced, &lab->port[i], "was not reported as up", err);
 	return ret;
 }
 
@@ -804,7 +793,6 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 {
 	unsigned queues = spec->queues ? spec->queues : 1;
 	unsigned mtu = spec->mtu ? spec->mtu : 1500;
-	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	int ret;
 
 	plan(lab, spec->topology);
@@ -833,7 +821,7 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (!ret && lab->topology != LAB_ROUTER)
 		ret = join_ends(&lab->tx, &lab->rx, err);
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
-		ret = wait_until(quiet, ports[i], "did not finish its MLD reports", err);
+		ret = wait_until(quiet, &lab->port[i], "did not finish its MLD reports", err);
 	if (!ret && spec->name)
 		ret = publish(lab, spec->name, err);
 	if (ret)
@@ -845,7 +833,6 @@ void lab_close(struct lab *lab)
 {
 	lab_taps_close(lab->taps);
 	lab->taps = NULL;
-	netns_close(&lab->tx_ns);
-	netns_close(&lab->rx_ns);
-	netns_close(&lab->router_ns);
+	for (unsigned i = 0; i < ROLES; i++)
+		netns_close(&lab->ns[i]);
 }

@@ -67,13 +67,27 @@ struct lab_taps;
 /* Stays where it is while it is open: the ports point into it. */
 struct lab {
 	enum lab_topology topology;
-	struct netns tx_ns, rx_ns, router_ns; /* router_ns: the middle; NETNS_NONE in a pair */
-	struct lab_port tx, rx;		      /* the ends */
-	struct lab_port router_tx, router_rx; /* the middle's ports towards tx and rx; those of a
-						 bridge have no addresses. Of a tunnel: the devices
-						 below it, in the namespaces of its ends */
-	char name[32];			      /* empty: anonymous */
-	struct lab_taps *taps;		      /* NULL: it has none */
+	union {
+		struct {
+			struct netns tx_ns, rx_ns;
+			struct netns router_ns; /* the middle; NETNS_NONE in a pair */
+		};
+		struct netns ns[3];
+	};
+	union {
+		struct {
+			struct lab_port tx, rx; /* the ends */
+			/*
+			 * The middle's ports towards tx and rx; those of a bridge have no
+			 * addresses. Of a tunnel: the devices below it, in the namespaces of its
+			 * ends.
+			 */
+			struct lab_port router_tx, router_rx;
+		};
+		struct lab_port port[4];
+	};
+	char name[32];	       /* empty: anonymous */
+	struct lab_taps *taps; /* NULL: it has none */
 };
 
 /*

@@ -100,7 +100,7 @@ int lab_taps_open(struct lab_taps **out, const struct lab_port *a, const struct 
 	int ret;
 
 	if (!t)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	t->fd[0] = open_tap(a);
 	t->fd[1] = t->fd[0] < 0 ? -1 : open_tap(b);
 	ret = t->fd[0] < 0 ? t->fd[0] : t->fd[1] < 0 ? t->fd[1] : 0;

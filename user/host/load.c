@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -73,6 +73,8 @@ int trace_load_error(struct error *err, int rc)
 {
 	char why[224];
 
+	if (!rc)
+		return 0;
 	log_verifier_last(why, sizeof(why));
 	log_libbpf_clear(); /* reported */
 	if (*why)
@@ -110,6 +112,24 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 	return rc;
 }
 
+int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg)
+{
+	_Alignas(uint64_t) char buf[4 * TRACE_RECORD];
+	const size_t most = sizeof(buf) / size * size; /* so a read ends between two records */
+	int fd = bpf_iter_create(bpf_link__fd(link)), rc = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while ((n = read(fd, buf, most)) > 0 || (n < 0 && errno == EAGAIN)) {
+		for (char *at = buf; each && at - buf < n; at += size)
+			each(arg, at);
+	}
+	rc = n < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
 struct trace_cost trace_cost(const struct bpf_program *prog)
 {
 	struct bpf_prog_info info = {};
@@ -127,7 +147,7 @@ unsigned trace_cpus(void)
 	char list[1024];
 	const char *last = list;
 
-	if (!file_line("/sys/devices/system/cpu/possible", list, sizeof(list)))
+	if (proc_read(AT_FDCWD, list, sizeof(list), "/sys/devices/system/cpu/possible") <= 0)
 		return (unsigned)sysconf(_SC_NPROCESSORS_CONF);
 	for (const char *c = list; *c; c++)
 		last = is_digit(*c) ? last : c + 1;

@@ -35,8 +35,8 @@ struct survey_bpf;
 int survey_open(struct survey_bpf **skel, const char *program, const char *map, const char *beside);
 
 /*
- * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in
- * several ways calls log_libbpf_clear() before each.
+ * Why a tracing program could not be loaded or attached; `rc`: -errno, or 0 if it could; returned.
+ * Who loads it in several ways calls log_libbpf_clear() before each.
  */
 int trace_load_error(struct error *err, int rc);
 
@@ -48,6 +48,14 @@ bool trace_load_again(int rc);
  * nothing else. 0 or -errno, then the sum is 0.
  */
 int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size);
+
+/*
+ * Runs an iterator to its end. Its records have `size` bytes, at most TRACE_RECORD; `each` (NULL:
+ * none) gets them. 0 or -errno.
+ */
+#define TRACE_RECORD 4096
+typedef void trace_each(void *arg, const void *record);
+int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg);
 
 /* Of a program that is loaded; else 0. Runs and time are counted while the host keeps statistics.
  */

@@ -79,7 +79,7 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 	do {
 		struct nlmsghdr *nlh = nl_header(buf, type, NLM_F_DUMP);
-		/* struct ifaddrmsg begins with the family as well, and is no longer */
+		/* ifaddrmsg and ndmsg begin with the family as well, and are no longer */
 		struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 
 		rt->rtm_family = family;
@@ -295,60 +295,45 @@ int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const 
 }
 
 static struct nlmsghdr *neigh_request(char *buf, uint16_t type, uint16_t flags, unsigned ifindex,
-				      int family, const void *addr, uint16_t state)
+				      int family, const void *addr)
 {
 	struct nlmsghdr *nlh = nl_header(buf, type, flags);
 	struct ndmsg *nd = mnl_nlmsg_put_extra_header(nlh, sizeof(*nd));
 
 	nd->ndm_family = family;
 	nd->ndm_ifindex = ifindex;
-	nd->ndm_state = state;
+	nd->ndm_state = type == RTM_NEWNEIGH ? NUD_PERMANENT : 0;
 	mnl_attr_put(nlh, NDA_DST, addr_len(family), addr);
 	return nlh;
 }
 
-int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		     const uint8_t mac[6])
+int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		     const uint8_t *mac)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = neigh_request(buf, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE,
-					     ifindex, family, addr, NUD_PERMANENT);
+	struct nlmsghdr *nlh =
+		neigh_request(buf, mac ? RTM_NEWNEIGH : RTM_DELNEIGH,
+			      mac ? NLM_F_CREATE | NLM_F_REPLACE : 0, ifindex, family, addr);
 
-	mnl_attr_put(nlh, NDA_LLADDR, 6, mac);
+	if (mac)
+		mnl_attr_put(nlh, NDA_LLADDR, 6, mac);
 	return nl_request(ns, nlh);
 }
 
-int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr)
-{
-	char buf[NL_REQUEST_SIZE];
-
-	return nl_request(ns, neigh_request(buf, RTM_DELNEIGH, 0, ifindex, family, addr, 0));
-}
-
+/* *arg, the index of the device, becomes 0. */
 static int on_asked(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	unsigned *ifindex = nd->ndm_state & NUD_INCOMPLETE ? list_add(arg) : NULL;
+	unsigned *ifindex = arg;
 
-	if (ifindex)
-		*ifindex = (unsigned)nd->ndm_ifindex;
+	if (nd->ndm_state & NUD_INCOMPLETE && (unsigned)nd->ndm_ifindex == *ifindex)
+		*ifindex = 0;
 	return MNL_CB_OK;
 }
 
-unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex)
+bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex)
 {
-	struct list asked = {.size = sizeof(unsigned)};
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
-	unsigned n = 0;
-
-	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
-	if (nl_dump(ns, NETLINK_ROUTE, nlh, on_asked, &asked) < 0)
-		return 0;
-	for (unsigned i = 0; i < asked.n; i++)
-		n += ((unsigned *)asked.at)[i] == ifindex;
-	list_free(&asked);
-	return n;
+	return !dump_family(ns, RTM_GETNEIGH, AF_UNSPEC, on_asked, &ifindex) && !ifindex;
 }
 
 static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
@@ -441,26 +426,21 @@ unsigned netdev_way(const struct netns *ns, const struct endpoint *to)
 	return to->family && !find_route(ns, to->family, addr, &r) ? (unsigned)r.ifindex : 0;
 }
 
-struct neigh {
-	bool usable;
-	uint8_t mac[6];
-};
-
+/* Its MAC address, if the entry is usable. */
 static int on_neigh(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	struct neigh *n = arg;
 
-	n->usable =
-		nl_mac(nl_attr(nlh, sizeof(*nd), NDA_LLADDR), n->mac) && nd->ndm_state & NUD_USABLE;
-	return MNL_CB_OK;
+	if (nd->ndm_state & NUD_USABLE && nl_mac(nl_attr(nlh, sizeof(*nd), NDA_LLADDR), arg))
+		return MNL_CB_OK;
+	errno = ENOENT;
+	return MNL_CB_ERROR;
 }
 
 int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsigned *ifindex,
 		    uint8_t mac[6], void *src_addr)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct neigh neigh = {.usable = false};
 	struct route r;
 	int ret = find_route(ns, family, addr, &r);
 
@@ -473,14 +453,8 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 		return 0;
 	if (r.type != RTN_UNICAST)
 		return -ENETUNREACH;
-	ret = nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop, 0),
-		       on_neigh, &neigh);
-	if (ret)
-		return ret;
-	if (!neigh.usable)
-		return -ENOENT;
-	memcpy(mac, neigh.mac, 6);
-	return 0;
+	return nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop),
+			on_neigh, mac);
 }
 
 /* ---- qdiscs ---- */

@@ -68,16 +68,14 @@ int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);
 int netdev_set_master(const struct netns *ns, const char *ifname, unsigned master_ifindex);
 int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const void *addr,
 		    unsigned prefix);
-/* Static (NUD_PERMANENT) neighbour. */
-int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		     const uint8_t mac[6]);
-/* -ENOENT: there is no such entry. */
-int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr);
+/* Static (NUD_PERMANENT) neighbour; `mac` NULL: it goes, -ENOENT if there is no such entry. */
+int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		     const uint8_t *mac);
 /*
- * How many neighbours the kernel is asking for right now (NUD_INCOMPLETE): packets may wait for
- * each, how many is shown nowhere. 0 if it cannot be read.
+ * The kernel is asking for a neighbour right now (NUD_INCOMPLETE): packets may wait for it, how
+ * many is shown nowhere. False if it cannot be read.
  */
-unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
+bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex);
 /*
  * prefix 0: default route. `via` may be NULL. ifindex 0: packets to these addresses are dropped
  * without an answer.

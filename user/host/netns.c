@@ -230,8 +230,8 @@ static int flags_for(const char *value)
 	return O_CLOEXEC | (value ? O_WRONLY | O_TRUNC : O_RDONLY); /* as a shell's > */
 }
 
-static int sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
-		 unsigned size)
+int netns_sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
+		unsigned size)
 {
 	char full[PATH_MAX];
 
@@ -244,19 +244,9 @@ static int sysfs(const struct netns *ns, const char *path, const char *value, ch
 	return use_and_close(openat(ns->sysfs, path, flags_for(value)), value, buf, size);
 }
 
-int netns_sysfs_write(const struct netns *ns, const char *path, const char *value)
-{
-	return sysfs(ns, path, value, NULL, 0);
-}
-
-int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsigned size)
-{
-	return sysfs(ns, path, NULL, buf, size);
-}
-
 /* /proc/sys/net shows the namespace of the task that reads (net_ctl_header_lookup()). */
-static int sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
-		  unsigned size)
+int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
+		 unsigned size)
 {
 	char full[PATH_MAX];
 	int saved, ret;
@@ -273,12 +263,12 @@ static int sysctl(const struct netns *ns, const char *path, const char *value, c
 
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
 {
-	return sysctl(ns, path, value, NULL, 0);
+	return netns_sysctl(ns, path, value, NULL, 0);
 }
 
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size)
 {
-	return sysctl(ns, path, NULL, buf, size);
+	return netns_sysctl(ns, path, NULL, buf, size);
 }
 
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n)

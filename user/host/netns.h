@@ -61,17 +61,16 @@ void netns_pop(int saved);
 void netns_close(struct netns *ns);
 
 /*
- * Reads or writes one file below /sys as the namespace sees it, e.g. "class/net/v0/threaded".
- * -EOPNOTSUPP if the namespace has no sysfs mount. Reading cuts the last newline; -ENOSPC if the
- * value with its newline does not fit `size`.
+ * Writes `value` to a file below /sys as the namespace sees it, e.g. "class/net/v0/threaded"; NULL:
+ * reads it into `buf`, without the last newline. -EOPNOTSUPP if the namespace has no sysfs mount;
+ * -ENOSPC if the value with its newline does not fit `size`.
  */
-int netns_sysfs_write(const struct netns *ns, const char *path, const char *value);
-int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsigned size);
+int netns_sysfs(const struct netns *ns, const char *path, const char *value, char *buf,
+		unsigned size);
 
-/*
- * Reads or writes one file below /proc/sys in the namespace, e.g. "net/ipv4/ip_forward". Reading as
- * above.
- */
+/* The same below /proc/sys in the namespace, e.g. "net/ipv4/ip_forward". */
+int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
+		 unsigned size);
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size);
 

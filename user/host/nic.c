@@ -40,28 +40,22 @@ void nic_sample_free(struct nic_sample *s)
 }
 
 /* Names repeat (vmxnet3 has one set a queue): the n-th of a name is the n-th there too. */
-static const struct nic_value *find_nth(const struct nic_sample *s, const char *name, unsigned nth)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		if (!strcmp(s->at[i].name, name) && !nth--)
-			return &s->at[i];
-	}
-	return NULL;
-}
-
 int nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
 		     struct nic_sample *out)
 {
 	int ret = 0;
 
 	for (unsigned i = 0; i < after->n && !ret; i++) {
-		const struct nic_value *v = &after->at[i], *old;
+		const struct nic_value *v = &after->at[i], *old = v;
 		unsigned nth = 0;
 
 		for (unsigned j = 0; j < i; j++)
 			nth += !strcmp(after->at[j].name, v->name);
-		old = find_nth(before, v->name, nth);
-		ret = nic_sample_add(out, v->name, old ? old->value : v->value);
+		for (unsigned j = 0; j < before->n && old == v; j++) {
+			if (!strcmp(before->at[j].name, v->name) && !nth--)
+				old = &before->at[j];
+		}
+		ret = nic_sample_add(out, v->name, old->value);
 	}
 	return ret;
 }

@@ -32,6 +32,7 @@ int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 	int saved = netns_push(ns);
 	int ret = 0;
 
+	*nl = NULL;
 	if (saved < 0)
 		return saved;
 	*nl = mnl_socket_open2(protocol, SOCK_CLOEXEC);
@@ -41,6 +42,7 @@ int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 	if (!ret && mnl_socket_bind(*nl, 0, MNL_SOCKET_AUTOPID) < 0) {
 		ret = -errno;
 		mnl_socket_close(*nl);
+		*nl = NULL;
 	}
 	return ret;
 }

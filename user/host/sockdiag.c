@@ -17,11 +17,7 @@
 
 int sockmem_open(struct mnl_socket **s, const struct netns *ns)
 {
-	int ret = nl_open(ns, NETLINK_SOCK_DIAG, s);
-
-	if (ret)
-		*s = NULL;
-	return ret;
+	return nl_open(ns, NETLINK_SOCK_DIAG, s);
 }
 
 void sockmem_close(struct mnl_socket *s)

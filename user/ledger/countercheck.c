@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -51,29 +51,21 @@ static bool known(const char *s)
 	return s && *s;
 }
 
-struct side {
-	const char *role, *ifname;
-};
-
-static bool same_side(const struct side *a, const char *role, const char *ifname)
+static bool same_end(const struct link_end *a, const struct link_end *b)
 {
-	return same(a->ifname, ifname) && (!known(a->role) || same(a->role, role));
+	return same(a->ifname, b->ifname) && (!known(a->role) || same(a->role, b->role));
 }
 
-/* The other end of the device's link; false if no link is known there. */
-static bool other_end(const struct engine_facts *f, const struct side *s, struct side *other)
+/* The other end of the device's link; NULL: no link is known there. */
+static const struct link_end *other_end(const struct engine_facts *f, const struct link_end *at)
 {
-	for (size_t i = 0; i < f->n_links; i++) {
-		const struct engine_link *l = &f->links[i];
-		bool at_a = same_side(s, l->role_a, l->ifname_a);
+	for (size_t i = 0; i < 2 * f->n_links; i++) {
+		const struct engine_link *l = &f->links[i / 2];
 
-		if (!at_a && !same_side(s, l->role_b, l->ifname_b))
-			continue;
-		*other = at_a ? (struct side){l->role_b, l->ifname_b}
-			      : (struct side){l->role_a, l->ifname_a};
-		return true;
+		if (same_end(at, &l->end[i % 2]))
+			return &l->end[!(i % 2)];
 	}
-	return false;
+	return NULL;
 }
 
 static enum surely at_role(const char *role, const char *wanted)
@@ -89,39 +81,38 @@ static enum surely at_sender(const char *role)
 	return same(role, "host") ? PERHAPS : at_role(role, "tx");
 }
 
-static enum surely at_device(const struct side *at, const struct side *counter)
+static enum surely at_device(const struct link_end *at, const struct link_end *counter)
 {
 	if (!known(at->ifname))
 		return least(PERHAPS, at_role(at->role, counter->role));
-	return same_side(at, counter->role, counter->ifname) ? SURELY : NOT;
+	return same_end(at, counter) ? SURELY : NOT;
 }
 
-static enum surely related(const struct stage_events *e, enum counter_relation relation,
-			   const struct side *counter, const struct engine_facts *f)
+static enum surely related(const struct link_end *at, enum counter_relation relation,
+			   const struct link_end *counter, const struct engine_facts *f)
 {
-	struct side at = {e->role, e->ifname}, peer;
-	bool have_peer = known(e->ifname) && other_end(f, &at, &peer);
+	const struct link_end *peer = known(at->ifname) ? other_end(f, at) : NULL;
 	enum surely here;
 
 	switch (relation) {
 	case REL_ANY:
 		return SURELY;
 	case REL_ROLE:
-		return at_role(e->role, counter->role);
+		return at_role(at->role, counter->role);
 	case REL_TX:
-		return at_sender(e->role);
+		return at_sender(at->role);
 	case REL_DEV:
-		return at_device(&at, counter);
+		return at_device(at, counter);
 	case REL_PEER:
-		return have_peer ? at_device(&peer, counter) : PERHAPS;
+		return peer ? at_device(peer, counter) : PERHAPS;
 	case REL_LINK:
 	case REL_SENT:
-		here = relation == REL_LINK ? at_device(&at, counter) : at_sender(e->role);
+		here = relation == REL_LINK ? at_device(at, counter) : at_sender(at->role);
 		if (here == SURELY)
 			return SURELY;
-		if (!have_peer)
+		if (!peer)
 			return PERHAPS;
-		return relation == REL_LINK ? at_device(&peer, counter) : at_sender(peer.role);
+		return relation == REL_LINK ? at_device(peer, counter) : at_sender(peer->role);
 	}
 	return NOT;
 }
@@ -249,10 +240,10 @@ static int collect(struct list *groups, const struct counters *deltas, const cha
 
 struct compare {
 	const struct counters *deltas;
-	const struct stage_events *ev;
+	const struct ledger_cause *cause;
 	size_t n;
 	const struct engine_facts *facts;
-	struct list rows, unexplained; /* struct counter_row */
+	struct list rows, unexplained; /* struct result_counter */
 };
 
 struct expected {
@@ -263,14 +254,18 @@ struct expected {
 static void expect_from_events(const struct compare *c, const struct counter_rule *rule,
 			       const struct group *g, struct expected *x)
 {
-	const struct side at = {g->role, g->ifname};
+	const struct link_end counter = {g->role, g->ifname};
 
 	for (size_t i = 0; i < c->n; i++) {
-		const struct stage_events *e = &c->ev[i];
+		const struct result_cause *e = &c->cause[i].named;
+		const struct trace_count *count = &c->cause[i].raw.count;
+		const struct link_end at = {e->netns, e->ifname};
 		const struct counter_member *best = NULL;
 		enum surely most = NOT;
 		uint64_t units;
 
+		if (!ledger_is_event(&c->cause[i]))
+			continue;
 		/* One loss moves one counter once, whatever number of lines it fits. */
 		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
 			enum surely s;
@@ -278,7 +273,7 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 			if (m->stage != e->stage)
 				continue;
 			s = least(in_list(m->reason, e->reason), in_list(m->location, e->location));
-			s = least(s, related(e, m->relation, &at, c->facts));
+			s = least(s, related(&at, m->relation, &counter, c->facts));
 			s = least(s, forced(m->force, c->facts));
 			if (s > most) {
 				most = s;
@@ -287,7 +282,7 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 		}
 		if (!best)
 			continue;
-		units = best->force == SEGMENTS ? e->packets : e->events;
+		units = best->force == SEGMENTS ? count->packets : count->events;
 		if (most == PERHAPS)
 			x->perhaps += units;
 		else if (best->force == QUIRK || best->relation == REL_SENT)
@@ -321,7 +316,7 @@ static bool fits(uint64_t delta, uint64_t fewest, uint64_t most, bool alone)
 	return delta >= fewest && (!alone || delta <= most);
 }
 
-static void judge(struct counter_row *row, const struct counter_rule *rule,
+static void judge(struct result_counter *row, const struct counter_rule *rule,
 		  const struct expected *x, bool alone)
 {
 	uint64_t without = x->sure, without_max = x->sure + x->perhaps;
@@ -346,9 +341,9 @@ static enum stage only_stage(const struct counter_rule *rule)
 	return rule->set->stage;
 }
 
-static int add_row(struct list *rows, const struct counter_row *row, enum stage stage)
+static int add_row(struct list *rows, const struct result_counter *row, enum stage stage)
 {
-	struct counter_row *added = list_add(rows);
+	struct result_counter *added = list_add(rows);
 
 	if (!added)
 		return -ENOMEM;
@@ -359,18 +354,18 @@ static int add_row(struct list *rows, const struct counter_row *row, enum stage 
 
 static int compare_group(struct compare *c, const struct counter_rule *rule, const struct group *g)
 {
-	struct counter_row row = {.delta = g->delta, .scope = rule->scope};
+	struct result_counter row = {.delta = g->delta};
+	enum counter_scope scope = rule->scope;
 	struct expected x;
 	bool alone;
 	int err = 0;
 
 	/* In namespaces that carry only the flow, their counters are the flow's. */
-	if (c->facts->private_ns && row.scope == COUNTER_HOST && strcmp(g->role, "host"))
-		row.scope = COUNTER_FLOW;
-	alone = row.scope == COUNTER_FLOW ||
-		(c->facts->private_ns && row.scope == COUNTER_INTERFACE);
-	memcpy(row.name, g->name, sizeof(row.name));
-	memcpy(row.role, g->role, sizeof(row.role));
+	if (c->facts->private_ns && scope == COUNTER_HOST && strcmp(g->role, "host"))
+		scope = COUNTER_FLOW;
+	alone = scope == COUNTER_FLOW || (c->facts->private_ns && scope == COUNTER_INTERFACE);
+	row.scope = counter_scope_names[scope];
+	snprintf(row.name, sizeof(row.name), "%s %s", g->role, g->name);
 	expect(c, rule, g, &x);
 	judge(&row, rule, &x, alone);
 	for (int s = 0; s < STAGE_COUNT && !err; s++) {
@@ -403,21 +398,22 @@ static int compare_rule(struct compare *c, const struct counter_rule *rule)
 
 static int by_stage(const void *a, const void *b)
 {
-	const struct counter_row *x = a, *y = b;
+	const struct result_counter *x = a, *y = b;
 
-	return x->stage != y->stage ? (int)x->stage - (int)y->stage : strcmp(x->name, y->name);
+	return x->stage != y->stage ? (int)x->stage - (int)y->stage
+				    : strcmp(strchr(x->name, ' '), strchr(y->name, ' '));
 }
 
-int countercheck_compare(const struct counters *deltas, const struct stage_events *ev, size_t n,
+int countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
 			 const struct engine_facts *facts, struct countercheck **out)
 {
-	struct compare c = {.deltas = deltas, .ev = ev, .n = n, .facts = facts};
+	struct compare c = {.deltas = deltas, .cause = cause, .n = n, .facts = facts};
 	struct countercheck *check = calloc(1, sizeof(*check));
 	int err = 0;
 
 	if (!check)
 		return -ENOMEM;
-	c.rows.size = c.unexplained.size = sizeof(struct counter_row);
+	c.rows.size = c.unexplained.size = sizeof(struct result_counter);
 	for (unsigned i = 0; i < counter_rules_n && !err; i++)
 		err = compare_rule(&c, &counter_rules[i]);
 	if (c.rows.n)
@@ -428,6 +424,30 @@ int countercheck_compare(const struct counters *deltas, const struct stage_event
 	else
 		*out = check;
 	return err;
+}
+
+void countercheck_refusals(const struct result *res, struct engine_facts *facts)
+{
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		const struct result_errno *by = &res->refused_by[i];
+
+		if (by->error == EAGAIN)
+			facts->eagain = by->packets;
+		else if (by->error == TX_ERRNO_LOST)
+			facts->short_calls = by->packets;
+		else
+			facts->refused += by->packets;
+	}
+}
+
+void countercheck_show(const struct countercheck *check, struct result *res)
+{
+	for (size_t i = 0; i < check->n_rows && res->n_counters < RESULT_COUNTERS; i++) {
+		const struct result_counter *row = &check->rows[i];
+
+		if (res->stage[row->stage].packets || !row->agrees)
+			res->counter[res->n_counters++] = *row;
+	}
 }
 
 uint64_t countercheck_sum(const struct counters *deltas, enum counter_sum which)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 
 #define SET(...) ((const struct counter_member[]){__VA_ARGS__, {.stage = STAGE_NONE}})
 

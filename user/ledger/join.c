@@ -74,20 +74,19 @@ static enum claim claim_here(const struct join *j, size_t i)
 
 static enum claim claim_there(const struct join *j, const struct join_run *run)
 {
-	switch (run->fate) {
-	case FATE_DELIVERED:
-		return CLAIM_DELIVERED;
-	case FATE_DROPPED:
-		return j->remote_receives && run->detail == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
-										 : CLAIM_DROPPED;
-	case FATE_REFUSED:
-		return CLAIM_REFUSED;
-	case FATE_GAP:
-		return CLAIM_GAP;
-	case FATE_OPEN:
-		break;
-	}
-	return claim_open(run->detail, j->remote_receives);
+	static const enum claim claims[] = {
+		[FATE_DELIVERED] = CLAIM_DELIVERED,
+		[FATE_DROPPED] = CLAIM_DROPPED,
+		[FATE_REFUSED] = CLAIM_REFUSED,
+		[FATE_GAP] = CLAIM_GAP,
+	};
+
+	if (run->fate == FATE_OPEN)
+		return claim_open(run->detail, j->remote_receives);
+	return run->fate == FATE_DROPPED && j->remote_receives &&
+			       run->detail == TRACE_CAUSE_GIVEN_UP
+		       ? CLAIM_GIVEN_UP
+		       : claims[run->fate];
 }
 
 /* Makes the fates here say what was decided. */
@@ -96,6 +95,7 @@ static void apply(const struct join *j, size_t i, const struct join_run *run)
 	enum claim here = claim_here(j, i), there = claim_there(j, run);
 	struct fates *f = j->fates;
 	uint8_t seen = f->seen[i];
+	enum joint joint;
 
 	/* the last checkpoint passed, of both ends: the receiver's are behind the sender's */
 	if (run->fate == FATE_OPEN && (seen & SEEN_MASK) < (run->detail & SEEN_MASK))
@@ -104,32 +104,16 @@ static void apply(const struct join *j, size_t i, const struct join_run *run)
 		f->seen[i] |= run->detail & SEEN_ON_INIT;
 	else if (run->fate == FATE_REFUSED)
 		f->failed[i] = run->detail;
-	switch (j->remote_receives ? join_decide(here, there) : join_decide(there, here)) {
-	case JOINT_IMPOSSIBLE: /* by both: an arrival of what was left out */
+	joint = j->remote_receives ? join_decide(here, there) : join_decide(there, here);
+	/* what is impossible is so by both: an arrival of what was left out */
+	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_DELIVERED)
 		f->arrivals[i] = 1;
+	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_GAP)
 		f->failed[i] = TX_ERRNO_GAP;
-		break;
-	case JOINT_GAP:
-		f->failed[i] = TX_ERRNO_GAP;
-		break;
-	case JOINT_DELIVERED:
-		f->arrivals[i] = 1;
-		break;
-	case JOINT_DROPPED_TX:
-		if (!j->remote_receives)
-			f->cause[i] = j->cause_of[run->detail];
-		break;
-	case JOINT_DROPPED_RX:
-		if (j->remote_receives)
-			f->cause[i] = j->cause_of[run->detail];
-		break;
-	case JOINT_WIRE:
+	if (joint == JOINT_WIRE)
 		f->cause[i] = JOIN_WIRE;
-		break;
-	case JOINT_REFUSED:
-	case JOINT_OPEN:
-		break;
-	}
+	if (joint == (j->remote_receives ? JOINT_DROPPED_RX : JOINT_DROPPED_TX))
+		f->cause[i] = j->cause_of[run->detail];
 }
 
 static bool can_report(const struct join *j, const struct join_run *run)

@@ -138,8 +138,7 @@ const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index)
 	return NULL;
 }
 
-/* What was seen in a socket's queue is no event: the events of its end come when it is closed. */
-static bool is_event(const struct ledger_cause *c)
+bool ledger_is_event(const struct ledger_cause *c)
 {
 	return c->raw.cause.observer != OBSERVER_SOCKET_QUEUE &&
 	       c->verdict.class != VERDICT_IGNORE && c->raw.count.events;
@@ -151,35 +150,13 @@ void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]
 		const struct trace_count *from = &l->cause[i].raw.count;
 		struct trace_count *to = &stage[l->cause[i].named.stage];
 
-		if (!is_event(&l->cause[i]))
+		if (!ledger_is_event(&l->cause[i]))
 			continue;
 		to->events += from->events;
 		to->packets += from->packets;
 		to->bytes += from->bytes;
 		to->memory += from->memory;
 	}
-}
-
-unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < l->n && n < max; i++) {
-		const struct ledger_cause *c = &l->cause[i];
-
-		if (!is_event(c))
-			continue;
-		out[n++] = (struct stage_events){
-			.stage = c->named.stage,
-			.reason = *c->named.reason ? c->named.reason : NULL,
-			.location = *c->named.location ? c->named.location : NULL,
-			.role = *c->named.netns ? c->named.netns : NULL,
-			.ifname = *c->named.ifname ? c->named.ifname : NULL,
-			.events = c->raw.count.events,
-			.packets = c->raw.count.packets,
-		};
-	}
-	return n;
 }
 
 static void add_cause(struct result *res, const struct ledger_cause *c, uint16_t stream,
@@ -239,41 +216,5 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 			if (f->packets)
 				add_cause(res, c, (uint16_t)(stream0 + s), f, l3_bytes);
 		}
-	}
-}
-
-void ledger_refusals(const struct result *res, struct engine_facts *facts)
-{
-	for (unsigned i = 0; i < res->n_refused_by; i++) {
-		const struct result_errno *by = &res->refused_by[i];
-
-		if (by->error == EAGAIN)
-			facts->eagain = by->packets;
-		else if (by->error == TX_ERRNO_LOST)
-			facts->short_calls = by->packets;
-		else
-			facts->refused += by->packets;
-	}
-}
-
-void ledger_compare(const struct countercheck *check, struct result *res)
-{
-	for (size_t i = 0; i < check->n_rows; i++) {
-		const struct counter_row *row = &check->rows[i];
-		struct result_counter *c;
-
-		if (res->n_counters == RESULT_COUNTERS)
-			return;
-		if (!res->stage[row->stage].packets && row->agrees)
-			continue;
-		c = &res->counter[res->n_counters++];
-		c->stage = row->stage;
-		snprintf(c->name, sizeof(c->name), "%s %s", row->role, row->name);
-		c->delta = row->delta;
-		c->expected = row->expected;
-		c->agrees = row->agrees;
-		c->documented = row->documented;
-		c->scope = counter_scope_names[row->scope];
-		c->note = row->note;
 	}
 }

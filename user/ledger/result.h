@@ -42,12 +42,17 @@ struct result_host { /* of an experiment between two */
 /* A counter of the kernel that should know the losses of a stage. */
 struct result_counter {
 	enum stage stage;
-	char name[96];
-	uint64_t delta, expected;
+	char name[96]; /* role and name; a pattern with '*' if several counters were summed */
+	uint64_t delta;
+	/*
+	 * What it should have moved, over all stages that it serves. Equal unless some of the
+	 * losses may, but need not, be counted there; the most is not kept in a document.
+	 */
+	uint64_t expected, expected_max;
 	bool agrees;
-	bool documented;   /* disagrees, as this kernel is known to */
+	bool documented;   /* disagrees, as this kernel is known to: see note */
 	const char *scope; /* "flow", "interface", "host" */
-	const char *note;  /* NULL: none */
+	const char *note;  /* static; NULL: none */
 };
 
 struct result_stage {

@@ -325,7 +325,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 				 "arrived cannot be kept apart from what was dropped after");
 	a = calloc(1, sizeof(*a));
 	if (!a)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	a->spec = *spec;
 	a->live = l;
 	rc = filter_compile(&a->filter, spec->expr, err);

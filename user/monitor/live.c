@@ -121,7 +121,7 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 				 "(Linux 6.3)");
 	if (!l->ksyms)
 		return hidden("", ": --consumed cannot find drop sites", err);
-	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
+	consumed_ranges(l->ksyms, watch->cfg.consumed);
 	return 0;
 }
 
@@ -137,9 +137,8 @@ static int unknown_reason(const char *name, const struct reasons *r, struct erro
 		near = opt_nearest(name, names, n);
 	}
 	free(names);
-	return error_set(err, STATUS_USAGE, -EINVAL, "see --reason help",
-			 "this kernel has no drop reason '%s'%s%s%s", name,
-			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	return error_usage(err, "see --reason help", "this kernel has no drop reason '%s'%s%s%s",
+			   name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 static int resolve_reasons(const char *list, const struct reasons *r, struct watch_spec *out,
@@ -148,7 +147,7 @@ static int resolve_reasons(const char *list, const struct reasons *r, struct wat
 	if (!reasons_count(r))
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --reason out",
 				 "this kernel shows no drop reasons (Linux 5.17)");
-	out->has_reasons = true;
+	out->cfg.has_reasons = true;
 	for (const char *p = list;; p++) {
 		size_t len = strcspn(p, ",");
 		char name[REASON_NAME];
@@ -159,7 +158,7 @@ static int resolve_reasons(const char *list, const struct reasons *r, struct wat
 		if (value < 0)
 			return unknown_reason(name, r, err);
 		if (value < WATCH_REASONS)
-			out->reasons[value / 64] |= 1ULL << value % 64;
+			out->cfg.reasons[value / 64] |= 1ULL << value % 64;
 		p += len;
 		if (!*p)
 			return 0;
@@ -196,11 +195,11 @@ static int resolve_places(const struct live_spec *spec, struct watch_spec *out, 
 
 	if (rc)
 		return rc;
-	out->netns = ns.inum;
+	out->cfg.netns = ns.inum;
 	if (spec->ifname) {
 		ifindex = nl_ifindex(&ns, spec->ifname);
 		if (ifindex > 0)
-			out->ifindex = (uint32_t)ifindex;
+			out->cfg.ifindex = (uint32_t)ifindex;
 		else
 			rc = error_set(err, STATUS_FAILED, -ENODEV, "see: ip link",
 				       "no interface %s in %s", spec->ifname,
@@ -246,7 +245,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	int rc;
 
 	if (!l)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	*out = l;
 	l->spec = *spec;
 	l->ns = NETNS_NONE;
@@ -256,19 +255,19 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->spec.by |= LIVE_BY_STAGE;
 	l->spec.total_by = l->spec.total_by ? l->spec.total_by | LIVE_BY_STAGE : l->spec.by;
 	watch = (struct watch_spec){
-		.by_flow = l->spec.by & LIVE_BIT(LIVE_FLOW),
-		.by_sender = spec->senders || spec->pid || spec->cgroup,
-		.socket_only = spec->pid || spec->cgroup,
-		.snaplen = spec->snaplen,
-		.stack = spec->stack,
-		.burst_ns = spec->burst_ns,
+		.cfg.by_flow = !!(l->spec.by & LIVE_BIT(LIVE_FLOW)),
+		.cfg.by_sender = spec->senders || spec->pid || spec->cgroup,
+		.cfg.socket_only = spec->pid || spec->cgroup,
+		.cfg.snaplen = spec->snaplen,
+		.cfg.stack = spec->stack,
+		.cfg.burst_ns = spec->burst_ns,
 	};
 	table_init(&l->interval, LIVE_ROWS);
 	table_init(&l->total, LIVE_ROWS);
 	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
 	if (!rc && spec->burst_ns && !l->bursts)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = error_memory(err);
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
 	if (!rc)
@@ -277,17 +276,17 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (rc)
 		return rc;
-	l->netns = watch.netns;
+	l->netns = watch.cfg.netns;
 	if (!rc && spec->netns)
 		rc = live_netns(spec, &l->ns, err);
 	if (rc)
 		return rc;
-	l->ifindex = watch.ifindex;
+	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
 	watch.followed = spec->followed;
 	if (l->ksyms)
 		at = ksym_freeing(l->ksyms);
-	watch.freeing = (struct watch_range){at.start, at.end - at.start};
+	watch.cfg.freeing = (struct watch_range){at.start, at.end - at.start};
 	rc = watch_open(&l->watch, &watch, l->reasons, err);
 	if (rc)
 		return rc;

@@ -260,8 +260,10 @@ static int run_intervals(struct session *s, struct error *err)
 
 int session_run(struct session *s, struct error *err)
 {
-	int rc = owners_open(&s->spec.owners, NULL, err);
+	int rc;
 
+	ksyms_prefetch();
+	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
 	if (!rc)
 		rc = open_signals(s, err);
@@ -304,12 +306,10 @@ int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct 
 	memset(l, 0, sizeof(*l));
 	for (unsigned i = 0; i < n && i < OPT_LIST_MAX; i++) {
 		if (limit[i].unit == LIMIT_SHARE)
-			return error_set(
-				err, STATUS_USAGE, -EINVAL,
-				"use packets, or packets per second: 10, 100/s",
-				"--limit: %s is a share of what was sent, which trace does "
-				"not know",
-				num_text_limit(text, sizeof(text), &limit[i]));
+			return error_usage(err, "use packets, or packets per second: 10, 100/s",
+					   "--limit: %s is a share of what was sent, which trace "
+					   "does not know",
+					   num_text_limit(text, sizeof(text), &limit[i]));
 		l->at[l->n++].limit = limit[i];
 	}
 	return 0;

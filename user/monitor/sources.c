@@ -414,8 +414,9 @@ static bool is_place(const char *places, const char *location)
 #define SILENT_MAX   4096
 #define SILENT_SHARE 100 /* of the time, the walk over open files takes one part in so many */
 
-static void keep_silent(void *arg, const struct silent_record *r)
+static void keep_silent(void *arg, const void *record)
 {
+	const struct silent_record *r = record;
 	struct sources *s = arg;
 	struct silent *x = s->silent.at;
 	unsigned i = 0;
@@ -606,7 +607,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	int rc;
 
 	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	*out = s;
 	*s = (struct sources){
 		.spec = *spec,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "drops/filter.h"
 #include "headers.h"
@@ -88,6 +89,15 @@ static int spoilt(struct capfile *c, const char *what)
 			 (unsigned long long)c->state->packets, what);
 }
 
+/* False: the file ends here, or is cut. */
+static bool read_head(struct capfile *c, void *head, size_t size)
+{
+	size_t got = fread(head, 1, size, c->f);
+
+	c->state->cut = got && got < size;
+	return got == size;
+}
+
 /* 1: `len` bytes are in the body; 0: the file ends here, or is cut; -errno. */
 static int read_body(struct capfile *c, uint32_t len)
 {
@@ -159,6 +169,13 @@ static uint64_t to_ns(uint64_t units, uint8_t resolution)
 	return units;
 }
 
+static int give(struct capfile *c, const struct capfile_packet *p)
+{
+	c->state->packets++;
+	c->told = c->each(c->arg, p);
+	return 1;
+}
+
 /* As read_block(). */
 static int take_packet(struct capfile *c, uint32_t len)
 {
@@ -182,9 +199,7 @@ static int take_packet(struct capfile *c, uint32_t len)
 	value = find_option(c, PACKET_HEAD + ((p.len + 3) & ~3u), len, OPTION_COMMENT, &n);
 	if (value)
 		snprintf(comment, sizeof(comment), "%.*s", n, (const char *)value);
-	c->state->packets++;
-	c->told = c->each(c->arg, &p);
-	return 1;
+	return give(c, &p);
 }
 
 /* What the capture lost itself, of one interface. */
@@ -226,14 +241,11 @@ static int begin_section(struct capfile *c, uint8_t head[8])
 static int read_block(struct capfile *c)
 {
 	uint8_t head[8];
-	size_t got = fread(head, 1, sizeof(head), c->f);
 	uint32_t len;
 	int rc;
 
-	if (got < sizeof(head)) {
-		c->state->cut = got;
+	if (!read_head(c, head, sizeof(head)))
 		return 0;
-	}
 	if (u32_at(c, head) == SECTION)
 		return begin_section(c, head);
 	len = u32_at(c, head + 4);
@@ -261,24 +273,17 @@ static int read_record(struct capfile *c)
 {
 	struct capfile_packet p = {.link = c->link, .comment = ""};
 	uint8_t head[PCAP_RECORD];
-	size_t got = fread(head, 1, sizeof(head), c->f);
 	int rc;
 
-	if (got < sizeof(head)) {
-		c->state->cut = got;
+	if (!read_head(c, head, sizeof(head)))
 		return 0;
-	}
 	p.len = u32_at(c, head + 8);
 	p.wire_len = u32_at(c, head + 12);
 	p.time_ns = (uint64_t)u32_at(c, head) * 1000000000 +
 		    u32_at(c, head + 4) * (c->has_ns ? 1ULL : 1000);
 	rc = read_body(c, p.len);
-	if (rc <= 0)
-		return rc;
 	p.bytes = c->body;
-	c->state->packets++;
-	c->told = c->each(c->arg, &p);
-	return 1;
+	return rc <= 0 ? rc : give(c, &p);
 }
 
 static int read_all(struct capfile *c, uint32_t magic)
@@ -305,12 +310,13 @@ static int read_all(struct capfile *c, uint32_t magic)
 /* The magic at its begin; 0: it is no capture. */
 static uint32_t read_magic(FILE *f)
 {
-	uint32_t magic;
+	uint32_t magic, other;
 
 	if (fread(&magic, 1, sizeof(magic), f) != sizeof(magic))
 		return 0;
+	other = bswap_32(magic);
 	return magic == SECTION || magic == PCAP_MAGIC || magic == PCAP_MAGIC_NS ||
-			       bswap_32(magic) == PCAP_MAGIC || bswap_32(magic) == PCAP_MAGIC_NS
+			       other == PCAP_MAGIC || other == PCAP_MAGIC_NS
 		       ? magic
 		       : 0;
 }
@@ -524,6 +530,7 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 {
 	const uint32_t len = method == PACKETID_STAMP ? STAMP_LEN : RTP_LEN;
 	struct stamp stamp;
+	bool known;
 
 	if (method == PACKETID_BYTES)
 		return by_bytes(d, key);
@@ -534,16 +541,13 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 	if (method == PACKETID_STAMP) {
 		memcpy(&stamp, d->payload, sizeof(stamp));
 		*key = mix(stamp.word);
-		return ntohs(stamp.magic) == STAMP_MAGIC && stamp.check == ~stamp.word
-			       ? PACKETID_KNOWN
-			       : PACKETID_OTHER;
+		known = ntohs(stamp.magic) == STAMP_MAGIC && stamp.check == ~stamp.word;
+	} else {
+		*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
+		/* RTCP, whose packet types lie from 64 to 95, has no numbers: RFC 5761 */
+		known = d->payload[0] >> 6 == RTP_VERSION && (d->payload[1] & 0x60) != 0x40;
 	}
-	*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
-	/* RTCP, whose packet types lie here, has no numbers: RFC 5761 */
-	return d->payload[0] >> 6 != RTP_VERSION ||
-			       ((d->payload[1] & 0x7f) >= 64 && (d->payload[1] & 0x7f) <= 95)
-		       ? PACKETID_OTHER
-		       : PACKETID_KNOWN;
+	return known ? PACKETID_KNOWN : PACKETID_OTHER;
 }
 
 const char *packetid_name(enum packetid_method method)
@@ -618,21 +622,13 @@ static uint32_t buffered(const struct pcapng *p, uint32_t offset)
 
 int pcapng_flush(struct pcapng *p)
 {
-	uint32_t done = 0, whole = 0;
+	uint32_t done, whole = 0;
 
 	if (p->failed || !p->used)
 		return p->failed;
-	while (done < p->used) {
-		ssize_t n = write(p->fd, p->buffer + done, p->used - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			p->failed = n ? -errno : -ENOSPC;
-			break;
-		}
-		done += (uint32_t)n;
-	}
+	done = (uint32_t)file_write(p->fd, p->buffer, p->used);
+	if (done < p->used)
+		p->failed = -errno;
 	/* the file ends with the last block that is whole */
 	while (whole < done && buffered(p, whole + 4) <= done - whole) {
 		p->written += buffered(p, whole) == PACKET;
@@ -671,10 +667,8 @@ static int put_section(struct pcapng *p)
 {
 	static const uint16_t version[2] = {1, 0};
 	static const int64_t length = -1; /* not known */
-	int rc = begin_block(p, SECTION, 0);
 
-	if (rc)
-		return rc;
+	begin_block(p, SECTION, 0);
 	put_u32(p, ORDER_MAGIC);
 	put(p, version, sizeof(version));
 	put(p, &length, sizeof(length));
@@ -695,19 +689,18 @@ static bool is_ours(const struct stat *st)
  */
 static int open_ours(const char *path)
 {
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, fd;
+	bool there, link;
 	struct stat st;
+	int fd;
 
-	if (!lstat(path, &st)) {
-		if (!is_ours(&st))
-			return -EPERM;
-		if (S_ISLNK(st.st_mode))
-			return (fd = open(path, flags & ~O_NOFOLLOW, 0600)) < 0 ? -errno : fd;
-	}
-	fd = open(path, flags, 0600);
+	there = !lstat(path, &st);
+	link = there && S_ISLNK(st.st_mode);
+	if (there && !is_ours(&st))
+		return -EPERM;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (link ? 0 : O_NOFOLLOW), 0600);
 	if (fd < 0)
 		return -errno;
-	if (!fstat(fd, &st) && is_ours(&st))
+	if (link || (!fstat(fd, &st) && is_ours(&st)))
 		return fd;
 	close(fd); /* it came meanwhile */
 	return -EPERM;
@@ -747,7 +740,6 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 	const uint16_t head[2] = {(uint16_t)link, 0};
 	const uint8_t resolution = RESOLUTION;
 	struct interface *more;
-	int rc;
 
 	for (unsigned i = 0; p->n && i <= p->n; i++) { /* the last first: it mostly comes again */
 		unsigned at = i ? i - 1 : p->last;
@@ -762,9 +754,8 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 	if (!more)
 		return -ENOMEM;
 	p->interfaces = more;
-	rc = begin_block(p, INTERFACE, 0);
-	if (rc)
-		return rc;
+	if (begin_block(p, INTERFACE, 0))
+		return p->failed;
 	put(p, head, sizeof(head));
 	put_u32(p, p->snaplen);
 	put_text(p, OPTION_IF_NAME, name);
@@ -779,13 +770,11 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 int pcapng_packet(struct pcapng *p, const struct pcapng_packet *packet)
 {
 	const uint32_t flags = packet->direction;
-	int rc;
 
 	if (packet->len > BUFFER - OTHERS_MAX)
 		return -EMSGSIZE;
-	rc = begin_block(p, PACKET, packet->len);
-	if (rc)
-		return rc;
+	if (begin_block(p, PACKET, packet->len))
+		return p->failed;
 	put_u32(p, packet->interface);
 	put_u32(p, (uint32_t)(packet->time_ns >> 32));
 	put_u32(p, (uint32_t)packet->time_ns);

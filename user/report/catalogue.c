@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "report/document.h"
 
 #define COUNTERS_MAX 16
@@ -66,12 +66,9 @@ static void print_stage(FILE *out, const struct json_object *stage)
 		fprintf(out, "  counters   none\n");
 	if (json_get(stage, "uncounted"))
 		fprintf(out, "  uncounted  %s\n", json_get_text(stage, "uncounted"));
-	for (size_t i = 0; i < json_get_length(stage, "faults"); i++) {
-		const struct json_object *fault = json_get_item(stage, "faults", i);
-
-		fprintf(out, "  fault      %s: %s\n", json_get_text(fault, "name"),
-			json_get_text(fault, "mechanism"));
-	}
+	for (struct json_each fault = json_each(stage, "faults"); json_next(&fault);)
+		fprintf(out, "  fault      %s: %s\n", json_get_text(fault.item, "name"),
+			json_get_text(fault.item, "mechanism"));
 	if (json_get(stage, "limit"))
 		fprintf(out, "  limit      %s\n", json_get_text(stage, "limit"));
 }

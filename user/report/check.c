@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/check.h"
 
 #include <string.h>
 
@@ -265,11 +264,11 @@ static void put_finding(struct page *p, const struct json_object *o)
 	const char *subject = json_get_text(o, "subject");
 	const size_t n = json_get_length(o, "changes");
 	double loss_pps = json_get_double(o, "loss_pps");
-	char label[160], rate[FMT_MAX];
+	char label[160];
 
 	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", json_get_text(o, "severity"),
 		 json_get_text(o, "id"), *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
-		 loss_pps > 0 ? fmt_rate(rate, sizeof(rate), loss_pps) : "");
+		 loss_pps > 0 ? page_rate(loss_pps) : "");
 	page_finding(p, label, o, true);
 	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
 		put_command(p, 2, "and       ",
@@ -290,25 +289,19 @@ static void begin_line(struct page *p, enum style style, const char *label)
 static void put_beside(struct page *p, const struct json_object *end)
 {
 	size_t n = json_get_length(end, "history");
-	char number[FMT_MAX];
 
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *h = json_get_item(end, "history", i);
-
-		if (!i)
-			begin_line(p, STYLE_DIM, "before");
-		page_words(p, STYLE_PLAIN, "%s\v%s\v(%s)%s", json_get_text(h, "stage"),
-			   fmt_count(number, sizeof(number), json_get_u64(h, "total")),
-			   json_get_text(h, "counter"), i + 1 < n ? "," : "");
-		if (i + 1 == n)
-			page_end(p);
-	}
-	for (size_t i = 0; i < json_get_length(end, "unread"); i++) {
-		const struct json_object *o = json_get_item(end, "unread", i);
-
+	if (n)
+		begin_line(p, STYLE_DIM, "before");
+	for (struct json_each h = json_each(end, "history"); json_next(&h);)
+		page_words(p, STYLE_PLAIN, "%s\v%s\v(%s)%s", json_get_text(h.item, "stage"),
+			   page_count(json_get_u64(h.item, "total")),
+			   json_get_text(h.item, "counter"), h.next < n ? "," : "");
+	if (n)
+		page_end(p);
+	for (struct json_each o = json_each(end, "unread"); json_next(&o);) {
 		begin_line(p, STYLE_DIM, "not read");
-		page_words(p, STYLE_PLAIN, "%s: %s", json_get_text(o, "what"),
-			   json_get_text(o, "why"));
+		page_words(p, STYLE_PLAIN, "%s: %s", json_get_text(o.item, "what"),
+			   json_get_text(o.item, "why"));
 		page_end(p);
 	}
 }
@@ -359,12 +352,10 @@ static void put_link(struct page *p, const struct json_object *l)
 		   json_get_bool(l, "lro") ? ", LRO\von" : "",
 		   json_get_bool(l, "threaded_napi") ? "threads" : "softirq",
 		   text_or(l, "xdp", "none"), text_or(l, "af_xdp", "unknown"));
-	for (size_t i = 0; i < json_get_length(l, "irqs"); i++) {
-		const struct json_object *q = json_get_item(l, "irqs", i);
-
-		if (json_get_u64(q, "fired"))
-			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%u", number(q, "irq"),
-				   number(q, "cpu"));
+	for (struct json_each q = json_each(l, "irqs"); json_next(&q);) {
+		if (json_get_u64(q.item, "fired"))
+			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%u", number(q.item, "irq"),
+				   number(q.item, "cpu"));
 	}
 	page_end(p);
 }
@@ -390,9 +381,8 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	const size_t links = json_get_length(end, "interfaces");
 	const size_t socks = json_get_length(end, "sockets");
 	const unsigned cpus = number(end, "cpus_online");
-	char window[FMT_MAX];
+	const char *window = page_ns(json_get_u64(end, "window_ns"));
 
-	fmt_ns(window, sizeof(window), json_get_u64(end, "window_ns"));
 	p->indent = 0;
 	if (!losing)
 		page_words(p, likely ? STYLE_WARN : STYLE_GOOD, "nothing was lost in %s%s;", window,
@@ -405,42 +395,37 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 
 void print_check(const struct print_view *v, const struct json_object *end)
 {
-	const size_t n = json_get_length(end, "findings");
-	const size_t links = json_get_length(end, "interfaces");
 	struct page p = print_page(v, 0);
 	bool losing = false, likely = false;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *finding = json_get_item(end, "findings", i);
-
-		if (is_note(finding))
+	for (struct json_each finding = json_each(end, "findings"); json_next(&finding);) {
+		if (is_note(finding.item))
 			continue;
-		losing |= json_get_bool(finding, "losing");
-		likely |= !json_get_bool(finding, "losing");
-		put_finding(&p, finding);
+		losing |= json_get_bool(finding.item, "losing");
+		likely |= !json_get_bool(finding.item, "losing");
+		put_finding(&p, finding.item);
 	}
 	if (losing || likely)
 		page_end(&p);
 	put_verdict(&p, end, losing, likely);
 	if (v->verbosity < 0)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *note = json_get_item(end, "findings", i);
-		const char *evidence = json_get_text(note, "evidence");
+	for (struct json_each note = json_each(end, "findings"); json_next(&note);) {
+		const char *evidence = json_get_text(note.item, "evidence");
 
-		if (!is_note(note))
+		if (!is_note(note.item))
 			continue;
 		begin_line(&p, STYLE_DIM, "note");
-		page_words(&p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(note, "id"),
-			   json_get_text(note, "text"), *evidence ? " (" : "", evidence,
+		page_words(&p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(note.item, "id"),
+			   json_get_text(note.item, "text"), *evidence ? " (" : "", evidence,
 			   *evidence ? ")" : "");
 		page_end(&p);
 	}
 	put_beside(&p, end);
 	if (v->verbosity == 0)
 		return;
-	for (size_t i = 0; i < links; i++)
-		put_link(&p, json_get_item(end, "interfaces", i));
+	for (struct json_each link = json_each(end, "interfaces"); json_next(&link);)
+		put_link(&p, link.item);
 	put_self(&p, json_get(end, "abilities"));
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/compare.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/num.h"
-#include "base/clock.h"
 #include "report/page.h"
 #include "report/print.h"
 #include "report/series.h"
@@ -14,14 +13,14 @@
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
+#define CELL_WIDTH   22 /* columns of "100.00 % socket_filter" */
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 /* What always differs, and means nothing. */
-static const char *const ignored[] = {"time",	  "command", "streams", "env",
-				      "steal_ns", "host",    "bpf"};
-
 static bool is_ignored(const char *key)
 {
+	static const char *const ignored[] = {"time",	  "command", "streams", "env",
+					      "steal_ns", "host",    "bpf"};
 	unsigned i = 0;
 
 	while (i < LENGTH(ignored) && strcmp(ignored[i], key))
@@ -35,17 +34,20 @@ static bool is_list_of_objects(const struct json_object *o)
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
 }
 
-static void compare(struct json_object *list, const char *name, struct json_object *a,
-		    struct json_object *b);
-
-static void compare_member(struct json_object *list, const char *name, const char *key,
-			   struct json_object *a, struct json_object *b)
+static struct json_object *add_both(struct json_object *list, const char *name,
+				    struct json_object *a, struct json_object *b)
 {
-	char longer[NAME_MAX_LEN];
+	struct json_object *o = json_object_new_object();
 
-	snprintf(longer, sizeof(longer), "%.120s%s%.70s", name, *name ? "." : "", key);
-	compare(list, longer, a, b);
+	json_put_text(o, "name", name);
+	json_put(o, "a", json_object_get(a));
+	json_put(o, "b", json_object_get(b));
+	json_object_array_add(list, o);
+	return o;
 }
+
+static void compare(struct json_object *list, const char *of, const char *key,
+		    struct json_object *a, struct json_object *b);
 
 /* `all`: also members that have the name of something that is ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
@@ -53,11 +55,11 @@ static void compare_objects(struct json_object *list, const char *name, struct j
 {
 	json_object_object_foreach (a, key, ours) {
 		if (all || !is_ignored(key))
-			compare_member(list, name, key, ours, json_get(b, key));
+			compare(list, name, key, ours, json_get(b, key));
 	}
 	json_object_object_foreach (b, other, theirs) {
 		if ((all || !is_ignored(other)) && !json_object_object_get_ex(a, other, NULL))
-			compare_member(list, name, other, NULL, theirs);
+			compare(list, name, other, NULL, theirs);
 	}
 }
 
@@ -79,11 +81,15 @@ static struct json_object *by_name(struct json_object *list)
 	return o;
 }
 
-static void compare(struct json_object *list, const char *name, struct json_object *a,
-		    struct json_object *b)
+/* Adds to the list what differs in a member, by the way to it. */
+static void compare(struct json_object *list, const char *of, const char *key,
+		    struct json_object *a, struct json_object *b)
 {
+	char name[NAME_MAX_LEN];
+
 	if (json_object_equal(a, b))
 		return;
+	snprintf(name, sizeof(name), "%.120s%s%.70s", of, *of && *key ? "." : "", key);
 	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object)) {
 		compare_objects(list, name, a, b, false);
 	} else if (is_list_of_objects(a) && is_list_of_objects(b)) {
@@ -93,12 +99,7 @@ static void compare(struct json_object *list, const char *name, struct json_obje
 		json_object_put(items_a);
 		json_object_put(items_b);
 	} else {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", name);
-		json_put(o, "a", json_object_get(a));
-		json_put(o, "b", json_object_get(b));
-		json_object_array_add(list, o);
+		add_both(list, name, a, b);
 	}
 }
 
@@ -136,54 +137,44 @@ static void add_share(struct json_object *o, const struct pair *of)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
 }
 
+/* Takes both values. */
 static struct json_object *add_result(struct json_object *list, const char *name,
 				      struct json_object *a, struct json_object *b)
 {
 	double from = json_object_get_double(a), to = json_object_get_double(b);
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = add_both(list, name, a, b);
 
-	json_put_text(o, "name", name);
-	json_put(o, "a", json_object_get(a));
-	json_put(o, "b", json_object_get(b));
 	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
-	json_object_array_add(list, o);
 	return o;
-}
-
-/* Packets lost at a stage, to be put. */
-static struct json_object *lost_at(const struct json_object *end, enum stage stage)
-{
-	struct json_object *packets = json_get(print_stage(end, stage_name(stage)), "packets");
-
-	return packets ? json_object_get(packets) : json_object_new_int(0);
 }
 
 /* Losses of both, in the order of the path. */
 static void add_stages(const struct pair *of)
 {
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *a = lost_at(of->a, s), *b = lost_at(of->b, s);
+	uint64_t a[STAGE_COUNT] = {}, b[STAGE_COUNT] = {};
 
-		if (json_object_get_uint64(a) || json_object_get_uint64(b))
-			add_share(add_result(of->list, stage_name(s), a, b), of);
-		json_object_put(a);
-		json_object_put(b);
+	rows_add_stages(a, of->a);
+	rows_add_stages(b, of->b);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (a[s] || b[s])
+			add_share(add_result(of->list, stage_name(s), json_object_new_uint64(a[s]),
+					     json_object_new_uint64(b[s])),
+				  of);
 	}
 }
 
 /* Of two sweeps: what was received at the points that both have, and what share that was. */
 static void add_points(const struct pair *of)
 {
-	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
-		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *o;
+	for (struct json_each each = json_each(of->a, "points"); json_next(&each);) {
+		struct json_object *a = each.item, *b = NULL, *o;
 		struct json_object *from, *to, *parameters = json_get(a, "parameters");
 		char name[NAME_MAX_LEN] = "";
 		size_t n = 0;
 
-		for (size_t k = 0; !b && k < json_get_length(of->b, "points"); k++) {
-			o = json_get_item(of->b, "points", k);
-			b = json_object_equal(json_get(o, "parameters"), parameters) ? o : NULL;
-		}
+		for (struct json_each k = json_each(of->b, "points"); !b && json_next(&k);)
+			b = json_object_equal(json_get(k.item, "parameters"), parameters) ? k.item
+											  : NULL;
 		from = json_get(json_get(a, "rx_pps"), "median");
 		to = json_get(json_get(b, "rx_pps"), "median");
 		if (!from || !to)
@@ -198,7 +189,7 @@ static void add_points(const struct pair *of)
 			if (n < sizeof(name))
 				snprintf(name + n, sizeof(name) - n, "rx_pps");
 		}
-		o = add_result(of->list, name, from, to);
+		o = add_result(of->list, name, json_object_get(from), json_object_get(to));
 		json_put(o, "a_share",
 			 json_object_new_double(
 				 1 - json_get_double(json_get(a, "lost_share"), "median")));
@@ -241,27 +232,25 @@ static const struct measure {
 	{.name = "latency_max_ns", .key = "latency_ns", .member = "max"},
 };
 
-static struct json_object *value_of(const struct json_object *end, const struct measure *m)
-{
-	struct json_object *o = json_get(end, m->key ? m->key : m->name);
-
-	return m->member ? json_get(o, m->member) : o;
-}
-
 /* What both have. To be given away. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
 {
 	const struct pair of = {json_object_new_array(), a, b};
 
 	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
+		const char *key = m->key ? m->key : m->name;
 		struct json_object *from, *to, *o;
 
 		if (m->add) {
 			m->add(&of);
 			continue;
 		}
-		from = value_of(a, m);
-		to = value_of(b, m);
+		from = json_get(a, key);
+		to = json_get(b, key);
+		if (m->member) {
+			from = json_get(from, m->member);
+			to = json_get(to, m->member);
+		}
 		o = from && to ? add_result(of.list, m->name, from, to) : NULL;
 		if (o && m->shares)
 			add_share(o, &of);
@@ -276,13 +265,13 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	struct json_object *start_b = json_get(b->json, "start");
 	struct json_object *env = json_object_new_array(), *setup = json_object_new_array();
 
-	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
-	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
-	compare(setup, "", start_a, start_b);
+	compare(env, "", "host", json_get(start_a, "host"), json_get(start_b, "host"));
+	compare(env, "", "", json_get(start_a, "env"), json_get(start_b, "env"));
+	compare(setup, "", "", start_a, start_b);
 	if (trialset_is(a->json)) { /* of a run all that counts has members of its own */
 		struct json_object *text_a = command_text(start_a), *text_b = command_text(start_b);
 
-		compare(setup, "command", text_a, text_b);
+		compare(setup, "", "command", text_a, text_b);
 		json_object_put(text_a);
 		json_object_put(text_b);
 	}
@@ -295,17 +284,13 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 static void print_differences(struct page *p, const char *title,
 			      const struct json_object *comparison, const char *key)
 {
-	size_t n = json_get_length(comparison, key);
-
-	page_heading(p, title, n ? "" : ": the same");
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *o = json_get_item(comparison, key, i);
-
-		page_text(p, 2, STYLE_PLAIN, json_get_text(o, "name"));
+	page_heading(p, title, json_get_length(comparison, key) ? "" : ": the same");
+	for (struct json_each o = json_each(comparison, key); json_next(&o);) {
+		page_text(p, 2, STYLE_PLAIN, json_get_text(o.item, "name"));
 		p->indent = 36;
-		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
+		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o.item, "a")));
 		page_words(p, STYLE_DIM, "->");
-		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
+		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o.item, "b")));
 		page_end(p);
 	}
 }
@@ -337,11 +322,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 	struct page_column columns[] = {
 		{"results", 16, false}, {"A", 15, true},      {"", 9, true},   {"B", 15, true},
 		{"", 9, true},		{"change", 11, true}, {NULL, 0, false}};
-	size_t n = json_get_length(comparison, "results");
 
-	for (size_t i = 0; i < n; i++) {
-		size_t width =
-			strlen(json_get_text(json_get_item(comparison, "results", i), "name"));
+	for (struct json_each o = json_each(comparison, "results"); json_next(&o);) {
+		size_t width = strlen(json_get_text(o.item, "name"));
 
 		columns[0].width = width > columns[0].width ? (unsigned)width : columns[0].width;
 	}
@@ -350,8 +333,8 @@ static void print_results(struct page *p, const struct json_object *comparison)
 	p->indent = 0;
 	page_table(p, columns);
 	p->indent = 2;
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *o = json_get_item(comparison, "results", i);
+	for (struct json_each each = json_each(comparison, "results"); json_next(&each);) {
+		const struct json_object *o = each.item;
 		struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
 		const char *name = json_get_text(o, "name");
 
@@ -370,12 +353,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 
 static void print_title(struct page *p, const char *name, const struct ledgers_document *d)
 {
-	char text[WHEN_TEXT];
-
 	page_text(p, 0, STYLE_BOLD, name);
 	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
-		   json_get_text(json_get(d->json, "start"), "host"),
-		   when_text(text, sizeof(text), d->from_ns, true));
+		   json_get_text(json_get(d->json, "start"), "host"), page_when(d->from_ns, true));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(p);
 }
@@ -392,4 +372,183 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 	print_differences(&p, "hosts", comparison, "env");
 	print_differences(&p, "what was done", comparison, "setup");
 	print_results(&p, comparison);
+}
+
+/* Runs between many hosts. */
+
+/* By which an end of a run is known. */
+static const char *node_of(struct json_object *doc, const char *side)
+{
+	struct json_object *start = json_get(doc, "start");
+	const char *name = json_get_text(json_get(json_get(start, "hosts"), side), "name");
+	char port[16];
+
+	if (*name)
+		return name;
+	snprintf(port, sizeof(port), "%s_port", side);
+	return json_get_text(json_get(start, port), "address");
+}
+
+static int add_node(struct json_object *nodes, const char *name, struct error *err)
+{
+	size_t n = json_object_array_length(nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(nodes, i)), name))
+			return 0;
+	}
+	if (n == MATRIX_NODES)
+		return error_set(err, STATUS_USAGE, -E2BIG, "report fewer of them at a time",
+				 "more than %u hosts", MATRIX_NODES);
+	json_object_array_add(nodes, json_text(name));
+	return 0;
+}
+
+struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
+{
+	struct json_object *pair;
+
+	for (size_t i = 0; (pair = json_get_item(matrix, "pairs", i)); i++) {
+		if (!strcmp(json_get_text(pair, "from"), from) &&
+		    !strcmp(json_get_text(pair, "to"), to))
+			return pair;
+	}
+	return NULL;
+}
+
+static void add_count(struct json_object *o, const char *key, uint64_t count)
+{
+	uint64_t sum = json_get_u64(o, key) + count;
+
+	json_put_u64(o, key, sum < count ? UINT64_MAX : sum);
+}
+
+/* A run, to its pair. */
+static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
+{
+	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
+	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes");
+	struct json_object *pair, *stage;
+
+	if (!*from || !*to || !json_get(end, "sent"))
+		return 0;
+	if (add_node(nodes, from, err) || add_node(nodes, to, err))
+		return -E2BIG;
+	pair = matrix_pair(matrix, from, to);
+	if (!pair) {
+		pair = json_object_new_object();
+		json_put_text(pair, "from", from);
+		json_put_text(pair, "to", to);
+		json_put_bool(pair, "balanced", true);
+		json_put(pair, "lost", json_object_new_object());
+		json_object_array_add(json_get(matrix, "pairs"), pair);
+	}
+	add_count(pair, "runs", 1);
+	add_count(pair, "sent", json_get_u64(end, "sent"));
+	add_count(pair, "delivered", json_get_u64(end, "delivered"));
+	if (!json_get_bool(end, "balanced"))
+		json_put_bool(pair, "balanced", false);
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++)
+		add_count(json_get(pair, "lost"), json_get_text(stage, "stage"),
+			  json_get_u64(stage, "packets"));
+	return 0;
+}
+
+/* The sums are there: what follows from them. */
+static void conclude(struct json_object *pair)
+{
+	double sent = json_get_double(pair, "sent");
+	const char *worst = NULL;
+	uint64_t most = 0;
+
+	json_object_object_foreach (json_get(pair, "lost"), stage, count) {
+		if (json_object_get_uint64(count) > most) {
+			most = json_object_get_uint64(count);
+			worst = stage;
+		}
+	}
+	json_put_text(pair, "stage", worst);
+	json_put(pair, "lost_share",
+		 sent > 0 ? json_object_new_double(1 - json_get_double(pair, "delivered") / sent)
+			  : NULL);
+	json_object_object_del(pair, "lost");
+}
+
+int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **out,
+	       struct error *err)
+{
+	struct json_object *matrix = json_object_new_object(), *run;
+	int rc = 0;
+
+	json_put(matrix, "nodes", json_object_new_array());
+	json_put(matrix, "pairs", json_object_new_array());
+	for (unsigned i = 0; i < n && !rc; i++) {
+		if (!json_get(docs[i].json, "senders"))
+			rc = add_run(matrix, docs[i].json, err);
+		for (size_t k = 0; !rc && (run = json_get_item(docs[i].json, "senders", k)); k++)
+			rc = add_run(matrix, run, err);
+	}
+	if (!rc && !json_get_length(matrix, "pairs"))
+		rc = error_set(err, STATUS_FAILED, -ENODATA,
+			       "a matrix is made of runs from one host to another",
+			       "no run reports both its ends");
+	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++)
+		conclude(json_get_item(matrix, "pairs", i));
+	*out = rc ? NULL : matrix;
+	if (rc)
+		json_object_put(matrix);
+	return rc;
+}
+
+/* "4.33 % wire"; "!" behind it: a run is not balanced. */
+static void print_pair(struct page *p, struct json_object *pair)
+{
+	double share = json_get_double(pair, "lost_share");
+	/* how red: not at all without loss, and each decade of loss from 0.01 % on is seen */
+	unsigned heat = share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
+	char markup[192], lost[32];
+
+	if (!pair) {
+		page_cell(p, STYLE_PLAIN, "-");
+		return;
+	}
+	if (share > 0 && share < 0.0001)
+		snprintf(lost, sizeof(lost), "<0.01 %%");
+	else
+		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
+	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
+		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
+	p->markup = markup;
+	page_cell(p, STYLE_PLAIN, lost);
+	page_name(p, json_get_text(pair, "stage"));
+	if (json_get_bool(pair, "balanced"))
+		return;
+	if (p->html)
+		page_words(p, STYLE_BAD, "not balanced");
+	else
+		page_verbatim(p, " !");
+}
+
+void matrix_print(const struct print_view *v, struct json_object *matrix)
+{
+	struct page p = print_page(v, 0);
+	struct page_column columns[MATRIX_NODES + 2] = {{"from \\ to", CELL_WIDTH, false}};
+	unsigned n = (unsigned)json_get_length(matrix, "nodes");
+
+	for (unsigned i = 0; i < n; i++) {
+		columns[1 + i].name = json_object_get_string(json_get_item(matrix, "nodes", i));
+		if (strlen(columns[1 + i].name) > columns[0].width)
+			columns[0].width = (unsigned)strlen(columns[1 + i].name);
+	}
+	columns[0].width += 2;
+	for (unsigned i = 0; i < n; i++)
+		columns[1 + i].width = columns[0].width;
+	page_table(&p, columns);
+	for (unsigned i = 0; i < n; i++) {
+		page_cell(&p, STYLE_PLAIN, columns[1 + i].name);
+		for (unsigned k = 0; k < n; k++)
+			print_pair(&p,
+				   matrix_pair(matrix, columns[1 + i].name, columns[1 + k].name));
+		page_end(&p);
+	}
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/load.h"
+#include "report/series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,15 +104,13 @@ static void put_whole(const struct row *r, const struct json_object *from)
 
 static void put_stages(const struct row *r, const struct json_object *o, const char *list)
 {
-	for (size_t i = 0; i < json_get_length(o, list); i++) {
-		const struct json_object *stage = json_get_item(o, list, i);
-		const char *name = json_get_text(stage, "stage");
-		size_t causes = json_get_length(stage, "causes");
+	for (struct json_each stage = json_each(o, list); json_next(&stage);) {
+		const char *name = json_get_text(stage.item, "stage");
 
-		if (!causes)
-			put_row(r, name, stage);
-		for (size_t k = 0; k < causes; k++)
-			put_row(r, name, json_get_item(stage, "causes", k));
+		if (!json_get_length(stage.item, "causes"))
+			put_row(r, name, stage.item);
+		for (struct json_each cause = json_each(stage.item, "causes"); json_next(&cause);)
+			put_row(r, name, cause.item);
 	}
 }
 
@@ -123,7 +122,7 @@ static void put_part(struct row *r, const struct json_object *interval)
 	snprintf(r->time, sizeof(r->time), "%s", json_get_text(interval, "time"));
 	r->length_ns = json_get_u64(interval, "interval_ns");
 	r->kind = "interval";
-	r->class = "";
+	r->class = r->d->parts ? "" : "loss";
 	put_whole(r, interval);
 	for (unsigned i = 0; i < LENGTH(classes); i++) {
 		r->class = classes[i][1];
@@ -131,75 +130,26 @@ static void put_part(struct row *r, const struct json_object *interval)
 	}
 	r->kind = "flow";
 	r->class = "loss";
-	for (size_t i = 0; i < json_get_length(interval, "flows"); i++) {
-		const struct json_object *flow = json_get_item(interval, "flows", i);
-
-		put_row(r, json_get_text(flow, "stage"), flow);
-	}
-}
-
-static uint64_t grown(const struct json_object *now, const struct json_object *last,
-		      const char *key)
-{
-	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
-
-	return b > a ? b - a : 0;
-}
-
-static const struct json_object *same_stage(const struct json_object *o, const char *name)
-{
-	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
-		const struct json_object *stage = json_get_item(o, "stages", i);
-
-		if (!strcmp(json_get_text(stage, "stage"), name))
-			return stage;
-	}
-	return NULL;
-}
-
-/* Counts since the start: what has been added since the last. */
-static void put_growth(struct row *r, const struct json_object *now, const struct json_object *last,
-		       uint64_t started_ns)
-{
-	static const char *const sums[] = {"dropped", "sent", "delivered"};
-	static const char *const counts[] = {"packets", "bytes", "events"};
-	struct json_object *whole = json_object_new_object();
-
-	json_time(r->time, sizeof(r->time), started_ns + json_get_u64(now, "time_ns"));
-	r->length_ns = grown(now, last, "time_ns");
-	r->kind = "interval";
-	for (unsigned i = 0; i < LENGTH(sums); i++)
-		json_put_u64(whole, sums[i], grown(now, last, sums[i]));
-	put_whole(r, whole);
-	json_object_put(whole);
-	for (size_t i = 0; i < json_get_length(now, "stages"); i++) {
-		const struct json_object *stage = json_get_item(now, "stages", i);
-		const char *name = json_get_text(stage, "stage");
-		struct json_object *row = json_object_new_object();
-
-		for (unsigned k = 0; k < LENGTH(counts); k++)
-			json_put_u64(row, counts[k],
-				     grown(stage, same_stage(last, name), counts[k]));
-		put_row(r, name, row);
-		json_object_put(row);
-	}
+	for (struct json_each flow = json_each(interval, "flows"); json_next(&flow);)
+		put_row(r, json_get_text(flow.item, "stage"), flow.item);
 }
 
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
-	struct row r = {.out = out, .d = d, .class = d->parts ? "" : "loss"};
+	struct row r = {.out = out, .d = d, .class = "loss"};
 	const struct json_object *last = NULL, *end = json_get(d->json, "end");
 	uint64_t started_ns = 0;
 
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
-		const struct json_object *interval = json_get_item(d->json, "intervals", i);
+	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
+		struct json_object *part = d->parts ? json_object_get(interval.item)
+						    : series_growth(interval.item, last);
 
-		if (d->parts)
-			put_part(&r, interval);
-		else
-			put_growth(&r, interval, last, started_ns);
-		last = interval;
+		if (!d->parts) /* counts since the start */
+			json_put_time(part, "time", started_ns + json_get_u64(part, "time_ns"));
+		put_part(&r, part);
+		json_object_put(part);
+		last = interval.item;
 	}
 	if (d->parts || !end)
 		return;

@@ -8,14 +8,9 @@
 
 #include "base/clock.h"
 #include "drops/stagemap.h"
-#include "ledger/countercheck.h"
-#include "traffic/pace.h"
+#include "ledger/ledger.h"
 #include "traffic/tx.h"
 #include "report/series.h"
-
-#define STAGE_FIELD(of, member)                                                                    \
-	RECORD("stage", ENUM, of, member, RECORD_NAMES(stage_names), .how = RECORD_OPEN,           \
-	       .unknown = STAGE_NONE)
 
 /* A loss: the stage, its causes, and the counters that should know it. */
 
@@ -55,7 +50,7 @@ static const struct record_field counter_rows[] = {
 };
 
 static const struct record_field sums_rows[] = {
-	STAGE_FIELD(stage_sums, stage),
+	RECORD("stage", ENUM, stage_sums, stage, RECORD_NAMES(stage_names)),
 	RECORD("packets", UINT, stage_sums, sums.packets),
 	RECORD("bytes", UINT, stage_sums, sums.bytes),
 	RECORD("events", UINT, stage_sums, sums.events),
@@ -95,32 +90,9 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 	return o;
 }
 
-static void read_stage(const struct json_object *o, struct result *res)
-{
-	size_t causes = json_get_length(o, "causes"), counters = json_get_length(o, "counters");
-	struct stage_sums of;
-
-	record_read(o, sums_rows, &of);
-	if (of.stage == STAGE_NONE)
-		return;
-	res->stage[of.stage] = of.sums;
-	for (size_t i = 0; i < causes && res->n_causes < RESULT_CAUSES; i++) {
-		struct result_cause *c = &res->cause[res->n_causes++];
-
-		record_read(json_get_item(o, "causes", i), cause_rows, c);
-		c->stage = of.stage;
-	}
-	for (size_t i = 0; i < counters && res->n_counters < RESULT_COUNTERS; i++) {
-		struct result_counter *c = &res->counter[res->n_counters++];
-
-		record_read(json_get_item(o, "counters", i), counter_rows, c);
-		c->stage = of.stage;
-	}
-}
-
 static const struct record_field finding_rows[] = {
 	RECORD("id", POINTER, finding, id),
-	STAGE_FIELD(finding, stage),
+	RECORD("stage", ENUM, finding, stage, RECORD_NAMES(stage_names)),
 	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names)),
 	RECORD("text", TEXT, finding, text),
 	RECORD("evidence", TEXT, finding, evidence),
@@ -233,22 +205,6 @@ struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 	for (unsigned i = 0; i < HIST_QUARTERS; i++)
 		add_bucket(list, keys, hist_quarter_from(i), hist_quarter_to(i), count[i]);
 	return list;
-}
-
-static void put_arrivals(struct json_object *o, const struct arrivals *a)
-{
-	const char *doubt = arrivals_clock_doubt(a);
-	struct json_object *clock;
-
-	record_put(o, arrivals_rows, a);
-	json_put(json_get(o, "reordering"), "extent", buckets(a->order.extent, "packets"));
-	json_put(json_get(o, "loss_gaps"), "length", buckets(a->gaps.length, "gaps"));
-	if (a->latency.measured)
-		json_put(o, "latency_histogram", json_quarters(a->delay));
-	clock = json_get(o, "clock");
-	json_put_text(clock, "name", ARRIVALS_CLOCK);
-	json_put_bool(clock, "plausible", !doubt);
-	json_put_text(clock, "doubt", doubt);
 }
 
 /* The end of run, and of its parts. */
@@ -370,23 +326,22 @@ static void put_sending(struct json_object *o, const struct result *res)
 	json_put(o, "refused_by", by);
 }
 
-static int errno_of(const char *name)
-{
-	uint64_t number;
-
-	for (int e = 1; e < 200; e++) {
-		const char *known = strerrorname_np(e);
-
-		if (known && !strcmp(known, name))
-			return e;
-	}
-	return num_u64(name, 1, 4095, &number) ? TX_ERRNO_LOST : (int)number;
-}
-
 static void put_receiving(struct json_object *o, const struct result *res)
 {
+	const struct arrivals *a = &res->arrivals;
+	const char *doubt = arrivals_clock_doubt(a);
+	struct json_object *clock;
+
 	record_put(o, receiving_rows, res);
-	put_arrivals(o, &res->arrivals);
+	record_put(o, arrivals_rows, a);
+	json_put(json_get(o, "reordering"), "extent", buckets(a->order.extent, "packets"));
+	json_put(json_get(o, "loss_gaps"), "length", buckets(a->gaps.length, "gaps"));
+	if (a->latency.measured)
+		json_put(o, "latency_histogram", json_quarters(a->delay));
+	clock = json_get(o, "clock");
+	json_put_text(clock, "name", ARRIVALS_CLOCK);
+	json_put_bool(clock, "plausible", !doubt);
+	json_put_text(clock, "doubt", doubt);
 }
 
 static void put_tracing(struct json_object *o, const struct result *res)
@@ -411,31 +366,6 @@ struct json_object *json_end(const struct result *res)
 	put_tracing(o, res);
 	record_put(o, rest_rows, res);
 	return o;
-}
-
-void json_read_end(const struct json_object *end, struct result *res)
-{
-	static const struct record_field *const parts[] = {sending_rows, receiving_rows, open_rows,
-							   tracing_rows, rest_rows};
-	struct json_object *by = json_get(end, "refused_by");
-
-	memset(res, 0, sizeof(*res));
-	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		record_read(end, parts[i], res);
-	record_read(end, arrivals_rows, &res->arrivals);
-	if (json_object_is_type(by, json_type_object)) {
-		json_object_object_foreach (by, name, packets) {
-			(void)packets;
-			if (res->n_refused_by < RESULT_ERRNOS)
-				res->refused_by[res->n_refused_by++] = (struct result_errno){
-					errno_of(name), json_get_u64(by, name)};
-		}
-	}
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
-		read_stage(json_get_item(end, "stages", i), res);
-	for (unsigned i = 0; i < res->n_findings; i++)
-		res->finding[i].id = res->finding[i].id ? res->finding[i].id : "";
-	res->payload_bytes = (unsigned)json_get_u64(end, "payload_bytes"); /* of a trial */
 }
 
 /* The start. */
@@ -829,16 +759,10 @@ struct json_object *json_recv_end(const struct recv_result *r)
 	return o;
 }
 
-void json_read_recv_end(const struct json_object *end, struct recv_result *r)
-{
-	json_read_end(end, &r->res);
-	record_read(end, received_rows, r);
-	record_read(end, lost_rows, r);
-}
-
 /* A search. */
 
 static const char *const phases[] = {"warm-up", "search", "mrr"};
+const char *const found_goals[FOUND_GOALS] = {"ndr", "pdr"};
 static const char *const limits[] = {
 	[FOUND_LIMIT_NONE] = NULL,
 	[FOUND_LIMIT_PATH] = "path",
@@ -867,7 +791,7 @@ static const struct record_field rate_rows[] = {
 	       RECORD_WHEN(found_rate, has_lower)),
 	RECORD("upper_pps", DOUBLE, found_rate, upper_pps, .how = RECORD_MILLI,
 	       RECORD_WHEN(found_rate, has_upper)),
-	STAGE_FIELD(found_rate, stage),
+	RECORD("stage", ENUM, found_rate, stage, RECORD_NAMES(stage_names)),
 	RECORD("limited_by", ENUM, found_rate, limit, RECORD_NAMES(limits)),
 	RECORD("loss_ratio", DOUBLE, found_rate, loss_ratio),
 	RECORD("throughput_pps", DOUBLE, found_rate, throughput_pps,
@@ -899,20 +823,6 @@ struct json_object *json_found_trial(const struct found_trial *t)
 	return record_write(found_trial_rows, t);
 }
 
-void json_read_found_trial(const struct json_object *trial, struct found_trial *t)
-{
-	*t = (struct found_trial){};
-	record_read(trial, found_trial_rows, t);
-	t->phase = t->phase ? t->phase : "";
-	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
-		const struct json_object *o = json_get_item(trial, "stages", i);
-		enum stage stage = rows_stage(json_get_text(o, "stage"));
-
-		if (stage != STAGE_NONE)
-			t->dropped[stage] = json_get_u64(o, "packets");
-	}
-}
-
 struct json_object *json_found(const struct found *f)
 {
 	struct json_object *o = record_write(found_rows, f);
@@ -920,24 +830,6 @@ struct json_object *json_found(const struct found *f)
 	for (unsigned i = 0; i < f->goals; i++)
 		json_put(o, f->goal[i].name, record_write(rate_rows, &f->goal[i]));
 	return o;
-}
-
-void json_read_found(const struct json_object *end, struct found *f)
-{
-	static const char *const goals[] = {"ndr", "pdr"};
-
-	*f = (struct found){};
-	record_read(end, found_rows, f);
-	f->mrr.name = "mrr";
-	for (unsigned i = 0; i < 2; i++) {
-		struct found_rate *rate = &f->goal[f->goals];
-
-		if (!json_get(end, goals[i]))
-			continue;
-		record_read(json_get(end, goals[i]), rate_rows, rate);
-		rate->name = goals[i];
-		f->goals++;
-	}
 }
 
 const struct document_part document_parts[] = {

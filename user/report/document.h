@@ -73,9 +73,6 @@ struct json_object *json_end(const struct result *res);
 
 void json_read_start(const struct json_object *start, struct run_header *head);
 
-/* Of run and send, and of a trial of a sweep. Without the distributions and the flows. */
-void json_read_end(const struct json_object *end, struct result *res);
-
 /* When, where, by which command: what the start of all others begins with. `env` is taken. */
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
 
@@ -87,7 +84,6 @@ struct json_object *json_send_end(const struct result *res);
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
 				    const char *rx, uint16_t port, const struct result *res);
 struct json_object *json_recv_end(const struct recv_result *r);
-void json_read_recv_end(const struct json_object *end, struct recv_result *r);
 
 /*
  * A search: what is reported of a trial beside the end of its run, that is what was intended and
@@ -95,8 +91,9 @@ void json_read_recv_end(const struct json_object *end, struct recv_result *r);
  */
 struct json_object *json_found_trial(const struct found_trial *t);
 struct json_object *json_found(const struct found *f);
-void json_read_found_trial(const struct json_object *trial, struct found_trial *t);
-void json_read_found(const struct json_object *end, struct found *f);
+
+#define FOUND_GOALS 2
+extern const char *const found_goals[FOUND_GOALS]; /* "ndr", "pdr" */
 
 /* Parts. */
 struct json_object *json_finding(const struct finding *f);

@@ -20,17 +20,18 @@
 #define SLL_LEN	 16
 #define COMMENT	 "pktledger: stage="
 
-/* What is said of a drop beside its stage, in this order; `key` in comments. */
+/* What is said of a drop, in this order; `key` in comments. */
 static const struct detail {
 	enum live_field field;
-	const char *key, *before; /* before: in the line for people */
+	const char *key, *before; /* before: in the line for people, but for the first two */
 } details[] = {
-	{LIVE_REASON, "reason", ""},   {LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},
-	{LIVE_IFNAME, "ifname", ""},   {LIVE_NETNS, "netns", "in "},	{LIVE_SOCKET, "socket", ""},
-	{LIVE_PROCESS, "process", ""},
+	{LIVE_STAGE, "stage", ""},	 {LIVE_CLASS, "class", ""},   {LIVE_REASON, "reason", ""},
+	{LIVE_LOCATION, "location", ""}, {LIVE_HOOK, "hook", ""},     {LIVE_IFNAME, "ifname", ""},
+	{LIVE_NETNS, "netns", "in "},	 {LIVE_SOCKET, "socket", ""}, {LIVE_PROCESS, "process", ""},
 };
 
 #define DETAILS (sizeof(details) / sizeof(details[0]))
+#define REASON	2 /* the first of them behind stage and class */
 
 static const char *stage_of(const struct live_row *row)
 {
@@ -67,7 +68,7 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 	fprintf(out, "%s.%06u %s%s", when_text(clock, sizeof(clock), drop->realtime_ns, false),
 		(unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
 		row->noise == NOISE_SUSPECT ? "?" : "");
-	for (unsigned i = 0; i < DETAILS; i++) {
+	for (unsigned i = REASON; i < DETAILS; i++) {
 		const char *text = row->text[details[i].field];
 
 		if (!*text || (details[i].field == LIVE_NETNS && netns && !strcmp(text, netns)))
@@ -94,11 +95,11 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	char text[PACKET_TEXT], bytes[2 * (SAMPLE_SNAPLEN_MAX + 4) + 1] = "", frame[KSYM_NAME];
 
 	json_put_u64(o, "time_ns", drop->time_ns);
-	json_put_text(o, "time", json_time(text, sizeof(text), drop->realtime_ns));
+	json_put_time(o, "time", drop->realtime_ns);
 	json_put_text(o, "stage", row->text[LIVE_STAGE]);
 	json_put_text(o, "class", row->text[LIVE_CLASS]);
 	json_put_text(o, "direction", row->text[LIVE_DIRECTION]);
-	for (unsigned i = 0; i < DETAILS; i++)
+	for (unsigned i = REASON; i < DETAILS; i++)
 		json_put_text(o, details[i].key, row->text[details[i].field]);
 	json_put_u64(o, "packets", row->counts.packets);
 	json_put_u64(o, "bytes", p->wire_len);
@@ -139,7 +140,7 @@ static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 	append(buf, size, "stage", stage_of(row));
 	if (row->noise != NOISE_LOSS)
 		append(buf, size, "class", row->text[LIVE_CLASS]);
-	for (unsigned i = 0; i < DETAILS; i++) {
+	for (unsigned i = REASON; i < DETAILS; i++) {
 		if (*row->text[details[i].field])
 			append(buf, size, details[i].key, row->text[details[i].field]);
 	}
@@ -219,35 +220,26 @@ static char *find_key(char *comment, const char *key)
 	return strstr(comment, word);
 }
 
-/* `at`: of find_key(); the value before it ends there. */
-static void take_value(struct live_row *row, enum live_field field, char *at)
-{
-	if (!at)
-		return;
-	*at = '\0';
-	row->text[field] = strchr(at + 1, '=') + 1;
-}
-
 /*
  * Cuts a comment into its values. All keys are found before any is ended: names of processes may
  * have blanks in them.
  */
 static bool read_comment(char *comment, struct live_row *row)
 {
-	char *at[DETAILS], *packets, *stage, *class;
+	char *at[DETAILS], *packets;
 	uint64_t n = 1;
 
 	if (strncmp(comment, COMMENT, strlen(COMMENT)))
 		return false;
-	stage = find_key(comment, "stage");
-	class = find_key(comment, "class");
 	for (unsigned i = 0; i < DETAILS; i++)
 		at[i] = find_key(comment, details[i].key);
 	packets = find_key(comment, "packets");
-	take_value(row, LIVE_STAGE, stage);
-	take_value(row, LIVE_CLASS, class);
-	for (unsigned i = 0; i < DETAILS; i++)
-		take_value(row, details[i].field, at[i]);
+	for (unsigned i = 0; i < DETAILS; i++) {
+		if (!at[i])
+			continue;
+		*at[i] = '\0'; /* the end of the value before it */
+		row->text[details[i].field] = strchr(at[i] + 1, '=') + 1;
+	}
 	if (packets) {
 		*packets = '\0';
 		if (num_u64(packets + strlen(" packets="), 1, UINT32_MAX, &n))
@@ -329,9 +321,8 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 static struct json_object *document(struct lostcap *c, const char *path)
 {
 	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
-	char time[32];
 
-	json_put_text(start, "time", json_time(time, sizeof(time), c->first_ns));
+	json_put_time(start, "time", c->first_ns);
 	json_put(start, "by", json_fields(BY));
 	json_put_text(start, "expression", c->spec->expr);
 	json_put_text(o, "schema", "pktledger/capture/1");

@@ -406,12 +406,12 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 		.flow.size = sizeof(struct endflow),
 		.delay.size = sizeof(int64_t),
 	};
-	struct json_object *delay;
 	int rc = compare(&e, err);
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
 	if (!rc) {
-		delay = e.matched ? json_object_new_object() : NULL;
+		struct json_object *delay = e.matched ? json_object_new_object() : NULL;
+
 		for (unsigned i = 0; delay && i < QUANTILES; i++)
 			json_put(delay, quantiles[i].key,
 				 json_object_new_int64(quantile(&e, quantiles[i].q)));
@@ -442,7 +442,6 @@ static void put_end(struct page *p, const char *label, const struct json_object 
 		{"cut", ", %s cut too short to be known again", STYLE_WARN, false},
 		{"dropped_by_capture", ", %s dropped by the capture", STYLE_WARN, false},
 	};
-	char text[FMT_MAX];
 
 	page_text(p, 0, STYLE_BOLD, label);
 	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
@@ -450,77 +449,53 @@ static void put_end(struct page *p, const char *label, const struct json_object 
 		uint64_t n = json_get_u64(end, counts[i].key);
 
 		if (n || counts[i].always)
-			page_words(p, counts[i].style, counts[i].format,
-				   fmt_count(text, sizeof(text), n));
+			page_words(p, counts[i].style, counts[i].format, page_count(n));
 	}
 	if (json_get_bool(end, "file_is_cut"))
 		page_words(p, STYLE_WARN, "; the file is cut");
 	page_end(p);
 }
 
-static void put_row(struct page *p, enum style style, const char *label, uint64_t count,
-		    uint64_t whole, const char *note)
+static void put_row_if(struct page *p, const char *label, const struct json_object *o,
+		       const char *key, const char *note)
 {
-	page_row(p, style, 0, label, count, whole);
-	page_words(p, STYLE_PLAIN, "%s", note);
-	page_end(p);
-}
+	uint64_t count = json_get_u64(o, key);
 
-static void put_row_if(struct page *p, const char *label, uint64_t count, const char *note)
-{
 	if (count)
-		put_row(p, STYLE_WARN, label, count, 0, note);
+		page_row_line(p, STYLE_WARN, 0, label, count, 0, STYLE_PLAIN, "%s", note);
 }
 
 static void put_lost(struct page *p, const struct json_object *ends, uint64_t whole)
 {
 	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
-	char count[FMT_MAX], longest[FMT_MAX];
 
 	page_row(p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
 	if (lost)
-		page_words(p, STYLE_PLAIN, "%s gap%s, the longest of %s",
-			   fmt_count(count, sizeof(count), gaps), gaps == 1 ? "" : "s",
-			   fmt_count(longest, sizeof(longest), json_get_u64(ends, "longest_gap")));
+		page_words(p, STYLE_PLAIN, "%s gap%s, the longest of %s", page_count(gaps),
+			   gaps == 1 ? "" : "s", page_count(json_get_u64(ends, "longest_gap")));
 	page_end(p);
 }
 
 static void put_delay(struct page *p, const struct json_object *delay)
 {
-	char text[FMT_MAX];
-
 	if (!delay)
 		return;
 	page_text(p, 0, STYLE_PLAIN, "delay           ");
 	for (unsigned i = 0; i < QUANTILES; i++) {
 		int64_t ns = json_get_i64(delay, quantiles[i].key);
 
-		fmt_ns(text, sizeof(text), ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns);
 		page_words(p, STYLE_PLAIN, "%s\v%s%s%s", quantiles[i].key, ns < 0 ? "-" : "",
-			   page_glue(text), i + 1 < QUANTILES ? "," : "");
+			   page_glue(page_ns(ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns)),
+			   i + 1 < QUANTILES ? "," : "");
 	}
 	if (json_get_i64(delay, "min") < 0)
 		page_words(p, STYLE_WARN, "(the clocks differ, or these went from B to A)");
 	page_end(p);
 }
 
-static void put_flows(struct page *p, const struct json_object *ends)
-{
-	for (size_t i = 0; i < json_get_length(ends, "flows"); i++) {
-		const struct json_object *flow = json_get_item(ends, "flows", i);
-
-		page_row(p, i ? STYLE_PLAIN : STYLE_BOLD, 0, i ? "" : "missing of",
-			 json_get_u64(flow, "missing"), json_get_u64(flow, "packets"));
-		page_words(p, STYLE_PLAIN, "%s", json_get_text(flow, "flow"));
-		page_end(p);
-	}
-}
-
 void ends_print(const struct print_view *v, const struct json_object *ends)
 {
-	static const struct {
-		const char *method, *text;
-	} how[] = {
+	static const char *const how[][2] = {
 		{"stamp", "by the number that pktledger has put into each"},
 		{"rtp", "by the numbers of RTP"},
 		{"bytes", "by ID, length, ports and the first bytes of each"},
@@ -533,24 +508,32 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	put_end(&p, "B ", json_get(ends, "b"));
 	p.indent = 0;
 	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
-		if (!strcmp(how[i].method, json_get_text(ends, "method")))
-			page_words(&p, STYLE_PLAIN, "compared %s", how[i].text);
+		if (!strcmp(how[i][0], json_get_text(ends, "method")))
+			page_words(&p, STYLE_PLAIN, "compared %s", how[i][1]);
 	}
 	page_end(&p);
 	page_end(&p);
-	put_row(&p, STYLE_PLAIN, "in A", whole, 0, "");
+	page_row(&p, STYLE_PLAIN, 0, "in A", whole, 0);
+	page_end(&p);
 	put_lost(&p, ends, whole);
-	put_row_if(&p, "unknown", json_get_u64(unknown, "outside"),
+	put_row_if(&p, "unknown", unknown, "outside",
 		   "B was not there yet, or no more, when they were due");
-	put_row_if(&p, "unknown", json_get_u64(unknown, "dropped_or_cut"),
+	put_row_if(&p, "unknown", unknown, "dropped_or_cut",
 		   "lost, or dropped or cut by the capture of B");
-	put_row(&p, STYLE_BOLD, "in A and B", json_get_u64(ends, "matched"), whole, "");
-	put_row_if(&p, "duplicated", json_get_u64(ends, "duplicated"), "more often in B than in A");
-	put_row_if(&p, "reordered", json_get_u64(ends, "reordered"),
-		   "behind a later one of the same flow");
-	put_row_if(&p, "in B only", json_get_u64(ends, "only_b"), "");
-	put_row_if(&p, "alike", json_get_u64(ends, "ambiguous"),
+	page_row(&p, STYLE_BOLD, 0, "in A and B", json_get_u64(ends, "matched"), whole);
+	page_end(&p);
+	put_row_if(&p, "duplicated", ends, "duplicated", "more often in B than in A");
+	put_row_if(&p, "reordered", ends, "reordered", "behind a later one of the same flow");
+	put_row_if(&p, "in B only", ends, "only_b", "");
+	put_row_if(&p, "alike", ends, "ambiguous",
 		   "look the same as another: which of them was lost is not known");
 	put_delay(&p, json_get(ends, "delay_ns"));
-	put_flows(&p, ends);
+	for (struct json_each flow = json_each(ends, "flows"); json_next(&flow);) {
+		const bool first = flow.next == 1;
+
+		page_row_line(&p, first ? STYLE_BOLD : STYLE_PLAIN, 0, first ? "missing of" : "",
+			      json_get_u64(flow.item, "missing"),
+			      json_get_u64(flow.item, "packets"), STYLE_PLAIN, "%s",
+			      json_get_text(flow.item, "flow"));
+	}
 }

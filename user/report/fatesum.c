@@ -105,35 +105,29 @@ static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 	return run || !f->keep;
 }
 
-static uint16_t stream_of(const char *json, size_t len)
+/* What stands behind a key; NULL: it is not there. */
+static const char *behind(const char *json, size_t len, const char *key)
 {
-	static const char key[] = "\"stream\":";
-	const char *p = memmem(json, len, key, sizeof(key) - 1);
-	uint64_t stream = 0;
+	const char *p = memmem(json, len, key, strlen(key));
 
-	if (p) {
-		p += sizeof(key) - 1;
-		read_number(&p, json + len, &stream);
-	}
-	return (uint16_t)stream;
+	return p ? p + strlen(key) : NULL;
 }
 
 /* Millions of them: by hand, for a parser of JSON takes ten times as long. */
 int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 {
-	static const char key[] = "\"ranges\":[";
-	const char *end = json + len, *p = memmem(json, len, key, sizeof(key) - 1);
-	uint16_t stream;
-	uint64_t v[3];
+	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
+	uint64_t stream = 0, v[3];
 
 	if (!p)
 		return -EINVAL;
-	stream = stream_of(json, (size_t)(p - json));
-	p += sizeof(key) - 1;
+	number = behind(json, (size_t)(p - json), "\"stream\":");
+	if (number)
+		read_number(&number, p, &stream);
 	while (p < end && *p != ']') {
 		if (*p == ',')
 			p++;
-		if (!read_range(&p, end, v) || !add(f, stream, v))
+		if (!read_range(&p, end, v) || !add(f, (uint16_t)stream, v))
 			return -EINVAL;
 	}
 	return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The page: its head, what came of each document, findings and hosts; and how HTML is written. */
+/* The page: its head, what came of each document, findings, ledger and hosts; how HTML is written.
+ */
 #include "report/html.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 
 #include "base/file.h"
 #include "drops/stagemap.h"
-#include "report/compare.h"
 #include "report/html_page.h"
 #include "report/page.h"
 #include "report/print.h"
@@ -293,8 +293,9 @@ void html_command(struct html *h, struct json_object *start)
 
 static void put_limits(struct html *h, struct json_object *doc)
 {
-	for (size_t i = 0; i < json_get_length(doc, "limits"); i++) {
-		struct json_object *limit = json_get_item(doc, "limits", i);
+	struct json_object *limit;
+
+	for (size_t i = 0; (limit = json_get_item(doc, "limits", i)); i++) {
 		const char *unit = json_get_text(limit, "unit");
 		bool share = !strcmp(unit, "share");
 
@@ -327,6 +328,102 @@ static void put_head(struct html *h, const struct ledgers_document *d)
 	html_command(h, start);
 	if (end && !trials)
 		put_figures(h, end);
+}
+
+/* Buckets {from, to, `what`} as bars. */
+static void put_bars(struct html *h, const char *title, const char *note,
+		     const struct json_object *of, const char *list, const char *what)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < json_get_length(of, list); i++) {
+		uint64_t v = json_get_u64(json_get_item(of, list, i), what);
+
+		most = v > most ? v : most;
+	}
+	if (!most)
+		return;
+	html_put(h,
+		 "<figure><figcaption><b>%s</b> <span class=\"dim\">%s</span></figcaption>"
+		 "<div class=\"bars\">",
+		 title, note);
+	for (size_t i = 0; i < json_get_length(of, list); i++) {
+		struct json_object *b = json_get_item(of, list, i);
+		uint64_t v = json_get_u64(b, what);
+		uint64_t from = json_get_u64(b, "from"), to = json_get_u64(b, "to");
+
+		html_put(h,
+			 "<span class=\"n\">%s%s%s</span><span class=\"bar\"><i class=\"flow\" "
+			 "style=\"width:%.2f%%\"></i></span><span class=\"n\">%s</span>",
+			 page_count(from), from == to ? "" : " – ",
+			 from == to ? "" : page_count(to), 100 * (double)v / (double)most,
+			 page_count(v));
+	}
+	html_put(h, "</div></figure>");
+}
+
+static void put_flows(struct html *h, struct json_object *end)
+{
+	static const char *const counts[] = {"delivered", "reordered", "duplicated"};
+	static const struct page_column columns[] = {
+		{"from", 0, false},	 {"delivered", 0, true}, {"reordered", 0, true},
+		{"duplicated", 0, true}, {"p50", 0, true},	 {"p99", 0, true},
+		{NULL, 0, false}};
+	struct page p = page_open_html(h);
+	size_t n = json_get_length(end, "flows");
+
+	if (n < 2)
+		return;
+	html_put(h, "<details><summary>%lu flows</summary>", n + json_get_u64(end, "flows_more"));
+	page_table(&p, columns);
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *f = json_get_item(end, "flows", i);
+		struct json_object *latency = json_get(f, "latency_ns");
+
+		page_cell(&p, STYLE_PLAIN, json_get_text(f, "source"));
+		for (unsigned k = 0; k < LENGTH(counts); k++)
+			page_cell(&p, STYLE_PLAIN, page_count(json_get_u64(f, counts[k])));
+		for (unsigned k = LENGTH(counts) + 1; columns[k].name; k++)
+			page_cell(&p, STYLE_PLAIN,
+				  latency ? page_ns(json_get_u64(latency, columns[k].name)) : "");
+		page_end(&p);
+	}
+	html_end_block(h);
+	html_put(h, "</details>");
+}
+
+void html_ledger(struct html *h, struct json_object *start, struct json_object *end)
+{
+	const struct print_view v = {.html = h, .verbosity = 1};
+	bool run = json_get(end, "attempted") && json_get(end, "delivered");
+	struct json_object *stage, *counter;
+	unsigned agree = 0, counters = 0;
+	char note[64] = "";
+
+	if (!json_get(end, "attempted") && !json_get(end, "received"))
+		return;
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++) {
+		for (size_t k = 0; (counter = json_get_item(stage, "counters", k)); k++, counters++)
+			agree += json_get_bool(counter, "agrees");
+	}
+	if (counters)
+		snprintf(note, sizeof(note), "%u of %u counters of the kernel agree", agree,
+			 counters);
+	html_section(h, "The ledger", note);
+	if (run)
+		text_run(&v, start, end, TEXT_LEDGER);
+	else
+		text_solo(&v, end);
+	text_run(&v, start, end, TEXT_BESIDE);
+	html_end_block(h);
+	html_put(h, "<div class=\"charts\">");
+	put_bars(h, "Gaps", "how many losses in a row, and how often", json_get(end, "loss_gaps"),
+		 "length", "gaps");
+	put_bars(h, "Reordering", "by how many packets too late, and how many",
+		 json_get(end, "reordering"), "extent", "packets");
+	html_put(h, "</div>");
+	put_flows(h, end);
+	html_section_end(h);
 }
 
 /* A value of any type, as one would write it. */
@@ -514,21 +611,23 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 /* The stages of a list that lost something get their colours. */
 static void add_stages(struct html *h, struct json_object *end)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
-		h->lossy[rows_stage(json_get_text(json_get_item(end, "stages", i), "stage"))] =
-			true;
+	struct json_object *stage;
+
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++)
+		h->lossy[rows_stage(json_get_text(stage, "stage"))] = true;
 }
 
 static void collect_stages(struct html *h, const struct html_page *page)
 {
-	for (unsigned i = 0; i < page->n; i++) {
-		struct json_object *doc = page->docs[i].json;
+	struct json_object *doc, *part;
 
+	for (unsigned i = 0; i < page->n; i++) {
+		doc = page->docs[i].json;
 		add_stages(h, end_of(doc));
-		for (size_t k = 0; k < json_get_length(doc, "trials"); k++)
-			add_stages(h, json_get_item(doc, "trials", k));
-		for (size_t k = 0; k < json_get_length(doc, "intervals"); k++)
-			add_stages(h, json_get_item(doc, "intervals", k));
+		for (size_t k = 0; (part = json_get_item(doc, "trials", k)); k++)
+			add_stages(h, part);
+		for (size_t k = 0; (part = json_get_item(doc, "intervals", k)); k++)
+			add_stages(h, part);
 	}
 }
 

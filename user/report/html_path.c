@@ -225,15 +225,14 @@ static void put_picture(struct picture *p, const char *from, uint64_t whole, con
 
 void html_path(struct html *h, struct json_object *start, struct json_object *end)
 {
-	struct json_object *hosts = json_get(start, "hosts");
+	struct json_object *hosts = json_get(start, "hosts"), *stage;
 	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
 	struct picture p = {.h = h, .arrived = html_arrived(end), .arrival = html_arrival(end)};
 
 	if (!attempted)
 		return;
 	add(&p, "refused", "refused", json_get_u64(end, "refused"), attempted);
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		struct json_object *stage = json_get_item(end, "stages", i);
+	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++) {
 		const char *name = json_get_text(stage, "stage");
 		struct way *way =
 			add(&p, name, html_colour(h, name), json_get_u64(stage, "packets"), sent);

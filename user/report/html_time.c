@@ -32,17 +32,16 @@ struct sums {
 /* Intervals of run count from the start, those of trace come one by one and have a length. */
 static void advance(struct sums *now, struct json_object *interval)
 {
+	struct json_object *stage;
+
 	if (!json_get(interval, "interval_ns"))
 		*now = (struct sums){};
 	now->time = json_get_double(interval, "time_ns") / 1e9;
 	for (unsigned i = 0; i < LOST; i++)
 		now->total[i] += json_get_double(interval, keys[i]);
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		struct json_object *stage = json_get_item(interval, "stages", i);
-
+	for (size_t i = 0; (stage = json_get_item(interval, "stages", i)); i++)
 		now->total[LOST + rows_stage(json_get_text(stage, "stage"))] +=
 			json_get_double(stage, "packets");
-	}
 }
 
 static void collect(struct series *s, struct json_object *doc)
@@ -217,7 +216,7 @@ static const struct quantile {
 static void put_histogram(struct html *h, struct json_object *end)
 {
 	size_t n = json_get_length(end, "latency_histogram");
-	struct json_object *first = json_get_item(end, "latency_histogram", 0);
+	struct json_object *first = json_get_item(end, "latency_histogram", 0), *b;
 	struct json_object *last = json_get_item(end, "latency_histogram", n - 1);
 	struct html_chart c = {
 		.title = "Distribution",
@@ -229,16 +228,14 @@ static void put_histogram(struct html *h, struct json_object *end)
 
 	if (!n)
 		return;
-	for (size_t i = 0; i < n; i++)
-		most = fmax(most,
-			    json_get_double(json_get_item(end, "latency_histogram", i), "packets"));
+	for (size_t i = 0; (b = json_get_item(end, "latency_histogram", i)); i++)
+		most = fmax(most, json_get_double(b, "packets"));
 	c.x = html_axis_log(HTML_NS, fmax(json_get_double(first, "from_ns"), 1),
 			    fmin(json_get_double(last, "to_ns"), 1e17));
 	c.y = html_axis_linear(HTML_COUNT, 0, most);
 	html_chart_begin(h, &c);
 	html_chart_plot(h, &c);
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *b = json_get_item(end, "latency_histogram", i);
+	for (size_t i = 0; (b = json_get_item(end, "latency_histogram", i)); i++) {
 		uint64_t from = json_get_u64(b, "from_ns"), to = json_get_u64(b, "to_ns");
 		char tip[4 * FMT_MAX];
 

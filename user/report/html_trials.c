@@ -9,6 +9,7 @@
 #include "drops/stagemap.h"
 #include "report/html_page.h"
 #include "report/print.h"
+#include "report/trials.h"
 
 #define BARS	     400  /* shown */
 #define IN_FULL	     100  /* shown with their own path and ledger */
@@ -62,9 +63,10 @@ static void put_segment(struct html *h, const char *class, const char *name,
 /* As long as packets were sent a second, split by where they went. */
 static void put_bar(struct html *h, struct json_object *trial, double width)
 {
+	struct json_object *stage;
+
 	put_segment(h, "flow", "delivered", trial, json_get_u64(trial, "delivered"), width);
-	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
-		struct json_object *stage = json_get_item(trial, "stages", i);
+	for (size_t i = 0; (stage = json_get_item(trial, "stages", i)); i++) {
 		const char *name = json_get_text(stage, "stage");
 
 		put_segment(h, html_colour(h, name), name, trial, json_get_u64(stage, "packets"),
@@ -168,13 +170,14 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 /* Of the stages that lost something in any trial. */
 static void put_stages_legend(struct html *h, struct json_object *doc)
 {
+	struct json_object *trial;
+
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		const char *name = stage_name(s);
 		uint64_t packets = 0;
 
-		for (size_t i = 0; h->lossy[s] && i < json_get_length(doc, "trials"); i++)
-			packets += json_get_u64(print_stage(json_get_item(doc, "trials", i), name),
-						"packets");
+		for (size_t i = 0; h->lossy[s] && (trial = json_get_item(doc, "trials", i)); i++)
+			packets += json_get_u64(print_stage(trial, name), "packets");
 		if (packets)
 			html_chart_legend(h, html_colour(h, name), name, page_count(packets));
 	}

@@ -81,7 +81,6 @@ enum expose_format http_accept(const char *header)
 	struct {
 		unsigned named, weight; /* of the most exact range, then of the heaviest */
 	} best[EXPOSE_FORMATS] = {};
-	unsigned text, metrics;
 	char *copy = strdup(header ? header : ""), *rest = copy, *range;
 
 	while ((range = strsep(&rest, ","))) {
@@ -108,11 +107,12 @@ enum expose_format http_accept(const char *header)
 		}
 	}
 	free(copy);
-	text = best[EXPOSE_TEXT].weight;
-	metrics = best[EXPOSE_OPENMETRICS].weight;
-	if (metrics > text || (metrics && metrics == text && best[EXPOSE_OPENMETRICS].named == 3))
-		return EXPOSE_OPENMETRICS;
-	return EXPOSE_TEXT;
+	/* of the same weight it is taken if it is named */
+	return best[EXPOSE_OPENMETRICS].weight + (best[EXPOSE_OPENMETRICS].named == 3) >
+				       best[EXPOSE_TEXT].weight &&
+			       best[EXPOSE_OPENMETRICS].weight
+		       ? EXPOSE_OPENMETRICS
+		       : EXPOSE_TEXT;
 }
 
 /* It is closed by MHD, which finds it at its end. */
@@ -156,25 +156,22 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 		end_guest(oldest);
 }
 
-/* Text of ours stays; else it is freed with the response, or at once if there is none. */
-static struct MHD_Response *response_of(char *text, size_t len, bool ours, const char *type)
+/* NULL: no memory. */
+static struct MHD_Response *response_of(const char *text, size_t len, const char *type)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-		len, text, ours ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(len, (char *)text, MHD_RESPMEM_MUST_COPY);
 
 	if (r) {
 		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 		MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
-	} else if (!ours) {
-		free(text);
 	}
 	return r;
 }
 
 static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
 {
-	struct MHD_Response *r =
-		response_of((char *)text, strlen(text), true, "text/plain; charset=utf-8");
+	struct MHD_Response *r = response_of(text, strlen(text), "text/plain; charset=utf-8");
 	enum MHD_Result done;
 
 	if (!r)
@@ -198,7 +195,8 @@ static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
 		char *text = h->spec.text(h->spec.arg, format, &len);
 
 		if (text)
-			*r = response_of(text, len, false, expose_content_type(format));
+			*r = response_of(text, len, expose_content_type(format));
+		free(text);
 	}
 	if (!*r)
 		return answer_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the counts cannot be read\n");

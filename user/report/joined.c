@@ -18,61 +18,35 @@
 
 #define CLOCKS_DIFFER_NS 1000000000 /* that is no delay of a network */
 
-struct sender {
+/* A ledger of send or recv. */
+struct side {
 	const struct ledgers_document *d;
-	bool whole; /* its ledger has an end, and no line is missing */
+	const struct json_object *start, *end; /* end NULL: there is none */
+	const char *name, *target;	       /* the host, or else the file; to where it sent */
+	struct joined_end all;		       /* of its streams */
+	/* of a sender */
 	struct joined_stream stream[TRACE_STREAMS];
 	unsigned streams;
-	const struct receiver *to; /* NULL: its ledger is not among these */
-	bool by_time;		   /* nothing of it came: it is there by the clocks only */
-};
-
-struct receiver {
-	const struct ledgers_document *d;
-	const struct fatesum_run *run;
-	size_t n;
+	bool whole;	       /* its ledger has an end, and no line is missing */
+	bool by_time;	       /* nothing of it came: it is there by the clocks only */
+	const struct side *to; /* NULL: the ledger of its receiver is not among these */
 };
 
 struct ends {
-	struct sender *sender;
-	unsigned senders;
-	struct receiver *receiver;
-	unsigned receivers;
+	struct side *sender, *receiver;
+	unsigned senders, receivers;
 };
 
-static const struct json_object *start_of(const struct ledgers_document *d)
-{
-	return json_get(d->json, "start");
-}
-
-/* NULL: there is none. */
-static const struct json_object *end_of(const struct ledgers_document *d)
-{
-	return json_get(d->json, "end");
-}
-
-/* "b, ledger 2": by which an end is called. */
-static const char *name_of(const struct ledgers_document *d)
-{
-	const char *host = json_get_text(start_of(d), "host");
-
-	return *host ? host : d->path;
-}
-
-static const char *target_of(const struct sender *s)
-{
-	return json_get_text(start_of(s->d), "to");
-}
-
 /* How many of the sorted runs begin before this number of the stream. */
-static size_t runs_before(const struct fatesum_run *run, size_t n, uint16_t stream, uint64_t number)
+static size_t runs_before(const struct joined_end *e, uint16_t stream, uint64_t number)
 {
-	size_t from = 0, to = n;
+	size_t from = 0, to = e->n;
 
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
+		const struct fatesum_run *run = &e->run[at];
 
-		if (run[at].stream < stream || (run[at].stream == stream && run[at].first < number))
+		if (run->stream < stream || (run->stream == stream && run->first < number))
 			from = at + 1;
 		else
 			to = at;
@@ -80,49 +54,53 @@ static size_t runs_before(const struct fatesum_run *run, size_t n, uint16_t stre
 	return from;
 }
 
-/* Takes the runs of a stream whose numbers begin in [first, last]. */
-static void take_runs(struct joined_end *e, const struct fatesum_run *run, size_t n,
-		      uint16_t stream, uint64_t first, uint64_t last)
+static void fill_side(struct side *s, const struct ledgers_document *d)
 {
-	size_t from = runs_before(run, n, stream, first);
-
-	e->n = runs_before(run, n, stream, last + 1) - from;
-	e->run = run + from;
+	*s = (struct side){
+		.d = d, .start = json_get(d->json, "start"), .end = json_get(d->json, "end")};
+	s->name = json_get_text(s->start, "host");
+	if (!*s->name)
+		s->name = d->path;
+	s->target = json_get_text(s->start, "to");
+	s->whole = s->end && !d->damaged;
+	s->all = (struct joined_end){.fates = d->fates, .host = s->name};
+	if (d->fates)
+		s->all.run = fatesum_runs(d->fates, &s->all.n);
 }
 
-/* The bytes of its packets from IP on; 0: unknown. */
-static unsigned l3_bytes(const struct json_object *start)
+/* Of them the runs of a stream whose numbers begin in [first, last]. */
+static struct joined_end part_of(struct joined_end e, uint16_t stream, uint64_t first,
+				 uint64_t last)
 {
-	unsigned payload = (unsigned)json_get_u64(start, "payload_bytes");
+	size_t from = runs_before(&e, stream, first);
 
-	return payload ? payload + 8 + (*json_get_text(start, "to") == '[' ? 40 : 20) : 0;
+	e.n = runs_before(&e, stream, last + 1) - from;
+	e.run += from;
+	return e;
 }
 
-static int fill_sender(struct sender *s, const struct ledgers_document *d, struct error *err)
+static int fill_sender(struct side *s, const struct ledgers_document *d, struct error *err)
 {
-	const struct json_object *start = start_of(d);
-	const struct fatesum_run *run;
-	size_t n;
+	unsigned payload, headers;
 
-	s->d = d;
-	s->whole = end_of(d) && !d->damaged;
+	fill_side(s, d);
+	payload = (unsigned)json_get_u64(s->start, "payload_bytes");
+	headers = *s->target == '[' ? 48 : 28;
 	if (!d->fates || !json_get(d->json, "fates"))
 		return error_set(err, STATUS_USAGE, -EINVAL, "keep it by `send --ledger FILE`",
 				 "%s has no numbers that could be joined", d->path);
-	run = fatesum_runs(d->fates, &n);
-	for (size_t i = 0; i < json_get_length(start, "streams") && s->streams < TRACE_STREAMS;
+	for (size_t i = 0; i < json_get_length(s->start, "streams") && s->streams < TRACE_STREAMS;
 	     i++) {
-		const struct json_object *from = json_get_item(start, "streams", i);
+		const struct json_object *from = json_get_item(s->start, "streams", i);
 		struct joined_stream *st = &s->stream[s->streams++];
 
 		*st = (struct joined_stream){
 			.stream = (uint16_t)json_get_u64(from, "stream"),
 			.base = json_get_u64(from, "base"),
-			.tx = {.fates = d->fates, .host = name_of(d)},
-			.l3_bytes = l3_bytes(start),
+			.l3_bytes = payload ? payload + headers : 0,
 			.whole = s->whole,
 		};
-		take_runs(&st->tx, run, n, st->stream, 0, UINT64_MAX - 1);
+		st->tx = part_of(s->all, st->stream, 0, UINT64_MAX - 1);
 		st->first = st->base;
 		st->last = st->tx.n ? st->base + st->tx.run[st->tx.n - 1].last : st->base - 1;
 		if (!s->whole && st->last < (st->base | UINT32_MAX))
@@ -145,10 +123,7 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 		if (!strcmp(d[i].command, "send")) {
 			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
 		} else if (!strcmp(d[i].command, "recv") && d[i].fates) {
-			struct receiver *r = &j->receiver[j->receivers++];
-
-			r->d = &d[i];
-			r->run = fatesum_runs(d[i].fates, &r->n);
+			fill_side(&j->receiver[j->receivers++], &d[i]);
 		} else {
 			rc = error_set(err, STATUS_USAGE, -EINVAL, "report it alone",
 				       "%s is of %s: only send and recv are joined", d[i].path,
@@ -164,9 +139,9 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 }
 
 /* Two senders must not have used the same numbers. */
-static int check_two(const struct sender *a, const struct sender *b, struct error *err)
+static int check_two(const struct side *a, const struct side *b, struct error *err)
 {
-	const struct json_object *x = start_of(a->d), *y = start_of(b->d);
+	const struct json_object *x = a->start, *y = b->start;
 
 	for (unsigned i = 0; i < a->streams * b->streams; i++) {
 		const struct joined_stream *s = &a->stream[i / b->streams],
@@ -189,16 +164,14 @@ static int check_two(const struct sender *a, const struct sender *b, struct erro
 }
 
 /* By numbers that both have. */
-static int match_by_numbers(const struct ends *j, struct sender *s, struct error *err)
+static int match_by_numbers(const struct ends *j, struct side *s, struct error *err)
 {
 	for (unsigned i = 0; i < s->streams * j->receivers; i++) {
 		struct joined_stream *st = &s->stream[i / j->receivers];
-		const struct receiver *r = &j->receiver[i % j->receivers];
-		struct joined_end came = {.fates = r->d->fates, .host = name_of(r->d)};
+		const struct side *r = &j->receiver[i % j->receivers];
+		struct joined_end came = part_of(r->all, st->stream, st->first, st->last);
 
-		if (st->first <= st->last)
-			take_runs(&came, r->run, r->n, st->stream, st->first, st->last);
-		if (!came.n)
+		if (st->first > st->last || !came.n)
 			continue;
 		if (s->to && s->to != r)
 			return error_set(err, STATUS_FAILED, -EEXIST,
@@ -213,31 +186,30 @@ static int match_by_numbers(const struct ends *j, struct sender *s, struct error
 }
 
 /* When it closed its ledger, by its own clock; who has not may still write. */
-static uint64_t closed_ns(const struct ledgers_document *d)
+static uint64_t closed_ns(const struct side *s)
 {
-	uint64_t from = json_get_u64(start_of(d), "tai_ns");
-	uint64_t to = json_get_u64(end_of(d), "tai_ns");
+	uint64_t from = json_get_u64(s->start, "tai_ns"), to = json_get_u64(s->end, "tai_ns");
 
-	if (!end_of(d))
+	if (!s->end)
 		return UINT64_MAX;
-	return from && to > from ? d->from_ns + (to - from) : d->to_ns;
+	return from && to > from ? s->d->from_ns + (to - from) : s->d->to_ns;
 }
 
 /* Nothing of it came anywhere: it went where others went that had the same target. */
-static int match_by_target(const struct ends *j, struct sender *s, struct error *err)
+static int match_by_target(const struct ends *j, struct side *s, struct error *err)
 {
-	const struct receiver *to = j->receivers == 1 ? &j->receiver[0] : NULL;
+	const struct side *to = j->receivers == 1 ? &j->receiver[0] : NULL;
 	char a[WHEN_TEXT], b[WHEN_TEXT];
 
 	for (unsigned i = 0; i < j->senders && !to; i++) {
-		const struct sender *other = &j->sender[i];
+		const struct side *other = &j->sender[i];
 
-		if (other->to && !other->by_time && !strcmp(target_of(s), target_of(other)))
+		if (other->to && !other->by_time && !strcmp(s->target, other->target))
 			to = other->to;
 	}
 	if (!to)
 		return 0;
-	if (s->d->from_ns > closed_ns(to->d) || to->d->from_ns > closed_ns(s->d))
+	if (s->d->from_ns > closed_ns(to) || to->d->from_ns > closed_ns(s))
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "name those of one run, or choose by --number or --since",
 				 "%s (%s) and %s (%s) are of different runs", s->d->path,
@@ -324,16 +296,20 @@ static bool is_same(const struct result_cause *a, const struct result_cause *b)
 	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
 }
 
-/*
- * The ledger holds as many causes as it has room for; the stage counts all. `together`: those of
- * all streams as one.
- */
-static void add_cause(struct result *res, const struct result_cause *c, bool together)
+/* A ledger that causes are added to, as many as it has room for; its stages count all. */
+struct total {
+	struct result *res;
+	bool together; /* those of all streams as one */
+};
+
+static void add_cause(const struct total *to, const struct result_cause *c)
 {
+	struct result *res = to->res;
+
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		struct result_cause *known = &res->cause[i];
 
-		if (!is_same(known, c) || (!together && known->stream != c->stream))
+		if (!is_same(known, c) || (!to->together && known->stream != c->stream))
 			continue;
 		known->packets += c->packets;
 		if (c->last > known->last)
@@ -346,7 +322,7 @@ static void add_cause(struct result *res, const struct result_cause *c, bool tog
 
 /* As the end at `w` reports; NULL: on the wire. */
 static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
-		 struct result *res)
+		 const struct total *to)
 {
 	struct result_cause c = {
 		.stage = STAGE_WIRE,
@@ -366,14 +342,14 @@ static void lose(const struct joined_stream *s, const struct walk *w, uint64_t f
 	c.packets = last - first + 1;
 	c.first = first - s->base;
 	c.last = last - s->base;
-	sums = &res->stage[c.stage];
+	sums = &to->res->stage[c.stage];
 	sums->packets += c.packets;
 	sums->events += c.packets;
 	sums->bytes += c.packets * s->l3_bytes;
 	sums->source = w ? "event" : "difference";
 	sums->scope = "flow";
-	res->dropped += c.packets;
-	add_cause(res, &c, false);
+	to->res->dropped += c.packets;
+	add_cause(to, &c);
 }
 
 static void leave_open(struct result *res, enum trace_seen seen, uint64_t packets)
@@ -385,24 +361,25 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 /* Of numbers that left and did not come those are lost on the wire that the receiver watched for.
  */
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
-			 struct result *res)
+			 const struct total *to)
 {
 	uint64_t from = first > s->watch_from ? first : s->watch_from;
-	uint64_t to = last < s->watch_to ? last : s->watch_to;
-	uint64_t watched = from <= to ? to - from + 1 : 0;
+	uint64_t until = last < s->watch_to ? last : s->watch_to;
+	uint64_t watched = from <= until ? until - from + 1 : 0;
 
 	if (watched)
-		lose(s, NULL, from, to, res);
-	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
+		lose(s, NULL, from, until, to);
+	leave_open(to->res, SEEN_TX_DEVICE, last - first + 1 - watched);
 }
 
 static void settle(const struct joined_stream *s, const struct walk *tx, const struct walk *rx,
-		   uint64_t first, uint64_t last, struct result *res)
+		   uint64_t first, uint64_t last, const struct total *to)
 {
 	/* what a whole ledger does not name was never attempted */
 	enum claim sent =
 		tx->claim == CLAIM_NOTHING ? s->whole ? CLAIM_GAP : CLAIM_OPEN : tx->claim;
 	enum joint joint = join_decide(sent, rx->claim);
+	struct result *res = to->res;
 	uint64_t n = last - first + 1;
 
 	if (joint == JOINT_IMPOSSIBLE)
@@ -417,11 +394,11 @@ static void settle(const struct joined_stream *s, const struct walk *tx, const s
 	if (joint == JOINT_DELIVERED)
 		res->delivered += n;
 	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
-		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res);
+		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, to);
 	else if (joint == JOINT_WIRE && rx->claim == CLAIM_GIVEN_UP)
-		lose(s, NULL, first, last, res);
+		lose(s, NULL, first, last, to);
 	else if (joint == JOINT_WIRE)
-		lose_on_wire(s, first, last, res);
+		lose_on_wire(s, first, last, to);
 	else if (joint == JOINT_OPEN && rx->claim == CLAIM_SEEN)
 		leave_open(res, SEEN_RX_DEVICE, n);
 	else if (joint == JOINT_OPEN)
@@ -433,7 +410,8 @@ static uint64_t last_of(const struct joined_end *e, uint64_t base)
 	return e->n ? e->run[e->n - 1].last + base : 0;
 }
 
-void joined_add(const struct joined_stream *s, struct result *res, uint64_t *open)
+void joined_add(const struct joined_stream *s, struct result *one, struct result *sum,
+		uint64_t *open)
 {
 	struct walk tx = {.end = &s->tx, .base = s->base}, rx = {.end = &s->rx};
 	uint64_t end = last_of(&s->tx, s->base), number, last, upto;
@@ -451,48 +429,19 @@ void joined_add(const struct joined_stream *s, struct result *res, uint64_t *ope
 			last = end;
 		if (tx.claim == CLAIM_NOTHING && rx.claim == CLAIM_NOTHING)
 			*open += last - number + 1;
-		settle(s, &tx, &rx, number, last, res);
+		settle(s, &tx, &rx, number, last, &(struct total){one, false});
+		settle(s, &tx, &rx, number, last, &(struct total){sum, true});
 	}
-}
-
-void joined_sum(struct result *sum, const struct result *one)
-{
-	sum->attempted += one->attempted;
-	sum->refused += one->refused;
-	sum->sent += one->sent;
-	sum->delivered += one->delivered;
-	sum->unaccounted += one->unaccounted;
-	sum->impossible += one->impossible;
-	sum->dropped += one->dropped;
-	sum->tx_pps += one->tx_pps;
-	sum->waits += one->waits;
-	sum->wait_ns += one->wait_ns;
-	if (one->duration_ns > sum->duration_ns)
-		sum->duration_ns = one->duration_ns;
-	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
-		sum->unaccounted_seen[i] += one->unaccounted_seen[i];
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct result_stage *to = &sum->stage[s];
-		const struct result_stage *from = &one->stage[s];
-
-		to->packets += from->packets;
-		to->events += from->events;
-		to->bytes += from->bytes;
-		to->source = from->source ? from->source : to->source;
-		to->scope = from->source ? from->scope : to->scope;
-	}
-	for (unsigned i = 0; i < one->n_causes; i++)
-		add_cause(sum, &one->cause[i], true);
 }
 
 /* One receiver with its senders, while its document is made. */
 struct joining {
-	const struct receiver *to; /* NULL: of those whose receiver is not known */
-	const char *target;	   /* then: where they sent to */
+	const struct side *to; /* NULL: of those whose receiver is not known */
+	const char *target;    /* then: where they sent to */
 	struct json_object *senders, *strangers, *notes;
-	struct result *sum, *one;	      /* of all; of the sender that is added */
-	struct run_header head;		      /* of all */
-	const struct ledgers_document *first; /* of the senders; NULL: there is none */
+	struct result *sum, *one; /* of all; of the sender that is added */
+	struct run_header head;	  /* of all */
+	const struct side *first; /* of the senders; NULL: there is none */
 	uint64_t to_ns;
 	unsigned n;
 	bool whole; /* nothing is missing in these ledgers */
@@ -521,12 +470,10 @@ __attribute__((format(printf, 2, 3))) static void note(struct joining *j, const 
 }
 
 /* What the receiver says of a stream at its end; NULL: nothing. */
-static const struct json_object *heard_of(const struct receiver *to, const struct joined_stream *st)
+static const struct json_object *heard_of(const struct side *to, const struct joined_stream *st)
 {
-	const struct json_object *end = end_of(to->d);
-
-	for (size_t i = 0; i < json_get_length(end, "streams"); i++) {
-		const struct json_object *s = json_get_item(end, "streams", i);
+	for (size_t i = 0; i < json_get_length(to->end, "streams"); i++) {
+		const struct json_object *s = json_get_item(to->end, "streams", i);
 
 		if (json_get_u64(s, "stream") == st->stream && json_get_u64(s, "base") == st->base)
 			return s;
@@ -538,7 +485,7 @@ static const struct json_object *heard_of(const struct receiver *to, const struc
  * The receiver's clock less the sender's, by the packet that was fastest; more than that by its
  * delay. False: packets that came carried no time.
  */
-static bool clocks_of(const struct sender *s, int64_t *ns)
+static bool clocks_of(const struct side *s, int64_t *ns)
 {
 	bool known = false;
 
@@ -555,36 +502,35 @@ static bool clocks_of(const struct sender *s, int64_t *ns)
 }
 
 /* Between which numbers the receiver stood there: what did not come then was lost before it. */
-static void find_watch(const struct sender *s, struct joined_stream *st)
+static void find_watch(const struct side *s, struct joined_stream *st)
 {
-	uint64_t tx_end = json_get_u64(end_of(s->d), "tai_ns"), rx_end;
+	uint64_t tx_end = json_get_u64(s->end, "tai_ns"), rx_end;
 	int64_t offset = 0;
 
 	st->watch_from = UINT64_MAX;
 	st->watch_to = 0;
 	if (!s->to || s->to->d->damaged)
 		return;
-	rx_end = json_get_u64(end_of(s->to->d), "tai_ns");
+	rx_end = json_get_u64(s->to->end, "tai_ns");
 	clocks_of(s, &offset);
 	if (st->rx.n) {
 		st->watch_from = st->rx.run[0].first;
 		st->watch_to = st->rx.run[st->rx.n - 1].last;
 	}
-	if (json_get_i64(start_of(s->to->d), "tai_ns") <=
-	    json_get_i64(start_of(s->d), "tai_ns") + offset)
+	if (json_get_i64(s->to->start, "tai_ns") <= json_get_i64(s->start, "tai_ns") + offset)
 		st->watch_from = 0;
 	if (json_get(heard_of(s->to, st), "sent") ||
 	    (tx_end && rx_end && rx_end >= tx_end + (uint64_t)offset))
 		st->watch_to = UINT64_MAX;
 }
 
-static void note_sender(struct joining *j, const struct sender *s, uint64_t open)
+static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 {
-	const char *name = name_of(s->d);
+	const char *name = s->name;
 	char text[FMT_MAX];
 	int64_t offset;
 
-	if (!end_of(s->d))
+	if (!s->end)
 		note(j, "%s has no end: what %s sent after its last line is not known", s->d->path,
 		     name);
 	if (s->d->damaged)
@@ -592,18 +538,18 @@ static void note_sender(struct joining *j, const struct sender *s, uint64_t open
 		     (unsigned long long)open);
 	if (s->by_time && j->one->sent)
 		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",
-		     name, name_of(s->to->d));
+		     name, s->to->name);
 	if (clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS)) {
 		fmt_ns(text, sizeof(text), (uint64_t)(offset < 0 ? -offset : offset));
 		note(j, "the clock of %s is %s %s that of %s: times are each host's own",
-		     name_of(s->to->d), text, offset < 0 ? "behind" : "ahead of", name);
+		     s->to->name, text, offset < 0 ? "behind" : "ahead of", name);
 	}
 }
 
-static void fill_place(struct result_host *host, const struct ledgers_document *d)
+static void fill_place(struct result_host *host, const struct side *s)
 {
-	snprintf(host->name, sizeof(host->name), "%s", name_of(d));
-	snprintf(host->place, sizeof(host->place), "%s", json_get_text(start_of(d), "checkpoint"));
+	snprintf(host->name, sizeof(host->name), "%s", s->name);
+	snprintf(host->place, sizeof(host->place), "%s", json_get_text(s->start, "checkpoint"));
 }
 
 /* "198.18.0.2:28779", "[2001:2::2]:28779" */
@@ -620,21 +566,19 @@ static void fill_target(struct header_port *port, const char *to)
 }
 
 /* The receiver's part of the header. */
-static void fill_receiver(const struct receiver *to, struct run_header *h)
+static void fill_receiver(const struct side *to, struct run_header *h)
 {
-	const struct json_object *start = start_of(to->d);
-
-	h->rx = json_get_text(start, "rx");
-	h->port = (uint16_t)json_get_u64(start, "port");
+	h->rx = json_get_text(to->start, "rx");
+	h->port = (uint16_t)json_get_u64(to->start, "port");
 	snprintf(h->rx_mode, sizeof(h->rx_mode), "%s",
-		 json_get_text(json_get(start, "granted_mode"), "rx"));
-	fill_place(&h->rx_host, to->d);
-	h->far_env = json_get(start, "env");
+		 json_get_text(json_get(to->start, "granted_mode"), "rx"));
+	fill_place(&h->rx_host, to);
+	h->far_env = json_get(to->start, "env");
 }
 
-static void fill_head(const struct joining *j, const struct sender *s, struct run_header *h)
+static void fill_head(const struct joining *j, const struct side *s, struct run_header *h)
 {
-	json_read_start(start_of(s->d), h);
+	json_read_start(s->start, h);
 	h->time_ns = s->d->from_ns;
 	h->two_hosts = true;
 	h->rx = "?";
@@ -643,20 +587,19 @@ static void fill_head(const struct joining *j, const struct sender *s, struct ru
 	h->threads = s->streams;
 	h->streams = (uint16_t)s->streams;
 	h->flows = 1;
-	h->count = end_of(s->d) ? json_get_u64(end_of(s->d), "attempted") : UINT64_MAX;
+	h->count = s->end ? json_get_u64(s->end, "attempted") : UINT64_MAX;
 	h->stream0 = s->stream[0].stream;
 	h->base = s->stream[0].base;
-	snprintf(h->host, sizeof(h->host), "%s", name_of(s->d));
-	fill_place(&h->tx_host, s->d);
-	fill_target(&h->rx_port, target_of(s));
-	snprintf(h->rx_host.name, sizeof(h->rx_host.name), "%s", target_of(s));
+	snprintf(h->host, sizeof(h->host), "%s", s->name);
+	fill_place(&h->tx_host, s);
+	fill_target(&h->rx_port, s->target);
+	snprintf(h->rx_host.name, sizeof(h->rx_host.name), "%s", s->target);
 	if (j->to)
 		fill_receiver(j->to, h);
 }
 
-static void add_sender(struct joining *j, struct sender *s)
+static void add_sender(struct joining *j, struct side *s)
 {
-	const struct json_object *end = end_of(s->d);
 	struct json_object *o = json_object_new_object();
 	struct result *one = j->one;
 	struct run_header head;
@@ -665,27 +608,31 @@ static void add_sender(struct joining *j, struct sender *s)
 	memset(one, 0, sizeof(*one));
 	for (unsigned i = 0; i < s->streams; i++) {
 		find_watch(s, &s->stream[i]);
-		joined_add(&s->stream[i], one, &open);
+		joined_add(&s->stream[i], one, j->sum, &open);
 	}
-	one->tx_pps = json_get_double(end, "tx_pps");
-	one->duration_ns = json_get_u64(end, "duration_ns");
-	one->waits = json_get_u64(end, "waits");
-	one->wait_ns = json_get_u64(end, "wait_ns");
+	one->tx_pps = json_get_double(s->end, "tx_pps");
+	one->duration_ns = json_get_u64(s->end, "duration_ns");
+	one->waits = json_get_u64(s->end, "waits");
+	one->wait_ns = json_get_u64(s->end, "wait_ns");
 	one->balanced = !one->unaccounted && !one->impossible && s->whole && s->to;
 	fill_head(j, s, &head);
 	note_sender(j, s, open);
 	json_put_text(o, "file", s->d->path);
 	json_put_u64(o, "number", s->d->number);
-	json_put(o, "start", json_start(&head, json_object_get(json_get(start_of(s->d), "env"))));
+	json_put(o, "start", json_start(&head, json_object_get(json_get(s->start, "env"))));
 	json_put(o, "end", json_end(one));
 	json_object_array_add(j->senders, o);
-	joined_sum(j->sum, one);
+	j->sum->tx_pps += one->tx_pps;
+	j->sum->waits += one->waits;
+	j->sum->wait_ns += one->wait_ns;
+	if (one->duration_ns > j->sum->duration_ns)
+		j->sum->duration_ns = one->duration_ns;
 	j->whole &= s->whole;
 	if (s->d->to_ns > j->to_ns)
 		j->to_ns = s->d->to_ns;
 	if (!j->n++) {
 		j->head = head;
-		j->first = s->d;
+		j->first = s;
 		return;
 	}
 	j->head.threads += head.threads;
@@ -698,7 +645,7 @@ static void add_sender(struct joining *j, struct sender *s)
 /* What the receiver alone knows, of all senders together. */
 static void fill_received(struct joining *j)
 {
-	const struct json_object *end = j->to ? end_of(j->to->d) : NULL;
+	const struct json_object *end = j->to ? j->to->end : NULL;
 	struct result *sum = j->sum;
 
 	sum->duplicated = json_get_u64(end, "duplicated");
@@ -748,12 +695,12 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 /* Of no sender whose ledger is among these. */
 static void find_strangers(struct joining *j, const struct ends *ends)
 {
-	for (size_t r = 0; j->to && r < j->to->n; r++) {
-		const struct fatesum_run *run = &j->to->run[r];
+	for (size_t r = 0; j->to && r < j->to->all.n; r++) {
+		const struct fatesum_run *run = &j->to->all.run[r];
 		bool known = false;
 
 		for (unsigned i = 0; i < ends->senders && !known; i++) {
-			const struct sender *s = &ends->sender[i];
+			const struct side *s = &ends->sender[i];
 
 			for (unsigned k = 0; s->to == j->to && k < s->streams && !known; k++)
 				known = s->stream[k].stream == run->stream &&
@@ -765,19 +712,20 @@ static void find_strangers(struct joining *j, const struct ends *ends)
 	}
 	if (json_object_array_length(j->strangers))
 		note(j, "%zu streams came to %s of which no sender's ledger is here",
-		     json_object_array_length(j->strangers), name_of(j->to->d));
+		     json_object_array_length(j->strangers), j->to->name);
 }
 
 static void finish(struct joining *j, struct ledgers_document *d)
 {
-	const struct ledgers_document *to = j->to ? j->to->d : NULL, *of = to ? to : j->first;
+	const struct ledgers_document *to = j->to ? j->to->d : NULL;
+	const struct side *of = to ? j->to : j->first;
 	struct json_object *o = json_object_new_object();
 
 	*d = (struct ledgers_document){
 		.json = o,
 		.command = "run",
-		.path = of->path,
-		.number = of->number,
+		.path = of->d->path,
+		.number = of->d->number,
 		.from_ns = to ? to->from_ns : 0,
 		.to_ns = j->to_ns,
 	};
@@ -785,7 +733,7 @@ static void finish(struct joining *j, struct ledgers_document *d)
 			   !to->damaged && !json_object_array_length(j->strangers);
 	if (j->n != 1)
 		snprintf(j->head.tx_host.name, sizeof(j->head.tx_host.name), "%u senders", j->n);
-	snprintf(j->head.host, sizeof(j->head.host), "%s", name_of(of));
+	snprintf(j->head.host, sizeof(j->head.host), "%s", of->name);
 	json_put_text(o, "schema", "pktledger/run/1");
 	json_put_text(o, "file", d->path);
 	json_put_u64(o, "number", d->number);
@@ -800,7 +748,7 @@ static void finish(struct joining *j, struct ledgers_document *d)
 }
 
 /* Of a receiver and all its senders; or of all that sent to `target`, whose receiver is unknown. */
-static int make(const struct ends *ends, const struct receiver *to, const char *target,
+static int make(const struct ends *ends, const struct side *to, const char *target,
 		struct ledgers_document *d)
 {
 	struct joining j = {
@@ -809,8 +757,7 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 		.senders = json_object_new_array(),
 		.strangers = json_object_new_array(),
 		.notes = json_object_new_array(),
-		.sum = calloc(1, sizeof(*j.sum)),
-		.one = calloc(1, sizeof(*j.one)),
+		.sum = calloc(2, sizeof(*j.sum)),
 		.to_ns = to ? to->d->to_ns : 0,
 		.head = {.two_hosts = true,
 			 .tx = "?",
@@ -820,14 +767,15 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 			 .time_ns = to ? to->d->from_ns : 0},
 		.whole = true,
 	};
-	int rc = j.sum && j.one ? 0 : -ENOMEM;
+	int rc = j.sum ? 0 : -ENOMEM;
 
+	j.one = rc ? NULL : j.sum + 1;
 	if (to)
 		fill_receiver(to, &j.head);
 	for (unsigned i = 0; i < ends->senders && !rc; i++) {
-		struct sender *s = &ends->sender[i];
+		struct side *s = &ends->sender[i];
 
-		if (s->to == to && (to || !strcmp(target_of(s), target)))
+		if (s->to == to && (to || !strcmp(s->target, target)))
 			add_sender(&j, s);
 	}
 	if (!rc) {
@@ -836,31 +784,6 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 		finish(&j, d);
 	}
 	free(j.sum);
-	free(j.one);
-	return rc;
-}
-
-static int make_all(struct ledgers *l, const struct ends *ends)
-{
-	struct ledgers_document *docs = calloc(ends->receivers + ends->senders + 1, sizeof(*docs));
-	unsigned n = 0;
-	int rc = docs ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; i < ends->receivers && !rc; i++)
-		rc = make(ends, &ends->receiver[i], NULL, &docs[n++]);
-	/* of targets of which no receiver's ledger is there each once */
-	for (unsigned i = 0, k; i < ends->senders && !rc; i++) {
-		const char *target = target_of(&ends->sender[i]);
-
-		for (k = 0;
-		     k < i && (ends->sender[k].to || strcmp(target_of(&ends->sender[k]), target));)
-			k++;
-		if (!ends->sender[i].to && k == i)
-			rc = make(ends, NULL, target, &docs[n++]);
-	}
-	if (!rc)
-		rc = ledgers_replace(l, docs, n);
-	free(docs);
 	return rc;
 }
 
@@ -868,11 +791,27 @@ int joined_make(struct ledgers *l, struct error *err)
 {
 	struct ends ends = {};
 	int rc = match(&ends, l, err);
+	struct ledgers_document *docs = calloc(ends.receivers + ends.senders + 1, sizeof(*docs));
+	unsigned n = 0;
 
+	if (!rc && !docs)
+		rc = -ENOMEM;
+	for (unsigned i = 0; i < ends.receivers && !rc; i++)
+		rc = make(&ends, &ends.receiver[i], NULL, &docs[n++]);
+	/* of targets of which no receiver's ledger is there each once */
+	for (unsigned i = 0, k; i < ends.senders && !rc; i++) {
+		const char *target = ends.sender[i].target;
+
+		for (k = 0; k < i && (ends.sender[k].to || strcmp(ends.sender[k].target, target));)
+			k++;
+		if (!ends.sender[i].to && k == i)
+			rc = make(&ends, NULL, target, &docs[n++]);
+	}
 	if (!rc) {
-		rc = make_all(l, &ends);
-		if (rc)
-			error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+		ledgers_replace(l, docs, n);
+	} else { /* unless match() has said why */
+		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+		free(docs);
 	}
 	free(ends.sender);
 	free(ends.receiver);

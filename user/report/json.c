@@ -24,14 +24,10 @@ struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema
 	if (!o)
 		return NULL;
 	*o = (struct json_out){.out = out, .mode = mode, .schema = schema};
-	if (mode == JSON_LINES)
-		return o;
-	o->doc = json_object_new_object();
-	if (!o->doc) {
-		free(o);
-		return NULL;
+	if (mode == JSON_DOC) {
+		o->doc = json_object_new_object();
+		json_put_text(o->doc, "schema", schema);
 	}
-	json_put_text(o->doc, "schema", schema);
 	return o;
 }
 

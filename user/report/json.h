@@ -52,8 +52,9 @@ struct redact;
 struct redact *redact_new(void); /* NULL: no memory */
 void redact_free(struct redact *r);
 
-/* To be called for all documents before redact_apply() is, so that each name is known. */
-void redact_learn(struct redact *r, const struct json_object *document);
+/* To be called for all documents before redact_apply() is, so that each name is known. `r` NULL:
+ * nothing is done. */
+void redact_learn(struct redact *r, struct json_object *document);
 
 /* Changes it in place. */
 void redact_apply(struct redact *r, struct json_object *document);

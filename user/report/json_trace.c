@@ -156,11 +156,10 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
 					unsigned by, const struct trace_time *time)
 {
 	struct json_object *o = json_object_new_object();
-	char text[32];
 
 	json_put_u64(o, "time_ns", time->time_ns);
 	json_put_u64(o, "interval_ns", time->interval_ns);
-	json_put_text(o, "time", json_time(text, sizeof(text), time->realtime_ns));
+	json_put_time(o, "time", time->realtime_ns);
 	put_classes(o, t, by);
 	if (flows)
 		json_put(o, "flows", flow_rows(flows));
@@ -173,11 +172,10 @@ static struct json_object *window(const struct burst_report *r, const struct bur
 {
 	const uint64_t ns = w->number * r->window_ns;
 	struct json_object *o = json_object_new_object();
-	char time[32];
 
 	/* the first window has begun before the trace */
 	json_put_u64(o, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
-	json_put_text(o, "time", json_time(time, sizeof(time), ns + (uint64_t)r->realtime_ns));
+	json_put_time(o, "time", ns + (uint64_t)r->realtime_ns);
 	json_put_u64(o, "packets", w->packets);
 	json_put_double(o, "pps", per_second(w->packets, r->window_ns));
 	return o;

@@ -18,6 +18,7 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
@@ -275,26 +276,14 @@ struct ledgerfile {
 /* What of a line did not find room is taken back. */
 static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
 {
-	size_t done = 0;
+	size_t done = file_write(lf->fd, p, n);
+	const char *last = memrchr(p, '\n', done);
+	int rc = done < n ? -errno : 0;
 
-	while (done < n) {
-		ssize_t now = write(lf->fd, p + done, n - done);
-
-		if (now < 0 && errno == EINTR)
-			continue;
-		if (now < 0) {
-			const char *last = memrchr(p, '\n', done);
-			int rc = -errno;
-
-			lf->size += last ? (off_t)(last - p) + 1 : 0;
-			if (lf->is_file && ftruncate(lf->fd, lf->size))
-				return rc; /* then it is cut: the reader sees it */
-			return rc;
-		}
-		done += (size_t)now;
-	}
-	lf->size += (off_t)n;
-	return 0;
+	lf->size += last ? (off_t)(last - p) + 1 : 0;
+	if (rc && lf->is_file && ftruncate(lf->fd, lf->size))
+		return rc; /* then it is cut: the reader sees it */
+	return rc;
 }
 
 static int flush(struct ledgerfile *lf)
@@ -493,14 +482,12 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 
 	*out = NULL;
 	if (!lf)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	lf->fd = -1;
 	lf->outcome.size = sizeof(struct ledgerfile_outcome);
 	lf->path = strdup(path);
 	lf->waiting = printbuf_new();
-	rc = lf->path && lf->waiting
-		     ? open_locked(lf, err)
-		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = lf->path && lf->waiting ? open_locked(lf, err) : error_memory(err);
 	if (rc)
 		ledgerfile_free(lf);
 	else
@@ -527,7 +514,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 	lf->keep = path ? calloc(1, sizeof(*lf->keep)) : NULL;
 	if (!lf->keep) {
 		free(path);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	}
 	free(lf->path);
 	lf->path = path;

@@ -113,10 +113,10 @@ static const struct ledgers_document *only(const struct ledgers *l, const char *
 	unsigned of_file = 0;
 
 	for (unsigned i = 0; i < l->documents; i++) {
-		if (l->document[i].path != path)
-			continue;
-		found = &l->document[i];
-		of_file++;
+		if (l->document[i].path == path) {
+			found = &l->document[i];
+			of_file++;
+		}
 	}
 	if (of_file != 1)
 		error_set(err, STATUS_USAGE, -EINVAL, "choose one by --number, or by --since",
@@ -528,18 +528,15 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 
 /* A document that another has put together already. */
 static int add_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
-		       const char *text, size_t len, struct error *err)
+		       const char *text, struct error *err)
 {
-	struct json_tokener *tokener = json_tokener_new();
 	struct ledgers_document d = {
-		.json = tokener && len <= INT32_MAX ? json_tokener_parse_ex(tokener, text, (int)len)
-						    : NULL,
+		.json = json_tokener_parse(text),
 		.path = file->path,
 		.number = ++file->documents,
 	};
 	int rc = 0;
 
-	json_tokener_free(tokener);
 	if (!d.json)
 		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
 				 "%s is cut, or no JSON document", file->path);
@@ -564,26 +561,23 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 static int read_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 			struct error *err)
 {
-	const char *at, *begin, *end;
-	size_t len;
-	char *text;
-	int rc = file_read(file->path, &text, &len);
+	char *text, *at, *begin, *end;
+	int rc = file_read(file->path, &text, NULL);
 
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
-	at = text;
 	if (*text == '{')
-		rc = add_printed(l, spec, file, text, len, err);
-	else
-		while (!rc && (at = strstr(at, HTML_DOCUMENT))) {
-			begin = strchr(at, '>');
-			end = begin ? strstr(begin, "</script>") : NULL;
-			at = end;
-			rc = end ? add_printed(l, spec, file, begin + 1, (size_t)(end - begin - 1),
-					       err)
-				 : error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is cut",
-					     file->path);
+		rc = add_printed(l, spec, file, text, err);
+	for (at = text; *text != '{' && !rc && (at = strstr(at, HTML_DOCUMENT)); at = end + 1) {
+		begin = strchr(at, '>');
+		end = begin ? strstr(begin, "</script>") : NULL;
+		if (!end) {
+			rc = error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is cut", file->path);
+			break;
 		}
+		*end = '\0';
+		rc = add_printed(l, spec, file, begin + 1, err);
+	}
 	free(text);
 	if (!rc && !file->documents)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no page of pktledger",
@@ -615,16 +609,14 @@ static void forget_documents(struct ledgers *l)
 {
 	while (l->documents)
 		forget(&l->document[--l->documents]);
+	free(l->document);
 }
 
-int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n)
+void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n)
 {
-	int rc = 0;
-
 	forget_documents(l);
-	for (unsigned i = 0; i < n && !rc; i++)
-		rc = keep(l, &docs[i]);
-	return rc;
+	l->document = docs;
+	l->documents = n;
 }
 
 int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct error *err)
@@ -651,7 +643,6 @@ void ledgers_free(struct ledgers *l)
 	if (!l)
 		return;
 	forget_documents(l);
-	free(l->document);
 	free(l->file);
 	free(l);
 }

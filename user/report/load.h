@@ -119,8 +119,8 @@ struct ledgers {
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
 void ledgers_free(struct ledgers *l); /* NULL is fine */
 
-/* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
-int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
+/* Puts these into the place of all that there are. Takes the array, and their JSON. */
+void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
 /* Whether a file looks like documents as commands print them: by -j, or in a page of --html. */
 bool printed_is(const char *path);
@@ -204,12 +204,11 @@ struct joined_stream {
 };
 
 /*
- * Adds attempted .. unaccounted, stages and causes to `res`. `open`: numbers of which the sender
- * has told nothing, because its ledger is not whole, and the receiver nothing either.
+ * Adds attempted .. unaccounted, stages and causes to `one`, and to `sum`, where those of all
+ * streams are one. `open`: numbers of which the sender has told nothing, because its ledger is not
+ * whole, and the receiver nothing either.
  */
-void joined_add(const struct joined_stream *s, struct result *res, uint64_t *open);
-
-/* Adds the sums, stages and causes of one result to those of another. */
-void joined_sum(struct result *sum, const struct result *one);
+void joined_add(const struct joined_stream *s, struct result *one, struct result *sum,
+		uint64_t *open);
 
 #endif

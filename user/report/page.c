@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "report/html_page.h"
@@ -191,7 +192,7 @@ void page_line(struct page *p, unsigned indent, enum style of_label, const char 
 	page_end(p);
 }
 
-static char *next_text(void)
+char *page_buffer(void)
 {
 	static _Thread_local char text[16][FMT_MAX];
 	static _Thread_local unsigned made;
@@ -201,23 +202,33 @@ static char *next_text(void)
 
 char *page_count(uint64_t count)
 {
-	return fmt_count(next_text(), FMT_MAX, count);
+	return fmt_count(page_buffer(), FMT_MAX, count);
 }
 
 char *page_ns(uint64_t ns)
 {
-	return fmt_ns(next_text(), FMT_MAX, ns);
+	return fmt_ns(page_buffer(), FMT_MAX, ns);
 }
 
 char *page_rate(double pps)
 {
-	return fmt_rate(next_text(), FMT_MAX, pps);
+	return fmt_rate(page_buffer(), FMT_MAX, pps);
+}
+
+char *page_when(uint64_t ns, bool day)
+{
+	return when_text(page_buffer(), FMT_MAX, ns, day);
+}
+
+char *page_time(uint64_t ns)
+{
+	return num_text_time(page_buffer(), FMT_MAX, ns);
 }
 
 char *page_share(uint64_t part, uint64_t whole)
 {
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
-	char *buf = next_text();
+	char *buf = page_buffer();
 
 	*buf = '\0';
 	if (part && whole && share < 0.01)
@@ -242,6 +253,18 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	if (p->html)
 		fputs("<td>", p->out);
 	p->indent = rows[0].width + p->count_width + rows[2].width + 2;
+}
+
+void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
+		   uint64_t count, uint64_t whole, enum style style, const char *fmt, ...)
+{
+	va_list ap;
+
+	page_row(p, of_row, indent, label, count, whole);
+	va_start(ap, fmt);
+	put_format(p, style, fmt, ap);
+	va_end(ap);
+	page_end(p);
 }
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)

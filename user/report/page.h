@@ -56,10 +56,15 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 /* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
 
-/* As base/num.h has them; each of these texts stays until 15 more are made. */
+/* FMT_MAX bytes for a text; it stays until 15 more are made, by these, too. */
+char *page_buffer(void);
+
+/* As base/num.h and base/clock.h have them. */
 char *page_count(uint64_t count);
 char *page_ns(uint64_t ns);
 char *page_rate(double pps);
+char *page_when(uint64_t ns, bool day);
+char *page_time(uint64_t ns); /* the shortest that is exact: num_text_time() */
 
 /* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". */
 char *page_share(uint64_t part, uint64_t whole);
@@ -67,6 +72,11 @@ char *page_share(uint64_t part, uint64_t whole);
 /* Starts a line of the table; the detail follows with page_words(). `whole` 0: no share. */
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole);
+
+/* All of a row: page_row(), page_words(), page_end(). */
+void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
+		   uint64_t count, uint64_t whole, enum style style, const char *fmt, ...)
+	__attribute__((format(printf, 8, 9)));
 
 /* What follows in this row begins a line. */
 void page_break(struct page *p);

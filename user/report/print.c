@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,8 +49,8 @@ static uint64_t interval_length(const struct ledgers_document *d)
 		return 0;
 	if (!d->parts)
 		return json_get_u64(json_get_item(d->json, "intervals", n - 1), "time_ns") / n;
-	for (size_t i = 0; i < n; i++)
-		sum += json_get_u64(json_get_item(d->json, "intervals", i), "interval_ns");
+	for (struct json_each i = json_each(d->json, "intervals"); json_next(&i);)
+		sum += json_get_u64(i.item, "interval_ns");
 	return sum / n;
 }
 
@@ -66,78 +67,38 @@ static struct step *step_of(struct steps *s, uint64_t to_ns)
 	return &s->at[s->n++];
 }
 
-/* What an interval says; of a run these are counts since its start. */
-static struct step read_step(const struct json_object *interval)
+static void add_interval(struct step *step, const struct json_object *interval)
 {
-	struct step step = {
-		.sent = json_get_u64(interval, "sent"),
-		.delivered = json_get_u64(interval, "delivered"),
-		.dropped = json_get_u64(interval, "dropped"),
-	};
-
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		const struct json_object *stage = json_get_item(interval, "stages", i);
-		enum stage at = rows_stage(json_get_text(stage, "stage"));
-
-		if (at != STAGE_NONE)
-			step.stage[at] += json_get_u64(stage, "packets");
-	}
-	return step;
-}
-
-/* Counts of packets under way may be corrected downwards. */
-static uint64_t grown(uint64_t now, uint64_t last)
-{
-	return now > last ? now - last : 0;
-}
-
-/* What an interval of `length_ns` has more than `last`. */
-static void add_growth(struct step *step, const struct step *now, const struct step *last,
-		       uint64_t length_ns)
-{
-	uint64_t lost = grown(now->dropped, last->dropped);
-	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
-
-	step->sent += grown(now->sent, last->sent);
-	step->delivered += grown(now->delivered, last->delivered);
-	step->dropped += lost;
-	step->peak_pps = pps > step->peak_pps ? pps : step->peak_pps;
-	for (int s = 0; s < STAGE_COUNT; s++)
-		step->stage[s] += grown(now->stage[s], last->stage[s]);
+	step->sent += json_get_u64(interval, "sent");
+	step->delivered += json_get_u64(interval, "delivered");
+	step->dropped += json_get_u64(interval, "dropped");
+	step->peak_pps = fmax(step->peak_pps, series_peak(interval));
+	rows_add_stages(step->stage, interval);
 }
 
 void steps_make(struct steps *s, const struct ledgers_document *d)
 {
-	struct step last = {}, now;
-	uint64_t started_ns = 0, time_ns, last_ns = 0, ns;
+	const struct json_object *last = NULL, *end = json_get(d->json, "end");
+	struct json_object *part;
+	uint64_t started_ns = 0, ns;
 
 	memset(s, 0, sizeof(*s));
 	s->length_ns =
 		round_length(d->to_ns > d->from_ns ? d->to_ns - d->from_ns : 0, interval_length(d));
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
-	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
-		const struct json_object *interval = json_get_item(d->json, "intervals", i);
-		double peak = json_get_double(interval, "peak_pps");
-		struct step *step;
-
-		time_ns = json_get_u64(interval, "time_ns");
-		if (when_date(json_get_text(interval, "time"), &ns))
-			ns = started_ns + time_ns;
-		step = step_of(s, ns);
-		now = read_step(interval);
-		if (!d->parts) {
-			add_growth(step, &now, &last, grown(time_ns, last_ns));
-			last = now;
-			last_ns = time_ns;
-			continue;
-		}
-		add_growth(step, &now, &last, json_get_u64(interval, "interval_ns"));
-		step->peak_pps = peak > step->peak_pps ? peak : step->peak_pps;
+	for (struct json_each interval = json_each(d->json, "intervals"); json_next(&interval);) {
+		if (when_date(json_get_text(interval.item, "time"), &ns))
+			ns = started_ns + json_get_u64(interval.item, "time_ns");
+		part = d->parts ? json_object_get(interval.item)
+				: series_growth(interval.item, last);
+		add_interval(step_of(s, ns), part);
+		json_object_put(part);
+		last = interval.item;
 	}
-	if (!d->parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
-		now = read_step(json_get(d->json, "end"));
-		add_growth(step_of(s, d->to_ns), &now, &last,
-			   grown(json_get_u64(json_get(d->json, "end"), "time_ns"), last_ns));
+	if (!d->parts && s->n && end) { /* what came after the last of them */
+		part = series_growth(end, last);
+		add_interval(step_of(s, d->to_ns), part);
+		json_object_put(part);
 	}
 }
 
@@ -147,27 +108,26 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 /* "rcvbuf 12,000, netfilter 345": those of a thousandth at least, most first. */
 static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
 {
-	struct text_count rank[STAGE_COUNT];
+	int rank[STAGE_COUNT];
 	unsigned n = 0, at;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (!stage[s] || stage[s] < all / 1000)
 			continue;
-		for (at = n++; at && rank[at - 1].count < stage[s]; at--)
+		for (at = n++; at && stage[rank[at - 1]] < stage[s]; at--)
 			rank[at] = rank[at - 1];
-		rank[at] = (struct text_count){stage[s], stage_name(s)};
+		rank[at] = s;
 	}
-	for (unsigned i = 0; i < n; i++) {
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name, page_count(rank[i].count),
-			   i + 1 < n ? "," : "");
-	}
+	for (unsigned i = 0; i < n; i++)
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
+			   page_count(stage[rank[i]]), i + 1 < n ? "," : "");
 }
 
 /* A table of the steps: of a trace only what was lost. */
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
-	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32], number[FMT_MAX];
+	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32];
 	const struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
 					      {"delivered", 12, true},	    {"lost", 12, true},
 					      {"peak", 12, true},	    {NULL, 0, false}};
@@ -180,7 +140,7 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 	if (s.n < 2)
 		return;
 	memcpy(shown + 1, columns + 1 + hidden, sizeof(columns) - sizeof(*columns) * (1 + hidden));
-	snprintf(text, sizeof(text), "each %s", num_text_time(number, sizeof(number), s.length_ns));
+	snprintf(text, sizeof(text), "each %s", page_time(s.length_ns));
 	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
 	page_end(&p);
 	p.table = shown;
@@ -212,9 +172,9 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 
 struct json_object *print_stage(const struct json_object *end, const char *name)
 {
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		if (!strcmp(json_get_text(json_get_item(end, "stages", i), "stage"), name))
-			return json_get_item(end, "stages", i);
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		if (!strcmp(json_get_text(stage.item, "stage"), name))
+			return stage.item;
 	}
 	return NULL;
 }
@@ -224,12 +184,10 @@ const char *print_worst_stage(const struct json_object *end, unsigned *n)
 	const struct json_object *worst = NULL;
 
 	*n = 0;
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		const struct json_object *stage = json_get_item(end, "stages", i);
-
-		*n += json_get_u64(stage, "packets") != 0;
-		if (json_get_u64(stage, "packets") > json_get_u64(worst, "packets"))
-			worst = stage;
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		*n += json_get_u64(stage.item, "packets") != 0;
+		if (json_get_u64(stage.item, "packets") > json_get_u64(worst, "packets"))
+			worst = stage.item;
 	}
 	return json_get_text(worst, "stage");
 }
@@ -244,66 +202,39 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
-		char text[WHEN_TEXT];
 		uint64_t to_ns = d->from_ns;
 		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
-			  STYLE_PLAIN, "%s %s for %s %s",
-			  page_glue(when_text(text, sizeof(text), to_ns, true)),
+			  STYLE_PLAIN, "%s %s for %s %s", page_glue(page_when(to_ns, true)),
 			  page_glue(page_rate(json_get_double(o, "dropped_pps"))),
 			  page_glue(page_ns(json_get_u64(o, "interval_ns"))),
 			  print_worst_stage(o, &stages));
 	}
 }
 
-/* Searches of ledgers, as they printed themselves: the trials, and what was found. */
-
-static void print_spread(FILE *out, const struct json_object *end)
-{
-	struct json_object *all = json_get(end, "lower_pps_of_all");
-
-	if (!json_object_is_type(all, json_type_object))
-		return;
-	json_object_object_foreach (all, name, o) {
-		const struct trials_summary s = {
-			.median = json_get_double(o, "median"),
-			.min = json_get_double(o, "min"),
-			.max = json_get_double(o, "max"),
-			.spread = json_get_double(o, "spread"),
-		};
-		unsigned n = 0;
-
-		for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
-			const struct json_object *rate =
-				json_get(json_get_item(end, "searches", i), name);
-
-			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
-		}
-		text_found_spread(out, name, &s, n);
-	}
-}
-
-/* Each search behind its trials. */
+/* A search of a ledger, as it printed itself: each behind its trials. */
 static void print_search(FILE *out, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
 	size_t searches = json_get_length(end, "searches"), n = json_get_length(document, "trials");
 	size_t shown = 0;
-	struct found_trial t;
-	struct found f;
 
 	for (size_t k = 0; k < (searches ? searches : 1); k++) {
-		json_read_found(searches ? json_get_item(end, "searches", k) : end, &f);
-		for (unsigned i = 0; shown < n && (k + 1 >= searches || i < f.trials); i++) {
-			json_read_found_trial(json_get_item(document, "trials", shown), &t);
-			text_found_trial(out, (unsigned)++shown, &t);
+		const struct json_object *found =
+			searches ? json_get_item(end, "searches", k) : end;
+		const uint64_t trials = json_get_u64(found, "trials");
+
+		for (uint64_t i = 0; shown < n && (k + 1 >= searches || i < trials); i++) {
+			const struct json_object *trial = json_get_item(document, "trials", shown);
+
+			text_found_trial(out, (unsigned)++shown, trial);
 		}
-		if (f.trials)
-			text_found(out, &f);
+		if (trials)
+			text_found(out, found);
 	}
-	print_spread(out, end);
+	text_found_spread(out, end);
 }
 
 struct page print_page(const struct print_view *v, uint64_t most)
@@ -318,11 +249,6 @@ struct page print_page(const struct print_view *v, uint64_t most)
 
 /* Of ledgers that were joined. */
 
-static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
-{
-	page_words(p, style, "%s\v%s,", page_count(packets), what);
-}
-
 static void put_sender(struct page *p, const struct json_object *sender)
 {
 	const struct json_object *end = json_get(sender, "end");
@@ -332,14 +258,11 @@ static void put_sender(struct page *p, const struct json_object *sender)
 		p, STYLE_PLAIN, 2,
 		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
 		json_get_u64(end, "sent"), 0);
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		const struct json_object *stage = json_get_item(end, "stages", i);
-
-		put_count(p, STYLE_BAD, json_get_text(stage, "stage"),
-			  json_get_u64(stage, "packets"));
-	}
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		page_words(p, STYLE_BAD, "%s\v%s,", page_count(json_get_u64(stage.item, "packets")),
+			   json_get_text(stage.item, "stage"));
 	if (open)
-		put_count(p, STYLE_BAD, "unaccounted", open);
+		page_words(p, STYLE_BAD, "%s\vunaccounted,", page_count(open));
 	page_words(p, STYLE_PLAIN, "%s\vdelivered", page_count(json_get_u64(end, "delivered")));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
 		   (unsigned)json_get_u64(sender, "number"));
@@ -350,7 +273,6 @@ void print_joined(const struct print_view *v, const struct json_object *document
 {
 	const struct json_object *end = json_get(document, "end");
 	size_t senders = json_get_length(document, "senders");
-	size_t notes = json_get_length(document, "notes");
 	size_t strangers = json_get_length(document, "strangers");
 	struct page p = print_page(v, json_get_u64(end, "attempted"));
 
@@ -358,21 +280,15 @@ void print_joined(const struct print_view *v, const struct json_object *document
 		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
-	for (size_t i = 0; i < strangers; i++) {
-		const struct json_object *o = json_get_item(document, "strangers", i);
-
-		page_row(&p, STYLE_WARN, 2, "not known", json_get_u64(o, "delivered"), 0);
-		page_words(&p, STYLE_PLAIN, "delivered of stream %lu, base %lu",
-			   json_get_u64(o, "stream"), json_get_u64(o, "base"));
+	for (struct json_each o = json_each(document, "strangers"); json_next(&o);)
+		page_row_line(&p, STYLE_WARN, 2, "not known", json_get_u64(o.item, "delivered"), 0,
+			      STYLE_PLAIN, "delivered of stream %lu, base %lu",
+			      json_get_u64(o.item, "stream"), json_get_u64(o.item, "base"));
+	if (json_get_length(document, "notes"))
 		page_end(&p);
-	}
-	if (notes)
-		page_end(&p);
-	for (size_t i = 0; i < notes; i++) {
-		const char *note = json_object_get_string(json_get_item(document, "notes", i));
-
-		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s", note ? note : "");
-	}
+	for (size_t i = 0; i < json_get_length(document, "notes"); i++)
+		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s",
+			  json_get_item_text(document, "notes", i));
 }
 
 void print_state(const struct print_view *v, const struct ledgers_document *d)
@@ -381,13 +297,11 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	const struct json_object *covers = json_get(d->json, "covers");
 	const struct json_object *error = json_get(d->json, "error"), *last;
 	struct page p = print_page(v, 0);
-	char text[WHEN_TEXT];
 	uint64_t ns;
 
 	/* what is shown is not all of it: --since, or --keep */
 	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
-		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s",
-			  when_text(text, sizeof(text), ns, true));
+		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", page_when(ns, true));
 	if (json_get_u64(covers, "joined") >= 2)
 		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
 			  "%s, put together by up to %u",
@@ -427,9 +341,9 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 		trials_add(trials, end, 0);
 		trials_print_row(v->out, trials, end);
 	}
-	if (trials && trials_count(trials))
+	if (trials && trials->n)
 		trials_print_end(v->out, trials);
-	trials_free(trials);
+	free(trials);
 }
 
 /* Whose it is, and when it was. */
@@ -438,12 +352,9 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	const struct json_object *start = json_get(d->json, "start");
 	size_t words = json_get_length(start, "command");
 	struct page p = print_page(v, 0);
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	bool same_day;
+	const char *from = page_when(d->from_ns, true), *to = page_when(d->to_ns, true);
+	bool same_day = !strncmp(from, to, strcspn(from, " "));
 
-	when_text(from, sizeof(from), d->from_ns, true);
-	when_text(to, sizeof(to), d->to_ns, true);
-	same_day = !strncmp(from, to, strcspn(from, " "));
 	page_text(&p, 0, STYLE_BOLD, d->command);
 	p.indent = 2;
 	if (*json_get_text(start, "host"))

@@ -8,13 +8,15 @@
 
 #include <stdio.h>
 
-#include "experiment/search/search.h"
 #include "report/document.h"
 #include "report/load.h"
 #include "report/page.h"
-#include "report/trials.h"
 #include "stages.h"
 
+struct change;
+struct change_told;
+struct check_findings;
+struct facts;
 struct html;
 struct json_out;
 
@@ -100,34 +102,35 @@ void text_solo(const struct print_view *v, const struct json_object *end);
 /* Those of any end; with verbosity 1 also the way back, below 0 nothing. */
 void text_findings(struct page *p, const struct json_object *end, int verbosity);
 
-/* A trial of a search as a line of the log, with a heading before number 1; then what was found. */
-void text_found_trial(FILE *out, unsigned number, const struct found_trial *t);
-void text_found(FILE *out, const struct found *f);
-
-/* Of the lower bounds of `n` searches. */
-void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n);
+/*
+ * A trial of a search as a line of the log, with a heading before number 1; what was found; and if
+ * there were several searches, how far their lower bounds are apart.
+ */
+void text_found_trial(FILE *out, unsigned number, const struct json_object *trial);
+void text_found(FILE *out, const struct json_object *end);
+void text_found_spread(FILE *out, const struct json_object *end);
 
 /* "rcvbuf", "the generator", "the sender's queue", or "" where nothing is to blame. */
-const char *found_culprit(const struct found_rate *rate);
+const char *found_culprit(const struct json_object *rate);
 
 struct text_count {
-	uint64_t count;
-	const char *name;
+	const char *key, *name;
 };
 
-/* "3 duplicated, 12 reordered": those that are not 0. */
-void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n);
+/* "3 duplicated, 12 reordered": those members of `o` that are not 0. */
+void text_counts(struct page *p, enum style style, const struct json_object *o,
+		 const struct text_count *count, unsigned n);
 
 /* A line of them; none if all are 0. */
 void text_counts_line(struct page *p, const char *label, enum style style,
-		      const struct text_count *count, unsigned n);
+		      const struct json_object *o, const struct text_count *count, unsigned n);
 
 struct show_view {
 	struct json_out *json; /* NULL: text or a table */
 	int argc;
 	char *const *argv; /* for the record */
 	bool csv;
-	bool matrix;	  /* runs between hosts as one table: report/compare.h */
+	bool matrix;	  /* runs between hosts as one table */
 	const char *html; /* a page to be written; NULL: none */
 	bool redact;	  /* the documents are changed */
 	struct print_view text;
@@ -145,5 +148,74 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
  * does not balance.
  */
 bool show_disagrees(const struct ledgers *l);
+
+/* Documents side by side: two of them, or runs between many hosts as one table. */
+
+#define MATRIX_NODES 64
+
+/*
+ * Two: first what was different before they began, then what came of it. Both are of run (or both
+ * of send, of recv, of sweep, of search). To be given away:
+ *
+ *	{ "env":[{"name","a","b"}], "setup":[..], "results":[{"name","a","b","change"}] }
+ *
+ * env and setup list what differs, by the way to it ("sysctls.net.core.rmem_max"), null is absent.
+ * results list what both have, and the stages at which either lost something; change is
+ * (b - a) / a, null where a is 0; a_share and b_share are of the packets sent, where that is known.
+ * Of sweeps they are the rates received at the points that both have, of searches what was found.
+ */
+struct json_object *compare_documents(const struct ledgers_document *a,
+				      const struct ledgers_document *b);
+
+/* `a`, `b` may be NULL: what they are stands elsewhere. */
+void compare_print(const struct print_view *v, const struct ledgers_document *a,
+		   const struct ledgers_document *b, const struct json_object *comparison);
+
+/*
+ * From whom, to whom, what was lost, and where most: from documents of run, and of runs that were
+ * joined (report/load.h):
+ *
+ *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_share",
+ *	                                "stage","balanced"} ] }
+ *
+ * A node is the name of a host; in a run on one host, the address. Runs of the same pair are added
+ * up; `stage` lost most in all of them, null: nothing was dropped. What has no end is left out. To
+ * be put. STATUS_USAGE: more than MATRIX_NODES, STATUS_FAILED: no document is of a pair.
+ */
+int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_object **matrix,
+	       struct error *err);
+
+/* The pair of two nodes, borrowed; NULL: no run. */
+struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to);
+
+/* As a table for people: senders down, receivers across. */
+void matrix_print(const struct print_view *v, struct json_object *matrix);
+
+/*
+ * What `check` finds and changes, for machines and for people. Objects are to be given away or put;
+ * `netns` as in check_plan().
+ */
+
+/* The end of the document; its start is json_solo_origin(). */
+struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
+				   const char *netns);
+
+/*
+ * That end for people: what loses packets, then what will, then what is worth knowing (a line
+ * each), what has lost before, and what could not be read. verbosity: -1 only what loses or will;
+ * 1 and more also shows how each interface is set up.
+ */
+void print_check(const struct print_view *v, const struct json_object *end);
+
+/* A paragraph about a finding or a stage. */
+void print_about(const struct print_view *v, const char *title, const char *about);
+
+/* A change that may be made: values and commands; what it risks ("" for nothing). */
+struct json_object *json_change(const struct change *c, const char *netns);
+void print_change(const struct print_view *v, const struct json_object *change, const char *risk);
+
+/* One that was made or undone, or was not: "title", .., "outcome", "current", "why". */
+struct json_object *json_change_told(const struct change_told *told, const char *netns);
+void print_change_told(const struct print_view *v, const struct change_told *told);
 
 #endif

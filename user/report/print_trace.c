@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trace.h"
 
-#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -52,8 +51,8 @@ static uint64_t sum_of(const struct json_object *o, const struct class *c, const
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < json_get_length(o, c->key); i++)
-		sum += json_get_u64(json_get_item(o, c->key, i), key);
+	for (struct json_each stage = json_each(o, c->key); json_next(&stage);)
+		sum += json_get_u64(stage.item, key);
 	return sum;
 }
 
@@ -104,54 +103,55 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 	}
 }
 
-static const char *label_of(const struct live_row *row, const struct class *c, char buf[48])
+static const char *label_of(const struct live_row *row, const struct class *c)
 {
 	const char *name = row->text[LIVE_STAGE];
+	char *label = page_buffer();
 
-	snprintf(buf, 48, "%s%s", *name ? name : "copy", c->mark);
-	return buf;
+	snprintf(label, FMT_MAX, "%s%s", *name ? name : "copy", c->mark);
+	return label;
 }
 
-/*
- * The rows of a class, to be freed: in the order of the path, but if they are more than `most`
- * those of most packets first. 0 or -ENOMEM.
- */
+/* The rows of a class, by some fields; to be freed. 0 or -ENOMEM. */
 static int rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
-		   unsigned most)
+		   unsigned by)
 {
 	struct live_table all;
 	int rc;
 
 	table_init(&all, LIVE_ROWS);
-	rows_add(&all, o, ~0u);
-	rc = table_group(rows, &all, ~0u, 1u << c->noise);
+	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
+	rc = table_group(rows, &all, by, 1u << c->noise);
 	table_free(&all);
-	if (!rc)
-		table_sort(rows, rows->n > most ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	return rc;
 }
 
 /* Intervals */
 
 /* Whole packets where there are few: an interval is never exactly a second. */
-static char *rate_text(char *buf, size_t size, double pps)
+static char *rate_text(double pps)
 {
+	char *text = page_rate(pps);
+
 	if (pps >= 0.5 && pps < 999.5)
-		snprintf(buf, size, "%.0f pps", pps);
-	else
-		fmt_rate(buf, size, pps);
-	return buf;
+		snprintf(text, FMT_MAX, "%.0f pps", pps);
+	return text;
+}
+
+static char *bytes_text(uint64_t bytes)
+{
+	return fmt_bytes(page_buffer(), FMT_MAX, bytes);
 }
 
 static void put_rates(struct page *p, enum style style, const char *label,
 		      const struct live_counts *counts, uint64_t ns)
 {
 	const double volume = per_second(counts->bytes, ns);
-	char rate[FMT_MAX], text[FMT_MAX], head[192];
+	char head[192];
 
-	fmt_bytes(text, sizeof(text), volume < 1e18 ? (uint64_t)volume : UINT64_MAX);
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 rate_text(rate, sizeof(rate), per_second(counts->packets, ns)), text);
+		 rate_text(per_second(counts->packets, ns)),
+		 bytes_text(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
@@ -162,16 +162,16 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 	struct live_counts others = {};
 	struct page *p = &t->page;
 	struct live_table rows;
-	char label[48];
 
-	if (rows_of(&rows, interval, c, ROWS_MAX))
+	if (rows_of(&rows, interval, c, ~0u))
 		return;
+	table_sort(&rows, rows.n > ROWS_MAX ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < rows.n; i++) {
 		if (i >= ROWS_MAX) {
 			live_counts_add(&others, &rows.rows[i].counts);
 			continue;
 		}
-		put_rates(p, c->style, label_of(&rows.rows[i], c, label), &rows.rows[i].counts, ns);
+		put_rates(p, c->style, label_of(&rows.rows[i], c), &rows.rows[i].counts, ns);
 		put_details(t, &rows.rows[i]);
 		page_end(p);
 	}
@@ -187,17 +187,14 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 {
 	const uint64_t ns = json_get_u64(interval, "interval_ns");
 	const uint64_t packets = json_get_u64(interval, "dropped");
-	char clock[WHEN_TEXT], rate[FMT_MAX], count[FMT_MAX];
-	struct page *p = &t->page;
 	uint64_t time_ns = 0;
 
 	if (!sum_of(interval, &lost, "events") && !sum_of(interval, &suspect, "events") &&
 	    !(t->all && sum_of(interval, &benign, "events")))
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
-	page_line(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false), STYLE_BOLD,
-		  "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
-		  page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
+	page_line(&t->page, 0, STYLE_BOLD, page_when(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
+		  page_count(packets), page_glue(rate_text(per_second(packets, ns))));
 	put_interval_rows(t, interval, &lost, ns);
 	put_interval_rows(t, interval, &suspect, ns);
 	if (t->all)
@@ -210,18 +207,17 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 #define BURSTS	      "microburst"
 
 /* "12:31:04.512": the window's begin, local time. */
-static char *clock_text(char *buf, size_t size, const struct json_object *window,
-			uint64_t window_ns)
+static char *clock_text(const struct json_object *window, uint64_t window_ns)
 {
 	const bool fine = window_ns < 1000000;
 	uint64_t ns = 0;
-	size_t n;
+	char *text;
 
 	when_date(json_get_text(window, "time"), &ns);
-	n = strlen(when_text(buf, size, ns, false));
-	snprintf(buf + n, size - n, ".%0*u", fine ? 4 : 3,
+	text = page_when(ns, false);
+	snprintf(text + strlen(text), 8, ".%0*u", fine ? 4 : 3,
 		 (unsigned)(ns % 1000000000 / (fine ? 100000 : 1000000)));
-	return buf;
+	return text;
 }
 
 /* "96 % in 3ms of 1.00 s"; `about`: nearly their time, where a ledger does not have it. */
@@ -230,15 +226,13 @@ static void put_dense(struct page *p, const struct json_object *bursts, uint64_t
 {
 	const uint64_t ns =
 		json_get_u64(stage, "dense_windows") * json_get_u64(bursts, "window_ns");
-	char dense[FMT_MAX], whole[FMT_MAX];
 
 	if (json_get(bursts, "length_ns"))
 		about = json_get_u64(bursts, "length_ns");
 	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
 		   100.0 * json_get_double(stage, "dense_packets") /
 			   json_get_double(stage, "packets"),
-		   num_text_time(dense, sizeof(dense), ns),
-		   page_glue(fmt_ns(whole, sizeof(whole), about)), behind);
+		   page_time(ns), page_glue(page_ns(about)), behind);
 }
 
 /* A line for each stage: how much of its loss came at once, and the worst window. */
@@ -246,37 +240,24 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 {
 	const struct json_object *bursts = json_get(interval, "microbursts");
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
-	char count[FMT_MAX], rate[FMT_MAX], clock[WHEN_TEXT + 8], window[FMT_MAX];
 
-	for (size_t i = 0; i < json_get_length(bursts, "stages"); i++) {
-		const struct json_object *stage = json_get_item(bursts, "stages", i);
-		const struct json_object *worst = json_get_item(stage, "worst", 0);
+	for (struct json_each stage = json_each(bursts, "stages"); json_next(&stage);) {
+		const struct json_object *worst = json_get_item(stage.item, "worst", 0);
 		uint64_t packets = json_get_u64(worst, "packets");
 		bool single = packets == 1; /* no burst at all */
 
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
-		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage, "stage"),
-			   fmt_count(count, sizeof(count), json_get_u64(stage, "packets")));
-		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage,
+		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage.item, "stage"),
+			   page_count(json_get_u64(stage.item, "packets")));
+		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage.item,
 			  single ? "" : ";");
 		if (!single)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
-				   fmt_count(count, sizeof(count), packets),
-				   num_text_time(window, sizeof(window), window_ns),
-				   page_glue(fmt_rate(rate, sizeof(rate),
-						      per_second(packets, window_ns))),
-				   clock_text(clock, sizeof(clock), worst, window_ns));
+				   page_count(packets), page_time(window_ns),
+				   page_glue(page_rate(per_second(packets, window_ns))),
+				   clock_text(worst, window_ns));
 		page_end(p);
 	}
-}
-
-static const struct json_object *stage_named(const struct json_object *o, const char *name)
-{
-	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
-		if (!strcmp(json_get_text(json_get_item(o, "stages", i), "stage"), name))
-			return json_get_item(o, "stages", i);
-	}
-	return NULL;
 }
 
 /* The same of the whole, with more windows; what has no time is said. */
@@ -284,16 +265,14 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 {
 	const struct json_object *bursts = json_get(end, "microbursts");
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
-	char text[FMT_MAX], clock[WHEN_TEXT + 8];
 
 	if (!bursts)
 		return;
 	page_line(p, 0, STYLE_BOLD, BURSTS "      ", STYLE_PLAIN,
-		  "losses in windows of %s, and the worst of these",
-		  num_text_time(text, sizeof(text), window_ns));
+		  "losses in windows of %s, and the worst of these", page_time(window_ns));
 	for (int i = 0; i < STAGE_COUNT; i++) {
-		const struct json_object *b = stage_named(bursts, stage_name(i));
-		const uint64_t all = json_get_u64(stage_named(end, stage_name(i)), "packets");
+		const struct json_object *b = print_stage(bursts, stage_name(i));
+		const uint64_t all = json_get_u64(print_stage(end, stage_name(i)), "packets");
 		const uint64_t timed = json_get_u64(b, "packets");
 
 		if (!b && !all)
@@ -304,19 +283,15 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 				  all > timed ? ";" : "");
 		if (all > timed)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
-				   fmt_count(text, sizeof(text), all - timed));
+				   page_count(all - timed));
 		page_end(p);
 		for (size_t k = 0; k < json_get_length(b, "worst") && k < WINDOWS_SHOWN; k++) {
 			const struct json_object *window = json_get_item(b, "worst", k);
 			uint64_t packets = json_get_u64(window, "packets");
 
-			page_row(p, STYLE_DIM, 2,
-				 clock_text(clock, sizeof(clock), window, window_ns), packets,
-				 timed);
-			page_words(p, STYLE_DIM, "%s",
-				   page_glue(fmt_rate(text, sizeof(text),
-						      per_second(packets, window_ns))));
-			page_end(p);
+			page_row_line(p, STYLE_DIM, 2, clock_text(window, window_ns), packets,
+				      timed, STYLE_DIM, "%s",
+				      page_glue(page_rate(per_second(packets, window_ns))));
 		}
 	}
 }
@@ -346,15 +321,19 @@ static void put_name(struct rates_text *r, unsigned indent, enum style style, co
 	page_text(r->page, indent, style, text);
 }
 
+static const char *moved_text(const struct rates_text *r, uint64_t moved)
+{
+	return fmt_short(page_buffer(), FMT_MAX, (double)moved / r->seconds);
+}
+
 static void put_moved(struct rates_text *r, int width, enum style style, const uint64_t *moved,
 		      unsigned n)
 {
-	char number[FMT_MAX], text[FMT_MAX + 32];
-
 	for (unsigned i = 0; i < n; i++) {
+		char text[FMT_MAX + 32];
+
 		snprintf(text, sizeof(text), "%*s", width,
-			 moved[i] ? fmt_short(number, sizeof(number), (double)moved[i] / r->seconds)
-				  : "-");
+			 moved[i] ? moved_text(r, moved[i]) : "-");
 		page_text(r->page, 0, moved[i] ? style : STYLE_DIM, text);
 	}
 }
@@ -384,15 +363,14 @@ static void put_device(struct rates_text *r, const struct json_object *d)
 	put_traffic(r, d);
 	put_moved(r, LOSS_WIDTH, STYLE_BAD, losses, LENGTH(losses));
 	page_end(r->page);
-	for (size_t i = 0; i < json_get_length(r->rates, "queues"); i++) {
-		const struct json_object *q = json_get_item(r->rates, "queues", i);
+	for (struct json_each q = json_each(r->rates, "queues"); json_next(&q);) {
 		char name[32];
 
-		if (!same_text(q, d, "ifname") || !same_text(q, d, "netns"))
+		if (!same_text(q.item, d, "ifname") || !same_text(q.item, d, "netns"))
 			continue;
-		snprintf(name, sizeof(name), "queue %u", (unsigned)json_get_u64(q, "queue"));
+		snprintf(name, sizeof(name), "queue %u", (unsigned)json_get_u64(q.item, "queue"));
 		put_name(r, 2, STYLE_PLAIN, name);
-		put_traffic(r, q);
+		put_traffic(r, q.item);
 		page_end(r->page);
 	}
 }
@@ -401,38 +379,34 @@ static void put_devices(struct rates_text *r)
 {
 	const struct json_object *last = NULL;
 
-	for (size_t i = 0; i < json_get_length(r->rates, "interfaces"); i++) {
-		const struct json_object *d = json_get_item(r->rates, "interfaces", i);
-
-		if (!i) {
-			page_text(r->page, 0, STYLE_DIM,
-				  "interface             rx pps rx bit/s   tx pps tx bit/s"
-				  " rx lost tx lost  errors");
-			page_end(r->page);
-		}
-		if (!same_text(d, last, "netns")) {
+	if (json_get_length(r->rates, "interfaces")) {
+		page_text(r->page, 0, STYLE_DIM,
+			  "interface             rx pps rx bit/s   tx pps tx bit/s"
+			  " rx lost tx lost  errors");
+		page_end(r->page);
+	}
+	for (struct json_each d = json_each(r->rates, "interfaces"); json_next(&d);) {
+		if (!same_text(d.item, last, "netns"))
 			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
-				  json_get_text(d, "netns"));
-		}
-		last = d;
-		put_device(r, d);
+				  json_get_text(d.item, "netns"));
+		last = d.item;
+		put_device(r, d.item);
 	}
 }
 
 /* "name   rate  ": what follows is wrapped behind it. */
 static void put_counter(struct rates_text *r, const char *name, uint64_t moved, enum style style)
 {
-	char number[FMT_MAX], text[128];
+	char text[128];
 
-	snprintf(text, sizeof(text), "%-*s%8s  ", COUNTER_WIDTH, name,
-		 fmt_short(number, sizeof(number), (double)moved / r->seconds));
+	snprintf(text, sizeof(text), "%-*s%8s  ", COUNTER_WIDTH, name, moved_text(r, moved));
 	page_text(r->page, 0, style, text);
 }
 
 static void put_losses(struct rates_text *r)
 {
-	for (size_t i = 0; i < json_get_length(r->rates, "losses"); i++) {
-		const struct json_object *l = json_get_item(r->rates, "losses", i);
+	for (struct json_each each = json_each(r->rates, "losses"); json_next(&each);) {
+		const struct json_object *l = each.item;
 		const char *name = json_get_text(l, "name"), *stage = json_get_text(l, "stage");
 		const char *class = json_get_text(l, "class");
 		bool loss = !strcmp(class, nic_class_name(NIC_LOSS));
@@ -456,34 +430,34 @@ static void put_losses(struct rates_text *r)
 
 static void put_sockets(struct rates_text *r)
 {
-	static const struct {
-		const char *key, *what, *zero_copy;
-	} counters[] = {
-		{"rx_ring_full", "xsk: the program does not empty its RX ring", NULL},
-		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long", NULL},
-		{"rx_fill_ring_empty", "the same packets as rx_dropped",
-		 "tries; packets are lost in the NIC's ring"},
-		{"rx_invalid_descs", "the program filled in wrong buffers", NULL},
-		{"tx_invalid_descs", "the program's descriptor was wrong: not sent", NULL},
+	static const char *const counters[][2] = {
+		{"rx_ring_full", "xsk: the program does not empty its RX ring"},
+		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long"},
+		{"rx_fill_ring_empty", NULL}, /* it depends */
+		{"rx_invalid_descs", "the program filled in wrong buffers"},
+		{"tx_invalid_descs", "the program's descriptor was wrong: not sent"},
 	};
 
-	for (size_t i = 0; i < json_get_length(r->rates, "xsk"); i++) {
-		const struct json_object *x = json_get_item(r->rates, "xsk", i);
+	for (struct json_each each = json_each(r->rates, "xsk"); json_next(&each);) {
+		const struct json_object *x = each.item;
 		const char *process = json_get_text(x, "process");
 
 		for (unsigned c = 0; c < LENGTH(counters); c++) {
-			bool other = counters[c].zero_copy && json_get_bool(x, "zero_copy");
-			uint64_t moved = json_get_u64(x, counters[c].key);
+			const char *key = counters[c][0], *what = counters[c][1];
+			uint64_t moved = json_get_u64(x, key);
 			char text[80];
 
 			if (!moved)
 				continue;
 			snprintf(text, sizeof(text), "%s xsk queue %u %s",
 				 json_get_text(x, "ifname"), (unsigned)json_get_u64(x, "queue"),
-				 counters[c].key);
+				 key);
 			put_counter(r, text, moved, STYLE_BAD);
-			page_words(r->page, STYLE_PLAIN, "%s",
-				   other ? counters[c].zero_copy : counters[c].what);
+			if (!what)
+				what = json_get_bool(x, "zero_copy")
+					       ? "tries; packets are lost in the NIC's ring"
+					       : "the same packets as rx_dropped";
+			page_words(r->page, STYLE_PLAIN, "%s", what);
 			if (*process)
 				page_words(r->page, STYLE_PLAIN, "(%s)", process);
 			page_end(r->page);
@@ -502,13 +476,12 @@ static void put_counters(struct page *p, const struct json_object *rates)
 	page_end(p);
 	put_losses(&r);
 	put_sockets(&r);
-	for (size_t i = 0; i < json_get_length(rates, "counters"); i++) {
-		const struct json_object *c = json_get_item(rates, "counters", i);
-
-		put_counter(&r, json_get_text(c, "name"), json_get_u64(c, "delta"), STYLE_PLAIN);
-		if (*json_get_text(c, "netns"))
-			page_words(p, STYLE_DIM, "in %s", json_get_text(c, "netns"));
-		if (!strcmp(json_get_text(c, "scope"), "host"))
+	for (struct json_each c = json_each(rates, "counters"); json_next(&c);) {
+		put_counter(&r, json_get_text(c.item, "name"), json_get_u64(c.item, "delta"),
+			    STYLE_PLAIN);
+		if (*json_get_text(c.item, "netns"))
+			page_words(p, STYLE_DIM, "in %s", json_get_text(c.item, "netns"));
+		if (!strcmp(json_get_text(c.item, "scope"), "host"))
 			page_words(p, STYLE_DIM, "(whole host)");
 		page_end(p);
 	}
@@ -534,12 +507,14 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 {
 	struct page *p = &t->page;
 	struct live_table rows;
-	char label[48];
 
-	if (rows_of(&rows, o, c, UINT_MAX))
+	if (rows_of(&rows, o, c, ~0u))
 		return;
-	for (const struct live_row *row = rows.rows; row < rows.rows + rows.n; row++) {
-		page_row(p, c->style, 2, label_of(row, c, label), row->counts.packets, whole);
+	table_sort(&rows, TABLE_BY_PATH);
+	for (unsigned i = 0; i < rows.n; i++) {
+		const struct live_row *row = &rows.rows[i];
+
+		page_row(p, c->style, 2, label_of(row, c), row->counts.packets, whole);
 		put_details(t, row);
 		if (t->verbosity > 0 && row->note && *row->note) {
 			page_break(p);
@@ -553,16 +528,9 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 /* One line: how many, and where most of them were. */
 static void put_benign(struct page *p, const struct json_object *o)
 {
-	const unsigned by = LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION);
-	struct live_table all, rows;
-	char count[FMT_MAX];
-	int rc;
+	struct live_table rows;
 
-	table_init(&all, LIVE_ROWS);
-	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
-	rc = table_group(&rows, &all, by, 1u << NOISE_BENIGN);
-	table_free(&all);
-	if (rc)
+	if (rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)))
 		return;
 	table_sort(&rows, TABLE_BY_PACKETS);
 	page_row(p, STYLE_DIM, 0, "benign", sum_of(o, &benign, "packets"), 0);
@@ -571,7 +539,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 		const char *at = row->text[LIVE_LOCATION];
 
 		page_words(p, STYLE_DIM, "%s\v%s", *at ? at : row->text[LIVE_REASON],
-			   fmt_count(count, sizeof(count), row->counts.packets));
+			   page_count(row->counts.packets));
 	}
 	if (rows.n > BENIGN_PLACES)
 		page_words(p, STYLE_DIM, "...");
@@ -584,13 +552,10 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 	const uint64_t packets = json_get_u64(o, "dropped");
 	const uint64_t perhaps = sum_of(o, &suspect, "packets");
 	struct page *p = &t->page;
-	char rate[FMT_MAX], time[FMT_MAX];
 
-	page_row(p, STYLE_BOLD, 0, "lost", packets, 0);
-	page_words(p, STYLE_PLAIN, "%s in %s",
-		   page_glue(fmt_rate(rate, sizeof(rate), per_second(packets, duration_ns))),
-		   page_glue(fmt_ns(time, sizeof(time), duration_ns)));
-	page_end(p);
+	page_row_line(p, STYLE_BOLD, 0, "lost", packets, 0, STYLE_PLAIN, "%s in %s",
+		      page_glue(page_rate(per_second(packets, duration_ns))),
+		      page_glue(page_ns(duration_ns)));
 	put_total_rows(t, o, &lost, packets);
 	if (perhaps) {
 		page_row(p, STYLE_BOLD, 0, "perhaps lost", perhaps, 0);
@@ -605,9 +570,7 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 
 static void put_own_losses(struct page *p, const struct json_object *losses)
 {
-	static const struct {
-		const char *key, *text;
-	} rows[] = {
+	static const struct text_count rows[] = {
 		{"recursion_misses", "missed while another was counted"},
 		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
 		{"without_cause", "counted without anything, for want of room"},
@@ -617,11 +580,8 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 		{"rows_merged", "rows counted as others"},
 		{"filter_unread", "that the filter could not read"},
 	};
-	struct text_count counts[LENGTH(rows)];
 
-	for (unsigned i = 0; i < LENGTH(rows); i++)
-		counts[i] = (struct text_count){json_get_u64(losses, rows[i].key), rows[i].text};
-	text_counts_line(p, "own losses      ", STYLE_WARN, counts, LENGTH(rows));
+	text_counts_line(p, "own losses      ", STYLE_WARN, losses, rows, LENGTH(rows));
 }
 
 static void put_own_cost(struct trace_text *t, const struct json_object *own)
@@ -631,19 +591,15 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 		json_get_u64(own, "overflow_keys_used"), json_get_u64(own, "overflow_keys")};
 	const bool more = t->verbosity > 0;
 	struct page *p = &t->page;
-	char text[FMT_MAX];
 
 	page_text(p, 0, STYLE_DIM, "own cost        ");
-	page_words(p, STYLE_DIM, "%s of CPU time",
-		   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "cpu_ns"))));
+	page_words(p, STYLE_DIM, "%s of CPU time", page_glue(page_ns(json_get_u64(own, "cpu_ns"))));
 	if (json_get(own, "kernel_ns"))
 		page_words(p, STYLE_DIM, "and %s in the kernel,",
-			   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "kernel_ns"))));
-	page_words(p, STYLE_DIM, "for %s events;",
-		   fmt_count(text, sizeof(text), json_get_u64(own, "events")));
+			   page_glue(page_ns(json_get_u64(own, "kernel_ns"))));
+	page_words(p, STYLE_DIM, "for %s events;", page_count(json_get_u64(own, "events")));
 	page_words(p, STYLE_DIM, "tables of %s%s",
-		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))),
-		   more ? "," : "");
+		   page_glue(bytes_text(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)
 		page_words(p, STYLE_DIM,
 			   "%llu of %llu slots and %llu of %llu keys beside them in use", slots[0],
@@ -657,10 +613,8 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 static void put_sum(struct page *p, enum style style, const char *label, int64_t v, uint64_t whole,
 		    const char *less)
 {
-	page_row(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, whole);
-	if (v < 0)
-		page_words(p, style, "%s", less);
-	page_end(p);
+	page_row_line(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, whole, style, "%s",
+		      v < 0 ? less : "");
 }
 
 static void put_sums(struct page *p, const struct json_object *end)
@@ -682,24 +636,23 @@ static void put_sums(struct page *p, const struct json_object *end)
 		"less than at the beginning");
 	put_sum(p, unaccounted ? STYLE_WARN : STYLE_PLAIN, "unaccounted", unaccounted, 0,
 		"more ended than arrived");
-	if (left) {
-		page_row(p, STYLE_DIM, 0, "passed on", left, 0);
-		page_words(p, STYLE_DIM, "entered this host and left it again; not in the sum");
-		page_end(p);
-	}
+	if (left)
+		page_row_line(p, STYLE_DIM, 0, "passed on", left, 0, STYLE_DIM,
+			      "entered this host and left it again; not in the sum");
 }
 
 static void put_numbers(struct page *p, const struct json_object *sequence)
 {
 	const uint64_t streams = json_get_u64(sequence, "streams");
 	const uint64_t missing = json_get_u64(sequence, "missing");
-	const uint64_t restarts = json_get_u64(sequence, "restarts");
+	const bool once = json_get_u64(sequence, "restarts") == 1;
 	const struct text_count beside[] = {
-		{json_get_u64(sequence, "duplicated"), "twice"},
-		{json_get_u64(sequence, "reordered"), "late"},
-		{restarts, restarts == 1 ? "restart" : "restarts"},
-		{json_get_u64(sequence, "stray"), "that belong nowhere"},
+		{"duplicated", "twice"},
+		{"reordered", "late"},
+		{"restarts", once ? "restart" : "restarts"},
+		{"stray", "that belong nowhere"},
 	};
+	bool any = false;
 
 	if (!streams)
 		return;
@@ -707,9 +660,11 @@ static void put_numbers(struct page *p, const struct json_object *sequence)
 		 missing + json_get_u64(sequence, "numbers"));
 	page_words(p, STYLE_PLAIN, "of the numbers in %llu stream%s", (unsigned long long)streams,
 		   streams == 1 ? "" : "s");
-	if (beside[0].count + beside[1].count + beside[2].count + beside[3].count)
+	for (unsigned i = 0; i < LENGTH(beside); i++)
+		any |= json_get_u64(sequence, beside[i].key);
+	if (any)
 		page_words(p, STYLE_PLAIN, "-");
-	text_counts(p, STYLE_PLAIN, beside, LENGTH(beside));
+	text_counts(p, STYLE_PLAIN, sequence, beside, LENGTH(beside));
 	page_end(p);
 }
 
@@ -739,7 +694,6 @@ static void put_balance(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
-	char time[FMT_MAX];
 
 	if (!json_get(end, "verdict"))
 		return;
@@ -753,8 +707,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 	else
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
 			  "%s each time, %.2f %% of a CPU while it was measured",
-			  page_glue(fmt_ns(time, sizeof(time),
-					   json_get_u64(checkpoints, "run_ns") / runs)),
+			  page_glue(page_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
 				  json_get_double(checkpoints, "measured_ns"));
 }
@@ -823,18 +776,15 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 
 	for (size_t i = 0; i < n && i < LIMITS_SHOWN; i++) {
 		const struct json_object *o = json_get_item(document, "limits", i);
-		char text[WHEN_TEXT], count[FMT_MAX];
 		uint64_t ns;
 
 		if (!i)
 			page_end(&p);
 		page_text(&p, 0, STYLE_BAD, i ? "                " : "limits broken   ");
 		if (!when_date(json_get_text(o, "time"), &ns))
-			page_words(&p, STYLE_PLAIN, "%s",
-				   page_glue(when_text(text, sizeof(text), ns, true)));
+			page_words(&p, STYLE_PLAIN, "%s", page_glue(page_when(ns, true)));
 		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o, "limit"),
-			   fmt_count(count, sizeof(count),
-				     json_object_get_uint64(json_get(o, "measured"))),
+			   page_count(json_object_get_uint64(json_get(o, "measured"))),
 			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
@@ -856,8 +806,8 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&t.page);
 	if (whole) {
 		/* intervals as they were printed, unless they are many, or were put together */
-		for (size_t i = 0; i < n; i++)
-			lossy += !!json_get_u64(json_get_item(d->json, "intervals", i), "dropped");
+		for (struct json_each i = json_each(d->json, "intervals"); json_next(&i);)
+			lossy += !!json_get_u64(i.item, "dropped");
 		if (json_get_u64(json_get(d->json, "covers"), "joined") > 1 ||
 		    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
 			n = 0;

@@ -51,12 +51,10 @@ struct redact *redact_new(void)
 {
 	struct redact *r = calloc(1, sizeof(*r));
 
-	if (!r)
-		return NULL;
-	r->names = json_object_new_object();
-	r->out = printbuf_new();
-	r->other = printbuf_new();
-	if (r->names && r->out && r->other)
+	if (r)
+		*r = (struct redact){json_object_new_object(), .out = printbuf_new(),
+				     .other = printbuf_new()};
+	if (r && r->names && r->out && r->other)
 		return r;
 	redact_free(r);
 	return NULL;
@@ -120,28 +118,16 @@ static size_t name_length(const char *text, const char *kind)
 	return pid ? (size_t)(pid - text) : strlen(text);
 }
 
-static void learn(struct redact *r, const char *key, const struct json_object *o)
+static void learn_text(struct redact *r, const char *key, struct json_object *o)
 {
+	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
 
-	if (json_object_is_type(o, json_type_object)) {
-		json_object_object_foreach (o, name, member)
-			learn(r, name, member);
-	} else if (json_object_is_type(o, json_type_array)) {
-		for (size_t i = 0; i < json_object_array_length(o); i++)
-			learn(r, key, json_object_array_get_idx(o, i));
-	} else if (secret >= 0 && json_object_is_type(o, json_type_string)) {
-		const char *text = json_object_get_string((struct json_object *)o);
-
-		set(r->out, text, name_length(text, secrets[secret].kind));
-		if (!is_common(r->out->buf))
-			name_of(r, r->out->buf, secrets[secret].kind, &r->n[secret]);
-	}
-}
-
-void redact_learn(struct redact *r, const struct json_object *document)
-{
-	learn(r, NULL, document);
+	if (secret < 0)
+		return;
+	set(r->out, text, name_length(text, secrets[secret].kind));
+	if (!is_common(r->out->buf))
+		name_of(r, r->out->buf, secrets[secret].kind, &r->n[secret]);
 }
 
 /* An address that is somebody's. */
@@ -188,25 +174,16 @@ static void hide_addresses(struct redact *r, const char *text, struct printbuf *
 
 	set(to, "", 0);
 	while (*text) {
-		size_t len = strspn(text, letters), used;
+		size_t len = strspn(text, letters);
 		char word[ADDRESS_MAX];
+		size_t used = len ? address_in(text, len, word) : 0;
+		const char *name = used ? name_of(r, word, "addr", &r->addresses) : text;
 
-		if (!len) { /* a word of other letters goes as a whole */
+		if (!len) /* a word of other letters goes as a whole */
 			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
 				len++;
-			used = 0;
-		} else {
-			used = address_in(text, len, word);
-		}
-		if (used) {
-			const char *name = name_of(r, word, "addr", &r->addresses);
-
-			append(to, name, strlen(name));
-		} else {
-			used = len;
-			append(to, text, len);
-		}
-		text += used;
+		append(to, name, used ? strlen(name) : len);
+		text += used ? used : len;
 	}
 }
 
@@ -250,10 +227,12 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 {
 	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
+	struct json_object *name;
 
+	if (key && is_of(ours, LENGTH(ours), key))
+		return;
 	if (secret >= 0) { /* as a whole */
 		size_t len = name_length(text, secrets[secret].kind);
-		struct json_object *name;
 
 		set(r->out, text, len);
 		if (json_object_object_get_ex(r->names, r->out->buf, &name))
@@ -267,29 +246,43 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 	json_object_set_string(o, r->out->buf);
 }
 
-static void apply(struct redact *r, const char *key, struct json_object *o)
+/* The program and the command stay. */
+static void cut_command(struct json_object *list)
+{
+	size_t n = json_object_array_length(list);
+
+	if (n)
+		json_object_array_put_idx(list, 0, json_object_new_string("pktledger"));
+	if (n > 2) {
+		json_object_array_del_idx(list, 2, n - 2);
+		json_object_array_add(list, json_object_new_string("..."));
+	}
+}
+
+/* Learns the texts in `o`, or changes them. */
+static void walk(struct redact *r, const char *key, struct json_object *o, bool change)
 {
 	if (json_object_is_type(o, json_type_object)) {
 		json_object_object_foreach (o, name, member)
-			apply(r, name, member);
+			walk(r, name, member, change);
 	} else if (json_object_is_type(o, json_type_array)) {
-		size_t n = json_object_array_length(o);
-
-		if (key && !strcmp(key, "command") && n) /* the program and the command stay */
-			json_object_array_put_idx(o, 0, json_object_new_string("pktledger"));
-		if (key && !strcmp(key, "command") && n > 2) {
-			json_object_array_del_idx(o, 2, n - 2);
-			json_object_array_add(o, json_object_new_string("..."));
-		}
+		if (change && key && !strcmp(key, "command"))
+			cut_command(o);
 		for (size_t i = 0; i < json_object_array_length(o); i++)
-			apply(r, key, json_object_array_get_idx(o, i));
-	} else if (json_object_is_type(o, json_type_string) &&
-		   !(key && is_of(ours, LENGTH(ours), key))) {
-		apply_text(r, key, o);
+			walk(r, key, json_object_array_get_idx(o, i), change);
+	} else if (json_object_is_type(o, json_type_string)) {
+		(change ? apply_text : learn_text)(r, key, o);
 	}
+}
+
+void redact_learn(struct redact *r, struct json_object *document)
+{
+	if (r)
+		walk(r, NULL, document, false);
 }
 
 void redact_apply(struct redact *r, struct json_object *document)
 {
-	apply(r, NULL, document);
+	if (r)
+		walk(r, NULL, document, true);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "report/print.h"
 #include "report/trace.h"
 
 unsigned rows_by(const struct json_object *start)
@@ -13,10 +14,8 @@ unsigned rows_by(const struct json_object *start)
 	unsigned by = 0;
 
 	for (size_t i = 0; i < json_get_length(start, "by"); i++) {
-		const char *name = json_get_item_text(start, "by", i);
-
 		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-			if (!strcmp(live_field_name(f), name))
+			if (!strcmp(live_field_name(f), json_get_item_text(start, "by", i)))
 				by |= LIVE_BIT(f);
 		}
 	}
@@ -30,6 +29,16 @@ enum stage rows_stage(const char *name)
 	while (stage < STAGE_COUNT && strcmp(stage_name(stage), name))
 		stage++;
 	return stage;
+}
+
+void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o)
+{
+	for (struct json_each stage = json_each(o, "stages"); json_next(&stage);) {
+		enum stage s = rows_stage(json_get_text(stage.item, "stage"));
+
+		if (s != STAGE_NONE)
+			packets[s] += json_get_u64(stage.item, "packets");
+	}
 }
 
 static struct live_row row_of(const struct json_object *stage, enum noise noise)
@@ -60,24 +69,21 @@ static void add(struct live_table *t, struct live_row *row, const struct json_ob
 static void add_stage(struct live_table *t, const struct json_object *stage, enum noise noise,
 		      unsigned by)
 {
-	size_t n = json_get_length(stage, "causes");
 	struct live_row row = row_of(stage, noise);
 
-	if (!n)
+	if (!json_get_length(stage, "causes"))
 		add(t, &row, stage, by);
-	for (size_t i = 0; i < n; i++) {
-		const struct json_object *cause = json_get_item(stage, "causes", i);
-
+	for (struct json_each cause = json_each(stage, "causes"); json_next(&cause);) {
 		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-			struct json_object *member = json_get(cause, live_field_name(f));
+			struct json_object *member = json_get(cause.item, live_field_name(f));
 
 			if (member && f != LIVE_STAGE && f != LIVE_CLASS)
 				row.text[f] = json_object_get_string(member);
 			else if (f > LIVE_CLASS && f < LIVE_SOURCE)
 				row.text[f] = "";
 		}
-		row.note = json_get_text(cause, "note");
-		add(t, &row, cause, by);
+		row.note = json_get_text(cause.item, "note");
+		add(t, &row, cause.item, by);
 	}
 }
 
@@ -90,20 +96,18 @@ void rows_add(struct live_table *t, const struct json_object *interval, unsigned
 		{"stages", NOISE_LOSS}, {"suspect", NOISE_SUSPECT}, {"benign", NOISE_BENIGN}};
 
 	for (unsigned c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
-		for (size_t i = 0; i < json_get_length(interval, classes[c].key); i++)
-			add_stage(t, json_get_item(interval, classes[c].key, i), classes[c].noise,
-				  by);
+		for (struct json_each s = json_each(interval, classes[c].key); json_next(&s);)
+			add_stage(t, s.item, classes[c].noise, by);
 	}
 }
 
 void rows_add_flows(struct live_table *t, const struct json_object *interval)
 {
-	for (size_t i = 0; i < json_get_length(interval, "flows"); i++) {
-		const struct json_object *flow = json_get_item(interval, "flows", i);
-		struct live_row row = row_of(flow, NOISE_LOSS);
+	for (struct json_each flow = json_each(interval, "flows"); json_next(&flow);) {
+		struct live_row row = row_of(flow.item, NOISE_LOSS);
 
-		row.text[LIVE_FLOW] = json_get_text(flow, "flow");
-		add(t, &row, flow, ROWS_BY_FLOW);
+		row.text[LIVE_FLOW] = json_get_text(flow.item, "flow");
+		add(t, &row, flow.item, ROWS_BY_FLOW);
 	}
 }
 
@@ -118,11 +122,6 @@ struct heap {
 	struct json_object *losses; /* the last own_losses, held */
 };
 
-struct worst {
-	double pps;
-	struct json_object *o;
-};
-
 struct series {
 	enum series_kind kind;
 	unsigned by;
@@ -130,32 +129,22 @@ struct series {
 	unsigned n;
 	unsigned stride, in_open; /* each item is of `stride`; the newest has so many by now */
 	struct heap open, sum;
-	struct json_object *last; /* SERIES_COUNTERS: the one before */
-	struct worst worst[SERIES_WORST];
+	struct json_object *last;		 /* SERIES_COUNTERS: the one before */
+	struct json_object *worst[SERIES_WORST]; /* by their "dropped_pps" */
 	unsigned worsts;
 	uint64_t count, from_ns, to_ns;
 };
 
-static void heap_close(struct heap *h)
+/* Makes it empty. */
+static void heap_clear(struct heap *h)
 {
 	table_free(&h->rows);
 	table_free(&h->flows);
 	json_object_put(h->losses);
+	*h = (struct heap){.rows = {.max = LIVE_ROWS}, .flows = {.max = LIVE_ROWS}};
 }
 
-static void heap_clear(struct heap *h)
-{
-	table_clear(&h->rows);
-	table_clear(&h->flows);
-	json_object_put(h->losses);
-	h->losses = NULL;
-	h->any = h->has_flows = false;
-	h->length_ns = 0;
-	h->peak_pps = 0;
-}
-
-/* Lost in the worst part of it. */
-static double peak_of(const struct json_object *interval)
+double series_peak(const struct json_object *interval)
 {
 	double length_ns = json_get_double(interval, "interval_ns");
 
@@ -171,8 +160,8 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	uint64_t length_ns = json_get_u64(interval, "interval_ns");
 	struct json_object *losses = json_get(interval, "own_losses");
 
-	if (peak_of(interval) > h->peak_pps)
-		h->peak_pps = peak_of(interval);
+	if (series_peak(interval) > h->peak_pps)
+		h->peak_pps = series_peak(interval);
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
@@ -217,10 +206,8 @@ struct series *series_new(enum series_kind kind, unsigned by)
 	s->kind = kind;
 	s->by = by;
 	s->stride = 1;
-	table_init(&s->open.rows, LIVE_ROWS);
-	table_init(&s->open.flows, LIVE_ROWS);
-	table_init(&s->sum.rows, LIVE_ROWS);
-	table_init(&s->sum.flows, LIVE_ROWS);
+	heap_clear(&s->open);
+	heap_clear(&s->sum);
 	return s;
 }
 
@@ -231,10 +218,10 @@ void series_free(struct series *s)
 	for (unsigned i = 0; i < s->n; i++)
 		json_object_put(s->list[i]);
 	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_put(s->worst[i].o);
+		json_object_put(s->worst[i]);
 	json_object_put(s->last);
-	heap_close(&s->open);
-	heap_close(&s->sum);
+	heap_clear(&s->open);
+	heap_clear(&s->sum);
 	free(s);
 }
 
@@ -303,18 +290,36 @@ static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 	return ++s->in_open == s->stride ? close_open(s) : 0;
 }
 
-/* What happened between two readings of counters, as an interval of its own. */
-static struct json_object *difference(const struct json_object *now, const struct json_object *last)
+/* Counts of packets under way may be corrected downwards. */
+static uint64_t grown(const struct json_object *now, const struct json_object *last,
+		      const char *key)
+{
+	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
+
+	return b > a ? b - a : 0;
+}
+
+struct json_object *series_growth(const struct json_object *now, const struct json_object *last)
 {
 	static const char *const counts[] = {"sent", "delivered", "dropped"};
-	struct json_object *o = json_object_new_object();
+	static const char *const of_stage[] = {"packets", "bytes", "events"};
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 
 	json_put_u64(o, "time_ns", json_get_u64(now, "time_ns"));
-	json_put_u64(o, "interval_ns",
-		     json_get_u64(now, "time_ns") - json_get_u64(last, "time_ns"));
-	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		json_put_u64(o, counts[i],
-			     json_get_u64(now, counts[i]) - json_get_u64(last, counts[i]));
+	json_put_u64(o, "interval_ns", grown(now, last, "time_ns"));
+	for (unsigned i = 0; i < 3; i++)
+		json_put_u64(o, counts[i], grown(now, last, counts[i]));
+	for (struct json_each stage = json_each(now, "stages"); json_next(&stage);) {
+		const char *name = json_get_text(stage.item, "stage");
+		struct json_object *item = json_object_new_object();
+
+		json_put_text(item, "stage", name);
+		for (unsigned i = 0; i < 3; i++)
+			json_put_u64(item, of_stage[i],
+				     grown(stage.item, print_stage(last, name), of_stage[i]));
+		json_object_array_add(list, item);
+	}
+	json_put(o, "stages", list);
 	return o;
 }
 
@@ -325,19 +330,18 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
 	struct json_object *copy = NULL;
 	unsigned at = s->worsts;
-	char time[32];
 
-	while (at && s->worst[at - 1].pps < pps)
+	while (at && json_get_double(s->worst[at - 1], "dropped_pps") < pps)
 		at--;
 	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counters began anew */
 	    json_object_deep_copy(o, &copy, NULL))
 		return;
 	if (s->worsts == SERIES_WORST)
-		json_object_put(s->worst[--s->worsts].o);
+		json_object_put(s->worst[--s->worsts]);
 	memmove(&s->worst[at + 1], &s->worst[at], (s->worsts - at) * sizeof(s->worst[0]));
 	s->worsts++;
-	s->worst[at] = (struct worst){pps, copy};
-	json_put_text(copy, "time", json_time(time, sizeof(time), to_ns));
+	s->worst[at] = copy;
+	json_put_time(copy, "time", to_ns);
 	json_put_double(copy, "dropped_pps", pps);
 }
 
@@ -352,8 +356,9 @@ int series_add(struct series *s, struct json_object *interval, uint64_t from_ns,
 		rank(s, interval, to_ns);
 		heap_add(&s->sum, interval, s->by, to_ns);
 	} else {
-		struct json_object *part = difference(interval, s->last);
+		struct json_object *part = series_growth(interval, s->last);
 
+		json_object_object_del(part, "stages");
 		rank(s, part, to_ns);
 		json_object_put(part);
 		json_object_put(s->last);
@@ -374,10 +379,9 @@ uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns
 struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint64_t to_ns)
 {
 	struct json_object *o = json_object_new_object();
-	char time[32];
 
-	json_put_text(o, "from", json_time(time, sizeof(time), from_ns));
-	json_put_text(o, "to", json_time(time, sizeof(time), to_ns));
+	json_put_time(o, "from", from_ns);
+	json_put_time(o, "to", to_ns);
 	json_put_u64(o, "intervals", s ? s->count : 0);
 	json_put_u64(o, "joined", s ? s->stride : 0);
 	return o;
@@ -398,7 +402,7 @@ struct json_object *series_worst(struct series *s)
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < s->worsts; i++)
-		json_object_array_add(list, json_object_get(s->worst[i].o));
+		json_object_array_add(list, json_object_get(s->worst[i]));
 	return list;
 }
 

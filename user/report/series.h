@@ -47,6 +47,15 @@ struct json_object *series_intervals(struct series *s);
  */
 struct json_object *series_worst(struct series *s);
 
+/*
+ * What happened between two readings of counters, as an interval of its own; `last` NULL: since the
+ * start. To be put.
+ */
+struct json_object *series_growth(const struct json_object *now, const struct json_object *last);
+
+/* Packets lost a second, in the worst part of an interval. */
+double series_peak(const struct json_object *interval);
+
 /* SERIES_PARTS: all in one, as an interval; else NULL. */
 struct json_object *series_sum(struct series *s);
 
@@ -64,5 +73,8 @@ void rows_add_flows(struct live_table *t, const struct json_object *interval);
 
 /* STAGE_NONE: no such stage. */
 enum stage rows_stage(const char *name);
+
+/* Adds the packets of "stages", of an interval or an end. */
+void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "report/document.h"
-#include "report/compare.h"
 #include "report/capfile.h"
 #include "report/html.h"
 #include "report/trials.h"
@@ -29,13 +28,10 @@ static struct json_object *file_object(const struct ledgers_file *f)
 	return o;
 }
 
-/* Puts other names into all of them, one set of names; nothing without `r`. */
-static void hide_names(struct redact *r, struct json_object *const *o, unsigned n)
+static void hide_names(struct redact *r, struct json_object *o)
 {
-	for (unsigned i = 0; r && i < n; i++)
-		redact_learn(r, o[i]);
-	for (unsigned i = 0; r && i < n; i++)
-		redact_apply(r, o[i]);
+	redact_learn(r, o);
+	redact_apply(r, o);
 }
 
 /* What comes before the documents. */
@@ -43,30 +39,28 @@ static void show_files(const struct show_view *v, const struct ledgers *l, struc
 {
 	struct json_object *o = json_solo_origin(v->argc, v->argv, NULL);
 
-	hide_names(r, &o, 1);
+	hide_names(r, o);
 	json_out_once(v->json, "start", o);
 	for (unsigned i = 0; i < l->files; i++) {
 		o = file_object(&l->file[i]);
-		if (r)
-			redact_apply(r, o);
+		redact_apply(r, o);
 		json_out_each(v->json, "file", o);
 	}
 }
 
-/* Which trial of --repeat it is, from 1; 0: of none. */
-static uint64_t trial_of(const struct ledgers_document *d)
+/* Of "repeat": "trial", from 1 (0: it is none), "of". */
+static uint64_t repeat_of(const struct ledgers_document *d, const char *key)
 {
-	return json_get_u64(json_get(json_get(d->json, "start"), "repeat"), "trial");
+	return json_get_u64(json_get(json_get(d->json, "start"), "repeat"), key);
 }
 
 /* Whether b is the trial behind a. */
 static bool goes_on(const struct ledgers_document *a, const struct ledgers_document *b)
 {
-	const struct json_object *of_a = json_get(json_get(a->json, "start"), "repeat");
-	const struct json_object *of_b = json_get(json_get(b->json, "start"), "repeat");
+	const uint64_t trial = repeat_of(a, "trial");
 
-	return trial_of(a) && a->path == b->path && trial_of(b) == trial_of(a) + 1 &&
-	       json_get_u64(of_a, "of") == json_get_u64(of_b, "of");
+	return trial && a->path == b->path && repeat_of(b, "trial") == trial + 1 &&
+	       repeat_of(a, "of") == repeat_of(b, "of");
 }
 
 static void show_documents(const struct show_view *v, const struct ledgers_document *d, unsigned n)
@@ -86,7 +80,8 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 			if (i)
 				fputc('\n', out);
 			print_document(&v->text, &d[i]);
-			if (trial_of(&d[i]) != run || (i + 1 < n && goes_on(&d[i], &d[i + 1])))
+			if (repeat_of(&d[i], "trial") != run ||
+			    (i + 1 < n && goes_on(&d[i], &d[i + 1])))
 				continue;
 			fputc('\n', out);
 			print_repeat(&v->text, &d[i + 1 - run], run);
@@ -94,12 +89,11 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	}
 }
 
-/* All forms of documents that stand in `json`, too. */
 static int show_forms(const struct show_view *v, const struct ledgers_document *d, unsigned n,
-		      struct json_object *const *json, struct error *err)
+		      struct error *err)
 {
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
-	int rc = v->matrix ? matrix_new(json, n, &page.matrix, err) : 0;
+	int rc = v->matrix ? matrix_new(d, n, &page.matrix, err) : 0;
 
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	if (!rc && v->html)
@@ -126,21 +120,17 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	struct redact *r = v->redact ? redact_new() : NULL;
 	const struct ledgers_document *d = l->document;
 	const unsigned n = l->documents;
-	struct json_object **json;
 	int rc;
 
-	json = calloc(n + 1, sizeof(struct json_object *));
-	if (!json || (v->redact && !r)) {
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	} else {
-		for (unsigned i = 0; i < n; i++)
-			json[i] = d[i].json;
-		hide_names(r, json, n);
-		if (v->json)
-			show_files(v, l, r);
-		rc = show_forms(v, d, n, json, err);
-	}
-	free(json);
+	if (v->redact && !r)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (unsigned i = 0; i < n; i++)
+		redact_learn(r, d[i].json);
+	for (unsigned i = 0; i < n; i++)
+		redact_apply(r, d[i].json);
+	if (v->json)
+		show_files(v, l, r);
+	rc = show_forms(v, d, n, err);
 	redact_free(r);
 	return rc;
 }
@@ -155,8 +145,8 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	doc = json_object_new_object();
 	start = json_solo_origin(v->argc, v->argv, NULL);
-	hide_names(r, (struct json_object *[]){ends}, 1);
-	hide_names(r, &start, 1);
+	hide_names(r, ends);
+	hide_names(r, start);
 	json_put_text(doc, "schema", "pktledger/report/1");
 	json_put(doc, "start", start);
 	json_put(doc, "between", json_object_get(ends));

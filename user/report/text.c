@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,123 +9,128 @@
 #include "drops/stagemap.h"
 #include "report/document.h"
 #include "report/print.h"
+#include "report/series.h"
+#include "report/trials.h"
 #include "traffic/tx.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
-void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
+void text_counts(struct page *p, enum style style, const struct json_object *o,
+		 const struct text_count *count, unsigned n)
 {
 	const struct text_count *last = count + n;
 
-	while (last > count && !last[-1].count)
+	while (last > count && !json_get_u64(o, last[-1].key))
 		last--;
 	for (; count < last; count++) {
-		if (count->count)
-			page_words(p, style, "%s\v%s%s", page_count(count->count), count->name,
+		uint64_t packets = json_get_u64(o, count->key);
+
+		if (packets)
+			page_words(p, style, "%s\v%s%s", page_count(packets), count->name,
 				   count + 1 < last ? "," : "");
 	}
 }
 
 void text_counts_line(struct page *p, const char *label, enum style style,
-		      const struct text_count *count, unsigned n)
+		      const struct json_object *o, const struct text_count *count, unsigned n)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < n; i++)
-		any |= count[i].count;
+		any |= json_get_u64(o, count[i].key);
 	if (!any)
 		return;
 	page_text(p, 0, style, label);
-	text_counts(p, style, count, n);
+	text_counts(p, style, o, count, n);
 	page_end(p);
 }
 
 /* Delays, if the receiver's clock could measure them, and how far the clocks of two hosts are
  * apart.
  */
-static void put_latency(struct page *p, const struct result *res)
+static void put_latency(struct page *p, const struct json_object *end)
 {
-	const struct arrivals *a = &res->arrivals;
-	const struct result_latency *l = &a->latency;
-	const char *doubt = l->measured ? arrivals_clock_doubt(a) : NULL;
-	const struct text_count at[] = {
-		{l->min, "min"},    {l->p50, "p50"},	  {l->p90, "p90"}, {l->p99, "p99"},
-		{l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"}, {a->jitter_ns, "jitter"},
+	static const char *const quantiles[][2] = {
+		{"min", "min"},	   {"p50", "p50"},	{"p90", "p90"}, {"p99", "p99"},
+		{"p999", "p99.9"}, {"p9999", "p99.99"}, {"max", "max"},
 	};
-	int64_t offset = res->clock.offset_ns;
+	const struct json_object *latency = json_get(end, "latency_ns");
+	const struct json_object *hosts = json_get(end, "host_clocks");
+	const char *doubt = json_get_text(json_get(end, "clock"), "doubt");
+	int64_t offset = json_get_i64(hosts, "offset_ns");
 
-	if (l->measured) {
+	if (latency) {
 		page_text(p, 0, STYLE_PLAIN, "latency         ");
-		for (unsigned i = 0; i < LENGTH(at); i++)
-			page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name,
-				   page_glue(page_ns(at[i].count)), i + 1 < LENGTH(at) ? "," : "");
+		for (unsigned i = 0; i < LENGTH(quantiles); i++)
+			page_words(p, STYLE_PLAIN, "%s\v%s,", quantiles[i][1],
+				   page_glue(page_ns(json_get_u64(latency, quantiles[i][0]))));
+		page_words(p, STYLE_PLAIN, "jitter\v%s",
+			   page_glue(page_ns(json_get_u64(end, "jitter_ns"))));
 		page_end(p);
 	}
-	if (doubt)
+	if (latency && *doubt)
 		page_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, "%s", doubt);
-	if (!res->two_hosts)
+	if (!hosts)
 		return;
 	page_text(p, 0, STYLE_DIM, "clocks          ");
 	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;",
-		   page_glue(page_ns((uint64_t)(offset < 0 ? -offset : offset))),
-		   offset < 0 ? "behind" : "ahead", page_glue(page_ns(res->clock.error_ns)));
+		   page_glue(page_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
+		   offset < 0 ? "behind" : "ahead",
+		   page_glue(page_ns(json_get_u64(hosts, "error_ns"))));
 	page_words(p, STYLE_DIM,
-		   res->clock.shared ? "said to be one"
-				     : "no one-way delays without --shared-clock");
+		   json_get_bool(hosts, "shared") ? "said to be one"
+						  : "no one-way delays without --shared-clock");
 	page_end(p);
 }
 
-/* How what was lost lay together, and how far the displaced came too late: only if there are any.
- */
-static void put_shapes(struct page *p, const struct arrivals *a)
+static void put_beside(struct page *p, const struct json_object *end)
 {
-	if (a->gaps.count)
+	static const struct text_count seen[] = {
+		{"duplicated", "duplicated"},
+		{"reordered", "reordered"},
+		{"late", "late"},
+		{"damaged", "damaged"},
+		{"invalid", "invalid"},
+		{"foreign", "of another run"},
+		{"replies", "ICMP replies"},
+	};
+	static const struct text_count fragments[] = {
+		{"fragments_made", "made"},
+		{"fragments_seen", "seen at the receiver"},
+		{"fragments_dropped", "dropped"},
+		{"fragments_abandoned", "abandoned"},
+		{"fragments_unmatched", "without a number"},
+		{"datagrams_reassembled", "datagrams put together"}, /* if any were made */
+	};
+	static const struct text_count own[] = {
+		{"causes_full", "without room for their cause"},
+		{"stamp_unreadable", "with an unreadable stamp"},
+		{"recursion_misses", "events missed by recursion"},
+		{"cell_empty", "XDP losses without a number"},
+		{"gso_split", "merged packets of uneven stamps"},
+	};
+	const struct json_object *gaps = json_get(end, "loss_gaps");
+	const struct json_object *losses = json_get(end, "own_losses");
+
+	put_latency(p, end);
+	/* how what was lost lay together, and how far the displaced came too late */
+	if (json_get_u64(gaps, "gaps"))
 		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
-			  page_count(a->gaps.count),
-			  (double)a->gaps.packets / (double)a->gaps.count,
-			  page_count(a->gaps.longest));
-	if (a->order.packets)
+			  page_count(json_get_u64(gaps, "gaps")),
+			  json_get_double(gaps, "packets") / json_get_double(gaps, "gaps"),
+			  page_count(json_get_u64(gaps, "longest")));
+	if (json_get_u64(end, "reordered"))
 		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
-			  "extent up to %s\vpackets", page_count(a->order.extent_max));
-}
-
-static void put_beside(struct page *p, const struct result *res)
-{
-	const struct result_losses *l = &res->losses;
-	const struct text_count seen[] = {
-		{res->duplicated, "duplicated"},
-		{res->arrivals.order.packets, "reordered"},
-		{res->late, "late"},
-		{res->damaged, "damaged"},
-		{res->invalid, "invalid"},
-		{res->foreign, "of another run"},
-		{res->replies, "ICMP replies"},
-	};
-	const struct text_count fragments[] = {
-		{res->fragments.made, "made"},
-		{res->fragments.seen, "seen at the receiver"},
-		{res->fragments.dropped, "dropped"},
-		{res->fragments.abandoned, "abandoned"},
-		{res->fragments.unmatched, "without a number"},
-		{res->fragments.made ? res->reassembled : 0, "datagrams put together"},
-	};
-	const struct text_count own[] = {
-		{l->causes_full, "without room for their cause"},
-		{l->stamp_unreadable, "with an unreadable stamp"},
-		{l->recursion_misses, "events missed by recursion"},
-		{l->cell_empty, "XDP losses without a number"},
-		{l->gso_split, "merged packets of uneven stamps"},
-	};
-
-	put_latency(p, res);
-	put_shapes(p, &res->arrivals);
-	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, LENGTH(seen));
-	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments, LENGTH(fragments));
-	text_counts_line(p, "own losses      ", STYLE_WARN, own, LENGTH(own));
-	if (l->suppressed)
+			  "extent up to %s\vpackets",
+			  page_count(json_get_u64(json_get(end, "reordering"), "extent_max")));
+	text_counts_line(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
+	text_counts_line(p, "fragments       ", STYLE_PLAIN, end, fragments,
+			 LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
+	text_counts_line(p, "own losses      ", STYLE_WARN, losses, own, LENGTH(own));
+	if (json_get_u64(losses, "suppressed"))
 		page_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, "%s",
-			  l->suppressed_evidence);
+			  json_get_text(losses, "suppressed_evidence"));
 }
 
 void text_findings(struct page *p, const struct json_object *end, int verbosity)
@@ -139,145 +143,153 @@ void text_findings(struct page *p, const struct json_object *end, int verbosity)
 
 /* A cause of all streams together. */
 struct group {
-	const struct result_cause *cause;
+	const struct json_object *cause;
 	uint64_t packets, first, last;
 };
 
-static bool same_cause(const struct result_cause *a, const struct result_cause *b)
+static bool same_cause(const struct json_object *a, const struct json_object *b)
 {
-	return a->hook == b->hook && a->direction == b->direction &&
-	       !strcmp(a->reason, b->reason) && !strcmp(a->location, b->location) &&
-	       !strcmp(a->ifname, b->ifname) && !strcmp(a->netns, b->netns) &&
-	       !strcmp(a->host, b->host);
-}
+	static const char *const keys[] = {"reason", "location", "ifname",   "netns",
+					   "host",   "hook",	 "direction"};
+	unsigned i = 0;
 
-static int by_packets(const void *va, const void *vb)
-{
-	const struct group *a = va, *b = vb;
-
-	if (a->packets != b->packets)
-		return a->packets < b->packets ? 1 : -1;
-	return a->cause < b->cause ? -1 : 1; /* groups differ in their first cause */
+	while (i < LENGTH(keys) && !strcmp(json_get_text(a, keys[i]), json_get_text(b, keys[i])))
+		i++;
+	return i == LENGTH(keys);
 }
 
 /* The causes of a stage, largest first. Returns how many. */
-static unsigned group_causes(const struct result *res, enum stage stage,
-			     struct group group[RESULT_CAUSES])
+static unsigned group_causes(const struct json_object *stage, struct group group[RESULT_CAUSES])
 {
 	unsigned n = 0, g;
 
-	for (unsigned i = 0; i < res->n_causes; i++) {
-		const struct result_cause *c = &res->cause[i];
+	for (struct json_each c = json_each(stage, "causes");
+	     json_next(&c) && c.next <= RESULT_CAUSES;) {
+		struct group one = {c.item, json_get_u64(c.item, "packets"),
+				    json_get_u64(c.item, "first"), json_get_u64(c.item, "last")};
 
-		if (c->stage != stage)
-			continue;
-		for (g = 0; g < n && !same_cause(group[g].cause, c); g++)
+		for (g = 0; g < n && !same_cause(group[g].cause, c.item); g++)
 			;
-		if (g == n)
-			group[n++] = (struct group){c, 0, c->first, c->last};
-		group[g].packets += c->packets;
-		if (c->first < group[g].first)
-			group[g].first = c->first;
-		if (c->last > group[g].last)
-			group[g].last = c->last;
+		if (g < n) {
+			one.cause = group[g].cause;
+			one.packets += group[g].packets;
+			one.first = group[g].first < one.first ? group[g].first : one.first;
+			one.last = group[g].last > one.last ? group[g].last : one.last;
+		}
+		n += g == n;
+		group[g] = one;
 	}
-	qsort(group, n, sizeof(*group), by_packets);
+	for (unsigned i = 1; i < n; i++) { /* stable */
+		const struct group one = group[i];
+
+		for (g = i; g && group[g - 1].packets < one.packets; g--)
+			group[g] = group[g - 1];
+		group[g] = one;
+	}
 	return n;
 }
 
-static void put_cause(struct page *p, const struct group *g, int verbosity)
+static void put_cause(struct page *p, const struct group *g, enum stage stage, int verbosity)
 {
-	const struct result_cause *c = g->cause;
+	const struct json_object *c = g->cause;
+	const char *reason = json_get_text(c, "reason"), *hook = json_get_text(c, "hook");
+	const char *location = json_get_text(c, "location"), *host = json_get_text(c, "host");
+	const char *netns = json_get_text(c, "netns"), *ifname = json_get_text(c, "ifname");
+	const char *direction = json_get_text(c, "direction");
 	/* the drop site says more than a reason that is none, or none we know */
-	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
-		       !strcmp(c->reason, "NOT_SPECIFIED");
+	bool located = verbosity > 0 || stage == STAGE_OTHER || !*reason ||
+		       !strcmp(reason, "NOT_SPECIFIED");
 
-	if (*c->reason)
-		page_words(p, STYLE_PLAIN, "%s", c->reason);
-	if (c->hook)
-		page_words(p, STYLE_PLAIN, "%s\vhook", c->hook);
-	if (*c->location && located)
-		page_words(p, STYLE_PLAIN, "in\v%s", c->location);
-	if (*c->netns || *c->ifname)
-		page_words(p, STYLE_PLAIN, "%s%s%s", c->netns, *c->netns && *c->ifname ? "\v" : "",
-			   c->ifname);
-	if (*c->host)
-		page_words(p, STYLE_PLAIN, "on\v%s", c->host);
-	if (c->direction && !c->hook && strcmp(c->direction, c->netns))
-		page_words(p, STYLE_PLAIN, "%s", c->direction);
+	if (*reason)
+		page_words(p, STYLE_PLAIN, "%s", reason);
+	if (*hook)
+		page_words(p, STYLE_PLAIN, "%s\vhook", hook);
+	if (*location && located)
+		page_words(p, STYLE_PLAIN, "in\v%s", location);
+	if (*netns || *ifname)
+		page_words(p, STYLE_PLAIN, "%s%s%s", netns, *netns && *ifname ? "\v" : "", ifname);
+	if (*host)
+		page_words(p, STYLE_PLAIN, "on\v%s", host);
+	if (!*hook && strcmp(direction, netns))
+		page_words(p, STYLE_PLAIN, "%s", direction);
 	if (verbosity > 0) {
 		page_break(p);
 		page_words(p, STYLE_DIM, "numbers\v%" PRIu64 "-%" PRIu64, g->first, g->last);
-		if (c->note)
-			page_words(p, STYLE_DIM, "(%s)", c->note);
+		if (json_get(c, "note"))
+			page_words(p, STYLE_DIM, "(%s)", json_get_text(c, "note"));
 	}
 }
 
 /* `cause` stands already on this line, so that its namespace before the name need not be. */
-static void put_counter(struct page *p, const struct result_counter *c,
-			const struct result_cause *cause, unsigned more, bool note)
+static void put_counter(struct page *p, const struct json_object *c,
+			const struct json_object *cause, unsigned more, bool details)
 {
-	size_t n = cause ? strlen(cause->netns) : 0;
-	char name[sizeof(c->name)], others[16] = "";
+	const char *netns = json_get_text(cause, "netns"), *note = json_get_text(c, "note");
+	const bool documented = json_get_bool(c, "documented"), agrees = json_get_bool(c, "agrees");
+	char name[96], others[16] = "";
+	size_t n = strlen(netns);
 
-	if (n && (strncmp(c->name, cause->netns, n) || c->name[n] != ' '))
-		n = 0;
-	snprintf(name, sizeof(name), "%s", c->name + n + (n > 0));
+	snprintf(name, sizeof(name), "%s", json_get_text(c, "name"));
+	if (n && !strncmp(name, netns, n) && name[n] == ' ')
+		memmove(name, name + n + 1, strlen(name + n));
 	page_glue(name);
 	if (more)
 		snprintf(others, sizeof(others), "\v+%u", more);
-	if (c->agrees)
+	if (agrees)
 		page_words(p, STYLE_DIM, "=\v%s%s", name, others);
 	else
-		page_words(p, c->documented ? STYLE_WARN : STYLE_BAD, "%s\v%s %s,\vnot\v%s",
-			   c->documented ? "~" : "!=", name, page_count(c->delta),
-			   page_count(c->expected));
-	if (c->agrees ? c->note && note : c->documented || c->note)
-		page_words(p, STYLE_DIM, "(%s)", c->note ? c->note : "documented");
+		page_words(p, documented ? STYLE_WARN : STYLE_BAD, "%s\v%s %s,\vnot\v%s",
+			   documented ? "~" : "!=", name, page_count(json_get_u64(c, "delta")),
+			   page_count(json_get_u64(c, "expected")));
+	if (agrees ? *note && details : documented || *note)
+		page_words(p, STYLE_DIM, "(%s)", *note ? note : "documented");
 }
 
 /*
  * All that disagree; of those that agree one, and how many more: one that knows these losses alone
  * says most, it has no note.
  */
-static void put_counters(struct page *p, const struct result *res, enum stage stage,
-			 const struct result_cause *cause, int verbosity)
+static void put_counters(struct page *p, const struct json_object *stage,
+			 const struct json_object *cause, int verbosity)
 {
-	const struct result_counter *best = NULL, *end = res->counter + res->n_counters;
+	const struct json_object *best = NULL;
 	unsigned agree = 0;
 
-	for (const struct result_counter *c = res->counter; c < end; c++) {
-		if (c->stage != stage || !c->agrees)
+	for (struct json_each c = json_each(stage, "counters"); json_next(&c);) {
+		if (!json_get_bool(c.item, "agrees"))
 			continue;
 		agree++;
-		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
-			best = c;
+		if (!best || (json_get_u64(c.item, "delta") && !json_get(c.item, "note") &&
+			      (!json_get_u64(best, "delta") || json_get(best, "note"))))
+			best = c.item;
 	}
 	if (best && verbosity < 1)
 		put_counter(p, best, cause, agree - 1, false);
-	for (const struct result_counter *c = res->counter; c < end; c++) {
-		if (c->stage != stage || (verbosity < 1 && c->agrees))
+	for (struct json_each c = json_each(stage, "counters"); json_next(&c);) {
+		if (verbosity < 1 && json_get_bool(c.item, "agrees"))
 			continue;
 		if (verbosity > 0)
 			page_break(p);
-		put_counter(p, c, cause, 0, verbosity > 0);
+		put_counter(p, c.item, cause, 0, verbosity > 0);
 	}
 }
 
-static void put_stage(struct page *p, const struct result *res, enum stage stage, int verbosity,
-		      struct group group[RESULT_CAUSES])
+static void put_stage(struct page *p, const struct json_object *o, enum stage stage, uint64_t sent,
+		      int verbosity)
 {
-	unsigned n = group_causes(res, stage, group);
-	const struct result_stage *s = &res->stage[stage];
+	struct group group[RESULT_CAUSES];
+	const uint64_t packets = json_get_u64(o, "packets");
+	const char *source = json_get_text(o, "source");
+	unsigned n = group_causes(o, group);
 
-	page_row(p, STYLE_BOLD, 2, stage_name(stage), s->packets, s->packets ? res->sent : 0);
+	page_row(p, STYLE_BOLD, 2, stage_name(stage), packets, packets ? sent : 0);
 	if (n == 1)
-		put_cause(p, &group[0], verbosity);
+		put_cause(p, &group[0], stage, verbosity);
 	else if (n)
 		page_words(p, STYLE_PLAIN, "%u causes", n);
-	if (s->source && strcmp(s->source, "event"))
-		page_words(p, STYLE_WARN, "known by %s only", s->source);
-	put_counters(p, res, stage, n == 1 ? group[0].cause : NULL, verbosity);
+	if (*source && strcmp(source, "event"))
+		page_words(p, STYLE_WARN, "known by %s only", source);
+	put_counters(p, o, n == 1 ? group[0].cause : NULL, verbosity);
 	page_end(p);
 	for (unsigned i = 0; n > 1 && i < n; i++) {
 		if (i == CAUSES_SHOWN && n > CAUSES_SHOWN + 1 && verbosity < 1) {
@@ -285,8 +297,8 @@ static void put_stage(struct page *p, const struct result *res, enum stage stage
 			page_end(p);
 			break;
 		}
-		page_row(p, STYLE_PLAIN, 2, "", group[i].packets, res->sent);
-		put_cause(p, &group[i], verbosity);
+		page_row(p, STYLE_PLAIN, 2, "", group[i].packets, sent);
+		put_cause(p, &group[i], stage, verbosity);
 		page_end(p);
 	}
 }
@@ -319,10 +331,7 @@ static void put_header(struct page *p, const struct run_header *h)
 	else
 		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
 			   h->frame_bytes);
-	if (h->rate_pps > 0)
-		page_words(p, STYLE_PLAIN, "%s", page_rate(h->rate_pps));
-	else
-		page_words(p, STYLE_PLAIN, "unthrottled");
+	page_words(p, STYLE_PLAIN, "%s", h->rate_pps > 0 ? page_rate(h->rate_pps) : "unthrottled");
 	if (h->threads > 1)
 		page_words(p, STYLE_PLAIN, "| %u\vthreads", h->threads);
 	if (h->flows > 1)
@@ -341,117 +350,138 @@ static void put_header(struct page *p, const struct run_header *h)
 	page_end(p);
 }
 
-static void put_refused(struct page *p, const struct result *res)
+static void put_refused(struct page *p, const struct json_object *end)
 {
-	struct text_count by[RESULT_ERRNOS];
+	struct json_object *by = json_get(end, "refused_by");
+	struct text_count count[RESULT_ERRNOS];
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < res->n_refused_by; i++) {
-		const struct result_errno *e = &res->refused_by[i];
-		const char *name = e->error == TX_ERRNO_LOST ? NULL : strerrorname_np(e->error);
-
-		by[i] = (struct text_count){e->packets, name ? name : "unknown"};
+	page_row(p, STYLE_PLAIN, 0, "refused", json_get_u64(end, "refused"), 0);
+	if (json_object_is_type(by, json_type_object)) {
+		json_object_object_foreach (by, name, packets) {
+			(void)packets;
+			if (n < RESULT_ERRNOS)
+				count[n++] = (struct text_count){name, name};
+		}
 	}
-	page_row(p, STYLE_PLAIN, 0, "refused", res->refused, 0);
-	text_counts(p, STYLE_PLAIN, by, res->n_refused_by);
+	text_counts(p, STYLE_PLAIN, by, count, n);
 	page_end(p);
 }
 
-static void put_sent(struct page *p, const struct result *res)
+static void put_sent(struct page *p, const struct json_object *end)
 {
-	page_row(p, STYLE_PLAIN, 0, "sent", res->sent, 0);
-	if (res->duration_ns)
-		page_words(p, STYLE_PLAIN, "%s in %s", page_glue(page_rate(res->tx_pps)),
-			   page_glue(page_ns(res->duration_ns)));
-	if (res->waits)
-		page_words(p, STYLE_DIM, "(%s\vwaits, %s)", page_count(res->waits),
-			   page_glue(page_ns(res->wait_ns)));
-	if (res->slipped_ns)
-		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule",
-			   page_glue(page_ns(res->slipped_ns)));
-	if (res->held_ns)
+	const struct json_object *deliberate = json_get(end, "deliberate");
+	uint64_t waits = json_get_u64(end, "waits"), ns = json_get_u64(end, "duration_ns");
+	uint64_t slipped = json_get_u64(end, "slipped_ns"), held = json_get_u64(end, "held_ns");
+
+	page_row(p, STYLE_PLAIN, 0, "sent", json_get_u64(end, "sent"), 0);
+	if (ns)
+		page_words(p, STYLE_PLAIN, "%s in %s",
+			   page_glue(page_rate(json_get_double(end, "tx_pps"))),
+			   page_glue(page_ns(ns)));
+	if (waits)
+		page_words(p, STYLE_DIM, "(%s\vwaits, %s)", page_count(waits),
+			   page_glue(page_ns(json_get_u64(end, "wait_ns"))));
+	if (slipped)
+		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule", page_glue(page_ns(slipped)));
+	if (held)
 		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
-			   page_glue(page_ns(res->held_ns)));
-	if (res->deliberate.asked) /* faults of traffic/shape.h */
+			   page_glue(page_ns(held)));
+	if (deliberate) /* faults of traffic/shape.h */
 		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
-			   page_count(res->deliberate.duplicates),
-			   page_count(res->deliberate.reordered), page_count(res->deliberate.gaps));
+			   page_count(json_get_u64(deliberate, "duplicates")),
+			   page_count(json_get_u64(deliberate, "reordered")),
+			   page_count(json_get_u64(deliberate, "gaps")));
 	page_end(p);
 }
 
-static void put_open(struct page *p, const struct result *res)
+static void put_open(struct page *p, const struct json_object *end)
 {
-	const struct text_count seen[] = {
-		{res->unaccounted_seen[0], "nowhere"},
-		{res->unaccounted_seen[SEEN_TX_DEVICE], "tx\vdevice"},
-		{res->unaccounted_seen[SEEN_XDP], "xdp"},
-		{res->unaccounted_seen[SEEN_RX_DEVICE], "rx\vdevice"},
-		{res->unaccounted_seen[SEEN_SOCKET], "socket"},
+	static const struct text_count seen[] = {
+		{"nowhere", "nowhere"},	     {"tx_device", "tx\vdevice"}, {"xdp", "xdp"},
+		{"rx_device", "rx\vdevice"}, {"socket", "socket"},
 	};
+	const uint64_t in_flight = json_get_u64(end, "in_flight"), sent = json_get_u64(end, "sent");
+	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
+	const uint64_t impossible = json_get_u64(end, "impossible");
 
-	page_row(p, res->in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", res->in_flight,
-		 res->in_flight ? res->sent : 0);
-	if (res->in_flight)
-		page_words(p, STYLE_PLAIN, "%s", res->in_flight_where);
-	page_end(p);
-	page_row(p, res->unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", res->unaccounted,
-		 res->unaccounted ? res->sent : 0);
-	if (res->unaccounted)
+	page_row_line(p, in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", in_flight,
+		      in_flight ? sent : 0, STYLE_PLAIN, "%s",
+		      in_flight ? json_get_text(end, "in_flight_where") : "");
+	page_row(p, unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", unaccounted,
+		 unaccounted ? sent : 0);
+	if (unaccounted) {
 		page_words(p, STYLE_PLAIN, "last\vseen:");
-	if (res->unaccounted)
-		text_counts(p, STYLE_PLAIN, seen, LENGTH(seen));
-	page_end(p);
-	if (!res->impossible)
-		return;
-	page_row(p, STYLE_BAD, 0, "impossible", res->impossible, 0);
-	page_words(p, STYLE_PLAIN, "fates of numbers never sent");
-	page_end(p);
-}
-
-static void put_ledger(struct page *p, const struct result *res, int verbosity)
-{
-	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
-
-	page_row(p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
-	page_end(p);
-	put_refused(p, res);
-	put_sent(p, res);
-	for (int s = 0; group && s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || result_disagrees(res, s))
-			put_stage(p, res, s, verbosity, group);
+		text_counts(p, STYLE_PLAIN, json_get(end, "unaccounted_last_seen"), seen,
+			    LENGTH(seen));
 	}
-	page_row(p, STYLE_BOLD, 0, "delivered", res->delivered, res->sent);
-	if (res->rx_pps > 0)
-		page_words(p, STYLE_PLAIN, "%s", page_rate(res->rx_pps));
 	page_end(p);
-	put_open(p, res);
-	free(group);
+	if (impossible)
+		page_row_line(p, STYLE_BAD, 0, "impossible", impossible, 0, STYLE_PLAIN,
+			      "fates of numbers never sent");
 }
 
-static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
+/* How many counters of a stage say something else than the events; `documented`: as is known. */
+static unsigned disagreeing(const struct json_object *stage, bool documented)
 {
+	unsigned n = 0;
+
+	for (struct json_each c = json_each(stage, "counters"); json_next(&c);)
+		n += !json_get_bool(c.item, "agrees") &&
+		     (documented || !json_get_bool(c.item, "documented"));
+	return n;
+}
+
+static void put_ledger(struct page *p, const struct json_object *end, int verbosity)
+{
+	const double rx_pps = json_get_double(end, "rx_pps");
+	const uint64_t sent = json_get_u64(end, "sent");
+
+	page_row(p, STYLE_PLAIN, 0, "attempted", json_get_u64(end, "attempted"), 0);
+	page_end(p);
+	put_refused(p, end);
+	put_sent(p, end);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		const struct json_object *stage = print_stage(end, stage_name(s));
+
+		if (json_get_u64(stage, "packets") || disagreeing(stage, true))
+			put_stage(p, stage, s, sent, verbosity);
+	}
+	page_row_line(p, STYLE_BOLD, 0, "delivered", json_get_u64(end, "delivered"), sent,
+		      STYLE_PLAIN, "%s", rx_pps > 0 ? page_rate(rx_pps) : "");
+	put_open(p, end);
+}
+
+static void put_verdict(struct page *p, const struct json_object *start,
+			const struct json_object *end)
+{
+	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
+	const uint64_t in_flight = json_get_u64(end, "in_flight");
+	const uint64_t impossible = json_get_u64(end, "impossible");
+	const struct json_object *lab = json_get(start, "lab");
 	unsigned disagree = 0;
 
-	for (unsigned i = 0; i < res->n_counters; i++)
-		disagree += !res->counter[i].agrees && !res->counter[i].documented;
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		disagree += disagreeing(stage.item, false);
 	p->indent = 0;
-	if (res->balanced)
+	if (json_get_bool(end, "balanced")) {
 		page_words(p, STYLE_GOOD, "balanced:");
-	else
-		page_words(p, STYLE_BAD, "NOT BALANCED:");
-	if (res->balanced)
 		page_words(p, STYLE_PLAIN, "every packet sent has its place.");
-	else if (!res->unaccounted && !res->in_flight && !res->impossible)
-		page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
-	else
-		page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
-			   page_count(res->unaccounted), page_count(res->in_flight),
-			   page_count(res->impossible));
+	} else {
+		page_words(p, STYLE_BAD, "NOT BALANCED:");
+		if (!unaccounted && !in_flight && !impossible)
+			page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
+		else
+			page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
+				   page_count(unaccounted), page_count(in_flight),
+				   page_count(impossible));
+	}
 	if (disagree)
 		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s (!=).", disagree,
 			   disagree == 1 ? "counter" : "counters", disagree == 1 ? "s" : "");
-	if (disagree && (*head->lab || !head->in_lab))
+	if (disagree && (!lab || json_get(lab, "name")))
 		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");
-	if (res->interrupted)
+	if (json_get_bool(end, "interrupted"))
 		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
 }
@@ -459,234 +489,245 @@ static void put_verdict(struct page *p, const struct run_header *head, const str
 void text_run(const struct print_view *v, const struct json_object *start,
 	      const struct json_object *end, unsigned parts)
 {
-	struct result *res = calloc(1, sizeof(*res));
+	struct page p = print_page(v, json_get_u64(end, "attempted"));
 	struct run_header head;
-	struct page p;
 
-	if (!res)
-		return;
 	json_read_start(start, &head);
-	json_read_end(end, res);
-	p = print_page(v, res->attempted);
 	p.width = PAGE_WIDTH;
 	if (parts & TEXT_HEADER)
 		put_header(&p, &head);
 	if (parts & TEXT_LEDGER)
-		put_ledger(&p, res, v->verbosity);
+		put_ledger(&p, end, v->verbosity);
 	if (parts & TEXT_BESIDE)
-		put_beside(&p, res);
+		put_beside(&p, end);
 	if (parts & TEXT_VERDICT)
-		put_verdict(&p, &head, res);
+		put_verdict(&p, start, end);
 	if (parts & TEXT_FINDINGS)
 		text_findings(&p, end, v->verbosity);
-	free(res);
 }
 
-void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
+void text_found_trial(FILE *out, unsigned number, const struct json_object *trial)
 {
-	char rate[FMT_MAX] = "full speed", time[FMT_MAX], unsent[FMT_MAX], lost[32];
-	int most = 0;
+	const struct json_object *of = json_get(trial, "parameters");
+	const double rate = json_get_double(of, "rate_pps");
+	const char *where = trials_worst_stage(trial);
+	char phase[16], lost[32];
 
-	for (int s = 1; s < STAGE_COUNT; s++)
-		most = t->dropped[s] > t->dropped[most] ? s : most;
 	if (number == 1)
 		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
 			"lost", "unsent", "where");
-	if (t->rate_pps > 0)
-		fmt_rate(rate, sizeof(rate), t->rate_pps);
-	snprintf(lost, sizeof(lost), "%.4f %%", t->loss_share * 100);
-	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, t->phase, rate,
-		num_text_time(time, sizeof(time), t->time_ns), lost,
-		fmt_count(unsent, sizeof(unsent), t->unsent), t->dropped[most] ? "  " : "",
-		t->dropped[most] ? stage_name(most) : "");
+	snprintf(phase, sizeof(phase), "%s", json_get_text(of, "phase"));
+	snprintf(lost, sizeof(lost), "%.4f %%", json_get_double(trial, "loss_share") * 100);
+	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, utf8_tame(phase),
+		rate > 0 ? page_rate(rate) : "full speed",
+		page_time(json_get_u64(of, "duration_ns")), lost,
+		page_count(json_get_u64(trial, "unsent")), *where ? "  " : "", where);
 }
 
-const char *found_culprit(const struct found_rate *rate)
+const char *found_culprit(const struct json_object *rate)
 {
-	if (rate->limit == FOUND_LIMIT_GENERATOR)
+	const char *limit = json_get_text(rate, "limited_by");
+	enum stage stage = rows_stage(json_get_text(rate, "stage"));
+
+	if (!strcmp(limit, "generator"))
 		return "the generator";
-	if (rate->limit == FOUND_LIMIT_QUEUE)
+	if (!strcmp(limit, "send_queue"))
 		return "the sender's queue, its device takes no more";
-	return rate->stage == STAGE_NONE ? "" : stage_name(rate->stage);
+	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
-static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
+static void print_mrr(FILE *out, const struct json_object *rate)
 {
-	char lower[FMT_MAX], upper[FMT_MAX], name[8] = "";
+	double lower = json_get_double(rate, "lower_pps"),
+	       upper = json_get_double(rate, "upper_pps");
 	const char *culprit = found_culprit(rate);
 
-	for (unsigned i = 0; rate->name[i] && i + 1 < sizeof(name); i++)
-		name[i] = (char)toupper((unsigned char)rate->name[i]);
-	fprintf(out, "%-4s", name);
-	fmt_rate(lower, sizeof(lower), rate->lower_pps);
-	fmt_rate(upper, sizeof(upper), rate->upper_pps);
-	if (rate == &f->mrr) {
-		char median[FMT_MAX];
-
-		fprintf(out, "%s got through at the highest rate%s%s",
-			fmt_rate(median, sizeof(median), rate->throughput_pps),
-			*culprit ? ": " : "", culprit);
-		if (rate->upper_pps > rate->lower_pps)
-			fprintf(out, "  (median; lowest %s, highest %s)", lower, upper);
-		fputc('\n', out);
-		return;
-	}
-	if (rate->has_lower && rate->has_upper)
-		fprintf(out, "%s held, %s did not", lower, upper);
-	else if (rate->has_lower)
-		fprintf(out, "%s held, the highest rate %s", lower,
-			f->held_back	       ? "that the sender's device takes"
-			: f->generator_limited ? "that this host generates"
-					       : "that was asked for");
-	else if (rate->has_upper)
-		fprintf(out, "below %s, which was too much", upper);
-	else
-		fprintf(out, "nothing is known yet");
-	if (rate->has_upper && *culprit)
-		fprintf(out, ": %s", culprit);
-	if (rate->loss_ratio > 0)
-		fprintf(out, "  (up to %g %% lost)", rate->loss_ratio * 100);
-	fprintf(out, "%s\n", rate->done ? "" : "  (not finished)");
+	fprintf(out, "MRR %s got through at the highest rate%s%s",
+		page_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
+	if (upper > lower)
+		fprintf(out, "  (median; lowest %s, highest %s)", page_rate(lower),
+			page_rate(upper));
+	fputc('\n', out);
 }
 
-void text_found(FILE *out, const struct found *f)
+static void print_goal(FILE *out, const char *name, const struct json_object *rate,
+		       const char *highest)
 {
-	char min[FMT_MAX], max[FMT_MAX], time[FMT_MAX];
+	const bool has_lower = json_get(rate, "lower_pps"), has_upper = json_get(rate, "upper_pps");
+	const char *lower = page_rate(json_get_double(rate, "lower_pps"));
+	const char *upper = page_rate(json_get_double(rate, "upper_pps"));
+	double loss_ratio = json_get_double(rate, "loss_ratio");
+
+	if (has_lower && has_upper)
+		fprintf(out, "%s %s held, %s did not", name, lower, upper);
+	else if (has_lower)
+		fprintf(out, "%s %s held, the highest rate that %s", name, lower, highest);
+	else if (has_upper)
+		fprintf(out, "%s below %s, which was too much", name, upper);
+	else
+		fprintf(out, "%s nothing is known yet", name);
+	if (has_upper && *found_culprit(rate))
+		fprintf(out, ": %s", found_culprit(rate));
+	if (loss_ratio > 0)
+		fprintf(out, "  (up to %g %% lost)", loss_ratio * 100);
+	fprintf(out, "%s\n", json_get_bool(rate, "done") ? "" : "  (not finished)");
+}
+
+void text_found(FILE *out, const struct json_object *end)
+{
+	const bool held_back = json_get_bool(end, "held_back");
+	const bool generator = json_get_bool(end, "generator_limited");
+	const char *highest = held_back	  ? "the sender's device takes"
+			      : generator ? "this host generates"
+					  : "was asked for";
 
 	fprintf(out, "\n");
-	for (unsigned i = 0; i < f->goals; i++)
-		print_goal(out, f, &f->goal[i]);
-	if (f->mrr.has_upper)
-		print_goal(out, f, &f->mrr);
-	fprintf(out, "%u trials between %s and %s%s, frames of %u bytes, in %s\n", f->trials,
-		fmt_rate(min, sizeof(min), f->min_pps), fmt_rate(max, sizeof(max), f->max_pps),
-		f->held_back	       ? " (what the sender's device takes)"
-		: f->generator_limited ? " (what this host generates)"
-				       : "",
-		f->frame_bytes, fmt_ns(time, sizeof(time), f->time_ns));
+	if (json_get(end, "ndr"))
+		print_goal(out, "NDR", json_get(end, "ndr"), highest);
+	if (json_get(end, "pdr"))
+		print_goal(out, "PDR", json_get(end, "pdr"), highest);
+	if (json_get(end, "mrr"))
+		print_mrr(out, json_get(end, "mrr"));
+	fprintf(out, "%u trials between %s and %s", (unsigned)json_get_u64(end, "trials"),
+		page_rate(json_get_double(end, "min_rate_pps")),
+		page_rate(json_get_double(end, "max_rate_pps")));
+	if (held_back || generator)
+		fprintf(out, " (what %s)", highest);
+	fprintf(out, ", frames of %u bytes, in %s\n", (unsigned)json_get_u64(end, "frame_bytes"),
+		page_ns(json_get_u64(end, "duration_ns")));
 }
 
-void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n)
+void text_found_spread(FILE *out, const struct json_object *end)
 {
-	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
+	for (unsigned g = 0; g < FOUND_GOALS; g++) {
+		const struct json_object *all =
+			json_get(json_get(end, "lower_pps_of_all"), found_goals[g]);
+		unsigned n = 0;
+		char title[40];
 
-	fprintf(out, "%s of %u searches: median %s, lowest %s, highest %s, spread %.1f %%%s\n",
-		name, n, fmt_rate(median, sizeof(median), s->median),
-		fmt_rate(min, sizeof(min), s->min), fmt_rate(max, sizeof(max), s->max),
-		s->spread * 100,
-		s->spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single searches)"
-					  : "");
+		for (struct json_each f = json_each(end, "searches"); json_next(&f);) {
+			const struct json_object *rate = json_get(f.item, found_goals[g]);
+
+			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
+		}
+		snprintf(title, sizeof(title), "%s of %u searches", found_goals[g], n);
+		if (all)
+			trials_print_spread(out, title, trials_summary_read(all), "searches");
+	}
 }
 
-/* Of send and recv, a sentence behind its count. */
-static void put_line(struct page *p, unsigned indent, const char *what, uint64_t n,
-		     const char *more)
+/* Of send and recv: a member of `o`, and a sentence behind it. */
+static void put_line(struct page *p, unsigned indent, const char *what, const struct json_object *o,
+		     const char *key, const char *more)
 {
-	page_row(p, STYLE_PLAIN, indent, what, n, 0);
+	page_row(p, STYLE_PLAIN, indent, what, json_get_u64(o, key), 0);
 	p->indent = 34;
 	if (*more)
 		page_verbatim(p, more);
 	page_end(p);
 }
 
-static void put_line_if(struct page *p, const char *what, uint64_t n)
+static void put_causes(struct page *p, const struct json_object *end)
 {
-	if (n)
-		put_line(p, 0, what, n, "");
-}
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		for (struct json_each c = json_each(stage.item, "causes"); json_next(&c);) {
+			char more[320];
 
-static void put_causes(struct page *p, const struct result *res)
-{
-	for (unsigned i = 0; i < res->n_causes; i++) {
-		const struct result_cause *c = &res->cause[i];
-		char more[320];
-
-		snprintf(more, sizeof(more), "%s %s", c->reason, c->ifname);
-		put_line(p, 2, stage_name(c->stage), c->packets, more);
+			snprintf(more, sizeof(more), "%s %s", json_get_text(c.item, "reason"),
+				 json_get_text(c.item, "ifname"));
+			put_line(p, 2, json_get_text(stage.item, "stage"), c.item, "packets", more);
+		}
 	}
 }
 
-static void put_send(struct page *p, const struct result *res)
+static void put_send(struct page *p, const struct json_object *end)
 {
+	const struct json_object *deliberate = json_get(end, "deliberate");
+	struct json_object *by = json_get(end, "refused_by");
 	char more[2 * FMT_MAX + 8];
 
-	put_line(p, 0, "attempted", res->attempted, "");
-	put_line(p, 0, "refused", res->refused, "");
-	for (unsigned i = 0; i < res->n_refused_by; i++) {
-		const char *name = strerrorname_np(res->refused_by[i].error);
-
-		put_line(p, 0, "", res->refused_by[i].packets,
-			 name ? name : "(sendmmsg did not say)");
+	put_line(p, 0, "attempted", end, "attempted", "");
+	put_line(p, 0, "refused", end, "refused", "");
+	if (json_object_is_type(by, json_type_object)) {
+		json_object_object_foreach (by, name, packets) {
+			(void)packets;
+			put_line(p, 0, "", by, name,
+				 strcmp(name, "unknown") ? name : "(sendmmsg did not say)");
+		}
 	}
-	snprintf(more, sizeof(more), "%s in %s", page_rate(res->tx_pps), page_ns(res->duration_ns));
-	put_line(p, 0, "sent", res->sent, more);
-	if (res->deliberate.asked) {
-		put_line(p, 0, "sent twice", res->deliberate.duplicates, "on purpose");
-		put_line(p, 0, "sent late", res->deliberate.reordered, "on purpose");
-		put_line(p, 0, "left out", res->deliberate.gaps, "on purpose, not attempted");
+	snprintf(more, sizeof(more), "%s in %s", page_rate(json_get_double(end, "tx_pps")),
+		 page_ns(json_get_u64(end, "duration_ns")));
+	put_line(p, 0, "sent", end, "sent", more);
+	if (deliberate) {
+		put_line(p, 0, "sent twice", deliberate, "duplicates", "on purpose");
+		put_line(p, 0, "sent late", deliberate, "reordered", "on purpose");
+		put_line(p, 0, "left out", deliberate, "gaps", "on purpose, not attempted");
 	}
-	put_causes(p, res);
-	put_line(p, 0, "left this host", res->sent - res->dropped, "");
-	put_line_if(p, "waits", res->waits);
+	put_causes(p, end);
+	page_row(p, STYLE_PLAIN, 0, "left this host",
+		 json_get_u64(end, "sent") - json_get_u64(end, "dropped"), 0);
+	page_end(p);
+	if (json_get_u64(end, "waits"))
+		put_line(p, 0, "waits", end, "waits", "");
 }
 
-static void put_delays(struct page *p, const struct arrivals *a)
+static void put_delays(struct page *p, const struct json_object *end)
 {
-	const struct result_latency *l = &a->latency;
-	const char *doubt = arrivals_clock_doubt(a);
+	const struct json_object *latency = json_get(end, "latency_ns");
+	const struct json_object *gaps = json_get(end, "loss_gaps");
+	const char *doubt = json_get_text(json_get(end, "clock"), "doubt");
 
-	if (a->gaps.count)
+	if (json_get_u64(gaps, "gaps"))
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "gaps %" PRIu64 ", the longest of %" PRIu64 " packets", a->gaps.count,
-			  a->gaps.longest);
-	if (a->order.packets)
+			  "gaps %" PRIu64 ", the longest of %" PRIu64 " packets",
+			  json_get_u64(gaps, "gaps"), json_get_u64(gaps, "longest"));
+	if (json_get_u64(end, "reordered"))
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "reordering extent up to %" PRIu64 " packets", a->order.extent_max);
-	if (l->measured)
+			  "reordering extent up to %" PRIu64 " packets",
+			  json_get_u64(json_get(end, "reordering"), "extent_max"));
+	if (latency)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
 			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
 			  " of both ends)",
-			  page_ns(l->p50), page_ns(l->p99), page_ns(l->p9999), page_ns(l->max),
-			  page_ns(a->jitter_ns));
-	if (doubt)
+			  page_ns(json_get_u64(latency, "p50")),
+			  page_ns(json_get_u64(latency, "p99")),
+			  page_ns(json_get_u64(latency, "p9999")),
+			  page_ns(json_get_u64(latency, "max")),
+			  page_ns(json_get_u64(end, "jitter_ns")));
+	if (*doubt)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the delay: %s", doubt);
 }
 
-static void put_recv(struct page *p, const struct recv_result *r)
+static void put_recv(struct page *p, const struct json_object *end)
 {
-	const struct result *res = &r->res;
+	static const char *const others[] = {"duplicated", "reordered", "late", "damaged",
+					     "invalid"};
 
-	put_line(p, 0, "received", r->received, "");
-	put_line(p, 0, "delivered", res->delivered, page_rate(res->rx_pps));
-	put_line(p, 0, "lost", r->lost,
-		 r->tail_known ? "" : "or more: the end of a stream was not told");
-	put_causes(p, res);
+	put_line(p, 0, "received", end, "received", "");
+	put_line(p, 0, "delivered", end, "delivered", page_rate(json_get_double(end, "rx_pps")));
+	put_line(p, 0, "lost", end, "lost",
+		 json_get(end, "lost_tail") ? "" : "or more: the end of a stream was not told");
+	put_causes(p, end);
 	if (!p->html) { /* which has more of it beside the ledger */
-		put_line_if(p, "duplicated", res->duplicated);
-		put_line_if(p, "reordered", res->arrivals.order.packets);
-		put_line_if(p, "late", res->late);
-		put_line_if(p, "damaged", res->damaged);
-		put_line_if(p, "invalid", res->invalid);
-		put_delays(p, &res->arrivals);
+		for (unsigned i = 0; i < LENGTH(others); i++) {
+			if (json_get_u64(end, others[i]))
+				put_line(p, 0, others[i], end, others[i], "");
+		}
+		put_delays(p, end);
 	}
-	if (!r->streams)
+	if (!json_get_length(end, "streams"))
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
 			  "no packet with a stamp of pktledger came");
 }
 
 void text_solo(const struct print_view *v, const struct json_object *end)
 {
-	struct recv_result *r = calloc(1, sizeof(*r));
 	struct page p = print_page(v, 0);
 
-	if (!r)
-		return;
 	p.width = UINT_MAX;
 	p.count_width = 16;
-	json_read_recv_end(end, r);
 	if (json_get(end, "received"))
-		put_recv(&p, r);
+		put_recv(&p, end);
 	else
-		put_send(&p, &r->res);
-	free(r);
+		put_send(&p, end);
 }

@@ -9,9 +9,11 @@
 
 #include "base/json.h"
 #include "base/num.h"
+#include "base/record.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
 #include "report/load.h"
+#include "report/page.h"
 #include "report/series.h"
 
 /* Members of the end of a run, but for two that are computed. */
@@ -21,34 +23,13 @@ static const char *const names[TRIALS_MEASURES] = {
 	"tx_calls",	  "rx_calls",	    "tx_cpu_ns",	 "rx_cpu_ns",
 	"fragments_made", "fragments_seen", "fragments_dropped", "datagrams_reassembled"};
 
-struct trials {
-	unsigned n, max, balanced;
-	double *value[TRIALS_MEASURES];
-	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
-};
-
 struct trials *trials_new(unsigned max)
 {
-	struct trials *t = calloc(1, sizeof(*t));
+	struct trials *t = calloc(1, sizeof(*t) + sizeof(double[TRIALS_MEASURES]) * max);
 
-	if (!t)
-		return NULL;
-	t->max = max;
-	for (int m = 0; m < TRIALS_MEASURES; m++) {
-		t->value[m] = calloc(max, sizeof(double));
-		if (!t->value[m]) {
-			trials_free(t);
-			return NULL;
-		}
-	}
+	if (t)
+		*t = (struct trials){.max = max, .value = (double *)(t + 1)};
 	return t;
-}
-
-void trials_free(struct trials *t)
-{
-	for (int m = 0; t && m < TRIALS_MEASURES; m++)
-		free(t->value[m]);
-	free(t);
 }
 
 static double lost_share(const struct json_object *end)
@@ -56,17 +37,6 @@ static double lost_share(const struct json_object *end)
 	uint64_t sent = json_get_u64(end, "sent");
 
 	return sent ? (double)(sent - json_get_u64(end, "delivered")) / (double)sent : 0;
-}
-
-static void add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *end)
-{
-	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
-		const struct json_object *o = json_get_item(end, "stages", i);
-		enum stage stage = rows_stage(json_get_text(o, "stage"));
-
-		if (stage != STAGE_NONE)
-			packets[stage] += json_get_u64(o, "packets");
-	}
 }
 
 /* The stage that lost most; "": none lost any. */
@@ -81,23 +51,25 @@ static const char *worst_of(const uint64_t packets[STAGE_COUNT])
 	return packets[worst] ? stage_name(worst) : "";
 }
 
-static const char *worst_stage(const struct json_object *end)
+const char *trials_worst_stage(const struct json_object *end)
 {
 	uint64_t packets[STAGE_COUNT] = {};
 
-	add_stages(packets, end);
+	rows_add_stages(packets, end);
 	return worst_of(packets);
 }
 
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes)
 {
+	double *v = t->value + t->n;
+
 	if (t->n == t->max)
 		return;
 	for (int m = 0; m < TRIALS_MEASURES; m++) /* what is read from a file may be any number */
-		t->value[m][t->n] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
-	t->value[TRIALS_LOST][t->n] = lost_share(end);
-	t->value[TRIALS_PAYLOAD][t->n] = t->value[TRIALS_RX_PPS][t->n] * (double)payload_bytes * 8;
-	add_stages(t->stage, end);
+		v[m * t->max] = fmin(fmax(json_get_double(end, names[m]), 0), 1e18);
+	v[TRIALS_LOST * t->max] = lost_share(end);
+	v[TRIALS_PAYLOAD * t->max] = v[TRIALS_RX_PPS * t->max] * (double)payload_bytes * 8;
+	rows_add_stages(t->stage, end);
 	t->balanced += json_get_bool(end, "balanced");
 	t->n++;
 }
@@ -106,11 +78,6 @@ void trials_clear(struct trials *t)
 {
 	t->n = t->balanced = 0;
 	memset(t->stage, 0, sizeof(t->stage));
-}
-
-unsigned trials_count(const struct trials *t)
-{
-	return t->n;
 }
 
 const char *trials_stage(const struct trials *t)
@@ -122,18 +89,17 @@ void trials_print_row(FILE *out, const struct trials *t, const struct json_objec
 {
 	static const char *const counts[] = {"sent", "delivered", "dropped"};
 	static const char *const rates[] = {"tx_pps", "rx_pps"};
-	const char *where = worst_stage(end);
+	const char *where = trials_worst_stage(end);
 	bool balanced = json_get_bool(end, "balanced");
-	char text[FMT_MAX];
 
 	if (t->n == 1)
 		fprintf(out, "%5s %13s %13s %13s %14s %14s  \n", "trial", "sent", "delivered",
 			"dropped", "sent at", "received at");
 	fprintf(out, "%5u", t->n);
 	for (unsigned i = 0; i < 3; i++)
-		fprintf(out, " %13s", fmt_count(text, sizeof(text), json_get_u64(end, counts[i])));
+		fprintf(out, " %13s", page_count(json_get_u64(end, counts[i])));
 	for (unsigned i = 0; i < 2; i++)
-		fprintf(out, " %14s", fmt_rate(text, sizeof(text), json_get_double(end, rates[i])));
+		fprintf(out, " %14s", page_rate(json_get_double(end, rates[i])));
 	fprintf(out, "  %s%s%s\n", where, balanced || !*where ? "" : ", ",
 		balanced ? "" : "NOT BALANCED");
 }
@@ -159,7 +125,7 @@ struct trials_summary trials_summary_of(double *values, unsigned n)
 
 struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m)
 {
-	return trials_summary_of(t->value[m], t->n);
+	return trials_summary_of(t->value + m * t->max, t->n);
 }
 
 static double median_of(const struct trials *t, enum trials_measure m)
@@ -179,14 +145,13 @@ bool trials_steady(const struct trials *t)
 	return spread_of(t) <= TRIALS_SPREAD;
 }
 
-static void print_rate(FILE *out, const char *title, struct trials_summary s)
+void trials_print_spread(FILE *out, const char *title, struct trials_summary s, const char *single)
 {
-	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
-
-	fprintf(out, "%s: median %s, lowest %s, highest %s, spread %.1f %%%s\n", title,
-		fmt_rate(median, sizeof(median), s.median), fmt_rate(min, sizeof(min), s.min),
-		fmt_rate(max, sizeof(max), s.max), s.spread * 100,
-		s.spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single runs)" : "");
+	fprintf(out, "%s: median %s, lowest %s, highest %s, spread %.1f %%", title,
+		page_rate(s.median), page_rate(s.min), page_rate(s.max), s.spread * 100);
+	if (s.spread > TRIALS_SPREAD)
+		fprintf(out, " (more than 5 %%: do not compare single %s)", single);
+	fputc('\n', out);
 }
 
 void trials_print_end(FILE *out, const struct trials *t)
@@ -194,22 +159,32 @@ void trials_print_end(FILE *out, const struct trials *t)
 	struct trials_summary lost = trials_summarise(t, TRIALS_LOST);
 
 	fprintf(out, "\n");
-	print_rate(out, "sent at    ", trials_summarise(t, TRIALS_TX_PPS));
-	print_rate(out, "received at", trials_summarise(t, TRIALS_RX_PPS));
+	trials_print_spread(out, "sent at    ", trials_summarise(t, TRIALS_TX_PPS), "runs");
+	trials_print_spread(out, "received at", trials_summarise(t, TRIALS_RX_PPS), "runs");
 	fprintf(out, "lost       : median %.3g %%, lowest %.3g %%, highest %.3g %%\n",
 		lost.median * 100, lost.min * 100, lost.max * 100);
 	fprintf(out, "%u of %u balanced\n", t->balanced, t->n);
 }
 
+static const struct record_field summary_rows[] = {
+	RECORD("median", DOUBLE, trials_summary, median),
+	RECORD("min", DOUBLE, trials_summary, min),
+	RECORD("max", DOUBLE, trials_summary, max),
+	RECORD("spread", DOUBLE, trials_summary, spread),
+	{0},
+};
+
 struct json_object *trials_summary_json(struct trials_summary s)
 {
-	struct json_object *o = json_object_new_object();
+	return record_write(summary_rows, &s);
+}
 
-	json_put(o, "median", json_object_new_double(s.median));
-	json_put(o, "min", json_object_new_double(s.min));
-	json_put(o, "max", json_object_new_double(s.max));
-	json_put(o, "spread", json_object_new_double(s.spread));
-	return o;
+struct trials_summary trials_summary_read(const struct json_object *o)
+{
+	struct trials_summary s;
+
+	record_read(o, summary_rows, &s);
+	return s;
 }
 
 void trials_put(struct json_object *o, const struct trials *t)
@@ -236,9 +211,8 @@ static size_t width_of(const struct json_object *document, const char *name)
 	const struct json_object *values = json_get(json_get(document, "start"), "values");
 	size_t width = strlen(name), len;
 
-	for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
-		len = strlen(value_of(json_get(json_get_item(document, "trials", i), "parameters"),
-				      name));
+	for (struct json_each trial = json_each(document, "trials"); json_next(&trial);) {
+		len = strlen(value_of(json_get(trial.item, "parameters"), name));
 		width = len > width ? len : width;
 	}
 	for (size_t i = 0; i < json_get_length(values, name); i++) {
@@ -249,18 +223,14 @@ static size_t width_of(const struct json_object *document, const char *name)
 }
 
 /* What of the end of a trial is in a line of CSV, in this order. */
-static const struct column {
-	const char *key;
-	enum { COUNT, RATE, SHARE, STAGE, BALANCED, FAILED } form;
-} csv_columns[] = {
-	{"attempted", COUNT},	   {"refused", COUNT},	      {"sent", COUNT},
-	{"delivered", COUNT},	   {"dropped", COUNT},	      {"lost_share", SHARE},
-	{"tx_pps", RATE},	   {"rx_pps", RATE},	      {"stage", STAGE},
-	{"balanced", BALANCED},	   {"payload_bytes", COUNT},  {"duration_ns", COUNT},
-	{"waits", COUNT},	   {"error", FAILED},	      {"tx_calls", COUNT},
-	{"rx_calls", COUNT},	   {"tx_cpu_ns", COUNT},      {"rx_cpu_ns", COUNT},
-	{"fragments_made", COUNT}, {"fragments_seen", COUNT}, {"datagrams_reassembled", COUNT},
-};
+static const char *const csv_columns[] = {
+	"attempted",	  "refused",	    "sent",
+	"delivered",	  "dropped",	    "lost_share",
+	"tx_pps",	  "rx_pps",	    "stage",
+	"balanced",	  "payload_bytes",  "duration_ns",
+	"waits",	  "error",	    "tx_calls",
+	"rx_calls",	  "tx_cpu_ns",	    "rx_cpu_ns",
+	"fragments_made", "fragments_seen", "datagrams_reassembled"};
 #define CSV_COLUMNS (sizeof(csv_columns) / sizeof(csv_columns[0]))
 
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
@@ -289,18 +259,19 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	}
 	fputs("trial", out);
 	for (unsigned i = 0; i < CSV_COLUMNS; i++)
-		fprintf(out, ",%s", csv_columns[i].key);
+		fprintf(out, ",%s", csv_columns[i]);
 	fputc('\n', out);
 }
 
-static const char *share_text(char *buf, size_t size, double share)
+static const char *share_text(double share)
 {
+	char *buf = page_buffer();
+
 	if (share > 0 && share < 0.0001)
-		snprintf(buf, size, "< 0.01 %%");
-	else if (share < 1 && share > 0.9999)
-		snprintf(buf, size, "> 99.99 %%");
-	else
-		snprintf(buf, size, "%.*f %%", share > 0 && share < 1 ? 2 : 0, share * 100);
+		return "< 0.01 %";
+	if (share < 1 && share > 0.9999)
+		return "> 99.99 %";
+	snprintf(buf, FMT_MAX, "%.*f %%", share > 0 && share < 1 ? 2 : 0, share * 100);
 	return buf;
 }
 
@@ -322,18 +293,17 @@ __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const ch
 static void fill_remarks(const struct rows *r, const struct trials *t, const struct error *failed,
 			 char where[512])
 {
-	char one[FMT_MAX], two[FMT_MAX], three[FMT_MAX];
 	uint64_t waits = (uint64_t)median_of(t, TRIALS_WAITS);
 	double fragments = median_of(t, TRIALS_FRAGMENTS);
 
 	snprintf(where, 512, "%s", trials_stage(t));
 	if (waits)
-		remark(where, "%s waits", fmt_count(one, sizeof(one), waits));
+		remark(where, "%s waits", page_count(waits));
 	if (fragments > 0)
 		remark(where, "%s fragments, %s seen, %s datagrams of them",
-		       fmt_count(one, sizeof(one), (uint64_t)fragments),
-		       fmt_count(two, sizeof(two), (uint64_t)median_of(t, TRIALS_SEEN)),
-		       fmt_count(three, sizeof(three), (uint64_t)median_of(t, TRIALS_REASSEMBLED)));
+		       page_count((uint64_t)fragments),
+		       page_count((uint64_t)median_of(t, TRIALS_SEEN)),
+		       page_count((uint64_t)median_of(t, TRIALS_REASSEMBLED)));
 	if (r->repeated)
 		remark(where, "spread %.1f %%%s", spread_of(t) * 100,
 		       trials_steady(t) ? "" : " (more than 5 %)");
@@ -347,8 +317,7 @@ static void fill_remarks(const struct rows *r, const struct trials *t, const str
 void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
 		const struct error *failed)
 {
-	char sent[FMT_MAX], received[FMT_MAX], payload[FMT_MAX], time[FMT_MAX], lost[FMT_MAX];
-	char tx[FMT_MAX], rx[FMT_MAX], calls[2 * FMT_MAX], cpu[64] = "-", where[512];
+	char calls[2 * FMT_MAX], cpu[64] = "-", where[512];
 	double ns;
 
 	for (unsigned i = 0; i < r->columns; i++)
@@ -363,45 +332,36 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 	if (ns > 0) /* of the time from the first packet sent to the last */
 		snprintf(cpu, sizeof(cpu), "%.0f+%.0f", 100 * median_of(t, TRIALS_TX_CPU) / ns,
 			 100 * median_of(t, TRIALS_RX_CPU) / ns);
-	fmt_short(tx, sizeof(tx), median_of(t, TRIALS_TX_CALLS));
-	fmt_short(rx, sizeof(rx), median_of(t, TRIALS_RX_CALLS));
-	snprintf(calls, sizeof(calls), "%s+%s", tx, rx);
+	snprintf(calls, sizeof(calls), "%s+%s",
+		 fmt_short(page_buffer(), FMT_MAX, median_of(t, TRIALS_TX_CALLS)),
+		 fmt_short(page_buffer(), FMT_MAX, median_of(t, TRIALS_RX_CALLS)));
 	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n",
-		fmt_rate(sent, sizeof(sent), median_of(t, TRIALS_TX_PPS)),
-		fmt_rate(received, sizeof(received), median_of(t, TRIALS_RX_PPS)),
-		fmt_bps(payload, sizeof(payload), median_of(t, TRIALS_PAYLOAD)),
-		fmt_ns(time, sizeof(time), (uint64_t)ns), calls, cpu,
-		share_text(lost, sizeof(lost), median_of(t, TRIALS_LOST)), *where ? "  " : "",
-		where);
+		page_rate(median_of(t, TRIALS_TX_PPS)), page_rate(median_of(t, TRIALS_RX_PPS)),
+		fmt_bps(page_buffer(), FMT_MAX, median_of(t, TRIALS_PAYLOAD)),
+		page_ns((uint64_t)ns), calls, cpu, share_text(median_of(t, TRIALS_LOST)),
+		*where ? "  " : "", where);
 }
 
-static void csv_value(FILE *out, const struct json_object *trial, const struct column *c)
+static void csv_value(FILE *out, const struct json_object *trial, const char *key)
 {
-	switch (c->form) {
-	case COUNT:
-		fprintf(out, "%" PRIu64, json_get_u64(trial, c->key));
-		break;
-	case RATE:
-		fprintf(out, "%.3f", json_get_double(trial, c->key));
-		break;
-	case SHARE:
+	if (!strcmp(key, "error")) /* it is there whatever became of the trial */
+		csv_text(out, json_get_text(json_get(trial, key), "message"));
+	else if (!json_get(trial, "attempted"))
+		return;
+	else if (!strcmp(key, "lost_share"))
 		fprintf(out, "%.9g", lost_share(trial));
-		break;
-	case STAGE:
-		fputs(worst_stage(trial), out);
-		break;
-	case BALANCED:
-		fputs(json_get_bool(trial, c->key) ? "true" : "false", out);
-		break;
-	case FAILED: /* it is there whatever became of the trial */
-		break;
-	}
+	else if (!strcmp(key, "stage"))
+		fputs(trials_worst_stage(trial), out);
+	else if (!strcmp(key, "balanced"))
+		fputs(json_get_bool(trial, key) ? "true" : "false", out);
+	else if (strstr(key, "_pps"))
+		fprintf(out, "%.3f", json_get_double(trial, key));
+	else
+		fprintf(out, "%" PRIu64, json_get_u64(trial, key));
 }
 
 void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_t number)
 {
-	bool booked = json_get(trial, "attempted");
-
 	for (unsigned i = 0; i < r->columns; i++) {
 		csv_text(r->out, value_of(json_get(trial, "parameters"), r->name[i]));
 		fputc(',', r->out);
@@ -409,10 +369,7 @@ void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_
 	fprintf(r->out, "%zu", number);
 	for (unsigned i = 0; i < CSV_COLUMNS; i++) {
 		fputc(',', r->out);
-		if (csv_columns[i].form == FAILED)
-			csv_text(r->out, json_get_text(json_get(trial, "error"), "message"));
-		else if (booked)
-			csv_value(r->out, trial, &csv_columns[i]);
+		csv_value(r->out, trial, csv_columns[i]);
 	}
 	fputc('\n', r->out);
 }
@@ -448,5 +405,5 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 		trials_clear(t);
 		failed = (struct error){};
 	}
-	trials_free(t);
+	free(t);
 }

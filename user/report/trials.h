@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "stages.h"
 
 #define TRIALS_SPREAD 0.05 /* (highest - lowest) / median above which the spread is called out */
 
@@ -36,18 +37,20 @@ struct trials_summary {
 	double median, min, max, spread;
 };
 
-struct trials;
+struct trials {
+	unsigned n, max, balanced;
+	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
+	double *value;		     /* `max` of each measure */
+};
 
+/* To be freed; NULL: no memory. */
 struct trials *trials_new(unsigned max);
-void trials_free(struct trials *t);
 
 /* `end` of a run, and the bytes of its payload (0: unknown). */
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes);
 
 /* Forgets them all. */
 void trials_clear(struct trials *t);
-
-unsigned trials_count(const struct trials *t);
 
 /* Of one trial at least. */
 struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m);
@@ -58,14 +61,19 @@ struct trials_summary trials_summary_of(double *values, unsigned n);
 /* Neither rate spreads so much that it has to be called out. */
 bool trials_steady(const struct trials *t);
 
-/* The stage that lost most in all trials; "": nothing was dropped. */
+/* The stage that lost most in all trials, or in the one of this end; "": nothing was dropped. */
 const char *trials_stage(const struct trials *t);
+const char *trials_worst_stage(const struct json_object *end);
 
 /* The trial added last, whose end this is, as a line of a table; a heading before the first. */
 void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end);
 void trials_print_end(FILE *out, const struct trials *t);
 
+/* A line of them; `single`: what is not to be compared if they spread too far. */
+void trials_print_spread(FILE *out, const char *title, struct trials_summary s, const char *single);
+
 struct json_object *trials_summary_json(struct trials_summary s);
+struct trials_summary trials_summary_read(const struct json_object *o);
 
 /* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
 void trials_put(struct json_object *o, const struct trials *t);

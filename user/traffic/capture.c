@@ -90,7 +90,7 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 				 pcap_datalink_val_to_description_or_dlt(pcap_datalink(file)));
 	c->at = list_room(NULL, 0, sizeof(*c->at));
 	if (!c->at)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	while ((rc = pcap_next_ex(file, &head, &bytes)) == 1) {
 		rc = check(head, path, c->packets, err);
 		if (rc)
@@ -101,7 +101,7 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 					 "%s is too large: at most %u packets and 1 GiB", path,
 					 CAPTURE_PACKETS_MAX);
 		if (grow(c, &room, head->caplen))
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			return error_memory(err);
 		add(c, head, bytes, &first_ns);
 	}
 	if (rc == PCAP_ERROR)
@@ -127,8 +127,7 @@ int capture_open(struct capture **out, const char *path, struct error *err)
 					 ? why + strlen(path) + 2
 					 : why);
 	c = calloc(1, sizeof(*c));
-	rc = c ? read_all(c, file, path, err)
-	       : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = c ? read_all(c, file, path, err) : error_memory(err);
 	pcap_close(file);
 	if (rc) {
 		capture_free(c);
@@ -145,15 +144,15 @@ int capture_measure(struct capture *c, int family, struct error *err)
 	c->payload = calloc(c->packets, sizeof(*c->payload));
 	c->payload_at = calloc(c->packets, sizeof(*c->payload_at));
 	if (!c->payload || !c->payload_at)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	for (uint32_t i = 0; i < c->packets; i++) {
 		unsigned length, payload;
 		const uint8_t *frame = capture_frame(c, i, &length);
 		const uint8_t *at = proto_udp_payload(frame, length, family, 0, &payload);
 
 		if (!at || payload < STAMP_LEN)
-			return error_set(
-				err, STATUS_USAGE, -EINVAL,
+			return error_usage(
+				err,
 				"leave other packets out of the file (tcpdump -r IN -w OUT udp)",
 				"--stamp: packet %u of the file is no whole IPv%c UDP datagram "
 				"with room for a stamp (%u bytes)",

@@ -129,8 +129,8 @@ int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char 
 	int rc = netdev_get(NULL, ifname, &dev);
 
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read the MTU of %s: %s",
-				 ifname, strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read the MTU of %s",
+				   ifname);
 	if (length <= dev.mtu + header)
 		return 0;
 	return error_set(err, STATUS_USAGE, -EMSGSIZE,
@@ -264,7 +264,7 @@ void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload, cons
 
 int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned index)
 {
-	unsigned length = proto_frame_length(flow), at = proto_payload_offset(flow->family);
+	unsigned length = flow_frame_bytes(flow) - FCS, at = proto_payload_offset(flow->family);
 	unsigned ip_length = flow->payload + at - ETHERNET_HLEN;
 	uint8_t *payload = (uint8_t *)frame + at;
 	struct flow one = *flow;

@@ -61,12 +61,6 @@ static inline unsigned proto_payload_offset(int family)
 	return 14 + (family == AF_INET6 ? 40 : 20) + 8;
 }
 
-/* Length of the flow's frames without FCS, padding included. */
-static inline unsigned proto_frame_length(const struct flow *flow)
-{
-	return flow_frame_bytes(flow) - 4;
-}
-
 /*
  * Writes a whole frame of 5-tuple `index` (source port src_port + index, modulo 2^16), with word
  * and time 0, into `room` bytes. Returns its length without FCS, or -EMSGSIZE: no room, or the

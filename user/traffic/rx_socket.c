@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
 
 #define BATCH	64
@@ -54,9 +53,8 @@ static int join(int fd, const struct receiver_config *cfg, struct error *err)
 		rc = setsockopt(fd, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &six, sizeof(six));
 	else if (group->family)
 		rc = setsockopt(fd, SOL_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four));
-	return rc ? error_set(err, STATUS_FAILED, -errno, "name the interface with -i",
-			      "cannot join the multicast group: %s", strerror(errno))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc ? -errno : 0, "name the interface with -i",
+			   "cannot join the multicast group");
 }
 
 static int set_options(int fd, const struct receiver_config *cfg, struct error *err)
@@ -79,10 +77,9 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 		rc = socket_bind_device(fd, how->device, err);
 	if (!rc && cfg->rcvbuf &&
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
-		rc = error_set(err, STATUS_UNABLE, -errno,
-			       "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
-			       "cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf,
-			       strerror(errno));
+		rc = error_errno(err, STATUS_UNABLE, -errno,
+				 "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
+				 "cannot set a receive buffer of %d bytes", cfg->rcvbuf);
 	return rc ? rc : join(fd, cfg, err);
 }
 
@@ -94,16 +91,15 @@ int rx_socket_bound(const struct receiver_config *cfg, struct error *err)
 	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
-		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "socket");
 	rc = set_options(fd, cfg, err);
 	if (!rc && bind(fd, (void *)&at, len))
 		rc = errno == EADDRINUSE
 			     ? error_set(err, STATUS_FAILED, -errno,
 					 "stop the program that has it (ss -ulpn), or use -p",
 					 "UDP port %u is in use", cfg->flow->dst_port)
-			     : error_set(err, STATUS_FAILED, -errno, NULL,
-					 "cannot bind to UDP port %u: %s", cfg->flow->dst_port,
-					 strerror(errno));
+			     : error_errno(err, STATUS_FAILED, -errno, NULL,
+					   "cannot bind to UDP port %u", cfg->flow->dst_port);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -115,7 +111,6 @@ static void rx_socket_close(struct rx *rx)
 	if (rx->fd >= 0)
 		close(rx->fd);
 	free(rx->buffer);
-	free(rx);
 }
 
 static void prepare_batch(struct rx *rx)
@@ -151,33 +146,27 @@ static uint64_t gap_of(const struct rx *rx)
 	return most < GAP_NS ? most : GAP_NS;
 }
 
-static int rx_socket_open(struct rx **out, const struct rx_config *thread, struct error *err)
+static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
 	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
-	struct rx *rx = calloc(1, sizeof(*rx));
 	socklen_t len = sizeof(rx->rcvbuf);
-	int rc;
 
-	if (!rx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	rx->cfg = cfg;
 	rx->sink = thread->sink;
 	rx->size = cfg->tuning->receive.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
 	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
 	rx->spin_ns = rx_spin_ns();
 	rx->buffer = malloc((size_t)rx->batch * rx->size);
-	rc = rx->buffer ? rx_socket_bound(cfg, err)
-			: error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	rx->fd = rc;
-	if (rc < 0) {
-		rx_socket_close(rx);
-		return rc;
-	}
+	rx->fd = rx->buffer ? rx_socket_bound(cfg, err)
+			    : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (rx->fd < 0)
+		return rx->fd;
 	prepare_batch(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	rx->gap_ns = gap_of(rx);
-	*out = rx;
+	thread->fd = rx->fd;
+	thread->mode = cfg->tuning->receive.gro ? "UDP GRO" : "";
 	return 0;
 }
 
@@ -231,15 +220,11 @@ static void note_source(struct sink *sink, const void *from)
 	const struct sockaddr_in6 *six = from;
 	const struct sockaddr_in *four = from;
 
-	if (six->sin6_family == AF_INET6) {
-		sink->source.address = six->sin6_addr;
-		sink->source.port = be16toh(six->sin6_port);
-		return;
-	}
-	sink->source.address.s6_addr32[0] = sink->source.address.s6_addr32[1] = 0;
-	sink->source.address.s6_addr32[2] = htobe32(0xffff);
-	sink->source.address.s6_addr32[3] = four->sin_addr.s_addr;
-	sink->source.port = be16toh(four->sin_port);
+	sink->source = six->sin6_family == AF_INET6
+			       ? (struct endpoint){AF_INET6, .ip6 = six->sin6_addr,
+						   .port = be16toh(six->sin6_port)}
+			       : (struct endpoint){AF_INET, four->sin_addr,
+						   .port = be16toh(four->sin_port)};
 }
 
 /* Gives a message's datagrams to the sink, and makes the message ready to be filled again. */
@@ -278,8 +263,7 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR
 			       ? 0
-			       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
-					   strerror(errno));
+			       : error_errno(err, STATUS_FAILED, -errno, NULL, "recvmmsg");
 	if (rx->sink->timed)
 		tai = pace_tai();
 	for (int i = 0; i < n; i++)
@@ -314,23 +298,12 @@ static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
 		st->socket_drops += mem[SK_MEMINFO_DROPS];
 }
 
-static const char *rx_socket_mode(const struct rx *rx)
-{
-	return rx->cfg->tuning->receive.gro ? "UDP GRO" : "";
-}
-
-static int rx_socket_fd(const struct rx *rx)
-{
-	return rx->fd;
-}
-
 const struct rx_ops rx_socket = {
 	.name = "socket",
+	.size = sizeof(struct rx),
 	.open = rx_socket_open,
 	.poll = rx_socket_poll,
 	.pending = rx_socket_pending,
 	.stats = rx_socket_stats,
-	.mode = rx_socket_mode,
-	.fd = rx_socket_fd,
 	.close = rx_socket_close,
 };

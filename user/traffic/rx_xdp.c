@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine in XDP: the program (sink.h) does all the work, on
+ * The receiving engine in XDP: the program (struct rx_prog) does all the work, on
  * whatever CPUs the packets come; the one thread only reads its sums.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "traffic/rx.h"
-#include "traffic/sink.h"
 
 #define LOOK_MS 10
 
@@ -24,41 +23,34 @@ struct rx {
 
 #define END_ROOM 64
 
-static int rx_xdp_open(struct rx **out, const struct rx_config *thread, struct error *err)
+static int rx_xdp_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
-	struct rx *rx = calloc(1, sizeof(*rx));
-	int fd = -1;
 
-	if (!rx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	if (thread->sink->streams->learn || cfg->sink_prog->tails) {
-		fd = rx_socket_bound(cfg, err);
-		if (fd < 0) {
-			free(rx);
-			return fd;
-		}
+	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = -1};
+	thread->mode = cfg->xdp_skb_mode ? "skb" : "native";
+	if (thread->sink->streams->learn || cfg->prog->tails) {
+		rx->end_fd = rx_socket_bound(cfg, err);
+		if (rx->end_fd < 0)
+			return rx->end_fd;
 	}
-	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = fd};
-	*out = rx;
 	return 0;
 }
 
 /* Streams that the program has learned since the last time. */
 static void collect_streams(const struct rx *rx)
 {
+	const struct rx_prog *prog = rx->cfg->prog;
 	struct sink_streams *t = rx->sink->streams;
-	struct sink_discovered learned;
-	uint8_t *arrivals;
+	const struct sink_discovered *d;
 
-	for (unsigned n = atomic_load(&t->n);
-	     sink_prog_discovered(rx->cfg->sink_prog, n, &learned, &arrivals); n++) {
-		t->at[n].id = (uint16_t)learned.stream;
-		t->at[n].base = learned.base;
-		t->at[n].tail = learned.first;
-		t->at[n].arrivals = arrivals;
+	for (unsigned n = atomic_load(&t->n); (d = rx_prog_discovered(prog, n)); n++) {
+		t->at[n].id = (uint16_t)d->stream;
+		t->at[n].base = d->base;
+		t->at[n].tail = d->first;
+		t->at[n].arrivals = prog->arrivals + n * SINK_WINDOW;
 		t->window = SINK_WINDOW;
-		t->tails = (uint64_t *)rx->cfg->sink_prog->tails->at;
+		t->tails = (uint64_t *)prog->tails->at;
 		atomic_store(&t->n, n + 1);
 	}
 }
@@ -69,23 +61,19 @@ static void collect_streams(const struct rx *rx)
  */
 static void collect_lines(struct sink *sink, const struct sink_count *c)
 {
-	const struct line_source any = {};
+	unsigned n = atomic_load(&sink->streams->n);
 
-	while (sink->lines < atomic_load(&sink->streams->n)) {
-		unsigned i = sink->lines;
+	for (unsigned i = 0; i < n; i++) {
+		struct line *l = sink_line(sink, (uint16_t)i);
 
-		sink->line[i] = line_new((uint16_t)i, &any, sink->streams->at[i].base);
-		if (!sink->line[i])
+		if (!l)
 			return;
-		sink->lines++;
-	}
-	for (unsigned i = 0; i < sink->lines; i++) {
 		if (c->next[i])
-			sink->line[i]->next = c->next[i];
+			l->next = c->next[i];
+		if (!i)
+			l->order.packets = c->reordered;
 		__atomic_store_n(&sink->next[i], c->next[i], __ATOMIC_RELAXED);
 	}
-	if (sink->lines)
-		sink->line[0]->order.packets = c->reordered;
 }
 
 /* The program's clock is behind by less than SINK_CLOCK_EVERY packets. */
@@ -94,13 +82,23 @@ static void rx_xdp_collect(struct rx *rx)
 	struct sink *sink = rx->sink;
 	struct sink_count c;
 
-	if (rx->cfg->sink_prog->tails)
+	if (rx->cfg->prog->tails)
 		collect_streams(rx);
 	sink_streams_sync(sink->streams);
-	if (sink_prog_read(rx->cfg->sink_prog, &c))
+	if (rx_prog_read(rx->cfg->prog, &c))
 		return;
 	collect_lines(sink, &c);
 	sink->sums = c.sums;
+}
+
+/* xdp_dev_bpf_prog_uninstall() */
+static bool device_gone(const struct rx_prog *prog)
+{
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info);
+
+	return prog->link >= 0 && !bpf_obj_get_info_by_fd(prog->link, &info, &len) &&
+	       !info.xdp.ifindex;
 }
 
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
@@ -117,7 +115,7 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 		if (sink_is_end(data, (unsigned)n))
 			sink_packet(rx->sink, data, (unsigned)n, (unsigned)n, 0);
 	}
-	return sink_prog_device_gone(rx->cfg->sink_prog)
+	return device_gone(rx->cfg->prog)
 		       ? error_set(err, STATUS_FAILED, -ENODEV, NULL,
 				   "receiving on %s ended: the interface is gone", rx->cfg->ifname)
 		       : 0;
@@ -127,30 +125,24 @@ static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 {
 	struct sink_count c = {};
 
-	sink_prog_read(rx->cfg->sink_prog, &c);
+	rx_prog_read(rx->cfg->prog, &c);
 	st->calls += rx->calls;
 	st->socket_drops = -1;
 	st->xdp_drops += c.taken;
-}
-
-static const char *rx_xdp_mode(const struct rx *rx)
-{
-	return rx->cfg->xdp_skb_mode ? "skb" : "native";
 }
 
 static void rx_xdp_close(struct rx *rx)
 {
 	if (rx->end_fd >= 0)
 		close(rx->end_fd);
-	free(rx);
 }
 
 const struct rx_ops rx_xdp = {
 	.name = "xdp",
+	.size = sizeof(struct rx),
 	.open = rx_xdp_open,
 	.poll = rx_xdp_poll,
 	.collect = rx_xdp_collect,
 	.stats = rx_xdp_stats,
-	.mode = rx_xdp_mode,
 	.close = rx_xdp_close,
 };

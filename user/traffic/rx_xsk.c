@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine on AF_XDP. Its packets come by the program of xsk.h, whose
- * XSKMAP is receiver_config.xsk_map_fd; open() enters the socket there, close() takes it out.
+ * The receiving engine on AF_XDP. Its packets come by a program (struct rx_prog), whose
+ * XSKMAP open() enters the socket there, close() takes it out.
  *
  * There are twice as many frames as the RX ring has descriptors, all of them on the fill ring or in
  * the RX ring: a reader that is too slow meets a full RX ring (rx_ring_full) before the fill ring
@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <bpf/bpf.h>
@@ -19,7 +18,6 @@
 #include "base/clock.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
 #include "traffic/rx.h"
 #include "traffic/xsk.h"
 
@@ -38,10 +36,9 @@ struct rx {
 static void rx_xsk_close(struct rx *rx)
 {
 	xsk_port_close(&rx->port);
-	free(rx);
 }
 
-static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct error *err)
+static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
 	struct xsk_port_config port = {
@@ -53,36 +50,27 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct e
 		.stop = thread->stop,
 	};
 	struct netdev dev;
-	struct rx *rx;
 	int ret = netdev_get(NULL, cfg->ifname, &dev);
 
 	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s: %s",
-				 cfg->ifname, strerror(-ret));
+		return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s",
+				   cfg->ifname);
 	/* a packet longer than a frame is dropped by the kernel and counted (rx_dropped, ENOSPC) */
 	port.packet_bytes = dev.mtu + LINK_HEADER;
 	if (!umem_frame_size(port.packet_bytes, true))
 		port.packet_bytes = UMEM_FRAME_LARGE - XDP_PACKET_HEADROOM;
-	rx = calloc(1, sizeof(*rx));
-	if (!rx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	rx->cfg = cfg;
 	rx->sink = thread->sink;
 	rx->spin_ns = rx_spin_ns();
 	ret = xsk_port_open(&rx->port, &port, err);
-	if (!ret) {
-		ret = xsk_socket__update_xskmap(rx->port.xsk, cfg->xsk_map_fd);
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL,
-				  "cannot enter queue %u of %s in the XSKMAP: %s", port.queue,
-				  port.ifname, strerror(-ret));
-	}
-	if (ret) {
-		rx_xsk_close(rx);
+	if (ret)
 		return ret;
-	}
-	*out = rx;
-	return 0;
+	thread->mode = rx->port.zero_copy  ? "native zero-copy"
+		       : cfg->xdp_skb_mode ? "skb"
+					   : "native copy";
+	return error_errno(err, STATUS_FAILED,
+			   xsk_socket__update_xskmap(rx->port.xsk, cfg->prog->map_fd), NULL,
+			   "cannot enter queue %u of %s in the XSKMAP", port.queue, port.ifname);
 }
 
 /* Between two polls: lets the CPU rest for a moment, and the line it reads with its writer. */
@@ -122,8 +110,8 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (!getsockopt(rx->port.fd, SOL_SOCKET, SO_ERROR, &code, &len) && code)
-		return error_set(err, STATUS_FAILED, -code, NULL, "receiving on %s ended: %s",
-				 rx->cfg->ifname, strerror(code));
+		return error_errno(err, STATUS_FAILED, -code, NULL, "receiving on %s ended",
+				   rx->cfg->ifname);
 	return 0;
 }
 
@@ -194,19 +182,12 @@ static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
 	st->zero_copy |= rx->port.zero_copy;
 }
 
-static const char *rx_xsk_mode(const struct rx *rx)
-{
-	if (rx->port.zero_copy)
-		return "native zero-copy";
-	return rx->cfg->xdp_skb_mode ? "skb" : "native copy";
-}
-
 const struct rx_ops rx_xsk = {
 	.name = "xsk",
+	.size = sizeof(struct rx),
 	.open = rx_xsk_open,
 	.poll = rx_xsk_poll,
 	.pending = rx_xsk_pending,
 	.stats = rx_xsk_stats,
-	.mode = rx_xsk_mode,
 	.close = rx_xsk_close,
 };

@@ -251,60 +251,19 @@ void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_si
 	out->mean_frame = sum / s->n_payload;
 }
 
-int shape_pps(const struct shape_sizes *sizes, const struct rate *rate, int link_mbit, double *pps)
-{
-	double bits = sizes->mean_frame * 8;
-
-	switch (rate->unit) {
-	case RATE_L2_BPS:
-		*pps = rate->value / bits;
-		return 0;
-	case RATE_L1_BPS:
-		*pps = rate->value / (bits + FRAME_L1_OVERHEAD * 8);
-		return 0;
-	case RATE_PERCENT:
-		if (link_mbit <= 0)
-			return -ENODATA;
-		*pps = rate->value / 100 * link_mbit * 1e6 / (bits + FRAME_L1_OVERHEAD * 8);
-		return 0;
-	case RATE_MAX:
-	case RATE_PPS:
-		break;
-	}
-	return rate_to_pps(rate, 64, link_mbit, pps);
-}
-
 #define ITEM_MAX  64
 #define FRAME_MAX 65535
 
-/* Cuts `text` at `at`, behind which `skip` characters are left out; NULL: no room, or no `at`. */
-static const char *cut_at(const char *text, const char *at, size_t skip, char *front, size_t size)
+/* Of `text` what is in front of `sep`; *rest: what is behind it, NULL: there is none. False: too
+ * long
+ */
+static bool cut(const char *text, const char *sep, char front[ITEM_MAX], const char **rest)
 {
-	if (!at || (size_t)(at - text) >= size)
-		return NULL;
-	memcpy(front, text, (size_t)(at - text));
-	front[at - text] = '\0';
-	return at + skip;
-}
+	const char *at = strstr(text, sep);
+	size_t len = at ? (size_t)(at - text) : strlen(text);
 
-/* The same at the first `sep`. */
-static const char *cut(const char *text, const char *sep, char front[ITEM_MAX])
-{
-	return cut_at(text, strstr(text, sep), strlen(sep), front, ITEM_MAX);
-}
-
-/* The next item of a list by comma; NULL: too long. *rest is NULL after the last. */
-static const char *next_item(const char **rest, char item[ITEM_MAX])
-{
-	const char *text = *rest, *more = cut(text, ",", item);
-
-	if (!more) {
-		if (strchr(text, ',') || strlen(text) >= ITEM_MAX)
-			return NULL;
-		strcpy(item, text);
-	}
-	*rest = more;
-	return item;
+	*rest = at ? at + strlen(sep) : NULL;
+	return snprintf(front, ITEM_MAX, "%.*s", (int)len, text) < ITEM_MAX;
 }
 
 /* SIZE:WEIGHT,...: each time the one that is furthest behind its share, so that runs are short. */
@@ -317,15 +276,15 @@ static int parse_weights(const char *text, struct imix *out)
 	for (const char *rest = text; rest; runs++) {
 		char item[ITEM_MAX], size[ITEM_MAX];
 		uint64_t bytes, times = 1;
-		const char *at;
+		const char *more;
 		int rc;
 
-		if (runs == IMIX_RUNS || !next_item(&rest, item))
+		if (runs == IMIX_RUNS || !cut(rest, ",", item, &rest))
 			return -ERANGE;
-		at = cut(item, ":", size);
-		rc = num_u64(at ? size : item, 1, FRAME_MAX, &bytes);
-		if (!rc && at)
-			rc = num_u64(at, 1, SHAPE_SIZES, &times);
+		cut(item, ":", size, &more);
+		rc = num_u64(size, 1, FRAME_MAX, &bytes);
+		if (!rc && more)
+			rc = num_u64(more, 1, SHAPE_SIZES, &times);
 		if (rc)
 			return rc;
 		frame[runs] = (uint16_t)bytes;
@@ -364,7 +323,7 @@ static int parse_genome(const char *text, struct imix *out)
 	return 0;
 }
 
-int imix_parse(const char *text, struct imix *out, struct error *err)
+int imix_parse(const char *text, void *out, struct error *err)
 {
 	struct imix made = {.simple = !strcmp(text, "simple")};
 	int rc = made.simple			    ? parse_weights("64:7,594:4,1518:1", &made)
@@ -372,7 +331,7 @@ int imix_parse(const char *text, struct imix *out, struct error *err)
 						    : parse_weights(text, &made);
 
 	if (!rc)
-		*out = made;
+		*(struct imix *)out = made;
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
 			      rc == -ERANGE
 				      ? "'%.40s' is too long or out of range (sizes to %d, %d "
@@ -390,78 +349,68 @@ static int parse_rate(const char *text, struct rate *rate)
 	return rc ? rc : rate->unit == RATE_MAX ? -EINVAL : 0;
 }
 
-static int parse_time(const char *text, uint64_t *ns)
+/* RATE/TIME: at the last slash, for a rate has one of its own in 1Gbit/l1. */
+static int parse_rate_time(const char *text, struct rate *rate, uint64_t *ns)
 {
-	int rc = num_time(text, ns);
+	const char *slash = strrchr(text, '/');
+	char front[ITEM_MAX];
+	int rc = -EINVAL;
 
+	if (slash && snprintf(front, ITEM_MAX, "%.*s", (int)(slash - text), text) < ITEM_MAX)
+		rc = parse_rate(front, rate);
+	if (!rc)
+		rc = num_time(slash + 1, ns);
 	return rc ? rc : *ns ? 0 : -ERANGE;
-}
-
-/* Cuts at the last slash: a rate has one of its own in 1Gbit/l1. */
-static const char *cut_time(const char *text, char *front, size_t size)
-{
-	return cut_at(text, strrchr(text, '/'), 1, front, size);
 }
 
 /* FROM..TO/TIME; from 0 too. */
 static int parse_ramp(const char *text, struct rate_plan *plan)
 {
-	char from[ITEM_MAX], to[ITEM_MAX];
-	const char *rest = cut(text, "..", from);
-	const char *time = rest ? cut_time(rest, to, sizeof(to)) : NULL;
-	int rc = time ? 0 : -EINVAL;
+	char from[ITEM_MAX];
+	const char *to;
+	int rc = cut(text, "..", from, &to) && to ? 0 : -EINVAL;
 
 	plan->n = 2;
 	plan->rate[0] = (struct rate){RATE_PPS, 0};
 	if (!rc && strcmp(from, "0"))
 		rc = parse_rate(from, &plan->rate[0]);
-	if (!rc)
-		rc = parse_rate(to, &plan->rate[1]);
-	return rc ? rc : parse_time(time, &plan->time_ns);
+	return rc ? rc : parse_rate_time(to, &plan->rate[1], &plan->time_ns);
 }
 
 /* RATE,RATE,.../TIME */
 static int parse_steps(const char *text, struct rate_plan *plan)
 {
-	char list[PROFILE_PARTS * 16], item[ITEM_MAX];
-	const char *time = cut_time(text, list, sizeof(list));
-	int rc = time ? 0 : -EINVAL;
+	char item[ITEM_MAX];
+	int rc = 0;
 
-	for (const char *rest = list; rest && !rc; plan->n++) {
+	for (const char *rest = text; rest && !rc; plan->n++) {
 		if (plan->n == PROFILE_PARTS)
 			return -ERANGE;
-		rc = next_item(&rest, item) ? parse_rate(item, &plan->rate[plan->n]) : -EINVAL;
+		if (!cut(rest, ",", item, &rest))
+			return -EINVAL;
+		rc = rest ? parse_rate(item, &plan->rate[plan->n])
+			  : parse_rate_time(item, &plan->rate[plan->n], &plan->time_ns);
 	}
-	return rc ? rc : parse_time(time, &plan->time_ns);
+	return rc;
 }
 
-/* ON/OFF */
-static int parse_onoff(const char *text, struct rate_plan *plan)
+int rate_plan_parse(const char *text, void *out, struct error *err)
 {
-	return reader_parse_pause(text, &plan->time_ns, &plan->off_ns);
-}
-
-int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err)
-{
-	static const struct {
-		const char *name;
-		int (*parse)(const char *text, struct rate_plan *plan);
-	} kinds[] = {
-		[PLAN_RAMP] = {"ramp:", parse_ramp},
-		[PLAN_STEPS] = {"steps:", parse_steps},
-		[PLAN_ONOFF] = {"onoff:", parse_onoff},
-	};
+	static const char *const kinds[] = {
+		[PLAN_RAMP] = "ramp:", [PLAN_STEPS] = "steps:", [PLAN_ONOFF] = "onoff:"};
 	int rc = -EINVAL;
 
 	for (enum plan_kind kind = PLAN_RAMP; kind <= PLAN_ONOFF; kind++) {
 		struct rate_plan plan = {.kind = kind};
-		size_t len = strlen(kinds[kind].name);
+		const char *rest = text + strlen(kinds[kind]);
 
-		if (strncmp(text, kinds[kind].name, len))
+		if (strncmp(text, kinds[kind], strlen(kinds[kind])))
 			continue;
-		rc = kinds[kind].parse(text + len, &plan);
+		rc = kind == PLAN_RAMP	  ? parse_ramp(rest, &plan)
+		     : kind == PLAN_STEPS ? parse_steps(rest, &plan)
+					  : reader_parse_pause(rest, &plan.time_ns, &plan.off_ns);
 		if (!rc)
-			*out = plan;
+			*(struct rate_plan *)out = plan;
 	}
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
 			      "'%.60s' is no profile (examples: ramp:10k..1M/10s, "
@@ -477,7 +426,7 @@ int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *si
 
 	*out = (struct profile){};
 	for (unsigned i = 0; i < plan->n; i++) {
-		int rc = shape_pps(sizes, &plan->rate[i], link_mbit, &rate[i]);
+		int rc = rate_to_pps(&plan->rate[i], sizes->mean_frame, link_mbit, &rate[i]);
 
 		if (rc)
 			return rc;
@@ -500,9 +449,9 @@ int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *si
 int ports_parse(const char *text, struct shape_ports *out)
 {
 	char first[ITEM_MAX];
-	const char *last = cut(text, "..", first);
+	const char *last;
 	uint64_t a, b;
-	int rc = num_u64(last ? first : text, 1, UINT16_MAX, &a);
+	int rc = cut(text, "..", first, &last) ? num_u64(first, 1, UINT16_MAX, &a) : -EINVAL;
 
 	b = a;
 	if (!rc && last)
@@ -559,9 +508,11 @@ int addrs_parse(const char *text, struct shape_addrs *out)
 {
 	struct shape_addrs a = {.n = 1};
 	char first[ITEM_MAX];
-	const char *last = cut(text, "..", first), *prefix = last ? NULL : cut(text, "/", first);
-	int rc = parse_address(last || prefix ? first : text, &a);
+	const char *last, *prefix = NULL;
+	int rc = -EINVAL;
 
+	if (cut(text, "..", first, &last) && (last || cut(text, "/", first, &prefix)))
+		rc = parse_address(first, &a);
 	if (!rc && last)
 		rc = parse_last(last, &a);
 	if (!rc && prefix)
@@ -590,10 +541,10 @@ int share_parse(const char *text, double *out)
 int reorder_parse(const char *text, struct shape_reorder *out)
 {
 	char share[ITEM_MAX];
-	const char *extent = cut(text, ":", share);
+	const char *extent;
 	struct shape_reorder r = {};
 	uint64_t n = 1;
-	int rc = share_parse(extent ? share : text, &r.share);
+	int rc = cut(text, ":", share, &extent) ? share_parse(share, &r.share) : -EINVAL;
 
 	if (!rc && extent)
 		rc = num_u64(extent, 1, SHAPE_EXTENT_MAX, &n);

@@ -8,24 +8,83 @@
  * number k of slot t of n threads is packet k * n + t of the whole.
  *
  * Faults made on purpose, to test receivers, and how the ledger shows them (`deliberate`):
- *   duplicate: the number is sent twice, back to back. One number: attempted, sent and settled
- * once; the second packet is found under `duplicated`. It takes no place in the rate. reordering:
- * the first of `extent` + 1 numbers is sent as the last of them, so it is late by `extent` packets
- * (RFC 4737). Nothing else changes; the receiver finds one `reordered`. gap: a number that is left
- * out: not attempted, so neither sent nor lost. It takes its place in
- *     --count and in the rate. The end record counts it as refused: a number without a packet.
+ *
+ * duplicate: the number is sent twice, back to back. One number: attempted, sent and settled once;
+ * the second packet is found under `duplicated`. It takes no place in the rate.
+ *
+ * reordering: the first of `extent` + 1 numbers is sent as the last of them, so it is late by
+ * `extent` packets (RFC 4737). Nothing else changes; the receiver finds one `reordered`.
+ *
+ * gap: a number that is left out: not attempted, so neither sent nor lost. It takes its place in
+ * --count and in the rate. The end record counts it as refused: a number without a packet.
  */
 #ifndef PKTLEDGER_TRAFFIC_SHAPE_H
 #define PKTLEDGER_TRAFFIC_SHAPE_H
 
+#include <endian.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/num.h"
-#include "traffic/flow.h"
+#include "stamp.h"
 #include "traffic/pace.h"
+
+/* What a sender sends and a receiver expects: addresses, sizes, the streams' numbers. */
+struct flow {
+	int family; /* AF_INET or AF_INET6 */
+	struct in_addr src4, dst4;
+	struct in6_addr src6, dst6;
+	uint8_t src_mac[6], dst_mac[6]; /* for engines that write frames */
+	uint16_t dst_port;		/* host order */
+	uint16_t src_port;		/* first one; flow f of a thread uses src_port + f */
+	unsigned flows;			/* 5-tuples in all, >= 1 */
+	unsigned payload;		/* UDP payload, bytes, >= STAMP_LEN */
+	unsigned ttl;			/* TTL or hop limit; 0: the default, 64 */
+	uint8_t tos;			/* TOS or traffic class; with a shape only, as vlan is */
+	uint16_t vlan;			/* VLAN ID 1 .. 4094; 0: no tag */
+	bool time;			/* carry the send time (payload >= STAMP_TIME_LEN) */
+};
+
+/* Length of the whole frame with FCS for this payload; only where it fits one frame. */
+static inline unsigned flow_frame_bytes(const struct flow *f)
+{
+	unsigned tag = f->vlan ? 4 : 0;
+	unsigned bytes = 14 + (f->family == AF_INET6 ? 40 : 20) + 8 + f->payload + 4;
+
+	return (bytes < 64 ? 64 : bytes) + tag;
+}
+
+/* Fills a payload with the pattern that receivers compare with; the stamp is written over it. */
+void flow_fill(uint8_t *payload, unsigned len);
+
+/*
+ * Writes the stamp, and the send time (CLOCK_TAI, ns) if the payload of `len` bytes has room for
+ * it. A checksum over the payload stays right: see stamp.h.
+ */
+static inline void flow_stamp(void *payload, unsigned len, uint64_t word, uint64_t tai_ns)
+{
+	struct stamp *stamp = payload;
+	struct stamp_time *time = (void *)((char *)payload + STAMP_TIME_OFF);
+
+	stamp->magic = htobe16(STAMP_MAGIC);
+	stamp->word = htobe64(word);
+	stamp->check = htobe64(~word);
+	if (len < STAMP_TIME_LEN)
+		return;
+	time->ns = htobe64(tai_ns);
+	time->check = htobe64(~tai_ns);
+}
+
+/* One sending thread's numbers. Numbers are absolute (base included). */
+struct stream {
+	uint16_t id;	/* as stamped */
+	uint16_t slot;	/* 0 .. threads - 1 */
+	uint64_t base;	/* first number */
+	uint64_t next;	/* next number to be closed: [base, next) is attempted */
+	uint64_t limit; /* numbers to send in all; UINT64_MAX: until stopped */
+};
 
 /*
  * A capture file in memory, for replay: classic pcap or pcapng, Ethernet, whole packets only. The
@@ -203,9 +262,6 @@ struct shape_sizes {
 };
 void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_sizes *out);
 
-/* Packets/s of a rate with these sizes. Errors as rate_to_pps(). */
-int shape_pps(const struct shape_sizes *sizes, const struct rate *rate, int link_mbit, double *pps);
-
 /*
  * Shapes as people write them. Strict: the whole text, or -EINVAL (not one), -ERANGE (without
  * meaning or too large); where more can be said it is in `err`. Nothing is written then.
@@ -223,8 +279,9 @@ struct imix {
 /*
  * `simple`: 7 x 64, 4 x 594, 1 x 1518. SIZE:WEIGHT,...: spread as evenly as they go. A genome
  * (RFC 6985, section 4): letters a to i of its table, one a packet, in that order: aaafgee.
+ * Into a struct imix, as OPT_CUSTOM has it.
  */
-int imix_parse(const char *text, struct imix *out, struct error *err);
+int imix_parse(const char *text, void *out, struct error *err);
 
 /* ramp:FROM..TO/TIME, steps:RATE,RATE,.../TIME, onoff:ON/OFF; rates as in num_rate(), not max. */
 enum plan_kind { PLAN_NONE, PLAN_RAMP, PLAN_STEPS, PLAN_ONOFF };
@@ -235,9 +292,9 @@ struct rate_plan {
 	uint64_t time_ns; /* of the ramp, of each step, on */
 	uint64_t off_ns;
 };
-int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err);
+int rate_plan_parse(const char *text, void *out, struct error *err); /* a struct rate_plan */
 
-/* In packets/s. `pps`: that of --rate, for onoff. Errors as shape_pps(); -EINVAL: onoff, no rate.
+/* In packets/s. `pps`: that of --rate, for onoff. Errors as rate_to_pps(); -EINVAL: onoff, no rate.
  */
 int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
 		      double pps, struct profile *out);

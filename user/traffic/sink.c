@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <endian.h>
 #include <errno.h>
-#include <linux/if_link.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/log.h"
-#include "sink.skel.h"
-#include "stamp.h"
-#include "traffic/shape.h"
-#include "traffic/worker.h"
-
-struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first)
-{
-	struct line *l = calloc(1, sizeof(*l));
-
-	if (l) {
-		l->stream = stream;
-		l->source = *source;
-		l->next = first;
-	}
-	return l;
-}
 
 /*
  * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
@@ -93,8 +71,7 @@ static void note_delay(const struct sink *s, struct line *l, const uint8_t *data
 		hist_add(l->delay, (uint64_t)transit);
 }
 
-static struct line *known_line(const struct sink *s, uint16_t stream,
-			       const struct line_source *source)
+static struct line *known_line(const struct sink *s, uint16_t stream, const struct endpoint *source)
 {
 	for (unsigned i = 0; i < s->lines; i++) {
 		if (line_is(s->line[i], stream, source))
@@ -103,11 +80,10 @@ static struct line *known_line(const struct sink *s, uint16_t stream,
 	return NULL;
 }
 
-/* NULL only if there is no memory for a stream's first line. */
-static struct line *line_of(struct sink *s, uint16_t stream)
+struct line *sink_line(struct sink *s, uint16_t stream)
 {
-	static const struct line_source any;
-	const struct line_source *source = &s->source;
+	static const struct endpoint any;
+	const struct endpoint *source = &s->source;
 	struct line **recent = &s->recent[(source->port + stream) % SINK_RECENT], *l = *recent;
 
 	if (l && line_is(l, stream, source))
@@ -117,10 +93,11 @@ static struct line *line_of(struct sink *s, uint16_t stream)
 		source = &any; /* what is kept back is enough for one line of each stream */
 		l = known_line(s, stream, source);
 	}
-	if (!l && s->lines < SINK_LINES) {
-		l = line_new(stream, source, s->streams->at[stream].base);
-		if (l)
-			s->line[s->lines++] = l;
+	if (!l && s->lines < SINK_LINES && (l = calloc(1, sizeof(*l)))) {
+		l->stream = stream;
+		l->source = *source;
+		l->next = s->streams->at[stream].base;
+		s->line[s->lines++] = l;
 	}
 	return *recent = l;
 }
@@ -154,13 +131,17 @@ static bool is_stream(const struct sink_streams *t, const struct sink_stream *st
 	return st->id == id && number - st->base < tail - st->base + t->window;
 }
 
-/* The streams' lock is held. */
-static void take_over(struct sink_streams *t)
+static uint32_t key_of(const struct sink_streams *t, unsigned slot)
 {
-	unsigned n = atomic_load(&t->n);
+	return slot < t->room ? __atomic_load_n(&t->table->key[slot], __ATOMIC_ACQUIRE) : 0;
+}
+
+/* Slots below `end`. The streams' lock is held. */
+static void take_over(struct sink_streams *t, unsigned end)
+{
 	uint32_t key;
 
-	for (; n < t->room && (key = __atomic_load_n(&t->table->key[n], __ATOMIC_ACQUIRE)); n++) {
+	for (unsigned n = atomic_load(&t->n); n < end && (key = key_of(t, n)); n++) {
 		uint64_t tail = __atomic_load_n(&t->table->at[n], __ATOMIC_RELAXED);
 		struct sink_stream *st = &t->at[n];
 
@@ -172,12 +153,22 @@ static void take_over(struct sink_streams *t)
 	}
 }
 
+#define TAIL_NS 1000000
+
 void sink_streams_sync(struct sink_streams *t)
 {
+	unsigned n = atomic_load(&t->n), end = n;
+
 	if (!t->table)
 		return;
+	while (key_of(t, end))
+		end++;
+	/* programs write a slot's tail just behind its key: whose packet has come here has done so
+	 */
+	if (end > n)
+		pace_wait(TAIL_NS);
 	pthread_mutex_lock(&t->lock);
-	take_over(t);
+	take_over(t, end);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -207,46 +198,37 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 	return false;
 }
 
-/* -1 also of a number that is ahead of its stream. */
-static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
-{
-	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
-	bool entered = false;
-	int index;
-
-	/* as bpf/numbers.bpf.h does it: the first free slot */
-	for (unsigned i = 0; i < t->room && !entered; i++) {
-		uint32_t known = 0;
-
-		entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
-						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-			  known == key;
-	}
-	take_over(t);
-	index = find_known(t, id, number);
-	if (index < 0)
-		is_ahead(t, id, number);
-	return index;
-}
-
+/* -1 also of a number that is ahead of its stream. The streams' lock is held. */
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
-	unsigned n = atomic_load(&t->n);
-	struct sink_stream *st = &t->at[n];
-	int known = find_known(t, id, number); /* another thread was first */
+	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
+	int index = find_known(t, id, number); /* another thread was first */
+	struct sink_stream *st;
+	bool entered = false;
+	unsigned n;
 	void *bytes;
 
-	if (known >= 0)
-		return known;
-	if (t->table)
-		return learn_by_table(t, id, number);
-	if (is_ahead(t, id, number) || n == TRACE_STREAMS)
-		return -1;
+	if (t->table && index < 0) {
+		/* as bpf/numbers.bpf.h does it: the first free slot */
+		for (unsigned i = 0; i < t->room && !entered; i++) {
+			uint32_t known = 0;
+
+			entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
+							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+				  known == key;
+		}
+		take_over(t, t->room);
+		index = find_known(t, id, number);
+	}
+	n = atomic_load(&t->n);
+	if (index >= 0 || is_ahead(t, id, number) || t->table || n == TRACE_STREAMS)
+		return index;
 	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (bytes == MAP_FAILED)
 		return -1;
 	t->window = LEARNED_WINDOW;
+	st = &t->at[n];
 	st->id = id;
 	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
 	st->tail = st->base;
@@ -369,7 +351,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 	}
 	word = be64toh(stamp.word);
 	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
-	line = index < 0 ? NULL : line_of(s, (uint16_t)index);
+	line = index < 0 ? NULL : sink_line(s, (uint16_t)index);
 	if (!line) {
 		s->sums.foreign++;
 		return;
@@ -450,171 +432,4 @@ void sink_streams_forget(struct sink_streams *t)
 	for (unsigned i = 0; i < atomic_load(&t->n); i++)
 		munmap(t->at[i].arrivals, t->window);
 	atomic_store(&t->n, 0);
-}
-
-#define LEARN_BYTES (SINK_LEARNED * SINK_WINDOW)
-
-static void *map_it(const struct bpf_map *map, size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-static int load(struct sink_prog *prog, const struct sink_prog_config *cfg)
-{
-	struct sink_bpf *skel = prog->skel = sink_bpf__open();
-	int rc = 0;
-
-	if (!skel)
-		return -errno;
-	skel->rodata->cfg = *cfg->trace;
-	skel->rodata->sink = (struct sink_config){
-		.payload = cfg->payload, .pass = cfg->pass, .learn = cfg->learn};
-	if (cfg->learn) {
-		skel->rodata->cfg.streams = SINK_LEARNED;
-		skel->rodata->cfg.window = SINK_WINDOW;
-		bpf_map__set_max_entries(skel->maps.arrivals, LEARN_BYTES >> TRACE_PAGE_BITS);
-	} else { /* shared with the tracer */
-		rc = bpf_map__reuse_fd(skel->maps.arrivals, cfg->arrivals_fd);
-		if (!rc)
-			rc = bpf_map__reuse_fd(skel->maps.tails, cfg->tails_fd);
-		if (!rc && cfg->seen_fd >= 0)
-			rc = bpf_map__reuse_fd(skel->maps.seen, cfg->seen_fd);
-	}
-	if (!rc)
-		rc = sink_bpf__load(skel);
-	if (rc)
-		return rc;
-	prog->xdp.fd = bpf_program__fd(skel->progs.sink_take);
-	if (!cfg->learn)
-		return 0;
-	prog->arrivals = map_it(skel->maps.arrivals, LEARN_BYTES);
-	prog->tails = map_it(skel->maps.tails, sizeof(*prog->tails));
-	return prog->arrivals && prog->tails ? 0 : -ENOMEM;
-}
-
-int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, struct error *err)
-{
-	struct sink_prog *prog = calloc(1, sizeof(*prog));
-	int rc = -ENOMEM;
-
-	if (prog) {
-		prog->xdp.link = -1;
-		prog->cpus = libbpf_num_possible_cpus();
-		prog->percpu = calloc((size_t)prog->cpus, sizeof(*prog->percpu));
-		if (prog->percpu)
-			rc = load(prog, cfg);
-	}
-	if (!rc) {
-		*out = prog;
-		return 0;
-	}
-	sink_prog_close(prog);
-	return xdp_load_failed(rc, "the receiving XDP program", err);
-}
-
-/* xdp_dev_bpf_prog_uninstall() */
-bool sink_prog_device_gone(const struct sink_prog *prog)
-{
-	int link = prog->xdp.link;
-	struct bpf_link_info info = {};
-	__u32 len = sizeof(info);
-
-	return link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len) && !info.xdp.ifindex;
-}
-
-bool sink_prog_discovered(const struct sink_prog *prog, unsigned i, struct sink_discovered *stream,
-			  uint8_t **arrivals)
-{
-	const struct sink_discovered *known = prog->skel->bss->learned;
-
-	if (i >= SINK_LEARNED || !__atomic_load_n(&known[i].ready, __ATOMIC_ACQUIRE))
-		return false;
-	*stream = known[i];
-	*arrivals = prog->arrivals + i * SINK_WINDOW;
-	return true;
-}
-
-int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum)
-{
-	__u32 zero = 0;
-
-	memset(sum, 0, sizeof(*sum));
-	if (bpf_map_lookup_elem(bpf_map__fd(prog->skel->maps.sink_counts), &zero, prog->percpu))
-		return -errno;
-	for (const struct sink_count *c = prog->percpu; c < prog->percpu + prog->cpus; c++) {
-		sink_sums_add(&sum->sums, &c->sums);
-		sum->taken += c->taken;
-		sum->reordered += c->reordered;
-		for (unsigned i = 0; i < TRACE_STREAMS; i++) {
-			if (c->next[i] > sum->next[i])
-				sum->next[i] = c->next[i];
-		}
-	}
-	return 0;
-}
-
-void sink_prog_close(struct sink_prog *prog)
-{
-	if (!prog)
-		return;
-	if (prog->xdp.link >= 0)
-		close(prog->xdp.link);
-	if (prog->arrivals)
-		munmap(prog->arrivals, LEARN_BYTES);
-	if (prog->tails)
-		munmap(prog->tails, sizeof(*prog->tails));
-	sink_bpf__destroy(prog->skel);
-	free(prog->percpu);
-	free(prog);
-}
-
-int xdp_load_failed(int rc, const char *what, struct error *err)
-{
-	char why[224];
-
-	return error_set(err, STATUS_UNABLE, rc,
-			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load %s: %s", what, log_load_failure(why, sizeof(why), rc));
-}
-
-static int link_create(struct xdp_prog *prog, unsigned ifindex, __u32 mode)
-{
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
-
-	prog->link = bpf_link_create(prog->fd, (int)ifindex, BPF_XDP, &opts);
-	prog->native = prog->link >= 0 && mode == XDP_FLAGS_DRV_MODE;
-	return prog->link < 0 ? prog->link : 0;
-}
-
-int xdp_attach(struct xdp_prog *prog, const char *ifname, bool skb_mode, struct error *err)
-{
-	unsigned ifindex = if_nametoindex(ifname);
-	int rc = -EOPNOTSUPP;
-
-	prog->link = -1;
-	if (!ifindex)
-		return error_set(err, STATUS_FAILED, -ENODEV, NULL, "no interface %s here", ifname);
-	if (!skb_mode)
-		rc = link_create(prog, ifindex, XDP_FLAGS_DRV_MODE);
-	if (rc && rc != -EBUSY && rc != -EEXIST && rc != -EPERM)
-		rc = link_create(prog, ifindex, XDP_FLAGS_SKB_MODE);
-	switch (rc) {
-	case 0:
-		return 0;
-	case -EBUSY:
-	case -EEXIST:
-		return error_set(
-			err, STATUS_UNABLE, rc,
-			"detach it (ip link set dev IFACE xdp off), or use the engine socket",
-			"another XDP program is attached to %s", ifname);
-	case -EPERM:
-		return error_set(err, STATUS_UNABLE, rc,
-				 "run as root or with CAP_BPF and CAP_NET_ADMIN",
-				 "no permission to attach an XDP program to %s", ifname);
-	default:
-		return error_set(err, STATUS_UNABLE, rc, "use the engine socket",
-				 "cannot attach an XDP program to %s: %s", ifname, strerror(-rc));
-	}
 }

@@ -15,11 +15,8 @@
 
 #include "base/err.h"
 #include "drops/fates.h"
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 #include "traffic/worker.h"
-
-struct profile;
-struct shape;
 
 /* What all threads of a sender have in common. */
 struct sender_config {
@@ -48,6 +45,7 @@ struct tx_config {
 	const struct shape *shape;     /* what the packets are; NULL: all alike, as the flow says */
 	const struct profile *profile; /* when those of all threads are due; NULL: unthrottled */
 	const atomic_bool *stop;       /* the engine ends waits soon after it becomes true */
+	const char *mode; /* set by open(): "native zero-copy", "skb", or "" without a meaning */
 };
 
 /* A number that the call did not accept; error: errno, or TX_ERRNO_LOST or _GAP. */
@@ -76,11 +74,13 @@ struct tx;
 
 struct tx_ops {
 	const char *name;
+	size_t size;	    /* of its struct tx */
 	bool fragments;	    /* can send payloads beyond the MTU */
 	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
 	bool paces;  /* keeps to profile and duration_ns itself: send() is asked for all at once */
 	bool shapes; /* knows tx_config.shape */
-	int (*open)(struct tx **tx, const struct tx_config *cfg, struct error *err);
+	/* `tx` is all 0; close() follows also if this fails. */
+	int (*open)(struct tx *tx, struct tx_config *cfg, struct error *err);
 	/*
 	 * Sends up to `n` packets of the stream. Returns how many numbers were closed by this call
 	 * (0: waited or stopped, call again), or -errno if the engine cannot go on (device gone).
@@ -94,9 +94,7 @@ struct tx_ops {
 	 */
 	int (*finish)(struct tx *tx, struct error *err);
 	void (*stats)(const struct tx *tx, struct tx_stats *st);
-	/* "native zero-copy", "native copy", "skb", or "" where it has no meaning. */
-	const char *(*mode)(const struct tx *tx);
-	void (*close)(struct tx *tx);
+	void (*close)(struct tx *tx); /* but for the memory of `tx` itself */
 };
 
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;

@@ -25,9 +25,6 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "stamp.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
 #include "traffic/tx.h"
 
 #define BATCH	    64	      /* messages a call */
@@ -89,8 +86,7 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 	for (const struct socket_option *o = options; o < options + n; o++) {
 		if (o->value && setsockopt(fd, o->level, o->name, &o->value, sizeof(o->value)) &&
 		    o->what)
-			return error_set(err, o->status, -errno, o->hint, "%s: %s", o->what,
-					 strerror(errno));
+			return error_errno(err, o->status, -errno, o->hint, "%s", o->what);
 	}
 	return 0;
 }
@@ -133,9 +129,9 @@ static int bind_and_connect(int fd, const struct flow *f, bool connected, struct
 				 "cannot use source port %u: %s", f->src_port, strerror(errno));
 	len = address_of(f, false, &a);
 	if (connected && connect(fd, (void *)&a, len))
-		return error_set(
-			err, STATUS_FAILED, -errno, "check the address and the route to it",
-			"cannot send to port %u of the target: %s", f->dst_port, strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno,
+				   "check the address and the route to it",
+				   "cannot send to port %u of the target", f->dst_port);
 	return 0;
 }
 
@@ -167,8 +163,8 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 				 "socket: %s", strerror(errno));
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)) &&
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)))
-		rc = error_set(err, STATUS_FAILED, -errno, NULL,
-			       "cannot set a send buffer of %d bytes: %s", sndbuf, strerror(errno));
+		rc = error_errno(err, STATUS_FAILED, -errno, NULL,
+				 "cannot set a send buffer of %d bytes", sndbuf);
 	else
 		rc = socket_set(fd, options, sizeof(options) / sizeof(*options), err);
 	if (!rc)
@@ -187,7 +183,6 @@ static void tx_socket_close(struct tx *tx)
 		close(tx->fd[i]);
 	free(tx->fd);
 	free(tx->payload);
-	free(tx);
 }
 
 /* As many datagrams as fit the cache, a whole number of messages. */
@@ -290,12 +285,11 @@ static int open_flows(struct tx *tx, uint64_t first, uint64_t flows, bool connec
 	return 0;
 }
 
-static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
 	const unsigned max = cfg->shape ? MAX_SHAPED : MAX_SOCKETS;
 	uint64_t first = cfg->first_flow, flows = cfg->flows;
 	bool connected = is_to_connect(cfg);
-	struct tx *tx;
 	int rc = cfg->shape ? check_shape(cfg, err) : 0;
 
 	if (rc)
@@ -306,22 +300,16 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk for more",
 				 "%llu flows a thread are too many for --tx socket (at most %u)",
 				 (unsigned long long)flows, max);
-	tx = calloc(1, sizeof(*tx));
-	if (!tx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	tx->cfg = cfg;
 	plan_batch(tx);
+	cfg->mode = tx->segments > 1 ? "UDP GSO" : "";
 	tx->fd = calloc(flows, sizeof(*tx->fd));
 	tx->payload = malloc((size_t)tx->batch * tx->longest);
 	rc = tx->fd && tx->payload ? open_flows(tx, first, flows, connected, err)
 				   : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	if (rc) {
-		tx_socket_close(tx);
-		return rc;
-	}
-	prepare_batch(tx, connected);
-	*out = tx;
-	return 0;
+	if (!rc)
+		prepare_batch(tx, connected);
+	return rc;
 }
 
 /*
@@ -425,16 +413,16 @@ static int fail(struct tx *tx, const struct message *m, int error, struct error 
 		tx_fail(tx->cfg, m->number + i, error);
 	tx->next = m->behind;
 	if (error == ENODEV || error == ENXIO || error == ENETDOWN)
-		return error_set(err, STATUS_FAILED, -error,
-				 "look at the interface (ip link) and run again",
-				 "sending stopped: %s", strerror(error));
+		return error_errno(err, STATUS_FAILED, -error,
+				   "look at the interface (ip link) and run again",
+				   "sending stopped");
 	if (error != tx->failure)
 		tx->failures = 0;
 	tx->failure = error;
 	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
 		return 0;
-	return error_set(err, STATUS_FAILED, -error, "check the route to the target",
-			 "sending stopped: %u sends in a row failed: %s", GIVE_UP, strerror(error));
+	return error_errno(err, STATUS_FAILED, -error, "check the route to the target",
+			   "sending stopped: %u sends in a row failed", GIVE_UP);
 }
 
 static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
@@ -473,19 +461,14 @@ static void tx_socket_stats(const struct tx *tx, struct tx_stats *st)
 	*st = tx->stats;
 }
 
-static const char *tx_socket_mode(const struct tx *tx)
-{
-	return tx->segments > 1 ? "UDP GSO" : "";
-}
-
 const struct tx_ops tx_socket = {
 	.name = "socket",
+	.size = sizeof(struct tx),
 	.fragments = true,
 	.fastest_pps = 3e6,
 	.shapes = true,
 	.open = tx_socket_open,
 	.send = tx_socket_send,
 	.stats = tx_socket_stats,
-	.mode = tx_socket_mode,
 	.close = tx_socket_close,
 };

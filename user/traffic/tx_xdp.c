@@ -26,9 +26,7 @@
 #include "gen.skel.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
-#include "traffic/shape.h"
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "traffic/tx.h"
 
 /*
@@ -146,34 +144,25 @@ static void tx_xdp_close(struct tx *tx)
 	if (tx->has_timer)
 		timer_delete(tx->timer);
 	gen_bpf__destroy(tx->skel);
-	free(tx);
 }
 
-static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
 	const struct flow *flow = cfg->sender->flow;
-	struct tx *tx = calloc(1, sizeof(*tx));
 	int rc;
 
-	if (!tx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
+	cfg->mode = "live frames";
 	/* the frame that all others are like */
 	rc = proto_build(tx->frame, sizeof(tx->frame), flow, cfg->first_flow);
-	if (rc < 0) {
-		error_set(err, STATUS_USAGE, rc, "use a smaller packet",
-			  "%u bytes of payload do not fit a live frame", flow->payload);
-	} else {
-		tx->length = (unsigned)rc;
-		rc = frame_fits_mtu(cfg->sender->ifname, tx->length, false, "xdp", err);
-	}
+	if (rc < 0)
+		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
+				 "%u bytes of payload do not fit a live frame", flow->payload);
+	tx->length = (unsigned)rc;
+	rc = frame_fits_mtu(cfg->sender->ifname, tx->length, false, "xdp", err);
 	if (!rc && (rc = load(tx)))
 		xdp_load_failed(rc, "the sending BPF program", err);
-	if (rc)
-		tx_xdp_close(tx);
-	else
-		*out = tx;
 	return rc;
 }
 
@@ -197,8 +186,7 @@ static int call_error(const struct tx *tx, int rc, struct error *err)
 		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_BPF",
 				 "no permission to send live frames");
 	default:
-		return error_set(err, STATUS_FAILED, rc, NULL, "sending live frames ended: %s",
-				 strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, NULL, "sending live frames ended");
 	}
 }
 
@@ -222,8 +210,8 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 		return error_set(err, STATUS_UNABLE, refusal, "use --tx xsk or --tx socket",
 				 "the driver of %s takes no live frames (no ndo_xdp_xmit)", ifname);
 	default:
-		return error_set(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames: %s",
-				 ifname, strerror(-refusal));
+		return error_errno(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames",
+				   ifname);
 	}
 }
 
@@ -335,34 +323,21 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 }
 
 /* The first packet alone, then all. */
-static int send_some(struct tx *tx, uint64_t n, struct error *err)
+static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
 {
 	uint64_t before = tx->state->next;
-	int rc;
+	int rc = 0;
 
 	if (!tx->proven) {
 		rc = prove(tx, err);
 		if (tx->proven)
 			begin(tx);
-		return rc;
-	}
-	if (n > tx->quota)
-		n = tx->quota;
-	if (!n) { /* the caller's clock has not come so far */
+	} else if (!tx->quota) { /* the caller's clock has not come so far */
 		pace_wait(AGAIN_NS);
-		return 0;
+	} else {
+		rc = send_many(tx, n < tx->quota ? n : tx->quota, err);
+		tx->quota -= tx->quota == UINT64_MAX ? 0 : tx->state->next - before;
 	}
-	rc = send_many(tx, n, err);
-	tx->quota -= tx->quota == UINT64_MAX ? 0 : tx->state->next - before;
-	return rc;
-}
-
-static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
-{
-	uint64_t before = tx->state->next;
-	int rc;
-
-	rc = send_some(tx, n, err);
 	__atomic_store_n(&tx->cfg->stream->next, tx->state->next, __ATOMIC_RELEASE);
 	return rc ? rc : (int)(tx->state->next - before);
 }
@@ -382,20 +357,14 @@ static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
 	};
 }
 
-static const char *tx_xdp_mode(const struct tx *tx)
-{
-	(void)tx;
-	return "live frames";
-}
-
 const struct tx_ops tx_xdp = {
 	.name = "xdp",
+	.size = sizeof(struct tx),
 	.paces = true,
 	.fastest_pps = 12e6,
 	.open = tx_xdp_open,
 	.send = tx_xdp_send,
 	.next = tx_xdp_next,
 	.stats = tx_xdp_stats,
-	.mode = tx_xdp_mode,
 	.close = tx_xdp_close,
 };

@@ -31,7 +31,6 @@
 
 #include "base/clock.h"
 #include "traffic/frames.h"
-#include "traffic/pace.h"
 #include "traffic/tx.h"
 #include "traffic/xsk.h"
 
@@ -238,7 +237,6 @@ static void tx_xsk_close(struct tx *tx)
 	frames_close(tx->frames);
 	free(tx->handed);
 	xsk_port_close(&tx->port);
-	free(tx);
 }
 
 /* One template a frame, flows taking turns; with a shape only what does not change. */
@@ -289,7 +287,7 @@ static void set_options(struct tx *tx)
 		tx->batch = BATCH_OLD_KERNEL;
 }
 
-static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+static int tx_xsk_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
 	const struct flow *flow = cfg->sender->flow;
 	struct xsk_port_config port = {
@@ -300,7 +298,6 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 		.tx_frames = (XSK_TX_RING + cfg->flows - 1) / cfg->flows * cfg->flows,
 		.stop = cfg->stop,
 	};
-	struct tx *tx;
 	int ret;
 
 	if (cfg->flows > FLOWS_MAX)
@@ -310,9 +307,6 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 	ret = frame_fits_mtu(port.ifname, port.packet_bytes, flow->vlan, "xsk", err);
 	if (ret)
 		return ret;
-	tx = calloc(1, sizeof(*tx));
-	if (!tx)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	tx->cfg = cfg;
 	tx->frame_length = port.packet_bytes;
 	tx->payload_offset = proto_payload_offset(flow->family);
@@ -321,12 +315,11 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 	ret = xsk_port_open(&tx->port, &port, err);
 	if (!ret)
 		ret = fill_frames(tx, err);
-	if (ret) {
-		tx_xsk_close(tx);
+	if (ret)
 		return ret;
-	}
 	set_options(tx);
-	*out = tx;
+	/* There is one copying transmit path, and it makes skbs, whatever mode XDP has there. */
+	cfg->mode = tx->port.zero_copy ? "native zero-copy" : "skb";
 	return 0;
 }
 
@@ -440,20 +433,14 @@ static void tx_xsk_stats(const struct tx *tx, struct tx_stats *st)
 	st->tx_invalid_descs = xsk_port_statistics(&tx->port).tx_invalid_descs;
 }
 
-/* There is one copying transmit path, and it makes skbs, whatever mode XDP has on the device. */
-static const char *tx_xsk_mode(const struct tx *tx)
-{
-	return tx->port.zero_copy ? "native zero-copy" : "skb";
-}
-
 const struct tx_ops tx_xsk = {
 	.name = "xsk",
+	.size = sizeof(struct tx),
 	.shapes = true,
 	.fastest_pps = 15e6,
 	.open = tx_xsk_open,
 	.send = tx_xsk_send,
 	.finish = tx_xsk_finish,
 	.stats = tx_xsk_stats,
-	.mode = tx_xsk_mode,
 	.close = tx_xsk_close,
 };

@@ -49,27 +49,25 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 	int rc = t->ns ? netns_enter(t->ns) : 0;
 
 	if (rc)
-		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
-				 "cannot enter the network namespace: %s", strerror(-rc));
+		return error_errno(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
+				   "cannot enter the network namespace");
 	if (wish->cpu_set)
 		rc = pin((int)(wish->cpu + slot));
 	else if (t->cpu >= 0)
 		pin(allowed_cpu(t->cpu + (int)slot)); /* our guess: without it all is slower */
 	if (rc)
-		return error_set(err, STATUS_UNABLE, rc,
-				 "taskset -p tells which CPUs a process may use",
-				 "thread %u cannot run on CPU %u: %s", slot, wish->cpu + slot,
-				 strerror(-rc));
+		return error_errno(err, STATUS_UNABLE, rc,
+				   "taskset -p tells which CPUs a process may use",
+				   "thread %u cannot run on CPU %u", slot, wish->cpu + slot);
 	/* of this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
 	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
-		return error_set(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
-				 "cannot set a nice value of %d: %s", tuning->nice,
-				 strerror(errno));
+		return error_errno(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
+				   "cannot set a nice value of %d", tuning->nice);
 	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
-		return error_set(
+		return error_errno(
 			err, STATUS_UNABLE, -errno,
 			"it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
-			"cannot set real-time priority %u: %s", tuning->rt, strerror(errno));
+			"cannot set real-time priority %u", tuning->rt);
 	return 0;
 }
 
@@ -113,9 +111,7 @@ int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void
 	w->arg = arg;
 	rc = -pthread_create(&w->thread, NULL, work, w);
 	w->started = !rc;
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot start a thread");
 }
 
 int worker_team_await(struct worker_team *t, unsigned workers, struct error *err)
@@ -217,13 +213,11 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	const char *slash = strchr(text, '/');
 	char on[32];
 
-	if (!slash || (size_t)(slash - text) >= sizeof(on))
+	if (!slash ||
+	    snprintf(on, sizeof(on), "%.*s", (int)(slash - text), text) >= (int)sizeof(on) ||
+	    num_time(on, pause_ns) || num_time(slash + 1, read_ns) || !*pause_ns || !*read_ns)
 		return -EINVAL;
-	memcpy(on, text, (size_t)(slash - text));
-	on[slash - text] = '\0';
-	if (num_time(on, pause_ns) || num_time(slash + 1, read_ns))
-		return -EINVAL;
-	return *pause_ns && *read_ns ? 0 : -EINVAL;
+	return 0;
 }
 
 void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "traffic/xsk.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/mman.h>
@@ -15,7 +13,6 @@
 #include <unistd.h>
 
 #include "host/netdev.h"
-#include "xsk.skel.h"
 
 #define HUGE_PAGE (2UL << 20)
 
@@ -219,9 +216,8 @@ static int open_error(const struct xsk_port_config *cfg, int ret, struct error *
 		return error_set(err, STATUS_FAILED, ret, NULL, "no interface %s here",
 				 cfg->ifname);
 	default:
-		return error_set(err, STATUS_UNABLE, ret, "use the engine socket",
-				 "no AF_XDP socket on queue %u of %s: %s", cfg->queue, cfg->ifname,
-				 strerror(-ret));
+		return error_errno(err, STATUS_UNABLE, ret, "use the engine socket",
+				   "no AF_XDP socket on queue %u of %s", cfg->queue, cfg->ifname);
 	}
 }
 
@@ -296,68 +292,4 @@ unsigned xsk_port_recycle(struct xsk_port *port)
 	if (n)
 		xsk_ring_cons__release(&port->comp, n);
 	return n;
-}
-
-static int load(struct xsk_prog *prog, const struct trace_config *trace, const struct drops *drops,
-		int seen_fd)
-{
-	struct xsk_bpf *skel = prog->skel = xsk_bpf__open();
-	int ret;
-
-	if (!skel)
-		return -errno;
-	memcpy((void *)&skel->rodata->cfg, trace, sizeof(*trace));
-	ret = drops ? bpf_map__reuse_fd(skel->maps.cell, drops_map_fd(drops, "cell")) : 0;
-	if (!ret && seen_fd >= 0)
-		ret = bpf_map__reuse_fd(skel->maps.seen, seen_fd);
-	if (!ret && seen_fd >= 0)
-		ret = bpf_map__reuse_fd(skel->maps.tails, drops_map_fd(drops, "tails"));
-	if (!ret)
-		ret = xsk_bpf__load(skel);
-	if (ret)
-		return ret;
-	prog->xdp.fd = bpf_program__fd(skel->progs.xsk_steer);
-	prog->map_fd = bpf_map__fd(skel->maps.xsks);
-	prog->cell_fd = bpf_map__fd(skel->maps.cell);
-	return 0;
-}
-
-int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
-		  const struct drops *drops, int seen_fd, struct error *err)
-{
-	struct xsk_prog *prog = calloc(1, sizeof(*prog));
-	int ret;
-
-	if (!prog)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	prog->xdp.link = -1;
-	ret = load(prog, trace, drops, seen_fd);
-	if (!ret) {
-		*out = prog;
-		return 0;
-	}
-	xsk_prog_close(prog);
-	return xdp_load_failed(ret, "the XDP program of the engine xsk", err);
-}
-
-int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, struct error *err)
-{
-	unsigned max = bpf_map__max_entries(prog->skel->maps.xsks);
-
-	if (queues > max)
-		return error_set(err, STATUS_UNABLE, -E2BIG,
-				 "reduce them (ethtool -L), or use the engine socket",
-				 "%s has %u receive queues; the engine xsk serves %u", ifname,
-				 queues, max);
-	return xdp_attach(&prog->xdp, ifname, false, err);
-}
-
-void xsk_prog_close(struct xsk_prog *prog)
-{
-	if (!prog)
-		return;
-	if (prog->xdp.link >= 0)
-		close(prog->xdp.link);
-	xsk_bpf__destroy(prog->skel);
-	free(prog);
 }

@@ -16,9 +16,6 @@
 #include <xdp/xsk.h>
 
 #include "base/err.h"
-#include "drops/drops.h"
-#include "trace_abi.h"
-#include "traffic/sink.h"
 
 /* xdp_umem_reg() takes chunks from 2048 bytes to a page (XDP_UMEM_MIN_CHUNK_SIZE). */
 #define UMEM_FRAME_SMALL 2048
@@ -135,30 +132,5 @@ void xsk_port_refill(struct xsk_port *port);
 
 /* Takes completed TX frames back into their pool. Returns how many. */
 unsigned xsk_port_recycle(struct xsk_port *port);
-
-/* The XDP program in front of AF_XDP sockets (bpf/xsk.bpf.c). */
-struct xsk_prog {
-	struct xdp_prog xdp;
-	struct xsk_bpf *skel;
-	int map_fd;  /* the XSKMAP: receiver_config.xsk_map_fd */
-	int cell_fd; /* map `cell` */
-};
-
-/*
- * Loads the program for the flow in `trace`. The number of the packet under way is left in a map of
- * `drops` (NULL: in one that nobody reads); packets that came on top of PID 1 are marked in
- * `seen_fd` (-1: in none), which needs `drops`.
- */
-int xsk_prog_open(struct xsk_prog **prog, const struct trace_config *trace,
-		  const struct drops *drops, int seen_fd, struct error *err);
-
-/*
- * xdp_attach() to a device with so many receive queues: more than the XSKMAP holds (64) are
- * refused, because the rest would bypass it.
- */
-int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, struct error *err);
-
-/* Detaches and unloads. */
-void xsk_prog_close(struct xsk_prog *prog);
 
 #endif

@@ -42,6 +42,7 @@ static const struct sick {
 	{"one queue", one_queue, "nic-queues", 1, "combined", "4"},
 	{"RSS", rss_on_one, "nic-rss", 1, "indirection", "equal 4"},
 	{"no more queues", no_more_queues, "nic-rps", 1, "queues/rx-0/rps_cpus", "e"},
+	{"no more CPUs", no_more_cpus, "cpu-softirq", 1, NULL, NULL},
 	{"no NIC", busy_without_nic, "cpu-softirq", 1, NULL, NULL},
 	{"coalescing", long_coalescing, "nic-coalesce", 1, "rx-usecs", "64"},
 	{"sleep", deep_sleep, "cpu-idle", 1, NULL, NULL},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cases.h"
@@ -434,6 +435,48 @@ static void nothing_is_cut(void **state)
 	}
 }
 
+/* What is found on a host without a loss names the stage that it would be at, too. */
+static void stages_of_states(void **state)
+{
+	static const struct {
+		enum stage stage;
+		const char *ids;
+	} of[] = {
+		{STAGE_NIC_RING,
+		 "nic-port nic-memory nic-queues nic-rss nic-irq nic-rps cpu-softirq "
+		 "nic-coalesce cpu-budget cpu-governor cpu-idle cpu-steal "},
+		{STAGE_WIRE, "nic-crc nic-allowance "},
+		{STAGE_TX_DEVICE, "nic-paused mtu-peer "},
+		{STAGE_XDP, "xdp-generic "},
+		{STAGE_L2, "mtu-mismatch "},
+		{STAGE_BACKLOG, "backlog-flow-limit rfs-half "},
+		{STAGE_NETFILTER, "conntrack-full conntrack-near nfqueue "},
+		{STAGE_NEIGH, "neigh-full neigh-near "},
+		{STAGE_IP_FRAG, "frag-memory frag-arriving frag-leaving "},
+		{STAGE_UDP_MEM, "udp-mem-near "},
+		{STAGE_UDP_LOOKUP, "port-closed "},
+		{STAGE_TX_SOCKET, "sndbuf "},
+		{STAGE_RCVBUF, "rcvbuf-default rcvbuf-capped rcvbuf-filling group-throttled "},
+		{STAGE_OTHER, "ovs-upcall taps raw-sockets "},
+		{STAGE_NONE, "own-btf own-capabilities "},
+	};
+
+	for (unsigned r = 0; r < finding_rows_n; r++) {
+		const struct finding_row *row = &finding_rows[r];
+		char id[64];
+		unsigned i = 0;
+
+		if (row->when != WHEN_STATE)
+			continue;
+		snprintf(id, sizeof(id), "%s ", row->id);
+		while (i < sizeof(of) / sizeof(*of) && !strstr(of[i].ids, id))
+			i++;
+		if (i == sizeof(of) / sizeof(*of))
+			fail_msg("%s is of no stage here", row->id);
+		assert_int_equal(row->stage, of[i].stage);
+	}
+}
+
 static void commands(void **state)
 {
 	struct finding_facts facts = {
@@ -487,6 +530,7 @@ int main(void)
 		cmocka_unit_test(bounds_of_advice),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(nothing_is_cut),
+		cmocka_unit_test(stages_of_states),
 		cmocka_unit_test(commands),
 	};
 

@@ -345,6 +345,21 @@ static void every_number_has_one_fate(void **state)
 	assert_int_equal(tally.cause[0][IGNORED].packets, 0);
 }
 
+/* Those behind the end of one stream's window are the next stream's. */
+static void eight_at_once_end_with_the_window(void **state)
+{
+	for (uint64_t n = WINDOW - 3; n < WINDOW + 5; n++)
+		put(0, n, (struct bytes){.arrival = n < WINDOW});
+	for (uint64_t n = 0; n < 5; n++)
+		put(1, n, (struct bytes){.arrival = 1});
+	f.tail[0] = f.base + WINDOW - 3;
+	fold(0, WINDOW + 5);
+	assert_int_equal(tally.delivered, 3);
+	assert_int_equal(tally.unaccounted, 5);
+	fold(1, 5);
+	assert_int_equal(tally.delivered, 8);
+}
+
 /* A fate for a number that nobody sent; being seen or a failed send is none. */
 static void fates_beyond_the_last_are_impossible(void **state)
 {
@@ -472,6 +487,7 @@ int main(void)
 		FATES_TEST(window_is_a_ring),
 		FATES_TEST(visitor_is_told_of_runs),
 		FATES_TEST(every_number_has_one_fate),
+		FATES_TEST(eight_at_once_end_with_the_window),
 		FATES_TEST(fates_beyond_the_last_are_impossible),
 	};
 

@@ -51,12 +51,14 @@ static void each_end_has_its_own_losses(void **state)
 		 OBSERVER_KFREE_SKB, "XDP", true},
 	};
 
+	struct rx_prog takes = {.sink = (void *)&spec};
+
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct site s = {
 			.spec = &spec,
 			.lone = rows[i].site != BOTH,
 			.receives = rows[i].site != SENDS,
-			.sink_prog = rows[i].site == TAKES ? (void *)&spec : NULL,
+			.prog = rows[i].site == TAKES ? &takes : NULL,
 			.lab = {.tx_ns.inum = TX_NS, .rx_ns.inum = RX_NS, .rx.ifindex = DEVICE},
 		};
 		struct ledger_cause c = {

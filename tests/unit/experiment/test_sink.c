@@ -7,9 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "traffic/flow.h"
 #include "traffic/shape.h"
-#include "traffic/sink.h"
+#include "traffic/rx.h"
 #include "experiment/receiver.h"
 
 #define LEN	100
@@ -348,9 +347,8 @@ static void flows_are_told_apart(void **state)
 	const struct arrivals *a;
 
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		sink.source = (struct line_source){.port = (uint16_t)(1000 + order[i] % 2)};
-		sink.source.address.s6_addr[10] = sink.source.address.s6_addr[11] = 0xff;
-		sink.source.address.s6_addr[12] = 198;
+		sink.source = (struct endpoint){AF_INET, .port = (uint16_t)(1000 + order[i] % 2)};
+		sink.source.ip4.s_addr = htobe32(198u << 24);
 		arrive(STREAM0, BASE + order[i]);
 	}
 	a = seen();

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "cases.h"
-#include "ledger/countercheck.h"
+#include "ledger/ledger.h"
 #include "unit/countercheck_experiments.h"
 
 static struct countercheck *compare(const struct experiment *x)
@@ -23,13 +23,13 @@ static struct countercheck *compare(const struct experiment *x)
 		snprintf(items[deltas.n].name, sizeof(items->name), "%s", m->name);
 		items[deltas.n].value = m->delta;
 	}
-	while (n < MAX_EVENTS && x->ev[n].events)
+	while (n < MAX_EVENTS && x->ev[n].raw.count.events)
 		n++;
 	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &check), 0);
 	return check;
 }
 
-static uint64_t excess(const struct counter_row *u)
+static uint64_t excess(const struct result_counter *u)
 {
 	return u->delta - u->expected_max;
 }
@@ -47,16 +47,14 @@ static bool agree(const struct countercheck *b, enum stage stage)
 static void print(const struct countercheck *b)
 {
 	for (size_t i = 0; i < b->n_rows; i++)
-		print_message("  stage %d %s %s: %llu, expected %llu..%llu%s%s\n", b->rows[i].stage,
-			      b->rows[i].role, b->rows[i].name,
-			      (unsigned long long)b->rows[i].delta,
+		print_message("  stage %d %s: %llu, expected %llu..%llu%s%s\n", b->rows[i].stage,
+			      b->rows[i].name, (unsigned long long)b->rows[i].delta,
 			      (unsigned long long)b->rows[i].expected,
 			      (unsigned long long)b->rows[i].expected_max,
 			      b->rows[i].agrees ? "" : " DISAGREES",
 			      b->rows[i].documented ? " (documented)" : "");
 	for (size_t i = 0; i < b->n_unexplained; i++)
-		print_message("  unexplained %s %s: %llu too many\n", b->unexplained[i].role,
-			      b->unexplained[i].name,
+		print_message("  unexplained %s: %llu too many\n", b->unexplained[i].name,
 			      (unsigned long long)excess(&b->unexplained[i]));
 }
 
@@ -70,7 +68,7 @@ CASE(all_experiments)
 		unsigned documented = 0, disagree = 0;
 
 		for (size_t r = 0; r < b->n_rows; r++) {
-			const struct counter_row *row = &b->rows[r];
+			const struct result_counter *row = &b->rows[r];
 
 			documented += row->documented;
 			disagree += !row->agrees && !row->documented;
@@ -106,12 +104,12 @@ CASE(unexplained_names_the_stage)
 	unsigned found = 0;
 
 	for (size_t i = 0; i < b->n_unexplained; i++) {
-		const struct counter_row *u = &b->unexplained[i];
+		const struct result_counter *u = &b->unexplained[i];
 
 		assert_int_equal(excess(u), 95);
-		assert_int_equal(u->scope, COUNTER_FLOW);
+		assert_string_equal(u->scope, "flow");
 		/* InErrors serves many stages, RcvbufErrors one. */
-		if (!strcmp(u->name, "Udp:RcvbufErrors")) {
+		if (!strcmp(u->name, "rx Udp:RcvbufErrors")) {
 			assert_int_equal(u->stage, STAGE_RCVBUF);
 			found++;
 		} else {
@@ -124,7 +122,7 @@ CASE(unexplained_names_the_stage)
 	countercheck_free(b);
 
 	b = compare(named("softnet is the host's"));
-	assert_int_equal(b->unexplained[0].scope, COUNTER_HOST);
+	assert_string_equal(b->unexplained[0].scope, "host");
 	assert_true(agree(b, STAGE_BACKLOG));
 	countercheck_free(b);
 }
@@ -145,9 +143,9 @@ CASE(sums_have_a_pattern)
 	struct countercheck *b = compare(named("e9 XDP_DROP, native"));
 
 	assert_int_equal(b->n_rows, 1);
-	assert_string_equal(b->rows[0].name, "ethtool:v-rx:rx_queue_*_xdp_drops");
+	assert_string_equal(b->rows[0].name, "rx ethtool:v-rx:rx_queue_*_xdp_drops");
 	assert_int_equal(b->rows[0].delta, 300);
-	assert_string_equal(counter_scope_names[b->rows[0].scope], "interface");
+	assert_string_equal(b->rows[0].scope, "interface");
 	countercheck_free(b);
 }
 

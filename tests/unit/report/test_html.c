@@ -8,7 +8,6 @@
 
 #include "report/document.h"
 #include "out_sample.h"
-#include "report/compare.h"
 #include "report/html.h"
 #include "report/html_page.h"
 #include "report/page.h"
@@ -441,7 +440,7 @@ static void any_documents_are_compared(void **state)
 		print_joined(&text, doc[0]);
 		json_object_put(page.comparison);
 		page.comparison = NULL;
-		if (!matrix_new(doc, 2, &page.matrix, &err)) {
+		if (!matrix_new(docs, 2, &page.matrix, &err)) {
 			assert_int_equal(html_write(nowhere, &page), 0);
 			matrix_print(&text, page.matrix);
 		}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/compare.h"
+#include "report/print.h"
 
 /* A run from one host to another; `stages` as in JSON. */
 static struct json_object *run(const char *from, const char *to, unsigned delivered,
@@ -34,6 +34,16 @@ static char *print(struct json_object *matrix)
 	return text;
 }
 
+static int matrix_of(struct json_object *const *json, unsigned n, struct json_object **matrix,
+		     struct error *err)
+{
+	struct ledgers_document docs[MATRIX_NODES + 1] = {};
+
+	for (unsigned i = 0; i < n; i++)
+		docs[i].json = json[i];
+	return matrix_new(docs, n, matrix, err);
+}
+
 static void put_all(struct json_object **doc, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -53,7 +63,7 @@ static void runs_of_a_pair_are_added_up(void **state)
 	struct error err = {};
 	char *text;
 
-	assert_int_equal(matrix_new(doc, 4, &matrix, &err), 0);
+	assert_int_equal(matrix_of(doc, 4, &matrix, &err), 0);
 	assert_int_equal(json_get_length(matrix, "nodes"), 2);
 	assert_int_equal(json_get_length(matrix, "pairs"), 2);
 	pair = matrix_pair(matrix, "a", "b");
@@ -78,7 +88,7 @@ static void a_name_commands_no_terminal(void **state)
 	struct error err = {};
 	char *text;
 
-	assert_int_equal(matrix_new(doc, 1, &matrix, &err), 0);
+	assert_int_equal(matrix_of(doc, 1, &matrix, &err), 0);
 	text = print(matrix);
 	assert_non_null(strstr(text, "a?[2J  "));
 	assert_non_null(strstr(text, "\xc3\xa9"));
@@ -97,7 +107,7 @@ static void addresses_stand_for_hosts(void **state)
 			"\"198.18.0.2\"}},\"end\":{\"sent\":0,\"delivered\":0,\"stages\":[]}}")};
 	struct error err = {};
 
-	assert_int_equal(matrix_new(doc, 1, &matrix, &err), 0);
+	assert_int_equal(matrix_of(doc, 1, &matrix, &err), 0);
 	assert_non_null(matrix_pair(matrix, "198.18.0.1", "198.18.0.2"));
 	assert_null(json_get(json_get_item(matrix, "pairs", 0), "lost_share"));
 	json_object_put(matrix);
@@ -110,7 +120,7 @@ static void what_makes_no_matrix_is_told(void **state)
 		*none[] = {json_tokener_parse("{\"start\":{},\"end\":{\"sent\":1}}"), NULL};
 	struct error err = {};
 
-	assert_int_not_equal(matrix_new(none, 2, &matrix, &err), 0);
+	assert_int_not_equal(matrix_of(none, 2, &matrix, &err), 0);
 	assert_int_equal(err.status, STATUS_FAILED);
 	assert_null(matrix);
 	put_all(none, 1);
@@ -121,9 +131,9 @@ static void what_makes_no_matrix_is_told(void **state)
 		many[i] = run(name, "host0", 1, "");
 	}
 	err = (struct error){};
-	assert_int_equal(matrix_new(many, MATRIX_NODES, &matrix, &err), 0);
+	assert_int_equal(matrix_of(many, MATRIX_NODES, &matrix, &err), 0);
 	json_object_put(matrix);
-	assert_int_not_equal(matrix_new(many, MATRIX_NODES + 1, &matrix, &err), 0);
+	assert_int_not_equal(matrix_of(many, MATRIX_NODES + 1, &matrix, &err), 0);
 	assert_int_equal(err.status, STATUS_USAGE);
 	put_all(many, MATRIX_NODES + 1);
 }

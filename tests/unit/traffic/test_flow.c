@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "traffic/flow.h"
+#include "traffic/shape.h"
 
 #define WORD 0x123456789abcdef0ULL /* stream 0x1234 */
 #define TIME 0x1716151413121110ULL

@@ -234,13 +234,13 @@ static void test_rates_of_mixed_sizes(void **state)
 	assert_int_equal(sizes.smallest, 18);
 	assert_int_equal(sizes.largest, 1472);
 	assert_true(sizes.mean_frame == 560);
-	assert_int_equal(shape_pps(&sizes, &l2, -1, &pps), 0);
+	assert_int_equal(rate_to_pps(&l2, sizes.mean_frame, -1, &pps), 0);
 	assert_true(fabs(pps - 1e9 / 8 / 560) < 1e-6);
-	assert_int_equal(shape_pps(&sizes, &l1, -1, &pps), 0);
+	assert_int_equal(rate_to_pps(&l1, sizes.mean_frame, -1, &pps), 0);
 	assert_true(fabs(pps - 1e9 / 8 / 580) < 1e-6);
-	assert_int_equal(shape_pps(&sizes, &share, 2000, &pps), 0);
+	assert_int_equal(rate_to_pps(&share, sizes.mean_frame, 2000, &pps), 0);
 	assert_true(fabs(pps - 1e9 / 8 / 580) < 1e-6);
-	assert_int_equal(shape_pps(&sizes, &share, -1, &pps), -ENODATA);
+	assert_int_equal(rate_to_pps(&share, sizes.mean_frame, -1, &pps), -ENODATA);
 }
 
 /* As proto.c builds frames. */

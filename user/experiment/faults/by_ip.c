@@ -92,8 +92,8 @@ static int plan_fragments(struct fault_plan *p)
 {
 	if (p->frames > 1)
 		return 0;
-	return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
-			 "--fault ip_frag needs datagrams that do not fit the MTU");
+	return error_usage(p->err, "use --length 4000, for example",
+			   "--fault ip_frag needs datagrams that do not fit the MTU");
 }
 
 /*

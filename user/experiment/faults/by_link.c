@@ -30,10 +30,10 @@ static int plan_neigh(struct fault_plan *p)
 static int apply_neigh(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
-	int ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4);
+	int ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, NULL);
 
 	if (!ret)
-		ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6);
+		ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, NULL);
 	return lab_failed(ret == -ENOENT ? 0 : ret, "forget the neighbour", NULL, err);
 }
 
@@ -153,9 +153,9 @@ static int misaddress(struct fault_state *s, struct error *err)
 
 	memcpy(nobody, hop->mac, sizeof(nobody));
 	nobody[5] ^= 0x80;
-	ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, nobody);
+	ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, nobody);
 	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&hop->ip6))
-		ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, nobody);
+		ret = netdev_set_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, nobody);
 	return lab_failed(ret, "change the neighbour", NULL, err);
 }
 

@@ -300,19 +300,17 @@ static int attach_cgroup(struct fault_state *s, struct error *err)
 	int fd = cgroup_open_v2();
 
 	if (fd < 0)
-		return error_set(err, STATUS_UNABLE, fd,
-				 "mount the hierarchy: mount -t cgroup2 none /sys/fs/cgroup",
-				 "cannot open this process's group of the unified hierarchy "
-				 "(cgroup v2): %s",
-				 strerror(-fd));
+		return error_errno(
+			err, STATUS_UNABLE, fd,
+			"mount the hierarchy: mount -t cgroup2 none /sys/fs/cgroup",
+			"cannot open this process's group of the unified hierarchy (cgroup v2)");
 	s->cgroup_link =
 		bpf_link_create(program_fd(s, PROGRAM_CGROUP), fd, BPF_CGROUP_INET_EGRESS, NULL);
 	close(fd);
 	if (s->cgroup_link < 0)
-		return error_set(err, STATUS_UNABLE, s->cgroup_link,
-				 "the kernel needs CONFIG_CGROUP_BPF",
-				 "cannot attach a program to the egress of the cgroup: %s",
-				 strerror(-s->cgroup_link));
+		return error_errno(err, STATUS_UNABLE, s->cgroup_link,
+				   "the kernel needs CONFIG_CGROUP_BPF",
+				   "cannot attach a program to the egress of the cgroup");
 	return 0;
 }
 

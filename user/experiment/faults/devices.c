@@ -58,7 +58,7 @@ static int give_napi(const struct lab_port *from, const struct lab_port *to, boo
 	if (ret || !threaded)
 		return ret;
 	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
-	return lab_failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
+	return lab_failed(netns_sysfs(to->ns, path, "1", NULL, 0), "thread the NAPI", to, err);
 }
 
 /*
@@ -76,7 +76,7 @@ static int merge_udp(const struct lab_port *port, uint64_t ns, struct error *err
 	snprintf(path, sizeof(path), "class/net/%s/gro_flush_timeout", port->ifname);
 	snprintf(text, sizeof(text), "%" PRIu64, ns);
 	if (!ret)
-		ret = netns_sysfs_write(port->ns, path, text);
+		ret = netns_sysfs(port->ns, path, text, NULL, 0);
 	return lab_failed(ret, "merge the packets", port, err);
 }
 
@@ -93,7 +93,7 @@ static int steer(const struct lab_port *port, unsigned cpu, struct error *err)
 	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
 		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,
 			 queue);
-		ret = netns_sysfs_write(port->ns, path, mask);
+		ret = netns_sysfs(port->ns, path, mask, NULL, 0);
 	}
 	return lab_failed(ret, "set RPS", port, err);
 }

@@ -146,7 +146,7 @@ static const char *first_name(uint64_t set)
 
 static int bad(struct error *err, const char *hint, const char *what, const char *item)
 {
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: %s", item, what);
+	return error_usage(err, hint, "%s: %s", item, what);
 }
 
 static int unknown_name(const char *name, struct error *err)
@@ -172,7 +172,7 @@ static int unknown_name(const char *name, struct error *err)
 	near = opt_nearest(name, names, n_rows);
 	if (near)
 		snprintf(hint, sizeof(hint), "did you mean %s?", near);
-	return error_set(err, STATUS_USAGE, -EINVAL, hint, "there is no fault %s", name);
+	return error_usage(err, hint, "there is no fault %s", name);
 }
 
 static int set_value(struct fault_list *list, unsigned fault, const char *value, struct error *err)
@@ -227,9 +227,9 @@ static int check_conflicts(const struct fault_list *list, struct error *err)
 		a &= -a; /* the first of them */
 		b &= ~(a | fault_with(list, conflicts[i].except));
 		if (a && b)
-			return error_set(err, STATUS_USAGE, -EINVAL, "inject them one by one",
-					 "%s and %s contradict each other: %s", first_name(a),
-					 first_name(b), conflicts[i].why);
+			return error_usage(err, "inject them one by one",
+					   "%s and %s contradict each other: %s", first_name(a),
+					   first_name(b), conflicts[i].why);
 	}
 	return 0;
 }
@@ -245,12 +245,10 @@ int fault_parse(const char *text, bool each, struct fault_list *list, struct err
 		len = strcspn(text, ",");
 		more = text[len];
 		if (!len)
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "an empty name in the list of faults");
+			return error_usage(err, NULL, "an empty name in the list of faults");
 		if (len >= sizeof(item))
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "the value help lists all faults",
-					 "there is no fault with so long a name");
+			return error_usage(err, "the value help lists all faults",
+					   "there is no fault with so long a name");
 		memcpy(item, text, len);
 		item[len] = '\0';
 		ret = add(&copy, item, err);
@@ -355,14 +353,14 @@ static int plan_topology(const struct fault_plan *p)
 
 	p->fx->topology = topology;
 	if (foreign)
-		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "--fault %s needs a veth, not a %s", first_name(foreign),
-				 lab_topologies[topology].name);
+		return error_usage(p->err, "leave --topology out",
+				   "--fault %s needs a veth, not a %s", first_name(foreign),
+				   lab_topologies[topology].name);
 	if (needed == LAB_PAIR || needed == topology)
 		return 0;
-	return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --lab and --topology out",
-			 "these faults need the topology %s, not %s", lab_topologies[needed].name,
-			 lab_topologies[topology].name);
+	return error_usage(p->err, "leave --lab and --topology out",
+			   "these faults need the topology %s, not %s", lab_topologies[needed].name,
+			   lab_topologies[topology].name);
 }
 
 static int check_row(struct fault_plan *p)
@@ -455,9 +453,8 @@ int fault_check_named(const struct fault_list *list, const char *lab, struct err
 
 	if (!staying)
 		return 0;
-	return error_set(err, STATUS_USAGE, -EINVAL,
-			 "leave --lab out; or make a lab that has it: lab up --fault",
-			 "--fault %s would stay in the lab '%s'", first_name(staying), lab);
+	return error_usage(err, "leave --lab out; or make a lab that has it: lab up --fault",
+			   "--fault %s would stay in the lab '%s'", first_name(staying), lab);
 }
 
 int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
@@ -466,10 +463,10 @@ int fault_lab_topology(const struct fault_list *list, enum lab_topology *topolog
 	uint64_t others = fault_with(list, OF_PROGRAM);
 
 	if (others)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use run --fault",
-				 "--fault %s is not of the lab, but of the programs that "
-				 "send and receive",
-				 first_name(others));
+		return error_usage(
+			err, "use run --fault",
+			"--fault %s is not of the lab, but of the programs that send and receive",
+			first_name(others));
 	if (needed_topology(list) != LAB_PAIR)
 		*topology = needed_topology(list);
 	return 0;

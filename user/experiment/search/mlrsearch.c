@@ -465,15 +465,14 @@ static int check_goal(const struct mlr_goal *g, struct error *err)
 {
 	if (!(g->loss_ratio >= 0 && g->loss_ratio < 1 && g->exceed_ratio >= 0 &&
 	      g->exceed_ratio < 1 && g->width > 0 && g->width < 1))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "shares of a search goal have to be below 100 %%");
+		return error_usage(err, NULL, "shares of a search goal have to be below 100 %%");
 	if (!(g->initial_s > 0 && g->final_s >= g->initial_s && g->sum_s >= g->final_s))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "a trial cannot be longer than the sum of all at a rate");
+		return error_usage(err, NULL,
+				   "a trial cannot be longer than the sum of all at a rate");
 	if (g->expansion < 2 || g->preceding > MLR_PRECEDING ||
 	    (!g->preceding && g->initial_s < g->sum_s))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "a search needs 1 to %d coarser targets", MLR_PRECEDING);
+		return error_usage(err, NULL, "a search needs 1 to %d coarser targets",
+				   MLR_PRECEDING);
 	return 0;
 }
 
@@ -485,8 +484,8 @@ int mlr_new(struct mlr **out, double min, double max, const struct mlr_goal *goa
 	int rc = 0;
 
 	if (!(min > 0 && min < max))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "the lowest rate of a search has to be below the highest");
+		return error_usage(err, NULL,
+				   "the lowest rate of a search has to be below the highest");
 	for (unsigned i = 0; i < goals && !rc; i++) {
 		rc = check_goal(&goal[i], err);
 		width[i] = goal[i].width;
@@ -495,7 +494,7 @@ int mlr_new(struct mlr **out, double min, double max, const struct mlr_goal *goa
 		return rc;
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	rc = mlr_grid_init(&m->grid, min, max, width, goals);
 	if (rc) {
 		free(m);

@@ -95,8 +95,7 @@ static int find_limits(struct hunt *h, struct error *err)
 	if (!rc && s->max_set)
 		rc = s->rate_pps(s->arg, &s->max, &t.rate_pps, err);
 	if (!rc && s->max_set && t.rate_pps <= f->min_pps)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
-			       "--max-rate has to be above --min-rate");
+		rc = error_usage(err, NULL, "--max-rate has to be above --min-rate");
 	if (!rc)
 		rc = run_trial(h, s->max_set ? &s->max : NULL, &t, 0, err);
 	if (rc)
@@ -133,9 +132,9 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 	int rc;
 
 	if (!t.intended)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "longer trials, or a higher --min-rate",
-				 "at %.3g packets/s a trial of %.3g s sends nothing", pps, time_s);
+		return error_usage(err, "longer trials, or a higher --min-rate",
+				   "at %.3g packets/s a trial of %.3g s sends nothing", pps,
+				   time_s);
 	/*
 	 * Where this host did not keep to the rate, and what was sent came through, it shows
 	 * nothing of the path. One that is late time and again cannot generate it.
@@ -149,7 +148,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 	kept = rc ? NULL : list_add(&h->log);
 	if (kept)
 		*kept = t;
-	return rc || kept ? rc : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return rc || kept ? rc : error_memory(err);
 }
 
 static int search_all(struct hunt *h, struct error *err)
@@ -166,7 +165,7 @@ static int search_all(struct hunt *h, struct error *err)
 		}
 		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
 		if (!rc && mlr_add(h->mlr, loss))
-			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+			rc = error_memory(err);
 	}
 	return rc;
 }
@@ -237,7 +236,7 @@ static int take_mrr(const struct hunt *h, struct error *err)
 
 	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
 	if (!pps)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	for (unsigned i = 0; i < h->log.n; i++) {
 		if (log[i].rate_pps >= h->found->max_pps)
 			pps[n++] = log[i].rate_pps * (1 - log[i].loss_share);
