@@ -143,12 +143,11 @@ def queueing_discipline_of_the_sender():
 @thorough
 def fragments():
     """Some datagrams lack a fragment: a datagram counts once, however many parts it has."""
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with balancing(EXPR) as t:
-            sent = send(V4, 100, size=4000)
-            received = read_all(sock)
-            assert_balance(t.stop(), sent, received,
-                         **({"rcvbuf": sent - received} if received < sent else {}))
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
+        sent = send(V4, 100, size=4000)
+        received = read_all(sock)
+        assert_balance(t.stop(), sent, received,
+                     **({"rcvbuf": sent - received} if received < sent else {}))
 
 
 # Ways through the host

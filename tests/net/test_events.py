@@ -104,10 +104,9 @@ def test_capture_is_read_by_tshark(address):
 
 @case
 def test_events_are_the_drops():
-    with lab():
-        with tracing("--events", "udp", "port", str(PORT)) as t:
-            sent = send(V4, PACKETS)
-            document = t.stop()
+    with lab(), tracing("--events", "udp", "port", str(PORT)) as t:
+        sent = send(V4, PACKETS)
+        document = t.stop()
     drops = document["drops"]
     assert len(drops) == sent == document["end"]["dropped"], (len(drops), sent)
     for drop in drops:

@@ -333,12 +333,11 @@ def microburst_among_spread_losses():
 @thorough
 def windows_longer_than_intervals():
     """A window is told once, when it has ended; the last one at the end."""
-    with lab():
-        with tracing("--microburst", "1s", f"udp port {PORT}") as t:
-            sent = send(V4, 100)
-            time.sleep(0.25)
-            sent += send(V4, 50)
-            document = t.stop()
+    with lab(), tracing("--microburst", "1s", f"udp port {PORT}") as t:
+        sent = send(V4, 100)
+        time.sleep(0.25)
+        sent += send(V4, 50)
+        document = t.stop()
     told = windows(document["end"], "udp_lookup")
     assert told["packets"] == sent == document["end"]["dropped"], document["end"]
     assert told["windows"] in (1, 2) and len(told["worst"]) == told["windows"], told
