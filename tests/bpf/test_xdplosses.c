@@ -132,7 +132,7 @@ static void undo(void)
 		munmap(host.memory, FRAMES * 4096);
 	host.memory = NULL;
 	for (unsigned i = 0; i < 2; i++) {
-		close_fd(&host.at[i].link);
+		close_fd(&host.links[i]);
 		close_fd(&host.progs[i]);
 		close_fd(&host.maps[i]);
 	}

@@ -4,7 +4,9 @@
 #define PKTLEDGER_TESTS_BPF_XDP_LAB_H
 
 #include <arpa/inet.h>
+#include <linux/if_link.h>
 #include <linux/if_xdp.h>
+#include <net/if.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -23,7 +25,7 @@ struct host {
 	unsigned a, b, c, d; /* veths: a in tx - b in rx, c in rx - d in far */
 	int socket, maps[2], progs[2], xsk;
 	void *memory;
-	struct xdp_prog at[2];
+	int links[2];
 };
 
 static struct host host;
@@ -137,20 +139,19 @@ static int xskmap(void)
 static void attach(unsigned which, const struct netns *ns, const char *ifname, int prog,
 		   bool generic)
 {
-	int saved = netns_push(ns), rc = -EBUSY;
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+	int saved = netns_push(ns), link = -EBUSY;
 
 	assert_true(saved >= 0);
 	/* whoever lists links holds the one before for a moment */
-	for (unsigned tries = 0; rc == -EBUSY && tries < 200; tries++) {
-		struct error quiet = {0};
-
-		host.at[which].fd = prog;
-		rc = xdp_attach(&host.at[which], ifname, generic, &quiet);
-		if (rc == -EBUSY)
+	for (unsigned tries = 0; link == -EBUSY && tries < 200; tries++) {
+		link = bpf_link_create(prog, (int)if_nametoindex(ifname), BPF_XDP, &opts);
+		if (link == -EBUSY)
 			usleep(10000);
 	}
-	assert_int_equal(rc, 0);
-	assert_int_equal(host.at[which].native, !generic);
+	assert_true(link >= 0);
+	host.links[which] = link;
 	netns_pop(saved);
 }
 
@@ -211,7 +212,7 @@ static int set_up(void **state)
 	assert_int_equal(connect(host.socket, (void *)&addr, sizeof(addr)), 0);
 	netns_pop(saved);
 	for (unsigned i = 0; i < 2; i++)
-		host.at[i].link = host.progs[i] = host.maps[i] = -1;
+		host.links[i] = host.progs[i] = host.maps[i] = -1;
 	host.xsk = -1;
 	assert_int_equal(ksyms_open(&host.ksyms, NULL, &err), 0);
 	return reasons_open(&host.reasons, NULL, &err);
