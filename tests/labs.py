@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 from ends import do, enter, nft, sysctl
-from lib import (PATIENCE, assert_valid, finish, observed, pktledger, require, require_root, start,
+from lib import (PATIENCE, assert_ok, assert_ran, assert_valid, finish, observed, pktledger, start,
                  until)
 
 PREFIX = f"pl-to-{os.getpid()}"
@@ -24,9 +24,7 @@ class Lab:
         self.name, self.options = name, options
 
     def __enter__(self):
-        require_root()
-        result = pktledger("lab", "up", self.name, *self.options)
-        assert result.status == 0, result
+        assert_ok(pktledger("lab", "up", self.name, *self.options))
         return self
 
     def __exit__(self, *_):
@@ -66,7 +64,6 @@ class Hosts:
     links = (("a", 7), ("b", 8))  # hosts, and their networks
 
     def __enter__(self):
-        require_root()
         self.keep = contextlib.ExitStack()
         try:
             self.build()
@@ -162,8 +159,6 @@ class Hosts:
             assert server.returncode == 0, server.err
             return result
 
-        result = observed(attempt)
-        require(result.status != 3, result.err.strip())
-        assert result.status == 0, result
+        result = assert_ran(observed(attempt))
         assert_valid(result.json)
         return result.json

@@ -58,6 +58,12 @@ def case(function):
     return function
 
 
+def rootless(function):
+    """A case that anybody can run; the others of namespace tests need root."""
+    function.rootless = True
+    return function
+
+
 def thorough(function):
     """A case of `make test-all` only."""
     return case(function) if EVERYTHING else function
@@ -205,11 +211,20 @@ def observed(attempt, suppressed=is_suppressed):
 
 def run(*args):
     """`run -j` that must end well; returns the document. Skips where the host cannot do it."""
-    result = observed(lambda: pktledger("run", "-j", *args))
-    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
-    assert result.status == 0, result
+    result = assert_ran(observed(lambda: pktledger("run", "-j", *args)))
     assert_valid(result.json)
     return result.json
+
+
+def assert_ok(result):
+    assert result.status == 0, result
+    return result
+
+
+def assert_ran(result):
+    """It ended well; skips where the host cannot do it."""
+    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+    return assert_ok(result)
 
 
 def assert_error(result, status, *words):
@@ -338,8 +353,7 @@ class Host:
         self.look()
 
     def look(self):
-        self.files = {path: listing(path) for path in
-                      ("/sys/class/net", "/run/pktledger/journal")}
+        self.files = {path: listing(path) for path in ("/sys/class/net", "/run/pktledger/journal")}
         # those of others come and go; ours are called so
         for path, ours in (("/run/netns", "pl-"), ("/run/pktledger/labs", "pl-"),
                            ("/sys/fs/bpf", "pktledger")):
@@ -379,6 +393,8 @@ def run_case(host, number, name, function, args):
     """Prints the case's line; returns whether it failed."""
     repeated.clear()
     try:
+        if host and not hasattr(function, "rootless"):
+            require_root()
         try:
             function(*args)
         finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import labs
 from ends import SO_RCVBUFFORCE, inside
-from lib import TIMEOUT, require, require_root
+from lib import TIMEOUT, assert_ran, require
 
 TX, RX = "v-tx", "v-rx"
 TARGET = {False: "198.18.0.2", True: "2001:2::2"}
@@ -32,7 +32,6 @@ GOOD = "1"  # of the checksum fields
 
 
 def require_tshark():
-    require_root()
     for program in ("tshark", "ethtool"):
         require(shutil.which(program), f"needs {program}")
 
@@ -130,9 +129,7 @@ class Lab(labs.Lab):
         tap = Tap(self.netns("rx"))
         with tap.socket, tap.port:
             tap.open(RX)
-            result = self.run("tx", "send", "-j", "-q", *args)
-            require(result.status != 3, result.err.strip())
-            assert result.status == 0, result
+            result = assert_ran(self.run("tx", "send", "-j", "-q", *args))
             return result.json, tap.frames()
 
 

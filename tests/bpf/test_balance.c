@@ -179,29 +179,36 @@ static void assert_balance(const struct flow_balance *b, int64_t arrived, uint64
 	assert_true(b->balanced);
 }
 
-static void all_delivered(void **state)
+static struct flow_balance assert_closes(uint64_t dropped, int64_t arrived, uint64_t delivered,
+					 int64_t in_flight)
+{
+	struct flow_balance b = close_balance(dropped);
+
+	assert_balance(&b, arrived, delivered, in_flight);
+	return b;
+}
+
+CASE_WITH(all_delivered, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(tx, 50, LEN);
 	assert_int_equal(read_upto(rx, 50), 50);
-	b = close_balance(0);
-	assert_balance(&b, 50, 50, 0);
+	b = assert_closes(0, 50, 50, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
-static void nothing_came(void **state)
+CASE_WITH(nothing_came, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
 	begin_with("", NULL);
-	b = close_balance(0);
-	assert_balance(&b, 0, 0, 0);
+	b = assert_closes(0, 0, 0, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
-static void buffer_too_small(void **state)
+CASE_WITH(buffer_too_small, open_sockets, close_sockets)
 {
 	int tiny = 4096;
 	struct flow_balance b;
@@ -212,37 +219,30 @@ static void buffer_too_small(void **state)
 	send_from(tx, 500, LEN);
 	n = read_upto(rx, 500);
 	assert_in_range(n, 1, 499);
-	b = close_balance(500 - n);
-	assert_balance(&b, 500, n, 0);
+	b = assert_closes(500 - n, 500, n, 0);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 500 - n);
 	assert_int_equal(b.verdict, FLOW_THIS_HOST);
 }
 
-static void unread_before_and_after(void **state)
+CASE_WITH(unread_before_and_after, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	send_from(tx, 30, LEN);
 	await_arrival(rx);
 	begin_with("", NULL);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(read_one(rx, LEN, 0), LEN);
 	send_from(tx, 5, LEN);
-	b = close_balance(0);
-	assert_balance(&b, 5, 10, -5);
+	assert_closes(0, 5, 10, -5);
 }
 
-static void unread_stays(void **state)
+CASE_WITH(unread_stays, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
-	b = close_balance(0);
-	assert_balance(&b, 7, 0, 7);
+	assert_closes(0, 7, 0, 7);
 }
 
-static void closed_unread(void **state)
+CASE_WITH(closed_unread, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -252,27 +252,21 @@ static void closed_unread(void **state)
 	send_from(tx, 7, LEN);
 	close(rx);
 	rx = -1;
-	b = close_balance(10);
-	assert_balance(&b, 7, 0, -3);
+	b = assert_closes(10, 7, 0, -3);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 10);
 }
 
-static void no_socket(void **state)
+CASE_WITH(no_socket, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	close(rx);
 	rx = -1;
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
-	b = close_balance(7);
-	assert_balance(&b, 7, 0, 0);
+	assert_closes(7, 7, 0, 0);
 }
 
-static void peeked_and_truncated(void **state)
+CASE_WITH(peeked_and_truncated, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with("", NULL);
 	send_from(tx, 3, LEN);
 	send_from(tx, 1, 0);
@@ -280,15 +274,12 @@ static void peeked_and_truncated(void **state)
 	assert_int_equal(read_one(rx, 10, 0), 10);
 	assert_int_equal(read_one(rx, 10, MSG_TRUNC), LEN);
 	assert_int_equal(read_upto(rx, 2), 2);
-	b = close_balance(0);
-	assert_balance(&b, 4, 4, 0);
+	assert_closes(0, 4, 4, 0);
 }
 
 /* A handshake of another length is no part of the flow, and lies in the same queue. */
-static void told_by_length(void **state)
+CASE_WITH(told_by_length, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
 	send_from(tx, 20, LEN);
@@ -296,24 +287,20 @@ static void told_by_length(void **state)
 	assert_int_equal(read_upto(rx, 22), 22);
 	send_from(tx, 3, LEN);
 	send_from(tx, 2, 4);
-	b = close_balance(0);
-	assert_balance(&b, 23, 20, 3);
+	assert_closes(0, 23, 20, 3);
 }
 
-static void others_before_the_flow(void **state)
+CASE_WITH(others_before_the_flow, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	send_from(tx, 4, 4);
 	send_from(tx, 2, LEN);
 	await_arrival(rx);
 	begin_with(" and greater 128", NULL);
 	assert_int_equal(read_upto(rx, 6), 6);
-	b = close_balance(0);
-	assert_balance(&b, 0, 2, -2);
+	assert_closes(0, 0, 2, -2);
 }
 
-static void cannot_be_told(void **state)
+CASE_WITH(cannot_be_told, open_sockets, close_sockets)
 {
 	int other = bound(&lab.tx_ns, port + 1);
 	struct flow_balance b;
@@ -332,7 +319,7 @@ static void cannot_be_told(void **state)
 }
 
 /* A read that is shorter than all that came: whose it was is not known. */
-static void buffer_of_the_reader_too_short(void **state)
+CASE_WITH(buffer_of_the_reader_too_short, open_sockets, close_sockets)
 {
 	struct flow_balance b;
 
@@ -357,7 +344,7 @@ static void join(int fd)
 }
 
 /* Each of two sockets gets a copy: more is delivered than arrived, and that is said. */
-static void multicast(void **state)
+CASE_WITH(multicast, open_sockets, close_sockets)
 {
 	const struct sockaddr_in to = {.sin_family = AF_INET,
 				       .sin_port = htons(port),
@@ -392,21 +379,17 @@ static void multicast(void **state)
 	close(second);
 }
 
-static void fragments(void **state)
+CASE_WITH(fragments, open_sockets, close_sockets)
 {
-	struct flow_balance b;
-
 	begin_with("", NULL);
 	send_from(tx, 10, 5000);
 	assert_int_equal(read_upto(rx, 10), 10);
-	b = close_balance(0);
-	assert_balance(&b, 10, 10, 0);
+	assert_closes(0, 10, 10, 0);
 }
 
 static void merged(int gro, unsigned reads)
 {
 	int size = 200;
-	struct flow_balance b;
 
 	assert_int_equal(setsockopt(tx, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
 	assert_int_equal(setsockopt(rx, SOL_UDP, UDP_GRO, &gro, sizeof(gro)), 0);
@@ -415,30 +398,27 @@ static void merged(int gro, unsigned reads)
 	send_from(tx, 1, 200 * 3 + 20);
 	assert_int_equal(read_upto(rx, reads), reads);
 	send_from(tx, 1, 200 * 2);
-	b = close_balance(0);
-	assert_balance(&b, 11, 9, 2);
+	assert_closes(0, 11, 9, 2);
 }
 
-static void merged_and_cut(void **state)
+CASE_WITH(merged_and_cut, open_sockets, close_sockets)
 {
 	merged(0, 9);
 }
 
-static void merged_and_read_whole(void **state)
+CASE_WITH(merged_and_read_whole, open_sockets, close_sockets)
 {
 	merged(1, 2);
 }
 
-static void loopback(void **state)
+CASE_WITH(loopback, open_sockets, close_sockets)
 {
 	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
-	struct flow_balance b;
 
 	begin_with("", NULL);
 	send_from(own, 10, LEN);
 	assert_int_equal(read_upto(rx, 10), 10);
-	b = close_balance(0);
-	assert_balance(&b, 10, 10, 0);
+	assert_closes(0, 10, 10, 0);
 	close(own);
 }
 
@@ -468,7 +448,7 @@ static struct flow_balance close_numbered(uint64_t dropped, struct balance_strea
 }
 
 /* Skipped by the sender, and lost in the buffer of the socket: two numbers, both exact. */
-static void rtp_lost_before_and_here(void **state)
+CASE_WITH(rtp_lost_before_and_here, open_sockets, close_sockets)
 {
 	const struct balance_numbering rtp = {.kind = NUMBERS_RTP};
 	struct balance_streams streams;
@@ -542,12 +522,12 @@ static void flows(unsigned us)
 	assert_int_equal(b.unaccounted, 0);
 }
 
-static void while_it_flows(void **state)
+CASE_WITH(while_it_flows, open_sockets, close_sockets)
 {
 	flows(50);
 }
 
-static void while_it_floods(void **state)
+CASE_WITH(while_it_floods, open_sockets, close_sockets)
 {
 	flows(0);
 }
@@ -555,20 +535,6 @@ static void while_it_floods(void **state)
 int main(void)
 {
 	struct error err = {};
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_sockets, close_sockets)
-	const struct CMUnitTest tests[] = {
-		TEST(all_delivered),	TEST(nothing_came),
-		TEST(buffer_too_small), TEST(unread_before_and_after),
-		TEST(unread_stays),	TEST(closed_unread),
-		TEST(no_socket),	TEST(peeked_and_truncated),
-		TEST(told_by_length),	TEST(others_before_the_flow),
-		TEST(cannot_be_told),	TEST(buffer_of_the_reader_too_short),
-		TEST(multicast),	TEST(fragments),
-		TEST(merged_and_cut),	TEST(merged_and_read_whole),
-		TEST(loopback),		TEST(rtp_lost_before_and_here),
-		TEST(while_it_flows),	TEST(while_it_floods),
-	};
-
 	port = (uint16_t)(20000 + getpid() % 20000);
 	if (geteuid()) {
 		print_message("needs root\n");
@@ -580,5 +546,5 @@ int main(void)
 		reasons_free(reasons);
 		return SKIPPED;
 	}
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return run_cases(open_all, close_all);
 }

@@ -80,7 +80,7 @@ static void assert_nothing_seen(void)
 	assert_only(BYTES, 0);
 }
 
-static void checkpoint_is_noted(void **state)
+CASE_WITH(checkpoint_is_noted, reset, NULL)
 {
 	pass(tx, TEST_STREAM, TEST_BASE + 5);
 	assert_only(5, SEEN_TX_DEVICE);
@@ -89,7 +89,7 @@ static void checkpoint_is_noted(void **state)
 }
 
 /* On the way back, or around: what it reached before stands. */
-static void later_checkpoint_stands(void **state)
+CASE_WITH(later_checkpoint_stands, reset, NULL)
 {
 	pass(rx, TEST_STREAM, TEST_BASE);
 	pass(tx, TEST_STREAM, TEST_BASE);
@@ -99,7 +99,7 @@ static void later_checkpoint_stands(void **state)
 	assert_only(0, SEEN_SOCKET);
 }
 
-static void context_of_init_is_kept(void **state)
+CASE_WITH(context_of_init_is_kept, reset, NULL)
 {
 	seen[1] = SEEN_TX_DEVICE | SEEN_ON_INIT;
 	pass(rx, TEST_STREAM, TEST_BASE + 1);
@@ -107,7 +107,7 @@ static void context_of_init_is_kept(void **state)
 }
 
 /* They are noted beside how far it got, before that and after. */
-static void ports_of_a_bridge_are_noted(void **state)
+CASE_WITH(ports_of_a_bridge_are_noted, reset, NULL)
 {
 	int in = bpf_program__fd(skel->progs.bridge_in);
 	int out = bpf_program__fd(skel->progs.bridge_out);
@@ -122,7 +122,7 @@ static void ports_of_a_bridge_are_noted(void **state)
 	assert_only(2, SEEN_RX_DEVICE | SEEN_BRIDGE);
 }
 
-static void each_stream_has_its_window(void **state)
+CASE_WITH(each_stream_has_its_window, reset, NULL)
 {
 	pass(tx, TEST_STREAM + 1, TEST_BASE + WINDOW - 1);
 	assert_only(2 * WINDOW - 1, SEEN_TX_DEVICE);
@@ -135,7 +135,7 @@ static void each_stream_has_its_window(void **state)
 }
 
 /* The byte of a number that left the window is another number's by now. */
-static void late_numbers_touch_nothing(void **state)
+CASE_WITH(late_numbers_touch_nothing, reset, NULL)
 {
 	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE + 10, TEST_BASE);
 	pass(tx, TEST_STREAM, TEST_BASE + 9);
@@ -147,7 +147,7 @@ static void late_numbers_touch_nothing(void **state)
 	assert_only(WINDOW + 9, SEEN_TX_DEVICE);
 }
 
-static void other_runs_touch_nothing(void **state)
+CASE_WITH(other_runs_touch_nothing, reset, NULL)
 {
 	pass(tx, TEST_STREAM - 1, TEST_BASE);
 	pass(tx, TEST_STREAM + STREAMS, TEST_BASE);
@@ -158,7 +158,7 @@ static void other_runs_touch_nothing(void **state)
 	assert_nothing_seen();
 }
 
-static void only_the_flow_is_noted(void **state)
+CASE_WITH(only_the_flow_is_noted, reset, NULL)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame f = frame_make(frame_cases[i].spec);
@@ -171,7 +171,7 @@ static void only_the_flow_is_noted(void **state)
 	}
 }
 
-static void end_records_are_no_packets(void **state)
+CASE_WITH(end_records_are_no_packets, reset, NULL)
 {
 	struct frame f = frame_make((struct frame_spec){.magic = END_MAGIC});
 
@@ -179,7 +179,7 @@ static void end_records_are_no_packets(void **state)
 	assert_nothing_seen();
 }
 
-static void truncated_frames_are_not_noted(void **state)
+CASE_WITH(truncated_frames_are_not_noted, reset, NULL)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		const struct frame f = frame_make(frame_cases[i].spec);
@@ -200,19 +200,6 @@ static void truncated_frames_are_not_noted(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(checkpoint_is_noted, reset),
-		cmocka_unit_test_setup(later_checkpoint_stands, reset),
-		cmocka_unit_test_setup(context_of_init_is_kept, reset),
-		cmocka_unit_test_setup(ports_of_a_bridge_are_noted, reset),
-		cmocka_unit_test_setup(each_stream_has_its_window, reset),
-		cmocka_unit_test_setup(late_numbers_touch_nothing, reset),
-		cmocka_unit_test_setup(other_runs_touch_nothing, reset),
-		cmocka_unit_test_setup(only_the_flow_is_noted, reset),
-		cmocka_unit_test_setup(end_records_are_no_packets, reset),
-		cmocka_unit_test_setup(truncated_frames_are_not_noted, reset),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, open_skel, close_skel);
+	return run_cases(open_skel, close_skel);
 }

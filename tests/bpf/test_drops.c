@@ -148,7 +148,7 @@ static void assert_no_socket(uint8_t index, uint64_t events, unsigned l3_bytes)
 	assert_int_equal(c->raw.count.bytes, events * l3_bytes);
 }
 
-static void closed_port(void **state)
+CASE_WITH(closed_port, open_tracer, close_tracer)
 {
 	send_word(word(1, TRACE_PAGE_SIZE - 2));
 	send_marker();
@@ -159,7 +159,7 @@ static void closed_port(void **state)
 }
 
 /* As if the function that drops it did so for others: its caller is the place. */
-static void place_is_the_callers(void **state)
+CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 {
 	const char *place = "__udp4_lib_rcv";
 	struct trace_range at = ksym_range(tracer.ksyms, place);
@@ -188,7 +188,7 @@ static void place_is_the_callers(void **state)
 		assert_string_equal(caller.name, "ip_protocol_deliver_rcu");
 }
 
-static void closed_port_ip6(void **state)
+CASE_WITH(closed_port_ip6, open_tracer, close_tracer)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(TEST_PORT)};
 	uint8_t payload[STAMP_LEN];
@@ -210,7 +210,7 @@ static void closed_port_ip6(void **state)
 	assert_no_socket(fate(0, 7), 1, 48 + STAMP_LEN);
 }
 
-static void other_runs_are_foreign(void **state)
+CASE_WITH(other_runs_are_foreign, open_tracer, close_tracer)
 {
 	send_word(word(0, 3) + STAMP_SPAN);
 	send_word(word(0, 3) - (1ULL << 32));
@@ -222,7 +222,7 @@ static void other_runs_are_foreign(void **state)
 	assert_int_equal(drops_packets(tracer.drops), 1);
 }
 
-static void what_is_not_the_flow_is_nothing(void **state)
+CASE_WITH(what_is_not_the_flow_is_nothing, open_tracer, close_tracer)
 {
 	uint8_t payload[LEN] = {};
 	struct trace_loss l;
@@ -248,7 +248,7 @@ static void what_is_not_the_flow_is_nothing(void **state)
 }
 
 /* The byte of a number that left the window is another number's by now. */
-static void late_numbers_settle_nothing(void **state)
+CASE_WITH(late_numbers_settle_nothing, open_tracer, close_tracer)
 {
 	drops_set_tail(tracer.drops, 0, tracer.fates.base + 10);
 	send_word(word(0, 9));
@@ -262,7 +262,7 @@ static void late_numbers_settle_nothing(void **state)
 	assert_int_equal(settled(), 2);
 }
 
-static void count_all_counts_foreign_ends(void **state)
+CASE_WITH(count_all_counts_foreign_ends, open_tracer, close_tracer)
 {
 	const struct tracer_spec spec = {.streams = STREAMS, .config.port = TEST_PORT};
 	struct error err = {};
@@ -279,7 +279,7 @@ static void count_all_counts_foreign_ends(void **state)
  * A frame cut anywhere dies in the kernel's own checks. Behind its end lies what the memory held
  * before, which is a whole packet here: nothing is read there.
  */
-static void truncated_frames_settle_nothing(void **state)
+CASE_WITH(truncated_frames_settle_nothing, open_tracer, close_tracer)
 {
 	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.tx.ifindex};
 	int fd = socket_in(&lab.tx_ns, AF_PACKET, SOCK_RAW, 0);
@@ -305,7 +305,7 @@ static void truncated_frames_settle_nothing(void **state)
 }
 
 /* A tap that is too slow loses clones of packets that then end themselves. */
-static void own_end_stands_before_a_copys(void **state)
+CASE_WITH(own_end_stands_before_a_copys, open_tracer, close_tracer)
 {
 	enum { SENT = 500 };
 	uint64_t copies = 0, own = 0;
@@ -357,7 +357,7 @@ static void await_unread(uint64_t n)
 }
 
 /* Both queues of a UDP socket: a read takes all that waits into the reader's. */
-static void unread_datagrams_are_found(void **state)
+CASE_WITH(unread_datagrams_are_found, open_tracer, close_tracer)
 {
 	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
 	const struct ledger_cause *c;
@@ -390,23 +390,8 @@ static void unread_datagrams_are_found(void **state)
 	close(fd);
 }
 
-#define DROPS_TEST(name) cmocka_unit_test_setup_teardown(name, open_tracer, close_tracer)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		DROPS_TEST(closed_port),
-		DROPS_TEST(place_is_the_callers),
-		DROPS_TEST(closed_port_ip6),
-		DROPS_TEST(other_runs_are_foreign),
-		DROPS_TEST(what_is_not_the_flow_is_nothing),
-		DROPS_TEST(late_numbers_settle_nothing),
-		DROPS_TEST(count_all_counts_foreign_ends),
-		DROPS_TEST(truncated_frames_settle_nothing),
-		DROPS_TEST(own_end_stands_before_a_copys),
-		DROPS_TEST(unread_datagrams_are_found),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, open_lab, close_lab);
+	return run_cases(open_lab, close_lab);
 }

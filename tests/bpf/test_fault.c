@@ -24,16 +24,18 @@ static struct fault_bpf *load(struct fault_config fault)
 
 	assert_non_null(skel);
 	skel->rodata->fault = fault;
-	skel->rodata->cfg = (struct trace_config){
-		.base = TEST_BASE,
-		.window = TRACE_PAGE_SIZE,
-		.stream0 = TEST_STREAM,
-		.streams = 1,
-		.port = TEST_PORT,
-	};
+	skel->rodata->cfg = (struct trace_config){.base = TEST_BASE, .stream0 = TEST_STREAM};
+	skel->rodata->cfg.window = TRACE_PAGE_SIZE;
+	skel->rodata->cfg.streams = 1;
+	skel->rodata->cfg.port = TEST_PORT;
 	assert_int_equal(fault_bpf__load(skel), 0);
 	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE, TEST_BASE);
 	return skel;
+}
+
+static int64_t run_on(const struct bpf_program *prog, struct frame *f)
+{
+	return run_program(bpf_program__fd(prog), f, f->len);
 }
 
 /* How often of RUNS the program says `verdict` to an ordinary packet; else it says `other`. */
@@ -43,7 +45,7 @@ static unsigned count_verdicts(const struct bpf_program *prog, uint32_t verdict,
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RUNS; i++) {
-		int64_t got = run_program(bpf_program__fd(prog), &f, f.len);
+		int64_t got = run_on(prog, &f);
 
 		assert_true(got == verdict || got == other);
 		n += got == verdict;
@@ -59,6 +61,23 @@ static void assert_share(unsigned n, double share)
 		fail_msg("%u of %u, not a share of %g", n, RUNS, share);
 }
 
+/* What a program says to frames with other bytes behind the IP header. */
+struct told {
+	struct frame_spec spec;
+	uint8_t at[2];
+	int64_t verdict;
+};
+
+static void assert_verdicts(const struct bpf_program *prog, const struct told *t, unsigned n)
+{
+	for (; n--; t++) {
+		struct frame f = frame_make(t->spec);
+
+		memcpy(f.at + f.udp, t->at, 2);
+		assert_int_equal(run_on(prog, &f), t->verdict);
+	}
+}
+
 static const double shares[] = {0, 0.01, 0.2, 0.5, 1};
 
 static uint64_t share_of(double share)
@@ -66,7 +85,7 @@ static uint64_t share_of(double share)
 	return (uint64_t)(share * ALWAYS);
 }
 
-static void xdp_drops_the_share(void **state)
+CASE(xdp_drops_the_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel = load((struct fault_config){
@@ -77,7 +96,7 @@ static void xdp_drops_the_share(void **state)
 	}
 }
 
-static void tc_drops_the_share(void **state)
+CASE(tc_drops_the_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
@@ -94,7 +113,7 @@ static void tc_drops_the_share(void **state)
 }
 
 /* The header is wrong then, and nothing but the field that is meant was touched. */
-static void spoilt_headers(void **state)
+CASE(spoilt_headers)
 {
 	static const struct {
 		struct fault_config fault;
@@ -114,8 +133,7 @@ static void spoilt_headers(void **state)
 		struct frame expected = f;
 
 		expected.at[(fields[i].udp ? f.udp : f.l3) + fields[i].at] ^= fields[i].flip;
-		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_spoil), &f, f.len),
-				 UNSPEC);
+		assert_int_equal(run_on(skel->progs.fault_spoil, &f), UNSPEC);
 		assert_memory_equal(f.at, expected.at, sizeof(f.at));
 		if (!fields[i].six && !fields[i].udp)
 			assert_int_not_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
@@ -124,7 +142,7 @@ static void spoilt_headers(void **state)
 }
 
 /* Policies are for packets with the mark, which nothing else shows. */
-static void marks_for_policies(void **state)
+CASE(marks_for_policies)
 {
 	struct fault_bpf *skel = load((struct fault_config){.mark_share = ALWAYS});
 	struct __sk_buff in = {.mark = 5}, out = {};
@@ -170,7 +188,7 @@ static struct frame merged(bool six, unsigned *size)
 }
 
 /* All numbers stay in it, the last one in front; another time it goes on as it is. */
-static void merged_packets_get_another_front(void **state)
+CASE(merged_packets_get_another_front)
 {
 	struct fault_bpf *skel = load((struct fault_config){.merged_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_merged);
@@ -205,62 +223,41 @@ static void merged_packets_get_another_front(void **state)
 }
 
 /* Who asks for an address is not heard; all else is. */
-static void deaf_to_questions(void **state)
+CASE(deaf_to_questions)
 {
-	const struct {
-		struct frame_spec spec;
-		uint8_t first; /* byte behind the IP header */
-		int64_t verdict;
-	} frames[] = {
-		{{.ethertype = 0x0806}, 0, SHOT},
-		{{.six = true, .protocol = 58}, 135, SHOT}, /* neighbour solicitation */
-		{{.six = true, .protocol = 58}, 136, UNSPEC},
-		{{.six = true}, 135, UNSPEC},
-		{{.six = false}, 0, UNSPEC},
+	static const struct told frames[] = {
+		{{.ethertype = 0x0806}, {0}, SHOT},
+		{{.six = true, .protocol = 58}, {135}, SHOT}, /* neighbour solicitation */
+		{{.six = true, .protocol = 58}, {136}, UNSPEC},
+		{{.six = true}, {135}, UNSPEC},
+		{{.six = false}, {0}, UNSPEC},
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
 
-	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
-		struct frame f = frame_make(frames[i].spec);
-
-		f.at[f.udp] = frames[i].first;
-		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_deaf), &f, f.len),
-				 frames[i].verdict);
-	}
+	assert_verdicts(skel->progs.fault_deaf, frames, N_ELEMENTS(frames));
 	fault_bpf__destroy(skel);
 }
 
 /* Whoever sends does not hear that his packets are too large. */
-static void untold_of_the_mtu(void **state)
+CASE(untold_of_the_mtu)
 {
-	const struct {
-		struct frame_spec spec;
-		uint8_t type, code;
-		int64_t verdict;
-	} frames[] = {
-		{{.protocol = 1}, 3, 4, SHOT}, /* fragmentation needed */
-		{{.protocol = 1, .options = 8}, 3, 4, SHOT},
-		{{.protocol = 1}, 3, 3, UNSPEC},
-		{{.protocol = 1}, 11, 4, UNSPEC},
-		{{.six = true, .protocol = 58}, 2, 0, SHOT}, /* packet too big */
-		{{.six = true, .protocol = 58}, 1, 4, UNSPEC},
-		{{.six = true}, 2, 0, UNSPEC},
-		{{.six = false}, 3, 4, UNSPEC},
+	static const struct told frames[] = {
+		{{.protocol = 1}, {3, 4}, SHOT}, /* fragmentation needed */
+		{{.protocol = 1, .options = 8}, {3, 4}, SHOT},
+		{{.protocol = 1}, {3, 3}, UNSPEC},
+		{{.protocol = 1}, {11, 4}, UNSPEC},
+		{{.six = true, .protocol = 58}, {2, 0}, SHOT}, /* packet too big */
+		{{.six = true, .protocol = 58}, {1, 4}, UNSPEC},
+		{{.six = true}, {2, 0}, UNSPEC},
+		{{.six = false}, {3, 4}, UNSPEC},
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
 
-	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
-		struct frame f = frame_make(frames[i].spec);
-
-		f.at[f.udp] = frames[i].type;
-		f.at[f.udp + 1] = frames[i].code;
-		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_untold), &f, f.len),
-				 frames[i].verdict);
-	}
+	assert_verdicts(skel->progs.fault_untold, frames, N_ELEMENTS(frames));
 	fault_bpf__destroy(skel);
 }
 
-static void mute_about_groups(void **state)
+CASE(mute_about_groups)
 {
 	const struct {
 		struct frame_spec spec;
@@ -285,7 +282,7 @@ static void mute_about_groups(void **state)
 }
 
 /* Of a datagram in fragments only the last one is touched, and its header's checksum is right. */
-static void fragments_that_are_hurt(void **state)
+CASE(fragments_that_are_hurt)
 {
 	static const struct {
 		enum fault_frag_way way;
@@ -307,9 +304,7 @@ static void fragments_that_are_hurt(void **state)
 		struct frame f = frame_make((struct frame_spec){.fragment = cases[i].field});
 		struct frame expected = f;
 
-		assert_int_equal(
-			run_program(bpf_program__fd(skel->progs.fault_fragment), &f, f.len),
-			UNSPEC);
+		assert_int_equal(run_on(skel->progs.fault_fragment, &f), UNSPEC);
 		assert_int_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
 		if (cases[i].now)
 			expected.at[f.l3 + cases[i].at] = cases[i].now;
@@ -320,7 +315,7 @@ static void fragments_that_are_hurt(void **state)
 }
 
 /* The number of what is redirected in vain is left for the tracer. */
-static void redirects_leave_the_number(void **state)
+CASE(redirects_leave_the_number)
 {
 	static const enum fault_xdp_way ways[] = {FAULT_XDP_TO_NOWHERE, FAULT_XDP_TO_DEVICE};
 	int cpus = libbpf_num_possible_cpus();
@@ -356,7 +351,7 @@ static void redirects_leave_the_number(void **state)
 	free(batch);
 }
 
-static void filter_refuses_the_share(void **state)
+CASE(filter_refuses_the_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
@@ -367,7 +362,7 @@ static void filter_refuses_the_share(void **state)
 	}
 }
 
-static void xdp_drops_the_flow_only(void **state)
+CASE(xdp_drops_the_flow_only)
 {
 	struct fault_bpf *skel =
 		load((struct fault_config){.xdp_share = ALWAYS, .xdp_verdict = XDP_DROP});
@@ -390,7 +385,7 @@ static void xdp_drops_the_flow_only(void **state)
 }
 
 /* How far it got, for a loss between here and the stack. */
-static void xdp_is_a_checkpoint(void **state)
+CASE(xdp_is_a_checkpoint)
 {
 	struct fault_bpf *skel = load((struct fault_config){});
 	int fd = bpf_program__fd(skel->progs.fault_xdp);
@@ -414,7 +409,7 @@ static void xdp_is_a_checkpoint(void **state)
 }
 
 /* What is not dropped goes on to the receiver's program, whatever it is. */
-static void xdp_goes_on_to_the_next(void **state)
+CASE(xdp_goes_on_to_the_next)
 {
 	const struct bpf_insn insn[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_TX},
@@ -430,8 +425,7 @@ static void xdp_goes_on_to_the_next(void **state)
 
 	assert_true(fd >= 0);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.next), &slot, &fd, 0), 0);
-	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &other, other.len),
-			 XDP_TX);
+	assert_int_equal(run_on(skel->progs.fault_xdp, &other), XDP_TX);
 	assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_TX), 0.5);
 	close(fd);
 	fault_bpf__destroy(skel);
@@ -454,7 +448,7 @@ static bool corrupts(int fd, struct frame *f, unsigned len, const char *name)
 	return changed;
 }
 
-static void corrupted_checksums_are_wrong(void **state)
+CASE(corrupted_checksums_are_wrong)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
@@ -472,7 +466,7 @@ static void corrupted_checksums_are_wrong(void **state)
 }
 
 /* Every checksum there is: another modulo 0xffff, never "none"; and "none" is left alone. */
-static void every_checksum_becomes_wrong(void **state)
+CASE(every_checksum_becomes_wrong)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
@@ -492,7 +486,7 @@ static void every_checksum_becomes_wrong(void **state)
 	fault_bpf__destroy(skel);
 }
 
-static void corrupted_share(void **state)
+CASE(corrupted_share)
 {
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
@@ -509,7 +503,7 @@ static void corrupted_share(void **state)
 	}
 }
 
-static void truncated_frames_are_not_corrupted(void **state)
+CASE(truncated_frames_are_not_corrupted)
 {
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
@@ -538,7 +532,7 @@ static uint64_t now_ns(void)
 }
 
 /* At least as long as was asked for; how much longer is the machine's affair. */
-static void slow_takes_its_time(void **state)
+CASE(slow_takes_its_time)
 {
 	const uint32_t burn = 300000;
 	struct fault_bpf *skel =
@@ -546,38 +540,16 @@ static void slow_takes_its_time(void **state)
 	struct frame f = frame_make((struct frame_spec){});
 	uint64_t begin = now_ns();
 
-	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_slow), &f, f.len), UNSPEC);
+	assert_int_equal(run_on(skel->progs.fault_slow, &f), UNSPEC);
 	assert_true(now_ns() - begin >= burn);
 	begin = now_ns();
-	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &f, f.len), XDP_PASS);
+	assert_int_equal(run_on(skel->progs.fault_xdp, &f), XDP_PASS);
 	assert_true(now_ns() - begin >= burn);
 	fault_bpf__destroy(skel);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(xdp_drops_the_share),
-		cmocka_unit_test(tc_drops_the_share),
-		cmocka_unit_test(spoilt_headers),
-		cmocka_unit_test(marks_for_policies),
-		cmocka_unit_test(merged_packets_get_another_front),
-		cmocka_unit_test(deaf_to_questions),
-		cmocka_unit_test(untold_of_the_mtu),
-		cmocka_unit_test(mute_about_groups),
-		cmocka_unit_test(fragments_that_are_hurt),
-		cmocka_unit_test(redirects_leave_the_number),
-		cmocka_unit_test(filter_refuses_the_share),
-		cmocka_unit_test(xdp_drops_the_flow_only),
-		cmocka_unit_test(xdp_is_a_checkpoint),
-		cmocka_unit_test(xdp_goes_on_to_the_next),
-		cmocka_unit_test(corrupted_checksums_are_wrong),
-		cmocka_unit_test(every_checksum_becomes_wrong),
-		cmocka_unit_test(corrupted_share),
-		cmocka_unit_test(truncated_frames_are_not_corrupted),
-		cmocka_unit_test(slow_takes_its_time),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

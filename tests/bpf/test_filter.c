@@ -160,7 +160,7 @@ static bool try_expression(const char *expr, struct tally *tally)
 	return true;
 }
 
-static void expressions_agree(void **state)
+CASE(expressions_agree)
 {
 	static struct expression e;
 	struct tally tally = {};
@@ -204,7 +204,7 @@ static void try_program(unsigned n, unsigned size, struct tally *tally)
 	unload(&c.l);
 }
 
-static void programs_agree(void **state)
+CASE(programs_agree)
 {
 	struct tally tally = {};
 
@@ -290,7 +290,7 @@ static void try_operation(uint16_t op)
 	unload(&l);
 }
 
-static void operations_on_the_edge(void **state)
+CASE(operations_on_the_edge)
 {
 	for (size_t i = 0; i < N_ELEMENTS(program_operations); i++)
 		try_operation(program_operations[i]);
@@ -298,11 +298,6 @@ static void operations_on_the_edge(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(expressions_agree),
-		cmocka_unit_test(programs_agree),
-		cmocka_unit_test(operations_on_the_edge),
-	};
 	const char *seed = getenv("PKTLEDGER_SEED"), *all = getenv("PKTLEDGER_TEST"),
 		   *chosen = getenv("PKTLEDGER_FILTERS"),
 		   *patience = getenv("PKTLEDGER_TEST_PATIENCE");
@@ -318,5 +313,5 @@ int main(void)
 		expressions = programs = (unsigned)atoi(chosen);
 	srand(seed ? (unsigned)atoi(seed) : 1);
 	print_message("# seed %s\n", seed ? seed : "1");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

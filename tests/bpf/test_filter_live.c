@@ -77,7 +77,7 @@ static void send_frames(struct frame_spec spec)
 	close(fd);
 }
 
-static void drops_are_filtered(void **state)
+CASE_WITH(drops_are_filtered, NULL, end_trace)
 {
 	trace("udp dst port");
 	send_frames((struct frame_spec){});
@@ -104,7 +104,7 @@ static unsigned slots_used(void)
 }
 
 /* One program may interrupt the other. */
-static void programs_do_not_share_memory(void **state)
+CASE_WITH(programs_do_not_share_memory, NULL, end_trace)
 {
 	trace("udp dst port");
 	send_frames((struct frame_spec){});
@@ -115,7 +115,7 @@ static void programs_do_not_share_memory(void **state)
 	assert_int_equal(slots_used(), 2);
 }
 
-static void ethernet_header_is_seen(void **state)
+CASE_WITH(ethernet_header_is_seen, NULL, end_trace)
 {
 	trace("ether src 02:70:6b:00:00:01 and len = 80 and udp dst port");
 	send_frames((struct frame_spec){});
@@ -152,7 +152,7 @@ static void stop_shooting(struct bpf_tc_hook *hook)
 }
 
 /* The kernel has taken the tag out of the packet by then. */
-static void tags_are_filtered(void **state)
+CASE_WITH(tags_are_filtered, NULL, end_trace)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)lab.rx.ifindex,
 		    .attach_point = BPF_TC_INGRESS);
@@ -173,14 +173,7 @@ static void tags_are_filtered(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(drops_are_filtered, end_trace),
-		cmocka_unit_test_teardown(ethernet_header_is_seen, end_trace),
-		cmocka_unit_test_teardown(programs_do_not_share_memory, end_trace),
-		cmocka_unit_test_teardown(tags_are_filtered, end_trace),
-	};
-
 	skip_unless_privileged();
 	ours = (uint16_t)(20000 + getpid() % 20000 * 2);
-	return cmocka_run_group_tests(tests, open_lab, close_lab);
+	return run_cases(open_lab, close_lab);
 }

@@ -75,7 +75,7 @@ static const struct place_case {
 	 .l2 = true},
 };
 
-static void headers_are_found(void **state)
+CASE(headers_are_found)
 {
 	for (size_t i = 0; i < N_ELEMENTS(place_cases); i++) {
 		const struct place_case *c = &place_cases[i];
@@ -103,7 +103,7 @@ static void headers_are_found(void **state)
 }
 
 /* Wherever skb->data is by then. */
-static void length_is_the_packets(void **state)
+CASE(length_is_the_packets)
 {
 	const struct frame f = frame_make((struct frame_spec){});
 	struct filter_test t;
@@ -124,7 +124,7 @@ static void length_is_the_packets(void **state)
 }
 
 /* `vlan` sees a tag beside the packet; what does not ask for tags does not. */
-static void tag_beside_the_packet(void **state)
+CASE(tag_beside_the_packet)
 {
 	const struct frame f = frame_make((struct frame_spec){});
 	struct filter_test t;
@@ -147,7 +147,7 @@ static void tag_beside_the_packet(void **state)
 }
 
 /* What is asked for is there but was not read: counted. Beyond the packet: not. */
-static void unreadable_is_counted(void **state)
+CASE(unreadable_is_counted)
 {
 	const struct frame f = frame_make((struct frame_spec){});
 	struct loaded l = load_expression(OUR_PORT);
@@ -176,7 +176,7 @@ static void unreadable_is_counted(void **state)
 	unload(&l);
 }
 
-static void bytes_that_are_read(void **state)
+CASE(bytes_that_are_read)
 {
 	const struct frame f = frame_make((struct frame_spec){});
 	struct loaded within = load_expression("ether[191] = 7"), behind;
@@ -217,7 +217,7 @@ static struct filter_test chain(unsigned n)
 }
 
 /* `protochain` goes on to the 8th header; for a longer chain it does not know. */
-static void chains_of_headers(void **state)
+CASE(chains_of_headers)
 {
 	struct loaded l = load_expression("ip6 protochain 17");
 	uint64_t unknown = 0;
@@ -243,7 +243,7 @@ static unsigned insns_of(const struct loaded *l)
 }
 
 /* The verifier leaves nothing of it: no map, no read. */
-static void without_a_filter_all_pass(void **state)
+CASE(without_a_filter_all_pass)
 {
 	struct loaded l = load_filter(NULL), all;
 
@@ -255,7 +255,7 @@ static void without_a_filter_all_pass(void **state)
 	unload(&all);
 }
 
-static void objects_without_the_stub(void **state)
+CASE(objects_without_the_stub)
 {
 	struct test_bpf *skel = test_bpf__open();
 	struct filter *f = NULL;
@@ -272,17 +272,6 @@ static void objects_without_the_stub(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_are_found),
-		cmocka_unit_test(length_is_the_packets),
-		cmocka_unit_test(tag_beside_the_packet),
-		cmocka_unit_test(unreadable_is_counted),
-		cmocka_unit_test(bytes_that_are_read),
-		cmocka_unit_test(chains_of_headers),
-		cmocka_unit_test(without_a_filter_all_pass),
-		cmocka_unit_test(objects_without_the_stub),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

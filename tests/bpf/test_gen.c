@@ -125,7 +125,7 @@ static void need_root(void)
 
 static const int families[] = {AF_INET, AF_INET6};
 
-static void test_numbers_follow_each_other(void **unused)
+CASE(test_numbers_follow_each_other)
 {
 	struct sending s;
 
@@ -143,7 +143,7 @@ static void test_numbers_follow_each_other(void **unused)
 }
 
 /* The shortest frames, too short for a time: nothing is written behind the stamp. */
-static void test_smallest(void **unused)
+CASE(test_smallest)
 {
 	struct sending s;
 
@@ -157,7 +157,7 @@ static void test_smallest(void **unused)
 	}
 }
 
-static void test_carries_the_time(void **unused)
+CASE(test_carries_the_time)
 {
 	struct stamp_time t;
 	struct timespec now;
@@ -176,7 +176,7 @@ static void test_carries_the_time(void **unused)
 }
 
 /* A page comes back as a router, or anything else, left it. */
-static void test_writes_spoilt_headers_anew(void **unused)
+CASE(test_writes_spoilt_headers_anew)
 {
 	uint8_t spoilt[ROOM];
 	struct sending s;
@@ -198,7 +198,7 @@ static void test_writes_spoilt_headers_anew(void **unused)
 	}
 }
 
-static void test_flows_take_turns(void **unused)
+CASE(test_flows_take_turns)
 {
 	struct sending s;
 
@@ -218,7 +218,7 @@ static void test_flows_take_turns(void **unused)
 }
 
 /* Many ports, so that sums of every kind come up, 0 (which is to be written as 0xffff) too. */
-static void test_checksum_of_every_port(void **unused)
+CASE(test_checksum_of_every_port)
 {
 	struct sending s;
 
@@ -232,7 +232,7 @@ static void test_checksum_of_every_port(void **unused)
 	gen_bpf__destroy(s.skel);
 }
 
-static void test_stops_at_the_limit(void **unused)
+CASE(test_stops_at_the_limit)
 {
 	struct sending s;
 
@@ -271,7 +271,7 @@ static unsigned run_until_dropped(struct sending *s)
 #define HOUR 3600000000000ULL
 
 /* What is not due takes no number. */
-static void test_keeps_the_pace(void **unused)
+CASE(test_keeps_the_pace)
 {
 	struct sending s;
 
@@ -293,7 +293,7 @@ static void test_keeps_the_pace(void **unused)
  * What is late is caught up: at once as much as two milliseconds hold, the rest faster than the
  * schedule; and no more than the debt, the rest is given up.
  */
-static void test_catches_up(void **unused)
+CASE(test_catches_up)
 {
 	const uint64_t late = 60000000, period = 500000;
 	struct sending s;
@@ -322,7 +322,7 @@ static void test_catches_up(void **unused)
 }
 
 /* The pieces of a schedule follow each other, in groups and after silences. */
-static void test_follows_the_segments(void **unused)
+CASE(test_follows_the_segments)
 {
 	struct sending s;
 
@@ -346,7 +346,7 @@ static void test_follows_the_segments(void **unused)
 }
 
 /* What the tracer settles by: the words in the order of redirection. */
-static void test_leaves_the_words(void **unused)
+CASE(test_leaves_the_words)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct trace_batch *each = calloc((size_t)cpus, sizeof(*each));
@@ -374,20 +374,6 @@ static void test_leaves_the_words(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_follow_each_other),
-		cmocka_unit_test(test_smallest),
-		cmocka_unit_test(test_carries_the_time),
-		cmocka_unit_test(test_writes_spoilt_headers_anew),
-		cmocka_unit_test(test_flows_take_turns),
-		cmocka_unit_test(test_checksum_of_every_port),
-		cmocka_unit_test(test_stops_at_the_limit),
-		cmocka_unit_test(test_keeps_the_pace),
-		cmocka_unit_test(test_catches_up),
-		cmocka_unit_test(test_follows_the_segments),
-		cmocka_unit_test(test_leaves_the_words),
-	};
-
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

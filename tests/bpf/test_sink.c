@@ -129,7 +129,7 @@ static struct sink_count counts(const struct receiving *r)
 	return c;
 }
 
-static void test_settles_each_number_once(void **unused)
+CASE(test_settles_each_number_once)
 {
 	struct receiving r;
 	struct sink_count c;
@@ -150,7 +150,7 @@ static void test_settles_each_number_once(void **unused)
 	unload(&r);
 }
 
-static void test_counts_disorder(void **unused)
+CASE(test_counts_disorder)
 {
 	static const unsigned order[] = {0, 3, 1, 2, 4};
 	struct receiving r;
@@ -165,7 +165,7 @@ static void test_counts_disorder(void **unused)
 	unload(&r);
 }
 
-static void test_counts_damage(void **unused)
+CASE(test_counts_damage)
 {
 	struct receiving r;
 
@@ -182,7 +182,7 @@ static void test_counts_damage(void **unused)
 	unload(&r);
 }
 
-static void test_leaves_others_alone(void **unused)
+CASE(test_leaves_others_alone)
 {
 	struct receiving r;
 	struct sink_count c;
@@ -209,7 +209,7 @@ static void test_leaves_others_alone(void **unused)
 }
 
 /* A number that left the window must not settle the one that has its place now. */
-static void test_late_numbers_settle_nothing(void **unused)
+CASE(test_late_numbers_settle_nothing)
 {
 	struct receiving r;
 
@@ -224,7 +224,7 @@ static void test_late_numbers_settle_nothing(void **unused)
 	unload(&r);
 }
 
-static void test_pass_is_a_checkpoint(void **unused)
+CASE(test_pass_is_a_checkpoint)
 {
 	struct receiving r;
 
@@ -260,7 +260,7 @@ static struct sink_discovered learned(const struct receiving *r, unsigned i, uin
 }
 
 /* Streams that nobody told of, two of them in the middle. */
-static void test_learns_streams(void **unused)
+CASE(test_learns_streams)
 {
 	const uint64_t first[] = {BASE + 3, BASE + 3 * SINK_WINDOW, BASE + (7ULL << 32) + 1};
 	struct receiving r;
@@ -290,7 +290,7 @@ static void test_learns_streams(void **unused)
 	rx_prog_close(r.prog);
 }
 
-static void test_learns_no_more_than_it_holds(void **unused)
+CASE(test_learns_no_more_than_it_holds)
 {
 	struct receiving r;
 	uint8_t *arrivals;
@@ -313,17 +313,6 @@ static void test_learns_no_more_than_it_holds(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_settles_each_number_once),
-		cmocka_unit_test(test_counts_disorder),
-		cmocka_unit_test(test_counts_damage),
-		cmocka_unit_test(test_leaves_others_alone),
-		cmocka_unit_test(test_late_numbers_settle_nothing),
-		cmocka_unit_test(test_pass_is_a_checkpoint),
-		cmocka_unit_test(test_learns_streams),
-		cmocka_unit_test(test_learns_no_more_than_it_holds),
-	};
-
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -73,7 +73,7 @@ static int pass_all(int prog)
 }
 
 /* It drops, so that it can be seen to have run. */
-static void runs_before_others(void **state)
+CASE(runs_before_others)
 {
 	int pass = program(TC_ACT_OK), drop = program(TC_ACT_SHOT), theirs = pass_all(pass);
 	struct tc_first ours = TC_FIRST_INIT;
@@ -94,7 +94,7 @@ static void runs_before_others(void **state)
 }
 
 /* What is next has its say. */
-static void passes_on(void **state)
+CASE(passes_on)
 {
 	int unspec = program(TC_ACT_UNSPEC), drop = program(TC_ACT_SHOT), theirs = pass_all(drop);
 	struct tc_first ours = TC_FIRST_INIT;
@@ -115,11 +115,6 @@ static void passes_on(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_before_others),
-		cmocka_unit_test(passes_on),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return run_cases(open_all, close_all);
 }

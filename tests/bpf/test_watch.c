@@ -45,7 +45,7 @@ static void takes(struct watch_spec *spec, const char *what)
 }
 
 /* `trace`, `trace EXPR`, `trace -w FILE EXPR`, each with --by flow too. */
-static void with_filter_and_samples(void **state)
+CASE(with_filter_and_samples)
 {
 	for (unsigned n = 0; n < 8; n++) {
 		struct watch_spec spec = {
@@ -60,7 +60,7 @@ static void with_filter_and_samples(void **state)
 }
 
 /* --consumed, --bursts, senders, and what is left out. */
-static void with_all(void **state)
+CASE(with_all)
 {
 	for (unsigned n = 0; n < 2; n++) {
 		struct watch_spec spec = {
@@ -85,10 +85,5 @@ static void with_all(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(with_filter_and_samples),
-		cmocka_unit_test(with_all),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_cases(begin, end);
 }

@@ -65,22 +65,22 @@ static void counts(int verdict, unsigned as)
 	test_bpf__destroy(s);
 }
 
-static void drop(void **state)
+CASE(drop)
 {
 	counts(XDP_DROP, XDP_DROP);
 }
 
-static void pass(void **state)
+CASE(pass)
 {
 	counts(XDP_PASS, XDP_PASS);
 }
 
-static void no_verdict(void **state)
+CASE(no_verdict)
 {
 	counts(77, XDPVERDICT_INVALID);
 }
 
-static void without_btf(void **state)
+CASE(without_btf)
 {
 	const struct bpf_insn code[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_DROP},
@@ -97,7 +97,7 @@ static void without_btf(void **state)
 	close(fd);
 }
 
-static void no_such_program(void **state)
+CASE(no_such_program)
 {
 	struct xdplosses *v;
 	struct error err = {0};
@@ -124,15 +124,7 @@ static void skip_unless_allowed(void)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drop),
-		cmocka_unit_test(pass),
-		cmocka_unit_test(no_verdict),
-		cmocka_unit_test(without_btf),
-		cmocka_unit_test(no_such_program),
-	};
-
 	skip_unless_privileged();
 	skip_unless_allowed();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

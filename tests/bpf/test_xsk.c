@@ -106,7 +106,7 @@ static void assert_steers(const struct frame_spec *spec, int64_t verdict, uint64
 	assert_memory_equal(f.at, before.at, f.len);
 }
 
-static void only_the_flow_is_redirected(void **state)
+CASE(only_the_flow_is_redirected)
 {
 	enter_socket(true);
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
@@ -119,7 +119,7 @@ static void only_the_flow_is_redirected(void **state)
 }
 
 /* To the socket, but its loss would be the loss of no number. */
-static void end_records_leave_no_number(void **state)
+CASE(end_records_leave_no_number)
 {
 	const struct frame_spec v4 = {.magic = END_MAGIC}, v6 = {.magic = END_MAGIC, .six = true};
 	const struct frame_spec other = {.magic = END_MAGIC, .port = TEST_PORT + 1};
@@ -130,7 +130,7 @@ static void end_records_leave_no_number(void **state)
 	assert_steers(&other, XDP_PASS, UNTOUCHED, "end record to another port");
 }
 
-static void without_a_socket_all_passes(void **state)
+CASE(without_a_socket_all_passes)
 {
 	enter_socket(false);
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
@@ -141,7 +141,7 @@ static void without_a_socket_all_passes(void **state)
 }
 
 /* A frame that ends before the stamp does is none of the flow's. */
-static void truncated_frames_pass(void **state)
+CASE(truncated_frames_pass)
 {
 	enter_socket(true);
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
@@ -161,13 +161,6 @@ static void truncated_frames_pass(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_flow_is_redirected),
-		cmocka_unit_test(end_records_leave_no_number),
-		cmocka_unit_test(without_a_socket_all_passes),
-		cmocka_unit_test(truncated_frames_pass),
-	};
-
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, open_prog, close_prog);
+	return run_cases(open_prog, close_prog);
 }

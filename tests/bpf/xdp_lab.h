@@ -4,7 +4,9 @@
 #define PKTLEDGER_TESTS_BPF_XDP_LAB_H
 
 #include <arpa/inet.h>
+#include <linux/if_link.h>
 #include <linux/if_xdp.h>
+#include <net/if.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 

@@ -82,10 +82,7 @@ def tx_packets(nic):
     return int(text)
 
 
-@table([
-    ("one queue", 1),
-    ("two queues", 2),
-])
+@table([("one queue", 1), ("two queues", 2)])
 def zero_copy(queues):
     """
     Of virtio, since Linux 6.16: frames that tx_packets does not count. What a late sender catches

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import TIMEOUT, case, first, main, pktledger, require, table, thorough
+from lib import TIMEOUT, case, first, main, pktledger, require, rootless, table, thorough
 import ends
 from ends import PORT, SO_RCVBUFFORCE, datagram, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
@@ -143,12 +143,11 @@ def queueing_discipline_of_the_sender():
 @thorough
 def fragments():
     """Some datagrams lack a fragment: a datagram counts once, however many parts it has."""
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with balancing(EXPR) as t:
-            sent = send(V4, 100, size=4000)
-            received = read_all(sock)
-            assert_balance(t.stop(), sent, received,
-                         **({"rcvbuf": sent - received} if received < sent else {}))
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
+        sent = send(V4, 100, size=4000)
+        received = read_all(sock)
+        assert_balance(t.stop(), sent, received,
+                     **({"rcvbuf": sent - received} if received < sent else {}))
 
 
 # Ways through the host
@@ -372,6 +371,7 @@ def iperf3():
     ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
     ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "beyond"),
 ])
+@rootless
 def usage(args, status, word):
     result = pktledger("trace", *args)
     assert result.status == status and word in result.err, result

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from ends import do
-from lib import main, pktledger, require, require_root, table
+from lib import assert_ok, main, pktledger, require, table
 
 NAME = f"pl-caps-{os.getpid()}"
 V4 = "198.18.0.2"
@@ -83,8 +83,7 @@ def place(args, side):
     """The lab that it is to be run in, or that it makes."""
     try:
         if side:
-            made = pktledger("lab", "up", NAME)
-            assert made.status == 0, made
+            assert_ok(pktledger("lab", "up", NAME))
         if "xdp" in args and side == "tx":  # a veth takes live frames if its peer has NAPI
             require(shutil.which("ethtool"), "needs ethtool")
             do(f"{NAME}-rx", "ethtool", "-K", "v-rx", "gro", "on")
@@ -125,7 +124,6 @@ ENDS = {"report": 1}  # nothing in it
 
 @table(ROWS)
 def with_exactly_these(args, when, side):
-    require_root()
     more = ["CAP_IPC_LOCK"] if "xsk" in args else []  # or a larger RLIMIT_MEMLOCK
     with place(args, side):
         result = confined(needs(args[0], when) + more, args, side)
@@ -134,7 +132,6 @@ def with_exactly_these(args, when, side):
 
 @table(ROWS)
 def without_each(args, when, side):
-    require_root()
     wanted = needs(args[0], when)
     with place(args, side):
         for missing in wanted:
@@ -147,7 +144,6 @@ def without_each(args, when, side):
 @table([row for row in ROWS if row[1][0] in ("trace", "top")])
 def without_each_of_the_rest(args, when, side):
     """What it can do without: it says so, or tells less."""
-    require_root()
     wanted, more = needs(args[0], when), extras(args[0], when)
     assert more
     for missing in more:

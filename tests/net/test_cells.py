@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import (assert_balanced, assert_counters_agree, first, lost, main, require,
-                 require_root, run, table, thorough)
+from lib import (assert_balanced, assert_counters_agree, first, lost, main, require, run, table,
+                 thorough)
 
 COUNT = "50000"
 LAB = f"pl-cells-{os.getpid()}"
@@ -79,7 +79,6 @@ def assert_right(fault, *options):
 @table([(" ".join(row), *row) for row in first(0, WITHOUT_PACKET)])
 def under_preemption(fault, *options):
     """Senders, readers and the threads of NAPI and of CPU maps lose their CPU in the middle."""
-    require_root()
     threaded = [] if fault == "tx_device" else ["--threaded-napi"]
     with preemption() as hogs:
         assert_right(fault, *options, *threaded, "--threads", "2")
@@ -91,7 +90,6 @@ def under_preemption(fault, *options):
 @thorough
 def on_two_queues():
     """Each has its own NAPI, on its own CPU."""
-    require_root()
     rows = WITHOUT_PACKET if len(os.sched_getaffinity(0)) > 1 else []
     require(rows, "needs two CPUs")
     for fault, *options in rows:
@@ -100,7 +98,6 @@ def on_two_queues():
 
 @thorough
 def both_queues_are_used():
-    require_root()
     with Lab(LAB, "--queues", "2") as lab:
         document = run("--lab", LAB, "--count", COUNT, "--fault", "xdp:redirect", "--threads", "2",
                        "--flows", "64")
@@ -122,7 +119,6 @@ def batches_refused_in_part(batch, fault, *options):
 
     At full speed they do: a veth takes frames from its ring in batches as large as they came.
     """
-    require_root()
     assert any(assert_right(fault, *options) % batch for _ in range(5))
 
 

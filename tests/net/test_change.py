@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, case, main, require, require_root, thorough
+from lib import BINARY, EVERYTHING, case, main, require, thorough
 from settings import assert_same, settings, shell
 
 TOOL = BINARY.parent / "tests/net/change"
@@ -30,7 +30,6 @@ def ip(*args):
 
 @contextlib.contextmanager
 def netns(name=NAME):
-    require_root()
     for tool in ("ip", "ethtool", "tc"):
         require(shutil.which(tool), f"needs {tool}")
     ip("netns", "add", name)
@@ -72,8 +71,7 @@ def tool(*args, name=NAME):
 
 def undo(file, *outcomes):
     """Undoes from outside, as each entry knows its namespace; all the outcomes, in order."""
-    result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
-                                 check=False))
+    result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True, check=False))
     assert result.outcomes == list(outcomes), result
     return result
 
@@ -157,7 +155,6 @@ def names_that_a_shell_would_run():
     """Of interfaces and namespaces; nothing is run but what is meant, and the print is the same."""
     for netns_name, device in [(f"{NAME};$(touch x)", "a;$(id>x)"), (f"-{NAME}", "-K"),
                                (f"{NAME}'\"`", "$HOME'\"&|")]:
-        require_root()
         for tool_ in ("ip", "ethtool", "tc"):
             require(shutil.which(tool_), f"needs {tool_}")
         run = ["ip", "netns", "exec", netns_name]
@@ -327,7 +324,6 @@ def interface_has_another_name():
 
 @case
 def namespace_is_gone():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "undo")
         with netns():
@@ -482,7 +478,6 @@ def killed_anywhere():
 
 @case
 def host_global_values_are_read():
-    require_root()
     for irq in sorted(os.listdir("/proc/irq"))[:3]:
         path = Path("/proc/irq", irq, "smp_affinity_list")
         if path.exists():

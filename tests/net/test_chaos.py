@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
-                 assert_said_once, assert_valid, case, first, killed_within, lost, main, pktledger, require, require_root, skip,
-                 started, sysctl, table, thorough, until)
+                 assert_said_once, assert_valid, case, first, killed_within, lost, main, pktledger,
+                 require, rootless, skip, started, sysctl, table, thorough, until)
 from ends import enter, inside
 from wire import RX, TX, Lab
 
@@ -86,7 +86,6 @@ TO_FULL = [
 @table([(name, args, status) for name, args, status in first(2, TO_FULL)])
 def stdout_on_a_full_disk(args, status):
     """A result that is nowhere is no success."""
-    require_root()
     with open("/dev/full", "w") as full:
         if "--serve" in args:
             with subprocess.Popen([BINARY, *args], stdout=full, stderr=subprocess.PIPE,
@@ -104,7 +103,6 @@ def stdout_on_a_full_disk(args, status):
 @thorough
 def stdout_fills_up():
     """Nobody can read on: sending ends, and the ledger is closed."""
-    require_root()
     with directory("64k") as path, open(path / "out", "w") as out:
         result = execute("run", "--json-lines", "-I", "10ms", "-t", "60", "--rate", "10k", stdout=out)
         lines = (path / "out").read_text().splitlines()
@@ -115,7 +113,6 @@ def stdout_fills_up():
 
 @thorough
 def trace_whose_stdout_fills_up():
-    require_root()
     with directory("64k") as path, open(path / "out", "w") as out:
         result = execute("trace", "--json-lines", "-I", "100ms", "--counters", "--all", "-t", "60", stdout=out)
     assert result.status == FAILED, result
@@ -125,7 +122,6 @@ def trace_whose_stdout_fills_up():
 @case
 def ledger_of_a_run_on_a_full_disk():
     """The run goes on; what was written is whole, and the document says that it is not all."""
-    require_root()
     with directory("16k") as path:
         file = path / "ledger"
         result = pktledger("run", "-j", "-I", "10ms", "-c", "20000", "--rate", "100k", "--fault",
@@ -141,7 +137,6 @@ def ledger_of_a_run_on_a_full_disk():
 
 @thorough
 def reader_s_log_on_a_full_disk():
-    require_root()
     with directory("16k") as path:
         result = pktledger("run", "-j", "-c", "5000", "-r", "50k", "--log", str(path / "log"))
     assert result.status == FAILED, result
@@ -200,7 +195,6 @@ LONG = (*RUN, "-t", "20")
     ["--tx", "xdp", "--rx", "xdp"])]))
 def devices_removed(args):
     """Both ends of the link: the sender cannot go on, and the ledger is closed on what was sent."""
-    require_root()
     with Lab(NAME) as lab, running(lab, *LONG, *args) as process:
         until_sent(process)
         lab.do("tx", "ip", "link", "del", TX)
@@ -214,7 +208,6 @@ def devices_removed(args):
 @thorough
 def receiver_s_device_removed():
     """Behind a router that lives: the sender goes on, and what is sent is lost where it is."""
-    require_root()
     with Lab(NAME, topology="router") as lab, running(lab, *RUN, "-t", "1") as process:
         until_sent(process)
         lab.do("rx", "ip", "link", "del", RX)
@@ -227,7 +220,6 @@ def receiver_s_device_removed():
 @table([(engine, engine) for engine in ("xsk", "xdp")] if EVERYTHING else [])
 def receiver_alone(engine):
     """It cannot go on, and what it has received is told."""
-    require_root()
     with Lab(NAME) as lab, running(lab, "recv", "--json-lines", "-I", "50ms", "--rx", engine, "-i", RX,
                                    side="rx") as process:
         assert execute("send", "198.18.0.2", "-q", "-c", "1000", "-r", "10k", "--tx", "xsk", "-i", TX,
@@ -242,7 +234,6 @@ def receiver_alone(engine):
 @thorough
 def namespaces_deleted():
     """Those of a run live as long as it does, though their names are gone."""
-    require_root()
     with Lab(NAME) as lab, running(lab, *RUN, "-t", "500ms") as process:
         until_sent(process)
         assert pktledger("lab", "down", NAME).status == OK
@@ -255,7 +246,6 @@ def namespaces_deleted():
     ("interface", ["-i", TX], "ip link del"), ("namespace", ["--netns", f"{NAME}-tx"], "down"),
     ("namespace and counters", ["--netns", f"{NAME}-tx", "--counters"], "down")]))
 def traced_thing_removed(args, how):
-    require_root()
     with Lab(NAME) as lab, running(lab, "trace", "--json-lines", "-I", "100ms", *args) as process:
         if how == "down":
             pktledger("lab", "down", NAME)
@@ -290,7 +280,6 @@ IN_LAB = [[], ["--tx", "xsk", "--rx", "xsk"], ["--tx", "xsk", "--rx", "xdp"],
 @case
 def killed_in_a_named_lab():
     """At any moment: the lab is as it was."""
-    require_root()
     with Lab(NAME) as lab:
         before = attached(lab)
         for args in IN_LAB if EVERYTHING else random.sample(IN_LAB, 1):
@@ -303,6 +292,7 @@ def killed_in_a_named_lab():
 
 
 @table(first(1, [("tc", "tc_ingress"), ("nftables", "netfilter"), ("qdisc", "qdisc")]))
+@rootless
 def fault_that_would_stay_in_a_named_lab(fault):
     result = pktledger("run", "--lab", NAME, "--fault", fault)
     assert result.status == USAGE and "would stay" in result.err, result
@@ -328,7 +318,6 @@ NEEDED = [
 
 @table(first(2, NEEDED))
 def needed_program_refused(args, names):
-    require_root()
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
     assert result.status == UNABLE, result
     assert_said_once(result, "unknown func unknown#999")
@@ -350,7 +339,6 @@ OPTIONAL = [
 @table(first(1, OPTIONAL))
 def optional_program_refused(args, names, words):
     """What is not seen for want of it is said in a line."""
-    require_root()
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
     assert result.status == OK, result
     assert words in result.err and "unknown func" in result.err or not words, result
@@ -368,7 +356,6 @@ LOSE = [sys.executable, "-c", "import socket\ns = socket.socket(type=socket.SOCK
 ]))
 def without_functions_of_the_kernel(args):
     """What is built for kernels without them counts the same."""
-    require_root()
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_KFUNC": "1"})
     assert result.status == OK, result
     if args[0] == "run":
@@ -382,7 +369,6 @@ def without_functions_of_the_kernel(args):
 @table([] if not EVERYTHING else [("run", ["run", "-c", "1000"], "fates"), ("trace", ["trace", "-t", "0.1"], "slots"),
                  ("live frames", ["run", "-c", "1000", "--tx", "xdp"], "device")])
 def no_memory_for_a_map(args, names):
-    require_root()
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_MAP": names})
     assert result.status == UNABLE, result
     assert_said_once(result, "Cannot allocate memory")
@@ -394,7 +380,6 @@ def no_memory_for_a_map(args, names):
 @table([("an hour later", 3600), ("an hour earlier", -3600)] if EVERYTHING else [])
 def clock_set_in_a_run(step):
     """Books do not depend on it; delays say that they cannot be trusted."""
-    require_root()
     with directory() as path:
         file = path / "now"
         env = {"CHAOS_STEP": str(step), "CHAOS_STEP_FILE": str(file)}
@@ -423,7 +408,6 @@ def in_a_time_namespace(*args):
 
 @thorough
 def live_frames_in_a_time_namespace():
-    require_root()
     document = in_a_time_namespace("run", "-j", "--tx", "xdp", "--rx", "xdp", "--rate", "10k", "-t", "1")
     assert_balanced(document)
     assert 5e8 < document["end"]["duration_ns"] < 5e9 * PATIENCE, document["end"]
@@ -431,7 +415,6 @@ def live_frames_in_a_time_namespace():
 
 @thorough
 def events_in_a_time_namespace():
-    require_root()
     document = in_a_time_namespace(
         "trace", "-j", "--events", "--microburst", "1ms", "udp port 9 and host 127.0.0.1", "--", *LOSE)
     latest = max(drop["time_ns"] for drop in document["drops"])
@@ -444,7 +427,6 @@ def events_in_a_time_namespace():
 @thorough
 def ten_thousand_sockets():
     """Each loses some: what the tables of the observer cannot tell apart is counted all the same."""
-    require_root()
     count = min(10000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 100)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with Lab(NAME) as lab, contextlib.ExitStack() as stack:
@@ -484,7 +466,6 @@ def ten_thousand_sockets():
 @thorough
 def hundred_thousand_flows():
     """Nobody listens to them, and then somebody does."""
-    require_root()
     flows = ["--tx", "xsk", "-i", TX, "--src-port", "1024..65000", "--src-addr", "198.18.0.16..198.18.0.20",
              "-c", "100000", "-r", "50k"]
     with Lab(NAME) as lab:
@@ -513,7 +494,6 @@ def hundred_thousand_flows():
         ("live frames", ["-t", "3", "--tx", "xdp", "--rx", "xdp"])] if EVERYTHING else [])
 def stopped_for_two_seconds(args):
     """What was owed meanwhile is not sent all at once, and each number has its fate."""
-    require_root()
     with started("run", "--json-lines", "-I", "50ms", "--rate", "20k", *args) as process:
         process.lines = [process.stdout.readline()]
         until_sent(process)
@@ -527,7 +507,6 @@ def stopped_for_two_seconds(args):
 
 @thorough
 def trace_stopped_for_two_seconds():
-    require_root()
     with started("trace", "--json-lines", "-I", "100ms") as process:
         process.lines = [process.stdout.readline()]
         process.send_signal(signal.SIGSTOP)
@@ -543,7 +522,6 @@ def trace_stopped_for_two_seconds():
 @thorough
 def starved():
     """The least of the CPUs, beside those that spin: exit status 4 only with what is missing."""
-    require_root()
     cpus = len(os.sched_getaffinity(0))
     with contextlib.ExitStack() as stack:
         for _ in range(cpus * 2):
@@ -575,7 +553,6 @@ COMMANDS = [["run", "-c", "1000", "-P", "2"], ["trace", "-t", "0.2"], ["check", 
 @table([(" ".join(args), args) for args in COMMANDS] if EVERYTHING else [])
 def with_little(args):
     """It can do it, or says in a line why not."""
-    require_root()
     for limit in LITTLE:
         result = execute(limit, str(BINARY), *args, binary="prlimit")
         try:
@@ -604,7 +581,6 @@ KILLED = [
 @table([(" ".join(args), args) for args in KILLED] if EVERYTHING else [])
 def killed(args):
     """At any moment of its first second."""
-    require_root()
     host = Host()
     for _ in range(8):
         with killed_within(1, *args):
@@ -615,7 +591,6 @@ def killed(args):
 @thorough
 def lab_up_killed():
     """What is left can be listed and removed."""
-    require_root()
     host = Host()
     for _ in range(20):
         with killed_within(0.3, "lab", "up", NAME, "--topology", "router", "--fault", "netfilter"):
@@ -642,7 +617,6 @@ FLOW_LIMIT = "net/core/flow_limit_cpu_bitmap"
 @contextlib.contextmanager
 def limiting_flows():
     """A run that changes a value of the host, and its guard; the value as it was."""
-    require_root()
     before = sysctl(FLOW_LIMIT)
     require(before, "needs CONFIG_NET_FLOW_LIMIT and the first network namespace of the host")
     with started("run", "-c", "10M", "--rate", "10k", "--fault", "backlog:flow_limit") as process:
@@ -686,7 +660,6 @@ def guard_and_owner_killed():
     ["trace", "--events", "-I", "100ms"])] if EVERYTHING else [])
 def reader_goes(args):
     """It ends soon, by itself and not by a signal."""
-    require_root()
     with started(*args) as process:
         process.stdout.read(1)
         process.stdout.close()

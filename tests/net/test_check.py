@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
 from ends import enter, sysctl
-from lib import (assert_valid, case, main, pktledger, require, require_root, skip, started, table,
+from lib import (assert_valid, case, main, pktledger, require, rootless, skip, started, table,
                  thorough, until)
 
 NAME = f"pl-check-{os.getpid()}"
@@ -333,6 +333,7 @@ def one_interface():
     ("no such finding", ["--explain", "pl-none"], 2, "pl-none"),
     ("a word too much", ["eth0"], 2, "eth0"),
 ])
+@rootless
 def bad_input(args, status, word):
     result = pktledger("check", *args)
     assert result.status == status or (status is None and result.status in (1, 3)), result
@@ -340,6 +341,7 @@ def bad_input(args, status, word):
 
 
 @case
+@rootless
 def explains():
     one = pktledger("check", "--explain", "rcvbuf-slow")
     assert one.status == 0 and one.out.startswith("rcvbuf-slow\n"), one
@@ -349,7 +351,6 @@ def explains():
 
 @case
 def without_privilege():
-    require_root()
     require(shutil.which("setpriv"), "needs setpriv (util-linux)")
     from lib import BINARY
     done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -363,7 +364,6 @@ def without_privilege():
 @case
 def container_without_sys():
     """What cannot be read is said, and the rest judged."""
-    require_root()
     require(shutil.which("unshare"), "needs unshare (util-linux)")
     from lib import BINARY
     done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"',

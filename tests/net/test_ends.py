@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import PATIENCE, assert_valid, case, first, main, pktledger, table, until
+from lib import PATIENCE, assert_valid, case, first, main, pktledger, rootless, table, until
 
 NAME = f"pl-ends-{os.getpid()}"
 COUNT = 20000
@@ -107,12 +107,14 @@ def nobody_listens():
     (["198.18.0.2", "-r", "1k", "--tx", "xsk", "-i", "no-such"], 1, "no-such"),
     (["198.18.0.2", "-r", "1k", "-i", "no-such"], 1, "no-such"),
 ]])
+@rootless
 def bad_send(args, status, word):
     result = pktledger("send", *args)
     assert result.status == status and word in result.err, result
 
 
 @case
+@rootless
 def a_receiver_at_no_interface():
     result = pktledger("recv", "-t", "1", "-i", "no-such")
     assert result.status == 1 and "no-such" in result.err, result

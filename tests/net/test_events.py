@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
-                 require, require_root, skip, table, until)
+                 require, skip, table, until)
 from ends import PORT, inside, nft, read_all, udp
 from traced import RX, TX, V4, V6, lab, send, tracing
 
@@ -104,10 +104,9 @@ def test_capture_is_read_by_tshark(address):
 
 @case
 def test_events_are_the_drops():
-    with lab():
-        with tracing("--events", "udp", "port", str(PORT)) as t:
-            sent = send(V4, PACKETS)
-            document = t.stop()
+    with lab(), tracing("--events", "udp", "port", str(PORT)) as t:
+        sent = send(V4, PACKETS)
+        document = t.stop()
     drops = document["drops"]
     assert len(drops) == sent == document["end"]["dropped"], (len(drops), sent)
     for drop in drops:
@@ -182,7 +181,6 @@ def test_stack_in_text():
 
 @case
 def test_stack_without_names_of_functions():
-    require_root()
     require(shutil.which("setpriv"), "needs setpriv")
     done = subprocess.run(["setpriv", "--bounding-set", "-syslog", "--inh-caps", "-syslog",
                            BINARY, "trace", "--events", "--stack", "-t", "1"], text=True,
@@ -215,7 +213,6 @@ def test_netfilter_has_its_hook_and_no_ethernet_header():
 @table([("no directory", "/nonexistent/f.pcapng", "No such file or directory"),
         ("a directory", "/", "Is a directory"), ("full", "/dev/full", "No space left on device")])
 def test_file_that_cannot_be_made(path, why):
-    require_root()
     result = pktledger("trace", "-w", path, "-t", "1")
     assert result.status == 1 and why in result.err and path in result.err, result
 
@@ -225,7 +222,6 @@ def test_file_that_cannot_be_made(path, why):
         ("stdout", ["-w", "-"], "stdout is for the tables"),
         ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])
 def test_usage(words, said):
-    require_root()
     result = pktledger("trace", *words)
     assert result.status == 2 and said in result.err, result
 

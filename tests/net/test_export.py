@@ -20,7 +20,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (PATIENCE, case, first, main, pktledger, require, require_root, started, table,
+from lib import (PATIENCE, case, first, main, pktledger, require, rootless, started, table,
                  thorough, until)
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
 from test_owners import ID, cgroup, cgroup2, receiver_in
@@ -78,7 +78,6 @@ class Exporter:
 @contextlib.contextmanager
 def exporting(*args):
     """Serves when this is entered; ends well."""
-    require_root()
     port = free_port()
     with started("export", "--listen", f"127.0.0.1:{port}", *args) as process:
         exporter = Exporter(process, port)
@@ -262,7 +261,6 @@ def slow_callers_are_sent_away():
     ("namespace", ["--netns", "pl-none"], FAILED, "no network namespace pl-none"),
 ]))
 def refused(options, status, said):
-    require_root()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         options = [o.format(taken=taken.getsockname()[1]) for o in options]
         result = pktledger("export", *options)
@@ -274,6 +272,7 @@ def refused(options, status, said):
 
 
 @thorough
+@rootless
 def promtool_accepts_the_metrics():
     require(shutil.which("promtool"), "needs promtool")
     with lab(), exporting() as exporter:
@@ -285,6 +284,7 @@ def promtool_accepts_the_metrics():
 
 
 @thorough
+@rootless
 def node_exporter_reads_the_textfile():
     program = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
     require(program, "needs node_exporter")

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, ROOT, TIMEOUT, assert_balanced, assert_valid, lost, main, pktledger,
-                 require, skip, thorough, until)
+from lib import (BINARY, PATIENCE, ROOT, TIMEOUT, assert_balanced, assert_ok, assert_valid, lost,
+                 main, pktledger, require, skip, thorough, until)
 from ends import inside
 from labs import Hosts, share
 
@@ -123,8 +123,7 @@ class Cluster(Hosts):
 
 def report(*args):
     """As the comment at the top of kustomization.yaml says."""
-    result = pktledger("report", "-j", *args)
-    assert result.status == 0, result
+    result = assert_ok(pktledger("report", "-j", *args))
     assert_valid(result.json)
     return result.json
 

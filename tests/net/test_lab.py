@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, assert_balanced, case, first, listing, lost, main, pktledger,
-                 require_root, run, table)
+                 run, table)
 from ends import enter, shell
 from traced import NAME, TX, lab
 
@@ -32,7 +32,6 @@ def up_and_down(topology, roles):
 
 @case
 def taps_have_no_name():
-    require_root()
     result = pktledger("lab", "up", NAME, "--topology", "tap")
     assert result.status == 3 and "run --topology tap" in result.err, result
     assert not ours()
@@ -48,7 +47,6 @@ def name_is_taken():
 
 @case
 def nothing_to_remove():
-    require_root()
     result = pktledger("lab", "down", NAME)
     assert result.status == 1 and NAME in result.err, result
 
@@ -139,7 +137,6 @@ def faults_together():
 @case
 def killed_before_it_was_finished():
     """nft is the second that is run: it is another here, which kills who runs it."""
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         nft = Path(directory, "nft")
         nft.write_text("#!/bin/sh\nkill -9 $PPID\n")
@@ -171,7 +168,6 @@ def killed_before_it_was_finished():
     ("not up", ["down", NAME, "--fault", "neigh"], "lab up"),
 ])
 def fault_refused(args, hint):
-    require_root()
     result = pktledger("lab", *args)
     assert result.status == 2 and hint in result.err, result
     assert not ours()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_valid, main, pktledger, require, require_root, table, thorough
+from lib import EVERYTHING, assert_ran, assert_valid, main, pktledger, table, thorough
 
 MIB = 1 << 20
 
@@ -26,10 +26,7 @@ MIB = 1 << 20
     ] if EVERYTHING else [])
 ]])
 def bounded(args, most):
-    require_root()
-    result = pktledger(*args, "-j")
-    require(result.status != 3, result.err.strip())
-    assert result.status == 0, result
+    result = assert_ran(pktledger(*args, "-j"))
     assert_valid(result.json)
     bpf = result.json["start"]["env"]["bpf"]
     assert bpf["bytes"] == sum(m["bytes"] for m in bpf["maps"]) <= most, bpf
@@ -41,7 +38,6 @@ def bounded(args, most):
 
 @thorough
 def told_with_v():
-    require_root()
     result = pktledger("run", "-c", "100", "-v")
     assert re.search(r"\b\d+ BPF maps of [\d.]+ [KM]iB, the largest is \w+ of \d", result.err), result
     assert "BPF maps" not in pktledger("run", "-c", "100").err

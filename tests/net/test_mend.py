@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, require_root, run, table, thorough, until)
+from lib import (BINARY, PATIENCE, assert_balanced, assert_ok, assert_valid, case, lost, main,
+                 pktledger, require, rootless, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -37,12 +37,10 @@ echo 1 > /proc/sys/{RP_FILTER.replace('.', '/')}
 @contextlib.contextmanager
 def sick_host():
     """The way back to the sender leaves by another device: all that arrives is dropped."""
-    require_root()
     for tool in ("ip", "ethtool", "tc"):
         require(shutil.which(tool), f"needs {tool}")
     with tempfile.TemporaryDirectory() as directory:
-        result = pktledger("lab", "up", NAME)
-        assert result.status == 0, result
+        assert_ok(pktledger("lab", "up", NAME))
         try:
             require(not shell(RX, SICK).returncode, "ip netns exec does not work here")
             before = settings(RX)
@@ -206,8 +204,7 @@ def kept_for_the_next_boot():
         assert pktledger("check", "-t", "0.3", "--netns", RX, "--apply", "--yes", "--undo-file",
                          str(file), "ip-rpfilter").status == 0
         # from inside, and it advises it no more: but it was made
-        inside = shell(RX, f"{BINARY} check "
-                           f"-j -t 0.3 {' '.join(args)}")
+        inside = shell(RX, f"{BINARY} check " f"-j -t 0.3 {' '.join(args)}")
         text = json.loads(inside.stdout)["end"]["persist"]
         assert f"# /etc/sysctl.d/90-pktledger.conf\n{RP_FILTER} = 2\n" in text, text
         pktledger("check", "--undo", "--undo-file", str(file))
@@ -226,7 +223,6 @@ time.sleep(3600)
 
 @contextlib.contextmanager
 def losing_host():
-    require_root()
     require(shutil.which("unshare"), "needs unshare (util-linux)")
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
@@ -300,6 +296,7 @@ def nothing_to_do():
     ("done and undone", ["--apply", "--yes", "--undo"], "--undo"),
     ("done and printed", ["--persist", "--apply"], "--apply"),
 ])
+@rootless
 def bad_input(args, word):
     result = pktledger("check", *args)
     assert result.status == 2 and word in result.err, result

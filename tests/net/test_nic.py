@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, assert_valid, case, first, lost, main, pktledger, require,
-                 require_root, table, thorough)
+from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
+                 table, thorough)
 from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, redirect, shell, udp, verdict, xdp
 from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
 
@@ -48,13 +48,9 @@ def traced(*args, packets=PACKETS):
         return sent, t.stop()
 
 
-@table([
-    ("native", XDP_NATIVE),
-    ("generic", XDP_GENERIC),
-])
+@table([("native", XDP_NATIVE), ("generic", XDP_GENERIC)])
 def redirect_to_no_device(mode):
     """Told by errno; in generic mode kfree_skb tells it too, and is left out."""
-    require_root()
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), mode):
         sent, document = traced()
         assert_only(document, "xdp", sent, reason="EINVAL", ifname="v-rx", netns=RX,
@@ -66,7 +62,6 @@ def redirect_to_no_device(mode):
 @case
 def packet_filter_and_generic_redirect():
     """Only kfree_skb knows which packet it was: it tells them, and XDP's event does not."""
-    require_root()
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_GENERIC):
         sent, document = traced(f"udp port {PORT}")
         assert_only(document, "xdp", sent, reason="XDP", location="do_xdp_generic", scope="flow")
@@ -76,7 +71,6 @@ def packet_filter_and_generic_redirect():
 @thorough
 def packet_filter_and_native_redirect():
     """What was lost at the device may have been others' packets."""
-    require_root()
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_NATIVE):
         sent, document = traced(f"udp port {PORT}")
         assert not document["end"]["stages"], document["end"]["stages"]
@@ -90,7 +84,6 @@ def packet_filter_and_native_redirect():
 ]))
 def verdict_on_an_skb(code, mode):
     """kfree_skb tells it; neither xdp_exception nor the driver's counter is added."""
-    require_root()
     with lab(), xdp(RX, "v-rx", code, mode):
         sent, document = traced()
         assert_only(document, "xdp", sent, reason="NOT_SPECIFIED", ifname="v-rx", source="event",
@@ -104,7 +97,6 @@ def verdict_on_an_skb(code, mode):
 def verdict_on_a_frame(value, source, location):
     """What XDP_TX sends back comes as a frame, and the kernel frees it without a word: only the
     driver counts it. Aborted, an event tells it, and the counter is not added."""
-    require_root()
     with lab(), xdp(TX, "v-tx", verdict(XDP_TX), XDP_NATIVE), \
             xdp(RX, "v-rx", verdict(value), XDP_NATIVE), udp(RX, socket.AF_INET) as sock:
         time.sleep(0.05)
@@ -150,7 +142,6 @@ IN_LAB = ["--netns", RX], ["--lab", NAME, "--fault", "xsk:ring"]
 ]))
 def as_many_as_in_the_ledger(stage, which, place, options):
     """`run` knows the fate of each number, and trace, which does not, says the same."""
-    require_root()
     with lab():
         ledger, document = run_under_trace(which, "-c", "20k", *place, *options)
         assert lost(ledger)[stage] > 0, lost(ledger)
@@ -178,7 +169,6 @@ def stolen(netns, ifname, side):
     ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core"),
 ]))
 def tc_stolen(netns, ifname, side, place):
-    require_root()
     with lab():
         send(V4, 1)
         with stolen(netns, ifname, side), tracing("--consumed", f"udp port {PORT}") as t:
@@ -190,7 +180,6 @@ def tc_stolen(netns, ifname, side, place):
 
 @case
 def not_consumed_unless_asked_for():
-    require_root()
     with lab():
         send(V4, 1)
         with stolen(RX, "v-rx", "ingress"), tracing(f"udp port {PORT}") as t:
@@ -211,7 +200,6 @@ def fragment(number, offset, more, size):
 @case
 def overlapping_fragments():
     """Three of a datagram: the third overlaps the others, which all are dropped for it. One loss."""
-    require_root()
     datagrams = 20
     with lab():
         send(V4, 1)
@@ -238,7 +226,6 @@ def counted(document, kind, **fields):
 
 @case
 def rates_of_devices_queues_and_counters():
-    require_root()
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, \
             xdp(RX, "v-rx", verdict(XDP_PASS), XDP_NATIVE):  # so that the queue counts
         sock.setsockopt(socket.SOL_SOCKET, 33, 1 << 20)  # SO_RCVBUFFORCE: room for all
@@ -267,7 +254,6 @@ def rates_of_devices_queues_and_counters():
 
 @case
 def counter_of_a_driver_with_its_meaning():
-    require_root()
     with lab(), xdp(RX, "v-rx", verdict(XDP_DROP), XDP_NATIVE):
         send(V4, 1)
         time.sleep(0.3)
@@ -283,7 +269,6 @@ def counter_of_a_driver_with_its_meaning():
 
 @thorough
 def many_devices():
-    require_root()
     with lab():
         for i in range(DEVICES):
             done = shell(RX, "ip", "link", "add", f"d{i}a", "type", "veth", "peer", "name",
@@ -299,12 +284,10 @@ def many_devices():
 
 @thorough
 def text_of_counters():
-    require_root()
     with lab():
         send(V4, 1)
-        result = pktledger("trace", "--counters", "--all", "-I", "200ms", "-t", "0.5", "--netns",
-                           RX)
-        assert result.status == 0, result
+        result = assert_ok(pktledger("trace", "--counters", "--all", "-I", "200ms", "-t", "0.5",
+                                     "--netns", RX))
         assert "interface" in result.out and "v-rx" in result.out, result
         assert all(len(line) <= 80 for line in result.out.splitlines()), result
 

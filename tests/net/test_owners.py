@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (case, first, main, pktledger, require, require_root, started, table, thorough,
-                 until)
+from lib import assert_ok, case, first, main, pktledger, require, started, table, thorough, until
 from ends import PORT, inside, nft, shell
 from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
 
@@ -338,7 +337,6 @@ def policy_of_a_chain():
     ("success", ["true"], 0),
 ]))
 def status_of_the_command(command, status):
-    require_root()
     for options in ([], ["-j"]):
         result = pktledger("trace", *options, "--", *command)
         assert result.status == status, result
@@ -349,7 +347,6 @@ def status_of_the_command(command, status):
 
 @thorough
 def output_of_the_command():
-    require_root()
     result = pktledger("trace", "-q", "--", "echo", "from the command")
     assert "from the command" in result.out, result
     result = pktledger("trace", "-j", "--", "echo", "from the command")
@@ -370,9 +367,8 @@ def command_sees_all_it_loses():
                   "    while s.recv(10): n += 1\n"
                   "except BlockingIOError: pass\n"
                   "print(n)")
-        result = pktledger("trace", "-j", "--netns", RX, "--by", "process", "--",
-                           "ip", "netns", "exec", RX, sys.executable, "-c", script)
-        assert result.status == 0, result
+        result = assert_ok(pktledger("trace", "-j", "--netns", RX, "--by", "process", "--",
+                                     "ip", "netns", "exec", RX, sys.executable, "-c", script))
         received = int(re.search(r"^(\d+)$", result.err, re.M)[1])
         assert result.json["end"]["dropped"] == 100 - received, result
 
@@ -380,7 +376,6 @@ def command_sees_all_it_loses():
 @table(first(1, [("SIGINT", signal.SIGINT), ("SIGTERM", signal.SIGTERM)]))
 def signal_to_both(number):
     """As Ctrl-C at a terminal; the command ends, and the summary comes."""
-    require_root()
     with started("trace", "--json-lines", "--", "sh", "-c", "echo ready >&2; exec sleep 60") as p:
         until(lambda: "ready" in p.stderr.readline(), 30, "the command runs")
         os.killpg(p.pid, number)
@@ -392,7 +387,6 @@ def signal_to_both(number):
 @case
 def signal_to_us_alone():
     """It is passed on, and what the command does then is waited for."""
-    require_root()
     script = "trap 'echo asked >&2; exit 9' TERM; echo ready >&2; while :; do sleep 0.05; done"
     with started("trace", "-q", "--", "sh", "-c", script) as p:
         until(lambda: "ready" in p.stderr.readline(), 30, "the command runs")

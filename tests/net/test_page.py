@@ -10,20 +10,18 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
 import chromium
 from html_check import Page, assert_true
-from lib import EVERYTHING, case, main, pktledger, require, require_root, run
+from lib import EVERYTHING, assert_ok, case, main, pktledger, require, rootless, run
 from test_report_html import SENT, between, capture, directory, document, end, ledger, start
 
 
 @case
 def a_run_and_its_page():
     """Three losses on the way: the picture, the data and the run's own document are the same."""
-    require_root()
     with directory() as d:
         file, out = f"{d}/run.ledger", f"{d}/page.html"
         told = run("-c", "30k", "--rate", "60k", "-I", "50ms", "--fault",
                    "qdisc:replace,netfilter,xdp", "--ledger", file)
-        result = pktledger("report", "--html", out, file)
-        assert result.status == 0, result
+        assert_ok(pktledger("report", "--html", out, file))
         page = Page(Path(out).read_text())
         assert_true(page)
         kept = {d["start"]["time"]: d for d in page.documents}  # run() may have tried again
@@ -74,6 +72,7 @@ def look(browser, path, name):
     return ground
 
 
+@rootless
 def in_chromium():
     """Light and dark, on a screen, a phone and paper: nothing overlaps, nothing is loaded."""
     require(chromium.PROGRAM, "needs chromium")
@@ -96,8 +95,7 @@ def in_chromium():
             for args in (["run"], ["sweep"], ["search"], ["run", "soak"], ["--matrix", "pairs"],
                          ["a.pcap", "b.pcap"]):
                 files = [word if word[0] == "-" else str(d / word) for word in args]
-                result = pktledger("report", "--html", str(d / "page.html"), *files)
-                assert result.status == 0, result
+                assert_ok(pktledger("report", "--html", str(d / "page.html"), *files))
                 ground = {name: look(browser, d / "page.html", name) for name in chromium.LOOKS}
                 assert ground["light"] == ground["phone"] != ground["dark"] == ground["phone-dark"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, ROOT, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, require_root, table)
+                 require, rootless, table)
 
 NO_CPU = 8 * (os.cpu_count() or 1)  # none of this host
 TEXT = f"""Three lines
@@ -33,7 +33,6 @@ def preset(name, *options):
 
 @case
 def lines_with_options_of_the_command_line():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "own.txt")
         path.write_text(TEXT)
@@ -49,6 +48,7 @@ def lines_with_options_of_the_command_line():
 
 
 @case
+@rootless
 def those_there_are():
     result = pktledger("run", "--preset", "help")
     assert result.status == 0 and not result.err, result
@@ -65,6 +65,7 @@ def those_there_are():
     ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "options that are of all lines"),
     ("./own.txt", "Title\n\n    run --help # x\n", "no values to run with"),
 )])
+@rootless
 def refused(name, content, message):
     with tempfile.TemporaryDirectory() as directory:
         if content:
@@ -78,7 +79,6 @@ if EVERYTHING:
     @table([(name, name) for name in SHIPPED])
     def shipped(name):
         """Shortened. What this host lacks may fail, the rest balances."""
-        require_root()
         document = preset(name, "-c", "5000", "-t", "500ms").json
         trials = [t for t in document["trials"] if "error" not in t]
         assert len(trials) >= len(document["trials"]) / 2, document["end"]

@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (as_nobody, first, main, pktledger, require, require_root, started, table, thorough,
-                 until)
+from lib import as_nobody, first, main, pktledger, require, started, table, thorough, until
 
 PORT = str(20000 + os.getpid() % 20000)
 SO_BUSY_POLL = 46
@@ -41,7 +40,6 @@ RECV = ["recv", "-p", PORT, "-t", "9"]
 
 @table(first(1, [(args[0], args, count) for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
 def real_time(args, count):
-    require_root()
     ours = os.sched_getscheduler(0)
     with started(*args, "--rt", "7") as process:
         for thread in workers(process, count):
@@ -53,7 +51,6 @@ def real_time(args, count):
 @table(first(0, [(f"{args[0]} {nice}", args, count, nice) for nice in ("-5", "7")
                  for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
 def nice_value(args, count, nice):
-    require_root()
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     with started(*args, f"--nice={nice}") as process:
         for thread in workers(process, count):
@@ -80,7 +77,6 @@ def busy_poll(process):
 
 @table(first(1, [("as asked", ["--busy-poll", "50"], 50), ("off", [], None)]))
 def busy_polling(options, usec):
-    require_root()
     if usec is None:
         usec = int(Path("/proc/sys/net/core/busy_read").read_text())
     with started(*RECV, *options) as process:
@@ -94,7 +90,6 @@ def busy_polling(options, usec):
     (RECV, ["--rt", "1"], "CAP_SYS_NICE"),
     (["recv", "-p", PORT, "-t", "0.1"], ["--busy-poll", "1000"], "CAP_NET_ADMIN"))]))
 def refused(args, option, word):
-    require_root()
     result = as_nobody(*args, *option, "-q")
     # everybody may have it on newer kernels
     require("--busy-poll" not in option or result.status, "this kernel refuses it to nobody")
@@ -115,7 +110,6 @@ def cpus(allowed):
 @table(first(1, [("on one CPU", 1, "more threads than CPUs"), ("on all CPUs", 2, "all else waits")]))
 def warned_of(count, words):
     """A thread that never sleeps keeps others from its CPU."""
-    require_root()
     allowed = sorted(os.sched_getaffinity(0))[:count]
     require(len(allowed) == count, f"needs {count} CPUs")
     with cpus(allowed):
@@ -128,7 +122,6 @@ def warned_of(count, words):
 
 @thorough
 def not_warned_of_room():
-    require_root()
     require(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
     result = pktledger("send", "127.0.0.1:" + PORT, "--rate", "10k", "-c", "100", "--rt", "1")
     require(result.status != UNABLE, result.err.strip())

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, case, first, main, pktledger, require, require_root, started, table,
-                 thorough, until)
+from lib import (BINARY, PATIENCE, assert_ok, case, first, main, pktledger, require, rootless,
+                 started, table, thorough, until)
 from ends import PORT
 from traced import RX, TX, V4, lab
 
@@ -65,9 +65,8 @@ def outputs(*forms):
     with reader_that_sleeps(), tempfile.TemporaryDirectory() as directory:
         for form in forms:
             ledger = Path(directory, "ledger")
-            result = pktledger("trace", "--ledger", str(ledger), *form, "udp", "port", str(PORT),
-                               "--", *python(TX, SENDER, V4, str(PORT)))
-            assert result.status == 0, result
+            result = assert_ok(pktledger("trace", "--ledger", str(ledger), *form, "udp", "port",
+                                         str(PORT), "--", *python(TX, SENDER, V4, str(PORT))))
             assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
             yield name, result, ledger.read_text()
         for form in first(0, [["-j"], []]):
@@ -97,12 +96,10 @@ def nor_of_a_run():
 
 @thorough
 def files_are_its_users_own():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         files = {"--ledger": Path(directory, "ledger"), "--log": Path(directory, "log")}
         options = [word for name, path in files.items() for word in (name, str(path))]
-        result = pktledger("run", "-c", "100", *options)
-        assert result.status == 0, result
+        assert_ok(pktledger("run", "-c", "100", *options))
         for path in files.values():
             assert path.stat().st_size and stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
@@ -113,12 +110,14 @@ def files_are_its_users_own():
     (["run", "--to", "127.0.0.1"], "no default rate"),
     (["run", "-i", "lo,lo", "--rate", "1k", "--fault", "netfilter"], "faults are for labs"),
     (["run", "--to", "127.0.0.1", "--rate", "1k", "--fault", "netfilter"], "faults are for labs"))]))
+@rootless
 def not_outside_a_lab(args, words):
     result = pktledger(*args)
     assert result.status == USAGE and words in result.err and not result.out, result
 
 
 @case
+@rootless
 def the_plan_is_told_before_the_first_packet():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
@@ -134,7 +133,6 @@ def the_plan_is_told_before_the_first_packet():
 @thorough
 def a_second_signal_kills():
     """The first one is the command's, which does not care."""
-    require_root()
     command = "trap '' INT; echo ready; exec sleep 60"
     with started("trace", "-q", "--", "sh", "-c", command) as process:
         assert process.stdout.readline() == "ready\n"
@@ -153,6 +151,7 @@ CHANGES = re.compile(r"^\d+ +(?:openat\(.*O_(?:WRONLY|RDWR|CREAT)|socket\(|bpf\(
 @table(first(1, [(" ".join(args), args) for args in (
     ["trace", "-h"], ["-V"], ["-h"], ["run", "--help"], ["run", "--fault", "help"],
     ["run", "--preset", "help"], ["help", "-j"])]))
+@rootless
 def asking_touches_nothing(args):
     require(shutil.which("strace"), "needs strace")
     with tempfile.TemporaryDirectory() as directory:

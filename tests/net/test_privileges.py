@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
-from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, case, copied_program, first, main,
-                 pktledger, require, require_root, started, table, thorough, until)
+from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, assert_ok, case, copied_program,
+                 first, main, pktledger, require, started, table, thorough, until)
 
 BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
         "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
@@ -112,7 +112,6 @@ AT_WORK = [(" ".join(args), args, which, others) for args, which, others in [
 
 @table(AT_WORK)
 def at_work(args, which, others):
-    require_root()
     names = needs(args[0], which)
     with started(*args) as process:
         assert_kept(process.pid, names, others)
@@ -120,7 +119,6 @@ def at_work(args, which, others):
 
 @thorough
 def the_last_of_several_runs():
-    require_root()
     kept = bits(needs("run", "kept")) & status(Path("/proc/self"))["CapEff"]
     with started("run", "-t", "1", "--repeat", "2") as process:
         until(lambda: threads(process.pid)[process.pid]["CapEff"] == kept, 20, "the second run")
@@ -129,7 +127,6 @@ def the_last_of_several_runs():
 
 @thorough
 def top_at_work():
-    require_root()
     pid, terminal = pty.fork()
     if not pid:
         os.environ.update(TERM="xterm")
@@ -160,7 +157,6 @@ def full_pipe():
 
 @thorough
 def check_when_it_has_looked():
-    require_root()
     with full_pipe() as pipe, subprocess.Popen([BINARY, "check", "-t", "0.01", "-j"],
                                                stdin=subprocess.DEVNULL, stdout=pipe) as process:
         try:
@@ -171,7 +167,6 @@ def check_when_it_has_looked():
 
 @thorough
 def report_before_it_reads():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         ledger = Path(directory, "fifo")
         os.mkfifo(ledger)  # nobody writes
@@ -182,12 +177,10 @@ def report_before_it_reads():
 @thorough
 def the_guard_of_a_setting():
     """It puts the value back when the program is killed, with what that takes."""
-    require_root()
 
     def guards(pid):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [c for c in children
-                if Path(f"/proc/{c}/comm").read_text() == "pktledger-guard\n"]
+        return [c for c in children if Path(f"/proc/{c}/comm").read_text() == "pktledger-guard\n"]
 
     before = lib.sysctl("net/ipv4/udp_mem")
     with started("run", "--fault", "udp_mem", "-t", "9") as process:
@@ -202,7 +195,6 @@ def the_guard_of_a_setting():
 @thorough
 def a_ledger_in_a_directory_of_others():
     """It is made anew there with what root may only by a capability, which is kept for that."""
-    require_root()
     with (tempfile.TemporaryDirectory() as directory,
           socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock):
         shutil.chown(directory, "nobody")
@@ -220,10 +212,8 @@ def a_ledger_in_a_directory_of_others():
 @case
 def a_command_keeps_all():
     """What somebody runs under sudo behind `--` can do what it could before."""
-    require_root()
     ours = status(Path("/proc/self"))
-    result = pktledger("trace", "-q", "--", "cat", "/proc/self/status")
-    assert result.status == 0, result
+    result = assert_ok(pktledger("trace", "-q", "--", "cat", "/proc/self/status"))
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "status").write_text(result.out)
         assert status(Path(directory)) == ours, result
@@ -244,7 +234,6 @@ def nobodys(*args):
     """A tracing command of nobody's, whose file has what README says. It is at work when this is
     entered, and has nothing left.
     """
-    require_root()
     kept = 0 if KERNEL >= (5, 19) else bits(["CAP_BPF"])
     with copied_program() as program:
         give_to_file(program, ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"])
@@ -305,7 +294,6 @@ def setcap_for_export():
 @thorough
 def setcap_for_run():
     """nft, which the fault starts, has what it needs there, but no other program of that name."""
-    require_root()
     require(shutil.which("nft"), "needs nft")
     with copied_program() as program:
         give_to_file(program, needs("run", ALL) - {"CAP_SYS_NICE"})

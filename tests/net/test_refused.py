@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, TIMEOUT, Result, assert_error, case, main, pktledger, require,
-                 require_root, table, thorough)
+from lib import (BINARY, TIMEOUT, Result, assert_error, case, main, pktledger, require, table,
+                 thorough)
 from ends import enter
 from wire import RX, TARGET, TX, Lab, pcap, udp_frame
 
@@ -79,7 +79,6 @@ DEVICES = [
 @thorough
 def by_device():
     """In one lab, since it is to stay as it was: nothing is attached after any of them."""
-    require_root()
     with Lab(NAME) as lab:
         lab.do("rx", "ethtool", "-K", RX, "gro", "off")
         for side, args, status, words in DEVICES:
@@ -90,7 +89,6 @@ def by_device():
 @case
 def another_program_is_attached():
     """It stays, and ours comes and goes only where there is room."""
-    require_root()
     with Lab(NAME) as lab:
         sink = Path(__file__).resolve().parent.parent.parent / "tools/bench/sink.py"
         with subprocess.Popen([sys.executable, sink, RX], stdin=subprocess.PIPE, text=True,
@@ -106,7 +104,6 @@ def another_program_is_attached():
 @case
 def mode_of_a_device_without_xdp():
     """Generic XDP serves, and the result says so."""
-    require_root()
     with Lab(NAME) as lab:
         lab.do("rx", "ip", "link", "add", "pl-br", "type", "bridge")
         lab.do("rx", "ip", "link", "set", "pl-br", "up")
@@ -118,7 +115,6 @@ def mode_of_a_device_without_xdp():
 
 @case
 def memory_lock_too_small():
-    require_root()
     require(shutil.which("setpriv") and shutil.which("prlimit"), "needs setpriv and prlimit")
     caps = "-ipc_lock,-sys_resource"
     with Lab(NAME) as lab:
@@ -147,7 +143,6 @@ FRAMES = 3 * [udp_frame(bytes(100))]
      FAILED, ["read"]),
 ])
 def capture(content, status, words):
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "capture")
         if content == "directory":
@@ -161,7 +156,6 @@ def capture(content, status, words):
 @thorough
 def spoilt_captures():
     """Whatever is in the file: refused in a line, or sent and balanced."""
-    require_root()
     dice = random.Random(int(os.environ.get("PKTLEDGER_SEED", "1")))
     with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
         path = os.path.join(directory, "capture.pcap")
@@ -182,7 +176,6 @@ def spoilt_captures():
 @case
 def unreadable_capture():
     """By who is not root."""
-    require_root()
     require(shutil.which("setpriv"), "needs setpriv")
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "capture.pcap")

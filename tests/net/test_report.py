@@ -19,8 +19,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (PATIENCE, assert_valid, case, directory, first, lost, main, pktledger, require,
-                 require_root, started, table, thorough, until)
+from lib import (PATIENCE, assert_ok, assert_ran, assert_valid, case, directory, first, lost, main,
+                 pktledger, require, require_root, rootless, started, table, thorough, until)
 from ends import PORT, read_all, udp
 from traced import NAME, RX, TX, V4, lab, send, tracing
 
@@ -42,8 +42,7 @@ def sender(seconds):
 
 def report(*args):
     """The document."""
-    result = pktledger("report", "-j", *map(str, args))
-    assert result.status == 0, result
+    result = assert_ok(pktledger("report", "-j", *map(str, args)))
     assert_valid(result.json)
     return result.json
 
@@ -138,8 +137,7 @@ def test_printed_again(options):
             printed, err = t.communicate(timeout=30 * PATIENCE)
         require(t.returncode != UNABLE, err.strip())
         assert t.returncode in (0, BROKEN), (ready, err)
-        again = pktledger("report", *verbosity, str(file))
-        assert again.status == 0, again
+        again = assert_ok(pktledger("report", *verbosity, str(file)))
         assert "rcvbuf" in printed and "udp_lookup" in printed, printed
         assert printed in again.out, f"{printed}\n--- is not in ---\n{again.out}"
 
@@ -162,10 +160,8 @@ def test_killed_at_any_moment():
                 time.sleep(random.random() * 0.2)
                 os.kill(process.pid, signal.SIGKILL)
                 load.kill()
-        result = pktledger("trace", "-q", "--ledger", str(file), "udp", "port", str(PORT), "--",
-                           *sender(0.2))
-        require(result.status != 3, result.err)
-        assert result.status == 0, result
+        assert_ran(pktledger("trace", "-q", "--ledger", str(file), "udp", "port",
+                             str(PORT), "--", *sender(0.2)))
         documents = report(file)["documents"]
         assert len(documents) == rounds + 1, len(documents)
         assert [("end" in d) for d in documents] == [False] * (len(documents) - 1) + [True]
@@ -203,9 +199,8 @@ def test_full_disk():
 def test_keep_is_shorter_than_the_trace():
     with lab(), directory() as path:
         file = path / "ledger"
-        result = pktledger("trace", "-j", "-I", "100ms", "--ledger", str(file), "--keep", "1s", "udp",
-                           "port", str(PORT), "--", *sender(2.5))
-        assert result.status == 0, result
+        result = assert_ok(pktledger("trace", "-j", "-I", "100ms", "--ledger", str(file), "--keep",
+                                     "1s", "udp", "port", str(PORT), "--", *sender(2.5)))
         told, kept = result.json, only(report(file))
         first = next(i for i, x in enumerate(told["intervals"])
                      if x["time_ns"] == kept["intervals"][0]["time_ns"])
@@ -224,13 +219,10 @@ def test_keep_is_shorter_than_the_trace():
 @case
 def test_what_run_printed():
     """To the byte; the fates of all numbers add up to the ledger, unless a line is lost."""
-    require_root()
     with directory() as path:
         file = path / "ledger"
-        result = pktledger("run", "-c", "20k", "--rate", "100k", "--fault", "netfilter=10%", "-I",
-                           "50ms", "--ledger", str(file))
-        require(result.status != 3, result.err)
-        assert result.status == 0, result
+        result = assert_ran(pktledger("run", "-c", "20k", "--rate", "100k", "--fault",
+                                      "netfilter=10%", "-I", "50ms", "--ledger", str(file)))
         text = pktledger("report", str(file))
         assert text.status == 0 and text.out.endswith("\n" + result.out), (text.out, result.out)
         whole = only(report(file))
@@ -257,14 +249,12 @@ def test_what_run_printed():
 
 @thorough
 def test_two_runs():
-    require_root()
     with directory() as path:
         a, b, t = (str(path / name) for name in "abt")
         for file, *options in ((a, "--rate", "50k"), (b, "--rate", "50k", "--fault", "netfilter"),
                                (b, "--rate", "20k")):
-            result = pktledger("run", "-q", "-c", "2k", "--tx", "socket", "--ledger", file, *options)
-            require(result.status != 3, result.err)
-            assert result.status == 0, result
+            result = assert_ran(pktledger("run", "-q", "-c", "2k", "--tx", "socket", "--ledger",
+                                          file, *options))
         assert pktledger("trace", "-q", "--ledger", t, "--", "true").status == 0
         document = report("--number", "1", a, b)["comparison"]
         assert document["env"] == [], document["env"]  # one host
@@ -368,9 +358,8 @@ def test_captures_of_both_ends():
         ledger = lost(result.json)
         assert set(ledger) == {"xdp"}, ledger
         for method in ("stamp", "bytes"):
-            between = pktledger("report", "-j", "--match", method, str(path / "a"), str(path / "b"),
-                                "dst", "port", "28779")
-            assert between.status == 0, between
+            between = assert_ok(pktledger("report", "-j", "--match", method, str(path / "a"),
+                                          str(path / "b"), "dst", "port", "28779"))
             assert_valid(between.json)
             found = between.json["between"]
             assert found["lost"] == ledger["xdp"], (found, ledger)
@@ -445,6 +434,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is no moment"),
     ("backwards", ["report", "--since", "-1h", "--until", "-2h", "{empty}"], USAGE, "is after"),
 ])
+@rootless
 def test_usage(args, status, said):
     if args[0] == "trace":
         require_root()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import PATIENCE, case, first, main, pktledger, require, require_root, started, table, until
+from lib import PATIENCE, assert_ok, case, first, main, pktledger, require, started, table, until
 
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
 NAME = f"pl-reprint-{os.getpid()}"
@@ -27,13 +27,11 @@ def ledger():
 
 def assert_reprinted(printed, file, *how):
     assert printed.strip(), "nothing was printed"
-    result = pktledger("report", *how, file)
-    assert result.status == 0, result
+    result = assert_ok(pktledger("report", *how, file))
     assert printed in result.out, f"printed:\n{printed}\nreprinted:\n{result.out}"
 
 
 def reprints(*args, how=(), status=0):
-    require_root()
     with ledger() as file:
         result = pktledger(*args, *how, "--ledger", file)
         require(result.status != 3, result.err.strip() or "exit status 3 without a word")
@@ -69,7 +67,6 @@ def a_sweep(args, status):
 @table(first(1, [("sweep", ["sweep", "--vary", "length=64,512,1000"]), ("run", ["run"])]))
 def what_was_interrupted(args):
     """The columns of a sweep are as wide as what it did not come to needs."""
-    require_root()
     with ledger() as file:
         with started(*args, "-c", "20k", "-r", "10k", *FAULTS, "--ledger", file) as process:
             until(lambda: os.path.exists(file) and '"interval"' in Path(file).read_text(), 20,

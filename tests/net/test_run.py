@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, TIMEOUT, Host, assert_balanced, assert_counters_agree, case, first,
-                 killed_within, lost, main, pktledger, require, require_root, run, started, sysctl, table,
+                 killed_within, lost, main, pktledger, require, run, started, sysctl, table,
                  thorough, until)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
@@ -149,13 +149,11 @@ KILLS = 20 if EVERYTHING else 2
     ("flows", 100000, ["--flows", "100"]),
 ]))
 def balanced(count, options):
-    require_root()
     assert_balanced(run("--count", str(count), *options), attempted=count)
 
 
 @case
 def duration():
-    require_root()
     document = run("--duration", "200ms", "--rate", "10k")
     assert_balanced(document)
     assert document["end"]["sent"] > 0
@@ -164,7 +162,6 @@ def duration():
 @table([(" ".join([name, *options]), name, options)
         for name, *options in OFTEN + (RARE if EVERYTHING else [])])
 def fault(name, options):
-    require_root()
     stage = name.partition(":")[0]
     for _ in range(TIMES):
         document = run("--count", str(FAULT_COUNT), "--fault", name, *options)
@@ -178,7 +175,6 @@ def fault(name, options):
 @table(first(1, [("IPv4", []), ("IPv6", ["--ipv6"])]))
 def fragments_that_never_come(options):
     """The kernel gives up in a timer, on top of any task: where that is PID 1, nothing is seen."""
-    require_root()
     for _ in range(3):
         result = pktledger("run", "-j", "--count", "10000", "--fault", "ip_frag:missing",
                            "--length", "4000", *options)
@@ -194,7 +190,6 @@ def fragments_that_never_come(options):
 @table(first(1, [("IPv6", ["--ipv6"]), ("IPv4", [])]))
 def fragments_that_come_twice(options):
     """The kernel drops the second, which is no loss of a datagram."""
-    require_root()
     document = run("--count", "10000", "--fault", "ip_frag:duplicate", "--length", "4000", *options)
     assert_balanced(document, attempted=10000)
     assert document["end"]["fragments_dropped"] > 0, document["end"]
@@ -205,7 +200,6 @@ def fragments_that_come_twice(options):
                                                       ["--rx", "xsk", "--threads", "2"])]))
 def live_frames_lost_by_a_foreign_program(options):
     """No event tells of them: the device's counter does, and says so."""
-    require_root()
     document = run("--tx", "xdp", "--fault", "xdp", "--count", "100000", "--rate", "200k", *options)
     assert_balanced(document, attempted=100000)
     stage = next(s for s in document["end"]["stages"] if s["stage"] == "xdp")
@@ -216,7 +210,6 @@ def live_frames_lost_by_a_foreign_program(options):
 @thorough
 def more_numbers_than_the_window():
     """They leave it while it runs, settled or not, and each is counted once."""
-    require_root()
     document = run("--tx", "xdp", "--rx", "xdp", "--size", "64", "--rate", "100k", "--settle", "20ms",
                    "--duration", "2", "--fault", "xdp:generic")
     assert_balanced(document)
@@ -230,7 +223,6 @@ def more_numbers_than_the_window():
     "netfilter:forward,socket_read:csum",
 )]))
 def faults_together(names):
-    require_root()
     document = run("--count", str(MATRIX_COUNT), "--fault", names)
     assert_balanced(document, attempted=MATRIX_COUNT)
     expected = {name.partition(":")[0] for name in names.split(",")}
@@ -242,7 +234,6 @@ def faults_together(names):
     for ipv6, rate in (([], "max"), (["--ipv6"], "200k"), ([], "200k"), (["--ipv6"], "max"))
     for tx, rx in (("socket", "xsk"), ("xsk", "socket"), ("socket", "socket"), ("xsk", "xsk"))]))
 def engines(tx, rx, ipv6, rate):
-    require_root()
     document = run("--tx", tx, "--rx", rx, "--rate", rate, "--count", str(MATRIX_COUNT), *ipv6)
     assert_balanced(document, attempted=MATRIX_COUNT)
     assert document["start"]["tx"] == tx and document["start"]["rx"] == rx
@@ -255,7 +246,6 @@ def engines(tx, rx, ipv6, rate):
                  for tx, rx in (("xdp", "socket"), ("xdp", "xsk"), ("xsk", "xdp"), ("xdp", "xdp"),
                                 ("socket", "xdp"))]))
 def engine_xdp(tx, rx, ipv6):
-    require_root()
     document = run("--tx", tx, "--rx", rx, "--count", str(MATRIX_COUNT), *ipv6)
     assert_balanced(document, attempted=MATRIX_COUNT)
     assert document["start"]["tx"] == tx and document["start"]["rx"] == rx
@@ -265,7 +255,6 @@ def engine_xdp(tx, rx, ipv6):
 
 @case
 def live_frames_by_flows_and_threads():
-    require_root()
     document = run("--tx", "xdp", "--rx", "xdp", "--size", "64", "--flows", "1000", "--threads", "2",
                    "--count", "1000001")
     assert_balanced(document, attempted=1000001)
@@ -275,7 +264,6 @@ def live_frames_by_flows_and_threads():
 @case
 def live_frames_keep_a_rate():
     """A time is a number of packets, exactly; what the CPU could not keep is told."""
-    require_root()
     document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--duration", "250ms")
     assert_balanced(document)
     assert 0 < document["end"]["sent"] <= 5002, document["end"]["sent"]
@@ -283,7 +271,6 @@ def live_frames_keep_a_rate():
 
 @case
 def pass_leaves_it_to_the_socket():
-    require_root()
     document = run("--tx", "xdp", "--rx", "xdp", "--pass", "--gro", "--count", "100000",
                    "--fault", "rcvbuf")
     assert_balanced(document, attempted=100000)
@@ -294,7 +281,6 @@ def pass_leaves_it_to_the_socket():
 @case
 def losses_on_top_of_losses():
     """A softirq drops packets while the sender's own are being dropped on that CPU."""
-    require_root()
     require(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
     end = pktledger("run", "-j", "--count", "60000", "--size", "64", "--threads", "2", "--rcvbuf", "4k",
                     "--rps", "1", "--fault", "netfilter:output=50%").json["end"]
@@ -308,7 +294,6 @@ def losses_on_top_of_losses():
 ]))
 def two_at_once(fault, count, options):
     """Neither sees the other's packets, though both have the same addresses and port."""
-    require_root()
     options = ["run", "-j", "--count", str(count), "--fault", fault, *options]
     with started(*options) as one, started(*options) as other:
         documents = [json.loads(process.communicate(timeout=TIMEOUT)[0]) for process in (one, other)]
@@ -333,7 +318,6 @@ LONG = ("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k"
 
 @table(first(2, [(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")]))
 def ledger_closed_after(number):
-    require_root()
     with started(*LONG) as process:
         start_of(process)
         process.send_signal(number)
@@ -350,7 +334,6 @@ def ledger_closed_after(number):
         ("no limit", ["--rate", "max"], None, 10**6)])
 def without_count_and_time(options, duration, count):
     """At a slow rate the default count would take hours: it is for the unthrottled run."""
-    require_root()
     with started("run", "--json-lines", *options) as process:
         data = json.loads(process.stdout.readline())["data"]
     assert (data["duration_ns"], data["streams"][0]["count"]) == (duration, count), data
@@ -359,7 +342,6 @@ def without_count_and_time(options, duration, count):
 @thorough
 def repetition_ends_if_the_ledger_is_being_closed():
     """The reader sleeps with packets in its queue: all but a moment is waiting for them."""
-    require_root()
     with started("run", "-j", "--repeat", "3", "-c", "10", "--pause", "60/1",
                  "--settle", "30") as process:
         time.sleep(4)
@@ -371,7 +353,6 @@ def repetition_ends_if_the_ledger_is_being_closed():
 
 @case
 def ledger_closed_after_the_reader_of_stdout_went():
-    require_root()
     with started(*LONG) as process:
         start_of(process)
         process.stdout.close()
@@ -383,7 +364,6 @@ def ledger_closed_after_the_reader_of_stdout_went():
 @table([(f"moment {i + 1}",) for i in range(KILLS)])
 def nothing_left_after_SIGKILL():
     """At a random moment of set-up or sending, which is the test's purpose."""
-    require_root()
     host = Host()
     with killed_within(1, *LONG):
         host.assert_same(1)
@@ -392,7 +372,6 @@ def nothing_left_after_SIGKILL():
 @case
 def the_flow_limit_makes_the_losses():
     """It has a counter of its own for as long as it is in force; after that all is as before."""
-    require_root()
     path = "net/core/flow_limit_cpu_bitmap"
     before = sysctl(path)
     require(before, "needs CONFIG_NET_FLOW_LIMIT and the first network namespace of the host")
@@ -411,7 +390,6 @@ def the_flow_limit_makes_the_losses():
 
 @case
 def udp_mem_is_restored_after_SIGKILL():
-    require_root()
     before = sysctl("net/ipv4/udp_mem")
     require(before, "needs the first network namespace of the host")
     with started("run", "--count", "10M", "--rate", "10k", "--fault", "udp_mem") as process:

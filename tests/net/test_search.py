@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
-                 pktledger, require, require_root, started, table, thorough)
+                 pktledger, require, rootless, started, table, thorough)
 
 NAME = f"pl-test-{os.getpid()}"
 TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
@@ -52,7 +52,6 @@ def assert_log(document):
 @thorough
 def a_known_bottleneck():
     """A token bucket on the way out. The lowest rate is no more than its burst."""
-    require_root()
     document = search("--fault", "qdisc=10k", "-t", "200ms", "--sum", "200ms", "--precision", "20%",
                       "--warmup", "100ms", "--min-rate", "100", "--max-rate", "20k",
                       "--rcvbuf", "4m")
@@ -69,7 +68,6 @@ def a_known_bottleneck():
 @case
 def the_lowest_rate_fails():
     """What was measured is told all the same; duplicates do not cancel losses."""
-    require_root()
     document = search("--fault", "netfilter=20%", "--dup", "30%", "-t", "200ms", "--sum", "200ms",
                       "--warmup", "300ms", "--min-rate", "1k", "--max-rate", "3k",
                       "--precision", "40%", status=1)
@@ -133,7 +131,6 @@ if EVERYTHING:
     @table(BOTTLENECKS)
     def found_within_1_percent(bottleneck, stage):
         """The partial drop rate is above it by the loss that is allowed."""
-        require_root()
         with lab():
             bottleneck()
             document = search("--lab", NAME, "--tx", "socket", "-t", "2", "--sum", "14",
@@ -147,7 +144,6 @@ if EVERYTHING:
 
 @thorough
 def mrr():
-    require_root()
     document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%")
     assert_log(document)
     assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"] + ["mrr"] * 10
@@ -164,7 +160,6 @@ def mrr():
 @thorough
 def the_device_takes_no_more():
     """A queue that holds all that the send buffer lets through: nothing is lost, and nothing slow."""
-    require_root()
     with lab():
         configure("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate",
                   f"{RATE * FRAME * 8}bit", "burst", str(10 * FRAME), "limit", "10m")
@@ -182,7 +177,6 @@ def the_device_takes_no_more():
 
 @thorough
 def a_ledger_tells_what_the_search_told():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         ledger = f"{directory}/search.ledger"
         document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%",
@@ -201,7 +195,6 @@ def a_ledger_tells_what_the_search_told():
 
 @thorough
 def interrupted():
-    require_root()
     with started("search", "--json-lines", "-t", "100ms", "--max-rate", "5k") as process:
         events = []
         while len(events) < 3:  # start, warm-up, the first trial
@@ -216,7 +209,6 @@ def interrupted():
 
 @thorough
 def out_of_time():
-    require_root()
     document = search("-t", "100ms", "--max-rate", "5k", "--time-limit", "1ms", status=1)
     assert document["end"]["out_of_time"] and "in time" in document["error"]["message"]
     assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"]
@@ -239,6 +231,7 @@ def out_of_time():
     (["--to", "198.18.0.9"], "no highest rate of its own"),
     (["--min-rat", "1k"], "did you mean --min-rate"),
 )])
+@rootless
 def refused(options, message):
     result = pktledger("search", "-j", *options)
     require(result.status != 3, result.err)

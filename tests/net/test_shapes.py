@@ -11,8 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, assert_balanced, case, first, main, pktledger, require_root, run, table,
-                 thorough)
+from lib import EVERYTHING, assert_balanced, case, first, main, pktledger, run, table, thorough
 from wire import pcap, udp_frame
 
 XSK = ["--tx", "xsk", "--rx", "xsk"]
@@ -38,7 +37,6 @@ SHORT = COUNT if EVERYTHING else 8000
     ("headers", ["--tos", "184", "--ttl", "3"]),
 ]))
 def balanced(options):
-    require_root()
     if "--profile" not in options and "--rate" not in options:
         options = ["--rate", "50k", *options]
     document = run("--count", str(SHORT), *options)
@@ -52,7 +50,6 @@ def balanced(options):
      ["--tx", "socket", "--rx", "xsk"])
 ]))
 def faults_on_purpose(engines):
-    require_root()
     document = run("--count", str(COUNT), "--rate", "20k", "--dup", "2%", "--reorder", "2%:3",
                    "--gap", "1%", "--imix", "simple", *engines)
     end = document["end"]
@@ -67,7 +64,6 @@ def faults_on_purpose(engines):
 
 @thorough
 def same_seed_same_faults():
-    require_root()
     options = ["--count", str(COUNT), "--rate", "50k", "--dup", "2%", "--gap", "1%",
                "--reorder", "1%", *XSK]
     first, second, other = (run(*options, "--seed", seed)["end"]["deliberate"]
@@ -84,7 +80,6 @@ def capture(directory, cut=0):
 
 @case
 def replay():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         path = capture(directory)
         assert_balanced(run("--pcap", path, "--stamp", "--rx", "xsk"), attempted=100)
@@ -106,7 +101,6 @@ def replay():
     ("no such capture", ["--pcap", "/nonexistent", "--stamp", "--rx", "xsk"], 1, "No such file"),
 ])
 def refused(options, status, words):
-    require_root()
     result = pktledger("run", "--count", "10", *options)
     assert result.status == status, result
     assert words in result.err, result
@@ -114,7 +108,6 @@ def refused(options, status, words):
 
 @case
 def cut_capture():
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         result = pktledger("run", "--pcap", capture(directory, cut=20), "--stamp", "--rx", "xsk")
         assert result.status == 1 and "packet 1 is cut" in result.err, result

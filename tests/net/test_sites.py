@@ -17,8 +17,8 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import nft, nft_counters, sysctl
 from labs import PORT, TARGET, Hosts, Lab
-from lib import (EVERYTHING, TIMEOUT, assert_balanced, is_suppressed, lost, main, observed, pktledger, require,
-                 skip, table, until)
+from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_ok, is_suppressed, lost, main,
+                 observed, pktledger, require, skip, table, until)
 
 COUNT = 2000
 LAB = f"pl-sites-{os.getpid()}"
@@ -87,8 +87,7 @@ class Between(Hosts):
     def build(self):
         super().build()
         for side, net in ("a", 8), ("b", 7):
-            for family, far in (((), f"198.18.{net}.0/24"),
-                                (("-6",), f"2001:2:0:{net}::/64")):
+            for family, far in (((), f"198.18.{net}.0/24"), (("-6",), f"2001:2:0:{net}::/64")):
                 via = self.route(side, family)
                 self.do(side, "ip", *family, "route", "add", far, "via", via)
                 self.do(side, "ip", *family, "route", "del", "default")
@@ -134,12 +133,10 @@ def joined(hosts, family):
         until(lambda: f":{PORT:04X} " in hosts.do("b", "cat", "/proc/net/udp", "/proc/net/udp6"),
               20, "recv opens no socket")
         to = TARGET[family] if family == 4 else f"[{TARGET[family]}]"
-        sent = hosts.command("send", to, "-q", "-r", "4k", "-c", str(COUNT), "-l", "3000",
-                             "--ledger", files[0], to=None)
-        assert sent.status == 0, sent
+        assert_ok(hosts.command("send", to, "-q", "-r", "4k", "-c", str(COUNT), "-l", "3000",
+                                "--ledger", files[0], to=None))
         assert receiver.wait(TIMEOUT) == 0, receiver.stderr.read()
-        result = pktledger("report", "-j", *files)
-        assert result.status == 0, result
+        result = assert_ok(pktledger("report", "-j", *files))
         document = result.json["documents"][0]
         return SimpleNamespace(json=document, status=0, out=result.out, err=result.err)
 

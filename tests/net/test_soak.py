@@ -16,8 +16,7 @@ from collections import deque
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_balanced, comment, main, require_root, run, started,
-                 table)
+from lib import EVERYTHING, PATIENCE, assert_balanced, comment, main, run, started, table
 
 SECONDS = int(os.environ.get("PKTLEDGER_SOAK", "60" if EVERYTHING else "0"))
 WARM = 0.4  # of the time: by then every number's place in the window was used
@@ -69,7 +68,6 @@ def samples(process):
     ("live frames to XDP", ["--tx", "xdp", "--rx", "xdp", "--size", "64"]),
 ])
 def soak(options):
-    require_root()
     rate = int(lossless_rate(options) * 0.9)
     # as lines: one document keeps its intervals in memory until the end
     argv = ["run", "--json-lines", "-I", "100ms", "--duration", str(SECONDS), "--rate", str(rate),

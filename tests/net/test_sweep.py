@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (ROOT, assert_balanced, assert_valid, case, lost, main, pktledger, require,
-                 require_root, run, started, table, thorough)
+from lib import (ROOT, assert_balanced, assert_ok, assert_valid, case, lost, main, pktledger,
+                 require, rootless, run, started, table, thorough)
 
 QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
@@ -45,7 +45,6 @@ def assert_whole(trial):
 
 @thorough
 def every_combination():
-    require_root()
     document = sweep(*QUICK, "--vary", "fault=netfilter=50%,socket_filter=50%",
                      "--vary", "threaded-napi=off,on")
     wanted = [{"fault": f, "threaded-napi": n} for f in ("netfilter=50%", "socket_filter=50%")
@@ -62,7 +61,6 @@ def every_combination():
 
 @case
 def a_trial_that_fails_loses_no_other():
-    require_root()
     document = sweep(*QUICK, "--vary", f"rx-cpu={NO_CPU},default", status=1)
     failed, whole = document["trials"]
     assert_whole(whole)
@@ -74,7 +72,6 @@ def a_trial_that_fails_loses_no_other():
 
 @thorough
 def csv_with_repeat():
-    require_root()
     result = pktledger("sweep", "--csv", *QUICK, "--repeat", "2", "--vary", f"rx-cpu={NO_CPU},0")
     require(result.status != 3, result.err)
     rows = list(csv.DictReader(io.StringIO(result.out)))
@@ -89,7 +86,6 @@ def csv_with_repeat():
 @case
 def interrupted():
     """What was measured until then is told."""
-    require_root()
     with started("sweep", "--json-lines", "-c", "1M", "-r", "1k", "--vary", "settle=1..9/1",
                  "--vary", "length=64,128") as process:
         assert json.loads(process.stdout.readline())["event"] == "start", process.stderr.read()
@@ -105,7 +101,6 @@ def interrupted():
 @case
 def a_sweep_that_is_killed_has_a_ledger():
     """Of all that was measured: each trial with its parameters, and each of their runs."""
-    require_root()
     with tempfile.TemporaryDirectory() as directory:
         ledger = f"{directory}/sweep.ledger"
         with started("sweep", "--json-lines", *QUICK, "--fault", "netfilter=50%", "--ledger",
@@ -115,8 +110,7 @@ def a_sweep_that_is_killed_has_a_ledger():
             process.wait()
         told = [line["data"] for line in lines if line["event"] == "trial"]
         assert len(told) == 2, lines
-        report = pktledger("report", "-j", ledger)
-        assert report.status == 0, report
+        report = assert_ok(pktledger("report", "-j", ledger))
         assert_valid(report.json)
         document, = report.json["documents"]
         assert document["schema"] == "pktledger/sweep/1" and "end" not in document, document
@@ -131,7 +125,6 @@ def a_sweep_that_is_killed_has_a_ledger():
 
 @case
 def settings_of_the_lab():
-    require_root()
     document = run(*QUICK, "--topology", "router", "--mtu", "1450", "--queues", "3",
                    "--threaded-napi", "--rps", "0")
     assert_balanced(document, attempted=1000)
@@ -147,7 +140,6 @@ def settings_of_the_lab():
 
 @case
 def too_few_queues():
-    require_root()
     result = pktledger("run", "-P", "2", "--tx", "xsk", "--queues", "1", "-c", "10")
     require(result.status != 3, result.err)
     assert result.status == 2 and "each of 2 threads needs its own" in result.err, result
@@ -160,6 +152,7 @@ def too_few_queues():
     (["--mtu", "1279"], "out of range"),
     (["--mtu", "1300", "--tx", "xsk", "-l", "1300"], "does not fit the MTU of 1300"),
 )])
+@rootless
 def settings_refused(options, message):
     result = pktledger("run", *options)
     assert result.status == 2 and message in result.err, result
@@ -167,7 +160,6 @@ def settings_refused(options, message):
 
 @thorough
 def repeat():
-    require_root()
     document = run(*QUICK, "--repeat", "3")
     assert len(document["trials"]) == 3 and document["end"]["trials"] == 3
     for measure in ("tx_pps", "rx_pps", "delivered"):
@@ -193,6 +185,7 @@ def repeat():
     ("repeat=1,2", "cannot vary"),
     ("gro=maybe", "not on or off"),
 )])
+@rootless
 def refused(text, message):
     """Before anything is sent, and as JSON if that is asked for."""
     result = pktledger("sweep", "-j", "--settle", "1", "--vary", text)
@@ -201,12 +194,14 @@ def refused(text, message):
 
 
 @case
+@rootless
 def nothing_varies():
     result = pktledger("sweep")
     assert result.status == 2 and "nothing varies" in result.err and not result.out, result
 
 
 @case
+@rootless
 def too_many_points():
     result = pktledger("sweep", "--vary", "seed=1..200/1", "--vary", "tos=1..200/1")
     assert result.status == 2 and "combinations" in result.err, result

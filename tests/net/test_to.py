@@ -22,7 +22,7 @@ from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
                  assert_counters_agree, assert_error, assert_valid, case, is_suppressed, lost,
-                 main, require_root, table, thorough, until)
+                 main, table, thorough, until)
 
 FAILED, USAGE = 1, 2
 
@@ -426,7 +426,6 @@ def nobody_to_talk_to(answer, words):
     ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
 ])
 def bad_input(args, words):
-    require_root()
     done = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=TIMEOUT,
                           check=False)
     assert_error(Result(args, done.returncode, done.stdout, done.stderr), USAGE, *words)

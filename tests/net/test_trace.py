@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_valid, case, first, main, pktledger, require,
-                 require_root, started, table, thorough)
+from lib import (EVERYTHING, PATIENCE, assert_ok, assert_valid, case, first, main, pktledger,
+                 require, rootless, started, table, thorough)
 from ends import PORT, datagram, read_all, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -216,7 +216,6 @@ def only(options, found):
     ("filter", ["udp porrt 5"], 2, "syntax error"),
 ])
 def none_such(options, status, said):
-    require_root()
     result = pktledger("trace", "-t", "1", *options)
     assert result.status == status and said in result.err, result
     assert result.err.count("\n") == 1, result
@@ -334,12 +333,11 @@ def microburst_among_spread_losses():
 @thorough
 def windows_longer_than_intervals():
     """A window is told once, when it has ended; the last one at the end."""
-    with lab():
-        with tracing("--microburst", "1s", f"udp port {PORT}") as t:
-            sent = send(V4, 100)
-            time.sleep(0.25)
-            sent += send(V4, 50)
-            document = t.stop()
+    with lab(), tracing("--microburst", "1s", f"udp port {PORT}") as t:
+        sent = send(V4, 100)
+        time.sleep(0.25)
+        sent += send(V4, 50)
+        document = t.stop()
     told = windows(document["end"], "udp_lookup")
     assert told["packets"] == sent == document["end"]["dropped"], document["end"]
     assert told["windows"] in (1, 2) and len(told["worst"]) == told["windows"], told
@@ -373,6 +371,7 @@ def windows_without_room():
 
 
 @table([("too short", "99us"), ("too long", "2s"), ("no time", "fast")])
+@rootless
 def no_length_of_windows(value):
     result = pktledger("trace", "--microburst", value)
     assert result.status == 2 and "--microburst" in result.err, result
@@ -383,14 +382,11 @@ def no_length_of_windows(value):
 
 @case
 def a_limit_that_is_kept():
-    require_root()
-    result = pktledger("trace", "-q", "--limit", "loss=1G", "--", "true")
-    assert result.status == 0, result
+    assert_ok(pktledger("trace", "-q", "--limit", "loss=1G", "--", "true"))
 
 
 @case
 def output_of_the_command_is_apart():
-    require_root()
     result = pktledger("trace", "-j", "--", "echo", "hello")
     assert result.status == 0 and "hello" in result.err, result
     assert_valid(result.json)
@@ -414,7 +410,6 @@ def limit(value, broken):
 
 @case
 def reader_of_the_pipe_goes():
-    require_root()
     with started("trace", "-I", "100ms", "--json-lines") as process:
         process.stdout.readline()
         process.stdout.close()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import as_nobody, case, main, pktledger, require_root, table
+from lib import as_nobody, case, main, pktledger, rootless, table
 
 FAILED, USAGE, UNABLE = 1, 2, 3
 
@@ -21,6 +21,7 @@ def assert_refused(result, status, *words):
 
 
 @case
+@rootless
 def help_of_a_command():
     asked = pktledger("help", "run")
     assert asked.status == 0 and asked.out == pktledger("run", "--help").out, asked
@@ -73,7 +74,6 @@ def help_of_a_command():
     (["-i", "lo"], ["-i"]),
 ]])
 def usage(args, words):
-    require_root()
     result = pktledger("run", *args)
     assert_refused(result, USAGE, *words)
     assert result.out == "", result
@@ -100,7 +100,6 @@ def usage(args, words):
     (["--"], USAGE, ["--"]),
 ]])
 def usage_of_trace(args, status, words):
-    require_root()
     result = pktledger("trace", *args)
     assert_refused(result, status, *words)
     assert result.out == "", result
@@ -123,6 +122,7 @@ def usage_of_trace(args, status, words):
     (["send", "127.0.0.1", "-6", "--rate", "10"], ["--ipv6", "IPv4"]),
     (["run", "--to", "127.0.0.1", "-6", "--rate", "10"], ["--ipv6", "IPv4"]),
 ]])
+@rootless
 def ignored_options(args, words):
     result = pktledger(*args)
     assert_refused(result, USAGE, *words)
@@ -133,6 +133,7 @@ def ignored_options(args, words):
 
 
 @case
+@rootless
 def unknown_command():
     result = pktledger("rnu")
     assert_refused(result, USAGE, "rnu", "run")
@@ -144,6 +145,7 @@ def unknown_command():
     ("of senders", "--tx=help", "xsk"),
     ("of receivers", "--rx=help", "xsk"),
 ]])
+@rootless
 def list_of_values(args, word):
     result = pktledger(*args)
     assert result.status == 0 and word in result.out and not result.err, result
@@ -153,6 +155,7 @@ def list_of_values(args, word):
     ["--help"], ["--version"], ["-V"], ["run", "--help"], ["send", "--help"], ["recv", "--help"],
     ["lab", "--help"], ["trace", "--help"],
 )])
+@rootless
 def told(args):
     result = pktledger(*args)
     assert result.status == 0 and result.out and not result.err, result
@@ -160,21 +163,18 @@ def told(args):
 
 @case
 def interface_missing():
-    require_root()
     result = pktledger("run", "-i", "nosuch0,nosuch1", "--rate", "1k", "--count", "1")
     assert_refused(result, FAILED, "nosuch0")
 
 
 @case
 def lab_missing():
-    require_root()
     result = pktledger("run", "--lab", "nosuchlab", "--count", "1")
     assert_refused(result, FAILED, "nosuchlab")
 
 
 @case
 def port_in_use():
-    require_root()
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as taken:
         taken.bind(("::", 0))
         port = taken.getsockname()[1]
@@ -185,7 +185,6 @@ def port_in_use():
 @case
 def no_privilege():
     """The missing capabilities are named."""
-    require_root()
     result = as_nobody("run", "--count", "1")
     assert_refused(result, UNABLE, "CAP_")
     assert result.out == ""

@@ -122,10 +122,7 @@ def flows(name, ipv6, args, number):
         assert all(flow == one[i % number] for i, flow in enumerate(one)), "not in turn"
 
 
-@table(first(1, [
-    ("VLAN, TOS, TTL", False),
-    ("VLAN, traffic class, hop limit", True),
-]))
+@table(first(1, [("VLAN, TOS, TTL", False), ("VLAN, traffic class, hop limit", True)]))
 def headers(ipv6):
     _, packets = sent("--vlan", "77", "--tos", "184", "--ttl", "9", *options("xsk", ipv6))
     for packet in packets:
@@ -136,10 +133,7 @@ def headers(ipv6):
     assert_atomic(packets)
 
 
-@table(first(1, [
-    ("xsk", "xsk", False),
-    ("socket, IPv6", "socket", True),
-]))
+@table(first(1, [("xsk", "xsk", False), ("socket, IPv6", "socket", True)]))
 def faults_on_purpose(name, ipv6):
     document, packets = sent("--dup", "3%", "--reorder", "2%:3", "--gap", "2%", *options(name, ipv6),
                              defects=True)
@@ -179,10 +173,7 @@ def rate(name, text, *extra):
         assert at >= due - DEBT - 0.002, f"packet {i} after {at} s, {due - at} s too early"
 
 
-@table(first(0, [
-    ("IPv4", False),
-    ("IPv6", True),
-]))
+@table(first(0, [("IPv4", False), ("IPv6", True)]))
 def fragments(ipv6):
     """Put together again by tshark, each is the datagram that was sent."""
     _, packets = sent("--length", "4000", *options("socket", ipv6))

@@ -132,7 +132,7 @@ static void assert_udp(const struct headers *h, unsigned version, unsigned l3, u
 	assert_int_equal(h->bytes, version == 4 ? 0x102 : 0x102 + IP6_HLEN);
 }
 
-static void udp_over_ip4(void **state)
+CASE(udp_over_ip4)
 {
 	for (unsigned words = 0; words <= 10; words++) {
 		struct packet p = {};
@@ -146,7 +146,7 @@ static void udp_over_ip4(void **state)
 	}
 }
 
-static void udp_over_ip6(void **state)
+CASE(udp_over_ip6)
 {
 	struct packet p = {};
 	struct headers h;
@@ -158,7 +158,7 @@ static void udp_over_ip6(void **state)
 	assert_false(h.fragmented);
 }
 
-static void extension_headers(void **state)
+CASE(extension_headers)
 {
 	static const uint8_t kinds[] = {PROTO_HOPOPTS,	PROTO_ROUTING, PROTO_DSTOPTS,
 					PROTO_MOBILITY, PROTO_HIP,     PROTO_SHIM6,
@@ -184,7 +184,7 @@ static void extension_headers(void **state)
 }
 
 /* Its length is in units of 4 bytes, of all other extension headers in units of 8. */
-static void authentication_header(void **state)
+CASE(authentication_header)
 {
 	struct packet p6 = {}, p4 = {};
 	struct headers h;
@@ -201,7 +201,7 @@ static void authentication_header(void **state)
 	assert_udp(&h, 4, 0, 32);
 }
 
-static void fragments_of_ip4(void **state)
+CASE(fragments_of_ip4)
 {
 	static const struct {
 		unsigned field, offset;
@@ -234,7 +234,7 @@ static void fragments_of_ip4(void **state)
 	}
 }
 
-static void fragments_of_ip6(void **state)
+CASE(fragments_of_ip6)
 {
 	for (unsigned before = 0; before < 2; before++) {
 		for (unsigned offset = 0; offset < 3000; offset += 1480) {
@@ -262,7 +262,7 @@ static void fragments_of_ip6(void **state)
 }
 
 /* Behind the fragment header there may be options, which only the first fragment shows. */
-static void options_in_fragments(void **state)
+CASE(options_in_fragments)
 {
 	struct packet p = {}, later = {};
 	struct headers h;
@@ -282,7 +282,7 @@ static void options_in_fragments(void **state)
 	assert_int_equal(h.id, 0xdeadbeef);
 }
 
-static void tags(void **state)
+CASE(tags)
 {
 	for (unsigned n = 0; n <= HEADERS_TAGS + 1; n++) {
 		struct packet p = {};
@@ -307,7 +307,7 @@ static void tags(void **state)
 	}
 }
 
-static void types_and_versions(void **state)
+CASE(types_and_versions)
 {
 	struct packet p = {}, arp = {};
 	struct headers h;
@@ -331,7 +331,7 @@ static void types_and_versions(void **state)
 	assert_int_equal(h.type, 0x0806);
 }
 
-static void other_protocols(void **state)
+CASE(other_protocols)
 {
 	struct packet tcp = {}, icmp = {}, sctp = {}, dccp = {}, esp = {}, none = {};
 	struct headers h;
@@ -385,7 +385,7 @@ static struct headers enter(struct headers h, enum header tunnel, const struct p
 	return parse_from(h, p->at, p->n);
 }
 
-static void udp_tunnels(void **state)
+CASE(udp_tunnels)
 {
 	struct packet vxlan = {}, geneve = {};
 	struct headers h;
@@ -419,7 +419,7 @@ static void udp_tunnels(void **state)
 	assert_int_equal(enter(h, HEADER_GENEVE, &geneve).next, HEADER_UNKNOWN);
 }
 
-static void ip_tunnels(void **state)
+CASE(ip_tunnels)
 {
 	struct packet ipip = {}, gre = {};
 	struct headers h;
@@ -452,7 +452,7 @@ static void ip_tunnels(void **state)
 	assert_int_equal(enter(h, HEADER_TUNNEL, &gre).next, HEADER_UNKNOWN);
 }
 
-static void addresses(void **state)
+CASE(addresses)
 {
 	uint8_t src[16] = {}, dst[16] = {};
 	struct packet p4 = {}, p6 = {};
@@ -468,7 +468,7 @@ static void addresses(void **state)
 }
 
 /* Extension headers that lead round and round, or far behind the packet's end. */
-static void hostile(void **state)
+CASE(hostile)
 {
 	struct packet round = {}, far = {}, frag = {}, frames = {};
 	struct headers h;
@@ -502,7 +502,7 @@ static void hostile(void **state)
 }
 
 /* Whatever the bytes: it ends, and reads none behind them; the guard page sees to that. */
-static void random_bytes(void **state)
+CASE(random_bytes)
 {
 	static const uint8_t protos[] = {0, 1, 4, 6, 17, 33, 41, 43, 44, 47, 51, 58, 60, 132, 136};
 	uint8_t bytes[PACKET_MAX];
@@ -534,23 +534,5 @@ static void random_bytes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(udp_over_ip4),
-		cmocka_unit_test(udp_over_ip6),
-		cmocka_unit_test(extension_headers),
-		cmocka_unit_test(authentication_header),
-		cmocka_unit_test(fragments_of_ip4),
-		cmocka_unit_test(fragments_of_ip6),
-		cmocka_unit_test(options_in_fragments),
-		cmocka_unit_test(tags),
-		cmocka_unit_test(types_and_versions),
-		cmocka_unit_test(other_protocols),
-		cmocka_unit_test(udp_tunnels),
-		cmocka_unit_test(ip_tunnels),
-		cmocka_unit_test(addresses),
-		cmocka_unit_test(hostile),
-		cmocka_unit_test(random_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, map_page, NULL);
+	return run_cases(map_page, NULL);
 }

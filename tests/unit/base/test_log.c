@@ -64,7 +64,7 @@ static void say_all(void)
 }
 
 /* What names of files and devices contain cannot make lines of its own, nor drive a terminal. */
-static void test_controls(void **state)
+CASE(test_controls)
 {
 	int fd = redirect_file(0);
 
@@ -75,7 +75,7 @@ static void test_controls(void **state)
 				 "warning: sm\xc3\xb8rrebr\xc3\xb8?\n");
 }
 
-static void test_levels(void **state)
+CASE(test_levels)
 {
 	static const struct {
 		int verbosity;
@@ -116,7 +116,7 @@ static void say_on_terminal(int verbosity)
 	close(master);
 }
 
-static void test_terminal(void **state)
+CASE(test_terminal)
 {
 	setenv("TERM", "xterm", 1);
 	unsetenv("NO_COLOR");
@@ -148,7 +148,7 @@ static __attribute__((format(printf, 2, 3))) void from_libbpf(enum libbpf_print_
 	va_end(ap);
 }
 
-static void test_libbpf(void **state)
+CASE(test_libbpf)
 {
 	int fd = redirect_file(0);
 	char buf[1024], tiny[8];
@@ -183,7 +183,7 @@ static void test_libbpf(void **state)
 	assert_string_equal(got, "debug: libbpf: three\n");
 }
 
-static void test_verifier_tail(void **state)
+CASE(test_verifier_tail)
 {
 	size_t size = 1 << 20;
 	char *log = malloc(size + 1), buf[1024];
@@ -214,11 +214,5 @@ static void test_verifier_tail(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),	      cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_terminal),      cmocka_unit_test(test_libbpf),
-		cmocka_unit_test(test_verifier_tail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

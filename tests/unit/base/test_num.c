@@ -27,35 +27,36 @@ static void check_numbers(int (*parse)(const char *, uint64_t *), const struct n
 	}
 }
 
-/* What no number may be, whatever its unit. */
-static const struct number_case junk[] = {
-	{"", -EINVAL, 0},
-	{" ", -EINVAL, 0},
-	{"-1", -EINVAL, 0},
-	{"+1", -EINVAL, 0},
-	{" 1", -EINVAL, 0},
-	{"1 ", -EINVAL, 0},
-	{"1\n", -EINVAL, 0},
-	{"12abc", -EINVAL, 0},
-	{"abc", -EINVAL, 0},
-	{"0x10", -EINVAL, 0},
-	{"1e3", -EINVAL, 0},
-	{"1,000", -EINVAL, 0},
-	{"1.", -EINVAL, 0},
-	{".5", -EINVAL, 0},
-	{"1.5.5", -EINVAL, 0},
-	{"1 k", -EINVAL, 0},
-	{"1kk", -EINVAL, 0},
-	{"k", -EINVAL, 0},
-	{"nan", -EINVAL, 0},
-	{"inf", -EINVAL, 0},
-	{"--", -EINVAL, 0},
-	{"\xd9\xa1", -EINVAL, 0},
-	{"1\xc2\xa0", -EINVAL, 0},
-	{"18446744073709551616", -ERANGE, 0},
-	{"99999999999999999999999999", -ERANGE, 0},
-	{0},
-};
+/* Calls refused(word, code) for each of the words that bars separate; the empty word is one, too.
+ */
+static void each_word(const char *words, int code, void (*refused)(const char *word, int code))
+{
+	char word[80];
+
+	for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "|"), at);
+		refused(word, code);
+	}
+}
+
+static int (*parse_number)(const char *, uint64_t *);
+
+static void number_refused(const char *word, int code)
+{
+	check_numbers(parse_number, (struct number_case[]){{word, code, 0}, {0}});
+}
+
+/* What is no number of this kind, and what is too large for one; and what is none of any. */
+static void refuse(int (*parse)(const char *, uint64_t *), const char *invalid, const char *range)
+{
+	parse_number = parse;
+	each_word(invalid, -EINVAL, number_refused);
+	each_word(range, -ERANGE, number_refused);
+	each_word("| |-1|+1| 1|1 |1\n|12abc|abc|0x10|1e3|1,000|1.|.5|1.5.5|1 k|1kk|k|nan|inf|--|"
+		  "\xd9\xa1|1\xc2\xa0",
+		  -EINVAL, number_refused);
+	each_word("18446744073709551616|99999999999999999999999999", -ERANGE, number_refused);
+}
 
 static int parse_u64(const char *s, uint64_t *out)
 {
@@ -67,28 +68,23 @@ static int parse_port(const char *s, uint64_t *out)
 	return num_u64(s, 1, 65535, out);
 }
 
-static void test_u64(void **state)
+CASE(test_u64)
 {
 	static const struct number_case good[] = {
 		{"0", 0, 0},
 		{"007", 0, 7},
 		{"18446744073709551615", 0, UINT64_MAX},
-		{"1.5", -EINVAL, 0},
-		{"1k", -EINVAL, 0},
-		{"99999999999999999999x", -EINVAL, 0},
 		{0},
 	};
-	static const struct number_case port[] = {
-		{"0", -ERANGE, 0}, {"1", 0, 1}, {"65535", 0, 65535}, {"65536", -ERANGE, 0}, {0},
-	};
+	static const struct number_case port[] = {{"1", 0, 1}, {"65535", 0, 65535}, {0}};
 
-	check_numbers(parse_u64, junk);
 	check_numbers(parse_u64, good);
-	check_numbers(parse_port, junk);
+	refuse(parse_u64, "1.5|1k|99999999999999999999x", "18446744073709551616");
 	check_numbers(parse_port, port);
+	refuse(parse_port, "1.5|1k", "0|65536");
 }
 
-static void test_count(void **state)
+CASE(test_count)
 {
 	static const struct number_case cases[] = {
 		{"0", 0, 0},
@@ -100,24 +96,16 @@ static void test_count(void **state)
 		{"0.001k", 0, 1},
 		{"1.000", 0, 1},
 		{"1.500k", 0, 1500},
-		{"0.0001k", -EINVAL, 0},
-		{"1.5", -EINVAL, 0},
-		{"1.0005k", -EINVAL, 0},
-		{"1m", -EINVAL, 0},
-		{"1g", -EINVAL, 0},
-		{"1T", -EINVAL, 0},
-		{"1kB", -EINVAL, 0},
 		{"18446744073.709551615G", 0, UINT64_MAX},
-		{"18446744073.709551616G", -ERANGE, 0},
-		{"18446744073709551615k", -ERANGE, 0},
 		{0},
 	};
 
-	check_numbers(num_count, junk);
 	check_numbers(num_count, cases);
+	refuse(num_count, "0.0001k|1.5|1.0005k|1m|1g|1T|1kB",
+	       "18446744073.709551616G|18446744073709551615k");
 }
 
-static void test_size(void **state)
+CASE(test_size)
 {
 	static const struct number_case cases[] = {
 		{"0", 0, 0},
@@ -132,22 +120,15 @@ static void test_size(void **state)
 		{"0.5MiB", 0, 1 << 19},
 		{"1g", 0, 1 << 30},
 		{"1GiB", 0, 1 << 30},
-		{"0.1k", -EINVAL, 0},
-		{"64kB", -EINVAL, 0},
-		{"64kb", -EINVAL, 0},
-		{"64B", -EINVAL, 0},
-		{"64kib", -EINVAL, 0},
-		{"64iB", -EINVAL, 0},
 		{"17179869183g", 0, 17179869183ULL << 30},
-		{"17179869184g", -ERANGE, 0},
 		{0},
 	};
 
-	check_numbers(num_size, junk);
 	check_numbers(num_size, cases);
+	refuse(num_size, "0.1k|64kB|64kb|64B|64kib|64iB", "17179869184g");
 }
 
-static void test_time(void **state)
+CASE(test_time)
 {
 	static const struct number_case cases[] = {
 		{"0", 0, 0},
@@ -161,22 +142,24 @@ static void test_time(void **state)
 		{"2m", 0, 120000000000},
 		{"1.5h", 0, 5400000000000},
 		{"1d", 0, 86400000000000},
-		{"0.0000000001", -EINVAL, 0},
-		{"1.5ns", -EINVAL, 0},
-		{"5S", -EINVAL, 0},
-		{"5sec", -EINVAL, 0},
-		{"1h30m", -EINVAL, 0},
-		{"5M", -EINVAL, 0},
 		{"213503d", 0, 213503 * 86400000000000ULL},
-		{"213504d", -ERANGE, 0},
 		{0},
 	};
 
-	check_numbers(num_time, junk);
 	check_numbers(num_time, cases);
+	refuse(num_time, "0.0000000001|1.5ns|5S|5sec|1h30m|5M", "213504d");
 }
 
-static void test_rate(void **state)
+static void rate_refused(const char *word, int code)
+{
+	struct rate r = {.unit = RATE_PERCENT, .value = 7};
+
+	if (num_rate(word, &r) != code)
+		fail_msg("'%s' is not %d", word, code);
+	assert_true(r.unit == RATE_PERCENT && r.value == 7);
+}
+
+CASE(test_rate)
 {
 	static const struct {
 		const char *text;
@@ -200,39 +183,6 @@ static void test_rate(void **state)
 		{"100%", RATE_PERCENT, 100},
 		{NULL, 0, 0},
 	};
-	static const struct {
-		const char *text;
-		int code;
-	} bad[] = {
-		{"", -EINVAL},
-		{"12abc", -EINVAL},
-		{"-1", -EINVAL},
-		{"+5k", -EINVAL},
-		{"k", -EINVAL},
-		{"MAX", -EINVAL},
-		{"maximum", -EINVAL},
-		{"max ", -EINVAL},
-		{"1g", -EINVAL},
-		{"1Gb", -EINVAL},
-		{"1Gbps", -EINVAL},
-		{"1Gbit/", -EINVAL},
-		{"1Gbit/l3", -EINVAL},
-		{"1Gbit/s", -EINVAL},
-		{"1 Gbit", -EINVAL},
-		{"1kk", -EINVAL},
-		{"50%%", -EINVAL},
-		{"50k%", -EINVAL},
-		{"%", -EINVAL},
-		{"1e6", -EINVAL},
-		{"0", -ERANGE},
-		{"0.0", -ERANGE},
-		{"0%", -ERANGE},
-		{"0bit", -ERANGE},
-		{"100.1%", -ERANGE},
-		{"1001Tbit", -ERANGE},
-		{"99999999999999999999", -ERANGE},
-		{0},
-	};
 	struct rate r;
 
 	for (unsigned i = 0; good[i].text; i++) {
@@ -240,15 +190,13 @@ static void test_rate(void **state)
 		assert_int_equal(r.unit, good[i].unit);
 		assert_true(r.value == good[i].value);
 	}
-	for (unsigned i = 0; bad[i].text; i++) {
-		r = (struct rate){.unit = RATE_PERCENT, .value = 7};
-		if (num_rate(bad[i].text, &r) != bad[i].code)
-			fail_msg("'%s' is not %d", bad[i].text, bad[i].code);
-		assert_true(r.unit == RATE_PERCENT && r.value == 7);
-	}
+	each_word("|12abc|-1|+5k|k|MAX|maximum|max |1g|1Gb|1Gbps|1Gbit/|1Gbit/l3|1Gbit/s|1 "
+		  "Gbit|1kk|50%%|50k%|%|1e6",
+		  -EINVAL, rate_refused);
+	each_word("0|0.0|0%|0bit|100.1%|1001Tbit|99999999999999999999", -ERANGE, rate_refused);
 }
 
-static void test_rate_to_pps(void **state)
+CASE(test_rate_to_pps)
 {
 	double pps = -1;
 
@@ -270,7 +218,16 @@ static void test_rate_to_pps(void **state)
 	assert_true(pps == -1);
 }
 
-static void test_limit(void **state)
+static void limit_refused(const char *word, int code)
+{
+	const struct limit before = {STAGE_XSK, LIMIT_SHARE, 7};
+	struct limit l = before;
+
+	assert_int_equal(num_limit(word, &l), code);
+	assert_memory_equal(&l, &before, sizeof(l));
+}
+
+CASE(test_limit)
 {
 	static const struct {
 		const char *text;
@@ -285,13 +242,7 @@ static void test_limit(void **state)
 		{"xdp=100%", {STAGE_XDP, LIMIT_SHARE, 1}},
 		{0},
 	};
-	static const char *const bad[] = {
-		"",	     "=",	    "loss",	    "loss=",	  "=12",       "los=1",
-		"losss=1",   "Loss=1",	    "rcv=1",	    "rcvbuff=1",  "rcvbuf =1", "rcvbuf= 1",
-		"rcvbuf=-1", "rcvbuf=1.5",  "rcvbuf=12abc", "rcvbuf=%",	  "rcvbuf=/s", "rcvbuf=1/m",
-		"rcvbuf=1/", "rcvbuf=1%/s", "rcvbuf=1/s%",  "rcvbuf=1=2", NULL,
-	};
-	struct limit l, before = {STAGE_XSK, LIMIT_SHARE, 7};
+	struct limit l;
 
 	for (unsigned i = 0; good[i].text; i++) {
 		if (num_limit(good[i].text, &l))
@@ -300,16 +251,23 @@ static void test_limit(void **state)
 		assert_int_equal(l.unit, good[i].limit.unit);
 		assert_true(l.value == good[i].limit.value);
 	}
-	l = before;
-	for (unsigned i = 0; bad[i]; i++)
-		if (num_limit(bad[i], &l) != -EINVAL)
-			fail_msg("'%s' is taken", bad[i]);
-	assert_int_equal(num_limit("loss=101%", &l), -ERANGE);
-	assert_int_equal(num_limit("loss=99999999999999999999", &l), -ERANGE);
-	assert_memory_equal(&l, &before, sizeof(l));
+	each_word("|=|loss|loss=|=12|los=1|losss=1|Loss=1|rcv=1|rcvbuff=1|rcvbuf =1|rcvbuf= "
+		  "1|rcvbuf=-1|rcvbuf=1.5|rcvbuf=12abc|rcvbuf=%|rcvbuf=/s|rcvbuf=1/m|rcvbuf=1/"
+		  "|rcvbuf=1%/s|rcvbuf=1/s%|rcvbuf=1=2",
+		  -EINVAL, limit_refused);
+	each_word("loss=101%|loss=99999999999999999999", -ERANGE, limit_refused);
 }
 
-static void test_endpoint(void **state)
+static void endpoint_refused(const char *word, int code)
+{
+	struct endpoint ep = {.family = 77};
+
+	if (num_endpoint(word, &ep) != code)
+		fail_msg("'%s' is taken", word);
+	assert_int_equal(ep.family, 77);
+}
+
+CASE(test_endpoint)
 {
 	static const struct {
 		const char *text, *addr;
@@ -326,35 +284,6 @@ static void test_endpoint(void **state)
 		{"::", "::", AF_INET6, 0},
 		{0},
 	};
-	static const char *const bad[] = {
-		"",
-		":",
-		":80",
-		"host",
-		"host:80",
-		"198.18.0",
-		"198.18.0.256",
-		"198.18.0.2:",
-		"198.18.0.2:x",
-		"198.18.0.2:-1",
-		"198.18.0.2: 80",
-		"198.18.0.2 ",
-		"198.18.0.2:80x",
-		"198.18.0.2/24",
-		"[198.18.0.2]:80",
-		"[2001:2::2",
-		"2001:2::2]",
-		"[2001:2::2]80",
-		"[2001:2::2]:",
-		"[2001:2::2]:x",
-		"[]",
-		"[]:80",
-		"[",
-		"2001:2:::2",
-		"2001:2::g",
-		"1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd:eeee",
-		NULL,
-	};
 	struct endpoint ep;
 
 	for (unsigned i = 0; good[i].text; i++) {
@@ -368,16 +297,17 @@ static void test_endpoint(void **state)
 			  sizeof(addr));
 		assert_string_equal(addr, good[i].addr);
 	}
-	ep.family = 77;
-	for (unsigned i = 0; bad[i]; i++)
-		if (num_endpoint(bad[i], &ep) != -EINVAL)
-			fail_msg("'%s' is taken", bad[i]);
-	assert_int_equal(num_endpoint("198.18.0.2:0", &ep), -ERANGE);
-	assert_int_equal(num_endpoint("[::1]:65536", &ep), -ERANGE);
-	assert_int_equal(ep.family, 77);
+	each_word("|:|:80|host|host:80|198.18.0|198.18.0.256|198.18.0.2:|198.18.0.2:x|198.18.0.2:-"
+		  "1|198.18.0.2: 80|198.18.0.2 "
+		  "|198.18.0.2:80x|198.18.0.2/"
+		  "24|[198.18.0.2]:80|[2001:2::2|2001:2::2]|[2001:2::2]80|[2001:2::2]:|[2001:2::2]:"
+		  "x|[]|[]:80|[|2001:2:::2|2001:2::g|1111:2222:3333:4444:5555:6666:7777:8888:9999:"
+		  "aaaa:bbbb:cccc:dddd:eeee",
+		  -EINVAL, endpoint_refused);
+	each_word("198.18.0.2:0|[::1]:65536", -ERANGE, endpoint_refused);
 }
 
-static void test_text_reads_back(void **state)
+CASE(test_text_reads_back)
 {
 	static const uint64_t values[] = {
 		0, 1, 999, 1000, 1024, 1536, 65536, 1000000, 1500000, 3600000000000, UINT64_MAX,
@@ -419,7 +349,7 @@ static void test_text_reads_back(void **state)
 	assert_string_equal(num_text_time(buf, sizeof(buf), 200000000), "200ms");
 }
 
-static void test_fmt(void **state)
+CASE(test_fmt)
 {
 	char b[FMT_MAX], tiny[4];
 
@@ -471,13 +401,5 @@ static void test_fmt(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_u64),   cmocka_unit_test(test_count),
-		cmocka_unit_test(test_size),  cmocka_unit_test(test_time),
-		cmocka_unit_test(test_rate),  cmocka_unit_test(test_rate_to_pps),
-		cmocka_unit_test(test_limit), cmocka_unit_test(test_endpoint),
-		cmocka_unit_test(test_fmt),   cmocka_unit_test(test_text_reads_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

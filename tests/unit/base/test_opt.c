@@ -170,14 +170,14 @@ static void check_error(int code, const char *text, int line)
 #define BAD(text, ...)	    check_error(PARSE(__VA_ARGS__), text, __LINE__)
 #define BAD_SEND(text, ...) check_error(SEND(__VA_ARGS__), text, __LINE__)
 
-static void test_defaults(void **state)
+CASE(test_defaults)
 {
 	assert_int_equal(PARSE(), OPT_NEXT_RUN);
 	assert_memory_equal(&o, &defaults, sizeof(o));
 	assert_null(seen.asked);
 }
 
-static void test_every_type(void **state)
+CASE(test_every_type)
 {
 	assert_int_equal(PARSE("-jvv", "-c", "10k", "--size=9k", "--wait", "200ms", "-n0", "-P4",
 			       "--rate=1.5Gbit/l1", "-ofile", "--tx", "xsk", "-i", "a,b", "--pair",
@@ -194,7 +194,7 @@ static void test_every_type(void **state)
 	assert_true(o.custom[0] == 3 && o.custom[1] == 4);
 }
 
-static void test_repeated(void **state)
+CASE(test_repeated)
 {
 	assert_int_equal(PARSE("-c1", "-c2", "--limit", "loss=1,xdp=2", "--limit=qdisc=3/s",
 			       "--stage", "xdp", "--stage", "qdisc", "-i", "eth9"),
@@ -209,7 +209,7 @@ static void test_repeated(void **state)
 	assert_string_equal(o.ifaces.at[0], "eth9");
 }
 
-static void test_numbers_refused(void **state)
+CASE(test_numbers_refused)
 {
 	BAD("--rate: '12abc' is not a rate (examples: 200k, 1.5Gbit, 50%, max)", "-r", "12abc");
 	BAD("--rate: '0' is out of range", "-r", "0");
@@ -231,7 +231,7 @@ static void test_numbers_refused(void **state)
 	BAD("--wait: '5sec' is not a time", "--wait", "5sec");
 }
 
-static void test_sets_refused(void **state)
+CASE(test_sets_refused)
 {
 	BAD("--tx: 'xks' is not known (did you mean xsk?)", "--tx", "xks");
 	BAD("--tx: 'zebra' is not one of auto, socket, xsk", "--tx", "zebra");
@@ -247,7 +247,7 @@ static void test_sets_refused(void **state)
 	BAD("--pair: '0/0' is not valid", "--pair", "0/0");
 }
 
-static void test_lists_refused(void **state)
+CASE(test_lists_refused)
 {
 	char longest[OPT_ITEM_LEN + 1];
 
@@ -267,7 +267,7 @@ static void test_lists_refused(void **state)
 	assert_string_equal(o.ifaces.at[0], longest);
 }
 
-static void test_options_refused(void **state)
+CASE(test_options_refused)
 {
 	BAD("unknown option --cuont (did you mean --count?)", "--cuont=5");
 	BAD("unknown option --cou (did you mean --count?)", "--cou", "5");
@@ -291,7 +291,7 @@ static void test_options_refused(void **state)
 	BAD("unexpected argument --", "--", "--");
 }
 
-static void test_words(void **state)
+CASE(test_words)
 {
 	char *argv[] = {"send", "198.18.0.2:9", "-j", "more", "-c5", NULL};
 	char *before[sizeof(argv) / sizeof(*argv)];
@@ -315,7 +315,7 @@ static void test_words(void **state)
 }
 
 /* Wherever they stand: behind other letters, with the value in the same word, as a value. */
-static void test_given(void **state)
+CASE(test_given)
 {
 	const struct opt *count = &own_opts[0], *json = &common_opts[0], *file = &own_opts[8];
 
@@ -327,7 +327,7 @@ static void test_given(void **state)
 	assert_int_equal(seen.n, 0);
 }
 
-static void test_asks(void **state)
+CASE(test_asks)
 {
 	assert_int_equal(PARSE("-h"), OPT_NEXT_HELP);
 	assert_int_equal(PARSE("-j", "--help", "--nonsense"), OPT_NEXT_HELP);
@@ -344,7 +344,7 @@ static void test_asks(void **state)
 	assert_null(seen.asked);
 }
 
-static void test_nearest(void **state)
+CASE(test_nearest)
 {
 	static const char *const names[] = {"count", "rate", "interface", "tx", "rx"};
 
@@ -362,7 +362,7 @@ static void test_nearest(void **state)
 #undef NEAR
 }
 
-static void test_command(void **state)
+CASE(test_command)
 {
 	static const struct command *const list[] = {&command, &with_args, NULL};
 
@@ -388,7 +388,7 @@ static FILE *capture(void)
 	return f;
 }
 
-static void test_help(void **state)
+CASE(test_help)
 {
 	FILE *f = capture();
 
@@ -417,7 +417,7 @@ static void test_help(void **state)
 	free(printed);
 }
 
-static void test_help_wraps(void **state)
+CASE(test_help_wraps)
 {
 	static const struct opt opts[] = {
 		{"an-option-with-a-very-long-name", 0, OPT_FLAG,
@@ -440,7 +440,7 @@ static void test_help_wraps(void **state)
 	free(printed);
 }
 
-static void test_lists(void **state)
+CASE(test_lists)
 {
 	static const struct command *const list[] = {&command, &with_args, NULL};
 	FILE *f = capture();
@@ -475,7 +475,7 @@ static void is(struct json_object *of, const char *key, const char *text)
 	assert_string_equal(json_object_get_string(member(of, key)), text);
 }
 
-static void test_describe(void **state)
+CASE(test_describe)
 {
 	struct json_object *doc = opt_describe(&with_args), *part;
 
@@ -505,24 +505,5 @@ static void test_describe(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_every_type),
-		cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_numbers_refused),
-		cmocka_unit_test(test_sets_refused),
-		cmocka_unit_test(test_lists_refused),
-		cmocka_unit_test(test_options_refused),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_given),
-		cmocka_unit_test(test_asks),
-		cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_help_wraps),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_describe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

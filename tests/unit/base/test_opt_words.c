@@ -46,7 +46,7 @@ static int parse_words(struct words_options *o, struct error *err, int n, char *
 	parse_words(o, err, sizeof((char *[]){"trace", __VA_ARGS__}) / sizeof(char *),             \
 		    (char *[]){"trace", __VA_ARGS__, NULL})
 
-static void words_and_a_command(void **state)
+CASE(words_and_a_command)
 {
 	char *const long_word = malloc(OPT_WORDS_LEN + 1);
 	struct words_options o;
@@ -79,9 +79,5 @@ static void words_and_a_command(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_and_a_command),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

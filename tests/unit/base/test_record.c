@@ -83,7 +83,7 @@ static const char *text_of(struct json_object *o)
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
-static void all_comes_back(void **state)
+CASE(all_comes_back)
 {
 	const struct all in = full();
 	struct json_object *o = record_write(rows, &in);
@@ -121,7 +121,7 @@ static void all_comes_back(void **state)
 }
 
 /* What has no value is null, or is not there, and reads as zero whatever was in the struct. */
-static void nothing_comes_back(void **state)
+CASE(nothing_comes_back)
 {
 	struct all in = {.omitted = 0};
 	struct json_object *o = record_write(rows, &in);
@@ -141,7 +141,7 @@ static void nothing_comes_back(void **state)
 }
 
 /* Each is needed, and needed as what it is; all others are read nevertheless. */
-static void each_member_is_needed(void **state)
+CASE(each_member_is_needed)
 {
 	const struct all in = full();
 
@@ -164,7 +164,7 @@ static void each_member_is_needed(void **state)
 }
 
 /* Whatever stands in place of an object: nothing of it is taken. */
-static void only_objects_are_read(void **state)
+CASE(only_objects_are_read)
 {
 	static const char *const others[] = {"[]", "1", "\"a\"", "true", "1.5", "null"};
 
@@ -191,7 +191,7 @@ static int take(const struct record_field *some, const char *text)
 	return rc;
 }
 
-static void values_have_bounds(void **state)
+CASE(values_have_bounds)
 {
 	static const struct record_field few[] = {RECORD("n", UINT, all, u16, .max = 64), {0}};
 	static const struct record_field byte[] = {RECORD("n", UINT, all, u8), {0}};
@@ -248,7 +248,7 @@ static void values_have_bounds(void **state)
 }
 
 /* What others call things is shown on a terminal. */
-static void texts_are_tame(void **state)
+CASE(texts_are_tame)
 {
 	static const struct record_field text[] = {RECORD("n", TEXT, all, text), {0}};
 
@@ -261,7 +261,7 @@ static void texts_are_tame(void **state)
 }
 
 /* What is no number has no place in JSON. */
-static void numbers_are_finite(void **state)
+CASE(numbers_are_finite)
 {
 	const struct all in = {.share = NAN, .rate = INFINITY};
 	struct json_object *o = record_write(rows, &in), *share, *rate;
@@ -275,12 +275,5 @@ static void numbers_are_finite(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_comes_back),	 cmocka_unit_test(nothing_comes_back),
-		cmocka_unit_test(each_member_is_needed), cmocka_unit_test(only_objects_are_read),
-		cmocka_unit_test(values_have_bounds),	 cmocka_unit_test(texts_are_tame),
-		cmocka_unit_test(numbers_are_finite),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void assert_counts(struct sequence s, uint64_t missing, uint64_t duplicat
 	assert_int_equal(s.restarts, restarts);
 }
 
-static void in_order(void **state)
+CASE(in_order)
 {
 	struct sequence s = FED(RTP, 7, 8, 9, 10);
 
@@ -44,7 +44,7 @@ static void in_order(void **state)
 	assert_true(s.valid);
 }
 
-static void nothing_is_missing_from_nothing(void **state)
+CASE(nothing_is_missing_from_nothing)
 {
 	struct sequence s = {};
 
@@ -52,7 +52,7 @@ static void nothing_is_missing_from_nothing(void **state)
 	assert_false(s.valid);
 }
 
-static void one_packet_is_no_stream(void **state)
+CASE(one_packet_is_no_stream)
 {
 	struct sequence s = FED(RTP, 7);
 
@@ -64,30 +64,30 @@ static void one_packet_is_no_stream(void **state)
 	assert_counts(s, 1, 0, 0, 0, 0);
 }
 
-static void gaps(void **state)
+CASE(gaps)
 {
 	assert_counts(FED(RTP, 1, 2, 5, 6, 10), 5, 0, 0, 0, 0);
 }
 
-static void late_ones_fill_gaps(void **state)
+CASE(late_ones_fill_gaps)
 {
 	assert_counts(FED(RTP, 1, 2, 5, 3, 6), 1, 0, 1, 0, 0);
 	assert_counts(FED(RTP, 1, 2, 5, 4, 3, 6), 0, 0, 2, 0, 0);
 }
 
-static void twice(void **state)
+CASE(twice)
 {
 	assert_counts(FED(RTP, 1, 2, 2, 3, 1, 3), 0, 3, 0, 0, 0);
 	assert_counts(FED(RTP, 1, 2, 4, 3, 3), 0, 1, 1, 0, 0);
 }
 
 /* What comes from before the first packet that was seen says nothing about those in between. */
-static void before_the_first(void **state)
+CASE(before_the_first)
 {
 	assert_counts(FED(RTP, 100, 95, 101), 0, 0, 0, 1, 0);
 }
 
-static void wraps(void **state)
+CASE(wraps)
 {
 	assert_counts(FED(RTP, 65534, 65535, 0, 1), 0, 0, 0, 0, 0);
 	assert_counts(FED(RTP, 65533, 65534, 1, 65535), 1, 0, 1, 0, 0);
@@ -95,7 +95,7 @@ static void wraps(void **state)
 	assert_counts(FED(sequence_rule_of(64, 1), UINT64_MAX - 1, UINT64_MAX, 1), 1, 0, 0, 0, 0);
 }
 
-static void steps(void **state)
+CASE(steps)
 {
 	const struct sequence_rule r = sequence_rule_of(32, 160);
 
@@ -104,7 +104,7 @@ static void steps(void **state)
 	assert_counts(FED(r, 0xffffff60, 0, 160), 0, 0, 0, 0, 0); /* 2^32 is no multiple */
 }
 
-static void restart(void **state)
+CASE(restart)
 {
 	struct sequence s = FED(RTP, 40000, 40001, 40003, 7, 8, 10);
 
@@ -114,13 +114,13 @@ static void restart(void **state)
 }
 
 /* RFC 3550: a packet far away alone changes nothing. */
-static void a_stray_packet_is_no_restart(void **state)
+CASE(a_stray_packet_is_no_restart)
 {
 	assert_counts(FED(RTP, 40000, 40001, 7, 40002, 40003), 0, 0, 0, 1, 0);
 	assert_counts(FED(RTP, 40000, 40001, 7, 9, 40002), 0, 0, 0, 2, 0);
 }
 
-static void how_far_is_a_gap(void **state)
+CASE(how_far_is_a_gap)
 {
 	assert_counts(FED(RTP, 1, 2, 3002), 2999, 0, 0, 0, 0); /* MAX_DROPOUT */
 	assert_counts(FED(RTP, 1, 2, 3003), 0, 0, 0, 1, 0);
@@ -129,7 +129,7 @@ static void how_far_is_a_gap(void **state)
 	assert_counts(FED(sequence_rule_of(32, 1), 5000000, 5000001, 1, 2), 0, 0, 0, 0, 1);
 }
 
-static void beyond_the_window(void **state)
+CASE(beyond_the_window)
 {
 	/* As late as the window is long: no longer known whether it came before. */
 	assert_counts(FED(sequence_rule_of(32, 1), 1, 2, 2 + SEQUENCE_WINDOW, 3),
@@ -141,7 +141,7 @@ static void beyond_the_window(void **state)
 }
 
 /* The end of a packet tells its number again, and is no second packet. */
-static void told_again(void **state)
+CASE(told_again)
 {
 	const struct sequence_rule r = RTP;
 	struct sequence s = FED(RTP, 1, 2, 3);
@@ -203,7 +203,7 @@ static void random_stream(unsigned width, unsigned step)
 	assert_in_range(s.reordered, 100, n);
 }
 
-static void random_streams(void **state)
+CASE(random_streams)
 {
 	const char *seed = getenv("PKTLEDGER_SEED");
 
@@ -217,23 +217,5 @@ static void random_streams(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_order),
-		cmocka_unit_test(nothing_is_missing_from_nothing),
-		cmocka_unit_test(one_packet_is_no_stream),
-		cmocka_unit_test(gaps),
-		cmocka_unit_test(late_ones_fill_gaps),
-		cmocka_unit_test(twice),
-		cmocka_unit_test(before_the_first),
-		cmocka_unit_test(wraps),
-		cmocka_unit_test(steps),
-		cmocka_unit_test(restart),
-		cmocka_unit_test(a_stray_packet_is_no_restart),
-		cmocka_unit_test(how_far_is_a_gap),
-		cmocka_unit_test(beyond_the_window),
-		cmocka_unit_test(told_again),
-		cmocka_unit_test(random_streams),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #define S    1000000000ULL
 #define NOON 1714564800ULL /* 2024-05-01T12:00:00Z */
 
-static void dates(void **state)
+CASE(dates)
 {
 	static const struct {
 		const char *text;
@@ -36,7 +36,7 @@ static void dates(void **state)
 	}
 }
 
-static void no_dates(void **state)
+CASE(no_dates)
 {
 	static const char *const rows[] = {
 		"",
@@ -75,7 +75,7 @@ static void no_dates(void **state)
 }
 
 /* It is 14:00 here. */
-static void moments(void **state)
+CASE(moments)
 {
 	static const struct {
 		const char *text;
@@ -103,7 +103,7 @@ static void moments(void **state)
 	}
 }
 
-static void no_moments(void **state)
+CASE(no_moments)
 {
 	static const char *const rows[] = {"",	       "-",    "--2h",	 "-2x",	  "2h",
 					   "+2h",      "3:12", "03:1",	 "24:00", "03:60",
@@ -117,7 +117,7 @@ static void no_moments(void **state)
 	}
 }
 
-static void texts(void **state)
+CASE(texts)
 {
 	char buf[WHEN_TEXT];
 
@@ -127,12 +127,7 @@ static void texts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dates),      cmocka_unit_test(no_dates), cmocka_unit_test(moments),
-		cmocka_unit_test(no_moments), cmocka_unit_test(texts),
-	};
-
 	setenv("TZ", "XXX-2", 1);
 	tzset();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -58,7 +58,7 @@ static void print(const struct countercheck *b)
 			      (unsigned long long)excess(&b->unexplained[i]));
 }
 
-static void all_experiments(void **state)
+CASE(all_experiments)
 {
 	unsigned failed = 0;
 
@@ -98,7 +98,7 @@ static const struct experiment *named(const char *name)
 	return NULL;
 }
 
-static void unexplained_names_the_stage(void **state)
+CASE(unexplained_names_the_stage)
 {
 	struct countercheck *b = compare(named("tracer blind: fewer events than the counters say"));
 	unsigned found = 0;
@@ -127,7 +127,7 @@ static void unexplained_names_the_stage(void **state)
 	countercheck_free(b);
 }
 
-static void documented_is_agreement(void **state)
+CASE(documented_is_agreement)
 {
 	struct countercheck *b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
 
@@ -138,7 +138,7 @@ static void documented_is_agreement(void **state)
 	countercheck_free(b);
 }
 
-static void sums_have_a_pattern(void **state)
+CASE(sums_have_a_pattern)
 {
 	struct countercheck *b = compare(named("e9 XDP_DROP, native"));
 
@@ -149,7 +149,7 @@ static void sums_have_a_pattern(void **state)
 	countercheck_free(b);
 }
 
-static void silent_stages(void **state)
+CASE(silent_stages)
 {
 	assert_non_null(counter_silents[STAGE_SOCKET_CLOSE]);
 	assert_non_null(counter_silents[STAGE_NETFILTER]);
@@ -158,13 +158,5 @@ static void silent_stages(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_experiments),
-		cmocka_unit_test(unexplained_names_the_stage),
-		cmocka_unit_test(documented_is_agreement),
-		cmocka_unit_test(sums_have_a_pattern),
-		cmocka_unit_test(silent_stages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

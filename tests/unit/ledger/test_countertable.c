@@ -94,7 +94,7 @@ static struct countercheck *compare(const struct known *c, const char *name, uin
 	return found;
 }
 
-static void each_is_evidence_of_its_stage(void **unused)
+CASE(each_is_evidence_of_its_stage)
 {
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
 		const struct known *c = &counters[i];
@@ -112,7 +112,7 @@ static void each_is_evidence_of_its_stage(void **unused)
 	}
 }
 
-static void what_did_not_move_is_none(void **unused)
+CASE(what_did_not_move_is_none)
 {
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
 		struct countercheck *found = compare(&counters[i], counters[i].name, 0);
@@ -122,7 +122,7 @@ static void what_did_not_move_is_none(void **unused)
 	}
 }
 
-static void some_only_stand_beside_others(void **unused)
+CASE(some_only_stand_beside_others)
 {
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
 		struct countercheck *found = compare(&beside[i], beside[i].name, MOVED);
@@ -132,7 +132,7 @@ static void some_only_stand_beside_others(void **unused)
 	}
 }
 
-static void another_name_is_none(void **unused)
+CASE(another_name_is_none)
 {
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
 		struct countercheck *found = compare(&counters[i], "Udp:InDatagrams", MOVED);
@@ -143,7 +143,7 @@ static void another_name_is_none(void **unused)
 }
 
 /* Two queues are a sum with a pattern for a name; one is not. */
-static void one_member_keeps_its_name(void **unused)
+CASE(one_member_keeps_its_name)
 {
 	struct engine_facts facts = {.family = AF_INET};
 	struct counter items[] = {
@@ -168,7 +168,7 @@ static void one_member_keeps_its_name(void **unused)
 	}
 }
 
-static void stages_have_counters(void **unused)
+CASE(stages_have_counters)
 {
 	static const struct {
 		enum stage stage;
@@ -194,14 +194,5 @@ static void stages_have_counters(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_evidence_of_its_stage),
-		cmocka_unit_test(what_did_not_move_is_none),
-		cmocka_unit_test(some_only_stand_beside_others),
-		cmocka_unit_test(another_name_is_none),
-		cmocka_unit_test(one_member_keeps_its_name),
-		cmocka_unit_test(stages_have_counters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

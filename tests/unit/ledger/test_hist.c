@@ -45,7 +45,7 @@ static uint64_t any_value(void)
 	return bits >> (rand() % 64);
 }
 
-static void empty(void **state)
+CASE_WITH(empty, open_hist, close_hist)
 {
 	struct hist *h = *state;
 	struct result_latency l = {.measured = true};
@@ -61,7 +61,7 @@ static void empty(void **state)
 }
 
 /* 1.6 % at every quantile of values over 64 powers of two. */
-static void quantiles_are_close(void **state)
+CASE_WITH(quantiles_are_close, open_hist, close_hist)
 {
 	static const double shares[] = {0.0001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 0.9999, 1};
 	static uint64_t values[VALUES];
@@ -81,7 +81,7 @@ static void quantiles_are_close(void **state)
 }
 
 /* The edges of the buckets: on both sides of every power of two. */
-static void edges_of_powers_of_two(void **state)
+CASE(edges_of_powers_of_two)
 {
 	for (unsigned shift = 0; shift < 64; shift++) {
 		for (int side = -1; side <= 1; side++) {
@@ -98,7 +98,7 @@ static void edges_of_powers_of_two(void **state)
 	}
 }
 
-static void small_values_are_exact(void **state)
+CASE_WITH(small_values_are_exact, open_hist, close_hist)
 {
 	struct hist *h = *state;
 
@@ -108,7 +108,7 @@ static void small_values_are_exact(void **state)
 		assert_int_equal(hist_quantile(h, (v + 1) / 128.0), v);
 }
 
-static void extremes(void **state)
+CASE_WITH(extremes, open_hist, close_hist)
 {
 	struct hist *h = *state;
 
@@ -126,7 +126,7 @@ static void extremes(void **state)
 }
 
 /* A bucket's upper edge is never reported where no value was: the maximum is known. */
-static void never_above_the_maximum(void **state)
+CASE_WITH(never_above_the_maximum, open_hist, close_hist)
 {
 	struct hist *h = *state;
 
@@ -135,7 +135,7 @@ static void never_above_the_maximum(void **state)
 	assert_int_equal(hist_quantile(h, 1), 1000001);
 }
 
-static void merging_is_adding(void **state)
+CASE_WITH(merging_is_adding, open_hist, close_hist)
 {
 	struct hist *all = *state, *part[3];
 
@@ -164,7 +164,7 @@ static void merging_is_adding(void **state)
 		free(part[i]);
 }
 
-static void latency_of_a_result(void **state)
+CASE_WITH(latency_of_a_result, open_hist, close_hist)
 {
 	struct hist *h = *state;
 	struct result_latency l;
@@ -181,7 +181,7 @@ static void latency_of_a_result(void **state)
 	assert_close(l.p999, 999000);
 }
 
-static void quarters_hold_everything_once(void **state)
+CASE_WITH(quarters_hold_everything_once, open_hist, close_hist)
 {
 	static const uint64_t values[] = {0, 1, 15, 16, 63, 64, 79, 80, 1000, 1 << 20, UINT64_MAX};
 	struct hist *h = *state;
@@ -204,21 +204,7 @@ static void quarters_hold_everything_once(void **state)
 	assert_true(hist_quarter_to(HIST_QUARTERS - 1) == UINT64_MAX);
 }
 
-#define HIST_TEST(name) cmocka_unit_test_setup_teardown(name, open_hist, close_hist)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		HIST_TEST(empty),
-		HIST_TEST(quantiles_are_close),
-		cmocka_unit_test(edges_of_powers_of_two),
-		HIST_TEST(small_values_are_exact),
-		HIST_TEST(extremes),
-		HIST_TEST(never_above_the_maximum),
-		HIST_TEST(merging_is_adding),
-		HIST_TEST(latency_of_a_result),
-		HIST_TEST(quarters_hold_everything_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

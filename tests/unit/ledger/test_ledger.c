@@ -125,7 +125,7 @@ static const struct result_cause *named(uint8_t index)
 	return &c->named;
 }
 
-static void causes_have_names(void **state)
+CASE_WITH(causes_have_names, name_causes, NULL)
 {
 	const struct result_cause *c = named(RCVBUF);
 
@@ -160,14 +160,14 @@ static void causes_have_names(void **state)
 	assert_null(ledger_cause(&ledger, COPY + 1));
 }
 
-static void what_ends_no_packet_is_ignored(void **state)
+CASE_WITH(what_ends_no_packet_is_ignored, name_causes, NULL)
 {
 	for (int i = 0; i < TRACE_CAUSES; i++)
 		assert_int_equal(ledger.ignored[i], i == NO_PACKET);
 }
 
 /* Naming again with more causes takes nothing from what is folded. */
-static void naming_again_keeps_the_tally(void **state)
+CASE_WITH(naming_again_keeps_the_tally, name_causes, NULL)
 {
 	ledger.tally.delivered = 12;
 	ledger_name(&ledger, causes, 2, reasons, ksyms, places, 4);
@@ -177,7 +177,7 @@ static void naming_again_keeps_the_tally(void **state)
 }
 
 /* The table was full: a loss all the same, at a place that is not known. */
-static void full_table_is_a_cause(void **state)
+CASE_WITH(full_table_is_a_cause, name_causes, NULL)
 {
 	const struct drops_cause full = {.index = TRACE_CAUSE_FULL,
 					 .count = {.events = 9, .packets = 9}};
@@ -194,7 +194,7 @@ static void full_table_is_a_cause(void **state)
 }
 
 /* Copies are events; what ends no packet and what was only seen in a queue is none. */
-static void events_of_stages(void **state)
+CASE_WITH(events_of_stages, name_causes, NULL)
 {
 	static const struct trace_count expected[STAGE_COUNT] = {
 		[STAGE_RCVBUF] = {.events = 46, .packets = 46, .bytes = 46 * L3_BYTES},
@@ -212,7 +212,7 @@ static void events_of_stages(void **state)
 	}
 }
 
-static void events_for_the_counter_check(void **state)
+CASE_WITH(events_for_the_counter_check, name_causes, NULL)
 {
 	const struct ledger_cause *ev[N_CAUSES];
 	unsigned n = 0;
@@ -249,7 +249,7 @@ static void lose(uint16_t slot, uint8_t cause, uint64_t packets, uint64_t first,
 	ledger.tally.attempted += packets;
 }
 
-static void sums_and_stages(void **state)
+CASE_WITH(sums_and_stages, name_causes, NULL)
 {
 	uint64_t by_stage = 0, by_cause = 0;
 
@@ -302,7 +302,7 @@ static void sums_and_stages(void **state)
 }
 
 /* Stages and sums stay whole where the list of causes does not hold them all. */
-static void more_causes_than_fit(void **state)
+CASE_WITH(more_causes_than_fit, name_causes, NULL)
 {
 	static struct drops_cause many[TRACE_CAUSES];
 	uint64_t total = 0;
@@ -323,7 +323,7 @@ static void more_causes_than_fit(void **state)
 }
 
 /* Of what is open only as many are in flight as were found in queues, and never more. */
-static void in_flight_is_what_queues_hold(void **state)
+CASE_WITH(in_flight_is_what_queues_hold, name_causes, NULL)
 {
 	static const struct {
 		uint64_t open, queued, in_flight, unaccounted;
@@ -345,7 +345,7 @@ static void in_flight_is_what_queues_hold(void **state)
 	}
 }
 
-static void impossible_fates_do_not_balance(void **state)
+CASE_WITH(impossible_fates_do_not_balance, name_causes, NULL)
 {
 	ledger.tally.attempted = ledger.tally.delivered = 10;
 	ledger.tally.impossible = 1;
@@ -354,7 +354,7 @@ static void impossible_fates_do_not_balance(void **state)
 	assert_false(result.balanced);
 }
 
-static void how_far_the_unaccounted_got(void **state)
+CASE_WITH(how_far_the_unaccounted_got, name_causes, NULL)
 {
 	ledger.tally.attempted = ledger.tally.unaccounted = 10;
 	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
@@ -365,7 +365,7 @@ static void how_far_the_unaccounted_got(void **state)
 }
 
 /* Rows of stages that lost something, and rows that disagree; not what agrees on nothing. */
-static void counters_beside_the_stages(void **state)
+CASE_WITH(counters_beside_the_stages, name_causes, NULL)
 {
 	struct result_counter rows[] = {
 		{STAGE_RCVBUF, "rx RcvbufErrors", 40, 40, .agrees = true, .scope = "flow"},
@@ -391,7 +391,7 @@ static void counters_beside_the_stages(void **state)
 	assert_string_equal(result.counter[1].note, "why");
 }
 
-static void more_counters_than_fit(void **state)
+CASE_WITH(more_counters_than_fit, name_causes, NULL)
 {
 	static struct result_counter rows[RESULT_COUNTERS + 5];
 	struct countercheck check = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
@@ -400,25 +400,7 @@ static void more_counters_than_fit(void **state)
 	assert_int_equal(result.n_counters, RESULT_COUNTERS);
 }
 
-#define LEDGER_TEST(name) cmocka_unit_test_setup(name, name_causes)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		LEDGER_TEST(causes_have_names),
-		LEDGER_TEST(what_ends_no_packet_is_ignored),
-		LEDGER_TEST(naming_again_keeps_the_tally),
-		LEDGER_TEST(full_table_is_a_cause),
-		LEDGER_TEST(events_of_stages),
-		LEDGER_TEST(events_for_the_counter_check),
-		LEDGER_TEST(sums_and_stages),
-		LEDGER_TEST(more_causes_than_fit),
-		LEDGER_TEST(in_flight_is_what_queues_hold),
-		LEDGER_TEST(impossible_fates_do_not_balance),
-		LEDGER_TEST(how_far_the_unaccounted_got),
-		LEDGER_TEST(counters_beside_the_stages),
-		LEDGER_TEST(more_counters_than_fit),
-	};
-
-	return cmocka_run_group_tests(tests, open_names, close_names);
+	return run_cases(open_names, close_names);
 }
