@@ -88,6 +88,11 @@ $(B)/user/%.o: user/%.c | $(SKEL) $(TEXT)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+$(B)/tests/cases.o: tests/cases.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
 # Thin, and made anew when a file comes or goes, which the directory's time tells.
 define archive
 $(B)/lib/$1.a: $(patsubst %.c,$(B)/%.o,$(call sources,$1)) $(wildcard user/$1 user/$1/*/.)
@@ -104,16 +109,17 @@ $(B)/$(NAME): $(B)/user/main.o $(call needs,cli)
 define test-program
 $(Q)mkdir -p $(@D)
 $(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests -Itests/unit -MMD -MP -MT $@ -MF $@.d $< \
-	$(filter %.a,$^) $(LDLIBS) -lcmocka -o $@
+	$(filter %.a %.o,$^) $(LDLIBS) -lcmocka -o $@
 endef
 define unit-tests
-$(call TESTS_OF,$1): $(B)/tests/unit/$1/%: tests/unit/$1/%.c $(call needs,$1) | $(SKEL)
+$(call TESTS_OF,$1): $(B)/tests/unit/$1/%: tests/unit/$1/%.c $(B)/tests/cases.o $(call needs,$1) | \
+		$(SKEL)
 	$$(call say,TEST,$$@)
 	$$(test-program)
 endef
 $(foreach room,$(ROOMS),$(eval $(call unit-tests,$(room))))
 
-$(B)/tests/%: tests/%.c $(call needs,cli) | $(SKEL)
+$(B)/tests/%: tests/%.c $(B)/tests/cases.o $(call needs,cli) | $(SKEL)
 	$(call say,TEST,$@)
 	$(test-program)
 

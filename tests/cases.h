@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmocka with what it wants included before it, and cases that need no list: CASE(name) { ... } is
- * one, which is given a `state` that few of them use; the linker puts the pointers to all into a
- * section of their own, in the order of the source. */
+/*
+ * cmocka with what it wants included before it. CASE(name) { ... } is a case of the program that it
+ * stands in: no list repeats it. A program has no main() unless something precedes its cases.
+ */
 #ifndef PKTLEDGER_TESTS_CASES_H
 #define PKTLEDGER_TESTS_CASES_H
 
@@ -13,24 +14,21 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define CASE_WITH(name, setup, teardown)                                                           \
+/* Each case is given a state, which few of them use. `set_up` and `tear_down` may be NULL. */
+#define CASE_WITH(name, set_up, tear_down)                                                         \
 	static void name(void **state);                                                            \
-	static const struct CMUnitTest *const name##_case                                          \
-		__attribute__((section("cases"), used)) =                                          \
-			&(const struct CMUnitTest){#name, name, setup, teardown, NULL};            \
+	__attribute__((constructor)) static void add_##name(void)                                  \
+	{                                                                                          \
+		add_case(#name, name, set_up, tear_down);                                          \
+	}                                                                                          \
 	static void name(void **state)
 
 #define CASE(name) CASE_WITH(name, NULL, NULL)
 
-static inline int run_cases(CMFixtureFunction setup, CMFixtureFunction teardown)
-{
-	extern const struct CMUnitTest *const __start_cases[], *const __stop_cases[];
-	size_t count = (size_t)(__stop_cases - __start_cases);
-	struct CMUnitTest tests[count];
+void add_case(const char *name, CMUnitTestFunction function, CMFixtureFunction set_up,
+	      CMFixtureFunction tear_down);
 
-	for (size_t i = 0; i < count; i++)
-		tests[i] = *__start_cases[i];
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+/* All cases, in the order of the file, between these two, which may be NULL; main()'s result. */
+int run_cases(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 #endif

@@ -7,7 +7,6 @@
 #define PKTLEDGER_TESTS_FILTER_EXPRESSIONS_H
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The packet filter in a tracing program: the kernel's own drops, between two namespaces. */
-#include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <poll.h>

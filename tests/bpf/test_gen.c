@@ -2,7 +2,6 @@
 /* The sending program, run on single frames that are not sent. */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

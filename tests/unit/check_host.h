@@ -3,8 +3,6 @@
 #ifndef PKTLEDGER_CHECK_HOST_H
 #define PKTLEDGER_CHECK_HOST_H
 
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -21,7 +21,7 @@ def exported():
     source = (ROOT / "user/monitor/metrics.c").read_text()
     suffixes = {"counter": "_total", "gauge": "", "info": "_info"}
     found = re.findall(r'"(\w+)", &(counter|gauge|info)\b', source)
-    found += [(name, "counter") for name in re.findall(r'put_series\(w, "(\w+)"', source)]
+    found += [(name, "counter") for name in re.findall(r'put_series\(&w, "(\w+)"', source)]
     return {f"pktledger_{name}{suffixes[kind]}" for name, kind in found}
 
 

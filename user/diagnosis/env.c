@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/facts.h"
 
-#include <limits.h>
 #include <linux/if_link.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <linux/if_link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "headers.h"

@@ -5,14 +5,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "filter_abi.h"
 #include "host/load.h"
 #include "trace_abi.h"

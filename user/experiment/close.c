@@ -2,9 +2,7 @@
 /* What a site knows of its part, from the first packet to its closed ledger. */
 #include "experiment/site.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/sources.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <netinet/in.h>
 #include <linux/bpf.h>

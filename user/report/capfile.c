@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <byteswap.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

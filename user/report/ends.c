@@ -8,7 +8,6 @@
 #include "base/hist.h"
 #include "base/json.h"
 #include "base/list.h"
-#include "base/num.h"
 #include "monitor/describe.h"
 #include "report/document.h"
 #include "report/print.h"

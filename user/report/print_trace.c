@@ -3,7 +3,6 @@
 
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/num.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/print.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "report/document.h"
 #include "report/capfile.h"
 #include "report/html.h"

@@ -6,7 +6,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

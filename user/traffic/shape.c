@@ -2,7 +2,6 @@
 #include "traffic/shape.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "traffic/rx.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

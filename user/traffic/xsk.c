@@ -5,7 +5,6 @@
 #include <linux/bpf.h>
 #include <linux/mman.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

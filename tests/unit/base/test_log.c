@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,9 +209,4 @@ CASE(test_verifier_tail)
 	assert_string_equal(log_verifier_last(buf, sizeof(buf)), "");
 	restore_file(fd);
 	free(log);
-}
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
 }

@@ -398,8 +398,3 @@ CASE(test_fmt)
 	IS(fmt_count(tiny, sizeof(tiny), 1000000), "1,0");
 #undef IS
 }
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
-}

@@ -502,8 +502,3 @@ CASE(test_describe)
 	is(doc, "again", "With --repeat all are kept.");
 	json_object_put(doc);
 }
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
-}

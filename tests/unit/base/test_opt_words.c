@@ -76,8 +76,3 @@ CASE(words_and_a_command)
 	assert_int_equal(err.status, STATUS_USAGE);
 	free(long_word);
 }
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
-}

@@ -272,8 +272,3 @@ CASE(numbers_are_finite)
 	assert_null(rate);
 	json_object_put(o);
 }
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
-}

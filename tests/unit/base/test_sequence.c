@@ -2,7 +2,6 @@
 /* The numbers of an application: what is missing, whatever order, wrap and restart there is. */
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cases.h"
 #include "sequence.h"
@@ -213,9 +212,4 @@ CASE(random_streams)
 		random_stream(32, 1 + draw(1000));
 		random_stream(64, 1 + draw(1000));
 	}
-}
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
 }

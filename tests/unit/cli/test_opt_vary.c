@@ -58,7 +58,7 @@ static char *join(const struct opt_vary *v, bool words, char *buf, size_t size)
 	return buf;
 }
 
-static void test_values(void **state)
+CASE(test_values)
 {
 	static const struct {
 		const char *text, *values;
@@ -101,7 +101,7 @@ static void test_values(void **state)
 	}
 }
 
-static void test_words(void **state)
+CASE(test_words)
 {
 	static const char *const table[][2] = {
 		{"rate=100k..200k/100k", "--rate=100k --rate=200k"},
@@ -118,7 +118,7 @@ static void test_words(void **state)
 	}
 }
 
-static void test_refused(void **state)
+CASE(test_refused)
 {
 	static const char *const table[][2] = {
 		{"rate", "is not OPTION=LIST"},
@@ -170,7 +170,7 @@ static void test_refused(void **state)
 }
 
 /* The end of a range is reached without passing the largest number. */
-static void test_no_overflow(void **state)
+CASE(test_no_overflow)
 {
 	struct opt_vary v;
 	struct error err = {};
@@ -183,7 +183,7 @@ static void test_no_overflow(void **state)
 	assert_int_equal(v.n, 10);
 }
 
-static void test_product(void **state)
+CASE(test_product)
 {
 	static const char *const wanted[] = {"test -q --rcvbuf=1m --gro", "test -q --rcvbuf=1m",
 					     "test -q --gro", "test -q"};
@@ -215,15 +215,4 @@ static void test_product(void **state)
 	assert_int_equal(opt_vary_parse(&cmd, "threads=1..200/1", &vary[0], &err), 0);
 	assert_int_equal(opt_vary_parse(&cmd, "count=1..200/1", &vary[1], &err), 0);
 	assert_int_equal(points_product(vary, 2, 2, argv, &points, &err), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),	cmocka_unit_test(test_words),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_no_overflow),
-		cmocka_unit_test(test_product),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

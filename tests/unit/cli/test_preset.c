@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -11,7 +10,7 @@
 
 #define SHIPPED "tools/presets"
 
-static void test_lines(void **state)
+CASE(test_lines)
 {
 	char *words[] = {"-t", "2", NULL};
 	struct points points;
@@ -41,7 +40,7 @@ static void test_lines(void **state)
 	points_free(&points);
 }
 
-static void test_bad_texts(void **state)
+CASE(test_bad_texts)
 {
 	static const char *const table[][2] = {
 		{"", "line 1: the first line has to be a title"},
@@ -73,7 +72,7 @@ static void test_bad_texts(void **state)
 	}
 }
 
-static void test_too_much(void **state)
+CASE(test_too_much)
 {
 	char text[8192] = "Title\n\n";
 	struct points points;
@@ -117,7 +116,7 @@ static unsigned check_shipped(const char *path)
 	return n;
 }
 
-static void test_shipped(void **state)
+CASE(test_shipped)
 {
 	DIR *dir = opendir(SHIPPED);
 	unsigned files = 0, lines = 0;
@@ -135,16 +134,4 @@ static void test_shipped(void **state)
 	}
 	closedir(dir);
 	assert_true(files >= 8 && lines >= 40);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_bad_texts),
-		cmocka_unit_test(test_too_much),
-		cmocka_unit_test(test_shipped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

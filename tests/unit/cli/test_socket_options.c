@@ -12,7 +12,7 @@
 #include "traffic/worker.h"
 
 /* All segments together are one IP packet; 64 at most. */
-static void segments_fill_a_packet(void **state)
+CASE(segments_fill_a_packet)
 {
 	assert_int_equal(socket_segments(AF_INET, 18), 64);
 	assert_int_equal(socket_segments(AF_INET, 1023), 64);
@@ -23,7 +23,7 @@ static void segments_fill_a_packet(void **state)
 	assert_int_equal(socket_segments(AF_INET, 70000), 1);
 }
 
-static void best_length_has_full_fragments(void **state)
+CASE(best_length_has_full_fragments)
 {
 	assert_int_equal(reassembly_best_payload(false, 1500), 65112);
 	assert_int_equal((65112 + 8) % 1480, 0);
@@ -34,7 +34,7 @@ static void best_length_has_full_fragments(void **state)
 	assert_int_equal(reassembly_best_payload(false, 20), 0);
 }
 
-static void pause_is_two_times(void **state)
+CASE(pause_is_two_times)
 {
 	static const char *const bad[] = {"",	   "/",	    "1ms",	   "1ms/",     "/1ms",
 					  "0/1ms", "1ms/0", "1ms/1ms/1ms", "-1ms/1ms", "1x/1ms"};
@@ -47,7 +47,7 @@ static void pause_is_two_times(void **state)
 		assert_int_equal(reader_parse_pause(bad[i], &r.pause_ns, &r.read_ns), -EINVAL);
 }
 
-static void pauses_come_again(void **state)
+CASE(pauses_come_again)
 {
 	const struct reader r = {.pause_ns = 10, .read_ns = 30}, never = {};
 
@@ -70,7 +70,7 @@ static enum status check(const struct tuning *t, const struct tx_ops *tx, const 
 	return err.status;
 }
 
-static void options_name_their_engine(void **state)
+CASE(options_name_their_engine)
 {
 	const struct tuning gso = {.send.gso = true}, gro = {.receive.gro = true},
 			    threads = {.rx_threads = 2}, none = {};
@@ -84,7 +84,7 @@ static void options_name_their_engine(void **state)
 }
 
 /* A segment is never fragmented. */
-static void gso_needs_the_mtu(void **state)
+CASE(gso_needs_the_mtu)
 {
 	const struct tuning gso = {.send.gso = true};
 
@@ -93,7 +93,7 @@ static void gso_needs_the_mtu(void **state)
 	assert_int_equal(check(&gso, &tx_socket, &rx_socket, true, 1453), STATUS_USAGE);
 }
 
-static void group_is_multicast_of_the_family(void **state)
+CASE(group_is_multicast_of_the_family)
 {
 	struct tuning t = {};
 
@@ -106,7 +106,7 @@ static void group_is_multicast_of_the_family(void **state)
 	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_USAGE);
 }
 
-static void buckets_are_powers_of_two(void **state)
+CASE(buckets_are_powers_of_two)
 {
 	for (uint64_t v = 1; v < 5000; v++) {
 		unsigned b = arrivals_bucket(v);
@@ -119,7 +119,7 @@ static void buckets_are_powers_of_two(void **state)
 	assert_int_equal(arrivals_bucket(UINT64_MAX), ARRIVALS_BUCKETS - 1);
 }
 
-static void gaps_by_length(void **state)
+CASE(gaps_by_length)
 {
 	struct gaps a = {};
 
@@ -134,7 +134,7 @@ static void gaps_by_length(void **state)
 }
 
 /* A host that does not know TAI - UTC stamps 37 s away. */
-static void clocks_are_doubted(void **state)
+CASE(clocks_are_doubted)
 {
 	struct arrivals a = {.latency = {.measured = true, .min = 5000}};
 
@@ -147,22 +147,4 @@ static void clocks_are_doubted(void **state)
 	assert_non_null(strstr(arrivals_clock_doubt(&a), "before"));
 	a = (struct arrivals){.latency = {.measured = true, .min = 1000, .max = 3600000000000}};
 	assert_non_null(strstr(arrivals_clock_doubt(&a), "was set"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segments_fill_a_packet),
-		cmocka_unit_test(best_length_has_full_fragments),
-		cmocka_unit_test(pause_is_two_times),
-		cmocka_unit_test(pauses_come_again),
-		cmocka_unit_test(options_name_their_engine),
-		cmocka_unit_test(gso_needs_the_mtu),
-		cmocka_unit_test(group_is_multicast_of_the_family),
-		cmocka_unit_test(buckets_are_powers_of_two),
-		cmocka_unit_test(gaps_by_length),
-		cmocka_unit_test(clocks_are_doubted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void assert_hides(const char *screen, const char *what)
 		fail_msg("\"%s\" in:\n%s", what, screen);
 }
 
-static void test_sizes(void **state)
+CASE(test_sizes)
 {
 	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}};
 	struct fixture f;
@@ -143,7 +143,7 @@ static void test_sizes(void **state)
 	}
 }
 
-static void test_too_small(void **state)
+CASE(test_too_small)
 {
 	static const unsigned sizes[][2] = {{20, 5}, {1, 1}, {59, 40}, {80, 15}, {0, 0}};
 	struct fixture f;
@@ -158,7 +158,7 @@ static void test_too_small(void **state)
 	}
 }
 
-static void test_table(void **state)
+CASE(test_table)
 {
 	struct fixture f;
 	const char *screen;
@@ -191,7 +191,7 @@ static void test_table(void **state)
 }
 
 /* Where there is no room for all columns, namespaces are cut before processes are. */
-static void test_columns_fit(void **state)
+CASE(test_columns_fit)
 {
 	struct fixture f;
 	const char *screen;
@@ -210,7 +210,7 @@ static void test_columns_fit(void **state)
 	tear_down(&f);
 }
 
-static void test_keys(void **state)
+CASE(test_keys)
 {
 	struct view v = {0};
 
@@ -231,7 +231,7 @@ static void test_keys(void **state)
 }
 
 /* The last minute: what was a minute ago is gone. */
-static void test_history(void **state)
+CASE(test_history)
 {
 	struct fixture f;
 
@@ -250,7 +250,7 @@ static void test_history(void **state)
 	tear_down(&f);
 }
 
-static void test_plain_characters(void **state)
+CASE(test_plain_characters)
 {
 	struct fixture f;
 	const char *screen;
@@ -268,16 +268,6 @@ static void test_plain_characters(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_too_small),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_columns_fit),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_plain_characters),
-	};
-
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

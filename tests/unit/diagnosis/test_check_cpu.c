@@ -70,7 +70,7 @@ static void read_cpus(struct host *h, unsigned n)
 	facts_cpus_read(root, cpus);
 }
 
-static void cpus_of_a_laptop(void **state)
+CASE_WITH(cpus_of_a_laptop, begin, end_tree)
 {
 	struct host *h = healthy_host();
 	const struct facts_cpu *cpu = h->f.cpus.at;
@@ -88,7 +88,7 @@ static void cpus_of_a_laptop(void **state)
 }
 
 /* A guest has no such files, and numbers may be none. */
-static void cpus_that_tell_nothing(void **state)
+CASE_WITH(cpus_that_tell_nothing, begin, end_tree)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -109,7 +109,7 @@ static void cpus_that_tell_nothing(void **state)
 	end(h, &list);
 }
 
-static void slow_governor(void **state)
+CASE_WITH(slow_governor, begin, end_tree)
 {
 	struct host *h = healthy_host();
 	const struct check_finding *c;
@@ -141,7 +141,7 @@ static void slow_governor(void **state)
 	end(h, &list);
 }
 
-static void governor_is_written(void **state)
+CASE_WITH(governor_is_written, begin, end_tree)
 {
 	struct netns ns = {.fd = root}; /* any but -1, which is this one */
 	const struct change at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
@@ -161,7 +161,7 @@ static void governor_is_written(void **state)
 }
 
 /* The numbers are at the PCI device, which a virtio one sits on. */
-static void interrupts_of_devices(void **state)
+CASE_WITH(interrupts_of_devices, begin, end_tree)
 {
 	struct netns ns = {.fd = -1};
 	unsigned irq[FACTS_IRQS];
@@ -186,7 +186,7 @@ static void interrupts_of_devices(void **state)
 	close(ns.sysfs);
 }
 
-static void affinities(void **state)
+CASE_WITH(affinities, begin, end_tree)
 {
 	static const struct {
 		const char *allowed, *effective;
@@ -226,7 +226,7 @@ static void affinities(void **state)
 	assert_string_equal(irq[0].allowed, "0-3");
 }
 
-static void names_of_drivers(void **state)
+CASE_WITH(names_of_drivers, begin, end_tree)
 {
 	static const struct {
 		const char *name;
@@ -250,7 +250,7 @@ static void names_of_drivers(void **state)
 }
 
 /* Queues whose interrupts are off because they are never empty: by where these would go. */
-static void polled_queues(void **state)
+CASE_WITH(polled_queues, begin, end_tree)
 {
 	struct host *h = healthy_host();
 	struct facts_link *l = &h->f.link[0];
@@ -290,20 +290,4 @@ static void polled_queues(void **state)
 	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
 	assert_string_equal(list.at[0].subject, "");
 	end(h, &list);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(cpus_of_a_laptop, begin, end_tree),
-		cmocka_unit_test_setup_teardown(cpus_that_tell_nothing, begin, end_tree),
-		cmocka_unit_test_setup_teardown(slow_governor, begin, end_tree),
-		cmocka_unit_test_setup_teardown(governor_is_written, begin, end_tree),
-		cmocka_unit_test_setup_teardown(interrupts_of_devices, begin, end_tree),
-		cmocka_unit_test_setup_teardown(affinities, begin, end_tree),
-		cmocka_unit_test_setup_teardown(names_of_drivers, begin, end_tree),
-		cmocka_unit_test_setup_teardown(polled_queues, begin, end_tree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 /* What check reads: its parsers on recorded texts, whole and cut at every place. */
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static char *load(const char *name)
 	return text;
 }
 
-static void cpu_shares(void **state)
+CASE(cpu_shares)
 {
 	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
@@ -60,7 +59,7 @@ static void cpu_shares(void **state)
 	free(b);
 }
 
-static void cpu_that_came(void **state)
+CASE(cpu_that_came)
 {
 	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
@@ -81,7 +80,7 @@ static void cpu_that_came(void **state)
 	free(cpus);
 }
 
-static void interrupts(void **state)
+CASE(interrupts)
 {
 	static const unsigned wanted[] = {64, 65, 66, 67, 68, 164};
 	char *b = load("check/interrupts-queues-before.txt");
@@ -106,7 +105,7 @@ static void interrupts(void **state)
 	free(b);
 }
 
-static void interrupts_of_virtio(void **state)
+CASE(interrupts_of_virtio)
 {
 	static const unsigned wanted[] = {37, 38, 39};
 	char *b = load("check/interrupts-virtio-before.txt");
@@ -122,7 +121,7 @@ static void interrupts_of_virtio(void **state)
 	free(b);
 }
 
-static void sockets(void **state)
+CASE(sockets)
 {
 	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 	char *text = load("proc/udp-1.txt");
@@ -182,7 +181,7 @@ static unsigned sum_of_lost(const struct facts_socks *socks)
 }
 
 /* Those that lose are kept, wherever they stand, and what they lost long ago is not of now. */
-static void many_sockets(void **state)
+CASE(many_sockets)
 {
 	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 
@@ -207,7 +206,7 @@ static void many_sockets(void **state)
 	free(after);
 }
 
-static void taps(void **state)
+CASE(taps)
 {
 	char *packet = load("check/packet.txt"), *raw = load("check/raw.txt");
 	char *raw6 = load("check/raw6.txt");
@@ -226,7 +225,7 @@ static void taps(void **state)
 	free(raw6);
 }
 
-static void tables(void **state)
+CASE(tables)
 {
 	char *sockstat = load("check/sockstat.txt"), *arp = load("check/stat-arp_cache.txt");
 	char *conntrack = load("check/stat-nf_conntrack.txt");
@@ -257,7 +256,7 @@ static void tables(void **state)
 	free(nfqueue);
 }
 
-static void groups(void **state)
+CASE(groups)
 {
 	struct group_stat s;
 
@@ -274,7 +273,7 @@ static void groups(void **state)
 	assert_false(group_stat_parse("").known);
 }
 
-static void qdiscs(void **state)
+CASE(qdiscs)
 {
 	static const struct {
 		const char *value, *qdisc;
@@ -294,7 +293,7 @@ static void qdiscs(void **state)
 }
 
 /* A socket of this process, and one that nobody has. */
-static void owners(void **state)
+CASE(owners)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct facts_owner owner[2] = {{.inode = UINT64_MAX}};
@@ -324,7 +323,7 @@ static void owners(void **state)
 }
 
 /* No parser reads beyond a text that ends in the middle, or trips over it. */
-static void cut_texts(void **state)
+CASE(cut_texts)
 {
 	static const char *const files[] = {
 		"check/stat-after.txt",	    "check/interrupts-queues-after.txt",
@@ -365,7 +364,7 @@ static void cut_texts(void **state)
 	free(socks);
 }
 
-static void interface_that_is_asked_for(void **state)
+CASE(interface_that_is_asked_for)
 {
 	static struct facts facts;
 	struct error err = {};
@@ -375,25 +374,4 @@ static void interface_that_is_asked_for(void **state)
 	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "lo"}, &facts, &err), 0);
 	assert_int_equal(facts.n_links, 1);
 	facts_free(&facts);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpu_shares),
-		cmocka_unit_test(cpu_that_came),
-		cmocka_unit_test(interrupts),
-		cmocka_unit_test(interrupts_of_virtio),
-		cmocka_unit_test(sockets),
-		cmocka_unit_test(taps),
-		cmocka_unit_test(tables),
-		cmocka_unit_test(groups),
-		cmocka_unit_test(owners),
-		cmocka_unit_test(qdiscs),
-		cmocka_unit_test(cut_texts),
-		cmocka_unit_test(many_sockets),
-		cmocka_unit_test(interface_that_is_asked_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
  * the end of a page, the next one cannot be read. PKTLEDGER_FUZZ: another seed.
  */
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "cases.h"
 #include "check_host.h"
 
-static void healthy(void **state)
+CASE(healthy)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -17,7 +17,7 @@ static void healthy(void **state)
 }
 
 /* Losses of long ago, and settings that look bad, are no findings. */
-static void nothing_without_evidence(void **state)
+CASE(nothing_without_evidence)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -37,7 +37,7 @@ static void nothing_without_evidence(void **state)
 }
 
 /* What a faster kernel or reader would have kept adds the CPUs that were slow. */
-static void slow_cpus_with_losses(void **state)
+CASE(slow_cpus_with_losses)
 {
 	struct host *h = healthy_host();
 	const struct check_finding *c;
@@ -62,7 +62,7 @@ static void slow_cpus_with_losses(void **state)
 }
 
 /* Among what loses now: by severity, then by how much; notes come last. */
-static void ranks(void **state)
+CASE(ranks)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -85,7 +85,7 @@ static void ranks(void **state)
 }
 
 /* One loss that several counters show is one finding. */
-static void told_once(void **state)
+CASE(told_once)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -112,7 +112,7 @@ static void told_once(void **state)
 	end(h, &list);
 }
 
-static void reader_has_its_rates(void **state)
+CASE(reader_has_its_rates)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -128,7 +128,7 @@ static void reader_has_its_rates(void **state)
 }
 
 /* Of one of several sockets a tracepoint shows it. */
-static void reads_of_one_socket(void **state)
+CASE(reads_of_one_socket)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -147,7 +147,7 @@ static void reads_of_one_socket(void **state)
 
 /* With the size of packets a burst can be distinguished from a reader that is too slow all the
  * time. */
-static void burst_or_slow(void **state)
+CASE(burst_or_slow)
 {
 	static const struct {
 		uint32_t lost;
@@ -261,7 +261,7 @@ static void short_queue(struct host *h, int step)
 	move(h, "here", "eth1:qdisc:drops", 5);
 }
 
-static void bounds(void **state)
+CASE(bounds)
 {
 	static const struct {
 		const char *id;
@@ -301,7 +301,7 @@ static void bounds(void **state)
 
 /* Sockets that are gone lost what those that are listed did not; a tenth is between two readings.
  */
-static void lost_by_closed(void **state)
+CASE(lost_by_closed)
 {
 	for (unsigned more = 10; more <= 11; more++) {
 		struct host *h = healthy_host();
@@ -318,7 +318,7 @@ static void lost_by_closed(void **state)
 }
 
 /* Each counter of losses: which finding and of whom; one that stands still is history. */
-static void counters_of_losses(void **state)
+CASE(counters_of_losses)
 {
 	static const struct {
 		const char *scope, *name, *id;
@@ -371,7 +371,7 @@ static void counters_of_losses(void **state)
 }
 
 /* What drivers count of sending and of XDP. */
-static void losses_of_drivers(void **state)
+CASE(losses_of_drivers)
 {
 	static const struct {
 		enum nic_cause cause;
@@ -392,7 +392,7 @@ static void losses_of_drivers(void **state)
 }
 
 /* An interrupt moves to the CPU that idles most, the first one too. */
-static void idlest_is_first(void **state)
+CASE(idlest_is_first)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -411,7 +411,7 @@ static void idlest_is_first(void **state)
 }
 
 /* More owners than there is room for: the first are named, each once. */
-static void many_owners(void **state)
+CASE(many_owners)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -427,26 +427,4 @@ static void many_owners(void **state)
 	assert_non_null(strstr(list.at[0].finding.evidence,
 			       "fifteen-letters (4000), fifteen-letters (4001)"));
 	end(h, &list);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(healthy),
-		cmocka_unit_test(nothing_without_evidence),
-		cmocka_unit_test(slow_cpus_with_losses),
-		cmocka_unit_test(ranks),
-		cmocka_unit_test(told_once),
-		cmocka_unit_test(reader_has_its_rates),
-		cmocka_unit_test(reads_of_one_socket),
-		cmocka_unit_test(burst_or_slow),
-		cmocka_unit_test(bounds),
-		cmocka_unit_test(lost_by_closed),
-		cmocka_unit_test(counters_of_losses),
-		cmocka_unit_test(losses_of_drivers),
-		cmocka_unit_test(idlest_is_first),
-		cmocka_unit_test(many_owners),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static const struct sick {
 };
 
 /* And every state of the table has a host that shows it. */
-static void sick_hosts(void **state)
+CASE(sick_hosts)
 {
 	bool shown[128] = {false};
 
@@ -111,13 +111,4 @@ static void sick_hosts(void **state)
 		if (finding_rows[j].when == WHEN_STATE && !shown[j])
 			fail_msg("no host shows %s", finding_rows[j].id);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sick_hosts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

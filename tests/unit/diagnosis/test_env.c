@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@ static struct json_object *get(struct json_object *o, const char *key)
 	return v;
 }
 
-static void tells_the_host(void **state)
+CASE(tells_the_host)
 {
 	struct json_object *env = env_read(NULL), *v;
 	struct utsname u;
@@ -35,13 +34,13 @@ static void tells_the_host(void **state)
 }
 
 /* Those that need no capability are known everywhere. */
-static void quirks_have_words(void **state)
+CASE(quirks_have_words)
 {
 	for (enum quirk q = 0; q < QUIRK_COUNT; q++)
 		assert_true(*quirk_words[q].name && *quirk_words[q].text);
 }
 
-static void tells_quirks(void **state)
+CASE(tells_quirks)
 {
 	struct json_object *env = env_read(NULL), *quirks = get(env, "quirks");
 	struct utsname u;
@@ -58,7 +57,7 @@ static void tells_quirks(void **state)
 	json_object_put(env);
 }
 
-static void sysctls_have_their_types(void **state)
+CASE(sysctls_have_their_types)
 {
 	struct json_object *env = env_read(NULL), *sysctls = get(env, "sysctls"), *v;
 	unsigned long long m[3];
@@ -77,16 +76,4 @@ static void sysctls_have_their_types(void **state)
 	if (json_object_object_get_ex(sysctls, "net.core.default_qdisc", &v))
 		assert_true(json_object_is_type(v, json_type_string));
 	json_object_put(env);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_the_host),
-		cmocka_unit_test(tells_quirks),
-		cmocka_unit_test(quirks_have_words),
-		cmocka_unit_test(sysctls_have_their_types),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

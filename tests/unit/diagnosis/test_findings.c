@@ -74,7 +74,7 @@ static const struct finding_facts every_fact = {
 	.rule_chain = "netdev a-table-with-a-long-name-of-some-forty-chars a-chain-with-a-name",
 };
 
-static void burst_fits_a_buffer(void **state)
+CASE(burst_fits_a_buffer)
 {
 	struct finding f;
 
@@ -95,7 +95,7 @@ static void burst_fits_a_buffer(void **state)
 	assert_true(f.risk[0]);
 }
 
-static void no_sysctl_where_none_is_needed(void **state)
+CASE(no_sysctl_where_none_is_needed)
 {
 	struct finding_facts facts = burst;
 	struct finding f;
@@ -113,7 +113,7 @@ static void no_sysctl_where_none_is_needed(void **state)
 	assert_string_equal(f.command, "");
 }
 
-static void overload_is_no_burst(void **state)
+CASE(overload_is_no_burst)
 {
 	struct finding_facts facts = overload;
 	struct finding f;
@@ -133,7 +133,7 @@ static void overload_is_no_burst(void **state)
 	assert_string_equal(f.risk, "");
 }
 
-static void without_facts_no_numbers(void **state)
+CASE(without_facts_no_numbers)
 {
 	const struct finding_facts facts = {.lost = 7};
 	struct finding f;
@@ -195,7 +195,7 @@ static void row_is_well_formed(const struct finding_row *row)
 		fail_msg("no paragraph about %s", row->id);
 }
 
-static void rows_and_paragraphs(void **state)
+CASE(rows_and_paragraphs)
 {
 	for (unsigned i = 0; i < finding_rows_n; i++) {
 		row_is_well_formed(&finding_rows[i]);
@@ -207,7 +207,7 @@ static void rows_and_paragraphs(void **state)
 }
 
 /* Counters that were watched: what moved, at which rate, and what was there before. */
-static void watched_counters(void **state)
+CASE(watched_counters)
 {
 	struct finding_facts facts = {
 		.lost = 500,
@@ -254,7 +254,7 @@ static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttl
 	return f;
 }
 
-static void why_it_was_full(void **state)
+CASE(why_it_was_full)
 {
 	const struct {
 		struct finding_facts facts;
@@ -306,7 +306,7 @@ static void why_it_was_full(void **state)
 }
 
 /* The last value of each condition, and the next one, that it no longer holds for. */
-static void bounds_of_conditions(void **state)
+CASE(bounds_of_conditions)
 {
 	struct finding_facts f[] = {
 		reader(400, 0, 100, 950),
@@ -353,7 +353,7 @@ static void bounds_of_conditions(void **state)
 }
 
 /* What would be too much is not advised, and neither is what is there already. */
-static void bounds_of_advice(void **state)
+CASE(bounds_of_advice)
 {
 	struct finding_facts f = burst;
 	struct finding out;
@@ -386,7 +386,7 @@ static void bounds_of_advice(void **state)
 	assert_string_equal(out.evidence, "10 packets lost, 11 since boot");
 }
 
-static void rules(void **state)
+CASE(rules)
 {
 	struct finding_facts facts = {.lost = 300, .hook = "input"};
 	struct finding f;
@@ -404,7 +404,7 @@ static void rules(void **state)
 }
 
 /* The longest values fit everywhere, and every name in braces is a fact. */
-static void nothing_is_cut(void **state)
+CASE(nothing_is_cut)
 {
 	static const char *const reasons[] = {"NEIGH_QUEUEFULL", "IP_INHDR",  "PKT_TOO_BIG",
 					      "IP_RPFILTER",	 "OTHERHOST", NULL};
@@ -436,7 +436,7 @@ static void nothing_is_cut(void **state)
 }
 
 /* What is found on a host without a loss names the stage that it would be at, too. */
-static void stages_of_states(void **state)
+CASE(stages_of_states)
 {
 	static const struct {
 		enum stage stage;
@@ -477,7 +477,7 @@ static void stages_of_states(void **state)
 	}
 }
 
-static void commands(void **state)
+CASE(commands)
 {
 	struct finding_facts facts = {
 		.lost = 10,
@@ -514,25 +514,4 @@ static void commands(void **state)
 	facts.ring_now = 4096;
 	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "nic-ring-busy");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(burst_fits_a_buffer),
-		cmocka_unit_test(no_sysctl_where_none_is_needed),
-		cmocka_unit_test(overload_is_no_burst),
-		cmocka_unit_test(without_facts_no_numbers),
-		cmocka_unit_test(rows_and_paragraphs),
-		cmocka_unit_test(watched_counters),
-		cmocka_unit_test(why_it_was_full),
-		cmocka_unit_test(bounds_of_conditions),
-		cmocka_unit_test(bounds_of_advice),
-		cmocka_unit_test(rules),
-		cmocka_unit_test(nothing_is_cut),
-		cmocka_unit_test(stages_of_states),
-		cmocka_unit_test(commands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

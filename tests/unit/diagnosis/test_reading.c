@@ -64,7 +64,7 @@ static void receives(int tid, int fd)
 	fake_file(path, text);
 }
 
-static void times_of_threads(void **state)
+CASE_WITH(times_of_threads, begin, end)
 {
 	const struct thread *th;
 	struct threads *t = malloc(sizeof(*t));
@@ -109,7 +109,7 @@ static void times_of_threads(void **state)
 	free(t);
 }
 
-static void born_in_the_interval(void **state)
+CASE_WITH(born_in_the_interval, begin, end)
 {
 	struct threads *t = malloc(sizeof(*t));
 
@@ -122,7 +122,7 @@ static void born_in_the_interval(void **state)
 }
 
 /* Threads come and go: their places are used again. */
-static void many_threads(void **state)
+CASE_WITH(many_threads, begin, end)
 {
 	struct threads *t = malloc(sizeof(*t));
 	char path[64];
@@ -152,7 +152,7 @@ static void many_threads(void **state)
 }
 
 /* Without CONFIG_SCHED_INFO all is 0; and the process may be gone. */
-static void nothing_known(void **state)
+CASE_WITH(nothing_known, begin, end)
 {
 	struct threads *t = malloc(sizeof(*t));
 
@@ -167,7 +167,7 @@ static void nothing_known(void **state)
 	free(t);
 }
 
-static void quota(void **state)
+CASE_WITH(quota, begin, end)
 {
 	uint64_t ns[8];
 
@@ -197,7 +197,7 @@ static void pause_ms(long ms)
 }
 
 /* Intervals of a socket that process 100 has as descriptor 7. */
-static void intervals(void **state)
+CASE_WITH(intervals, begin, end)
 {
 	const struct reading_socket id = {.inode = 1001, .netns = 1, .port = 5060};
 	struct error err = {};
@@ -274,7 +274,7 @@ static void keep_row(void *arg, const struct sockmem_row *row)
 }
 
 /* On this host: the sockets of this test. */
-static void queues(void **state)
+CASE(queues)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockmem_row rows[2] = {};
@@ -319,21 +319,4 @@ static void queues(void **state)
 	sockmem_close(mem);
 	close(fd[0]);
 	close(fd[1]);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(times_of_threads),
-		test(born_in_the_interval),
-		test(many_threads),
-		test(nothing_known),
-		test(quota),
-		test(intervals),
-		cmocka_unit_test(queues),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

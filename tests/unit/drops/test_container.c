@@ -13,7 +13,7 @@ static const char *or_dash(const char *s)
 }
 
 /* The paths of tests/fixtures/owners/cgroup-paths. */
-static void forms(void **state)
+CASE(forms)
 {
 	FILE *f = fopen("tests/fixtures/owners/cgroup-paths", "r");
 	char line[1024];
@@ -45,7 +45,7 @@ static void forms(void **state)
 }
 
 /* Each row decides some path of the fixture's kind, so none stands behind one that covers it. */
-static void every_row_is_reached(void **state)
+CASE(every_row_is_reached)
 {
 	for (unsigned i = 0; i < container_rows_n; i++) {
 		const struct container_row *row = &container_rows[i];
@@ -60,7 +60,7 @@ static void every_row_is_reached(void **state)
 	}
 }
 
-static void no_path_is_too_long(void **state)
+CASE(no_path_is_too_long)
 {
 	char path[8192];
 	struct container c;
@@ -76,7 +76,7 @@ static void no_path_is_too_long(void **state)
 	assert_false(container_of_cgroup("pod/-pod.slice/podx/\\x", &c));
 }
 
-static void texts(void **state)
+CASE(texts)
 {
 	struct container c = {.runtime = "docker", .id = ID};
 	char text[512];
@@ -96,16 +96,4 @@ static void texts(void **state)
 	assert_string_equal(container_text(&c, text, sizeof(text)), "web-1");
 	c = (struct container){};
 	assert_string_equal(container_text(&c, text, sizeof(text)), "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms),
-		cmocka_unit_test(every_row_is_reached),
-		cmocka_unit_test(no_path_is_too_long),
-		cmocka_unit_test(texts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

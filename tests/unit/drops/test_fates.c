@@ -53,7 +53,7 @@ static void fold(uint16_t slot, uint64_t upto)
 	fates_fold(&f, slot, f.base + upto, ignored, &tally, NULL);
 }
 
-static void window_is_a_power_of_two(void **state)
+CASE(window_is_a_power_of_two)
 {
 	assert_int_equal(fates_window(0), TRACE_PAGE_SIZE);
 	assert_int_equal(fates_window(TRACE_PAGE_SIZE), TRACE_PAGE_SIZE);
@@ -62,7 +62,7 @@ static void window_is_a_power_of_two(void **state)
 	assert_int_equal(fates_window((1ULL << 32) + 1), 1ULL << 33);
 }
 
-static void given_numbers_are_taken(void **state)
+CASE_WITH(given_numbers_are_taken, open_fates, close_fates)
 {
 	const struct fates_numbers good = {f.base, WINDOW, f.stream0, 2};
 	/* all at their upper ends, and the smallest window */
@@ -94,7 +94,7 @@ static void given_numbers_are_taken(void **state)
 		assert_false(fates_numbers_valid(&bad[i]));
 }
 
-static void numbers_are_drawn_apart_from_other_runs(void **state)
+CASE(numbers_are_drawn_apart_from_other_runs)
 {
 	struct error err = {};
 	struct fates first, draw;
@@ -117,7 +117,7 @@ static void numbers_are_drawn_apart_from_other_runs(void **state)
 }
 
 /* Delivered > a drop; a failed send that anybody saw was a packet. */
-static void precedence(void **state)
+CASE_WITH(precedence, open_fates, close_fates)
 {
 	static const struct {
 		struct bytes b;
@@ -153,7 +153,7 @@ static void precedence(void **state)
 	}
 }
 
-static void refusals_by_errno(void **state)
+CASE_WITH(refusals_by_errno, open_fates, close_fates)
 {
 	put(0, 0, (struct bytes){.failed = EPERM});
 	put(0, 1, (struct bytes){.failed = 255});
@@ -165,7 +165,7 @@ static void refusals_by_errno(void **state)
 	assert_int_equal(tally.refused_by[255], 2);
 }
 
-static void causes_by_stream_with_first_and_last(void **state)
+CASE_WITH(causes_by_stream_with_first_and_last, open_fates, close_fates)
 {
 	const struct fate_cause *c;
 
@@ -189,7 +189,7 @@ static void causes_by_stream_with_first_and_last(void **state)
 	assert_int_equal(tally.unaccounted, 6 + 8 - 4);
 }
 
-static void unaccounted_by_last_checkpoint(void **state)
+CASE_WITH(unaccounted_by_last_checkpoint, open_fates, close_fates)
 {
 	put(0, 1, (struct bytes){.seen = SEEN_TX_DEVICE});
 	put(0, 2, (struct bytes){.seen = SEEN_RX_DEVICE});
@@ -206,7 +206,7 @@ static void unaccounted_by_last_checkpoint(void **state)
 }
 
 /* Three windows through one window of memory, in pieces that do not divide it. */
-static void window_is_a_ring(void **state)
+CASE_WITH(window_is_a_ring, open_fates, close_fates)
 {
 	enum { STEP = 1000, ALL = 3 * WINDOW };
 
@@ -257,7 +257,7 @@ static void note_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, en
 	r->at[r->n++] = (struct run){slot, first, last, fate, detail};
 }
 
-static void visitor_is_told_of_runs(void **state)
+CASE_WITH(visitor_is_told_of_runs, open_fates, close_fates)
 {
 	static const struct run expected[] = {
 		{1, 0, 1, FATE_DELIVERED, 0},	{1, 2, 2, FATE_DROPPED, 4},
@@ -315,7 +315,7 @@ static void cover(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum 
 }
 
 /* Whatever the bytes and the pieces: every number once, and both books of it agree. */
-static void every_number_has_one_fate(void **state)
+CASE_WITH(every_number_has_one_fate, open_fates, close_fates)
 {
 	enum { ALL = 5 * WINDOW };
 	struct covered c = {};
@@ -346,7 +346,7 @@ static void every_number_has_one_fate(void **state)
 }
 
 /* Those behind the end of one stream's window are the next stream's. */
-static void eight_at_once_end_with_the_window(void **state)
+CASE_WITH(eight_at_once_end_with_the_window, open_fates, close_fates)
 {
 	for (uint64_t n = WINDOW - 3; n < WINDOW + 5; n++)
 		put(0, n, (struct bytes){.arrival = n < WINDOW});
@@ -361,7 +361,7 @@ static void eight_at_once_end_with_the_window(void **state)
 }
 
 /* A fate for a number that nobody sent; being seen or a failed send is none. */
-static void fates_beyond_the_last_are_impossible(void **state)
+CASE_WITH(fates_beyond_the_last_are_impossible, open_fates, close_fates)
 {
 	put(0, 10, (struct bytes){.arrival = 1});
 	put(0, 11, (struct bytes){.arrival = 1});
@@ -377,7 +377,7 @@ static void fates_beyond_the_last_are_impossible(void **state)
 }
 
 /* A number left out on purpose is in no sum, and whatever comes of it nobody sent. */
-static void gaps_are_not_attempted(void **state)
+CASE_WITH(gaps_are_not_attempted, open_fates, close_fates)
 {
 	put(0, 0, (struct bytes){.arrival = 1});
 	put(0, 1, (struct bytes){.failed = TX_ERRNO_GAP});
@@ -397,7 +397,7 @@ static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
 	return slot * 1000 + (unsigned)number;
 }
 
-static void bytes_of_drops_where_packets_differ(void **state)
+CASE_WITH(bytes_of_drops_where_packets_differ, open_fates, close_fates)
 {
 	f.l3_bytes = bytes_of;
 	put(1, 5, (struct bytes){.cause = 3});
@@ -408,10 +408,8 @@ static void bytes_of_drops_where_packets_differ(void **state)
 	assert_int_equal(tally.cause[1][3].packets, 2);
 }
 
-#define FATES_TEST(name) cmocka_unit_test_setup_teardown(name, open_fates, close_fates)
-
 /* Open numbers between two checkpoints, and no others. */
-static void between_two_checkpoints(void **state)
+CASE_WITH(between_two_checkpoints, open_fates, close_fates)
 {
 	static const struct bytes settled[] = {
 		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
@@ -449,7 +447,7 @@ static uint64_t first_open(uint64_t from, uint64_t upto)
 	return fates_first_open(&f, 1, f.base + from, f.base + upto, ignored, rests, &f) - f.base;
 }
 
-static void first_without_a_fate(void **state)
+CASE_WITH(first_without_a_fate, open_fates, close_fates)
 {
 	for (uint64_t n = 0; n < 40; n++)
 		put(1, n, (struct bytes){.arrival = 1});
@@ -468,28 +466,4 @@ static void first_without_a_fate(void **state)
 	put(1, 30, (struct bytes){.seen = SEEN_RX_DEVICE});
 	assert_int_equal(first_open(0, 40), 40);
 	assert_int_equal(first_open(0, 20), 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(window_is_a_power_of_two),
-		FATES_TEST(between_two_checkpoints),
-		FATES_TEST(first_without_a_fate),
-		cmocka_unit_test(numbers_are_drawn_apart_from_other_runs),
-		FATES_TEST(given_numbers_are_taken),
-		FATES_TEST(gaps_are_not_attempted),
-		FATES_TEST(bytes_of_drops_where_packets_differ),
-		FATES_TEST(precedence),
-		FATES_TEST(refusals_by_errno),
-		FATES_TEST(causes_by_stream_with_first_and_last),
-		FATES_TEST(unaccounted_by_last_checkpoint),
-		FATES_TEST(window_is_a_ring),
-		FATES_TEST(visitor_is_told_of_runs),
-		FATES_TEST(every_number_has_one_fate),
-		FATES_TEST(eight_at_once_end_with_the_window),
-		FATES_TEST(fates_beyond_the_last_are_impossible),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

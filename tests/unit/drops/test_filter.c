@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -59,7 +58,7 @@ static void assert_refused(const char *expr, int code_wanted, const char *messag
 	assert_true(err.hint[0]);
 }
 
-static void bad_expressions(void **state)
+CASE(bad_expressions)
 {
 	assert_refused("udp prt 5060", -EINVAL, "syntax error");
 	assert_refused("(udp", -EINVAL, "syntax error");
@@ -72,7 +71,7 @@ static void bad_expressions(void **state)
 	assert_refused("udp and inbound", -EINVAL, "live capture only");
 }
 
-static void offsets_that_libpcap_lost(void **state)
+CASE(offsets_that_libpcap_lost)
 {
 	assert_refused("geneve or vlan", -ENODATA, "geneve");
 	filter_free(compiled("vlan or geneve"));
@@ -92,7 +91,7 @@ static const char *many(const char *part, unsigned n)
 	return text;
 }
 
-static void too_long(void **state)
+CASE(too_long)
 {
 	assert_refused(many("ether[%u] = %u", 500), -E2BIG, "...' is too long"); /* the text */
 	assert_refused(many("udp[%u]&%u!=0", 470), -E2BIG, "too long");		 /* not optimized */
@@ -100,7 +99,7 @@ static void too_long(void **state)
 	filter_free(compiled(many("udp[len+%u]=%u", 100)));
 }
 
-static void layers(void **state)
+CASE(layers)
 {
 	struct filter *f = compiled("udp port 53"), *ether = compiled("not ether host 1:2:3:4:5:6"),
 		      *arp = compiled("arp");
@@ -117,7 +116,7 @@ static void layers(void **state)
 	filter_free(NULL);
 }
 
-static void in_user_space(void **state)
+CASE(in_user_space)
 {
 	assert_true(wants("", FILTER_L2, sizeof(frame)));
 	assert_true(wants("udp dst port 5060 and src 198.18.0.1", FILTER_L2, sizeof(frame)));
@@ -130,7 +129,7 @@ static void in_user_space(void **state)
 }
 
 /* An authentication header that is its own successor: libpcap's program goes round for ever. */
-static void chains_end(void **state)
+CASE(chains_end)
 {
 	struct filter *f = compiled("ip6 protochain 17");
 	uint8_t packet[60] = {0x60, [6] = 51, [40] = 51, [41] = 8};
@@ -188,7 +187,7 @@ static const struct bad_program {
 	{"never reached", {RET, LD_MEM(16), RET}, 3, 0},
 };
 
-static void bad_programs_are_refused(void **state)
+CASE(bad_programs_are_refused)
 {
 	for (size_t i = 0; i < N_ELEMENTS(bad_programs); i++) {
 		const struct bad_program *p = &bad_programs[i];
@@ -199,7 +198,7 @@ static void bad_programs_are_refused(void **state)
 	}
 }
 
-static void room_is_kept(void **state)
+CASE(room_is_kept)
 {
 	const struct sock_filter ret = RET;
 	int n = translate(&ret, 1, FILTER_ROOM);
@@ -252,7 +251,7 @@ static void assert_all_reached(const char *expr)
 	}
 }
 
-static void all_code_is_reached(void **state)
+CASE(all_code_is_reached)
 {
 	static const char *const exprs[] = {
 		"",
@@ -276,21 +275,4 @@ static void all_code_is_reached(void **state)
 		filter_pcap_free(&l[FILTER_L2]);
 		filter_pcap_free(&l[FILTER_L3]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_expressions),
-		cmocka_unit_test(offsets_that_libpcap_lost),
-		cmocka_unit_test(too_long),
-		cmocka_unit_test(layers),
-		cmocka_unit_test(in_user_space),
-		cmocka_unit_test(chains_end),
-		cmocka_unit_test(bad_programs_are_refused),
-		cmocka_unit_test(room_is_kept),
-		cmocka_unit_test(all_code_is_reached),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cases.h"
 #include "drops/ksym.h"
@@ -25,7 +24,7 @@ static void assert_place(const struct ksyms *k, uint64_t addr, const char *expec
 	assert_string_equal(ksym_format(k, addr, buf, sizeof(buf)), expected);
 }
 
-static void places(void **state)
+CASE(places)
 {
 	struct ksyms *k = open_small();
 
@@ -46,7 +45,7 @@ static void places(void **state)
 	ksyms_free(k);
 }
 
-static void ranges(void **state)
+CASE(ranges)
 {
 	struct ksyms *k = open_small();
 	struct trace_range at = ksym_range(k, "udp_recvmsg");
@@ -63,7 +62,7 @@ static void ranges(void **state)
 	ksyms_free(k);
 }
 
-static void parts(void **state)
+CASE(parts)
 {
 	struct ksyms *k = open_small();
 	struct ksym sym;
@@ -79,7 +78,7 @@ static void parts(void **state)
 	ksyms_free(k);
 }
 
-static void addresses(void **state)
+CASE(addresses)
 {
 	struct ksyms *k = open_small();
 	uint64_t addr;
@@ -98,7 +97,7 @@ static void addresses(void **state)
 	ksyms_free(k);
 }
 
-static void hidden(void **state)
+CASE(hidden)
 {
 	struct error err = {};
 	struct ksyms *k;
@@ -110,7 +109,7 @@ static void hidden(void **state)
 	assert_true(err.hint[0] != '\0');
 }
 
-static void missing(void **state)
+CASE(missing)
 {
 	struct error err = {};
 	struct ksyms *k;
@@ -120,7 +119,7 @@ static void missing(void **state)
 	assert_non_null(strstr(err.message, FIXTURES "nothing"));
 }
 
-static void running_kernel(void **state)
+CASE(running_kernel)
 {
 	struct error err = {};
 	struct ksyms *k;
@@ -136,16 +135,4 @@ static void running_kernel(void **state)
 	assert_string_equal(sym.name, "consume_skb");
 	assert_int_equal(sym.offset, 1);
 	ksyms_free(k);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places),	  cmocka_unit_test(parts),
-		cmocka_unit_test(addresses),	  cmocka_unit_test(hidden),
-		cmocka_unit_test(missing),	  cmocka_unit_test(ranges),
-		cmocka_unit_test(running_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void expect(enum netfilter_hook hook, const char *const *rows)
 	nftlist_free(&after);
 }
 
-static void input(void **state)
+CASE(input)
 {
 	static const char *const rows[] = {
 		"moved inet t input 8 drop 88", /* its counter stands before the match */
@@ -89,7 +89,7 @@ static void input(void **state)
 	expect(HOOK_INPUT, rows);
 }
 
-static void prerouting_and_ingress(void **state)
+CASE(prerouting_and_ingress)
 {
 	static const char *const rows[] = {
 		"moved inet v sub 4 drop 8 exact", /* jumped to from a map with a name */
@@ -101,7 +101,7 @@ static void prerouting_and_ingress(void **state)
 	expect(HOOK_PREROUTING, rows);
 }
 
-static void policy(void **state)
+CASE(policy)
 {
 	static const char *const rows[] = {"policy inet t forw 0 drop 0", NULL};
 	static const char *const none[] = {NULL};
@@ -110,7 +110,7 @@ static void policy(void **state)
 	expect(HOOK_OUTPUT, none);
 }
 
-static void rules_that_were_not_there(void **state)
+CASE(rules_that_were_not_there)
 {
 	struct nftlist before = {}, after;
 	struct nft_result result;
@@ -127,7 +127,7 @@ static void rules_that_were_not_there(void **state)
 	nftlist_free(&after);
 }
 
-static void counters_that_were_reset(void **state)
+CASE(counters_that_were_reset)
 {
 	struct nftlist before, after;
 	struct nft_result result;
@@ -142,7 +142,7 @@ static void counters_that_were_reset(void **state)
 	nftlist_free(&after);
 }
 
-static void bad_texts(void **state)
+CASE(bad_texts)
 {
 	static const char *const texts[] = {"",	    "{",	 "[]", "{\"nftables\": 3}",
 					    "null", "nft: error"};
@@ -169,7 +169,7 @@ static void bad_texts(void **state)
 }
 
 /* Chains that jump in a circle, which the kernel refuses, and more rules than a result holds. */
-static void many(void **state)
+CASE(many)
 {
 	char *text = malloc(1 << 20);
 	struct nftlist before = {}, after;
@@ -197,19 +197,4 @@ static void many(void **state)
 	nftrules_result_free(&result);
 	nftlist_free(&after);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(input),
-		cmocka_unit_test(prerouting_and_ingress),
-		cmocka_unit_test(policy),
-		cmocka_unit_test(rules_that_were_not_there),
-		cmocka_unit_test(counters_that_were_reset),
-		cmocka_unit_test(bad_texts),
-		cmocka_unit_test(many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

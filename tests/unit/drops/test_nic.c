@@ -179,13 +179,13 @@ static void check_recorded(const struct recorded *r)
 	nic_sample_free(&after);
 }
 
-static void recorded_output(void **state)
+CASE(recorded_output)
 {
 	for (unsigned i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++)
 		check_recorded(&recorded[i]);
 }
 
-static void two_readings(void **state)
+CASE(two_readings)
 {
 	struct nic_sample before = load("ixgbe-2-before"), after = load("ixgbe-2-after");
 	struct nic_plan *p = nic_plan_new("ixgbe", &before);
@@ -202,7 +202,7 @@ static void two_readings(void **state)
 }
 
 /* ethtool -L in between: the counters of queues began anew, those of the port did not. */
-static void queues_restarted(void **state)
+CASE(queues_restarted)
 {
 	struct nic_sample before = load("igb-2-before"), after = load("igb-2-after");
 	struct nic_plan *p = nic_plan_new("igb", &before);
@@ -228,7 +228,7 @@ static void queues_restarted(void **state)
 }
 
 /* Queues came and went: counters are known by name, and the n-th of a name is the n-th again. */
-static void queues_changed(void **state)
+CASE(queues_changed)
 {
 	static const char *const names[2][4] = {{"rx_queue_1_drops", "rx_queue_0_drops", "x", "x"},
 						{"rx_queue_0_drops", "rx_queue_2_drops", "x", "x"}};
@@ -268,7 +268,7 @@ static const struct nic_item *item_of(const struct nic_plan *p, const struct nic
 }
 
 /* A queue is told by the line in front of its counters. */
-static void sections(void **state)
+CASE(sections)
 {
 	struct nic_sample s = load("vmxnet3-1");
 	struct nic_plan *p = nic_plan_new("vmxnet3", &s);
@@ -288,7 +288,7 @@ static void sections(void **state)
 }
 
 /* Packets of a queue are told once, though a driver and netdev-genl both tell them. */
-static void traffic_of_queues(void **state)
+CASE(traffic_of_queues)
 {
 	struct nic_sample s = {0};
 	struct nic_plan *p;
@@ -338,7 +338,7 @@ static unsigned losses_of(const char *driver, const struct move *m, unsigned cou
 	return n;
 }
 
-static void wrap_and_restart(void **state)
+CASE(wrap_and_restart)
 {
 	const struct move wraps[] = {{"rx_missed", 65530, 4}};
 	const struct move restarts[] = {{"rx_queue_0_drops", 500, 4}};
@@ -353,7 +353,7 @@ static void wrap_and_restart(void **state)
 }
 
 /* Of a driver that nobody has read, the three fields may tell one loss three times. */
-static void unknown_driver(void **state)
+CASE(unknown_driver)
 {
 	const struct move m[] = {
 		{"link:rx_missed_errors", 5, 105}, {"link:rx_fifo_errors", 5, 205},
@@ -371,7 +371,7 @@ static void unknown_driver(void **state)
 }
 
 /* An owner that the kernel does not have yet leaves the loss to the counter that repeats it. */
-static void owner_absent(void **state)
+CASE(owner_absent)
 {
 	const struct move without[] = {{"rx_fifo_errors", 0, 9}};
 	const struct move with[] = {{"rx_fifo_errors", 0, 9}, {"rx_queue_0_drops", 0, 9}};
@@ -420,7 +420,7 @@ static void check_rows(const struct nic_row *rows)
 	}
 }
 
-static void table(void **state)
+CASE(table)
 {
 	check_rows(nic_common_rows);
 	check_rows(nic_unknown_rows);
@@ -436,7 +436,7 @@ static void table(void **state)
 }
 
 /* What a counter contains is looked for by name: all of one name are not of each of them. */
-static void names_that_are_repeated(void **state)
+CASE(names_that_are_repeated)
 {
 	struct nic_sample s = {0};
 	const struct nic_item *items;
@@ -476,7 +476,7 @@ static struct nic_ring_loss lost_in_rings(const char *driver, struct nic_sample 
 }
 
 /* Of all queues together, by the largest; what the stack lost has events, and is left out. */
-static void rings_of_vmxnet3(void **state)
+CASE(rings_of_vmxnet3)
 {
 	struct nic_sample before = {0}, after = {0};
 	struct nic_ring_loss loss;
@@ -495,7 +495,7 @@ static void rings_of_vmxnet3(void **state)
 	assert_false(loss.restarted);
 }
 
-static void rings_of_8139cp(void **state)
+CASE(rings_of_8139cp)
 {
 	struct nic_sample before = {0}, after = {0};
 	struct nic_ring_loss loss;
@@ -511,7 +511,7 @@ static void rings_of_8139cp(void **state)
 	assert_string_equal(loss.counter, "eth7:rx_missed_errors");
 }
 
-static void rings_that_lost_nothing(void **state)
+CASE(rings_that_lost_nothing)
 {
 	struct nic_sample before = {0}, after = {0};
 	struct nic_ring_loss loss;
@@ -521,26 +521,4 @@ static void rings_that_lost_nothing(void **state)
 	loss = lost_in_rings("virtio_net", &before, &after);
 	assert_int_equal(loss.packets, 0);
 	assert_string_equal(loss.counter, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),
-		cmocka_unit_test(recorded_output),
-		cmocka_unit_test(two_readings),
-		cmocka_unit_test(queues_restarted),
-		cmocka_unit_test(queues_changed),
-		cmocka_unit_test(sections),
-		cmocka_unit_test(traffic_of_queues),
-		cmocka_unit_test(wrap_and_restart),
-		cmocka_unit_test(unknown_driver),
-		cmocka_unit_test(owner_absent),
-		cmocka_unit_test(names_that_are_repeated),
-		cmocka_unit_test(rings_of_vmxnet3),
-		cmocka_unit_test(rings_of_8139cp),
-		cmocka_unit_test(rings_that_lost_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What of all that a host drops is a loss. */
 #include <linux/if_ether.h>
-#include <string.h>
 
 #include "cases.h"
 #include "drops/noise.h"
@@ -65,7 +64,7 @@ static const struct {
 	{"NOT_SPECIFIED", "unix_release_sock", TO_US, 0, NOISE_NOTHING},
 };
 
-static void as_known(void **state)
+CASE(as_known)
 {
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		enum noise n = judge(known[i].reason, known[i].location, known[i].pkt_type,
@@ -77,7 +76,7 @@ static void as_known(void **state)
 	}
 }
 
-static void copies_are_benign(void **state)
+CASE(copies_are_benign)
 {
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", TO_OTHERS, ETH_P_IP, CAUSE_COPY),
 			 NOISE_BENIGN);
@@ -86,13 +85,13 @@ static void copies_are_benign(void **state)
 }
 
 /* An unknown protocol is not taken for one that is not IP. */
-static void unknown_protocol(void **state)
+CASE(unknown_protocol)
 {
 	assert_int_equal(judge("UNHANDLED_PROTO", "__netif_receive_skb_core", TO_US, 0, 0),
 			 NOISE_LOSS);
 }
 
-static void rows_are_sound(void **state)
+CASE(rows_are_sound)
 {
 	for (unsigned i = 0; i < noise_row_count; i++) {
 		const struct noise_row *r = &noise_rows[i];
@@ -101,16 +100,4 @@ static void rows_are_sound(void **state)
 		assert_in_range(r->noise, NOISE_LOSS, NOISE_BENIGN);
 		assert_true(r->packets < 1 << 6);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_known),
-		cmocka_unit_test(copies_are_benign),
-		cmocka_unit_test(unknown_protocol),
-		cmocka_unit_test(rows_are_sound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "cases.h"
 #include "drops/balance.h"
 
-static void read_as_written(void **state)
+CASE(read_as_written)
 {
 	static const struct {
 		const char *text;
@@ -30,7 +30,7 @@ static void read_as_written(void **state)
 	}
 }
 
-static void refused(void **state)
+CASE(refused)
 {
 	static const char *const texts[] = {
 		"RTP",
@@ -66,14 +66,4 @@ static void refused(void **state)
 		assert_int_equal(err.status, STATUS_USAGE);
 		assert_true(strlen(err.message) > 0 && !strchr(err.message, '\n'));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_as_written),
-		cmocka_unit_test(refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

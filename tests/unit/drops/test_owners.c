@@ -36,7 +36,7 @@ static int find(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgrou
 	return owners_socket(o, inode, netns, cgroup, out);
 }
 
-static void numbers_to_objects(void **state)
+CASE(numbers_to_objects)
 {
 	struct idmap m = {};
 	int object[100];
@@ -56,7 +56,7 @@ static void numbers_to_objects(void **state)
 	assert_null(idmap_find(&m, 0));
 }
 
-static void one_holder(void **state)
+CASE_WITH(one_holder, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	struct owner who;
@@ -80,7 +80,7 @@ static void one_holder(void **state)
 
 /* A pass that is through has settled what it looked for; the next question does not begin another.
  */
-static void looks_no_more_than_asked(void **state)
+CASE_WITH(looks_no_more_than_asked, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	struct owners_cost cost;
@@ -104,7 +104,7 @@ static void looks_no_more_than_asked(void **state)
 	owners_close(o);
 }
 
-static void the_reader_of_several(void **state)
+CASE_WITH(the_reader_of_several, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	struct owner who;
@@ -147,7 +147,7 @@ static void the_reader_of_several(void **state)
 	owners_close(o);
 }
 
-static void a_pod(void **state)
+CASE_WITH(a_pod, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	char text[OWNER_NETNS];
@@ -184,7 +184,7 @@ static uint64_t make_cgroup(const char *path)
 	return fake_inode(name);
 }
 
-static void cgroups(void **state)
+CASE_WITH(cgroups, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	uint64_t pod = make_cgroup(POD_PATH), scope = make_cgroup("/system.slice/x.service");
@@ -216,7 +216,7 @@ static void cgroups(void **state)
 	owners_close(o);
 }
 
-static void a_long_path_keeps_its_end(void **state)
+CASE_WITH(a_long_path_keeps_its_end, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	char cgroup[600] = "0::/";
@@ -242,7 +242,7 @@ static const char *name_of(struct owners *o, uint32_t netns)
 	return owners_netns(o, netns, text);
 }
 
-static void namespaces(void **state)
+CASE_WITH(namespaces, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	uint32_t blue, cni;
@@ -277,7 +277,7 @@ static void namespaces(void **state)
 
 /* A socket of this test, on this host: by a walk in the kernel where that is allowed, and by /proc.
  */
-static void on_this_host(void **state)
+CASE(on_this_host)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	struct error err = {};
@@ -304,7 +304,7 @@ static void on_this_host(void **state)
 }
 
 /* All that one process has, and nothing of another. */
-static void of_one_process(void **state)
+CASE(of_one_process)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), later;
 	struct error err = {};
@@ -327,7 +327,7 @@ static void of_one_process(void **state)
 	assert_int_equal(err.status, STATUS_FAILED);
 }
 
-static void nothing_there(void **state)
+CASE_WITH(nothing_there, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
 	struct netns ns;
@@ -342,25 +342,4 @@ static void nothing_there(void **state)
 	owners_close(NULL);
 	assert_int_equal(owners_open(&o, "/nowhere/at/all", &err), -ENOENT);
 	assert_null(o);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_to_objects),
-		test(one_holder),
-		test(looks_no_more_than_asked),
-		test(the_reader_of_several),
-		test(a_pod),
-		test(cgroups),
-		test(a_long_path_keeps_its_end),
-		test(namespaces),
-		cmocka_unit_test(on_this_host),
-		cmocka_unit_test(of_one_process),
-		test(nothing_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,7 +191,7 @@ static uint32_t from_hex(const char *hex, uint8_t *to)
 	return n;
 }
 
-static void test_known(void **state)
+CASE(test_known)
 {
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint8_t bytes[256];
@@ -207,7 +207,7 @@ static void test_known(void **state)
 }
 
 /* Each one cut at each byte, in memory that ends there: valgrind and sanitizers would tell. */
-static void test_cut_everywhere(void **state)
+CASE(test_cut_everywhere)
 {
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint8_t bytes[256];
@@ -227,7 +227,7 @@ static void test_cut_everywhere(void **state)
 	}
 }
 
-static void test_any_bytes(void **state)
+CASE(test_any_bytes)
 {
 	unsigned seed = 1;
 
@@ -248,7 +248,7 @@ static void test_any_bytes(void **state)
 	}
 }
 
-static void test_small_buffers(void **state)
+CASE(test_small_buffers)
 {
 	uint8_t bytes[256];
 	uint32_t len = from_hex(known[0].hex, bytes);
@@ -263,7 +263,7 @@ static void test_small_buffers(void **state)
 	}
 }
 
-static void test_names_are_told_once(void **state)
+CASE(test_names_are_told_once)
 {
 	assert_string_equal(protocol_find(17)->name, "udp");
 	assert_string_equal(protocol_find(50)->title, "ESP");
@@ -278,17 +278,4 @@ static void test_names_are_told_once(void **state)
 		if (p)
 			assert_int_equal(strcasecmp(p->name, p->title), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_cut_everywhere),
-		cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_small_buffers),
-		cmocka_unit_test(test_names_are_told_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,7 +90,7 @@ static int end(void **state)
 	return 0;
 }
 
-static void an_address_is_better_than_any(void **state)
+CASE_WITH(an_address_is_better_than_any, begin, end)
 {
 	int any = bound(AF_INET, "0.0.0.0", SO_REUSEADDR), one;
 
@@ -104,7 +103,7 @@ static void an_address_is_better_than_any(void **state)
 	assert_int_equal(found(AF_INET6, "::1"), 0);
 }
 
-static void ipv6_takes_ipv4(void **state)
+CASE_WITH(ipv6_takes_ipv4, begin, end)
 {
 	int any6, any4;
 
@@ -121,7 +120,7 @@ static void ipv6_takes_ipv4(void **state)
 	assert_int_equal(found(AF_INET, "127.0.0.1"), inode(any6));
 }
 
-static void of_several_nobody_knows(void **state)
+CASE_WITH(of_several_nobody_knows, begin, end)
 {
 	assert_true(bound(AF_INET, "0.0.0.0", SO_REUSEPORT) >= 0);
 	assert_true(bound(AF_INET, "0.0.0.0", SO_REUSEPORT) >= 0);
@@ -130,7 +129,7 @@ static void of_several_nobody_knows(void **state)
 	assert_int_equal(found(AF_INET, "127.0.0.1"), inode(fd[0]));
 }
 
-static void one_without_a_peer_is_better(void **state)
+CASE_WITH(one_without_a_peer_is_better, begin, end)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -145,7 +144,7 @@ static void one_without_a_peer_is_better(void **state)
 	assert_int_equal(found(AF_INET, "127.0.0.1"), inode(open));
 }
 
-static void an_answer_is_kept_for_a_while(void **state)
+CASE_WITH(an_answer_is_kept_for_a_while, begin, end)
 {
 	struct ports_key key = {.netns = NETNS, .family = AF_INET};
 	struct ports_row row;
@@ -169,17 +168,4 @@ static void an_answer_is_kept_for_a_while(void **state)
 	ports_give_up(&ports, 2, now);
 	assert_int_equal(ports_wanted(&ports), 0);
 	assert_int_equal(ports_find(&ports, &key, now, &row), -ENOENT);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(an_address_is_better_than_any), test(ipv6_takes_ipv4),
-		test(of_several_nobody_knows),	     test(one_without_a_peer_is_better),
-		test(an_answer_is_kept_for_a_while),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void assert_name(const struct reasons *r, uint32_t value, const char *nam
 	assert_string_equal(reasons_name(r, value, buf, sizeof(buf)), name);
 }
 
-static void core_names(void **state)
+CASE(core_names)
 {
 	static const char *const names[] = {
 		"SKB_NOT_DROPPED_YET",	    "SKB_CONSUMED",
@@ -88,7 +88,7 @@ static void core_names(void **state)
 	reasons_free(r);
 }
 
-static void subsystem_names(void **state)
+CASE(subsystem_names)
 {
 	static const char *const subsys[] = {
 		"SKB_DROP_REASON_SUBSYS_CORE", "SKB_DROP_REASON_SUBSYS_MAC80211_UNUSABLE",
@@ -122,7 +122,7 @@ static void subsystem_names(void **state)
 }
 
 /* A kernel before 5.17: no enum, and kfree_skb has two arguments. */
-static void no_reasons(void **state)
+CASE(no_reasons)
 {
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
@@ -137,7 +137,7 @@ static void no_reasons(void **state)
 	reasons_free(r);
 }
 
-static void no_btf(void **state)
+CASE(no_btf)
 {
 	struct error err = {};
 	struct reasons *r;
@@ -148,7 +148,7 @@ static void no_btf(void **state)
 	assert_non_null(strstr(err.message, "/nonexistent/btf"));
 }
 
-static void running_kernel(void **state)
+CASE(running_kernel)
 {
 	struct error err = {};
 	struct reasons *r;
@@ -167,15 +167,4 @@ static void running_kernel(void **state)
 		assert_int_equal(reasons_value(r, name), value);
 	}
 	reasons_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(core_names),	  cmocka_unit_test(subsystem_names),
-		cmocka_unit_test(no_reasons),	  cmocka_unit_test(no_btf),
-		cmocka_unit_test(running_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static const struct expected table[] = {
 	{"PACKET_SOCK_ERROR", "packet_rcv", NONE, NONE, NONE, NONE, NONE, NONE},
 };
 
-static void places(void **state)
+CASE(places)
 {
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		const struct expected *t = &table[i];
@@ -98,7 +98,7 @@ static enum balance_side netfilter(enum netfilter_hook hook, bool own)
 	return side_at(v, "nft_do_chain", ROLE_INSIDE, own, &sure);
 }
 
-static void netfilter_hooks(void **state)
+CASE(netfilter_hooks)
 {
 	for (int hook = HOOK_INGRESS; hook <= HOOK_FORWARD; hook++) {
 		assert_int_equal(netfilter(hook, false), IN);
@@ -110,7 +110,7 @@ static void netfilter_hooks(void **state)
 }
 
 /* Between two namespaces of this host it does not matter where: the packet had entered. */
-static void a_place_that_nobody_knows(void **state)
+CASE(a_place_that_nobody_knows)
 {
 	bool sure;
 
@@ -123,7 +123,7 @@ static void a_place_that_nobody_knows(void **state)
 }
 
 /* A benign end is one of a packet that had entered; of leftovers it matters what came. */
-static void ends_that_are_no_loss_here(void **state)
+CASE(ends_that_are_no_loss_here)
 {
 	struct judged_cause c = {.verdict = {.stage = STAGE_IP_FRAG}, .noise = NOISE_LOSS};
 	struct balance_cause key = {.role = ROLE_EDGE};
@@ -142,16 +142,4 @@ static void ends_that_are_no_loss_here(void **state)
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
 	c.noise = NOISE_NOTHING;
 	assert_int_equal(side_of(&c, &key, &sure), SIDE_NONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places),
-		cmocka_unit_test(netfilter_hooks),
-		cmocka_unit_test(a_place_that_nobody_knows),
-		cmocka_unit_test(ends_that_are_no_loss_here),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static unsigned missing_rows(const struct reasons *r, char *buf, unsigned size)
 	return missing;
 }
 
-static void every_reason_has_a_row(void **state)
+CASE(every_reason_has_a_row)
 {
 	for (unsigned i = 0; i < name_count; i++) {
 		if (!has_reason(names[i]))
@@ -123,7 +123,7 @@ static void assert_a_kernel_has(const char *pattern)
 	fail_msg("no kernel ever had the reason %s", pattern);
 }
 
-static void rows_are_sound(void **state)
+CASE(rows_are_sound)
 {
 	for (unsigned i = 0; i < stagemap_row_count; i++) {
 		const struct stagemap_row *row = &stagemap_rows[i];
@@ -142,7 +142,7 @@ static void rows_are_sound(void **state)
 }
 
 /* No row may stand behind one that takes all it could take. */
-static void no_row_is_hidden(void **state)
+CASE(no_row_is_hidden)
 {
 	for (unsigned i = 0; i < stagemap_row_count; i++) {
 		const struct stagemap_row *a = &stagemap_rows[i];
@@ -160,7 +160,7 @@ static void no_row_is_hidden(void **state)
 	}
 }
 
-static void known_places(void **state)
+CASE(known_places)
 {
 	char line[256], reason[64], place[64], stage[32], class[16];
 	FILE *f = fopen("tests/fixtures/reasons/places", "r");
@@ -186,14 +186,14 @@ static void known_places(void **state)
 }
 
 /* A blackhole of IPv6 ends both ways in dst_discard(). */
-static void blackholes(void **state)
+CASE(blackholes)
 {
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage, STAGE_TX_ROUTE);
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
 }
 
 /* Rows that no measured place of the fixture needs. */
-static void rows_that_are_rare(void **state)
+CASE(rows_that_are_rare)
 {
 	static const struct {
 		const char *reason, *location;
@@ -219,7 +219,7 @@ static void rows_that_are_rare(void **state)
 }
 
 /* Reasons of a kernel of tomorrow: as many names as fit, and not a byte more. */
-static void names_that_do_not_fit(void **state)
+CASE(names_that_do_not_fit)
 {
 	char path[] = "/tmp/pktledger-btf-XXXXXX", list[32], all[64];
 	struct btf *btf = btf__new_empty();
@@ -258,7 +258,7 @@ static void names_that_do_not_fit(void **state)
 	btf__free(btf);
 }
 
-static void unknown_places(void **state)
+CASE(unknown_places)
 {
 	struct verdict v = judge("NOT_SPECIFIED", "some_driver_poll", 0);
 
@@ -270,7 +270,7 @@ static void unknown_places(void **state)
 	assert_int_equal(judge("", "", 0).stage, STAGE_OTHER);
 }
 
-static void copies(void **state)
+CASE(copies)
 {
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).class, VERDICT_COPY);
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).stage, STAGE_L2);
@@ -280,13 +280,13 @@ static void copies(void **state)
 }
 
 /* What a driver frees when it has been sent is no loss, whatever call it frees it by. */
-static void transmissions(void **state)
+CASE(transmissions)
 {
 	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, VERDICT_IGNORE);
 	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, VERDICT_LOSS);
 }
 
-static void directions(void **state)
+CASE(directions)
 {
 	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", CAUSE_SK).direction, DIRECTION_TX);
 	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", 0).direction, DIRECTION_FORWARD);
@@ -298,7 +298,7 @@ static void directions(void **state)
 	assert_int_equal(judge("SOCKET_RCVBUFF", "x", 0).direction, DIRECTION_RX);
 }
 
-static void hooks(void **state)
+CASE(hooks)
 {
 	static const struct {
 		unsigned flags;
@@ -339,7 +339,7 @@ static void hooks(void **state)
 	assert_string_equal(netfilter_hook_names[HOOK_POSTROUTING], "postrouting");
 }
 
-static void observers(void **state)
+CASE(observers)
 {
 	static const struct {
 		enum trace_observer observer;
@@ -383,7 +383,7 @@ static void observers(void **state)
 	}
 }
 
-static void running_kernel(void **state)
+CASE(running_kernel)
 {
 	struct error err = {};
 	struct reasons *r;
@@ -397,7 +397,7 @@ static void running_kernel(void **state)
 	reasons_free(r);
 }
 
-static void stages_have_names(void **state)
+CASE(stages_have_names)
 {
 	for (enum stage i = 0; i < STAGE_COUNT; i++) /* rows are found by their place */
 		assert_int_equal(stage_facts[i].stage, i);
@@ -408,23 +408,5 @@ static void stages_have_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_reason_has_a_row),
-		cmocka_unit_test(rows_are_sound),
-		cmocka_unit_test(no_row_is_hidden),
-		cmocka_unit_test(known_places),
-		cmocka_unit_test(blackholes),
-		cmocka_unit_test(rows_that_are_rare),
-		cmocka_unit_test(names_that_do_not_fit),
-		cmocka_unit_test(unknown_places),
-		cmocka_unit_test(copies),
-		cmocka_unit_test(transmissions),
-		cmocka_unit_test(directions),
-		cmocka_unit_test(hooks),
-		cmocka_unit_test(observers),
-		cmocka_unit_test(running_kernel),
-		cmocka_unit_test(stages_have_names),
-	};
-
-	return cmocka_run_group_tests(tests, read_fixtures, NULL);
+	return run_cases(read_fixtures, NULL);
 }

@@ -134,7 +134,7 @@ static const struct judged {
 	 true},
 };
 
-static void one_loss_one_book(void **state)
+CASE(one_loss_one_book)
 {
 	for (unsigned i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
 		const struct judged *j = &judged[i];
@@ -151,7 +151,7 @@ static void one_loss_one_book(void **state)
 	}
 }
 
-static void names_of_programs(void **state)
+CASE(names_of_programs)
 {
 	char name[40];
 
@@ -160,7 +160,7 @@ static void names_of_programs(void **state)
 	assert_string_equal(xdplosses_program(UINT32_MAX, name, sizeof(name)), "[4294967295]");
 }
 
-static void places_of_the_used_up(void **state)
+CASE(places_of_the_used_up)
 {
 	struct trace_range r[WATCH_CONSUMED_MAX];
 	struct error err = {0};
@@ -184,15 +184,4 @@ static void places_of_the_used_up(void **state)
 	assert_int_equal(r[0].start, 0xffffffff81002000);
 	assert_int_equal(r[0].end - r[0].start, 0x1000);
 	ksyms_free(k);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_loss_one_book),
-		cmocka_unit_test(names_of_programs),
-		cmocka_unit_test(places_of_the_used_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #define OTHER_NS 13
 #define DEVICE	 3
 
-static void each_end_has_its_own_losses(void **state)
+CASE(each_end_has_its_own_losses)
 {
 	enum { BOTH, SENDS, RECEIVES, TAKES }; /* with an XDP program that takes packets */
 	static struct run_spec spec;
@@ -74,13 +74,4 @@ static void each_end_has_its_own_losses(void **state)
 		if (site_is_here(&s, &c) != rows[i].here)
 			fail_msg("row %zu", i);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_end_has_its_own_losses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

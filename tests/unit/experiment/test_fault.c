@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "experiment/faults/row.h"
 #include "stages.h"
@@ -87,7 +86,7 @@ static void not_planned(const char *faults, const struct run_spec *req, int code
 		fail_msg("%s: \"%s\" lacks \"%s\"", faults, err.message, message);
 }
 
-static void test_parse(void **state)
+CASE(test_parse)
 {
 	struct fault_list list = parsed("netfilter,rcvbuf,qdisc");
 
@@ -103,7 +102,7 @@ static void test_parse(void **state)
 	assert_true(list.rate.value == 50e6);
 }
 
-static void test_parse_adds(void **state)
+CASE(test_parse_adds)
 {
 	struct fault_list list = parsed("xdp=10%");
 
@@ -112,7 +111,7 @@ static void test_parse_adds(void **state)
 	assert_true(list.share[named("xdp")] == 0.1);
 }
 
-static void test_parse_refuses(void **state)
+CASE(test_parse_refuses)
 {
 	refused("netfiler", "netfiler", "did you mean netfilter?");
 	refused("zzzzzzzzzzzz", "zzzzzzzzzzzz", "help");
@@ -139,7 +138,7 @@ static void test_parse_refuses(void **state)
 }
 
 /* A stage that no fault is of is no misspelling. */
-static void test_stages_without_fault(void **state)
+CASE(test_stages_without_fault)
 {
 	static const char *const stages[] = {"wire", "nic_ring"};
 
@@ -155,7 +154,7 @@ static void test_stages_without_fault(void **state)
 	}
 }
 
-static void test_contradictions(void **state)
+CASE(test_contradictions)
 {
 	static const char *const pairs[][2] = {
 		{"rcvbuf", "udp_mem"},
@@ -225,7 +224,7 @@ static bool is_stage(const char *name, size_t len)
 	return false;
 }
 
-static void test_each(void **state)
+CASE(test_each)
 {
 	for (unsigned i = 0; i < fault_count(); i++) {
 		const struct opt_value *v = &fault_values[i];
@@ -269,7 +268,7 @@ static bool acts(const struct fault_row *row)
 	       memcmp(&before, &fx, sizeof(fx));
 }
 
-static void test_each_row_acts(void **state)
+CASE(test_each_row_acts)
 {
 	const struct fault_row name_only = {.name = "xdp", .title = "nothing at all"};
 	const struct fault_row unshared = {"xdp", "of all, none", FAULT_VALUE_SHARE,
@@ -291,7 +290,7 @@ static void test_each_row_acts(void **state)
 }
 
 /* None was left out for lack of room, and no name is there twice. */
-static void test_all_are_listed(void **state)
+CASE(test_all_are_listed)
 {
 	static const struct fault_row *const mechanisms[] = {
 		faults_by_program, faults_by_nft, faults_by_qdisc,
@@ -306,7 +305,7 @@ static void test_all_are_listed(void **state)
 	assert_int_equal(n, fault_count());
 }
 
-static void test_no_fault_no_effect(void **state)
+CASE(test_no_fault_no_effect)
 {
 	const struct fault_effects none = {.port = 28779, .tx_cpu = -1, .busy_cpu = -1};
 	struct fault_effects fx;
@@ -324,7 +323,7 @@ static void test_no_fault_no_effect(void **state)
 	assert_false(fx.xdp || fx.socket_filter || fx.no_receiver || fx.tx_csum_off);
 }
 
-static void test_engines(void **state)
+CASE(test_engines)
 {
 	struct run_spec by_rx = plain, by_tx = plain;
 
@@ -346,7 +345,7 @@ static void test_engines(void **state)
 }
 
 /* With AF_XDP at the receiver no packet reaches tc; a router's port is ahead of that. */
-static void test_tx_device_place(void **state)
+CASE(test_tx_device_place)
 {
 	struct run_spec by_rx = plain;
 	struct fault_effects fx;
@@ -360,7 +359,7 @@ static void test_tx_device_place(void **state)
 	assert_true(fx.tc_burn_ns > 0 && !fx.xdp_burn_ns && !fx.xdp);
 }
 
-static void test_router(void **state)
+CASE(test_router)
 {
 	struct fault_effects fx = planned("ip_forward:ttl", &plain);
 
@@ -373,7 +372,7 @@ static void test_router(void **state)
 }
 
 /* The user's choice, if there is one; the faults' need, if there is none. */
-static void test_topology(void **state)
+CASE(test_topology)
 {
 	struct run_spec req = plain;
 	struct fault_effects fx;
@@ -399,7 +398,7 @@ static void test_topology(void **state)
 }
 
 /* The limit is well below what the sender may have in flight, at any size. */
-static void test_qdisc(void **state)
+CASE(test_qdisc)
 {
 	static const unsigned payloads[] = {18, 512, 1472, 8000, 65507};
 	struct run_spec req = plain;
@@ -430,7 +429,7 @@ static void test_qdisc(void **state)
 }
 
 /* Most is sent after the qdisc was replaced, and before that nothing overflows. */
-static void test_replacing(void **state)
+CASE(test_replacing)
 {
 	static const uint64_t counts[] = {40, 10000, 1000000, UINT64_MAX};
 	struct run_spec req = plain;
@@ -449,7 +448,7 @@ static void test_replacing(void **state)
 }
 
 /* A pfifo holds packets, fewer than the tbf holds bytes of. */
-static void test_pfifo(void **state)
+CASE(test_pfifo)
 {
 	struct fault_effects tbf = planned("qdisc", &plain), fx = planned("qdisc:pfifo", &plain);
 
@@ -461,7 +460,7 @@ static void test_pfifo(void **state)
 }
 
 /* It is full before the tbf is as fast as planned, whatever the pace; most packets come later. */
-static void test_pfifo_is_slow_at_first(void **state)
+CASE(test_pfifo_is_slow_at_first)
 {
 	static const uint64_t counts[] = {40, 10000, 1000000, UINT64_MAX};
 	struct run_spec req = plain;
@@ -482,7 +481,7 @@ static void test_pfifo_is_slow_at_first(void **state)
 }
 
 /* A router waits for some packets of the flow, within limits. */
-static void test_merging(void **state)
+CASE(test_merging)
 {
 	struct run_spec req = plain;
 	struct fault_effects fx = planned("gso", &req);
@@ -502,7 +501,7 @@ static void test_merging(void **state)
 	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "--gro");
 }
 
-static void test_readers(void **state)
+CASE(test_readers)
 {
 	struct run_spec req = plain;
 	struct fault_effects fx = planned("rcvbuf", &req);
@@ -532,7 +531,7 @@ static void test_readers(void **state)
 	assert_true(planned("udp_lookup", &plain).no_receiver);
 }
 
-static void test_checksums(void **state)
+CASE(test_checksums)
 {
 	struct run_spec req = plain;
 
@@ -547,7 +546,7 @@ static void test_checksums(void **state)
 	assert_true(planned("udp_csum", &req).tx_csum_off);
 }
 
-static void test_counts(void **state)
+CASE(test_counts)
 {
 	struct run_spec req = plain;
 
@@ -562,7 +561,7 @@ static void test_counts(void **state)
 	assert_true(planned("tx_device", &req).tc_burn_ns > 0);
 }
 
-static void test_backlog_needs_two_cpus(void **state)
+CASE(test_backlog_needs_two_cpus)
 {
 	struct run_spec req = plain;
 	struct fault_effects fx;
@@ -588,7 +587,7 @@ static void test_backlog_needs_two_cpus(void **state)
 	not_planned("backlog", &req, -EINVAL, STATUS_USAGE, "backlog");
 }
 
-static void test_cpu_mask(void **state)
+CASE(test_cpu_mask)
 {
 	char buf[LAB_MASK_LEN];
 
@@ -598,35 +597,4 @@ static void test_cpu_mask(void **state)
 	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 32), "1,00000000");
 	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 69), "20,00000000,00000000");
 	assert_int_equal(strlen(lab_cpu_mask(buf, sizeof(buf), CPU_SETSIZE - 1)), 8 + 9 * 31);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_parse_adds),
-		cmocka_unit_test(test_parse_refuses),
-		cmocka_unit_test(test_contradictions),
-		cmocka_unit_test(test_each),
-		cmocka_unit_test(test_no_fault_no_effect),
-		cmocka_unit_test(test_engines),
-		cmocka_unit_test(test_tx_device_place),
-		cmocka_unit_test(test_router),
-		cmocka_unit_test(test_qdisc),
-		cmocka_unit_test(test_topology),
-		cmocka_unit_test(test_stages_without_fault),
-		cmocka_unit_test(test_readers),
-		cmocka_unit_test(test_checksums),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_backlog_needs_two_cpus),
-		cmocka_unit_test(test_cpu_mask),
-		cmocka_unit_test(test_replacing),
-		cmocka_unit_test(test_pfifo),
-		cmocka_unit_test(test_pfifo_is_slow_at_first),
-		cmocka_unit_test(test_merging),
-		cmocka_unit_test(test_each_row_acts),
-		cmocka_unit_test(test_all_are_listed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

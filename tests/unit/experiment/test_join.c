@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One ledger of two hosts: who is believed, and what may be called lost on the wire. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ static void left(uint64_t first, uint64_t last)
 		f.seen[at(n)] = SEEN_TX_DEVICE;
 }
 
-static void wire_is_what_left_and_never_came(void **state)
+CASE_WITH(wire_is_what_left_and_never_came, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	left(0, 79);
@@ -75,7 +74,7 @@ static void wire_is_what_left_and_never_came(void **state)
 	assert_int_equal(tally.unaccounted_seen[0], 20);
 }
 
-static void wire_takes_nothing_that_ended_here(void **state)
+CASE_WITH(wire_takes_nothing_that_ended_here, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	left(0, 9);
@@ -93,7 +92,7 @@ static void wire_takes_nothing_that_ended_here(void **state)
 }
 
 /* A refused call whose packet never was one stays refused; one that arrived was sent. */
-static void refused_is_what_nobody_saw(void **state)
+CASE_WITH(refused_is_what_nobody_saw, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	f.failed[at(0)] = f.failed[at(1)] = f.failed[at(2)] = ENOBUFS;
@@ -105,7 +104,7 @@ static void refused_is_what_nobody_saw(void **state)
 	assert_int_equal(tally.unaccounted, 1);
 }
 
-static void receiver_is_believed_before_sender(void **state)
+CASE_WITH(receiver_is_believed_before_sender, open_fates, close_fates)
 {
 	uint8_t far;
 
@@ -122,7 +121,7 @@ static void receiver_is_believed_before_sender(void **state)
 	assert_int_equal(tally.delivered, 1);
 }
 
-static void far_sender_tells_what_left(void **state)
+CASE_WITH(far_sender_tells_what_left, open_fates, close_fates)
 {
 	uint8_t far;
 
@@ -151,7 +150,7 @@ static void far_sender_tells_what_left(void **state)
 }
 
 /* A receiver gives up what lacks a fragment: where that was lost, the one before it may know. */
-static void given_up_is_asked_further(void **state)
+CASE_WITH(given_up_is_asked_further, open_fates, close_fates)
 {
 	uint8_t frag;
 
@@ -179,7 +178,7 @@ static void given_up_is_asked_further(void **state)
 }
 
 /* A number that was left out and came nevertheless is nobody's. */
-static void left_out_cannot_come(void **state)
+CASE_WITH(left_out_cannot_come, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	f.failed[at(0)] = f.failed[at(1)] = TX_ERRNO_GAP;
@@ -190,7 +189,7 @@ static void left_out_cannot_come(void **state)
 	assert_int_equal(tally.left_out, 2);
 }
 
-static void suppression_is_kept(void **state)
+CASE_WITH(suppression_is_kept, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	left(0, 1);
@@ -201,7 +200,7 @@ static void suppression_is_kept(void **state)
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
 }
 
-static void nonsense_is_refused(void **state)
+CASE_WITH(nonsense_is_refused, open_fates, close_fates)
 {
 	const struct join_run stream = {STREAMS, 0, 0, FATE_DELIVERED, 0};
 
@@ -225,7 +224,7 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(tally.delivered + tally.dropped, 0);
 }
 
-static void causes_may_be_too_many(void **state)
+CASE_WITH(causes_may_be_too_many, open_fates, close_fates)
 {
 	uint8_t last = 0;
 
@@ -239,7 +238,7 @@ static void causes_may_be_too_many(void **state)
 
 /* Fates as text. */
 
-static void runs_come_back(void **state)
+CASE(runs_come_back)
 {
 	static const struct join_run in[] = {
 		{3, 1000, 1069, FATE_DELIVERED, 0},	  {3, 1070, 1070, FATE_DROPPED, 254},
@@ -262,7 +261,7 @@ static void runs_come_back(void **state)
 	assert_int_equal(runs_next(&text, &out), 0);
 }
 
-static void runs_have_room(void **state)
+CASE(runs_have_room)
 {
 	static struct runs r;
 	struct join_run run = {0, 0, 0, FATE_OPEN, 1}, other = {1, 1, 1, FATE_OPEN, 1};
@@ -280,7 +279,7 @@ static void runs_have_room(void **state)
 	assert_int_equal(r.next, n);
 }
 
-static void bad_texts_are_told(void **state)
+CASE(bad_texts_are_told)
 {
 	static const char *const bad[] = {
 		"x0x1",
@@ -314,7 +313,7 @@ static void bad_texts_are_told(void **state)
 }
 
 /* Whatever comes, nothing is written outside of the window (as a sanitizer would tell). */
-static void garbage_does_no_harm(void **state)
+CASE_WITH(garbage_does_no_harm, open_fates, close_fates)
 {
 	static const char alphabet[] = "dcrgo0123456789x,";
 
@@ -339,23 +338,6 @@ static void garbage_does_no_harm(void **state)
 
 int main(void)
 {
-#define WITH_FATES(test) cmocka_unit_test_setup_teardown(test, open_fates, close_fates)
-	const struct CMUnitTest tests[] = {
-		WITH_FATES(wire_is_what_left_and_never_came),
-		WITH_FATES(wire_takes_nothing_that_ended_here),
-		WITH_FATES(refused_is_what_nobody_saw),
-		WITH_FATES(receiver_is_believed_before_sender),
-		WITH_FATES(far_sender_tells_what_left),
-		WITH_FATES(given_up_is_asked_further),
-		WITH_FATES(left_out_cannot_come),
-		WITH_FATES(suppression_is_kept),
-		WITH_FATES(nonsense_is_refused),
-		WITH_FATES(causes_may_be_too_many),
-		cmocka_unit_test(runs_come_back),
-		cmocka_unit_test(runs_have_room),
-		cmocka_unit_test(bad_texts_are_told),
-		WITH_FATES(garbage_does_no_harm),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

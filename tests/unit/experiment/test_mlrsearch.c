@@ -179,22 +179,22 @@ static void same_as_reference(const char *file)
 	assert_true(checked >= 14);
 }
 
-static void test_csit(void **state)
+CASE(test_csit)
 {
 	same_as_reference("csit.txt");
 }
 
-static void test_rfc2544(void **state)
+CASE(test_rfc2544)
 {
 	same_as_reference("rfc2544.txt");
 }
 
-static void test_tst009(void **state)
+CASE(test_tst009)
 {
 	same_as_reference("tst009.txt");
 }
 
-static void test_three_goals(void **state)
+CASE(test_three_goals)
 {
 	same_as_reference("three.txt");
 }
@@ -207,7 +207,7 @@ static const struct mlr_goal quick = {.width = 0.01,
 				      .expansion = 2};
 
 /* Wherever the cliff is, it is found, and between bounds of the width asked for. */
-static void test_cliffs(void **state)
+CASE(test_cliffs)
 {
 	for (double capacity = 1003; capacity < 900000; capacity *= 1.37) {
 		struct limits limits = {1000, 1e6, 1, {quick}};
@@ -232,7 +232,7 @@ static void test_cliffs(void **state)
 }
 
 /* The trial is the same until its result is told, and only one result is taken. */
-static void test_order_of_calls(void **state)
+CASE(test_order_of_calls)
 {
 	struct limits limits = {1000, 1e6, 1, {quick}};
 	struct mlr_trial one, again;
@@ -249,7 +249,7 @@ static void test_order_of_calls(void **state)
 	mlr_free(NULL);
 }
 
-static void test_bad_goals(void **state)
+CASE(test_bad_goals)
 {
 	static const struct {
 		double min, max;
@@ -282,7 +282,7 @@ static void test_bad_goals(void **state)
 	}
 }
 
-static void test_grid(void **state)
+CASE(test_grid)
 {
 	const double width[] = {0.005, 0.02};
 	struct mlr_grid g;
@@ -308,7 +308,7 @@ static void test_grid(void **state)
 }
 
 /* One part is a power of two times the goal; what is narrower than two goals is halved. */
-static void test_middle(void **state)
+CASE(test_middle)
 {
 	static const struct {
 		int upper, goal, middle;
@@ -318,17 +318,4 @@ static void test_middle(void **state)
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++)
 		assert_int_equal(mlr_grid_middle(1000, 1000 + table[i].upper, table[i].goal),
 				 1000 + table[i].middle);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_csit),	  cmocka_unit_test(test_rfc2544),
-		cmocka_unit_test(test_tst009),	  cmocka_unit_test(test_three_goals),
-		cmocka_unit_test(test_cliffs),	  cmocka_unit_test(test_order_of_calls),
-		cmocka_unit_test(test_bad_goals), cmocka_unit_test(test_grid),
-		cmocka_unit_test(test_middle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 #include "cases.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -36,7 +34,7 @@ static void fill(const struct record_field *rows, void *to)
 	record_fill(rows, to);
 }
 
-static void all_members_come_back(void **state)
+CASE(all_members_come_back)
 {
 	for (unsigned i = 0; i < TABLES; i++) {
 		struct json_object *msg;
@@ -51,7 +49,7 @@ static void all_members_come_back(void **state)
 	}
 }
 
-static void each_member_is_needed(void **state)
+CASE(each_member_is_needed)
 {
 	for (unsigned i = 0; i < TABLES; i++) {
 		for (const struct record_field *f = tables[i]; f->key; f++) {
@@ -69,7 +67,7 @@ static void each_member_is_needed(void **state)
 }
 
 /* What another host calls itself is shown on a terminal. */
-static void texts_are_tame(void **state)
+CASE(texts_are_tame)
 {
 	struct peer_ready ready = {};
 	struct json_object *msg = msg_make("ready", msg_ready, &ready);
@@ -83,7 +81,7 @@ static void texts_are_tame(void **state)
 	json_object_put(msg);
 }
 
-static void cause_comes_back(void **state)
+CASE(cause_comes_back)
 {
 	struct ledger_cause in = {
 		.raw = {.index = 7, .count = {5, 6, 7, 8}},
@@ -118,7 +116,7 @@ static void cause_comes_back(void **state)
 	json_object_put(msg);
 }
 
-static void counter_comes_back(void **state)
+CASE(counter_comes_back)
 {
 	struct result_counter out, in = {
 					   .stage = STAGE_RCVBUF,
@@ -142,7 +140,7 @@ static void counter_comes_back(void **state)
 	json_object_put(msg);
 }
 
-static void plans_make_sense(void **state)
+CASE(plans_make_sense)
 {
 	const struct peer_plan good = {
 		.numbers = {1ULL << 32, 4096, 1, 1},
@@ -172,7 +170,7 @@ static void plans_make_sense(void **state)
 }
 
 /* What a server would send: each of these would break an engine, or send elsewhere. */
-static void shapes_make_sense(void **state)
+CASE(shapes_make_sense)
 {
 	const struct peer_plan good = {
 		.numbers = {1ULL << 32, 4096, 1, 2},
@@ -263,7 +261,7 @@ static void say(const struct pipe *p, const char *text)
 	assert_int_equal(write(p->far, text, strlen(text)), strlen(text));
 }
 
-static void lines_are_objects(void **state)
+CASE_WITH(lines_are_objects, open_pipe, close_pipe)
 {
 	static const char *const bad[] = {
 		"\n",
@@ -302,7 +300,7 @@ static void lines_are_objects(void **state)
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), -EPIPE);
 }
 
-static void lines_have_an_end(void **state)
+CASE_WITH(lines_have_an_end, open_pipe, close_pipe)
 {
 	char *blanks = malloc(CONN_LINE + 1);
 	struct pipe *p = *state;
@@ -316,7 +314,7 @@ static void lines_have_an_end(void **state)
 }
 
 /* The longest fates fit a line, whoever makes them. */
-static void fates_fit_a_line(void **state)
+CASE_WITH(fates_fit_a_line, open_pipe, close_pipe)
 {
 	static struct runs fates = {.slot = 63, .first = 1ULL << 44};
 	struct pipe *p = *state;
@@ -334,7 +332,7 @@ static void fates_fit_a_line(void **state)
 }
 
 /* Messages with bytes changed: taken or refused, and nothing else. */
-static void garbage_is_refused(void **state)
+CASE_WITH(garbage_is_refused, open_pipe, close_pipe)
 {
 	struct pipe *p = *state;
 
@@ -364,7 +362,7 @@ static void garbage_is_refused(void **state)
 	}
 }
 
-static void answers_differ_by_all_they_depend_on(void **state)
+CASE(answers_differ_by_all_they_depend_on)
 {
 	const struct auth_token token = {.bytes = "a token", .len = 7};
 	const struct auth_token other = {.bytes = "A token", .len = 7};
@@ -386,7 +384,7 @@ static void answers_differ_by_all_they_depend_on(void **state)
 }
 
 /* As OpenSSL says: openssl dgst -sha256 -hmac 0123456789abcdef */
-static void answer_is_an_hmac(void **state)
+CASE(answer_is_an_hmac)
 {
 	const struct auth_token token = {.bytes = "0123456789abcdef", .len = 16};
 	char a[AUTH_HEX], b[AUTH_HEX], answer[AUTH_HEX];
@@ -415,7 +413,7 @@ static int read_token(const char *text, mode_t mode, struct auth_token *token)
 	return rc;
 }
 
-static void tokens_are_secret(void **state)
+CASE(tokens_are_secret)
 {
 	struct auth_token token;
 	char much[400];
@@ -435,23 +433,6 @@ static void tokens_are_secret(void **state)
 
 int main(void)
 {
-#define WITH_PIPE(test) cmocka_unit_test_setup_teardown(test, open_pipe, close_pipe)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_members_come_back),
-		cmocka_unit_test(each_member_is_needed),
-		cmocka_unit_test(texts_are_tame),
-		cmocka_unit_test(cause_comes_back),
-		cmocka_unit_test(counter_comes_back),
-		cmocka_unit_test(plans_make_sense),
-		cmocka_unit_test(shapes_make_sense),
-		WITH_PIPE(lines_are_objects),
-		WITH_PIPE(lines_have_an_end),
-		WITH_PIPE(fates_fit_a_line),
-		WITH_PIPE(garbage_is_refused),
-		cmocka_unit_test(answers_differ_by_all_they_depend_on),
-		cmocka_unit_test(answer_is_an_hmac),
-		cmocka_unit_test(tokens_are_secret),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

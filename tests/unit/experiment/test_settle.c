@@ -14,14 +14,14 @@
 #define TICK	5000000ULL
 #define HOUR_NS 3600000000000ULL
 
-static void small_counts_are_kept_whole(void **state)
+CASE(small_counts_are_kept_whole)
 {
 	assert_int_equal(window_size(1, 12e6, 5 * SECOND, 1), TRACE_PAGE_SIZE);
 	assert_int_equal(window_size(1000000, 12e6, 5 * SECOND, 1), 1 << 20);
 	assert_int_equal(window_size(1000000, 12e6, 5 * SECOND, 64), 1 << 20);
 }
 
-static void size_follows_rate_and_time(void **state)
+CASE(size_follows_rate_and_time)
 {
 	uint64_t slow, fast, longer;
 
@@ -35,7 +35,7 @@ static void size_follows_rate_and_time(void **state)
 }
 
 /* However much is asked for. */
-static void memory_is_the_limit(void **state)
+CASE(memory_is_the_limit)
 {
 	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -74,7 +74,7 @@ static void run(uint64_t settle, uint64_t late_every, uint64_t late)
 	assert_true(most * TICK <= settle + settle / 10 + late + 100000000);
 }
 
-static void old_numbers_leave(void **state)
+CASE(old_numbers_leave)
 {
 	run(5 * SECOND, 0, 0);
 	run(SECOND / 2, 0, 0);
@@ -82,7 +82,7 @@ static void old_numbers_leave(void **state)
 	run(0, 0, 0);
 }
 
-static void a_late_loop_loses_nothing(void **state)
+CASE(a_late_loop_loses_nothing)
 {
 	run(5 * SECOND, 100, 7 * SECOND);
 	run(5 * SECOND, 10, SECOND / 3);
@@ -148,7 +148,7 @@ static bool wait_for(struct path *p, uint64_t most_ns, uint64_t interval_ns)
 	});
 }
 
-static void ends_when_all_is_known(void **state)
+CASE(ends_when_all_is_known)
 {
 	struct path p = {.coming = 4, .waiting = 6};
 
@@ -158,7 +158,7 @@ static void ends_when_all_is_known(void **state)
 	assert_int_equal(p.shown, 0);
 }
 
-static void what_is_open_is_given_time(void **state)
+CASE(what_is_open_is_given_time)
 {
 	struct path p = {.incomplete = true};
 
@@ -167,7 +167,7 @@ static void what_is_open_is_given_time(void **state)
 	assert_true(p.shown > 2);
 }
 
-static void a_full_queue_is_given_all_the_time(void **state)
+CASE(a_full_queue_is_given_all_the_time)
 {
 	struct path p = {.waiting = UINT32_MAX};
 
@@ -176,7 +176,7 @@ static void a_full_queue_is_given_all_the_time(void **state)
 	assert_true(p.rounds > 2);
 }
 
-static void ends_with_the_one_who_knows(void **state)
+CASE(ends_with_the_one_who_knows)
 {
 	struct path p = {.waiting = UINT32_MAX, .gone = 3};
 
@@ -185,7 +185,7 @@ static void ends_with_the_one_who_knows(void **state)
 }
 
 /* Whoever repeats runs has to know of it. */
-static void a_signal_ends_it_and_is_told(void **state)
+CASE(a_signal_ends_it_and_is_told)
 {
 	struct path p = {.waiting = UINT32_MAX};
 
@@ -196,19 +196,6 @@ static void a_signal_ends_it_and_is_told(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(small_counts_are_kept_whole),
-		cmocka_unit_test(size_follows_rate_and_time),
-		cmocka_unit_test(memory_is_the_limit),
-		cmocka_unit_test(old_numbers_leave),
-		cmocka_unit_test(a_late_loop_loses_nothing),
-		cmocka_unit_test(ends_when_all_is_known),
-		cmocka_unit_test(what_is_open_is_given_time),
-		cmocka_unit_test(a_full_queue_is_given_all_the_time),
-		cmocka_unit_test(ends_with_the_one_who_knows),
-		cmocka_unit_test(a_signal_ends_it_and_is_told),
-	};
-
 	watch_block_signals();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

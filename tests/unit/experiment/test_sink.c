@@ -3,7 +3,6 @@
 #include "cases.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -91,7 +90,7 @@ static uint64_t complaints(void)
 	       sink.sums.invalid + sink.sums.foreign;
 }
 
-static void in_order(void **state)
+CASE_WITH(in_order, begin_known, end)
 {
 	for (unsigned n = 0; n < 10; n++)
 		arrive(STREAM0, BASE + n);
@@ -107,7 +106,7 @@ static void in_order(void **state)
 	}
 }
 
-static void duplicates_are_delivered_once(void **state)
+CASE_WITH(duplicates_are_delivered_once, begin_known, end)
 {
 	arrive(STREAM0, BASE);
 	arrive(STREAM0, BASE + 1);
@@ -121,7 +120,7 @@ static void duplicates_are_delivered_once(void **state)
 }
 
 /* RFC 4737: below the highest seen before, in its own stream; a gap alone is no reordering. */
-static void reordered_as_in_rfc4737(void **state)
+CASE_WITH(reordered_as_in_rfc4737, begin_known, end)
 {
 	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 8};
 
@@ -134,7 +133,7 @@ static void reordered_as_in_rfc4737(void **state)
 	assert_int_equal(sink.next[0], BASE + 9);
 }
 
-static void other_runs_are_foreign(void **state)
+CASE_WITH(other_runs_are_foreign, begin_known, end)
 {
 	arrive(STREAM0 - 1, BASE);
 	arrive(STREAM0 + 2, BASE);
@@ -150,7 +149,7 @@ static void other_runs_are_foreign(void **state)
 }
 
 /* What left the window settles nothing, and its place is another number's. */
-static void late_numbers_are_told(void **state)
+CASE_WITH(late_numbers_are_told, begin_known, end)
 {
 	streams.at[0].tail = BASE + 10;
 	arrive(STREAM0, BASE + 9);
@@ -163,7 +162,7 @@ static void late_numbers_are_told(void **state)
 }
 
 /* Damaged is delivered all the same. */
-static void damaged_by_length_and_content(void **state)
+CASE_WITH(damaged_by_length_and_content, begin_known, end)
 {
 	uint8_t p[LEN + 1];
 
@@ -185,7 +184,7 @@ static void damaged_by_length_and_content(void **state)
 	assert_int_equal(complaints(), sink.sums.damaged);
 }
 
-static void what_is_not_expected_is_not_compared(void **state)
+CASE_WITH(what_is_not_expected_is_not_compared, begin_known, end)
 {
 	uint8_t p[LEN];
 
@@ -205,7 +204,7 @@ static void what_is_not_expected_is_not_compared(void **state)
 }
 
 /* Too short for a time, the pattern begins right behind the stamp. */
-static void content_of_a_payload_without_time(void **state)
+CASE_WITH(content_of_a_payload_without_time, begin_known, end)
 {
 	uint8_t p[STAMP_TIME_LEN];
 
@@ -222,7 +221,7 @@ static void content_of_a_payload_without_time(void **state)
 }
 
 /* Every flipped bit of a stamp, every length that does not hold one. */
-static void no_valid_stamp(void **state)
+CASE_WITH(no_valid_stamp, begin_known, end)
 {
 	uint8_t p[LEN];
 	uint64_t expected = 0;
@@ -254,7 +253,7 @@ static struct end_record end_record(uint16_t stream, uint64_t base, uint64_t sen
 	};
 }
 
-static void end_record_tells_the_tail(void **state)
+CASE_WITH(end_record_tells_the_tail, begin_known, end)
 {
 	struct end_record e = end_record(STREAM0 + 1, BASE, 1000, 7);
 
@@ -266,7 +265,7 @@ static void end_record_tells_the_tail(void **state)
 	assert_int_equal(sink.sums.delivered + sink.sums.bytes + complaints(), 0);
 }
 
-static void bad_end_records_tell_nothing(void **state)
+CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
 {
 	struct end_record e = end_record(STREAM0, BASE, 1000, 7);
 	uint8_t *bytes = (uint8_t *)&e;
@@ -288,7 +287,7 @@ static void bad_end_records_tell_nothing(void **state)
 }
 
 /* Only a whole time that lies in the past says anything. */
-static void delay_is_measured(void **state)
+CASE_WITH(delay_is_measured, begin_known, end)
 {
 	uint8_t p[LEN];
 
@@ -313,7 +312,7 @@ static void delay_is_measured(void **state)
 }
 
 /* RFC 4737, section 4.2: from the first packet that arrived too early. */
-static void extents_as_in_rfc4737(void **state)
+CASE_WITH(extents_as_in_rfc4737, begin_known, end)
 {
 	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 3, 8};
 	const struct arrivals *a;
@@ -330,7 +329,7 @@ static void extents_as_in_rfc4737(void **state)
 }
 
 /* More jumps than are remembered: what came before them has no extent, but is counted. */
-static void forgotten_jumps_are_told(void **state)
+CASE_WITH(forgotten_jumps_are_told, begin_known, end)
 {
 	for (unsigned n = 1; n < 2 * LINE_GAPS + 5; n += 2)
 		arrive(STREAM0, BASE + n);
@@ -341,7 +340,7 @@ static void forgotten_jumps_are_told(void **state)
 }
 
 /* One stream over two 5-tuples: apart, each is in order. */
-static void flows_are_told_apart(void **state)
+CASE_WITH(flows_are_told_apart, begin_known, end)
 {
 	static const uint64_t order[] = {1, 0, 3, 2, 5, 4};
 	const struct arrivals *a;
@@ -360,7 +359,7 @@ static void flows_are_told_apart(void **state)
 }
 
 /* However many there are, none is lost from the sums. */
-static void too_many_flows_share_a_line(void **state)
+CASE_WITH(too_many_flows_share_a_line, begin_known, end)
 {
 	for (unsigned n = 0; n < 2 * SINK_LINES; n++) {
 		sink.source.port = (uint16_t)(1 + n);
@@ -375,7 +374,7 @@ static void too_many_flows_share_a_line(void **state)
 #define FAR 60000000 /* that the window of a discovered stream still holds */
 
 /* Two senders with bases and streams of their own; numbers need not begin at the base. */
-static void streams_of_two_senders_are_learned(void **state)
+CASE_WITH(streams_of_two_senders_are_learned, begin_learning, end)
 {
 	const uint64_t other = 900ULL << 32;
 
@@ -403,7 +402,7 @@ static void streams_of_two_senders_are_learned(void **state)
 
 /* What nobody can have sent so soon costs nothing: no stream of its own, no number to be counted.
  */
-static void numbers_beyond_the_window_are_noted_only(void **state)
+CASE_WITH(numbers_beyond_the_window_are_noted_only, begin_learning, end)
 {
 	arrive(STREAM0, BASE);
 	arrive(STREAM0, BASE + UINT32_MAX);
@@ -416,7 +415,7 @@ static void numbers_beyond_the_window_are_noted_only(void **state)
 }
 
 /* Of a stream that is met in its middle only what is near is looked at. */
-static void who_comes_late_begins_near(void **state)
+CASE_WITH(who_comes_late_begins_near, begin_learning, end)
 {
 	arrive(STREAM0, BASE + UINT32_MAX);
 	assert_int_equal(streams.n, 1);
@@ -426,7 +425,7 @@ static void who_comes_late_begins_near(void **state)
 }
 
 /* A stream of which nothing arrived but its end. */
-static void end_record_is_learned_from(void **state)
+CASE_WITH(end_record_is_learned_from, begin_learning, end)
 {
 	struct end_record e = end_record(STREAM0, BASE, 1000, 0);
 
@@ -441,7 +440,7 @@ static void end_record_is_learned_from(void **state)
 }
 
 /* By a table that programs write, too: slots in order, numbers no further than the window. */
-static void streams_are_learned_by_a_table(void **state)
+CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
 {
 	enum { KEPT = 4096 };
 	static uint8_t bytes[3 * KEPT];
@@ -475,7 +474,7 @@ static void streams_are_learned_by_a_table(void **state)
 	assert_int_equal(sink.sums.foreign, 2);
 }
 
-static void one_stream_too_many_is_foreign(void **state)
+CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 {
 	const size_t wanted = (size_t)TRACE_STREAMS << 32; /* a window each; valgrind has less */
 	void *room =
@@ -501,7 +500,7 @@ static void one_stream_too_many_is_foreign(void **state)
 }
 
 /* Every number has a length of its own: that of another is damage. */
-static void length_by_number(void **state)
+CASE_WITH(length_by_number, begin_known, end)
 {
 	static const uint16_t sizes[] = {LEN, 20};
 	const struct shape shape = {.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
@@ -517,7 +516,7 @@ static void length_by_number(void **state)
 }
 
 /* The end record tells where the stream began, long before we came. */
-static void end_of_a_stream_joined_late(void **state)
+CASE_WITH(end_of_a_stream_joined_late, begin_learning, end)
 {
 	struct end_record e = end_record(STREAM0, BASE, 900000000000, 0);
 
@@ -533,7 +532,7 @@ static void end_of_a_stream_joined_late(void **state)
 }
 
 /* Emptied numbers are late; the memory of what follows them is as it was. */
-static void emptied_numbers_are_late(void **state)
+CASE_WITH(emptied_numbers_are_late, begin_learning, end)
 {
 	const uint64_t upto = BASE + 100000, most = BASE + 110000;
 
@@ -548,40 +547,4 @@ static void emptied_numbers_are_late(void **state)
 	arrive(STREAM0, upto);
 	assert_int_equal(sink.sums.late, 1);
 	assert_int_equal(sink.sums.duplicated, 1);
-}
-
-#define KNOWN(name) cmocka_unit_test_setup_teardown(name, begin_known, end)
-#define LEARN(name) cmocka_unit_test_setup_teardown(name, begin_learning, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		KNOWN(length_by_number),
-		KNOWN(in_order),
-		KNOWN(duplicates_are_delivered_once),
-		KNOWN(reordered_as_in_rfc4737),
-		KNOWN(other_runs_are_foreign),
-		KNOWN(late_numbers_are_told),
-		KNOWN(damaged_by_length_and_content),
-		KNOWN(what_is_not_expected_is_not_compared),
-		KNOWN(content_of_a_payload_without_time),
-		KNOWN(no_valid_stamp),
-		KNOWN(end_record_tells_the_tail),
-		KNOWN(bad_end_records_tell_nothing),
-		KNOWN(delay_is_measured),
-		KNOWN(extents_as_in_rfc4737),
-		KNOWN(forgotten_jumps_are_told),
-		KNOWN(flows_are_told_apart),
-		KNOWN(too_many_flows_share_a_line),
-		LEARN(streams_of_two_senders_are_learned),
-		LEARN(numbers_beyond_the_window_are_noted_only),
-		LEARN(who_comes_late_begins_near),
-		LEARN(end_record_is_learned_from),
-		LEARN(end_of_a_stream_joined_late),
-		LEARN(emptied_numbers_are_late),
-		LEARN(streams_are_learned_by_a_table),
-		LEARN(one_stream_too_many_is_foreign),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

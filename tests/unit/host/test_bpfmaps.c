@@ -8,7 +8,6 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "host/load.h"
@@ -21,7 +20,7 @@ static bool has_bound(const struct bpf_map *map)
 	return bpf_map__max_entries(map) || bpf_map__type(map) == BPF_MAP_TYPE_SK_STORAGE;
 }
 
-static void every_map_has_a_bound(void **state)
+CASE(every_map_has_a_bound)
 {
 	const char *build = getenv("B");
 	const struct bpf_map *map;
@@ -49,7 +48,7 @@ static void every_map_has_a_bound(void **state)
 	globfree(&found);
 }
 
-static void finds_what_is_open(void **state)
+CASE(finds_what_is_open)
 {
 	struct bpfmap *list;
 	struct json_object *o, *v;
@@ -80,14 +79,4 @@ static void finds_what_is_open(void **state)
 	close(again);
 	close(fd);
 	assert_int_equal(bpfmaps_read(&list), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_map_has_a_bound),
-		cmocka_unit_test(finds_what_is_open),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

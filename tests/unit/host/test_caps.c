@@ -28,20 +28,20 @@ static const struct opt_need needs[] = {
 	{0},
 };
 
-static void keeps_what_the_table_says(void **state)
+CASE(keeps_what_the_table_says)
 {
 	assert_int_equal(caps_kept(needs, NULL, CAPS_ONCE), NET_ADMIN | SYSLOG);
 	assert_int_equal(caps_kept(NULL, NULL, CAPS_ONCE), CAPS_NONE);
 	assert_int_equal(caps_kept(NULL, NULL, CAPS_AGAIN), CAPS_NONE);
 }
 
-static void keeps_all_for_the_next(void **state)
+CASE(keeps_all_for_the_next)
 {
 	assert_int_equal(caps_kept(needs, NULL, CAPS_AGAIN),
 			 PERFMON | NET_ADMIN | NET_RAW | BPF | SYSLOG | SYS_ADMIN);
 }
 
-static void asks_what_is_used(void **state)
+CASE(asks_what_is_used)
 {
 	static const struct {
 		const char *with;
@@ -165,23 +165,11 @@ static bool stays_at_home(void)
 	return stayed;
 }
 
-static void gives_up(void **state)
+CASE(gives_up)
 {
 	assert_int_equal(in_child(drops_all), 0);
 	assert_int_equal(in_child(drops_of_one_thread), 0);
 	assert_int_equal(in_child(keeps_some), 0);
 	assert_int_equal(in_child(lends), 0);
 	assert_int_equal(in_child(stays_at_home), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_what_the_table_says),
-		cmocka_unit_test(keeps_all_for_the_next),
-		cmocka_unit_test(asks_what_is_used),
-		cmocka_unit_test(gives_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 		.kind = k, .ifname = i, .name = n, .old = o, .wanted = w                           \
 	}
 
-static void every_kind_is_whole(void **state)
+CASE(every_kind_is_whole)
 {
 	for (unsigned k = 0; k < CHANGE_KINDS; k++) {
 		const struct change_ops *o = &change_ops[k];
@@ -32,7 +32,7 @@ static void every_kind_is_whole(void **state)
 	}
 }
 
-static void every_setting_is_whole(void **state)
+CASE(every_setting_is_whole)
 {
 	unsigned seen[CHANGE_KINDS] = {};
 
@@ -58,7 +58,7 @@ static void every_setting_is_whole(void **state)
 		assert_true(seen[k]);
 }
 
-static void names_stay_in_their_directory(void **state)
+CASE(names_stay_in_their_directory)
 {
 	static const struct {
 		enum change_kind kind;
@@ -91,7 +91,7 @@ static void names_stay_in_their_directory(void **state)
 	assert_non_null(change_setting(CHANGE_SYSCTL, name));
 }
 
-static void values(void **state)
+CASE(values)
 {
 	static const struct {
 		enum change_kind kind;
@@ -167,7 +167,7 @@ static void values(void **state)
 	}
 }
 
-static void values_have_an_end(void **state)
+CASE(values_have_an_end)
 {
 	const struct change_setting *set = change_setting(CHANGE_SYSCTL, "net/x");
 	char value[JOURNAL_VALUE_SIZE], wanted[JOURNAL_VALUE_SIZE + 1], list[4096];
@@ -188,7 +188,7 @@ static void values_have_an_end(void **state)
 	assert_string_equal(value, list);
 }
 
-static void root_qdiscs(void **state)
+CASE(root_qdiscs)
 {
 	static const struct {
 		const char *old, *wanted;
@@ -231,7 +231,7 @@ static void root_qdiscs(void **state)
 	}
 }
 
-static void commands(void **state)
+CASE(commands)
 {
 	static const struct {
 		struct change change;
@@ -302,7 +302,7 @@ static void commands(void **state)
 }
 
 /* What is run is not what a shell makes of the print: a word is one whatever is in it. */
-static void words(void **state)
+CASE(words)
 {
 	static const struct {
 		struct change change;
@@ -332,7 +332,7 @@ static void words(void **state)
 	}
 }
 
-static void devices(void **state)
+CASE(devices)
 {
 	static const struct {
 		struct change change;
@@ -360,7 +360,7 @@ static void devices(void **state)
 	}
 }
 
-static void commands_in_a_namespace(void **state)
+CASE(commands_in_a_namespace)
 {
 	const struct netns ns = NETNS_NONE;
 	struct change sysctl = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
@@ -383,7 +383,7 @@ static void commands_in_a_namespace(void **state)
 			    "echo 0 > /proc/irq/24/smp_affinity_list");
 }
 
-static void quoting_keeps_its_room(void **state)
+CASE(quoting_keeps_its_room)
 {
 	char buf[16];
 
@@ -398,7 +398,7 @@ static void quoting_keeps_its_room(void **state)
 	assert_string_equal(change_quote("", buf, sizeof(buf)), "''");
 }
 
-static void files_for_the_next_boot(void **state)
+CASE(files_for_the_next_boot)
 {
 	static const struct change changes[] = {
 		CHANGE(CHANGE_RING, "eth1", "rx", "256", "4096"),
@@ -460,7 +460,7 @@ static void files_for_the_next_boot(void **state)
 	free(text);
 }
 
-static void plans_on_this_host(void **state)
+CASE(plans_on_this_host)
 {
 	struct error err = {};
 	struct change c;
@@ -492,25 +492,4 @@ static void plans_on_this_host(void **state)
 	assert_int_equal(change_plan(&c, NULL, CHANGE_SYSCTL, NULL, "net/no/such", "1", &err),
 			 -ENOENT);
 	assert_string_equal(err.message, "there is no net.no.such here");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_is_whole),
-		cmocka_unit_test(every_setting_is_whole),
-		cmocka_unit_test(names_stay_in_their_directory),
-		cmocka_unit_test(values),
-		cmocka_unit_test(values_have_an_end),
-		cmocka_unit_test(root_qdiscs),
-		cmocka_unit_test(commands),
-		cmocka_unit_test(words),
-		cmocka_unit_test(devices),
-		cmocka_unit_test(commands_in_a_namespace),
-		cmocka_unit_test(quoting_keeps_its_room),
-		cmocka_unit_test(files_for_the_next_boot),
-		cmocka_unit_test(plans_on_this_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/counters.h"
@@ -73,7 +72,7 @@ static void has_not(const struct counters *c, const char *scope, const char *nam
 		fail_msg("%s %s should be absent", scope, name);
 }
 
-static void snmp_recorded(void **state)
+CASE(snmp_recorded)
 {
 	struct counters c = parse(procnet_snmp, "rx", "snmp-2.txt");
 
@@ -88,7 +87,7 @@ static void snmp_recorded(void **state)
 	counters_free(&c);
 }
 
-static void snmp_old_kernel(void **state)
+CASE(snmp_old_kernel)
 {
 	struct counters c = parse(procnet_snmp, "rx", "snmp-1.txt");
 
@@ -101,7 +100,7 @@ static void snmp_old_kernel(void **state)
 	counters_free(&c);
 }
 
-static void netstat_recorded(void **state)
+CASE(netstat_recorded)
 {
 	struct counters c = parse(procnet_snmp, "rx", "proc-net-netstat-1.txt");
 
@@ -112,7 +111,7 @@ static void netstat_recorded(void **state)
 	counters_free(&c);
 }
 
-static void snmp_cut(void **state)
+CASE(snmp_cut)
 {
 	struct counters c;
 
@@ -139,7 +138,7 @@ static void snmp_cut(void **state)
 	counters_free(&c);
 }
 
-static void snmp6_lines(void **state)
+CASE(snmp6_lines)
 {
 	struct counters c = parse_text(procnet_snmp6, "Ip6InReceives                   \t17\n"
 						      "Udp6RcvbufErrors\t495\n"
@@ -155,7 +154,7 @@ static void snmp6_lines(void **state)
 	counters_free(&c);
 }
 
-static void softnet_shapes(void **state)
+CASE(softnet_shapes)
 {
 	struct counters c = parse(procnet_softnet, "host", "softnet_stat-1.txt");
 
@@ -194,7 +193,7 @@ static void softnet_shapes(void **state)
 	counters_free(&c);
 }
 
-static void softnet_delta(void **state)
+CASE(softnet_delta)
 {
 	struct counters before = parse(procnet_softnet, "host", "softnet_stat-7-before.txt");
 	struct counters after = parse(procnet_softnet, "host", "softnet_stat-7-after.txt");
@@ -212,7 +211,7 @@ static void softnet_delta(void **state)
 	counters_free(&after);
 }
 
-static void neigh_stat(void **state)
+CASE(neigh_stat)
 {
 	static const char text[] =
 		"entries  allocs   destroys hash_grows lookups  hits     res_failed "
@@ -249,7 +248,7 @@ static void keep_row(void *arg, const struct sockmem_row *row)
 	rows->n++;
 }
 
-static void udp_sockets(void **state)
+CASE(udp_sockets)
 {
 	static char buf[65536];
 	size_t n = load("udp-1.txt", buf, sizeof(buf));
@@ -276,7 +275,7 @@ static void add(struct counters *c, const char *name, uint64_t v)
 	assert_int_equal(counters_add(c, "rx", name, v), 0);
 }
 
-static void delta_rules(void **state)
+CASE(delta_rules)
 {
 	struct counters before = {0}, after = {0};
 	struct counters d = {0};
@@ -319,7 +318,7 @@ static void delta_rules(void **state)
 	counters_free(&after);
 }
 
-static void this_host(void **state)
+CASE(this_host)
 {
 	const struct counters_scope scope = {.role = "host", .what = COUNTERS_RUN};
 	struct counters c = {0};
@@ -331,7 +330,7 @@ static void this_host(void **state)
 	counters_free(&c);
 }
 
-static void device_gone(void **state)
+CASE(device_gone)
 {
 	static const char *const names[] = {"no-such-dev", NULL};
 	const struct counters_scope scope = {.role = "rx", .ifnames = names, .what = COUNTERS_RUN};
@@ -339,18 +338,4 @@ static void device_gone(void **state)
 
 	assert_int_equal(counters_read(&c, &scope, 1), -ENODEV);
 	counters_free(&c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(snmp_recorded),    cmocka_unit_test(snmp_old_kernel),
-		cmocka_unit_test(netstat_recorded), cmocka_unit_test(snmp_cut),
-		cmocka_unit_test(snmp6_lines),	    cmocka_unit_test(softnet_shapes),
-		cmocka_unit_test(softnet_delta),    cmocka_unit_test(neigh_stat),
-		cmocka_unit_test(udp_sockets),	    cmocka_unit_test(delta_rules),
-		cmocka_unit_test(this_host),	    cmocka_unit_test(device_gone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static struct journal_record sample(void)
 	return r;
 }
 
-static void record_round_trip(void **state)
+CASE(record_round_trip)
 {
 	struct journal_record r = sample(), back = {};
 	char text[JOURNAL_RECORD_SIZE], small[64];
@@ -49,7 +49,7 @@ static void record_round_trip(void **state)
 	}
 }
 
-static void records_that_are_none(void **state)
+CASE(records_that_are_none)
 {
 	static const char *const bad[] = {
 		"",
@@ -82,7 +82,7 @@ static void records_that_are_none(void **state)
 }
 
 /* Whatever is in the file, it is a record that can be written again, or none. */
-static void spoilt_records(void **state)
+CASE(spoilt_records)
 {
 	const struct journal_record r = sample();
 	char text[JOURNAL_RECORD_SIZE], again[JOURNAL_RECORD_SIZE];
@@ -108,7 +108,7 @@ static void spoilt_records(void **state)
 	assert_in_range(good, 1, 19999);
 }
 
-static void normal_values(void **state)
+CASE(normal_values)
 {
 	static const char *const rows[][2] = {
 		{"4096\t131072\t6291456\n", "4096 131072 6291456"},
@@ -164,7 +164,7 @@ static void fill(unsigned n)
 	save_and_close(&f);
 }
 
-static void owners(void **state)
+CASE(owners)
 {
 	struct journal_record r = sample();
 
@@ -177,7 +177,7 @@ static void owners(void **state)
 	assert_false(journal_owner_alive(&r));
 }
 
-static void kept_round_trip(void **state)
+CASE(kept_round_trip)
 {
 	struct journal_kept f;
 	struct stat st;
@@ -232,7 +232,7 @@ static void write_file(const char *text, size_t len)
 }
 
 /* Cut anywhere: the whole entries are there, and what is left of the next stays in the file. */
-static void cut_files(void **state)
+CASE(cut_files)
 {
 	struct journal_kept f;
 	size_t len, now, second;
@@ -264,7 +264,7 @@ static void cut_files(void **state)
 	unlink(path);
 }
 
-static void files_that_are_others(void **state)
+CASE(files_that_are_others)
 {
 	struct journal_kept f;
 	struct error err = {};
@@ -288,7 +288,7 @@ static void files_that_are_others(void **state)
 }
 
 /* The lock goes with the name, also when the file behind it is replaced. */
-static void locked(void **state)
+CASE(locked)
 {
 	struct journal_kept f;
 
@@ -304,17 +304,5 @@ static void locked(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(record_round_trip),
-		cmocka_unit_test(records_that_are_none),
-		cmocka_unit_test(spoilt_records),
-		cmocka_unit_test(normal_values),
-		cmocka_unit_test(owners),
-		cmocka_unit_test(kept_round_trip),
-		cmocka_unit_test(cut_files),
-		cmocka_unit_test(files_that_are_others),
-		cmocka_unit_test(locked),
-	};
-
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return run_cases(make_dir, remove_dir);
 }

@@ -3,21 +3,19 @@
 #include "cases.h"
 
 #include <errno.h>
-#include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/nl.h"
 #include "host/counters.h"
 
-static void families(void **state)
+CASE(families)
 {
 	assert_true(genl_family(NULL, "nlctrl") > 0);
 	assert_int_equal(genl_family(NULL, "no_such_family"), -ENOENT);
 }
 
-static void features(void **state)
+CASE(features)
 {
 	struct xdp_features *f;
 	int n = xdp_features_read(NULL, &f);
@@ -28,7 +26,7 @@ static void features(void **state)
 	free(f);
 }
 
-static void statistics(void **state)
+CASE(statistics)
 {
 	struct qstat *list;
 	int n = qstats_read(NULL, &list);
@@ -43,7 +41,7 @@ static void statistics(void **state)
 }
 
 /* The names under which they come into a sample, which the table knows. */
-static void names(void **state)
+CASE(names)
 {
 	char name[NIC_NAME];
 
@@ -57,7 +55,7 @@ static void names(void **state)
 	assert_string_equal(name, "qstat:tx-99999-hw-drop-ratelimits");
 }
 
-static void loopback(void **state)
+CASE(loopback)
 {
 	static const char *const lo[] = {"lo", NULL}, *const none[] = {"no_such_device", NULL};
 	struct counters_scope scope = {"here", NULL, lo,
@@ -84,15 +82,4 @@ static void loopback(void **state)
 	scope = (struct counters_scope){"here", NULL, none, COUNTERS_RUN};
 	assert_int_equal(counters_read(&c, &scope, 1), -ENODEV);
 	counters_free(&c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(families),   cmocka_unit_test(features),
-		cmocka_unit_test(statistics), cmocka_unit_test(names),
-		cmocka_unit_test(loopback),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

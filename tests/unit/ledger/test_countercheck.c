@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "cases.h"
 #include "ledger/ledger.h"
@@ -154,9 +153,4 @@ CASE(silent_stages)
 	assert_non_null(counter_silents[STAGE_SOCKET_CLOSE]);
 	assert_non_null(counter_silents[STAGE_NETFILTER]);
 	assert_null(counter_silents[STAGE_RCVBUF]);
-}
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
 }

@@ -191,8 +191,3 @@ CASE(stages_have_counters)
 			assert_string_equal(names[0], rows[i].first);
 	}
 }
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
-}

@@ -203,8 +203,3 @@ CASE_WITH(quarters_hold_everything_once, open_hist, close_hist)
 	assert_int_equal(sum, h->count);
 	assert_true(hist_quarter_to(HIST_QUARTERS - 1) == UINT64_MAX);
 }
-
-int main(void)
-{
-	return run_cases(NULL, NULL);
-}

@@ -3,7 +3,6 @@
 #include "cases.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "monitor/live.h"
 #include "monitor/describe.h"
@@ -67,7 +66,7 @@ static void settle(uint64_t windows)
 	bursts_settle(bursts, windows * WINDOW_NS, judge, NULL);
 }
 
-static void keys_and_cpus_are_one_window(void **state)
+CASE_WITH(keys_and_cpus_are_one_window, make, done)
 {
 	struct burst_stage s;
 
@@ -92,7 +91,7 @@ static void keys_and_cpus_are_one_window(void **state)
 	assert_int_equal(whole(STAGE_OTHER).packets, 0);
 }
 
-static void a_window_waits_until_it_has_ended(void **state)
+CASE_WITH(a_window_waits_until_it_has_ended, make, done)
 {
 	add(RCVBUF, 7, 99, 2);
 	add(RCVBUF, 7, 100, 3);
@@ -110,7 +109,7 @@ static void a_window_waits_until_it_has_ended(void **state)
 	assert_int_equal(whole(STAGE_RCVBUF).packets, 10);
 }
 
-static void the_worst_come_first(void **state)
+CASE_WITH(the_worst_come_first, make, done)
 {
 	struct burst_stage s;
 
@@ -127,7 +126,7 @@ static void the_worst_come_first(void **state)
 }
 
 /* The fewest windows with 90 % of the loss. */
-static void how_dense(void **state)
+CASE_WITH(how_dense, make, done)
 {
 	struct burst_stage s;
 
@@ -156,7 +155,7 @@ static int descending(const void *x, const void *y)
 	return (*a < *b) - (*a > *b);
 }
 
-static void how_dense_of_many_sizes(void **state)
+CASE_WITH(how_dense_of_many_sizes, make, done)
 {
 	uint64_t size[2000], sum = 0, reached = 0;
 	unsigned exact = 0;
@@ -180,7 +179,7 @@ static void how_dense_of_many_sizes(void **state)
 }
 
 /* Parts of an interval, in any order: the sum is what one reading shows. */
-static void entries_read_in_parts(void **state)
+CASE(entries_read_in_parts)
 {
 	struct entries list = {};
 	uint64_t events[3][4] = {}, total = 0;
@@ -211,12 +210,6 @@ static void entries_read_in_parts(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make, done)
-	const struct CMUnitTest tests[] = {
-		CASE(keys_and_cpus_are_one_window), CASE(a_window_waits_until_it_has_ended),
-		CASE(the_worst_come_first),	    CASE(how_dense),
-		CASE(how_dense_of_many_sizes),	    cmocka_unit_test(entries_read_in_parts),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +48,7 @@ static int shell(const char *script)
 	return run((char *const[]){"sh", "-c", (char *)script, NULL});
 }
 
-static void statuses(void **state)
+CASE(statuses)
 {
 	assert_int_equal(run((char *const[]){"true", NULL}), 0);
 	assert_int_equal(shell("exit 3"), 3);
@@ -62,7 +61,7 @@ static void statuses(void **state)
 	assert_int_equal(run((char *const[]){"/dev/null", NULL}), 126);
 }
 
-static void failure_is_reported(void **state)
+CASE(failure_is_reported)
 {
 	struct error err = {};
 	struct child c;
@@ -102,7 +101,7 @@ static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t
 	child_close(&c);
 }
 
-static void output(void **state)
+CASE(output)
 {
 	char *const argv[] = {"echo", "hello", NULL};
 	char text[64];
@@ -134,7 +133,7 @@ static unsigned long ignored(const char *status)
 
 /* The lines of `status` of proc(5) that would differ if the command did not start as from a shell.
  */
-static void as_from_a_shell(void **state)
+CASE(as_from_a_shell)
 {
 	char *const argv[] = {"cat", "/proc/self/status", NULL};
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
@@ -158,7 +157,7 @@ static void as_from_a_shell(void **state)
 			 (before_us | 1UL << (SIGHUP - 1)) & ~(1UL << (SIGPIPE - 1)));
 }
 
-static void no_descriptor_of_ours(void **state)
+CASE(no_descriptor_of_ours)
 {
 	char *const argv[] = {"ls", "/proc/self/fd", NULL};
 	char text[512], expected[512];
@@ -173,7 +172,7 @@ static void no_descriptor_of_ours(void **state)
 	assert_string_equal(text, expected);
 }
 
-static void waits_for_the_start(void **state)
+CASE(waits_for_the_start)
 {
 	char *const argv[] = {"sh", "-c", "exit 7", NULL};
 	struct error err = {};
@@ -194,7 +193,7 @@ static void waits_for_the_start(void **state)
 	child_close(&c);
 }
 
-static void never_started(void **state)
+CASE(never_started)
 {
 	char *const argv[] = {"true", NULL};
 	struct error err = {};
@@ -207,7 +206,7 @@ static void never_started(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void sigchld_ignored(void **state)
+CASE(sigchld_ignored)
 {
 	signal(SIGCHLD, SIG_IGN);
 	assert_int_equal(shell("exit 3"), 3);
@@ -215,7 +214,7 @@ static void sigchld_ignored(void **state)
 }
 
 /* The first signal is passed on, the next is not; one from the terminal is not passed on. */
-static void signals(void **state)
+CASE(signals)
 {
 	char *const argv[] = {"sh", "-c",
 			      "n=0; trap 'n=$((n+1))' INT; trap 'n=$((n+10))' TERM; echo ready; "
@@ -262,7 +261,7 @@ static void __attribute__((noreturn)) group_leader(int ready)
 	_exit(end_of(&c));
 }
 
-static void a_signal_to_the_group(void **state)
+CASE(a_signal_to_the_group)
 {
 	int ends[2], wstatus;
 	char byte;
@@ -284,23 +283,10 @@ static void a_signal_to_the_group(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(statuses),
-		cmocka_unit_test(failure_is_reported),
-		cmocka_unit_test(output),
-		cmocka_unit_test(as_from_a_shell),
-		cmocka_unit_test(no_descriptor_of_ours),
-		cmocka_unit_test(waits_for_the_start),
-		cmocka_unit_test(never_started),
-		cmocka_unit_test(sigchld_ignored),
-		cmocka_unit_test(signals),
-		cmocka_unit_test(a_signal_to_the_group),
-	};
-
 	if (pidfd_open(getpid(), 0) < 0) { /* valgrind has none */
 		printf("no pidfd_open(2): %s\n", strerror(errno));
 		return 77;
 	}
 	signal(SIGINT, SIG_DFL); /* a shell cannot trap what was ignored when it began */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

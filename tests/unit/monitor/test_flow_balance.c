@@ -45,7 +45,7 @@ static void lose(struct flow_facts *f, enum balance_side side, uint64_t packets)
 	f->dropped += packets;
 }
 
-static void nothing(void **state)
+CASE(nothing)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b = closed(&f);
@@ -55,7 +55,7 @@ static void nothing(void **state)
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
 }
 
-static void all_terms(void **state)
+CASE(all_terms)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -78,7 +78,7 @@ static void all_terms(void **state)
 }
 
 /* The collector begins before the balance and ends after it: the checkpoints have seen how many. */
-static void dropped_beside_the_balance(void **state)
+CASE(dropped_beside_the_balance)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -98,7 +98,7 @@ static void dropped_beside_the_balance(void **state)
 }
 
 /* A drop that only one of both has counted is not made up for. */
-static void dropped_in_one_count_only(void **state)
+CASE(dropped_in_one_count_only)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -119,7 +119,7 @@ static void dropped_in_one_count_only(void **state)
 }
 
 /* What may be a loss is a term of its own, and nothing balances while it is undecided. */
-static void suspected(void **state)
+CASE(suspected)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -139,7 +139,7 @@ static void suspected(void **state)
 }
 
 /* A copy that its socket did not want has arrived nowhere. */
-static void benign(void **state)
+CASE(benign)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -154,7 +154,7 @@ static void benign(void **state)
 }
 
 /* Fragments that never came were lost before, though their datagram died here. */
-static void lacking_fragments(void **state)
+CASE(lacking_fragments)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -171,7 +171,7 @@ static void lacking_fragments(void **state)
 	assert_int_equal(closed(&f).verdict, FLOW_BOTH);
 }
 
-static void a_queue_that_shrank(void **state)
+CASE(a_queue_that_shrank)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -185,7 +185,7 @@ static void a_queue_that_shrank(void **state)
 	assert_true(b.balanced);
 }
 
-static void residual(void **state)
+CASE(residual)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -216,7 +216,7 @@ static enum flow_verdict numbered(uint64_t dropped, uint64_t missing)
 	return closed(&f).verdict;
 }
 
-static void verdicts(void **state)
+CASE(verdicts)
 {
 	assert_int_equal(numbered(0, 0), FLOW_NONE_SEEN);
 	assert_int_equal(numbered(5, 0), FLOW_THIS_HOST);
@@ -225,7 +225,7 @@ static void verdicts(void **state)
 }
 
 /* Each doubt about the balance alone makes the verdict unknown. */
-static void doubts_about_the_balance(void **state)
+CASE(doubts_about_the_balance)
 {
 	struct flow_facts f[] = {facts(), facts(), facts(), facts(),
 				 facts(), facts(), facts(), facts()};
@@ -247,7 +247,7 @@ static void doubts_about_the_balance(void **state)
 }
 
 /* What was missed is reported where something is missing; else it was others'. */
-static void missed(void **state)
+CASE(missed)
 {
 	struct flow_facts f = facts();
 
@@ -258,7 +258,7 @@ static void missed(void **state)
 }
 
 /* Where numbers are not known, losses here still are. */
-static void doubts_about_the_numbers(void **state)
+CASE(doubts_about_the_numbers)
 {
 	struct flow_facts f = facts();
 
@@ -284,7 +284,7 @@ static void doubts_about_the_numbers(void **state)
 	assert_int_equal(closed(&f).verdict, FLOW_UNKNOWN);
 }
 
-static void sentences(void **state)
+CASE(sentences)
 {
 	struct flow_facts f = facts();
 	struct flow_balance b;
@@ -309,34 +309,11 @@ static void sentences(void **state)
 	assert_string_equal(line, "4 of 5 dropped at rcvbuf, socket *:5060 of app[1]");
 }
 
-static void names(void **state)
+CASE(names)
 {
 	assert_string_equal(flow_verdict_names[FLOW_THIS_HOST], "this_host");
 	assert_string_equal(flow_verdict_names[FLOW_BEFORE], "before_this_host");
 	assert_string_equal(flow_verdict_names[FLOW_BOTH], "both");
 	assert_string_equal(flow_verdict_names[FLOW_NONE_SEEN], "none_seen");
 	assert_string_equal(flow_verdict_names[FLOW_UNKNOWN], "unknown");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing),
-		cmocka_unit_test(all_terms),
-		cmocka_unit_test(dropped_beside_the_balance),
-		cmocka_unit_test(dropped_in_one_count_only),
-		cmocka_unit_test(suspected),
-		cmocka_unit_test(benign),
-		cmocka_unit_test(lacking_fragments),
-		cmocka_unit_test(a_queue_that_shrank),
-		cmocka_unit_test(residual),
-		cmocka_unit_test(verdicts),
-		cmocka_unit_test(doubts_about_the_balance),
-		cmocka_unit_test(missed),
-		cmocka_unit_test(doubts_about_the_numbers),
-		cmocka_unit_test(sentences),
-		cmocka_unit_test(names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static const struct live_row *find(const struct live_table *in, enum stage stage
 	return NULL;
 }
 
-static void rows_are_told_apart_by_what_is_asked(void **state)
+CASE_WITH(rows_are_told_apart_by_what_is_asked, open_table, close_table)
 {
 	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET);
 
@@ -79,7 +79,7 @@ static void rows_are_told_apart_by_what_is_asked(void **state)
 	assert_int_equal(t.n, 1);
 }
 
-static void what_rows_do_not_share_is_unknown(void **state)
+CASE_WITH(what_rows_do_not_share_is_unknown, open_table, close_table)
 {
 	struct live_row a = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1), b = a;
 
@@ -92,7 +92,7 @@ static void what_rows_do_not_share_is_unknown(void **state)
 	assert_null(t.rows[0].note);
 }
 
-static void the_socket_that_lost_most_of_it(void **state)
+CASE_WITH(the_socket_that_lost_most_of_it, open_table, close_table)
 {
 	static const uint64_t votes[][2] = {{7, 3}, {8, 10}, {9, 2}, {8, 10}, {7, 4}, {9, 6}};
 	struct live_row one = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1);
@@ -108,7 +108,7 @@ static void the_socket_that_lost_most_of_it(void **state)
 }
 
 /* Texts are the table's own. */
-static void texts_are_copied(void **state)
+CASE_WITH(texts_are_copied, open_table, close_table)
 {
 	char name[] = "*:1";
 
@@ -117,7 +117,7 @@ static void texts_are_copied(void **state)
 	assert_string_equal(t.rows[0].text[LIVE_SOCKET], "*:1");
 }
 
-static void grouped_by_fewer_fields(void **state)
+CASE_WITH(grouped_by_fewer_fields, open_table, close_table)
 {
 	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_CPU);
 	const struct live_row benign = row(STAGE_L2, NOISE_BENIGN, "", "0", 100);
@@ -144,7 +144,7 @@ static void grouped_by_fewer_fields(void **state)
 	table_free(&by_stage);
 }
 
-static void sorted(void **state)
+CASE_WITH(sorted, open_table, close_table)
 {
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:1", "", 5);
 	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:2", "", 9);
@@ -164,7 +164,7 @@ static void sorted(void **state)
 }
 
 /* Nothing is lost: what has no room of its own is with the others. */
-static void full(void **state)
+CASE_WITH(full, open_table, close_table)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_REASON);
 	unsigned merged = 0, all = 0;
@@ -189,7 +189,7 @@ static void full(void **state)
 }
 
 /* Fields of few values can be many together: then the stage is what remains. */
-static void full_of_reasons(void **state)
+CASE_WITH(full_of_reasons, open_table, close_table)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_NETNS);
 
@@ -206,7 +206,7 @@ static void full_of_reasons(void **state)
 	assert_int_equal(t.n, 126);
 }
 
-static void limits(void **state)
+CASE_WITH(limits, open_table, close_table)
 {
 	const struct limit ask[] = {{STAGE_NONE, LIMIT_PACKETS, 10},
 				    {STAGE_RCVBUF, LIMIT_PER_SECOND, 5}};
@@ -244,18 +244,6 @@ static void limits(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_table, close_table)
-	const struct CMUnitTest tests[] = {
-		CASE(rows_are_told_apart_by_what_is_asked),
-		CASE(what_rows_do_not_share_is_unknown),
-		CASE(the_socket_that_lost_most_of_it),
-		CASE(texts_are_copied),
-		CASE(grouped_by_fewer_fields),
-		CASE(sorted),
-		CASE(full),
-		CASE(full_of_reasons),
-		CASE(limits),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void assert_labels(struct live_row *r, const char *labels)
 	metrics_free(m);
 }
 
-static void labels_are_in_the_words_of_kubernetes(void **state)
+CASE(labels_are_in_the_words_of_kubernetes)
 {
 	static const struct {
 		const char *pod, *container, *labels;
@@ -98,7 +98,7 @@ static void labels_are_in_the_words_of_kubernetes(void **state)
 	}
 }
 
-static void namespaces_have_no_numbers(void **state)
+CASE(namespaces_have_no_numbers)
 {
 	static const struct {
 		const char *netns, *labels;
@@ -123,7 +123,7 @@ static void namespaces_have_no_numbers(void **state)
 	}
 }
 
-static void labels_are_escaped(void **state)
+CASE(labels_are_escaped)
 {
 	static const struct {
 		const char *value, *labels;
@@ -179,7 +179,7 @@ static struct sum sum_of(const struct metrics *m, const char *family)
 	return sum;
 }
 
-static void what_has_no_room_is_told_as_others(void **state)
+CASE(what_has_no_room_is_told_as_others)
 {
 	struct metrics *m = metrics_new(10, false);
 
@@ -201,7 +201,7 @@ static void what_has_no_room_is_told_as_others(void **state)
 	metrics_free(m);
 }
 
-static void what_does_not_move_gives_way(void **state)
+CASE(what_does_not_move_gives_way)
 {
 	struct metrics *m = metrics_new(3, false);
 
@@ -220,7 +220,7 @@ static void what_does_not_move_gives_way(void **state)
 	metrics_free(m);
 }
 
-static void what_is_benign_has_few_labels(void **state)
+CASE(what_is_benign_has_few_labels)
 {
 	struct live_row r = row(STAGE_NONE, NOISE_BENIGN, "OTHERHOST", 1);
 	struct metrics *m = metrics_new(10, false);
@@ -242,7 +242,7 @@ static void what_is_benign_has_few_labels(void **state)
 
 /* Formats */
 
-static void families_are_named_by_the_rules_of_their_format(void **state)
+CASE(families_are_named_by_the_rules_of_their_format)
 {
 	static const struct {
 		enum expose_format format;
@@ -288,7 +288,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* In OpenMetrics, where all that a family has is to be seen: TYPE, UNIT, HELP. */
-static void the_table_of_families_is_sound(void **state)
+CASE(the_table_of_families_is_sound)
 {
 	struct metrics *m = metrics_new(1, false);
 	char *text = text_of(m, EXPOSE_OPENMETRICS), *rest = text, *line;
@@ -384,7 +384,7 @@ static const char *const told[] = {
 	"pktledger_build_info{version=\"" PKTLEDGER_VERSION "\"} 1\n",
 };
 
-static void all_is_told_in_both_formats(void **state)
+CASE(all_is_told_in_both_formats)
 {
 	for (unsigned format = 0; format < EXPOSE_FORMATS; format++) {
 		char *text = sample_text(format);
@@ -403,7 +403,7 @@ static void all_is_told_in_both_formats(void **state)
 
 /* Asking */
 
-static void the_format_that_is_asked_for(void **state)
+CASE(the_format_that_is_asked_for)
 {
 	static const struct {
 		const char *accept;
@@ -448,7 +448,7 @@ static void the_format_that_is_asked_for(void **state)
 
 /* A file */
 
-static void a_file_is_replaced_but_not_one_of_others(void **state)
+CASE(a_file_is_replaced_but_not_one_of_others)
 {
 	struct live_table none = {};
 	struct metrics *m = metrics_of(&none, 1);
@@ -476,23 +476,4 @@ static void a_file_is_replaced_but_not_one_of_others(void **state)
 	assert_int_equal(metrics_file(NULL, "/proc/none/x.prom", &err), -ENOENT);
 	assert_int_equal(err.status, STATUS_FAILED);
 	metrics_free(m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(labels_are_in_the_words_of_kubernetes),
-		cmocka_unit_test(namespaces_have_no_numbers),
-		cmocka_unit_test(what_has_no_room_is_told_as_others),
-		cmocka_unit_test(what_does_not_move_gives_way),
-		cmocka_unit_test(what_is_benign_has_few_labels),
-		cmocka_unit_test(labels_are_escaped),
-		cmocka_unit_test(families_are_named_by_the_rules_of_their_format),
-		cmocka_unit_test(the_table_of_families_is_sound),
-		cmocka_unit_test(all_is_told_in_both_formats),
-		cmocka_unit_test(the_format_that_is_asked_for),
-		cmocka_unit_test(a_file_is_replaced_but_not_one_of_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static char *put(const char *s)
 	return text;
 }
 
-static void names_are_no_markup(void **state)
+CASE(names_are_no_markup)
 {
 	char *text = put(EVIL);
 
@@ -44,7 +44,7 @@ static void names_are_no_markup(void **state)
 	free(text);
 }
 
-static void data_stays_in_its_element(void **state)
+CASE(data_stays_in_its_element)
 {
 	struct json_object *o = json_object_new_object(), *again;
 	char *text = NULL;
@@ -99,7 +99,7 @@ static char *printed(struct html *h)
 	return text;
 }
 
-static void the_same_calls_print_text_and_html(void **state)
+CASE(the_same_calls_print_text_and_html)
 {
 	struct html h = {.lossy = {[STAGE_RCVBUF] = true, [STAGE_WIRE] = true}};
 	char *text = printed(NULL), *html = printed(&h);
@@ -133,7 +133,7 @@ static void the_same_calls_print_text_and_html(void **state)
 	free(html);
 }
 
-static void ticks_are_where_people_expect_them(void **state)
+CASE(ticks_are_where_people_expect_them)
 {
 	struct html_axis a = html_axis_linear(HTML_COUNT, 0, 577900);
 	char label[FMT_MAX];
@@ -160,7 +160,7 @@ static void ticks_are_where_people_expect_them(void **state)
 	assert_string_equal(html_axis_label(&a, a.tick[3], label, sizeof(label)), "99.9");
 }
 
-static void any_range_gives_an_axis(void **state)
+CASE(any_range_gives_an_axis)
 {
 	static const double values[] = {0,    1,  -1,  0.3,  7,	      1e-300, 1e300,   1e17,
 					9.99, 10, 100, 1e-7, 1234567, NAN,    INFINITY};
@@ -264,7 +264,7 @@ static void check_document(struct json_object *doc)
 	json_object_put(doc);
 }
 
-static void pages_are_true(void **state)
+CASE(pages_are_true)
 {
 	sample_clean(&res);
 	check_document(document(&res, 0));
@@ -277,7 +277,7 @@ static void pages_are_true(void **state)
 }
 
 /* All stages at once have no room from left to right, and all is lost. */
-static void every_stage_has_its_row(void **state)
+CASE(every_stage_has_its_row)
 {
 	sample_clean(&res);
 	for (int s = 0; s < STAGE_COUNT; s++)
@@ -311,7 +311,7 @@ static struct json_object *many_trials(void)
 	return doc;
 }
 
-static void trials_have_their_pages(void **state)
+CASE(trials_have_their_pages)
 {
 	check_document(many_trials());
 }
@@ -393,7 +393,7 @@ static unsigned times(const char *text, const char *what)
 	return n;
 }
 
-static void any_document_gives_a_page(void **state)
+CASE(any_document_gives_a_page)
 {
 	srand(1);
 	memset(huge, 'x', sizeof(huge) - 1);
@@ -415,7 +415,7 @@ static void any_document_gives_a_page(void **state)
 }
 
 /* Beside each other, and as a matrix, for people and as a page. */
-static void any_documents_are_compared(void **state)
+CASE(any_documents_are_compared)
 {
 	FILE *nowhere = fopen("/dev/null", "w");
 	const struct print_view text = {.out = nowhere, .width = 80};
@@ -451,7 +451,7 @@ static void any_documents_are_compared(void **state)
 	fclose(nowhere);
 }
 
-static void a_file_is_whole_or_as_before(void **state)
+CASE(a_file_is_whole_or_as_before)
 {
 	char path[] = "/tmp/pktledger-page-XXXXXX";
 	struct ledgers_document d[2] = {{.path = "first"}, {.path = EVIL}};
@@ -483,7 +483,7 @@ static void a_file_is_whole_or_as_before(void **state)
 	assert_false(printed_is(path));
 }
 
-static void a_full_disk_is_told(void **state)
+CASE(a_full_disk_is_told)
 {
 	FILE *f = fopen("/dev/full", "w");
 	const struct ledgers_document d = {};
@@ -492,24 +492,4 @@ static void a_full_disk_is_told(void **state)
 	assert_non_null(f);
 	assert_int_equal(html_write(f, &whole), -ENOSPC);
 	fclose(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_no_markup),
-		cmocka_unit_test(data_stays_in_its_element),
-		cmocka_unit_test(the_same_calls_print_text_and_html),
-		cmocka_unit_test(ticks_are_where_people_expect_them),
-		cmocka_unit_test(any_range_gives_an_axis),
-		cmocka_unit_test(pages_are_true),
-		cmocka_unit_test(every_stage_has_its_row),
-		cmocka_unit_test(trials_have_their_pages),
-		cmocka_unit_test(any_document_gives_a_page),
-		cmocka_unit_test(any_documents_are_compared),
-		cmocka_unit_test(a_file_is_whole_or_as_before),
-		cmocka_unit_test(a_full_disk_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ static void check(const struct expected *e)
 	free(res);
 }
 
-static void each_number_has_one_place(void **state)
+CASE(each_number_has_one_place)
 {
 	static const struct expected rows[] = {
 		{"0-9:4", "0-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 10},
@@ -128,7 +128,7 @@ static void each_number_has_one_place(void **state)
 }
 
 /* While the receiver was not there, what it did not see is not lost on the wire. */
-static void only_while_somebody_watched(void **state)
+CASE(only_while_somebody_watched)
 {
 	static const struct expected rows[] = {
 		{"0-9:4", "4-5:0 8-8:0", 4, 8, .attempted = 10, .delivered = 3, .wire = 2,
@@ -144,7 +144,7 @@ static void only_while_somebody_watched(void **state)
 }
 
 /* A sender that was killed: what came was sent, of the rest nothing is known. */
-static void ledgers_with_holes(void **state)
+CASE(ledgers_with_holes)
 {
 	static const struct expected rows[] = {
 		{"0-4:4", "0-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10, .delivered = 10},
@@ -156,15 +156,4 @@ static void ledgers_with_holes(void **state)
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_number_has_one_place),
-		cmocka_unit_test(only_while_somebody_watched),
-		cmocka_unit_test(ledgers_with_holes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,13 +80,13 @@ static void write_run(unsigned n)
 	"{\"event\":\"fates\",\"data\":{\"stream\":8,\"ranges\":[[22,18446744073709551615,2]]}}\n" \
 	"{\"event\":\"end\",\"data\":{\"n\":" n "}}\n"
 
-static void crc_is_zlibs(void **state)
+CASE(crc_is_zlibs)
 {
 	assert_int_equal(crc32_ieee("123456789", 9), 0xcbf43926);
 	assert_int_equal(crc32_ieee("", 0), 0);
 }
 
-static void runs_are_appended(void **state)
+CASE_WITH(runs_are_appended, NULL, remove_file)
 {
 	struct ledgerfile_state st;
 	struct stat file;
@@ -108,7 +108,7 @@ static void runs_are_appended(void **state)
 
 /* At whatever byte it is cut: the lines before stand, the cut one is named, the next run is whole.
  */
-static void any_cut_is_named(void **state)
+CASE_WITH(any_cut_is_named, NULL, remove_file)
 {
 	static char whole[4096];
 	FILE *f;
@@ -152,7 +152,7 @@ static void any_cut_is_named(void **state)
 	}
 }
 
-static void a_changed_byte_is_seen(void **state)
+CASE_WITH(a_changed_byte_is_seen, NULL, remove_file)
 {
 	struct ledgerfile_state st;
 	int fd;
@@ -167,7 +167,7 @@ static void a_changed_byte_is_seen(void **state)
 	assert_false(st.cut);
 }
 
-static void what_is_no_ledger_is_left_alone(void **state)
+CASE_WITH(what_is_no_ledger_is_left_alone, NULL, remove_file)
 {
 	struct ledgerfile *lf;
 	struct error err = {0};
@@ -183,7 +183,7 @@ static void what_is_no_ledger_is_left_alone(void **state)
 	assert_int_equal(file.st_size, 11);
 }
 
-static void only_one_writes(void **state)
+CASE_WITH(only_one_writes, NULL, remove_file)
 {
 	struct ledgerfile *a, *b;
 	struct error err = {0};
@@ -197,7 +197,7 @@ static void only_one_writes(void **state)
 	assert_int_equal(ledgerfile_close(NULL, NULL), 0);
 }
 
-static void full_disk_is_told(void **state)
+CASE(full_disk_is_told)
 {
 	struct json_object *data = json_object_new_object();
 	struct ledgerfile *lf;
@@ -213,7 +213,7 @@ static void full_disk_is_told(void **state)
 }
 
 /* Many small ranges, and one line larger than what waits. */
-static void much_is_kept(void **state)
+CASE_WITH(much_is_kept, NULL, remove_file)
 {
 	struct json_object *data = json_object_new_object();
 	static char large[200001];
@@ -289,7 +289,7 @@ static uint64_t first_of(uint64_t last, unsigned starts)
 }
 
 /* 200 seconds that end now, and 32 are kept: those and at most an eighth more. */
-static void the_old_is_dropped(void **state)
+CASE_WITH(the_old_is_dropped, NULL, remove_file)
 {
 	uint64_t now = when_now(), then = now - 200 * S;
 	struct ledgerfile *lf;
@@ -324,7 +324,7 @@ static void the_old_is_dropped(void **state)
 }
 
 /* Lines of a trace that goes on stay behind its start line, though that is old. */
-static void a_start_line_stays(void **state)
+CASE_WITH(a_start_line_stays, NULL, remove_file)
 {
 	uint64_t then = when_now() - 1000 * S;
 	struct ledgerfile *lf;
@@ -345,7 +345,7 @@ static void a_start_line_stays(void **state)
 	assert_int_equal(ledgerfile_close(lf, &err), 0);
 }
 
-static void others_are_not_dropped(void **state)
+CASE_WITH(others_are_not_dropped, NULL, remove_file)
 {
 	struct ledgerfile *lf;
 	struct error err = {0};
@@ -389,7 +389,7 @@ static void assert_kept(uint64_t realtime_ns, int64_t step_ns)
 	}
 }
 
-static void the_clock_is_set(void **state)
+CASE(the_clock_is_set)
 {
 	const int64_t year = 365 * 86400 * (int64_t)S;
 	uint64_t now = when_now();
@@ -403,7 +403,7 @@ static void the_clock_is_set(void **state)
 }
 
 /* What another trace has written in a time that is to come is no newer than what is behind it. */
-static void the_clock_was_set_back_before(void **state)
+CASE(the_clock_was_set_back_before)
 {
 	struct ledgerkeep_mark cut = {0};
 	uint64_t now = when_now();
@@ -434,7 +434,7 @@ static void write_for_ever(void)
 }
 
 /* It replaces the file thousands of times; whenever it is killed, what is there is a ledger. */
-static void killed_at_any_moment(void **state)
+CASE_WITH(killed_at_any_moment, NULL, remove_file)
 {
 	char beside[96];
 
@@ -460,22 +460,5 @@ static void killed_at_any_moment(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc_is_zlibs),
-		cmocka_unit_test_teardown(runs_are_appended, remove_file),
-		cmocka_unit_test_teardown(any_cut_is_named, remove_file),
-		cmocka_unit_test_teardown(a_changed_byte_is_seen, remove_file),
-		cmocka_unit_test_teardown(what_is_no_ledger_is_left_alone, remove_file),
-		cmocka_unit_test_teardown(only_one_writes, remove_file),
-		cmocka_unit_test(full_disk_is_told),
-		cmocka_unit_test_teardown(much_is_kept, remove_file),
-		cmocka_unit_test_teardown(the_old_is_dropped, remove_file),
-		cmocka_unit_test_teardown(a_start_line_stays, remove_file),
-		cmocka_unit_test_teardown(others_are_not_dropped, remove_file),
-		cmocka_unit_test(the_clock_is_set),
-		cmocka_unit_test(the_clock_was_set_back_before),
-		cmocka_unit_test_teardown(killed_at_any_moment, remove_file),
-	};
-
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return run_cases(make_dir, remove_dir);
 }

@@ -50,7 +50,7 @@ static void put_all(struct json_object **doc, unsigned n)
 		json_object_put(doc[i]);
 }
 
-static void runs_of_a_pair_are_added_up(void **state)
+CASE(runs_of_a_pair_are_added_up)
 {
 	struct json_object *doc[] = {
 		run("a", "b", 1000, ""),
@@ -82,7 +82,7 @@ static void runs_of_a_pair_are_added_up(void **state)
 	put_all(doc, 4);
 }
 
-static void a_name_commands_no_terminal(void **state)
+CASE(a_name_commands_no_terminal)
 {
 	struct json_object *doc[] = {run("a\\u001b[2J", "\xc3\xa9", 1000, "")}, *matrix;
 	struct error err = {};
@@ -98,7 +98,7 @@ static void a_name_commands_no_terminal(void **state)
 	put_all(doc, 1);
 }
 
-static void addresses_stand_for_hosts(void **state)
+CASE(addresses_stand_for_hosts)
 {
 	struct json_object *matrix,
 		*doc[] = {json_tokener_parse(
@@ -114,7 +114,7 @@ static void addresses_stand_for_hosts(void **state)
 	put_all(doc, 1);
 }
 
-static void what_makes_no_matrix_is_told(void **state)
+CASE(what_makes_no_matrix_is_told)
 {
 	struct json_object *many[MATRIX_NODES + 1], *matrix,
 		*none[] = {json_tokener_parse("{\"start\":{},\"end\":{\"sent\":1}}"), NULL};
@@ -136,16 +136,4 @@ static void what_makes_no_matrix_is_told(void **state)
 	assert_int_not_equal(matrix_of(many, MATRIX_NODES + 1, &matrix, &err), 0);
 	assert_int_equal(err.status, STATUS_USAGE);
 	put_all(many, MATRIX_NODES + 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_of_a_pair_are_added_up),
-		cmocka_unit_test(a_name_commands_no_terminal),
-		cmocka_unit_test(addresses_stand_for_hosts),
-		cmocka_unit_test(what_makes_no_matrix_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

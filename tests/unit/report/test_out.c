@@ -3,7 +3,6 @@
 #include "cases.h"
 #include <math.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "diagnosis/facts.h"
@@ -89,7 +88,7 @@ static void is_text(struct json_object *o, const char *path, const char *wanted)
 	assert_string_equal(json_object_get_string(at(o, path)), wanted);
 }
 
-static void start_tells_the_plan(void **state)
+CASE(start_tells_the_plan)
 {
 	struct run_header head = sample_header();
 	char *text = print(JSON_DOC, &head, NULL, NULL);
@@ -117,7 +116,7 @@ static void start_tells_the_plan(void **state)
 	free(text);
 }
 
-static void end_tells_the_ledger(void **state)
+CASE(end_tells_the_ledger)
 {
 	struct json_object *end;
 
@@ -147,7 +146,7 @@ static void end_tells_the_ledger(void **state)
 	json_object_put(end);
 }
 
-static void end_tells_what_is_wrong(void **state)
+CASE(end_tells_what_is_wrong)
 {
 	struct json_object *end;
 
@@ -173,7 +172,7 @@ static void end_tells_what_is_wrong(void **state)
 	json_object_put(end);
 }
 
-static void lines_are_the_document(void **state)
+CASE(lines_are_the_document)
 {
 	struct run_header head = sample_header();
 	char *doc_text, *lines, *line, *save = NULL;
@@ -216,7 +215,7 @@ static void lines_are_the_document(void **state)
 	free(lines);
 }
 
-static void error_alone_is_a_document(void **state)
+CASE(error_alone_is_a_document)
 {
 	const struct error err = {STATUS_UNABLE, "no BTF", ""};
 	char *text = print(JSON_DOC, NULL, NULL, &err);
@@ -232,7 +231,7 @@ static void error_alone_is_a_document(void **state)
 	free(text);
 }
 
-static void no_name_spoils_the_json(void **state)
+CASE(no_name_spoils_the_json)
 {
 	static const struct {
 		const char *in, *out;
@@ -261,7 +260,7 @@ static void no_name_spoils_the_json(void **state)
 	json_object_put(o);
 }
 
-static void full_disk_is_told(void **state)
+CASE(full_disk_is_told)
 {
 	struct run_header head = sample_header();
 	FILE *f = fopen("/dev/full", "w");
@@ -275,7 +274,7 @@ static void full_disk_is_told(void **state)
 	fclose(f);
 }
 
-static void matches_schema(void **state)
+CASE(matches_schema)
 {
 	const struct error err = {STATUS_FAILED, "the device went away", "put it back"};
 	struct run_header head = sample_header();
@@ -298,20 +297,4 @@ static void matches_schema(void **state)
 		assert_int_equal(validate("run", text[i], i == 3), i == 3);
 		free(text[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(start_tells_the_plan),
-		cmocka_unit_test(end_tells_the_ledger),
-		cmocka_unit_test(end_tells_what_is_wrong),
-		cmocka_unit_test(lines_are_the_document),
-		cmocka_unit_test(error_alone_is_a_document),
-		cmocka_unit_test(no_name_spoils_the_json),
-		cmocka_unit_test(full_disk_is_told),
-		cmocka_unit_test(matches_schema),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

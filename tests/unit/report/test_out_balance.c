@@ -83,7 +83,7 @@ static void has(const char *text, const char *wanted)
 		fail_msg("no \"%s\" in:\n%s", wanted, text);
 }
 
-static void for_people(void **state)
+CASE(for_people)
 {
 	struct flow_facts f = facts();
 	char *text = text_of(&f, &cost);
@@ -102,7 +102,7 @@ static void for_people(void **state)
 	free(text);
 }
 
-static void for_people_balanced(void **state)
+CASE(for_people_balanced)
 {
 	const struct balance_cost none = {};
 	struct flow_facts f = facts();
@@ -141,7 +141,7 @@ static const char *word(struct json_object *o, const char *key)
 	return json_object_get_string(v);
 }
 
-static void for_machines(void **state)
+CASE(for_machines)
 {
 	struct flow_facts f = facts();
 	struct json_object *end = end_of(&f, &cost), *part;
@@ -168,7 +168,7 @@ static void for_machines(void **state)
 }
 
 /* What is not known is null, not 0. */
-static void for_machines_without_numbers(void **state)
+CASE(for_machines_without_numbers)
 {
 	struct flow_facts f = facts();
 	struct json_object *end;
@@ -180,16 +180,4 @@ static void for_machines_without_numbers(void **state)
 	assert_null(word(end, "sequence"));
 	assert_null(word(end, "culprit"));
 	json_object_put(end);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(for_people),
-		cmocka_unit_test(for_people_balanced),
-		cmocka_unit_test(for_machines),
-		cmocka_unit_test(for_machines_without_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

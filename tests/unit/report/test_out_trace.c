@@ -138,7 +138,7 @@ static void is_narrow(unsigned width)
 	}
 }
 
-static void interval(void **state)
+CASE_WITH(interval, fill, empty)
 {
 	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&table, LIVE_BY_DEFAULT, 2 * SECOND),
 	      NULL, PAGE_WIDTH, 0);
@@ -159,7 +159,7 @@ static void interval(void **state)
 	has("in a-namespace-of-quite-a-long-name-as-kubernetes-makes-them-0123\n");
 }
 
-static void quiet_interval(void **state)
+CASE_WITH(quiet_interval, fill, empty)
 {
 	struct live_table quiet;
 
@@ -171,7 +171,7 @@ static void quiet_interval(void **state)
 }
 
 /* Many rows are cut, and none is lost in the sum. */
-static void many_rows(void **state)
+CASE_WITH(many_rows, fill, empty)
 {
 	char sockets[100][16];
 
@@ -190,7 +190,7 @@ static void many_rows(void **state)
 	has("78 rows more");
 }
 
-static void other_groups(void **state)
+CASE_WITH(other_groups, fill, empty)
 {
 	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_CPU);
 
@@ -199,7 +199,7 @@ static void other_groups(void **state)
 	has_not("SOCKET_RCVBUFF");
 }
 
-static void end(void **state)
+CASE_WITH(end, fill, empty)
 {
 	print(start_of(LIVE_BY_DEFAULT, false), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
 	      PAGE_WIDTH, 0);
@@ -232,7 +232,7 @@ static const struct burst_report bursts = {
 				.n_worst = 3},
 };
 
-static void windows(void **state)
+CASE_WITH(windows, fill, empty)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -276,7 +276,7 @@ static void print_ledger(unsigned n, unsigned joined, unsigned seconds, int verb
 }
 
 /* What was printed is printed again, but intervals only where they are few, and all there. */
-static void ledger(void **state)
+CASE_WITH(ledger, fill, empty)
 {
 	print_ledger(3, 1, 3, 0);
 	has("\n00:00:00  3,040 lost, 3.040 kpps\n");
@@ -325,7 +325,7 @@ static struct json_object *get(struct json_object *o, const char *key)
 	return value;
 }
 
-static void json(void **state)
+CASE_WITH(json, fill, empty)
 {
 	struct json_object *doc = json_tokener_parse(document(true)), *stage, *cause;
 	struct json_object *last = get(doc, "end");
@@ -359,7 +359,7 @@ static void json(void **state)
 	json_object_put(doc);
 }
 
-static void matches_schema(void **state)
+CASE_WITH(matches_schema, fill, empty)
 {
 	if (access("/usr/bin/python3", X_OK))
 		skip();
@@ -371,7 +371,7 @@ static void matches_schema(void **state)
 	assert_int_equal(validate("trace", document(false), true), 1);
 }
 
-static void sockets_and_flows(void **state)
+CASE(sockets_and_flows)
 {
 	struct watch_sock s = {.family = AF_INET, .local_port = 53};
 	struct watch_flow f = {.family = AF_INET,
@@ -413,14 +413,6 @@ static void sockets_and_flows(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fill, empty)
-	const struct CMUnitTest tests[] = {
-		CASE(interval),	      CASE(quiet_interval),
-		CASE(many_rows),      CASE(other_groups),
-		CASE(windows),	      CASE(end),
-		CASE(ledger),	      CASE(json),
-		CASE(matches_schema), cmocka_unit_test(sockets_and_flows),
-	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_cases(NULL, NULL);
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -104,7 +103,7 @@ static int add(struct pcapng *p, unsigned interface, const char *comment)
 	return pcapng_packet(p, &packet);
 }
 
-static void test_layout(void **state)
+CASE_WITH(test_layout, name_file, remove_file)
 {
 	struct pcapng *p = create();
 	uint32_t outbound = 2;
@@ -148,7 +147,7 @@ static void test_layout(void **state)
 	assert_int_equal(at + u32(at + 4), size);
 }
 
-static void test_interfaces_are_written_once(void **state)
+CASE_WITH(test_interfaces_are_written_once, name_file, remove_file)
 {
 	struct pcapng *p = create();
 
@@ -164,7 +163,7 @@ static void test_interfaces_are_written_once(void **state)
 	assert_int_equal(block(4) + u32(block(4) + 4), size);
 }
 
-static void test_long_texts_and_packets(void **state)
+CASE_WITH(test_long_texts_and_packets, name_file, remove_file)
 {
 	static uint8_t large[65535 + 16];
 	static char comment[5000];
@@ -189,7 +188,7 @@ static void test_long_texts_and_packets(void **state)
 }
 
 /* As on a full disk: a write is cut in the middle of a block, the next ones fail. */
-static void test_ends_with_a_whole_block(void **state)
+CASE_WITH(test_ends_with_a_whole_block, name_file, remove_file)
 {
 	const struct rlimit small = {1000, RLIM_INFINITY};
 	struct rlimit before;
@@ -213,7 +212,7 @@ static void test_ends_with_a_whole_block(void **state)
 	assert_int_equal(block(1 + packets) + u32(block(1 + packets) + 4), size);
 }
 
-static void test_mode_and_errors(void **state)
+CASE_WITH(test_mode_and_errors, name_file, remove_file)
 {
 	struct error err = {};
 	struct pcapng *p;
@@ -246,7 +245,7 @@ static void is_refused(const char *name)
 }
 
 /* What somebody else has put there is not written to, and what it leads to is not emptied. */
-static void test_of_others(void **state)
+CASE_WITH(test_of_others, name_file, remove_file)
 {
 	const uid_t nobody = 65534;
 	char link[80], kept[5] = "";
@@ -280,21 +279,4 @@ static void test_of_others(void **state)
 	assert_int_equal(lchown(path, nobody, nobody), 0);
 	is_refused(path);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_layout, name_file, remove_file),
-		cmocka_unit_test_setup_teardown(test_interfaces_are_written_once, name_file,
-						remove_file),
-		cmocka_unit_test_setup_teardown(test_long_texts_and_packets, name_file,
-						remove_file),
-		cmocka_unit_test_setup_teardown(test_ends_with_a_whole_block, name_file,
-						remove_file),
-		cmocka_unit_test_setup_teardown(test_mode_and_errors, name_file, remove_file),
-		cmocka_unit_test_setup_teardown(test_of_others, name_file, remove_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +81,7 @@ static struct json_object *compare(const char *expr)
 }
 
 static void assert_balance(const struct json_object *o, uint64_t compared, uint64_t matched,
-			 uint64_t lost, uint64_t outside, uint64_t doubt)
+			   uint64_t lost, uint64_t outside, uint64_t doubt)
 {
 	const struct json_object *unknown = json_get(o, "unknown");
 
@@ -98,7 +97,7 @@ static void assert_balance(const struct json_object *o, uint64_t compared, uint6
  * 100 numbered packets, a second apart, of which B has 10 to 89, some of them lost, late, twice,
  * and from another address.
  */
-static void by_number(void **state)
+CASE(by_number)
 {
 	FILE *a = create(0), *b = create(1);
 	uint8_t f[256];
@@ -141,7 +140,7 @@ static void by_number(void **state)
 }
 
 /* Plain traffic of three flows; the clock of B is an hour behind. What looks the same is told. */
-static void by_bytes(void **state)
+CASE(by_bytes)
 {
 	FILE *a = create(0), *b = create(1);
 	struct json_object *o;
@@ -176,7 +175,7 @@ static void by_bytes(void **state)
 }
 
 /* A packet of B that was cut may be any that is missing. */
-static void cut_is_not_lost(void **state)
+CASE(cut_is_not_lost)
 {
 	FILE *a = create(0), *b = create(1);
 	struct json_object *o;
@@ -202,7 +201,7 @@ static void cut_is_not_lost(void **state)
 }
 
 /* RTP whose numbers wrap, with RTCP between; nothing is lost. */
-static void by_rtp(void **state)
+CASE(by_rtp)
 {
 	const struct ends_spec spec = {
 		.a = path[0], .b = path[1], .until_ns = UINT64_MAX, .method = PACKETID_RTP};
@@ -242,7 +241,7 @@ static void put_block(FILE *f, uint32_t type, const void *body, uint32_t len)
 }
 
 /* pcapng that says it dropped three: then of five that are missing only two are surely lost. */
-static void drops_of_the_capture(void **state)
+CASE(drops_of_the_capture)
 {
 	const uint32_t section[] = {0x1a2b3c4d, 1, 0xffffffff, 0xffffffff};
 	const uint32_t interface[] = {1, 65535};
@@ -275,7 +274,7 @@ static void drops_of_the_capture(void **state)
 }
 
 /* Whatever is in a file: an error or a result, and no byte beyond it is read. */
-static void spoilt_files(void **state)
+CASE(spoilt_files)
 {
 	const struct ends_spec spec = {
 		.a = path[0], .b = path[1], .until_ns = UINT64_MAX, .choose = true};
@@ -321,7 +320,7 @@ static int take_empty(void *arg, const struct capfile_packet *p)
 	return 0;
 }
 
-static void an_empty_packet(void **state)
+CASE(an_empty_packet)
 {
 	struct capfile_state counts;
 	struct error err = {};
@@ -352,15 +351,5 @@ static int remove_dir(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_number),
-		cmocka_unit_test(by_bytes),
-		cmocka_unit_test(cut_is_not_lost),
-		cmocka_unit_test(by_rtp),
-		cmocka_unit_test(drops_of_the_capture),
-		cmocka_unit_test(spoilt_files),
-		cmocka_unit_test(an_empty_packet),
-	};
-
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return run_cases(make_dir, remove_dir);
 }

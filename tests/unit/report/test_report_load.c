@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +121,7 @@ static void assert_packets(const struct json_object *o, uint64_t packets)
 	assert_int_equal(flows, packets);
 }
 
-static void whole_trace(void **state)
+CASE_WITH(whole_trace, NULL, remove_file)
 {
 	const struct ledgers_document *d;
 	struct json_object *sum;
@@ -155,7 +153,7 @@ static void whole_trace(void **state)
 	ledgers_free(l);
 }
 
-static void a_window_of_it(void **state)
+CASE_WITH(a_window_of_it, NULL, remove_file)
 {
 	const struct ledgers_document *d;
 	const struct ledgers_file *file;
@@ -178,7 +176,7 @@ static void a_window_of_it(void **state)
 }
 
 /* However many there are: no packet is left out, and the time is covered without gaps. */
-static void thousands_of_intervals(void **state)
+CASE_WITH(thousands_of_intervals, NULL, remove_file)
 {
 	const unsigned n = 5000;
 	uint64_t packets = 0, time = 0;
@@ -231,7 +229,7 @@ static void write_runs(void)
 	}
 }
 
-static void runs_are_apart(void **state)
+CASE_WITH(runs_are_apart, NULL, remove_file)
 {
 	const struct ledgers_document *d;
 	struct json_object *fate, *list, *last;
@@ -317,7 +315,7 @@ static void text_of(const struct ledgers_document *d, char *text, size_t size)
 	fclose(out);
 }
 
-static void a_sweep_is_one_document(void **state)
+CASE_WITH(a_sweep_is_one_document, NULL, remove_file)
 {
 	const struct ledgers_document *d;
 	struct json_object *trial;
@@ -352,7 +350,7 @@ static void a_sweep_is_one_document(void **state)
 }
 
 /* A soak that was killed: what it knew is shown, and not that there were no trials. */
-static void a_trial_that_was_cut(void **state)
+CASE_WITH(a_trial_that_was_cut, NULL, remove_file)
 {
 	struct json_object *start = command("run", 0);
 	const struct ledgers_document *d;
@@ -384,7 +382,7 @@ static void a_trial_that_was_cut(void **state)
 }
 
 /* At whatever byte it was cut, all before it is used. */
-static void any_cut(void **state)
+CASE_WITH(any_cut, NULL, remove_file)
 {
 	static char whole[65536];
 	size_t size, first;
@@ -410,7 +408,7 @@ static void any_cut(void **state)
 	}
 }
 
-static void spoilt_lines(void **state)
+CASE_WITH(spoilt_lines, NULL, remove_file)
 {
 	const struct ledgers_file *file;
 	struct ledgers *l;
@@ -446,7 +444,7 @@ static void write_text(const char *text, size_t len)
 	fclose(f);
 }
 
-static void foreign_files(void **state)
+CASE_WITH(foreign_files, NULL, remove_file)
 {
 	static const struct {
 		const char *text;
@@ -473,7 +471,7 @@ static void foreign_files(void **state)
 }
 
 /* Lines that are whole, with all that JSON can be in the place of what is expected. */
-static void odd_lines(void **state)
+CASE_WITH(odd_lines, NULL, remove_file)
 {
 	static const char *const values[] = {
 		"null", "{}",	 "[]",	   "\"x\"", "-1",
@@ -540,18 +538,5 @@ static void odd_lines(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(whole_trace, remove_file),
-		cmocka_unit_test_teardown(a_window_of_it, remove_file),
-		cmocka_unit_test_teardown(thousands_of_intervals, remove_file),
-		cmocka_unit_test_teardown(runs_are_apart, remove_file),
-		cmocka_unit_test_teardown(a_sweep_is_one_document, remove_file),
-		cmocka_unit_test_teardown(a_trial_that_was_cut, remove_file),
-		cmocka_unit_test_teardown(any_cut, remove_file),
-		cmocka_unit_test_teardown(spoilt_lines, remove_file),
-		cmocka_unit_test_teardown(foreign_files, remove_file),
-		cmocka_unit_test_teardown(odd_lines, remove_file),
-	};
-
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return run_cases(make_dir, remove_dir);
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cases.h"
 #include "base/json.h"
@@ -68,7 +67,7 @@ static void assert_rereads(const struct run_header *head, const struct result *r
 	free(is);
 }
 
-static void what_was_printed(void **state)
+CASE(what_was_printed)
 {
 	struct run_header head = sample_header();
 	struct result *res = calloc(1, sizeof(*res));
@@ -167,7 +166,7 @@ static void what_was_printed(void **state)
 }
 
 /* send and recv too, below a title. */
-static void one_end_alone(void **state)
+CASE(one_end_alone)
 {
 	struct recv_result *r = calloc(1, sizeof(*r));
 	struct json_object *doc = object("{\"start\":{\"time\":\"2024-05-01T12:00:00Z\"}}");
@@ -218,7 +217,7 @@ static void one_end_alone(void **state)
 	"\"new\":true}},\"end\":{\"sent\":200,\"delivered\":150,\"tx_pps\":20.0,\"stages\":[{"     \
 	"\"stage\":\"xdp\",\"packets\":50}]}}"
 
-static void differences(void **state)
+CASE(differences)
 {
 	const struct ledgers_document a = {.json = object(RUN_A)}, b = {.json = object(RUN_B)};
 	struct json_object *o = compare_documents(&a, &b);
@@ -245,7 +244,7 @@ static void differences(void **state)
 	json_object_put(b.json);
 }
 
-static void other_names(void **state)
+CASE(other_names)
 {
 	struct json_object *o = object(
 		"{\"start\":{\"host\":\"db7.example.org\",\"time\":\"2024-05-01T12:00:00Z\","
@@ -280,7 +279,7 @@ static void other_names(void **state)
 	json_object_put(expected);
 }
 
-static void a_table(void **state)
+CASE(a_table)
 {
 	const struct ledgers_document d = {
 		.json = object(
@@ -321,7 +320,7 @@ static char *csv_of(const char *text)
 }
 
 /* What names of others do to a terminal, and to a spreadsheet. */
-static void a_table_does_nothing(void **state)
+CASE(a_table_does_nothing)
 {
 	static const char *const cells[][2] = {
 		{"eth0", "eth0"},
@@ -349,7 +348,7 @@ static void a_table_does_nothing(void **state)
 }
 
 /* Every column of a document goes that way, whatever stands in it. */
-static void a_table_of_strangers(void **state)
+CASE(a_table_of_strangers)
 {
 	const struct ledgers_document d = {
 		.json = object("{\"file\":\"=a\",\"start\":{\"host\":\"@h\"},\"intervals\":[{"
@@ -374,7 +373,7 @@ static void a_table_of_strangers(void **state)
 
 /* Words of the letters of addresses that are longer than any, of all lengths: unharmed, and whole.
  */
-static void long_words_are_kept(void **state)
+CASE(long_words_are_kept)
 {
 	static const char letters[] = "f:.0";
 	char *text = malloc(40001);
@@ -398,7 +397,7 @@ static void long_words_are_kept(void **state)
 
 /* A secret is hidden in strings of any name, also long ones, but not in words of pktledger's own.
  */
-static void every_string_is_searched(void **state)
+CASE(every_string_is_searched)
 {
 	struct json_object *o = object("{\"start\":{\"host\":\"socket\",\"tx\":\"socket\","
 				       "\"new\":{\"thing\":[\"on socket\",5,null]}}}");
@@ -422,7 +421,7 @@ static void every_string_is_searched(void **state)
 
 /* Ends in which everything is of another type than it should be are read as if it were not there.
  */
-static void strangers_are_read(void **state)
+CASE(strangers_are_read)
 {
 	static const char *const values[] = {"[]",   "{}",   "5",    "\"a\"", "null",
 					     "true", "[[]]", "[{}]", "[5]",   "{\"a\":[]}"};
@@ -485,28 +484,9 @@ static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
 	json_object_put(doc);
 }
 
-static void steps(void **state)
+CASE(steps)
 {
 	in_steps(3600 * S, S, 300 * S);
 	in_steps(2 * S, S / 2, S / 2); /* not of less than an interval */
 	in_steps(2 * S, S / 10, S / 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_printed),
-		cmocka_unit_test(one_end_alone),
-		cmocka_unit_test(differences),
-		cmocka_unit_test(other_names),
-		cmocka_unit_test(a_table),
-		cmocka_unit_test(a_table_does_nothing),
-		cmocka_unit_test(a_table_of_strangers),
-		cmocka_unit_test(long_words_are_kept),
-		cmocka_unit_test(every_string_is_searched),
-		cmocka_unit_test(strangers_are_read),
-		cmocka_unit_test(steps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cases.h"
 #include "report/document.h"
@@ -41,7 +40,7 @@ static void assert_summary(const struct trials *t, enum trials_measure m, double
 	assert_true(fabs(s.spread - spread) < 1e-12);
 }
 
-static void test_summary(void **state)
+CASE(test_summary)
 {
 	struct trials *t = trials_new(4);
 	struct result res[] = {made(100, 10, STAGE_RCVBUF, 3000), made(100, 0, STAGE_RCVBUF, 1000),
@@ -69,7 +68,7 @@ static void test_summary(void **state)
 }
 
 /* 5 % are steady, a little more is not. */
-static void test_steady(void **state)
+CASE(test_steady)
 {
 	static const struct {
 		double low, high;
@@ -104,7 +103,7 @@ static void expect(struct rows *rows, char **text, const char *wanted)
 	free(*text);
 }
 
-static void test_table(void **state)
+CASE(test_table)
 {
 	struct json_object *first = json_of("{\"rcvbuf\":\"64k\",\"gro\":\"on\"}");
 	struct json_object *second = json_of("{\"rcvbuf\":\"1m\",\"gro\":\"off\"}");
@@ -147,7 +146,7 @@ static void test_table(void **state)
 	       "         -  failed: no such CPU\n");
 }
 
-static void test_csv(void **state)
+CASE(test_csv)
 {
 	struct json_object *start = json_of("{\"start\":{\"parameters\":[\"fault\",\"x\"]}}");
 	struct json_object *values = json_of("{\"fault\":\"a,b\",\"x\":\"say \\\"no\\\"\"}");
@@ -176,16 +175,4 @@ static void test_csv(void **state)
 	       "\"a,b\",\"say \"\"no\"\"\",1,1000,0,1000,990,10,0.01,50000.000,25000.000,qdisc,"
 	       "true,512,2000000000,0,,7,8,0,0,0,0,0\n"
 	       "\"a,b\",\"say \"\"no\"\"\",2,,,,,,,,,,,,,,\"one, two\",,,,,,,\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_summary),
-		cmocka_unit_test(test_steady),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_csv),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,7 +188,7 @@ static struct json_object *at(const char *path)
 	return node;
 }
 
-static void records_are_in_the_schema(void **state)
+CASE(records_are_in_the_schema)
 {
 	unsigned n = 0;
 
@@ -207,7 +207,7 @@ static void records_are_in_the_schema(void **state)
 }
 
 /* The names that document.c has of its own. */
-static void topologies_have_their_names(void **state)
+CASE(topologies_have_their_names)
 {
 	for (const struct opt_value *v = lab_topologies; v->name; v++) {
 		const struct run_header head = {.in_lab = true,
@@ -217,14 +217,4 @@ static void topologies_have_their_names(void **state)
 		assert_string_equal(json_get_text(json_get(start, "lab"), "topology"), v->name);
 		json_object_put(start);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_are_in_the_schema),
-		cmocka_unit_test(topologies_have_their_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static const struct {
 	{"\xed\xa0\x80", "???"},	   /* a surrogate */
 };
 
-static void what_is_shown(void **state)
+CASE(what_is_shown)
 {
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char buf[64], *printed;
@@ -48,7 +48,7 @@ static void what_is_shown(void **state)
 	}
 }
 
-static void words_on_a_page(void **state)
+CASE(words_on_a_page)
 {
 	char *printed;
 	size_t len;
@@ -64,7 +64,7 @@ static void words_on_a_page(void **state)
 }
 
 /* Whoever may make a namespace may call its devices so. */
-static void a_device_in_a_line_of_trace(void **state)
+CASE(a_device_in_a_line_of_trace)
 {
 	static struct described what;
 	struct live_drop drop = {.what = &what};
@@ -79,15 +79,4 @@ static void a_device_in_a_line_of_trace(void **state)
 	fclose(f);
 	assert_non_null(strstr(printed, " xdp ?]0;mine?  "));
 	free(printed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_shown),
-		cmocka_unit_test(words_on_a_page),
-		cmocka_unit_test(a_device_in_a_line_of_trace),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

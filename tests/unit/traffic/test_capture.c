@@ -2,7 +2,6 @@
 /* Captures for replay: both formats, and what is wrong with one named by its packet. */
 #include "cases.h"
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,7 +86,7 @@ static void assert_refused(const struct file *f, const char *why)
 		fail_msg("'%s' is not in '%s'", why, err.message);
 }
 
-static void test_pcap(void **state)
+CASE(test_pcap)
 {
 	uint8_t frame[2048];
 	unsigned a = datagram(frame, AF_INET, 100), length;
@@ -131,7 +130,7 @@ static void put_pcapng(struct file *f)
 	}
 }
 
-static void test_pcapng(void **state)
+CASE(test_pcapng)
 {
 	struct capture *c;
 	struct error err;
@@ -146,7 +145,7 @@ static void test_pcapng(void **state)
 	assert_refused(&f, "after 2 packets");
 }
 
-static void test_refused(void **state)
+CASE(test_refused)
 {
 	uint8_t frame[2048];
 	unsigned a = datagram(frame, AF_INET, 100);
@@ -197,7 +196,7 @@ static void open_and_stamp(const struct file *f)
 	capture_free(c);
 }
 
-static void test_spoilt_files(void **state)
+CASE(test_spoilt_files)
 {
 	uint8_t frame[2048];
 	unsigned a = datagram(frame, AF_INET, 100);
@@ -218,7 +217,7 @@ static void test_spoilt_files(void **state)
 	}
 }
 
-static void test_stamped(void **state)
+CASE(test_stamped)
 {
 	struct flow to = {.family = AF_INET, .dst_port = 28779, .src_mac = {2}, .dst_mac = {4}};
 	uint8_t frame[2048];
@@ -256,7 +255,7 @@ static void test_stamped(void **state)
 	capture_free(c);
 }
 
-static void test_not_to_be_stamped(void **state)
+CASE(test_not_to_be_stamped)
 {
 	uint8_t frame[2048];
 	unsigned a = datagram(frame, AF_INET, 18);
@@ -273,15 +272,4 @@ static void test_not_to_be_stamped(void **state)
 	assert_int_equal(err.status, STATUS_USAGE);
 	assert_non_null(strstr(err.message, "packet 2"));
 	capture_free(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pcap),	cmocka_unit_test(test_pcapng),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_spoilt_files),
-		cmocka_unit_test(test_stamped), cmocka_unit_test(test_not_to_be_stamped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static const uint8_t golden[STAMP_TIME_LEN] = {
 	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef, /* ~time */
 };
 
-static void stamp_is_as_agreed(void **state)
+CASE(stamp_is_as_agreed)
 {
 	uint8_t payload[STAMP_TIME_LEN + 1];
 
@@ -34,7 +34,7 @@ static void stamp_is_as_agreed(void **state)
 }
 
 /* One byte too short for the time: nothing of it is written. */
-static void time_only_where_it_fits(void **state)
+CASE(time_only_where_it_fits)
 {
 	uint8_t payload[STAMP_TIME_LEN];
 
@@ -63,7 +63,7 @@ static uint64_t any_word(void)
 	       (unsigned)rand();
 }
 
-static void checksum_is_a_constant_of_the_flow(void **state)
+CASE(checksum_is_a_constant_of_the_flow)
 {
 	static const unsigned lengths[] = {STAMP_LEN, STAMP_LEN + 1, 33, 34, 35, 512, 1472};
 	uint8_t payload[1472];
@@ -85,7 +85,7 @@ static void checksum_is_a_constant_of_the_flow(void **state)
 	}
 }
 
-static void fill_leaves_the_stamp_alone(void **state)
+CASE(fill_leaves_the_stamp_alone)
 {
 	uint8_t payload[STAMP_LEN + 60];
 
@@ -102,7 +102,7 @@ static void fill_leaves_the_stamp_alone(void **state)
 }
 
 /* The least sizes of the contract: 64 and 84, with time 80 and 100. */
-static void frame_sizes(void **state)
+CASE(frame_sizes)
 {
 	struct flow f = {.family = AF_INET, .payload = STAMP_LEN};
 
@@ -117,17 +117,4 @@ static void frame_sizes(void **state)
 	assert_int_equal(flow_frame_bytes(&f), 100);
 	f.payload = STAMP_LEN;
 	assert_int_equal(flow_frame_bytes(&f), 84);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stamp_is_as_agreed),
-		cmocka_unit_test(time_only_where_it_fits),
-		cmocka_unit_test(checksum_is_a_constant_of_the_flow),
-		cmocka_unit_test(fill_leaves_the_stamp_alone),
-		cmocka_unit_test(frame_sizes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

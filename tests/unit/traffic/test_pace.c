@@ -46,7 +46,7 @@ static uint64_t drive(struct pace *p, uint64_t now, uint64_t until, unsigned max
 }
 
 /* No drift: what was sent after ten seconds is the schedule, to the packet. */
-static void rate_is_exact(void **state)
+CASE(rate_is_exact)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
@@ -61,7 +61,7 @@ static void rate_is_exact(void **state)
 }
 
 /* An hour at 10 M packets/s, looked at every millisecond. */
-static void rate_is_exact_for_long(void **state)
+CASE(rate_is_exact_for_long)
 {
 	struct pace p;
 	uint64_t wait;
@@ -75,7 +75,7 @@ static void rate_is_exact_for_long(void **state)
 	assert_true(fabs((double)p.done - due) <= 1);
 }
 
-static void first_packet_is_due_at_once(void **state)
+CASE(first_packet_is_due_at_once)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
@@ -89,7 +89,7 @@ static void first_packet_is_due_at_once(void **state)
 }
 
 /* After the wait one is due; shortly before its end none. */
-static void wait_ends_when_one_is_due(void **state)
+CASE(wait_ends_when_one_is_due)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
@@ -109,7 +109,7 @@ static void wait_ends_when_one_is_due(void **state)
 	}
 }
 
-static void unthrottled_is_always_due(void **state)
+CASE(unthrottled_is_always_due)
 {
 	struct pace p;
 	uint64_t wait = 1;
@@ -125,7 +125,7 @@ static void unthrottled_is_always_due(void **state)
 }
 
 /* A hiccup within the debt is caught up in full: nothing slips, the schedule holds. */
-static void short_stall_is_caught_up(void **state)
+CASE(short_stall_is_caught_up)
 {
 	for (unsigned i = 0; i < N_RATES; i++) {
 		struct pace p;
@@ -142,7 +142,7 @@ static void short_stall_is_caught_up(void **state)
 
 /* After a long stall: a bounded burst, then a little faster; what is too late is given up and told.
  */
-static void long_stall_slips(void **state)
+CASE(long_stall_slips)
 {
 	const unsigned max = 64;
 
@@ -176,7 +176,7 @@ static void long_stall_slips(void **state)
 }
 
 /* A sender that cannot keep up never sends more than it can, and says by how much it slips. */
-static void too_slow_a_sender(void **state)
+CASE(too_slow_a_sender)
 {
 	const uint64_t call_ns = 128000; /* 64 packets in 128 us: half of 1 M/s */
 	struct pace p;
@@ -189,7 +189,7 @@ static void too_slow_a_sender(void **state)
 	assert_true(now >= BEGIN + 10 * SECOND);
 }
 
-static void start_forgets_the_past(void **state)
+CASE(start_forgets_the_past)
 {
 	struct pace p;
 	uint64_t wait;
@@ -201,21 +201,4 @@ static void start_forgets_the_past(void **state)
 	assert_int_equal(p.slipped_ns, 0);
 	assert_int_equal(p.done, 0);
 	assert_int_equal(pace_due(&p, BEGIN + SECOND, 64, &wait), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rate_is_exact),
-		cmocka_unit_test(rate_is_exact_for_long),
-		cmocka_unit_test(first_packet_is_due_at_once),
-		cmocka_unit_test(wait_ends_when_one_is_due),
-		cmocka_unit_test(unthrottled_is_always_due),
-		cmocka_unit_test(short_stall_is_caught_up),
-		cmocka_unit_test(long_stall_slips),
-		cmocka_unit_test(too_slow_a_sender),
-		cmocka_unit_test(start_forgets_the_past),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void assert_checksums(const uint8_t *frame, int family)
 	assert_int_equal(residue(sum, udp, length), 0);
 }
 
-static void test_checksums(void **state)
+CASE(test_checksums)
 {
 	static const uint64_t words[] = {0, 1, 0x0007123400000005, 0xffffffffffffffff,
 					 0x8000000000000001};
@@ -69,7 +69,7 @@ static void test_checksums(void **state)
 }
 
 /* Some payload makes the sum 0xffff, whose complement, 0, would say that there is no checksum. */
-static void test_checksum_is_never_zero(void **state)
+CASE(test_checksum_is_never_zero)
 {
 	struct flow flow = make_flow(AF_INET, 64);
 	uint8_t frame[ROOM];
@@ -84,7 +84,7 @@ static void test_checksum_is_never_zero(void **state)
 	assert_true(all_ones >= 1);
 }
 
-static void test_headers_v4(void **state)
+CASE(test_headers_v4)
 {
 	struct flow flow = make_flow(AF_INET, 100);
 	uint8_t frame[ROOM];
@@ -106,7 +106,7 @@ static void test_headers_v4(void **state)
 	assert_checksums(frame, AF_INET);
 }
 
-static void test_headers_v6(void **state)
+CASE(test_headers_v6)
 {
 	struct flow flow = make_flow(AF_INET6, 100);
 	uint8_t frame[ROOM];
@@ -120,7 +120,7 @@ static void test_headers_v6(void **state)
 	assert_memory_equal(frame + 38, &flow.dst6, 16);
 }
 
-static void test_short_frames_are_padded_with_zero(void **state)
+CASE(test_short_frames_are_padded_with_zero)
 {
 	struct flow flow = make_flow(AF_INET, STAMP_LEN);
 	uint8_t frame[ROOM];
@@ -132,7 +132,7 @@ static void test_short_frames_are_padded_with_zero(void **state)
 	assert_int_equal(proto_build(frame, ROOM, &flow, 0) + 4, flow_frame_bytes(&flow));
 }
 
-static void test_build_refuses(void **state)
+CASE(test_build_refuses)
 {
 	struct flow flow = make_flow(AF_INET, STAMP_LEN - 1);
 	uint8_t frame[ROOM];
@@ -150,7 +150,7 @@ static void test_build_refuses(void **state)
 	assert_int_equal(proto_build(frame, 1 << 20, &flow, 0), -EMSGSIZE);
 }
 
-static void test_stamp_is_where_it_belongs(void **state)
+CASE(test_stamp_is_where_it_belongs)
 {
 	struct flow flow = make_flow(AF_INET, 64);
 	uint8_t frame[ROOM], *payload = frame + 42;
@@ -166,7 +166,7 @@ static void test_stamp_is_where_it_belongs(void **state)
 	}
 }
 
-static void test_parse_what_was_built(void **state)
+CASE(test_parse_what_was_built)
 {
 	uint8_t frame[ROOM];
 	unsigned length;
@@ -189,7 +189,7 @@ static void test_parse_what_was_built(void **state)
 }
 
 /* A frame cut anywhere is either refused, or only its padding was cut. */
-static void test_parse_cut_frames(void **state)
+CASE(test_parse_cut_frames)
 {
 	uint8_t frame[ROOM];
 	unsigned length;
@@ -206,7 +206,7 @@ static void test_parse_cut_frames(void **state)
 	}
 }
 
-static void test_parse_vlan(void **state)
+CASE(test_parse_vlan)
 {
 	struct flow flow = make_flow(AF_INET6, 100);
 	uint8_t frame[ROOM], tagged[ROOM];
@@ -227,7 +227,7 @@ static void test_parse_vlan(void **state)
 	assert_null(proto_udp_payload(tagged, 17, AF_UNSPEC, PORT, &length));
 }
 
-static void test_parse_ipv4_options(void **state)
+CASE(test_parse_ipv4_options)
 {
 	struct flow flow = make_flow(AF_INET, 100);
 	uint8_t frame[ROOM], with[ROOM] = {0};
@@ -250,7 +250,7 @@ struct edit {
 };
 
 /* One byte changed makes it something else, or makes its lengths contradict each other. */
-static void test_parse_refuses(void **state)
+CASE(test_parse_refuses)
 {
 	static const struct edit edits[] = {
 		{AF_INET, 13, 0x06},  /* ARP */
@@ -280,24 +280,4 @@ static void test_parse_refuses(void **state)
 		frame[edits[i].at] = edits[i].value;
 		assert_null(proto_udp_payload(frame, whole, AF_UNSPEC, PORT, &length));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_checksums),
-		cmocka_unit_test(test_checksum_is_never_zero),
-		cmocka_unit_test(test_headers_v4),
-		cmocka_unit_test(test_headers_v6),
-		cmocka_unit_test(test_short_frames_are_padded_with_zero),
-		cmocka_unit_test(test_build_refuses),
-		cmocka_unit_test(test_stamp_is_where_it_belongs),
-		cmocka_unit_test(test_parse_what_was_built),
-		cmocka_unit_test(test_parse_cut_frames),
-		cmocka_unit_test(test_parse_vlan),
-		cmocka_unit_test(test_parse_ipv4_options),
-		cmocka_unit_test(test_parse_refuses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

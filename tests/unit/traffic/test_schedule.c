@@ -31,7 +31,7 @@ static uint64_t drive(struct pace *p, uint64_t end, uint64_t late)
 	return p->done;
 }
 
-static void test_rate_is_exact_over_threads(void **state)
+CASE(test_rate_is_exact_over_threads)
 {
 	static const double rates[] = {1000, 1001.7, 33333, 250000, 999999, 1000000};
 
@@ -57,7 +57,7 @@ static void test_rate_is_exact_over_threads(void **state)
 }
 
 /* No packet before its time, none later than the thread is. */
-static void test_each_packet_at_its_time(void **state)
+CASE(test_each_packet_at_its_time)
 {
 	struct profile profile;
 	struct pace p;
@@ -76,7 +76,7 @@ static void test_each_packet_at_its_time(void **state)
 	}
 }
 
-static void test_a_pause_is_caught_up_gently(void **state)
+CASE(test_a_pause_is_caught_up_gently)
 {
 	struct profile even;
 	struct pace p;
@@ -102,7 +102,7 @@ static void test_a_pause_is_caught_up_gently(void **state)
 	assert_int_equal(p.slipped_ns, 0);
 }
 
-static void test_what_is_too_late_is_given_up(void **state)
+CASE(test_what_is_too_late_is_given_up)
 {
 	struct profile even;
 	struct pace p;
@@ -117,7 +117,7 @@ static void test_what_is_too_late_is_given_up(void **state)
 	assert_true(llabs((long long)p.given_up - 90000) < 200);
 }
 
-static void test_bursts(void **state)
+CASE(test_bursts)
 {
 	struct profile profile;
 	unsigned n = 0, bursts = 0;
@@ -139,7 +139,7 @@ static void test_bursts(void **state)
 	assert_int_equal(bursts, 200);
 }
 
-static void test_a_burst_is_shared(void **state)
+CASE(test_a_burst_is_shared)
 {
 	struct profile profile;
 	uint64_t sent = 0, wait;
@@ -160,7 +160,7 @@ static const struct profile onoff = {
 static const struct profile steps = {.parts = 3,
 				     .part = {{2, 10000, 10000}, {2, 50000, 50000}, {2, 1e5, 1e5}}};
 
-static void test_profiles(void **state)
+CASE(test_profiles)
 {
 	assert_true(fabs(profile_packets(&ramp, 10) - 5050000) < 1e-3);
 	assert_true(fabs(profile_packets(&ramp, 11) - 6050000) < 1e-3); /* the last rate holds */
@@ -172,7 +172,7 @@ static void test_profiles(void **state)
 	assert_true(profile_peak(&ramp) == 1e6 && profile_peak(&onoff) == 5000);
 }
 
-static void test_inverse(void **state)
+CASE(test_inverse)
 {
 	const struct profile *const all[] = {&ramp, &onoff, &steps};
 
@@ -191,7 +191,7 @@ static void test_inverse(void **state)
 	assert_true(fabs(profile_time(&onoff, 500) - 1) < 1e-9);
 }
 
-static void test_profiles_are_kept(void **state)
+CASE(test_profiles_are_kept)
 {
 	static const struct {
 		const struct profile *profile;
@@ -215,7 +215,7 @@ static void test_profiles_are_kept(void **state)
 }
 
 /* The silence has no packet in it, the pulse has all of its own. */
-static void test_silence(void **state)
+CASE(test_silence)
 {
 	uint64_t wait, now = 0;
 	struct pace p;
@@ -232,7 +232,7 @@ static void test_silence(void **state)
 	assert_int_equal(p.done, 2500);
 }
 
-static void test_schedule(void **state)
+CASE(test_schedule)
 {
 	static const uint64_t due[] = {0, 1000, 1000, 5000000, 9000000};
 	const struct profile p = {.due_ns = due, .packets = 5, .pass_ns = 12000000};
@@ -254,7 +254,7 @@ static void test_schedule(void **state)
 }
 
 /* What is due before the end is sent, however late the thread looks; what is due at it is not. */
-static void test_end(void **state)
+CASE(test_end)
 {
 	for (unsigned t = 0; t < 2; t++) {
 		struct profile profile;
@@ -275,7 +275,7 @@ static void test_end(void **state)
 	}
 }
 
-static void test_unthrottled(void **state)
+CASE(test_unthrottled)
 {
 	struct pace p;
 	uint64_t wait = 1;
@@ -283,25 +283,4 @@ static void test_unthrottled(void **state)
 	pace_start(&p, NULL, 1, 0, 1, 5);
 	assert_int_equal(pace_due(&p, 5, 512, &wait), 512);
 	assert_int_equal(wait, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate_is_exact_over_threads),
-		cmocka_unit_test(test_each_packet_at_its_time),
-		cmocka_unit_test(test_a_pause_is_caught_up_gently),
-		cmocka_unit_test(test_what_is_too_late_is_given_up),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_a_burst_is_shared),
-		cmocka_unit_test(test_profiles),
-		cmocka_unit_test(test_inverse),
-		cmocka_unit_test(test_profiles_are_kept),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_schedule),
-		cmocka_unit_test(test_end),
-		cmocka_unit_test(test_unthrottled),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static struct shape shape_of(unsigned threads)
 static const struct flow flow4 = {
 	.family = AF_INET, .payload = 1472, .dst_port = 28779, .src_port = 40000, .time = true};
 
-static void test_sizes_take_turns_over_threads(void **state)
+CASE(test_sizes_take_turns_over_threads)
 {
 	struct shape s = shape_of(2);
 
@@ -39,7 +39,7 @@ static void test_sizes_take_turns_over_threads(void **state)
 	assert_int_equal(shape_payload(&s, &flow4, 1, 3), 1472);
 }
 
-static void test_same_seed_same_traffic(void **state)
+CASE(test_same_seed_same_traffic)
 {
 	struct shape a = shape_of(3), b = shape_of(3), c = shape_of(3);
 	unsigned differ = 0, streams_differ = 0;
@@ -70,7 +70,7 @@ static void test_same_seed_same_traffic(void **state)
 }
 
 /* Every number once, whatever is reordered; the shares are met. */
-static void test_order_is_a_permutation(void **state)
+CASE(test_order_is_a_permutation)
 {
 	struct shape s = shape_of(1);
 	uint8_t *seen = calloc(1, MANY);
@@ -99,7 +99,7 @@ static void test_order_is_a_permutation(void **state)
 }
 
 /* A group that the end cuts off is sent in order. */
-static void test_no_number_beyond_the_limit(void **state)
+CASE(test_no_number_beyond_the_limit)
 {
 	struct shape s = shape_of(1);
 
@@ -119,7 +119,7 @@ static void test_no_number_beyond_the_limit(void **state)
 }
 
 /* Wherever sending ends, what was used is a row of numbers from 0 but for the one that is told. */
-static void test_unfinished(void **state)
+CASE(test_unfinished)
 {
 	struct shape s = shape_of(1);
 	bool used[64] = {};
@@ -147,7 +147,7 @@ static void test_unfinished(void **state)
 	assert_int_equal(holes, 15);
 }
 
-static void test_flows_of_threads_do_not_meet(void **state)
+CASE(test_flows_of_threads_do_not_meet)
 {
 	struct shape s = shape_of(3);
 	uint64_t next = 0;
@@ -165,7 +165,7 @@ static void test_flows_of_threads_do_not_meet(void **state)
 	assert_int_equal(next, 10);
 }
 
-static void test_tuples(void **state)
+CASE(test_tuples)
 {
 	struct shape s = shape_of(1);
 	struct flow f;
@@ -188,7 +188,7 @@ static void test_tuples(void **state)
 	assert_int_equal(f.dst4.s_addr, flow4.dst4.s_addr);
 }
 
-static void test_complete_refuses(void **state)
+CASE(test_complete_refuses)
 {
 	struct error err = {};
 	struct shape s = shape_of(1);
@@ -209,7 +209,7 @@ static void test_complete_refuses(void **state)
 	assert_int_equal(shape_complete(&s, 1, 0, &err), -ERANGE);
 }
 
-static void test_prefix_of_a_range(void **state)
+CASE(test_prefix_of_a_range)
 {
 	struct shape_addrs a, base;
 
@@ -222,7 +222,7 @@ static void test_prefix_of_a_range(void **state)
 	assert_int_equal(shape_addrs_prefix(&a, &base), 100);
 }
 
-static void test_rates_of_mixed_sizes(void **state)
+CASE(test_rates_of_mixed_sizes)
 {
 	struct shape s = shape_of(1);
 	struct shape_sizes sizes;
@@ -290,7 +290,7 @@ static void check_frames(struct flow flow)
 	frames_close(f);
 }
 
-static void test_frames(void **state)
+CASE(test_frames)
 {
 	struct flow flow = flow4;
 
@@ -309,7 +309,7 @@ static void test_frames(void **state)
 	check_frames(flow);
 }
 
-static void test_frames_that_do_not_fit(void **state)
+CASE(test_frames_that_do_not_fit)
 {
 	struct shape s = shape_of(1);
 	struct error err = {};
@@ -318,24 +318,4 @@ static void test_frames_that_do_not_fit(void **state)
 	s.payload = s.sizes;
 	assert_int_equal(frames_open(&f, &flow4, &s, 0, 1500, &err), -EMSGSIZE);
 	assert_int_equal(err.status, STATUS_USAGE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes_take_turns_over_threads),
-		cmocka_unit_test(test_same_seed_same_traffic),
-		cmocka_unit_test(test_order_is_a_permutation),
-		cmocka_unit_test(test_no_number_beyond_the_limit),
-		cmocka_unit_test(test_unfinished),
-		cmocka_unit_test(test_flows_of_threads_do_not_meet),
-		cmocka_unit_test(test_tuples),
-		cmocka_unit_test(test_complete_refuses),
-		cmocka_unit_test(test_prefix_of_a_range),
-		cmocka_unit_test(test_rates_of_mixed_sizes),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_frames_that_do_not_fit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "cases.h"
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "traffic/shape.h"
 
@@ -15,7 +14,7 @@ static unsigned count(const struct imix *m, unsigned frame)
 	return n;
 }
 
-static void test_imix(void **state)
+CASE(test_imix)
 {
 	struct error err = {};
 	struct imix m;
@@ -36,7 +35,7 @@ static void test_imix(void **state)
 }
 
 /* Spread evenly: in half a cycle there is half of each. */
-static void test_imix_is_spread(void **state)
+CASE(test_imix_is_spread)
 {
 	struct error err = {};
 	struct imix m;
@@ -48,7 +47,7 @@ static void test_imix_is_spread(void **state)
 	assert_int_equal(first, 3);
 }
 
-static void test_imix_refuses(void **state)
+CASE(test_imix_refuses)
 {
 	static const char *const bad[] = {
 		"",	"simplex", "64:", ":7",	     "64:0",	"64:7,",	   ",64",
@@ -67,7 +66,7 @@ static void test_imix_refuses(void **state)
 
 static const struct shape_sizes sizes = {18, 18, 100};
 
-static void test_profiles(void **state)
+CASE(test_profiles)
 {
 	struct error err = {};
 	struct rate_plan plan;
@@ -95,7 +94,7 @@ static void test_profiles(void **state)
 	assert_true(p.repeat && p.parts == 2 && p.part[0].from == 5000 && !p.part[1].to);
 }
 
-static void test_profiles_refused(void **state)
+CASE(test_profiles_refused)
 {
 	static const char *const bad[] = {
 		"ramp",		 "ramp:",	   "ramp:10k/10s",  "ramp:10k..1M", "ramp:10k..1M/",
@@ -113,7 +112,7 @@ static void test_profiles_refused(void **state)
 	}
 }
 
-static void test_ports(void **state)
+CASE(test_ports)
 {
 	static const char *const bad[] = {"", "0", "65536", "5..4", "1..", "..2", "1-2", "1..2..3"};
 	struct shape_ports p;
@@ -126,7 +125,7 @@ static void test_ports(void **state)
 		assert_true(ports_parse(bad[i], &p) < 0);
 }
 
-static void test_addresses(void **state)
+CASE(test_addresses)
 {
 	static const char *const bad[] = {"",
 					  "1.2.3",
@@ -154,7 +153,7 @@ static void test_addresses(void **state)
 		assert_true(addrs_parse(bad[i], &a) < 0);
 }
 
-static void test_shares(void **state)
+CASE(test_shares)
 {
 	static const char *const bad[] = {"",	 "%",	"1",  "0%",  "101%",
 					  "-1%", "1%%", "x%", "1%:", "1 %"};
@@ -174,20 +173,4 @@ static void test_shares(void **state)
 		assert_true(share_parse(bad[i], &share) < 0);
 		assert_true(reorder_parse(bad[i], &r) < 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_imix),
-		cmocka_unit_test(test_imix_is_spread),
-		cmocka_unit_test(test_imix_refuses),
-		cmocka_unit_test(test_profiles),
-		cmocka_unit_test(test_profiles_refused),
-		cmocka_unit_test(test_ports),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_shares),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void check_all(const struct profile *profile, uint64_t n)
 	check(profile, 10, 3, n);
 }
 
-static void even_rates(void **state)
+CASE(even_rates)
 {
 	const double rates[] = {17, 1000, 333333, 1e6, 7.7e6};
 	struct profile p;
@@ -75,7 +75,7 @@ static void even_rates(void **state)
 }
 
 /* One segment is all that an even rate needs, however long it lasts. */
-static void an_even_rate_is_one_piece(void **state)
+CASE(an_even_rate_is_one_piece)
 {
 	struct profile p;
 	const struct plan plan = {&p, 1, 1, 2, 0};
@@ -87,7 +87,7 @@ static void an_even_rate_is_one_piece(void **state)
 	assert_true(segments[0].period == 2000ULL << GEN_PERIOD_SHIFT);
 }
 
-static void ramps(void **state)
+CASE(ramps)
 {
 	struct profile p = {.parts = 1, .part = {{2, 1000, 200000}}};
 
@@ -98,7 +98,7 @@ static void ramps(void **state)
 	check_all(&p, 100000);
 }
 
-static void steps_and_pulses(void **state)
+CASE(steps_and_pulses)
 {
 	struct profile p = {
 		.parts = 3,
@@ -114,7 +114,7 @@ static void steps_and_pulses(void **state)
 }
 
 /* Parts of every kind one behind the other. */
-static void random_profiles(void **state)
+CASE(random_profiles)
 {
 	srandom(1);
 	for (unsigned i = 0; i < 200; i++) {
@@ -135,7 +135,7 @@ static void random_profiles(void **state)
 }
 
 /* Times far from the start are as exact as those at it. */
-static void a_later_origin(void **state)
+CASE(a_later_origin)
 {
 	const uint64_t k = 1000000ULL * 86400 * 30;
 	struct plan plan;
@@ -150,7 +150,7 @@ static void a_later_origin(void **state)
 	assert_in_range(segments[0].period, 999 << GEN_PERIOD_SHIFT, 1001 << GEN_PERIOD_SHIFT);
 }
 
-static void silence_ends_the_plan(void **state)
+CASE(silence_ends_the_plan)
 {
 	struct profile p = {.parts = 2, .part = {{1, 100, 100}, {1, 0, 0}}};
 	const struct plan plan = {&p, 1, 0, 1, 0};
@@ -160,7 +160,7 @@ static void silence_ends_the_plan(void **state)
 }
 
 /* As many as have their time before the end: those at the end itself have not. */
-static void packets_of_a_time(void **state)
+CASE(packets_of_a_time)
 {
 	struct profile p;
 	struct plan plan = {&p, 1, 0, 1, 0};
@@ -176,20 +176,4 @@ static void packets_of_a_time(void **state)
 	assert_int_equal(plan_packets(&plan, SECOND), 333);
 	plan = (struct plan){&p, 16, 0, 1, 0};
 	assert_int_equal(plan_packets(&plan, SECOND), 1008);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(even_rates),
-		cmocka_unit_test(an_even_rate_is_one_piece),
-		cmocka_unit_test(ramps),
-		cmocka_unit_test(steps_and_pulses),
-		cmocka_unit_test(random_profiles),
-		cmocka_unit_test(a_later_origin),
-		cmocka_unit_test(silence_ends_the_plan),
-		cmocka_unit_test(packets_of_a_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #define RX_FRAMES 24
 #define TX_FRAMES 10
 
-static void test_frame_size_leaves_headroom_to_receivers(void **state)
+CASE(test_frame_size_leaves_headroom_to_receivers)
 {
 	assert_int_equal(umem_frame_size(60, false), 2048);
 	assert_int_equal(umem_frame_size(2048, false), 2048);
@@ -37,7 +37,7 @@ static int close_umem(void **state)
 }
 
 /* Every frame of the area is in one pool, and in one only. */
-static void test_pools_are_disjoint_and_complete(void **state)
+CASE_WITH(test_pools_are_disjoint_and_complete, open_umem, close_umem)
 {
 	struct umem *umem = *state;
 	uint8_t owner[RX_FRAMES + TX_FRAMES] = {0};
@@ -53,7 +53,7 @@ static void test_pools_are_disjoint_and_complete(void **state)
 		assert_int_equal(owner[i], i < RX_FRAMES ? 1 : 16);
 }
 
-static void test_frames_do_not_overlap(void **state)
+CASE_WITH(test_frames_do_not_overlap, open_umem, close_umem)
 {
 	struct umem *umem = *state;
 	uint64_t frame[TX_FRAMES];
@@ -70,7 +70,7 @@ static void test_frames_do_not_overlap(void **state)
 	}
 }
 
-static void test_pool_is_first_in_first_out(void **state)
+CASE_WITH(test_pool_is_first_in_first_out, open_umem, close_umem)
 {
 	struct umem *umem = *state;
 	uint64_t frame[TX_FRAMES];
@@ -86,7 +86,7 @@ static void test_pool_is_first_in_first_out(void **state)
 }
 
 /* Any interleaving, many times around: against a list that is kept the simple way. */
-static void test_pool_like_a_list(void **state)
+CASE_WITH(test_pool_like_a_list, open_umem, close_umem)
 {
 	struct umem *umem = *state;
 	uint64_t list[TX_FRAMES], out[TX_FRAMES];
@@ -113,7 +113,7 @@ static void test_pool_like_a_list(void **state)
 	}
 }
 
-static void test_one_direction_only(void **state)
+CASE(test_one_direction_only)
 {
 	struct umem umem;
 	struct error err = {0};
@@ -126,7 +126,7 @@ static void test_one_direction_only(void **state)
 	assert_null(umem.area);
 }
 
-static void test_no_memory_is_an_error(void **state)
+CASE(test_no_memory_is_an_error)
 {
 	struct umem umem;
 	struct error err = {0};
@@ -134,21 +134,4 @@ static void test_no_memory_is_an_error(void **state)
 	assert_int_equal(umem_open(&umem, 1u << 31, (1u << 31) - 1, 1u << 31, &err), -12);
 	assert_int_equal(err.status, STATUS_FAILED);
 	assert_null(umem.area);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_frame_size_leaves_headroom_to_receivers),
-		cmocka_unit_test_setup_teardown(test_pools_are_disjoint_and_complete, open_umem,
-						close_umem),
-		cmocka_unit_test_setup_teardown(test_frames_do_not_overlap, open_umem, close_umem),
-		cmocka_unit_test_setup_teardown(test_pool_is_first_in_first_out, open_umem,
-						close_umem),
-		cmocka_unit_test_setup_teardown(test_pool_like_a_list, open_umem, close_umem),
-		cmocka_unit_test(test_one_direction_only),
-		cmocka_unit_test(test_no_memory_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

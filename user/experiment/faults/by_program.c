@@ -7,7 +7,6 @@
 #include <linux/if_link.h>
 #include <linux/pkt_cls.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

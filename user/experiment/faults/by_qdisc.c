@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Faults by the qdisc of the sender's device: a tbf, what is in it, and another one. */
-#include <string.h>
 
 #include "experiment/faults/row.h"
 #include "host/netdev.h"
