@@ -158,7 +158,7 @@ struct command {
 	size_t size;		/* of the options struct */
 	const struct opt_need *needs; /* ends with a NULL name; or NULL */
 	const char *again;	      /* when all of them are kept: "With --repeat, ..."; or NULL */
-	const struct opt_example *examples;	      /* ends with a NULL line; or NULL */
+	const struct opt_example *examples; /* ends with a NULL line; or NULL */
 	/* Returns the exit status, which is that of `err` for 0 and for -errno. */
 	int (*run)(void *options, struct error *err);
 };

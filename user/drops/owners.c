@@ -1044,7 +1044,7 @@ int inodes_open(struct inodes **out, pid_t pid, struct error *err)
 	int64_t ret;
 
 	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	*s = (struct inodes){.pid = pid, .root = proc_root(NULL)};
 	ret = s->root < 0 ? s->root : each_socket(s->root, pid, add_inode, s);
 	if (ret >= 0) {

@@ -83,8 +83,7 @@ static int open_engine(void *arg, struct error *err)
 	const struct rx_ops *ops = me->receiver->cfg->ops;
 
 	me->rx = calloc(1, ops->size);
-	return me->rx ? ops->open(me->rx, &me->rx_config, err)
-		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return me->rx ? ops->open(me->rx, &me->rx_config, err) : error_memory(err);
 }
 
 /* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
@@ -148,9 +147,7 @@ static int open_log(const struct reader *r, int *fd, struct error *err)
 		else
 			fcntl(*fd, F_SETFL, O_APPEND);
 	}
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write to '%s': %s", r->log,
-			      strerror(-rc))
-		  : 0;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot write to '%s'", r->log);
 }
 
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
@@ -161,8 +158,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 
 	if (r)
 		r->fill = malloc(cfg->flow->payload + 1);
-	rc = r && r->fill ? open_log(&cfg->tuning->reader, &r->log_fd, err)
-			  : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = r && r->fill ? open_log(&cfg->tuning->reader, &r->log_fd, err) : error_memory(err);
 	if (rc) {
 		free(r ? r->fill : NULL);
 		free(r);

@@ -124,8 +124,7 @@ static int open_engine(void *arg, struct error *err)
 	const struct tx_ops *ops = me->sender->cfg->ops;
 
 	me->tx = calloc(1, ops->size);
-	return me->tx ? ops->open(me->tx, &me->tx_config, err)
-		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return me->tx ? ops->open(me->tx, &me->tx_config, err) : error_memory(err);
 }
 
 static void prepare(struct sender *s, unsigned t)
@@ -169,7 +168,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	unsigned t;
 
 	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return error_memory(err);
 	s->cfg = cfg;
 	s->team = (struct worker_team){.ns = cfg->ns,
 				       .wish = &cfg->tuning->tx,

@@ -241,8 +241,8 @@ static int give_napi(struct site *s, struct error *err)
 		return 0;
 	rc = netdev_set_feature(peer->ns, peer->ifname, "rx-gro", true);
 	if (rc)
-		return error_set(err, STATUS_UNABLE, rc, NULL, "cannot switch on GRO of %s: %s",
-				 peer->ifname, strerror(-rc));
+		return error_errno(err, STATUS_UNABLE, rc, NULL, "cannot switch on GRO of %s",
+				   peer->ifname);
 	s->gro = peer;
 	return 0;
 }
@@ -315,14 +315,13 @@ static int open_routes(struct site *s, struct error *err)
 	prefix = shape_addrs_prefix(to, &base);
 	via = to->family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
 				     : (const void *)&lab_next_hop(lab)->ip4;
-	rc = netdev_add_route(&lab->rx_ns, RTN_LOCAL, lab->rx.ifindex, to->family, base.first, prefix, NULL);
+	rc = netdev_add_route(&lab->rx_ns, RTN_LOCAL, lab->rx.ifindex, to->family, base.first,
+			      prefix, NULL);
 	if (!rc)
-		rc = netdev_add_route(&lab->tx_ns, RTN_UNICAST, lab->tx.ifindex, to->family, base.first, prefix,
-				      via);
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot route the destination addresses in the lab: %s",
-			      strerror(-rc))
-		  : 0;
+		rc = netdev_add_route(&lab->tx_ns, RTN_UNICAST, lab->tx.ifindex, to->family,
+				      base.first, prefix, via);
+	return error_errno(err, STATUS_FAILED, rc, NULL,
+			   "cannot route the destination addresses in the lab");
 }
 
 static void add_engine_counters(struct site *s, struct counters *c)
@@ -371,9 +370,9 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 			(struct counters_scope){middle, &lab->router_ns, between, COUNTERS_RUN};
 	rc = counters_read(c, scope, n);
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc,
-				 "look whether the interface is still there",
-				 "cannot read the counters: %s", strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc,
+				   "look whether the interface is still there",
+				   "cannot read the counters");
 	add_engine_counters(s, c);
 	return 0;
 }
@@ -438,10 +437,9 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	if (!rc && spec->port_a) { /* in labs no device has a ring of a NIC */
 		rc = nic_watch_begin(&s->nic, &s->lab.rx_ns, s->lab.rx.ifname);
 		if (rc)
-			error_set(err, STATUS_FAILED, rc,
-				  "look whether the interface is still there",
-				  "cannot read the counters of %s: %s", s->lab.rx.ifname,
-				  strerror(-rc));
+			error_errno(err, STATUS_FAILED, rc,
+				    "look whether the interface is still there",
+				    "cannot read the counters of %s", s->lab.rx.ifname);
 	}
 	if (!rc)
 		show_notes(s, view);

@@ -310,11 +310,13 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
 {
 	struct in_addr net4 = {remote->ip4.s_addr & htonl(0xffffff00)};
 	struct in6_addr net6 = remote->ip6;
-	int ret = netdev_add_route(p->ns, RTN_UNICAST, p->ifindex, AF_INET, &net4, 24, &router->ip4);
+	int ret =
+		netdev_add_route(p->ns, RTN_UNICAST, p->ifindex, AF_INET, &net4, 24, &router->ip4);
 
 	memset(&net6.s6_addr[8], 0, 8);
 	if (!ret && has_ip6(p))
-		ret = netdev_add_route(p->ns, RTN_UNICAST, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
+		ret = netdev_add_route(p->ns, RTN_UNICAST, p->ifindex, AF_INET6, &net6, 64,
+				       &router->ip6);
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot add a route to %s", p->ifname);
 }
 
@@ -381,9 +383,8 @@ static int check_name(const char *name, struct error *err)
 	size_t len = strspn(name, allowed);
 
 	if (!len || name[len] || len >= sizeof(((struct lab *)0)->name) || strchr("-_", *name))
-		return error_set(
-			err, STATUS_USAGE, -EINVAL,
-			"use letters, digits, - and _, at most 31, a letter or digit first",
+		return error_usage(
+			err, "use letters, digits, - and _, at most 31, a letter or digit first",
 			"'%s' cannot be the name of a lab", name);
 	return 0;
 }
@@ -776,8 +777,8 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 	int ret = 0;
 
 	if (queues > 1)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use one thread (-P 1)",
-				 "the taps of a lab have one queue each");
+		return error_usage(err, "use one thread (-P 1)",
+				   "the taps of a lab have one queue each");
 	ret = lab_taps_open(&lab->taps, &lab->tx, &lab->rx, err);
 	if (!ret)
 		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
@@ -797,11 +798,11 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 
 	plan(lab, spec->topology);
 	if (queues > QUEUES_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "a lab has at most %d queues, not %u", QUEUES_MAX, queues);
+		return error_usage(err, NULL, "a lab has at most %d queues, not %u", QUEUES_MAX,
+				   queues);
 	if (mtu < MTU_MIN || mtu > MTU_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "the MTU of a lab is %d to %d, not %u", MTU_MIN, MTU_MAX, mtu);
+		return error_usage(err, NULL, "the MTU of a lab is %d to %d, not %u", MTU_MIN,
+				   MTU_MAX, mtu);
 	if (spec->name && spec->topology == LAB_TAP)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "use run --topology tap",
 				 "a lab of taps is there only while a process carries its frames");

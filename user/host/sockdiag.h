@@ -36,8 +36,8 @@ int sockmem_open(struct mnl_socket **s, const struct netns *ns);
 void sockmem_close(struct mnl_socket *s); /* NULL is allowed */
 
 /*
- * Calls `each` for the UDP sockets of a family (AF_UNSPEC: of both); `port` 0: on all ports. 0 or -errno (-ENOENT: the
- * kernel has no udp_diag).
+ * Calls `each` for the UDP sockets of a family (AF_UNSPEC: of both); `port` 0: on all ports. 0 or
+ * -errno (-ENOENT: the kernel has no udp_diag).
  */
 int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each, void *arg);
 

@@ -342,8 +342,7 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 	if (!c.f)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
 	magic = read_magic(c.f);
-	rc = magic ? read_all(&c, magic)
-		   : error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no capture", path);
+	rc = magic ? read_all(&c, magic) : error_usage(err, NULL, "%s is no capture", path);
 	fclose(c.f);
 	free(c.iface);
 	free(c.body);

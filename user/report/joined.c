@@ -87,8 +87,8 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 	payload = (unsigned)json_get_u64(s->start, "payload_bytes");
 	headers = *s->target == '[' ? 48 : 28;
 	if (!d->fates || !json_get(d->json, "fates"))
-		return error_set(err, STATUS_USAGE, -EINVAL, "keep it by `send --ledger FILE`",
-				 "%s has no numbers that could be joined", d->path);
+		return error_usage(err, "keep it by `send --ledger FILE`",
+				   "%s has no numbers that could be joined", d->path);
 	for (size_t i = 0; i < json_get_length(s->start, "streams") && s->streams < TRACE_STREAMS;
 	     i++) {
 		const struct json_object *from = json_get_item(s->start, "streams", i);
@@ -125,16 +125,15 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 		} else if (!strcmp(d[i].command, "recv") && d[i].fates) {
 			fill_side(&j->receiver[j->receivers++], &d[i]);
 		} else {
-			rc = error_set(err, STATUS_USAGE, -EINVAL, "report it alone",
-				       "%s is of %s: only send and recv are joined", d[i].path,
-				       d[i].command);
+			rc = error_usage(err, "report it alone",
+					 "%s is of %s: only send and recv are joined", d[i].path,
+					 d[i].command);
 		}
 	}
 	if (!rc && !(j->senders && j->receivers))
-		rc = error_set(err, STATUS_USAGE, -EINVAL,
-			       "`send --ledger` and `recv --ledger` keep what can be joined",
-			       "the ledger of %s is missing",
-			       j->senders ? "the receiver" : "the senders");
+		rc = error_usage(err, "`send --ledger` and `recv --ledger` keep what can be joined",
+				 "the ledger of %s is missing",
+				 j->senders ? "the receiver" : "the senders");
 	return rc;
 }
 
@@ -152,8 +151,8 @@ static int check_two(const struct side *a, const struct side *b, struct error *e
 			continue;
 		if (!strcmp(json_get_text(x, "time"), json_get_text(y, "time")) &&
 		    !strcmp(json_get_text(x, "host"), json_get_text(y, "host")))
-			return error_set(err, STATUS_USAGE, -EINVAL, "name each of them once",
-					 "%s and %s are the same ledger", a->d->path, b->d->path);
+			return error_usage(err, "name each of them once",
+					   "%s and %s are the same ledger", a->d->path, b->d->path);
 		return error_set(err, STATUS_FAILED, -EEXIST,
 				 "run again: numbers are drawn at random",
 				 "%s and %s used the same numbers of stream %u: which of them a "
@@ -210,11 +209,10 @@ static int match_by_target(const struct ends *j, struct side *s, struct error *e
 	if (!to)
 		return 0;
 	if (s->d->from_ns > closed_ns(to) || to->d->from_ns > closed_ns(s))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "name those of one run, or choose by --number or --since",
-				 "%s (%s) and %s (%s) are of different runs", s->d->path,
-				 when_text(a, sizeof(a), s->d->from_ns, true), to->d->path,
-				 when_text(b, sizeof(b), to->d->from_ns, true));
+		return error_usage(err, "name those of one run, or choose by --number or --since",
+				   "%s (%s) and %s (%s) are of different runs", s->d->path,
+				   when_text(a, sizeof(a), s->d->from_ns, true), to->d->path,
+				   when_text(b, sizeof(b), to->d->from_ns, true));
 	s->to = to;
 	s->by_time = true;
 	return 0;

@@ -50,11 +50,11 @@ static int check_kind(const char *path, struct error *err)
 	if (n < 10 || (strspn(head, "0123456789abcdef") == 8 &&
 		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
 		return 0;
-	return error_set(err, STATUS_USAGE, -EINVAL,
-			 printed_is(path) ? "report --html PAGE shows what -j has printed"
-					  : "report reads what --ledger of a command wrote, and "
-					    "captures",
-			 "%s is no ledger", path);
+	return error_usage(err,
+			   printed_is(path)
+				   ? "report --html PAGE shows what -j has printed"
+				   : "report reads what --ledger of a command wrote, and captures",
+			   "%s is no ledger", path);
 }
 
 /* "run" of "pktledger/run/1"; false, and nothing: it is no schema of ours. */
@@ -119,8 +119,8 @@ static const struct ledgers_document *only(const struct ledgers *l, const char *
 		}
 	}
 	if (of_file != 1)
-		error_set(err, STATUS_USAGE, -EINVAL, "choose one by --number, or by --since",
-			  "%s holds %u, and of two files one each is compared", path, of_file);
+		error_usage(err, "choose one by --number, or by --since",
+			    "%s holds %u, and of two files one each is compared", path, of_file);
 	else if (!json_get(found->json, "end"))
 		error_set(err, STATUS_FAILED, -ENODATA, "report it alone",
 			  "%s has no end that could be compared", path);
@@ -138,16 +138,15 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 	for (unsigned i = 1; i < l->documents; i++) {
 		/* of one file they stand one below the other */
 		if (d[0].path != d[i].path && strcmp(d[0].command, d[i].command))
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "report them apart, or choose by --number",
-					 "%s is of %s, and %s of %s", d[0].path, d[0].command,
-					 d[i].path, d[i].command);
+			return error_usage(err, "report them apart, or choose by --number",
+					   "%s is of %s, and %s of %s", d[0].path, d[0].command,
+					   d[i].path, d[i].command);
 	}
 	if (l->files < 2 || !l->documents || d->parts)
 		return 0;
 	if (l->files > 2)
-		return error_set(err, STATUS_USAGE, -EINVAL, "name two of them",
-				 "two ledgers of %s are compared, not %u", d->command, l->files);
+		return error_usage(err, "name two of them",
+				   "two ledgers of %s are compared, not %u", d->command, l->files);
 	*a = only(l, l->file[0].path, err);
 	*b = *a ? only(l, l->file[1].path, err) : NULL;
 	return *b ? 0 : -EINVAL;
@@ -539,10 +538,10 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 				 "%s is cut, or no JSON document", file->path);
 	if (strncmp(json_get_text(d.json, "schema"), "pktledger/", 10) ||
 	    !json_object_is_type(json_get(d.json, "start"), json_type_object))
-		rc = error_set(err, STATUS_USAGE, -EINVAL,
-			       "--html takes what -j has printed, what --ledger has kept, and "
-			       "its own pages",
-			       "%s is not of pktledger", file->path);
+		rc = error_usage(err,
+				 "--html takes what -j has printed, what --ledger has kept, and "
+				 "its own pages",
+				 "%s is not of pktledger", file->path);
 	if (rc || (spec->number && spec->number != d.number)) {
 		forget(&d);
 		return rc;
@@ -577,8 +576,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 	}
 	free(text);
 	if (!rc && !file->documents)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s is no page of pktledger",
-			       file->path);
+		rc = error_usage(err, NULL, "%s is no page of pktledger", file->path);
 	return rc;
 }
 

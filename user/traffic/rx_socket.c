@@ -158,8 +158,7 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
 	rx->spin_ns = rx_spin_ns();
 	rx->buffer = malloc((size_t)rx->batch * rx->size);
-	rx->fd = rx->buffer ? rx_socket_bound(cfg, err)
-			    : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rx->fd = rx->buffer ? rx_socket_bound(cfg, err) : error_memory(err);
 	if (rx->fd < 0)
 		return rx->fd;
 	prepare_batch(rx);

@@ -191,14 +191,14 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 		return error_set(err, STATUS_USAGE, -ERANGE, "use smaller ranges, or --flows N",
 				 "the ranges make more than 2^32 flows");
 	if (flows > all)
-		return error_set(err, STATUS_USAGE, -EINVAL, "give a larger range, or fewer flows",
-				 "--flows %llu is more than the ranges make (%llu)",
-				 (unsigned long long)flows, (unsigned long long)all);
+		return error_usage(err, "give a larger range, or fewer flows",
+				   "--flows %llu is more than the ranges make (%llu)",
+				   (unsigned long long)flows, (unsigned long long)all);
 	s->flows = flows ? flows : (uint64_t)all;
 	if (s->flows < threads)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use fewer threads, or more flows",
-				 "%u sending threads need as many flows; these ranges make %llu",
-				 threads, (unsigned long long)s->flows);
+		return error_usage(err, "use fewer threads, or more flows",
+				   "%u sending threads need as many flows; these ranges make %llu",
+				   threads, (unsigned long long)s->flows);
 	return 0;
 }
 

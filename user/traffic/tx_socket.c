@@ -250,13 +250,14 @@ static int check_shape(const struct tx_config *cfg, struct error *err)
 	bool vlan = cfg->sender->flow->vlan;
 
 	if (cfg->shape->capture || vlan)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
-				 "--tx socket cannot send %s: the kernel makes its frames",
-				 vlan ? "VLAN tags" : "captured frames");
+		return error_usage(err, "use --tx xsk",
+				   "--tx socket cannot send %s: the kernel makes its frames",
+				   vlan ? "VLAN tags" : "captured frames");
 	if (how->gso || how->unconnected)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave one of them out",
-				 "%s is for packets that are all alike, and a shape was asked for",
-				 how->gso ? "--gso" : "--unconnected");
+		return error_usage(
+			err, "leave one of them out",
+			"%s is for packets that are all alike, and a shape was asked for",
+			how->gso ? "--gso" : "--unconnected");
 	allow_files(cfg->shape->flows);
 	return 0;
 }
@@ -297,16 +298,16 @@ static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *er
 	if (cfg->shape)
 		flows = shape_flows_of(cfg->shape, cfg->stream->slot, &first);
 	if (flows > max)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk for more",
-				 "%llu flows a thread are too many for --tx socket (at most %u)",
-				 (unsigned long long)flows, max);
+		return error_usage(err, "use --tx xsk for more",
+				   "%llu flows a thread are too many for --tx socket (at most %u)",
+				   (unsigned long long)flows, max);
 	tx->cfg = cfg;
 	plan_batch(tx);
 	cfg->mode = tx->segments > 1 ? "UDP GSO" : "";
 	tx->fd = calloc(flows, sizeof(*tx->fd));
 	tx->payload = malloc((size_t)tx->batch * tx->longest);
 	rc = tx->fd && tx->payload ? open_flows(tx, first, flows, connected, err)
-				   : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+				   : error_memory(err);
 	if (!rc)
 		prepare_batch(tx, connected);
 	return rc;

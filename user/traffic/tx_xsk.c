@@ -251,7 +251,7 @@ static int fill_frames(struct tx *tx, struct error *err)
 		tx->handed = calloc(XSK_TX_RING, sizeof(*tx->handed));
 		ret = tx->handed ? frames_open(&tx->frames, flow, cfg->shape, cfg->stream->slot,
 					       umem->frame_size, err)
-				 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+				 : error_memory(err);
 	}
 	for (unsigned i = 0; i < umem->tx.size && !ret; i++) {
 		uint64_t frame = frame_pool_get(&umem->tx);
@@ -301,9 +301,9 @@ static int tx_xsk_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 	int ret;
 
 	if (cfg->flows > FLOWS_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use more threads: -P",
-				 "the engine xsk sends 1 to %d flows a thread, not %u", FLOWS_MAX,
-				 cfg->flows);
+		return error_usage(err, "use more threads: -P",
+				   "the engine xsk sends 1 to %d flows a thread, not %u", FLOWS_MAX,
+				   cfg->flows);
 	ret = frame_fits_mtu(port.ifname, port.packet_bytes, flow->vlan, "xsk", err);
 	if (ret)
 		return ret;

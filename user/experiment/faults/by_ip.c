@@ -62,8 +62,8 @@ static int apply_rp_filter(struct fault_state *s, struct error *err)
 	lo = nl_ifindex(rx->ns, "lo");
 	if (!ret)
 		ret = lo < 0 ? lo
-			     : netdev_add_route(rx->ns, RTN_UNICAST, (unsigned)lo, AF_INET, &s->lab->tx.ip4,
-						HOST4, NULL);
+			     : netdev_add_route(rx->ns, RTN_UNICAST, (unsigned)lo, AF_INET,
+						&s->lab->tx.ip4, HOST4, NULL);
 	return lab_failed(ret, "set rp_filter", NULL, err);
 }
 
@@ -81,10 +81,12 @@ static int apply_martian(struct fault_state *s, struct error *err)
 static int apply_blackhole(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
-	int ret = netdev_add_route(&s->lab->router_ns, RTN_BLACKHOLE, 0, AF_INET, &rx->ip4, HOST4, NULL);
+	int ret = netdev_add_route(&s->lab->router_ns, RTN_BLACKHOLE, 0, AF_INET, &rx->ip4, HOST4,
+				   NULL);
 
 	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&rx->ip6))
-		ret = netdev_add_route(&s->lab->router_ns, RTN_BLACKHOLE, 0, AF_INET6, &rx->ip6, HOST6, NULL);
+		ret = netdev_add_route(&s->lab->router_ns, RTN_BLACKHOLE, 0, AF_INET6, &rx->ip6,
+				       HOST6, NULL);
 	return lab_failed(ret, "add a blackhole", NULL, err);
 }
 
