@@ -9,7 +9,7 @@
 
 #include "cases.h"
 #include "base/clock.h"
-#include "traffic/pace.h"
+#include "traffic/shape.h"
 #include "traffic/frames.h"
 #include "gen_abi.h"
 #include "traffic/tx.h"

@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "report/capfile.h"
 #include "report/load.h"
-#include "report/html.h"
 #include "report/print.h"
 
 static FILE *nowhere;

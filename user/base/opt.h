@@ -262,9 +262,7 @@ const char *opt_type_name(enum opt_type type);
 /* The row's own, else the type's; "" for one without value. */
 const char *opt_metavar(const struct opt *opt);
 
-/*
- * The default, as --help shows it; "": none is shown. base: the defaults of the group, or NULL.
- */
+/* The default, as --help shows it; "": none is shown. base: the defaults of the group, or NULL. */
 void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size);
 
 #endif

@@ -239,7 +239,7 @@ static int recv_run(void *options, struct error *err)
 	    !check_serve(o, err) && !tuning_check(&spec, 0, err) &&
 	    !caps_require(&cmd_recv, needs_with[o->rx], err) &&
 	    (!o->ledger || !caps_require(&cmd_recv, "--ledger", err)))
-		experiment_recv(&spec, &callbacks, &out, err);
+		experiment_run(&spec, &callbacks, &out.res, &out, err);
 	log_progress_clear();
 	if (out.closed)
 		outputs_end(&shown, json_recv_end(&out));

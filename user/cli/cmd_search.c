@@ -8,7 +8,6 @@
 #include "diagnosis/facts.h"
 #include "report/document.h"
 #include "report/print.h"
-#include "report/trials.h"
 #include "experiment/experiment.h"
 #include "cli/report.h"
 

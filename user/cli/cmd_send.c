@@ -119,7 +119,7 @@ static int send_run(void *options, struct error *err)
 		num_text_endpoint(to, sizeof(to), &spec.to);
 		show_plan(&spec, spec.rate_pps, "this host", to);
 		watch_block_signals();
-		experiment_run(&spec, &callbacks, &res, err);
+		experiment_run(&spec, &callbacks, &res, NULL, err);
 		log_progress_clear();
 		for (unsigned i = 0; i < res.n_refused_by; i++) { /* by ICMP: port unreachable */
 			if (res.refused_by[i].error == ECONNREFUSED)

@@ -11,7 +11,6 @@
 #include "diagnosis/facts.h"
 #include "report/ledgerfile.h"
 #include "report/print.h"
-#include "report/trials.h"
 #include "experiment/remote.h"
 
 #define SCHEMA	"pktledger/run/1"
@@ -275,7 +274,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	if (rc)
 		memset(&r->res, 0, sizeof(r->res));
 	else
-		rc = experiment_run(&with, &view, &r->res, err);
+		rc = experiment_run(&with, &view, &r->res, NULL, err);
 	r->recorded = !rc || r->res.attempted;
 	/* an engine that died early leaves a ledger that closes all the same */
 	if (r->recorded)

@@ -14,7 +14,7 @@
 #include "diagnosis/facts.h"
 #include "host/caps.h"
 #include "report/document.h"
-#include "report/trials.h"
+#include "report/print.h"
 
 #define SUFFIX	  ".txt" /* of presets */
 #define LINES_MAX 64

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Checkpoints: how far each number got. They let everything pass.
- */
+/* Checkpoints: how far each number got. They let everything pass. */
 #ifndef PKTLEDGER_DROPS_CHECKPOINT_H
 #define PKTLEDGER_DROPS_CHECKPOINT_H
 

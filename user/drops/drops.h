@@ -72,8 +72,7 @@ struct drops_redirects {
 
 /*
  * From here on packets are settled that a program of a fault redirects in vain: to no device, to
- * one that refuses, to a CPU whose queue is full. Their words are in the maps `cell` and
- * `batch`.
+ * one that refuses, to a CPU whose queue is full. Their words are in the maps `cell` and `batch`.
  */
 int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err);
 

@@ -52,9 +52,7 @@ struct noise_row {
 extern const struct noise_row noise_rows[];
 extern const unsigned noise_row_count;
 
-/*
- * Judges what the stage map said of it. `v->note` is replaced where a row knows better.
- */
+/* Judges what the stage map said of it. `v->note` is replaced where a row knows better. */
 enum noise noise_judge(const struct stagemap_event *e, struct verdict *v);
 
 const char *noise_name(enum noise noise); /* "loss", "suspect", "benign", "nothing" */

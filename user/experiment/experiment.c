@@ -453,13 +453,13 @@ static int go(struct run *r, struct result *res)
 	return end_receiving(r);
 }
 
-/* `found`: of a receiver alone, with `res` in it; else NULL. */
-static int run(const struct run_spec *spec, const struct experiment_view *view, struct result *res,
-	       struct recv_result *found, struct error *err)
+int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
+		   struct result *res, struct recv_result *found, struct error *err)
 {
 	struct run *r = calloc(1, sizeof(*r));
 	int rc;
 
+	memset(res, 0, sizeof(*res));
 	if (!r)
 		return error_memory(err);
 	r->asked = spec;
@@ -483,18 +483,4 @@ static int run(const struct run_spec *spec, const struct experiment_view *view, 
 	free(r->remote);
 	free(r);
 	return rc;
-}
-
-int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
-		   struct result *res, struct error *err)
-{
-	memset(res, 0, sizeof(*res));
-	return run(spec, view, res, NULL, err);
-}
-
-int experiment_recv(const struct run_spec *spec, const struct experiment_view *view,
-		    struct recv_result *out, struct error *err)
-{
-	memset(out, 0, sizeof(*out));
-	return run(spec, view, &out->res, out, err);
 }

@@ -105,16 +105,6 @@ struct experiment_view {
 	void *arg;
 };
 
-/*
- * Runs it. SIGINT, SIGTERM and SIGHUP must be blocked in the process: the first ends sending and
- * the ledger is closed on what was sent. `res` is whole if 0 is returned, or if -EINTR is not the
- * reason of the failure and res->attempted is not 0 (an engine died, the other host was lost: the
- * ledger still closes). Of a sender alone it has attempted .. sent, dropped and stages of this
- * namespace, rates and waits.
- */
-int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
-		   struct result *res, struct error *err);
-
 /* A stream that a receiver alone has discovered. */
 struct recv_stream {
 	uint16_t stream;
@@ -138,9 +128,18 @@ struct recv_result {
 	struct recv_stream stream[TRACE_STREAMS];
 };
 
-/* A receiver alone, whose senders are not known: spec->tx is NULL. Signals as above. */
-int experiment_recv(const struct run_spec *spec, const struct experiment_view *view,
-		    struct recv_result *out, struct error *err);
+/*
+ * Runs it. SIGINT, SIGTERM and SIGHUP must be blocked in the process: the first ends sending and
+ * the ledger is closed on what was sent. `res` is whole if 0 is returned, or if -EINTR is not the
+ * reason of the failure and res->attempted is not 0 (an engine died, the other host was lost: the
+ * ledger still closes). Of a sender alone it has attempted .. sent, dropped and stages of this
+ * namespace, rates and waits.
+ *
+ * `found`: of a receiver alone, whose senders are not known (spec->tx is NULL), with `res` in it;
+ * else NULL.
+ */
+int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
+		   struct result *res, struct recv_result *found, struct error *err);
 
 /*
  * The rate that is asked for, in packets/s; 0: unthrottled. STATUS_USAGE: the link has no known

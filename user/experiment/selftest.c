@@ -174,7 +174,7 @@ int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct self
 		skip(row, res ? err.message : "out of memory");
 	} else {
 		for (int n = 0; n < TRIES; n++) {
-			rc = experiment_run(&run, &nobody, res, &err);
+			rc = experiment_run(&run, &nobody, res, NULL, &err);
 			if (rc || res->interrupted)
 				break;
 			judge(res, row);

@@ -25,9 +25,7 @@ struct window {
 	unsigned marks, oldest;
 };
 
-/*
- * Packets/s that a thread hardly exceeds. `veth`: the device is one, where AF_XDP has to copy.
- */
+/* Packets/s that a thread hardly exceeds. `veth`: the device is one, where AF_XDP has to copy. */
 double window_pps(const struct tx_ops *tx, bool gso, bool veth);
 
 /*

@@ -46,9 +46,7 @@ struct tracer_spec {
 	unsigned edge_ifindex;			    /* as edge_open() takes it */
 };
 
-/*
- * Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone.
- */
+/* Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone. */
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
 
 /* The map of what the checkpoints have seen; -1: there are none. */

@@ -51,9 +51,7 @@ struct conn {
 void conn_init(struct conn *c, int fd);
 void conn_close(struct conn *c);
 
-/*
- * Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers).
- */
+/* Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers). */
 int conn_connect(const struct endpoint *to, int timeout_ms);
 
 /* Listens at an address; [::] is all, of IPv4 too. Returns a descriptor or -errno. */

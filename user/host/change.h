@@ -139,10 +139,9 @@ typedef void (*change_cb)(void *arg, const struct change_told *told);
 /*
  * Makes the changes, one after another, all or none: the entries of all are on disk before the
  * first is made, each is read back, and if one fails those before it are put back. `cb` is called
- * for each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
- * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
- * value does not read back as it was given; -EIO if ethtool or tc fails, -ENOENT if it is not
- * there.
+ * for each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer change->old:
+ * nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a value does not
+ * read back as it was given; -EIO if ethtool or tc fails, -ENOENT if it is not there.
  */
 int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
 		 void *arg, struct error *err);

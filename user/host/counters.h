@@ -139,12 +139,11 @@ struct counters_device *counters_device(const struct counters *c, const char *sc
 void counters_free(struct counters *c);
 
 /*
- * How much every counter that is in both snapshots moved; what is another object's by now is not
- * in both. Entries of one name are summed first.
- * softnet (printed with %08x) and socket drops (atomic_t) are 32 bits wide: their difference is
- * taken modulo 2^32. SNMP counters are u64 or unsigned long, link counters u64: they do not wrap
- * on a 64-bit host, so going backwards there means a restart. Both snapshots get sorted, as the
- * differences are, by scope and name. -ENOMEM.
+ * How much every counter that is in both snapshots moved; what is another object's by now is not in
+ * both. Entries of one name are summed first. softnet (printed with %08x) and socket drops
+ * (atomic_t) are 32 bits wide: their difference is taken modulo 2^32. SNMP counters are u64 or
+ * unsigned long, link counters u64: they do not wrap on a 64-bit host, so going backwards there
+ * means a restart. Both snapshots get sorted, as the differences are, by scope and name. -ENOMEM.
  */
 int counters_delta(struct counters *before, struct counters *after, struct counters *out);
 

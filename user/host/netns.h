@@ -39,8 +39,7 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie);
 
 /*
  * Opens the namespace with this cookie, if it is the thread's own, has a name in NETNS_DIR, or a
- * process is in it. -ENOENT: there is none such; -EACCES: there may be, but not all could be
- * read.
+ * process is in it. -ENOENT: there is none such; -EACCES: there may be, but not all could be read.
  */
 int netns_find(struct netns *ns, uint64_t cookie);
 

@@ -41,9 +41,7 @@ void sockmem_close(struct mnl_socket *s); /* NULL is allowed */
  */
 int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each, void *arg);
 
-/*
- * The same of both families by /proc/net/udp and udp6, for kernels without it. 0 or -errno.
- */
+/* The same of both families by /proc/net/udp and udp6, for kernels without it. 0 or -errno. */
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg);
 
 /* The text of such a file. Pure; as the parsers of host/counters.h. */

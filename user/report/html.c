@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The page: its head, what came of each document, findings, ledger and hosts; how HTML is written.
  */
-#include "report/html.h"
 
 #include <errno.h>
 #include <stdarg.h>

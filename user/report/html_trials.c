@@ -9,7 +9,6 @@
 #include "drops/stagemap.h"
 #include "report/html_page.h"
 #include "report/print.h"
-#include "report/trials.h"
 
 #define BARS	     400  /* shown */
 #define IN_FULL	     100  /* shown with their own path and ledger */

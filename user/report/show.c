@@ -3,8 +3,6 @@
 
 #include "report/document.h"
 #include "report/capfile.h"
-#include "report/html.h"
-#include "report/trials.h"
 #include "report/load.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)

@@ -9,7 +9,6 @@
 #include "report/document.h"
 #include "report/print.h"
 #include "report/series.h"
-#include "report/trials.h"
 #include "traffic/tx.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))

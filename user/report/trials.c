@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/trials.h"
+#include "report/print.h"
 
 #include <inttypes.h>
 #include <math.h>

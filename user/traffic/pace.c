@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/pace.h"
+#include "traffic/shape.h"
 
 #include <math.h>
 #include <sched.h>

@@ -8,7 +8,6 @@
 
 #include "report/document.h"
 #include "out_sample.h"
-#include "report/html.h"
 #include "report/html_page.h"
 #include "report/page.h"
 #include "report/print.h"

@@ -5,7 +5,7 @@
 
 #include "cases.h"
 #include "report/document.h"
-#include "report/trials.h"
+#include "report/print.h"
 
 static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double pps)
 {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "traffic/pace.h"
+#include "traffic/shape.h"
 
 #define BEGIN  1234567890123456789ULL /* a host that is up for 39 years */
 #define SECOND 1000000000ULL

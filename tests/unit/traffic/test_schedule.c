@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "traffic/pace.h"
+#include "traffic/shape.h"
 
 #define BATCH	64
 #define SECOND	1000000000ULL

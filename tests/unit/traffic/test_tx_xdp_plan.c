@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "traffic/pace.h"
+#include "traffic/shape.h"
 
 #define SECOND 1000000000ULL
 #define FIRST  (7ULL << 32) /* stamped number of a plan's first packet */

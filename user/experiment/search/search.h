@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Looks for the highest rates that lose nothing, or hardly anything: trials, picked by MLRsearch.
- * A trial is whole: sending stops, what is under way arrives, then the ledger is closed and
- * counters are read. What was to be sent and was not counts as lost; what arrived twice counts
- * once.
+ * Looks for the highest rates that lose nothing, or hardly anything: trials, picked by MLRsearch. A
+ * trial is whole: sending stops, what is under way arrives, then the ledger is closed and counters
+ * are read. What was to be sent and was not counts as lost; what arrived twice counts once.
  */
 #ifndef PKTLEDGER_EXPERIMENT_SEARCH_SEARCH_H
 #define PKTLEDGER_EXPERIMENT_SEARCH_SEARCH_H
