@@ -28,7 +28,7 @@ VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' CHANGELOG.md 2>/dev/null
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw nettle libmicrohttpd
+PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw nettle libmicrohttpd zlib
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 # A distribution that has flags of its own gives HARDENING= with them.

@@ -4,10 +4,11 @@
  * the checksum of a ledger, which no chance would find; all else is a file as it is: what -j has
  * printed, a page, a capture.
  */
+#include <zlib.h>
+
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "base/bytes.h"
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/print.h"
@@ -26,7 +27,7 @@ static int ledger_of(const uint8_t *data, size_t size, char path[32])
 		const uint8_t *end = memchr(data, '\n', size);
 
 		n = end ? (size_t)(end - data) : size;
-		fprintf(f, "%08x ", crc32_ieee(data, n));
+		fprintf(f, "%08lx ", crc32_z(0, (const void *)data, n));
 		fwrite(data, 1, n, f);
 		fputc('\n', f);
 		n += end != NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers in network byte order, at any address, and a checksum. */
+/* Numbers in network byte order, at any address. */
 #ifndef PKTLEDGER_BASE_BYTES_H
 #define PKTLEDGER_BASE_BYTES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 static inline uint16_t get16(const uint8_t *at)
@@ -26,8 +25,5 @@ static inline void put16(uint8_t *at, unsigned value)
 	at[0] = (uint8_t)(value >> 8);
 	at[1] = (uint8_t)value;
 }
-
-/* CRC-32 of IEEE 802.3, reflected, as in zlib: "123456789" gives cbf43926. */
-uint32_t crc32_ieee(const void *data, size_t len);
 
 #endif

@@ -53,8 +53,7 @@ int when_moment(const char *s, uint64_t now_ns, uint64_t after_ns, uint64_t *ns)
 
 uint64_t when_now(void);
 
-/* Local: "2024-05-01 12:00:00", of at least WHEN_TEXT bytes; returned. `day` false: the time only.
- */
+/* Local: "2024-05-01 12:00:00", in WHEN_TEXT bytes or more; returned. !`day`: the time only. */
 char *when_text(char *buf, size_t size, uint64_t ns, bool day);
 
 #endif

@@ -32,8 +32,7 @@ int error_usage(struct error *e, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int error_memory(struct error *e);
 
-/* The first with ": " and what strerror() says of `code`. Records nothing and returns 0 if it is 0.
- */
+/* The first with ": " and strerror() of `code`. Records nothing and returns 0 if it is 0. */
 int error_errno(struct error *e, enum status status, int code, const char *hint, const char *fmt,
 		...) __attribute__((format(printf, 5, 6)));
 

@@ -11,8 +11,7 @@
 
 /* Files of /proc and /sys have no size, and some must be read in one go. */
 
-/* The whole file with a NUL behind it, to be freed; its length in *len (may be NULL). 0 or -errno.
- */
+/* The whole file and a NUL, to be freed; its length in *len (may be NULL). 0 or -errno. */
 int file_read(const char *path, char **text, size_t *len);
 
 /* Writes `n` bytes. Returns how many went; fewer: errno says why. */
@@ -32,8 +31,7 @@ struct replace {
  */
 int replace_begin(struct replace *r, const char *path, const char *begin, mode_t mode);
 
-/* Puts it in place if `rc` is 0 and all was written, else takes it away. Returns 0, `rc`, -errno.
- */
+/* Puts it in place if `rc` is 0 and all was written, else takes it away. 0, `rc` or -errno. */
 int replace_end(struct replace *r, int rc);
 
 #endif

@@ -476,3 +476,22 @@ char *fmt_short(char *buf, size_t size, double v)
 		memmove(blank, blank + 1, strlen(blank));
 	return buf;
 }
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct summary num_summary(double *values, unsigned n)
+{
+	struct summary s;
+
+	qsort(values, n, sizeof(*values), by_value);
+	s.min = values[0];
+	s.max = values[n - 1];
+	s.median = (values[(n - 1) / 2] + values[n / 2]) / 2;
+	s.spread = s.median > 0 ? (s.max - s.min) / s.median : 0;
+	return s;
+}

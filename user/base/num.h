@@ -109,4 +109,11 @@ char *fmt_ns(char *buf, size_t size, uint64_t ns);
 char *fmt_bytes(char *buf, size_t size, uint64_t bytes);
 char *fmt_short(char *buf, size_t size, double v); /* below 10^15 at most 5 characters */
 
+struct summary {
+	double median, min, max, spread; /* (max - min) / median */
+};
+
+/* Sorts the `n` > 0 values. */
+struct summary num_summary(double *values, unsigned n);
+
 #endif

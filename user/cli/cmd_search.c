@@ -259,7 +259,7 @@ static void put_spread(struct json_object *end, struct json_object *searches)
 		}
 		if (n)
 			json_put(all, found_goals[g],
-				 trials_summary_json(trials_summary_of(lower, n)));
+				 trials_summary_json(num_summary(lower, n)));
 	}
 }
 

@@ -53,8 +53,7 @@ int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
 
 struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails`, mapped */
 
-/* Whether stamps are read wherever an skb keeps them (bpf/skb.bpf.h), or in its linear part only.
- */
+/* Whether stamps are read wherever an skb has them (bpf/skb.bpf.h), or in its linear part only. */
 bool drops_reads_pages(const struct drops *d);
 
 /*

@@ -88,8 +88,7 @@ static void send_all(void *arg)
 		   me->stream.slot, cfg->threads, me->sender->start_ns);
 	me->pace.end_ns = cfg->duration_ns;
 	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
-	/* the end of a schedule decides: who comes late sends what is owed, if that does not last
-	 */
+	/* the end of a schedule decides: who is late sends what is owed, if that is soon done */
 	if (deadline && me->pace.profile)
 		deadline += 2 * PACE_DEBT_NS;
 	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&

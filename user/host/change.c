@@ -467,8 +467,7 @@ static void report(const struct batch *b, unsigned i, enum change_outcome outcom
 	b->cb(b->arg, &told);
 }
 
-/* changes[failed] has failed: it, and those before it, as they were. Only what stays has entries.
- */
+/* changes[failed] has failed: it and those before it as they were. Only what stays has entries. */
 static void put_back(struct batch *b, unsigned failed, const char *why)
 {
 	for (unsigned i = b->n; i-- > 0;) {

@@ -168,8 +168,7 @@ int counters_device_match(struct counters_device *before, struct counters_device
  */
 int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list);
 
-/* One of them. `netnsid`: of the namespace that it is in, as `ns` numbers it; -1: `ns`. 0, -errno.
- */
+/* One of them. `netnsid`: of its namespace, as `ns` numbers it; -1: `ns`. 0 or -errno. */
 int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link);
 int links_read_qdiscs(const struct netns *ns, struct link_qdisc **list);
 
@@ -259,8 +258,7 @@ int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifn
 /* What was lost until now. 0 or -errno; *out is all zero then. */
 int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out);
 
-/* The same of two snapshots of a device. Where an event shows them too they are left out. -ENOMEM.
- */
+/* The same of two snapshots of a device, without what an event shows, too. -ENOMEM. */
 int nic_ring_loss(struct counters_device *before, struct counters_device *after,
 		  struct nic_ring_loss *out);
 

@@ -57,8 +57,7 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 typedef void trace_each(void *arg, const void *record);
 int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg);
 
-/* Of a program that is loaded; else 0. Runs and time are counted while the host keeps statistics.
- */
+/* Of a loaded program; else 0. Runs and time are counted while the host keeps statistics. */
 struct trace_cost {
 	uint64_t runs, run_ns;
 	uint64_t recursion_misses; /* events while it ran on that CPU: not seen */

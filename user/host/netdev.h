@@ -152,8 +152,7 @@ int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
 struct ethtool_rxfh_indir;
 int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
 
-/* How a device is set up. Each part that is not `known` is all zero: the driver does not report it.
- */
+/* How a device is set up. A part that is not `known` is all zero: the driver does not report it. */
 struct netdev_settings {
 	struct {
 		bool known;
@@ -219,8 +218,7 @@ int reassembly_set_time(const struct netns *ns, unsigned seconds);
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
 
-/* The MTU of the route to `to` in this namespace, as IP_MTU of a connected socket; 0: unknown.
- */
+/* The MTU of the route to `to` in this namespace, as a socket's IP_MTU; 0: unknown. */
 unsigned reassembly_path_mtu(const struct endpoint *to);
 
 /* Whether datagrams of so many bytes travel to `to` in fragments, as far as is known. */

@@ -43,8 +43,7 @@ enum joint {
  */
 enum joint join_decide(enum claim tx, enum claim rx);
 
-/* Causes here are counted upwards from 1, those of the remote site downwards from below this one.
- */
+/* Causes here count upwards from 1, those of the remote site downwards from below this one. */
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
 /* Numbers (from 0) of one stream with one fate, as fates_visitor reports them. */

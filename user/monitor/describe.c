@@ -145,8 +145,7 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	return c;
 }
 
-/* Where the kernel shows only where packets went, the socket is looked up. -EAGAIN: it will be.
- */
+/* If the kernel shows only where packets went, the socket is looked up. -EAGAIN: it will be. */
 int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock)
 {
 	struct ports_key key = {.netns = netns, .family = sock->family, .port = sock->local_port};

@@ -124,8 +124,7 @@ struct live_own {
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* just after drops are counted */
 	void (*sample)(void *arg);
-	/* True: this source reports these packets, so they are left out here. May be asked again.
-	 */
+	/* True: this source reports these packets, so they are left out. May be asked again. */
 	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
 	/* Once for each packet: for those that count what counters repeat. */
 	void (*note)(void *arg, const struct watch_entry *e, const struct live_row *row);
@@ -152,8 +151,7 @@ int live_discard(struct live *l);
 /* The collection that is running, or was the last to run, is the last of all. */
 bool live_is_last(const struct live *l);
 
-/* To be called some times a second: searches for the owners of sockets that have just lost packets.
- */
+/* Some times a second: searches for the owners of sockets that have just lost packets. */
 void live_tick(struct live *l);
 
 /* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */

@@ -347,8 +347,7 @@ static struct html_chart chart_over_time(const struct series *s, const char *tit
 	};
 }
 
-/* Both ends, their packets or what they cost: that of the sender is a line, of the other an area.
- */
+/* Both ends, their packets or their cost: the sender's is a line, the receiver's an area. */
 static void put_both(struct html *h, const struct series *s, bool cpu)
 {
 	static const double zero[BINS];

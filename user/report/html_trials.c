@@ -95,8 +95,7 @@ static double share_of(struct json_object *point, const char *key)
 	return fmin(fmax(json_get_double(json_get(point, "lost_share"), key), 0), 1);
 }
 
-/* Medians: delivered, and lost in the colour of the worst stage; a line from worst to best trial.
- */
+/* Medians: delivered, and lost in the worst stage's colour; a line from worst to best trial. */
 static void put_point(struct html *h, struct json_object *point, double sent)
 {
 	double lost = share_of(point, "median"), least = share_of(point, "min");

@@ -21,8 +21,7 @@ struct http_spec {
 	struct endpoint listen;
 	/* Before an answer is made or taken from memory; it may call http_forget(). */
 	void (*before)(void *arg);
-	/* The metrics, to be freed by the caller; NULL: they cannot be read, and 503 is answered.
-	 */
+	/* The metrics, to be freed; NULL: they cannot be read, and 503 is answered. */
 	char *(*text)(void *arg, enum expose_format format, size_t *len);
 	void *arg;
 };

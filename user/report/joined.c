@@ -356,8 +356,7 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 	res->unaccounted_seen[seen] += packets;
 }
 
-/* Of numbers that left and did not come those are lost on the wire that the receiver watched for.
- */
+/* Numbers that left and did not come are lost on the wire if the receiver watched for them. */
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
 			 const struct total *to)
 {

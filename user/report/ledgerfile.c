@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <json-c/printbuf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +12,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/num.h"
 #include "base/clock.h"
-#include "base/bytes.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "drops/stagemap.h"
@@ -194,7 +193,8 @@ static bool is_whole(const char *line, size_t len)
 
 	if (len <= PREFIX)
 		return false;
-	snprintf(wanted, sizeof(wanted), "%08" PRIx32 " ", crc32_ieee(line + PREFIX, len - PREFIX));
+	snprintf(wanted, sizeof(wanted), "%08lx ",
+		 crc32_z(0, (const void *)(line + PREFIX), len - PREFIX));
 	return !memcmp(line, wanted, PREFIX);
 }
 
@@ -298,7 +298,7 @@ static int append_line(struct ledgerfile *lf, const char *json, size_t len)
 		return lf->rc;
 	if (lf->keep)
 		ledgerkeep_line(lf->keep, json, len, lf->size + lf->waiting->bpos);
-	snprintf(crc, sizeof(crc), "%08" PRIx32 " ", crc32_ieee(json, len));
+	snprintf(crc, sizeof(crc), "%08lx ", crc32_z(0, (const void *)json, len));
 	if (len > INT_MAX || printbuf_memappend(lf->waiting, crc, PREFIX) < 0 ||
 	    printbuf_memappend(lf->waiting, json, (int)len) < 0 ||
 	    printbuf_memappend(lf->waiting, "\n", 1) < 0)

@@ -83,8 +83,7 @@ int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schem
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
 		     const char *fate, const struct result_cause *cause);
 
-/* Writes what waits, syncs, closes and frees. The first failure of all is reported. NULL is fine.
- */
+/* Writes what waits, syncs, closes, frees; the first failure is reported. NULL is fine. */
 int ledgerfile_close(struct ledgerfile *lf, struct error *err);
 
 struct ledgerfile_state {
@@ -158,8 +157,7 @@ struct ledgerkeep {
  */
 void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns);
 
-/* A line that is in the file at `at`, in the order of the file; `json` as ledgerfile_read() does.
- */
+/* The line at `at`, in the order of the file; `json` as ledgerfile_read() does. */
 void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t at);
 
 /* True: `cut` is the begin of what must be kept, and something is before it; not too often. */

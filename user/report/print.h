@@ -246,10 +246,6 @@ enum trials_measure {
 	TRIALS_MEASURES,
 };
 
-struct trials_summary {
-	double median, min, max, spread;
-};
-
 struct trials {
 	unsigned n, max, balanced;
 	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
@@ -266,10 +262,7 @@ void trials_add(struct trials *t, const struct json_object *end, uint64_t payloa
 void trials_clear(struct trials *t);
 
 /* Of one trial at least. */
-struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m);
-
-/* Median, lowest, highest and spread of any values, one at least; they are sorted. */
-struct trials_summary trials_summary_of(double *values, unsigned n);
+struct summary trials_summarise(const struct trials *t, enum trials_measure m);
 
 /* Neither rate spreads so much that it has to be called out. */
 bool trials_steady(const struct trials *t);
@@ -283,10 +276,10 @@ void trials_print_row(FILE *out, const struct trials *t, const struct json_objec
 void trials_print_end(FILE *out, const struct trials *t);
 
 /* A line of them; `single`: what is not to be compared if they spread too far. */
-void trials_print_spread(FILE *out, const char *title, struct trials_summary s, const char *single);
+void trials_print_spread(FILE *out, const char *title, struct summary s, const char *single);
 
-struct json_object *trials_summary_json(struct trials_summary s);
-struct trials_summary trials_summary_read(const struct json_object *o);
+struct json_object *trials_summary_json(struct summary s);
+struct summary trials_summary_read(const struct json_object *o);
 
 /* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
 void trials_put(struct json_object *o, const struct trials *t);

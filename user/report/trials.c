@@ -104,28 +104,9 @@ void trials_print_row(FILE *out, const struct trials *t, const struct json_objec
 		balanced ? "" : "NOT BALANCED");
 }
 
-static int by_value(const void *a, const void *b)
+struct summary trials_summarise(const struct trials *t, enum trials_measure m)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-struct trials_summary trials_summary_of(double *values, unsigned n)
-{
-	struct trials_summary s;
-
-	qsort(values, n, sizeof(*values), by_value);
-	s.min = values[0];
-	s.max = values[n - 1];
-	s.median = (values[(n - 1) / 2] + values[n / 2]) / 2;
-	s.spread = s.median > 0 ? (s.max - s.min) / s.median : 0;
-	return s;
-}
-
-struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m)
-{
-	return trials_summary_of(t->value + m * t->max, t->n);
+	return num_summary(t->value + m * t->max, t->n);
 }
 
 static double median_of(const struct trials *t, enum trials_measure m)
@@ -145,7 +126,7 @@ bool trials_steady(const struct trials *t)
 	return spread_of(t) <= TRIALS_SPREAD;
 }
 
-void trials_print_spread(FILE *out, const char *title, struct trials_summary s, const char *single)
+void trials_print_spread(FILE *out, const char *title, struct summary s, const char *single)
 {
 	fprintf(out, "%s: median %s, lowest %s, highest %s, spread %.1f %%", title,
 		page_rate(s.median), page_rate(s.min), page_rate(s.max), s.spread * 100);
@@ -156,7 +137,7 @@ void trials_print_spread(FILE *out, const char *title, struct trials_summary s, 
 
 void trials_print_end(FILE *out, const struct trials *t)
 {
-	struct trials_summary lost = trials_summarise(t, TRIALS_LOST);
+	struct summary lost = trials_summarise(t, TRIALS_LOST);
 
 	fprintf(out, "\n");
 	trials_print_spread(out, "sent at    ", trials_summarise(t, TRIALS_TX_PPS), "runs");
@@ -167,21 +148,21 @@ void trials_print_end(FILE *out, const struct trials *t)
 }
 
 static const struct record_field summary_rows[] = {
-	RECORD("median", DOUBLE, trials_summary, median),
-	RECORD("min", DOUBLE, trials_summary, min),
-	RECORD("max", DOUBLE, trials_summary, max),
-	RECORD("spread", DOUBLE, trials_summary, spread),
+	RECORD("median", DOUBLE, summary, median),
+	RECORD("min", DOUBLE, summary, min),
+	RECORD("max", DOUBLE, summary, max),
+	RECORD("spread", DOUBLE, summary, spread),
 	{0},
 };
 
-struct json_object *trials_summary_json(struct trials_summary s)
+struct json_object *trials_summary_json(struct summary s)
 {
 	return record_write(summary_rows, &s);
 }
 
-struct trials_summary trials_summary_read(const struct json_object *o)
+struct summary trials_summary_read(const struct json_object *o)
 {
-	struct trials_summary s;
+	struct summary s;
 
 	record_read(o, summary_rows, &s);
 	return s;

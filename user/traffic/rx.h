@@ -192,8 +192,7 @@ struct rx_ops {
 	size_t size; /* of its struct rx */
 	/* `rx` is all 0; close() follows also if this fails. */
 	int (*open)(struct rx *rx, struct rx_config *cfg, struct error *err);
-	/* Takes what is there, waits at most timeout_ms if nothing is. Returns packets or -errno.
-	 */
+	/* Takes what is there, waits at most timeout_ms if nothing is. Packets, or -errno. */
 	int (*poll)(struct rx *rx, int timeout_ms, struct error *err);
 	/* Brings the sink up to date where packets do not pass poll(); NULL: they do. */
 	void (*collect)(struct rx *rx);

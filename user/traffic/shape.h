@@ -75,8 +75,7 @@ void pace_sent(struct pace *p, unsigned n);
 /* CLOCK_TAI, ns: the time that packets carry. */
 uint64_t pace_tai(void);
 
-/* Sleeps if there is time for it, else spins a little: returns at or shortly before the due time.
- */
+/* Sleeps if there is time, else spins a little: returns at or shortly before the due time. */
 void pace_wait(uint64_t wait_ns);
 
 /*
@@ -112,8 +111,7 @@ double profile_packets(const struct profile *p, double seconds);
 /* Its inverse: when packet `c` is due. HUGE_VAL: never. */
 double profile_time(const struct profile *p, double c);
 
-/* Whether parts that came from elsewhere are a schedule: some, of some length, that send something.
- */
+/* Whether parts from elsewhere are a schedule: some, of some length, that send something. */
 bool profile_valid(const struct profile *p);
 
 /* The highest rate of any part; 0 for a schedule. */
@@ -284,14 +282,12 @@ struct shape {
 	uint64_t seed;
 	bool random; /* sizes and flows are drawn, else they take turns */
 
-	/* A cycle of UDP payloads; n_payload 0: the flow's own. Borrowed from a capture or `sizes`.
-	 */
+	/* A cycle of UDP payloads; n_payload 0: the flow's own. Of a capture or `sizes`. */
 	const uint16_t *payload;
 	uint32_t n_payload;
 	uint16_t sizes[SHAPE_SIZES];
 
-	/* What is not given is the flow's. The source port varies first, then the others as listed.
-	 */
+	/* What is not given is the flow's. The source port varies first, the others as listed. */
 	struct shape_ports src_port, dst_port;
 	struct shape_addrs src_addr, dst_addr;
 	uint64_t flows; /* >= threads */
@@ -371,8 +367,7 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
  */
 bool shape_valid(const struct shape *s, unsigned threads);
 
-/* The most packets/s that it asks for, copies included; `pps`: the rate where it has no schedule.
- */
+/* The most packets/s that it asks for, with copies; `pps`: the rate if it has no schedule. */
 double shape_peak(const struct shape *s, double pps);
 
 /* Of one cycle of sizes. */
@@ -414,8 +409,7 @@ struct rate_plan {
 };
 int rate_plan_parse(const char *text, void *out, struct error *err); /* a struct rate_plan */
 
-/* In packets/s. `pps`: that of --rate, for onoff. Errors as rate_to_pps(); -EINVAL: onoff, no rate.
- */
+/* Packets/s; `pps`: of --rate, for onoff. Errors as rate_to_pps(); -EINVAL: onoff, no rate. */
 int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
 		      double pps, struct profile *out);
 

@@ -110,8 +110,7 @@ struct reader_state {
 /* On a packet of the ledger. */
 void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len);
 
-/* How long from now the reader stands still, ns; 0: it reads. `start`: when the first pause began.
- */
+/* How long the reader stands still from now, ns; 0: it reads. `start`: of the first pause. */
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now);
 
 /* Whether there is anything to do for each packet. */

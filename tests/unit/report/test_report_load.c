@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "cases.h"
 #include "base/json.h"
-#include "base/bytes.h"
 #include "report/load.h"
 #include "report/print.h"
 #include "report/series.h"
@@ -515,7 +515,7 @@ CASE_WITH(odd_lines, NULL, remove_file)
 			unlink(path);
 			f = fopen(path, "w");
 			fwrite(whole, 1, (size_t)(line - whole), f);
-			fprintf(f, "%08x %s\n", crc32_ieee(text, (size_t)len), text);
+			fprintf(f, "%08lx %s\n", crc32_z(0, (const void *)text, (size_t)len), text);
 			fputs(end + strcspn(end, "\n") + 1, f);
 			fclose(f);
 			if (ledgers_load(&l, &spec, &err)) {

@@ -34,7 +34,7 @@ static void add(struct trials *t, const struct result *res)
 static void assert_summary(const struct trials *t, enum trials_measure m, double median, double min,
 			   double max, double spread)
 {
-	struct trials_summary s = trials_summarise(t, m);
+	struct summary s = trials_summarise(t, m);
 
 	assert_true(s.median == median && s.min == min && s.max == max);
 	assert_true(fabs(s.spread - spread) < 1e-12);

@@ -218,13 +218,6 @@ static void take_bounds(const struct hunt *h)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What got through at the highest load: the lowest, the highest and the median of its trials. */
 static int take_mrr(const struct hunt *h, struct error *err)
 {
@@ -241,10 +234,11 @@ static int take_mrr(const struct hunt *h, struct error *err)
 			pps[n++] = log[i].rate_pps * (1 - log[i].loss_share);
 	}
 	if (n) {
-		qsort(pps, n, sizeof(*pps), by_value);
-		mrr->lower_pps = pps[0];
-		mrr->upper_pps = pps[n - 1];
-		mrr->throughput_pps = (pps[(n - 1) / 2] + pps[n / 2]) / 2;
+		struct summary s = num_summary(pps, n);
+
+		mrr->lower_pps = s.min;
+		mrr->upper_pps = s.max;
+		mrr->throughput_pps = s.median;
 		mrr->has_lower = mrr->has_upper = mrr->done = true;
 		find_culprit(h, h->found->max_pps, 0, mrr);
 	}
