@@ -106,9 +106,10 @@ $(B)/$(NAME): $(B)/user/main.o $(call needs,cli)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
+# Compiled without optimization: it takes half the time, and what is tested is in the archives.
 define test-program
 $(Q)mkdir -p $(@D)
-$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests -Itests/unit -MMD -MP -MT $@ -MF $@.d $< \
+$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O0 -Itests -Itests/unit -MMD -MP -MT $@ -MF $@.d $< \
 	$(filter %.a %.o,$^) $(LDLIBS) -lcmocka -o $@
 endef
 define unit-tests

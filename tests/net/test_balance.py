@@ -92,7 +92,7 @@ PLACES = [
 ]
 
 
-@table(first(3, PLACES))
+@table(first(2, PLACES))
 def lost_here(fault, address):
     with lab(), fault(address) as about, balancing(EXPR) as t:
         sent = send(address)

@@ -51,11 +51,11 @@ def nothing_to_remove():
     assert result.status == 1 and NAME in result.err, result
 
 
-@table(first(2, [("router", "router"), ("bridge", "bridge"), ("vxlan", "vxlan")]))
+@table(first(1, [("router", "router"), ("bridge", "bridge"), ("vxlan", "vxlan")]))
 def run_in_a_topology(topology):
     with lab("--topology", topology):
-        document = run("--count", "50000", "--lab", NAME)
-        assert_balanced(document, attempted=50000)
+        document = run("--count", "20000", "--lab", NAME)
+        assert_balanced(document, attempted=20000)
         assert document["start"]["lab"]["topology"] == topology
 
 
@@ -68,9 +68,9 @@ def run_in_a_topology(topology):
 ]]))
 def run_in_it(options):
     with lab():
-        document = run("--count", "50000", *options)
+        document = run("--count", "20000", *options)
         if "--repeat" not in options:
-            assert_balanced(document, attempted=50000)
+            assert_balanced(document, attempted=20000)
 
 
 @case

@@ -77,7 +77,7 @@ def packet_filter_and_native_redirect():
         assert [c["packets"] for c in rows_here(document, "suspect")] == [sent], document["end"]
 
 
-@table(first(2, [
+@table(first(1, [
     ("native drop", verdict(XDP_DROP), XDP_NATIVE),
     ("generic aborted", verdict(XDP_ABORTED), XDP_GENERIC),
     ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE),

@@ -328,7 +328,7 @@ def policy_of_a_chain():
 # The command behind --
 
 
-@table(first(3, [
+@table(first(2, [
     ("its own", ["sh", "-c", "exit 3"], 3),
     ("ended by a signal", ["sh", "-c", "kill -TERM $$"], 143),
     ("not found", ["no-such-command-pktledger"], 127),

@@ -119,7 +119,7 @@ REPRINTED = [
 ]
 
 
-@table(first(3, REPRINTED))
+@table(first(1, REPRINTED))
 def test_printed_again(options):
     """What a trace printed, report prints again from its ledger, word for word."""
     verbosity = [o for o in options if o in ("-v", "-q")]

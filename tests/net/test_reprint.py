@@ -39,7 +39,7 @@ def reprints(*args, how=(), status=0):
         assert_reprinted(result.out, file, *how)
 
 
-@table(first(5, [(" ".join(args + how), args, how) for args, how in [
+@table(first(2, [(" ".join(args + how), args, how) for args, how in [
     (["--threads", "3", *FAULTS], ["-v"]),
     (["--topology", "router", "--fault", "netfilter:forward=10%"], []),
     (["--rcvbuf", "4k", "--work", "1ms"], ["-q"]),
@@ -55,7 +55,7 @@ def a_run(args, how):
     reprints("run", *QUICK, *args, how=how)
 
 
-@table(first(2, [
+@table(first(1, [
     ("some cannot be", ["--vary", f"rx-cpu=0,{NO_CPU}", *FAULTS], 1),
     ("repeated", ["--repeat", "2", "--vary", "length=64,1000"], 0),
     ("two axes", ["--repeat", "2", "--vary", "rcvbuf=4k,default", "--vary", "length=64,1000"], 0),

@@ -19,12 +19,12 @@ COUNT = 20000
 SHORT = COUNT if EVERYTHING else 8000
 
 
-@table(first(6, [
+@table(first(4, [
     ("sizes of IPv6, by chance", ["--imix", "84:3,400:2,1518:1", "--ipv6", "--random"]),
     ("a genome by socket", ["--imix", "abcfg", "--tx", "socket", "--rx", "xdp"]),
     ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),
-    ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),
     ("tag", ["--vlan", "7", "--imix", "simple", *XSK]),
+    ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),
     ("ramp", ["--profile", "ramp:10k..100k/200ms"]),
     ("bursts", ["--rate", "50k", "--burst", "32"]),
     ("flows", ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5003", "--random"]),

@@ -147,8 +147,7 @@ PLACES = {"ingress": "netfilter", "prerouting": "netfilter", "forward": "netfilt
 
 
 # each mode, family and hook of nft once
-COVERING = [(4, "egress", "lab"), (6, "ingress", "-i"), (6, "prerouting", "--to"),
-            (4, "forward", "report")]
+COVERING = [(4, "egress", "lab"), (6, "prerouting", "--to"), (4, "forward", "report")]
 
 
 @table([(f"{place}, IPv{family}, {mode}", family, place, mode) for family, place, mode in

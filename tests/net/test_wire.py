@@ -59,7 +59,7 @@ def assert_atomic(packets):
             assert packet["ip.flags.df"] == "1" and int(packet["ip.id"], 16) == 0, packet.fields
 
 
-@table(first(2, [
+@table(first(1, [
     ("xdp, IPv6, flows", "xdp", True, ["--size", "100", "--flows", "7"]),
     ("socket, GSO, IPv6", "socket", True, ["--gso", "--length", "200"]),
     ("xdp", "xdp", False, ["--size", "64"]),
