@@ -62,10 +62,10 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 /* In a UDP receive queue skb->dev is `dev_scratch`, no pointer: nothing then tells a namespace. */
 static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
 {
-	struct net_device *dev = skb->dev;
+	struct net_device *dev = IN(skb, sk_buff)->dev;
 	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
 	struct net *net = dev ? BPF_CORE_READ(dev, nd_net.net) : NULL;
-	struct sock *sk = skb->sk;
+	struct sock *sk = IN(skb, sk_buff)->sk;
 	bool known = ifindex > 0 && net && BPF_CORE_READ(net, ns.inum);
 
 	cause->role = known ? role_of(dev) : ROLE_INSIDE;
@@ -796,7 +796,7 @@ SEC("tp_btf/netif_receive_skb")
 int balance_receive(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
-	struct net_device *dev = skb->dev;
+	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct balance_tally *t = tally();
 	__u32 netns = dev->nd_net.net->ns.inum;
 	enum datagram_result found;
@@ -839,7 +839,7 @@ SEC("tp_btf/net_dev_queue")
 int balance_queue(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
-	struct net_device *dev = skb->dev;
+	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct balance_tally *t = tally();
 	enum balance_role role;
 	struct skb_view v;
@@ -849,7 +849,7 @@ int balance_queue(__u64 *ctx)
 	skb_view(&v, skb);
 	if (!t || look_at_packet(&v, &d, t) != DATAGRAM_HERE || !of_flow(&v, &d))
 		return 0;
-	sk = skb->sk;
+	sk = IN(skb, sk_buff)->sk;
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
 		return 0;
@@ -895,7 +895,7 @@ int balance_read(__u64 *ctx)
 	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP ||
 	    !*byte_of_port(port))
 		return 0;
-	cell = cell_of(sk->__sk_common.skc_net.net->ns.inum, port);
+	cell = cell_of(IN(sk, sock)->__sk_common.skc_net.net->ns.inum, port);
 	if (!cell || !t)
 		return 0;
 	if (has_any(&cell->matched))

@@ -388,7 +388,7 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
 static __always_inline void cause_device(struct trace_cause *cause, struct sk_buff *skb,
 					 struct sock *rx_sk)
 {
-	struct net_device *dev = skb->dev;
+	struct net_device *dev = IN(skb, sk_buff)->dev;
 	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
 	__u32 netns = netns_of_dev(dev);
 
@@ -398,9 +398,9 @@ static __always_inline void cause_device(struct trace_cause *cause, struct sk_bu
 	} else {
 		cause->flags |= CAUSE_NO_DEV;
 		cause->ifindex = skb->skb_iif;
-		cause->netns = netns_of_sock(rx_sk ? rx_sk : skb->sk);
+		cause->netns = netns_of_sock(rx_sk ? rx_sk : IN(skb, sk_buff)->sk);
 	}
-	if (skb->sk)
+	if (IN(skb, sk_buff)->sk)
 		cause->flags |= CAUSE_SK;
 }
 
@@ -414,7 +414,7 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 
 	if (!cfg.netns)
 		return false;
-	netns = skb->dev->nd_net.net->ns.inum; /* 0 if there is no device */
+	netns = IN(skb, sk_buff)->dev->nd_net.net->ns.inum; /* 0 if there is no device */
 	if (!netns || netns == cfg.netns)
 		return false;
 #pragma unroll
@@ -552,7 +552,7 @@ int consume_skb_2nd(__u64 *ctx)
 static __always_inline bool is_live(struct net_device *from)
 {
 	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&
-	       from->nd_net.net->ns.inum == live_netns;
+	       IN(from, net_device)->nd_net.net->ns.inum == live_netns;
 }
 
 /* A live frame that never came into the device's batch: the device is down, or cannot. */
@@ -578,7 +578,7 @@ static __always_inline int live_redirect_err(struct trace_cause *cause)
 static __always_inline bool is_followed(struct net_device *dev)
 {
 	return redirect_ifindex && dev->ifindex == redirect_ifindex &&
-	       dev->nd_net.net->ns.inum == redirect_netns;
+	       IN(dev, net_device)->nd_net.net->ns.inum == redirect_netns;
 }
 
 SEC("tp_btf/xdp_redirect_err")

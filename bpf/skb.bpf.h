@@ -40,6 +40,13 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
 #define CAST(at, type) ((struct type *)bpf_rdonly_cast(at, bpf_core_type_id_kernel(struct type)))
 
+/*
+ * For pointers in what a tracepoint gives. The verifier trusts that, and at each load of a pointer
+ * from it, on each path, looks for types by their names in all of the kernel's BTF
+ * (btf_nested_type_is_trusted()): half of the time that loading took. What is cast is not trusted.
+ */
+#define IN(p, type) (KFUNCS ? CAST(p, type) : (p))
+
 /* Bytes of an skb wherever they are. Linux 6.4; of the skbs of tracing programs 6.12. */
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *ptr) __ksym __weak;

@@ -714,7 +714,7 @@ struct freed {
 
 static __always_inline void find_sender(struct freed *f)
 {
-	struct sock *sk = f->skb->sk;
+	struct sock *sk = IN(f->skb, sk_buff)->sk;
 
 	/* Of a fragment in its queue it is `ip_defrag_offset`, no address. */
 	if (!sk)
@@ -730,13 +730,13 @@ static __always_inline void find_sender(struct freed *f)
  */
 static __always_inline void find_device(struct freed *f)
 {
-	struct net_device *dev = f->skb->dev;
+	struct net_device *dev = IN(f->skb, sk_buff)->dev;
 	struct sock *sk = f->rx_sk;
 
 	if ((__s64)dev < 0) {
 		struct net *net = dev->nd_net.net;
 
-		if (!sk || net == sk->__sk_common.skc_net.net) {
+		if (!sk || net == IN(sk, sock)->__sk_common.skc_net.net) {
 			f->dev = dev;
 			f->ifindex = dev->ifindex;
 			f->netns = net->ns.inum;
@@ -747,7 +747,7 @@ static __always_inline void find_device(struct freed *f)
 	f->dev = NULL;
 	f->flags |= WATCH_NO_DEV;
 	f->ifindex = f->skb->skb_iif;
-	f->netns = sk	       ? sk->__sk_common.skc_net.net->ns.inum
+	f->netns = sk	       ? IN(sk, sock)->__sk_common.skc_net.net->ns.inum
 		   : f->sender ? f->sender->__sk_common.skc_net.net->ns.inum
 			       : 0;
 }
@@ -937,7 +937,7 @@ int watch_used_flows(__u64 *ctx)
 static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 {
 	const struct linear at = linear_of(skb);
-	struct net_device *dev = skb->dev;
+	struct net_device *dev = IN(skb, sk_buff)->dev;
 	int kind = ip_kind(&at);
 
 	if (kind != IP_PLAIN && matches(skb, kind, program))
