@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, case, main, require, thorough
+from lib import BINARY, EVERYTHING, case, main, require, thorough, until
 from settings import assert_same, settings, shell
 
 TOOL = BINARY.parent / "tests/net/change"
@@ -474,6 +474,22 @@ def killed_anywhere():
         print(f"# undone of {len(changes) // 4}: {undone}")
         apply(file, *changes)  # also takes over the locks that were left
         undo(file, *["done"] * (len(changes) // 4))
+
+
+@case
+def killed_while_a_program_works():
+    """It outlives the one that started it, so who undoes waits until it has ended."""
+    with scene() as file, tempfile.TemporaryDirectory() as path:
+        slow = Path(path, "ethtool")
+        slow.write_text(f'#!/bin/sh\ncase $1 in -L) touch {path}/begun; sleep 0.3;; esac\n'
+                        f'exec {shutil.which("ethtool")} "$@"\n')
+        slow.chmod(0o700)
+        with subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file,
+                               "channels", "v0", "rx", "2"],
+                              env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}) as process:
+            until(Path(path, "begun").exists, 20, "the program")
+            process.send_signal(signal.SIGKILL)
+        undo(file, "done")
 
 
 @case

@@ -256,7 +256,7 @@ char *change_title(const struct change *change, char *buf, size_t size)
 	return buf;
 }
 
-static int run(const struct change *c, bool undo, struct error *why)
+static int run(const struct change *c, bool undo, int lock, struct error *why)
 {
 	struct json_object *list = change_argv(c, undo);
 	size_t n = json_object_array_length(list);
@@ -266,7 +266,7 @@ static int run(const struct change *c, bool undo, struct error *why)
 	for (size_t i = 0; i < n; i++)
 		argv[i] = (char *)word_at(list, i);
 	argv[n] = NULL;
-	ret = n ? netns_exec(c->ns, argv, NULL, why) : -EINVAL;
+	ret = n ? netns_exec(c->ns, argv, NULL, lock, why) : -EINVAL;
 	json_object_put(list);
 	return ret;
 }
@@ -275,9 +275,9 @@ static int run(const struct change *c, bool undo, struct error *why)
  * Makes the change, or takes it back, and reads it back; one that is so already is not made. What
  * is run is what change_command() shows: a file is written, a program is run without a shell.
  * -ERANGE: the kernel or the device has made another value of it. `why` says more of a program that
- * failed.
+ * failed. `lock`: of the undo file, whose next owner waits for the program.
  */
-static int set(const struct change *c, bool undo, struct error *why)
+static int set(const struct change *c, bool undo, int lock, struct error *why)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
 	const struct change_ops *ops = &change_ops[c->kind];
@@ -287,7 +287,7 @@ static int set(const struct change *c, bool undo, struct error *why)
 
 	if (ret || !strcmp(now, value))
 		return ret;
-	ret = ops->front ? change_write_file(c, value) : run(c, undo, why);
+	ret = ops->front ? change_write_file(c, value) : run(c, undo, lock, why);
 	if (!ret)
 		ret = read_now(c, now);
 	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
@@ -472,7 +472,7 @@ static void put_back(struct batch *b, unsigned failed, const char *why)
 {
 	for (unsigned i = b->n; i-- > 0;) {
 		struct error err = {};
-		int ret = i > failed ? 0 : set(&b->changes[i], true, &err);
+		int ret = i > failed ? 0 : set(&b->changes[i], true, b->file.fd, &err);
 
 		if (i == failed)
 			report(b, i, CHANGE_FAILED, why);
@@ -503,7 +503,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	for (unsigned i = 0; i < n && !ret; i++) {
 		struct error why = {};
 
-		ret = set(&changes[i], false, &why);
+		ret = set(&changes[i], false, b.file.fd, &why);
 		if (ret) {
 			cannot(&changes[i], ret, &why, err);
 			put_back(&b, i, reason(ret, &why));
@@ -566,7 +566,7 @@ static enum change_outcome find_namespace(struct step *s)
 		   : because(s, CHANGE_KEPT, "the interface is called %s now", name);
 }
 
-static enum change_outcome settle(struct step *s)
+static enum change_outcome settle(struct step *s, int lock)
 {
 	const struct change *c = &s->e.change;
 	struct error err = {};
@@ -583,7 +583,7 @@ static enum change_outcome settle(struct step *s)
 		return CHANGE_NOTHING;
 	if (strcmp(s->told.current, c->wanted))
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
-	ret = set(c, true, &err);
+	ret = set(c, true, lock, &err);
 	if (read_now(c, s->told.current))
 		*s->told.current = '\0';
 	if (!ret)
@@ -595,7 +595,7 @@ static enum change_outcome settle(struct step *s)
 		       help ? help : "");
 }
 
-static enum change_outcome undo(struct json_object *o, struct step *s)
+static enum change_outcome undo(struct json_object *o, struct step *s, int lock)
 {
 	struct journal_change *hold = NULL;
 	enum change_outcome outcome;
@@ -616,7 +616,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s)
 	    journal_change_sysctl(&hold, s->e.change.name, NULL, &err))
 		outcome = because(s, CHANGE_KEPT, "%s", err.message);
 	if (outcome == CHANGE_DONE)
-		outcome = settle(s);
+		outcome = settle(s, lock);
 	journal_release(hold);
 	netns_close(&s->ns);
 	return outcome;
@@ -633,7 +633,7 @@ int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *er
 	for (size_t i = json_object_array_length(file.entries); i-- > 0;) {
 		struct step s = {.ns = NETNS_NONE};
 
-		s.told.outcome = undo(json_object_array_get_idx(file.entries, i), &s);
+		s.told.outcome = undo(json_object_array_get_idx(file.entries, i), &s, file.fd);
 		cb(arg, &s.told);
 		if (s.told.outcome != CHANGE_KEPT)
 			json_object_array_del_idx(file.entries, i, 1);

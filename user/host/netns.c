@@ -30,6 +30,7 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
+#define LOCK_FILENO (STDERR_FILENO + 1) /* in programs */
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
 
@@ -441,7 +442,8 @@ static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_
  * terminal is for us, and must not end a command that puts something back. What it is started for
  * takes CAP_NET_ADMIN in that namespace, and nothing else.
  */
-static int spawn_in(const struct netns *ns, char *const argv[], const int io[3], pid_t *pid)
+static int spawn_in(const struct netns *ns, char *const argv[], const int io[3], int lock,
+		    pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -461,8 +463,10 @@ static int spawn_in(const struct netns *ns, char *const argv[], const int io[3],
 		ret = io[i] < 0 ? posix_spawn_file_actions_addopen(&files, i, "/dev/null", O_WRONLY,
 								   0)
 				: posix_spawn_file_actions_adddup2(&files, io[i], i);
+	if (!ret && lock >= 0)
+		ret = posix_spawn_file_actions_adddup2(&files, lock, LOCK_FILENO);
 	if (!ret)
-		ret = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+		ret = posix_spawn_file_actions_addclosefrom_np(&files, LOCK_FILENO + (lock >= 0));
 	saved = ret ? -ret : netns_push(ns);
 	if (saved >= 0) {
 		caps_lend(CAPS_BIT(CAP_NET_ADMIN), true);
@@ -536,15 +540,15 @@ static int take_text(const char *command, int fd, size_t most, char **text, stru
 }
 
 /* With `text` as netns_exec_read(), else as netns_exec(). */
-static int run(const struct netns *ns, char *const argv[], const char *input, int timeout_ms,
-	       size_t most, char **text, struct error *err)
+static int run(const struct netns *ns, char *const argv[], const char *input, int lock,
+	       int timeout_ms, size_t most, char **text, struct error *err)
 {
 	int io[3] = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
 	int ret = io[0] < 0 ? io[0] : text && io[1] < 0 ? io[1] : io[2] < 0 ? io[2] : 0, ended;
 	pid_t pid;
 
 	if (!ret)
-		ret = spawn_in(ns, argv, io, &pid);
+		ret = spawn_in(ns, argv, io, lock, &pid);
 	if (ret) {
 		error_errno(err, STATUS_UNABLE, ret,
 			    ret == -ENOENT ? "install the package that contains it" : NULL,
@@ -570,14 +574,15 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 	return ret;
 }
 
-int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err)
+int netns_exec(const struct netns *ns, char *const argv[], const char *input, int lock,
+	       struct error *err)
 {
-	return run(ns, argv, input, 0, 0, NULL, err);
+	return run(ns, argv, input, lock, 0, 0, NULL, err);
 }
 
 int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,
 		    char **text, struct error *err)
 {
 	*text = NULL;
-	return run(ns, argv, NULL, timeout_ms, most, text, err);
+	return run(ns, argv, NULL, -1, timeout_ms, most, text, err);
 }

@@ -79,9 +79,11 @@ bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *nu
 /*
  * Runs argv[0] (found by PATH) in the namespace and waits for it, `input` on its stdin (may be
  * NULL), stdout discarded. -EIO if it fails: the first line of its stderr is in `err`. May be
- * called with other threads running.
+ * called with other threads running. `lock`: a descriptor that it holds as well, for a program that
+ * works on when we are killed; or -1.
  */
-int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err);
+int netns_exec(const struct netns *ns, char *const argv[], const char *input, int lock,
+	       struct error *err);
 
 /*
  * The same with the program's stdout as text, to be freed; at lower priority (nice 10). -ETIMEDOUT:

@@ -31,7 +31,7 @@ static int drop_at_hook(struct fault_state *s, struct error *err)
 		 "table %s fault { chain %s { type filter hook %s %s priority 0; "
 		 "%s %s counter drop; }; }\n",
 		 ifname[row->arg] ? "netdev" : "inet", hook, hook, device, match, random);
-	return netns_exec(ns[row->arg], argv, script, err);
+	return netns_exec(ns[row->arg], argv, script, -1, err);
 }
 
 const struct fault_row faults_by_nft[] = {
