@@ -57,7 +57,7 @@ def refuse(netns, line):
 BOTH = [("IPv4", V4), ("IPv6", V6)]
 
 
-@table(first(1, BOTH[::-1]))
+@table(first(0, BOTH))
 def whole_in_fragments(address):
     with lab(), patient(family_of(address)) as sock, balancing(EXPR) as t:
         send(address, 100, size=8000)

@@ -134,7 +134,7 @@ LOSES_ALL = ("tx_route", "neigh", "tx_device:detach", "xsk:oversize", "l2:addres
              "l2:silent",
              "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel:header", "tunnel", "udp_lookup", "socket_close")
-KILLS = 20 if EVERYTHING else 2
+KILLS = 20 if EVERYTHING else 1
 
 
 @table(first(4, [
@@ -241,7 +241,7 @@ def engines(tx, rx, ipv6, rate):
         assert_counters_agree(document, stage)
 
 
-@table(first(2, [(f"{tx} to {rx}, IPv{6 if ipv6 else 4}", tx, rx, ipv6)
+@table(first(1, [(f"{tx} to {rx}, IPv{6 if ipv6 else 4}", tx, rx, ipv6)
                  for ipv6 in (["--ipv6"], [])
                  for tx, rx in (("xdp", "socket"), ("xsk", "xdp"), ("xdp", "xsk"), ("xdp", "xdp"),
                                 ("socket", "xdp"))]))

@@ -180,7 +180,7 @@ def only_a_process():
         assert set(lost_by(document, "socket")) == {f"*:{PORT + 2}"}, document["end"]
 
 
-@table(first(3, [
+@table(first(2, [
     ("interface", ["--netns", RX, "-i", "v-rx"], True),
     ("another namespace", ["--netns", TX], False),
     ("another stage", ["--stage", "netfilter"], False),

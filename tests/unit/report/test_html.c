@@ -396,7 +396,7 @@ CASE(any_document_gives_a_page)
 {
 	srand(1);
 	memset(huge, 'x', sizeof(huge) - 1);
-	for (unsigned i = 0; i < 400; i++) {
+	for (unsigned i = 0; i < 200; i++) {
 		struct json_object *doc = i % 3 ? i % 2 ? many_trials() : any_run(i % 7) : joined();
 		char *text;
 
