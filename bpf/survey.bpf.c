@@ -16,7 +16,9 @@
 
 /* Which processes have the wanted sockets open: a walk over the open files of all of them. */
 
-MAP(wanted, HASH, FILES_WANTED, __u64, __u8); /* by inode of the socket */
+#define MSG_ERRQUEUE 0x2000
+
+MAP(wanted, HASH, FILES_WANTED, __u64, __u32); /* by inode of the socket: who read it last */
 
 SEC("?iter/task_file")
 int holders(struct bpf_iter__task_file *ctx)
@@ -33,6 +35,21 @@ int holders(struct bpf_iter__task_file *ctx)
 		return 0;
 	found = (struct files_holder){.inode = inode, .pid = task->tgid, .fd = ctx->fd};
 	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
+	return 0;
+}
+
+/* Which of them reads: to have a socket open, as a child does after fork(), says nothing of that. */
+SEC("?tp_btf/sock_recv_length")
+int reader(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	/* SOCK_INODE(): the inode lies behind the socket in one object */
+	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
+	__u64 inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
+	__u32 *last = bpf_map_lookup_elem(&wanted, &inode);
+
+	if (last && *last && !((int)ctx[2] & MSG_ERRQUEUE))
+		*last = bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }
 
@@ -206,9 +223,8 @@ int queue(struct bpf_iter__udp *ctx)
  * tracepoint is there since Linux 6.3.
  */
 
-#define SOCKETS	     4096 /* that are read in a window; of more nothing is known */
-#define MSG_PEEK     0x2
-#define MSG_ERRQUEUE 0x2000
+#define SOCKETS	 4096 /* that are read in a window; of more nothing is known */
+#define MSG_PEEK 0x2
 
 MAP(reads, HASH, SOCKETS, __u64, __u64); /* by cookie */
 

@@ -588,6 +588,23 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 /* What the first bytes of an IP header say: whether it may be of a fragment; others may be, too. */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
+/*
+ * Whether the kind is IP_PLAIN, for most packets, where their IP header is behind the link's: without
+ * a call, because every drop is asked.
+ */
+static __always_inline bool is_plain(const struct sk_buff *skb)
+{
+	__u16 l3 = skb->network_header, mac = skb->mac_header;
+	const __u8 *ip;
+
+	if (!KFUNCS || !l3 || l3 >= skb->tail || (mac != HEADER_UNSET && l3 < mac))
+		return false;
+	ip = (const __u8 *)CAST(skb->head + l3, iphdr);
+	return *ip >> 4 == 4   ? !(be16_at(ip + 6) & (IP4_MORE_FRAGMENTS | IP4_FRAGMENT_OFFSET))
+	       : *ip >> 4 == 6 ? !headers_is_extension(6, ip[6])
+			       : false;
+}
+
 /* Not static: verified once, and its result is one unknown to the verifier, not three ways. */
 __noinline int ip_kind(const struct linear *at)
 {
@@ -821,13 +838,15 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	__u32 slot, cpu, packets;
 	struct linear at;
 	struct drop d;
+	int kind = IP_PLAIN;
 	__u8 pkt_type;
-	int kind;
 
 	find_sender(f);
 	find_device(f);
-	at = linear_of(skb);
-	kind = ip_kind(&at);
+	if (!is_plain(skb)) {
+		at = linear_of(skb);
+		kind = ip_kind(&at);
+	}
 	if (!is_wanted(f, kind, program) || (kind != IP_PLAIN && !is_loss(&at, program)))
 		return 0;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);

@@ -9,6 +9,7 @@
 #include "watch_abi.h"
 
 #define FILES_WANTED 4096 /* sockets looked for at a time */
+#define FILES_UNREAD (~0U) /* whose reader is wanted, and that nobody has read since; else 0 */
 
 /* A process that has a wanted socket. */
 struct files_holder {

@@ -4,6 +4,7 @@
 and the command behind `--`."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -48,6 +49,28 @@ def inherits():
             open("/proc/self/comm", "w").write(f"worker-{i}")
             (sleeps, reads)[i]()
     sleeps()
+
+def forks(does):
+    if not os.fork():
+        open("/proc/self/comm", "w").write("idle")
+        sleeps()
+    open("/proc/self/comm", "w").write("parent")
+    does()
+
+def polls():
+    sock.settimeout(0.01)
+    while True:
+        try:
+            sock.recv(2048)
+        except TimeoutError:
+            pass
+        time.sleep(0.02)
+
+def parent_reads():
+    forks(polls)
+
+def nobody_reads():
+    forks(sleeps)
 
 def in_a_thread():
     threading.Thread(target=reads, daemon=True).start()
@@ -168,6 +191,32 @@ def reader_of_an_inherited_socket():
         os.kill(reader, signal.SIGSTOP)  # it stays in its recv()
         row = the_row(drops("--by", "process"))
         assert row["process"] == f"worker-1[{reader}]", (row, workers)
+
+
+def lossy(t, intervals=4):
+    """Until so many intervals of the trace have had losses."""
+    while intervals:
+        fill()
+        line = t.read_line()
+        intervals -= line["event"] == "interval" and line["data"]["dropped"] > 0
+
+
+@table([("the parent", "parent_reads", "parent"), ("nobody", "nobody_reads", "held by 2 processes")])
+def of_two_after_a_fork_reads(does, name):
+    """The child, which was started last, has the same socket and does nothing."""
+    with lab(), receiver(does) as process:
+        with tracing("--by", "process", f"udp port {PORT}") as t:
+            lossy(t)
+            document = t.stop()
+        reader = f"parent[{process.pid}]" if name == "parent" else name
+        names = {row["process"] for row in causes(document)["rcvbuf"]["causes"]}
+        assert reader in names and names <= {reader, "held by 2 processes"}, names  # before it read
+        found = finding(document, "rcvbuf")
+        checked = [f for f in pktledger("check", "-j", "-t", "0.5", "--netns", RX).json["end"]["findings"]
+                   if f["id"].startswith("rcvbuf")]
+        assert all("idle[" not in json.dumps(f) and "idle (" not in json.dumps(f)
+                   for f in [found, *checked]), (found, checked)
+        assert (f"parent[{process.pid}]" in json.dumps(found)) == (name == "parent"), found
 
 
 def workers_of(process):

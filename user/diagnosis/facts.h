@@ -181,8 +181,9 @@ struct facts_sock {
 
 	struct reading reading; /* what its reader did while it lost; window_ns 0: not known */
 
-	/* Its owner; pid 0: not found. */
+	/* Its owner; pid 0: not found, or one of several processes that have it. */
 	pid_t pid;
+	unsigned holders;
 	char process[16];			   /* name */
 	char group[256];			   /* its control group */
 	uint64_t periods, throttled, throttled_ns; /* of the group, in the window */
@@ -249,6 +250,8 @@ unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max);
 struct facts_owner {
 	uint64_t inode;	  /* asked for */
 	pid_t pid;	  /* 0: none found */
+	bool reads;	  /* as in struct owner */
+	unsigned holders; /* the same */
 	char process[16]; /* its name, /proc/PID/comm */
 };
 

@@ -168,6 +168,8 @@ int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, p
 		if (owners_socket(o, owner[i].inode, 0, 0, &who) || (pid && who.pid != pid))
 			continue;
 		owner[i].pid = who.pid;
+		owner[i].reads = who.reads;
+		owner[i].holders = who.holders;
 		memcpy(owner[i].process, who.process, sizeof(who.process));
 	}
 	return ret;
@@ -182,7 +184,8 @@ int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 		owner[i] = (struct facts_owner){.inode = socks->at[i].inode};
 	ret = facts_owners_find(o, owner, socks->n, pid);
 	for (unsigned i = 0; i < socks->n; i++) {
-		socks->at[i].pid = owner[i].pid;
+		socks->at[i].pid = owner[i].reads ? owner[i].pid : 0;
+		socks->at[i].holders = owner[i].holders;
 		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
 	}
 	return ret;

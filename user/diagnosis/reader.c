@@ -340,8 +340,10 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 	struct proc_stat st;
 	struct owner who;
 
-	if (owners_socket(r->owners, s->id.inode, s->id.netns, s->id.cgroup, &who) ||
-	    who.pid == s->threads.pid)
+	if (owners_socket(r->owners, s->id.inode, s->id.netns, s->id.cgroup, &who))
+		return;
+	s->holders = who.holders;
+	if (!who.reads || who.pid == s->threads.pid)
 		return;
 	/* A process that was born in this interval has done nothing before it. */
 	if (r->interval_end && !proc_stat(r->root, who.pid, 0, &st))
@@ -350,7 +352,6 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 		beginning = clock_now() - (now - born);
 	threads_init(&s->threads, r->root, who.pid, who.fd, beginning);
 	memcpy(s->process, who.process, sizeof(s->process));
-	s->holders = who.holders;
 	s->beginning = beginning;
 	s->sum = s->now = (struct reading_sums){};
 	s->n_levels = 0;
@@ -383,6 +384,7 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 	s->noted = true;
 	s->now.lost += packets;
 	s->lost_at = clock_now();
+	owners_watch(r->owners, id->inode);
 }
 
 void readings_interval(struct readings *r)

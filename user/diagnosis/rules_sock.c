@@ -41,9 +41,12 @@ static enum stage stage_of_drops(const struct facts *f)
 
 const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 {
-	if (!s->pid)
+	if (!s->pid && !s->holders)
 		return "an unknown process";
-	snprintf(buf, PROCESS_SIZE, "%s (%d)", s->process, (int)s->pid);
+	if (s->pid)
+		snprintf(buf, PROCESS_SIZE, "%s (%d)", s->process, (int)s->pid);
+	else
+		snprintf(buf, PROCESS_SIZE, "one of %u processes", s->holders);
 	return buf;
 }
 

@@ -14,6 +14,7 @@
 struct files {
 	struct survey_bpf *skel;
 	struct bpf_link *link, *silent; /* the second beside the walk for owners; NULL: not here */
+	struct bpf_link *reader;	/* attached when it is asked for */
 };
 
 bool files_of_all(void)
@@ -23,7 +24,8 @@ bool files_of_all(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PID_NS_INIT;
 }
 
-static int open_walk(struct files **out, const char *program, const char *map, const char *beside)
+static int open_walk(struct files **out, const char *program, const char *map,
+		     const char *const beside[])
 {
 	struct files *f = calloc(1, sizeof(*f));
 	int rc = f ? survey_open(&f->skel, program, map, beside) : -ENOMEM;
@@ -43,9 +45,12 @@ static int open_walk(struct files **out, const char *program, const char *map, c
 
 int files_open(struct files **f)
 {
-	*f = NULL;
-	int rc = files_of_all() ? open_walk(f, "holders", "wanted", "silent") : -EOPNOTSUPP;
+	/* sock:sock_recv_length is there since Linux 6.3 */
+	const char *const beside[] = {"silent", "reader", NULL}, *const before[] = {"silent", NULL};
+	int rc = files_of_all() ? open_walk(f, "holders", "wanted", beside) : -EOPNOTSUPP;
 
+	if (rc == -ESRCH)
+		rc = open_walk(f, "holders", "wanted", before);
 	if (!rc)
 		(*f)->silent = bpf_program__attach_iter((*f)->skel->progs.silent, NULL);
 	return rc;
@@ -70,6 +75,7 @@ void files_close(struct files *f)
 		return;
 	bpf_link__destroy(f->link);
 	bpf_link__destroy(f->silent);
+	bpf_link__destroy(f->reader);
 	survey_bpf__destroy(f->skel);
 	free(f);
 }
@@ -78,17 +84,48 @@ int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 	       void (*each)(void *arg, const void *record), void *arg)
 {
 	int map = bpf_map__fd(f->skel->maps.wanted), ret = 0;
-	const uint8_t one = 1;
+	const uint32_t nobody = 0;
 
 	if (n > FILES_WANTED)
 		n = FILES_WANTED;
 	for (unsigned i = 0; i < n && !ret; i++)
-		ret = bpf_map_update_elem(map, &inodes[i], &one, BPF_ANY);
+		ret = bpf_map_update_elem(map, &inodes[i], &nobody, BPF_NOEXIST) && errno != EEXIST
+			      ? -errno
+			      : 0;
 	if (!ret)
 		ret = trace_iterate(f->link, sizeof(struct files_holder), each, arg);
-	for (unsigned i = 0; i < n; i++)
-		bpf_map_delete_elem(map, &inodes[i]);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t last;
+
+		if (!bpf_map_lookup_elem(map, &inodes[i], &last) && !last)
+			bpf_map_delete_elem(map, &inodes[i]);
+	}
 	return ret;
+}
+
+int files_watch(struct files *f, uint64_t inode)
+{
+	const uint32_t nobody = FILES_UNREAD;
+
+	if (!f->skel->progs.reader || bpf_program__fd(f->skel->progs.reader) < 0)
+		return -EOPNOTSUPP;
+	if (!f->reader)
+		f->reader = bpf_program__attach(f->skel->progs.reader);
+	if (!f->reader)
+		return -errno;
+	return bpf_map_update_elem(bpf_map__fd(f->skel->maps.wanted), &inode, &nobody, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+pid_t files_reader(const struct files *f, uint64_t inode)
+{
+	uint32_t last;
+
+	return bpf_map_lookup_elem(bpf_map__fd(f->skel->maps.wanted), &inode, &last) ||
+			       last == FILES_UNREAD
+		       ? 0
+		       : (pid_t)last;
 }
 
 struct xsks {

@@ -31,8 +31,10 @@
 #define SAVINGS_NS  200000000LL	   /* ... and so much at once, if it was not used */
 
 #define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
+#define READS_NS 2000000000ULL /* who read within it still does, though another one did so last */
 
 #define SOCKETS_MAX	FILES_WANTED /* known at a time; the one asked for least lately gives way */
+#define RANK_READS	(INT64_MAX - 1)
 #define HELD_MAX	8	     /* processes of one socket that are compared */
 #define THREADS_ASKED	64	     /* of a process, whether they read */
 #define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
@@ -64,12 +66,15 @@ struct sock {
 	bool known; /* `holder` is one */
 	struct holder holder;
 	unsigned holders;	 /* processes that have it */
+	bool reads;		 /* `holder` does, or is the only one */
+	bool watched;		 /* who reads is noted */
+	uint64_t read;		 /* when `holder` was last seen to be the one, ns */
 	uint64_t asked, checked; /* when, ns */
 	uint64_t retry;		 /* how long after `checked` it is looked for again */
 
 	/* By the pass in progress. */
 	struct holder best;
-	int64_t rank;	  /* of the best; 0: none was found */
+	int64_t rank;	  /* of the best, RANK_READS and more: it reads; 0: none was found */
 	unsigned n_found; /* more than HELD_MAX: the rest was not compared */
 	pid_t last;	  /* that was found: one that has it twice is one holder */
 };
@@ -359,6 +364,18 @@ static struct sock *get_sock(struct owners *o, uint64_t inode)
 	return s;
 }
 
+/* Of several that have it, one that is not `holder`. Two may read in turn: then either will do. */
+static bool another_reads(const struct owners *o, struct sock *s, uint64_t now)
+{
+	pid_t last = s->watched && s->known && o->files ? files_reader(o->files, s->inode) : 0;
+
+	if (!last || (last == s->holder.pid && s->reads)) {
+		s->read = last ? now : s->read;
+		return false;
+	}
+	return !s->reads || now - s->read >= READS_NS;
+}
+
 /* NULL, with `ret`: -EAGAIN, -ESRCH or -ENOMEM as owners_socket(). */
 static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns, int *ret)
 {
@@ -376,7 +393,8 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t n
 		    0 &&
 	    proc_inode(link, "socket") == inode)
 		s->checked = now; /* still holds it */
-	if (s->wanted == SETTLED && now - s->checked >= (s->known ? FRESH_NS : s->retry)) {
+	if (s->wanted == SETTLED && (now - s->checked >= (s->known ? FRESH_NS : s->retry) ||
+				     another_reads(o, s, now))) {
 		s->wanted = WANTED;
 		o->socks_wanted++;
 	}
@@ -486,15 +504,20 @@ static void found(void *arg, const void *record)
 	struct holder h = {.pid = (pid_t)f->pid, .fd = (int)f->fd};
 	struct proc_stat st;
 	int64_t rank;
+	bool reads;
 
 	if (!s || s->wanted == SETTLED || s->last == h.pid)
 		return;
 	s->last = h.pid;
-	if (s->n_found++ >= HELD_MAX || proc_stat(o->root, h.pid, 0, &st))
+	reads = s->watched && o->files && files_reader(o->files, s->inode) == h.pid;
+	if ((s->n_found++ >= HELD_MAX && !reads) || proc_stat(o->root, h.pid, 0, &st))
 		return;
 	h.start = st.start;
 	memcpy(h.name, st.name, sizeof(h.name));
-	rank = receives(o, &h) ? INT64_MAX : h.pid == 1 ? 1 : 2 + (int64_t)st.start;
+	rank = reads		   ? RANK_READS + 1
+	       : receives(o, &h)   ? RANK_READS
+	       : h.pid == 1	   ? 1
+				   : 2 + (int64_t)st.start;
 	if (rank <= s->rank)
 		return;
 	s->rank = rank;
@@ -524,6 +547,8 @@ static void end_pass(struct owners *o)
 			s->known = true;
 			s->holder = s->best;
 			s->holders = s->n_found;
+			s->reads = s->rank >= RANK_READS || s->n_found == 1;
+			s->read = clock_now();
 		}
 		s->checked = clock_now();
 		s->wanted = SETTLED;
@@ -926,6 +951,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	if (s) {
 		out->pid = s->holder.pid;
 		out->holders = s->holders;
+		out->reads = s->reads;
 		out->fd = s->holder.fd;
 		memcpy(out->process, s->holder.name, sizeof(out->process));
 		/* in the root of version 2 may be whatever is in version 1 alone, or outside of
@@ -941,6 +967,24 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 			out->container = space->container;
 	}
 	return ret;
+}
+
+void owners_watch(struct owners *o, uint64_t inode)
+{
+	struct sock *s = o->files && inode ? idmap_find(&o->socks, inode) : NULL;
+
+	if (s && s->holders > 1 && !s->watched)
+		s->watched = !files_watch(o->files, inode);
+}
+
+char *owner_text(const struct owner *who, char buf[OWNER_TEXT])
+{
+	*buf = '\0';
+	if (who->holders > 1 && !who->reads)
+		snprintf(buf, OWNER_TEXT, "held by %u processes", who->holders);
+	else if (who->pid)
+		snprintf(buf, OWNER_TEXT, "%s[%d]", who->process, (int)who->pid);
+	return buf;
 }
 
 int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg)

@@ -86,6 +86,7 @@ struct container_row {
 extern const struct container_row container_rows[];
 extern const unsigned container_rows_n;
 
+#define OWNER_TEXT   40
 #define OWNER_CGROUP 256 /* bytes of a path; a longer one loses its beginning, marked by "..." */
 #define OWNER_NETNS  (CONTAINER_K8S_NS + CONTAINER_POD) /* hold any name of a namespace */
 
@@ -105,7 +106,8 @@ struct owners;
 
 /* What is known of an owner. Self-contained; 0 or empty: not known. */
 struct owner {
-	pid_t pid;	  /* the process that reads the socket, or the only one that has it */
+	pid_t pid;	  /* of a process that has the socket */
+	bool reads;	  /* it reads it, or is the only one that has it */
 	unsigned holders; /* processes that have it open */
 	int fd;		  /* its descriptor of the socket */
 	char process[16]; /* its name, /proc/PID/comm */
@@ -144,14 +146,24 @@ int owners_look(struct owners *o, pid_t pid);
 /*
  * The owner of a socket: `inode` of the socket (SOCK_INODE() in the kernel, "socket:[inode]" in
  * /proc/PID/fd), `netns` inode of its namespace, `cgroup` its id; 0: not known. Of several that
- * have it the owner is the one that waits in a call that reads it, else the one that was started
- * last, because a socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not
+ * have it the owner is the one that reads it, which is known of one that waits in a call for it, and
+ * after owners_watch() of any; else, with `reads` false, the one that was started last, because a
+ * socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not
  * looked for yet; -ESRCH: no process has it, as with sockets of the kernel. Asked again some time
  * after, it is looked for again; who has ended meanwhile is still the answer. What is known without
  * the process is filled in each case.
  */
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
+
+/*
+ * Of the processes that have the socket open, the one that reads it matters from here on: it loses
+ * packets. Where there are several that one is traced (files_watch()).
+ */
+void owners_watch(struct owners *o, uint64_t inode);
+
+/* "name[pid]", or "held by N processes" where which of them reads is not known; "": nobody. */
+char *owner_text(const struct owner *who, char buf[OWNER_TEXT]);
 
 /*
  * Sockets that have lost packets without an event (bpf/survey.bpf.c), a struct silent_record for
@@ -244,6 +256,14 @@ int files_open(struct files **f);
  */
 int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 	       void (*each)(void *arg, const void *record), void *arg);
+
+/*
+ * From here on it is noted who receives from the socket: files_reader() is the process that did so
+ * last; 0: nobody yet. Costs each recvmsg() of the host a look-up. -EOPNOTSUPP before Linux 6.3, or
+ * -errno.
+ */
+int files_watch(struct files *f, uint64_t inode);
+pid_t files_reader(const struct files *f, uint64_t inode);
 
 /*
  * The walk for AF_XDP sockets of all namespaces: where xsk_diag_read() is not possible. Costs about

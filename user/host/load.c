@@ -40,7 +40,8 @@ int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old)
 	return bpf_object__open_skeleton(s, trace_open_opts());
 }
 
-int survey_open(struct survey_bpf **skel, const char *program, const char *map, const char *beside)
+int survey_open(struct survey_bpf **skel, const char *program, const char *map,
+		const char *const beside[])
 {
 	struct survey_bpf *s = survey_bpf__open_opts(trace_open_opts());
 	struct bpf_program *prog;
@@ -53,8 +54,8 @@ int survey_open(struct survey_bpf **skel, const char *program, const char *map, 
 	prog = bpf_object__find_program_by_name(s->obj, program);
 	if (prog)
 		bpf_program__set_autoload(prog, true);
-	if (beside)
-		bpf_program__set_autoload(bpf_object__find_program_by_name(s->obj, beside), true);
+	for (; beside && *beside; beside++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(s->obj, *beside), true);
 	bpf_object__for_each_map(m, s->obj)
 	{
 		if (!bpf_map__is_internal(m))

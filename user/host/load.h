@@ -27,12 +27,13 @@ typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a sk
 int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
 
 /*
- * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and another one beside it
- * (NULL: none), for each object reads the kernel's BTF, which takes long. To be given to
- * survey_bpf__destroy(). 0 or -errno.
+ * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and others beside it
+ * (NULL-terminated; NULL: none), for each object reads the kernel's BTF, which takes long. To be
+ * given to survey_bpf__destroy(). 0 or -errno.
  */
 struct survey_bpf;
-int survey_open(struct survey_bpf **skel, const char *program, const char *map, const char *beside);
+int survey_open(struct survey_bpf **skel, const char *program, const char *map,
+		const char *const beside[]);
 
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, or 0 if it could; returned.

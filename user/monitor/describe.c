@@ -213,8 +213,7 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	row->netns = e->key.netns;
 	describe_netns(d->owners, row->netns, out->netns);
 	find_owner(d, &e->key, &out->sock, o);
-	if (o->pid)
-		snprintf(out->process, sizeof(out->process), "%s[%d]", o->process, (int)o->pid);
+	owner_text(o, out->process);
 	container_text(&o->container, out->container, sizeof(out->container));
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 	c = find_cause(d, &e->key, &out->sock);

@@ -48,7 +48,7 @@ struct described {
 	struct watch_sock sock; /* of the row's cookie; family 0: none */
 	struct owner owner;
 	char socket[SOCKET_TEXT], flow[FLOW_TEXT];
-	char netns[OWNER_NETNS], process[32], cpu[12];
+	char netns[OWNER_NETNS], process[OWNER_TEXT], cpu[12];
 	char container[OWNER_CGROUP], pod[CONTAINER_POD + CONTAINER_K8S_NS];
 };
 
