@@ -181,8 +181,7 @@ static __always_inline int edge(struct sk_buff *skb, __u8 where)
 	__u16 size;
 	int found;
 
-	if (IN(skb, sk_buff)->dev->nd_net.net->ns.inum !=
-	    (where == SEEN_TX_DEVICE ? leave_netns : enter_netns))
+	if (skb->dev->nd_net.net->ns.inum != (where == SEEN_TX_DEVICE ? leave_netns : enter_netns))
 		return 0;
 	found = found_in_pages(&reader, packet_parse(&at, cfg.port, &p), &p);
 	if (cfg.fragments && edge_fragment(&reader, where))
