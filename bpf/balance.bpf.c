@@ -909,7 +909,7 @@ int balance_read(__u64 *ctx)
 struct freed {
 	struct sk_buff *skb;
 	struct sock *rx_sk;
-	__u64 site;
+	__u64 site, hook; /* device_hook() */
 	__u32 reason;
 };
 
@@ -932,8 +932,12 @@ static __always_inline void fill_cause(struct balance_cause *cause, const struct
 	}
 	if (dst)
 		cause->key.flags |= WATCH_DST;
-	if (dst && f->reason == cfg.reason_netfilter)
+	if (f->hook) {
+		cause->key.flags |= WATCH_DST;
+		cause->key.aux = f->hook;
+	} else if (dst && f->reason == cfg.reason_netfilter) {
 		cause->key.aux = (__u64)BPF_CORE_READ(dst, input);
+	}
 	if (is_copy(skb, f->reason, f->rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
 		cause->key.flags |= WATCH_COPY;
 }
@@ -1004,6 +1008,8 @@ int balance_drop(__u64 *ctx)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
+	if (f.reason == cfg.reason_netfilter)
+		f.hook = device_hook(ctx, IN(f.skb, sk_buff)->dev, &cfg.hooks);
 	return count_end(&f, false);
 }
 

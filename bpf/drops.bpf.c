@@ -426,9 +426,10 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 }
 
 /* `cause`: with what the tracepoint tells. `second`: see is_my_turn(). */
-static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
+static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause,
 				      struct sock *rx_sk, bool second)
 {
+	struct sk_buff *skb = (void *)ctx[0];
 	struct linear at = linear_of(skb);
 	const struct stamp_reader reader = {skb, &at};
 	struct skb_shared_info *shared;
@@ -464,11 +465,14 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 	known = second && is_settled(p.word);
 	cause_device(cause, skb, rx_sk);
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-	if (cause->reason == cfg.reason_netfilter && dst) {
-		/* which hook dropped it is told only by the route: its input function (STAGES 3.4)
+	if (cause->reason == cfg.reason_netfilter) {
+		/* which hook of the stack dropped it is told only by the route: its input function
 		 */
-		cause->flags |= CAUSE_DST;
-		cause->aux = (__u64)BPF_CORE_READ(dst, input);
+		cause->aux = device_hook(ctx, IN(skb, sk_buff)->dev, &cfg.hooks);
+		if (!cause->aux && dst)
+			cause->aux = (__u64)BPF_CORE_READ(dst, input);
+		if (cause->aux)
+			cause->flags |= CAUSE_DST;
 	}
 	if (is_copy(skb, cause->reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
 		cause->flags |= CAUSE_COPY;
@@ -501,7 +505,7 @@ static __always_inline int dropped(__u64 *ctx, bool second)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)
 		rx_sk = (void *)ctx[3];
-	return end_of_skb(skb, &cause, rx_sk, second);
+	return end_of_skb(ctx, &cause, rx_sk, second);
 }
 
 SEC("tp_btf/kfree_skb")
@@ -532,7 +536,7 @@ static __always_inline int consumed(__u64 *ctx, bool second)
 		return 0;
 	if (BPF_CORE_READ_BITFIELD(skb, cloned))
 		cause.flags = CAUSE_COPY;
-	return end_of_skb(skb, &cause, NULL, second);
+	return end_of_skb(ctx, &cause, NULL, second);
 }
 
 SEC("?tp_btf/consume_skb")

@@ -34,6 +34,7 @@ struct net_device {
 	unsigned int flags;
 	possible_net_t nd_net;
 	const struct rtnl_link_ops *rtnl_link_ops;
+	struct nf_hook_entries *nf_hooks_ingress, *nf_hooks_egress; /* egress: Linux 5.17 */
 };
 
 typedef struct {

@@ -22,6 +22,7 @@
 #include "headers.h"
 #include "kernel.h"
 #include "stamp.h"
+#include "trace_abi.h"
 
 /*
  * Functions of the kernel itself that our programs call. For one that the kernel has not, weak or
@@ -117,6 +118,32 @@ static __noinline __u64 site_of_caller(__u64 *ctx, __u64 start, __u64 end)
 static __always_inline __u64 drop_site(__u64 *ctx, __u64 start, __u64 end)
 {
 	return ctx[1] - start < end - start ? site_of_caller(ctx, start, end) : ctx[1];
+}
+
+static __always_inline bool has_hooks(struct net_device *dev)
+{
+	return (bpf_core_field_exists(dev->nf_hooks_ingress) &&
+		BPF_CORE_READ(dev, nf_hooks_ingress)) ||
+	       (bpf_core_field_exists(dev->nf_hooks_egress) && BPF_CORE_READ(dev, nf_hooks_egress));
+}
+
+/*
+ * Of a packet that netfilter dropped: where the hook of a device was run, if it was one (nft's
+ * family netdev), else 0. The stack says it, so only where the device has hooks. Not on Linux 6.1,
+ * whose verifier has no room left for that.
+ */
+static __always_inline __u64 device_hook(__u64 *ctx, struct net_device *dev,
+					 const volatile struct trace_hooks *hooks)
+{
+	__u64 at;
+
+	if (!KFUNCS || !dev || !has_hooks(dev))
+		return 0;
+	at = site_of_caller(ctx, hooks->run.start, hooks->run.end);
+	return at - hooks->in.start < hooks->in.end - hooks->in.start ||
+			       at - hooks->out.start < hooks->out.end - hooks->out.start
+		       ? at
+		       : 0;
 }
 
 /* Whether it is a copy for a tap or for another port. `otherhost`, `packet_sock`: reasons. */

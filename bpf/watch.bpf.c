@@ -794,7 +794,8 @@ static __always_inline bool is_wanted(const struct freed *f, int kind, __u32 pro
 }
 
 /* Which socket, or what else tells packets apart that were dropped at one place. `to`: scratch. */
-static __always_inline void find_socket(struct freed *f, bool consumed, struct watch_flow *to)
+static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consumed,
+					struct watch_flow *to)
 {
 	if (f->rx_sk) {
 		f->sk = f->rx_sk;
@@ -806,10 +807,11 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 	} else if (!consumed && f->reason == cfg.reason_netfilter) {
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
-		if (dst) {
-			f->flags |= WATCH_DST;
+		f->aux = device_hook(ctx, f->dev, &cfg.hooks);
+		if (!f->aux && dst)
 			f->aux = (__u64)BPF_CORE_READ(dst, input);
-		}
+		if (f->aux)
+			f->flags |= WATCH_DST;
 	} else if (cfg.by_sender && f->sender) {
 		f->sk = f->sender;
 		f->flags |= WATCH_SENDER;
@@ -856,7 +858,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		f->flags |= WATCH_CONSUMED;
 	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned))
 		f->flags |= WATCH_COPY; /* of a flood, or of what was not the packet itself */
-	find_socket(f, consumed, &d.flow);
+	find_socket(ctx, f, consumed, &d.flow);
 	if (flows && KFUNCS)
 		flow_load(skb, &d.flow);
 	else if (flows)

@@ -190,6 +190,7 @@ struct balance_config {
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
 	struct trace_range freeing;			 /* see ksym_freeing() */
+	struct trace_hooks hooks;
 	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
 };
 

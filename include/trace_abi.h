@@ -16,6 +16,11 @@ struct trace_range {
 	__u64 start, end;
 };
 
+/* Code that runs netfilter's hooks, and its callers at devices: on the way in, and out. */
+struct trace_hooks {
+	struct trace_range run, in, out;
+};
+
 #define TRACE_HANDING	 6
 #define TRACE_CONSUMING	 3
 #define TRACE_STREAMS	 64  /* sending threads of one run */
@@ -57,14 +62,14 @@ enum trace_observer {
 enum trace_cause_flag {
 	CAUSE_COPY = 1,	  /* the event ended a copy (tap, flood); an own end overrules it */
 	CAUSE_SK = 2,	  /* skb->sk was set */
-	CAUSE_DST = 4,	  /* a route was attached; aux is its input function */
+	CAUSE_DST = 4,	  /* a route was attached; aux is its input function, or as WATCH_DST */
 	CAUSE_NO_DEV = 8, /* skb->dev was not a device */
 	CAUSE_LIVE = 16,  /* a frame of the sending engine `xdp`, at the sender's device */
 };
 
 struct trace_cause {
 	__u64 location; /* return address in the kernel; 0 if the observer has none */
-	__u64 aux;	/* NETFILTER_DROP: dst->input; XDP observers: enum bpf_map_type */
+	__u64 aux;	/* NETFILTER_DROP: see CAUSE_DST; XDP observers: enum bpf_map_type */
 	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
 	__u32 netns;	/* inode number of the namespace; 0 unknown */
 	__u32 ifindex;	/* 0 unknown */
@@ -202,6 +207,7 @@ struct trace_config {
 	struct trace_range handing[TRACE_HANDING];
 	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
 	struct trace_range freeing;		       /* see ksym_freeing() */
+	struct trace_hooks hooks;
 };
 
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
@@ -220,7 +226,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 152 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) == 200 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
 	       "no holes");
 
 #endif

@@ -27,7 +27,9 @@
 enum watch_flag {
 	WATCH_COPY = 1,	    /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	    /* skb->sk was set: the packet was this host's own */
-	WATCH_DST = 4,	    /* a route was attached; for NETFILTER_DROP aux is its input function */
+	/* A route was attached; for NETFILTER_DROP aux is its input function. Or a hook of a device
+	 * dropped it, and aux is where that runs (struct trace_hooks). */
+	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
 	WATCH_PORT = 16,    /* aux stands for the destination: its socket is not known */
 	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
@@ -154,6 +156,7 @@ struct watch_config {
 	struct trace_range consumed_within; /* all of: */
 	struct trace_range consumed[WATCH_CONSUMED_MAX];
 	struct trace_range freeing; /* see ksym_freeing() */
+	struct trace_hooks hooks;
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

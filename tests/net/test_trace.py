@@ -82,6 +82,9 @@ def attribution(fault, address, known):
 
 LAB_FAULTS = [
     ("netfilter=30%", {"stage": "netfilter", "hook": "input"}),
+    ("netfilter:egress=30%", {"stage": "netfilter", "hook": "egress", "direction": "tx", "netns": TX,
+                              "ifname": "v-tx"}),
+    ("netfilter:ingress=30%", {"stage": "netfilter", "hook": "ingress"}),
     ("socket_read:csum=30%", {"stage": "socket_read", "reason": "UDP_CSUM", "ifname": None,
                               "netns": None}),
     ("tc_egress=30%", {"stage": "tc_egress", "direction": "tx", "netns": TX, "ifname": "v-tx"}),
@@ -104,7 +107,7 @@ LAB_FAULTS = [
 ]
 
 
-@table([(name, name, known) for name, known in (LAB_FAULTS if EVERYTHING else LAB_FAULTS[:1])])
+@table([(name, name, known) for name, known in (LAB_FAULTS if EVERYTHING else LAB_FAULTS[:2])])
 def fault_of_a_lab(name, known):
     """`lab up --fault`: the packets are those of any program."""
     known = {"netns": RX, "direction": "rx", "ifname": "v-rx", **known}

@@ -83,8 +83,7 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	case STAGE_GSO: /* udp_rcv_segment(), or validate_xmit_skb() */
 		return stagemap_listed("udp*", location) ? PHASE_RECEIVED : PHASE_QUEUED;
 	case STAGE_NETFILTER:
-		return v->hook == HOOK_OUTPUT || v->hook == HOOK_POSTROUTING ? PHASE_SENDING
-									     : PHASE_RECEIVED;
+		return v->hook >= HOOK_OUTPUT ? PHASE_SENDING : PHASE_RECEIVED;
 	case STAGE_OTHER:
 		return PHASE_UNKNOWN;
 	default:
@@ -145,8 +144,10 @@ static void configure(struct balance *b, bool paged)
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
 	int args = reasons_tracepoint_args(b->spec.reasons, "kfree_skb");
 
-	if (b->spec.ksyms)
+	if (b->spec.ksyms) {
 		cfg->freeing = ksym_freeing(b->spec.ksyms);
+		cfg->hooks = ksym_hooks(b->spec.ksyms);
+	}
 	cfg->reason_netfilter = reasons_value(b->spec.reasons, "NETFILTER_DROP");
 	cfg->reason_otherhost = reasons_value(b->spec.reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reasons_value(b->spec.reasons, "PACKET_SOCK_ERROR");

@@ -254,3 +254,12 @@ struct trace_range ksym_freeing(const struct ksyms *k)
 
 	return range.end ? range : ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
 }
+
+struct trace_hooks ksym_hooks(const struct ksyms *k)
+{
+	return (struct trace_hooks){
+		.run = ksym_range(k, "nf_hook_slow"),
+		.in = ksym_range(k, "__netif_receive_skb_core"),
+		.out = ksym_range(k, "__dev_queue_xmit"),
+	};
+}

@@ -51,12 +51,11 @@ static bool is(const char *a, const char *b)
 
 enum netfilter_hook nft_hook(const char *name)
 {
-	for (unsigned h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
+	for (unsigned h = HOOK_NONE + 1; h <= HOOK_EGRESS; h++) {
 		if (is(name, netfilter_hook_names[h]))
 			return (enum netfilter_hook)h;
 	}
-	/* stagemap cannot distinguish it from postrouting */
-	return is(name, "egress") ? HOOK_POSTROUTING : HOOK_NONE;
+	return HOOK_NONE;
 }
 
 static int compare_things(const void *a, const void *b)
@@ -362,10 +361,11 @@ int nftlist_compare(struct nftlist *before, const struct nftlist *after, enum ne
 	out->rule = calloc(NFT_RULES, sizeof(*out->rule));
 	if (!out->rule)
 		return -ENOMEM;
-	/* stagemap takes ingress for prerouting where the driver has set no socket: all real NICs
-	 */
+	/* on Linux 6.1 stagemap does not always tell them apart */
 	if (hook == HOOK_PREROUTING)
 		hooks |= 1U << HOOK_INGRESS;
+	if (hook == HOOK_POSTROUTING)
+		hooks |= 1U << HOOK_EGRESS;
 	if (before->n_rules)
 		qsort(before->rules, before->n_rules, sizeof(*before->rules), compare_rules);
 	put_rules(before, after, hooks, NFT_RULE_MOVED, out);

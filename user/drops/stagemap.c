@@ -52,6 +52,10 @@ static const struct stagemap_row *find_row(const struct stagemap_event *e)
  */
 static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 {
+	if (!strcmp(e->aux, "__netif_receive_skb_core"))
+		return HOOK_INGRESS;
+	if (!strcmp(e->aux, "__dev_queue_xmit"))
+		return HOOK_EGRESS;
 	if (e->flags & CAUSE_NO_DEV)
 		return HOOK_OUTPUT;
 	if (!(e->flags & CAUSE_DST))
@@ -77,7 +81,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 			return DIRECTION_TX;
 		if (v->hook == HOOK_FORWARD)
 			return DIRECTION_FORWARD;
-		if (v->hook != HOOK_POSTROUTING)
+		if (v->hook < HOOK_POSTROUTING)
 			return DIRECTION_RX;
 		break;
 	case STAGE_TX_DEVICE:
@@ -226,7 +230,7 @@ const char *const stage_names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
 const char *const direction_names[] = {"rx", "tx", "forward"};
 
 const char *const netfilter_hook_names[] = {
-	NULL, "ingress", "prerouting", "input", "forward", "output", "postrouting",
+	NULL, "ingress", "prerouting", "input", "forward", "output", "postrouting", "egress",
 };
 
 const char *stage_name(enum stage stage)

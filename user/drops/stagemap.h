@@ -28,18 +28,19 @@ enum direction {
 enum netfilter_hook {
 	HOOK_NONE, /* not netfilter */
 	HOOK_INGRESS,
-	HOOK_PREROUTING, /* or ingress, where the driver attaches no socket: all real NICs */
+	HOOK_PREROUTING, /* or ingress, on Linux 6.1 of a real NIC: its driver attaches no socket */
 	HOOK_INPUT,
 	HOOK_FORWARD,
 	HOOK_OUTPUT,
-	HOOK_POSTROUTING, /* or egress */
+	HOOK_POSTROUTING, /* or egress, on Linux 6.1 */
+	HOOK_EGRESS,
 };
 
 /* One event as the tracer saw it, with names in place of numbers. No pointer may be NULL. */
 struct stagemap_event {
 	const char *reason;   /* reasons_name(); "" if the kernel gives none */
 	const char *location; /* function, cut at the first dot; "" unknown */
-	const char *aux;      /* function of dst->input; "" unknown */
+	const char *aux;      /* function of dst->input, or that runs hooks of devices; "" unknown */
 	unsigned observer;    /* enum trace_observer */
 	unsigned flags;	      /* enum trace_cause_flag */
 	int error;	      /* XDP observers: errno, positive; else 0 */
@@ -78,7 +79,7 @@ bool stagemap_listed(const char *list, const char *name);
 /* Names by number, for tables of records. */
 extern const char *const stage_names[STAGE_COUNT];
 extern const char *const direction_names[DIRECTION_FORWARD + 1];     /* "rx", "tx", "forward" */
-extern const char *const netfilter_hook_names[HOOK_POSTROUTING + 1]; /* HOOK_NONE: NULL */
+extern const char *const netfilter_hook_names[HOOK_EGRESS + 1]; /* HOOK_NONE: NULL */
 
 /*
  * How a stage loses packets, and how that is seen: for the catalogue of stages, for

@@ -31,6 +31,7 @@ static void find_ranges(struct tracer *t)
 	for (unsigned i = 0; i < TRACE_HANDING; i++)
 		c->handing[i] = ksym_range(k, handing[i]);
 	c->freeing = ksym_freeing(k);
+	c->hooks = ksym_hooks(k);
 }
 
 /*

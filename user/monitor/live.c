@@ -283,8 +283,10 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
 	watch.followed = spec->followed;
-	if (l->ksyms)
+	if (l->ksyms) {
 		watch.cfg.freeing = ksym_freeing(l->ksyms);
+		watch.cfg.hooks = ksym_hooks(l->ksyms);
+	}
 	rc = watch_open(&l->watch, &watch, l->reasons, err);
 	if (rc)
 		return rc;

@@ -107,6 +107,7 @@ CASE(netfilter_hooks)
 	assert_int_equal(netfilter(HOOK_OUTPUT, true), OUT);
 	assert_int_equal(netfilter(HOOK_POSTROUTING, true), OUT);
 	assert_int_equal(netfilter(HOOK_POSTROUTING, false), IN);
+	assert_int_equal(netfilter(HOOK_EGRESS, true), OUT);
 }
 
 /* Between two namespaces of this host it does not matter where: the packet had entered. */

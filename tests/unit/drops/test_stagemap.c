@@ -317,6 +317,9 @@ CASE(hooks)
 		{CAUSE_DST, "ip6_forward", HOOK_FORWARD, DIRECTION_FORWARD},
 		{CAUSE_DST | CAUSE_SK, "dst_discard", HOOK_POSTROUTING, DIRECTION_TX},
 		{CAUSE_DST | CAUSE_SK, "ip6_forward", HOOK_POSTROUTING, DIRECTION_TX},
+		{CAUSE_DST, "__netif_receive_skb_core", HOOK_INGRESS, DIRECTION_RX},
+		{CAUSE_DST | CAUSE_SK, "__dev_queue_xmit", HOOK_EGRESS, DIRECTION_TX},
+		{CAUSE_DST, "__dev_queue_xmit", HOOK_EGRESS, DIRECTION_FORWARD},
 		{0, "", HOOK_PREROUTING, DIRECTION_RX},
 		{CAUSE_SK, "", HOOK_INGRESS, DIRECTION_RX},
 	};
@@ -337,6 +340,7 @@ CASE(hooks)
 	assert_int_equal(judge("NO_SOCKET", "udp_rcv", 0).hook, HOOK_NONE);
 	assert_null(netfilter_hook_names[HOOK_NONE]);
 	assert_string_equal(netfilter_hook_names[HOOK_POSTROUTING], "postrouting");
+	assert_string_equal(netfilter_hook_names[HOOK_EGRESS], "egress");
 }
 
 CASE(observers)
