@@ -397,10 +397,7 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 
 MAP(streams, HASH, 1, struct balance_stream_key, struct balance_stream);
 
-/*
- * Zeroes, to begin a stream with: too large for the stack, and a lock may not be read from another
- * map.
- */
+/* Zeroes to begin a stream with: too large for the stack, and a lock is not read across maps. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -466,8 +466,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause,
 	cause_device(cause, skb, rx_sk);
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	if (cause->reason == cfg.reason_netfilter) {
-		/* which hook of the stack dropped it is told only by the route: its input function
-		 */
+		/* which hook of the stack dropped it only the route tells, by its input function */
 		cause->aux = device_hook(ctx, IN(skb, sk_buff)->dev, &cfg.hooks);
 		if (!cause->aux && dst)
 			cause->aux = (__u64)BPF_CORE_READ(dst, input);
@@ -551,8 +550,7 @@ int consume_skb_2nd(__u64 *ctx)
 	return consumed(ctx, true);
 }
 
-/* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called.
- */
+/* `from` is an argument of the tracepoint, which may be followed: no helper is called. */
 static __always_inline bool is_live(struct net_device *from)
 {
 	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&

@@ -83,8 +83,7 @@ static __always_inline bool is_due(__u64 number)
 	return true;
 }
 
-/* UDP over IPv6 has to have a checksum, and one of 0 says that there is none (RFC 768, RFC 8200).
- */
+/* UDP over IPv6 must have a checksum, and one of 0 says that there is none (RFC 768, 8200). */
 static __always_inline __u16 checksum(__u16 port)
 {
 	__u32 sum = gen.port_free_sum + port;
@@ -104,8 +103,7 @@ static __always_inline void put64(__u8 *at, __u64 value)
 	*(__u64 *)at = bpf_cpu_to_be64(value);
 }
 
-/* Writes the headers, port, stamp and time; false: the frame is too short, which open() excludes.
- */
+/* Writes headers, port, stamp and time; false: the frame is too short, which open() excludes. */
 static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64 word)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

@@ -154,8 +154,7 @@ int xdplosses_exception(__u64 *ctx)
 	struct net_device *dev = (void *)ctx[0];
 	struct xdploss_key key = {.kind = XDPLOSS_EXCEPTION, .act = ctx[2]};
 
-	/* drivers report a failed redirect here again (goto xdp_abort): xdp_redirect_err tells it
-	 */
+	/* drivers report a failed redirect here, too (goto xdp_abort): xdp_redirect_err tells it */
 	if (key.act == XDP_REDIRECT)
 		return 0;
 	if (key.act > XDP_REDIRECT)

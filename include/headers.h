@@ -46,8 +46,7 @@
 #define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
 #define HEADERS_STEP	   IP6_HLEN /* bytes that a step looks at, at most */
-/* Steps of a packet, at most: the frame, its tags, IP, extensions, UDP. In a tunnel as many more.
- */
+/* Steps of a packet, at most: frame, tags, IP, extensions, UDP. In a tunnel as many more. */
 #define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 3)
 
 /* What comes next. */

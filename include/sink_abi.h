@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the receiving program of the engine `xdp` (bpf/sink.bpf.c) and user space say to each other.
- */
+/* What the receiving program of engine `xdp` (bpf/sink.bpf.c) and user space say to each other. */
 #ifndef PKTLEDGER_SINK_ABI_H
 #define PKTLEDGER_SINK_ABI_H
 

@@ -48,10 +48,7 @@ struct rate {
 	double value;
 };
 
-/*
- * 200k, 200kpps, 1.5Gbit, 1.5Gbit/l2, 1.5Gbit/l1, 50%, max; k M G T are decimal, m is M. 0:
- * -ERANGE.
- */
+/* 200k, 200kpps, 1.5Gbit, 1.5Gbit/l2, 1.5Gbit/l1, 50%, max; k M G T decimal, m is M. 0: -ERANGE. */
 int num_rate(const char *s, struct rate *out);
 
 #define FRAME_L1_OVERHEAD 20 /* IEEE 802.3: 7 preamble, 1 start delimiter, 12 gap; bytes */

@@ -159,9 +159,7 @@ int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
 	return 0;
 }
 
-/*
- * "45 0x3 0x7ffd... ...": the call of the machine's own ABI, and its arguments (proc_pid_syscall).
- */
+/* "45 0x3 0x7ffd... ...": the call of the machine's own ABI, its arguments (proc_pid_syscall). */
 bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
 {
 	static const long calls[] = {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_read, SYS_readv};

@@ -137,10 +137,7 @@ void output_flush(void);
  */
 int output_end(struct json_out *json, struct error *err);
 
-/*
- * Whether frames are asked for that only an engine below the IP stack can make: --tx auto then
- * means xsk.
- */
+/* Whether frames are asked for that need an engine below IP: --tx auto then means xsk. */
 bool shape_needs_frames(const struct traffic_options *t);
 
 /* Whether one of its frames needs fragments at this MTU, as only --tx socket makes them. */
@@ -153,10 +150,7 @@ int traffic_check_rate(const struct traffic_options *t, struct error *err);
 
 extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
 
-/*
- * STATUS_USAGE if an option of its tuning needs another engine, or --gso a smaller payload. mtu 0:
- * not known.
- */
+/* STATUS_USAGE if a tuning needs another engine, or --gso less payload. mtu 0: not known. */
 int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 
 /* Rows of what they need, and of what AF_XDP needs with those options that choose it. */

@@ -141,10 +141,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
 }
 
-/*
- * Long intervals are lines that stay, with what both ends cost in each: a soak is read when it is
- * over.
- */
+/* Long intervals are lines that stay, with the cost at both ends: a soak is read afterwards. */
 static void show_interval(struct report *r, const struct experiment_interval *now)
 {
 	const struct experiment_interval *last = &r->reported;

@@ -77,10 +77,7 @@ struct run_options {
 
 extern const struct opt run_opts[], lab_opts[];
 
-/*
- * What the options of run mean. `spec` borrows strings from `o`; traffic_free() is due, also after
- * an error.
- */
+/* What the options of run mean. `spec` borrows from `o`; traffic_free() is due in any case. */
 int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err);
 
 /* What a run needs, also of commands that make several; what is kept when the last has begun. */

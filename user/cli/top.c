@@ -356,8 +356,7 @@ struct chain {
 	bool lost; /* something stands below the names of this line */
 };
 
-/* `text` behind the one before, with `with` (NULL: it is the first) in between, or on a new line.
- */
+/* `text` behind the one before, with `with` (NULL: it is the first) between, or on a new line. */
 static void add(struct chain *k, const char *with, unsigned style, const char *text,
 		const char *below)
 {

@@ -278,10 +278,7 @@ static void name_owners(struct reader *r, struct facts_socks *socks)
 		unread(r->f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
 }
 
-/*
- * The window, or less if a signal ends it: what was seen until then is judged. Readers are sampled
- * meanwhile.
- */
+/* The window, or what a signal leaves of it. Readers are sampled meanwhile. */
 static void wait_window(struct reader *r)
 {
 	uint64_t end = clock_now() + r->spec->window_ns;

@@ -10,9 +10,7 @@
 #include "diagnosis/facts.h"
 #include "host/sockdiag.h"
 
-/*
- * If it is wanted and there is room; one that loses or waits takes that of one that does neither.
- */
+/* If it is wanted and there is room; one that loses or waits takes that of one that does not. */
 static void on_row(void *arg, const struct sockmem_row *row)
 {
 	struct facts_socks *socks = arg;

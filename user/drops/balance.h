@@ -35,10 +35,7 @@ struct balance_numbering {
  */
 int numbering_parse(const char *text, void *out, struct error *err);
 
-/*
- * Counts of one moment, since the programs were attached. The balance is that of the difference of
- * two.
- */
+/* Counts of one moment since the attach. The balance is that of the difference of two. */
 struct balance_moment {
 	struct balance_tally sum;
 	uint64_t queued;   /* datagrams in sockets' queues, and those that lack fragments yet */

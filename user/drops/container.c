@@ -13,8 +13,7 @@
 #define UUID_CHARS   36
 
 const struct container_row container_rows[] = {
-	/* "parent.slice:docker:ID" is what runc is given for systemd; a row with a parent covers it
-	 */
+	/* runc is given "parent.slice:docker:ID" for systemd; a row with a parent covers it */
 	{"docker", NULL, "docker-", ".scope", FORM_ID},
 	{"docker", "docker", "", "", FORM_ID},
 

@@ -237,8 +237,7 @@ static void read_rule(struct reader *r, struct json_object *o)
 		r->rules.n--;
 }
 
-/* A chain is reached from wherever those that jump to it are, and a rule from where its chain is.
- */
+/* A chain is reached from where those that jump to it are, and a rule from where its chain is. */
 static void spread_hooks(const struct reader *r)
 {
 	const struct jump *jumps = r->jumps.at;

@@ -375,10 +375,7 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 	}
 }
 
-/*
- * The one closing, for whatever sites there are: fold, join, sums, what the ends know, counter
- * check, findings.
- */
+/* The one closing, for all sites: fold, join, sums, ends, counter check, findings. */
 static int close_ledger(struct run *r, struct result *res)
 {
 	uint64_t next[TRACE_STREAMS] = {};

@@ -91,10 +91,7 @@ struct auth_token {
 
 enum auth_side { AUTH_CLIENT, AUTH_SERVER };
 
-/*
- * The first line of a file that nobody but its owner may read, 8 to 256 bytes. STATUS_USAGE
- * otherwise.
- */
+/* The first line of a file that only its owner may read, 8 to 256 bytes; else STATUS_USAGE. */
 int auth_read_token(struct auth_token *token, const char *path, struct error *err);
 
 /* 32 random bytes in hex. -errno. */

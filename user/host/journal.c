@@ -265,8 +265,7 @@ static void __attribute__((noreturn)) guard(struct entry *e, int ask, int owner)
 
 	setsid();
 	caps_drop_but(CAPS_BIT(CAP_NET_ADMIN)); /* to write the value */
-	/* Nothing inherited stays open: not the lab's namespaces, not the reader's end of a pipe.
-	 */
+	/* Nothing inherited stays open: no namespaces of the lab, no end of a pipe. */
 	for (int i = 0; i < GUARD_FDS; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD, GUARD_FDS);
 	for (int i = 0; i < GUARD_FDS; i++)

@@ -97,10 +97,7 @@ struct lab {
  */
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
 
-/*
- * The next hop's port as the sender's frames must address it: lab->rx in a pair, router_tx
- * behind a router.
- */
+/* The next hop's port for the sender's frames: lab->rx in a pair, router_tx behind a router. */
 const struct lab_port *lab_next_hop(const struct lab *lab);
 
 /* How many ports it has: those of the middle, or below a tunnel, too. */
@@ -115,10 +112,7 @@ const struct lab_port *lab_link_peer(const struct lab *lab);
  */
 int lab_finish(const struct lab *lab, struct error *err);
 
-/*
- * Attaches to the lab that another process opened by this name. -ENOENT if there is none. Undone by
- * lab_close().
- */
+/* Attaches to the lab that another process opened; -ENOENT: none. Undone by lab_close(). */
 int lab_open_named(struct lab *lab, const char *name, struct error *err);
 
 /* The topology of a named lab. -ENOENT if there is none. */

@@ -60,10 +60,7 @@ int nic_sample_match(const struct nic_sample *before, const struct nic_sample *a
 	return ret;
 }
 
-/*
- * Whether the name fits the pattern of `len` bytes. *queue: the number that stands for `#`, else
- * as it was.
- */
+/* Whether the name fits the pattern of `len` bytes. *queue: the number at `#`, else as it was. */
 static bool fits(const char *pattern, size_t len, const char *name, int *queue)
 {
 	const char *end = pattern + len;

@@ -344,8 +344,7 @@ const struct nic_driver nic_drivers[] = {
 		  .places = "ena_start_xmit"),
 	      ROW("queue_#_tx_prepare_ctx_err", LOSS, TX_DEVICE, SEND, "the device refused it",
 		  .events = NIC_EV_KFREE, .places = "ena_start_xmit"))},
-	/* What the device counts is brought up to date when it reports (stats_report_trigger_cnt).
-	 */
+	/* What the device counts is updated when it reports (stats_report_trigger_cnt). */
 	{"gve", ETH "google/gve/gve_ethtool.c",
 	 ROWS(ROW("rx_queue_drop_cnt[#]", LOSS, NIC_RING, RING, "the device had no receive buffer"),
 	      ROW("rx_no_buffers_posted[#]", BOUND, NIC_RING, RING,

@@ -205,10 +205,7 @@ struct live_own_loss {
 };
 void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES]);
 
-/*
- * The namespace of `spec`, or the thread's own; to be closed with netns_close(). STATUS_FAILED:
- * there is none.
- */
+/* The namespace of `spec`, or the thread's; for netns_close(). STATUS_FAILED: there is none. */
 int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
 
 /* NULL is allowed. */
@@ -238,10 +235,7 @@ struct live_drop {
 /* What it points to lives until it returns. */
 typedef void live_each_drop(void *arg, const struct live_drop *drop);
 
-/*
- * `l` was opened with spec.snaplen. `payload`: more than headers. `benign`: drops of that class
- * too.
- */
+/* `l` was opened with spec.snaplen. `payload`: more than headers. `benign`: that class, too. */
 int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
 		    struct error *err);
 

@@ -119,10 +119,7 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	return o;
 }
 
-/*
- * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.
- * Returns `buf`.
- */
+/* "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF ...", what is known; ASCII. Returns `buf`. */
 static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 {
 	const struct live_row *row = &drop->what->row;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The page: its head, what came of each document, findings, ledger and hosts; how HTML is written.
- */
+/* The page: head, what came of each document, findings, ledger and hosts; how HTML is written. */
 
 #include <errno.h>
 #include <stdarg.h>

@@ -119,9 +119,7 @@ struct html_chart {
 	struct html_axis x, y;
 };
 
-/*
- * The frame: title, then legend items, then the axes with everything that is drawn, in this order.
- */
+/* The frame: title, legend items, then the axes with everything that is drawn, in this order. */
 void html_chart_begin(struct html *h, const struct html_chart *c);
 void html_chart_legend(struct html *h, const char *class, const char *name, const char *value);
 void html_chart_plot(struct html *h, const struct html_chart *c);

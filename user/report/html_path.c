@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The path as a picture: a stream that is as wide as there are packets, and bends off what is lost.
- */
+/* The path as a picture: a stream as wide as there are packets, which bends off what is lost. */
 #include <math.h>
 #include <string.h>
 

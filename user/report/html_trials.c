@@ -15,10 +15,7 @@
 #define LEAST_LOSS   1e-7 /* what is drawn at the bottom, with no loss at all */
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
-/*
- * "search 409.6 kpps 1 s", "rcvbuf=64k rate=100k", what a preset calls its line, or the number of
- * the trial.
- */
+/* "search 409.6 kpps 1 s", "rcvbuf=64k rate=100k", a preset's name of its line, or its number. */
 static const char *label_of(struct html *h, struct json_object *trial, size_t i)
 {
 	struct json_object *parameters = json_get(trial, "parameters");

@@ -27,10 +27,7 @@ struct print_view {
 	FILE *out;
 	bool colour;
 	unsigned width; /* columns */
-	/*
-	 * -1 leaves the advice away, 1 and more show places in the kernel, number ranges and every
-	 * counter.
-	 */
+	/* -1: no advice; 1 and more: places in the kernel, number ranges, every counter. */
 	int verbosity;
 	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };

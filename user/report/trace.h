@@ -34,10 +34,7 @@ struct trace_time {
 	uint64_t realtime_ns, time_ns, interval_ns;
 };
 
-/*
- * `by`: fields of the causes, as in struct live_spec. `flows`: the worst, by stage and flow; NULL:
- * left out.
- */
+/* `by`: fields of the causes (struct live_spec). `flows`: the worst, by stage; NULL: left out. */
 struct json_object *json_trace_interval(const struct live_table *t, const struct live_table *flows,
 					unsigned by, const struct trace_time *time);
 

@@ -234,8 +234,7 @@ double profile_time(const struct profile *p, double c)
 	for (unsigned i = 0; i < p->parts; i++) {
 		double packets = part_packets(&p->part[i]);
 
-		/* what is due at the very end of a part is due then, not after a silence behind it
-		 */
+		/* what is due at the end of a part is due then, not after a silence behind it */
 		if (packets > 0 && c < packets)
 			return sum + within_inverse(&p->part[i], c);
 		c -= packets;

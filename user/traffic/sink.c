@@ -162,8 +162,7 @@ void sink_streams_sync(struct sink_streams *t)
 		return;
 	while (key_of(t, end))
 		end++;
-	/* programs write a slot's tail just behind its key: whose packet has come here has done so
-	 */
+	/* programs write a slot's tail behind its key: whose packet has come here has done so */
 	if (end > n)
 		pace_wait(TAIL_NS);
 	pthread_mutex_lock(&t->lock);

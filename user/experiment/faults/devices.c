@@ -59,10 +59,7 @@ static int give_napi(const struct lab_port *from, const struct lab_port *to, boo
 	return lab_failed(netns_sysfs(to->ns, path, "1", NULL, 0), "thread the NAPI", to, err);
 }
 
-/*
- * A port of a router, which has NAPI already, merges UDP that is forwarded, and waits so long for
- * more of it.
- */
+/* A port of a router, which has NAPI, merges UDP that is forwarded, and waits for more of it. */
 static int merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
 {
 	char path[64], text[24];

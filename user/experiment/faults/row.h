@@ -27,10 +27,7 @@
 #define BRIDGED	    (1ULL << 9)	 /* a bridge, */
 #define TAPPED	    (1ULL << 10) /* taps, */
 #define TUNNELLED   (1ULL << 11) /* a tunnel */
-/*
- * For a veth only: it threads its NAPI, or loses by native XDP, which no event shows if the
- * frames are a tap's.
- */
+/* For a veth only: its NAPI is threaded, or it loses by native XDP, which for a tap is silent. */
 #define OF_VETH	      (1ULL << 12)
 #define OF_XDP_DRIVER (1ULL << 13) /* the driver of a tap runs XDP programs, of a vxlan not */
 #define NATIVE_XDP    (1ULL << 14)
@@ -138,8 +135,7 @@ struct fault_row {
 	int (*plan)(struct fault_plan *p);
 	/* The lab is open. NULL: it is all done by programs, or by what was planned. */
 	int (*apply)(struct fault_state *s, struct error *err);
-	/* Just before the first packet, when fx->midway were sent (or at the end), after the last.
-	 */
+	/* Before the first packet, when fx->midway were sent (or at the end), after the last. */
 	int (*begin)(struct fault_state *s, struct error *err);
 	int (*midway)(struct fault_state *s, struct error *err);
 	int (*end)(struct fault_state *s, struct error *err);

@@ -119,10 +119,7 @@ struct mlr_trial {
 
 struct mlr;
 
-/*
- * Between two loads, in packets/s or any other unit. STATUS_USAGE for limits that contradict each
- * other.
- */
+/* Between two loads, in packets/s or any unit. STATUS_USAGE for limits that contradict. */
 int mlr_new(struct mlr **m, double min, double max, const struct mlr_goal *goal, unsigned goals,
 	    struct error *err);
 void mlr_free(struct mlr *m);
