@@ -220,8 +220,7 @@ static __always_inline int find_inner(const struct linear *at, struct packet *p)
  * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
  * nothing, unless it is the first itself: that one may have an id for which the map still has an
  * older datagram, so its own stamp comes first, and is noted for those after it. When a fragment
- * cannot be sent, the rest of its datagram is freed where fragments are made, without having been a
- * packet.
+ * cannot be sent, the rest of its datagram is freed where fragments are made.
  */
 static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
@@ -352,9 +351,8 @@ static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 s
 ONE_PER_CPU(begun, struct trace_begun);
 
 /*
- * Whether this program is to look at `skb`. To be asked first, of every packet: what is taken here
- * is subtracted from what the kernel says that the first has missed. `observer` and `second` are
- * constants.
+ * Whether this program is to look at `skb`. Asked first, of every packet: what is taken here
+ * is subtracted from what the kernel says that the first has missed. The others are constants.
  */
 static __always_inline bool is_my_turn(struct sk_buff *skb, enum trace_observer observer,
 				       bool second)
@@ -687,8 +685,7 @@ static __always_inline void walk_queue(struct sk_buff_head *head, __u32 index)
 /*
  * What lies in the receive queue of the flow's socket, when nobody reads or sends any more: in
  * flight, or lost if the socket is about to be closed. The kernel frees it from an RCU callback,
- * which may run where tracing is suppressed; it is the numbers seen here that count, the events
- * confirm them.
+ * which may run where tracing is suppressed; the numbers seen here count, the events confirm them.
  */
 SEC("iter/udp")
 int unread(struct bpf_iter__udp *ctx)

@@ -61,8 +61,7 @@ static __always_inline void lengthen(struct __sk_buff *skb, const __u8 *front, _
  * A datagram is put before those of a merged packet. With that the headers move, but not where the
  * checksum is to begin, and such a packet cannot be taken apart (__udp_gso_segment()). It has the
  * number of the last one, which is behind the end now: how many they are stays as it was. The
- * packet comes in again, as only that tells the kernel where its headers are. `headers`, before the
- * payload, is a constant.
+ * packet comes in again: only that tells the kernel where its headers are. `headers` is a constant.
  */
 static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, __u32 ip_length)
 {

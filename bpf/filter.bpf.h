@@ -18,10 +18,7 @@
 
 #define FILTER_MACS 12 /* bytes before the type of an Ethernet frame */
 
-/*
- * An element for each program that was filled: one program may interrupt another, but never itself
- * on the same CPU.
- */
+/* An element for each program filled: one may interrupt another, but never itself. */
 MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 
 /* The VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
@@ -94,8 +91,7 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 
 /*
  * Returns how many bytes could be read, at most `room`, a constant. Linux 6.1 does not see that a
- * copy has the bounds of its original, so the register that is compared must be the one that is
- * used.
+ * copy has the bounds of its original, so what is compared must be the register that is used.
  */
 static __always_inline __u32 filter_read(void *to, const __u64 room, const void *from, __u64 there)
 {

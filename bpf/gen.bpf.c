@@ -48,8 +48,7 @@ static __always_inline const struct gen_segment *segment_of(__u64 number)
 
 /*
  * Absolute deadlines. What this CPU missed is caught up as a token bucket allows it, a little
- * faster than the schedule, but not more than the debt: the rest would be another rate than was
- * asked for.
+ * faster than the schedule, but not more than the debt: else the rate were another.
  */
 static __always_inline bool is_due(__u64 number)
 {

@@ -74,8 +74,8 @@ static __always_inline bool is_ours(__u64 word)
 }
 
 /*
- * The byte of a number of the stream in `slot`, or NULL if it is none of this run's, or left the
- * window: noted in `loss`.
+ * The byte of a number of the stream in `slot`, or NULL: none of this run's, or out of the window
+ * (noted in `loss`).
  */
 static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 					    struct trace_loss *loss)

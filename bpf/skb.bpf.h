@@ -112,8 +112,7 @@ static __noinline __u64 site_of_caller(__u64 *ctx, __u64 start, __u64 end)
 
 /*
  * kfree_skb tells who called the one that frees. Where compilers make no jumps of calls, as on
- * arm64, that may be a function which frees for others, in [start, end): then it is the caller of
- * that.
+ * arm64, that may be one that frees for others, in [start, end): then it is its caller.
  */
 static __always_inline __u64 drop_site(__u64 *ctx, __u64 start, __u64 end)
 {
@@ -286,7 +285,7 @@ static __always_inline __u64 payload_word(const __u8 *payload)
 /*
  * The linear part ends before a stamp does: as it was sent, or because the rest is in pages. If it
  * ends before the payload, what was read as headers is memory that held another packet. `length`:
- * what the UDP header says.
+ * by UDP.
  */
 static __always_inline int packet_short(const struct linear *at, const struct packet *p,
 					__u16 length)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Small programs that ask the host one thing each. None is loaded but the one that is wanted, with
- * its map (survey_open() in user/host/load.h): so none needs what another does, of capabilities or
- * of the kernel.
+ * its map (survey_open() in user/host/load.h): so none needs what another does.
  */
 #include "kernel.h"
 
@@ -38,7 +37,7 @@ int holders(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Which of them reads: to have a socket open, as a child does after fork(), says nothing of that. */
+/* Which of them reads: to have a socket open, as after fork(), says nothing of that. */
 SEC("?tp_btf/sock_recv_length")
 int reader(__u64 *ctx)
 {
@@ -136,9 +135,8 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Sockets whose drops have no event: raw ones and those of taps (packet_rcv()), whose buffer is
- * full, and TCP's listeners, whose accept queue is (tcp_conn_request()). Only their own counter
- * moves.
+ * Sockets whose drops have no event: raw ones, those of taps (packet_rcv()), whose buffer is
+ * full, and TCP's listeners, whose accept queue is (tcp_conn_request()). Only its counter moves.
  */
 
 #define SOCK_RAW 3

@@ -212,8 +212,8 @@ static __noinline struct watch_count *elsewhere(struct drop *d)
 }
 
 /*
- * The program on consume_skb may interrupt the one on kfree_skb, so it has no slots: its keys are
- * all in the hash map.
+ * The program on consume_skb may interrupt the one on kfree_skb, so its keys are all in the hash
+ * map.
  */
 static __noinline struct watch_count *consumed_event(struct drop *d)
 {
@@ -589,8 +589,8 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
 /*
- * Whether the kind is IP_PLAIN, for most packets, where their IP header is behind the link's: without
- * a call, because every drop is asked.
+ * Whether the kind is IP_PLAIN, for most packets, where their IP header is behind the link's:
+ * without a call, because every drop is asked.
  */
 static __always_inline bool is_plain(const struct sk_buff *skb)
 {

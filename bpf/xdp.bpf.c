@@ -4,9 +4,8 @@
  * other, each is loaded without the other and its maps.
  *
  * The observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not tell
- * them: redirects that fail, verdicts that make no sense, batches that a device or a CPU's queue
- * refuses. Whether another event tells the same frame is noted in the key; which one then counts,
- * user space decides.
+ * them: redirects that fail, verdicts that make no sense, batches that a device or a CPU refuses.
+ * Whether another event tells the same frame is in the key; user space decides.
  */
 #include "kernel.h"
 

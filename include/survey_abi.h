@@ -45,8 +45,7 @@ _Static_assert(sizeof(struct queue_record) == 32, "read by both sides");
 /*
  * A bound AF_XDP socket with what its rings lost, as sock_diag or the walk over open files shows
  * it; 0 and "": not known. Of the counters rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no
- * buffer) and frames that are too long; with zero-copy rx_fill_ring_empty counts tries, not
- * packets (STAGES 3.6).
+ * buffer) and frames that are too long; with zero-copy that counts tries, not packets.
  */
 struct xsk_info {
 	__u64 cookie; /* of the socket, else what tells it from others on this host */

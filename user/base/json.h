@@ -39,8 +39,8 @@ struct json_each json_each(const struct json_object *o, const char *key);
 bool json_next(struct json_each *each);
 
 /*
- * Members. A string that is NULL or empty is null, bytes that are not UTF-8 become U+FFFD; a number
- * that is not finite is null.
+ * Members. A string that is NULL or empty is null, what is not UTF-8 becomes U+FFFD; not finite is
+ * null.
  */
 void json_put(struct json_object *o, const char *key, struct json_object *value);
 void json_put_text(struct json_object *o, const char *key, const char *s);

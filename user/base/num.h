@@ -87,8 +87,7 @@ int num_endpoint(const char *s, struct endpoint *out);
 
 /*
  * The shortest text that the parser above reads back as the same value: 1M, 64k, 200ms, 50%.
- * These and the fmt_ functions write into `buf`, always terminated, and return it; FMT_MAX bytes
- * hold any result.
+ * These and the fmt_ functions write into `buf`, terminated, and return it; FMT_MAX bytes hold any.
  */
 #define FMT_MAX 64
 char *num_text_count(char *buf, size_t size, uint64_t v);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A struct as a JSON object and back: a table says which member stands under which key. What one
- * host says to another, what a command prints as JSON, and what is read of both again, all go
- * through such tables.
+ * host says to another, what a command prints as JSON, and what is read again, all by such tables.
  *
  * Nothing that comes in is believed: each value is checked for its type and its bounds, texts are
  * cut to their buffers, and what could drive a terminal becomes '?'.

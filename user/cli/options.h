@@ -119,8 +119,7 @@ void show_note(void *arg, const char *note);
 void show_maps(void);
 
 /*
- * The reader of a pipe at stdout is gone, or something could not be written there: there is nobody
- * left to work for.
+ * The reader of a pipe at stdout is gone, or it could not be written: nobody is left to work for.
  */
 bool stdout_gone(void);
 
@@ -132,8 +131,7 @@ void output_flush(void);
 
 /*
  * Frees `json` (NULL: text), with its document written and `err` in it, and flushes stdout.
- * STATUS_FAILED if not all could be written, as on a full disk; 0 too if the reader of a pipe has
- * seen enough.
+ * STATUS_FAILED if not all is written, as on a full disk; 0 too if a pipe's reader has seen enough.
  */
 int output_end(struct json_out *json, struct error *err);
 

@@ -153,8 +153,7 @@ struct points {
 
 /*
  * Every combination of the values, the last option varying fastest: `argv` with the words of the
- * values behind it. `vary` and `argv` are borrowed by the points. STATUS_USAGE: more than
- * POINTS_MAX of them.
+ * values behind it. Both are borrowed by the points. STATUS_USAGE: more than POINTS_MAX.
  */
 int points_product(const struct opt_vary *vary, unsigned n, int argc, char **argv,
 		   struct points *points, struct error *err);
@@ -183,8 +182,7 @@ int preset_parse(struct points *points, const char *name, const char *text, int 
 
 /*
  * By its name, from the directory that `make install` filled or, from a build directory, from the
- * sources; or a file, if there is a slash in it. STATUS_USAGE if there is none, the nearest is
- * suggested.
+ * sources; or a file, if there is a slash in it. STATUS_USAGE: none; the nearest is suggested.
  */
 int preset_open(struct points *points, const char *name, int argc, char **argv, struct error *err);
 

@@ -95,8 +95,7 @@ void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_
 	       uint64_t total);
 
 /*
- * The table of findings: what losses mean, which states of a host will lose packets, and the
- * paragraphs of the manual.
+ * The table of findings: what losses mean, which states of a host will; and what the manual says.
  *
  * A text may name facts as {lost}: those of a loss are in findings.c, those of a state are what its
  * rule binds (diagnosis/judge.h). A part in [brackets] goes away if one of its facts is unknown;

@@ -8,8 +8,7 @@
  *
  * The kernel could report it without samples, at sched_switch and sched_wakeup; but these come for
  * every task of the host, some 100,000 times a second on a busy one, loss or not. Here an interval
- * costs some microseconds for each thread, and a sample between as much for each socket that loses
- * packets.
+ * costs some microseconds for each thread, a sample between as much for each socket that loses.
  *
  *	readings_open() .. readings_begin()
  *	every 100 ms or so: readings_sample()
@@ -42,8 +41,7 @@ struct reading_socket {
 
 /*
  * The thread that reads: of those seen in a receiving call on this socket, else of all, the one
- * that used or wanted a CPU the longest. Times are those of the intervals in which packets were
- * lost.
+ * that used or wanted a CPU the longest. Times are those of intervals with losses.
  */
 struct reading {
 	pid_t pid;
@@ -72,8 +70,7 @@ void readings_close(struct readings *r);
 
 /*
  * Notes the state of the processes that have UDP sockets now, in the caller's namespace and in the
- * `n` others, as far as there is room: so the first interval of a loss has a beginning, too. Calls
- * owners_tick().
+ * `n` others, if there is room: so the first interval has a beginning. Calls owners_tick().
  */
 void readings_begin(struct readings *r, const uint32_t *netns, unsigned n);
 
@@ -119,10 +116,7 @@ struct threads {
 	bool begun;   /* a thread not seen before is new */
 };
 
-/*
- * `root`: proc_root(). newborn: what its threads have done until the first sample counts, too; else
- * they begin with it.
- */
+/* `root`: proc_root(). newborn: what its threads did before the first sample counts, too. */
 void threads_init(struct threads *t, int root, pid_t pid, int fd, bool newborn);
 
 /* A sample. `receives`: look for threads that wait in a call, too. 0; -ESRCH: it has ended. */

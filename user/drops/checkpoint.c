@@ -168,10 +168,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 			   "cannot attach the checkpoints");
 }
 
-/*
- * `paged`: the program reads stamps in pages (bpf/skb.bpf.h). `tc`: that of the device, too,
- * which needs CAP_NET_ADMIN.
- */
+/* `paged`: stamps are read in pages. `tc`: that of the device, too, which needs CAP_NET_ADMIN. */
 static int load_edge(struct checkpoints *c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct edge_netns *netns, bool paged, bool tc)
 {

@@ -32,8 +32,8 @@ enum checkpoint {
 };
 
 /*
- * Loads all and attaches those of `at` (by enum checkpoint) that have a namespace; fragments become
- * known to `drops`.
+ * Loads all, attaches those of `at` (by enum checkpoint) with a namespace; tells `drops` of
+ * fragments.
  */
 int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
@@ -54,8 +54,7 @@ struct edge_netns {
  * a device, or came in by one. It is held by links, so it ends with this process in whatever way,
  * and no setting of the host is changed for it. Fragments become known to `drops`. Where they
  * enter: besides, a program of tc on the device `ifindex` (0: none) where the kernel has links for
- * those (Linux 6.6) and CAP_NET_ADMIN is there: tracing may be suppressed on top of PID 1, tc is
- * not.
+ * those (Linux 6.6) and CAP_NET_ADMIN is there: on top of PID 1 tracing may be suppressed.
  */
 int edge_open(struct checkpoints **c, const struct trace_config *cfg, const struct drops *drops,
 	      const struct edge_netns *netns, unsigned ifindex, struct error *err);

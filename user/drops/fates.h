@@ -2,8 +2,7 @@
 /*
  * The fate of every number, a byte each: the cause that ended it (written by BPF), its arrival
  * (written by the receiver), how far it was seen (checkpoints), and whether the send call
- * failed (sender). Folding turns a range of numbers into sums and empties it, so that endless
- * runs need a window only.
+ * failed (sender). Folding turns a range of numbers into sums and empties it, for endless runs.
  */
 #ifndef PKTLEDGER_DROPS_FATES_H
 #define PKTLEDGER_DROPS_FATES_H

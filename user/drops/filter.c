@@ -24,10 +24,7 @@ struct layer {
 	bool again;		     /* what was passed already has changed */
 };
 
-/*
- * The instruction that `step` leads to from `i` is live, and of the memory no more than `set` is
- * written when it is reached.
- */
+/* Where `step` leads from `i` is live, and of the memory no more than `set` is written there. */
 static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set)
 {
 	uint32_t to = i + 1 + step;

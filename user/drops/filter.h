@@ -2,8 +2,7 @@
 /*
  * Packet filters in the language of pcap-filter(7), run in the kernel. libpcap compiles the
  * expression; the result is translated to eBPF (filter_translate()) and put into the programs that
- * call filter_matches() (bpf/filter.bpf.h) before they are loaded, so that what does not match
- * costs no event.
+ * call filter_matches() (bpf/filter.bpf.h) before they are loaded: what is not wanted has no event.
  *
  * Where a packet ends, its Ethernet header may be there or not. So an expression is compiled twice,
  * and each packet is filtered by the program that fits it.
@@ -34,8 +33,7 @@ struct filter;
 /*
  * Compiles an expression, which is copied. -EINVAL and STATUS_USAGE with libpcap's message if it is
  * none; -E2BIG and STATUS_USAGE if it is too long for the kernel; -ENODATA and STATUS_USAGE where
- * libpcap's program would read what it never wrote, so that no verdict is right. May ask the
- * resolver for names.
+ * libpcap's program would read what it never wrote, so no verdict is right. May ask the resolver.
  */
 int filter_compile(struct filter **f, const char *expr, struct error *err);
 
@@ -52,15 +50,13 @@ const char *filter_l3_refusal(const struct filter *f);
 
 /*
  * Whether the expression speaks of extension headers (`ip6 protochain`, `ip6 proto 44`, `ip6[..]`).
- * All others are to see a packet of IPv6 without them: libpcap looks for ports right behind the
- * fixed header.
+ * All others are to see IPv6 without them: libpcap looks for ports behind the fixed header.
  */
 bool filter_asks_extensions(const struct filter *f);
 
 /*
  * Puts the filter into all programs of an opened, not yet loaded object that call filter_matches().
- * Without this, or with f NULL, they pass every packet and the stub costs nothing. -ENOENT if there
- * is no such program.
+ * Without this, or with f NULL, they pass all and the stub costs nothing. -ENOENT: no such program.
  */
 int filter_install(const struct filter *f, struct bpf_object *obj, struct error *err);
 

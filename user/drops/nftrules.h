@@ -4,8 +4,7 @@
  * after; those of iptables-nft are in it too. The counters of rules that drop are compared. A rule
  * without a counter cannot be said to have dropped anything: it is named as one that could have.
  *
- * All work is done by a thread, with a limit for time and size, so a large ruleset holds up
- * nothing.
+ * All work is done by a thread, with a limit for time and size, so no ruleset holds up anything.
  */
 #ifndef PKTLEDGER_DROPS_NFTRULES_H
 #define PKTLEDGER_DROPS_NFTRULES_H
@@ -77,8 +76,8 @@ enum netfilter_hook nft_hook(const char *name);
 
 /*
  * What `nft -j list ruleset` says (libnftables-json(5)), as far as it drops packets: pure, text in,
- * list out. For nftrules.c and tests. A rule with a counter is of the kind NFT_RULE_MOVED, with
- * what the counter shows.
+ * list out. For nftrules.c and tests. A rule with a counter is of the kind NFT_RULE_MOVED, with its
+ * count.
  */
 struct nftlist {
 	struct nft_rule *rules; /* in the order of the ruleset, behind them the policies */

@@ -2,8 +2,7 @@
 /*
  * Whose packets these were: from the numbers that a drop carries (inode of the socket, of the
  * network namespace, id of the cgroup) to names that people know. Read from /proc, cgroupfs,
- * /run/netns and the names below /var/log; no daemon is asked. Processes by name, never by their
- * arguments.
+ * /run/netns and the names below /var/log; no daemon is asked. Of processes the name only.
  *
  * Questions are cheap: they look into a cache. What is not there is looked for by the next
  * owners_tick(), whose work is bounded; until then the answer is -EAGAIN. To be used by one thread.
@@ -22,8 +21,7 @@
 #include "survey_abi.h"
 
 /*
- * Containers and pods by the names that their runtimes give to cgroups, with the cgroupfs driver
- * as with systemd's.
+ * Containers and pods by the names that their runtimes give to cgroups, by cgroupfs as by systemd.
  */
 #define CONTAINER_ID	 65 /* 64 hexadecimal digits, or a name, which may be cut */
 #define CONTAINER_NAME	 64
@@ -42,8 +40,7 @@ struct container {
 
 /*
  * Reads the innermost container and pod from a cgroup path. Fills runtime, id and uid; false: none
- * of the forms occurs. The processes that a runtime keeps beside a container (conmon) are in none.
- * Pure.
+ * of the forms occurs. Processes of the runtime beside a container (conmon) are in none. Pure.
  */
 bool container_of_cgroup(const char *path, struct container *out);
 
@@ -132,8 +129,7 @@ void owners_close(struct owners *o);
 /*
  * Looks for what was asked since the last call. To be called after rows were asked for, and these
  * asked for again; a process that has ended by then is not found. In the long run it uses 1 % of a
- * CPU, at once 50 ms: then -EAGAIN stays the answer for a while, on a host with very many
- * descriptors.
+ * CPU, at once 50 ms: then -EAGAIN stays the answer for a while, where descriptors are very many.
  */
 void owners_tick(struct owners *o);
 
@@ -146,12 +142,11 @@ int owners_look(struct owners *o, pid_t pid);
 /*
  * The owner of a socket: `inode` of the socket (SOCK_INODE() in the kernel, "socket:[inode]" in
  * /proc/PID/fd), `netns` inode of its namespace, `cgroup` its id; 0: not known. Of several that
- * have it the owner is the one that reads it, which is known of one that waits in a call for it, and
- * after owners_watch() of any; else, with `reads` false, the one that was started last, because a
- * socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not
- * looked for yet; -ESRCH: no process has it, as with sockets of the kernel. Asked again some time
- * after, it is looked for again; who has ended meanwhile is still the answer. What is known without
- * the process is filled in each case.
+ * have it the owner is the one that reads it, which is known of one that waits in a call for it,
+ * and after owners_watch() of any; else, with `reads` false, the one that was started last, because
+ * a socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not looked for yet;
+ * -ESRCH: no process has it, as with sockets of the kernel. Asked again some time after, it is
+ * looked for again; who has ended meanwhile is still the answer. What else is known is filled.
  */
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
@@ -223,8 +218,8 @@ int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns,
 	       struct ports_row *out);
 
 /*
- * Looks up in the namespace what was asked since. `ns` NULL: the thread's. What cannot be looked up
- * is not found. 0 or -errno.
+ * Looks up in the namespace what was asked since. `ns` NULL: the thread's. What cannot be is not
+ * found. 0 or -errno.
  */
 int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint64_t now_ns);
 
@@ -245,8 +240,7 @@ bool files_of_all(void);
 
 /*
  * Loads the walk for who has sockets. What it needs may be given up then, but for CAP_BPF. -errno:
- * the kernel or a capability does not allow it, or we are in a PID namespace, where numbers of
- * processes would differ.
+ * the kernel or a capability does not allow it, or we are in a PID namespace.
  */
 int files_open(struct files **f);
 
@@ -259,8 +253,7 @@ int files_walk(struct files *f, const uint64_t *inodes, unsigned n,
 
 /*
  * From here on it is noted who receives from the socket: files_reader() is the process that did so
- * last; 0: nobody yet. Costs each recvmsg() of the host a look-up. -EOPNOTSUPP before Linux 6.3, or
- * -errno.
+ * last; 0: nobody yet. Costs each recvmsg() a look-up. -EOPNOTSUPP before Linux 6.3, or -errno.
  */
 int files_watch(struct files *f, uint64_t inode);
 pid_t files_reader(const struct files *f, uint64_t inode);

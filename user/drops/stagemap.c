@@ -47,8 +47,7 @@ static const struct stagemap_row *find_row(const struct stagemap_event *e)
  * The hook is in no field of the event, but follows from what the packet has on its way. OUTPUT
  * runs before skb->dev is set (__ip_local_out). A route comes with ip_rcv_finish or output; the
  * sender's socket stays until ip_rcv_core orphans the skb, so on a veth it is still there at
- * ingress. An IPv6 route out has ip6_forward as its input too (ip6_rt_init_dst), so the socket is
- * asked first.
+ * ingress. An IPv6 route out has ip6_forward as its input too (ip6_rt_init_dst): first the socket.
  */
 static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 {

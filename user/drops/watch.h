@@ -66,8 +66,8 @@ void watch_detach(struct watch *w);
 
 /*
  * Ends an interval: calls `each` for all that was counted since watch_attach() or the last call.
- * Takes an RCU grace period, some 10 ms. 0 or -errno; an interval that could not be read stays in
- * the maps for the next call.
+ * Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read stays for the next
+ * call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);

@@ -111,8 +111,7 @@ static void settle_xdp(const struct countercheck *check, const struct counters *
 
 /*
  * Where a timer that frees fragments is the only loss: numbers that are open because no event
- * reported it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open,
- * with that as evidence.
+ * reported it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open.
  */
 static void name_unseen_timeouts(const struct counters *deltas, struct result *res)
 {

@@ -275,10 +275,7 @@ static bool count_fates(void *arg, uint64_t *fates)
 	return !r->remote->peer->lost;
 }
 
-/*
- * By number where all are known here; else by their sum, and which numbers they are of is reported
- * when the ledger closes.
- */
+/* By number where all are known here; else by their sum, with the numbers when it closes. */
 static bool is_complete(void *arg)
 {
 	struct run *r = arg;

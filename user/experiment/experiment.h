@@ -21,8 +21,7 @@ struct peer;
 
 /*
  * What is asked for: filled by options, completed by the command, and where another host takes part
- * the larger part of what that one is asked for (experiment/wire.h). Borrowed strings live as long
- * as the experiment.
+ * the larger part of what that one is asked for (experiment/wire.h). Strings live as long.
  */
 struct run_spec {
 	const struct tx_ops *tx; /* NULL: the sender is elsewhere, and not asked for anything */
@@ -86,10 +85,7 @@ struct experiment_interval {
 /* Called from the experiment's thread; each may be NULL. */
 struct experiment_view {
 	void (*on_note)(void *arg, const char *note);
-	/*
-	 * Everything stands, nothing is sent yet. A receiver alone, whose streams are not known
-	 * yet, has no `streams`.
-	 */
+	/* All stands, nothing is sent. A receiver alone has no `streams`: it does not know them. */
 	void (*on_start)(void *arg, const struct run_spec *spec, const struct lab *lab,
 			 const struct result *so_far, const struct fates_numbers *streams);
 	/* False: nobody wants to know any more; sending ends as by a signal. */
@@ -135,8 +131,7 @@ struct recv_result {
  * ledger still closes). Of a sender alone it has attempted .. sent, dropped and stages of this
  * namespace, rates and waits.
  *
- * `found`: of a receiver alone, whose senders are not known (spec->tx is NULL), with `res` in it;
- * else NULL.
+ * `found`: of a receiver alone (spec->tx is NULL), with `res` in it; else NULL.
  */
 int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
 		   struct result *res, struct recv_result *found, struct error *err);

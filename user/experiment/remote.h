@@ -96,8 +96,7 @@ void remote_close(struct remote *r, struct result *res);
 /*
  * The other side, `recv --serve`: answers `run --to`, one client at a time; others wait their turn.
  * Those that are not let in yet are heard beside each other, so that a silent one keeps nobody out.
- * It sends to the address of the client only, not faster than allowed, and changes no setting of
- * the host.
+ * It sends to the client only, not faster than allowed, and changes no setting.
  */
 struct server_config {
 	const struct run_spec *spec; /* port, UDP; ifname, for AF_XDP and XDP, NULL: by the route to

@@ -13,8 +13,7 @@
 
 /*
  * The window of a run whose numbers do not all fit in memory: endless, or very long. Numbers older
- * than the time to settle leave it, and their places are used again. Pure but for the size of the
- * host's memory.
+ * than the time to settle leave it, and their places are used again. Pure but for that size.
  */
 struct window {
 	unsigned streams;
@@ -30,8 +29,8 @@ double window_pps(const struct tx_ops *tx, bool gso, bool veth);
 
 /*
  * Numbers to keep of each stream, a power of two: all `count` of it, or as many as `pps` packets/s
- * make until they have settled, or what an eighth of the host's memory holds. A sender that is
- * faster has to wait.
+ * make until they have settled, or what an eighth of the host's memory holds. A faster one has to
+ * wait.
  */
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams);
 

@@ -140,8 +140,8 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 
 /*
  * The receiver's XDP program, and that of a fault before it. AF_XDP: it steers the flow's packets
- * into a socket for each queue; else it takes them itself, or reads them first. Whatever it sees
- * has come to this host.
+ * into a socket for each queue; else it takes them itself, or reads them first. What it sees has
+ * come.
  */
 static int open_xdp(struct site *s, struct error *err)
 {

@@ -186,10 +186,7 @@ void site_status(const struct site *s, struct site_status *st);
 /* Of the numbers of both ends here: each has its fate, or is where none will come. */
 bool site_is_complete(struct site *s);
 
-/*
- * Something has to end that runs: a thread of the receiver failed (`err`), or a fault has to act
- * midway and cannot.
- */
+/* Something has to end: a thread of the receiver failed (`err`), or a fault cannot act midway. */
 bool site_failed(struct site *s, struct error *err);
 
 /* Ends the sender, and the faults; an error that ended it early is in `err`. */

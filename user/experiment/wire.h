@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The wire between two hosts: the connection (conn.c), who may use it (auth.c), and what is said
- * (msg.c). The client asks, the server answers each request; each message is an object with a
- * "type".
+ * (msg.c). The client asks, the server answers each request; each is an object with a "type".
  *
  *	server: hello     {protocol, version, host, challenge, token}
  *	        busy      {}    another experiment is running: hello or welcome come later
@@ -128,8 +127,7 @@ int runs_put(struct runs *r, const struct join_run *run);
 void runs_begin(struct runs *r);
 
 /*
- * The next run of a text, which begins with the number run->last + 1. *at moves behind it. 1; 0 at
- * the end; -EBADMSG.
+ * The next run of a text, from the number run->last + 1. *at moves behind it. 1; 0: end; -EBADMSG.
  */
 int runs_next(const char **at, struct join_run *run);
 

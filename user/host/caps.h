@@ -9,16 +9,15 @@
 #include "base/opt.h"
 
 /*
- * Names of those of the `n` capabilities (CAP_* of <linux/capability.h>) that the calling thread
- * does not have in effect: "CAP_BPF, CAP_NET_ADMIN", cut to `size`. Returns their number, or
- * -errno.
+ * Names of those of the `n` capabilities (CAP_* of <linux/capability.h>) that this thread has not
+ * in effect: "CAP_BPF, CAP_NET_ADMIN", cut to `size`. Their number, or -errno.
  */
 int caps_missing(const int *caps, size_t n, char *names, size_t size);
 
 /*
  * 0 if those that the command cannot do without are there, else -EPERM, with the missing ones and
  * the way to them in `err`. `with`: words of the `when` of rows that count beside those of NULL,
- * divided by ", "; or NULL.
+ * by ", "; or NULL.
  */
 int caps_require(const struct command *cmd, const char *with, struct error *err);
 
@@ -30,8 +29,7 @@ enum caps_again {
 
 /*
  * The step that follows attaching, for all commands: gives up, for good, what `needs` (NULL: none)
- * does not keep. To be called in each thread that was started before, or caps_drop_but().
- * 0 or -errno.
+ * does not keep. In each thread, or caps_drop_but(). 0 or -errno.
  */
 int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again again);
 
@@ -44,8 +42,7 @@ uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_aga
 /*
  * Gives up all capabilities of the calling thread, and of the threads and programs that it starts
  * from now on, but for those of `keep` that it has. No program that it starts gains any: where it
- * may the bounding set is cut too, and files give none (no_new_privs). Async-signal-safe. 0 or
- * -errno.
+ * may the bounding set is cut, and files give none (no_new_privs). Async-signal-safe. 0, -errno.
  */
 int caps_drop_but(uint64_t keep);
 

@@ -84,8 +84,7 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 
 /*
  * What is run to make the change, or to undo it: argv, a list of texts; the caller's. Of a setting
- * that is a file it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program
- * writes the file.
+ * that is a file it is what a shell would need ("sysctl -w x=y", "echo f > file").
  */
 struct json_object *change_argv(const struct change *change, bool undo);
 

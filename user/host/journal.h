@@ -27,11 +27,10 @@ struct journal_change;
 
 /*
  * Sets /proc/sys/<path>, e.g. "net/ipv4/udp_mem", until journal_restore() or the end of the
- * process. The calling thread must see it: host-global ones below net/ exist only in the
- * initial network namespace. Waits some seconds for another run that has changed it: -EBUSY after
- * that, its pid is in `err`; -EINTR if a signal ended the wait. -ERANGE if the
- * value does not read back as it was given (numbers with one blank between them do). On failure the
- * old value is in force.
+ * process. The calling thread must see it: host-global ones below net/ exist only in the initial
+ * network namespace. Waits some seconds for another run that has changed it: -EBUSY after that, its
+ * pid is in `err`; -EINTR if a signal ended the wait. -ERANGE if the value does not read back as it
+ * was given (numbers with one blank between them do). On failure the old value is in force.
  *
  * `value` NULL: keeps others from such a change until journal_release(): for who changes it to
  * stay, and must not take another's temporary value for the old one.
@@ -41,8 +40,8 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
 
 /*
  * Puts the old value back, removes the entry and frees `change` (NULL: nothing to do). Works also
- * after the owner has dropped its capabilities. -ESTALE if somebody else has changed the value
- * since: it is left as it is.
+ * after the owner has dropped its capabilities. -ESTALE: somebody else has changed it since; it is
+ * left.
  */
 int journal_restore(struct journal_change *change, struct error *err);
 
@@ -70,10 +69,7 @@ typedef void (*journal_repair_cb)(void *arg, const struct journal_record *rec, c
  */
 int journal_repair(journal_repair_cb cb, void *arg, struct error *err);
 
-/*
- * A record as text, and back. Printing returns the length, or -ENOSPC. -ENODATA: that is no record,
- * or a part of one.
- */
+/* A record as text, and back. Printing: the length, or -ENOSPC. -ENODATA: no whole record. */
 int journal_record_print(const struct journal_record *rec, char *buf, size_t size);
 int journal_record_parse(struct journal_record *rec, const char *text);
 
@@ -91,16 +87,15 @@ void journal_value_normal(char *to, const char *raw, size_t len);
 
 /*
  * Opens a file and locks it, until its descriptor is closed. The lock belongs to the name: a file
- * that was removed or replaced meanwhile does not count. Returns the descriptor; -EWOULDBLOCK:
- * another has the lock.
+ * that was removed or replaced meanwhile does not count. The descriptor; -EWOULDBLOCK: another has
+ * it.
  */
 int journal_file_lock(const char *path, bool create);
 
 /*
  * Entries that outlive their owner: changes that are meant to stay until they are undone. They have
  * no guard, and journal_repair() does not see them: they are together in a file of their own, mode
- * 0600, oldest first, an object a line. The file is replaced as a whole, so it is never half
- * written.
+ * 0600, oldest first, an object a line. The file is replaced as a whole, never half written.
  */
 struct journal_kept {
 	struct json_object *entries; /* a list, to be altered; on disk by journal_kept_save() */

@@ -91,9 +91,8 @@ struct lab {
 };
 
 /*
- * Builds the lab; all links up and ready when it returns. Undone by lab_close(). -EEXIST if the
- * name is taken. Without IPv6 in the kernel the ip6 of the ports are ::. On failure nothing is
- * left.
+ * Builds the lab; all links are up when it returns. Undone by lab_close(). -EEXIST if the
+ * name is taken. Without IPv6 in the kernel the ip6 of the ports are ::. On failure all is gone.
  */
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
 
@@ -137,10 +136,7 @@ struct lab_info {
 			  makes sense */
 };
 
-/*
- * Calls `cb` for each named lab, in no order, until it returns something else than 0; returns
- * that, else 0, or -errno.
- */
+/* Calls `cb` for each named lab until it returns something else than 0: that, or -errno. */
 int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struct error *err);
 
 /*

@@ -78,9 +78,8 @@ int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const
  */
 bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex);
 /*
- * `type`: RTN_UNICAST; RTN_LOCAL, the namespace takes packets to these addresses as its own; or
- * RTN_BLACKHOLE, ifindex 0: they are dropped without an answer. prefix 0: default route. `via` may
- * be NULL.
+ * `type`: RTN_UNICAST; RTN_LOCAL, the namespace takes what is sent to these addresses; or
+ * RTN_BLACKHOLE, ifindex 0: they are dropped without an answer. prefix 0: default route.
  */
 int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
 		     const void *dst, unsigned prefix, const void *via);
@@ -191,10 +190,7 @@ struct xfrm_policy {
 	uint32_t mark; /* only packets with all these bits in their mark; 0: any */
 };
 
-/*
- * 0 or -errno: -EPROTONOSUPPORT without CONFIG_XFRM_USER, -EEXIST if the namespace has one like it.
- * It goes with the namespace.
- */
+/* Goes with the namespace. -EPROTONOSUPPORT without CONFIG_XFRM_USER, -EEXIST; or -errno. */
 int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
 
 /* Fragments of IP that wait for the rest of their datagram, and what is sent in them. */
@@ -213,8 +209,7 @@ int reassembly_set_time(const struct netns *ns, unsigned seconds);
 
 /*
  * The largest UDP payload whose fragments are all full at this MTU: a router then handles the
- * fewest packets for the most bytes. Where two do not fit in a datagram: what one packet holds.
- * 0: not even that.
+ * fewest packets for the most bytes. Where two do not fit: what one packet holds. 0: not even that.
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
 

@@ -41,8 +41,8 @@ static bool elsewhere(const struct netns *ns)
 
 /*
  * A mount of sysfs shows the network namespace of the task that made it (sysfs_init_fs_context()).
- * It is never attached to a directory, so nothing has to be unmounted. -1 if it is refused, which
- * happens in containers.
+ * It is never attached to a directory, so nothing has to be unmounted. -1: refused, as in
+ * containers.
  */
 static int mount_sysfs(void)
 {

@@ -31,10 +31,7 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
 
-/*
- * A socket for several requests, opened in the namespace (NULL: not); mnl_socket_close(). nl_ask()
- * is nl_query() on it.
- */
+/* A socket for several requests, in the namespace (NULL: not); nl_ask() is nl_query() on it. */
 int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl);
 int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 

@@ -120,9 +120,8 @@ struct countercheck {
  * Compares with the losses as the tracer counted them, copies of a packet included and events that
  * end no packet (GSO parents, fraglist members) left out. A counter that serves several stages
  * gives a row to each of them; it agrees when its movement is the sum over all. Counters that other
- * traffic moves too (scope interface or host outside private namespaces; host always) agree when
- * they moved at least that much. A counter that was not read gives no row: absence is not a zero.
- * -ENOMEM.
+ * traffic moves too (scope interface or host outside private namespaces; host always) agree if they
+ * moved at least that much. A counter not read gives no row: absence is not a zero. -ENOMEM.
  */
 int countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
 			 const struct engine_facts *facts, struct countercheck **out);
@@ -135,8 +134,7 @@ void countercheck_show(const struct countercheck *check, struct result *res);
 
 /*
  * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there
- * are two; those that may know some, if none knows them for certain. Returns how many, at most
- * `max`.
+ * are two; those that may know some, if none is certain. How many, at most `max`.
  */
 unsigned countercheck_counters(enum stage stage, const char **names, unsigned max);
 

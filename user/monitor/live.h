@@ -118,8 +118,7 @@ struct live_own {
 /*
  * Another source of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
  * sample() of all sources, then the drops of the observer, each shown to claims() and note(), then
- * collect(). So a counter that was read by sample() does not know of packets that no event has
- * reported yet.
+ * collect(). So a counter read by sample() knows no packets that no event has reported yet.
  */
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* just after drops are counted */

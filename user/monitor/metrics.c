@@ -63,8 +63,7 @@ void metrics_free(struct metrics *m)
 
 /*
  * A namespace that is known by a process only, "process[pid]", is called by its name, whose digits
- * say nothing tomorrow; one that is known by its inode number only has no label: both would have
- * ever new values.
+ * say nothing tomorrow; one that is known by its number only has no label: ever new values.
  */
 static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS])
 {

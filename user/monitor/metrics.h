@@ -41,8 +41,7 @@ struct metrics *metrics_new(unsigned max_series, bool xdp_gaps);
 void metrics_free(struct metrics *m); /* NULL is allowed */
 
 /*
- * Adds what was lost in an interval that ended at `time_ns` since counting began, `realtime_ns`
- * since the epoch. -ENOMEM.
+ * Adds an interval that ended at `time_ns` since the start, `realtime_ns` since the epoch. -ENOMEM.
  */
 int metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
 		 uint64_t time_ns, uint64_t realtime_ns);

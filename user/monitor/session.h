@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A collector at work, with its sources: starts it, ends each interval in time, and the whole when
- * it is over, when a signal comes, or with the command that it was started for; and what is shown
- * at the end.
+ * it is over, when a signal comes, or with the command; and what is shown at the end.
  */
 #ifndef PKTLEDGER_MONITOR_SESSION_H
 #define PKTLEDGER_MONITOR_SESSION_H
@@ -26,8 +25,7 @@
  * `arrived` is what came to stay: what entered and left again is not in it, what was dropped before
  * it entered or on its way out is (include/balance_abi.h). The checkpoints count it, where packets
  * enter and where they are dropped without having entered; `dropped` are the rows of the collector,
- * which has a program of its own. So what only one of them saw is unaccounted for, and printed as
- * it is.
+ * which has a program of its own. What only one of them saw is unaccounted for, and printed.
  */
 
 enum flow_verdict {
@@ -105,10 +103,7 @@ struct flow_balance {
 
 void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts);
 
-/*
- * What the verdict rests on, a sentence a call, without full stop: the i-th to `buf`. -ENOENT:
- * there are no more.
- */
+/* What the verdict rests on: the i-th sentence, without full stop, to `buf`. -ENOENT: no more. */
 int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size);
 
 struct flow_account;
@@ -274,10 +269,7 @@ struct limits {
 /* STATUS_USAGE: a share, because nobody knows what was sent. */
 int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct error *err);
 
-/*
- * Whether limit `i` was not broken before this interval, and is now. Per second: in this interval;
- * packets: since the start.
- */
+/* Whether limit `i` is broken since this interval. Per second: in it; packets: since the start. */
 bool limits_crossed(struct limits *l, unsigned i, const struct live_table *interval,
 		    const struct live_table *total, uint64_t interval_ns);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tables of losses: rows with a text for each field, and counts. A table is bounded; what finds no
- * room loses the fields that have many values (socket, flow, process ...) and is in a row of
- * "others".
+ * room loses fields of many values (socket, flow, process ...), in a row of "others".
  */
 #ifndef PKTLEDGER_MONITOR_TABLE_H
 #define PKTLEDGER_MONITOR_TABLE_H

@@ -92,8 +92,7 @@ extern const char *const packetid_names[]; /* "stamp", "rtp", "bytes" */
  * unknown, and never loss.
  *
  * Each packet of A is looked for in B. Several that look the same are matched in their order; how
- * many there are is reported as `ambiguous`. Packets that were merged before they were captured
- * count as one.
+ * many there are is reported as `ambiguous`. Packets merged before their capture count as one.
  */
 
 struct ends_spec {
@@ -151,9 +150,8 @@ struct pcapng_packet {
 int pcapng_create(struct pcapng **p, const char *path, uint32_t snaplen, struct error *err);
 
 /*
- * The number of an interface, which is written when it is first asked for. The same link type,
- * `netns` and `ifindex` are one; `name` and `description` may be "". -ENOMEM, or as
- * pcapng_packet().
+ * The number of an interface, written when first asked for. The same link type,
+ * `netns` and `ifindex` are one; `name` and `description` may be "". Or as pcapng_packet().
  */
 int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, uint32_t ifindex,
 		     const char *name, const char *description);

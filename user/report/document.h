@@ -5,8 +5,7 @@
  * a ledger. So text looks the same whether it is printed at once or by `report`.
  *
  * What is made is to be given away or put. What is read may be anything, or NULL: members that are
- * missing or of another type are 0 or ""; texts that the model only points to are borrowed from the
- * JSON.
+ * missing or of another type are 0 or ""; texts that the model points to are borrowed.
  */
 #ifndef PKTLEDGER_REPORT_DOCUMENT_H
 #define PKTLEDGER_REPORT_DOCUMENT_H

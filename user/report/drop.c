@@ -206,10 +206,7 @@ static char *find_key(char *comment, const char *key)
 	return strstr(comment, word);
 }
 
-/*
- * Cuts a comment into its values. All keys are found before any is ended: names of processes may
- * have blanks in them.
- */
+/* Cuts a comment into its values. Keys are found first: names of processes may have blanks. */
 static bool read_comment(char *comment, struct live_row *row)
 {
 	char *at[DETAILS], *packets;

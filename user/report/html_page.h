@@ -32,8 +32,7 @@ struct html {
 void html_put(const struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * A document as JSON for a <script> element: < is \u003c, so neither an end tag nor a comment can
- * begin in it. -ENOMEM, or 0.
+ * A document as JSON for <script>: < is \u003c, so no end tag and no comment begins in it. -ENOMEM.
  */
 int html_put_json(FILE *out, struct json_object *doc);
 

@@ -190,10 +190,7 @@ static struct way *add(struct picture *p, const char *name, const char *class, u
 	return way;
 }
 
-/*
- * All that leaves is there: the pictures, with what stands at both ends. From left to right only if
- * there is enough room.
- */
+/* All that leaves is there: the pictures, with both ends. From left to right if there is room. */
 static void put_picture(struct picture *p, const char *from, uint64_t whole, const char *what,
 			const char *to)
 {

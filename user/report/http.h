@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Answers scrapes: GET /metrics, by libmicrohttpd, in the thread that calls. A connection is for
- * one request and ends after ten seconds, whatever its client does; if there are too many, the
- * oldest one ends.
+ * one request and ends after ten seconds, whatever its client does; of too many the oldest.
  */
 #ifndef PKTLEDGER_REPORT_HTTP_H
 #define PKTLEDGER_REPORT_HTTP_H

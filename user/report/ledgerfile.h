@@ -59,8 +59,7 @@ int ledgerfile_open(struct ledgerfile **lf, const char *path, struct error *err)
 
 /*
  * Keeps intervals of traces for so long, and no longer: from time to time the file is replaced by
- * one without the oldest. It is whole at any moment. STATUS_USAGE: it holds something else, which
- * would be lost.
+ * one without the oldest. It is whole at any moment. STATUS_USAGE: it holds something else.
  */
 int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
 

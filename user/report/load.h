@@ -9,8 +9,7 @@
  *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "fates":[..],
  *	  "fates_agree":true }
  *
- * `number` is its place in the file, from 1. `start` is always there; `end` is not if the command
- * was killed or still writes.
+ * `number`: its place in the file, from 1. `end` is missing if the command was killed or writes.
  *
  * `intervals` are at most SERIES_MAX: each stands for up to covers.joined of those in the file. Of
  * run, send and recv they are counts since the start; of trace they are counts of the interval, of
@@ -128,8 +127,7 @@ bool printed_is(const char *path);
 /*
  * Whether documents belong side by side, and which are compared: two files that are not of traces
  * are compared: *a and *b are their documents, else NULL. STATUS_USAGE: they are of several
- * commands, there are more than two, or one has more than one document; STATUS_FAILED: one has no
- * end.
+ * commands, there are more than two, or one has several documents; STATUS_FAILED: one has no end.
  */
 int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err);

@@ -143,10 +143,7 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 /* Two captures compared (report/capfile.h); `ends` is changed if names are to be hidden. */
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err);
 
-/*
- * In one of them the fates of the numbers say something else than the ledger; or it was joined, and
- * does not balance.
- */
+/* In one of them the fates disagree with the ledger; or a joined one does not balance. */
 bool show_disagrees(const struct ledgers *l);
 
 /* Documents side by side: two of them, or runs between many hosts as one table. */
@@ -172,8 +169,7 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison);
 
 /*
- * From whom, to whom, what was lost, and where most: from documents of run, and of runs that were
- * joined (report/load.h):
+ * From whom, to whom, what was lost, and where most: of run, and of joined runs:
  *
  *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_share",
  *	                                "stage","balanced"} ] }
@@ -191,10 +187,7 @@ struct json_object *matrix_pair(struct json_object *matrix, const char *from, co
 /* As a table for people: senders down, receivers across. */
 void matrix_print(const struct print_view *v, struct json_object *matrix);
 
-/*
- * What `check` finds and changes, for machines and for people. Objects are to be given away or put;
- * `netns` as in check_plan().
- */
+/* What `check` finds and changes, for machines and people. Objects: to be put; as check_plan(). */
 
 /* The end of the document; its start is json_solo_origin(). */
 struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
@@ -297,10 +290,7 @@ struct rows {
 /* Prints the heading, of a document that has its start, and maybe its trials. */
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document);
 
-/*
- * The table: a row a point, from all its trials. `failed`: why there are none, or fewer than asked
- * for; NULL: all are there.
- */
+/* The table: a row a point, from all its trials. `failed`: why some are missing; NULL: none. */
 void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
 		const struct error *failed);
 

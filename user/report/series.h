@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The intervals of one run or trace, as many as there are, in bounded memory: neighbours are put
- * together, always two and two, so that at most SERIES_MAX are left. The worst are kept as they
- * were.
+ * together, always two and two, so that at most SERIES_MAX are left. The worst are kept.
  */
 #ifndef PKTLEDGER_REPORT_SERIES_H
 #define PKTLEDGER_REPORT_SERIES_H
@@ -36,8 +35,7 @@ struct json_object *series_covers(const struct series *s, uint64_t from_ns, uint
 
 /*
  * What was added, in its order, as a list; SERIES_PARTS that were put together carry the sums, the
- * whole length, and in "peak_pps" what was lost in the worst of them. When no more comes; to be
- * given away.
+ * whole length, and in "peak_pps" the loss of the worst of them. When no more comes; the caller's.
  */
 struct json_object *series_intervals(struct series *s);
 
@@ -47,10 +45,7 @@ struct json_object *series_intervals(struct series *s);
  */
 struct json_object *series_worst(struct series *s);
 
-/*
- * What happened between two readings of counters, as an interval of its own; `last` NULL: since the
- * start. To be put.
- */
+/* What happened between two readings, as an interval; `last` NULL: since the start. To be put. */
 struct json_object *series_growth(const struct json_object *now, const struct json_object *last);
 
 /* Packets lost a second, in the worst part of an interval. */

@@ -241,10 +241,7 @@ static void put_counter(struct page *p, const struct json_object *c,
 		page_words(p, STYLE_DIM, "(%s)", *note ? note : "documented");
 }
 
-/*
- * All that disagree; of those that agree one, and how many more: one that knows these losses alone
- * says most, it has no note.
- */
+/* All that disagree; of those that agree one that knows these losses alone, and how many more. */
 static void put_counters(struct page *p, const struct json_object *stage,
 			 const struct json_object *cause, int verbosity)
 {

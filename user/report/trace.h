@@ -89,10 +89,7 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 /* `hex`: with the bytes; `stack`: with the stack. */
 struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack);
 
-/*
- * Without an Ethernet header a packet gets the one that Linux gives to captures of `any`. 0 or
- * -errno of pcapng_packet().
- */
+/* Without an Ethernet header a packet gets that of captures of `any`. As pcapng_packet(). */
 int drop_capture(struct pcapng *to, const struct live_drop *drop);
 
 /*

@@ -64,8 +64,7 @@ static inline unsigned proto_payload_offset(int family)
 /*
  * Writes a whole frame of 5-tuple `index` (source port src_port + index, modulo 2^16), with word
  * and time 0, into `room` bytes. Returns its length without FCS, or -EMSGSIZE: no room, or the
- * payload is shorter than a stamp, or than stamp and time if the flow carries it, or longer than IP
- * can say.
+ * payload is shorter than a stamp, or than stamp and time if the flow has it, or too long for IP.
  */
 int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned index);
 

@@ -217,9 +217,8 @@ int rx_socket_bound(const struct receiver_config *cfg, struct error *err);
 uint64_t rx_spin_ns(void);
 
 /*
- * The XDP program of a receiving engine, attached by a BPF link, which the kernel undoes when this
- * process ends: that in front of AF_XDP sockets (bpf/xsk.bpf.c), or that of the engine `xdp`
- * (bpf/sink.bpf.c).
+ * The XDP program of a receiving engine, attached by a BPF link, which ends with this process: that
+ * in front of AF_XDP sockets (bpf/xsk.bpf.c), or of engine `xdp` (bpf/sink.bpf.c).
  */
 struct rx_prog {
 	int fd;	     /* also for a tail call from another program */

@@ -54,10 +54,7 @@ static void collect_streams(const struct rx *rx)
 	}
 }
 
-/*
- * The program counts order for all streams together and keeps no delay: a line a stream, the first
- * of them with the sum.
- */
+/* The program counts order for all streams together, and no delay: the first line has the sum. */
 static void collect_lines(struct sink *sink, const struct sink_count *c)
 {
 	unsigned n = atomic_load(&sink->streams->n);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine on AF_XDP. Its packets come by a program (struct rx_prog), whose
- * XSKMAP open() enters the socket there, close() takes it out.
+ * The receiving engine on AF_XDP. Its packets come by a program (struct rx_prog), whose XSKMAP
+ * open() enters the socket there, close() takes it out.
  *
  * There are twice as many frames as the RX ring has descriptors, all of them on the fill ring or in
  * the RX ring: a reader that is too slow meets a full RX ring (rx_ring_full) before the fill ring
- * can run empty. XDP_STATISTICS counts the packets of rx_fill_ring_empty in rx_dropped once more:
- * never add the two.
+ * can run empty. rx_dropped has those of rx_fill_ring_empty, too: never add the two.
  */
 #include <errno.h>
 #include <poll.h>

@@ -240,8 +240,7 @@ static inline unsigned capture_frame_bytes(const struct capture *c, uint32_t n)
 /*
  * Reads a file. Refused, with the packet's number (from 1): a file that libpcap cannot read to its
  * end, another link type than Ethernet, a packet of which only a part was captured, one shorter
- * than an Ethernet header, none at all. A time before that of the packet in front of it is raised
- * to that.
+ * than an Ethernet header, none at all. A time before that of the packet in front is raised.
  */
 int capture_open(struct capture **c, const char *path, struct error *err);
 
@@ -329,8 +328,7 @@ void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_
 
 /*
  * A number below `positions`, all of which were sent, that was not sent itself: sending ended
- * within a reordering. False: there is none. Then numbers up to and with `positions` are used,
- * without it.
+ * within a reordering. False: there is none. Then numbers to `positions` are used, without it.
  */
 bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
 		      uint64_t *number);

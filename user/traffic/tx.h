@@ -100,8 +100,7 @@ struct tx_ops {
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
 
 /*
- * What the program of tx_xdp needs of a frame made by proto_build() for the stream. `frame`: at
- * least GEN_HEADER_MAX bytes.
+ * What tx_xdp's program needs of a frame by proto_build(). `frame`: GEN_HEADER_MAX bytes at least.
  */
 struct gen_config;
 void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,

@@ -313,10 +313,7 @@ static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *er
 	return rc;
 }
 
-/*
- * Waits while the send buffer is half full or more, as poll() means "writable". False: it still is,
- * after a while.
- */
+/* Waits while the send buffer is half full or more ("writable" of poll()). False: too long. */
 static bool wait_for_room(struct tx *tx)
 {
 	struct pollfd p = {.fd = tx->fd[tx->at], .events = POLLOUT};
@@ -359,10 +356,7 @@ static unsigned fill(struct tx *tx, unsigned n)
 	return messages;
 }
 
-/*
- * With a shape: what follows at most `n` positions and belongs to one flow. Gaps in front and
- * between are closed as such.
- */
+/* With a shape: at most `n` positions of one flow. Gaps in front and between are closed as such. */
 static unsigned gather(struct tx *tx, unsigned n)
 {
 	const struct tx_config *cfg = tx->cfg;

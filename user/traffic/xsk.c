@@ -164,8 +164,7 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		port->zero_copy = opts.flags & XDP_OPTIONS_ZEROCOPY;
 	/*
 	 * Some drivers bind a zero-copy queue that cannot send before a native program is attached,
-	 * and say so at the first wake-up only (i40e, ixgbe: ENXIO; others EINVAL). Not worth an
-	 * error later.
+	 * and say so at the first wake-up only (i40e, ixgbe: ENXIO; others EINVAL). No error later.
 	 */
 	if (port->zero_copy && cfg->tx_frames &&
 	    sendto(port->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 &&

@@ -47,8 +47,7 @@ unsigned umem_frame_size(unsigned length, bool receive);
 
 /*
  * Maps and touches the area, in huge pages if there are any; all frames are free. Raises
- * RLIMIT_MEMLOCK if it may, because the kernel accounts the area to it unless CAP_IPC_LOCK is held.
- * -ENOMEM.
+ * RLIMIT_MEMLOCK if it may, to which the area counts unless CAP_IPC_LOCK is held. -ENOMEM.
  */
 int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigned frame_size,
 	      struct error *err);

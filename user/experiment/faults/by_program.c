@@ -49,8 +49,7 @@ static int plan_cpumap(struct fault_plan *p)
 
 /*
  * A router merges what it need not give to a socket of its own (rx-udp-gro-forwarding); the socket
- * behind it wants single datagrams. In a kernel thread, because it is a timer that ends the
- * waiting.
+ * behind it wants single datagrams. In a kernel thread: a timer ends the waiting.
  */
 static int plan_gso(struct fault_plan *p)
 {

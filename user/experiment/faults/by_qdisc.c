@@ -107,10 +107,7 @@ static int plan_replace(struct fault_plan *p)
 	return 0;
 }
 
-/*
- * What waits in it stays. The limit of a tbf is that of any fifo in it, in whatever that counts
- * (fifo_set_limit()).
- */
+/* What waits stays. A tbf's limit is that of any fifo in it, in its unit (fifo_set_limit()). */
 static int set_tbf(const struct fault_state *s, uint64_t bps, const char *what, struct error *err)
 {
 	const struct fault_effects *fx = s->fx;

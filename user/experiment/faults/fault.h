@@ -137,8 +137,7 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 
 /*
  * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
- * XDP_PASS), which must not be attached itself. *native is the mode. Attached by a link that
- * fault_close() drops.
+ * XDP_PASS), which must not be attached itself. *native is the mode. fault_close() drops it.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
 
@@ -164,10 +163,7 @@ int fault_end(struct fault_state *state, struct error *err);
 /* Ends what was begun and drops programs and links; NULL is fine. */
 void fault_close(struct fault_state *state);
 
-/*
- * How the devices of a lab are set up, beyond how lab_open() leaves them, as the user asked for.
- * All 0: they are not.
- */
+/* How the devices of a lab are set up, if not as lab_open() leaves them (all 0). */
 struct lab_wish {
 	unsigned mtu;	    /* 0: 1500 */
 	unsigned queues;    /* of each device; 0: as many as the engines need */
@@ -189,8 +185,7 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
 /*
  * The self-test: injects each loss that this host allows, in a lab, and checks that three sources
  * say the same: what both ends know (sent - delivered), the tracer's events, the kernel's counters.
- * What a busy host loses at other stages meanwhile is no disagreement if a counter of theirs
- * confirms it.
+ * What a busy host loses elsewhere meanwhile is no disagreement if a counter confirms it.
  */
 
 enum selftest_verdict {
@@ -219,10 +214,7 @@ struct selftest_spec {
 	const struct fault_list *values; /* given with faults, as in `xdp=5%` */
 };
 
-/*
- * Tests one fault. Never fails: what goes wrong is in the row. -EINTR if a signal came, after which
- * the caller should stop.
- */
+/* Tests one fault. What goes wrong is in the row. -EINTR: a signal, after which to stop. */
 int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct selftest_row *row);
 
 #endif

@@ -145,10 +145,7 @@ struct fault_row {
 extern const struct fault_row faults_by_program[], faults_by_nft[], faults_by_qdisc[],
 	faults_by_link[], faults_by_ip[], faults_by_socket[];
 
-/*
- * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of
- * LAB_MASK_LEN holds any.
- */
+/* A mask with one CPU as bitmap_parse() reads it: hex words, by comma. LAB_MASK_LEN holds any. */
 #define LAB_MASK_LEN 1024
 char *lab_cpu_mask(char *buf, size_t size, unsigned cpu);
 

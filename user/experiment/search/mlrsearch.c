@@ -547,10 +547,7 @@ static void begin_main(struct mlr *m)
 	}
 }
 
-/*
- * The first trials: at the highest load, at what got through there, and once more near that. They
- * show where to begin.
- */
+/* The first trials: at the highest load, at what got through there, and near that again. */
 static void after_initial(struct mlr *m, int step, double loss)
 {
 	double allowed = m->first.loss_ratio;
