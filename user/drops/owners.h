@@ -106,19 +106,13 @@ struct owners;
 
 /* What is known of an owner. Self-contained; 0 or empty: not known. */
 struct owner {
-	pid_t pid;	  /* of a process that has the socket */
-	bool reads;	  /* it reads it, or is the only one that has it */
-	unsigned holders; /* processes that have it open */
-	int fd;		  /* its descriptor of the socket */
-	char process[16]; /* its name, /proc/PID/comm */
+	pid_t pid;		   /* of a process that has the socket */
+	bool reads;		   /* it reads it, or is the only one that has it */
+	unsigned holders;	   /* processes that have it open */
+	int fd;			   /* its descriptor of the socket */
+	char process[16];	   /* its name, /proc/PID/comm */
 	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
 	struct container container;
-};
-
-/* What all this cost. */
-struct owners_cost {
-	uint64_t scans; /* passes over /proc, whole or not */
-	uint64_t links; /* descriptors looked at */
 };
 
 /*
@@ -146,12 +140,12 @@ int owners_look(struct owners *o, pid_t pid);
 /*
  * The owner of a socket: `inode` of the socket (SOCK_INODE() in the kernel, "socket:[inode]" in
  * /proc/PID/fd), `netns` inode of its namespace, `cgroup` its id; 0: not known. Of several that
- * have it the owner is the one that reads it, which is known of one that waits in a call for it, and
- * after owners_watch() of any; else, with `reads` false, the one that was started last, because a
- * socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not
- * looked for yet; -ESRCH: no process has it, as with sockets of the kernel. Asked again some time
- * after, it is looked for again; who has ended meanwhile is still the answer. What is known without
- * the process is filled in each case.
+ * have it the owner is the one that reads it, which is known of one that waits in a call for it,
+ * and after owners_watch() of any; else, with `reads` false, the one that was started last, because
+ * a socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not looked for yet;
+ * -ESRCH: no process has it, as with sockets of the kernel. Asked again some time after, it is
+ * looked for again; who has ended meanwhile is still the answer. What is known without the process
+ * is filled in each case.
  */
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
@@ -198,8 +192,6 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
 /* There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted. */
 bool cgroup_exists(const char *path);
-
-void owners_cost(const struct owners *o, struct owners_cost *cost);
 
 /* The sockets that one process has, or had since it is looked at: inodes, from /proc/PID/fd. */
 struct inodes;
