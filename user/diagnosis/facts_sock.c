@@ -65,21 +65,14 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 	return sockmem_files(ns, on_row, socks);
 }
 
-static const struct facts_sock *find_socket(const struct facts_socks *socks, uint64_t inode)
-{
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (socks->at[i].inode == inode)
-			return &socks->at[i];
-	}
-	return NULL;
-}
-
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after)
 {
 	for (unsigned i = 0; i < after->n; i++) {
 		struct facts_sock *s = &after->at[i];
-		const struct facts_sock *b = find_socket(before, s->inode);
+		const struct facts_sock *b = NULL;
 
+		for (unsigned k = 0; k < before->n && !b; k++)
+			b = before->at[k].inode == s->inode ? &before->at[k] : NULL;
 		s->queued_before = b ? b->queued : 0;
 		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, as sk_drops */
 		if (!b && before->more_lose)		 /* before or since is not known */

@@ -188,12 +188,6 @@ static uint64_t rcvbuf_wanted(const struct finding_facts *f)
 	return bytes <= RCVBUF_SANE ? bytes : 0;
 }
 
-/* setsockopt(SO_RCVBUF) takes half of what it then reserves, at most rmem_max (sk_setsockopt()). */
-static uint64_t rcvbuf_request(const struct finding_facts *f)
-{
-	return (rcvbuf_wanted(f) + 1) / 2;
-}
-
 /* 0: nothing is known of the reader. */
 static double share_of_reader(const struct finding_facts *f, uint64_t ns)
 {
@@ -265,14 +259,6 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	}
 }
 
-/* What the kernel has at boot, or twice what somebody gave it. 0 is not known. */
-static uint64_t backlog_wanted(const struct finding_facts *f)
-{
-	if (f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG)
-		return KERNEL_BACKLOG;
-	return f->netdev_max_backlog * 2ULL;
-}
-
 /* Of the time, or of the buffer; at most 100 %. */
 static void bind_share(struct binds *b, const char *name, double share)
 {
@@ -315,7 +301,8 @@ static void bind_reader(struct binds *b, const struct finding_facts *f)
 /* All that texts about a loss may name. */
 static void bind_facts(struct binds *b, const struct finding_facts *f)
 {
-	const uint64_t request = rcvbuf_request(f);
+	/* setsockopt(SO_RCVBUF) takes half of what it then reserves (sk_setsockopt()) */
+	const uint64_t request = (rcvbuf_wanted(f) + 1) / 2;
 	char share[24] = "";
 
 	bind_loss(b, f->window_ns, f->counter, f->lost, f->total);
@@ -354,7 +341,11 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_udp_mem(b, "udp_mem_wanted", f->udp_mem, 2);
 	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
 	bind_count(b, "backlog", f->netdev_max_backlog);
-	bind_count(b, "backlog_wanted", backlog_wanted(f));
+	/* what the kernel has at boot, or twice what somebody gave it; 0 is not known */
+	if (f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG)
+		bind_count(b, "backlog_wanted", KERNEL_BACKLOG);
+	else
+		bind_count(b, "backlog_wanted", f->netdev_max_backlog * 2ULL);
 	bind_count(b, "ring", f->ring_now);
 	bind_count(b, "ring_max", f->ring_max);
 	bind_reader(b, f);

@@ -290,7 +290,7 @@ int readings_open(struct readings **readings, struct owners *owners, const char 
 	r = calloc(1, sizeof(*r));
 	if (!r) {
 		close(fd);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
+		return error_memory(err);
 	}
 	r->owners = owners;
 	r->root = fd;

@@ -75,20 +75,6 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 	bind_time(b, "throttled_time", s->throttled_ns);
 }
 
-/* Before Linux 6.3 it is known only where no other socket reads. */
-static void add_rates(const struct facts *f, const struct facts_sock *s,
-		      struct finding_facts *facts)
-{
-	uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
-	uint64_t read = s->reads_known ? s->reads : all;
-	double seconds = (double)f->window_ns * 1e-9;
-
-	if ((!s->reads_known && f->socks.all != 1) || seconds <= 0)
-		return;
-	facts->read_pps = (double)read / seconds;
-	facts->arrival_pps = (double)(read + s->lost) / seconds;
-}
-
 /*
  * A small buffer is advised against only if it is smaller than kernels have it, or if the program
  * got no more than the host allows. All else is the program's own choice, or its slowness.
@@ -126,10 +112,18 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 
 	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));
 	if (stage == STAGE_RCVBUF) {
+		uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
+		uint64_t read = s->reads_known ? s->reads : all;
+		double seconds = (double)f->window_ns * 1e-9;
+
 		facts.rcvbuf = s->rcvbuf;
 		facts.rmem_max = f->stack.rmem_max;
 		facts.truesize = s->truesize;
-		add_rates(f, s, &facts);
+		/* before Linux 6.3 it is known only where no other socket reads */
+		if ((s->reads_known || f->socks.all == 1) && seconds > 0) {
+			facts.read_pps = (double)read / seconds;
+			facts.arrival_pps = (double)(read + s->lost) / seconds;
+		}
 		if (s->reading.window_ns)
 			reading_describe(&s->reading, reader, &facts);
 		if (s->throttled) /* said already */

@@ -233,32 +233,27 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	return 0;
 }
 
-static void judge(struct balance *b, uint32_t index, const struct balance_cause *key)
-{
-	struct judged_cause c;
-	bool sure;
-
-	cause_judge(&c, &key->key, b->spec.reasons, b->spec.ksyms);
-	b->skel->bss->sides[index] = (uint8_t)side_of(&c, key, &sure);
-	b->doubtful[index] = !sure;
-}
-
-static int judge_causes(struct balance *b)
+static void judge_causes(struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.causes);
 	struct balance_cause key, *prev = NULL;
 	uint32_t index, known = b->skel->bss->cause_next;
 
 	if (known == b->judged)
-		return 0;
+		return;
 	while (!bpf_map_get_next_key(fd, prev, &key)) {
+		struct judged_cause c;
+		bool sure;
+
 		prev = &key;
-		if (!bpf_map_lookup_elem(fd, &key, &index) && index < BALANCE_CAUSES &&
-		    b->skel->bss->sides[index] == SIDE_UNJUDGED)
-			judge(b, index, &key);
+		if (bpf_map_lookup_elem(fd, &key, &index) || index >= BALANCE_CAUSES ||
+		    b->skel->bss->sides[index] != SIDE_UNJUDGED)
+			continue;
+		cause_judge(&c, &key.key, b->spec.reasons, b->spec.ksyms);
+		b->skel->bss->sides[index] = (uint8_t)side_of(&c, &key, &sure);
+		b->doubtful[index] = !sure;
 	}
 	b->judged = known;
-	return 0;
 }
 
 /* Cost */
@@ -312,7 +307,7 @@ static void measure_end(struct balance *b)
 	b->stats_fd = -1;
 }
 
-int balance_tick(struct balance *b)
+void balance_tick(struct balance *b)
 {
 	if (b->stats_fd < 0) {
 		if (clock_now() - b->stats_since > MEASURE_AGAIN)
@@ -320,7 +315,7 @@ int balance_tick(struct balance *b)
 	} else if (programs_cost(b).runs - b->stats_base.runs > MEASURED_RUNS) {
 		measure_end(b);
 	}
-	return judge_causes(b);
+	judge_causes(b);
 }
 
 int balance_attach(struct balance *b, struct error *err)
@@ -465,10 +460,10 @@ static int look(struct balance *b, struct balance_moment *m)
 {
 	struct unread u = {.b = b};
 	struct balance_moment after;
-	int rc = judge_causes(b);
+	int rc;
 
-	if (!rc)
-		rc = look_once(b, m);
+	judge_causes(b);
+	rc = look_once(b, m);
 	if (!rc && m->mixed) { /* where sockets have others' packets too, each is read */
 		rc = walk_unread(&u);
 		if (!rc)
@@ -568,10 +563,10 @@ uint64_t balance_lost(const struct balance_tally *t)
 int balance_dropped(struct balance *b, uint64_t *packets)
 {
 	struct balance_moment m;
-	int rc = judge_causes(b);
+	int rc;
 
-	if (!rc)
-		rc = look_once(b, &m);
+	judge_causes(b);
+	rc = look_once(b, &m);
 	if (!rc)
 		*packets = balance_lost(&m.sum);
 	return rc;

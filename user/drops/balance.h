@@ -91,8 +91,8 @@ int balance_attach(struct balance *b, struct error *err);
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 
-/* To be called at least each second: judges new causes, measures the cost. 0 or -errno. */
-int balance_tick(struct balance *b);
+/* To be called at least each second: judges new causes, measures the cost. */
+void balance_tick(struct balance *b);
 
 /*
  * Chooses the moment at which the balance ends: a moment at which nothing of the flow was under way

@@ -35,8 +35,8 @@
 
 #define SOCKETS_MAX	FILES_WANTED /* known at a time; the one asked for least lately gives way */
 #define RANK_READS	(INT64_MAX - 1)
-#define HELD_MAX	8	     /* processes of one socket that are compared */
-#define THREADS_ASKED	64	     /* of a process, whether they read */
+#define HELD_MAX	8	      /* processes of one socket that are compared */
+#define THREADS_ASKED	64	      /* of a process, whether they read */
 #define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
 #define RETRY_MOST	60000000000ULL
 
@@ -116,7 +116,6 @@ struct owners {
 	bool denied;	     /* a process did not show its descriptors */
 	unsigned space_pass; /* number of the last pass for namespaces */
 
-	struct owners_cost cost;
 	int64_t savings_ns;
 	uint64_t ticked;
 };
@@ -393,8 +392,8 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t n
 		    0 &&
 	    proc_inode(link, "socket") == inode)
 		s->checked = now; /* still holds it */
-	if (s->wanted == SETTLED && (now - s->checked >= (s->known ? FRESH_NS : s->retry) ||
-				     another_reads(o, s, now))) {
+	if (s->wanted == SETTLED &&
+	    (now - s->checked >= (s->known ? FRESH_NS : s->retry) || another_reads(o, s, now))) {
 		s->wanted = WANTED;
 		o->socks_wanted++;
 	}
@@ -454,17 +453,15 @@ static int begin_pass(struct owners *o)
 	return ret;
 }
 
-/* Each socket that a process has open. Returns the descriptors looked at, or -errno. */
-static int64_t each_socket(int root, pid_t pid, void (*each)(void *arg, const void *record),
-			   void *arg)
+/* Each socket that a process has open. 0 or -errno. */
+static int each_socket(int root, pid_t pid, void (*each)(void *arg, const void *record), void *arg)
 {
 	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
-	int64_t links = 0;
 	uint64_t fd;
 
 	if (!dir)
 		return -errno;
-	for (; proc_next_number(dir, &fd); links++) {
+	while (proc_next_number(dir, &fd)) {
 		struct files_holder h = {.pid = (__u32)pid, .fd = (__u32)fd};
 		char link[64];
 
@@ -474,7 +471,7 @@ static int64_t each_socket(int root, pid_t pid, void (*each)(void *arg, const vo
 			each(arg, &h);
 	}
 	closedir(dir);
-	return links;
+	return 0;
 }
 
 static bool receives(const struct owners *o, const struct holder *h)
@@ -514,22 +511,14 @@ static void found(void *arg, const void *record)
 		return;
 	h.start = st.start;
 	memcpy(h.name, st.name, sizeof(h.name));
-	rank = reads		   ? RANK_READS + 1
-	       : receives(o, &h)   ? RANK_READS
-	       : h.pid == 1	   ? 1
-				   : 2 + (int64_t)st.start;
+	rank = reads		 ? RANK_READS + 1
+	       : receives(o, &h) ? RANK_READS
+	       : h.pid == 1	 ? 1
+				 : 2 + (int64_t)st.start;
 	if (rank <= s->rank)
 		return;
 	s->rank = rank;
 	s->best = h;
-}
-
-static void look_at(struct owners *o, pid_t pid)
-{
-	int64_t links = each_socket(o->root, pid, found, o);
-
-	o->denied |= links == -EACCES;
-	o->cost.links += links > 0 ? (uint64_t)links : 0;
 }
 
 static void end_pass(struct owners *o)
@@ -584,7 +573,6 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 	uint64_t begin = cpu_ns();
 	int ret = 0;
 
-	o->cost.scans++;
 	if (o->files && !walk(o))
 		return 0;
 	files_close(o->files); /* not permitted any more: as if it never had been */
@@ -593,8 +581,8 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 		ret = begin_pass(o);
 	if (ret)
 		return ret;
-	while (o->next < o->pids.n && cpu_ns() - begin < budget_ns)
-		look_at(o, ((pid_t *)o->pids.at)[o->next++]);
+	for (const pid_t *pid = o->pids.at; o->next < o->pids.n && cpu_ns() - begin < budget_ns;)
+		o->denied |= each_socket(o->root, pid[o->next++], found, o) == -EACCES;
 	if (o->next == o->pids.n)
 		end_pass(o);
 	return 0;
@@ -810,7 +798,6 @@ static void pass_spaces(struct owners *o)
 	uint64_t pid, now = clock_now();
 	DIR *dir;
 
-	o->cost.scans++;
 	o->space_pass++;
 	read_host(o);
 	read_names(o);
@@ -850,7 +837,7 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	*owners = o = calloc(1, sizeof(*o));
 	if (!o) {
 		close(fd);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
+		return error_memory(err);
 	}
 	o->root = fd;
 	if (!root)
@@ -923,9 +910,8 @@ int owners_look(struct owners *o, pid_t pid)
 
 	o->passing = false;
 	if (pid) {
-		o->denied = false;
 		seek_all(o);
-		look_at(o, pid);
+		o->denied = each_socket(o->root, pid, found, o) == -EACCES;
 		end_pass(o);
 	} else if (o->socks_wanted) {
 		ret = pass_socks(o, UINT64_MAX);
@@ -1057,11 +1043,6 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	return n;
 }
 
-void owners_cost(const struct owners *o, struct owners_cost *cost)
-{
-	*cost = o->cost;
-}
-
 struct inodes {
 	pid_t pid;
 	int root;
@@ -1085,13 +1066,13 @@ void inodes_read(struct inodes *s)
 int inodes_open(struct inodes **out, pid_t pid, struct error *err)
 {
 	struct inodes *s = calloc(1, sizeof(*s));
-	int64_t ret;
+	int ret;
 
 	if (!s)
 		return error_memory(err);
 	*s = (struct inodes){.pid = pid, .root = proc_root(NULL)};
 	ret = s->root < 0 ? s->root : each_socket(s->root, pid, add_inode, s);
-	if (ret >= 0) {
+	if (!ret) {
 		*out = s;
 		return 0;
 	}
@@ -1099,7 +1080,7 @@ int inodes_open(struct inodes **out, pid_t pid, struct error *err)
 	if (ret == -ENOENT)
 		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 				 (int)pid);
-	return error_errno(err, STATUS_UNABLE, (int)ret, "run as root, or with CAP_SYS_PTRACE",
+	return error_errno(err, STATUS_UNABLE, ret, "run as root, or with CAP_SYS_PTRACE",
 			   "cannot see the sockets of process %d", (int)pid);
 }
 

@@ -103,19 +103,13 @@ struct owners;
 
 /* What is known of an owner. Self-contained; 0 or empty: not known. */
 struct owner {
-	pid_t pid;	  /* of a process that has the socket */
-	bool reads;	  /* it reads it, or is the only one that has it */
-	unsigned holders; /* processes that have it open */
-	int fd;		  /* its descriptor of the socket */
-	char process[16]; /* its name, /proc/PID/comm */
+	pid_t pid;		   /* of a process that has the socket */
+	bool reads;		   /* it reads it, or is the only one that has it */
+	unsigned holders;	   /* processes that have it open */
+	int fd;			   /* its descriptor of the socket */
+	char process[16];	   /* its name, /proc/PID/comm */
 	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
 	struct container container;
-};
-
-/* What all this cost. */
-struct owners_cost {
-	uint64_t scans; /* passes over /proc, whole or not */
-	uint64_t links; /* descriptors looked at */
 };
 
 /*
@@ -193,8 +187,6 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
 /* There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted. */
 bool cgroup_exists(const char *path);
-
-void owners_cost(const struct owners *o, struct owners_cost *cost);
 
 /* The sockets that one process has, or had since it is looked at: inodes, from /proc/PID/fd. */
 struct inodes;

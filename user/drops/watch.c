@@ -275,7 +275,8 @@ static unsigned read_slots(const struct watch *w, char *at, unsigned slots, watc
 			e.count = s->slot.count;
 			if (w->by_flow)
 				e.flow = s->flow;
-			each(arg, &e);
+			if (each)
+				each(arg, &e);
 			memset(at, 0, w->slot_size);
 			used++;
 		}
@@ -296,7 +297,7 @@ static void read_batch(const struct watch *w, unsigned n, watch_each *each, void
 			memcpy(&e.flow, key + sizeof(e.key), sizeof(e.flow));
 		for (e.cpu = 0; e.cpu < w->possible; e.cpu++, value++) {
 			e.count = *value;
-			if (e.count.events)
+			if (e.count.events && each)
 				each(arg, &e);
 		}
 	}

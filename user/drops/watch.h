@@ -65,9 +65,9 @@ int watch_attach(struct watch *w, struct error *err);
 void watch_detach(struct watch *w);
 
 /*
- * Ends an interval: calls `each` for all that was counted since watch_attach() or the last call.
- * Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read stays for the next
- * call.
+ * Ends an interval: calls `each`, unless it is NULL, for all that was counted since watch_attach()
+ * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read stays
+ * for the next call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);
@@ -160,11 +160,8 @@ const char *xdplosses_missing(const struct xdplosses *x);
 /* All keys with their counts, in no order. At most `max`; how many, or -errno. XDPLOSS_KEYS do. */
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 
-struct xdplosses_own {
-	uint64_t uncounted;	   /* packets for whose key there was no room */
-	uint64_t recursion_misses; /* events while one of the programs ran on that CPU */
-};
-void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own);
+/* Packets for whose key there was no room. */
+uint64_t xdplosses_uncounted(const struct xdplosses *x);
 
 /* Name of a device, as it was when its key came up; "" unknown. `buf` of XDPLOSS_IFNAME bytes. */
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,

@@ -115,16 +115,13 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 	return n;
 }
 
-void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own)
+uint64_t xdplosses_uncounted(const struct xdplosses *x)
 {
-	struct bpf_program *prog;
 	struct xdploss_own sum;
 	const __u32 zero = 0;
 
 	trace_sum(x->skel->maps.xdp_own, &zero, &sum, sizeof(sum));
-	*own = (struct xdplosses_own){.uncounted = sum.uncounted};
-	bpf_object__for_each_program(prog, x->skel->obj) own->recursion_misses +=
-		trace_cost(prog).recursion_misses;
+	return sum.uncounted;
 }
 
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex, char *buf)

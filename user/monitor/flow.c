@@ -10,11 +10,6 @@
 
 #define ENDED_CLASSES (1u << NOISE_LOSS | 1u << NOISE_SUSPECT)
 
-static int64_t grown(uint64_t end, uint64_t begin)
-{
-	return (int64_t)(end - begin);
-}
-
 /*
  * Packets in the rows that are not of the time of the balance: the collector begins earlier and
  * ends later. The checkpoints have counted them, but for those between two readings, of which they
@@ -36,8 +31,8 @@ static void add_up(struct flow_balance *b)
 {
 	const struct balance_moment *begin = &b->facts.begin, *end = &b->facts.end;
 	const struct balance_tally *from = &begin->sum, *to = &end->sum;
-	int64_t benign = grown(to->dropped[SIDE_BENIGN], from->dropped[SIDE_BENIGN]);
-	int64_t outside = grown(to->dropped[SIDE_OUTSIDE], from->dropped[SIDE_OUTSIDE]);
+	uint64_t benign = to->dropped[SIDE_BENIGN] - from->dropped[SIDE_BENIGN];
+	uint64_t outside = to->dropped[SIDE_OUTSIDE] - from->dropped[SIDE_OUTSIDE];
 
 	b->window_ns = end->time_ns - begin->time_ns;
 	b->entered = to->entered - from->entered;
@@ -46,8 +41,8 @@ static void add_up(struct flow_balance *b)
 	b->dropped = b->facts.dropped;
 	b->suspected = b->facts.suspected;
 	b->before = to->dropped[SIDE_BEFORE] - from->dropped[SIDE_BEFORE];
-	b->in_flight = grown(end->queued, begin->queued);
-	b->arrived = (int64_t)(b->entered - b->left) - benign + outside + beside(&b->facts);
+	b->in_flight = (int64_t)(end->queued - begin->queued);
+	b->arrived = (int64_t)(b->entered - b->left - benign + outside) + beside(&b->facts);
 	b->unaccounted =
 		b->arrived - (int64_t)(b->delivered + b->dropped + b->suspected) - b->in_flight;
 }
@@ -128,16 +123,12 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 			 "sockets, taken by a part of the kernel that reads without recv(), or "
 			 "lost where the kernel tells nothing",
 			 count);
-	else if (multicast)
-		snprintf(buf, size,
-			 "%s more ended than were seen coming: %s were multicast, of which each "
-			 "socket gets a copy",
-			 count, fmt_count(many, sizeof(many), multicast));
 	else
-		snprintf(buf, size,
-			 "%s more ended than were seen coming: copies, or packets that a program "
-			 "has put in behind the checkpoint",
-			 count);
+		snprintf(buf, size, "%s more ended than were seen coming: %s%s", count,
+			 multicast ? fmt_count(many, sizeof(many), multicast) : "",
+			 multicast ? " were multicast, of which each socket gets a copy"
+				   : "copies, or packets that a program has put in behind the "
+				     "checkpoint");
 }
 
 /* What follows the number, where there is one. */

@@ -82,10 +82,13 @@ static void keep_bound(void *arg, const struct sockmem_row *row)
 		*known = b;
 }
 
-static void read_bound(struct live *l)
+/* Those that may be closed by the time that their drops are read. */
+static void read_sockets(struct live *l)
 {
 	if (l->ns.fd >= 0)
 		sockmem_files(&l->ns, keep_bound, &l->bound);
+	if (l->inodes)
+		inodes_read(l->inodes);
 }
 
 static int hidden(const char *hint, const char *what, struct error *err)
@@ -318,7 +321,7 @@ int live_start(struct live *l, struct error *err)
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	l->start_ns = l->end_ns = ktime_now();
 	rc = watch_attach(l->watch, err);
-	read_bound(l);
+	read_sockets(l);
 	for (unsigned i = 0; i < l->sources && !rc; i++) {
 		if (l->source[i].start)
 			rc = l->source[i].start(l->source[i].arg, err);
@@ -327,15 +330,9 @@ int live_start(struct live *l, struct error *err)
 	return rc;
 }
 
-static void forget_entry(void *arg, const struct watch_entry *e)
-{
-	(void)arg;
-	(void)e;
-}
-
 int live_discard(struct live *l)
 {
-	return watch_collect(l->watch, forget_entry, NULL);
+	return watch_collect(l->watch, NULL, NULL);
 }
 
 bool live_is_last(const struct live *l)
@@ -571,9 +568,7 @@ static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 
 void live_tick(struct live *l)
 {
-	if (l->inodes)
-		inodes_read(l->inodes);
-	read_bound(l);
+	read_sockets(l);
 	/* there is room for windows of some 100 ms only */
 	if (l->bursts && watch_bursts_fill(l->watch)) {
 		uint64_t now = ktime_now(); /* what comes later may be read later */
@@ -593,9 +588,7 @@ int live_collect(struct live *l, struct error *err)
 	int rc;
 
 	table_clear(&l->interval);
-	read_bound(l);
-	if (l->inodes)
-		inodes_read(l->inodes);
+	read_sockets(l);
 	for (unsigned i = 0; i < l->sources; i++) {
 		if (l->source[i].sample)
 			l->source[i].sample(l->source[i].arg);

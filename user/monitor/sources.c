@@ -20,8 +20,7 @@
 /* A device with an XDP program whose verdicts are watched. */
 struct program {
 	struct xdplosses *verdicts;
-	uint32_t ifindex, prog_id;
-	char ifname[16];
+	struct link_info link;
 	uint64_t shown; /* packets dropped that have a row, or were before the start */
 };
 
@@ -176,7 +175,7 @@ static void collect_losses(struct sources *s, struct live *l)
 {
 	const struct xdploss_key unknown = {.kind = XDPLOSS_REDIRECT};
 	int n = xdplosses_read(s->losses, s->now, XDPLOSS_KEYS);
-	struct xdplosses_own own;
+	uint64_t uncounted;
 
 	if (n < 0)
 		return; /* the next time shows all */
@@ -198,10 +197,10 @@ static void collect_losses(struct sources *s, struct live *l)
 		}
 	}
 	/* losses whose key found no room are shown as what they are: unknown */
-	xdplosses_own(s->losses, &own);
-	if (own.uncounted > s->uncounted)
-		add_loss(s, l, &unknown, own.uncounted - s->uncounted);
-	s->uncounted = own.uncounted;
+	uncounted = xdplosses_uncounted(s->losses);
+	if (uncounted > s->uncounted)
+		add_loss(s, l, &unknown, uncounted - s->uncounted);
+	s->uncounted = uncounted;
 }
 
 /* Whether a counter of these events (enum nic_events; 0: of AF_XDP sockets) repeats the key. In
@@ -272,9 +271,7 @@ static void open_programs(struct sources *s)
 			named = true;
 			continue;
 		}
-		p->ifindex = link->ifindex;
-		p->prog_id = link->xdp_prog;
-		memcpy(p->ifname, link->ifname, sizeof(p->ifname));
+		p->link = *link;
 		s->programs++;
 	}
 	free(links);
@@ -284,7 +281,7 @@ static uint64_t dropped_by(const struct sources *s, const struct program *p)
 {
 	uint64_t packets[XDPVERDICTS];
 
-	xdpverdicts_read(p->verdicts, s->ns.inum, p->ifindex, packets);
+	xdpverdicts_read(p->verdicts, s->ns.inum, p->link.ifindex, packets);
 	return packets[XDP_DROP]; /* xdp_exception shows the others that are losses */
 }
 
@@ -301,13 +298,13 @@ static void collect_program(const struct sources *s, struct live *l, struct prog
 		.scope = "interface",
 		.reason = "DROP",
 		.location = location,
-		.ifname = p->ifname,
+		.ifname = p->link.ifname,
 		.netns = s->ns.inum,
 	};
 
 	if (now > p->shown) {
 		snprintf(location, sizeof(location), "program %s",
-			 xdplosses_program(p->prog_id, name, sizeof(name)));
+			 xdplosses_program(p->link.xdp_prog, name, sizeof(name)));
 		add_row(s, l, &loss);
 	}
 	p->shown = now;

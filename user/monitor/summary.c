@@ -87,7 +87,7 @@ int why_open(struct why **why, struct owners *owners, struct live *l, struct err
 
 	*why = NULL;
 	if (!w)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
+		return error_memory(err);
 	w->owners = owners;
 	ret = readings_open(&w->readings, owners, NULL, err);
 	if (ret) {

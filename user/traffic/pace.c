@@ -298,11 +298,6 @@ static uint64_t group_of(const struct plan *p, uint64_t k)
 	return (c - c % p->burst + p->burst - 1 - p->slot) / p->threads - k + 1;
 }
 
-static bool is_near(uint64_t a, uint64_t b)
-{
-	return (a > b ? a - b : b - a) <= (uint64_t)PLAN_ERROR_NS << GEN_PERIOD_SHIFT;
-}
-
 /*
  * `groups` of `size` packets from k on, and the one behind them, are evenly spaced. Looked at in
  * places all over, at the ends too: a silence moves everything behind it.
@@ -310,6 +305,7 @@ static bool is_near(uint64_t a, uint64_t b)
 static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t groups,
 		    uint64_t *period)
 {
+	const uint64_t most = (uint64_t)PLAN_ERROR_NS << GEN_PERIOD_SHIFT;
 	uint64_t from = plan_due(p, k), end = plan_due(p, k + groups * size);
 
 	if (end == PLAN_NEVER)
@@ -318,7 +314,9 @@ static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t gr
 	for (unsigned i = 0; i < PROBES; i++) {
 		uint64_t g = i == 0 ? groups - 1 : i == 1 ? 1 : (uint64_t)(i * GOLDEN) % groups;
 
-		if (!is_near(plan_due(p, k + g * size), from + g * *period) ||
+		uint64_t due = plan_due(p, k + g * size), even = from + g * *period;
+
+		if ((due > even ? due - even : even - due) > most ||
 		    group_of(p, k + g * size) != size)
 			return false;
 	}

@@ -131,21 +131,6 @@ static void prepare_batch(struct rx *rx)
 	}
 }
 
-/*
- * A call that finds one or two packets fights with the sender's CPU for the queue, and wakes it to
- * have its buffers back: some time between calls lets a batch gather. Not where delays are
- * measured; and never so long that a million packets/s, of 1280 bytes in the queue (`truesize`),
- * would take more than a sixteenth of the buffer.
- */
-static uint64_t gap_of(const struct rx *rx)
-{
-	uint64_t most = (uint64_t)rx->rcvbuf * 1000 / 1280 / 16;
-
-	if (!rx->spin_ns || rx->sink->timed)
-		return 0;
-	return most < GAP_NS ? most : GAP_NS;
-}
-
 static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error *err)
 {
 	const struct receiver_config *cfg = thread->receiver;
@@ -163,7 +148,16 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 		return rx->fd;
 	prepare_batch(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
-	rx->gap_ns = gap_of(rx);
+	/*
+	 * A call that finds one or two packets fights with the sender's CPU for the queue, and
+	 * wakes it to have its buffers back: some time between calls lets a batch gather. Not where
+	 * delays are measured; and never so long that a million packets/s, of 1280 bytes in the
+	 * queue (`truesize`), would take more than a sixteenth of the buffer.
+	 */
+	if (rx->spin_ns && !rx->sink->timed)
+		rx->gap_ns = (uint64_t)rx->rcvbuf * 1000 / 1280 / 16;
+	if (rx->gap_ns > GAP_NS)
+		rx->gap_ns = GAP_NS;
 	thread->fd = rx->fd;
 	thread->mode = cfg->tuning->receive.gro ? "UDP GRO" : "";
 	return 0;

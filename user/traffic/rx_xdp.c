@@ -87,19 +87,12 @@ static void rx_xdp_collect(struct rx *rx)
 	sink->sums = c.sums;
 }
 
-/* xdp_dev_bpf_prog_uninstall() */
-static bool device_gone(const struct rx_prog *prog)
-{
-	struct bpf_link_info info = {};
-	__u32 len = sizeof(info);
-
-	return prog->link >= 0 && !bpf_obj_get_info_by_fd(prog->link, &info, &len) &&
-	       !info.xdp.ifindex;
-}
-
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
 	struct pollfd p = {.fd = rx->end_fd, .events = POLLIN}; /* ignored if it is -1 */
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info);
+	int link = rx->cfg->prog->link;
 	uint8_t data[END_ROOM];
 	ssize_t n;
 
@@ -111,10 +104,10 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 		if (sink_is_end(data, (unsigned)n))
 			sink_packet(rx->sink, data, (unsigned)n, (unsigned)n, 0);
 	}
-	return device_gone(rx->cfg->prog)
-		       ? error_set(err, STATUS_FAILED, -ENODEV, NULL,
-				   "receiving on %s ended: the interface is gone", rx->cfg->ifname)
-		       : 0;
+	if (link < 0 || bpf_obj_get_info_by_fd(link, &info, &len) || info.xdp.ifindex)
+		return 0; /* else see xdp_dev_bpf_prog_uninstall() */
+	return error_set(err, STATUS_FAILED, -ENODEV, NULL,
+			 "receiving on %s ended: the interface is gone", rx->cfg->ifname);
 }
 
 static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)

@@ -83,24 +83,19 @@ CASE_WITH(one_holder, fake_begin, fake_end)
 CASE_WITH(looks_no_more_than_asked, fake_begin, fake_end)
 {
 	struct owners *o = open_owners();
-	struct owners_cost cost;
 	struct owner who;
 
 	fake_process(100, "a", 500, HOST, "0::/\n");
 	fake_fd(100, 3, 1001);
 	owners_tick(o);
-	owners_cost(o, &cost);
-	assert_int_equal(cost.scans, 0);
-	find(o, 1001, 0, 0, &who);
-	find(o, 4444, 0, 0, &who);
-	owners_cost(o, &cost);
-	assert_int_equal(cost.scans, 2);
-	assert_int_equal(cost.links, 4); /* 0 and 3, twice */
-	find(o, 1001, 0, 0, &who);
-	find(o, 4444, 0, 0, &who);
+	assert_int_equal(find(o, 1001, 0, 0, &who), 0);
+	assert_int_equal(find(o, 4444, 0, 0, &who), -ESRCH);
+	/* what a pass would find now */
+	fake_fd(100, 4, 4444);
+	assert_int_equal(find(o, 1001, 0, 0, &who), 0);
+	assert_int_equal(find(o, 4444, 0, 0, &who), -ESRCH);
 	owners_tick(o);
-	owners_cost(o, &cost);
-	assert_int_equal(cost.scans, 2);
+	assert_int_equal(owners_socket(o, 4444, 0, 0, &who), -ESRCH);
 	owners_close(o);
 }
 
