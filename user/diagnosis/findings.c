@@ -168,7 +168,7 @@ static bool is_burst(const struct finding_facts *f)
 
 	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
 		return false;
-	return !f->window_ns || came <= 0 || (double)f->lost <= STEADY * came;
+	return came <= 0 || (double)f->lost <= STEADY * came;
 }
 
 /*

@@ -95,6 +95,40 @@ CASE(burst_fits_a_buffer)
 	assert_true(f.risk[0]);
 }
 
+CASE(a_burst_of_unknown_arrivals)
+{
+	struct finding_facts facts = burst;
+	struct finding f;
+
+	facts.lost = 100;
+	facts.window_ns = 1000000000;
+	facts.arrival_pps = 0; /* before Linux 6.3, where others read, too */
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "rcvbuf-burst");
+
+	/* a tenth of what came, and no more, is one */
+	facts.arrival_pps = 1000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "rcvbuf-burst");
+	facts.lost = 101;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_not_equal(f.id, "rcvbuf-burst");
+}
+
+CASE(a_buffer_for_one_packet)
+{
+	struct finding_facts facts = burst;
+	struct finding f;
+
+	facts.lost = 1;
+	facts.rcvbuf = facts.truesize;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
+	assert_non_null(strstr(f.evidence, "holds 1: a burst of 0.01 ms at 100k packets/s"));
+	facts.rcvbuf--;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
+	assert_null(strstr(f.evidence, "a burst of"));
+}
+
 CASE(no_sysctl_where_none_is_needed)
 {
 	struct finding_facts facts = burst;
