@@ -294,8 +294,10 @@ static void bind_reader(struct binds *b, const struct finding_facts *f)
 	}
 	if (queue_fill(f) >= 0)
 		bind_share(b, "fill", queue_fill(f));
-	bind_rate(b, "arrival_most", arrival_most(r));
-	bind_burst(b, "burst_least", f, arrival_most(r));
+	if (f->arrival_pps <= 0) { /* not measured: what all sockets of the namespace got */
+		bind_rate(b, "arrival_most", arrival_most(r));
+		bind_burst(b, "burst_least", f, arrival_most(r));
+	}
 }
 
 /* All that texts about a loss may name. */
