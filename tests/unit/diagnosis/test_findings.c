@@ -156,14 +156,10 @@ CASE(overload_is_no_burst)
 	assert_string_equal(f.id, "rcvbuf-slow");
 	assert_non_null(strstr(f.text, "faster than reader read them"));
 	assert_non_null(strstr(f.evidence, "read 629k packets/s"));
-	assert_non_null(strstr(f.wanted, "faster reader"));
-	assert_string_equal(f.command, "sysctl -w net.core.rmem_max=192492416");
-
-	/* No buffer of 1 GiB and more is advised. */
-	facts.lost = 3000000;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
-	assert_string_equal(f.command, "");
+	assert_non_null(strstr(f.evidence, "one in 1.59 us"));
+	/* a buffer only delays a loss that goes on */
 	assert_string_equal(f.wanted, "a faster reader");
+	assert_string_equal(f.command, "");
 	assert_string_equal(f.risk, "");
 }
 
@@ -400,12 +396,12 @@ CASE(bounds_of_advice)
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "");
 
-	f = overload; /* 1 GiB in all, and one packet more */
+	/* 64 MiB in all, and one packet more */
 	f.truesize = 1024;
-	f.rcvbuf = 1 << 20;
-	f.lost = ((1 << 30) - f.rcvbuf) / f.truesize;
+	f.rcvbuf = 8 << 20;
+	f.lost = ((64 << 20) - f.rcvbuf) / f.truesize;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
-	assert_string_equal(out.command, "sysctl -w net.core.rmem_max=536870912");
+	assert_string_equal(out.command, "sysctl -w net.core.rmem_max=33554432");
 	f.lost++;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "");
