@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_error, assert_valid, case, is_suppressed, lost,
-                 main, table, thorough, until)
+                 assert_counters_agree, assert_error, assert_valid, case, first, is_suppressed,
+                 lost, main, table, thorough, until)
 
 FAILED, USAGE = 1, 2
 
@@ -431,24 +431,47 @@ def bad_input(args, words):
     assert_error(Result(args, done.returncode, done.stdout, done.stderr), USAGE, *words)
 
 
-@thorough
-def server_is_lost():
+def ending(events):
+    """The events of --json-lines by their kind, the last of each."""
+    return {e["event"]: e["data"] for e in map(json.loads, events.splitlines())}
+
+
+def lose_the_other(hosts, end_it, *args, seconds=0.5):
+    """The last events of a run whose other host ends after so long."""
+    client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-r", "10k", "-t", "60",
+                         "-I", "100ms", *args)
+    told = {}
+    while told.get("time_ns", 0) < seconds * 1e9:
+        told = json.loads(client.stdout.readline()).get("data", {})
+    end_it()
+    out, err = client.communicate(timeout=TIMEOUT)
+    assert client.returncode == FAILED, err
+    events = ending(out)
+    assert "lost" in events["error"]["message"], err
+    assert_other_unknown(events)
+    return events
+
+
+def assert_other_unknown(events):
     """What was told until then is kept, and what was not is unaccounted: never lost on the wire."""
-    with Hosts() as hosts:
-        with hosts.serve() as server:
-            client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-r", "10k", "-t",
-                                 "60", "--settle", "500ms", "-I", "100ms")
-            lines = []
-            while not lines or lines[-1].get("data", {}).get("time_ns", 0) < 2e9:
-                lines.append(json.loads(client.stdout.readline()))
-            server.kill()
-            out, err = client.communicate(timeout=TIMEOUT)
-        events = {e["event"]: e["data"] for e in map(json.loads, out.splitlines())}
-        assert client.returncode == FAILED and "lost" in events["error"]["message"], err
-        end = events["end"]
-        assert "wire" not in lost(events), lost(events)
-        assert end["delivered"] > 0 and end["unaccounted"] > 0, end
-        assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+    end = events["end"]
+    assert "wire" not in lost(events) and end["impossible"] == 0, (lost(events), end)
+    assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+    assert not end["balanced"] and end["remote"]["unknown_since_ns"] > 0, end
+
+
+@table(first(1, [("while it receives", 0.5, []),
+                 ("while it sends", 0.5, ["-R"]),
+                 ("behind a window that moves", 2, ["--settle", "500ms"])]))
+def server_is_lost(seconds, args):
+    with Hosts() as hosts, hosts.serve() as server:
+        events = lose_the_other(hosts, server.kill, *args, seconds=seconds)
+    end = events["end"]
+    if args:
+        assert end["delivered"] > 0, end
+    if args != ["-R"]:
+        assert end["unaccounted"] > 0 and not end["loss_gaps"]["gaps"], end
+        assert end["remote"]["delivered"] > 0, end
 
 
 @table([("here", []), ("there", ["-R"])] if EVERYTHING else [])

@@ -338,8 +338,13 @@ void remote_ports(const struct remote *r, struct lab *lab)
 
 bool remote_ask(struct remote *r, const char *what, struct error *err)
 {
-	r->asked_ns = clock_now();
-	return !ask(r->peer, what, "status", msg_status, &r->status, err);
+	uint64_t now = clock_now();
+	int rc = ask(r->peer, what, "status", msg_status, &r->status, err);
+
+	r->asked_ns = now;
+	if (!rc)
+		r->told_ns = now;
+	return !rc;
 }
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
@@ -446,7 +451,19 @@ static int take_end(struct json_object *msg, struct result *probe, struct result
 	return 1;
 }
 
-void remote_end(struct remote *r, struct result *res, struct error *err)
+static void note_lost(const struct remote *r, uint64_t start_ns, struct result *res)
+{
+	res->remote.lost = true;
+	res->remote.since_ns = r->told_ns - start_ns;
+	res->remote.delivered = r->status.delivered;
+	res->remote.dropped = r->status.dropped;
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		res->remote.sent += r->status.next[t];
+	if (!r->sends) /* what it does not report any more need not be missing */
+		res->arrivals.gaps = (struct gaps){};
+}
+
+void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err)
 {
 	const uint64_t delivered = res->delivered, impossible = res->impossible;
 	struct result *probe = calloc(1, sizeof(*probe));
@@ -464,6 +481,8 @@ void remote_end(struct remote *r, struct result *res, struct error *err)
 			lose(r->peer, rc, err);
 	}
 	free(probe);
+	if (r->peer->lost)
+		note_lost(r, start_ns, res);
 	if (rc < 0) {
 		res->n_counters = res->arrivals.flows = 0;
 		return;

@@ -39,8 +39,8 @@ struct remote {
 	struct site *local;
 	bool sends;
 	struct peer_ready ready;
-	struct site_status status; /* the last one reported */
-	uint64_t asked_ns;
+	struct site_status status;  /* the last one reported */
+	uint64_t asked_ns, told_ns; /* the last question, and the last answer */
 	struct join join;
 	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
 	struct {
@@ -83,9 +83,9 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
 
 /*
  * What the other site knows of itself, for a result that is closed on the fates of both, and to
- * which the local site is yet to add what it knows.
+ * which the local site is yet to add what it knows; or since when that one is lost.
  */
-void remote_end(struct remote *r, struct result *res, struct error *err);
+void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err);
 
 /*
  * Then findings and the counters of both. `res` has lost its causes' claim on the local ledger
