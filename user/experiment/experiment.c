@@ -430,8 +430,9 @@ static int open_sites(struct run *r, struct error *err)
 		r->remote = calloc(1, sizeof(*r->remote));
 		if (!r->remote)
 			return error_memory(err);
-		remote_plan_local(r->asked, r->device, &r->spec);
-		rc = ports_rate(r->asked, &r->spec.rate_pps, err);
+		rc = remote_plan_local(r->asked, r->view, r->device, &r->spec, err);
+		if (!rc)
+			rc = ports_rate(r->asked, &r->spec.rate_pps, err);
 	}
 	if (!rc)
 		rc = site_open(&r->site, &r->spec, r->view, err);
