@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_error, assert_valid, case, first, is_suppressed,
-                 lost, main, table, thorough, until)
+                 assert_counters_agree, assert_error, assert_valid, case, directory, first,
+                 is_suppressed, lost, main, table, thorough, until)
 
 FAILED, USAGE = 1, 2
 
@@ -298,9 +298,40 @@ def tokens():
             assert result.status == 0 and result.json["end"]["delivered"] == 100, result
             assert server.wait(10 * PATIENCE) == 0
         assert server.err.count("was refused") == 2, server.err
+        with directory() as where, hosts.serve("--new-token", str(where / "new")) as server:
+            assert os.stat(where / "new").st_mode & 0o777 == 0o600
+            assert re.fullmatch(r"[0-9A-Fa-f]{64}\n", (where / "new").read_text())
+            result = hosts.run(*SHORT, "--token-file", str(where / "new"))
+            assert result.status == 0 and server.wait(10 * PATIENCE) == 0, result
         with hosts.serve():  # one that cannot prove anything
             assert_error(hosts.run(*SHORT, "--token-file", right), FAILED,
                          "does not know the token")
+
+
+@thorough
+def a_server_listens_where_it_was_told():
+    """By default on loopback, of both families; strangers are told nothing else than nothing."""
+    with Hosts() as hosts:
+        for args, at in ([], ["127.0.0.1", "::1"]), (["--listen", "127.0.0.2"], ["127.0.0.2"]):
+            server = hosts.start("b", "recv", "--serve", *args)
+            until(lambda: f":{PORT:04X} 0" in hosts.do("b", "cat", "/proc/net/tcp"), 20,
+                  "it does not listen")
+            try:
+                for address in ("127.0.0.1", "::1", "127.0.0.2", TARGET[4], TARGET[6]):
+                    with inside(hosts.netns("b")):
+                        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                        sock = socket.socket(family)
+                    with sock:
+                        assert (sock.connect_ex((address, PORT)) == 0) == (address in at), address
+            finally:
+                server.terminate()
+                _, err = server.communicate(timeout=10 * PATIENCE)
+            assert ("loopback only" if not args else args[1]) in err, err
+            assert "at most" in err and "INSECURE" not in err, err
+    with Hosts() as hosts:
+        with hosts.serve() as server:
+            assert hosts.run(*SHORT).status == 0
+        assert "INSECURE" in server.err, server.err
 
 
 @thorough
@@ -313,7 +344,7 @@ def server_limits():
             assert_error(hosts.run("-q", "-c", "9", "-R", *shape), FAILED, "at most 5.000 kpps")
         assert_error(hosts.run(*SHORT[:1], "-r", "4k", "-R", "--burst", "5001"), FAILED, "burst")
         assert_error(hosts.run("-q", "-r", "1k", "-R", "--rt", "1"), FAILED, "no priority")
-        second = hosts.start("b", "recv", "--serve")
+        second = hosts.start("b", "recv", "--serve", "--listen", "::", "--insecure")
         _, err = second.communicate(timeout=TIMEOUT)
         assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
 
@@ -424,6 +455,11 @@ def nobody_to_talk_to(answer, words):
      ["--dst-port"]),
     ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
     ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
+    ("no token", ["recv", "--serve", "--listen", "::"], ["a token is needed", "--new-token", "ssh"]),
+    ("a token that is there", ["recv", "--serve", "--new-token", "/dev/null"],
+     ["File exists", "--token-file"]),
+    ("two answers", ["recv", "--serve", "--insecure", "--new-token", "/dev/null"], ["--insecure"]),
+    ("a port at an address", ["recv", "--serve", "--listen", "127.0.0.1:5"], ["--control-port"]),
 ])
 def bad_input(args, words):
     done = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=TIMEOUT,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,8 +25,10 @@ struct recv_options {
 	int rx; /* enum rx_choice */
 	const char *ledger;
 	bool serve, stdio;
-	uint64_t control_port; /* 0: as the UDP port */
-	const char *token_file;
+	struct endpoint listen; /* family 0: loopback */
+	uint64_t control_port;	/* 0: as the UDP port */
+	const char *token_file, *new_token;
+	bool insecure;
 	struct rate max_rate;
 };
 
@@ -66,10 +70,16 @@ static const struct opt serve_opts[] = {
 	 .help = "answer `run --to` of other hosts, one at a time"},
 	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "ledger",
 	 .help = "answer one `run --to` by stdin and stdout: it is started so by ssh and the like"},
+	{"listen", 0, OPT_ENDPOINT, AT(listen), .metavar = "ADDR", .default_text = "loopback",
+	 .help = "address to be asked at; :: is all. Beyond loopback a token is needed"},
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
 	 .default_text = "as --port", .help = "TCP port to be asked at"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
 	 .help = "serve only those who know its first line, 8 to 256 bytes"},
+	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
+	 .default_text = "none", .help = "make such a file first, which is not there yet"},
+	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
+	 .help = "serve everybody who reaches the address"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
 	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
@@ -113,22 +123,43 @@ struct serving {
 	struct server_config cfg;
 	struct json_out *json; /* NULL: text */
 	unsigned clients, refused;
+	bool insecure;
 };
+
+static void show_limits(double max_pps)
+{
+	char rate[FMT_MAX] = "any rate", numbers[FMT_MAX], memory[FMT_MAX], rcvbuf[FMT_MAX];
+	struct server_limits l;
+
+	server_limits(&l);
+	if (max_pps > 0)
+		fmt_rate(rate, sizeof(rate), max_pps);
+	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
+		 "%u "
+		 "threads, a receive buffer of %s",
+		 rate, fmt_bytes(memory, sizeof(memory), l.bytes),
+		 fmt_count(numbers, sizeof(numbers), l.numbers), l.threads,
+		 fmt_bytes(rcvbuf, sizeof(rcvbuf), l.rcvbuf));
+}
 
 static void on_listening(void *arg)
 {
 	const struct serving *s = arg;
+	const struct endpoint *at = &s->cfg.listen;
 	struct json_object *start;
+	char where[FMT_MAX];
 
-	log_info("waiting for `run --to` at TCP port %u; packets at UDP port %u",
-		 s->cfg.control_port, (unsigned)s->cfg.spec->port);
-	if (!s->cfg.token.len)
-		log_warn("without --token-file everybody who reaches the port is served");
+	log_info("waiting for `run --to` at TCP port %u, %s; packets at UDP port %u", at->port,
+		 at->family ? num_text_endpoint(where, sizeof(where), at) : "loopback only",
+		 (unsigned)s->cfg.spec->port);
+	show_limits(s->cfg.max_pps);
+	if (s->insecure)
+		log_warn("INSECURE: everybody who reaches this address is served");
 	if (!s->json)
 		return;
 	start = json_solo_origin(program_argc, program_argv, env_read(NULL));
 	json_put_u64(start, "port", s->cfg.spec->port);
-	json_put_u64(start, "control_port", s->cfg.control_port);
+	json_put_u64(start, "control_port", s->cfg.listen.port);
 	json_out_once(s->json, "start", start);
 }
 
@@ -200,18 +231,46 @@ static int check_max_rate(const struct rate *max, struct error *err)
 			   "--max-rate is in packets/s: their size is the client's");
 }
 
+static bool is_loopback(const struct endpoint *ep)
+{
+	return !ep->family || (ep->family == AF_INET ? ntohl(ep->ip4.s_addr) >> 24 == IN_LOOPBACKNET
+						     : IN6_IS_ADDR_LOOPBACK(&ep->ip6));
+}
+
+/* Who may ask: strangers only if that was said. */
+static int check_listen(const struct recv_options *o, struct error *err)
+{
+	if (o->listen.port)
+		return error_usage(err, "--control-port has it", "--listen takes no port");
+	if (o->new_token && o->insecure)
+		return error_usage(err, "leave one of them out",
+				   "--insecure asks for no token, and --new-token makes one");
+	if (is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
+		return 0;
+	return error_usage(err,
+			   "--new-token FILE makes one; `run --to USER@ADDR` by ssh needs neither; "
+			   "or --insecure",
+			   "beyond loopback a token is needed: everybody could have this host send "
+			   "and receive");
+}
+
 /* Serves, and prints what was done. Returns the exit status. */
 static int serve(const struct recv_options *o, struct error *err)
 {
-	struct serving s = {.cfg = {.spec = &o->spec, .max_pps = o->max_rate.value}};
+	const char *token = o->new_token ? o->new_token : o->token_file;
+	struct serving s = {
+		.cfg = {.spec = &o->spec, .listen = o->listen, .max_pps = o->max_rate.value},
+		.insecure = o->insecure,
+	};
 	const struct server_view view = {on_listening, on_served, &s};
 	struct json_object *end;
 
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
-	s.cfg.control_port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
-	if (!check_serve(o, err) && !check_max_rate(&o->max_rate, err) &&
+	s.cfg.listen.port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
+	if (!check_serve(o, err) && !check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
 	    !caps_require(&cmd_recv, "--serve", err) &&
-	    (!o->token_file || !auth_read_token(&s.cfg.token, o->token_file, err))) {
+	    (!o->new_token || !auth_new_token(o->new_token, err)) &&
+	    (!token || !auth_read_token(&s.cfg.token, token, err))) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
 		server_run(&s.cfg, &view, err);
@@ -327,7 +386,7 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"recv", "until the senders say that they are done"},
 	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
-	{"recv --serve --token-file token", "answer `run --to` of another host, once"},
+	{"recv --serve --listen :: --new-token token", "answer `run --to` of another host, once"},
 	{"recv --rx xsk -i eth1", "take the frames at the device"},
 	{"recv --rx xdp -i eth1", "count and end them there: as fast as it goes"},
 	{0},

@@ -212,7 +212,8 @@ static int refuse(const struct endpoint *to, int rc, struct error *err)
 						: strerror(-rc);
 	char where[FMT_MAX];
 
-	return error_set(err, STATUS_FAILED, rc, "start `pktledger recv --serve` there first",
+	return error_set(err, STATUS_FAILED, rc, "start `pktledger recv --serve --listen ADDR` there first, or go by ssh: "
+			 "--to USER@ADDR",
 			 "cannot reach %s by TCP: %s", num_text_endpoint(where, sizeof(where), to),
 			 why);
 }

@@ -119,7 +119,7 @@ void remote_close(struct remote *r, struct result *res);
 struct server_config {
 	const struct run_spec *spec; /* port, UDP; ifname, for AF_XDP and XDP, NULL: by the route to
 					the client; stay: goes on after the first client */
-	uint16_t control_port;	     /* TCP */
+	struct endpoint listen;	     /* TCP; family 0: at the port, on loopback of both families */
 	bool stdio;		     /* instead: by `in` and `out`, to which nobody else writes */
 	int in, out;
 	struct auth_token token;
@@ -141,6 +141,16 @@ struct server_view {
 	void (*on_served)(void *arg, const struct server_served *served);
 	void *arg;
 };
+
+/* What a client gets at most, beside `max_pps`. */
+struct server_limits {
+	uint64_t numbers; /* at a time, of one stream */
+	uint64_t bytes;	  /* of memory for them */
+	unsigned threads; /* that read, or that send */
+	uint64_t rcvbuf;  /* bytes of SO_RCVBUF, as far as the kernel allows */
+};
+
+void server_limits(struct server_limits *limits);
 
 /* Until a signal, or until the first client that was let in is done. SIGINT .. must be blocked. */
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err);

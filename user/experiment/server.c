@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "experiment/remote.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 
 #define SEND_MS	    10000
 #define CALLERS_MAX 64
+#define LISTENERS   2
 #define STEP_MS	    20
 #define PROBE_MS    50 /* it has been sent before the question was */
 #define PATIENT	    16 /* answers between two checks for a signal */
@@ -450,7 +452,7 @@ static void close_session(struct caller *s)
 struct server {
 	const struct server_config *cfg;
 	const struct server_view *view;
-	int listener;
+	int listener[LISTENERS];	    /* -1: none */
 	struct caller *caller[CALLERS_MAX]; /* in the order in which they came */
 	unsigned callers;
 	struct caller *client; /* the caller that is served; NULL: none is let in */
@@ -525,11 +527,11 @@ static void add_caller(struct server *srv, int in, int out)
 		end_caller(srv, srv->callers - 1, rc);
 }
 
-static void take_callers(struct server *srv)
+static void take_callers(struct server *srv, int listener)
 {
 	int fd;
 
-	while ((fd = accept4(srv->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		unsigned silent = 0;
 
 		/* room is made by the one of those greeted that has been silent longest */
@@ -565,11 +567,14 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 /* The first of the callers that is let in is served; the others are sent "busy". */
 static void hear_callers(struct server *srv)
 {
-	struct pollfd fds[CALLERS_MAX + 1] = {{.fd = srv->listener, .events = POLLIN}};
+	struct pollfd fds[LISTENERS + CALLERS_MAX];
 
+	for (unsigned i = 0; i < LISTENERS; i++)
+		fds[i] = (struct pollfd){.fd = srv->listener[i], .events = POLLIN};
 	for (unsigned i = 0; i < srv->callers; i++)
-		fds[i + 1] = (struct pollfd){.fd = srv->caller[i]->conn.in, .events = POLLIN};
-	poll(fds, srv->callers + 1, STEP_MS);
+		fds[LISTENERS + i] =
+			(struct pollfd){.fd = srv->caller[i]->conn.in, .events = POLLIN};
+	poll(fds, LISTENERS + srv->callers, STEP_MS);
 	for (unsigned i = 0; i < srv->callers && !srv->client;) {
 		struct caller *s = srv->caller[i];
 
@@ -590,11 +595,13 @@ static void run(struct server *srv)
 	bool signalled = false;
 
 	while (!signalled && (!srv->served || srv->cfg->spec->stay) &&
-	       (srv->callers || srv->listener >= 0)) {
+	       (srv->callers || !srv->cfg->stdio)) {
 		unsigned answered = srv->answered, i = 0;
 
-		if (srv->listener >= 0)
-			take_callers(srv);
+		for (unsigned l = 0; l < LISTENERS; l++) {
+			if (srv->listener[l] >= 0)
+				take_callers(srv, srv->listener[l]);
+		}
 		while (i < srv->callers && srv->caller[i] != srv->client)
 			i++;
 		if (srv->client)
@@ -609,20 +616,37 @@ static void run(struct server *srv)
 		end_caller(srv, 0, 0);
 }
 
-static int listen_at(uint16_t port, struct error *err)
+void server_limits(struct server_limits *limits)
 {
-	const struct endpoint all = {.family = AF_INET6, .port = port};
-	const struct endpoint all4 = {.family = AF_INET, .port = port};
-	int fd = conn_listen(&all);
+	*limits = (struct server_limits){.numbers = window_most(1)};
 
-	if (fd == -EAFNOSUPPORT)
-		fd = conn_listen(&all4);
-	if (fd < 0)
-		error_errno(err, STATUS_FAILED, fd,
-			    fd == -EADDRINUSE ? "another --control-port, or end that program"
-					      : NULL,
-			    "cannot listen at TCP port %u", port);
-	return fd;
+	for (const struct record_field *f = msg_plan; f->key; f++) {
+		if (!strcmp(f->key, "rx_threads"))
+			limits->threads = (unsigned)f->max;
+		else if (!strcmp(f->key, "rcvbuf"))
+			limits->rcvbuf = f->max;
+	}
+	limits->bytes = limits->numbers * WINDOW_EACH;
+}
+
+/* One or two listeners; IPv6 may be off. */
+static int listen_at(struct server *srv, const struct endpoint *at, struct error *err)
+{
+	const struct endpoint loopback[] = {
+		{.family = AF_INET, .ip4.s_addr = htonl(INADDR_LOOPBACK), .port = at->port},
+		{.family = AF_INET6, .ip6 = IN6ADDR_LOOPBACK_INIT, .port = at->port},
+	};
+	char where[FMT_MAX];
+	int rc;
+
+	srv->listener[0] = conn_listen(at->family ? at : &loopback[0]);
+	if (srv->listener[0] >= 0 && !at->family)
+		srv->listener[1] = conn_listen(&loopback[1]);
+	rc = srv->listener[0] < 0 ? srv->listener[0] : 0;
+	return error_errno(err, STATUS_FAILED, rc,
+			   rc == -EADDRINUSE ? "another --control-port, or end that program" : NULL,
+			   "cannot listen at TCP port %u, %s", at->port,
+			   num_text_endpoint(where, sizeof(where), at->family ? at : &loopback[0]));
 }
 
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err)
@@ -634,16 +658,18 @@ int server_run(const struct server_config *cfg, const struct server_view *view, 
 		return error_memory(err);
 	srv->cfg = cfg;
 	srv->view = view;
-	srv->listener = cfg->stdio ? -1 : listen_at(cfg->control_port, err);
-	rc = srv->listener < 0 && !cfg->stdio ? srv->listener : 0;
+	srv->listener[0] = srv->listener[1] = -1;
+	rc = cfg->stdio ? 0 : listen_at(srv, &cfg->listen, err);
 	if (!rc) {
 		view->on_listening(view->arg);
 		if (cfg->stdio)
 			add_caller(srv, cfg->in, cfg->out);
 		run(srv);
 	}
-	if (srv->listener >= 0)
-		close(srv->listener);
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		if (srv->listener[i] >= 0)
+			close(srv->listener[i]);
+	}
 	free(srv);
 	return rc;
 }

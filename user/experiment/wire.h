@@ -135,6 +135,9 @@ enum auth_side { AUTH_CLIENT, AUTH_SERVER };
 /* The first line of a file that only its owner may read, 8 to 256 bytes; else STATUS_USAGE. */
 int auth_read_token(struct auth_token *token, const char *path, struct error *err);
 
+/* Makes such a file with 32 random bytes, in hex; one that is there is left as it is: -EINVAL. */
+int auth_new_token(const char *path, struct error *err);
+
 /* 32 random bytes in hex. -errno. */
 int auth_challenge(char hex[AUTH_HEX]);
 
