@@ -93,7 +93,7 @@ ENGINES = [
     ("two streams", 4, ["-P", "2", "--flows", "4"]),
     ("fragments", 4, ["-l", "3000"]),
     ("sizes that differ", 4, ["--imix", "simple"]),
-    ("a shape", 4, ["--imix", "simple", "--random", "--src-port", "1000..1099", "--tos", "8",
+    ("a shape", 4, ["--imix", "simple", "--random", "--src-port", "2000..2099", "--tos", "8",
                     "--dup", "10%", "--reorder", "5%:3", "--burst", "8", "-P", "2"]),
     ("a shape in frames", 4, ["--tx", "xsk", "--imix", "64:1,128:1", "--src-port", "1000..1009",
                               "--ttl", "9", "--dup", "1%"]),
