@@ -165,8 +165,11 @@ int gen_stream(struct xdp_md *ctx)
 
 __s32 refusal; /* of the last frame: -errno */
 
-/* The event is about the frame that this program has just sent on this CPU. */
-static __always_inline bool is_mine(void)
+/*
+ * The event is about the frame that this program has just sent on this CPU, and from where live
+ * frames come: the receiver's program may meet an error of its own before the call returns.
+ */
+static __always_inline bool is_mine(const struct net_device *from)
 {
 	__u64 word = gen.stream | (state.next - 1);
 	struct trace_batch *b;
@@ -174,8 +177,9 @@ static __always_inline bool is_mine(void)
 
 	b = bpf_map_lookup_elem(&batch, &zero);
 	/* the tracer may have taken it back already */
-	return b && (b->word[(b->tail - 1) % TRACE_BATCH] == word ||
-		     b->word[b->tail % TRACE_BATCH] == word);
+	return b && from && from->ifindex == LOOPBACK_IFINDEX &&
+	       (b->word[(b->tail - 1) % TRACE_BATCH] == word ||
+		b->word[b->tail % TRACE_BATCH] == word);
 }
 
 /*
@@ -185,7 +189,7 @@ static __always_inline bool is_mine(void)
 SEC("tp_btf/xdp_devmap_xmit")
 int gen_probe(__u64 *ctx)
 {
-	if ((int)ctx[4] < 0 && is_mine())
+	if ((int)ctx[4] < 0 && is_mine((void *)ctx[0]))
 		refusal = (int)ctx[4];
 	return 0;
 }
@@ -194,7 +198,7 @@ int gen_probe(__u64 *ctx)
 SEC("tp_btf/xdp_redirect_err")
 int gen_probe_redirect(__u64 *ctx)
 {
-	if (is_mine())
+	if (is_mine((void *)ctx[0]))
 		refusal = (int)ctx[3];
 	return 0;
 }

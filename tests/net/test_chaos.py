@@ -138,7 +138,7 @@ def ledger_of_a_run_on_a_full_disk():
 @thorough
 def reader_s_log_on_a_full_disk():
     with directory("16k") as path:
-        result = pktledger("run", "-j", "-c", "5000", "-r", "50k", "--log", str(path / "log"))
+        result = pktledger("run", "-j", "-c", "5000", "-r", "50k", "--rcvbuf", "8M", "--log", str(path / "log"))
     assert result.status == FAILED, result
     assert_said_once(result, "log", "No space left on device")
     assert_balanced(result.json, attempted=5000)

@@ -12,15 +12,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
 from labs import COUNT, PORT, TARGET, Hosts, share
-from lib import (BINARY, PATIENCE, TIMEOUT, Result, assert_error, assert_ran, assert_valid, case,
-                 directory, finish, first, is_suppressed, main, observed, require, start, table,
-                 thorough, until)
+from lib import (BINARY, TIMEOUT, assert_error, assert_ran, assert_valid, case, directory, finish,
+                 first, main, observed, require, start, table, thorough, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
 
 FAILED, USAGE = 1, 2

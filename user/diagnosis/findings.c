@@ -146,7 +146,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 /* What is known about a loss: as conditions of the table, and as facts of its sentences. */
 
 /* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
-#define RCVBUF_SANE (1ULL << 30)
+#define RCVBUF_SANE (64ULL << 20)
 /* Shares of the time with losses, from which on they are the cause. */
 #define THROTTLED 0.1
 #define WAITED	  0.25
@@ -168,7 +168,7 @@ static bool is_burst(const struct finding_facts *f)
 
 	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
 		return false;
-	return !f->window_ns || came <= 0 || (double)f->lost <= STEADY * came;
+	return came <= 0 || (double)f->lost <= STEADY * came;
 }
 
 /*
@@ -294,8 +294,10 @@ static void bind_reader(struct binds *b, const struct finding_facts *f)
 	}
 	if (queue_fill(f) >= 0)
 		bind_share(b, "fill", queue_fill(f));
-	bind_rate(b, "arrival_most", arrival_most(r));
-	bind_burst(b, "burst_least", f, arrival_most(r));
+	if (f->arrival_pps <= 0) { /* not measured: what all sockets of the namespace got */
+		bind_rate(b, "arrival_most", arrival_most(r));
+		bind_burst(b, "burst_least", f, arrival_most(r));
+	}
 }
 
 /* All that texts about a loss may name. */
@@ -337,6 +339,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	if (!f->truesize) /* where no burst_time shows it */
 		bind_rate(b, "arrival_alone", f->arrival_pps);
 	bind_rate(b, "read", f->read_pps);
+	bind_time(b, "per_packet", f->read_pps > 0 ? (uint64_t)(1e9 / f->read_pps) : 0);
 	bind_udp_mem(b, "udp_mem", f->udp_mem, 1);
 	bind_udp_mem(b, "udp_mem_wanted", f->udp_mem, 2);
 	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);

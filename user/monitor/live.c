@@ -582,6 +582,14 @@ void live_tick(struct live *l)
 	owners_tick(l->spec.owners);
 }
 
+static void sample_sources(struct live *l)
+{
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].sample)
+			l->source[i].sample(l->source[i].arg);
+	}
+}
+
 int live_collect(struct live *l, struct error *err)
 {
 	uint64_t now = ktime_now();
@@ -589,10 +597,8 @@ int live_collect(struct live *l, struct error *err)
 
 	table_clear(&l->interval);
 	read_sockets(l);
-	for (unsigned i = 0; i < l->sources; i++) {
-		if (l->source[i].sample)
-			l->source[i].sample(l->source[i].arg);
-	}
+	if (!l->last)
+		sample_sources(l);
 	rc = read_watch(l);
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
@@ -679,6 +685,7 @@ struct live_parts live_parts(const struct live *l)
 void live_last(struct live *l)
 {
 	l->last = true;
+	sample_sources(l); /* what is lost from now on has no event */
 	watch_detach(l->watch);
 }
 
