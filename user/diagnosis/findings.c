@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -392,6 +393,51 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
 		fill(out->risk, sizeof(out->risk), row->risk, b);
+}
+
+/*
+ * What belongs to the host is written from outside of namespaces. Other ones than the first show
+ * some of its settings without a right to write them, and the others not at all.
+ */
+bool change_belongs(const struct change *change, const struct netns *ns)
+{
+	char path[CHANGE_NAME_SIZE + 16];
+	struct stat st = {.st_mode = 0};
+	int saved;
+
+	if (!change_ops[change->kind].of_namespace)
+		return !ns;
+	if (change->kind != CHANGE_SYSCTL)
+		return true;
+	saved = netns_push(ns);
+	if (saved < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/sys/%s", change->name);
+	if (stat(path, &st))
+		st.st_mode = 0;
+	netns_pop(saved);
+	return st.st_mode & 0222;
+}
+
+static void put_before(char command[FINDING_COMMAND], const char *enter)
+{
+	char whole[FINDING_COMMAND];
+
+	/* what control groups have is of no namespace */
+	if (!*command || !strncmp(command, "bpftool cgroup", 14))
+		return;
+	if (snprintf(whole, sizeof(whole), "%s %s", enter, command) >= (int)sizeof(whole))
+		*whole = '\0'; /* none is better than a cut one */
+	memcpy(command, whole, sizeof(whole));
+}
+
+void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
+		   const char *enter)
+{
+	if (change->name[0] && !change_belongs(change, ns))
+		return;
+	put_before(f->command, enter);
+	put_before(f->undo, enter);
 }
 
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,

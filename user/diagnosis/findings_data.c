@@ -14,7 +14,7 @@
 #define RCVBUF_EVIDENCE                                                                            \
 	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
 	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} at {arrival_most} "  \
-	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s, one in "         \
+	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s, one in "       \
 	     "{per_packet}]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE  SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}")
@@ -365,8 +365,7 @@ const struct finding_row finding_rows[] = {
 	 "Look at the reader: does it do work between two reads, wait for a lock or a disk, use "
 	 "one call for each packet (recvmmsg, GRO), run on the CPU that also receives, or in a "
 	 "control group without CPU time? Several sockets with SO_REUSEPORT share the work.",
-	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "a faster reader"},
+	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT, .wanted = "a faster reader"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: packets came faster than they were read.",
 	 "The socket's receive buffer was full. What could tell a burst from a slow reader is not "

@@ -678,8 +678,8 @@ bool live_gone(const struct live *l, char *what, size_t size)
 
 struct live_parts live_parts(const struct live *l)
 {
-	return (struct live_parts){l->ksyms, l->reasons, watch_fragments(l->watch),
-				   !l->own.no_sockets, l->start_ns};
+	return (struct live_parts){l->ksyms,	       l->reasons,  watch_fragments(l->watch),
+				   !l->own.no_sockets, l->start_ns, l->spec.owners};
 }
 
 void live_last(struct live *l)

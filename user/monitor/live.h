@@ -188,9 +188,10 @@ bool live_gone(const struct live *l, char *what, size_t size);
 struct live_parts {
 	const struct ksyms *ksyms; /* names of functions; NULL: not known */
 	const struct reasons *reasons;
-	int fragments;	    /* watch_fragments() */
-	bool knows_sockets; /* watch_knows_sockets() */
-	uint64_t start_ns;  /* ktime_now() at live_start() */
+	int fragments;	       /* watch_fragments() */
+	bool knows_sockets;    /* watch_knows_sockets() */
+	uint64_t start_ns;     /* ktime_now() at live_start() */
+	struct owners *owners; /* of the spec */
 };
 struct live_parts live_parts(const struct live *l);
 
