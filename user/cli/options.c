@@ -678,7 +678,12 @@ static int parse_to(const char *value, void *field, struct error *err)
 	if (rc && at)
 		return error_usage(err, "for a name: --to ADDR --via 'ssh NAME'",
 				   "'%s' is not USER@ADDR[:PORT], with a numeric address", value);
-	return rc;
+	if (rc)
+		return error_usage(err, NULL,
+				   "'%s' is not an address (examples: 198.18.0.2, 198.18.0.2:9000, "
+				   "root@198.18.0.2, [2001:2::2]:9000)",
+				   value);
+	return 0;
 }
 
 const struct opt remote_opts[] = {
