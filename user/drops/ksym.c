@@ -23,6 +23,7 @@ struct entry {
 struct ksyms {
 	char *text;	  /* the file, its lines cut into strings in place */
 	struct list list; /* struct entry, by address */
+	unsigned modules; /* that were loaded when it was read */
 };
 
 /*
@@ -86,6 +87,20 @@ static void sort(struct ksyms *k)
 	qsort((struct entry *)k->list.at + from, n - from, sizeof(*list), by_addr);
 }
 
+static unsigned modules_loaded(void)
+{
+	unsigned n = 0;
+	char *text;
+	size_t len;
+
+	if (file_read("/proc/modules", &text, &len))
+		return 0;
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		n++;
+	free(text);
+	return n;
+}
+
 static int read_symbols(struct ksyms **out, const char *path, struct error *err)
 {
 	struct ksyms *k = calloc(1, sizeof(*k));
@@ -98,6 +113,7 @@ static int read_symbols(struct ksyms **out, const char *path, struct error *err)
 	if (!k)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for kernel symbols");
 	k->list.size = sizeof(struct entry);
+	k->modules = modules_loaded();
 	ret = file_read(path, &k->text, &len);
 	if (!ret && len >= UINT32_MAX)
 		ret = -EFBIG;
@@ -159,7 +175,22 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 	*k = ahead.symbols;
 	if (ahead.rc)
 		*err = ahead.error;
+	else
+		ksyms_refresh(*k);
 	return ahead.rc;
+}
+
+void ksyms_refresh(struct ksyms *k)
+{
+	struct error ignored = {};
+	struct ksyms *now, old;
+
+	if (k->modules == modules_loaded() || read_symbols(&now, own, &ignored))
+		return;
+	old = *k;
+	*k = *now;
+	*now = old;
+	ksyms_free(now);
 }
 
 void ksyms_free(struct ksyms *k)

@@ -30,6 +30,12 @@ struct ksym {
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
 /*
+ * Reads the kernel's own anew if modules have come or gone since: what stands in one that is not
+ * known would have the name of a function of another. `k` is of no path.
+ */
+void ksyms_refresh(struct ksyms *k);
+
+/*
  * Begins to read the kernel's own in a thread: that takes a fifth of the time until all programs
  * are attached. The next ksyms_open() without a path has them.
  */

@@ -128,6 +128,8 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 	if (!raw)
 		return -ENOMEM;
 	found = drops_read(t->drops, raw, TRACE_CAUSES);
+	if (t->ksyms)
+		ksyms_refresh(t->ksyms);
 	if (found >= 0)
 		ledger_name(ledger, raw, found, t->reasons, t->ksyms, places, n);
 	free(raw);

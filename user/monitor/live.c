@@ -602,6 +602,8 @@ int live_collect(struct live *l, struct error *err)
 	rc = read_watch(l);
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
+	if (l->ksyms)
+		ksyms_refresh(l->ksyms);
 	describe_begin(&l->describer);
 	find_owners(l);
 	add_entries(l);
