@@ -17,6 +17,7 @@
 #include "drops/ksym.h"
 #include "drops/noise.h"
 #include "drops/reason.h"
+#include "drops/watch.h"
 
 struct balance;
 
@@ -76,7 +77,8 @@ struct balance_spec {
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
 	bool consumed; /* losses that are freed as used up, too */
-	int fragments; /* watch_fragments() of who counts the same drops by causes; -1: nobody */
+	struct watch_shared shared; /* of who counts the same drops by causes; -1: nobody */
+	struct nat *nat;	    /* where NAT is to be followed; NULL: nowhere */
 };
 
 /* Loads. STATUS_UNABLE: kernel or capability. */

@@ -287,7 +287,7 @@ bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *nu
 	return have == n;
 }
 
-/* ---- finding one by its cookie ---- */
+/* ---- all of them, and one by its cookie ---- */
 
 int netns_cookie(const struct netns *ns, uint64_t *cookie)
 {
@@ -309,24 +309,28 @@ struct known {
 };
 
 struct search {
-	uint64_t cookie;
+	netns_visit *visit;
+	void *arg;
 	struct list known;
 	char found[PATH_MAX]; /* what is being checked */
 };
 
-/* 1: the namespace at `found` is the one; 0: it is not, or is none; or -errno. */
+/* What visit() says of the namespace at `found`; 0: it is none; or -errno. */
 static int check_found(struct search *s)
 {
 	struct netns ns = NETNS_NONE;
-	uint64_t cookie;
-	int ret;
+	struct stat st;
+	int ret = 0;
 
 	ns.fd = open(s->found, O_RDONLY | O_CLOEXEC);
 	if (ns.fd < 0)
 		return errno == EACCES || errno == EPERM ? -errno : 0;
-	ret = netns_cookie(&ns, &cookie);
+	if (!fstat(ns.fd, &st)) {
+		ns.inum = (uint32_t)st.st_ino;
+		ret = s->visit(s->arg, &ns);
+	}
 	close(ns.fd);
-	return ret == -EINVAL ? 0 : ret ? ret : cookie == s->cookie;
+	return ret == -EINVAL ? 0 : ret;
 }
 
 static bool check_process(struct search *s, const char *pid)
@@ -372,9 +376,28 @@ static bool search(struct search *s, const char *directory)
 	return found;
 }
 
+void netns_each(netns_visit *visit, void *arg)
+{
+	struct search s = {.visit = visit, .arg = arg, .known.size = sizeof(struct known)};
+
+	if (!search(&s, NETNS_DIR))
+		search(&s, "/proc");
+	list_free(&s.known);
+}
+
+static int has_cookie(void *arg, const struct netns *ns)
+{
+	const uint64_t *wanted = arg;
+	uint64_t cookie;
+	int ret = netns_cookie(ns, &cookie);
+
+	return ret ? ret : cookie == *wanted;
+}
+
 int netns_find(struct netns *ns, uint64_t cookie)
 {
-	struct search s = {.cookie = cookie, .known.size = sizeof(struct known)};
+	struct search s = {
+		.visit = has_cookie, .arg = &cookie, .known.size = sizeof(struct known)};
 	const struct known *k;
 	uint64_t own;
 	int ret = netns_cookie(NULL, &own);

@@ -318,7 +318,8 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .reasons = parts.reasons,
 					  .ksyms = parts.ksyms,
 					  .consumed = spec->consumed,
-					  .fragments = parts.fragments,
+					  .shared = parts.shared,
+					  .nat = parts.nat,
 				  },
 				  err);
 	source.arg = a;

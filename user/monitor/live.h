@@ -90,7 +90,7 @@ struct live_spec {
 	bool stack;	     /* the kernel's stack in samples */
 	uint64_t burst_ns;   /* windows of so long are told apart; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
-	bool followed;	     /* as watch_spec's: a balance follows the fragments of `expr` */
+	bool followed; /* as watch_spec's: a balance follows the fragments and names of `expr` */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
 	const char *reasons; /* names by comma; NULL: all */
@@ -188,7 +188,8 @@ bool live_gone(const struct live *l, char *what, size_t size);
 struct live_parts {
 	const struct ksyms *ksyms; /* names of functions; NULL: not known */
 	const struct reasons *reasons;
-	int fragments;	    /* watch_fragments() */
+	struct watch_shared shared;
+	struct nat *nat; /* where NAT is followed; NULL: nowhere */
 	bool knows_sockets; /* watch_knows_sockets() */
 	uint64_t start_ns;  /* ktime_now() at live_start() */
 };
