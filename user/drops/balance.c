@@ -386,6 +386,11 @@ int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 	return 0;
 }
 
+unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n)
+{
+	return nat_read(b->skel->maps.translations, out, n);
+}
+
 /* Looking at all counts and queues at once, and choosing the moments */
 
 /* `unread`: all sockets that have something unread; else those of the flow. */

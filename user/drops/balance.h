@@ -114,6 +114,9 @@ int balance_dropped(struct balance *b, uint64_t *packets);
 /* Numbers of the streams so far. 0 or -errno. */
 int balance_read_streams(const struct balance *b, struct balance_streams *s);
 
+/* What NAT did with datagrams of the flow so far, as nat_read(). */
+unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n);
+
 struct balance_cost balance_cost(const struct balance *b);
 
 /* Detaches and frees. NULL is allowed. */

@@ -3,6 +3,8 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/netfilter.h>
@@ -21,7 +23,8 @@
 /* Of Linux 6.4, which headers of Linux 6.1 have not. */
 #define PROG_TYPE_NETFILTER 32 /* enum bpf_prog_type */
 #define ATTACH_NETFILTER    45 /* enum bpf_attach_type */
-#define PRIORITY	    (INT_MAX - 1) /* INT_MAX is refused: conntrack confirms there */
+#define LAST		    (INT_MAX - 2) /* IPv6's conntrack is behind (nf_confirm()) */
+#define PRIORITIES	    64 /* up to LAST: BPF programs of a hook may not share one (EBUSY) */
 
 static const uint32_t families[] = {NFPROTO_IPV4, NFPROTO_IPV6};
 
@@ -128,7 +131,7 @@ void nat_prepare(const struct nat *n, struct bpf_program *prog)
 	bpf_program__set_autoattach(prog, false);
 }
 
-/* In the namespace that the thread is in. A descriptor, or -1. */
+/* In the namespace that the thread is in, as far behind as there is room. A descriptor, or -1. */
 static int attach(int prog, uint32_t family)
 {
 	struct {
@@ -141,10 +144,14 @@ static int attach(int prog, uint32_t family)
 		.attach_type = ATTACH_NETFILTER,
 		.pf = family,
 		.hooknum = NF_INET_LOCAL_IN,
-		.priority = PRIORITY,
+		.priority = LAST,
 	};
+	int fd;
 
-	return (int)syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof(link));
+	do
+		fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof(link));
+	while (fd < 0 && errno == EBUSY && link.priority-- > LAST - PRIORITIES);
+	return fd;
 }
 
 void nat_attach(struct nat *n, const struct bpf_program *prog)
@@ -172,6 +179,15 @@ unsigned nat_unseen(const struct nat *n)
 	return unseen;
 }
 
+static struct endpoint end_of(const struct watch_flow *f, const uint8_t *address, uint16_t port)
+{
+	struct endpoint e = {.family = f->family, .port = ntohs(port)};
+
+	memcpy(f->family == AF_INET6 ? (void *)&e.ip6 : (void *)&e.ip4, address,
+	       f->family == AF_INET6 ? 16 : 4);
+	return e;
+}
+
 unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsigned n)
 {
 	struct watch_flow key, *prev = NULL;
@@ -191,7 +207,12 @@ unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsign
 			continue;
 		have += have < n;
 		memmove(&out[at + 1], &out[at], (have - 1 - at) * sizeof(*out));
-		out[at] = (struct nat_translation){key, packets};
+		out[at] = (struct nat_translation){
+			.kind = (enum nat_kind)key.pad,
+			.from = end_of(&key, key.src, key.src_port),
+			.to = end_of(&key, key.dst, key.dst_port),
+			.packets = packets,
+		};
 	}
 	return have;
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/num.h"
 #include "drops/ksym.h"
 #include "nat_abi.h"
 
@@ -32,9 +33,10 @@ void nat_attach(struct nat *n, const struct bpf_program *prog);
 /* Namespaces with NAT in which it does not: the kernel cannot, or a capability is wanting. */
 unsigned nat_unseen(const struct nat *n);
 
-/* A translation, and the packets of EXPR that were sent on with it. */
+/* Of connections that are translated, the packets of EXPR in both directions. */
 struct nat_translation {
-	struct watch_flow flow; /* include/nat_abi.h */
+	enum nat_kind kind;	  /* which end is translated, seen from the first packet */
+	struct endpoint from, to; /* of a source without its port */
 	uint64_t packets;
 };
 
