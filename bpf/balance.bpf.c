@@ -1020,8 +1020,7 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 		if (!(match & NAT_MATCHES))
 			return 0;
 		/* on loopback it has entered with that name at net_dev_queue */
-		if (match & NAT_NEW_ONLY &&
-		    !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
+		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
 		if (d.fragmented && !fragment_dropped(&v.at, program, true, &flags))
 			return 0;

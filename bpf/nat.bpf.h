@@ -18,10 +18,10 @@
 #define IPS_SRC_NAT (1 << 4)
 #define IPS_DST_NAT (1 << 5)
 
-#define NFCT_INFO	7 /* bits of skb->_nfct: enum ip_conntrack_info */
-#define IP_CT_IS_REPLY	3 /* from here on, of the other direction */
-#define NF_ACCEPT	1
-#define IFF_LOOPBACK	0x8
+#define NFCT_INFO      7 /* bits of skb->_nfct: enum ip_conntrack_info */
+#define IP_CT_IS_REPLY 3 /* from here on, of the other direction */
+#define NF_ACCEPT      1
+#define IFF_LOOPBACK   0x8
 
 /*
  * New names of packets of the flow. 1: they are sent, and so may be received; 0: they are for a
@@ -162,8 +162,8 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * filter_matches() for each name that the packet has. `nat`, a constant: NAT is followed. `received`:
- * it has just come, with this name. Returns bits of enum nat_match.
+ * filter_matches() for each name that the packet has. `nat`, a constant: NAT is followed.
+ * `received`: it has just come, with this name. Returns bits of enum nat_match.
  */
 static __always_inline __u32 nat_matches(bool nat, const struct linear *at, __u32 len,
 					 const struct filter_gap *gap, __u64 nfct, __u32 program,

@@ -625,8 +625,14 @@ __noinline int ip_kind(const struct linear *at)
 }
 
 /* Those that look at fragments, each with its element of fragment_work. */
-enum watch_program { WATCH_DROPS, WATCH_USED, WATCH_RECEIVES, WATCH_QUEUES, WATCH_NAMES,
-		     WATCH_SENT_NAMES };
+enum watch_program {
+	WATCH_DROPS,
+	WATCH_USED,
+	WATCH_RECEIVES,
+	WATCH_QUEUES,
+	WATCH_NAMES,
+	WATCH_SENT_NAMES
+};
 
 /*
  * Not static, as ip_kind(). Whether there are extension headers that the filter is not to see: then

@@ -4,7 +4,6 @@
 counted is the truth."""
 
 import contextlib
-import socket
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from ends import PORT, datagram, nft, nft_counters, read_all, tun, udp
 from lib import case, first, main, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, family_of, patient
-from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
+from traced import NAME, RX, V4, V6, assert_only, lab, send, tracing
 
 NEW = PORT + 3
 ROUTER = f"{NAME}-router"

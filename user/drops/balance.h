@@ -76,7 +76,7 @@ struct balance_spec {
 	struct balance_numbering numbering;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
-	bool consumed; /* losses that are freed as used up, too */
+	bool consumed;		    /* losses that are freed as used up, too */
 	struct watch_shared shared; /* of who counts the same drops by causes; -1: nobody */
 	struct nat *nat;	    /* where NAT is to be followed; NULL: nowhere */
 };

@@ -21,8 +21,8 @@
 #include "host/nl.h"
 
 /* Of Linux 6.4, which headers of Linux 6.1 have not. */
-#define PROG_TYPE_NETFILTER 32 /* enum bpf_prog_type */
-#define ATTACH_NETFILTER    45 /* enum bpf_attach_type */
+#define PROG_TYPE_NETFILTER 32		  /* enum bpf_prog_type */
+#define ATTACH_NETFILTER    45		  /* enum bpf_attach_type */
 #define LAST		    (INT_MAX - 2) /* IPv6's conntrack is behind (nf_confirm()) */
 #define PRIORITIES	    64 /* up to LAST: BPF programs of a hook may not share one (EBUSY) */
 

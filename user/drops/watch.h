@@ -34,7 +34,7 @@ struct watch_spec {
 	 */
 	struct watch_config cfg;
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
-	bool followed; /* others fill the maps of watch_shared() with what EXPR matches */
+	bool followed;	 /* others fill the maps of watch_shared() with what EXPR matches */
 	struct nat *nat; /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
 };
 
@@ -68,8 +68,8 @@ void watch_detach(struct watch *w);
 
 /*
  * Ends an interval: calls `each`, unless it is NULL, for all that was counted since watch_attach()
- * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read stays
- * for the next call.
+ * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read
+ * stays for the next call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);

@@ -30,7 +30,7 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define LOCK_FILENO (STDERR_FILENO + 1) /* in programs */
+#define LOCK_FILENO  (STDERR_FILENO + 1) /* in programs */
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
 
@@ -396,8 +396,7 @@ static int has_cookie(void *arg, const struct netns *ns)
 
 int netns_find(struct netns *ns, uint64_t cookie)
 {
-	struct search s = {
-		.visit = has_cookie, .arg = &cookie, .known.size = sizeof(struct known)};
+	struct search s = {.visit = has_cookie, .arg = &cookie, .known.size = sizeof(struct known)};
 	const struct known *k;
 	uint64_t own;
 	int ret = netns_cookie(NULL, &own);

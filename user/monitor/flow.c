@@ -204,8 +204,7 @@ static void put_nat(const struct nat_translation *t, char *buf, size_t size)
 	char count[FMT_MAX], from[64], to[64];
 
 	snprintf(buf, size, "%s datagrams of connections %s %s, translated by NAT to %s",
-		 fmt_count(count, sizeof(count), t->packets),
-		 t->kind == NAT_SOURCE ? "from" : "to",
+		 fmt_count(count, sizeof(count), t->packets), t->kind == NAT_SOURCE ? "from" : "to",
 		 num_text_endpoint(from, sizeof(from), &t->from),
 		 num_text_endpoint(to, sizeof(to), &t->to));
 }

@@ -34,7 +34,7 @@ struct live {
 	struct ksyms *ksyms;
 	struct filter *filter;
 	struct watch *watch;
-	struct nat *nat; /* NULL: none has it, or nothing is filtered */
+	struct nat *nat;       /* NULL: none has it, or nothing is filtered */
 	struct inodes *inodes; /* of the sockets of spec.pid */
 	struct describer describer;
 	struct live_table interval, total;
@@ -674,8 +674,8 @@ bool live_gone(const struct live *l, char *what, size_t size)
 
 struct live_parts live_parts(const struct live *l)
 {
-	return (struct live_parts){l->ksyms, l->reasons, watch_shared(l->watch), l->nat,
-				   !l->own.no_sockets, l->start_ns};
+	return (struct live_parts){l->ksyms, l->reasons,	 watch_shared(l->watch),
+				   l->nat,   !l->own.no_sockets, l->start_ns};
 }
 
 void live_last(struct live *l)

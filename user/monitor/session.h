@@ -63,7 +63,7 @@ struct flow_facts {
 	struct nat_translation nat[FLOW_TRANSLATIONS]; /* the largest */
 	unsigned n_nat;
 	unsigned nat_unseen; /* namespaces with NAT that cannot be followed */
-	bool numbered;		     /* --seq */
+	bool numbered;	     /* --seq */
 	struct balance_streams streams;
 };
 
