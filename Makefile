@@ -183,7 +183,7 @@ help:
 	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make uninstall what install put there'
-	@echo 'make man       the manuals, in $(B)/man; make completion: for bash, zsh and fish'
+	@echo 'make man       the manuals, in $(B)/man; make html: in $(B)/html; make completion: for shells'
 	@echo 'make deb       a Debian package; make dist: a tarball of what is committed'
 	@echo 'make compile_commands  $(B)/compile_commands.json for editors'
 	@echo 'make static    $(B)/$(NAME)-static: one file for a host without the libraries'

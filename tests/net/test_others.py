@@ -326,5 +326,25 @@ def accept_queue_is_full():
     assert counted >= 10 and counted <= found <= after, (counted, found, after)
 
 
+@table([("all namespaces", []), ("one", ["--netns", RX])])
+def only_a_counter_knows(args):
+    """A listener that is there for a moment: no event, and nobody who could be asked afterwards."""
+    with lab(), tracing("-I", "60", *args) as t:
+        with ends.inside(RX), socket.create_server(("", PORT), backlog=1) as listener:
+            clients = [socket.socket() for _ in range(20)]
+            for client in clients:
+                client.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    client.connect(("127.0.0.1", listener.getsockname()[1]))
+            time.sleep(0.3)
+            for client in clients:
+                client.close()
+        counted = int(ends.do(RX, "sh", "-c", "nstat -asz TcpExtListenDrops | "
+                              "awk '/ListenDrops/ {print $2}'"))
+        found = [(s["stage"], c["location"], c["packets"]) for s in t.stop()["end"]["stages"]
+                 for c in s["causes"] if c["source"] == "counter"]
+    assert counted >= 10 and found == [("tcp", "TcpExt:ListenDrops", counted)], (counted, found)
+
+
 if __name__ == "__main__":
     main()

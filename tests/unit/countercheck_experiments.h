@@ -446,7 +446,7 @@ static const struct experiment experiments[] = {
 	 {{"rx", "Udp:RcvbufErrors", 495},
 	  {"rx", "Udp:InErrors", 495},
 	  {"rx", "socket:drops", 495}},
-	 {3, 0, 3, 3}},
+	 {3, 0, 3, 2}}, /* InErrors repeats RcvbufErrors */
 	{"more events than losses",
 	 LAB4,
 	 {RX(RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", 500)},
@@ -485,6 +485,17 @@ static const struct experiment experiments[] = {
 	 {{"host", "Udp:RcvbufErrors", 12},
 	  {"host", "Udp:InErrors", 12},
 	  {"rx", "socket:drops", 10}},
+	 {3, 0, 0, 1}},
+	{"all traffic of a namespace: what TCP lost, and what send() was refused",
+	 {.any_traffic = true},
+	 {AT(RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "host", "eth9", 10, 10),
+	  AT(TCP, "sk_drops", "", "host", "", 5, 5)},
+	 {{"host", "Udp:RcvbufErrors", 4},
+	  {"host", "Udp6RcvbufErrors", 6},
+	  {"host", "Udp:InErrors", 4},
+	  {"host", "Udp6InErrors", 7},
+	  {"host", "Udp:SndbufErrors", 9},
+	  {"host", "TcpExt:ListenDrops", 8}},
 	 {3, 0, 0, 2}},
 };
 

@@ -120,6 +120,21 @@ def what_is_missing_is_named():
         assert done.returncode != 0 and word in done.stderr, done.stderr
 
 
+@case
+def front_page():
+    """Its commands have their options, its manuals are there, and it is short."""
+    text = (ROOT / "README.md").read_text()
+    options = {c["name"]: {o["name"] for group in c["groups"] for o in group["options"]}
+               for c in tables()["commands"]}
+    lines = re.findall(r"^    (?:# )?pktledger ([a-z]+)(.*)", text, re.M)
+    assert len(lines) > 6 and len(text.encode()) <= 9000, (len(lines), len(text.encode()))
+    for command, rest in lines:
+        for option in re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", rest.split(" # ")[0]):
+            assert option in options[command], (command, option)
+    for page, section in re.findall(r"\b(pktledger(?:-[a-z]+)?)\((\d)\)", text):
+        assert (ROOT / f"tools/man/{page}.{section}.scd").exists(), (page, section)
+
+
 # Completion
 
 

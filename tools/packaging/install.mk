@@ -30,8 +30,16 @@ $(B)/completion/made: $(B)/help.json $(wildcard tools/completion/*)
 	$(Q)tools/completion/generate $< $(@D)
 	$(Q)touch $@
 
-.PHONY: man completion
+.PHONY: man html completion
 man: $(B)/man/made
+
+# The manuals as pages for a browser.
+html: man
+	$(Q)command -v mandoc > /dev/null || { echo "make html: mandoc is missing" >&2; exit 1; }
+	$(Q)mkdir -p $(B)/html
+	$(call say,HTML,$(B)/html)
+	$(Q)for page in $(MANUALS); do mandoc -T html -O man=%N.%S.html $(B)/man/$$page \
+		> $(B)/html/$$page.html || exit 1; done
 completion: $(B)/completion/made
 
 .PHONY: install

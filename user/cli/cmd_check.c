@@ -365,18 +365,20 @@ static int explain(const char *id, struct error *err)
 static int open_namespace(const struct check_options *o, struct netns *ns, struct error *err)
 {
 	char path[48];
+	int ret;
 
 	*ns = NETNS_NONE;
-	if (o->netns)
-		return netns_open(ns, o->netns, err);
-	if (!o->pid)
+	if (!o->netns && !o->pid)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%u", (unsigned)o->pid);
-	if (access(path, F_OK))
+	if (o->pid && access(path, F_OK))
 		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %u",
 				 (unsigned)o->pid);
 	snprintf(path, sizeof(path), "/proc/%u/ns/net", (unsigned)o->pid);
-	return netns_open(ns, path, err);
+	ret = netns_open(ns, o->netns ? o->netns : path, err);
+	if (!ret)
+		netns_open_sysfs(ns);
+	return ret;
 }
 
 /* What was found, and what is done about it. */

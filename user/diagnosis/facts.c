@@ -460,6 +460,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	 */
 	if (netns_open(&r->host, "/proc/1/ns/net", &ignored))
 		r->host = NETNS_NONE;
+	netns_open_sysfs(&r->host);
 	owners_open(&r->owners, NULL, &ignored);
 	ret = list_links(r, err);
 	if (!ret) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -146,7 +147,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 /* What is known about a loss: as conditions of the table, and as facts of its sentences. */
 
 /* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
-#define RCVBUF_SANE (1ULL << 30)
+#define RCVBUF_SANE (64ULL << 20)
 /* Shares of the time with losses, from which on they are the cause. */
 #define THROTTLED 0.1
 #define WAITED	  0.25
@@ -168,7 +169,7 @@ static bool is_burst(const struct finding_facts *f)
 
 	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
 		return false;
-	return !f->window_ns || came <= 0 || (double)f->lost <= STEADY * came;
+	return came <= 0 || (double)f->lost <= STEADY * came;
 }
 
 /*
@@ -294,8 +295,10 @@ static void bind_reader(struct binds *b, const struct finding_facts *f)
 	}
 	if (queue_fill(f) >= 0)
 		bind_share(b, "fill", queue_fill(f));
-	bind_rate(b, "arrival_most", arrival_most(r));
-	bind_burst(b, "burst_least", f, arrival_most(r));
+	if (f->arrival_pps <= 0) { /* not measured: what all sockets of the namespace got */
+		bind_rate(b, "arrival_most", arrival_most(r));
+		bind_burst(b, "burst_least", f, arrival_most(r));
+	}
 }
 
 /* All that texts about a loss may name. */
@@ -337,6 +340,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	if (!f->truesize) /* where no burst_time shows it */
 		bind_rate(b, "arrival_alone", f->arrival_pps);
 	bind_rate(b, "read", f->read_pps);
+	bind_time(b, "per_packet", f->read_pps > 0 ? (uint64_t)(1e9 / f->read_pps) : 0);
 	bind_udp_mem(b, "udp_mem", f->udp_mem, 1);
 	bind_udp_mem(b, "udp_mem_wanted", f->udp_mem, 2);
 	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
@@ -389,6 +393,51 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
 		fill(out->risk, sizeof(out->risk), row->risk, b);
+}
+
+/*
+ * What belongs to the host is written from outside of namespaces. Other ones than the first show
+ * some of its settings without a right to write them, and the others not at all.
+ */
+bool change_belongs(const struct change *change, const struct netns *ns)
+{
+	char path[CHANGE_NAME_SIZE + 16];
+	struct stat st = {.st_mode = 0};
+	int saved;
+
+	if (!change_ops[change->kind].of_namespace)
+		return !ns;
+	if (change->kind != CHANGE_SYSCTL)
+		return true;
+	saved = netns_push(ns);
+	if (saved < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/sys/%s", change->name);
+	if (stat(path, &st))
+		st.st_mode = 0;
+	netns_pop(saved);
+	return st.st_mode & 0222;
+}
+
+static void put_before(char command[FINDING_COMMAND], const char *enter)
+{
+	char whole[FINDING_COMMAND];
+
+	/* what control groups have is of no namespace */
+	if (!*command || !strncmp(command, "bpftool cgroup", 14))
+		return;
+	if (snprintf(whole, sizeof(whole), "%s %s", enter, command) >= (int)sizeof(whole))
+		*whole = '\0'; /* none is better than a cut one */
+	memcpy(command, whole, sizeof(whole));
+}
+
+void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
+		   const char *enter)
+{
+	if (change->name[0] && !change_belongs(change, ns))
+		return;
+	put_before(f->command, enter);
+	put_before(f->undo, enter);
 }
 
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,

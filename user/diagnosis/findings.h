@@ -70,6 +70,16 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f);
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
 		       struct change *change);
 
+/* Whether a setting is one of the namespace and can be written there; NULL: one of the host. */
+bool change_belongs(const struct change *change, const struct netns *ns);
+
+/*
+ * The commands of a finding as they are typed outside of its namespace, which the words `enter`
+ * enter ("ip netns exec b"); those of the host's settings stay.
+ */
+void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
+		   const char *enter);
+
 /* Facts for the sentences of a finding, as text. A name that is not bound is not known. */
 #define BINDS_MAX 64
 

@@ -14,7 +14,8 @@
 #define RCVBUF_EVIDENCE                                                                            \
 	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
 	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} at {arrival_most} "  \
-	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s]"
+	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s, one in "       \
+	     "{per_packet}]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE  SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}")
 #define RCVBUF_RISK                                                                                \
@@ -329,9 +330,7 @@ const struct finding_row finding_rows[] = {
 	 "packet helps: recvmmsg() or UDP GRO instead of a call for each, work moved to other "
 	 "threads, or several readers on the port with SO_REUSEPORT.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]less work for "
-		   "each packet, recvmmsg(), or more readers (SO_REUSEPORT)",
-	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
+	 .wanted = "less work for each packet, recvmmsg(), or more readers (SO_REUSEPORT)"},
 	{STAGE_RCVBUF, "rcvbuf-asleep", WHEN_READER_ASLEEP, SEVERITY_WARNING,
 	 "The socket's receive buffer was full because {reader} did not read it: it slept while "
 	 "packets waited.",
@@ -356,8 +355,8 @@ const struct finding_row finding_rows[] = {
 	 "much as a large one. The advised size would have held what was lost. A program has to "
 	 "ask for it by SO_RCVBUF, and gets at most net.core.rmem_max, doubled.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "SO_RCVBUF {rcvbuf_request} (gives {rcvbuf_wanted}): what was lost would have "
-		   "fit",
+	 .wanted = "SO_RCVBUF {rcvbuf_request} (gives {rcvbuf_wanted}), which the program has to "
+		   "ask for: what was lost would have fit",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", WHEN_READER_SLOW, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: packets came faster than[ {process}] read them. A "
@@ -366,12 +365,7 @@ const struct finding_row finding_rows[] = {
 	 "Look at the reader: does it do work between two reads, wait for a lock or a disk, use "
 	 "one call for each packet (recvmmsg, GRO), run on the CPU that also receives, or in a "
 	 "control group without CPU time? Several sockets with SO_REUSEPORT share the work.",
-	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]a faster "
-		   "reader",
-	 .change = RCVBUF_CHANGE,
-	 .risk = "[up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much "
-		 "more delay]"},
+	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT, .wanted = "a faster reader"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: packets came faster than they were read.",
 	 "The socket's receive buffer was full. What could tell a burst from a slow reader is not "

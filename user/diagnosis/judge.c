@@ -145,30 +145,6 @@ void check_findings_free(struct check_findings *list)
 	*list = (struct check_findings){0};
 }
 
-/*
- * What belongs to the host is written from outside of namespaces. Other ones than the first show
- * some of its settings without a right to write them, and the others not at all.
- */
-static bool writable(const struct netns *ns, const struct change *change)
-{
-	char path[CHANGE_NAME_SIZE + 16];
-	struct stat st = {.st_mode = 0};
-	int saved;
-
-	if (!change_ops[change->kind].of_namespace)
-		return !ns;
-	if (change->kind != CHANGE_SYSCTL)
-		return true;
-	saved = netns_push(ns);
-	if (saved < 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/sys/%s", change->name);
-	if (stat(path, &st))
-		st.st_mode = 0;
-	netns_pop(saved);
-	return st.st_mode & 0222;
-}
-
 void check_plan(struct check_findings *list, const struct netns *ns, const char *netns)
 {
 	for (unsigned i = 0; i < list->n; i++) {
@@ -178,7 +154,7 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 
 		if (!wishes)
 			continue;
-		c->on_host = ns && !writable(ns, &c->changes[0]);
+		c->on_host = ns && !change_belongs(&c->changes[0], ns);
 		if (c->on_host)
 			where = NULL;
 		c->n_changes = 0;
@@ -186,7 +162,7 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 			const struct change wish = c->changes[j];
 			struct error ignored = {};
 
-			if (writable(where, &wish) &&
+			if (change_belongs(&wish, where) &&
 			    !change_plan(&c->changes[c->n_changes], where, wish.kind, wish.ifname,
 					 wish.name, wish.wanted, &ignored))
 				c->n_changes++;

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
+#include "host/change.h"
 
 #define ENTRIES_MAX 4096	   /* of a cache */
 #define PLACE_NS    10000000000ULL /* so long a path is believed */
@@ -1000,6 +1001,23 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 		snprintf(buf, OWNER_NETNS, "%s[%d]", s->process, s->pid);
 	else
 		snprintf(buf, OWNER_NETNS, "%u", netns);
+	return buf;
+}
+
+char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER])
+{
+	char name[2 * OWNER_NETNS];
+	int ignored;
+	const struct space *s = find_space(o, netns, &ignored);
+
+	*buf = '\0';
+	if (netns == proc_netns(o->root, getpid()))
+		return buf;
+	if (s->name[0] && snprintf(buf, OWNER_ENTER, "ip netns exec %s",
+				   change_quote(s->name, name, sizeof(name))) >= OWNER_ENTER)
+		*buf = '\0';
+	else if (!s->name[0] && s->pid)
+		snprintf(buf, OWNER_ENTER, "nsenter -t %d -n", s->pid);
 	return buf;
 }
 

@@ -176,6 +176,13 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
+/*
+ * The words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n". ""
+ * for the one of this thread, and where nothing is known of it. Returns `buf`.
+ */
+#define OWNER_ENTER (OWNER_NETNS + 16)
+char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]);
+
 /* Opens the namespace; to be closed with netns_close(). -EAGAIN, -ENOENT, or as netns_open(). */
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
 

@@ -50,6 +50,8 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 		snprintf(name, sizeof(name), "%.*s", (int)(slash - text), text);
 	rc = slash ? netns_open(ns, name, err) : netns_current(ns, err);
 	if (!rc)
+		netns_open_sysfs(ns);
+	if (!rc)
 		rc = get_port(slash ? slash + 1 : text, ns, dev, port, err);
 	if (rc)
 		return rc;

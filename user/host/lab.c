@@ -650,6 +650,7 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++) {
 		ns_path(path, name, role_name(lab->topology, i));
 		ret = netns_open(&lab->ns[i], path, err);
+		netns_open_sysfs(&lab->ns[i]);
 	}
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {
 		ret = read_port(&lab->port[i]);

@@ -143,9 +143,18 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 						      : NULL,
 				   "cannot enter the network namespace %s", name);
 	}
-	ns->sysfs = mount_sysfs();
 	netns_pop(saved);
 	return 0;
+}
+
+void netns_open_sysfs(struct netns *ns)
+{
+	int saved = ns->fd >= 0 && ns->sysfs < 0 ? netns_push(ns) : -EALREADY;
+
+	if (saved < 0)
+		return;
+	ns->sysfs = mount_sysfs();
+	netns_pop(saved);
 }
 
 /* STAYED: the thread is in it; setns() wants CAP_SYS_ADMIN even then. */
@@ -414,6 +423,8 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		ret = netns_open(ns, s.found, NULL);
 	else
 		ret = -ENOENT;
+	if (!ret)
+		netns_open_sysfs(ns);
 	k = s.known.at;
 	for (unsigned i = 0; i < s.known.n && ret == -ENOENT; i++)
 		ret = k[i].refused ? -EACCES : ret;

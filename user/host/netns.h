@@ -31,6 +31,9 @@ int netns_current(struct netns *ns, struct error *err);
 /* A named one (/run/netns/NAME, as `ip netns` makes them), or a path. */
 int netns_open(struct netns *ns, const char *name, struct error *err);
 
+/* For netns_sysfs(), of one that netns_open() has opened: a mount that some 0.3 ms buy. */
+void netns_open_sysfs(struct netns *ns);
+
 /*
  * The number by which the kernel distinguishes namespaces, never used twice between two boots
  * (SO_NETNS_COOKIE, Linux 5.14).

@@ -205,10 +205,11 @@ static int join_group(struct list *groups, const struct counter *d, const char *
 			return -ENOMEM;
 		memcpy(g->role, d->scope, sizeof(g->role));
 		snprintf(g->ifname, sizeof(g->ifname), "%s", ifname);
-		memcpy(g->name, d->name, sizeof(g->name));
 		g->alternative = alternative;
 	}
-	if (++g->members == 2)
+	if (!g->delta) /* of two families that which moved */
+		memcpy(g->name, d->name, sizeof(g->name));
+	if (++g->members > 1 && strpbrk(pattern, "*["))
 		snprintf(g->name, sizeof(g->name), "%.*s%s%s",
 			 at ? (int)(at - pattern) : (int)strlen(pattern), pattern, ifname,
 			 at ? at + 1 : "");
@@ -352,6 +353,26 @@ static int add_row(struct list *rows, const struct result_counter *row, enum sta
 	return 0;
 }
 
+/* What the counters that it repeats have shown without an event. */
+static uint64_t repeated(const struct compare *c, const struct counter_rule *rule,
+			 const struct group *g)
+{
+	const struct result_counter *row = c->unexplained.at;
+	size_t len = strlen(g->role);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < c->unexplained.n; i++, row++) {
+		const struct counter_member *m = rule->set;
+
+		while (m->stage != STAGE_NONE && m->stage != row->stage)
+			m++;
+		if (m->stage != STAGE_NONE && !strncmp(row->name, g->role, len) &&
+		    row->name[len] == ' ')
+			sum += row->delta - row->expected_max;
+	}
+	return sum;
+}
+
 static int compare_group(struct compare *c, const struct counter_rule *rule, const struct group *g)
 {
 	struct result_counter row = {.delta = g->delta};
@@ -373,6 +394,8 @@ static int compare_group(struct compare *c, const struct counter_rule *rule, con
 			err = add_row(&c->rows, &row, s);
 	}
 	row.note = rule->note;
+	if (rule->flags & COUNTER_SUM)
+		row.expected_max += repeated(c, rule, g);
 	if (!err && row.delta > row.expected_max && !(rule->flags & COUNTER_EVIDENCE))
 		err = add_row(&c->unexplained, &row, only_stage(rule));
 	return err;
@@ -384,6 +407,9 @@ static int compare_rule(struct compare *c, const struct counter_rule *rule)
 	int family = c->facts->family, err = 0;
 
 	if (rule->flags & COUNTER_COPY_MODE && c->facts->xsk_zerocopy)
+		return 0;
+	/* of senders that are not ours nobody knows how often they met EAGAIN */
+	if (rule->flags & (c->facts->any_traffic ? COUNTER_EAGAIN : COUNTER_OTHERS))
 		return 0;
 	if (!rule->name6 || family != AF_INET6)
 		err = collect(&groups, c->deltas, rule->name4, rule->role);
@@ -424,6 +450,25 @@ int countercheck_compare(const struct counters *deltas, const struct ledger_caus
 	else
 		*out = check;
 	return err;
+}
+
+/* Up to the first `*`. */
+static bool begins_as(const char *name, const char *pattern)
+{
+	while (*pattern && *pattern == *name)
+		pattern++, name++;
+	return *pattern == '*' || *pattern == *name;
+}
+
+bool countercheck_knows(const char *name)
+{
+	for (unsigned i = 0; i < counter_rules_n; i++) {
+		const struct counter_rule *rule = &counter_rules[i];
+
+		if (begins_as(name, rule->name4) || (rule->name6 && begins_as(name, rule->name6)))
+			return true;
+	}
+	return false;
 }
 
 void countercheck_refusals(const struct result *res, struct engine_facts *facts)

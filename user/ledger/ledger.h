@@ -82,6 +82,7 @@ enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
 struct engine_facts {
 	int family;	   /* AF_INET, AF_INET6: which SNMP names to read; AF_UNSPEC: both */
 	bool private_ns;   /* the namespaces are ours and carry nothing but this flow */
+	bool any_traffic;  /* the causes are of all traffic, not of a flow of ours alone */
 	bool tx_socket;	   /* sent by UDP sockets: send() sees what its packets meet */
 	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */
 	enum engine_known rx_in_sender; /* veth without NAPI: the receiving namespace's netif_rx()
@@ -125,6 +126,9 @@ struct countercheck {
  */
 int countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
 			 const struct engine_facts *facts, struct countercheck **out);
+
+/* Whether the counter, which is no device's, is or may be among those that are compared. */
+bool countercheck_knows(const char *name);
 
 /* What the sender's refused packets mean to the counters. */
 void countercheck_refusals(const struct result *res, struct engine_facts *facts);
@@ -192,6 +196,8 @@ enum counter_flag {
 	COUNTER_SINK = 4,	/* what our XDP sink takes moves it too */
 	COUNTER_EVIDENCE = 8,	/* no count of losses: shown beside them, never missed */
 	COUNTER_COPY_MODE = 16, /* meaningless with zero-copy AF_XDP */
+	COUNTER_OTHERS = 32,	/* of what is not UDP: says nothing of a flow of ours */
+	COUNTER_SUM = 64,	/* counts again what counters of its stages above have counted */
 };
 
 struct counter_rule {

@@ -584,6 +584,14 @@ void live_tick(struct live *l)
 	owners_tick(l->spec.owners);
 }
 
+static void sample_sources(struct live *l)
+{
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].sample)
+			l->source[i].sample(l->source[i].arg);
+	}
+}
+
 int live_collect(struct live *l, struct error *err)
 {
 	uint64_t now = ktime_now();
@@ -591,10 +599,8 @@ int live_collect(struct live *l, struct error *err)
 
 	table_clear(&l->interval);
 	read_sockets(l);
-	for (unsigned i = 0; i < l->sources; i++) {
-		if (l->source[i].sample)
-			l->source[i].sample(l->source[i].arg);
-	}
+	if (!l->last)
+		sample_sources(l);
 	rc = read_watch(l);
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
@@ -674,13 +680,14 @@ bool live_gone(const struct live *l, char *what, size_t size)
 
 struct live_parts live_parts(const struct live *l)
 {
-	return (struct live_parts){l->ksyms, l->reasons,	 watch_shared(l->watch),
-				   l->nat,   !l->own.no_sockets, l->start_ns};
+	return (struct live_parts){l->ksyms,	       l->reasons,  watch_shared(l->watch), l->nat,
+				   !l->own.no_sockets, l->start_ns, l->spec.owners};
 }
 
 void live_last(struct live *l)
 {
 	l->last = true;
+	sample_sources(l); /* what is lost from now on has no event */
 	watch_detach(l->watch);
 }
 

@@ -189,9 +189,10 @@ struct live_parts {
 	const struct ksyms *ksyms; /* names of functions; NULL: not known */
 	const struct reasons *reasons;
 	struct watch_shared shared;
-	struct nat *nat;    /* where NAT is followed; NULL: nowhere */
-	bool knows_sockets; /* watch_knows_sockets() */
-	uint64_t start_ns;  /* ktime_now() at live_start() */
+	struct nat *nat;       /* where NAT is followed; NULL: nowhere */
+	bool knows_sockets;    /* watch_knows_sockets() */
+	uint64_t start_ns;     /* ktime_now() at live_start() */
+	struct owners *owners; /* of the spec */
 };
 struct live_parts live_parts(const struct live *l);
 

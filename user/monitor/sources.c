@@ -12,10 +12,12 @@
 #include "drops/owners.h"
 #include "drops/watch.h"
 #include "host/netdev.h"
+#include "ledger/ledger.h"
 #include "monitor/describe.h"
 
 #define PROGRAMS_MAX 16
-#define PLACES_MAX   16 /* different lists of places in the table of counters */
+#define SPACES_MAX   4096 /* namespaces whose counters are checked */
+#define PLACES_MAX   16	  /* different lists of places in the table of counters */
 
 /* A device with an XDP program whose verdicts are watched. */
 struct program {
@@ -46,8 +48,22 @@ struct silent {
 	struct silent_record last;
 };
 
+/* Counters of losses of a namespace, or of the host (inum 0), and what of them has a row. */
+struct space {
+	uint32_t inum;
+	uint64_t cookie;	   /* of the namespace: inode numbers are used again */
+	struct counters base, now; /* when it was first seen; of this interval */
+	struct list shown;	   /* struct space_shown */
+};
+
+struct space_shown {
+	char counter[COUNTER_NAME_LEN];
+	uint64_t packets;
+};
+
 struct sources {
 	struct live_spec spec;
+	const struct live *live;
 	struct netns ns; /* the one that `spec` names, else the own one */
 	char gaps[512];
 
@@ -69,6 +85,11 @@ struct sources {
 	uint64_t walked_ns; /* when, and what it took */
 	uint64_t walk_ns;
 
+	bool checks;		  /* counters of namespaces, against all events */
+	struct list spaces;	  /* struct space */
+	struct live_table events; /* by what a counter may know of an event */
+	uint64_t checked_ns, check_ns;
+
 	struct rates rates;
 	bool has_rates;		      /* rows or rates are wanted */
 	struct list counted, dropped; /* struct counted */
@@ -76,6 +97,8 @@ struct sources {
 	unsigned places_n;
 	bool broken; /* memory ran short: no counter has a row any more */
 };
+
+#define WORK_SHARE 100 /* of the time, what costs most takes one part in so many */
 
 /* A row to be: one text each, NULL for none. */
 struct loss {
@@ -408,8 +431,8 @@ static bool is_place(const char *places, const char *location)
 
 /* Sockets whose drops have no event */
 
-#define SILENT_MAX   4096
-#define SILENT_SHARE 100 /* of the time, the walk over open files takes one part in so many */
+#define SILENT_MAX    4096
+#define SILENT_REASON "sk_drops"
 
 static void keep_silent(void *arg, const void *record)
 {
@@ -444,7 +467,7 @@ static void collect_silent(struct sources *s, struct live *l)
 {
 	struct silent *x = s->silent.at;
 
-	if (live_is_last(l) || clock_now() - s->walked_ns > SILENT_SHARE * s->walk_ns)
+	if (live_is_last(l) || clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
 		walk_silent(s);
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
@@ -469,13 +492,205 @@ static void collect_silent(struct sources *s, struct live *l)
 		x->shown = rest;
 		live_row_begin(&row, "counter", "host");
 		row.text[LIVE_DIRECTION] = direction_names[DIRECTION_RX];
-		row.text[LIVE_REASON] = "sk_drops";
+		row.text[LIVE_REASON] = SILENT_REASON;
 		row.text[LIVE_SOCKET] = describe_socket(sock, socket, sizeof(socket));
 		row.text[LIVE_NETNS] = describe_netns(s->spec.owners, sock->netns, netns);
 		snprintf(process, sizeof(process), "%.15s[%u]", x->last.process, x->last.pid);
 		row.text[LIVE_PROCESS] = process;
 		live_add(l, &row);
 	}
+}
+
+/* The counters of each namespace, against all events in it */
+
+#define BY_COUNTER                                                                                 \
+	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION) |                  \
+	 LIVE_BIT(LIVE_NETNS))
+#define CHECKED "host" /* scope of all these counters; what is not one for all is in `inum` */
+
+/* Reads those of a namespace that are of losses. */
+static int read_space(struct counters *c, const struct netns *ns, unsigned what)
+{
+	const struct counters_scope scope = {.role = CHECKED, .ns = ns, .what = what};
+	int rc = counters_read(c, &scope, 1);
+	struct counter *kept;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (countercheck_knows(c->items[i].name))
+			c->items[n++] = c->items[i];
+	}
+	c->n = n;
+	kept = n ? realloc(c->items, n * sizeof(*kept)) : NULL; /* one in seven */
+	if (kept)
+		c->items = kept;
+	return rc;
+}
+
+static void drop_space(struct space *x)
+{
+	counters_free(&x->base);
+	counters_free(&x->now);
+	list_free(&x->shown);
+	*x = (struct space){};
+}
+
+static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
+{
+	struct space *x = s->spaces.at;
+	unsigned i = 0;
+
+	while (i < s->spaces.n && x[i].inum != inum)
+		i++;
+	if (i == s->spaces.n) {
+		if (i == SPACES_MAX || !list_add(&s->spaces))
+			return NULL;
+		x = s->spaces.at;
+	} else if (x[i].cookie != cookie) {
+		drop_space(&x[i]);
+	}
+	x[i].inum = inum;
+	x[i].cookie = cookie;
+	x[i].shown.size = sizeof(struct space_shown);
+	return &x[i];
+}
+
+/* What has no counters by now, or never had, is left out: a namespace may go at any time. */
+static void check_space(struct sources *s, uint32_t inum, const struct netns *ns, unsigned what)
+{
+	uint64_t cookie = 0;
+	struct space *x;
+
+	if (inum)
+		netns_cookie(ns, &cookie); /* since Linux 5.14 */
+	x = space_of(s, inum, cookie);
+	if (!x)
+		return;
+	counters_free(&x->now);
+	if (read_space(x->base.n ? &x->now : &x->base, ns, what))
+		counters_free(x->base.n ? &x->now : &x->base);
+}
+
+static void sample_spaces(struct sources *s)
+{
+	uint32_t netns[SPACES_MAX];
+	struct error ignored = {};
+	struct netns ns;
+	unsigned n;
+
+	s->checked_ns = clock_now();
+	if (s->spec.netns) {
+		check_space(s, s->ns.inum, &s->ns, COUNTERS_SNMP);
+	} else {
+		check_space(s, 0, NULL, COUNTERS_HOST);
+		n = owners_netns_list(s->spec.owners, netns, SPACES_MAX);
+		for (unsigned i = 0; i < n; i++) {
+			if (owners_netns_open(s->spec.owners, netns[i], &ns, &ignored))
+				continue;
+			check_space(s, netns[i], &ns, COUNTERS_SNMP);
+			netns_close(&ns);
+		}
+	}
+	s->check_ns = clock_now() - s->checked_ns;
+}
+
+static bool add_cause(struct list *causes, const struct live_row *row, const char *netns)
+{
+	struct ledger_cause *c = list_add(causes);
+
+	if (!c)
+		return false;
+	c->raw.count.events = row->counts.events;
+	c->raw.count.packets = row->counts.packets;
+	c->named.stage = row->stage;
+	snprintf(c->named.reason, sizeof(c->named.reason), "%s", row->text[LIVE_REASON]);
+	snprintf(c->named.location, sizeof(c->named.location), "%s", row->text[LIVE_LOCATION]);
+	snprintf(c->named.netns, sizeof(c->named.netns), "%s", netns);
+	return true;
+}
+
+/* All that was lost in the namespace, or may have been. */
+static bool causes_in(const struct sources *s, uint32_t inum, struct list *causes)
+{
+	const struct silent *silent = s->silent.at;
+	struct live_row of_sockets = {.stage = STAGE_TCP};
+
+	for (unsigned i = 0; i < s->events.n; i++) {
+		const struct live_row *row = &s->events.rows[i];
+
+		if ((!inum || !row->netns || row->netns == inum) &&
+		    !add_cause(causes, row, row->netns ? CHECKED : ""))
+			return false;
+	}
+	for (unsigned i = 0; i < s->silent.n; i++) {
+		if (silent[i].last.sock.netns == inum &&
+		    silent[i].last.sock.protocol == IPPROTO_TCP)
+			of_sockets.counts.events += silent[i].shown;
+	}
+	live_row_begin(&of_sockets, "counter", CHECKED);
+	of_sockets.text[LIVE_REASON] = SILENT_REASON;
+	return add_cause(causes, &of_sockets, CHECKED);
+}
+
+static void show_space(struct sources *s, struct live *l, struct space *x,
+		       const struct result_counter *row, uint64_t rest)
+{
+	const char *counter = strchr(row->name, ' ') + 1;
+	struct loss loss = {
+		.verdict = {.stage = row->stage == STAGE_NONE ? STAGE_OTHER : row->stage,
+			    .direction = DIRECTION_RX,
+			    .note = "a counter of the kernel, with no event that explains it"},
+		.source = "counter",
+		.scope = "host",
+		.reason = "no_event",
+		.location = counter,
+		.ifname = "",
+		.netns = x->inum,
+	};
+	struct space_shown *shown = x->shown.at;
+	unsigned i = 0;
+
+	while (i < x->shown.n && strcmp(shown[i].counter, counter))
+		i++;
+	if (i == x->shown.n) {
+		if (!list_add(&x->shown))
+			return;
+		shown = x->shown.at;
+		snprintf(shown[i].counter, sizeof(shown[i].counter), "%s", counter);
+	}
+	if (rest <= shown[i].packets)
+		return;
+	loss.packets = rest - shown[i].packets;
+	shown[i].packets = rest;
+	add_row(s, l, &loss);
+}
+
+static void check_events(struct sources *s, struct live *l, struct space *x)
+{
+	const struct engine_facts facts = {.any_traffic = true};
+	struct list causes = {.size = sizeof(struct ledger_cause)};
+	struct countercheck *check = NULL;
+	struct counters moved = {};
+	bool still = x->now.n == x->base.n &&
+		     !memcmp(x->now.items, x->base.items, x->now.n * sizeof(*x->now.items));
+	struct live_own own;
+
+	live_own(l, &own);
+	if (x->now.n && !still && causes_in(s, x->inum, &causes) &&
+	    !counters_delta(&x->base, &x->now, &moved))
+		countercheck_compare(&moved, causes.at, causes.n, &facts, &check);
+	for (size_t i = 0; check && i < check->n_unexplained; i++) {
+		const struct result_counter *row = &check->unexplained[i];
+		uint64_t excess = row->delta - row->expected_max;
+
+		/* drops that our program could not see may be these */
+		if (excess > own.watch.recursion_misses)
+			show_space(s, l, x, row, excess - own.watch.recursion_misses);
+	}
+	countercheck_free(check);
+	counters_free(&moved);
+	counters_free(&x->now);
+	list_free(&causes);
 }
 
 /* Keeps count of events that counters repeat. */
@@ -491,6 +706,8 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 		for (unsigned i = 0; i < s->silent.n; i++)
 			x[i].events += x[i].cookie == e->key.aux ? row->counts.packets : 0;
 	}
+	if (s->checks)
+		table_add(&s->events, row, BY_COUNTER);
 	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);
 	for (unsigned i = 0; i < s->places_n && !counts; i++)
 		counts = is_place(s->places[i], key.what);
@@ -558,6 +775,8 @@ static int start(void *arg, struct error *err)
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
 		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
+	if (s->checks)
+		sample_spaces(s);
 	return rc ? rc : rates_sample(&s->rates, clock_now(), err);
 }
 
@@ -566,6 +785,9 @@ static void sample(void *arg)
 	struct sources *s = arg;
 	struct error ignored = {};
 
+	if (s->checks &&
+	    (live_is_last(s->live) || clock_now() - s->checked_ns > WORK_SHARE * s->check_ns))
+		sample_spaces(s);
 	if (s->broken)
 		return;
 	s->broken = rates_sample(&s->rates, clock_now(), &ignored) != 0;
@@ -586,6 +808,8 @@ static void collect(void *arg, struct live *l)
 		collect_counter(s, l, &c[i]);
 	if (s->walks)
 		collect_silent(s, l);
+	for (unsigned i = 0; i < s->spaces.n; i++)
+		check_events(s, l, (struct space *)s->spaces.at + i);
 }
 
 int sources_open(struct sources **out, const struct live_spec *spec, bool counters, struct live *l,
@@ -600,10 +824,12 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	*out = s;
 	*s = (struct sources){
 		.spec = *spec,
+		.live = l,
 		.ns = NETNS_NONE,
 		.counted.size = sizeof(struct counted),
 		.dropped.size = sizeof(struct counted),
 		.silent.size = sizeof(struct silent),
+		.spaces.size = sizeof(struct space),
 		.rates = {.netns = spec->netns ? spec->netns : "",
 			  .ns = spec->netns ? &s->ns : NULL,
 			  .devices_only = !counters,
@@ -630,6 +856,8 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	if (source.collect && !spec->expr && !spec->ifname && live_parts(l).knows_sockets &&
 	    spec->owners)
 		s->walks = !owners_silent(spec->owners, keep_silent, s);
+	s->checks = source.collect && !spec->expr && !spec->ifname && spec->owners;
+	table_init(&s->events, LIVE_ROWS);
 	s->has_rates = true;
 	s->rates.inum = s->ns.inum;
 	add_places(s, nic_unknown_rows);
@@ -646,6 +874,10 @@ void sources_close(struct sources *s)
 		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
 	list_free(&s->silent);
+	for (unsigned i = 0; i < s->spaces.n; i++)
+		drop_space((struct space *)s->spaces.at + i);
+	list_free(&s->spaces);
+	table_free(&s->events);
 	rates_close(&s->rates);
 	netns_close(&s->ns);
 	list_free(&s->counted);

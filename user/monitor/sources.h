@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What kfree_skb does not show, as a source of the collector: XDP's own losses, verdicts of XDP
- * programs where their driver does not count them, and counters of devices and AF_XDP sockets. A
+ * programs where their driver does not count them, counters of devices, sockets and, where all
+ * drops are looked at, of network namespaces (SNMP) and of the host (softnet, neighbour tables). A
  * counter that repeats packets which have an event too counts less those events; since it is read
  * before them, it is a lower bound while packets are under way.
  */

@@ -197,6 +197,22 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
+/* Commands are typed where this program runs. */
+static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
+			const struct change *change)
+{
+	char enter[OWNER_ENTER];
+	struct owners *owners = live_parts(l).owners;
+	struct error ignored = {};
+	struct netns ns;
+
+	if (!inum || !owners || !*owners_netns_enter(owners, inum, enter) ||
+	    owners_netns_open(owners, inum, &ns, &ignored))
+		return;
+	finding_enter(f, change, &ns, enter);
+	netns_close(&ns);
+}
+
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	struct finding_facts host = {};
@@ -205,7 +221,9 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
 		const struct live_row *row = main_row(s->total, stage);
 		const char *known[LIVE_FIELD_COUNT]; /* NULL: not known */
+		struct finding *finding = &s->finding[s->n_findings];
 		struct finding_facts f = host;
+		struct change change = {};
 		struct watch_sock sock;
 
 		if (!row)
@@ -229,8 +247,10 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		}
 		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
 			fill_rules(why, row, &f);
-		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings], NULL))
-			s->n_findings++;
+		if (findings_for_stage(stage, &f, finding, &change))
+			continue;
+		enter_netns(l, row->netns, finding, &change);
+		s->n_findings++;
 	}
 }
 

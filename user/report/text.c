@@ -218,53 +218,50 @@ static void put_cause(struct page *p, const struct group *g, enum stage stage, i
 
 /* `cause` stands already on this line, so that its namespace before the name need not be. */
 static void put_counter(struct page *p, const struct json_object *c,
-			const struct json_object *cause, unsigned more, bool details)
+			const struct json_object *cause, bool details)
 {
 	const char *netns = json_get_text(cause, "netns"), *note = json_get_text(c, "note");
 	const bool documented = json_get_bool(c, "documented"), agrees = json_get_bool(c, "agrees");
-	char name[96], others[16] = "";
+	const char *delta = page_count(json_get_u64(c, "delta"));
+	char name[96];
 	size_t n = strlen(netns);
 
 	snprintf(name, sizeof(name), "%s", json_get_text(c, "name"));
 	if (n && !strncmp(name, netns, n) && name[n] == ' ')
 		memmove(name, name + n + 1, strlen(name + n));
 	page_glue(name);
-	if (more)
-		snprintf(others, sizeof(others), "\v+%u", more);
-	if (agrees)
-		page_words(p, STYLE_DIM, "=\v%s%s", name, others);
+	if (!agrees)
+		page_words(p, documented ? STYLE_WARN : STYLE_BAD, "%s\v+%s,\vexpected\v+%s", name,
+			   delta, page_count(json_get_u64(c, "expected")));
+	else if (details)
+		page_words(p, STYLE_DIM, "%s\v+%s", name, delta);
 	else
-		page_words(p, documented ? STYLE_WARN : STYLE_BAD, "%s\v%s %s,\vnot\v%s",
-			   documented ? "~" : "!=", name, page_count(json_get_u64(c, "delta")),
-			   page_count(json_get_u64(c, "expected")));
+		page_words(p, STYLE_DIM, "(%s\vagrees)", name);
 	if (agrees ? *note && details : documented || *note)
 		page_words(p, STYLE_DIM, "(%s)", *note ? note : "documented");
 }
 
-/* All that disagree; of those that agree one that knows these losses alone, and how many more. */
+/* All that disagree, and how many agree; in detail all of them. */
 static void put_counters(struct page *p, const struct json_object *stage,
 			 const struct json_object *cause, int verbosity)
 {
-	const struct json_object *best = NULL;
+	const struct json_object *one = NULL;
 	unsigned agree = 0;
 
 	for (struct json_each c = json_each(stage, "counters"); json_next(&c);) {
-		if (!json_get_bool(c.item, "agrees"))
-			continue;
-		agree++;
-		if (!best || (json_get_u64(c.item, "delta") && !json_get(c.item, "note") &&
-			      (!json_get_u64(best, "delta") || json_get(best, "note"))))
-			best = c.item;
-	}
-	if (best && verbosity < 1)
-		put_counter(p, best, cause, agree - 1, false);
-	for (struct json_each c = json_each(stage, "counters"); json_next(&c);) {
-		if (verbosity < 1 && json_get_bool(c.item, "agrees"))
-			continue;
-		if (verbosity > 0)
+		if (verbosity > 0) {
 			page_break(p);
-		put_counter(p, c.item, cause, 0, verbosity > 0);
+			put_counter(p, c.item, cause, true);
+		} else if (!json_get_bool(c.item, "agrees")) {
+			put_counter(p, c.item, cause, false);
+		} else if (!agree++) {
+			one = c.item;
+		}
 	}
+	if (agree == 1)
+		put_counter(p, one, cause, false);
+	else if (agree)
+		page_words(p, STYLE_DIM, "(%u\vcounters\vagree)", agree);
 }
 
 static void put_stage(struct page *p, const struct json_object *o, enum stage stage, uint64_t sent,
@@ -470,7 +467,7 @@ static void put_verdict(struct page *p, const struct json_object *start,
 				   page_count(impossible));
 	}
 	if (disagree)
-		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s (!=).", disagree,
+		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s.", disagree,
 			   disagree == 1 ? "counter" : "counters", disagree == 1 ? "s" : "");
 	if (disagree && (!lab || json_get(lab, "name")))
 		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");

@@ -121,7 +121,7 @@ CASE(reader_has_its_rates)
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.evidence,
 			    "500 packets lost in 1.00 s, 500 a second, 510 since it was opened; "
-			    "900 packets/s came; read 400 packets/s");
+			    "900 packets/s came; read 400 packets/s, one in 2.50 ms");
 	assert_non_null(strstr(list.at[0].finding.text, "reader (77)"));
 	assert_string_equal(list.at[0].subject, "port 5001");
 	end(h, &list);

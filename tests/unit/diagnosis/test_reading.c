@@ -248,6 +248,16 @@ CASE_WITH(intervals, begin, end)
 	assert_int_equal(got.lost, 30);
 	assert_int_equal(got.received_around, 70);
 
+	/* held by a debugger, or by SIGSTOP, in most samples */
+	fake_file("proc/100/task/100/stat",
+		  "100 (sip) t 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n");
+	for (int i = 0; i < 9; i++)
+		readings_sample(r);
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_true(got.stopped);
+
 	/* another process reads it now: all begins anew */
 	fake_process(200, "sip2", 900, 1, "0::/a\n");
 	fake_fd(200, 3, 1001);

@@ -232,9 +232,13 @@ static const char *name_of(struct owners *o, uint32_t netns)
 {
 	static char text[OWNER_NETNS];
 
-	owners_netns(o, netns, text);
-	owners_tick(o);
-	return owners_netns(o, netns, text);
+	/* it looks when it has saved the time for it: on a busy machine not at the first tick */
+	for (int i = 0;
+	     i < 100 && !strspn(owners_netns(o, netns, text), "abcdefghijklmnopqrstuvwxyz"); i++) {
+		usleep(1000);
+		owners_tick(o);
+	}
+	return text;
 }
 
 CASE_WITH(namespaces, fake_begin, fake_end)

@@ -15,7 +15,7 @@
 
 static const struct known {
 	const char *name, *role;
-	int family;
+	int family; /* AF_UNSPEC: where all traffic is looked at */
 	enum counter_scope scope;
 	enum stage stage; /* STAGE_NONE: of several */
 } counters[] = {
@@ -72,6 +72,17 @@ static const struct known {
 	{"Udp:InErrors", "rx", AF_INET, COUNTER_HOST, STAGE_NONE},
 	{"Udp6InErrors", "rx", AF_INET6, COUNTER_HOST, STAGE_NONE},
 	{"socket:drops", "rx", AF_INET, COUNTER_FLOW, STAGE_NONE},
+	{"Ip:InUnknownProtos", "host", AF_UNSPEC, COUNTER_HOST, STAGE_NONE},
+	{"Ip6InUnknownProtos", "host", AF_UNSPEC, COUNTER_HOST, STAGE_NONE},
+	{"Icmp:InErrors", "host", AF_UNSPEC, COUNTER_HOST, STAGE_ICMP},
+	{"Icmp6InErrors", "host", AF_UNSPEC, COUNTER_HOST, STAGE_ICMP},
+	{"TcpExt:ListenDrops", "host", AF_UNSPEC, COUNTER_HOST, STAGE_TCP},
+	{"TcpExt:TCPBacklogDrop", "host", AF_UNSPEC, COUNTER_HOST, STAGE_TCP},
+	{"TcpExt:TCPRcvQDrop", "host", AF_UNSPEC, COUNTER_HOST, STAGE_NONE},
+	{"TcpExt:TCPOFODrop", "host", AF_UNSPEC, COUNTER_HOST, STAGE_NONE},
+	{"TcpExt:TCPZeroWindowDrop", "host", AF_UNSPEC, COUNTER_HOST, STAGE_TCP},
+	{"TcpExt:PFMemallocDrop", "host", AF_UNSPEC, COUNTER_HOST, STAGE_NONE},
+	{"Tcp:InErrs", "host", AF_UNSPEC, COUNTER_HOST, STAGE_TCP},
 };
 
 /* Counters beside a loss that another one counts: never evidence on their own. */
@@ -79,11 +90,14 @@ static const struct known beside[] = {
 	{"softnet:0:flow_limit", "host", AF_INET, COUNTER_HOST, STAGE_NONE},
 	{"Icmp:OutDestUnreachs", "rx", AF_INET, COUNTER_HOST, STAGE_NONE},
 	{"Icmp6OutDestUnreachs", "rx", AF_INET6, COUNTER_HOST, STAGE_NONE},
+	{"TcpExt:ListenDrops", "host", AF_INET, COUNTER_HOST, STAGE_NONE}, /* of others */
+	{"Udp:SndbufErrors", "host", AF_UNSPEC, COUNTER_HOST, STAGE_NONE}, /* no packet */
 };
 
 static struct countercheck *compare(const struct known *c, const char *name, uint64_t delta)
 {
-	struct engine_facts facts = {.family = c->family, .tx_socket = true};
+	struct engine_facts facts = {
+		.family = c->family, .tx_socket = true, .any_traffic = !c->family};
 	struct counter item = {.value = delta};
 	struct counters deltas = {.items = &item, .n = 1};
 	struct countercheck *found = NULL;
@@ -140,6 +154,18 @@ CASE(another_name_is_none)
 		assert_int_equal(found->n_unexplained, 0);
 		countercheck_free(found);
 	}
+}
+
+CASE(those_of_namespaces_are_known)
+{
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+		const char *name = counters[i].name;
+
+		assert_true(countercheck_knows(name) || strchr(name, ':') != strrchr(name, ':') ||
+			    strstr(name, "e0:"));
+	}
+	assert_false(countercheck_knows("Udp:InDatagrams"));
+	assert_false(countercheck_knows("TcpExt:TCPTimeouts"));
 }
 
 /* Two queues are a sum with a pattern for a name; one is not. */
