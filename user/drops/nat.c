@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -18,6 +19,7 @@
 
 #include "base/list.h"
 #include "base/proc.h"
+#include "host/caps.h"
 #include "host/nl.h"
 
 /* Of Linux 6.4, which headers of Linux 6.1 have not. */
@@ -35,7 +37,7 @@ struct place {
 
 struct nat {
 	struct list places; /* struct place */
-	bool able;	    /* the kernel has such links */
+	bool able;	    /* the kernel has such links, and lets us make them */
 };
 
 static int take_chain(const struct nlmsghdr *nlh, void *arg)
@@ -104,6 +106,8 @@ static int look_at(void *arg, const struct netns *ns)
 
 struct nat *nat_find(const struct ksyms *k)
 {
+	const int needed = CAP_NET_ADMIN;
+	char missing[32];
 	uint64_t at;
 	struct nat *n;
 
@@ -113,7 +117,8 @@ struct nat *nat_find(const struct ksyms *k)
 	if (!n)
 		return NULL;
 	n->places.size = sizeof(struct place);
-	n->able = !ksym_addr(k, "bpf_nf_link_attach", &at);
+	n->able = !ksym_addr(k, "bpf_nf_link_attach", &at) &&
+		  !caps_missing(&needed, 1, missing, sizeof(missing));
 	netns_each(look_at, n);
 	if (n->places.n)
 		return n;
