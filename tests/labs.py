@@ -137,7 +137,8 @@ class Hosts:
     @contextlib.contextmanager
     def serve(self, *args):
         """The server, once it listens; ended by a signal if it still runs."""
-        server = self.start("b", "recv", "--serve", *args)
+        open_to = [] if "--token-file" in args or "--new-token" in args else ["--insecure"]
+        server = self.start("b", "recv", "--serve", "--listen", "::", *open_to, *args)
         try:
             until(lambda: f":{PORT:04X} 0" in self.do("b", "cat", "/proc/net/tcp6")
                   or server.poll() is not None, 20, "the server does not listen")

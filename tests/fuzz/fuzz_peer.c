@@ -9,8 +9,8 @@
 #include "experiment/wire.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_login, msg_welcome, msg_plan, msg_ready, msg_status, msg_fold,
-	msg_fates, msg_time,  msg_error,   msg_end,  msg_flow,	msg_cause,  msg_counter,
+	msg_hello, msg_login, msg_welcome, msg_probe, msg_seen, msg_plan, msg_ready, msg_status,
+	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	msg_flow, msg_cause, msg_counter,
 };
 
 static struct fates fates;
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(write(ends[1], data, size) == (ssize_t)size);
 	close(ends[1]);
 	open_books();
-	conn_init(&conn, ends[0]);
+	conn_init(&conn, ends[0], ends[0]);
 	while (!(rc = conn_receive(&conn, &msg, 0))) {
 		take(msg);
 		json_object_put(msg);

@@ -102,7 +102,7 @@ def two_ends():
 @table(first(1, [("back", ["--reverse"]), ("out", []), ("three times", ["--repeat", "3"])]))
 def two_hosts(args):
     with Lab(NAME) as lab, ledger() as file:
-        server = lab.at("rx", "recv", "--serve", "--stay", "-q")
+        server = lab.at("rx", "recv", "--serve", "--listen", "::", "--insecure", "--stay", "-q")
         try:
             until(lambda: lab.listening(what="tcp"), 10, "recv does not serve")
             client = lab.at("tx", "run", "--to", "198.18.0.2", "--rate", "50k", "-c", "5000",

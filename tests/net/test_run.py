@@ -149,7 +149,11 @@ KILLS = 20 if EVERYTHING else 1
     ("flows", 100000, ["--flows", "100"]),
 ]))
 def balanced(count, options):
-    assert_balanced(run("--count", str(count), *options), attempted=count)
+    document = run("--count", str(count), *options)
+    assert_balanced(document, attempted=count)
+    pieces = {key: n for key, n in document["end"].items() if key.startswith("fragments_")}
+    expected = {"fragments_made": 3 * count, "fragments_seen": 3 * count} if "4000" in options else {}
+    assert {key: n for key, n in pieces.items() if n} == expected, pieces
 
 
 @case

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_error, assert_valid, case, is_suppressed, lost,
-                 main, table, thorough, until)
+                 assert_counters_agree, assert_error, assert_valid, case, directory, first,
+                 is_suppressed, lost, main, table, thorough, until)
 
 FAILED, USAGE = 1, 2
 
@@ -93,7 +93,7 @@ ENGINES = [
     ("two streams", 4, ["-P", "2", "--flows", "4"]),
     ("fragments", 4, ["-l", "3000"]),
     ("sizes that differ", 4, ["--imix", "simple"]),
-    ("a shape", 4, ["--imix", "simple", "--random", "--src-port", "1000..1099", "--tos", "8",
+    ("a shape", 4, ["--imix", "simple", "--random", "--src-port", "2000..2099", "--tos", "8",
                     "--dup", "10%", "--reorder", "5%:3", "--burst", "8", "-P", "2"]),
     ("a shape in frames", 4, ["--tx", "xsk", "--imix", "64:1,128:1", "--src-port", "1000..1009",
                               "--ttl", "9", "--dup", "1%"]),
@@ -298,9 +298,40 @@ def tokens():
             assert result.status == 0 and result.json["end"]["delivered"] == 100, result
             assert server.wait(10 * PATIENCE) == 0
         assert server.err.count("was refused") == 2, server.err
+        with directory() as where, hosts.serve("--new-token", str(where / "new")) as server:
+            assert os.stat(where / "new").st_mode & 0o777 == 0o600
+            assert re.fullmatch(r"[0-9A-Fa-f]{64}\n", (where / "new").read_text())
+            result = hosts.run(*SHORT, "--token-file", str(where / "new"))
+            assert result.status == 0 and server.wait(10 * PATIENCE) == 0, result
         with hosts.serve():  # one that cannot prove anything
             assert_error(hosts.run(*SHORT, "--token-file", right), FAILED,
                          "does not know the token")
+
+
+@thorough
+def a_server_listens_where_it_was_told():
+    """By default on loopback, of both families; strangers are told nothing else than nothing."""
+    with Hosts() as hosts:
+        for args, at in ([], ["127.0.0.1", "::1"]), (["--listen", "127.0.0.2"], ["127.0.0.2"]):
+            server = hosts.start("b", "recv", "--serve", *args)
+            until(lambda: f":{PORT:04X} 0" in hosts.do("b", "cat", "/proc/net/tcp"), 20,
+                  "it does not listen")
+            try:
+                for address in ("127.0.0.1", "::1", "127.0.0.2", TARGET[4], TARGET[6]):
+                    with inside(hosts.netns("b")):
+                        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                        sock = socket.socket(family)
+                    with sock:
+                        assert (sock.connect_ex((address, PORT)) == 0) == (address in at), address
+            finally:
+                server.terminate()
+                _, err = server.communicate(timeout=10 * PATIENCE)
+            assert ("loopback only" if not args else args[1]) in err, err
+            assert "at most" in err and "INSECURE" not in err, err
+    with Hosts() as hosts:
+        with hosts.serve() as server:
+            assert hosts.run(*SHORT).status == 0
+        assert "INSECURE" in server.err, server.err
 
 
 @thorough
@@ -313,7 +344,7 @@ def server_limits():
             assert_error(hosts.run("-q", "-c", "9", "-R", *shape), FAILED, "at most 5.000 kpps")
         assert_error(hosts.run(*SHORT[:1], "-r", "4k", "-R", "--burst", "5001"), FAILED, "burst")
         assert_error(hosts.run("-q", "-r", "1k", "-R", "--rt", "1"), FAILED, "no priority")
-        second = hosts.start("b", "recv", "--serve")
+        second = hosts.start("b", "recv", "--serve", "--listen", "::", "--insecure")
         _, err = second.communicate(timeout=TIMEOUT)
         assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
 
@@ -424,6 +455,11 @@ def nobody_to_talk_to(answer, words):
      ["--dst-port"]),
     ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
     ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
+    ("no token", ["recv", "--serve", "--listen", "::"], ["a token is needed", "--new-token", "ssh"]),
+    ("a token that is there", ["recv", "--serve", "--new-token", "/dev/null"],
+     ["File exists", "--token-file"]),
+    ("two answers", ["recv", "--serve", "--insecure", "--new-token", "/dev/null"], ["--insecure"]),
+    ("a port at an address", ["recv", "--serve", "--listen", "127.0.0.1:5"], ["--control-port"]),
 ])
 def bad_input(args, words):
     done = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=TIMEOUT,
@@ -431,24 +467,47 @@ def bad_input(args, words):
     assert_error(Result(args, done.returncode, done.stdout, done.stderr), USAGE, *words)
 
 
-@thorough
-def server_is_lost():
+def ending(events):
+    """The events of --json-lines by their kind, the last of each."""
+    return {e["event"]: e["data"] for e in map(json.loads, events.splitlines())}
+
+
+def lose_the_other(hosts, end_it, *args, seconds=0.5):
+    """The last events of a run whose other host ends after so long."""
+    client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-r", "10k", "-t", "60",
+                         "-I", "100ms", *args)
+    told = {}
+    while told.get("time_ns", 0) < seconds * 1e9:
+        told = json.loads(client.stdout.readline()).get("data", {})
+    end_it()
+    out, err = client.communicate(timeout=TIMEOUT)
+    assert client.returncode == FAILED, err
+    events = ending(out)
+    assert "lost" in events["error"]["message"], err
+    assert_other_unknown(events)
+    return events
+
+
+def assert_other_unknown(events):
     """What was told until then is kept, and what was not is unaccounted: never lost on the wire."""
-    with Hosts() as hosts:
-        with hosts.serve() as server:
-            client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-r", "10k", "-t",
-                                 "60", "--settle", "500ms", "-I", "100ms")
-            lines = []
-            while not lines or lines[-1].get("data", {}).get("time_ns", 0) < 2e9:
-                lines.append(json.loads(client.stdout.readline()))
-            server.kill()
-            out, err = client.communicate(timeout=TIMEOUT)
-        events = {e["event"]: e["data"] for e in map(json.loads, out.splitlines())}
-        assert client.returncode == FAILED and "lost" in events["error"]["message"], err
-        end = events["end"]
-        assert "wire" not in lost(events), lost(events)
-        assert end["delivered"] > 0 and end["unaccounted"] > 0, end
-        assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+    end = events["end"]
+    assert "wire" not in lost(events) and end["impossible"] == 0, (lost(events), end)
+    assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+    assert not end["balanced"] and end["remote"]["unknown_since_ns"] > 0, end
+
+
+@table(first(1, [("while it receives", 0.5, []),
+                 ("while it sends", 0.5, ["-R"]),
+                 ("behind a window that moves", 2, ["--settle", "500ms"])]))
+def server_is_lost(seconds, args):
+    with Hosts() as hosts, hosts.serve() as server:
+        events = lose_the_other(hosts, server.kill, *args, seconds=seconds)
+    end = events["end"]
+    if args:
+        assert end["delivered"] > 0, end
+    if args != ["-R"]:
+        assert end["unaccounted"] > 0 and not end["loss_gaps"]["gaps"], end
+        assert end["remote"]["delivered"] > 0, end
 
 
 @table([("here", []), ("there", ["-R"])] if EVERYTHING else [])

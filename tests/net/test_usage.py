@@ -113,6 +113,7 @@ def usage_of_trace(args, status, words):
     (["recv", "--token-file", "/dev/null"], ["--token-file", "--serve"]),
     (["recv", "--max-rate", "50k"], ["--max-rate", "--serve"]),
     (["recv", "--control-port", "5"], ["--control-port", "--serve"]),
+    (["recv", "--listen", "::"], ["--listen", "--serve"]),
     *[(["recv", "--serve", *given], [given[0].split("=")[0], "--serve"]) for given in [
         ["--duration", "1"], ["--count=1"], ["--gro"], ["--rx", "xsk"], ["--ipv6"],
         ["--rcvbuf", "1m"], ["--interval", "2"], ["--streams", "2"], ["--group", "239.1.1.1"],

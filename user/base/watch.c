@@ -6,12 +6,23 @@
 
 #define TICK_NS 5000000
 
+static bool terminal_ignored;
+
 static void ending_signals(sigset_t *set)
 {
 	sigemptyset(set);
-	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
+	if (terminal_ignored)
+		return;
+	sigaddset(set, SIGINT);
 	sigaddset(set, SIGHUP);
+}
+
+void watch_ignore_terminal(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	terminal_ignored = true;
 }
 
 void watch_block_signals(void)

@@ -11,6 +11,12 @@
  */
 void watch_block_signals(void);
 
+/*
+ * Of a process whose end is another's to say, on whose pipe it hangs: SIGINT and SIGHUP, which a
+ * terminal sends to all of its processes, mean nothing here; SIGTERM alone is waited for.
+ */
+void watch_ignore_terminal(void);
+
 /* They kill again, as where nothing is left half done by it. */
 void watch_unblock_signals(void);
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/options.h"
@@ -19,9 +24,11 @@ struct recv_options {
 	struct run_spec spec;
 	int rx; /* enum rx_choice */
 	const char *ledger;
-	bool serve;
-	uint64_t control_port; /* 0: as the UDP port */
-	const char *token_file;
+	bool serve, stdio;
+	struct endpoint listen; /* family 0: loopback */
+	uint64_t control_port;	/* 0: as the UDP port */
+	const char *token_file, *new_token;
+	bool insecure;
 	struct rate max_rate;
 };
 
@@ -59,12 +66,20 @@ static const struct opt recv_opts[] = {
 };
 
 static const struct opt serve_opts[] = {
-	{"serve", 0, OPT_FLAG, AT(serve),
+	{"serve", 0, OPT_FLAG, AT(serve), .excludes = "stdio",
 	 .help = "answer `run --to` of other hosts, one at a time"},
+	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "ledger",
+	 .help = "answer one `run --to` by stdin and stdout: it is started so by ssh and the like"},
+	{"listen", 0, OPT_ENDPOINT, AT(listen), .metavar = "ADDR", .default_text = "loopback",
+	 .help = "address to be asked at; :: is all. Beyond loopback a token is needed"},
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
 	 .default_text = "as --port", .help = "TCP port to be asked at"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
 	 .help = "serve only those who know its first line, 8 to 256 bytes"},
+	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
+	 .default_text = "none", .help = "make such a file first, which is not there yet"},
+	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
+	 .help = "serve everybody who reaches the address"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
 	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
@@ -108,22 +123,43 @@ struct serving {
 	struct server_config cfg;
 	struct json_out *json; /* NULL: text */
 	unsigned clients, refused;
+	bool insecure;
 };
+
+static void show_limits(double max_pps)
+{
+	char rate[FMT_MAX] = "any rate", numbers[FMT_MAX], memory[FMT_MAX], rcvbuf[FMT_MAX];
+	struct server_limits l;
+
+	server_limits(&l);
+	if (max_pps > 0)
+		fmt_rate(rate, sizeof(rate), max_pps);
+	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
+		 "%u "
+		 "threads, a receive buffer of %s",
+		 rate, fmt_bytes(memory, sizeof(memory), l.bytes),
+		 fmt_count(numbers, sizeof(numbers), l.numbers), l.threads,
+		 fmt_bytes(rcvbuf, sizeof(rcvbuf), l.rcvbuf));
+}
 
 static void on_listening(void *arg)
 {
 	const struct serving *s = arg;
+	const struct endpoint *at = &s->cfg.listen;
 	struct json_object *start;
+	char where[FMT_MAX];
 
-	log_info("waiting for `run --to` at TCP port %u; packets at UDP port %u",
-		 s->cfg.control_port, (unsigned)s->cfg.spec->port);
-	if (!s->cfg.token.len)
-		log_warn("without --token-file everybody who reaches the port is served");
+	log_info("waiting for `run --to` at TCP port %u, %s; packets at UDP port %u", at->port,
+		 at->family ? num_text_endpoint(where, sizeof(where), at) : "loopback only",
+		 (unsigned)s->cfg.spec->port);
+	show_limits(s->cfg.max_pps);
+	if (s->insecure)
+		log_warn("INSECURE: everybody who reaches this address is served");
 	if (!s->json)
 		return;
 	start = json_solo_origin(program_argc, program_argv, env_read(NULL));
 	json_put_u64(start, "port", s->cfg.spec->port);
-	json_put_u64(start, "control_port", s->cfg.control_port);
+	json_put_u64(start, "control_port", s->cfg.listen.port);
 	json_out_once(s->json, "start", start);
 }
 
@@ -158,45 +194,83 @@ static void on_served(void *arg, const struct server_served *v)
 	}
 }
 
-/* With --serve the client says what is received, and how: what would be ignored is refused. */
+/* With --serve or --stdio the client says what is received: what would be ignored is refused. */
 static int check_serve(const struct recv_options *o, struct error *err)
 {
-	static const char *const both[] = {"serve", "interface", "port", "stay", "ledger"};
+	static const char *const both[] = {"serve", "stdio", "interface", "port", "stay", "ledger"};
+	static const char *const by_stdio[] = {"stdio", "interface", "max-rate"};
+	const char *const *fitting = o->stdio ? by_stdio : both;
+	const size_t n =
+		o->stdio ? sizeof(by_stdio) / sizeof(*by_stdio) : sizeof(both) / sizeof(*both);
+	const char *with = o->stdio ? "--stdio" : "--serve";
 
 	for (const struct opt_group *g = recv_groups; g->opts != global_opts; g++) {
 		for (const struct opt *opt = g->opts; opt->name; opt++) {
-			bool fits = o->serve == (g->opts == serve_opts);
+			bool fits = !o->stdio && o->serve == (g->opts == serve_opts);
 
-			for (unsigned i = 0; i < sizeof(both) / sizeof(*both); i++)
-				fits |= !strcmp(opt->name, both[i]);
+			for (unsigned i = 0; i < n; i++)
+				fits |= !strcmp(opt->name, fitting[i]);
 			if (fits || !opt_given(&program_options, opt))
 				continue;
-			return error_usage(err,
-					   o->serve ? "it is an option of the client's `run --to`"
-						    : "add --serve",
-					   "--%s %s", opt->name,
-					   o->serve ? "has no effect with --serve"
-						    : "is for --serve only");
+			if (o->serve || o->stdio)
+				return error_usage(err,
+						   "it is an option of the client's `run --to`",
+						   "--%s has no effect with %s", opt->name, with);
+			return error_usage(err, "add --serve", "--%s is for --serve only",
+					   opt->name);
 		}
 	}
 	return 0;
 }
 
+static int check_max_rate(const struct rate *max, struct error *err)
+{
+	if (max->unit == RATE_PPS || max->unit == RATE_MAX)
+		return 0;
+	return error_usage(err, "for example --max-rate 50k, or max",
+			   "--max-rate is in packets/s: their size is the client's");
+}
+
+static bool is_loopback(const struct endpoint *ep)
+{
+	return !ep->family || (ep->family == AF_INET ? ntohl(ep->ip4.s_addr) >> 24 == IN_LOOPBACKNET
+						     : IN6_IS_ADDR_LOOPBACK(&ep->ip6));
+}
+
+/* Who may ask: strangers only if that was said. */
+static int check_listen(const struct recv_options *o, struct error *err)
+{
+	if (o->listen.port)
+		return error_usage(err, "--control-port has it", "--listen takes no port");
+	if (o->new_token && o->insecure)
+		return error_usage(err, "leave one of them out",
+				   "--insecure asks for no token, and --new-token makes one");
+	if (is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
+		return 0;
+	return error_usage(err,
+			   "--new-token FILE makes one; `run --to USER@ADDR` by ssh needs neither; "
+			   "or --insecure",
+			   "beyond loopback a token is needed: everybody could have this host send "
+			   "and receive");
+}
+
 /* Serves, and prints what was done. Returns the exit status. */
 static int serve(const struct recv_options *o, struct error *err)
 {
-	const struct rate *max = &o->max_rate;
-	struct serving s = {.cfg = {.spec = &o->spec, .max_pps = max->value}};
+	const char *token = o->new_token ? o->new_token : o->token_file;
+	struct serving s = {
+		.cfg = {.spec = &o->spec, .listen = o->listen, .max_pps = o->max_rate.value},
+		.insecure = o->insecure,
+	};
 	const struct server_view view = {on_listening, on_served, &s};
 	struct json_object *end;
 
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
-	s.cfg.control_port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
-	if (!check_serve(o, err) && max->unit != RATE_PPS && max->unit != RATE_MAX)
-		error_usage(err, "for example --max-rate 50k, or max",
-			    "--max-rate is in packets/s: their size is the client's");
-	if (err->status == STATUS_OK && !caps_require(&cmd_recv, "--serve", err) &&
-	    (!o->token_file || !auth_read_token(&s.cfg.token, o->token_file, err))) {
+	s.cfg.listen.port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
+	if (!check_serve(o, err) && !check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
+	    !caps_require(&cmd_recv, "--serve", err) &&
+	    (!o->new_token || !auth_new_token(o->new_token, err)) &&
+	    (!token || !auth_read_token(&s.cfg.token, token, err))) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
 		server_run(&s.cfg, &view, err);
@@ -208,6 +282,50 @@ static int serve(const struct recv_options *o, struct error *err)
 		json_out_once(s.json, "end", end);
 	}
 	return output_end(s.json, err);
+}
+
+static void on_stdio_listening(void *arg)
+{
+	(void)arg;
+}
+
+static void on_stdio_served(void *arg, const struct server_served *v)
+{
+	(void)arg;
+	if (*v->why)
+		log_warn("pktledger on this host ends: %s", v->why);
+}
+
+/*
+ * stdout is the protocol's: nothing else that is written there may get between. The rate is limited
+ * if it was asked for; who is let in here could send by other means.
+ */
+static int serve_stdio(const struct recv_options *o, struct error *err)
+{
+	const struct server_view view = {on_stdio_listening, on_stdio_served, NULL};
+	struct server_config cfg = {.spec = &o->spec, .stdio = true};
+
+	for (const struct opt *opt = serve_opts; opt->name; opt++) {
+		if (!strcmp(opt->name, "max-rate") && opt_given(&program_options, opt))
+			cfg.max_pps = o->max_rate.value;
+	}
+	if (o->global.json || o->global.json_lines)
+		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
+	if (isatty(STDIN_FILENO))
+		return error_usage(err, "start `pktledger run --to USER@ADDR` on the other host",
+				   "--stdio answers a program, and stdin is a terminal");
+	if (check_serve(o, err) || check_max_rate(&o->max_rate, err) ||
+	    caps_require(&cmd_recv, "--stdio", err))
+		return 0;
+	watch_ignore_terminal();
+	watch_block_signals();
+	caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
+	cfg.in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	cfg.out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (cfg.in < 0 || cfg.out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot use stdin and stdout");
+	server_run(&cfg, &view, err);
+	return 0;
 }
 
 static const char *const needs_with[] = {
@@ -229,6 +347,8 @@ static int recv_run(void *options, struct error *err)
 
 	if (o->serve)
 		return serve(o, err);
+	if (o->stdio)
+		return serve_stdio(o, err);
 	spec.rx = rx_ops_of(o->rx);
 	spec.tuning.receive.device = spec.ifname;
 	spec.fragments = o->ledger;
@@ -248,12 +368,13 @@ static int recv_run(void *options, struct error *err)
 }
 
 static const struct opt_need needs[] = {
-	{OPT_CAP(BPF), "to load the programs at the device", .when = "--rx xsk, --rx xdp, --serve"},
-	{OPT_CAP(NET_ADMIN), "to attach them", .when = "--rx xsk, --rx xdp, --serve"},
+	{OPT_CAP(BPF), "to load the programs at the device",
+	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
+	{OPT_CAP(NET_ADMIN), "to attach them", .when = "--rx xsk, --rx xdp, --serve, --stdio"},
 	{OPT_CAP(PERFMON), "for their arithmetic with packet pointers, and to look at drops",
-	 .when = "--rx xsk, --rx xdp, --serve"},
-	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve"},
+	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve, --stdio"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve, --stdio"},
 	SOLO_NEEDS("to see what comes, and what is lost here"),
 	XSK_MEMORY_NEED("--rx xsk"),
 	{OPT_CAP(NET_ADMIN), "for more than net.core.rmem_max, and to look into device queues",
@@ -265,7 +386,7 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"recv", "until the senders say that they are done"},
 	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
-	{"recv --serve --token-file token", "answer `run --to` of another host, once"},
+	{"recv --serve --listen :: --new-token token", "answer `run --to` of another host, once"},
 	{"recv --rx xsk -i eth1", "take the frames at the device"},
 	{"recv --rx xdp -i eth1", "count and end them there: as fast as it goes"},
 	{0},
@@ -278,13 +399,14 @@ const struct command cmd_recv = {
 		"Receives what `pktledger send` sends, from one sender or several, and counts what "
 		"is delivered, duplicated, reordered and lost. What is lost in this namespace is "
 		"counted by stage. Without the sender's end record the tail of a stream is "
-		"unknown. With --serve it is the far end of `run --to`: it does what the client "
-		"asks, sends to that client only, and changes no setting of this host.",
+		"unknown. With --serve or --stdio it is the far end of `run --to`: it does what "
+		"the client asks, sends to that client only, and changes no setting of this host.",
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),
 	.needs = needs,
-	.again = "With --serve all are kept for the next client; threads that send and receive "
+	.again = "With --serve and --stdio all are kept for the next client; threads that send and "
+		 "receive "
 		 "have none.",
 	.examples = examples,
 	.run = recv_run,

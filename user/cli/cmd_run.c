@@ -278,7 +278,8 @@ static const struct opt_example examples[] = {
 	{"run --imix simple --rate 100k --reorder 1%",
 	 "several sizes, some packets late on purpose"},
 	{"run --preset million -t 2", "the ladder to a million packets a second, two seconds each"},
-	{"run --to 198.18.0.2 --rate 100k", "to another host, on which `recv --serve` runs"},
+	{"run --to root@198.18.0.2 --rate 100k", "to another host, where ssh starts the other end"},
+	{"run --to 198.18.0.2 --rate 100k", "to one on which `recv --serve` runs"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/watch.h"
 #include "experiment/receiver.h"
@@ -664,10 +665,41 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	return contradiction_check(list, err);
 }
 
+/* [USER@]ADDR[:PORT]. With a user the port is that of ssh. */
+static int parse_to(const char *value, void *field, struct error *err)
+{
+	struct remote_options *o =
+		(void *)((char *)field - offsetof(struct remote_options, target.to));
+	const char *at = strrchr(value, '@');
+	bool bad = at == value || (at && strpbrk(value, " \t"));
+	int rc = bad ? -EINVAL : num_endpoint(at ? at + 1 : value, &o->target.to);
+
+	o->target.via.login = at ? value : NULL;
+	if (rc && at)
+		return error_usage(err, "for a name: --to ADDR --via 'ssh NAME'",
+				   "'%s' is not USER@ADDR[:PORT], with a numeric address", value);
+	if (rc)
+		return error_usage(err, NULL,
+				   "'%s' is not an address (examples: 198.18.0.2, 198.18.0.2:9000, "
+				   "root@198.18.0.2, [2001:2::2]:9000)",
+				   value);
+	return 0;
+}
+
 const struct opt remote_opts[] = {
-	{"to", 0, OPT_ENDPOINT, offsetof(struct remote_options, target.to),
-	 .metavar = "ADDR[:PORT]", .excludes = "lab", .default_text = "none",
-	 .help = "with the host on which `recv --serve` runs; PORT: its control port"},
+	{"to", 0, OPT_CUSTOM, offsetof(struct remote_options, target.to),
+	 .metavar = "[USER@]ADDR[:PORT]", .parse = parse_to, .excludes = "lab",
+	 .default_text = "none",
+	 .help = "with another host: by ssh as USER, who can start pktledger there (PORT: of ssh); "
+		 "without USER one on which `recv --serve` runs (PORT: its control port)"},
+	{"via", 0, OPT_STRING, offsetof(struct remote_options, target.via.command),
+	 .metavar = "COMMAND", .default_text = "ssh, if --to has a user",
+	 .help = "start pktledger there by this command: 'ssh NAME', 'docker exec -i NAME', "
+		 "'kubectl "
+		 "exec -i POD --'; packets go to the address of --to"},
+	{"remote", 0, OPT_STRING, offsetof(struct remote_options, target.via.remote),
+	 .metavar = "COMMAND", .default_text = "pktledger",
+	 .help = "what starts pktledger there, for example 'sudo -n /usr/local/bin/pktledger'"},
 	{"reverse", 'R', OPT_FLAG, offsetof(struct remote_options, reverse),
 	 .help = "the other host sends, this one receives"},
 	{"token-file", 0, OPT_STRING, offsetof(struct remote_options, token_file),
@@ -683,14 +715,34 @@ static void on_wait(void)
 		 "once by `send --ledger`");
 }
 
+static void on_noise(char *text)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
+		log_warn("%s", utf8_tame(line));
+}
+
 int remote_check(const struct remote_options *o, const struct run_spec *spec, struct error *err)
 {
 	const struct shape *shape = &spec->shape;
-	const bool far = o->target.to.family;
+	const struct via_config *via = &o->target.via;
+	const bool far = o->target.to.family, by_via = peer_is_via(&o->target);
 	const struct contradiction list[] = {
-		{!far && (o->reverse || o->token_file || o->target.shared_clock),
-		 "--reverse, --token-file and --shared-clock are for experiments with another host",
+		{!far && (o->reverse || o->token_file || o->target.shared_clock || via->command ||
+			  via->remote),
+		 "--reverse, --via, --remote, --token-file and --shared-clock are for experiments "
+		 "with another host",
 		 "add --to ADDR"},
+		{via->command && via->login, "--via says how the other host is reached",
+		 "leave USER@ out of --to"},
+		{via->command && o->target.to.port,
+		 "with --via, --to has no port: that of the data is --port", "leave it out"},
+		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
+		 "--to USER@ADDR"},
+		{by_via && o->token_file,
+		 "--token-file is for `recv --serve`, not for ssh or --via: they know who you are",
+		 "leave it out"},
 		{far && o->reverse && shape->capture,
 		 "--pcap is a file of this host, and the other one sends",
 		 "start it there, without --reverse"},
@@ -715,8 +767,10 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 	int rc = 0;
 
 	target.on_wait = on_wait;
+	target.on_noise = on_noise;
 	if (!o->target.to.family)
 		return 0;
+	target.via.to = target.to;
 	if (!target.to.port)
 		target.to.port = port;
 	if (o->token_file)

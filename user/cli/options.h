@@ -179,8 +179,8 @@ extern const struct opt remote_opts[];
 int remote_check(const struct remote_options *o, const struct run_spec *spec, struct error *err);
 
 /*
- * Connects to the other host, if one is asked for: *far, to be given to peer_close(). The control
- * port is `port` unless --to has one. Signals kill while it waits.
+ * Connects to the other host, if one is asked for: *far, to be given to peer_close(), as long as
+ * `o` is there. The control port is `port` unless --to has one. Signals kill while it waits.
  */
 int remote_connect(const struct remote_options *o, uint16_t port, struct peer **far,
 		   struct error *err);

@@ -57,6 +57,26 @@ static void to_hex(char hex[AUTH_HEX], const uint8_t *bytes)
 	hex[AUTH_HEX - 1] = '\0';
 }
 
+int auth_new_token(const char *path, struct error *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+	char hex[AUTH_HEX] = "";
+	int rc = fd < 0 ? -errno : auth_challenge(hex);
+
+	if (fd < 0)
+		return error_usage(err,
+				   rc == -EEXIST ? "--token-file uses one that is there" : NULL,
+				   "--new-token %s: %s", path, strerror(-rc));
+	hex[AUTH_HEX - 1] = '\n';
+	if (!rc && write(fd, hex, sizeof(hex)) != sizeof(hex))
+		rc = -EIO;
+	if (close(fd) && !rc)
+		rc = -errno;
+	if (rc)
+		unlink(path);
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot write %s", path);
+}
+
 int auth_challenge(char hex[AUTH_HEX])
 {
 	uint8_t bytes[SHA256_DIGEST_SIZE];

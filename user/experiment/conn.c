@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
@@ -16,20 +17,23 @@
 #define BACKLOG 128
 #define LOOK_MS 50 /* between two checks whether a signal came */
 
-void conn_init(struct conn *c, int fd)
+void conn_init(struct conn *c, int in, int out)
 {
 	int on = 1;
 
-	c->fd = fd;
+	c->in = in;
+	c->out = out;
 	c->have = c->line = 0;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 void conn_close(struct conn *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
-	c->fd = -1;
+	if (c->out >= 0 && c->out != c->in)
+		close(c->out);
+	if (c->in >= 0)
+		close(c->in);
+	c->in = c->out = -1;
 }
 
 /* 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. */
@@ -55,7 +59,7 @@ static int await(int fd, short events, uint64_t deadline_ns)
 
 static uint64_t deadline(int timeout_ms)
 {
-	return clock_now() + (uint64_t)timeout_ms * 1000000;
+	return timeout_ms == CONN_EVER ? UINT64_MAX : clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
 int conn_connect(const struct endpoint *to, int timeout_ms)
@@ -101,60 +105,75 @@ int conn_listen(const struct endpoint *at)
 	return rc;
 }
 
-int conn_name(int fd, bool peer, struct endpoint *ep)
+void conn_endpoint(const void *addr, struct endpoint *ep)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} a = {};
-	socklen_t len = sizeof(a);
+	const struct sockaddr_in *v4 = addr;
+	const struct sockaddr_in6 *v6 = addr;
 
-	if (peer ? getpeername(fd, &a.any, &len) : getsockname(fd, &a.any, &len))
-		return -errno;
-	*ep = (struct endpoint){.family = AF_INET, .port = ntohs(a.v4.sin_port)};
-	if (a.any.sa_family == AF_INET) {
-		ep->ip4 = a.v4.sin_addr;
-	} else if (IN6_IS_ADDR_V4MAPPED(&a.v6.sin6_addr)) {
-		ep->ip4.s_addr = a.v6.sin6_addr.s6_addr32[3];
+	*ep = (struct endpoint){.family = AF_INET, .port = ntohs(v4->sin_port)};
+	if (v4->sin_family == AF_INET) {
+		ep->ip4 = v4->sin_addr;
+	} else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		ep->ip4.s_addr = v6->sin6_addr.s6_addr32[3];
 	} else {
 		ep->family = AF_INET6;
-		ep->ip6 = a.v6.sin6_addr;
+		ep->ip6 = v6->sin6_addr;
 	}
+}
+
+int conn_name(int fd, bool peer, struct endpoint *ep)
+{
+	struct sockaddr_storage addr = {};
+	socklen_t len = sizeof(addr);
+
+	if (peer ? getpeername(fd, (void *)&addr, &len) : getsockname(fd, (void *)&addr, &len))
+		return -errno;
+	conn_endpoint(&addr, ep);
 	return 0;
+}
+
+/*
+ * Never waits, whatever the flags of a descriptor that was inherited, and is shared, are: where
+ * poll() has found room in a pipe, so much goes in.
+ */
+static ssize_t put(int fd, const char *bytes, size_t n)
+{
+	ssize_t done = send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	return done < 0 && errno == ENOTSOCK ? write(fd, bytes, n < PIPE_BUF ? n : PIPE_BUF) : done;
 }
 
 static int write_all(int fd, const char *bytes, size_t n, uint64_t until)
 {
 	while (n) {
-		ssize_t done = send(fd, bytes, n, MSG_NOSIGNAL);
-		int rc;
+		int rc = await(fd, POLLOUT, until);
+		ssize_t done = rc ? -1 : put(fd, bytes, n);
 
+		if (rc)
+			return rc;
+		if (done < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
 		if (done > 0) {
 			bytes += done;
 			n -= (size_t)done;
-			continue;
 		}
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-		rc = await(fd, POLLOUT, until);
-		if (rc)
-			return rc;
 	}
 	return 0;
 }
 
 int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
 {
-	size_t len;
-	const char *text = json_object_to_json_string_length(msg, JSON_C_TO_STRING_PLAIN, &len);
-	uint64_t until = deadline(timeout_ms);
-	int rc = -ENOMEM;
+	char line[CONN_LINE];
+	size_t len = 0;
+	const char *text =
+		msg ? json_object_to_json_string_length(msg, JSON_C_TO_STRING_PLAIN, &len) : "";
+	int rc = !text ? -ENOMEM : len < sizeof(line) ? 0 : -EMSGSIZE;
 
-	if (text)
-		rc = len < CONN_LINE ? write_all(c->fd, text, len, until) : -EMSGSIZE;
-	if (!rc)
-		rc = write_all(c->fd, "\n", 1, until);
+	if (!rc) {
+		memcpy(line, text, len);
+		line[len] = '\n';
+		rc = write_all(c->out, line, len + 1, deadline(timeout_ms));
+	}
 	json_object_put(msg);
 	return rc;
 }
@@ -198,14 +217,15 @@ int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 		}
 		if (c->have == sizeof(c->bytes))
 			return -EBADMSG;
-		n = recv(c->fd, c->bytes + c->have, sizeof(c->bytes) - c->have, 0);
+		rc = await(c->in, POLLIN, until);
+		if (rc)
+			return rc;
+		n = read(c->in, c->bytes + c->have, sizeof(c->bytes) - c->have);
 		if (n > 0)
 			c->have += (size_t)n;
 		else if (!n)
 			return -EPIPE;
 		else if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		else if ((rc = await(c->fd, POLLIN, until)))
-			return rc;
 	}
 }

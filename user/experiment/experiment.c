@@ -60,13 +60,28 @@ static bool is_alone(const struct run *r)
 	return r->site.lone && !r->remote;
 }
 
+/* What has arrived, was sent: how far a stream is, if not only as far as the sender has told. */
+static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t told)
+{
+	uint64_t least = f->base + told, next = f->tail[slot] + f->window;
+
+	while (next > least && !f->arrivals[fates_index(f, (uint16_t)slot, next - 1)])
+		next--;
+	return next > least ? next - f->base : told;
+}
+
 /* How far each stream is, from 0, by the site that sends it. */
 static void streams_at(const struct run *r, uint64_t next[TRACE_STREAMS])
 {
-	if (r->remote && r->remote->sends)
-		memcpy(next, r->remote->status.next, sizeof(r->remote->status.next));
-	else
+	const struct fates *f = &r->site.tracer.fates;
+
+	if (!r->remote || !r->remote->sends) {
 		site_next(&r->site, next);
+		return;
+	}
+	memcpy(next, r->remote->status.next, sizeof(r->remote->status.next));
+	for (unsigned t = 0; r->remote->peer->lost && t < f->streams; t++)
+		next[t] = arrived_until(f, t, next[t]);
 }
 
 static uint64_t sent(const struct run *r)
@@ -388,7 +403,7 @@ static int close_ledger(struct run *r, struct result *res)
 	site_ledger(&r->site, here.in_queues + (r->remote ? r->remote->status.in_queues : 0), res);
 	name_queues(r, &here, res);
 	if (r->remote)
-		remote_end(r->remote, res, r->err);
+		remote_end(r->remote, r->start_ns, res, r->err);
 	site_end(&r->site, res);
 	if (r->remote) {
 		remote_describe(r->remote, res);
@@ -400,7 +415,8 @@ static int close_ledger(struct run *r, struct result *res)
 	}
 	if (!is_alone(r))
 		res->memory_bytes = memory_in_use();
-	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
+	res->balanced =
+		!res->unaccounted && !res->in_flight && !res->impossible && !res->remote.lost;
 	return rc;
 }
 
@@ -414,8 +430,9 @@ static int open_sites(struct run *r, struct error *err)
 		r->remote = calloc(1, sizeof(*r->remote));
 		if (!r->remote)
 			return error_memory(err);
-		remote_plan_local(r->asked, r->device, &r->spec);
-		rc = ports_rate(r->asked, &r->spec.rate_pps, err);
+		rc = remote_plan_local(r->asked, r->view, r->device, &r->spec, err);
+		if (!rc)
+			rc = ports_rate(r->asked, &r->spec.rate_pps, err);
 	}
 	if (!rc)
 		rc = site_open(&r->site, &r->spec, r->view, err);

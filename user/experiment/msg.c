@@ -84,6 +84,15 @@ const struct record_field msg_welcome[] = {
 	{0},
 };
 
+const struct record_field msg_probe[] = {
+	RECORD("port", UINT, peer_probe, port),
+	RECORD("ipv6", BOOL, peer_probe, ipv6),
+	RECORD("mark", UINT, peer_probe, mark),
+	{0},
+};
+
+const struct record_field msg_seen[] = {RECORD("address", TEXT, peer_seen, address), {0}};
+
 const struct record_field msg_plan[] = {
 	RECORD("reverse", BOOL, peer_plan, spec.reverse),
 	RECORD("engine", TEXT, peer_plan, engine),

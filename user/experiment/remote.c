@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,6 +21,9 @@
 #define ANSWER_MS  15000
 #define READY_MS   120000 /* to load programs, on a slow host */
 #define CLOCK_ASKS 8
+#define NOISE_MAX  65536 /* what the login's scripts print before the hello */
+#define PROBES	   10	 /* that may be lost */
+#define PROBE_MS   100	 /* for one to come back */
 
 static int lose(struct peer *p, int rc, struct error *err)
 {
@@ -28,7 +33,9 @@ static int lose(struct peer *p, int rc, struct error *err)
 					     : strerror(-rc);
 
 	p->lost = true;
-	return error_set(err, STATUS_FAILED, rc, "look at what `recv --serve` says there",
+	return error_set(err, STATUS_FAILED, rc,
+			 p->via.words ? "look at what was said above by what leads there"
+				      : "look at what `recv --serve` says there",
 			 "the other host is lost: %s", why);
 }
 
@@ -106,10 +113,44 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
 	return rc ? rc : expect(p, reply, rows, to, ANSWER_MS, err);
 }
 
+/*
+ * The hello of a program that may ask for a password first, and say whatever it likes: shown if no
+ * hello follows.
+ */
+static int await_via(struct peer *p, struct json_object **msg)
+{
+	char *noise = calloc(1, NOISE_MAX + 1);
+	struct conn *c = &p->conn;
+	size_t used = 0, n = 0;
+	int rc = noise ? 0 : -ENOMEM;
+
+	while (!rc) {
+		rc = conn_receive(c, msg, CONN_EVER);
+		if (!rc && !strcmp(msg_type(*msg), "hello"))
+			break;
+		if (!rc)
+			json_object_put(*msg);
+		else if (rc == -EBADMSG && c->line)
+			rc = 0;
+		/* the rest, if nothing more is to come */
+		n = rc ? c->have : c->line;
+		if (n > NOISE_MAX - used) {
+			n = NOISE_MAX - used;
+			rc = -EBADMSG;
+		}
+		memcpy(noise + used, c->bytes, n);
+		used += n;
+	}
+	if (rc && used && p->target.on_noise)
+		p->target.on_noise(noise);
+	free(noise);
+	return rc;
+}
+
 static int await_hello(struct peer *p, struct error *err)
 {
 	struct json_object *msg;
-	int rc = await(p, &msg, HELLO_MS);
+	int rc = p->via.words ? await_via(p, &msg) : await(p, &msg, HELLO_MS);
 
 	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
 		report_wait(p);
@@ -171,30 +212,63 @@ static int refuse(const struct endpoint *to, int rc, struct error *err)
 						: strerror(-rc);
 	char where[FMT_MAX];
 
-	return error_set(err, STATUS_FAILED, rc, "start `pktledger recv --serve` there first",
+	return error_set(err, STATUS_FAILED, rc, "start `pktledger recv --serve --listen ADDR` there first, or go by ssh: "
+			 "--to USER@ADDR",
 			 "cannot reach %s by TCP: %s", num_text_endpoint(where, sizeof(where), to),
 			 why);
+}
+
+/* What led there has ended, with this status. */
+static int refuse_via(const struct peer *p, int rc, int status, struct error *err)
+{
+	const char *remote = p->target.via.remote, *name = p->via.argv[0];
+
+	if (rc == -EBADMSG)
+		return error_set(
+			err, STATUS_FAILED, rc,
+			"let the scripts of that login say less if nobody is there to read",
+			"%s brought 64 KiB of other text, and no answer of pktledger", name);
+	if (status == CHILD_NOT_FOUND)
+		return error_set(err, STATUS_FAILED, rc,
+				 "install it there, or say where it is: --remote PATH",
+				 "there is no %s on the other host (%s: exit status %d)",
+				 remote ? remote : "pktledger", name, status);
+	return error_set(err, STATUS_FAILED, rc, "see what it has said above",
+			 "%s ended with status %d before pktledger answered there", name, status);
+}
+
+static int reach(struct peer *p, struct error *err)
+{
+	int fd;
+
+	if (peer_is_via(&p->target))
+		return via_open(&p->via, &p->target.via, &p->conn, err);
+	fd = conn_connect(&p->target.to, CONNECT_MS);
+	conn_init(&p->conn, fd, fd);
+	return fd < 0 ? fd : conn_name(fd, false, &p->self);
 }
 
 int peer_connect(struct peer **out, const struct peer_target *target, struct error *err)
 {
 	struct peer *p = calloc(1, sizeof(*p));
-	int fd, rc;
+	int rc;
 
 	if (!p)
 		return error_memory(err);
 	p->target = *target;
-	fd = conn_connect(&target->to, CONNECT_MS);
-	conn_init(&p->conn, fd);
-	rc = fd < 0 ? fd : conn_name(fd, false, &p->self);
+	conn_init(&p->conn, -1, -1);
+	rc = reach(p, err);
 	if (!rc)
 		rc = log_in(p, err);
 	if (!rc) {
 		*out = p;
 		return 0;
 	}
+	conn_close(&p->conn);
+	rc = p->via.words ? refuse_via(p, rc, via_close(&p->via), err)
+			  : refuse(&target->to, rc, err);
 	peer_close(p);
-	return refuse(&target->to, rc, err);
+	return rc;
 }
 
 void peer_close(struct peer *p)
@@ -202,13 +276,111 @@ void peer_close(struct peer *p)
 	if (!p)
 		return;
 	conn_close(&p->conn);
+	via_close(&p->via);
 	json_object_put(p->env);
 	free(p);
 }
 
-void remote_plan_local(const struct run_spec *spec, char device[IF_NAMESIZE],
-		       struct run_spec *local)
+/* By which of its addresses this host sends there. */
+static void find_self(struct peer *p, const struct endpoint *to)
 {
+	struct sockaddr_storage addr;
+	socklen_t len = socket_address(to, &addr);
+	int fd = probe_open(to->family == AF_INET6, 0);
+
+	if (fd >= 0 && !connect(fd, (void *)&addr, len))
+		conn_name(fd, false, &p->self);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Sends probes by `fd`, until one has come there, and one back if that is needed. */
+static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bool back,
+			   struct error *err)
+{
+	struct peer_probe asked = {.port = to->port, .ipv6 = to->family == AF_INET6};
+	struct endpoint from;
+
+	if (getrandom(&asked.mark, sizeof(asked.mark), 0) != sizeof(asked.mark))
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "getrandom");
+	p->seen.family = AF_UNSPEC;
+	/* by the first question it gets its socket */
+	for (unsigned i = 0; i <= PROBES; i++) {
+		struct peer_seen seen;
+		int rc = send_message(p, "probe", msg_probe, &asked, err);
+
+		if (!rc)
+			rc = expect(p, "seen", msg_seen, &seen, ANSWER_MS, err);
+		if (rc)
+			return rc;
+		if (*seen.address && num_endpoint(seen.address, &p->seen))
+			return lose(p, -EBADMSG, err);
+		if (p->seen.family && (!back || probe_take(fd, asked.mark, PROBE_MS, &from)))
+			return 0;
+		probe_send(fd, to, asked.mark);
+	}
+	return -EHOSTUNREACH;
+}
+
+/* Whether NAT is between the hosts, or a wall, is told. */
+static void tell_way(const struct peer *p, const struct endpoint *to,
+		     const struct experiment_view *view)
+{
+	char note[256], seen[FMT_MAX], self[FMT_MAX];
+	const char *host = p->hello.host;
+
+	if (!view->on_note)
+		return;
+	num_text_endpoint(self, sizeof(self), p->seen.family ? &p->self : to);
+	num_text_endpoint(seen, sizeof(seen), &p->seen);
+	if (!p->seen.family)
+		snprintf(note, sizeof(note), "no probe came to %s at %s, UDP: data may not either",
+			 host, self);
+	else if (memcmp(&p->seen.ip4, &p->self.ip4, sizeof(p->self.ip4)) ||
+		 memcmp(&p->seen.ip6, &p->self.ip6, sizeof(p->self.ip6)))
+		snprintf(note, sizeof(note), "%s sees this host, %s, as %s", host, self, seen);
+	else
+		return;
+	view->on_note(view->arg, note);
+}
+
+static int find_way(struct peer *p, const struct run_spec *spec, const struct experiment_view *view,
+		    struct error *err)
+{
+	struct endpoint to = p->target.to;
+	int fd = probe_open(spec->ipv6, spec->reverse ? (unsigned)spec->port : 0), rc;
+	char where[FMT_MAX];
+
+	if (fd < 0)
+		return error_errno(err, STATUS_FAILED, fd, "another --port, or end what uses it",
+				   "cannot use UDP port %u", (unsigned)spec->port);
+	to.port = (uint16_t)spec->port;
+	find_self(p, &to);
+	rc = exchange_probes(p, fd, &to, spec->reverse, err);
+	close(fd);
+	if (!rc || (rc == -EHOSTUNREACH && !spec->reverse)) {
+		tell_way(p, &to, view);
+		return 0;
+	}
+	if (rc != -EHOSTUNREACH)
+		return rc;
+	if (p->seen.family)
+		return error_set(err, STATUS_FAILED, rc,
+				 "a firewall or NAT on the way lets nothing in; start it on the "
+				 "other host instead",
+				 "there is no way back for --reverse: nothing comes that %s sends "
+				 "to %s",
+				 p->hello.host, num_text_endpoint(where, sizeof(where), &p->seen));
+	return error_set(err, STATUS_FAILED, rc, "look at the firewall there",
+			 "there is no way back for --reverse: no probe came to %s at %s, by which "
+			 "it would see where to send",
+			 p->hello.host, num_text_endpoint(where, sizeof(where), &to));
+}
+
+int remote_plan_local(const struct run_spec *spec, const struct experiment_view *view,
+		      char device[IF_NAMESIZE], struct run_spec *local, struct error *err)
+{
+	const bool via = peer_is_via(&spec->far->target);
 	const struct endpoint *to = &spec->far->target.to;
 	unsigned ifindex = netdev_way(NULL, to);
 
@@ -220,9 +392,10 @@ void remote_plan_local(const struct run_spec *spec, char device[IF_NAMESIZE],
 	*local = *spec;
 	local->ifname = *device ? device : NULL;
 	local->to = *to;
-	local->to.port = spec->far->welcome.port;
+	local->to.port = via ? (uint16_t)spec->port : spec->far->welcome.port;
 	local->paired = true;
 	local->fragments = reassembly_fragments(to, spec->payload);
+	return via ? find_way(spec->far, spec, view, err) : 0;
 }
 
 /* What the other site is asked for: the same, but for the shape, which a sender only needs. */
@@ -338,8 +511,13 @@ void remote_ports(const struct remote *r, struct lab *lab)
 
 bool remote_ask(struct remote *r, const char *what, struct error *err)
 {
-	r->asked_ns = clock_now();
-	return !ask(r->peer, what, "status", msg_status, &r->status, err);
+	uint64_t now = clock_now();
+	int rc = ask(r->peer, what, "status", msg_status, &r->status, err);
+
+	r->asked_ns = now;
+	if (!rc)
+		r->told_ns = now;
+	return !rc;
 }
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
@@ -446,7 +624,19 @@ static int take_end(struct json_object *msg, struct result *probe, struct result
 	return 1;
 }
 
-void remote_end(struct remote *r, struct result *res, struct error *err)
+static void note_lost(const struct remote *r, uint64_t start_ns, struct result *res)
+{
+	res->remote.lost = true;
+	res->remote.since_ns = r->told_ns - start_ns;
+	res->remote.delivered = r->status.delivered;
+	res->remote.dropped = r->status.dropped;
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		res->remote.sent += r->status.next[t];
+	if (!r->sends) /* what it does not report any more need not be missing */
+		res->arrivals.gaps = (struct gaps){};
+}
+
+void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err)
 {
 	const uint64_t delivered = res->delivered, impossible = res->impossible;
 	struct result *probe = calloc(1, sizeof(*probe));
@@ -464,6 +654,8 @@ void remote_end(struct remote *r, struct result *res, struct error *err)
 			lose(r->peer, rc, err);
 	}
 	free(probe);
+	if (r->peer->lost)
+		note_lost(r, start_ns, res);
 	if (rc < 0) {
 		res->n_counters = res->arrivals.flows = 0;
 		return;

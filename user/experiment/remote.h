@@ -12,25 +12,39 @@
 #include "experiment/wire.h"
 
 struct peer_target {
-	struct endpoint to;	 /* address and control port */
+	struct endpoint to;	 /* address of the data, and control port */
+	struct via_config via;	 /* to it; `command` and `login` NULL: TCP */
 	struct auth_token token; /* len 0: none */
 	bool shared_clock;	 /* both hosts' clocks agree: one-way delays mean something */
 	void (*on_wait)(void);	 /* the server is busy, and is waited for; may be NULL */
+	/* What came by `via` in place of, or before, an answer; may be NULL. */
+	void (*on_noise)(char *text);
 };
+
+/* Not by TCP, which would show the addresses of both. */
+static inline bool peer_is_via(const struct peer_target *t)
+{
+	return t->via.command || t->via.login;
+}
 
 /* For one experiment or several. To be read only. */
 struct peer {
 	struct peer_target target;
 	struct peer_hello hello;
 	struct peer_welcome welcome;
-	struct endpoint self;	 /* our address, as it sees us */
+	struct endpoint self;	 /* our address */
+	struct endpoint seen;	 /* the same as it sees us, by `via`; family 0: it does not */
 	struct json_object *env; /* its circumstances, as env_read() reads them; NULL: not known */
 	bool lost;		 /* nothing more will be answered */
 	bool waits;		 /* on_wait() was called */
 	struct conn conn;
+	struct via via;
 };
 
-/* Connects and logs in. `target` is copied. Nobody answers within a second: STATUS_FAILED. */
+/*
+ * Connects and logs in. `target` is copied, but for its texts. Nobody answers within a second, or
+ * `via` ends: STATUS_FAILED. However long that asks for a password, it is waited for.
+ */
 int peer_connect(struct peer **peer, const struct peer_target *target, struct error *err);
 void peer_close(struct peer *p);
 
@@ -39,8 +53,8 @@ struct remote {
 	struct site *local;
 	bool sends;
 	struct peer_ready ready;
-	struct site_status status; /* the last one reported */
-	uint64_t asked_ns;
+	struct site_status status;  /* the last one reported */
+	uint64_t asked_ns, told_ns; /* the last question, and the last answer */
 	struct join join;
 	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
 	struct {
@@ -52,10 +66,12 @@ struct remote {
 
 /*
  * What the local end of an experiment with another host is to do: fills `local`, whose strings
- * are in `device`, from what was asked for.
+ * are in `device`, from what was asked for. Where the control connection shows no address, both
+ * hosts first find those of each other by probes; if none comes back, --reverse cannot be:
+ * STATUS_FAILED. Before anything uses the port of the data.
  */
-void remote_plan_local(const struct run_spec *spec, char device[IF_NAMESIZE],
-		       struct run_spec *local);
+int remote_plan_local(const struct run_spec *spec, const struct experiment_view *view,
+		      char device[IF_NAMESIZE], struct run_spec *local, struct error *err);
 
 /* The local site is open: the other one is asked to open its own. */
 int remote_open(struct remote *r, struct site *local, struct error *err);
@@ -83,9 +99,9 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
 
 /*
  * What the other site knows of itself, for a result that is closed on the fates of both, and to
- * which the local site is yet to add what it knows.
+ * which the local site is yet to add what it knows; or since when that one is lost.
  */
-void remote_end(struct remote *r, struct result *res, struct error *err);
+void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err);
 
 /*
  * Then findings and the counters of both. `res` has lost its causes' claim on the local ledger
@@ -96,12 +112,16 @@ void remote_close(struct remote *r, struct result *res);
 /*
  * The other side, `recv --serve`: answers `run --to`, one client at a time; others wait their turn.
  * Those that are not let in yet are heard beside each other, so that a silent one keeps nobody out.
- * It sends to the client only, not faster than allowed, and changes no setting.
+ * It sends to the client only, not faster than allowed, and changes no setting. `recv --stdio` is
+ * the same for one client, which was let in by whatever has started it: until that has no more to
+ * say, or says nothing for 15 s.
  */
 struct server_config {
 	const struct run_spec *spec; /* port, UDP; ifname, for AF_XDP and XDP, NULL: by the route to
 					the client; stay: goes on after the first client */
-	uint16_t control_port;	     /* TCP */
+	struct endpoint listen;	     /* TCP; family 0: at the port, on loopback of both families */
+	bool stdio;		     /* instead: by `in` and `out`, to which nobody else writes */
+	int in, out;
 	struct auth_token token;
 	double max_pps; /* that is sent at most; 0: no limit */
 };
@@ -121,6 +141,16 @@ struct server_view {
 	void (*on_served)(void *arg, const struct server_served *served);
 	void *arg;
 };
+
+/* What a client gets at most, beside `max_pps`. */
+struct server_limits {
+	uint64_t numbers; /* at a time, of one stream */
+	uint64_t bytes;	  /* of memory for them */
+	unsigned threads; /* that read, or that send */
+	uint64_t rcvbuf;  /* bytes of SO_RCVBUF, as far as the kernel allows */
+};
+
+void server_limits(struct server_limits *limits);
 
 /* Until a signal, or until the first client that was let in is done. SIGINT .. must be blocked. */
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err);

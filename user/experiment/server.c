@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "experiment/remote.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
@@ -19,7 +20,9 @@
 
 #define SEND_MS	    10000
 #define CALLERS_MAX 64
+#define LISTENERS   2
 #define STEP_MS	    20
+#define PROBE_MS    50 /* it has been sent before the question was */
 #define PATIENT	    16 /* answers between two checks for a signal */
 #define LOGIN_NS    2000000000
 #define SILENCE_NS  15000000000	 /* a client that says nothing in an experiment is gone */
@@ -29,11 +32,13 @@
  * One client, from its first word to its last: it proves who it is, and what it asks is done for
  * it, one experiment after the other.
  */
-struct session {
+struct caller {
 	const struct server_config *cfg;
 	struct conn conn;
 	struct peer_hello hello;
 	bool greeted, let_in;
+	int probe_fd; /* -1: it sends no probes */
+	struct peer_probe probe;
 	uint64_t heard_ns; /* when it was greeted, or was heard last */
 	struct peer_plan plan;
 	char device[IF_NAMESIZE]; /* by which the client is reached; "" unknown */
@@ -43,18 +48,18 @@ struct session {
 	struct server_served served;
 };
 
-static int answer(struct session *s, const char *type, const struct record_field *rows,
+static int answer(struct caller *s, const char *type, const struct record_field *rows,
 		  const void *from)
 {
 	return conn_send(&s->conn, msg_make(type, rows, from), SEND_MS);
 }
 
-static int refuse(struct session *s, const struct error *why)
+static int refuse(struct caller *s, const struct error *why)
 {
 	return answer(s, "error", msg_error, why);
 }
 
-static int do_login(struct session *s, struct json_object *msg)
+static int do_login(struct caller *s, struct json_object *msg)
 {
 	struct peer_welcome welcome = {.port = (uint16_t)s->cfg->spec->port,
 				       .max_pps = s->cfg->max_pps};
@@ -88,22 +93,70 @@ static int do_login(struct session *s, struct json_object *msg)
 }
 
 /* Says hello, once: the login is due. */
-static int greet(struct session *s)
+static int greet(struct caller *s)
 {
 	bool first = !s->greeted;
+	int rc = 0;
 
 	s->greeted = true;
 	s->heard_ns = clock_now();
-	return first ? answer(s, "hello", msg_hello, &s->hello) : 0;
+	if (first && s->cfg->stdio) /* where a login's script has left a line open */
+		rc = conn_send(&s->conn, NULL, SEND_MS);
+	return first && !rc ? answer(s, "hello", msg_hello, &s->hello) : rc;
+}
+
+static void close_probe(struct caller *s)
+{
+	if (s->probe_fd >= 0)
+		close(s->probe_fd);
+	s->probe_fd = -1;
+}
+
+/*
+ * Where the client's address is not that of the control connection: it is what its probes come
+ * from. Each is answered as packets would be sent there, by another socket.
+ */
+static int do_probe(struct caller *s, struct json_object *msg)
+{
+	struct peer_probe asked, *p = &s->probe;
+	struct peer_seen seen = {};
+	struct error why = {};
+	bool first;
+	int fd;
+
+	if (!s->cfg->stdio || record_read(msg, msg_probe, &asked) || !asked.port)
+		return -EBADMSG;
+	first = s->probe_fd < 0 || asked.port != p->port || asked.ipv6 != p->ipv6;
+	*p = asked;
+	if (first) {
+		close_probe(s);
+		s->served.peer.family = AF_UNSPEC;
+		s->probe_fd = probe_open(p->ipv6, p->port);
+	}
+	if (s->probe_fd < 0) {
+		error_errno(&why, STATUS_FAILED, s->probe_fd, "another --port, or end what uses it",
+			    "cannot receive at UDP port %u", p->port);
+		return refuse(s, &why);
+	}
+	while (probe_take(s->probe_fd, p->mark, first ? 0 : PROBE_MS, &s->served.peer)) {
+		num_text_endpoint(seen.address, sizeof(seen.address), &s->served.peer);
+		fd = probe_open(p->ipv6, 0);
+		if (fd < 0)
+			break;
+		probe_send(fd, &s->served.peer, p->mark);
+		close(fd);
+		first = true;
+	}
+	return answer(s, "seen", msg_seen, &seen);
 }
 
 /* Somebody else is served first. */
-static int put_off(struct session *s)
+static int put_off(struct caller *s)
 {
 	return conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
 }
 
-static int check_sending(const struct session *s, struct error *why)
+static int check_sending(const struct caller *s, struct error *why)
 {
 	const struct run_spec *spec = &s->plan.spec;
 	double max = s->cfg->max_pps;
@@ -131,14 +184,15 @@ static int check_sending(const struct session *s, struct error *why)
  * Completes the plan that came for the site here, with the client's own address as the only one to
  * send to: `why` says why it cannot be.
  */
-static int complete_plan(struct session *s, struct error *why)
+static int complete_plan(struct caller *s, struct error *why)
 {
 	static const struct tx_ops *const tx[] = {&tx_socket, &tx_xsk, &tx_xdp};
 	static const struct rx_ops *const rx[] = {&rx_socket, &rx_xsk, &rx_xdp};
 	struct peer_plan *plan = &s->plan;
 	struct run_spec *spec = &plan->spec;
 	const struct endpoint *client = &s->served.peer;
-	unsigned ifindex = netdev_way(NULL, client);
+	const bool stdio = s->cfg->stdio;
+	unsigned ifindex = client->family ? netdev_way(NULL, client) : 0;
 
 	spec->ifname = s->cfg->spec->ifname;
 	if (!spec->ifname && ifindex)
@@ -147,7 +201,8 @@ static int complete_plan(struct session *s, struct error *why)
 	spec->numbers = &plan->numbers;
 	spec->threads = plan->numbers.streams;
 	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
-	spec->to = *client; /* and nobody else */
+	spec->to =
+		*client; /* and nobody else; of a receiver that was sent no probe it is unknown */
 	for (unsigned i = 0; i < 3; i++) {
 		if (spec->reverse && !strcmp(tx[i]->name, plan->engine))
 			spec->tx = tx[i];
@@ -156,32 +211,33 @@ static int complete_plan(struct session *s, struct error *why)
 	}
 	if (spec->reverse) {
 		spec->tuning.tx = plan->wish;
-		spec->to.port = (uint16_t)spec->port;
+		spec->to.port = stdio ? client->port : (uint16_t)spec->port;
 		spec->shape.payload = spec->shape.sizes;
 	} else {
 		spec->tuning.rx = plan->wish;
-		spec->port = (uint16_t)s->cfg->spec->port;
+		spec->port = stdio ? spec->port : (uint16_t)s->cfg->spec->port;
 	}
 	if (!spec->reverse || !spec->shaped) {
 		spec->shaped = false;
 		spec->shape = (struct shape){};
 	}
-	if (spec->ipv6 != (client->family == AF_INET6))
+	if (client->family ? spec->ipv6 != (client->family == AF_INET6) : spec->reverse)
 		return error_usage(why, NULL,
-				   "packets go where the control connection goes, by the same IP");
+				   "packets go where the control connection or the probes come "
+				   "from, by the same IP");
 	if (!spec->tx && !spec->rx)
 		return error_usage(why, NULL, "the server knows no engine '%s'", plan->engine);
 	if (plan->numbers.window > window_most(plan->numbers.streams))
 		return error_set(why, STATUS_FAILED, -ENOMEM, "a smaller --count needs less",
 				 "the server has not the memory for so many numbers");
-	if ((spec->tuning.rt || spec->tuning.nice < 0) && !s->cfg->token.len)
+	if ((spec->tuning.rt || spec->tuning.nice < 0) && !s->cfg->token.len && !stdio)
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "start it with --token-file, or by `nice` or `chrt`",
 				 "the server gives no priority to clients that need no token");
 	return spec->reverse ? check_sending(s, why) : 0;
 }
 
-static void end_experiment(struct session *s)
+static void end_experiment(struct caller *s)
 {
 	if (s->site)
 		site_close(s->site);
@@ -190,13 +246,14 @@ static void end_experiment(struct session *s)
 	s->stopped = false;
 }
 
-static int do_plan(struct session *s, struct json_object *msg)
+static int do_plan(struct caller *s, struct json_object *msg)
 {
 	struct json_object *reply;
 	struct peer_ready ready = {};
 	struct error why = {};
 
 	end_experiment(s);
+	close_probe(s);
 	memset(&s->plan, 0, sizeof(s->plan));
 	if (record_read(msg, msg_plan, &s->plan) || !msg_plan_valid(&s->plan))
 		return -EBADMSG;
@@ -220,7 +277,7 @@ static int do_plan(struct session *s, struct json_object *msg)
 	return conn_send(&s->conn, reply, SEND_MS);
 }
 
-static void stop(struct session *s, struct error *err)
+static void stop(struct caller *s, struct error *err)
 {
 	s->stopped = true;
 	site_stop_sending(s->site, err);
@@ -228,7 +285,7 @@ static void stop(struct session *s, struct error *err)
 }
 
 /* "start", "stop" and "status". */
-static int do_status(struct session *s, struct json_object *msg)
+static int do_status(struct caller *s, struct json_object *msg)
 {
 	struct error why = {};
 	struct site_status st;
@@ -243,7 +300,7 @@ static int do_status(struct session *s, struct json_object *msg)
 	return answer(s, "status", msg_status, &st);
 }
 
-static void flush_runs(struct session *s)
+static void flush_runs(struct caller *s)
 {
 	if (s->runs.used && answer(s, "fates", msg_fates, &s->runs))
 		conn_close(&s->conn); /* the next message shows it */
@@ -254,15 +311,15 @@ static void on_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum
 		   uint8_t detail)
 {
 	const struct join_run run = {slot, first, last, fate, detail};
-	struct session *s = arg;
+	struct caller *s = arg;
 
-	if (s->conn.fd < 0 || !runs_put(&s->runs, &run))
+	if (s->conn.in < 0 || !runs_put(&s->runs, &run))
 		return;
 	flush_runs(s);
 	runs_put(&s->runs, &run);
 }
 
-static int do_fold(struct session *s, struct json_object *msg)
+static int do_fold(struct caller *s, struct json_object *msg)
 {
 	const struct fates_visitor visitor = {on_run, s};
 	const struct ledger *l = &s->site->ledger;
@@ -292,10 +349,10 @@ static int do_fold(struct session *s, struct json_object *msg)
 	runs_begin(&s->runs);
 	site_fold(s->site, fold.upto, &visitor);
 	flush_runs(s);
-	return s->conn.fd < 0 ? -EPIPE : answer(s, "folded", NULL, NULL);
+	return s->conn.in < 0 ? -EPIPE : answer(s, "folded", NULL, NULL);
 }
 
-static int do_end(struct session *s, struct json_object *msg)
+static int do_end(struct caller *s, struct json_object *msg)
 {
 	struct result *res;
 	int rc = 0;
@@ -326,7 +383,7 @@ static int do_end(struct session *s, struct json_object *msg)
 	return rc;
 }
 
-static int do_time(struct session *s, struct json_object *msg)
+static int do_time(struct caller *s, struct json_object *msg)
 {
 	const struct peer_time time = {.tai_ns = pace_tai()};
 
@@ -337,12 +394,13 @@ static int do_time(struct session *s, struct json_object *msg)
 static const struct request {
 	const char *type;
 	enum { STRANGER, CLIENT, EXPERIMENT } from; /* who may ask this: a stranger nothing else */
-	int (*run)(struct session *s, struct json_object *msg);
+	int (*run)(struct caller *s, struct json_object *msg);
 } requests[] = {
-	{"login", STRANGER, do_login},	   {"plan", CLIENT, do_plan},
-	{"time", CLIENT, do_time},	   {"start", EXPERIMENT, do_status},
-	{"status", EXPERIMENT, do_status}, {"stop", EXPERIMENT, do_status},
-	{"fold", EXPERIMENT, do_fold},	   {"end", EXPERIMENT, do_end},
+	{"login", STRANGER, do_login},	  {"probe", CLIENT, do_probe},
+	{"plan", CLIENT, do_plan},	  {"time", CLIENT, do_time},
+	{"start", EXPERIMENT, do_status}, {"status", EXPERIMENT, do_status},
+	{"stop", EXPERIMENT, do_status},  {"fold", EXPERIMENT, do_fold},
+	{"end", EXPERIMENT, do_end},
 };
 
 /*
@@ -350,7 +408,7 @@ static const struct request {
  * none came; -EPIPE: the client is done, or gone; -EBADMSG: it does not speak the protocol;
  * -EACCES, -EPROTONOSUPPORT: it is not let in.
  */
-static int step(struct session *s, int timeout_ms)
+static int step(struct caller *s, int timeout_ms)
 {
 	const unsigned state = !s->let_in ? STRANGER : s->site ? EXPERIMENT : CLIENT;
 	struct json_object *msg = NULL;
@@ -374,7 +432,7 @@ static int step(struct session *s, int timeout_ms)
 }
 
 /* Where nobody asks any more, what has been done until now counts nevertheless. */
-static void close_session(struct session *s)
+static void close_session(struct caller *s)
 {
 	struct site_status st;
 
@@ -387,16 +445,17 @@ static void close_session(struct session *s)
 		s->served.delivered += st.delivered;
 	}
 	end_experiment(s);
+	close_probe(s);
 	conn_close(&s->conn);
 }
 
 struct server {
 	const struct server_config *cfg;
 	const struct server_view *view;
-	int listener;
-	struct session *caller[CALLERS_MAX]; /* in the order in which they came */
+	int listener[LISTENERS];	    /* -1: none */
+	struct caller *caller[CALLERS_MAX]; /* in the order in which they came */
 	unsigned callers;
-	struct session *client; /* the caller that is served; NULL: none is let in */
+	struct caller *client; /* the caller that is served; NULL: none is let in */
 	unsigned answered;
 	bool served; /* one that was let in is done */
 };
@@ -422,7 +481,7 @@ static const char *why_ended(int rc)
 /* A caller is done with, by `rc`; 0: as all are. Whoever waited for it is greeted. */
 static void end_caller(struct server *srv, unsigned i, int rc)
 {
-	struct session *s = srv->caller[i];
+	struct caller *s = srv->caller[i];
 
 	s->served.refused = !s->let_in;
 	if (rc < 0 && !(s->let_in && rc == -EPIPE))
@@ -440,15 +499,40 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	free(s);
 }
 
-/* Who cannot be served now is sent "busy", and waits. */
-static void take_callers(struct server *srv)
+/* Takes the descriptors. Who cannot be served now is sent "busy", and waits. */
+static void add_caller(struct server *srv, int in, int out)
+{
+	struct caller *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s) {
+		close(in);
+		return;
+	}
+	srv->caller[srv->callers++] = s;
+	s->cfg = srv->cfg;
+	s->probe_fd = -1;
+	conn_init(&s->conn, in, out);
+	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
+				       .version = PKTLEDGER_VERSION,
+				       .token = srv->cfg->token.len != 0};
+	gethostname(s->hello.host, sizeof(s->hello.host) - 1);
+	if (!srv->cfg->stdio)
+		rc = conn_name(in, true, &s->served.peer);
+	if (!rc)
+		rc = auth_challenge(s->hello.challenge);
+	if (!rc)
+		rc = srv->client ? put_off(s) : greet(s);
+	if (rc)
+		end_caller(srv, srv->callers - 1, rc);
+}
+
+static void take_callers(struct server *srv, int listener)
 {
 	int fd;
 
-	while ((fd = accept4(srv->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct session *s = NULL;
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		unsigned silent = 0;
-		int rc;
 
 		/* room is made by the one of those greeted that has been silent longest */
 		while (silent < srv->callers &&
@@ -457,33 +541,18 @@ static void take_callers(struct server *srv)
 		if (srv->callers == CALLERS_MAX && silent < CALLERS_MAX)
 			end_caller(srv, silent, -ETIMEDOUT);
 		if (srv->callers < CALLERS_MAX)
-			s = calloc(1, sizeof(*s));
-		if (!s) {
+			add_caller(srv, fd, fd);
+		else
 			close(fd);
-			continue;
-		}
-		srv->caller[srv->callers++] = s;
-		s->cfg = srv->cfg;
-		conn_init(&s->conn, fd);
-		s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
-					       .version = PKTLEDGER_VERSION,
-					       .token = srv->cfg->token.len != 0};
-		gethostname(s->hello.host, sizeof(s->hello.host) - 1);
-		rc = conn_name(fd, true, &s->served.peer);
-		if (!rc)
-			rc = auth_challenge(s->hello.challenge);
-		if (!rc)
-			rc = srv->client ? put_off(s) : greet(s);
-		if (rc)
-			end_caller(srv, srv->callers - 1, rc);
 	}
 }
 
 /* Hears one caller. False: it is done with. */
 static bool hear(struct server *srv, unsigned i, int timeout_ms)
 {
-	struct session *s = srv->caller[i];
-	uint64_t patience = !s->let_in ? LOGIN_NS : s->site ? SILENCE_NS : IDLE_NS;
+	struct caller *s = srv->caller[i];
+	uint64_t login = s->cfg->stdio ? SILENCE_NS : LOGIN_NS;
+	uint64_t patience = !s->let_in ? login : s->site ? SILENCE_NS : IDLE_NS;
 	int rc = step(s, timeout_ms);
 
 	srv->answered += rc > 0;
@@ -498,13 +567,16 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 /* The first of the callers that is let in is served; the others are sent "busy". */
 static void hear_callers(struct server *srv)
 {
-	struct pollfd fds[CALLERS_MAX + 1] = {{.fd = srv->listener, .events = POLLIN}};
+	struct pollfd fds[LISTENERS + CALLERS_MAX];
 
+	for (unsigned i = 0; i < LISTENERS; i++)
+		fds[i] = (struct pollfd){.fd = srv->listener[i], .events = POLLIN};
 	for (unsigned i = 0; i < srv->callers; i++)
-		fds[i + 1] = (struct pollfd){.fd = srv->caller[i]->conn.fd, .events = POLLIN};
-	poll(fds, srv->callers + 1, STEP_MS);
+		fds[LISTENERS + i] =
+			(struct pollfd){.fd = srv->caller[i]->conn.in, .events = POLLIN};
+	poll(fds, LISTENERS + srv->callers, STEP_MS);
 	for (unsigned i = 0; i < srv->callers && !srv->client;) {
-		struct session *s = srv->caller[i];
+		struct caller *s = srv->caller[i];
 
 		if (!hear(srv, i, 0))
 			continue;
@@ -522,10 +594,14 @@ static void run(struct server *srv)
 {
 	bool signalled = false;
 
-	while (!signalled && (!srv->served || srv->cfg->spec->stay)) {
+	while (!signalled && (!srv->served || srv->cfg->spec->stay) &&
+	       (srv->callers || !srv->cfg->stdio)) {
 		unsigned answered = srv->answered, i = 0;
 
-		take_callers(srv);
+		for (unsigned l = 0; l < LISTENERS; l++) {
+			if (srv->listener[l] >= 0)
+				take_callers(srv, srv->listener[l]);
+		}
 		while (i < srv->callers && srv->caller[i] != srv->client)
 			i++;
 		if (srv->client)
@@ -540,31 +616,60 @@ static void run(struct server *srv)
 		end_caller(srv, 0, 0);
 }
 
+void server_limits(struct server_limits *limits)
+{
+	*limits = (struct server_limits){.numbers = window_most(1)};
+
+	for (const struct record_field *f = msg_plan; f->key; f++) {
+		if (!strcmp(f->key, "rx_threads"))
+			limits->threads = (unsigned)f->max;
+		else if (!strcmp(f->key, "rcvbuf"))
+			limits->rcvbuf = f->max;
+	}
+	limits->bytes = limits->numbers * WINDOW_EACH;
+}
+
+/* One or two listeners; IPv6 may be off. */
+static int listen_at(struct server *srv, const struct endpoint *at, struct error *err)
+{
+	const struct endpoint loopback[] = {
+		{.family = AF_INET, .ip4.s_addr = htonl(INADDR_LOOPBACK), .port = at->port},
+		{.family = AF_INET6, .ip6 = IN6ADDR_LOOPBACK_INIT, .port = at->port},
+	};
+	char where[FMT_MAX];
+	int rc;
+
+	srv->listener[0] = conn_listen(at->family ? at : &loopback[0]);
+	if (srv->listener[0] >= 0 && !at->family)
+		srv->listener[1] = conn_listen(&loopback[1]);
+	rc = srv->listener[0] < 0 ? srv->listener[0] : 0;
+	return error_errno(err, STATUS_FAILED, rc,
+			   rc == -EADDRINUSE ? "another --control-port, or end that program" : NULL,
+			   "cannot listen at TCP port %u, %s", at->port,
+			   num_text_endpoint(where, sizeof(where), at->family ? at : &loopback[0]));
+}
+
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err)
 {
-	const struct endpoint all = {.family = AF_INET6, .port = cfg->control_port};
-	const struct endpoint all4 = {.family = AF_INET, .port = cfg->control_port};
 	struct server *srv = calloc(1, sizeof(*srv));
+	int rc;
 
 	if (!srv)
 		return error_memory(err);
 	srv->cfg = cfg;
 	srv->view = view;
-	srv->listener = conn_listen(&all);
-	if (srv->listener == -EAFNOSUPPORT)
-		srv->listener = conn_listen(&all4);
-	if (srv->listener < 0) {
-		int rc = srv->listener;
-
-		free(srv);
-		return error_errno(err, STATUS_FAILED, rc,
-				   rc == -EADDRINUSE ? "another --control-port, or end that program"
-						     : NULL,
-				   "cannot listen at TCP port %u", cfg->control_port);
+	srv->listener[0] = srv->listener[1] = -1;
+	rc = cfg->stdio ? 0 : listen_at(srv, &cfg->listen, err);
+	if (!rc) {
+		view->on_listening(view->arg);
+		if (cfg->stdio)
+			add_caller(srv, cfg->in, cfg->out);
+		run(srv);
 	}
-	view->on_listening(view->arg);
-	run(srv);
-	close(srv->listener);
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		if (srv->listener[i] >= 0)
+			close(srv->listener[i]);
+	}
 	free(srv);
-	return 0;
+	return rc;
 }

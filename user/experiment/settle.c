@@ -14,7 +14,6 @@
 #define CATCH_UP     1.3       /* a paced sender that was late is faster for a while */
 #define GSO_PPS	     12e6      /* many datagrams a call */
 #define COPY_PPS     3e6
-#define BYTES_EACH   3 /* of a number: fates, arrivals, seen */
 #define MEMORY_SHARE 8
 
 static uint64_t step_ns(uint64_t settle_ns)
@@ -35,7 +34,7 @@ uint64_t window_most(unsigned streams)
 {
 	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-	return bytes / MEMORY_SHARE / BYTES_EACH / streams;
+	return bytes / MEMORY_SHARE / WINDOW_EACH / streams;
 }
 
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams)

@@ -34,6 +34,8 @@ double window_pps(const struct tx_ops *tx, bool gso, bool veth);
  */
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams);
 
+#define WINDOW_EACH 3 /* of a number: fates, arrivals, seen */
+
 /* The most numbers of each stream that this host's memory is given for. */
 uint64_t window_most(unsigned streams);
 

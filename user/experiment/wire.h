@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The wire between two hosts: the connection (conn.c), who may use it (auth.c), and what is said
- * (msg.c). The client asks, the server answers each request; each is an object with a "type".
+ * The wire between two hosts: the connection (conn.c), a program that carries it (via.c), who may
+ * use it (auth.c), and what is said (msg.c). The client asks, the server answers each request; each
+ *is an object with a "type".
  *
  *	server: hello     {protocol, version, host, challenge, token}
  *	        busy      {}    another experiment is running: hello or welcome come later
  *	client: login     {protocol, version, host, challenge, proof}
  *	server: welcome   {proof, port, max_pps}
  *
- *	client: plan  ->  ready {mode, place, .., env}
+ *	client: probe -> seen {address}
+ *	        plan  ->  ready {mode, place, .., env}
  *	        start ->  status
  *	        status -> status {running, idle, delivered, dropped, in_queues, next}
  *	        stop  ->  status
@@ -16,7 +18,8 @@
  *	        end   ->  counter {..} *, flow {..} *, end {..}
  *	        time  ->  time {tai_ns}
  *
- * or, instead of any answer, error {message, hint, status}. What the sums are of is decided by the
+ * or, instead of any answer, error {message, hint, status}. Where the control connection is no TCP,
+ * it shows no address: struct peer_probe. What the sums are of is decided by the
  * numbers of the plan, which the client draws. The tables of their members: base/record.h.
  */
 #ifndef PKTLEDGER_EXPERIMENT_WIRE_H
@@ -32,22 +35,26 @@
 #include "base/record.h"
 #include "experiment/site.h"
 #include "ledger/join.h"
+#include "monitor/session.h"
 
 /*
- * The control connection: TCP, a JSON object a line. A line has a bounded length, and whoever waits
- * for one does so for a bounded time.
+ * The control connection: TCP, or a pair of pipes; a JSON object a line. A line has a bounded
+ * length, and whoever waits for one does so for a bounded time.
  */
 
 #define CONN_LINE 65536 /* bytes of a line, its LF included */
+#define CONN_EVER (-1)	/* a timeout: none, as for somebody who types a password */
 
 struct conn {
-	int fd;		   /* -1: none */
+	int in, out;	   /* -1: none */
 	size_t have, line; /* bytes read; of them those of the line given last */
 	char bytes[CONN_LINE];
 };
 
-/* Takes the descriptor of a connected socket. */
-void conn_init(struct conn *c, int fd);
+/*
+ * Takes the descriptor of a connected socket, twice, or those of two pipes, which may be blocking.
+ */
+void conn_init(struct conn *c, int in, int out);
 void conn_close(struct conn *c);
 
 /* Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers). */
@@ -56,20 +63,55 @@ int conn_connect(const struct endpoint *to, int timeout_ms);
 /* Listens at an address; [::] is all, of IPv4 too. Returns a descriptor or -errno. */
 int conn_listen(const struct endpoint *at);
 
+/* Of a sockaddr_in or _in6 (`addr`), which may be an IPv4 address as IPv6 has it. */
+void conn_endpoint(const void *addr, struct endpoint *ep);
+
 /* The address of a side, IPv4 also where it came as an IPv6 address. 0 or -errno. */
 int conn_name(int fd, bool peer, struct endpoint *ep);
 
 /*
- * Writes `msg`, which is taken, as a line. 0; -EMSGSIZE: it is longer than a line may be;
- * -ETIMEDOUT, or what the connection died of (-EPIPE, -ECONNRESET).
+ * Writes `msg`, which is taken, as a line; NULL: an empty one. 0; -EMSGSIZE: it is longer than a
+ * line may be; -ETIMEDOUT, or what the connection died of (-EPIPE, -ECONNRESET).
  */
 int conn_send(struct conn *c, struct json_object *msg, int timeout_ms);
 
 /*
  * Waits for a line. *msg: an object, the caller's. 0; -ETIMEDOUT: none has come; -EPIPE: the other
- * side has closed; -EBADMSG: the line is too long, or is no JSON object of moderate depth.
+ * side has closed; -EBADMSG: the line is no JSON object of moderate depth, and is the first
+ * c->line of c->bytes until the next call; or it is too long, and c->line is 0.
  */
 int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms);
+
+/*
+ * Another way than TCP: a program whose stdin and stdout are those of `pktledger recv --stdio` on
+ * the other host, and whose user is let in there. It is run without a shell. At the terminal it may
+ * ask for a password, and its stderr is ours.
+ */
+
+#define VIA_TEXT  2048
+#define VIA_WORDS 64
+
+struct via_config {
+	const char *command; /* words, divided by blanks; NULL: ssh, to: */
+	const char *login;   /* text that begins with USER@; NULL: there is no such way at all */
+	struct endpoint to;  /* port 0: ssh's own */
+	const char *remote;  /* words that start pktledger there; NULL: it is in the PATH */
+};
+
+struct via {
+	struct child child;
+	char *argv[VIA_WORDS + 1];
+	unsigned words;
+	char text[VIA_TEXT]; /* of all of them */
+	size_t used;
+};
+
+/* Starts it, and makes `c` of its stdin and stdout. 0, or -errno: then conn_close(), via_close().
+ */
+int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct error *err);
+
+/* When `c` is closed: waits for its end, or brings it about. Its status as of enum child_status. */
+int via_close(struct via *v);
 
 /*
  * Who may use a server: whoever knows the token. Each side draws a challenge, and proves with
@@ -92,6 +134,9 @@ enum auth_side { AUTH_CLIENT, AUTH_SERVER };
 
 /* The first line of a file that only its owner may read, 8 to 256 bytes; else STATUS_USAGE. */
 int auth_read_token(struct auth_token *token, const char *path, struct error *err);
+
+/* Makes such a file with 32 random bytes, in hex; one that is there is left as it is: -EINVAL. */
+int auth_new_token(const char *path, struct error *err);
 
 /* 32 random bytes in hex. -errno. */
 int auth_challenge(char hex[AUTH_HEX]);
@@ -147,6 +192,28 @@ struct peer_welcome {
 	double max_pps; /* that the server sends at most; 0: no limit */
 };
 
+/*
+ * Datagrams without a number, sent to the port of the data as data would be: the server tells the
+ * address from which they come, and answers there as it would send, by a socket of its own.
+ */
+struct peer_probe {
+	uint16_t port; /* UDP, of the server */
+	bool ipv6;
+	uint64_t mark; /* that a probe carries */
+};
+
+struct peer_seen {
+	char address[FMT_MAX]; /* and port, of the client; "" no probe has come */
+};
+
+/* A UDP socket that never blocks, at a port, or any (0). -errno. */
+int probe_open(bool ipv6, unsigned port);
+
+void probe_send(int fd, const struct endpoint *to, uint64_t mark);
+
+/* Whether one with the mark comes, and from where; other datagrams are passed over. */
+bool probe_take(int fd, uint64_t mark, int timeout_ms, struct endpoint *from);
+
 struct peer_plan {
 	char engine[8]; /* that the server is to use: "socket", "xsk", "xdp" */
 	struct fates_numbers numbers;
@@ -170,8 +237,8 @@ struct peer_time {
 	uint64_t tai_ns;
 };
 
-extern const struct record_field msg_hello[], msg_login[], msg_welcome[], msg_plan[], msg_ready[],
-	msg_status[], msg_fold[], msg_time[], msg_error[];
+extern const struct record_field msg_hello[], msg_login[], msg_welcome[], msg_probe[], msg_seen[],
+	msg_plan[], msg_ready[], msg_status[], msg_fold[], msg_time[], msg_error[];
 
 /* Of struct result: what an end knows of itself when it is over. */
 extern const struct record_field msg_end[];

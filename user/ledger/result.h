@@ -146,6 +146,11 @@ struct result {
 		int64_t offset_ns; /* the receiver's minus the sender's, */
 		uint64_t error_ns; /* wrong by so much at most */
 	} clock;
+	struct { /* the other host, if it was lost: */
+		bool lost;
+		uint64_t since_ns; /* what became of packets there is unknown since then; until */
+		uint64_t sent, delivered, dropped; /* then it had reported so many */
+	} remote;
 };
 
 /* Whether a counter of the stage says something else than the events. */

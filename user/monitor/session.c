@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,14 +33,23 @@ static void close_fd(int *fd)
  * were before this program changed them: handlers are reset by exec; SIGPIPE is ignored since
  * main(), and whether it was before, nobody knows.
  */
-static void __attribute__((noreturn)) become(char *const argv[], const struct sigaction *sigchld,
-					     bool stdout_to_stderr, int go, int failed)
+static void __attribute__((noreturn))
+become(char *const argv[], const struct sigaction *sigchld, int in, int out, int go, int failed)
 {
-	sigset_t none;
+	static const int terminal[] = {SIGINT, SIGHUP};
+	sigset_t blocked;
 	ssize_t n;
 	char byte;
 	int ret;
 
+	sigemptyset(&blocked);
+	/* both: programs that ask for a password handle them, and shells unblock them */
+	for (unsigned i = 0; in >= 0 && i < sizeof(terminal) / sizeof(*terminal); i++) {
+		signal(terminal[i], SIG_IGN);
+		sigaddset(&blocked, terminal[i]);
+	}
+	if (in >= 0)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	do
 		n = read(go, &byte, 1);
 	while (n < 0 && errno == EINTR);
@@ -47,9 +57,8 @@ static void __attribute__((noreturn)) become(char *const argv[], const struct si
 		_exit(CHILD_OURS);
 	signal(SIGPIPE, SIG_DFL);
 	sigaction(SIGCHLD, sigchld, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (!stdout_to_stderr || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0))
 		execvp(argv[0], argv);
 	ret = errno;
 	(void)!write(failed, &ret, sizeof(ret));
@@ -57,7 +66,7 @@ static void __attribute__((noreturn)) become(char *const argv[], const struct si
 }
 
 /* All signals are blocked from before the fork until the child has restored them: none is lost. */
-static int fork_child(struct child *c, char *const argv[], bool stdout_to_stderr)
+static int fork_child(struct child *c, char *const argv[], int in, int out)
 {
 	struct sigaction wait_for = {.sa_handler = SIG_DFL}, sigchld;
 	int go[2], failed[2], ret = 0;
@@ -79,7 +88,7 @@ static int fork_child(struct child *c, char *const argv[], bool stdout_to_stderr
 	c->pid = fork();
 	if (!c->pid) {
 		close(go[1]);
-		become(argv, &sigchld, stdout_to_stderr, go[0], failed[1]);
+		become(argv, &sigchld, in, out, go[0], failed[1]);
 	}
 	if (c->pid > 0)
 		c->pidfd = pidfd_open(c->pid, 0);
@@ -91,13 +100,13 @@ static int fork_child(struct child *c, char *const argv[], bool stdout_to_stderr
 	return ret;
 }
 
-int child_prepare(struct child *c, char *const argv[], bool stdout_to_stderr, struct error *err)
+int child_prepare(struct child *c, char *const argv[], int in, int out, struct error *err)
 {
 	int ret;
 
 	*c = (struct child){
 		.name = argv[0], .pidfd = -1, .go = -1, .failed = -1, .status = -EAGAIN};
-	ret = fork_child(c, argv, stdout_to_stderr);
+	ret = fork_child(c, argv, in, out);
 	if (!ret)
 		return 0;
 	child_close(c);
@@ -265,7 +274,8 @@ int session_run(struct session *s, struct error *err)
 	if (s->signal_fd < 0)
 		rc = error_errno(err, STATUS_FAILED, -errno, NULL, "signalfd");
 	if (!rc && s->command)
-		rc = child_prepare(&s->child, s->command, s->stdout_to_stderr, err);
+		rc = child_prepare(&s->child, s->command, -1,
+				   s->stdout_to_stderr ? STDERR_FILENO : -1, err);
 	if (!rc)
 		rc = live_open(&s->live, &s->spec, err);
 	if (!rc && s->with_why)

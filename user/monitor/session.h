@@ -174,10 +174,11 @@ struct child {
 /*
  * Forks. The child waits for child_start() and ends if this program does before. To be called while
  * nothing has been attached or given up, best before other threads are started; SIGCHLD must not be
- * ignored. `argv` NULL-terminated, argv[0] is looked for in PATH. stdout_to_stderr: its stdout is
- * our stderr, because ours is for the document.
+ * ignored. `argv` NULL-terminated, argv[0] is looked for in PATH. `in`, `out`: its stdin and
+ * stdout; -1: ours. One that has a stdin from us is of use to us only: it may ask at the terminal,
+ * but what Ctrl-C and a hang-up mean is left to us, and if we end, it gets SIGTERM.
  */
-int child_prepare(struct child *c, char *const argv[], bool stdout_to_stderr, struct error *err);
+int child_prepare(struct child *c, char *const argv[], int in, int out, struct error *err);
 
 /*
  * Lets it run, and waits until the command is in it. 0, or -errno of execvp() with the reason in

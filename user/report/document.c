@@ -284,9 +284,18 @@ static const struct record_field clocks_rows[] = {
 	{0},
 };
 
+static const struct record_field remote_rows[] = {
+	RECORD("unknown_since_ns", UINT, result, remote.since_ns),
+	RECORD("sent", UINT, result, remote.sent),
+	RECORD("delivered", UINT, result, remote.delivered),
+	RECORD("dropped", UINT, result, remote.dropped),
+	{0},
+};
+
 static const struct record_field rest_rows[] = {
 	RECORD_PART("host_clocks", clocks_rows, .how = RECORD_OMITTED,
 		    RECORD_WHEN(result, two_hosts)),
+	RECORD_PART("remote", remote_rows, .how = RECORD_OMITTED, RECORD_WHEN(result, remote.lost)),
 	RECORD("fragments_made", UINT, result, fragments.made),
 	RECORD("fragments_seen", UINT, result, fragments.seen),
 	RECORD("fragments_dropped", UINT, result, fragments.dropped),

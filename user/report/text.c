@@ -442,6 +442,17 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 	put_open(p, end);
 }
 
+/* What another host that was lost had told until then. */
+static void put_remote(struct page *p, const struct json_object *remote)
+{
+	static const struct text_count told[] = {
+		{"sent", "sent"}, {"delivered", "delivered"}, {"dropped", "dropped"}};
+
+	page_line(p, 0, STYLE_WARN, "", STYLE_WARN, "The other host is unknown since %s.",
+		  page_glue(page_ns(json_get_u64(remote, "unknown_since_ns"))));
+	text_counts_line(p, "Until then it had told of ", STYLE_WARN, remote, told, LENGTH(told));
+}
+
 static void put_verdict(struct page *p, const struct json_object *start,
 			const struct json_object *end)
 {
@@ -474,6 +485,8 @@ static void put_verdict(struct page *p, const struct json_object *start,
 	if (json_get_bool(end, "interrupted"))
 		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
+	if (json_get(end, "remote"))
+		put_remote(p, json_get(end, "remote"));
 }
 
 void text_run(const struct print_view *v, const struct json_object *start,

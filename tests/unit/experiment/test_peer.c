@@ -2,7 +2,10 @@
 /* What two hosts say to each other: what is written comes back, and what else comes is refused. */
 #include "cases.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,15 +16,16 @@
 #include "record_fill.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_login, msg_welcome, msg_plan, msg_ready, msg_status, msg_fold,
-	msg_fates, msg_time,  msg_error,   msg_end,  msg_flow,	msg_cause,  msg_counter,
+	msg_hello, msg_login, msg_welcome, msg_probe, msg_seen, msg_plan, msg_ready, msg_status,
+	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	msg_flow, msg_cause, msg_counter,
 };
 static const size_t sizes[] = {
-	sizeof(struct peer_hello),   sizeof(struct peer_hello),	    sizeof(struct peer_welcome),
-	sizeof(struct peer_plan),    sizeof(struct peer_ready),	    sizeof(struct site_status),
-	sizeof(struct peer_fold),    sizeof(struct runs),	    sizeof(struct peer_time),
-	sizeof(struct error),	     sizeof(struct result),	    sizeof(struct arrivals_flow),
-	sizeof(struct ledger_cause), sizeof(struct result_counter),
+	sizeof(struct peer_hello),     sizeof(struct peer_hello),    sizeof(struct peer_welcome),
+	sizeof(struct peer_probe),     sizeof(struct peer_seen),     sizeof(struct peer_plan),
+	sizeof(struct peer_ready),     sizeof(struct site_status),   sizeof(struct peer_fold),
+	sizeof(struct runs),	       sizeof(struct peer_time),     sizeof(struct error),
+	sizeof(struct result),	       sizeof(struct arrivals_flow), sizeof(struct ledger_cause),
+	sizeof(struct result_counter),
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
@@ -240,7 +244,7 @@ static int open_pipe(void **state)
 
 	if (!p || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
 		return -1;
-	conn_init(&p->conn, fd[0]);
+	conn_init(&p->conn, fd[0], fd[0]);
 	p->far = fd[1];
 	*state = p;
 	return 0;
@@ -323,12 +327,120 @@ CASE_WITH(fates_fit_a_line, open_pipe, close_pipe)
 	memset(fates.text, '9', sizeof(fates.text) - 1);
 	assert_int_equal(conn_send(&p->conn, msg_make("fates", msg_fates, &fates), 0), 0);
 	conn_close(&p->conn);
-	conn_init(&p->conn, p->far);
+	conn_init(&p->conn, p->far, p->far);
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
 	assert_int_equal(record_read(msg, msg_fates, &fates), 0);
 	assert_int_equal(strlen(fates.text), sizeof(fates.text) - 1);
 	json_object_put(msg);
-	p->far = dup(p->conn.fd);
+	p->far = dup(p->conn.in);
+}
+
+/* What refused to be a message is there to be shown; NULL is an empty line. */
+CASE_WITH(other_lines_can_be_shown, open_pipe, close_pipe)
+{
+	struct pipe *p = *state;
+	struct json_object *msg;
+
+	say(p, "last login\n");
+	assert_int_equal(conn_receive(&p->conn, &msg, CONN_EVER), -EBADMSG);
+	assert_int_equal(p->conn.line, strlen("last login\n"));
+	assert_memory_equal(p->conn.bytes, "last login\n", p->conn.line);
+	assert_int_equal(conn_send(&p->conn, NULL, 0), 0);
+	assert_int_equal(read(p->far, p->conn.bytes, 2), 1);
+	assert_int_equal(p->conn.bytes[0], '\n');
+}
+
+/* Pipes that were inherited block, and others hold them: nobody waits longer than was said. */
+CASE(pipes_that_block)
+{
+	static struct runs fates = {.slot = 1};
+	static struct conn conn;
+	struct json_object *msg;
+	int to[2], from[2];
+	unsigned sent = 0;
+
+	assert_int_equal(pipe(to) || pipe(from), 0);
+	conn_init(&conn, from[0], to[1]);
+	assert_int_equal(conn_receive(&conn, &msg, 1), -ETIMEDOUT);
+	memset(fates.text, '9', sizeof(fates.text) - 1);
+	while (!conn_send(&conn, msg_make("fates", msg_fates, &fates), 1))
+		sent++;
+	assert_int_equal(sent, 1); /* of 48 KiB each, into the 64 of a pipe */
+	assert_int_equal(fcntl(to[1], F_GETFL) & O_NONBLOCK, 0);
+	close(to[0]);
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(conn_send(&conn, NULL, 1000), -EPIPE);
+	close(from[1]);
+	assert_int_equal(conn_receive(&conn, &msg, CONN_EVER), -EPIPE);
+	conn_close(&conn);
+	assert_true(conn.in < 0 && conn.out < 0);
+}
+
+CASE(probes)
+{
+	const struct endpoint here[] = {
+		{.family = AF_INET, .ip4.s_addr = htonl(INADDR_LOOPBACK)},
+		{.family = AF_INET6, .ip6 = IN6ADDR_LOOPBACK_INIT},
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		int at = probe_open(i, 0), by = probe_open(i, 0);
+		struct endpoint to = here[i], from, self, any;
+
+		assert_true(at >= 0 && by >= 0);
+		assert_int_equal(conn_name(at, false, &any), 0);
+		assert_int_equal(conn_name(by, false, &self), 0);
+		assert_int_equal(probe_open(i, any.port), -EADDRINUSE);
+		to.port = any.port;
+		assert_false(probe_take(at, 7, 0, &from));
+		probe_send(by, &to, 6); /* of somebody else */
+		probe_send(by, &to, 7);
+		assert_true(probe_take(at, 7, 1000, &from));
+		assert_int_equal(from.family, to.family);
+		assert_int_equal(from.port, self.port);
+		assert_memory_equal(&from.ip6, &to.ip6, sizeof(to.ip6));
+		assert_int_equal(from.ip4.s_addr, to.ip4.s_addr);
+		assert_false(probe_take(at, 7, 0, &from));
+		close(at);
+		close(by);
+	}
+}
+
+/* The words of a command, as it gets them: it prints them in place of the protocol. */
+static void assert_words(const struct via_config *cfg, const char *expected)
+{
+	static struct conn conn;
+	struct error err = {};
+	char text[512] = "";
+	struct via v;
+	size_t len = 0;
+	ssize_t n;
+
+	assert_int_equal(via_open(&v, cfg, &conn, &err), 0);
+	fcntl(conn.in, F_SETFL, 0);
+	while ((n = read(conn.in, text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	assert_string_equal(text, expected);
+	conn_close(&conn);
+	assert_int_equal(via_close(&v), 0);
+	assert_int_equal(via_close(&v), CHILD_OURS); /* nothing is left */
+}
+
+CASE(commands)
+{
+	struct via_config cfg = {.command = "echo  -n\tx"};
+	static struct conn conn;
+	struct error err = {};
+	struct via v;
+
+	assert_words(&cfg, "x pktledger recv --stdio");
+	cfg.remote = " sudo -n /opt/pktledger $HOME;";
+	assert_words(&cfg, "x sudo -n /opt/pktledger $HOME; recv --stdio");
+	cfg.command = "sh -c 'exit 1'";
+	conn_init(&conn, -1, -1);
+	assert_int_equal(via_open(&v, &cfg, &conn, &err), -EINVAL);
+	assert_int_equal(err.status, STATUS_USAGE);
+	assert_int_equal(via_close(&v), CHILD_OURS);
 }
 
 /* Messages with bytes changed: taken or refused, and nothing else. */

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +37,7 @@ static int run(char *const argv[])
 	struct child c;
 	int status;
 
-	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	assert_int_equal(child_prepare(&c, argv, -1, -1, &err), 0);
 	assert_int_equal(c.status, -EAGAIN);
 	child_start(&c, &err);
 	status = end_of(&c);
@@ -66,7 +68,7 @@ CASE(failure_is_reported)
 	struct error err = {};
 	struct child c;
 
-	assert_int_equal(child_prepare(&c, (char *const[]){"no-such-command", NULL}, false, &err),
+	assert_int_equal(child_prepare(&c, (char *const[]){"no-such-command", NULL}, -1, -1, &err),
 			 0);
 	assert_int_equal(child_start(&c, &err), -ENOENT);
 	assert_int_equal(err.status, STATUS_FAILED);
@@ -88,7 +90,7 @@ static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(dup2(ends[1], fd), fd);
-	assert_int_equal(child_prepare(&c, argv, to_stderr, &err), 0);
+	assert_int_equal(child_prepare(&c, argv, -1, to_stderr ? STDERR_FILENO : -1, &err), 0);
 	assert_int_equal(child_start(&c, &err), 0);
 	assert_int_equal(dup2(saved, fd), fd);
 	close(saved);
@@ -157,6 +159,69 @@ CASE(as_from_a_shell)
 			 (before_us | 1UL << (SIGHUP - 1)) & ~(1UL << (SIGPIPE - 1)));
 }
 
+/*
+ * With a stdin from us it is of use to us only: the terminal's signals are not for it, nor for what
+ * it starts, whether that handles them (cat has what it was given) or unblocks them (sh does).
+ */
+CASE(one_that_serves_us)
+{
+	char *const argv[] = {"sh", "-c",
+			      "kill -INT $$; kill -HUP $$; exec cat - /proc/self/status", NULL};
+	const unsigned long terminal = 1UL << (SIGINT - 1) | 1UL << (SIGHUP - 1);
+	struct error err = {};
+	int to[2], from[2];
+	char text[8192] = "";
+	struct child c;
+	size_t len = 0;
+	ssize_t n;
+
+	assert_int_equal(pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC), 0);
+	assert_int_equal(child_prepare(&c, argv, to[0], from[1], &err), 0);
+	assert_int_equal(child_start(&c, &err), 0);
+	close(to[0]);
+	close(from[1]);
+	assert_int_equal(write(to[1], "hello\n", 6), 6);
+	close(to[1]);
+	while ((n = read(from[0], text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	assert_int_equal(end_of(&c), 0);
+	assert_memory_equal(text, "hello\n", 6);
+	assert_int_equal(ignored(text) & terminal, terminal);
+	child_close(&c);
+	close(from[0]);
+}
+
+/* It ends when we do, though it does not look at its stdin. */
+CASE(it_ends_with_us)
+{
+	char *const argv[] = {"sleep", "60", NULL};
+	int ends[2], wstatus;
+	pid_t pid, sleeper;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct error err = {};
+		struct child c;
+		int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		if (child_prepare(&c, argv, in, -1, &err) || child_start(&c, &err) ||
+		    write(ends[1], &c.pid, sizeof(c.pid)) != sizeof(c.pid))
+			_exit(99);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_int_equal(wstatus, 0);
+	assert_int_equal(read(ends[0], &sleeper, sizeof(sleeper)), sizeof(sleeper));
+	assert_int_equal(waitpid(sleeper, &wstatus, 0), sleeper);
+	assert_true(WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGTERM);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 CASE(no_descriptor_of_ours)
 {
 	char *const argv[] = {"ls", "/proc/self/fd", NULL};
@@ -180,7 +245,7 @@ CASE(waits_for_the_start)
 	struct child c;
 	FILE *f;
 
-	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	assert_int_equal(child_prepare(&c, argv, -1, -1, &err), 0);
 	snprintf(path, sizeof(path), "/proc/%d/comm", c.pid);
 	f = fopen(path, "r");
 	assert_non_null(f);
@@ -199,7 +264,7 @@ CASE(never_started)
 	struct error err = {};
 	struct child c;
 
-	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	assert_int_equal(child_prepare(&c, argv, -1, -1, &err), 0);
 	child_close(&c);
 	child_close(&c); /* nothing is left to be closed */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -227,7 +292,7 @@ CASE(signals)
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
-	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	assert_int_equal(child_prepare(&c, argv, -1, -1, &err), 0);
 	assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
 	close(saved);
 	assert_int_equal(child_start(&c, &err), 0);
@@ -254,7 +319,7 @@ static void __attribute__((noreturn)) group_leader(int ready)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	dup2(ready, STDOUT_FILENO);
-	if (child_prepare(&c, argv, false, &err) || child_start(&c, &err))
+	if (child_prepare(&c, argv, -1, -1, &err) || child_start(&c, &err))
 		_exit(99);
 	sigwaitinfo(&set, &info);
 	child_signal(&c, info.si_signo, info.si_code);

@@ -1,0 +1,365 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`run --to` over a pipe: by ssh, with an sshd of the test's own, and by other commands. What the
+hosts say is the same as by TCP; their addresses they find by probes."""
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ends import inside, nft
+from labs import COUNT, PORT, TARGET, Hosts, share
+from lib import (BINARY, EVERYTHING, TIMEOUT, assert_error, assert_ran, assert_valid, case,
+                 directory, finish, first, main, observed, require, start, table, thorough, until)
+from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
+
+FAILED, USAGE = 1, 2
+SSHD_PORT = 2222
+REMOTE = ["--remote", str(BINARY)]
+
+
+def children(pid):
+    return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_there(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+def remotes(pid):
+    """Processes below this one that serve, whatever carries what they say."""
+    found = []
+    for child in children(pid):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            found += [child] if b"--stdio" in words and b"pktledger" in words[0] else []
+            found += remotes(child)
+    return found
+
+
+class Piped(Hosts):
+    """Two hosts; `a` starts the program on `b` by a command."""
+
+    def via(self, *args, before="", to=4, remote=REMOTE, **kwargs):
+        command = f"ip netns exec {self.netns('b')} {before}"
+        return start("run", "--to", TARGET[to], "--via", command, *remote, *args,
+                     preexec_fn=self.inside("a"), **kwargs)
+
+    def run(self, *args, **kwargs):
+        return finish(self.via(*args, **kwargs))
+
+    def ledger(self, *args, serve=(), **kwargs):
+        result = assert_ran(observed(lambda: self.run(
+            "-j", "-q", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M", *args, **kwargs)))
+        assert_valid(result.json)
+        return result.json
+
+
+def script(where, name, text):
+    path = where / name
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@table(first(1, [("IPv4", 4, []), ("IPv6", 6, []), ("IPv6, the other way", 6, ["--reverse"]),
+                 ("the other way", 4, ["--reverse"]),
+                 ("AF_XDP at both ends", 4, ["--tx", "xsk", "--rx", "xsk"]),
+                 ("a port of its own", 4, ["--port", "5000", "-R"])]))
+def by_a_command(to, args):
+    with Piped() as hosts:
+        if "--port" in args:
+            document = hosts.ledger(*args)
+            assert document["end"]["delivered"] == COUNT, document["end"]
+            return
+        hosts.drop("m", "forward", 3)
+        hosts.drop("a", "input" if "--reverse" in args else "output", 5)
+        tx = share(5) if "xsk" not in args else 0  # frames do not pass the hook
+        document = hosts.ledger(*args, to=to)
+        compare(document, {"wire": share(3), **({"netfilter": tx} if tx else {})})
+        if tx:
+            assert causes(document, "netfilter") == {"rx" if args else "tx": tx}
+        ports = [document["start"][end]["address"] for end in ("tx_port", "rx_port")]
+        assert set(ports) == {"2001:2:0:7::1" if to == 6 else "198.18.7.1", TARGET[to]}, ports
+
+
+@thorough
+def several_trials_in_one_session():
+    with Piped() as hosts:
+        result = hosts.run("-j", "-r", "20k", "-c", "2000", "--repeat", "3")
+        assert result.status == 0 and len(result.json["trials"]) == 3, result
+
+
+# By ssh
+
+
+@contextlib.contextmanager
+def sshd(hosts):
+    """A real one on `b`; yields the environment in which `ssh` finds its keys, and the process."""
+    require(Path("/usr/sbin/sshd").exists() and shutil.which("ssh"), "no openssh-server")
+    try:
+        pwd.getpwnam("sshd")
+    except KeyError:
+        require(False, "no user sshd")
+    os.makedirs("/run/sshd", exist_ok=True)  # where it wants to be at home
+    with directory() as where:
+        where.chmod(0o755)
+        for key in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", where / key],
+                           check=True)
+        (where / "sshd_config").write_text(f"""
+            Port {SSHD_PORT}
+            HostKey {where}/host
+            AuthorizedKeysFile {where}/user.pub
+            PidFile none
+            StrictModes no
+            UsePAM no
+            PasswordAuthentication no
+            AllowUsers root
+            """)
+        key = (where / "host.pub").read_text()
+        (where / "known_hosts").write_text(f"* {key}")
+        (where / "ssh_config").write_text(f"""
+            IdentityFile {where}/user
+            IdentitiesOnly yes
+            UserKnownHostsFile {where}/known_hosts
+            GlobalKnownHostsFile /dev/null
+            """)
+        script(where, "ssh", f'exec {shutil.which("ssh")} -F {where}/ssh_config "$@"\n')
+        log = open(where / "log", "w+")
+        server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", where / "sshd_config"],
+                                  preexec_fn=hosts.inside("b"), stdin=subprocess.DEVNULL,
+                                  stderr=log,
+                                  start_new_session=True)
+        try:
+            until(lambda: f":{SSHD_PORT:04X} 0" in hosts.do("b", "cat", "/proc/net/tcp6")
+                  or server.poll() is not None, 20, "sshd does not listen")
+            assert server.poll() is None, (where / "log").read_text()
+            yield {**os.environ, "PATH": f"{where}:{os.environ['PATH']}"}, server
+        finally:
+            for child in children(server.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            server.kill()
+            server.wait()
+            log.close()
+
+
+def by_ssh(hosts, env, *args, to=4, user="root"):
+    address = f"[{TARGET[to]}]" if to == 6 else TARGET[to]
+    return start("run", "--to", f"{user}@{address}:{SSHD_PORT}", *REMOTE, *args,
+                 preexec_fn=hosts.inside("a"), env=env)
+
+
+@table(first(1, [("IPv4", 4, []), ("IPv6", 6, []), ("the other way", 4, ["-R"])]))
+def over_ssh(to, args):
+    with Piped() as hosts, sshd(hosts) as (env, server):
+        hosts.drop("m", "forward", 3)
+        result = assert_ran(observed(lambda: finish(by_ssh(
+            hosts, env, "-j", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M", *args, to=to))))
+        assert_valid(result.json)
+        compare(result.json, {"wire": share(3)})
+        until(lambda: not remotes(server.pid), 5, "the other side stays")
+
+
+@thorough
+def ssh_is_killed():
+    with Piped() as hosts, sshd(hosts) as (env, server):
+        client = by_ssh(hosts, env, "--json-lines", "-r", "10k", "-t", "60", "-I", "100ms")
+        told = {}
+        while told.get("time_ns", 0) < 0.5e9:
+            told = json.loads(client.stdout.readline()).get("data", {})
+        assert len(remotes(server.pid)) == 1
+        ssh, = children(client.pid)
+        os.kill(ssh, signal.SIGKILL)
+        out, err = client.communicate(timeout=TIMEOUT)
+        assert client.returncode == FAILED and "lost" in err, err
+        assert_other_unknown(ending(out))
+        until(lambda: not remotes(server.pid), 5, "the other side stays")
+
+
+@thorough
+def ssh_leads_nowhere():
+    """A login that is refused, with what ssh says about it; a program that is not there."""
+    with Piped() as hosts, sshd(hosts) as (env, _):
+        result = finish(by_ssh(hosts, env, *SHORT, user="nobody"))
+        assert_error(result, FAILED, "ssh ended with status 255")
+        assert "Permission denied" in result.err, result
+        result = finish(by_ssh(hosts, env, *SHORT, "--remote", "/nowhere/pktledger"))
+        assert_error(result, FAILED, "there is no /nowhere/pktledger", "--remote")
+
+
+# What comes before the first word
+
+
+HELLO = {"type": "hello", "version": "9.9", "host": "other", "challenge": "00", "token": False}
+NOISE = 'printf "Welcome\\n\\nlast login: {}\\n{\\"type\\":\\"x\\"}\\n$ "\n'
+
+
+@table(first(1, [
+    ("it ends with that", NOISE + 'printf "\\033[31mred"\nexit 3\n',
+     ["status 3", "Welcome", "last login: {}", '{"type":"x"}', "$ ?[31mred"]),
+    ("it is passed over", NOISE + 'exec "$@"\n', []),
+    ("60 KiB", 'head -c 61440 /dev/zero | tr "\\0" "x"\nexec "$@"\n', []),
+    ("too much", 'head -c 71680 /dev/zero | tr "\\0" "x"\nexec "$@"\n', ["64 KiB", "xxxx"]),
+    ("another version", f"echo '{json.dumps({**HELLO, 'protocol': 99})}'\nsleep 9\n",
+     ["version 99", "9.9", "the same version"]),
+    ("nothing at all", "exit 0\n", ["status 0"]),
+]))
+def noise(text, words):
+    """Of the scripts of a login, shown if nothing follows; and a remote that is none."""
+    with Piped() as hosts, directory() as where:
+        result = hosts.run("-r", "10k", "-c", "100", "-j", before=script(where, "login", text))
+    if words:
+        assert_error(result, FAILED, words[0])
+        assert all(word in result.err for word in words), result
+        assert "\033" not in result.err, result
+    else:
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+        assert "Welcome" not in result.err, result
+
+
+@table([
+    ("the command", ["--via", "no-such-command x"], ["no-such-command", "installed"]),
+    ("the program there", ["--via", "env", "--remote", "/nowhere/pktledger"],
+     ["there is no /nowhere/pktledger", "--remote"]),
+])
+def missing(args, words):
+    with Hosts() as hosts:
+        assert_error(hosts.command("run", *args, *SHORT), FAILED, *words)
+
+
+# Ends in the middle
+
+
+def running(hosts, *args, **kwargs):
+    """A client that sends and its remote."""
+    client = hosts.via("--json-lines", "-r", "10k", "-t", "60", "-I", "100ms", *args, **kwargs)
+    told = {}
+    while told.get("time_ns", 0) < 0.3e9:
+        told = json.loads(client.stdout.readline()).get("data", {})
+    remote, = remotes(client.pid)
+    return client, remote
+
+
+@table([("while it receives", []), ("while it sends", ["-R"])] if EVERYTHING else [])
+def the_other_end_is_killed(args):
+    with Piped() as hosts:
+        client, remote = running(hosts, *args)
+        os.kill(remote, signal.SIGKILL)
+        out, err = client.communicate(timeout=TIMEOUT)
+        assert client.returncode == FAILED and "lost" in err, err
+        assert_other_unknown(ending(out))
+
+
+@table(first(1, [("while it sends", []), ("while it receives", ["-R"])]))
+def this_end_is_killed(args):
+    with Piped() as hosts:
+        client, remote = running(hosts, *args)
+        client.kill()
+        until(lambda: not is_there(remote), 5, "the other end stays")
+        client.communicate()
+
+
+@case
+def control_c_ends_both_with_the_ledger():
+    """It reaches all processes of the terminal's group: a shell between them, and the other end."""
+    with Piped() as hosts, directory() as where:
+        client, remote = running(hosts, before=script(where, "login", '"$@"\n'))
+        os.killpg(client.pid, signal.SIGINT)
+        out, err = client.communicate(timeout=TIMEOUT)
+        end = ending(out)["end"]
+        assert client.returncode in (0, 4) and end["interrupted"] and "remote" not in end, err
+        assert end["delivered"] > 0 and (end["balanced"] or client.returncode == 4), end
+        assert not is_there(remote)
+
+
+@thorough
+def a_silent_client_is_left():
+    """As kubectl exec does not pass an end on: it is stopped, and says nothing any more."""
+    with Piped() as hosts:
+        client, remote = running(hosts)
+        os.kill(client.pid, signal.SIGSTOP)
+        until(lambda: not is_there(remote), 25, "the other end stays")
+        client.send_signal(signal.SIGCONT)
+        out, err = client.communicate(timeout=TIMEOUT)
+        assert client.returncode == FAILED and "lost" in err, (out, err)
+
+
+# Addresses
+
+
+def wall(hosts, side, rule):
+    nft(hosts.netns(side), f"table inet wall {{ chain c {{ {rule}\n}}\n}}\n")
+
+
+@case
+def reverse_needs_a_way_back():
+    with Piped() as hosts:
+        wall(hosts, "a", "type filter hook input priority 0; udp dport 1-65535 drop")
+        assert_error(hosts.run(*SHORT, "-R"), FAILED, "no way back for --reverse", "198.18.7.1")
+        result = hosts.run(*SHORT, "-j")
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+
+
+@thorough
+def reverse_needs_a_way_there():
+    with Piped() as hosts:
+        wall(hosts, "b", "type filter hook input priority 0; udp dport 1-65535 drop")
+        assert_error(hosts.run(*SHORT, "-R"), FAILED, "no way back", "no probe came")
+        result = hosts.run("-r", "10k", "-c", "100", "-j")
+        assert result.json["end"]["dropped"] == 100 and "no probe came" in result.err, result
+        assert lost(result.json) == {"netfilter": 100}, result
+
+
+@thorough
+def nat_is_told():
+    with Piped() as hosts:
+        wall(hosts, "m", "type nat hook postrouting priority 100; oif vb masquerade")
+        result = hosts.run("-r", "10k", "-c", "100", "-j")
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+        assert "sees this host, 198.18.7.1" in result.err and "198.18.8.254" in result.err, result
+        assert_error(hosts.run(*SHORT, "-R"), FAILED, "no way back", "198.18.8.254")
+
+
+@thorough
+def a_port_that_is_in_use():
+    for side, args in ("b", []), ("a", ["-R"]):
+        with Piped() as hosts, inside(hosts.netns(side)), \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as used:
+            used.bind(("", PORT))
+            assert_error(hosts.run(*SHORT, *args), FAILED, f"UDP port {PORT}", "--port")
+
+
+TO = ["run", "-r", "1k", "--to", TARGET[4]]
+
+
+@table([
+    ("no host", ["run", "--via", "x"], ["--to"]),
+    ("a control port", ["run", "-r", "1k", "--to", f"{TARGET[4]}:1", "--via", "x"], ["no port"]),
+    ("a program without a way", [*TO, "--remote", "x"], ["--remote"]),
+    ("two ways", ["run", "-r", "1k", "--to", f"me@{TARGET[4]}", "--via", "x"], ["USER@"]),
+    ("a token", [*TO, "--via", "x", "--token-file", "/x"], ["--token-file"]),
+    ("quotes", [*TO, "--via", "sh -c 'x'"], ["no quotes", "script"]),
+    ("a name", ["run", "--to", "me@host"], ["--via 'ssh NAME'"]),
+    ("no user", ["run", "--to", f"@{TARGET[4]}"], ["--to"]),
+    ("stdio and JSON", ["recv", "--stdio", "-j"], ["run --to"]),
+    ("stdio and a port", ["recv", "--stdio", "-p", "1"], ["--port", "client's"]),
+    ("stdio and a server", ["recv", "--stdio", "--serve"], ["--serve"]),
+])
+def bad_input(args, words):
+    assert_error(finish(start(*args)), USAGE, *words)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A program that carries what two hosts say to each other: ssh, docker exec, ip netns exec. */
+#include "experiment/wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#define SELF	"pktledger"
+#define GO_MS	3000 /* to end by itself, when it has nothing to read any more */
+#define TERM_MS 1000 /* to obey SIGTERM */
+
+static int add_words(struct via *v, const char *words, struct error *err)
+{
+	char *at = v->text + v->used, *save = NULL;
+	size_t size = strlen(words) + 1;
+
+	if (strpbrk(words, "\"'\\"))
+		return error_usage(err, "put the command in a script, and give its name",
+				   "words are divided by blanks, and there are no quotes: %s",
+				   words);
+	if (size > sizeof(v->text) - v->used)
+		return error_usage(err, NULL, "the command to reach the other host is too long");
+	memcpy(at, words, size);
+	v->used += size;
+	for (char *w = strtok_r(at, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
+		if (v->words == VIA_WORDS)
+			return error_usage(
+				err, NULL,
+				"the command to reach the other host has too many words");
+		v->argv[v->words++] = w;
+	}
+	return 0;
+}
+
+/* Nobody could answer its questions otherwise; it asks at the terminal, whatever stdin is. */
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static int add_ssh(struct via *v, const struct via_config *cfg, struct error *err)
+{
+	const struct endpoint *to = &cfg->to;
+	char address[INET6_ADDRSTRLEN], words[sizeof(v->text)];
+
+	inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4, address,
+		  sizeof(address));
+	snprintf(words, sizeof(words), "ssh -T%s",
+		 has_terminal() ? "" : " -o BatchMode=yes"); /* it would wait for ever */
+	if (to->port)
+		snprintf(words + strlen(words), sizeof(words) - strlen(words), " -p %u", to->port);
+	snprintf(words + strlen(words), sizeof(words) - strlen(words), " -- %.*s%s",
+		 (int)(strrchr(cfg->login, '@') + 1 - cfg->login), cfg->login, address);
+	return add_words(v, words, err);
+}
+
+/* Two pipes: of each the program gets one end, as it is, and ours never block. */
+static int start(struct via *v, struct conn *c, struct error *err)
+{
+	int in[2], out[2], rc;
+
+	if (pipe2(in, O_CLOEXEC))
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot make a pipe");
+	if (pipe2(out, O_CLOEXEC)) {
+		rc = -errno;
+		close(in[0]);
+		close(in[1]);
+		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot make a pipe");
+	}
+	fcntl(in[0], F_SETFL, O_NONBLOCK);
+	fcntl(out[1], F_SETFL, O_NONBLOCK);
+	conn_init(c, in[0], out[1]);
+	rc = child_prepare(&v->child, v->argv, out[0], in[1], err);
+	if (!rc)
+		rc = child_start(&v->child, err);
+	close(out[0]);
+	close(in[1]);
+	return rc;
+}
+
+int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct error *err)
+{
+	int rc;
+
+	*v = (struct via){};
+	rc = cfg->command ? add_words(v, cfg->command, err) : add_ssh(v, cfg, err);
+	if (!rc)
+		rc = add_words(v, cfg->remote ? cfg->remote : SELF, err);
+	if (!rc)
+		rc = add_words(v, "recv --stdio", err);
+	return rc ? rc : start(v, c, err);
+}
+
+static bool has_ended(struct child *c, int ms)
+{
+	struct pollfd end = {.fd = c->pidfd, .events = POLLIN};
+
+	poll(&end, 1, ms);
+	return child_poll(c);
+}
+
+int via_close(struct via *v)
+{
+	struct child *c = &v->child;
+
+	if (!c->name)
+		return CHILD_OURS;
+	if (!has_ended(c, GO_MS))
+		pidfd_send_signal(c->pidfd, SIGTERM, NULL, 0);
+	if (!has_ended(c, TERM_MS))
+		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
+	has_ended(c, TERM_MS);
+	child_close(c);
+	return c->status;
+}
