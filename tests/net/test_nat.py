@@ -154,7 +154,7 @@ def masqueraded(fate, address):
                        ("198.18.0.1", "198.18.1.254"))
     with lab("--topology", "router"), fate(address) as (sock, stage):
         translate(ROUTER, address, "postrouting", 'oifname "v-r1" counter masquerade')
-        with balancing(f"udp and src host {source}") as t:
+        with balancing(f"udp dst port {NEW} and src host {source}") as t:
             sent, received = traffic(sock, stage, far(address), NEW)
             end = assert_flow(t.stop(), sent, received, stage)
         assert shown(end, "source", outside)["from"] == source, end["nat"]
