@@ -11,7 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "balance_abi.h"
-#include "followed.bpf.h"
+#include "nat.bpf.h"
 #include "skb.bpf.h"
 
 /* What the checkpoints are told, and what they count. */
@@ -32,8 +32,6 @@ static __always_inline struct balance_tally *tally(void)
 }
 
 /* Roles of devices, and causes of drops: what the side of a drop follows from (side_of()). */
-
-#define IFF_LOOPBACK 0x8
 
 MAP(causes, HASH, BALANCE_CAUSES, struct balance_cause, __u32);
 
@@ -311,7 +309,7 @@ static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32
 /* Fragments: those behind the first are of the flow if that was (bpf/fragment.bpf.h). */
 
 /* Those that look at fragments, each with its element of fragment_work. */
-enum balance_program { BALANCE_RECEIVE, BALANCE_QUEUE, BALANCE_DROP, BALANCE_USED };
+enum balance_program { BALANCE_RECEIVE, BALANCE_QUEUE, BALANCE_DROP, BALANCE_USED, BALANCE_NAMES };
 
 /* NULL: it is none. */
 static __always_inline struct fragment_work *fragment_at(const struct linear *at, __u32 program)
@@ -382,7 +380,7 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 		return false;
 	d->flags |= FOLLOWED_OURS;
 	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
-		*incomplete = BALANCE_INCOMPLETE;
+		*incomplete |= BALANCE_INCOMPLETE;
 	return fragment_is_loss(d, FRAGMENT_BALANCE, w->h.fragment);
 }
 
@@ -762,14 +760,17 @@ look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tall
 	return found;
 }
 
-static __always_inline bool of_flow(const struct skb_view *v, const struct datagram *d)
+/* Bits of enum nat_match. */
+static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view *v,
+				     const struct datagram *d, __u32 program)
 {
 	__u32 len = d->size ? d->headers + d->size : v->len;
 	struct linear at = v->at;
 	struct filter_gap gap;
 
 	filtered_view(&at, &gap, d);
-	return filter_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, &gap);
+	return nat_matches(cfg.nat, &at, cfg.frames ? len : len + ETHERNET_HLEN, &gap,
+			   cfg.nat ? nfct_of(skb) : 0, program, program == BALANCE_RECEIVE);
 }
 
 static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
@@ -789,6 +790,20 @@ static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
 	stream_see(skb, v, d, t, false);
 }
 
+/* To this port, before anybody can read it. Returns whether it is of the flow. */
+static __always_inline bool came_to_port(__u32 netns, const struct datagram *d, bool ours)
+{
+	struct balance_cell *cell = cell_of(netns, d->dst_port);
+	__u8 *came = byte_of_port(d->dst_port);
+
+	if (!cell)
+		return false;
+	lengths_came(cell, ours ? &cell->matched : &cell->others, d);
+	if (ours && !*came)
+		*came = 1;
+	return ours;
+}
+
 SEC("tp_btf/netif_receive_skb")
 int balance_receive(__u64 *ctx)
 {
@@ -797,11 +812,8 @@ int balance_receive(__u64 *ctx)
 	struct balance_tally *t = tally();
 	__u32 netns = dev->nd_net.net->ns.inum;
 	enum datagram_result found;
-	struct balance_cell *cell;
 	struct skb_view v;
 	struct datagram d;
-	__u8 *came;
-	bool ours;
 
 	skb_view(&v, skb);
 	if (!t)
@@ -811,16 +823,8 @@ int balance_receive(__u64 *ctx)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns);
 	if (found != DATAGRAM_HERE)
 		return 0;
-	cell = cell_of(netns, d.dst_port);
-	if (!cell)
+	if (!came_to_port(netns, &d, of_flow(skb, &v, &d, BALANCE_RECEIVE) & NAT_MATCHES))
 		return 0;
-	ours = of_flow(&v, &d);
-	lengths_came(cell, ours ? &cell->matched : &cell->others, &d);
-	if (!ours)
-		return 0;
-	came = byte_of_port(d.dst_port);
-	if (!*came)
-		*came = 1;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
 		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, 0);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
@@ -842,19 +846,61 @@ int balance_queue(__u64 *ctx)
 	struct skb_view v;
 	struct datagram d;
 	struct sock *sk;
+	__u32 match;
 
 	skb_view(&v, skb);
-	if (!t || look_at_packet(&v, &d, t) != DATAGRAM_HERE || !of_flow(&v, &d))
+	if (!t || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+		return 0;
+	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
+	if (!(match & NAT_MATCHES))
 		return 0;
 	sk = IN(skb, sk_buff)->sk;
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
 		return 0;
+	if (cfg.nat && match & NAT_TRANSLATED)
+		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
 		enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0);
 	else if (role == ROLE_EDGE)
-		TALLY(t->left, d.segments);
+		TALLY(t->left, match & NAT_NEW_ONLY ? 0 : d.segments);
+	else if (match & NAT_NEW_ONLY)
+		enter(skb, &v, &d, t, true, BALANCE_QUEUE, 0);
+	else if (match & NAT_TRANSLATED && d.fragmented)
+		fragment_enters(&v.at, BALANCE_QUEUE, FOLLOWED_OURS);
 	return 0;
+}
+
+/*
+ * Behind all others at netfilter's hook `input`: what goes to a socket has its last name, and its
+ * connection still tells the one before (bpf/nat.bpf.h).
+ */
+SEC("?netfilter")
+int balance_names(struct bpf_nf_ctx *ctx)
+{
+	struct sk_buff *skb = ctx->skb;
+	struct net_device *dev = IN(skb, sk_buff)->dev;
+	bool loops = dev->flags & IFF_LOOPBACK; /* then net_dev_queue has seen the same names */
+	struct balance_tally *t = tally();
+	__u64 nfct = nfct_of(skb);
+	struct skb_view v;
+	struct datagram d;
+	__u32 match;
+
+	skb_view(&v, skb);
+	if (!nfct || !t || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+		return NF_ACCEPT;
+	match = of_flow(skb, &v, &d, BALANCE_NAMES);
+	if (!(match & NAT_TRANSLATED)) {
+		nat_forget(&v.at, BALANCE_NAMES);
+		return NF_ACCEPT;
+	}
+	if (!came_to_port(dev->nd_net.net->ns.inum, &d, match & NAT_MATCHES))
+		return NF_ACCEPT;
+	nat_learn(nfct, BALANCE_NAMES, loops, loops ? 0 : d.segments);
+	if (match & NAT_NEW_ONLY && !loops)
+		enter(skb, &v, &d, t, true, BALANCE_NAMES, 0);
+	return NF_ACCEPT;
 }
 
 static __always_inline void is_read(struct balance_tally *t, const struct balance_cell *cell,
@@ -960,7 +1006,7 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
-	__u32 index, side, segments = 1, flags = 0;
+	__u32 index, side, match, segments = 1, flags = 0;
 	enum datagram_result found;
 	struct skb_view v;
 	struct datagram d;
@@ -970,8 +1016,12 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 		return 0;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_HERE) {
-		if (!of_flow(&v, &d))
+		match = of_flow(f->skb, &v, &d, program);
+		if (!(match & NAT_MATCHES))
 			return 0;
+		/* on loopback it has entered with that name at net_dev_queue */
+		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
+			flags = BALANCE_RENAMED;
 		if (d.fragmented && !fragment_dropped(&v.at, program, true, &flags))
 			return 0;
 		segments = d.segments;

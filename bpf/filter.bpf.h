@@ -15,6 +15,7 @@
 #include "filter_abi.h"
 #include "kernel.h"
 #include "skb.bpf.h"
+#include "watch_abi.h"
 
 #define FILTER_MACS 12 /* bytes before the type of an Ethernet frame */
 
@@ -148,13 +149,40 @@ static __always_inline __u32 filter_fetch(__u8 *to, const struct linear *at, __u
 			   start < at->tail ? at->tail - start : 0);
 }
 
+/* Addresses and ports that the filter is to see instead of the packet's. */
+struct filter_name {
+	struct watch_flow flow;
+	__u32 l3, l4; /* offsets of the packet's headers from head */
+};
+
+#define FILTER_L3_MAX 32 /* a frame with two tags, and one put in */
+#define FILTER_L4_MAX 128
+
+static __always_inline void filter_rename(struct filter_scratch *scratch, __u32 start,
+					  const struct filter_name *name, __u32 skip)
+{
+	__u32 l3 = name->l3 - start, l4 = name->l4 - skip - start;
+
+	if (l3 > FILTER_L3_MAX || l4 > FILTER_L4_MAX)
+		return;
+	if (name->flow.family == AF_INET) {
+		__builtin_memcpy(scratch->bytes + l3 + 12, name->flow.src, 4);
+		__builtin_memcpy(scratch->bytes + l3 + 16, name->flow.dst, 4);
+	} else {
+		__builtin_memcpy(scratch->bytes + l3 + 8, name->flow.src, 16);
+		__builtin_memcpy(scratch->bytes + l3 + 24, name->flow.dst, 16);
+	}
+	__builtin_memcpy(scratch->bytes + l4, &name->flow.src_port, 4); /* both */
+}
+
 /*
  * Whether the filter wants this packet. `len`: skb->len, which counts from at->data. For a frame
  * without an skb: head and data are its begin, tail and len its length, mac_header 0 and
- * network_header ETHERNET_HLEN. `gap`: may be NULL.
+ * network_header ETHERNET_HLEN. `gap`, `name`: may be NULL.
  */
 static __always_inline bool filter_matches(const struct linear *at, __u32 len,
-					   const struct filter_gap *gap)
+					   const struct filter_gap *gap,
+					   const struct filter_name *name)
 {
 	struct filter_scratch *scratch;
 	__u32 slot, start;
@@ -171,9 +199,12 @@ static __always_inline bool filter_matches(const struct linear *at, __u32 len,
 		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start,
 						   start < at->tail ? at->tail - start : 0);
 		scratch->length += sizeof(at->tag);
+		start -= sizeof(at->tag);
 	} else {
 		scratch->have = filter_fetch(scratch->bytes, at, start, gap);
 	}
+	if (name)
+		filter_rename(scratch, start, name, gap ? gap->skip : 0);
 	switch (filter_run(scratch)) {
 	case FILTER_YES:
 		return true;

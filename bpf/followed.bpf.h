@@ -28,8 +28,9 @@ static __always_inline bool fragment_is_loss(struct followed *d, enum fragment_o
 }
 
 /*
- * What a program needs to look at a fragment, too much for its stack. An element for each program:
- * one may interrupt another, but never itself on the same CPU.
+ * What a program needs to look at a fragment, or at what NAT renames (bpf/nat.bpf.h), too much for
+ * its stack. An element for each program: one may interrupt another, but never itself on the same
+ * CPU.
  */
 struct fragment_work {
 	struct linear at;
@@ -37,10 +38,11 @@ struct fragment_work {
 	struct fragment_key key;
 	struct followed none; /* zero */
 	struct filter_gap gap;
+	struct filter_name now, old; /* the packet's, and that with which it came */
 	__u8 l3[IP6_HLEN] WIDE;
 };
 
-#define FRAGMENT_PROGRAMS 4
+#define FRAGMENT_PROGRAMS 6
 
 MAP(followed, LRU_HASH, 1, struct fragment_key, struct followed);
 

@@ -129,6 +129,7 @@ struct sk_buff {
 	struct sock *sk;
 	struct net_device *dev;
 	unsigned long _skb_refdst;
+	unsigned long _nfct; /* only where the kernel has connection tracking */
 	unsigned int len;
 	unsigned int data_len;
 	__u8 cloned : 1;
@@ -167,6 +168,43 @@ struct skb_shared_info {
 	unsigned short gso_size;
 	unsigned short gso_segs;
 	unsigned int gso_type;
+};
+
+/* Connection tracking. The tuple of a direction is the name with which its packets come. */
+union nf_inet_addr {
+	__u32 all[4];
+};
+
+struct nf_conntrack_man {
+	union nf_inet_addr u3;
+	union {
+		__be16 all;
+	} u;
+	__u16 l3num;
+};
+
+struct nf_conntrack_tuple {
+	struct nf_conntrack_man src;
+	struct {
+		union nf_inet_addr u3;
+		union {
+			__be16 all;
+		} u;
+		__u8 protonum;
+	} dst;
+};
+
+struct nf_conntrack_tuple_hash {
+	struct nf_conntrack_tuple tuple;
+};
+
+struct nf_conn {
+	struct nf_conntrack_tuple_hash tuplehash[2]; /* original, reply */
+	unsigned long status;
+};
+
+struct bpf_nf_ctx {
+	struct sk_buff *skb;
 };
 
 struct task_struct {

@@ -35,7 +35,7 @@ int matches(void *ctx)
 		.protocol = t->protocol,
 		.tag = t->tag,
 	};
-	return filter_matches(&at, t->len, NULL);
+	return filter_matches(&at, t->len, NULL, NULL);
 }
 
 __u64 dropped;
@@ -47,7 +47,7 @@ int drop(__u64 *ctx)
 	struct linear at = linear_of(skb);
 
 	at.tag = filter_tag(skb);
-	if (filter_matches(&at, skb->len, NULL))
+	if (filter_matches(&at, skb->len, NULL, NULL))
 		__sync_fetch_and_add(&dropped, 1);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "followed.bpf.h"
+#include "nat.bpf.h"
 #include "skb.bpf.h"
 #include "sock.bpf.h"
 #include "watch_abi.h"
@@ -625,7 +625,14 @@ __noinline int ip_kind(const struct linear *at)
 }
 
 /* Those that look at fragments, each with its element of fragment_work. */
-enum watch_program { WATCH_DROPS, WATCH_USED, WATCH_RECEIVES, WATCH_QUEUES };
+enum watch_program {
+	WATCH_DROPS,
+	WATCH_USED,
+	WATCH_RECEIVES,
+	WATCH_QUEUES,
+	WATCH_NAMES,
+	WATCH_SENT_NAMES
+};
 
 /*
  * Not static, as ip_kind(). Whether there are extension headers that the filter is not to see: then
@@ -650,7 +657,8 @@ __noinline int find_gap(const struct linear *at, __u32 program)
 	return w->h.version == 6 && w->h.next == HEADER_PAYLOAD;
 }
 
-static __always_inline bool matches(struct sk_buff *skb, int kind, __u32 program)
+/* Bits of enum nat_match. */
+static __always_inline __u32 matches(struct sk_buff *skb, int kind, __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct linear at = linear_of(skb);
@@ -659,7 +667,8 @@ static __always_inline bool matches(struct sk_buff *skb, int kind, __u32 program
 	if (kind == IP_EXTENDED && w && find_gap(&at, program))
 		gap = &w->gap;
 	at.tag = filter_tag(skb);
-	return filter_matches(&at, skb->len, gap);
+	return nat_matches(cfg.nat, &at, skb->len, gap, cfg.nat ? nfct_of(skb) : 0, program,
+			   program == WATCH_RECEIVES);
 }
 
 /* The datagram of a fragment. NULL: it is none. */
@@ -772,7 +781,7 @@ static __always_inline void find_device(struct freed *f)
 static __always_inline bool is_matched(struct sk_buff *skb, int kind, __u32 program)
 {
 	const struct linear at = linear_of(skb);
-	bool matched = matches(skb, kind, program);
+	bool matched = matches(skb, kind, program) & NAT_MATCHES;
 
 	return kind == IP_PLAIN ? matched : is_of_flow(&at, program, matched);
 }
@@ -961,7 +970,7 @@ static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	int kind = ip_kind(&at);
 
-	if (kind != IP_PLAIN && matches(skb, kind, program))
+	if (kind != IP_PLAIN && matches(skb, kind, program) & NAT_MATCHES)
 		see_datagram(&at, program,
 			     (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program);
 	return 0;
@@ -977,6 +986,34 @@ SEC("?tp_btf/net_dev_queue")
 int watch_queues(__u64 *ctx)
 {
 	return see_first((void *)ctx[0], WATCH_QUEUES);
+}
+
+/* For drops behind the last place where a packet's connection is known (bpf/nat.bpf.h). */
+static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 sent)
+{
+	const struct linear at = linear_of(skb);
+	__u64 nfct = nfct_of(skb);
+
+	if (!nat_translated(nfct)) {
+		if (nfct && !sent)
+			nat_forget(&at, program);
+	} else if (matches(skb, ip_kind(&at), program) & NAT_MATCHES) {
+		nat_learn(nfct, program, sent, 0);
+	}
+}
+
+SEC("?netfilter")
+int watch_names(struct bpf_nf_ctx *ctx)
+{
+	see_names(ctx->skb, WATCH_NAMES, 0);
+	return NF_ACCEPT;
+}
+
+SEC("?tp_btf/net_dev_queue")
+int watch_sent_names(__u64 *ctx)
+{
+	see_names((void *)ctx[0], WATCH_SENT_NAMES, 1);
+	return 0;
 }
 
 _Static_assert(__builtin_offsetof(struct drop, dev) == sizeof(struct watch_flow_key), "a key");

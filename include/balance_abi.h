@@ -29,6 +29,9 @@
  * Multicast that ip_mc_output() loops back is a copy of its own, PACKET_LOOPBACK, and enters where
  * it is received. The unit is the datagram: merged packets weigh their segments; of one that is
  * fragmented, the first fragment enters, and the first of them that is dropped is its end.
+ *
+ * A datagram that NAT renames is of the flow by each of its names. One that only got such a name
+ * here enters with it: as it goes to a socket or, by an INSIDE device, to another namespace.
  */
 #ifndef PKTLEDGER_BALANCE_ABI_H
 #define PKTLEDGER_BALANCE_ABI_H
@@ -126,6 +129,7 @@ struct balance_tally {
 enum balance_cause_flag {
 	BALANCE_OWN = 1,	/* the socket that sent it is in the namespace of skb->dev */
 	BALANCE_INCOMPLETE = 2, /* it came from outside, and not all of its fragments did */
+	BALANCE_RENAMED = 4,	/* EXPR matches the name that NAT gave it, not the one it came with */
 };
 
 struct balance_cause {
@@ -185,7 +189,8 @@ struct balance_config {
 	__u8 paged;	 /* payload in pages can be read (Linux 6.12) */
 	__u8 numbers;	 /* enum balance_numbers */
 	__u8 frames;	 /* the filter wants frames, not from the IP header on */
-	__u8 pad[3];
+	__u8 nat;	 /* some namespace has NAT */
+	__u8 pad[2];
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;

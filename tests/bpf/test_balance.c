@@ -67,7 +67,7 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 				     .numbering = numbering ? *numbering : none,
 				     .reasons = reasons,
 				     .ksyms = ksyms,
-				     .fragments = -1};
+				     .shared = {-1, -1}};
 	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &err) ||
 	    balance_begin(balance, &begun, &err))
 		fail_msg("%s", err.message);

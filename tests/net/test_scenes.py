@@ -56,12 +56,16 @@ class Scene:
             self.causes.remove("unread")
         self.every = pick.choice([2, 3, 7])
         self.reader = []
+        # last: what a seed had before stays; netfilter's own reassembly has other timers
+        self.nat = pick.random() < 0.4 and not self.fragments
+        self.port = PORT + 3 if self.nat else PORT  # of the readers
 
     def __str__(self):
         return (f"{self.topology} IPv{self.version} {self.count} x {self.size} bytes"
                 f"{f', {self.segments} segments' if self.segments > 1 else ''}"
                 f"{', 3 receivers' if self.receivers > 1 else ''}"
-                f"{', others' if self.others else ''}: {' '.join(self.causes) or 'nothing lost'}")
+                f"{', others' if self.others else ''}"
+                f"{', NAT' if self.nat else ''}: {' '.join(self.causes) or 'nothing lost'}")
 
     def address(self, host=None):
         net = "1" if self.topology == "router" else "0"
@@ -72,7 +76,7 @@ class Scene:
     def rules(self, stack, hook, netns):
         """Each so manieth packet, or last fragment, is dropped and counted."""
         table_family = "ip" if self.version == 4 else "ip6"
-        match = f"udp dport {PORT}"
+        match = f"udp dport {self.port if hook == 'input' else PORT}"
         if self.fragments and hook in ("prerouting", "forward"):
             offset = "ip frag-off & 0x1fff" if self.version == 4 else "frag frag-off"
             last = self.size - self.size % 8 - 1300
@@ -99,6 +103,10 @@ class Scene:
                 hooks.remove(extra)
         for cause in hooks:
             found.append(("netfilter", self.rules(stack, cause, places[cause])))
+        if self.nat:
+            family = "ip" if self.version == 4 else "ip6"
+            nft(RX, f"table {family} nat {{ chain c {{ type nat hook prerouting priority -100; "
+                    f"udp dport {PORT} redirect to :{self.port}; }}; }}")
         if "tc_ingress" in self.causes:
             done = shell(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
             require(done.returncode == 0, done.stderr)
@@ -150,7 +158,7 @@ def scene(s):
                 reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20000)
             else:
                 reader.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
-            reader.bind(("", PORT))
+            reader.bind(("", s.port))
             readers.append(reader)
         stack.callback(udp(RX, s.family, ("", PORT + 2)).close)
         if "xdp" in s.causes and s.version == 4:

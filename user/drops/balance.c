@@ -91,22 +91,23 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	}
 }
 
-static enum balance_side side_of_phase(enum phase phase, enum balance_role role, bool own,
+/* `before`: it has not entered before it is sent. */
+static enum balance_side side_of_phase(enum phase phase, enum balance_role role, bool before,
 				       bool *sure)
 {
-	enum balance_side if_own = own ? SIDE_OUTSIDE : SIDE_INSIDE;
+	enum balance_side if_before = before ? SIDE_OUTSIDE : SIDE_INSIDE;
 
 	switch (phase) {
 	case PHASE_ARRIVING:
 		return role == ROLE_EDGE ? SIDE_OUTSIDE : SIDE_INSIDE;
 	case PHASE_SENDING:
-		return if_own;
+		return if_before;
 	case PHASE_QUEUED:
 		if (role == ROLE_STACKED)
-			return if_own;
+			return if_before;
 		return role == ROLE_EDGE ? SIDE_OUTSIDE : SIDE_INSIDE;
 	case PHASE_UNKNOWN:
-		*sure = role != ROLE_EDGE && !own;
+		*sure = role != ROLE_EDGE && !before;
 		return SIDE_INSIDE;
 	default:
 		return SIDE_INSIDE;
@@ -116,12 +117,15 @@ static enum balance_side side_of_phase(enum phase phase, enum balance_role role,
 enum balance_side side_of(const struct judged_cause *c, const struct balance_cause *key, bool *sure)
 {
 	enum balance_side side = SIDE_NONE;
+	enum phase phase;
 
 	*sure = true;
 	if (c->noise == NOISE_NOTHING || (c->verdict.class != VERDICT_LOSS))
 		return side;
-	side = side_of_phase(phase_of(&c->verdict, c->location), key->role,
-			     key->flags & BALANCE_OWN, sure);
+	phase = phase_of(&c->verdict, c->location);
+	side = side_of_phase(phase, key->role, key->flags & (BALANCE_OWN | BALANCE_RENAMED), sure);
+	if (side == SIDE_INSIDE && key->flags & BALANCE_RENAMED && phase == PHASE_RECEIVED)
+		side = SIDE_OUTSIDE;
 	if (side == SIDE_INSIDE && c->noise == NOISE_BENIGN)
 		return SIDE_BENIGN;
 	if (c->noise == NOISE_BENIGN)
@@ -156,6 +160,7 @@ static void configure(struct balance *b, bool paged)
 	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;
 	cfg->frames = filter_l3_refusal(b->spec.filter) != NULL;
+	cfg->nat = b->spec.nat != NULL;
 	cfg->numbers = (uint8_t)n->kind;
 	cfg->offset = (uint16_t)n->offset; /* RTP: 0 */
 	cfg->bytes = (uint16_t)(n->kind == NUMBERS_RTP ? BALANCE_NUMBER : n->bytes);
@@ -170,8 +175,15 @@ static void configure(struct balance *b, bool paged)
 	bpf_map__set_autocreate(b->skel->maps.fragments, false);
 	bpf_map__set_autocreate(b->skel->maps.fragment_counts, false);
 	bpf_program__set_autoload(b->skel->progs.balance_used, b->spec.consumed);
+	nat_prepare(b->spec.nat, b->skel->progs.balance_names);
 	if (n->kind != NUMBERS_NONE)
 		bpf_map__set_max_entries(b->skel->maps.streams, BALANCE_STREAMS);
+}
+
+/* `fd` -1: nobody has such a map. */
+static int share(struct bpf_map *map, int fd, unsigned entries)
+{
+	return fd < 0 ? bpf_map__set_max_entries(map, entries) : bpf_map__reuse_fd(map, fd);
 }
 
 /* `paged`: read numbers in pages too. */
@@ -184,8 +196,10 @@ static int load(struct balance *b, bool paged, struct error *err)
 	if (!b->skel)
 		return -ENOMEM;
 	configure(b, paged);
-	rc = b->spec.fragments < 0 ? bpf_map__set_max_entries(b->skel->maps.followed, FOLLOWED_MAX)
-				   : bpf_map__reuse_fd(b->skel->maps.followed, b->spec.fragments);
+	rc = share(b->skel->maps.followed, b->spec.shared.followed, FOLLOWED_MAX);
+	if (!rc)
+		rc = share(b->skel->maps.renamed, b->spec.shared.renamed,
+			   b->spec.nat ? NAT_RENAMED : 1);
 	if (!rc)
 		rc = filter_install(b->spec.filter, b->skel->obj, err);
 	if (!rc)
@@ -337,6 +351,8 @@ int balance_attach(struct balance *b, struct error *err)
 		rc = -errno;
 	if (!rc)
 		rc = balance_bpf__attach(s);
+	if (!rc && b->spec.nat)
+		nat_attach(b->spec.nat, s->progs.balance_names);
 	if (!rc)
 		measure_begin(b);
 	return trace_load_error(err, rc);
@@ -368,6 +384,11 @@ int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 		sum->restarts += s->restarts;
 	}
 	return 0;
+}
+
+unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n)
+{
+	return nat_read(b->skel->maps.translations, out, n);
 }
 
 /* Looking at all counts and queues at once, and choosing the moments */

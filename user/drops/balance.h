@@ -17,6 +17,7 @@
 #include "drops/ksym.h"
 #include "drops/noise.h"
 #include "drops/reason.h"
+#include "drops/watch.h"
 
 struct balance;
 
@@ -75,8 +76,9 @@ struct balance_spec {
 	struct balance_numbering numbering;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
-	bool consumed; /* losses that are freed as used up, too */
-	int fragments; /* watch_fragments() of who counts the same drops by causes; -1: nobody */
+	bool consumed;		    /* losses that are freed as used up, too */
+	struct watch_shared shared; /* of who counts the same drops by causes; -1: nobody */
+	struct nat *nat;	    /* where NAT is to be followed; NULL: nowhere */
 };
 
 /* Loads. STATUS_UNABLE: kernel or capability. */
@@ -111,6 +113,9 @@ int balance_dropped(struct balance *b, uint64_t *packets);
 
 /* Numbers of the streams so far. 0 or -errno. */
 int balance_read_streams(const struct balance *b, struct balance_streams *s);
+
+/* What NAT did with datagrams of the flow so far, as nat_read(). */
+unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n);
 
 struct balance_cost balance_cost(const struct balance *b);
 

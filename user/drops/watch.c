@@ -33,6 +33,7 @@
 struct watch {
 	struct watch_bpf *skel;
 	struct bpf_program *prog; /* on kfree_skb */
+	struct nat *nat;	  /* for programs of ours; borrowed; NULL: none */
 	bool by_flow, has_filter;
 	unsigned programs; /* that have lists of windows */
 	unsigned cpus;	   /* of a set: the highest number + 1 */
@@ -62,7 +63,7 @@ static struct trace_range around(const struct trace_range *r, unsigned n)
 }
 
 static int configure(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
-		     struct error *err)
+		     bool kfuncs, struct error *err)
 {
 	static const char *const of_socket[WATCH_SOCKET_REASONS] = {"SOCKET_RCVBUFF", "PROTO_MEM",
 								    "SOCKET_FILTER", "UDP_CSUM"};
@@ -84,6 +85,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
 	cfg->is_filtered =
 		cfg->has_expr || cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
+	cfg->nat = spec->nat && kfuncs;
 	cfg->burst_room = w->burst_room;
 	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
 	return 0;
@@ -111,6 +113,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 		bpf_map__set_max_entries(hash[i], w->keys);
 	}
 	bpf_map__set_max_entries(w->skel->maps.followed, FOLLOWED_MAX);
+	bpf_map__set_max_entries(w->skel->maps.renamed, spec->nat ? NAT_RENAMED : 1);
 	bpf_map__set_autocreate(w->skel->maps.fragments, false);
 	bpf_map__set_autocreate(w->skel->maps.fragment_counts, false);
 	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
@@ -137,7 +140,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	if (!rc)
 		rc = trace_open(s->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
 	if (!rc)
-		rc = configure(w, spec, r, err);
+		rc = configure(w, spec, r, kfuncs, err);
 	if (!rc) {
 		size_maps(w, spec);
 		w->prog = w->by_flow ? s->progs.watch_flows : s->progs.watch_drops;
@@ -147,6 +150,11 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 					  w->programs > 1); /* on consume_skb */
 		bpf_program__set_autoload(s->progs.watch_receives, spec->filter && !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_queues, spec->filter && !spec->followed);
+		if (spec->nat && !spec->followed && kfuncs) {
+			nat_prepare(spec->nat, s->progs.watch_names);
+			bpf_program__set_autoload(s->progs.watch_sent_names, true);
+			w->nat = spec->nat;
+		}
 		rc = filter_install(spec->filter, s->obj, err);
 	}
 	if (!rc)
@@ -225,7 +233,11 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 
 int watch_attach(struct watch *w, struct error *err)
 {
-	return trace_load_error(err, watch_bpf__attach(w->skel));
+	int rc = trace_load_error(err, watch_bpf__attach(w->skel));
+
+	if (!rc && w->nat)
+		nat_attach(w->nat, w->skel->progs.watch_names);
+	return rc;
 }
 
 void watch_detach(struct watch *w)
@@ -402,9 +414,10 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->overflow_used = w->overflow_used;
 }
 
-int watch_fragments(const struct watch *w)
+struct watch_shared watch_shared(const struct watch *w)
 {
-	return bpf_map__fd(w->skel->maps.followed);
+	return (struct watch_shared){bpf_map__fd(w->skel->maps.followed),
+				     bpf_map__fd(w->skel->maps.renamed)};
 }
 
 int watch_samples(const struct watch *w)

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "drops/filter.h"
 #include "drops/ksym.h"
+#include "drops/nat.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
 #include "watch_abi.h"
@@ -33,7 +34,8 @@ struct watch_spec {
 	 */
 	struct watch_config cfg;
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
-	bool followed; /* others fill the map of watch_fragments() with what EXPR matches */
+	bool followed;	 /* others fill the maps of watch_shared() with what EXPR matches */
+	struct nat *nat; /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
 };
 
 /* What was counted for one key on one CPU in an interval. */
@@ -66,8 +68,8 @@ void watch_detach(struct watch *w);
 
 /*
  * Ends an interval: calls `each`, unless it is NULL, for all that was counted since watch_attach()
- * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read stays
- * for the next call.
+ * or the last call. Takes an RCU grace period, some 10 ms. 0 or -errno; what could not be read
+ * stays for the next call.
  */
 typedef void watch_each(void *arg, const struct watch_entry *e);
 int watch_collect(struct watch *w, watch_each *each, void *arg);
@@ -96,8 +98,12 @@ bool watch_knows_sockets(const struct watch *w);
 /* As it is now; what was used is known up to the last watch_collect(). */
 void watch_state(const struct watch *w, struct watch_state *s);
 
-/* The map of fragmented datagrams (bpf/fragment.bpf.h), to be shared. */
-int watch_fragments(const struct watch *w);
+/* Maps for others who look at the same packets: fragmented datagrams, and names that NAT gave. */
+struct watch_shared {
+	int followed; /* bpf/followed.bpf.h; -1: there is none */
+	int renamed;  /* bpf/nat.bpf.h */
+};
+struct watch_shared watch_shared(const struct watch *w);
 
 /* The ring of samples, for samples_open(); -1: none were asked for. */
 int watch_samples(const struct watch *w);

@@ -30,7 +30,7 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define LOCK_FILENO (STDERR_FILENO + 1) /* in programs */
+#define LOCK_FILENO  (STDERR_FILENO + 1) /* in programs */
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
 
@@ -296,7 +296,7 @@ bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *nu
 	return have == n;
 }
 
-/* ---- finding one by its cookie ---- */
+/* ---- all of them, and one by its cookie ---- */
 
 int netns_cookie(const struct netns *ns, uint64_t *cookie)
 {
@@ -318,24 +318,28 @@ struct known {
 };
 
 struct search {
-	uint64_t cookie;
+	netns_visit *visit;
+	void *arg;
 	struct list known;
 	char found[PATH_MAX]; /* what is being checked */
 };
 
-/* 1: the namespace at `found` is the one; 0: it is not, or is none; or -errno. */
+/* What visit() says of the namespace at `found`; 0: it is none; or -errno. */
 static int check_found(struct search *s)
 {
 	struct netns ns = NETNS_NONE;
-	uint64_t cookie;
-	int ret;
+	struct stat st;
+	int ret = 0;
 
 	ns.fd = open(s->found, O_RDONLY | O_CLOEXEC);
 	if (ns.fd < 0)
 		return errno == EACCES || errno == EPERM ? -errno : 0;
-	ret = netns_cookie(&ns, &cookie);
+	if (!fstat(ns.fd, &st)) {
+		ns.inum = (uint32_t)st.st_ino;
+		ret = s->visit(s->arg, &ns);
+	}
 	close(ns.fd);
-	return ret == -EINVAL ? 0 : ret ? ret : cookie == s->cookie;
+	return ret == -EINVAL ? 0 : ret;
 }
 
 static bool check_process(struct search *s, const char *pid)
@@ -381,9 +385,27 @@ static bool search(struct search *s, const char *directory)
 	return found;
 }
 
+void netns_each(netns_visit *visit, void *arg)
+{
+	struct search s = {.visit = visit, .arg = arg, .known.size = sizeof(struct known)};
+
+	if (!search(&s, NETNS_DIR))
+		search(&s, "/proc");
+	list_free(&s.known);
+}
+
+static int has_cookie(void *arg, const struct netns *ns)
+{
+	const uint64_t *wanted = arg;
+	uint64_t cookie;
+	int ret = netns_cookie(ns, &cookie);
+
+	return ret ? ret : cookie == *wanted;
+}
+
 int netns_find(struct netns *ns, uint64_t cookie)
 {
-	struct search s = {.cookie = cookie, .known.size = sizeof(struct known)};
+	struct search s = {.visit = has_cookie, .arg = &cookie, .known.size = sizeof(struct known)};
 	const struct known *k;
 	uint64_t own;
 	int ret = netns_cookie(NULL, &own);

@@ -41,6 +41,14 @@ void netns_open_sysfs(struct netns *ns);
 int netns_cookie(const struct netns *ns, uint64_t *cookie);
 
 /*
+ * Calls visit() for each namespace that has a name in NETNS_DIR, or that a process is in, until it
+ * returns 1; 0 or -errno: go on. One with a name may come twice. `ns`, without sysfs, is closed
+ * afterwards.
+ */
+typedef int netns_visit(void *arg, const struct netns *ns);
+void netns_each(netns_visit *visit, void *arg);
+
+/*
  * Opens the namespace with this cookie, if it is the thread's own, has a name in NETNS_DIR, or a
  * process is in it. -ENOENT: there is none such; -EACCES: there may be, but not all could be read.
  */

@@ -63,8 +63,10 @@ static void find_doubts(struct flow_balance *b)
 	doubt[DOUBT_UNJUDGED] = f->end.unjudged;
 	doubt[DOUBT_FILTER] =
 		f->end.filter_unread - f->begin.filter_unread + to->hidden - from->hidden;
-	if (b->unaccounted) /* else they were others' */
+	if (b->unaccounted) { /* else they were others' */
 		doubt[DOUBT_MISSED] = f->missed;
+		doubt[DOUBT_NAT] = f->nat_unseen;
+	}
 	if (!f->numbered)
 		return;
 	doubt[DOUBT_NUMBERS] = to->unread - from->unread;
@@ -151,6 +153,9 @@ static const char *const doubt_text[DOUBTS] = {
 	[DOUBT_FILTER] = "packets, of this flow or another, could not be read as far as EXPR asks",
 	[DOUBT_MISSED] = "packets, of this flow or another, were not seen because a checkpoint was "
 			 "busy on that CPU",
+	[DOUBT_NAT] = "namespaces have NAT that cannot be followed, which takes Linux 6.4 with "
+		      "CONFIG_NETFILTER_BPF_LINK and CAP_NET_ADMIN there: what it renames may be "
+		      "delivered or dropped under another name",
 	[DOUBT_NUMBERS] = "packets had their number in a page that could not be read, which takes "
 			  "Linux 6.12: what was lost before is not known",
 	[DOUBT_CROWDED] = "packets were of streams that found no room: what was lost before is "
@@ -194,6 +199,16 @@ static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
 		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
+static void put_nat(const struct nat_translation *t, char *buf, size_t size)
+{
+	char count[FMT_MAX], from[64], to[64];
+
+	snprintf(buf, size, "%s datagrams of connections %s %s, translated by NAT to %s",
+		 fmt_count(count, sizeof(count), t->packets), t->kind == NAT_SOURCE ? "from" : "to",
+		 num_text_endpoint(from, sizeof(from), &t->from),
+		 num_text_endpoint(to, sizeof(to), &t->to));
+}
+
 int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size)
 {
 	char count[FMT_MAX];
@@ -212,6 +227,11 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 		put_culprit(b, buf, size);
 		return 0;
 	}
+	if (i < b->facts.n_nat) {
+		put_nat(&b->facts.nat[i], buf, size);
+		return 0;
+	}
+	i -= b->facts.n_nat;
 	for (unsigned doubt = 0; doubt < DOUBTS; doubt++) {
 		if (!b->doubt[doubt] || i--)
 			continue;
@@ -318,7 +338,8 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .reasons = parts.reasons,
 					  .ksyms = parts.ksyms,
 					  .consumed = spec->consumed,
-					  .fragments = parts.fragments,
+					  .shared = parts.shared,
+					  .nat = parts.nat,
 				  },
 				  err);
 	source.arg = a;
@@ -380,6 +401,8 @@ void flow_account_balance(const struct flow_account *a, const struct live *l,
 	};
 
 	f.cost = balance_cost(a->balance);
+	f.n_nat = balance_translations(a->balance, f.nat, FLOW_TRANSLATIONS);
+	f.nat_unseen = nat_unseen(live_parts(l).nat);
 	f.missed = f.cost.recursion_misses - a->missed;
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)

@@ -34,6 +34,7 @@ struct live {
 	struct ksyms *ksyms;
 	struct filter *filter;
 	struct watch *watch;
+	struct nat *nat;       /* NULL: none has it, or nothing is filtered */
 	struct inodes *inodes; /* of the sockets of spec.pid */
 	struct describer describer;
 	struct live_table interval, total;
@@ -285,6 +286,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		return rc;
 	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
+	watch.nat = l->nat = l->filter ? nat_find(l->ksyms) : NULL;
 	watch.followed = spec->followed;
 	if (l->ksyms) {
 		watch.cfg.freeing = ksym_freeing(l->ksyms);
@@ -680,7 +682,7 @@ bool live_gone(const struct live *l, char *what, size_t size)
 
 struct live_parts live_parts(const struct live *l)
 {
-	return (struct live_parts){l->ksyms,	       l->reasons,  watch_fragments(l->watch),
+	return (struct live_parts){l->ksyms,	       l->reasons,  watch_shared(l->watch), l->nat,
 				   !l->own.no_sockets, l->start_ns, l->spec.owners};
 }
 
@@ -732,6 +734,7 @@ void live_close(struct live *l)
 		return;
 	samples_close(l->samples);
 	watch_close(l->watch);
+	nat_close(l->nat);
 	inodes_close(l->inodes);
 	filter_free(l->filter);
 	table_free(&l->interval);

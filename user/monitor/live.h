@@ -81,16 +81,16 @@ struct live;
 
 /* What to observe, and how fine. Strings are borrowed. Zero-initialised: all drops. */
 struct live_spec {
-	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
-	unsigned total_by;   /* of those, in live_total(): less memory for long; 0: as `by` */
-	bool senders;	     /* sockets that sent a packet, where none dropped it */
-	bool consumed;	     /* losses freed as used up, too: looks at each packet that is freed */
-	bool xdp_verdicts;   /* of foreign XDP programs, not counted by drivers: each packet pays */
-	uint32_t snaplen;    /* samples of drops are wanted, live_open_drops(); 0: not */
-	bool stack;	     /* the kernel's stack in samples */
-	uint64_t burst_ns;   /* windows of so long are told apart; 0: not */
-	const char *expr;    /* libpcap filter; NULL: none */
-	bool followed;	     /* as watch_spec's: a balance follows the fragments of `expr` */
+	unsigned by;	   /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
+	unsigned total_by; /* of those, in live_total(): less memory for long; 0: as `by` */
+	bool senders;	   /* sockets that sent a packet, where none dropped it */
+	bool consumed;	   /* losses freed as used up, too: looks at each packet that is freed */
+	bool xdp_verdicts; /* of foreign XDP programs, not counted by drivers: each packet pays */
+	uint32_t snaplen;  /* samples of drops are wanted, live_open_drops(); 0: not */
+	bool stack;	   /* the kernel's stack in samples */
+	uint64_t burst_ns; /* windows of so long are told apart; 0: not */
+	const char *expr;  /* libpcap filter; NULL: none */
+	bool followed; /* as watch_spec's: a balance follows the fragments and names of `expr` */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
 	const char *reasons; /* names by comma; NULL: all */
@@ -188,7 +188,8 @@ bool live_gone(const struct live *l, char *what, size_t size);
 struct live_parts {
 	const struct ksyms *ksyms; /* names of functions; NULL: not known */
 	const struct reasons *reasons;
-	int fragments;	       /* watch_fragments() */
+	struct watch_shared shared;
+	struct nat *nat;       /* where NAT is followed; NULL: nowhere */
 	bool knows_sockets;    /* watch_knows_sockets() */
 	uint64_t start_ns;     /* ktime_now() at live_start() */
 	struct owners *owners; /* of the spec */

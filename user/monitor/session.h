@@ -44,6 +44,8 @@ struct flow_culprit {
 	uint64_t packets;
 };
 
+#define FLOW_TRANSLATIONS 8
+
 /* What the balance is made of. */
 struct flow_facts {
 	struct balance_moment begin, end;
@@ -58,7 +60,10 @@ struct flow_facts {
 	struct balance_cost cost;
 	uint64_t missed;	     /* recursion_misses of the checkpoints, meanwhile */
 	uint64_t lost_by_interfaces; /* losses that only interfaces' counters show, of any flow */
-	bool numbered;		     /* --seq */
+	struct nat_translation nat[FLOW_TRANSLATIONS]; /* the largest */
+	unsigned n_nat;
+	unsigned nat_unseen; /* namespaces with NAT that cannot be followed */
+	bool numbered;	     /* --seq */
 	struct balance_streams streams;
 };
 
@@ -74,6 +79,7 @@ enum flow_doubt {
 	DOUBT_UNJUDGED,
 	DOUBT_FILTER,
 	DOUBT_MISSED,
+	DOUBT_NAT,
 	DOUBT_BALANCE, /* those above are about the balance, those below about --seq */
 	DOUBT_NUMBERS = DOUBT_BALANCE,
 	DOUBT_CROWDED,

@@ -384,6 +384,18 @@ struct json_object *json_rates(const struct rates *r, bool all)
 
 /* The balance of a flow */
 
+static struct json_object *json_translation(const struct nat_translation *t)
+{
+	struct json_object *o = json_object_new_object();
+	char text[64];
+
+	json_put_text(o, "kind", t->kind == NAT_SOURCE ? "source" : "destination");
+	json_put_text(o, "from", num_text_endpoint(text, sizeof(text), &t->from));
+	json_put_text(o, "to", num_text_endpoint(text, sizeof(text), &t->to));
+	json_put_u64(o, "datagrams", t->packets);
+	return o;
+}
+
 static void put_balance(struct json_object *end, const struct flow_balance *b)
 {
 	static const struct record_field culprit[] = {
@@ -428,6 +440,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("verdict", ENUM, flow_balance, verdict, RECORD_NAMES(flow_verdict_names)),
 		RECORD_PART("culprit", culprit, RECORD_WHEN(flow_balance, has_culprit)),
 		RECORD_OTHER("rests_on", NULL),
+		RECORD_OTHER("nat", NULL),
 		RECORD("lost_before", UINT, flow_balance, lost_before,
 		       RECORD_WHEN(flow_balance, before_known)),
 		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_balance, facts.numbered)),
@@ -435,12 +448,16 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		{0},
 	};
 	struct json_object *rests_on = json_object_new_array();
+	struct json_object *nat = json_object_new_array();
 	char line[FLOW_SENTENCE];
 
 	for (unsigned i = 0; !flow_balance_rests_on(b, i, line, sizeof(line)); i++)
 		json_object_array_add(rests_on, json_text(line));
 	record_put(end, rows, b);
 	json_put(end, "rests_on", rests_on);
+	for (unsigned i = 0; i < b->facts.n_nat; i++)
+		json_object_array_add(nat, json_translation(&b->facts.nat[i]));
+	json_put(end, "nat", nat);
 }
 
 /* The end */

@@ -8,27 +8,59 @@
 
 /* Of a loss. */
 static enum balance_side side_at(struct verdict v, const char *location, enum balance_role role,
-				 bool own, bool *sure)
+				 uint32_t flags, bool *sure)
 {
-	const struct balance_cause key = {.role = role, .flags = own ? BALANCE_OWN : 0};
+	const struct balance_cause key = {.role = role, .flags = flags};
 	struct judged_cause c = {.verdict = v, .noise = NOISE_LOSS};
 
 	snprintf(c.location, sizeof(c.location), "%s", location);
 	return side_of(&c, &key, sure);
 }
 
-static enum balance_side side(const char *reason, const char *location, enum balance_role role,
-			      bool own, bool *sure)
+static enum balance_side side_with(const char *reason, const char *location, enum balance_role role,
+				   uint32_t flags, bool *sure)
 {
 	const struct stagemap_event e = {
 		.reason = reason,
 		.location = location,
 		.aux = "",
 		.observer = OBSERVER_KFREE_SKB,
-		.flags = own ? CAUSE_SK : 0,
+		.flags = flags & BALANCE_OWN ? CAUSE_SK : 0,
 	};
 
-	return side_at(stagemap_judge(&e), location, role, own, sure);
+	return side_at(stagemap_judge(&e), location, role, flags, sure);
+}
+
+static enum balance_side side(const char *reason, const char *location, enum balance_role role,
+			      bool own, bool *sure)
+{
+	return side_with(reason, location, role, own ? BALANCE_OWN : 0, sure);
+}
+
+/* NAT gave it the name that EXPR matches: it enters as it is sent, or goes to a socket. */
+CASE(renamed)
+{
+	static const struct {
+		const char *reason, *location;
+		enum balance_side edge, inside;
+	} t[] = {
+		{"NETFILTER_DROP", "nf_hook_slow", SIDE_OUTSIDE, SIDE_OUTSIDE},
+		{"IP_INHDR", "ip_forward", SIDE_OUTSIDE, SIDE_OUTSIDE},
+		{"NEIGH_FAILED", "neigh_invalidate", SIDE_OUTSIDE, SIDE_OUTSIDE},
+		{"QDISC_DROP", "__dev_queue_xmit", SIDE_OUTSIDE, SIDE_INSIDE},
+	};
+
+	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		bool sure;
+
+		assert_int_equal(
+			side_with(t[i].reason, t[i].location, ROLE_EDGE, BALANCE_RENAMED, &sure),
+			t[i].edge);
+		assert_int_equal(
+			side_with(t[i].reason, t[i].location, ROLE_INSIDE, BALANCE_RENAMED, &sure),
+			t[i].inside);
+		assert_true(sure);
+	}
 }
 
 struct expected {

@@ -309,6 +309,35 @@ CASE(sentences)
 	assert_string_equal(line, "4 of 5 dropped at rcvbuf, socket *:5060 of app[1]");
 }
 
+/* NAT that cannot be followed is a doubt only where something is missing. */
+CASE(nat)
+{
+	struct flow_facts f = facts();
+	struct flow_balance b;
+	char line[FLOW_SENTENCE];
+
+	f.end.sum.entered += 10;
+	f.end.sum.delivered += 10;
+	f.nat_unseen = 2;
+	f.n_nat = 2;
+	f.nat[0] = (struct nat_translation){.kind = NAT_DESTINATION, .packets = 10};
+	f.nat[1] = (struct nat_translation){.kind = NAT_SOURCE, .packets = 1};
+	assert_int_equal(num_endpoint("198.18.0.2:53", &f.nat[0].from), 0);
+	assert_int_equal(num_endpoint("[2001:2::1]:5353", &f.nat[0].to), 0);
+	f.nat[1].from = f.nat[1].to = f.nat[0].from;
+	b = closed(&f);
+	assert_true(b.balanced);
+	assert_int_equal(flow_balance_rests_on(&b, 1, line, sizeof(line)), 0);
+	assert_string_equal(line, "10 datagrams of connections to 198.18.0.2:53, translated by NAT "
+				  "to [2001:2::1]:5353");
+	assert_int_equal(flow_balance_rests_on(&b, 2, line, sizeof(line)), 0);
+	assert_non_null(strstr(line, " from 198.18.0.2:53,"));
+	f.end.sum.delivered--;
+	b = closed(&f);
+	assert_false(b.balanced);
+	assert_int_equal(b.doubt[DOUBT_NAT], 2);
+}
+
 CASE(names)
 {
 	assert_string_equal(flow_verdict_names[FLOW_THIS_HOST], "this_host");

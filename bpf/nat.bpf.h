@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Packets that NAT renames on this host, for programs that filter: EXPR is asked about the name
+ * with which a packet came into its namespace, too.
+ *
+ * Its connection (skb->_nfct) tells that name from the translation until the packet goes to a
+ * socket or into another namespace. So it is read there for the last time, by a program of
+ * netfilter's hook `input` and at net_dev_queue; behind them the packet is known by its new name,
+ * in `renamed`. User space runs the program of the hook in namespaces with NAT only. Where none
+ * has NAT, `nat` below is a constant false, and no code is left.
+ */
+#ifndef PKTLEDGER_NAT_BPF_H
+#define PKTLEDGER_NAT_BPF_H
+
+#include "followed.bpf.h"
+#include "nat_abi.h"
+
+#define IPS_SRC_NAT (1 << 4)
+#define IPS_DST_NAT (1 << 5)
+
+#define NFCT_INFO      7 /* bits of skb->_nfct: enum ip_conntrack_info */
+#define IP_CT_IS_REPLY 3 /* from here on, of the other direction */
+#define NF_ACCEPT      1
+#define IFF_LOOPBACK   0x8
+
+/*
+ * New names of packets of the flow. 1: they are sent, and so may be received; 0: they are for a
+ * socket here, and a packet that is received with this name is another's. The namespace is no part
+ * of the key, as with fragments.
+ */
+MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
+
+MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: nat_abi.h */
+
+/* How a packet is of the flow. */
+enum nat_match {
+	NAT_MATCHES = 1,
+	NAT_TRANSLATED = 2, /* it was renamed in this namespace; also where it does not match */
+	NAT_NEW_ONLY = 4,   /* it came with a name that is not of the flow */
+};
+
+static __always_inline __u64 nfct_of(struct sk_buff *skb)
+{
+	return KFUNCS && bpf_core_field_exists(skb->_nfct) ? skb->_nfct : 0;
+}
+
+static __always_inline bool nat_translated(__u64 nfct)
+{
+	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);
+
+	return ct && BPF_CORE_READ(ct, status) & (IPS_SRC_NAT | IPS_DST_NAT);
+}
+
+/*
+ * The packet's name to w->now, and to w->old the one that it came with, unless `nfct` is 0. False:
+ * it has none. Not static, as is the next: verified once a program.
+ */
+__noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);
+	struct nf_conntrack_tuple *came;
+	struct watch_flow *now, *old;
+	__u16 type;
+	int l3;
+
+	if (!w || !at)
+		return false;
+	w->at = *at;
+	now = &w->now.flow;
+	old = &w->old.flow;
+	l3 = linear_l3(&w->at, &type);
+	if (l3 < 0)
+		return false;
+	headers_from(&w->at, l3, type, &w->h);
+	if (w->h.next != HEADER_PAYLOAD ||
+	    bpf_probe_read_kernel(w->l3, IP6_HLEN, w->at.head + w->h.l3))
+		return false;
+	__builtin_memset(now, 0, sizeof(*now));
+	now->family = w->h.version == 4 ? AF_INET : AF_INET6;
+	now->proto = w->h.proto;
+	now->src_port = bpf_htons(w->h.src_port);
+	now->dst_port = bpf_htons(w->h.dst_port);
+	headers_addresses(w->h.version, w->l3, now->src, now->dst);
+	if (!ct)
+		return true;
+	came = (nfct & NFCT_INFO) < IP_CT_IS_REPLY ? &ct->tuplehash[0].tuple
+						   : &ct->tuplehash[1].tuple;
+	*old = *now;
+	BPF_CORE_READ_INTO(&old->src, came, src.u3);
+	BPF_CORE_READ_INTO(&old->dst, came, dst.u3);
+	BPF_CORE_READ_INTO(&old->src_port, came, src.u.all);
+	BPF_CORE_READ_INTO(&old->dst_port, came, dst.u.all);
+	w->old.l3 = w->h.l3;
+	w->old.l4 = w->h.l4;
+	return true;
+}
+
+/* Between these ends of the connection, seen from its first packet, there is a translation. */
+static __always_inline void nat_translates(struct watch_flow *t, const __u8 *from, __be16 from_port,
+					   const __u8 *to, __be16 to_port, __u32 packets)
+{
+	__u64 *known, n = packets;
+
+	__builtin_memcpy(t->src, from, sizeof(t->src));
+	__builtin_memcpy(t->dst, to, sizeof(t->dst));
+	t->src_port = from_port;
+	t->dst_port = to_port;
+	known = bpf_map_lookup_elem(&translations, t);
+	if (known)
+		__sync_fetch_and_add(known, n);
+	else
+		bpf_map_update_elem(&translations, t, &n, BPF_NOEXIST);
+}
+
+/*
+ * After nat_matches() of what is translated: from here on the new name has to do. `packets` 0: they
+ * were counted before.
+ */
+__noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+	const bool reply = (nfct & NFCT_INFO) >= IP_CT_IS_REPLY;
+	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);
+	const struct watch_flow *now, *old;
+	struct watch_flow t = {};
+	__u64 status;
+	__u32 *known;
+
+	if (!w)
+		return 0;
+	now = &w->now.flow;
+	old = &w->old.flow;
+	known = bpf_map_lookup_elem(&renamed, now);
+	if (!known || *known != sent)
+		bpf_map_update_elem(&renamed, now, &sent, BPF_ANY);
+	if (!packets)
+		return 0;
+	status = BPF_CORE_READ(ct, status);
+	t.family = now->family;
+	t.proto = now->proto;
+	t.pad = NAT_DESTINATION;
+	if (status & IPS_DST_NAT && reply)
+		nat_translates(&t, now->src, now->src_port, old->src, old->src_port, packets);
+	else if (status & IPS_DST_NAT)
+		nat_translates(&t, old->dst, old->dst_port, now->dst, now->dst_port, packets);
+	t.pad = NAT_SOURCE;
+	if (status & IPS_SRC_NAT && reply)
+		nat_translates(&t, now->dst, 0, old->dst, 0, packets);
+	else if (status & IPS_SRC_NAT)
+		nat_translates(&t, old->src, 0, now->src, 0, packets);
+	return 0;
+}
+
+/* A connection that is not translated has this name now: it is no longer the new one of another. */
+static __always_inline void nat_forget(const struct linear *at, __u32 program)
+{
+	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
+
+	if (w && nat_names(at, 0, program) && bpf_map_lookup_elem(&renamed, &w->now.flow))
+		bpf_map_delete_elem(&renamed, &w->now.flow);
+}
+
+/*
+ * filter_matches() for each name that the packet has. `nat`, a constant: NAT is followed.
+ * `received`: it has just come, with this name. Returns bits of enum nat_match.
+ */
+static __always_inline __u32 nat_matches(bool nat, const struct linear *at, __u32 len,
+					 const struct filter_gap *gap, __u64 nfct, __u32 program,
+					 bool received)
+{
+	const struct filter_name *name = NULL;
+	struct fragment_work *w = NULL;
+	__u32 found = 0, again = 0, *sent;
+
+	if (nat) {
+		w = bpf_map_lookup_elem(&fragment_work, &program);
+		if (w && nat_translated(nfct) && nat_names(at, nfct, program)) {
+			found = NAT_TRANSLATED;
+			name = &w->old;
+		}
+	}
+	/* The filter is there once: its code is long. */
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 2; i++) {
+		barrier_var(i);
+		if (filter_matches(at, len, gap, name))
+			return found | NAT_MATCHES | again;
+		if (!nat || !w || !name)
+			break;
+		if (bpf_map_lookup_elem(&renamed, &name->flow))
+			return found | NAT_MATCHES;
+		name = NULL;
+		again = NAT_NEW_ONLY;
+	}
+	if (!nat || !w || found || !nat_names(at, 0, program))
+		return found;
+	sent = bpf_map_lookup_elem(&renamed, &w->now.flow);
+	return sent && (*sent || !received) ? NAT_MATCHES : 0;
+}
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/nat.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/proc.h"
+#include "host/caps.h"
+#include "host/nl.h"
+
+/* Of Linux 6.4, which headers of Linux 6.1 have not. */
+#define PROG_TYPE_NETFILTER 32		  /* enum bpf_prog_type */
+#define ATTACH_NETFILTER    45		  /* enum bpf_attach_type */
+#define LAST		    (INT_MAX - 2) /* IPv6's conntrack is behind (nf_confirm()) */
+#define PRIORITIES	    64 /* up to LAST: BPF programs of a hook may not share one (EBUSY) */
+
+static const uint32_t families[] = {NFPROTO_IPV4, NFPROTO_IPV6};
+
+struct place {
+	struct netns ns;
+	int link[2]; /* by `families`; -1: not attached */
+};
+
+struct nat {
+	struct list places; /* struct place */
+	bool able;	    /* the kernel has such links, and lets us make them */
+};
+
+static int take_chain(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *type = nl_attr(nlh, sizeof(struct nfgenmsg), NFTA_CHAIN_TYPE);
+	bool *found = arg;
+	char name[16];
+
+	nl_text(type, name, sizeof(name));
+	*found |= !strcmp(name, "nat");
+	return MNL_CB_OK;
+}
+
+/* Also those that iptables-nft has made. */
+static bool has_chain(const struct netns *ns)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh =
+		nl_header(buf, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETCHAIN, NLM_F_DUMP);
+	bool found = false;
+
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct nfgenmsg));
+	nl_query_bus(ns, NETLINK_NETFILTER, nlh, take_chain, &found);
+	return found;
+}
+
+static bool has_table(const struct netns *ns)
+{
+	static const char *const files[] = {"/proc/thread-self/net/ip_tables_names",
+					    "/proc/thread-self/net/ip6_tables_names"};
+	int saved = netns_push(ns);
+	char names[256];
+	bool found = false;
+
+	if (saved < 0)
+		return false;
+	for (unsigned i = 0; i < 2 && !found; i++)
+		found = proc_read(AT_FDCWD, names, sizeof(names), "%s", files[i]) > 0 &&
+			strstr(names, "nat");
+	netns_pop(saved);
+	return found;
+}
+
+static int look_at(void *arg, const struct netns *ns)
+{
+	struct nat *n = arg;
+	struct place *p = n->places.at;
+	int fd;
+
+	for (unsigned i = 0; i < n->places.n; i++) {
+		if (p[i].ns.inum == ns->inum)
+			return 0;
+	}
+	if (!has_chain(ns) && !has_table(ns))
+		return 0;
+	fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	p = list_add(&n->places);
+	if (p)
+		*p = (struct place){{.fd = fd, .sysfs = -1, .inum = ns->inum}, {-1, -1}};
+	else
+		close(fd);
+	return 0;
+}
+
+struct nat *nat_find(const struct ksyms *k)
+{
+	const int needed = CAP_NET_ADMIN;
+	char missing[32];
+	uint64_t at;
+	struct nat *n;
+
+	if (!k || ksym_addr(k, "nf_nat_setup_info", &at))
+		return NULL;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return NULL;
+	n->places.size = sizeof(struct place);
+	n->able = !ksym_addr(k, "bpf_nf_link_attach", &at) &&
+		  !caps_missing(&needed, 1, missing, sizeof(missing));
+	netns_each(look_at, n);
+	if (n->places.n)
+		return n;
+	nat_close(n);
+	return NULL;
+}
+
+void nat_prepare(const struct nat *n, struct bpf_program *prog)
+{
+	if (!n || !n->able)
+		return;
+	bpf_program__set_type(prog, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
+	bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)ATTACH_NETFILTER);
+	bpf_program__set_autoload(prog, true);
+	bpf_program__set_autoattach(prog, false);
+}
+
+/* In the namespace that the thread is in, as far behind as there is room. A descriptor, or -1. */
+static int attach(int prog, uint32_t family)
+{
+	struct {
+		uint32_t prog_fd, target_fd, attach_type, flags;
+		uint32_t pf, hooknum;
+		int32_t priority;
+		uint32_t netfilter_flags;
+	} link = {
+		.prog_fd = (uint32_t)prog,
+		.attach_type = ATTACH_NETFILTER,
+		.pf = family,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = LAST,
+	};
+	int fd;
+
+	do
+		fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof(link));
+	while (fd < 0 && errno == EBUSY && link.priority-- > LAST - PRIORITIES);
+	return fd;
+}
+
+void nat_attach(struct nat *n, const struct bpf_program *prog)
+{
+	struct place *p = n ? n->places.at : NULL;
+
+	for (unsigned i = 0; p && i < n->places.n; i++) {
+		int saved = n->able ? netns_push(&p[i].ns) : -1;
+
+		for (unsigned f = 0; f < 2 && saved >= 0; f++)
+			p[i].link[f] = attach(bpf_program__fd(prog), families[f]);
+		if (saved >= 0)
+			netns_pop(saved);
+		netns_close(&p[i].ns);
+	}
+}
+
+unsigned nat_unseen(const struct nat *n)
+{
+	const struct place *p = n ? n->places.at : NULL;
+	unsigned unseen = 0;
+
+	for (unsigned i = 0; p && i < n->places.n; i++)
+		unseen += p[i].link[0] < 0 || p[i].link[1] < 0;
+	return unseen;
+}
+
+static struct endpoint end_of(const struct watch_flow *f, const uint8_t *address, uint16_t port)
+{
+	struct endpoint e = {.family = f->family, .port = ntohs(port)};
+
+	memcpy(f->family == AF_INET6 ? (void *)&e.ip6 : (void *)&e.ip4, address,
+	       f->family == AF_INET6 ? 16 : 4);
+	return e;
+}
+
+unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsigned n)
+{
+	struct watch_flow key, *prev = NULL;
+	int fd = bpf_map__fd(map);
+	unsigned have = 0;
+	uint64_t packets;
+
+	while (!bpf_map_get_next_key(fd, prev, &key)) {
+		unsigned at = have;
+
+		prev = &key;
+		if (bpf_map_lookup_elem(fd, &key, &packets))
+			continue;
+		while (at && out[at - 1].packets < packets)
+			at--;
+		if (at == n)
+			continue;
+		have += have < n;
+		memmove(&out[at + 1], &out[at], (have - 1 - at) * sizeof(*out));
+		out[at] = (struct nat_translation){
+			.kind = (enum nat_kind)key.pad,
+			.from = end_of(&key, key.src, key.src_port),
+			.to = end_of(&key, key.dst, key.dst_port),
+			.packets = packets,
+		};
+	}
+	return have;
+}
+
+void nat_close(struct nat *n)
+{
+	struct place *p = n ? n->places.at : NULL;
+
+	if (!n)
+		return;
+	for (unsigned i = 0; i < n->places.n; i++) {
+		netns_close(&p[i].ns);
+		for (unsigned f = 0; f < 2; f++) {
+			if (p[i].link[f] >= 0)
+				close(p[i].link[f]);
+		}
+	}
+	list_free(&n->places);
+	free(n);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where this host translates addresses, and the programs there that tell the names of its packets
+ * before they are lost (bpf/nat.bpf.h). They run at netfilter's hook `input`, behind all others:
+ * BPF_LINK_TYPE_NETFILTER, Linux 6.4 with CONFIG_NETFILTER_BPF_LINK.
+ *
+ * A namespace counts that has a chain of type nat or a table `nat` of x_tables when nat_find() is
+ * called; NAT that is set up later is not followed, nor is that of tc or of an XDP program.
+ */
+#ifndef PKTLEDGER_DROPS_NAT_H
+#define PKTLEDGER_DROPS_NAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/num.h"
+#include "drops/ksym.h"
+#include "nat_abi.h"
+
+struct bpf_map;
+struct bpf_program;
+struct nat;
+
+/* NULL: no namespace has NAT, or no memory. `k` NULL: it is not known, so none is followed. */
+struct nat *nat_find(const struct ksyms *k);
+
+/* Before it is loaded: of type BPF_PROG_TYPE_NETFILTER, which libbpf 1.1 does not know. */
+void nat_prepare(const struct nat *n, struct bpf_program *prog);
+
+/* From here on it runs in the namespaces with NAT, for IPv4 and IPv6. */
+void nat_attach(struct nat *n, const struct bpf_program *prog);
+
+/* Namespaces with NAT in which it does not: the kernel cannot, or a capability is wanting. */
+unsigned nat_unseen(const struct nat *n);
+
+/* Of connections that are translated, the packets of EXPR in both directions. */
+struct nat_translation {
+	enum nat_kind kind;	  /* which end is translated, seen from the first packet */
+	struct endpoint from, to; /* of a source without its port */
+	uint64_t packets;
+};
+
+/* The `n` largest at most, those first, of the map `translations`. Returns how many. */
+unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsigned n);
+
+/* Detaches. NULL is allowed. */
+void nat_close(struct nat *n);
+
+#endif
