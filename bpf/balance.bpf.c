@@ -769,8 +769,8 @@ static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view 
 	struct filter_gap gap;
 
 	filtered_view(&at, &gap, d);
-	return nat_matches(cfg.nat, &at, cfg.frames ? len : len + ETHERNET_HLEN, &gap,
-			   cfg.nat ? nfct_of(skb) : 0, program, program == BALANCE_RECEIVE);
+	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, &gap,
+			   nat_followed ? nfct_of(skb) : 0, program, program == BALANCE_RECEIVE);
 }
 
 static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
@@ -858,7 +858,7 @@ int balance_queue(__u64 *ctx)
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
 		return 0;
-	if (cfg.nat && match & NAT_TRANSLATED)
+	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
 		enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0);

@@ -7,7 +7,7 @@
  * socket or into another namespace. So it is read there for the last time, by a program of
  * netfilter's hook `input` and at net_dev_queue; behind them the packet is known by its new name,
  * in `renamed`. User space runs the program of the hook in namespaces with NAT only. Where none
- * has NAT, `nat` below is a constant false, and no code is left.
+ * has NAT, `nat_followed` is a constant 0, and no code is left.
  */
 #ifndef PKTLEDGER_NAT_BPF_H
 #define PKTLEDGER_NAT_BPF_H
@@ -31,6 +31,8 @@
 MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
 
 MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: nat_abi.h */
+
+const volatile __u8 nat_followed; /* some namespace has NAT */
 
 /* How a packet is of the flow. */
 enum nat_match {
@@ -64,7 +66,7 @@ __noinline int nat_names(const struct linear *at, __u64 nfct, __u32 program)
 	__u16 type;
 	int l3;
 
-	if (!w || !at)
+	if (!nat_followed || !w || !at) /* the verifier looks no further without NAT */
 		return false;
 	w->at = *at;
 	now = &w->now.flow;
@@ -127,7 +129,7 @@ __noinline int nat_learn(__u64 nfct, __u32 program, __u32 sent, __u32 packets)
 	__u64 status;
 	__u32 *known;
 
-	if (!w)
+	if (!nat_followed || !w)
 		return 0;
 	now = &w->now.flow;
 	old = &w->old.flow;
@@ -165,7 +167,7 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
  * filter_matches() for each name that the packet has. `nat`, a constant: NAT is followed.
  * `received`: it has just come, with this name. Returns bits of enum nat_match.
  */
-static __always_inline __u32 nat_matches(bool nat, const struct linear *at, __u32 len,
+static __always_inline __u32 nat_matches(const struct linear *at, __u32 len,
 					 const struct filter_gap *gap, __u64 nfct, __u32 program,
 					 bool received)
 {
@@ -173,7 +175,7 @@ static __always_inline __u32 nat_matches(bool nat, const struct linear *at, __u3
 	struct fragment_work *w = NULL;
 	__u32 found = 0, again = 0, *sent;
 
-	if (nat) {
+	if (nat_followed) {
 		w = bpf_map_lookup_elem(&fragment_work, &program);
 		if (w && nat_translated(nfct) && nat_names(at, nfct, program)) {
 			found = NAT_TRANSLATED;
@@ -186,14 +188,14 @@ static __always_inline __u32 nat_matches(bool nat, const struct linear *at, __u3
 		barrier_var(i);
 		if (filter_matches(at, len, gap, name))
 			return found | NAT_MATCHES | again;
-		if (!nat || !w || !name)
+		if (!nat_followed || !w || !name)
 			break;
 		if (bpf_map_lookup_elem(&renamed, &name->flow))
 			return found | NAT_MATCHES;
 		name = NULL;
 		again = NAT_NEW_ONLY;
 	}
-	if (!nat || !w || found || !nat_names(at, 0, program))
+	if (!nat_followed || !w || found || !nat_names(at, 0, program))
 		return found;
 	sent = bpf_map_lookup_elem(&renamed, &w->now.flow);
 	return sent && (*sent || !received) ? NAT_MATCHES : 0;

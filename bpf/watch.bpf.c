@@ -667,7 +667,7 @@ static __always_inline __u32 matches(struct sk_buff *skb, int kind, __u32 progra
 	if (kind == IP_EXTENDED && w && find_gap(&at, program))
 		gap = &w->gap;
 	at.tag = filter_tag(skb);
-	return nat_matches(cfg.nat, &at, skb->len, gap, cfg.nat ? nfct_of(skb) : 0, program,
+	return nat_matches(&at, skb->len, gap, nat_followed ? nfct_of(skb) : 0, program,
 			   program == WATCH_RECEIVES);
 }
 

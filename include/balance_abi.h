@@ -189,8 +189,7 @@ struct balance_config {
 	__u8 paged;	 /* payload in pages can be read (Linux 6.12) */
 	__u8 numbers;	 /* enum balance_numbers */
 	__u8 frames;	 /* the filter wants frames, not from the IP header on */
-	__u8 nat;	 /* some namespace has NAT */
-	__u8 pad[2];
+	__u8 pad[3];
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;

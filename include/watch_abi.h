@@ -146,7 +146,6 @@ struct watch_config {
 	__u8 socket_only; /* only packets with a socket, by rx_sk or skb->sk */
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
 	__u8 extensions;  /* which looks at IPv6's extension headers */
-	__u8 nat;	  /* some namespace has NAT */
 	__u32 netns;	  /* only this namespace; 0: all */
 	__u32 ifindex;	  /* only this device of it; 0: all */
 	__u32 snaplen;	  /* bytes of a sample (include/watch_abi.h); 0: none are taken */

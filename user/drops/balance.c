@@ -160,7 +160,7 @@ static void configure(struct balance *b, bool paged)
 	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;
 	cfg->frames = filter_l3_refusal(b->spec.filter) != NULL;
-	cfg->nat = b->spec.nat != NULL;
+	b->skel->rodata->nat_followed = b->spec.nat != NULL;
 	cfg->numbers = (uint8_t)n->kind;
 	cfg->offset = (uint16_t)n->offset; /* RTP: 0 */
 	cfg->bytes = (uint16_t)(n->kind == NUMBERS_RTP ? BALANCE_NUMBER : n->bytes);

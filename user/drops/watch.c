@@ -85,7 +85,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
 	cfg->is_filtered =
 		cfg->has_expr || cfg->has_reasons || cfg->socket_only || cfg->netns || cfg->ifindex;
-	cfg->nat = spec->nat && kfuncs;
+	w->skel->rodata->nat_followed = spec->nat && kfuncs;
 	cfg->burst_room = w->burst_room;
 	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
 	return 0;
