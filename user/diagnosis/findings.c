@@ -421,12 +421,16 @@ bool change_belongs(const struct change *change, const struct netns *ns)
 
 static void put_before(char command[FINDING_COMMAND], const char *enter)
 {
-	char whole[FINDING_COMMAND];
+	char whole[FINDING_COMMAND], quoted[2 * FINDING_COMMAND];
+	const bool writes = strchr(command, '>');
 
 	/* what control groups have is of no namespace */
 	if (!*command || !strncmp(command, "bpftool cgroup", 14))
 		return;
-	if (snprintf(whole, sizeof(whole), "%s %s", enter, command) >= (int)sizeof(whole))
+	/* the file that is written to is that of the namespace, not of the shell */
+	if (snprintf(whole, sizeof(whole), "%s %s%s", enter, writes ? "sh -c " : "",
+		     writes ? change_quote(command, quoted, sizeof(quoted)) : command) >=
+	    (int)sizeof(whole))
 		*whole = '\0'; /* none is better than a cut one */
 	memcpy(command, whole, sizeof(whole));
 }

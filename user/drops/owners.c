@@ -1004,6 +1004,11 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 	return buf;
 }
 
+bool owners_netns_is_own(const struct owners *o, uint32_t netns)
+{
+	return netns == proc_netns(o->root, getpid());
+}
+
 char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER])
 {
 	char name[2 * OWNER_NETNS];
@@ -1011,8 +1016,6 @@ char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]
 	const struct space *s = find_space(o, netns, &ignored);
 
 	*buf = '\0';
-	if (netns == proc_netns(o->root, getpid()))
-		return buf;
 	if (s->name[0] && snprintf(buf, OWNER_ENTER, "ip netns exec %s",
 				   change_quote(s->name, name, sizeof(name))) >= OWNER_ENTER)
 		*buf = '\0';

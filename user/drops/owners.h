@@ -176,9 +176,11 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
+bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* this process's */
+
 /*
- * The words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n". ""
- * for the one of this thread, and where nothing is known of it. Returns `buf`.
+ * The words that run a command in a namespace: "ip netns exec NAME" or "nsenter -t PID -n". "":
+ * nothing is known of it. Returns `buf`.
  */
 #define OWNER_ENTER (OWNER_NETNS + 16)
 char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]);

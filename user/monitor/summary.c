@@ -197,18 +197,22 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
-/* Commands are typed where this program runs. */
+/* Commands are typed where this program runs; where it is not known how, there is none. */
 static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 			const struct change *change)
 {
-	char enter[OWNER_ENTER];
 	struct owners *owners = live_parts(l).owners;
+	char enter[OWNER_ENTER];
 	struct error ignored = {};
 	struct netns ns;
 
-	if (!inum || !owners || !*owners_netns_enter(owners, inum, enter) ||
-	    owners_netns_open(owners, inum, &ns, &ignored))
+	if (!inum || !owners || owners_netns_is_own(owners, inum))
 		return;
+	if (!*owners_netns_enter(owners, inum, enter) ||
+	    owners_netns_open(owners, inum, &ns, &ignored)) {
+		f->command[0] = f->undo[0] = '\0';
+		return;
+	}
 	finding_enter(f, change, &ns, enter);
 	netns_close(&ns);
 }
