@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import EVERYTHING, assert_valid, first, main, pktledger, table
 
 SEED = int(os.environ.get("PKTLEDGER_SEED", "1"))
-MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "4"))
+MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "3"))
 
 # udp_mem and backlog:flow_limit are left to their own tests: they affect others on the host;
 # ip_frag:missing too, because it ends in a timer, where the host may suppress tracing

@@ -109,7 +109,7 @@ def assert_flow(document, sent, received, stage):
     return end
 
 
-@table(first(2, EACH))
+@table(first(1, EACH))
 def redirected(fate, address):
     with lab(), fate(address) as (sock, stage):
         redirect(address)
@@ -198,7 +198,7 @@ def two_flows_of_one_socket():
             assert_balance(t.stop(), 250, 250)
 
 
-@case
+@thorough
 def from_outside_with_replies():
     """By a device whose other end is no part of the host; the replies have the old name again."""
     with lab(), tun(RX) as device, patient(port=NEW) as sock:

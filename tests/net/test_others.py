@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, datagram, nft, nft_counters, read_all,
                   shell, sysctl, tun, udp, xdp)
-from lib import case, first, main, require, table
+from lib import case, first, main, require, table, thorough
 from test_balance import EXPR, assert_balance, balancing, lost
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
@@ -94,7 +94,7 @@ def later_fragment_dropped(expr, address):
             assert_only(t.stop(), "netfilter", gone)
 
 
-@case
+@thorough
 def fragment_that_never_came():
     """Only the first one of 20 datagrams comes to this host."""
     payload = struct.pack("!HHHH", 1234, PORT, 8 + 2000, 0) + b"x" * 1472

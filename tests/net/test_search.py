@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
+from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, main,
                  pktledger, require, rootless, started, table, thorough)
 
 NAME = f"pl-test-{os.getpid()}"
@@ -65,7 +65,7 @@ def a_known_bottleneck():
     assert mrr["limited_by"] in ("generator", "send_queue") or mrr["stage"] == "qdisc", mrr
 
 
-@case
+@thorough
 def the_lowest_rate_fails():
     """What was measured is told all the same; duplicates do not cancel losses."""
     document = search("--fault", "netfilter=20%", "--dup", "30%", "-t", "200ms", "--sum", "200ms",

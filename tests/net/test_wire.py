@@ -102,7 +102,7 @@ def mix_of_sizes(name, ipv6, args):
         assert abs(found[size] - expected) <= spread, (size, found)
 
 
-@table(first(1, [
+@table(first(0, [
     ("in turn", "xsk", False, ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5002"], 48),
     ("of destinations", "xsk", False, ["--dst-addr", "198.18.64.0/30", "--dst-port", "7..9"], 12),
     ("by sockets", "socket", False, ["--src-port", "5000..5011"], 12),
