@@ -140,7 +140,7 @@ def kept():
     return observed(attempt, suppressed)
 
 
-@case
+@thorough
 def three_senders_and_their_receiver():
     """Each packet of each sender has its place; the wire is what the router has dropped."""
     fleet = kept()

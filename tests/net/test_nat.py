@@ -185,7 +185,7 @@ def only_the_new_name_is_asked_for(fate, address):
             assert_flow(t.stop(), sent, received, stage)
 
 
-@case
+@thorough
 def two_flows_of_one_socket():
     """One under its own name, of another length: only the other one was asked for."""
     with lab(), patient(port=NEW) as sock:

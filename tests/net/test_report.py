@@ -169,7 +169,7 @@ def test_killed_at_any_moment():
         assert "it was killed" in pktledger("report", str(file)).out
 
 
-@case
+@thorough
 def test_full_disk():
     """It stops to write, says so once, and goes on; what was written is whole."""
     with lab(), directory() as path:

@@ -146,7 +146,7 @@ PLACES = {"ingress": "netfilter", "prerouting": "netfilter", "forward": "netfilt
 
 
 # each mode, family and hook of nft once
-COVERING = [(4, "egress", "lab"), (6, "prerouting", "--to"), (4, "forward", "report")]
+COVERING = [(6, "egress", "lab"), (4, "prerouting", "--to"), (4, "forward", "report")]
 
 
 @table([(f"{place}, IPv{family}, {mode}", family, place, mode) for family, place, mode in
