@@ -467,8 +467,8 @@ static void on_start(void *arg)
 	if (t->json)
 		json_out_once(t->json, "start", json_object_get(t->start));
 	else
-		log_info("tracing what this host drops%s%s%s", asked.expr ? " of: " : "",
-			 asked.expr ? asked.expr : "",
+		log_info("tracing what this host drops%s%s%s%s", asked.expr ? " of: " : "",
+			 asked.expr ? asked.expr : "", asked.inner ? ", also in tunnels" : "",
 			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
 
@@ -678,6 +678,7 @@ static const struct opt_example examples[] = {
 	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
 	{"trace --events -c 10", "the next ten that are lost, each on a line"},
 	{"trace --events -w lost.pcapng udp port 5060", "each packet, for people and Wireshark"},
+	{"trace --inner --by flow udp port 53", "and of flows in VXLAN, Geneve, GRE, IP in IP"},
 	{"trace --microburst 1ms udp port 5060", "did it come all at once, and when?"},
 	{"trace -t 60 -j", "a minute, as JSON"},
 	{0},

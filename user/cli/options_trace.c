@@ -29,6 +29,8 @@ const struct opt trace_filter_opts[] = {
 	 .help = "only this network namespace: name, path or inode number"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this device of the namespace, or of this one"},
+	{"inner", 0, OPT_FLAG, AT(spec.inner),
+	 .help = "apply EXPR to the packet that is in a tunnel: VXLAN, Geneve, GRE, IP in IP"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
 	 .help = "only packets that a socket of this process sent or dropped"},
 	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",
