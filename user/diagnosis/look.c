@@ -327,7 +327,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 			continue;
 		owners_netns(l->owners, s[i].inum, name);
 		for (unsigned j = 0; j < l->findings.n && s[i].lost; j++) {
-			if (l->findings.at[j].losing && !strcmp(l->findings.at[j].netns, name))
+			if (l->findings.at[j].losing && !strcmp(l->findings.at[j].finding.netns, name))
 				s[i].lost = 0;
 		}
 		if (!s[i].lost)
@@ -406,7 +406,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	int rc;
 
 	for (unsigned i = 0; i < l->n && !p; i++) {
-		if (!strcmp(l->at[i]->name, finding->netns))
+		if (!strcmp(l->at[i]->name, finding->finding.netns))
 			p = l->at[i];
 	}
 	if (!p || !finding->losing || finding->loss_pps <= 0)
@@ -421,7 +421,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	*out = (struct remedy){.lost_pps = finding->loss_pps, .arrived_pps = arrived(&p->facts)};
 	snprintf(out->id, sizeof(out->id), "%s", finding->finding.id);
 	snprintf(out->subject, sizeof(out->subject), "%s", finding->subject);
-	snprintf(out->netns, sizeof(out->netns), "%s", finding->netns);
+	snprintf(out->netns, sizeof(out->netns), "%s", finding->finding.netns);
 	if (!rc)
 		out->arrived_pps_after = arrived(&now.at[0]->facts);
 	for (unsigned i = 0; i < now.findings.n; i++) {
