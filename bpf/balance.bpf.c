@@ -1002,11 +1002,12 @@ static __noinline __u32 index_of_drop(const struct freed *f, __u32 flags)
 	return cause_index(&cause);
 }
 
-static __noinline __u32 index_of_used(const struct freed *f, __u32 flags)
+static __noinline __u32 index_of_used(struct sk_buff *skb, __u64 site, __u32 flags)
 {
+	const struct freed f = {.skb = skb, .site = site};
 	struct balance_cause cause = {.flags = flags};
 
-	fill_cause(&cause, f, true);
+	fill_cause(&cause, &f, true);
 	return cause_index(&cause);
 }
 
@@ -1035,7 +1036,7 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 	} else if (found != DATAGRAM_LATER || !fragment_dropped(&v.at, program, false, &flags)) {
 		return 0;
 	}
-	index = consumed ? index_of_used(f, flags) : index_of_drop(f, flags);
+	index = consumed ? index_of_used(f->skb, f->site, flags) : index_of_drop(f, flags);
 	if (index >= BALANCE_CAUSES) {
 		__sync_fetch_and_add(&causes_full, segments);
 		return 0;
