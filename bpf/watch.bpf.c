@@ -817,7 +817,7 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 	} else if (!consumed && f->reason == cfg.reason_netfilter) {
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
-		f->aux = device_hook(ctx, f->dev, &cfg.hooks);
+		f->aux = hook_runner(ctx, f->skb, f->dev, &cfg.hooks);
 		if (!f->aux && dst)
 			f->aux = (__u64)BPF_CORE_READ(dst, input);
 		if (f->aux)

@@ -27,8 +27,8 @@
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
-	/* A route was attached; for NETFILTER_DROP aux is its input function. Or a hook of a device
-	 * dropped it, and aux is where that runs (struct trace_hooks). */
+	/* A route was attached; for NETFILTER_DROP aux is its input function. Or aux is who ran
+	 * netfilter's hooks (struct trace_hooks), where that tells more. */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not a device; ifindex is where it came in, if known */
 	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
