@@ -23,6 +23,8 @@
 #define WATCH_FLOW_SLOTS   1024 /* the same with flows */
 #define WATCH_OTHERS_SLOTS 64	/* of a CPU: for keys without socket and flow */
 
+#define WATCH_XDP 3 /* places where XDP is run on an skb */
+
 /* Flags of a key. The first are those of enum trace_cause_flag. */
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
@@ -36,6 +38,7 @@ enum watch_flag {
 	WATCH_SENDER = 64,    /* aux is the cookie of the socket that sent it; only if asked for */
 	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, several keys are one */
 	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
+	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
 };
 
 /* 32 bytes, compared as four words. */
@@ -159,6 +162,7 @@ struct watch_config {
 	struct trace_range consumed[WATCH_CONSUMED_MAX];
 	struct trace_range freeing; /* see ksym_freeing() */
 	struct trace_hooks hooks;
+	struct trace_range xdp[WATCH_XDP]; /* code that runs XDP on an skb, and frees it */
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");
