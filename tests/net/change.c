@@ -84,13 +84,13 @@ int main(int argc, char **argv)
 
 		ret = change_apply(changes, n, argv[2], tell, NULL, &err);
 	} else if (!strcmp(argv[1], "undo")) {
-		ret = change_undo(argv[2], tell, NULL, &err);
+		ret = change_undo(argv[2], NULL, 0, tell, NULL, &err);
 	} else if (!strcmp(argv[1], "command")) {
 		unsigned n = plan(changes, argv + 2, &err);
 
 		for (unsigned i = 0; i < n; i++) {
-			puts(change_command(&changes[i], false, NULL, buf, sizeof(buf)));
-			puts(change_command(&changes[i], true, NULL, buf, sizeof(buf)));
+			puts(change_command(&changes[i], false, buf, sizeof(buf)));
+			puts(change_command(&changes[i], true, buf, sizeof(buf)));
 		}
 		ret = 0;
 	} else if (!strcmp(argv[1], "read") && argc == 5) {

@@ -402,11 +402,16 @@ CASE(cut_texts)
 CASE(interface_that_is_asked_for)
 {
 	static struct facts facts;
+	struct facts_reader *r;
 	struct error err = {};
 
-	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "none"}, &facts, &err), -ENODEV);
+	assert_int_equal(facts_begin(&r, &(struct facts_spec){.ifname = "none"}, &facts, &err),
+			 -ENODEV);
 	facts_free(&facts);
-	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "lo"}, &facts, &err), 0);
+	assert_int_equal(facts_begin(&r, &(struct facts_spec){.ifname = "lo"}, &facts, &err), 0);
+	assert_true(facts_wait(&r, 1, 1000000));
+	assert_int_equal(facts_end(r, &err), 0);
 	assert_int_equal(facts.n_links, 1);
+	assert_true(facts.window_ns >= 1000000);
 	facts_free(&facts);
 }
