@@ -960,7 +960,7 @@ int balance_read(__u64 *ctx)
 struct freed {
 	struct sk_buff *skb;
 	struct sock *rx_sk;
-	__u64 site, hook; /* device_hook() */
+	__u64 site, hook; /* hook_runner() */
 	__u32 reason;
 };
 
@@ -1064,7 +1064,7 @@ int balance_drop(__u64 *ctx)
 	if (cfg.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
 	if (f.reason == cfg.reason_netfilter)
-		f.hook = device_hook(ctx, IN(f.skb, sk_buff)->dev, &cfg.hooks);
+		f.hook = hook_runner(ctx, f.skb, IN(f.skb, sk_buff)->dev, &cfg.hooks);
 	return count_end(&f, false);
 }
 

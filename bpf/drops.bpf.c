@@ -424,8 +424,8 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 }
 
 /* `cause`: with what the tracepoint tells. `second`: see is_my_turn(). */
-static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause,
-				      struct sock *rx_sk, bool second)
+static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, struct sock *rx_sk,
+				      bool second)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	struct linear at = linear_of(skb);
@@ -465,8 +465,10 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause,
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	if (cause->reason == cfg.reason_netfilter) {
 		/* which hook of the stack dropped it only the route tells, by its input function */
-		cause->aux = device_hook(ctx, IN(skb, sk_buff)->dev, &cfg.hooks);
-		if (!cause->aux && dst)
+		cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev, &cfg.hooks);
+		if (cause->aux)
+			cause->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
+		else if (dst)
 			cause->aux = (__u64)BPF_CORE_READ(dst, input);
 		if (cause->aux)
 			cause->flags |= CAUSE_DST;

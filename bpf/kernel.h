@@ -16,8 +16,13 @@ struct ns_common {
 	unsigned int inum;
 };
 
+struct netns_nf {
+	struct nf_hook_entries *hooks_arp[3], *hooks_bridge[5]; /* by hook number */
+};
+
 struct net {
 	struct ns_common ns;
+	struct netns_nf nf;
 };
 
 typedef struct {
@@ -32,6 +37,7 @@ struct net_device {
 	char name[16];
 	int ifindex;
 	unsigned int flags;
+	unsigned long priv_flags : 32; /* a whole word before Linux 6.12 */
 	possible_net_t nd_net;
 	const struct rtnl_link_ops *rtnl_link_ops;
 	struct nf_hook_entries *nf_hooks_ingress, *nf_hooks_egress; /* egress: Linux 5.17 */

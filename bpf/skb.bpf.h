@@ -120,6 +120,10 @@ static __always_inline __u64 drop_site(__u64 *ctx, __u64 start, __u64 end)
 	return ctx[1] - start < end - start ? site_of_caller(ctx, start, end) : ctx[1];
 }
 
+#define IFF_EBRIDGE	0x2 /* of priv_flags, enum netdev_priv_flags */
+#define IFF_BRIDGE_PORT 0x200
+#define TYPE_ARP	0x0806
+
 static __always_inline bool has_hooks(struct net_device *dev)
 {
 	return (bpf_core_field_exists(dev->nf_hooks_ingress) &&
@@ -127,19 +131,63 @@ static __always_inline bool has_hooks(struct net_device *dev)
 	       (bpf_core_field_exists(dev->nf_hooks_egress) && BPF_CORE_READ(dev, nf_hooks_egress));
 }
 
+/* Whether there are hooks of the families bridge or arp that may have dropped it. */
+static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_device *dev,
+					     __u32 priv_flags)
+{
+	struct net *net = BPF_CORE_READ(dev, nd_net.net);
+	struct nf_hook_entries *arp[3] = {}, *bridge[5] = {};
+
+	if (skb->protocol == bpf_htons(TYPE_ARP) && bpf_core_field_exists(net->nf.hooks_arp))
+		bpf_core_read(arp, sizeof(arp), &net->nf.hooks_arp);
+	if (priv_flags & (IFF_EBRIDGE | IFF_BRIDGE_PORT) &&
+	    bpf_core_field_exists(net->nf.hooks_bridge))
+		bpf_core_read(bridge, sizeof(bridge), &net->nf.hooks_bridge);
+	return arp[0] || arp[1] || arp[2] || bridge[0] || bridge[1] || bridge[2] || bridge[3] ||
+	       bridge[4];
+}
+
+/* The innermost, for br_netfilter runs IP's hooks inside of a bridge's. 0: nobody. */
+static __noinline __u64 caller_of_hooks(__u64 *ctx, const volatile struct trace_hooks *hooks)
+{
+	__u64 stack[SITE_FRAMES] = {}, site = 0;
+
+	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
+		return 0;
+	for (int i = 0; i + 1 < SITE_FRAMES; i++) {
+		if (stack[i] - hooks->run.start < hooks->run.end - hooks->run.start ||
+		    stack[i] - hooks->resume.start < hooks->resume.end - hooks->resume.start)
+			site = stack[i + 1];
+		else if (site)
+			break;
+	}
+	return site;
+}
+
 /*
- * Of a packet that netfilter dropped: where the hook of a device was run, if it was one (nft's
- * family netdev), else 0. The stack says it, so only where the device has hooks. Not on Linux 6.1,
- * whose verifier has no room left for that.
+ * Of a packet that netfilter dropped at a device: who ran the hooks, if they may have been of nft's
+ * families netdev, bridge or arp; else 0. The stack says it, so only where such hooks are. Before
+ * routing a bridge runs them itself (nf_hook_bridge_pre(), inline): then it is who dropped. Not on
+ * Linux 6.1, whose verifier has no room left for that.
  */
-static __always_inline __u64 device_hook(__u64 *ctx, struct net_device *dev,
+static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct net_device *dev,
 					 const volatile struct trace_hooks *hooks)
 {
+	__u32 flags;
+	bool family;
 	__u64 at;
 
-	if (!KFUNCS || !dev || !has_hooks(dev))
+	if (!KFUNCS || !dev)
 		return 0;
-	at = site_of_caller(ctx, hooks->run.start, hooks->run.end);
+	flags = BPF_CORE_READ_BITFIELD_PROBED(dev, priv_flags);
+	family = has_family_hooks(skb, dev, flags);
+	if (!family && !has_hooks(dev))
+		return 0;
+	at = caller_of_hooks(ctx, hooks);
+	if (!at && family && flags & IFF_BRIDGE_PORT)
+		return ctx[1];
+	if (family)
+		return at;
 	return at - hooks->in.start < hooks->in.end - hooks->in.start ||
 			       at - hooks->out.start < hooks->out.end - hooks->out.start
 		       ? at

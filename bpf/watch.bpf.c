@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "callers.bpf.h"
 #include "nat.bpf.h"
 #include "skb.bpf.h"
 #include "sock.bpf.h"
@@ -817,7 +818,7 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 	} else if (!consumed && f->reason == cfg.reason_netfilter) {
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
-		f->aux = device_hook(ctx, f->dev, &cfg.hooks);
+		f->aux = hook_runner(ctx, f->skb, f->dev, &cfg.hooks);
 		if (!f->aux && dst)
 			f->aux = (__u64)BPF_CORE_READ(dst, input);
 		if (f->aux)
@@ -834,6 +835,39 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 			f->aux = port_id(to);
 		}
 	}
+}
+
+/* Set by xdp_exception until the skb that it is about is freed, which is the next thing done. */
+ONE_PER_CPU(aborted, __u32);
+
+static __always_inline bool is_aborted(__u64 site)
+{
+	__u32 zero = 0, *mark = NULL, was;
+
+	for (int i = 0; KFUNCS && i < WATCH_XDP; i++) {
+		if (site - cfg.xdp[i].start < cfg.xdp[i].end - cfg.xdp[i].start)
+			mark = bpf_map_lookup_elem(&aborted, &zero);
+	}
+	if (!mark)
+		return false;
+	was = *mark;
+	*mark = 0;
+	return was;
+}
+
+/* XDP_ABORTED, or no verdict at all; a failed XDP_TX or redirect is told by another event. */
+SEC("?tp_btf/xdp_exception")
+int watch_aborted(__u64 *ctx)
+{
+	__u32 zero = 0, *mark = bpf_map_lookup_elem(&aborted, &zero), act = ctx[2];
+
+	if (!mark || act == XDP_TX || act == XDP_REDIRECT)
+		return 0;
+	for (int i = 0; i < WATCH_XDP; i++) {
+		if (is_called_by(ctx, cfg.xdp[i].start, cfg.xdp[i].end))
+			*mark = 1; /* no frame, which is freed without a word */
+	}
+	return 0;
 }
 
 /*
@@ -854,6 +888,8 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	int kind = IP_PLAIN;
 	__u8 pkt_type;
 
+	if (!consumed && is_aborted(f->site))
+		f->flags |= WATCH_ABORTED;
 	find_sender(f);
 	find_device(f);
 	if (!look_inside(&at, program) && cfg.has_expr)

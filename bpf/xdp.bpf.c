@@ -13,9 +13,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "callers.bpf.h"
 #include "xdp_abi.h"
-
-#define STACK_DEPTH 8
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -129,24 +128,6 @@ int xdplosses_redirect(__u64 *ctx)
 	return 0;
 }
 
-/*
- * On a veth the same verdict may be on an skb, which the kernel then frees as dropped, or on a
- * frame, which it frees without a word. Only the caller tells which.
- */
-static __always_inline bool called_for_skb(void *ctx)
-{
-	__u64 stack[STACK_DEPTH] = {};
-	int i;
-
-	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
-		return false;
-	for (i = 0; i < STACK_DEPTH; i++) {
-		if (stack[i] - cfg.skb_start < cfg.skb_end - cfg.skb_start)
-			return true;
-	}
-	return false;
-}
-
 SEC("?tp_btf/xdp_exception")
 int xdplosses_exception(__u64 *ctx)
 {
@@ -160,8 +141,12 @@ int xdplosses_exception(__u64 *ctx)
 		key.act = XDP_REDIRECT + 1; /* no verdict at all: one key for all */
 	at_device(&key, dev);
 	by_program(&key, dev, (void *)ctx[1]);
-	/* the skb of a failed XDP_TX is already consumed, and its page is lost without a word */
-	if (key.act != XDP_TX && called_for_skb(ctx))
+	/*
+	 * On a veth the same verdict may be on an skb, which the kernel then frees as dropped, or
+	 * on a frame, which it frees without a word. Only the caller tells which. The skb of a
+	 * failed XDP_TX is already consumed, and its page is lost without a word.
+	 */
+	if (key.act != XDP_TX && is_called_by(ctx, cfg.skb_start, cfg.skb_end))
 		key.flags |= XDPLOSS_SKB;
 	count(dev, &key, 1);
 	return 0;

@@ -16,9 +16,12 @@ struct trace_range {
 	__u64 start, end;
 };
 
-/* Code that runs netfilter's hooks, and its callers at devices: on the way in, and out. */
+/*
+ * Code that runs netfilter's hooks, or br_netfilter's that goes on with those of a bridge, and its
+ * callers at devices: on the way in, and out.
+ */
 struct trace_hooks {
-	struct trace_range run, in, out;
+	struct trace_range run, resume, in, out;
 };
 
 #define TRACE_HANDING	 6
@@ -73,9 +76,9 @@ struct trace_cause {
 	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
 	__u32 netns;	/* inode number of the namespace; 0 unknown */
 	__u32 ifindex;	/* 0 unknown */
-	__u16 pad;
-	__u8 observer; /* enum trace_observer */
-	__u8 flags;    /* enum trace_cause_flag */
+	__u16 pkt_type; /* skb->pkt_type, where aux is who ran netfilter's hooks; else 0 */
+	__u8 observer;	/* enum trace_observer */
+	__u8 flags;	/* enum trace_cause_flag */
 };
 
 /* Per CPU and cause. */
@@ -226,7 +229,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 200 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) == 216 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
 	       "no holes");
 
 #endif

@@ -23,12 +23,14 @@
 #define WATCH_FLOW_SLOTS   1024 /* the same with flows */
 #define WATCH_OTHERS_SLOTS 64	/* of a CPU: for keys without socket and flow */
 
+#define WATCH_XDP 3 /* places where XDP is run on an skb */
+
 /* Flags of a key. The first are those of enum trace_cause_flag. */
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
-	/* A route was attached; for NETFILTER_DROP aux is its input function. Or a hook of a device
-	 * dropped it, and aux is where that runs (struct trace_hooks). */
+	/* A route was attached; for NETFILTER_DROP aux is its input function. Or aux is who ran
+	 * netfilter's hooks (struct trace_hooks), where that tells more. */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not a device; ifindex is where it came in, if known */
 	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
@@ -36,6 +38,7 @@ enum watch_flag {
 	WATCH_SENDER = 64,    /* aux is the cookie of the socket that sent it; only if asked for */
 	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, several keys are one */
 	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
+	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
 };
 
 /* 32 bytes, compared as four words. */
@@ -159,6 +162,7 @@ struct watch_config {
 	struct trace_range consumed[WATCH_CONSUMED_MAX];
 	struct trace_range freeing; /* see ksym_freeing() */
 	struct trace_hooks hooks;
+	struct trace_range xdp[WATCH_XDP]; /* code that runs XDP on an skb, and frees it */
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

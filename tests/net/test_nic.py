@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_ok, assert_valid, case, first, lost, main, pktledger, require,
                  table, thorough)
 from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, redirect, shell, udp, verdict, xdp
-from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
+from traced import NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 
 PACKETS = 300
 DEVICES = 100 if EVERYTHING else 20
@@ -78,16 +78,43 @@ def packet_filter_and_native_redirect():
 
 
 @table(first(1, [
-    ("native drop", verdict(XDP_DROP), XDP_NATIVE),
-    ("generic aborted", verdict(XDP_ABORTED), XDP_GENERIC),
-    ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE),
+    ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE, "XDP_ABORTED"),
+    ("native drop", verdict(XDP_DROP), XDP_NATIVE, "NOT_SPECIFIED"),
+    ("generic drop", verdict(XDP_DROP), XDP_GENERIC, "NOT_SPECIFIED"),
+    ("generic aborted", verdict(XDP_ABORTED), XDP_GENERIC, "XDP_ABORTED"),
+    ("native, no verdict", verdict(99), XDP_NATIVE, "XDP_ABORTED"),
+    ("generic, no verdict", verdict(99), XDP_GENERIC, "XDP_ABORTED"),
 ]))
-def verdict_on_an_skb(code, mode):
+def verdict_on_an_skb(code, mode, reason):
     """kfree_skb tells it; neither xdp_exception nor the driver's counter is added."""
     with lab(), xdp(RX, "v-rx", code, mode):
         sent, document = traced()
-        assert_only(document, "xdp", sent, reason="NOT_SPECIFIED", ifname="v-rx", source="event",
+        assert_only(document, "xdp", sent, reason=reason, ifname="v-rx", source="event",
                     scope="flow")
+
+
+# XDP_DROP of frames below 180 bytes, XDP_ABORTED of others
+BY_LENGTH = b"".join(struct.pack("<BBhi", *i) for i in (
+    (0x61, 0x12, 0, 0), (0x61, 0x13, 4, 0), (0x1f, 0x23, 0, 0),  # r3 = data_end - data
+    (0xb7, 0, 0, XDP_DROP), (0xa5, 3, 1, 180), (0xb7, 0, 0, XDP_ABORTED), (0x95, 0, 0, 0)))
+
+
+@table(first(0, [(f"{name}, IPv{6 if ':' in to else 4}", mode, to) for to in (V4, V6)
+                 for name, mode in (("native", XDP_NATIVE), ("generic", XDP_GENERIC))]))
+def dropped_and_aborted(mode, to):
+    """Each packet has its own verdict, also beside those that EXPR does not want."""
+    with lab():
+        send(to, 1)  # resolves the neighbour
+        with xdp(RX, "v-rx", BY_LENGTH, mode), tracing(f"udp port {PORT}") as t:
+            for _ in range(10):
+                send(to, 5, size=200)
+                send(to, 1, size=200, port=PORT + 1)
+                send(to, 7)
+            time.sleep(0.2)
+            document = t.stop()
+        assert_only(document, "xdp", 120, ifname="v-rx", scope="flow")
+        found = {c["reason"]: c["packets"] for c in causes(document)["xdp"]["causes"]}
+        assert found == {"XDP_ABORTED": 50, "NOT_SPECIFIED": 70}, found
 
 
 @table([

@@ -55,6 +55,11 @@ enum phase {
 	PHASE_UNKNOWN,
 };
 
+/* Hooks of what is being sent, also of what is forwarded. */
+#define HOOKS_SENDING                                                                              \
+	(1U << HOOK_OUTPUT | 1U << HOOK_POSTROUTING | 1U << HOOK_EGRESS |                          \
+	 1U << HOOK_BRIDGE_OUTPUT | 1U << HOOK_BRIDGE_POSTROUTING | 1U << HOOK_ARP_OUTPUT)
+
 static enum phase phase_of(const struct verdict *v, const char *location)
 {
 	switch (v->stage) {
@@ -83,7 +88,7 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	case STAGE_GSO: /* udp_rcv_segment(), or validate_xmit_skb() */
 		return stagemap_listed("udp*", location) ? PHASE_RECEIVED : PHASE_QUEUED;
 	case STAGE_NETFILTER:
-		return v->hook >= HOOK_OUTPUT ? PHASE_SENDING : PHASE_RECEIVED;
+		return 1U << v->hook & HOOKS_SENDING ? PHASE_SENDING : PHASE_RECEIVED;
 	case STAGE_OTHER:
 		return PHASE_UNKNOWN;
 	default:

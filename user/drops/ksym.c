@@ -290,6 +290,7 @@ struct trace_hooks ksym_hooks(const struct ksyms *k)
 {
 	return (struct trace_hooks){
 		.run = ksym_range(k, "nf_hook_slow"),
+		.resume = ksym_range(k, "br_nf_hook_thresh"),
 		.in = ksym_range(k, "__netif_receive_skb_core"),
 		.out = ksym_range(k, "__dev_queue_xmit"),
 	};

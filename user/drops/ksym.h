@@ -64,7 +64,7 @@ struct trace_range ksym_range(const struct ksyms *k, const char *name);
  */
 struct trace_range ksym_freeing(const struct ksyms *k);
 
-/* Where the hooks of devices are run (nf_hook_ingress(), nf_hook_egress()); absent: 0 to 0. */
+/* Who runs hooks, and where those of devices are run (nf_hook_ingress(), nf_hook_egress()). */
 struct trace_hooks ksym_hooks(const struct ksyms *k);
 
 #endif

@@ -51,11 +51,23 @@ static bool is(const char *a, const char *b)
 
 enum netfilter_hook nft_hook(const char *name)
 {
-	for (unsigned h = HOOK_NONE + 1; h <= HOOK_EGRESS; h++) {
+	for (unsigned h = HOOK_NONE + 1; h < HOOK_COUNT; h++) {
 		if (is(name, netfilter_hook_names[h]))
 			return (enum netfilter_hook)h;
 	}
 	return HOOK_NONE;
+}
+
+/* Of a base chain: what a packet meets at bridges, or ARP, is not what IP meets. */
+static enum netfilter_hook hook_of_chain(struct json_object *o)
+{
+	const char *family = json_get_text(o, "family"), *hook = json_get_text(o, "hook");
+	char name[32];
+
+	if (!is(family, "bridge") && !is(family, "arp"))
+		return nft_hook(hook);
+	snprintf(name, sizeof(name), "%s %s", family, hook);
+	return nft_hook(name);
 }
 
 static int compare_things(const void *a, const void *b)
@@ -88,7 +100,7 @@ static void read_things(struct reader *r)
 			if (!t)
 				continue;
 			*t = describe(kinds[k], o, json_get_text(o, "name"));
-			hook = nft_hook(json_get_text(o, "hook"));
+			hook = hook_of_chain(o);
 			t->hooks = hook ? 1U << hook : 0;
 		}
 	}

@@ -71,7 +71,7 @@ void nftrules_result_free(struct nft_result *r);
 
 void nftrules_close(struct nftrules *n);
 
-/* The hook that nft, or netfilter_hook_names, calls so; HOOK_NONE: none. */
+/* The hook that netfilter_hook_names calls so; HOOK_NONE: none. */
 enum netfilter_hook nft_hook(const char *name);
 
 /*

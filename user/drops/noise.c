@@ -212,6 +212,11 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 	if (k && key->flags & WATCH_DST && !ksym_find(k, key->aux, &aux))
 		e.aux = aux.name;
 	c->verdict = stagemap_judge(&e);
+	if (key->flags & WATCH_ABORTED) {
+		snprintf(c->reason, sizeof(c->reason), "XDP_ABORTED"); /* the kernel gives none */
+		c->verdict.note = "the XDP program aborted, or its verdict is none "
+				  "(trace_xdp_exception)";
+	}
 	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, key->flags & WATCH_COPY)
 					       : noise_judge(&e, &c->verdict);
 }

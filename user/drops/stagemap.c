@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <linux/bpf.h>
+#include <linux/if_packet.h>
 #include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,17 +45,48 @@ static const struct stagemap_row *find_row(const struct stagemap_event *e)
 }
 
 /*
- * The hook is in no field of the event, but follows from what the packet has on its way. OUTPUT
- * runs before skb->dev is set (__ip_local_out). A route comes with ip_rcv_finish or output; the
- * sender's socket stays until ip_rcv_core orphans the skb, so on a veth it is still there at
- * ingress. An IPv6 route out has ip6_forward as its input too (ip6_rt_init_dst): first the socket.
+ * Who runs netfilter's hooks (NF_HOOK() and its kin), as far as events name them. Those of IP are
+ * here because they may be told where a bridge has hooks, too, and br_netfilter runs them there.
+ */
+static const struct {
+	const char *functions;
+	enum netfilter_hook hook;
+} hook_runners[] = {
+	{"__netif_receive_skb_core", HOOK_INGRESS},
+	{"__dev_queue_xmit", HOOK_EGRESS},
+	{"arp_rcv", HOOK_ARP_INPUT},
+	{"arp_xmit", HOOK_ARP_OUTPUT},
+	{"nft_do_chain br_nf_pre_routing_finish br_nf_pre_routing_finish_*",
+	 HOOK_BRIDGE_PREROUTING}, /* the first: by nf_hook_bridge_pre(), which is inline */
+	{"br_pass_frame_up br_handle_frame_finish br_handle_frame", HOOK_BRIDGE_INPUT},
+	{"br_nf_forward_finish", HOOK_BRIDGE_FORWARD},
+	{"__br_forward br_forward br_flood br_multicast_flood maybe_deliver deliver_clone",
+	 HOOK_BRIDGE_FORWARD}, /* or output */
+	{"br_send_bpdu __br_multicast_send_query br_multicast_send_query", HOOK_BRIDGE_OUTPUT},
+	{"br_forward_finish", HOOK_BRIDGE_POSTROUTING},
+	{"ip_rcv ipv6_rcv nf_hook_slow_list br_nf_pre_routing br_nf_pre_routing_ipv6",
+	 HOOK_PREROUTING},
+	{"br_nf_forward br_nf_forward_ip", HOOK_FORWARD},
+	{"ip_output ip_mc_output ip6_output br_nf_post_routing", HOOK_POSTROUTING},
+};
+
+/*
+ * The hook is in no field of the event, but follows from what the packet has on its way, if who ran
+ * the hooks is not told. OUTPUT runs before skb->dev is set (__ip_local_out). A route comes with
+ * ip_rcv_finish or output; the sender's socket stays until ip_rcv_core orphans the skb, so on a
+ * veth it is still there at ingress. An IPv6 route out has ip6_forward as its input too
+ * (ip6_rt_init_dst): first the socket. What a bridge sends itself is still to this host, as any
+ * new skb; what it forwards is to others (eth_type_trans).
  */
 static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 {
-	if (!strcmp(e->aux, "__netif_receive_skb_core"))
-		return HOOK_INGRESS;
-	if (!strcmp(e->aux, "__dev_queue_xmit"))
-		return HOOK_EGRESS;
+	for (unsigned i = 0; i < sizeof(hook_runners) / sizeof(hook_runners[0]); i++) {
+		if (!stagemap_listed(hook_runners[i].functions, e->aux))
+			continue;
+		if (hook_runners[i].hook == HOOK_BRIDGE_FORWARD && e->pkt_type == PACKET_HOST)
+			return HOOK_BRIDGE_OUTPUT;
+		return hook_runners[i].hook;
+	}
 	if (e->flags & CAUSE_NO_DEV)
 		return HOOK_OUTPUT;
 	if (!(e->flags & CAUSE_DST))
@@ -68,6 +100,26 @@ static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 	return HOOK_POSTROUTING;
 }
 
+static enum direction hook_direction(const struct stagemap_event *e, enum netfilter_hook hook)
+{
+	switch (hook) {
+	case HOOK_OUTPUT:
+	case HOOK_BRIDGE_OUTPUT:
+	case HOOK_ARP_OUTPUT:
+		return DIRECTION_TX;
+	case HOOK_FORWARD:
+	case HOOK_BRIDGE_FORWARD:
+		return DIRECTION_FORWARD;
+	case HOOK_POSTROUTING:
+	case HOOK_EGRESS: /* ip_rcv_core took the socket from a packet that came from elsewhere */
+		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	case HOOK_BRIDGE_POSTROUTING: /* nobody took it there */
+		return e->pkt_type == PACKET_HOST ? DIRECTION_TX : DIRECTION_FORWARD;
+	default:
+		return DIRECTION_RX;
+	}
+}
+
 static enum direction direction(const struct stagemap_event *e, const struct verdict *v)
 {
 	switch (v->stage) {
@@ -76,13 +128,7 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 	case STAGE_IP_FORWARD:
 		return DIRECTION_FORWARD;
 	case STAGE_NETFILTER:
-		if (v->hook == HOOK_OUTPUT)
-			return DIRECTION_TX;
-		if (v->hook == HOOK_FORWARD)
-			return DIRECTION_FORWARD;
-		if (v->hook < HOOK_POSTROUTING)
-			return DIRECTION_RX;
-		break;
+		return hook_direction(e, v->hook);
 	case STAGE_TX_DEVICE:
 		/* tun orphans before it drops: no socket says nothing there. */
 		if (stagemap_listed("tun_get_user tap_get_user", e->location))
@@ -229,7 +275,20 @@ const char *const stage_names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
 const char *const direction_names[] = {"rx", "tx", "forward"};
 
 const char *const netfilter_hook_names[] = {
-	NULL, "ingress", "prerouting", "input", "forward", "output", "postrouting", "egress",
+	[HOOK_INGRESS] = "ingress",
+	[HOOK_PREROUTING] = "prerouting",
+	[HOOK_INPUT] = "input",
+	[HOOK_FORWARD] = "forward",
+	[HOOK_OUTPUT] = "output",
+	[HOOK_POSTROUTING] = "postrouting",
+	[HOOK_EGRESS] = "egress",
+	[HOOK_BRIDGE_PREROUTING] = "bridge prerouting",
+	[HOOK_BRIDGE_INPUT] = "bridge input",
+	[HOOK_BRIDGE_FORWARD] = "bridge forward",
+	[HOOK_BRIDGE_OUTPUT] = "bridge output",
+	[HOOK_BRIDGE_POSTROUTING] = "bridge postrouting",
+	[HOOK_ARP_INPUT] = "arp input",
+	[HOOK_ARP_OUTPUT] = "arp output",
 };
 
 const char *stage_name(enum stage stage)

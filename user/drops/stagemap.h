@@ -34,19 +34,28 @@ enum netfilter_hook {
 	HOOK_OUTPUT,
 	HOOK_POSTROUTING, /* or egress, on Linux 6.1 */
 	HOOK_EGRESS,
+	/* of nft's families bridge and arp; on Linux 6.1 one of those above is said instead */
+	HOOK_BRIDGE_PREROUTING,
+	HOOK_BRIDGE_INPUT,
+	HOOK_BRIDGE_FORWARD,
+	HOOK_BRIDGE_OUTPUT,
+	HOOK_BRIDGE_POSTROUTING,
+	HOOK_ARP_INPUT,
+	HOOK_ARP_OUTPUT,
+	HOOK_COUNT,
 };
 
 /* One event as the tracer saw it, with names in place of numbers. No pointer may be NULL. */
 struct stagemap_event {
 	const char *reason;   /* reasons_name(); "" if the kernel gives none */
 	const char *location; /* function, cut at the first dot; "" unknown */
-	const char *aux;      /* function of dst->input, or that runs hooks of devices; "" unknown */
-	unsigned observer;    /* enum trace_observer */
-	unsigned flags;	      /* enum trace_cause_flag */
-	int error;	      /* XDP observers: errno, positive; else 0 */
-	uint32_t map_type;    /* XDP observers: enum bpf_map_type of the redirect; 0 none */
-	unsigned pkt_type;    /* skb->pkt_type; for noise_judge() alone, as is the next */
-	uint16_t protocol;    /* skb->protocol, host order; 0 unknown */
+	const char *aux;   /* function of dst->input, or that ran netfilter's hooks; "" unknown */
+	unsigned observer; /* enum trace_observer */
+	unsigned flags;	   /* enum trace_cause_flag */
+	int error;	   /* XDP observers: errno, positive; else 0 */
+	uint32_t map_type; /* XDP observers: enum bpf_map_type of the redirect; 0 none */
+	unsigned pkt_type; /* skb->pkt_type, where it is asked for: noise_judge(), bridges */
+	uint16_t protocol; /* skb->protocol, host order; 0 unknown; for noise_judge() alone */
 };
 
 struct verdict {
@@ -78,8 +87,8 @@ bool stagemap_listed(const char *list, const char *name);
 
 /* Names by number, for tables of records. */
 extern const char *const stage_names[STAGE_COUNT];
-extern const char *const direction_names[DIRECTION_FORWARD + 1];     /* "rx", "tx", "forward" */
-extern const char *const netfilter_hook_names[HOOK_EGRESS + 1]; /* HOOK_NONE: NULL */
+extern const char *const direction_names[DIRECTION_FORWARD + 1]; /* "rx", "tx", "forward" */
+extern const char *const netfilter_hook_names[HOOK_COUNT];	 /* HOOK_NONE: NULL */
 
 /*
  * How a stage loses packets, and how that is seen: for the catalogue of stages, for

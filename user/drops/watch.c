@@ -152,6 +152,9 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 					  w->programs > 1); /* on consume_skb */
 		bpf_program__set_autoload(s->progs.watch_receives, spec->filter && !spec->followed);
 		bpf_program__set_autoload(s->progs.watch_queues, spec->filter && !spec->followed);
+		bpf_program__set_autoload(s->progs.watch_aborted,
+					  kfuncs &&
+						  reasons_tracepoint_args(r, "xdp_exception") == 3);
 		if (spec->nat && !spec->followed && kfuncs) {
 			nat_prepare(spec->nat, s->progs.watch_names);
 			bpf_program__set_autoload(s->progs.watch_sent_names, true);

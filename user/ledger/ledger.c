@@ -85,6 +85,7 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 			.flags = raw->flags,
 			.error = xdp ? abs(raw->reason) : 0,
 			.map_type = xdp ? (uint32_t)raw->aux : 0,
+			.pkt_type = raw->pkt_type,
 		});
 	c->named.stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
 	c->named.direction = direction_names[c->verdict.direction];

@@ -132,7 +132,8 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	key.ifindex = key.netns = 0;
 	if (has_socket(from) || from->flags & WATCH_OTHERS)
 		key.aux = 0;
-	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED;
+	key.flags &=
+		WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED | WATCH_ABORTED;
 	/* a tap's copy is known by its socket or its kind: no reason has to be known for that */
 	if (from->pkt_type == PACKET_OUTGOING ||
 	    (from->flags & WATCH_SOCKET && sock->family == AF_PACKET))

@@ -254,6 +254,9 @@ static int open_inner(struct live *l, struct error *err)
 	return rc ? rc : tunnels_find(&l->inner, err);
 }
 
+static const char *const runs_xdp[WATCH_XDP] = {"veth_xdp_rcv_skb", "do_xdp_generic",
+						"netif_receive_generic_xdp"};
+
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -307,6 +310,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	if (l->ksyms) {
 		watch.cfg.freeing = ksym_freeing(l->ksyms);
 		watch.cfg.hooks = ksym_hooks(l->ksyms);
+		for (unsigned i = 0; i < WATCH_XDP; i++)
+			watch.cfg.xdp[i] = ksym_range(l->ksyms, runs_xdp[i]);
 	}
 	rc = watch_open(&l->watch, &watch, l->reasons, err);
 	if (rc)

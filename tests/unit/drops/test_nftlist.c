@@ -168,6 +168,38 @@ CASE(bad_texts)
 	}
 }
 
+/* A hook of one family is not that of another. */
+CASE(families)
+{
+	static const char text[] =
+		"{\"nftables\": [{\"chain\": {\"family\": \"bridge\", \"table\": \"t\", "
+		"\"name\": \"c\", \"hook\": \"forward\"}}, "
+		"{\"chain\": {\"family\": \"inet\", \"table\": \"t\", \"name\": \"c\", "
+		"\"hook\": \"forward\"}}, "
+		"{\"rule\": {\"family\": \"bridge\", \"table\": \"t\", \"chain\": \"c\", "
+		"\"handle\": 1, \"expr\": [{\"counter\": {\"packets\": 7}}, {\"drop\": null}]}}, "
+		"{\"rule\": {\"family\": \"inet\", \"table\": \"t\", \"chain\": \"c\", "
+		"\"handle\": 2, \"expr\": [{\"counter\": {\"packets\": 9}}, {\"drop\": null}]}}]}";
+	static const struct {
+		enum netfilter_hook hook;
+		const char *rule;
+	} found[] = {
+		{HOOK_BRIDGE_FORWARD, "moved bridge t c 1 drop 7 exact"},
+		{HOOK_FORWARD, "moved inet t c 2 drop 9 exact"},
+	};
+	struct nftlist before = {}, after;
+	struct nft_result result;
+
+	assert_int_equal(nftlist_parse(text, &after), 0);
+	for (unsigned i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+		assert_int_equal(nftlist_compare(&before, &after, found[i].hook, &result), 0);
+		assert_int_equal(result.n, 1);
+		assert_string_equal(describe(&result.rule[0]), found[i].rule);
+		nftrules_result_free(&result);
+	}
+	nftlist_free(&after);
+}
+
 /* Chains that jump in a circle, which the kernel refuses, and more rules than a result holds. */
 CASE(many)
 {

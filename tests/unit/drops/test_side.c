@@ -140,6 +140,11 @@ CASE(netfilter_hooks)
 	assert_int_equal(netfilter(HOOK_POSTROUTING, true), OUT);
 	assert_int_equal(netfilter(HOOK_POSTROUTING, false), IN);
 	assert_int_equal(netfilter(HOOK_EGRESS, true), OUT);
+	for (int hook = HOOK_BRIDGE_PREROUTING; hook <= HOOK_BRIDGE_FORWARD; hook++)
+		assert_int_equal(netfilter(hook, false), IN);
+	assert_int_equal(netfilter(HOOK_BRIDGE_OUTPUT, true), OUT);
+	assert_int_equal(netfilter(HOOK_BRIDGE_POSTROUTING, true), OUT);
+	assert_int_equal(netfilter(HOOK_BRIDGE_POSTROUTING, false), IN);
 }
 
 /* Between two namespaces of this host it does not matter where: the packet had entered. */

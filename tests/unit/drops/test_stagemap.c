@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/if_packet.h>
+
 #include "cases.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
@@ -298,6 +300,17 @@ CASE(directions)
 	assert_int_equal(judge("SOCKET_RCVBUFF", "x", 0).direction, DIRECTION_RX);
 }
 
+static struct verdict judge_hook(unsigned flags, const char *aux, unsigned pkt_type)
+{
+	return stagemap_judge(&(struct stagemap_event){
+		.reason = "NETFILTER_DROP",
+		.location = "nft_do_chain",
+		.aux = aux,
+		.flags = flags,
+		.pkt_type = pkt_type,
+	});
+}
+
 CASE(hooks)
 {
 	static const struct {
@@ -322,25 +335,44 @@ CASE(hooks)
 		{CAUSE_DST, "__dev_queue_xmit", HOOK_EGRESS, DIRECTION_FORWARD},
 		{0, "", HOOK_PREROUTING, DIRECTION_RX},
 		{CAUSE_SK, "", HOOK_INGRESS, DIRECTION_RX},
+		{CAUSE_DST, "nft_do_chain", HOOK_BRIDGE_PREROUTING, DIRECTION_RX},
+		{CAUSE_DST, "br_nf_pre_routing_finish", HOOK_BRIDGE_PREROUTING, DIRECTION_RX},
+		{CAUSE_DST, "br_pass_frame_up", HOOK_BRIDGE_INPUT, DIRECTION_RX},
+		{CAUSE_DST | CAUSE_SK, "__br_forward", HOOK_BRIDGE_OUTPUT, DIRECTION_TX},
+		{CAUSE_DST, "br_forward_finish", HOOK_BRIDGE_POSTROUTING, DIRECTION_TX},
+		{CAUSE_DST, "arp_rcv", HOOK_ARP_INPUT, DIRECTION_RX},
+		{CAUSE_DST, "arp_xmit", HOOK_ARP_OUTPUT, DIRECTION_TX},
+		/* IP's, run where a bridge has hooks, too */
+		{CAUSE_DST, "ip_rcv", HOOK_PREROUTING, DIRECTION_RX},
+		{CAUSE_DST, "br_nf_pre_routing", HOOK_PREROUTING, DIRECTION_RX},
+		{CAUSE_DST, "br_nf_forward", HOOK_FORWARD, DIRECTION_FORWARD},
+		{CAUSE_DST, "br_nf_post_routing", HOOK_POSTROUTING, DIRECTION_FORWARD},
+		{CAUSE_DST | CAUSE_SK, "ip6_output", HOOK_POSTROUTING, DIRECTION_TX},
 	};
 
 	for (unsigned i = 0; i < sizeof(cases_hook) / sizeof(cases_hook[0]); i++) {
-		struct stagemap_event e = {
-			.reason = "NETFILTER_DROP",
-			.location = "nft_do_chain",
-			.aux = cases_hook[i].aux,
-			.flags = cases_hook[i].flags,
-		};
-		struct verdict v = stagemap_judge(&e);
+		struct verdict v = judge_hook(cases_hook[i].flags, cases_hook[i].aux, PACKET_HOST);
 
 		assert_int_equal(v.stage, STAGE_NETFILTER);
 		assert_int_equal(v.hook, cases_hook[i].hook);
 		assert_int_equal(v.direction, cases_hook[i].direction);
 	}
+	/* what a bridge forwards; with a socket: from another namespace, by veth */
+	for (unsigned type = PACKET_BROADCAST; type <= PACKET_OTHERHOST; type++) {
+		struct verdict v = judge_hook(CAUSE_DST | CAUSE_SK, "__br_forward", type);
+
+		assert_int_equal(v.hook, HOOK_BRIDGE_FORWARD);
+		assert_int_equal(v.direction, DIRECTION_FORWARD);
+		v = judge_hook(CAUSE_DST | CAUSE_SK, "br_forward_finish", type);
+		assert_int_equal(v.hook, HOOK_BRIDGE_POSTROUTING);
+		assert_int_equal(v.direction, DIRECTION_FORWARD);
+	}
 	assert_int_equal(judge("NO_SOCKET", "udp_rcv", 0).hook, HOOK_NONE);
 	assert_null(netfilter_hook_names[HOOK_NONE]);
 	assert_string_equal(netfilter_hook_names[HOOK_POSTROUTING], "postrouting");
 	assert_string_equal(netfilter_hook_names[HOOK_EGRESS], "egress");
+	for (int hook = HOOK_NONE + 1; hook < HOOK_COUNT; hook++)
+		assert_non_null(netfilter_hook_names[hook]);
 }
 
 CASE(observers)
