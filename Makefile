@@ -169,6 +169,11 @@ $(B)/compile_commands.json: $(SRC) Makefile | $(SKEL) $(TEXT)
 bench: all
 	$(Q)B=$(B) tools/bench/bench $(BENCH)
 
+# What the README shows; where what check, trace and top print has changed.
+.PHONY: screens
+screens: all
+	$(Q)B=$(B) tools/screens tools/man/screens.svg
+
 include tools/packaging/install.mk tools/packaging/dist.mk tests/fuzz/fuzz.mk
 
 .PHONY: help
@@ -184,6 +189,7 @@ help:
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make uninstall what install put there'
 	@echo 'make man       the manuals, in $(B)/man; make html: in $(B)/html; make completion: for shells'
+	@echo 'make screens   draws tools/man/screens.svg of what the program shows (as root)'
 	@echo 'make deb       a Debian package; make dist: a tarball of what is committed'
 	@echo 'make compile_commands  $(B)/compile_commands.json for editors'
 	@echo 'make static    $(B)/$(NAME)-static: one file for a host without the libraries'

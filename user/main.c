@@ -27,10 +27,12 @@ static int print_version(void)
 
 static int print_overview(FILE *out)
 {
-	fprintf(out, "Usage: " OPT_PROGRAM " COMMAND [options]\n\n"
-		     "Sends numbered UDP packets and says where each of them went.\n\nCommands:\n");
+	fprintf(out,
+		"Usage: " OPT_PROGRAM " COMMAND [options]\n\n"
+		"Says where UDP packets get lost: what this host drops, and where each of the\n"
+		"numbered packets ended that it sends itself.\n\nCommands:\n");
 	opt_list_commands(out, commands);
-	fprintf(out, "\n" OPT_PROGRAM " COMMAND --help tells the options of a command.\n");
+	fprintf(out, "\n" OPT_PROGRAM " COMMAND --help shows the options of a command.\n");
 	return out == stdout ? STATUS_OK : STATUS_USAGE;
 }
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import BINARY, ROOT, assert_valid, case, main, pktledger, require, table
@@ -121,19 +122,40 @@ def what_is_missing_is_named():
         assert done.returncode != 0 and word in done.stderr, done.stderr
 
 
-@case
-def front_page():
-    """Its commands have their options, its manuals are there, and it is short."""
-    text = (ROOT / "README.md").read_text()
+def assert_commands_exist(lines):
+    """What is typed, as (command, the rest of its line): the command has the options."""
     options = {c["name"]: {o["name"] for group in c["groups"] for o in group["options"]}
                for c in tables()["commands"]}
-    lines = re.findall(r"^    (?:# )?pktledger ([a-z]+)(.*)", text, re.M)
-    assert len(lines) > 6 and len(text.encode()) <= 9000, (len(lines), len(text.encode()))
     for command, rest in lines:
         for option in re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", rest.split(" # ")[0]):
             assert option in options[command], (command, option)
+
+
+@case
+def front_page():
+    """Its commands have their options, its manuals and pictures are there, and it is short."""
+    text = (ROOT / "README.md").read_text()
+    lines = re.findall(r"^    (?:# )?pktledger ([a-z]+)(.*)", text, re.M)
+    assert len(lines) > 6 and len(text.encode()) <= 9000, (len(lines), len(text.encode()))
+    assert_commands_exist(lines)
     for page, section in re.findall(r"\b(pktledger(?:-[a-z]+)?)\((\d)\)", text):
         assert (ROOT / f"tools/man/{page}.{section}.scd").exists(), (page, section)
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
+    assert pictures and all((ROOT / path).exists() for path in pictures), pictures
+
+
+@case
+def screens():
+    """The picture is well-formed, of text only, and its commands can be typed."""
+    path = ROOT / "tools/man/screens.svg"
+    drawn = list(ElementTree.parse(path).getroot())
+    kinds = {element.tag.rpartition("}")[2] for element in drawn}
+    assert kinds == {"title", "style", "rect", "text"}, kinds
+    assert path.stat().st_size <= 60000
+    typed = [e.text for e in drawn if e.get("class") == "prompt"]
+    lines = [re.fullmatch(r"# pktledger ([a-z]+)(.*)", line).groups() for line in typed]
+    assert [command for command, _ in lines] == ["check", "trace", "top"], typed
+    assert_commands_exist(lines)
 
 
 # Completion

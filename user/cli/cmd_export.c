@@ -237,12 +237,12 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "trace, for Prometheus",
+	.summary = "what trace shows, as metrics for Prometheus",
 	.description = "Counts what the kernel drops on this host, as `trace` does, and serves the "
 		       "sums as metrics: losses by stage, reason, interface, network namespace, "
-		       "pod and container, what may be a loss and what nobody misses apart from "
-		       "them, and what the exporter itself missed. Sums never go back while it "
-		       "runs, and their number is bounded.\n"
+		       "pod and container; apart from them drops that may be a loss, those that "
+		       "are none, and what the exporter itself missed. Sums never go back while "
+		       "it runs, and their number is bounded.\n"
 		       "Answers are OpenMetrics, or the older text format for those who ask for "
 		       "it. A scrape shows what was lost until that moment.",
 	.groups = export_groups,

@@ -223,7 +223,7 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_lab = {
 	.name = "lab",
-	.summary = "make, list and remove namespaces and links to play in",
+	.summary = "makes, lists and removes namespaces with links, to test in",
 	.description = "A named lab stays until it is removed, so that other programs can be run "
 		       "in it: the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. "
 		       "Addresses are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "

@@ -71,9 +71,10 @@ static const struct opt serve_opts[] = {
 	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "ledger",
 	 .help = "answer one `run --to` by stdin and stdout: it is started so by ssh and the like"},
 	{"listen", 0, OPT_ENDPOINT, AT(listen), .metavar = "ADDR", .default_text = "loopback",
-	 .help = "address to be asked at; :: is all. Beyond loopback a token is needed"},
+	 .help = "address to listen at for `run --to`; :: is any. Beyond loopback a token is "
+		 "needed"},
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
-	 .default_text = "as --port", .help = "TCP port to be asked at"},
+	 .default_text = "as --port", .help = "TCP port to listen at for `run --to`"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
 	 .help = "serve only those who know its first line, 8 to 256 bytes"},
 	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",

@@ -285,7 +285,7 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "renders ledgers that run and trace have kept, and captures",
+	.summary = "shows, joins and compares what was kept, and captures of packets",
 	.synopsis = "[options] FILE ... [EXPR]",
 	.description = "Reads what --ledger of run, sweep, search or trace has written and prints "
 		       "what they would have printed, and what happened when. Lines that are cut "

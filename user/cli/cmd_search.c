@@ -79,7 +79,7 @@ static const struct opt search_opts[] = {
 	{"warmup", 0, OPT_TIME, AT(search.warmup_ns), .min = 1000000,
 	 .help = "a first trial at the highest rate, for the limit of the generator only"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
-	 .help = "no trial begins later than that; the bounds until then are told"},
+	 .help = "no trial begins later than that; the bounds found until then are shown"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
 	 .help = "RFC 2544: no loss in a single trial of 60 s decides"},
 	{"tst009", 0, OPT_FLAG, AT(tst009),
@@ -258,8 +258,7 @@ static void put_spread(struct json_object *end, struct json_object *searches)
 				lower[n++] = json_get_double(rate, "lower_pps");
 		}
 		if (n)
-			json_put(all, found_goals[g],
-				 trials_summary_json(num_summary(lower, n)));
+			json_put(all, found_goals[g], trials_summary_json(num_summary(lower, n)));
 	}
 }
 

@@ -308,7 +308,7 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "trace, full screen",
+	.summary = "what trace shows, full screen, along the path of a packet",
 	.description = "The path of a packet from the device to the socket and back, with what is "
 		       "lost at each stage now, the last minute, and the worst sockets, "
 		       "interfaces, processes or flows. g changes what they are grouped by, h "

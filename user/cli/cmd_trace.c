@@ -686,13 +686,13 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.summary = "live drop attribution of any traffic here",
+	.summary = "shows live what this host drops: where, why, and whose packets",
 	.synopsis = "[options] [EXPR] [-- COMMAND]",
 	.description = "Shows what the kernel drops on this host, in all network namespaces: the "
 		       "stage on the packet's path, the kernel's reason and function, interface, "
 		       "namespace, and where a socket dropped it, that socket and its process. A "
-		       "stage with a question mark may be no loss. What nobody misses, as "
-		       "multicast that no one has joined, is only summed up.",
+		       "stage with a question mark may be no loss. Drops that are none, as of "
+		       "multicast that nobody here has joined, are only summed up, as benign.",
 	.groups = trace_groups,
 	.args = trace_args,
 	.defaults = &defaults,

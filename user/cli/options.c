@@ -705,7 +705,7 @@ const struct opt remote_opts[] = {
 	{"token-file", 0, OPT_STRING, offsetof(struct remote_options, token_file),
 	 .metavar = "FILE", .default_text = "none", .help = "the token that the other host wants"},
 	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
-	 .help = "the clocks of both hosts agree (PTP): one-way delays are told"},
+	 .help = "the clocks of both hosts agree (PTP): one-way delays are shown"},
 	{0},
 };
 

@@ -1,0 +1,343 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The stories of pktledger-troubleshooting(7): each is made in a lab, its commands are run as they are
+printed, show what the page prints, and after its remedy the kernel's own counters stand still."""
+
+import contextlib
+import json
+import re
+import shlex
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ends import do, inside, nft, nft_counters, sysctl, udp
+from lib import BINARY, ROOT, TIMEOUT, case, first, main, pktledger, require, rootless, table
+from labs import Lab
+from traced import NAME, RX, TX, V4
+
+PAGE = ROOT / "tools/man/pktledger-troubleshooting.7.scd"
+PORT = 5060  # of the page, which other tests do not have
+FLANNEL = 8472  # port of its VXLAN
+FAR = "198.18.1.2"  # the receiver behind a router
+GROUP = "239.1.2.3"
+ROUTER = f"{NAME}-router"
+HOSTS = {"receiver": RX, "sender": TX, "router": ROUTER}
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+
+READER = """
+import socket, sys, time
+open("/proc/self/comm", "w").write("sipd")
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(sys.argv[2]))
+s.bind(("", int(sys.argv[1])))
+print("ready", flush=True)
+while True:
+    s.recv(65536)
+    time.sleep(float(sys.argv[3]))
+"""
+
+
+# Ends
+
+
+@contextlib.contextmanager
+def reader(pause=0.0, rcvbuf=1 << 20):
+    """A program `sipd` with the port open that takes so many seconds for a datagram."""
+    with subprocess.Popen(["ip", "netns", "exec", RX, sys.executable, "-c", READER, str(PORT),
+                           str(rcvbuf), str(pause)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def repeating(pause, function):
+    """Is called again and again until the end of the block, if the kernel refuses, too."""
+    ended = threading.Event()
+
+    def work():
+        while not ended.wait(pause):
+            with contextlib.suppress(OSError):
+                function()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def sender(to=V4, burst=10, pause=0.02, size=100, options=()):
+    """Datagrams to the port, so many at once."""
+    with udp(TX, socket.AF_INET) as sock:
+        for option in options:
+            sock.setsockopt(socket.IPPROTO_IP, *option)
+        with repeating(pause, lambda: [sock.sendto(bytes(size), (to, PORT)) for _ in range(burst)]):
+            yield
+
+
+def snmp(netns, protocol, name, file="snmp"):
+    """A counter of /proc/net/snmp, as `nstat` shows it."""
+    rows = [line.split() for line in do(netns, "cat", f"/proc/net/{file}").splitlines()
+            if line.startswith(f"{protocol}: ")]
+    return int(dict(zip(*rows))[name])
+
+
+def ip(netns, *args):
+    do(netns, "ip", *args)
+
+
+def drops(netns, *command):
+    """Of the first object that `ip -s -j` or `tc -s -j` shows."""
+    return json.loads(do(netns, *command))[0]["drops"]
+
+
+def rule(netns, chain, match):
+    """A rule of nft that counts what it drops; returns what reads its counter."""
+    table, of = chain
+    nft(netns, f"table {table} {{ chain {of.split()[0]} {{ {of.partition(' ')[2]}\n"
+               f"{match} counter drop\n}}\n}}\n")
+    return lambda: nft_counters(netns).get(None, 0)
+
+
+INPUT = "inet filter", "input type filter hook input priority 0;"
+
+
+# Scenes: what is wrong. Each yields the receiving program, if a remedy needs it, and what reads a
+# counter of the kernel that says so, too, if there is one.
+
+
+@contextlib.contextmanager
+def sleeping_reader():
+    with Lab(NAME), reader(0.003, 20000), sender(burst=20, pause=0.01):
+        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
+
+
+@contextlib.contextmanager
+def bursts():
+    with Lab(NAME), reader(0, 20000), sender(burst=300, pause=0.2):
+        yield None, lambda: snmp(RX, "Udp", "RcvbufErrors")
+
+
+@contextlib.contextmanager
+def stopped_reader():
+    with Lab(NAME), reader(0, 20000) as process, sender():
+        process.send_signal(signal.SIGSTOP)
+        yield process, lambda: snmp(RX, "Udp", "RcvbufErrors")
+
+
+@contextlib.contextmanager
+def closed_port():
+    with Lab(NAME), sender():
+        yield None, lambda: snmp(RX, "Udp", "NoPorts")
+
+
+@contextlib.contextmanager
+def firewall():
+    with Lab(NAME), reader(), sender():
+        yield None, rule(RX, INPUT, f"udp dport {PORT}")
+
+
+@contextlib.contextmanager
+def asymmetric():
+    with Lab(NAME), reader(), sender():
+        ip(RX, "link", "add", "up1", "type", "veth", "peer", "name", "isp1")
+        for name in "up1", "isp1":
+            ip(RX, "link", "set", name, "up")
+        ip(RX, "route", "add", "198.18.0.1/32", "dev", "up1")
+        sysctl(RX, "net/ipv4/conf/v-rx/rp_filter", 1)
+        yield None, lambda: snmp(RX, "TcpExt", "IPReversePathFilter", "netstat")
+
+
+@contextlib.contextmanager
+def not_joined():
+    with Lab(NAME), reader():
+        ip(TX, "route", "add", "224.0.0.0/4", "dev", "v-tx")
+        with sender(GROUP):
+            yield None, None
+
+
+@contextlib.contextmanager
+def wrong_mac():
+    with Lab(NAME), reader(), sender():
+        ip(TX, "neigh", "replace", V4, "lladdr", "02:00:00:00:00:99", "dev", "v-tx")
+        yield None, None
+
+
+@contextlib.contextmanager
+def lost_fragments():
+    with Lab(NAME), reader(), sender(size=4000, burst=2):
+        sysctl(RX, "net/ipv4/ipfrag_time", 1)
+        rule(RX, ("netdev edge", "in type filter hook ingress device v-rx priority 0;"),
+             "ip frag-off & 0x1fff != 0")
+        yield None, lambda: snmp(RX, "Ip", "ReasmFails")
+
+
+@contextlib.contextmanager
+def black_hole():
+    with Lab(NAME, "--topology", "router"), reader():
+        ip(ROUTER, "link", "set", "v-r1", "mtu", "1300")
+        rule(TX, INPUT, "meta l4proto icmp")
+        with sender(FAR, size=1400, options=[(IP_MTU_DISCOVER, IP_PMTUDISC_DO)]):
+            yield None, lambda: snmp(ROUTER, "Ip", "FragFails")
+
+
+@contextlib.contextmanager
+def no_forwarding():
+    with Lab(NAME, "--topology", "router"), reader(), sender(FAR):
+        sysctl(ROUTER, "net/ipv4/ip_forward", 0)
+        yield None, lambda: snmp(ROUTER, "Ip", "InAddrErrors")
+
+
+@contextlib.contextmanager
+def short_ttl():
+    with Lab(NAME, "--topology", "router"), reader(), sender(FAR, options=[(socket.IP_TTL, 1)]):
+        yield None, lambda: snmp(ROUTER, "Ip", "InHdrErrors")
+
+
+@contextlib.contextmanager
+def silent_neighbour():
+    with Lab(NAME), sender("198.18.0.77", burst=1):
+        yield None, None
+
+
+@contextlib.contextmanager
+def shaped():
+    with Lab(NAME), reader(), sender(size=1000):
+        do(TX, *"tc qdisc add dev v-tx root tbf rate 1mbit burst 4kb limit 8kb".split())
+        yield None, lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split())
+
+
+@contextlib.contextmanager
+def wrong_checksum():
+    datagram = struct.pack("!HHHH", PORT, FLANNEL, 108, 0xdead) + bytes(100)
+    with Lab(NAME):
+        ip(RX, *f"link add flannel.1 type vxlan id 1 dstport {FLANNEL} dev v-rx".split())
+        ip(RX, "link", "set", "flannel.1", "up")
+        with inside(TX):
+            raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+        with raw, repeating(0.01, lambda: raw.sendto(datagram, (V4, 0))):
+            yield None, lambda: snmp(RX, "Udp", "InCsumErrors")
+
+
+# The page
+
+
+def page():
+    """{title: [block of code]}; a block is a list of lines."""
+    stories, blocks, block = {}, None, None
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## "):
+            blocks = stories[line[3:]] = []
+        elif line == "```":
+            if block is None:
+                block = []
+            else:
+                blocks.append(block)
+                block = None
+        elif block is not None:
+            block.append(line)
+    return stories
+
+
+def flat(text):
+    """Without what differs between two runs: names, numbers with their units, ends of lines."""
+    for netns, host in HOSTS.items():
+        text = text.replace(host, netns)
+    text = re.sub(r"(?<![\w-])\d+(?:[.,]\d+)*[kM]?(?: (?:[kM]?pps|[num]?s)\b)?", "N", text)
+    return " ".join(text.split())
+
+
+def execute(line, process):
+    """A line of the page, in the namespace of the host whose prompt it has."""
+    host, command = line.split("# ", 1)
+    words = [str(process.pid) if process and word == "4242" else word for word in shlex.split(command)]
+    done = subprocess.run(["ip", "netns", "exec", HOSTS[host],
+                           *(BINARY if word == "pktledger" else word for word in words)],
+                          capture_output=True, text=True, check=False, timeout=TIMEOUT)
+    require(done.returncode != 3, done.stderr.strip())
+    assert done.returncode == 0, (command, done.stderr)
+    return done.stdout
+
+
+def fragments(block):
+    """What stands between the dots of a block, below its command."""
+    return [flat(part) for part in "\n".join(block[1:]).split("...") if part.strip()]
+
+
+def missing(block, output):
+    """The first fragment that is not in the output, in its place."""
+    shown = flat(output)
+    for part in fragments(block):
+        if part not in shown:
+            return f"{part!r} is not in\n{output}"
+        shown = shown.split(part, 1)[1]
+    return None
+
+
+STORIES = [
+    ("tcpdump shows the packets, the program does not get them", firewall),
+    ("One of two uplinks receives nothing", asymmetric),
+    ("Connections work until something large is sent", black_hole),
+    ("UdpRcvbufErrors and packet receive errors go up", sleeping_reader),
+    ("Packets are lost in bursts though the program is idle", bursts),
+    ("The program runs, has the port open, and gets nothing", stopped_reader),
+    ("Packets to unknown port received go up", closed_port),
+    ("Multicast arrives, and the program does not get it", not_joined),
+    ("Nothing arrives since a machine was replaced", wrong_mac),
+    ("Large datagrams never arrive, small ones do", lost_fragments),
+    ("A router answers pings and forwards nothing", no_forwarding),
+    ("Multicast or discovery stops at the first router", short_ttl),
+    ("The first packets to a host are lost, or all to one that is gone", silent_neighbour),
+    ("send() succeeds and packets never leave", shaped),
+    ("UDP: bad checksum in the log, pods of other nodes are out of reach", wrong_checksum),
+]
+
+
+@table((title, title, scene) for title, scene in first(3, STORIES))
+def story(title, scene):
+    shows, *mends = page()[title]
+    with scene() as (process, counter):
+        time.sleep(1)
+        before = counter() if counter else None
+        wrong = missing(shows, execute(shows[0], process))
+        assert not wrong, wrong
+        assert not counter or counter() > before, before
+        for line in (line for block in mends for line in block):
+            execute(line, process)
+        if not mends:
+            return
+        time.sleep(1.5)  # until what is under way is lost, as fragments are after a second
+        before, received = counter() if counter else None, snmp(RX, "Udp", "InDatagrams")
+        output = execute(shows[0], process)
+        assert fragments(shows)[-1] not in flat(output), output
+        assert not counter or counter() == before, (before, counter())
+        assert snmp(RX, "Udp", "InDatagrams") > received
+
+
+@rootless
+@case
+def every_story_is_tried():
+    """In a scene, or its command says the same as the page, wherever it is run."""
+    scenes = {title for title, _ in STORIES}
+    rest = {title: blocks for title, blocks in page().items() if title not in scenes}
+    assert len(page()) == len(scenes) + len(rest) == 20, len(page())
+    for title, ((command, *text),) in rest.items():
+        words = shlex.split(command.split("# ", 1)[1])
+        assert words[:3] == ["pktledger", "check", "--explain"], title
+        assert pktledger(*words[1:]).out.splitlines() == text, title
+
+
+main()
