@@ -268,22 +268,42 @@ struct flow_account {
 	bool ended;
 };
 
-int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err)
+/* Whether any packet of a protocol is among those of `expr`; buf: those that are. */
+static bool matches_any(const char *expr, const char *protocol, char buf[FLOW_EXPRESSION])
 {
 	struct error quiet = {};
+	struct filter *f;
+
+	snprintf(buf, FLOW_EXPRESSION, "(%s) and %s", expr, protocol);
+	if (filter_compile(&f, buf, &quiet))
+		return false;
+	filter_free(f);
+	return true;
+}
+
+int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], bool *tcp, struct error *err)
+{
 	struct filter *f;
 	int rc = filter_compile(&f, expr, err);
 
 	if (rc)
 		return rc;
 	filter_free(f);
-	if (snprintf(buf, FLOW_EXPRESSION, "(%s) and udp", expr) >= FLOW_EXPRESSION)
+	if (strlen(expr) + sizeof("() and udp") > FLOW_EXPRESSION)
 		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "the expression is too long");
-	rc = filter_compile(&f, buf, &quiet);
-	if (rc)
-		return error_set(err, STATUS_USAGE, rc, "for example: udp port 5060",
-				 "--balance is for UDP: '%s' matches none of it", expr);
-	filter_free(f);
+	*tcp = matches_any(expr, "tcp", buf);
+	if (!matches_any(expr, "udp", buf))
+		return *tcp && matches_any(expr, "tcp", buf)
+			       ? 0
+			       : error_usage(err, "for example: udp port 5060, or tcp port 443",
+					     "--balance is for UDP or TCP: '%s' matches none of "
+					     "them",
+					     expr);
+	if (*tcp)
+		return error_usage(err, "add 'udp' or 'tcp': udp port 5060",
+				   "--balance is for UDP or TCP, which balance in other units: "
+				   "'%s' matches both",
+				   expr);
 	return 0;
 }
 
