@@ -30,6 +30,8 @@
 
 #define TCPHDR_FIN 1
 #define TCPHDR_SYN 2
+#define TCPHDR_RST 4
+#define TCPHDR_ACK 16
 
 #define IFF_LOOPBACK 0x8
 
@@ -581,7 +583,7 @@ static __always_inline __u32 be32_at(const void *p)
 
 struct segment {
 	struct watch_flow flow;
-	__u32 seq, bytes, tsval;
+	__u32 seq, ack, bytes, tsval;
 	__u16 segs, size;
 	__u8 flags;
 };
@@ -632,6 +634,7 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 	s->flow.src_port = bpf_htons(h.src_port);
 	s->flow.dst_port = bpf_htons(h.dst_port);
 	s->seq = be32_at(tcp + 4);
+	s->ack = be32_at(tcp + 8);
 	s->flags = tcp[13];
 	if (tcp[12] >> 4 >= 8 && be32_at(tcp + TCP_HLEN) == NOP_NOP_TIMESTAMP)
 		s->tsval = be32_at(tcp + TCP_HLEN + 4);
@@ -702,17 +705,31 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 		key->flags |= WATCH_COPY;
 }
 
+static __always_inline void reverse(struct watch_flow *f)
+{
+	struct watch_flow was = *f;
+
+	__builtin_memcpy(f->src, was.dst, sizeof(f->src));
+	__builtin_memcpy(f->dst, was.src, sizeof(f->dst));
+	f->src_port = was.dst_port;
+	f->dst_port = was.src_port;
+}
+
 SEC("tp_btf/kfree_skb")
 int tcp_drop(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	struct watch_flow asked;
 	struct tcp_record *r;
 	struct segment s;
 
-	if (!segment_read(&s, skb) || (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))))
+	if (!segment_read(&s, skb) || s.flags & TCPHDR_RST)
 		return 0;
-	if (!is_of_flow(&s.flow, TCP_ON_DROP))
+	asked = s.flow;
+	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* an acknowledgment: whose? */
+		reverse(&asked);
+	if (!is_of_flow(&asked, TCP_ON_DROP))
 		return 0;
 	r = record(TCP_DROPPED);
 	if (!r)
@@ -720,6 +737,8 @@ int tcp_drop(__u64 *ctx)
 	r->start_ns = r->time_ns;
 	r->flow = s.flow;
 	r->seq = s.seq;
+	r->ack = s.ack;
+	r->has_ack = !!(s.flags & TCPHDR_ACK);
 	r->bytes = s.bytes;
 	r->tsval = s.tsval;
 	r->segs = s.segs;

@@ -42,7 +42,7 @@ enum tcp_total_flag {
 };
 
 enum tcp_event {
-	TCP_DROPPED,	   /* a segment with data, SYN or FIN */
+	TCP_DROPPED,	   /* a segment: with data, SYN or FIN, or an acknowledgment */
 	TCP_RETRANSMITTED, /* tcp_retransmit_skb, of a segment that the kernel counts */
 	TCP_SYNACK,	   /* tcp_retransmit_synack */
 	TCP_SOCKET,	   /* first and last reading of a socket */
@@ -74,9 +74,9 @@ struct tcp_record {
 	 * (snd_nxt): if that ends with an error it is sent again as new, else it was sent.
 	 */
 	__u8 unsent;
-	__u8 pad;
+	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */
 	__u32 netns; /* of the socket, as inode number; TCP_DROPPED: 0 */
-	__u32 pad2;
+	__u32 ack;
 	__u64 socket; /* its address, which no other has while it lives; TCP_DROPPED: 0 */
 	union {
 		struct watch_key key; /* TCP_DROPPED */

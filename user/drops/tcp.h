@@ -44,6 +44,7 @@ struct tcp_sum {
 	uint64_t without_data;	/* of them: SYN, SYN-ACK, FIN */
 	uint64_t kinds[TCP_KINDS];
 	uint64_t lost_here, beyond, not_lost, undecided[TCP_WHYS];
+	uint64_t ack_lost;   /* of not_lost: an acknowledgment of it was dropped here before */
 	uint64_t lost_again; /* of lost_here: what was lost was a retransmission itself */
 	uint64_t lost_at[STAGE_COUNT], returned_at[STAGE_COUNT];
 	uint64_t not_resent;  /* dropped here and not sent again until the end */
@@ -62,8 +63,9 @@ struct tcp_flow {
 	struct tcp_sum sum;
 	/* Private */
 	struct tcp_totals last;
-	uint32_t unexplained, twice; /* of those, which arrived twice by an event of the receiver */
+	uint32_t unexplained, twice; /* of those, which an event shows to have arrived before */
 	uint32_t next;		     /* flow in the table of keys */
+	uint32_t acks;		     /* of it that were dropped: the newest */
 	uint64_t unsent_bytes;	     /* dropped before they were counted as sent, so far */
 	int64_t returned;	     /* bytes that were sent and that snd_nxt does not know */
 	uint64_t events;	     /* segments that events told of, of those in total_retrans */

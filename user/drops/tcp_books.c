@@ -13,6 +13,7 @@
 #define NONE	   UINT32_MAX
 #define CHUNK_BITS 16
 #define HEADS	   (1u << 16) /* of chains of chunks, and of flows */
+#define ACKS_SEEN  256	      /* that are looked at for one segment */
 #define FLOWS_MAX  (1u << 15) /* then those that are over are folded into the sum */
 
 /* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
@@ -27,9 +28,10 @@ struct range {
 	bool used;     /* a drop that explains a retransmission */
 	bool refused; /* TCP had counted all that was unsent as not sent when this was sent again */
 	bool late;    /* its socket had sent up to here before tracing began */
+	uint32_t next; /* ACK: that came before, of this flow; `end` is up to where it goes */
 };
 
-enum what { LOST, TWICE, RESENT, SETTLED };
+enum what { LOST, TWICE, RESENT, SETTLED, ACK };
 
 /* A range in a chunk. */
 struct node {
@@ -114,6 +116,7 @@ static uint32_t flow_find(struct tcp_books *b, const struct watch_flow *key)
 	if (!f)
 		return NONE;
 	f->key = *key;
+	f->acks = NONE;
 	f->next = *head;
 	*head = b->flows.n - 1;
 	return *head;
@@ -130,9 +133,14 @@ static uint32_t *chunk_of(struct tcp_books *b, uint32_t flow, uint32_t seq)
 
 static int range_index(struct tcp_books *b, uint32_t i)
 {
-	const struct range *r = range_at(b, i);
+	struct range *r = range_at(b, i);
 	uint32_t first = r->seq >> CHUNK_BITS, last = (r->end - 1) >> CHUNK_BITS;
 
+	if (r->what == ACK) {
+		r->next = flow_at(b, r->flow)->acks;
+		flow_at(b, r->flow)->acks = i;
+		return 0;
+	}
 	for (uint32_t chunk = first;; chunk = (chunk + 1) & (UINT32_MAX >> CHUNK_BITS)) {
 		uint32_t *head = chunk_of(b, r->flow, chunk << CHUNK_BITS);
 		struct node *n = list_add(&b->nodes);
@@ -151,6 +159,8 @@ static int index_all(struct tcp_books *b)
 {
 	b->nodes.n = 0;
 	memset(b->chunks, 0xff, sizeof(b->chunks));
+	for (uint32_t i = 0; i < b->flows.n; i++)
+		flow_at(b, i)->acks = NONE;
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
 		if (range_index(b, i))
 			return -ENOMEM;
@@ -222,6 +232,18 @@ static void look(struct tcp_books *b, const struct range *r, uint32_t seq, uint3
 	}
 }
 
+/* Whether the peer had acknowledged `end` before it was sent again, and that was dropped here. */
+static bool is_acked(struct tcp_books *b, const struct range *r, uint32_t end)
+{
+	uint32_t i = flow_at(b, r->flow)->acks;
+
+	for (unsigned n = 0; i != NONE && n < ACKS_SEEN; n++, i = range_at(b, i)->next) {
+		if (range_at(b, i)->time < r->start && !before(range_at(b, i)->end, end))
+			return true;
+	}
+	return false;
+}
+
 static void decide(struct tcp_books *b, struct range *r)
 {
 	struct tcp_flow *flow = flow_at(b, r->flow);
@@ -240,6 +262,10 @@ static void decide(struct tcp_books *b, struct range *r)
 		} else if (f.twice) {
 			flow->unexplained++;
 			flow->twice++;
+		} else if (is_acked(b, r, end)) {
+			flow->unexplained++;
+			flow->twice++;
+			flow->sum.ack_lost++;
 		} else if (flow->full) {
 			flow->sum.undecided[TCP_WHY_FULL]++;
 		} else if (r->late && !f.before) {
@@ -311,11 +337,27 @@ static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_
 	       (last->snd_nxt - first->snd_nxt);
 }
 
+/* What is dropped acknowledges the other direction. */
+static int add_ack(struct tcp_books *b, const struct tcp_record *rec)
+{
+	struct range r = {.time = rec->time_ns, .end = rec->ack, .what = ACK};
+	struct watch_flow key = rec->flow;
+
+	memcpy(key.src, rec->flow.dst, sizeof(key.src));
+	memcpy(key.dst, rec->flow.src, sizeof(key.dst));
+	key.src_port = rec->flow.dst_port;
+	key.dst_port = rec->flow.src_port;
+	r.flow = flow_find(b, &key);
+	return r.flow == NONE ? -ENOMEM : remember(b, &r);
+}
+
 static int add_drop(struct tcp_books *b, const struct tcp_record *rec, struct range *r)
 {
 	enum stage stage = STAGE_OTHER;
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage);
 
+	if (is == TCP_DROP_LOSS && rec->has_ack && add_ack(b, rec))
+		return -ENOMEM;
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)
 		return 0;
 	r->what = is == TCP_DROP_TWICE ? TWICE : LOST;

@@ -125,6 +125,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("lost_again", sum.lost_again),
 		RECORD_OTHER("beyond", NULL),
 		ROW("not_lost", sum.not_lost),
+		ROW("ack_lost", sum.ack_lost),
 		ROW("undecided", undecided),
 		RECORD_OTHER("undecided_why", NULL),
 		ROW("not_resent", sum.not_resent),
@@ -229,6 +230,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
 	const uint64_t not_lost = json_get_u64(tcp, "not_lost");
+	const uint64_t ack_lost = json_get_u64(tcp, "ack_lost");
 	const uint64_t without = json_get_u64(tcp, "without_data");
 	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
 	const size_t flows = json_get_length(tcp, "flows");
@@ -252,7 +254,11 @@ void print_tcp(struct page *p, const struct json_object *end)
 		  "stages", "stage");
 	put_parts(p, "beyond", 2, STYLE_BAD, segments(tcp, "beyond"), again, tcp, "beyond",
 		  "device");
-	page_row_line(p, STYLE_PLAIN, 2, "not lost", not_lost, again, STYLE_PLAIN, "%s", "");
+	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
+	if (ack_lost)
+		page_words(p, STYLE_PLAIN, "of %s the acknowledgment was dropped here",
+			   page_count(ack_lost));
+	page_end(p);
 	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
 		  "undecided_why", "why");
 	if (unaccounted)
