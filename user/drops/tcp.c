@@ -62,7 +62,8 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 	if (c->verdict.class != VERDICT_LOSS || c->noise == NOISE_BENIGN ||
 	    c->noise == NOISE_NOTHING)
 		return TCP_DROP_NOTHING;
-	return TCP_DROP_LOSS;
+	return c->noise == NOISE_SUSPECT && c->verdict.stage == STAGE_TCP ? TCP_DROP_UNSURE
+									   : TCP_DROP_LOSS;
 }
 
 static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)

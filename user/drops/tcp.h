@@ -76,7 +76,12 @@ struct tcp_flow {
 /* The books: pure, so that they can be tested without a kernel. */
 
 /* What a drop means. */
-enum tcp_drop { TCP_DROP_NOTHING, TCP_DROP_LOSS, TCP_DROP_TWICE /* the receiver had it already */ };
+enum tcp_drop {
+	TCP_DROP_NOTHING,
+	TCP_DROP_LOSS,
+	TCP_DROP_TWICE,	 /* the receiver had it already */
+	TCP_DROP_UNSURE, /* by TCP itself: without data, it was not needed any more */
+};
 typedef enum tcp_drop tcp_judge(void *arg, const struct watch_key *key, enum stage *stage);
 
 struct tcp_books;

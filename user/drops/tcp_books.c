@@ -259,13 +259,13 @@ static void decide(struct tcp_books *b, struct range *r)
 			flow->sum.lost_here++;
 			flow->sum.lost_again += f.before != NULL;
 			flow->sum.lost_at[f.lost->stage]++;
-		} else if (f.twice) {
-			flow->unexplained++;
-			flow->twice++;
 		} else if (is_acked(b, r, end)) {
 			flow->unexplained++;
 			flow->twice++;
 			flow->sum.ack_lost++;
+		} else if (f.twice) {
+			flow->unexplained++;
+			flow->twice++;
 		} else if (flow->full) {
 			flow->sum.undecided[TCP_WHY_FULL]++;
 		} else if (r->late && !f.before) {
@@ -356,6 +356,8 @@ static int add_drop(struct tcp_books *b, const struct tcp_record *rec, struct ra
 	enum stage stage = STAGE_OTHER;
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage);
 
+	if (is == TCP_DROP_UNSURE)
+		is = rec->bytes ? TCP_DROP_LOSS : TCP_DROP_TWICE;
 	if (is == TCP_DROP_LOSS && rec->has_ack && add_ack(b, rec))
 		return -ENOMEM;
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)

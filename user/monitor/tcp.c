@@ -198,6 +198,8 @@ static int start(void *arg, struct error *err)
 	struct tcp_account *a = arg;
 	int rc = tcp_observer_attach(a->observer, err);
 
+	if (!rc)
+		rc = live_discard(a->live); /* what it counted until now is not of the balance */
 	if (rc)
 		return rc;
 	a->begin = read_spaces(a);
