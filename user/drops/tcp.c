@@ -63,7 +63,7 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 	    c->noise == NOISE_NOTHING)
 		return TCP_DROP_NOTHING;
 	return c->noise == NOISE_SUSPECT && c->verdict.stage == STAGE_TCP ? TCP_DROP_UNSURE
-									   : TCP_DROP_LOSS;
+									  : TCP_DROP_LOSS;
 }
 
 static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)
