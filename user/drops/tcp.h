@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/hist.h"
 #include "base/list.h"
 #include "drops/filter.h"
 #include "drops/ksym.h"
@@ -96,6 +97,9 @@ int tcp_books_add(struct tcp_books *b, const struct tcp_record *r);
 
 /* Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records. */
 void tcp_books_close(struct tcp_books *b, uint64_t lost, struct tcp_sum *sum);
+
+/* From each drop to the retransmission that it explains, in ns. */
+const struct hist *tcp_books_stall(const struct tcp_books *b);
 
 /* Adds all members of `from`. */
 void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from);

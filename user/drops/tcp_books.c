@@ -46,6 +46,7 @@ struct tcp_books {
 	uint32_t chunks[HEADS], by_key[HEADS];
 	struct tcp_sum folded;
 	uint64_t n_folded;
+	struct hist stall;
 };
 
 struct tcp_books *tcp_books_new(unsigned room, tcp_judge *judge, void *arg)
@@ -256,6 +257,8 @@ static void decide(struct tcp_books *b, struct range *r)
 		look(b, r, seq, end, &f);
 		if (f.lost) {
 			f.lost->used = true;
+			if (r->time > f.lost->time)
+				hist_add(&b->stall, r->time - f.lost->time);
 			flow->sum.lost_here++;
 			flow->sum.lost_again += f.before != NULL;
 			flow->sum.lost_at[f.lost->stage]++;
@@ -560,6 +563,11 @@ void tcp_books_close(struct tcp_books *b, uint64_t lost, struct tcp_sum *sum)
 		close_flow(flow_at(b, i));
 		tcp_sum_add(sum, &flow_at(b, i)->sum);
 	}
+}
+
+const struct hist *tcp_books_stall(const struct tcp_books *b)
+{
+	return &b->stall;
 }
 
 const struct list *tcp_books_flows(const struct tcp_books *b)

@@ -46,6 +46,8 @@ static const char *const why_text[TCP_WHYS] = {
 
 /* Counters by namespace */
 
+#define OVERFLOWS "TcpExt:ListenOverflows"
+
 /* What is shown; the first ones are compared with what events told. */
 static const char *const counter_names[] = {
 	"Tcp:RetransSegs",	    "TcpExt:TCPRetransFail",  "TcpExt:TCPSynRetrans",
@@ -345,6 +347,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 {
 	struct tcp_books *books = tcp_observer_books(a->observer);
 	const struct list *flows = tcp_books_flows(books);
+	const struct hist *stall = tcp_books_stall(books);
 
 	memset(b, 0, sizeof(*b));
 	b->window_ns = a->ended_ns - a->began_ns;
@@ -354,6 +357,9 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	tcp_books_close(books, b->own.unranged, &b->sum);
 	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
 		   b->sum.returned;
+	b->has_stall = stall->count;
+	b->stall = (struct tcp_stall){hist_quantile(stall, 0.5), hist_quantile(stall, 0.99),
+				      stall->max};
 	b->all_flows = flows->n + tcp_books_folded(books);
 	for (unsigned i = 0; i < flows->n; i++) {
 		const struct tcp_flow *f = (struct tcp_flow *)flows->at + i;
@@ -382,18 +388,27 @@ void tcp_account_close(struct tcp_account *a)
 
 /* Sentences */
 
+/* What differs; and where SYNs may have died that no event tells of. */
 static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
 {
 	char delta[FMT_MAX], events[FMT_MAX];
 
 	for (unsigned n = 0; n < b->counters.n; n++) {
 		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + n;
+		bool listens =
+			b->undecided && b->sum.kinds[TCP_KIND_SYN] && !strcmp(c->name, OVERFLOWS);
 
-		if (!c->compared || c->agrees || i--)
+		if ((!listens && (!c->compared || c->agrees)) || i--)
 			continue;
-		snprintf(buf, size, "%s of %s moved by %s, and events told of %s", c->name,
-			 c->netns, fmt_count(delta, sizeof(delta), c->delta),
-			 fmt_count(events, sizeof(events), c->events));
+		fmt_count(delta, sizeof(delta), c->delta);
+		if (listens)
+			snprintf(buf, size,
+				 "%s of %s moved by %s: a SYN that finds an accept queue full "
+				 "leaves no event",
+				 c->name, c->netns, delta);
+		else
+			snprintf(buf, size, "%s of %s moved by %s, and events told of %s", c->name,
+				 c->netns, delta, fmt_count(events, sizeof(events), c->events));
 		return 0;
 	}
 	return -ENOENT;

@@ -109,6 +109,12 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("unaccounted", sum.bytes_unaccounted),
 		{0},
 	};
+	static const struct record_field stall[] = {
+		ROW("p50", stall.p50),
+		ROW("p99", stall.p99),
+		ROW("max", stall.max),
+		{0},
+	};
 	static const struct record_field losses[] = {
 		ROW("unranged", own.unranged),	 ROW("unread", own.unread),
 		ROW("uncounted", own.uncounted), ROW("unkept", own.unkept),
@@ -135,6 +141,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD_OTHER("kinds", NULL),
 		RECORD_OTHER("stages", NULL),
 		RECORD_OTHER("returned_stages", NULL),
+		RECORD_PART("stall_ns", stall, RECORD_WHEN(tcp_balance, has_stall)),
 		RECORD_PART("bytes", bytes),
 		RECORD_OTHER("counters", NULL),
 		RECORD_OTHER("flows", NULL),
@@ -228,6 +235,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 {
 	const struct json_object *tcp = json_get(end, "tcp");
 	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
+	const struct json_object *stall = json_get(tcp, "stall_ns");
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
 	const uint64_t not_lost = json_get_u64(tcp, "not_lost");
 	const uint64_t ack_lost = json_get_u64(tcp, "ack_lost");
@@ -252,6 +260,12 @@ void print_tcp(struct page *p, const struct json_object *end)
 	page_end(p);
 	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
 		  "stages", "stage");
+	if (stall)
+		page_line(p, 4, STYLE_DIM, "", STYLE_DIM,
+			  "sent again after %s, 99 %% within %s, the last after %s",
+			  page_glue(page_ns(json_get_u64(stall, "p50"))),
+			  page_glue(page_ns(json_get_u64(stall, "p99"))),
+			  page_glue(page_ns(json_get_u64(stall, "max"))));
 	put_parts(p, "beyond", 2, STYLE_BAD, segments(tcp, "beyond"), again, tcp, "beyond",
 		  "device");
 	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
