@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The balance of TCP flows: "tcp" of the end of a trace, and its text. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -207,14 +208,20 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 		{"not_lost", "not lost"},	 {"undecided", "undecided"},
 	};
 
+	char list[6 * FMT_MAX] = "";
+	size_t used = 0;
+
 	page_text(p, 2, STYLE_PLAIN, "- ");
 	page_words(p, STYLE_PLAIN, "%s to %s in %s:", json_get_text(f, "src"),
 		   json_get_text(f, "dst"), json_get_text(f, "netns"));
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		if (json_get_u64(f, parts[i].key))
-			page_words(p, STYLE_PLAIN, "%s %s",
-				   page_count(json_get_u64(f, parts[i].key)), parts[i].text);
+		const uint64_t n = json_get_u64(f, parts[i].key);
+
+		if (n)
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s",
+						 used ? ", " : "", page_count(n), parts[i].text);
 	}
+	page_words(p, STYLE_PLAIN, "%s", list);
 	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
 		page_words(p, STYLE_PLAIN, "(%s)", json_get_text(e.item, "stage"));
 	page_end(p);
