@@ -50,9 +50,13 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 	if (!dev->rtnl_link_ops)
 		return ROLE_EDGE;
 	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), dev->rtnl_link_ops->kind);
-	for (int i = 0; i < BALANCE_KINDS; i++) {
+	for (int i = 0; i < BALANCE_KINDS_HOST; i++) {
 		if (cfg.kinds[i].word == kind.word)
 			return i < BALANCE_KINDS_INSIDE ? ROLE_INSIDE : ROLE_STACKED;
+	}
+	for (int i = BALANCE_KINDS_HOST; inner.wanted && i < BALANCE_KINDS; i++) {
+		if (cfg.kinds[i].word == kind.word)
+			return ROLE_STACKED;
 	}
 	return ROLE_EDGE;
 }
@@ -114,17 +118,22 @@ struct skb_view {
 	__u64 data; /* offset from head */
 };
 
-static __always_inline void skb_view(struct skb_view *v, struct sk_buff *skb)
+/* False: it is in a tunnel, and nothing that EXPR can be applied to. */
+static __always_inline bool skb_view(struct skb_view *v, struct sk_buff *skb, __u32 program)
 {
+	bool there;
+
 	v->at = linear_of(skb);
+	there = look_inside(&v->at, program);
 	v->len = skb->len;
 	v->end = skb->end;
 	v->data = v->at.data - v->at.head;
 	barrier_var(v->data); /* the verifier takes no difference of pointers in 32 bits */
 	v->at.data = v->at.head + v->data;
+	return there;
 }
 
-/* The same where the verifier does not know that it is an skb. */
+/* The same of a socket's queue, where the verifier does not know that it is an skb. */
 static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *skb)
 {
 	v->at = linear_probed(skb);
@@ -170,7 +179,7 @@ static __always_inline enum datagram_result datagram_fill(struct datagram *d,
 	d->bytes = be16_at(udp + 4) - UDP_HLEN;
 	d->size = 0;
 	d->segments = 1;
-	d->fragmented = fragmented;
+	d->fragmented = fragmented || v->at.outer;
 	datagram_segments(d, v);
 	return DATAGRAM_HERE;
 }
@@ -208,7 +217,8 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 		if (type && type != TYPE_IP4)
 			return DATAGRAM_NONE;
 		if (!headers_ip4(&h, b))
-			return h.fragment && h.proto == PROTO_UDP ? DATAGRAM_LATER : DATAGRAM_NONE;
+			return h.fragment && (h.proto == PROTO_UDP || inner.wanted) ? DATAGRAM_LATER
+										    : DATAGRAM_NONE;
 		break;
 	case 6:
 		if ((type && type != TYPE_IP6) || !headers_ip6(&h, b))
@@ -759,7 +769,7 @@ static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view 
 
 	filtered_view(&at, &gap, d);
 	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, &gap,
-			   nat_followed ? nfct_of(skb) : 0, program, program == BALANCE_RECEIVE);
+			   connection_of(skb, program), program, program == BALANCE_RECEIVE);
 }
 
 static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
@@ -804,8 +814,7 @@ int balance_receive(__u64 *ctx)
 	struct skb_view v;
 	struct datagram d;
 
-	skb_view(&v, skb);
-	if (!t)
+	if (!t || !skb_view(&v, skb, BALANCE_RECEIVE))
 		return 0;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_LATER && role_of(dev) != ROLE_STACKED)
@@ -837,8 +846,7 @@ int balance_queue(__u64 *ctx)
 	struct sock *sk;
 	__u32 match;
 
-	skb_view(&v, skb);
-	if (!t || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (!t || !skb_view(&v, skb, BALANCE_QUEUE) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return 0;
 	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
 	if (!(match & NAT_MATCHES))
@@ -876,8 +884,8 @@ int balance_names(struct bpf_nf_ctx *ctx)
 	struct datagram d;
 	__u32 match;
 
-	skb_view(&v, skb);
-	if (!nfct || !t || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (!nfct || !t || !skb_view(&v, skb, BALANCE_NAMES) || tunnel_of(BALANCE_NAMES) ||
+	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return NF_ACCEPT;
 	match = of_flow(skb, &v, &d, BALANCE_NAMES);
 	if (!(match & NAT_TRANSLATED)) {
@@ -1000,8 +1008,7 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 	struct skb_view v;
 	struct datagram d;
 
-	skb_view(&v, f->skb);
-	if (!t)
+	if (!t || !skb_view(&v, f->skb, program))
 		return 0;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_HERE) {

@@ -22,6 +22,9 @@
 /* An element for each program filled: one may interrupt another, but never itself. */
 MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 
+/* Whether EXPR is applied inside tunnels; in rodata, so without them there is no code for it. */
+const volatile struct filter_inner inner;
+
 /* The VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
 static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 {
@@ -173,6 +176,16 @@ static __always_inline void filter_rename(struct filter_scratch *scratch, __u32 
 		__builtin_memcpy(scratch->bytes + l3 + 24, name->flow.dst, 16);
 	}
 	__builtin_memcpy(scratch->bytes + l4, &name->flow.src_port, 4); /* both */
+}
+
+/* A packet that does not match because its bytes cannot be read. */
+static __always_inline void filter_could_not_read(void)
+{
+	__u32 slot = FILTER_CONSTANT(FILTER_SLOT);
+	struct filter_scratch *scratch = bpf_map_lookup_elem(&filter_scratch, &slot);
+
+	if (scratch)
+		scratch->unread++;
 }
 
 /*

@@ -46,8 +46,8 @@ static __always_inline bool is_fragment(const struct headers *h)
 /* Of an skb, with its IP header in `l3`, IP6_HLEN bytes. False: it is no fragment. */
 static __always_inline bool fragment_headers(const struct linear *at, struct headers *h, __u8 *l3)
 {
-	__u16 type;
-	int from = linear_l3(at, &type);
+	__u16 type = 0;
+	int from = at->outer ? at->outer : linear_l3(at, &type);
 
 	if (from < 0)
 		return false;

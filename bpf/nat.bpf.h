@@ -46,6 +46,12 @@ static __always_inline __u64 nfct_of(struct sk_buff *skb)
 	return KFUNCS && bpf_core_field_exists(skb->_nfct) ? skb->_nfct : 0;
 }
 
+/* The connection that looks after the packet which EXPR sees: none of what is in a tunnel. */
+static __always_inline __u64 connection_of(struct sk_buff *skb, __u32 program)
+{
+	return nat_followed && !tunnel_of(program) ? nfct_of(skb) : 0;
+}
+
 static __always_inline bool nat_translated(__u64 nfct)
 {
 	struct nf_conn *ct = (void *)(nfct & ~(__u64)NFCT_INFO);

@@ -66,7 +66,8 @@ struct linear {
 	__u16 network_header;
 	__u16 mac_header;
 	__be16 protocol;
-	__u32 tag; /* VLAN tag kept beside the packet, filter_tag(); 0: none. For filters only */
+	__u16 outer; /* of a packet in a tunnel's first fragment: that one's IP header; 0: none */
+	__u32 tag;   /* VLAN tag kept beside the packet, filter_tag(); 0: none. For filters only */
 };
 
 /* Of an skb that the verifier knows, as an argument of a tracepoint. */
@@ -165,27 +166,30 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
 {
 	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
 	__u8 frame[HEADERS_FRAME + 2] WIDE;
+	__u64 data = at->data - at->head;
 	__u32 link;
 
+	barrier_var(data); /* the verifier takes no difference of pointers in 32 bits */
 	/*
 	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
 	 * veth's copy for XDP) lies before the MAC header, in memory that may hold an old packet.
-	 * Both are the same where there is no MAC header: tun, tunnels.
+	 * Both are the same where there is no MAC header: tun, tunnels. What a tunnel sends begins
+	 * at its network header, and its MAC header is still that of the frame inside.
 	 */
 	if (at->network_header && at->network_header < at->tail &&
-	    !(mac && at->network_header < at->mac_header)) {
+	    !(mac && at->network_header < at->mac_header && at->network_header != data)) {
 		*type = 0;
 		return at->network_header;
 	}
 	/* AF_XDP sets no header, no protocol: its frame begins at skb->data (xsk_build_skb()). */
 	if (mac || !at->protocol) {
-		link = mac ? at->mac_header : at->data - at->head;
+		link = mac ? at->mac_header : data;
 		if (bpf_probe_read_kernel(frame, HEADERS_FRAME, at->head + link))
 			return -1;
 		return link + headers_frame(frame, type);
 	}
 	*type = bpf_ntohs(at->protocol);
-	return at->data - at->head;
+	return data;
 }
 
 /*

@@ -571,11 +571,6 @@ int tcp_synack(__u64 *ctx)
 
 /* Drops */
 
-static __always_inline __u32 be32_at(const void *p)
-{
-	return (__u32)be16_at(p) << 16 | be16_at(p + 2);
-}
-
 /* A TCP header and the option that is first of all in segments with data: NOP, NOP, timestamps. */
 #define TCP_READ	  (TCP_HLEN + 12)
 #define NOP_NOP_TIMESTAMP 0x0101080a

@@ -120,8 +120,8 @@ static __always_inline bool same(const struct watch_slot *slot, const __u64 *wor
 
 	if (w[0] != word[0] || w[1] != word[1] || w[2] != word[2] || w[3] != word[3])
 		return false;
-	return !flows ||
-	       (x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] && x[4] == y[4]);
+	return !flows || (x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] &&
+			  x[4] == y[4] && (!inner.wanted || x[5] == y[5]));
 }
 
 static __always_inline struct watch_count *claim(struct watch_slot *slot, const struct drop *d)
@@ -231,20 +231,11 @@ static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *fl
 
 	if (flows)
 		sum += (f[0] ^ f[2]) * 0x165667b19e3779f9 + (f[1] ^ f[3]) * 0x27d4eb2f165667c5 +
-		       f[4] * 0x9e3779b185ebca87;
+		       (f[4] ^ (inner.wanted ? f[5] : 0)) * 0x9e3779b185ebca87;
 	return sum * 0x9e3779b97f4a7c15 >> 40;
 }
 
 /* From an skb of any protocol to its 5-tuple. */
-
-/* Offset of the L3 header from skb->head, or -1. */
-static __always_inline int skb_l3(struct sk_buff *skb)
-{
-	const struct linear at = linear_of(skb);
-	__u16 type;
-
-	return linear_l3(&at, &type);
-}
 
 static __always_inline bool has_ports(__u8 proto)
 {
@@ -253,28 +244,28 @@ static __always_inline bool has_ports(__u8 proto)
 }
 
 /* All that the headers tell, extensions included. */
-static __always_inline void flow_walk(struct sk_buff *skb, int l3, struct watch_flow *f)
+static __always_inline void flow_walk(const struct linear *at, int l3, struct watch_flow *f)
 {
-	const struct linear at = linear_of(skb);
 	struct headers h;
 
-	headers_from(&at, l3, 0, &h);
+	headers_from(at, l3, 0, &h);
 	f->proto = h.proto;
 	f->src_port = bpf_htons(h.src_port);
 	f->dst_port = bpf_htons(h.dst_port);
 }
 
 /* Ports only of a whole packet or a first fragment. */
-static __always_inline void flow_read(struct sk_buff *skb, struct watch_flow *f)
+static __always_inline void flow_read(const struct linear *at, struct watch_flow *f)
 {
-	int l3 = skb_l3(skb);
 	__u8 b[IP6_HLEN + PORTS_LEN] WIDE;
 	struct headers h = {};
 	const __be16 *ports;
+	__u16 type;
+	int l3 = linear_l3(at, &type);
 
 	__builtin_memset(f, 0, sizeof(*f));
-	if (l3 < 0 || l3 + IP4_HLEN > skb->tail ||
-	    bpf_probe_read_kernel(b, sizeof(b), skb->head + l3))
+	if (l3 < 0 || l3 + IP4_HLEN > at->tail ||
+	    bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
 		return;
 	switch (b[0] >> 4) {
 	case 4:
@@ -292,7 +283,7 @@ static __always_inline void flow_read(struct sk_buff *skb, struct watch_flow *f)
 	if (h.next != HEADER_PROTOCOL)
 		return;
 	if ((h.version == 4 && h.at != IP4_HLEN) || headers_is_extension(h.version, h.proto)) {
-		flow_walk(skb, l3, f);
+		flow_walk(at, l3, f);
 	} else if (has_ports(h.proto)) {
 		ports = (const void *)(h.version == 4 ? b + IP4_HLEN : b + IP6_HLEN);
 		f->src_port = ports[0];
@@ -304,26 +295,28 @@ static __always_inline void flow_read(struct sk_buff *skb, struct watch_flow *f)
  * The same by plain loads, for programs that tell flows apart: the parser looks at the bytes of the
  * kernel's own structures. Only extension headers take the long way.
  */
-static __always_inline void flow_load(struct sk_buff *skb, struct watch_flow *f)
+static __always_inline void flow_load(const struct linear *at, struct watch_flow *f)
 {
-	int l3 = skb_l3(skb);
-	unsigned char *at = skb->head + l3;
 	const struct ipv6hdr *ip6;
 	const struct udphdr *ports;
 	struct headers h = {};
+	unsigned char *ip;
+	__u16 type;
+	int l3 = linear_l3(at, &type);
 
 	__builtin_memset(f, 0, sizeof(*f));
-	if (l3 < 0 || l3 + IP4_HLEN > skb->tail)
+	if (l3 < 0 || l3 + IP4_HLEN > at->tail)
 		return;
-	switch (*(const __u8 *)CAST(at, iphdr) >> 4) {
+	ip = at->head + l3;
+	switch (*(const __u8 *)CAST(ip, iphdr) >> 4) {
 	case 4:
 		f->family = AF_INET;
-		*(__be32 *)f->src = CAST(at, iphdr)->saddr;
-		*(__be32 *)f->dst = CAST(at, iphdr)->daddr;
-		headers_ip4(&h, (const __u8 *)CAST(at, iphdr));
+		*(__be32 *)f->src = CAST(ip, iphdr)->saddr;
+		*(__be32 *)f->dst = CAST(ip, iphdr)->daddr;
+		headers_ip4(&h, (const __u8 *)CAST(ip, iphdr));
 		break;
 	case 6:
-		ip6 = CAST(at, ipv6hdr);
+		ip6 = CAST(ip, ipv6hdr);
 		f->family = AF_INET6;
 		for (int i = 0; i < 4; i++) {
 			((__be32 *)f->src)[i] = ip6->saddr.in6_u.u6_addr32[i];
@@ -334,9 +327,9 @@ static __always_inline void flow_load(struct sk_buff *skb, struct watch_flow *f)
 	}
 	f->proto = h.proto;
 	if (h.next == HEADER_PROTOCOL && headers_is_extension(h.version, h.proto)) {
-		flow_walk(skb, l3, f);
+		flow_walk(at, l3, f);
 	} else if (h.next == HEADER_PROTOCOL && has_ports(h.proto)) {
-		ports = CAST(at + h.at, udphdr);
+		ports = CAST(ip + h.at, udphdr);
 		f->src_port = ports->source;
 		f->dst_port = ports->dest;
 	}
@@ -614,6 +607,8 @@ __noinline int ip_kind(const struct linear *at)
 
 	if (!at)
 		return IP_PLAIN;
+	if (at->outer)
+		return IP_FRAGMENT;
 	l3 = linear_l3(at, &type);
 	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
 		return IP_PLAIN;
@@ -657,17 +652,18 @@ __noinline int find_gap(const struct linear *at, __u32 program)
 	return w->h.version == 6 && w->h.next == HEADER_PAYLOAD;
 }
 
-/* Bits of enum nat_match. */
-static __always_inline __u32 matches(struct sk_buff *skb, int kind, __u32 program)
+/* Bits of enum nat_match. `from`: the packet, after look_inside(). */
+static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *from, int kind,
+				     __u32 program)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
-	struct linear at = linear_of(skb);
 	struct filter_gap *gap = NULL;
+	struct linear at = *from;
 
 	if (kind == IP_EXTENDED && w && find_gap(&at, program))
 		gap = &w->gap;
 	at.tag = filter_tag(skb);
-	return nat_matches(&at, skb->len, gap, nat_followed ? nfct_of(skb) : 0, program,
+	return nat_matches(&at, skb->len, gap, connection_of(skb, program), program,
 			   program == WATCH_RECEIVES);
 }
 
@@ -778,15 +774,16 @@ static __always_inline void find_device(struct freed *f)
 			       : 0;
 }
 
-static __always_inline bool is_matched(struct sk_buff *skb, int kind, __u32 program)
+static __always_inline bool is_matched(struct sk_buff *skb, const struct linear *at, int kind,
+				       __u32 program)
 {
-	const struct linear at = linear_of(skb);
-	bool matched = matches(skb, kind, program) & NAT_MATCHES;
+	bool matched = matches(skb, at, kind, program) & NAT_MATCHES;
 
-	return kind == IP_PLAIN ? matched : is_of_flow(&at, program, matched);
+	return kind == IP_PLAIN ? matched : is_of_flow(at, program, matched);
 }
 
-static __always_inline bool is_wanted(const struct freed *f, int kind, __u32 program)
+static __always_inline bool is_wanted(const struct freed *f, const struct linear *at, int kind,
+				      __u32 program)
 {
 	if (!cfg.is_filtered)
 		return true;
@@ -796,15 +793,19 @@ static __always_inline bool is_wanted(const struct freed *f, int kind, __u32 pro
 		return false;
 	if (cfg.ifindex && f->ifindex != cfg.ifindex)
 		return false;
-	if (cfg.has_expr && !is_matched(f->skb, kind, program))
+	if (cfg.has_expr && !is_matched(f->skb, at, kind, program))
 		return false;
 	/* not known: user space looks whose address it was sent to */
 	return !cfg.netns || !f->netns || f->netns == cfg.netns;
 }
 
-/* Which socket, or what else tells packets apart that were dropped at one place. `to`: scratch. */
+/*
+ * Which socket, or what else tells packets apart that were dropped at one place. `at`: the packet;
+ * NULL: what is of interest of it is in a tunnel, where its addresses name no socket. `to`:
+ * scratch.
+ */
 static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consumed,
-					struct watch_flow *to)
+					const struct linear *at, struct watch_flow *to)
 {
 	if (f->rx_sk) {
 		f->sk = f->rx_sk;
@@ -825,9 +826,9 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 		f->sk = f->sender;
 		f->flags |= WATCH_SENDER;
 		f->aux = sender_id(f->skb, f->sk);
-	} else if ((f->flags & WATCH_NO_DEV && !f->sender) ||
-		   (!cfg.has_rx_sk && is_of_socket(f->reason))) {
-		flow_read(f->skb, to);
+	} else if (at && ((f->flags & WATCH_NO_DEV && !f->sender) ||
+			  (!cfg.has_rx_sk && is_of_socket(f->reason)))) {
+		flow_read(at, to);
 		if (to->dst_port) {
 			f->flags |= WATCH_PORT;
 			f->aux = port_id(to);
@@ -844,21 +845,22 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	struct sk_buff *skb = f->skb;
 	const __u32 program = consumed ? WATCH_USED : WATCH_DROPS;
+	const struct filter_tunnel *tunnel;
+	struct linear at = linear_of(skb);
 	struct watch_count *sum;
 	struct watch_slot *first;
 	__u32 slot, cpu, packets;
-	struct linear at;
 	struct drop d;
 	int kind = IP_PLAIN;
 	__u8 pkt_type;
 
 	find_sender(f);
 	find_device(f);
-	if (!is_plain(skb)) {
-		at = linear_of(skb);
+	if (!look_inside(&at, program) && cfg.has_expr)
+		return 0;
+	if (inner.wanted || !is_plain(skb))
 		kind = ip_kind(&at);
-	}
-	if (!is_wanted(f, kind, program) || (kind != IP_PLAIN && !is_loss(&at, program)))
+	if (!is_wanted(f, &at, kind, program) || (kind != IP_PLAIN && !is_loss(&at, program)))
 		return 0;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
@@ -867,11 +869,16 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		f->flags |= WATCH_CONSUMED;
 	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned))
 		f->flags |= WATCH_COPY; /* of a flood, or of what was not the packet itself */
-	find_socket(ctx, f, consumed, &d.flow);
+	tunnel = tunnel_of(program);
+	find_socket(ctx, f, consumed, tunnel ? NULL : &at, &d.flow);
 	if (flows && KFUNCS)
-		flow_load(skb, &d.flow);
+		flow_load(&at, &d.flow);
 	else if (flows)
-		flow_read(skb, &d.flow);
+		flow_read(&at, &d.flow);
+	if (flows && tunnel) {
+		d.flow.tunnel = tunnel->kind;
+		d.flow.tunnel_id = tunnel->id;
+	}
 
 	d.word[0] = f->site;
 	d.word[1] = f->aux;
@@ -966,11 +973,14 @@ int watch_used_flows(__u64 *ctx)
  */
 static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 {
-	const struct linear at = linear_of(skb);
 	struct net_device *dev = IN(skb, sk_buff)->dev;
-	int kind = ip_kind(&at);
+	struct linear at = linear_of(skb);
+	int kind;
 
-	if (kind != IP_PLAIN && matches(skb, kind, program) & NAT_MATCHES)
+	if (!look_inside(&at, program))
+		return 0;
+	kind = ip_kind(&at);
+	if (kind != IP_PLAIN && matches(skb, &at, kind, program) & NAT_MATCHES)
 		see_datagram(&at, program,
 			     (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program);
 	return 0;
@@ -991,13 +1001,15 @@ int watch_queues(__u64 *ctx)
 /* For drops behind the last place where a packet's connection is known (bpf/nat.bpf.h). */
 static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 sent)
 {
-	const struct linear at = linear_of(skb);
+	struct linear at = linear_of(skb);
 	__u64 nfct = nfct_of(skb);
 
+	if (!look_inside(&at, program) || tunnel_of(program))
+		return;
 	if (!nat_translated(nfct)) {
 		if (nfct && !sent)
 			nat_forget(&at, program);
-	} else if (matches(skb, ip_kind(&at), program) & NAT_MATCHES) {
+	} else if (matches(skb, &at, ip_kind(&at), program) & NAT_MATCHES) {
 		nat_learn(nfct, program, sent, 0);
 	}
 }

@@ -11,16 +11,17 @@
  * no packet has two:
  *
  * EDGE: devices to the outside. NICs, tun, and tunnels, whose inside is another packet than their
- * outside. netif_receive_skb there is the entry, unless the packet was received before: skb_iif is
- * 0, but not of what a bridge passes up. net_dev_queue there is the exit, of what was forwarded or
- * comes from another namespace.
+ * outside unless it is what EXPR is about (--inner). netif_receive_skb there is the entry, unless
+ * the packet was received before: skb_iif is 0, but not of what a bridge passes up. net_dev_queue
+ * there is the exit, of what was forwarded or comes from another namespace.
  *
  * INSIDE: both ends are on this host. Loopback, veth, netkit, macvlan, ipvlan, vrf. The entry is
  * net_dev_queue of a packet that a socket of the device's own namespace has sent. skb->sk stays
  * until ip_rcv_core() orphans the packet, so in the next namespace it is another namespace's.
  *
  * STACKED: on top of another device of the same namespace, which will be passed too. Bridge, vlan,
- * bond, team, ifb. No checkpoint.
+ * bond, team, ifb; with --inner tunnels: their packets are the datagrams that are in them. No
+ * checkpoint.
  *
  * A packet that a socket here sends to an EDGE does not enter: it is not for this host. Nor does
  * one that is dropped before its entry. Such drops are losses of this host, but outside of the sum
@@ -129,7 +130,7 @@ struct balance_tally {
 enum balance_cause_flag {
 	BALANCE_OWN = 1,	/* the socket that sent it is in the namespace of skb->dev */
 	BALANCE_INCOMPLETE = 2, /* it came from outside, and not all of its fragments did */
-	BALANCE_RENAMED = 4,	/* EXPR matches the name that NAT gave it, not the one it came with */
+	BALANCE_RENAMED = 4, /* EXPR matches the name that NAT gave it, not the one it came with */
 };
 
 struct balance_cause {
@@ -174,9 +175,10 @@ union balance_kind {
 	__u64 word;
 };
 
-/* Those that are not edges: first the ones inside, then the stacked. */
+/* Those that are not edges: first the ones inside, then the stacked, and with --inner tunnels. */
 #define BALANCE_KINDS_INSIDE 5
-#define BALANCE_KINDS	     10
+#define BALANCE_KINDS_HOST   10
+#define BALANCE_KINDS	     19
 
 struct balance_config {
 	union balance_kind kinds[BALANCE_KINDS];
@@ -193,7 +195,7 @@ struct balance_config {
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
-	struct trace_range freeing;			 /* see ksym_freeing() */
+	struct trace_range freeing; /* see ksym_freeing() */
 	struct trace_hooks hooks;
 	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
 };

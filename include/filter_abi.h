@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+#include "headers.h"
+
 /* Of each packet, that the filter can see. */
 #define FILTER_BYTES  192
 #define FILTER_MEMORY 16   /* words of scratch memory, BPF_MEMWORDS */
@@ -32,6 +34,12 @@ enum filter_verdict {
 enum filter_layer {
 	FILTER_L2, /* bytes begin with an Ethernet header */
 	FILTER_L3, /* with an IP header */
+};
+
+/* Tunnels that EXPR looks into, in rodata of programs that filter. */
+struct filter_inner {
+	__u32 wanted; /* it is applied to the innermost packet */
+	struct tunnel_port ports[TUNNEL_PORTS];
 };
 
 /* Per CPU and program: the packet, as the filter sees it. */

@@ -3,7 +3,7 @@
  * The parser of packet headers. A step looks at one header and says where the next one is, and
  * what; who calls it fetches the bytes, wherever they are. The same code runs in the kernel
  * (bpf/skb.bpf.h has the fetchers) and in user space (tests), so it takes no library and no memory
- * of its own, reads no byte behind those that it is given, and has no loop.
+ * of its own, and reads no byte behind those that it is given.
  *
  *	struct headers h = {.next = HEADER_ETHERNET};
  *
@@ -46,8 +46,10 @@
 #define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
 #define HEADERS_STEP	   IP6_HLEN /* bytes that a step looks at, at most */
-/* Steps of a packet, at most: frame, tags, IP, extensions, UDP. In a tunnel as many more. */
-#define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 3)
+/* Steps of a packet, at most: frame, tags, IP, extensions, UDP; with those of a tunnel before. */
+#define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 4)
+#define HEADERS_DEPTH 3 /* tunnels in one another that are looked into */
+#define TUNNEL_PORTS  8 /* UDP ports that are known to be of tunnels */
 
 /* What comes next. */
 enum header {
@@ -117,8 +119,17 @@ struct headers {
 	__u8 fragmented; /* it is a fragment, also the first */
 	__u8 more;	 /* and more of them follow */
 	__u8 icmp_type, icmp_code;
-	__u8 depth; /* tunnels entered */
-	__u8 pad[3];
+	__u8 depth;  /* tunnels entered */
+	__u8 tunnel; /* the last of them: enum header, its first; HEADER_IP: IP in IP; 0: none */
+	__u8 pad[2];
+	__u32 tunnel_id; /* VXLAN and Geneve: the network (VNI); GRE: the key; 0: it has none */
+};
+
+/* A UDP port of tunnels, as who fetches knows it. */
+struct tunnel_port {
+	__u16 port;  /* 0: none */
+	__u8 tunnel; /* HEADER_VXLAN, HEADER_GENEVE */
+	__u8 pad;
 };
 
 /*
@@ -330,14 +341,24 @@ static __always_inline bool header_protocol(struct headers *h, const __u8 *b, __
 	return header_ends(h, HEADER_UNKNOWN);
 }
 
-/* RFC 2784, 2890: version 0; what is optional is told by flags. */
-static __always_inline bool header_gre(struct headers *h, const __u8 *b)
+static __always_inline __u32 be32_at(const __u8 *b)
 {
+	return (__u32)be16_at(b) << 16 | be16_at(b + 2);
+}
+
+/* RFC 2784, 2890: version 0; checksum, key and number are there if flags say so. */
+static __always_inline bool header_gre(struct headers *h, const __u8 *b, __u32 have)
+{
+	__u32 sum = b[0] >> 7 & 1, key = b[0] >> 5 & 1, number = b[0] >> 4 & 1;
+	__u32 length = GRE_HLEN + (sum + key + number) * 4;
+
 	if (b[1] & 7 || b[0] & 0x40)
 		return header_ends(h, HEADER_UNKNOWN);
-	return header_of_type(h,
-			      GRE_HLEN + ((b[0] >> 7 & 1) + (b[0] >> 5 & 1) + (b[0] >> 4 & 1)) * 4,
-			      be16_at(b + 2));
+	if (have < length)
+		return header_ends(h, HEADER_CUT);
+	if (key)
+		h->tunnel_id = sum ? be32_at(b + 8) : be32_at(b + 4);
+	return header_of_type(h, length, be16_at(b + 2));
 }
 
 /*
@@ -362,16 +383,18 @@ static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32
 	case HEADER_VXLAN: /* RFC 7348: without the flag I it has no network */
 		if (have < VXLAN_HLEN)
 			return header_ends(h, HEADER_CUT);
+		h->tunnel_id = be32_at(b + 4) >> 8;
 		return b[0] & 0x08 ? header_goes_on(h, VXLAN_HLEN, HEADER_ETHERNET)
 				   : header_ends(h, HEADER_BAD);
 	case HEADER_GENEVE: /* RFC 8926 */
 		if (have < GENEVE_HLEN)
 			return header_ends(h, HEADER_CUT);
+		h->tunnel_id = be32_at(b + 4) >> 8;
 		return b[0] >> 6
 			       ? header_ends(h, HEADER_UNKNOWN)
 			       : header_of_type(h, GENEVE_HLEN + (b[0] & 0x3f) * 4, be16_at(b + 2));
 	case HEADER_GRE:
-		return have < GRE_HLEN ? header_ends(h, HEADER_CUT) : header_gre(h, b);
+		return have < GRE_HLEN ? header_ends(h, HEADER_CUT) : header_gre(h, b, have);
 	}
 	return false;
 }
@@ -386,7 +409,28 @@ static __always_inline void headers_enter(struct headers *h, enum header tunnel)
 
 	if (tunnel == HEADER_TUNNEL)
 		inner.next = h->proto == PROTO_GRE ? HEADER_GRE : HEADER_IP;
+	inner.tunnel = inner.next;
 	*h = inner;
+}
+
+/*
+ * What headers_enter() takes to go on where the way has ended; HEADER_PAYLOAD: there is no tunnel,
+ * or one too many. `ports`: TUNNEL_PORTS of them. No later fragment has a tunnel's header.
+ */
+static __always_inline enum header headers_tunnel(const struct headers *h,
+						  const volatile struct tunnel_port *ports)
+{
+	if (h->depth == HEADERS_DEPTH)
+		return HEADER_PAYLOAD;
+	if (h->next == HEADER_TUNNEL)
+		return HEADER_TUNNEL;
+	if (h->next != HEADER_PAYLOAD || h->proto != PROTO_UDP || !h->dst_port)
+		return HEADER_PAYLOAD;
+	for (int i = 0; i < TUNNEL_PORTS; i++) {
+		if (ports[i].port == h->dst_port)
+			return (enum header)ports[i].tunnel;
+	}
+	return HEADER_PAYLOAD;
 }
 
 /*

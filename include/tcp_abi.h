@@ -118,6 +118,6 @@ struct tcp_config {
 };
 
 _Static_assert(sizeof(struct tcp_totals) == 48, "no holes");
-_Static_assert(sizeof(struct tcp_record) == 192, "no holes");
+_Static_assert(sizeof(struct tcp_record) == 200, "no holes");
 
 #endif

@@ -25,16 +25,16 @@
 
 /* Flags of a key. The first are those of enum trace_cause_flag. */
 enum watch_flag {
-	WATCH_COPY = 1,	    /* the event ended a copy (flood, tap) */
-	WATCH_SK = 2,	    /* skb->sk was set: the packet was this host's own */
+	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
+	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
 	/* A route was attached; for NETFILTER_DROP aux is its input function. Or a hook of a device
 	 * dropped it, and aux is where that runs (struct trace_hooks). */
 	WATCH_DST = 4,
-	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
-	WATCH_PORT = 16,    /* aux stands for the destination: its socket is not known */
-	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
-	WATCH_SENDER = 64,  /* aux is the cookie of the socket that sent it; only if asked for */
-	WATCH_OTHERS = 128, /* no room: aux and flow are left out, several keys are one */
+	WATCH_NO_DEV = 8,     /* skb->dev was not a device; ifindex is where it came in, if known */
+	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
+	WATCH_SOCKET = 32,    /* aux is the cookie of the socket that dropped it */
+	WATCH_SENDER = 64,    /* aux is the cookie of the socket that sent it; only if asked for */
+	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, several keys are one */
 	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
 };
 
@@ -66,7 +66,9 @@ struct watch_flow {
 	__be16 src_port, dst_port; /* 0: not known, as in later fragments */
 	__u8 family;		   /* AF_INET, AF_INET6; 0: not IP or not readable */
 	__u8 proto;		   /* IPPROTO_* */
-	__u16 pad;
+	__u16 tunnel;		   /* that the packet was in, with --inner: enum header; 0: none */
+	__u32 tunnel_id;	   /* as in struct headers */
+	__u32 pad;
 };
 
 /* One cache line; with flows two. */
@@ -78,7 +80,7 @@ struct watch_slot {
 struct watch_flow_slot {
 	struct watch_slot slot;
 	struct watch_flow flow;
-	__u8 pad[24];
+	__u8 pad[16];
 };
 
 /* Key of the hash maps for what found no slot. */
@@ -161,7 +163,7 @@ struct watch_config {
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");
 _Static_assert(sizeof(struct watch_slot) == 64, "a cache line");
-_Static_assert(sizeof(struct watch_flow) == 40, "no holes");
+_Static_assert(sizeof(struct watch_flow) == 48, "no holes");
 _Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
 _Static_assert(sizeof(struct watch_sock) == 88, "no holes");
 

@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 
+#include "headers.h"
 #include "traffic/frames.h"
 #include "drops/packet_text.h"
 
@@ -30,6 +31,44 @@ static void in_one_line(const uint8_t *bytes, uint32_t length, bool ethernet, ui
 	MUST(packet_headers(&p) <= length);
 }
 
+/* Each step is given what it may read and no more: a sanitizer sees a byte behind that. */
+static void steps(struct headers *h, const uint8_t *bytes, uint32_t n)
+{
+	unsigned steps = 0;
+
+	while (h->at <= n && steps++ < HEADERS_STEPS) {
+		const uint32_t have = n - h->at < HEADERS_STEP ? n - h->at : HEADERS_STEP;
+		uint8_t *part = malloc(have + !have);
+		bool more;
+
+		MUST(part);
+		memcpy(part, bytes + h->at, have);
+		more = headers_step(h, part, have);
+		free(part);
+		if (!more)
+			break;
+	}
+	MUST(steps <= HEADERS_STEPS);
+}
+
+static void inside(const uint8_t *bytes, uint32_t n, enum header first)
+{
+	static const struct tunnel_port ports[TUNNEL_PORTS] = {{4789, HEADER_VXLAN, 0},
+							       {6081, HEADER_GENEVE, 0}};
+	struct headers h = {.next = (uint8_t)first};
+	enum header tunnel;
+
+	steps(&h, bytes, n);
+	while ((tunnel = headers_tunnel(&h, ports)) != HEADER_PAYLOAD) {
+		const struct headers outer = h;
+
+		headers_enter(&h, tunnel);
+		steps(&h, bytes, n);
+		MUST(h.depth == outer.depth + 1 && h.depth <= HEADERS_DEPTH && h.at >= outer.at);
+		MUST(!h.version || h.l3 >= outer.at);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *frame = (uint8_t *)fuzz_text(data, size);
@@ -41,6 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in_one_line(frame, (uint32_t)size, false, 0x0800);
 	in_one_line(frame, (uint32_t)size, false, 0x86dd);
 	in_one_line(frame, (uint32_t)size, false, 0);
+	inside(frame, (uint32_t)size, HEADER_ETHERNET);
+	inside(frame, (uint32_t)size, HEADER_IP);
 	free(frame);
 	return 0;
 }

@@ -89,8 +89,8 @@ int main(int argc, char **argv)
 		unsigned n = plan(changes, argv + 2, &err);
 
 		for (unsigned i = 0; i < n; i++) {
-			puts(change_command(&changes[i], false, NULL, buf, sizeof(buf)));
-			puts(change_command(&changes[i], true, NULL, buf, sizeof(buf)));
+			puts(change_command(&changes[i], false, buf, sizeof(buf)));
+			puts(change_command(&changes[i], true, buf, sizeof(buf)));
 		}
 		ret = 0;
 	} else if (!strcmp(argv[1], "read") && argc == 5) {

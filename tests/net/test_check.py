@@ -135,6 +135,48 @@ def begun_watching(pid):
 
 
 @case
+def another_namespace_loses():
+    """It is found by its counters, then looked at; a port is found where it is open."""
+    with Lab() as lab:
+        lab.reader(0.01, 20000)
+        lab.sender(20, 0.02)
+        rx = f"{NAME}-rx"
+        for args in [], ["-p", str(PORT), "-t", "0.5"]:
+            result = pktledger("check", "-j", *args)
+            assert result.status == 0, result
+            assert_valid(result.json)
+            end = result.json["end"]
+            found = [f for f in end["findings"] if f["netns"] == rx and f["losing"]]
+            assert [(f["subject"], f["id"][:6]) for f in found] == [(f"port {PORT}", "rcvbuf")], end
+            assert not [f for f in end["findings"] if f["id"] == "port-closed"], end
+            assert [s["port"] for s in end["sockets"] if s.get("netns") == rx] == [PORT], end
+            assert args or end["window_ns"] > 1.5e9 and end["namespaces"] > 2, end
+        text = pktledger("check", "-p", str(PORT), "-t", "0.5").out
+        assert f"port {PORT} in {rx}, " in text, text
+
+
+@thorough
+def namespace_without_a_name():
+    """A process is in it: its commands are entered by that."""
+    with subprocess.Popen(["unshare", "-n", sys.executable, "-c", READER, str(PORT), "-1", "0"],
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            end = pktledger("check", "-j", "-p", str(PORT), "-t", "0.1").json["end"]
+            assert [s["port"] for s in end["sockets"]] == [PORT], end
+            assert f"[{process.pid}]" in end["sockets"][0]["netns"], end["sockets"]
+        finally:
+            process.kill()
+
+
+@thorough
+def ends_after_a_second_where_nothing_is_lost():
+    end = pktledger("check", "-j").json["end"]
+    require(not any(f["losing"] for f in end["findings"]), "this host loses packets")
+    assert 1e9 <= end["window_ns"] < 3e9, end["window_ns"]
+
+
+@case
 def healthy():
     with Lab() as lab:
         lab.reader(0)

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, assert_balanced, case, first, listing, lost, main, pktledger,
+from lib import (BINARY, EVERYTHING, assert_balanced, assert_valid, case, first, listing, lost, main, pktledger,
                  run, table)
 from ends import enter, shell
 from traced import NAME, TX, lab
@@ -28,6 +28,16 @@ def up_and_down(topology, roles):
         labs = pktledger("lab", "list", "-j").json["labs"]
         assert [row["topology"] for row in labs if row["name"] == NAME] == [topology]
     assert not ours()
+
+
+@case
+def down_gives_json():
+    pktledger("lab", "up", NAME)
+    result = pktledger("lab", "down", NAME, "-j")
+    assert result.status == 0 and result.json == {"schema": "pktledger/lab/1", "name": NAME}, result
+    again = pktledger("lab", "down", NAME, "-j")
+    assert again.status == 1 and NAME in again.json["error"]["message"], again
+    assert_valid(again.json)
 
 
 @case

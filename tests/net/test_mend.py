@@ -154,6 +154,22 @@ def documents():
 
 
 @thorough
+def from_another_namespace():
+    """What one advises elsewhere is printed, made and taken back there."""
+    with sick_host() as file, traffic():
+        args = ["-t", "1", "--undo-file", str(file)]
+        result = pktledger("check", "-j", "--apply", "--yes", *args, "ip-rpfilter")
+        assert result.status == 0, result
+        assert_valid(result.json)
+        found = [f for f in result.json["end"]["findings"] if f["id"] == "ip-rpfilter"]
+        assert [(f["netns"], f["command"]) for f in found] == [
+            (RX, f"ip netns exec {RX} sysctl -w {RP_FILTER}=2")], found
+        assert rp_filter() == "2"
+        result = pktledger("check", "--undo", *args[2:])
+        assert result.status == 0 and rp_filter() == "1", result
+
+
+@thorough
 def asked():
     with sick_host() as file, traffic():
         for answers, value in [("y\n", "2"), ("a\n", "2"), ("n\n", "1"), ("\n", "1"),
@@ -200,7 +216,7 @@ def kept_for_the_next_boot():
         advised = check(*args, "ip-rpfilter")
         assert advised.status == 0 and rp_filter() == "1" and not file.exists(), advised
         # of another namespace: no file keeps it
-        assert f"# sysctl -w {RP_FILTER}=2\n" in advised.out, advised
+        assert f"# ip netns exec {RX} sysctl -w {RP_FILTER}=2\n" in advised.out, advised
         assert pktledger("check", "-t", "0.3", "--netns", RX, "--apply", "--yes", "--undo-file",
                          str(file), "ip-rpfilter").status == 0
         # from inside, and it advises it no more: but it was made

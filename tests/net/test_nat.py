@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, datagram, nft, nft_counters, read_all, tun, udp
-from lib import case, first, main, table, thorough
+from lib import first, main, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, family_of, patient
 from traced import NAME, RX, V4, V6, assert_only, lab, send, tracing

@@ -59,6 +59,9 @@ class Scene:
         # last: what a seed had before stays; netfilter's own reassembly has other timers
         self.nat = pick.random() < 0.4 and not self.fragments
         self.port = PORT + 3 if self.nat else PORT  # of the readers
+        if (pick.random() < 0.5 and self.topology == "pair" and not self.nat and
+                self.size <= 1200):  # fragments in tunnels are in test_tunnels.py
+            self.topology = "vxlan"
 
     def __str__(self):
         return (f"{self.topology} IPv{self.version} {self.count} x {self.size} bytes"
@@ -68,10 +71,10 @@ class Scene:
                 f"{', NAT' if self.nat else ''}: {' '.join(self.causes) or 'nothing lost'}")
 
     def address(self, host=None):
-        net = "1" if self.topology == "router" else "0"
+        net = {"router": "1", "vxlan": "3"}.get(self.topology, "0")
         if self.version == 4:
             return f"198.18.{net}.{host or 2}"
-        return f"2001:2:0:{net}::{host or 2}" if net == "1" else f"2001:2::{host or 2}"
+        return f"2001:2::{host or 2}" if net == "0" else f"2001:2:0:{net}::{host or 2}"
 
     def rules(self, stack, hook, netns):
         """Each so manieth packet, or last fragment, is dropped and counted."""
@@ -110,7 +113,7 @@ class Scene:
         if "tc_ingress" in self.causes:
             done = shell(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
             require(done.returncode == 0, done.stderr)
-            kind = "ip" if self.version == 4 else "ipv6"
+            kind = "ip" if self.version == 4 or self.topology == "vxlan" else "ipv6"
             done = shell(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", kind,
                          "u32", "match", "u8", "0", "0", "police", "pkts_rate", "200",
                          "pkts_burst", "20", "conform-exceed", "drop")
@@ -164,7 +167,8 @@ def scene(s):
         if "xdp" in s.causes and s.version == 4:
             # data[23] is the protocol; each packet whose length is even is dropped: all or none
             stack.enter_context(xdp(RX, "v-rx", ends.verdict(XDP_DROP), XDP_GENERIC))
-        with balancing(f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
+        inner = ["--inner"] if s.topology == "vxlan" else []
+        with balancing(*inner, f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
             sent = s.send()
             time.sleep(0.3)
             unread = 0

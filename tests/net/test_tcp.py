@@ -583,6 +583,7 @@ def report_prints_it_again():
     ("neither", ["icmp"], "none of them"),
     ("--seq", ["--seq", "rtp", EXPR], "--seq"),
     ("--settle", ["--settle", "1", EXPR], "--settle"),
+    ("--inner", ["--inner", EXPR], "--inner"),
 ])
 @rootless
 def usage(args, word):

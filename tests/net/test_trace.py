@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_ok, assert_valid, case, first, main, pktledger,
+from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_valid, case, first, main, pktledger,
                  require, rootless, started, table, thorough)
 from ends import PORT, datagram, read_all, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
@@ -266,6 +266,17 @@ def more_sockets_than_slots():
     assert document["end"]["own_cost"]["overflow_events"] > 0, document["end"]["own_cost"]
 
 
+@table(first(1, [("single packets", ["--events"], True), ("intervals", [], False)]))
+def ends_by_a_count(options, exact):
+    """Five of those that are lost; whoever counts intervals ends with the one that has the fifth."""
+    with lab(), tracing("-n", RX, "-c", "5", *options, f"udp port {PORT}") as t:
+        assert send(V4, 20) == 20
+        assert t.process.wait(TIMEOUT) == 0
+        document = t.stop()
+        assert len(document.get("drops", [])) == (5 if exact else 0), document
+        assert causes(document)["udp_lookup"]["packets"] == 20, document["end"]
+
+
 # Devices without Ethernet
 
 
@@ -273,7 +284,7 @@ def more_sockets_than_slots():
 def tun_device():
     """Its packets begin with the IP header: so are their flow and their bytes found."""
     with lab(), tun(RX) as device, udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
-        with tracing("--by", "flow,ifname", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
+        with tracing("--by", "flow,interface", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
             for _ in range(50):
                 device.write(datagram(PORT, b"x" * 100))
             for _ in range(20):

@@ -5,6 +5,7 @@
 import copy
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import ROOT, assert_valid, case, main, pktledger, require, table
+from lib import BINARY, ROOT, assert_valid, case, main, pktledger, require, table
 
 MAN = ROOT / "tools/man/generate"
 COMPLETION = ROOT / "tools/completion/generate"
@@ -158,6 +159,10 @@ COMPLETED = [  # what was typed; what is to be offered, and what not
     ("pktledger nosuch --", [], "--count"),
     ("pktledger help re", ["report"], "run"),
     ("pktledger report /etc/passw", ["/etc/passwd"], "/etc"),
+    ("pktledger run --preset mil", ["million"], "buffers"),
+    ("pktledger check --explain rcvbuf-b", ["rcvbuf-burst", "rcvbuf-busy"], "rcvbuf"),
+    ("pktledger run --limit rcv", ["rcvbuf="], "loss="),
+    ("pktledger sweep --vary rcv", ["rcvbuf="], "vary="),
 ]
 
 SHELL = """
@@ -176,7 +181,8 @@ def bash_offers_what_fits():
         script = Path(directory, "completion")
         script.write_text(generated(COMPLETION)["pktledger"])
         done = subprocess.run(["bash", "-c", SHELL, "bash", script, *(c[0] for c in COMPLETED)],
-                              capture_output=True, text=True, check=True)
+                              capture_output=True, text=True, check=True,
+                              env={**os.environ, "PATH": f"{BINARY.parent}:{os.environ['PATH']}"})
     assert not done.stderr, done.stderr
     offers = done.stdout.splitlines()
     for (line, wanted, other), offered in zip(COMPLETED, map(str.split, offers), strict=True):

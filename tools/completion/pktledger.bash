@@ -12,6 +12,7 @@ _pktledger_offer()
 		[[ $word == "$2"* ]] || continue
 		word=$1$word
 		COMPREPLY+=("${word#"$divided"}")
+		[[ $word != *= ]] || compopt -o nospace 2>/dev/null
 	done
 }
 
@@ -24,6 +25,7 @@ _pktledger_value()
 	case ${_pktledger_kinds["$1 $2"]} in
 	interface) values=$(cd /sys/class/net && echo *) ;;
 	netns) values=$(cd /run/netns 2>/dev/null && echo *) ;;
+	asked) values=$(eval "$values" 2>/dev/null) ;;
 	file)
 		while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$4")
 		compopt -o filenames 2>/dev/null

@@ -9,9 +9,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "diagnosis/findings.h"
-#include "diagnosis/judge.h"
 #include "host/caps.h"
-#include "diagnosis/facts.h"
+#include "diagnosis/look.h"
 #include "cli/options.h"
 #include "report/document.h"
 #include "base/watch.h"
@@ -61,7 +60,6 @@ struct chosen {
 };
 
 struct outcomes {
-	const char *netns;
 	struct json_object *list; /* NULL: text to stdout */
 	unsigned all, others;	  /* of all, those that are not as they were */
 };
@@ -164,7 +162,7 @@ static char answer(void)
 }
 
 /* Leaves those that are agreed to. Nothing is changed yet, so a signal may end it all. */
-static void ask(struct chosen *c, const char *netns)
+static void ask(struct chosen *c)
 {
 	const struct print_view view = view_of(stderr, 0);
 	unsigned kept = 0;
@@ -176,7 +174,7 @@ static void ask(struct chosen *c, const char *netns)
 		char said = 'y';
 
 		if (!all) {
-			struct json_object *change = json_change(&c->at[i], netns);
+			struct json_object *change = json_change(&c->at[i]);
 
 			fputc('\n', stderr);
 			print_change(&view, change,
@@ -204,7 +202,7 @@ static void show_change(void *arg, const struct change_told *told)
 	t->all++;
 	t->others += told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT;
 	if (t->list)
-		json_object_array_add(t->list, json_change_told(told, t->netns));
+		json_object_array_add(t->list, json_change_told(told));
 	else
 		print_change_told(&view, told);
 }
@@ -214,14 +212,14 @@ static void show_change(void *arg, const struct change_told *told)
  * or none. What was done goes to stdout, or into `json` under "applied" (NULL: text).
  */
 static int apply_make(const struct apply_options *o, const struct check_findings *list,
-		      const char *netns, struct json_object *json, struct error *err)
+		      struct json_object *json, struct error *err)
 {
-	struct outcomes t = {.netns = netns};
+	struct outcomes t = {};
 	struct chosen c;
 	int ret = collect(o, list, 0, &c, err);
 
 	if (!ret && !o->yes)
-		ask(&c, netns);
+		ask(&c);
 	if (!ret && json)
 		json_put(json, "applied", t.list = json_object_new_array());
 	if (!ret && c.n)
@@ -294,7 +292,7 @@ struct check_options {
 
 enum { FAIL_NEVER = SEVERITY_ERROR + 1 };
 
-static const struct check_options defaults = {.window_ns = 1000000000, .fail_on = FAIL_NEVER};
+static const struct check_options defaults = {.fail_on = FAIL_NEVER};
 
 static const struct opt_value severities[] = {
 	{"info", SEVERITY_INFO, "worth knowing"},
@@ -308,15 +306,19 @@ static const struct opt_value severities[] = {
 
 static const struct opt check_opts[] = {
 	{"interface", 'i', OPT_STRING, AT(ifname), .metavar = "IFNAME",
-	 .default_text = "all that are up", .help = "interface to look at"},
+	 .default_text = "all that are up",
+	 .help = "interface of this network namespace, or of NAME, to look at"},
 	{"port", 'p', OPT_U64, AT(port), .min = 1, .max = 65535, .excludes = "pid",
-	 .default_text = "all sockets", .help = "UDP port whose sockets matter"},
+	 .default_text = "all sockets",
+	 .help = "UDP port whose sockets matter, in the network namespaces where it is open"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .excludes = "netns",
 	 .default_text = "all processes",
 	 .help = "process whose sockets matter; its network namespace is looked at"},
-	{"netns", 0, OPT_STRING, AT(netns), .metavar = "NAME", .default_text = "this one",
-	 .help = "network namespace, as `ip netns` has it"},
+	{"netns", 'n', OPT_STRING, AT(netns), .metavar = "NAME",
+	 .default_text = "this one, and all others that lose packets",
+	 .help = "only this network namespace: name or path"},
 	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
+	 .default_text = "1s; while packets are lost up to 10s",
 	 .help = "how long counters are watched"},
 	{"fail-on", 0, OPT_ENUM, AT(fail_on), .values = severities, .metavar = "SEVERITY",
 	 .help = "exit status 4 if there is a finding of it, or a worse one"},
@@ -361,32 +363,14 @@ static int explain(const char *id, struct error *err)
 				   "there is no finding and no stage '%s'", id);
 }
 
-/* The namespace to look at: by its name, that of the process, or NETNS_NONE: our own. */
-static int open_namespace(const struct check_options *o, struct netns *ns, struct error *err)
-{
-	char path[48];
-	int ret;
-
-	*ns = NETNS_NONE;
-	if (!o->netns && !o->pid)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%u", (unsigned)o->pid);
-	if (o->pid && access(path, F_OK))
-		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %u",
-				 (unsigned)o->pid);
-	snprintf(path, sizeof(path), "/proc/%u/ns/net", (unsigned)o->pid);
-	ret = netns_open(ns, o->netns ? o->netns : path, err);
-	if (!ret)
-		netns_open_sysfs(ns);
-	return ret;
-}
-
 /* What was found, and what is done about it. */
-static int show(const struct check_options *o, const struct netns *ns, const struct facts *f,
-		const struct check_findings *list, struct json_out *json, struct error *err)
+static int show(const struct check_options *o, const struct look *l, struct json_out *json,
+		struct error *err)
 {
 	const struct print_view v = view_of(stdout, global_verbosity(&o->global));
-	struct json_object *end = json_check_end(f, list, o->netns);
+	const struct check_findings *list = &l->findings;
+	const struct netns *first = &l->at[0]->ns;
+	struct json_object *end = json_check_end(l);
 	struct json_object *to = json ? end : NULL;
 	int rc = STATUS_OK;
 
@@ -397,9 +381,10 @@ static int show(const struct check_options *o, const struct netns *ns, const str
 	if (!json && !o->apply.persist)
 		print_check(&v, end);
 	output_flush();
-	if (o->apply.apply || o->apply.persist)
-		rc = o->apply.apply ? apply_make(&o->apply, list, o->netns, to, err)
-				    : apply_persist(&o->apply, list, ns, to, err);
+	if (o->apply.apply)
+		rc = apply_make(&o->apply, list, to, err);
+	else if (o->apply.persist)
+		rc = apply_persist(&o->apply, list, first->fd < 0 ? NULL : first, to, err);
 	if (json)
 		json_out_once(json, "end", end);
 	else
@@ -407,32 +392,31 @@ static int show(const struct check_options *o, const struct netns *ns, const str
 	return rc;
 }
 
-static int look(const struct check_options *o, const struct netns *ns, struct json_out *json,
-		struct error *err)
+static void show_second(uint64_t elapsed_ns, unsigned losing)
 {
-	const struct facts_spec spec = {
-		.ns = ns->fd < 0 ? NULL : ns,
+	log_progress("%u network namespace%s packets: watching for %.0f s, 10 s at most", losing,
+		     losing == 1 ? " loses" : "s lose", (double)elapsed_ns * 1e-9);
+}
+
+static int look_and_show(const struct check_options *o, struct json_out *json, struct error *err)
+{
+	const struct look_spec spec = {
+		.netns = o->netns,
 		.ifname = o->ifname,
 		.port = (uint16_t)o->port,
 		.pid = (pid_t)o->pid,
 		.window_ns = o->window_ns,
+		.on_second = show_second,
 	};
-	static struct facts facts;
-	struct check_findings list = {0};
-	int rc = facts_read(&spec, &facts, err);
+	struct look l = {};
+	int rc = look(&l, &spec, err);
 
+	log_progress_clear();
+	if (!rc && !o->apply.apply && !o->apply.persist)
+		caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
 	if (!rc)
-		rc = judge(&facts, &list);
-	if (rc) {
-		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
-	} else {
-		check_plan(&list, spec.ns, o->netns);
-		if (!o->apply.apply && !o->apply.persist)
-			caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
-		rc = show(o, spec.ns, &facts, &list, json, err);
-	}
-	check_findings_free(&list);
-	facts_free(&facts);
+		rc = show(o, &l, json, err);
+	look_close(&l);
 	return rc;
 }
 
@@ -441,7 +425,6 @@ static int check_run(void *options, struct error *err)
 	const struct check_options *o = options;
 	struct json_out *json = NULL;
 	struct json_object *end;
-	struct netns ns;
 	int rc;
 
 	if (o->explain)
@@ -459,10 +442,7 @@ static int check_run(void *options, struct error *err)
 		if (json)
 			json_out_once(json, "end", end);
 	} else if (!rc) {
-		rc = open_namespace(o, &ns, err);
-		if (!rc)
-			rc = look(o, &ns, json, err);
-		netns_close(&ns);
+		rc = look_and_show(o, json, err);
 	}
 	output_end(json, err);
 	return rc;
@@ -475,6 +455,8 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
 	 .without = "sockets of others have no process"},
 	{OPT_CAP(SYS_ADMIN), "to enter another network namespace", .when = "--netns, --pid"},
+	{OPT_CAP(SYS_ADMIN), "to read the counters of all network namespaces",
+	 .without = "only this one is looked at"},
 	{0},
 };
 

@@ -129,17 +129,13 @@ static void on_start(void *arg)
 		log_info("metrics in %s", e->o->textfile);
 }
 
-static void on_tick(void *arg)
+/* Of a tick, or of input. */
+static bool serve(void *arg)
 {
 	const struct export *e = arg;
 
 	if (e->http)
 		http_run(e->http);
-}
-
-static bool on_input(void *arg)
-{
-	on_tick(arg);
 	return true;
 }
 
@@ -202,14 +198,14 @@ static int export_run(void *options, struct error *err)
 			    .duration_ns = o->live.duration_ns,
 			    .on_open = on_open,
 			    .on_start = on_start,
-			    .on_tick = on_tick,
+			    .on_tick = serve,
 			    .on_interval = on_interval,
 			    .arg = &e},
 	};
 	int rc = check(&e, err);
 
 	if (!rc && e.http) {
-		e.session.on_input = on_input;
+		e.session.on_input = serve;
 		e.session.input_fd = http_fd(e.http);
 	}
 	if (!rc)

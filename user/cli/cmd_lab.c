@@ -125,6 +125,20 @@ static int up(const struct lab_options *o, struct error *err)
 	return rc;
 }
 
+static int down(const struct lab_options *o, struct error *err)
+{
+	struct json_object *doc;
+	int rc = lab_remove(o->name, err);
+
+	if (rc || !global_json(&o->global))
+		return rc;
+	doc = json_object_new_object();
+	json_put_text(doc, "schema", SCHEMA);
+	json_put_text(doc, "name", o->name);
+	print_json(doc);
+	return 0;
+}
+
 static int add_lab(void *arg, const struct lab_info *info)
 {
 	struct json_object *o = json_object_new_object();
@@ -166,17 +180,30 @@ static int list(const struct lab_options *o, struct error *err)
 	return rc;
 }
 
-static int lab_run(void *options, struct error *err)
+static int act(const struct lab_options *o, struct error *err)
 {
-	const struct lab_options *o = options;
-
 	if (o->action == LAB_LIST)
 		return list(o, err);
 	if (o->action != LAB_UP && o->faults.set)
 		return error_usage(err, NULL, "--fault is for lab up");
 	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))
 		return -EPERM;
-	return o->action == LAB_UP ? up(o, err) : lab_remove(o->name, err);
+	return o->action == LAB_UP ? up(o, err) : down(o, err);
+}
+
+static int lab_run(void *options, struct error *err)
+{
+	const struct lab_options *o = options;
+	struct json_object *doc;
+	int rc = act(o, err);
+
+	if (!rc || !global_json(&o->global))
+		return rc;
+	doc = json_object_new_object();
+	json_put_text(doc, "schema", SCHEMA);
+	json_put(doc, "error", json_error(err));
+	print_json(doc);
+	return rc;
 }
 
 static const struct opt_need needs[] = {

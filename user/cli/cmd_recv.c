@@ -54,7 +54,7 @@ static const struct opt recv_opts[] = {
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"interval", 'I', OPT_TIME, AT(spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
-	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
+	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
 	 .default_text = "none",
 	 .help = "append the fate of each number to a file, which `report` joins with those of the "
 		 "senders"},

@@ -41,7 +41,7 @@ static const struct opt report_opts[] = {
 	 .help = "from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
 	{"until", 0, OPT_STRING, AT(until), .metavar = "WHEN", .default_text = "the end",
 	 .help = "up to then; a time of day is the first after --since"},
-	{"number", 'n', OPT_U64, AT(number), .min = 1, .default_text = "all",
+	{"number", 0, OPT_U64, AT(number), .min = 1, .default_text = "all",
 	 .help = "only this run or trace of each file, from 1"},
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
 	 .help = "how two captures know a packet again"},

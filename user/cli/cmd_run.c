@@ -49,7 +49,7 @@ const struct opt run_opts[] = {
 	 .help = "do it N times: median, lowest, highest"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
-	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
+	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append the ledger to a file, the fate of each number too"},
 	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
 	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},

@@ -28,7 +28,7 @@ static const struct opt send_opts[] = {
 	 .help = "port to send by, whatever the routes say; --tx xsk and xdp need it"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
-	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
+	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append the fate of each number to a file, which `report` joins with those of the "
 		 "receiver and of other senders"},
 	{0},

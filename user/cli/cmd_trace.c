@@ -34,7 +34,7 @@ struct trace_options {
 	struct balance_numbering seq;
 	bool balance, settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
 	const char *capture, *ledger; /* files */
-	uint64_t burst_ns, settle_ns, keep_ns, snaplen;
+	uint64_t count, burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
 
@@ -49,6 +49,9 @@ static const struct trace_options defaults = {
 static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
 	 .default_text = "until a signal, or the end of COMMAND", .help = "end after so long"},
+	{"count", 'c', OPT_COUNT, AT(count), .min = 1, .default_text = "none",
+	 .help = "end after so many lost packets: with --events or -w at that one, else with the "
+		 "interval"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
 	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "end as soon as a limit is broken"},
@@ -80,7 +83,7 @@ static const struct opt events_opts[] = {
 	 .help = "the functions of the kernel that led to it, below the line"},
 	{"write", 'w', OPT_STRING, AT(capture), .metavar = "FILE", .default_text = "none",
 	 .help = "lost packets as pcapng, each with what befell it as its comment"},
-	{"snaplen", 0, OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
+	{"snaplen", 's', OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
 	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
 	 .default_text = "headers and stamp",
 	 .help = "keep so much of a packet, as far as the kernel has it in one piece"},
@@ -88,7 +91,7 @@ static const struct opt events_opts[] = {
 };
 
 static const struct opt ledger_opts[] = {
-	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
+	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append intervals to a file, with their worst sockets and flows, for `report`"},
 	{"keep", 0, OPT_TIME, AT(keep_ns), .set_offset = OPT_SET(struct trace_options, keep_set),
 	 .min = 1000000000, .help = "drop intervals from the file when they are older"},
@@ -164,6 +167,7 @@ struct events {
 	bool wanted;
 	struct pcapng *file; /* NULL: none was asked for */
 	int file_error, read_error;
+	uint64_t seen;
 	uint64_t shown, left_out; /* left_out: of the document */
 	uint64_t captured;
 };
@@ -316,6 +320,9 @@ static void on_drop(void *arg, const struct live_drop *drop)
 	const struct trace_options *o = t->o;
 	struct events *e = &t->events;
 
+	if (o->count && e->seen == o->count)
+		return;
+	e->seen++;
 	if (o->events && o->live.global.json && e->shown >= EVENTS_IN_DOCUMENT) {
 		e->left_out++;
 	} else if (o->events) {
@@ -427,13 +434,14 @@ static int on_open(void *arg, struct error *err)
 			 : flow_account_open(&t->account, &spec, s->live, err);
 }
 
-static void on_tick(void *arg)
+static bool on_tick(void *arg)
 {
-	const struct trace *t = arg;
+	struct trace *t = arg;
 
 	if (t->tcp_account)
 		tcp_account_tick(t->tcp_account);
-	events_read(arg, false);
+	events_read(t, false);
+	return !t->o->count || t->events.seen < t->o->count;
 }
 
 static int on_over(void *arg, struct error *err)
@@ -470,8 +478,8 @@ static void on_start(void *arg)
 	if (t->json)
 		json_out_once(t->json, "start", json_object_get(t->start));
 	else
-		log_info("tracing what this host drops%s%s%s", asked.expr ? " of: " : "",
-			 asked.expr ? asked.expr : "",
+		log_info("tracing what this host drops%s%s%s%s", asked.expr ? " of: " : "",
+			 asked.expr ? asked.expr : "", asked.inner ? ", also in tunnels" : "",
 			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
 }
 
@@ -535,6 +543,7 @@ static bool on_interval(void *arg)
 	struct trace *t = arg;
 	const struct live *l = t->session.live;
 	uint64_t length, time = live_time(l, &length);
+	uint64_t lost = table_sum(live_total(l), 1u << NOISE_LOSS, STAGE_NONE).packets;
 	char number[FMT_MAX], what[128];
 	bool broken = false;
 
@@ -552,9 +561,9 @@ static bool on_interval(void *arg)
 		log_warn("%s is gone: one that comes by this name is another", what);
 	}
 	log_progress("%.0f s: %s lost", (double)time * 1e-9,
-		     fmt_count(number, sizeof(number),
-			       table_sum(live_total(l), 1u << NOISE_LOSS, STAGE_NONE).packets));
-	return !stdout_gone() && !(broken && t->o->until_limit);
+		     fmt_count(number, sizeof(number), lost));
+	return !stdout_gone() && !(broken && t->o->until_limit) &&
+	       !(t->o->count && !t->events.wanted && lost >= t->o->count);
 }
 
 static void show_end(struct trace *t, const struct live_summary *s)
@@ -604,6 +613,9 @@ static int check_tcp(const struct trace *t, struct error *err)
 	const struct contradiction list[] = {
 		{t->is_tcp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
 		 "leave it out"},
+		{t->is_tcp && t->o->live.spec.inner,
+		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
+		 "leave one of them out"},
 		{t->is_tcp && t->o->settle_set, "--settle is for UDP: TCP sends again what is lost",
 		 "leave it out"},
 		{0},
@@ -698,7 +710,9 @@ static const struct opt_example examples[] = {
 	{"trace --balance udp port 5060", "does what arrives for this application reach it?"},
 	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
 	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
+	{"trace --events -c 10", "the next ten that are lost, each on a line"},
 	{"trace --events -w lost.pcapng udp port 5060", "each packet, for people and Wireshark"},
+	{"trace --inner --by flow udp port 53", "and of flows in VXLAN, Geneve, GRE, IP in IP"},
 	{"trace --microburst 1ms udp port 5060", "did it come all at once, and when?"},
 	{"trace -t 60 -j", "a minute, as JSON"},
 	{0},

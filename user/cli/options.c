@@ -30,7 +30,7 @@ const struct opt global_opts[] = {
 	{"json-lines", 0, OPT_FLAG, offsetof(struct global_options, json_lines),
 	 .help = "print the same as events, one a line, while it runs"},
 	{"quiet", 'q', OPT_FLAG, offsetof(struct global_options, quiet), .excludes = "verbose",
-	 .help = "no progress and no warnings; errors only"},
+	 .help = "the result and errors only"},
 	{"verbose", 'v', OPT_REPEAT, offsetof(struct global_options, verbose),
 	 .help = "say more; twice for what libbpf and the verifier say"},
 	{"version", 'V', OPT_VERSION, .help = "print the version and end"},

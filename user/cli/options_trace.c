@@ -14,7 +14,9 @@ static const struct opt_value stage_values[] = {
 };
 
 static const struct opt_value field_values[] = {
-#define FIELD_VALUE(id, name, title) {name, LIVE_##id, title},
+/* Called as the option is that asks for one. */
+#define FIELD_VALUE(id, name, title)                                                               \
+	{LIVE_##id == LIVE_IFNAME ? "interface" : name, LIVE_##id, title},
 	LIVE_FIELDS(FIELD_VALUE)
 #undef FIELD_VALUE
 		{0},
@@ -23,10 +25,12 @@ static const struct opt_value field_values[] = {
 #define AT(member) offsetof(struct live_options, member)
 
 const struct opt trace_filter_opts[] = {
-	{"netns", 0, OPT_STRING, AT(spec.netns), .metavar = "NAME", .default_text = "all",
+	{"netns", 'n', OPT_STRING, AT(spec.netns), .metavar = "NAME", .default_text = "all",
 	 .help = "only this network namespace: name, path or inode number"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this device of the namespace, or of this one"},
+	{"inner", 0, OPT_FLAG, AT(spec.inner),
+	 .help = "apply EXPR to the packet that is in a tunnel: VXLAN, Geneve, GRE, IP in IP"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
 	 .help = "only packets that a socket of this process sent or dropped"},
 	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",

@@ -130,12 +130,11 @@ struct moment {
 	struct facts_socks socks;
 };
 
-struct reader {
-	const struct facts_spec *spec;
+struct facts_reader {
+	struct facts_spec spec;
 	struct facts *f;
 	struct netns host;	  /* NETNS_NONE: the thread's */
 	int root;		  /* proc_root() */
-	struct owners *owners;	  /* NULL: not known */
 	struct survey_bpf *reads; /* NULL: not here */
 	struct moment before, after;
 
@@ -172,18 +171,18 @@ static void unread_if(struct facts *f, int ret, const char *what)
 }
 
 /* 0 or -errno: then they are not known. */
-static int open_readers(struct reader *r)
+static int open_readers(struct facts_reader *r)
 {
 	struct error ignored = {};
-	int ret = r->owners ? 0 : -ENOENT;
+	int ret = r->spec.owners ? 0 : -ENOENT;
 	int saved;
 
-	r->inum = r->spec->ns ? r->spec->ns->inum : proc_netns(r->root, getpid());
+	r->inum = r->spec.ns ? r->spec.ns->inum : proc_netns(r->root, getpid());
 	if (!ret)
-		ret = readings_open(&r->readings, r->owners, NULL, &ignored);
+		ret = readings_open(&r->readings, r->spec.owners, NULL, &ignored);
 	if (!ret)
-		ret = facts_socks_read(r->spec->ns, r->spec->port, &r->last);
-	saved = ret ? ret : netns_push(r->spec->ns);
+		ret = facts_socks_read(r->spec.ns, r->spec.port, &r->last);
+	saved = ret ? ret : netns_push(r->spec.ns);
 	if (saved < 0) {
 		readings_close(r->readings);
 		r->readings = NULL;
@@ -195,9 +194,9 @@ static int open_readers(struct reader *r)
 }
 
 /* Some times a second: checks which sockets have lost packets since. */
-static void sample_readers(struct reader *r)
+static void sample_readers(struct facts_reader *r)
 {
-	if (facts_socks_read(r->spec->ns, r->spec->port, &r->now))
+	if (facts_socks_read(r->spec.ns, r->spec.port, &r->now))
 		return;
 	facts_socks_rates(&r->last, &r->now);
 	readings_sample(r->readings);
@@ -215,11 +214,11 @@ static void sample_readers(struct reader *r)
 	r->last = r->now;
 }
 
-static int list_links(struct reader *r, struct error *err)
+static int list_links(struct facts_reader *r, struct error *err)
 {
 	struct if_nameindex *list;
 	unsigned more = 0;
-	int saved = netns_push(r->spec->ns);
+	int saved = netns_push(r->spec.ns);
 
 	if (saved < 0)
 		return error_errno(err, STATUS_FAILED, saved, NULL,
@@ -229,11 +228,11 @@ static int list_links(struct reader *r, struct error *err)
 	for (struct if_nameindex *i = list; i && i->if_index; i++) {
 		struct netdev dev;
 
-		if (r->spec->ifname && strcmp(r->spec->ifname, i->if_name))
+		if (r->spec.ifname && strcmp(r->spec.ifname, i->if_name))
 			continue;
-		if (netdev_get(r->spec->ns, i->if_name, &dev))
+		if (netdev_get(r->spec.ns, i->if_name, &dev))
 			continue;
-		if (!r->spec->ifname && (dev.flags & IFF_LOOPBACK || !(dev.flags & IFF_UP)))
+		if (!r->spec.ifname && (dev.flags & IFF_LOOPBACK || !(dev.flags & IFF_UP)))
 			continue;
 		if (r->f->n_links == FACTS_LINKS) {
 			more++;
@@ -247,15 +246,15 @@ static int list_links(struct reader *r, struct error *err)
 		if_freenameindex(list);
 	if (more)
 		unread(r->f, "interfaces", "%u more than %d; choose by -i", more, FACTS_LINKS);
-	if (r->spec->ifname && !r->f->n_links)
+	if (r->spec.ifname && !r->f->n_links)
 		return error_set(err, STATUS_FAILED, -ENODEV, "ip link shows those there are",
-				 "there is no interface %s here", r->spec->ifname);
+				 "there is no interface %s here", r->spec.ifname);
 	return 0;
 }
 
-static int take_moment(struct reader *r, struct moment *m)
+static int take_moment(struct facts_reader *r, struct moment *m)
 {
-	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names,
+	const struct counters_scope scope = {FACTS_HERE, r->spec.ns, r->names,
 					     COUNTERS_RUN | COUNTERS_QUEUES};
 	int ret = counters_read(&m->counters, &scope, 1);
 	char *stat;
@@ -267,21 +266,20 @@ static int take_moment(struct reader *r, struct moment *m)
 		free(stat);
 	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
-	ret = facts_socks_read(r->spec->ns, r->spec->port, &m->socks);
+	ret = facts_socks_read(r->spec.ns, r->spec.port, &m->socks);
 	m->time_ns = clock_now();
 	return ret;
 }
 
-static void name_owners(struct reader *r, struct facts_socks *socks)
+static void name_owners(struct facts_reader *r, struct facts_socks *socks)
 {
-	if (facts_holders_find(r->owners, socks, r->spec->pid) == -EACCES)
+	if (facts_holders_find(r->spec.owners, socks, r->spec.pid) == -EACCES)
 		unread(r->f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
 }
 
-/* The window, or what a signal leaves of it. Readers are sampled meanwhile. */
-static void wait_window(struct reader *r)
+bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns)
 {
-	uint64_t end = clock_now() + r->spec->window_ns;
+	uint64_t end = clock_now() + ns;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -295,15 +293,17 @@ static void wait_window(struct reader *r)
 		if (left < TICK_NS)
 			t.tv_nsec = (long)left;
 		if (sigtimedwait(&set, NULL, &t) >= 0)
-			return;
-		if (r->readings)
-			sample_readers(r);
+			return false;
+		for (unsigned i = 0; i < n; i++) {
+			if (r[i]->readings)
+				sample_readers(r[i]);
+		}
 		if (left <= TICK_NS)
-			return;
+			return true;
 	}
 }
 
-static void join_links(struct reader *r)
+static void join_links(struct facts_reader *r)
 {
 	struct facts *f = r->f;
 
@@ -311,7 +311,7 @@ static void join_links(struct reader *r)
 		struct facts_link *link = &f->link[i];
 		const struct netdev_settings *s = &link->set;
 		unsigned irq[FACTS_IRQS];
-		unsigned n = irq_numbers(r->spec->ns, r->name[i], irq, FACTS_IRQS);
+		unsigned n = irq_numbers(r->spec.ns, r->name[i], irq, FACTS_IRQS);
 		struct counters_device *before =
 			counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0);
 		char name[COUNTER_NAME_LEN];
@@ -337,7 +337,7 @@ static void join_links(struct reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
-static int join(struct reader *r)
+static int join(struct facts_reader *r)
 {
 	struct facts *f = r->f;
 	int ret = counters_delta(&r->before.counters, &r->after.counters, &f->moved);
@@ -358,10 +358,10 @@ static int join(struct reader *r)
 	for (unsigned i = 0; i < f->socks.n; i++)
 		full |= f->socks.at[i].cookie && f->socks.at[i].lost && f->socks.at[i].queued;
 	if (full)
-		unread_if(f, read_queues(r->spec->ns, &f->socks), "packets in sockets");
+		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	name_owners(r, &f->socks);
 	for (unsigned i = 0; i < f->socks.n; i++) {
-		if (!r->spec->pid || f->socks.at[i].pid == r->spec->pid)
+		if (!r->spec.pid || f->socks.at[i].pid == r->spec.pid)
 			f->socks.at[wanted++] = f->socks.at[i];
 	}
 	f->socks.n = wanted;
@@ -379,13 +379,13 @@ static int join(struct reader *r)
 }
 
 /* Interfaces of containers come and go: without a second sample there is nothing to judge. */
-static void forget_gone(struct reader *r)
+static void forget_gone(struct facts_reader *r)
 {
 	struct facts *f = r->f;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
-		if (nl_ifindex(r->spec->ns, r->name[i]) != (int)f->link[i].dev.ifindex) {
+		if (nl_ifindex(r->spec.ns, r->name[i]) != (int)f->link[i].dev.ifindex) {
 			unread(f, r->name[i], "the interface went away meanwhile");
 			continue;
 		}
@@ -399,9 +399,9 @@ static void forget_gone(struct reader *r)
 	f->n_links = n;
 }
 
-static int read_all(struct reader *r)
+static int begin(struct facts_reader *r)
 {
-	const struct netns *ns = r->spec->ns;
+	const struct netns *ns = r->spec.ns;
 	struct facts *f = r->f;
 	int ret = 0;
 
@@ -414,7 +414,7 @@ static int read_all(struct reader *r)
 		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
 	if (!f->stack.max_backlog)
 		unread(f, "settings of the host", "not shown in this network namespace");
-	unread_if(f, facts_taps_read(ns, r->owners, &f->taps), "owners of packet sockets");
+	unread_if(f, facts_taps_read(ns, r->spec.owners, &f->taps), "owners of packet sockets");
 	facts_self_read(ns, &f->self);
 	unread_if(f, open_readers(r), "readers of sockets");
 	unread_if(f, reads_open(&r->reads), "how often sockets are read");
@@ -424,7 +424,13 @@ static int read_all(struct reader *r)
 	name_owners(r, &r->before.socks);
 	facts_holders_groups(&f->groups, &r->before.socks);
 	stack_sample_read(ns, &f->stack.before);
-	wait_window(r);
+	return 0;
+}
+
+static int end(struct facts_reader *r)
+{
+	int ret;
+
 	forget_gone(r);
 	ret = take_moment(r, &r->after);
 	if (r->reads)
@@ -436,20 +442,35 @@ static int read_all(struct reader *r)
 		/* One without an entry was not read, or there was no room for it. */
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
 	}
-	stack_sample_read(ns, &f->stack.after);
+	stack_sample_read(r->spec.ns, &r->f->stack.after);
 	return ret ? ret : join(r);
 }
 
-int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err)
+static void reader_free(struct facts_reader *r)
 {
-	struct reader *r = calloc(1, sizeof(*r));
+	counters_free(&r->before.counters);
+	counters_free(&r->after.counters);
+	free(r->before.interrupts);
+	free(r->after.interrupts);
+	readings_close(r->readings);
+	survey_bpf__destroy(r->reads);
+	netns_close(&r->host);
+	if (r->root >= 0)
+		close(r->root);
+	free(r);
+}
+
+int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct facts *facts,
+		struct error *err)
+{
+	struct facts_reader *r = *out = calloc(1, sizeof(*r));
 	struct error ignored = {};
 	int ret;
 
 	memset(facts, 0, sizeof(*facts));
 	if (!r)
 		return error_memory(err);
-	r->spec = spec;
+	r->spec = *spec;
 	r->f = facts;
 	r->root = proc_root(NULL);
 	facts->port = spec->port;
@@ -461,24 +482,26 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	if (netns_open(&r->host, "/proc/1/ns/net", &ignored))
 		r->host = NETNS_NONE;
 	netns_open_sysfs(&r->host);
-	owners_open(&r->owners, NULL, &ignored);
 	ret = list_links(r, err);
 	if (!ret) {
-		ret = read_all(r);
+		ret = begin(r);
 		if (ret)
 			error_errno(err, STATUS_FAILED, ret, NULL, "cannot read this host");
 	}
-	counters_free(&r->before.counters);
-	counters_free(&r->after.counters);
-	free(r->before.interrupts);
-	free(r->after.interrupts);
-	readings_close(r->readings);
-	survey_bpf__destroy(r->reads);
-	owners_close(r->owners);
-	netns_close(&r->host);
-	if (r->root >= 0)
-		close(r->root);
-	free(r);
+	if (ret) {
+		reader_free(r);
+		*out = NULL;
+	}
+	return ret;
+}
+
+int facts_end(struct facts_reader *r, struct error *err)
+{
+	int ret = end(r);
+
+	if (ret)
+		error_errno(err, STATUS_FAILED, ret, NULL, "cannot read this host");
+	reader_free(r);
 	return ret;
 }
 

@@ -141,7 +141,7 @@ struct facts_link {
 	struct facts_irq irq[FACTS_IRQS]; /* those that have a line in /proc/interrupts */
 	unsigned n_irqs;
 
-	uint64_t rx_packets, tx_packets; /* in the window; by facts_read() */
+	uint64_t rx_packets, tx_packets; /* in the window; by facts_end() */
 	struct link_loss loss[FACTS_LINK_LOSSES];
 	unsigned n_losses;
 };
@@ -357,7 +357,8 @@ struct facts_unread {
 struct facts {
 	uint64_t window_ns;
 	uint16_t port;
-	pid_t pid; /* what was asked for; 0: all */
+	pid_t pid;	    /* what was asked for; 0: all */
+	bool counters_only; /* nothing else was read, no sockets either */
 
 	struct counters moved;
 	struct counters after;
@@ -376,18 +377,28 @@ struct facts {
 };
 
 struct facts_spec {
-	const struct netns *ns; /* to look at */
+	const struct netns *ns; /* to look at; borrowed, as the next; NULL: the thread's */
+	struct owners *owners;	/* of sockets; NULL: none is known */
 	const char *ifname;	/* NULL: all that are up, but for loopback */
 	uint16_t port;
 	pid_t pid;
-	uint64_t window_ns;
 };
 
 /*
- * Reads all of it, and waits for window_ns in between, or until SIGINT, SIGTERM or SIGHUP comes,
- * which the caller has blocked. -ENODEV: no such interface.
+ * Reads settings and takes the first sample of what has two; facts_end() takes the second one, from
+ * which on `facts` can be judged. `facts` stays the caller's, to be freed in any case. -ENODEV: no
+ * such interface.
  */
-int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err);
+struct facts_reader;
+int facts_begin(struct facts_reader **r, const struct facts_spec *spec, struct facts *facts,
+		struct error *err);
+int facts_end(struct facts_reader *r, struct error *err); /* frees `r`, also after an error */
+
+/*
+ * Waits for so long, and looks meanwhile at the readers of sockets that lose. False: SIGINT,
+ * SIGTERM or SIGHUP came, which the caller has blocked.
+ */
+bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns);
 
 void facts_free(struct facts *facts);
 

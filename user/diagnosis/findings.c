@@ -387,9 +387,9 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
 		fill(change->name, sizeof(change->name), row->change.name, b);
 	if (change->name[0])
-		change_command(change, false, NULL, out->command, sizeof(out->command));
+		change_command(change, false, out->command, sizeof(out->command));
 	if (change->name[0] && change->old[0])
-		change_command(change, true, NULL, out->undo, sizeof(out->undo));
+		change_command(change, true, out->undo, sizeof(out->undo));
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
 		fill(out->risk, sizeof(out->risk), row->risk, b);
@@ -438,10 +438,18 @@ static void put_before(char command[FINDING_COMMAND], const char *enter)
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
 		   const char *enter)
 {
-	if (change->name[0] && !change_belongs(change, ns))
+	struct change there = *change;
+
+	if (!change->name[0]) {
+		put_before(f->command, enter);
 		return;
-	put_before(f->command, enter);
-	put_before(f->undo, enter);
+	}
+	if (!change_belongs(change, ns))
+		return;
+	there.enter = enter;
+	change_command(&there, false, f->command, sizeof(f->command));
+	if (f->undo[0])
+		change_command(&there, true, f->undo, sizeof(f->undo));
 }
 
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,

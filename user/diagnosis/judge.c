@@ -129,11 +129,43 @@ int judge(const struct facts *f, struct check_findings *out)
 	judge_links(f, out);
 	judge_stack(f, out);
 	judge_cpus(f, out);
-	if (out->out_of_memory)
+	return check_findings_sort(out);
+}
+
+int check_findings_sort(struct check_findings *list)
+{
+	if (list->out_of_memory)
 		return -ENOMEM;
-	if (out->n)
-		qsort(out->at, out->n, sizeof(*out->at), compare);
+	if (list->n)
+		qsort(list->at, list->n, sizeof(*list->at), compare);
 	return 0;
+}
+
+void check_findings_join(struct check_findings *list, struct check_findings *from,
+			 const char *netns, bool others)
+{
+	struct check_finding *at = reallocarray(list->at, list->n + from->n + 1, sizeof(*at));
+
+	list->out_of_memory |= !at || from->out_of_memory;
+	if (at)
+		list->at = at;
+	for (unsigned i = 0; at && i < from->n; i++) {
+		struct check_finding *c = &at[list->n];
+
+		if (others && from->at[i].scope == CHECK_HOST)
+			continue;
+		*c = from->at[i];
+		c->order = list->n++;
+		snprintf(c->netns, sizeof(c->netns), "%s", netns);
+		from->at[i].changes = NULL;
+	}
+	if (!others) {
+		free(list->history);
+		list->history = from->history;
+		list->n_history = from->n_history;
+		from->history = NULL;
+	}
+	check_findings_free(from);
 }
 
 void check_findings_free(struct check_findings *list)
@@ -145,7 +177,7 @@ void check_findings_free(struct check_findings *list)
 	*list = (struct check_findings){0};
 }
 
-void check_plan(struct check_findings *list, const struct netns *ns, const char *netns)
+void check_plan(struct check_findings *list, const struct netns *ns, const char *enter)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
@@ -165,12 +197,12 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 			if (change_belongs(&wish, where) &&
 			    !change_plan(&c->changes[c->n_changes], where, wish.kind, wish.ifname,
 					 wish.name, wish.wanted, &ignored))
-				c->n_changes++;
+				c->changes[c->n_changes++].enter = where ? enter : NULL;
 		}
 		c->finding.command[0] = c->finding.undo[0] = '\0';
 		if (!c->n_changes)
 			continue;
-		change_command(c->changes, false, netns, c->finding.command, FINDING_COMMAND);
-		change_command(c->changes, true, netns, c->finding.undo, FINDING_COMMAND);
+		change_command(c->changes, false, c->finding.command, FINDING_COMMAND);
+		change_command(c->changes, true, c->finding.undo, FINDING_COMMAND);
 	}
 }

@@ -21,6 +21,7 @@ struct check_finding {
 	struct finding finding;
 	enum check_scope scope;
 	char subject[64];	/* what it is about: "eth1", "port 5001"; "": scope says it */
+	char netns[OWNER_NETNS]; /* where; "": in the namespace that was asked for */
 	bool losing;		/* packets were lost in the window */
 	double loss_pps;	/* how many; 0: not counted in packets */
 	struct change *changes; /* that would help */
@@ -52,15 +53,25 @@ int judge(const struct facts *f, struct check_findings *out);
 
 void check_findings_free(struct check_findings *list);
 
+/*
+ * Moves the findings of `from`, which is freed, to those of `list`: they are of the namespace
+ * `netns`. `others`: another one's, of which those of the host are known already, and its history.
+ */
+void check_findings_join(struct check_findings *list, struct check_findings *from,
+			 const char *netns, bool others);
+
+/* In the order of judge(). -ENOMEM, if anything before had not enough. */
+int check_findings_sort(struct check_findings *list);
+
 /* From what findings want to commands that work on this host. Reads, and changes nothing. */
 
 /*
  * Reads the value that each change would replace, and makes its command and its undo. A setting
  * that belongs to the host is planned there (on_host). A change that is made already, or not
  * possible here, goes away; without any the finding keeps what it wants. `ns`: NULL for the
- * thread's; `netns`: its name, which commands begin with; NULL: they are for the thread's.
+ * thread's; `enter`: the words that run a command there; both are borrowed by the changes.
  */
-void check_plan(struct check_findings *list, const struct netns *ns, const char *netns);
+void check_plan(struct check_findings *list, const struct netns *ns, const char *enter);
 
 /* What the judge gives to the files of rules. */
 

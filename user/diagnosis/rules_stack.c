@@ -277,7 +277,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 			judge_history(out, rules[i].stage, name, total);
 		return;
 	}
-	if (rules[i].of == HISTORY)
+	if (rules[i].of == HISTORY && !f->counters_only)
 		return;
 	if (rules[i].reason && !strcmp(rules[i].reason, "IP_RPFILTER")) {
 		const struct facts_link *link = strict_link(f);

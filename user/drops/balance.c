@@ -140,6 +140,7 @@ enum balance_side side_of(const struct judged_cause *c, const struct balance_cau
 const char *const balance_kinds[BALANCE_KINDS] = {
 	"veth",	  "netkit", "macvlan", "ipvlan", "vrf", /* inside */
 	"bridge", "vlan",   "bond",    "team",	 "ifb", /* stacked */
+	"vxlan",  "geneve", "gre",     "gretap", "ip6gre", "ip6gretap", "ipip", "sit", "ip6tnl",
 };
 
 static void configure(struct balance *b, bool paged)
@@ -161,6 +162,8 @@ static void configure(struct balance *b, bool paged)
 	cfg->paged = paged;
 	cfg->frames = filter_l3_refusal(b->spec.filter) != NULL;
 	b->skel->rodata->nat_followed = b->spec.nat != NULL;
+	if (b->spec.inner)
+		b->skel->rodata->inner = *b->spec.inner;
 	cfg->numbers = (uint8_t)n->kind;
 	cfg->offset = (uint16_t)n->offset; /* RTP: 0 */
 	cfg->bytes = (uint16_t)(n->kind == NUMBERS_RTP ? BALANCE_NUMBER : n->bytes);
@@ -170,7 +173,7 @@ static void configure(struct balance *b, bool paged)
 	if (b->spec.consumed)
 		consumed_ranges(b->spec.ksyms, cfg->consumed);
 	for (unsigned i = 0; i < BALANCE_KINDS; i++)
-		strncpy(cfg->kinds[i].name, balance_kinds[i], sizeof(cfg->kinds[i].name));
+		snprintf(cfg->kinds[i].name, sizeof(cfg->kinds[i].name), "%s", balance_kinds[i]);
 	bpf_map__set_max_entries(b->skel->maps.tallies, cfg->cpus);
 	bpf_map__set_autocreate(b->skel->maps.fragments, false);
 	bpf_map__set_autocreate(b->skel->maps.fragment_counts, false);

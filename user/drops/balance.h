@@ -67,7 +67,10 @@ struct balance_cost {
 	uint64_t recursion_misses; /* of all time */
 };
 
-/* Kinds of links that are no edge of the host, in the order of struct balance_config. */
+/*
+ * Kinds of links that are no edge of the host, in the order of struct balance_config; the last are
+ * tunnels, where what is in them is looked at.
+ */
 extern const char *const balance_kinds[BALANCE_KINDS];
 
 /* All borrowed until balance_close(). */
@@ -76,9 +79,10 @@ struct balance_spec {
 	struct balance_numbering numbering;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
-	bool consumed;		    /* losses that are freed as used up, too */
-	struct watch_shared shared; /* of who counts the same drops by causes; -1: nobody */
-	struct nat *nat;	    /* where NAT is to be followed; NULL: nowhere */
+	bool consumed;			  /* losses that are freed as used up, too */
+	struct watch_shared shared;	  /* of who counts the same drops by causes; -1: nobody */
+	const struct filter_inner *inner; /* as watch_spec's */
+	struct nat *nat;		  /* where NAT is to be followed; NULL: nowhere */
 };
 
 /* Loads. STATUS_UNABLE: kernel or capability. */

@@ -520,11 +520,9 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || (c && strchr("_-.", c));
 }
 
-/* Whether the expression has the keyword `vlan`. */
-static bool asks_for_tags(const char *expr)
+static bool has_keyword(const char *expr, const char *word)
 {
-	static const char word[] = "vlan";
-	const size_t n = sizeof(word) - 1;
+	const size_t n = strlen(word);
 
 	for (const char *at = strstr(expr, word); at; at = strstr(at + 1, word)) {
 		if ((at == expr || !is_word(at[-1])) && !is_word(at[n]))
@@ -583,7 +581,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		filter_free(f);
 		return refuse(expr, rc, why, err);
 	}
-	f->tags = asks_for_tags(expr);
+	f->tags = has_keyword(expr, "vlan");
 	*out = f;
 	return 0;
 }
@@ -614,6 +612,27 @@ bool filter_asks_extensions(const struct filter *f)
 const char *filter_l3_refusal(const struct filter *f)
 {
 	return f->layers[FILTER_L3].n ? NULL : f->l3_refusal;
+}
+
+int filter_check_inner(const struct filter *f, struct error *err)
+{
+	static const char *const outer[] = {"vxlan", "geneve"}; /* keywords for a tunnel itself */
+	static const char hint[] = "what IP and the protocols behind it have can be asked there: "
+				   "host, net, port, proto, ip[..], udp[..]";
+
+	for (unsigned i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
+		if (has_keyword(f->expression, outer[i]))
+			return error_set(err, STATUS_USAGE, -EINVAL, hint,
+					 "--inner applies EXPR to the packet in a tunnel, and '%s' "
+					 "is about the tunnel",
+					 outer[i]);
+	}
+	if (filter_l3_refusal(f))
+		return error_set(err, STATUS_USAGE, -EINVAL, hint,
+				 "--inner applies EXPR from the IP header on, and this one cannot "
+				 "be: %s",
+				 filter_l3_refusal(f));
+	return 0;
 }
 
 bool filter_match_user(const struct filter *f, enum filter_layer layer, const void *bytes,

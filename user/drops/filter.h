@@ -54,6 +54,9 @@ const char *filter_l3_refusal(const struct filter *f);
  */
 bool filter_asks_extensions(const struct filter *f);
 
+/* Whether it can be applied to IP packets inside tunnels, of any kind. 0, or STATUS_USAGE. */
+int filter_check_inner(const struct filter *f, struct error *err);
+
 /*
  * Puts the filter into all programs of an opened, not yet loaded object that call filter_matches().
  * Without this, or with f NULL, they pass all and the stub costs nothing. -ENOENT: no such program.

@@ -81,6 +81,8 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	cfg->cpus = w->cpus;
 	cfg->has_reason = args > 2;
 	cfg->has_rx_sk = args > 3;
+	if (spec->inner)
+		w->skel->rodata->inner = *spec->inner;
 	cfg->has_expr = spec->filter != NULL;
 	cfg->extensions = spec->filter && filter_asks_extensions(spec->filter);
 	cfg->is_filtered =

@@ -34,6 +34,7 @@ struct watch_spec {
 	 */
 	struct watch_config cfg;
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
+	const struct filter_inner *inner; /* where it is applied to what is in tunnels, or NULL */
 	bool followed;	 /* others fill the maps of watch_shared() with what EXPR matches */
 	struct nat *nat; /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
 };

@@ -211,20 +211,27 @@ static char *print_argv(const struct json_object *argv, char *buf, size_t size)
 	return buf;
 }
 
-char *change_command(const struct change *change, bool undo, const char *netns, char *buf,
-		     size_t size)
+char *change_command(const struct change *change, bool undo, char *buf, size_t size)
 {
-	char command[CHANGE_COMMAND_SIZE], quoted[2 * CHANGE_COMMAND_SIZE], name[64];
+	/* unlike `ip netns exec`, nsenter -n leaves /sys as it is */
+	static const char mount[] = "mount -t sysfs sysfs /sys && ";
+	char command[sizeof(mount) + CHANGE_COMMAND_SIZE], quoted[2 * sizeof(command)];
 	struct json_object *argv = change_argv(change, undo);
+	const char *enter = change->enter;
+	bool nsenter;
 
-	if (!netns || !change->ns || !change_ops[change->kind].of_namespace) {
+	if (!enter || !*enter || !change_ops[change->kind].of_namespace) {
 		print_argv(argv, buf, size);
-	} else {
+	} else if (!redirects(argv)) {
 		print_argv(argv, command, sizeof(command));
+		snprintf(buf, size, "%s %s", enter, command);
+	} else {
 		/* The file that is written to must be that of the namespace, not of the shell. */
-		snprintf(buf, size, "ip netns exec %s %s%s",
-			 change_quote(netns, name, sizeof(name)), redirects(argv) ? "sh -c " : "",
-			 redirects(argv) ? change_quote(command, quoted, sizeof(quoted)) : command);
+		nsenter = !strncmp(enter, "nsenter ", strlen("nsenter "));
+		snprintf(command, sizeof(command), "%s", nsenter ? mount : "");
+		print_argv(argv, command + strlen(command), CHANGE_COMMAND_SIZE);
+		snprintf(buf, size, "%s %ssh -c %s", enter, nsenter ? "unshare -m " : "",
+			 change_quote(command, quoted, sizeof(quoted)));
 	}
 	json_object_put(argv);
 	return buf;
@@ -747,7 +754,7 @@ static void print_change(FILE *f, const struct change *c, enum change_file file)
 		}
 		fputc('\n', f);
 	}
-	change_command(c, false, NULL, text, sizeof(text));
+	change_command(c, false, text, sizeof(text));
 	if (file != CHANGE_FILE_UDEV)
 		fprintf(f, "# %s\n", text);
 	else if (c->kind == CHANGE_GOVERNOR)

@@ -62,6 +62,7 @@ struct change {
 	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
 	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
 	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
+	const char *enter; /* words that run a command there, "ip netns exec b"; borrowed; or NULL */
 };
 
 /*
@@ -90,12 +91,11 @@ struct json_object *change_argv(const struct change *change, bool undo);
 
 /*
  * The same as a line for a shell: "sysctl -w net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096",
- * "echo f > /sys/class/net/eth1/..."; with what enters the namespace of the change, which has this
- * name (NULL: without), if it is not the thread's and the setting is one of a namespace. Writes at
- * most `size` bytes with the end, and returns `buf`; CHANGE_COMMAND_SIZE holds any.
+ * "echo f > /sys/class/net/eth1/..."; with the words that enter the namespace of the change, if the
+ * setting is one of a namespace. Writes at most `size` bytes with the end, and returns `buf`;
+ * CHANGE_COMMAND_SIZE holds any.
  */
-char *change_command(const struct change *change, bool undo, const char *netns, char *buf,
-		     size_t size);
+char *change_command(const struct change *change, bool undo, char *buf, size_t size);
 
 /* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
 const char *change_risk(const struct change *change);

@@ -59,6 +59,7 @@ struct link_info {
 	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
 	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
 	uint8_t mac[6];
+	uint16_t tunnel_port; /* UDP, of VXLAN and Geneve; 0: of no such device */
 	unsigned mtu, txqueuelen;
 	unsigned rx_queues, tx_queues; /* allocated */
 	unsigned master, peer; /* ifindex of the bridge, bond ..., of the other end; 0: none */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The counters of devices: rtnetlink's of links and qdiscs, netdev-genl's. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/genetlink.h>
@@ -20,6 +21,7 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	const struct nlattr *info = nl_attr(nlh, sizeof(*ifi), IFLA_LINKINFO);
 	const struct nlattr *netnsid = nl_attr(nlh, sizeof(*ifi), IFLA_LINK_NETNSID);
 	struct link_info *l = list_add(arg);
+	const struct nlattr *data = nl_nested(info, IFLA_INFO_DATA);
 	char port[16];
 
 	if (!l)
@@ -37,6 +39,10 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	l->peer_netnsid = netnsid ? (int)nl_uint(netnsid) : -1;
 	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_QDISC), l->qdisc, sizeof(l->qdisc));
 	nl_text(nl_nested(info, IFLA_INFO_KIND), l->kind, sizeof(l->kind));
+	if (!strcmp(l->kind, "vxlan"))
+		l->tunnel_port = ntohs((uint16_t)nl_uint(nl_nested(data, IFLA_VXLAN_PORT)));
+	else if (!strcmp(l->kind, "geneve"))
+		l->tunnel_port = ntohs((uint16_t)nl_uint(nl_nested(data, IFLA_GENEVE_PORT)));
 	nl_text(nl_nested(info, IFLA_INFO_SLAVE_KIND), port, sizeof(port));
 	l->bridge_port = !strcmp(port, "bridge");
 	l->xdp_attached = (unsigned)nl_uint(nl_nested(xdp, IFLA_XDP_ATTACHED));

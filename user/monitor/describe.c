@@ -10,6 +10,7 @@
 
 #include "drops/noise.h"
 #include "drops/packet_text.h"
+#include "drops/tunnels.h"
 #include "trace_abi.h"
 
 #define ENTRIES_LEAST 1024 /* so few are not merged */
@@ -60,7 +61,7 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 {
 	const struct protocol *known = protocol_find(f->proto);
-	char src[SOCKET_TEXT], dst[SOCKET_TEXT], number[16];
+	char src[SOCKET_TEXT], dst[SOCKET_TEXT], number[16], tunnel[TUNNEL_TEXT];
 
 	if (!f->family) {
 		*buf = '\0';
@@ -69,7 +70,9 @@ char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 	put_address(src, sizeof(src), f->family, f->src, ntohs(f->src_port));
 	put_address(dst, sizeof(dst), f->family, f->dst, ntohs(f->dst_port));
 	snprintf(number, sizeof(number), "proto %u", f->proto);
-	snprintf(buf, size, "%s %s > %s", known ? known->name : number, src, dst);
+	tunnel_text(f, tunnel);
+	snprintf(buf, size, "%s %s > %s%s%s", known ? known->name : number, src, dst,
+		 *tunnel ? " in " : "", tunnel);
 	return buf;
 }
 

@@ -360,6 +360,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .consumed = spec->consumed,
 					  .shared = parts.shared,
 					  .nat = parts.nat,
+					  .inner = parts.inner,
 				  },
 				  err);
 	source.arg = a;

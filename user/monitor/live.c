@@ -18,6 +18,7 @@
 #include "base/opt.h"
 #include "drops/noise.h"
 #include "drops/filter.h"
+#include "drops/tunnels.h"
 #include "filter_abi.h"
 #include "host/nl.h"
 #include "host/sockdiag.h"
@@ -34,7 +35,8 @@ struct live {
 	struct ksyms *ksyms;
 	struct filter *filter;
 	struct watch *watch;
-	struct nat *nat;       /* NULL: none has it, or nothing is filtered */
+	struct nat *nat; /* NULL: none has it, or nothing is filtered */
+	struct filter_inner inner;
 	struct inodes *inodes; /* of the sockets of spec.pid */
 	struct describer describer;
 	struct live_table interval, total;
@@ -241,6 +243,17 @@ static int resolve_spec(const struct live *l, struct watch_spec *out, struct err
 	return rc;
 }
 
+/* What is in tunnels is to be looked at. */
+static int open_inner(struct live *l, struct error *err)
+{
+	int rc = l->filter ? filter_check_inner(l->filter, err) : 0;
+
+	if (!l->filter && !(l->spec.by & LIVE_BIT(LIVE_FLOW)))
+		return error_usage(err, "for example: --inner udp port 5060",
+				   "--inner needs an EXPR to apply, or --by flow");
+	return rc ? rc : tunnels_find(&l->inner, err);
+}
+
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -273,6 +286,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = error_memory(err);
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
+	if (!rc && spec->inner)
+		rc = open_inner(l, err);
 	if (!rc)
 		rc = resolve_spec(l, &watch, err);
 	if (!rc && spec->pid)
@@ -287,6 +302,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
 	watch.nat = l->nat = l->filter ? nat_find(l->ksyms) : NULL;
+	watch.inner = spec->inner ? &l->inner : NULL;
 	watch.followed = spec->followed;
 	if (l->ksyms) {
 		watch.cfg.freeing = ksym_freeing(l->ksyms);
@@ -682,8 +698,16 @@ bool live_gone(const struct live *l, char *what, size_t size)
 
 struct live_parts live_parts(const struct live *l)
 {
-	return (struct live_parts){l->ksyms,	       l->reasons,  watch_shared(l->watch), l->nat,
-				   !l->own.no_sockets, l->start_ns, l->spec.owners};
+	return (struct live_parts){
+		.ksyms = l->ksyms,
+		.reasons = l->reasons,
+		.shared = watch_shared(l->watch),
+		.inner = l->spec.inner ? &l->inner : NULL,
+		.nat = l->nat,
+		.knows_sockets = !l->own.no_sockets,
+		.start_ns = l->start_ns,
+		.owners = l->spec.owners,
+	};
 }
 
 void live_last(struct live *l)

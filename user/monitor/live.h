@@ -90,6 +90,7 @@ struct live_spec {
 	bool stack;	   /* the kernel's stack in samples */
 	uint64_t burst_ns; /* windows of so long are told apart; 0: not */
 	const char *expr;  /* libpcap filter; NULL: none */
+	bool inner;    /* `expr` and flows are those of packets in tunnels (include/headers.h) */
 	bool followed; /* as watch_spec's: a balance follows the fragments and names of `expr` */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
@@ -189,10 +190,11 @@ struct live_parts {
 	const struct ksyms *ksyms; /* names of functions; NULL: not known */
 	const struct reasons *reasons;
 	struct watch_shared shared;
-	struct nat *nat;       /* where NAT is followed; NULL: nowhere */
-	bool knows_sockets;    /* watch_knows_sockets() */
-	uint64_t start_ns;     /* ktime_now() at live_start() */
-	struct owners *owners; /* of the spec */
+	const struct filter_inner *inner; /* as watch_spec's */
+	struct nat *nat;		  /* where NAT is followed; NULL: nowhere */
+	bool knows_sockets;		  /* watch_knows_sockets() */
+	uint64_t start_ns;		  /* ktime_now() at live_start() */
+	struct owners *owners;		  /* of the spec */
 };
 struct live_parts live_parts(const struct live *l);
 

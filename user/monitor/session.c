@@ -246,8 +246,8 @@ static int run_intervals(struct session *s, struct error *err)
 		live_tick(s->live);
 		if (s->why)
 			why_tick(s->why);
-		if (s->on_tick)
-			s->on_tick(s->arg);
+		if (s->on_tick && !s->on_tick(s->arg))
+			s->left = true;
 		tick = clock_now() + TICK_NS;
 	}
 	/* ended before the command: it is waited for */

@@ -222,7 +222,7 @@ struct session {
 	bool with_why, counters;		      /* `why` is wanted; all counters are */
 	int (*on_open)(void *arg, struct error *err); /* sources may be added */
 	void (*on_start)(void *arg);		      /* drops are counted */
-	void (*on_tick)(void *arg);		      /* some times a second */
+	bool (*on_tick)(void *arg);		      /* some times a second; false: stop */
 	bool (*on_interval)(void *arg);		      /* one has ended; false: stop */
 	bool (*on_input)(void *arg); /* input_fd has something, or a signal came; false: stop */
 	int input_fd;
@@ -237,7 +237,7 @@ struct session {
 
 	int signal_fd; /* private, as what follows */
 	sigset_t signals;
-	bool command_ended, left; /* left: on_input() said so */
+	bool command_ended, left; /* left: on_input() or on_tick() said so */
 };
 
 /*

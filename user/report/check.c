@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/record.h"
-#include "diagnosis/judge.h"
+#include "diagnosis/look.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
 #include "report/page.h"
@@ -15,7 +15,7 @@
 
 /* The document */
 
-struct json_object *json_change(const struct change *c, const char *netns)
+struct json_object *json_change(const struct change *c)
 {
 	static const struct record_field rows[] = {
 		RECORD("ifname", TEXT, change, ifname),
@@ -29,8 +29,8 @@ struct json_object *json_change(const struct change *c, const char *netns)
 
 	json_put_text(o, "title", change_title(c, text, sizeof(text)));
 	record_put(o, rows, c);
-	json_put_text(o, "command", change_command(c, false, netns, text, sizeof(text)));
-	json_put_text(o, "undo", change_command(c, true, netns, text, sizeof(text)));
+	json_put_text(o, "command", change_command(c, false, text, sizeof(text)));
+	json_put_text(o, "undo", change_command(c, true, text, sizeof(text)));
 	json_put_text(o, "risk", change_risk(c));
 	return o;
 }
@@ -49,10 +49,10 @@ static const struct {
 	[CHANGE_BACK] = {"back", "put back ", STYLE_WARN},
 };
 
-struct json_object *json_change_told(const struct change_told *told, const char *netns)
+struct json_object *json_change_told(const struct change_told *told)
 {
 	struct json_object *o =
-		told->change ? json_change(told->change, netns) : json_object_new_object();
+		told->change ? json_change(told->change) : json_object_new_object();
 
 	json_put_text(o, "title", told->title);
 	json_put_text(o, "outcome", outcomes[told->outcome].name);
@@ -61,16 +61,17 @@ struct json_object *json_change_told(const struct change_told *told, const char 
 	return o;
 }
 
-static struct json_object *finding_json(const struct check_finding *c, const char *netns)
+static struct json_object *finding_json(const struct check_finding *c)
 {
 	struct json_object *o = json_finding(&c->finding), *changes = json_object_new_array();
 
 	json_put_text(o, "scope", check_scope_names[c->scope]);
 	json_put_text(o, "subject", c->subject);
+	json_put_text(o, "netns", *c->netns ? c->netns : NULL);
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
 	for (unsigned i = 0; i < c->n_changes; i++)
-		json_object_array_add(changes, json_change(&c->changes[i], netns));
+		json_object_array_add(changes, json_change(&c->changes[i]));
 	json_put(o, "changes", changes);
 	return o;
 }
@@ -222,17 +223,34 @@ static struct json_object *records(const struct record_field *rows, const void *
 	return list;
 }
 
-struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
-				   const char *netns)
+/* Adds one of a namespace that was read. */
+static void add_of(struct json_object *list, struct json_object *one, const char *netns)
+{
+	if (*netns)
+		json_put_text(one, "netns", netns);
+	json_object_array_add(list, one);
+}
+
+struct json_object *json_check_end(const struct look *l)
 {
 	struct json_object *o = json_object_new_object(), *findings = json_object_new_array();
-	struct json_object *links = json_object_new_array();
+	struct json_object *links = json_object_new_array(), *socks = json_object_new_array();
+	const struct check_findings *list = &l->findings;
+	const struct facts *f = &l->at[0]->facts; /* what is of the host */
 
 	for (unsigned i = 0; i < list->n; i++)
-		json_object_array_add(findings, finding_json(&list->at[i], netns));
-	for (unsigned i = 0; i < f->n_links; i++)
-		json_object_array_add(links, link_json(&f->link[i]));
-	json_put_u64(o, "window_ns", f->window_ns);
+		json_object_array_add(findings, finding_json(&list->at[i]));
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct look_place *p = l->at[i];
+
+		for (unsigned j = 0; j < p->facts.n_links; j++)
+			add_of(links, link_json(&p->facts.link[j]), p->name);
+		for (unsigned j = 0; j < p->facts.socks.n; j++)
+			add_of(socks, record_write(sock_rows, &p->facts.socks.at[j]), p->name);
+	}
+	json_put_u64(o, "window_ns", l->window_ns);
+	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
+	json_put_u64(o, "namespaces_losing_unread", l->losing);
 	json_put_u64(o, "cpus_online", f->cpus.online);
 	json_put(o, "findings", findings);
 	json_put(o, "history",
@@ -240,7 +258,7 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 	json_put(o, "unread", records(unread_rows, f->unread, f->n_unread, sizeof(*f->unread)));
 	json_put(o, "abilities", abilities_json(f));
 	json_put(o, "interfaces", links);
-	json_put(o, "sockets", records(sock_rows, f->socks.at, f->socks.n, sizeof(*f->socks.at)));
+	json_put(o, "sockets", socks);
 	return o;
 }
 
@@ -263,14 +281,14 @@ static void put_command(struct page *p, unsigned indent, const char *label, cons
 
 static void put_finding(struct page *p, const struct json_object *o)
 {
-	const char *subject = json_get_text(o, "subject");
+	const char *subject = json_get_text(o, "subject"), *netns = json_get_text(o, "netns");
 	const size_t n = json_get_length(o, "changes");
 	double loss_pps = json_get_double(o, "loss_pps");
-	char label[160];
+	char label[384];
 
-	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", json_get_text(o, "severity"),
-		 json_get_text(o, "id"), *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
-		 loss_pps > 0 ? page_rate(loss_pps) : "");
+	snprintf(label, sizeof(label), "%s: %s%s%s%s%s%s%s", json_get_text(o, "severity"),
+		 json_get_text(o, "id"), *subject ? ", " : "", subject, *netns ? " in " : "", netns,
+		 loss_pps > 0 ? ", " : "", loss_pps > 0 ? page_rate(loss_pps) : "");
 	page_finding(p, label, o, true);
 	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
 		put_command(p, 2, "and       ",
@@ -328,8 +346,12 @@ static void put_link(struct page *p, const struct json_object *l)
 {
 	const struct json_object *queues = json_get(l, "queues"), *ring = json_get(l, "ring");
 	const struct json_object *coalesce = json_get(l, "coalesce"), *pause = json_get(l, "pause");
+	const char *netns = json_get_text(l, "netns");
+	char name[256];
 
-	begin_line(p, STYLE_BOLD, json_get_text(l, "ifname"));
+	snprintf(name, sizeof(name), "%s%s%s", json_get_text(l, "ifname"), *netns ? " in " : "",
+		 netns);
+	begin_line(p, STYLE_BOLD, name);
 	page_words(p, STYLE_PLAIN, "%s, MTU\v%u, queues\v%u%s", text_or(l, "driver", "no driver"),
 		   number(l, "mtu"), number(queues, "rx"), json_get(queues, "rx_max") ? "" : ",");
 	if (json_get(queues, "rx_max"))
@@ -382,7 +404,8 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 {
 	const size_t links = json_get_length(end, "interfaces");
 	const size_t socks = json_get_length(end, "sockets");
-	const unsigned cpus = number(end, "cpus_online");
+	const unsigned cpus = number(end, "cpus_online"), spaces = number(end, "namespaces");
+	const unsigned unread = number(end, "namespaces_losing_unread");
 	const char *window = page_ns(json_get_u64(end, "window_ns"));
 
 	p->indent = 0;
@@ -392,6 +415,11 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	page_words(p, STYLE_PLAIN, "looked at %zu interface%s, %zu UDP socket%s, %u CPU%s%s%s",
 		   links, links == 1 ? "" : "s", socks, socks == 1 ? "" : "s", cpus,
 		   cpus == 1 ? "" : "s", losing ? " for " : "", losing ? window : "");
+	if (spaces > 1)
+		page_words(p, STYLE_PLAIN, "and the counters of %u network namespaces", spaces);
+	if (unread)
+		page_words(p, STYLE_WARN, "; %u more of these lose packets: --netns looks at one",
+			   unread);
 	page_end(p);
 }
 
@@ -464,5 +492,5 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 		  *told->why ? "; " : "", told->why);
 	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
 		put_command(&p, 9, "to put it back all the same: ",
-			    change_command(told->change, true, NULL, command, sizeof(command)));
+			    change_command(told->change, true, command, sizeof(command)));
 }

@@ -25,6 +25,7 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 {
 	static const struct record_field rows[] = {
 		RECORD("expression", POINTER, live_spec, expr),
+		RECORD("inner", BOOL, live_spec, inner, .how = RECORD_OMITTED),
 		RECORD("netns", POINTER, live_spec, netns),
 		RECORD("ifname", POINTER, live_spec, ifname),
 		RECORD("pid", INT, live_spec, pid, .how = RECORD_NULL),

@@ -18,8 +18,7 @@
 
 struct change;
 struct change_told;
-struct check_findings;
-struct facts;
+struct look;
 struct html;
 struct json_out;
 
@@ -27,7 +26,7 @@ struct print_view {
 	FILE *out;
 	bool colour;
 	unsigned width; /* columns */
-	/* -1: no advice; 1 and more: places in the kernel, number ranges, every counter. */
+	/* -1: no intervals, no notes; 1 and more: places in the kernel, number ranges, every counter. */
 	int verbosity;
 	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
@@ -190,8 +189,7 @@ void matrix_print(const struct print_view *v, struct json_object *matrix);
 /* What `check` finds and changes, for machines and people. Objects: to be put; as check_plan(). */
 
 /* The end of the document; its start is json_solo_origin(). */
-struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
-				   const char *netns);
+struct json_object *json_check_end(const struct look *l);
 
 /*
  * That end for people: what loses packets, then what will, then what is worth knowing (a line
@@ -204,11 +202,11 @@ void print_check(const struct print_view *v, const struct json_object *end);
 void print_about(const struct print_view *v, const char *title, const char *about);
 
 /* A change that may be made: values and commands; what it risks ("" for nothing). */
-struct json_object *json_change(const struct change *c, const char *netns);
+struct json_object *json_change(const struct change *c);
 void print_change(const struct print_view *v, const struct json_object *change, const char *risk);
 
 /* One that was made or undone, or was not: "title", .., "outcome", "current", "why". */
-struct json_object *json_change_told(const struct change_told *told, const char *netns);
+struct json_object *json_change_told(const struct change_told *told);
 void print_change_told(const struct print_view *v, const struct change_told *told);
 
 /* Several trials of one experiment: a row each, then median, lowest and highest. */

@@ -721,7 +721,8 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_cost(&t, json_get(end, "own_cost"));
 	put_own_losses(&t.page, json_get(end, "own_losses"));
 	put_balance(&t.page, end);
-	text_findings(&t.page, end, t.verbosity);
+	if (!v->html) /* a section of the page */
+		text_findings(&t.page, end, t.verbosity);
 }
 
 /* Documents */
@@ -820,6 +821,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);
-		text_findings(&t.page, end, t.verbosity);
+		if (!v->html)
+			text_findings(&t.page, end, t.verbosity);
 	}
 }

@@ -133,7 +133,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 
 void text_findings(struct page *p, const struct json_object *end, int verbosity)
 {
-	for (struct json_each f = json_each(end, "findings"); verbosity >= 0 && json_next(&f);)
+	for (struct json_each f = json_each(end, "findings"); json_next(&f);)
 		page_finding(p, NULL, f.item, verbosity > 0);
 }
 

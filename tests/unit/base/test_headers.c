@@ -452,6 +452,147 @@ CASE(ip_tunnels)
 	assert_int_equal(enter(h, HEADER_TUNNEL, &gre).next, HEADER_UNKNOWN);
 }
 
+static const struct tunnel_port ports[TUNNEL_PORTS] = {{4789, HEADER_VXLAN, 0},
+						       {6081, HEADER_GENEVE, 0}};
+
+/* The innermost packet. */
+static struct headers innermost(const struct packet *p, unsigned n)
+{
+	struct headers h = parse(HEADER_IP, p->at, n);
+	enum header tunnel;
+
+	while ((tunnel = headers_tunnel(&h, ports)) != HEADER_PAYLOAD) {
+		headers_enter(&h, tunnel);
+		h = parse_from(h, p->at, n);
+	}
+	return h;
+}
+
+/* All of it; and no part of it is taken for another packet than it is. */
+static struct headers innermost_all(const struct packet *p)
+{
+	struct headers whole = innermost(p, p->n);
+
+	for (unsigned n = 0; n < p->n; n++) {
+		struct headers part = innermost(p, n);
+
+		assert_true(part.depth <= whole.depth && part.at <= whole.at);
+		if (part.depth == whole.depth && part.version) {
+			assert_int_equal(part.l3, whole.l3);
+			assert_int_equal(part.tunnel, whole.tunnel);
+			assert_int_equal(part.tunnel_id, whole.tunnel_id);
+		} else if (part.depth) {
+			assert_int_equal(part.next == HEADER_CUT || part.version != 0, true);
+		}
+	}
+	return whole;
+}
+
+CASE(numbers_of_tunnels)
+{
+	struct packet vxlan = {}, geneve = {}, gre = {};
+	struct headers h;
+
+	put_ip6(&vxlan, PROTO_UDP);
+	put_udp(&vxlan, 4789);
+	PUT(&vxlan, 8, 0, 0, 0, 0x12, 0x34, 0x56, 0xff);
+	put_ethernet(&vxlan, TYPE_IP4);
+	put_ip4(&vxlan, PROTO_UDP, 0, 0);
+	put_udp(&vxlan, 53);
+	h = innermost_all(&vxlan);
+	assert_udp(&h, 4, 70, 90);
+	assert_int_equal(h.tunnel, HEADER_VXLAN);
+	assert_int_equal(h.tunnel_id, 0x123456);
+
+	put_ip4(&geneve, PROTO_UDP, 0, 0);
+	put_udp(&geneve, 6081);
+	PUT(&geneve, 1, 0, TYPE_IP6 >> 8, TYPE_IP6 & 0xff, 0, 0, 7, 0, 1, 2, 3, 4); /* no frame */
+	put_ip6(&geneve, PROTO_UDP);
+	put_udp(&geneve, 53);
+	h = innermost_all(&geneve);
+	assert_udp(&h, 6, 40, 80);
+	assert_int_equal(h.tunnel, HEADER_GENEVE);
+	assert_int_equal(h.tunnel_id, 7);
+
+	for (unsigned flags = 0; flags < 8; flags++) {
+		unsigned bytes = ((flags >> 2) + (flags >> 1 & 1) + (flags & 1)) * 4;
+
+		gre = (struct packet){};
+		put_ip4(&gre, PROTO_GRE, 0, 0);
+		PUT(&gre, (flags & 4) << 5 | (flags & 2) << 4 | (flags & 1) << 4, 0, TYPE_IP4 >> 8,
+		    TYPE_IP4 & 0xff);
+		if (flags & 4)
+			PUT(&gre, 9, 9, 9, 9);
+		if (flags & 2)
+			PUT(&gre, 0xfe, 0xdc, 0xba, 0x98);
+		if (flags & 1)
+			PUT(&gre, 8, 8, 8, 8);
+		put_ip4(&gre, PROTO_UDP, 0, 0);
+		put_udp(&gre, 53);
+		h = innermost_all(&gre);
+		assert_udp(&h, 4, 24 + bytes, 44 + bytes);
+		assert_int_equal(h.tunnel, HEADER_GRE);
+		assert_int_equal(h.tunnel_id, flags & 2 ? 0xfedcba98 : 0);
+	}
+}
+
+CASE(tunnels_in_one_another)
+{
+	struct packet p = {}, deep = {}, first = {}, later = {}, arp = {};
+	struct headers h;
+
+	/* as much before the headers that matter as can be */
+	put_ip4(&p, PROTO_IP6, 0, 0);
+	put_ip6(&p, PROTO_GRE);
+	PUT(&p, 0x20, 0, TYPE_TEB >> 8, TYPE_TEB & 0xff, 0, 0, 0, 5);
+	put_ethernet(&p, TYPE_QINQ);
+	PUT(&p, 0, 1, TYPE_VLAN >> 8, TYPE_VLAN & 0xff, 0, 2, TYPE_IP6 >> 8, TYPE_IP6 & 0xff);
+	put_ip6(&p, PROTO_DSTOPTS);
+	for (unsigned i = 0; i < HEADERS_EXTENSIONS; i++)
+		put_extension(&p, i + 1 < HEADERS_EXTENSIONS ? PROTO_DSTOPTS : PROTO_UDP, 0);
+	put_udp(&p, 53);
+	h = innermost_all(&p);
+	assert_udp(&h, 6, 90, 90 + IP6_HLEN + HEADERS_EXTENSIONS * IP6_EXT_HLEN);
+	assert_int_equal(h.depth, 2);
+	assert_int_equal(h.tunnel_id, 5);
+
+	for (unsigned i = 0; i < HEADERS_DEPTH + 1; i++)
+		put_ip4(&deep, PROTO_IPIP, 0, 0);
+	put_ip4(&deep, PROTO_UDP, 0, 0);
+	put_udp(&deep, 53);
+	h = innermost_all(&deep);
+	assert_int_equal(h.depth, HEADERS_DEPTH);
+	assert_int_equal(h.next, HEADER_TUNNEL);
+	assert_int_equal(h.l3, HEADERS_DEPTH * IP4_HLEN);
+
+	put_ip4(&first, PROTO_UDP, 0, 0x2000);
+	put_udp(&first, 4789);
+	PUT(&first, 8, 0, 0, 0, 0, 0, 1, 0);
+	put_ethernet(&first, TYPE_IP4);
+	put_ip4(&first, PROTO_UDP, 0, 0);
+	put_udp(&first, 53);
+	h = innermost_all(&first);
+	assert_udp(&h, 4, 50, 70);
+	assert_false(h.fragmented); /* its datagram is whole, the tunnel's is not */
+
+	/* what a later fragment has at that place is no header */
+	put_ip4(&later, PROTO_UDP, 0, 0x2001);
+	put(&later, first.at + IP4_HLEN, first.n - IP4_HLEN);
+	h = innermost(&later, later.n);
+	assert_int_equal(h.depth, 0);
+	assert_int_equal(h.next, HEADER_FRAGMENT);
+
+	put_ip4(&arp, PROTO_UDP, 0, 0);
+	put_udp(&arp, 4789);
+	PUT(&arp, 8, 0, 0, 0, 0, 0, 1, 0);
+	put_ethernet(&arp, 0x0806);
+	h = innermost_all(&arp);
+	assert_int_equal(h.next, HEADER_UNKNOWN);
+	assert_int_equal(h.version, 0);
+	arp.at[23] = 0x44; /* another port, no tunnel */
+	assert_int_equal(innermost(&arp, arp.n).depth, 0);
+}
+
 CASE(addresses)
 {
 	uint8_t src[16] = {}, dst[16] = {};

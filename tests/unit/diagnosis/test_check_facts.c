@@ -292,6 +292,41 @@ CASE(qdiscs)
 	free(link);
 }
 
+/* The counters of two queues are one loss, that of the port is another. */
+CASE(link_rates)
+{
+	static const struct {
+		const char *name;
+		uint64_t before, after;
+	} rows[] = {
+		{"rx_missed_errors", 5, 8},
+		{"rx_queue_0_drops", 100, 140},
+		{"rx_queue_1_drops", 7, 17},
+		{"rx_queue_2_drops", 9, 9},
+	};
+	struct facts_link *link = calloc(1, sizeof(*link));
+	struct counters_device before = {.driver = "igb"}, after = {.driver = "igb"};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(nic_sample_add(&before.nic, rows[i].name, rows[i].before), 0);
+		assert_int_equal(nic_sample_add(&after.nic, rows[i].name, rows[i].after), 0);
+	}
+	assert_int_equal(facts_link_rates(link, &before, &after), 0);
+	assert_int_equal(link->n_losses, 2);
+	assert_int_equal(facts_link_lost(link, NIC_RING), 50);
+	assert_int_equal(facts_link_lost(link, NIC_PORT), 3);
+	for (unsigned i = 0; i < 2; i++) {
+		bool port = link->loss[i].cause == NIC_PORT;
+
+		assert_string_equal(link->loss[i].counter, rows[!port].name);
+		assert_int_equal(link->loss[i].total, port ? 8 : 0); /* of several: not comparable */
+	}
+	nic_plan_free(after.plan);
+	nic_sample_free(&before.nic);
+	nic_sample_free(&after.nic);
+	free(link);
+}
+
 /* A socket of this process, and one that nobody has. */
 CASE(owners)
 {
@@ -367,11 +402,16 @@ CASE(cut_texts)
 CASE(interface_that_is_asked_for)
 {
 	static struct facts facts;
+	struct facts_reader *r;
 	struct error err = {};
 
-	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "none"}, &facts, &err), -ENODEV);
+	assert_int_equal(facts_begin(&r, &(struct facts_spec){.ifname = "none"}, &facts, &err),
+			 -ENODEV);
 	facts_free(&facts);
-	assert_int_equal(facts_read(&(struct facts_spec){.ifname = "lo"}, &facts, &err), 0);
+	assert_int_equal(facts_begin(&r, &(struct facts_spec){.ifname = "lo"}, &facts, &err), 0);
+	assert_true(facts_wait(&r, 1, 1000000));
+	assert_int_equal(facts_end(r, &err), 0);
 	assert_int_equal(facts.n_links, 1);
+	assert_true(facts.window_ns >= 1000000);
 	facts_free(&facts);
 }

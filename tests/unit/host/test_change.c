@@ -291,9 +291,9 @@ CASE(commands)
 		const struct change *c = &rows[i].change;
 
 		seen[c->kind] = true;
-		assert_string_equal(change_command(c, false, NULL, buf, sizeof(buf)),
+		assert_string_equal(change_command(c, false, buf, sizeof(buf)),
 				    rows[i].command);
-		assert_string_equal(change_command(c, true, NULL, buf, sizeof(buf)), rows[i].undo);
+		assert_string_equal(change_command(c, true, buf, sizeof(buf)), rows[i].undo);
 		assert_string_equal(change_title(c, title, sizeof(title)), rows[i].title);
 		assert_non_null(change_risk(c));
 	}
@@ -362,24 +362,26 @@ CASE(devices)
 
 CASE(commands_in_a_namespace)
 {
-	const struct netns ns = NETNS_NONE;
 	struct change sysctl = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
 	struct change sysfs = CHANGE(CHANGE_SYSFS, "eth1", "threaded", "0", "1");
 	struct change irq = CHANGE(CHANGE_IRQ, "", "24", "0-1", "0");
 	char buf[CHANGE_COMMAND_SIZE];
 
-	assert_string_equal(change_command(&sysctl, false, "blue", buf, sizeof(buf)),
+	assert_string_equal(change_command(&sysctl, false, buf, sizeof(buf)),
 			    "sysctl -w net.ipv4.udp_mem='4 5 6'");
-	sysctl.ns = sysfs.ns = irq.ns = &ns;
-	assert_string_equal(change_command(&sysctl, false, "blue", buf, sizeof(buf)),
+	sysctl.enter = irq.enter = "ip netns exec blue";
+	assert_string_equal(change_command(&sysctl, false, buf, sizeof(buf)),
 			    "ip netns exec blue sysctl -w net.ipv4.udp_mem='4 5 6'");
-	assert_string_equal(change_command(&sysctl, true, NULL, buf, sizeof(buf)),
-			    "sysctl -w net.ipv4.udp_mem='1 2 3'");
 	/* the redirection is done inside */
-	assert_string_equal(change_command(&sysfs, true, "a b", buf, sizeof(buf)),
+	sysfs.enter = "ip netns exec 'a b'";
+	assert_string_equal(change_command(&sysfs, true, buf, sizeof(buf)),
 			    "ip netns exec 'a b' sh -c 'echo 0 > /sys/class/net/eth1/threaded'");
+	sysfs.enter = "nsenter -t 12 -n";
+	assert_string_equal(change_command(&sysfs, true, buf, sizeof(buf)),
+			    "nsenter -t 12 -n unshare -m sh -c 'mount -t sysfs sysfs /sys && "
+			    "echo 0 > /sys/class/net/eth1/threaded'");
 	/* of the whole host */
-	assert_string_equal(change_command(&irq, false, "blue", buf, sizeof(buf)),
+	assert_string_equal(change_command(&irq, false, buf, sizeof(buf)),
 			    "echo 0 > /proc/irq/24/smp_affinity_list");
 }
 

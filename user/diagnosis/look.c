@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "diagnosis/look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+
+#define WATCHED (COUNTERS_SNMP | COUNTERS_DEVICES | COUNTERS_ALL)
+
+/* The counters of a namespace. */
+struct space {
+	uint32_t inum;
+	bool now_read; /* in this pass, so that it is there still */
+	struct counters base, now;
+	uint64_t lost; /* since the base */
+	struct check_findings found; /* by them */
+};
+
+struct looker {
+	struct look *l;
+	const struct look_spec *spec;
+	struct list spaces; /* struct space */
+	struct facts_reader *reader[LOOK_PLACES];
+	bool again; /* counters are read again */
+};
+
+/* Begins to read everything in `ns`, which is taken over. */
+static int add_place(struct looker *k, struct netns *ns, struct error *err)
+{
+	struct look *l = k->l;
+	struct look_place *p = calloc(1, sizeof(*p));
+	struct facts_spec spec = {
+		.owners = l->owners,
+		.ifname = k->spec->ifname,
+		.port = k->spec->port,
+		.pid = k->spec->pid,
+	};
+	int rc;
+
+	if (!p) {
+		netns_close(ns);
+		return error_memory(err);
+	}
+	l->at[l->n] = p;
+	p->ns = *ns;
+	if (ns->fd >= 0) {
+		netns_open_sysfs(&p->ns);
+		spec.ns = &p->ns;
+		owners_netns(l->owners, ns->inum, p->name);
+		owners_netns_enter(l->owners, ns->inum, p->enter);
+	}
+	rc = facts_begin(&k->reader[l->n], &spec, &p->facts, err);
+	if (rc) {
+		netns_close(&p->ns);
+		free(p);
+		return rc;
+	}
+	l->n++;
+	return 0;
+}
+
+/* The counters of all namespaces */
+
+static struct space *space_of(struct looker *k, uint32_t inum)
+{
+	struct space *s = k->spaces.at;
+
+	for (unsigned i = 0; i < k->spaces.n; i++) {
+		if (s[i].inum == inum)
+			return &s[i];
+	}
+	if (k->again || k->spaces.n == LOOK_SPACES)
+		return NULL;
+	s = list_add(&k->spaces);
+	if (s)
+		s->inum = inum;
+	return s;
+}
+
+static int read_space(void *arg, const struct netns *ns)
+{
+	const struct counters_scope scope = {FACTS_HERE, ns, NULL, WATCHED};
+	struct looker *k = arg;
+	struct space *s = space_of(k, ns->inum);
+	struct counters *to;
+
+	if (!s || s->now_read)
+		return 0;
+	to = k->again ? &s->now : &s->base;
+	counters_free(to);
+	s->now_read = !counters_read(to, &scope, 1);
+	return 0;
+}
+
+/* What the drivers' counters say was lost at the devices; both snapshots are sorted. */
+static uint64_t lost_at_devices(struct space *s)
+{
+	struct facts_link *link = malloc(sizeof(*link));
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; link && i < s->now.n_devices; i++) {
+		struct counters_device *now = &s->now.devices[i];
+		struct counters_device *before =
+			counters_device(&s->base, FACTS_HERE, now->link.ifname, now->link.ifindex);
+
+		memset(link, 0, sizeof(*link));
+		if (!before || facts_link_rates(link, before, now))
+			continue;
+		for (unsigned j = 0; j < link->n_losses; j++)
+			sum += link->loss[j].class == NIC_LOSS ? link->loss[j].lost : 0;
+	}
+	free(link);
+	return sum;
+}
+
+/* By the same rules as everything else is judged. */
+static void judge_space(struct space *s, struct facts *scratch, uint64_t window_ns)
+{
+	memset(scratch, 0, sizeof(*scratch));
+	check_findings_free(&s->found);
+	s->lost = 0;
+	if (counters_delta(&s->base, &s->now, &scratch->moved))
+		return;
+	scratch->window_ns = window_ns;
+	scratch->counters_only = true;
+	judge_counters(scratch, &s->found);
+	for (unsigned i = 0; i < s->found.n; i++)
+		s->lost += (uint64_t)(s->found.at[i].loss_pps * (double)window_ns * 1e-9 + 0.5);
+	s->lost += lost_at_devices(s);
+	counters_free(&scratch->moved);
+}
+
+/* Reads all again. Returns how many lose; `enough`: of each of them enough is seen. */
+static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
+{
+	struct facts *scratch = malloc(sizeof(*scratch));
+	struct space *s = k->spaces.at;
+	unsigned losing = 0;
+
+	for (unsigned i = 0; i < k->spaces.n; i++)
+		s[i].now_read = false;
+	k->again = true;
+	netns_each(read_space, k);
+	*enough = true;
+	for (unsigned i = 0; scratch && i < k->spaces.n; i++) {
+		if (s[i].now_read)
+			judge_space(&s[i], scratch, window_ns);
+		losing += s[i].lost > 0;
+		*enough &= !s[i].lost || s[i].lost >= LOOK_ENOUGH;
+	}
+	free(scratch);
+	return losing;
+}
+
+static int by_loss(const void *a, const void *b)
+{
+	const struct space *x = a, *y = b;
+
+	return x->lost != y->lost ? (x->lost < y->lost ? 1 : -1) : 0;
+}
+
+/* Places for those that lose most; one that is gone by now has none. */
+static void add_losing(struct looker *k)
+{
+	struct space *s = k->spaces.at;
+	struct error ignored = {};
+	struct netns ns;
+
+	if (k->spaces.n)
+		qsort(s, k->spaces.n, sizeof(*s), by_loss);
+	for (unsigned i = 0; i < k->spaces.n && s[i].lost; i++) {
+		if (owners_netns_is_own(k->l->owners, s[i].inum))
+			continue;
+		if (k->l->n == LOOK_PLACES)
+			k->l->losing++;
+		else if (!owners_netns_open(k->l->owners, s[i].inum, &ns, &ignored) &&
+			 add_place(k, &ns, &ignored))
+			return;
+	}
+}
+
+/* Where to look */
+
+/* Where the port is open. */
+struct open_port {
+	struct looker *k;
+	uint32_t inum[LOOK_PLACES];
+	unsigned n;
+	struct facts_socks socks;
+};
+
+static int find_port(void *arg, const struct netns *ns)
+{
+	struct open_port *p = arg;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->inum[i] == ns->inum)
+			return 0;
+	}
+	if (facts_socks_read(ns, p->k->spec->port, &p->socks) || !p->socks.n)
+		return 0;
+	p->inum[p->n++] = ns->inum;
+	return p->n == LOOK_PLACES;
+}
+
+/* Places where it is open, this namespace first; none: it is open nowhere that can be read. */
+static int add_open(struct looker *k, struct error *err)
+{
+	struct open_port *p = calloc(1, sizeof(*p));
+	struct netns ns = NETNS_NONE;
+	int rc = 0;
+
+	if (!p)
+		return error_memory(err);
+	p->k = k;
+	netns_each(find_port, p);
+	for (unsigned i = 0; i < p->n && !rc; i++) {
+		if (owners_netns_is_own(k->l->owners, p->inum[i]))
+			rc = add_place(k, &ns, err);
+	}
+	for (unsigned i = 0; i < p->n && !rc; i++) {
+		if (!owners_netns_is_own(k->l->owners, p->inum[i]) &&
+		    !owners_netns_open(k->l->owners, p->inum[i], &ns, err))
+			rc = add_place(k, &ns, err);
+	}
+	free(p);
+	return rc;
+}
+
+/* The one that was asked for, by its name or its process; NETNS_NONE: the thread's own. */
+static int open_asked(const struct look_spec *spec, struct netns *ns, struct error *err)
+{
+	char path[48];
+
+	*ns = NETNS_NONE;
+	if (!spec->netns && !spec->pid)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d", spec->pid);
+	if (spec->pid && access(path, F_OK))
+		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+				 spec->pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", spec->pid);
+	return netns_open(ns, spec->netns ? spec->netns : path, err);
+}
+
+static int add_first(struct looker *k, bool any, struct error *err)
+{
+	struct netns ns;
+	int rc = any && k->spec->port ? add_open(k, err) : 0;
+
+	if (rc || k->l->n)
+		return rc;
+	rc = open_asked(k->spec, &ns, err);
+	return rc ? rc : add_place(k, &ns, err);
+}
+
+/* Until the time is over, or enough is seen, or a signal comes. */
+static void watch(struct looker *k, bool all)
+{
+	const struct look_spec *spec = k->spec;
+	const uint64_t asked = spec->window_ns, start = clock_now();
+	uint64_t first = !asked ? LOOK_NS : all ? asked / 2 : asked, elapsed = 0;
+	unsigned losing = 0;
+	bool enough = true;
+
+	if (!facts_wait(k->reader, k->l->n, first))
+		return;
+	if (all) {
+		losing = watch_spaces(k, clock_now() - start, &enough);
+		add_losing(k);
+	}
+	if (asked) {
+		facts_wait(k->reader, k->l->n, asked - first);
+		return;
+	}
+	/* a second more for those that are read only now */
+	while (losing && (!enough || elapsed < 2 * first) && elapsed < LOOK_LONGEST_NS) {
+		if (!facts_wait(k->reader, k->l->n, LOOK_NS))
+			return;
+		elapsed = clock_now() - start;
+		losing = watch_spaces(k, elapsed, &enough);
+		if (spec->on_second)
+			spec->on_second(elapsed, losing);
+	}
+}
+
+/* Of a namespace that was not read nobody knows what they would change. */
+static void forget_changes(struct check_findings *list)
+{
+	for (unsigned i = 0; i < list->n; i++) {
+		struct check_finding *c = &list->at[i];
+
+		if (c->n_changes)
+			c->finding.command[0] = c->finding.undo[0] = '\0';
+		c->n_changes = 0;
+	}
+}
+
+/* What one place has, or what the counters of a namespace show where nothing else does. */
+static void conclude(struct looker *k, uint64_t window_ns, bool all)
+{
+	struct look *l = k->l;
+	struct space *s = k->spaces.at;
+	bool enough;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		struct look_place *p = l->at[i];
+		struct check_findings found = {0};
+
+		if (judge(&p->facts, &found))
+			l->findings.out_of_memory = true;
+		check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
+		check_findings_join(&l->findings, &found, p->name, i > 0);
+	}
+	if (!all)
+		return;
+	watch_spaces(k, window_ns, &enough);
+	for (unsigned i = 0; i < k->spaces.n; i++) {
+		char name[OWNER_NETNS];
+
+		if (!s[i].lost || owners_netns_is_own(l->owners, s[i].inum))
+			continue;
+		owners_netns(l->owners, s[i].inum, name);
+		for (unsigned j = 0; j < l->findings.n && s[i].lost; j++) {
+			if (l->findings.at[j].losing && !strcmp(l->findings.at[j].netns, name))
+				s[i].lost = 0;
+		}
+		if (!s[i].lost)
+			continue;
+		forget_changes(&s[i].found);
+		check_findings_join(&l->findings, &s[i].found, name, true);
+	}
+}
+
+int look(struct look *l, const struct look_spec *spec, struct error *err)
+{
+	struct looker k = {.l = l, .spec = spec, .spaces = {.size = sizeof(struct space)}};
+	const bool any = !spec->netns && !spec->ifname && !spec->pid;
+	const bool all = any && !spec->port;
+	uint32_t own;
+	uint64_t start;
+	int rc = owners_open(&l->owners, NULL, err);
+
+	if (rc)
+		return rc;
+	owners_netns_list(l->owners, &own, 1); /* all are known then, by name or process */
+	if (all)
+		netns_each(read_space, &k);
+	start = clock_now();
+	rc = add_first(&k, any, err);
+	if (!rc)
+		watch(&k, all);
+	for (unsigned i = 0; i < l->n; i++) {
+		int ret = facts_end(k.reader[i], err);
+
+		rc = rc ? rc : ret;
+	}
+	l->window_ns = clock_now() - start;
+	if (!rc) {
+		conclude(&k, l->window_ns, all);
+		rc = check_findings_sort(&l->findings) ? error_memory(err) : 0;
+	}
+	for (unsigned i = 0; i < k.spaces.n; i++) {
+		struct space *s = (struct space *)k.spaces.at + i;
+
+		counters_free(&s->base);
+		counters_free(&s->now);
+		check_findings_free(&s->found);
+	}
+	l->spaces = k.spaces.n;
+	list_free(&k.spaces);
+	return rc;
+}
+
+void look_close(struct look *l)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		facts_free(&l->at[i]->facts);
+		netns_close(&l->at[i]->ns);
+		free(l->at[i]);
+	}
+	check_findings_free(&l->findings);
+	owners_close(l->owners);
+}
