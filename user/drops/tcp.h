@@ -48,7 +48,9 @@ struct tcp_sum {
 	uint64_t ack_lost;   /* of not_lost: an acknowledgment of it was dropped here before */
 	uint64_t lost_again; /* of lost_here: what was lost was a retransmission itself */
 	uint64_t lost_at[STAGE_COUNT], returned_at[STAGE_COUNT];
-	uint64_t not_resent;  /* dropped here and not sent again until the end */
+	uint64_t not_resent; /* dropped here and not sent again until the end */
+	/* Dropped here, of senders elsewhere: whether it was sent again is not seen. */
+	uint64_t received, received_at[STAGE_COUNT];
 	uint64_t overcounted; /* events told of more retransmissions than tcp_sock */
 	/* bytes_sent = what snd_nxt moved + bytes_retrans + bytes_returned + unaccounted */
 	uint64_t bytes_sent, bytes_new, bytes_retrans, bytes_returned;
@@ -68,9 +70,10 @@ struct tcp_flow {
 	uint32_t next;		     /* flow in the table of keys */
 	uint32_t acks;		     /* of it that were dropped: the newest */
 	uint64_t unsent_bytes;	     /* dropped before they were counted as sent, so far */
-	int64_t returned;	     /* bytes that were sent and that snd_nxt does not know */
-	uint64_t events;	     /* segments that events told of, of those in total_retrans */
-	uint64_t retransmitted;	     /* by total_retrans */
+	uint32_t not_resent_at[STAGE_COUNT];
+	int64_t returned;	/* bytes that were sent and that snd_nxt does not know */
+	uint64_t events;	/* segments that events told of, of those in total_retrans */
+	uint64_t retransmitted; /* by total_retrans */
 	bool alive, full, dropped;
 };
 
@@ -104,9 +107,9 @@ const struct hist *tcp_books_stall(const struct tcp_books *b);
 /* Adds all members of `from`. */
 void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from);
 
-/* The flows of struct tcp_flow: those that are decided, see tcp_books_close(). */
+/* Rows of struct tcp_flow that lost something; decided after tcp_books_close(). */
 const struct list *tcp_books_flows(const struct tcp_books *b);
-uint64_t tcp_books_folded(const struct tcp_books *b); /* flows that are in the sum alone */
+uint64_t tcp_books_folded(const struct tcp_books *b); /* others, which are in the sum alone */
 
 /* The observer */
 

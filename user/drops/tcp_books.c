@@ -46,6 +46,7 @@ struct tcp_books {
 	uint32_t chunks[HEADS], by_key[HEADS];
 	struct tcp_sum folded;
 	uint64_t n_folded;
+	uint32_t fold_at; /* flows, of which some were not over when it was tried last */
 	struct hist stall;
 };
 
@@ -56,6 +57,7 @@ struct tcp_books *tcp_books_new(unsigned room, tcp_judge *judge, void *arg)
 	if (!b)
 		return NULL;
 	b->room = room;
+	b->fold_at = FLOWS_MAX;
 	b->judge = judge;
 	b->arg = arg;
 	b->ranges.size = sizeof(struct range);
@@ -86,6 +88,15 @@ static struct tcp_flow *flow_at(const struct tcp_books *b, uint32_t i)
 	return (struct tcp_flow *)b->flows.at + i;
 }
 
+void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from)
+{
+	const uint64_t *add = (const void *)from;
+	uint64_t *at = (void *)to;
+
+	for (unsigned i = 0; i < sizeof(*to) / sizeof(*at); i++)
+		at[i] += add[i];
+}
+
 /* Flows */
 
 static uint32_t key_hash(const struct watch_flow *key)
@@ -103,16 +114,24 @@ static uint32_t key_hash(const struct watch_flow *key)
 	return (uint32_t)h & (HEADS - 1);
 }
 
-/* Its number; NONE: no memory. */
-static uint32_t flow_find(struct tcp_books *b, const struct watch_flow *key)
+/* Its number; NONE: there is none. */
+static uint32_t flow_find(const struct tcp_books *b, const struct watch_flow *key)
 {
-	uint32_t *head = &b->by_key[key_hash(key)];
-	struct tcp_flow *f;
-
-	for (uint32_t i = *head; i != NONE; i = flow_at(b, i)->next) {
+	for (uint32_t i = b->by_key[key_hash(key)]; i != NONE; i = flow_at(b, i)->next) {
 		if (!memcmp(&flow_at(b, i)->key, key, sizeof(*key)))
 			return i;
 	}
+	return NONE;
+}
+
+/* It is made if there is none; NONE: no memory. */
+static uint32_t flow_make(struct tcp_books *b, const struct watch_flow *key)
+{
+	uint32_t *head = &b->by_key[key_hash(key)], known = flow_find(b, key);
+	struct tcp_flow *f;
+
+	if (known != NONE)
+		return known;
 	f = list_add(&b->flows);
 	if (!f)
 		return NONE;
@@ -295,6 +314,7 @@ static void settle_drop(struct tcp_books *b, const struct range *r)
 		sum->bytes_returned += r->bytes;
 	} else {
 		sum->not_resent += r->segs;
+		flow_at(b, r->flow)->not_resent_at[r->stage] += r->segs;
 	}
 }
 
@@ -350,7 +370,7 @@ static int add_ack(struct tcp_books *b, const struct tcp_record *rec)
 	memcpy(key.dst, rec->flow.src, sizeof(key.dst));
 	key.src_port = rec->flow.dst_port;
 	key.dst_port = rec->flow.src_port;
-	r.flow = flow_find(b, &key);
+	r.flow = flow_make(b, &key);
 	return r.flow == NONE ? -ENOMEM : remember(b, &r);
 }
 
@@ -393,10 +413,9 @@ static int add_resent(struct tcp_books *b, const struct tcp_record *rec, struct 
 	return remember(b, r);
 }
 
-static void add_socket(struct tcp_books *b, const struct tcp_record *rec, uint32_t flow)
+static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 {
 	const struct tcp_totals *from = &rec->first, *to = &rec->last;
-	struct tcp_flow *f = flow_at(b, flow);
 	struct tcp_sum *s = &f->sum;
 
 	s->sockets++;
@@ -437,6 +456,12 @@ static void close_flow(struct tcp_flow *f)
 
 	f->ifindex = f->last.ifindex;
 	f->role = f->last.role;
+	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere, and is not seen */
+		s->received = s->not_resent;
+		s->not_resent = 0;
+		for (unsigned i = 0; i < STAGE_COUNT; i++)
+			s->received_at[i] = f->not_resent_at[i];
+	}
 	s->not_lost = twice < f->unexplained ? twice : f->unexplained;
 	left = f->unexplained - s->not_lost;
 	if (f->role != TCP_ROLE_EDGE)
@@ -494,6 +519,7 @@ static int fold(struct tcp_books *b, bool all)
 		*head = to[i] = n++;
 	}
 	b->flows.n = n;
+	b->fold_at = 2 * n > FLOWS_MAX ? 2 * n : FLOWS_MAX;
 	n = 0;
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
 		const uint32_t flow = to[range_at(b, i)->flow];
@@ -506,6 +532,20 @@ static int fold(struct tcp_books *b, bool all)
 	b->ranges.n = n;
 	free(to);
 	return index_all(b);
+}
+
+/* Most sockets lose nothing: they take no room. */
+static void end_socket(struct tcp_books *b, const struct tcp_record *rec)
+{
+	uint32_t flow = flow_find(b, &rec->flow);
+	struct tcp_flow whole = {};
+
+	if (flow != NONE)
+		return add_socket(flow_at(b, flow), rec);
+	add_socket(&whole, rec);
+	close_flow(&whole);
+	tcp_sum_add(&b->folded, &whole.sum);
+	b->n_folded++;
 }
 
 int tcp_books_add(struct tcp_books *b, const struct tcp_record *rec)
@@ -521,31 +561,17 @@ int tcp_books_add(struct tcp_books *b, const struct tcp_record *rec)
 		.size = rec->size,
 	};
 
-	if (b->flows.n >= FLOWS_MAX &&
+	if (b->flows.n >= b->fold_at &&
 	    (fold(b, false) || (b->flows.n > FLOWS_MAX / 2 && fold(b, true))))
 		return -ENOMEM;
-	r.flow = flow_find(b, &rec->flow);
+	if (rec->event == TCP_SOCKET) {
+		end_socket(b, rec);
+		return 0;
+	}
+	r.flow = flow_make(b, &rec->flow);
 	if (r.flow == NONE)
 		return -ENOMEM;
-	switch (rec->event) {
-	case TCP_DROPPED:
-		return add_drop(b, rec, &r);
-	case TCP_RETRANSMITTED:
-	case TCP_SYNACK:
-		return add_resent(b, rec, &r);
-	case TCP_SOCKET:
-		add_socket(b, rec, r.flow);
-	}
-	return 0;
-}
-
-void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from)
-{
-	const uint64_t *add = (const void *)from;
-	uint64_t *at = (void *)to;
-
-	for (unsigned i = 0; i < sizeof(*to) / sizeof(*at); i++)
-		at[i] += add[i];
+	return rec->event == TCP_DROPPED ? add_drop(b, rec, &r) : add_resent(b, rec, &r);
 }
 
 void tcp_books_close(struct tcp_books *b, uint64_t lost, struct tcp_sum *sum)

@@ -301,7 +301,7 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 
 static uint64_t worth(const struct tcp_flow *f)
 {
-	return f->sum.retransmitted + f->sum.returned;
+	return f->sum.retransmitted + f->sum.returned + f->sum.received;
 }
 
 /* Into the few that are shown, if it is one of them. */
@@ -322,7 +322,7 @@ static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
 void tcp_balance_judge(struct tcp_balance *b)
 {
 	const struct tcp_sum *s = &b->sum;
-	bool here = s->lost_here || s->returned;
+	bool here = s->lost_here || s->returned || s->received;
 
 	b->undecided = 0;
 	for (unsigned i = 0; i < TCP_WHYS; i++)

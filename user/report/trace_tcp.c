@@ -82,6 +82,7 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 		RECORD("lost_here", UINT, tcp_sum, lost_here),
 		RECORD("beyond", UINT, tcp_sum, beyond),
 		RECORD("not_lost", UINT, tcp_sum, not_lost),
+		RECORD("received", UINT, tcp_sum, received),
 		{0},
 	};
 	const struct tcp_sum *s = &shown->flow->sum;
@@ -136,6 +137,8 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("undecided", undecided),
 		RECORD_OTHER("undecided_why", NULL),
 		ROW("not_resent", sum.not_resent),
+		ROW("received", sum.received),
+		RECORD_OTHER("received_stages", NULL),
 		RECORD("balanced", BOOL, tcp_balance, balanced),
 		RECORD("verdict", ENUM, tcp_balance, verdict, RECORD_NAMES(tcp_verdict_names)),
 		RECORD_OTHER("rests_on", NULL),
@@ -169,6 +172,8 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, b->sum.lost_at));
 	json_put(o, "returned_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
+	json_put(o, "received_stages",
+		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
 	json_put(o, "counters", json_counters(b));
 	json_put(o, "flows", flows);
 	return o;
@@ -203,12 +208,13 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 	static const struct {
 		const char *key, *text;
 	} parts[] = {
-		{"retransmitted", "sent again"}, {"returned", "returned"},
-		{"lost_here", "lost here"},	 {"beyond", "beyond"},
-		{"not_lost", "not lost"},	 {"undecided", "undecided"},
+		{"retransmitted", "sent again"},    {"returned", "returned"},
+		{"lost_here", "lost here"},	    {"beyond", "beyond"},
+		{"received", "dropped on arrival"}, {"not_lost", "not lost"},
+		{"undecided", "undecided"},
 	};
 
-	char list[6 * FMT_MAX] = "";
+	char list[sizeof(parts) / sizeof(*parts) * FMT_MAX] = "";
 	size_t used = 0;
 
 	page_text(p, 2, STYLE_PLAIN, "- ");
@@ -282,6 +288,9 @@ void print_tcp(struct page *p, const struct json_object *end)
 	page_end(p);
 	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
 		  "undecided_why", "why");
+	if (json_get_u64(tcp, "received"))
+		put_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
+			  "received_stages", "stage");
 	if (unaccounted)
 		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
 	page_text(p, 0, STYLE_BOLD, "verdict         ");

@@ -386,6 +386,20 @@ CASE(many_flows)
 
 		r.first = r.last = s.first;
 		memcpy(r.flow.src, &i, sizeof(i));
+		if (i % 2) { /* the others take no row */
+			struct tcp_record again = r;
+
+			again.event = TCP_RETRANSMITTED;
+			again.seq = s.first.snd_nxt;
+			again.end = again.seq + MSS;
+			again.bytes = MSS;
+			again.segs = 1;
+			add(&s, &again);
+			r.last.total_retrans++;
+			r.last.data_segs_out++;
+			r.last.bytes_sent += MSS;
+			r.last.bytes_retrans += MSS;
+		}
 		r.last.data_segs_out += 1;
 		r.last.bytes_sent += MSS;
 		r.last.snd_nxt += MSS + 1; /* FIN */
@@ -394,9 +408,23 @@ CASE(many_flows)
 	}
 	tcp_books_close(s.books, 0, &s.sum);
 	s.ended = true;
-	assert_int_equal(s.sum.data_segs_out, n);
+	assert_int_equal(s.sum.data_segs_out, n + n / 2);
 	assert_int_equal(s.sum.sockets, n);
 	assert_in_range(tcp_books_flows(s.books)->n, 1, 1 << 15);
 	assert_int_equal(tcp_books_folded(s.books) + tcp_books_flows(s.books)->n, n);
+	assert_sum(&s, 0, n / 2, 0, 0);
+}
+
+/* Where no socket of this host sends, nobody here sends again. */
+CASE(of_senders_elsewhere)
+{
+	struct scene s = begun(64);
+
+	drops(&s, 0, 3, STAGE_RCVBUF);
+	tcp_books_close(s.books, 0, &s.sum);
+	s.ended = true;
+	assert_int_equal(s.sum.received, 3);
+	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], 3);
+	assert_int_equal(s.sum.not_resent, 0);
 	assert_sum(&s, 0, 0, 0, 0);
 }
