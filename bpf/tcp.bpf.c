@@ -126,6 +126,11 @@ struct {
 	__type(value, struct kept);
 } sockets SEC(".maps");
 
+/* What may come again, to sockets here; until when: without a drop no packet pays for it. */
+MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
+
+__u64 holes_until;
+
 /* Set by user space: those at work are read all the same, as torn ones. */
 __u32 take_busy;
 __u32 busy; /* sockets of the flow that were at work, and not read */
@@ -710,6 +715,46 @@ static __always_inline void reverse(struct watch_flow *f)
 	f->dst_port = was.src_port;
 }
 
+static __always_inline void open_hole(const struct segment *s)
+{
+	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), s->segs};
+	struct tcp_hole hole = {.flow = s->flow, .seq = s->seq};
+
+	/* the first drop of a range counts: the one of its retransmission leaves it open */
+	bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST);
+	holes_until = drop.time_ns + TCP_HOLE_LIFE;
+}
+
+/* A segment comes to a connection here (tcp_rcv_established()). */
+SEC("tp_btf/tcp_probe")
+int tcp_comes(__u64 *ctx)
+{
+	const struct sk_buff *skb = (void *)ctx[1];
+	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	struct tcp_hole_drop *drop;
+	struct tcp_hole hole = {};
+	struct tcp_record *r;
+
+	if (!holes_until || bpf_ktime_get_ns() > holes_until)
+		return 0;
+	flow_of(&hole.flow, (void *)ctx[0]);
+	reverse(&hole.flow);
+	hole.seq = BPF_CORE_READ(cb, seq);
+	drop = bpf_map_lookup_elem(&holes, &hole);
+	if (!drop)
+		return 0;
+	r = record(TCP_CAME);
+	if (r) {
+		r->flow = hole.flow;
+		r->seq = hole.seq;
+		r->segs = drop->segs;
+		r->start_ns = drop->time_ns;
+		bpf_ringbuf_submit(r, 0);
+	}
+	bpf_map_delete_elem(&holes, &hole);
+	return 0;
+}
+
 SEC("tp_btf/kfree_skb")
 int tcp_drop(__u64 *ctx)
 {
@@ -718,6 +763,7 @@ int tcp_drop(__u64 *ctx)
 	struct watch_flow asked;
 	struct tcp_record *r;
 	struct segment s;
+	bool unsent;
 
 	if (!segment_read(&s, skb) || s.flags & TCPHDR_RST)
 		return 0;
@@ -726,6 +772,9 @@ int tcp_drop(__u64 *ctx)
 		reverse(&asked);
 	if (!is_of_flow(&asked, TCP_ON_DROP))
 		return 0;
+	unsent = s.bytes && is_unsent(skb, &s);
+	if (s.bytes && !unsent)
+		open_hole(&s);
 	r = record(TCP_DROPPED);
 	if (!r)
 		return 0;
@@ -743,7 +792,7 @@ int tcp_drop(__u64 *ctx)
 		r->seq = BPF_CORE_READ(cb, seq);
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}
-	r->unsent = s.bytes && is_unsent(skb, &s);
+	r->unsent = unsent;
 	fill_key(&r->key, ctx, skb);
 	bpf_ringbuf_submit(r, 0);
 	return 0;

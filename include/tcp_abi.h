@@ -46,6 +46,7 @@ enum tcp_event {
 	TCP_RETRANSMITTED, /* tcp_retransmit_skb, of a segment that the kernel counts */
 	TCP_SYNACK,	   /* tcp_retransmit_synack */
 	TCP_SOCKET,	   /* first and last reading of a socket */
+	TCP_CAME,	   /* to a socket here, what was dropped before, at start_ns */
 };
 
 /* Of TCP_RETRANSMITTED and TCP_SYNACK. */
@@ -75,7 +76,7 @@ struct tcp_record {
 	 */
 	__u8 unsent;
 	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */
-	__u32 netns; /* of the socket, as inode number; TCP_DROPPED: 0 */
+	__u32 netns;  /* of the socket, as inode number; TCP_DROPPED: 0 */
 	__u32 ack;
 	__u64 socket; /* its address, which no other has while it lives; TCP_DROPPED: 0 */
 	union {
@@ -93,6 +94,19 @@ struct tcp_counted {
 	__u64 syn;     /* TcpExt:TCPSynRetrans */
 };
 
+/* A range that was dropped behind its sender, by where it begins. */
+struct tcp_hole {
+	struct watch_flow flow;
+	__u32 seq, pad;
+};
+
+struct tcp_hole_drop {
+	__u64 time_ns;
+	__u64 segs;
+};
+
+#define TCP_HOLES      16384	      /* the least used one gives way */
+#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes later is not told */
 #define TCP_NAMESPACES 1024
 #define TCP_RING       (16 << 20) /* bytes */
 

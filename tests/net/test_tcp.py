@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import ends
 from ends import PORT, do, inside, nft, tun
 from lib import (EVERYTHING, PATIENCE, assert_ok, case, first, main, observed, pktledger, require,
                  rootless, started, table, thorough)
@@ -368,16 +367,21 @@ class Peer(threading.Thread):
         self.say(packet, 0x11 if flags & 1 and not block else 0x10, sack)
 
     def say(self, packet, flags, options):
-        source, target = packet[12:16], packet[16:20]
         sport, dport = struct.unpack_from("!HH", packet, 20)
-        number = self.isn + (0 if flags & 2 else 1)
-        tcp = struct.pack("!HHIIBBHHH", dport, sport, number, self.have,
-                          (20 + len(options)) // 4 << 4, flags, 60000, 0, 0) + options
-        pseudo = target + source + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
-        tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
-        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 1, 0, 64, socket.IPPROTO_TCP, 0,
-                         target, source)
-        self.device.write(ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp)
+        self.device.write(segment(dport, sport, self.isn + (0 if flags & 2 else 1), self.have, flags,
+                                  options))
+
+
+def segment(sport, dport, seq, ack, flags, options=b"", payload=b""):
+    """From the other end of the tun to this one."""
+    source, target = socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1")
+    tcp = struct.pack("!HHIIBBHHH", sport, dport, seq, ack, (20 + len(options)) // 4 << 4, flags,
+                      60000, 0, 0) + options + payload
+    pseudo = source + target + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
+    tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 1, 0, 64, socket.IPPROTO_TCP, 0,
+                     source, target)
+    return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
 
 
 def checksum(data):
@@ -417,6 +421,51 @@ def beyond(lose, twice):
     assert tcp["not_lost"] == len(twice), tcp
     assert tcp["verdict"] == ("beyond_this_host" if lose else "none_seen"), tcp
     assert tcp["data_segs_out"] == truth[0], (truth, tcp)
+
+
+@case
+@where_seen
+def of_senders_elsewhere():
+    """A host that only receives sees what it drops, and that it comes again."""
+    peer, size = 7777, 1000
+    with lab(), tun(TX) as device, contextlib.ExitStack() as stack:
+        with inside(TX):
+            listener = stack.enter_context(socket.create_server(("198.18.5.1", PORT)))
+
+        def read(wanted):
+            end = time.monotonic() + 5 * PATIENCE
+            while time.monotonic() < end:
+                with contextlib.suppress(BlockingIOError):
+                    packet = device.read(4096)
+                    if packet and packet[0] >> 4 == 4 and packet[9] == 6 and packet[33] == wanted:
+                        return struct.unpack_from("!I", packet, 24)[0]
+            raise AssertionError("no answer")
+
+        with balancing() as t:
+            device.write(segment(peer, PORT, 99, 0, 0x02))
+            theirs = read(0x12) + 1
+            device.write(segment(peer, PORT, 100, theirs, 0x10))
+            connection = stack.enter_context(listener.accept()[0])
+            nft(TX, rule("input", f"tcp dport {PORT} meta length > 200", 3))
+            for again in range(2):
+                for i in range(9):
+                    device.write(segment(peer, PORT, 100 + i * size, theirs, 0x10, b"",
+                                         bytes(size)))
+                if not again:
+                    packets, _ = dropped(TX)
+                    do(TX, "nft", "flush", "ruleset")
+                    time.sleep(0.1)
+            received = 0
+            while received < 9 * size:
+                received += len(connection.recv(1 << 16))
+            document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert packets == 3 and (tcp["received"], tcp["received_again"]) == (packets, packets), tcp
+    assert stages(tcp, "received_stages") == {"netfilter": packets}, tcp
+    assert 0.1e9 <= tcp["received_stall_ns"]["p50"] <= tcp["received_stall_ns"]["max"], tcp
+    assert tcp["retransmitted"] == tcp["not_resent"] == 0 and tcp["verdict"] == "this_host", tcp
 
 
 @table(first(1, [("both", ""), ("what clients send", "dst ")]))

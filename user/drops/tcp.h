@@ -49,8 +49,8 @@ struct tcp_sum {
 	uint64_t lost_again; /* of lost_here: what was lost was a retransmission itself */
 	uint64_t lost_at[STAGE_COUNT], returned_at[STAGE_COUNT];
 	uint64_t not_resent; /* dropped here and not sent again until the end */
-	/* Dropped here, of senders elsewhere: whether it was sent again is not seen. */
-	uint64_t received, received_at[STAGE_COUNT];
+	/* Dropped here, of senders elsewhere; of them, what has come again to its socket. */
+	uint64_t received, received_at[STAGE_COUNT], received_again;
 	uint64_t overcounted; /* events told of more retransmissions than tcp_sock */
 	/* bytes_sent = what snd_nxt moved + bytes_retrans + bytes_returned + unaccounted */
 	uint64_t bytes_sent, bytes_new, bytes_retrans, bytes_returned;
@@ -101,8 +101,11 @@ int tcp_books_add(struct tcp_books *b, const struct tcp_record *r);
 /* Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records. */
 void tcp_books_close(struct tcp_books *b, uint64_t lost, struct tcp_sum *sum);
 
-/* From each drop to the retransmission that it explains, in ns. */
-const struct hist *tcp_books_stall(const struct tcp_books *b);
+/*
+ * From each drop to the retransmission that it explains, in ns; `received`: of senders elsewhere,
+ * until it came to its socket.
+ */
+const struct hist *tcp_books_stall(const struct tcp_books *b, bool received);
 
 /* Adds all members of `from`. */
 void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from);

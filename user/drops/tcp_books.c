@@ -18,7 +18,7 @@
 
 /* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
 struct range {
-	uint64_t time, start; /* of struct tcp_record */
+	uint64_t time, start; /* of struct tcp_record; CAME: `start` is when it was dropped */
 	uint32_t flow, seq, end, tsval;
 	uint32_t bytes;
 	uint16_t segs, size;
@@ -31,7 +31,7 @@ struct range {
 	uint32_t next; /* ACK: that came before, of this flow; `end` is up to where it goes */
 };
 
-enum what { LOST, TWICE, RESENT, SETTLED, ACK };
+enum what { LOST, TWICE, RESENT, SETTLED, ACK, CAME };
 
 /* A range in a chunk. */
 struct node {
@@ -47,7 +47,7 @@ struct tcp_books {
 	struct tcp_sum folded;
 	uint64_t n_folded;
 	uint32_t fold_at; /* flows, of which some were not over when it was tried last */
-	struct hist stall;
+	struct hist stall, received_stall;
 };
 
 struct tcp_books *tcp_books_new(unsigned room, tcp_judge *judge, void *arg)
@@ -156,6 +156,8 @@ static int range_index(struct tcp_books *b, uint32_t i)
 	struct range *r = range_at(b, i);
 	uint32_t first = r->seq >> CHUNK_BITS, last = (r->end - 1) >> CHUNK_BITS;
 
+	if (r->what == CAME)
+		return 0;
 	if (r->what == ACK) {
 		r->next = flow_at(b, r->flow)->acks;
 		flow_at(b, r->flow)->acks = i;
@@ -301,11 +303,15 @@ static void decide(struct tcp_books *b, struct range *r)
 	r->what = SETTLED;
 }
 
-/* A drop behind which nothing comes that it could explain. */
+/* A drop behind which nothing comes that it could explain; or that it came again. */
 static void settle_drop(struct tcp_books *b, const struct range *r)
 {
 	struct tcp_sum *sum = &flow_at(b, r->flow)->sum;
 
+	if (r->what == CAME && !sum->sockets && !sum->retransmitted) {
+		hist_add(&b->received_stall, r->time - r->start);
+		sum->received_again += r->segs;
+	}
 	if (r->used || r->what != LOST)
 		return;
 	if (r->unsent) {
@@ -571,6 +577,10 @@ int tcp_books_add(struct tcp_books *b, const struct tcp_record *rec)
 	r.flow = flow_make(b, &rec->flow);
 	if (r.flow == NONE)
 		return -ENOMEM;
+	if (rec->event == TCP_CAME) {
+		r.what = CAME;
+		return remember(b, &r);
+	}
 	return rec->event == TCP_DROPPED ? add_drop(b, rec, &r) : add_resent(b, rec, &r);
 }
 
@@ -591,9 +601,9 @@ void tcp_books_close(struct tcp_books *b, uint64_t lost, struct tcp_sum *sum)
 	}
 }
 
-const struct hist *tcp_books_stall(const struct tcp_books *b)
+const struct hist *tcp_books_stall(const struct tcp_books *b, bool received)
 {
-	return &b->stall;
+	return received ? &b->received_stall : &b->stall;
 }
 
 const struct list *tcp_books_flows(const struct tcp_books *b)

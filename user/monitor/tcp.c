@@ -343,11 +343,16 @@ void tcp_balance_judge(struct tcp_balance *b)
 				       : TCP_UNKNOWN;
 }
 
+static bool read_stall(struct tcp_stall *s, const struct hist *h)
+{
+	*s = (struct tcp_stall){hist_quantile(h, 0.5), hist_quantile(h, 0.99), h->max};
+	return h->count;
+}
+
 void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 {
 	struct tcp_books *books = tcp_observer_books(a->observer);
 	const struct list *flows = tcp_books_flows(books);
-	const struct hist *stall = tcp_books_stall(books);
 
 	memset(b, 0, sizeof(*b));
 	b->window_ns = a->ended_ns - a->began_ns;
@@ -357,9 +362,8 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	tcp_books_close(books, b->own.unranged, &b->sum);
 	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
 		   b->sum.returned;
-	b->has_stall = stall->count;
-	b->stall = (struct tcp_stall){hist_quantile(stall, 0.5), hist_quantile(stall, 0.99),
-				      stall->max};
+	b->has_stall = read_stall(&b->stall, tcp_books_stall(books, false));
+	b->has_received_stall = read_stall(&b->received_stall, tcp_books_stall(books, true));
 	b->all_flows = flows->n + tcp_books_folded(books);
 	for (unsigned i = 0; i < flows->n; i++) {
 		const struct tcp_flow *f = (struct tcp_flow *)flows->at + i;

@@ -54,11 +54,11 @@ struct tcp_shown {
 struct tcp_balance {
 	struct tcp_sum sum;
 	uint64_t window_ns, undecided;
-	/* From a drop here to its retransmission. */
+	/* From a drop here to its retransmission; and until it came again, of senders elsewhere. */
 	struct tcp_stall {
 		uint64_t p50, p99, max;
-	} stall;
-	bool has_stall;
+	} stall, received_stall;
+	bool has_stall, has_received_stall;
 	uint64_t fresh; /* segments that were new: of data_segs_out, what the others leave */
 	struct tcp_losses own;
 	uint64_t missed;      /* tcp_observer_missed() */

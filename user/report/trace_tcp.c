@@ -117,6 +117,12 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("max", stall.max),
 		{0},
 	};
+	static const struct record_field received_stall[] = {
+		ROW("p50", received_stall.p50),
+		ROW("p99", received_stall.p99),
+		ROW("max", received_stall.max),
+		{0},
+	};
 	static const struct record_field losses[] = {
 		ROW("unranged", own.unranged),	 ROW("unread", own.unread),
 		ROW("uncounted", own.uncounted), ROW("unkept", own.unkept),
@@ -139,6 +145,9 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("not_resent", sum.not_resent),
 		ROW("received", sum.received),
 		RECORD_OTHER("received_stages", NULL),
+		ROW("received_again", sum.received_again),
+		RECORD_PART("received_stall_ns", received_stall,
+			    RECORD_WHEN(tcp_balance, has_received_stall)),
 		RECORD("balanced", BOOL, tcp_balance, balanced),
 		RECORD("verdict", ENUM, tcp_balance, verdict, RECORD_NAMES(tcp_verdict_names)),
 		RECORD_OTHER("rests_on", NULL),
@@ -233,6 +242,18 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 	page_end(p);
 }
 
+/* How long it took. */
+static void put_stall(struct page *p, unsigned indent, const char *what,
+		      const struct json_object *stall)
+{
+	if (stall)
+		page_line(p, indent, STYLE_DIM, "", STYLE_DIM,
+			  "%s %s, 99 %% within %s, the last after %s", what,
+			  page_glue(page_ns(json_get_u64(stall, "p50"))),
+			  page_glue(page_ns(json_get_u64(stall, "p99"))),
+			  page_glue(page_ns(json_get_u64(stall, "max"))));
+}
+
 static uint64_t segments(const struct json_object *o, const char *list)
 {
 	uint64_t sum = 0;
@@ -248,7 +269,6 @@ void print_tcp(struct page *p, const struct json_object *end)
 {
 	const struct json_object *tcp = json_get(end, "tcp");
 	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
-	const struct json_object *stall = json_get(tcp, "stall_ns");
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
 	const uint64_t not_lost = json_get_u64(tcp, "not_lost");
 	const uint64_t ack_lost = json_get_u64(tcp, "ack_lost");
@@ -256,9 +276,12 @@ void print_tcp(struct page *p, const struct json_object *end)
 	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
 	const size_t flows = json_get_length(tcp, "flows");
 	const char *verdict = json_get_text(tcp, "verdict");
+	char came[2 * FMT_MAX];
 
 	if (!tcp)
 		return;
+	snprintf(came, sizeof(came), "%s of them came again after",
+		 page_count(json_get_u64(tcp, "received_again")));
 	page_end(p);
 	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
 		      "segments with data, by tcp_sock");
@@ -273,12 +296,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	page_end(p);
 	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
 		  "stages", "stage");
-	if (stall)
-		page_line(p, 4, STYLE_DIM, "", STYLE_DIM,
-			  "sent again after %s, 99 %% within %s, the last after %s",
-			  page_glue(page_ns(json_get_u64(stall, "p50"))),
-			  page_glue(page_ns(json_get_u64(stall, "p99"))),
-			  page_glue(page_ns(json_get_u64(stall, "max"))));
+	put_stall(p, 4, "sent again after", json_get(tcp, "stall_ns"));
 	put_parts(p, "beyond", 2, STYLE_BAD, segments(tcp, "beyond"), again, tcp, "beyond",
 		  "device");
 	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
@@ -291,6 +309,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	if (json_get_u64(tcp, "received"))
 		put_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
 			  "received_stages", "stage");
+	put_stall(p, 2, came, json_get(tcp, "received_stall_ns"));
 	if (unaccounted)
 		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
 	page_text(p, 0, STYLE_BOLD, "verdict         ");

@@ -419,12 +419,18 @@ CASE(many_flows)
 CASE(of_senders_elsewhere)
 {
 	struct scene s = begun(64);
+	struct tcp_record r;
 
 	drops(&s, 0, 3, STAGE_RCVBUF);
+	r = record(&s, TCP_CAME, 0, 2);
+	r.start_ns -= 200 * MS;
+	add(&s, &r);
 	tcp_books_close(s.books, 0, &s.sum);
 	s.ended = true;
 	assert_int_equal(s.sum.received, 3);
 	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], 3);
+	assert_int_equal(s.sum.received_again, 2);
+	assert_int_equal(tcp_books_stall(s.books, true)->max, 200 * MS);
 	assert_int_equal(s.sum.not_resent, 0);
 	assert_sum(&s, 0, 0, 0, 0);
 }
