@@ -220,6 +220,14 @@ def one_queue():
             set_queues(nic, 2)
 
 
+def ticks(cpu):
+    """Those in softirq, and all."""
+    line = next(row for row in Path("/proc/stat").read_text().splitlines()
+                if row.startswith(f"cpu{cpu} "))
+    values = [int(value) for value in line.split()[1:]]
+    return values[6], sum(values[:8])
+
+
 @case
 def two_queues_of_one_CPU():
     """Whether that loses packets, or fills the CPU, is a matter of speed, which is not known."""
@@ -230,7 +238,12 @@ def two_queues_of_one_CPU():
         before = settings(None), [irq.read_text() for irq in irqs]
         with load() as running:
             running.round()
-            (f,) = [f for f in check(None, "-j").json["end"]["findings"] if f["id"] == "nic-irq"]
+            before_ticks = ticks(0)
+            found = [f for f in check(None, "-j").json["end"]["findings"] if f["id"] == "nic-irq"]
+            softirq, total = (now - was for now, was in zip(ticks(0), before_ticks))
+            require(found or softirq > 0.95 * total,
+                    f"the load fills {softirq} of {total} ticks of the CPU: too little")
+            (f,) = found
             assert f["subject"] == nic and not f["losing"], f
             result = check(None, "--apply", "--yes", *undo, "nic-irq")
             assert result.status == 0 and "done " in result.out, result

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 
 		ret = change_apply(changes, n, argv[2], tell, NULL, &err);
 	} else if (!strcmp(argv[1], "undo")) {
-		ret = change_undo(argv[2], tell, NULL, &err);
+		ret = change_undo(argv[2], NULL, 0, tell, NULL, &err);
 	} else if (!strcmp(argv[1], "command")) {
 		unsigned n = plan(changes, argv + 2, &err);
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, assert_balanced, assert_ok, assert_valid, case, lost, main,
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case, lost, main,
                  pktledger, require, rootless, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
@@ -52,8 +52,9 @@ def sick_host():
 
 
 SENDER = """
-import socket, time
+import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 0))
 while True:
     try:
         s.sendto(bytes(512), ("198.18.0.2", 9))
@@ -68,10 +69,10 @@ def arrived():
 
 
 @contextlib.contextmanager
-def traffic():
+def traffic(source="198.18.0.1"):
     before = arrived()
     with subprocess.Popen(["ip", "netns", "exec", f"{NAME}-tx", sys.executable, "-c",
-                           SENDER]) as process:
+                           SENDER, source]) as process:
         try:
             until(lambda: arrived() > before + 10, 20, "traffic")
             yield
@@ -128,6 +129,7 @@ def mended_and_as_before():
             result = check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
             assert result.status == 0 and f"done     {RP_FILTER}: 2" in result.out, result
             assert "--undo" in result.err, result
+            assert re.search(r"measured ip-rpfilter, v-rx in \S+: [1-9]\S* \S* ?lost before, 0", result.out), result
         assert small_run() == {}
         result = pktledger("check", "--undo", "--undo-file", str(file))
         assert result.status == 0 and f"done     {RP_FILTER}: 1" in result.out, result
@@ -151,6 +153,41 @@ def documents():
                 for c in undone] == [(RP_FILTER, "done", "1")], undone
         result = pktledger("check", "--undo", *args)
         assert result.status == 0 and result.json["end"]["undone"] == [], result
+
+
+@case
+def what_does_not_help_is_taken_back():
+    """There is no route to the source at all: without the strict filter it is lost all the same."""
+    with sick_host() as file:
+        for netns, command in ((f"{NAME}-tx", "ip addr add 198.19.9.9/32 dev lo"),
+                               (RX, "ip route add unreachable 198.19.9.9")):
+            done = shell(netns, command)
+            assert not done.returncode, done.stderr
+        with traffic("198.19.9.9"):
+            result = check("-j", "--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
+        shell(RX, "ip route del unreachable 198.19.9.9")
+        assert result.status == 0, result
+        assert_valid(result.json)
+        end = result.json["end"]
+        (measured,) = end["measured"]
+        assert measured["outcome"] == "no_help" and measured["lost_pps_after"] > 50, measured
+        assert [c["outcome"] for c in end["applied"]] == ["done", "done"], end["applied"]
+        assert rp_filter() == "1", end
+
+
+@case
+def without_traffic_nothing_is_measured():
+    with sick_host() as file:
+        with traffic():
+            process = subprocess.Popen(
+                [BINARY, "check", "-j", "-t", "0.3", "--netns", RX, "--apply", "--yes",
+                 "--undo-file", str(file), "ip-rpfilter"], text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL)
+            until(lambda: rp_filter() == "2", 20, "the change")
+        end = json.loads(process.communicate(timeout=TIMEOUT)[0])["end"]
+        assert [m["outcome"] for m in end["measured"]] == ["no_traffic"], end["measured"]
+        assert rp_filter() == "2", "it was taken back"
+        assert pktledger("check", "--undo", "--undo-file", str(file)).status == 0
 
 
 @thorough

@@ -207,16 +207,74 @@ static void show_change(void *arg, const struct change_told *told)
 		print_change_told(&view, told);
 }
 
+/* The changes made of one finding, each once. */
+static unsigned changes_of(const struct chosen *c, const struct check_finding *why,
+			   struct change *out)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		if (c->why[i] == why)
+			out[n++] = c->at[i];
+	}
+	return n;
+}
+
 /*
- * Asks for each change of the findings chosen (`--yes`: does not), and makes those agreed to, all
- * or none. What was done goes to stdout, or into `json` under "applied" (NULL: text).
+ * Measures what each change did to the loss that it is for, if it has an effect at once, and takes
+ * back what does not help.
  */
-static int apply_make(const struct apply_options *o, const struct check_findings *list,
-		      struct json_object *json, struct error *err)
+static int measure(const struct apply_options *o, const struct chosen *c, const struct look *l,
+		   const struct look_spec *spec, struct outcomes *t, struct json_object *json,
+		   struct error *err)
+{
+	struct json_object *list = json ? json_object_new_array() : NULL;
+	struct change *made = calloc(c->n + 1, sizeof(*made));
+	const struct print_view view = view_of(stdout, 0);
+	int rc = made ? 0 : error_memory(err);
+
+	for (unsigned i = 0; i < c->n && !rc; i++) {
+		unsigned n = changes_of(c, c->why[i], made);
+		struct json_object *shown;
+		bool first = true, later = false;
+		struct error ignored = {};
+		struct remedy remedy;
+
+		for (unsigned j = 0; j < i; j++)
+			first &= c->why[j] != c->why[i];
+		for (unsigned j = 0; j < n; j++)
+			later |= *change_effect(&made[j]);
+		if (later)
+			log_info("%s: it has an effect for %s", c->why[i]->finding.id,
+				 change_effect(&c->at[i]));
+		if (!first || later || look_again(l, spec, c->why[i], &remedy, &ignored))
+			continue;
+		shown = json_remedy(&remedy);
+		if (list)
+			json_object_array_add(list, json_object_get(shown));
+		else
+			print_remedy(&view, shown);
+		json_object_put(shown);
+		if (remedy.outcome == REMEDY_NO_HELP)
+			rc = change_undo(o->undo_file, made, n, show_change, t, err);
+	}
+	if (json)
+		json_put(json, "measured", list);
+	free(made);
+	return rc;
+}
+
+/*
+ * Asks for each change of the findings chosen (`--yes`: does not), makes those agreed to, all or
+ * none, and measures again. What was done goes to stdout, or into `json` under "applied" and
+ * "measured" (NULL: text).
+ */
+static int apply_make(const struct apply_options *o, const struct look *l,
+		      const struct look_spec *spec, struct json_object *json, struct error *err)
 {
 	struct outcomes t = {};
 	struct chosen c;
-	int ret = collect(o, list, 0, &c, err);
+	int ret = collect(o, &l->findings, 0, &c, err);
 
 	if (!ret && !o->yes)
 		ask(&c);
@@ -224,6 +282,8 @@ static int apply_make(const struct apply_options *o, const struct check_findings
 		json_put(json, "applied", t.list = json_object_new_array());
 	if (!ret && c.n)
 		ret = change_apply(c.at, c.n, o->undo_file, show_change, &t, err);
+	if (!ret && c.n)
+		ret = measure(o, &c, l, spec, &t, json, err);
 	if (!ret && !c.n)
 		log_info("nothing is changed");
 	else if (!ret)
@@ -242,7 +302,7 @@ static int apply_undo(const struct apply_options *o, struct json_object *json, s
 
 	if (json)
 		json_put(json, "undone", t.list = json_object_new_array());
-	ret = change_undo(o->undo_file, show_change, &t, err);
+	ret = change_undo(o->undo_file, NULL, 0, show_change, &t, err);
 	if (!ret && t.others)
 		ret = error_set(err, STATUS_FAILED, -ESTALE, NULL,
 				"%u of %u settings are not as they were", t.others, t.all);
@@ -364,8 +424,8 @@ static int explain(const char *id, struct error *err)
 }
 
 /* What was found, and what is done about it. */
-static int show(const struct check_options *o, const struct look *l, struct json_out *json,
-		struct error *err)
+static int show(const struct check_options *o, const struct look *l, const struct look_spec *spec,
+		struct json_out *json, struct error *err)
 {
 	const struct print_view v = view_of(stdout, global_verbosity(&o->global));
 	const struct check_findings *list = &l->findings;
@@ -382,7 +442,7 @@ static int show(const struct check_options *o, const struct look *l, struct json
 		print_check(&v, end);
 	output_flush();
 	if (o->apply.apply)
-		rc = apply_make(&o->apply, list, to, err);
+		rc = apply_make(&o->apply, l, spec, to, err);
 	else if (o->apply.persist)
 		rc = apply_persist(&o->apply, list, first->fd < 0 ? NULL : first, to, err);
 	if (json)
@@ -415,7 +475,7 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 	if (!rc && !o->apply.apply && !o->apply.persist)
 		caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
 	if (!rc)
-		rc = show(o, &l, json, err);
+		rc = show(o, &l, &spec, json, err);
 	look_close(&l);
 	return rc;
 }

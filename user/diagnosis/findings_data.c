@@ -196,14 +196,15 @@ const struct finding_row finding_rows[] = {
 	 .command = "nft list ruleset"},
 	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_RPFILTER, SEVERITY_WARNING,
 	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
-	 "another device than it came by[ ({ifname})].",
+	 "another device than it came by[ ({ifname})], or there is none.",
 	 "With rp_filter 1 the kernel drops a packet whose source address it would not reach "
 	 "through the interface by which it came. With several uplinks or asymmetric routes that "
-	 "is every legitimate packet of the other path. Mode 2 asks only that some route exists. "
+	 "is every legitimate packet of the other path. Mode 2 asks only that some route exists; "
+	 "where there is none, it drops the packet too. "
 	 "The value in force is the larger one of the interface's and of `all`. The counter does "
 	 "not name the interface: it is the strict one with the most traffic.",
 	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
-	 .wanted = "a route back by this device, or loose mode (2)",
+	 .wanted = "a route back by this device; loose mode (2) if there is one by another",
 	 .change = SYSCTL("net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"),
 	 .risk = "packets with forged sources pass more easily"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING,

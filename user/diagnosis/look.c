@@ -387,3 +387,54 @@ void look_close(struct look *l)
 	check_findings_free(&l->findings);
 	owners_close(l->owners);
 }
+
+static double arrived(const struct facts *f)
+{
+	uint64_t n = facts_moved(f, FACTS_HERE, "Ip:InReceives") +
+		     facts_moved(f, FACTS_HERE, "Ip6InReceives");
+
+	return f->window_ns ? (double)n * 1e9 / (double)f->window_ns : 0;
+}
+
+int look_again(const struct look *l, const struct look_spec *spec,
+	       const struct check_finding *finding, struct remedy *out, struct error *err)
+{
+	const struct look_place *p = NULL;
+	struct look_spec again = *spec;
+	struct look now = {};
+	char path[32];
+	int rc;
+
+	for (unsigned i = 0; i < l->n && !p; i++) {
+		if (!strcmp(l->at[i]->name, finding->netns))
+			p = l->at[i];
+	}
+	if (!p || !finding->losing || finding->loss_pps <= 0)
+		return -ENODATA;
+	if (p->ns.fd >= 0)
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", p->ns.fd);
+	else
+		snprintf(path, sizeof(path), "/proc/thread-self/ns/net");
+	again.netns = path;
+	again.window_ns = l->window_ns > LOOK_NS ? l->window_ns : LOOK_NS;
+	rc = look(&now, &again, err);
+	*out = (struct remedy){.lost_pps = finding->loss_pps, .arrived_pps = arrived(&p->facts)};
+	snprintf(out->id, sizeof(out->id), "%s", finding->finding.id);
+	snprintf(out->subject, sizeof(out->subject), "%s", finding->subject);
+	snprintf(out->netns, sizeof(out->netns), "%s", finding->netns);
+	if (!rc)
+		out->arrived_pps_after = arrived(&now.at[0]->facts);
+	for (unsigned i = 0; i < now.findings.n; i++) {
+		const struct check_finding *f = &now.findings.at[i];
+
+		/* the same loss may have another name by now, and no subject */
+		if (f->finding.stage == finding->finding.stage && f->loss_pps > out->lost_pps_after &&
+		    (!*f->subject || !*finding->subject || !strcmp(f->subject, finding->subject)))
+			out->lost_pps_after = f->loss_pps;
+	}
+	look_close(&now);
+	out->outcome = out->arrived_pps_after * 2 < out->arrived_pps ? REMEDY_NO_TRAFFIC
+		       : out->lost_pps_after * 2 > out->lost_pps     ? REMEDY_NO_HELP
+								     : REMEDY_HELPED;
+	return rc;
+}

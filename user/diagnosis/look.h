@@ -55,4 +55,23 @@ struct look {
 int look(struct look *l, const struct look_spec *spec, struct error *err);
 void look_close(struct look *l);
 
+/* What became of a loss when the changes of its finding had been made. */
+struct remedy {
+	char id[32], subject[64], netns[OWNER_NETNS]; /* of the finding */
+	double lost_pps, lost_pps_after;
+	double arrived_pps, arrived_pps_after; /* packets that IP received in the namespace */
+	enum remedy_outcome {
+		REMEDY_HELPED,	   /* less than half of it is left */
+		REMEDY_NO_HELP,
+		REMEDY_NO_TRAFFIC, /* less than half as much arrived: it shows nothing */
+	} outcome;
+};
+
+/*
+ * Looks again where the finding is, for as long as `l` did; `spec` as then. One that lost nothing,
+ * or no counted packets, is no question: -ENODATA.
+ */
+int look_again(const struct look *l, const struct look_spec *spec,
+	       const struct check_finding *finding, struct remedy *out, struct error *err);
+
 #endif

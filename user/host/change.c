@@ -243,6 +243,13 @@ bool change_same_setting(const struct change *a, const struct change *b)
 	       !strcmp(a->name, b->name);
 }
 
+const char *change_effect(const struct change *change)
+{
+	const struct change_setting *set = change_setting(change->kind, change->name);
+
+	return set && set->effect ? set->effect : "";
+}
+
 const char *change_risk(const struct change *change)
 {
 	const struct change_setting *set = change_setting(change->kind, change->name);
@@ -629,18 +636,46 @@ static enum change_outcome undo(struct json_object *o, struct step *s, int lock)
 	return outcome;
 }
 
-int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err)
+/* Whether it is the entry of one of these; each has one, which sets `gone`. */
+static bool is_of(struct json_object *o, const struct change *only, unsigned n, bool *gone)
 {
+	uint64_t netns = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct entry e = {};
+
+		if (gone[i] || read_entry(o, &e) || e.change.kind != only[i].kind ||
+		    strcmp(e.change.ifname, only[i].ifname) ||
+		    strcmp(e.change.name, only[i].name) ||
+		    strcmp(e.change.wanted, only[i].wanted))
+			continue;
+		if (change_ops[e.change.kind].of_namespace &&
+		    (netns_cookie(only[i].ns, &netns) || netns != e.netns))
+			continue;
+		return gone[i] = true;
+	}
+	return false;
+}
+
+int change_undo(const char *undo_file, const struct change *only, unsigned n, change_cb cb,
+		void *arg, struct error *err)
+{
+	bool *gone = calloc(n + 1, sizeof(*gone));
 	const char *path = undo_file ? undo_file : CHANGE_UNDO_FILE;
 	struct journal_kept file;
-	int ret = journal_kept_open(&file, path, false, err);
+	int ret = gone ? journal_kept_open(&file, path, false, err) : error_memory(err);
 
-	if (ret)
+	if (ret) {
+		free(gone);
 		return ret == -ENOENT ? 0 : ret;
+	}
 	for (size_t i = json_object_array_length(file.entries); i-- > 0;) {
+		struct json_object *entry = json_object_array_get_idx(file.entries, i);
 		struct step s = {.ns = NETNS_NONE};
 
-		s.told.outcome = undo(json_object_array_get_idx(file.entries, i), &s, file.fd);
+		if (only && !is_of(entry, only, n, gone))
+			continue;
+		s.told.outcome = undo(entry, &s, file.fd);
 		cb(arg, &s.told);
 		if (s.told.outcome != CHANGE_KEPT)
 			json_object_array_del_idx(file.entries, i, 1);
@@ -653,6 +688,7 @@ int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *er
 		ret = error_set(err, STATUS_FAILED, -EIO, "remove it if nothing is left to undo",
 				"cannot write %s", path);
 	journal_kept_close(&file);
+	free(gone);
 	return ret;
 }
 

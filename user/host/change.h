@@ -100,6 +100,9 @@ char *change_command(const struct change *change, bool undo, char *buf, size_t s
 /* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
 const char *change_risk(const struct change *change);
 
+/* For what it has an effect from now on: a phrase; "": at once. */
+const char *change_effect(const struct change *change);
+
 /* "net.core.rmem_max", "eth1 rx ring": for people. */
 #define CHANGE_TITLE_SIZE (CHANGE_NAME_SIZE + 64)
 char *change_title(const struct change *change, char *buf, size_t size);
@@ -147,10 +150,12 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 
 /*
  * Undoes the changes, newest first, each in its own namespace, and calls `cb` for each, also for
- * those that it cannot undo. 0, also if there is nothing to undo; -EBUSY as above; -EBADMSG if a
- * part of the file could not be read: it stays in the file.
+ * those that it cannot undo. `only`: these `n` alone, as change_apply() has just made them; NULL:
+ * all. 0, also if there is nothing to undo; -EBUSY as above; -EBADMSG if a part of the file could
+ * not be read: it stays in the file.
  */
-int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err);
+int change_undo(const char *undo_file, const struct change *only, unsigned n, change_cb cb,
+		void *arg, struct error *err);
 
 /*
  * The changes of entries in `ns` and of the host that are in force, oldest first; of several of one
@@ -187,6 +192,7 @@ struct change_setting {
 	uint64_t min, max;
 	const char *link; /* line of a systemd .link file, %s for the value; NULL: none */
 	const char *risk; /* NULL: that of the kind */
+	const char *effect; /* see change_effect(); NULL: at once */
 	/* ethtool: where it is in the structure of the kind, and its maximum; 0: there is none */
 	unsigned offset, max_offset;
 };

@@ -640,6 +640,10 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 const struct change_setting change_settings[] = {
 	{CHANGE_SYSCTL, "net/core/flow_limit_cpu_bitmap", .form = FORM_MASK},
 	{CHANGE_SYSCTL, "net/core/rps_default_mask", .form = FORM_MASK},
+	{CHANGE_SYSCTL, "net/core/[rw]mem_default", .form = FORM_NUMBERS,
+	 .effect = "sockets that are opened from now on"},
+	{CHANGE_SYSCTL, "net/core/[rw]mem_max", .form = FORM_NUMBERS,
+	 .effect = "programs that ask for a larger buffer from now on"},
 	{CHANGE_SYSCTL, "*", .form = FORM_NUMBERS},
 
 	{CHANGE_SYSFS, "queues/rx-[0-9]*/rps_cpus", .form = FORM_MASK,

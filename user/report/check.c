@@ -32,6 +32,7 @@ struct json_object *json_change(const struct change *c)
 	json_put_text(o, "command", change_command(c, false, text, sizeof(text)));
 	json_put_text(o, "undo", change_command(c, true, text, sizeof(text)));
 	json_put_text(o, "risk", change_risk(c));
+	json_put_text(o, "effect", *change_effect(c) ? change_effect(c) : NULL);
 	return o;
 }
 
@@ -59,6 +60,49 @@ struct json_object *json_change_told(const struct change_told *told)
 	json_put_text(o, "current", told->current);
 	json_put_text(o, "why", told->why);
 	return o;
+}
+
+static const char *const remedy_words[] = {"helped", "no_help", "no_traffic"};
+
+struct json_object *json_remedy(const struct remedy *r)
+{
+	static const struct record_field rows[] = {
+		RECORD("id", TEXT, remedy, id),
+		RECORD("subject", TEXT, remedy, subject),
+		RECORD("netns", TEXT, remedy, netns),
+		RECORD("lost_pps", DOUBLE, remedy, lost_pps),
+		RECORD("lost_pps_after", DOUBLE, remedy, lost_pps_after),
+		RECORD("arrived_pps", DOUBLE, remedy, arrived_pps),
+		RECORD("arrived_pps_after", DOUBLE, remedy, arrived_pps_after),
+		RECORD("outcome", ENUM, remedy, outcome, RECORD_NAMES(remedy_words)),
+		{0},
+	};
+
+	return record_write(rows, r);
+}
+
+void print_remedy(const struct print_view *v, const struct json_object *o)
+{
+	static const struct {
+		enum style style;
+		const char *text;
+	} told[] = {
+		[REMEDY_HELPED] = {STYLE_GOOD, ""},
+		[REMEDY_NO_HELP] = {STYLE_BAD, "; that does not help, and is taken back"},
+		[REMEDY_NO_TRAFFIC] = {STYLE_WARN, "; too little came meanwhile to say that it helped"},
+	};
+	const char *subject = json_get_text(o, "subject"), *netns = json_get_text(o, "netns");
+	struct page p = print_page(v, 0);
+	unsigned i = 0;
+
+	while (i < REMEDY_NO_TRAFFIC && strcmp(remedy_words[i], json_get_text(o, "outcome")))
+		i++;
+	page_text(&p, 0, told[i].style, "measured ");
+	page_words(&p, STYLE_PLAIN, "%s%s%s%s%s: %s lost before, %s after%s",
+		   json_get_text(o, "id"), *subject ? ", " : "", subject, *netns ? " in " : "", netns,
+		   page_rate(json_get_double(o, "lost_pps")),
+		   page_rate(json_get_double(o, "lost_pps_after")), told[i].text);
+	page_end(&p);
 }
 
 static struct json_object *finding_json(const struct check_finding *c)
@@ -480,6 +524,9 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 	put_command(&p, 2, "undo      ", json_get_text(change, "undo"));
 	if (*risk)
 		page_line(&p, 2, STYLE_DIM, "risk      ", STYLE_PLAIN, "%s", risk);
+	if (*json_get_text(change, "effect"))
+		page_line(&p, 2, STYLE_DIM, "effect    ", STYLE_PLAIN, "for %s",
+			  json_get_text(change, "effect"));
 }
 
 void print_change_told(const struct print_view *v, const struct change_told *told)

@@ -19,6 +19,7 @@
 struct change;
 struct change_told;
 struct look;
+struct remedy;
 struct html;
 struct json_out;
 
@@ -204,6 +205,10 @@ void print_about(const struct print_view *v, const char *title, const char *abou
 /* A change that may be made: values and commands; what it risks ("" for nothing). */
 struct json_object *json_change(const struct change *c);
 void print_change(const struct print_view *v, const struct json_object *change, const char *risk);
+
+/* What a change did to a loss, as look_again() measured it. */
+struct json_object *json_remedy(const struct remedy *r);
+void print_remedy(const struct print_view *v, const struct json_object *remedy);
 
 /* One that was made or undone, or was not: "title", .., "outcome", "current", "why". */
 struct json_object *json_change_told(const struct change_told *told);
