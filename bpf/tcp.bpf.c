@@ -16,14 +16,12 @@
 
 #include "filter.bpf.h"
 #include "skb.bpf.h"
+#include "sock.bpf.h"
 #include "tcp_abi.h"
 
-#define TCP_ESTABLISHED	 1
-#define TCP_SYN_SENT	 2
-#define TCP_TIME_WAIT	 6
-#define TCP_CLOSE	 7
-#define TCP_LISTEN	 10
-#define TCP_NEW_SYN_RECV 12
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT	2
+#define TCP_CLOSE	7
 
 #define TCP_CA_RECOVERY 3
 #define TCP_CA_LOSS	4
@@ -66,12 +64,6 @@ struct tcp_request_sock {
 
 struct dst_entry___tcp {
 	struct net_device *dev;
-};
-
-struct spinlock___tcp {
-	struct {
-		atomic_t val;
-	} raw_lock;
 };
 
 struct socket_lock___tcp {
@@ -284,13 +276,12 @@ static __always_inline struct tcp_record *record(enum tcp_event event)
 	return r;
 }
 
-static __always_inline void of_socket(struct tcp_record *r, const struct sock *sk)
+static __always_inline __u32 netns_of(const struct sock *sk)
 {
-	r->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	r->socket = (__u64)sk;
+	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* As it is now; for sockets that nobody but this CPU has. */
+/* With what it counts now, unless another CPU has it: then that is the caller's. */
 static __always_inline struct kept *keep(struct sock *sk, const struct watch_flow *f)
 {
 	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -336,7 +327,7 @@ int tcp_state(__u64 *ctx)
 
 static __always_inline void tell_socket(struct tcp_record *r, struct sock *sk, const struct kept *k)
 {
-	of_socket(r, sk);
+	r->netns = netns_of(sk);
 	r->flow = k->flow;
 	r->first = k->first;
 }
@@ -395,12 +386,9 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 		__sync_fetch_and_add(&busy, 1);
 		return 0;
 	}
-	k = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!k) {
-		LOSS(unkept);
+	k = keep(sk, &f);
+	if (!k)
 		return 0;
-	}
-	k->flow = f;
 	k->first = now;
 	k->first.flags = TCP_LATE | (whole ? 0 : TCP_TORN);
 	return 0;
@@ -438,7 +426,7 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 
 static __always_inline void count(const struct sock *sk, __u32 segs, bool failed, bool syn)
 {
-	__u32 netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	__u32 netns = netns_of(sk);
 	struct tcp_counted *c = bpf_map_lookup_elem(&counted, &netns), none = {};
 
 	if (!c) {
@@ -532,7 +520,7 @@ int tcp_retransmit(__u64 *ctx)
 	r = record(TCP_RETRANSMITTED);
 	if (!r)
 		return 0;
-	of_socket(r, sk);
+	r->netns = netns_of(sk);
 	r->flow = f;
 	r->start_ns = BPF_CORE_READ(tp, tcp_clock_cache);
 	r->seq = seq;
@@ -563,7 +551,7 @@ int tcp_synack(__u64 *ctx)
 	r = record(TCP_SYNACK);
 	if (!r)
 		return 0;
-	of_socket(r, req);
+	r->netns = netns_of(req);
 	r->flow = f;
 	r->segs = 1;
 	r->kind = TCP_KIND_SYNACK;

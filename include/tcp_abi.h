@@ -78,7 +78,6 @@ struct tcp_record {
 	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */
 	__u32 netns;  /* of the socket, as inode number; TCP_DROPPED: 0 */
 	__u32 ack;
-	__u64 socket; /* its address, which no other has while it lives; TCP_DROPPED: 0 */
 	union {
 		struct watch_key key; /* TCP_DROPPED */
 		struct {
@@ -132,6 +131,6 @@ struct tcp_config {
 };
 
 _Static_assert(sizeof(struct tcp_totals) == 48, "no holes");
-_Static_assert(sizeof(struct tcp_record) == 200, "no holes");
+_Static_assert(sizeof(struct tcp_record) == 192, "no holes");
 
 #endif

@@ -60,12 +60,11 @@ struct tcp_sum {
 };
 
 struct tcp_flow {
-	struct watch_flow key;	 /* as its segments are sent */
-	uint32_t netns, ifindex; /* of the socket that sends, and of its route; 0 unknown */
-	uint8_t role;		 /* enum tcp_role */
+	struct watch_flow key;	/* as its segments are sent */
+	uint32_t netns;		/* of the socket that sends; 0 unknown */
+	struct tcp_totals last; /* of it */
 	struct tcp_sum sum;
 	/* Private */
-	struct tcp_totals last;
 	uint32_t unexplained, twice; /* of those, which an event shows to have arrived before */
 	uint32_t next;		     /* flow in the table of keys */
 	uint32_t acks;		     /* of it that were dropped: the newest */

@@ -460,8 +460,6 @@ static void close_flow(struct tcp_flow *f)
 	struct tcp_sum *s = &f->sum;
 	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left;
 
-	f->ifindex = f->last.ifindex;
-	f->role = f->last.role;
 	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere, and is not seen */
 		s->received = s->not_resent;
 		s->not_resent = 0;
@@ -470,7 +468,7 @@ static void close_flow(struct tcp_flow *f)
 	}
 	s->not_lost = twice < f->unexplained ? twice : f->unexplained;
 	left = f->unexplained - s->not_lost;
-	if (f->role != TCP_ROLE_EDGE)
+	if (f->last.role != TCP_ROLE_EDGE)
 		s->undecided[TCP_WHY_INSIDE] += left;
 	else if (!f->last.sack)
 		s->undecided[TCP_WHY_NO_SACK] += left;

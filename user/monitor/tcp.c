@@ -77,6 +77,7 @@ struct tcp_account {
 	struct spaces *begin, *end;
 	struct list counters;
 	uint64_t began_ns, ended_ns;
+	unsigned uncompared;
 	int rc;
 };
 
@@ -266,6 +267,7 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	for (unsigned s = 0; !rc && s < a->end->n; s++) {
 		const struct space *to = &a->end->at[s], *from = space_of(a->begin, to->netns);
 
+		a->uncompared += !to->counters.n;
 		for (unsigned i = 0; !rc && i < COUNTERS; i++)
 			rc = add_counter(a, from, to, i);
 	}
@@ -278,8 +280,8 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 	struct tcp_beyond new = {.segments = f->sum.beyond}, *at = NULL;
 	uint64_t ours = f->sum.lost_at[STAGE_TX_DEVICE], moved;
 
-	moved = device_losses(a->end, f->netns, f->ifindex, new.device) -
-		device_losses(a->begin, f->netns, f->ifindex, NULL);
+	moved = device_losses(a->end, f->netns, f->last.ifindex, new.device) -
+		device_losses(a->begin, f->netns, f->last.ifindex, NULL);
 	owners_netns(live_parts(a->live).owners, f->netns, new.netns);
 	if (moved > ours) {
 		uint64_t unknown = moved - ours < new.segments ? moved - ours : new.segments;
@@ -359,6 +361,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	b->own = tcp_observer_losses(a->observer);
 	b->missed = tcp_observer_missed(a->observer);
 	b->counters = a->counters;
+	b->uncompared = a->uncompared;
 	tcp_books_close(books, b->own.unranged, &b->sum);
 	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
 		   b->sum.returned;
@@ -437,6 +440,8 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		{s->beyond ? b->own.unread : 0, "packets, of this flow or another, were dropped "
 						"with their headers in pages: what is called lost "
 						"beyond may be of them"},
+		{b->uncompared, "namespaces have counters that cannot be read: what events told of "
+				"them is not compared"},
 		{s->not_resent, "segments were dropped here and not sent again: their connection "
 				"ended, or their time has not come"},
 	};

@@ -64,6 +64,7 @@ struct tcp_balance {
 	uint64_t missed;      /* tcp_observer_missed() */
 	struct list counters; /* struct tcp_counter */
 	unsigned disagree;    /* of those */
+	unsigned uncompared;  /* namespaces whose counters could not be read */
 	struct tcp_beyond beyond[TCP_BEYOND_MAX];
 	unsigned n_beyond;
 	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* that lost most first */
