@@ -127,7 +127,8 @@ __u64 holes_until;
 __u32 take_busy;
 __u32 busy; /* sockets of the flow that were at work, and not read */
 
-/* The segment that EXPR is asked about: an IP header, and TCP's without options. */
+/* The segment that EXPR is asked about: an IP header, and TCP's without options, of a full one. */
+#define ASKED_LENGTH 1500
 struct asked {
 	__u8 bytes[IP6_HLEN + TCP_HLEN];
 	__u8 pad[4];
@@ -152,7 +153,7 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 	__builtin_memset(a, 0, sizeof(*a));
 	if (ip4) {
 		a->bytes[0] = 0x45;
-		a->bytes[3] = IP4_HLEN + TCP_HLEN;
+		*(__be16 *)(a->bytes + 2) = bpf_htons(ASKED_LENGTH);
 		a->bytes[8] = 64;
 		a->bytes[9] = PROTO_TCP;
 		__builtin_memcpy(a->bytes + 12, f->src, 4);
@@ -160,7 +161,7 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 		tcp = a->bytes + IP4_HLEN;
 	} else {
 		a->bytes[0] = 0x60;
-		a->bytes[5] = TCP_HLEN;
+		*(__be16 *)(a->bytes + 4) = bpf_htons(ASKED_LENGTH - IP6_HLEN);
 		a->bytes[6] = PROTO_TCP;
 		a->bytes[7] = 64;
 		__builtin_memcpy(a->bytes + 8, f->src, 16);
@@ -170,7 +171,7 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 	__builtin_memcpy(tcp, &f->src_port, 4); /* both */
 	tcp[12] = TCP_HLEN / 4 << 4;
 	tcp[13] = 0x10; /* ACK */
-	return filter_matches(&at, at.tail, NULL, NULL);
+	return filter_matches(&at, ASKED_LENGTH, NULL, NULL);
 }
 
 /* Sockets */

@@ -468,9 +468,9 @@ def of_senders_elsewhere():
     assert tcp["retransmitted"] == tcp["not_resent"] == 0 and tcp["verdict"] == "this_host", tcp
 
 
-@table(first(1, [("both", ""), ("what clients send", "dst ")]))
+@table(first(1, [("both", "port {}", 2), ("clients", "dst port {} and greater 200", 1)]))
 @where_seen
-def in_the_middle(direction):
+def in_the_middle(which, sockets):
     """Of a connection that was there before, and goes on: no more than what was seen."""
     with lab("--topology", "router"), server():
         nft(RX, rule("input", DATA, 50))
@@ -479,7 +479,7 @@ def in_the_middle(direction):
         with sock:
             sock.sendall(bytes(300000))
             time.sleep(0.2)
-            with balancing(f"tcp {direction}port {PORT}") as t:
+            with balancing("tcp " + which.format(PORT)) as t:
                 for _ in range(100):
                     sock.sendall(bytes(20000))
                     time.sleep(0.002)
@@ -487,7 +487,7 @@ def in_the_middle(direction):
     look_for_hidden(document)
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
-    assert tcp["sockets"] == (1 if direction else 2) and tcp["lost_here"] > 0, tcp
+    assert tcp["sockets"] == sockets and tcp["lost_here"] > 0, tcp
     assert 2000000 - 500000 <= tcp["bytes"]["new"] <= 2000000, tcp
     assert {row["why"] for row in tcp["undecided_why"]} <= {"late", "open"}, tcp
 

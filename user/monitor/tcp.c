@@ -267,7 +267,8 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	for (unsigned s = 0; !rc && s < a->end->n; s++) {
 		const struct space *to = &a->end->at[s], *from = space_of(a->begin, to->netns);
 
-		a->uncompared += !to->counters.n;
+		a->uncompared +=
+			!to->counters.n && tcp_observer_counted(a->observer, to->netns).retrans;
 		for (unsigned i = 0; !rc && i < COUNTERS; i++)
 			rc = add_counter(a, from, to, i);
 	}
