@@ -358,6 +358,7 @@ def rule_with_a_counter():
     assert found["id"] == "netfilter-rule", found
     assert f"rule {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
     assert found["command"] == f"ip netns exec {RX} nft -a list chain inet t c", found
+    assert found["netns"] == RX, found
 
 
 @case

@@ -156,7 +156,7 @@ void check_findings_join(struct check_findings *list, struct check_findings *fro
 			continue;
 		*c = from->at[i];
 		c->order = list->n++;
-		snprintf(c->netns, sizeof(c->netns), "%s", netns);
+		snprintf(c->finding.netns, sizeof(c->finding.netns), "%s", netns);
 		from->at[i].changes = NULL;
 	}
 	if (!others) {

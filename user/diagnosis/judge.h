@@ -21,7 +21,6 @@ struct check_finding {
 	struct finding finding;
 	enum check_scope scope;
 	char subject[64];	/* what it is about: "eth1", "port 5001"; "": scope says it */
-	char netns[OWNER_NETNS]; /* where; "": in the namespace that was asked for */
 	bool losing;		/* packets were lost in the window */
 	double loss_pps;	/* how many; 0: not counted in packets */
 	struct change *changes; /* that would help */

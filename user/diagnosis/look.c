@@ -27,6 +27,7 @@ struct looker {
 	struct list spaces; /* struct space */
 	struct facts_reader *reader[LOOK_PLACES];
 	bool again; /* counters are read again */
+	uint64_t read_ns; /* when they were last */
 };
 
 /* Begins to read everything in `ns`, which is taken over. */
@@ -118,14 +119,15 @@ static uint64_t lost_at_devices(struct space *s)
 	return sum;
 }
 
-/* By the same rules as everything else is judged. */
+/* By the same rules as everything else is judged. `scratch`: zero, as it is left. */
 static void judge_space(struct space *s, struct facts *scratch, uint64_t window_ns)
 {
-	memset(scratch, 0, sizeof(*scratch));
 	check_findings_free(&s->found);
 	s->lost = 0;
-	if (counters_delta(&s->base, &s->now, &scratch->moved))
+	if (counters_delta(&s->base, &s->now, &scratch->moved)) {
+		counters_free(&scratch->moved);
 		return;
+	}
 	scratch->window_ns = window_ns;
 	scratch->counters_only = true;
 	judge_counters(scratch, &s->found);
@@ -138,7 +140,7 @@ static void judge_space(struct space *s, struct facts *scratch, uint64_t window_
 /* Reads all again. Returns how many lose; `enough`: of each of them enough is seen. */
 static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
 {
-	struct facts *scratch = malloc(sizeof(*scratch));
+	struct facts *scratch = calloc(1, sizeof(*scratch));
 	struct space *s = k->spaces.at;
 	unsigned losing = 0;
 
@@ -146,6 +148,7 @@ static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
 		s[i].now_read = false;
 	k->again = true;
 	netns_each(read_space, k);
+	k->read_ns = clock_now();
 	*enough = true;
 	for (unsigned i = 0; scratch && i < k->spaces.n; i++) {
 		if (s[i].now_read)
@@ -319,7 +322,8 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 	}
 	if (!all)
 		return;
-	watch_spaces(k, window_ns, &enough);
+	if (clock_now() - k->read_ns > LOOK_NS / 4)
+		watch_spaces(k, window_ns, &enough);
 	for (unsigned i = 0; i < k->spaces.n; i++) {
 		char name[OWNER_NETNS];
 
@@ -327,7 +331,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 			continue;
 		owners_netns(l->owners, s[i].inum, name);
 		for (unsigned j = 0; j < l->findings.n && s[i].lost; j++) {
-			if (l->findings.at[j].losing && !strcmp(l->findings.at[j].netns, name))
+			if (l->findings.at[j].losing && !strcmp(l->findings.at[j].finding.netns, name))
 				s[i].lost = 0;
 		}
 		if (!s[i].lost)
@@ -406,7 +410,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	int rc;
 
 	for (unsigned i = 0; i < l->n && !p; i++) {
-		if (!strcmp(l->at[i]->name, finding->netns))
+		if (!strcmp(l->at[i]->name, finding->finding.netns))
 			p = l->at[i];
 	}
 	if (!p || !finding->losing || finding->loss_pps <= 0)
@@ -421,7 +425,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	*out = (struct remedy){.lost_pps = finding->loss_pps, .arrived_pps = arrived(&p->facts)};
 	snprintf(out->id, sizeof(out->id), "%s", finding->finding.id);
 	snprintf(out->subject, sizeof(out->subject), "%s", finding->subject);
-	snprintf(out->netns, sizeof(out->netns), "%s", finding->netns);
+	snprintf(out->netns, sizeof(out->netns), "%s", finding->finding.netns);
 	if (!rc)
 		out->arrived_pps_after = arrived(&now.at[0]->facts);
 	for (unsigned i = 0; i < now.findings.n; i++) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "drops/fates.h"
+#include "drops/owners.h"
 #include "host/change.h"
 #include "stages.h"
 #include "drops/ksym.h"
@@ -84,8 +85,8 @@ enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
 extern const char *const severity_names[SEVERITY_ERROR + 1]; /* "info", "warning", "error" */
 
-#define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
-#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)
+#define FINDING_ENTER	(OWNER_ENTER + 64) /* what enters its namespace, in front of it */
+#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_ENTER)
 
 /* What a loss means and what to do. Self-contained. Empty strings: nothing to say. */
 struct finding {
@@ -99,7 +100,8 @@ struct finding {
 	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
 	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
 	char risk[200];
-	char host[65]; /* whose settings these are; "" this one */
+	char host[65];		       /* whose settings these are; "" this one */
+	char netns[OWNER_NETNS];       /* the same; "" that which was asked for, or unknown */
 };
 
 struct result {

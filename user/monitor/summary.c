@@ -208,6 +208,7 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 
 	if (!inum || !owners || owners_netns_is_own(owners, inum))
 		return;
+	owners_netns(owners, inum, f->netns);
 	if (!*owners_netns_enter(owners, inum, enter) ||
 	    owners_netns_open(owners, inum, &ns, &ignored)) {
 		f->command[0] = f->undo[0] = '\0';

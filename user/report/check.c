@@ -111,7 +111,6 @@ static struct json_object *finding_json(const struct check_finding *c)
 
 	json_put_text(o, "scope", check_scope_names[c->scope]);
 	json_put_text(o, "subject", c->subject);
-	json_put_text(o, "netns", *c->netns ? c->netns : NULL);
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
 	for (unsigned i = 0; i < c->n_changes; i++)

@@ -102,6 +102,7 @@ static const struct record_field finding_rows[] = {
 	RECORD("undo", TEXT, finding, undo),
 	RECORD("risk", TEXT, finding, risk),
 	RECORD("host", TEXT, finding, host, .how = RECORD_OMITTED),
+	RECORD("netns", TEXT, finding, netns, .how = RECORD_OMITTED),
 	{0},
 };
 
