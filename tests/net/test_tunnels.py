@@ -281,6 +281,23 @@ def port_of_a_device():
         assert_only(document, "netfilter", 20)
 
 
+@thorough
+def larger_than_the_mtu_below():
+    """The tunnel's packets have DF and no room for their headers: which device, and its MTU."""
+    with lab(), tracing("--netns", TX) as t:
+        do(TX, "ip", "link", "add", "x", "type", "vxlan", "id", "5", "local", "198.18.0.1", "remote",
+           V4, "dstport", str(VXLAN), "df", "set")
+        do(TX, "ip", "addr", "add", "198.18.9.1/24", "dev", "x")
+        do(TX, "ip", "link", "set", "x", "mtu", "1500", "up")
+        do(TX, "ip", "neigh", "add", "198.18.9.2", "lladdr", "2:2:2:2:2:2", "dev", "x")
+        send("198.18.9.2", 1, size=1470)
+        time.sleep(0.3)
+        document = t.stop()
+        assert_only(document, "tx_socket", 1, ifname="v-tx")
+        (found,) = document["end"]["findings"]
+        assert (found["id"], found["current"]) == ("tx-too-big", "v-tx MTU 1500"), found
+
+
 @case
 def refused():
     """What cannot be asked inside of every tunnel, and what could be asked instead."""

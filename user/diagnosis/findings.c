@@ -253,6 +253,10 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
 	case WHEN_RING_GROWS:
 		return f->ring_now && f->ring_now < f->ring_max;
+	case WHEN_TX_TOO_BIG: /* most kernels give no reason there */
+		return f->location && (!strcmp(f->location, "ip_fragment") ||
+				       !strcmp(f->location, "ip_do_fragment") ||
+				       !strcmp(f->location, "ip6_fragment"));
 	case WHEN_STATE:
 		return false;
 	default:

@@ -128,6 +128,7 @@ enum finding_when {
 	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL */
 	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
 	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
+	WHEN_TX_TOO_BIG,       /* tx_socket: where a local sender's packets are fragmented */
 	WHEN_RPFILTER,	       /* ip_route: reason IP_RPFILTER */
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
 };

@@ -30,6 +30,16 @@
 #define SOFTIRQ "CPU {cpu} spent {softirq} % of {window} in softirq[, {processed} packets a second]"
 
 const struct finding_row finding_rows[] = {
+	{STAGE_TX_SOCKET, "tx-too-big", WHEN_TX_TOO_BIG, SEVERITY_WARNING,
+	 "The packet is larger than the MTU of the device that it leaves by[ ({ifname}, {mtu})], "
+	 "and must not be fragmented.",
+	 "A packet of this host is larger than the MTU of its way out, and has DF set. Mostly a "
+	 "tunnel made it: its device has an MTU that leaves no room for the tunnel's own headers "
+	 "(VXLAN adds 50 bytes over IPv4, 70 over IPv6). Small packets pass, large ones never do.",
+	 .evidence = LOST "[; {reason} in {location}]", .current = "[{ifname} MTU {mtu}]",
+	 .wanted = "an MTU of the tunnel's device that leaves room for its headers, smaller "
+		   "packets, or a larger MTU on every link of the way",
+	 .command = "ip -d link show"},
 	{STAGE_TX_SOCKET, "tx-socket", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "A cgroup egress program, or the sending socket's own parameters, refused the packet.",
 	 "A program attached to the sender's control group, or parameters of the sending socket "

@@ -638,7 +638,7 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 	const char *counter = strchr(row->name, ' ') + 1;
 	struct loss loss = {
 		.verdict = {.stage = row->stage == STAGE_NONE ? STAGE_OTHER : row->stage,
-			    .direction = DIRECTION_RX,
+			    .direction = row->stage < STAGE_WIRE ? DIRECTION_TX : DIRECTION_RX,
 			    .note = "a counter of the kernel, with no event that explains it"},
 		.source = "counter",
 		.scope = "host",

@@ -10,6 +10,7 @@
 
 #include "diagnosis/reader.h"
 #include "drops/nftrules.h"
+#include "host/netdev.h"
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
 #define RULES_SHOWN	  3
@@ -218,6 +219,22 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 	netns_close(&ns);
 }
 
+/* Of a device in a namespace; 0: not known. */
+static unsigned mtu_of(const struct live *l, uint32_t inum, const char *ifname)
+{
+	struct owners *owners = live_parts(l).owners;
+	struct error ignored = {};
+	struct netdev dev = {};
+	struct netns ns;
+
+	if (!ifname || !inum || !owners || owners_netns_open(owners, inum, &ns, &ignored))
+		return 0;
+	if (netdev_get(&ns, ifname, &dev))
+		dev.mtu = 0;
+	netns_close(&ns);
+	return dev.mtu;
+}
+
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	struct finding_facts host = {};
@@ -242,6 +259,8 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		f.location = known[LIVE_LOCATION];
 		f.ifname = known[LIVE_IFNAME];
 		f.hook = known[LIVE_HOOK];
+		if (stage == STAGE_TX_SOCKET)
+			f.mtu = mtu_of(l, row->netns, f.ifname);
 		f.process = known[LIVE_PROCESS];
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
