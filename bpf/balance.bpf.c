@@ -556,17 +556,6 @@ static __always_inline void stream_see(struct sk_buff *skb, const struct skb_vie
 
 #define MAX_QUEUE (1 << 22) /* packets walked in a socket's queue */
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct bpf_iter__bpf_sk_storage_map {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	struct sock *sk;
-	void *value;
-};
-
-#pragma clang attribute pop
-
 /* Sockets whose queues are looked at. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

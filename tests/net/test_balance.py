@@ -363,7 +363,7 @@ def iperf3():
 
 @table([
     ("no EXPR", ["--balance"], 2, "EXPR"),
-    ("not UDP", ["--balance", "tcp", "port", "80"], 2, "UDP"),
+    ("neither UDP nor TCP", ["--balance", "icmp"], 2, "UDP or TCP"),
     ("no expression", ["--balance", "udp", "prot", "80"], 2, "syntax error"),
     ("a part of the losses", ["--balance", "--stage", "rcvbuf", "udp"], 2, "--stage"),
     ("--seq alone", ["--seq", "rtp", "udp"], 2, "--balance"),

@@ -63,8 +63,9 @@ static const struct opt trace_opts[] = {
 
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(balance),
-	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, dropped, or "
-		 "waits; exit with 4 if that does not add up"},
+	 .help = "balance the flow that EXPR is: of UDP, what arrived was delivered, dropped, or "
+		 "waits; of TCP, what was sent again was lost here, beyond, or not at all; exit "
+		 "with 4 if that does not add up"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
 	 .parse = numbering_parse,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
@@ -181,8 +182,11 @@ struct trace {
 	char netns[OWNER_NETNS];
 	struct limits limits;
 	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
+	bool is_tcp;		    /* it is */
 	struct flow_account *account;
 	struct flow_balance balance;
+	struct tcp_account *tcp_account;
+	struct tcp_balance tcp_balance;
 	struct events events;
 	struct trace_ledger ledger;
 	bool incomplete; /* a file that was asked for */
@@ -424,13 +428,18 @@ static int on_open(void *arg, struct error *err)
 		rc = live_open_drops(s->live, o->snaplen_set, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
-	return rc || !o->balance ? rc : flow_account_open(&t->account, &spec, s->live, err);
+	if (rc || !o->balance)
+		return rc;
+	return t->is_tcp ? tcp_account_open(&t->tcp_account, t->flow, s->live, err)
+			 : flow_account_open(&t->account, &spec, s->live, err);
 }
 
 static bool on_tick(void *arg)
 {
 	struct trace *t = arg;
 
+	if (t->tcp_account)
+		tcp_account_tick(t->tcp_account);
 	events_read(t, false);
 	return !t->o->count || t->events.seen < t->o->count;
 }
@@ -439,7 +448,9 @@ static int on_over(void *arg, struct error *err)
 {
 	const struct trace *t = arg;
 
-	return t->account ? flow_account_end(t->account, err) : 0;
+	return t->account	? flow_account_end(t->account, err)
+	       : t->tcp_account ? tcp_account_end(t->tcp_account, err)
+				: 0;
 }
 
 static void on_start(void *arg)
@@ -588,8 +599,29 @@ static void on_end(struct trace *t, struct error *err)
 		flow_account_balance(t->account, l, &t->balance);
 		s.flow = &t->balance;
 	}
+	if (t->tcp_account && !tcp_account_end(t->tcp_account, err)) {
+		tcp_account_balance(t->tcp_account, &t->tcp_balance);
+		s.tcp = &t->tcp_balance;
+	}
 	log_progress_clear();
 	show_end(t, &s);
+}
+
+/* What a balance of UDP alone takes. */
+static int check_tcp(const struct trace *t, struct error *err)
+{
+	const struct contradiction list[] = {
+		{t->is_tcp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
+		 "leave it out"},
+		{t->is_tcp && t->o->live.spec.inner,
+		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
+		 "leave one of them out"},
+		{t->is_tcp && t->o->settle_set, "--settle is for UDP: TCP sends again what is lost",
+		 "leave it out"},
+		{0},
+	};
+
+	return contradiction_check(list, err);
 }
 
 static int check(struct trace *t, struct error *err)
@@ -598,11 +630,11 @@ static int check(struct trace *t, struct error *err)
 	struct live_spec *spec = &t->session.spec;
 
 	if (trace_spec(&o->live, spec, err) || check_options(o, err) ||
-	    (o->balance && flow_expression(o->live.expr.text, t->flow, err)) ||
-	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
+	    (o->balance && flow_expression(o->live.expr.text, t->flow, &t->is_tcp, err)) ||
+	    check_tcp(t, err) || limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
-	spec->followed = o->balance;
+	spec->followed = o->balance && !t->is_tcp;
 	if (o->balance)
 		spec->expr = t->flow;
 	spec->burst_ns = o->burst_ns;
@@ -646,6 +678,7 @@ static int trace_run(void *options, struct error *err)
 		on_end(&t, err);
 	child = t.session.child.status;
 	flow_account_close(t.account);
+	tcp_account_close(t.tcp_account);
 	session_end(&t.session);
 	pcapng_close(t.events.file);
 	json_object_put(t.start);
@@ -655,7 +688,8 @@ static int trace_run(void *options, struct error *err)
 	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
 	if (o->command && (child > 0 || rc))
 		return child > 0 ? child : CHILD_OURS;
-	if (!rc && (t.limits.broken || (o->balance && !t.balance.balanced)))
+	if (!rc &&
+	    (t.limits.broken || (o->balance && !t.balance.balanced && !t.tcp_balance.balanced)))
 		return STATUS_BROKEN;
 	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/session.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,22 +269,55 @@ struct flow_account {
 	bool ended;
 };
 
-int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err)
+/* Whether packets of a protocol may be among those of `expr`; buf: those that are. */
+static bool may_match(const char *expr, const char *protocol, char buf[FLOW_EXPRESSION])
 {
 	struct error quiet = {};
 	struct filter *f;
+
+	snprintf(buf, FLOW_EXPRESSION, "(%s) and %s", expr, protocol);
+	if (filter_compile(&f, buf, &quiet))
+		return false;
+	filter_free(f);
+	return true;
+}
+
+static bool has_word(const char *expr, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = strstr(expr, word); at; at = strstr(at + 1, word)) {
+		if ((at == expr || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[n]))
+			return true;
+	}
+	return false;
+}
+
+int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], bool *tcp, struct error *err)
+{
+	struct filter *f;
+	bool udp;
 	int rc = filter_compile(&f, expr, err);
 
 	if (rc)
 		return rc;
 	filter_free(f);
-	if (snprintf(buf, FLOW_EXPRESSION, "(%s) and udp", expr) >= FLOW_EXPRESSION)
+	if (strlen(expr) + sizeof("() and udp") > FLOW_EXPRESSION)
 		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "the expression is too long");
-	rc = filter_compile(&f, buf, &quiet);
-	if (rc)
-		return error_set(err, STATUS_USAGE, rc, "for example: udp port 5060",
-				 "--balance is for UDP: '%s' matches none of it", expr);
-	filter_free(f);
+	*tcp = may_match(expr, "tcp", buf);
+	udp = may_match(expr, "udp", buf);
+	if (!*tcp && !udp)
+		return error_usage(err, "for example: udp port 5060, or tcp port 443",
+				   "--balance is for UDP or TCP: '%s' matches none of them", expr);
+	/* libpcap does not find all contradictions: then the words say what is meant */
+	if (*tcp && udp && has_word(expr, "tcp") == has_word(expr, "udp"))
+		return error_usage(err, "add one of them: udp port 5060",
+				   "--balance is for UDP or TCP, which balance in other units: "
+				   "'%s' matches both",
+				   expr);
+	*tcp = *tcp && (!udp || has_word(expr, "tcp"));
+	may_match(expr, *tcp ? "tcp" : "udp", buf);
 	return 0;
 }
 

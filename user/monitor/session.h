@@ -15,6 +15,7 @@
 #include "diagnosis/findings.h"
 #include "drops/balance.h"
 #include "monitor/live.h"
+#include "monitor/tcp.h"
 
 /*
  * The balance of a UDP flow on this host (`trace --balance`): checkpoints beside the collector of
@@ -122,11 +123,11 @@ struct flow_account_spec {
 };
 
 /*
- * What checkpoints and collector have to filter by: EXPR, of UDP. STATUS_USAGE: it is no
- * expression, or matches no UDP.
+ * What checkpoints and collector have to filter by: EXPR, of UDP or of TCP, *tcp says of which.
+ * STATUS_USAGE: it is no expression, or it matches neither or both, which balance in other units.
  */
 #define FLOW_EXPRESSION 4096
-int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err);
+int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], bool *tcp, struct error *err);
 
 /*
  * Loads, and adds it to the collector, with which it begins. STATUS_UNABLE: kernel or capability,
@@ -256,7 +257,8 @@ struct live_summary {
 	unsigned n_findings;
 	/* Set by the caller: */
 	bool interrupted;		 /* by a signal */
-	const struct flow_balance *flow; /* NULL: none was asked for */
+	const struct flow_balance *flow; /* NULL: none was asked for, or of TCP */
+	const struct tcp_balance *tcp;	 /* NULL: none was asked for, or of UDP */
 };
 
 /* `why`: more about the losses; NULL: that is not known. It may take a second. */

@@ -511,6 +511,10 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 	put_classes(o, s->total, by);
 	if (s->flow)
 		put_balance(o, s->flow);
+	if (s->tcp) {
+		json_put_bool(o, "balanced", s->tcp->balanced);
+		json_put(o, "tcp", json_tcp(s->tcp));
+	}
 	if (s->bursts.window_ns)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "own_losses", json_trace_losses(&s->own));

@@ -691,6 +691,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
 
+	print_tcp(p, end);
 	if (!json_get(end, "verdict"))
 		return;
 	page_end(p);

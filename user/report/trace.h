@@ -13,6 +13,7 @@
 #include "monitor/live.h"
 #include "report/capfile.h"
 #include "report/json.h"
+#include "report/page.h"
 #include "report/print.h"
 
 /* How a trace is shown, beside what it looks at. */
@@ -55,6 +56,11 @@ struct json_object *json_rates(const struct rates *r, bool all);
 
 struct live_summary; /* monitor/session.h */
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
+
+/* The balance of TCP flows: "tcp" of the end, and its text; nothing where `end` has none. */
+struct tcp_balance; /* monitor/tcp.h */
+struct json_object *json_tcp(const struct tcp_balance *b);
+void print_tcp(struct page *p, const struct json_object *end);
 
 /*
  * A trace for people, from its document: as it goes on, at its end, and again from its ledger.

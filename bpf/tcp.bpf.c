@@ -1,0 +1,790 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The observer of `trace --balance` for TCP: what sockets of the flow sent and sent again, which
+ * ranges of sequence numbers those were, and which ranges were dropped. include/tcp_abi.h says what
+ * is counted and what only explains a count.
+ *
+ * EXPR is asked about a segment made of the addresses and ports alone, in every program the same:
+ * a socket, its retransmissions and its drops are of the flow together or not at all.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <linux/errno.h>
+
+#include "filter.bpf.h"
+#include "skb.bpf.h"
+#include "sock.bpf.h"
+#include "tcp_abi.h"
+
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT	2
+#define TCP_CLOSE	7
+
+#define TCP_CA_RECOVERY 3
+#define TCP_CA_LOSS	4
+
+#define TCPHDR_FIN 1
+#define TCPHDR_SYN 2
+#define TCPHDR_RST 4
+#define TCPHDR_ACK 16
+
+#define IFF_LOOPBACK 0x8
+
+#define SYNACK_NS 1000000 /* a SYN-ACK was handed down so long ago at most when that is told */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct tcp_options_received {
+	__u16 sack_ok : 3;
+};
+
+struct tcp_sock {
+	__u64 bytes_sent, bytes_retrans, tcp_clock_cache;
+	__u32 data_segs_out, total_retrans, dsack_dups, snd_nxt, snd_una, tsoffset;
+	__u8 tcp_usec_ts : 1; /* since 6.7 */
+	struct tcp_options_received rx_opt;
+};
+
+struct inet_connection_sock {
+	__u8 icsk_ca_state : 5;
+};
+
+struct tcp_skb_cb {
+	__u32 seq, end_seq;
+	__u16 tcp_gso_segs, tcp_gso_size;
+	__u16 tcp_flags; /* 8 bits before 6.15 */
+};
+
+struct tcp_request_sock {
+	__u32 snt_isn;
+};
+
+struct dst_entry___tcp {
+	struct net_device *dev;
+};
+
+struct socket_lock___tcp {
+	struct {
+		struct {
+			struct {
+				atomic_t val;
+			} raw_lock;
+		} rlock;
+	} slock;
+	int owned;
+};
+
+struct sock___tcp {
+	struct dst_entry___tcp *sk_dst_cache;
+	struct socket_lock___tcp sk_lock;
+};
+
+struct sk_buff___tcp {
+	char cb[48];
+	union {
+		__u64 skb_mstamp_ns;
+	};
+};
+
+#pragma clang attribute pop
+
+const volatile struct tcp_config cfg;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, TCP_RING);
+} records SEC(".maps");
+
+MAP(counted, HASH, TCP_NAMESPACES, __u32, struct tcp_counted);
+
+ONE_PER_CPU(losses, struct tcp_losses);
+
+#define LOSS(field) COUNT_ON_CPU(losses, struct tcp_losses, field, 1)
+
+/* What is known of a socket: how it was when it was first read. */
+struct kept {
+	struct watch_flow flow; /* one that is closed has no port any more */
+	struct tcp_totals first;
+	__u64 told; /* its last reading was: nothing more is said of it */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct kept);
+} sockets SEC(".maps");
+
+/* What may come again, to sockets here; until when: without a drop no packet pays for it. */
+MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
+
+__u64 holes_until;
+
+/* Set by user space: those at work are read all the same, as torn ones. */
+__u32 take_busy;
+__u32 busy; /* sockets of the flow that were at work, and not read */
+
+/* The segment that EXPR is asked about: an IP header, and TCP's without options, of a full one. */
+#define ASKED_LENGTH 1500
+struct asked {
+	__u8 bytes[IP6_HLEN + TCP_HLEN];
+	__u8 pad[4];
+};
+
+enum tcp_program { TCP_ON_RETRANSMIT, TCP_ON_SYNACK, TCP_ON_STATE, TCP_ON_DROP, TCP_ON_FILES };
+
+MAP(asked, PERCPU_ARRAY, TCP_ON_FILES + 1, __u32, struct asked);
+
+static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program)
+{
+	struct asked *a = bpf_map_lookup_elem(&asked, &program);
+	struct linear at = {.mac_header = HEADER_UNSET};
+	const bool ip4 = f->family == AF_INET;
+	__u8 *tcp;
+
+	if (!a)
+		return false;
+	at.head = at.data = a->bytes;
+	at.protocol = bpf_htons(ip4 ? TYPE_IP4 : TYPE_IP6);
+	at.tail = (ip4 ? IP4_HLEN : IP6_HLEN) + TCP_HLEN;
+	__builtin_memset(a, 0, sizeof(*a));
+	if (ip4) {
+		a->bytes[0] = 0x45;
+		*(__be16 *)(a->bytes + 2) = bpf_htons(ASKED_LENGTH);
+		a->bytes[8] = 64;
+		a->bytes[9] = PROTO_TCP;
+		__builtin_memcpy(a->bytes + 12, f->src, 4);
+		__builtin_memcpy(a->bytes + 16, f->dst, 4);
+		tcp = a->bytes + IP4_HLEN;
+	} else {
+		a->bytes[0] = 0x60;
+		*(__be16 *)(a->bytes + 4) = bpf_htons(ASKED_LENGTH - IP6_HLEN);
+		a->bytes[6] = PROTO_TCP;
+		a->bytes[7] = 64;
+		__builtin_memcpy(a->bytes + 8, f->src, 16);
+		__builtin_memcpy(a->bytes + 24, f->dst, 16);
+		tcp = a->bytes + IP6_HLEN;
+	}
+	__builtin_memcpy(tcp, &f->src_port, 4); /* both */
+	tcp[12] = TCP_HLEN / 4 << 4;
+	tcp[13] = 0x10; /* ACK */
+	return filter_matches(&at, ASKED_LENGTH, NULL, NULL);
+}
+
+/* Sockets */
+
+/* What such a socket sends has these addresses; an IPv6 socket may speak IPv4. */
+static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
+{
+	struct in6_addr to = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr);
+	bool six = BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6;
+
+	__builtin_memset(f, 0, sizeof(*f));
+	f->proto = PROTO_TCP;
+	f->src_port = bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num));
+	f->dst_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+	if (six && !(!to.in6_u.u6_addr32[0] && !to.in6_u.u6_addr32[1] &&
+		     to.in6_u.u6_addr32[2] == bpf_htonl(0xffff))) {
+		f->family = AF_INET6;
+		BPF_CORE_READ_INTO(&f->src, sk, __sk_common.skc_v6_rcv_saddr);
+		__builtin_memcpy(f->dst, &to, sizeof(f->dst));
+	} else {
+		f->family = AF_INET;
+		BPF_CORE_READ_INTO((__be32 *)f->src, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__be32 *)f->dst, sk, __sk_common.skc_daddr);
+	}
+}
+
+static __always_inline __u8 role_of(struct net_device *dev)
+{
+	struct rtnl_link_ops *ops = (void *)BPF_CORE_READ(dev, rtnl_link_ops);
+	union {
+		char name[8];
+		__u64 word;
+	} kind = {};
+
+	if (BPF_CORE_READ(dev, flags) & IFF_LOOPBACK)
+		return TCP_ROLE_INSIDE;
+	if (!ops)
+		return TCP_ROLE_EDGE;
+	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), BPF_CORE_READ(ops, kind));
+	for (int i = 0; i < 8; i++) {
+		if (cfg.inside[i].word && cfg.inside[i].word == kind.word)
+			return TCP_ROLE_INSIDE;
+	}
+	return TCP_ROLE_EDGE;
+}
+
+static __always_inline void totals_of(struct tcp_totals *t, const struct sock *sk)
+{
+	const struct tcp_sock *tp = (const void *)sk;
+	const struct sock___tcp *more = (const void *)sk;
+	struct dst_entry___tcp *dst = BPF_CORE_READ(more, sk_dst_cache);
+	struct net_device *dev = dst ? BPF_CORE_READ(dst, dev) : NULL;
+
+	__builtin_memset(t, 0, sizeof(*t));
+	t->bytes_sent = BPF_CORE_READ(tp, bytes_sent);
+	t->bytes_retrans = BPF_CORE_READ(tp, bytes_retrans);
+	t->data_segs_out = BPF_CORE_READ(tp, data_segs_out);
+	t->total_retrans = BPF_CORE_READ(tp, total_retrans);
+	t->dsack_dups = BPF_CORE_READ(tp, dsack_dups);
+	t->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
+	t->snd_una = BPF_CORE_READ(tp, snd_una);
+	t->sack = BPF_CORE_READ_BITFIELD_PROBED(&tp->rx_opt, sack_ok) != 0;
+	if (!dev)
+		return;
+	t->ifindex = BPF_CORE_READ(dev, ifindex);
+	t->role = role_of(dev);
+}
+
+/* Somebody holds it: what it counts and snd_nxt may be of two moments. */
+static __always_inline bool is_at_work(const struct sock *sk)
+{
+	const struct sock___tcp *more = (const void *)sk;
+
+	return BPF_CORE_READ(more, sk_lock.owned) ||
+	       BPF_CORE_READ(more, sk_lock.slock.rlock.raw_lock.val.counter);
+}
+
+/* False: it was at work meanwhile. */
+static __always_inline bool totals_unheld(struct tcp_totals *t, const struct sock *sk)
+{
+	bool before = is_at_work(sk);
+	struct tcp_totals again;
+
+	totals_of(t, sk);
+	barrier();
+	totals_of(&again, sk);
+	return !before && !is_at_work(sk) && t->bytes_sent == again.bytes_sent &&
+	       t->snd_nxt == again.snd_nxt && t->data_segs_out == again.data_segs_out &&
+	       t->total_retrans == again.total_retrans;
+}
+
+static __always_inline struct tcp_record *record(enum tcp_event event)
+{
+	struct tcp_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r) {
+		LOSS(unranged);
+		return NULL;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->time_ns = bpf_ktime_get_ns();
+	r->event = event;
+	return r;
+}
+
+static __always_inline __u32 netns_of(const struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+}
+
+/* With what it counts now, unless another CPU has it: then that is the caller's. */
+static __always_inline struct kept *keep(struct sock *sk, const struct watch_flow *f)
+{
+	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!k) {
+		LOSS(unkept);
+		return NULL;
+	}
+	k->flow = *f;
+	totals_of(&k->first, sk);
+	return k;
+}
+
+/* A connection begins: its SYNs, if it sent any, are its first retransmissions. */
+SEC("tp_btf/inet_sock_set_state")
+int tcp_state(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	int old = ctx[1], new = ctx[2];
+	struct watch_flow f;
+	struct kept *k;
+
+	if (new != TCP_ESTABLISHED || sk->sk_protocol != PROTO_TCP)
+		return 0;
+	k = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	if (k) { /* its SYN was sent again */
+		__u32 syns = k->first.total_retrans;
+
+		totals_of(&k->first, sk);
+		k->first.total_retrans = syns;
+		return 0;
+	}
+	flow_of(&f, sk);
+	if (!is_of_flow(&f, TCP_ON_STATE))
+		return 0;
+	k = keep(sk, &f);
+	if (!k)
+		return 0;
+	if (old == TCP_SYN_SENT)
+		k->first.total_retrans = 0;
+	return 0;
+}
+
+static __always_inline void tell_socket(struct tcp_record *r, struct sock *sk, const struct kept *k)
+{
+	r->netns = netns_of(sk);
+	r->flow = k->flow;
+	r->first = k->first;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int tcp_gone(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	struct tcp_record *r;
+
+	if (!k || k->told)
+		return 0;
+	r = record(TCP_SOCKET);
+	if (!r)
+		return 0;
+	tell_socket(r, sk, k);
+	totals_of(&r->last, sk);
+	r->last.flags = TCP_DEAD;
+	bpf_ringbuf_submit(r, 0);
+	bpf_sk_storage_delete(&sockets, sk);
+	return 0;
+}
+
+/* Sockets that are there when tracing begins: of all processes, in all namespaces. */
+SEC("iter/task_file")
+int tcp_files(struct bpf_iter__task_file *ctx)
+{
+	struct file *file = ctx->file;
+	struct tcp_totals now;
+	struct socket *sock;
+	struct watch_flow f;
+	struct kept *k;
+	struct sock *sk;
+	__u8 state;
+	bool whole;
+
+	if (!file)
+		return 0;
+	sock = bpf_sock_from_file(file);
+	if (!sock)
+		return 0;
+	sk = sock->sk;
+	if (!sk || sk->sk_protocol != PROTO_TCP ||
+	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6))
+		return 0;
+	state = sk->__sk_common.skc_state;
+	if (state == TCP_LISTEN || state == TCP_CLOSE || state == TCP_SYN_SENT ||
+	    bpf_sk_storage_get(&sockets, sk, 0, 0))
+		return 0;
+	flow_of(&f, sk);
+	if (!is_of_flow(&f, TCP_ON_FILES))
+		return 0;
+	whole = totals_unheld(&now, sk);
+	if (!whole && !take_busy) {
+		__sync_fetch_and_add(&busy, 1);
+		return 0;
+	}
+	k = keep(sk, &f);
+	if (!k)
+		return 0;
+	k->first = now;
+	k->first.flags = TCP_LATE | (whole ? 0 : TCP_TORN);
+	return 0;
+}
+
+/* Those that are left at the end: records of TCP_SOCKET, torn ones if take_busy. */
+static struct tcp_record left;
+
+SEC("iter/bpf_sk_storage_map")
+int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct kept *k = ctx->value;
+	struct sock *sk = ctx->sk;
+	bool whole;
+
+	if (!sk || !k || k->told)
+		return 0;
+	k->told = 1;
+	__builtin_memset(&left, 0, sizeof(left));
+	left.event = TCP_SOCKET;
+	left.time_ns = bpf_ktime_get_ns();
+	whole = totals_unheld(&left.last, sk);
+	if (!whole && !take_busy) {
+		k->told = 0;
+		__sync_fetch_and_add(&busy, 1);
+		return 0;
+	}
+	tell_socket(&left, sk, k);
+	left.last.flags = whole ? 0 : TCP_TORN;
+	bpf_seq_write(ctx->meta->seq, &left, sizeof(left));
+	return 0;
+}
+
+/* Retransmissions */
+
+static __always_inline void count(const struct sock *sk, __u32 segs, bool failed, bool syn)
+{
+	__u32 netns = netns_of(sk);
+	struct tcp_counted *c = bpf_map_lookup_elem(&counted, &netns), none = {};
+
+	if (!c) {
+		bpf_map_update_elem(&counted, &netns, &none, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&counted, &netns);
+	}
+	if (!c) {
+		LOSS(uncounted);
+		return;
+	}
+	__sync_fetch_and_add(&c->retrans, segs);
+	if (failed)
+		__sync_fetch_and_add(&c->failed, segs);
+	if (syn)
+		__sync_fetch_and_add(&c->syn, 1);
+}
+
+static __always_inline __u32 tsval_of(const struct tcp_sock *tp, const struct sk_buff *skb)
+{
+	__u64 sent = BPF_CORE_READ((const struct sk_buff___tcp *)skb, skb_mstamp_ns);
+	__u32 usec = 0;
+
+	if (bpf_core_field_exists(tp->tcp_usec_ts))
+		usec = BPF_CORE_READ_BITFIELD_PROBED(tp, tcp_usec_ts);
+	return (__u32)(sent / (usec ? 1000 : 1000000)) + BPF_CORE_READ(tp, tsoffset);
+}
+
+/* Before this, __tcp_retransmit_skb() has counted the segment, or given up with one of these. */
+static __always_inline bool is_counted(int err)
+{
+	return err >= 0 || (err != -EAGAIN && err != -EBUSY && err != -EHOSTUNREACH &&
+			    err != -ENOMEM && err != -EINVAL);
+}
+
+static __always_inline __u8 kind_of(const struct sock *sk, bool syn)
+{
+	const struct inet_connection_sock *icsk = (const void *)sk;
+	__u32 state = BPF_CORE_READ_BITFIELD_PROBED(icsk, icsk_ca_state);
+
+	return syn			  ? TCP_KIND_SYN
+	       : state == TCP_CA_RECOVERY ? TCP_FAST
+	       : state == TCP_CA_LOSS	  ? TCP_RTO
+					  : TCP_TLP;
+}
+
+static __always_inline struct kept *
+kept_by_retransmission(struct sock *sk, const struct watch_flow *f, __u32 segs, __u32 bytes)
+{
+	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, 0);
+
+	if (k)
+		return k;
+	if (!is_of_flow(f, TCP_ON_RETRANSMIT))
+		return NULL;
+	k = keep(sk, f);
+	if (!k)
+		return NULL;
+	k->first.total_retrans -= segs;
+	if (sk->__sk_common.skc_state != TCP_SYN_SENT) { /* in no process' hands when we began */
+		k->first.flags = TCP_LATE;
+		k->first.bytes_sent -= bytes;
+		k->first.bytes_retrans -= bytes;
+		k->first.data_segs_out -= bytes ? segs : 0;
+	}
+	return k;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int tcp_retransmit(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct sk_buff *skb = (void *)ctx[1];
+	const struct tcp_sock *tp = (const void *)sk;
+	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	__u32 segs = BPF_CORE_READ(cb, tcp_gso_segs), seq = BPF_CORE_READ(cb, seq);
+	__u32 end = BPF_CORE_READ(cb, end_seq), flags = 0, bytes;
+	int err = ctx[2];
+	struct tcp_record *r;
+	struct watch_flow f;
+	struct kept *k;
+
+	bpf_probe_read_kernel(&flags, 1, __builtin_preserve_access_index(&cb->tcp_flags));
+	bytes = end - seq - !!(flags & TCPHDR_SYN) - !!(flags & TCPHDR_FIN);
+	if (!is_counted(err))
+		return 0;
+	count(sk, segs, err, flags & TCPHDR_SYN);
+	flow_of(&f, sk);
+	k = kept_by_retransmission(sk, &f, segs, bytes);
+	if (!k || k->told)
+		return 0;
+	r = record(TCP_RETRANSMITTED);
+	if (!r)
+		return 0;
+	r->netns = netns_of(sk);
+	r->flow = f;
+	r->start_ns = BPF_CORE_READ(tp, tcp_clock_cache);
+	r->seq = seq;
+	r->end = end;
+	r->bytes = bytes;
+	r->segs = segs;
+	r->size = BPF_CORE_READ(cb, tcp_gso_size);
+	r->kind = kind_of(sk, flags & TCPHDR_SYN);
+	r->tsval = tsval_of(tp, skb);
+	r->first = k->first;
+	totals_of(&r->last, sk);
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+/* Counted in the namespace, and by the socket only when the connection is accepted. */
+SEC("tp_btf/tcp_retransmit_synack")
+int tcp_synack(__u64 *ctx)
+{
+	const struct sock *req = (const void *)ctx[1]; /* both begin with struct sock_common */
+	struct tcp_record *r;
+	struct watch_flow f;
+
+	count(req, 1, false, true);
+	flow_of(&f, req);
+	if (!is_of_flow(&f, TCP_ON_SYNACK))
+		return 0;
+	r = record(TCP_SYNACK);
+	if (!r)
+		return 0;
+	r->netns = netns_of(req);
+	r->flow = f;
+	r->segs = 1;
+	r->kind = TCP_KIND_SYNACK;
+	r->seq = BPF_CORE_READ((const struct tcp_request_sock *)req, snt_isn);
+	r->end = r->seq + 1;
+	r->start_ns = r->time_ns - SYNACK_NS;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+/* Drops */
+
+/* A TCP header and the option that is first of all in segments with data: NOP, NOP, timestamps. */
+#define TCP_READ	  (TCP_HLEN + 12)
+#define NOP_NOP_TIMESTAMP 0x0101080a
+#define SACK_TIMESTAMP	  0x0402080a /* of SYN, behind MSS */
+
+struct segment {
+	struct watch_flow flow;
+	__u32 seq, ack, bytes, tsval;
+	__u16 segs, size;
+	__u8 flags;
+};
+
+/*
+ * What comes before the filter: most drops are not of TCP. Not static: verified once. Offset of the
+ * TCP header from head, -1: there is none, -2: it is in pages.
+ */
+__noinline int find_tcp(const struct linear *at, struct headers *h)
+{
+	__u8 b[IP6_HLEN] WIDE;
+	__u16 type;
+	int l3;
+
+	if (!at || !h)
+		return -1;
+	l3 = linear_l3(at, &type);
+	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
+		return -1;
+	if (b[0] >> 4 == 4
+		    ? b[9] != PROTO_TCP
+		    : b[0] >> 4 != 6 || (b[6] != PROTO_TCP && !headers_is_extension(6, b[6])))
+		return -1;
+	headers_from(at, l3, type, h);
+	if (h->proto != PROTO_TCP)
+		return -1;
+	return h->next == HEADER_PAYLOAD ? h->l4 : h->next == HEADER_CUT ? -2 : -1;
+}
+
+static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
+{
+	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+	const struct linear at = linear_of(skb);
+	__u8 tcp[TCP_READ] WIDE, ip[IP6_HLEN] WIDE;
+	__u32 payload, size, len;
+	struct headers h = {};
+	int l4 = find_tcp(&at, &h);
+
+	if (l4 == -2)
+		LOSS(unread);
+	if (l4 < 0 || bpf_probe_read_kernel(tcp, sizeof(tcp), at.head + l4) ||
+	    bpf_probe_read_kernel(ip, sizeof(ip), at.head + h.l3))
+		return false;
+	__builtin_memset(s, 0, sizeof(*s));
+	s->flow.family = h.version == 4 ? AF_INET : AF_INET6;
+	s->flow.proto = PROTO_TCP;
+	headers_addresses(h.version, ip, s->flow.src, s->flow.dst);
+	s->flow.src_port = bpf_htons(h.src_port);
+	s->flow.dst_port = bpf_htons(h.dst_port);
+	s->seq = be32_at(tcp + 4);
+	s->ack = be32_at(tcp + 8);
+	s->flags = tcp[13];
+	if (tcp[12] >> 4 >= 8 && be32_at(tcp + TCP_HLEN) == NOP_NOP_TIMESTAMP)
+		s->tsval = be32_at(tcp + TCP_HLEN + 4);
+	else if (tcp[12] >> 4 >= 8 && be32_at(tcp + TCP_HLEN + 4) == SACK_TIMESTAMP)
+		s->tsval = be32_at(tcp + TCP_HLEN + 8);
+	payload = l4 + (tcp[12] >> 4) * 4;
+	size = BPF_CORE_READ(shared, gso_size);
+	s->segs = size ? BPF_CORE_READ(shared, gso_segs) : 1;
+	if (size && s->segs > 1) { /* skb->len counts from data on, wherever that is by now */
+		s->size = size;
+		s->bytes = skb->len + filter_data(&at) - payload;
+	} else { /* a frame may be padded */
+		len = h.l3 + h.bytes;
+		s->segs = 1;
+		s->bytes = len > payload ? len - payload : 0;
+	}
+	return true;
+}
+
+/*
+ * The socket that is sending it: tcp_transmit_skb() has it in hand, so it is ours alone. Behind the
+ * first device nothing tells it.
+ */
+static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment *s)
+{
+	struct sock *sk = IN(skb, sk_buff)->sk;
+	__u8 state;
+
+	if ((__s64)sk >= 0)
+		return false;
+	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (state == TCP_TIME_WAIT || state == TCP_NEW_SYN_RECV ||
+	    BPF_CORE_READ(sk, sk_protocol) != PROTO_TCP ||
+	    bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num)) != s->flow.src_port ||
+	    BPF_CORE_READ(sk, __sk_common.skc_dport) != s->flow.dst_port)
+		return false;
+	return (__s32)(s->seq - BPF_CORE_READ((struct tcp_sock *)sk, snd_nxt)) >= 0;
+}
+
+static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct sk_buff *skb)
+{
+	struct net_device *dev = IN(skb, sk_buff)->dev;
+	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+	struct sock *sk = IN(skb, sk_buff)->sk;
+
+	key->location = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
+	key->reason = ctx[2];
+	key->protocol = skb->protocol;
+	key->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
+	/* in an out-of-order queue it is part of a node of a tree */
+	if ((__s64)dev < 0 && BPF_CORE_READ(dev, nd_net.net)) {
+		key->ifindex = BPF_CORE_READ(dev, ifindex);
+		key->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	} else {
+		key->flags |= WATCH_NO_DEV;
+	}
+	if ((__s64)sk < 0)
+		key->flags |= WATCH_SK;
+	if (key->reason == cfg.reason_netfilter) {
+		if ((__s64)dev < 0)
+			key->aux = hook_runner(ctx, skb, dev, &cfg.hooks);
+		if (!key->aux && dst)
+			key->aux = (__u64)BPF_CORE_READ(dst, input);
+	}
+	if (dst || key->aux)
+		key->flags |= WATCH_DST;
+	if (is_copy(skb, key->reason, (void *)ctx[3], cfg.reason_otherhost, cfg.reason_packet_sock))
+		key->flags |= WATCH_COPY;
+}
+
+static __always_inline void reverse(struct watch_flow *f)
+{
+	struct watch_flow was = *f;
+
+	__builtin_memcpy(f->src, was.dst, sizeof(f->src));
+	__builtin_memcpy(f->dst, was.src, sizeof(f->dst));
+	f->src_port = was.dst_port;
+	f->dst_port = was.src_port;
+}
+
+static __always_inline void open_hole(const struct segment *s)
+{
+	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), s->segs};
+	struct tcp_hole hole = {.flow = s->flow, .seq = s->seq};
+
+	/* the first drop of a range counts: the one of its retransmission leaves it open */
+	bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST);
+	holes_until = drop.time_ns + TCP_HOLE_LIFE;
+}
+
+/* A segment comes to a connection here (tcp_rcv_established()). */
+SEC("tp_btf/tcp_probe")
+int tcp_comes(__u64 *ctx)
+{
+	const struct sk_buff *skb = (void *)ctx[1];
+	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	struct tcp_hole_drop *drop;
+	struct tcp_hole hole = {};
+	struct tcp_record *r;
+
+	if (!holes_until || bpf_ktime_get_ns() > holes_until)
+		return 0;
+	flow_of(&hole.flow, (void *)ctx[0]);
+	reverse(&hole.flow);
+	hole.seq = BPF_CORE_READ(cb, seq);
+	drop = bpf_map_lookup_elem(&holes, &hole);
+	if (!drop)
+		return 0;
+	r = record(TCP_CAME);
+	if (r) {
+		r->flow = hole.flow;
+		r->seq = hole.seq;
+		r->segs = drop->segs;
+		r->start_ns = drop->time_ns;
+		bpf_ringbuf_submit(r, 0);
+	}
+	bpf_map_delete_elem(&holes, &hole);
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int tcp_drop(__u64 *ctx)
+{
+	struct sk_buff *skb = (void *)ctx[0];
+	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	struct watch_flow asked;
+	struct tcp_record *r;
+	struct segment s;
+	bool unsent;
+
+	if (!segment_read(&s, skb) || s.flags & TCPHDR_RST)
+		return 0;
+	asked = s.flow;
+	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* an acknowledgment: whose? */
+		reverse(&asked);
+	if (!is_of_flow(&asked, TCP_ON_DROP))
+		return 0;
+	unsent = s.bytes && is_unsent(skb, &s);
+	if (s.bytes && !unsent)
+		open_hole(&s);
+	r = record(TCP_DROPPED);
+	if (!r)
+		return 0;
+	r->start_ns = r->time_ns;
+	r->flow = s.flow;
+	r->seq = s.seq;
+	r->ack = s.ack;
+	r->has_ack = !!(s.flags & TCPHDR_ACK);
+	r->bytes = s.bytes;
+	r->tsval = s.tsval;
+	r->segs = s.segs;
+	r->size = s.size;
+	r->end = s.seq + s.bytes + !!(s.flags & TCPHDR_SYN) + !!(s.flags & TCPHDR_FIN);
+	if (ctx[2] == cfg.reason_pruned) { /* others may have been merged into it */
+		r->seq = BPF_CORE_READ(cb, seq);
+		r->end = BPF_CORE_READ(cb, end_seq);
+	}
+	r->unsent = unsent;
+	fill_key(&r->key, ctx, skb);
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the observer of TCP's retransmissions (bpf/tcp.bpf.c) and user space say to each other.
+ *
+ * The ledger is in tcp_sock and in maps: what a socket sent and sent again is the difference of two
+ * readings of it, the first when it was established or tracing began, the last when it went or
+ * tracing ended. Which range of sequence numbers was dropped or sent again comes through a ring and
+ * only explains them: what finds no room there stays a retransmission, and is undecided.
+ */
+#ifndef PKTLEDGER_TCP_ABI_H
+#define PKTLEDGER_TCP_ABI_H
+
+#include <linux/types.h>
+
+#include "trace_abi.h"
+#include "watch_abi.h"
+
+/* Where a socket's packets go first, by the device of its route. */
+enum tcp_role {
+	TCP_ROLE_UNKNOWN, /* no route is cached */
+	TCP_ROLE_INSIDE,  /* a device that hands over to another namespace of this kernel */
+	TCP_ROLE_EDGE,	  /* any other */
+};
+
+/* Of struct tcp_sock, by the names it has there; `sack`: the peer takes SACK (RFC 2018). */
+struct tcp_totals {
+	__u64 bytes_sent, bytes_retrans;
+	__u32 data_segs_out, total_retrans;
+	__u32 dsack_dups;
+	__u32 snd_nxt, snd_una;
+	__u32 ifindex; /* of the route; 0 unknown */
+	__u8 role;     /* enum tcp_role */
+	__u8 sack;
+	__u8 flags; /* enum tcp_total_flag */
+	__u8 pad[5];
+};
+
+enum tcp_total_flag {
+	TCP_LATE = 1, /* of a first reading: the socket had sent before tracing began */
+	TCP_TORN = 2, /* read while the socket was at work: the fields are of several moments */
+	TCP_DEAD = 4, /* of a last reading: the socket is gone */
+};
+
+enum tcp_event {
+	TCP_DROPPED,	   /* a segment: with data, SYN or FIN, or an acknowledgment */
+	TCP_RETRANSMITTED, /* tcp_retransmit_skb, of a segment that the kernel counts */
+	TCP_SYNACK,	   /* tcp_retransmit_synack */
+	TCP_SOCKET,	   /* first and last reading of a socket */
+	TCP_CAME,	   /* to a socket here, what was dropped before, at start_ns */
+};
+
+/* Of TCP_RETRANSMITTED and TCP_SYNACK. */
+enum tcp_kind {
+	TCP_FAST, /* in fast recovery */
+	TCP_RTO,  /* in loss recovery, which a timer begins */
+	TCP_TLP,  /* a tail loss probe (RFC 8985, 7): outside of recovery */
+	TCP_KIND_SYN,
+	TCP_KIND_SYNACK,
+	TCP_KINDS,
+};
+
+struct tcp_record {
+	__u64 time_ns;	/* bpf_ktime_get_ns() */
+	__u64 start_ns; /* TCP_RETRANSMITTED: tcp_clock_cache, not later than its transmission began
+			 */
+	struct watch_flow flow; /* as the segment is sent */
+	__u32 seq, end;		/* the range; SYN and FIN have a number each */
+	__u32 bytes;		/* of payload */
+	__u32 tsval;		/* of the timestamp option (RFC 7323); 0: not known */
+	__u16 segs, size;	/* how many segments, and the payload of each (0: one) */
+	__u8 event;		/* enum tcp_event */
+	__u8 kind;		/* enum tcp_kind */
+	/*
+	 * TCP_DROPPED: the sender's socket was transmitting it and has not counted it as sent
+	 * (snd_nxt): if that ends with an error it is sent again as new, else it was sent.
+	 */
+	__u8 unsent;
+	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */
+	__u32 netns;  /* of the socket, as inode number; TCP_DROPPED: 0 */
+	__u32 ack;
+	union {
+		struct watch_key key; /* TCP_DROPPED */
+		struct {
+			struct tcp_totals first, last; /* TCP_SOCKET; TCP_RETRANSMITTED: last */
+		};
+	};
+};
+
+/* By namespace, of all sockets there, whatever EXPR says: what SNMP counts, too. */
+struct tcp_counted {
+	__u64 retrans; /* Tcp:RetransSegs */
+	__u64 failed;  /* TcpExt:TCPRetransFail */
+	__u64 syn;     /* TcpExt:TCPSynRetrans */
+};
+
+/* A range that was dropped behind its sender, by where it begins. */
+struct tcp_hole {
+	struct watch_flow flow;
+	__u32 seq, pad;
+};
+
+struct tcp_hole_drop {
+	__u64 time_ns;
+	__u64 segs;
+};
+
+#define TCP_HOLES      16384	      /* the least used one gives way */
+#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes later is not told */
+#define TCP_NAMESPACES 1024
+#define TCP_RING       (16 << 20) /* bytes */
+
+/* Per CPU: what did not get through. */
+struct tcp_losses {
+	__u64 unranged;	 /* records that found no room in the ring */
+	__u64 unread;	 /* dropped packets of TCP whose headers are in pages */
+	__u64 uncounted; /* retransmissions in namespaces that found no room */
+	__u64 unkept;	 /* sockets that no memory was there for */
+};
+
+struct tcp_config {
+	union {
+		char name[8];
+		__u64 word;
+	} inside[8];		/* the first letters of kinds of link; 0: none */
+	__s32 reason_pruned;	/* TCP_OFO_QUEUE_PRUNE of this kernel; negative: it has none */
+	__s32 reason_otherhost; /* as struct watch_config */
+	__s32 reason_packet_sock;
+	__s32 reason_netfilter;
+	struct trace_range freeing; /* see ksym_freeing() */
+	struct trace_hooks hooks;
+};
+
+_Static_assert(sizeof(struct tcp_totals) == 48, "no holes");
+_Static_assert(sizeof(struct tcp_record) == 192, "no holes");
+
+#endif

@@ -1,0 +1,645 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`trace --balance` of TCP: what sockets tell of themselves, rules and SNMP is the truth, and each term
+has to agree with it. PKTLEDGER_TCP_SCENES and PKTLEDGER_SEED in the environment say how many random
+scenes there are, and the first: a scene is its seed."""
+
+import contextlib
+import functools
+import json
+import os
+import random
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ends import PORT, do, inside, nft, tun
+from lib import (EVERYTHING, PATIENCE, assert_ok, case, first, main, observed, pktledger, require,
+                 rootless, started, table, thorough)
+from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
+
+SCENES = int(os.environ.get("PKTLEDGER_TCP_SCENES", 300 if EVERYTHING else 6))
+SEED = int(os.environ.get("PKTLEDGER_SEED", 1))
+EXPR = f"tcp port {PORT}"
+HEADERS = {4: 52, 6: 72}  # of a segment with time stamps
+
+
+# Real ends
+
+
+def info(sock):
+    """Of TCP_INFO: (data_segs_out, bytes_sent, bytes_retrans)."""
+    raw = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
+    return struct.unpack_from("I", raw, 156) + struct.unpack_from("QQ", raw, 200)
+
+
+def serve(listener):
+    """Reads each connection to its end, as many as come."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            while connection.recv(1 << 18):
+                pass
+
+
+@contextlib.contextmanager
+def server(netns=RX):
+    with inside(netns):
+        listener = socket.create_server(("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True,
+                                        backlog=64)
+    thread = threading.Thread(target=serve, args=(listener,))
+    thread.start()
+    try:
+        yield
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
+def transfer(address, size, control="cubic", connections=1):
+    """One after the other; the sum of what their sockets tell, when the other end had read all."""
+    total = [0, 0, 0]
+    for _ in range(connections):
+        with inside(TX):
+            sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        with sock:
+            sock.settimeout(60 * PATIENCE)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            sock.connect((address, PORT))
+            sock.sendall(bytes(size))
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1) == b""
+            total = [a + b for a, b in zip(total, info(sock))]
+    return total
+
+
+def offloads(state):
+    """Without them an skb is a segment, which rules and queues count."""
+    for netns, device in ((TX, "v-tx"), (RX, "v-rx")):
+        for option in ("tso", "gso", "gro"):
+            do(netns, "ethtool", "-K", device, option, state)
+        if state == "off":  # or TCP hands down several in one
+            do(netns, "ip", "link", "set", device, "gso_max_segs", "1")
+
+
+def resent(netns):
+    """Tcp:RetransSegs."""
+    names, values = [line.split() for line in do(netns, "cat", "/proc/net/snmp").splitlines()
+                     if line.startswith("Tcp:")]
+    return int(values[names.index("RetransSegs")])
+
+
+def rule(hook, match, every, family="inet"):
+    """Each so manieth packet is dropped and counted; of TCP, in one direction."""
+    return (f"table {family} t{hook} {{\n chain c {{\n type filter hook {hook} priority 0\n"
+            f" {match} numgen inc mod {every} == 1 counter drop\n }}\n}}\n")
+
+
+def dropped(netns):
+    """Packets and bytes of IP of all rules there."""
+    listed = json.loads(do(netns, "nft", "-j", "list", "ruleset"))["nftables"]
+    found = [e["counter"] for r in listed if "rule" in r for e in r["rule"]["expr"] if "counter" in e]
+    return sum(c["packets"] for c in found), sum(c["bytes"] for c in found)
+
+
+DATA = f"tcp dport {PORT} meta length > 200"
+
+
+# The balance
+
+
+@functools.cache
+def refusal():
+    """Why this kernel cannot do it, or None."""
+    result = pktledger("trace", "-q", "--balance", "-t", "10ms", EXPR)
+    return result.err.strip() if result.status == UNABLE else None
+
+
+def balancing(expr=EXPR):
+    require(not refusal(), refusal())
+    return tracing("--balance", expr)
+
+
+class Hidden(AssertionError):
+    """The host hid events from all tracing, see observed() of lib.py."""
+
+
+def where_seen(function):
+    """For cases in which timers send: on top of PID 1 this host may show nothing of it."""
+
+    def attempt(*args):
+        try:
+            return function(*args)
+        except Hidden as error:
+            return error
+
+    @functools.wraps(function)
+    def run(*args):
+        result = observed(lambda: attempt(*args), lambda result: isinstance(result, Hidden))
+        if isinstance(result, Hidden):
+            raise result
+
+    return run
+
+
+def look_for_hidden(document):
+    """Sockets counted what no event told of, where that is known to happen."""
+    tcp = document["end"]["tcp"]
+    missing = {row["why"] for row in tcp["undecided_why"]} & {"unseen", "inside"}
+    missing |= {c["name"] for c in tcp["counters"] if c["agrees"] is False}
+    suppressed = document["start"]["env"]["quirks"].get("suppressed_on_pid1", True)
+    if suppressed and (missing or tcp["bytes"]["unaccounted"]):
+        raise Hidden(json.dumps(tcp)[:2000])
+
+
+def stages(tcp, key="stages"):
+    return {row["stage"]: row["segments"] for row in tcp[key]}
+
+
+def assert_sums(tcp):
+    """From the numbers alone."""
+    text = json.dumps(tcp)[:3000]
+    beyond = sum(row["segments"] for row in tcp["beyond"])
+    assert tcp["data_segs_out"] == (tcp["new"] + tcp["retransmitted"] - tcp["without_data"]
+                                    + tcp["returned"]), text
+    assert tcp["retransmitted"] == (tcp["lost_here"] + beyond + tcp["not_lost"]
+                                    + tcp["undecided"]), text
+    assert tcp["retransmitted"] == sum(tcp["kinds"].values()), text
+    assert tcp["lost_here"] == sum(stages(tcp).values()), text
+    assert tcp["returned"] == sum(stages(tcp, "returned_stages").values()), text
+    assert tcp["undecided"] == sum(row["segments"] for row in tcp["undecided_why"]), text
+    moved = tcp["bytes"]
+    assert moved["sent"] == moved["new"] + moved["retransmitted"] + moved["returned"], text
+    assert moved["unaccounted"] == 0, text
+    assert all(c["agrees"] for c in tcp["counters"] if c["agrees"] is not None), text
+
+
+def assert_balance(document, truth, size, again):
+    """`truth`: what sockets told; `size`: bytes given to them; `again`: RetransSegs."""
+    tcp = document["end"]["tcp"]
+    text = json.dumps(tcp)[:3000]
+    look_for_hidden(document)
+    assert_sums(tcp)
+    assert tcp["balanced"] and document["end"]["balanced"], text
+    assert tcp["undecided"] == 0 and not tcp["beyond"], text
+    moved = tcp["bytes"]
+    assert [tcp["data_segs_out"], moved["sent"], moved["retransmitted"]] == truth, (truth, text)
+    assert moved["new"] == size, (size, text)
+    assert tcp["retransmitted"] == again, (again, text)
+    return tcp
+
+
+@table(first(2, [("IPv4", V4, "cubic"), ("IPv6", V6, "bbr"), ("IPv4, bbr", V4, "bbr")]))
+@where_seen
+def nothing_lost(address, control):
+    with lab(), server(), balancing() as t:
+        truth = transfer(address, 300000, control, 3)
+        tcp = assert_balance(t.stop(), truth, 900000, 0)
+    assert tcp["stall_ns"] is None, tcp
+    assert (tcp["sockets"], tcp["all_flows"], tcp["verdict"]) == (6, 6, "none_seen"), tcp
+
+
+@table(first(1, [
+    ("merged", V4, "on", "cubic"), ("bbr, IPv6", V6, "on", "bbr"), ("segments", V4, "off", "cubic"),
+]))
+@where_seen
+def lost_at_the_receiver(address, state, control):
+    """Whatever is dropped there is sent again once, byte by byte."""
+    with lab(), server():
+        offloads(state)
+        nft(RX, rule("input", DATA, 20))
+        with balancing() as t:
+            truth = transfer(address, 2000000, control)
+            tcp = assert_balance(t.stop(), truth, 2000000, resent(TX))
+        packets, length = dropped(RX)
+    assert packets > 0 and stages(tcp) == {"netfilter": tcp["lost_here"]}, tcp
+    assert tcp["bytes"]["retransmitted"] == length - packets * HEADERS[4 if address == V4 else 6]
+    assert tcp["verdict"] == "this_host" and tcp["returned"] == 0, tcp
+    assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
+
+
+@table(first(1, [("IPv4", V4), ("IPv6", V6)]))
+@where_seen
+def returned(address):
+    """TCP sends it again as new: no counter of retransmissions moves."""
+    with lab(), server():
+        nft(TX, rule("output", DATA, 10))
+        with balancing() as t:
+            truth = transfer(address, 1000000)
+            tcp = assert_balance(t.stop(), truth, 1000000, 0)
+        packets, length = dropped(TX)
+    assert packets > 0 and stages(tcp, "returned_stages") == {"netfilter": tcp["returned"]}, tcp
+    assert tcp["bytes"]["returned"] == length - packets * HEADERS[4 if address == V4 else 6], tcp
+
+
+@table(first(1, [(f"{control}, {state}", control, state)
+                 for control in ("bbr", "cubic") for state in ("on", "off")]))
+@where_seen
+def queue_of_the_sender(control, state):
+    """bbr does not give way: what is sent again is dropped again, and again."""
+    with lab(), server():
+        offloads(state)
+        do(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "100mbit", "burst", "20k",
+           "limit", "30k")
+        with balancing() as t:
+            truth = transfer(V4, 1000000, control)
+            tcp = assert_balance(t.stop(), truth, 1000000, resent(TX))
+        queue = json.loads(do(TX, "tc", "-s", "-j", "qdisc", "show", "dev", "v-tx"))[0]
+    assert stages(tcp).keys() | stages(tcp, "returned_stages").keys() == {"qdisc"}, tcp
+    if state == "off":
+        assert tcp["lost_here"] + tcp["returned"] + tcp["not_resent"] == queue["drops"], (tcp, queue)
+    elif control == "bbr":
+        failed = [c for c in tcp["counters"] if c["name"] == "TcpExt:TCPRetransFail"]
+        assert failed[0]["delta"] == failed[0]["events"] > 0, tcp
+
+
+@case
+@where_seen
+def an_acknowledgment_is_lost():
+    """Of the whole flight, so that its tail is probed or a timer ends."""
+    with lab(), server():
+        with balancing() as t:
+            with inside(TX):
+                sock = socket.create_connection((V4, PORT))
+            with sock:
+                nft(TX, rule("input", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
+                sock.sendall(bytes(1000))
+                time.sleep(0.3)
+                do(TX, "nft", "flush", "ruleset")
+                sock.shutdown(socket.SHUT_WR)
+                assert sock.recv(1) == b""
+                truth = list(info(sock))
+            tcp = assert_balance(t.stop(), truth, 1000, resent(TX))
+    assert tcp["not_lost"] == tcp["ack_lost"] == tcp["retransmitted"] > 0, tcp
+    assert tcp["verdict"] == "none_seen", tcp
+
+
+@case
+def lost_without_an_event():
+    """tc says that it took the packet: nothing is assigned to a stage that is not known."""
+    with lab(), server(), balancing() as t:
+        do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
+        with inside(TX):
+            sock = socket.create_connection((V4, PORT))
+        with sock:
+            do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
+               "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
+            sock.sendall(bytes(1000))
+            time.sleep(0.1)
+            do(RX, "tc", "filter", "del", "dev", "v-rx", "ingress")
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1) == b""
+        document = t.stop()
+        assert t.process.returncode == BROKEN, t.process.returncode
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert not tcp["balanced"] and tcp["lost_here"] == 0 and not tcp["beyond"], tcp
+    assert {row["why"] for row in tcp["undecided_why"]} == {"inside"}, tcp
+    assert tcp["undecided"] == tcp["retransmitted"] > 0 and tcp["verdict"] == "unknown", tcp
+
+
+class Peer(threading.Thread):
+    """A host behind a tun, which this kernel knows nothing of: takes one connection. Segments whose
+    place in the stream is in `lose` are lost the first time, of those in `twice` the acknowledgment
+    is, and what comes then is reported as a duplicate (RFC 2883)."""
+
+    SEGMENT = 1000
+
+    def __init__(self, device, lose, twice):
+        super().__init__()
+        self.device, self.lose, self.twice = device, set(lose), set(twice)
+        self.lost, self.doubled, self.stopped = 0, 0, False
+        self.isn, self.first, self.have, self.ahead = 1000, None, None, {}
+
+    def run(self):
+        while not self.stopped:
+            try:
+                packet = self.device.read(4096)
+            except BlockingIOError:
+                packet = None
+            if packet and packet[0] >> 4 == 4 and packet[9] == socket.IPPROTO_TCP:
+                self.take(packet)
+            else:
+                time.sleep(0.001)
+
+    def take(self, packet):
+        tcp = packet[20:]
+        seq, flags = struct.unpack_from("!I", tcp, 4)[0], tcp[13]
+        data = len(tcp) - (tcp[12] >> 4) * 4
+        if flags & 2:
+            self.first = self.have = (seq + 1) & 0xffffffff
+            # SYN-ACK: MSS of one segment, SACK permitted, padding
+            self.say(packet, 0x12, struct.pack("!BBHBBBB", 2, 4, self.SEGMENT, 4, 2, 1, 1))
+            return
+        place = (seq - self.first) // self.SEGMENT
+        if data and place in self.lose:
+            self.lose.remove(place)
+            self.lost += 1
+            return
+        block = None
+        if data and seq < self.have:  # again
+            block = (seq, seq + data)
+            self.doubled += 1
+        elif data and seq > self.have:
+            self.ahead[seq] = seq + data
+            block = (seq, seq + data)
+        elif data or flags & 1:
+            self.have += data
+            while self.have in self.ahead:
+                self.have = self.ahead.pop(self.have)
+            if flags & 1 and not self.ahead:
+                self.have += 1
+        else:
+            return
+        if place in self.twice and data:
+            self.twice.remove(place)
+            return
+        sack = struct.pack("!BBBBII", 1, 1, 5, 10, *block) if block else b""
+        self.say(packet, 0x11 if flags & 1 and not block else 0x10, sack)
+
+    def say(self, packet, flags, options):
+        sport, dport = struct.unpack_from("!HH", packet, 20)
+        self.device.write(segment(dport, sport, self.isn + (0 if flags & 2 else 1), self.have, flags,
+                                  options))
+
+
+def segment(sport, dport, seq, ack, flags, options=b"", payload=b""):
+    """From the other end of the tun to this one."""
+    source, target = socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1")
+    tcp = struct.pack("!HHIIBBHHH", sport, dport, seq, ack, (20 + len(options)) // 4 << 4, flags,
+                      60000, 0, 0) + options + payload
+    pseudo = source + target + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
+    tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 1, 0, 64, socket.IPPROTO_TCP, 0,
+                     source, target)
+    return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
+
+
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+@table(first(1, [("both", [3, 7], [12]), ("lost", [5], []), ("in time", [], [12])]))
+@where_seen
+def beyond(lose, twice):
+    """Behind the device that packets leave by; and what the peer has twice."""
+    with lab(), tun(TX) as device:
+        peer = Peer(device, lose, twice)
+        peer.start()
+        try:
+            with balancing() as t:
+                with inside(TX):
+                    sock = socket.create_connection(("198.18.5.9", PORT))
+                with sock:
+                    for _ in range(13):  # the last one has nothing behind it
+                        sock.sendall(bytes(Peer.SEGMENT))
+                        time.sleep(0.005)
+                    time.sleep(0.5)
+                    truth = list(info(sock))
+                document = t.stop()
+        finally:
+            peer.stopped = True
+            peer.join()
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert (peer.lost, peer.doubled) == (len(lose), len(twice)), (peer.lost, peer.doubled)
+    assert tcp["balanced"] and tcp["lost_here"] == 0, tcp
+    assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == ([("t0", len(lose))] if lose
+                                                                     else []), tcp
+    assert tcp["not_lost"] == len(twice), tcp
+    assert tcp["verdict"] == ("beyond_this_host" if lose else "none_seen"), tcp
+    assert tcp["data_segs_out"] == truth[0], (truth, tcp)
+
+
+@case
+@where_seen
+def of_senders_elsewhere():
+    """A host that only receives sees what it drops, and that it comes again."""
+    peer, size = 7777, 1000
+    with lab(), tun(TX) as device, contextlib.ExitStack() as stack:
+        with inside(TX):
+            listener = stack.enter_context(socket.create_server(("198.18.5.1", PORT)))
+
+        def read(wanted):
+            end = time.monotonic() + 5 * PATIENCE
+            while time.monotonic() < end:
+                with contextlib.suppress(BlockingIOError):
+                    packet = device.read(4096)
+                    if packet and packet[0] >> 4 == 4 and packet[9] == 6 and packet[33] == wanted:
+                        return struct.unpack_from("!I", packet, 24)[0]
+            raise AssertionError("no answer")
+
+        with balancing() as t:
+            device.write(segment(peer, PORT, 99, 0, 0x02))
+            theirs = read(0x12) + 1
+            device.write(segment(peer, PORT, 100, theirs, 0x10))
+            connection = stack.enter_context(listener.accept()[0])
+            nft(TX, rule("input", f"tcp dport {PORT} meta length > 200", 3))
+            for again in range(2):
+                for i in range(9):
+                    device.write(segment(peer, PORT, 100 + i * size, theirs, 0x10, b"",
+                                         bytes(size)))
+                if not again:
+                    packets, _ = dropped(TX)
+                    do(TX, "nft", "flush", "ruleset")
+                    time.sleep(0.1)
+            received = 0
+            while received < 9 * size:
+                received += len(connection.recv(1 << 16))
+            document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert packets == 3 and (tcp["received"], tcp["received_again"]) == (packets, packets), tcp
+    assert stages(tcp, "received_stages") == {"netfilter": packets}, tcp
+    assert 0.1e9 <= tcp["received_stall_ns"]["p50"] <= tcp["received_stall_ns"]["max"], tcp
+    assert tcp["retransmitted"] == tcp["not_resent"] == 0 and tcp["verdict"] == "this_host", tcp
+
+
+@table(first(1, [("both", "port {}", 2), ("clients", "dst port {} and greater 200", 1)]))
+@where_seen
+def in_the_middle(which, sockets):
+    """Of a connection that was there before, and goes on: no more than what was seen."""
+    with lab("--topology", "router"), server():
+        nft(RX, rule("input", DATA, 50))
+        with inside(TX):
+            sock = socket.create_connection(("198.18.1.2", PORT))
+        with sock:
+            sock.sendall(bytes(300000))
+            time.sleep(0.2)
+            with balancing("tcp " + which.format(PORT)) as t:
+                for _ in range(100):
+                    sock.sendall(bytes(20000))
+                    time.sleep(0.002)
+                document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert tcp["sockets"] == sockets and tcp["lost_here"] > 0, tcp
+    assert 2000000 - 500000 <= tcp["bytes"]["new"] <= 2000000, tcp
+    assert {row["why"] for row in tcp["undecided_why"]} <= {"late", "open"}, tcp
+
+
+@thorough
+@where_seen
+def short_connections():
+    """Their SYNs, SYN-ACKs and FINs are lost, too."""
+    with lab(), server():
+        nft(RX, rule("input", f"tcp dport {PORT}", 31) + rule("output", f"tcp sport {PORT}", 29))
+        with balancing() as t:
+            truth = transfer(V4, 5000, "cubic", 200)
+            document = t.stop()
+        again = resent(TX) + resent(RX)
+    tcp = assert_balance(document, truth, 1000000, again)
+    assert tcp["kinds"]["syn"] > 0 and tcp["kinds"]["syn_ack"] > 0, tcp
+    assert tcp["without_data"] > 0 and tcp["sockets"] == 400, tcp
+
+
+# Random scenes
+
+# of packets of more than 300 bytes each 16th by chance: TC_ACT_SHOT, else TC_ACT_OK
+SOME_LARGE = "7,128 0 0 0,37 0 4 300,32 0 0 4294963256,84 0 0 15,21 0 1 0,6 0 0 2,6 0 0 0"
+
+
+class Scene:
+    def __init__(self, seed):
+        pick = random.Random(seed)
+        self.topology = pick.choice(["pair", "pair", "router"])
+        self.version = pick.choice([4, 6])
+        self.control = pick.choice(["cubic", "bbr", "reno"])
+        self.state = pick.choice(["on", "off"])
+        self.size = pick.choice([1000, 20000, 100000, 400000])
+        self.connections = pick.choice([1, 1, 3])
+        causes = ["input", "prerouting", "output", "ingress", "queue", "acks"]
+        if self.topology == "router":
+            causes += ["forward", "router queue"]
+        self.causes = pick.sample(causes, pick.choice([0, 1, 1, 2, 2, 3, 3]))
+        self.every = pick.choice([7, 20, 50])
+
+    def __str__(self):
+        return (f"{self.topology} IPv{self.version} {self.control} {self.connections} x {self.size} "
+                f"offloads {self.state}: {', '.join(self.causes) or 'nothing lost'}")
+
+    def address(self):
+        net = "1" if self.topology == "router" else "0"
+        if self.version == 4:
+            return f"198.18.{net}.2"
+        return "2001:2:0:1::2" if net == "1" else "2001:2::2"
+
+    def lose(self):
+        """Only segments with data in their direction, so that no SYN waits for a second."""
+        router = TX[:-2] + "router"
+        family = "inet"
+        for cause in self.causes:
+            if cause in ("input", "prerouting"):
+                nft(RX, rule(cause, DATA, self.every, family))
+            elif cause == "output":
+                nft(TX, rule("output", DATA, self.every, family))
+            elif cause == "forward":
+                nft(router, rule("forward", DATA, self.every, family))
+            elif cause == "acks":
+                nft(TX, rule("input", f"tcp sport {PORT} tcp flags & (syn | fin) == 0x0", self.every,
+                             family))
+            elif cause == "ingress":
+                do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
+                do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "all", "bpf",
+                   "direct-action", "bytecode", SOME_LARGE)
+            else:
+                netns, device = (TX, "v-tx") if cause == "queue" else (router, "v-r1")
+                do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit",
+                   "burst", "20k", "limit", "30k")
+
+    def stages(self):
+        return {"queue": "qdisc", "router queue": "qdisc", "ingress": "tc_ingress"}
+
+    def run(self):
+        with lab("--topology", self.topology), server():
+            offloads(self.state)
+            self.lose()
+            with balancing() as t:
+                truth = transfer(self.address(), self.size, self.control, self.connections)
+                document = t.stop()
+            again = resent(TX) + resent(RX)
+        tcp = assert_balance(document, truth, self.size * self.connections, again)
+        known = {self.stages().get(cause, "netfilter") for cause in self.causes if cause != "acks"}
+        assert set(stages(tcp)) | set(stages(tcp, "returned_stages")) <= known, (known, tcp)
+
+
+@table([(f"{seed}: {Scene(seed)}", seed) for seed in range(SEED, SEED + SCENES)])
+@where_seen
+def scene(seed):
+    Scene(seed).run()
+
+
+# What is shown
+
+
+@case
+@where_seen
+def accept_queue_full():
+    """No event tells of a SYN there: it is undecided, and the counter is named."""
+    with lab(), contextlib.ExitStack() as stack:
+        with inside(RX):
+            listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
+        with balancing() as t:
+            for _ in range(4):
+                with inside(TX):
+                    sock = stack.enter_context(socket.socket())
+                sock.setblocking(False)
+                sock.connect_ex((V4, PORT))
+            time.sleep(1.5)
+            document = t.stop()
+        listener.close()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert tcp["kinds"]["syn"] > 0 and tcp["undecided"] == tcp["retransmitted"], tcp
+    assert any("ListenOverflows" in line for line in tcp["rests_on"]), tcp["rests_on"]
+
+
+@case
+def report_prints_it_again():
+    with lab(), server(), tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
+        require(not refusal(), refusal())
+        file = os.path.join(directory, "ledger")
+        nft(RX, rule("input", DATA, 10))
+        with started("trace", "--balance", "--ledger", file, EXPR) as process:
+            while "tracing" not in process.stderr.readline():
+                pass
+            transfer(V4, 500000)
+            process.terminate()
+            out, err = process.communicate(timeout=30 * PATIENCE)
+        assert process.returncode == 0, err
+        assert "retransmitted" in out and "lost here" in out and "this_host" in out, out
+        again = assert_ok(pktledger("report", file))
+        assert out in again.out, f"printed:\n{out}\nreprinted:\n{again.out}"
+
+
+@table([
+    ("UDP and TCP", [f"port {PORT}"], "both"),
+    ("neither", ["icmp"], "none of them"),
+    ("--seq", ["--seq", "rtp", EXPR], "--seq"),
+    ("--settle", ["--settle", "1", EXPR], "--settle"),
+    ("--inner", ["--inner", EXPR], "--inner"),
+])
+@rootless
+def usage(args, word):
+    result = pktledger("trace", "--balance", *args)
+    assert result.status == 2 and word in result.err, result
+    assert result.err.count("\n") == 1, result
+
+
+if __name__ == "__main__":
+    main()

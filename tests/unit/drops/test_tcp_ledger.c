@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What became of the transmission before a retransmission, from records that no kernel made. */
+#include "cases.h"
+
+#include <string.h>
+
+#include "drops/tcp.h"
+
+#define MSS 1000
+#define MS  1000000ULL
+
+/* The reason of a drop stands for what it means, its place for the stage. */
+static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)
+{
+	(void)arg;
+	*stage = (enum stage)key->location;
+	return (enum tcp_drop)key->reason;
+}
+
+struct scene {
+	struct tcp_ledger *ledger;
+	struct tcp_totals first, now; /* of the socket */
+	uint64_t ms;
+	bool ended;
+	struct tcp_sum sum;
+};
+
+static struct scene begun(unsigned room)
+{
+	struct scene s = {.ledger = tcp_ledger_new(room, judge, NULL), .ms = 1000};
+
+	assert_non_null(s.ledger);
+	s.first.snd_nxt = s.first.snd_una = UINT32_MAX - 3 * MSS; /* wraps in between */
+	s.first.sack = 1;
+	s.first.role = TCP_ROLE_EDGE;
+	s.first.ifindex = 7;
+	s.now = s.first;
+	return s;
+}
+
+static struct tcp_record record(struct scene *s, enum tcp_event event, unsigned from, unsigned segs)
+{
+	struct tcp_record r = {
+		.event = (uint8_t)event,
+		.time_ns = s->ms * MS,
+		.start_ns = s->ms * MS,
+		.flow = {.family = 2, .proto = 6, .src_port = 1, .dst_port = 2},
+		.segs = (uint16_t)segs,
+		.bytes = segs * MSS,
+		.size = segs > 1 ? MSS : 0,
+		.netns = 1,
+	};
+
+	r.seq = s->first.snd_nxt + from * MSS;
+	r.end = r.seq + r.bytes;
+	return r;
+}
+
+static void add(struct scene *s, const struct tcp_record *r)
+{
+	assert_int_equal(tcp_ledger_add(s->ledger, r), 0);
+}
+
+static void sends(struct scene *s, unsigned segs)
+{
+	s->ms++;
+	s->now.data_segs_out += segs;
+	s->now.bytes_sent += segs * MSS;
+	s->now.snd_nxt += segs * MSS;
+}
+
+static void drops(struct scene *s, unsigned from, unsigned segs, enum stage stage)
+{
+	struct tcp_record r = record(s, TCP_DROPPED, from, segs);
+
+	s->ms++;
+	r.key.reason = TCP_DROP_LOSS;
+	r.key.location = stage;
+	add(s, &r);
+}
+
+/* Dropped while it was transmitted: TCP may send it again as new. */
+static void returns(struct scene *s, unsigned from, unsigned segs)
+{
+	struct tcp_record r = record(s, TCP_DROPPED, from, segs);
+
+	s->ms++;
+	s->now.data_segs_out += segs;
+	s->now.bytes_sent += segs * MSS;
+	r.unsent = 1;
+	r.key.reason = TCP_DROP_LOSS;
+	r.key.location = STAGE_QDISC;
+	add(s, &r);
+}
+
+static void sends_again(struct scene *s, unsigned from, unsigned segs)
+{
+	struct tcp_record r;
+
+	s->ms++;
+	r = record(s, TCP_RETRANSMITTED, from, segs);
+	r.time_ns += MS / 2; /* it is told when it has been handed down */
+	s->now.data_segs_out += segs;
+	s->now.total_retrans += segs;
+	s->now.bytes_sent += segs * MSS;
+	s->now.bytes_retrans += segs * MSS;
+	r.first = s->first;
+	r.last = s->now;
+	add(s, &r);
+}
+
+static void ends(struct scene *s)
+{
+	struct tcp_record r = record(s, TCP_SOCKET, 0, 0);
+
+	r.first = s->first;
+	r.last = s->now;
+	add(s, &r);
+	tcp_ledger_close(s->ledger, 0, &s->sum);
+	s->ended = true;
+}
+
+static uint64_t undecided(const struct tcp_sum *sum)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < TCP_WHYS; i++)
+		n += sum->undecided[i];
+	return n;
+}
+
+/* Both equations, and that it is what was said. */
+static void assert_sum(struct scene *s, uint64_t here, uint64_t beyond, uint64_t not_lost,
+		       uint64_t open)
+{
+	const struct tcp_sum *sum = &s->sum;
+
+	if (!s->ended) {
+		s->now.snd_una = s->now.snd_nxt;
+		ends(s);
+	}
+	assert_int_equal(sum->retransmitted,
+			 sum->lost_here + sum->beyond + sum->not_lost + undecided(sum));
+	assert_int_equal(sum->bytes_sent,
+			 sum->bytes_new + sum->bytes_retrans + sum->bytes_returned);
+	assert_int_equal(sum->bytes_unaccounted, 0);
+	assert_int_equal(sum->lost_here, here);
+	assert_int_equal(sum->beyond, beyond);
+	assert_int_equal(sum->not_lost, not_lost);
+	assert_int_equal(undecided(sum), open);
+	tcp_ledger_free(s->ledger);
+}
+
+CASE(lost_here_and_beyond)
+{
+	struct scene s = begun(64);
+
+	sends(&s, 10);
+	drops(&s, 2, 3, STAGE_NETFILTER);
+	sends_again(&s, 1, 5);
+	assert_sum(&s, 3, 2, 0, 0);
+	assert_int_equal(s.sum.lost_at[STAGE_NETFILTER], 3);
+}
+
+/* The copy that is dropped within its own transmission does not explain it, but the next one. */
+CASE(its_own_drop)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+
+	sends(&s, 4);
+	s.ms++;
+	r = record(&s, TCP_DROPPED, 0, 1);
+	r.time_ns += MS + MS / 4; /* between begin and end of what follows */
+	r.key.reason = TCP_DROP_LOSS;
+	r.key.location = STAGE_TC_EGRESS;
+	add(&s, &r);
+	sends_again(&s, 0, 1);
+	sends_again(&s, 0, 1);
+	assert_sum(&s, 1, 1, 0, 0);
+	assert_int_equal(s.sum.lost_again, 1);
+}
+
+/* One that waited in a queue: its time stamp says that it is older than the retransmission. */
+CASE(dropped_after_it_was_sent_again)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+
+	sends(&s, 2);
+	s.ms = 2000;
+	r = record(&s, TCP_RETRANSMITTED, 0, 1);
+	r.tsval = 2000;
+	r.first = s.first;
+	s.now.total_retrans++;
+	s.now.bytes_sent += MSS;
+	s.now.bytes_retrans += MSS;
+	r.last = s.now;
+	add(&s, &r);
+	s.ms = 2100;
+	r = record(&s, TCP_DROPPED, 0, 1);
+	r.tsval = 1001;
+	r.key.reason = TCP_DROP_LOSS;
+	r.key.location = STAGE_QDISC;
+	add(&s, &r);
+	assert_sum(&s, 1, 0, 0, 0);
+}
+
+CASE(larger_than_the_path)
+{
+	struct scene s = begun(64);
+	struct tcp_record drop, r;
+
+	sends(&s, 4);
+	drop = record(&s, TCP_DROPPED, 0, 1);
+	drop.key.reason = TCP_DROP_LOSS;
+	drop.key.location = STAGE_IP_FORWARD;
+	drop.time_ns += MS; /* behind what TCP took for now when it sent the smaller ones */
+	add(&s, &drop);
+	r = record(&s, TCP_RETRANSMITTED, 0, 1);
+	r.bytes = MSS;
+	r.size = MSS / 2;
+	r.segs = 2;
+	r.first = s.first;
+	s.now.total_retrans += 2;
+	s.now.bytes_sent += MSS;
+	s.now.bytes_retrans += MSS;
+	r.last = s.now;
+	add(&s, &r);
+	assert_sum(&s, 2, 0, 0, 0);
+}
+
+CASE(not_lost)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+
+	sends(&s, 10);
+	sends_again(&s, 0, 1); /* the peer says so */
+	s.now.dsack_dups = 1;
+	sends_again(&s, 1, 1); /* the receiver is here */
+	r = record(&s, TCP_DROPPED, 1, 1);
+	r.time_ns += MS;
+	r.key.reason = TCP_DROP_TWICE;
+	add(&s, &r);
+	s.now.dsack_dups = 2;
+	r = record(&s, TCP_DROPPED, 0, 0); /* an acknowledgment of all of it */
+	r.flow.src_port = 2;
+	r.flow.dst_port = 1;
+	r.has_ack = 1;
+	r.ack = s.now.snd_nxt;
+	r.key.reason = TCP_DROP_LOSS;
+	add(&s, &r);
+	s.ms += 10;
+	sends_again(&s, 2, 1);
+	s.now.dsack_dups = 3;
+	assert_sum(&s, 0, 0, 3, 0);
+	assert_int_equal(s.sum.ack_lost, 1);
+}
+
+CASE(returned)
+{
+	struct scene s = begun(64);
+
+	sends(&s, 4);
+	returns(&s, 4, 2);
+	returns(&s, 4, 2);
+	sends(&s, 2);
+	assert_sum(&s, 0, 0, 0, 0);
+	assert_int_equal(s.sum.returned, 4);
+	assert_int_equal(s.sum.returned_at[STAGE_QDISC], 4);
+}
+
+/* A part of a large segment: the rest went, so TCP counted all of it as sent. */
+CASE(a_part_is_not_returned)
+{
+	struct scene s = begun(64);
+	struct tcp_record r = record(&s, TCP_DROPPED, 1, 2);
+
+	r.unsent = 1;
+	r.key.reason = TCP_DROP_LOSS;
+	r.key.location = STAGE_QDISC;
+	add(&s, &r);
+	sends(&s, 4);
+	sends_again(&s, 1, 2);
+	assert_sum(&s, 2, 0, 0, 0);
+	assert_int_equal(s.sum.returned, 0);
+}
+
+/* It was returned, went with the next attempt, and was lost then: the first does not explain it. */
+CASE(returned_then_lost_beyond)
+{
+	struct scene s = begun(64);
+
+	returns(&s, 0, 2);
+	sends(&s, 2);
+	sends_again(&s, 0, 1);
+	assert_sum(&s, 0, 1, 0, 0);
+	assert_int_equal(s.sum.returned, 2);
+}
+
+CASE(undecided_says_why)
+{
+	static const struct {
+		enum tcp_why why;
+		bool late, open, no_sack, inside;
+	} cases[] = {
+		{TCP_WHY_LATE, .late = true},
+		{TCP_WHY_OPEN, .open = true},
+		{TCP_WHY_NO_SACK, .no_sack = true},
+		{TCP_WHY_INSIDE, .inside = true},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct scene s = begun(64);
+
+		if (cases[i].inside)
+			s.now.role = TCP_ROLE_INSIDE;
+		if (cases[i].no_sack)
+			s.now.sack = 0;
+		sends(&s, 4);
+		if (cases[i].late) {
+			s.first = s.now;
+			s.first.snd_una -= 4 * MSS;
+			s.first.flags = TCP_LATE;
+			s.first.snd_nxt = s.now.snd_nxt;
+		}
+		sends_again(&s, cases[i].late ? UINT32_MAX - 1 : 0, 1); /* 2 before snd_nxt */
+		if (cases[i].open)
+			ends(&s);
+		assert_sum(&s, 0, 0, 0, 1);
+		assert_int_equal(s.sum.undecided[cases[i].why], 1);
+	}
+}
+
+CASE(an_event_is_missing)
+{
+	struct scene s = begun(64);
+
+	sends(&s, 4);
+	drops(&s, 0, 2, STAGE_RCVBUF);
+	sends_again(&s, 0, 1);
+	s.now.total_retrans++;
+	s.now.bytes_sent += MSS;
+	s.now.bytes_retrans += MSS;
+	assert_sum(&s, 1, 0, 0, 1);
+	assert_int_equal(s.sum.undecided[TCP_WHY_UNSEEN], 1);
+}
+
+/* What is old is decided and forgotten; nothing is counted twice, or not at all. */
+CASE(little_room)
+{
+	const unsigned n = 1000;
+	struct scene s = begun(16);
+
+	for (unsigned i = 0; i < n; i++) {
+		sends(&s, 1);
+		drops(&s, i, 1, STAGE_BACKLOG);
+		sends_again(&s, i, 1);
+	}
+	assert_sum(&s, n, 0, 0, 0);
+	assert_int_equal(s.sum.lost_at[STAGE_BACKLOG], n);
+}
+
+CASE(forgotten_is_undecided)
+{
+	struct scene s = begun(16);
+
+	sends(&s, 100);
+	for (unsigned i = 0; i < 100; i++)
+		drops(&s, i, 1, STAGE_BACKLOG);
+	sends_again(&s, 0, 1);
+	sends_again(&s, 99, 1);
+	assert_sum(&s, 1, 0, 0, 1);
+	assert_int_equal(s.sum.undecided[TCP_WHY_FULL], 1);
+}
+
+/* More flows than are kept: those that are over are in the sum. */
+CASE(many_flows)
+{
+	const unsigned n = 100000;
+	struct scene s = begun(1024);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct tcp_record r = record(&s, TCP_SOCKET, 0, 0);
+
+		r.first = r.last = s.first;
+		memcpy(r.flow.src, &i, sizeof(i));
+		if (i % 2) { /* the others take no row */
+			struct tcp_record again = r;
+
+			again.event = TCP_RETRANSMITTED;
+			again.seq = s.first.snd_nxt;
+			again.end = again.seq + MSS;
+			again.bytes = MSS;
+			again.segs = 1;
+			add(&s, &again);
+			r.last.total_retrans++;
+			r.last.data_segs_out++;
+			r.last.bytes_sent += MSS;
+			r.last.bytes_retrans += MSS;
+		}
+		r.last.data_segs_out += 1;
+		r.last.bytes_sent += MSS;
+		r.last.snd_nxt += MSS + 1; /* FIN */
+		r.last.flags = TCP_DEAD;
+		add(&s, &r);
+	}
+	tcp_ledger_close(s.ledger, 0, &s.sum);
+	s.ended = true;
+	assert_int_equal(s.sum.data_segs_out, n + n / 2);
+	assert_int_equal(s.sum.sockets, n);
+	assert_in_range(tcp_ledger_flows(s.ledger)->n, 1, 1 << 15);
+	assert_int_equal(tcp_ledger_folded(s.ledger) + tcp_ledger_flows(s.ledger)->n, n);
+	assert_sum(&s, 0, n / 2, 0, 0);
+}
+
+/* Where no socket of this host sends, nobody here sends again. */
+CASE(of_senders_elsewhere)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+
+	drops(&s, 0, 3, STAGE_RCVBUF);
+	r = record(&s, TCP_CAME, 0, 2);
+	r.start_ns -= 200 * MS;
+	add(&s, &r);
+	tcp_ledger_close(s.ledger, 0, &s.sum);
+	s.ended = true;
+	assert_int_equal(s.sum.received, 3);
+	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], 3);
+	assert_int_equal(s.sum.received_again, 2);
+	assert_int_equal(tcp_ledger_stall(s.ledger, true)->max, 200 * MS);
+	assert_int_equal(s.sum.not_resent, 0);
+	assert_sum(&s, 0, 0, 0, 0);
+}

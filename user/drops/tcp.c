@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/tcp.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "drops/balance.h"
+#include "drops/noise.h"
+#include "base/log.h"
+#include "host/load.h"
+#include "tcp.skel.h"
+
+/* A socket that is at work is asked again so often, after so long. */
+#define PASSES	50
+#define PASS_NS 10000000
+
+/* What was judged of a drop: there are few causes. */
+#define JUDGED 64
+struct judged {
+	struct watch_key key;
+	enum tcp_drop is;
+	enum stage stage;
+};
+
+struct tcp_observer {
+	struct tcp_bpf *skel;
+	struct tcp_spec spec;
+	struct tcp_ledger *ledger;
+	struct ring_buffer *ring;
+	struct judged judged[JUDGED];
+	unsigned n_judged; /* so far: the oldest gives way */
+	int rc;		   /* of the ledger */
+};
+
+/* Links that lead to another namespace of this kernel, or may. */
+#define INSIDE (BALANCE_KINDS_INSIDE + 1)
+_Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of links");
+
+static void configure(struct tcp_observer *o)
+{
+	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
+
+	/* and bridges, the first of the stacked ones */
+	for (unsigned i = 0; i < INSIDE; i++)
+		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
+	cfg->reason_pruned = reasons_value(o->spec.reasons, "TCP_OFO_QUEUE_PRUNE");
+	cfg->reason_otherhost = reasons_value(o->spec.reasons, "OTHERHOST");
+	cfg->reason_packet_sock = reasons_value(o->spec.reasons, "PACKET_SOCK_ERROR");
+	cfg->reason_netfilter = reasons_value(o->spec.reasons, "NETFILTER_DROP");
+	cfg->freeing = ksym_freeing(o->spec.ksyms);
+	cfg->hooks = ksym_hooks(o->spec.ksyms);
+}
+
+static enum tcp_drop drop_is(const struct judged_cause *c)
+{
+	if (stagemap_listed("TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE", c->reason))
+		return TCP_DROP_TWICE;
+	if (c->verdict.class != VERDICT_LOSS || c->noise == NOISE_BENIGN ||
+	    c->noise == NOISE_NOTHING)
+		return TCP_DROP_NOTHING;
+	return c->noise == NOISE_SUSPECT && c->verdict.stage == STAGE_TCP ? TCP_DROP_UNSURE
+									  : TCP_DROP_LOSS;
+}
+
+static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)
+{
+	struct tcp_observer *o = arg;
+	struct watch_key plain = *key;
+	struct judged_cause c;
+	struct judged *j;
+
+	plain.ifindex = plain.netns = 0;
+	for (unsigned i = 0; i < JUDGED && i < o->n_judged; i++) {
+		j = &o->judged[i];
+		if (!memcmp(&j->key, &plain, sizeof(plain))) {
+			*stage = j->stage;
+			return j->is;
+		}
+	}
+	cause_judge(&c, &plain, o->spec.reasons, o->spec.ksyms);
+	j = &o->judged[o->n_judged++ % JUDGED];
+	*j = (struct judged){plain, drop_is(&c), c.verdict.stage};
+	*stage = j->stage;
+	return j->is;
+}
+
+static int on_record(void *arg, void *data, size_t size)
+{
+	struct tcp_observer *o = arg;
+
+	(void)size;
+	if (!o->rc)
+		o->rc = tcp_ledger_add(o->ledger, data);
+	return 0;
+}
+
+static void on_left(void *arg, const void *record)
+{
+	struct tcp_observer *o = arg;
+
+	if (!o->rc)
+		o->rc = tcp_ledger_add(o->ledger, record);
+}
+
+int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, struct error *err)
+{
+	struct tcp_observer *o;
+	int rc;
+
+	if (reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") < 3 ||
+	    reasons_tracepoint_args(spec->reasons, "kfree_skb") < 4)
+		return error_set(
+			err, STATUS_UNABLE, -ENOENT,
+			"trace without --balance shows what is dropped",
+			"--balance of TCP needs a newer kernel (6.18 has it): this one does "
+			"not tell whether a retransmission was sent (tcp:tcp_retransmit_skb "
+			"without err)");
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return error_memory(err);
+	o->spec = *spec;
+	log_libbpf_clear();
+	o->ledger = tcp_ledger_new(TCP_ROOM, judge, o);
+	o->skel = tcp_bpf__open_opts(trace_open_opts());
+	rc = o->ledger && o->skel ? 0 : -ENOMEM;
+	if (!rc) {
+		configure(o);
+		rc = filter_install(spec->filter, o->skel->obj, err);
+	}
+	if (!rc)
+		rc = tcp_bpf__load(o->skel);
+	if (!rc) {
+		o->ring = ring_buffer__new(bpf_map__fd(o->skel->maps.records), on_record, o, NULL);
+		rc = o->ring ? 0 : -errno;
+	}
+	if (rc) {
+		tcp_observer_close(o);
+		return trace_load_error(err, rc);
+	}
+	*out = o;
+	return 0;
+}
+
+/* Runs an iterator until it finds no socket at work; those that always are it takes as torn. */
+static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, size_t size,
+		       trace_each *each)
+{
+	const struct timespec pause = {0, PASS_NS};
+	int rc = 0;
+
+	for (unsigned i = 0; i < PASSES && !rc; i++) {
+		o->skel->bss->busy = 0;
+		o->skel->bss->take_busy = i + 1 == PASSES;
+		rc = trace_iterate(iterator, size, each, o);
+		if (!o->skel->bss->busy)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
+int tcp_observer_attach(struct tcp_observer *o, struct error *err)
+{
+	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(o->skel->maps.sockets)};
+	struct bpf_iter_attach_opts opts;
+	struct tcp_bpf *s = o->skel;
+	int rc = 0;
+
+	memset(&opts, 0, sizeof(opts)); /* as in balance_attach() */
+	opts.sz = sizeof(opts);
+	opts.link_info = &info;
+	opts.link_info_len = sizeof(info);
+	s->links.tcp_left = bpf_program__attach_iter(s->progs.tcp_left, &opts);
+	if (!s->links.tcp_left)
+		rc = -errno;
+	if (!rc)
+		rc = tcp_bpf__attach(s);
+	if (!rc)
+		rc = all_sockets(o, s->links.tcp_files, 1, NULL);
+	return trace_load_error(err, rc);
+}
+
+int tcp_observer_poll(struct tcp_observer *o)
+{
+	int rc = ring_buffer__consume(o->ring);
+
+	return rc < 0 ? rc : o->rc;
+}
+
+int tcp_observer_end(struct tcp_observer *o)
+{
+	struct tcp_bpf *s = o->skel;
+	int rc;
+
+	/* from here on no socket is begun with */
+	bpf_link__destroy(s->links.tcp_state);
+	s->links.tcp_state = NULL;
+	rc = tcp_observer_poll(o);
+	if (!rc)
+		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
+	tcp_bpf__detach(s);
+	return rc ? rc : tcp_observer_poll(o);
+}
+
+struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o)
+{
+	return o->ledger;
+}
+
+struct tcp_losses tcp_observer_losses(const struct tcp_observer *o)
+{
+	struct tcp_losses sum;
+	const uint32_t zero = 0;
+
+	trace_sum(o->skel->maps.losses, &zero, &sum, sizeof(sum));
+	return sum;
+}
+
+struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns)
+{
+	struct tcp_counted c;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.counted), &netns, &c))
+		memset(&c, 0, sizeof(c));
+	return c;
+}
+
+uint64_t tcp_observer_missed(const struct tcp_observer *o)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, o->skel->obj) sum += trace_cost(prog).recursion_misses;
+	return sum;
+}
+
+void tcp_observer_close(struct tcp_observer *o)
+{
+	if (!o)
+		return;
+	ring_buffer__free(o->ring);
+	tcp_bpf__destroy(o->skel);
+	tcp_ledger_free(o->ledger);
+	free(o);
+}

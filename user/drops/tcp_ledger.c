@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Decides what became of the transmission before each retransmission. Ranges are remembered in
+ * chunks of 64 KiB of the sequence space, by flow; a retransmission is looked at segment by
+ * segment, and for each the ranges of its chunk, the newest first.
+ */
+#include "drops/tcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE	   UINT32_MAX
+#define CHUNK_BITS 16
+#define HEADS	   (1u << 16) /* of chains of chunks, and of flows */
+#define ACKS_SEEN  256	      /* that are looked at for one segment */
+#define FLOWS_MAX  (1u << 15) /* then those that are over are folded into the sum */
+
+/* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
+struct range {
+	uint64_t time, start; /* of struct tcp_record; CAME: `start` is when it was dropped */
+	uint32_t flow, seq, end, tsval;
+	uint32_t bytes;
+	uint16_t segs, size;
+	uint8_t what;  /* enum what */
+	uint8_t stage; /* of a drop */
+	bool unsent;   /* as in struct tcp_record */
+	bool used;     /* a drop that explains a retransmission */
+	bool refused; /* TCP had counted all that was unsent as not sent when this was sent again */
+	bool late;    /* its socket had sent up to here before tracing began */
+	uint32_t next; /* ACK: that came before, of this flow; `end` is up to where it goes */
+};
+
+enum what { LOST, TWICE, RESENT, SETTLED, ACK, CAME };
+
+/* A range in a chunk. */
+struct node {
+	uint32_t range, next;
+};
+
+struct tcp_ledger {
+	tcp_judge *judge;
+	void *arg;
+	unsigned room;
+	struct list ranges, nodes, flows;
+	uint32_t chunks[HEADS], by_key[HEADS];
+	struct tcp_sum folded;
+	uint64_t n_folded;
+	uint32_t fold_at; /* flows, of which some were not over when it was tried last */
+	struct hist stall, received_stall;
+};
+
+struct tcp_ledger *tcp_ledger_new(unsigned room, tcp_judge *judge, void *arg)
+{
+	struct tcp_ledger *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->room = room;
+	b->fold_at = FLOWS_MAX;
+	b->judge = judge;
+	b->arg = arg;
+	b->ranges.size = sizeof(struct range);
+	b->nodes.size = sizeof(struct node);
+	b->flows.size = sizeof(struct tcp_flow);
+	memset(b->chunks, 0xff, sizeof(b->chunks));
+	memset(b->by_key, 0xff, sizeof(b->by_key));
+	return b;
+}
+
+void tcp_ledger_free(struct tcp_ledger *b)
+{
+	if (!b)
+		return;
+	list_free(&b->ranges);
+	list_free(&b->nodes);
+	list_free(&b->flows);
+	free(b);
+}
+
+static struct range *range_at(const struct tcp_ledger *b, uint32_t i)
+{
+	return (struct range *)b->ranges.at + i;
+}
+
+static struct tcp_flow *flow_at(const struct tcp_ledger *b, uint32_t i)
+{
+	return (struct tcp_flow *)b->flows.at + i;
+}
+
+void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from)
+{
+	const uint64_t *add = (const void *)from;
+	uint64_t *at = (void *)to;
+
+	for (unsigned i = 0; i < sizeof(*to) / sizeof(*at); i++)
+		at[i] += add[i];
+}
+
+/* Flows */
+
+static uint32_t key_hash(const struct watch_flow *key)
+{
+	const uint8_t *p = (const void *)key;
+	uint64_t h = 0;
+
+	for (unsigned i = 0; i < sizeof(*key); i += 8) {
+		uint64_t word;
+
+		memcpy(&word, p + i, 8);
+		h = (h ^ word) * 0x9e3779b97f4a7c15;
+		h ^= h >> 32;
+	}
+	return (uint32_t)h & (HEADS - 1);
+}
+
+/* Its number; NONE: there is none. */
+static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *key)
+{
+	for (uint32_t i = b->by_key[key_hash(key)]; i != NONE; i = flow_at(b, i)->next) {
+		if (!memcmp(&flow_at(b, i)->key, key, sizeof(*key)))
+			return i;
+	}
+	return NONE;
+}
+
+/* It is made if there is none; NONE: no memory. */
+static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
+{
+	uint32_t *head = &b->by_key[key_hash(key)], known = flow_find(b, key);
+	struct tcp_flow *f;
+
+	if (known != NONE)
+		return known;
+	f = list_add(&b->flows);
+	if (!f)
+		return NONE;
+	f->key = *key;
+	f->acks = NONE;
+	f->next = *head;
+	*head = b->flows.n - 1;
+	return *head;
+}
+
+/* Chunks */
+
+static uint32_t *chunk_of(struct tcp_ledger *b, uint32_t flow, uint32_t seq)
+{
+	uint64_t h = ((uint64_t)flow << CHUNK_BITS | seq >> CHUNK_BITS) * 0x9e3779b97f4a7c15;
+
+	return &b->chunks[h >> 48 & (HEADS - 1)];
+}
+
+static int range_index(struct tcp_ledger *b, uint32_t i)
+{
+	struct range *r = range_at(b, i);
+	uint32_t first = r->seq >> CHUNK_BITS, last = (r->end - 1) >> CHUNK_BITS;
+
+	if (r->what == CAME)
+		return 0;
+	if (r->what == ACK) {
+		r->next = flow_at(b, r->flow)->acks;
+		flow_at(b, r->flow)->acks = i;
+		return 0;
+	}
+	for (uint32_t chunk = first;; chunk = (chunk + 1) & (UINT32_MAX >> CHUNK_BITS)) {
+		uint32_t *head = chunk_of(b, r->flow, chunk << CHUNK_BITS);
+		struct node *n = list_add(&b->nodes);
+
+		if (!n)
+			return -ENOMEM;
+		n->range = i;
+		n->next = *head;
+		*head = b->nodes.n - 1;
+		if (chunk == last)
+			return 0;
+	}
+}
+
+static int index_all(struct tcp_ledger *b)
+{
+	b->nodes.n = 0;
+	memset(b->chunks, 0xff, sizeof(b->chunks));
+	for (uint32_t i = 0; i < b->flows.n; i++)
+		flow_at(b, i)->acks = NONE;
+	for (uint32_t i = 0; i < b->ranges.n; i++) {
+		if (range_index(b, i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* Of the length that a segment has on the wire, at most. */
+static uint32_t segment_bytes(const struct range *r)
+{
+	return r->segs > 1 && r->size ? r->size : r->bytes;
+}
+
+/*
+ * A drop tells which transmission it ended by its time stamp, where the clocks of two differ. Else
+ * by when it was, before or after `sent` began: one that is larger than the segments of `sent` was
+ * not of those, as when the path's MTU has just been learned.
+ */
+static bool is_older(const struct range *drop, const struct range *sent)
+{
+	if (drop->tsval && sent->tsval && drop->tsval != sent->tsval)
+		return before(drop->tsval, sent->tsval);
+	return drop->time < sent->start || segment_bytes(drop) > segment_bytes(sent);
+}
+
+/* What is known of [seq, end) of a retransmission. */
+struct found {
+	const struct range *before; /* the one before it; NULL: the first is not among the ranges */
+	struct range *lost;	    /* the drop of the transmission before */
+	const struct range *after;  /* the next retransmission */
+	bool twice;
+};
+
+static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint32_t end,
+		 struct found *f)
+{
+	uint32_t i;
+
+	memset(f, 0, sizeof(*f));
+	/* the other retransmissions first: they say whose a drop can be */
+	for (i = *chunk_of(b, r->flow, seq); i != NONE; i = ((struct node *)b->nodes.at)[i].next) {
+		const struct range *x = range_at(b, ((struct node *)b->nodes.at)[i].range);
+
+		if (x->flow != r->flow || x == r || !before(x->seq, end) || !before(seq, x->end) ||
+		    (x->what != RESENT && x->what != SETTLED))
+			continue;
+		if (x > r)
+			f->after = x;
+		else if (!f->before)
+			f->before = x;
+	}
+	for (i = *chunk_of(b, r->flow, seq); i != NONE; i = ((struct node *)b->nodes.at)[i].next) {
+		struct range *x = range_at(b, ((struct node *)b->nodes.at)[i].range);
+
+		if (x->flow != r->flow || !before(x->seq, end) || !before(seq, x->end))
+			continue;
+		if (x->what == TWICE && x->time >= r->start &&
+		    (!f->after || x->time < f->after->start))
+			f->twice = true;
+		if (x->what != LOST || f->lost || (x->unsent && r->refused))
+			continue;
+		if (is_older(x, r) && !(f->before && is_older(x, f->before)))
+			f->lost = x;
+	}
+}
+
+/* Whether the peer had acknowledged `end` before it was sent again, and that was dropped here. */
+static bool is_acked(struct tcp_ledger *b, const struct range *r, uint32_t end)
+{
+	uint32_t i = flow_at(b, r->flow)->acks;
+
+	for (unsigned n = 0; i != NONE && n < ACKS_SEEN; n++, i = range_at(b, i)->next) {
+		if (range_at(b, i)->time < r->start && !before(range_at(b, i)->end, end))
+			return true;
+	}
+	return false;
+}
+
+static void decide(struct tcp_ledger *b, struct range *r)
+{
+	struct tcp_flow *flow = flow_at(b, r->flow);
+	uint32_t size = segment_bytes(r), seq = r->seq;
+
+	for (unsigned i = 0; i < r->segs; i++, seq += size) {
+		uint32_t end = i + 1 < r->segs ? seq + size : r->end;
+		struct found f;
+
+		look(b, r, seq, end, &f);
+		if (f.lost) {
+			f.lost->used = true;
+			if (r->time > f.lost->time)
+				hist_add(&b->stall, r->time - f.lost->time);
+			flow->sum.lost_here++;
+			flow->sum.lost_again += f.before != NULL;
+			flow->sum.lost_at[f.lost->stage]++;
+		} else if (is_acked(b, r, end)) {
+			flow->unexplained++;
+			flow->twice++;
+			flow->sum.ack_lost++;
+		} else if (f.twice) {
+			flow->unexplained++;
+			flow->twice++;
+		} else if (flow->full) {
+			flow->sum.undecided[TCP_WHY_FULL]++;
+		} else if (r->late && !f.before) {
+			flow->sum.undecided[TCP_WHY_LATE]++;
+		} else if (flow->alive && before(flow->last.snd_una, end)) {
+			flow->sum.undecided[TCP_WHY_OPEN]++;
+		} else {
+			flow->unexplained++;
+		}
+	}
+	r->what = SETTLED;
+}
+
+/* A drop behind which nothing comes that it could explain; or that it came again. */
+static void settle_drop(struct tcp_ledger *b, const struct range *r)
+{
+	struct tcp_sum *sum = &flow_at(b, r->flow)->sum;
+
+	if (r->what == CAME && !sum->sockets && !sum->retransmitted) {
+		hist_add(&b->received_stall, r->time - r->start);
+		sum->received_again += r->segs;
+	}
+	if (r->used || r->what != LOST)
+		return;
+	if (r->unsent) {
+		sum->returned += r->segs;
+		sum->returned_at[r->stage] += r->segs;
+		sum->bytes_returned += r->bytes;
+	} else {
+		sum->not_resent += r->segs;
+		flow_at(b, r->flow)->not_resent_at[r->stage] += r->segs;
+	}
+}
+
+/* The older half of the ranges is decided, and no more known. */
+static int turn_over(struct tcp_ledger *b)
+{
+	const uint32_t half = b->ranges.n / 2;
+
+	for (uint32_t i = 0; i < half; i++) {
+		if (range_at(b, i)->what == RESENT)
+			decide(b, range_at(b, i));
+	}
+	for (uint32_t i = 0; i < half; i++) {
+		const struct range *r = range_at(b, i);
+
+		settle_drop(b, r);
+		if (r->what == LOST && !r->used && !r->unsent)
+			flow_at(b, r->flow)->full = true;
+	}
+	memmove(b->ranges.at, range_at(b, half), (b->ranges.n - half) * sizeof(struct range));
+	b->ranges.n -= half;
+	return index_all(b);
+}
+
+static int remember(struct tcp_ledger *b, const struct range *r)
+{
+	struct range *to;
+
+	if (b->ranges.n >= b->room && turn_over(b))
+		return -ENOMEM;
+	to = list_add(&b->ranges);
+	if (!to)
+		return -ENOMEM;
+	*to = *r;
+	return range_index(b, b->ranges.n - 1);
+}
+
+/* Bytes that the socket sent and snd_nxt does not know, so far: modulo 2^32, as that is. */
+static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_totals *last)
+{
+	return (uint32_t)(last->bytes_sent - first->bytes_sent) -
+	       (uint32_t)(last->bytes_retrans - first->bytes_retrans) -
+	       (last->snd_nxt - first->snd_nxt);
+}
+
+/* What is dropped acknowledges the other direction. */
+static int add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
+{
+	struct range r = {.time = rec->time_ns, .end = rec->ack, .what = ACK};
+	struct watch_flow key = rec->flow;
+
+	memcpy(key.src, rec->flow.dst, sizeof(key.src));
+	memcpy(key.dst, rec->flow.src, sizeof(key.dst));
+	key.src_port = rec->flow.dst_port;
+	key.dst_port = rec->flow.src_port;
+	r.flow = flow_make(b, &key);
+	return r.flow == NONE ? -ENOMEM : remember(b, &r);
+}
+
+static int add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
+{
+	enum stage stage = STAGE_OTHER;
+	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage);
+
+	if (is == TCP_DROP_UNSURE)
+		is = rec->bytes ? TCP_DROP_LOSS : TCP_DROP_TWICE;
+	if (is == TCP_DROP_LOSS && rec->has_ack && add_ack(b, rec))
+		return -ENOMEM;
+	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)
+		return 0;
+	r->what = is == TCP_DROP_TWICE ? TWICE : LOST;
+	r->stage = (uint8_t)stage;
+	r->unsent = rec->unsent;
+	flow_at(b, r->flow)->dropped = true;
+	if (r->unsent)
+		flow_at(b, r->flow)->unsent_bytes += rec->bytes;
+	return remember(b, r);
+}
+
+static int add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
+{
+	struct tcp_flow *f = flow_at(b, r->flow);
+
+	f->netns = rec->netns;
+	f->sum.retransmitted += rec->segs;
+	f->sum.kinds[rec->kind] += rec->segs;
+	f->sum.without_data += rec->bytes ? 0 : rec->segs;
+	r->what = RESENT;
+	if (rec->event == TCP_SYNACK) /* counted by no socket before it is accepted */
+		return remember(b, r);
+	f->events += rec->segs;
+	f->last = rec->last;
+	r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
+	r->refused = f->unsent_bytes &&
+		     returned_bytes(&rec->first, &rec->last) == (uint32_t)f->unsent_bytes;
+	return remember(b, r);
+}
+
+static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
+{
+	const struct tcp_totals *from = &rec->first, *to = &rec->last;
+	struct tcp_sum *s = &f->sum;
+
+	s->sockets++;
+	s->data_segs_out += to->data_segs_out - from->data_segs_out;
+	s->bytes_sent += to->bytes_sent - from->bytes_sent;
+	s->bytes_retrans += to->bytes_retrans - from->bytes_retrans;
+	s->dsack_dups += to->dsack_dups - from->dsack_dups;
+	f->returned += (int32_t)returned_bytes(from, to);
+	f->retransmitted += to->total_retrans - from->total_retrans;
+	f->netns = rec->netns;
+	f->last = *to;
+	f->alive = !(to->flags & TCP_DEAD);
+	f->unsent_bytes = 0;
+	if ((from->flags | to->flags) & TCP_TORN)
+		s->torn++;
+}
+
+/*
+ * What snd_nxt moved, against bytes_sent and the drops that were returned. FIN has a number and is
+ * no byte, and a socket that is gone does not tell whether it sent one.
+ */
+static void balance_bytes(struct tcp_flow *f)
+{
+	struct tcp_sum *s = &f->sum;
+	int64_t over = (int64_t)s->bytes_returned - f->returned;
+	uint64_t fins = over > 0 && (uint64_t)over <= s->sockets ? (uint64_t)over : 0;
+
+	s->bytes_new = s->bytes_sent - s->bytes_retrans - (uint64_t)f->returned - fins;
+	if (!s->torn && !fins)
+		s->bytes_unaccounted = (uint64_t)(over < 0 ? -over : over);
+}
+
+/* What no drop explains. */
+static void close_flow(struct tcp_flow *f)
+{
+	struct tcp_sum *s = &f->sum;
+	uint64_t twice = s->dsack_dups > f->twice ? s->dsack_dups : f->twice, left;
+
+	if (!s->sockets && !s->retransmitted) { /* its sender is elsewhere, and is not seen */
+		s->received = s->not_resent;
+		s->not_resent = 0;
+		for (unsigned i = 0; i < STAGE_COUNT; i++)
+			s->received_at[i] = f->not_resent_at[i];
+	}
+	s->not_lost = twice < f->unexplained ? twice : f->unexplained;
+	left = f->unexplained - s->not_lost;
+	if (f->last.role != TCP_ROLE_EDGE)
+		s->undecided[TCP_WHY_INSIDE] += left;
+	else if (!f->last.sack)
+		s->undecided[TCP_WHY_NO_SACK] += left;
+	else
+		s->beyond = left;
+	if (f->retransmitted > f->events) {
+		s->undecided[TCP_WHY_UNSEEN] += f->retransmitted - f->events;
+		s->retransmitted += f->retransmitted - f->events;
+	} else if (s->sockets) {
+		s->overcounted = f->events - f->retransmitted;
+	}
+	balance_bytes(f);
+}
+
+/*
+ * Flows whose sockets are gone become part of the sum: those of which nothing is to be told first,
+ * then all.
+ */
+static int fold(struct tcp_ledger *b, bool all)
+{
+	uint32_t *to = calloc(b->flows.n, sizeof(*to)), n = 0;
+
+	if (!to)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->flows.n; i++) {
+		const struct tcp_sum *s = &flow_at(b, i)->sum;
+
+		if (flow_at(b, i)->last.flags & TCP_DEAD &&
+		    (all || (!s->retransmitted && !flow_at(b, i)->dropped)))
+			to[i] = NONE;
+	}
+	for (uint32_t i = 0; i < b->ranges.n; i++) {
+		if (to[range_at(b, i)->flow] == NONE && range_at(b, i)->what == RESENT)
+			decide(b, range_at(b, i));
+	}
+	for (uint32_t i = 0; i < b->ranges.n; i++) {
+		if (to[range_at(b, i)->flow] == NONE)
+			settle_drop(b, range_at(b, i));
+	}
+	memset(b->by_key, 0xff, sizeof(b->by_key));
+	for (uint32_t i = 0; i < b->flows.n; i++) {
+		uint32_t *head = &b->by_key[key_hash(&flow_at(b, i)->key)];
+
+		if (to[i] == NONE) {
+			close_flow(flow_at(b, i));
+			tcp_sum_add(&b->folded, &flow_at(b, i)->sum);
+			b->n_folded++;
+			continue;
+		}
+		*flow_at(b, n) = *flow_at(b, i);
+		flow_at(b, n)->next = *head;
+		*head = to[i] = n++;
+	}
+	b->flows.n = n;
+	b->fold_at = 2 * n > FLOWS_MAX ? 2 * n : FLOWS_MAX;
+	n = 0;
+	for (uint32_t i = 0; i < b->ranges.n; i++) {
+		const uint32_t flow = to[range_at(b, i)->flow];
+
+		if (flow == NONE)
+			continue;
+		*range_at(b, n) = *range_at(b, i);
+		range_at(b, n++)->flow = flow;
+	}
+	b->ranges.n = n;
+	free(to);
+	return index_all(b);
+}
+
+/* Most sockets lose nothing: they take no room. */
+static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
+{
+	uint32_t flow = flow_find(b, &rec->flow);
+	struct tcp_flow whole = {};
+
+	if (flow != NONE)
+		return add_socket(flow_at(b, flow), rec);
+	add_socket(&whole, rec);
+	close_flow(&whole);
+	tcp_sum_add(&b->folded, &whole.sum);
+	b->n_folded++;
+}
+
+int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
+{
+	struct range r = {
+		.time = rec->time_ns,
+		.start = rec->start_ns,
+		.seq = rec->seq,
+		.end = rec->end,
+		.tsval = rec->tsval,
+		.bytes = rec->bytes,
+		.segs = rec->segs,
+		.size = rec->size,
+	};
+
+	if (b->flows.n >= b->fold_at &&
+	    (fold(b, false) || (b->flows.n > FLOWS_MAX / 2 && fold(b, true))))
+		return -ENOMEM;
+	if (rec->event == TCP_SOCKET) {
+		end_socket(b, rec);
+		return 0;
+	}
+	r.flow = flow_make(b, &rec->flow);
+	if (r.flow == NONE)
+		return -ENOMEM;
+	if (rec->event == TCP_CAME) {
+		r.what = CAME;
+		return remember(b, &r);
+	}
+	return rec->event == TCP_DROPPED ? add_drop(b, rec, &r) : add_resent(b, rec, &r);
+}
+
+void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
+{
+	for (uint32_t i = 0; lost && i < b->flows.n; i++)
+		flow_at(b, i)->full = true;
+	for (uint32_t i = 0; i < b->ranges.n; i++) {
+		if (range_at(b, i)->what == RESENT)
+			decide(b, range_at(b, i));
+	}
+	for (uint32_t i = 0; i < b->ranges.n; i++)
+		settle_drop(b, range_at(b, i));
+	*sum = b->folded;
+	for (uint32_t i = 0; i < b->flows.n; i++) {
+		close_flow(flow_at(b, i));
+		tcp_sum_add(sum, &flow_at(b, i)->sum);
+	}
+}
+
+const struct hist *tcp_ledger_stall(const struct tcp_ledger *b, bool received)
+{
+	return received ? &b->received_stall : &b->stall;
+}
+
+const struct list *tcp_ledger_flows(const struct tcp_ledger *b)
+{
+	return &b->flows;
+}
+
+uint64_t tcp_ledger_folded(const struct tcp_ledger *b)
+{
+	return b->n_folded;
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "monitor/tcp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "host/counters.h"
+
+#define SPACES	 256 /* namespaces whose counters are read */
+#define READINGS 10  /* of a namespace, to find a moment without a retransmission */
+
+const char *const tcp_verdict_names[TCP_VERDICTS] = {
+	[TCP_NONE_SEEN] = "none_seen",
+	[TCP_THIS_HOST] = "this_host",
+	[TCP_BEYOND_HOST] = "beyond_this_host",
+	[TCP_BOTH] = "both",
+	[TCP_UNKNOWN] = "unknown",
+};
+
+const char *const tcp_kind_names[TCP_KINDS] = {"fast", "rto", "tlp", "syn", "syn_ack"};
+
+const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",  "unseen",
+					     "no_sack", "inside", "device"};
+
+/* What follows the number. */
+static const char *const why_text[TCP_WHYS] = {
+	[TCP_WHY_LATE] = "retransmissions are of what was sent before tracing began",
+	[TCP_WHY_OPEN] = "retransmissions were not acknowledged when tracing ended: whether what "
+			 "they repeat was lost is not known",
+	[TCP_WHY_FULL] = "retransmissions may be of drops that found no room in the ring or were "
+			 "forgotten",
+	[TCP_WHY_UNSEEN] = "retransmissions were counted by their sockets, and no event told of "
+			   "them: tracing is suppressed, or a program was busy on that CPU",
+	[TCP_WHY_NO_SACK] = "retransmissions went to peers without SACK, which cannot tell that "
+			    "they had it already",
+	[TCP_WHY_INSIDE] = "retransmissions went by a device that leads to another namespace of "
+			   "this kernel, and no event told of a drop: an XDP program, a queue "
+			   "that only counts, or a loss behind that namespace",
+	[TCP_WHY_DEVICE] = "retransmissions are of segments that their device may have lost: it "
+			   "counts drops or errors without an event",
+};
+
+/* Counters by namespace */
+
+#define OVERFLOWS "TcpExt:ListenOverflows"
+
+/* What is shown; the first ones are compared with what events told. */
+static const char *const counter_names[] = {
+	"Tcp:RetransSegs",	    "TcpExt:TCPRetransFail",  "TcpExt:TCPSynRetrans",
+	"TcpExt:TCPLostRetransmit", "TcpExt:TCPDSACKRecv",    "TcpExt:TCPDSACKRecvSegs",
+	"TcpExt:TCPTimeouts",	    "TcpExt:ListenOverflows", "TcpExt:ListenDrops",
+};
+#define COUNTERS (sizeof(counter_names) / sizeof(*counter_names))
+#define COMPARED 3
+
+#define SCOPE "tcp"
+
+struct space {
+	uint32_t netns;
+	struct counters counters;
+	struct tcp_counted counted[2]; /* just before and after they were read */
+};
+
+struct spaces {
+	struct space at[SPACES];
+	unsigned n;
+};
+
+struct tcp_account {
+	struct live *live;
+	struct filter *filter;
+	struct tcp_observer *observer;
+	struct spaces *begin, *end;
+	struct list counters;
+	uint64_t began_ns, ended_ns;
+	unsigned uncompared;
+	int rc;
+};
+
+static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
+{
+	struct counters_scope scope = {.role = SCOPE,
+				       .what = COUNTERS_SNMP | COUNTERS_DEVICES | COUNTERS_ALL};
+	struct owners *owners = live_parts(a->live).owners;
+	struct error quiet = {};
+	struct netns ns;
+
+	s->netns = netns;
+	if (owners_netns_open(owners, netns, &ns, &quiet))
+		return;
+	scope.ns = &ns;
+	for (unsigned i = 0; i < READINGS; i++) {
+		counters_free(&s->counters);
+		s->counters = (struct counters){};
+		s->counted[0] = tcp_observer_counted(a->observer, netns);
+		if (counters_read(&s->counters, &scope, 1)) {
+			counters_free(&s->counters);
+			s->counters = (struct counters){};
+			break;
+		}
+		s->counted[1] = tcp_observer_counted(a->observer, netns);
+		if (!memcmp(&s->counted[0], &s->counted[1], sizeof(s->counted[0])))
+			break;
+	}
+	netns_close(&ns);
+}
+
+static struct spaces *read_spaces(struct tcp_account *a)
+{
+	struct spaces *s = calloc(1, sizeof(*s));
+	uint32_t netns[SPACES];
+
+	if (!s)
+		return NULL;
+	s->n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
+	for (unsigned i = 0; i < s->n; i++)
+		read_space(a, &s->at[i], netns[i]);
+	return s;
+}
+
+static void free_spaces(struct spaces *s)
+{
+	for (unsigned i = 0; s && i < s->n; i++)
+		counters_free(&s->at[i].counters);
+	free(s);
+}
+
+static struct space *space_of(struct spaces *s, uint32_t netns)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->at[i].netns == netns)
+			return &s->at[i];
+	}
+	return NULL;
+}
+
+static uint64_t counted(const struct space *s, unsigned which, unsigned i)
+{
+	const struct tcp_counted *c = &s->counted[which];
+
+	return i == 0 ? c->retrans : i == 1 ? c->failed : c->syn;
+}
+
+/* One that moved, or that events told of; a namespace that was not there began with 0. */
+static int add_counter(struct tcp_account *a, const struct space *from, const struct space *to,
+		       unsigned i)
+{
+	static const struct space none;
+	struct tcp_counter c = {.name = counter_names[i], .compared = i < COMPARED}, *row;
+	uint64_t before = 0, after;
+
+	if (!from)
+		from = &none;
+	if (!counters_get(&to->counters, SCOPE, c.name, &after))
+		return 0;
+	counters_get(&from->counters, SCOPE, c.name, &before);
+	c.delta = counter_moved(before, after);
+	if (c.compared) {
+		uint64_t least = counted(to, 0, i) - counted(from, 1, i);
+		uint64_t most = counted(to, 1, i) - counted(from, 0, i);
+
+		c.agrees = c.delta >= least && c.delta <= most;
+		c.slack = most - least;
+		c.events = c.agrees ? c.delta : c.delta < least ? least : most;
+	}
+	if (!c.delta && !c.events)
+		return 0;
+	row = list_add(&a->counters);
+	if (!row)
+		return -ENOMEM;
+	owners_netns(live_parts(a->live).owners, to->netns, c.netns);
+	*row = c;
+	return 0;
+}
+
+/* What the device counted as lost or failed, which need not have an event. */
+static uint64_t device_losses(const struct spaces *s, uint32_t netns, uint32_t ifindex, char *name)
+{
+	const struct space *space = space_of((struct spaces *)s, netns);
+
+	for (unsigned i = 0; space && i < space->counters.n_devices; i++) {
+		const struct link_info *link = &space->counters.devices[i].link;
+
+		if (link->ifindex != ifindex)
+			continue;
+		if (name)
+			snprintf(name, IF_NAMESIZE, "%s", link->ifname);
+		return link->stats.tx_dropped + link->stats.tx_errors;
+	}
+	return 0;
+}
+
+/* The account */
+
+static int start(void *arg, struct error *err)
+{
+	struct tcp_account *a = arg;
+	int rc = tcp_observer_attach(a->observer, err);
+
+	if (!rc)
+		rc = live_discard(a->live); /* what it counted until now is not of the balance */
+	if (rc)
+		return rc;
+	a->begin = read_spaces(a);
+	a->began_ns = clock_now();
+	return a->begin ? 0 : error_memory(err);
+}
+
+void tcp_account_tick(struct tcp_account *a)
+{
+	if (!a->rc)
+		a->rc = tcp_observer_poll(a->observer);
+}
+
+int tcp_account_open(struct tcp_account **out, const char *expr, struct live *l, struct error *err)
+{
+	struct live_source source = {.start = start};
+	const struct live_parts parts = live_parts(l);
+	struct tcp_account *a;
+	int rc;
+
+	if (!parts.ksyms)
+		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
+				 "functions of the kernel are hidden: at which stage a segment was "
+				 "lost cannot be told");
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return error_memory(err);
+	a->live = l;
+	a->counters.size = sizeof(struct tcp_counter);
+	rc = filter_compile(&a->filter, expr, err);
+	if (!rc && filter_l3_refusal(a->filter))
+		rc = error_usage(err, "for example: tcp port 443",
+				 "--balance of TCP is for addresses and ports: %s",
+				 filter_l3_refusal(a->filter));
+	if (!rc)
+		rc = tcp_observer_open(&a->observer,
+				       &(struct tcp_spec){a->filter, parts.reasons, parts.ksyms},
+				       err);
+	source.arg = a;
+	if (!rc)
+		rc = live_add_source(l, &source);
+	if (rc)
+		tcp_account_close(a);
+	else
+		*out = a;
+	return rc;
+}
+
+int tcp_account_end(struct tcp_account *a, struct error *err)
+{
+	int rc;
+
+	if (a->end)
+		return 0;
+	a->end = read_spaces(a);
+	a->ended_ns = clock_now();
+	if (!a->end)
+		return error_memory(err);
+	rc = tcp_observer_end(a->observer);
+	if (!rc)
+		rc = a->rc;
+	for (unsigned s = 0; !rc && s < a->end->n; s++) {
+		const struct space *to = &a->end->at[s], *from = space_of(a->begin, to->netns);
+
+		a->uncompared +=
+			!to->counters.n && tcp_observer_counted(a->observer, to->netns).retrans;
+		for (unsigned i = 0; !rc && i < COUNTERS; i++)
+			rc = add_counter(a, from, to, i);
+	}
+	return rc ? error_errno(err, STATUS_FAILED, rc, NULL, "the balance of TCP") : 0;
+}
+
+/* Adds what was lost behind a flow's device, unless the device counts losses of its own. */
+static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struct tcp_flow *f)
+{
+	struct tcp_beyond new = {.segments = f->sum.beyond}, *at = NULL;
+	uint64_t ours = f->sum.lost_at[STAGE_TX_DEVICE], moved;
+
+	moved = device_losses(a->end, f->netns, f->last.ifindex, new.device) -
+		device_losses(a->begin, f->netns, f->last.ifindex, NULL);
+	owners_netns(live_parts(a->live).owners, f->netns, new.netns);
+	if (moved > ours) {
+		uint64_t unknown = moved - ours < new.segments ? moved - ours : new.segments;
+
+		new.segments -= unknown;
+		b->sum.beyond -= unknown;
+		b->sum.undecided[TCP_WHY_DEVICE] += unknown;
+	}
+	for (unsigned i = 0; i < b->n_beyond && !at; i++) {
+		if (!strcmp(b->beyond[i].device, new.device) &&
+		    !strcmp(b->beyond[i].netns, new.netns))
+			at = &b->beyond[i];
+	}
+	if (at)
+		at->segments += new.segments;
+	else if (b->n_beyond < TCP_BEYOND_MAX && new.segments)
+		b->beyond[b->n_beyond++] = new;
+}
+
+static uint64_t worth(const struct tcp_flow *f)
+{
+	return f->sum.retransmitted + f->sum.returned + f->sum.received;
+}
+
+/* Into the few that are shown, if it is one of them. */
+static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
+{
+	unsigned at = b->n_flows;
+
+	while (at && worth(b->flows[at - 1].flow) < worth(f))
+		at--;
+	if (!worth(f) || at == TCP_FLOWS_SHOWN)
+		return;
+	if (b->n_flows < TCP_FLOWS_SHOWN)
+		b->n_flows++;
+	memmove(&b->flows[at + 1], &b->flows[at], (b->n_flows - 1 - at) * sizeof(*b->flows));
+	b->flows[at].flow = f;
+}
+
+void tcp_balance_judge(struct tcp_balance *b)
+{
+	const struct tcp_sum *s = &b->sum;
+	bool here = s->lost_here || s->returned || s->received;
+
+	b->undecided = 0;
+	for (unsigned i = 0; i < TCP_WHYS; i++)
+		b->undecided += s->undecided[i];
+	b->disagree = 0;
+	for (unsigned i = 0; i < b->counters.n; i++) {
+		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + i;
+
+		b->disagree += c->compared && !c->agrees;
+	}
+	b->balanced = !b->undecided && !b->disagree && !s->bytes_unaccounted && !s->torn &&
+		      !s->overcounted && !b->own.unkept &&
+		      !((b->missed || b->own.unread) && s->beyond);
+	b->verdict = here && s->beyond ? TCP_BOTH
+		     : here	       ? TCP_THIS_HOST
+		     : s->beyond       ? TCP_BEYOND_HOST
+		     : b->balanced     ? TCP_NONE_SEEN
+				       : TCP_UNKNOWN;
+}
+
+static bool read_stall(struct tcp_stall *s, const struct hist *h)
+{
+	*s = (struct tcp_stall){hist_quantile(h, 0.5), hist_quantile(h, 0.99), h->max};
+	return h->count;
+}
+
+void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
+{
+	struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
+	const struct list *flows = tcp_ledger_flows(ledger);
+
+	memset(b, 0, sizeof(*b));
+	b->window_ns = a->ended_ns - a->began_ns;
+	b->own = tcp_observer_losses(a->observer);
+	b->missed = tcp_observer_missed(a->observer);
+	b->counters = a->counters;
+	b->uncompared = a->uncompared;
+	tcp_ledger_close(ledger, b->own.unranged, &b->sum);
+	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
+		   b->sum.returned;
+	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
+	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
+	b->all_flows = flows->n + tcp_ledger_folded(ledger);
+	for (unsigned i = 0; i < flows->n; i++) {
+		const struct tcp_flow *f = (struct tcp_flow *)flows->at + i;
+
+		if (f->sum.beyond)
+			add_beyond(a, b, f);
+		show_flow(b, f);
+	}
+	for (unsigned i = 0; i < b->n_flows; i++)
+		owners_netns(live_parts(a->live).owners, b->flows[i].flow->netns,
+			     b->flows[i].netns);
+	tcp_balance_judge(b);
+}
+
+void tcp_account_close(struct tcp_account *a)
+{
+	if (!a)
+		return;
+	tcp_observer_close(a->observer);
+	filter_free(a->filter);
+	free_spaces(a->begin);
+	free_spaces(a->end);
+	list_free(&a->counters);
+	free(a);
+}
+
+/* Sentences */
+
+/* What differs; and where SYNs may have died that no event tells of. */
+static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
+{
+	char delta[FMT_MAX], events[FMT_MAX];
+
+	for (unsigned n = 0; n < b->counters.n; n++) {
+		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + n;
+		bool listens =
+			b->undecided && b->sum.kinds[TCP_KIND_SYN] && !strcmp(c->name, OVERFLOWS);
+
+		if ((!listens && (!c->compared || c->agrees)) || i--)
+			continue;
+		fmt_count(delta, sizeof(delta), c->delta);
+		if (listens)
+			snprintf(buf, size,
+				 "%s of %s moved by %s: a SYN that finds an accept queue full "
+				 "leaves no event",
+				 c->name, c->netns, delta);
+		else
+			snprintf(buf, size, "%s of %s moved by %s, and events told of %s", c->name,
+				 c->netns, delta, fmt_count(events, sizeof(events), c->events));
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
+{
+	const struct tcp_sum *s = &b->sum;
+	const struct {
+		uint64_t n;
+		const char *text;
+	} doubts[] = {
+		{s->bytes_unaccounted,
+		 "bytes that sockets sent are neither new, nor retransmitted, "
+		 "nor dropped before they were counted as sent"},
+		{s->overcounted, "more retransmissions were told of than sockets counted"},
+		{s->torn, "sockets never paused long enough to be read at one moment: what they "
+			  "sent does not add up"},
+		{b->own.unkept, "sockets are not in the sums: there was no memory for them"},
+		{s->beyond ? b->missed : 0, "events were not seen because a program was busy on "
+					    "that CPU: what is called lost beyond may be of them"},
+		{s->beyond ? b->own.unread : 0, "packets, of this flow or another, were dropped "
+						"with their headers in pages: what is called lost "
+						"beyond may be of them"},
+		{b->uncompared, "namespaces have counters that cannot be read: what events told of "
+				"them is not compared"},
+		{s->not_resent, "segments were dropped here and not sent again: their connection "
+				"ended, or their time has not come"},
+	};
+	char count[FMT_MAX];
+
+	if (!i--) {
+		if (b->balanced && !s->retransmitted)
+			snprintf(buf, size, "nothing was retransmitted");
+		else if (b->balanced)
+			snprintf(buf, size, "all %s retransmissions have their cause",
+				 fmt_count(count, sizeof(count), s->retransmitted));
+		else
+			snprintf(buf, size, "what was retransmitted does not balance");
+		return 0;
+	}
+	for (unsigned why = 0; why < TCP_WHYS; why++) {
+		if (!s->undecided[why] || i--)
+			continue;
+		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), s->undecided[why]),
+			 why_text[why]);
+		return 0;
+	}
+	for (unsigned d = 0; d < sizeof(doubts) / sizeof(*doubts); d++) {
+		if (!doubts[d].n || i--)
+			continue;
+		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), doubts[d].n),
+			 doubts[d].text);
+		return 0;
+	}
+	return put_counter(b, i, buf, size);
+}

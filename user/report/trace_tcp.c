@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The balance of TCP flows: "tcp" of the end of a trace, and its text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/record.h"
+#include "drops/stagemap.h"
+#include "monitor/tcp.h"
+#include "report/page.h"
+#include "report/trace.h"
+
+#define ROW(name, member) RECORD(name, UINT, tcp_balance, member)
+
+/* Counts by name, without those that are 0, as [{"<key>", "segments"}]. */
+static struct json_object *named(const char *key, const char *const names[], unsigned n,
+				 const uint64_t counts[])
+{
+	struct json_object *list = json_object_new_array(), *o;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!counts[i])
+			continue;
+		o = json_object_new_object();
+		json_put_text(o, key, names[i]);
+		json_put_u64(o, "segments", counts[i]);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *json_beyond(const struct tcp_balance *b)
+{
+	static const struct record_field rows[] = {
+		RECORD("device", TEXT, tcp_beyond, device),
+		RECORD("netns", TEXT, tcp_beyond, netns),
+		RECORD("segments", UINT, tcp_beyond, segments),
+		{0},
+	};
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < b->n_beyond; i++)
+		json_object_array_add(list, record_write(rows, &b->beyond[i]));
+	return list;
+}
+
+static struct json_object *json_counters(const struct tcp_balance *b)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < b->counters.n; i++) {
+		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + i;
+		struct json_object *o = json_object_new_object();
+
+		json_put_text(o, "name", c->name);
+		json_put_text(o, "netns", c->netns);
+		json_put_u64(o, "delta", c->delta);
+		json_put(o, "events", c->compared ? json_object_new_uint64(c->events) : NULL);
+		json_put(o, "slack", c->compared ? json_object_new_uint64(c->slack) : NULL);
+		json_put(o, "agrees", c->compared ? json_object_new_boolean(c->agrees) : NULL);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *json_address(const struct watch_flow *f, bool source)
+{
+	struct endpoint ep = {.family = f->family};
+	char text[64];
+
+	memcpy(&ep.ip4, source ? f->src : f->dst, sizeof(ep.ip4));
+	memcpy(&ep.ip6, source ? f->src : f->dst, sizeof(ep.ip6));
+	ep.port = be16toh(source ? f->src_port : f->dst_port);
+	return json_text(num_text_endpoint(text, sizeof(text), &ep));
+}
+
+static struct json_object *json_flow(const struct tcp_shown *shown)
+{
+	static const struct record_field rows[] = {
+		RECORD("retransmitted", UINT, tcp_sum, retransmitted),
+		RECORD("returned", UINT, tcp_sum, returned),
+		RECORD("lost_here", UINT, tcp_sum, lost_here),
+		RECORD("beyond", UINT, tcp_sum, beyond),
+		RECORD("not_lost", UINT, tcp_sum, not_lost),
+		RECORD("received", UINT, tcp_sum, received),
+		{0},
+	};
+	const struct tcp_sum *s = &shown->flow->sum;
+	struct json_object *o = json_object_new_object();
+	uint64_t undecided = 0;
+
+	for (unsigned i = 0; i < TCP_WHYS; i++)
+		undecided += s->undecided[i];
+	json_put(o, "src", json_address(&shown->flow->key, true));
+	json_put(o, "dst", json_address(&shown->flow->key, false));
+	json_put_text(o, "netns", shown->netns);
+	record_put(o, rows, s);
+	json_put_u64(o, "undecided", undecided);
+	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, s->lost_at));
+	json_put(o, "returned_stages", named("stage", stage_names, STAGE_COUNT, s->returned_at));
+	return o;
+}
+
+struct json_object *json_tcp(const struct tcp_balance *b)
+{
+	static const struct record_field bytes[] = {
+		ROW("sent", sum.bytes_sent),
+		ROW("new", sum.bytes_new),
+		ROW("retransmitted", sum.bytes_retrans),
+		ROW("returned", sum.bytes_returned),
+		ROW("unaccounted", sum.bytes_unaccounted),
+		{0},
+	};
+	static const struct record_field stall[] = {
+		ROW("p50", stall.p50),
+		ROW("p99", stall.p99),
+		ROW("max", stall.max),
+		{0},
+	};
+	static const struct record_field received_stall[] = {
+		ROW("p50", received_stall.p50),
+		ROW("p99", received_stall.p99),
+		ROW("max", received_stall.max),
+		{0},
+	};
+	static const struct record_field losses[] = {
+		ROW("unranged", own.unranged),	 ROW("unread", own.unread),
+		ROW("uncounted", own.uncounted), ROW("unkept", own.unkept),
+		ROW("torn", sum.torn),		 ROW("overcounted", sum.overcounted),
+		ROW("recursion_misses", missed), {0},
+	};
+	static const struct record_field rows[] = {
+		ROW("data_segs_out", sum.data_segs_out),
+		ROW("new", fresh),
+		ROW("retransmitted", sum.retransmitted),
+		ROW("without_data", sum.without_data),
+		ROW("returned", sum.returned),
+		ROW("lost_here", sum.lost_here),
+		ROW("lost_again", sum.lost_again),
+		RECORD_OTHER("beyond", NULL),
+		ROW("not_lost", sum.not_lost),
+		ROW("ack_lost", sum.ack_lost),
+		ROW("undecided", undecided),
+		RECORD_OTHER("undecided_why", NULL),
+		ROW("not_resent", sum.not_resent),
+		ROW("received", sum.received),
+		RECORD_OTHER("received_stages", NULL),
+		ROW("received_again", sum.received_again),
+		RECORD_PART("received_stall_ns", received_stall,
+			    RECORD_WHEN(tcp_balance, has_received_stall)),
+		RECORD("balanced", BOOL, tcp_balance, balanced),
+		RECORD("verdict", ENUM, tcp_balance, verdict, RECORD_NAMES(tcp_verdict_names)),
+		RECORD_OTHER("rests_on", NULL),
+		RECORD_OTHER("kinds", NULL),
+		RECORD_OTHER("stages", NULL),
+		RECORD_OTHER("returned_stages", NULL),
+		RECORD_PART("stall_ns", stall, RECORD_WHEN(tcp_balance, has_stall)),
+		RECORD_PART("bytes", bytes),
+		RECORD_OTHER("counters", NULL),
+		RECORD_OTHER("flows", NULL),
+		ROW("all_flows", all_flows),
+		ROW("sockets", sum.sockets),
+		ROW("window_ns", window_ns),
+		RECORD_PART("own_losses", losses),
+		{0},
+	};
+	struct json_object *o = record_write(rows, b), *kinds = json_object_new_object();
+	struct json_object *rests_on = json_object_new_array(), *flows = json_object_new_array();
+	char line[TCP_SENTENCE];
+
+	for (unsigned i = 0; !tcp_balance_rests_on(b, i, line, sizeof(line)); i++)
+		json_object_array_add(rests_on, json_text(line));
+	for (unsigned i = 0; i < TCP_KINDS; i++)
+		json_put_u64(kinds, tcp_kind_names[i], b->sum.kinds[i]);
+	for (unsigned i = 0; i < b->n_flows; i++)
+		json_object_array_add(flows, json_flow(&b->flows[i]));
+	json_put(o, "beyond", json_beyond(b));
+	json_put(o, "undecided_why", named("why", tcp_why_names, TCP_WHYS, b->sum.undecided));
+	json_put(o, "rests_on", rests_on);
+	json_put(o, "kinds", kinds);
+	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, b->sum.lost_at));
+	json_put(o, "returned_stages",
+		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
+	json_put(o, "received_stages",
+		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
+	json_put(o, "counters", json_counters(b));
+	json_put(o, "flows", flows);
+	return o;
+}
+
+/* Text */
+
+static void put_kinds(struct page *p, const struct json_object *kinds)
+{
+	for (unsigned i = 0; i < TCP_KINDS; i++) {
+		uint64_t n = json_get_u64(kinds, tcp_kind_names[i]);
+
+		if (n)
+			page_words(p, STYLE_DIM, "%s %s", page_count(n), tcp_kind_names[i]);
+	}
+}
+
+/* A count with where it was, as "of 405: qdisc 300, netfilter 105". */
+static void put_parts(struct page *p, const char *label, unsigned indent, enum style bad,
+		      uint64_t n, uint64_t whole, const struct json_object *o, const char *list,
+		      const char *key)
+{
+	page_row(p, n ? bad : STYLE_PLAIN, indent, label, n, whole);
+	for (struct json_each e = json_each(o, list); json_next(&e);)
+		page_words(p, STYLE_PLAIN, "%s %s", json_get_text(e.item, key),
+			   page_count(json_get_u64(e.item, "segments")));
+	page_end(p);
+}
+
+static void put_tcp_flow(struct page *p, const struct json_object *f)
+{
+	static const struct {
+		const char *key, *text;
+	} parts[] = {
+		{"retransmitted", "sent again"},    {"returned", "returned"},
+		{"lost_here", "lost here"},	    {"beyond", "beyond"},
+		{"received", "dropped on arrival"}, {"not_lost", "not lost"},
+		{"undecided", "undecided"},
+	};
+
+	char list[sizeof(parts) / sizeof(*parts) * FMT_MAX] = "";
+	size_t used = 0;
+
+	page_text(p, 2, STYLE_PLAIN, "- ");
+	page_words(p, STYLE_PLAIN, "%s to %s in %s:", json_get_text(f, "src"),
+		   json_get_text(f, "dst"), json_get_text(f, "netns"));
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const uint64_t n = json_get_u64(f, parts[i].key);
+
+		if (n)
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s",
+						 used ? ", " : "", page_count(n), parts[i].text);
+	}
+	page_words(p, STYLE_PLAIN, "%s", list);
+	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
+		page_words(p, STYLE_PLAIN, "(%s)", json_get_text(e.item, "stage"));
+	page_end(p);
+}
+
+/* How long it took. */
+static void put_stall(struct page *p, unsigned indent, const char *what,
+		      const struct json_object *stall)
+{
+	if (stall)
+		page_line(p, indent, STYLE_DIM, "", STYLE_DIM,
+			  "%s %s, 99 %% within %s, the last after %s", what,
+			  page_glue(page_ns(json_get_u64(stall, "p50"))),
+			  page_glue(page_ns(json_get_u64(stall, "p99"))),
+			  page_glue(page_ns(json_get_u64(stall, "max"))));
+}
+
+static uint64_t segments(const struct json_object *o, const char *list)
+{
+	uint64_t sum = 0;
+
+	for (struct json_each e = json_each(o, list); json_next(&e);)
+		sum += json_get_u64(e.item, "segments");
+	return sum;
+}
+
+#define FLOWS_PRINTED 8
+
+void print_tcp(struct page *p, const struct json_object *end)
+{
+	const struct json_object *tcp = json_get(end, "tcp");
+	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
+	const uint64_t again = json_get_u64(tcp, "retransmitted");
+	const uint64_t not_lost = json_get_u64(tcp, "not_lost");
+	const uint64_t ack_lost = json_get_u64(tcp, "ack_lost");
+	const uint64_t without = json_get_u64(tcp, "without_data");
+	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
+	const size_t flows = json_get_length(tcp, "flows");
+	const char *verdict = json_get_text(tcp, "verdict");
+	char came[2 * FMT_MAX];
+
+	if (!tcp)
+		return;
+	snprintf(came, sizeof(came), "%s of them came again after",
+		 page_count(json_get_u64(tcp, "received_again")));
+	page_end(p);
+	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
+		      "segments with data, by tcp_sock");
+	page_row_line(p, STYLE_PLAIN, 0, "new", json_get_u64(tcp, "new"), sent, STYLE_PLAIN, "%s",
+		      "");
+	put_parts(p, "returned", 0, STYLE_BAD, json_get_u64(tcp, "returned"), sent, tcp,
+		  "returned_stages", "stage");
+	page_row(p, STYLE_BOLD, 0, "retransmitted", again, sent);
+	put_kinds(p, json_get(tcp, "kinds"));
+	if (without)
+		page_words(p, STYLE_DIM, "- %s of them without data", page_count(without));
+	page_end(p);
+	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
+		  "stages", "stage");
+	put_stall(p, 4, "sent again after", json_get(tcp, "stall_ns"));
+	put_parts(p, "beyond", 2, STYLE_BAD, segments(tcp, "beyond"), again, tcp, "beyond",
+		  "device");
+	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
+	if (ack_lost)
+		page_words(p, STYLE_PLAIN, "of %s the acknowledgment was dropped here",
+			   page_count(ack_lost));
+	page_end(p);
+	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
+		  "undecided_why", "why");
+	if (json_get_u64(tcp, "received"))
+		put_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
+			  "received_stages", "stage");
+	put_stall(p, 2, came, json_get(tcp, "received_stall_ns"));
+	if (unaccounted)
+		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
+	page_text(p, 0, STYLE_BOLD, "verdict         ");
+	page_words(p,
+		   !strcmp(verdict, "none_seen") ? STYLE_GOOD
+		   : !strcmp(verdict, "unknown") ? STYLE_WARN
+						 : STYLE_BAD,
+		   "%s", verdict);
+	page_end(p);
+	for (size_t i = 0; i < json_get_length(tcp, "rests_on"); i++)
+		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
+			  json_get_item_text(tcp, "rests_on", i));
+	if (!flows)
+		return;
+	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN, "%s of %s, the worst first",
+		  page_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
+		  page_count(json_get_u64(tcp, "all_flows")));
+	for (size_t i = 0; i < flows && i < FLOWS_PRINTED; i++)
+		put_tcp_flow(p, json_get_item(tcp, "flows", i));
+}
