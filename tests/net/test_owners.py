@@ -356,7 +356,7 @@ def rule_with_a_counter():
         f" udp dport {PORT + 1} counter drop;"
         f" udp dport {PORT} counter drop comment \"no voice\"; }}; }}")
     assert found["id"] == "netfilter-rule", found
-    assert f"rule {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
+    assert f"rule with handle {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
     assert found["command"] == f"ip netns exec {RX} nft -a list chain inet t c", found
     assert found["netns"] == RX, found
 
@@ -367,7 +367,7 @@ def rule_without_a_counter():
         "table inet t { chain c { type filter hook input priority 0;"
         f" udp dport {PORT} drop; }}; }}")
     assert found["id"] == "netfilter", found
-    assert f"no counter tells which: rule {number} of chain inet t c" in found["evidence"], found
+    assert f"no counter tells which: rule with handle {number} of chain inet t c" in found["evidence"], found
 
 
 @case

@@ -112,6 +112,8 @@ static uint64_t lost_at_devices(struct space *s)
 		memset(link, 0, sizeof(*link));
 		if (!before || facts_link_rates(link, before, now))
 			continue;
+		if (before->qdisc.root.handle == now->qdisc.root.handle)
+			sum += counter_moved(before->qdisc.drops, now->qdisc.drops);
 		for (unsigned j = 0; j < link->n_losses; j++)
 			sum += link->loss[j].class == NIC_LOSS ? link->loss[j].lost : 0;
 	}

@@ -453,7 +453,7 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 
 	p->indent = 0;
 	if (!losing)
-		page_words(p, likely ? STYLE_WARN : STYLE_GOOD, "nothing was lost in %s%s;", window,
+		page_words(p, likely ? STYLE_WARN : STYLE_GOOD, "no counter of losses moved in %s%s;", window,
 			   likely ? "" : ", and no limit is near");
 	page_words(p, STYLE_PLAIN, "looked at %zu interface%s, %zu UDP socket%s, %u CPU%s%s%s",
 		   links, links == 1 ? "" : "s", socks, socks == 1 ? "" : "s", cpus,
