@@ -341,7 +341,7 @@ def fragments_are_a_note():
             assert found == {wanted: "info"}, found
 
 
-@case
+@thorough
 def interface_that_goes_away():
     with Lab():
         ip("rx", "link", "add", "gone", "type", "veth", "peer", "name", "gone-too")

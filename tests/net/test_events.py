@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
-                 require, skip, table, until)
+                 require, skip, table, thorough, until)
 from ends import PORT, inside, nft, read_all, udp
 from traced import RX, TX, V4, V6, lab, send, tracing
 
@@ -119,7 +119,7 @@ def test_events_are_the_drops():
     assert max(times) < document["end"]["duration_ns"], max(times)
 
 
-@case
+@thorough
 def test_what_finds_no_room_is_said():
     """Nobody reads the ring meanwhile: 16 MiB, for 15,000 packets of 1,400 bytes."""
     with lab(), directory() as path:
@@ -167,7 +167,7 @@ def test_stack_begins_where_the_packet_was_dropped(options):
             assert frame == "?" or re.fullmatch(r"[A-Za-z0-9_.]+\+0x[0-9a-f]+( \[\w+\])?", frame), frame
 
 
-@case
+@thorough
 def test_stack_in_text():
     with lab():
         result = trace("--events", "--stack", "-q")
@@ -226,7 +226,7 @@ def test_usage(words, said):
     assert result.status == 2 and said in result.err, result
 
 
-@case
+@thorough
 def the_end_while_packets_are_lost():
     """What is counted and what is captured end at the same packet."""
     with lab(), directory() as path:
@@ -256,7 +256,7 @@ def test_disk_full():
     assert len(rows) == end["capture"]["packets"], (len(rows), end["capture"])
 
 
-@case
+@thorough
 def test_disk_full_without_a_command():
     with lab(), tiny() as path:
         with tracing("-w", str(path / "f.pcapng"), "udp", "port", str(PORT)) as t:

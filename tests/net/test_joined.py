@@ -190,7 +190,7 @@ def assert_forms(fleet):
         "host-3", "").replace("host-4", ""), hidden
 
 
-@case
+@thorough
 def all_forms():
     assert_forms(kept())
 

@@ -175,7 +175,7 @@ def what_does_not_help_is_taken_back():
         assert rp_filter() == "1", end
 
 
-@case
+@thorough
 def without_traffic_nothing_is_measured():
     with sick_host() as file:
         with traffic():
@@ -222,7 +222,7 @@ def asked():
             assert pktledger("check", "--undo", "--undo-file", str(file)).status == 0
 
 
-@case
+@thorough
 def left_as_somebody_else_set_it():
     with sick_host() as file, traffic():
         assert check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter").status == 0
@@ -306,7 +306,7 @@ def slow_cpus(tree):
     return governors
 
 
-@case
+@thorough
 def governor():
     """The CPUs are files that only this command sees: what they really do is left alone."""
     with losing_host() as directory:

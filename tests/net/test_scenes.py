@@ -21,7 +21,7 @@ from lib import EVERYTHING, main, require, table
 from test_balance import assert_balance, balancing
 from traced import NAME, RX, TX, lab
 
-SCENES = int(os.environ.get("PKTLEDGER_SCENES", 500 if EVERYTHING else 3))
+SCENES = int(os.environ.get("PKTLEDGER_SCENES", 500 if EVERYTHING else 2))
 SEED = int(os.environ.get("PKTLEDGER_SEED", 1))
 UDP_SEGMENT = 103
 MTU = 1500

@@ -118,7 +118,7 @@ def a_sweep_that_is_killed_has_a_ledger():
         text = pktledger("report", ledger).out
         assert "was killed" in text and "netfilter" in text, text
         assert pktledger("report", "--csv", ledger).out.startswith("seed,trial,")
-        run_2 = pktledger("report", "-j", "-n", "3", ledger).json["documents"]
+        run_2 = pktledger("report", "-j", "--number", "3", ledger).json["documents"]
         assert [d["schema"] for d in run_2] == ["pktledger/run/1"], run_2
         assert run_2[0]["fates_agree"] and run_2[0]["end"]["sent"] == told[1]["sent"], run_2
 

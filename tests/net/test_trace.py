@@ -256,7 +256,7 @@ def overfill(number, rounds, *args):
         return document, number * rounds - sum(read_all(sock, 0) for sock in socks)
 
 
-@case
+@thorough
 def more_sockets_than_slots():
     """What finds no slot of its own is counted all the same."""
     number, rounds = (3000, 30) if EVERYTHING else (700, 18)
@@ -313,7 +313,7 @@ def seconds(window):
     return datetime.datetime.fromisoformat(window["time"].replace("Z", "+00:00")).timestamp()
 
 
-@case
+@thorough
 def microburst_among_spread_losses():
     """Sums are exact, and the worst windows are those of the burst."""
     with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock, \

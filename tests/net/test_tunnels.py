@@ -138,7 +138,7 @@ EACH = [(f"{name}, {family}", fate, address) for i, (name, fate) in enumerate(FA
         for family, address in (BOTH if i % 2 else BOTH[::-1])]
 
 
-@table(first(2, EACH[::2] + EACH[1::2]))
+@table(first(1, EACH[::2] + EACH[1::2]))
 def one_datagram(fate, address):
     """It enters once, in the tunnel's packet or before, and is read or lost once."""
     with tunnel(), fate(address) as (sock, stage), balancing("--inner", EXPR) as t:
@@ -238,7 +238,7 @@ def raw(family, proto):
         return socket.socket(family, socket.SOCK_RAW, proto)
 
 
-@table(first(2, [(f"{name}, IPv{version} in IPv{6 if ':' in to else 4}", *row, version, to)
+@table(first(1, [(f"{name}, IPv{version} in IPv{6 if ':' in to else 4}", *row, version, to)
                  for i, (name, *row) in enumerate(KINDS)
                  for version, to in ((4, V6), (6, V4), (4, V4), (6, V6))[i % 2:]][::3]))
 def by_bytes(make, how, said, version, to):

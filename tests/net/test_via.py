@@ -271,7 +271,7 @@ def this_end_is_killed(args):
         client.communicate()
 
 
-@case
+@thorough
 def control_c_ends_both_with_the_ledger():
     """It reaches all processes of the terminal's group: a shell between them, and the other end."""
     with Piped() as hosts, directory() as where:

@@ -99,7 +99,7 @@ static void compare(struct json_object *list, const char *of, const char *key,
 		compare_objects(list, name, items_a, items_b, true);
 		json_object_put(items_a);
 		json_object_put(items_b);
-	} else {
+	} else if ((a && b) || strcmp(of, "quirks")) { /* a quirk may not have been found out */
 		add_both(list, name, json_object_get(a), json_object_get(b));
 	}
 }
