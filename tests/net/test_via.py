@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
 from labs import COUNT, PORT, TARGET, Hosts, share
-from lib import (BINARY, EVERYTHING, TIMEOUT, assert_error, assert_ran, assert_valid, case,
+from lib import (BINARY, EVERYTHING, TIMEOUT, assert_error, assert_ran, assert_valid,
                  directory, finish, first, main, observed, require, start, table, thorough, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
 
