@@ -53,7 +53,7 @@ SKEL := $(BPF:%=$(B)/%.skel.h)
 # The rooms of user/, each with its archive. A room uses itself and those before it in this list, no
 # other: programs and unit tests are linked in that order, and tests/unit/test_rooms.py looks closer.
 ROOMS := base host drops ledger traffic diagnosis monitor experiment report cli
-TEXT  := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css))
+TEXT  := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css user/*/*.js))
 sources  = $(wildcard user/$1/*.c user/$1/*/*.c)
 SRC   := user/main.c $(foreach room,$(ROOMS),$(call sources,$(room)))
 LIB   = $(call needs,cli)
@@ -78,7 +78,7 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # Text that is part of the program, as a string of C.
-$(B)/%.css.h: user/%.css
+$(B)/%.h: user/%
 	$(call say,TEXT,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@

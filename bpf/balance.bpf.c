@@ -13,6 +13,7 @@
 #include "balance_abi.h"
 #include "nat.bpf.h"
 #include "skb.bpf.h"
+#include "work.bpf.h"
 
 /* What the checkpoints are told, and what they count. */
 
@@ -40,35 +41,46 @@ __u8 sides[BALANCE_CAUSES];    /* enum balance_side, written by user space */
 __u64 waiting[BALANCE_CAUSES]; /* datagrams of each cause that came before it was judged */
 __u64 causes_full;	       /* packets whose cause found no room */
 
+static __always_inline bool is_kind(int i, const union balance_kind *kind)
+{
+	return (kind->word & cfg.kinds[i].mask.word) == cfg.kinds[i].is.word;
+}
+
 /* By the kind of link, dev->rtnl_link_ops->kind; NICs have none. */
 static __always_inline enum balance_role role_of(struct net_device *dev)
 {
 	union balance_kind kind = {};
+	void *name;
 
 	if (dev->flags & IFF_LOOPBACK)
 		return ROLE_INSIDE;
 	if (!dev->rtnl_link_ops)
 		return ROLE_EDGE;
-	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), dev->rtnl_link_ops->kind);
+	name = (void *)dev->rtnl_link_ops->kind;
+	if (KFUNCS) {
+		kind.half[0] = CAST(name, in6_addr)->in6_u.u6_addr32[0];
+		kind.half[1] = CAST(name, in6_addr)->in6_u.u6_addr32[1];
+	} else {
+		bpf_probe_read_kernel(&kind, sizeof(kind), name);
+	}
 	for (int i = 0; i < BALANCE_KINDS_HOST; i++) {
-		if (cfg.kinds[i].word == kind.word)
+		if (is_kind(i, &kind))
 			return i < BALANCE_KINDS_INSIDE ? ROLE_INSIDE : ROLE_STACKED;
 	}
 	for (int i = BALANCE_KINDS_HOST; inner.wanted && i < BALANCE_KINDS; i++) {
-		if (cfg.kinds[i].word == kind.word)
+		if (is_kind(i, &kind))
 			return ROLE_STACKED;
 	}
 	return ROLE_EDGE;
 }
 
-/* In a UDP receive queue skb->dev is `dev_scratch`, no pointer: nothing then tells a namespace. */
+/* In a UDP receive queue skb->dev is `dev_scratch`, no address: nothing then tells a namespace. */
 static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
-	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
-	struct net *net = dev ? BPF_CORE_READ(dev, nd_net.net) : NULL;
+	struct net *net = (__s64)dev < 0 ? dev->nd_net.net : NULL;
 	struct sock *sk = IN(skb, sk_buff)->sk;
-	bool known = ifindex > 0 && net && BPF_CORE_READ(net, ns.inum);
+	bool known = net && dev->ifindex > 0 && net->ns.inum >= NETNS_INUM_MIN;
 
 	cause->role = known ? role_of(dev) : ROLE_INSIDE;
 	if (!known)
@@ -76,7 +88,7 @@ static __always_inline void cause_device(struct balance_cause *cause, struct sk_
 	if (!sk)
 		return;
 	cause->key.flags |= WATCH_SK;
-	if (!known || BPF_CORE_READ(sk, __sk_common.skc_net.net) == net)
+	if (!known || sk->__sk_common.skc_net.net == net)
 		cause->flags |= BALANCE_OWN;
 }
 
@@ -107,8 +119,8 @@ struct datagram {
 	__u32 size;	/* payload of a segment; 0: not merged */
 	__u32 segments; /* 1, or how many datagrams are merged */
 	__u16 src_port, dst_port;
-	__u16 fragmented;	   /* it is the first fragment */
-	__u8 headers_at[IP6_HLEN]; /* the IP header, IPv4's without options */
+	__u8 version;
+	__u8 fragmented; /* it is the first fragment */
 };
 
 /* What is needed of an skb to tell its datagrams. */
@@ -142,16 +154,18 @@ static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *
 	v->data = v->at.data - v->at.head;
 }
 
+#define OF_SHARED(at, field) (KFUNCS ? CAST(at, skb_shared_info)->field : BPF_CORE_READ(at, field))
+
 /* What was merged by GRO, or is to be cut by GSO, is several datagrams. */
 static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
 {
-	struct skb_shared_info *shared = CAST(v->at.head + v->end, skb_shared_info);
-	__u32 size = shared->gso_size, segments;
+	struct skb_shared_info *shared = (void *)(v->at.head + v->end);
+	__u32 size = OF_SHARED(shared, gso_size), segments;
 
-	if (!size || shared->gso_type & SKB_GSO_UDP)
+	if (!size || OF_SHARED(shared, gso_type) & SKB_GSO_UDP)
 		return;
 	d->bytes = v->len - d->headers;
-	segments = shared->gso_segs;
+	segments = OF_SHARED(shared, gso_segs);
 	if (!segments) /* injected by a guest (SKB_GSO_DODGY) */
 		segments = (d->bytes + size - 1) / size;
 	if (segments < 2)
@@ -201,27 +215,35 @@ static __always_inline enum datagram_result datagram_behind(const struct skb_vie
 	return datagram_fill(d, v, h.l4, udp, h.fragmented);
 }
 
+/* Without a read where plain loads can be: the parser looks at the kernel's own structures. */
 static __always_inline enum datagram_result datagram_parse(const struct skb_view *v,
 							   struct datagram *d)
 {
 	__u8 b[IP6_HLEN + UDP_HLEN] WIDE;
 	const struct linear *at = &v->at;
 	struct headers h = {};
+	unsigned char *ip;
 	__u16 type;
 	int l3 = linear_l3(at, &type);
 
-	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
+	if (l3 < 0)
 		return DATAGRAM_NONE;
-	switch (b[0] >> 4) {
+	ip = at->head + l3;
+	if (!KFUNCS && bpf_probe_read_kernel(b, sizeof(b), ip))
+		return DATAGRAM_NONE;
+	d->l3 = l3;
+	d->version = (KFUNCS ? *(const __u8 *)CAST(ip, iphdr) : b[0]) >> 4;
+	switch (d->version) {
 	case 4:
 		if (type && type != TYPE_IP4)
 			return DATAGRAM_NONE;
-		if (!headers_ip4(&h, b))
+		if (!headers_ip4(&h, KFUNCS ? (const __u8 *)CAST(ip, iphdr) : b))
 			return h.fragment && (h.proto == PROTO_UDP || inner.wanted) ? DATAGRAM_LATER
 										    : DATAGRAM_NONE;
 		break;
 	case 6:
-		if ((type && type != TYPE_IP6) || !headers_ip6(&h, b))
+		if ((type && type != TYPE_IP6) ||
+		    !headers_ip6(&h, KFUNCS ? (const __u8 *)CAST(ip, ipv6hdr) : b))
 			return DATAGRAM_NONE;
 		break;
 	default:
@@ -229,15 +251,18 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 	}
 	if (!has_more_headers(&h))
 		return DATAGRAM_NONE;
-	d->l3 = l3;
-	__builtin_memcpy(d->headers_at, b, IP6_HLEN);
-	if (h.proto != PROTO_UDP || (h.version == 4 && h.at != IP4_HLEN))
+	if (h.proto != PROTO_UDP || (d->version == 4 && h.at != IP4_HLEN))
 		return datagram_behind(v, d, type);
 	if (l3 + h.at + UDP_HLEN > at->tail)
 		return v->len > at->tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
-	if (h.version == 4)
-		return datagram_fill(d, v, l3 + IP4_HLEN, b + IP4_HLEN, h.fragmented);
-	return datagram_fill(d, v, l3 + IP6_HLEN, b + IP6_HLEN, false);
+	if (d->version == 4)
+		return datagram_fill(d, v, l3 + IP4_HLEN,
+				     KFUNCS ? (const __u8 *)CAST(ip + IP4_HLEN, udphdr)
+					    : b + IP4_HLEN,
+				     h.fragmented);
+	return datagram_fill(d, v, l3 + IP6_HLEN,
+			     KFUNCS ? (const __u8 *)CAST(ip + IP6_HLEN, udphdr) : b + IP6_HLEN,
+			     false);
 }
 
 /* Which lengths came to which port, of the flow and of others: whose a datagram is that is read. */
@@ -540,9 +565,12 @@ static __always_inline void stream_see(struct sk_buff *skb, const struct skb_vie
 		.again = again,
 	};
 
-	if (cfg.numbers == NUMBERS_NONE)
+	__u8 ip[IP6_HLEN] WIDE;
+
+	if (cfg.numbers == NUMBERS_NONE ||
+	    bpf_probe_read_kernel(ip, sizeof(ip), v->at.head + d->l3))
 		return;
-	headers_addresses(d->headers_at[0] >> 4, d->headers_at, w.key.src, w.key.dst);
+	headers_addresses(d->version, ip, w.key.src, w.key.dst);
 	w.key.src_port = bpf_htons(d->src_port);
 	w.key.dst_port = bpf_htons(d->dst_port);
 	if (d->segments == 1)
@@ -684,7 +712,7 @@ static __always_inline void filtered_view(struct linear *at, struct filter_gap *
 					  const struct datagram *d)
 {
 	gap->l3 = d->l3;
-	gap->skip = d->headers_at[0] >> 4 == 6 ? d->payload - UDP_HLEN - d->l3 - IP6_HLEN : 0;
+	gap->skip = d->version == 6 ? d->payload - UDP_HLEN - d->l3 - IP6_HLEN : 0;
 	gap->proto = PROTO_UDP;
 	if (cfg.frames)
 		return;
@@ -772,18 +800,28 @@ static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view 
 			   connection_of(skb, program), program, program == BALANCE_RECEIVE);
 }
 
+/* IPv4 and IPv6 multicast, IPv4's limited broadcast. */
+static __always_inline bool is_multicast(const struct skb_view *v, const struct datagram *d)
+{
+	unsigned char *to = v->at.head + d->l3 + (d->version == 4 ? 16 : 24);
+	__u8 first = 0;
+
+	if (KFUNCS)
+		first = *(const __u8 *)CAST(to, iphdr);
+	else
+		bpf_probe_read_kernel(&first, sizeof(first), to);
+	return d->version == 4 ? first >= 224 : first == 0xff;
+}
+
 static __always_inline void enter(struct sk_buff *skb, const struct skb_view *v,
 				  const struct datagram *d, struct balance_tally *t, bool counts,
 				  __u32 program, __u32 from)
 {
-	const __u8 *l3 = d->headers_at;
-
 	if (d->fragmented)
 		fragment_enters(&v->at, program, FOLLOWED_OURS | from);
 	if (counts) {
 		TALLY(t->entered, d->segments);
-		/* IPv4 and IPv6 multicast, IPv4's limited broadcast */
-		if (l3[0] >> 4 == 4 ? l3[16] >= 224 : l3[24] == 0xff)
+		if (is_multicast(v, d))
 			TALLY(t->multicast, d->segments);
 	}
 	stream_see(skb, v, d, t, false);
@@ -803,10 +841,8 @@ static __always_inline bool came_to_port(__u32 netns, const struct datagram *d, 
 	return ours;
 }
 
-SEC("tp_btf/netif_receive_skb")
-int balance_receive(__u64 *ctx)
+static __always_inline void receives(struct sk_buff *skb)
 {
-	struct sk_buff *skb = (void *)ctx[0];
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct balance_tally *t = tally();
 	__u32 netns = dev->nd_net.net->ns.inum;
@@ -815,14 +851,14 @@ int balance_receive(__u64 *ctx)
 	struct datagram d;
 
 	if (!t || !skb_view(&v, skb, BALANCE_RECEIVE))
-		return 0;
+		return;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_LATER && role_of(dev) != ROLE_STACKED)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns);
 	if (found != DATAGRAM_HERE)
-		return 0;
+		return;
 	if (!came_to_port(netns, &d, of_flow(skb, &v, &d, BALANCE_RECEIVE) & NAT_MATCHES))
-		return 0;
+		return;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
 		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, 0);
 	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
@@ -831,13 +867,20 @@ int balance_receive(__u64 *ctx)
 	}
 	if (d.fragmented && role_of(dev) != ROLE_STACKED)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns);
+}
+
+SEC("tp_btf/netif_receive_skb")
+int balance_receive(__u64 *ctx)
+{
+	__u64 begin = work_begin();
+
+	receives((void *)ctx[0]);
+	work_end(begin);
 	return 0;
 }
 
-SEC("tp_btf/net_dev_queue")
-int balance_queue(__u64 *ctx)
+static __always_inline void queues(struct sk_buff *skb)
 {
-	struct sk_buff *skb = (void *)ctx[0];
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct balance_tally *t = tally();
 	enum balance_role role;
@@ -847,14 +890,14 @@ int balance_queue(__u64 *ctx)
 	__u32 match;
 
 	if (!t || !skb_view(&v, skb, BALANCE_QUEUE) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
-		return 0;
+		return;
 	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
 	if (!(match & NAT_MATCHES))
-		return 0;
+		return;
 	sk = IN(skb, sk_buff)->sk;
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
-		return 0;
+		return;
 	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
@@ -865,6 +908,15 @@ int balance_queue(__u64 *ctx)
 		enter(skb, &v, &d, t, true, BALANCE_QUEUE, 0);
 	else if (match & NAT_TRANSLATED && d.fragmented)
 		fragment_enters(&v.at, BALANCE_QUEUE, FOLLOWED_OURS);
+}
+
+SEC("tp_btf/net_dev_queue")
+int balance_queue(__u64 *ctx)
+{
+	__u64 begin = work_begin();
+
+	queues((void *)ctx[0]);
+	work_end(begin);
 	return 0;
 }
 
@@ -872,10 +924,8 @@ int balance_queue(__u64 *ctx)
  * Behind all others at netfilter's hook `input`: what goes to a socket has its last name, and its
  * connection still tells the one before (bpf/nat.bpf.h).
  */
-SEC("?netfilter")
-int balance_names(struct bpf_nf_ctx *ctx)
+static __always_inline void names(struct sk_buff *skb)
 {
-	struct sk_buff *skb = ctx->skb;
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	bool loops = dev->flags & IFF_LOOPBACK; /* then net_dev_queue has seen the same names */
 	struct balance_tally *t = tally();
@@ -886,17 +936,26 @@ int balance_names(struct bpf_nf_ctx *ctx)
 
 	if (!nfct || !t || !skb_view(&v, skb, BALANCE_NAMES) || tunnel_of(BALANCE_NAMES) ||
 	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
-		return NF_ACCEPT;
+		return;
 	match = of_flow(skb, &v, &d, BALANCE_NAMES);
 	if (!(match & NAT_TRANSLATED)) {
 		nat_forget(&v.at, BALANCE_NAMES);
-		return NF_ACCEPT;
+		return;
 	}
 	if (!came_to_port(dev->nd_net.net->ns.inum, &d, match & NAT_MATCHES))
-		return NF_ACCEPT;
+		return;
 	nat_learn(nfct, BALANCE_NAMES, loops, loops ? 0 : d.segments);
 	if (match & NAT_NEW_ONLY && !loops)
 		enter(skb, &v, &d, t, true, BALANCE_NAMES, 0);
+}
+
+SEC("?netfilter")
+int balance_names(struct bpf_nf_ctx *ctx)
+{
+	__u64 begin = work_begin();
+
+	names(ctx->skb);
+	work_end(begin);
 	return NF_ACCEPT;
 }
 
@@ -923,26 +982,44 @@ static __always_inline void is_read(struct balance_tally *t, const struct balanc
 	TALLY(t->delivered, datagrams ? datagrams : 1);
 }
 
-SEC("tp_btf/sock_recv_length")
-int balance_read(__u64 *ctx)
+/* `bytes`: what recvmsg() of the protocol returned. */
+static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 {
-	struct sock *sk = (void *)ctx[0];
-	int bytes = (int)ctx[1], flags = (int)ctx[2];
 	__u16 port = sk->__sk_common.skc_num;
 	struct balance_tally *t = tally();
 	struct balance_cell *cell;
+	__u64 begin;
 
 	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP ||
 	    !*byte_of_port(port))
 		return 0;
+	begin = work_begin();
 	cell = cell_of(IN(sk, sock)->__sk_common.skc_net.net->ns.inum, port);
-	if (!cell || !t)
-		return 0;
-	if (has_any(&cell->matched))
+	if (cell && t && has_any(&cell->matched))
 		is_read(t, cell, bytes);
-	else if (!has_any(&cell->others))
+	else if (cell && t && !has_any(&cell->others))
 		TALLY(t->elsewhere, 1);
+	work_end(begin);
 	return 0;
+}
+
+SEC("?tp_btf/sock_recv_length")
+int balance_read(__u64 *ctx)
+{
+	return read_ended((void *)ctx[0], (int)ctx[1], (int)ctx[2]);
+}
+
+/* The same before Linux 6.3: (sk, msg, len, flags, addr_len), then what it returned. */
+SEC("?fexit/udp_recvmsg")
+int balance_read4(__u64 *ctx)
+{
+	return read_ended((void *)ctx[0], (int)ctx[5], (int)ctx[3]);
+}
+
+SEC("?fexit/udpv6_recvmsg")
+int balance_read6(__u64 *ctx)
+{
+	return read_ended((void *)ctx[0], (int)ctx[5], (int)ctx[3]);
 }
 
 /* What is known of a packet that was freed: `consumed`, a constant: by consume_skb. */
@@ -1000,7 +1077,7 @@ static __noinline __u32 index_of_used(struct sk_buff *skb, __u64 site, __u32 fla
 	return cause_index(&cause);
 }
 
-static __always_inline int count_end(const struct freed *f, bool consumed)
+static __always_inline void count_end(const struct freed *f, bool consumed)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
@@ -1010,25 +1087,25 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 	struct datagram d;
 
 	if (!t || !skb_view(&v, f->skb, program))
-		return 0;
+		return;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_HERE) {
 		match = of_flow(f->skb, &v, &d, program);
 		if (!(match & NAT_MATCHES))
-			return 0;
+			return;
 		/* on loopback it has entered with that name at net_dev_queue */
 		if (match & NAT_NEW_ONLY && !(IN(f->skb, sk_buff)->dev->flags & IFF_LOOPBACK))
 			flags = BALANCE_RENAMED;
 		if (d.fragmented && !fragment_dropped(&v.at, program, true, &flags))
-			return 0;
+			return;
 		segments = d.segments;
 	} else if (found != DATAGRAM_LATER || !fragment_dropped(&v.at, program, false, &flags)) {
-		return 0;
+		return;
 	}
 	index = consumed ? index_of_used(f->skb, f->site, flags) : index_of_drop(f, flags);
 	if (index >= BALANCE_CAUSES) {
 		__sync_fetch_and_add(&causes_full, segments);
-		return 0;
+		return;
 	}
 	side = sides[index];
 	if (side == SIDE_UNJUDGED) {
@@ -1039,13 +1116,13 @@ static __always_inline int count_end(const struct freed *f, bool consumed)
 	}
 	if (side != SIDE_NONE && found == DATAGRAM_HERE)
 		stream_see(f->skb, &v, &d, t, true);
-	return 0;
 }
 
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
+	__u64 begin = work_begin();
 
 	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
 	if (cfg.has_reason)
@@ -1054,7 +1131,9 @@ int balance_drop(__u64 *ctx)
 		f.rx_sk = (void *)ctx[3];
 	if (f.reason == cfg.reason_netfilter)
 		f.hook = hook_runner(ctx, f.skb, IN(f.skb, sk_buff)->dev, &cfg.hooks);
-	return count_end(&f, false);
+	count_end(&f, false);
+	work_end(begin);
+	return 0;
 }
 
 /* Packets freed as used up, where that is a loss. */
@@ -1063,12 +1142,18 @@ int balance_used(__u64 *ctx)
 {
 	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
 	bool found = false;
+	__u64 begin;
 
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
 		found |= f.site - cfg.consumed[i].start <
 			 cfg.consumed[i].end - cfg.consumed[i].start;
-	return found ? count_end(&f, true) : 0;
+	if (!found)
+		return 0;
+	begin = work_begin();
+	count_end(&f, true);
+	work_end(begin);
+	return 0;
 }
 
 /*

@@ -189,6 +189,62 @@ static __always_inline void filter_could_not_read(void)
 }
 
 /*
+ * Whether a look at its ports is enough to say that a packet does not match: most packets of
+ * others, without a copy of their bytes. `port`: FILTER_PORT. Not static, as the next: what comes
+ * of it is one unknown to the verifier, not many ways.
+ */
+__noinline int filter_rules_out(const struct linear *at, __u32 port)
+{
+	const struct udphdr *ports;
+	unsigned char *ip;
+	const __u8 *b;
+	__u32 l3;
+
+	if (!KFUNCS || !at)
+		return false;
+	l3 = at->network_header;
+	if (!l3 || l3 + IP6_HLEN + 4 > at->tail ||
+	    (at->mac_header != HEADER_UNSET && l3 < at->mac_header))
+		return false;
+	ip = at->head + l3;
+	b = (const __u8 *)CAST(ip, iphdr);
+	if (*b == (4 << 4 | IP4_HLEN / 4)) {
+		if (be16_at(b + 6) & IP4_FRAGMENT_OFFSET)
+			return false;
+		ports = CAST(ip + IP4_HLEN, udphdr);
+	} else if (*b >> 4 == 6 && (b[6] == PROTO_UDP || b[6] == PROTO_TCP)) {
+		ports = CAST(ip + IP6_HLEN, udphdr);
+	} else {
+		return false;
+	}
+	return ports->source != port && ports->dest != port;
+}
+
+/*
+ * The packet as the filter sees it, into element `slot`; `tags`: FILTER_TAGS. Returns where it
+ * begins, an offset from head, or -1.
+ */
+__noinline int filter_see(const struct linear *at, __u32 len, const struct filter_gap *gap,
+			  __u32 slot, __u32 tags)
+{
+	struct filter_scratch *scratch = bpf_map_lookup_elem(&filter_scratch, &slot);
+	__u32 start;
+
+	if (!scratch || !at)
+		return -1;
+	start = filter_start(at, &scratch->layer);
+	scratch->length = len + filter_data(at) - start - (gap ? gap->skip : 0);
+	if (tags && at->tag && scratch->layer == FILTER_L2) {
+		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start,
+						   start < at->tail ? at->tail - start : 0);
+		scratch->length += sizeof(at->tag);
+		return start - sizeof(at->tag);
+	}
+	scratch->have = filter_fetch(scratch->bytes, at, start, gap);
+	return start;
+}
+
+/*
  * Whether the filter wants this packet. `len`: skb->len, which counts from at->data. For a frame
  * without an skb: head and data are its begin, tail and len its length, mac_header 0 and
  * network_header ETHERNET_HLEN. `gap`, `name`: may be NULL.
@@ -198,24 +254,19 @@ static __always_inline bool filter_matches(const struct linear *at, __u32 len,
 					   const struct filter_name *name)
 {
 	struct filter_scratch *scratch;
-	__u32 slot, start;
+	__u32 port, slot;
+	int start;
 
 	if (FILTER_CONSTANT(FILTER_OFF))
 		return true;
-	slot = FILTER_CONSTANT(FILTER_SLOT);
-	scratch = bpf_map_lookup_elem(&filter_scratch, &slot);
-	if (!scratch)
+	port = FILTER_CONSTANT(FILTER_PORT);
+	if (port && !name && !inner.wanted && filter_rules_out(at, port))
 		return false;
-	start = filter_start(at, &scratch->layer);
-	scratch->length = len + filter_data(at) - start - (gap ? gap->skip : 0);
-	if (FILTER_CONSTANT(FILTER_TAGS) && at->tag && scratch->layer == FILTER_L2) {
-		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start,
-						   start < at->tail ? at->tail - start : 0);
-		scratch->length += sizeof(at->tag);
-		start -= sizeof(at->tag);
-	} else {
-		scratch->have = filter_fetch(scratch->bytes, at, start, gap);
-	}
+	slot = FILTER_CONSTANT(FILTER_SLOT);
+	start = filter_see(at, len, gap, slot, FILTER_CONSTANT(FILTER_TAGS));
+	scratch = bpf_map_lookup_elem(&filter_scratch, &slot);
+	if (start < 0 || !scratch)
+		return false;
 	if (name)
 		filter_rename(scratch, start, name, gap ? gap->skip : 0);
 	switch (filter_run(scratch)) {

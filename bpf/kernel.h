@@ -20,6 +20,8 @@ struct netns_nf {
 	struct nf_hook_entries *hooks_arp[3], *hooks_bridge[5]; /* by hook number */
 };
 
+#define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
+
 struct net {
 	struct ns_common ns;
 	struct netns_nf nf;

@@ -246,6 +246,39 @@ int read_one(__u64 *ctx)
 	return 0;
 }
 
+/* Whose packets reverse path filtering dropped: its counter names neither source nor device. */
+
+#define RP_SOURCES 256
+
+__u32 rp_reason; /* SKB_DROP_REASON_IP_RPFILTER of this kernel; set by user space */
+
+MAP(rp_sources, LRU_HASH, RP_SOURCES, struct rp_source, __u64);
+
+SEC("?tp_btf/kfree_skb")
+int rp_dropped(__u64 *ctx)
+{
+	struct sk_buff *skb = (void *)ctx[0];
+	struct rp_source s = {};
+	struct net_device *dev;
+	struct iphdr *ip;
+	__u64 one = 1, *n;
+
+	if (!rp_reason || (__u32)ctx[2] != rp_reason)
+		return 0;
+	dev = skb->dev;
+	ip = (void *)(skb->head + skb->network_header);
+	if (!dev || bpf_probe_read_kernel(&s.address, sizeof(s.address), &ip->saddr))
+		return 0;
+	s.ifindex = dev->ifindex;
+	s.netns = dev->nd_net.net->ns.inum;
+	n = bpf_map_lookup_elem(&rp_sources, &s);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		bpf_map_update_elem(&rp_sources, &s, &one, BPF_ANY);
+	return 0;
+}
+
 /* What user/drops/quirks.c asks this host: may fentry be used, is tracing off while PID 1 runs? */
 
 __u64 init_switches;

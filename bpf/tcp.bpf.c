@@ -43,7 +43,7 @@ struct tcp_options_received {
 
 struct tcp_sock {
 	__u64 bytes_sent, bytes_retrans, tcp_clock_cache;
-	__u32 data_segs_out, total_retrans, dsack_dups, snd_nxt, snd_una, tsoffset;
+	__u32 data_segs_out, total_retrans, dsack_dups, snd_nxt, snd_una, rcv_nxt, tsoffset;
 	__u8 tcp_usec_ts : 1; /* since 6.7 */
 	struct tcp_options_received rx_opt;
 };
@@ -78,6 +78,7 @@ struct socket_lock___tcp {
 };
 
 struct sock___tcp {
+	__u32 sk_ack_backlog, sk_max_ack_backlog;
 	struct dst_entry___tcp *sk_dst_cache;
 	struct socket_lock___tcp sk_lock;
 };
@@ -118,10 +119,13 @@ struct {
 	__type(value, struct kept);
 } sockets SEC(".maps");
 
-/* What may come again, to sockets here; until when: without a drop no packet pays for it. */
+/* What may come again, to sockets here; until when somebody has to look (tcp_comes()). */
 MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
 
-__u64 holes_until;
+/* Until when somebody has to look by which device flows leave (tcp_leaves()), and of which. */
+MAP(exits, LRU_HASH, TCP_EXITS, struct watch_flow, struct tcp_exit);
+
+__u64 holes_until, exits_until;
 
 /* Set by user space: those at work are read all the same, as torn ones. */
 __u32 take_busy;
@@ -233,6 +237,7 @@ static __always_inline void totals_of(struct tcp_totals *t, const struct sock *s
 	t->dsack_dups = BPF_CORE_READ(tp, dsack_dups);
 	t->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
 	t->snd_una = BPF_CORE_READ(tp, snd_una);
+	t->rcv_nxt = BPF_CORE_READ(tp, rcv_nxt);
 	t->sack = BPF_CORE_READ_BITFIELD_PROBED(&tp->rx_opt, sack_ok) != 0;
 	if (!dev)
 		return;
@@ -353,7 +358,44 @@ int tcp_gone(__u64 *ctx)
 	return 0;
 }
 
-/* Sockets that are there when tracing begins: of all processes, in all namespaces. */
+static __always_inline void reverse(struct watch_flow *f)
+{
+	struct watch_flow was = *f;
+
+	__builtin_memcpy(f->src, was.dst, sizeof(f->src));
+	__builtin_memcpy(f->dst, was.src, sizeof(f->dst));
+	f->src_port = was.dst_port;
+	f->dst_port = was.src_port;
+}
+
+/* One that EXPR takes from, or to, nobody in particular. */
+static __always_inline void tell_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
+{
+	const struct sock___tcp *more = (const void *)sk;
+	struct task_struct *task = ctx->task;
+	struct tcp_listener l = {};
+	struct watch_flow f;
+
+	if (!task)
+		return;
+	flow_of(&f, sk);
+	if (!is_of_flow(&f, TCP_ON_FILES)) {
+		reverse(&f);
+		if (!is_of_flow(&f, TCP_ON_FILES))
+			return;
+	}
+	sock_read(&l.sock, sk);
+	l.waiting = BPF_CORE_READ(more, sk_ack_backlog);
+	l.room = BPF_CORE_READ(more, sk_max_ack_backlog);
+	l.pid = BPF_CORE_READ(task, tgid);
+	BPF_CORE_READ_STR_INTO(&l.process, task, comm);
+	bpf_seq_write(ctx->meta->seq, &l, sizeof(l));
+}
+
+/*
+ * Sockets that are there when tracing begins: of all processes, in all namespaces. Of listeners it
+ * writes a struct tcp_listener.
+ */
 SEC("iter/task_file")
 int tcp_files(struct bpf_iter__task_file *ctx)
 {
@@ -376,6 +418,8 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6))
 		return 0;
 	state = sk->__sk_common.skc_state;
+	if (state == TCP_LISTEN)
+		tell_listener(ctx, sk);
 	if (state == TCP_LISTEN || state == TCP_CLOSE || state == TCP_SYN_SENT ||
 	    bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;
@@ -504,6 +548,7 @@ int tcp_retransmit(__u64 *ctx)
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
 	__u32 segs = BPF_CORE_READ(cb, tcp_gso_segs), seq = BPF_CORE_READ(cb, seq);
 	__u32 end = BPF_CORE_READ(cb, end_seq), flags = 0, bytes;
+	struct tcp_exit unknown = {};
 	int err = ctx[2];
 	struct tcp_record *r;
 	struct watch_flow f;
@@ -533,6 +578,10 @@ int tcp_retransmit(__u64 *ctx)
 	r->tsval = tsval_of(tp, skb);
 	r->first = k->first;
 	totals_of(&r->last, sk);
+	if (r->last.role == TCP_ROLE_INSIDE) {
+		bpf_map_update_elem(&exits, &f, &unknown, BPF_NOEXIST);
+		exits_until = r->time_ns + TCP_HOLE_LIFE;
+	}
 	bpf_ringbuf_submit(r, 0);
 	return 0;
 }
@@ -694,16 +743,6 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 		key->flags |= WATCH_COPY;
 }
 
-static __always_inline void reverse(struct watch_flow *f)
-{
-	struct watch_flow was = *f;
-
-	__builtin_memcpy(f->src, was.dst, sizeof(f->src));
-	__builtin_memcpy(f->dst, was.src, sizeof(f->dst));
-	f->src_port = was.dst_port;
-	f->dst_port = was.src_port;
-}
-
 static __always_inline void open_hole(const struct segment *s)
 {
 	struct tcp_hole_drop drop = {bpf_ktime_get_ns(), s->segs};
@@ -714,7 +753,10 @@ static __always_inline void open_hole(const struct segment *s)
 	holes_until = drop.time_ns + TCP_HOLE_LIFE;
 }
 
-/* A segment comes to a connection here (tcp_rcv_established()). */
+/*
+ * A segment comes to a connection here (tcp_rcv_established()). The one program that runs for each
+ * segment: it is attached only while there are holes.
+ */
 SEC("tp_btf/tcp_probe")
 int tcp_comes(__u64 *ctx)
 {
@@ -724,8 +766,6 @@ int tcp_comes(__u64 *ctx)
 	struct tcp_hole hole = {};
 	struct tcp_record *r;
 
-	if (!holes_until || bpf_ktime_get_ns() > holes_until)
-		return 0;
 	flow_of(&hole.flow, (void *)ctx[0]);
 	reverse(&hole.flow);
 	hole.seq = BPF_CORE_READ(cb, seq);
@@ -741,6 +781,28 @@ int tcp_comes(__u64 *ctx)
 		bpf_ringbuf_submit(r, 0);
 	}
 	bpf_map_delete_elem(&holes, &hole);
+	return 0;
+}
+
+/*
+ * A packet leaves this host, of a socket that has another namespace before it. By its own
+ * addresses: what NAT has renamed is another flow. Attached only after a retransmission of such a
+ * socket.
+ */
+SEC("tp_btf/net_dev_start_xmit")
+int tcp_leaves(__u64 *ctx)
+{
+	struct net_device *dev = (void *)ctx[1];
+	struct tcp_exit *exit;
+	struct segment s;
+
+	if (role_of(dev) != TCP_ROLE_EDGE || !segment_read(&s, (void *)ctx[0]))
+		return 0;
+	exit = bpf_map_lookup_elem(&exits, &s.flow);
+	if (exit && !exit->ifindex && s.bytes) {
+		exit->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+		exit->ifindex = BPF_CORE_READ(dev, ifindex);
+	}
 	return 0;
 }
 

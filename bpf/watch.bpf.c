@@ -16,6 +16,7 @@
 #include "skb.bpf.h"
 #include "sock.bpf.h"
 #include "watch_abi.h"
+#include "work.bpf.h"
 
 /*
  * What is told of a socket or a device beside its number: read once an interval, so with probing
@@ -532,8 +533,6 @@ static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *su
 	return gso_size ? measure_segments(skb, sum) : 1;
 }
 
-#define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
-
 /*
  * The helper does not take skb->sk. A socket without a cookie is then told by where it lies and
  * what it is bound and connected to; no cookie is that large.
@@ -735,6 +734,12 @@ struct freed {
 	__u64 site, aux;
 };
 
+/*
+ * What flags begin with. The verifier does not know that it is 0, so a flag that is set makes no
+ * way of its own for all that follows: it looks at a third of the instructions.
+ */
+volatile __u32 no_flags;
+
 static __always_inline void find_sender(struct freed *f)
 {
 	struct sock *sk = IN(f->skb, sk_buff)->sk;
@@ -874,7 +879,7 @@ int watch_aborted(__u64 *ctx)
  * An skb that was freed at f->site; `consumed`: by consume_skb. `flows`: tell them apart. Both
  * are constants, so that each program has only what it needs.
  */
-static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
+static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
 {
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	struct sk_buff *skb = f->skb;
@@ -893,11 +898,11 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	find_sender(f);
 	find_device(f);
 	if (!look_inside(&at, program) && cfg.has_expr)
-		return 0;
+		return;
 	if (inner.wanted || !is_plain(skb))
 		kind = ip_kind(&at);
 	if (!is_wanted(f, &at, kind, program) || (kind != IP_PLAIN && !is_loss(&at, program)))
-		return 0;
+		return;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
 		f->flags |= WATCH_SK;
@@ -925,7 +930,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	slot = cpu * of_a_cpu + (hash(d.word, &d.flow, flows) & (of_a_cpu - 1));
 	first = bpf_map_lookup_elem(&slots, &slot);
 	if (!first)
-		return 0;
+		return;
 	sum = &first->count;
 	if (consumed || !same(first, d.word, &d.flow, flows)) {
 		d.sk = f->sk;
@@ -934,7 +939,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		d.slot = slot;
 		sum = consumed ? consumed_event(&d) : elsewhere(&d);
 		if (!sum)
-			return 0;
+			return;
 	}
 	packets = measure(skb, sum);
 	if (cfg.burst_ns)
@@ -942,19 +947,21 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	if (cfg.snaplen &&
 	    !sample_take(ctx, skb, d.word, cfg.snaplen, cfg.stack ? SAMPLE_FRAMES : 0, consumed))
 		LOSS(unsampled, 1);
-	return 0;
 }
 
 static __always_inline int count_drop(__u64 *ctx, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0]};
+	struct freed f = {.skb = (void *)ctx[0], .flags = no_flags};
+	__u64 begin = work_begin();
 
 	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
 	if (cfg.has_reason)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
-	return count_skb(ctx, &f, false, flows);
+	count_skb(ctx, &f, false, flows);
+	work_end(begin);
+	return 0;
 }
 
 static __always_inline bool is_in(const volatile struct trace_range *r, __u64 location)
@@ -968,15 +975,21 @@ static __always_inline bool is_in(const volatile struct trace_range *r, __u64 lo
  */
 static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
+	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1], .flags = no_flags};
 	bool found = false;
+	__u64 begin;
 
 	if (!is_in(&cfg.consumed_within, f.site))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
 		found |= is_in(&cfg.consumed[i], f.site);
-	return found ? count_skb(ctx, &f, true, flows) : 0;
+	if (!found)
+		return 0;
+	begin = work_begin();
+	count_skb(ctx, &f, true, flows);
+	work_end(begin);
+	return 0;
 }
 
 SEC("?tp_btf/kfree_skb")

@@ -172,7 +172,13 @@ struct balance_look {
 /* The first letters of a kind of link ("veth"), filled up with 0. */
 union balance_kind {
 	char name[8];
+	__u32 half[2];
 	__u64 word;
+};
+
+/* Whether a kind is the one, by those of its first 8 bytes that are in the mask. */
+struct balance_kind_test {
+	union balance_kind is, mask;
 };
 
 /* Those that are not edges: first the ones inside, then the stacked, and with --inner tunnels. */
@@ -181,7 +187,7 @@ union balance_kind {
 #define BALANCE_KINDS	     19
 
 struct balance_config {
-	union balance_kind kinds[BALANCE_KINDS];
+	struct balance_kind_test kinds[BALANCE_KINDS];
 	__s32 reason_netfilter; /* SKB_DROP_REASON_* of this kernel; negative: it has none */
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;

@@ -24,6 +24,7 @@
 #define FILTER_TAGS  0x706b6602 /* not 0: a tag kept beside the packet is put in */
 #define FILTER_BEGIN 0x706b6603 /* of the place for the filter */
 #define FILTER_END   0x706b6604
+#define FILTER_PORT  0x706b6605 /* not 0: a port, as on the wire, that all that match have */
 
 enum filter_verdict {
 	FILTER_NO,

@@ -37,6 +37,10 @@
 	X(SOCKET_READ, "socket_read", "read from the queue, not delivered") \
 	X(SOCKET_CLOSE, "socket_close", "unread when the socket closed")   \
 	X(OTHER, "other", "a place that the map does not know")            \
+	X(TCP_LISTEN, "tcp_listen", "listening TCP socket (its queues)")   \
+	X(TCP_BACKLOG, "tcp_backlog", "backlog of a TCP socket at work")   \
+	X(TCP_STATE, "tcp_state", "state of the TCP connection")           \
+	X(TCP_RCVBUF, "tcp_rcvbuf", "receive buffer of the TCP socket")    \
 	X(TCP, "tcp", "TCP")                                               \
 	X(ICMP, "icmp", "ICMP")
 

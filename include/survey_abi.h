@@ -59,4 +59,12 @@ struct xsk_info {
 
 _Static_assert(sizeof(struct xsk_info) == 96, "read by both sides");
 
+/* A source whose packets reverse path filtering dropped, and where they came in. */
+struct rp_source {
+	__be32 address;
+	__u32 ifindex, netns;
+};
+
+_Static_assert(sizeof(struct rp_source) == 12, "no holes: it is a hash key");
+
 #endif

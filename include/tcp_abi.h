@@ -28,11 +28,12 @@ struct tcp_totals {
 	__u32 data_segs_out, total_retrans;
 	__u32 dsack_dups;
 	__u32 snd_nxt, snd_una;
+	__u32 rcv_nxt;
 	__u32 ifindex; /* of the route; 0 unknown */
 	__u8 role;     /* enum tcp_role */
 	__u8 sack;
 	__u8 flags; /* enum tcp_total_flag */
-	__u8 pad[5];
+	__u8 pad;
 };
 
 enum tcp_total_flag {
@@ -104,8 +105,22 @@ struct tcp_hole_drop {
 	__u64 segs;
 };
 
+/* A listener of the flow, with one of the processes that have it open. */
+struct tcp_listener {
+	struct watch_sock sock; /* sock.drops: SYNs too, that found its accept queue full */
+	__u32 waiting, room;	/* in its accept queue, and how many may: sk_ack_backlog */
+	__u32 pid, pad;
+	char process[16];
+};
+
+/* By which device a flow leaves this host, of sockets with TCP_ROLE_INSIDE; ifindex 0: not seen. */
+struct tcp_exit {
+	__u32 netns, ifindex;
+};
+
+#define TCP_EXITS      4096	      /* flows that sent again; the least used one gives way */
 #define TCP_HOLES      16384	      /* the least used one gives way */
-#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes later is not told */
+#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes or leaves later is not told */
 #define TCP_NAMESPACES 1024
 #define TCP_RING       (16 << 20) /* bytes */
 
@@ -132,5 +147,6 @@ struct tcp_config {
 
 _Static_assert(sizeof(struct tcp_totals) == 48, "no holes");
 _Static_assert(sizeof(struct tcp_record) == 192, "no holes");
+_Static_assert(sizeof(struct tcp_listener) == 120, "no holes");
 
 #endif

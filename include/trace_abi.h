@@ -89,6 +89,14 @@ struct trace_count {
 	__u64 memory;  /* skb->truesize, what a queue charges for it */
 };
 
+/* Per CPU: the runs of an observer's programs, and the time of some (bpf/work.bpf.h). */
+#define WORK_TIMED 61 /* one run of so many: a prime, for packets come in batches */
+struct trace_work {
+	__u64 runs;
+	__u64 timed, ns; /* of those */
+	__u64 wait;	 /* runs until one is timed */
+};
+
 #define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
 #define TRACE_BULK_CPU	 8  /* CPU_MAP_BULK_SIZE: the same, of a CPU in a map */
 #define TRACE_BATCH	 32 /* a power of two above it */

@@ -61,7 +61,8 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=media, features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.events.clear()
-        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        url = path if "://" in str(path) else Path(path).resolve().as_uri()
+        self.call("Page.navigate", url=url)
         self.wait("Page.loadEventFired")
 
     def ask(self, expression):

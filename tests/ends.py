@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 from lib import TIMEOUT, require
@@ -187,3 +188,22 @@ def nft_counters(netns):
     anonymous = [e["counter"]["packets"] for r in listed if "rule" in r for e in r["rule"]["expr"]
                  if isinstance(e.get("counter"), dict)]
     return {**found, **({None: anonymous[0]} if anonymous else {})}
+
+
+@contextlib.contextmanager
+def repeating(pause, function):
+    """Is called again and again until the end of the block, if the kernel refuses, too."""
+    ended = threading.Event()
+
+    def work():
+        while not ended.wait(pause):
+            with contextlib.suppress(OSError):
+                function()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -149,19 +149,24 @@ def pcap(frames, cut=0, link=1):
     return data
 
 
-def dissect(frames):
-    """tshark's view of UDP among the frames; fragments are put together in the last one."""
+def tshark(frames, fields, *options):
+    """What tshark shows of a capture: a list of these fields for each frame."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "capture.pcap"
         path.write_bytes(pcap(frames))
         done = subprocess.run(
-            ["tshark", "-n", "-r", path, "-Y", "udp", "-o", "ip.check_checksum:TRUE", "-o",
-             "udp.check_checksum:TRUE", "-o", "ip.defragment:TRUE", "-T", "fields", "-E",
-             "occurrence=l", "-e", "frame.number"] + [word for f in FIELDS for word in ("-e", f)],
+            ["tshark", "-n", "-r", path, *options, "-T", "fields", "-E", "occurrence=l"]
+            + [word for f in fields for word in ("-e", f)],
             capture_output=True, text=True, timeout=TIMEOUT, check=False,
             env={**os.environ, "HOME": directory})
     assert done.returncode == 0, done.stderr
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def dissect(frames):
+    """UDP among the frames; fragments are put together in the last one."""
+    rows = tshark(frames, ("frame.number", *FIELDS), "-Y", "udp", "-o", "ip.check_checksum:TRUE",
+                  "-o", "udp.check_checksum:TRUE", "-o", "ip.defragment:TRUE")
     return [Packet(frames[int(number) - 1], fields) for number, *fields in rows]
 
 

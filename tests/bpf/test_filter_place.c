@@ -13,7 +13,7 @@
 #define OTHER_PORT  "udp port 1"
 #define OUR_PORT    "udp dst port 40404" /* TEST_PORT */
 #define OUR_MAC	    "ether src 02:70:6b:00:00:01"
-#define FEW_INSNS   32
+#define FEW_INSNS   40
 #define CHAIN_MAX   16
 #define EXT_BYTES   8
 #define DEST_OPTION 60

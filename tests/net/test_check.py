@@ -5,17 +5,20 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
 from ends import enter, sysctl
-from lib import (assert_valid, case, main, pktledger, require, rootless, skip, started, table,
-                 thorough, until)
+from lib import first as named_first
+from lib import (EVERYTHING, assert_valid, case, main, pktledger, require, rootless, skip, started,
+                 table, thorough, until)
 
 NAME = f"pl-check-{os.getpid()}"
 PORT = 28779
@@ -48,6 +51,16 @@ while True:
     end = time.monotonic() + 0.01
     while time.monotonic() < end:
         pass
+"""
+
+MEMBER = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 28779))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+             socket.inet_aton("239.1.2.3") + socket.inet_aton("198.18.0.2"))
+print("ready", flush=True)
+time.sleep(3600)
 """
 
 # Sends COUNT datagrams at once, then waits PAUSE seconds, and so on. Errors of send() are ignored.
@@ -242,6 +255,23 @@ def reader_that_works_too_much():
         assert f["id"] in ("rcvbuf-busy", "rcvbuf-cpu") and f["losing"], f
 
 
+@table(named_first(1, [(f"{name}, {busy} busy processes", args, busy) for busy in (0, 2)
+                       for name, *args in [("check", "check", "-t", "2"),
+                                           ("trace", "trace", "-t", "3")]]))
+def bursts_for_an_idle_reader(args, busy):
+    """The same verdict each time, from both commands: the buffer, and no faster reader."""
+    with Lab() as lab:
+        lab.reader(0, rcvbuf=50000)
+        lab.sender(1500, 0.4, size=200)
+        for _ in range(busy):
+            lab.start("tx", "print('ready', flush=True)\nwhile True:\n    pass")
+        for _ in range(10 if EVERYTHING else 1):
+            end = pktledger(*args, "-j", "--netns", f"{NAME}-rx").json["end"]
+            found = [f for f in end["findings"] if f["stage"] == "rcvbuf"]
+            assert [f["id"] for f in found] == ["rcvbuf-bursts"], found
+            assert re.search(r"at most [1-9]\d* lost at once", found[0]["evidence"]), found
+
+
 @case
 def reader_that_stands_still():
     with Lab() as lab:
@@ -268,6 +298,38 @@ def reverse_path_filter():
         assert f["id"] == "ip-rpfilter" and f["stage"] == "ip_route", f
         assert f["subject"] == "v-rx" and "v-rx.rp_filter=2" in f["command"], f
         assert "v-rx.rp_filter=1" in f["undo"], f
+        assert "source 198.19.0.1 leaves by other, and the packet came by v-rx" in f["text"], f
+
+
+def dropped_by_reverse_path():
+    shown = labs.do(f"{NAME}-rx", "cat", "/proc/net/netstat").splitlines()
+    rows = [line.split() for line in shown if line.startswith("TcpExt:")]
+    return int(dict(zip(*rows))["IPReversePathFilter"])
+
+
+@table(named_first(1, [("strict, check", 1, "check"), ("loose, trace", 2, "trace")]))
+def no_route_back(mode, command):
+    """Multicast from a source to which there is no route: loose mode would not help, a route does."""
+    with Lab() as lab:
+        ip("tx", "addr", "add", "198.19.0.1/32", "dev", "v-tx")
+        ip("tx", "route", "add", "239.1.2.3", "dev", "v-tx")
+        sysctl(f"{NAME}-rx", "net/ipv4/conf/v-rx/rp_filter", mode)
+        lab.start("rx", MEMBER)
+        lab.start("tx", SENDER, "198.19.0.1",
+                  "239.1.2.3", PORT, 10, 0.01, 512)
+        if command == "check":
+            found = first()
+            assert found["subject"] == "v-rx" and not found["changes"], found
+        else:
+            traced = pktledger("trace", "-j", "-t", "1", "--netns", f"{NAME}-rx").json["end"]
+            found = [f for f in traced["findings"] if f["stage"] == "ip_route"][0]
+        assert found["id"] == "ip-rpfilter-no-route" and "back to 198.19.0.1" in found["text"], found
+        assert not found["undo"] and "rp_filter=" not in found["command"], found
+        advice = re.search(r"`(ip route add [^`]*)`", found["wanted"])[1]
+        labs.do(f"{NAME}-rx", *advice.split())
+        before = dropped_by_reverse_path()
+        time.sleep(0.2)
+        assert dropped_by_reverse_path() == before
 
 
 @case

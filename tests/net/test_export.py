@@ -20,6 +20,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import chromium
 from lib import (PATIENCE, case, first, main, pktledger, require, rootless, started, table,
                  thorough, until)
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
@@ -197,6 +198,77 @@ def a_textfile_is_always_whole():
 
 
 # Callers
+
+
+# The page
+
+
+def headline(text):
+    """The number of lost packets that it begins with."""
+    found = re.search(r"<h1>([\d,]+) packets lost", text)
+    assert found, text[:500]
+    return int(found[1].replace(",", ""))
+
+
+@case
+def the_page_shows_what_was_lost():
+    with lab(), exporting(f"udp port {PORT}") as exporter:
+        lost = lose()
+
+        def drawn():
+            status, headers, text = exporter.ask("/")
+            assert status == 200 and headers["Content-Type"].startswith("text/html"), headers
+            return text if headline(text) == sum(lost.values()) else None
+        page = until(drawn, 10, "all losses on the page")
+        for stage in lost:
+            assert f">{stage}</text>" in page, f"{stage} is not in the picture"
+        assert "://" not in page, "something from elsewhere"
+        status, headers, events = exporter.ask("/live")
+        assert status == 200 and headers["Content-Type"] == "text/event-stream", headers
+        assert events.endswith("\n\n") and events.startswith("retry: "), events[:100]
+        assert all(line.startswith("data: ") for line in events.rstrip("\n").split("\n")[1:])
+        assert headline(events) == sum(lost.values())
+        assert exporter.ask("/live.js")[1]["Content-Type"] == "text/javascript"
+        for host, status in (("evil.example", 421), ("evil.example:80", 421), ("localhost:1", 200),
+                             ("[::1]:28780", 200), ("127.0.0.1", 200), ("127.0.0.1.evil.org", 421)):
+            assert exporter.ask("/", Host=host)[0] == status, host
+
+
+@thorough
+def the_page_is_live_in_chromium():
+    require(chromium.PROGRAM, "needs chromium")
+    with lab(), exporting(f"udp port {PORT}") as exporter, chromium.browser() as browser:
+        browser.show(f"http://127.0.0.1:{exporter.port}/")
+        shown = "parseInt(document.querySelector('h1').textContent.replace(/,/g, ''))"
+        assert browser.ask(shown) == 0
+        lost = sum(lose().values())
+        until(lambda: browser.ask(shown) == lost, 10, "the losses on the page that is open")
+        browser.ask("document.querySelector('button').click()")
+        lost += sum(lose().values())
+        time.sleep(3)
+        assert browser.ask(shown) < lost, "the page went on while it was held"
+        browser.ask("document.querySelector('button').click()")
+        until(lambda: browser.ask(shown) == lost, 10, "the losses after the pause")
+        until(lambda: browser.ask("document.querySelector('output').textContent") == "live", 10,
+              "the word that it is live")
+        assert not browser.complaints(), browser.complaints()
+        for name, look in chromium.LOOKS.items():
+            browser.show(f"http://127.0.0.1:{exporter.port}/", **look)
+            assert browser.ask("document.documentElement.scrollWidth <= innerWidth"), name
+
+
+@thorough
+def viewers_that_never_read():
+    with exporting() as exporter, contextlib.ExitStack() as viewers:
+        for _ in range(100):
+            viewer = viewers.enter_context(socket.create_connection(("127.0.0.1", exporter.port)))
+            viewer.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3)
+        assert exporter.scrape() and exporter.ask("/")[0] == 200
+        before = Path(f"/proc/{exporter.process.pid}/statm").read_text().split()[1]
+        for _ in range(300):
+            assert exporter.ask("/live")[0] == 200
+        after = Path(f"/proc/{exporter.process.pid}/statm").read_text().split()[1]
+        assert int(after) - int(before) < 1024, f"grew from {before} to {after} pages"
 
 
 def call(port, data=b"", wait=False):

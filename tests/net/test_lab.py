@@ -32,7 +32,7 @@ def up_and_down(topology, roles):
 
 @case
 def down_gives_json():
-    pktledger("lab", "up", NAME)
+    assert pktledger("lab", "up", NAME, "-q").out == ""
     result = pktledger("lab", "down", NAME, "-j")
     assert result.status == 0 and result.json == {"schema": "pktledger/lab/1", "name": NAME}, result
     again = pktledger("lab", "down", NAME, "-j")

@@ -4,16 +4,18 @@
 counted is the truth."""
 
 import contextlib
+import socket
+import struct
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, datagram, nft, nft_counters, read_all, tun, udp
-from lib import first, main, table, thorough
+from ends import PORT, datagram, inside, nft, nft_counters, read_all, repeating, tun, udp
+from lib import first, main, pktledger, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, family_of, patient
-from traced import NAME, RX, V4, V6, assert_only, lab, send, tracing
+from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
 
 NEW = PORT + 3
 ROUTER = f"{NAME}-router"
@@ -183,6 +185,57 @@ def only_the_new_name_is_asked_for(fate, address):
         with balancing(f"udp port {NEW}") as t:
             sent, received = traffic(sock, stage, address)
             assert_flow(t.stop(), sent, received, stage)
+
+
+# What leads to where nobody is: `check` and `trace` name the entry, the rule and the backend
+
+
+def forget_connections(netns):
+    """What `conntrack -D` does, to all of them: IPCTNL_MSG_CT_DELETE without a tuple."""
+    with inside(netns), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as nl:
+        nl.send(struct.pack("=IHHIIBBH", 20, 1 << 8 | 2, 5, 1, 0, 0, 0, 0))
+        assert struct.unpack("=i", nl.recv(4096)[16:20])[0] == 0
+
+
+def stale(command, stage):
+    """The finding of the NAT."""
+    netns = RX if (command, stage) == ("trace", "udp_lookup") else ROUTER
+    document = pktledger(command, "-j", "-t", "1" if command == "check" else "4",
+                         "--netns", netns).json
+    found = [f for f in document["end"]["findings"] if f["id"].endswith("-dnat")]
+    assert len(found) == 1 and found[0]["netns"] == ROUTER, document["end"]["findings"]
+    return found[0]
+
+
+@table(first(1, [(f"{kind}, {command}, {family}", kind, command, address)
+                 for kind in ("silent", "closed") for command in ("check", "trace")
+                 for family, address in BOTH]))
+def dead_backend(kind, command, address):
+    """Behind a new rule the old entry still leads there; deleted, all is well."""
+    vip, gone = ("2001:2:0:1::c8", "2001:2:0:1::4d") if ":" in address else ("198.18.1.200",
+                                                                             "198.18.1.77")
+    backend, stage = (gone, "neigh") if kind == "silent" else (far(address), "udp_lookup")
+    with lab("--topology", "router"), patient(family_of(address), NEW + 1) as sock, \
+            udp(TX, family_of(address)) as sender:
+        rule = f"udp dport {PORT} counter dnat to "
+        translate(ROUTER, address, "prerouting", rule + at(backend, NEW))
+        with repeating(0.05, lambda: sender.sendto(b"x" * 100, (vip, PORT))):
+            time.sleep(0.5)
+            found = stale(command, stage)
+            assert found["id"] == ("neigh-dnat" if kind == "silent" else "udp-lookup-dnat"), found
+            assert f"{at(vip, PORT)} on to {at(backend, NEW)}" in found["text"], found
+            chain = f"{ruleset(address)} nat c"
+            assert chain + " handle" in found["current"] and chain in found["wanted"], found
+            assert found["command"].startswith(f"ip netns exec {ROUTER} conntrack -D "), found
+            assert found["command"].endswith(
+                f"-p udp --orig-dst {vip} --orig-port-dst {PORT} --reply-src {backend}"), found
+            nft(ROUTER, f"flush table {chain.rsplit(' ', 1)[0]}")
+            nft(ROUTER, f"add rule {chain} {rule}{at(far(address), NEW + 1)}")
+            found = stale(command, stage)
+            assert not found["current"] and not read_all(sock, 0.02), found
+            forget_connections(ROUTER)
+            time.sleep(0.5)
+            assert read_all(sock, 0.02) > 5
 
 
 @thorough

@@ -6,9 +6,12 @@ counted is the truth."""
 import contextlib
 import fcntl
 import os
+import shutil
 import socket
 import struct
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -319,7 +322,7 @@ def accept_queue_is_full():
             counted = int(ends.do(RX, "sh", "-c", "nstat -asz TcpExtListenDrops | "
                                   "awk '/ListenDrops/ {print $2}'"))
             # SYNs are sent again while the collector ends
-            found = sum(silent(t.stop(), "tcp").values())
+            found = sum(silent(t.stop(), "tcp_listen").values())
             after = int(ends.do(RX, "sh", "-c", "nstat -asz TcpExtListenDrops | "
                                 "awk '/ListenDrops/ {print $2}'"))
     require(not t.end["own_losses"]["no_sockets"], "an old kernel")
@@ -343,7 +346,78 @@ def only_a_counter_knows(args):
                               "awk '/ListenDrops/ {print $2}'"))
         found = [(s["stage"], c["location"], c["packets"]) for s in t.stop()["end"]["stages"]
                  for c in s["causes"] if c["source"] == "counter"]
-    assert counted >= 10 and found == [("tcp", "TcpExt:ListenDrops", counted)], (counted, found)
+    assert counted >= 10 and found == [("tcp_listen", "TcpExt:ListenDrops", counted)], (counted, found)
+
+
+# Healthy traffic that looks odd: answers to an address that nobody has yet
+
+
+@contextlib.contextmanager
+def daemon(netns, *command):
+    done = subprocess.Popen(command, preexec_fn=lambda: ends.enter(netns),
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield done
+    finally:
+        done.terminate()
+        done.wait()
+
+
+@thorough
+def dhcp():
+    """busybox's client asks for a lease three times, each from the begin."""
+    require(shutil.which("busybox"), "needs busybox")
+    with lab(), tempfile.TemporaryDirectory() as files:
+        configuration = Path(files, "conf")
+        configuration.write_text("start 198.18.0.100\nend 198.18.0.120\ninterface v-rx\n"
+                                 f"lease_file {files}/leases\npidfile {files}/pid\n"
+                                 "option subnet 255.255.255.0\n")
+        Path(files, "leases").touch()
+        script = Path(files, "script")
+        script.write_text("#!/bin/sh\n[ \"$1\" != bound ] || ip addr replace $ip/24 dev v-tx\n")
+        script.chmod(0o700)
+        with tracing("--netns", TX) as client, tracing("--netns", RX) as server:
+            with daemon(RX, "busybox", "udhcpd", "-f", str(configuration)):
+                for _ in range(3):
+                    ends.do(TX, "busybox", "udhcpc", "-fqn", "-T", "1", "-i", "v-tx",
+                            "-s", str(script))
+            time.sleep(0.3)
+            documents = client.stop(), server.stop()
+        leased = ends.do(TX, "ip", "-4", "-o", "addr", "show", "dev", "v-tx")
+    assert "198.18.0.1" in leased and leased.count("\n") > 1, leased
+    for document in documents:
+        assert not document["end"]["stages"] and not document["end"]["suspect"], document["end"]
+
+
+def dhcp6(sock, kind, to):
+    """RFC 8415 section 8: a message of this kind, of no options but an empty client identifier."""
+    sock.sendto(bytes([kind, 1, 2, 3, 0, 1, 0, 0]), to)
+
+
+@thorough
+def dhcp_of_ipv6():
+    """To ff02::1:2, of which the servers are members, and back to the client's link-local."""
+    with lab():
+        with ends.inside(TX):
+            client_index = socket.if_nametoindex("v-tx")
+        with ends.inside(RX):
+            index = socket.if_nametoindex("v-rx")
+        with udp(TX, socket.AF_INET6, ("", 546)) as client, \
+                udp(RX, socket.AF_INET6, ("", 547)) as server:
+            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
+                              socket.inet_pton(socket.AF_INET6, "ff02::1:2") +
+                              struct.pack("I", index))
+            client.settimeout(5)
+            server.settimeout(5)
+            with tracing("--netns", TX) as asking, tracing("--netns", RX) as serving:
+                for kind in (1, 3, 5):  # SOLICIT, REQUEST, RENEW
+                    dhcp6(client, kind, ("ff02::1:2", 547, 0, client_index))
+                    asked, peer = server.recvfrom(100)
+                    dhcp6(server, 2 if kind == 1 else 7, peer)  # ADVERTISE, REPLY
+                    assert asked[0] == kind and client.recv(100)[0] in (2, 7)
+                documents = asking.stop(), serving.stop()
+    for document in documents:
+        assert not document["end"]["stages"] and not document["end"]["suspect"], document["end"]
 
 
 if __name__ == "__main__":

@@ -90,15 +90,15 @@ def by_device():
 def another_program_is_attached():
     """It stays, and ours comes and goes only where there is room."""
     with Lab(NAME) as lab:
-        sink = Path(__file__).resolve().parent.parent.parent / "tools/bench/sink.py"
-        with subprocess.Popen([sys.executable, sink, RX], stdin=subprocess.PIPE, text=True,
-                              stdout=subprocess.PIPE, preexec_fn=lambda: enter(lab.netns("rx"))) as it:
+        sink = Path(__file__).resolve().parent.parent.parent / "tools/bench/empty.py"
+        with subprocess.Popen([sys.executable, sink, "xdp", RX], stdout=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: enter(lab.netns("rx"))) as it:
             assert it.stdout.readline() == "ready\n"
             for engine in ("xsk", "xdp"):
                 assert_refused(lab.run("rx", "recv", "--rx", engine, "-i", RX, "-t", "1"), UNABLE,
                                "another XDP program", RX)
             assert attached(lab, "rx", RX), "theirs was taken off"
-            it.stdin.close()
+            it.terminate()
 
 
 @case

@@ -191,6 +191,9 @@ def scene(s):
                 lost[row["stage"]] = lost.get(row["stage"], 0) + n
         brief = {k: end[k] for k in ("arrived", "delivered", "suspected", "in_flight",
                                      "unaccounted", "balanced", "verdict", "rests_on")}
+        if s.nat and any("NAT that cannot be followed" in why for why in end["rests_on"]):
+            assert not end["balanced"], brief  # Linux before 6.4: said, and no verdict
+            return
         assert end["delivered"] == received, (received, lost, brief)
         assert end["arrived"] == sent, (sent, lost, brief)
         assert sum(lost.values()) == sent - received - unread, (sent, received, lost, brief)

@@ -4,9 +4,11 @@
 printed, show what the page prints, and after its remedy the kernel's own counters stand still."""
 
 import contextlib
+import http.server
 import json
 import re
 import shlex
+import shutil
 import signal
 import socket
 import struct
@@ -17,13 +19,14 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import do, inside, nft, nft_counters, sysctl, udp
+from ends import do, inside, nft, nft_counters, repeating, sysctl, udp
 from lib import BINARY, ROOT, TIMEOUT, case, first, main, pktledger, require, rootless, table
 from labs import Lab
 from traced import NAME, RX, TX, V4
 
 PAGE = ROOT / "tools/man/pktledger-troubleshooting.7.scd"
 PORT = 5060  # of the page, which other tests do not have
+WEB = 8443
 FLANNEL = 8472  # port of its VXLAN
 FAR = "198.18.1.2"  # the receiver behind a router
 GROUP = "239.1.2.3"
@@ -57,25 +60,6 @@ def reader(pause=0.0, rcvbuf=1 << 20):
             yield process
         finally:
             process.kill()
-
-
-@contextlib.contextmanager
-def repeating(pause, function):
-    """Is called again and again until the end of the block, if the kernel refuses, too."""
-    ended = threading.Event()
-
-    def work():
-        while not ended.wait(pause):
-            with contextlib.suppress(OSError):
-                function()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 @contextlib.contextmanager
@@ -205,6 +189,8 @@ def no_forwarding():
 def short_ttl():
     with Lab(NAME, "--topology", "router"), reader(), sender(FAR, options=[(socket.IP_TTL, 1)]):
         yield None, lambda: snmp(ROUTER, "Ip", "InHdrErrors")
+        shown = pktledger("check", "-j", "-t", "0.5", "--netns", ROUTER).json["end"]["findings"]
+        assert "ip-ttl" in [f["id"] for f in shown if f["losing"]], shown
 
 
 @contextlib.contextmanager
@@ -230,6 +216,56 @@ def wrong_checksum():
             raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
         with raw, repeating(0.01, lambda: raw.sendto(datagram, (V4, 0))):
             yield None, lambda: snmp(RX, "Udp", "InCsumErrors")
+            shown = pktledger("check", "-j", "-t", "0.5", "--netns", RX).json["end"]["findings"]
+            assert "udp-csum-tunnel" in [f["id"] for f in shown if f["losing"]], shown
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """One segment for each question, and takes whatever is sent."""
+
+    protocol_version, wbufsize = "HTTP/1.1", -1
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(bytes(1000))
+
+    do_GET = do_PUT = answer
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def web():
+    require(shutil.which("curl"), "needs curl")
+    with inside(RX):
+        server = http.server.ThreadingHTTPServer(("", WEB), Web)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def lossy_router():
+    with Lab(NAME, "--topology", "router"), web():
+        yield None, rule(ROUTER, ("inet filter", "forward type filter hook forward priority 0;"),
+                         f"tcp sport {WEB} meta length > 1000 numgen inc mod 40 == 39")
+
+
+@contextlib.contextmanager
+def short_queue():
+    with Lab(NAME), web():
+        do(TX, *"tc qdisc add dev v-tx root tbf rate 100mbit burst 10kb limit 10kb".split())
+        sysctl(TX, "net/ipv4/tcp_congestion_control", "reno")  # no timer that sends
+        yield None, lambda: drops(TX, *"tc -s -j qdisc show dev v-tx".split())
 
 
 # The page
@@ -302,6 +338,8 @@ STORIES = [
     ("Multicast or discovery stops at the first router", short_ttl),
     ("The first packets to a host are lost, or all to one that is gone", silent_neighbour),
     ("send() succeeds and packets never leave", shaped),
+    ("The P99 of a web service jumps, its P50 does not", lossy_router),
+    ("TCP is slow, and RetransSegs hardly moves", short_queue),
     ("UDP: bad checksum in the log, pods of other nodes are out of reach", wrong_checksum),
 ]
 
@@ -333,7 +371,7 @@ def every_story_is_tried():
     """In a scene, or its command says the same as the page, wherever it is run."""
     scenes = {title for title, _ in STORIES}
     rest = {title: blocks for title, blocks in page().items() if title not in scenes}
-    assert len(page()) == len(scenes) + len(rest) == 20, len(page())
+    assert len(page()) == len(scenes) + len(rest) == 22, len(page())
     for title, ((command, *text),) in rest.items():
         words = shlex.split(command.split("# ", 1)[1])
         assert words[:3] == ["pktledger", "check", "--explain"], title

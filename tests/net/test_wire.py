@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import first, main, table, thorough
-from wire import PORT, TARGET, TX, Lab, datagrams, dissect, pcap, require_tshark
+from lib import ROOT, first, main, table, thorough
+from wire import PORT, TARGET, TX, Lab, datagrams, dissect, pcap, require_tshark, tshark
 
 NAME = f"pl-wire-{os.getpid()}"
 COUNT = 1200
@@ -231,6 +231,29 @@ def end_record():
     start = document["start"]["streams"][0]
     assert (stream, base, number, refused) == (start["stream"], start["base"], 50, 0)
     assert check == (stream ^ base ^ number ^ refused) ^ (1 << 64) - 1
+
+
+@table(first(1, [("IPv4", False), ("IPv6, two threads", True)]))
+def wireshark_shows_stamps(ipv6):
+    """Of frames that are taken out of a capture, and of one that comes late."""
+    require_tshark()
+    threads = ["--threads", "2"] if ipv6 else []
+    with Lab(NAME, queues=2) as lab:
+        document, frames = lab.send("--count", "200", "-l", "64", *threads, *options("socket", ipv6))
+    packets, _ = datagrams(frames)
+    gone = [p for p in packets if p.number % (1 << 32) in range(10, 90, 7)]
+    late = next(p for p in packets if p.number % (1 << 32) == 5)
+    frames = [f for f in frames if all(f is not p.frame for p in (*gone, late))] + [late.frame]
+    rows = tshark(frames, ["pktledger." + name for name in (
+        "number", "missing", "repeated", "time", "stream", "end.sent")],
+        "-X", f"lua_script:{ROOT / 'tools/wireshark/pktledger.lua'}")
+    stamps = [row for row in rows if row[0]]
+    assert len(stamps) == len(packets) - len(gone), (len(stamps), len(packets))
+    assert sum(int(row[1] or 0) for row in stamps) == len(gone) + 1, "missing"
+    assert [int(row[0]) for row in stamps if row[2]] == [late.number], "overtaken"
+    assert all(row[3] for row in stamps), "no send time"
+    ends = {row[4]: int(row[5]) for row in rows if row[5]}
+    assert sum(ends.values()) == document["end"]["sent"], ends
 
 
 if __name__ == "__main__":

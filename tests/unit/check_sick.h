@@ -87,6 +87,7 @@ static void port_closed(struct host *h)
 static void rp_filter(struct host *h)
 {
 	strcpy(h->f.link[0].rp_filter, "1");
+	h->f.back = (struct way_back){"192.0.2.1", "eth1", "eth2"};
 	move(h, "here", "TcpExt:IPReversePathFilter", 50);
 }
 

@@ -489,7 +489,7 @@ static const struct experiment experiments[] = {
 	{"all traffic of a namespace: what TCP lost, and what send() was refused",
 	 {.any_traffic = true},
 	 {AT(RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "host", "eth9", 10, 10),
-	  AT(TCP, "sk_drops", "", "host", "", 5, 5)},
+	  AT(TCP_LISTEN, "sk_drops", "", "host", "", 5, 5)},
 	 {{"host", "Udp:RcvbufErrors", 4},
 	  {"host", "Udp6RcvbufErrors", 6},
 	  {"host", "Udp:InErrors", 4},

@@ -50,14 +50,30 @@ def summary(values, wanted):
     same(stats.summary(values), wanted)
 
 
+def samples(**values):
+    return [{"run": int(run[1:]), "value": value} for run, value in values.items()]
+
+
 @table([
-    ("of medians", {"median": 3}, {"median": 2}, 1.5),
-    ("ours is missing", None, {"median": 2}, None),
-    ("theirs is missing", {"median": 3}, None, None),
-    ("theirs is 0", {"median": 3}, {"median": 0}, None),
+    ("of pairs", samples(r0=3, r1=8, r2=2), samples(r0=2, r1=4, r2=2), (1.5, 1, 2)),
+    ("only of runs that both have", samples(r0=3, r2=2), samples(r1=4, r2=4), (0.5, 0.5, 0.5)),
+    ("ours is missing", [], samples(r0=2), None),
+    ("theirs is missing", samples(r0=2), [], None),
+    ("theirs is 0", samples(r0=2), samples(r0=0), None),
 ])
 def ratio(ours, theirs, wanted):
-    same(stats.ratio(ours, theirs), wanted)
+    found = stats.ratio(ours, theirs)
+    same(found and (found["median"], found["min"], found["max"]), wanted)
+
+
+@table([
+    ("none", "[]", 0),
+    ("no bpftool", "", 0),
+    ("only those that trace", '[{"type":"xdp"},{"type":"tracing"},{"type":"kprobe"}]', 2),
+])
+def foreign_programs(text, wanted):
+    same(machine.parse_programs(text), wanted)
+
 
 
 @table([
@@ -261,7 +277,7 @@ def rows_are_sound():
             if not contender.commands:
                 assert contender.name == "no tracer"
                 continue
-            assert contender.program == "pktledger" or contender.program in programs.CATALOGUE
+            assert contender.program in ("pktledger", "empty", *programs.CATALOGUE)
             assert (contender.floor is None) == (contender.goal is None), contender.name
 
 
@@ -286,8 +302,8 @@ def document(**changes):
     ours = measure.Entry(rows.Contender("pktledger send", ()), None)
     peer = measure.Entry(rows.Contender("peer", (), floor=1.5, goal=2), None)
     absent = measure.Entry(rows.Contender("other", ()), "absent")
-    ours.samples = [{"value": v} for v in (2.9e6, 3.0e6, 3.3e6)]
-    peer.samples = [{"value": v} for v in (1.9e6, 2.0e6, 2.1e6)]
+    ours.samples = samples(r0=2.9e6, r1=3.0e6, r2=3.3e6)
+    peer.samples = samples(r0=1.9e6, r1=2.0e6, r2=2.1e6)
     result = {"id": "x", "title": "send", "unit": "packets/s", "note": None, "load": None,
               **measure.conclude(row, [ours, peer, absent]), **changes}
     return {"settings": {"runs": 3, "seconds": 2}, "rows": [result],
@@ -306,7 +322,8 @@ def markdown_table():
     text = report.markdown(document())
     same(table_of(text), [
         "| send | **pktledger** | 3.00 M (2.90 M to 3.30 M) | 13 % |  |  |",
-        "|  | peer | 2.00 M (1.90 M to 2.10 M) | 10 % | 1.50 | 1.5 / 2: floor reached |",
+        "|  | peer | 2.00 M (1.90 M to 2.10 M) | 10 % | 1.53 (1.50 to 1.57) "
+        "| 1.5 / 2: floor reached |",
         "|  | other | absent |  |  |  |"])
     for line in ("- present: peer 1.0", "- absent: other", "- Linux 6.1, Debian"):
         assert line in text, text
@@ -323,7 +340,7 @@ def markdown_of_a_skipped_row():
 def pacing_is_judged_by_its_size():
     row = rows.Row("p", "pacing", "pacing", ours=(), floor=1e-3, goal=1e-4, unit="rate error")
     entry = measure.Entry(rows.Contender("pktledger", ()), None)
-    entry.samples = [{"value": v} for v in (-5e-3, -2e-3, 1e-4)]
+    entry.samples = samples(r0=-5e-3, r1=-2e-3, r2=1e-4)
     same(measure.conclude(row, [entry])["ours"]["verdict"], "below")
 
 
@@ -332,8 +349,8 @@ def a_receiver_bound_by_the_load_gets_no_verdict():
     row = rows.Row("r", "receive", "receive", ours=())
     ours = measure.Entry(rows.Contender("pktledger", ()), None)
     peer = measure.Entry(rows.Contender("peer", (), floor=0.95, goal=1), None)
-    ours.samples = [{"value": 100, "offered": 100}]
-    peer.samples = [{"value": 200, "offered": 300}]
+    ours.samples = [{"run": 0, "value": 100, "offered": 100}]
+    peer.samples = [{"run": 0, "value": 200, "offered": 300}]
     done = measure.conclude(row, [ours, peer])
     same((done["peers"][0]["ratio"], done["peers"][0]["verdict"]), (0.5, None))
 

@@ -181,11 +181,12 @@ COMPLETED = [  # what was typed; what is to be offered, and what not
     ("pktledger nosuch --", [], "--count"),
     ("pktledger help re", ["report"], "run"),
     ("pktledger report /etc/passw", ["/etc/passwd"], "/etc"),
-    ("pktledger run --preset mil", ["million"], "buffers"),
     ("pktledger check --explain rcvbuf-b", ["rcvbuf-burst", "rcvbuf-busy"], "rcvbuf"),
     ("pktledger run --limit rcv", ["rcvbuf="], "loss="),
     ("pktledger sweep --vary rcv", ["rcvbuf="], "vary="),
 ]
+if (BINARY.parent / "../tools/presets").exists():  # where the program looks for them
+    COMPLETED.append(("pktledger run --preset mil", ["million"], "buffers"))
 
 SHELL = """
 source "$1"; shift

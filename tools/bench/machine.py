@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What the figures were measured on. No names of the host."""
 
+import json
 import os
 import platform
 import re
+import shutil
+import subprocess
+import time
 from pathlib import Path
 
 SYSCTLS = ("net.core.rmem_max", "net.core.rmem_default", "net.core.wmem_max",
            "net.core.netdev_max_backlog")
+
+BUSY = 0.05  # a quiet machine's CPUs are idle but for so much
 
 
 def read(path):
@@ -28,6 +34,27 @@ def parse_stat(text):
     """/proc/stat: jiffies of all CPUs, and those that the hypervisor gave to others."""
     fields = [int(word) for word in text.split("\n", 1)[0].split()[1:]]
     return {"total": sum(fields[:8]), "idle": fields[3] + fields[4], "steal": fields[7]}
+
+
+def parse_programs(text):
+    """bpftool prog show -j: those that run at tracepoints or functions, whoever loaded them."""
+    kinds = ("tracing", "tracepoint", "raw_tracepoint", "kprobe", "perf_event")
+    return sum(program.get("type") in kinds for program in json.loads(text or "[]"))
+
+
+def others(seconds=0.3):
+    """What else goes on while nothing of the bench runs, in words, or None."""
+    before = parse_stat(read("/proc/stat"))
+    time.sleep(seconds)
+    after = parse_stat(read("/proc/stat"))
+    busy = 1 - (after["idle"] - before["idle"]) / max(1, after["total"] - before["total"])
+    said = [f"load, {busy * 100:.0f} % of all CPUs"] if busy > BUSY else []
+    if shutil.which("bpftool"):
+        done = subprocess.run(["bpftool", "prog", "show", "-j"], capture_output=True, text=True,
+                              check=False)
+        count = parse_programs(done.stdout)
+        said += [f"{count} BPF tracing programs"] if count else []
+    return " and ".join(said) or None
 
 
 def parse_os(text):

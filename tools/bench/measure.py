@@ -5,6 +5,7 @@ import json
 import subprocess
 import time
 
+import machine
 import stats
 from lab import RX, TX, Lab, LabError, until
 from rows import PORT
@@ -177,20 +178,20 @@ class Bench:
             raise LabError("loss at every rate")
         return {"value": received, "asked": rate}
 
-    def traced(self, lab, _row, contender, load):
-        """Packets that a full socket buffer drops a second, while somebody looks on."""
-        lab.hold_port(PORT)
+    def beside(self, lab, row, contender, load):
+        """What the row's counter counts a second, while somebody looks on."""
+        if row.sink == "xdp":
+            lab.drop_at_xdp()
+        elif row.sink:
+            lab.poll()
+        if row.sink == "socket":
+            lab.hold_port(PORT)
+        elif row.sink == "other":
+            lab.be_another()
         processes = self.start(lab, contender) + self.start(lab, load)
         self.warm_up(lab, processes)
-        before, after, elapsed = self.window(lambda: lab.udp(RX), processes, self.seconds)
-        return {"value": (after["RcvbufErrors"] - before["RcvbufErrors"]) / elapsed}
-
-    def passing(self, lab, _row, contender, load):
-        """Datagrams that an ordinary socket is given a second: hardly any is dropped."""
-        processes = self.start(lab, contender) + self.start(lab, load)
-        self.warm_up(lab, processes)
-        before, after, elapsed = self.window(lambda: lab.udp(RX), processes, self.seconds)
-        return {"value": (after["InDatagrams"] - before["InDatagrams"]) / elapsed}
+        before, after, elapsed = self.window(lambda: lab.counters(RX), processes, self.seconds)
+        return {"value": (after[row.counter] - before[row.counter]) / elapsed}
 
     def pacing(self, lab, row, contender):
         """From one step of the counter to another, so that the window adds no error of its own."""
@@ -216,7 +217,7 @@ class Bench:
 
     def sample(self, lab, row, contender, load, samples):
         try:
-            if row.method in ("receive", "traced", "passing"):
+            if row.method in ("receive", "beside"):
                 return getattr(self, row.method)(lab, row, contender, load)
             if row.method in ("lossless", "run"):
                 hint = max((s["asked"] for s in samples if s.get("asked")), default=None)
@@ -234,6 +235,7 @@ class Bench:
         except Skip as reason:
             return {**result, "skipped": str(reason)}
         entries = [Entry(ours, None), *(Entry(p, self.reason_against(p)) for p in row.peers)]
+        result["disturbed_by"] = machine.others()
         with Lab(row.queues) as lab:
             for run in range(self.runs):
                 for entry in turns([e for e in entries if not e.reason], run):
@@ -244,7 +246,8 @@ class Bench:
     def take(self, lab, row, entry, load, run):
         self.say(f"{row.id}: {entry.contender.name}, run {run + 1} of {self.runs}")
         try:
-            entry.samples.append(self.sample(lab, row, entry.contender, load, entry.samples))
+            entry.samples.append({
+                "run": run, **self.sample(lab, row, entry.contender, load, entry.samples)})
         except LabError as error:
             entry.failures.append(str(error))
             self.say(f"{row.id}: {entry.contender.name}: {error}")
@@ -280,7 +283,9 @@ def conclude(row, entries):
     ours["bound_by_load"] = stats.bound_by_load(ours["samples"])
     for entry, peer in zip(entries[1:], peers):
         peer["bound_by_load"] = stats.bound_by_load(peer["samples"])
-        peer["ratio"] = stats.ratio(ours["summary"], peer["summary"])
+        pairs = stats.ratio(ours["samples"], peer["samples"])
+        peer["ratio"] = pairs and pairs["median"]
+        peer["ratio_range"] = pairs and [pairs["min"], pairs["max"]]
         peer.update(floor=entry.contender.floor, goal=entry.contender.goal,
                     verdict=None if ours["bound_by_load"] else
                     stats.verdict(peer["ratio"], entry.contender.floor, entry.contender.goal))

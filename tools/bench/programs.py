@@ -7,7 +7,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+from lab import EMPTY
 
 # Name: arguments that print the version, and the package of Debian that has it. xdpsock is built
 # from xdp-project/bpf-examples and has neither.
@@ -122,7 +125,8 @@ def version(program):
 
 def peers(peer_dirs):
     """Name: program, or None if absent."""
-    found = {}
+    found = {"empty": Program("empty", [sys.executable, str(EMPTY)])}
+    found["empty"].version = "of the bench"
     for name in CATALOGUE:
         found[name] = find(name, peer_dirs)
         if found[name]:

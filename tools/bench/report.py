@@ -60,7 +60,10 @@ def table_lines(row):
     for number, entry in enumerate([row["ours"], *row["peers"]]):
         title = row["title"] if number == 0 else ""
         name = "**pktledger**" if number == 0 else entry["name"]
-        ratio = "" if entry.get("ratio") is None else f"{entry['ratio']:.2f}"
+        ratio = ""
+        if entry.get("ratio") is not None:
+            low, high = entry["ratio_range"]
+            ratio = f"{entry['ratio']:.2f} ({low:.2f} to {high:.2f})"
         text = figure(entry, row["unit"])
         if entry.get("bound_by_load"):
             text += ", all that was offered"
@@ -92,8 +95,9 @@ def markdown(document):
     lines = ["# Benchmark", "", *machine_lines(document["machine"]),
              *program_lines(document["programs"]),
              f"- {settings['runs']} runs of each, in turn, {settings['seconds']:g} s a window, "
-             "on one veth pair; figures are packets/s, median (lowest to highest); the ratio is "
-             "pktledger's median to that of the peer; targets are floor / goal", ""]
+             "on one veth pair; figures are packets/s, median (lowest to highest); a ratio is that of "
+             "two samples taken one after the other, pktledger's to the peer's, again the median; "
+             "targets are floor / goal", ""]
     if document.get("interrupted"):
         lines += ["Interrupted: what follows is not complete.", ""]
     lines += ["| work | program | median (lowest to highest) | spread | ratio | target |",
@@ -102,5 +106,7 @@ def markdown(document):
         lines += table_lines(row)
     notes = [f"- {row['title']}: load is `{row['load']}`" for row in document["rows"]
              if row.get("load")]
+    notes += [f"- {row['title']}: disturbed by {row['disturbed_by']}" for row in document["rows"]
+              if row.get("disturbed_by")]
     notes += [f"- {row['title']}: {row['note']}" for row in document["rows"] if row.get("note")]
     return "\n".join([*lines, *([""] if notes else []), *notes, ""])

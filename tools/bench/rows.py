@@ -39,11 +39,11 @@ class Contender:
 class Row:
     id: str
     title: str
-    method: str  # transmit, receive, lossless, run, pacing, traced or passing
+    method: str  # transmit, receive, lossless, run, pacing or beside
     ours: tuple  # of Contender: the first that this build can
     peers: tuple = ()
     load: tuple = ()  # of Contender, as `ours`: what the receivers get
-    sink: str = None  # transmit: xdp or tc
+    sink: str = None  # where it ends: xdp, tc, socket (nobody reads), ip or other (host)
     payload: int = None  # bytes, where a packet may be several datagrams
     queues: int = 1
     rate: int = None  # packets/s, pacing
@@ -51,7 +51,7 @@ class Row:
     goal: float = None
     note: str = None
     unit: str = "packets/s"
-    counter: str = "rx_packets"  # receive: what was received
+    counter: str = "rx_packets"  # receive, beside: what is counted
 
 
 def ours(command, args, end=TX, cpu=0, ready=None):
@@ -145,15 +145,33 @@ def untraced(floor, goal):
     return Contender("no tracer", (), floor=floor, goal=goal)
 
 
+def empty(*tracepoints, **more):
+    return peer("empty programs at the same hooks", f"empty {' '.join(tracepoints)}", cpu=None,
+                ready=("said", "ready"), **more)
+
+
+BALANCE_HOOKS = ("netif_receive_skb", "net_dev_queue", "kfree_skb", "sock_recv_length")
+BALANCE = f"--balance udp port {PORT}"
+OTHERS = "--balance udp port 9"
 # As people type it: the reason is counted in the kernel, by name in the end.
 BPFTRACE = peer("bpftrace", "bpftrace -e tracepoint:skb:kfree_skb{@[args->reason]=count();}",
                 cpu=None, ready=("seconds", 4))
 PERF = peer("perf record -e skb:kfree_skb", "perf record -q -a -e skb:kfree_skb -o {tmp}",
             cpu=None, ready=("seconds", 2))
 
-# A socket that nobody reads gets what one thread can make; all but the first few are dropped.
-FLOOD = (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),
-         send("--tx socket -l 18 --rate max"))
+# As fast as one thread can: what nobody takes is dropped where the row says.
+LIVE = (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),)
+TCP = (served("iperf3", f"iperf3 -c {ADDR[RX]} -t {LONG}", "iperf3 -s", ("tcp", 5201)),)
+
+
+def dropped(name, title, observer, peers, **more):
+    more = {"sink": "socket", "counter": "RcvbufErrors", "load": LIVE, **more}
+    return Row(name, title, "beside", observer, peers, unit="drops/s", **more)
+
+
+def passed(name, title, observer, peers, **more):
+    more = {"counter": "InDatagrams", "load": (recv_socket(),), "unit": "datagrams/s read", **more}
+    return Row(name, title, "beside", observer, peers, **more)
 
 
 def run(args):
@@ -200,11 +218,28 @@ ROWS = (
     Row("run-socket-xdp", "the same, sent as live frames", "run", run("--tx xdp")),
     Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",
         run("--tx socket --gso --gro"), floor=1.3e6, goal=2.0e6),
-    Row("trace", "drops at a full socket buffer, traced", "traced", trace(),
-        (untraced(0.90, 0.94), BPFTRACE, PERF), load=FLOOD, unit="drops/s"),
-    Row("trace-flow", "the same, by flow", "traced", trace("--by flow"),
-        (untraced(0.85, 0.90),), load=FLOOD, unit="drops/s"),
-    Row("trace-quiet", "a path that drops nothing, traced", "passing", trace(),
-        (untraced(0.97, 0.99), BPFTRACE), load=(recv_socket(),), unit="datagrams/s read"),
+    dropped("trace", "drops at a full socket buffer, traced", trace(),
+            (untraced(0.90, 0.94), empty("kfree_skb"), BPFTRACE, PERF)),
+    dropped("trace-flow", "the same, by flow", trace("--by flow"), (untraced(0.85, 0.90),)),
+    dropped("trace-closed", "drops at a closed port, traced", trace(),
+            (untraced(0.90, 0.94), empty("kfree_skb")), sink="ip", counter="NoPorts"),
+    dropped("trace-other", "drops of frames for another host, traced", trace(),
+            (untraced(0.90, 0.94), empty("kfree_skb")), sink="other", counter="rx_packets"),
+    dropped("balance-drops", "drops at a full socket buffer, the flow's ledger kept",
+            trace(BALANCE), (untraced(0.5, 0.8), empty(*BALANCE_HOOKS, floor=0.6, goal=0.92))),
+    dropped("balance-drops-other", "the same, the ledger of another flow kept", trace(OTHERS),
+            (untraced(0.5, 0.8), empty(*BALANCE_HOOKS, floor=0.6, goal=0.92))),
+    passed("trace-quiet", "a path that drops nothing, traced", trace(),
+           (untraced(0.97, 0.99), BPFTRACE)),
+    passed("balance", "a path that drops nothing, its ledger kept", trace(BALANCE),
+           (untraced(0.8, 0.9), empty(*BALANCE_HOOKS, floor=0.85, goal=0.95))),
+    passed("balance-other", "the same, the ledger of another flow kept", trace(OTHERS),
+           (untraced(0.8, 0.9), empty(*BALANCE_HOOKS, floor=0.85, goal=0.95))),
+    passed("balance-xdp", "live frames that XDP drops, a ledger kept", trace(BALANCE),
+           (untraced(0.97, 0.99),), load=LIVE, sink="xdp", counter="rx_packets", unit="packets/s"),
+    passed("trace-tcp", "TCP with TSO, traced", trace(), (untraced(0.97, 0.99),), load=TCP,
+           counter="rx_bytes", unit="bytes/s"),
+    passed("balance-tcp", "TCP with TSO, its ledger kept", trace("--balance tcp port 5201"),
+           (untraced(0.95, 0.99),), load=TCP, counter="rx_bytes", unit="bytes/s"),
     pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
 )

@@ -14,10 +14,10 @@ def summary(values):
 
 
 def ratio(ours, theirs):
-    """Of the medians; None if one is missing or theirs is 0."""
-    if not ours or not theirs or not theirs["median"]:
-        return None
-    return ours["median"] / theirs["median"]
+    """Of samples that were taken in turn, in the same run: summary(), or None if there are none."""
+    values = {sample["run"]: sample["value"] for sample in theirs}
+    return summary([sample["value"] / values[sample["run"]] for sample in ours
+                    if values.get(sample["run"])])
 
 
 def verdict(value, floor, goal):

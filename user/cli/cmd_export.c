@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "report/http.h"
+#include "report/trace.h"
 #include "monitor/metrics.h"
 #include "host/caps.h"
 #include "monitor/session.h"
@@ -16,6 +17,9 @@
 #define PORT 28780
 /* Of ten parts of the time, scrapes may spend one in reading, however many come. */
 #define REST 9
+/* The page draws the losses of the last hour, in so many intervals at most. */
+#define HOUR	  3600000000000ULL
+#define INTERVALS 360
 
 struct export_options {
 	struct live_options live;
@@ -38,7 +42,8 @@ static const struct export_options defaults = {
 static const struct opt export_opts[] = {
 	{"listen", 0, OPT_ENDPOINT, AT(listen),
 	 .set_offset = OPT_SET(struct export_options, listen_set),
-	 .help = "serve /metrics by HTTP at this address; [::] is all; none with --textfile alone"},
+	 .help = "serve /metrics and / by HTTP at this address; [::] is all; none with --textfile "
+		 "alone"},
 	{"textfile", 0, OPT_STRING, AT(textfile), .metavar = "FILE", .default_text = "none",
 	 .help = "write them at each interval, for node_exporter's textfile collector"},
 	{"interval", 'I', OPT_TIME, AT(live.interval_ns), .min = 100000000,
@@ -63,6 +68,10 @@ struct export
 	struct session session;
 	struct metrics *metrics;
 	struct http *http; /* NULL: none */
+	/* For the page: events of a trace. */
+	struct json_object *start, *intervals;
+	struct live_table since; /* losses that are in no interval yet */
+	uint64_t drawn_ns;	 /* the end of the last interval */
 	struct endpoint where;
 	bool unread;	  /* by the last scrape */
 	bool file_failed; /* when it was written last */
@@ -73,13 +82,58 @@ struct export
 static void take(struct export *e)
 {
 	const struct live *l = e->session.live;
+	const struct live_table *now = live_interval(l);
 	struct live_own own;
 
 	live_own(l, &own);
-	e->no_memory |= metrics_take(e->metrics, live_interval(l), &own, live_time(l, NULL),
-				     when_now()) != 0;
+	for (unsigned i = 0; e->http && i < now->n; i++)
+		table_add(&e->since, &now->rows[i], LIVE_BY_STAGE);
+	e->no_memory |= metrics_take(e->metrics, now, &own, live_time(l, NULL), when_now()) != 0;
 	if (e->http)
 		http_forget(e->http);
+}
+
+/* What was lost since the last interval of the page, by stage. */
+static void draw_interval(struct export *e)
+{
+	uint64_t now = live_time(e->session.live, NULL);
+	const struct trace_time time = {when_now(), now, now - e->drawn_ns};
+
+	json_object_array_add(e->intervals,
+			      json_trace_interval(&e->since, NULL, LIVE_BY_STAGE, &time));
+	table_clear(&e->since);
+	e->drawn_ns = now;
+	while (json_object_array_length(e->intervals) > INTERVALS ||
+	       now - json_get_u64(json_object_array_get_idx(e->intervals, 0), "time_ns") > HOUR)
+		json_object_array_del_idx(e->intervals, 0, 1);
+}
+
+/* The page of a trace that has gone on until now. */
+static char *drawn(void *arg, bool all, size_t *len)
+{
+	struct json_object *doc = json_object_new_object();
+	struct ledgers_document document = {.json = doc, .command = "trace", .parts = true};
+	const struct html_page page = {.docs = &document, .n = 1, .live = true};
+	static struct live_summary s;
+	struct export *e = arg;
+	char *text = NULL;
+	FILE *out = e->unread ? NULL : open_memstream(&text, len);
+	int rc;
+
+	if (out) {
+		live_summarise(e->session.live, NULL, &s);
+		json_put_text(doc, "schema", "pktledger/trace/1");
+		json_put(doc, "start", json_object_get(e->start));
+		json_put(doc, "intervals", json_object_get(e->intervals));
+		json_put(doc, "end", json_trace_end(&s, METRICS_BY));
+		rc = all ? html_write(out, &page) : html_write_documents(out, &page);
+		if (fclose(out) || rc) {
+			free(text);
+			text = NULL;
+		}
+	}
+	json_object_put(doc);
+	return text;
 }
 
 /* A scrape shows what was lost until now, not until the last interval. */
@@ -115,15 +169,22 @@ static int on_open(void *arg, struct error *err)
 
 static void on_start(void *arg)
 {
-	const struct export *e = arg;
+	const struct trace_shown shown = {.interval_ns = HOUR / INTERVALS};
+	struct live_spec asked;
+	struct export *e = arg;
 	char where[FMT_MAX];
 
+	asked = e->session.spec;
+	asked.expr = e->o->live.expr.text;
+	e->start = json_trace_start(program_argc, program_argv, NULL, &asked, &shown);
+	e->intervals = json_object_new_array();
+	table_init(&e->since, LIVE_ROWS);
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
 	if (e->http)
-		log_info("metrics at http://%s/metrics",
+		log_info("metrics at http://%s/metrics, and for people at /",
 			 num_text_endpoint(where, sizeof(where), &e->where));
 	if (e->o->textfile)
 		log_info("metrics in %s", e->o->textfile);
@@ -132,8 +193,10 @@ static void on_start(void *arg)
 /* Of a tick, or of input. */
 static bool serve(void *arg)
 {
-	const struct export *e = arg;
+	struct export *e = arg;
 
+	if (e->http && live_time(e->session.live, NULL) - e->drawn_ns >= HOUR / INTERVALS)
+		draw_interval(e);
 	if (e->http)
 		http_run(e->http);
 	return true;
@@ -162,7 +225,7 @@ static bool on_interval(void *arg)
 static int open_outlets(struct export *e, struct error *err)
 {
 	const char *file = e->o->textfile;
-	struct http_spec http = {e->o->listen, before_scrape, scraped, e};
+	struct http_spec http = {e->o->listen, before_scrape, scraped, drawn, e};
 	int rc = file ? metrics_file(NULL, file, err) : 0;
 
 	if (!http.listen.port)
@@ -184,7 +247,7 @@ static int check(struct export *e, struct error *err)
 	if (trace_spec(&e->o->live, spec, err) || caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
 	spec->by = METRICS_BY;
-	spec->total_by = LIVE_BY_STAGE;
+	spec->total_by = METRICS_BY;
 	spec->senders = true;
 	return open_outlets(e, err);
 }
@@ -213,6 +276,9 @@ static int export_run(void *options, struct error *err)
 	session_end(&e.session);
 	http_close(e.http);
 	metrics_free(e.metrics);
+	table_free(&e.since);
+	json_object_put(e.start);
+	json_object_put(e.intervals);
 	if (!rc && e.no_memory)
 		rc = error_memory(err);
 	return !rc && e.file_failed ? STATUS_FAILED : rc;
@@ -238,13 +304,16 @@ static const struct opt_example examples[] = {
 const struct command cmd_export = {
 	.name = "export",
 	.summary = "what trace shows, as metrics for Prometheus",
-	.description = "Counts what the kernel drops on this host, as `trace` does, and serves the "
-		       "sums as metrics: losses by stage, reason, interface, network namespace, "
-		       "pod and container; apart from them drops that may be a loss, those that "
-		       "are none, and what the exporter itself missed. Sums never go back while "
-		       "it runs, and their number is bounded.\n"
-		       "Answers are OpenMetrics, or the older text format for those who ask for "
-		       "it. A scrape shows what was lost until that moment.",
+	.description =
+		"Counts what the kernel drops on this host, as `trace` does, and serves the "
+		"sums as metrics: losses by stage, reason, interface, network namespace, "
+		"pod and container; apart from them drops that may be a loss, those that "
+		"are none, and what the exporter itself missed. Sums never go back while "
+		"it runs, and their number is bounded.\n"
+		"Answers are OpenMetrics, or the older text format for those who ask for "
+		"it. A scrape shows what was lost until that moment.\n"
+		"For people / shows the same as a page that goes on: where packets leave the "
+		"path, what to do about it, and the last hour.",
 	.groups = export_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

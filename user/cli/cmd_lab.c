@@ -117,7 +117,7 @@ static int up(const struct lab_options *o, struct error *err)
 	rc = fault_lab_apply(&o->faults, &lab, err);
 	if (!rc)
 		rc = lab_finish(&lab, err);
-	if (!rc)
+	if (!rc && (!o->global.quiet || global_json(&o->global)))
 		print_lab(o, &lab);
 	lab_close(&lab);
 	if (rc)

@@ -27,7 +27,7 @@ struct top {
 	struct canvas canvas;
 	struct live_table frozen_now, frozen_total; /* what a paused screen shows */
 	struct view_device devices[TRAFFIC_DEVICES];
-	char clock_text[16], host[64];
+	char clock_text[16], host[64], *advice;
 };
 
 /* The terminal, by ncurses */
@@ -200,6 +200,35 @@ static void on_start(void *arg)
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
 }
 
+/* About the stage of the row that is open, as trace prints it. It may take a second. */
+static void explain(struct top *t)
+{
+	const enum stage stage = view_stage(&t->view, &t->in);
+	static struct live_summary s;
+	struct json_object *finding;
+	struct page page;
+	size_t size;
+	FILE *out;
+
+	free(t->advice);
+	t->in.advice = t->advice = NULL;
+	out = open_memstream(&t->advice, &size);
+	if (!out)
+		return;
+	page = page_open(out, false, 0);
+	page.width = t->canvas.cols - 1;
+	live_summarise(t->session.live, t->session.why, &s);
+	for (unsigned i = 0; i < s.n_findings; i++) {
+		if (s.finding[i].stage != stage)
+			continue;
+		finding = json_finding(&s.finding[i]);
+		page_finding(&page, NULL, finding, true);
+		json_object_put(finding);
+	}
+	fclose(out);
+	t->in.advice = t->advice;
+}
+
 static bool on_input(void *arg)
 {
 	struct top *t = arg;
@@ -209,6 +238,8 @@ static bool on_input(void *arg)
 		if (key != KEY_RESIZE && view_key(&t->view, key, t->in.by_flow))
 			return false;
 	}
+	if (t->view.open)
+		explain(t);
 	/* the tables of the collector go on; what a paused screen shows is a copy */
 	if (t->view.paused && t->in.now != &t->frozen_now) {
 		table_free(&t->frozen_now);
@@ -292,6 +323,7 @@ static int top_run(void *options, struct error *err)
 		print_sum(&t);
 	session_end(&t.session);
 	free(t.canvas.cells);
+	free(t.advice);
 	table_free(&t.frozen_now);
 	table_free(&t.frozen_total);
 	return rc;
@@ -311,8 +343,9 @@ const struct command cmd_top = {
 	.summary = "what trace shows, full screen, along the path of a packet",
 	.description = "The path of a packet from the device to the socket and back, with what is "
 		       "lost at each stage now, the last minute, and the worst sockets, "
-		       "interfaces, processes or flows. g changes what they are grouped by, h "
-		       "shows all keys, q leaves. Counts are those of `trace`.",
+		       "interfaces, processes or flows. g changes what they are grouped by, "
+		       "Enter opens the chosen row with what to do about it, h shows all keys, q "
+		       "leaves. Counts are those of `trace`.",
 	.groups = top_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

@@ -32,15 +32,16 @@ struct trace_options {
 	struct live_options live;
 	struct opt_limits limits;
 	struct balance_numbering seq;
-	bool balance, settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
+	bool balance, settle_set, flows_set, until_limit, events, hex, stack, snaplen_set, keep_set;
 	const char *capture, *ledger; /* files */
-	uint64_t count, burst_ns, settle_ns, keep_ns, snaplen;
+	uint64_t count, flows, burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
 
 static const struct trace_options defaults = {
 	.live.interval_ns = 1000000000,
 	.settle_ns = 5000000000,
+	.flows = TCP_FLOWS,
 	.keep_ns = 7 * 86400000000000ULL,
 };
 
@@ -73,6 +74,10 @@ static const struct opt balance_opts[] = {
 	{"settle", 0, OPT_TIME, AT(settle_ns),
 	 .set_offset = OPT_SET(struct trace_options, settle_set),
 	 .help = "with --balance: wait so long at the end for what is under way"},
+	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
+	 .set_offset = OPT_SET(struct trace_options, flows_set),
+	 .help = "with --balance of TCP: keep so many flows that lost segments one by one, and 8 "
+		 "ranges for each: what memory is used at most"},
 	{0},
 };
 
@@ -129,6 +134,7 @@ static int check_options(const struct trace_options *o, struct error *err)
 		 "add --balance"},
 		{!o->balance && o->seq.kind != NUMBERS_NONE, "--seq is for the balance of a flow",
 		 "add --balance"},
+		{!o->balance && o->flows_set, "--flows is for the balance of TCP", "add --balance"},
 		{o->balance && !*o->live.expr.text, "--balance needs to know which flow: an EXPR",
 		 "for example: trace --balance udp port 5060"},
 		{o->until_limit && !o->limits.n, "--until-limit needs a --limit",
@@ -430,7 +436,8 @@ static int on_open(void *arg, struct error *err)
 		log_warn("%s", sources_gaps(s->sources));
 	if (rc || !o->balance)
 		return rc;
-	return t->is_tcp ? tcp_account_open(&t->tcp_account, t->flow, s->live, err)
+	return t->is_tcp ? tcp_account_open(&t->tcp_account, t->flow, (unsigned)o->flows, s->live,
+					    err)
 			 : flow_account_open(&t->account, &spec, s->live, err);
 }
 
@@ -607,11 +614,13 @@ static void on_end(struct trace *t, struct error *err)
 	show_end(t, &s);
 }
 
-/* What a balance of UDP alone takes. */
+/* What a balance of UDP alone takes, or of TCP. */
 static int check_tcp(const struct trace *t, struct error *err)
 {
 	const struct contradiction list[] = {
 		{t->is_tcp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
+		 "leave it out"},
+		{!t->is_tcp && t->o->flows_set, "--flows is for TCP: the balance of UDP keeps none",
 		 "leave it out"},
 		{t->is_tcp && t->o->live.spec.inner,
 		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
@@ -635,6 +644,7 @@ static int check(struct trace *t, struct error *err)
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
 	spec->followed = o->balance && !t->is_tcp;
+	spec->unfragmented = t->is_tcp;
 	if (o->balance)
 		spec->expr = t->flow;
 	spec->burst_ns = o->burst_ns;

@@ -128,16 +128,24 @@ static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAG
 	return sum;
 }
 
+/* Of the newest `n`. */
+static double most_of(const double *pps, const struct view *v, unsigned n)
+{
+	double most = 0;
+
+	for (unsigned i = 1; i <= n; i++)
+		most = fmax(most, pps[(v->head + VIEW_HISTORY - i) % VIEW_HISTORY]);
+	return most;
+}
+
 /* The newest is on the right. */
 static void draw_spark(const double *pps, const struct view *v, struct canvas *c, unsigned x,
 		       unsigned y, unsigned cols)
 {
 	static const wchar_t bars[] = L"▁▂▃▄▅▆▇█", plain[] = L".:-=+*%#";
-	unsigned n = v->filled < cols ? v->filled : cols;
-	double most = 0;
+	const unsigned n = v->filled < cols ? v->filled : cols;
+	const double most = most_of(pps, v, n);
 
-	for (unsigned i = 0; i < v->filled; i++)
-		most = pps[i] > most ? pps[i] : most;
 	for (unsigned i = 0; i < n; i++) {
 		double p = pps[(v->head + VIEW_HISTORY - n + i) % VIEW_HISTORY];
 		unsigned level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
@@ -154,8 +162,8 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 	double sum[STAGE_COUNT] = {0};
 
 	for (unsigned s = 0; s < STAGE_COUNT; s++) {
-		for (unsigned i = 0; i < v->filled; i++)
-			sum[s] += v->history[s][i];
+		for (unsigned i = 1; i <= VIEW_LAST && i <= v->filled; i++)
+			sum[s] += v->history[s][(v->head + VIEW_HISTORY - i) % VIEW_HISTORY];
 	}
 	for (; lines; lines--, y++) {
 		enum stage worst = 0;
@@ -168,7 +176,7 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst));
 		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
 			      v->history[worst][newest]);
-		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
+		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_LAST);
 	}
 	return y;
 }
@@ -265,57 +273,130 @@ static void draw_row(const struct view_input *in, const struct live_table *now, 
 	draw_texts(c, y, style, k, row);
 }
 
-/* Rows that lose now come before those that did. */
-static unsigned draw_rows(const struct view *v, const struct view_input *in, struct canvas *c,
-			  unsigned y, const struct columns *k, const struct live_table *now,
-			  const struct live_table *total)
+/* The tables as they are grouped now, sorted. -ENOMEM: nothing is to be freed. */
+static int group(const struct view *v, const struct view_input *in, struct live_table *now,
+		 struct live_table *total, unsigned *by)
 {
-	unsigned skip = v->scroll, hidden = 0;
+	const unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT;
 
+	*by = view_groupings[v->grouping].by | LIVE_BIT(LIVE_STAGE);
+	if (table_group(now, in->now, *by, classes))
+		return -ENOMEM;
+	if (table_group(total, in->total, *by, classes)) {
+		table_free(now);
+		return -ENOMEM;
+	}
+	table_sort(total, v->order);
+	return 0;
+}
+
+/* The n-th row: those that lose now come before those that did. NULL: there are not so many. */
+static const struct live_row *row_at(const struct live_table *now, const struct live_table *total,
+				     unsigned by, unsigned n)
+{
 	for (int losing = 1; losing >= 0; losing--) {
 		for (unsigned i = 0; i < total->n; i++) {
 			const struct live_row *row = &total->rows[i];
 
-			if (!!same_row(now, row, k->by) != losing)
-				continue;
-			if (skip)
-				skip--;
-			else if (y + 1 < c->rows)
-				draw_row(in, now, c, y++, k, row);
-			else
-				hidden++;
+			if (!!same_row(now, row, by) == losing && !n--)
+				return row;
 		}
 	}
-	return hidden;
+	return NULL;
 }
 
-static void draw_table(const struct view *v, const struct view_input *in, struct canvas *c,
-		       unsigned y)
+/* The chosen one if there are fewer now: the last. */
+static unsigned chosen(const struct view *v, const struct live_table *total)
 {
-	const unsigned by = view_groupings[v->grouping].by | LIVE_BIT(LIVE_STAGE);
-	unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT, hidden;
-	struct live_table now = {0}, total = {0};
-	struct columns k = {.by = by, .shown = by};
+	return v->at < total->n ? v->at : total->n ? total->n - 1 : 0;
+}
+
+enum stage view_stage(const struct view *v, const struct view_input *in)
+{
+	struct live_table now, total;
+	const struct live_row *row;
+	enum stage stage;
+	unsigned by;
+
+	if (group(v, in, &now, &total, &by))
+		return STAGE_NONE;
+	row = row_at(&now, &total, by, chosen(v, &total));
+	stage = row ? row->stage : STAGE_NONE;
+	table_free(&now);
+	table_free(&total);
+	return stage;
+}
+
+static void draw_table(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+{
+	struct live_table now, total;
+	struct columns k;
+	unsigned room, at, first;
 
 	if (y + 1 >= c->rows)
 		return;
-	if (table_group(&now, in->now, by, classes) ||
-	    table_group(&total, in->total, by, classes)) {
+	if (group(v, in, &now, &total, &k.by)) {
 		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
-	} else {
-		table_sort(&total, v->order);
-		measure(&k, &total);
-		fit(&k, c->cols);
-		canvas_right(c, NUMBER_COLS, y, STYLE_BOLD, "pkts/s");
-		canvas_right(c, 2 * NUMBER_COLS + 2, y, STYLE_BOLD, "bytes/s");
-		canvas_right(c, 3 * NUMBER_COLS + 4, y, STYLE_BOLD, "packets");
-		draw_texts(c, y, STYLE_BOLD, &k, NULL);
-		canvas_heading(c, y);
-		hidden = draw_rows(v, in, c, y + 1, &k, &now, &total);
-		if (hidden)
-			canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more: arrow keys", hidden);
-		else if (!total.n)
-			canvas_text(c, 1, y + 1, STYLE_DIM, "nothing was lost so far");
+		return;
+	}
+	k.shown = k.by;
+	measure(&k, &total);
+	fit(&k, c->cols);
+	canvas_right(c, NUMBER_COLS, y, STYLE_BOLD, "pkts/s");
+	canvas_right(c, 2 * NUMBER_COLS + 2, y, STYLE_BOLD, "bytes/s");
+	canvas_right(c, 3 * NUMBER_COLS + 4, y, STYLE_BOLD, "packets");
+	draw_texts(c, y, STYLE_BOLD, &k, NULL);
+	canvas_heading(c, y++);
+	room = c->rows - 1 - y;
+	at = v->at = chosen(v, &total);
+	first = at < room ? 0 : at - room + 1;
+	for (unsigned i = 0; i < room && first + i < total.n; i++) {
+		draw_row(in, &now, c, y + i, &k, row_at(&now, &total, k.by, first + i));
+		if (first + i == at)
+			canvas_heading(c, y + i);
+	}
+	if (!total.n)
+		canvas_text(c, 1, y, STYLE_DIM, "nothing was lost so far");
+	else if (first + room < total.n)
+		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", total.n - first - room);
+	table_free(&now);
+	table_free(&total);
+}
+
+/* All that is known of the chosen row. */
+static void draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+{
+	const unsigned cols = c->cols - 2 < VIEW_HISTORY ? c->cols - 2 : VIEW_HISTORY;
+	const char *advice = in->advice ? in->advice : "";
+	const struct live_row *row;
+	struct live_table now, total;
+	char number[16], packets[16];
+	unsigned by;
+
+	if (group(v, in, &now, &total, &by))
+		return;
+	v->at = chosen(v, &total);
+	row = row_at(&now, &total, by, v->at);
+	for (unsigned f = 0; row && f < LIVE_FIELD_COUNT; f++) {
+		if (*row->text[f])
+			canvas_printf(c, 1, y++, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN,
+				      "%-12s %s", live_field_name(f), row->text[f]);
+	}
+	if (row) {
+		canvas_printf(c, 1, y++, STYLE_PLAIN, "%-12s %s", "packets",
+			      fmt_short(packets, sizeof(packets), (double)row->counts.packets));
+		canvas_printf(c, 1, y + 1, STYLE_DIM,
+			      "the stage in the last %u intervals, at most %s/s",
+			      v->filled < cols ? v->filled : cols,
+			      fmt_short(number, sizeof(number),
+					most_of(v->history[row->stage], v,
+						v->filled < cols ? v->filled : cols)));
+		draw_spark(v->history[row->stage], v, c, 1, y + 2, cols);
+		y += 4;
+	}
+	for (size_t n; *advice && y + 1 < c->rows; advice += n + (advice[n] == '\n'), y++) {
+		n = strcspn(advice, "\n");
+		canvas_printf(c, 1, y, STYLE_PLAIN, "%.*s", (int)n, advice);
 	}
 	table_free(&now);
 	table_free(&total);
@@ -327,7 +408,7 @@ static void draw_devices(const struct view *v, const struct view_input *in, stru
 	canvas_printf(c, 1, y, STYLE_BOLD, "%-24s %8s %8s %8s %8s %8s", "interface", "rx pps",
 		      "rx bit/s", "tx pps", "tx bit/s", "drops/s");
 	canvas_heading(c, y++);
-	for (unsigned i = v->scroll; i < in->n_devices && y < c->rows; i++, y++) {
+	for (unsigned i = v->at; i < in->n_devices && y < c->rows; i++, y++) {
 		const struct view_device *d = &in->devices[i];
 		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
 		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
@@ -348,7 +429,9 @@ static void draw_devices(const struct view *v, const struct view_input *in, stru
 #define INDENT 2
 
 /* Of no place on the path of a datagram: shown behind it. */
-static const enum stage elsewhere[] = {STAGE_TCP, STAGE_ICMP, STAGE_OTHER};
+static const enum stage elsewhere[] = {STAGE_TCP_LISTEN, STAGE_TCP_BACKLOG, STAGE_TCP_STATE,
+				       STAGE_TCP_RCVBUF, STAGE_TCP,	    STAGE_ICMP,
+				       STAGE_OTHER};
 
 struct chain {
 	struct canvas *c;
@@ -445,12 +528,13 @@ static const char *const help[] = {
 	"The upper part is the path of a packet, from the device to the socket and back.",
 	"A stage in red loses packets now, one in yellow has lost some.",
 	"",
+	"up/down choose a row",
+	"Enter   open it: the last minutes, what to do; Enter again closes it",
 	"g       group by sockets, reasons, interfaces, processes, cgroups, CPUs, flows",
-	"o       order: most packets first, or along the path",
+	"s, o    sort: most packets first, or along the path",
 	"b       show benign ends too (copies for taps, teardown)",
 	"d       devices: packets and bits a second",
 	"space   pause; counting goes on",
-	"up/down scroll",
 	"q       leave, with the sum on the terminal",
 };
 
@@ -493,10 +577,10 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	canvas_right(c, c->cols, 1, STYLE_DIM, right);
 }
 
-void view_draw(const struct view *v, const struct view_input *in, struct canvas *c)
+void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 {
 	unsigned y, lines;
-	char right[64];
+	char right[96];
 
 	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
 		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
@@ -510,6 +594,12 @@ void view_draw(const struct view *v, const struct view_input *in, struct canvas 
 		canvas_text(c, 1, 3 + i, STYLE_PLAIN, help[i]);
 	if (v->help)
 		return;
+	if (v->open && view_stage(v, in) != STAGE_NONE) {
+		draw_open(v, in, c, 3);
+		canvas_right(c, c->cols, c->rows - 1, STYLE_DIM,
+			     " Enter close  up/down next  q quit ");
+		return;
+	}
 	y = draw_path(in, c, 3) + (c->rows >= TALL_ROWS);
 	lines = c->rows > y + 4 * HISTORY_LINES ? (c->rows - y) / 2 : HISTORY_LINES;
 	if (y + lines + 4 < c->rows)
@@ -518,8 +608,10 @@ void view_draw(const struct view *v, const struct view_input *in, struct canvas 
 		draw_devices(v, in, c, y);
 	else
 		draw_table(v, in, c, y);
-	snprintf(right, sizeof(right), " by %s%s  g o b d space h q ",
-		 view_groupings[v->grouping].name, v->order == TABLE_BY_PATH ? ", path" : "");
+	snprintf(right, sizeof(right), " by %s%s  %s", view_groupings[v->grouping].name,
+		 v->order == TABLE_BY_PATH ? ", path" : "",
+		 c->cols < WIDE_COLS ? "g group  ? help  q quit "
+				     : "g group  s sort  d devices  Enter open  ? help  q quit ");
 	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, right);
 }
 
@@ -535,9 +627,15 @@ bool view_key(struct view *v, int key, bool by_flow)
 		return true;
 	case 'g':
 		v->grouping = (v->grouping + 1) % (by_flow ? GROUPINGS : GROUPINGS - 1);
-		v->scroll = 0;
+		v->at = 0;
+		break;
+	case '\n':
+	case '\r':
+	case KEY_ENTER:
+		v->open = !v->open && !v->devices;
 		break;
 	case 'o':
+	case 's':
 		v->order = v->order == TABLE_BY_PATH ? TABLE_BY_PACKETS : TABLE_BY_PATH;
 		break;
 	case 'b':
@@ -545,7 +643,8 @@ bool view_key(struct view *v, int key, bool by_flow)
 		break;
 	case 'd':
 		v->devices = !v->devices;
-		v->scroll = 0;
+		v->open = false;
+		v->at = 0;
 		break;
 	case ' ':
 	case 'p':
@@ -564,6 +663,6 @@ bool view_key(struct view *v, int key, bool by_flow)
 		scroll = key == KEY_PPAGE ? -PAGE_LINES : PAGE_LINES;
 		break;
 	}
-	v->scroll = scroll + (int)v->scroll < 0 ? 0 : v->scroll + (unsigned)scroll;
+	v->at = scroll + (int)v->at < 0 ? 0 : v->at + (unsigned)scroll;
 	return false;
 }

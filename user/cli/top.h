@@ -36,9 +36,10 @@ int canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
 
 /* The view */
 
-#define VIEW_HISTORY  60 /* intervals kept */
-#define VIEW_MIN_COLS 60
-#define VIEW_MIN_ROWS 16
+#define VIEW_HISTORY  600 /* intervals kept, for a row that is open */
+#define VIEW_LAST     60  /* of them, beside each other */
+#define VIEW_MIN_COLS 50
+#define VIEW_MIN_ROWS 15
 
 /* Rates of the last interval, a second; negative: not known. */
 struct view_traffic {
@@ -64,21 +65,26 @@ struct view_input {
 	const char *host;	/* its name */
 	const char *clock_text; /* "12:03:44" */
 	bool by_flow;		/* flows are counted apart */
+	const char *advice;	/* about the stage of the open row, in lines; NULL: nothing */
 };
 
 struct view {
 	unsigned grouping; /* index of a preset */
 	enum table_order order;
 	bool paused, benign, devices, help;
-	unsigned scroll;
+	bool open;   /* the chosen row fills the screen */
+	unsigned at; /* the chosen row, or the first device that is shown */
 	double history[STAGE_COUNT][VIEW_HISTORY]; /* packets/s lost, newest at head - 1 */
 	unsigned head, filled;
 };
 
+/* Of the chosen row; STAGE_NONE: there is none. */
+enum stage view_stage(const struct view *v, const struct view_input *in);
+
 /* An interval has ended: the history goes on. To be called also while the view is paused. */
 void view_add(struct view *v, const struct view_input *in);
 
-void view_draw(const struct view *v, const struct view_input *in, struct canvas *c);
+void view_draw(struct view *v, const struct view_input *in, struct canvas *c);
 
 /* A character, or KEY_UP and the like of ncurses. True: the user wants to leave. */
 bool view_key(struct view *v, int key, bool by_flow);

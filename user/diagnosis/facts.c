@@ -119,7 +119,8 @@ static int reads_open(struct survey_bpf **reads)
 	return ret;
 }
 
-#define TICK_NS 100000000
+#define TICK_NS	  100000000
+#define SOURCE_NS 500000000 /* until a packet shows whose are refused */
 
 /* What has two samples. */
 struct moment {
@@ -337,6 +338,22 @@ static void join_links(struct facts_reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
+/* Only where that is worth a BPF program. */
+static void read_back(struct facts_reader *r)
+{
+	struct way_sources *w;
+
+	if (!facts_moved(r->f, FACTS_HERE, "TcpExt:IPReversePathFilter"))
+		return;
+	if (way_sources_open(&w)) {
+		unread(r->f, "sources of packets", "needs CAP_BPF, CAP_PERFMON and Linux 5.17");
+		return;
+	}
+	way_sources_back(w, r->spec.ns, r->inum, r->spec.ifname, clock_now() + SOURCE_NS,
+			 &r->f->back);
+	way_sources_close(w);
+}
+
 static int join(struct facts_reader *r)
 {
 	struct facts *f = r->f;
@@ -360,6 +377,8 @@ static int join(struct facts_reader *r)
 	if (full)
 		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	name_owners(r, &f->socks);
+	read_back(r);
+	way_dnat_read(r->spec.ns, &f->dnat);
 	for (unsigned i = 0; i < f->socks.n; i++) {
 		if (!r->spec.pid || f->socks.at[i].pid == r->spec.pid)
 			f->socks.at[wanted++] = f->socks.at[i];

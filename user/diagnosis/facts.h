@@ -14,6 +14,7 @@
 
 #include "base/proc.h"
 #include "diagnosis/reader.h"
+#include "diagnosis/way.h"
 #include "drops/owners.h"
 #include "host/counters.h"
 #include "host/journal.h"
@@ -369,6 +370,8 @@ struct facts {
 	struct facts_socks socks; /* those asked for */
 	struct facts_groups groups;
 	struct facts_taps taps;
+	struct way_dnat dnat; /* one that leads nowhere, if there is one */
+	struct way_back back; /* of what reverse path filtering refused, if it did */
 
 	struct facts_self self;
 

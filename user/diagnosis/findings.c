@@ -75,6 +75,15 @@ void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint
 	bind_text(b, name, mem[2] ? text : NULL);
 }
 
+void bind_dnat(struct binds *b, const struct way_dnat *dnat)
+{
+	bind_text(b, "asked", dnat->asked);
+	bind_text(b, "backend", dnat->backend);
+	bind_text(b, "silent_on", dnat->ifname);
+	bind_text(b, "nat_rule", dnat->rule);
+	bind_text(b, "entries", dnat->entries);
+}
+
 void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,
 	       uint64_t total)
 {
@@ -162,30 +171,34 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 
 #define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
 
-/* What was watched only for a while may go on: then a steady share of losses is no burst either. */
+/*
+ * What was watched only for a while may go on: then a steady share of losses is no burst either.
+ * Where arrivals are not known, nor all that was sent, nothing tells.
+ */
 static bool is_burst(const struct finding_facts *f)
 {
 	double came = f->arrival_pps * (double)f->window_ns * 1e-9;
 
 	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
 		return false;
-	return came <= 0 || (double)f->lost <= STEADY * came;
+	return came > 0 ? (double)f->lost <= STEADY * came : f->sent;
 }
 
 /*
- * The buffer that would have held all that was lost, as getsockopt shows it; 0: not known, or
- * beyond reason. The socket takes packets until their truesize exceeds the buffer
+ * The buffer that would have held the largest burst seen, with a margin of a quarter, or all that
+ * was lost, if that was one; as getsockopt shows it. 0: not known, or beyond reason. The socket
+ * takes packets until their truesize exceeds the buffer
  * (__udp_enqueue_schedule_skb()).
  */
 static uint64_t rcvbuf_wanted(const struct finding_facts *f)
 {
-	uint64_t bytes;
+	uint64_t lost = f->reading.burst + f->reading.burst / 4, bytes;
 
-	if (f->window_ns && !is_burst(f))
+	if (!lost && is_burst(f))
+		lost = f->lost;
+	if (!f->truesize || !f->rcvbuf || !lost || lost > RCVBUF_SANE / f->truesize)
 		return 0;
-	if (!f->truesize || !f->rcvbuf || !f->lost || f->lost > RCVBUF_SANE / f->truesize)
-		return 0;
-	bytes = f->rcvbuf + f->lost * f->truesize;
+	bytes = f->rcvbuf + lost * f->truesize;
 	return bytes <= RCVBUF_SANE ? bytes : 0;
 }
 
@@ -238,7 +251,9 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_READER_THROTTLED:
 		return share_of_reader(f, f->reading.throttled_ns) >= THROTTLED;
 	case WHEN_READER_WAITS:
-		return share_of_reader(f, f->reading.wait_ns) >= WAITED;
+		/* one that keeps the queue empty but for bursts has CPU enough */
+		return share_of_reader(f, f->reading.wait_ns) >= WAITED &&
+		       !holds(WHEN_READER_RESTED, f);
 	case WHEN_READER_BUSY:
 		return share_of_reader(f, f->reading.run_ns) >= BUSY;
 	case WHEN_READER_ASLEEP:
@@ -250,13 +265,23 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_BURST:
 		return rcvbuf_wanted(f) && is_burst(f);
 	case WHEN_READER_SLOW:
-		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
+		/* one that slept is not slow: why it did so was not seen well enough */
+		return f->read_pps > 0 && f->arrival_pps > f->read_pps && !slept(f);
 	case WHEN_RING_GROWS:
 		return f->ring_now && f->ring_now < f->ring_max;
 	case WHEN_TX_TOO_BIG: /* most kernels give no reason there */
 		return f->location && (!strcmp(f->location, "ip_fragment") ||
 				       !strcmp(f->location, "ip_do_fragment") ||
 				       !strcmp(f->location, "ip6_fragment"));
+	case WHEN_DNAT:
+		return f->dnat && *f->dnat->backend;
+	case WHEN_TUNNEL:
+		return f->tunnel;
+	case WHEN_NO_WAY_BACK:
+		return f->back && *f->back->source && !*f->back->by && holds(WHEN_RPFILTER, f);
+	case WHEN_OTHER_WAY_BACK:
+		return f->back && f->ifname && *f->back->by && strcmp(f->back->by, f->ifname) &&
+		       holds(WHEN_RPFILTER, f);
 	case WHEN_STATE:
 		return false;
 	default:
@@ -290,6 +315,7 @@ static void bind_reader(struct binds *b, const struct finding_facts *f)
 
 	bind_text(b, "reader", f->reader);
 	bind_text(b, "sleeps_in", r->sleeps_in);
+	bind_count(b, "at_once", r->burst);
 	bind_time(b, "watched", r->window_ns);
 	bind_time(b, "throttled", r->throttled_ns);
 	if (r->window_ns) {
@@ -328,6 +354,13 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_text(b, "qdisc_limit", f->qdisc_limit);
 	bind_text(b, "qdisc_wanted", f->qdisc_wanted);
 	bind_text(b, "rp_filter", f->rp_filter);
+	bind_text(b, "tunnel", f->tunnel);
+	if (f->dnat)
+		bind_dnat(b, f->dnat);
+	if (f->back) {
+		bind_text(b, "source", f->back->source);
+		bind_text(b, "back", f->back->by);
+	}
 	bind_count(b, "port", f->port);
 	bind_count(b, "ttl", f->ttl);
 	bind_count(b, "mtu", f->mtu);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "diagnosis/reader.h"
+#include "diagnosis/way.h"
 #include "host/change.h"
 #include "ledger/result.h"
 
@@ -41,6 +42,9 @@ struct finding_facts {
 	const char *qdisc_wanted;    /* a better one of that kind: "pfifo limit 1000" */
 	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
 	const char *rp_filter;	     /* effective value for ifname: "1" */
+	const struct way_back *back; /* of a packet that it refused */
+	const char *tunnel;	     /* device whose UDP port it is */
+	const struct way_dnat *dnat; /* that leads to where it was lost */
 
 	/* Where counters were watched for a while instead of packets that were numbered. */
 	uint64_t window_ns;  /* in which `lost` were lost */
@@ -99,6 +103,7 @@ void bind_zero(struct binds *b, const char *name, uint64_t value); /* a 0 too */
 void bind_rate(struct binds *b, const char *name, double per_second);
 void bind_percent(struct binds *b, const char *name, double share);
 void bind_time(struct binds *b, const char *name, uint64_t ns);
+void bind_dnat(struct binds *b, const struct way_dnat *dnat);
 void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor);
 /* counter, lost, window, loss_rate, total. */
 void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,
@@ -129,7 +134,11 @@ enum finding_when {
 	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
 	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
 	WHEN_TX_TOO_BIG,       /* tx_socket: where a local sender's packets are fragmented */
+	WHEN_DNAT,	       /* neigh, udp_lookup: a NAT leads there */
+	WHEN_TUNNEL,	       /* udp_csum: what a tunnel has sent */
 	WHEN_RPFILTER,	       /* ip_route: reason IP_RPFILTER */
+	WHEN_NO_WAY_BACK,      /* the same, and there is no route back to the source */
+	WHEN_OTHER_WAY_BACK,   /* there is one, by another device */
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
 };
 

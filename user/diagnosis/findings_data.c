@@ -29,6 +29,13 @@
 /* Of a CPU that serves a NIC. */
 #define SOFTIRQ "CPU {cpu} spent {softirq} % of {window} in softirq[, {processed} packets a second]"
 
+/* Of a NAT that leads to where nobody is. */
+#define DNAT_EVIDENCE                                                                              \
+	"a connection to {asked} goes to {backend}, and no answer came back[; {lost} packets "     \
+	"lost]"
+#define DNAT_CURRENT "[the rule {nat_rule}]"
+#define DNAT_WANTED  "[another backend in {nat_rule}, then ]the old entries deleted"
+
 const struct finding_row finding_rows[] = {
 	{STAGE_TX_SOCKET, "tx-too-big", WHEN_TX_TOO_BIG, SEVERITY_WARNING,
 	 "The packet is larger than the MTU of the device that it leaves by[ ({ifname}, {mtu})], "
@@ -59,6 +66,16 @@ const struct finding_row finding_rows[] = {
 	 "(unres_qlen_bytes of the neighbour table). What comes beyond it pushes out older "
 	 "packets. A static neighbour, or one packet sent well before the traffic, avoids it.",
 	 .evidence = LOST, .wanted = "the neighbour resolved before the traffic starts"},
+	{STAGE_NEIGH, "neigh-dnat", WHEN_DNAT, SEVERITY_ERROR,
+	 "NAT sends what goes to {asked} on to {backend}, and nobody answers for that address[ on "
+	 "{silent_on}].",
+	 "Connection tracking has an entry, without an answer, that changes the destination to an "
+	 "address for which no neighbour answers: a backend that is gone. An entry outlives its "
+	 "rule, and a client that goes on from the same port keeps it alive, as DNS resolvers do. "
+	 "Where a rule of nftables still names the backend, it is shown; maps and iptables are not "
+	 "searched.",
+	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT, .wanted = DNAT_WANTED,
+	 .command = "{entries}"},
 	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR,
 	 "Nobody answered for the next hop's address[ on {ifname}].",
 	 "The next hop did not answer ARP or neighbour solicitations. All packets that waited for "
@@ -204,19 +221,39 @@ const struct finding_row finding_rows[] = {
 	 "was.",
 	 .evidence = LOST "[; {rules}]", .wanted = "the rule reviewed",
 	 .command = "nft list ruleset"},
-	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_RPFILTER, SEVERITY_WARNING,
-	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
-	 "another device than it came by[ ({ifname})], or there is none.",
+	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", WHEN_NO_WAY_BACK, SEVERITY_WARNING,
+	 "Reverse path filtering dropped the packet: there is no route back to {source}[, whose "
+	 "packets come by {ifname}].",
+	 "With rp_filter the kernel drops a packet to whose source it has no route. Mode 2, loose, "
+	 "drops it too; mode 0 would take any source. Multicast from another network is the usual "
+	 "case: it is received without ever an answer, so nobody missed the route.",
+	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
+	 .wanted = "a route to {source}[ by {ifname}: `ip route add {source} dev {ifname}`, with "
+		   "`via` if a gateway is between]",
+	 .command = "ip route get {source}"},
+	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_OTHER_WAY_BACK, SEVERITY_WARNING,
+	 "Reverse path filtering dropped the packet: the route back to its source {source} leaves "
+	 "by {back}, and the packet came by {ifname}.",
 	 "With rp_filter 1 the kernel drops a packet whose source address it would not reach "
 	 "through the interface by which it came. With several uplinks or asymmetric routes that "
-	 "is every legitimate packet of the other path. Mode 2 asks only that some route exists; "
-	 "where there is none, it drops the packet too. "
-	 "The value in force is the larger one of the interface's and of `all`. The counter does "
-	 "not name the interface: it is the strict one with the most traffic.",
+	 "is every legitimate packet of the other path. Mode 2 asks only that some route exists. "
+	 "The value in force is the larger one of the interface's and of `all`.",
 	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
-	 .wanted = "a route back by this device; loose mode (2) if there is one by another",
+	 .wanted = "loose mode (2), or a route back by {ifname}",
+	 .command = "ip route get {source}",
 	 .change = SYSCTL("net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"),
 	 .risk = "packets with forged sources pass more easily"},
+	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", WHEN_RPFILTER, SEVERITY_WARNING,
+	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
+	 "another device than it came by[ ({ifname})], or there is none.",
+	 "A packet was dropped by reverse path filtering, and none was seen whose source could be "
+	 "looked up: too few came, or the kernel shows no drop reasons. Loose mode helps only if "
+	 "there is a route back by another device. The counter does not name the interface: it is "
+	 "the strict one with the most traffic.",
+	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
+	 .wanted = "its source known, by watching for longer: without a route back to it a route, "
+		   "with one by another device loose mode (2)",
+	 .command = "pktledger trace --by flow --reason IP_RPFILTER"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The receiver's routing refused the packet: address not local, martian, or no route.",
 	 "The receiver's routing refused the packet: no address of this host and no forwarding, a "
@@ -257,6 +294,13 @@ const struct finding_row finding_rows[] = {
 	{STAGE_XFRM, "xfrm", WHEN_ALWAYS, SEVERITY_WARNING, "An IPsec policy refused the packet.",
 	 "An IPsec policy forbade the packet, or no state was there for it.", .evidence = LOST,
 	 .wanted = "policies reviewed", .command = "ip xfrm policy"},
+	{STAGE_UDP_LOOKUP, "udp-lookup-dnat", WHEN_DNAT, SEVERITY_ERROR,
+	 "NAT sends what goes to {asked} on to {backend}, where no socket is open.",
+	 "Connection tracking has an entry, without an answer, that changes the destination to an "
+	 "address of this host, perhaps in another network namespace, on which that UDP port is "
+	 "closed: the backend has ended or listens elsewhere.",
+	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT,
+	 .wanted = "a receiver there, or " DNAT_WANTED, .command = "{entries}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR,
 	 "No socket was open on the destination's port[ {port}].",
 	 "A datagram came for a port on which no socket is open. The sender of a connected socket "
@@ -275,6 +319,20 @@ const struct finding_row finding_rows[] = {
 	 "The UDP header's length did not fit the packet.",
 	 "The length in the UDP header contradicts the packet's.", .evidence = LOST "[; {reason}]",
 	 .wanted = "a sender or a path that writes valid headers"},
+	{STAGE_UDP_CSUM, "udp-csum-tunnel", WHEN_TUNNEL, SEVERITY_ERROR,
+	 "The outer UDP checksum of a tunnel's packet was wrong on arrival: its port {port} is "
+	 "that "
+	 "of {tunnel}.",
+	 "The tunnel's device at the sender leaves the checksum of the outer header to the NIC "
+	 "(NETIF_F_HW_CSUM), and the NIC, or NAT on the way, gets it wrong; flannel's masquerading "
+	 "did so. With tx-checksum-ip-generic off at the sender's tunnel device the kernel "
+	 "computes "
+	 "it, at some cost of CPU time. Tunnels over IPv4 may send none at all (`ip link ... "
+	 "noudpcsum`).",
+	 .evidence = LOST "[; found in {location}]",
+	 .wanted = "at the sender: `ethtool -K {tunnel} tx-checksum-ip-generic off`, with the "
+		   "tunnel's name there",
+	 .command = "ip -d link show dev {tunnel}"},
 	{STAGE_UDP_CSUM, "udp-csum", WHEN_ALWAYS, SEVERITY_ERROR,
 	 "The UDP checksum was wrong on arrival: damaged on the way, or left to an offload that a "
 	 "redirect by XDP does not do.",
@@ -355,9 +413,11 @@ const struct finding_row finding_rows[] = {
 	 "and {reader} had time to spare between them.",
 	 "The queue was nearly empty most of the time and the reader had time to spare: packets "
 	 "came in bursts longer than the buffer holds. Here a larger buffer is the right cure.",
-	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "[SO_RCVBUF {rcvbuf_request} if all came in one burst, less for many; else ]a "
-		   "larger SO_RCVBUF",
+	 .evidence = READER_EVIDENCE "[; at most {at_once} lost at once]",
+	 .current = RCVBUF_CURRENT,
+	 .wanted =
+		 "a larger SO_RCVBUF[: {rcvbuf_request}, for the largest burst seen and a quarter "
+		 "more]",
 	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: bursts were longer than it holds.",
@@ -378,11 +438,13 @@ const struct finding_row finding_rows[] = {
 	 "control group without CPU time? Several sockets with SO_REUSEPORT share the work.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT, .wanted = "a faster reader"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
-	 "The socket's receive buffer was full: packets came faster than they were read.",
+	 "The socket's receive buffer was full: packets came faster than they were read. Not "
+	 "enough was seen to tell bursts from a slow reader.",
 	 "The socket's receive buffer was full. What could tell a burst from a slow reader is not "
-	 "known here: how much a packet takes in the buffer, or how fast the program read.",
+	 "known: what its reader did while packets were lost, or how many came and how fast the "
+	 "program read. To watch for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "a faster reader, or a larger SO_RCVBUF"},
+	 .wanted = "not enough seen: {lost} losses[ in {window}]; watch for longer"},
 	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING,
 	 "The socket of {process} on port {port} has the host's default buffer, and it was full.",
 	 "The socket has the host's default buffer, since its program asked for none, and that "
@@ -455,6 +517,34 @@ const struct finding_row finding_rows[] = {
 	 "The kernel dropped the packet at a place that this version of pktledger does not know. "
 	 "The place and the reason are shown; please report them.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
+	{STAGE_TCP_LISTEN, "tcp-listen", WHEN_ALWAYS, SEVERITY_ERROR,
+	 "A listening TCP socket did not take connections: its accept queue was full.",
+	 "The application does not accept connections as fast as they come, or its queue is too "
+	 "short for a burst. The queue's length is what the application gives to listen(), at most "
+	 "net.core.somaxconn. Clients wait a second or more, until they send their SYN again.",
+	 .evidence = LOST "[; {reason}]",
+	 .wanted = "an application that accepts faster, or a longer queue: listen(), "
+		   "net.core.somaxconn",
+	 .command = "ss -ltn"},
+	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING,
+	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
+	 "While a process works with a socket, segments wait in its backlog, which holds as much "
+	 "as the socket's buffers. More came than that. TCP sends them again.",
+	 .evidence = LOST, .wanted = "larger buffers (net.ipv4.tcp_rmem), GRO, or shorter calls",
+	 .command = "ss -tmn"},
+	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO,
+	 "The segment did not fit the state of its connection.",
+	 "The connection was closed, reset or unknown, or the segment was too old for it or "
+	 "outside of its window. Some of it is normal when connections end.",
+	 .evidence = LOST "[; {reason}][ in {location}]"},
+	{STAGE_TCP_RCVBUF, "tcp-rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
+	 "A TCP connection had no room for what came: its receive buffer was full.",
+	 "The application did not read as fast as data came, and the sender filled the window and "
+	 "more, or the buffer was full of data behind a hole, which was thrown away. TCP sends it "
+	 "again.",
+	 .evidence = LOST "[; {reason}]",
+	 .wanted = "a reader that is faster, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
+	 .command = "ss -tmn"},
 	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, "TCP dropped the segment.",
 	 "TCP dropped the segment. It sends again by itself.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},

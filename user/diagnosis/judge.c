@@ -184,8 +184,11 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 		const struct netns *where = ns;
 		unsigned wishes = c->n_changes;
 
-		if (!wishes)
+		if (!wishes) {
+			if (ns && *enter && c->scope != CHECK_HOST)
+				finding_enter(&c->finding, &(struct change){}, ns, enter);
 			continue;
+		}
 		c->on_host = ns && !change_belongs(&c->changes[0], ns);
 		if (c->on_host)
 			where = NULL;

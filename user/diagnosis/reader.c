@@ -147,7 +147,10 @@ struct reading_sock {
 	bool has_in_datagrams;
 	uint64_t levels[READING_LEVELS], throttled[READING_LEVELS];
 	unsigned n_levels;
-	char sleeps_in[48]; /* majority vote over the samples */
+	uint32_t drops;	     /* sk_drops, as last sampled */
+	uint64_t run_ns;     /* when they last moved; 0: not sampled yet */
+	uint64_t run, burst; /* how much in one go, and the most */
+	char sleeps_in[48];  /* majority vote over the samples */
 	int votes;
 };
 
@@ -167,6 +170,14 @@ static void on_queue(void *arg, const struct sockmem_row *row)
 		return;
 	s->now.queue_bytes += row->rmem;
 	s->now.samples++;
+	if (!s->run_ns || row->drops != s->drops) {
+		const uint64_t now = clock_now(), n = s->run_ns ? row->drops - s->drops : 0;
+
+		s->run = now - s->run_ns < RUN_NS ? s->run + n : n;
+		s->burst = s->run > s->burst ? s->run : s->burst;
+		s->run_ns = now;
+	}
+	s->drops = row->drops;
 }
 
 static void sample_state(struct reading_sock *s, int root)
@@ -463,6 +474,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.stopped = s->sum.stopped * 2 > s->sum.sampled,
 		.samples = s->sum.samples,
 		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
+		.burst = s->burst,
 		.lost = s->sum.lost,
 		.received_around = s->sum.received_around,
 	};

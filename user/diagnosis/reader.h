@@ -28,6 +28,8 @@
 /* Known at a time; the one that has lost nothing for longest gives way. */
 #define READING_SOCKETS 64
 
+#define RUN_NS 150000000ULL
+
 struct readings;
 
 /* Which socket; 0: not known. */
@@ -60,7 +62,9 @@ struct reading {
 	unsigned samples;     /* of the queue */
 	uint64_t queue_bytes; /* truesize waiting, mean over the samples */
 
-	uint64_t lost;		  /* packets, as noted */
+	uint64_t burst; /* the most packets lost in one go: RUN_NS without a loss end it; 0: unknown
+			 */
+	uint64_t lost;	/* packets, as noted */
 	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
 };
 

@@ -129,6 +129,10 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 		if (s->throttled) /* said already */
 			facts.reading.throttled_ns = 0;
 	}
+	for (unsigned i = 0; i < f->n_links && stage == STAGE_UDP_CSUM; i++) {
+		if (f->link[i].attrs.tunnel_port == s->port)
+			facts.tunnel = f->link[i].dev.ifname;
+	}
 	judge_loss(out, f, stage, about, &facts);
 }
 

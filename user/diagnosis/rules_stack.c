@@ -199,6 +199,12 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		judge_limit(f, out, NULL, "frag-memory", here, &frag, s->frag_memory[family],
 			    s->frag_high[family]);
 	}
+	if (*f->dnat.backend) {
+		struct binds nat = {};
+
+		bind_dnat(&nat, &f->dnat);
+		judge_state(out, f, *f->dnat.ifname ? "neigh-dnat" : "udp-lookup-dnat", here, &nat);
+	}
 	bind_udp_mem(&udp, "udp_mem", s->udp_mem, 1);
 	bind_udp_mem(&udp, "udp_mem_wanted", s->udp_mem, 2);
 	judge_limit(f, out, NULL, "udp-mem-near", host, &udp, s->udp_pages, s->udp_mem[2]);
@@ -231,6 +237,11 @@ static const struct {
 	{"Ip:FragFails", "Ip6FragFails", STAGE_IP_FORWARD, "PKT_TOO_BIG", HERE},
 	{NULL, "Ip6InTooBigErrors", STAGE_IP_FORWARD, "PKT_TOO_BIG", HERE},
 	{"Udp:NoPorts", "Udp6NoPorts", STAGE_UDP_LOOKUP, NULL, HERE},
+	{"TcpExt:ListenDrops", NULL, STAGE_TCP_LISTEN, NULL, HERE},
+	{"TcpExt:TCPBacklogDrop", NULL, STAGE_TCP_BACKLOG, NULL, HERE},
+	{"TcpExt:TCPRcvQDrop", NULL, STAGE_TCP_RCVBUF, NULL, HERE},
+	{"TcpExt:TCPOFODrop", NULL, STAGE_TCP_RCVBUF, NULL, HERE},
+	{"TcpExt:TCPZeroWindowDrop", NULL, STAGE_TCP_RCVBUF, NULL, HERE},
 	{"XfrmInNoPols", NULL, STAGE_XFRM, NULL, HERE},
 	{"XfrmInPolBlock", NULL, STAGE_XFRM, NULL, HERE},
 	{"XfrmOutPolBlock", NULL, STAGE_XFRM, NULL, HERE},
@@ -241,7 +252,7 @@ static const struct {
 	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, NULL, HISTORY},
 };
 
-/* The interface that filters by the reverse path; with several, the busiest. */
+/* The interface that a packet was refused at; if none was seen, of the strict ones the busiest. */
 static const struct facts_link *strict_link(const struct facts *f)
 {
 	const struct facts_link *best = NULL;
@@ -249,6 +260,8 @@ static const struct facts_link *strict_link(const struct facts *f)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
 
+		if (!strcmp(l->dev.ifname, f->back.ifname))
+			return l;
 		if (strcmp(l->rp_filter, "1"))
 			continue;
 		if (!best || l->rx_packets > best->rx_packets)
@@ -262,6 +275,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 {
 	const char *scope = rules[i].of == HOST ? FACTS_HOST : FACTS_HERE;
 	uint64_t total = facts_total(f, scope, name);
+	enum stage stage = rules[i].stage;
 	struct about about = {
 		.scope = rules[i].of == HOST ? CHECK_HOST : CHECK_NAMESPACE,
 		.lost = facts_moved(f, scope, name),
@@ -282,10 +296,18 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	if (rules[i].reason && !strcmp(rules[i].reason, "IP_RPFILTER")) {
 		const struct facts_link *link = strict_link(f);
 
+		facts.back = &f->back;
 		facts.ifname = about.subject = link ? link->dev.ifname : NULL;
 		facts.rp_filter = link ? link->rp_filter : NULL;
 	}
-	judge_loss(out, f, rules[i].stage, about, &facts);
+	/* A router counts what has no TTL left there, and answers it. */
+	if (rules[i].stage == STAGE_IP_HEADER &&
+	    facts_moved(f, FACTS_HERE,
+			name == rules[i].name4 ? "Icmp:OutTimeExcds" : "Icmp6OutTimeExcds")) {
+		facts.reason = "IP_INHDR";
+		stage = STAGE_IP_FORWARD;
+	}
+	judge_loss(out, f, stage, about, &facts);
 }
 
 /* Where the flow limit took most of them, the queue's length is not to blame. */

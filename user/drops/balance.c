@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "balance.skel.h"
+#include "balance_old.skel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "host/load.h"
@@ -21,8 +22,6 @@
 #define CELLS_BYTES (BALANCE_CELLS * sizeof(struct balance_cell))
 
 /* The cost is measured until so much is known, and again after a while. */
-#define MEASURED_RUNS 20000
-#define MEASURE_AGAIN 60000000000ULL /* ns */
 
 #define MS 1000000ULL
 
@@ -37,11 +36,9 @@ struct balance {
 	struct balance_bpf *skel;
 	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
+	bool by_functions;	    /* reads are seen where udp_recvmsg() ends, not by tracepoint */
 	unsigned judged;	    /* causes */
 	bool doubtful[BALANCE_CAUSES];
-	int stats_fd; /* -1: the cost is not being measured */
-	uint64_t stats_since;
-	struct balance_cost stats_base, cost;
 };
 
 /* On which side a drop is */
@@ -148,7 +145,7 @@ const char *const balance_kinds[BALANCE_KINDS] = {
 	"vxlan",  "geneve", "gre",     "gretap", "ip6gre", "ip6gretap", "ipip", "sit", "ip6tnl",
 };
 
-static void configure(struct balance *b, bool paged)
+static void configure(struct balance *b, bool paged, bool kfuncs)
 {
 	const struct balance_numbering *n = &b->spec.numbering;
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
@@ -166,7 +163,7 @@ static void configure(struct balance *b, bool paged)
 	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;
 	cfg->frames = filter_l3_refusal(b->spec.filter) != NULL;
-	b->skel->rodata->nat_followed = b->spec.nat != NULL;
+	b->skel->rodata->nat_followed = b->spec.nat && kfuncs;
 	if (b->spec.inner)
 		b->skel->rodata->inner = *b->spec.inner;
 	cfg->numbers = (uint8_t)n->kind;
@@ -177,13 +174,23 @@ static void configure(struct balance *b, bool paged)
 						   : sequence_rule_of(8 * n->bytes, n->step);
 	if (b->spec.consumed)
 		consumed_ranges(b->spec.ksyms, cfg->consumed);
-	for (unsigned i = 0; i < BALANCE_KINDS; i++)
-		snprintf(cfg->kinds[i].name, sizeof(cfg->kinds[i].name), "%s", balance_kinds[i]);
+	for (unsigned i = 0; i < BALANCE_KINDS; i++) {
+		struct balance_kind_test *t = &cfg->kinds[i];
+
+		/* with its NUL, or of a long one the begin, which is no other's */
+		snprintf(t->is.name, sizeof(t->is.name), "%s", balance_kinds[i]);
+		memset(t->mask.name, 0xff,
+		       strlen(balance_kinds[i]) < sizeof(t->is.name) ? strlen(t->is.name) + 1
+								     : strlen(t->is.name));
+	}
 	bpf_map__set_max_entries(b->skel->maps.tallies, cfg->cpus);
 	bpf_map__set_autocreate(b->skel->maps.fragments, false);
 	bpf_map__set_autocreate(b->skel->maps.fragment_counts, false);
 	bpf_program__set_autoload(b->skel->progs.balance_used, b->spec.consumed);
-	nat_prepare(b->spec.nat, b->skel->progs.balance_names);
+	bpf_program__set_autoload(b->skel->progs.balance_read, !b->by_functions);
+	bpf_program__set_autoload(b->skel->progs.balance_read4, b->by_functions);
+	bpf_program__set_autoload(b->skel->progs.balance_read6, b->by_functions);
+	nat_prepare(kfuncs ? b->spec.nat : NULL, b->skel->progs.balance_names);
 	if (n->kind != NUMBERS_NONE)
 		bpf_map__set_max_entries(b->skel->maps.streams, BALANCE_STREAMS);
 }
@@ -194,16 +201,20 @@ static int share(struct bpf_map *map, int fd, unsigned entries)
 	return fd < 0 ? bpf_map__set_max_entries(map, entries) : bpf_map__reuse_fd(map, fd);
 }
 
-/* `paged`: read numbers in pages too. */
-static int load(struct balance *b, bool paged, struct error *err)
+/* `paged`: read numbers in pages too; `kfuncs`: with those of bpf/skb.bpf.h. */
+static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	int rc;
 
-	log_libbpf_clear();
-	b->skel = balance_bpf__open_opts(trace_open_opts());
+	b->skel = calloc(1, sizeof(*b->skel));
 	if (!b->skel)
 		return -ENOMEM;
-	configure(b, paged);
+	rc = balance_bpf__create_skeleton(b->skel);
+	if (!rc)
+		rc = trace_open(b->skel->skeleton, kfuncs ? NULL : balance_old_bpf__elf_bytes);
+	if (rc)
+		goto out;
+	configure(b, paged, kfuncs);
 	rc = share(b->skel->maps.followed, b->spec.shared.followed, FOLLOWED_MAX);
 	if (!rc)
 		rc = share(b->skel->maps.renamed, b->spec.shared.renamed,
@@ -214,9 +225,23 @@ static int load(struct balance *b, bool paged, struct error *err)
 		rc = balance_bpf__load(b->skel);
 	if (!rc)
 		return 0;
+out:
 	balance_bpf__destroy(b->skel);
 	b->skel = NULL;
 	return rc;
+}
+
+/*
+ * Before Linux 6.3 it is most often for want of ftrace (CONFIG_FUNCTION_TRACER), or because fexit
+ * is forbidden: the programs of trace were permitted, they are loaded before these.
+ */
+static int load_error(const struct balance *b, struct error *err, int rc)
+{
+	if (!b->by_functions || !(rc == -EPERM || trace_load_again(rc)))
+		return trace_load_error(err, rc);
+	return error_set(err, STATUS_UNABLE, rc, "trace without it shows what is dropped",
+			 "--balance needs Linux 6.3, or before that fexit on udp_recvmsg: this "
+			 "kernel does not tell what sockets read");
 }
 
 int balance_open(struct balance **out, const struct balance_spec *spec, struct error *err)
@@ -229,27 +254,25 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 		return error_set(err, STATUS_UNABLE, -ENOENT,
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
-	if (reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0)
-		return error_set(err, STATUS_UNABLE, -ENOENT,
-				 "trace without it shows what is dropped",
-				 "--balance needs Linux 6.3: this kernel does not tell what "
-				 "sockets read (sock:sock_recv_length)");
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return error_memory(err);
 	b->spec = *spec;
-	b->stats_fd = -1;
-	rc = load(b, numbered, err);
+	b->by_functions = reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0;
+	rc = load(b, numbered, true, err);
 	if (trace_load_again(rc) && numbered) /* Linux before 6.12 */
-		rc = load(b, false, err);
+		rc = load(b, false, true, err);
+	if (trace_load_again(rc)) /* before 6.2 */
+		rc = load(b, false, false, err);
 	if (!rc) {
 		b->cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 				bpf_map__fd(b->skel->maps.cells), 0);
 		rc = b->cells == MAP_FAILED ? -errno : 0;
 	}
 	if (rc) {
+		load_error(b, err, rc);
 		balance_close(b);
-		return trace_load_error(err, rc);
+		return rc;
 	}
 	*out = b;
 	return 0;
@@ -278,65 +301,27 @@ static void judge_causes(struct balance *b)
 	b->judged = known;
 }
 
-/* Cost */
-
-static struct balance_cost programs_cost(const struct balance *b)
+uint64_t balance_misses(const struct balance *b)
 {
-	struct balance_cost sum = {};
 	struct bpf_program *prog;
+	uint64_t sum = 0;
 
 	bpf_object__for_each_program(prog, b->skel->obj)
 	{
-		const struct trace_cost cost = trace_cost(prog);
-
-		if (bpf_program__type(prog) != BPF_PROG_TYPE_TRACING ||
-		    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
-			continue; /* of the checkpoints alone */
-		sum.runs += cost.runs;
-		sum.run_ns += cost.run_ns;
-		sum.recursion_misses += cost.recursion_misses;
+		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACING &&
+		    bpf_program__expected_attach_type(prog) != BPF_TRACE_ITER)
+			sum += trace_misses(prog); /* of the checkpoints alone */
 	}
 	return sum;
 }
 
-/* The kernel takes the time of BPF programs while somebody asks for it; that has a price too. */
-static void measure_begin(struct balance *b)
+struct trace_cost balance_cost(const struct balance *b)
 {
-	b->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	b->stats_since = clock_now();
-	b->stats_base = programs_cost(b);
-}
-
-struct balance_cost balance_cost(const struct balance *b)
-{
-	struct balance_cost now = programs_cost(b), sum = b->cost;
-
-	sum.recursion_misses = now.recursion_misses;
-	if (b->stats_fd < 0)
-		return sum;
-	sum.runs += now.runs - b->stats_base.runs;
-	sum.run_ns += now.run_ns - b->stats_base.run_ns;
-	sum.measured_ns += clock_now() - b->stats_since;
-	return sum;
-}
-
-static void measure_end(struct balance *b)
-{
-	if (b->stats_fd < 0)
-		return;
-	b->cost = balance_cost(b);
-	close(b->stats_fd);
-	b->stats_fd = -1;
+	return trace_cost(b->skel->maps.work);
 }
 
 void balance_tick(struct balance *b)
 {
-	if (b->stats_fd < 0) {
-		if (clock_now() - b->stats_since > MEASURE_AGAIN)
-			measure_begin(b);
-	} else if (programs_cost(b).runs - b->stats_base.runs > MEASURED_RUNS) {
-		measure_end(b);
-	}
 	judge_causes(b);
 }
 
@@ -361,9 +346,7 @@ int balance_attach(struct balance *b, struct error *err)
 		rc = balance_bpf__attach(s);
 	if (!rc && b->spec.nat)
 		nat_attach(b->spec.nat, s->progs.balance_names);
-	if (!rc)
-		measure_begin(b);
-	return trace_load_error(err, rc);
+	return load_error(b, err, rc);
 }
 
 /* Streams */
@@ -666,7 +649,6 @@ void balance_close(struct balance *b)
 {
 	if (!b)
 		return;
-	measure_end(b);
 	if (b->cells && b->cells != MAP_FAILED)
 		munmap(b->cells, CELLS_BYTES);
 	balance_bpf__destroy(b->skel);

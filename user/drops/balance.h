@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The checkpoints of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
- *the balance is closed in monitor/session.h. Needs sock:sock_recv_length, Linux 6.3.
+ * the balance is closed in monitor/session.h. What sockets read is told by sock:sock_recv_length
+ * (Linux 6.3), before that by fexit on udp_recvmsg() and udpv6_recvmsg().
  *
  *	balance_open() .. balance_begin() .. balance_tick() now and then .. balance_end()
  */
@@ -18,6 +19,7 @@
 #include "drops/noise.h"
 #include "drops/reason.h"
 #include "drops/watch.h"
+#include "host/load.h"
 
 struct balance;
 
@@ -60,13 +62,6 @@ struct balance_streams {
 	uint64_t restarts;
 };
 
-/* What the checkpoints cost, measured for a part of the time. */
-struct balance_cost {
-	uint64_t runs, run_ns; /* of all programs, while it was measured */
-	uint64_t measured_ns;
-	uint64_t recursion_misses; /* of all time */
-};
-
 /*
  * Kinds of links that are no edge of the host, in the order of struct balance_config; the last are
  * tunnels, where what is in them is looked at.
@@ -97,7 +92,7 @@ int balance_attach(struct balance *b, struct error *err);
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 
-/* To be called at least each second: judges new causes, measures the cost. */
+/* To be called at least each second: judges new causes. */
 void balance_tick(struct balance *b);
 
 /*
@@ -121,7 +116,9 @@ int balance_read_streams(const struct balance *b, struct balance_streams *s);
 /* What NAT did with datagrams of the flow so far, as nat_read(). */
 unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n);
 
-struct balance_cost balance_cost(const struct balance *b);
+/* Of the checkpoints since they were attached: what they cost, and events that they missed. */
+struct trace_cost balance_cost(const struct balance *b);
+uint64_t balance_misses(const struct balance *b);
 
 /* Detaches and frees. NULL is allowed. */
 void balance_close(struct balance *b);

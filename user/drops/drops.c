@@ -242,7 +242,7 @@ int drops_read(const struct drops *d, struct drops_cause *out, int max)
 
 static uint64_t misses_of(const struct bpf_program *prog)
 {
-	return trace_cost(prog).recursion_misses;
+	return trace_misses(prog);
 }
 
 int drops_read_losses(const struct drops *d, struct drops_losses *l)

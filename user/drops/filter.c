@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "drops/filter.h"
 
+#include <arpa/inet.h>
 #include <bpf/libbpf.h>
 #include <ctype.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "host/load.h"
 
 #define SCRATCH_MAP "filter_scratch" /* of bpf/filter.bpf.h */
@@ -443,7 +445,7 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 
 /* Fills the places in `insns`. Returns how many there are. */
 static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *code, __s32 slot,
-		     bool tags)
+		     bool tags, uint16_t port)
 {
 	const struct bpf_insn next = {.code = BPF_JMP | BPF_JA};
 	unsigned places = 0;
@@ -455,6 +457,8 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 			insns[i].imm = slot;
 		} else if (is_constant(insns + i, FILTER_TAGS)) {
 			insns[i].imm = tags;
+		} else if (is_constant(insns + i, FILTER_PORT)) {
+			insns[i].imm = htons(port);
 		} else if (is_place(insns + i, n - i)) {
 			memcpy(insns + i + 1, code, FILTER_ROOM * sizeof(*code));
 			i += FILTER_ROOM + 1;
@@ -465,7 +469,7 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 	return places;
 }
 
-int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags)
+int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags, uint16_t port)
 {
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
 	struct bpf_program *prog;
@@ -479,7 +483,7 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags)
 
 		if (!rc) {
 			memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-			if (fill(insns, n, code, slots, tags)) {
+			if (fill(insns, n, code, slots, tags, port)) {
 				rc = bpf_program__set_insns(prog, insns, n);
 				slots++;
 			}
@@ -513,6 +517,7 @@ struct filter {
 	struct filter_code layers[2]; /* by enum filter_layer; one without instructions: no match */
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
+	uint16_t port; /* filter_port() */
 };
 
 static bool is_word(char c)
@@ -529,6 +534,33 @@ static bool has_keyword(const char *expr, const char *word)
 			return true;
 	}
 	return false;
+}
+
+uint16_t filter_port(const char *expr)
+{
+	static const char *const words[] = {"and", "&&",  "ip",	  "ip6", "udp", "tcp",
+					    "src", "dst", "host", "net", "not"};
+	char *copy = strdup(expr), *rest = copy;
+	uint16_t port = 0;
+	bool negated = false, plain = copy;
+	uint64_t n;
+
+	for (char *word; plain && (word = strtok_r(rest, " ", &rest));) {
+		if (!strcmp(word, "port")) {
+			word = strtok_r(rest, " ", &rest);
+			plain = word && !num_u64(word, 1, UINT16_MAX, &n);
+			if (plain && !negated)
+				port = (uint16_t)n;
+			continue;
+		}
+		plain = strpbrk(word, ".:") && !word[strspn(word, "0123456789abcdefABCDEF.:/")];
+		for (size_t i = 0; !plain && i < sizeof(words) / sizeof(words[0]); i++)
+			plain = !strcmp(word, words[i]);
+		if (!strcmp(word, "not") || !strcmp(word, "and") || !strcmp(word, "&&"))
+			negated = *word == 'n';
+	}
+	free(copy);
+	return plain ? port : 0;
 }
 
 static int refuse(const char *expr, int rc, const char *why, struct error *err)
@@ -582,6 +614,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		return refuse(expr, rc, why, err);
 	}
 	f->tags = has_keyword(expr, "vlan");
+	f->port = filter_port(expr);
 	*out = f;
 	return 0;
 }
@@ -645,7 +678,7 @@ bool filter_match_user(const struct filter *f, enum filter_layer layer, const vo
 
 int filter_install(const struct filter *f, struct bpf_object *obj, struct error *err)
 {
-	int rc = f ? filter_patch(obj, f->code, f->tags) : 0;
+	int rc = f ? filter_patch(obj, f->code, f->tags, f->port) : 0;
 
 	return error_errno(err, STATUS_FAILED, rc, NULL,
 			   "cannot put the filter into the tracing programs");

@@ -123,11 +123,17 @@ bool filter_pcap_match(const struct filter_code *code, const void *bytes, uint32
 int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, unsigned room);
 
 /*
+ * A port that all packets have that match, as source or as destination; 0: none, or too much is
+ * asked to say. Only what `and` joins, of addresses and ports in numbers, is looked at.
+ */
+uint16_t filter_port(const char *expr);
+
+/*
  * Fills the place in every program that has it with `code`, FILTER_ROOM instructions, and gives
  * each its own element of the map filter_scratch. `tags`: VLAN tags that the kernel keeps beside
- * packets are to be put in. The number of instructions stays, so that
+ * packets are to be put in. `port`: filter_port(). The number of instructions stays, so that
  * relocations and line numbers hold. -ENOENT if no program of the object has the place.
  */
-int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags);
+int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags, uint16_t port);
 
 #endif

@@ -28,7 +28,10 @@
 	"udp_queue_rcv_one_skb udpv6_queue_rcv_one_skb __udp_queue_rcv_skb __udpv6_queue_rcv_skb " \
 	"__udp_enqueue_schedule_skb"
 #define TCP_ANY "tcp_* __tcp_* mptcp_* inet_csk_* sk_stream_* reqsk_* __release_sock"
-#define IP_RCV	"ip_rcv ip_rcv_core ipv6_rcv ip6_rcv_core ip6_rcv_core_* ipv6_list_rcv ip_list_rcv"
+#define TCP_OF_STATE                                                                               \
+	"TCP_RESET TCP_CLOSE TCP_ABORT_ON_DATA TCP_FLAGS TCP_FASTOPEN TCP_RFC7323_* "              \
+	"TCP_INVALID_* TCP_TOO_OLD_ACK TCP_ACK_UNSENT_DATA"
+#define IP_RCV "ip_rcv ip_rcv_core ipv6_rcv ip6_rcv_core ip6_rcv_core_* ipv6_list_rcv ip_list_rcv"
 #define FRAGMENTS                                                                                  \
 	"ip_defrag ip_expire ip_frag_* ip_check_defrag inet_frag_* inet_frags_* ipv6_frag_rcv "    \
 	"ip6_frag_* ip6frag_* nf_ct_frag6_*"
@@ -97,8 +100,22 @@ const struct stagemap_row stagemap_rows[] = {
 	{NULL, "ndisc_error_report arp_error_report", STAGE_NEIGH, LOSS,
 	 "the neighbour did not answer (neigh_invalidate)"},
 	{"NETFILTER_DROP", NULL, STAGE_NETFILTER, LOSS, "a rule dropped it (nf_hook_slow)"},
-	{"TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE TCP_OLD_ACK TCP_OFO_DROP", NULL, STAGE_TCP,
-	 BENIGN, "TCP has it already"},
+	{"TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE TCP_OLD_ACK TCP_OFO_DROP", NULL,
+	 STAGE_TCP_STATE, BENIGN, "TCP has it already"},
+	{"TCP_LISTEN_OVERFLOW", NULL, STAGE_TCP_LISTEN, LOSS,
+	 "the accept queue was full when the handshake ended (tcp_v4_syn_recv_sock)"},
+	{"SOCKET_BACKLOG", NULL, STAGE_TCP_BACKLOG, LOSS,
+	 "the socket was at work and its backlog full (tcp_add_backlog)"},
+	{NULL, "tcp_add_backlog", STAGE_TCP_BACKLOG, LOSS,
+	 "not taken while the socket was at work (tcp_add_backlog)"},
+	{"TCP_ZEROWINDOW TCP_OVERWINDOW TCP_OFO_QUEUE_PRUNE", NULL, STAGE_TCP_RCVBUF, LOSS,
+	 "no room in the receive buffer (tcp_data_queue, tcp_prune_ofo_queue)"},
+	{"PROTO_MEM SOCKET_RCVBUFF", TCP_ANY, STAGE_TCP_RCVBUF, LOSS,
+	 "no memory for the receive queue (tcp_try_rmem_schedule)"},
+	{"NO_SOCKET", TCP_ANY, STAGE_TCP_STATE, LOSS,
+	 "no connection has these addresses, and nothing listens (tcp_v4_rcv)"},
+	{TCP_OF_STATE, NULL, STAGE_TCP_STATE, LOSS,
+	 "it does not fit the connection (tcp_validate_incoming, tcp_rcv_state_process)"},
 	{NULL, TCP_ANY, STAGE_TCP, LOSS, "dropped by TCP"},
 	{NULL, "icmp_* __icmp_* icmpv6_* icmp6_* ping_* ndisc_* igmp_* igmp6_* mld_*", STAGE_ICMP,
 	 LOSS, "dropped by ICMP, IGMP or neighbour discovery"},
@@ -255,7 +272,7 @@ const struct stagemap_row stagemap_rows[] = {
 	{"QUEUE_PURGE", NULL, STAGE_OTHER, LOSS, "a queue was emptied (skb_queue_purge_reason)"},
 	{"ICMP_CSUM INVALID_PROTO", NULL, STAGE_ICMP, LOSS, "a bad ICMP message (icmp_rcv)"},
 	{"IPV6_NDISC_*", NULL, STAGE_ICMP, LOSS, "a bad neighbour discovery message (ndisc_rcv)"},
-	{"TCP_* SOCKET_BACKLOG", NULL, STAGE_TCP, LOSS, "dropped by TCP"},
+	{"TCP_*", NULL, STAGE_TCP, LOSS, "dropped by TCP"},
 	{"CAN_* CANFD_* CANXL_* PSP_*", NULL, STAGE_OTHER, LOSS, "dropped by CAN or PSP"},
 
 	/* 4. Places. First those of kernels with reasons that gave none here. */

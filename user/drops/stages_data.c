@@ -281,9 +281,51 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "function are shown.",
 	 "A newer kernel, or a driver or module of its own.",
 	 "Please report reason, function and kernel version."},
-	{STAGE_TCP, "TCP", "kfree_skb: TCP_*", "in trace only, and there one stage",
-	 "TCP dropped a segment; shown by `trace` and `top` only.",
-	 "Old or repeated data, a full queue of a listener, a wrong checksum, a reset.",
+	{STAGE_TCP_LISTEN,
+	 "full accept queue of a listener (tcp_conn_request, tcp_v4_syn_recv_sock)",
+	 "sk_drops of the listener; kfree_skb: TCP_LISTEN_OVERFLOW", "a SYN there leaves no event",
+	 "A connection was to begin and the listening socket did not take it: its accept queue is "
+	 "full, or there was no memory. The client sends its SYN again, after a second at first; "
+	 "shown by `trace`, `top` and `export` only.",
+	 "The application does not call accept() often enough, or the queue is short: listen()'s "
+	 "own argument, at most net.core.somaxconn.",
+	 "`ss -ltn`: Recv-Q is what waits, Send-Q how many may. Let the application accept() "
+	 "faster or in more threads; a larger argument of listen() and net.core.somaxconn helps "
+	 "against bursts. ListenDrops of `nstat -az` counts them."},
+	{STAGE_TCP_BACKLOG, "full backlog of a socket that a process has in hand (tcp_add_backlog)",
+	 "kfree_skb: SOCKET_BACKLOG", NULL,
+	 "While a process works with the socket, segments wait in its backlog; there was no room "
+	 "left. TCP sends again by itself; shown by `trace`, `top` and `export` only.",
+	 "Long system calls on the socket, as large reads, at a high rate; small receive and send "
+	 "buffers, whose sum is the limit.",
+	 "Larger net.ipv4.tcp_rmem, or SO_RCVBUF if the application sets it; GRO makes fewer and "
+	 "larger packets. TCPBacklogDrop of `nstat -az` counts them."},
+	{STAGE_TCP_STATE, "state of the connection (tcp_validate_incoming, tcp_rcv_state_process)",
+	 "kfree_skb: TCP_RESET, TCP_CLOSE, TCP_RFC7323_*, TCP_INVALID_*, NO_SOCKET", NULL,
+	 "The segment did not fit the connection: closed, reset, outside of the window, too old by "
+	 "its time stamp, or there is none. Data that TCP has already is benign; shown by `trace`, "
+	 "`top` and `export` only.",
+	 "A port without a listener, a connection that one end has ended, a middlebox that forgot "
+	 "it, a host behind NAT whose time stamps go backwards (PAWS).",
+	 "`ss -tan` shows the connections. Most of it is normal at the end of connections; "
+	 "`nstat -az 'TcpExt*'` counts the reasons."},
+	{STAGE_TCP_RCVBUF,
+	 "full receive buffer of a connection (tcp_data_queue, tcp_prune_ofo_queue)",
+	 "kfree_skb: TCP_ZEROWINDOW, TCP_OVERWINDOW, TCP_OFO_QUEUE_PRUNE, PROTO_MEM", NULL,
+	 "The connection had no room for the segment: its buffer was full, or what waited behind a "
+	 "hole was thrown away (pruned). TCP sends again by itself; shown by `trace`, `top` and "
+	 "`export` only.",
+	 "The application reads too slowly, the buffer is small for the rate and the round trip, "
+	 "or all TCP sockets together have too little memory (net.ipv4.tcp_mem).",
+	 "`ss -tmn` shows Recv-Q and the buffer (rb). Let the application read faster; raise the "
+	 "third number of net.ipv4.tcp_rmem, or let an application not set SO_RCVBUF. "
+	 "TCPRcvQDrop, TCPOFODrop and TCPZeroWindowDrop of `nstat -az` count them."},
+	{STAGE_TCP, "the rest of TCP (checksum, MD5, AO)", "kfree_skb: TCP_CSUM, TCP_MD5*, TCP_AO*",
+	 "in trace only",
+	 "TCP dropped a segment for another cause; shown by `trace`, `top` and `export` only.",
+	 "A wrong checksum, a signature that is missing or wrong; before Linux 5.17, which gives "
+	 "no "
+	 "reasons, any cause.",
 	 "TCP sends again by itself. `nstat -az 'TcpExt*'` counts the reasons."},
 	{STAGE_ICMP, "ICMP, neighbour discovery", "kfree_skb: ICMP_CSUM, IPV6_NDISC_*",
 	 "in trace only, and there one stage",

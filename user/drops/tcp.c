@@ -10,6 +10,7 @@
 
 #include "drops/balance.h"
 #include "drops/noise.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "host/load.h"
 #include "tcp.skel.h"
@@ -31,9 +32,11 @@ struct tcp_observer {
 	struct tcp_spec spec;
 	struct tcp_ledger *ledger;
 	struct ring_buffer *ring;
+	struct list listeners; /* struct tcp_listening */
 	struct judged judged[JUDGED];
 	unsigned n_judged; /* so far: the oldest gives way */
 	int rc;		   /* of the ledger */
+	bool attached;
 };
 
 /* Links that lead to another namespace of this kernel, or may. */
@@ -62,8 +65,10 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 	if (c->verdict.class != VERDICT_LOSS || c->noise == NOISE_BENIGN ||
 	    c->noise == NOISE_NOTHING)
 		return TCP_DROP_NOTHING;
-	return c->noise == NOISE_SUSPECT && c->verdict.stage == STAGE_TCP ? TCP_DROP_UNSURE
-									  : TCP_DROP_LOSS;
+	return c->noise == NOISE_SUSPECT && (c->verdict.stage == STAGE_TCP ||
+					     c->verdict.stage == STAGE_TCP_STATE)
+		       ? TCP_DROP_UNSURE
+		       : TCP_DROP_LOSS;
 }
 
 static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)
@@ -123,8 +128,9 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	if (!o)
 		return error_memory(err);
 	o->spec = *spec;
+	o->listeners.size = sizeof(struct tcp_listening);
 	log_libbpf_clear();
-	o->ledger = tcp_ledger_new(TCP_ROOM, judge, o);
+	o->ledger = tcp_ledger_new(spec->flows, judge, o);
 	o->skel = tcp_bpf__open_opts(trace_open_opts());
 	rc = o->ledger && o->skel ? 0 : -ENOMEM;
 	if (!rc) {
@@ -163,6 +169,26 @@ static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, 
 	return rc;
 }
 
+/* One that is new since tracing began had lost nothing. */
+static void on_listener(void *arg, const void *record)
+{
+	const struct tcp_listener *l = record;
+	struct tcp_observer *o = arg;
+	struct tcp_listening *x = o->listeners.at;
+	unsigned i = 0;
+
+	while (i < o->listeners.n && x[i].last.sock.inode != l->sock.inode)
+		i++;
+	if (i == o->listeners.n) {
+		if (!list_add(&o->listeners))
+			return;
+		x = o->listeners.at;
+		x[i].before = o->attached ? 0 : l->sock.drops;
+	}
+	x[i].last = *l;
+	x[i].lost = l->sock.drops - x[i].before;
+}
+
 int tcp_observer_attach(struct tcp_observer *o, struct error *err)
 {
 	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(o->skel->maps.sockets)};
@@ -177,18 +203,60 @@ int tcp_observer_attach(struct tcp_observer *o, struct error *err)
 	s->links.tcp_left = bpf_program__attach_iter(s->progs.tcp_left, &opts);
 	if (!s->links.tcp_left)
 		rc = -errno;
+	bpf_program__set_autoattach(s->progs.tcp_comes, false);
+	bpf_program__set_autoattach(s->progs.tcp_leaves, false);
 	if (!rc)
 		rc = tcp_bpf__attach(s);
 	if (!rc)
-		rc = all_sockets(o, s->links.tcp_files, 1, NULL);
+		rc = all_sockets(o, s->links.tcp_files, sizeof(struct tcp_listener), on_listener);
+	o->attached = !rc;
 	return trace_load_error(err, rc);
 }
 
-int tcp_observer_poll(struct tcp_observer *o)
+/*
+ * The programs that run for each packet are there while something may come again, or leave. What
+ * came before that is known by rcv_nxt, without its time. Attaching what is loaded takes no
+ * capability (bpf_tracing_prog_attach()).
+ */
+static void keep_attached(struct bpf_link **link, const struct bpf_program *prog, uint64_t until)
+{
+	bool wanted = ktime_now() < until;
+
+	if (wanted && !*link) {
+		*link = bpf_program__attach(prog);
+	} else if (!wanted && *link) {
+		bpf_link__destroy(*link);
+		*link = NULL;
+	}
+}
+
+static int read_ring(struct tcp_observer *o)
 {
 	int rc = ring_buffer__consume(o->ring);
 
 	return rc < 0 ? rc : o->rc;
+}
+
+int tcp_observer_poll(struct tcp_observer *o)
+{
+	struct tcp_bpf *s = o->skel;
+
+	keep_attached(&s->links.tcp_comes, s->progs.tcp_comes, s->bss->holes_until);
+	keep_attached(&s->links.tcp_leaves, s->progs.tcp_leaves, s->bss->exits_until);
+	return read_ring(o);
+}
+
+static void read_exits(struct tcp_observer *o)
+{
+	int fd = bpf_map__fd(o->skel->maps.exits);
+	struct watch_flow key, *last = NULL;
+	struct tcp_exit exit;
+
+	while (!bpf_map_get_next_key(fd, last, &key)) {
+		last = &key;
+		if (!bpf_map_lookup_elem(fd, &key, &exit) && exit.ifindex)
+			tcp_ledger_exit(o->ledger, &key, &exit);
+	}
 }
 
 int tcp_observer_end(struct tcp_observer *o)
@@ -199,16 +267,26 @@ int tcp_observer_end(struct tcp_observer *o)
 	/* from here on no socket is begun with */
 	bpf_link__destroy(s->links.tcp_state);
 	s->links.tcp_state = NULL;
-	rc = tcp_observer_poll(o);
+	rc = read_ring(o);
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
+	if (!rc) /* sockets are known already; of listeners it is the last reading */
+		rc = trace_iterate(s->links.tcp_files, sizeof(struct tcp_listener), on_listener, o);
 	tcp_bpf__detach(s);
-	return rc ? rc : tcp_observer_poll(o);
+	if (!rc)
+		rc = read_ring(o);
+	read_exits(o);
+	return rc;
 }
 
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o)
 {
 	return o->ledger;
+}
+
+const struct list *tcp_observer_listeners(const struct tcp_observer *o)
+{
+	return &o->listeners;
 }
 
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o)
@@ -234,7 +312,7 @@ uint64_t tcp_observer_missed(const struct tcp_observer *o)
 	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, o->skel->obj) sum += trace_cost(prog).recursion_misses;
+	bpf_object__for_each_program(prog, o->skel->obj) sum += trace_misses(prog);
 	return sum;
 }
 
@@ -245,5 +323,6 @@ void tcp_observer_close(struct tcp_observer *o)
 	ring_buffer__free(o->ring);
 	tcp_bpf__destroy(o->skel);
 	tcp_ledger_free(o->ledger);
+	list_free(&o->listeners);
 	free(o);
 }

@@ -63,6 +63,7 @@ struct tcp_flow {
 	struct watch_flow key;	/* as its segments are sent */
 	uint32_t netns;		/* of the socket that sends; 0 unknown */
 	struct tcp_totals last; /* of it */
+	struct tcp_exit exit;	/* where it leaves this host behind other namespaces; 0: not seen */
 	struct tcp_sum sum;
 	/* Private */
 	uint32_t unexplained, twice; /* of those, which an event shows to have arrived before */
@@ -71,9 +72,11 @@ struct tcp_flow {
 	uint64_t unsent_bytes;	     /* dropped before they were counted as sent, so far */
 	uint32_t not_resent_at[STAGE_COUNT];
 	int64_t returned;	/* bytes that were sent and that snd_nxt does not know */
+	uint32_t came_to;	/* rcv_nxt of the last socket that received it, if `has_receiver` */
 	uint64_t events;	/* segments that events told of, of those in total_retrans */
 	uint64_t retransmitted; /* by total_retrans */
-	bool alive, full, dropped;
+	uint64_t dropped_ns;	/* when a segment of it was dropped last; 0: none */
+	bool alive, full, has_receiver;
 };
 
 /* The ledger: pure, so that they can be tested without a kernel. */
@@ -89,9 +92,13 @@ typedef enum tcp_drop tcp_judge(void *arg, const struct watch_key *key, enum sta
 
 struct tcp_ledger;
 
-/* `room`: ranges that are remembered; the older half is decided and forgotten when it is full. */
-#define TCP_ROOM (1u << 18)
-struct tcp_ledger *tcp_ledger_new(unsigned room, tcp_judge *judge, void *arg);
+/*
+ * `flows`: those that are kept one by one at most, and 8 ranges for each of them. Where ranges are
+ * full, the older half is decided and forgotten; where flows are, those that are over become part
+ * of the sum, and nothing is kept of others: tcp_ledger_refused().
+ */
+#define TCP_FLOWS (1u << 15)
+struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg);
 void tcp_ledger_free(struct tcp_ledger *b);
 
 /* In the order of their times, but for TCP_SOCKET. 0 or -ENOMEM. */
@@ -99,6 +106,10 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
 /* Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records. */
 void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum);
+
+/* The device by which the flow leaves, if its socket's own leads to another namespace. */
+void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
+		     const struct tcp_exit *exit);
 
 /*
  * From each drop to the retransmission that it explains, in ns; `received`: of senders elsewhere,
@@ -111,7 +122,9 @@ void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from);
 
 /* Rows of struct tcp_flow that lost something; decided after tcp_ledger_close(). */
 const struct list *tcp_ledger_flows(const struct tcp_ledger *b);
-uint64_t tcp_ledger_folded(const struct tcp_ledger *b); /* others, which are in the sum alone */
+uint64_t tcp_ledger_folded(const struct tcp_ledger *b);	 /* others, which are in the sum alone */
+uint64_t tcp_ledger_refused(const struct tcp_ledger *b); /* records of flows without room */
+uint64_t tcp_ledger_bytes(const struct tcp_ledger *b);	 /* of memory, for flows and ranges */
 
 /* The observer */
 
@@ -121,6 +134,7 @@ struct tcp_spec {
 	const struct filter *filter;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
+	unsigned flows; /* of tcp_ledger_new() */
 };
 
 /*
@@ -141,6 +155,14 @@ int tcp_observer_end(struct tcp_observer *o);
 /* After tcp_observer_end(). */
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o);
+
+/* A listener that lost something by its counter (sk_drops), which an event need not have told. */
+struct tcp_listening {
+	struct tcp_listener last;
+	uint64_t before, lost;
+};
+/* Rows of struct tcp_listening, after tcp_observer_end(). */
+const struct list *tcp_observer_listeners(const struct tcp_observer *o);
 
 /* What events told of a namespace, of all sockets there. */
 struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns);

@@ -12,9 +12,10 @@
 
 #define NONE	   UINT32_MAX
 #define CHUNK_BITS 16
-#define HEADS	   (1u << 16) /* of chains of chunks, and of flows */
-#define ACKS_SEEN  256	      /* that are looked at for one segment */
-#define FLOWS_MAX  (1u << 15) /* then those that are over are folded into the sum */
+#define HEADS	   (1u << 16)	  /* of chains of chunks, and of flows */
+#define ACKS_SEEN  256		  /* that are looked at for one segment */
+#define RANGES	   8		  /* that are remembered for a flow, on average */
+#define PATIENCE   10000000000ULL /* ns: what is not sent again by then has no sender here */
 
 /* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
 struct range {
@@ -41,23 +42,24 @@ struct node {
 struct tcp_ledger {
 	tcp_judge *judge;
 	void *arg;
-	unsigned room;
+	unsigned room, max_flows;
 	struct list ranges, nodes, flows;
 	uint32_t chunks[HEADS], by_key[HEADS];
 	struct tcp_sum folded;
 	uint64_t n_folded;
-	uint32_t fold_at; /* flows, of which some were not over when it was tried last */
+	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
+	int rc;
 	struct hist stall, received_stall;
 };
 
-struct tcp_ledger *tcp_ledger_new(unsigned room, tcp_judge *judge, void *arg)
+struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
 {
 	struct tcp_ledger *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
-	b->room = room;
-	b->fold_at = FLOWS_MAX;
+	b->room = RANGES * flows;
+	b->max_flows = flows;
 	b->judge = judge;
 	b->arg = arg;
 	b->ranges.size = sizeof(struct range);
@@ -124,7 +126,7 @@ static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *k
 	return NONE;
 }
 
-/* It is made if there is none; NONE: no memory. */
+/* It is made if there is none; NONE: no room, or no memory, as b->rc says. */
 static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 {
 	uint32_t *head = &b->by_key[key_hash(key)], known = flow_find(b, key);
@@ -132,9 +134,15 @@ static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 
 	if (known != NONE)
 		return known;
-	f = list_add(&b->flows);
-	if (!f)
+	if (b->flows.n >= b->max_flows) {
+		b->refused++;
 		return NONE;
+	}
+	f = list_add(&b->flows);
+	if (!f) {
+		b->rc = -ENOMEM;
+		return NONE;
+	}
 	f->key = *key;
 	f->acks = NONE;
 	f->next = *head;
@@ -306,11 +314,15 @@ static void decide(struct tcp_ledger *b, struct range *r)
 /* A drop behind which nothing comes that it could explain; or that it came again. */
 static void settle_drop(struct tcp_ledger *b, const struct range *r)
 {
+	const struct tcp_flow *flow = flow_at(b, r->flow);
 	struct tcp_sum *sum = &flow_at(b, r->flow)->sum;
 
-	if (r->what == CAME && !sum->sockets && !sum->retransmitted) {
-		hist_add(&b->received_stall, r->time - r->start);
-		sum->received_again += r->segs;
+	if (!sum->sockets && !sum->retransmitted) { /* its sender is elsewhere */
+		if (r->what == CAME)
+			hist_add(&b->received_stall, r->time - r->start);
+		if (r->what == (flow->has_receiver ? LOST : CAME) &&
+		    (r->what == CAME || !before(flow->came_to, r->end)))
+			sum->received_again += r->segs;
 	}
 	if (r->used || r->what != LOST)
 		return;
@@ -366,18 +378,25 @@ static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_
 	       (last->snd_nxt - first->snd_nxt);
 }
 
+static struct watch_flow reverse(const struct watch_flow *f)
+{
+	struct watch_flow back = *f;
+
+	memcpy(back.src, f->dst, sizeof(back.src));
+	memcpy(back.dst, f->src, sizeof(back.dst));
+	back.src_port = f->dst_port;
+	back.dst_port = f->src_port;
+	return back;
+}
+
 /* What is dropped acknowledges the other direction. */
 static int add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct range r = {.time = rec->time_ns, .end = rec->ack, .what = ACK};
-	struct watch_flow key = rec->flow;
+	struct watch_flow key = reverse(&rec->flow);
 
-	memcpy(key.src, rec->flow.dst, sizeof(key.src));
-	memcpy(key.dst, rec->flow.src, sizeof(key.dst));
-	key.src_port = rec->flow.dst_port;
-	key.dst_port = rec->flow.src_port;
 	r.flow = flow_make(b, &key);
-	return r.flow == NONE ? -ENOMEM : remember(b, &r);
+	return r.flow == NONE ? b->rc : remember(b, &r);
 }
 
 static int add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
@@ -394,7 +413,7 @@ static int add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct r
 	r->what = is == TCP_DROP_TWICE ? TWICE : LOST;
 	r->stage = (uint8_t)stage;
 	r->unsent = rec->unsent;
-	flow_at(b, r->flow)->dropped = true;
+	flow_at(b, r->flow)->dropped_ns = rec->time_ns;
 	if (r->unsent)
 		flow_at(b, r->flow)->unsent_bytes += rec->bytes;
 	return remember(b, r);
@@ -423,6 +442,7 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 {
 	const struct tcp_totals *from = &rec->first, *to = &rec->last;
 	struct tcp_sum *s = &f->sum;
+	uint8_t sack;
 
 	s->sockets++;
 	s->data_segs_out += to->data_segs_out - from->data_segs_out;
@@ -432,7 +452,9 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 	f->returned += (int32_t)returned_bytes(from, to);
 	f->retransmitted += to->total_retrans - from->total_retrans;
 	f->netns = rec->netns;
+	sack = f->last.sack; /* as it was when it sent again */
 	f->last = *to;
+	f->last.sack |= sack;
 	f->alive = !(to->flags & TCP_DEAD);
 	f->unsent_bytes = 0;
 	if ((from->flags | to->flags) & TCP_TORN)
@@ -468,14 +490,15 @@ static void close_flow(struct tcp_flow *f)
 	}
 	s->not_lost = twice < f->unexplained ? twice : f->unexplained;
 	left = f->unexplained - s->not_lost;
-	if (f->last.role != TCP_ROLE_EDGE)
+	if (f->last.role != TCP_ROLE_EDGE && !f->exit.ifindex)
 		s->undecided[TCP_WHY_INSIDE] += left;
 	else if (!f->last.sack)
 		s->undecided[TCP_WHY_NO_SACK] += left;
 	else
 		s->beyond = left;
 	if (f->retransmitted > f->events) {
-		s->undecided[TCP_WHY_UNSEEN] += f->retransmitted - f->events;
+		s->undecided[f->full ? TCP_WHY_FULL : TCP_WHY_UNSEEN] +=
+			f->retransmitted - f->events;
 		s->retransmitted += f->retransmitted - f->events;
 	} else if (s->sockets) {
 		s->overcounted = f->events - f->retransmitted;
@@ -483,21 +506,25 @@ static void close_flow(struct tcp_flow *f)
 	balance_bytes(f);
 }
 
-/*
- * Flows whose sockets are gone become part of the sum: those of which nothing is to be told first,
- * then all.
+/* Nothing more can come of it; or, of a sender elsewhere, nothing has come for long. */
+static bool is_over(const struct tcp_flow *f, uint64_t now)
+{
+	return f->last.flags & TCP_DEAD ||
+	       (!f->sum.retransmitted && f->dropped_ns && now > f->dropped_ns + PATIENCE);
+}
+
+/* Flows that are over become part of the sum: those of which nothing is to be told first, or all.
  */
-static int fold(struct tcp_ledger *b, bool all)
+static int fold(struct tcp_ledger *b, uint64_t now, bool all)
 {
 	uint32_t *to = calloc(b->flows.n, sizeof(*to)), n = 0;
 
 	if (!to)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->flows.n; i++) {
-		const struct tcp_sum *s = &flow_at(b, i)->sum;
+		const struct tcp_flow *f = flow_at(b, i);
 
-		if (flow_at(b, i)->last.flags & TCP_DEAD &&
-		    (all || (!s->retransmitted && !flow_at(b, i)->dropped)))
+		if (is_over(f, now) && (all || (!f->sum.retransmitted && !f->dropped_ns)))
 			to[i] = NONE;
 	}
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
@@ -523,7 +550,8 @@ static int fold(struct tcp_ledger *b, bool all)
 		*head = to[i] = n++;
 	}
 	b->flows.n = n;
-	b->fold_at = 2 * n > FLOWS_MAX ? 2 * n : FLOWS_MAX;
+	/* each time for a quarter of them, or it would be done for each record */
+	b->fold_at = n > b->max_flows / 4 * 3 ? b->refused + b->max_flows / 4 : 0;
 	n = 0;
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
 		const uint32_t flow = to[range_at(b, i)->flow];
@@ -541,8 +569,14 @@ static int fold(struct tcp_ledger *b, bool all)
 /* Most sockets lose nothing: they take no room. */
 static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
-	uint32_t flow = flow_find(b, &rec->flow);
-	struct tcp_flow whole = {};
+	const struct watch_flow back = reverse(&rec->flow);
+	uint32_t flow = flow_find(b, &rec->flow), received = flow_find(b, &back);
+	struct tcp_flow whole = {.full = b->refused};
+
+	if (received != NONE) {
+		flow_at(b, received)->came_to = rec->last.rcv_nxt;
+		flow_at(b, received)->has_receiver = true;
+	}
 
 	if (flow != NONE)
 		return add_socket(flow_at(b, flow), rec);
@@ -565,8 +599,9 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 		.size = rec->size,
 	};
 
-	if (b->flows.n >= b->fold_at &&
-	    (fold(b, false) || (b->flows.n > FLOWS_MAX / 2 && fold(b, true))))
+	if (b->flows.n >= b->max_flows && b->refused >= b->fold_at &&
+	    (fold(b, rec->time_ns, false) ||
+	     (b->flows.n > b->max_flows / 2 && fold(b, rec->time_ns, true))))
 		return -ENOMEM;
 	if (rec->event == TCP_SOCKET) {
 		end_socket(b, rec);
@@ -574,7 +609,7 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 	}
 	r.flow = flow_make(b, &rec->flow);
 	if (r.flow == NONE)
-		return -ENOMEM;
+		return b->rc;
 	if (rec->event == TCP_CAME) {
 		r.what = CAME;
 		return remember(b, &r);
@@ -582,9 +617,18 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 	return rec->event == TCP_DROPPED ? add_drop(b, rec, &r) : add_resent(b, rec, &r);
 }
 
+void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
+		     const struct tcp_exit *exit)
+{
+	uint32_t flow = flow_find(b, key);
+
+	if (flow != NONE && flow_at(b, flow)->last.role == TCP_ROLE_INSIDE)
+		flow_at(b, flow)->exit = *exit;
+}
+
 void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
 {
-	for (uint32_t i = 0; lost && i < b->flows.n; i++)
+	for (uint32_t i = 0; (lost || b->refused) && i < b->flows.n; i++)
 		flow_at(b, i)->full = true;
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
 		if (range_at(b, i)->what == RESENT)
@@ -612,4 +656,15 @@ const struct list *tcp_ledger_flows(const struct tcp_ledger *b)
 uint64_t tcp_ledger_folded(const struct tcp_ledger *b)
 {
 	return b->n_folded;
+}
+
+uint64_t tcp_ledger_refused(const struct tcp_ledger *b)
+{
+	return b->refused;
+}
+
+uint64_t tcp_ledger_bytes(const struct tcp_ledger *b)
+{
+	return sizeof(*b) + b->flows.cap * sizeof(struct tcp_flow) +
+	       b->ranges.cap * sizeof(struct range) + b->nodes.cap * sizeof(struct node);
 }

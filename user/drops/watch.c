@@ -133,6 +133,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		bool kfuncs, struct error *err)
 {
+	const bool firsts = spec->filter && !spec->followed && !spec->unfragmented;
 	struct watch_bpf *s = w->skel = calloc(1, sizeof(*s));
 	int rc;
 
@@ -150,8 +151,8 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		bpf_program__set_autoload(w->by_flow ? s->progs.watch_used_flows
 						     : s->progs.watch_used,
 					  w->programs > 1); /* on consume_skb */
-		bpf_program__set_autoload(s->progs.watch_receives, spec->filter && !spec->followed);
-		bpf_program__set_autoload(s->progs.watch_queues, spec->filter && !spec->followed);
+		bpf_program__set_autoload(s->progs.watch_receives, firsts);
+		bpf_program__set_autoload(s->progs.watch_queues, firsts);
 		bpf_program__set_autoload(s->progs.watch_aborted,
 					  kfuncs &&
 						  reasons_tracepoint_args(r, "xdp_exception") == 3);
@@ -403,12 +404,12 @@ bool watch_knows_sockets(const struct watch *w)
 
 void watch_state(const struct watch *w, struct watch_state *s)
 {
-	const struct trace_cost cost = trace_cost(w->prog);
+	const struct trace_cost cost = trace_cost(w->skel->maps.work);
 	const __u32 zero = 0;
 
 	memset(s, 0, sizeof(*s));
 	trace_sum(w->skel->maps.losses, &zero, &s->loss, sizeof(s->loss));
-	s->recursion_misses = cost.recursion_misses;
+	s->recursion_misses = trace_misses(w->prog);
 	s->run_ns = cost.run_ns;
 	s->runs = cost.runs;
 	if (w->has_filter)

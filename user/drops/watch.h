@@ -35,8 +35,9 @@ struct watch_spec {
 	struct watch_config cfg;
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 	const struct filter_inner *inner; /* where it is applied to what is in tunnels, or NULL */
-	bool followed;	 /* others fill the maps of watch_shared() with what EXPR matches */
-	struct nat *nat; /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
+	bool followed;	   /* others fill the maps of watch_shared() with what EXPR matches */
+	bool unfragmented; /* no packet is looked at to know its later fragments: EXPR is of TCP */
+	struct nat *nat;   /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
 };
 
 /* What was counted for one key on one CPU in an interval. */

@@ -2,6 +2,7 @@
 /* A finding for every loss of a result, with the values of the host that has it. */
 #include "experiment/site.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		struct finding *out = &res->finding[res->n_findings];
 		struct finding_facts f = host;
 		struct netdev_settings set;
+		struct way_back back = {};
 
 		f.lost = res->stage[stage].packets;
 		if (!f.lost)
@@ -80,6 +82,11 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			f.location = c->location;
 			f.ifname = *c->ifname ? c->ifname : NULL;
 			f.hook = c->hook;
+		}
+		if (stage == STAGE_IP_ROUTE && !s->lone &&
+		    inet_ntop(AF_INET, &s->lab.tx.ip4, back.source, sizeof(back.source))) {
+			way_back_read(&s->lab.rx_ns, &back);
+			f.back = &back;
 		}
 		if (findings_for_stage(stage, &f, out, NULL))
 			continue;

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace_abi.h"
+
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -131,15 +133,28 @@ int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, vo
 	return rc;
 }
 
-struct trace_cost trace_cost(const struct bpf_program *prog)
+uint64_t trace_misses(const struct bpf_program *prog)
 {
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 	int fd = prog ? bpf_program__fd(prog) : -1;
 
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return 0;
+	return info.recursion_misses;
+}
+
+struct trace_cost trace_cost(const struct bpf_map *work)
+{
+	struct trace_work sum;
+	const __u32 zero = 0;
+
+	if (trace_sum(work, &zero, &sum, sizeof(sum)) || !sum.timed)
 		return (struct trace_cost){};
-	return (struct trace_cost){info.run_cnt, info.run_time_ns, info.recursion_misses};
+	return (struct trace_cost){
+		.runs = sum.runs,
+		.run_ns = (uint64_t)((double)sum.ns / (double)sum.timed * (double)sum.runs),
+	};
 }
 
 /* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */

@@ -58,12 +58,14 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 typedef void trace_each(void *arg, const void *record);
 int trace_iterate(const struct bpf_link *link, size_t size, trace_each *each, void *arg);
 
-/* Of a loaded program; else 0. Runs and time are counted while the host keeps statistics. */
+/* Events that a loaded program did not see because it, or another, ran on that CPU; else 0. */
+uint64_t trace_misses(const struct bpf_program *prog);
+
+/* What the programs of an object cost without their calls; run_ns is estimated from some runs. */
 struct trace_cost {
 	uint64_t runs, run_ns;
-	uint64_t recursion_misses; /* events while it ran on that CPU: not seen */
 };
-struct trace_cost trace_cost(const struct bpf_program *prog);
+struct trace_cost trace_cost(const struct bpf_map *work);
 
 /* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);

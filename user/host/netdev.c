@@ -405,12 +405,40 @@ static int find_route(const struct netns *ns, int family, const void *addr, stru
 	return nl_query(ns, nlh, on_way, r);
 }
 
+static const void *address_of(const struct endpoint *ep)
+{
+	return ep->family == AF_INET6 ? (const void *)&ep->ip6 : &ep->ip4;
+}
+
 unsigned netdev_way(const struct netns *ns, const struct endpoint *to)
 {
-	const void *addr = to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4;
 	struct route r;
 
-	return to->family && !find_route(ns, to->family, addr, &r) ? (unsigned)r.ifindex : 0;
+	return to->family && !find_route(ns, to->family, address_of(to), &r) ? r.ifindex : 0;
+}
+
+static int on_state(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+
+	*(unsigned *)arg = nd->ndm_state;
+	return MNL_CB_OK;
+}
+
+enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex)
+{
+	char buf[NL_REQUEST_SIZE];
+	unsigned state = 0;
+	struct route r;
+
+	if (!to->family || find_route(ns, to->family, address_of(to), &r))
+		return HOP_UNKNOWN;
+	*ifindex = r.ifindex;
+	if (r.type == RTN_LOCAL)
+		return HOP_LOCAL;
+	nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop), on_state,
+		 &state);
+	return state & NUD_FAILED ? HOP_SILENT : state & NUD_INCOMPLETE ? HOP_ASKED : HOP_UNKNOWN;
 }
 
 /* Its MAC address, if the entry is usable. */

@@ -94,6 +94,15 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 /* The device by which the kernel would send to this address; 0: there is no route. */
 unsigned netdev_way(const struct netns *ns, const struct endpoint *to);
 
+/* What the kernel knows of the next hop to it. */
+enum netdev_hop {
+	HOP_UNKNOWN,
+	HOP_LOCAL,  /* the address is one of the namespace */
+	HOP_ASKED,  /* a neighbour that is being asked for (NUD_INCOMPLETE) */
+	HOP_SILENT, /* and has not answered (NUD_FAILED) */
+};
+enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex);
+
 /*
  * An ethtool feature by its string, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: the kernel
  * has none of this name; -EOPNOTSUPP: the device does not take the change.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/num.h"
 
 #define ENDED_CLASSES (1u << NOISE_LOSS | 1u << NOISE_SUSPECT)
@@ -265,7 +266,7 @@ struct flow_account {
 	struct live *live;
 	struct balance_moment begin, end;
 	uint64_t rows_from[2], rows_to; /* as in struct flow_facts */
-	uint64_t missed;		/* when it began */
+	uint64_t attached, missed;	/* the moment; balance_misses() as it began */
 	bool ended;
 };
 
@@ -326,6 +327,7 @@ static int start(void *arg, struct error *err)
 	struct flow_account *a = arg;
 	int rc = balance_attach(a->balance, err);
 
+	a->attached = clock_now();
 	if (!rc)
 		rc = balance_dropped(a->balance, &a->rows_from[0]);
 	if (!rc)
@@ -334,7 +336,7 @@ static int start(void *arg, struct error *err)
 		rc = balance_dropped(a->balance, &a->rows_from[1]);
 	if (!rc)
 		rc = balance_begin(a->balance, &a->begin, err);
-	a->missed = balance_cost(a->balance).recursion_misses;
+	a->missed = balance_misses(a->balance);
 	return rc;
 }
 
@@ -438,7 +440,8 @@ void flow_account_balance(const struct flow_account *a, const struct live *l,
 	f.cost = balance_cost(a->balance);
 	f.n_nat = balance_translations(a->balance, f.nat, FLOW_TRANSLATIONS);
 	f.nat_unseen = nat_unseen(live_parts(l).nat);
-	f.missed = f.cost.recursion_misses - a->missed;
+	f.measured_ns = clock_now() - a->attached;
+	f.missed = balance_misses(a->balance) - a->missed;
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)
 		balance_read_streams(a->balance, &f.streams);

@@ -307,6 +307,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	watch.nat = l->nat = l->filter ? nat_find(l->ksyms) : NULL;
 	watch.inner = spec->inner ? &l->inner : NULL;
 	watch.followed = spec->followed;
+	watch.unfragmented = spec->unfragmented;
 	if (l->ksyms) {
 		watch.cfg.freeing = ksym_freeing(l->ksyms);
 		watch.cfg.hooks = ksym_hooks(l->ksyms);

@@ -92,6 +92,7 @@ struct live_spec {
 	const char *expr;  /* libpcap filter; NULL: none */
 	bool inner;    /* `expr` and flows are those of packets in tunnels (include/headers.h) */
 	bool followed; /* as watch_spec's: a balance follows the fragments and names of `expr` */
+	bool unfragmented;   /* as watch_spec's */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
 	const char *reasons; /* names by comma; NULL: all */

@@ -58,8 +58,9 @@ struct flow_facts {
 	 */
 	uint64_t rows_from[2], rows_to[2];
 	struct flow_culprit culprit;
-	struct balance_cost cost;
-	uint64_t missed;	     /* recursion_misses of the checkpoints, meanwhile */
+	struct trace_cost cost;	     /* of the checkpoints, */
+	uint64_t measured_ns;	     /* for so long */
+	uint64_t missed;	     /* events that the checkpoints did not see, meanwhile */
 	uint64_t lost_by_interfaces; /* losses that only interfaces' counters show, of any flow */
 	struct nat_translation nat[FLOW_TRANSLATIONS]; /* the largest */
 	unsigned n_nat;

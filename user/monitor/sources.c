@@ -475,7 +475,7 @@ static void collect_silent(struct sources *s, struct live *l)
 		uint64_t lost = x->drops - x->base, rest;
 		char socket[SOCKET_TEXT], process[32], netns[OWNER_NETNS];
 		struct live_row row = {
-			.stage = sock->protocol == IPPROTO_TCP ? STAGE_TCP : STAGE_RCVBUF,
+			.stage = sock->protocol == IPPROTO_TCP ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
 			.noise = NOISE_LOSS,
 			.note = sock->protocol == IPPROTO_TCP
 					? "the listener's accept queue was full, or memory "
@@ -613,7 +613,7 @@ static bool add_cause(struct list *causes, const struct live_row *row, const cha
 static bool causes_in(const struct sources *s, uint32_t inum, struct list *causes)
 {
 	const struct silent *silent = s->silent.at;
-	struct live_row of_sockets = {.stage = STAGE_TCP};
+	struct live_row of_sockets = {.stage = STAGE_TCP_LISTEN};
 
 	for (unsigned i = 0; i < s->events.n; i++) {
 		const struct live_row *row = &s->events.rows[i];

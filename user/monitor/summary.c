@@ -8,19 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "diagnosis/reader.h"
 #include "drops/nftrules.h"
+#include "host/counters.h"
 #include "host/netdev.h"
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
 #define RULES_SHOWN	  3
-#define START_NETNS	  16  /* namespaces read before there is any loss */
-#define START_MS	  500 /* that this may delay the start */
+#define SOURCES_NS	  500000000 /* until one is seen, after the first loss */
+#define START_NETNS	  16	    /* namespaces read before there is any loss */
+#define START_MS	  500	    /* that this may delay the start */
 
 struct why {
 	struct owners *owners;
 	struct readings *readings;
-	struct nftrules *rules; /* NULL: no memory for it */
+	struct nftrules *rules;	     /* NULL: no memory for it */
+	struct way_sources *sources; /* NULL: not needed yet, or not possible */
+	uint64_t sources_ns;	     /* when they were asked for; 0: not yet */
+	struct way_back back;
+	struct way_dnat dnat;
+	char tunnel[IF_NAMESIZE];
+	uint32_t netns, dnat_netns; /* of a loss; of the NAT that leads there */
 
 	struct reading reading;
 	char reader[READING_TEXT], rules_text[256], chain[2 * NFT_NAME + 16];
@@ -75,6 +84,9 @@ static void collect(void *arg, struct live *l)
 				readings_note(w->readings, &id, row->counts.packets);
 		} else if (row->stage == STAGE_NETFILTER && row->netns) {
 			note_rules(w, row->netns);
+		} else if (!w->sources_ns && !strcmp(row->text[LIVE_REASON], "IP_RPFILTER")) {
+			w->sources_ns = clock_now();
+			way_sources_open(&w->sources);
 		}
 	}
 	readings_interval(w->readings);
@@ -107,6 +119,7 @@ void why_close(struct why *w)
 		return;
 	readings_close(w->readings);
 	nftrules_close(w->rules);
+	way_sources_close(w->sources);
 	free(w);
 }
 
@@ -133,7 +146,8 @@ static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 	char what[64] = "the policy";
 
 	if (r->kind != NFT_POLICY_BLIND)
-		snprintf(what, sizeof(what), "rule with handle %llu", (unsigned long long)r->handle);
+		snprintf(what, sizeof(what), "rule with handle %llu",
+			 (unsigned long long)r->handle);
 	add(w->rules_text, size, "%s%s of chain %s %s %s%s%s%s", first ? "" : ", ", what, r->family,
 	    r->table, r->chain, r->comment[0] ? " (" : "", r->comment, r->comment[0] ? ")" : "");
 	if (r->kind == NFT_RULE_MOVED)
@@ -219,20 +233,56 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 	netns_close(&ns);
 }
 
-/* Of a device in a namespace; 0: not known. */
-static unsigned mtu_of(const struct live *l, uint32_t inum, const char *ifname)
+/* The NAT that leads to a port that is closed may be that of any namespace. */
+static int find_dnat(void *arg, const struct netns *ns)
+{
+	struct why *w = arg;
+
+	w->dnat_netns = ns->inum;
+	if (way_dnat_read(ns, &w->dnat) && w->dnat.closed_at == w->netns)
+		return 1;
+	w->dnat = (struct way_dnat){};
+	return 0;
+}
+
+/* What the namespace of a loss says of the way of its packets. */
+static void look_around(const struct live *l, struct why *why, const struct live_row *row,
+			struct finding_facts *f)
 {
 	struct owners *owners = live_parts(l).owners;
 	struct error ignored = {};
 	struct netdev dev = {};
 	struct netns ns;
 
-	if (!ifname || !inum || !owners || owners_netns_open(owners, inum, &ns, &ignored))
-		return 0;
-	if (netdev_get(&ns, ifname, &dev))
-		dev.mtu = 0;
+	if (!row->netns || !owners || owners_netns_open(owners, row->netns, &ns, &ignored))
+		return;
+	if (row->stage == STAGE_TX_SOCKET && f->ifname && !netdev_get(&ns, f->ifname, &dev))
+		f->mtu = dev.mtu;
+	if (why && why->sources && row->stage == STAGE_IP_ROUTE &&
+	    way_sources_back(why->sources, &ns, row->netns, f->ifname, why->sources_ns + SOURCES_NS,
+			     &why->back))
+		f->back = &why->back;
+	if (why && f->port && row->stage == STAGE_UDP_CSUM) {
+		struct link_info *links = NULL;
+		int n = links_read(&ns, 0, &links);
+
+		for (int i = 0; i < n; i++) {
+			if (links[i].tunnel_port != f->port)
+				continue;
+			snprintf(why->tunnel, sizeof(why->tunnel), "%s", links[i].ifname);
+			f->tunnel = why->tunnel;
+		}
+		free(links);
+	}
+	if (why && (row->stage == STAGE_NEIGH || row->stage == STAGE_UDP_LOOKUP)) {
+		why->netns = row->stage == STAGE_NEIGH ? 0 : row->netns;
+		if (row->stage == STAGE_NEIGH)
+			find_dnat(why, &ns);
+		else
+			netns_each(find_dnat, why);
+		f->dnat = &why->dnat;
+	}
 	netns_close(&ns);
-	return dev.mtu;
 }
 
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
@@ -259,8 +309,6 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		f.location = known[LIVE_LOCATION];
 		f.ifname = known[LIVE_IFNAME];
 		f.hook = known[LIVE_HOOK];
-		if (stage == STAGE_TX_SOCKET)
-			f.mtu = mtu_of(l, row->netns, f.ifname);
 		f.process = known[LIVE_PROCESS];
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
@@ -271,9 +319,11 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		}
 		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
 			fill_rules(why, row, &f);
+		look_around(l, why, row, &f);
 		if (findings_for_stage(stage, &f, finding, &change))
 			continue;
-		enter_netns(l, row->netns, finding, &change);
+		enter_netns(l, f.dnat && *f.dnat->backend ? why->dnat_netns : row->netns, finding,
+			    &change);
 		s->n_findings++;
 	}
 }

@@ -38,8 +38,9 @@ static const char *const why_text[TCP_WHYS] = {
 	[TCP_WHY_NO_SACK] = "retransmissions went to peers without SACK, which cannot tell that "
 			    "they had it already",
 	[TCP_WHY_INSIDE] = "retransmissions went by a device that leads to another namespace of "
-			   "this kernel, and no event told of a drop: an XDP program, a queue "
-			   "that only counts, or a loss behind that namespace",
+			   "this kernel, no event told of a drop, and they were not seen to "
+			   "leave this host: an XDP program, a queue that only counts, or a loss "
+			   "behind NAT, which is not followed",
 	[TCP_WHY_DEVICE] = "retransmissions are of segments that their device may have lost: it "
 			   "counts drops or errors without an event",
 };
@@ -216,7 +217,8 @@ void tcp_account_tick(struct tcp_account *a)
 		a->rc = tcp_observer_poll(a->observer);
 }
 
-int tcp_account_open(struct tcp_account **out, const char *expr, struct live *l, struct error *err)
+int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows, struct live *l,
+		     struct error *err)
 {
 	struct live_source source = {.start = start};
 	const struct live_parts parts = live_parts(l);
@@ -238,9 +240,9 @@ int tcp_account_open(struct tcp_account **out, const char *expr, struct live *l,
 				 "--balance of TCP is for addresses and ports: %s",
 				 filter_l3_refusal(a->filter));
 	if (!rc)
-		rc = tcp_observer_open(&a->observer,
-				       &(struct tcp_spec){a->filter, parts.reasons, parts.ksyms},
-				       err);
+		rc = tcp_observer_open(
+			&a->observer,
+			&(struct tcp_spec){a->filter, parts.reasons, parts.ksyms, flows}, err);
 	source.arg = a;
 	if (!rc)
 		rc = live_add_source(l, &source);
@@ -280,10 +282,16 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 {
 	struct tcp_beyond new = {.segments = f->sum.beyond}, *at = NULL;
 	uint64_t ours = f->sum.lost_at[STAGE_TX_DEVICE], moved;
+	uint32_t netns = f->netns;
 
 	moved = device_losses(a->end, f->netns, f->last.ifindex, new.device) -
 		device_losses(a->begin, f->netns, f->last.ifindex, NULL);
-	owners_netns(live_parts(a->live).owners, f->netns, new.netns);
+	if (f->exit.ifindex) {
+		netns = f->exit.netns;
+		moved += device_losses(a->end, netns, f->exit.ifindex, new.device) -
+			 device_losses(a->begin, netns, f->exit.ifindex, NULL);
+	}
+	owners_netns(live_parts(a->live).owners, netns, new.netns);
 	if (moved > ours) {
 		uint64_t unknown = moved - ours < new.segments ? moved - ours : new.segments;
 
@@ -300,6 +308,22 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 		at->segments += new.segments;
 	else if (b->n_beyond < TCP_BEYOND_MAX && new.segments)
 		b->beyond[b->n_beyond++] = new;
+}
+
+static void add_listener(struct tcp_account *a, struct tcp_balance *b,
+			 const struct tcp_listening *l)
+{
+	struct tcp_refusing *r = &b->listeners[b->n_listeners];
+
+	if (!l->lost || b->n_listeners == TCP_LISTENERS)
+		return;
+	describe_socket(&l->last.sock, r->socket, sizeof(r->socket));
+	owners_netns(live_parts(a->live).owners, l->last.sock.netns, r->netns);
+	snprintf(r->process, sizeof(r->process), "%.15s[%u]", l->last.process, l->last.pid);
+	r->lost = l->lost;
+	r->waiting = l->last.waiting;
+	r->room = l->last.room;
+	b->n_listeners++;
 }
 
 static uint64_t worth(const struct tcp_flow *f)
@@ -325,7 +349,7 @@ static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
 void tcp_balance_judge(struct tcp_balance *b)
 {
 	const struct tcp_sum *s = &b->sum;
-	bool here = s->lost_here || s->returned || s->received;
+	bool here = s->lost_here || s->returned || s->received || b->n_listeners;
 
 	b->undecided = 0;
 	for (unsigned i = 0; i < TCP_WHYS; i++)
@@ -356,6 +380,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 {
 	struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
 	const struct list *flows = tcp_ledger_flows(ledger);
+	const struct list *listeners = tcp_observer_listeners(a->observer);
 
 	memset(b, 0, sizeof(*b));
 	b->window_ns = a->ended_ns - a->began_ns;
@@ -367,6 +392,9 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
 		   b->sum.returned;
 	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
+	b->received_timed = tcp_ledger_stall(ledger, true)->count;
+	b->refused = tcp_ledger_refused(ledger);
+	b->memory = tcp_ledger_bytes(ledger);
 	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
 	b->all_flows = flows->n + tcp_ledger_folded(ledger);
 	for (unsigned i = 0; i < flows->n; i++) {
@@ -376,6 +404,8 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 			add_beyond(a, b, f);
 		show_flow(b, f);
 	}
+	for (unsigned i = 0; i < listeners->n; i++)
+		add_listener(a, b, (struct tcp_listening *)listeners->at + i);
 	for (unsigned i = 0; i < b->n_flows; i++)
 		owners_netns(live_parts(a->live).owners, b->flows[i].flow->netns,
 			     b->flows[i].netns);
@@ -443,6 +473,8 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 						"beyond may be of them"},
 		{b->uncompared, "namespaces have counters that cannot be read: what events told of "
 				"them is not compared"},
+		{b->refused, "records are of flows that found no room (--flows): what they lost is "
+			     "not known"},
 		{s->not_resent, "segments were dropped here and not sent again: their connection "
 				"ended, or their time has not come"},
 	};

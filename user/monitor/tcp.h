@@ -10,6 +10,7 @@
 #include <net/if.h>
 
 #include "drops/tcp.h"
+#include "monitor/describe.h"
 #include "monitor/live.h"
 
 #define TCP_SENTENCE 400 /* bytes that hold any sentence below */
@@ -42,7 +43,14 @@ struct tcp_beyond {
 	uint64_t segments;
 };
 
+/* A listener that refused connections: what its counter tells, and its accept queue at the end. */
+struct tcp_refusing {
+	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
+	uint64_t lost, waiting, room;
+};
+
 #define TCP_FLOWS_SHOWN 32
+#define TCP_LISTENERS	16
 #define TCP_BEYOND_MAX	16
 
 struct tcp_shown {
@@ -59,7 +67,10 @@ struct tcp_balance {
 		uint64_t p50, p99, max;
 	} stall, received_stall;
 	bool has_stall, has_received_stall;
-	uint64_t fresh; /* segments that were new: of data_segs_out, what the others leave */
+	uint64_t fresh;	  /* segments that were new: of data_segs_out, what the others leave */
+	uint64_t refused; /* tcp_ledger_refused() */
+	uint64_t memory;  /* tcp_ledger_bytes() */
+	uint64_t received_timed; /* of sum.received_again, how long it took is known of so many */
 	struct tcp_losses own;
 	uint64_t missed;      /* tcp_observer_missed() */
 	struct list counters; /* struct tcp_counter */
@@ -67,6 +78,8 @@ struct tcp_balance {
 	unsigned uncompared;  /* namespaces whose counters could not be read */
 	struct tcp_beyond beyond[TCP_BEYOND_MAX];
 	unsigned n_beyond;
+	struct tcp_refusing listeners[TCP_LISTENERS];
+	unsigned n_listeners;
 	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* that lost most first */
 	unsigned n_flows;
 	uint64_t all_flows; /* those that are not shown, too */
@@ -83,10 +96,12 @@ void tcp_balance_judge(struct tcp_balance *b);
 struct tcp_account;
 
 /*
- * Loads, and adds it to the collector, with which it begins. `expr`: of TCP, borrowed.
+ * Loads, and adds it to the collector, with which it begins. `expr`: of TCP, borrowed; `flows`:
+ * of tcp_ledger_new().
  * STATUS_USAGE: it asks for Ethernet addresses; STATUS_UNABLE: kernel or capability.
  */
-int tcp_account_open(struct tcp_account **a, const char *expr, struct live *l, struct error *err);
+int tcp_account_open(struct tcp_account **a, const char *expr, unsigned flows, struct live *l,
+		     struct error *err);
 void tcp_account_tick(struct tcp_account *a); /* to be called some times a second */
 
 /* The last readings. Once. */

@@ -16,6 +16,9 @@
 static const char style[] =
 #include "report/html.css.h"
 	;
+const char html_script[] =
+#include "report/live.js.h"
+	;
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -261,7 +264,8 @@ static void put_figures(struct html *h, struct json_object *end)
 	if (latency)
 		html_figure(h, "delay, median", page_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
-		html_figure(h, "it took", page_ns(json_get_u64(end, "duration_ns")), "");
+		html_figure(h, h->live ? "for" : "it took",
+			    page_ns(json_get_u64(end, "duration_ns")), "");
 	if (ns > 0 && json_get(end, "tx_cpu_ns") && json_get(end, "rx_cpu_ns")) {
 		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",
 			 100 * json_get_double(end, "tx_cpu_ns") / ns,
@@ -549,8 +553,8 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 	html_put(h, "<div class=\"document\"><header><p class=\"dim\">");
 	if (*letter)
 		html_put(h, "<b>%s</b> · ", letter);
-	html_put(h, "%s%s%s%s%s%s", command, when, *host ? " · " : "", host, *name ? " · " : "",
-		 name);
+	html_put(h, "%s%s%s%s%s%s", h->live ? "live since" : command, when, *host ? " · " : "",
+		 host, *name ? " · " : "", name);
 	if (json_get_u64(d->json, "number")) /* in its file */
 		html_put(h, " (%lu)", json_get_u64(d->json, "number"));
 	html_put(h, "</p>");
@@ -561,7 +565,8 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 	html_put(h, "</header>\n");
 	html_ends(h, d->json);
 	html_search(h, d->json);
-	if (json_get_u64(end, "attempted")) {
+	if (json_get_u64(end, "attempted") ||
+	    (json_get_u64(end, "dropped") && !json_get(end, "received"))) {
 		html_section(h, "The path of the packets", "");
 		if (json_get(end, "delivered"))
 			text_run(&v, start, end, TEXT_HEADER);
@@ -626,48 +631,70 @@ static const char *name_of(const struct html_page *page, unsigned i)
 	return *file || page->redact || !page->docs[i].path ? file : page->docs[i].path;
 }
 
+static void put_documents(struct html *h, const struct html_page *page)
+{
+	for (unsigned i = 0; i < page->n; i++)
+		collect_stages(h, page->docs[i].json);
+	if (page->comparison || json_get_length(page->matrix, "nodes"))
+		put_tables(h, page);
+	for (unsigned i = 0; i < page->n && !page->matrix; i++)
+		put_document(h, &page->docs[i], name_of(page, i),
+			     !page->comparison ? ""
+			     : i	       ? "B"
+					       : "A");
+}
+
+static int written(struct html *h)
+{
+	if (fflush(h->out) == EOF || ferror(h->out))
+		h->rc = errno ? -errno : -EIO;
+	return h->rc;
+}
+
+int html_write_documents(FILE *out, const struct html_page *page)
+{
+	struct html h = {.out = out, .live = page->live};
+
+	errno = 0;
+	put_documents(&h, page);
+	return written(&h);
+}
+
 int html_write(FILE *out, const struct html_page *page)
 {
 	struct json_object *first = page->n ? json_get(page->docs[0].json, "start") : NULL;
-	struct html h = {.out = out};
+	struct html h = {.out = out, .live = page->live};
 
 	errno = 0;
-	for (unsigned i = 0; i < page->n; i++)
-		collect_stages(&h, page->docs[i].json);
 	html_put(&h,
 		 HTML_BEGIN
 		 "\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
 		 "<meta name=\"color-scheme\" content=\"light dark\">"
 		 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-		 "'none'; style-src 'unsafe-inline'\">"
+		 "'none'; style-src 'unsafe-inline'%s\">"
 		 "<meta name=\"generator\" content=\"pktledger %s\"><title>pktledger"
 		 "%s%s %s</title><style>",
-		 PKTLEDGER_VERSION, page->n ? ", " : "", json_get_text(first, "host"),
-		 json_get_text(first, "time"));
+		 page->live ? "; script-src 'self'; connect-src 'self'" : "", PKTLEDGER_VERSION,
+		 page->n ? ", " : "", json_get_text(first, "host"), json_get_text(first, "time"));
 	fputs(style, out);
 	html_put(&h, "</style></head>\n<body>\n<main>\n");
-	if (page->comparison || json_get_length(page->matrix, "nodes"))
-		put_tables(&h, page);
-	for (unsigned i = 0; i < page->n && !page->matrix; i++)
-		put_document(&h, &page->docs[i], name_of(page, i),
-			     !page->comparison ? ""
-			     : i	       ? "B"
-					       : "A");
-	html_put(&h,
-		 "</main>\n<footer class=\"dim\">pktledger %s. The data is in this file, as "
-		 "JSON.</footer>\n",
-		 PKTLEDGER_VERSION);
-	for (unsigned i = 0; i < page->n; i++) {
+	put_documents(&h, page);
+	html_put(&h, "</main>\n<footer class=\"dim\">pktledger %s. ", PKTLEDGER_VERSION);
+	if (page->live)
+		html_put(&h, "<button type=\"button\" hidden>Pause</button> <output>as it was when "
+			     "the page was loaded</output></footer>\n<script src=\"" HTML_SCRIPT
+			     "\"></script>\n");
+	else
+		html_put(&h, "The data is in this file, as JSON.</footer>\n");
+	for (unsigned i = 0; i < page->n && !page->live; i++) {
 		html_put(&h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
 		if (html_put_json(out, page->docs[i].json))
 			h.rc = -ENOMEM;
 		html_put(&h, "</script>\n");
 	}
 	html_put(&h, "</body></html>\n");
-	if (fflush(out) == EOF || ferror(out))
-		h.rc = errno ? -errno : -EIO;
-	return h.rc;
+	return written(&h);
 }
 
 int html_file(const char *path, const struct html_page *page, struct error *err)

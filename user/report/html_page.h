@@ -17,6 +17,7 @@
 
 struct html {
 	FILE *out;
+	bool live;		    /* what is shown goes on */
 	bool lossy[STAGE_NONE + 1]; /* stages that lose something anywhere on the page */
 	unsigned ids;		    /* given so far: each is unique on the page */
 	int rc;			    /* first -errno */

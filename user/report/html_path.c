@@ -104,10 +104,11 @@ static void put_stream(const struct picture *p)
 {
 	double width = p->as->width;
 
-	html_put(p->h,
-		 "<g><title>%s packets %s</title><path class=\"flow\" transform=\"%s\" "
-		 "d=\"M0 0V%.1f",
-		 page_count(p->arrived), p->arrival, p->as->transform, width);
+	html_put(p->h, "<g>");
+	if (p->arrival)
+		html_put(p->h, "<title>%s packets %s</title>", page_count(p->arrived), p->arrival);
+	html_put(p->h, "<path class=\"flow\" transform=\"%s\" d=\"M0 0V%.1f", p->as->transform,
+		 width);
 	for (unsigned i = 0; i < p->n; i++) {
 		width = fmax(width - p->out[i].thick, p->delivered);
 		html_put(p->h, "H%.1fV%.1f", p->out[i].at, width);
@@ -204,10 +205,12 @@ static void put_picture(struct picture *p, const char *from, uint64_t whole, con
 	spare = WIDE - FROM - plan(p, &wide);
 	tall = p->n > MOST_WIDE || spare < 0;
 	html_put(p->h,
-		 "<div class=\"path%s\"><div>%s <b>%s</b><br><span class=\"dim\">%s</span></div>"
-		 "<div class=\"to\">%s <b>%s</b> %s<br><span class=\"dim\">%s</span></div>",
-		 tall ? " tall" : "", what, page_count(whole), from, p->arrival,
-		 page_count(p->arrived), page_share(p->arrived, whole), to);
+		 "<div class=\"path%s\"><div>%s <b>%s</b><br><span class=\"dim\">%s</span></div>",
+		 tall ? " tall" : "", what, page_count(whole), from);
+	if (p->arrival)
+		html_put(p->h,
+			 "<div class=\"to\">%s <b>%s</b> %s<br><span class=\"dim\">%s</span></div>",
+			 p->arrival, page_count(p->arrived), page_share(p->arrived, whole), to);
 	for (unsigned i = 0; i < p->n; i++)
 		p->out[i].at += spare * (i + 0.5) / p->n;
 	p->length = WIDE - FROM - 30;
@@ -225,8 +228,10 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
 	struct picture p = {.h = h, .arrived = html_arrived(end), .arrival = html_arrival(end)};
 
-	if (!attempted)
-		return;
+	if (!attempted) { /* of what was not lost a trace knows no number */
+		sent = html_sum(end, "stages", "packets");
+		p.arrival = NULL;
+	}
 	add(&p, "refused", "refused", json_get_u64(end, "refused"), attempted);
 	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++) {
 		const char *name = json_get_text(stage, "stage");
@@ -238,8 +243,8 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 	}
 	add(&p, "in flight", "waiting", json_get_u64(end, "in_flight"), sent);
 	add(&p, "unaccounted", "unknown", json_get_u64(end, "unaccounted"), sent);
-	put_picture(&p, json_get_text(json_get(hosts, "tx"), "name"), sent, "sent",
-		    json_get_text(json_get(hosts, "rx"), "name"));
+	put_picture(&p, json_get_text(json_get(hosts, "tx"), "name"), sent,
+		    attempted ? "sent" : "lost", json_get_text(json_get(hosts, "rx"), "name"));
 }
 
 void html_ends_head(struct html *h, struct json_object *doc)

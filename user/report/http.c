@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/http.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "experiment/wire.h"
+#include "report/print.h"
 
 #define DEADLINE_NS 10000000000ULL /* as long as Prometheus waits for a scrape */
 #define SPARE	    16		   /* connections that may come while old ones are ended */
@@ -21,7 +23,8 @@
 
 #define WEIGHT_MAX 1000 /* q has three decimals */
 
-static const char front[] = "pktledger export: see /metrics\n";
+#define PAGE_NS 1000000000ULL	/* so long the page is not made again, however many look at it */
+#define RETRY	"retry: 1000\n" /* ms */
 
 struct guest {
 	int fd;
@@ -33,6 +36,10 @@ struct http {
 	struct http_spec spec;
 	struct MHD_Daemon *daemon;
 	struct MHD_Response *metrics[EXPOSE_FORMATS]; /* made before; NULL: to be made */
+	struct {
+		struct MHD_Response *made;
+		uint64_t when_ns;
+	} page, live;
 	struct guest guest[HTTP_CONNECTIONS];
 };
 
@@ -169,9 +176,10 @@ static struct MHD_Response *response_of(const char *text, size_t len, const char
 	return r;
 }
 
-static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
+static enum MHD_Result answer_as(struct MHD_Connection *c, unsigned status, const char *text,
+				 const char *type)
 {
-	struct MHD_Response *r = response_of(text, strlen(text), "text/plain; charset=utf-8");
+	struct MHD_Response *r = response_of(text, strlen(text), type);
 	enum MHD_Result done;
 
 	if (!r)
@@ -181,6 +189,11 @@ static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, co
 	done = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return done;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
+{
+	return answer_as(c, status, text, "text/plain; charset=utf-8");
 }
 
 static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
@@ -203,6 +216,77 @@ static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
 	return MHD_queue_response(c, MHD_HTTP_OK, *r);
 }
 
+/* As the data of one event: each line of it has a name before it. */
+static char *as_event(char *text, size_t *len)
+{
+	char *event = NULL, *rest = text, *line;
+	FILE *out = open_memstream(&event, len);
+
+	if (out) {
+		fputs(RETRY, out);
+		while ((line = strsep(&rest, "\n")))
+			fprintf(out, "data: %s\n", line);
+		fputc('\n', out);
+		if (fclose(out)) {
+			free(event);
+			event = NULL;
+		}
+	}
+	free(text);
+	return event;
+}
+
+static enum MHD_Result answer_page(struct http *h, struct MHD_Connection *c, bool all)
+{
+	struct MHD_Response **r = all ? &h->page.made : &h->live.made;
+	uint64_t *when = all ? &h->page.when_ns : &h->live.when_ns;
+	size_t len;
+	char *text;
+
+	if (!*r || clock_now() - *when > PAGE_NS) {
+		if (*r)
+			MHD_destroy_response(*r);
+		*r = NULL;
+		*when = clock_now();
+		h->spec.before(h->spec.arg);
+		text = h->spec.page(h->spec.arg, all, &len);
+		if (text && !all)
+			text = as_event(text, &len);
+		if (text)
+			*r = response_of(text, len,
+					 all ? "text/html; charset=utf-8" : "text/event-stream");
+		free(text);
+		if (*r)
+			MHD_add_response_header(*r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	}
+	if (!*r)
+		return answer_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the counts cannot be read\n");
+	return MHD_queue_response(c, MHD_HTTP_OK, *r);
+}
+
+bool http_is_local(const char *host)
+{
+	char name[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+	size_t n;
+
+	if (!host)
+		return true; /* HTTP/1.0: no browser */
+	n = *host == '[' ? strcspn(++host, "]") : strcspn(host, ":");
+	if (n >= sizeof(name))
+		return false;
+	memcpy(name, host, n);
+	name[n] = '\0';
+	return !strcasecmp(name, "localhost") || inet_pton(AF_INET, name, &address) == 1 ||
+	       inet_pton(AF_INET6, name, &address) == 1;
+}
+
+static bool on_loopback(const struct endpoint *e)
+{
+	return e->family == AF_INET ? ntohl(e->ip4.s_addr) >> 24 == IN_LOOPBACKNET
+				    : IN6_IS_ADDR_LOOPBACK(&e->ip6);
+}
+
 /* Called when the head of a request is there. A body is not read: the connection ends. */
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *body,
@@ -216,11 +300,19 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	(void)state;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+	if (on_loopback(&h->spec.listen) &&
+	    !http_is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+		return answer_text(c, MHD_HTTP_MISDIRECTED_REQUEST,
+				   "this is 127.0.0.1, localhost or [::1], and no other host\n");
 	if (!strcmp(url, "/metrics"))
 		return answer_metrics(h, c);
 	if (!strcmp(url, "/"))
-		return answer_text(c, MHD_HTTP_OK, front);
-	return answer_text(c, MHD_HTTP_NOT_FOUND, front);
+		return answer_page(h, c, true);
+	if (!strcmp(url, "/live"))
+		return answer_page(h, c, false);
+	if (!strcmp(url, "/" HTML_SCRIPT))
+		return answer_as(c, MHD_HTTP_OK, html_script, "text/javascript");
+	return answer_text(c, MHD_HTTP_NOT_FOUND, "there are / and /metrics\n");
 }
 
 int http_open(struct http **out, const struct http_spec *spec, struct error *err)
@@ -265,6 +357,10 @@ void http_close(struct http *h)
 		return;
 	MHD_stop_daemon(h->daemon);
 	http_forget(h);
+	if (h->page.made)
+		MHD_destroy_response(h->page.made);
+	if (h->live.made)
+		MHD_destroy_response(h->live.made);
 	free(h);
 }
 

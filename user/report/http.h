@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Answers scrapes: GET /metrics, by libmicrohttpd, in the thread that calls. A connection is for
- * one request and ends after ten seconds, whatever its client does; of too many the oldest.
+ * Answers scrapes, GET /metrics, and people, GET /, by libmicrohttpd, in the thread that calls. A
+ * connection is for one request and ends after ten seconds, whatever its client does; of too many
+ * the oldest. So a page that is live asks again for each state: /live is a stream of server-sent
+ * events that ends after one, which tells the browser when to come again.
+ *
+ * Who listens on loopback only is not to be reached by a name of somebody else's (DNS rebinding):
+ * then Host has to be an address, or localhost.
  */
 #ifndef PKTLEDGER_REPORT_HTTP_H
 #define PKTLEDGER_REPORT_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -18,10 +24,13 @@ struct http;
 
 struct http_spec {
 	struct endpoint listen;
-	/* Before an answer is made or taken from memory; it may call http_forget(). */
+	/* Before an answer is made, of metrics also if it is taken from memory; it may call
+	 * http_forget(). */
 	void (*before)(void *arg);
 	/* The metrics, to be freed; NULL: they cannot be read, and 503 is answered. */
 	char *(*text)(void *arg, enum expose_format format, size_t *len);
+	/* The page, or only what changes of it, to be freed; NULL as of text(). Once a second. */
+	char *(*page)(void *arg, bool all, size_t *len);
 	void *arg;
 };
 
@@ -35,8 +44,11 @@ int http_fd(const struct http *h);
 /* Does what can be done without waiting; also to be called some times a second. */
 void http_run(struct http *h);
 
-/* The answers are no longer those that were made before. */
+/* The metrics are no longer those that were answered before. */
 void http_forget(struct http *h);
+
+/* Whether `host`, a field Host with its port or NULL, is an address or localhost. */
+bool http_is_local(const char *host);
 
 /*
  * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none. Of

@@ -427,7 +427,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD("window_ns", UINT, flow_balance, window_ns),
 		RECORD("runs", UINT, flow_balance, facts.cost.runs),
 		RECORD("run_ns", UINT, flow_balance, facts.cost.run_ns),
-		RECORD("measured_ns", UINT, flow_balance, facts.cost.measured_ns),
+		RECORD("measured_ns", UINT, flow_balance, facts.measured_ns),
 		RECORD("recursion_misses", UINT, flow_balance, facts.missed),
 		{0},
 	};

@@ -27,7 +27,8 @@ struct print_view {
 	FILE *out;
 	bool colour;
 	unsigned width; /* columns */
-	/* -1: no intervals, no notes; 1 and more: places in the kernel, number ranges, every counter. */
+	/* -1: no intervals, no notes; 1 and more: places in the kernel, number ranges, every
+	 * counter. */
 	int verbosity;
 	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
@@ -319,7 +320,15 @@ struct html_page {
 	struct json_object *comparison; /* of the first two, by compare_documents(); or NULL */
 	struct json_object *matrix;	/* of all, by matrix_new(): shown in their place; or NULL */
 	bool redact;			/* paths are not shown */
+	bool live;			/* the data is not in it; HTML_SCRIPT goes on with it */
 };
+
+/* Of a page that is live: where its script is, and the script. */
+#define HTML_SCRIPT "live.js"
+extern const char html_script[];
+
+/* The documents only, which the script puts into the page. As html_write(). */
+int html_write_documents(FILE *out, const struct html_page *page);
 
 /*
  * Writes the page. Documents may hold anything: names are escaped, bytes that are not UTF-8 become

@@ -700,10 +700,10 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_verdict(p, end);
 	if (!runs)
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
-			  "no packet came while their cost was measured");
+			  "no packet came");
 	else
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
-			  "%s each time, %.2f %% of a CPU while it was measured",
+			  "%s each time, %.2f %% of a CPU",
 			  page_glue(page_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
 				  json_get_double(checkpoints, "measured_ns"));

@@ -44,6 +44,24 @@ static struct json_object *json_beyond(const struct tcp_balance *b)
 	return list;
 }
 
+static struct json_object *json_listeners(const struct tcp_balance *b)
+{
+	static const struct record_field rows[] = {
+		RECORD("socket", TEXT, tcp_refusing, socket),
+		RECORD("netns", TEXT, tcp_refusing, netns),
+		RECORD("process", TEXT, tcp_refusing, process),
+		RECORD("lost", UINT, tcp_refusing, lost),
+		RECORD("accept_queue", UINT, tcp_refusing, waiting),
+		RECORD("backlog", UINT, tcp_refusing, room),
+		{0},
+	};
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < b->n_listeners; i++)
+		json_object_array_add(list, record_write(rows, &b->listeners[i]));
+	return list;
+}
+
 static struct json_object *json_counters(const struct tcp_balance *b)
 {
 	struct json_object *list = json_object_new_array();
@@ -124,10 +142,15 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		{0},
 	};
 	static const struct record_field losses[] = {
-		ROW("unranged", own.unranged),	 ROW("unread", own.unread),
-		ROW("uncounted", own.uncounted), ROW("unkept", own.unkept),
-		ROW("torn", sum.torn),		 ROW("overcounted", sum.overcounted),
-		ROW("recursion_misses", missed), {0},
+		ROW("unranged", own.unranged),
+		ROW("unread", own.unread),
+		ROW("uncounted", own.uncounted),
+		ROW("unkept", own.unkept),
+		ROW("torn", sum.torn),
+		ROW("overcounted", sum.overcounted),
+		ROW("recursion_misses", missed),
+		ROW("refused", refused),
+		{0},
 	};
 	static const struct record_field rows[] = {
 		ROW("data_segs_out", sum.data_segs_out),
@@ -146,6 +169,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("received", sum.received),
 		RECORD_OTHER("received_stages", NULL),
 		ROW("received_again", sum.received_again),
+		ROW("received_timed", received_timed),
 		RECORD_PART("received_stall_ns", received_stall,
 			    RECORD_WHEN(tcp_balance, has_received_stall)),
 		RECORD("balanced", BOOL, tcp_balance, balanced),
@@ -156,11 +180,13 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD_OTHER("returned_stages", NULL),
 		RECORD_PART("stall_ns", stall, RECORD_WHEN(tcp_balance, has_stall)),
 		RECORD_PART("bytes", bytes),
+		RECORD_OTHER("listeners", NULL),
 		RECORD_OTHER("counters", NULL),
 		RECORD_OTHER("flows", NULL),
 		ROW("all_flows", all_flows),
 		ROW("sockets", sum.sockets),
 		ROW("window_ns", window_ns),
+		ROW("memory_bytes", memory),
 		RECORD_PART("own_losses", losses),
 		{0},
 	};
@@ -183,6 +209,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
 	json_put(o, "received_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
+	json_put(o, "listeners", json_listeners(b));
 	json_put(o, "counters", json_counters(b));
 	json_put(o, "flows", flows);
 	return o;
@@ -276,12 +303,13 @@ void print_tcp(struct page *p, const struct json_object *end)
 	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
 	const size_t flows = json_get_length(tcp, "flows");
 	const char *verdict = json_get_text(tcp, "verdict");
-	char came[2 * FMT_MAX];
+	const uint64_t came_again = json_get_u64(tcp, "received_again");
+	const uint64_t timed = json_get_u64(tcp, "received_timed");
+	char came[4 * FMT_MAX];
 
 	if (!tcp)
 		return;
-	snprintf(came, sizeof(came), "%s of them came again after",
-		 page_count(json_get_u64(tcp, "received_again")));
+	snprintf(came, sizeof(came), "%s of them came again", page_count(came_again));
 	page_end(p);
 	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
 		      "segments with data, by tcp_sock");
@@ -309,7 +337,22 @@ void print_tcp(struct page *p, const struct json_object *end)
 	if (json_get_u64(tcp, "received"))
 		put_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
 			  "received_stages", "stage");
+	if (timed && timed < came_again)
+		snprintf(came, sizeof(came),
+			 "%s of them came again, of %s it was seen when:", page_count(came_again),
+			 page_count(timed));
 	put_stall(p, 2, came, json_get(tcp, "received_stall_ns"));
+	for (struct json_each e = json_each(tcp, "listeners"); json_next(&e);) {
+		page_row(p, STYLE_BAD, 0, "tcp_listen", json_get_u64(e.item, "lost"), 0);
+		page_words(p, STYLE_PLAIN, "by the counter of %s in %s, %s (sk_drops)",
+			   json_get_text(e.item, "socket"), json_get_text(e.item, "netns"),
+			   json_get_text(e.item, "process"));
+		page_words(p, STYLE_DIM,
+			   "- its accept queue held %s at the end, and its backlog is %s",
+			   page_count(json_get_u64(e.item, "accept_queue")),
+			   page_count(json_get_u64(e.item, "backlog")));
+		page_end(p);
+	}
 	if (unaccounted)
 		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
 	page_text(p, 0, STYLE_BOLD, "verdict         ");

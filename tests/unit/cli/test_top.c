@@ -121,7 +121,7 @@ static void assert_hides(const char *screen, const char *what)
 
 CASE(test_sizes)
 {
-	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}};
+	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}, {50, 15}};
 	struct fixture f;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -145,7 +145,7 @@ CASE(test_sizes)
 
 CASE(test_too_small)
 {
-	static const unsigned sizes[][2] = {{20, 5}, {1, 1}, {59, 40}, {80, 15}, {0, 0}};
+	static const unsigned sizes[][2] = {{20, 5}, {1, 1}, {49, 40}, {80, 14}, {0, 0}};
 	struct fixture f;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -210,6 +210,38 @@ CASE(test_columns_fit)
 	tear_down(&f);
 }
 
+/* The chosen row is open: all of its texts, what to do, its last minutes. */
+CASE(test_open_row)
+{
+	struct fixture f = {0};
+	const char *screen;
+
+	set_up(&f, 80, 24);
+	for (unsigned i = 0; i < 70; i++)
+		view_add(&f.view, &f.in);
+	assert_int_equal(view_stage(&f.view, &f.in), STAGE_RCVBUF);
+	f.in.advice = "rcvbuf - full\n  wanted  a faster reader";
+	view_key(&f.view, '\r', false);
+	screen = drawn(&f);
+	assert_shows(screen, "socket       198.18.0.2:5060");
+	assert_shows(screen, "process      sipd");
+	assert_shows(screen, "the stage in the last 70 intervals, at most ");
+	assert_shows(screen, "\n   wanted  a faster reader");
+	assert_hides(screen, "pkts/s");
+	view_key(&f.view, KEY_DOWN, false);
+	f.in.advice = NULL;
+	screen = drawn(&f);
+	assert_int_not_equal(view_stage(&f.view, &f.in), STAGE_RCVBUF);
+	assert_hides(screen, "process      sipd");
+	for (unsigned i = 0; i < 100; i++) /* no further than to the last row */
+		view_key(&f.view, KEY_DOWN, false);
+	drawn(&f);
+	assert_in_range(f.view.at, 1, 20);
+	view_key(&f.view, KEY_ENTER, false);
+	assert_shows(drawn(&f), "pkts/s");
+	tear_down(&f);
+}
+
 CASE(test_keys)
 {
 	struct view v = {0};
@@ -220,12 +252,12 @@ CASE(test_keys)
 		assert_int_equal(v.grouping, 0);
 	}
 	view_key(&v, KEY_UP, false);
-	assert_int_equal(v.scroll, 0);
+	assert_int_equal(v.at, 0);
 	view_key(&v, KEY_NPAGE, false);
 	view_key(&v, KEY_UP, false);
-	assert_int_equal(v.scroll, 9);
+	assert_int_equal(v.at, 9);
 	view_key(&v, KEY_PPAGE, false);
-	assert_int_equal(v.scroll, 0);
+	assert_int_equal(v.at, 0);
 	assert_false(view_key(&v, 'x', false));
 	assert_true(view_key(&v, 'q', false));
 }

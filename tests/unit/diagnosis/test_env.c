@@ -59,12 +59,14 @@ CASE(tells_quirks)
 
 CASE(sysctls_have_their_types)
 {
-	struct json_object *env = env_read(NULL), *sysctls = get(env, "sysctls"), *v;
+	struct json_object *env, *sysctls, *v;
 	unsigned long long m[3];
 	FILE *f = fopen("/proc/sys/net/ipv4/udp_mem", "r");
 
 	if (!f)
 		skip();
+	env = env_read(NULL);
+	sysctls = get(env, "sysctls");
 	assert_int_equal(fscanf(f, "%llu %llu %llu", &m[0], &m[1], &m[2]), 3);
 	fclose(f);
 	v = get(sysctls, "net.ipv4.udp_mem");

@@ -248,8 +248,24 @@ CASE(watched_counters)
 		.reason = "IP_RPFILTER",
 		.rp_filter = "1",
 	};
+	struct way_back back = {"192.0.2.1", "eth1", "eth2"};
 	struct finding f;
 	struct change change;
+
+	/* loose mode is advised only if there is a route back, and it is by another device */
+	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(f.id, "ip-rpfilter-unseen");
+	assert_string_equal(change.name, "");
+	facts.back = &back;
+	back.by[0] = '\0';
+	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(f.id, "ip-rpfilter-no-route");
+	assert_string_equal(change.name, "");
+	assert_string_equal(f.command, "ip route get 192.0.2.1");
+	strcpy(back.by, "eth1");
+	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(f.id, "ip-rpfilter-unseen");
+	strcpy(back.by, "eth2");
 
 	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
 	assert_string_equal(f.id, "ip-rpfilter");
@@ -262,8 +278,8 @@ CASE(watched_counters)
 
 	facts.ifname = NULL; /* no change of an interface that is not known */
 	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(f.id, "ip-rpfilter-unseen");
 	assert_string_equal(change.name, "");
-	assert_string_equal(f.command, "");
 	assert_string_equal(f.undo, "");
 }
 
@@ -282,6 +298,33 @@ static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttl
 	f.reading.samples = 10;
 	f.reading.queue_bytes = f.rcvbuf * fill / 1000;
 	return f;
+}
+
+/* What is advised is for the largest burst, however many there were. */
+CASE(depth_of_a_burst)
+{
+	struct finding_facts facts = reader(20, 300, 0, 100);
+	struct finding f;
+
+	facts.sent = 0;
+	facts.lost = 5000;
+	facts.truesize = 1000;
+	facts.rcvbuf = 100000;
+	facts.reading.burst = 400;
+	findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
+	assert_string_equal(f.id, "rcvbuf-bursts"); /* before the wait for a CPU */
+	assert_non_null(strstr(f.wanted, ": 300000, for the largest burst"));
+	facts.reading.wait_ns = 0;
+	facts.reading.samples = 1; /* of the queue: too few */
+	facts.read_pps = 1;
+	facts.arrival_pps = 2;
+	findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
+	assert_string_equal(f.id, "rcvbuf");
+	facts.reading.window_ns = 0; /* nothing is known but that packets were lost */
+	facts.read_pps = facts.arrival_pps = 0;
+	findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
+	assert_string_equal(f.id, "rcvbuf");
+	assert_string_equal(f.wanted, "not enough seen: 5000 losses; watch for longer");
 }
 
 CASE(why_it_was_full)

@@ -196,6 +196,48 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+/* One sample is enough to say in what it sleeps; stopped is who was that in most of them. */
+CASE_WITH(states, begin, end)
+{
+	const struct reading_socket id = {.inode = 1001, .netns = 1, .port = 5060};
+	struct error err = {};
+	struct readings *r;
+	struct owners *o;
+	struct reading got;
+
+	fake_process(100, "sip", 500, 1, "0::/a\n");
+	fake_fd(100, 7, 1001);
+	thread(100, "sip", 1000, 0);
+	assert_int_equal(owners_open(&o, fake_root, &err), 0);
+	assert_int_equal(readings_open(&r, o, fake_root, &err), 0);
+	readings_begin(r, NULL, 0);
+	readings_note(r, &id, 30);
+	readings_interval(r);
+
+	schedstat(100, 2000, 100);
+	fake_file("proc/100/task/100/wchan", "nfs_wait");
+	fake_file("proc/100/task/100/stat",
+		  "100 (sip) D 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n");
+	pause_ms(5);
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_string_equal(got.sleeps_in, "nfs_wait");
+
+	fake_file("proc/100/task/100/stat",
+		  "100 (sip) T 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n");
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_false(got.stopped); /* in one of two */
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_true(got.stopped);
+	readings_close(r);
+	owners_close(o);
+}
+
 /* Intervals of a socket that process 100 has as descriptor 7. */
 CASE_WITH(intervals, begin, end)
 {

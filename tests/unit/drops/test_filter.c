@@ -99,6 +99,38 @@ CASE(too_long)
 	filter_free(compiled(many("udp[len+%u]=%u", 100)));
 }
 
+CASE(ports_that_all_matches_have)
+{
+	static const struct {
+		const char *expr;
+		uint16_t port;
+	} rows[] = {
+		{"udp port 53", 53},
+		{"udp and src port 53 and host 198.18.0.1", 53},
+		{"host fe80::1 and dst port 9", 9},
+		{"port 9 and not host 10.0.0.1", 9},
+		{"net 198.18.0.0/15 && tcp && port 443", 443},
+		{"not host 10.0.0.1 and port 9", 9},
+		{"not port 9", 0},
+		{"not udp port 9", 0},
+		{"port 9 or port 10", 0},
+		{"port 9 or icmp", 0},
+		{"udp", 0},
+		{"vlan and udp port 9", 0},
+		{"mpls and udp port 9", 0},
+		{"(udp port 9)", 0},
+		{"udp portrange 9-10", 0},
+		{"udp port domain", 0},
+		{"udp[2:2] = 9", 0},
+		{"port", 0},
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		if (filter_port(rows[i].expr) != rows[i].port)
+			fail_msg("'%s': %u", rows[i].expr, filter_port(rows[i].expr));
+	}
+}
+
 CASE(layers)
 {
 	struct filter *f = compiled("udp port 53"), *ether = compiled("not ether host 1:2:3:4:5:6"),

@@ -209,6 +209,18 @@ CASE(rows_that_are_rare)
 		{"", "sk_filter_trim_cap", STAGE_SOCKET_FILTER},
 		{"", "ip_forward_finish", STAGE_IP_FORWARD},
 		{"NOT_SPECIFIED", "ip6_mc_input", STAGE_L2},
+		{"TCP_LISTEN_OVERFLOW", "tcp_v4_rcv", STAGE_TCP_LISTEN},
+		{"SOCKET_BACKLOG", "tcp_add_backlog", STAGE_TCP_BACKLOG},
+		{"", "tcp_add_backlog", STAGE_TCP_BACKLOG},
+		{"TCP_OFO_QUEUE_PRUNE", "tcp_prune_ofo_queue", STAGE_TCP_RCVBUF},
+		{"PROTO_MEM", "tcp_data_queue", STAGE_TCP_RCVBUF},
+		{"TCP_OVERWINDOW", "tcp_data_queue", STAGE_TCP_RCVBUF},
+		{"TCP_RFC7323_PAWS", "tcp_validate_incoming", STAGE_TCP_STATE},
+		{"TCP_RESET", "tcp_rcv_state_process", STAGE_TCP_STATE},
+		{"TCP_INVALID_SEQUENCE", "tcp_validate_incoming", STAGE_TCP_STATE},
+		{"TCP_CSUM", "tcp_v4_rcv", STAGE_TCP},
+		{"SOCKET_FILTER", "tcp_v4_rcv", STAGE_TCP},
+		{"NOT_SPECIFIED", "tcp_v4_rcv", STAGE_TCP},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -27,7 +27,7 @@ struct scene {
 
 static struct scene begun(unsigned room)
 {
-	struct scene s = {.ledger = tcp_ledger_new(room, judge, NULL), .ms = 1000};
+	struct scene s = {.ledger = tcp_ledger_new(room / 8, judge, NULL), .ms = 1000};
 
 	assert_non_null(s.ledger);
 	s.first.snd_nxt = s.first.snd_una = UINT32_MAX - 3 * MSS; /* wraps in between */
@@ -415,6 +415,61 @@ CASE(many_flows)
 	assert_sum(&s, 0, n / 2, 0, 0);
 }
 
+/* More flows than there is room for, and none of them is over: they take no memory, and it is said.
+ */
+CASE(flows_without_room)
+{
+	const unsigned n = 1000, room = 16;
+	struct scene s = begun(8 * room);
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct tcp_record r = record(&s, TCP_RETRANSMITTED, 0, 1);
+
+		r.first = r.last = s.first;
+		memcpy(r.flow.src, &i, sizeof(i));
+		add(&s, &r);
+		if (i == room)
+			bytes = tcp_ledger_bytes(s.ledger);
+	}
+	assert_int_equal(tcp_ledger_bytes(s.ledger), bytes);
+	for (unsigned i = 0; i < n; i++) {
+		struct tcp_record r = record(&s, TCP_SOCKET, 0, 0);
+
+		r.first = r.last = s.first;
+		memcpy(r.flow.src, &i, sizeof(i));
+		r.last.total_retrans++;
+		add(&s, &r);
+	}
+	assert_int_equal(tcp_ledger_refused(s.ledger), n - room);
+	tcp_ledger_close(s.ledger, 0, &s.sum);
+	s.ended = true;
+	assert_int_equal(s.sum.retransmitted, n);
+	assert_int_equal(s.sum.undecided[TCP_WHY_FULL], n);
+	assert_int_equal(s.sum.undecided[TCP_WHY_UNSEEN], 0);
+}
+
+/* Flows of senders elsewhere never end by themselves: their room is used again. */
+CASE(room_of_senders_elsewhere)
+{
+	const unsigned n = 1000;
+	struct scene s = begun(8 * 16);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct tcp_record r = record(&s, TCP_DROPPED, 0, 1);
+
+		memcpy(r.flow.src, &i, sizeof(i));
+		r.key.reason = TCP_DROP_LOSS;
+		r.key.location = STAGE_RCVBUF;
+		add(&s, &r);
+		s.ms += 1000;
+	}
+	assert_int_equal(tcp_ledger_refused(s.ledger), 0);
+	tcp_ledger_close(s.ledger, 0, &s.sum);
+	s.ended = true;
+	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], n);
+}
+
 /* Where no socket of this host sends, nobody here sends again. */
 CASE(of_senders_elsewhere)
 {
@@ -433,4 +488,27 @@ CASE(of_senders_elsewhere)
 	assert_int_equal(tcp_ledger_stall(s.ledger, true)->max, 200 * MS);
 	assert_int_equal(s.sum.not_resent, 0);
 	assert_sum(&s, 0, 0, 0, 0);
+}
+
+/* The socket that receives them says up to where it has all, seen or not. */
+CASE(came_by_the_receiver)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+
+	for (unsigned i = 0; i < 4; i++)
+		drops(&s, i, 1, STAGE_RCVBUF);
+	r = record(&s, TCP_CAME, 0, 1);
+	r.start_ns -= 200 * MS;
+	add(&s, &r);
+	r = record(&s, TCP_SOCKET, 0, 0);
+	r.flow.src_port = 2;
+	r.flow.dst_port = 1;
+	r.last.rcv_nxt = s.first.snd_nxt + 3 * MSS;
+	add(&s, &r);
+	tcp_ledger_close(s.ledger, 0, &s.sum);
+	s.ended = true;
+	assert_int_equal(s.sum.received, 4);
+	assert_int_equal(s.sum.received_again, 3);
+	assert_int_equal(tcp_ledger_stall(s.ledger, true)->count, 1);
 }

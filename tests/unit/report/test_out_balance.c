@@ -9,8 +9,7 @@
 #include "report/trace.h"
 #include "report/page.h"
 
-static const struct balance_cost cost = {
-	.runs = 1000, .run_ns = 150000, .measured_ns = 10000000, .recursion_misses = 2};
+static const struct trace_cost cost = {.runs = 1000, .run_ns = 150000};
 
 /* 1000 that arrived: 900 delivered, 60 dropped, 30 wait, 10 are missing; 5 were lost before. */
 static struct flow_facts facts(void)
@@ -19,6 +18,7 @@ static struct flow_facts facts(void)
 		.dropped = 60,
 		.culprit = {"rcvbuf", "[2001:2::1234:5678:9abc:def0]:5060", "application[4711]",
 			    55},
+		.measured_ns = 10000000,
 		.numbered = true,
 		.streams =
 			{.streams = 2, .seen = 1000, .missing = 5, .duplicates = 3, .restarts = 1},
@@ -33,7 +33,7 @@ static struct flow_facts facts(void)
 }
 
 /* The end of a trace that lost 1000 packets. */
-static struct json_object *end_of(const struct flow_facts *f, const struct balance_cost *c)
+static struct json_object *end_of(const struct flow_facts *f, const struct trace_cost *c)
 {
 	struct flow_balance b;
 	struct live_row row = {.stage = STAGE_RCVBUF, .counts = {.packets = 1000}};
@@ -55,7 +55,7 @@ static struct json_object *end_of(const struct flow_facts *f, const struct balan
 	return end;
 }
 
-static char *text_of(const struct flow_facts *f, const struct balance_cost *c)
+static char *text_of(const struct flow_facts *f, const struct trace_cost *c)
 {
 	struct json_object *start = json_object_new_object(), *end = end_of(f, c);
 	struct print_view v = {.width = PAGE_WIDTH};
@@ -104,7 +104,7 @@ CASE(for_people)
 
 CASE(for_people_balanced)
 {
-	const struct balance_cost none = {};
+	const struct trace_cost none = {};
 	struct flow_facts f = facts();
 	char *text;
 
@@ -112,7 +112,7 @@ CASE(for_people_balanced)
 	text = text_of(&f, &none);
 	has(text, "\nverdict         both - rcvbuf [2001:2::1234:5678:9abc:def0]:5060");
 	has(text, "all 1,000 that arrived have their place");
-	has(text, "no packet came while their cost was measured");
+	has(text, "checkpoints     no packet came");
 	free(text);
 
 	memset(&f, 0, sizeof(f));

@@ -53,7 +53,7 @@ CASE(rate_is_exact)
 		uint64_t now, wait;
 
 		begin(&p, rates[i], BEGIN);
-		now = drive(&p, BEGIN, BEGIN + 10 * SECOND, 64, 1000);
+		now = drive(&p, BEGIN, BEGIN + 10 * SECOND, 64, 5000);
 		pace_sent(&p, pace_due(&p, now, 64, &wait));
 		assert_int_equal(p.slipped_ns, 0);
 		assert_true(fabs((double)p.done - schedule(rates[i], now - BEGIN)) <= 1);
@@ -132,8 +132,8 @@ CASE(short_stall_is_caught_up)
 		uint64_t now, wait;
 
 		begin(&p, rates[i], BEGIN);
-		now = drive(&p, BEGIN, BEGIN + SECOND, 64, 100) + PACE_DEBT_NS;
-		now = drive(&p, now, now + SECOND, 64, 100);
+		now = drive(&p, BEGIN, BEGIN + SECOND, 64, 500) + PACE_DEBT_NS;
+		now = drive(&p, now, now + SECOND, 64, 500);
 		pace_sent(&p, pace_due(&p, now, 64, &wait));
 		assert_int_equal(p.slipped_ns, 0);
 		assert_true(fabs((double)p.done - schedule(rates[i], now - BEGIN)) <= 1);
@@ -154,7 +154,7 @@ CASE(long_stall_slips)
 		unsigned n;
 
 		begin(&p, rates[i], BEGIN);
-		now = drive(&p, BEGIN, BEGIN + SECOND, max, 100);
+		now = drive(&p, BEGIN, BEGIN + SECOND, max, 500);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
 		before = p.done;
 		now += SECOND;
@@ -168,7 +168,7 @@ CASE(long_stall_slips)
 			    2e9 / rates[i] + 10); /* whole packets */
 
 		/* And then the rate again, with what was given up left out. */
-		now = drive(&p, now, now + SECOND, max, 100);
+		now = drive(&p, now, now + SECOND, max, 500);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
 		assert_true(fabs((double)(p.done + p.given_up) - schedule(rates[i], now - BEGIN)) <=
 			    1);

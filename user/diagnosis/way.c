@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "diagnosis/way.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "drops/reason.h"
+#include "host/load.h"
+#include "host/netdev.h"
+#include "host/nl.h"
+#include "host/sockdiag.h"
+#include "survey.skel.h"
+#include "survey_abi.h"
+
+#define POLL_NS 10000000
+
+/* "": there is none */
+static void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
+{
+	int saved = netns_push(ns);
+
+	if (saved < 0 || !if_indextoname(ifindex, name))
+		name[0] = '\0';
+	if (saved >= 0)
+		netns_pop(saved);
+}
+
+void way_back_read(const struct netns *ns, struct way_back *back)
+{
+	struct endpoint to = {.family = AF_INET};
+
+	back->by[0] = '\0';
+	if (inet_pton(AF_INET, back->source, &to.ip4) == 1)
+		device_name(ns, netdev_way(ns, &to), back->by);
+}
+
+struct way_sources {
+	struct survey_bpf *skel;
+};
+
+int way_sources_open(struct way_sources **out)
+{
+	struct way_sources *w = *out = calloc(1, sizeof(*w));
+	struct reasons *reasons;
+	struct error ignored = {};
+	int ret = w ? reasons_open(&reasons, NULL, &ignored) : -ENOMEM, reason;
+
+	if (!ret) {
+		reason = reasons_value(reasons, "IP_RPFILTER");
+		reasons_free(reasons);
+		ret = reason < 0 ? reason : survey_open(&w->skel, "rp_dropped", "rp_sources", NULL);
+	}
+	if (!ret) {
+		w->skel->bss->rp_reason = (__u32)reason;
+		ret = survey_bpf__attach(w->skel);
+	}
+	if (ret) {
+		way_sources_close(w);
+		*out = NULL;
+	}
+	return ret;
+}
+
+void way_sources_close(struct way_sources *w)
+{
+	if (w)
+		survey_bpf__destroy(w->skel);
+	free(w);
+}
+
+static bool find_source(const struct way_sources *w, const struct netns *ns, uint32_t inum,
+			const char *ifname, struct way_back *back)
+{
+	const int map = bpf_map__fd(w->skel->maps.rp_sources);
+	struct rp_source at, *last = NULL;
+	uint64_t n, most = 0;
+
+	for (; !bpf_map_get_next_key(map, last, &at); last = &at) {
+		char name[IF_NAMESIZE];
+
+		if (at.netns != inum || bpf_map_lookup_elem(map, &at, &n) || n <= most)
+			continue;
+		device_name(ns, at.ifindex, name);
+		if (ifname && strcmp(name, ifname))
+			continue;
+		most = n;
+		inet_ntop(AF_INET, &at.address, back->source, sizeof(back->source));
+		memcpy(back->ifname, name, sizeof(name));
+	}
+	return most;
+}
+
+bool way_sources_back(const struct way_sources *w, const struct netns *ns, uint32_t inum,
+		      const char *ifname, uint64_t until_ns, struct way_back *back)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+
+	*back = (struct way_back){};
+	while (!find_source(w, ns, inum, ifname, back)) {
+		if (clock_now() >= until_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	way_back_read(ns, back);
+	return true;
+}
+
+/* Connection tracking */
+
+#define UNANSWERED  32	      /* pairs of destination and backend */
+#define ANSWER_NS   300000000 /* in which a neighbour that is there has answered */
+#define RULES_MS    2000
+#define RULES_BYTES (4u << 20)
+
+struct translated {
+	struct endpoint asked, backend;
+	uint8_t protocol;
+};
+
+static void read_endpoint(struct endpoint *ep, const struct nlattr *tuple, uint16_t v4, uint16_t v6,
+			  uint16_t port)
+{
+	const struct nlattr *ip = nl_nested(tuple, CTA_TUPLE_IP);
+	const struct nlattr *proto = nl_nested(tuple, CTA_TUPLE_PROTO);
+	const struct nlattr *a4 = nl_nested(ip, v4), *a6 = nl_nested(ip, v6);
+
+	ep->family = a4 ? AF_INET : a6 ? AF_INET6 : AF_UNSPEC;
+	nl_copy(a4, &ep->ip4, sizeof(ep->ip4));
+	nl_copy(a6, &ep->ip6, sizeof(ep->ip6));
+	nl_copy(nl_nested(proto, port), &ep->port, sizeof(ep->port));
+	ep->port = ntohs(ep->port);
+}
+
+static int on_entry(const struct nlmsghdr *nlh, void *arg)
+{
+	const size_t head = sizeof(struct nfgenmsg);
+	const struct nlattr *orig = nl_attr(nlh, head, CTA_TUPLE_ORIG);
+	const uint64_t status = ntohl((uint32_t)nl_uint(nl_attr(nlh, head, CTA_STATUS)));
+	struct list *found = arg;
+	const struct translated *at = found->at;
+	struct translated t, *new;
+
+	if (!(status & IPS_DST_NAT) || status & IPS_SEEN_REPLY || found->n == UNANSWERED)
+		return MNL_CB_OK;
+	memset(&t, 0, sizeof(t)); /* they are compared as a whole */
+	read_endpoint(&t.asked, orig, CTA_IP_V4_DST, CTA_IP_V6_DST, CTA_PROTO_DST_PORT);
+	read_endpoint(&t.backend, nl_attr(nlh, head, CTA_TUPLE_REPLY), CTA_IP_V4_SRC, CTA_IP_V6_SRC,
+		      CTA_PROTO_SRC_PORT);
+	t.protocol = (uint8_t)nl_uint(nl_nested(nl_nested(orig, CTA_TUPLE_PROTO), CTA_PROTO_NUM));
+	for (unsigned i = 0; i < found->n; i++) {
+		if (!memcmp(&at[i], &t, sizeof(t)))
+			return MNL_CB_OK;
+	}
+	new = list_add(found);
+	if (new)
+		*new = t;
+	return MNL_CB_OK;
+}
+
+static bool is_silent(const struct netns *ns, const struct endpoint *to, unsigned *ifindex)
+{
+	const struct timespec moment = {.tv_nsec = ANSWER_NS};
+	enum netdev_hop hop = netdev_hop(ns, to, ifindex);
+
+	if (hop == HOP_ASKED) {
+		nanosleep(&moment, NULL);
+		hop = netdev_hop(ns, to, ifindex);
+	}
+	return hop == HOP_ASKED || hop == HOP_SILENT;
+}
+
+struct port_search {
+	const struct endpoint *to;
+	uint32_t at; /* namespace that has the address */
+	bool open;
+};
+
+static void on_socket(void *arg, const struct sockmem_row *row)
+{
+	struct port_search *s = arg;
+
+	s->open |= row->port == s->to->port;
+}
+
+/* An open port of the address, or of any, will do: what it is bound to is not compared. */
+static int search_port(void *arg, const struct netns *ns)
+{
+	struct port_search *s = arg;
+	struct mnl_socket *nl;
+	unsigned ifindex;
+
+	if (netdev_hop(ns, s->to, &ifindex) != HOP_LOCAL)
+		return 0;
+	s->at = ns->inum;
+	s->open |= sockmem_open(&nl, ns) != 0;
+	if (!s->open) {
+		s->open |= sockmem_udp(nl, AF_UNSPEC, s->to->port, on_socket, s) != 0;
+		sockmem_close(nl);
+	}
+	return s->open;
+}
+
+/* The namespace in which it is; 0: it is open, or not of this host. */
+static uint32_t closed_at(const struct translated *t)
+{
+	struct port_search s = {.to = &t->backend};
+
+	if (t->protocol == IPPROTO_UDP)
+		netns_each(search_port, &s);
+	return s.open ? 0 : s.at;
+}
+
+/* The rule that still leads to this address; of a map or of iptables none is found. */
+static void find_rule(const struct netns *ns, const char *address, uint16_t port, char *out,
+		      size_t size)
+{
+	char *const argv[] = {"nft", "-j", "list", "ruleset", NULL};
+	struct json_object *doc = NULL;
+	struct error ignored = {};
+	char *text;
+
+	if (!netns_exec_read(ns, argv, RULES_MS, RULES_BYTES, &text, &ignored)) {
+		doc = json_tokener_parse(text);
+		free(text);
+	}
+	for (struct json_each x = json_each(doc, "nftables"); json_next(&x);) {
+		const struct json_object *rule = json_get(x.item, "rule");
+
+		for (struct json_each e = json_each(rule, "expr"); json_next(&e);) {
+			const struct json_object *dnat = json_get(e.item, "dnat");
+			const uint64_t to = json_get_u64(dnat, "port");
+
+			if (!strcmp(json_get_text(dnat, "addr"), address) && (!to || to == port))
+				snprintf(out, size, "%s %s %s handle %llu",
+					 json_get_text(rule, "family"),
+					 json_get_text(rule, "table"), json_get_text(rule, "chain"),
+					 (unsigned long long)json_get_u64(rule, "handle"));
+		}
+	}
+	json_object_put(doc);
+}
+
+static void describe_dnat(const struct netns *ns, const struct translated *t, struct way_dnat *out)
+{
+	struct endpoint asked = t->asked, backend = t->backend;
+	char to[FMT_MAX], from[FMT_MAX];
+
+	num_text_endpoint(out->asked, sizeof(out->asked), &asked);
+	num_text_endpoint(out->backend, sizeof(out->backend), &backend);
+	asked.port = backend.port = 0;
+	num_text_endpoint(to, sizeof(to), &asked);
+	num_text_endpoint(from, sizeof(from), &backend);
+	find_rule(ns, from, t->backend.port, out->rule, sizeof(out->rule));
+	snprintf(out->entries, sizeof(out->entries),
+		 "conntrack -D%s -p %s --orig-dst %s --orig-port-dst %u --reply-src %s",
+		 asked.family == AF_INET6 ? " -f ipv6" : "",
+		 t->protocol == IPPROTO_UDP ? "udp" : "tcp", to, t->asked.port, from);
+}
+
+bool way_dnat_read(const struct netns *ns, struct way_dnat *dnat)
+{
+	struct nlmsghdr *nlh;
+	char buf[NL_REQUEST_SIZE];
+	struct list found = {.size = sizeof(struct translated)};
+	const struct translated *t;
+	uint64_t entries = 0;
+	bool known = false;
+
+	*dnat = (struct way_dnat){};
+	netns_sysctl_numbers(ns, "net/netfilter/nf_conntrack_count", &entries, 1);
+	if (!entries || entries > WAY_ENTRIES)
+		return false;
+	nlh = nl_header(buf, NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET, NLM_F_DUMP);
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct nfgenmsg));
+	nl_query_bus(ns, NETLINK_NETFILTER, nlh, on_entry, &found);
+	t = found.at;
+	for (unsigned i = 0; i < found.n && !known; i++) {
+		unsigned ifindex;
+		bool silent = is_silent(ns, &t[i].backend, &ifindex);
+
+		if (silent)
+			device_name(ns, ifindex, dnat->ifname);
+		else
+			dnat->closed_at = closed_at(&t[i]);
+		known = silent || dnat->closed_at;
+		if (known)
+			describe_dnat(ns, &t[i], dnat);
+	}
+	list_free(&found);
+	return known;
+}
