@@ -238,7 +238,7 @@ static __always_inline void totals_of(struct tcp_totals *t, const struct sock *s
 	t->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
 	t->snd_una = BPF_CORE_READ(tp, snd_una);
 	t->rcv_nxt = BPF_CORE_READ(tp, rcv_nxt);
-	t->sack = BPF_CORE_READ_BITFIELD_PROBED(&tp->rx_opt, sack_ok) != 0;
+	t->sack = BPF_CORE_READ_BITFIELD_PROBED(tp, rx_opt.sack_ok) != 0;
 	if (!dev)
 		return;
 	t->ifindex = BPF_CORE_READ(dev, ifindex);

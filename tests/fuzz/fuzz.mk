@@ -13,8 +13,11 @@ UNIT_ONLY  := $(filter $(B)/tests/unit/%,$(UNIT))
 VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
 	--child-silent-after-fork=yes --suppressions=tests/unit/valgrind.supp
 
+# One after the other: two of them build in the same directory.
 .PHONY: hardening
-hardening: fuzz sanitize valgrind analyze
+hardening:
+	+$(Q)for part in fuzz sanitize valgrind analyze; do \
+		$(MAKE) --no-print-directory $$part || exit 1; done
 
 # The unit tests and those of the BPF programs' user space.
 .PHONY: sanitize

@@ -293,7 +293,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "faster or in more threads; a larger argument of listen() and net.core.somaxconn helps "
 	 "against bursts. ListenDrops of `nstat -az` counts them."},
 	{STAGE_TCP_BACKLOG, "full backlog of a socket that a process has in hand (tcp_add_backlog)",
-	 "kfree_skb: SOCKET_BACKLOG", NULL,
+	 "kfree_skb: SOCKET_BACKLOG", "in trace only",
 	 "While a process works with the socket, segments wait in its backlog; there was no room "
 	 "left. TCP sends again by itself; shown by `trace`, `top` and `export` only.",
 	 "Long system calls on the socket, as large reads, at a high rate; small receive and send "
@@ -301,7 +301,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "Larger net.ipv4.tcp_rmem, or SO_RCVBUF if the application sets it; GRO makes fewer and "
 	 "larger packets. TCPBacklogDrop of `nstat -az` counts them."},
 	{STAGE_TCP_STATE, "state of the connection (tcp_validate_incoming, tcp_rcv_state_process)",
-	 "kfree_skb: TCP_RESET, TCP_CLOSE, TCP_RFC7323_*, TCP_INVALID_*, NO_SOCKET", NULL,
+	 "kfree_skb: TCP_RESET, TCP_CLOSE, TCP_RFC7323_*, TCP_INVALID_*, NO_SOCKET",
+	 "in trace only",
 	 "The segment did not fit the connection: closed, reset, outside of the window, too old by "
 	 "its time stamp, or there is none. Data that TCP has already is benign; shown by `trace`, "
 	 "`top` and `export` only.",
@@ -311,7 +312,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "`nstat -az 'TcpExt*'` counts the reasons."},
 	{STAGE_TCP_RCVBUF,
 	 "full receive buffer of a connection (tcp_data_queue, tcp_prune_ofo_queue)",
-	 "kfree_skb: TCP_ZEROWINDOW, TCP_OVERWINDOW, TCP_OFO_QUEUE_PRUNE, PROTO_MEM", NULL,
+	 "kfree_skb: TCP_ZEROWINDOW, TCP_OVERWINDOW, TCP_OFO_QUEUE_PRUNE, PROTO_MEM",
+	 "in trace only",
 	 "The connection had no room for the segment: its buffer was full, or what waited behind a "
 	 "hole was thrown away (pruned). TCP sends again by itself; shown by `trace`, `top` and "
 	 "`export` only.",

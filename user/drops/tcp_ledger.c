@@ -442,7 +442,6 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 {
 	const struct tcp_totals *from = &rec->first, *to = &rec->last;
 	struct tcp_sum *s = &f->sum;
-	uint8_t sack;
 
 	s->sockets++;
 	s->data_segs_out += to->data_segs_out - from->data_segs_out;
@@ -452,9 +451,7 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 	f->returned += (int32_t)returned_bytes(from, to);
 	f->retransmitted += to->total_retrans - from->total_retrans;
 	f->netns = rec->netns;
-	sack = f->last.sack; /* as it was when it sent again */
 	f->last = *to;
-	f->last.sack |= sack;
 	f->alive = !(to->flags & TCP_DEAD);
 	f->unsent_bytes = 0;
 	if ((from->flags | to->flags) & TCP_TORN)
