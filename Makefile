@@ -28,7 +28,10 @@ VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' CHANGELOG.md 2>/dev/null
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw nettle libmicrohttpd zlib
+PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw libmicrohttpd zlib
+# `make TLS=`: without GnuTLS; `recv --serve` has no tokens then.
+TLS ?= gnutls
+PKGS += $(TLS)
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 # A distribution that has flags of its own gives HARDENING= with them.
@@ -39,6 +42,7 @@ override LDFLAGS += $(HARDENING_LD)
 HERE := -ffile-prefix-map=$(CURDIR)=.
 override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra $(WERROR) -Wshadow \
 	-Wstrict-prototypes -D_GNU_SOURCE \
+	$(if $(TLS),-DHAVE_TLS) \
 	-DPKTLEDGER_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(B) -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS))
 LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread

@@ -9,7 +9,7 @@
 #include "experiment/wire.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_login, msg_welcome, msg_probe, msg_seen, msg_plan, msg_ready, msg_status,
+	msg_hello, msg_welcome, msg_probe, msg_seen, msg_plan, msg_ready, msg_status,
 	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	msg_flow, msg_cause, msg_counter,
 };
 

@@ -105,8 +105,8 @@ def two_hosts(args):
         server = lab.at("rx", "recv", "--serve", "--listen", "::", "--insecure", "--stay", "-q")
         try:
             until(lambda: lab.listening(what="tcp"), 10, "recv does not serve")
-            client = lab.at("tx", "run", "--to", "198.18.0.2", "--rate", "50k", "-c", "5000",
-                            "--settle", "1", "--rcvbuf", "4k", "--ledger", file, *args)
+            client = lab.at("tx", "run", "--to", "198.18.0.2", "--insecure", "--rate", "50k",
+                            "-c", "5000", "--settle", "1", "--rcvbuf", "4k", "--ledger", file, *args)
             out, err = client.communicate(timeout=40 * PATIENCE)
             assert client.returncode == 0, err
             assert_reprinted(out, file)

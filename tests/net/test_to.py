@@ -286,13 +286,54 @@ def write_token(stack, text, mode=0o600):
 SHORT = ["-q", "-r", "10k", "-c", "100"]
 
 
+RELAYED = 9100
+SECRET = "0123456789abcdef" * 2
+
+
+class Relay:
+    """Somebody on the way, in front of the server: hears all, and may change one byte of what comes
+    from the side "client" or "server" once it has passed on so many."""
+
+    def __init__(self, hosts, side=None, after=0):
+        self.heard, self.side, self.after = {"client": bytearray(), "server": bytearray()}, side, after
+        self.hosts, self.listener = hosts, None
+        threading.Thread(target=self.serve, daemon=True).start()
+        until(lambda: self.listener, 5, "no relay")
+
+    def serve(self):
+        self.hosts.inside("b")()
+        listener = socket.create_server(("", RELAYED))
+        self.listener = listener
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", PORT))
+                for side, source, sink in (("client", client, server), ("server", server, client)):
+                    threading.Thread(target=self.carry, args=(side, source, sink), daemon=True).start()
+
+    def carry(self, side, source, sink):
+        with contextlib.suppress(OSError):
+            while data := bytearray(source.recv(65536)):
+                at = self.after - len(self.heard[side])
+                if side == self.side and 0 <= at < len(data):
+                    data[at] ^= 1
+                self.heard[side] += data
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
 @thorough
 def tokens():
     with Hosts() as hosts, contextlib.ExitStack() as stack:
-        right, wrong = (write_token(stack, text) for text in ("correct horse", "battery staple"))
+        right, wrong = (write_token(stack, text) for text in (SECRET, SECRET[:-1] + "0"))
         with hosts.serve("--token-file", right) as server:
-            assert_error(hosts.run(*SHORT), FAILED, "wants a token", "--token-file")
-            assert_error(hosts.run(*SHORT, "--token-file", wrong), FAILED, "does not accept")
+            assert_error(hosts.run(*SHORT), FAILED, "closed the connection", "--token-file")
+            assert_error(hosts.run(*SHORT, "--token-file", wrong), FAILED, "not have the same token")
             assert server.poll() is None, "whoever was refused ended it"
             result = hosts.run(*SHORT, "-j", "--token-file", right)
             assert result.status == 0 and result.json["end"]["delivered"] == 100, result
@@ -300,12 +341,75 @@ def tokens():
         assert server.err.count("was refused") == 2, server.err
         with directory() as where, hosts.serve("--new-token", str(where / "new")) as server:
             assert os.stat(where / "new").st_mode & 0o777 == 0o600
-            assert re.fullmatch(r"[0-9A-Fa-f]{64}\n", (where / "new").read_text())
+            assert re.fullmatch(r"[0-9a-f]{64}\n", (where / "new").read_text())
             result = hosts.run(*SHORT, "--token-file", str(where / "new"))
             assert result.status == 0 and server.wait(10 * PATIENCE) == 0, result
-        with hosts.serve():  # one that cannot prove anything
-            assert_error(hosts.run(*SHORT, "--token-file", right), FAILED,
-                         "does not know the token")
+        with hosts.serve():  # one that has none
+            assert_error(hosts.run(*SHORT, "--token-file", right), FAILED, "speaks no TLS")
+
+
+def through(relay, *args):
+    """A run by way of the relay."""
+    hosts = relay.hosts
+    to = f"tls://{TARGET[4]}:{RELAYED}"
+    return hosts.command("run", "--to", to, *SHORT, *args, to=None)
+
+
+@case
+def whoever_is_on_the_way_learns_nothing():
+    """And what was heard is no login when it is said again."""
+    with Hosts() as hosts, contextlib.ExitStack() as stack:
+        token = write_token(stack, SECRET)
+        with hosts.serve("--token-file", token, "--stay") as server:
+            relay = Relay(hosts)
+            result = through(relay, "-j", "--token-file", token)
+            assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+            for heard in relay.heard.values():
+                assert len(heard) > 2000, len(heard)
+                assert not re.search(rb"type|protocol|delivered|0123456789", heard), bytes(heard)
+            relay.close()
+            with connect(hosts) as again:
+                again.sendall(relay.heard["client"])
+                answer = bytearray()
+                with contextlib.suppress(ConnectionError):
+                    while data := again.recv(65536):
+                        answer += data
+            assert len(answer) < len(relay.heard["server"]) / 4, len(answer)
+            assert server.poll() is None
+        assert server.returncode == 0 and server.err.count("was refused") == 1, server.err
+
+
+@table(first(1, [("handshake", "client", 100), ("login", "client", 700), ("plan", "client", 1500),
+                 ("hello", "server", 400), ("status", "server", 2000)]))
+def whoever_changes_a_byte_is_found_out(side, after):
+    with Hosts() as hosts, contextlib.ExitStack() as stack:
+        token = write_token(stack, SECRET)
+        with hosts.serve("--token-file", token, "--stay") as server:
+            relay = Relay(hosts, side, after)
+            result = through(relay, "--token-file", token)
+            relay.close()
+            assert len(relay.heard[side]) > after, len(relay.heard[side])
+            assert result.status == FAILED, result
+            assert server.poll() is None
+            result = hosts.run(*SHORT, "-j", "--token-file", token)
+            assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+
+
+@thorough
+def a_thousand_silent_callers():
+    """Whoever holds connections keeps nobody out, with TLS and without."""
+    with Hosts() as hosts, contextlib.ExitStack() as stack:
+        token = write_token(stack, SECRET)
+        for args in ([], ["--token-file", token]):
+            with hosts.serve("--stay", *args) as server, contextlib.ExitStack() as idle:
+                for _ in range(1000):
+                    with contextlib.suppress(ConnectionError):
+                        idle.enter_context(connect(hosts))
+                start = time.monotonic()
+                result = hosts.run(*SHORT, "-j", *args)
+                assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+                assert time.monotonic() - start < 10 * PATIENCE
+                assert server.poll() is None
 
 
 @thorough
@@ -374,13 +478,12 @@ def a_second_signal_kills_who_waits_for_the_other_host():
     def line(**message):
         return json.dumps(message).encode() + b"\n"
 
-    welcome = (line(type="hello", protocol=2, version="1", host="b", challenge="0" * 64,
-                    token=False) +
-               line(type="welcome", proof="0" * 64, port=PORT, max_pps=0.0))
+    welcome = (line(type="hello", protocol=3, version="1", host="b") +
+               line(type="welcome", port=PORT, max_pps=0.0))
     with Hosts() as hosts:
         heard = bytearray()
         fake_server(hosts, welcome, heard)
-        client = hosts.start("a", "run", "--to", TARGET[4], *SHORT)
+        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)
         try:
             until(lambda: b'"plan"' in heard or client.poll() is not None, 10, "no plan came")
             time.sleep(0.2)  # it waits
@@ -424,8 +527,7 @@ NOBODY = [
     ("nobody listens", None, ["nobody listens", "recv --serve"]),
     ("it says nothing", b"", ["says nothing"]),
     ("a web server", b"HTTP/1.1 400 Bad Request\r\n\r\n", ["no pktledger"]),
-    ("another version", b'{"type":"hello","protocol":99,"version":"9.9","host":"other",'
-     b'"challenge":"00","token":false}\n', ["version 99", "9.9", "the same version"]),
+    ("another version", b'{"type":"hello","protocol":99,"version":"9.9","host":"other"}\n', ["version 99", "9.9", "the same version"]),
     ("an endless line", b"x" * 100000, ["no pktledger"]),
 ]
 
@@ -453,6 +555,11 @@ def nobody_to_talk_to(answer, words):
      ["--log", "no file"]),
     ("another target", ["run", "--to", TARGET[4], "-r", "1k", "--tx", "xsk", "--dst-port", "9-99"],
      ["--dst-port"]),
+    ("in the clear", ["run", "--to", TARGET[4], "-r", "1k"], ["--token-file", "USER@", "--insecure"]),
+    ("TLS without a token", ["run", "--to", f"tls://{TARGET[4]}", "-r", "1k"], ["--token-file"]),
+    ("a token without TLS", ["run", "--to", f"tcp://{TARGET[4]}", "-r", "1k", "--token-file", "x"],
+     ["tls://"]),
+    ("TLS by ssh", ["run", "--to", f"tls://root@{TARGET[4]}", "-r", "1k"], ["USER@ADDR"]),
     ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
     ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
     ("no token", ["recv", "--serve", "--listen", "::"], ["a token is needed", "--new-token", "ssh"]),
@@ -474,7 +581,7 @@ def ending(events):
 
 def lose_the_other(hosts, end_it, *args, seconds=0.5):
     """The last events of a run whose other host ends after so long."""
-    client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-r", "10k", "-t", "60",
+    client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-r", "10k", "-t", "60",
                          "-I", "100ms", *args)
     told = {}
     while told.get("time_ns", 0) < seconds * 1e9:
@@ -524,7 +631,7 @@ def an_engine_cannot(args):
 @thorough
 def client_is_lost():
     with Hosts() as hosts, hosts.serve("--stay") as server:
-        client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-I", "100ms",
+        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-I", "100ms",
                              "-r", "10k", "-t", "30", "-R")
         while not json.loads(client.stdout.readline())["data"].get("sent"):
             pass
@@ -565,8 +672,7 @@ def rubbish(seed):
 @thorough
 def garbage():
     """Nobody who talks nonsense, or nothing, keeps the server from serving."""
-    login = (b'{"type":"login","protocol":2,"version":"1","host":"h","challenge":"' + b"0" * 64
-             + b'","proof":""}\n')
+    login = b'{"type":"login","protocol":3,"version":"1","host":"h"}\n'
     with Hosts() as hosts, hosts.serve("--stay") as server:
         for seed in range(60):
             with contextlib.suppress(ConnectionError), connect(hosts) as client:

@@ -202,7 +202,7 @@ def ssh_leads_nowhere():
 # What comes before the first word
 
 
-HELLO = {"type": "hello", "version": "9.9", "host": "other", "challenge": "00", "token": False}
+HELLO = {"type": "hello", "version": "9.9", "host": "other"}
 NOISE = 'printf "Welcome\\n\\nlast login: {}\\n{\\"type\\":\\"x\\"}\\n$ "\n'
 
 

@@ -11,22 +11,27 @@ dist:
 	$(Q)mkdir -p $(B)
 	$(Q)git -c tar.umask=0022 archive --format=tar --prefix=$(RELEASE)/ HEAD | gzip -9n > $(TARBALL)
 
-# All linked in but for libc, which finds its parts at run time, and what has no archive here.
+# All linked in, and nothing asked of the host's libraries, if each has an archive; Debian has none of
+# libmnl: `make static ARCHIVE_DIR=DIR` finds in DIR what was built by hand. Without TLS.
 STRIP       ?= strip
-STATIC_LIBS := xdp bpf elf z json-c cap-ng pcap ncursesw tinfo mnl microhttpd nettle
-archive_of   = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a))
+STATIC_LIBS := xdp bpf elf z json-c cap-ng pcap ncursesw tinfo mnl microhttpd
+archive_of   = $(or $(wildcard $(ARCHIVE_DIR:%=%/lib$(1).a)),$(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)))
 ARCHIVES     = $(foreach lib,$(STATIC_LIBS),$(call archive_of,$(lib)))
-NO_ARCHIVE   = $(foreach lib,$(STATIC_LIBS),$(if $(call archive_of,$(lib)),,$(lib)))
+NO_ARCHIVE   = $(strip $(foreach lib,$(STATIC_LIBS),$(if $(call archive_of,$(lib)),,$(lib))))
+LINK_STATIC  = $(if $(NO_ARCHIVE),$(NO_ARCHIVE:%=-l%),-static-pie)
 
 .PHONY: static
-static: $(B)/$(NAME)-static
+static:
+	+$(Q)$(MAKE) --no-print-directory TLS= B=$(B)/static $(B)/static/$(NAME)-static
+	$(Q)mv $(B)/static/$(NAME)-static $(B)/
+	@echo '$(B)/$(NAME)-static needs of its host:'
+	$(Q)readelf -d $(B)/$(NAME)-static | sed -n 's/.*NEEDED.*\[\(.*\)\]/  \1/p' | grep . || echo '  nothing'
+
 $(B)/$(NAME)-static: $(B)/user/main.o $(patsubst %.c,$(B)/%.o,$(wildcard tools/packaging/*.c)) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ \
-		-Wl,--start-group $(ARCHIVES) -Wl,--end-group $(NO_ARCHIVE:%=-l%) -lm -pthread -o $@
+	$(Q)$(CC) $(CFLAGS) $(if $(NO_ARCHIVE),$(LDFLAGS),$(filter-out -pie,$(LDFLAGS))) $^ \
+		-Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LINK_STATIC) -lm -pthread -o $@
 	$(Q)$(STRIP) $@
-	@echo '$@ needs of its host:'
-	$(Q)readelf -d $@ | sed -n 's/.*NEEDED.*\[\(.*\)\]/  \1/p'
 
 $(B)/tools/%.o: tools/%.c
 	$(Q)mkdir -p $(@D)

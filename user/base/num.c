@@ -310,6 +310,12 @@ int num_endpoint(const char *s, struct endpoint *out)
 	return 0;
 }
 
+bool num_is_loopback(const struct endpoint *ep)
+{
+	return !ep->family || (ep->family == AF_INET ? ntohl(ep->ip4.s_addr) >> 24 == IN_LOOPBACKNET
+						     : IN6_IS_ADDR_LOOPBACK(&ep->ip6));
+}
+
 /* In the largest unit that leaves a whole number. */
 static char *text_exact(char *buf, size_t size, uint64_t v, const struct unit *unit)
 {

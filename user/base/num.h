@@ -85,6 +85,9 @@ struct endpoint {
 /* ADDR, ADDR:PORT, [V6], [V6]:PORT; numeric. V6:PORT without brackets is read as an address. */
 int num_endpoint(const char *s, struct endpoint *out);
 
+/* Also one that is not set, which means loopback wherever it is asked. */
+bool num_is_loopback(const struct endpoint *ep);
+
 /*
  * The shortest text that the parser above reads back as the same value: 1M, 64k, 200ms, 50%.
  * These and the fmt_ functions write into `buf`, terminated, and return it; FMT_MAX bytes hold any.

@@ -76,11 +76,11 @@ static const struct opt serve_opts[] = {
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
 	 .default_text = "as --port", .help = "TCP port to listen at for `run --to`"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
-	 .help = "serve only those who know its first line, 8 to 256 bytes"},
+	 .help = "serve only those who have its first line too, 32 to 256 bytes, by TLS"},
 	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
 	 .default_text = "none", .help = "make such a file first, which is not there yet"},
 	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
-	 .help = "serve everybody who reaches the address"},
+	 .help = "serve everybody who reaches the address, in the clear"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
 	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
@@ -232,12 +232,6 @@ static int check_max_rate(const struct rate *max, struct error *err)
 			   "--max-rate is in packets/s: their size is the client's");
 }
 
-static bool is_loopback(const struct endpoint *ep)
-{
-	return !ep->family || (ep->family == AF_INET ? ntohl(ep->ip4.s_addr) >> 24 == IN_LOOPBACKNET
-						     : IN6_IS_ADDR_LOOPBACK(&ep->ip6));
-}
-
 /* Who may ask: strangers only if that was said. */
 static int check_listen(const struct recv_options *o, struct error *err)
 {
@@ -246,7 +240,11 @@ static int check_listen(const struct recv_options *o, struct error *err)
 	if (o->new_token && o->insecure)
 		return error_usage(err, "leave one of them out",
 				   "--insecure asks for no token, and --new-token makes one");
-	if (is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
+	if ((o->token_file || o->new_token) && !tls)
+		return error_set(err, STATUS_UNABLE, -ENOSYS,
+				 "`run --to USER@ADDR` goes by ssh and needs no token",
+				 "this build has no TLS, so no token");
+	if (num_is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
 		return 0;
 	return error_usage(err,
 			   "--new-token FILE makes one; `run --to USER@ADDR` by ssh needs neither; "
@@ -270,8 +268,8 @@ static int serve(const struct recv_options *o, struct error *err)
 	s.cfg.listen.port = (uint16_t)(o->control_port ? o->control_port : o->spec.port);
 	if (!check_serve(o, err) && !check_listen(o, err) && !check_max_rate(&o->max_rate, err) &&
 	    !caps_require(&cmd_recv, "--serve", err) &&
-	    (!o->new_token || !auth_new_token(o->new_token, err)) &&
-	    (!token || !auth_read_token(&s.cfg.token, token, err))) {
+	    (!o->new_token || !token_new(o->new_token, err)) &&
+	    (!token || !token_read(&s.cfg.token, token, err))) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
 		server_run(&s.cfg, &view, err);

@@ -279,7 +279,8 @@ static const struct opt_example examples[] = {
 	 "several sizes, some packets late on purpose"},
 	{"run --preset million -t 2", "the ladder to a million packets a second, two seconds each"},
 	{"run --to root@198.18.0.2 --rate 100k", "to another host, where ssh starts the other end"},
-	{"run --to 198.18.0.2 --rate 100k", "to one on which `recv --serve` runs"},
+	{"run --to tls://198.18.0.2 --token-file token --rate 100k",
+	 "to one on which `recv --serve` runs"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };

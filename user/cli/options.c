@@ -665,15 +665,24 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* [USER@]ADDR[:PORT]. With a user the port is that of ssh. */
+/* [USER@ | tls:// | tcp://]ADDR[:PORT]. With a user the port is that of ssh. */
 static int parse_to(const char *value, void *field, struct error *err)
 {
+	static const char schemes[][8] = {[REMOTE_TLS] = "tls://", [REMOTE_TCP] = "tcp://"};
 	struct remote_options *o =
 		(void *)((char *)field - offsetof(struct remote_options, target.to));
-	const char *at = strrchr(value, '@');
-	bool bad = at == value || (at && strpbrk(value, " \t"));
-	int rc = bad ? -EINVAL : num_endpoint(at ? at + 1 : value, &o->target.to);
+	const char *at = strrchr(value, '@'), *addr = at ? at + 1 : value;
+	bool bad = at == value || (at && strpbrk(value, " \t/"));
+	int rc;
 
+	o->scheme = REMOTE_ANY;
+	for (unsigned i = REMOTE_TLS; i <= REMOTE_TCP && !at; i++) {
+		if (!strncmp(value, schemes[i], strlen(schemes[i]))) {
+			o->scheme = i;
+			addr = value + strlen(schemes[i]);
+		}
+	}
+	rc = bad ? -EINVAL : num_endpoint(addr, &o->target.to);
 	o->target.via.login = at ? value : NULL;
 	if (rc && at)
 		return error_usage(err, "for a name: --to ADDR --via 'ssh NAME'",
@@ -681,14 +690,14 @@ static int parse_to(const char *value, void *field, struct error *err)
 	if (rc)
 		return error_usage(err, NULL,
 				   "'%s' is not an address (examples: 198.18.0.2, 198.18.0.2:9000, "
-				   "root@198.18.0.2, [2001:2::2]:9000)",
+				   "root@198.18.0.2, tls://[2001:2::2]:9000)",
 				   value);
 	return 0;
 }
 
 const struct opt remote_opts[] = {
 	{"to", 0, OPT_CUSTOM, offsetof(struct remote_options, target.to),
-	 .metavar = "[USER@]ADDR[:PORT]", .parse = parse_to, .excludes = "lab",
+	 .metavar = "[USER@|tls://]ADDR[:PORT]", .parse = parse_to, .excludes = "lab",
 	 .default_text = "none",
 	 .help = "with another host: by ssh as USER, who can start pktledger there (PORT: of ssh); "
 		 "without USER one on which `recv --serve` runs (PORT: its control port)"},
@@ -703,7 +712,11 @@ const struct opt remote_opts[] = {
 	{"reverse", 'R', OPT_FLAG, offsetof(struct remote_options, reverse),
 	 .help = "the other host sends, this one receives"},
 	{"token-file", 0, OPT_STRING, offsetof(struct remote_options, token_file),
-	 .metavar = "FILE", .default_text = "none", .help = "the token that the other host wants"},
+	 .metavar = "FILE", .default_text = "none",
+	 .help = "the token that `recv --serve` has there, for TLS"},
+	{"insecure", 0, OPT_FLAG, offsetof(struct remote_options, insecure),
+	 .excludes = "token-file",
+	 .help = "go to `recv --serve --insecure` in the clear, also beyond loopback"},
 	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
 	 .help = "the clocks of both hosts agree (PTP): one-way delays are shown"},
 	{0},
@@ -729,10 +742,10 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 	const struct via_config *via = &o->target.via;
 	const bool far = o->target.to.family, by_via = peer_is_via(&o->target);
 	const struct contradiction list[] = {
-		{!far && (o->reverse || o->token_file || o->target.shared_clock || via->command ||
-			  via->remote),
-		 "--reverse, --via, --remote, --token-file and --shared-clock are for experiments "
-		 "with another host",
+		{!far && (o->reverse || o->token_file || o->insecure || o->target.shared_clock ||
+			  via->command || via->remote),
+		 "--reverse, --via, --remote, --token-file, --insecure and --shared-clock are for "
+		 "experiments with another host",
 		 "add --to ADDR"},
 		{via->command && via->login, "--via says how the other host is reached",
 		 "leave USER@ out of --to"},
@@ -740,9 +753,14 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		 "with --via, --to has no port: that of the data is --port", "leave it out"},
 		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
 		 "--to USER@ADDR"},
-		{by_via && o->token_file,
-		 "--token-file is for `recv --serve`, not for ssh or --via: they know who you are",
+		{by_via && (o->token_file || o->insecure || o->scheme),
+		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, not for ssh or "
+		 "--via: they know who you are",
 		 "leave it out"},
+		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
+		 "add --token-file FILE"},
+		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS",
+		 "--to tls://ADDR"},
 		{far && o->reverse && shape->capture,
 		 "--pcap is a file of this host, and the other one sends",
 		 "start it there, without --reverse"},
@@ -773,8 +791,15 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 	target.via.to = target.to;
 	if (!target.to.port)
 		target.to.port = port;
+	if (!o->token_file && !o->insecure && !peer_is_via(&target) && !num_is_loopback(&target.to))
+		return error_usage(
+			err,
+			"--to USER@ADDR goes by ssh; or --token-file FILE, which `recv --serve "
+			"--new-token` makes; or --insecure",
+			"without a token anybody on the way could read and change what both hosts "
+			"say");
 	if (o->token_file)
-		rc = auth_read_token(&target.token, o->token_file, err);
+		rc = token_read(&target.token, o->token_file, err);
 	if (rc)
 		return rc;
 	watch_unblock_signals(); /* nothing is half done yet */

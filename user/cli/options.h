@@ -169,7 +169,8 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 
 struct remote_options {
 	struct peer_target target; /* to.family 0: no other host */
-	bool reverse;
+	enum { REMOTE_ANY, REMOTE_TLS, REMOTE_TCP } scheme; /* that was asked for */
+	bool reverse, insecure;
 	const char *token_file;
 };
 

@@ -23,12 +23,17 @@ void conn_init(struct conn *c, int in, int out)
 
 	c->in = in;
 	c->out = out;
+	c->tls = NULL;
+	c->shaken = false;
 	c->have = c->line = 0;
 	setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 void conn_close(struct conn *c)
 {
+	if (c->tls)
+		tls->close(c->tls);
+	c->tls = NULL;
 	if (c->out >= 0 && c->out != c->in)
 		close(c->out);
 	if (c->in >= 0)
@@ -60,6 +65,28 @@ static int await(int fd, short events, uint64_t deadline_ns)
 static uint64_t deadline(int timeout_ms)
 {
 	return timeout_ms == CONN_EVER ? UINT64_MAX : clock_now() + (uint64_t)timeout_ms * 1000000;
+}
+
+int conn_secure(struct conn *c, const struct token *token, bool is_server)
+{
+	return tls ? tls->open(&c->tls, c->in, token, is_server) : -ENOSYS;
+}
+
+int conn_handshake(struct conn *c, int timeout_ms)
+{
+	const uint64_t until = deadline(timeout_ms);
+	short events;
+	int rc;
+
+	do {
+		rc = tls->handshake(c->tls, &events);
+		if (rc != -EAGAIN) {
+			c->shaken = !rc;
+			return rc;
+		}
+		rc = await(c->in, events, until);
+	} while (!rc);
+	return rc;
 }
 
 int conn_connect(const struct endpoint *to, int timeout_ms)
@@ -136,18 +163,22 @@ int conn_name(int fd, bool peer, struct endpoint *ep)
  * Never waits, whatever the flags of a descriptor that was inherited, and is shared, are: where
  * poll() has found room in a pipe, so much goes in.
  */
-static ssize_t put(int fd, const char *bytes, size_t n)
+static ssize_t put(struct conn *c, const char *bytes, size_t n)
 {
-	ssize_t done = send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t done;
 
-	return done < 0 && errno == ENOTSOCK ? write(fd, bytes, n < PIPE_BUF ? n : PIPE_BUF) : done;
+	if (c->tls)
+		return tls->write(c->tls, bytes, n);
+	done = send(c->out, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return done < 0 && errno == ENOTSOCK ? write(c->out, bytes, n < PIPE_BUF ? n : PIPE_BUF)
+					     : done;
 }
 
-static int write_all(int fd, const char *bytes, size_t n, uint64_t until)
+static int write_all(struct conn *c, const char *bytes, size_t n, uint64_t until)
 {
 	while (n) {
-		int rc = await(fd, POLLOUT, until);
-		ssize_t done = rc ? -1 : put(fd, bytes, n);
+		int rc = await(c->out, POLLOUT, until);
+		ssize_t done = rc ? -1 : put(c, bytes, n);
 
 		if (rc)
 			return rc;
@@ -172,7 +203,7 @@ int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
 	if (!rc) {
 		memcpy(line, text, len);
 		line[len] = '\n';
-		rc = write_all(c->out, line, len + 1, deadline(timeout_ms));
+		rc = write_all(c, line, len + 1, deadline(timeout_ms));
 	}
 	json_object_put(msg);
 	return rc;
@@ -198,6 +229,11 @@ static struct json_object *parse(const char *line, size_t len)
 	return msg;
 }
 
+static ssize_t take(struct conn *c, char *to, size_t n)
+{
+	return c->tls ? tls->read(c->tls, to, n) : read(c->in, to, n);
+}
+
 int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 {
 	uint64_t until = deadline(timeout_ms);
@@ -217,10 +253,10 @@ int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 		}
 		if (c->have == sizeof(c->bytes))
 			return -EBADMSG;
-		rc = await(c->in, POLLIN, until);
+		rc = c->tls && tls->holds_more(c->tls) ? 0 : await(c->in, POLLIN, until);
 		if (rc)
 			return rc;
-		n = read(c->in, c->bytes + c->have, sizeof(c->bytes) - c->have);
+		n = take(c, c->bytes + c->have, sizeof(c->bytes) - c->have);
 		if (n > 0)
 			c->have += (size_t)n;
 		else if (!n)

@@ -63,22 +63,10 @@ const struct record_field msg_hello[] = {
 	RECORD("protocol", UINT, peer_hello, protocol),
 	RECORD("version", TEXT, peer_hello, version),
 	RECORD("host", TEXT, peer_hello, host),
-	RECORD("challenge", TEXT, peer_hello, challenge),
-	RECORD("token", BOOL, peer_hello, token),
-	{0},
-};
-
-const struct record_field msg_login[] = {
-	RECORD("protocol", UINT, peer_hello, protocol),
-	RECORD("version", TEXT, peer_hello, version),
-	RECORD("host", TEXT, peer_hello, host),
-	RECORD("challenge", TEXT, peer_hello, challenge),
-	RECORD("proof", TEXT, peer_hello, proof),
 	{0},
 };
 
 const struct record_field msg_welcome[] = {
-	RECORD("proof", TEXT, peer_welcome, proof),
 	RECORD("port", UINT, peer_welcome, port),
 	RECORD("max_pps", DOUBLE, peer_welcome, max_pps),
 	{0},

@@ -175,47 +175,47 @@ static int await_hello(struct peer *p, struct error *err)
 
 static int log_in(struct peer *p, struct error *err)
 {
-	const struct auth_token *token = &p->target.token;
 	struct peer_hello login = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
-	char expected[AUTH_HEX];
 	int rc = await_hello(p, err);
 
 	if (rc)
 		return rc;
-	if (p->hello.token && !token->len)
-		return error_set(err, STATUS_FAILED, -EACCES,
-				 "give the --token-file that the server has", "%s wants a token",
-				 p->hello.host);
-	rc = auth_challenge(login.challenge);
-	if (rc)
-		return rc;
 	gethostname(login.host, sizeof(login.host) - 1);
-	auth_prove(token, AUTH_CLIENT, p->hello.challenge, login.challenge, login.proof);
-	rc = send_message(p, "login", msg_login, &login, err);
-	if (!rc)
-		rc = expect(p, "welcome", msg_welcome, &p->welcome, ANSWER_MS, err);
-	if (rc || !token->len)
-		return rc;
-	auth_prove(token, AUTH_SERVER, p->hello.challenge, login.challenge, expected);
-	if (p->hello.token && auth_equal(expected, p->welcome.proof))
-		return 0;
-	return error_set(err, STATUS_FAILED, -EACCES, "give it the same --token-file",
-			 "%s does not know the token", p->hello.host);
+	rc = send_message(p, "login", msg_hello, &login, err);
+	return rc ? rc : expect(p, "welcome", msg_welcome, &p->welcome, ANSWER_MS, err);
 }
 
-static int refuse(const struct endpoint *to, int rc, struct error *err)
+static int refuse(const struct peer_target *target, int rc, struct error *err)
 {
-	const char *why = rc == -ETIMEDOUT	? "nobody answers"
-			  : rc == -ECONNREFUSED ? "nobody listens there"
-			  : rc == -EBADMSG	? "what answers there is no pktledger"
-			  : rc == -EPIPE	? "it closed the connection"
-						: strerror(-rc);
+	static const struct {
+		int rc;
+		const char *why, *hint;
+	} known[] = {
+		{-ETIMEDOUT, "nobody answers", NULL},
+		{-ECONNREFUSED, "nobody listens there", NULL},
+		{-EBADMSG, "what answers there is no pktledger", NULL},
+		{-EPIPE, "it closed the connection", "if it wants a token, give it: --token-file"},
+		{-EACCES, "it does not have the same token", "give both the same --token-file"},
+		{-EPROTO, "it speaks no TLS",
+		 "start it with --token-file, or leave the token out here too"},
+		{-ENOSYS, "this build has no TLS", "go by ssh: --to USER@ADDR"},
+	};
+	const char *why = strerror(-rc), *hint = NULL;
 	char where[FMT_MAX];
 
-	return error_set(err, STATUS_FAILED, rc, "start `pktledger recv --serve --listen ADDR` there first, or go by ssh: "
-			 "--to USER@ADDR",
-			 "cannot reach %s by TCP: %s", num_text_endpoint(where, sizeof(where), to),
-			 why);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (known[i].rc == rc) {
+			why = known[i].why;
+			hint = known[i].hint;
+		}
+	}
+	return error_set(err, STATUS_FAILED, rc,
+			 hint ? hint
+			      : "start `pktledger recv --serve --listen ADDR` there first, or go "
+				"by ssh: --to USER@ADDR",
+			 "cannot reach %s by %s: %s",
+			 num_text_endpoint(where, sizeof(where), &target->to),
+			 target->token.len ? "TLS" : "TCP", why);
 }
 
 /* What led there has ended, with this status. */
@@ -239,13 +239,17 @@ static int refuse_via(const struct peer *p, int rc, int status, struct error *er
 
 static int reach(struct peer *p, struct error *err)
 {
-	int fd;
+	const struct token *token = &p->target.token;
+	int fd, rc;
 
 	if (peer_is_via(&p->target))
 		return via_open(&p->via, &p->target.via, &p->conn, err);
 	fd = conn_connect(&p->target.to, CONNECT_MS);
 	conn_init(&p->conn, fd, fd);
-	return fd < 0 ? fd : conn_name(fd, false, &p->self);
+	rc = fd < 0 ? fd : conn_name(fd, false, &p->self);
+	if (!rc && token->len)
+		rc = conn_secure(&p->conn, token, false);
+	return rc || !token->len ? rc : conn_handshake(&p->conn, MUTE_MS);
 }
 
 int peer_connect(struct peer **out, const struct peer_target *target, struct error *err)
@@ -266,7 +270,7 @@ int peer_connect(struct peer **out, const struct peer_target *target, struct err
 	}
 	conn_close(&p->conn);
 	rc = p->via.words ? refuse_via(p, rc, via_close(&p->via), err)
-			  : refuse(&target->to, rc, err);
+			  : refuse(target, rc, err);
 	peer_close(p);
 	return rc;
 }

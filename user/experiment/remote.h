@@ -14,7 +14,7 @@
 struct peer_target {
 	struct endpoint to;	 /* address of the data, and control port */
 	struct via_config via;	 /* to it; `command` and `login` NULL: TCP */
-	struct auth_token token; /* len 0: none */
+	struct token token;	 /* len 0: none, by TCP in the clear */
 	bool shared_clock;	 /* both hosts' clocks agree: one-way delays mean something */
 	void (*on_wait)(void);	 /* the server is busy, and is waited for; may be NULL */
 	/* What came by `via` in place of, or before, an answer; may be NULL. */
@@ -122,7 +122,7 @@ struct server_config {
 	struct endpoint listen;	     /* TCP; family 0: at the port, on loopback of both families */
 	bool stdio;		     /* instead: by `in` and `out`, to which nobody else writes */
 	int in, out;
-	struct auth_token token;
+	struct token token; /* with one all is encrypted */
 	double max_pps; /* that is sent at most; 0: no limit */
 };
 

@@ -63,32 +63,23 @@ static int do_login(struct caller *s, struct json_object *msg)
 {
 	struct peer_welcome welcome = {.port = (uint16_t)s->cfg->spec->port,
 				       .max_pps = s->cfg->max_pps};
-	const struct auth_token *token = &s->cfg->token;
-	const char *ours = s->hello.challenge;
-	char expected[AUTH_HEX];
 	struct peer_hello login;
 	struct error why = {};
-	int rc = record_read(msg, msg_login, &login);
+	int rc = record_read(msg, msg_hello, &login);
 
 	if (rc)
 		return rc;
 	snprintf(s->served.host, sizeof(s->served.host), "%s", login.host);
-	auth_prove(token, AUTH_CLIENT, ours, login.challenge, expected);
 	if (login.protocol != PEER_PROTOCOL)
 		rc = error_set(&why, STATUS_FAILED, -EPROTONOSUPPORT,
 			       "use the same version on both hosts",
 			       "the server speaks version %d of the protocol, the client %u",
 			       PEER_PROTOCOL, login.protocol);
-	else if (token->len && !auth_equal(expected, login.proof))
-		rc = error_set(&why, STATUS_FAILED, -EACCES,
-			       "give the same --token-file on both hosts",
-			       "the server does not accept the token");
 	if (rc) {
 		refuse(s, &why);
 		return rc;
 	}
 	s->let_in = true;
-	auth_prove(token, AUTH_SERVER, ours, login.challenge, welcome.proof);
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
@@ -464,7 +455,9 @@ static const char *why_ended(int rc)
 {
 	switch (rc) {
 	case -EACCES:
-		return "wrong token";
+		return "it does not have the token";
+	case -EPROTO:
+		return "it speaks no TLS: it has no token";
 	case -EPROTONOSUPPORT:
 		return "another version of the protocol";
 	case -EBADMSG:
@@ -476,6 +469,11 @@ static const char *why_ended(int rc)
 		return "it closed the connection";
 	}
 	return strerror(-rc);
+}
+
+static bool is_shaking(const struct caller *s)
+{
+	return s->conn.tls && !s->conn.shaken;
 }
 
 /* A caller is done with, by `rc`; 0: as all are. Whoever waited for it is greeted. */
@@ -494,7 +492,8 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	if (rc && s == srv->client) {
 		srv->client = NULL;
 		for (unsigned k = 0; k < srv->callers; k++)
-			greet(srv->caller[k]); /* who is gone is found so by and by */
+			if (!is_shaking(srv->caller[k]))
+				greet(srv->caller[k]); /* who is gone is found so by and by */
 	}
 	free(s);
 }
@@ -513,18 +512,36 @@ static void add_caller(struct server *srv, int in, int out)
 	s->cfg = srv->cfg;
 	s->probe_fd = -1;
 	conn_init(&s->conn, in, out);
-	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
-				       .version = PKTLEDGER_VERSION,
-				       .token = srv->cfg->token.len != 0};
+	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
 	gethostname(s->hello.host, sizeof(s->hello.host) - 1);
 	if (!srv->cfg->stdio)
 		rc = conn_name(in, true, &s->served.peer);
-	if (!rc)
-		rc = auth_challenge(s->hello.challenge);
-	if (!rc)
+	if (!rc && srv->cfg->token.len)
+		rc = conn_secure(&s->conn, &srv->cfg->token, true);
+	else if (!rc)
 		rc = srv->client ? put_off(s) : greet(s);
+	s->heard_ns = clock_now();
 	if (rc)
 		end_caller(srv, srv->callers - 1, rc);
+}
+
+/* Those whose handshake is not done, a step each: also while another one is served. */
+static void shake_hands(struct server *srv)
+{
+	for (unsigned i = 0; i < srv->callers;) {
+		struct caller *s = srv->caller[i];
+		bool shaking = is_shaking(s);
+		int rc = shaking ? conn_handshake(&s->conn, 0) : 0;
+
+		if (shaking && !rc)
+			rc = srv->client ? put_off(s) : greet(s);
+		else if (rc == -ETIMEDOUT && clock_now() - s->heard_ns < LOGIN_NS)
+			rc = 0;
+		if (rc)
+			end_caller(srv, i, rc);
+		else
+			i++;
+	}
 }
 
 static void take_callers(struct server *srv, int listener)
@@ -536,7 +553,8 @@ static void take_callers(struct server *srv, int listener)
 
 		/* room is made by the one of those greeted that has been silent longest */
 		while (silent < srv->callers &&
-		       (srv->caller[silent]->let_in || !srv->caller[silent]->greeted))
+		       (srv->caller[silent]->let_in ||
+			(!srv->caller[silent]->greeted && !is_shaking(srv->caller[silent]))))
 			silent++;
 		if (srv->callers == CALLERS_MAX && silent < CALLERS_MAX)
 			end_caller(srv, silent, -ETIMEDOUT);
@@ -578,14 +596,14 @@ static void hear_callers(struct server *srv)
 	for (unsigned i = 0; i < srv->callers && !srv->client;) {
 		struct caller *s = srv->caller[i];
 
-		if (!hear(srv, i, 0))
+		if (!is_shaking(s) && !hear(srv, i, 0))
 			continue;
 		if (s->let_in)
 			srv->client = s;
 		i++;
 	}
 	for (unsigned i = 0; srv->client && i < srv->callers; i++) {
-		if (srv->caller[i] != srv->client)
+		if (srv->caller[i] != srv->client && !is_shaking(srv->caller[i]))
 			put_off(srv->caller[i]);
 	}
 }
@@ -602,6 +620,7 @@ static void run(struct server *srv)
 			if (srv->listener[l] >= 0)
 				take_callers(srv, srv->listener[l]);
 		}
+		shake_hands(srv);
 		while (i < srv->callers && srv->caller[i] != srv->client)
 			i++;
 		if (srv->client)

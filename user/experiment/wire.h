@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The wire between two hosts: the connection (conn.c), a program that carries it (via.c), who may
- * use it (auth.c), and what is said (msg.c). The client asks, the server answers each request; each
+ * use it (tls.c), and what is said (msg.c). The client asks, the server answers each request; each
  *is an object with a "type".
  *
- *	server: hello     {protocol, version, host, challenge, token}
+ *	server: hello     {protocol, version, host}
  *	        busy      {}    another experiment is running: hello or welcome come later
- *	client: login     {protocol, version, host, challenge, proof}
- *	server: welcome   {proof, port, max_pps}
+ *	client: login     {protocol, version, host}
+ *	server: welcome   {port, max_pps}
  *
  *	client: probe -> seen {address}
  *	        plan  ->  ready {mode, place, .., env}
@@ -47,6 +47,8 @@
 
 struct conn {
 	int in, out;	   /* -1: none */
+	struct tls *tls;   /* NULL: in the clear */
+	bool shaken;	   /* its handshake is done */
 	size_t have, line; /* bytes read; of them those of the line given last */
 	char bytes[CONN_LINE];
 };
@@ -56,6 +58,14 @@ struct conn {
  */
 void conn_init(struct conn *c, int in, int out);
 void conn_close(struct conn *c);
+
+/*
+ * What follows is encrypted, after the handshake: 0; -ENOSYS: this build has no TLS; -ENOMEM.
+ * conn_handshake() returns as handshake() above does, but for -EAGAIN -ETIMEDOUT.
+ */
+struct token;
+int conn_secure(struct conn *c, const struct token *token, bool is_server);
+int conn_handshake(struct conn *c, int timeout_ms);
 
 /* Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers). */
 int conn_connect(const struct endpoint *to, int timeout_ms);
@@ -114,39 +124,47 @@ int via_open(struct via *v, const struct via_config *cfg, struct conn *c, struct
 int via_close(struct via *v);
 
 /*
- * Who may use a server: whoever knows the token. Each side draws a challenge, and proves with
- * HMAC-SHA256 over both that it knows the token, which itself never travels. Client and server
- * answer differently, so that an answer cannot be sent back to whoever gave it.
- *
- * The HMAC is nettle's: a small library without state that every Debian has already, because apt
- * needs it. The kernel's AF_ALG would need the module algif_hash, which many hosts do not load.
+ * Who may use a server: whoever knows the token, a pre-shared key of TLS 1.3. Nothing before the
+ * handshake's end is taken for what it says, and nothing that follows can be read, changed or sent
+ * again by others.
  */
 
-#define AUTH_HEX   65 /* 32 bytes in hex, and a NUL */
-#define AUTH_TOKEN 256
+#define TOKEN_MIN 32
+#define TOKEN_MAX 256
 
-struct auth_token {
-	uint8_t bytes[AUTH_TOKEN];
-	size_t len; /* 0: none, everybody may */
+struct token {
+	uint8_t bytes[TOKEN_MAX];
+	size_t len; /* 0: none, everybody may, and nothing is encrypted */
 };
 
-enum auth_side { AUTH_CLIENT, AUTH_SERVER };
-
-/* The first line of a file that only its owner may read, 8 to 256 bytes; else STATUS_USAGE. */
-int auth_read_token(struct auth_token *token, const char *path, struct error *err);
+/*
+ * The first line of a file that only its owner may read, 32 to 256 bytes; else STATUS_USAGE. Short
+ * ones are refused: whoever has seen a handshake can try them at home.
+ */
+int token_read(struct token *token, const char *path, struct error *err);
 
 /* Makes such a file with 32 random bytes, in hex; one that is there is left as it is: -EINVAL. */
-int auth_new_token(const char *path, struct error *err);
+int token_new(const char *path, struct error *err);
 
-/* 32 random bytes in hex. -errno. */
-int auth_challenge(char hex[AUTH_HEX]);
+struct tls;
 
-/* The answer of a side to both challenges, in hex. */
-void auth_prove(const struct auth_token *token, enum auth_side side, const char *server_challenge,
-		const char *client_challenge, char hex[AUTH_HEX]);
+/* On a descriptor that does not block. */
+struct tls_ops {
+	/* 0 or -ENOMEM. */
+	int (*open)(struct tls **t, int fd, const struct token *token, bool is_server);
+	void (*close)(struct tls *t);
+	/*
+	 * 0: done; -EAGAIN: when poll() reports *events; -EACCES: they have not the same token;
+	 * -EPROTO: the other side speaks no TLS; -EPIPE: it is gone.
+	 */
+	int (*handshake)(struct tls *t, short *events);
+	/* As those of POSIX are; what is written again after EAGAIN has to be the same. */
+	ssize_t (*read)(struct tls *t, void *to, size_t n);
+	ssize_t (*write)(struct tls *t, const void *from, size_t n);
+	bool (*holds_more)(struct tls *t); /* that poll() does not know of */
+};
 
-/* In a time that shows nothing of where they differ. */
-bool auth_equal(const char a[AUTH_HEX], const char b[AUTH_HEX]);
+extern const struct tls_ops *const tls; /* NULL: built without */
 
 /*
  * Fates as text, for a line between two hosts: runs that follow each other without a gap,
@@ -176,18 +194,15 @@ void runs_begin(struct runs *r);
  */
 int runs_next(const char **at, struct join_run *run);
 
-#define PEER_PROTOCOL 2
+#define PEER_PROTOCOL 3
 #define PEER_NICE_0   20 /* no nice value asked for */
 
-struct peer_hello { /* and login, which has a proof in place of `token` */
+struct peer_hello { /* and login */
 	uint32_t protocol;
 	char version[32], host[65];
-	char challenge[AUTH_HEX], proof[AUTH_HEX];
-	bool token; /* one is needed */
 };
 
 struct peer_welcome {
-	char proof[AUTH_HEX];
 	uint16_t port;	/* UDP, at which the server receives */
 	double max_pps; /* that the server sends at most; 0: no limit */
 };
@@ -237,7 +252,7 @@ struct peer_time {
 	uint64_t tai_ns;
 };
 
-extern const struct record_field msg_hello[], msg_login[], msg_welcome[], msg_probe[], msg_seen[],
+extern const struct record_field msg_hello[], msg_welcome[], msg_probe[], msg_seen[],
 	msg_plan[], msg_ready[], msg_status[], msg_fold[], msg_time[], msg_error[];
 
 /* Of struct result: what an end knows of itself when it is over. */

@@ -281,12 +281,6 @@ bool http_is_local(const char *host)
 	       inet_pton(AF_INET6, name, &address) == 1;
 }
 
-static bool on_loopback(const struct endpoint *e)
-{
-	return e->family == AF_INET ? ntohl(e->ip4.s_addr) >> 24 == IN_LOOPBACKNET
-				    : IN6_IS_ADDR_LOOPBACK(&e->ip6);
-}
-
 /* Called when the head of a request is there. A body is not read: the connection ends. */
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *body,
@@ -300,7 +294,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	(void)state;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-	if (on_loopback(&h->spec.listen) &&
+	if (num_is_loopback(&h->spec.listen) &&
 	    !http_is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
 		return answer_text(c, MHD_HTTP_MISDIRECTED_REQUEST,
 				   "this is 127.0.0.1, localhost or [::1], and no other host\n");

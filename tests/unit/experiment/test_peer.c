@@ -16,7 +16,7 @@
 #include "record_fill.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_login, msg_welcome, msg_probe, msg_seen, msg_plan, msg_ready, msg_status,
+	msg_hello, msg_welcome, msg_probe, msg_seen, msg_plan, msg_ready, msg_status,
 	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	msg_flow, msg_cause, msg_counter,
 };
 static const size_t sizes[] = {
@@ -474,42 +474,105 @@ CASE_WITH(garbage_is_refused, open_pipe, close_pipe)
 	}
 }
 
-CASE(answers_differ_by_all_they_depend_on)
-{
-	const struct auth_token token = {.bytes = "a token", .len = 7};
-	const struct auth_token other = {.bytes = "A token", .len = 7};
-	char a[AUTH_HEX], b[AUTH_HEX], answer[6][AUTH_HEX];
+/* Both ends of a connection, each with its token, and how far they get. */
+struct pair {
+	struct conn client, server;
+	int rc[2];
+};
 
-	assert_int_equal(auth_challenge(a), 0);
-	assert_int_equal(auth_challenge(b), 0);
-	assert_string_not_equal(a, b);
-	assert_int_equal(strspn(a, "0123456789abcdef"), 64);
-	auth_prove(&token, AUTH_CLIENT, a, b, answer[0]);
-	auth_prove(&token, AUTH_SERVER, a, b, answer[1]);
-	auth_prove(&token, AUTH_CLIENT, b, a, answer[2]);
-	auth_prove(&other, AUTH_CLIENT, a, b, answer[3]);
-	auth_prove(&token, AUTH_CLIENT, a, a, answer[4]);
-	auth_prove(&token, AUTH_CLIENT, a, b, answer[5]);
-	assert_true(auth_equal(answer[0], answer[5]));
-	for (unsigned i = 1; i < 5; i++)
-		assert_false(auth_equal(answer[0], answer[i]));
+static void shake(struct pair *p, const char *client, const char *server)
+{
+	struct token ours = {.len = strlen(client)}, theirs = {.len = strlen(server)};
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	conn_init(&p->client, fd[0], fd[0]);
+	conn_init(&p->server, fd[1], fd[1]);
+	memcpy(ours.bytes, client, ours.len);
+	memcpy(theirs.bytes, server, theirs.len);
+	assert_int_equal(conn_secure(&p->client, &ours, false), 0);
+	assert_int_equal(conn_secure(&p->server, &theirs, true), 0);
+	p->rc[0] = p->rc[1] = -ETIMEDOUT;
+	for (unsigned i = 0; i < 20; i++) {
+		if (p->rc[0] == -ETIMEDOUT)
+			p->rc[0] = conn_handshake(&p->client, 0);
+		if (p->rc[1] == -ETIMEDOUT)
+			p->rc[1] = conn_handshake(&p->server, 0);
+	}
 }
 
-/* As OpenSSL says: openssl dgst -sha256 -hmac 0123456789abcdef */
-CASE(answer_is_an_hmac)
+static void part(struct pair *p)
 {
-	const struct auth_token token = {.bytes = "0123456789abcdef", .len = 16};
-	char a[AUTH_HEX], b[AUTH_HEX], answer[AUTH_HEX];
-
-	memset(a, 'a', 64);
-	memset(b, 'b', 64);
-	a[64] = b[64] = '\0';
-	auth_prove(&token, AUTH_CLIENT, a, b, answer);
-	assert_string_equal(answer,
-			    "9ec679ca7518ead7750a48c0ee7e1ac170e357b83501ce3f6defd4ff33e4ceae");
+	conn_close(&p->client);
+	conn_close(&p->server);
 }
 
-static int read_token(const char *text, mode_t mode, struct auth_token *token)
+#define SECRET "0123456789abcdef0123456789abcdef"
+
+CASE(whoever_has_the_token_is_heard)
+{
+	struct json_object *msg;
+	char text[40000];
+	struct pair *p = test_calloc(1, sizeof(*p));
+
+	shake(p, SECRET, SECRET);
+	assert_int_equal(p->rc[0], 0);
+	assert_int_equal(p->rc[1], 0);
+	assert_int_equal(conn_receive(&p->server, &msg, 0), -ETIMEDOUT);
+	/* more than a record of TLS holds, in both directions */
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (unsigned i = 0; i < 3; i++) {
+		struct conn *from = i & 1 ? &p->server : &p->client;
+		struct conn *to = i & 1 ? &p->client : &p->server;
+
+		msg = json_object_new_object();
+		json_object_object_add(msg, "text", json_object_new_string(text));
+		assert_int_equal(conn_send(from, msg, 1000), 0);
+		assert_int_equal(conn_receive(to, &msg, 1000), 0);
+		assert_string_equal(json_object_get_string(json_object_object_get(msg, "text")),
+				    text);
+		json_object_put(msg);
+	}
+	conn_close(&p->server);
+	assert_int_equal(conn_receive(&p->client, &msg, 1000), -EPIPE);
+	part(p);
+	test_free(p);
+}
+
+CASE(another_token_is_none)
+{
+	struct pair *p = test_calloc(1, sizeof(*p));
+
+	shake(p, SECRET, "0123456789abcdef0123456789abcdeF");
+	assert_int_equal(p->rc[0], -EACCES);
+	assert_int_equal(p->rc[1], -EACCES);
+	part(p);
+	test_free(p);
+}
+
+/* Whoever speaks in the clear, as a client without a token or a web browser. */
+CASE(what_is_no_tls_is_none)
+{
+	struct token token = {.bytes = SECRET, .len = strlen(SECRET)};
+	struct conn *c = test_calloc(1, sizeof(*c));
+
+	for (unsigned server = 0; server < 2; server++) {
+		static const char clear[] = "{\"type\":\"login\",\"protocol\":3}\n";
+		int fd[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+		conn_init(c, fd[0], fd[0]);
+		assert_int_equal(conn_secure(c, &token, server), 0);
+		assert_int_equal(write(fd[1], clear, sizeof(clear) - 1), sizeof(clear) - 1);
+		assert_int_equal(conn_handshake(c, 1000), -EPROTO);
+		conn_close(c);
+		close(fd[1]);
+	}
+	test_free(c);
+}
+
+static int read_token(const char *text, mode_t mode, struct token *token)
 {
 	char path[] = "/tmp/pl-token-XXXXXX";
 	struct error err = {};
@@ -519,7 +582,7 @@ static int read_token(const char *text, mode_t mode, struct auth_token *token)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
-	rc = auth_read_token(token, path, &err);
+	rc = token_read(token, path, &err);
 	assert_int_equal(err.status, rc ? STATUS_USAGE : STATUS_OK);
 	unlink(path);
 	return rc;
@@ -527,17 +590,17 @@ static int read_token(const char *text, mode_t mode, struct auth_token *token)
 
 CASE(tokens_are_secret)
 {
-	struct auth_token token;
+	struct token token;
 	char much[400];
 
-	assert_int_equal(read_token("12345678\nmore\n", 0600, &token), 0);
-	assert_int_equal(token.len, 8);
-	assert_int_equal(read_token("123456789", 0400, &token), 0);
-	assert_int_equal(token.len, 9);
-	assert_int_equal(read_token("1234567\n", 0600, &token), -EINVAL);
+	assert_int_equal(read_token(SECRET "\nmore\n", 0600, &token), 0);
+	assert_int_equal(token.len, 32);
+	assert_int_equal(read_token(SECRET "0", 0400, &token), 0);
+	assert_int_equal(token.len, 33);
+	assert_int_equal(read_token("0123456789abcdef0123456789abcde\n", 0600, &token), -EINVAL);
 	assert_int_equal(read_token("", 0600, &token), -EINVAL);
-	assert_int_equal(read_token("12345678\n", 0640, &token), -EINVAL);
-	assert_int_equal(read_token("12345678\n", 0604, &token), -EINVAL);
+	assert_int_equal(read_token(SECRET "\n", 0640, &token), -EINVAL);
+	assert_int_equal(read_token(SECRET "\n", 0604, &token), -EINVAL);
 	memset(much, 'x', sizeof(much));
 	much[sizeof(much) - 1] = '\0';
 	assert_int_equal(read_token(much, 0600, &token), -EINVAL);
