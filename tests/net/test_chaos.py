@@ -547,7 +547,7 @@ COMMANDS = [["run", "-c", "1000", "-P", "2"], ["trace", "-t", "0.2"], ["check", 
             ["run", "-c", "1000", "--tx", "xdp", "--rx", "xdp"],
             ["trace", "--events", "-t", "0.2"], ["search", "--mrr", "-t", "50ms"],
             ["lab", "up", NAME], ["run", "-c", "1000", "--fault", "netfilter,rcvbuf"],
-            ["trace", "--balance", "-t", "0.2", "udp", "port", "5060"]]
+            ["trace", "--balance", "-t", "0.2", "udp", "port", "9"]]
 
 
 @table([(" ".join(args), args) for args in COMMANDS] if EVERYTHING else [])
