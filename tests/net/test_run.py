@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from labs import Lab
 from lib import (EVERYTHING, TIMEOUT, Host, assert_balanced, assert_counters_agree, case, first,
                  killed_within, lost, main, pktledger, require, run, started, sysctl, table,
                  thorough, until)
@@ -154,6 +155,48 @@ def balanced(count, options):
     pieces = {key: n for key, n in document["end"].items() if key.startswith("fragments_")}
     expected = {"fragments_made": 3 * count, "fragments_seen": 3 * count} if "4000" in options else {}
     assert {key: n for key, n in pieces.items() if n} == expected, pieces
+
+
+NAME = f"pl-legs-{os.getpid()}"
+# a shaper of half the rate before the device; a reader of half the rate; and nothing at all
+WAITING = [
+    ("at a qdisc", ["tbf", "rate", "40mbit", "burst", "4k", "latency", "5s"], [], ("sent", "device_out")),
+    ("for the reader", None, ["--work", "100us"], ("socket", "read")),
+]  # as long as 166 packets or more, which the send buffer holds, wait for that
+
+
+def legs_of(end):
+    """Those of most packets; on top of PID 1 this host may hide some from a point."""
+    *legs, whole = end["legs"]
+    assert (whole["from"], whole["to"]) == ("sent", "read"), whole
+    total = sum(leg["packets"] * leg["mean_ns"] for leg in legs)
+    assert abs(total - whole["packets"] * whole["mean_ns"]) <= len(legs) * whole["packets"], legs
+    return [leg for leg in legs if leg["packets"] > whole["packets"] / 2]
+
+
+@table(first(1, WAITING))
+def legs_show_where_packets_wait(qdisc, options, longest):
+    with Lab(NAME) as lab:
+        if qdisc:
+            lab.do("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", *qdisc)
+        end = run("--lab", NAME, "--tx", "socket", "-r", "20k", "-c", "2000", "--rcvbuf", "16M", "--legs",
+                  *options)["end"]
+    legs = legs_of(end)
+    assert [leg["from"] for leg in legs] == ["sent", "device_out", "device_in", "socket"], legs
+    assert legs[0]["packets"] > 0.9 * end["delivered"] and end["legs"][-1]["packets"] == end["delivered"]
+    assert end["legs"][-1]["latency_ns"] == end["latency_ns"], end
+    p50 = {(leg["from"], leg["to"]): leg["latency_ns"]["p50"] for leg in legs}
+    assert p50[longest] > 5e6, legs
+    assert p50["device_out", "device_in"] < 1e6 and p50["device_in", "socket"] < 1e6, legs
+
+
+@table([(f"{tx} to {rx}", tx, rx, points) for tx, rx, points in [
+    ("xsk", "socket", ["sent", "device_in", "socket"]), ("xdp", "socket", ["sent", "device_in", "socket"]),
+    ("socket", "xsk", ["sent", "device_out"])]] if EVERYTHING else [])
+def legs_of_engines(tx, rx, points):
+    """Frames that bypass a point: its two legs are one."""
+    legs = legs_of(run("--tx", tx, "--rx", rx, "-r", "10k", "-c", "2000", "--rcvbuf", "16M", "--legs")["end"])
+    assert [leg["from"] for leg in legs] == points and legs[-1]["to"] == "read", legs
 
 
 @case

@@ -39,6 +39,7 @@ void hist_add(struct hist *h, uint64_t value)
 	if (value > h->max)
 		h->max = value;
 	h->count++;
+	h->sum += value;
 	h->bucket[bucket_of(value)]++;
 }
 
@@ -51,8 +52,14 @@ void hist_merge(struct hist *into, const struct hist *from)
 	if (from->max > into->max)
 		into->max = from->max;
 	into->count += from->count;
+	into->sum += from->sum;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		into->bucket[i] += from->bucket[i];
+}
+
+uint64_t hist_mean(const struct hist *h)
+{
+	return h->count ? h->sum / h->count : 0;
 }
 
 uint64_t hist_quantile(const struct hist *h, double q)

@@ -13,7 +13,7 @@
 
 /* Zero-initialise. */
 struct hist {
-	uint64_t count, min, max; /* exact; 0 if it is empty */
+	uint64_t count, sum, min, max; /* exact; 0 if it is empty */
 	uint64_t bucket[HIST_QUARTERS * 16];
 };
 
@@ -21,6 +21,9 @@ void hist_add(struct hist *h, uint64_t value);
 void hist_merge(struct hist *into, const struct hist *from);
 /* Smallest value v such that a share q (0..1) of all is <= v; upper edge of its bucket. */
 uint64_t hist_quantile(const struct hist *h, double q);
+
+/* 0 if it is empty. */
+uint64_t hist_mean(const struct hist *h);
 
 void hist_quarters(const struct hist *h, uint64_t count[HIST_QUARTERS]);
 uint64_t hist_quarter_from(unsigned i);

@@ -52,6 +52,8 @@ static const struct opt recv_opts[] = {
 	 .help = "go on when all senders have said that they are done, or the client is"},
 	{"rcvbuf", 0, OPT_SIZE, AT(spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
+	{"legs", 0, OPT_FLAG, AT(spec.legs), .excludes = "serve",
+	 .help = "where the time goes: delay from the device to the socket, and to the reader"},
 	{"interval", 'I', OPT_TIME, AT(spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",

@@ -35,6 +35,9 @@ const struct opt run_opts[] = {
 	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiving engine"},
 	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
 	 .help = "with --rx xdp: the program only notes the packet, a socket receives it"},
+	{"legs", 0, OPT_FLAG, AT(traffic.spec.legs),
+	 .help = "where the time goes: delay from sending to the device, to the other one, to the "
+		 "socket and to the reader; costs each packet three looks"},
 	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,

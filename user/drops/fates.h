@@ -54,6 +54,24 @@ struct result_latency {
 /* From a histogram of one-way delays; NULL or empty: not measured. */
 void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
+/* Points of a packet's way on one host, see drops/legs.h, and the time between two of them. */
+enum result_point {
+	RESULT_SENT,	   /* its stamp */
+	RESULT_DEVICE_OUT, /* this and the next ones: enum leg_point */
+	RESULT_DEVICE_IN,
+	RESULT_SOCKET,
+	RESULT_READ,
+	RESULT_POINTS,
+};
+
+#define RESULT_LEGS 10 /* pairs of them */
+
+struct result_leg {
+	unsigned from, to; /* enum result_point */
+	uint64_t packets, mean_ns;
+	struct result_latency latency;
+};
+
 struct arrivals_flow {
 	uint16_t stream; /* as stamped */
 	char source[64]; /* ADDR:PORT; "": flows were not distinguished */
@@ -68,6 +86,8 @@ struct arrivals {
 	struct gaps gaps;
 	struct result_latency latency;
 	uint64_t delay[HIST_QUARTERS]; /* packets by one-way delay: hist_quarters() */
+	struct result_leg leg[RESULT_LEGS];
+	unsigned legs;
 	uint64_t jitter_ns;	       /* RFC 3550, mean of the flows by packets */
 	uint64_t negative;	       /* packets that arrived before they were sent */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];

@@ -36,6 +36,7 @@ struct run_spec {
 	unsigned threads;	 /* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
 	bool pass;		 /* rx xdp: the program only reads, a socket receives */
+	bool legs;		 /* measure the legs of the way on this host */
 	uint64_t settle_ns;	 /* at most, for closing the ledger; 0: as losses here need */
 	uint64_t interval_ns;	 /* between calls of on_interval */
 	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */

@@ -126,6 +126,7 @@ static void prepare(struct receiver *r, unsigned t)
 		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
+	me->sink.legs = cfg->legs;
 	me->reader = (struct reader_state){
 		.reader = &cfg->tuning->reader, .stop = &r->stop, .log_fd = r->log_fd};
 	if (reader_works(me->reader.reader))
@@ -358,6 +359,7 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
 {
 	const struct line **lines = calloc((size_t)n * SINK_LINES, sizeof(*lines));
+	struct legs_sums legs = {};
 	struct delays sums = {};
 	unsigned found = 0;
 
@@ -370,6 +372,7 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 			reordering_add(&out->order, &l->order);
 			out->negative += l->negative;
 		}
+		legs_merge(&legs, &sink[s]->legs_sums);
 	}
 	for (unsigned i = 0; i < found; i++) {
 		struct arrivals_flow more;
@@ -383,6 +386,8 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 	}
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);
+	out->legs = legs_result(&legs, out->leg);
+	legs_forget(&legs);
 	out->jitter_ns = take_delays(&sums, &out->latency);
 	free(lines);
 }

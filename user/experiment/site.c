@@ -191,6 +191,15 @@ static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
 	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
 }
 
+/* Between the two devices of a lab, or two ports of this host; of a lone receiver from any on. */
+static int open_legs(struct site *s, struct error *err)
+{
+	const struct legs_device out = {s->lone ? NULL : &s->lab.tx_ns, s->lab.tx.ifindex};
+	const struct legs_device in = {&s->lab.rx_ns, s->lone ? 0 : s->lab.rx.ifindex};
+
+	return s->spec->legs ? legs_open(&s->legs, (uint16_t)s->flow.dst_port, &out, &in, err) : 0;
+}
+
 static int open_receiver(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
@@ -221,7 +230,15 @@ static int open_receiver(struct site *s, struct error *err)
 	rc = open_xdp(s, err);
 	if (rc || fx->no_receiver)
 		return rc;
-	rc = receiver_open(&s->receiver, &s->receiver_config, err);
+	rc = open_legs(s, err);
+	s->receiver_config.legs = s->legs;
+	if (!rc)
+		rc = receiver_open(&s->receiver, &s->receiver_config, err);
+	for (unsigned t = 0; !rc && s->legs && t < s->receiver_config.threads; t++) {
+		if (s->receiver_config.ops == &rx_socket)
+			rc = legs_attach(s->legs, receiver_fd(s->receiver, t));
+		error_errno(err, STATUS_UNABLE, rc, NULL, "cannot put a filter on the socket");
+	}
 	for (unsigned t = 0; !rc && fx->socket_filter && t < s->receiver_config.threads; t++)
 		rc = fault_socket(s->faults, receiver_fd(s->receiver, t), err);
 	return rc;
@@ -458,6 +475,8 @@ void site_close(struct site *s)
 		netdev_set_feature(s->gro->ns, s->gro->ifname, "rx-gro", false);
 	rx_prog_close(s->prog);
 	tracer_close(&s->tracer);
+	legs_close(s->legs);
+	s->legs = NULL;
 	counters_free(&s->before);
 	counters_free(&s->after);
 	nic_watch_end(&s->nic);

@@ -122,6 +122,7 @@ struct site {
 	struct rx_prog *prog;	     /* of the receiving engine; NULL: it has none */
 	const struct lab_port *gro;  /* where GRO was switched on to give it NAPI; NULL: nowhere */
 	struct flow flow;
+	struct legs *legs; /* NULL: none are measured */
 	struct receiver_config receiver_config;
 	struct receiver *receiver; /* NULL: nobody listens here, or closed already */
 	struct sender_config sender_config;

@@ -81,6 +81,49 @@ static void put_latency(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
+/* Where the time goes: of each leg of the way, then of the whole. */
+static void put_legs(struct page *p, const struct json_object *end)
+{
+	static const char *const keys[] = {"p50", "p99", "p9999", "max"};
+	static const struct page_column columns[] = {
+		{"legs", 23, false}, {"packets", 11, true}, {"mean", 9, true}, {"p50", 9, true},
+		{"p99", 9, true},    {"p99.99", 9, true},   {"max", 9, true},  {0},
+	};
+	static const struct {
+		const char *key, *name;
+	} points[] = {
+		{"sent", "send call"}, {"device_out", "tx device"}, {"device_in", "rx device"},
+		{"socket", "socket"},  {"read", "reader"},
+	};
+
+	if (!json_get_length(end, "legs"))
+		return;
+	p->indent = 0;
+	page_table(p, columns);
+	p->indent = 2;
+	for (struct json_each e = json_each(end, "legs"); json_next(&e);) {
+		const struct json_object *latency = json_get(e.item, "latency_ns");
+		const char *from = "", *to = "";
+		char name[64];
+
+		for (unsigned i = 0; i < LENGTH(points); i++) {
+			if (!strcmp(points[i].key, json_get_text(e.item, "from")))
+				from = points[i].name;
+			if (!strcmp(points[i].key, json_get_text(e.item, "to")))
+				to = points[i].name;
+		}
+		snprintf(name, sizeof(name), "%s - %s", from, to);
+		page_cell(p, STYLE_PLAIN, name);
+		page_cell(p, STYLE_PLAIN, page_count(json_get_u64(e.item, "packets")));
+		page_cell(p, STYLE_PLAIN, page_ns(json_get_u64(e.item, "mean_ns")));
+		for (unsigned i = 0; i < LENGTH(keys); i++)
+			page_cell(p, STYLE_PLAIN, page_ns(json_get_u64(latency, keys[i])));
+		page_end(p);
+	}
+	p->indent = 0;
+	page_end(p);
+}
+
 static void put_beside(struct page *p, const struct json_object *end)
 {
 	static const struct text_count seen[] = {
@@ -111,6 +154,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 	const struct json_object *losses = json_get(end, "own_losses");
 
 	put_latency(p, end);
+	put_legs(p, end);
 	/* how what was lost lay together, and how far the displaced came too late */
 	if (json_get_u64(gaps, "gaps"))
 		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "drops/fates.h"
+#include "drops/legs.h"
 #include "sink_abi.h"
 #include "traffic/shape.h"
 #include "traffic/worker.h"
@@ -104,12 +105,14 @@ struct sink {
 	const uint8_t *fill; /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
 	bool timed;	     /* packets carry the send time */
 	struct reader_state *reader; /* the application's own work on each packet; NULL: none */
+	const struct legs *legs;     /* NULL: none are measured */
 
 	struct endpoint source; /* of the next packet; set by engines that tell flows apart */
 
 	/* results; written by the receiving thread only */
 	struct sink_sums sums;
 	uint64_t next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
+	struct legs_sums legs_sums;
 	struct line *line[SINK_LINES];
 	unsigned lines;
 	struct line *recent[SINK_RECENT]; /* found by source port and stream */
@@ -158,6 +161,7 @@ struct receiver_config {
 	unsigned xsk_room;   /* xsk: bytes that a frame has room for; 0: the longest packet */
 	const struct rx_prog *prog; /* xsk, xdp; borrowed */
 	bool xdp_skb_mode;	    /* xsk, xdp: the program is attached as generic XDP */
+	const struct legs *legs;    /* borrowed; NULL: none are measured */
 	bool paused;		    /* does not read until receiver_resume() */
 	uint64_t work_ns;	    /* time spent on each packet, a slow reader */
 	const struct tuning *tuning;

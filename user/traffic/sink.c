@@ -45,8 +45,8 @@ static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 }
 
 /* The delay counts only if the time stamp is whole; both times are of CLOCK_TAI, at either end. */
-static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
-		       uint64_t now_tai)
+static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint8_t *data,
+		       unsigned have, uint64_t now_tai)
 {
 	struct stamp_time t;
 	int64_t transit, d;
@@ -68,6 +68,8 @@ static void note_delay(const struct sink *s, struct line *l, const uint8_t *data
 		l->negative++;
 	else if (l->delay || (l->delay = calloc(1, sizeof(struct hist))))
 		hist_add(l->delay, (uint64_t)transit);
+	if (s->legs)
+		legs_read(s->legs, &s->legs_sums, word, be64toh(t.ns), now_tai);
 }
 
 static struct line *known_line(const struct sink *s, uint16_t stream, const struct endpoint *source)
@@ -357,7 +359,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 	if (!is_whole(s, line, STAMP_NUMBER(word), data, have, len))
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
-	note_delay(s, line, data, have, now_tai);
+	note_delay(s, line, word, data, have, now_tai);
 	if (s->reader)
 		reader_work(s->reader, STAMP_STREAM(word), STAMP_NUMBER(word), len);
 }
@@ -384,6 +386,7 @@ void sink_forget(struct sink *s)
 		free(s->line[i]);
 	}
 	s->lines = 0;
+	legs_forget(&s->legs_sums);
 	memset(s->recent, 0, sizeof(s->recent));
 }
 

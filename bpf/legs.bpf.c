@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Notes when stamped packets pass the points of enum leg_point. They are found by their numbers
+ * when they are read, so nothing is kept of those that are lost. Of a merged skb, or one that the
+ * device is to cut, the first packet is noted; stamps in pages are not read.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "legs_abi.h"
+#include "skb.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, LEG_SLOTS);
+	__type(key, __u32);
+	__type(value, struct leg_times);
+} times SEC(".maps");
+
+/* Set by user space: UDP port of the flow; devices, by LEG_DEVICE_OUT and LEG_DEVICE_IN. */
+const volatile __u16 leg_port;
+const volatile __u32 leg_netns[2], leg_ifindex[2]; /* ifindex 0: any of the namespace */
+
+static __always_inline void note(__u64 word, enum leg_point point)
+{
+	__u32 slot = leg_slot(word);
+	struct leg_times *t = bpf_map_lookup_elem(&times, &slot);
+
+	if (!t)
+		return;
+	if (t->word != word) {
+		__builtin_memset(t->at, 0, sizeof(t->at));
+		t->word = word;
+	}
+	t->at[point] = bpf_ktime_get_tai_ns();
+}
+
+static __always_inline int passes(struct sk_buff *skb, enum leg_point point)
+{
+	struct net_device *dev = skb->dev;
+	struct linear at = linear_of(skb);
+	struct packet p = {};
+
+	if (dev->nd_net.net->ns.inum != leg_netns[point] ||
+	    (leg_ifindex[point] && dev->ifindex != leg_ifindex[point]))
+		return 0;
+	if (packet_parse(&at, leg_port, &p) == PACKET_STAMPED)
+		note(p.word, point);
+	return 0;
+}
+
+SEC("?tp_btf/net_dev_start_xmit")
+int leg_out(__u64 *ctx)
+{
+	return passes((void *)ctx[0], LEG_DEVICE_OUT);
+}
+
+SEC("?tp_btf/netif_receive_skb")
+int leg_in(__u64 *ctx)
+{
+	return passes((void *)ctx[0], LEG_DEVICE_IN);
+}
+
+/* Where sk_filter() runs in udp_queue_rcv_one_skb(), data begins with the UDP header. */
+SEC("?socket")
+int leg_socket(struct __sk_buff *skb)
+{
+	struct stamp stamp;
+	__u64 word;
+
+	if (bpf_skb_load_bytes(skb, UDP_HLEN, &stamp, sizeof(stamp)))
+		return -1;
+	word = stamp_word(&stamp);
+	if (word)
+		note(word, LEG_SOCKET);
+	return -1; /* all of it passes */
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/legs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "host/load.h"
+#include "legs.skel.h"
+
+struct legs {
+	struct legs_bpf *skel;
+	const volatile struct leg_times *times; /* LEG_SLOTS */
+};
+
+static int load(struct legs *l, uint16_t port, const struct legs_device *const at[2])
+{
+	struct legs_bpf *s = l->skel = calloc(1, sizeof(*s));
+	int rc = s ? legs_bpf__create_skeleton(s) : -ENOMEM;
+	void *times;
+
+	if (!rc)
+		rc = trace_open(s->skeleton, NULL);
+	if (rc)
+		return rc;
+	s->rodata->leg_port = port;
+	for (unsigned i = 0; i < 2; i++) {
+		s->rodata->leg_netns[i] = at[i]->ns ? at[i]->ns->inum : 0;
+		s->rodata->leg_ifindex[i] = at[i]->ifindex;
+	}
+	bpf_program__set_autoload(s->progs.leg_out, at[LEG_DEVICE_OUT]->ns);
+	bpf_program__set_autoload(s->progs.leg_in, at[LEG_DEVICE_IN]->ns);
+	bpf_program__set_autoload(s->progs.leg_socket, true);
+	rc = legs_bpf__load(s);
+	if (!rc)
+		rc = legs_bpf__attach(s);
+	if (rc)
+		return rc;
+	times = mmap(NULL, LEG_SLOTS * sizeof(*l->times), PROT_READ, MAP_SHARED,
+		     bpf_map__fd(s->maps.times), 0);
+	l->times = times;
+	return times == MAP_FAILED ? -errno : 0;
+}
+
+int legs_open(struct legs **out, uint16_t port, const struct legs_device *leaves,
+	      const struct legs_device *comes, struct error *err)
+{
+	const struct legs_device *const at[] = {
+		[LEG_DEVICE_OUT] = leaves, [LEG_DEVICE_IN] = comes};
+	struct legs *l = calloc(1, sizeof(*l));
+	int rc = l ? load(l, port, at) : -ENOMEM;
+
+	if (!rc) {
+		*out = l;
+		return 0;
+	}
+	legs_close(l);
+	return trace_load_error(err, rc);
+}
+
+int legs_attach(const struct legs *l, int socket)
+{
+	int fd = bpf_program__fd(l->skel->progs.leg_socket);
+
+	return setsockopt(socket, SOL_SOCKET, SO_ATTACH_BPF, &fd, sizeof(fd)) ? -errno : 0;
+}
+
+void legs_close(struct legs *l)
+{
+	if (!l)
+		return;
+	if (l->times && l->times != MAP_FAILED)
+		munmap((void *)l->times, LEG_SLOTS * sizeof(*l->times));
+	legs_bpf__destroy(l->skel);
+	free(l);
+}
+
+static void add(struct legs_sums *sums, unsigned from, unsigned to, uint64_t ns)
+{
+	struct hist **h = &sums->leg[from * RESULT_POINTS + to];
+
+	if (*h || (*h = calloc(1, sizeof(**h))))
+		hist_add(*h, ns);
+}
+
+/* The clocks of two CPUs may differ by nanoseconds. */
+static uint64_t since(uint64_t before, uint64_t now)
+{
+	return now > before ? now - before : 0;
+}
+
+void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint64_t sent_ns,
+	       uint64_t now_ns)
+{
+	const volatile struct leg_times *t = &l->times[leg_slot(word)];
+	uint64_t at[RESULT_POINTS] = {[RESULT_SENT] = sent_ns, [RESULT_READ] = now_ns};
+	unsigned from = RESULT_SENT;
+
+	for (unsigned i = 0; i < LEG_POINTS; i++)
+		at[RESULT_DEVICE_OUT + i] = t->at[i];
+	/* another one may have taken its place, or do so now */
+	if (t->word != word)
+		return;
+	for (unsigned to = RESULT_DEVICE_OUT; to < RESULT_POINTS; to++) {
+		if (!at[to] || (to == RESULT_READ && from == RESULT_SENT))
+			continue;
+		add(sums, from, to, since(at[from], at[to]));
+		from = to;
+	}
+	if (from == RESULT_READ)
+		add(sums, RESULT_SENT, RESULT_READ, since(sent_ns, now_ns));
+}
+
+void legs_merge(struct legs_sums *into, const struct legs_sums *from)
+{
+	for (unsigned i = 0; i < RESULT_POINTS * RESULT_POINTS; i++) {
+		struct hist **to = &into->leg[i];
+		const struct hist *one = from->leg[i];
+
+		if (one && (*to || (*to = calloc(1, sizeof(**to)))))
+			hist_merge(*to, one);
+	}
+}
+
+void legs_forget(struct legs_sums *sums)
+{
+	for (unsigned i = 0; i < RESULT_POINTS * RESULT_POINTS; i++)
+		free(sums->leg[i]);
+	*sums = (struct legs_sums){};
+}
+
+unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_LEGS])
+{
+	const unsigned whole = RESULT_READ, end = RESULT_POINTS * RESULT_POINTS;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i <= end; i++) {
+		const unsigned k = i < end ? i : whole;
+		const struct hist *h = sums->leg[k];
+
+		if (!h || i == whole)
+			continue;
+		leg[n] = (struct result_leg){.from = k / RESULT_POINTS,
+					     .to = k % RESULT_POINTS,
+					     .packets = h->count,
+					     .mean_ns = hist_mean(h)};
+		result_latency_fill(&leg[n++].latency, h);
+	}
+	return n;
+}
