@@ -754,13 +754,13 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
 		 "--to USER@ADDR"},
 		{by_via && (o->token_file || o->insecure || o->scheme),
-		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, not for ssh or "
+		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, not for ssh "
+		 "or "
 		 "--via: they know who you are",
 		 "leave it out"},
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},
-		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS",
-		 "--to tls://ADDR"},
+		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS", "--to tls://ADDR"},
 		{far && spec->legs, "--legs are of packets that are sent and read on one host",
 		 "leave --legs out; `recv --legs` has those of the receiving host"},
 		{far && o->reverse && shape->capture,

@@ -88,8 +88,8 @@ struct arrivals {
 	uint64_t delay[HIST_QUARTERS]; /* packets by one-way delay: hist_quarters() */
 	struct result_leg leg[RESULT_LEGS];
 	unsigned legs;
-	uint64_t jitter_ns;	       /* RFC 3550, mean of the flows by packets */
-	uint64_t negative;	       /* packets that arrived before they were sent */
+	uint64_t jitter_ns; /* RFC 3550, mean of the flows by packets */
+	uint64_t negative;  /* packets that arrived before they were sent */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];
 	unsigned flows;
 	uint64_t flows_more; /* not in `flow`, but in the sums */

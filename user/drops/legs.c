@@ -46,8 +46,7 @@ static int load(struct legs *l, uint16_t port, const struct legs_device *const a
 int legs_open(struct legs **out, uint16_t port, const struct legs_device *leaves,
 	      const struct legs_device *comes, struct error *err)
 {
-	const struct legs_device *const at[] = {
-		[LEG_DEVICE_OUT] = leaves, [LEG_DEVICE_IN] = comes};
+	const struct legs_device *const at[] = {[LEG_DEVICE_OUT] = leaves, [LEG_DEVICE_IN] = comes};
 	struct legs *l = calloc(1, sizeof(*l));
 	int rc = l ? load(l, port, at) : -ENOMEM;
 

@@ -269,8 +269,7 @@ int peer_connect(struct peer **out, const struct peer_target *target, struct err
 		return 0;
 	}
 	conn_close(&p->conn);
-	rc = p->via.words ? refuse_via(p, rc, via_close(&p->via), err)
-			  : refuse(target, rc, err);
+	rc = p->via.words ? refuse_via(p, rc, via_close(&p->via), err) : refuse(target, rc, err);
 	peer_close(p);
 	return rc;
 }

@@ -252,8 +252,8 @@ struct peer_time {
 	uint64_t tai_ns;
 };
 
-extern const struct record_field msg_hello[], msg_welcome[], msg_probe[], msg_seen[],
-	msg_plan[], msg_ready[], msg_status[], msg_fold[], msg_time[], msg_error[];
+extern const struct record_field msg_hello[], msg_welcome[], msg_probe[], msg_seen[], msg_plan[],
+	msg_ready[], msg_status[], msg_fold[], msg_time[], msg_error[];
 
 /* Of struct result: what an end knows of itself when it is over. */
 extern const struct record_field msg_end[];

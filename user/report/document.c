@@ -121,10 +121,8 @@ static const struct record_field latency_rows[] = {
 };
 
 static const char *const point_names[] = {
-	[RESULT_SENT] = "sent",
-	[RESULT_DEVICE_OUT] = "device_out",
-	[RESULT_DEVICE_IN] = "device_in",
-	[RESULT_SOCKET] = "socket",
+	[RESULT_SENT] = "sent",		  [RESULT_DEVICE_OUT] = "device_out",
+	[RESULT_DEVICE_IN] = "device_in", [RESULT_SOCKET] = "socket",
 	[RESULT_READ] = "read",
 };
 
