@@ -4,7 +4,6 @@
 #define PKTLEDGER_BASE_FILE_H
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>

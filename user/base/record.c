@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/list.h"
 #include "base/clock.h"
 
 /* Where a number of that size is in one of eight bytes. */
@@ -134,6 +135,16 @@ struct json_object *record_write(const struct record_field *rows, const void *fr
 
 	record_put(o, rows, from);
 	return o;
+}
+
+struct json_object *record_items(const struct record_field *rows, const struct list *items)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < items->n; i++)
+		json_object_array_add(
+			list, record_write(rows, (const char *)items->at + i * items->size));
+	return list;
 }
 
 static int read_uint(struct json_object *o, const struct record_field *f, void *to)

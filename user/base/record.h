@@ -93,6 +93,10 @@ void record_put(struct json_object *o, const struct record_field *rows, const vo
 /* A new object of them. The caller's. */
 struct json_object *record_write(const struct record_field *rows, const void *from);
 
+/* A new list of such objects. */
+struct list; /* base/list.h */
+struct json_object *record_items(const struct record_field *rows, const struct list *items);
+
 /*
  * Reads the members of `o`, which may be anything, or NULL; keys without a row are passed over. All
  * that the rows name is set, to zero where there was nothing to take. 0; -EBADMSG if one is

@@ -2,7 +2,6 @@
 #include <asm/byteorder.h>
 #include <errno.h>
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <json-c/json.h>
 #include <arpa/inet.h>
-#include <linux/capability.h>
 #include <stdio.h>
 
 #include "cli/options.h"

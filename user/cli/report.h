@@ -6,7 +6,6 @@
 #ifndef PKTLEDGER_CLI_REPORT_H
 #define PKTLEDGER_CLI_REPORT_H
 
-#include <linux/capability.h>
 
 #include "cli/options.h"
 #include "report/document.h"

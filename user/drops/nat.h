@@ -10,7 +10,6 @@
 #ifndef PKTLEDGER_DROPS_NAT_H
 #define PKTLEDGER_DROPS_NAT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/num.h"

@@ -5,7 +5,6 @@
 #include <fnmatch.h>
 #include <linux/bpf.h>
 #include <linux/if_packet.h>
-#include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
 

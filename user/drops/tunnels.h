@@ -6,7 +6,6 @@
 #ifndef PKTLEDGER_DROPS_TUNNELS_H
 #define PKTLEDGER_DROPS_TUNNELS_H
 
-#include <stddef.h>
 
 #include "base/err.h"
 #include "filter_abi.h"

@@ -6,7 +6,6 @@
  */
 #include "experiment/site.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "experiment/settle.h"

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "drops/noise.h"
 
 /* X(ID, name, title): what rows can be told apart by. The order is that of columns. */

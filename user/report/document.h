@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/num.h"
 #include "base/record.h"
 #include "ledger/result.h"

@@ -117,8 +117,8 @@ uint64_t html_sum(const struct json_object *o, const char *list, const char *key
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < json_get_length(o, list); i++) {
-		uint64_t v = json_get_u64(json_get_item(o, list, i), key);
+	for (struct json_each e = json_each(o, list); json_next(&e);) {
+		uint64_t v = json_get_u64(e.item, key);
 
 		sum = sum + v < sum ? UINT64_MAX : sum + v;
 	}
@@ -216,12 +216,10 @@ static void put_headline(struct html *h, struct json_object *end)
 static void put_trials_headline(struct html *h, struct json_object *doc, struct json_object *end)
 {
 	double least = 1, most = 0, rate = json_get_double(json_get(end, "ndr"), "lower_pps");
-	size_t n = json_get_length(doc, "trials");
 
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *trial = json_get_item(doc, "trials", i);
-		double sent = json_get_double(trial, "sent");
-		double lost = 1 - json_get_double(trial, "delivered") / sent;
+	for (struct json_each trial = json_each(doc, "trials"); json_next(&trial);) {
+		double sent = json_get_double(trial.item, "sent");
+		double lost = 1 - json_get_double(trial.item, "delivered") / sent;
 
 		if (!(sent > 0))
 			continue;
@@ -231,8 +229,8 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 	if (rate > 0)
 		html_put(h, "<h1>No drop up to %s</h1>", page_rate(rate));
 	else if (least <= most)
-		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>", n, 100 * least,
-			 100 * most);
+		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>",
+			 json_get_length(doc, "trials"), 100 * least, 100 * most);
 	if (json_get(end, "balanced") && !json_get_bool(end, "balanced"))
 		html_put(h, "<p class=\"bad\">NOT BALANCED: some of the trials.</p>");
 }
@@ -294,16 +292,14 @@ void html_command(struct html *h, struct json_object *start)
 
 static void put_limits(struct html *h, struct json_object *doc)
 {
-	struct json_object *limit;
-
-	for (size_t i = 0; (limit = json_get_item(doc, "limits", i)); i++) {
-		const char *unit = json_get_text(limit, "unit");
+	for (struct json_each limit = json_each(doc, "limits"); json_next(&limit);) {
+		const char *unit = json_get_text(limit.item, "unit");
 		bool share = !strcmp(unit, "share");
 
-		if (json_get_bool(limit, "broken"))
+		if (json_get_bool(limit.item, "broken"))
 			html_put(h, "<p class=\"bad\">limit %s is broken: %.6g%s</p>",
-				 json_get_text(limit, "limit"),
-				 (share ? 100 : 1) * json_get_double(limit, "measured"),
+				 json_get_text(limit.item, "limit"),
+				 (share ? 100 : 1) * json_get_double(limit.item, "measured"),
 				 share			? " %"
 				 : !strcmp(unit, "pps") ? " a second"
 							: "");
@@ -337,8 +333,8 @@ static void put_bars(struct html *h, const char *title, const char *note,
 {
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < json_get_length(of, list); i++) {
-		uint64_t v = json_get_u64(json_get_item(of, list, i), what);
+	for (struct json_each b = json_each(of, list); json_next(&b);) {
+		uint64_t v = json_get_u64(b.item, what);
 
 		most = v > most ? v : most;
 	}
@@ -348,10 +344,9 @@ static void put_bars(struct html *h, const char *title, const char *note,
 		 "<figure><figcaption><b>%s</b> <span class=\"dim\">%s</span></figcaption>"
 		 "<div class=\"bars\">",
 		 title, note);
-	for (size_t i = 0; i < json_get_length(of, list); i++) {
-		struct json_object *b = json_get_item(of, list, i);
-		uint64_t v = json_get_u64(b, what);
-		uint64_t from = json_get_u64(b, "from"), to = json_get_u64(b, "to");
+	for (struct json_each b = json_each(of, list); json_next(&b);) {
+		uint64_t v = json_get_u64(b.item, what);
+		uint64_t from = json_get_u64(b.item, "from"), to = json_get_u64(b.item, "to");
 
 		html_put(h,
 			 "<span class=\"n\">%s%s%s</span><span class=\"bar\"><i class=\"flow\" "
@@ -377,13 +372,12 @@ static void put_flows(struct html *h, struct json_object *end)
 		return;
 	html_put(h, "<details><summary>%lu flows</summary>", n + json_get_u64(end, "flows_more"));
 	page_table(&p, columns);
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *f = json_get_item(end, "flows", i);
-		struct json_object *latency = json_get(f, "latency_ns");
+	for (struct json_each f = json_each(end, "flows"); json_next(&f);) {
+		struct json_object *latency = json_get(f.item, "latency_ns");
 
-		page_cell(&p, STYLE_PLAIN, json_get_text(f, "source"));
+		page_cell(&p, STYLE_PLAIN, json_get_text(f.item, "source"));
 		for (unsigned k = 0; k < LENGTH(counts); k++)
-			page_cell(&p, STYLE_PLAIN, page_count(json_get_u64(f, counts[k])));
+			page_cell(&p, STYLE_PLAIN, page_count(json_get_u64(f.item, counts[k])));
 		for (unsigned k = LENGTH(counts) + 1; columns[k].name; k++)
 			page_cell(&p, STYLE_PLAIN,
 				  latency ? page_ns(json_get_u64(latency, columns[k].name)) : "");
@@ -397,15 +391,14 @@ void html_ledger(struct html *h, struct json_object *start, struct json_object *
 {
 	const struct print_view v = {.html = h, .verbosity = 1};
 	bool run = json_get(end, "attempted") && json_get(end, "delivered");
-	struct json_object *stage, *counter;
 	unsigned agree = 0, counters = 0;
 	char note[64] = "";
 
 	if (!json_get(end, "attempted") && !json_get(end, "received"))
 		return;
-	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++) {
-		for (size_t k = 0; (counter = json_get_item(stage, "counters", k)); k++, counters++)
-			agree += json_get_bool(counter, "agrees");
+	for (struct json_each s = json_each(end, "stages"); json_next(&s);) {
+		for (struct json_each c = json_each(s.item, "counters"); json_next(&c); counters++)
+			agree += json_get_bool(c.item, "agrees");
 	}
 	if (counters)
 		snprintf(note, sizeof(note), "%u of %u counters of the kernel agree", agree,
@@ -455,16 +448,14 @@ static void put_interfaces(struct page *p, struct json_object *env)
 		{"interface", 0, false}, {"driver", 0, false},	  {"MTU", 0, false},
 		{"Mbit/s", 0, false},	 {"rx queues", 0, false}, {"tx queues", 0, false},
 		{"qdisc", 0, false},	 {"XDP", 0, false},	  {NULL, 0, false}};
-	size_t n = json_get_length(env, "interfaces");
 
-	if (n)
+	if (json_get_length(env, "interfaces"))
 		page_table(p, columns);
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *dev = json_get_item(env, "interfaces", i);
-		struct json_object *offloads = json_get(dev, "offloads");
+	for (struct json_each dev = json_each(env, "interfaces"); json_next(&dev);) {
+		struct json_object *offloads = json_get(dev.item, "offloads");
 
-		page_cell(p, STYLE_PLAIN, json_get_text(dev, "netns"));
-		page_words(p, STYLE_BOLD, "%s", json_get_text(dev, "ifname"));
+		page_cell(p, STYLE_PLAIN, json_get_text(dev.item, "netns"));
+		page_words(p, STYLE_BOLD, "%s", json_get_text(dev.item, "ifname"));
 		page_break(p);
 		if (json_object_is_type(offloads, json_type_object)) {
 			json_object_object_foreach (offloads, name, on) {
@@ -474,7 +465,7 @@ static void put_interfaces(struct page *p, struct json_object *env)
 		}
 		for (unsigned k = 0; k < LENGTH(keys); k++) {
 			page_cell(p, STYLE_PLAIN, "");
-			put_value(p, json_get(dev, keys[k]));
+			put_value(p, json_get(dev.item, keys[k]));
 		}
 		page_end(p);
 	}
@@ -606,21 +597,17 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 /* The stages of a list that lost something get their colours. */
 static void add_stages(struct html *h, struct json_object *end)
 {
-	struct json_object *stage;
-
-	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++)
-		h->lossy[rows_stage(json_get_text(stage, "stage"))] = true;
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
+		h->lossy[rows_stage(json_get_text(stage.item, "stage"))] = true;
 }
 
 static void collect_stages(struct html *h, struct json_object *doc)
 {
-	struct json_object *part;
-
 	add_stages(h, end_of(doc));
-	for (size_t k = 0; (part = json_get_item(doc, "trials", k)); k++)
-		add_stages(h, part);
-	for (size_t k = 0; (part = json_get_item(doc, "intervals", k)); k++)
-		add_stages(h, part);
+	for (struct json_each trial = json_each(doc, "trials"); json_next(&trial);)
+		add_stages(h, trial.item);
+	for (struct json_each interval = json_each(doc, "intervals"); json_next(&interval);)
+		add_stages(h, interval.item);
 }
 
 /* What it was read from, if that may be shown. */

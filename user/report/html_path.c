@@ -224,7 +224,7 @@ static void put_picture(struct picture *p, const char *from, uint64_t whole, con
 
 void html_path(struct html *h, struct json_object *start, struct json_object *end)
 {
-	struct json_object *hosts = json_get(start, "hosts"), *stage;
+	struct json_object *hosts = json_get(start, "hosts");
 	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
 	struct picture p = {.h = h, .arrived = html_arrived(end), .arrival = html_arrival(end)};
 
@@ -233,13 +233,13 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 		p.arrival = NULL;
 	}
 	add(&p, "refused", "refused", json_get_u64(end, "refused"), attempted);
-	for (size_t i = 0; (stage = json_get_item(end, "stages", i)); i++) {
-		const char *name = json_get_text(stage, "stage");
-		struct way *way =
-			add(&p, name, html_colour(h, name), json_get_u64(stage, "packets"), sent);
+	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		const char *name = json_get_text(stage.item, "stage");
+		struct way *way = add(&p, name, html_colour(h, name),
+				      json_get_u64(stage.item, "packets"), sent);
 
 		if (way)
-			put_why(way->why, sizeof(way->why), stage);
+			put_why(way->why, sizeof(way->why), stage.item);
 	}
 	add(&p, "in flight", "waiting", json_get_u64(end, "in_flight"), sent);
 	add(&p, "unaccounted", "unknown", json_get_u64(end, "unaccounted"), sent);

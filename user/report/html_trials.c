@@ -59,14 +59,12 @@ static void put_segment(struct html *h, const char *class, const char *name,
 /* As long as packets were sent a second, split by where they went. */
 static void put_bar(struct html *h, struct json_object *trial, double width)
 {
-	struct json_object *stage;
-
 	put_segment(h, "flow", "delivered", trial, json_get_u64(trial, "delivered"), width);
-	for (size_t i = 0; (stage = json_get_item(trial, "stages", i)); i++) {
-		const char *name = json_get_text(stage, "stage");
+	for (struct json_each stage = json_each(trial, "stages"); json_next(&stage);) {
+		const char *name = json_get_text(stage.item, "stage");
 
-		put_segment(h, html_colour(h, name), name, trial, json_get_u64(stage, "packets"),
-			    width);
+		put_segment(h, html_colour(h, name), name, trial,
+			    json_get_u64(stage.item, "packets"), width);
 	}
 	put_segment(h, "waiting", "in flight", trial, json_get_u64(trial, "in_flight"), width);
 	put_segment(h, "unknown", "unaccounted", trial, json_get_u64(trial, "unaccounted"), width);
@@ -165,14 +163,12 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 /* Of the stages that lost something in any trial. */
 static void put_stages_legend(struct html *h, struct json_object *doc)
 {
-	struct json_object *trial;
-
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		const char *name = stage_name(s);
 		uint64_t packets = 0;
 
-		for (size_t i = 0; h->lossy[s] && (trial = json_get_item(doc, "trials", i)); i++)
-			packets += json_get_u64(print_stage(trial, name), "packets");
+		for (struct json_each t = json_each(doc, "trials"); h->lossy[s] && json_next(&t);)
+			packets += json_get_u64(print_stage(t.item, name), "packets");
 		if (packets)
 			html_chart_legend(h, html_colour(h, name), name, page_count(packets));
 	}
@@ -341,7 +337,8 @@ static void put_answers(struct html *h, struct json_object *end)
 	html_put(h, "</dl>");
 }
 
-static void put_dot(struct html *h, const struct html_chart *c, struct json_object *trial, size_t i)
+static void put_dot(struct html *h, const struct html_chart *c, struct json_object *trial,
+		    size_t number)
 {
 	bool warm_up = !strcmp(json_get_text(json_get(trial, "parameters"), "phase"), "warm-up");
 	double load = load_of(trial), loss = json_get_double(trial, "loss_share");
@@ -353,7 +350,7 @@ static void put_dot(struct html *h, const struct html_chart *c, struct json_obje
 		class = "waiting";
 	else if (n)
 		class = html_colour(h, stage);
-	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", i + 1, page_rate(load),
+	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", number, page_rate(load),
 		 100 * loss, n ? ", most at " : "", stage);
 	html_chart_dot(h, c, class, load, fmax(loss, LEAST_LOSS), tip);
 }
@@ -367,14 +364,12 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 		.y_title = "lost or unsent; at the bottom: nothing",
 	};
 	double least = 1, most = LEAST_LOSS, lowest = INFINITY, highest = 0, lower[GOALS];
-	size_t n = json_get_length(doc, "trials");
 
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *trial = json_get_item(doc, "trials", i);
-		double loss = json_get_double(trial, "loss_share");
+	for (struct json_each t = json_each(doc, "trials"); json_next(&t);) {
+		double loss = json_get_double(t.item, "loss_share");
 
-		lowest = fmin(lowest, fmax(load_of(trial), 1));
-		highest = fmax(highest, load_of(trial));
+		lowest = fmin(lowest, fmax(load_of(t.item), 1));
+		highest = fmax(highest, load_of(t.item));
 		if (loss > LEAST_LOSS) {
 			least = fmin(least, loss);
 			most = fmax(most, loss);
@@ -399,8 +394,8 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 			html_chart_line(h, &c, goals[i].class, (double[]){lower[i], lower[i]},
 					(double[]){c.y.min, c.y.max}, 2);
 	}
-	for (size_t i = 0; i < n; i++)
-		put_dot(h, &c, json_get_item(doc, "trials", i), i);
+	for (struct json_each t = json_each(doc, "trials"); json_next(&t);)
+		put_dot(h, &c, t.item, t.next);
 	html_chart_end(h, &c);
 }
 

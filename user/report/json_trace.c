@@ -340,12 +340,8 @@ static struct json_object *xsk_sockets(const struct rates *r)
 		RECORD("tx_ring_empty", UINT, rates_xsk, moved.tx_ring_empty),
 		{0},
 	};
-	struct json_object *list = json_object_new_array();
 
-	for (unsigned i = 0; i < r->xsks.n; i++)
-		json_object_array_add(list,
-				      record_write(rows, (const struct rates_xsk *)r->xsks.at + i));
-	return list;
+	return record_items(rows, &r->xsks);
 }
 
 static struct json_object *counters(const struct rates *r)

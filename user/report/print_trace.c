@@ -665,7 +665,7 @@ static void put_numbers(struct page *p, const struct json_object *sequence)
 	page_end(p);
 }
 
-static void put_verdict(struct page *p, const struct json_object *end)
+void print_verdict(struct page *p, const struct json_object *end)
 {
 	const struct json_object *culprit = json_get(end, "culprit");
 	const char *verdict = json_get_text(end, "verdict");
@@ -697,7 +697,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 	page_end(p);
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
-	put_verdict(p, end);
+	print_verdict(p, end);
 	if (!runs)
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
 			  "no packet came");

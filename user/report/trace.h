@@ -62,6 +62,9 @@ struct tcp_balance; /* monitor/tcp.h */
 struct json_object *json_tcp(const struct tcp_balance *b);
 void print_tcp(struct page *p, const struct json_object *end);
 
+/* The verdict of a balance, of UDP or of TCP, with what it rests on. */
+void print_verdict(struct page *p, const struct json_object *balance);
+
 /*
  * A trace for people, from its document: as it goes on, at its end, and again from its ledger.
  * Nothing is known here that is not in the document, so all of them say the same.

@@ -29,57 +29,6 @@ static struct json_object *named(const char *key, const char *const names[], uns
 	return list;
 }
 
-static struct json_object *json_beyond(const struct tcp_balance *b)
-{
-	static const struct record_field rows[] = {
-		RECORD("device", TEXT, tcp_beyond, device),
-		RECORD("netns", TEXT, tcp_beyond, netns),
-		RECORD("segments", UINT, tcp_beyond, segments),
-		{0},
-	};
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < b->n_beyond; i++)
-		json_object_array_add(list, record_write(rows, &b->beyond[i]));
-	return list;
-}
-
-static struct json_object *json_listeners(const struct tcp_balance *b)
-{
-	static const struct record_field rows[] = {
-		RECORD("socket", TEXT, tcp_refusing, socket),
-		RECORD("netns", TEXT, tcp_refusing, netns),
-		RECORD("process", TEXT, tcp_refusing, process),
-		RECORD("lost", UINT, tcp_refusing, lost),
-		RECORD("accept_queue", UINT, tcp_refusing, waiting),
-		RECORD("backlog", UINT, tcp_refusing, room),
-		{0},
-	};
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < b->n_listeners; i++)
-		json_object_array_add(list, record_write(rows, &b->listeners[i]));
-	return list;
-}
-
-static struct json_object *json_counters(const struct tcp_balance *b)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < b->counters.n; i++) {
-		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + i;
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", c->name);
-		json_put_text(o, "netns", c->netns);
-		json_put_u64(o, "delta", c->delta);
-		json_put(o, "events", c->compared ? json_object_new_uint64(c->events) : NULL);
-		json_put(o, "slack", c->compared ? json_object_new_uint64(c->slack) : NULL);
-		json_put(o, "agrees", c->compared ? json_object_new_boolean(c->agrees) : NULL);
-		json_object_array_add(list, o);
-	}
-	return list;
-}
 
 static struct json_object *json_address(const struct watch_flow *f, bool source)
 {
@@ -130,15 +79,33 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		{0},
 	};
 	static const struct record_field stall[] = {
-		ROW("p50", stall.p50),
-		ROW("p99", stall.p99),
-		ROW("max", stall.max),
+		RECORD("p50", UINT, tcp_stall, p50),
+		RECORD("p99", UINT, tcp_stall, p99),
+		RECORD("max", UINT, tcp_stall, max),
 		{0},
 	};
-	static const struct record_field received_stall[] = {
-		ROW("p50", received_stall.p50),
-		ROW("p99", received_stall.p99),
-		ROW("max", received_stall.max),
+	static const struct record_field beyond[] = {
+		RECORD("device", TEXT, tcp_beyond, device),
+		RECORD("netns", TEXT, tcp_beyond, netns),
+		RECORD("segments", UINT, tcp_beyond, segments),
+		{0},
+	};
+	static const struct record_field listeners[] = {
+		RECORD("socket", TEXT, tcp_refusing, socket),
+		RECORD("netns", TEXT, tcp_refusing, netns),
+		RECORD("process", TEXT, tcp_refusing, process),
+		RECORD("lost", UINT, tcp_refusing, lost),
+		RECORD("accept_queue", UINT, tcp_refusing, waiting),
+		RECORD("backlog", UINT, tcp_refusing, room),
+		{0},
+	};
+	static const struct record_field counters[] = {
+		RECORD("name", POINTER, tcp_counter, name),
+		RECORD("netns", TEXT, tcp_counter, netns),
+		RECORD("delta", UINT, tcp_counter, delta),
+		RECORD("events", UINT, tcp_counter, events, RECORD_WHEN(tcp_counter, compared)),
+		RECORD("slack", UINT, tcp_counter, slack, RECORD_WHEN(tcp_counter, compared)),
+		RECORD("agrees", BOOL, tcp_counter, agrees, RECORD_WHEN(tcp_counter, compared)),
 		{0},
 	};
 	static const struct record_field losses[] = {
@@ -160,7 +127,8 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("returned", sum.returned),
 		ROW("lost_here", sum.lost_here),
 		ROW("lost_again", sum.lost_again),
-		RECORD_OTHER("beyond", NULL),
+		RECORD_LIST("beyond", NESTED, tcp_balance, beyond, .rows = beyond,
+			    RECORD_COUNT(tcp_balance, n_beyond)),
 		ROW("not_lost", sum.not_lost),
 		ROW("ack_lost", sum.ack_lost),
 		ROW("undecided", undecided),
@@ -170,18 +138,20 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD_OTHER("received_stages", NULL),
 		ROW("received_again", sum.received_again),
 		ROW("received_timed", received_timed),
-		RECORD_PART("received_stall_ns", received_stall,
-			    RECORD_WHEN(tcp_balance, has_received_stall)),
+		RECORD("received_stall_ns", NESTED, tcp_balance, received_stall, .rows = stall,
+		       RECORD_WHEN(tcp_balance, has_received_stall)),
 		RECORD("balanced", BOOL, tcp_balance, balanced),
 		RECORD("verdict", ENUM, tcp_balance, verdict, RECORD_NAMES(tcp_verdict_names)),
 		RECORD_OTHER("rests_on", NULL),
 		RECORD_OTHER("kinds", NULL),
 		RECORD_OTHER("stages", NULL),
 		RECORD_OTHER("returned_stages", NULL),
-		RECORD_PART("stall_ns", stall, RECORD_WHEN(tcp_balance, has_stall)),
+		RECORD("stall_ns", NESTED, tcp_balance, stall, .rows = stall,
+		       RECORD_WHEN(tcp_balance, has_stall)),
 		RECORD_PART("bytes", bytes),
-		RECORD_OTHER("listeners", NULL),
-		RECORD_OTHER("counters", NULL),
+		RECORD_LIST("listeners", NESTED, tcp_balance, listeners, .rows = listeners,
+			    RECORD_COUNT(tcp_balance, n_listeners)),
+		RECORD_OTHER("counters", counters),
 		RECORD_OTHER("flows", NULL),
 		ROW("all_flows", all_flows),
 		ROW("sockets", sum.sockets),
@@ -200,7 +170,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		json_put_u64(kinds, tcp_kind_names[i], b->sum.kinds[i]);
 	for (unsigned i = 0; i < b->n_flows; i++)
 		json_object_array_add(flows, json_flow(&b->flows[i]));
-	json_put(o, "beyond", json_beyond(b));
+
 	json_put(o, "undecided_why", named("why", tcp_why_names, TCP_WHYS, b->sum.undecided));
 	json_put(o, "rests_on", rests_on);
 	json_put(o, "kinds", kinds);
@@ -209,8 +179,8 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
 	json_put(o, "received_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
-	json_put(o, "listeners", json_listeners(b));
-	json_put(o, "counters", json_counters(b));
+
+	json_put(o, "counters", record_items(counters, &b->counters));
 	json_put(o, "flows", flows);
 	return o;
 }
@@ -302,7 +272,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	const uint64_t without = json_get_u64(tcp, "without_data");
 	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
 	const size_t flows = json_get_length(tcp, "flows");
-	const char *verdict = json_get_text(tcp, "verdict");
+
 	const uint64_t came_again = json_get_u64(tcp, "received_again");
 	const uint64_t timed = json_get_u64(tcp, "received_timed");
 	char came[4 * FMT_MAX];
@@ -355,16 +325,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	}
 	if (unaccounted)
 		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
-	page_text(p, 0, STYLE_BOLD, "verdict         ");
-	page_words(p,
-		   !strcmp(verdict, "none_seen") ? STYLE_GOOD
-		   : !strcmp(verdict, "unknown") ? STYLE_WARN
-						 : STYLE_BAD,
-		   "%s", verdict);
-	page_end(p);
-	for (size_t i = 0; i < json_get_length(tcp, "rests_on"); i++)
-		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
-			  json_get_item_text(tcp, "rests_on", i));
+	print_verdict(p, tcp);
 	if (!flows)
 		return;
 	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN, "%s of %s, the worst first",

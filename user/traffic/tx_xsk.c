@@ -23,7 +23,6 @@
  * socket_send.no_wait has no effect: a descriptor that waits in the ring keeps its number.
  */
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -46,7 +46,7 @@ static struct tcp_balance balance(void)
 		.fresh = 70,
 		.stall = {1000000, 2000000, 3000000},
 		.has_stall = true,
-		.counters = {.at = counters, .n = 2},
+		.counters = {.at = counters, .size = sizeof(*counters), .n = 2},
 		.beyond = {{.device = "eth0", .netns = "a", .segments = 5}},
 		.n_beyond = 1,
 		.flows = {{.flow = &flow, .netns = "a"}},
