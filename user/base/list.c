@@ -20,6 +20,17 @@ void *list_add(struct list *l)
 	return memset((char *)l->at + l->n++ * l->size, 0, l->size);
 }
 
+void *list_find(const struct list *l, size_t offset, const void *key, size_t size)
+{
+	char *row = l->at;
+
+	for (unsigned i = 0; i < l->n; i++, row += l->size) {
+		if (!memcmp(row + offset, key, size))
+			return row;
+	}
+	return NULL;
+}
+
 void list_free(struct list *l)
 {
 	free(l->at);

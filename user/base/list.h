@@ -16,6 +16,9 @@ struct list {
 /* Another row, zeroed; NULL: no memory, and the list is as it was. */
 void *list_add(struct list *l);
 
+/* The first row that has these bytes at this offset; NULL: there is none. */
+void *list_find(const struct list *l, size_t offset, const void *key, size_t size);
+
 void list_free(struct list *l);
 
 /*

@@ -399,6 +399,23 @@ char *num_text_endpoint(char *buf, size_t size, const struct endpoint *ep)
 	return buf;
 }
 
+socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out)
+{
+	struct sockaddr_in *s4 = (void *)out;
+	struct sockaddr_in6 *s6 = (void *)out;
+
+	memset(out, 0, sizeof(*out));
+	if (ep->family == AF_INET6) {
+		*s6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					    .sin6_port = htons(ep->port),
+					    .sin6_addr = ep->ip6};
+		return sizeof(*s6);
+	}
+	*s4 = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(ep->port), .sin_addr = ep->ip4};
+	return sizeof(*s4);
+}
+
 char *fmt_count(char *buf, size_t size, uint64_t v)
 {
 	char plain[24], grouped[32];

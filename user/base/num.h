@@ -88,6 +88,9 @@ int num_endpoint(const char *s, struct endpoint *out);
 /* Also one that is not set, which means loopback wherever it is asked. */
 bool num_is_loopback(const struct endpoint *ep);
 
+/* As the kernel wants it, and how long that is. */
+socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out);
+
 /*
  * The shortest text that the parser above reads back as the same value: 1M, 64k, 200ms, 50%.
  * These and the fmt_ functions write into `buf`, terminated, and return it; FMT_MAX bytes hold any.

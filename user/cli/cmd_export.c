@@ -138,7 +138,6 @@ static char *drawn(void *arg, bool all, size_t *len)
 /* A scrape shows what was lost until now, not until the last interval. */
 static void before_scrape(void *arg)
 {
-	struct error none = {};
 	struct export *e = arg;
 	struct live_own own;
 
@@ -146,7 +145,7 @@ static void before_scrape(void *arg)
 	if (clock_now() - live_parts(e->session.live).start_ns - live_time(e->session.live, NULL) <
 	    REST * own.collect_ns)
 		return;
-	e->unread = live_collect(e->session.live, &none) != 0;
+	e->unread = live_collect(e->session.live, &(struct error){}) != 0;
 	if (!e->unread)
 		take(e);
 }

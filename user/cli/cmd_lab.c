@@ -105,7 +105,6 @@ static int up(const struct lab_options *o, struct error *err)
 				.queues = o->queues,
 				.mtu = (unsigned)o->mtu,
 				.name = o->name};
-	struct error ignored = {};
 	struct lab lab;
 
 	int rc;
@@ -119,7 +118,7 @@ static int up(const struct lab_options *o, struct error *err)
 		print_lab(o, &lab);
 	lab_close(&lab);
 	if (rc)
-		lab_remove(o->name, &ignored);
+		lab_remove(o->name, &(struct error){});
 	return rc;
 }
 

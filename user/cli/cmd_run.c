@@ -105,7 +105,6 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	const struct traffic_options *t = &o->traffic;
 	const struct socket_send *send = &t->spec.tuning.send;
 	unsigned payload, mtu = lab_mtu(o);
-	struct error why = {};
 	int fd;
 
 	if (t->tx != TX_AUTO)
@@ -117,7 +116,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	if (o->far.target.to.family || t->spec.faults.set || send->no_wait || send->gso ||
 	    send->unconnected || t->spec.sndbuf || t->length == LENGTH_BEST ||
 	    shape_needs_fragments(t, mtu) ||
-	    traffic_payload(t, t->spec.ipv6, &tx_xsk, mtu, &payload, &why))
+	    traffic_payload(t, t->spec.ipv6, &tx_xsk, mtu, &payload, &(struct error){}))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)

@@ -422,11 +422,10 @@ static int on_open(void *arg, struct error *err)
 	const struct flow_account_spec spec = {t->flow, o->seq, o->settle_ns,
 					       t->session.spec.consumed};
 	struct session *s = &t->session;
-	struct error quiet = {};
 	struct netns own;
 	int rc = 0;
 
-	if (!netns_current(&own, &quiet)) {
+	if (!netns_current(&own, &(struct error){})) {
 		owners_netns(s->spec.owners, own.inum, t->netns);
 		netns_close(&own);
 	}
@@ -675,7 +674,6 @@ static int trace_run(void *options, struct error *err)
 			    .arg = &t},
 	};
 	const int ours = o->command ? CHILD_OURS : STATUS_FAILED;
-	struct error quiet = {};
 	int rc, child;
 
 	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
@@ -693,7 +691,7 @@ static int trace_run(void *options, struct error *err)
 	pcapng_close(t.events.file);
 	json_object_put(t.start);
 	if (t.ledger.file)
-		written(&t, ledgerfile_close(t.ledger.file, &quiet));
+		written(&t, ledgerfile_close(t.ledger.file, &(struct error){}));
 	log_progress_clear();
 	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
 	if (o->command && (child > 0 || rc))

@@ -136,13 +136,11 @@ struct xsks {
 static void add_xsk(void *arg, const void *record)
 {
 	const struct xsk_info *x = record;
+	struct xsk_info *at;
 	struct xsks *s = arg;
-	struct xsk_info *at = s->list.at;
 
-	for (unsigned i = 0; i < s->list.n; i++) {
-		if (at[i].inode == x->inode)
-			return;
-	}
+	if (list_find(&s->list, offsetof(struct xsk_info, inode), &x->inode, sizeof(x->inode)))
+		return;
 	at = list_add(&s->list);
 	if (at)
 		*at = *x;

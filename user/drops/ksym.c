@@ -182,10 +182,9 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 
 void ksyms_refresh(struct ksyms *k)
 {
-	struct error ignored = {};
 	struct ksyms *now, old;
 
-	if (k->modules == modules_loaded() || read_symbols(&now, own, &ignored))
+	if (k->modules == modules_loaded() || read_symbols(&now, own, &(struct error){}))
 		return;
 	old = *k;
 	*k = *now;

@@ -84,14 +84,11 @@ static bool has_table(const struct netns *ns)
 static int look_at(void *arg, const struct netns *ns)
 {
 	struct nat *n = arg;
-	struct place *p = n->places.at;
+	struct place *p;
 	int fd;
 
-	for (unsigned i = 0; i < n->places.n; i++) {
-		if (p[i].ns.inum == ns->inum)
-			return 0;
-	}
-	if (!has_chain(ns) && !has_table(ns))
+	if (list_find(&n->places, offsetof(struct place, ns.inum), &ns->inum, sizeof(ns->inum)) ||
+	    (!has_chain(ns) && !has_table(ns)))
 		return 0;
 	fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)

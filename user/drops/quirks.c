@@ -25,10 +25,9 @@ static enum quirk_state found_if(bool found)
 
 static void find_tracepoints(void)
 {
-	struct error quiet = {};
 	struct reasons *r;
 
-	if (reasons_open(&r, NULL, &quiet))
+	if (reasons_open(&r, NULL, &(struct error){}))
 		return;
 	state[QUIRK_NO_REASONS] = found_if(!reasons_count(r));
 	state[QUIRK_NO_RX_SK] = found_if(reasons_tracepoint_args(r, "kfree_skb") < 4);

@@ -174,19 +174,18 @@ static void on_listener(void *arg, const void *record)
 {
 	const struct tcp_listener *l = record;
 	struct tcp_observer *o = arg;
-	struct tcp_listening *x = o->listeners.at;
-	unsigned i = 0;
+	struct tcp_listening *x =
+		list_find(&o->listeners, offsetof(struct tcp_listening, last.sock.inode),
+			  &l->sock.inode, sizeof(l->sock.inode));
 
-	while (i < o->listeners.n && x[i].last.sock.inode != l->sock.inode)
-		i++;
-	if (i == o->listeners.n) {
-		if (!list_add(&o->listeners))
+	if (!x) {
+		x = list_add(&o->listeners);
+		if (!x)
 			return;
-		x = o->listeners.at;
-		x[i].before = o->attached ? 0 : l->sock.drops;
+		x->before = o->attached ? 0 : l->sock.drops;
 	}
-	x[i].last = *l;
-	x[i].lost = l->sock.drops - x[i].before;
+	x->last = *l;
+	x->lost = l->sock.drops - x->before;
 }
 
 int tcp_observer_attach(struct tcp_observer *o, struct error *err)

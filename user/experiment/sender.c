@@ -314,12 +314,10 @@ const char *sender_mode(const struct sender *s)
 
 void sender_close(struct sender *s)
 {
-	struct error ignored = {};
-
 	if (!s)
 		return;
 	sender_stop(s);
-	sender_join(s, &ignored);
+	sender_join(s, &(struct error){});
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		if (s->at[t].tx)
 			s->cfg->ops->close(s->at[t].tx);

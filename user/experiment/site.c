@@ -465,9 +465,7 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 
 void site_close(struct site *s)
 {
-	struct error ignored = {};
-
-	fault_end(s->faults, &ignored);
+	fault_end(s->faults, &(struct error){});
 	sender_close(s->sender);
 	receiver_close(s->receiver);
 	fault_close(s->faults);

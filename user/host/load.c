@@ -172,18 +172,14 @@ unsigned trace_cpus(void)
 
 static int add(struct list *maps, int fd)
 {
-	const struct bpfmap *at = maps->at;
 	struct bpf_map_info info = {};
 	struct bpfmap *map;
 	__u32 len = sizeof(info);
 	char path[64];
 
-	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) ||
+	    list_find(maps, offsetof(struct bpfmap, id), &info.id, sizeof(info.id)))
 		return 0;
-	for (unsigned i = 0; i < maps->n; i++) {
-		if (at[i].id == info.id)
-			return 0;
-	}
 	map = list_add(maps);
 	if (!map)
 		return -ENOMEM;

@@ -3,7 +3,6 @@
 #include "host/netdev.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
@@ -694,17 +693,15 @@ unsigned reassembly_best_payload(bool ipv6, unsigned mtu)
 
 unsigned reassembly_path_mtu(const struct endpoint *to)
 {
-	struct sockaddr_in6 six = {
-		.sin6_family = AF_INET6, .sin6_port = htobe16(9), .sin6_addr = to->ip6};
-	struct sockaddr_in four = {
-		.sin_family = AF_INET, .sin_port = htobe16(9), .sin_addr = to->ip4};
+	const struct endpoint any_port = {to->family, to->ip4, to->ip6, 9};
 	bool ipv6 = to->family == AF_INET6;
 	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0;
-	socklen_t len = sizeof(mtu);
+	struct sockaddr_storage addr;
+	socklen_t addr_size = socket_address(&any_port, &addr), len = sizeof(mtu);
 
 	if (fd < 0)
 		return 0;
-	if (connect(fd, ipv6 ? (void *)&six : (void *)&four, ipv6 ? sizeof(six) : sizeof(four)) ||
+	if (connect(fd, (void *)&addr, addr_size) ||
 	    getsockopt(fd, ipv6 ? SOL_IPV6 : SOL_IP, ipv6 ? IPV6_MTU : IP_MTU, &mtu, &len))
 		mtu = 0;
 	close(fd);

@@ -344,18 +344,17 @@ static int check_found(struct search *s)
 
 static bool check_process(struct search *s, const char *pid)
 {
-	struct known *k = s->known.at, *end = k + s->known.n;
+	struct known *k;
 	struct stat st;
 	int ret;
 
 	snprintf(s->found, sizeof(s->found), "/proc/%s/net/dev", pid);
 	if (stat(s->found, &st))
 		return false; /* no process, or a dead one */
-	while (k < end && k->ino != st.st_ino)
-		k++;
-	if (k < end && !k->refused)
+	k = list_find(&s->known, offsetof(struct known, ino), &st.st_ino, sizeof(st.st_ino));
+	if (k && !k->refused)
 		return false; /* one of many */
-	if (k == end)
+	if (!k)
 		k = list_add(&s->known);
 	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
 	ret = check_found(s);

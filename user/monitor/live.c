@@ -359,11 +359,6 @@ int live_discard(struct live *l)
 	return watch_collect(l->watch, NULL, NULL);
 }
 
-bool live_is_last(const struct live *l)
-{
-	return l->last;
-}
-
 static bool is_stage(const struct live *l, const struct live_row *row)
 {
 	return !l->spec.stages || (row->stage < STAGE_COUNT && l->spec.stages >> row->stage & 1);
@@ -397,22 +392,22 @@ static void keep_burst(void *arg, const struct burst *b)
 /* Loopback's are addresses of every namespace, and tell none. */
 static bool is_address(const struct netns *ns, const struct watch_sock *to)
 {
-	struct sockaddr_in6 ip6 = {.sin6_family = AF_INET6};
-	struct sockaddr_in ip4 = {.sin_family = AF_INET};
+	struct endpoint local = {.family = to->family};
+	struct sockaddr_storage address;
+	socklen_t len;
 	int saved, fd, rc = -1;
 
-	memcpy(&ip4.sin_addr, to->local, sizeof(ip4.sin_addr));
-	memcpy(&ip6.sin6_addr, to->local, sizeof(ip6.sin6_addr));
-	if (to->family == AF_INET ? to->local[0] == IN_LOOPBACKNET
-				  : IN6_IS_ADDR_LOOPBACK(&ip6.sin6_addr))
+	memcpy(&local.ip4, to->local, sizeof(local.ip4));
+	memcpy(&local.ip6, to->local, sizeof(local.ip6));
+	len = socket_address(&local, &address);
+	if (num_is_loopback(&local))
 		return false;
 	saved = netns_push(ns);
 	if (saved < 0)
 		return false;
 	fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0) {
-		rc = to->family == AF_INET ? bind(fd, (void *)&ip4, sizeof(ip4))
-					   : bind(fd, (void *)&ip6, sizeof(ip6));
+		rc = bind(fd, (void *)&address, len);
 		close(fd);
 	}
 	netns_pop(saved);
@@ -678,13 +673,12 @@ bool live_gone(const struct live *l, char *what, size_t size)
 {
 	const struct live_spec *spec = &l->spec;
 	struct netns ns = NETNS_NONE;
-	struct error quiet = {};
 	uint64_t number;
 	int rc = 0, now = 0;
 	bool gone = false;
 
 	if (spec->netns || spec->ifname)
-		rc = live_netns(spec, &ns, &quiet);
+		rc = live_netns(spec, &ns, &(struct error){});
 	/* of a namespace that was given by its number nothing is known here */
 	if (spec->netns && num_u64(spec->netns, 1, UINT32_MAX, &number))
 		gone = rc == -ENOENT || (ns.fd >= 0 && ns.inum != l->netns);
@@ -713,6 +707,7 @@ struct live_parts live_parts(const struct live *l)
 		.knows_sockets = !l->own.no_sockets,
 		.start_ns = l->start_ns,
 		.owners = l->spec.owners,
+		.last = l->last,
 	};
 }
 

@@ -149,9 +149,6 @@ int live_start(struct live *l, struct error *err);
 /* Forgets the drops since live_start(), for who wants to begin later. 0 or -errno. */
 int live_discard(struct live *l);
 
-/* The collection that is running, or was the last to run, is the last of all. */
-bool live_is_last(const struct live *l);
-
 /* Some times a second: searches for the owners of sockets that have just lost packets. */
 void live_tick(struct live *l);
 
@@ -196,6 +193,7 @@ struct live_parts {
 	bool knows_sockets;		  /* watch_knows_sockets() */
 	uint64_t start_ns;		  /* ktime_now() at live_start() */
 	struct owners *owners;		  /* of the spec */
+	bool last; /* the collection that is running, or was the last to run, is the last of all */
 };
 struct live_parts live_parts(const struct live *l);
 

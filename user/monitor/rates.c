@@ -143,7 +143,6 @@ static int add_devices(struct rates *r, struct counters *now)
 /* Where there is no sock_diag, by a walk over open files, those of the namespace. */
 static int read_xsks(struct rates *r, struct xsk_info **list)
 {
-	struct error none = {};
 	int n = xsk_count(r->ns), kept = 0;
 
 	*list = NULL;
@@ -153,7 +152,7 @@ static int read_xsks(struct rates *r, struct xsk_info **list)
 	if (n != -EOPNOTSUPP)
 		return n;
 	if (!r->walk && !r->no_walk)
-		r->no_walk = files_open_xsk(&r->walk, &none) != 0;
+		r->no_walk = files_open_xsk(&r->walk, &(struct error){}) != 0;
 	n = r->walk ? files_read_xsk(r->walk, list) : 0;
 	for (int i = 0; i < n; i++) {
 		if ((*list)[i].netns == r->inum)

@@ -40,7 +40,7 @@ struct counted {
 
 /* A socket whose drops have no event; its own counter has them. */
 struct silent {
-	uint64_t inode, cookie;
+	uint64_t cookie;
 	uint64_t base;	 /* its counter when the collector began, 0 of a newer one */
 	uint64_t drops;	 /* as it was read last */
 	uint64_t shown;	 /* packets that have a row */
@@ -438,22 +438,19 @@ static void keep_silent(void *arg, const void *record)
 {
 	const struct silent_record *r = record;
 	struct sources *s = arg;
-	struct silent *x = s->silent.at;
-	unsigned i = 0;
+	struct silent *x;
 
 	if (s->spec.netns && r->sock.netns != s->ns.inum)
 		return;
-	while (i < s->silent.n && x[i].inode != r->sock.inode)
-		i++;
-	if (i == s->silent.n) {
-		if (i == SILENT_MAX || !list_add(&s->silent))
-			return;
-		x = s->silent.at;
-		x[i] = (struct silent){.inode = r->sock.inode};
-	}
-	x[i].drops = r->sock.drops;
-	x[i].cookie = r->cookie;
-	x[i].last = *r;
+	x = list_find(&s->silent, offsetof(struct silent, last.sock.inode), &r->sock.inode,
+		      sizeof(r->sock.inode));
+	if (!x && s->silent.n < SILENT_MAX)
+		x = list_add(&s->silent);
+	if (!x)
+		return;
+	x->drops = r->sock.drops;
+	x->cookie = r->cookie;
+	x->last = *r;
 }
 
 static void walk_silent(struct sources *s)
@@ -467,7 +464,7 @@ static void collect_silent(struct sources *s, struct live *l)
 {
 	struct silent *x = s->silent.at;
 
-	if (live_is_last(l) || clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
+	if (live_parts(l).last || clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
 		walk_silent(s);
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
@@ -537,22 +534,19 @@ static void drop_space(struct space *x)
 
 static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 {
-	struct space *x = s->spaces.at;
-	unsigned i = 0;
+	struct space *x =
+		list_find(&s->spaces, offsetof(struct space, inum), &inum, sizeof(inum));
 
-	while (i < s->spaces.n && x[i].inum != inum)
-		i++;
-	if (i == s->spaces.n) {
-		if (i == SPACES_MAX || !list_add(&s->spaces))
-			return NULL;
-		x = s->spaces.at;
-	} else if (x[i].cookie != cookie) {
-		drop_space(&x[i]);
-	}
-	x[i].inum = inum;
-	x[i].cookie = cookie;
-	x[i].shown.size = sizeof(struct space_shown);
-	return &x[i];
+	if (x && x->cookie != cookie)
+		drop_space(x);
+	else if (!x && s->spaces.n < SPACES_MAX)
+		x = list_add(&s->spaces);
+	if (!x)
+		return NULL;
+	x->inum = inum;
+	x->cookie = cookie;
+	x->shown.size = sizeof(struct space_shown);
+	return x;
 }
 
 /* What has no counters by now, or never had, is left out: a namespace may go at any time. */
@@ -574,7 +568,6 @@ static void check_space(struct sources *s, uint32_t inum, const struct netns *ns
 static void sample_spaces(struct sources *s)
 {
 	uint32_t netns[SPACES_MAX];
-	struct error ignored = {};
 	struct netns ns;
 	unsigned n;
 
@@ -585,7 +578,7 @@ static void sample_spaces(struct sources *s)
 		check_space(s, 0, NULL, COUNTERS_HOST);
 		n = owners_netns_list(s->spec.owners, netns, SPACES_MAX);
 		for (unsigned i = 0; i < n; i++) {
-			if (owners_netns_open(s->spec.owners, netns[i], &ns, &ignored))
+			if (owners_netns_open(s->spec.owners, netns[i], &ns, &(struct error){}))
 				continue;
 			check_space(s, netns[i], &ns, COUNTERS_SNMP);
 			netns_close(&ns);
@@ -647,21 +640,19 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		.ifname = "",
 		.netns = x->inum,
 	};
-	struct space_shown *shown = x->shown.at;
-	unsigned i = 0;
+	struct space_shown *shown = list_find(&x->shown, offsetof(struct space_shown, counter),
+					      counter, strlen(counter) + 1);
 
-	while (i < x->shown.n && strcmp(shown[i].counter, counter))
-		i++;
-	if (i == x->shown.n) {
-		if (!list_add(&x->shown))
+	if (!shown) {
+		shown = list_add(&x->shown);
+		if (!shown)
 			return;
-		shown = x->shown.at;
-		snprintf(shown[i].counter, sizeof(shown[i].counter), "%s", counter);
+		snprintf(shown->counter, sizeof(shown->counter), "%s", counter);
 	}
-	if (rest <= shown[i].packets)
+	if (rest <= shown->packets)
 		return;
-	loss.packets = rest - shown[i].packets;
-	shown[i].packets = rest;
+	loss.packets = rest - shown->packets;
+	shown->packets = rest;
 	add_row(s, l, &loss);
 }
 
@@ -783,14 +774,13 @@ static int start(void *arg, struct error *err)
 static void sample(void *arg)
 {
 	struct sources *s = arg;
-	struct error ignored = {};
 
 	if (s->checks &&
-	    (live_is_last(s->live) || clock_now() - s->checked_ns > WORK_SHARE * s->check_ns))
+	    (live_parts(s->live).last || clock_now() - s->checked_ns > WORK_SHARE * s->check_ns))
 		sample_spaces(s);
 	if (s->broken)
 		return;
-	s->broken = rates_sample(&s->rates, clock_now(), &ignored) != 0;
+	s->broken = rates_sample(&s->rates, clock_now(), &(struct error){}) != 0;
 	count_losses(s);
 	count_sockets(s);
 }

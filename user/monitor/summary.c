@@ -218,14 +218,13 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 {
 	struct owners *owners = live_parts(l).owners;
 	char enter[OWNER_ENTER];
-	struct error ignored = {};
 	struct netns ns;
 
 	if (!inum || !owners || owners_netns_is_own(owners, inum))
 		return;
 	owners_netns(owners, inum, f->netns);
 	if (!*owners_netns_enter(owners, inum, enter) ||
-	    owners_netns_open(owners, inum, &ns, &ignored)) {
+	    owners_netns_open(owners, inum, &ns, &(struct error){})) {
 		f->command[0] = f->undo[0] = '\0';
 		return;
 	}
@@ -250,11 +249,10 @@ static void look_around(const struct live *l, struct why *why, const struct live
 			struct finding_facts *f)
 {
 	struct owners *owners = live_parts(l).owners;
-	struct error ignored = {};
 	struct netdev dev = {};
 	struct netns ns;
 
-	if (!row->netns || !owners || owners_netns_open(owners, row->netns, &ns, &ignored))
+	if (!row->netns || !owners || owners_netns_open(owners, row->netns, &ns, &(struct error){}))
 		return;
 	if (row->stage == STAGE_TX_SOCKET && f->ifname && !netdev_get(&ns, f->ifname, &dev))
 		f->mtu = dev.mtu;

@@ -87,11 +87,10 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
 	struct counters_scope scope = {.role = SCOPE,
 				       .what = COUNTERS_SNMP | COUNTERS_DEVICES | COUNTERS_ALL};
 	struct owners *owners = live_parts(a->live).owners;
-	struct error quiet = {};
 	struct netns ns;
 
 	s->netns = netns;
-	if (owners_netns_open(owners, netns, &ns, &quiet))
+	if (owners_netns_open(owners, netns, &ns, &(struct error){}))
 		return;
 	scope.ns = &ns;
 	for (unsigned i = 0; i < READINGS; i++) {

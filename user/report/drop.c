@@ -355,10 +355,9 @@ static int look_at_first(void *arg, const struct capfile_packet *p)
 bool lostcap_is(const char *path)
 {
 	struct capfile_state state;
-	struct error quiet = {};
 	bool is = false;
 
-	capfile_read(path, look_at_first, &is, &state, &quiet);
+	capfile_read(path, look_at_first, &is, &state, &(struct error){});
 	return is;
 }
 

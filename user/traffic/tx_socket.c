@@ -91,23 +91,6 @@ int socket_set(int fd, const struct socket_option *options, unsigned n, struct e
 	return 0;
 }
 
-socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out)
-{
-	struct sockaddr_in *s4 = (void *)out;
-	struct sockaddr_in6 *s6 = (void *)out;
-
-	memset(out, 0, sizeof(*out));
-	if (ep->family == AF_INET6) {
-		*s6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-					    .sin6_port = htons(ep->port),
-					    .sin6_addr = ep->ip6};
-		return sizeof(*s6);
-	}
-	*s4 = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = htons(ep->port), .sin_addr = ep->ip4};
-	return sizeof(*s4);
-}
-
 /* Of a flow's source or destination. Returns its length. */
 static socklen_t address_of(const struct flow *f, bool source, struct sockaddr_storage *a)
 {

@@ -143,9 +143,6 @@ struct socket_receive {
  */
 unsigned socket_segments(int family, unsigned payload);
 
-/* An address as the kernel wants it, and how long that is. */
-socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out);
-
 /* Binds a socket to a device (SO_BINDTODEVICE); NULL: leaves it as it is. Returns 0 or -errno. */
 int socket_bind_device(int fd, const char *device, struct error *err);
 
