@@ -135,11 +135,6 @@ static __always_inline void count_frames(__u32 index, __u64 frames)
  * Whose number a packet has that ended: behind its headers, in a tunnel's packet, by the datagram
  * of a fragment; and those of all segments of a merged one.
  */
-static __always_inline bool is_within(const volatile struct trace_range *range, __u64 location)
-{
-	return location - range->start < range->end - range->start;
-}
-
 struct settle_range {
 	__u64 word;
 	__u32 index;
@@ -225,8 +220,8 @@ static __always_inline int find_inner(const struct linear *at, struct packet *p)
 static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
 {
-	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
-			 is_within(&cfg.fragmenting[1], location);
+	bool abandoned =
+		is_in(&cfg.fragmenting[0], location) || is_in(&cfg.fragmenting[1], location);
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
 	struct fragmented *known;
@@ -417,7 +412,7 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 		return false;
 #pragma unroll
 	for (int i = 0; i < TRACE_HANDING; i++) {
-		if (is_within(&cfg.handing[i], location))
+		if (is_in(&cfg.handing[i], location))
 			return false;
 	}
 	return true;
@@ -457,8 +452,8 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		return 0;
 	shared = (void *)(at.head + skb->end);
 	size = BPF_CORE_READ(shared, gso_size);
-	if (size && (is_within(&cfg.segmenting[0], cause->location) ||
-		     is_within(&cfg.segmenting[1], cause->location)))
+	if (size && (is_in(&cfg.segmenting[0], cause->location) ||
+		     is_in(&cfg.segmenting[1], cause->location)))
 		return 0;
 	known = second && is_settled(p.word);
 	cause_device(cause, skb, rx_sk);
@@ -530,7 +525,7 @@ static __always_inline int consumed(__u64 *ctx, bool second)
 		return 0;
 #pragma unroll
 	for (int i = 0; i < TRACE_CONSUMING; i++)
-		found |= is_within(&cfg.consuming[i], cause.location);
+		found |= is_in(&cfg.consuming[i], cause.location);
 	if (!found)
 		return 0;
 	if (BPF_CORE_READ_BITFIELD(skb, cloned))

@@ -98,6 +98,11 @@ static __always_inline struct linear linear_probed(struct sk_buff *skb)
 
 /* Where a packet was dropped */
 
+static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)
+{
+	return location - range->start < range->end - range->start;
+}
+
 static __noinline __u64 site_of_caller(__u64 *ctx, __u64 start, __u64 end)
 {
 	__u64 stack[SITE_FRAMES] = {}, site = ctx[1];
@@ -155,8 +160,7 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx, const volatile struct trace_
 	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
 		return 0;
 	for (int i = 0; i + 1 < SITE_FRAMES; i++) {
-		if (stack[i] - hooks->run.start < hooks->run.end - hooks->run.start ||
-		    stack[i] - hooks->resume.start < hooks->resume.end - hooks->resume.start)
+		if (is_in(&hooks->run, stack[i]) || is_in(&hooks->resume, stack[i]))
 			site = stack[i + 1];
 		else if (site)
 			break;
@@ -188,10 +192,7 @@ static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct
 		return ctx[1];
 	if (family)
 		return at;
-	return at - hooks->in.start < hooks->in.end - hooks->in.start ||
-			       at - hooks->out.start < hooks->out.end - hooks->out.start
-		       ? at
-		       : 0;
+	return is_in(&hooks->in, at) || is_in(&hooks->out, at) ? at : 0;
 }
 
 /* Whether it is a copy for a tap or for another port. `otherhost`, `packet_sock`: reasons. */

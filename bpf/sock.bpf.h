@@ -4,6 +4,7 @@
 #define PKTLEDGER_SOCK_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
 
 #include "kernel.h"
 #include "watch_abi.h"
@@ -11,6 +12,14 @@
 #define TCP_TIME_WAIT	 6
 #define TCP_LISTEN	 10
 #define TCP_NEW_SYN_RECV 12
+
+/* For walks over open files; NULL: this one is no socket. */
+static __always_inline struct sock *sock_of_file(struct file *file)
+{
+	struct socket *socket = file ? bpf_sock_from_file(file) : NULL;
+
+	return socket ? socket->sk : NULL;
+}
 
 static __always_inline void sock_addresses(struct watch_sock *n, struct sock *sk)
 {

@@ -98,19 +98,12 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
+	struct sock *sk = sock_of_file(file);
 	struct xsk_info r = {};
-	struct socket *socket;
 	struct xdp_sock *xs;
 	struct net_device *dev;
-	struct sock *sk;
 
-	if (!task || !file)
-		return 0;
-	socket = (void *)bpf_sock_from_file(file);
-	if (!socket)
-		return 0;
-	sk = socket->sk;
-	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_XDP)
+	if (!task || !sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_XDP)
 		return 0;
 	xs = (struct xdp_sock *)sk;
 	dev = BPF_CORE_READ(xs, dev);
@@ -158,16 +151,10 @@ SEC("?iter/task_file")
 int silent(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct file *file = ctx->file;
+	struct sock *sk = sock_of_file(ctx->file);
 	struct silent_record r = {};
-	struct socket *socket;
-	struct sock *sk;
 
-	if (!task || !file)
-		return 0;
-	socket = (void *)bpf_sock_from_file(file);
-	sk = socket ? socket->sk : NULL;
-	if (!sk || !is_silent(sk) || !sock_drops(sk))
+	if (!task || !sk || !is_silent(sk) || !sock_drops(sk))
 		return 0;
 	sock_read(&r.sock, sk);
 	r.cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);

@@ -399,21 +399,13 @@ static __always_inline void tell_listener(struct bpf_iter__task_file *ctx, struc
 SEC("iter/task_file")
 int tcp_files(struct bpf_iter__task_file *ctx)
 {
-	struct file *file = ctx->file;
+	struct sock *sk = sock_of_file(ctx->file);
 	struct tcp_totals now;
-	struct socket *sock;
 	struct watch_flow f;
 	struct kept *k;
-	struct sock *sk;
 	__u8 state;
 	bool whole;
 
-	if (!file)
-		return 0;
-	sock = bpf_sock_from_file(file);
-	if (!sock)
-		return 0;
-	sk = sock->sk;
 	if (!sk || sk->sk_protocol != PROTO_TCP ||
 	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6))
 		return 0;

@@ -850,7 +850,7 @@ static __always_inline bool is_aborted(__u64 site)
 	__u32 zero = 0, *mark = NULL, was;
 
 	for (int i = 0; KFUNCS && i < WATCH_XDP; i++) {
-		if (site - cfg.xdp[i].start < cfg.xdp[i].end - cfg.xdp[i].start)
+		if (is_in(&cfg.xdp[i], site))
 			mark = bpf_map_lookup_elem(&aborted, &zero);
 	}
 	if (!mark)
@@ -962,11 +962,6 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 	count_skb(ctx, &f, false, flows);
 	work_end(begin);
 	return 0;
-}
-
-static __always_inline bool is_in(const volatile struct trace_range *r, __u64 location)
-{
-	return location - r->start < r->end - r->start;
 }
 
 /*
