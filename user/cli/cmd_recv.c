@@ -111,10 +111,8 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	char delivered[FMT_MAX];
-
 	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
-		     fmt_count(delivered, sizeof(delivered), now->delivered));
+		     page_count(now->delivered));
 	outputs_interval(arg, now);
 	return !stdout_gone();
 }
@@ -128,18 +126,14 @@ struct serving {
 
 static void show_limits(double max_pps)
 {
-	char rate[FMT_MAX] = "any rate", numbers[FMT_MAX], memory[FMT_MAX], rcvbuf[FMT_MAX];
 	struct server_limits l;
 
 	server_limits(&l);
-	if (max_pps > 0)
-		fmt_rate(rate, sizeof(rate), max_pps);
 	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
 		 "%u "
 		 "threads, a receive buffer of %s",
-		 rate, fmt_bytes(memory, sizeof(memory), l.bytes),
-		 fmt_count(numbers, sizeof(numbers), l.numbers), l.threads,
-		 fmt_bytes(rcvbuf, sizeof(rcvbuf), l.rcvbuf));
+		 max_pps > 0 ? page_rate(max_pps) : "any rate", page_bytes(l.bytes),
+		 page_count(l.numbers), l.threads, page_bytes(l.rcvbuf));
 }
 
 static void on_listening(void *arg)
@@ -165,7 +159,7 @@ static void on_listening(void *arg)
 
 static void on_served(void *arg, const struct server_served *v)
 {
-	char where[FMT_MAX], delivered[FMT_MAX], sent[FMT_MAX];
+	char where[FMT_MAX];
 	struct endpoint address = v->peer;
 	struct serving *s = arg;
 	struct json_object *o;
@@ -188,8 +182,7 @@ static void on_served(void *arg, const struct server_served *v)
 	} else {
 		printf("%s (%s): %u experiment%s, %s delivered here, %s sent%s%s\n", v->host, where,
 		       v->experiments, v->experiments == 1 ? "" : "s",
-		       fmt_count(delivered, sizeof(delivered), v->delivered),
-		       fmt_count(sent, sizeof(sent), v->sent), *v->why ? "; " : "", v->why);
+		       page_count(v->delivered), page_count(v->sent), *v->why ? "; " : "", v->why);
 		output_flush();
 	}
 }

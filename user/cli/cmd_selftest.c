@@ -68,7 +68,7 @@ static struct json_object *row_json(const struct selftest_row *row)
 
 static void print_row(const struct selftest_row *row)
 {
-	char injected[FMT_MAX], events[FMT_MAX], counters[32] = "none knows";
+	char counters[32] = "none knows";
 
 	log_progress_clear();
 	if (row->verdict == SELFTEST_SKIPPED) {
@@ -79,8 +79,7 @@ static void print_row(const struct selftest_row *row)
 	if (row->counters)
 		snprintf(counters, sizeof(counters), "%u of %u", row->agreeing, row->counters);
 	printf("%-22s %9s %9s  %-10s  %s%s%s\n", fault_values[row->fault].name,
-	       fmt_count(injected, sizeof(injected), row->injected),
-	       fmt_count(events, sizeof(events), row->events), counters,
+	       page_count(row->injected), page_count(row->events), counters,
 	       selftest_verdict_name(row->verdict), *row->note ? ": " : "", row->note);
 	output_flush();
 }

@@ -63,11 +63,9 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	char sent[FMT_MAX], rate[FMT_MAX];
-
 	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
-		     fmt_count(sent, sizeof(sent), now->sent),
-		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
+		     page_count(now->sent),
+		     page_rate((double)now->sent * 1e9 / (double)now->time_ns));
 	outputs_interval(arg, now);
 	return !stdout_gone();
 }

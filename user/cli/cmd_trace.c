@@ -550,7 +550,7 @@ static bool on_interval(void *arg)
 	const struct live *l = t->session.live;
 	uint64_t length, time = live_time(l, &length);
 	uint64_t lost = table_sum(live_total(l), 1u << NOISE_LOSS, STAGE_NONE).packets;
-	char number[FMT_MAX], what[128];
+	char what[128];
 	bool broken = false;
 
 	events_read(t, false);
@@ -566,8 +566,7 @@ static bool on_interval(void *arg)
 		t->gone = true;
 		log_warn("%s is gone: one that comes by this name is another", what);
 	}
-	log_progress("%.0f s: %s lost", (double)time * 1e-9,
-		     fmt_count(number, sizeof(number), lost));
+	log_progress("%.0f s: %s lost", (double)time * 1e-9, page_count(lost));
 	return !stdout_gone() && !(broken && t->o->until_limit) &&
 	       !(t->o->count && !t->events.wanted && lost >= t->o->count);
 }

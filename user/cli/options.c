@@ -165,16 +165,14 @@ int traffic_family(struct run_spec *spec, const struct endpoint *to, struct erro
 
 void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to)
 {
-	char packets[FMT_MAX] = "", time[FMT_MAX], rate[FMT_MAX];
+	const char *packets = spec->count == UINT64_MAX ? "" : page_count(spec->count);
 
-	if (spec->count != UINT64_MAX)
-		fmt_count(packets, sizeof(packets), spec->count);
 	log_info("sending %s%sdatagrams of %s%u bytes%s%s at %s from %s to %s", packets,
 		 *packets ? " " : "", shape_sizes_differ(spec_shape(spec)) ? "up to " : "",
 		 spec->payload, spec->duration_ns ? " for " : "",
-		 spec->duration_ns ? num_text_time(time, sizeof(time), spec->duration_ns) : "",
+		 spec->duration_ns ? page_time(spec->duration_ns) : "",
 		 spec->shape.scheduled ? "its own times"
-		 : rate_pps > 0	       ? fmt_rate(rate, sizeof(rate), rate_pps)
+		 : rate_pps > 0	       ? page_rate(rate_pps)
 				       : "full speed",
 		 from, to);
 }
@@ -188,7 +186,6 @@ void show_note(void *arg, const char *note)
 void show_maps(void)
 {
 	const struct bpfmap *largest = NULL;
-	char bytes[FMT_MAX], most[FMT_MAX];
 	struct bpfmap *list;
 	uint64_t sum = 0;
 	int n;
@@ -203,8 +200,7 @@ void show_maps(void)
 	}
 	if (largest)
 		log_debug("%d BPF maps of %s, the largest is %s of %s", n,
-			  fmt_bytes(bytes, sizeof(bytes), sum), largest->name,
-			  fmt_bytes(most, sizeof(most), largest->bytes));
+			  page_bytes(sum), largest->name, page_bytes(largest->bytes));
 	free(list);
 }
 

@@ -9,6 +9,7 @@
 #include "experiment/remote.h"
 #include "monitor/live.h"
 #include "report/json.h"
+#include "report/page.h"
 #include "traffic/rx.h"
 #include "traffic/tx.h"
 

@@ -145,37 +145,32 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 static void show_interval(struct report *r, const struct experiment_interval *now)
 {
 	const struct experiment_interval *last = &r->reported;
-	char sent[FMT_MAX], dropped[FMT_MAX], memory[FMT_MAX];
 	double ns = (double)(now->time_ns - last->time_ns);
 
 	log_info("%s%.0f s: %s sent, %s lost, CPU of the sender %.0f %%, of the receiver %.0f %%, "
 		 "%s",
 		 r->title, (double)now->time_ns * 1e-9,
-		 fmt_count(sent, sizeof(sent), now->sent - last->sent),
-		 fmt_count(dropped, sizeof(dropped), now->dropped - last->dropped),
+		 page_count(now->sent - last->sent), page_count(now->dropped - last->dropped),
 		 (double)(now->tx_cpu_ns - last->tx_cpu_ns) / ns * 100,
 		 (double)(now->rx_cpu_ns - last->rx_cpu_ns) / ns * 100,
-		 fmt_bytes(memory, sizeof(memory), now->memory_bytes));
+		 page_bytes(now->memory_bytes));
 	r->reported = *now;
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], rate[FMT_MAX];
+	const char *sent = page_count(now->sent), *delivered = page_count(now->delivered);
+	const char *dropped = page_count(now->dropped);
 	double seconds = (double)now->time_ns * 1e-9;
 	struct report *r = arg;
 
-	fmt_count(sent, sizeof(sent), now->sent);
-	fmt_count(delivered, sizeof(delivered), now->delivered);
-	fmt_count(dropped, sizeof(dropped), now->dropped);
 	if (now->settling) {
 		log_progress("%swaiting for packets under way: %s sent, %s delivered, %s dropped",
 			     r->title, sent, delivered, dropped);
 		return true;
 	}
 	log_progress("%s%.1f s: %s sent (%s), %s delivered, %s dropped", r->title, seconds, sent,
-		     fmt_rate(rate, sizeof(rate), seconds > 0 ? (double)now->sent / seconds : 0),
-		     delivered, dropped);
+		     page_rate(seconds > 0 ? (double)now->sent / seconds : 0), delivered, dropped);
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		show_interval(r, now);
 	if (r->own || r->out.ledger) {

@@ -80,9 +80,7 @@ static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned st
 
 static void canvas_number(struct canvas *c, unsigned end, unsigned y, unsigned style, double v)
 {
-	char number[16];
-
-	canvas_right(c, end, y, style, fmt_short(number, sizeof(number), v));
+	canvas_right(c, end, y, style, page_short(v));
 }
 
 /* The whole line as a heading, whatever stands there. */
@@ -370,7 +368,6 @@ static void draw_open(struct view *v, const struct view_input *in, struct canvas
 	const char *advice = in->advice ? in->advice : "";
 	const struct live_row *row;
 	struct live_table now, total;
-	char number[16], packets[16];
 	unsigned by;
 
 	if (group(v, in, &now, &total, &by))
@@ -384,13 +381,12 @@ static void draw_open(struct view *v, const struct view_input *in, struct canvas
 	}
 	if (row) {
 		canvas_printf(c, 1, y++, STYLE_PLAIN, "%-12s %s", "packets",
-			      fmt_short(packets, sizeof(packets), (double)row->counts.packets));
+			      page_short((double)row->counts.packets));
 		canvas_printf(c, 1, y + 1, STYLE_DIM,
 			      "the stage in the last %u intervals, at most %s/s",
 			      v->filled < cols ? v->filled : cols,
-			      fmt_short(number, sizeof(number),
-					most_of(v->history[row->stage], v,
-						v->filled < cols ? v->filled : cols)));
+			      page_short(most_of(v->history[row->stage], v,
+						 v->filled < cols ? v->filled : cols)));
 		draw_spark(v->history[row->stage], v, c, 1, y + 2, cols);
 		y += 4;
 	}
@@ -462,10 +458,10 @@ static void add(struct chain *k, const char *with, unsigned style, const char *t
 
 static void add_end(struct chain *k, const char *with, const char *label, double pps)
 {
-	char number[16], text[48];
+	char text[48];
 
 	snprintf(text, sizeof(text), "%s%s%s%s", label, pps < 0 ? "" : " ",
-		 pps < 0 ? "" : fmt_short(number, sizeof(number), pps), pps < 0 ? "" : "/s");
+		 pps < 0 ? "" : page_short(pps), pps < 0 ? "" : "/s");
 	add(k, with, STYLE_BOLD, text, "");
 }
 
@@ -476,14 +472,14 @@ static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum 
 {
 	const char *arrow = c->ascii ? ">" : "▶", *line = c->ascii ? "-" : "─";
 	struct chain k = {.c = c, .x = 1, .y = y};
-	char number[16], lost[32];
+	char lost[32];
 
 	add_end(&k, NULL, from, from_pps);
 	for (enum stage s = first; s <= last; s++) {
 		*lost = '\0';
 		if (pps[s] > 0)
 			snprintf(lost, sizeof(lost), "%s%s", c->ascii ? "v" : "▼",
-				 fmt_short(number, sizeof(number), pps[s]));
+				 page_short(pps[s]));
 		add(&k, s > first ? line : arrow,
 		    *lost	  ? STYLE_BAD | CANVAS_REVERSED
 		    : ever[s] > 0 ? STYLE_WARN
@@ -498,7 +494,6 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 {
 	const struct view_traffic *t = &in->traffic;
 	double pps[STAGE_COUNT], ever[STAGE_COUNT];
-	char number[16];
 	unsigned x = 1;
 
 	losses_of(in->now, in->interval_ns, pps);
@@ -514,7 +509,7 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 		if (pps[s] > 0)
 			x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
 					  x > 1 ? ", " : "also lost: ", stage_name(s),
-					  fmt_short(number, sizeof(number), pps[s]));
+					  page_short(pps[s]));
 	}
 	return x > 1 ? y + 1 : y;
 }
@@ -554,7 +549,7 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 {
 	double seconds = round((double)in->interval_ns / 5e7) / 20; /* as it was asked for */
 	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
-	char right[96], number[16], in_bits[16], out_bits[16];
+	char right[96];
 
 	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
 		      in->what ? in->what : "");
@@ -562,12 +557,10 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 		 in->clock_text, seconds);
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
 	canvas_heading(c, 0);
-	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s",
-		      fmt_short(number, sizeof(number), lost));
+	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s", page_short(lost));
 	if (in->traffic.in_bps >= 0)
 		canvas_printf(c, 18, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
-			      fmt_short(in_bits, sizeof(in_bits), in->traffic.in_bps),
-			      fmt_short(out_bits, sizeof(out_bits), in->traffic.out_bps));
+			      page_short(in->traffic.in_bps), page_short(in->traffic.out_bps));
 	if (c->cols < WIDE_COLS)
 		return;
 	snprintf(right, sizeof(right), "own cost: %.1f %% of a CPU ",

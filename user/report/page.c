@@ -215,6 +215,16 @@ char *page_rate(double pps)
 	return fmt_rate(page_buffer(), FMT_MAX, pps);
 }
 
+char *page_bytes(uint64_t bytes)
+{
+	return fmt_bytes(page_buffer(), FMT_MAX, bytes);
+}
+
+char *page_short(double v)
+{
+	return fmt_short(page_buffer(), FMT_MAX, v);
+}
+
 char *page_when(uint64_t ns, bool day)
 {
 	return when_text(page_buffer(), FMT_MAX, ns, day);

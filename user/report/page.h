@@ -63,6 +63,8 @@ char *page_buffer(void);
 char *page_count(uint64_t count);
 char *page_ns(uint64_t ns);
 char *page_rate(double pps);
+char *page_bytes(uint64_t bytes);
+char *page_short(double v);
 char *page_when(uint64_t ns, bool day);
 char *page_time(uint64_t ns); /* the shortest that is exact: num_text_time() */
 

@@ -137,11 +137,6 @@ static char *rate_text(double pps)
 	return text;
 }
 
-static char *bytes_text(uint64_t bytes)
-{
-	return fmt_bytes(page_buffer(), FMT_MAX, bytes);
-}
-
 static void put_rates(struct page *p, enum style style, const char *label,
 		      const struct live_counts *counts, uint64_t ns)
 {
@@ -150,7 +145,7 @@ static void put_rates(struct page *p, enum style style, const char *label,
 
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
 		 rate_text(per_second(counts->packets, ns)),
-		 bytes_text(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
+		 page_bytes(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
@@ -322,7 +317,7 @@ static void put_name(struct rates_text *r, unsigned indent, enum style style, co
 
 static const char *moved_text(const struct rates_text *r, uint64_t moved)
 {
-	return fmt_short(page_buffer(), FMT_MAX, (double)moved / r->seconds);
+	return page_short((double)moved / r->seconds);
 }
 
 static void put_moved(struct rates_text *r, int width, enum style style, const uint64_t *moved,
@@ -595,7 +590,7 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 			   page_glue(page_ns(json_get_u64(own, "kernel_ns"))));
 	page_words(p, STYLE_DIM, "for %s events;", page_count(json_get_u64(own, "events")));
 	page_words(p, STYLE_DIM, "tables of %s%s",
-		   page_glue(bytes_text(json_get_u64(own, "map_bytes"))), more ? "," : "");
+		   page_glue(page_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)
 		page_words(p, STYLE_DIM, "%lu of %lu slots and %lu of %lu keys beside them in use",
 			   json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),

@@ -314,8 +314,8 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 		snprintf(cpu, sizeof(cpu), "%.0f+%.0f", 100 * median_of(t, TRIALS_TX_CPU) / ns,
 			 100 * median_of(t, TRIALS_RX_CPU) / ns);
 	snprintf(calls, sizeof(calls), "%s+%s",
-		 fmt_short(page_buffer(), FMT_MAX, median_of(t, TRIALS_TX_CALLS)),
-		 fmt_short(page_buffer(), FMT_MAX, median_of(t, TRIALS_RX_CALLS)));
+		 page_short(median_of(t, TRIALS_TX_CALLS)),
+		 page_short(median_of(t, TRIALS_RX_CALLS)));
 	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n",
 		page_rate(median_of(t, TRIALS_TX_PPS)), page_rate(median_of(t, TRIALS_RX_PPS)),
 		fmt_bps(page_buffer(), FMT_MAX, median_of(t, TRIALS_PAYLOAD)),
