@@ -103,7 +103,7 @@ struct place {
 struct owners {
 	int root;
 	struct files *files;		 /* NULL: sockets are looked for in /proc */
-	struct idmap ports;		 /* struct port */
+	struct list ports;		 /* struct port */
 	struct idmap socks;		 /* struct sock, by inode */
 	struct idmap spaces;		 /* struct space, by inode */
 	struct idmap cgroups, processes; /* struct place, by id, by pid */
@@ -600,42 +600,31 @@ struct port {
 	uint64_t checked; /* 0: never */
 };
 
-static uint64_t hash(const struct ports_key *key)
+static struct port *port_of(struct owners *o, const struct ports_key *key)
 {
-	uint64_t sum = key->netns ^ (uint64_t)key->port << 32 ^ (uint64_t)key->family << 48;
+	const size_t size = offsetof(struct ports_key, address) + sizeof(key->address);
+	struct port *p = list_find(&o->ports, offsetof(struct port, key), key, size);
 
-	for (unsigned i = 0; i < sizeof(key->address); i++)
-		sum = (sum ^ key->address[i]) * 0x100000001b3ULL;
-	return sum ^ sum >> 29;
+	if (p)
+		return p;
+	if (o->ports.n == ENTRIES_MAX)
+		o->ports.n = 0;
+	p = list_add(&o->ports);
+	if (p)
+		p->key = *key;
+	return p;
 }
 
-int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns, struct ports_row *out)
+int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
-	struct port *port = get(p, hash(key), sizeof(*port), true);
+	struct port *p = port_of(o, key);
+	uint64_t now = clock_now();
 
-	memset(out, 0, sizeof(*out));
-	if (port && !port->checked && !port->wanted)
-		port->key = *key;
-	/* no memory, or another key has the same hash */
-	if (!port || port->key.netns != key->netns || port->key.family != key->family ||
-	    port->key.port != key->port ||
-	    memcmp(port->key.address, key->address, sizeof(key->address)) != 0)
+	*out = p ? p->row : (struct ports_row){};
+	if (!p)
 		return -ENOENT;
-	if (!port->checked || now_ns - port->checked >= FRESH_NS)
-		port->wanted = true;
-	*out = port->row;
-	return port->row.inode ? 0 : port->wanted ? -EAGAIN : -ENOENT;
-}
-
-uint32_t ports_wanted(const struct idmap *p)
-{
-	for (unsigned i = 0; i < p->n; i++) {
-		const struct port *port = p->at[i].object;
-
-		if (port->wanted)
-			return port->key.netns;
-	}
-	return 0;
+	p->wanted |= !p->checked || now - p->checked >= FRESH_NS;
+	return p->row.inode ? 0 : p->wanted ? -EAGAIN : -ENOENT;
 }
 
 /*
@@ -676,39 +665,15 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 	p->row = (struct ports_row){row->inode, row->rcvbuf};
 }
 
-void ports_give_up(struct idmap *p, uint32_t netns, uint64_t now_ns)
+static void look_up_port(struct port *p, struct mnl_socket *mem)
 {
-	for (unsigned i = 0; i < p->n; i++) {
-		struct port *port = p->at[i].object;
-
-		if (!port->wanted || port->key.netns != netns)
-			continue;
-		port->wanted = false;
-		port->checked = now_ns;
-	}
-}
-
-int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint64_t now_ns)
-{
-	struct mnl_socket *mem = NULL;
-	int ret = sockmem_open(&mem, ns);
-
-	for (unsigned i = 0; !ret && i < p->n; i++) {
-		struct port *port = p->at[i].object;
-
-		if (!port->wanted || port->key.netns != netns)
-			continue;
-		port->row = (struct ports_row){};
-		port->score = 0;
-		/* a socket of IPv6 may take IPv4 */
-		ret = sockmem_udp(mem, port->key.family == AF_INET ? AF_UNSPEC : AF_INET6,
-				  port->key.port, on_socket, port);
-		if (port->equals > 1) /* which of them, nobody knows */
-			port->row = (struct ports_row){};
-	}
-	ports_give_up(p, netns, now_ns);
-	sockmem_close(mem);
-	return ret;
+	p->row = (struct ports_row){};
+	p->score = 0;
+	/* a socket of IPv6 may take IPv4 */
+	sockmem_udp(mem, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
+		    p);
+	if (p->equals > 1) /* which of them, nobody knows */
+		p->row = (struct ports_row){};
 }
 
 /* Namespaces */
@@ -844,6 +809,7 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	if (!root)
 		files_open(&o->files);
 	o->pids.size = sizeof(pid_t);
+	o->ports.size = sizeof(struct port);
 	o->savings_ns = SAVINGS_NS;
 	o->ticked = clock_now();
 	return 0;
@@ -857,33 +823,52 @@ void owners_close(struct owners *o)
 	idmap_free(&o->spaces, free);
 	idmap_free(&o->cgroups, free);
 	idmap_free(&o->processes, free);
-	idmap_free(&o->ports, free);
+	list_free(&o->ports);
 	files_close(o->files);
 	list_free(&o->pids);
 	close(o->root);
 	free(o);
 }
 
-/* One namespace after the other; one that is not known yet is looked for first. */
+/* Opens what reads its sockets; a namespace that is not known yet is looked for first. */
+static int open_sockets(struct owners *o, uint32_t inum, struct mnl_socket **mem)
+{
+	struct netns ns;
+	int ret = owners_netns_open(o, inum, &ns, &(struct error){});
+
+	if (ret == -EAGAIN) {
+		pass_spaces(o);
+		ret = owners_netns_open(o, inum, &ns, &(struct error){});
+	}
+	if (ret)
+		return ret;
+	ret = sockmem_open(mem, &ns);
+	netns_close(&ns);
+	return ret;
+}
+
+/* One namespace after the other. */
 static void look_up_ports(struct owners *o, uint64_t now)
 {
-	uint32_t inum;
+	struct port *p = o->ports.at, *end = p + o->ports.n;
 
-	while ((inum = ports_wanted(&o->ports))) {
-		struct error err = {};
-		struct netns ns;
-		int ret = owners_netns_open(o, inum, &ns, &err);
+	for (; p < end; p++) {
+		const uint32_t netns = p->key.netns;
+		struct mnl_socket *mem = NULL;
+		int ret;
 
-		if (ret == -EAGAIN) {
-			pass_spaces(o);
-			ret = owners_netns_open(o, inum, &ns, &err);
-		}
-		if (ret) {
-			ports_give_up(&o->ports, inum, now);
+		if (!p->wanted)
 			continue;
+		ret = open_sockets(o, netns, &mem);
+		for (struct port *q = p; q < end; q++) {
+			if (!q->wanted || q->key.netns != netns)
+				continue;
+			if (!ret)
+				look_up_port(q, mem);
+			q->wanted = false;
+			q->checked = now;
 		}
-		ports_look_up(&o->ports, inum, &ns, now);
-		netns_close(&ns);
+		sockmem_close(mem);
 	}
 }
 
@@ -977,11 +962,6 @@ char *owner_text(const struct owner *who, char buf[OWNER_TEXT])
 int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg)
 {
 	return o->files ? files_read_silent(o->files, each, arg) : -EOPNOTSUPP;
-}
-
-int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
-{
-	return ports_find(&o->ports, key, clock_now(), out);
 }
 
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)

@@ -161,8 +161,10 @@ char *owner_text(const struct owner *who, char buf[OWNER_TEXT]);
 int owners_silent(struct owners *o, void (*each)(void *arg, const void *record), void *arg);
 
 /*
- * The UDP socket that packets to an address come to, where the kernel has not shown it. 0, -ENOENT
- * or -EAGAIN as ports_find(); owners_tick() looks it up.
+ * The UDP socket that packets to an address come to, for kernels that do not show the socket that
+ * dropped a packet (before 6.11), only where the packet went: the one bound to it, else one bound
+ * to any address; an IPv6 socket may take IPv4. 0; -ENOENT: none, or several that are equally good
+ * (SO_REUSEPORT), or nobody can look there; -EAGAIN: owners_tick() looks it up.
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
 
@@ -205,30 +207,6 @@ int inodes_open(struct inodes **s, pid_t pid, struct error *err);
 void inodes_close(struct inodes *s); /* NULL is allowed */
 void inodes_read(struct inodes *s);  /* adds what the process has now; it may have ended */
 bool inodes_have(const struct inodes *s, uint64_t inode);
-
-/*
- * UDP sockets by the address they are bound to: for kernels that do not show the socket that
- * dropped a packet (before 6.11), only where the packet went. The cache is a map that begins
- * zeroed and is given to idmap_free() with free().
- *
- * The socket that packets to this address come to: the one bound to it, else one bound to any
- * address; an IPv6 socket may take IPv4. 0; -ENOENT: none, or several that are equally good
- * (SO_REUSEPORT); -EAGAIN: to be looked up with ports_look_up().
- */
-int ports_find(struct idmap *p, const struct ports_key *key, uint64_t now_ns,
-	       struct ports_row *out);
-
-/*
- * Looks up in the namespace what was asked since. `ns` NULL: the thread's. What cannot be is not
- * found. 0 or -errno.
- */
-int ports_look_up(struct idmap *p, uint32_t netns, const struct netns *ns, uint64_t now_ns);
-
-/* The namespace cannot be entered: nothing is found in it. */
-void ports_give_up(struct idmap *p, uint32_t netns, uint64_t now_ns);
-
-/* A namespace in which something is to be looked up; 0: none. */
-uint32_t ports_wanted(const struct idmap *p);
 
 /*
  * Walks over the open files of all processes inside the kernel (bpf/survey.bpf.c): some 50 times
