@@ -75,6 +75,16 @@ struct limit {
 /* NAME=VALUE: NAME is `loss` or a stage, VALUE 0.1%, 12, 10k or 100/s. 0 is a limit too. */
 int num_limit(const char *s, struct limit *out);
 
+static inline uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 struct endpoint {
 	int family; /* AF_INET or AF_INET6; AF_UNSPEC: not set */
 	struct in_addr ip4;

@@ -439,10 +439,8 @@ struct chain {
 static void add(struct chain *k, const char *with, unsigned style, const char *text,
 		const char *below)
 {
-	unsigned width = utf8_columns(text, SIZE_MAX), least = utf8_columns(below, SIZE_MAX);
+	unsigned width = larger(utf8_columns(text, SIZE_MAX), utf8_columns(below, SIZE_MAX));
 
-	if (width < least)
-		width = least;
 	if (k->x + width + (with ? 3 : 0) > k->c->cols) {
 		k->x = INDENT;
 		k->y += k->lost ? 2 : 1;

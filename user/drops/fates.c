@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "base/num.h"
 #include "stamp.h"
 
 #define EIGHT	    8
@@ -40,16 +41,14 @@ uint64_t arrivals_bucket_to(unsigned bucket)
 void reordering_note(struct reordering *r, uint64_t extent)
 {
 	r->extent[arrivals_bucket(extent)]++;
-	if (extent > r->extent_max)
-		r->extent_max = extent;
+	r->extent_max = larger(r->extent_max, extent);
 }
 
 void reordering_add(struct reordering *into, const struct reordering *from)
 {
 	into->packets += from->packets;
 	into->extent_unknown += from->extent_unknown;
-	if (from->extent_max > into->extent_max)
-		into->extent_max = from->extent_max;
+	into->extent_max = larger(into->extent_max, from->extent_max);
 	for (unsigned b = 0; b < ARRIVALS_BUCKETS; b++)
 		into->extent[b] += from->extent[b];
 }
@@ -61,8 +60,7 @@ void gaps_note(struct gaps *g, uint64_t length)
 	g->count++;
 	g->packets += length;
 	g->length[arrivals_bucket(length)]++;
-	if (length > g->longest)
-		g->longest = length;
+	g->longest = larger(g->longest, length);
 }
 
 void result_latency_fill(struct result_latency *l, const struct hist *delay)

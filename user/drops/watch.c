@@ -357,12 +357,10 @@ int watch_collect(struct watch *w, watch_each *each, void *arg)
 	used = read_slots(w, w->slot + second * w->slots_size / WATCH_SETS, w->slots, each, arg);
 	read_slots(w, w->other + second * w->others_size / WATCH_SETS, WATCH_OTHERS_SLOTS, each,
 		   arg);
-	if (used > w->slots_used)
-		w->slots_used = used;
+	w->slots_used = larger(w->slots_used, used);
 	used = 0;
 	rc = read_overflow(w, bpf_map__fd(hash), each, arg, &used);
-	if (used > w->overflow_used)
-		w->overflow_used = used;
+	w->overflow_used = larger(w->overflow_used, used);
 	return rc;
 }
 

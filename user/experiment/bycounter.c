@@ -128,9 +128,7 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 	shown += res->fragments.unmatched;
 	if (moved <= shown || res->unaccounted <= losses->suppressed)
 		return;
-	unseen = res->unaccounted - losses->suppressed;
-	if (unseen > moved - shown)
-		unseen = moved - shown;
+	unseen = smaller(res->unaccounted - losses->suppressed, moved - shown);
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
 		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run "

@@ -180,8 +180,7 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 	uint64_t next = receiver_next(d->site->receiver, i);
 	struct discovered *s = &d->at[i];
 
-	if (s->next < next)
-		s->next = next;
+	s->next = larger(s->next, next);
 	if (!d->site->by_number)
 		return s->next;
 	if (s->next < fates_of(d)->tail[i])

@@ -224,12 +224,9 @@ uint64_t receiver_next(const struct receiver *r, unsigned stream)
 {
 	uint64_t highest = 0;
 
-	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		uint64_t next = __atomic_load_n(&r->at[t].sink.next[stream], __ATOMIC_RELAXED);
-
-		if (next > highest)
-			highest = next;
-	}
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		highest = larger(highest, __atomic_load_n(&r->at[t].sink.next[stream],
+							  __ATOMIC_RELAXED));
 	return highest;
 }
 

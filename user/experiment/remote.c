@@ -680,8 +680,7 @@ static void check_local(struct remote *r, struct result *res)
 	if (!site_check(r->local, own, &(struct error){})) {
 		n = own->n_counters;
 		most = RESULT_COUNTERS - n;
-		if (res->n_counters > most)
-			res->n_counters = most;
+		res->n_counters = smaller(res->n_counters, most);
 		memmove(res->counter + n, res->counter, res->n_counters * sizeof(*res->counter));
 		memcpy(res->counter, own->counter, n * sizeof(*res->counter));
 		res->n_counters += n;

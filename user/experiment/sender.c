@@ -260,11 +260,6 @@ void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
 	__atomic_store_n(&s->at[slot].allowed, upto, __ATOMIC_RELEASE);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 void sender_stats(const struct sender *s, struct tx_stats *st)
 {
 	memset(st, 0, sizeof(*st));

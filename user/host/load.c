@@ -227,7 +227,7 @@ uint64_t bpfmaps_bytes(void)
 	return sum;
 }
 
-static int larger(const void *a, const void *b)
+static int by_bytes(const void *a, const void *b)
 {
 	const struct bpfmap *one = a, *other = b;
 
@@ -246,7 +246,7 @@ struct json_object *bpfmaps_json(void)
 	if (n <= 0)
 		return NULL;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): -errno is not above 0 */
-	qsort(list, (size_t)n, sizeof(*list), larger);
+	qsort(list, (size_t)n, sizeof(*list), by_bytes);
 	maps = json_object_new_array();
 	for (int i = 0; i < n; i++) {
 		o = json_object_new_object();

@@ -200,8 +200,7 @@ static void find_dense(const struct sum *sum, struct burst_stage *out)
 		windows = (uint64_t)(missing / each);
 		if ((double)windows * each < missing)
 			windows++;
-		if (windows > c->windows)
-			windows = c->windows;
+		windows = smaller(windows, c->windows);
 		out->dense_windows += windows;
 		out->dense_packets += (uint64_t)((double)windows * each + 0.5);
 	}

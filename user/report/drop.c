@@ -254,8 +254,7 @@ static int add_row(struct lostcap *c, const struct live_row *row, uint64_t time_
 
 	if (!c->d->from_ns)
 		c->d->from_ns = time_ns / SECOND * SECOND;
-	if (time_ns > c->d->to_ns)
-		c->d->to_ns = time_ns;
+	c->d->to_ns = larger(c->d->to_ns, time_ns);
 	if (time_ns >= c->to_ns) { /* times may go back a little: then it is still this second */
 		rc = end_second(c);
 		c->from_ns = time_ns / SECOND * SECOND;
@@ -281,8 +280,7 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 	}
 	if (!c->file->from_ns)
 		c->file->from_ns = p->time_ns;
-	if (p->time_ns > c->file->to_ns)
-		c->file->to_ns = p->time_ns;
+	c->file->to_ns = larger(c->file->to_ns, p->time_ns);
 	if (p->time_ns < c->spec->since_ns || p->time_ns > c->spec->until_ns)
 		return 0;
 	datagram_read(&d, p);

@@ -142,8 +142,7 @@ static bool identify(const struct ends *e, struct end *end, const struct capfile
 
 	if (!end->first_ns)
 		end->first_ns = p->time_ns;
-	if (p->time_ns > end->last_ns)
-		end->last_ns = p->time_ns;
+	end->last_ns = larger(end->last_ns, p->time_ns);
 	datagram_read(d, p);
 	if (!packetfilter_match(e->filter, p, d))
 		return false;
@@ -270,14 +269,12 @@ static void judge_missing(struct ends *e)
 			e->missing++;
 			flow_at(e, p->flow)->missing++;
 			e->gaps += !run++;
-			if (run > e->longest)
-				e->longest = run;
+			e->longest = larger(e->longest, run);
 		}
 	}
 	/* any of these may be among the missing */
 	e->doubt = e->b.state.dropped + e->b.cut;
-	if (e->doubt > e->missing)
-		e->doubt = e->missing;
+	e->doubt = smaller(e->doubt, e->missing);
 	e->lost = e->missing - e->doubt;
 }
 

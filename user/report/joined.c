@@ -310,8 +310,7 @@ static void add_cause(const struct total *to, const struct result_cause *c)
 		if (!is_same(known, c) || (!to->together && known->stream != c->stream))
 			continue;
 		known->packets += c->packets;
-		if (c->last > known->last)
-			known->last = c->last;
+		known->last = larger(known->last, c->last);
 		return;
 	}
 	if (res->n_causes < RESULT_CAUSES)
@@ -360,8 +359,7 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
 			 const struct total *to)
 {
-	uint64_t from = first > s->watch_from ? first : s->watch_from;
-	uint64_t until = last < s->watch_to ? last : s->watch_to;
+	uint64_t from = larger(first, s->watch_from), until = smaller(last, s->watch_to);
 	uint64_t watched = from <= until ? until - from + 1 : 0;
 
 	if (watched)
@@ -411,19 +409,13 @@ void joined_add(const struct joined_stream *s, struct result *one, struct result
 		uint64_t *open)
 {
 	struct walk tx = {.end = &s->tx, .base = s->base}, rx = {.end = &s->rx};
-	uint64_t end = last_of(&s->tx, s->base), number, last, upto;
+	uint64_t end = larger(last_of(&s->tx, s->base), last_of(&s->rx, 0)), number, last;
 
-	if (last_of(&s->rx, 0) > end)
-		end = last_of(&s->rx, 0);
 	if (!s->tx.n && !s->rx.n)
 		return;
 	for (number = s->base; number <= end; number = last + 1) {
-		last = walk_to(&tx, number);
-		upto = walk_to(&rx, number);
-		if (upto < last)
-			last = upto;
-		if (last > end)
-			last = end;
+		last = smaller(walk_to(&tx, number), walk_to(&rx, number));
+		last = smaller(last, end);
 		if (tx.claim == CLAIM_NOTHING && rx.claim == CLAIM_NOTHING)
 			*open += last - number + 1;
 		settle(s, &tx, &rx, number, last, &(struct total){one, false});
@@ -613,11 +605,9 @@ static void add_sender(struct joining *j, struct side *s)
 	j->sum->tx_pps += one->tx_pps;
 	j->sum->waits += one->waits;
 	j->sum->wait_ns += one->wait_ns;
-	if (one->duration_ns > j->sum->duration_ns)
-		j->sum->duration_ns = one->duration_ns;
+	j->sum->duration_ns = larger(j->sum->duration_ns, one->duration_ns);
 	j->whole &= s->whole;
-	if (s->d->to_ns > j->to_ns)
-		j->to_ns = s->d->to_ns;
+	j->to_ns = larger(j->to_ns, s->d->to_ns);
 	if (!j->n++) {
 		j->head = head;
 		j->first = s;
@@ -626,8 +616,7 @@ static void add_sender(struct joining *j, struct side *s)
 	j->head.threads += head.threads;
 	j->head.rate_pps =
 		j->head.rate_pps > 0 && head.rate_pps > 0 ? j->head.rate_pps + head.rate_pps : 0;
-	if (head.time_ns < j->head.time_ns)
-		j->head.time_ns = head.time_ns;
+	j->head.time_ns = smaller(j->head.time_ns, head.time_ns);
 }
 
 /* What the receiver alone knows, of all senders together. */

@@ -227,8 +227,7 @@ static bool is_wanted(struct reading *r)
 
 static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
 {
-	if (to_ns > f->to_ns)
-		f->to_ns = to_ns;
+	f->to_ns = larger(f->to_ns, to_ns);
 	if (!f->from_ns || from_ns < f->from_ns)
 		f->from_ns = from_ns;
 }
@@ -408,8 +407,7 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	uint64_t from_ns = to_ns > peek->length_ns ? to_ns - peek->length_ns : 0;
 	struct json_object *line, *data;
 
-	if (to_ns > r->now.to_ns)
-		r->now.to_ns = to_ns;
+	r->now.to_ns = larger(r->now.to_ns, to_ns);
 	if (r->now.parts && !r->intervals++)
 		r->now.from_ns = from_ns;
 	if (r->now.parts && !in_window(r->spec, from_ns, to_ns))
@@ -440,11 +438,9 @@ static void take_limit(struct reading *r, struct json_object *data)
 
 static void take_end(struct reading *r, struct json_object *data)
 {
-	uint64_t to_ns = r->started_ns + json_get_u64(data, "duration_ns");
-
 	json_put(r->now.json, "end", json_object_get(data));
-	if (to_ns > r->now.to_ns)
-		r->now.to_ns = to_ns;
+	r->now.to_ns =
+		larger(r->now.to_ns, r->started_ns + json_get_u64(data, "duration_ns"));
 }
 
 static void take_event(struct reading *r, const char *json, size_t len)
@@ -733,8 +729,7 @@ static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 	o = outcome_at(f, (unsigned)v[2]);
 	o->packets += packets;
 	o->ranges++;
-	if (packets > o->longest)
-		o->longest = packets;
+	o->longest = larger(o->longest, packets);
 	run = f->keep ? list_add(&f->run) : NULL;
 	if (run)
 		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};

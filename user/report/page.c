@@ -130,10 +130,8 @@ static void put_words(struct page *p, enum style style, const char *s)
 		pad_to(p, p->indent);
 	put_style(p, style, true);
 	while (*(s += strspn(s, " "))) {
-		size_t n = strcspn(s, " ");
+		size_t n = smaller(strcspn(s, " "), p->width - p->indent);
 
-		if (n > p->width - p->indent)
-			n = p->width - p->indent;
 		while (n > 1 && (s[n] & 0xc0) == 0x80) /* not within a character */
 			n--;
 		if (p->column > p->indent && p->column + 1 + n > p->width) {

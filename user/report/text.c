@@ -214,8 +214,7 @@ static unsigned group_causes(const struct json_object *stage, struct group group
 		if (g == n)
 			group[n++] = (struct group){.cause = c.item, .first = first};
 		group[g].packets += json_get_u64(c.item, "packets");
-		if (first < group[g].first)
-			group[g].first = first;
+		group[g].first = smaller(group[g].first, first);
 		if (last > group[g].last)
 			group[g].last = last;
 	}

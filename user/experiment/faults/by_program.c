@@ -63,11 +63,8 @@ static int plan_gso(struct fault_plan *p)
 		return fault_plan_refuse(p, -EINVAL, "leave --gro out",
 					 ": a socket with --gro takes merged packets as they are");
 	fx->threaded_napi = true;
-	fx->merge_ns = pps ? MERGE_PACKETS * 1e9 / pps : MERGE_MIN;
-	if (fx->merge_ns < MERGE_MIN)
-		fx->merge_ns = MERGE_MIN;
-	if (fx->merge_ns > MERGE_MAX)
-		fx->merge_ns = MERGE_MAX;
+	fx->merge_ns = larger(pps ? MERGE_PACKETS * 1e9 / pps : 0, MERGE_MIN);
+	fx->merge_ns = smaller(fx->merge_ns, MERGE_MAX);
 	return 0;
 }
 

@@ -99,8 +99,7 @@ static int plan_rcvbuf(struct fault_plan *p)
 
 	want_rcvbuf(p, RCVBUF_SMALL * p->truesize, READER_SLOW);
 	fx->reader_ns = pps ? 3e9 / pps : SLOW_NS;
-	if (fx->reader_ns < SLOW_NS)
-		fx->reader_ns = SLOW_NS;
+	fx->reader_ns = larger(fx->reader_ns, SLOW_NS);
 	return 0;
 }
 
