@@ -9,6 +9,13 @@
 
 #include "base/num.h"
 
+void clock_sleep(uint64_t ns)
+{
+	const struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	nanosleep(&ts, NULL);
+}
+
 static int64_t offset;
 
 static void read_timens(void)

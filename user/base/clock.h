@@ -22,6 +22,9 @@ static inline uint64_t clock_now(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* For so long, or until a signal. */
+void clock_sleep(uint64_t ns);
+
 /*
  * The clock of BPF programs, bpf_ktime_get_ns(): no time namespace moves it.
  *

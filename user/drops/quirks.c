@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/proc.h"
 #include "drops/owners.h"
 #include "drops/reason.h"
@@ -74,7 +74,6 @@ static uint64_t init_switches(void)
 
 static void find_suppressed(const struct survey_bpf *skel)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
 	uint64_t before, now;
 	pid_t pid;
 
@@ -90,10 +89,10 @@ static void find_suppressed(const struct survey_bpf *skel)
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
 	for (int i = 0; i < QUIRKS_PATIENCE_MS && now <= before; i++) {
-		nanosleep(&pause, NULL);
+		clock_sleep(1000000);
 		now = init_switches();
 	}
-	nanosleep(&pause, NULL); /* it is counted just before it is traced */
+	clock_sleep(1000000); /* it is counted just before it is traced */
 	if (now > before)
 		state[QUIRK_SUPPRESSED] = found_if(!skel->bss->init_switches);
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "drops/balance.h"
 #include "drops/noise.h"
@@ -155,7 +154,6 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, size_t size,
 		       trace_each *each)
 {
-	const struct timespec pause = {0, PASS_NS};
 	int rc = 0;
 
 	for (unsigned i = 0; i < PASSES && !rc; i++) {
@@ -164,7 +162,7 @@ static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, 
 		rc = trace_iterate(iterator, size, each, o);
 		if (!o->skel->bss->busy)
 			break;
-		nanosleep(&pause, NULL);
+		clock_sleep(PASS_NS);
 	}
 	return rc;
 }

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -35,14 +34,6 @@ struct receiver {
 	struct receiving at[RECEIVER_THREADS];
 };
 
-static void work(uint64_t ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
-			      .tv_nsec = (long)(ns % 1000000000)};
-
-	nanosleep(&ts, NULL);
-}
-
 static void receive_all(void *arg)
 {
 	struct receiving *me = arg;
@@ -54,12 +45,12 @@ static void receive_all(void *arg)
 		int n;
 
 		if (atomic_load_explicit(&r->paused, memory_order_relaxed)) {
-			work(PAUSE_NS);
+			clock_sleep(PAUSE_NS);
 			continue;
 		}
 		pause = reader_pause(reader, start, clock_now());
 		if (pause) {
-			work(pause < PAUSE_NS ? pause : PAUSE_NS);
+			clock_sleep(pause < PAUSE_NS ? pause : PAUSE_NS);
 			continue;
 		}
 		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->worker.error);
@@ -73,7 +64,7 @@ static void receive_all(void *arg)
 		if (!me->sink.sums.first_ns)
 			me->sink.sums.first_ns = me->sink.sums.last_ns;
 		if (atomic_load_explicit(&r->slow, memory_order_relaxed))
-			work(r->cfg->work_ns * (unsigned)n);
+			clock_sleep(r->cfg->work_ns * (unsigned)n);
 	}
 }
 

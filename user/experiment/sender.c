@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 
@@ -214,15 +213,13 @@ void sender_stop(struct sender *s)
 
 int sender_join(struct sender *s, struct error *err)
 {
-	const struct timespec pause = {.tv_nsec = INTERRUPT_MS * 1000000};
-
 	/* a signal that comes just before a blocking call does not end it: repeat */
 	while (atomic_load(&s->stop) && !sender_done(s)) {
 		for (unsigned t = 0; t < s->cfg->threads; t++) {
 			if (!worker_ended(&s->at[t].worker))
 				worker_interrupt(&s->at[t].worker);
 		}
-		nanosleep(&pause, NULL);
+		clock_sleep(INTERRUPT_MS * 1000000);
 	}
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		if (!s->at[t].worker.started)

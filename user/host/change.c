@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -293,7 +292,6 @@ static int run(const struct change *c, bool undo, int lock, struct error *why)
  */
 static int set(const struct change *c, bool undo, int lock, struct error *why)
 {
-	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
 	const struct change_ops *ops = &change_ops[c->kind];
 	const char *value = undo ? c->old : c->wanted;
 	char now[JOURNAL_VALUE_SIZE];
@@ -305,7 +303,7 @@ static int set(const struct change *c, bool undo, int lock, struct error *why)
 	if (!ret)
 		ret = read_now(c, now);
 	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
-		nanosleep(&pause, NULL);
+		clock_sleep(POLL_MS * 1000000);
 		ret = read_now(c, now);
 	}
 	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;

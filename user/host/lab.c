@@ -13,9 +13,9 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/record.h"
 #include "host/netdev.h"
@@ -160,11 +160,10 @@ static int quiet(const struct lab_port *port)
 static int wait_until(int (*is)(const struct lab_port *port), const struct lab_port *port,
 		      const char *what, struct error *err)
 {
-	const struct timespec ms = {.tv_nsec = 1000000};
 	int ret = is(port);
 
 	for (int i = 0; !ret && i < READY_MS; i++) {
-		nanosleep(&ms, NULL);
+		clock_sleep(1000000);
 		ret = is(port);
 	}
 	if (ret > 0)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -461,7 +460,6 @@ static void find_owners(struct live *l)
 	const struct watch_entry *e = l->entries.at.at;
 
 	for (int i = 0; i < SEARCH_TRIES; i++) {
-		const struct timespec pause = {.tv_nsec = SEARCH_NS};
 		bool searching = false;
 
 		for (unsigned n = 0; n < l->entries.at.n; n++)
@@ -469,7 +467,7 @@ static void find_owners(struct live *l)
 		if (!searching)
 			return;
 		if (i)
-			nanosleep(&pause, NULL);
+			clock_sleep(SEARCH_NS);
 		owners_tick(l->spec.owners);
 	}
 }
