@@ -80,6 +80,27 @@ void result_latency_fill(struct result_latency *l, const struct hist *delay)
 	};
 }
 
+const struct record_field result_latency_rows[] = {
+	RECORD("min", UINT, result_latency, min),   RECORD("p50", UINT, result_latency, p50),
+	RECORD("p90", UINT, result_latency, p90),   RECORD("p99", UINT, result_latency, p99),
+	RECORD("p999", UINT, result_latency, p999), RECORD("p9999", UINT, result_latency, p9999),
+	RECORD("max", UINT, result_latency, max),   {0},
+};
+
+const struct record_field arrivals_flow_rows[] = {
+	RECORD("stream", UINT, arrivals_flow, stream),
+	RECORD("source", TEXT, arrivals_flow, source),
+	RECORD("delivered", UINT, arrivals_flow, delivered),
+	RECORD("bytes", UINT, arrivals_flow, bytes),
+	RECORD("duplicated", UINT, arrivals_flow, duplicated),
+	RECORD("reordered", UINT, arrivals_flow, order.packets),
+	RECORD("reordering_extent_max", UINT, arrivals_flow, order.extent_max),
+	RECORD("jitter_ns", UINT, arrivals_flow, jitter_ns),
+	RECORD("latency_ns", NESTED, arrivals_flow, latency, .rows = result_latency_rows,
+	       RECORD_WHEN(arrivals_flow, latency.measured)),
+	{0},
+};
+
 const char *arrivals_clock_doubt(const struct arrivals *a)
 {
 	const struct result_latency *l = &a->latency;

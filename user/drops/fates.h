@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/hist.h"
+#include "base/record.h"
 #include "trace_abi.h"
 
 /* What the receiver saw beside the ledger: order, gaps, delay, by flow and in all. Plain data. */
@@ -51,6 +52,8 @@ struct result_latency {
 	uint64_t min, p50, p90, p99, p999, p9999, max; /* ns */
 };
 
+extern const struct record_field result_latency_rows[];
+
 /* From a histogram of one-way delays; NULL or empty: not measured. */
 void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
@@ -77,9 +80,11 @@ struct arrivals_flow {
 	char source[64]; /* ADDR:PORT; "": flows were not distinguished */
 	uint64_t delivered, bytes, duplicated;
 	struct reordering order;
-	uint64_t jitter_ns, negative;
+	uint64_t jitter_ns;
 	struct result_latency latency;
 };
+
+extern const struct record_field arrivals_flow_rows[];
 
 struct arrivals {
 	struct reordering order;

@@ -336,7 +336,6 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		f->delivered += l->delivered;
 		f->bytes += l->bytes;
 		f->duplicated += l->duplicated;
-		f->negative += l->negative;
 		reordering_add(&f->order, &l->order);
 		add_delays(&sums, l);
 		lines[i] = NULL;

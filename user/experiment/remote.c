@@ -619,8 +619,9 @@ static int take_end(struct json_object *msg, struct result *probe, struct result
 			       ? msg_take_counter(msg, &res->counter[res->n_counters++])
 			       : -EBADMSG;
 	if (!strcmp(type, "flow"))
-		return a->flows < ARRIVALS_FLOWS ? record_read(msg, msg_flow, &a->flow[a->flows++])
-						 : -EBADMSG;
+		return a->flows < ARRIVALS_FLOWS
+			       ? record_read(msg, arrivals_flow_rows, &a->flow[a->flows++])
+			       : -EBADMSG;
 	if (strcmp(type, "end") || record_read(msg, msg_end, probe))
 		return -EBADMSG;
 	record_read(msg, msg_end, res);

@@ -366,7 +366,7 @@ static int do_end(struct caller *s, struct json_object *msg)
 	for (unsigned i = 0; !rc && i < res->n_counters; i++)
 		rc = answer(s, "counter", msg_counter, &res->counter[i]);
 	for (unsigned i = 0; !rc && i < res->arrivals.flows; i++)
-		rc = answer(s, "flow", msg_flow, &res->arrivals.flow[i]);
+		rc = answer(s, "flow", arrivals_flow_rows, &res->arrivals.flow[i]);
 	if (!rc)
 		rc = answer(s, "end", msg_end, res);
 	free(res);

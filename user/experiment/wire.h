@@ -261,9 +261,6 @@ extern const struct record_field msg_end[];
 /* Of struct runs. */
 extern const struct record_field msg_fates[];
 
-/* Of struct arrivals_flow. */
-extern const struct record_field msg_flow[];
-
 /* Of struct ledger_cause: its names, raw.count and raw.index. */
 extern const struct record_field msg_cause[];
 

@@ -113,13 +113,6 @@ struct json_object *json_finding(const struct finding *f)
 
 /* What the receiver saw of order and time. */
 
-static const struct record_field latency_rows[] = {
-	RECORD("min", UINT, result_latency, min),   RECORD("p50", UINT, result_latency, p50),
-	RECORD("p90", UINT, result_latency, p90),   RECORD("p99", UINT, result_latency, p99),
-	RECORD("p999", UINT, result_latency, p999), RECORD("p9999", UINT, result_latency, p9999),
-	RECORD("max", UINT, result_latency, max),   {0},
-};
-
 static const char *const point_names[] = {
 	[RESULT_SENT] = "sent",		  [RESULT_DEVICE_OUT] = "device_out",
 	[RESULT_DEVICE_IN] = "device_in", [RESULT_SOCKET] = "socket",
@@ -131,7 +124,7 @@ static const struct record_field leg_rows[] = {
 	RECORD("to", ENUM, result_leg, to, RECORD_NAMES(point_names)),
 	RECORD("packets", UINT, result_leg, packets),
 	RECORD("mean_ns", UINT, result_leg, mean_ns),
-	RECORD("latency_ns", NESTED, result_leg, latency, .rows = latency_rows),
+	RECORD("latency_ns", NESTED, result_leg, latency, .rows = result_latency_rows),
 	{0},
 };
 
@@ -159,32 +152,18 @@ static const struct record_field clock_rows[] = {
 	{0},
 };
 
-static const struct record_field flow_rows[] = {
-	RECORD("stream", UINT, arrivals_flow, stream),
-	RECORD("source", TEXT, arrivals_flow, source),
-	RECORD("delivered", UINT, arrivals_flow, delivered),
-	RECORD("bytes", UINT, arrivals_flow, bytes),
-	RECORD("duplicated", UINT, arrivals_flow, duplicated),
-	RECORD("reordered", UINT, arrivals_flow, order.packets),
-	RECORD("reordering_extent_max", UINT, arrivals_flow, order.extent_max),
-	RECORD("jitter_ns", UINT, arrivals_flow, jitter_ns),
-	RECORD("latency_ns", NESTED, arrivals_flow, latency, .rows = latency_rows,
-	       RECORD_WHEN(arrivals_flow, latency.measured)),
-	{0},
-};
-
 static const struct record_field arrivals_rows[] = {
 	RECORD("reordered", UINT, arrivals, order.packets),
 	RECORD_PART("reordering", reordering_rows),
 	RECORD_PART("loss_gaps", gaps_rows),
-	RECORD("latency_ns", NESTED, arrivals, latency, .rows = latency_rows,
+	RECORD("latency_ns", NESTED, arrivals, latency, .rows = result_latency_rows,
 	       RECORD_WHEN(arrivals, latency.measured)),
 	RECORD_OTHER("latency_histogram", NULL),
 	RECORD_LIST("legs", NESTED, arrivals, leg, .rows = leg_rows, RECORD_COUNT(arrivals, legs),
 		    .how = RECORD_OMITTED),
 	RECORD("jitter_ns", UINT, arrivals, jitter_ns, RECORD_WHEN(arrivals, latency.measured)),
 	RECORD_PART("clock", clock_rows),
-	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = flow_rows,
+	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = arrivals_flow_rows,
 		    RECORD_COUNT(arrivals, flows)),
 	RECORD("flows_more", UINT, arrivals, flows_more),
 	{0},
