@@ -109,8 +109,7 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 	dev = BPF_CORE_READ(xs, dev);
 	if (!dev)
 		return 0;
-	r.cookie = BPF_CORE_READ(file, f_inode, i_ino);
-	r.inode = r.cookie;
+	r.inode = BPF_CORE_READ(file, f_inode, i_ino);
 	r.rx_dropped = BPF_CORE_READ(xs, rx_dropped);
 	r.rx_ring_full = BPF_CORE_READ(xs, rx_queue_full);
 	r.rx_invalid_descs = invalid(BPF_CORE_READ(xs, rx));

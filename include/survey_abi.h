@@ -48,7 +48,6 @@ _Static_assert(sizeof(struct queue_record) == 32, "read by both sides");
  * buffer) and frames that are too long; with zero-copy that counts tries, not packets.
  */
 struct xsk_info {
-	__u64 cookie; /* of the socket, else what tells it from others on this host */
 	__u32 inode, netns, ifindex, queue;
 	__s32 pid; /* as the process that started us sees it */
 	bool zero_copy;
@@ -57,7 +56,7 @@ struct xsk_info {
 	__u64 tx_invalid_descs, tx_ring_empty;
 };
 
-_Static_assert(sizeof(struct xsk_info) == 96, "read by both sides");
+_Static_assert(sizeof(struct xsk_info) == 88, "read by both sides");
 
 /* A source whose packets reverse path filtering dropped, and where they came in. */
 struct rp_source {

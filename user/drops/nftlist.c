@@ -330,7 +330,6 @@ static void put(struct nft_result *out, const struct nft_rule *r)
 	}
 	if (least->packets < r->packets)
 		*least = *r;
-	out->more++;
 }
 
 static void put_rules(const struct nftlist *before, const struct nftlist *after, unsigned hooks,

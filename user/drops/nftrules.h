@@ -40,7 +40,6 @@ struct nft_rule {
 struct nft_result {
 	struct nft_rule *rule; /* those that moved first, most packets first; at most NFT_RULES */
 	unsigned n;
-	unsigned more;	   /* rules that fit and are not in the list */
 	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };

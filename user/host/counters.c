@@ -307,12 +307,9 @@ static int add_delta(struct counters *out, const struct counter *it, uint64_t be
 	bool narrow = !strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7);
 	int err = counters_add(out, it->scope, it->name, counter_moved(before, after));
 
-	if (err || after >= before)
-		return err;
-	if (narrow)
+	if (!err && narrow && after < before)
 		out->items[out->n - 1].value = (uint32_t)(after - before);
-	out->items[out->n - 1].restarted = !narrow;
-	return 0;
+	return err;
 }
 
 int counters_delta(struct counters *before, struct counters *after, struct counters *out)
@@ -390,7 +387,6 @@ int nic_ring_loss(struct counters_device *before, struct counters_device *after,
 		if (row->class != NIC_LOSS || row->stage != STAGE_NIC_RING || row->events)
 			continue;
 		out->packets += l[i].packets;
-		out->restarted |= l[i].restarted;
 		if (l[i].packets <= largest)
 			continue;
 		largest = l[i].packets;

@@ -48,7 +48,6 @@ struct counter {
 	char name[COUNTER_NAME_LEN];
 	uint64_t value;
 	bool level;	 /* a queue length, not a count: takes no part in deltas */
-	bool restarted;	 /* of a difference: it began anew, `value` is a lower bound */
 	uint32_t object; /* whose count it is, where that can be replaced (a qdisc); else 0 */
 };
 
@@ -250,7 +249,6 @@ struct nic_watch {
 struct nic_ring_loss {
 	uint64_t packets;
 	char counter[COUNTER_NAME_LEN]; /* its name as above; of several the largest; "" none */
-	bool restarted;			/* a counter began anew: `packets` is a lower bound */
 };
 
 /* From now on. 0 or -errno (-ENODEV). */

@@ -110,7 +110,6 @@ static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 
 	if (!x)
 		return MNL_CB_ERROR;
-	x->cookie = (uint64_t)msg->xdiag_cookie[1] << 32 | msg->xdiag_cookie[0];
 	x->inode = msg->xdiag_ino;
 	nl_copy(nl_attr(nlh, sizeof(*msg), XDP_DIAG_INFO), &info, sizeof(info));
 	x->ifindex = info.ifindex;
