@@ -240,15 +240,10 @@ int drops_read(const struct drops *d, struct drops_cause *out, int max)
 	return n;
 }
 
-static uint64_t misses_of(const struct bpf_program *prog)
-{
-	return trace_misses(prog);
-}
-
 int drops_read_losses(const struct drops *d, struct drops_losses *l)
 {
 	const struct drops_bpf *s = d->skel;
-	uint64_t missed = misses_of(s->progs.kfree_skb) + misses_of(s->progs.consume_skb);
+	uint64_t missed = trace_misses(s->progs.kfree_skb) + trace_misses(s->progs.consume_skb);
 	const __u32 zero = 0;
 	struct trace_begun sum;
 	int rc = trace_sum(s->maps.losses, &zero, &l->bpf, sizeof(l->bpf));
@@ -260,9 +255,9 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 		return rc;
 	/* what an observer missed is no loss where its second program took it */
 	l->recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
-			      misses_of(s->progs.xdp_redirect_err) +
-			      misses_of(s->progs.xdp_devmap_xmit) +
-			      misses_of(s->progs.xdp_cpumap_enqueue);
+			      trace_misses(s->progs.xdp_redirect_err) +
+			      trace_misses(s->progs.xdp_devmap_xmit) +
+			      trace_misses(s->progs.xdp_cpumap_enqueue);
 	return 0;
 }
 

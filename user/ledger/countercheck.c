@@ -9,16 +9,12 @@
 #include <sys/socket.h>
 
 #include "base/list.h"
+#include "base/num.h"
 
 #define IFNAME_LEN 16
 
 /* How surely a loss moves a counter: by its cause, its location on the path, the engines' ways. */
 enum surely { NOT, PERHAPS, SURELY };
-
-static enum surely least(enum surely a, enum surely b)
-{
-	return a < b ? a : b;
-}
 
 /* `list`: NULL any, "a|b" one of, "!a|b" none of. */
 static enum surely in_list(const char *list, const char *word)
@@ -84,7 +80,7 @@ static enum surely at_sender(const char *role)
 static enum surely at_device(const struct link_end *at, const struct link_end *counter)
 {
 	if (!known(at->ifname))
-		return least(PERHAPS, at_role(at->role, counter->role));
+		return smaller(PERHAPS, at_role(at->role, counter->role));
 	return same_end(at, counter) ? SURELY : NOT;
 }
 
@@ -273,9 +269,10 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 
 			if (m->stage != e->stage)
 				continue;
-			s = least(in_list(m->reason, e->reason), in_list(m->location, e->location));
-			s = least(s, related(&at, m->relation, &counter, c->facts));
-			s = least(s, forced(m->force, c->facts));
+			s = smaller(in_list(m->reason, e->reason),
+				    in_list(m->location, e->location));
+			s = smaller(s, related(&at, m->relation, &counter, c->facts));
+			s = smaller(s, forced(m->force, c->facts));
 			if (s > most) {
 				most = s;
 				best = m;
