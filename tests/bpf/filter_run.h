@@ -35,7 +35,7 @@ static inline int load(struct loaded *l)
 	return l->test == MAP_FAILED ? -errno : 0;
 }
 
-static inline struct loaded load_filter(const struct filter *f)
+static inline struct loaded load_filter(const struct filter *f, const char *expr)
 {
 	struct loaded l = {.skel = test_bpf__open()};
 	struct error err = {};
@@ -44,7 +44,7 @@ static inline struct loaded load_filter(const struct filter *f)
 	if (filter_install(f, l.skel->obj, &err))
 		fail_msg("%s", err.message);
 	if (load(&l))
-		fail_msg("the kernel refuses '%s'", f ? filter_expression(f) : "no filter");
+		fail_msg("the kernel refuses '%s'", expr);
 	return l;
 }
 
@@ -56,7 +56,7 @@ static inline struct loaded load_expression(const char *expr)
 
 	if (filter_compile(&f, expr, &err))
 		fail_msg("%s", err.message);
-	l = load_filter(f);
+	l = load_filter(f, expr);
 	filter_free(f);
 	return l;
 }

@@ -150,7 +150,7 @@ static bool try_expression(const char *expr, struct tally *tally)
 	for (int layer = FILTER_L2; layer <= FILTER_L3; layer++)
 		filter_pcap_compile(&c.layers[layer], expr, layer, why, sizeof(why));
 	assert_int_equal(c.layers[FILTER_L3].n == 0, filter_l3_refusal(f) != NULL);
-	c.l = load_filter(f);
+	c.l = load_filter(f, expr);
 	draw_packets();
 	compare_all(&c);
 	unload(&c.l);

@@ -245,7 +245,7 @@ static unsigned insns_of(const struct loaded *l)
 /* The verifier leaves nothing of it: no map, no read. */
 CASE(without_a_filter_all_pass)
 {
-	struct loaded l = load_filter(NULL), all;
+	struct loaded l = load_filter(NULL, "no filter"), all;
 
 	assert_true(matches(&l));
 	assert_in_range(insns_of(&l), 1, FEW_INSNS);

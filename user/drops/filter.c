@@ -629,11 +629,6 @@ void filter_free(struct filter *f)
 	free(f);
 }
 
-const char *filter_expression(const struct filter *f)
-{
-	return f->expression;
-}
-
 bool filter_asks_extensions(const struct filter *f)
 {
 	const char *text = f->expression;

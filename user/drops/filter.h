@@ -39,9 +39,6 @@ int filter_compile(struct filter **f, const char *expr, struct error *err);
 
 void filter_free(struct filter *f);
 
-/* The expression as given. */
-const char *filter_expression(const struct filter *f);
-
 /*
  * Why a packet without Ethernet header never matches (`ether host ...`), in libpcap's words; NULL
  * if the expression makes sense there.

@@ -117,9 +117,6 @@ void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
  */
 const struct hist *tcp_ledger_stall(const struct tcp_ledger *b, bool received);
 
-/* Adds all members of `from`. */
-void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from);
-
 /* Rows of struct tcp_flow that lost something; decided after tcp_ledger_close(). */
 const struct list *tcp_ledger_flows(const struct tcp_ledger *b);
 uint64_t tcp_ledger_folded(const struct tcp_ledger *b);	 /* others, which are in the sum alone */

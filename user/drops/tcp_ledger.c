@@ -90,7 +90,8 @@ static struct tcp_flow *flow_at(const struct tcp_ledger *b, uint32_t i)
 	return (struct tcp_flow *)b->flows.at + i;
 }
 
-void tcp_sum_add(struct tcp_sum *to, const struct tcp_sum *from)
+/* Adds all members of `from`. */
+static void sum_add(struct tcp_sum *to, const struct tcp_sum *from)
 {
 	const uint64_t *add = (const void *)from;
 	uint64_t *at = (void *)to;
@@ -538,7 +539,7 @@ static int fold(struct tcp_ledger *b, uint64_t now, bool all)
 
 		if (to[i] == NONE) {
 			close_flow(flow_at(b, i));
-			tcp_sum_add(&b->folded, &flow_at(b, i)->sum);
+			sum_add(&b->folded, &flow_at(b, i)->sum);
 			b->n_folded++;
 			continue;
 		}
@@ -579,7 +580,7 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 		return add_socket(flow_at(b, flow), rec);
 	add_socket(&whole, rec);
 	close_flow(&whole);
-	tcp_sum_add(&b->folded, &whole.sum);
+	sum_add(&b->folded, &whole.sum);
 	b->n_folded++;
 }
 
@@ -636,7 +637,7 @@ void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
 	*sum = b->folded;
 	for (uint32_t i = 0; i < b->flows.n; i++) {
 		close_flow(flow_at(b, i));
-		tcp_sum_add(sum, &flow_at(b, i)->sum);
+		sum_add(sum, &flow_at(b, i)->sum);
 	}
 }
 

@@ -264,7 +264,8 @@ static enum MHD_Result answer_page(struct http *h, struct MHD_Connection *c, boo
 	return MHD_queue_response(c, MHD_HTTP_OK, *r);
 }
 
-bool http_is_local(const char *host)
+/* Whether `host`, a field Host with its port or NULL, is an address or localhost. */
+static bool is_local(const char *host)
 {
 	char name[INET6_ADDRSTRLEN];
 	struct in6_addr address;
@@ -295,7 +296,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
 	if (num_is_loopback(&h->spec.listen) &&
-	    !http_is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+	    !is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
 		return answer_text(c, MHD_HTTP_MISDIRECTED_REQUEST,
 				   "this is 127.0.0.1, localhost or [::1], and no other host\n");
 	if (!strcmp(url, "/metrics"))

@@ -47,9 +47,6 @@ void http_run(struct http *h);
 /* The metrics are no longer those that were answered before. */
 void http_forget(struct http *h);
 
-/* Whether `host`, a field Host with its port or NULL, is an address or localhost. */
-bool http_is_local(const char *host);
-
 /*
  * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none. Of
  * those with the same weight OpenMetrics is taken if it is named; who accepts neither gets text.
