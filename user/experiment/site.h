@@ -21,7 +21,6 @@
 #include "host/lab.h"
 #include "ledger/ledger.h"
 #include "traffic/rx.h"
-#include "traffic/xsk.h"
 
 /* The tracer with all it needs: names of this kernel, the numbers of the run, their fates. */
 struct tracer {

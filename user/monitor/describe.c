@@ -11,7 +11,6 @@
 #include "drops/noise.h"
 #include "drops/packet_text.h"
 #include "drops/tunnels.h"
-#include "trace_abi.h"
 
 #define ENTRIES_LEAST 1024 /* so few are not merged */
 

@@ -11,7 +11,6 @@
 
 #include "base/list.h"
 #include "host/counters.h"
-#include "host/sockdiag.h"
 #include "monitor/live.h"
 
 /*

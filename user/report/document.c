@@ -10,7 +10,6 @@
 #include "drops/stagemap.h"
 #include "ledger/ledger.h"
 #include "traffic/tx.h"
-#include "report/series.h"
 
 /* A loss: the stage, its causes, and the counters that should know it. */
 

@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "report/series.h"
 #include "drops/stagemap.h"
-#include "report/document.h"
 #include "report/load.h"
 #include "report/trace.h"
 

@@ -8,7 +8,6 @@
 #include "base/num.h"
 #include "host/nic.h"
 #include "report/print.h"
-#include "report/document.h"
 #include "report/series.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */

@@ -11,7 +11,6 @@
  * closed as failed and never used again; an observer decides. The socket blocks, so that a full
  * send buffer is never such an early end.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/udp.h>

@@ -20,7 +20,6 @@
 
 #include "drops/stagemap.h"
 #include "experiment/faults/row.h"
-#include "host/netdev.h"
 
 #define ITEM_LEN       64
 #define SHARE_DEFAULT  0.2
