@@ -310,6 +310,17 @@ int num_endpoint(const char *s, struct endpoint *out)
 	return 0;
 }
 
+struct endpoint num_endpoint_of(int family, const void *address, uint16_t port)
+{
+	struct endpoint ep = {.family = family, .port = port};
+
+	if (family == AF_INET6)
+		memcpy(&ep.ip6, address, sizeof(ep.ip6));
+	else
+		memcpy(&ep.ip4, address, sizeof(ep.ip4));
+	return ep;
+}
+
 bool num_is_loopback(const struct endpoint *ep)
 {
 	return !ep->family || (ep->family == AF_INET ? ntohl(ep->ip4.s_addr) >> 24 == IN_LOOPBACKNET

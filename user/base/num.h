@@ -95,6 +95,9 @@ struct endpoint {
 /* ADDR, ADDR:PORT, [V6], [V6]:PORT; numeric. V6:PORT without brackets is read as an address. */
 int num_endpoint(const char *s, struct endpoint *out);
 
+/* Of an address as packets have it; the port is in host order. */
+struct endpoint num_endpoint_of(int family, const void *address, uint16_t port);
+
 /* Also one that is not set, which means loopback wherever it is asked. */
 bool num_is_loopback(const struct endpoint *ep);
 

@@ -6,7 +6,6 @@
 #ifndef PKTLEDGER_CLI_REPORT_H
 #define PKTLEDGER_CLI_REPORT_H
 
-
 #include "cli/options.h"
 #include "report/document.h"
 

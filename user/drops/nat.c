@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/list.h"
-#include "base/proc.h"
 #include "host/caps.h"
 #include "host/nl.h"
 
@@ -63,23 +62,6 @@ static bool has_chain(const struct netns *ns)
 	return found;
 }
 
-static bool has_table(const struct netns *ns)
-{
-	static const char *const files[] = {"/proc/thread-self/net/ip_tables_names",
-					    "/proc/thread-self/net/ip6_tables_names"};
-	int saved = netns_push(ns);
-	char names[256];
-	bool found = false;
-
-	if (saved < 0)
-		return false;
-	for (unsigned i = 0; i < 2 && !found; i++)
-		found = proc_read(AT_FDCWD, names, sizeof(names), "%s", files[i]) > 0 &&
-			strstr(names, "nat");
-	netns_pop(saved);
-	return found;
-}
-
 static int look_at(void *arg, const struct netns *ns)
 {
 	struct nat *n = arg;
@@ -87,7 +69,7 @@ static int look_at(void *arg, const struct netns *ns)
 	int fd;
 
 	if (list_find(&n->places, offsetof(struct place, ns.inum), &ns->inum, sizeof(ns->inum)) ||
-	    (!has_chain(ns) && !has_table(ns)))
+	    (!has_chain(ns) && !netns_has_xtable(ns, "nat")))
 		return 0;
 	fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
@@ -180,15 +162,6 @@ unsigned nat_unseen(const struct nat *n)
 	return unseen;
 }
 
-static struct endpoint end_of(const struct watch_flow *f, const uint8_t *address, uint16_t port)
-{
-	struct endpoint e = {.family = f->family, .port = ntohs(port)};
-
-	memcpy(f->family == AF_INET6 ? (void *)&e.ip6 : (void *)&e.ip4, address,
-	       f->family == AF_INET6 ? 16 : 4);
-	return e;
-}
-
 unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsigned n)
 {
 	struct watch_flow key, *prev = NULL;
@@ -210,8 +183,8 @@ unsigned nat_read(const struct bpf_map *map, struct nat_translation *out, unsign
 		memmove(&out[at + 1], &out[at], (have - 1 - at) * sizeof(*out));
 		out[at] = (struct nat_translation){
 			.kind = (enum nat_kind)key.pad,
-			.from = end_of(&key, key.src, key.src_port),
-			.to = end_of(&key, key.dst, key.dst_port),
+			.from = num_endpoint_of(key.family, key.src, ntohs(key.src_port)),
+			.to = num_endpoint_of(key.family, key.dst, ntohs(key.dst_port)),
 			.packets = packets,
 		};
 	}

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "host/caps.h"
-#include "base/proc.h"
 
 #define NAMESPACES 64
 #define LIST_MS	   5000		 /* for one list */
@@ -39,23 +38,6 @@ struct nftrules {
 	unsigned n;
 	bool ending;
 };
-
-/* Tables of x_tables are listed in the namespace that the thread is in. */
-static bool has_legacy(const struct netns *ns)
-{
-	int saved = netns_push(ns);
-	char text[64];
-	bool found;
-
-	if (saved < 0)
-		return false;
-	found = proc_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/net/ip_tables_names") >
-			0 ||
-		proc_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/net/ip6_tables_names") >
-			0;
-	netns_pop(saved);
-	return found;
-}
 
 /* Without the lock. */
 static int read_list(const struct nftrules *n, const struct netns *ns, struct nftlist *list,
@@ -89,7 +71,7 @@ static void do_work(struct nftrules *n, struct place *p)
 	failed = read_list(n, &p->ns, &list, problem);
 	if (failed)
 		nftlist_free(&list);
-	legacy = has_legacy(&p->ns);
+	legacy = netns_has_xtable(&p->ns, "");
 	pthread_mutex_lock(&n->lock);
 
 	if (p->has_before) {

@@ -7,7 +7,6 @@
 #ifndef PKTLEDGER_DROPS_NOISE_H
 #define PKTLEDGER_DROPS_NOISE_H
 
-
 #include "drops/ksym.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"

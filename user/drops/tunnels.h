@@ -6,7 +6,6 @@
 #ifndef PKTLEDGER_DROPS_TUNNELS_H
 #define PKTLEDGER_DROPS_TUNNELS_H
 
-
 #include "base/err.h"
 #include "filter_abi.h"
 #include "watch_abi.h"

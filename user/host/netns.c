@@ -26,6 +26,7 @@
 
 #include "base/list.h"
 #include "base/num.h"
+#include "base/proc.h"
 #include "host/caps.h"
 #include "host/netdev.h"
 #include "host/nl.h"
@@ -202,6 +203,23 @@ void netns_pop(int saved)
 	if (setns(saved, CLONE_NEWNET))
 		abort();
 	close(saved);
+}
+
+bool netns_has_xtable(const struct netns *ns, const char *table)
+{
+	static const char *const files[] = {"/proc/thread-self/net/ip_tables_names",
+					    "/proc/thread-self/net/ip6_tables_names"};
+	int saved = netns_push(ns);
+	char names[256];
+	bool found = false;
+
+	if (saved < 0)
+		return false;
+	for (unsigned i = 0; i < 2 && !found; i++)
+		found = proc_read(AT_FDCWD, names, sizeof(names), "%s", files[i]) > 0 &&
+			strstr(names, table);
+	netns_pop(saved);
+	return found;
 }
 
 void netns_close(struct netns *ns)

@@ -67,6 +67,9 @@ int netns_enter(const struct netns *ns);
 int netns_push(const struct netns *ns);
 void netns_pop(int saved);
 
+/* Whether iptables-legacy has a table there, "nat" for example; "": any. */
+bool netns_has_xtable(const struct netns *ns, const char *table);
+
 /* Closes the descriptors; an anonymous namespace that nobody else holds goes away. */
 void netns_close(struct netns *ns);
 

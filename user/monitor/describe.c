@@ -14,20 +14,6 @@
 
 #define ENTRIES_LEAST 1024 /* so few are not merged */
 
-/* An address with its port; port 0 is left out. */
-static void put_address(char *buf, size_t size, int family, const void *address, uint16_t port)
-{
-	bool bracket = family == AF_INET6 && port;
-	char text[INET6_ADDRSTRLEN];
-
-	inet_ntop(family, address, text, sizeof(text));
-	if (port)
-		snprintf(buf, size, "%s%s%s:%u", bracket ? "[" : "", text, bracket ? "]" : "",
-			 port);
-	else
-		snprintf(buf, size, "%s", text);
-}
-
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 {
 	static const struct {
@@ -38,13 +24,14 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 		      {AF_NETLINK, "netlink"},
 		      {AF_XDP, "xdp"},
 		      {AF_VSOCK, "vsock"}};
+	const struct endpoint local = num_endpoint_of(s->family, s->local, s->local_port);
 	static const unsigned char any[16];
 
 	if (s->family == AF_INET || s->family == AF_INET6) {
 		if (!memcmp(s->local, any, s->family == AF_INET6 ? 16 : 4))
 			snprintf(buf, size, "*:%u", s->local_port);
 		else
-			put_address(buf, size, s->family, s->local, s->local_port);
+			num_text_endpoint(buf, size, &local);
 		return buf;
 	}
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -61,16 +48,18 @@ char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 {
 	const struct protocol *known = protocol_find(f->proto);
 	char src[SOCKET_TEXT], dst[SOCKET_TEXT], number[16], tunnel[TUNNEL_TEXT];
+	struct endpoint from, to;
 
 	if (!f->family) {
 		*buf = '\0';
 		return buf;
 	}
-	put_address(src, sizeof(src), f->family, f->src, ntohs(f->src_port));
-	put_address(dst, sizeof(dst), f->family, f->dst, ntohs(f->dst_port));
+	from = num_endpoint_of(f->family, f->src, ntohs(f->src_port));
+	to = num_endpoint_of(f->family, f->dst, ntohs(f->dst_port));
 	snprintf(number, sizeof(number), "proto %u", f->proto);
 	tunnel_text(f, tunnel);
-	snprintf(buf, size, "%s %s > %s%s%s", known ? known->name : number, src, dst,
+	snprintf(buf, size, "%s %s > %s%s%s", known ? known->name : number,
+		 num_text_endpoint(src, sizeof(src), &from), num_text_endpoint(dst, sizeof(dst), &to),
 		 *tunnel ? " in " : "", tunnel);
 	return buf;
 }

@@ -391,14 +391,11 @@ static void keep_burst(void *arg, const struct burst *b)
 /* Loopback's are addresses of every namespace, and tell none. */
 static bool is_address(const struct netns *ns, const struct watch_sock *to)
 {
-	struct endpoint local = {.family = to->family};
+	const struct endpoint local = num_endpoint_of(to->family, to->local, 0);
 	struct sockaddr_storage address;
-	socklen_t len;
+	socklen_t len = socket_address(&local, &address);
 	int saved, fd, rc = -1;
 
-	memcpy(&local.ip4, to->local, sizeof(local.ip4));
-	memcpy(&local.ip6, to->local, sizeof(local.ip6));
-	len = socket_address(&local, &address);
 	if (num_is_loopback(&local))
 		return false;
 	saved = netns_push(ns);

@@ -29,15 +29,12 @@ static struct json_object *named(const char *key, const char *const names[], uns
 	return list;
 }
 
-
 static struct json_object *json_address(const struct watch_flow *f, bool source)
 {
-	struct endpoint ep = {.family = f->family};
+	const struct endpoint ep = num_endpoint_of(f->family, source ? f->src : f->dst,
+						   be16toh(source ? f->src_port : f->dst_port));
 	char text[64];
 
-	memcpy(&ep.ip4, source ? f->src : f->dst, sizeof(ep.ip4));
-	memcpy(&ep.ip6, source ? f->src : f->dst, sizeof(ep.ip6));
-	ep.port = be16toh(source ? f->src_port : f->dst_port);
 	return json_text(num_text_endpoint(text, sizeof(text), &ep));
 }
 
