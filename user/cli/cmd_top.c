@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/options.h"
 #include "host/caps.h"
@@ -174,8 +174,6 @@ static bool on_interval(void *arg)
 	const struct live *l = t->session.live;
 	const struct rates *rates = sources_rates(t->session.sources);
 	struct view_input last = t->in;
-	const time_t seconds = time(NULL);
-	struct tm local;
 
 	t->in.now = live_interval(l);
 	t->in.total = live_total(l);
@@ -188,8 +186,7 @@ static bool on_interval(void *arg)
 	}
 	if (rates && rates->interval)
 		t->in.n_devices = traffic_read(rates, &t->in.traffic, t->devices);
-	localtime_r(&seconds, &local);
-	strftime(t->clock_text, sizeof(t->clock_text), "%H:%M:%S", &local);
+	when_text(t->clock_text, sizeof(t->clock_text), when_now(), false);
 	show(t);
 	return true;
 }
