@@ -131,7 +131,8 @@ class Hosts:
         return self.command("run", *args, to=to, side=side)
 
     def command(self, command, *args, to=4, side="a"):
-        to = ["--to", TARGET[to], *(["--insecure"] if "--token-file" not in args else [])] if to else []
+        clear = [] if {"--token-file", "--via"} & set(args) else ["--insecure"]
+        to = ["--to", TARGET[to], *clear] if to else []
         return finish(self.start(side, command, *to, *args))
 
     @contextlib.contextmanager
