@@ -8,14 +8,28 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "filter_abi.h"
 #include "drops/filter.h"
+#include "host/load.h"
 #include "test.skel.h"
+#include "test_old.skel.h"
 
 #define HEADROOM 64
 #define UNSET	 0xffff
+
+/* As programs are opened that call functions of the kernel; NULL: it cannot be. */
+static inline struct test_bpf *open_test(void)
+{
+	struct test_bpf *s = calloc(1, sizeof(*s));
+
+	if (s && !test_bpf__create_skeleton(s) && !trace_open(s->skeleton, test_old_bpf__elf_bytes))
+		return s;
+	test_bpf__destroy(s);
+	return NULL;
+}
 
 struct loaded {
 	struct test_bpf *skel;
@@ -37,7 +51,7 @@ static inline int load(struct loaded *l)
 
 static inline struct loaded load_filter(const struct filter *f, const char *expr)
 {
-	struct loaded l = {.skel = test_bpf__open()};
+	struct loaded l = {.skel = open_test()};
 	struct error err = {};
 
 	assert_non_null(l.skel);

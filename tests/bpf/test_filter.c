@@ -176,7 +176,7 @@ CASE(expressions_agree)
 static struct loaded load_programs(const struct filter_code l2_l3[2], bool tags, const char *name)
 {
 	static struct bpf_insn out[FILTER_ROOM];
-	struct loaded l = {.skel = test_bpf__open()};
+	struct loaded l = {.skel = open_test()};
 
 	assert_non_null(l.skel);
 	assert_true(filter_translate(l2_l3, out, FILTER_ROOM) > 0);

@@ -27,7 +27,7 @@ static void trace(const char *prefix)
 	snprintf(expr, sizeof(expr), "%s %u", prefix, ours);
 	if (filter_compile(&f, expr, &err))
 		fail_msg("%s", err.message);
-	tracer.skel = test_bpf__open();
+	tracer.skel = open_test();
 	assert_non_null(tracer.skel);
 	bpf_program__set_autoload(tracer.skel->progs.drop, true);
 	assert_int_equal(filter_install(f, tracer.skel->obj, &err), 0);

@@ -257,7 +257,7 @@ CASE(without_a_filter_all_pass)
 
 CASE(objects_without_the_stub)
 {
-	struct test_bpf *skel = test_bpf__open();
+	struct test_bpf *skel = open_test();
 	struct filter *f = NULL;
 	struct error err = {};
 
