@@ -460,7 +460,8 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	if (cause->reason == cfg.reason_netfilter) {
 		/* which hook of the stack dropped it only the route tells, by its input function */
-		cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev, &cfg.hooks);
+		if (KFUNCS) /* on Linux 6.1 there is no room on the stack for it */
+			cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev, &cfg.hooks);
 		if (cause->aux)
 			cause->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 		else if (dst)

@@ -171,8 +171,7 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx, const volatile struct trace_
 /*
  * Of a packet that netfilter dropped at a device: who ran the hooks, if they may have been of nft's
  * families netdev, bridge or arp; else 0. The stack says it, so only where such hooks are. Before
- * routing a bridge runs them itself (nf_hook_bridge_pre(), inline): then it is who dropped. Not on
- * Linux 6.1, whose verifier has no room left for that.
+ * routing a bridge runs them itself (nf_hook_bridge_pre(), inline): then it is who dropped.
  */
 static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct net_device *dev,
 					 const volatile struct trace_hooks *hooks)
@@ -181,7 +180,7 @@ static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct
 	bool family;
 	__u64 at;
 
-	if (!KFUNCS || !dev)
+	if (!dev)
 		return 0;
 	flags = BPF_CORE_READ_BITFIELD_PROBED(dev, priv_flags);
 	family = has_family_hooks(skb, dev, flags);

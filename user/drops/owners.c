@@ -850,9 +850,10 @@ static int open_sockets(struct owners *o, uint32_t inum, struct mnl_socket **mem
 /* One namespace after the other. */
 static void look_up_ports(struct owners *o, uint64_t now)
 {
-	struct port *p = o->ports.at, *end = p + o->ports.n;
+	struct port *const ports = o->ports.at;
 
-	for (; p < end; p++) {
+	for (size_t i = 0; i < o->ports.n; i++) {
+		struct port *p = &ports[i];
 		const uint32_t netns = p->key.netns;
 		struct mnl_socket *mem = NULL;
 		int ret;
@@ -860,7 +861,7 @@ static void look_up_ports(struct owners *o, uint64_t now)
 		if (!p->wanted)
 			continue;
 		ret = open_sockets(o, netns, &mem);
-		for (struct port *q = p; q < end; q++) {
+		for (struct port *q = p; q < ports + o->ports.n; q++) {
 			if (!q->wanted || q->key.netns != netns)
 				continue;
 			if (!ret)

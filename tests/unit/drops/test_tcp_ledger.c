@@ -447,6 +447,7 @@ CASE(flows_without_room)
 	assert_int_equal(s.sum.retransmitted, n);
 	assert_int_equal(s.sum.undecided[TCP_WHY_FULL], n);
 	assert_int_equal(s.sum.undecided[TCP_WHY_UNSEEN], 0);
+	tcp_ledger_free(s.ledger);
 }
 
 /* Flows of senders elsewhere never end by themselves: their room is used again. */
@@ -468,6 +469,7 @@ CASE(room_of_senders_elsewhere)
 	tcp_ledger_close(s.ledger, 0, &s.sum);
 	s.ended = true;
 	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], n);
+	tcp_ledger_free(s.ledger);
 }
 
 /* Where no socket of this host sends, nobody here sends again. */
@@ -511,4 +513,5 @@ CASE(came_by_the_receiver)
 	assert_int_equal(s.sum.received, 4);
 	assert_int_equal(s.sum.received_again, 3);
 	assert_int_equal(tcp_ledger_stall(s.ledger, true)->count, 1);
+	tcp_ledger_free(s.ledger);
 }
