@@ -258,7 +258,7 @@ def closes_with_unread_in_a_namespace(address):
         time.sleep(0.5)
         document = t.stop()
         assert_only(document, "socket_close", 40)
-    assert document["end"]["own_losses"]["without_netns"] == 30, document["end"]["own_losses"]
+    assert document["end"]["own_losses"]["without_netns"] >= 30, document["end"]["own_losses"]
 
 
 # Losses without an event: only the counter of the socket moves
