@@ -107,6 +107,7 @@ static int print_tables(void)
 {
 	struct json_object *doc = json_object_new_object(), *list = json_object_new_array();
 	struct json_object *statuses = json_object_new_array(), *stages = json_object_new_array();
+	struct json_object *findings = json_object_new_array();
 
 	json_put_text(doc, "schema", "pktledger/help/1");
 	json_put_text(doc, "version", PKTLEDGER_VERSION);
@@ -124,6 +125,15 @@ static int print_tables(void)
 	for (enum stage s = 0; s < STAGE_COUNT; s++)
 		json_object_array_add(stages, stage_json(s));
 	json_put(doc, "stages", stages);
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_put_text(o, "id", finding_rows[i].id);
+		json_put_text(o, "stage", stage_name(finding_rows[i].stage));
+		json_put_text(o, "proof", finding_proofs[finding_rows[i].proof]);
+		json_object_array_add(findings, o);
+	}
+	json_put(doc, "findings", findings);
 	print_json(doc);
 	return STATUS_OK;
 }

@@ -409,15 +409,16 @@ static int explain(const char *id, struct error *err)
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), id))
 			continue;
-		print_about(&v, stage_title(s), stage_facts[s].what);
-		print_about(&v, "Causes", stage_facts[s].causes);
-		print_about(&v, "What to do", stage_facts[s].remedy);
+		print_about(&v, stage_title(s), NULL, stage_facts[s].what);
+		print_about(&v, "Causes", NULL, stage_facts[s].causes);
+		print_about(&v, "What to do", NULL, stage_facts[s].remedy);
 		found = true;
 	}
-	if (row)
-		print_about(&v, id, row->about);
-	for (unsigned i = 0; !strcmp(id, "all") && i < finding_rows_n; i++)
-		print_about(&v, finding_rows[i].id, finding_rows[i].about);
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		if (row == &finding_rows[i] || !strcmp(id, "all"))
+			print_about(&v, finding_rows[i].id, finding_proofs[finding_rows[i].proof],
+				    finding_rows[i].about);
+	}
 	return found ? 0
 		     : error_usage(err, "--explain all lists the findings",
 				   "there is no finding and no stage '%s'", id);

@@ -403,6 +403,19 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* From when on: what a socket was given when it was opened stays until its program is started again. */
+static void write_effect(const struct change *change, const struct binds *b, struct finding *out)
+{
+	const char *later = change_effect(change), *process = bound(b, "process", strlen("process"));
+
+	if (*later)
+		snprintf(out->effect, sizeof(out->effect), "%s%s%sfor %s",
+			 process ? "after a restart of " : "", process ? process : "",
+			 process ? ": " : "", later);
+	else
+		snprintf(out->effect, sizeof(out->effect), "at once");
+}
+
 void finding_write(const struct finding_row *row, const struct binds *b, struct finding *out,
 		   struct change *change)
 {
@@ -427,6 +440,8 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 		change_command(change, false, out->command, sizeof(out->command));
 	if (change->name[0] && change->old[0])
 		change_command(change, true, out->undo, sizeof(out->undo));
+	if (change->name[0])
+		write_effect(change, b, out);
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
 		fill(out->risk, sizeof(out->risk), row->risk, b);

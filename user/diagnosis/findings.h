@@ -142,6 +142,19 @@ enum finding_when {
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
 };
 
+/*
+ * How it is known that a finding is right. The tests have it: cases under @proves() bring about what
+ * is proven in a lab or a guest, test_check_sick.c has what is judged by data.
+ */
+enum finding_proof {
+	PROOF_NOT,
+	PROOF_LAB,   /* brought about in namespaces, and named first */
+	PROOF_GUEST, /* in a virtual machine, where settings of the whole host can be changed */
+	PROOF_DATA,  /* facts that were recorded, or written, are given to the rules */
+};
+
+extern const char *const finding_proofs[PROOF_DATA + 1]; /* "not", "lab", "guest", "data" */
+
 /* All but the kind are texts to be filled. */
 struct finding_change {
 	enum change_kind kind;
@@ -157,6 +170,7 @@ struct finding_row {
 	const char *id;
 	enum finding_when when;
 	enum severity severity;
+	enum finding_proof proof;
 	const char *text;
 	const char *about; /* paragraph of the manual, for people who have it before them */
 	const char *evidence, *current, *wanted;

@@ -36,8 +36,10 @@
 #define DNAT_CURRENT "[the rule {nat_rule}]"
 #define DNAT_WANTED  "[another backend in {nat_rule}, then ]the old entries deleted"
 
+const char *const finding_proofs[] = {"not", "lab", "guest", "data"};
+
 const struct finding_row finding_rows[] = {
-	{STAGE_TX_SOCKET, "tx-too-big", WHEN_TX_TOO_BIG, SEVERITY_WARNING,
+	{STAGE_TX_SOCKET, "tx-too-big", WHEN_TX_TOO_BIG, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet is larger than the MTU of the device that it leaves by[ ({ifname}, {mtu})], "
 	 "and must not be fragmented.",
 	 "A packet of this host is larger than the MTU of its way out, and has DF set. Mostly a "
@@ -47,26 +49,26 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "an MTU of the tunnel's device that leaves room for its headers, smaller "
 		   "packets, or a larger MTU on every link of the way",
 	 .command = "ip -d link show"},
-	{STAGE_TX_SOCKET, "tx-socket", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TX_SOCKET, "tx-socket", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A cgroup egress program, or the sending socket's own parameters, refused the packet.",
 	 "A program attached to the sender's control group, or parameters of the sending socket "
 	 "itself, refused the packet. send() returns EPERM for the former. `bpftool cgroup tree` "
 	 "shows which programs there are.",
 	 .evidence = LOST "[; {reason} in {location}]", .wanted = "the program or limit reviewed",
 	 .command = "bpftool cgroup tree"},
-	{STAGE_TX_ROUTE, "tx-route", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_TX_ROUTE, "tx-route", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The sender has no route to the destination, or one that discards.",
 	 "The routing table of the sender has no route to the destination, or one of type "
 	 "blackhole, unreachable or prohibit. IPv4 refuses such a send() at once; IPv6 may lose "
 	 "the packet after it.",
 	 .evidence = LOST "[; {reason} in {location}]", .wanted = "a route to the destination"},
-	{STAGE_NEIGH, "neigh-queue", WHEN_NEIGH_QUEUE, SEVERITY_WARNING,
+	{STAGE_NEIGH, "neigh-queue", WHEN_NEIGH_QUEUE, SEVERITY_WARNING, PROOF_LAB,
 	 "The first packets waited for the neighbour's MAC address, and their queue was full.",
 	 "While the MAC address of the next hop is asked for, a short queue holds packets to it "
 	 "(unres_qlen_bytes of the neighbour table). What comes beyond it pushes out older "
 	 "packets. A static neighbour, or one packet sent well before the traffic, avoids it.",
 	 .evidence = LOST, .wanted = "the neighbour resolved before the traffic starts"},
-	{STAGE_NEIGH, "neigh-dnat", WHEN_DNAT, SEVERITY_ERROR,
+	{STAGE_NEIGH, "neigh-dnat", WHEN_DNAT, SEVERITY_ERROR, PROOF_LAB,
 	 "NAT sends what goes to {asked} on to {backend}, and nobody answers for that address[ on "
 	 "{silent_on}].",
 	 "Connection tracking has an entry, without an answer, that changes the destination to an "
@@ -76,7 +78,7 @@ const struct finding_row finding_rows[] = {
 	 "searched.",
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT, .wanted = DNAT_WANTED,
 	 .command = "{entries}"},
-	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "Nobody answered for the next hop's address[ on {ifname}].",
 	 "The next hop did not answer ARP or neighbour solicitations. All packets that waited for "
 	 "it are lost together, some seconds after they were sent, and send() has long said that "
@@ -84,14 +86,14 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
 	 .command = "ip neigh show dev {ifname}"},
-	{STAGE_TC_EGRESS, "tc-egress", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TC_EGRESS, "tc-egress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() "
 	 "succeeded.",
 	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way out. "
 	 "Neither send() nor the socket learns of it; the counters of the filter do.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
 	 .command = "tc -s filter show dev {ifname} egress"},
-	{STAGE_QDISC, "qdisc", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_QDISC, "qdisc", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The queue[ ({qdisc})] in front of the device[ {ifname}] was full: packets are sent "
 	 "faster than it lets out. send() succeeded.",
 	 "The queueing discipline in front of the device was full or shaped the traffic: packets "
@@ -103,7 +105,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a lower sending rate, or a larger rate or limit of the qdisc",
 	 .command = "tc -s qdisc show dev {ifname}",
 	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL}},
-	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
 	 "is down.",
 	 "The driver had no room for the packet: its transmit ring was full while no qdisc held "
@@ -112,14 +114,14 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; in {location}]",
 	 .wanted = "a lower sending rate, or a reader of the ring that keeps up",
 	 .command = "ip -s -s link show dev {ifname}"},
-	{STAGE_WIRE, "wire", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_WIRE, "wire", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "Packets left one host and did not reach the other: a switch, a cable or a router "
 	 "between.",
 	 "Packets have left one host's NIC and not reached the other's. The cause is between them: "
 	 "a switch, a router, a cable, or the port of the receiver before its first counter.",
 	 .evidence = LOST,
 	 .wanted = "counters of the switches between, pause frames, error counters"},
-	{STAGE_NIC_RING, "nic-ring", WHEN_RING_GROWS, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-ring", WHEN_RING_GROWS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
 	 "time.",
 	 "The NIC had packets for the kernel and no free descriptor to put them to: the receive "
@@ -131,7 +133,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "ring {ring_max}",
 	 .change = {CHANGE_RING, "{ifname}", "rx", "{ring_max}", "{ring}"},
 	 .risk = "the link goes down for a moment"},
-	{STAGE_NIC_RING, "nic-ring-busy", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-ring-busy", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
 	 "time.",
 	 "The receive ring was full although it is at its largest, or its size is not known. The "
@@ -140,7 +142,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST, .current = "[ring {ring}]",
 	 .wanted = "more queues or a CPU of its own for the receive work",
 	 .command = "ethtool -l {ifname}"},
-	{STAGE_XDP, "xdp", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_XDP, "xdp", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "An XDP program[ on {ifname}] dropped the packet, or could not redirect it.",
 	 "An XDP program dropped the packet, or its redirect failed. If the program is meant to "
 	 "drop, this is no loss. Redirects fail when the target's ring is full or the target has "
@@ -148,7 +150,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "the program or its target reviewed",
 	 .command = "bpftool net show dev {ifname}"},
-	{STAGE_XSK, "xsk", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_XSK, "xsk", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The AF_XDP socket had no room: its RX ring was full (ENOBUFS), or its fill ring empty "
 	 "(ENOMEM): the application did not keep up.",
 	 "An AF_XDP socket had no room: the application did not take descriptors out of its RX "
@@ -156,13 +158,13 @@ const struct finding_row finding_rows[] = {
 	 "busy polling help.",
 	 .evidence = LOST "[; {reason}]", .current = "[ring {ring}]",
 	 .wanted = "larger rings, or a thread that only empties them"},
-	{STAGE_GSO, "gso", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_GSO, "gso", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A merged packet could not be split again.",
 	 "A packet that GRO or the sender had merged could not be cut again. Drivers that set "
 	 "wrong checksums or sizes do that; switching GRO or GSO off shows whether it is this.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "GRO and GSO off on the way, to see whether it ends"},
-	{STAGE_BACKLOG, "backlog", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_BACKLOG, "backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The backlog queue of a CPU was full: one CPU could not process what others gave it, or "
 	 "one flow had more than its share (flow limit).",
 	 "A CPU's backlog queue was full: other CPUs, by RPS, by loopback or veth, gave it packets "
@@ -172,7 +174,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{backlog_wanted}, or less work per packet on that CPU",
 	 .change = SYSCTL("net/core/netdev_max_backlog", "{backlog_wanted}", "{backlog}"),
 	 .risk = "more delay under load, on all interfaces of the host"},
-	{STAGE_BACKLOG, "backlog-flow-limit", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_BACKLOG, "backlog-flow-limit", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The flow limit took packets of the largest flow, since a CPU's backlog was half full.",
 	 "As soon as a backlog is half full, the flow limit takes packets of the flow that fills "
 	 "most of it, so that the others survive. It is on only for the CPUs of "
@@ -182,13 +184,13 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "no flow limit, if one flow is the purpose of this host",
 	 .change = SYSCTL("net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"),
 	 .risk = "one large flow can take the backlog from all others"},
-	{STAGE_TC_INGRESS, "tc-ingress", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TC_INGRESS, "tc-ingress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A tc filter or program at the ingress[ of {ifname}] dropped the packet.",
 	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way in, before "
 	 "the IP stack saw it.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
 	 .command = "tc -s filter show dev {ifname} ingress"},
-	{STAGE_L2, "l2-otherhost", WHEN_OTHERHOST, SEVERITY_WARNING,
+	{STAGE_L2, "l2-otherhost", WHEN_OTHERHOST, SEVERITY_WARNING, PROOF_LAB,
 	 "The frame was addressed to another MAC address than the receiving device's[ "
 	 "({ifname})].",
 	 "The frame carried another destination MAC address than the interface has, and came all "
@@ -196,32 +198,32 @@ const struct finding_row finding_rows[] = {
 	 "that is no longer true.",
 	 .evidence = LOST, .wanted = "the sender's neighbour entry corrected",
 	 .command = "ip link show dev {ifname}"},
-	{STAGE_L2, "l2", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_L2, "l2", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The link layer did not pass the frame on: bridge, VLAN or unknown protocol.",
 	 "The link layer did not hand the packet on: no handler for its protocol, a VLAN without "
 	 "an interface, a bridge port that is blocked, or a MAC filter of a virtual device.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "the bridge's or VLAN's settings reviewed"},
-	{STAGE_IP_HEADER, "ip-header", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_IP_HEADER, "ip-header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The IP header was invalid on arrival: a defective sender, or something changed it.",
 	 "The IP header did not pass the checks on arrival: version, length, checksum. Some sender "
 	 "or box on the way writes it wrong.",
 	 .evidence = LOST "[; {reason}]", .wanted = "a sender or a path that writes valid headers"},
-	{STAGE_NETFILTER, "netfilter-rule", WHEN_RULES, SEVERITY_WARNING,
+	{STAGE_NETFILTER, "netfilter-rule", WHEN_RULES, SEVERITY_WARNING, PROOF_LAB,
 	 "A firewall rule[ in the {hook} hook] dropped the packet.",
 	 "A rule of the firewall dropped the packet, and its counter moved by as much while "
 	 "packets were lost: the chain and the number of the rule are named. `nft -a list chain` "
 	 "shows it with the handle by which it can be deleted.",
 	 .evidence = LOST "; {rules}", .wanted = "the rule reviewed",
 	 .command = "nft -a list chain {rule_chain}"},
-	{STAGE_NETFILTER, "netfilter", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_NETFILTER, "netfilter", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A firewall rule[ in the {hook} hook] dropped the packet.",
 	 "A rule of nftables or iptables, or a chain's policy, dropped the packet. In the output "
 	 "and postrouting hooks send() returns EPERM. Rules with counters tell which of them it "
 	 "was.",
 	 .evidence = LOST "[; {rules}]", .wanted = "the rule reviewed",
 	 .command = "nft list ruleset"},
-	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", WHEN_NO_WAY_BACK, SEVERITY_WARNING,
+	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", WHEN_NO_WAY_BACK, SEVERITY_WARNING, PROOF_LAB,
 	 "Reverse path filtering dropped the packet: there is no route back to {source}[, whose "
 	 "packets come by {ifname}].",
 	 "With rp_filter the kernel drops a packet to whose source it has no route. Mode 2, loose, "
@@ -231,7 +233,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a route to {source}[ by {ifname}: `ip route add {source} dev {ifname}`, with "
 		   "`via` if a gateway is between]",
 	 .command = "ip route get {source}"},
-	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_OTHER_WAY_BACK, SEVERITY_WARNING,
+	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_OTHER_WAY_BACK, SEVERITY_WARNING, PROOF_LAB,
 	 "Reverse path filtering dropped the packet: the route back to its source {source} leaves "
 	 "by {back}, and the packet came by {ifname}.",
 	 "With rp_filter 1 the kernel drops a packet whose source address it would not reach "
@@ -243,7 +245,7 @@ const struct finding_row finding_rows[] = {
 	 .command = "ip route get {source}",
 	 .change = SYSCTL("net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"),
 	 .risk = "packets with forged sources pass more easily"},
-	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", WHEN_RPFILTER, SEVERITY_WARNING,
+	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", WHEN_RPFILTER, SEVERITY_WARNING, PROOF_LAB,
 	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
 	 "another device than it came by[ ({ifname})], or there is none.",
 	 "A packet was dropped by reverse path filtering, and none was seen whose source could be "
@@ -254,54 +256,55 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "its source known, by watching for longer: without a route back to it a route, "
 		   "with one by another device loose mode (2)",
 	 .command = "pktledger trace --by flow --reason IP_RPFILTER"},
-	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The receiver's routing refused the packet: address not local, martian, or no route.",
 	 "The receiver's routing refused the packet: no address of this host and no forwarding, a "
 	 "martian source or destination, or no route onwards.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "addresses and routes reviewed"},
-	{STAGE_IP_FRAG, "ip-frag", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_IP_FRAG, "ip-frag", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "Fragments could not be put together: one was lost, or the memory for them was full.",
 	 "A datagram did not become complete: one of its fragments was lost, came too late "
 	 "(ipfrag_time), or the memory for fragments was full. Each lost fragment loses the whole "
 	 "datagram, so losses multiply with the number of fragments.",
 	 .evidence = LOST "[; {reason}]", .wanted = "datagrams that fit the MTU"},
-	{STAGE_IP_FORWARD, "ip-ttl", WHEN_TTL, SEVERITY_WARNING,
+	{STAGE_IP_FORWARD, "ip-ttl", WHEN_TTL, SEVERITY_WARNING, PROOF_LAB,
 	 "The TTL ran out on a router[ behind {ifname}].",
 	 "A router counted the packet's TTL down to zero. Either the TTL it was sent with is too "
 	 "small, as with multicast where it is 1, or routes go round in a circle.",
 	 .evidence = LOST "[; sent with TTL {ttl}]", .current = "TTL {ttl}",
 	 .wanted = "a larger TTL, or no routing loop"},
-	{STAGE_IP_FORWARD, "ip-too-big", WHEN_TOO_BIG, SEVERITY_WARNING,
+	{STAGE_IP_FORWARD, "ip-too-big", WHEN_TOO_BIG, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet was larger than the MTU of the way on, and must not be fragmented.",
 	 "The packet was larger than the MTU of the next link and must not be fragmented. The "
 	 "sender is told by ICMP, which firewalls like to drop; then it goes on losing all large "
 	 "packets.",
 	 .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
-	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A router did not pass the packet on.",
 	 "This host forwards, and did not forward this packet: forwarding is off for the "
 	 "interface, or a setting or policy forbade it.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "the router's settings reviewed"},
-	{STAGE_TUNNEL, "tunnel", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TUNNEL, "tunnel", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A tunnel's end did not take the packet: unknown identifier, or a bad inner packet.",
 	 "The end of a tunnel did not take the packet: an identifier that it does not have, ECN "
 	 "bits that contradict each other, or an inner packet that makes no sense.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "both ends of the tunnel with the same settings"},
-	{STAGE_XFRM, "xfrm", WHEN_ALWAYS, SEVERITY_WARNING, "An IPsec policy refused the packet.",
+	{STAGE_XFRM, "xfrm", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	 "An IPsec policy refused the packet.",
 	 "An IPsec policy forbade the packet, or no state was there for it.", .evidence = LOST,
 	 .wanted = "policies reviewed", .command = "ip xfrm policy"},
-	{STAGE_UDP_LOOKUP, "udp-lookup-dnat", WHEN_DNAT, SEVERITY_ERROR,
+	{STAGE_UDP_LOOKUP, "udp-lookup-dnat", WHEN_DNAT, SEVERITY_ERROR, PROOF_LAB,
 	 "NAT sends what goes to {asked} on to {backend}, where no socket is open.",
 	 "Connection tracking has an entry, without an answer, that changes the destination to an "
 	 "address of this host, perhaps in another network namespace, on which that UDP port is "
 	 "closed: the backend has ended or listens elsewhere.",
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT,
 	 .wanted = "a receiver there, or " DNAT_WANTED, .command = "{entries}"},
-	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "No socket was open on the destination's port[ {port}].",
 	 "A datagram came for a port on which no socket is open. The sender of a connected socket "
 	 "gets ECONNREFUSED with its next call, if the ICMP message reaches it. Some of it is "
@@ -309,17 +312,17 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST,
 	 .wanted = "a receiver bound to the address and port before the sender starts",
 	 .command = "ss -ulpn sport = :{port}"},
-	{STAGE_UDP_LOOKUP, "port-closed", WHEN_STATE, SEVERITY_ERROR,
+	{STAGE_UDP_LOOKUP, "port-closed", WHEN_STATE, SEVERITY_ERROR, PROOF_LAB,
 	 "No UDP socket is open on port {port}: what comes there is refused.",
 	 "The port that was asked for has no UDP socket in this namespace: the program does not "
 	 "run, listens on another port or address family, or lives in another namespace (--netns, "
 	 "--pid).",
 	 .wanted = "a receiver bound to the port", .command = "ss -ulpn sport = :{port}"},
-	{STAGE_UDP_HEADER, "udp-header", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_UDP_HEADER, "udp-header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The UDP header's length did not fit the packet.",
 	 "The length in the UDP header contradicts the packet's.", .evidence = LOST "[; {reason}]",
 	 .wanted = "a sender or a path that writes valid headers"},
-	{STAGE_UDP_CSUM, "udp-csum-tunnel", WHEN_TUNNEL, SEVERITY_ERROR,
+	{STAGE_UDP_CSUM, "udp-csum-tunnel", WHEN_TUNNEL, SEVERITY_ERROR, PROOF_LAB,
 	 "The outer UDP checksum of a tunnel's packet was wrong on arrival: its port {port} is "
 	 "that "
 	 "of {tunnel}.",
@@ -333,7 +336,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "at the sender: `ethtool -K {tunnel} tx-checksum-ip-generic off`, with the "
 		   "tunnel's name there",
 	 .command = "ip -d link show dev {tunnel}"},
-	{STAGE_UDP_CSUM, "udp-csum", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_UDP_CSUM, "udp-csum", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The UDP checksum was wrong on arrival: damaged on the way, or left to an offload that a "
 	 "redirect by XDP does not do.",
 	 "The UDP checksum was wrong. Either the data was damaged after the last link that checks "
@@ -341,12 +344,12 @@ const struct finding_row finding_rows[] = {
 	 "packets are redirected by XDP between virtual devices.",
 	 .evidence = LOST "[; found in {location}]",
 	 .wanted = "complete checksums from the sender"},
-	{STAGE_SOCKET_FILTER, "socket-filter", WHEN_ALWAYS, SEVERITY_INFO,
+	{STAGE_SOCKET_FILTER, "socket-filter", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
 	 "A filter on the receiving socket, or a cgroup ingress program, refused the packet.",
 	 "A filter that the application has put on its socket, or a BPF program of its control "
 	 "group, refused the packet: meant so, as a rule.",
 	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed"},
-	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The memory for all UDP sockets of the host was used up, although this socket's buffer "
 	 "had room.",
 	 "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. Then every "
@@ -357,7 +360,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "net.ipv4.udp_mem {udp_mem_wanted}, or smaller queues in all sockets",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
-	{STAGE_UDP_MEM, "udp-mem-near", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_UDP_MEM, "udp-mem-near", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The memory for all UDP sockets of the host is nearly used up; then all of them lose "
 	 "packets.",
 	 "All UDP sockets together use most of net.ipv4.udp_mem, which is one limit for the host. "
@@ -367,14 +370,14 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{udp_mem_wanted}",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
-	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR,
+	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR, PROOF_LAB,
 	 "The socket's receive buffer was full because {reader} is stopped, by a signal or a "
 	 "debugger.",
 	 "The process that reads the socket is stopped, by SIGSTOP or SIGTSTP or by a debugger, "
 	 "while packets come. It reads nothing until it is continued.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "the process continued (SIGCONT)"},
-	{STAGE_RCVBUF, "rcvbuf-quota", WHEN_READER_THROTTLED, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-quota", WHEN_READER_THROTTLED, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full because {reader} had used up the CPU quota of its "
 	 "cgroup, and was held back.",
 	 "The cgroup of the reader may use only so much CPU time in each period (cpu.max), and had "
@@ -384,7 +387,7 @@ const struct finding_row finding_rows[] = {
 	 .current = RCVBUF_CURRENT,
 	 .wanted = "a larger quota (cpu.max, CPUQuota=, a container's CPU limit), or less work "
 		   "in the cgroup"},
-	{STAGE_RCVBUF, "rcvbuf-cpu", WHEN_READER_WAITS, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-cpu", WHEN_READER_WAITS, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full because {reader} had to wait for a CPU: too few "
 	 "CPUs, or others came first.",
 	 "The reader wanted to run and got no CPU for a good part of the time: other processes, "
@@ -392,7 +395,7 @@ const struct finding_row finding_rows[] = {
 	 "priority, or moving other work away helps; a larger buffer bridges short waits.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "a CPU of its own for the reader, a higher priority, or less work beside it"},
-	{STAGE_RCVBUF, "rcvbuf-busy", WHEN_READER_BUSY, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-busy", WHEN_READER_BUSY, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full although {reader} ran all the time: it is too slow. "
 	 "A larger buffer only delays the loss, unless the traffic ends first.",
 	 "The reader ran all the time and still read less than came. Only less work for each "
@@ -400,7 +403,7 @@ const struct finding_row finding_rows[] = {
 	 "threads, or several readers on the port with SO_REUSEPORT.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "less work for each packet, recvmmsg(), or more readers (SO_REUSEPORT)"},
-	{STAGE_RCVBUF, "rcvbuf-asleep", WHEN_READER_ASLEEP, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-asleep", WHEN_READER_ASLEEP, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full because {reader} did not read it: it slept while "
 	 "packets waited.",
 	 "The reader slept while packets waited in its queue: it was busy with something else that "
@@ -408,7 +411,7 @@ const struct finding_row finding_rows[] = {
 	 "is named. A thread that does nothing but read the socket is the usual answer.",
 	 .evidence = READER_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "a thread that does nothing but read this socket"},
-	{STAGE_RCVBUF, "rcvbuf-bursts", WHEN_READER_RESTED, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-bursts", WHEN_READER_RESTED, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full for moments only: bursts were longer than it holds, "
 	 "and {reader} had time to spare between them.",
 	 "The queue was nearly empty most of the time and the reader had time to spare: packets "
@@ -419,7 +422,7 @@ const struct finding_row finding_rows[] = {
 		 "a larger SO_RCVBUF[: {rcvbuf_request}, for the largest burst seen and a quarter "
 		 "more]",
 	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
-	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full: bursts were longer than it holds.",
 	 "The socket's receive buffer was full for a short time: a burst was longer than the "
 	 "buffer holds. The buffer is counted in memory, not in payload: a small packet takes as "
@@ -429,7 +432,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "SO_RCVBUF {rcvbuf_request} (gives {rcvbuf_wanted}), which the program has to "
 		   "ask for: what was lost would have fit",
 	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
-	{STAGE_RCVBUF, "rcvbuf-slow", WHEN_READER_SLOW, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-slow", WHEN_READER_SLOW, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full: packets came faster than[ {process}] read them. A "
 	 "larger buffer only delays the loss, unless the traffic ends first.",
 	 "Packets came faster than the program read them, for longer than a buffer could help. "
@@ -437,7 +440,7 @@ const struct finding_row finding_rows[] = {
 	 "one call for each packet (recvmmsg, GRO), run on the CPU that also receives, or in a "
 	 "control group without CPU time? Several sockets with SO_REUSEPORT share the work.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT, .wanted = "a faster reader"},
-	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full: packets came faster than they were read. Not "
 	 "enough was seen to tell bursts from a slow reader.",
 	 "The socket's receive buffer was full. What could tell a burst from a slow reader is not "
@@ -445,7 +448,7 @@ const struct finding_row finding_rows[] = {
 	 "program read. To watch for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "not enough seen: {lost} losses[ in {window}]; watch for longer"},
-	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
 	 "The socket of {process} on port {port} has the host's default buffer, and it was full.",
 	 "The socket has the host's default buffer, since its program asked for none, and that "
 	 "default has been set lower than kernels have it (212992 bytes). The advised value is the "
@@ -456,7 +459,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{rmem_default_wanted}, and the program restarted",
 	 .change = SYSCTL("net/core/rmem_default", "{rmem_default_wanted}", "{rmem_default}"),
 	 .risk = "all sockets opened after it may queue so much, and delay it"},
-	{STAGE_RCVBUF, "rcvbuf-capped", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-capped", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket of {process} on port {port} got the largest buffer that the host allows, "
 	 "perhaps less than it asked for, and it was full.",
 	 "The socket's buffer is exactly the largest that net.core.rmem_max allows, doubled: "
@@ -469,14 +472,14 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{rmem_max_wanted}, and the program restarted",
 	 .change = SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"),
 	 .risk = "sockets that ask for it may queue so much, and delay it"},
-	{STAGE_RCVBUF, "rcvbuf-filling", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "rcvbuf-filling", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "{process} does not read port {port} in time: its receive buffer is more than half full "
 	 "all the time.",
 	 "No packet was lost yet, but the socket's buffer was more than half full at the beginning "
 	 "and at the end of the window: its program does not read, or not fast enough.",
 	 .evidence = "{queued} of {rcvbuf} bytes queued[, {queued_before} {window} before]",
 	 .wanted = "a faster reader", .command = "ss -uampn sport = :{port}"},
-	{STAGE_RCVBUF, "group-throttled", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_RCVBUF, "group-throttled", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "{process} reads port {port} in a control group that was stopped for having used its CPU "
 	 "time.",
 	 "The program that reads the socket, or a group above it, used up its CPU time (cpu.max, "
@@ -485,7 +488,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "stopped {throttled} of {periods} periods of the last {window}, for "
 		     "{throttled_time}",
 	 .current = "cpu.max of {group}", .wanted = "a larger quota"},
-	{STAGE_TX_SOCKET, "sndbuf", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_TX_SOCKET, "sndbuf", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "Programs sent faster than their send buffer empties: send() failed, or will where it "
 	 "does not wait.",
 	 "A socket's send buffer holds what the qdisc and the device have not sent yet. A send() "
@@ -500,24 +503,24 @@ const struct finding_row finding_rows[] = {
 		   "SO_SNDBUF, or senders that wait",
 	 .command = "ss -uamn", .change = SYSCTL("net/core/{wmem}", "{wmem_wanted}", "{wmem_now}"),
 	 .risk = "sockets may queue so much before the device, and delay it"},
-	{STAGE_SOCKET_READ, "socket-read", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_SOCKET_READ, "socket-read", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The packet was taken from the socket's queue but not delivered: wrong checksum, or a bad "
 	 "buffer given to recv().",
 	 "The packet was already in the application's queue, and recv() found that its checksum "
 	 "was wrong or that the given buffer was not writable.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "complete checksums from the sender, valid buffers in the reader"},
-	{STAGE_SOCKET_CLOSE, "socket-close", WHEN_ALWAYS, SEVERITY_INFO,
+	{STAGE_SOCKET_CLOSE, "socket-close", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
 	 "The packets still waited in the socket when it was closed. No counter tells this.",
 	 "When the socket was closed, packets still waited in it. No counter of the kernel tells "
 	 "of them.",
 	 .evidence = LOST, .wanted = "a reader that empties its socket before it closes it"},
-	{STAGE_OTHER, "other", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_OTHER, "other", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "The kernel dropped the packet at a place that the map of stages does not know.",
 	 "The kernel dropped the packet at a place that this version of pktledger does not know. "
 	 "The place and the reason are shown; please report them.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_TCP_LISTEN, "tcp-listen", WHEN_ALWAYS, SEVERITY_ERROR,
+	{STAGE_TCP_LISTEN, "tcp-listen", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "A listening TCP socket did not take connections: its accept queue was full.",
 	 "The application does not accept connections as fast as they come, or its queue is too "
 	 "short for a burst. The queue's length is what the application gives to listen(), at most "
@@ -526,18 +529,18 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "an application that accepts faster, or a longer queue: listen(), "
 		   "net.core.somaxconn",
 	 .command = "ss -ltn"},
-	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
 	 "While a process works with a socket, segments wait in its backlog, which holds as much "
 	 "as the socket's buffers. More came than that. TCP sends them again.",
 	 .evidence = LOST, .wanted = "larger buffers (net.ipv4.tcp_rmem), GRO, or shorter calls",
 	 .command = "ss -tmn"},
-	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO,
+	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
 	 "The segment did not fit the state of its connection.",
 	 "The connection was closed, reset or unknown, or the segment was too old for it or "
 	 "outside of its window. Some of it is normal when connections end.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_TCP_RCVBUF, "tcp-rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
+	{STAGE_TCP_RCVBUF, "tcp-rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A TCP connection had no room for what came: its receive buffer was full.",
 	 "The application did not read as fast as data came, and the sender filled the window and "
 	 "more, or the buffer was full of data behind a hole, which was thrown away. TCP sends it "
@@ -545,12 +548,14 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a reader that is faster, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
-	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, "TCP dropped the segment.",
+	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
+	 "TCP dropped the segment.",
 	 "TCP dropped the segment. It sends again by itself.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, "The ICMP message was invalid.",
+	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
+	 "The ICMP message was invalid.",
 	 "An ICMP message was not valid.", .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_NIC_RING, "nic-port", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-port", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The NIC {ifname} lost frames before its rings: its own buffer overflowed while the bus "
 	 "or the rings did not take them.",
 	 "The NIC's own buffer overflowed before any ring: the bus was too slow, the device slept, "
@@ -562,21 +567,21 @@ const struct finding_row finding_rows[] = {
 		   "frames",
 	 .change = {CHANGE_PAUSE, "{ifname}", "tx", "{pause_wanted}", "{pause_tx}"},
 	 .risk = "the link's partner holds back all traffic of this port, not only one flow"},
-	{STAGE_NIC_RING, "nic-memory", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-memory", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The driver of {ifname} found no memory for packets.",
 	 "The driver could not get memory for receive buffers in time, which happens inside "
 	 "interrupts where it cannot wait. The kernel keeps vm.min_free_kbytes for that.",
 	 .evidence = FINDING_MOVED,
 	 .wanted = "more memory that is free at once (vm.min_free_kbytes), or smaller rings",
 	 .command = "cat /proc/buddyinfo"},
-	{STAGE_WIRE, "nic-crc", WHEN_STATE, SEVERITY_ERROR,
+	{STAGE_WIRE, "nic-crc", WHEN_STATE, SEVERITY_ERROR, PROOF_DATA,
 	 "Frames arrive damaged at {ifname}: a cable, a transceiver, or a speed that does not "
 	 "hold.",
 	 "Frames arrived with a wrong checksum or length. This is physics: a cable, a transceiver, "
 	 "dirt, or a speed or duplex that the two ends see differently.",
 	 .evidence = FINDING_MOVED, .wanted = "a link without errors",
 	 .command = "ethtool {ifname}"},
-	{STAGE_WIRE, "nic-allowance", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_WIRE, "nic-allowance", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The cloud queued or dropped packets of {ifname}: this machine's size is allowed less "
 	 "than was sent or received.",
 	 "The cloud limits bandwidth, packets a second, or tracked connections of a machine by its "
@@ -584,14 +589,14 @@ const struct finding_row finding_rows[] = {
 	 "counters are an upper bound of what was lost.",
 	 .evidence = FINDING_MOVED, .wanted = "less traffic, or a larger machine",
 	 .command = "ethtool -S {ifname}"},
-	{STAGE_TX_DEVICE, "nic-paused", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_TX_DEVICE, "nic-paused", WHEN_STATE, SEVERITY_INFO, PROOF_DATA,
 	 "Pause frames on the link of {ifname}: one end asks the other to wait, and what waits may "
 	 "overflow the queue before it.",
 	 "The link's partner sent pause frames, or this NIC did. Sending then stops for a while. "
 	 "No loss by itself; what waits may overflow a queue before it.",
 	 .evidence = FINDING_MOVED, .current = "[flow control: rx {pause_rx}]",
 	 .wanted = "a receiver or a switch that takes what is sent"},
-	{STAGE_NIC_RING, "nic-queues", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-queues", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
 	 "One CPU does the receive work of {ifname} and is at its limit, although the NIC has more "
 	 "queues.",
 	 "One CPU spends almost all its time in softirq for this NIC, and the NIC could spread its "
@@ -601,7 +606,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{queues_wanted} queues",
 	 .change = {CHANGE_CHANNELS, "{ifname}", "{channel}", "{queues_wanted}", "{queues}"},
 	 .risk = "the link goes down for a moment; one flow stays on one queue all the same"},
-	{STAGE_NIC_RING, "nic-rss", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-rss", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "RSS spreads the packets of {ifname} over {rss_used} of its {queues} queues, and a CPU is "
 	 "at its limit.",
 	 "The NIC has several queues in use, but its indirection table sends packets to only some "
@@ -610,7 +615,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "all queues",
 	 .change = {CHANGE_RSS, "{ifname}", "indirection", "equal {queues}", NULL},
 	 .risk = "flows change their CPU, so that some packets overtake others"},
-	{STAGE_NIC_RING, "nic-irq", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-irq", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
 	 "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU {idle_cpu} is "
 	 "idle.",
 	 "Several queues of the NIC interrupt the same CPU, which is at its limit, while another "
@@ -620,7 +625,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "each queue on a CPU of its own",
 	 .change = {CHANGE_IRQ, NULL, "{irq}", "{idle_cpu}", NULL},
 	 .risk = "irqbalance, if it runs, moves it again"},
-	{STAGE_NIC_RING, "nic-rps", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-rps", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "One CPU does the receive work of {ifname} and is at its limit; the NIC has no more "
 	 "queues, and RPS is off.",
 	 "The NIC has one queue, and the CPU that serves it is at its limit. RPS lets that CPU "
@@ -630,7 +635,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "RPS to the other CPUs",
 	 .change = {CHANGE_SYSFS, "{ifname}", "queues/rx-0/rps_cpus", "{rps_wanted}", "{rps}"},
 	 .risk = "more work in all; one flow stays on one CPU all the same"},
-	{STAGE_NIC_RING, "cpu-softirq", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "cpu-softirq", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "CPU {cpu} is busy with receive work alone: what comes beyond it is lost in a ring or a "
 	 "backlog.",
 	 "A CPU spends almost all its time processing packets. What comes beyond that is lost at "
@@ -639,7 +644,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = SOFTIRQ,
 	 .wanted = "fewer packets, or less work for each: offloads, fewer rules and taps",
 	 .command = "cat /proc/softirqs"},
-	{STAGE_NIC_RING, "nic-coalesce", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "nic-coalesce", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "{ifname} waits {rx_usecs} us before it interrupts: at this rate more than half of its "
 	 "ring fills meanwhile.",
 	 "The NIC waits for a while before it interrupts, so that one interrupt serves many "
@@ -649,7 +654,7 @@ const struct finding_row finding_rows[] = {
 	 .current = "rx-usecs {rx_usecs}", .wanted = "rx-usecs {rx_usecs_wanted}",
 	 .change = {CHANGE_COALESCE, "{ifname}", "rx-usecs", "{rx_usecs_wanted}", "{rx_usecs}"},
 	 .risk = "more interrupts"},
-	{STAGE_NIC_RING, "cpu-budget", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "cpu-budget", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The kernel ended its receive work early while packets still waited, and packets were "
 	 "lost.",
 	 "The kernel processes a limited number of packets (net.core.netdev_budget) for a limited "
@@ -661,7 +666,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{budget_wanted}[ and {budget_usecs_wanted}]",
 	 .change = SYSCTL("net/core/netdev_budget", "{budget_wanted}", "{budget}"),
 	 .risk = "programs wait longer for a CPU that receives"},
-	{STAGE_NIC_RING, "cpu-governor", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "cpu-governor", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "Packets are lost while CPUs may run below their full speed.",
 	 "Packets were lost because something was too slow, and CPUs ran below their highest speed "
 	 "under a governor that saves power.",
@@ -669,7 +674,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "performance",
 	 .change = {CHANGE_GOVERNOR, NULL, "{cpu}", "performance", "{governor}"},
 	 .risk = "more power and heat"},
-	{STAGE_NIC_RING, "cpu-idle", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "cpu-idle", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "A CPU that sleeps deeply needs {latency} us to wake: at this rate more than half of the "
 	 "ring of {ifname} fills meanwhile.",
 	 "A CPU in a deep sleep needs time to wake up. At the measured rate that time fills more "
@@ -678,28 +683,28 @@ const struct finding_row finding_rows[] = {
 	 .current = "deepest idle state {idle_state}: {latency} us",
 	 .wanted = "no state deeper than {latency_wanted} us",
 	 .command = "cpupower idle-set -D {latency_wanted}", .risk = "more power and heat"},
-	{STAGE_NIC_RING, "cpu-steal", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NIC_RING, "cpu-steal", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The hypervisor gave this machine's CPU time to others: nobody empties rings and sockets "
 	 "meanwhile.",
 	 "The hypervisor ran something else while this machine wanted to run. Rings and sockets "
 	 "fill during such gaps, which last for milliseconds.",
 	 .evidence = "{steal} % of {window} stolen",
 	 .wanted = "CPUs of its own, or a less crowded host"},
-	{STAGE_XDP, "xdp-generic", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_XDP, "xdp-generic", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "An XDP program runs on {ifname} in generic mode, although the driver {driver} has a "
 	 "native one: each packet is made an skb first.",
 	 "An XDP program is attached in generic mode, where the kernel first makes a packet buffer "
 	 "as usual. The driver could run it before that. Nothing is lost by it, but much speed.",
 	 .evidence = "attached mode generic", .current = "generic",
 	 .wanted = "native mode: attach it with xdpdrv", .command = "ip link show dev {ifname}"},
-	{STAGE_L2, "mtu-mismatch", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_L2, "mtu-mismatch", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "{ifname} and {other} are ports of one bridge with different MTUs: what is larger than "
 	 "the smaller one is dropped without a message.",
 	 "A bridge forwards a frame only if it fits the MTU of the port, and otherwise drops it "
 	 "without a message to the sender.",
 	 .evidence = "MTU {mtu} and {other_mtu}", .current = "{ifname} {mtu}, {other} {other_mtu}",
 	 .wanted = "the same MTU", .command = "ip link show master {master}"},
-	{STAGE_TX_DEVICE, "mtu-peer", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_TX_DEVICE, "mtu-peer", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "{ifname} and the other end of its link have different MTUs: what is larger than the "
 	 "smaller one is dropped without a message.",
 	 "The two ends of a veth link were given different MTUs. A frame that is larger than the "
@@ -707,7 +712,7 @@ const struct finding_row finding_rows[] = {
 	 "small packets get through and large ones never do.",
 	 .evidence = "MTU {mtu} and {other_mtu}", .current = "{ifname} {mtu}, its peer {other_mtu}",
 	 .wanted = "the same MTU", .command = "ip -d link show dev {ifname}"},
-	{STAGE_BACKLOG, "rfs-half", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_BACKLOG, "rfs-half", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "RFS is set up on {ifname} but not for the host: it does nothing.",
 	 "Receive Flow Steering needs two settings: the queue's rps_flow_cnt, which is set, and "
 	 "the host's net.core.rps_sock_flow_entries, which is 0. Without it nothing is steered.",
@@ -715,7 +720,7 @@ const struct finding_row finding_rows[] = {
 	 .current = "net.core.rps_sock_flow_entries 0", .wanted = "{flow_entries_wanted}",
 	 .change = SYSCTL("net/core/rps_sock_flow_entries", "{flow_entries_wanted}", "0"),
 	 .risk = "flows change their CPU, so that some packets overtake others"},
-	{STAGE_NETFILTER, "conntrack-full", WHEN_STATE, SEVERITY_ERROR,
+	{STAGE_NETFILTER, "conntrack-full", WHEN_STATE, SEVERITY_ERROR, PROOF_DATA,
 	 "The table of connections was full: packets of new flows are dropped.",
 	 "The firewall keeps track of connections and had no room for more: packets of new flows "
 	 "are dropped. UDP flows stay in the table for 30 seconds or more after their last packet. "
@@ -724,7 +729,7 @@ const struct finding_row finding_rows[] = {
 	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
 	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
 	 .risk = "more kernel memory, some 300 bytes an entry"},
-	{STAGE_NETFILTER, "conntrack-near", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NETFILTER, "conntrack-near", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The table of connections is nearly full; then packets of new flows are dropped.",
 	 "The table of tracked connections is at 80 % or more of nf_conntrack_max. When it is "
 	 "full, packets of new flows are dropped.",
@@ -732,14 +737,14 @@ const struct finding_row finding_rows[] = {
 	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
 	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
 	 .risk = "more kernel memory, some 300 bytes an entry"},
-	{STAGE_NETFILTER, "nfqueue", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NETFILTER, "nfqueue", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "A program that judges packets by NFQUEUE was too slow: its queue was full.",
 	 "Rules hand packets to a program by NFQUEUE, and its queue was full. Without `bypass` in "
 	 "the rule, such packets are lost.",
 	 .evidence = FINDING_MOVED,
 	 .wanted = "a faster program, a longer queue in it, or several queues",
 	 .command = "cat /proc/net/netfilter/nfnetlink_queue"},
-	{STAGE_IP_FRAG, "frag-memory", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_IP_FRAG, "frag-memory", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
 	 "The memory for incomplete datagrams is nearly used up; then fragments are dropped.",
 	 "Fragments wait in memory until their datagram is complete, up to ipfrag_high_thresh, "
 	 "which is nearly reached. Beyond it new fragments are dropped, and with them their "
@@ -747,13 +752,13 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "{share} % used", .current = "{used} of {limit} bytes",
 	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("{frag_sysctl}"),
 	 .risk = "more kernel memory for fragments that never complete"},
-	{STAGE_IP_FRAG, "frag-arriving", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_IP_FRAG, "frag-arriving", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "Datagrams arrive in fragments: each fragment that is lost loses its whole datagram.",
 	 "Datagrams larger than the MTU arrive in fragments. It works, but a lost fragment loses "
 	 "all of its datagram, RSS often puts fragments on another queue, and firewalls treat them "
 	 "badly.",
 	 .evidence = FINDING_MOVED, .wanted = "datagrams that fit the MTU of the path"},
-	{STAGE_IP_FRAG, "frag-leaving", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_IP_FRAG, "frag-leaving", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "Datagrams are sent that do not fit the MTU, and leave in fragments: each fragment that "
 	 "is lost loses its whole datagram.",
 	 "Programs send datagrams that are larger than the MTU of the route, and the kernel cuts "
@@ -761,7 +766,7 @@ const struct finding_row finding_rows[] = {
 	 "often put fragments on one queue, and firewalls treat them badly.",
 	 .evidence = FINDING_MOVED, .wanted = "datagrams that fit the MTU of the path",
 	 .command = "ip link show"},
-	{STAGE_NEIGH, "neigh-full", WHEN_STATE, SEVERITY_ERROR,
+	{STAGE_NEIGH, "neigh-full", WHEN_STATE, SEVERITY_ERROR, PROOF_DATA,
 	 "The table of neighbours was full: packets to new neighbours are dropped.",
 	 "The table of neighbours reached gc_thresh3, one limit for the host and all its "
 	 "namespaces. Packets to neighbours that are not in it are dropped. Large flat networks "
@@ -770,7 +775,7 @@ const struct finding_row finding_rows[] = {
 	 .current = "{used} entries, net.ipv{v}.neigh.default.gc_thresh3 {limit}",
 	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/ipv{v}/neigh/default/gc_thresh3"),
 	 .risk = "more kernel memory, some 500 bytes an entry"},
-	{STAGE_NEIGH, "neigh-near", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_NEIGH, "neigh-near", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The table of neighbours is nearly full; then packets to new neighbours are dropped.",
 	 "The table of neighbours is at 80 % or more of gc_thresh3. When it is full, packets to "
 	 "new neighbours are dropped.",
@@ -778,31 +783,31 @@ const struct finding_row finding_rows[] = {
 	 .current = "{used} entries, net.ipv{v}.neigh.default.gc_thresh3 {limit}",
 	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/ipv{v}/neigh/default/gc_thresh3"),
 	 .risk = "more kernel memory, some 500 bytes an entry"},
-	{STAGE_OTHER, "ovs-upcall", WHEN_STATE, SEVERITY_WARNING,
+	{STAGE_OTHER, "ovs-upcall", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "Open vSwitch lost packets of new flows on their way to ovs-vswitchd.",
 	 "Open vSwitch's kernel part asks ovs-vswitchd about each new flow, and the queue to it "
 	 "was full: the first packets of flows are lost.",
 	 .evidence = FINDING_MOVED, .wanted = "more handler threads, or fewer new flows at once",
 	 .command = "ovs-dpctl show"},
-	{STAGE_OTHER, "taps", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_OTHER, "taps", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "Packet sockets see a copy of every packet: work on each, before the application has it.",
 	 "Each packet socket that listens to all protocols (tcpdump, some agents and DHCP clients) "
 	 "gets a copy of each packet on its interface. The copy itself is no loss, nor is one that "
 	 "it drops; the work is done before the packet reaches its application.",
 	 .evidence = "{taps} open[: {processes}]", .wanted = "captures ended that are not needed",
 	 .command = "ss -0pn"},
-	{STAGE_OTHER, "raw-sockets", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_OTHER, "raw-sockets", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "Raw sockets of protocol UDP get a copy of every datagram.",
 	 "A raw socket of protocol UDP gets a copy of each datagram of its namespace, beside the "
 	 "socket on the port.",
 	 .evidence = "{raws} open[: {processes}]",
 	 .wanted = "such programs ended if they are not needed", .command = "ss -wapn"},
-	{STAGE_NONE, "own-btf", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_NONE, "own-btf", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "No BTF of the kernel is to be found: pktledger cannot trace drops.",
 	 "pktledger finds the kernel's structures by BTF. Without it drops cannot be traced; "
 	 "check, and experiments without a tracer, still work.",
 	 .evidence = "no /sys/kernel/btf/vmlinux", .wanted = "a kernel with CONFIG_DEBUG_INFO_BTF"},
-	{STAGE_NONE, "own-capabilities", WHEN_STATE, SEVERITY_INFO,
+	{STAGE_NONE, "own-capabilities", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "pktledger lacks capabilities here, and cannot trace or send by all engines.",
 	 "Without these capabilities some of what check reads is hidden, and the other commands "
 	 "cannot trace or inject packets. CAP_BPF and CAP_PERFMON are for tracing, CAP_NET_ADMIN "

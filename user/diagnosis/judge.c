@@ -203,8 +203,10 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 				c->changes[c->n_changes++].enter = where ? enter : NULL;
 		}
 		c->finding.command[0] = c->finding.undo[0] = '\0';
-		if (!c->n_changes)
+		if (!c->n_changes) {
+			c->finding.effect[0] = '\0';
 			continue;
+		}
 		change_command(c->changes, false, c->finding.command, FINDING_COMMAND);
 		change_command(c->changes, true, c->finding.undo, FINDING_COMMAND);
 	}

@@ -301,7 +301,7 @@ static void forget_changes(struct check_findings *list)
 		struct check_finding *c = &list->at[i];
 
 		if (c->n_changes)
-			c->finding.command[0] = c->finding.undo[0] = '\0';
+			c->finding.command[0] = c->finding.undo[0] = c->finding.effect[0] = '\0';
 		c->n_changes = 0;
 	}
 }

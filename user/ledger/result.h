@@ -100,6 +100,7 @@ struct finding {
 	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
 	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
 	char risk[200];
+	char effect[128]; /* from when on the command has one: "at once"; "" it changes nothing */
 	char host[65];		       /* whose settings these are; "" this one */
 	char netns[OWNER_NETNS];       /* the same; "" that which was asked for, or unknown */
 };

@@ -502,11 +502,16 @@ void print_check(const struct print_view *v, const struct json_object *end)
 	put_self(&p, json_get(end, "abilities"));
 }
 
-void print_about(const struct print_view *v, const char *title, const char *about)
+void print_about(const struct print_view *v, const char *title, const char *proof,
+		 const char *about)
 {
 	struct page p = print_page(v, 0);
+	char label[96];
 
-	page_text(&p, 0, STYLE_BOLD, title);
+	snprintf(label, sizeof(label), proof ? "%-21s" : "%s", title);
+	page_text(&p, 0, STYLE_BOLD, label);
+	if (proof)
+		page_words(&p, STYLE_DIM, "proven: %s", proof);
 	page_end(&p);
 	page_line(&p, 4, STYLE_PLAIN, "", STYLE_PLAIN, "%s", about);
 }

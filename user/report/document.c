@@ -100,6 +100,7 @@ static const struct record_field finding_rows[] = {
 	RECORD("command", TEXT, finding, command),
 	RECORD("undo", TEXT, finding, undo),
 	RECORD("risk", TEXT, finding, risk),
+	RECORD("effect", TEXT, finding, effect, .how = RECORD_OPTIONAL),
 	RECORD("host", TEXT, finding, host, .how = RECORD_OMITTED),
 	RECORD("netns", TEXT, finding, netns, .how = RECORD_OMITTED),
 	{0},

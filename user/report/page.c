@@ -369,7 +369,8 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 {
 	static const char *const fields[][2] = {
 		{"evidence", "measured  "}, {"current", "now       "}, {"wanted", "wanted    "},
-		{"command", "command   "},  {"undo", "undo      "},    {"risk", "risk      "}};
+		{"command", "command   "},  {"undo", "undo      "},    {"risk", "risk      "},
+		{"effect", "effect    "}};
 	const char *stage = json_get_text(f, "stage"), *host = json_get_text(f, "host");
 	const char *severity = json_get_text(f, "severity");
 	char name[128];

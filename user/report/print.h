@@ -200,8 +200,9 @@ struct json_object *json_check_end(const struct look *l);
  */
 void print_check(const struct print_view *v, const struct json_object *end);
 
-/* A paragraph about a finding or a stage. */
-void print_about(const struct print_view *v, const char *title, const char *about);
+/* A paragraph about a finding, and how it is proven; or about a stage: NULL. */
+void print_about(const struct print_view *v, const char *title, const char *proof,
+		 const char *about);
 
 /* A change that may be made: values and commands; what it risks ("" for nothing). */
 struct json_object *json_change(const struct change *c);
