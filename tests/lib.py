@@ -299,6 +299,38 @@ def assert_counters_agree(document, stage):
     assert not wrong, f"{stage} {row['packets']} packets, {row['events']} events: {wrong}"
 
 
+# Findings
+
+
+named = set()  # by assert_findings(), in the case that is running
+
+
+def assert_findings(found, *ids):
+    """These and no others, the first one first; returns it. So each scene is the look-alike of all
+    others: a finding that shows up in one that is not its own fails."""
+    names = [f["id"] for f in found]
+    assert names[:1] == list(ids[:1]) and set(names) == set(ids), f"not {ids}: {found}"
+    named.update(ids[:1])
+    return found[0] if found else None
+
+
+def proves(*ids):
+    """A case that brings each of these findings about and has it named first; without ids, the one
+    that is its last argument. `check --explain` says so of them: unit/proofs compares."""
+    def decorate(function):
+        @functools.wraps(function)
+        def proof(*args):
+            named.clear()
+            function(*args)
+            missing = set(ids or args[-1:]) - named
+            assert not missing, f"not shown: {missing}"
+
+        proof.proves = ids
+        return proof
+
+    return decorate
+
+
 # The host
 
 

@@ -378,4 +378,5 @@ def every_story_is_tried():
         assert pktledger(*words[1:]).out.splitlines() == text, title
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -354,6 +354,17 @@ static void read_back(struct facts_reader *r)
 	way_sources_close(w);
 }
 
+static int find_silent(void *arg, const struct netns *ns)
+{
+	struct facts_reader *r = arg;
+
+	if (!way_silent_read(ns, &r->f->silent))
+		return 0;
+	if (r->spec.owners)
+		owners_netns(r->spec.owners, ns->inum, r->f->silent.netns);
+	return 1;
+}
+
 static int join(struct facts_reader *r)
 {
 	struct facts *f = r->f;
@@ -378,7 +389,11 @@ static int join(struct facts_reader *r)
 		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
 	name_owners(r, &f->socks);
 	read_back(r);
-	way_dnat_read(r->spec.ns, &f->dnat);
+	/* the counter is one of the host: what it counts may be in any namespace */
+	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&
+	    (facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") ||
+	     facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards")))
+		netns_each(find_silent, r);
 	for (unsigned i = 0; i < f->socks.n; i++) {
 		if (!r->spec.pid || f->socks.at[i].pid == r->spec.pid)
 			f->socks.at[wanted++] = f->socks.at[i];

@@ -371,6 +371,7 @@ struct facts {
 	struct facts_groups groups;
 	struct facts_taps taps;
 	struct way_dnat dnat; /* one that leads nowhere, if there is one */
+	struct way_silent silent;
 	struct way_back back; /* of what reverse path filtering refused, if it did */
 
 	struct facts_self self;

@@ -240,7 +240,7 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	static const char *const reasons[] = {
 		[WHEN_NEIGH_QUEUE] = "NEIGH_QUEUEFULL", [WHEN_TTL] = "IP_INHDR",
 		[WHEN_TOO_BIG] = "PKT_TOO_BIG",		[WHEN_RPFILTER] = "IP_RPFILTER",
-		[WHEN_OTHERHOST] = "OTHERHOST",
+		[WHEN_OTHERHOST] = "OTHERHOST",		[WHEN_NOT_ROUTER] = "IP_INADDRERRORS",
 	};
 
 	switch (when) {
@@ -282,8 +282,14 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_OTHER_WAY_BACK:
 		return f->back && f->ifname && *f->back->by && strcmp(f->back->by, f->ifname) &&
 		       holds(WHEN_RPFILTER, f);
+	case WHEN_NOT_JOINED:
+		return f->not_joined;
 	case WHEN_STATE:
 		return false;
+	case WHEN_NEIGH_QUEUE:
+		if (f->silent && *f->silent->address)
+			return false;
+		/* fallthrough */
 	default:
 		return f->reason && !strcmp(f->reason, reasons[when]);
 	}
@@ -345,7 +351,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_text(b, "since", f->since);
 	bind_text(b, "reason", f->reason);
 	bind_text(b, "location", f->location);
-	bind_text(b, "ifname", f->ifname);
+	bind_text(b, "ifname", f->ifname ? f->ifname : f->silent ? f->silent->ifname : NULL);
 	bind_text(b, "process", f->process);
 	bind_text(b, "hook", f->hook);
 	bind_text(b, "rules", f->rules);
@@ -357,6 +363,10 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_text(b, "tunnel", f->tunnel);
 	if (f->dnat)
 		bind_dnat(b, f->dnat);
+	if (f->silent) {
+		bind_text(b, "silent", f->silent->address);
+		bind_text(b, "silent_in", f->silent->netns);
+	}
 	if (f->back) {
 		bind_text(b, "source", f->back->source);
 		bind_text(b, "back", f->back->by);

@@ -44,7 +44,9 @@ struct finding_facts {
 	const char *rp_filter;	     /* effective value for ifname: "1" */
 	const struct way_back *back; /* of a packet that it refused */
 	const char *tunnel;	     /* device whose UDP port it is */
+	bool not_joined;	     /* multicast, to a group that has no member here */
 	const struct way_dnat *dnat; /* that leads to where it was lost */
+	const struct way_silent *silent; /* a next hop that does not answer */
 
 	/* Where counters were watched for a while instead of packets that were numbered. */
 	uint64_t window_ns;  /* in which `lost` were lost */
@@ -130,13 +132,15 @@ enum finding_when {
 	WHEN_READER_SLOW,      /* rcvbuf: more came than was read, for longer than that */
 	WHEN_RULES,	       /* netfilter: a rule's counter moved */
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
-	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL */
+	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL, and no next hop is silent */
 	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
 	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
 	WHEN_TX_TOO_BIG,       /* tx_socket: where a local sender's packets are fragmented */
 	WHEN_DNAT,	       /* neigh, udp_lookup: a NAT leads there */
 	WHEN_TUNNEL,	       /* udp_csum: what a tunnel has sent */
 	WHEN_RPFILTER,	       /* ip_route: reason IP_RPFILTER */
+	WHEN_NOT_ROUTER,       /* ip_route: reason IP_INADDRERRORS, which needs forwarding off */
+	WHEN_NOT_JOINED,       /* l2, ip_route: to a group that has no member here, no loss */
 	WHEN_NO_WAY_BACK,      /* the same, and there is no route back to the source */
 	WHEN_OTHER_WAY_BACK,   /* there is one, by another device */
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */

@@ -79,10 +79,12 @@ const struct finding_row finding_rows[] = {
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT, .wanted = DNAT_WANTED,
 	 .command = "{entries}"},
 	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
-	 "Nobody answered for the next hop's address[ on {ifname}].",
+	 "Nobody answered for the next hop's address[ {silent}][ on {ifname}][ in "
+	 "{silent_in}].",
 	 "The next hop did not answer ARP or neighbour solicitations. All packets that waited for "
 	 "it are lost together, some seconds after they were sent, and send() has long said that "
-	 "all is well.",
+	 "all is well. What did not fit in the queue of those that wait is lost at once "
+	 "(NEIGH_QUEUEFULL), and is most of it at a high rate.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
 	 .command = "ip neigh show dev {ifname}"},
@@ -256,10 +258,32 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "its source known, by watching for longer: without a route back to it a route, "
 		   "with one by another device loose mode (2)",
 	 .command = "pktledger trace --by flow --reason IP_RPFILTER"},
+	{STAGE_IP_ROUTE, "ip-not-router", WHEN_NOT_ROUTER, SEVERITY_WARNING, PROOF_LAB,
+	 "The packet came for an address that this host does not have[, by {ifname}], and IP "
+	 "forwarding is off here.",
+	 "The kernel forwards only what net.ipv4.ip_forward (of a device: conf/IFNAME/forwarding) or "
+	 "net.ipv6.conf.all.forwarding allows. A host that is a router, also one for its containers, "
+	 "needs it, and other programs put it off. On a host that is none an address is missing, as "
+	 "that of a service on lo, or the sender's route or neighbour entry leads to the wrong host. "
+	 "It is not changed by --apply: forwarding opens ways that were closed.",
+	 .evidence = LOST "[; {reason}]", .current = "forwarding off",
+	 .wanted = "`sysctl -w net.ipv4.ip_forward=1` (IPv6: net.ipv6.conf.all.forwarding) if this "
+		   "host is a router; else the address here",
+	 .command = "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding"},
+	{STAGE_IP_ROUTE, "mcast-not-joined", WHEN_NOT_JOINED, SEVERITY_INFO, PROOF_LAB,
+	 "The packets are multicast to a group that nobody has joined[ on {ifname}].",
+	 "Multicast is received only on the devices on which a program has joined the group "
+	 "(IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP): `ip maddr` shows them. A program that joins without "
+	 "naming a device joins on that of the route to the group, often another one. It counts as "
+	 "no loss, and is said only of packets that were asked for by an expression.",
+	 .evidence = "[{lost} packets discarded][; in {location}]",
+	 .wanted = "a program that joins on[ {ifname},] the device by which they come",
+	 .command = "ip maddr show dev {ifname}"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
-	 "The receiver's routing refused the packet: address not local, martian, or no route.",
-	 "The receiver's routing refused the packet: no address of this host and no forwarding, a "
-	 "martian source or destination, or no route onwards.",
+	 "The receiver's routing refused the packet: its source or destination is martian, or there "
+	 "is no route onwards.",
+	 "The receiver's routing refused the packet: a martian source or destination, or no route "
+	 "onwards.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "addresses and routes reviewed"},
 	{STAGE_IP_FRAG, "ip-frag", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,

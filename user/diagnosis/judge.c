@@ -71,7 +71,7 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 	if (!c)
 		return;
 	facts->lost = about.lost;
-	facts->window_ns = f->window_ns;
+	facts->window_ns = about.lost ? f->window_ns : 0;
 	if (!facts->since)
 		facts->since = "boot";
 	if (findings_for_stage(stage, facts, &c->finding, &change))

@@ -199,6 +199,19 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		judge_limit(f, out, NULL, "frag-memory", here, &frag, s->frag_memory[family],
 			    s->frag_high[family]);
 	}
+	/* without a counter of those that did not fit in its queue */
+	if (*f->silent.address && !facts_moved(f, FACTS_HOST, "arp_cache:unresolved_discards") &&
+	    !facts_moved(f, FACTS_HOST, "ndisc_cache:unresolved_discards")) {
+		struct finding_facts waiting = {.silent = &f->silent};
+
+		/* a packet at least waited for each of them */
+		judge_loss(out, f, STAGE_NEIGH,
+			   (struct about){CHECK_NAMESPACE, NULL,
+					  facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
+						  facts_moved(f, FACTS_HOST,
+							      "ndisc_cache:res_failed")},
+			   &waiting);
+	}
 	if (*f->dnat.backend) {
 		struct binds nat = {};
 
@@ -299,6 +312,10 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 		facts.back = &f->back;
 		facts.ifname = about.subject = link ? link->dev.ifname : NULL;
 		facts.rp_filter = link ? link->rp_filter : NULL;
+	}
+	if (stage == STAGE_NEIGH) {
+		facts.silent = &f->silent;
+		about.scope = *f->silent.address ? CHECK_NAMESPACE : CHECK_HOST;
 	}
 	/* A router counts what has no TTL left there, and answers it. */
 	if (rules[i].stage == STAGE_IP_HEADER &&

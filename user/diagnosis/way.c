@@ -181,6 +181,19 @@ static bool is_silent(const struct netns *ns, const struct endpoint *to, unsigne
 	return hop == HOP_ASKED || hop == HOP_SILENT;
 }
 
+bool way_silent_read(const struct netns *ns, struct way_silent *silent)
+{
+	struct endpoint who;
+	unsigned ifindex;
+
+	*silent = (struct way_silent){};
+	if (!netdev_asks_neigh(ns, 0, &who) || !is_silent(ns, &who, &ifindex))
+		return false;
+	num_text_endpoint(silent->address, sizeof(silent->address), &who);
+	device_name(ns, ifindex, silent->ifname);
+	return true;
+}
+
 struct port_search {
 	const struct endpoint *to;
 	uint32_t at; /* namespace that has the address */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/num.h"
+#include "drops/owners.h"
 #include "host/netns.h"
 
 /*
@@ -41,6 +42,16 @@ void way_sources_close(struct way_sources *w); /* NULL is allowed */
  */
 bool way_sources_back(const struct way_sources *w, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
+
+/* A next hop that is being asked for, and does not answer. */
+struct way_silent {
+	char address[FMT_MAX]; /* "": there is none */
+	char ifname[IF_NAMESIZE];
+	char netns[OWNER_NETNS]; /* of the caller: where it is, if it is in another one */
+};
+
+/* One of `ns`. Waits a moment for the answer if one is being asked for. False: there is none. */
+bool way_silent_read(const struct netns *ns, struct way_silent *silent);
 
 /*
  * A destination that NAT changes to one that is not there. Connection tracking has an entry without

@@ -8,7 +8,10 @@
 
 #include "host/netdev.h"
 
-/* The largest cause of a stage, which shows where; NULL: none. */
+/*
+ * The largest cause of a stage, which shows where; NULL: none. A few packets that waited for a
+ * neighbour in vain tell why many more found the queue of these full.
+ */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
@@ -16,7 +19,11 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		const struct result_cause *c = &res->cause[i];
 
-		if (c->stage == stage && (!best || c->packets > best->packets))
+		if (c->stage != stage)
+			continue;
+		if (!strcmp(c->reason, "NEIGH_FAILED"))
+			return c;
+		if (!best || c->packets > best->packets)
 			best = c;
 	}
 	return best;

@@ -197,7 +197,7 @@ void site_status(const struct site *s, struct site_status *st)
 		   !(s->lab.taps && !lab_taps_idle(s->lab.taps));
 	/* the address of a next hop is being asked for: packets may wait for the answer */
 	for (unsigned i = 0; st->idle && i < n; i++)
-		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex);
+		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex, &(struct endpoint){});
 	site_next(s, st->next);
 }
 

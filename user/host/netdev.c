@@ -319,20 +319,36 @@ int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const
 	return nl_request(ns, nlh);
 }
 
-/* *arg, the index of the device, becomes 0. */
+struct asked {
+	unsigned ifindex;
+	struct endpoint who; /* no family: none yet */
+};
+
 static int on_asked(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	unsigned *ifindex = arg;
+	const struct nlattr *dst = nl_attr(nlh, sizeof(*nd), NDA_DST);
+	struct asked *asked = arg;
 
-	if (nd->ndm_state & NUD_INCOMPLETE && (unsigned)nd->ndm_ifindex == *ifindex)
-		*ifindex = 0;
+	if (asked->who.family || !(nd->ndm_state & NUD_INCOMPLETE) ||
+	    (asked->ifindex && (unsigned)nd->ndm_ifindex != asked->ifindex))
+		return MNL_CB_OK;
+	asked->who.family = nd->ndm_family;
+	if (nd->ndm_family == AF_INET6)
+		nl_copy(dst, &asked->who.ip6, sizeof(asked->who.ip6));
+	else
+		nl_copy(dst, &asked->who.ip4, sizeof(asked->who.ip4));
 	return MNL_CB_OK;
 }
 
-bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex)
+bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint *who)
 {
-	return !dump_family(ns, RTM_GETNEIGH, AF_UNSPEC, on_asked, &ifindex) && !ifindex;
+	struct asked asked = {.ifindex = ifindex};
+
+	if (dump_family(ns, RTM_GETNEIGH, AF_UNSPEC, on_asked, &asked))
+		return false;
+	*who = asked.who;
+	return who->family;
 }
 
 int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,

@@ -703,6 +703,7 @@ struct live_parts live_parts(const struct live *l)
 		.start_ns = l->start_ns,
 		.owners = l->spec.owners,
 		.last = l->last,
+		.filtered = l->spec.expr && *l->spec.expr,
 	};
 }
 

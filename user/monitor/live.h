@@ -193,6 +193,7 @@ struct live_parts {
 	bool knows_sockets;		  /* watch_knows_sockets() */
 	uint64_t start_ns;		  /* ktime_now() at live_start() */
 	struct owners *owners;		  /* of the spec */
+	bool filtered;			  /* the spec has an expression */
 	bool last; /* the collection that is running, or was the last to run, is the last of all */
 };
 struct live_parts live_parts(const struct live *l);

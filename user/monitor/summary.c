@@ -27,6 +27,7 @@ struct why {
 	uint64_t sources_ns;	     /* when they were asked for; 0: not yet */
 	struct way_back back;
 	struct way_dnat dnat;
+	struct way_silent silent;
 	char tunnel[IF_NAMESIZE];
 	uint32_t netns, dnat_netns; /* of a loss; of the NAT that leads there */
 
@@ -196,19 +197,39 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 	netns_close(&ns);
 }
 
+/* A few that waited for a neighbour in vain tell why many more found the queue of these full. */
+static bool tells_more(const struct live_row *row, const struct live_row *than)
+{
+	const bool failed = !strcmp(row->text[LIVE_REASON], "NEIGH_FAILED");
+
+	if (failed != !strcmp(than->text[LIVE_REASON], "NEIGH_FAILED"))
+		return failed;
+	return row->counts.packets > than->counts.packets;
+}
+
 /* The largest row of a stage names the drop site. */
-static const struct live_row *main_row(const struct live_table *t, enum stage stage)
+static const struct live_row *main_row(const struct live_table *t, enum stage stage,
+				       enum noise noise)
 {
 	const struct live_row *best = NULL;
 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (row->stage == stage && row->noise == NOISE_LOSS &&
-		    (!best || row->counts.packets > best->counts.packets))
+		if (row->stage == stage && row->noise == noise &&
+		    (!best || tells_more(row, best)))
 			best = row;
 	}
 	return best;
+}
+
+/* Multicast to a group without a member: no loss, but the answer to who asks for it. */
+static const struct live_row *not_joined(const struct live_table *t)
+{
+	const struct live_row *v4 = main_row(t, STAGE_IP_ROUTE, NOISE_BENIGN);
+	const struct live_row *v6 = main_row(t, STAGE_L2, NOISE_BENIGN);
+
+	return v4 || !v6 || strcmp(v6->text[LIVE_LOCATION], "ip6_mc_input") ? v4 : v6;
 }
 
 /* Commands are typed where this program runs; where it is not known how, there is none. */
@@ -273,10 +294,13 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	}
 	if (why && (row->stage == STAGE_NEIGH || row->stage == STAGE_UDP_LOOKUP)) {
 		why->netns = row->stage == STAGE_NEIGH ? 0 : row->netns;
-		if (row->stage == STAGE_NEIGH)
+		if (row->stage == STAGE_NEIGH) {
 			find_dnat(why, &ns);
-		else
+			way_silent_read(&ns, &why->silent);
+			f->silent = &why->silent;
+		} else {
 			netns_each(find_dnat, why);
+		}
 		f->dnat = &why->dnat;
 	}
 	netns_close(&ns);
@@ -288,18 +312,22 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 
 	findings_read_host(NULL, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
-		const struct live_row *row = main_row(s->total, stage);
+		const struct live_row *row = main_row(s->total, stage, NOISE_LOSS);
 		const char *known[LIVE_FIELD_COUNT]; /* NULL: not known */
 		struct finding *finding = &s->finding[s->n_findings];
 		struct finding_facts f = host;
 		struct change change = {};
 		struct watch_sock sock;
 
+		if (!row && stage == STAGE_IP_ROUTE && live_parts(l).filtered) {
+			row = not_joined(s->total);
+			f.not_joined = row;
+		}
 		if (!row)
 			continue;
 		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 			known[i] = *row->text[i] ? row->text[i] : NULL;
-		f.lost = table_sum(s->total, 1u << NOISE_LOSS, stage).packets;
+		f.lost = table_sum(s->total, 1u << row->noise, stage).packets;
 		if (row->counts.events)
 			f.truesize = row->counts.memory / row->counts.events;
 		f.reason = known[LIVE_REASON];
