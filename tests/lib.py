@@ -310,19 +310,24 @@ def assert_findings(found, *ids):
     others: a finding that shows up in one that is not its own fails."""
     names = [f["id"] for f in found]
     assert names[:1] == list(ids[:1]) and set(names) == set(ids), f"not {ids}: {found}"
-    named.update(ids[:1])
+    return first_finding(found)
+
+
+def first_finding(found):
+    """None: there is none."""
+    named.update(f["id"] for f in found[:1])
     return found[0] if found else None
 
 
 def proves(*ids):
-    """A case that brings each of these findings about and has it named first; without ids, the one
-    that is its last argument. `check --explain` says so of them: unit/proofs compares."""
+    """A case that brings each of these findings about and has it named first; without ids, those of a
+    row's last argument. `check --explain` says so of them: unit/proofs compares."""
     def decorate(function):
         @functools.wraps(function)
         def proof(*args):
             named.clear()
             function(*args)
-            missing = set(ids or args[-1:]) - named
+            missing = set(ids or args[-1]) - named
             assert not missing, f"not shown: {missing}"
 
         proof.proves = ids

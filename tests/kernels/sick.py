@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import PATIENCE, assert_valid, case, main, pktledger, require  # noqa: E402
+from lib import (PATIENCE, assert_valid, case, first_finding, main, pktledger,  # noqa: E402
+                 proves, require)
 from nics import (NETNS, RECEIVER, ethtool, link, load_drivers, poll_in_thread,  # noqa: E402
                   require_guest, set_queues)
 from settings import assert_same, settings, shell  # noqa: E402
@@ -41,7 +42,7 @@ def first(netns):
     assert_valid(result.json)
     found = result.json["end"]["findings"]
     assert found, "nothing was found"
-    return found[0]
+    return first_finding(found)
 
 
 def assert_mended(traffic, netns, wanted, again=False, counted=True):
@@ -94,6 +95,7 @@ def lab(*paths):
 
 
 @case
+@proves("backlog")
 def backlog_of_one():
     require(os.cpu_count() > 1, "needs two CPUs")
     with lab("net/core/netdev_max_backlog") as (tx, rx):
@@ -104,6 +106,7 @@ def backlog_of_one():
 
 
 @case
+@proves("udp-mem")
 def small_udp_mem():
     """The kernel counts this memory per CPU, in lots of 256 pages."""
     with lab("net/ipv4/udp_mem", "net/core/rmem_max") as (tx, rx):
@@ -113,6 +116,7 @@ def small_udp_mem():
 
 
 @case
+@proves("rcvbuf-default")
 def small_default_buffer():
     with lab("net/core/rmem_default") as (tx, rx):
         setting("net/core/rmem_default", 4096)
@@ -120,6 +124,7 @@ def small_default_buffer():
 
 
 @case
+@proves("rcvbuf-capped")
 def small_largest_buffer():
     with lab("net/core/rmem_max") as (tx, rx):
         setting("net/core/rmem_max", 4096)
@@ -128,6 +133,7 @@ def small_largest_buffer():
 
 
 @case
+@proves("ip-rpfilter")
 def reverse_path():
     """The way back to the sender leaves by another device."""
     with lab() as (tx, rx):
@@ -145,6 +151,7 @@ def reverse_path():
 
 
 @case
+@proves("nic-ring")
 def small_ring():
     with link("vmxnet3") as (nic, _):
         poll_in_thread(nic)
@@ -154,6 +161,7 @@ def small_ring():
 
 
 @case
+@proves("nic-ring-busy")
 def ring_that_cannot_grow():
     """All that is left to say is who should have emptied it."""
     with link("8139cp") as (nic, _):
@@ -210,6 +218,7 @@ def load():
 
 
 @case
+@proves("nic-queues")
 def one_queue():
     with slow_link() as (nic, irqs):
         set_queues(nic, 1)
@@ -229,6 +238,7 @@ def ticks(cpu):
 
 
 @case
+@proves("nic-irq")
 def two_queues_of_one_CPU():
     """Whether that loses packets, or fills the CPU, is a matter of speed, which is not known."""
     with slow_link() as (nic, irqs), tempfile.TemporaryDirectory() as directory:
@@ -244,6 +254,7 @@ def two_queues_of_one_CPU():
             require(found or softirq > 0.95 * total,
                     f"the load fills {softirq} of {total} ticks of the CPU: too little")
             (f,) = found
+            first_finding(found)
             assert f["subject"] == nic and not f["losing"], f
             result = check(None, "--apply", "--yes", *undo, "nic-irq")
             assert result.status == 0 and "done " in result.out, result

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case, lost, main,
-                 pktledger, require, rootless, run, table, thorough, until)
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case, first_finding, lost, main,
+                 pktledger, proves, require, rootless, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -307,6 +307,7 @@ def slow_cpus(tree):
 
 
 @thorough
+@proves("cpu-governor")
 def governor():
     """The CPUs are files that only this command sees: what they really do is left alone."""
     with losing_host() as directory:
@@ -322,6 +323,7 @@ def governor():
             return json.loads(done.stdout)["end"]
 
         f = [f for f in check_there("--netns", RX)["findings"] if f["id"] == "cpu-governor"]
+        first_finding(f)
         assert f and f[0]["scope"] == "host" and "800 of 3000 MHz" in f[0]["evidence"], f
         assert len(f[0]["changes"]) == len(governors), f
         undo = ["--undo-file", str(directory / "undo")]

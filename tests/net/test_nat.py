@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, datagram, inside, nft, nft_counters, read_all, repeating, tun, udp
-from lib import first, main, pktledger, table, thorough
+from lib import first, first_finding, main, pktledger, proves, table, thorough
 from test_balance import EXPR, assert_balance, balancing
 from test_others import BOTH, family_of, patient
 from traced import NAME, RX, TX, V4, V6, assert_only, lab, send, tracing
@@ -204,13 +204,16 @@ def stale(command, stage):
                          "--netns", netns).json
     found = [f for f in document["end"]["findings"] if f["id"].endswith("-dnat")]
     assert len(found) == 1 and found[0]["netns"] == ROUTER, document["end"]["findings"]
+    first_finding(document["end"]["findings"])
     return found[0]
 
 
-@table(first(1, [(f"{kind}, {command}, {family}", kind, command, address)
-                 for kind in ("silent", "closed") for command in ("check", "trace")
+@table(first(1, [(f"{kind}, {command}, {family}", kind, command, address, [id])
+                 for kind, id in (("silent", "neigh-dnat"), ("closed", "udp-lookup-dnat"))
+                 for command in ("check", "trace")
                  for family, address in BOTH]))
-def dead_backend(kind, command, address):
+@proves()
+def dead_backend(kind, command, address, ids):
     """Behind a new rule the old entry still leads there; deleted, all is well."""
     vip, gone = ("2001:2:0:1::c8", "2001:2:0:1::4d") if ":" in address else ("198.18.1.200",
                                                                              "198.18.1.77")
@@ -222,7 +225,7 @@ def dead_backend(kind, command, address):
         with repeating(0.05, lambda: sender.sendto(b"x" * 100, (vip, PORT))):
             time.sleep(0.5)
             found = stale(command, stage)
-            assert found["id"] == ("neigh-dnat" if kind == "silent" else "udp-lookup-dnat"), found
+            assert [found["id"]] == ids, found
             assert f"{at(vip, PORT)} on to {at(backend, NEW)}" in found["text"], found
             chain = f"{ruleset(address)} nat c"
             assert chain + " handle" in found["current"] and chain in found["wanted"], found

@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, do, inside, nft, tun
-from lib import (EVERYTHING, PATIENCE, assert_ok, case, first, main, observed, pktledger, require,
-                 rootless, started, table, thorough)
+from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, first, main, observed,
+                 pktledger, proves, require, rootless, started, table, thorough)
 from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
 
 SCENES = int(os.environ.get("PKTLEDGER_TCP_SCENES", 300 if EVERYTHING else 6))
@@ -522,6 +522,7 @@ def connected(device, peer):
 
 
 @case
+@proves("tcp-rcvbuf")
 @where_seen
 def by_stage():
     """What TCP itself drops, by its stages; the counters of the kernel are the truth."""
@@ -542,7 +543,7 @@ def by_stage():
                       if s["stage"].startswith("tcp")} for key in ("stages", "suspect"))
     assert counted > 0 and lost == {"tcp_rcvbuf": counted}, (counted, lost)
     assert suspect == {"tcp_state": 4}, suspect
-    assert [f["id"] for f in document["end"]["findings"]] == ["tcp-rcvbuf"], document["end"]
+    assert_findings(document["end"]["findings"], "tcp-rcvbuf")
 
 
 @case

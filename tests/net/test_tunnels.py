@@ -13,7 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, do, inside, nft, nft_counters, read_all, shell, sysctl, udp
-from lib import case, first, main, pktledger, require, table, thorough
+from lib import (assert_findings, case, first, main, pktledger, proves, require, table,
+                 thorough)
 from test_balance import EXPR, assert_balance, balancing
 from test_others import family_of, patient
 from traced import RX, TX, V4, V6, assert_only, lab, send, tracing
@@ -282,6 +283,7 @@ def port_of_a_device():
 
 
 @thorough
+@proves("tx-too-big")
 def larger_than_the_mtu_below():
     """The tunnel's packets have DF and no room for their headers: which device, and its MTU."""
     with lab(), tracing("--netns", TX) as t:
@@ -294,8 +296,8 @@ def larger_than_the_mtu_below():
         time.sleep(0.3)
         document = t.stop()
         assert_only(document, "tx_socket", 1, ifname="v-tx")
-        (found,) = document["end"]["findings"]
-        assert (found["id"], found["current"]) == ("tx-too-big", "v-tx MTU 1500"), found
+        found = assert_findings(document["end"]["findings"], "tx-too-big")
+        assert found["current"] == "v-tx MTU 1500", found
 
 
 @case

@@ -305,7 +305,7 @@ const struct finding_row finding_rows[] = {
 	 "packets.",
 	 .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
-	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "A router did not pass the packet on.",
 	 "This host forwards, and did not forward this packet: forwarding is off for the "
 	 "interface, or a setting or policy forbade it.",
@@ -373,7 +373,7 @@ const struct finding_row finding_rows[] = {
 	 "A filter that the application has put on its socket, or a BPF program of its control "
 	 "group, refused the packet: meant so, as a rule.",
 	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed"},
-	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The memory for all UDP sockets of the host was used up, although this socket's buffer "
 	 "had room.",
 	 "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. Then every "
@@ -446,7 +446,7 @@ const struct finding_row finding_rows[] = {
 		 "a larger SO_RCVBUF[: {rcvbuf_request}, for the largest burst seen and a quarter "
 		 "more]",
 	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
-	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING, PROOF_DATA,
 	 "The socket's receive buffer was full: bursts were longer than it holds.",
 	 "The socket's receive buffer was full for a short time: a burst was longer than the "
 	 "buffer holds. The buffer is counted in memory, not in payload: a small packet takes as "
@@ -503,7 +503,7 @@ const struct finding_row finding_rows[] = {
 	 "and at the end of the window: its program does not read, or not fast enough.",
 	 .evidence = "{queued} of {rcvbuf} bytes queued[, {queued_before} {window} before]",
 	 .wanted = "a faster reader", .command = "ss -uampn sport = :{port}"},
-	{STAGE_RCVBUF, "group-throttled", WHEN_STATE, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_RCVBUF, "group-throttled", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "{process} reads port {port} in a control group that was stopped for having used its CPU "
 	 "time.",
 	 "The program that reads the socket, or a group above it, used up its CPU time (cpu.max, "
@@ -559,7 +559,7 @@ const struct finding_row finding_rows[] = {
 	 "as the socket's buffers. More came than that. TCP sends them again.",
 	 .evidence = LOST, .wanted = "larger buffers (net.ipv4.tcp_rmem), GRO, or shorter calls",
 	 .command = "ss -tmn"},
-	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
+	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
 	 "The segment did not fit the state of its connection.",
 	 "The connection was closed, reset or unknown, or the segment was too old for it or "
 	 "outside of its window. Some of it is normal when connections end.",

@@ -126,8 +126,6 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 		}
 		if (s->reading.window_ns)
 			reading_describe(&s->reading, reader, &facts);
-		if (s->throttled) /* said already */
-			facts.reading.throttled_ns = 0;
 	}
 	for (unsigned i = 0; i < f->n_links && stage == STAGE_UDP_CSUM; i++) {
 		if (f->link[i].attrs.tunnel_port == s->port)
@@ -147,7 +145,8 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 
 	snprintf(subject, sizeof(subject), "port %u", s->port);
 	bind_sock(&b, f, s);
-	if (s->throttled && (s->lost || filling(s)))
+	/* what the reader did while packets were lost says it better */
+	if (s->throttled && (s->lost ? !s->reading.window_ns : filling(s)))
 		judge_state(out, f, "group-throttled", about, &b);
 	/* No buffer is large enough for a reader that stands still. */
 	if (s->lost && stage == STAGE_RCVBUF && state && !s->reading.stopped)

@@ -283,6 +283,22 @@ static const struct facts_link *strict_link(const struct facts *f)
 	return best;
 }
 
+/* A router counts what has no TTL left as a bad header, too, and answers it, or would. */
+static bool answers_ttl(const struct facts *f, unsigned family)
+{
+	static const char *const counters[][2] = {
+		{"Icmp:OutTimeExcds", "Icmp6OutTimeExcds"},
+		{"Icmp:OutRateLimitHost", "Icmp6OutRateLimitHost"},
+		{"Icmp:OutRateLimitGlobal", NULL},
+	};
+
+	for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+		if (counters[i][family] && facts_moved(f, FACTS_HERE, counters[i][family]))
+			return true;
+	}
+	return false;
+}
+
 static void judge_counter(const struct facts *f, struct check_findings *out, const char *name,
 			  unsigned i)
 {
@@ -317,10 +333,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 		facts.silent = &f->silent;
 		about.scope = *f->silent.address ? CHECK_NAMESPACE : CHECK_HOST;
 	}
-	/* A router counts what has no TTL left there, and answers it. */
-	if (rules[i].stage == STAGE_IP_HEADER &&
-	    facts_moved(f, FACTS_HERE,
-			name == rules[i].name4 ? "Icmp:OutTimeExcds" : "Icmp6OutTimeExcds")) {
+	if (rules[i].stage == STAGE_IP_HEADER && answers_ttl(f, name == rules[i].name4 ? 0 : 1)) {
 		facts.reason = "IP_INHDR";
 		stage = STAGE_IP_FORWARD;
 	}

@@ -32,6 +32,9 @@ const struct noise_row noise_rows[] = {
 	{NULL, "bpf_prog_test_run_*", 0, NOISE_ANY, BENIGN,
 	 "made to test a BPF program (bpf_prog_test_run_skb)"},
 
+	{NULL, "inet_rtm_getroute inet6_rtm_getroute", 0, NOISE_ANY, BENIGN,
+	 "a question about a route, for which the kernel makes a packet (ip route get)"},
+
 	/* To many, of whom we are none. */
 	{NULL, "ip6_mc_input ip_mc_input", 0, NOISE_ANY, BENIGN,
 	 "multicast that nobody here has joined (ip6_mc_input)"},

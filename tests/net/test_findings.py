@@ -1,0 +1,413 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Findings, each brought about in namespaces by ends that are not ours; `check --explain` calls them
+proven in a lab. Every scene is the look-alike of all others: it shows its findings and no other, in
+`check`, in `trace` and in the ledger of that trace. PKTLEDGER_VERDICTS in the environment says how
+often each is asked."""
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ends import (PORT, XDP_GENERIC, enter, inside, nft, read_all, repeating, send, shell, sysctl, udp,
+                  verdict, xdp)
+from labs import Hosts, Lab
+import test_troubleshooting as stories
+from lib import (BINARY, assert_findings, assert_ok, directory, first, main, pktledger, proves,
+                 require, run, skip, table, thorough)
+from test_owners import cpu_quota
+from traced import NAME, RX, TX, V4
+
+TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
+ROUTER = f"{NAME}-router"
+XDP_PASS = 2
+
+# Faults of `run`: an experiment shows what it means, and nothing else
+
+
+FAULTS = [
+    ("tx_socket", "", "tx-socket"),
+    ("tx_route", "", "tx-route"),
+    ("tc_egress", "", "tc-egress"),
+    ("qdisc", "", "qdisc"),
+    ("tx_device", "-c 30000", "tx-device"),
+    ("xdp", "", "xdp"),
+    ("xsk:ring", "--rx xsk -c 30000", "xsk"),
+    ("gso", "", "gso"),
+    ("backlog", "-c 30000", "backlog"),
+    ("tc_ingress", "", "tc-ingress"),
+    ("l2:address", "", "l2-otherhost"),
+    ("l2:blocked", "", "l2"),
+    ("ip_header", "", "ip-header"),
+    ("netfilter", "", "netfilter"),
+    ("ip_route:martian", "", "ip-route"),
+    ("ip_frag:missing", "-l 4000", "ip-frag"),
+    ("ip_forward:mtu", "-l 1400", "ip-too-big"),
+    ("tunnel", "", "tunnel"),
+    ("xfrm", "", "xfrm"),
+    ("udp_header", "", "udp-header"),
+    ("udp_csum", "", "udp-csum"),
+    ("socket_filter", "", "socket-filter"),
+    ("rcvbuf", "-c 10000", "rcvbuf-slow"),
+    ("socket_read:csum", "", "socket-read"),
+    ("socket_close", "", "socket-close"),
+    ("neigh", "-r 1k -t 4", "neigh-failed"),
+]
+
+
+@table(first(1, [(name, f"--fault {name} {options}", [id]) for name, options, id in FAULTS]))
+@proves()
+def fault(options, ids):
+    words = options.split()
+    if "-c" not in words and "-t" not in words:
+        words += ["-c", "3000", "-r", "20k"]
+    assert_findings(run(*words)["end"]["findings"], *ids)
+
+
+@thorough
+@proves("mcast-not-joined")
+def multicast_that_was_asked_for():
+    """To a group without members; on the device by which it comes, or at all."""
+    def traced(*expression):
+        document = assert_ok(pktledger("trace", "-j", "-t", "1", "--netns", RX, *expression)).json
+        return document["end"]["findings"]
+
+    group = f"udp port {stories.PORT}"
+    with stories.not_joined():
+        found = assert_findings(traced(group), "mcast-not-joined")
+        assert "v-rx" in found["text"] and found["severity"] == "info", found
+        assert not traced() and not traced("udp port 9"), "nobody has asked for it"
+        with udp(RX, socket.AF_INET) as sock:
+            join(sock, "127.0.0.1")
+            assert_findings(traced(group), "mcast-not-joined")
+            join(sock, V4)
+            assert not traced(group), "it has joined"
+
+
+@thorough
+@proves("ip-rpfilter-unseen")
+def sources_that_cannot_be_seen():
+    """Without the right to load programs nobody knows whose packets reverse path filtering refused."""
+    require(shutil.which("setpriv"), "needs setpriv (util-linux)")
+    drop = "-bpf,-sys_admin,-perfmon"
+    with stories.asymmetric():
+        done = shell(RX, "setpriv", "--bounding-set", drop, "--inh-caps", drop, str(BINARY), "check",
+                     "-j", "-t", "1")
+        assert done.returncode == 0, done.stderr
+        found = [f for f in json.loads(done.stdout)["end"]["findings"] if f["scope"] != "host"]
+        assert_findings(found, "ip-rpfilter-unseen")
+
+
+@thorough
+@proves("wire")
+def between_two_hosts():
+    with Hosts() as hosts:
+        hosts.drop("m", "forward", 3)
+        assert_findings(hosts.ledger()["end"]["findings"], "wire")
+
+
+# Scenes
+
+
+@contextlib.contextmanager
+def scene_of_page(scene):
+    with scene() as (_, _):
+        yield
+
+
+def page(name):
+    return functools.partial(scene_of_page, getattr(stories, name))
+
+
+@contextlib.contextmanager
+def script(netns, text, *args, nice=0, first=False, cpu=None):
+    """A Python script in the namespace, once it has printed a line; `first`: before all others."""
+    def become():
+        enter(netns)
+        os.nice(nice)
+        if first:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
+
+    with subprocess.Popen([sys.executable, "-c", text, *map(str, args)], stdout=subprocess.PIPE,
+                          preexec_fn=become) as process:
+        try:
+            assert process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+READER = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50000)
+s.bind(("", int(sys.argv[1])))
+print(flush=True)
+while True:
+    s.recv(65536)
+    end = time.thread_time() + float(sys.argv[2])
+    while time.thread_time() < end:
+        pass
+"""
+SPIN = "print(flush=True)\nwhile True:\n    pass"
+
+
+@contextlib.contextmanager
+def busy_reader():
+    with Lab(NAME), script(RX, READER, PORT, 0.01, first=True, cpu=1), traffic(burst=20):
+        yield
+
+
+@contextlib.contextmanager
+def reader_without_cpu():
+    with Lab(NAME), script(RX, READER, PORT, 0.001, nice=19, cpu=1), script(RX, SPIN, nice=-5, cpu=1), \
+            traffic(burst=20):
+        yield
+
+
+@contextlib.contextmanager
+def reader_with_a_quota():
+    with Lab(NAME), cpu_quota() as group, script(RX, READER, PORT, 0.01) as process:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        with traffic(burst=20):
+            yield
+
+
+@contextlib.contextmanager
+def reader_that_keeps_up():
+    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))) as reader, \
+            repeating(0.01, lambda: read_all(reader, 0.001)), traffic():
+        yield
+
+
+@contextlib.contextmanager
+def reader_that_does_not_read():
+    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 100000)):
+        send(TX, V4, 115, size=512)  # some 147 of 200 KB: no loss yet
+        yield
+
+
+@contextlib.contextmanager
+def sockets_that_are_gone():
+    """Each is full and closed before anybody looks."""
+    def once():
+        with udp(RX, socket.AF_INET, ("", PORT), 5000) as reader, udp(TX, socket.AF_INET) as sender:
+            datagrams(sender, 50, 500)
+            read_all(reader, 0.001)
+
+    with Lab(NAME), repeating(0.01, once):
+        yield
+
+
+def join(sock, address):
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                    socket.inet_aton(stories.GROUP) + socket.inet_aton(address))
+
+
+def datagrams(sock, burst, size, to=V4):
+    for _ in range(burst):
+        with contextlib.suppress(OSError):
+            sock.sendto(bytes(size), (to, PORT))
+
+
+@contextlib.contextmanager
+def traffic(burst=10, pause=0.01, size=200, to=V4):
+    with udp(TX, socket.AF_INET) as sock, repeating(pause, lambda: datagrams(sock, burst, size, to)):
+        time.sleep(0.2)
+        yield
+
+
+@contextlib.contextmanager
+def slow_neighbour():
+    """It answers the third request: until then packets wait, and more than fit."""
+    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader:
+        for name, value in ("retrans_time_ms", 60), ("mcast_solicit", 50), ("unres_qlen_bytes", 2000):
+            sysctl(TX, f"net/ipv4/neigh/v-tx/{name}", value)
+        nft(RX, "table arp slow { chain c { type filter hook input priority 0; "
+                "arp operation request numgen inc mod 3 != 2 drop; }; }")
+
+        def forget():
+            shell(TX, "ip", "neigh", "del", V4, "dev", "v-tx")
+
+        with traffic(), repeating(0.6, forget), repeating(0.01, lambda: read_all(reader, 0.001)):
+            yield
+
+
+@contextlib.contextmanager
+def two_receivers_of_which_one_is_gone():
+    """Some to a neighbour that is there, and more than may wait to one that is not."""
+    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)) as reader, \
+            repeating(0.01, lambda: read_all(reader, 0.001)), traffic(), traffic(to="198.18.0.77"):
+        yield
+
+
+@contextlib.contextmanager
+def send_buffer():
+    """A sender that does not wait, behind a queue that is long and slow."""
+    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT), 4 << 20)):
+        if shell(TX, *"tc qdisc add dev v-tx root tbf rate 1mbit burst 4kb limit 9mb".split()).returncode:
+            skip("no tbf here")
+        with udp(TX, socket.AF_INET) as sock:
+            sock.setblocking(False)
+            with repeating(0.01, lambda: datagrams(sock, 400, 1000)):
+                time.sleep(0.2)
+                yield
+
+
+@contextlib.contextmanager
+def full_accept_queue():
+    """A program that listens and does not accept; its clients do not wait."""
+    clients = []
+    with Lab(NAME):
+        with inside(RX):
+            listener = socket.socket()
+            listener.bind(("", PORT))
+            listener.listen(1)
+
+        def connect():
+            with inside(TX):
+                sock = socket.socket()
+            clients.append(sock)
+            sock.setblocking(False)
+            sock.connect((V4, PORT))
+
+        with contextlib.closing(listener), repeating(0.02, connect):
+            try:
+                time.sleep(0.3)
+                yield
+            finally:
+                for sock in clients:
+                    sock.close()
+
+
+@contextlib.contextmanager
+def incomplete_datagrams():
+    """Their last fragments never come, and the memory for the others is small."""
+    with Lab(NAME), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))):
+        sysctl(RX, "net/ipv4/ipfrag_low_thresh", 50000)
+        sysctl(RX, "net/ipv4/ipfrag_high_thresh", 60000)
+        nft(RX, "table netdev edge { chain c { type filter hook ingress device v-rx priority 0; "
+                "ip frag-off & 0x1fff != 0 ip frag-off & 0x2000 == 0 drop; }; }")
+        with udp(TX, socket.AF_INET) as sock:
+            for _ in range(12):
+                sock.sendto(bytes(4000), (V4, PORT))
+            yield
+
+
+@contextlib.contextmanager
+def raw_socket():
+    with Lab(NAME):
+        with inside(RX):
+            sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+        with sock:
+            yield
+
+
+@contextlib.contextmanager
+def generic_xdp():
+    with Lab(NAME), xdp(RX, "v-rx", verdict(XDP_PASS), XDP_GENERIC):
+        yield
+
+
+@contextlib.contextmanager
+def half_of_rfs():
+    with Lab(NAME):
+        entries = Path("/proc/sys/net/core/rps_sock_flow_entries")
+        require(entries.exists() and entries.read_text() == "0\n", "RFS is on, or not shown here")
+        shell(RX, "sh", "-c", "echo 2048 > /sys/class/net/v-rx/queues/rx-0/rps_flow_cnt")
+        yield
+
+
+# What `check` says of each host, then what `trace` says; hosts that are not named are well.
+
+
+SCENES = [
+    ("nothing is wrong", reader_that_keeps_up, {}, {}),
+    ("a reader sleeps", page("sleeping_reader"), {RX: ["rcvbuf-asleep"]}, {RX: ["rcvbuf-asleep"]}),
+    ("bursts", page("bursts"), {RX: ["rcvbuf-bursts"]}, {RX: ["rcvbuf-bursts"]}),
+    ("a reader is stopped", page("stopped_reader"), {RX: ["rcvbuf-stopped"]},
+     {RX: ["rcvbuf-stopped"]}),
+    ("a reader is slow", busy_reader, {RX: ["rcvbuf-busy"]}, {RX: ["rcvbuf-busy"]}),
+    ("a reader gets no CPU", reader_without_cpu, {RX: ["rcvbuf-cpu"]}, {RX: ["rcvbuf-cpu"]}),
+    ("a reader has a quota", reader_with_a_quota, {RX: ["rcvbuf-quota"]}, {RX: ["rcvbuf-quota"]}),
+    ("a reader does not read", reader_that_does_not_read, {RX: ["rcvbuf-filling"]}, {}),
+    ("sockets are gone", sockets_that_are_gone, {RX: ["rcvbuf"]}, {RX: ["rcvbuf"]}),
+    ("a port is closed", page("closed_port"), {RX: ["udp-lookup"]}, {RX: ["udp-lookup"]}),
+    ("a firewall", page("firewall"), {}, {RX: ["netfilter-rule"]}),
+    ("two uplinks", page("asymmetric"), {RX: ["ip-rpfilter"]}, {RX: ["ip-rpfilter"]}),
+    ("a group without members", page("not_joined"), {}, {}),
+    ("a wrong MAC address", page("wrong_mac"), {}, {}),
+    ("fragments are lost", page("lost_fragments"),
+     {TX: ["frag-leaving"], RX: ["ip-frag", "frag-arriving"]}, {RX: ["netfilter-rule", "ip-frag"]}),
+    ("fragments wait", incomplete_datagrams, {RX: ["frag-memory"]}, {}),
+    ("a small MTU behind", page("black_hole"),
+     {RX: ["mtu-peer"], ROUTER: ["ip-too-big", "mtu-peer"]},
+     {TX: ["netfilter-rule"], ROUTER: ["ip-too-big"]}),
+    ("forwarding is off", page("no_forwarding"), {ROUTER: ["ip-not-router"]},
+     {ROUTER: ["ip-not-router"]}),
+    ("a small TTL", page("short_ttl"), {ROUTER: ["ip-ttl"]}, {ROUTER: ["ip-ttl"]}),
+    ("a neighbour is gone", page("silent_neighbour"), {TX: ["neigh-failed"]},
+     {TX: ["neigh-failed"]}),
+    ("one neighbour of two is gone", two_receivers_of_which_one_is_gone, {TX: ["neigh-failed"]},
+     {TX: ["neigh-failed"]}),
+    ("a neighbour is slow", slow_neighbour, {TX: ["neigh-queue"]}, {TX: ["neigh-queue"]}),
+    ("a slow queue", page("shaped"), {TX: ["qdisc"]}, {TX: ["qdisc"]}),
+    ("a small send buffer", send_buffer, {TX: ["sndbuf"]}, {}),
+    ("a tunnel's checksum", page("wrong_checksum"),
+     {TX: ["raw-sockets"], RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
+    ("a listener does not accept", full_accept_queue, {RX: ["tcp-listen"]}, {RX: ["tcp-listen"]}),
+    ("a raw socket", raw_socket, {RX: ["raw-sockets"]}, {}),
+    ("generic XDP", generic_xdp, {RX: ["xdp-generic"]}, {}),
+    ("half of RFS", half_of_rfs, {RX: ["rfs-half"]}, {}),
+]
+
+
+def hosts():
+    return [n for n in (RX, TX, ROUTER) if os.path.exists(f"/run/netns/{n}")]
+
+
+def checked(netns, expected):
+    """Those of the namespace, and of the host, which has a life of its own, what is expected."""
+    found = assert_ok(pktledger("check", "-j", "-t", "1", "--netns", netns)).json["end"]["findings"]
+    return [f for f in found if f["scope"] != "host" or f["id"] in expected]
+
+
+def assert_traced(netns, *ids):
+    """The same from its ledger, which `report` reads."""
+    with directory() as path:
+        # a neighbour is given up after three seconds
+        traced = assert_ok(pktledger("trace", "-j", "-t", "4" if ids else "1", "--netns", netns, "--ledger",
+                                     f"{path}/ledger")).json["end"]["findings"]
+        reported = assert_ok(pktledger("report", "-j", f"{path}/ledger")).json
+    assert_findings(traced, *ids)
+    again = reported["documents"][0] if "documents" in reported else reported
+    assert again["end"]["findings"] == traced, (reported, traced)
+
+
+@table(first(1, [(name, make, *said, sorted({ids[0] for by in said for ids in by.values()}))
+                 for name, make, *said in SCENES]))
+@proves()
+def scene(make, by_check, by_trace, _):
+    with make():
+        time.sleep(1)
+        for _ in range(TIMES):
+            for netns in hosts():
+                expected = by_check.get(netns, [])
+                if expected == ["neigh-queue"] and not os.path.exists("/proc/net/stat/arp_cache"):
+                    expected = []  # its counter is shown in the first network namespace only
+                assert_findings(checked(netns, expected), *expected)
+                assert_traced(netns, *by_trace.get(netns, []))
+
+
+if __name__ == "__main__":
+    main()

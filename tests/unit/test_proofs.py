@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What `check --explain` says of each finding is what the tests do: see proves() in lib.py."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import ROOT, case, main, pktledger
+
+# Ids that the cases of programs prove, of make test-all too.
+IDS = """
+import importlib, sys
+sys.path[:0] = sys.argv[1:3]
+import lib
+for name in sys.argv[3:]:
+    importlib.import_module(name)
+for _, function, args in lib.cases:
+    if hasattr(function, "proves"):
+        print(*(function.proves or args[-1]), sep="\\n")
+"""
+
+
+def proven_in(directory):
+    programs = [p.stem for p in directory.glob("*.py") if "proves(" in p.read_text()]
+    assert programs, directory
+    done = subprocess.run([sys.executable, "-c", IDS, ROOT / "tests", directory, *programs],
+                          env={**os.environ, "PKTLEDGER_TEST": "all"}, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def judged():
+    """By facts that are given to the rules."""
+    text = "".join(p.read_text() for p in (ROOT / "tests/unit/diagnosis").glob("*.c"))
+    return set(re.findall(r'"([a-z0-9-]+)"', text))
+
+
+@case
+def as_the_tests_have_it():
+    findings = {f["id"]: f["proof"] for f in pktledger("help", "--json").json["findings"]}
+    lab, guest, data = proven_in(ROOT / "tests/net"), proven_in(ROOT / "tests/kernels"), judged()
+    assert lab | guest <= findings.keys(), (lab | guest) - findings.keys()
+    wrong = {id: (proof, found) for id, proof in findings.items()
+             if proof != (found := "lab" if id in lab else "guest" if id in guest else
+                          "data" if id in data else "not")}
+    assert not wrong, f"id: (what it says, what the tests do): {wrong}"
+
+
+@case
+def shown_for_people():
+    for finding in pktledger("help", "--json").json["findings"]:
+        out = pktledger("check", "--explain", finding["id"]).out
+        assert re.search(rf"^{finding['id']} +proven: {finding['proof']}\n    \S", out, re.M), out
+
+
+if __name__ == "__main__":
+    main()
