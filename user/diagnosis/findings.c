@@ -162,6 +162,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 #define WAITED	  0.25
 #define BUSY	  0.75
 #define ASLEEP	  0.5
+#define RESTED	  0.2 /* with the queue empty: it had caught up, however long it waited before */
 /* The queue was more full than empty. So few samples show nothing. */
 #define FULL	      0.5
 #define SAMPLES_LEAST 3
@@ -215,7 +216,7 @@ static uint64_t reader_sleep_ns(const struct finding_facts *f)
 	return awake < f->reading.window_ns ? f->reading.window_ns - awake : 0;
 }
 
-/* How full the queue was, of 1; negative: not known. */
+/* How full the queue was while the reader slept, of 1; negative: not known. */
 static double queue_fill(const struct finding_facts *f)
 {
 	if (f->reading.samples < SAMPLES_LEAST || !f->rcvbuf)
@@ -223,9 +224,19 @@ static double queue_fill(const struct finding_facts *f)
 	return (double)f->reading.queue_bytes / (double)f->rcvbuf;
 }
 
-static bool slept(const struct finding_facts *f)
+static bool slept(const struct finding_facts *f, double share)
 {
-	return share_of_reader(f, reader_sleep_ns(f)) >= ASLEEP;
+	return share_of_reader(f, reader_sleep_ns(f)) >= share;
+}
+
+/* It slept while packets waited, so long for each that it would lose with a CPU of its own, too. */
+static bool sleep_is_enough(const struct finding_facts *f)
+{
+	const struct reading *r = &f->reading;
+	double came = (double)(r->lost + r->received_around);
+
+	return queue_fill(f) >= FULL && slept(f, RESTED) &&
+	       share_of_reader(f, reader_sleep_ns(f)) * came > (double)r->received_around;
 }
 
 /* At the socket, while it lost; less if other sockets took packets too. */
@@ -251,22 +262,25 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_READER_THROTTLED:
 		return share_of_reader(f, f->reading.throttled_ns) >= THROTTLED;
 	case WHEN_READER_WAITS:
-		/* one that keeps the queue empty but for bursts has CPU enough */
+		/*
+		 * One that keeps the queue empty but for bursts has CPU enough; of one that slept,
+		 * too, the queue meanwhile has to be known.
+		 */
 		return share_of_reader(f, f->reading.wait_ns) >= WAITED &&
-		       !holds(WHEN_READER_RESTED, f);
+		       (!slept(f, RESTED) || (queue_fill(f) >= FULL && !sleep_is_enough(f)));
 	case WHEN_READER_BUSY:
 		return share_of_reader(f, f->reading.run_ns) >= BUSY;
 	case WHEN_READER_ASLEEP:
-		return slept(f) && queue_fill(f) >= FULL;
+		return queue_fill(f) >= FULL && (slept(f, ASLEEP) || sleep_is_enough(f));
 	case WHEN_READER_RESTED:
-		return slept(f) && queue_fill(f) >= 0 && queue_fill(f) < FULL;
+		return slept(f, RESTED) && queue_fill(f) >= 0 && queue_fill(f) < FULL;
 	case WHEN_RULES:
 		return f->rule_chain;
 	case WHEN_BURST:
 		return rcvbuf_wanted(f) && is_burst(f);
 	case WHEN_READER_SLOW:
 		/* one that slept is not slow: why it did so was not seen well enough */
-		return f->read_pps > 0 && f->arrival_pps > f->read_pps && !slept(f);
+		return f->read_pps > 0 && f->arrival_pps > f->read_pps && !slept(f, RESTED);
 	case WHEN_RING_GROWS:
 		return f->ring_now && f->ring_now < f->ring_max;
 	case WHEN_TX_TOO_BIG: /* most kernels give no reason there */

@@ -23,8 +23,8 @@
 
 #define READER_EVIDENCE                                                                            \
 	RCVBUF_EVIDENCE "; in {watched} with losses the reader ran {ran} of the time, waited for " \
-			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; the queue was {fill} " \
-			"full in the mean]"
+			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; while it slept the "	\
+			"queue was {fill} full]"
 
 /* Of a CPU that serves a NIC. */
 #define SOFTIRQ "CPU {cpu} spent {softirq} % of {window} in softirq[, {processed} packets a second]"

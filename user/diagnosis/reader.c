@@ -139,6 +139,7 @@ struct reading_sock {
 	struct mnl_socket *mem;
 
 	uint64_t lost_at;   /* CLOCK_MONOTONIC; 0: never */
+	bool asleep;	    /* in the last sample */
 	bool noted;	    /* in this interval */
 	uint64_t beginning; /* of the interval, if it has a first sample; else 0 */
 	struct reading_sums sum, now;
@@ -168,8 +169,10 @@ static void on_queue(void *arg, const struct sockmem_row *row)
 
 	if (row->inode != s->id.inode)
 		return;
-	s->now.queue_bytes += row->rmem;
-	s->now.samples++;
+	if (s->asleep) {
+		s->now.queue_bytes += row->rmem;
+		s->now.samples++;
+	}
 	if (!s->run_ns || row->drops != s->drops) {
 		const uint64_t now = clock_now(), n = s->run_ns ? row->drops - s->drops : 0;
 
@@ -186,11 +189,13 @@ static void sample_state(struct reading_sock *s, int root)
 	struct proc_stat st;
 	char name[64];
 
+	s->asleep = false;
 	if (!th || proc_stat(root, s->threads.pid, th->tid, &st))
 		return;
+	s->asleep = st.state == 'S' || st.state == 'D';
 	s->now.sampled++;
 	s->now.stopped += st.state == 'T' || st.state == 't';
-	if ((st.state == 'S' || st.state == 'D') &&
+	if (s->asleep &&
 	    proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan", s->threads.pid, th->tid) >
 		    1) {
 		/* Boyer and Moore's vote: what more than half of the samples have is left. */

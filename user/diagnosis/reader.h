@@ -59,8 +59,9 @@ struct reading {
 	bool stopped;	       /* by a signal or a debugger, in most samples */
 	char sleeps_in[48];    /* function of the kernel where it slept most often; "": unknown */
 
-	unsigned samples;     /* of the queue */
-	uint64_t queue_bytes; /* truesize waiting, mean over the samples */
+	/* What tells one that is awaited from one that rests: the queue while it slept. */
+	unsigned samples;     /* in which it did */
+	uint64_t queue_bytes; /* truesize waiting, mean over these samples */
 
 	uint64_t burst; /* the most packets lost in one go: RUN_NS without a loss end it; 0: unknown
 			 */

@@ -325,8 +325,8 @@ CASE(counters_of_losses)
 	} rows[] = {
 		{"here", "IpExt:InNoRoutes", "ip-route"},
 		{"here", "Ip6InNoRoutes", "ip-route"},
-		{"here", "Ip:InAddrErrors", "ip-route"},
-		{"here", "Ip6InAddrErrors", "ip-route"},
+		{"here", "Ip:InAddrErrors", "ip-not-router"},
+		{"here", "Ip6InAddrErrors", "ip-not-router"},
 		{"here", "Ip:OutNoRoutes", "tx-route"},
 		{"here", "Ip6OutNoRoutes", "tx-route"},
 		{"here", "Ip:InHdrErrors", "ip-header"},

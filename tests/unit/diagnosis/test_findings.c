@@ -300,6 +300,16 @@ static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttl
 	return f;
 }
 
+/* One that waited and slept as long; of a thousand packets that came so many were lost. */
+static struct finding_facts slept_among(unsigned lost)
+{
+	struct finding_facts f = reader(100, 450, 0, 950);
+
+	f.reading.lost = lost;
+	f.reading.received_around = 1000 - lost;
+	return f;
+}
+
 /* What is advised is for the largest burst, however many there were. */
 CASE(depth_of_a_burst)
 {
@@ -340,9 +350,14 @@ CASE(why_it_was_full)
 		{reader(400, 600, 550, 950), "rcvbuf-quota", "used up the CPU quota",
 		 "the quota withheld 550 ms of CPU time"},
 		{reader(10, 10, 0, 950), "rcvbuf-asleep", "sip[7] did not read it",
-		 "slept 98 % (in hrtimer_nanosleep); the queue was 95 % full"},
+		 "slept 98 % (in hrtimer_nanosleep); while it slept the queue was 95 % full"},
 		{reader(30, 10, 0, 20), "rcvbuf-bursts", "for moments only",
-		 "the queue was 2 % full"},
+		 "while it slept the queue was 2 % full"},
+		/* under load: it had caught up all the same, or would not even with a CPU */
+		{reader(400, 400, 0, 100), "rcvbuf-bursts", NULL, NULL},
+		{reader(401, 400, 0, 100), "rcvbuf-cpu", NULL, NULL},
+		{slept_among(900), "rcvbuf-asleep", NULL, NULL},
+		{slept_among(500), "rcvbuf-cpu", NULL, NULL},
 		/* what moves between the cases is shown as before */
 		{reader(500, 100, 0, 950), "rcvbuf", NULL, NULL},
 	};
