@@ -162,6 +162,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 #define WAITED	  0.25
 #define BUSY	  0.75
 #define ASLEEP	  0.5
+#define NOTICED	  0.05
 #define RESTED	  0.2 /* with the queue empty: it had caught up, however long it waited before */
 /* The queue was more full than empty. So few samples show nothing. */
 #define FULL	      0.5
@@ -229,13 +230,13 @@ static bool slept(const struct finding_facts *f, double share)
 	return share_of_reader(f, reader_sleep_ns(f)) >= share;
 }
 
-/* It slept while packets waited, so long for each that it would lose with a CPU of its own, too. */
+/* It slept so long for each packet that it would lose with a CPU of its own, too. */
 static bool sleep_is_enough(const struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
 	double came = (double)(r->lost + r->received_around);
 
-	return queue_fill(f) >= FULL && slept(f, RESTED) &&
+	return slept(f, NOTICED) &&
 	       share_of_reader(f, reader_sleep_ns(f)) * came > (double)r->received_around;
 }
 
@@ -262,12 +263,9 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_READER_THROTTLED:
 		return share_of_reader(f, f->reading.throttled_ns) >= THROTTLED;
 	case WHEN_READER_WAITS:
-		/*
-		 * One that keeps the queue empty but for bursts has CPU enough; of one that slept,
-		 * too, the queue meanwhile has to be known.
-		 */
+		/* one that keeps the queue empty but for bursts has CPU enough */
 		return share_of_reader(f, f->reading.wait_ns) >= WAITED &&
-		       (!slept(f, RESTED) || (queue_fill(f) >= FULL && !sleep_is_enough(f)));
+		       !holds(WHEN_READER_RESTED, f) && !sleep_is_enough(f);
 	case WHEN_READER_BUSY:
 		return share_of_reader(f, f->reading.run_ns) >= BUSY;
 	case WHEN_READER_ASLEEP:
