@@ -345,7 +345,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 struct check_options {
 	struct global_options global;
 	struct apply_options apply;
-	const char *ifname, *netns, *explain;
+	const char *ifname, *netns, *explain, *bundle, *from;
 	uint64_t port, pid, window_ns;
 	int fail_on;
 };
@@ -382,6 +382,11 @@ static const struct opt check_opts[] = {
 	 .help = "how long counters are watched"},
 	{"fail-on", 0, OPT_ENUM, AT(fail_on), .values = severities, .metavar = "SEVERITY",
 	 .help = "exit status 4 if there is a finding of it, or a worse one"},
+	{"bundle", 0, OPT_STRING, AT(bundle), .metavar = "FILE", .excludes = "from",
+	 .help = "write what was read, and what selftest shows (that takes a minute), for a report "
+		 "of a bug: in other names, as by report --redact"},
+	{"from", 0, OPT_STRING, AT(from), .metavar = "FILE",
+	 .help = "judge what --bundle has written elsewhere; nothing is read here"},
 	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
 	 .help = "show what a finding or a stage means, or `all` findings, and end"},
 	{0},
@@ -459,6 +464,22 @@ static void show_second(uint64_t elapsed_ns, unsigned losing)
 		     losing == 1 ? " loses" : "s lose", (double)elapsed_ns * 1e-9);
 }
 
+/* Without the rights that selftest needs there are no rows of it. */
+static int write_bundle(const struct check_options *o, const struct look *l, struct error *err)
+{
+	struct json_object *start = json_solo_origin(program_argc, program_argv, env_read(NULL));
+	struct error unable = {};
+	struct json_object *rows;
+
+	if (caps_require(&cmd_selftest, NULL, &unable)) {
+		log_warn("the bundle is without selftest: %s", unable.message);
+		rows = json_object_new_array();
+	} else {
+		rows = selftest_rows();
+	}
+	return bundle_write(o->bundle, start, l, rows, err);
+}
+
 static int look_and_show(const struct check_options *o, struct json_out *json, struct error *err)
 {
 	const struct look_spec spec = {
@@ -473,10 +494,31 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 	int rc = look(&l, &spec, err);
 
 	log_progress_clear();
-	if (!rc && !o->apply.apply && !o->apply.persist)
+	if (!rc && !o->apply.apply && !o->apply.persist && !o->bundle)
 		caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
+	if (!rc && o->bundle)
+		rc = write_bundle(o, &l, err);
 	if (!rc)
 		rc = show(o, &l, &spec, json, err);
+	look_close(&l);
+	return rc;
+}
+
+/* What was read elsewhere. */
+static int judge_bundle(const struct check_options *o, struct json_out *json, struct error *err)
+{
+	const bool others = o->ifname || o->netns || o->port || o->pid || o->window_ns ||
+			    o->apply.apply || o->apply.undo || o->apply.persist;
+	struct json_object *start = NULL;
+	struct look l = {};
+	int rc = others ? error_usage(err, NULL, "--from goes with --fail-on and forms of output only")
+			: bundle_read(o->from, &l, &start, err);
+
+	if (!rc && json)
+		json_out_once(json, "start", json_object_get(start));
+	if (!rc)
+		rc = show(o, &l, NULL, json, err);
+	json_object_put(start);
 	look_close(&l);
 	return rc;
 }
@@ -492,11 +534,16 @@ static int check_run(void *options, struct error *err)
 		return explain(o->explain, err);
 	watch_block_signals();
 	json = global_json_out(&o->global, "pktledger/check/1");
+	rc = apply_check(&o->apply, err);
+	if (!rc && o->from) {
+		rc = judge_bundle(o, json, err);
+		output_end(json, err);
+		return rc;
+	}
 	if (json) {
 		json_out_once(json, "start",
 			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 	}
-	rc = apply_check(&o->apply, err);
 	if (!rc && o->apply.undo) {
 		end = json ? json_object_new_object() : NULL;
 		rc = apply_undo(&o->apply, end, err);
@@ -529,6 +576,8 @@ static const struct opt_example examples[] = {
 	{"check --apply", "change what it advises, after a question for each"},
 	{"check --apply --yes nic-ring", "the changes of one finding, without a question"},
 	{"check --undo", "all settings as they were before"},
+	{"check --bundle bug.ledger", "all that was read, in one file for a report"},
+	{"check --from bug.ledger", "what it says, on any host"},
 	{"check --persist", "sysctl.d and udev files that keep them over the next boot"},
 	{0},
 };

@@ -97,6 +97,22 @@ static void put_end(struct json_out *json, struct json_object *rows, bool interr
 	json_out_once(json, "end", end);
 }
 
+struct json_object *selftest_rows(void)
+{
+	const struct selftest_spec spec = {defaults.count, false, false, &defaults.faults};
+	struct json_object *rows = json_object_new_array();
+	struct selftest_row row;
+
+	for (unsigned f = 0; f < fault_count(); f++) {
+		log_progress("selftest, %u of %u: %s", f + 1, fault_count(), fault_values[f].name);
+		if (selftest_fault(&spec, f, &row))
+			break;
+		json_object_array_add(rows, row_json(&row));
+	}
+	log_progress_clear();
+	return rows;
+}
+
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};

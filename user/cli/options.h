@@ -16,6 +16,9 @@
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,
 	cmd_trace, cmd_top, cmd_sweep, cmd_search, cmd_report, cmd_export;
 
+/* The rows of `selftest`, for a report: takes a minute. A signal ends it with those there are. */
+struct json_object *selftest_rows(void);
+
 /* The options of every command begin with these. */
 struct global_options {
 	bool json, json_lines;

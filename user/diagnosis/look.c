@@ -295,12 +295,12 @@ static void watch(struct looker *k, bool all)
 }
 
 /* Of a namespace that was not read nobody knows what they would change. */
-static void forget_changes(struct check_findings *list)
+static void forget_changes(struct check_findings *list, bool everything)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
 
-		if (c->n_changes)
+		if (c->n_changes || everything)
 			c->finding.command[0] = c->finding.undo[0] = c->finding.effect[0] = '\0';
 		c->n_changes = 0;
 	}
@@ -338,7 +338,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 		}
 		if (!s[i].lost)
 			continue;
-		forget_changes(&s[i].found);
+		forget_changes(&s[i].found, false);
 		check_findings_join(&l->findings, &s[i].found, name, true);
 	}
 }
@@ -381,6 +381,19 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 	l->spaces = k.spaces.n;
 	list_free(&k.spaces);
 	return rc;
+}
+
+int look_judge(struct look *l)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		struct check_findings found = {0};
+
+		if (judge(&l->at[i]->facts, &found))
+			l->findings.out_of_memory = true;
+		forget_changes(&found, true);
+		check_findings_join(&l->findings, &found, l->at[i]->name, i > 0);
+	}
+	return check_findings_sort(&l->findings);
 }
 
 void look_close(struct look *l)

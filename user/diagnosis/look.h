@@ -55,6 +55,9 @@ struct look {
 int look(struct look *l, const struct look_spec *spec, struct error *err);
 void look_close(struct look *l);
 
+/* Judges what was read elsewhere: nothing is planned, and no command of this host's is advised. */
+int look_judge(struct look *l);
+
 /* What became of a loss when the changes of its finding had been made. */
 struct remedy {
 	char id[32], subject[64], netns[OWNER_NETNS]; /* of the finding */

@@ -267,20 +267,10 @@ unsigned nic_losses(const struct nic_plan *p, const struct nic_sample *before,
 	return n + (largest.packets > 0);
 }
 
-const char *nic_cause_name(enum nic_cause cause)
-{
-	static const char *const names[NIC_CAUSES] = {
-		"ring",	      "port",	  "alloc",	"damaged",  "csum",   "filter",
-		"xdp",	      "redirect", "send",	"pause",    "shaper", "other",
-		"rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
-	};
+const char *const nic_cause_names[] = {
+	"ring",	      "port",	  "alloc",	"damaged",  "csum",   "filter",
+	"xdp",	      "redirect", "send",	"pause",    "shaper", "other",
+	"rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
+};
 
-	return names[cause];
-}
-
-const char *nic_class_name(enum nic_class class)
-{
-	static const char *const names[] = {"loss", "bound", "event", "traffic"};
-
-	return names[class];
-}
+const char *const nic_class_names[] = {"loss", "bound", "event", "traffic"};

@@ -104,8 +104,8 @@ extern const struct nic_row *const nic_unknown_rows; /* of drivers that the tabl
 
 /* NULL: not in the table. */
 const struct nic_driver *nic_driver_find(const char *driver);
-const char *nic_cause_name(enum nic_cause cause); /* "ring", "port", ...: as in every output */
-const char *nic_class_name(enum nic_class class); /* "loss", "bound", "event", "traffic" */
+extern const char *const nic_cause_names[NIC_CAUSES]; /* "ring", "port", ...: as in every output */
+extern const char *const nic_class_names[NIC_TRAFFIC + 1]; /* "loss", "bound", "event", "traffic" */
 
 /* Counters of one device at one time. Zero-initialise; free with nic_sample_free(). */
 struct nic_value {

@@ -739,7 +739,7 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 		.packets = rest - c->shown,
 		.source = "counter",
 		.scope = "interface",
-		.reason = r ? nic_cause_name(r->cause) : "ring",
+		.reason = r ? nic_cause_names[r->cause] : "ring",
 		.location = c->what,
 		.ifname = c->ifname,
 		.netns = c->netns,

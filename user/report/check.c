@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -8,9 +10,12 @@
 #include "diagnosis/look.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
+#include "report/ledgerfile.h"
 #include "report/page.h"
 #include "report/print.h"
 
+#define BUNDLE_LINE	(64 << 20) /* bytes: no namespace has more to say, */
+#define BUNDLE_COUNTERS 100000	   /* and none has so many */
 #define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */
 
 /* The document */
@@ -303,6 +308,348 @@ struct json_object *json_check_end(const struct look *l)
 	json_put(o, "interfaces", links);
 	json_put(o, "sockets", socks);
 	return o;
+}
+
+/*
+ * A bundle: a ledger file (report/ledgerfile.h) of these lines, each kind as it stands in a look
+ *
+ *	{"event":"start","schema":"pktledger/check/1","data":{..}}	as in the document
+ *	{"event":"facts","data":{..}}			of each namespace that was read, what is judged
+ *	{"event":"selftest","data":{"rows":[..]}}
+ *	{"event":"end","data":{..}}			what was found on the spot
+ *
+ * In it are other names for hosts and addresses (redact_apply()).
+ */
+
+static const struct record_field cpu_rows[] = {
+	RECORD("online", BOOL, facts_cpu, online),
+	RECORD("ticked", BOOL, facts_cpu, ticked),
+	RECORD("idle", DOUBLE, facts_cpu, idle),
+	RECORD("softirq", DOUBLE, facts_cpu, softirq),
+	RECORD("governor", TEXT, facts_cpu, governor),
+	RECORD("mhz", UINT, facts_cpu, mhz),
+	RECORD("mhz_max", UINT, facts_cpu, mhz_max),
+	RECORD("idle_state", TEXT, facts_cpu, idle_state),
+	RECORD("idle_latency_us", UINT, facts_cpu, idle_latency_us),
+	{0},
+};
+
+static const struct record_field cpus_rows[] = {
+	RECORD_LIST("at", NESTED, facts_cpus, at, .rows = cpu_rows, RECORD_COUNT(facts_cpus, n)),
+	RECORD("online", UINT, facts_cpus, online, .max = FACTS_CPUS),
+	RECORD("steal", DOUBLE, facts_cpus, steal),
+	{0},
+};
+
+static const struct record_field bundle_irq_rows[] = {
+	RECORD("irq", UINT, facts_irq, irq),	   RECORD("name", TEXT, facts_irq, name),
+	RECORD("fired", UINT, facts_irq, fired),   RECORD("cpu", INT, facts_irq, cpu),
+	RECORD("target", INT, facts_irq, target),  RECORD("moving", BOOL, facts_irq, moving),
+	RECORD("affinity", TEXT, facts_irq, allowed), {0},
+};
+
+static const struct record_field loss_rows[] = {
+	RECORD("cause", ENUM, link_loss, cause, RECORD_NAMES(nic_cause_names)),
+	RECORD("class", ENUM, link_loss, class, RECORD_NAMES(nic_class_names)),
+	RECORD("counter", TEXT, link_loss, counter),
+	RECORD("lost", UINT, link_loss, lost),
+	RECORD("total", UINT, link_loss, total),
+	{0},
+};
+
+static const struct record_field channel_rows[] = {
+	RECORD("rx", UINT, facts_link, set.channels.rx),
+	RECORD("rx_max", UINT, facts_link, set.channels.rx_max),
+	RECORD("combined", UINT, facts_link, set.channels.combined),
+	RECORD("combined_max", UINT, facts_link, set.channels.combined_max),
+	{0},
+};
+
+static const struct record_field rss_rows[] = {
+	RECORD("entries", UINT, facts_link, set.rss.entries),
+	RECORD("used", UINT, facts_link, set.rss.used),
+	{0},
+};
+
+static const struct record_field bundle_link_rows[] = {
+	RECORD_PART("shown", link_rows),
+	RECORD("rx_queues", UINT, facts_link, dev.rx_queues),
+	RECORD("tx_queues", UINT, facts_link, dev.tx_queues),
+	RECORD("bridge_port", BOOL, facts_link, attrs.bridge_port),
+	RECORD("master_index", UINT, facts_link, attrs.master),
+	RECORD("tunnel_port", UINT, facts_link, attrs.tunnel_port),
+	RECORD("features_known", BOOL, facts_link, features_known),
+	RECORD("native_xdp", BOOL, facts_link, native_xdp),
+	RECORD("zero_copy", BOOL, facts_link, zero_copy),
+	RECORD_PART("channels", channel_rows, RECORD_WHEN(facts_link, set.channels.known)),
+	RECORD_PART("rss", rss_rows, RECORD_WHEN(facts_link, set.rss.known)),
+	RECORD_LIST("irqs", NESTED, facts_link, irq, .rows = bundle_irq_rows,
+		    RECORD_COUNT(facts_link, n_irqs)),
+	RECORD_LIST("losses", NESTED, facts_link, loss, .rows = loss_rows,
+		    RECORD_COUNT(facts_link, n_losses)),
+	{0},
+};
+
+static const struct record_field reading_rows[] = {
+	RECORD("pid", INT, reading, pid),
+	RECORD("process", TEXT, reading, process),
+	RECORD("thread", TEXT, reading, thread),
+	RECORD("threads", UINT, reading, threads),
+	RECORD("holders", UINT, reading, holders),
+	RECORD("seen", BOOL, reading, seen),
+	RECORD("window_ns", UINT, reading, window_ns),
+	RECORD("run_ns", UINT, reading, run_ns),
+	RECORD("wait_ns", UINT, reading, wait_ns),
+	RECORD("throttled_ns", UINT, reading, throttled_ns),
+	RECORD("stopped", BOOL, reading, stopped),
+	RECORD("sleeps_in", TEXT, reading, sleeps_in),
+	RECORD("samples", UINT, reading, samples),
+	RECORD("queue_bytes", UINT, reading, queue_bytes),
+	RECORD("burst", UINT, reading, burst),
+	RECORD("lost", UINT, reading, lost),
+	RECORD("received_around", UINT, reading, received_around),
+	{0},
+};
+
+static const struct record_field bundle_sock_rows[] = {
+	RECORD_PART("shown", sock_rows),
+	RECORD("queued_before_bytes", UINT, facts_sock, queued_before),
+	RECORD("truesize_bytes", UINT, facts_sock, truesize),
+	RECORD("holders", UINT, facts_sock, holders),
+	RECORD("cgroup", TEXT, facts_sock, group),
+	RECORD("periods", UINT, facts_sock, periods),
+	RECORD("throttled", UINT, facts_sock, throttled),
+	RECORD("throttled_ns", UINT, facts_sock, throttled_ns),
+	RECORD("reading", NESTED, facts_sock, reading, .rows = reading_rows),
+	{0},
+};
+
+static const struct record_field socks_rows[] = {
+	RECORD_LIST("at", NESTED, facts_socks, at, .rows = bundle_sock_rows,
+		    RECORD_COUNT(facts_socks, n)),
+	RECORD("all", UINT, facts_socks, all),
+	RECORD("more", UINT, facts_socks, more),
+	RECORD("no_buffer", BOOL, facts_socks, no_buffer),
+	{0},
+};
+
+static const struct record_field sample_rows[] = {
+	RECORD("conntrack_drops", UINT, stack_sample, conntrack_drops),
+	RECORD("nfqueue_drops", UINT, stack_sample, nfqueue_drops),
+	RECORD("ovs_lost", UINT, stack_sample, ovs_lost),
+	{0},
+};
+
+static const struct record_field stack_rows[] = {
+	RECORD("rmem_default", UINT, facts_stack, rmem_default),
+	RECORD("rmem_max", UINT, facts_stack, rmem_max),
+	RECORD("wmem_default", UINT, facts_stack, wmem_default),
+	RECORD("wmem_max", UINT, facts_stack, wmem_max),
+	RECORD_LIST("udp_mem", UINT, facts_stack, udp_mem),
+	RECORD("udp_pages", UINT, facts_stack, udp_pages),
+	RECORD("page_bytes", UINT, facts_stack, page_bytes),
+	RECORD("netdev_max_backlog", UINT, facts_stack, max_backlog),
+	RECORD("netdev_budget", UINT, facts_stack, budget),
+	RECORD("netdev_budget_usecs", UINT, facts_stack, budget_usecs),
+	RECORD("rps_sock_flow_entries", UINT, facts_stack, flow_entries,
+	       RECORD_WHEN(facts_stack, flow_entries_known)),
+	RECORD("flow_limit_cpu_bitmap", TEXT, facts_stack, flow_limit_cpus),
+	RECORD("conntrack", UINT, facts_stack, conntrack),
+	RECORD("conntrack_max", UINT, facts_stack, conntrack_max),
+	RECORD_LIST("frag_high_thresh", UINT, facts_stack, frag_high),
+	RECORD_LIST("frag_memory", UINT, facts_stack, frag_memory),
+	RECORD_LIST("neighbours", UINT, facts_stack, neighbours),
+	RECORD_LIST("neighbours_max", UINT, facts_stack, neighbours_max),
+	RECORD("before", NESTED, facts_stack, before, .rows = sample_rows),
+	RECORD("after", NESTED, facts_stack, after, .rows = sample_rows),
+	{0},
+};
+
+static const struct record_field owner_rows[] = {
+	RECORD("process", TEXT, facts_owner, process),
+	RECORD("pid", INT, facts_owner, pid),
+	{0},
+};
+
+static const struct record_field taps_rows[] = {
+	RECORD("taps", UINT, facts_taps, taps),
+	RECORD_LIST("tap", NESTED, facts_taps, tap, .rows = owner_rows),
+	RECORD("raws", UINT, facts_taps, raws),
+	RECORD_LIST("raw", NESTED, facts_taps, raw, .rows = owner_rows),
+	{0},
+};
+
+static const struct record_field facts_rows[] = {
+	RECORD("window_ns", UINT, facts, window_ns),
+	RECORD("port", UINT, facts, port),
+	RECORD("pid", INT, facts, pid),
+	RECORD("cpus", NESTED, facts, cpus, .rows = cpus_rows),
+	RECORD_LIST("interfaces", NESTED, facts, link, .rows = bundle_link_rows,
+		    RECORD_COUNT(facts, n_links)),
+	RECORD("settings", NESTED, facts, stack, .rows = stack_rows),
+	RECORD("sockets", NESTED, facts, socks, .rows = socks_rows),
+	RECORD("copies", NESTED, facts, taps, .rows = taps_rows),
+	RECORD("nat_asked", TEXT, facts, dnat.asked),
+	RECORD("nat_backend", TEXT, facts, dnat.backend),
+	RECORD("nat_silent_on", TEXT, facts, dnat.ifname),
+	RECORD("nat_rule", TEXT, facts, dnat.rule),
+	RECORD("silent_address", TEXT, facts, silent.address),
+	RECORD("silent_on", TEXT, facts, silent.ifname),
+	RECORD("back_source", TEXT, facts, back.source),
+	RECORD("back_came_by", TEXT, facts, back.ifname),
+	RECORD("back_leaves_by", TEXT, facts, back.by),
+	RECORD("btf", BOOL, facts, self.btf),
+	RECORD("missing_capabilities", TEXT, facts, self.missing_caps),
+	RECORD("drop_reasons", UINT, facts, self.reasons),
+	RECORD("drop_socket", BOOL, facts, self.drop_socket),
+	RECORD("af_xdp", BOOL, facts, self.af_xdp),
+	RECORD("xdp_features", BOOL, facts, self.xdp_features),
+	RECORD_LIST("unread", NESTED, facts, unread, .rows = unread_rows,
+		    RECORD_COUNT(facts, n_unread)),
+	{0},
+};
+
+/* At the end of the window, and how much of it in the window. */
+struct bundle_counter {
+	char scope[COUNTER_SCOPE_LEN], name[COUNTER_NAME_LEN];
+	uint64_t after, moved;
+};
+
+static const struct record_field counter_rows[] = {
+	RECORD("scope", TEXT, bundle_counter, scope),
+	RECORD("name", TEXT, bundle_counter, name),
+	RECORD("after", UINT, bundle_counter, after),
+	RECORD("moved", UINT, bundle_counter, moved),
+	{0},
+};
+
+static struct json_object *facts_json(const struct look_place *p)
+{
+	struct json_object *o = record_write(facts_rows, &p->facts), *list = json_object_new_array();
+
+	for (size_t i = 0; i < p->facts.moved.n; i++) {
+		const struct counter *moved = &p->facts.moved.items[i];
+		struct bundle_counter c = {.moved = moved->value};
+
+		memcpy(c.scope, moved->scope, sizeof(c.scope));
+		memcpy(c.name, moved->name, sizeof(c.name));
+		c.after = facts_total(&p->facts, c.scope, c.name);
+		if (c.after || c.moved)
+			json_object_array_add(list, record_write(counter_rows, &c));
+	}
+	json_put_text(o, "netns", p->name);
+	json_put(o, "counters", list);
+	return o;
+}
+
+static int read_facts(struct look_place *p, const struct json_object *o)
+{
+	const char *netns = json_get_text(o, "netns");
+	int rc = 0;
+
+	record_read(o, facts_rows, &p->facts);
+	utf8_tame(memcpy(p->name, netns, strnlen(netns, sizeof(p->name) - 1)));
+	for (struct json_each item = json_each(o, "counters"); json_next(&item) && !rc;) {
+		struct bundle_counter c;
+
+		if (p->facts.moved.n == BUNDLE_COUNTERS)
+			break;
+		if (record_read(item.item, counter_rows, &c))
+			continue;
+		rc = counters_add(&p->facts.moved, c.scope, c.name, c.moved);
+		rc = rc ? rc : counters_add(&p->facts.after, c.scope, c.name, c.after);
+	}
+	return rc;
+}
+
+int bundle_write(const char *path, struct json_object *start, const struct look *l,
+		 struct json_object *rows, struct error *err)
+{
+	struct json_object *part[LOOK_PLACES + 3], *tests = json_object_new_object();
+	struct redact *r = redact_new();
+	struct ledgerfile *lf = NULL;
+	struct error closing = {};
+	unsigned n = 0;
+	int rc = r ? ledgerfile_open(&lf, path, err) : error_memory(err), ret;
+
+	json_put(tests, "rows", rows);
+	part[n++] = start;
+	for (unsigned i = 0; i < l->n; i++)
+		part[n++] = facts_json(l->at[i]);
+	part[n++] = tests;
+	part[n++] = json_check_end(l);
+	for (unsigned i = 0; i < n; i++)
+		redact_learn(r, part[i]);
+	for (unsigned i = 0; i < n; i++) {
+		const char *event = i + 1 == n ? "end" : i + 2 == n ? "selftest" : "facts";
+
+		redact_apply(r, part[i]);
+		if (!rc && !i)
+			ledgerfile_start(lf, "pktledger/check/1", part[i]);
+		else if (!rc)
+			ledgerfile_event(lf, event, NULL, part[i]);
+		json_object_put(part[i]);
+	}
+	ret = ledgerfile_close(lf, rc ? &closing : err);
+	redact_free(r);
+	return rc ? rc : ret;
+}
+
+struct bundle_reading {
+	struct look *look;
+	struct json_object *start;
+	struct json_tokener *tokener;
+};
+
+static int read_line(void *arg, const char *json, size_t len)
+{
+	struct bundle_reading *r = arg;
+	struct json_object *line, *data;
+	const char *event;
+	struct look *l = r->look;
+	int rc = 0;
+
+	json_tokener_reset(r->tokener);
+	line = len <= BUNDLE_LINE ? json_tokener_parse_ex(r->tokener, json, (int)len) : NULL;
+	data = json_get(line, "data");
+	event = json_get_text(line, "event");
+	if (!strcmp(event, "start")) { /* of several the last */
+		look_close(l);
+		*l = (struct look){};
+		json_object_put(r->start);
+		r->start = strcmp(json_get_text(line, "schema"), "pktledger/check/1")
+				   ? NULL
+				   : json_object_get(data);
+	} else if (r->start && !strcmp(event, "facts") && l->n < LOOK_PLACES) {
+		l->at[l->n] = calloc(1, sizeof(*l->at[0]));
+		rc = l->at[l->n] ? read_facts(l->at[l->n], data) : -ENOMEM;
+		if (l->at[l->n])
+			l->at[l->n++]->ns = NETNS_NONE;
+	} else if (r->start && !strcmp(event, "end")) {
+		l->window_ns = json_get_u64(data, "window_ns");
+		l->spaces = (unsigned)json_get_u64(data, "namespaces");
+		l->losing = (unsigned)json_get_u64(data, "namespaces_losing_unread");
+	}
+	json_object_put(line);
+	return rc;
+}
+
+int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err)
+{
+	struct bundle_reading r = {.look = l, .tokener = json_tokener_new()};
+	struct ledgerfile_state state;
+	int rc = r.tokener ? ledgerfile_read(path, read_line, &r, &state, err) : -ENOMEM;
+
+	if (r.tokener)
+		json_tokener_free(r.tokener);
+	*start = r.start;
+	if (rc)
+		return err->status ? rc : error_memory(err);
+	if (!r.start || !l->n)
+		return error_usage(err, "check --bundle FILE writes one",
+				   "%s has nothing that could be judged", path);
+	rc = look_judge(l);
+	return rc ? error_memory(err) : 0;
 }
 
 /* Text */

@@ -314,8 +314,8 @@ static struct json_object *losses(const struct rates *r)
 		json_put_text(o, "name", l[i].loss.name);
 		json_put(o, "queue", item->queue < 0 ? NULL : json_object_new_int(item->queue));
 		json_put_text(o, "stage", row->stage == STAGE_NONE ? NULL : stage_name(row->stage));
-		json_put_text(o, "class", nic_class_name(row->class));
-		json_put_text(o, "cause", nic_cause_name(row->cause));
+		json_put_text(o, "class", nic_class_names[row->class]);
+		json_put_text(o, "cause", nic_cause_names[row->cause]);
 		json_put_u64(o, "delta", l[i].loss.packets);
 		json_put_double(o, "per_second", per_second(l[i].loss.packets, r->interval));
 		json_put_bool(o, "restarted", l[i].loss.restarted);

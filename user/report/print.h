@@ -194,6 +194,19 @@ void matrix_print(const struct print_view *v, struct json_object *matrix);
 struct json_object *json_check_end(const struct look *l);
 
 /*
+ * All that a look has read, with other names for what is somebody's, in a ledger file that is
+ * judged again elsewhere. Takes `start` and `rows`, those of selftest.
+ */
+int bundle_write(const char *path, struct json_object *start, const struct look *l,
+		 struct json_object *rows, struct error *err);
+
+/*
+ * The last of a file, judged; there are no commands in its findings, since they would be for another
+ * host. *start: to be put. `l`: zero-initialised, to be closed in any case. STATUS_USAGE: it is none.
+ */
+int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err);
+
+/*
  * That end for people: what loses packets, then what will, then what is worth knowing (a line
  * each), what has lost before, and what could not be read. verbosity: -1 only what loses or will;
  * 1 and more also shows how each interface is set up.

@@ -402,8 +402,8 @@ static void put_losses(struct rates_text *r)
 		const struct json_object *l = each.item;
 		const char *name = json_get_text(l, "name"), *stage = json_get_text(l, "stage");
 		const char *class = json_get_text(l, "class");
-		bool loss = !strcmp(class, nic_class_name(NIC_LOSS));
-		bool bound = !strcmp(class, nic_class_name(NIC_BOUND));
+		bool loss = !strcmp(class, nic_class_names[NIC_LOSS]);
+		bool bound = !strcmp(class, nic_class_names[NIC_BOUND]);
 		char text[80], queue[24] = "";
 
 		if (json_get(l, "queue") && !strpbrk(name, "0123456789"))

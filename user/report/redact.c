@@ -15,7 +15,7 @@ static const struct {
 } secrets[] = {
 	{"host", "host"},     {"netns", "netns"},	  {"process", "process"},
 	{"cgroup", "cgroup"}, {"container", "container"}, {"pod", "pod"},
-	{"file", "file"},     {"expression", "filter"},
+	{"file", "file"},     {"expression", "filter"},	  {"thread", "thread"},
 };
 
 /* Members that are words of pktledger or of the kernel, whatever else is called so. */

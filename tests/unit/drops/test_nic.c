@@ -166,7 +166,7 @@ static void check_recorded(const struct recorded *r)
 		}
 		if (packets != w->packets)
 			fail_msg("%s: %s %s: %llu, not %llu", r->file, stage_name(w->stage),
-				 nic_cause_name(w->cause), (unsigned long long)packets,
+				 nic_cause_names[w->cause], (unsigned long long)packets,
 				 (unsigned long long)w->packets);
 		known += packets;
 	}
