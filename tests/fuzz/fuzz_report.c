@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What `report` makes of a file that somebody has sent, in all its forms. Lines behind an `L` get
+ * What `report`, and `check --from`, make of a file that somebody has sent, in all forms. Lines behind an `L` get
  * the checksum of a ledger, which no chance would find; all else is a file as it is: what -j has
  * printed, a page, a capture.
  */
@@ -9,6 +9,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
+#include "diagnosis/look.h"
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/print.h"
@@ -50,6 +51,12 @@ static void show_page(const struct ledgers_document *d, unsigned n)
 	MUST(!html_write(nowhere, &page));
 }
 
+static void assert_shown(const char *text, size_t len)
+{
+	for (const char *s = text; s < text + len; s += utf8_shown(s) + (*s == '\n'))
+		MUST(*s == '\n' || utf8_shown(s));
+}
+
 /* For people: whatever the file holds, nothing of it drives a terminal. */
 static void show_text(struct show_view view, struct ledgers *l)
 {
@@ -61,8 +68,7 @@ static void show_text(struct show_view view, struct ledgers *l)
 	MUST(view.text.out);
 	show_ledgers(&view, l, &err);
 	fclose(view.text.out);
-	for (const char *s = text; s < text + len; s += utf8_shown(s) + (*s == '\n'))
-		MUST(*s == '\n' || utf8_shown(s));
+	assert_shown(text, len);
 	free(text);
 }
 
@@ -128,6 +134,34 @@ static void compare_ends(const char *path)
 	json_object_put(ends);
 }
 
+/* What `check --from` shows of it, in both forms. */
+static void judge_again(const char *path)
+{
+	struct print_view view = {.width = 80, .verbosity = 1};
+	struct json_object *start, *end;
+	struct look l = {0};
+	struct error err = {0};
+	char *text = NULL;
+	size_t len;
+
+	if (!bundle_read(path, &l, &start, &err)) {
+		end = json_check_end(&l);
+		for (unsigned i = 0; i < l.findings.n; i++)
+			MUST(!*l.findings.at[i].finding.command && !l.findings.at[i].n_changes);
+		view.out = open_memstream(&text, &len);
+		MUST(view.out);
+		print_check(&view, end);
+		fclose(view.out);
+		assert_shown(text, len);
+		free(text);
+		json_object_put(end);
+	} else {
+		MUST(err.status != STATUS_OK && *err.message);
+	}
+	json_object_put(start);
+	look_close(&l);
+}
+
 static void report(const char *path, bool printed)
 {
 	const struct load_spec spec = {
@@ -165,6 +199,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (capfile_is(path))
 		compare_ends(path);
 	report(path, !lines && !capfile_is(path));
+	if (lines)
+		judge_again(path);
 	close(fd);
 	return 0;
 }

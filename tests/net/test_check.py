@@ -8,16 +8,19 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
 from ends import enter, sysctl
 from lib import first as named_first
-from lib import (EVERYTHING, assert_findings, assert_valid, case, first_finding, main, pktledger, proves, require, rootless, skip, started,
+from lib import (EVERYTHING, assert_findings, assert_valid, case, directory, first_finding, main,
+                 pktledger, proves, require, rootless, skip, started,
                  table, thorough, until)
 
 NAME = f"pl-check-{os.getpid()}"
@@ -436,6 +439,115 @@ def one_interface():
         assert [i["ifname"] for i in check("-i", "v-rx")["interfaces"]] == ["v-rx"]
 
 
+# Bundles
+
+
+def judged_again(path, status=0):
+    result = pktledger("check", "-j", "--from", str(path))
+    assert result.status == status, result
+    return result
+
+
+def verdict(end):
+    """All but the commands: those would be for another host."""
+    return [{key: value for key, value in f.items()
+             if key not in ("command", "undo", "effect", "changes")} for f in end["findings"]]
+
+
+def lines_of(path):
+    return [json.loads(line[9:]) for line in path.read_text().splitlines()]
+
+
+def write_lines(path, lines):
+    """With the checksums of a ledger."""
+    texts = [json.dumps(line) for line in lines]
+    path.write_text("".join(f"{zlib.crc32(t.encode()):08x} {t}\n" for t in texts))
+
+
+@contextlib.contextmanager
+def bundle(*args):
+    """Of a host that loses, without the rights that selftest needs: its minute is spared."""
+    from lib import BINARY
+    require(shutil.which("setpriv"), "needs setpriv (util-linux)")
+    drop = "-sys_admin"
+    with Lab() as lab, directory() as path:
+        lab.reader(0.01, rcvbuf=100000)
+        lab.sender(100, 0.01)
+        done = subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "setpriv", "--bounding-set",
+                               drop, "--inh-caps", drop, str(BINARY), "check", "-t", "0.5", *args,
+                               "--bundle", f"{path}/bug"], capture_output=True, text=True)
+        assert done.returncode == 0 and "without selftest" in done.stderr, done
+        assert os.stat(path / "bug").st_mode & 0o777 == 0o600
+        yield path / "bug"
+
+
+@case
+def bundle_is_judged_as_on_the_spot():
+    with bundle() as path:
+        start, facts, selftest, end = lines_of(path)
+        assert [line["event"] for line in (start, facts, selftest, end)] == [
+            "start", "facts", "selftest", "end"], start
+        again = judged_again(path).json
+        assert_valid(again)
+        assert again["start"] == start["data"], again["start"]
+        assert "rcvbuf-asleep" in [f["id"] for f in again["end"]["findings"]], again["end"]
+        assert verdict(again["end"]) == verdict(end["data"]), (again["end"], end["data"])
+        for key in "window_ns", "namespaces", "cpus_online", "history", "unread", "interfaces", \
+                "sockets", "abilities":
+            if key != "interfaces":  # RSS and the affinity of interrupts are said otherwise
+                assert again["end"][key] == end["data"][key], key
+        assert not any(f["command"] or f["changes"] for f in again["end"]["findings"])
+        text = path.read_text()
+        for secret in (NAME, "python", TX, RX, socket.gethostname()):
+            assert secret not in text, secret
+        assert not {"moved", "after"} - facts["data"]["counters"][0].keys(), facts
+        assert pktledger("check", "--from", str(path), "--fail-on", "warning").status == 4
+        again = pktledger("check", "--from", str(path)).out
+        assert "rcvbuf-asleep, port" in again and "command" not in again, again
+
+
+@thorough
+def bundle_has_the_rows_of_selftest():
+    """Those that there are when somebody has enough of it."""
+    with directory() as path:
+        with started("check", "-t", "0.1", "--bundle", f"{path}/bug") as process:
+            time.sleep(15)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        (rows,) = [line["data"]["rows"] for line in lines_of(path / "bug")
+                   if line["event"] == "selftest"]
+        assert len(rows) < 50 and all({"stage", "injected", "verdict"} <= r.keys() for r in rows), rows
+        require(rows, "no fault was tested in 15 s")
+        judged_again(path / "bug")
+
+
+@thorough
+def bundles_that_are_none():
+    """A part of one is judged as far as it goes; all else is refused, with a word."""
+    with bundle() as path:
+        start, facts, _, end = lines_of(path)
+        text = path.read_text()
+        path.write_text(text[:-100])
+        assert judged_again(path).json["end"]["findings"], "the cut tail was only the end"
+        for lines in ([], [start], [start, end], [facts, end], [end],
+                      [{**start, "schema": "pktledger/run/1"}, facts]):
+            write_lines(path, lines)
+            result = judged_again(path, status=2)
+            assert "error" in result.json, result
+        path.write_bytes(os.urandom(4096))
+        judged_again(path, status=2)
+        for many in 2, 100:
+            write_lines(path, [start] + [facts] * many + [end])
+            assert judged_again(path).json["end"]["findings"]
+        hostile = {"cpus": {"at": [{"online": True}] * 5000}, "interfaces": [{}] * 500,
+                   "sockets": {"at": [{"shown": {"lost": 1 << 31}}] * 2000},
+                   "counters": [{"scope": "here", "name": "Udp:RcvbufErrors", "after": 1,
+                                 "moved": 1 << 63}] * 100, "window_ns": 0}
+        write_lines(path, [start, {"event": "facts", "data": hostile}])
+        assert len(judged_again(path).json["end"]["interfaces"]) == 64
+
+
 @table([
     ("no such interface", ["-i", "pl-none"], 1, "pl-none"),
     ("no such process", ["--pid", "2147483647"], 1, "2147483647"),
@@ -445,6 +557,10 @@ def one_interface():
     ("no severity", ["--fail-on", "bad"], 2, "--fail-on"),
     ("too short", ["-t", "1us"], 2, "--duration"),
     ("no such finding", ["--explain", "pl-none"], 2, "pl-none"),
+    ("no bundle", ["--from", "/dev/null"], 2, "--bundle"),
+    ("two bundles", ["--from", "a", "--bundle", "b"], 2, "--from"),
+    ("of elsewhere", ["--from", "/dev/null", "-p", "9"], 2, "--from"),
+    ("mended elsewhere", ["--from", "/dev/null", "--apply", "--yes"], 2, "--from"),
     ("a word too much", ["eth0"], 2, "eth0"),
 ])
 @rootless

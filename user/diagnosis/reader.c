@@ -124,11 +124,12 @@ const struct thread *threads_reader(const struct threads *t)
 /* One socket that loses packets, and the process that reads it. */
 
 #define READING_LEVELS 8 /* of cgroups with a quota */
+#define AWAKE	       3 /* samples without one asleep */
 
 /* What is summed while packets are lost; `now`: since the last interval. */
 struct reading_sums {
 	uint64_t window_ns, queue_bytes, lost, received_around;
-	unsigned samples, sampled, stopped;
+	unsigned samples, sampled, slept, stopped;
 };
 
 struct reading_sock {
@@ -194,6 +195,7 @@ static void sample_state(struct reading_sock *s, int root)
 		return;
 	s->asleep = st.state == 'S' || st.state == 'D';
 	s->now.sampled++;
+	s->now.slept += s->asleep;
 	s->now.stopped += st.state == 'T' || st.state == 't';
 	if (s->asleep &&
 	    proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan", s->threads.pid, th->tid) >
@@ -263,6 +265,7 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		s->sum.received_around += s->now.received_around;
 		s->sum.samples += s->now.samples;
 		s->sum.sampled += s->now.sampled;
+		s->sum.slept += s->now.slept;
 		s->sum.stopped += s->now.stopped;
 	}
 	threads_keep(&s->threads, keep);
@@ -483,6 +486,10 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.lost = s->sum.lost,
 		.received_around = s->sum.received_around,
 	};
+	/* a wait that goes on is counted when it is over; but who was never asleep has waited */
+	if (s->sum.sampled >= AWAKE && !s->sum.slept && !out->stopped &&
+	    out->run_ns + out->wait_ns < out->window_ns)
+		out->wait_ns = out->window_ns - out->run_ns;
 	for (unsigned i = 0; i < READING_LEVELS; i++) {
 		if (s->throttled[i] > out->throttled_ns)
 			out->throttled_ns = s->throttled[i];
