@@ -398,7 +398,18 @@ def read_only_proc_sys():
                             f"{' '.join(RPS)} {' '.join(TTL)} 33'"))
         require("mount:" not in result.err, result.err)
         assert result.status == 3 and "Read-only file system" in result.err, result
-        assert "on the host itself" in result.err and result.outcomes[-1] == "back", result
+        assert "on the host itself" in result.err, result
+        assert not result.out, "something was changed before"
+
+
+@case
+def program_that_is_not_there():
+    """It is named before anything is changed."""
+    with scene() as file:
+        result = Told(shell(NAME, f"PATH=/nowhere exec {TOOL} apply {file} {' '.join(TTL)} 33 "
+                            "feature v0 tx-generic-segmentation off"))
+        assert result.status == 3 and "there is no ethtool here" in result.err, result
+        assert not result.out and not file.exists(), result
 
 
 @case

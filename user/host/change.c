@@ -438,7 +438,7 @@ static int add_entry(struct batch *b, const struct change *c)
 /* Locks, the values as they were planned to be, entries; in this order, and nothing is changed. */
 static int prepare(struct batch *b, struct error *err)
 {
-	const struct error none = {};
+	struct error why = {};
 	char now[JOURNAL_VALUE_SIZE];
 	int ret = 0;
 
@@ -457,14 +457,16 @@ static int prepare(struct batch *b, struct error *err)
 		if (!ret && strcmp(now, c->old))
 			ret = -ESTALE;
 		if (!ret)
+			ret = change_possible(c, &why);
+		if (!ret)
 			ret = add_entry(b, c);
 		if (ret)
-			cannot(c, ret, &none, err);
+			cannot(c, ret, &why, err);
 	}
 	if (ret)
 		return ret;
 	ret = journal_kept_save(&b->file);
-	return error_errno(err, STATUS_UNABLE, ret, hint(ret, &none),
+	return error_errno(err, STATUS_UNABLE, ret, hint(ret, &why),
 			   "cannot write down what is changed, so nothing is");
 }
 

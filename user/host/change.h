@@ -252,6 +252,9 @@ int change_limit(const struct change *c, uint64_t *max);
 /* Writes the file of a setting that is one. */
 int change_write_file(const struct change *c, const char *value);
 
+/* Whether its file may be written, or its program is there; or -errno, -EROFS, -EACCES, -ENOENT. */
+int change_possible(const struct change *c, struct error *why);
+
 /* sysctl's name of a path below /proc/sys: with dots, unless a part of it has one. Returns buf. */
 char *change_sysctl_name(const char *path, char *buf, size_t size);
 

@@ -270,6 +270,44 @@ int change_write_file(const struct change *c, const char *value)
 	return use_file(c, *value ? value : "\n", NULL, 0); /* to write nothing is no write */
 }
 
+/* Whether a program is found as netns_exec() finds it. */
+static bool is_installed(const char *program)
+{
+	const char *dirs = getenv("PATH");
+	char path[PATH_MAX];
+
+	for (size_t n; dirs && *dirs; dirs += n + (dirs[n] == ':')) {
+		n = strcspn(dirs, ":");
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, program);
+		if (!access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+int change_possible(const struct change *c, struct error *why)
+{
+	struct json_object *argv = change_argv(c, false);
+	const char *program = json_object_get_string(json_object_array_get_idx(argv, 0));
+	char path[PATH_MAX];
+	int ret = 0, saved;
+
+	if (!change_ops[c->kind].front && !is_installed(program))
+		ret = error_set(why, STATUS_UNABLE, -ENOENT, "install it", "there is no %s here",
+				program);
+	json_object_put(argv);
+	/* the files of /sys in another namespace are in no directory */
+	if (!change_ops[c->kind].front || (c->kind == CHANGE_SYSFS && c->ns && c->ns->fd >= 0))
+		return ret;
+	file_path(c, path, sizeof(path));
+	saved = netns_push(c->ns);
+	if (saved < 0)
+		return saved;
+	ret = access(path, W_OK) ? -errno : 0;
+	netns_pop(saved);
+	return ret;
+}
+
 char *change_sysctl_name(const char *path, char *buf, size_t size)
 {
 	bool dotted = strchr(path, '.');
