@@ -51,7 +51,6 @@ static void read_stack(char *text)
 	sockstat_value(text, "UDP", "mem", &value);
 	stat_column(text, "table_fulls", true, &value);
 	nfqueue_drops(text);
-	group_stat_parse(text);
 }
 
 static void read_group(char *text)

@@ -38,13 +38,12 @@ static void stopped_reader(struct host *h)
 
 static void throttled_reader(struct host *h)
 {
-	struct facts_sock *s = &h->f.socks.at[0];
-
 	sock_at(h, 300000, 500);
-	s->periods = 10;
-	s->throttled = 9;
-	s->throttled_ns = 800000000;
-	strcpy(s->group, "/pod");
+	h->f.socks.at[0].reading = (struct reading){.pid = 77,
+						    .process = "reader",
+						    .threads = 1,
+						    .window_ns = 1000000000,
+						    .throttled_ns = 800000000};
 }
 
 static void no_udp_mem(struct host *h)

@@ -403,7 +403,6 @@ static int join(struct facts_reader *r)
 		if (f->socks.at[i].lost)
 			readings_get(r->readings, f->socks.at[i].inode, &f->socks.at[i].reading);
 	}
-	facts_holders_throttled(&f->groups, &f->socks);
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");
 	if (f->socks.more)
@@ -455,8 +454,6 @@ static int begin(struct facts_reader *r)
 	ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;
-	name_owners(r, &r->before.socks);
-	facts_holders_groups(&f->groups, &r->before.socks);
 	stack_sample_read(ns, &f->stack.before);
 	return 0;
 }

@@ -185,9 +185,7 @@ struct facts_sock {
 	/* Its owner; pid 0: not found, or one of several processes that have it. */
 	pid_t pid;
 	unsigned holders;
-	char process[16];			   /* name */
-	char group[256];			   /* its control group */
-	uint64_t periods, throttled, throttled_ns; /* of the group, in the window */
+	char process[16]; /* name */
 };
 
 struct facts_socks {
@@ -216,29 +214,6 @@ void facts_socks_parse(struct facts_socks *socks, int family, const char *text);
  */
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after);
 
-/* Control groups that ran out of CPU time. */
-
-#define FACTS_GROUPS 256
-
-/* cpu.stat, since the group was made. */
-struct group_stat {
-	bool known;
-	uint64_t periods, throttled, throttled_ns;
-};
-
-/* cpu.stat of both versions: throttled_usec of 2, throttled_time (ns) of 1. Pure. */
-struct group_stat group_stat_parse(const char *text);
-
-struct facts_group {
-	char dir[512];
-	struct group_stat stat; /* since it was made; at the end of the window: in it */
-};
-
-struct facts_groups {
-	unsigned n;
-	struct facts_group at[FACTS_GROUPS];
-};
-
 /*
  * How long a process's group has been without CPU because its quota was used up, ns, over all CPUs:
  * one value for each level from it upwards, at most `max`. Returns the levels, 0: no quota, or
@@ -265,12 +240,6 @@ int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, p
 
 /* Names the owner of each socket. `pid` and the result as those of facts_owners_find(). */
 int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid);
-
-/* Adds the control groups of all owners, with their first sample. */
-void facts_holders_groups(struct facts_groups *groups, const struct facts_socks *socks);
-
-/* Takes their second sample, and gives each socket how long its owner was stopped. */
-void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks);
 
 /* Sockets that get a copy of every packet, or of every datagram. */
 
@@ -368,7 +337,6 @@ struct facts {
 	unsigned n_links;
 	struct facts_stack stack;
 	struct facts_socks socks; /* those asked for */
-	struct facts_groups groups;
 	struct facts_taps taps;
 	struct way_dnat dnat; /* one that leads nowhere, if there is one */
 	struct way_silent silent;

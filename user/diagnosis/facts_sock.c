@@ -80,44 +80,18 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 	}
 }
 
-static bool read_value(const char *text, const char *name, uint64_t *value)
-{
-	for (const char *line = text; line; line = next_line(line)) {
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ' ')
-			return sscanf(line + strlen(name), "%" SCNu64, value) == 1;
-	}
-	return false;
-}
-
+/* Of cpu.stat of both versions: throttled_usec of 2, throttled_time (ns) of 1. */
 static bool read_throttled(const char *text, uint64_t *ns)
 {
-	if (!read_value(text, "throttled_usec", ns))
-		return read_value(text, "throttled_time", ns);
-	*ns *= 1000;
-	return true;
-}
-
-struct group_stat group_stat_parse(const char *text)
-{
-	struct group_stat s = {};
-
-	s.known = read_value(text, "nr_periods", &s.periods) &&
-		  read_value(text, "nr_throttled", &s.throttled) &&
-		  read_throttled(text, &s.throttled_ns);
-	return s;
-}
-
-static struct group_stat read_stat(const char *dir)
-{
-	struct group_stat s = {.known = false};
-	char path[544], *text;
-
-	snprintf(path, sizeof(path), "%s/cpu.stat", dir);
-	if (file_read(path, &text, NULL))
-		return s;
-	s = group_stat_parse(text);
-	free(text);
-	return s;
+	for (const char *line = text; line; line = next_line(line)) {
+		if (sscanf(line, "throttled_time %" SCNu64, ns) == 1)
+			return true;
+		if (sscanf(line, "throttled_usec %" SCNu64, ns) == 1) {
+			*ns *= 1000;
+			return true;
+		}
+	}
+	return false;
 }
 
 unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
@@ -134,15 +108,6 @@ unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
 			break;
 	} while (++n < max && cgroup_up(&at));
 	return n;
-}
-
-static const struct facts_group *find_group(const struct facts_groups *groups, const char *dir)
-{
-	for (unsigned i = 0; i < groups->n; i++) {
-		if (!strcmp(groups->at[i].dir, dir))
-			return &groups->at[i];
-	}
-	return NULL;
 }
 
 int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
@@ -180,56 +145,4 @@ int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
 	}
 	return ret;
-}
-
-void facts_holders_groups(struct facts_groups *groups, const struct facts_socks *socks)
-{
-	for (unsigned i = 0; i < socks->n; i++) {
-		struct cgroup at;
-
-		if (!socks->at[i].pid || !cgroup_of(-1, socks->at[i].pid, &at))
-			continue;
-		/* Its group and all above it; those above one that is in the list are, too. */
-		do {
-			struct facts_group *g = &groups->at[groups->n];
-
-			if (groups->n == FACTS_GROUPS || find_group(groups, at.dir))
-				break;
-			snprintf(g->dir, sizeof(g->dir), "%s", at.dir);
-			g->stat = read_stat(at.dir);
-			groups->n++;
-		} while (cgroup_up(&at));
-	}
-}
-
-void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks)
-{
-	for (unsigned i = 0; i < groups->n; i++) {
-		struct group_stat *stat = &groups->at[i].stat, after = read_stat(groups->at[i].dir);
-
-		stat->known = stat->known && after.known && after.throttled > stat->throttled;
-		stat->periods = after.periods - stat->periods;
-		stat->throttled = after.throttled - stat->throttled;
-		stat->throttled_ns = after.throttled_ns - stat->throttled_ns;
-	}
-	for (unsigned i = 0; i < socks->n; i++) {
-		struct facts_sock *s = &socks->at[i];
-		struct cgroup at;
-
-		if (!s->pid || !cgroup_of(-1, s->pid, &at))
-			continue;
-		/* Of its owner's group and those above, the one that was stopped the longest. */
-		do {
-			const struct facts_group *g = find_group(groups, at.dir);
-
-			if (!g || !g->stat.known ||
-			    (s->throttled && g->stat.throttled_ns <= s->throttled_ns))
-				continue;
-			snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
-				 g->dir + at.root);
-			s->periods = g->stat.periods;
-			s->throttled = g->stat.throttled;
-			s->throttled_ns = g->stat.throttled_ns;
-		} while (cgroup_up(&at));
-	}
 }

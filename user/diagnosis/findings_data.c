@@ -405,8 +405,9 @@ const struct finding_row finding_rows[] = {
 	 "The socket's receive buffer was full because {reader} had used up the CPU quota of its "
 	 "cgroup, and was held back.",
 	 "The cgroup of the reader may use only so much CPU time in each period (cpu.max), and had "
-	 "used it up: the kernel held the process back until the next period, however idle the "
-	 "CPUs were. In a container this is its CPU limit.",
+	 "used it up: the kernel held the process back until the next period, which may be 100 ms, "
+	 "however idle the CPUs were. In a container this is its CPU limit, in Kubernetes that of "
+	 "the pod.",
 	 .evidence = READER_EVIDENCE "; the quota withheld {throttled} of CPU time",
 	 .current = RCVBUF_CURRENT,
 	 .wanted = "a larger quota (cpu.max, CPUQuota=, a container's CPU limit), or less work "
@@ -503,15 +504,6 @@ const struct finding_row finding_rows[] = {
 	 "and at the end of the window: its program does not read, or not fast enough.",
 	 .evidence = "{queued} of {rcvbuf} bytes queued[, {queued_before} {window} before]",
 	 .wanted = "a faster reader", .command = "ss -uampn sport = :{port}"},
-	{STAGE_RCVBUF, "group-throttled", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
-	 "{process} reads port {port} in a control group that was stopped for having used its CPU "
-	 "time.",
-	 "The program that reads the socket, or a group above it, used up its CPU time (cpu.max, "
-	 "or cpu.cfs_quota_us) and was stopped until the next period, which may be 100 ms. Nobody "
-	 "reads its sockets meanwhile. In Kubernetes this is the limit of CPUs of the pod.",
-	 .evidence = "stopped {throttled} of {periods} periods of the last {window}, for "
-		     "{throttled_time}",
-	 .current = "cpu.max of {group}", .wanted = "a larger quota"},
 	{STAGE_TX_SOCKET, "sndbuf", WHEN_STATE, SEVERITY_INFO, PROOF_LAB,
 	 "Programs sent faster than their send buffer empties: send() failed, or will where it "
 	 "does not wait.",

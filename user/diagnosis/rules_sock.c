@@ -69,10 +69,6 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 	bind_count(b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
 	bind_count(b, "rmem_max", f->stack.rmem_max);
 	bind_count(b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
-	bind_text(b, "group", *s->group ? s->group : "/");
-	bind_count(b, "throttled", s->throttled);
-	bind_count(b, "periods", s->periods);
-	bind_time(b, "throttled_time", s->throttled_ns);
 }
 
 /*
@@ -145,9 +141,6 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 
 	snprintf(subject, sizeof(subject), "port %u", s->port);
 	bind_sock(&b, f, s);
-	/* what the reader did while packets were lost says it better */
-	if (s->throttled && (s->lost ? !s->reading.window_ns : filling(s)))
-		judge_state(out, f, "group-throttled", about, &b);
 	/* No buffer is large enough for a reader that stands still. */
 	if (s->lost && stage == STAGE_RCVBUF && state && !s->reading.stopped)
 		judge_state(out, f, state, about, &b);

@@ -243,18 +243,19 @@ static const struct record_field unread_rows[] = {
 };
 
 /* What pktledger can do here. */
+static const struct record_field self_rows[] = {
+	RECORD("btf", BOOL, facts_self, btf),
+	RECORD("missing_capabilities", TEXT, facts_self, missing_caps),
+	RECORD("drop_reasons", UINT, facts_self, reasons),
+	RECORD("drop_socket", BOOL, facts_self, drop_socket),
+	RECORD("af_xdp", BOOL, facts_self, af_xdp),
+	RECORD("xdp_features", BOOL, facts_self, xdp_features),
+	{0},
+};
+
 static struct json_object *abilities_json(const struct facts *f)
 {
-	static const struct record_field rows[] = {
-		RECORD("btf", BOOL, facts_self, btf),
-		RECORD("missing_capabilities", TEXT, facts_self, missing_caps),
-		RECORD("drop_reasons", UINT, facts_self, reasons),
-		RECORD("drop_socket", BOOL, facts_self, drop_socket),
-		RECORD("af_xdp", BOOL, facts_self, af_xdp),
-		RECORD("xdp_features", BOOL, facts_self, xdp_features),
-		{0},
-	};
-	struct json_object *o = record_write(rows, &f->self);
+	struct json_object *o = record_write(self_rows, &f->self);
 
 	json_put_bool(o, "udp_diag", !f->socks.no_buffer);
 	return o;
@@ -416,10 +417,6 @@ static const struct record_field bundle_sock_rows[] = {
 	RECORD("queued_before_bytes", UINT, facts_sock, queued_before),
 	RECORD("truesize_bytes", UINT, facts_sock, truesize),
 	RECORD("holders", UINT, facts_sock, holders),
-	RECORD("cgroup", TEXT, facts_sock, group),
-	RECORD("periods", UINT, facts_sock, periods),
-	RECORD("throttled", UINT, facts_sock, throttled),
-	RECORD("throttled_ns", UINT, facts_sock, throttled_ns),
 	RECORD("reading", NESTED, facts_sock, reading, .rows = reading_rows),
 	{0},
 };
@@ -498,12 +495,7 @@ static const struct record_field facts_rows[] = {
 	RECORD("back_source", TEXT, facts, back.source),
 	RECORD("back_came_by", TEXT, facts, back.ifname),
 	RECORD("back_leaves_by", TEXT, facts, back.by),
-	RECORD("btf", BOOL, facts, self.btf),
-	RECORD("missing_capabilities", TEXT, facts, self.missing_caps),
-	RECORD("drop_reasons", UINT, facts, self.reasons),
-	RECORD("drop_socket", BOOL, facts, self.drop_socket),
-	RECORD("af_xdp", BOOL, facts, self.af_xdp),
-	RECORD("xdp_features", BOOL, facts, self.xdp_features),
+	RECORD("abilities", NESTED, facts, self, .rows = self_rows),
 	RECORD_LIST("unread", NESTED, facts, unread, .rows = unread_rows,
 		    RECORD_COUNT(facts, n_unread)),
 	{0},

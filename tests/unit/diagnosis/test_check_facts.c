@@ -256,23 +256,6 @@ CASE(tables)
 	free(nfqueue);
 }
 
-CASE(groups)
-{
-	struct group_stat s;
-
-	s = group_stat_parse(
-		"usage_usec 9\nnr_periods 100\nnr_throttled 30\nthrottled_usec 2500\n");
-	assert_true(s.known);
-	assert_int_equal(s.throttled, 30);
-	assert_int_equal(s.throttled_ns, 2500000);
-	s = group_stat_parse("nr_periods 100\nnr_throttled 30\nthrottled_time 2500\n");
-	assert_true(s.known);
-	assert_int_equal(s.throttled_ns, 2500);
-	/* A group without the controller has only its usage. */
-	assert_false(group_stat_parse("usage_usec 9\nuser_usec 9\nsystem_usec 0\n").known);
-	assert_false(group_stat_parse("").known);
-}
-
 CASE(qdiscs)
 {
 	static const struct {
@@ -390,7 +373,6 @@ CASE(cut_texts)
 			sockstat_value(part, "UDP", "mem", &v);
 			stat_column(part, "table_fulls", true, &v);
 			nfqueue_drops(part);
-			group_stat_parse(part);
 			free(part);
 		}
 		free(whole);

@@ -229,7 +229,6 @@ static void read_stack(const struct text *t, const struct text *original)
 	stat_column(t->at, "table_fulls", true, &value);
 	stat_column(t->at, "entries", false, &value);
 	nfqueue_drops(t->at);
-	group_stat_parse(t->at);
 }
 
 static void read_counters(const struct text *t, const struct text *original)

@@ -18,7 +18,7 @@ static const struct sick {
 	{"slow reader", slow_reader, "rcvbuf-slow", 1, NULL, NULL},
 	{"kernel's default", kernel_default_is_no_small_one, "rcvbuf-slow", 1, NULL, NULL},
 	{"stopped reader", stopped_reader, "rcvbuf-filling", 1, NULL, NULL},
-	{"throttled", throttled_reader, "group-throttled", 2, NULL, NULL},
+	{"throttled", throttled_reader, "rcvbuf-quota", 1, NULL, NULL},
 	{"udp_mem", no_udp_mem, "udp-mem", 2, "net/ipv4/udp_mem", "2000 4000 6000"},
 	{"udp_mem counted", udp_mem_counted, "udp-mem", 1, "net/ipv4/udp_mem", "2000 4000 6000"},
 	{"filter", filtered, "socket-filter", 1, NULL, NULL},

@@ -544,7 +544,7 @@ CASE(stages_of_states)
 		{STAGE_UDP_MEM, "udp-mem-near "},
 		{STAGE_UDP_LOOKUP, "port-closed "},
 		{STAGE_TX_SOCKET, "sndbuf "},
-		{STAGE_RCVBUF, "rcvbuf-default rcvbuf-capped rcvbuf-filling group-throttled "},
+		{STAGE_RCVBUF, "rcvbuf-default rcvbuf-capped rcvbuf-filling "},
 		{STAGE_OTHER, "ovs-upcall taps raw-sockets "},
 		{STAGE_NONE, "own-btf own-capabilities "},
 	};
