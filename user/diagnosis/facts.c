@@ -253,13 +253,16 @@ static int list_links(struct facts_reader *r, struct error *err)
 	return 0;
 }
 
+/* The counters' window is inside that of the sockets: what these have not lost, others have. */
 static int take_moment(struct facts_reader *r, struct moment *m)
 {
 	const struct counters_scope scope = {FACTS_HERE, r->spec.ns, r->names,
 					     COUNTERS_RUN | COUNTERS_QUEUES};
-	int ret = counters_read(&m->counters, &scope, 1);
+	const bool last = m == &r->after;
+	int ret = last ? 0 : facts_socks_read(r->spec.ns, r->spec.port, &m->socks);
 	char *stat;
 
+	ret = ret ? ret : counters_read(&m->counters, &scope, 1);
 	if (ret)
 		return ret;
 	if (!file_read("/proc/stat", &stat, NULL)) {
@@ -267,9 +270,8 @@ static int take_moment(struct facts_reader *r, struct moment *m)
 		free(stat);
 	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
-	ret = facts_socks_read(r->spec.ns, r->spec.port, &m->socks);
 	m->time_ns = clock_now();
-	return ret;
+	return last ? facts_socks_read(r->spec.ns, r->spec.port, &m->socks) : 0;
 }
 
 static void name_owners(struct facts_reader *r, struct facts_socks *socks)

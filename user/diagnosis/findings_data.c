@@ -26,6 +26,11 @@
 			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; while it slept the "	\
 			"queue was {fill} full]"
 
+/* Of a socket whose buffer somebody made small. */
+#define QUEUE_EVIDENCE                                                                             \
+	"{lost} packets lost in {window}, {loss_rate} a second[, {total} since it was opened]; "   \
+	"{queued} of {rcvbuf} bytes queued"
+
 /* Of a CPU that serves a NIC. */
 #define SOFTIRQ "CPU {cpu} spent {softirq} % of {window} in softirq[, {processed} packets a second]"
 
@@ -478,8 +483,7 @@ const struct finding_row finding_rows[] = {
 	 "The socket has the host's default buffer, since its program asked for none, and that "
 	 "default has been set lower than kernels have it (212992 bytes). The advised value is the "
 	 "kernel's own, or four times what it is. Only sockets that are opened afterwards get it.",
-	 .evidence = "{lost} packets lost in {window}, {loss_rate} a second[, {total} since it "
-		     "was opened]; {queued} of {rcvbuf} bytes queued",
+	 .evidence = QUEUE_EVIDENCE,
 	 .current = "net.core.rmem_default {rmem_default}",
 	 .wanted = "{rmem_default_wanted}, and the program restarted",
 	 .change = SYSCTL("net/core/rmem_default", "{rmem_default_wanted}", "{rmem_default}"),
@@ -491,8 +495,7 @@ const struct finding_row finding_rows[] = {
 	 "probably its program asked for more. It was full. The advised limit is four times as "
 	 "large, at most 64 MB. The program has to ask again, which most do only when they are "
 	 "started.",
-	 .evidence = "{lost} packets lost in {window}, {loss_rate} a second[, {total} since it "
-		     "was opened]; {queued} of {rcvbuf} bytes queued",
+	 .evidence = QUEUE_EVIDENCE,
 	 .current = "net.core.rmem_max {rmem_max}",
 	 .wanted = "{rmem_max_wanted}, and the program restarted",
 	 .change = SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/list.h"
 #include "diagnosis/findings.h"
 
 const char *const check_scope_names[] = {"socket", "interface", "namespace", "host"};
@@ -14,12 +15,11 @@ const char *const check_scope_names[] = {"socket", "interface", "namespace", "ho
 static struct check_finding *add(struct check_findings *out, const struct facts *f,
 				 struct about about)
 {
-	struct check_finding *at = reallocarray(out->at, out->n + 1, sizeof(*at));
+	struct check_finding *at = list_room(out->at, out->n, sizeof(*at));
 
-	if (!at) {
-		out->out_of_memory = true;
+	out->out_of_memory |= !at;
+	if (!at)
 		return NULL;
-	}
 	out->at = at;
 	at += out->n;
 	*at = (struct check_finding){
@@ -41,10 +41,9 @@ void judge_add_change(struct check_findings *out, struct check_finding *c,
 	if (!c || !change->name[0])
 		return;
 	more = reallocarray(c->changes, c->n_changes + 1, sizeof(*more));
-	if (!more) {
-		out->out_of_memory = true;
+	out->out_of_memory |= !more;
+	if (!more)
 		return;
-	}
 	c->changes = more;
 	c->changes[c->n_changes++] = *change;
 }
@@ -83,12 +82,11 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
 		   uint64_t total)
 {
-	struct check_history *h = reallocarray(out->history, out->n_history + 1, sizeof(*h));
+	struct check_history *h = list_room(out->history, out->n_history, sizeof(*h));
 
-	if (!h) {
-		out->out_of_memory = true;
+	out->out_of_memory |= !h;
+	if (!h)
 		return;
-	}
 	out->history = h;
 	h += out->n_history++;
 	*h = (struct check_history){.stage = stage, .total = total};

@@ -306,6 +306,23 @@ static void forget_changes(struct check_findings *list, bool everything)
 	}
 }
 
+/* `here`: they can be changed. */
+static void judge_places(struct look *l, bool here)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		struct look_place *p = l->at[i];
+		struct check_findings found = {0};
+
+		if (judge(&p->facts, &found))
+			l->findings.out_of_memory = true;
+		if (here)
+			check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
+		else
+			forget_changes(&found, true);
+		check_findings_join(&l->findings, &found, p->name, i > 0);
+	}
+}
+
 /* What one place has, or what the counters of a namespace show where nothing else does. */
 static void conclude(struct looker *k, uint64_t window_ns, bool all)
 {
@@ -313,15 +330,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 	struct space *s = k->spaces.at;
 	bool enough;
 
-	for (unsigned i = 0; i < l->n; i++) {
-		struct look_place *p = l->at[i];
-		struct check_findings found = {0};
-
-		if (judge(&p->facts, &found))
-			l->findings.out_of_memory = true;
-		check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
-		check_findings_join(&l->findings, &found, p->name, i > 0);
-	}
+	judge_places(l, true);
 	if (!all)
 		return;
 	if (clock_now() - k->read_ns > LOOK_NS / 4)
@@ -385,14 +394,7 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 
 int look_judge(struct look *l)
 {
-	for (unsigned i = 0; i < l->n; i++) {
-		struct check_findings found = {0};
-
-		if (judge(&l->at[i]->facts, &found))
-			l->findings.out_of_memory = true;
-		forget_changes(&found, true);
-		check_findings_join(&l->findings, &found, l->at[i]->name, i > 0);
-	}
+	judge_places(l, false);
 	return check_findings_sort(&l->findings);
 }
 

@@ -373,7 +373,7 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 	memcpy(s->process, who.process, sizeof(s->process));
 	s->beginning = beginning;
 	s->sum = s->now = (struct reading_sums){};
-	s->n_levels = 0;
+	s->n_levels = group_throttled(r->root, who.pid, s->levels, READING_LEVELS);
 }
 
 static bool lately(const struct reading_sock *s, uint64_t now)
