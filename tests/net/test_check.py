@@ -508,9 +508,11 @@ def bundle_is_judged_as_on_the_spot():
 
 @thorough
 def bundle_has_the_rows_of_selftest():
-    """Those that there are when somebody has enough of it."""
-    with directory() as path:
-        with started("check", "-t", "0.1", "--bundle", f"{path}/bug") as process:
+    """Those that there are when somebody has enough of it; and what other namespaces lose."""
+    with Lab() as lab, directory() as path:
+        lab.reader(0.01, rcvbuf=100000)
+        lab.sender(100, 0.01)
+        with started("check", "-t", "1", "--bundle", f"{path}/bug") as process:
             time.sleep(15)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=120)
@@ -518,8 +520,11 @@ def bundle_has_the_rows_of_selftest():
         (rows,) = [line["data"]["rows"] for line in lines_of(path / "bug")
                    if line["event"] == "selftest"]
         assert len(rows) < 50 and all({"stage", "injected", "verdict"} <= r.keys() for r in rows), rows
+        end = lines_of(path / "bug")[-1]["data"]
+        again = judged_again(path / "bug").json["end"]
+        assert [f["id"] for f in again["findings"] if f.get("netns") and f["losing"]], again
+        assert verdict(again) == verdict(end), (verdict(again), verdict(end))
         require(rows, "no fault was tested in 15 s")
-        judged_again(path / "bug")
 
 
 @thorough

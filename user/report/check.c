@@ -124,23 +124,28 @@ static struct json_object *finding_json(const struct check_finding *c)
 	return o;
 }
 
+static const struct record_field irq_rows[] = {
+	RECORD("irq", UINT, facts_irq, irq),
+	RECORD("name", TEXT, facts_irq, name),
+	RECORD("fired", UINT, facts_irq, fired),
+	RECORD("affinity", TEXT, facts_irq, allowed),
+	RECORD("moving", BOOL, facts_irq, moving),
+	RECORD("cpu", INT, facts_irq, cpu),
+	RECORD("target", INT, facts_irq, target),
+	{0},
+};
+
 static struct json_object *irqs_json(const struct facts_link *l)
 {
-	static const struct record_field rows[] = {
-		RECORD("irq", UINT, facts_irq, irq),
-		RECORD("name", TEXT, facts_irq, name),
-		RECORD("fired", UINT, facts_irq, fired),
-		RECORD("affinity", TEXT, facts_irq, allowed),
-		{0},
-	};
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < l->n_irqs; i++) {
-		const struct facts_irq *q = &l->irq[i];
-		struct json_object *o = record_write(rows, q);
+		struct json_object *o = record_write(irq_rows, &l->irq[i]);
 
-		json_put(o, "cpu", q->cpu < 0 ? NULL : json_object_new_int(q->cpu));
-		json_put(o, "target", q->target < 0 ? NULL : json_object_new_int(q->target));
+		if (l->irq[i].cpu < 0)
+			json_put(o, "cpu", NULL);
+		if (l->irq[i].target < 0)
+			json_put(o, "target", NULL);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -342,13 +347,6 @@ static const struct record_field cpus_rows[] = {
 	{0},
 };
 
-static const struct record_field bundle_irq_rows[] = {
-	RECORD("irq", UINT, facts_irq, irq),	   RECORD("name", TEXT, facts_irq, name),
-	RECORD("fired", UINT, facts_irq, fired),   RECORD("cpu", INT, facts_irq, cpu),
-	RECORD("target", INT, facts_irq, target),  RECORD("moving", BOOL, facts_irq, moving),
-	RECORD("affinity", TEXT, facts_irq, allowed), {0},
-};
-
 static const struct record_field loss_rows[] = {
 	RECORD("cause", ENUM, link_loss, cause, RECORD_NAMES(nic_cause_names)),
 	RECORD("class", ENUM, link_loss, class, RECORD_NAMES(nic_class_names)),
@@ -384,7 +382,7 @@ static const struct record_field bundle_link_rows[] = {
 	RECORD("zero_copy", BOOL, facts_link, zero_copy),
 	RECORD_PART("channels", channel_rows, RECORD_WHEN(facts_link, set.channels.known)),
 	RECORD_PART("rss", rss_rows, RECORD_WHEN(facts_link, set.rss.known)),
-	RECORD_LIST("irqs", NESTED, facts_link, irq, .rows = bundle_irq_rows,
+	RECORD_LIST("irqs", NESTED, facts_link, irq, .rows = irq_rows,
 		    RECORD_COUNT(facts_link, n_irqs)),
 	RECORD_LIST("losses", NESTED, facts_link, loss, .rows = loss_rows,
 		    RECORD_COUNT(facts_link, n_losses)),
