@@ -334,10 +334,8 @@ static int on_asked(const struct nlmsghdr *nlh, void *arg)
 	    (asked->ifindex && (unsigned)nd->ndm_ifindex != asked->ifindex))
 		return MNL_CB_OK;
 	asked->who.family = nd->ndm_family;
-	if (nd->ndm_family == AF_INET6)
-		nl_copy(dst, &asked->who.ip6, sizeof(asked->who.ip6));
-	else
-		nl_copy(dst, &asked->who.ip4, sizeof(asked->who.ip4));
+	nl_copy(dst, nd->ndm_family == AF_INET6 ? (void *)&asked->who.ip6 : &asked->who.ip4,
+		addr_len(nd->ndm_family));
 	return MNL_CB_OK;
 }
 

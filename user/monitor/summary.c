@@ -198,13 +198,9 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 }
 
 /* A few that waited for a neighbour in vain tell why many more found the queue of these full. */
-static bool tells_more(const struct live_row *row, const struct live_row *than)
+static uint64_t weight(const struct live_row *row)
 {
-	const bool failed = !strcmp(row->text[LIVE_REASON], "NEIGH_FAILED");
-
-	if (failed != !strcmp(than->text[LIVE_REASON], "NEIGH_FAILED"))
-		return failed;
-	return row->counts.packets > than->counts.packets;
+	return strcmp(row->text[LIVE_REASON], "NEIGH_FAILED") ? row->counts.packets : UINT64_MAX;
 }
 
 /* The largest row of a stage names the drop site. */
@@ -217,7 +213,7 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 		const struct live_row *row = &t->rows[i];
 
 		if (row->stage == stage && row->noise == noise &&
-		    (!best || tells_more(row, best)))
+		    (!best || weight(row) > weight(best)))
 			best = row;
 	}
 	return best;
