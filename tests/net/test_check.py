@@ -551,6 +551,12 @@ def bundles_that_are_none():
                                  "moved": 1 << 63}] * 100, "window_ns": 0}
         write_lines(path, [start, {"event": "facts", "data": hostile}])
         assert len(judged_again(path).json["end"]["interfaces"]) == 64
+        facts["data"]["interfaces"][0]["shown"].update(ifname="v; reboot", rp_filter="1")
+        facts["data"].update(back_source="198.18.0.1`reboot`", back_came_by="v; reboot")
+        facts["data"]["counters"].append({"scope": "here", "name": "TcpExt:IPReversePathFilter",
+                                          "after": 9, "moved": 9})
+        write_lines(path, [start, facts, end])
+        assert "reboot" not in judged_again(path).out
 
 
 @table([

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -532,12 +533,24 @@ static struct json_object *facts_json(const struct look_place *p)
 	return o;
 }
 
+/* Advice may have it in a command to be typed: it is a name or an address, or nothing. */
+static void keep_plain(char *name)
+{
+	for (const char *c = name; *c; c++) {
+		if (!isalnum((unsigned char)*c) && !strchr("._:@-", *c))
+			*name = '\0';
+	}
+}
+
 static int read_facts(struct look_place *p, const struct json_object *o)
 {
 	const char *netns = json_get_text(o, "netns");
 	int rc = 0;
 
 	record_read(o, facts_rows, &p->facts);
+	keep_plain(p->facts.back.source);
+	for (unsigned i = 0; i < p->facts.n_links; i++)
+		keep_plain(p->facts.link[i].dev.ifname);
 	utf8_tame(memcpy(p->name, netns, strnlen(netns, sizeof(p->name) - 1)));
 	for (struct json_each item = json_each(o, "counters"); json_next(&item) && !rc;) {
 		struct bundle_counter c;
