@@ -177,6 +177,7 @@ struct facts_sock {
 	uint64_t sndbuf;	/* as getsockopt(SO_SNDBUF) shows; 0: not known */
 	uint32_t drops;		/* since it was opened */
 	uint32_t lost;		/* in the window */
+	bool young;		/* opened in it: no rate of the window is its own */
 	bool reads_known;
 	uint64_t reads; /* calls that took one from it in the window; merged by UDP_GRO are one */
 

@@ -73,6 +73,7 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 
 		for (unsigned k = 0; k < before->n && !b; k++)
 			b = before->at[k].inode == s->inode ? &before->at[k] : NULL;
+		s->young = !b;
 		s->queued_before = b ? b->queued : 0;
 		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, as sk_drops */
 		if (!b && before->more_lose)		 /* before or since is not known */

@@ -116,7 +116,7 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 		facts.rmem_max = f->stack.rmem_max;
 		facts.truesize = s->truesize;
 		/* before Linux 6.3 it is known only where no other socket reads */
-		if ((s->reads_known || f->socks.all == 1) && seconds > 0) {
+		if (!s->young && (s->reads_known || f->socks.all == 1) && seconds > 0) {
 			facts.read_pps = (double)read / seconds;
 			facts.arrival_pps = (double)(read + s->lost) / seconds;
 		}

@@ -416,6 +416,7 @@ static const struct record_field bundle_sock_rows[] = {
 	RECORD("queued_before_bytes", UINT, facts_sock, queued_before),
 	RECORD("truesize_bytes", UINT, facts_sock, truesize),
 	RECORD("holders", UINT, facts_sock, holders),
+	RECORD("young", BOOL, facts_sock, young),
 	RECORD("reading", NESTED, facts_sock, reading, .rows = reading_rows),
 	{0},
 };
