@@ -159,11 +159,11 @@ def documents():
 def what_does_not_help_is_taken_back():
     """To most sources there is no route at all: without the strict filter they are lost all the
     same. To the one of which most are lost there is."""
-    lost = [f"198.19.9.{n}" for n in range(3)]
+    lost = [f"198.19.9.{n}" for n in range(5)]
     with sick_host() as file, contextlib.ExitStack() as senders:
         done = shell(f"{NAME}-tx", "".join(f"ip addr add {ip}/32 dev lo\n" for ip in lost))
         assert not done.returncode, done.stderr
-        for source in ["198.18.0.1", "198.18.0.1", *lost]:
+        for source in ["198.18.0.1"] * 3 + lost:
             senders.enter_context(traffic(source))
         result = check("-j", "--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
         assert result.status == 0, result
