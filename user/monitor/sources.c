@@ -462,7 +462,7 @@ static void walk_silent(struct sources *s)
 
 static void collect_silent(struct sources *s, struct live *l)
 {
-	struct silent *x = s->silent.at;
+	struct silent *x;
 
 	if (live_parts(l).last || clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
 		walk_silent(s);
