@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When a packet passed the points of its way on one host: what bpf/legs.bpf.c shares with user
- * space. */
+/* When a packet passed the points of its way on one host. For bpf/legs.bpf.c and user space. */
 #ifndef PKTLEDGER_LEGS_ABI_H
 #define PKTLEDGER_LEGS_ABI_H
 

@@ -199,8 +199,8 @@ void show_maps(void)
 			largest = &list[i];
 	}
 	if (largest)
-		log_debug("%d BPF maps of %s, the largest is %s of %s", n,
-			  page_bytes(sum), largest->name, page_bytes(largest->bytes));
+		log_debug("%d BPF maps of %s, the largest is %s of %s", n, page_bytes(sum),
+			  largest->name, page_bytes(largest->bytes));
 	free(list);
 }
 
@@ -751,8 +751,7 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		 "--to USER@ADDR"},
 		{by_via && (o->token_file || o->insecure || o->scheme),
 		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, not for ssh "
-		 "or "
-		 "--via: they know who you are",
+		 "or --via: they know who you are",
 		 "leave it out"},
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},

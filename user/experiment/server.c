@@ -83,12 +83,20 @@ static int do_login(struct caller *s, struct json_object *msg)
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
+/* Its TLS handshake is not done: until then nothing is said to it, nor heard. */
+static bool is_shaking(const struct caller *s)
+{
+	return s->conn.tls && !s->conn.shaken;
+}
+
 /* Says hello, once: the login is due. */
 static int greet(struct caller *s)
 {
 	bool first = !s->greeted;
 	int rc = 0;
 
+	if (is_shaking(s))
+		return 0;
 	s->greeted = true;
 	s->heard_ns = clock_now();
 	if (first && s->cfg->stdio) /* where a login's script has left a line open */
@@ -144,7 +152,7 @@ static int do_probe(struct caller *s, struct json_object *msg)
 /* Somebody else is served first. */
 static int put_off(struct caller *s)
 {
-	return conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
+	return is_shaking(s) ? 0 : conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
 }
 
 static int check_sending(const struct caller *s, struct error *why)
@@ -471,11 +479,6 @@ static const char *why_ended(int rc)
 	return strerror(-rc);
 }
 
-static bool is_shaking(const struct caller *s)
-{
-	return s->conn.tls && !s->conn.shaken;
-}
-
 /* A caller is done with, by `rc`; 0: as all are. Whoever waited for it is greeted. */
 static void end_caller(struct server *srv, unsigned i, int rc)
 {
@@ -492,13 +495,18 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	if (rc && s == srv->client) {
 		srv->client = NULL;
 		for (unsigned k = 0; k < srv->callers; k++)
-			if (!is_shaking(srv->caller[k]))
-				greet(srv->caller[k]); /* who is gone is found so by and by */
+			greet(srv->caller[k]); /* who is gone is found so by and by */
 	}
 	free(s);
 }
 
-/* Takes the descriptors. Who cannot be served now is sent "busy", and waits. */
+/* Who cannot be served now is sent "busy", and waits. */
+static int say_first(const struct server *srv, struct caller *s)
+{
+	return srv->client ? put_off(s) : greet(s);
+}
+
+/* Takes the descriptors. */
 static void add_caller(struct server *srv, int in, int out)
 {
 	struct caller *s = calloc(1, sizeof(*s));
@@ -518,8 +526,8 @@ static void add_caller(struct server *srv, int in, int out)
 		rc = conn_name(in, true, &s->served.peer);
 	if (!rc && srv->cfg->token.len)
 		rc = conn_secure(&s->conn, &srv->cfg->token, true);
-	else if (!rc)
-		rc = srv->client ? put_off(s) : greet(s);
+	if (!rc)
+		rc = say_first(srv, s);
 	s->heard_ns = clock_now();
 	if (rc)
 		end_caller(srv, srv->callers - 1, rc);
@@ -534,7 +542,7 @@ static void shake_hands(struct server *srv)
 		int rc = shaking ? conn_handshake(&s->conn, 0) : 0;
 
 		if (shaking && !rc)
-			rc = srv->client ? put_off(s) : greet(s);
+			rc = say_first(srv, s);
 		else if (rc == -ETIMEDOUT && clock_now() - s->heard_ns < LOGIN_NS)
 			rc = 0;
 		if (rc)
@@ -603,7 +611,7 @@ static void hear_callers(struct server *srv)
 		i++;
 	}
 	for (unsigned i = 0; srv->client && i < srv->callers; i++) {
-		if (srv->caller[i] != srv->client && !is_shaking(srv->caller[i]))
+		if (srv->caller[i] != srv->client)
 			put_off(srv->caller[i]);
 	}
 }

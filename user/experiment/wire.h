@@ -59,11 +59,12 @@ struct conn {
 void conn_init(struct conn *c, int in, int out);
 void conn_close(struct conn *c);
 
+struct token;
+
 /*
  * What follows is encrypted, after the handshake: 0; -ENOSYS: this build has no TLS; -ENOMEM.
  * conn_handshake() returns as handshake() above does, but for -EAGAIN -ETIMEDOUT.
  */
-struct token;
 int conn_secure(struct conn *c, const struct token *token, bool is_server);
 int conn_handshake(struct conn *c, int timeout_ms);
 
