@@ -31,7 +31,9 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw libmicrohttpd zlib
 # `make TLS=`: without GnuTLS; `recv --serve` has no tokens then.
 TLS ?= gnutls
-PKGS += $(TLS)
+# `make SECCOMP=`: without libseccomp; what stays for days gives up capabilities only.
+SECCOMP ?= libseccomp
+PKGS += $(TLS) $(SECCOMP)
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 # A distribution that has flags of its own gives HARDENING= with them.
@@ -42,7 +44,7 @@ override LDFLAGS += $(HARDENING_LD)
 HERE := -ffile-prefix-map=$(CURDIR)=.
 override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra $(WERROR) -Wshadow \
 	-Wstrict-prototypes -D_GNU_SOURCE \
-	$(if $(TLS),-DHAVE_TLS) \
+	$(if $(TLS),-DHAVE_TLS) $(if $(SECCOMP),-DHAVE_SECCOMP) \
 	-DPKTLEDGER_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(B) -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS))
 LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
@@ -52,7 +54,10 @@ ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
 BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
 	-Iinclude -Ibpf -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 
-BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
+# Those that can do without functions of the kernel itself are built a second time without them, for
+# kernels that have none: bpf/skb.bpf.h.
+OLD  := balance checkpoint drops test watch
+BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c)) $(OLD:%=%_old)
 SKEL := $(BPF:%=$(B)/%.skel.h)
 # The rooms of user/, each with its archive. A room uses itself and those before it in this list, no
 # other: programs and unit tests are linked in that order, and tests/unit/test_rooms.py looks closer.
@@ -71,11 +76,18 @@ UNIT  := $(foreach room,$(ROOMS),$(call TESTS_OF,$(room))) \
 .PHONY: all
 all: $(B)/$(NAME)
 
+define bpf-program
+$(call say,BPF,$@)
+$(Q)mkdir -p $(@D)
+$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
+$(Q)$(LLVM_STRIP) -g $@
+endef
 $(B)/%.bpf.o: bpf/%.bpf.c
-	$(call say,BPF,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
-	$(Q)$(LLVM_STRIP) -g $@
+	$(bpf-program)
+
+$(OLD:%=$(B)/%_old.bpf.o): BPFFLAGS += -DWITHOUT_KFUNCS
+$(OLD:%=$(B)/%_old.bpf.o): $(B)/%_old.bpf.o: bpf/%.bpf.c
+	$(bpf-program)
 
 $(B)/%.skel.h: $(B)/%.bpf.o
 	$(call say,SKEL,$@)

@@ -28,7 +28,7 @@
  * Functions of the kernel itself that our programs call. For one that the kernel has not, weak or
  * not, libbpf 1.1 looks into the BTF of every module, which takes CAP_SYS_ADMIN; not to load the
  * programs that call it does not help. So objects that can do without are built a second time, as
- * bpf/NAME_old.bpf.c, without any such symbol.
+ * NAME_old.bpf.o, without any such symbol.
  */
 #ifdef WITHOUT_KFUNCS
 #define KFUNCS false

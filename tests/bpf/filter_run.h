@@ -4,6 +4,7 @@
 #define PKTLEDGER_TESTS_FILTER_RUN_H
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -20,12 +21,23 @@
 #define HEADROOM 64
 #define UNSET	 0xffff
 
+/* Whether the kernel has bpf_rdonly_cast(), since Linux 6.2. */
+static inline bool has_kfuncs(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
 /* As programs are opened that call functions of the kernel; NULL: it cannot be. */
 static inline struct test_bpf *open_test(void)
 {
 	struct test_bpf *s = calloc(1, sizeof(*s));
 
-	if (s && !test_bpf__create_skeleton(s) && !trace_open(s->skeleton, test_old_bpf__elf_bytes))
+	if (s && !test_bpf__create_skeleton(s) &&
+	    !trace_open(s->skeleton, has_kfuncs() ? NULL : test_old_bpf__elf_bytes))
 		return s;
 	test_bpf__destroy(s);
 	return NULL;

@@ -440,7 +440,7 @@ static struct flow_balance close_numbered(uint64_t dropped, struct balance_strea
 	struct error err = {};
 
 	assert_int_equal(balance_end(balance, &begun, SETTLE_NS, &facts.end, &err), 0);
-	assert_int_equal(balance_read_streams(balance, streams), 0);
+	balance_read_streams(balance, streams);
 	facts.streams = *streams;
 	close_rows(&facts);
 	flow_balance_close(&b, &facts);

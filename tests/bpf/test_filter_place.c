@@ -245,8 +245,11 @@ static unsigned insns_of(const struct loaded *l)
 /* The verifier leaves nothing of it: no map, no read. */
 CASE(without_a_filter_all_pass)
 {
-	struct loaded l = load_filter(NULL, "no filter"), all;
+	struct loaded l, all;
 
+	if (!has_kfuncs())
+		skip(); /* the verifier of Linux 6.1 leaves 265 instructions */
+	l = load_filter(NULL, "no filter");
 	assert_true(matches(&l));
 	assert_in_range(insns_of(&l), 1, FEW_INSNS);
 	all = load_expression("");

@@ -34,7 +34,7 @@ valgrind: unit-programs
 		|| [ $$? -eq 77 ] || { cat $(B)/valgrind.log; exit 1; }; done # 77: skipped
 
 # The analyzer that scan-build drives, file by file. It takes -errno for any number, also 0: where
-# it goes wrong by that, a NOLINT says so.
+# it goes wrong by that, a NOLINT says so. What is generated is bpftool's, and not looked at.
 CLANG_TIDY ?= clang-tidy
 CHECKS     := -*,clang-analyzer-core.*,clang-analyzer-deadcode.*,clang-analyzer-unix.*
 ANALYZED := $(SRC:%.c=$(B)/analyzed/%.ok)
@@ -43,8 +43,8 @@ analyze: $(ANALYZED)
 $(B)/analyzed/%.ok: %.c | $(SKEL)
 	$(call say,ANALYZE,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG_TIDY) --quiet --checks='$(CHECKS)' --warnings-as-errors='*' $< -- $(CFLAGS) \
-		--no-system-header-prefix=bpf/
+	$(Q)$(CLANG_TIDY) --quiet --checks='$(CHECKS)' --warnings-as-errors='*' $< -- \
+		$(CFLAGS:-I$(B)=-isystem $(B)) --no-system-header-prefix=bpf/
 	$(Q)$(CLANG) $(CFLAGS) -M -MP -MT $@ -MF $@.d $< && touch $@
 
 # libFuzzer on each parser, each for a fixed number of runs from the same seed; without a network,

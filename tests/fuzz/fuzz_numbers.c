@@ -9,16 +9,15 @@ static void plain(const char *text)
 {
 	static const struct {
 		int (*read)(const char *s, uint64_t *out);
-		char *(*write)(char *buf, size_t size, uint64_t v);
+		char *(*write)(uint64_t v);
 	} kinds[] = {
 		{num_count, num_text_count}, {num_size, num_text_size}, {num_time, num_text_time}};
-	char buf[FMT_MAX];
 	uint64_t v, again;
 
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].read(text, &v))
 			continue;
-		MUST(!kinds[i].read(kinds[i].write(buf, sizeof(buf), v), &again));
+		MUST(!kinds[i].read(kinds[i].write(v), &again));
 		MUST(v == again);
 	}
 }
@@ -28,18 +27,17 @@ static void others(const char *text)
 	struct endpoint to, to_again;
 	struct limit limit, limit_again;
 	struct rate rate, rate_again;
-	char buf[FMT_MAX];
 
 	if (!num_rate(text, &rate) && rate.value > 1e-6) { /* room for digits */
-		MUST(!num_rate(num_text_rate(buf, sizeof(buf), &rate), &rate_again));
+		MUST(!num_rate(num_text_rate(&rate), &rate_again));
 		MUST(rate.unit == rate_again.unit && rate.value == rate_again.value);
 	}
 	if (!num_limit(text, &limit)) {
-		MUST(!num_limit(num_text_limit(buf, sizeof(buf), &limit), &limit_again));
+		MUST(!num_limit(num_text_limit(&limit), &limit_again));
 		MUST(limit.stage == limit_again.stage && limit.value == limit_again.value);
 	}
 	if (!num_endpoint(text, &to)) {
-		MUST(!num_endpoint(num_text_endpoint(buf, sizeof(buf), &to), &to_again));
+		MUST(!num_endpoint(num_text_endpoint(&to), &to_again));
 		MUST(to.family == to_again.family && to.port == to_again.port);
 	}
 }

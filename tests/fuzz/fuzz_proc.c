@@ -35,8 +35,8 @@ static void read_sockets(char *text)
 
 	memset(&before, 0, sizeof(before));
 	memset(&after, 0, sizeof(after));
-	facts_socks_parse(&before, AF_INET, text);
-	facts_socks_parse(&after, AF_INET6, text);
+	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, &before);
+	sockmem_parse(text, strlen(text), AF_INET6, facts_socks_add, &after);
 	facts_socks_rates(&before, &after);
 	MUST(after.n <= FACTS_SOCKS);
 }
@@ -49,7 +49,7 @@ static void read_stack(char *text)
 	facts_taps_parse(&taps, false, text);
 	facts_taps_parse(&taps, true, text);
 	sockstat_value(text, "UDP", "mem", &value);
-	stat_column(text, "table_fulls", true, &value);
+	procnet_column(text, strlen(text), "table_fulls", true, &value);
 	nfqueue_drops(text);
 }
 

@@ -101,8 +101,9 @@ def nobody_listens():
 
 @table([(" ".join(args), args, status, word) for args, status, word in [
     (["198.18.0.2"], 2, "rate"),
-    (["nowhere", "-r", "1k"], 2, "nowhere"),
-    ([], 2, "ADDR"),
+    (["nobody.invalid", "-r", "1k"], 1, "nobody.invalid"),
+    (["no/where", "-r", "1k"], 2, "no/where"),
+    ([], 2, "HOST"),
     (["198.18.0.2", "-r", "1k", "--tx", "xsk"], 2, "interface"),
     (["198.18.0.2", "-r", "1k", "--tx", "xsk", "-i", "no-such"], 1, "no-such"),
     (["198.18.0.2", "-r", "1k", "-i", "no-such"], 1, "no-such"),

@@ -463,6 +463,22 @@ def lose_everywhere():
 
 
 @thorough
+def services_and_processes():
+    """Labels of both: of systemd's service, and of the process if it was asked for."""
+    with lab(), cgroup(cgroup2(), f"{NAME}.service") as group, receiver_in(group):
+        for option, process in ([], None), (["--process"], "process=python"):
+            with exporting(*option) as exporter:
+                for _ in range(3):  # the first loss finds whose it was
+                    send(V4, 200)
+                    time.sleep(0.3)
+                series = [key for key in exporter.scrape() if f"unit={NAME}.service" in key]
+            assert series and "stage=rcvbuf" in series[0], series
+            names = [label for key in series for label in key if label.startswith("process=")]
+            assert bool(names) == bool(process), series
+            assert all(name.startswith(process) for name in names), series
+
+
+@thorough
 def every_query_returns_data():
     wanted = {*dashboard_queries(), *(expr for _, expr, _ in rules())}
     with lab(), pod() as name, exporting() as exporter, prometheus(exporter.port) as p:

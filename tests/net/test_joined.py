@@ -48,7 +48,8 @@ class Fleet(Hosts):
         return become
 
     def cut(self):
-        """The router drops of each sender: a share of its numbers, and what comes too fast."""
+        """The router drops of each sender: a share of its numbers, and what comes too fast, but
+        for end records (36 bytes of payload), which are not of the ledger."""
         source = {side: f"ip saddr 198.18.{net}.1 udp dport {PORT}" for side, net in SENDERS.items()}
         nft(self.netns("m"), f"""
             table inet cut {{
@@ -58,7 +59,7 @@ class Fleet(Hosts):
                 chain c {{ type filter hook forward priority 0;
                     {source["a"]} @th,136,8 & {EACH - 1:#x} == 3 counter name "a" drop
                     {source["c"]} @th,136,8 & {EACH - 1:#x} == 6 counter name "c" drop
-                    {source["d"]} limit rate over 3000/second burst 50 packets counter name "d" drop
+                    {source["d"]} udp length != 44 limit rate over 3000/second burst 50 packets counter name "d" drop
                 }}
             }}
             """)

@@ -136,7 +136,7 @@ def mended_and_as_before():
         assert small_run() == {"ip_route": 150}
 
 
-@case
+@thorough
 def documents():
     with sick_host() as file, traffic():
         args = ["-j", "--undo-file", str(file)]
@@ -246,7 +246,7 @@ exec "$@"' - {BINARY} check -t 0.3 --apply --yes --undo-file {file} ip-rpfilter"
         assert rp_filter() == "1", result
 
 
-@case
+@thorough
 def kept_for_the_next_boot():
     with sick_host() as file, traffic():
         args = ["--persist", "--undo-file", str(file)]

@@ -238,6 +238,23 @@ def container_by_the_cgroup_of_the_socket():
 
 
 @case
+def a_pod_is_its_network_namespace():
+    """That of its first process; other namespaces lose unseen. Who asks for another is told which."""
+    uid = "0b7632a2-a56e-4278-987a-22de18008dbe"
+    with lab(), cgroup(cgroup2(), NAME, f"pod{uid}", ID) as group, receiver_in(group):
+        row = the_row(drops("--pod", f"pod-{uid}"))
+        assert row["socket"].endswith(f":{PORT}"), row
+        checked = assert_ok(pktledger("check", "-j", "-t", "100ms", "--pod", f"pod-{uid}"))
+        assert str(checked.json["end"]).count("v-rx"), checked.json["end"]
+        assert "v-tx" not in str(checked.json["end"]), checked.json["end"]
+        for command in ["trace", "-t", "1"], ["export", "-t", "1"], ["check"]:
+            result = pktledger(*command, "--pod", "shop/cart")
+            assert result.status == 1 and "no pod shop/cart" in result.err, result
+            assert f"pod-{uid}" in result.err, result
+    assert pktledger("trace", "--pod", "a/b", "--netns", RX).status == 2
+
+
+@case
 def socket_that_nobody_has_any_more():
     """Its process ends before anybody can look: the loss is told all the same."""
     with lab():

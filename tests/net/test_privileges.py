@@ -28,7 +28,13 @@ BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "C
 SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 ALL = "all"  # rows of the table, for what is to be done again
 KERNEL = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
+FILTERED = 2  # SECCOMP_MODE_FILTER
 PORT = str(20000 + os.getpid() % 20000)
+
+
+def shared():
+    """The libraries that the program is linked with."""
+    return subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=False).stdout
 
 
 def bits(names):
@@ -47,6 +53,7 @@ def status(path):
     """Sets of capabilities as numbers, and the flag."""
     text = (path / "status").read_text()
     found = {s: int(re.search(rf"^{s}:\s+([0-9a-f]+)$", text, re.M)[1], 16) for s in SETS}
+    found["Seccomp"] = int(re.search(r"^Seccomp:\s+(\d)$", text, re.M)[1])
     found["NoNewPrivs"] = int(re.search(r"^NoNewPrivs:\s+(\d)$", text, re.M)[1])
     return found
 
@@ -117,6 +124,16 @@ def at_work(args, which, others):
         assert_kept(process.pid, names, others)
 
 
+@table([("recv", ["recv", "-p", PORT, "-t", "9"]),
+        ("export", ["export", "--listen", "127.0.0.1:" + PORT])])
+def stays_and_is_filtered(args):
+    """By seccomp, in all threads; tests/unit/host/test_caps.c has what the filter refuses."""
+    require("libseccomp" in shared(), "built without libseccomp")
+    with started(*args) as process:
+        until(lambda: {t["Seccomp"] for t in threads(process.pid).values()} == {FILTERED}, 20,
+              "the filter")
+
+
 @thorough
 def the_last_of_several_runs():
     kept = bits(needs("run", "kept")) & status(Path("/proc/self"))["CapEff"]
@@ -133,6 +150,7 @@ def top_at_work():
         os.execv(BINARY, [BINARY, "top"])
     try:
         assert_kept(pid, needs("top", "kept"), (NFT,))
+        until(lambda: {t["Seccomp"] for t in threads(pid).values()} == {FILTERED}, 20, "the filter")
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -262,7 +262,7 @@ def test_two_runs():
         results = {r["name"]: r for r in document["results"]}
         assert results["sent"]["a"] == results["sent"]["b"] == 2000 and not results["sent"]["change"]
         assert results["netfilter"]["a"] == 0 and 300 < results["netfilter"]["b"] < 500, results
-        assert results["delivered"]["b_share"] == 1 - results["netfilter"]["b"] / 2000, results
+        assert results["delivered"]["b_share"] == (2000 - results["netfilter"]["b"]) / 2000, results
         text = pktledger("report", "--number", "1", a, b)
         assert text.status == 0 and "netfilter" in text.out and "hosts: the same" in text.out, text
         assert len(report(b)["documents"]) == 2

@@ -190,7 +190,8 @@ def scene(s):
             if n:
                 lost[row["stage"]] = lost.get(row["stage"], 0) + n
         brief = {k: end[k] for k in ("arrived", "delivered", "suspected", "in_flight",
-                                     "unaccounted", "balanced", "verdict", "rests_on")}
+                                     "unaccounted", "balanced", "verdict", "rests_on",
+                                     "own_losses")}
         if s.nat and any("NAT that cannot be followed" in why for why in end["rests_on"]):
             assert not end["balanced"], brief  # Linux before 6.4: said, and no verdict
             return

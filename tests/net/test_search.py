@@ -214,6 +214,13 @@ def out_of_time():
     assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"]
 
 
+@thorough
+def out_of_trials():
+    document = search("-t", "100ms", "--max-rate", "5k", "--max-trials", "2", status=1)
+    assert document["end"]["out_of_trials"] and "so many trials" in document["error"]["message"]
+    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up", "search", "search"]
+
+
 @table([(" ".join(options), options, message) for options, message in (
     (["--rate", "10k"], "picks the rates itself"),
     (["-c", "100"], "cannot count packets"),

@@ -20,20 +20,20 @@ from lib import BINARY, PATIENCE, case, main, pktledger, skip, table, until
 from ends import PORT, udp
 from traced import RX, V4, lab, send
 
-STATUS_FAILED, STATUS_USAGE, STATUS_UNABLE = 1, 2, 3
+STATUS_FAILED, STATUS_USAGE = 1, 2
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[()][0-9A-B]|[=>78])")
 
 
 class Screen:
-    def __init__(self, *args, size=(24, 80)):
+    def __init__(self, *args, size=(24, 80), term="xterm"):
         try:
             self.pid, self.fd = pty.fork()
         except OSError as error:
             skip(f"no terminal can be made: {error.strerror}")
         if not self.pid:
-            os.environ.update(TERM="xterm", LC_ALL="C.UTF-8")
+            os.environ.update(TERM=term, LC_ALL="C.UTF-8")
             os.execv(BINARY, [BINARY, "top", *args])
-        self.seen = ""
+        self.raw = self.seen = ""
         self.resize(*size)
 
     def resize(self, rows, cols):
@@ -47,7 +47,8 @@ class Screen:
                 return
             if not text:
                 return
-            self.seen += ESCAPES.sub("", text.decode(errors="replace"))
+            self.raw += text.decode(errors="replace")
+            self.seen = ESCAPES.sub("", self.raw)
 
     def shows(self, what):
         def there():
@@ -98,6 +99,75 @@ def shows_the_path_and_the_loss():
         assert "rcvbuf" in screen.seen.rpartition("group by sockets")[2]  # the sum stays
 
 
+def rates(screen, *labels):
+    """What the whole screen has behind words of the path, a second: "read 30.1k/s" is 30100."""
+    screen.rows = 30 + (screen.rows == 30)
+    screen.raw = ""
+    screen.resize(screen.rows, 160)  # it is drawn anew
+    screen.shows("q quit")
+    found = [re.findall(label + r" ([0-9.]+)([kMG]?)/s", screen.seen) for label in labels]
+    assert all(found), screen.seen
+    return [float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
+            for number, unit in (of[-1] for of in found)]
+
+
+@case
+def has_one_scope():
+    """Losses and traffic are of all namespaces, or of that of the chosen row."""
+    with lab(), top("-I", "0.3", f"udp port {PORT}", size=(30, 160)) as screen:
+        screen.rows = 30
+        screen.shows("all namespaces, by sockets")
+        with udp(RX, 2, (V4, PORT), rcvbuf=1):
+            def flows(*labels):
+                send(V4, 200)
+                time.sleep(0.4)
+                return rates(screen, *labels)
+            until(lambda: all(rate > 0 for rate in flows("in", "sent", "out")) and
+                  "▼" in screen.seen, 10, "traffic and losses of other namespaces")
+            screen.type("n")
+            screen.shows(f"namespace {RX}")
+            until(lambda: flows("in")[0] > 0, 10, "traffic of the receiver's namespace")
+            assert rates(screen, "sent") == [0], screen.seen  # which is another one
+        screen.type("/")
+        screen.type("nosuchrow\r")
+        screen.shows('no row has "nosuchrow"')
+        screen.type("\x1bs")
+        screen.shows("sorted by")
+        screen.type("n")
+        screen.shows("all namespaces")
+        screen.type("q")
+        assert screen.ends() == 0
+
+
+@case
+def only_the_namespace_that_is_named():
+    with lab(), top("-I", "0.2", "--netns", RX) as screen:
+        screen.shows(f"namespace {RX}")
+        screen.type("n")
+        screen.type("d")
+        screen.shows("interface")
+        screen.type("q")
+        assert screen.ends() == 0
+        assert "all namespaces" not in screen.seen, screen.seen
+
+
+@table([("dumb", "dumb", "TERM=dumb"), ("unknown", "no-such-terminal", "TERM=no-such-terminal")])
+def prints_lines_where_there_is_no_screen(term, word):
+    with top("-t", "0.5", "-I", "0.2", term=term) as screen:
+        assert screen.ends() == 0
+        assert word in screen.seen and "tracing what this host drops" in screen.seen, screen.seen
+        assert "\x1b[?1049h" not in screen.raw, screen.raw
+
+
+@case
+def prints_lines_without_a_terminal():
+    with lab():
+        reader = pktledger("top", "-t", "1", "-I", "0.2", "--netns", RX)
+    assert reader.status == 0, reader
+    assert "no terminal: lines, as of trace" in reader.err, reader
+    assert "\x1b" not in reader.out and reader.out.strip(), reader
+
+
 @case
 def pauses():
     with top("-I", "0.1") as screen:
@@ -115,6 +185,8 @@ def another_size():
         screen.shows("too small")
         screen.resize(60, 200)
         screen.shows("socket_close")
+        screen.resize(15, 50)
+        screen.shows("sorted by")
         screen.type("q")
         assert screen.ends() == 0
 
@@ -135,7 +207,6 @@ def ends_in_time():
 
 
 @table([
-    ("no terminal", ["top"], STATUS_UNABLE, "use trace"),
     ("JSON", ["top", "-j"], STATUS_USAGE, "use trace"),
 ])
 def refused(args, status, word):

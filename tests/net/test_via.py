@@ -155,9 +155,9 @@ def sshd(hosts):
             log.close()
 
 
-def by_ssh(hosts, env, *args, to=4, user="root"):
-    address = f"[{TARGET[to]}]" if to == 6 else TARGET[to]
-    return start("run", "--to", f"{user}@{address}:{SSHD_PORT}", *REMOTE, *args,
+def by_ssh(hosts, env, *args, to=4, user="root", host=None, prefix=()):
+    address = host or (f"[{TARGET[to]}]" if to == 6 else TARGET[to])
+    return start("run", "--to", f"{user}@{address}:{SSHD_PORT}", *REMOTE, *args, prefix=prefix,
                  preexec_fn=hosts.inside("a"), env=env)
 
 
@@ -170,6 +170,23 @@ def over_ssh(to, args):
         assert_valid(result.json)
         compare(result.json, {"wire": share(3)})
         until(lambda: not remotes(server.pid), 5, "the other side stays")
+
+
+@table(first(0, [("IPv4", 4), ("IPv6", 6)]))
+def over_ssh_by_name(to):
+    """The data goes to the address of the name, and ssh gets the name itself."""
+    with Piped() as hosts, sshd(hosts) as (env, _), directory() as where:
+        (where / "hosts").write_text(f"{TARGET[to]} rx.example\n")
+        hosts.drop("m", "forward", 3)
+        named = ["unshare", "-m", "sh", "-c", f"mount --bind {where}/hosts /etc/hosts && "
+                 'exec "$@"', "sh"]
+        script(where, "ssh", f'echo "$@" > {where}/asked; exec {shutil.which("ssh", path=env["PATH"])}'
+                             ' "$@"\n')
+        env["PATH"] = f"{where}:{env['PATH']}"
+        result = assert_ran(finish(by_ssh(hosts, env, "-j", "-r", "20k", "-c", str(COUNT),
+                                          "--rcvbuf", "16M", host="rx.example", prefix=named)))
+        compare(result.json, {"wire": share(3)})
+        assert "root@rx.example" in (where / "asked").read_text()
 
 
 @thorough
@@ -351,7 +368,6 @@ TO = ["run", "-r", "1k", "--to", TARGET[4]]
     ("two ways", ["run", "-r", "1k", "--to", f"me@{TARGET[4]}", "--via", "x"], ["USER@"]),
     ("a token", [*TO, "--via", "x", "--token-file", "/x"], ["--token-file"]),
     ("quotes", [*TO, "--via", "sh -c 'x'"], ["no quotes", "script"]),
-    ("a name", ["run", "--to", "me@host"], ["--via 'ssh NAME'"]),
     ("no user", ["run", "--to", f"@{TARGET[4]}"], ["--to"]),
     ("stdio and JSON", ["recv", "--stdio", "-j"], ["run --to"]),
     ("stdio and a port", ["recv", "--stdio", "-p", "1"], ["--port", "client's"]),

@@ -19,6 +19,7 @@ from wire import PORT, TARGET, TX, Lab, datagrams, dissect, pcap, require_tshark
 
 NAME = f"pl-wire-{os.getpid()}"
 COUNT = 1200
+END_RECORDS = 4  # of each stream
 DEBT = 0.1  # seconds of the schedule that a late sender may catch up: pace.h
 SIGMAS = 6
 IMIX = {64: 7, 594: 4, 1518: 1}
@@ -37,7 +38,7 @@ def sent(*args, count=COUNT, defects=0):
     with Lab(NAME, queues=args.count("--threads") + 1) as lab:
         document, frames = lab.send("--count", str(count), *args)
     packets, ends = datagrams(frames)
-    assert ends == 3 * len({p.stream for p in packets}), f"{ends} end records"
+    assert ends == END_RECORDS * len({p.stream for p in packets}), f"{ends} end records"
     if not defects:
         assert document["end"]["sent"] == count == len(packets), (document["end"], len(packets))
         assert_in_order(packets)
@@ -227,7 +228,7 @@ def end_record():
         document, frames = lab.send("--count", "50", *options("socket"))
     ends = [p.payload for p in dissect(frames) if p.payload[:2] == b"\x70\x65"]
     stream, base, number, refused, check = struct.unpack(">HQQQQ", ends[0][2:36])
-    assert ends == 3 * [ends[0]]
+    assert ends == END_RECORDS * [ends[0]]
     start = document["start"]["streams"][0]
     assert (stream, base, number, refused) == (start["stream"], start["base"], 50, 0)
     assert check == (stream ^ base ^ number ^ refused) ^ (1 << 64) - 1

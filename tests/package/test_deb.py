@@ -100,7 +100,20 @@ def installs_works_and_goes():
         assert "usr/sbin/pktledger" in listing(root) - before
         said = inside(root, "pktledger --version; pktledger run -c 10000; pktledger selftest")
         assert "balanced" in said and re.search(r"\d+ agree, 0 disagree", said), said
-        inside(root, "apt-get -qqy purge pktledger; apt-get -qqy autoremove --purge")
+        # by default for root alone, then for a group
+        assert inside(root, "getcap /usr/sbin/pktledger; stat -c '%G %a' /usr/sbin/pktledger") == "root 755\n"
+        inside(root, "echo pktledger pktledger/group boolean true | debconf-set-selections; "
+                     "dpkg-reconfigure pktledger; adduser --quiet --system --no-create-home someone; "
+                     "adduser --quiet someone pktledger")
+        shown = inside(root, "getcap /usr/sbin/pktledger; stat -c '%G %a' /usr/sbin/pktledger")
+        assert "cap_bpf" in shown and shown.endswith("pktledger 750\n"), shown
+        # cap_syslog, cap_bpf and cap_perfmon are those of this host's kernel
+        said = inside(root, "su -s /bin/sh someone -c 'pktledger trace -t 1'; "
+                            "su -s /bin/sh nobody -c 'pktledger --version' 2>&1 || true")
+        assert "lost" in said and "denied" in said, said
+        inside(root, "apt-get -qqy purge pktledger; apt-get -qqy autoremove --purge; "
+                     "deluser --quiet someone; delgroup --quiet pktledger; "
+                     "rm -f /etc/shadow- /etc/gshadow-")  # copies that these two leave
         assert listing(root) == before, sorted(listing(root) ^ before)
 
 

@@ -145,6 +145,17 @@ def front_page():
 
 
 @case
+def exit_statuses():
+    """The front page has those of the program, and no manual names another one."""
+    known = [s["name"] for s in tables()["exit_status"]]
+    listed = re.search(r"^Exit statuses: (.*?)\n\n", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert re.findall(r"(?:^|[,\n] ?)(\d) ", listed[1]) == known, (listed[1], known)
+    for path in (ROOT / "tools/man").glob("*.scd"):
+        for status in re.findall(r"exit\s+status\s+(?:is\s+)?(\d+)", path.read_text()):
+            assert status in known, (path.name, status)
+
+
+@case
 def screens():
     """The picture is well-formed, of text only, and its commands can be typed."""
     path = ROOT / "tools/man/screens.svg"

@@ -143,6 +143,43 @@ def two_runs_are_compared():
         assert len(found.documents) == 2
         assert found.text.index("6.12") < found.text.index("results")
         assert "-100.0 %" in found.text and "12.30 % lost" in found.text
+        assert "A lost 12.3 % of what it sent, B nothing, " in found.text, found.text[:300]
+
+
+@case
+def the_answers_of_sweeps_and_searches():
+    """Two options as a grid, the rate as a chart with the band between both bounds; in full are 20."""
+    def trial(i, lost, **parameters):
+        none = {} if lost else {"stages": [], "delivered": SENT, "dropped": 0}
+        return {**end(), **none, "tx_pps": 1000.0 * (i + 1),
+                "parameters": parameters}
+    points = [{"parameters": {"rcvbuf": size, "rate": rate}, "trials": 3, "balanced": True,
+               "lost_share": {"median": share}, "stage": "rcvbuf" if share else None,
+               "delivered": {"median": 100.0}, "dropped": {"median": 7.0}}
+              for size, rate, share in (("64k", "1k", 0.0), ("64k", "2k", 0.1234),
+                                        ("4m", "1k", 0.0), ("4m", "2k", 0.00001))]
+    sweep = {"schema": "pktledger/sweep/1", "start": {**start(), "parameters": ["rcvbuf", "rate"]},
+             "trials": [trial(i, i % 2, rcvbuf="64k", rate="1k") for i in range(200)],
+             "end": {"points": points}}
+    rate = {"lower_pps": 9000.0, "upper_pps": 9100.0, "stage": "rcvbuf", "lost_below": 2,
+            "trials_below": 17}
+    search = {"schema": "pktledger/search/1", "start": start(),
+              "trials": [trial(i, 0, phase="search", rate_pps=1000.0 * i) for i in range(9)],
+              "end": {"ndr": rate, "pdr": None}}
+    with directory() as d:
+        (d / "sweep").write_text(json.dumps(sweep))
+        (d / "search").write_text(json.dumps(search))
+        found, html = page(d / "page.html", d / "sweep"), (d / "page.html").read_text()
+        assert "rcvbuf down, rate across" in found.text and "12.34 %" in found.text, found.text
+        assert "<0.01 %" in found.text and "107 packets of 3 runs" in html, found.text
+        assert html.count('style="--heat:') == 4 and "Loss over rate" in found.text
+        assert html.count("the first that lost in full") == 1
+        assert html.count('class="path"') <= 20 < html.count('class="dot ') == 200
+        before_data = html.index('<script type="application/json"')
+        assert before_data < 300_000, before_data
+        found, html = page(d / "page.html", d / "search"), (d / "page.html").read_text()
+        assert html.count('class="band ') == 1 and "9.000 kpps held, not each time" in found.text
+        assert "2 of 17 trials up to it lost more" in found.text, found.text
 
 
 @case

@@ -46,6 +46,7 @@ deb: dist
 	$(Q)tar -xzf $(TARBALL) -C $(B)/deb
 	$(Q)cp $(TARBALL) $(B)/deb/$(NAME)_$(VERSION).orig.tar.gz
 	$(Q)cp -r $(DEB)/tools/packaging/deb $(DEB)/debian
+	$(Q)cd $(DEB)/debian && debconf-updatepo
 	$(Q)tools/packaging/deb-changelog $(NAME) $(VERSION) > $(DEB)/debian/changelog
 	$(Q)cd $(DEB) && env -u MAKEFLAGS -u B dpkg-buildpackage -us -uc
 	$(Q)ls $(B)/deb/*.deb

@@ -173,12 +173,13 @@ uint64_t when_now(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-char *when_text(char *buf, size_t size, uint64_t ns, bool day)
+char *when_text(uint64_t ns, bool day)
 {
+	char *text = fmt_buffer();
 	time_t seconds = (time_t)(ns / SECOND);
 	struct tm tm;
 
 	localtime_r(&seconds, &tm);
-	strftime(buf, size, day ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
-	return buf;
+	strftime(text, FMT_MAX, day ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	return text;
 }

@@ -38,8 +38,6 @@ uint64_t ktime_now(void);
 
 /* Moments as people write them, and as ledgers do: ns of CLOCK_REALTIME. */
 
-#define WHEN_TEXT 40 /* bytes of when_text() */
-
 /*
  * RFC 3339: "2024-05-01T12:00:00.5Z", "2024-05-01 12:00+02:00". Seconds, their fraction, the offset
  * (then local time), or all of the time (then midnight) may be left out. -EINVAL: it is not one, or
@@ -56,7 +54,7 @@ int when_moment(const char *s, uint64_t now_ns, uint64_t after_ns, uint64_t *ns)
 
 uint64_t when_now(void);
 
-/* Local: "2024-05-01 12:00:00", in WHEN_TEXT bytes or more; returned. !`day`: the time only. */
-char *when_text(char *buf, size_t size, uint64_t ns, bool day);
+/* Local: "2024-05-01 12:00:00", as fmt_buffer() keeps it. !`day`: the time only. */
+char *when_text(uint64_t ns, bool day);
 
 #endif

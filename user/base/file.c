@@ -10,6 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+void fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 int file_read(const char *path, char **text, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = fd < 0 ? -errno : 0;
@@ -29,8 +36,7 @@ int file_read(const char *path, char **text, size_t *len)
 			ret = -errno;
 		n += got > 0 ? (size_t)got : 0;
 	}
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	if (ret) {
 		free(buf);
 		return ret;

@@ -13,6 +13,9 @@
 /* The whole file and a NUL, to be freed; its length in *len (may be NULL). 0 or -errno. */
 int file_read(const char *path, char **text, size_t *len);
 
+/* Closes a descriptor, unless it is negative, and sets it to -1. */
+void fd_close(int *fd);
+
 /* Writes `n` bytes. Returns how many went; fewer: errno says why. */
 size_t file_write(int fd, const void *from, size_t n);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/num.h"
+
 struct json_object *json_get(const struct json_object *o, const char *key)
 {
 	struct json_object *member = NULL;
@@ -129,6 +131,26 @@ void json_put_bool(struct json_object *o, const char *key, bool v)
 	json_put(o, key, json_object_new_boolean(v));
 }
 
+struct json_object *json_put_list(struct json_object *o, const char *key)
+{
+	json_put(o, key, json_object_new_array());
+	return json_get(o, key);
+}
+
+struct json_object *json_put_object(struct json_object *o, const char *key)
+{
+	json_put(o, key, json_object_new_object());
+	return json_get(o, key);
+}
+
+struct json_object *json_add_object(struct json_object *list)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_array_add(list, o);
+	return o;
+}
+
 struct json_object *json_double(double v)
 {
 	struct json_object *d = isfinite(v) ? json_object_new_double(v) : NULL;
@@ -144,23 +166,21 @@ void json_put_double(struct json_object *o, const char *key, double v)
 	json_put(o, key, json_double(v));
 }
 
-char *json_time(char *buf, size_t size, uint64_t realtime_ns)
+char *json_time(uint64_t realtime_ns)
 {
 	time_t seconds = (time_t)(realtime_ns / 1000000000);
-	char date[24];
+	char date[24], *text = fmt_buffer();
 	struct tm tm;
 
 	gmtime_r(&seconds, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf, size, "%s.%06uZ", date, (unsigned)(realtime_ns % 1000000000 / 1000));
-	return buf;
+	snprintf(text, FMT_MAX, "%s.%06uZ", date, (unsigned)(realtime_ns % 1000000000 / 1000));
+	return text;
 }
 
 void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
 {
-	char time[32];
-
-	json_put_text(o, key, json_time(time, sizeof(time), realtime_ns));
+	json_put_text(o, key, json_time(realtime_ns));
 }
 
 unsigned utf8_length(const char *text)

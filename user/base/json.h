@@ -51,8 +51,13 @@ void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
 struct json_object *json_text(const char *s);
 struct json_object *json_double(double v);
 
-/* "2024-05-01T12:00:00.000000Z" from CLOCK_REALTIME ns (RFC 3339); at least 32 bytes. */
-char *json_time(char *buf, size_t size, uint64_t realtime_ns);
+/* A new list or object as a member, and a new object at the end of a list; borrowed. */
+struct json_object *json_put_list(struct json_object *o, const char *key);
+struct json_object *json_put_object(struct json_object *o, const char *key);
+struct json_object *json_add_object(struct json_object *list);
+
+/* "2024-05-01T12:00:00.000000Z" from CLOCK_REALTIME ns (RFC 3339), as fmt_buffer() keeps it. */
+char *json_time(uint64_t realtime_ns);
 
 /* Bytes of the well-formed sequence at the beginning of `s` (RFC 3629); 0: none, or the end. */
 unsigned utf8_length(const char *s);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,41 @@ int num_endpoint(const char *s, struct endpoint *out)
 	return 0;
 }
 
+int num_endpoint_named(const char *s, struct endpoint *out, struct error *err)
+{
+	static const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
+	static const char in_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789.-_";
+	const size_t len = strspn(s, in_names);
+	struct addrinfo *found;
+	char name[NI_MAXHOST];
+	uint64_t port = 0;
+	int rc = num_endpoint(s, out);
+
+	if (!rc || !len || len >= sizeof(name) || strspn(s, "0123456789.") == len ||
+	    (s[len] && s[len] != ':') || (s[len] && num_u64(s + len + 1, 1, UINT16_MAX, &port)))
+		return rc;
+	snprintf(name, sizeof(name), "%.*s", (int)len, s);
+	rc = getaddrinfo(name, NULL, &hints, &found);
+	if (rc)
+		return error_set(err, STATUS_FAILED, -ENOENT, "give its address",
+				 "no address of the host '%s': %s", name, gai_strerror(rc));
+	*out = num_endpoint_from(found->ai_addr);
+	out->port = port;
+	freeaddrinfo(found);
+	return 0;
+}
+
+struct endpoint num_endpoint_from(const void *sockaddr)
+{
+	const struct sockaddr_in *v4 = sockaddr;
+	const struct sockaddr_in6 *v6 = sockaddr;
+
+	return v4->sin_family == AF_INET6
+		       ? num_endpoint_of(AF_INET6, &v6->sin6_addr, ntohs(v6->sin6_port))
+		       : num_endpoint_of(AF_INET, &v4->sin_addr, ntohs(v4->sin_port));
+}
+
 struct endpoint num_endpoint_of(int family, const void *address, uint16_t port)
 {
 	struct endpoint ep = {.family = family, .port = port};
@@ -327,87 +363,96 @@ bool num_is_loopback(const struct endpoint *ep)
 						     : IN6_IS_ADDR_LOOPBACK(&ep->ip6));
 }
 
-/* In the largest unit that leaves a whole number. */
-static char *text_exact(char *buf, size_t size, uint64_t v, const struct unit *unit)
+char *fmt_buffer(void)
 {
+	static _Thread_local char text[16][FMT_MAX];
+	static _Thread_local unsigned made;
+
+	return text[made++ % LENGTH(text)];
+}
+
+/* In the largest unit that leaves a whole number. */
+static char *text_exact(uint64_t v, const struct unit *unit)
+{
+	char *text = fmt_buffer();
+
 	while (unit->factor > 1 && (!v || v % unit->factor))
 		unit++;
-	snprintf(buf, size, "%" PRIu64 "%s", v / unit->factor, unit->name);
-	return buf;
+	snprintf(text, FMT_MAX, "%" PRIu64 "%s", v / unit->factor, unit->name);
+	return text;
 }
 
-char *num_text_count(char *buf, size_t size, uint64_t v)
+char *num_text_count(uint64_t v)
 {
-	return text_exact(buf, size, v, count_units);
+	return text_exact(v, count_units);
 }
 
-char *num_text_size(char *buf, size_t size, uint64_t v)
+char *num_text_size(uint64_t v)
 {
-	return text_exact(buf, size, v, size_units);
+	return text_exact(v, size_units);
 }
 
-char *num_text_time(char *buf, size_t size, uint64_t ns)
+char *num_text_time(uint64_t ns)
 {
-	return text_exact(buf, size, ns, time_units);
+	return text_exact(ns, time_units);
 }
 
 /* The shortest number that, read and divided by `divisor`, is v again; never with an exponent. */
-static void text_double(char *buf, size_t size, double v, double divisor)
+static char *text_double(double v, double divisor)
 {
+	char *text = fmt_buffer();
 	int digits = 0;
 
 	do
-		snprintf(buf, size, "%.*f", digits, v * divisor);
-	while (strtod(buf, NULL) / divisor != v && ++digits < 32);
+		snprintf(text, FMT_MAX, "%.*f", digits, v * divisor);
+	while (strtod(text, NULL) / divisor != v && ++digits < 32);
+	return text;
 }
 
-char *num_text_rate(char *buf, size_t size, const struct rate *rate)
+char *num_text_rate(const struct rate *rate)
 {
 	static const char *const suffix[] = {[RATE_PPS] = "",
 					     [RATE_L2_BPS] = "bit",
 					     [RATE_L1_BPS] = "bit/l1",
 					     [RATE_PERCENT] = "%"};
-	char number[FMT_MAX - 8];
+	char *text = fmt_buffer();
 
-	if (rate->unit == RATE_MAX) {
-		snprintf(buf, size, "max");
-		return buf;
-	}
-	if (rate->unit != RATE_PERCENT && rate->value == floor(rate->value))
-		num_text_count(number, sizeof(number), rate->value);
-	else
-		text_double(number, sizeof(number), rate->value, 1);
-	snprintf(buf, size, "%s%s", number, suffix[rate->unit]);
-	return buf;
+	if (rate->unit == RATE_MAX)
+		return strcpy(text, "max");
+	snprintf(text, FMT_MAX, "%.55s%s",
+		 rate->unit != RATE_PERCENT && rate->value == floor(rate->value)
+			 ? num_text_count(rate->value)
+			 : text_double(rate->value, 1),
+		 suffix[rate->unit]);
+	return text;
 }
 
-char *num_text_limit(char *buf, size_t size, const struct limit *limit)
+char *num_text_limit(const struct limit *limit)
 {
 	static const char *const suffix[] = {
 		[LIMIT_PACKETS] = "", [LIMIT_SHARE] = "%", [LIMIT_PER_SECOND] = "/s"};
+	char *text = fmt_buffer();
 
-	char number[FMT_MAX - 16];
-
-	if (limit->unit == LIMIT_PACKETS)
-		num_text_count(number, sizeof(number), limit->value);
-	else
-		text_double(number, sizeof(number), limit->value,
-			    limit->unit == LIMIT_SHARE ? 100 : 1);
-	snprintf(buf, size, "%s=%s%s", limit_names[limit->stage], number, suffix[limit->unit]);
-	return buf;
+	snprintf(text, FMT_MAX, "%s=%.47s%s", limit_names[limit->stage],
+		 limit->unit == LIMIT_PACKETS
+			 ? num_text_count(limit->value)
+			 : text_double(limit->value, limit->unit == LIMIT_SHARE ? 100 : 1),
+		 suffix[limit->unit]);
+	return text;
 }
 
-char *num_text_endpoint(char *buf, size_t size, const struct endpoint *ep)
+char *num_text_endpoint(const struct endpoint *ep)
 {
-	char addr[INET6_ADDRSTRLEN] = "";
+	char addr[INET6_ADDRSTRLEN] = "", *text = fmt_buffer();
 
 	inet_ntop(ep->family, ep->family == AF_INET6 ? (void *)&ep->ip6 : (void *)&ep->ip4, addr,
 		  sizeof(addr));
 	if (!ep->port)
-		snprintf(buf, size, "%s", addr);
+		snprintf(text, FMT_MAX, "%s", addr);
 	else
-		snprintf(buf, size, ep->family == AF_INET6 ? "[%s]:%u" : "%s:%u", addr, ep->port);
-	return buf;
+		snprintf(text, FMT_MAX, ep->family == AF_INET6 ? "[%s]:%u" : "%s:%u", addr,
+			 ep->port);
+	return text;
 }
 
 socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out)
@@ -427,9 +472,9 @@ socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out
 	return sizeof(*s4);
 }
 
-char *fmt_count(char *buf, size_t size, uint64_t v)
+char *fmt_count(uint64_t v)
 {
-	char plain[24], grouped[32];
+	char plain[24], *grouped = fmt_buffer();
 	int n = snprintf(plain, sizeof(plain), "%" PRIu64, v), at = 0;
 
 	for (int i = 0; i < n; i++) {
@@ -437,8 +482,8 @@ char *fmt_count(char *buf, size_t size, uint64_t v)
 			grouped[at++] = ',';
 		grouped[at++] = plain[i];
 	}
-	snprintf(buf, size, "%.*s", at, grouped);
-	return buf;
+	grouped[at] = '\0';
+	return grouped;
 }
 
 static int decimals(double v, int significant)
@@ -450,9 +495,9 @@ static int decimals(double v, int significant)
 
 /* v in the unit that leaves it below `base`, also after rounding; the first unit without decimals
  * if v is whole. */
-static char *fmt_scaled(char *buf, size_t size, double v, double base, int significant,
-			const char *const *units)
+static char *fmt_scaled(double v, double base, int significant, const char *const *units)
 {
+	char *buf = fmt_buffer();
 	int digits = v == floor(v) ? 0 : decimals(v, significant);
 
 	while (units[1]) {
@@ -467,48 +512,46 @@ static char *fmt_scaled(char *buf, size_t size, double v, double base, int signi
 	/* 9.999 with two decimals is 10.00: one place less */
 	if (digits && decimals(round(v * pow(10, digits)) / pow(10, digits), significant) < digits)
 		digits--;
-	snprintf(buf, size, "%.*f %s", digits, v, *units);
+	snprintf(buf, FMT_MAX, "%.*f %s", digits, v, *units);
 	return buf;
 }
 
-char *fmt_rate(char *buf, size_t size, double pps)
+char *fmt_rate(double pps)
 {
 	static const char *const units[] = {"pps", "kpps", "Mpps", "Gpps", NULL};
 
-	return fmt_scaled(buf, size, pps, 1000, 4, units);
+	return fmt_scaled(pps, 1000, 4, units);
 }
 
-char *fmt_bps(char *buf, size_t size, double bps)
+char *fmt_bps(double bps)
 {
 	static const char *const units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", NULL};
 
-	return fmt_scaled(buf, size, bps, 1000, 4, units);
+	return fmt_scaled(bps, 1000, 4, units);
 }
 
-char *fmt_ns(char *buf, size_t size, uint64_t ns)
+char *fmt_ns(uint64_t ns)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s", NULL};
 
-	return fmt_scaled(buf, size, ns, 1000, 3, units);
+	return fmt_scaled(ns, 1000, 3, units);
 }
 
-char *fmt_bytes(char *buf, size_t size, uint64_t bytes)
+char *fmt_bytes(uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
 
-	return fmt_scaled(buf, size, bytes, 1024, 3, units);
+	return fmt_scaled(bytes, 1024, 3, units);
 }
 
-char *fmt_short(char *buf, size_t size, double v)
+char *fmt_short(double v)
 {
 	static const char *const units[] = {"", "k", "M", "G", "T", NULL};
-	char *blank;
+	char *text = fmt_scaled(v, 1000, 3, units), *blank = strchr(text, ' ');
 
-	fmt_scaled(buf, size, v, 1000, 3, units);
-	blank = strchr(buf, ' ');
 	if (blank)
 		memmove(blank, blank + 1, strlen(blank));
-	return buf;
+	return text;
 }
 
 static int by_value(const void *a, const void *b)

@@ -15,7 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "stages.h"
+
+/* How many items an array has. */
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Not by isdigit(): the locale has no say here. */
 static inline bool is_digit(char c)
@@ -85,6 +89,16 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Adds counters of 64 bits, `size` bytes of them and nothing else, to those of the same struct. */
+static inline void sum_words(void *to, const void *from, size_t size)
+{
+	const uint64_t *add = from;
+	uint64_t *at = to;
+
+	for (size_t i = 0; i < size / sizeof(*at); i++)
+		at[i] += add[i];
+}
+
 struct endpoint {
 	int family; /* AF_INET or AF_INET6; AF_UNSPEC: not set */
 	struct in_addr ip4;
@@ -95,6 +109,15 @@ struct endpoint {
 /* ADDR, ADDR:PORT, [V6], [V6]:PORT; numeric. V6:PORT without brackets is read as an address. */
 int num_endpoint(const char *s, struct endpoint *out);
 
+/*
+ * The same, or NAME[:PORT]: the address that getaddrinfo(3) prefers for the name of a host, which
+ * may take as long as /etc/resolv.conf allows. -ENOENT with the reason in `err` if it has none.
+ */
+int num_endpoint_named(const char *s, struct endpoint *out, struct error *err);
+
+/* Of a `struct sockaddr_in`, or of a `struct sockaddr_in6`: any other family is not given. */
+struct endpoint num_endpoint_from(const void *sockaddr);
+
 /* Of an address as packets have it; the port is in host order. */
 struct endpoint num_endpoint_of(int family, const void *address, uint16_t port);
 
@@ -104,25 +127,25 @@ bool num_is_loopback(const struct endpoint *ep);
 /* As the kernel wants it, and how long that is. */
 socklen_t socket_address(const struct endpoint *ep, struct sockaddr_storage *out);
 
-/*
- * The shortest text that the parser above reads back as the same value: 1M, 64k, 200ms, 50%.
- * These and the fmt_ functions write into `buf`, terminated, and return it; FMT_MAX bytes hold any.
- */
+/* FMT_MAX bytes for a text; it stays until its thread makes 15 more, by those below, too. */
 #define FMT_MAX 64
-char *num_text_count(char *buf, size_t size, uint64_t v);
-char *num_text_size(char *buf, size_t size, uint64_t v);
-char *num_text_time(char *buf, size_t size, uint64_t ns);
-char *num_text_rate(char *buf, size_t size, const struct rate *rate);
-char *num_text_limit(char *buf, size_t size, const struct limit *limit);
-char *num_text_endpoint(char *buf, size_t size, const struct endpoint *ep);
+char *fmt_buffer(void);
+
+/* The shortest text that the parser above reads back as the same value: 1M, 64k, 200ms, 50%. */
+char *num_text_count(uint64_t v);
+char *num_text_size(uint64_t v);
+char *num_text_time(uint64_t ns);
+char *num_text_rate(const struct rate *rate);
+char *num_text_limit(const struct limit *limit);
+char *num_text_endpoint(const struct endpoint *ep);
 
 /* For people: 1,000,000 - 812.3 kpps - 1.500 Gbit/s - 1.24 ms - 64.0 KiB - 812k. */
-char *fmt_count(char *buf, size_t size, uint64_t v);
-char *fmt_rate(char *buf, size_t size, double pps);
-char *fmt_bps(char *buf, size_t size, double bps);
-char *fmt_ns(char *buf, size_t size, uint64_t ns);
-char *fmt_bytes(char *buf, size_t size, uint64_t bytes);
-char *fmt_short(char *buf, size_t size, double v); /* below 10^15 at most 5 characters */
+char *fmt_count(uint64_t v);
+char *fmt_rate(double pps);
+char *fmt_bps(double bps);
+char *fmt_ns(uint64_t ns);
+char *fmt_bytes(uint64_t bytes);
+char *fmt_short(double v); /* below 10^15 at most 5 characters */
 
 struct summary {
 	double median, min, max, spread; /* (max - min) / median */

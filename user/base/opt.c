@@ -20,17 +20,19 @@ static int plain_number(const char *s, uint64_t *out)
 	return num_u64(s, 0, UINT64_MAX, out);
 }
 
-static char *plain_text(char *buf, size_t size, uint64_t v)
+static char *plain_text(uint64_t v)
 {
-	snprintf(buf, size, "%llu", (unsigned long long)v);
-	return buf;
+	char *text = fmt_buffer();
+
+	snprintf(text, FMT_MAX, "%llu", (unsigned long long)v);
+	return text;
 }
 
 static const struct type {
 	const char *name, *metavar;
 	const char *what, *examples; /* "is not WHAT (examples: EXAMPLES)" */
 	int (*number)(const char *s, uint64_t *out);
-	char *(*text)(char *buf, size_t size, uint64_t v);
+	char *(*text)(uint64_t v);
 } types[OPT_TYPES] = {
 	[OPT_FLAG] = {.name = "flag"},
 	[OPT_REPEAT] = {.name = "repeat"},
@@ -111,17 +113,17 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 	uint64_t top = opt->type == OPT_UINT ? UINT_MAX : UINT64_MAX, v;
 	int code = type->number(text, &v);
 	bool too_large = code == -ERANGE || (!code && v > top);
-	char quoted[OPT_QUOTE_MAX], min[FMT_MAX], max[FMT_MAX], why[FMT_MAX * 3] = "too large";
+	char quoted[OPT_QUOTE_MAX], why[FMT_MAX * 3] = "too large";
 
 	if (code && !too_large)
 		return complain(opt, who, text, code, err);
 	if (too_large || v < opt->min || (opt->max && v > opt->max)) {
-		type->text(min, sizeof(min), opt->min);
-		type->text(max, sizeof(max), opt->max);
 		if (opt->max)
-			snprintf(why, sizeof(why), "out of range (%s to %s)", min, max);
+			snprintf(why, sizeof(why), "out of range (%s to %s)", type->text(opt->min),
+				 type->text(opt->max));
 		else if (!too_large)
-			snprintf(why, sizeof(why), "out of range (at least %s)", min);
+			snprintf(why, sizeof(why), "out of range (at least %s)",
+				 type->text(opt->min));
 		return error_usage(err, NULL, "%s: '%s' is %s", who, quote(quoted, text), why);
 	}
 	if (opt->type == OPT_UINT)
@@ -293,11 +295,11 @@ void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t
 			opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
 
 		if (v)
-			types[opt->type].text(buf, size, v);
+			snprintf(buf, size, "%s", types[opt->type].text(v));
 	} else if (opt->type == OPT_RATE) {
-		num_text_rate(buf, size, field);
+		snprintf(buf, size, "%s", num_text_rate(field));
 	} else if (opt->type == OPT_ENDPOINT && ((const struct endpoint *)field)->family) {
-		num_text_endpoint(buf, size, field);
+		snprintf(buf, size, "%s", num_text_endpoint(field));
 	} else if (opt->type == OPT_ENUM) {
 		for (const struct opt_value *v = opt->values; v->name; v++) {
 			if (v->value == *(const int *)field)
@@ -704,12 +706,11 @@ static int range_value(const struct opt *o, const char *text, enum rate_unit *un
 	return rc;
 }
 
-static char *range_text(const struct opt *o, enum rate_unit unit, long double v, char *buf,
-			size_t size)
+static char *range_text(const struct opt *o, enum rate_unit unit, long double v)
 {
 	if (o->type == OPT_RATE)
-		return num_text_rate(buf, size, &(struct rate){unit, (double)v});
-	return (types[o->type].text ? types[o->type].text : plain_text)(buf, size, (uint64_t)v);
+		return num_text_rate(&(struct rate){unit, (double)v});
+	return (types[o->type].text ? types[o->type].text : plain_text)((uint64_t)v);
 }
 
 static int add_range(struct opt_vary *v, const struct range *r, struct error *err)
@@ -719,7 +720,7 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 	long double first, last, step = 0, now, next;
 	enum rate_unit unit, other;
 	char text[OPT_ITEM_LEN];
-	struct rate factor;
+	struct rate factor = {0};
 	int rc = 0;
 
 	if (range_value(o, r->first, &unit, &first) || range_value(o, r->last, &other, &last) ||
@@ -746,7 +747,7 @@ static int add_range(struct opt_vary *v, const struct range *r, struct error *er
 				  "--vary: '%s' needs a step above 0", r->text);
 	now = first;
 	for (unsigned i = 1; !rc && now <= last * (rates ? 1 + ROUNDING : 1); i++, now = next) {
-		rc = add_value(v, range_text(o, unit, now, text, sizeof(text)), err);
+		rc = add_value(v, range_text(o, unit, now), err);
 		next = r->factor ? now * factor.value : first + i * step;
 		/* without what sums in binary leave behind: 0.3, not 0.30000000000000004 */
 		snprintf(text, sizeof(text), "%.12Lg", next);

@@ -32,7 +32,6 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 {
 	unsigned value;
 	uint64_t ns;
-	char time[32];
 	double v;
 
 	switch (f->type) {
@@ -58,7 +57,7 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 		return json_text(value < f->names_n ? f->names[value] : NULL);
 	case RECORD_TIME:
 		ns = *(const uint64_t *)at;
-		return ns ? json_text(json_time(time, sizeof(time), ns)) : NULL;
+		return ns ? json_text(json_time(ns)) : NULL;
 	case RECORD_NESTED:
 		return record_write(f->rows, at);
 	case RECORD_JSON:

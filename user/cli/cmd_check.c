@@ -228,14 +228,13 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 		   const struct look_spec *spec, struct outcomes *t, struct json_object *json,
 		   struct error *err)
 {
-	struct json_object *list = json ? json_object_new_array() : NULL;
+	struct json_object *list = json ? json_put_list(json, "measured") : NULL;
 	struct change *made = calloc(c->n + 1, sizeof(*made));
 	const struct print_view view = view_of(stdout, 0);
 	int rc = made ? 0 : error_memory(err);
 
 	for (unsigned i = 0; i < c->n && !rc; i++) {
 		unsigned n = changes_of(c, c->why[i], made);
-		struct json_object *shown;
 		bool first = true, later = false;
 		struct error ignored = {};
 		struct remedy remedy;
@@ -249,17 +248,13 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 				 change_effect(&c->at[i]));
 		if (!first || later || look_again(l, spec, c->why[i], &remedy, &ignored))
 			continue;
-		shown = json_remedy(&remedy);
 		if (list)
-			json_object_array_add(list, json_object_get(shown));
+			json_object_array_add(list, json_remedy(&remedy));
 		else
-			print_remedy(&view, shown);
-		json_object_put(shown);
+			print_remedy(&view, &remedy);
 		if (remedy.outcome == REMEDY_NO_HELP)
 			rc = change_undo(o->undo_file, made, n, show_change, t, err);
 	}
-	if (json)
-		json_put(json, "measured", list);
 	free(made);
 	return rc;
 }
@@ -279,7 +274,7 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 	if (!ret && !o->yes)
 		ask(&c);
 	if (!ret && json)
-		json_put(json, "applied", t.list = json_object_new_array());
+		t.list = json_put_list(json, "applied");
 	if (!ret && c.n)
 		ret = change_apply(c.at, c.n, o->undo_file, show_change, &t, err);
 	if (!ret && c.n)
@@ -300,8 +295,7 @@ static int apply_undo(const struct apply_options *o, struct json_object *json, s
 	struct outcomes t = {};
 	int ret;
 
-	if (json)
-		json_put(json, "undone", t.list = json_object_new_array());
+	t.list = json ? json_put_list(json, "undone") : NULL;
 	ret = change_undo(o->undo_file, NULL, 0, show_change, &t, err);
 	if (!ret && t.others)
 		ret = error_set(err, STATUS_FAILED, -ESTALE, NULL,
@@ -345,7 +339,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 struct check_options {
 	struct global_options global;
 	struct apply_options apply;
-	const char *ifname, *netns, *explain, *bundle, *from;
+	const char *ifname, *netns, *pod, *explain, *bundle, *from;
 	uint64_t port, pid, window_ns;
 	int fail_on;
 };
@@ -377,6 +371,8 @@ static const struct opt check_opts[] = {
 	{"netns", 'n', OPT_STRING, AT(netns), .metavar = "NAME",
 	 .default_text = "this one, and all others that lose packets",
 	 .help = "only this network namespace: name or path"},
+	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
+	 .excludes = "netns", .help = "only the network namespace of this pod of Kubernetes"},
 	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
 	 .default_text = "1s; while packets are lost up to 10s",
 	 .help = "how long counters are watched"},
@@ -451,10 +447,7 @@ static int show(const struct check_options *o, const struct look *l, const struc
 		rc = apply_make(&o->apply, l, spec, to, err);
 	else if (o->apply.persist)
 		rc = apply_persist(&o->apply, list, first->fd < 0 ? NULL : first, to, err);
-	if (json)
-		json_out_once(json, "end", end);
-	else
-		json_object_put(end);
+	json_out_once(json, "end", end);
 	return rc;
 }
 
@@ -482,7 +475,7 @@ static int write_bundle(const struct check_options *o, const struct look *l, str
 
 static int look_and_show(const struct check_options *o, struct json_out *json, struct error *err)
 {
-	const struct look_spec spec = {
+	struct look_spec spec = {
 		.netns = o->netns,
 		.ifname = o->ifname,
 		.port = (uint16_t)o->port,
@@ -491,8 +484,10 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 		.on_second = show_second,
 	};
 	struct look l = {};
-	int rc = look(&l, &spec, err);
+	int rc = pod_netns(o->pod, &spec.netns, err);
 
+	if (!rc)
+		rc = look(&l, &spec, err);
 	log_progress_clear();
 	if (!rc && !o->apply.apply && !o->apply.persist && !o->bundle)
 		caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
@@ -507,17 +502,18 @@ static int look_and_show(const struct check_options *o, struct json_out *json, s
 /* What was read elsewhere. */
 static int judge_bundle(const struct check_options *o, struct json_out *json, struct error *err)
 {
-	const bool others = o->ifname || o->netns || o->port || o->pid || o->window_ns ||
+	const bool others = o->ifname || o->netns || o->pod || o->port || o->pid || o->window_ns ||
 			    o->apply.apply || o->apply.undo || o->apply.persist;
 	struct json_object *start = NULL;
 	struct look l = {};
-	int rc = others ? error_usage(err, NULL, "--from goes with --fail-on and forms of output only")
+	int rc = others ? error_usage(err, NULL,
+				      "--from goes with --fail-on and forms of output only")
 			: bundle_read(o->from, &l, &start, err);
 
-	if (!rc && json)
+	if (!rc) {
 		json_out_once(json, "start", json_object_get(start));
-	if (!rc)
 		rc = show(o, &l, NULL, json, err);
+	}
 	json_object_put(start);
 	look_close(&l);
 	return rc;
@@ -540,15 +536,12 @@ static int check_run(void *options, struct error *err)
 		output_end(json, err);
 		return rc;
 	}
-	if (json) {
-		json_out_once(json, "start",
-			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
-	}
+	json_out_once(json, "start",
+		      json ? json_solo_origin(program_argc, program_argv, env_read(NULL)) : NULL);
 	if (!rc && o->apply.undo) {
 		end = json ? json_object_new_object() : NULL;
 		rc = apply_undo(&o->apply, end, err);
-		if (json)
-			json_out_once(json, "end", end);
+		json_out_once(json, "end", end);
 	} else if (!rc) {
 		rc = look_and_show(o, json, err);
 	}

@@ -23,7 +23,7 @@
 struct export_options {
 	struct live_options live;
 	struct endpoint listen;
-	bool listen_set;
+	bool listen_set, process;
 	const char *textfile;
 	unsigned max_series;
 };
@@ -51,6 +51,8 @@ static const struct opt export_opts[] = {
 	 .default_text = "until a signal", .help = "end after so long"},
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
 	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
+	{"process", 0, OPT_FLAG, AT(process),
+	 .help = "a label with the name of the process that has the socket, too"},
 	{0},
 };
 
@@ -124,7 +126,7 @@ static char *drawn(void *arg, bool all, size_t *len)
 		json_put_text(doc, "schema", "pktledger/trace/1");
 		json_put(doc, "start", json_object_get(e->start));
 		json_put(doc, "intervals", json_object_get(e->intervals));
-		json_put(doc, "end", json_trace_end(&s, METRICS_BY));
+		json_put(doc, "end", json_trace_end(&s, e->session.spec.by));
 		rc = all ? html_write(out, &page) : html_write_documents(out, &page);
 		if (fclose(out) || rc) {
 			free(text);
@@ -170,7 +172,6 @@ static void on_start(void *arg)
 	const struct trace_shown shown = {.interval_ns = HOUR / INTERVALS};
 	struct live_spec asked;
 	struct export *e = arg;
-	char where[FMT_MAX];
 
 	asked = e->session.spec;
 	asked.expr = e->o->live.expr.text;
@@ -178,12 +179,13 @@ static void on_start(void *arg)
 	e->intervals = json_object_new_array();
 	table_init(&e->since, LIVE_ROWS);
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
+	caps_bar_calls(false);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
 	if (e->http)
 		log_info("metrics at http://%s/metrics, and for people at /",
-			 num_text_endpoint(where, sizeof(where), &e->where));
+			 num_text_endpoint(&e->where));
 	if (e->o->textfile)
 		log_info("metrics in %s", e->o->textfile);
 }
@@ -244,8 +246,8 @@ static int check(struct export *e, struct error *err)
 		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
 	if (trace_spec(&e->o->live, spec, err) || caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
-	spec->by = METRICS_BY;
-	spec->total_by = METRICS_BY;
+	spec->by = METRICS_BY | (e->o->process ? LIVE_BIT(LIVE_PROCESS) : 0);
+	spec->total_by = spec->by;
 	spec->senders = true;
 	return open_outlets(e, err);
 }
@@ -305,7 +307,8 @@ const struct command cmd_export = {
 	.description =
 		"Counts what the kernel drops on this host, as `trace` does, and serves the "
 		"sums as metrics: losses by stage, reason, interface, network namespace, "
-		"pod and container; apart from them drops that may be a loss, those that "
+		"pod, container, service of systemd and, with --process, process; apart from them "
+		"drops that may be a loss, those that "
 		"are none, and what the exporter itself missed. Sums never go back while "
 		"it runs, and their number is bounded.\n"
 		"Answers are OpenMetrics, or the older text format for those who ask for "

@@ -8,8 +8,6 @@
 #include "host/lab.h"
 #include "experiment/faults/fault.h"
 
-#define SCHEMA "pktledger/lab/1"
-
 enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };
 
 struct lab_options {
@@ -61,6 +59,14 @@ static const struct opt_group lab_groups[] = {
 	{0},
 };
 
+static struct json_object *new_document(void)
+{
+	struct json_object *doc = json_object_new_object();
+
+	json_put_text(doc, "schema", "pktledger/lab/1");
+	return doc;
+}
+
 static struct json_object *port_json(const struct lab_port *p)
 {
 	struct json_object *o = json_object_new_object();
@@ -75,9 +81,8 @@ static struct json_object *port_json(const struct lab_port *p)
 static void print_lab(const struct lab_options *o, const struct lab *lab)
 {
 	static const char *const roles[] = {"tx", "rx"};
-	struct json_object *doc = json_object_new_object();
+	struct json_object *doc = new_document();
 
-	json_put_text(doc, "schema", SCHEMA);
 	json_put_text(doc, "name", o->name);
 	json_put(doc, "tx", port_json(&lab->tx));
 	json_put(doc, "rx", port_json(&lab->rx));
@@ -129,8 +134,7 @@ static int down(const struct lab_options *o, struct error *err)
 
 	if (rc || !global_json(&o->global))
 		return rc;
-	doc = json_object_new_object();
-	json_put_text(doc, "schema", SCHEMA);
+	doc = new_document();
 	json_put_text(doc, "name", o->name);
 	print_json(doc);
 	return 0;
@@ -138,7 +142,7 @@ static int down(const struct lab_options *o, struct error *err)
 
 static int add_lab(void *arg, const struct lab_info *info)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_add_object(arg);
 
 	json_put_text(o, "name", info->name);
 	json_put_text(o, "topology", lab_topologies[info->topology].name);
@@ -146,17 +150,14 @@ static int add_lab(void *arg, const struct lab_info *info)
 	json_put_u64(o, "mtu", info->mtu);
 	json_put_bool(o, "whole", info->whole);
 	json_put_bool(o, "finished", info->finished);
-	json_object_array_add(arg, o);
 	return 0;
 }
 
 static int list(const struct lab_options *o, struct error *err)
 {
-	struct json_object *doc = json_object_new_object(), *labs = json_object_new_array();
+	struct json_object *doc = new_document(), *labs = json_put_list(doc, "labs");
 	int rc;
 
-	json_put_text(doc, "schema", SCHEMA);
-	json_put(doc, "labs", labs);
 	rc = lab_list(add_lab, labs, err);
 	if (global_json(&o->global)) {
 		print_json(doc);
@@ -196,8 +197,7 @@ static int lab_run(void *options, struct error *err)
 
 	if (!rc || !global_json(&o->global))
 		return rc;
-	doc = json_object_new_object();
-	json_put_text(doc, "schema", SCHEMA);
+	doc = new_document();
 	json_put(doc, "error", json_error(err));
 	print_json(doc);
 	return rc;

@@ -107,12 +107,13 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 						   spec->rx->name, (uint16_t)spec->port, res));
 	show_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
+	caps_bar_calls(true);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
-		     page_count(now->delivered));
+		     fmt_count(now->delivered));
 	outputs_interval(arg, now);
 	return !stdout_gone();
 }
@@ -132,8 +133,8 @@ static void show_limits(double max_pps)
 	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
 		 "%u "
 		 "threads, a receive buffer of %s",
-		 max_pps > 0 ? page_rate(max_pps) : "any rate", page_bytes(l.bytes),
-		 page_count(l.numbers), l.threads, page_bytes(l.rcvbuf));
+		 max_pps > 0 ? fmt_rate(max_pps) : "any rate", fmt_bytes(l.bytes),
+		 fmt_count(l.numbers), l.threads, fmt_bytes(l.rcvbuf));
 }
 
 static void on_listening(void *arg)
@@ -141,11 +142,9 @@ static void on_listening(void *arg)
 	const struct serving *s = arg;
 	const struct endpoint *at = &s->cfg.listen;
 	struct json_object *start;
-	char where[FMT_MAX];
 
 	log_info("waiting for `run --to` at TCP port %u, %s; packets at UDP port %u", at->port,
-		 at->family ? num_text_endpoint(where, sizeof(where), at) : "loopback only",
-		 (unsigned)s->cfg.spec->port);
+		 at->family ? num_text_endpoint(at) : "loopback only", (unsigned)s->cfg.spec->port);
 	show_limits(s->cfg.max_pps);
 	if (s->insecure)
 		log_warn("INSECURE: everybody who reaches this address is served");
@@ -159,13 +158,13 @@ static void on_listening(void *arg)
 
 static void on_served(void *arg, const struct server_served *v)
 {
-	char where[FMT_MAX];
 	struct endpoint address = v->peer;
 	struct serving *s = arg;
 	struct json_object *o;
+	const char *where;
 
 	address.port = 0;
-	num_text_endpoint(where, sizeof(where), &address);
+	where = num_text_endpoint(&address);
 	s->refused += v->refused;
 	s->clients += !v->refused;
 	if (v->refused) {
@@ -181,8 +180,8 @@ static void on_served(void *arg, const struct server_served *v)
 		json_out_each(s->json, "client", o);
 	} else {
 		printf("%s (%s): %u experiment%s, %s delivered here, %s sent%s%s\n", v->host, where,
-		       v->experiments, v->experiments == 1 ? "" : "s",
-		       page_count(v->delivered), page_count(v->sent), *v->why ? "; " : "", v->why);
+		       v->experiments, v->experiments == 1 ? "" : "s", fmt_count(v->delivered),
+		       fmt_count(v->sent), *v->why ? "; " : "", v->why);
 		output_flush();
 	}
 }
@@ -193,8 +192,7 @@ static int check_serve(const struct recv_options *o, struct error *err)
 	static const char *const both[] = {"serve", "stdio", "interface", "port", "stay", "ledger"};
 	static const char *const by_stdio[] = {"stdio", "interface", "max-rate"};
 	const char *const *fitting = o->stdio ? by_stdio : both;
-	const size_t n =
-		o->stdio ? sizeof(by_stdio) / sizeof(*by_stdio) : sizeof(both) / sizeof(*both);
+	const size_t n = o->stdio ? LENGTH(by_stdio) : LENGTH(both);
 	const char *with = o->stdio ? "--stdio" : "--serve";
 
 	for (const struct opt_group *g = recv_groups; g->opts != global_opts; g++) {
@@ -234,12 +232,12 @@ static int check_listen(const struct recv_options *o, struct error *err)
 				   "--insecure asks for no token, and --new-token makes one");
 	if ((o->token_file || o->new_token) && !tls)
 		return error_set(err, STATUS_UNABLE, -ENOSYS,
-				 "`run --to USER@ADDR` goes by ssh and needs no token",
+				 "`run --to USER@HOST` goes by ssh and needs no token",
 				 "this build has no TLS, so no token");
 	if (num_is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
 		return 0;
 	return error_usage(err,
-			   "--new-token FILE makes one; `run --to USER@ADDR` by ssh needs neither; "
+			   "--new-token FILE makes one; `run --to USER@HOST` by ssh needs neither; "
 			   "or --insecure",
 			   "beyond loopback a token is needed: everybody could have this host send "
 			   "and receive");
@@ -275,11 +273,6 @@ static int serve(const struct recv_options *o, struct error *err)
 	return output_end(s.json, err);
 }
 
-static void on_stdio_listening(void *arg)
-{
-	(void)arg;
-}
-
 static void on_stdio_served(void *arg, const struct server_served *v)
 {
 	(void)arg;
@@ -293,7 +286,7 @@ static void on_stdio_served(void *arg, const struct server_served *v)
  */
 static int serve_stdio(const struct recv_options *o, struct error *err)
 {
-	const struct server_view view = {on_stdio_listening, on_stdio_served, NULL};
+	const struct server_view view = {.on_served = on_stdio_served};
 	struct server_config cfg = {.spec = &o->spec, .stdio = true};
 
 	for (const struct opt *opt = serve_opts; opt->name; opt++) {
@@ -303,7 +296,7 @@ static int serve_stdio(const struct recv_options *o, struct error *err)
 	if (o->global.json || o->global.json_lines)
 		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
 	if (isatty(STDIN_FILENO))
-		return error_usage(err, "start `pktledger run --to USER@ADDR` on the other host",
+		return error_usage(err, "start `pktledger run --to USER@HOST` on the other host",
 				   "--stdio answers a program, and stdin is a terminal");
 	if (check_serve(o, err) || check_max_rate(&o->max_rate, err) ||
 	    caps_require(&cmd_recv, "--stdio", err))

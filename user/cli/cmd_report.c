@@ -16,11 +16,11 @@
 struct report_options {
 	struct global_options global;
 	const char *since, *until;
-	uint64_t number;
-	bool csv, matrix, redact, join;
-	const char *html;
+	bool join;
 	int match;
 	struct opt_args words;
+	struct load_spec window;
+	struct show_view view;
 };
 
 #define MATCH_AUTO (-1)
@@ -40,7 +40,7 @@ static const struct opt report_opts[] = {
 	 .help = "from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
 	{"until", 0, OPT_STRING, AT(until), .metavar = "WHEN", .default_text = "the end",
 	 .help = "up to then; a time of day is the first after --since"},
-	{"number", 0, OPT_U64, AT(number), .min = 1, .default_text = "all",
+	{"number", 0, OPT_U64, AT(window.number), .min = 1, .default_text = "all",
 	 .help = "only this run or trace of each file, from 1"},
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
 	 .help = "how two captures know a packet again"},
@@ -50,15 +50,15 @@ static const struct opt report_opts[] = {
 };
 
 static const struct opt form_opts[] = {
-	{"csv", 0, OPT_FLAG, AT(csv), .excludes = "json",
+	{"csv", 0, OPT_FLAG, AT(view.csv), .excludes = "json",
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
-	{"html", 'o', OPT_STRING, AT(html), .metavar = "PAGE", .excludes = "csv",
+	{"html", 'o', OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
 	 .help = "write one page with pictures, which needs nothing beside it (-: stdout); FILE "
 		 "may then be what -j of a command has printed, or such a page"},
-	{"matrix", 0, OPT_FLAG, AT(matrix), .excludes = "csv",
+	{"matrix", 0, OPT_FLAG, AT(view.matrix), .excludes = "csv",
 	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
-	{"redact", 0, OPT_FLAG, AT(redact),
+	{"redact", 0, OPT_FLAG, AT(view.redact),
 	 .help = "other names for hosts, addresses, namespaces, processes, cgroups, pods"},
 	{0},
 };
@@ -79,50 +79,42 @@ static const struct opt_group report_groups[] = {
 
 static const struct report_options defaults = {.match = MATCH_AUTO};
 
-struct report_command {
-	const struct report_options *o;
-	struct json_out *json; /* NULL: text */
-	struct load_spec window;
-	struct opt_words expr;
-	struct ledgers *ledgers;
-};
-
-static int parse_window(struct report_command *c, struct error *err)
+static int parse_window(struct report_options *o, struct error *err)
 {
 	const struct {
 		const char *option, *text;
 		uint64_t *ns;
-	} moments[] = {{"--since", c->o->since, &c->window.since_ns},
-		       {"--until", c->o->until, &c->window.until_ns}};
+	} moments[] = {{"--since", o->since, &o->window.since_ns},
+		       {"--until", o->until, &o->window.until_ns}};
 	uint64_t now = when_now();
 
-	if (c->o->csv && c->json)
+	if (o->view.csv && o->view.json)
 		return error_usage(err, NULL, "--csv and --json-lines exclude each other");
-	c->window.until_ns = UINT64_MAX;
+	o->window.until_ns = UINT64_MAX;
 	for (unsigned i = 0; i < 2; i++) {
 		if (moments[i].text &&
-		    when_moment(moments[i].text, now, c->window.since_ns, moments[i].ns))
+		    when_moment(moments[i].text, now, o->window.since_ns, moments[i].ns))
 			return error_usage(
 				err,
 				"for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
 				"%s: '%s' is no moment", moments[i].option, moments[i].text);
 	}
-	if (c->window.since_ns > c->window.until_ns)
+	if (o->window.since_ns > o->window.until_ns)
 		return error_usage(err, NULL, "--since is after --until");
 	return 0;
 }
 
 /* Words up to the first that is no file; behind captures the rest is an expression. */
-static int split_words(struct report_command *c, struct error *err)
+static int split_words(struct report_options *o, struct opt_words *expr, struct error *err)
 {
-	const struct opt_args *words = &c->o->words;
+	const struct opt_args *words = &o->words;
 	unsigned n = 1;
 	size_t used = 0;
 
 	while (n < words->n && !access(words->at[n], F_OK))
 		n++;
-	c->window.path = words->at;
-	c->window.n = n;
+	o->window.path = words->at;
+	o->window.n = n;
 	if (n == words->n)
 		return 0;
 	for (unsigned i = 0; i < n; i++) {
@@ -131,12 +123,12 @@ static int split_words(struct report_command *c, struct error *err)
 					 words->at[n], strerror(ENOENT));
 	}
 	for (; n < words->n; n++) {
-		if (used + strlen(words->at[n]) + 2 > sizeof(c->expr.text))
+		if (used + strlen(words->at[n]) + 2 > sizeof(expr->text))
 			return error_usage(err, NULL, "the expression is too long");
-		used += (size_t)snprintf(c->expr.text + used, sizeof(c->expr.text) - used, "%s%s",
+		used += (size_t)snprintf(expr->text + used, sizeof(expr->text) - used, "%s%s",
 					 used ? " " : "", words->at[n]);
 	}
-	c->window.expr = c->expr.text;
+	o->window.expr = expr->text;
 	return 0;
 }
 
@@ -162,102 +154,92 @@ static void show_damage(const struct ledgers_file *f)
 			 (unsigned long long)f->headless);
 }
 
-static int nothing(const struct report_command *c, struct error *err)
+static int nothing(const struct load_spec *window, const struct ledgers_file *f, struct error *err)
 {
-	const struct ledgers_file *f = c->ledgers->file;
-	char from[WHEN_TEXT], to[WHEN_TEXT], hint[192];
+	char hint[192];
 
 	snprintf(hint, sizeof(hint), "%.80s has %u, from %s to %s", f->path, f->documents,
-		 when_text(from, sizeof(from), f->from_ns, true),
-		 when_text(to, sizeof(to), f->to_ns, true));
-	if (c->o->number)
+		 when_text(f->from_ns, true), when_text(f->to_ns, true));
+	if (window->number)
 		return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no number %llu",
-				 (unsigned long long)c->o->number);
+				 (unsigned long long)window->number);
 	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
-			 *c->expr.text ? "no packet of this time matches"
-				       : "nothing is of this time");
+			 window->expr ? "no packet of this time matches"
+				      : "nothing is of this time");
 }
 
-static int compare_ends(const struct report_command *c, const struct show_view *view,
-			struct error *err)
+static int compare_ends(const struct report_options *o, struct error *err)
 {
 	const struct ends_spec spec = {
-		.a = c->window.path[0],
-		.b = c->window.path[1],
-		.expr = c->window.expr,
-		.since_ns = c->window.since_ns,
-		.until_ns = c->window.until_ns,
-		.choose = c->o->match == MATCH_AUTO,
-		.method = c->o->match == MATCH_AUTO ? PACKETID_BYTES
-						    : (enum packetid_method)c->o->match,
+		.a = o->window.path[0],
+		.b = o->window.path[1],
+		.expr = o->window.expr,
+		.since_ns = o->window.since_ns,
+		.until_ns = o->window.until_ns,
+		.choose = o->match == MATCH_AUTO,
+		.method = o->match == MATCH_AUTO ? PACKETID_BYTES : (enum packetid_method)o->match,
 	};
 	struct json_object *ends;
 	int rc;
 
-	if (c->o->csv)
+	if (o->view.csv)
 		return error_usage(err, "leave it out, or use -j or --html",
 				   "--csv: of two captures there is none");
 	rc = ends_compare(&spec, &ends, err);
 	if (!rc)
-		rc = show_ends(view, ends, err);
+		rc = show_ends(&o->view, ends, err);
 	json_object_put(ends);
 	return rc;
 }
 
-static int report(struct report_command *c, struct error *err)
+static int report(struct report_options *o, struct ledgers **ledgers, struct error *err)
 {
-	struct show_view view = {
-		.json = c->json,
-		.argc = program_argc,
-		.argv = program_argv,
-		.csv = c->o->csv,
-		.matrix = c->o->matrix,
-		.html = c->o->html,
-		.redact = c->o->redact,
-		.text = {.out = stdout,
-			 .colour = log_colour(STDOUT_FILENO),
-			 .width = print_columns(stdout),
-			 .verbosity = global_verbosity(&c->o->global)},
-	};
+	static struct opt_words expr;
 	unsigned n = 0;
 	int rc = 0;
 
-	c->window.number = c->o->number;
-	c->window.printed = c->o->html;
-	if (parse_window(c, err) || split_words(c, err))
+	if (parse_window(o, err) || split_words(o, &expr, err))
 		return -EINVAL;
 	/* plain ones, of both ends; those of lost packets speak for themselves */
-	while (n < c->window.n && capfile_is(c->window.path[n]) && !lostcap_is(c->window.path[n]))
+	while (n < o->window.n && capfile_is(o->window.path[n]) && !lostcap_is(o->window.path[n]))
 		n++;
-	if (n == 2 && c->window.n == 2)
-		return compare_ends(c, &view, err);
-	if (ledgers_load(&c->ledgers, &c->window, err))
+	if (n == 2 && o->window.n == 2)
+		return compare_ends(o, err);
+	if (ledgers_load(ledgers, &o->window, err))
 		return -EINVAL;
-	for (unsigned i = 0; i < c->ledgers->files; i++)
-		show_damage(&c->ledgers->file[i]);
-	if (!c->ledgers->documents)
-		return nothing(c, err);
-	if (c->o->join || joined_wanted(c->ledgers))
-		rc = joined_make(c->ledgers, err);
-	else if (!c->o->matrix && !(c->o->html && c->window.n > 2))
-		rc = choose_pair(c->ledgers, &view.a, &view.b, err);
-	return rc ? rc : show_ledgers(&view, c->ledgers, err);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it does not see that it was set */
+	for (unsigned i = 0; i < (*ledgers)->files; i++)
+		show_damage(&(*ledgers)->file[i]);
+	if (!(*ledgers)->documents)
+		return nothing(&o->window, (*ledgers)->file, err);
+	if (o->join || joined_wanted(*ledgers))
+		rc = joined_make(*ledgers, err);
+	else if (!o->view.matrix && !(o->view.html && o->window.n > 2))
+		rc = choose_pair(*ledgers, &o->view.a, &o->view.b, err);
+	return rc ? rc : show_ledgers(&o->view, *ledgers, err);
 }
 
 static int report_run(void *options, struct error *err)
 {
-	const struct report_options *o = options;
-	struct report_command c = {.o = o};
+	struct report_options *o = options;
+	struct ledgers *ledgers = NULL;
 	int rc;
 
-	c.json = global_json_out(&o->global, "pktledger/report/1");
+	o->window.printed = o->view.html;
+	o->view.json = global_json_out(&o->global, "pktledger/report/1");
+	o->view.argc = program_argc;
+	o->view.argv = program_argv;
+	o->view.text = (struct print_view){.out = stdout,
+					   .colour = log_colour(STDOUT_FILENO),
+					   .width = print_columns(stdout),
+					   .verbosity = global_verbosity(&o->global)};
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
-	rc = report(&c, err);
-	if (!rc && c.ledgers && show_disagrees(c.ledgers))
+	rc = report(o, &ledgers, err);
+	if (!rc && ledgers && show_disagrees(ledgers))
 		rc = STATUS_BROKEN;
-	if (output_end(c.json, err))
+	if (output_end(o->view.json, err))
 		rc = -EIO;
-	ledgers_free(c.ledgers);
+	ledgers_free(ledgers);
 	return rc;
 }
 

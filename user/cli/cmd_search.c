@@ -80,6 +80,8 @@ static const struct opt search_opts[] = {
 	 .help = "a first trial at the highest rate, for the limit of the generator only"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
 	 .help = "no trial begins later than that; the bounds found until then are shown"},
+	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1, .default_text = "none",
+	 .help = "no more trials than that after the warm-up; the same is shown"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
 	 .help = "RFC 2544: no loss in a single trial of 60 s decides"},
 	{"tst009", 0, OPT_FLAG, AT(tst009),
@@ -235,6 +237,14 @@ static void check_found(const struct json_object *end, struct error *err)
 			  json_get_double(rate, "loss_ratio") * 100,
 			  *found_culprit(rate) ? " at " : "", found_culprit(rate));
 	}
+	if (json_get_bool(end, "noise"))
+		error_set(err, STATUS_FAILED, -EDOM,
+			  "let nothing else run on this host, or take longer trials with -t",
+			  "noise: too many trials lost packets at rates that others held; that "
+			  "cannot be told from loss, and the search ends");
+	if (json_get_bool(end, "out_of_trials"))
+		error_set(err, STATUS_FAILED, -ETIME, "give it more of --max-trials",
+			  "the search did not finish in so many trials");
 	if (json_get_bool(end, "out_of_time"))
 		error_set(err, STATUS_FAILED, -ETIME, "give it more of --time-limit",
 			  "the search did not finish in time");

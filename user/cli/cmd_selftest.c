@@ -12,6 +12,7 @@
 #include "base/watch.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
+#include "ledger/ledger.h"
 
 struct selftest_options {
 	struct global_options global;
@@ -48,14 +49,99 @@ static const struct opt_group selftest_groups[] = {
 	{0},
 };
 
+/* The catalogue of stages, in path order: what loses packets there, how it is seen and counted. */
+
+#define COUNTERS_MAX 16
+
+/* "flow_limit" of "backlog:flow_limit"; NULL: it has none. */
+static const char *variant_of(unsigned fault)
+{
+	const char *colon = strchr(fault_values[fault].name, ':');
+
+	return colon ? colon + 1 : NULL;
+}
+
+static struct json_object *faults_of(enum stage stage)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned f = 0; f < fault_count(); f++) {
+		struct json_object *o;
+
+		if (fault_stage(f) != stage)
+			continue;
+		o = json_add_object(list);
+		json_put_text(o, "name", fault_values[f].name);
+		json_put_text(o, "variant", variant_of(f));
+		json_put_text(o, "mechanism", fault_values[f].title);
+	}
+	return list;
+}
+
+static struct json_object *catalogue_json(void)
+{
+	struct json_object *stages = json_object_new_array();
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct json_object *o = json_add_object(stages), *list;
+		const char *counters[COUNTERS_MAX];
+		unsigned n = countercheck_counters(s, counters, COUNTERS_MAX);
+
+		json_put_text(o, "stage", stage_name(s));
+		json_put_text(o, "title", stage_title(s));
+		json_put_text(o, "mechanism", stage_facts[s].mechanism);
+		json_put_text(o, "hook", stage_facts[s].hook);
+		list = json_put_list(o, "counters");
+		for (unsigned i = 0; i < n; i++)
+			json_object_array_add(list, json_object_new_string(counters[i]));
+		json_put_text(o, "uncounted", counter_silents[s]);
+		json_put(o, "faults", faults_of(s));
+		json_put_text(o, "limit", stage_facts[s].limit);
+	}
+	return stages;
+}
+
+static void print_stage(const struct json_object *stage)
+{
+	size_t n = json_get_length(stage, "counters");
+
+	printf("%s: %s\n  mechanism  %s\n  hook       %s\n", json_get_text(stage, "stage"),
+	       json_get_text(stage, "title"), json_get_text(stage, "mechanism"),
+	       json_get_text(stage, "hook"));
+	for (size_t i = 0; i < n; i++)
+		printf("  %-11s%s%s\n", i ? "" : "counters",
+		       json_get_item_text(stage, "counters", i), i + 1 < n ? "," : "");
+	if (!n)
+		printf("  counters   none\n");
+	if (json_get(stage, "uncounted"))
+		printf("  uncounted  %s\n", json_get_text(stage, "uncounted"));
+	for (struct json_each fault = json_each(stage, "faults"); json_next(&fault);)
+		printf("  fault      %s: %s\n", json_get_text(fault.item, "name"),
+		       json_get_text(fault.item, "mechanism"));
+	if (json_get(stage, "limit"))
+		printf("  limit      %s\n", json_get_text(stage, "limit"));
+}
+
+static void catalogue_text(void)
+{
+	struct json_object *stages = catalogue_json();
+
+	for (size_t i = 0; i < json_object_array_length(stages); i++) {
+		if (i)
+			putchar('\n');
+		print_stage(json_object_array_get_idx(stages, i));
+	}
+	json_object_put(stages);
+}
+
+/* What was tested. */
+
 static struct json_object *row_json(const struct selftest_row *row)
 {
 	struct json_object *o = json_object_new_object();
-	const char *name = fault_values[row->fault].name;
-	const char *variant = strchr(name, ':');
 
 	json_put_text(o, "stage", stage_name(row->stage));
-	json_put_text(o, "variant", variant ? variant + 1 : NULL);
+	json_put_text(o, "variant", variant_of(row->fault));
 	json_put_u64(o, "injected", row->injected);
 	json_put_u64(o, "events", row->events);
 	json_put_u64(o, "settled", row->settled);
@@ -79,7 +165,7 @@ static void print_row(const struct selftest_row *row)
 	if (row->counters)
 		snprintf(counters, sizeof(counters), "%u of %u", row->agreeing, row->counters);
 	printf("%-22s %9s %9s  %-10s  %s%s%s\n", fault_values[row->fault].name,
-	       page_count(row->injected), page_count(row->events), counters,
+	       fmt_count(row->injected), fmt_count(row->events), counters,
 	       selftest_verdict_name(row->verdict), *row->note ? ": " : "", row->note);
 	output_flush();
 }
@@ -172,7 +258,7 @@ static int selftest_run(void *options, struct error *err)
 	else if (!rc && json)
 		put_end(json, json_object_new_array(), false, catalogue_json());
 	else if (!rc)
-		catalogue_text(stdout);
+		catalogue_text();
 	output_end(json, err);
 	return rc;
 }

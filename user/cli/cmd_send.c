@@ -34,8 +34,8 @@ static const struct opt send_opts[] = {
 };
 
 static const struct opt send_args[] = {
-	{"ADDR[:PORT]", 0, OPT_ENDPOINT, AT(traffic.spec.to), .required = true,
-	 .help = "where to; [V6]:PORT for IPv6"},
+	{"HOST[:PORT]", 0, OPT_CUSTOM, AT(traffic.spec.to), .parse = parse_host, .required = true,
+	 .help = "where to: a name or an address; [V6]:PORT for IPv6"},
 	{0},
 };
 
@@ -63,9 +63,8 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
-		     page_count(now->sent),
-		     page_rate((double)now->sent * 1e9 / (double)now->time_ns));
+	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9, fmt_count(now->sent),
+		     fmt_rate((double)now->sent * 1e9 / (double)now->time_ns));
 	outputs_interval(arg, now);
 	return !stdout_gone();
 }
@@ -108,13 +107,11 @@ static int send_run(void *options, struct error *err)
 		.arg = &out,
 	};
 	static struct result res;
-	char to[FMT_MAX];
 
 	if (!outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err) &&
 	    !plan(o, &spec, err) && !caps_require(&cmd_send, needs_with(spec.tx), err) &&
 	    (!o->ledger || !caps_require(&cmd_send, "--ledger", err))) {
-		num_text_endpoint(to, sizeof(to), &spec.to);
-		show_plan(&spec, spec.rate_pps, "this host", to);
+		show_plan(&spec, spec.rate_pps, "this host", num_text_endpoint(&spec.to));
 		watch_block_signals();
 		experiment_run(&spec, &callbacks, &res, NULL, err);
 		log_progress_clear();
@@ -122,7 +119,7 @@ static int send_run(void *options, struct error *err)
 			if (res.refused_by[i].error == ECONNREFUSED)
 				log_warn("%s answers that nobody listens there: start `pktledger "
 					 "recv`",
-					 to);
+					 num_text_endpoint(&spec.to));
 		}
 	}
 	if (res.attempted)

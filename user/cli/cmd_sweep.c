@@ -51,7 +51,7 @@ static int check_name(const struct opt_vary *vary, unsigned n, struct error *err
 	if (opt->type != OPT_FLAG && opt_given(&program_options, opt))
 		return error_usage(err, "leave it to --vary", "--%s is given and varies, too",
 				   opt->name);
-	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
+	for (unsigned i = 0; i < LENGTH(fixed); i++) {
 		if (!strcmp(fixed[i], opt->name))
 			return error_usage(err, NULL, "--%s is of the whole sweep and cannot vary",
 					   opt->name);

@@ -17,7 +17,17 @@
 #include "cli/top.h"
 #include "report/trace.h"
 
-#define TRAFFIC_DEVICES 256 /* shown at most */
+#define TRAFFIC_DEVICES 1024 /* shown at most */
+#define SPACES_MAX	512  /* namespaces whose traffic is counted */
+#define WORK_SHARE	200  /* of the time, reading them takes one part in so many */
+
+/* Traffic in another namespace than the first, which the collector counts. */
+struct space {
+	uint32_t inum;
+	char name[OWNER_NETNS];
+	struct rates rates;
+	bool found;
+};
 
 struct top {
 	const struct live_options *o;
@@ -25,9 +35,11 @@ struct top {
 	struct view view;
 	struct view_input in;
 	struct canvas canvas;
-	struct live_table frozen_now, frozen_total; /* what a paused screen shows */
+	struct live_table now, total; /* what is shown: of the scope; not of now where it pauses */
+	struct list spaces;	      /* struct space */
+	uint64_t sampled_ns, sample_ns; /* when, and what it took */
 	struct view_device devices[TRAFFIC_DEVICES];
-	char clock_text[16], host[64], *advice;
+	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
 };
 
 /* The terminal, by ncurses */
@@ -43,18 +55,22 @@ static const short colours[] = {
 
 #define N_COLOURS (sizeof(colours) / sizeof(*colours))
 
-/* Takes the terminal; STATUS_UNABLE if stdin or stdout is none, or ncurses does not know it. */
+#define ESCAPE_MS 25 /* from Esc to what follows, where it begins the code of another key */
+
+/* Takes the terminal; -ENOTTY if stdin or stdout is none, or ncurses does not know it. */
 static int screen_open(struct error *err)
 {
+	const char *name = getenv("TERM");
+
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return error_set(err, STATUS_UNABLE, -ENOTTY, "use trace, which prints lines",
-				 "top needs a terminal");
+		return error_set(err, STATUS_UNABLE, -ENOTTY, NULL, "no terminal");
 	setlocale(LC_CTYPE, "");
-	terminal = newterm(NULL, stdout, stdin);
+	if (name && strcmp(name, "dumb"))
+		terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
-		return error_set(err, STATUS_UNABLE, -ENOTTY, "set TERM, or use trace",
-				 "this terminal (TERM=%s) is not known",
-				 getenv("TERM") ? getenv("TERM") : "");
+		return error_set(err, STATUS_UNABLE, -ENOTTY, NULL,
+				 "TERM=%s is no terminal with a screen", name ? name : "");
+	set_escdelay(ESCAPE_MS);
 	cbreak();
 	noecho();
 	curs_set(0);
@@ -115,21 +131,22 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	return per_second(sum, r->interval);
 }
 
-/* Of the last interval of `r`. Returns how many devices were written to `devices`. */
-static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
-			     struct view_device devices[TRAFFIC_DEVICES])
+/* Adds a namespace, as of its last interval. `ifname`: of this device alone; NULL: of all. */
+static void traffic_add(struct view_input *in, const struct rates *r, const char *netns,
+			const char *ifname, struct view_device devices[TRAFFIC_DEVICES])
 {
 	const struct rates_device *d = r->devices.at;
+	struct view_traffic *sum = &in->traffic;
 	const uint64_t ns = r->interval;
-	unsigned shown = 0;
 
 	/* the names of procnet_snmp() and of snmp6 */
-	*sum = (struct view_traffic){.read_pps = sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams"),
-				     .sent_pps = sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams")};
+	sum->read_pps += sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams");
+	sum->sent_pps += sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams");
 	for (unsigned i = 0; i < r->devices.n; i++, d++) {
 		const struct rtnl_link_stats64 *t = &d->link.stats;
 		struct view_device v = {
-			.netns = r->netns,
+			.netns = netns,
+			.inum = r->inum,
 			.rx_pps = per_second(t->rx_packets, ns),
 			.rx_bps = per_second(t->rx_bytes * 8, ns),
 			.tx_pps = per_second(t->tx_packets, ns),
@@ -140,16 +157,102 @@ static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 		};
 
 		memcpy(v.ifname, d->link.ifname, sizeof(v.ifname));
-		if (strcmp(v.ifname, "lo")) {
+		if (ifname && strcmp(v.ifname, ifname))
+			continue;
+		if (strcmp(v.ifname, "lo") || ifname) {
 			sum->in_pps += v.rx_pps;
 			sum->in_bps += v.rx_bps;
 			sum->out_pps += v.tx_pps;
 			sum->out_bps += v.tx_bps;
 		}
-		if (d->up && shown < TRAFFIC_DEVICES)
-			devices[shown++] = v;
+		if (d->up && in->n_devices < TRAFFIC_DEVICES)
+			devices[in->n_devices++] = v;
 	}
-	return shown;
+}
+
+/* The namespaces that losses are of, but for the first. They come and go. */
+static void spaces_sample(struct top *t)
+{
+	struct owners *owners = t->session.spec.owners;
+	uint32_t inums[SPACES_MAX];
+	struct space *s = t->spaces.at;
+	unsigned n, kept = 0;
+	struct netns ns;
+
+	if (clock_now() - t->sampled_ns <= WORK_SHARE * t->sample_ns)
+		return;
+	t->sampled_ns = clock_now();
+	for (unsigned i = 0; i < t->spaces.n; i++)
+		s[i].found = false;
+	n = owners_netns_list(owners, inums, SPACES_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		if (owners_netns_is_own(owners, inums[i]) ||
+		    owners_netns_open(owners, inums[i], &ns, &(struct error){}))
+			continue;
+		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i],
+			      sizeof(inums[i]));
+		if (!s && (s = list_add(&t->spaces))) {
+			s->inum = s->rates.inum = inums[i];
+			rates_init(&s->rates);
+		}
+		if (s) {
+			s->rates.ns = &ns;
+			s->found = !rates_sample(&s->rates, clock_now(), &(struct error){});
+			owners_netns(owners, inums[i], s->name);
+		}
+		netns_close(&ns);
+	}
+	s = t->spaces.at;
+	for (unsigned i = 0; i < t->spaces.n; i++) {
+		if (s[i].found)
+			s[kept++] = s[i];
+		else
+			rates_close(&s[i].rates);
+	}
+	t->spaces.n = kept;
+	t->sample_ns = clock_now() - t->sampled_ns;
+}
+
+/* Of the scope: what the losses beside it are of. */
+static void traffic_read(struct top *t)
+{
+	const struct live_spec *spec = &t->session.spec;
+	const struct rates *first = sources_rates(t->session.sources);
+	const struct space *s = t->spaces.at;
+	const uint32_t only = t->view.netns;
+	struct view_input *in = &t->in;
+
+	if (!first || !first->interval)
+		return;
+	in->traffic = (struct view_traffic){};
+	in->n_devices = 0;
+	if (!only || only == first->inum)
+		traffic_add(in, first, first->netns, spec->ifname, t->devices);
+	for (unsigned i = 0; i < t->spaces.n; i++) {
+		if (s[i].rates.interval && (!only || only == s[i].inum))
+			traffic_add(in, &s[i].rates, s[i].name, NULL, t->devices);
+	}
+	if (spec->ifname) /* sockets have those of all devices */
+		in->traffic.read_pps = in->traffic.sent_pps = -1;
+}
+
+/* For the title: whose losses and traffic are shown. */
+static void name_scope(struct top *t)
+{
+	const struct live_spec *spec = &t->session.spec;
+	const char *given = t->o->pod ? t->o->pod : spec->netns;
+	char netns[OWNER_NETNS] = "";
+
+	if (t->view.netns)
+		owners_netns(spec->owners, t->view.netns, netns);
+	else if (given)
+		snprintf(netns, sizeof(netns), "%s", given);
+	if (spec->ifname)
+		snprintf(t->scope, sizeof(t->scope), "%s of %s", spec->ifname,
+			 *netns ? netns : "this namespace");
+	else
+		snprintf(t->scope, sizeof(t->scope), "%s%s",
+			 *netns ? "namespace " : "all namespaces", netns);
 }
 
 static const struct live_options defaults = {.interval_ns = 1000000000};
@@ -168,26 +271,54 @@ static const struct opt_group top_groups[] = {
 	{0},
 };
 
+/* The rows of the scope, as far as memory goes. */
+static void rows_in_scope(const struct top *t, const struct live_table *from, struct live_table *to)
+{
+	table_init(to, LIVE_ROWS);
+	for (unsigned i = 0; i < from->n; i++) {
+		if (!t->view.netns || from->rows[i].netns == t->view.netns)
+			table_add(to, &from->rows[i], ~0u);
+	}
+}
+
+/* What the collector has now is what is shown. `ended`: an interval has, for the history. */
+static void take(struct top *t, bool ended)
+{
+	const struct live *l = t->session.live;
+	struct live_table now, total;
+	struct view_input last = t->in;
+
+	rows_in_scope(t, live_interval(l), &now);
+	t->in.now = &now;
+	t->in.time_ns = live_time(l, &t->in.interval_ns);
+	if (ended)
+		view_add(&t->view, &t->in);
+	if (ended && t->view.paused) {
+		table_free(&now);
+		t->in = last;
+		return;
+	}
+	rows_in_scope(t, live_total(l), &total);
+	table_free(&t->now);
+	table_free(&t->total);
+	t->now = now;
+	t->total = total;
+	t->in.now = &t->now;
+	live_own(l, &t->in.own);
+	traffic_read(t);
+	name_scope(t);
+	snprintf(t->clock_text, sizeof(t->clock_text), "%s", when_text(when_now(), false));
+}
+
 static bool on_interval(void *arg)
 {
 	struct top *t = arg;
-	const struct live *l = t->session.live;
-	const struct rates *rates = sources_rates(t->session.sources);
-	struct view_input last = t->in;
 
-	t->in.now = live_interval(l);
-	t->in.total = live_total(l);
-	t->in.time_ns = live_time(l, &t->in.interval_ns);
-	live_own(l, &t->in.own);
-	view_add(&t->view, &t->in);
-	if (t->view.paused) {
-		t->in = last;
-		return true;
-	}
-	if (rates && rates->interval)
-		t->in.n_devices = traffic_read(rates, &t->in.traffic, t->devices);
-	when_text(t->clock_text, sizeof(t->clock_text), when_now(), false);
-	show(t);
+	if (!t->in.one_scope)
+		spaces_sample(t);
+	take(t, true);
+	if (!t->view.paused)
+		show(t);
 	return true;
 }
 
@@ -195,6 +326,7 @@ static void on_start(void *arg)
 {
 	(void)arg;
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
+	caps_bar_calls(true);
 }
 
 /* About the stage of the row that is open, as trace prints it. It may take a second. */
@@ -229,24 +361,17 @@ static void explain(struct top *t)
 static bool on_input(void *arg)
 {
 	struct top *t = arg;
+	const uint32_t netns = t->view.netns;
 	int key;
 
 	while ((key = getch()) != ERR) {
-		if (key != KEY_RESIZE && view_key(&t->view, key, t->in.by_flow))
+		if (key != KEY_RESIZE && view_key(&t->view, key, &t->in))
 			return false;
 	}
+	if (t->view.netns != netns)
+		take(t, false);
 	if (t->view.open)
 		explain(t);
-	/* the tables of the collector go on; what a paused screen shows is a copy */
-	if (t->view.paused && t->in.now != &t->frozen_now) {
-		table_free(&t->frozen_now);
-		table_free(&t->frozen_total);
-		if (!table_group(&t->frozen_now, t->in.now, ~0u, 0) &&
-		    !table_group(&t->frozen_total, t->in.total, ~0u, 0)) {
-			t->in.now = &t->frozen_now;
-			t->in.total = &t->frozen_total;
-		}
-	}
 	show(t);
 	return true;
 }
@@ -263,6 +388,8 @@ static int open_parts(struct top *t, struct error *err)
 		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
 	gethostname(t->host, sizeof(t->host) - 1);
 	t->in.what = spec->expr;
+	t->in.scope = t->scope;
+	t->in.one_scope = spec->netns || spec->ifname;
 	t->view.benign = t->o->all;
 	return screen_open(err);
 }
@@ -293,9 +420,9 @@ static int top_run(void *options, struct error *err)
 			    .on_interval = on_interval,
 			    .on_input = on_input,
 			    .arg = &t},
-		.view.order = TABLE_BY_PACKETS,
-		.in = {.now = &t.frozen_now,
-		       .total = &t.frozen_total,
+		.spaces.size = sizeof(struct space),
+		.in = {.now = &t.now,
+		       .total = &t.total,
 		       .host = t.host,
 		       .clock_text = t.clock_text,
 		       .devices = t.devices,
@@ -310,6 +437,11 @@ static int top_run(void *options, struct error *err)
 		rc = error_usage(err, "use trace --json-lines", "top is for people");
 	else
 		rc = open_parts(&t, err);
+	if (rc == -ENOTTY) {
+		log_info("%s: lines, as of trace", err->message);
+		*err = (struct error){};
+		return trace_lines(o, err);
+	}
 	if (!rc)
 		rc = session_run(&t.session, err);
 	if (terminal) {
@@ -321,8 +453,11 @@ static int top_run(void *options, struct error *err)
 	session_end(&t.session);
 	free(t.canvas.cells);
 	free(t.advice);
-	table_free(&t.frozen_now);
-	table_free(&t.frozen_total);
+	for (unsigned i = 0; i < t.spaces.n; i++)
+		rates_close(&((struct space *)t.spaces.at)[i].rates);
+	list_free(&t.spaces);
+	table_free(&t.now);
+	table_free(&t.total);
 	return rc;
 }
 
@@ -340,9 +475,13 @@ const struct command cmd_top = {
 	.summary = "what trace shows, full screen, along the path of a packet",
 	.description = "The path of a packet from the device to the socket and back, with what is "
 		       "lost at each stage now, the last minute, and the worst sockets, "
-		       "interfaces, processes or flows. g changes what they are grouped by, "
-		       "Enter opens the chosen row with what to do about it, h shows all keys, q "
-		       "leaves. Counts are those of `trace`.",
+		       "interfaces, processes or flows. Losses and traffic are those of all "
+		       "network namespaces, or of the one that --netns names; n shows only that of "
+		       "the chosen row, and all again. g changes what rows are grouped by, s the "
+		       "column that they are sorted by, / shows those with a text, Enter opens the "
+		       "chosen one with what to do about it, ? shows all keys, q leaves. Counts "
+		       "are those of `trace`, whose lines are printed where there is no terminal, "
+		       "or a dumb one.",
 	.groups = top_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

@@ -123,6 +123,7 @@ static int check_options(const struct trace_options *o, struct error *err)
 	const struct live_spec *f = &o->live.spec;
 	const bool kept = o->events || o->capture;
 	const char *part = f->netns	      ? "--netns"
+			   : o->live.pod      ? "--pod"
 			   : f->ifname	      ? "--interface"
 			   : o->live.pid      ? "--pid"
 			   : f->cgroup	      ? "--cgroup"
@@ -372,7 +373,7 @@ static void events_read(struct trace *t, bool all)
 		log_error("cannot read samples of drops: %s; the trace goes on without them",
 			  strerror(-e->read_error));
 	}
-	if (e->file && !e->file_error)
+	if (e->file)
 		goes_on(&e->file_error, t->o->capture, pcapng_flush(e->file));
 	if (t->o->events)
 		output_flush();
@@ -384,8 +385,7 @@ static void events_finish(struct trace *t)
 	struct events *e = &t->events;
 
 	if (e->file) {
-		if (!e->file_error)
-			goes_on(&e->file_error, t->o->capture, pcapng_flush(e->file));
+		goes_on(&e->file_error, t->o->capture, pcapng_flush(e->file));
 		e->captured = pcapng_written(e->file);
 		goes_on(&e->file_error, t->o->capture, pcapng_close(e->file));
 		e->file = NULL;
@@ -408,11 +408,10 @@ static void events_json_end(const struct trace *t, struct json_object *end)
 	json_put_u64(end, "drops_left_out", e->left_out);
 	if (!t->o->capture)
 		return;
-	capture = json_object_new_object();
+	capture = json_put_object(end, "capture");
 	json_put_text(capture, "file", t->o->capture);
 	json_put_u64(capture, "packets", e->captured);
 	json_put_text(capture, "error", e->file_error ? strerror(-e->file_error) : NULL);
-	json_put(end, "capture", capture);
 }
 
 static int on_open(void *arg, struct error *err)
@@ -479,11 +478,9 @@ static void on_start(void *arg)
 	caps_give_up(cmd_trace.needs, t->o->keep_set ? "--keep" : NULL, CAPS_ONCE);
 	trace_show_gaps(t->session.live);
 	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
-	if (t->ledger.file)
-		written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
-	if (t->json)
-		json_out_once(t->json, "start", json_object_get(t->start));
-	else
+	written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
+	json_out_once(t->json, "start", json_object_get(t->start));
+	if (!t->json)
 		log_info("tracing what this host drops%s%s%s%s", asked.expr ? " of: " : "",
 			 asked.expr ? asked.expr : "", asked.inner ? ", also in tunnels" : "",
 			 t->o->command || t->o->live.duration_ns ? "" : "; Ctrl-C ends");
@@ -494,19 +491,15 @@ static void show_limit(struct trace *t, const struct limit *limit, double measur
 {
 	const struct trace_time time = time_of(t, live_time(t->session.live, NULL), 0);
 	struct json_object *o = json_limit(limit, measured, true);
-	char text[FMT_MAX];
 
 	log_progress_clear();
-	if (t->json)
-		json_out_each(t->json, "limit", json_limit(limit, measured, true));
-	else
-		log_warn("limit %s is broken: %.0f%s", num_text_limit(text, sizeof(text), limit),
-			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
-	if (t->ledger.file && !t->ledger.rc) {
-		json_put_u64(o, "time_ns", time.time_ns);
-		json_put_text(o, "time", json_time(text, sizeof(text), time.realtime_ns));
-		written(t, ledgerfile_event(t->ledger.file, "limit", NULL, o));
-	}
+	json_out_each(t->json, "limit", json_limit(limit, measured, true));
+	if (!t->json)
+		log_warn("limit %s is broken: %.0f%s", num_text_limit(limit), measured,
+			 limit->unit == LIMIT_PER_SECOND ? "/s" : "");
+	json_put_u64(o, "time_ns", time.time_ns);
+	json_put_time(o, "time", time.realtime_ns);
+	written(t, ledgerfile_event(t->ledger.file, "limit", NULL, o));
 	json_object_put(o);
 }
 
@@ -535,9 +528,8 @@ static void show_interval(struct trace *t)
 	if (t->json || !kept)
 		whole = with_details(t, json_trace_interval(now, NULL, t->by, &time));
 	write_interval(t, &time, kept);
-	if (t->json)
-		json_out_each(t->json, "interval", json_object_get(whole));
-	else
+	json_out_each(t->json, "interval", json_object_get(whole));
+	if (!t->json)
 		print_trace_interval(&t->text, t->start, kept ? kept : whole);
 	json_object_put(kept);
 	json_object_put(whole);
@@ -566,7 +558,7 @@ static bool on_interval(void *arg)
 		t->gone = true;
 		log_warn("%s is gone: one that comes by this name is another", what);
 	}
-	log_progress("%.0f s: %s lost", (double)time * 1e-9, page_count(lost));
+	log_progress("%.0f s: %s lost", (double)time * 1e-9, fmt_count(lost));
 	return !stdout_gone() && !(broken && t->o->until_limit) &&
 	       !(t->o->count && !t->events.wanted && lost >= t->o->count);
 }
@@ -581,12 +573,11 @@ static void show_end(struct trace *t, const struct live_summary *s)
 		write_quiet(t, s->duration_ns);
 		written(t, kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
-	if (t->json) {
+	if (t->json)
 		events_json_end(t, whole);
-		json_out_once(t->json, "end", json_object_get(whole));
-	} else {
+	else
 		print_trace_end(&t->text, t->start, kept ? kept : whole);
-	}
+	json_out_once(t->json, "end", json_object_get(whole));
 	json_object_put(kept);
 	json_object_put(whole);
 }
@@ -699,6 +690,14 @@ static int trace_run(void *options, struct error *err)
 	    (t.limits.broken || (o->balance && !t.balance.balanced && !t.tcp_balance.balanced)))
 		return STATUS_BROKEN;
 	return rc ? rc : t.incomplete ? ours : STATUS_OK;
+}
+
+int trace_lines(const struct live_options *o, struct error *err)
+{
+	struct trace_options options = defaults;
+
+	options.live = *o;
+	return trace_run(&options, err);
 }
 
 static const struct opt_need needs[] = {

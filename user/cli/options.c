@@ -165,14 +165,14 @@ int traffic_family(struct run_spec *spec, const struct endpoint *to, struct erro
 
 void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to)
 {
-	const char *packets = spec->count == UINT64_MAX ? "" : page_count(spec->count);
+	const char *packets = spec->count == UINT64_MAX ? "" : fmt_count(spec->count);
 
 	log_info("sending %s%sdatagrams of %s%u bytes%s%s at %s from %s to %s", packets,
 		 *packets ? " " : "", shape_sizes_differ(spec_shape(spec)) ? "up to " : "",
 		 spec->payload, spec->duration_ns ? " for " : "",
-		 spec->duration_ns ? page_time(spec->duration_ns) : "",
+		 spec->duration_ns ? num_text_time(spec->duration_ns) : "",
 		 spec->shape.scheduled ? "its own times"
-		 : rate_pps > 0	       ? page_rate(rate_pps)
+		 : rate_pps > 0	       ? fmt_rate(rate_pps)
 				       : "full speed",
 		 from, to);
 }
@@ -199,8 +199,8 @@ void show_maps(void)
 			largest = &list[i];
 	}
 	if (largest)
-		log_debug("%d BPF maps of %s, the largest is %s of %s", n, page_bytes(sum),
-			  largest->name, page_bytes(largest->bytes));
+		log_debug("%d BPF maps of %s, the largest is %s of %s", n, fmt_bytes(sum),
+			  largest->name, fmt_bytes(largest->bytes));
 	free(list);
 }
 
@@ -661,7 +661,12 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 	return contradiction_check(list, err);
 }
 
-/* [USER@ | tls:// | tcp://]ADDR[:PORT]. With a user the port is that of ssh. */
+int parse_host(const char *value, void *field, struct error *err)
+{
+	return num_endpoint_named(value, field, err);
+}
+
+/* [USER@ | tls:// | tcp://]HOST[:PORT]. With a user the port is that of ssh. */
 static int parse_to(const char *value, void *field, struct error *err)
 {
 	static const char schemes[][8] = {[REMOTE_TLS] = "tls://", [REMOTE_TCP] = "tcp://"};
@@ -678,22 +683,19 @@ static int parse_to(const char *value, void *field, struct error *err)
 			addr = value + strlen(schemes[i]);
 		}
 	}
-	rc = bad ? -EINVAL : num_endpoint(addr, &o->target.to);
+	rc = bad ? -EINVAL : num_endpoint_named(addr, &o->target.to, err);
 	o->target.via.login = at ? value : NULL;
-	if (rc && at)
-		return error_usage(err, "for a name: --to ADDR --via 'ssh NAME'",
-				   "'%s' is not USER@ADDR[:PORT], with a numeric address", value);
-	if (rc)
+	if (rc && err->status == STATUS_OK)
 		return error_usage(err, NULL,
-				   "'%s' is not an address (examples: 198.18.0.2, 198.18.0.2:9000, "
-				   "root@198.18.0.2, tls://[2001:2::2]:9000)",
+				   "'%s' is no host (examples: 198.18.0.2, rx.example:9000, "
+				   "root@rx.example, tls://[2001:2::2]:9000)",
 				   value);
-	return 0;
+	return rc;
 }
 
 const struct opt remote_opts[] = {
 	{"to", 0, OPT_CUSTOM, offsetof(struct remote_options, target.to),
-	 .metavar = "[USER@|tls://]ADDR[:PORT]", .parse = parse_to, .excludes = "lab",
+	 .metavar = "[USER@|tls://]HOST[:PORT]", .parse = parse_to, .excludes = "lab",
 	 .default_text = "none",
 	 .help = "with another host: by ssh as USER, who can start pktledger there (PORT: of ssh); "
 		 "without USER one on which `recv --serve` runs (PORT: its control port)"},
@@ -748,7 +750,7 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		{via->command && o->target.to.port,
 		 "with --via, --to has no port: that of the data is --port", "leave it out"},
 		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
-		 "--to USER@ADDR"},
+		 "--to USER@HOST"},
 		{by_via && (o->token_file || o->insecure || o->scheme),
 		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, not for ssh "
 		 "or --via: they know who you are",
@@ -791,7 +793,7 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 	if (!o->token_file && !o->insecure && !peer_is_via(&target) && !num_is_loopback(&target.to))
 		return error_usage(
 			err,
-			"--to USER@ADDR goes by ssh; or --token-file FILE, which `recv --serve "
+			"--to USER@HOST goes by ssh; or --token-file FILE, which `recv --serve "
 			"--new-token` makes; or --insecure",
 			"without a token anybody on the way could read and change what both hosts "
 			"say");

@@ -52,6 +52,9 @@ struct contradiction {
 /* The first that is found: STATUS_USAGE. */
 int contradiction_check(const struct contradiction *list, struct error *err);
 
+/* For OPT_CUSTOM: a `struct endpoint`, by its name or address (num_endpoint_named()). */
+int parse_host(const char *value, void *field, struct error *err);
+
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
 /* Of a command that sends: what it asks for, and what is only known when all options are. */
@@ -172,7 +175,7 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 /* The options of an experiment with another host, for every command that runs one. */
 
 struct remote_options {
-	struct peer_target target; /* to.family 0: no other host */
+	struct peer_target target;			    /* to.family 0: no other host */
 	enum { REMOTE_ANY, REMOTE_TLS, REMOTE_TCP } scheme; /* that was asked for */
 	bool reverse, insecure;
 	const char *token_file;
@@ -198,13 +201,21 @@ struct live_options {
 	struct opt_enums stages, by; /* by: enum live_field */
 	uint64_t pid, interval_ns, duration_ns;
 	bool all, counters;
+	const char *pod;       /* NULL: all */
 	struct opt_words expr; /* "": none */
 };
+
+/* --pod, as *netns for netns_open(), which lives as long as the program. NULL: none was asked for.
+ */
+int pod_netns(const char *pod, const char **netns, struct error *err);
 
 extern const struct opt trace_filter_opts[], trace_view_opts[], expr_arg[]; /* of that struct */
 
 /* Fills what the options say. STATUS_USAGE. */
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
+
+/* What `top` does where there is no screen: as `trace` with these options. */
+int trace_lines(const struct live_options *o, struct error *err);
 
 /*
  * Rows of what they need. bpf() is for CAP_BPF only up to Linux 5.18 where unprivileged users may

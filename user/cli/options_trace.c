@@ -27,6 +27,8 @@ static const struct opt_value field_values[] = {
 const struct opt trace_filter_opts[] = {
 	{"netns", 'n', OPT_STRING, AT(spec.netns), .metavar = "NAME", .default_text = "all",
 	 .help = "only this network namespace: name, path or inode number"},
+	{"pod", 0, OPT_STRING, AT(pod), .metavar = "NAMESPACE/NAME", .default_text = "all",
+	 .excludes = "netns", .help = "only the network namespace of this pod of Kubernetes"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this device of the namespace, or of this one"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
@@ -51,7 +53,8 @@ const struct opt trace_view_opts[] = {
 	 .default_text = "reason, location, interface, namespace, socket, process",
 	 .help = "count losses of a stage apart by these"},
 	{"inner", 0, OPT_FLAG, AT(spec.inner),
-	 .help = "EXPR and flows are those of the packet in a tunnel: VXLAN, Geneve, GRE, IP in IP"},
+	 .help = "EXPR and flows are those of the packet in a tunnel: VXLAN, Geneve, GRE, IP in "
+		 "IP"},
 	{"all", 0, OPT_FLAG, AT(all),
 	 .help = "show benign drops too, not only their sum: what nobody misses"},
 	{"counters", 0, OPT_FLAG, AT(counters),
@@ -66,6 +69,23 @@ const struct opt expr_arg[] = {
 	 .default_text = "all"},
 	{0},
 };
+
+int pod_netns(const char *pod, const char **netns, struct error *err)
+{
+	static char path[OWNER_POD_PATH];
+	struct owners *owners = NULL;
+	int rc;
+
+	if (!pod)
+		return 0;
+	rc = owners_open(&owners, "/", err);
+	if (!rc)
+		rc = owners_pod(owners, pod, path, err);
+	if (!rc)
+		*netns = path;
+	owners_close(owners);
+	return rc;
+}
 
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err)
 {
@@ -85,7 +105,7 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 	if (spec->cgroup && *spec->cgroup != '/')
 		return error_usage(err, "see: systemd-cgls", "--cgroup: '%s' does not begin with /",
 				   spec->cgroup);
-	return 0;
+	return pod_netns(o->pod, &spec->netns, err);
 }
 
 void trace_show_gaps(const struct live *l)

@@ -16,19 +16,6 @@
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL
 
-static void put_once(struct outputs *o, const char *event, struct json_object *data)
-{
-	if (o->json)
-		json_out_once(o->json, event, json_object_get(data));
-	json_object_put(data);
-}
-
-static void keep(struct outputs *o, const char *event, struct json_object *data)
-{
-	if (o->ledger)
-		ledgerfile_event(o->ledger, event, NULL, data);
-}
-
 int outputs_open(struct outputs *o, const char *schema, const struct global_options *g,
 		 const char *ledger, struct error *err)
 {
@@ -41,28 +28,24 @@ int outputs_open(struct outputs *o, const char *schema, const struct global_opti
 
 void outputs_start(struct outputs *o, struct json_object *data)
 {
-	if (o->ledger)
-		ledgerfile_start(o->ledger, o->schema, data);
-	put_once(o, "start", data);
+	ledgerfile_start(o->ledger, o->schema, data);
+	json_out_once(o->json, "start", data);
 }
 
 void outputs_end(struct outputs *o, struct json_object *data)
 {
-	keep(o, "end", data);
+	ledgerfile_event(o->ledger, "end", NULL, data);
 	if (!o->json)
 		text_solo(&(struct print_view){.out = stdout}, data);
-	put_once(o, "end", data);
+	json_out_once(o->json, "end", data);
 }
 
 void outputs_interval(struct outputs *o, const struct experiment_interval *now)
 {
 	struct json_object *data = o->json || o->ledger ? json_interval(now) : NULL;
 
-	if (o->ledger)
-		ledgerfile_interval(o->ledger, data);
-	if (o->json)
-		json_out_each(o->json, "interval", json_object_get(data));
-	json_object_put(data);
+	ledgerfile_interval(o->ledger, data);
+	json_out_each(o->json, "interval", data);
 }
 
 void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
@@ -75,12 +58,10 @@ void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, co
 
 static void keep_error(struct outputs *o, const struct error *err)
 {
-	struct json_object *data;
+	struct json_object *data = json_error(err);
 
-	if (!o->ledger || err->status == STATUS_OK)
-		return;
-	data = json_error(err);
-	keep(o, "error", data);
+	if (err->status != STATUS_OK)
+		ledgerfile_event(o->ledger, "error", NULL, data);
 	json_object_put(data);
 }
 
@@ -132,8 +113,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	/* where another host takes part, its side of the path is not to be read here */
 	r->start = json_start(&head,
 			      r->out.ledger || begins ? env_read(spec->far ? NULL : lab) : NULL);
-	if (r->out.ledger)
-		ledgerfile_start(r->out.ledger, SCHEMA, r->start);
+	ledgerfile_start(r->out.ledger, SCHEMA, r->start);
 	if (begins)
 		json_out_once(r->out.json, "start", json_object_get(r->start));
 	show_maps();
@@ -149,18 +129,18 @@ static void show_interval(struct report *r, const struct experiment_interval *no
 
 	log_info("%s%.0f s: %s sent, %s lost, CPU of the sender %.0f %%, of the receiver %.0f %%, "
 		 "%s",
-		 r->title, (double)now->time_ns * 1e-9,
-		 page_count(now->sent - last->sent), page_count(now->dropped - last->dropped),
+		 r->title, (double)now->time_ns * 1e-9, fmt_count(now->sent - last->sent),
+		 fmt_count(now->dropped - last->dropped),
 		 (double)(now->tx_cpu_ns - last->tx_cpu_ns) / ns * 100,
 		 (double)(now->rx_cpu_ns - last->rx_cpu_ns) / ns * 100,
-		 page_bytes(now->memory_bytes));
+		 fmt_bytes(now->memory_bytes));
 	r->reported = *now;
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	const char *sent = page_count(now->sent), *delivered = page_count(now->delivered);
-	const char *dropped = page_count(now->dropped);
+	const char *sent = fmt_count(now->sent), *delivered = fmt_count(now->delivered);
+	const char *dropped = fmt_count(now->dropped);
 	double seconds = (double)now->time_ns * 1e-9;
 	struct report *r = arg;
 
@@ -170,16 +150,13 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 		return true;
 	}
 	log_progress("%s%.1f s: %s sent (%s), %s delivered, %s dropped", r->title, seconds, sent,
-		     page_rate(seconds > 0 ? (double)now->sent / seconds : 0), delivered, dropped);
+		     fmt_rate(seconds > 0 ? (double)now->sent / seconds : 0), delivered, dropped);
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		show_interval(r, now);
-	if (r->own || r->out.ledger) {
-		struct outputs out = r->out;
-
-		if (!r->own) /* which has trials only */
-			out.json = NULL;
-		outputs_interval(&out, now);
-	}
+	/* the document of a series has trials only */
+	outputs_interval(
+		&(struct outputs){.json = r->own ? r->out.json : NULL, .ledger = r->out.ledger},
+		now);
 	return !stdout_gone();
 }
 
@@ -205,16 +182,13 @@ static void check_limits(struct report *r)
 	for (unsigned i = 0; i < r->o->limits.n; i++) {
 		const struct limit *limit = &r->o->limits.at[i];
 		double measured = measure(limit, &r->res);
-		char text[FMT_MAX];
 
-		if (r->out.json)
-			json_out_each(r->out.json, "limit",
-				      json_limit(limit, measured, measured > limit->value));
+		json_out_each(r->out.json, "limit",
+			      json_limit(limit, measured, measured > limit->value));
 		if (measured <= limit->value)
 			continue;
 		r->broken = true;
-		num_text_limit(text, sizeof(text), limit);
-		log_error("limit broken: %s, measured %g%s", text,
+		log_error("limit broken: %s, measured %g%s", num_text_limit(limit),
 			  limit->unit == LIMIT_SHARE ? measured * 100 : measured,
 			  limit->unit == LIMIT_SHARE ? "%" : "");
 	}
@@ -224,7 +198,7 @@ static void show(struct report *r)
 {
 	json_object_put(r->end);
 	r->end = json_end(&r->res);
-	keep(&r->out, "end", r->end);
+	ledgerfile_event(r->out.ledger, "end", NULL, r->end);
 	log_progress_clear();
 	if (!r->own) {
 		/* by the caller */
@@ -235,7 +209,7 @@ static void show(struct report *r)
 		else
 			trials_print_row(stdout, r->trials, r->end);
 	} else if (r->out.json) {
-		put_once(&r->out, "end", json_object_get(r->end));
+		json_out_once(r->out.json, "end", json_object_get(r->end));
 	} else {
 		text_run(&(struct print_view){.out = stdout,
 					      .colour = log_colour(STDOUT_FILENO),
@@ -286,9 +260,8 @@ void report_next(struct report *r, const struct run_options *o, const char *titl
 
 void report_series(struct report *r, struct json_object *start)
 {
-	if (r->out.ledger)
-		ledgerfile_event(r->out.ledger, "series", r->out.schema, start);
-	put_once(&r->out, "start", start);
+	ledgerfile_event(r->out.ledger, "series", r->out.schema, start);
+	json_out_once(r->out.json, "start", start);
 }
 
 struct json_object *report_series_trial(struct report *r, struct json_object *members)
@@ -296,11 +269,10 @@ struct json_object *report_series_trial(struct report *r, struct json_object *me
 	struct json_object *trial =
 		r->recorded ? json_object_get(r->end) : json_object_new_object();
 
-	keep(&r->out, "trial", members);
+	ledgerfile_event(r->out.ledger, "trial", NULL, members);
 	json_object_object_foreach (members, key, value)
 		json_put(trial, key, json_object_get(value));
-	if (r->out.json)
-		json_out_each(r->out.json, "trial", json_object_get(trial));
+	json_out_each(r->out.json, "trial", json_object_get(trial));
 	json_object_put(members);
 	return trial;
 }
@@ -308,8 +280,8 @@ struct json_object *report_series_trial(struct report *r, struct json_object *me
 void report_series_end(struct report *r, struct json_object *end, const struct error *err)
 {
 	keep_error(&r->out, err);
-	keep(&r->out, "series_end", end);
-	put_once(&r->out, "end", end);
+	ledgerfile_event(r->out.ledger, "series_end", NULL, end);
+	json_out_once(r->out.json, "end", end);
 }
 
 int report_finish(struct report *r, struct error *err)
@@ -324,7 +296,7 @@ int report_finish(struct report *r, struct error *err)
 		struct json_object *end = json_object_new_object();
 
 		trials_put(end, r->trials);
-		put_once(&r->out, "end", end);
+		json_out_once(r->out.json, "end", end);
 	} else if (r->trials && r->shown) {
 		trials_print_end(stdout, r->trials);
 	}

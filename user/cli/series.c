@@ -226,7 +226,7 @@ static void find_directory(char *path, size_t size)
 	slash = strrchr(program, '/');
 	if (slash)
 		*slash = '\0';
-	for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (unsigned i = 0; i < LENGTH(places); i++) {
 		snprintf(path, size, "%s%s", program, places[i]);
 		if (!access(path, R_OK))
 			return;
@@ -386,18 +386,18 @@ static void show_trial(struct course *c, const struct point *point, const struct
 
 static void show_point(struct course *c, const struct point *point, const struct error *failed)
 {
-	struct json_object *o = json_object_new_object(), *which = parameters(c->s->points, point);
+	struct json_object *o = json_add_object(c->summary), *which;
 
+	which = parameters(c->s->points, point);
+	json_put(o, "parameters", which);
 	log_progress_clear();
 	if (!c->report->out.json && !c->s->csv) {
 		rows_point(&c->rows, which, c->trials, failed->status != STATUS_OK ? failed : NULL);
 		output_flush();
 	}
-	json_put(o, "parameters", which);
 	trials_put(o, c->trials);
 	json_put_text(o, "stage", trials_stage(c->trials));
 	put_error(o, failed);
-	json_object_array_add(c->summary, o);
 }
 
 /* False: a signal ended it. */
@@ -418,7 +418,7 @@ static bool run_point(struct course *c, const struct point *point)
 
 		if (c->done) /* as long as those before took */
 			snprintf(title + at, sizeof(title) - (size_t)at, ", %s left",
-				 page_ns((uint64_t)((double)took_ns / c->done * (all - c->done))));
+				 fmt_ns((uint64_t)((double)took_ns / c->done * (all - c->done))));
 		report_next(c->report, p.options, title);
 		report_trial(c->report, &p.spec, &err);
 		going = !c->report->interrupted && !stdout_gone();
@@ -444,25 +444,22 @@ static void put_start(struct course *c)
 	struct json_object *o = json_solo_origin(
 		program_argc, program_argv,
 		(c->report->out.json || c->report->out.ledger) ? env_read(NULL) : NULL);
-	struct json_object *names = json_object_new_array(), *values = json_object_new_object();
+	struct json_object *names = json_put_list(o, "parameters");
+	struct json_object *values = json_put_object(o, "values");
 	struct json_object *document = json_object_new_object();
 
 	for (unsigned k = 0; k < points->columns; k++) {
-		struct json_object *list = json_object_new_array();
+		struct json_object *list = json_put_list(values, points->column[k]);
 
 		for (unsigned i = 0; i < points->n; i++)
 			json_object_array_add(list, json_text(points->at[i].text[k]));
 		json_object_array_add(names, json_text(points->column[k]));
-		json_put(values, points->column[k], list);
 	}
-	json_put(o, "parameters", names);
-	json_put(o, "values", values);
 	if (points->title) {
-		struct json_object *preset = json_object_new_object();
+		struct json_object *preset = json_put_object(o, "preset");
 
 		json_put_text(preset, "title", points->title);
 		json_put_text(preset, "about", points->about);
-		json_put(o, "preset", preset);
 	}
 	json_put_u64(o, "points", points->n);
 	json_put_u64(o, "repeat", c->repeat);

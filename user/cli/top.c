@@ -80,7 +80,7 @@ static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned st
 
 static void canvas_number(struct canvas *c, unsigned end, unsigned y, unsigned style, double v)
 {
-	canvas_right(c, end, y, style, page_short(v));
+	canvas_right(c, end, y, style, fmt_short(v));
 }
 
 /* The whole line as a heading, whatever stands there. */
@@ -113,6 +113,16 @@ static const struct view_grouping {
 };
 
 #define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
+
+/* What rows are sorted by: a column of numbers, or of texts behind them. */
+enum { SORT_RATE, SORT_BYTES, SORT_PACKETS, SORT_TEXT, SORTS = SORT_TEXT + LIVE_FIELD_COUNT };
+
+static const char *const number_names[SORT_TEXT] = {"pkts/s", "bytes/s", "packets"};
+
+static unsigned grouped_by(const struct view *v)
+{
+	return view_groupings[v->grouping].by | LIVE_BIT(LIVE_STAGE);
+}
 
 /* What was lost at each stage, a second; the sum. */
 static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
@@ -179,20 +189,26 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 	return y;
 }
 
-/* The row of `t` with the same texts in the fields `by`; NULL: none. */
-static const struct live_row *same_row(const struct live_table *t, const struct live_row *row,
-				       unsigned by)
+/* Rows of tables that are grouped alike: 0 if they are the same. */
+static int compare_texts(const void *x, const void *y)
 {
-	for (unsigned i = 0; i < t->n; i++) {
-		unsigned f = 0;
+	const struct live_row *a = x, *b = y;
+	int rc = (a->noise > b->noise) - (a->noise < b->noise);
 
-		while (f < LIVE_FIELD_COUNT &&
-		       (!(by & LIVE_BIT(f)) || !strcmp(t->rows[i].text[f], row->text[f])))
-			f++;
-		if (f == LIVE_FIELD_COUNT && t->rows[i].noise == row->noise)
-			return &t->rows[i];
-	}
-	return NULL;
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
+		rc = strcmp(a->text[f], b->text[f]);
+	return rc;
+}
+
+/* `part` was added to `row`, which is grouped by these fields. */
+static bool is_part(const struct live_row *part, const struct live_row *row, unsigned by)
+{
+	unsigned f = 0;
+
+	while (f < LIVE_FIELD_COUNT &&
+	       (!(by & LIVE_BIT(f)) || !strcmp(part->text[f], row->text[f])))
+		f++;
+	return f == LIVE_FIELD_COUNT && part->noise == row->noise;
 }
 
 struct columns {
@@ -255,10 +271,15 @@ static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struc
 	}
 }
 
-static void draw_row(const struct view_input *in, const struct live_table *now, struct canvas *c,
-		     unsigned y, const struct columns *k, const struct live_row *row)
+/* A row of the table: since the start, and in the last interval (NULL: nothing then). */
+struct line {
+	const struct live_row *row, *last;
+};
+
+static void draw_row(const struct view_input *in, struct canvas *c, unsigned y,
+		     const struct columns *k, const struct line *line)
 {
-	const struct live_row *last = same_row(now, row, k->by);
+	const struct live_row *row = line->row, *last = line->last;
 	unsigned style = row->noise == NOISE_LOSS ? last ? STYLE_BAD : STYLE_PLAIN : STYLE_DIM;
 	double seconds = (double)in->interval_ns / 1e9;
 
@@ -271,94 +292,184 @@ static void draw_row(const struct view_input *in, const struct live_table *now, 
 	draw_texts(c, y, style, k, row);
 }
 
-/* The tables as they are grouped now, sorted. -ENOMEM: nothing is to be freed. */
-static int group(const struct view *v, const struct view_input *in, struct live_table *now,
-		 struct live_table *total, unsigned *by)
+/* The table as it is grouped, filtered and sorted now. */
+struct lines {
+	struct live_table now, total;
+	struct line *at;
+	unsigned n, by;
+};
+
+static void lines_free(struct lines *l)
+{
+	table_free(&l->now);
+	table_free(&l->total);
+	free(l->at);
+}
+
+/* The largest first. */
+static int by_number(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+/* As trace shows them: in the order of the path, then by letters; what is not known last. */
+static int by_field(const struct live_row *a, const struct live_row *b, enum live_field f)
+{
+	if (f == LIVE_STAGE)
+		return (a->stage > b->stage) - (a->stage < b->stage);
+	if (!*a->text[f] || !*b->text[f])
+		return !*a->text[f] - !*b->text[f];
+	return strcmp(a->text[f], b->text[f]);
+}
+
+/* Where the column says nothing: what loses most now, then what has lost most. */
+static int compare_lines(const void *x, const void *y, void *arg)
+{
+	static const struct live_counts none;
+	const struct line *a = x, *b = y;
+	const struct live_counts *now = a->last ? &a->last->counts : &none;
+	const struct live_counts *other = b->last ? &b->last->counts : &none;
+	const unsigned sort = *(const unsigned *)arg;
+	int rc = sort >= SORT_TEXT	? by_field(a->row, b->row, sort - SORT_TEXT)
+		 : sort == SORT_PACKETS ? by_number(a->row->counts.packets, b->row->counts.packets)
+		 : sort == SORT_BYTES	? by_number(now->bytes, other->bytes)
+					: 0;
+
+	if (!rc)
+		rc = by_number(now->packets, other->packets);
+	if (!rc)
+		rc = by_number(a->row->counts.packets, b->row->counts.packets);
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
+		rc = by_field(a->row, b->row, f);
+	return rc;
+}
+
+static bool row_has(const struct live_row *row, const char *text)
+{
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (strcasestr(row->text[f], text))
+			return true;
+	}
+	return !*text;
+}
+
+/* -ENOMEM: nothing is to be freed. */
+static int lines_of(const struct view *v, const struct view_input *in, struct lines *l)
 {
 	const unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT;
+	unsigned sort = v->sort;
 
-	*by = view_groupings[v->grouping].by | LIVE_BIT(LIVE_STAGE);
-	if (table_group(now, in->now, *by, classes))
+	*l = (struct lines){.by = grouped_by(v)};
+	if (table_group(&l->now, in->now, l->by, classes))
 		return -ENOMEM;
-	if (table_group(total, in->total, *by, classes)) {
-		table_free(now);
+	if (!table_group(&l->total, in->total, l->by, classes))
+		l->at = calloc(l->total.n + 1, sizeof(*l->at));
+	if (!l->at) {
+		lines_free(l);
 		return -ENOMEM;
 	}
-	table_sort(total, v->order);
+	qsort(l->now.rows, l->now.n, sizeof(*l->now.rows), compare_texts);
+	for (unsigned i = 0; i < l->total.n; i++) {
+		const struct live_row *row = &l->total.rows[i];
+
+		if (row_has(row, v->text))
+			l->at[l->n++] = (struct line){row, bsearch(row, l->now.rows, l->now.n,
+								   sizeof(*row), compare_texts)};
+	}
+	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
 	return 0;
 }
 
-/* The n-th row: those that lose now come before those that did. NULL: there are not so many. */
-static const struct live_row *row_at(const struct live_table *now, const struct live_table *total,
-				     unsigned by, unsigned n)
-{
-	for (int losing = 1; losing >= 0; losing--) {
-		for (unsigned i = 0; i < total->n; i++) {
-			const struct live_row *row = &total->rows[i];
-
-			if (!!same_row(now, row, by) == losing && !n--)
-				return row;
-		}
-	}
-	return NULL;
-}
-
 /* The chosen one if there are fewer now: the last. */
-static unsigned chosen(const struct view *v, const struct live_table *total)
+static unsigned chosen(const struct view *v, unsigned n)
 {
-	return v->at < total->n ? v->at : total->n ? total->n - 1 : 0;
+	return v->at < n ? v->at : n ? n - 1 : 0;
 }
 
 enum stage view_stage(const struct view *v, const struct view_input *in)
 {
-	struct live_table now, total;
-	const struct live_row *row;
-	enum stage stage;
-	unsigned by;
+	enum stage stage = STAGE_NONE;
+	struct lines l;
 
-	if (group(v, in, &now, &total, &by))
+	if (lines_of(v, in, &l))
 		return STAGE_NONE;
-	row = row_at(&now, &total, by, chosen(v, &total));
-	stage = row ? row->stage : STAGE_NONE;
-	table_free(&now);
-	table_free(&total);
+	if (l.n)
+		stage = l.at[chosen(v, l.n)].row->stage;
+	lines_free(&l);
 	return stage;
+}
+
+static bool device_shown(const struct view *v, const struct view_device *d)
+{
+	return strcasestr(d->ifname, v->text) || strcasestr(d->netns, v->text);
+}
+
+/* The n-th of those that are shown; NULL: there are not so many. */
+static const struct view_device *device_at(const struct view *v, const struct view_input *in,
+					   unsigned n)
+{
+	for (unsigned i = 0; i < in->n_devices; i++) {
+		if (device_shown(v, &in->devices[i]) && !n--)
+			return &in->devices[i];
+	}
+	return NULL;
+}
+
+/* Where the chosen row lost most; of a device its own. 0: not known. */
+static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
+{
+	const struct view_device *device = v->devices ? device_at(v, in, v->at) : NULL;
+	const struct live_row *row, *most = NULL;
+	struct lines l;
+
+	if (v->devices || lines_of(v, in, &l))
+		return device ? device->inum : 0;
+	row = l.n ? l.at[chosen(v, l.n)].row : NULL;
+	for (unsigned i = 0; row && i < in->total->n; i++) {
+		const struct live_row *part = &in->total->rows[i];
+
+		if (part->netns && is_part(part, row, l.by) &&
+		    (!most || part->counts.packets > most->counts.packets))
+			most = part;
+	}
+	lines_free(&l);
+	return most ? most->netns : 0;
 }
 
 static void draw_table(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
-	struct live_table now, total;
 	struct columns k;
-	unsigned room, at, first;
+	struct lines l;
+	unsigned room, first;
 
 	if (y + 1 >= c->rows)
 		return;
-	if (group(v, in, &now, &total, &k.by)) {
+	if (lines_of(v, in, &l)) {
 		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
 		return;
 	}
-	k.shown = k.by;
-	measure(&k, &total);
+	k.by = k.shown = l.by;
+	measure(&k, &l.total);
 	fit(&k, c->cols);
-	canvas_right(c, NUMBER_COLS, y, STYLE_BOLD, "pkts/s");
-	canvas_right(c, 2 * NUMBER_COLS + 2, y, STYLE_BOLD, "bytes/s");
-	canvas_right(c, 3 * NUMBER_COLS + 4, y, STYLE_BOLD, "packets");
+	for (unsigned i = 0; i < SORT_TEXT; i++)
+		canvas_right(c, NUMBER_COLS + i * (NUMBER_COLS + 2), y, STYLE_BOLD,
+			     number_names[i]);
 	draw_texts(c, y, STYLE_BOLD, &k, NULL);
 	canvas_heading(c, y++);
 	room = c->rows - 1 - y;
-	at = v->at = chosen(v, &total);
-	first = at < room ? 0 : at - room + 1;
-	for (unsigned i = 0; i < room && first + i < total.n; i++) {
-		draw_row(in, &now, c, y + i, &k, row_at(&now, &total, k.by, first + i));
-		if (first + i == at)
+	v->at = chosen(v, l.n);
+	first = v->at < room ? 0 : v->at - room + 1;
+	for (unsigned i = 0; i < room && first + i < l.n; i++) {
+		draw_row(in, c, y + i, &k, &l.at[first + i]);
+		if (first + i == v->at)
 			canvas_heading(c, y + i);
 	}
-	if (!total.n)
-		canvas_text(c, 1, y, STYLE_DIM, "nothing was lost so far");
-	else if (first + room < total.n)
-		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", total.n - first - room);
-	table_free(&now);
-	table_free(&total);
+	if (!l.n)
+		canvas_printf(c, 1, y, STYLE_DIM,
+			      *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
+	else if (first + room < l.n)
+		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", l.n - first - room);
+	lines_free(&l);
 }
 
 /* All that is known of the chosen row. */
@@ -367,13 +478,12 @@ static void draw_open(struct view *v, const struct view_input *in, struct canvas
 	const unsigned cols = c->cols - 2 < VIEW_HISTORY ? c->cols - 2 : VIEW_HISTORY;
 	const char *advice = in->advice ? in->advice : "";
 	const struct live_row *row;
-	struct live_table now, total;
-	unsigned by;
+	struct lines l;
 
-	if (group(v, in, &now, &total, &by))
+	if (lines_of(v, in, &l))
 		return;
-	v->at = chosen(v, &total);
-	row = row_at(&now, &total, by, v->at);
+	v->at = chosen(v, l.n);
+	row = l.n ? l.at[v->at].row : NULL;
 	for (unsigned f = 0; row && f < LIVE_FIELD_COUNT; f++) {
 		if (*row->text[f])
 			canvas_printf(c, 1, y++, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN,
@@ -381,12 +491,12 @@ static void draw_open(struct view *v, const struct view_input *in, struct canvas
 	}
 	if (row) {
 		canvas_printf(c, 1, y++, STYLE_PLAIN, "%-12s %s", "packets",
-			      page_short((double)row->counts.packets));
+			      fmt_short((double)row->counts.packets));
 		canvas_printf(c, 1, y + 1, STYLE_DIM,
 			      "the stage in the last %u intervals, at most %s/s",
 			      v->filled < cols ? v->filled : cols,
-			      page_short(most_of(v->history[row->stage], v,
-						 v->filled < cols ? v->filled : cols)));
+			      fmt_short(most_of(v->history[row->stage], v,
+						v->filled < cols ? v->filled : cols)));
 		draw_spark(v->history[row->stage], v, c, 1, y + 2, cols);
 		y += 4;
 	}
@@ -394,35 +504,48 @@ static void draw_open(struct view *v, const struct view_input *in, struct canvas
 		n = strcspn(advice, "\n");
 		canvas_printf(c, 1, y, STYLE_PLAIN, "%.*s", (int)n, advice);
 	}
-	table_free(&now);
-	table_free(&total);
+	lines_free(&l);
 }
 
-static void draw_devices(const struct view *v, const struct view_input *in, struct canvas *c,
-			 unsigned y)
+static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
+	unsigned n = 0, shown = 0, room, first;
+
 	canvas_printf(c, 1, y, STYLE_BOLD, "%-24s %8s %8s %8s %8s %8s", "interface", "rx pps",
 		      "rx bit/s", "tx pps", "tx bit/s", "drops/s");
 	canvas_heading(c, y++);
-	for (unsigned i = v->at; i < in->n_devices && y < c->rows; i++, y++) {
+	for (unsigned i = 0; i < in->n_devices; i++)
+		n += device_shown(v, &in->devices[i]);
+	room = y + 1 < c->rows ? c->rows - 1 - y : 0;
+	v->at = chosen(v, n);
+	first = v->at < room ? 0 : v->at - room + 1;
+	for (unsigned i = 0; i < in->n_devices && shown < first + room; i++) {
 		const struct view_device *d = &in->devices[i];
 		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
 		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
 		char name[64];
 
+		if (!device_shown(v, d) || shown++ < first)
+			continue;
 		snprintf(name, sizeof(name), "%s%s%s", d->netns, *d->netns ? "/" : "", d->ifname);
 		canvas_printf(c, 1, y, style, "%-24.24s", name);
 		for (unsigned k = 0; k < sizeof(rates) / sizeof(*rates); k++)
 			canvas_number(c, 25 + 9 * (k + 1), y, style, rates[k]);
+		if (shown - 1 == v->at)
+			canvas_heading(c, y);
+		y++;
 	}
+	if (first + room < n)
+		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", n - first - room);
 }
 
 /*
  * The path: a chain of stages for each direction, as many lines as it takes. Below the name of a
- * stage stands what is lost there now.
+ * stage stands what is lost there now. On a small screen stages that have lost nothing are "...".
  */
 
-#define INDENT 2
+#define INDENT	   2
+#define SMALL_ROWS 20
 
 /* Of no place on the path of a datagram: shown behind it. */
 static const enum stage elsewhere[] = {STAGE_TCP_LISTEN, STAGE_TCP_BACKLOG, STAGE_TCP_STATE,
@@ -459,7 +582,7 @@ static void add_end(struct chain *k, const char *with, const char *label, double
 	char text[48];
 
 	snprintf(text, sizeof(text), "%s%s%s%s", label, pps < 0 ? "" : " ",
-		 pps < 0 ? "" : page_short(pps), pps < 0 ? "" : "/s");
+		 pps < 0 ? "" : fmt_short(pps), pps < 0 ? "" : "/s");
 	add(k, with, STYLE_BOLD, text, "");
 }
 
@@ -470,14 +593,23 @@ static unsigned draw_chain(struct canvas *c, unsigned y, enum stage first, enum 
 {
 	const char *arrow = c->ascii ? ">" : "▶", *line = c->ascii ? "-" : "─";
 	struct chain k = {.c = c, .x = 1, .y = y};
+	bool left_out = false;
 	char lost[32];
 
 	add_end(&k, NULL, from, from_pps);
 	for (enum stage s = first; s <= last; s++) {
+		if (c->rows < SMALL_ROWS && pps[s] <= 0 && ever[s] <= 0) {
+			if (!left_out)
+				add(&k, s > first ? line : arrow, STYLE_DIM, c->ascii ? "..." : "…",
+				    "");
+			left_out = true;
+			continue;
+		}
+		left_out = false;
 		*lost = '\0';
 		if (pps[s] > 0)
 			snprintf(lost, sizeof(lost), "%s%s", c->ascii ? "v" : "▼",
-				 page_short(pps[s]));
+				 fmt_short(pps[s]));
 		add(&k, s > first ? line : arrow,
 		    *lost	  ? STYLE_BAD | CANVAS_REVERSED
 		    : ever[s] > 0 ? STYLE_WARN
@@ -507,29 +639,63 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 		if (pps[s] > 0)
 			x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
 					  x > 1 ? ", " : "also lost: ", stage_name(s),
-					  page_short(pps[s]));
+					  fmt_short(pps[s]));
 	}
 	return x > 1 ? y + 1 : y;
 }
 
+#define ESCAPE	      0x1b
 #define HISTORY_LINES 4 /* on a small screen; half of the rest on a large one */
 #define PAGE_LINES    10
 #define WIDE_COLS     80
 #define TALL_ROWS     24
+#define MORE_COLS     14 /* of the line of keys, for "12345 more" */
 
 static const char *const help[] = {
 	"The upper part is the path of a packet, from the device to the socket and back.",
 	"A stage in red loses packets now, one in yellow has lost some.",
 	"",
 	"up/down choose a row",
-	"Enter   open it: the last minutes, what to do; Enter again closes it",
+	"Enter   open it: what to do, the last minutes; again closes it",
+	"n       only the namespace of the chosen row; again shows all",
+	"/       only rows with a text: Enter keeps it, Esc drops it",
 	"g       group by sockets, reasons, interfaces, processes, cgroups, CPUs, flows",
-	"s, o    sort: most packets first, or along the path",
-	"b       show benign ends too (copies for taps, teardown)",
+	"s       sort by the next column",
 	"d       devices: packets and bits a second",
-	"space   pause; counting goes on",
-	"q       leave, with the sum on the terminal",
+	"b       show benign ends too (copies for taps, teardown)",
+	"space   pause; counting goes on    q  leave, with the sum",
 };
+
+/* In the order of importance: as many as there is room for. */
+static const char *const keys[] = {"q quit",  "? help",	     "Enter open", "/ filter",	 "s sort",
+				   "g group", "n namespace", "d devices",  "space pause"};
+
+static void draw_keys(struct canvas *c)
+{
+	char text[128] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (n + strlen(keys[i]) + MORE_COLS < c->cols)
+			n += (size_t)sprintf(text + n, " %s ", keys[i]);
+	}
+	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, text);
+}
+
+/* What is shown of all there is, and how. */
+static void draw_scope(const struct view *v, const struct view_input *in, struct canvas *c)
+{
+	const char *sort =
+		v->sort < SORT_TEXT ? number_names[v->sort] : live_field_name(v->sort - SORT_TEXT);
+	unsigned x = canvas_text(c, 1, 2, STYLE_BOLD, in->scope);
+
+	if (!v->devices)
+		x = canvas_printf(c, x, 2, STYLE_DIM, ", by %s, sorted by %s",
+				  view_groupings[v->grouping].name, sort);
+	if (v->typing || *v->text)
+		canvas_printf(c, x, 2, v->typing ? STYLE_BOLD : STYLE_WARN, ", rows with \"%s%s",
+			      v->text, v->typing ? "_" : "\"");
+}
 
 void view_add(struct view *v, const struct view_input *in)
 {
@@ -555,10 +721,10 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 		 in->clock_text, seconds);
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
 	canvas_heading(c, 0);
-	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s", page_short(lost));
+	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s", fmt_short(lost));
 	if (in->traffic.in_bps >= 0)
 		canvas_printf(c, 18, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
-			      page_short(in->traffic.in_bps), page_short(in->traffic.out_bps));
+			      fmt_short(in->traffic.in_bps), fmt_short(in->traffic.out_bps));
 	if (c->cols < WIDE_COLS)
 		return;
 	snprintf(right, sizeof(right), "own cost: %.1f %% of a CPU ",
@@ -571,7 +737,6 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 {
 	unsigned y, lines;
-	char right[96];
 
 	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
 		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
@@ -581,12 +746,13 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 		return;
 	}
 	draw_title(v, in, c);
+	draw_scope(v, in, c);
 	for (unsigned i = 0; v->help && i < sizeof(help) / sizeof(*help); i++)
 		canvas_text(c, 1, 3 + i, STYLE_PLAIN, help[i]);
 	if (v->help)
 		return;
 	if (v->open && view_stage(v, in) != STAGE_NONE) {
-		draw_open(v, in, c, 3);
+		draw_open(v, in, c, 4);
 		canvas_right(c, c->cols, c->rows - 1, STYLE_DIM,
 			     " Enter close  up/down next  q quit ");
 		return;
@@ -599,17 +765,55 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 		draw_devices(v, in, c, y);
 	else
 		draw_table(v, in, c, y);
-	snprintf(right, sizeof(right), " by %s%s  %s", view_groupings[v->grouping].name,
-		 v->order == TABLE_BY_PATH ? ", path" : "",
-		 c->cols < WIDE_COLS ? "g group  ? help  q quit "
-				     : "g group  s sort  d devices  Enter open  ? help  q quit ");
-	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, right);
+	draw_keys(c);
 }
 
-bool view_key(struct view *v, int key, bool by_flow)
+/* A key while the text is typed that rows are to have. */
+static void type_key(struct view *v, int key)
+{
+	size_t n = strlen(v->text);
+
+	if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
+		while (n && (v->text[--n] & 0xc0) == 0x80)
+			; /* all bytes of a letter */
+		v->text[n] = '\0';
+	} else if (key == '\n' || key == '\r' || key == KEY_ENTER || key == ESCAPE) {
+		v->typing = false;
+		if (key == ESCAPE)
+			*v->text = '\0';
+	} else if (key >= ' ' && key <= UINT8_MAX && n + 1 < sizeof(v->text)) {
+		v->text[n] = (char)key;
+		v->text[n + 1] = '\0';
+	}
+	v->at = 0;
+}
+
+/* All namespaces, or only one, of which no history is known. */
+static void switch_netns(struct view *v, const struct view_input *in)
+{
+	uint32_t netns = v->netns || in->one_scope ? 0 : chosen_netns(v, in);
+
+	if (netns == v->netns)
+		return;
+	v->netns = netns;
+	v->at = v->head = v->filled = 0;
+	v->open = false;
+}
+
+/* Whether rows, as they are grouped, have the column that they are sorted by. */
+static bool sort_is_shown(const struct view *v)
+{
+	return v->sort < SORT_TEXT || grouped_by(v) & LIVE_BIT(v->sort - SORT_TEXT);
+}
+
+bool view_key(struct view *v, int key, const struct view_input *in)
 {
 	int scroll = 0;
 
+	if (v->typing && (key < KEY_MIN || key == KEY_BACKSPACE || key == KEY_ENTER)) {
+		type_key(v, key);
+		return false;
+	}
 	if (key != 'h' && key != '?')
 		v->help = false;
 	switch (key) {
@@ -617,17 +821,32 @@ bool view_key(struct view *v, int key, bool by_flow)
 	case 'Q':
 		return true;
 	case 'g':
-		v->grouping = (v->grouping + 1) % (by_flow ? GROUPINGS : GROUPINGS - 1);
+		v->grouping = (v->grouping + 1) % (in->by_flow ? GROUPINGS : GROUPINGS - 1);
 		v->at = 0;
+		if (!sort_is_shown(v))
+			v->sort = SORT_RATE;
 		break;
 	case '\n':
 	case '\r':
 	case KEY_ENTER:
 		v->open = !v->open && !v->devices;
 		break;
-	case 'o':
 	case 's':
-		v->order = v->order == TABLE_BY_PATH ? TABLE_BY_PACKETS : TABLE_BY_PATH;
+		do
+			v->sort = (v->sort + 1) % SORTS;
+		while (!sort_is_shown(v));
+		break;
+	case 'n':
+		switch_netns(v, in);
+		break;
+	case '/':
+		v->typing = true;
+		*v->text = '\0';
+		v->open = false;
+		break;
+	case ESCAPE:
+		*v->text = '\0';
+		v->open = false;
 		break;
 	case 'b':
 		v->benign = !v->benign;

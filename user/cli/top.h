@@ -50,6 +50,7 @@ struct view_traffic {
 struct view_device {
 	char ifname[16];
 	const char *netns; /* "" the own one */
+	uint32_t inum;	   /* of that namespace */
 	double rx_pps, rx_bps, tx_pps, tx_bps, dropped_pps;
 };
 
@@ -62,6 +63,8 @@ struct view_input {
 	unsigned n_devices;
 	struct live_own own;
 	const char *what;	/* the filter, for the title; NULL: all */
+	const char *scope;	/* "all namespaces": of which losses and traffic are */
+	bool one_scope;		/* it cannot be switched */
 	const char *host;	/* its name */
 	const char *clock_text; /* "12:03:44" */
 	bool by_flow;		/* flows are counted apart */
@@ -70,10 +73,13 @@ struct view_input {
 
 struct view {
 	unsigned grouping; /* index of a preset */
-	enum table_order order;
+	unsigned sort;	   /* the column that rows are sorted by, from the left */
 	bool paused, benign, devices, help;
-	bool open;   /* the chosen row fills the screen */
-	unsigned at; /* the chosen row, or the first device that is shown */
+	bool open;	/* the chosen row fills the screen */
+	bool typing;	/* keys are letters of `text` */
+	char text[48];	/* rows that have it are shown; "": all */
+	unsigned at;	/* the chosen row, or device */
+	uint32_t netns; /* inode number of the namespace to show alone; 0: all */
 	double history[STAGE_COUNT][VIEW_HISTORY]; /* packets/s lost, newest at head - 1 */
 	unsigned head, filled;
 };
@@ -86,7 +92,10 @@ void view_add(struct view *v, const struct view_input *in);
 
 void view_draw(struct view *v, const struct view_input *in, struct canvas *c);
 
-/* A character, or KEY_UP and the like of ncurses. True: the user wants to leave. */
-bool view_key(struct view *v, int key, bool by_flow);
+/*
+ * A character, or KEY_UP and the like of ncurses. True: the user wants to leave. `in` has what is
+ * shown; where the namespace is another one afterwards, it is to be of that.
+ */
+bool view_key(struct view *v, int key, const struct view_input *in);
 
 #endif

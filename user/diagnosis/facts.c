@@ -33,18 +33,16 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
 				     CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE};
 	int af_xdp = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-	struct error ignored = {};
 	struct reasons *reasons;
 
 	memset(self, 0, sizeof(*self));
 	/* without the right to open one it is there all the same */
 	self->af_xdp = af_xdp >= 0 || errno == EPERM;
-	if (af_xdp >= 0)
-		close(af_xdp);
+	fd_close(&af_xdp);
 	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
 	caps_missing(wanted, sizeof(wanted) / sizeof(wanted[0]), self->missing_caps,
 		     sizeof(self->missing_caps));
-	if (self->btf && !reasons_open(&reasons, NULL, &ignored)) {
+	if (self->btf && !reasons_open(&reasons, NULL, NULL)) {
 		self->reasons = reasons_count(reasons);
 		self->drop_socket =
 			reasons_tracepoint_args(reasons, "kfree_skb") >= ARGS_WITH_SOCKET;
@@ -53,23 +51,15 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	self->xdp_features = genl_family(ns, "netdev") >= 0;
 }
 
-/* Records come whole: bpf_seq_write() puts one or none. */
-static int read_records(int fd, struct facts_socks *socks)
+static void take_queue(void *arg, const void *record)
 {
-	struct queue_record r[256];
-	ssize_t n;
+	const struct queue_record *r = record;
+	struct facts_socks *socks = arg;
 
-	while ((n = read(fd, r, sizeof(r))) > 0) {
-		if (n % (ssize_t)sizeof(r[0]))
-			return -EIO;
-		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++) {
-			for (unsigned s = 0; s < socks->n; s++) {
-				if (socks->at[s].cookie == r[i].cookie && r[i].looked)
-					socks->at[s].truesize = r[i].memory / r[i].looked;
-			}
-		}
+	for (unsigned i = 0; r->looked && i < socks->n; i++) {
+		if (socks->at[i].cookie == r->cookie)
+			socks->at[i].truesize = r->memory / r->looked;
 	}
-	return n < 0 ? -errno : 0;
 }
 
 /*
@@ -79,43 +69,18 @@ static int read_records(int fd, struct facts_socks *socks)
  */
 static int read_queues(const struct netns *ns, struct facts_socks *socks)
 {
-	struct bpf_link *link = NULL;
 	struct survey_bpf *skel;
-	int ret = survey_open(&skel, "queue", NULL, NULL), saved, fd = -1;
+	int ret = survey_attach(&skel, "queue", NULL), saved;
 
-	if (!ret) {
-		link = bpf_program__attach_iter(skel->progs.queue, NULL);
-		ret = link ? 0 : -errno;
-	}
-	if (!ret) {
-		/* it shows the sockets of the namespace in which it is made */
-		saved = netns_push(ns);
-		fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
-		ret = fd < 0 ? fd : read_records(fd, socks);
-		if (saved >= 0)
-			netns_pop(saved);
-	}
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
+	if (ret)
+		return ret;
+	/* it shows the sockets of the namespace in which it is made */
+	saved = netns_push(ns);
+	ret = saved < 0 ? saved
+			: trace_iterate(skel->links.queue, sizeof(struct queue_record), take_queue,
+					socks);
+	netns_pop(saved);
 	survey_bpf__destroy(skel);
-	return ret;
-}
-
-/*
- * Begins to count how much is read from each UDP socket, by a BPF program: no counter shows it.
- * NULL where that cannot be: before Linux 6.3, or without CAP_BPF and CAP_PERFMON.
- */
-static int reads_open(struct survey_bpf **reads)
-{
-	int ret = survey_open(reads, "read_one", "reads", NULL);
-
-	if (!ret)
-		ret = survey_bpf__attach(*reads);
-	if (ret) {
-		survey_bpf__destroy(*reads);
-		*reads = NULL;
-	}
 	return ret;
 }
 
@@ -148,10 +113,8 @@ struct facts_reader {
 	const char *names[FACTS_LINKS + 1];
 };
 
-static void unread(struct facts *f, const char *what, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void unread(struct facts *f, const char *what, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4)))
+unread(struct facts *f, const char *what, const char *fmt, ...)
 {
 	struct facts_unread *u = &f->unread[f->n_unread];
 	va_list args;
@@ -174,13 +137,12 @@ static void unread_if(struct facts *f, int ret, const char *what)
 /* 0 or -errno: then they are not known. */
 static int open_readers(struct facts_reader *r)
 {
-	struct error ignored = {};
 	int ret = r->spec.owners ? 0 : -ENOENT;
 	int saved;
 
 	r->inum = r->spec.ns ? r->spec.ns->inum : proc_netns(r->root, getpid());
 	if (!ret)
-		ret = readings_open(&r->readings, r->spec.owners, NULL, &ignored);
+		ret = readings_open(&r->readings, r->spec.owners, NULL, NULL);
 	if (!ret)
 		ret = facts_socks_read(r->spec.ns, r->spec.port, &r->last);
 	saved = ret ? ret : netns_push(r->spec.ns);
@@ -343,7 +305,7 @@ static void join_links(struct facts_reader *r)
 /* Only where that is worth a BPF program. */
 static void read_back(struct facts_reader *r)
 {
-	struct way_sources *w;
+	struct survey_bpf *w;
 
 	if (!facts_moved(r->f, FACTS_HERE, "TcpExt:IPReversePathFilter"))
 		return;
@@ -452,7 +414,8 @@ static int begin(struct facts_reader *r)
 	unread_if(f, facts_taps_read(ns, r->spec.owners, &f->taps), "owners of packet sockets");
 	facts_self_read(ns, &f->self);
 	unread_if(f, open_readers(r), "readers of sockets");
-	unread_if(f, reads_open(&r->reads), "how often sockets are read");
+	/* by a BPF program, for no counter shows it: not before Linux 6.3 */
+	unread_if(f, survey_attach(&r->reads, "read_one", "reads"), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;
@@ -488,8 +451,7 @@ static void reader_free(struct facts_reader *r)
 	readings_close(r->readings);
 	survey_bpf__destroy(r->reads);
 	netns_close(&r->host);
-	if (r->root >= 0)
-		close(r->root);
+	fd_close(&r->root);
 	free(r);
 }
 
@@ -497,7 +459,6 @@ int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct
 		struct error *err)
 {
 	struct facts_reader *r = *out = calloc(1, sizeof(*r));
-	struct error ignored = {};
 	int ret;
 
 	memset(facts, 0, sizeof(*facts));
@@ -512,7 +473,7 @@ int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct
 	 * The namespace of PID 1 has the settings that are one for the host. Where it may not be
 	 * opened, or in a container with a PID 1 of its own, what this one shows has to do.
 	 */
-	if (netns_open(&r->host, "/proc/1/ns/net", &ignored))
+	if (netns_open(&r->host, "/proc/1/ns/net", NULL))
 		r->host = NETNS_NONE;
 	netns_open_sysfs(&r->host);
 	ret = list_links(r, err);

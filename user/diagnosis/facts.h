@@ -21,6 +21,7 @@
 #include "host/lab.h"
 #include "host/netdev.h"
 #include "host/netns.h"
+#include "host/sockdiag.h"
 
 /* The line behind this one; NULL: there is none. */
 static inline const char *next_line(const char *line)
@@ -169,7 +170,6 @@ struct facts_sock {
 	uint64_t cookie; /* 0: not known */
 	int family;	 /* AF_INET, AF_INET6 */
 	uint16_t port;
-	bool connected;
 	uint64_t queued;	/* bytes of truesize waiting (SK_MEMINFO_RMEM_ALLOC) */
 	uint64_t queued_before; /* a window ago */
 	uint64_t truesize;	/* bytes that a waiting packet takes, of the mean; 0: not known */
@@ -206,8 +206,8 @@ struct facts_socks {
  */
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks);
 
-/* /proc/net/udp and udp6; appends. Pure. */
-void facts_socks_parse(struct facts_socks *socks, int family, const char *text);
+/* Appends a socket; sockmem_cb of a struct facts_socks. Pure. */
+void facts_socks_add(void *arg, const struct sockmem_row *row);
 
 /*
  * What the sockets of `after` lost since `before`, by inode; of those opened meanwhile, all. What
@@ -289,9 +289,6 @@ struct facts_stack {
 
 /* A number behind a word in a line of sockstat: ("FRAG", "memory"). */
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value);
-
-/* A column of /proc/net/stat/..., hexadecimal: its first line, or the sum of all CPUs. */
-bool stat_column(const char *text, const char *column, bool sum, uint64_t *value);
 
 /* queue_dropped of all lines of /proc/net/netfilter/nfnetlink_queue (seq_show()). */
 uint64_t nfqueue_drops(const char *text);

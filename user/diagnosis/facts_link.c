@@ -68,9 +68,8 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
 	const struct link_info *attrs = &link->attrs;
-	struct xdp_features *list = NULL;
 	struct link_info peer;
-	int ret, saved, features;
+	int ret, saved;
 	uint64_t n;
 
 	memset(link, 0, sizeof(*link));
@@ -91,15 +90,11 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
 	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
 		link->peer_mtu = peer.mtu;
-	features = xdp_features_read(ns, &list);
-	for (int i = 0; i < features; i++) {
-		if (list[i].ifindex != link->dev.ifindex)
-			continue;
-		link->features_known = true;
-		link->native_xdp = list[i].features & XDP_FEATURE_BASIC;
-		link->zero_copy = list[i].features & XDP_FEATURE_ZEROCOPY;
+	link->features_known = !xdp_features_read(ns, link->dev.ifindex, &n);
+	if (link->features_known) {
+		link->native_xdp = n & XDP_FEATURE_BASIC;
+		link->zero_copy = n & XDP_FEATURE_ZEROCOPY;
 	}
-	free(list);
 	snprintf(link->qdisc, sizeof(link->qdisc), "%s", link->attrs.qdisc);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))

@@ -11,7 +11,7 @@
 #include "host/sockdiag.h"
 
 /* If it is wanted and there is room; one that loses or waits takes that of one that does not. */
-static void on_row(void *arg, const struct sockmem_row *row)
+void facts_socks_add(void *arg, const struct sockmem_row *row)
 {
 	struct facts_socks *socks = arg;
 	struct facts_sock *s;
@@ -35,16 +35,10 @@ static void on_row(void *arg, const struct sockmem_row *row)
 				 .cookie = row->cookie,
 				 .family = row->family,
 				 .port = row->port,
-				 .connected = row->connected,
 				 .queued = row->rmem,
 				 .rcvbuf = row->rcvbuf,
 				 .sndbuf = row->sndbuf,
 				 .drops = row->drops};
-}
-
-void facts_socks_parse(struct facts_socks *socks, int family, const char *text)
-{
-	sockmem_parse(text, strlen(text), family, on_row, socks);
 }
 
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks)
@@ -55,14 +49,14 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 	memset(socks, 0, sizeof(*socks));
 	socks->port = port;
 	if (!ret)
-		ret = sockmem_udp(mem, AF_UNSPEC, 0, on_row, socks);
+		ret = sockmem_udp(mem, AF_UNSPEC, 0, facts_socks_add, socks);
 	sockmem_close(mem);
 	if (!ret)
 		return 0;
 	memset(socks, 0, sizeof(*socks));
 	socks->port = port;
 	socks->no_buffer = true;
-	return sockmem_files(ns, on_row, socks);
+	return sockmem_files(ns, facts_socks_add, socks);
 }
 
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after)

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "diagnosis/facts.h"
+#include "host/counters.h"
 #include "host/nl.h"
 
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value)
@@ -31,40 +32,6 @@ bool sockstat_value(const char *text, const char *group, const char *word, uint6
 		}
 	}
 	return false;
-}
-
-/* A word of the line, counted from 0; NULL: it has fewer. */
-static const char *word_of(const char *line, unsigned n, size_t *len)
-{
-	for (;; line += *len) {
-		line += strspn(line, " \t");
-		*len = strcspn(line, " \t\n");
-		if (!*len || !n--)
-			return *len ? line : NULL;
-	}
-}
-
-bool stat_column(const char *text, const char *column, bool sum, uint64_t *value)
-{
-	const char *word, *line = text;
-	bool found = false;
-	unsigned at = 0;
-	uint64_t v;
-	size_t len;
-
-	*value = 0;
-	while ((word = word_of(text, at, &len)) &&
-	       (len != strlen(column) || memcmp(word, column, len)))
-		at++;
-	while (word && (sum || !found) && (line = next_line(line))) {
-		const char *p = word_of(line, at, &len);
-
-		if (!p || sscanf(p, "%" SCNx64, &v) != 1)
-			continue;
-		*value += v;
-		found = true;
-	}
-	return found;
 }
 
 uint64_t nfqueue_drops(const char *text)
@@ -122,8 +89,8 @@ static uint64_t column(const char *file, const char *name, bool sum)
 	char *text = read_net(file);
 	uint64_t v = 0;
 
-	if (text)
-		stat_column(text, name, sum, &v);
+	if (text && !procnet_column(text, strlen(text), name, sum, &v))
+		v = 0;
 	free(text);
 	return v;
 }

@@ -60,10 +60,8 @@ void bind_percent(struct binds *b, const char *name, double share)
 
 void bind_time(struct binds *b, const char *name, uint64_t ns)
 {
-	char text[FMT_MAX];
-
 	if (ns)
-		bind_text(b, name, fmt_ns(text, sizeof(text), ns));
+		bind_text(b, name, fmt_ns(ns));
 }
 
 void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
@@ -425,10 +423,12 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* From when on: what a socket was given when it was opened stays until its program is started again. */
+/* From when on: what a socket was given when it was opened stays until its program is started
+ * again. */
 static void write_effect(const struct change *change, const struct binds *b, struct finding *out)
 {
-	const char *later = change_effect(change), *process = bound(b, "process", strlen("process"));
+	const char *later = change_effect(change),
+		   *process = bound(b, "process", strlen("process"));
 
 	if (*later)
 		snprintf(out->effect, sizeof(out->effect), "%s%s%sfor %s",

@@ -193,11 +193,10 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 		c->n_changes = 0;
 		for (unsigned j = 0; j < wishes; j++) {
 			const struct change wish = c->changes[j];
-			struct error ignored = {};
 
 			if (change_belongs(&wish, where) &&
 			    !change_plan(&c->changes[c->n_changes], where, wish.kind, wish.ifname,
-					 wish.name, wish.wanted, &ignored))
+					 wish.name, wish.wanted, NULL))
 				c->changes[c->n_changes++].enter = where ? enter : NULL;
 		}
 		c->finding.command[0] = c->finding.undo[0] = '\0';

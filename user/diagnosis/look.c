@@ -17,7 +17,7 @@ struct space {
 	uint32_t inum;
 	bool now_read; /* in this pass, so that it is there still */
 	struct counters base, now;
-	uint64_t lost; /* since the base */
+	uint64_t lost;		     /* since the base */
 	struct check_findings found; /* by them */
 };
 
@@ -26,7 +26,7 @@ struct looker {
 	const struct look_spec *spec;
 	struct list spaces; /* struct space */
 	struct facts_reader *reader[LOOK_PLACES];
-	bool again; /* counters are read again */
+	bool again;	  /* counters are read again */
 	uint64_t read_ns; /* when they were last */
 };
 
@@ -69,14 +69,10 @@ static int add_place(struct looker *k, struct netns *ns, struct error *err)
 
 static struct space *space_of(struct looker *k, uint32_t inum)
 {
-	struct space *s = k->spaces.at;
+	struct space *s = list_find(&k->spaces, offsetof(struct space, inum), &inum, sizeof(inum));
 
-	for (unsigned i = 0; i < k->spaces.n; i++) {
-		if (s[i].inum == inum)
-			return &s[i];
-	}
-	if (k->again || k->spaces.n == LOOK_SPACES)
-		return NULL;
+	if (s || k->again || k->spaces.n == LOOK_SPACES)
+		return s;
 	s = list_add(&k->spaces);
 	if (s)
 		s->inum = inum;
@@ -173,7 +169,6 @@ static int by_loss(const void *a, const void *b)
 static void add_losing(struct looker *k)
 {
 	struct space *s = k->spaces.at;
-	struct error ignored = {};
 	struct netns ns;
 
 	if (k->spaces.n)
@@ -183,8 +178,8 @@ static void add_losing(struct looker *k)
 			continue;
 		if (k->l->n == LOOK_PLACES)
 			k->l->losing++;
-		else if (!owners_netns_open(k->l->owners, s[i].inum, &ns, &ignored) &&
-			 add_place(k, &ns, &ignored))
+		else if (!owners_netns_open(k->l->owners, s[i].inum, &ns, NULL) &&
+			 add_place(k, &ns, NULL))
 			return;
 	}
 }
@@ -342,7 +337,8 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 			continue;
 		owners_netns(l->owners, s[i].inum, name);
 		for (unsigned j = 0; j < l->findings.n && s[i].lost; j++) {
-			if (l->findings.at[j].losing && !strcmp(l->findings.at[j].finding.netns, name))
+			if (l->findings.at[j].losing &&
+			    !strcmp(l->findings.at[j].finding.netns, name))
 				s[i].lost = 0;
 		}
 		if (!s[i].lost)
@@ -449,7 +445,8 @@ int look_again(const struct look *l, const struct look_spec *spec,
 		const struct check_finding *f = &now.findings.at[i];
 
 		/* the same loss may have another name by now, and no subject */
-		if (f->finding.stage == finding->finding.stage && f->loss_pps > out->lost_pps_after &&
+		if (f->finding.stage == finding->finding.stage &&
+		    f->loss_pps > out->lost_pps_after &&
 		    (!*f->subject || !*finding->subject || !strcmp(f->subject, finding->subject)))
 			out->lost_pps_after = f->loss_pps;
 	}

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/num.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
 #include "host/counters.h"
@@ -129,7 +130,7 @@ const struct thread *threads_reader(const struct threads *t)
 /* What is summed while packets are lost; `now`: since the last interval. */
 struct reading_sums {
 	uint64_t window_ns, queue_bytes, lost, received_around;
-	unsigned samples, sampled, slept, stopped;
+	uint64_t samples, sampled, slept, stopped;
 };
 
 struct reading_sock {
@@ -197,9 +198,8 @@ static void sample_state(struct reading_sock *s, int root)
 	s->now.sampled++;
 	s->now.slept += s->asleep;
 	s->now.stopped += st.state == 'T' || st.state == 't';
-	if (s->asleep &&
-	    proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan", s->threads.pid, th->tid) >
-		    1) {
+	if (s->asleep && proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan",
+				   s->threads.pid, th->tid) > 1) {
 		/* Boyer and Moore's vote: what more than half of the samples have is left. */
 		if (!s->votes)
 			snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", name);
@@ -232,13 +232,12 @@ static void sample_received(struct reading_sock *s, int root)
 /* How full the queue is, and what the reader waits for. */
 static void sample_socket(struct reading_sock *s, int root, struct owners *owners)
 {
-	struct error err = {};
 	struct netns ns;
 
 	if (!s->threads.pid)
 		return;
 	sample_state(s, root);
-	if (!s->mem && !owners_netns_open(owners, s->id.netns, &ns, &err)) {
+	if (!s->mem && !owners_netns_open(owners, s->id.netns, &ns, NULL)) {
 		sockmem_open(&s->mem, &ns);
 		netns_close(&ns);
 	}
@@ -258,16 +257,9 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		threads_sample(&s->threads, lately);
 		sample_received(s, root);
 	}
-	if (keep) {
-		s->sum.window_ns += now - s->beginning;
-		s->sum.queue_bytes += s->now.queue_bytes;
-		s->sum.lost += s->now.lost;
-		s->sum.received_around += s->now.received_around;
-		s->sum.samples += s->now.samples;
-		s->sum.sampled += s->now.sampled;
-		s->sum.slept += s->now.slept;
-		s->sum.stopped += s->now.stopped;
-	}
+	s->now.window_ns = now - s->beginning;
+	if (keep)
+		sum_words(&s->sum, &s->now, sizeof(s->sum));
 	threads_keep(&s->threads, keep);
 	if (known) {
 		uint64_t ns[READING_LEVELS];
@@ -453,9 +445,8 @@ void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)
 	find_all(r, NULL, proc_netns(r->root, getpid()));
 	for (unsigned i = 0; i < n; i++) {
 		struct netns ns;
-		struct error err = {};
 
-		if (owners_netns_open(r->owners, netns[i], &ns, &err))
+		if (owners_netns_open(r->owners, netns[i], &ns, NULL))
 			continue;
 		find_all(r, &ns, netns[i]);
 		netns_close(&ns);
@@ -480,7 +471,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.run_ns = th->run_ns,
 		.wait_ns = th->wait_ns,
 		.stopped = s->sum.stopped * 2 > s->sum.sampled,
-		.samples = s->sum.samples,
+		.samples = (unsigned)s->sum.samples,
 		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
 		.burst = s->burst,
 		.lost = s->sum.lost,

@@ -151,7 +151,7 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 			worst = cpu;
 	}
 	filled = worst ? ring_filled(link, pps, worst->idle_latency_us) : 0;
-	if (filled < 0.5)
+	if (!worst || filled < 0.5)
 		return;
 	bind_text(&b, "idle_state", worst->idle_state);
 	bind_count(&b, "latency", worst->idle_latency_us);

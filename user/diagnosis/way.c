@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -33,8 +32,7 @@ static void device_name(const struct netns *ns, unsigned ifindex, char name[IF_N
 
 	if (saved < 0 || !if_indextoname(ifindex, name))
 		name[0] = '\0';
-	if (saved >= 0)
-		netns_pop(saved);
+	netns_pop(saved);
 }
 
 void way_back_read(const struct netns *ns, struct way_back *back)
@@ -46,44 +44,31 @@ void way_back_read(const struct netns *ns, struct way_back *back)
 		device_name(ns, netdev_way(ns, &to), back->by);
 }
 
-struct way_sources {
-	struct survey_bpf *skel;
-};
-
-int way_sources_open(struct way_sources **out)
+int way_sources_open(struct survey_bpf **sources)
 {
-	struct way_sources *w = *out = calloc(1, sizeof(*w));
 	struct reasons *reasons;
-	struct error ignored = {};
-	int ret = w ? reasons_open(&reasons, NULL, &ignored) : -ENOMEM, reason;
+	int ret = reasons_open(&reasons, NULL, NULL), reason;
 
-	if (!ret) {
-		reason = reasons_value(reasons, "IP_RPFILTER");
-		reasons_free(reasons);
-		ret = reason < 0 ? reason : survey_open(&w->skel, "rp_dropped", "rp_sources", NULL);
-	}
-	if (!ret) {
-		w->skel->bss->rp_reason = (__u32)reason;
-		ret = survey_bpf__attach(w->skel);
-	}
-	if (ret) {
-		way_sources_close(w);
-		*out = NULL;
-	}
+	*sources = NULL;
+	if (ret)
+		return ret;
+	reason = reasons_value(reasons, "IP_RPFILTER");
+	reasons_free(reasons);
+	ret = reason < 0 ? reason : survey_attach(sources, "rp_dropped", "rp_sources");
+	if (!ret)
+		(*sources)->bss->rp_reason = (__u32)reason;
 	return ret;
 }
 
-void way_sources_close(struct way_sources *w)
+void way_sources_close(struct survey_bpf *sources)
 {
-	if (w)
-		survey_bpf__destroy(w->skel);
-	free(w);
+	survey_bpf__destroy(sources);
 }
 
-static bool find_source(const struct way_sources *w, const struct netns *ns, uint32_t inum,
+static bool find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 			const char *ifname, struct way_back *back)
 {
-	const int map = bpf_map__fd(w->skel->maps.rp_sources);
+	const int map = bpf_map__fd(sources->maps.rp_sources);
 	struct rp_source at, *last = NULL;
 	uint64_t n, most = 0;
 
@@ -102,16 +87,14 @@ static bool find_source(const struct way_sources *w, const struct netns *ns, uin
 	return most;
 }
 
-bool way_sources_back(const struct way_sources *w, const struct netns *ns, uint32_t inum,
+bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back)
 {
-	const struct timespec pause = {.tv_nsec = POLL_NS};
-
 	*back = (struct way_back){};
-	while (!find_source(w, ns, inum, ifname, back)) {
+	while (!find_source(sources, ns, inum, ifname, back)) {
 		if (clock_now() >= until_ns)
 			return false;
-		nanosleep(&pause, NULL);
+		clock_sleep(POLL_NS);
 	}
 	way_back_read(ns, back);
 	return true;
@@ -149,7 +132,6 @@ static int on_entry(const struct nlmsghdr *nlh, void *arg)
 	const struct nlattr *orig = nl_attr(nlh, head, CTA_TUPLE_ORIG);
 	const uint64_t status = ntohl((uint32_t)nl_uint(nl_attr(nlh, head, CTA_STATUS)));
 	struct list *found = arg;
-	const struct translated *at = found->at;
 	struct translated t, *new;
 
 	if (!(status & IPS_DST_NAT) || status & IPS_SEEN_REPLY || found->n == UNANSWERED)
@@ -159,11 +141,7 @@ static int on_entry(const struct nlmsghdr *nlh, void *arg)
 	read_endpoint(&t.backend, nl_attr(nlh, head, CTA_TUPLE_REPLY), CTA_IP_V4_SRC, CTA_IP_V6_SRC,
 		      CTA_PROTO_SRC_PORT);
 	t.protocol = (uint8_t)nl_uint(nl_nested(nl_nested(orig, CTA_TUPLE_PROTO), CTA_PROTO_NUM));
-	for (unsigned i = 0; i < found->n; i++) {
-		if (!memcmp(&at[i], &t, sizeof(t)))
-			return MNL_CB_OK;
-	}
-	new = list_add(found);
+	new = list_find(found, 0, &t, sizeof(t)) ? NULL : list_add(found);
 	if (new)
 		*new = t;
 	return MNL_CB_OK;
@@ -171,11 +149,10 @@ static int on_entry(const struct nlmsghdr *nlh, void *arg)
 
 static bool is_silent(const struct netns *ns, const struct endpoint *to, unsigned *ifindex)
 {
-	const struct timespec moment = {.tv_nsec = ANSWER_NS};
 	enum netdev_hop hop = netdev_hop(ns, to, ifindex);
 
 	if (hop == HOP_ASKED) {
-		nanosleep(&moment, NULL);
+		clock_sleep(ANSWER_NS);
 		hop = netdev_hop(ns, to, ifindex);
 	}
 	return hop == HOP_ASKED || hop == HOP_SILENT;
@@ -189,7 +166,7 @@ bool way_silent_read(const struct netns *ns, struct way_silent *silent)
 	*silent = (struct way_silent){};
 	if (!netdev_asks_neigh(ns, 0, &who) || !is_silent(ns, &who, &ifindex))
 		return false;
-	num_text_endpoint(silent->address, sizeof(silent->address), &who);
+	snprintf(silent->address, sizeof(silent->address), "%s", num_text_endpoint(&who));
 	device_name(ns, ifindex, silent->ifname);
 	return true;
 }
@@ -241,10 +218,9 @@ static void find_rule(const struct netns *ns, const char *address, uint16_t port
 {
 	char *const argv[] = {"nft", "-j", "list", "ruleset", NULL};
 	struct json_object *doc = NULL;
-	struct error ignored = {};
 	char *text;
 
-	if (!netns_exec_read(ns, argv, RULES_MS, RULES_BYTES, &text, &ignored)) {
+	if (!netns_exec_read(ns, argv, RULES_MS, RULES_BYTES, &text, NULL)) {
 		doc = json_tokener_parse(text);
 		free(text);
 	}
@@ -268,13 +244,13 @@ static void find_rule(const struct netns *ns, const char *address, uint16_t port
 static void describe_dnat(const struct netns *ns, const struct translated *t, struct way_dnat *out)
 {
 	struct endpoint asked = t->asked, backend = t->backend;
-	char to[FMT_MAX], from[FMT_MAX];
+	const char *to, *from;
 
-	num_text_endpoint(out->asked, sizeof(out->asked), &asked);
-	num_text_endpoint(out->backend, sizeof(out->backend), &backend);
+	snprintf(out->asked, sizeof(out->asked), "%s", num_text_endpoint(&asked));
+	snprintf(out->backend, sizeof(out->backend), "%s", num_text_endpoint(&backend));
 	asked.port = backend.port = 0;
-	num_text_endpoint(to, sizeof(to), &asked);
-	num_text_endpoint(from, sizeof(from), &backend);
+	to = num_text_endpoint(&asked);
+	from = num_text_endpoint(&backend);
 	find_rule(ns, from, t->backend.port, out->rule, sizeof(out->rule));
 	snprintf(out->entries, sizeof(out->entries),
 		 "conntrack -D%s -p %s --orig-dst %s --orig-port-dst %u --reply-src %s",

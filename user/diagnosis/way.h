@@ -31,16 +31,16 @@ void way_back_read(const struct netns *ns, struct way_back *back);
  * Whose packets are refused from now on, in all namespaces: a BPF program at skb:kfree_skb, for no
  * counter tells it. 0 or -errno: no drop reasons (Linux 5.17), no CAP_BPF and CAP_PERFMON.
  */
-struct way_sources;
-int way_sources_open(struct way_sources **w);
-void way_sources_close(struct way_sources *w); /* NULL is allowed */
+struct survey_bpf;
+int way_sources_open(struct survey_bpf **sources);
+void way_sources_close(struct survey_bpf *sources); /* NULL is allowed */
 
 /*
  * Of the source of which most were refused in `ns`, whose inode is `inum`, at the device `ifname`
  * (NULL: at any). Waits for one until `until_ns` (CLOCK_MONOTONIC; 0: does not). False: none is
  * known.
  */
-bool way_sources_back(const struct way_sources *w, const struct netns *ns, uint32_t inum,
+bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
 
 /* A next hop that is being asked for, and does not answer. */

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "balance.skel.h"
 #include "balance_old.skel.h"
@@ -265,9 +262,8 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	if (trace_load_again(rc)) /* before 6.2 */
 		rc = load(b, false, false, err);
 	if (!rc) {
-		b->cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-				bpf_map__fd(b->skel->maps.cells), 0);
-		rc = b->cells == MAP_FAILED ? -errno : 0;
+		b->cells = trace_map(b->skel->maps.cells, CELLS_BYTES);
+		rc = b->cells ? 0 : -errno;
 	}
 	if (rc) {
 		load_error(b, err, rc);
@@ -278,7 +274,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	return 0;
 }
 
-static void judge_causes(struct balance *b)
+void balance_tick(struct balance *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.causes);
 	struct balance_cause key, *prev = NULL;
@@ -320,26 +316,13 @@ struct trace_cost balance_cost(const struct balance *b)
 	return trace_cost(b->skel->maps.work);
 }
 
-void balance_tick(struct balance *b)
-{
-	judge_causes(b);
-}
-
 int balance_attach(struct balance *b, struct error *err)
 {
-	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(b->skel->maps.sockets)};
-	struct bpf_iter_attach_opts opts;
 	struct balance_bpf *s = b->skel;
 	int rc = 0;
 
-	/* not LIBBPF_OPTS(): the copy that it makes may have anything in its padding */
-	memset(&opts, 0, sizeof(opts));
-	opts.sz = sizeof(opts);
-	opts.link_info = &info;
-	opts.link_info_len = sizeof(info);
-	/* the iterators too, because later the capabilities for it may be given up */
-	s->links.balance_looks = bpf_program__attach_iter(s->progs.balance_looks, &opts);
-	s->links.balance_unread = bpf_program__attach_iter(s->progs.balance_unread, &opts);
+	s->links.balance_looks = trace_attach_iter(s->progs.balance_looks, s->maps.sockets);
+	s->links.balance_unread = trace_attach_iter(s->progs.balance_unread, s->maps.sockets);
 	if (!s->links.balance_looks || !s->links.balance_unread)
 		rc = -errno;
 	if (!rc)
@@ -351,7 +334,7 @@ int balance_attach(struct balance *b, struct error *err)
 
 /* Streams */
 
-int balance_read_streams(const struct balance *b, struct balance_streams *sum)
+void balance_read_streams(const struct balance *b, struct balance_streams *sum)
 {
 	int fd = bpf_map__fd(b->skel->maps.streams);
 	struct balance_stream_key key, *prev = NULL;
@@ -374,7 +357,6 @@ int balance_read_streams(const struct balance *b, struct balance_streams *sum)
 		sum->stray += s->stray;
 		sum->restarts += s->restarts;
 	}
-	return 0;
 }
 
 unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n)
@@ -474,7 +456,7 @@ static int look(struct balance *b, struct balance_moment *m)
 	struct balance_moment after;
 	int rc;
 
-	judge_causes(b);
+	balance_tick(b);
 	rc = look_once(b, m);
 	if (!rc && m->mixed) { /* where sockets have others' packets too, each is read */
 		rc = walk_unread(&u);
@@ -546,9 +528,7 @@ static int search_look(struct balance *b, struct search *s)
 /* Not in step with what comes at regular times. */
 static void pause_a_little(unsigned n)
 {
-	const struct timespec t = {.tv_nsec = 200000 + n * 7919 % 1000 * 1500};
-
-	nanosleep(&t, NULL);
+	clock_sleep(200000 + n * 7919 % 1000 * 1500);
 }
 
 /* Datagrams of which some fragments wait for the others. */
@@ -577,7 +557,7 @@ int balance_dropped(struct balance *b, uint64_t *packets)
 	struct balance_moment m;
 	int rc;
 
-	judge_causes(b);
+	balance_tick(b);
 	rc = look_once(b, &m);
 	if (!rc)
 		*packets = balance_lost(&m.sum);
@@ -649,8 +629,7 @@ void balance_close(struct balance *b)
 {
 	if (!b)
 		return;
-	if (b->cells && b->cells != MAP_FAILED)
-		munmap(b->cells, CELLS_BYTES);
+	trace_unmap(b->cells, CELLS_BYTES);
 	balance_bpf__destroy(b->skel);
 	free(b);
 }

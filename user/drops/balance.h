@@ -110,8 +110,8 @@ uint64_t balance_lost(const struct balance_tally *t);
 /* The same, since the programs were attached. 0 or -errno. */
 int balance_dropped(struct balance *b, uint64_t *packets);
 
-/* Numbers of the streams so far. 0 or -errno. */
-int balance_read_streams(const struct balance *b, struct balance_streams *s);
+/* Numbers of the streams so far. */
+void balance_read_streams(const struct balance *b, struct balance_streams *s);
 
 /* What NAT did with datagrams of the flow so far, as nat_read(). */
 unsigned balance_translations(const struct balance *b, struct nat_translation *out, unsigned n);

@@ -5,10 +5,10 @@
 #include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "checkpoint.skel.h"
 #include "checkpoint_old.skel.h"
+#include "base/file.h"
 #include "host/load.h"
 
 #define HANDLE	 1
@@ -70,8 +70,7 @@ void tc_first_detach(struct tc_first *tc)
 	struct bpf_tc_hook hook;
 	struct bpf_tc_opts opts;
 
-	if (tc->link >= 0)
-		close(tc->link);
+	fd_close(&tc->link);
 	if (saved >= 0) {
 		describe(tc, &hook, &opts);
 		bpf_tc_detach(&hook, &opts);
@@ -233,8 +232,7 @@ void checkpoints_close(struct checkpoints *c)
 		return;
 	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		tc_first_detach(&c->at[i]);
-	if (c->tcx >= 0)
-		close(c->tcx);
+	fd_close(&c->tcx);
 	checkpoint_bpf__destroy(c->skel);
 	free(c);
 }

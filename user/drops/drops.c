@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "drops.skel.h"
@@ -63,7 +62,6 @@ out:
 int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
 {
 	struct drops *d = calloc(1, sizeof(*d));
-	void *at = NULL;
 	int rc;
 
 	if (!d)
@@ -72,15 +70,13 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);
 	if (!rc) {
-		at = mmap(NULL, sizeof(*d->tails), PROT_READ | PROT_WRITE, MAP_SHARED,
-			  bpf_map__fd(d->skel->maps.tails), 0);
-		rc = at == MAP_FAILED ? -errno : 0;
+		d->tails = trace_map(d->skel->maps.tails, sizeof(*d->tails));
+		rc = d->tails ? 0 : -errno;
 	}
 	if (rc) {
 		drops_close(d);
 		return trace_load_error(err, rc);
 	}
-	d->tails = at;
 	for (unsigned i = 0; i < TRACE_STREAMS; i++)
 		d->tails->at[i] = cfg->base;
 	*out = d;
@@ -273,8 +269,7 @@ int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uin
 		d->skel->bss->unread_settles = closing;
 		saved = netns_push(ns);
 		rc = saved < 0 ? saved : trace_iterate(link, 1, NULL, NULL);
-		if (saved >= 0)
-			netns_pop(saved);
+		netns_pop(saved);
 		bpf_link__destroy(link);
 		*packets = d->skel->bss->unread_packets;
 	}
@@ -285,8 +280,7 @@ void drops_close(struct drops *d)
 {
 	if (!d)
 		return;
-	if (d->tails)
-		munmap(d->tails, sizeof(*d->tails));
+	trace_unmap(d->tails, sizeof(*d->tails));
 	drops_bpf__destroy(d->skel);
 	free(d);
 }

@@ -333,7 +333,9 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 		      : fate == FATE_OPEN    ? f->seen[i]
 					     : 0);
 		tally_one(t, f, slot, n, i, fate);
-		f->arrivals[i] = f->cause[i] = f->seen[i] = f->failed[i] = 0;
+		f->arrivals[i] = f->cause[i] = f->seen[i] = 0;
+		if (f->failed[i]) /* a page that is not written takes no memory */
+			f->failed[i] = 0;
 		number++;
 	}
 	end_run(&run, upto - f->base);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "host/load.h"
@@ -11,14 +10,13 @@
 
 struct legs {
 	struct legs_bpf *skel;
-	const volatile struct leg_times *times; /* LEG_SLOTS */
+	volatile struct leg_times *times; /* LEG_SLOTS */
 };
 
 static int load(struct legs *l, uint16_t port, const struct legs_device *const at[2])
 {
 	struct legs_bpf *s = l->skel = calloc(1, sizeof(*s));
 	int rc = s ? legs_bpf__create_skeleton(s) : -ENOMEM;
-	void *times;
 
 	if (!rc)
 		rc = trace_open(s->skeleton, NULL);
@@ -37,10 +35,8 @@ static int load(struct legs *l, uint16_t port, const struct legs_device *const a
 		rc = legs_bpf__attach(s);
 	if (rc)
 		return rc;
-	times = mmap(NULL, LEG_SLOTS * sizeof(*l->times), PROT_READ, MAP_SHARED,
-		     bpf_map__fd(s->maps.times), 0);
-	l->times = times;
-	return times == MAP_FAILED ? -errno : 0;
+	l->times = trace_map(s->maps.times, LEG_SLOTS * sizeof(*l->times));
+	return l->times ? 0 : -errno;
 }
 
 int legs_open(struct legs **out, uint16_t port, const struct legs_device *leaves,
@@ -69,8 +65,7 @@ void legs_close(struct legs *l)
 {
 	if (!l)
 		return;
-	if (l->times && l->times != MAP_FAILED)
-		munmap((void *)l->times, LEG_SLOTS * sizeof(*l->times));
+	trace_unmap((void *)l->times, LEG_SLOTS * sizeof(*l->times));
 	legs_bpf__destroy(l->skel);
 	free(l);
 }

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/list.h"
 #include "host/caps.h"
 #include "host/nl.h"
@@ -146,8 +147,7 @@ void nat_attach(struct nat *n, const struct bpf_program *prog)
 
 		for (unsigned f = 0; f < 2 && saved >= 0; f++)
 			p[i].link[f] = attach(bpf_program__fd(prog), families[f]);
-		if (saved >= 0)
-			netns_pop(saved);
+		netns_pop(saved);
 		netns_close(&p[i].ns);
 	}
 }
@@ -199,10 +199,8 @@ void nat_close(struct nat *n)
 		return;
 	for (unsigned i = 0; i < n->places.n; i++) {
 		netns_close(&p[i].ns);
-		for (unsigned f = 0; f < 2; f++) {
-			if (p[i].link[f] >= 0)
-				close(p[i].link[f]);
-		}
+		fd_close(&p[i].link[0]);
+		fd_close(&p[i].link[1]);
 	}
 	list_free(&n->places);
 	free(n);

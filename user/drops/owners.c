@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/proc.h"
 #include "host/change.h"
 
@@ -160,8 +161,7 @@ static int open_mount(int root, bool *real)
 
 		if (fd < 0)
 			continue;
-		if (found >= 0)
-			close(found);
+		fd_close(&found);
 		found = fd;
 		*real = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
 	}
@@ -1045,6 +1045,33 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	return n;
 }
 
+int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], struct error *err)
+{
+	char text[OWNER_NETNS], known[200] = "none";
+	size_t n = 0;
+	int ignored;
+
+	find_space(o, proc_netns(o->root, getpid()), &ignored);
+	owners_tick(o);
+	for (unsigned i = 0; i < o->spaces.n; i++) {
+		const struct space *s = o->spaces.at[i].object;
+
+		if (s->host || !*container_pod_text(&s->container, text, sizeof(text)))
+			continue;
+		if (!strcmp(text, pod)) {
+			snprintf(path, OWNER_POD_PATH, "/proc/%d/ns/net", s->pid);
+			return 0;
+		}
+		if (n < sizeof(known))
+			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "",
+					      text);
+	}
+	return error_set(err, STATUS_FAILED, -ENOENT,
+			 "a pod in the network of its host is known by its --cgroup",
+			 "no pod %s with a network namespace of its own is here; known are: %s",
+			 pod, known);
+}
+
 struct inodes {
 	pid_t pid;
 	int root;
@@ -1096,7 +1123,6 @@ void inodes_close(struct inodes *s)
 	if (!s)
 		return;
 	idmap_free(&s->at, NULL);
-	if (s->root >= 0)
-		close(s->root);
+	fd_close(&s->root);
 	free(s);
 }

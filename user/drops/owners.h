@@ -191,6 +191,13 @@ char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
 
 /*
+ * The network namespace of a pod, as container_pod_text() has its name, as a path for netns_open().
+ * STATUS_FAILED: it has none of its own on this host; `err` names those that have.
+ */
+#define OWNER_POD_PATH 32
+int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], struct error *err);
+
+/*
  * Namespaces that have a name or a process, as of the last pass over /proc; the first is the one of
  * this thread. Returns how many were written, at most `max`.
  */

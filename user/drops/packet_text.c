@@ -74,9 +74,7 @@ struct decode {
 	size_t room;
 };
 
-static void say(struct decode *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct decode *d, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) say(struct decode *d, const char *fmt, ...)
 {
 	va_list args;
 	size_t n;
@@ -106,11 +104,6 @@ static const uint8_t *here(const struct decode *d)
 /* One header, not of a transport; false: no more of them. */
 static bool step(struct decode *d)
 {
-	static const char *const names[] = {
-		[HEADER_ETHERNET] = "ether",
-		[HEADER_VLAN] = "vlan",
-		[HEADER_PROTOCOL] = "ip6 extension",
-	};
 	const struct headers last = d->h;
 	struct headers *h = &d->h;
 	bool more;
@@ -119,8 +112,11 @@ static bool step(struct decode *d)
 		return false; /* transports have their own way here */
 	more = headers_step(h, here(d), d->p->len - d->at);
 	if (h->next == HEADER_CUT || h->next == HEADER_BAD || h->at > d->p->len) {
-		d->broken = last.next == HEADER_IP ? h->type == ETH_P_IP ? "ip" : "ip6"
-						   : names[last.next];
+		d->broken = last.next == HEADER_ETHERNET   ? "ether"
+			    : last.next == HEADER_VLAN	   ? "vlan"
+			    : last.next == HEADER_PROTOCOL ? "ip6 extension"
+			    : h->type == ETH_P_IP	   ? "ip"
+							   : "ip6";
 		return false;
 	}
 	if (last.next == HEADER_VLAN)

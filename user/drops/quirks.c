@@ -42,10 +42,7 @@ static struct survey_bpf *attached(const char *program)
 	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is no failure */
 	struct survey_bpf *skel;
 
-	if (!survey_open(&skel, program, NULL, NULL) && survey_bpf__attach(skel)) {
-		survey_bpf__destroy(skel);
-		skel = NULL;
-	}
+	survey_attach(&skel, program, NULL);
 	libbpf_set_print(print);
 	return skel;
 }

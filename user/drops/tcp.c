@@ -188,16 +188,10 @@ static void on_listener(void *arg, const void *record)
 
 int tcp_observer_attach(struct tcp_observer *o, struct error *err)
 {
-	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(o->skel->maps.sockets)};
-	struct bpf_iter_attach_opts opts;
 	struct tcp_bpf *s = o->skel;
 	int rc = 0;
 
-	memset(&opts, 0, sizeof(opts)); /* as in balance_attach() */
-	opts.sz = sizeof(opts);
-	opts.link_info = &info;
-	opts.link_info_len = sizeof(info);
-	s->links.tcp_left = bpf_program__attach_iter(s->progs.tcp_left, &opts);
+	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
 		rc = -errno;
 	bpf_program__set_autoattach(s->progs.tcp_comes, false);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+
 #define NONE	   UINT32_MAX
 #define CHUNK_BITS 16
 #define HEADS	   (1u << 16)	  /* of chains of chunks, and of flows */
@@ -88,16 +90,6 @@ static struct range *range_at(const struct tcp_ledger *b, uint32_t i)
 static struct tcp_flow *flow_at(const struct tcp_ledger *b, uint32_t i)
 {
 	return (struct tcp_flow *)b->flows.at + i;
-}
-
-/* Adds all members of `from`. */
-static void sum_add(struct tcp_sum *to, const struct tcp_sum *from)
-{
-	const uint64_t *add = (const void *)from;
-	uint64_t *at = (void *)to;
-
-	for (unsigned i = 0; i < sizeof(*to) / sizeof(*at); i++)
-		at[i] += add[i];
 }
 
 /* Flows */
@@ -539,7 +531,7 @@ static int fold(struct tcp_ledger *b, uint64_t now, bool all)
 
 		if (to[i] == NONE) {
 			close_flow(flow_at(b, i));
-			sum_add(&b->folded, &flow_at(b, i)->sum);
+			sum_words(&b->folded, &flow_at(b, i)->sum, sizeof(b->folded));
 			b->n_folded++;
 			continue;
 		}
@@ -580,7 +572,7 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 		return add_socket(flow_at(b, flow), rec);
 	add_socket(&whole, rec);
 	close_flow(&whole);
-	sum_add(&b->folded, &whole.sum);
+	sum_words(&b->folded, &whole.sum, sizeof(b->folded));
 	b->n_folded++;
 }
 
@@ -637,7 +629,7 @@ void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
 	*sum = b->folded;
 	for (uint32_t i = 0; i < b->flows.n; i++) {
 		close_flow(flow_at(b, i));
-		sum_add(sum, &flow_at(b, i)->sum);
+		sum_words(sum, &flow_at(b, i)->sum, sizeof(*sum));
 	}
 }
 

@@ -7,10 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "filter_abi.h"
 #include "host/load.h"
 #include "trace_abi.h"
@@ -172,20 +171,14 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	return rc;
 }
 
-/* `fd` -1: there is no such map. */
-static char *map_shared(int fd, size_t size)
-{
-	return fd < 0 ? NULL : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-}
-
 static int map_slots(struct watch *w)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, opts);
 
-	w->slot = map_shared(bpf_map__fd(w->skel->maps.slots), w->slots_size);
-	w->other = map_shared(bpf_map__fd(w->skel->maps.others), w->others_size);
-	w->burst = map_shared(bpf_map__fd(w->skel->maps.bursts), w->bursts_size);
-	if (w->slot == MAP_FAILED || w->other == MAP_FAILED || w->burst == MAP_FAILED)
+	w->slot = trace_map(w->skel->maps.slots, w->slots_size);
+	w->other = trace_map(w->skel->maps.others, w->others_size);
+	w->burst = trace_map(w->skel->maps.bursts, w->bursts_size);
+	if (!w->slot || !w->other || (w->burst_room && !w->burst))
 		return -errno;
 	w->batch_keys = calloc(WATCH_BATCH, w->key_size);
 	w->batch_values = calloc((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
@@ -209,7 +202,6 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	if (!w)
 		return error_memory(err);
 	w->rcu_map = w->inner_map = -1;
-	w->slot = w->other = w->burst = MAP_FAILED;
 	w->by_flow = spec->cfg.by_flow;
 	w->has_filter = spec->filter != NULL;
 	w->cpus = trace_cpus();
@@ -251,23 +243,15 @@ void watch_detach(struct watch *w)
 	watch_bpf__detach(w->skel);
 }
 
-static void unmap(char *at, size_t size)
-{
-	if (at && at != MAP_FAILED)
-		munmap(at, size);
-}
-
 void watch_close(struct watch *w)
 {
 	if (!w)
 		return;
-	unmap(w->slot, w->slots_size);
-	unmap(w->other, w->others_size);
-	unmap(w->burst, w->bursts_size);
-	if (w->rcu_map >= 0)
-		close(w->rcu_map);
-	if (w->inner_map >= 0)
-		close(w->inner_map);
+	trace_unmap(w->slot, w->slots_size);
+	trace_unmap(w->other, w->others_size);
+	trace_unmap(w->burst, w->bursts_size);
+	fd_close(&w->rcu_map);
+	fd_close(&w->inner_map);
 	watch_bpf__destroy(w->skel);
 	free(w->batch_keys);
 	free(w->batch_values);

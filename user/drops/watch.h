@@ -102,7 +102,7 @@ void watch_state(const struct watch *w, struct watch_state *s);
 
 /* Maps for others who look at the same packets: fragmented datagrams, and names that NAT gave. */
 struct watch_shared {
-	int followed; /* bpf/followed.bpf.h; -1: there is none */
+	int followed; /* bpf/nat.bpf.h; -1: there is none */
 	int renamed;  /* bpf/nat.bpf.h */
 };
 struct watch_shared watch_shared(const struct watch *w);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "host/lab.h"
 #include "host/netdev.h"
 
@@ -428,15 +429,10 @@ static void end_receiver(const struct site *s, struct result *res)
 
 void site_end(struct site *s, struct result *res)
 {
-	struct trace_fragments *f = &res->fragments, here;
+	struct trace_fragments here;
 
-	if (s->fragments && s->traced && !drops_read_fragments(s->tracer.drops, &here)) {
-		f->made += here.made;
-		f->seen += here.seen;
-		f->dropped += here.dropped;
-		f->abandoned += here.abandoned;
-		f->unmatched += here.unmatched;
-	}
+	if (s->fragments && s->traced && !drops_read_fragments(s->tracer.drops, &here))
+		sum_words(&res->fragments, &here, sizeof(here));
 	if (s->sender)
 		sender_result(s->sender, res);
 	if (res->duration_ns)

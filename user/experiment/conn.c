@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/watch.h"
 
 #define DEPTH	8
@@ -34,11 +35,10 @@ void conn_close(struct conn *c)
 	if (c->tls)
 		tls->close(c->tls);
 	c->tls = NULL;
-	if (c->out >= 0 && c->out != c->in)
-		close(c->out);
-	if (c->in >= 0)
-		close(c->in);
-	c->in = c->out = -1;
+	if (c->out != c->in)
+		fd_close(&c->out);
+	fd_close(&c->in);
+	c->out = -1;
 }
 
 /* 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. */
@@ -134,23 +134,14 @@ int conn_listen(const struct endpoint *at)
 
 void conn_endpoint(const void *addr, struct endpoint *ep)
 {
-	const struct sockaddr_in *v4 = addr;
-	const struct sockaddr_in6 *v6 = addr;
-
-	*ep = (struct endpoint){.family = AF_INET, .port = ntohs(v4->sin_port)};
-	if (v4->sin_family == AF_INET) {
-		ep->ip4 = v4->sin_addr;
-	} else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
-		ep->ip4.s_addr = v6->sin6_addr.s6_addr32[3];
-	} else {
-		ep->family = AF_INET6;
-		ep->ip6 = v6->sin6_addr;
-	}
+	*ep = num_endpoint_from(addr);
+	if (ep->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&ep->ip6))
+		*ep = num_endpoint_of(AF_INET, &ep->ip6.s6_addr32[3], ep->port);
 }
 
 int conn_name(int fd, bool peer, struct endpoint *ep)
 {
-	struct sockaddr_storage addr = {};
+	struct sockaddr_in6 addr = {}; /* or the other, which is shorter */
 	socklen_t len = sizeof(addr);
 
 	if (peer ? getpeername(fd, (void *)&addr, &len) : getsockname(fd, (void *)&addr, &len))

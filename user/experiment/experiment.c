@@ -25,8 +25,8 @@
 #define DRAIN_ALONE_NS	5000000000 /* for a queue of a sender alone */
 #define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS	20000000
-#define END_RECORDS	3
-#define END_GAP_NS	20000000
+#define END_RECORDS	4
+#define END_GAP_NS	20000000 /* from the first to the second; each gap is thrice that before */
 
 struct run {
 	struct run_spec spec; /* as asked for, and what is known of the other end */
@@ -242,13 +242,15 @@ static int end_receiving(struct run *r)
 }
 
 /*
- * A lone receiver knows by it where each stream ended. Best effort, hence several. Frames of a
+ * A lone receiver knows by it where each stream ended. Best effort, hence several: a reader that
+ * was kept from its CPU, with a full buffer, may only find room for the last of them. Frames of a
  * capture are sent as they are, unless they were stamped.
  */
 static void say_end(struct run *r)
 {
 	const struct capture *capture = r->spec.shape.capture;
 	const struct fates *f = &r->site.tracer.fates;
+	uint64_t gap_ns = END_GAP_NS;
 	struct sockaddr_storage to;
 	socklen_t len = socket_address(&r->spec.to, &to);
 	int fd = capture && !capture->payload ? -1
@@ -273,7 +275,9 @@ static void say_end(struct run *r)
 			};
 			sendto(fd, &end, sizeof(end), 0, (void *)&to, len);
 		}
-		pace_wait(END_GAP_NS);
+		if (n + 1 < END_RECORDS)
+			pace_wait(gap_ns);
+		gap_ns *= 3;
 	}
 	close(fd);
 }

@@ -24,7 +24,7 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 {
 	int rc = netdev_get(ns, ifname, dev);
 
-	if (rc)
+	if (rc < 0)
 		return error_errno(err, STATUS_FAILED, rc, "ip link tells which there are",
 				   "no interface '%s'", ifname);
 	*port = (struct lab_port){.ns = ns,

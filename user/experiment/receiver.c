@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -216,8 +217,8 @@ uint64_t receiver_next(const struct receiver *r, unsigned stream)
 	uint64_t highest = 0;
 
 	for (unsigned t = 0; t < r->cfg->threads; t++)
-		highest = larger(highest, __atomic_load_n(&r->at[t].sink.next[stream],
-							  __ATOMIC_RELAXED));
+		highest = larger(highest,
+				 __atomic_load_n(&r->at[t].sink.next[stream], __ATOMIC_RELAXED));
 	return highest;
 }
 
@@ -327,7 +328,7 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
 	if (first->source.port)
-		num_text_endpoint(f->source, sizeof(f->source), &first->source);
+		snprintf(f->source, sizeof(f->source), "%s", num_text_endpoint(&first->source));
 	for (unsigned i = 0; i < n; i++) {
 		const struct line *l = lines[i];
 

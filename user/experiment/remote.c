@@ -198,10 +198,9 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 		{-EACCES, "it does not have the same token", "give both the same --token-file"},
 		{-EPROTO, "it speaks no TLS",
 		 "start it with --token-file, or leave the token out here too"},
-		{-ENOSYS, "this build has no TLS", "go by ssh: --to USER@ADDR"},
+		{-ENOSYS, "this build has no TLS", "go by ssh: --to USER@HOST"},
 	};
 	const char *why = strerror(-rc), *hint = NULL;
-	char where[FMT_MAX];
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (known[i].rc == rc) {
@@ -212,9 +211,8 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 	return error_set(err, STATUS_FAILED, rc,
 			 hint ? hint
 			      : "start `pktledger recv --serve --listen ADDR` there first, or go "
-				"by ssh: --to USER@ADDR",
-			 "cannot reach %s by %s: %s",
-			 num_text_endpoint(where, sizeof(where), &target->to),
+				"by ssh: --to USER@HOST",
+			 "cannot reach %s by %s: %s", num_text_endpoint(&target->to),
 			 target->token.len ? "TLS" : "TCP", why);
 }
 
@@ -329,19 +327,19 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 static void tell_way(const struct peer *p, const struct endpoint *to,
 		     const struct experiment_view *view)
 {
-	char note[256], seen[FMT_MAX], self[FMT_MAX];
+	const char *self = num_text_endpoint(p->seen.family ? &p->self : to);
 	const char *host = p->hello.host;
+	char note[256];
 
 	if (!view->on_note)
 		return;
-	num_text_endpoint(self, sizeof(self), p->seen.family ? &p->self : to);
-	num_text_endpoint(seen, sizeof(seen), &p->seen);
 	if (!p->seen.family)
 		snprintf(note, sizeof(note), "no probe came to %s at %s, UDP: data may not either",
 			 host, self);
 	else if (memcmp(&p->seen.ip4, &p->self.ip4, sizeof(p->self.ip4)) ||
 		 memcmp(&p->seen.ip6, &p->self.ip6, sizeof(p->self.ip6)))
-		snprintf(note, sizeof(note), "%s sees this host, %s, as %s", host, self, seen);
+		snprintf(note, sizeof(note), "%s sees this host, %s, as %s", host, self,
+			 num_text_endpoint(&p->seen));
 	else
 		return;
 	view->on_note(view->arg, note);
@@ -352,7 +350,6 @@ static int find_way(struct peer *p, const struct run_spec *spec, const struct ex
 {
 	struct endpoint to = p->target.to;
 	int fd = probe_open(spec->ipv6, spec->reverse ? (unsigned)spec->port : 0), rc;
-	char where[FMT_MAX];
 
 	if (fd < 0)
 		return error_errno(err, STATUS_FAILED, fd, "another --port, or end what uses it",
@@ -373,11 +370,11 @@ static int find_way(struct peer *p, const struct run_spec *spec, const struct ex
 				 "other host instead",
 				 "there is no way back for --reverse: nothing comes that %s sends "
 				 "to %s",
-				 p->hello.host, num_text_endpoint(where, sizeof(where), &p->seen));
+				 p->hello.host, num_text_endpoint(&p->seen));
 	return error_set(err, STATUS_FAILED, rc, "look at the firewall there",
 			 "there is no way back for --reverse: no probe came to %s at %s, by which "
 			 "it would see where to send",
-			 p->hello.host, num_text_endpoint(where, sizeof(where), &to));
+			 p->hello.host, num_text_endpoint(&to));
 }
 
 int remote_plan_local(const struct run_spec *spec, const struct experiment_view *view,

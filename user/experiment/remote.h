@@ -12,11 +12,11 @@
 #include "experiment/wire.h"
 
 struct peer_target {
-	struct endpoint to;	 /* address of the data, and control port */
-	struct via_config via;	 /* to it; `command` and `login` NULL: TCP */
-	struct token token;	 /* len 0: none, by TCP in the clear */
-	bool shared_clock;	 /* both hosts' clocks agree: one-way delays mean something */
-	void (*on_wait)(void);	 /* the server is busy, and is waited for; may be NULL */
+	struct endpoint to;    /* address of the data, and control port */
+	struct via_config via; /* to it; `command` and `login` NULL: TCP */
+	struct token token;    /* len 0: none, by TCP in the clear */
+	bool shared_clock;     /* both hosts' clocks agree: one-way delays mean something */
+	void (*on_wait)(void); /* the server is busy, and is waited for; may be NULL */
 	/* What came by `via` in place of, or before, an answer; may be NULL. */
 	void (*on_noise)(char *text);
 };
@@ -123,7 +123,7 @@ struct server_config {
 	bool stdio;		     /* instead: by `in` and `out`, to which nobody else writes */
 	int in, out;
 	struct token token; /* with one all is encrypted */
-	double max_pps; /* that is sent at most; 0: no limit */
+	double max_pps;	    /* that is sent at most; 0: no limit */
 };
 
 /* What was done for a client. */
@@ -137,7 +137,7 @@ struct server_served {
 };
 
 struct server_view {
-	void (*on_listening)(void *arg);
+	void (*on_listening)(void *arg); /* not called with `stdio` */
 	void (*on_served)(void *arg, const struct server_served *served);
 	void *arg;
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/watch.h"
 #include "diagnosis/facts.h"
@@ -104,13 +105,6 @@ static int greet(struct caller *s)
 	return first && !rc ? answer(s, "hello", msg_hello, &s->hello) : rc;
 }
 
-static void close_probe(struct caller *s)
-{
-	if (s->probe_fd >= 0)
-		close(s->probe_fd);
-	s->probe_fd = -1;
-}
-
 /*
  * Where the client's address is not that of the control connection: it is what its probes come
  * from. Each is answered as packets would be sent there, by another socket.
@@ -128,7 +122,7 @@ static int do_probe(struct caller *s, struct json_object *msg)
 	first = s->probe_fd < 0 || asked.port != p->port || asked.ipv6 != p->ipv6;
 	*p = asked;
 	if (first) {
-		close_probe(s);
+		fd_close(&s->probe_fd);
 		s->served.peer.family = AF_UNSPEC;
 		s->probe_fd = probe_open(p->ipv6, p->port);
 	}
@@ -138,7 +132,8 @@ static int do_probe(struct caller *s, struct json_object *msg)
 		return refuse(s, &why);
 	}
 	while (probe_take(s->probe_fd, p->mark, first ? 0 : PROBE_MS, &s->served.peer)) {
-		num_text_endpoint(seen.address, sizeof(seen.address), &s->served.peer);
+		snprintf(seen.address, sizeof(seen.address), "%s",
+			 num_text_endpoint(&s->served.peer));
 		fd = probe_open(p->ipv6, 0);
 		if (fd < 0)
 			break;
@@ -160,22 +155,21 @@ static int check_sending(const struct caller *s, struct error *why)
 	const struct run_spec *spec = &s->plan.spec;
 	double max = s->cfg->max_pps;
 	double peak = spec->shaped ? shape_peak(&spec->shape, spec->rate_pps) : spec->rate_pps;
-	char limit[FMT_MAX];
 
 	if (spec->shape.frames && !spec->tx->shapes)
 		return error_usage(why, "use --tx xsk or --tx socket",
 				   "--tx %s sends packets that are all alike", spec->tx->name);
 	if (!(max > 0))
 		return 0;
-	fmt_rate(limit, sizeof(limit), max);
 	if (!(peak > 0 && peak <= max))
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "a lower --rate, or a higher --max-rate on the server",
-				 "the server sends at most %s", limit);
+				 "the server sends at most %s", fmt_rate(max));
 	if (spec->shape.burst > max)
 		return error_set(why, STATUS_FAILED, -EPERM,
 				 "a smaller --burst, or a higher --max-rate on the server",
-				 "the server sends no burst of more than a second at %s", limit);
+				 "the server sends no burst of more than a second at %s",
+				 fmt_rate(max));
 	return 0;
 }
 
@@ -252,7 +246,7 @@ static int do_plan(struct caller *s, struct json_object *msg)
 	struct error why = {};
 
 	end_experiment(s);
-	close_probe(s);
+	fd_close(&s->probe_fd);
 	memset(&s->plan, 0, sizeof(s->plan));
 	if (record_read(msg, msg_plan, &s->plan) || !msg_plan_valid(&s->plan))
 		return -EBADMSG;
@@ -444,7 +438,7 @@ static void close_session(struct caller *s)
 		s->served.delivered += st.delivered;
 	}
 	end_experiment(s);
-	close_probe(s);
+	fd_close(&s->probe_fd);
 	conn_close(&s->conn);
 }
 
@@ -663,7 +657,6 @@ static int listen_at(struct server *srv, const struct endpoint *at, struct error
 		{.family = AF_INET, .ip4.s_addr = htonl(INADDR_LOOPBACK), .port = at->port},
 		{.family = AF_INET6, .ip6 = IN6ADDR_LOOPBACK_INIT, .port = at->port},
 	};
-	char where[FMT_MAX];
 	int rc;
 
 	srv->listener[0] = conn_listen(at->family ? at : &loopback[0]);
@@ -673,7 +666,7 @@ static int listen_at(struct server *srv, const struct endpoint *at, struct error
 	return error_errno(err, STATUS_FAILED, rc,
 			   rc == -EADDRINUSE ? "another --control-port, or end that program" : NULL,
 			   "cannot listen at TCP port %u, %s", at->port,
-			   num_text_endpoint(where, sizeof(where), at->family ? at : &loopback[0]));
+			   num_text_endpoint(at->family ? at : &loopback[0]));
 }
 
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err)
@@ -688,15 +681,14 @@ int server_run(const struct server_config *cfg, const struct server_view *view, 
 	srv->listener[0] = srv->listener[1] = -1;
 	rc = cfg->stdio ? 0 : listen_at(srv, &cfg->listen, err);
 	if (!rc) {
-		view->on_listening(view->arg);
 		if (cfg->stdio)
 			add_caller(srv, cfg->in, cfg->out);
+		else
+			view->on_listening(view->arg);
 		run(srv);
 	}
-	for (unsigned i = 0; i < LISTENERS; i++) {
-		if (srv->listener[i] >= 0)
-			close(srv->listener[i]);
-	}
+	for (unsigned i = 0; i < LISTENERS; i++)
+		fd_close(&srv->listener[i]);
 	free(srv);
 	return rc;
 }

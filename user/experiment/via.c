@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,16 +53,21 @@ static bool has_terminal(void)
 static int add_ssh(struct via *v, const struct via_config *cfg, struct error *err)
 {
 	const struct endpoint *to = &cfg->to;
-	char address[INET6_ADDRSTRLEN], words[sizeof(v->text)];
+	const char *host = strrchr(cfg->login, '@') + 1;
+	char address[NI_MAXHOST], words[sizeof(v->text)];
+	struct endpoint numeric;
 
-	inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4, address,
-		  sizeof(address));
+	if (num_endpoint(host, &numeric)) /* a name, which ssh's own settings may know */
+		snprintf(address, sizeof(address), "%.*s", (int)strcspn(host, ":"), host);
+	else
+		inet_ntop(to->family, to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4,
+			  address, sizeof(address));
 	snprintf(words, sizeof(words), "ssh -T%s",
 		 has_terminal() ? "" : " -o BatchMode=yes"); /* it would wait for ever */
 	if (to->port)
 		snprintf(words + strlen(words), sizeof(words) - strlen(words), " -p %u", to->port);
 	snprintf(words + strlen(words), sizeof(words) - strlen(words), " -- %.*s%s",
-		 (int)(strrchr(cfg->login, '@') + 1 - cfg->login), cfg->login, address);
+		 (int)(host - cfg->login), cfg->login, address);
 	return add_words(v, words, err);
 }
 

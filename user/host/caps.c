@@ -4,6 +4,7 @@
 #include <cap-ng.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#ifdef HAVE_SECCOMP
+#include <seccomp.h>
+#endif
 
 /* Adds "cap_name" to the list in `names`; returns where the next one goes. */
 static size_t add_name(char *names, size_t size, size_t used, const char *separator, int cap)
@@ -177,3 +181,42 @@ void caps_lend(uint64_t lent, bool lend)
 			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
 	}
 }
+
+#ifdef HAVE_SECCOMP
+int caps_bar_calls(bool programs)
+{
+	/* the first two unless `programs` */
+	static const int calls[] = {
+		SCMP_SYS(execve),	    SCMP_SYS(execveat),		 SCMP_SYS(ptrace),
+		SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(perf_event_open),
+		SCMP_SYS(userfaultfd),	    SCMP_SYS(io_uring_setup),	 SCMP_SYS(mount),
+		SCMP_SYS(umount2),	    SCMP_SYS(pivot_root),	 SCMP_SYS(move_mount),
+		SCMP_SYS(fsopen),	    SCMP_SYS(open_tree),	 SCMP_SYS(chroot),
+		SCMP_SYS(init_module),	    SCMP_SYS(finit_module),	 SCMP_SYS(delete_module),
+		SCMP_SYS(kexec_load),	    SCMP_SYS(kexec_file_load),	 SCMP_SYS(reboot),
+		SCMP_SYS(swapon),	    SCMP_SYS(add_key),		 SCMP_SYS(request_key),
+		SCMP_SYS(keyctl),	    SCMP_SYS(settimeofday),	 SCMP_SYS(clock_settime),
+		SCMP_SYS(adjtimex)};
+	static const int commands[] = {BPF_PROG_LOAD, BPF_MAP_CREATE, BPF_BTF_LOAD,
+				       BPF_RAW_TRACEPOINT_OPEN, BPF_LINK_CREATE};
+	const uint32_t refuse = SCMP_ACT_ERRNO(EPERM);
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int rc = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
+
+	for (size_t i = programs ? 2 : 0; !rc && i < sizeof(calls) / sizeof(*calls); i++)
+		rc = seccomp_rule_add(filter, refuse, calls[i], 0);
+	for (size_t i = 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
+		rc = seccomp_rule_add(filter, refuse, SCMP_SYS(bpf), 1,
+				      SCMP_A0(SCMP_CMP_EQ, (uint64_t)commands[i]));
+	if (!rc)
+		rc = seccomp_load(filter);
+	seccomp_release(filter);
+	return rc;
+}
+#else
+int caps_bar_calls(bool programs)
+{
+	(void)programs;
+	return -ENOSYS;
+}
+#endif

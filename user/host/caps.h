@@ -3,6 +3,7 @@
 #ifndef PKTLEDGER_HOST_CAPS_H
 #define PKTLEDGER_HOST_CAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,15 @@ int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again
 
 /* What caps_give_up() keeps of those that are there: bits of CAPS_BIT(). */
 uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again);
+
+/*
+ * For a command that stays for days, once all is attached: system calls that nothing of it makes
+ * from then on end with EPERM, in all threads and for good (seccomp(2), by libseccomp): starting
+ * programs unless `programs`, loading BPF programs, tracing of processes, mounts, modules, keys,
+ * reboot. After caps_give_up(), which sets no_new_privs. 0, or -errno: a build without libseccomp
+ * has -ENOSYS.
+ */
+int caps_bar_calls(bool programs);
 
 #define CAPS_BIT(cap) (1ULL << (cap))
 #define CAPS_NONE     0ULL

@@ -405,7 +405,9 @@ int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out)
 
 	*out = (struct nic_ring_loss){0};
 	if (!err)
-		err = nic_ring_loss(&w->before.devices[0], &now.before.devices[0], out);
+		err = now.before.n_devices
+			      ? nic_ring_loss(&w->before.devices[0], &now.before.devices[0], out)
+			      : -ENODEV;
 	nic_watch_end(&now);
 	return err;
 }

@@ -200,13 +200,8 @@ enum xdp_feature {			     /* NETDEV_XDP_ACT_* */
 		   XDP_FEATURE_ZEROCOPY = 8, /* AF_XDP without copying */
 };
 
-struct xdp_features {
-	unsigned ifindex;
-	uint64_t features; /* enum xdp_feature, and others of the kernel's */
-};
-
-/* Of all devices of `ns`. *list is to be freed. Returns how many, 0 before 6.3, or -errno. */
-int xdp_features_read(const struct netns *ns, struct xdp_features **list);
+/* Those of a device, and others of the kernel's. 0 or -errno: -ENOENT before 6.3. */
+int xdp_features_read(const struct netns *ns, unsigned ifindex, uint64_t *features);
 
 /*
  * Parsers of the files below /proc/net. Pure: text in, counters out. Unknown columns are taken
@@ -233,8 +228,14 @@ int procnet_snmp6(struct counters *c, const char *scope, const char *text, size_
 int procnet_softnet(struct counters *c, const char *scope, const char *text, size_t len);
 
 /*
- * stat/arp_cache and stat/ndisc_cache (neigh_stat_seq_show()): a line of names, then hexadecimal
- * values per CPU. Adds "<table>:unresolved_discards", ":res_failed", ":table_fulls" over all CPUs.
+ * A column of stat/..: a line of names, then hexadecimal values per CPU. The first CPU's, which
+ * shows the whole of some columns, or the sum of all; without one CPU's part there is no sum.
+ */
+bool procnet_column(const char *text, size_t len, const char *column, bool sum, uint64_t *value);
+
+/*
+ * stat/arp_cache and stat/ndisc_cache (neigh_stat_seq_show()). Adds "<table>:unresolved_discards",
+ * ":res_failed", ":table_fulls" over all CPUs.
  */
 int procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
 		       size_t len);

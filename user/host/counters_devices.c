@@ -209,20 +209,8 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static int on_features(const struct nlmsghdr *nlh, void *arg)
-{
-	struct xdp_features *f = list_add(arg);
-
-	if (!f)
-		return MNL_CB_ERROR;
-	f->ifindex = (unsigned)nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_DEV_IFINDEX));
-	f->features = nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_DEV_XDP_FEATURES));
-	return MNL_CB_OK;
-}
-
 /* One dump into `r`. How many rows, or -errno; a kernel without the family or command has none. */
-static int dump(const struct netns *ns, uint8_t command, uint32_t scope, mnl_cb_t cb,
-		struct list *r)
+static int dump_qstats(const struct netns *ns, uint32_t scope, struct list *r)
 {
 	int family = genl_family(ns, NETDEV_FAMILY), ret;
 	char buf[NL_REQUEST_SIZE];
@@ -230,29 +218,39 @@ static int dump(const struct netns *ns, uint8_t command, uint32_t scope, mnl_cb_
 
 	if (family < 0)
 		return family == -ENOENT ? 0 : family;
-	nlh = genl_header(buf, family, command, NLM_F_DUMP);
+	nlh = genl_header(buf, family, NETDEV_CMD_QSTATS_GET, NLM_F_DUMP);
 	if (scope)
 		mnl_attr_put_u32(nlh, NETDEV_A_QSTATS_SCOPE, scope);
-	ret = nl_dump(ns, NETLINK_GENERIC, nlh, cb, r);
+	ret = nl_dump(ns, NETLINK_GENERIC, nlh, on_qstats, r);
 	return ret == -EOPNOTSUPP || ret == -EINVAL ? 0 : ret;
 }
 
 int qstats_read(const struct netns *ns, struct qstat **list)
 {
 	struct list rows = {.size = sizeof(**list)};
-	int ret = dump(ns, NETDEV_CMD_QSTATS_GET, 0, on_qstats, &rows);
+	int ret = dump_qstats(ns, 0, &rows);
 
 	if (ret > 0)
-		ret = dump(ns, NETDEV_CMD_QSTATS_GET, NETDEV_QSTATS_SCOPE_QUEUE, on_qstats, &rows);
+		ret = dump_qstats(ns, NETDEV_QSTATS_SCOPE_QUEUE, &rows);
 	*list = rows.at;
 	return ret;
 }
 
-int xdp_features_read(const struct netns *ns, struct xdp_features **list)
+static int on_features(const struct nlmsghdr *nlh, void *features)
 {
-	struct list rows = {.size = sizeof(**list)};
-	int ret = dump(ns, NETDEV_CMD_DEV_GET, 0, on_features, &rows);
+	*(uint64_t *)features = nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_DEV_XDP_FEATURES));
+	return MNL_CB_OK;
+}
 
-	*list = rows.at;
-	return ret;
+int xdp_features_read(const struct netns *ns, unsigned ifindex, uint64_t *features)
+{
+	int family = genl_family(ns, NETDEV_FAMILY);
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh;
+
+	if (family < 0)
+		return family;
+	nlh = genl_header(buf, family, NETDEV_CMD_DEV_GET, 0);
+	mnl_attr_put_u32(nlh, NETDEV_A_DEV_IFINDEX, ifindex);
+	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_features, features);
 }

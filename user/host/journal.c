@@ -237,11 +237,8 @@ static int entry_settle(const struct entry *e)
 /* With the last copy of the descriptors the lock is free. */
 static void entry_close(struct entry *e)
 {
-	if (e->value >= 0)
-		close(e->value);
-	if (e->file >= 0)
-		close(e->file);
-	e->value = e->file = -1;
+	fd_close(&e->value);
+	fd_close(&e->file);
 }
 
 struct journal_change {
@@ -366,8 +363,7 @@ static int take(struct entry *e, struct error *err)
 		ret = entry_settle(&left);
 		if (ret && ret != -ESTALE)
 			return ret;
-		close(e->file); /* it is removed, so the lock is none */
-		e->file = -1;
+		fd_close(&e->file); /* it is removed, so the lock is none */
 	}
 }
 
@@ -647,8 +643,7 @@ int journal_kept_save(struct journal_kept *f)
 
 void journal_kept_close(struct journal_kept *f)
 {
-	if (f->fd >= 0)
-		close(f->fd);
+	fd_close(&f->fd);
 	json_object_put(f->entries);
 	free(f->rest);
 }

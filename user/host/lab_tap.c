@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "host/caps.h"
 
 #define FRAME_MAX 65550 /* the largest MTU and an Ethernet header */
@@ -87,8 +88,8 @@ static int open_tap(const struct lab_port *port)
 	if (!ret && ioctl(fd, SIOCSIFHWADDR, &ifr))
 		ret = -errno;
 	netns_pop(saved);
-	if (ret && fd >= 0)
-		close(fd);
+	if (ret)
+		fd_close(&fd);
 	return ret ? ret : fd;
 }
 
@@ -154,9 +155,7 @@ static void end_thread(struct lab_taps *t)
 void lab_taps_detach(struct lab_taps *t)
 {
 	end_thread(t);
-	if (t->fd[0] >= 0)
-		close(t->fd[0]);
-	t->fd[0] = -1;
+	fd_close(&t->fd[0]);
 }
 
 void lab_taps_close(struct lab_taps *t)
@@ -164,9 +163,7 @@ void lab_taps_close(struct lab_taps *t)
 	if (!t)
 		return;
 	end_thread(t);
-	for (unsigned i = 0; i < 2; i++) {
-		if (t->fd[i] >= 0)
-			close(t->fd[i]);
-	}
+	fd_close(&t->fd[0]);
+	fd_close(&t->fd[1]);
 	free(t);
 }

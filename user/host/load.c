@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "trace_abi.h"
@@ -69,6 +70,45 @@ int survey_open(struct survey_bpf **skel, const char *program, const char *map,
 	else
 		*skel = s;
 	return rc;
+}
+
+int survey_attach(struct survey_bpf **skel, const char *program, const char *map)
+{
+	int rc = survey_open(skel, program, map, NULL);
+
+	if (!rc)
+		rc = survey_bpf__attach(*skel);
+	if (rc) {
+		survey_bpf__destroy(*skel);
+		*skel = NULL;
+	}
+	return rc;
+}
+
+void *trace_map(const struct bpf_map *map, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void trace_unmap(void *at, size_t size)
+{
+	if (at)
+		munmap(at, size);
+}
+
+struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map)
+{
+	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(map)};
+	struct bpf_iter_attach_opts opts;
+
+	/* not LIBBPF_OPTS(): the copy that it makes may have anything in its padding */
+	memset(&opts, 0, sizeof(opts));
+	opts.sz = sizeof(opts);
+	opts.link_info = &info;
+	opts.link_info_len = sizeof(info);
+	return bpf_program__attach_iter(prog, &opts);
 }
 
 /* A verifier that refuses a program says why; without the capability it is not even asked. */

@@ -35,6 +35,22 @@ struct survey_bpf;
 int survey_open(struct survey_bpf **skel, const char *program, const char *map,
 		const char *const beside[]);
 
+/* The same, and attaches it; what user space sets for it may be set after that. */
+int survey_attach(struct survey_bpf **skel, const char *program, const char *map);
+
+/*
+ * The values of a map, `size` bytes of them, in this process: to be read and written, and undone by
+ * trace_unmap(). NULL with errno.
+ */
+void *trace_map(const struct bpf_map *map, size_t size);
+void trace_unmap(void *at, size_t size); /* NULL is allowed */
+
+/*
+ * An iterator over the elements of a map; NULL with errno. Attached when the program is, because
+ * later the capabilities for it may be given up.
+ */
+struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map);
+
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, or 0 if it could; returned.
  * Who loads it in several ways calls log_libbpf_clear() before each.

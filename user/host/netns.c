@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/num.h"
 #include "base/proc.h"
@@ -197,7 +198,7 @@ int netns_push(const struct netns *ns)
 
 void netns_pop(int saved)
 {
-	if (saved == STAYED)
+	if (saved == STAYED || saved < 0)
 		return;
 	/* To go on in the wrong namespace would be to change a network that is not ours. */
 	if (setns(saved, CLONE_NEWNET))
@@ -224,10 +225,8 @@ bool netns_has_xtable(const struct netns *ns, const char *table)
 
 void netns_close(struct netns *ns)
 {
-	if (ns->sysfs >= 0)
-		close(ns->sysfs);
-	if (ns->fd >= 0)
-		close(ns->fd);
+	fd_close(&ns->sysfs);
+	fd_close(&ns->fd);
 	*ns = NETNS_NONE;
 }
 
@@ -245,7 +244,7 @@ static int use_and_close(int fd, const char *value, char *buf, unsigned size)
 	n = value ? write(fd, value, len) : read(fd, buf, len);
 	ret = n < 0 ? -errno : value && n != len ? -EIO : !value && n == len ? -ENOSPC : 0;
 	close(fd);
-	if (ret || value)
+	if (ret || !buf)
 		return ret;
 	if (n && buf[n - 1] == '\n')
 		n--;
@@ -595,7 +594,7 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 {
 	int io[3] = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
 	int ret = io[0] < 0 ? io[0] : text && io[1] < 0 ? io[1] : io[2] < 0 ? io[2] : 0, ended;
-	pid_t pid;
+	pid_t pid = 0;
 
 	if (!ret)
 		ret = spawn_in(ns, argv, io, lock, &pid);
@@ -605,7 +604,6 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 			    "cannot run %s", argv[0]);
 	} else {
 		if (text) {
-			/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
 			setpriority(PRIO_PROCESS, (id_t)pid, 10);
 			ret = wait_until(pid, timeout_ms);
 		}
@@ -617,10 +615,8 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 	}
 	if (!ret && text)
 		ret = take_text(argv[0], io[1], most, text, err);
-	for (unsigned i = 0; i < 3; i++) {
-		if (io[i] >= 0)
-			close(io[i]);
-	}
+	for (unsigned i = 0; i < 3; i++)
+		fd_close(&io[i]);
 	return ret;
 }
 

@@ -62,7 +62,8 @@ int netns_enter(const struct netns *ns);
 
 /*
  * Moves the calling thread into `ns` for a while. Returns a descriptor of the namespace left, to
- * be given to netns_pop(), or -errno. netns_pop() closes it.
+ * be given to netns_pop(), which closes it, or -errno: then the thread is where it was, and there
+ * is nothing to be undone.
  */
 int netns_push(const struct netns *ns);
 void netns_pop(int saved);

@@ -180,32 +180,38 @@ int procnet_softnet(struct counters *c, const char *scope, const char *text, siz
 	return err;
 }
 
+bool procnet_column(const char *text, size_t len, const char *column, bool sum, uint64_t *value)
+{
+	const char *end = text + len;
+	unsigned lines = 0, at = 0;
+	struct line l;
+	uint64_t v;
+
+	*value = 0;
+	next_line(&text, end, &l);
+	while (at < l.n && !is(&l.word[at], column))
+		at++;
+	if (at == l.n)
+		return false;
+	for (; (sum || !lines) && next_line(&text, end, &l); lines++) {
+		if (!number(&l, at, 16, &v))
+			return false;
+		*value += v;
+	}
+	return lines;
+}
+
 int procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
 		       size_t len)
 {
 	static const char *const wanted[] = {"unresolved_discards", "res_failed", "table_fulls"};
-	const char *end = text + len;
 	char name[COUNTER_NAME_LEN];
-	struct line names, l;
+	uint64_t sum;
 	int err = 0;
 
-	next_line(&text, end, &names);
 	for (unsigned w = 0; w < sizeof(wanted) / sizeof(wanted[0]) && !err; w++) {
-		const char *rest = text;
-		uint64_t sum = 0, v = 0;
-		unsigned column = 0;
-		bool whole;
-
-		while (column < names.n && !is(&names.word[column], wanted[w]))
-			column++;
-		whole = column < names.n;
-		/* Without one CPU's part the sum is no sum. */
-		while (whole && next_line(&rest, end, &l)) {
-			whole = number(&l, column, 16, &v);
-			sum += v;
-		}
 		snprintf(name, sizeof(name), "%s:%s", table, wanted[w]);
-		if (whole)
+		if (procnet_column(text, len, wanted[w], true, &sum))
 			err = counters_add(c, scope, name, sum);
 	}
 	return err;

@@ -31,7 +31,7 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 		if (!memcmp(s->local, any, s->family == AF_INET6 ? 16 : 4))
 			snprintf(buf, size, "*:%u", s->local_port);
 		else
-			num_text_endpoint(buf, size, &local);
+			snprintf(buf, size, "%s", num_text_endpoint(&local));
 		return buf;
 	}
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -47,7 +47,7 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 {
 	const struct protocol *known = protocol_find(f->proto);
-	char src[SOCKET_TEXT], dst[SOCKET_TEXT], number[16], tunnel[TUNNEL_TEXT];
+	char number[16], tunnel[TUNNEL_TEXT];
 	struct endpoint from, to;
 
 	if (!f->family) {
@@ -59,8 +59,7 @@ char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 	snprintf(number, sizeof(number), "proto %u", f->proto);
 	tunnel_text(f, tunnel);
 	snprintf(buf, size, "%s %s > %s%s%s", known ? known->name : number,
-		 num_text_endpoint(src, sizeof(src), &from), num_text_endpoint(dst, sizeof(dst), &to),
-		 *tunnel ? " in " : "", tunnel);
+		 num_text_endpoint(&from), num_text_endpoint(&to), *tunnel ? " in " : "", tunnel);
 	return buf;
 }
 

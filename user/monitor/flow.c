@@ -118,9 +118,8 @@ void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
 static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 {
 	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
-	char count[FMT_MAX], many[FMT_MAX];
+	const char *count = fmt_count(b->doubt[DOUBT_RESIDUAL]);
 
-	fmt_count(count, sizeof(count), b->doubt[DOUBT_RESIDUAL]);
 	if (b->unaccounted > 0)
 		snprintf(buf, size,
 			 "%s datagrams arrived and were seen nowhere after: in a queue below the "
@@ -129,7 +128,7 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 			 count);
 	else
 		snprintf(buf, size, "%s more ended than were seen coming: %s%s", count,
-			 multicast ? fmt_count(many, sizeof(many), multicast) : "",
+			 multicast ? fmt_count(multicast) : "",
 			 multicast ? " were multicast, of which each socket gets a copy"
 				   : "copies, or packets that a program has put in behind the "
 				     "checkpoint");
@@ -170,13 +169,12 @@ static const char *const doubt_text[DOUBTS] = {
 static void put_before(const struct flow_balance *b, char *buf, size_t size)
 {
 	const struct balance_streams *s = &b->facts.streams;
-	char missing[FMT_MAX], all[FMT_MAX];
 
 	if (b->before)
 		snprintf(buf, size,
 			 "%s datagrams were dropped here because fragments of them never came to "
 			 "this host",
-			 fmt_count(missing, sizeof(missing), b->before));
+			 fmt_count(b->before));
 	else if (!b->facts.numbered)
 		snprintf(buf, size, "what was lost before this host is not seen without --seq");
 	else if (!s->streams)
@@ -185,35 +183,28 @@ static void put_before(const struct flow_balance *b, char *buf, size_t size)
 		snprintf(buf, size,
 			 "%s of %s numbers in %u streams were missing where the flow enters this "
 			 "host",
-			 fmt_count(missing, sizeof(missing), s->missing),
-			 fmt_count(all, sizeof(all), s->missing + s->seen), s->streams);
+			 fmt_count(s->missing), fmt_count(s->missing + s->seen), s->streams);
 }
 
 static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
 {
 	const struct flow_culprit *c = &b->facts.culprit;
 	bool socket = c->socket && *c->socket, process = c->process && *c->process;
-	char count[FMT_MAX], all[FMT_MAX];
 
-	snprintf(buf, size, "%s of %s dropped at %s%s%s%s%s",
-		 fmt_count(count, sizeof(count), c->packets),
-		 fmt_count(all, sizeof(all), b->dropped), c->stage, socket ? ", socket " : "",
+	snprintf(buf, size, "%s of %s dropped at %s%s%s%s%s", fmt_count(c->packets),
+		 fmt_count(b->dropped), c->stage, socket ? ", socket " : "",
 		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
 static void put_nat(const struct nat_translation *t, char *buf, size_t size)
 {
-	char count[FMT_MAX], from[64], to[64];
-
 	snprintf(buf, size, "%s datagrams of connections %s %s, translated by NAT to %s",
-		 fmt_count(count, sizeof(count), t->packets), t->kind == NAT_SOURCE ? "from" : "to",
-		 num_text_endpoint(from, sizeof(from), &t->from),
-		 num_text_endpoint(to, sizeof(to), &t->to));
+		 fmt_count(t->packets), t->kind == NAT_SOURCE ? "from" : "to",
+		 num_text_endpoint(&t->from), num_text_endpoint(&t->to));
 }
 
 int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size)
 {
-	char count[FMT_MAX];
 
 	if (!i--) {
 		if (!b->balanced)
@@ -222,7 +213,7 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 			snprintf(buf, size, "nothing of the flow arrived");
 		else
 			snprintf(buf, size, "all %s that arrived have their place",
-				 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
+				 fmt_count((uint64_t)b->arrived));
 		return 0;
 	}
 	if (b->dropped && b->has_culprit && !i--) {
@@ -242,9 +233,7 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 		else if (doubt == DOUBT_MOVED || doubt == DOUBT_NO_STREAM)
 			snprintf(buf, size, "%s", doubt_text[doubt]);
 		else
-			snprintf(buf, size, "%s %s",
-				 fmt_count(count, sizeof(count), b->doubt[doubt]),
-				 doubt_text[doubt]);
+			snprintf(buf, size, "%s %s", fmt_count(b->doubt[doubt]), doubt_text[doubt]);
 		return 0;
 	}
 	if (i)
@@ -273,11 +262,10 @@ struct flow_account {
 /* Whether packets of a protocol may be among those of `expr`; buf: those that are. */
 static bool may_match(const char *expr, const char *protocol, char buf[FLOW_EXPRESSION])
 {
-	struct error quiet = {};
 	struct filter *f;
 
 	snprintf(buf, FLOW_EXPRESSION, "(%s) and %s", expr, protocol);
-	if (filter_compile(&f, buf, &quiet))
+	if (filter_compile(&f, buf, NULL))
 		return false;
 	filter_free(f);
 	return true;

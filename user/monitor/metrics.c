@@ -13,10 +13,22 @@
 #define FILE_MODE 0644 /* node_exporter is another user */
 
 /* The labels of a series, in the words of Prometheus and Kubernetes. */
-enum label_id { STAGE, REASON, IFNAME, NETNS, POD_NAMESPACE, POD, CONTAINER, LABELS };
+enum label_id {
+	STAGE,
+	REASON,
+	IFNAME,
+	NETNS,
+	POD_NAMESPACE,
+	POD,
+	CONTAINER,
+	UNIT,
+	PROCESS,
+	LABELS
+};
 
-static const char *const label_names[LABELS] = {"stage",	 "reason", "ifname",   "netns",
-						"pod_namespace", "pod",	   "container"};
+static const char *const label_names[LABELS] = {"stage",     "reason",	      "ifname",
+						"netns",     "pod_namespace", "pod",
+						"container", "unit",	      "process"};
 
 /* Sums of one set of labels. */
 struct series {
@@ -61,22 +73,52 @@ void metrics_free(struct metrics *m)
 
 /* Labels */
 
+/* "name[pid]" without the number, which says nothing tomorrow. Returns whether there was one. */
+static bool cut_pid(char *text)
+{
+	char *open = strrchr(text, '[');
+	bool is_pid = open && !strcmp(open + 1 + strspn(open + 1, "0123456789"), "]");
+
+	if (is_pid)
+		*open = '\0';
+	return is_pid;
+}
+
 /*
- * A namespace that is known by a process only, "process[pid]", is called by its name, whose digits
- * say nothing tomorrow; one that is known by its number only has no label: ever new values.
+ * A namespace that is known by a process only is called by its name; one that is known by its
+ * number only has no label: ever new values.
  */
 static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS])
 {
-	char number[16], *open;
+	char number[16];
 
 	snprintf(number, sizeof(number), "%u", row->netns);
 	if (!strcmp(row->text[LIVE_NETNS], number))
 		return "";
 	snprintf(buf, OWNER_NETNS, "%s", row->text[LIVE_NETNS]);
-	open = strrchr(buf, '[');
-	if (open && !strcmp(open + 1 + strspn(open + 1, "0123456789"), "]"))
-		*open = '\0';
+	cut_pid(buf);
 	return buf;
+}
+
+/* Where several processes have the socket, none. */
+static const char *label_process(const struct live_row *row, char buf[OWNER_TEXT])
+{
+	snprintf(buf, OWNER_TEXT, "%s", row->text[LIVE_PROCESS]);
+	return cut_pid(buf) ? buf : "";
+}
+
+/* The service of the system's manager that a cgroup is of; scopes are named anew each time. */
+static const char *label_unit(const struct live_row *row, char buf[OWNER_CGROUP])
+{
+	for (const char *p = row->text[LIVE_CGROUP]; *p; p += strspn(p, "/")) {
+		size_t len = strcspn(p, "/");
+
+		snprintf(buf, OWNER_CGROUP, "%.*s", (int)len, p);
+		if (len > strlen(".service") && !strcmp(buf + len - strlen(".service"), ".service"))
+			return buf;
+		p += len;
+	}
+	return "";
 }
 
 /* The part behind the last '/'; Kubernetes allows none in its names. */
@@ -183,9 +225,10 @@ static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_n
 {
 	const char *pod = row->text[LIVE_POD], *name = last_part(pod);
 	char netns[OWNER_NETNS], pod_namespace[CONTAINER_K8S_NS] = "";
+	char unit[OWNER_CGROUP], process[OWNER_TEXT];
 	struct series *one, key = {
 				    .label = {row->text[LIVE_STAGE], row->text[LIVE_REASON], "", "",
-					      "", "", ""},
+					      "", "", "", "", ""},
 				    .noise = row->noise,
 			    };
 
@@ -202,6 +245,8 @@ static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_n
 		key.label[POD_NAMESPACE] = pod_namespace;
 		key.label[POD] = name;
 		key.label[CONTAINER] = last_part(row->text[LIVE_CONTAINER]);
+		key.label[UNIT] = label_unit(row, unit);
+		key.label[PROCESS] = label_process(row, process);
 	}
 	one = series_of(m, &key, now_ns);
 	if (!one)

@@ -6,7 +6,7 @@
  * Sums never go back. Their number is bounded: where there is no room, a series that has not moved
  * for an hour gives way; if all have, what is new goes to a series of others, one for each stage
  * and class, so that the sums of stages hold. A label has few values on a host; what has many
- * (sockets, processes, flows) is no label. What is benign has stage and reason only.
+ * (sockets, numbers of processes, flows) is no label. What is benign has stage and reason only.
  */
 #ifndef PKTLEDGER_MONITOR_METRICS_H
 #define PKTLEDGER_MONITOR_METRICS_H
@@ -24,10 +24,10 @@ const char *expose_content_type(enum expose_format format);
 /* What both formats begin with. */
 #define METRICS_BEGIN "# TYPE pktledger_"
 
-/* The fields of the collector that the labels are made of. */
+/* The fields of the collector that the labels are made of; with LIVE_PROCESS its name, too. */
 #define METRICS_BY                                                                                 \
 	(LIVE_BY_STAGE | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS) |    \
-	 LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CONTAINER))
+	 LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_CGROUP))
 
 #define METRICS_IDLE_NS 3600000000000ULL /* until a series may give way */
 

@@ -10,6 +10,14 @@
 #define SCOPE	   "0" /* of the namespace's counters; any but "host" */
 #define LOSSES_MAX 512 /* counters of losses that moved, a device */
 
+void rates_init(struct rates *r)
+{
+	r->devices.size = sizeof(struct rates_device);
+	r->queues.size = sizeof(struct rates_queue);
+	r->losses.size = sizeof(struct rates_loss);
+	r->xsks.size = sizeof(struct rates_xsk);
+}
+
 void rates_close(struct rates *r)
 {
 	counters_free(&r->counters);

@@ -14,19 +14,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "monitor/sources.h"
 
 #define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
 #define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
 
 /* The command */
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
 
 /*
  * In the child: only functions that are safe when other threads may hold locks. Signals are as they
@@ -140,8 +134,8 @@ int child_start(struct child *c, struct error *err)
 	do
 		n = read(c->failed, &ret, sizeof(ret));
 	while (n < 0 && errno == EINTR);
-	close_fd(&c->go);
-	close_fd(&c->failed);
+	fd_close(&c->go);
+	fd_close(&c->failed);
 	if (n != sizeof(ret))
 		return 0;
 	reap(c, 0);
@@ -174,12 +168,12 @@ void child_close(struct child *c)
 	if (!c->name)
 		return;
 	if (c->go >= 0) {
-		close_fd(&c->go);
+		fd_close(&c->go);
 		if (c->pid > 0)
 			reap(c, 0);
 	}
-	close_fd(&c->failed);
-	close_fd(&c->pidfd);
+	fd_close(&c->failed);
+	fd_close(&c->pidfd);
 	c->name = NULL;
 }
 
@@ -308,15 +302,13 @@ void session_end(struct session *s)
 
 int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct error *err)
 {
-	char text[FMT_MAX];
-
 	memset(l, 0, sizeof(*l));
 	for (unsigned i = 0; i < n && i < OPT_LIST_MAX; i++) {
 		if (limit[i].unit == LIMIT_SHARE)
 			return error_usage(err, "use packets, or packets per second: 10, 100/s",
 					   "--limit: %s is a share of what was sent, which trace "
 					   "does not know",
-					   num_text_limit(text, sizeof(text), &limit[i]));
+					   num_text_limit(&limit[i]));
 		l->at[l->n++].limit = limit[i];
 	}
 	return 0;

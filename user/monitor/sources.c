@@ -117,6 +117,7 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 		/* of a filter on packets, what has no packet can only say "perhaps" */
 		.noise = x->suspect || s->spec.expr ? NOISE_SUSPECT : NOISE_LOSS,
 		.note = x->verdict.note,
+		.netns = x->netns,
 		.counts = {.events = x->packets, .packets = x->packets},
 	};
 
@@ -534,8 +535,7 @@ static void drop_space(struct space *x)
 
 static struct space *space_of(struct sources *s, uint32_t inum, uint64_t cookie)
 {
-	struct space *x =
-		list_find(&s->spaces, offsetof(struct space, inum), &inum, sizeof(inum));
+	struct space *x = list_find(&s->spaces, offsetof(struct space, inum), &inum, sizeof(inum));
 
 	if (x && x->cookie != cookie)
 		drop_space(x);
@@ -822,12 +822,9 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		.spaces.size = sizeof(struct space),
 		.rates = {.netns = spec->netns ? spec->netns : "",
 			  .ns = spec->netns ? &s->ns : NULL,
-			  .devices_only = !counters,
-			  .devices.size = sizeof(struct rates_device),
-			  .queues.size = sizeof(struct rates_queue),
-			  .losses.size = sizeof(struct rates_loss),
-			  .xsks.size = sizeof(struct rates_xsk)},
+			  .devices_only = !counters},
 	};
+	rates_init(&s->rates);
 	if (!spec->pid && !spec->cgroup && !spec->reasons) {
 		source.claims = claims;
 		source.note = note;

@@ -22,9 +22,9 @@
 struct why {
 	struct owners *owners;
 	struct readings *readings;
-	struct nftrules *rules;	     /* NULL: no memory for it */
-	struct way_sources *sources; /* NULL: not needed yet, or not possible */
-	uint64_t sources_ns;	     /* when they were asked for; 0: not yet */
+	struct nftrules *rules;	    /* NULL: no memory for it */
+	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
+	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
 	struct way_back back;
 	struct way_dnat dnat;
 	struct way_silent silent;
@@ -38,11 +38,10 @@ struct why {
 /* The rules of a namespace as they are now. */
 static void note_rules(struct why *w, uint32_t inum)
 {
-	struct error err = {};
 	struct netns ns;
 
 	if (!w->rules || nftrules_known(w->rules, inum) ||
-	    owners_netns_open(w->owners, inum, &ns, &err))
+	    owners_netns_open(w->owners, inum, &ns, NULL))
 		return;
 	nftrules_note(w->rules, inum, &ns);
 	netns_close(&ns);
@@ -185,10 +184,9 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 static void fill_rules(struct why *w, const struct live_row *row, struct finding_facts *f)
 {
 	struct nft_result result;
-	struct error err = {};
 	struct netns ns;
 
-	if (owners_netns_open(w->owners, row->netns, &ns, &err))
+	if (owners_netns_open(w->owners, row->netns, &ns, NULL))
 		return;
 	if (!nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
 			      RULES_PATIENCE_MS, &result))

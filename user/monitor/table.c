@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+
 #define EMPTY	   0
 #define ROWS_FIRST 64
 
@@ -135,10 +137,7 @@ double per_second(uint64_t n, uint64_t ns)
 
 void live_counts_add(struct live_counts *sum, const struct live_counts *one)
 {
-	sum->events += one->events;
-	sum->packets += one->packets;
-	sum->bytes += one->bytes;
-	sum->memory += one->memory;
+	sum_words(sum, one, sizeof(*sum));
 }
 
 static void merge(struct live_row *into, const struct live_row *row)

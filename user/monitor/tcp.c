@@ -66,18 +66,14 @@ struct space {
 	struct tcp_counted counted[2]; /* just before and after they were read */
 };
 
-struct spaces {
-	struct space at[SPACES];
-	unsigned n;
-};
-
 struct tcp_account {
 	struct live *live;
 	struct filter *filter;
 	struct tcp_observer *observer;
-	struct spaces *begin, *end;
+	struct list begin, end; /* struct space */
 	struct list counters;
 	uint64_t began_ns, ended_ns;
+	bool ended;
 	unsigned uncompared;
 	int rc;
 };
@@ -95,11 +91,9 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
 	scope.ns = &ns;
 	for (unsigned i = 0; i < READINGS; i++) {
 		counters_free(&s->counters);
-		s->counters = (struct counters){};
 		s->counted[0] = tcp_observer_counted(a->observer, netns);
 		if (counters_read(&s->counters, &scope, 1)) {
 			counters_free(&s->counters);
-			s->counters = (struct counters){};
 			break;
 		}
 		s->counted[1] = tcp_observer_counted(a->observer, netns);
@@ -109,33 +103,31 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
 	netns_close(&ns);
 }
 
-static struct spaces *read_spaces(struct tcp_account *a)
+static int read_spaces(struct tcp_account *a, struct list *spaces)
 {
-	struct spaces *s = calloc(1, sizeof(*s));
 	uint32_t netns[SPACES];
+	unsigned n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
 
-	if (!s)
-		return NULL;
-	s->n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
-	for (unsigned i = 0; i < s->n; i++)
-		read_space(a, &s->at[i], netns[i]);
-	return s;
-}
+	for (unsigned i = 0; i < n; i++) {
+		struct space *s = list_add(spaces);
 
-static void free_spaces(struct spaces *s)
-{
-	for (unsigned i = 0; s && i < s->n; i++)
-		counters_free(&s->at[i].counters);
-	free(s);
-}
-
-static struct space *space_of(struct spaces *s, uint32_t netns)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		if (s->at[i].netns == netns)
-			return &s->at[i];
+		if (!s)
+			return -ENOMEM;
+		read_space(a, s, netns[i]);
 	}
-	return NULL;
+	return 0;
+}
+
+static void free_spaces(struct list *spaces)
+{
+	for (unsigned i = 0; i < spaces->n; i++)
+		counters_free(&((struct space *)spaces->at + i)->counters);
+	list_free(spaces);
+}
+
+static const struct space *space_of(const struct list *spaces, uint32_t netns)
+{
+	return list_find(spaces, offsetof(struct space, netns), &netns, sizeof(netns));
 }
 
 static uint64_t counted(const struct space *s, unsigned which, unsigned i)
@@ -178,9 +170,9 @@ static int add_counter(struct tcp_account *a, const struct space *from, const st
 }
 
 /* What the device counted as lost or failed, which need not have an event. */
-static uint64_t device_losses(const struct spaces *s, uint32_t netns, uint32_t ifindex, char *name)
+static uint64_t device_losses(const struct list *s, uint32_t netns, uint32_t ifindex, char *name)
 {
-	const struct space *space = space_of((struct spaces *)s, netns);
+	const struct space *space = space_of(s, netns);
 
 	for (unsigned i = 0; space && i < space->counters.n_devices; i++) {
 		const struct link_info *link = &space->counters.devices[i].link;
@@ -205,9 +197,9 @@ static int start(void *arg, struct error *err)
 		rc = live_discard(a->live); /* what it counted until now is not of the balance */
 	if (rc)
 		return rc;
-	a->begin = read_spaces(a);
+	rc = read_spaces(a, &a->begin);
 	a->began_ns = clock_now();
-	return a->begin ? 0 : error_memory(err);
+	return rc ? error_memory(err) : 0;
 }
 
 void tcp_account_tick(struct tcp_account *a)
@@ -233,6 +225,7 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 		return error_memory(err);
 	a->live = l;
 	a->counters.size = sizeof(struct tcp_counter);
+	a->begin.size = a->end.size = sizeof(struct space);
 	rc = filter_compile(&a->filter, expr, err);
 	if (!rc && filter_l3_refusal(a->filter))
 		rc = error_usage(err, "for example: tcp port 443",
@@ -256,17 +249,19 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 {
 	int rc;
 
-	if (a->end)
+	if (a->ended)
 		return 0;
-	a->end = read_spaces(a);
+	a->ended = true;
+	rc = read_spaces(a, &a->end);
 	a->ended_ns = clock_now();
-	if (!a->end)
+	if (rc)
 		return error_memory(err);
 	rc = tcp_observer_end(a->observer);
 	if (!rc)
 		rc = a->rc;
-	for (unsigned s = 0; !rc && s < a->end->n; s++) {
-		const struct space *to = &a->end->at[s], *from = space_of(a->begin, to->netns);
+	for (unsigned s = 0; !rc && s < a->end.n; s++) {
+		const struct space *to = (struct space *)a->end.at + s;
+		const struct space *from = space_of(&a->begin, to->netns);
 
 		a->uncompared +=
 			!to->counters.n && tcp_observer_counted(a->observer, to->netns).retrans;
@@ -283,12 +278,12 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 	uint64_t ours = f->sum.lost_at[STAGE_TX_DEVICE], moved;
 	uint32_t netns = f->netns;
 
-	moved = device_losses(a->end, f->netns, f->last.ifindex, new.device) -
-		device_losses(a->begin, f->netns, f->last.ifindex, NULL);
+	moved = device_losses(&a->end, f->netns, f->last.ifindex, new.device) -
+		device_losses(&a->begin, f->netns, f->last.ifindex, NULL);
 	if (f->exit.ifindex) {
 		netns = f->exit.netns;
-		moved += device_losses(a->end, netns, f->exit.ifindex, new.device) -
-			 device_losses(a->begin, netns, f->exit.ifindex, NULL);
+		moved += device_losses(&a->end, netns, f->exit.ifindex, new.device) -
+			 device_losses(&a->begin, netns, f->exit.ifindex, NULL);
 	}
 	owners_netns(live_parts(a->live).owners, netns, new.netns);
 	if (moved > ours) {
@@ -417,8 +412,8 @@ void tcp_account_close(struct tcp_account *a)
 		return;
 	tcp_observer_close(a->observer);
 	filter_free(a->filter);
-	free_spaces(a->begin);
-	free_spaces(a->end);
+	free_spaces(&a->begin);
+	free_spaces(&a->end);
 	list_free(&a->counters);
 	free(a);
 }
@@ -428,8 +423,6 @@ void tcp_account_close(struct tcp_account *a)
 /* What differs; and where SYNs may have died that no event tells of. */
 static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
 {
-	char delta[FMT_MAX], events[FMT_MAX];
-
 	for (unsigned n = 0; n < b->counters.n; n++) {
 		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + n;
 		bool listens =
@@ -437,15 +430,14 @@ static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_
 
 		if ((!listens && (!c->compared || c->agrees)) || i--)
 			continue;
-		fmt_count(delta, sizeof(delta), c->delta);
 		if (listens)
 			snprintf(buf, size,
 				 "%s of %s moved by %s: a SYN that finds an accept queue full "
 				 "leaves no event",
-				 c->name, c->netns, delta);
+				 c->name, c->netns, fmt_count(c->delta));
 		else
 			snprintf(buf, size, "%s of %s moved by %s, and events told of %s", c->name,
-				 c->netns, delta, fmt_count(events, sizeof(events), c->events));
+				 c->netns, fmt_count(c->delta), fmt_count(c->events));
 		return 0;
 	}
 	return -ENOENT;
@@ -477,14 +469,13 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		{s->not_resent, "segments were dropped here and not sent again: their connection "
 				"ended, or their time has not come"},
 	};
-	char count[FMT_MAX];
 
 	if (!i--) {
 		if (b->balanced && !s->retransmitted)
 			snprintf(buf, size, "nothing was retransmitted");
 		else if (b->balanced)
 			snprintf(buf, size, "all %s retransmissions have their cause",
-				 fmt_count(count, sizeof(count), s->retransmitted));
+				 fmt_count(s->retransmitted));
 		else
 			snprintf(buf, size, "what was retransmitted does not balance");
 		return 0;
@@ -492,15 +483,13 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 	for (unsigned why = 0; why < TCP_WHYS; why++) {
 		if (!s->undecided[why] || i--)
 			continue;
-		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), s->undecided[why]),
-			 why_text[why]);
+		snprintf(buf, size, "%s %s", fmt_count(s->undecided[why]), why_text[why]);
 		return 0;
 	}
 	for (unsigned d = 0; d < sizeof(doubts) / sizeof(*doubts); d++) {
 		if (!doubts[d].n || i--)
 			continue;
-		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), doubts[d].n),
-			 doubts[d].text);
+		snprintf(buf, size, "%s %s", fmt_count(doubts[d].n), doubts[d].text);
 		return 0;
 	}
 	return put_counter(b, i, buf, size);

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/list.h"
+#include "base/num.h"
 #include "drops/filter.h"
 #include "headers.h"
 #include "stamp.h"
@@ -293,8 +294,7 @@ static int read_all(struct capfile *c, uint32_t magic)
 	if (magic == SECTION) {
 		rewind(c->f);
 	} else {
-		c->swapped = bswap_32(magic) == PCAP_MAGIC || bswap_32(magic) == PCAP_MAGIC_NS;
-		c->has_ns = (c->swapped ? bswap_32(magic) : magic) == PCAP_MAGIC_NS;
+		c->has_ns = magic == PCAP_MAGIC_NS;
 		c->state->cut = fread(head, 1, sizeof(head), c->f) != sizeof(head);
 		if (c->state->cut)
 			return 0;
@@ -306,27 +306,25 @@ static int read_all(struct capfile *c, uint32_t magic)
 	return rc < 0 ? rc : c->told;
 }
 
-/* The magic at its begin; 0: it is no capture. */
-static uint32_t read_magic(FILE *f)
+/* The magic at its begin, in the order of this machine; 0: it is no capture. */
+static uint32_t read_magic(struct capfile *c)
 {
-	uint32_t magic, other;
+	uint32_t magic = 0;
 
-	if (fread(&magic, 1, sizeof(magic), f) != sizeof(magic))
+	if (fread(&magic, sizeof(magic), 1, c->f) != 1)
 		return 0;
-	other = bswap_32(magic);
-	return magic == SECTION || magic == PCAP_MAGIC || magic == PCAP_MAGIC_NS ||
-			       other == PCAP_MAGIC || other == PCAP_MAGIC_NS
-		       ? magic
-		       : 0;
+	c->swapped = magic == bswap_32(PCAP_MAGIC) || magic == bswap_32(PCAP_MAGIC_NS);
+	magic = c->swapped ? bswap_32(magic) : magic;
+	return magic == SECTION || magic == PCAP_MAGIC || magic == PCAP_MAGIC_NS ? magic : 0;
 }
 
 bool capfile_is(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	bool is = f && read_magic(f);
+	struct capfile c = {.f = fopen(path, "re")};
+	bool is = c.f && read_magic(&c);
 
-	if (f)
-		fclose(f);
+	if (c.f)
+		fclose(c.f);
 	return is;
 }
 
@@ -341,7 +339,7 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 	c.f = fopen(path, "re");
 	if (!c.f)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
-	magic = read_magic(c.f);
+	magic = read_magic(&c);
 	rc = magic ? read_all(&c, magic) : error_usage(err, NULL, "%s is no capture", path);
 	fclose(c.f);
 	free(c.iface);
@@ -367,7 +365,7 @@ static struct headers begin_headers(const struct capfile_packet *p)
 		{LINK_RAW_BSD, HEADER_IP, 0, 0},
 	};
 
-	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(links); i++) {
 		if (links[i].link != p->link || p->len < links[i].at)
 			continue;
 		return (struct headers){

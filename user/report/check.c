@@ -15,9 +15,8 @@
 #include "report/page.h"
 #include "report/print.h"
 
-#define BUNDLE_LINE	(64 << 20) /* bytes: no namespace has more to say, */
-#define BUNDLE_COUNTERS 100000	   /* and none has so many */
-#define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */
+#define BUNDLE_COUNTERS 100000 /* no namespace has so many */
+#define COMMANDS_SHOWN	8      /* of one finding; JSON has them all */
 
 /* The document */
 
@@ -58,8 +57,7 @@ static const struct {
 
 struct json_object *json_change_told(const struct change_told *told)
 {
-	struct json_object *o =
-		told->change ? json_change(told->change) : json_object_new_object();
+	struct json_object *o = told->change ? json_change(told->change) : json_object_new_object();
 
 	json_put_text(o, "title", told->title);
 	json_put_text(o, "outcome", outcomes[told->outcome].name);
@@ -87,7 +85,7 @@ struct json_object *json_remedy(const struct remedy *r)
 	return record_write(rows, r);
 }
 
-void print_remedy(const struct print_view *v, const struct json_object *o)
+void print_remedy(const struct print_view *v, const struct remedy *r)
 {
 	static const struct {
 		enum style style;
@@ -95,45 +93,36 @@ void print_remedy(const struct print_view *v, const struct json_object *o)
 	} told[] = {
 		[REMEDY_HELPED] = {STYLE_GOOD, ""},
 		[REMEDY_NO_HELP] = {STYLE_BAD, "; that does not help, and is taken back"},
-		[REMEDY_NO_TRAFFIC] = {STYLE_WARN, "; too little came meanwhile to say that it helped"},
+		[REMEDY_NO_TRAFFIC] = {STYLE_WARN,
+				       "; too little came meanwhile to say that it helped"},
 	};
-	const char *subject = json_get_text(o, "subject"), *netns = json_get_text(o, "netns");
 	struct page p = print_page(v, 0);
-	unsigned i = 0;
 
-	while (i < REMEDY_NO_TRAFFIC && strcmp(remedy_words[i], json_get_text(o, "outcome")))
-		i++;
-	page_text(&p, 0, told[i].style, "measured ");
-	page_words(&p, STYLE_PLAIN, "%s%s%s%s%s: %s lost before, %s after%s",
-		   json_get_text(o, "id"), *subject ? ", " : "", subject, *netns ? " in " : "", netns,
-		   page_rate(json_get_double(o, "lost_pps")),
-		   page_rate(json_get_double(o, "lost_pps_after")), told[i].text);
-	page_end(&p);
+	page_line(&p, 0, told[r->outcome].style, "measured ", STYLE_PLAIN,
+		  "%s%s%s%s%s: %s lost before, %s after%s", r->id, *r->subject ? ", " : "",
+		  r->subject, *r->netns ? " in " : "", r->netns, fmt_rate(r->lost_pps),
+		  fmt_rate(r->lost_pps_after), told[r->outcome].text);
 }
 
 static struct json_object *finding_json(const struct check_finding *c)
 {
-	struct json_object *o = json_finding(&c->finding), *changes = json_object_new_array();
+	struct json_object *o = json_finding(&c->finding), *changes;
 
 	json_put_text(o, "scope", check_scope_names[c->scope]);
 	json_put_text(o, "subject", c->subject);
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
+	changes = json_put_list(o, "changes");
 	for (unsigned i = 0; i < c->n_changes; i++)
 		json_object_array_add(changes, json_change(&c->changes[i]));
-	json_put(o, "changes", changes);
 	return o;
 }
 
 static const struct record_field irq_rows[] = {
-	RECORD("irq", UINT, facts_irq, irq),
-	RECORD("name", TEXT, facts_irq, name),
-	RECORD("fired", UINT, facts_irq, fired),
-	RECORD("affinity", TEXT, facts_irq, allowed),
-	RECORD("moving", BOOL, facts_irq, moving),
-	RECORD("cpu", INT, facts_irq, cpu),
-	RECORD("target", INT, facts_irq, target),
-	{0},
+	RECORD("irq", UINT, facts_irq, irq),	   RECORD("name", TEXT, facts_irq, name),
+	RECORD("fired", UINT, facts_irq, fired),   RECORD("affinity", TEXT, facts_irq, allowed),
+	RECORD("moving", BOOL, facts_irq, moving), RECORD("cpu", INT, facts_irq, cpu),
+	RECORD("target", INT, facts_irq, target),  {0},
 };
 
 static struct json_object *irqs_json(const struct facts_link *l)
@@ -208,7 +197,7 @@ static struct json_object *link_json(const struct facts_link *l)
 {
 	const char *af_xdp = l->zero_copy ? "zero-copy" : l->native_xdp ? "native" : "generic";
 	const unsigned combined = l->set.channels.combined_max;
-	struct json_object *o = record_write(link_rows, l), *queues = json_object_new_object();
+	struct json_object *o = record_write(link_rows, l), *queues = json_put_object(o, "queues");
 
 	json_put_u64(queues, "rx", l->dev.rx_queues);
 	json_put_u64(queues, "tx", l->dev.tx_queues);
@@ -216,7 +205,6 @@ static struct json_object *link_json(const struct facts_link *l)
 		json_put_u64(queues, "rx_max", combined ? combined : l->set.channels.rx_max);
 	if (l->set.rss.known)
 		json_put_u64(queues, "rss_used", l->set.rss.used);
-	json_put(o, "queues", queues);
 	json_put_text(o, "af_xdp", l->features_known ? af_xdp : NULL);
 	json_put(o, "irqs", irqs_json(l));
 	return o;
@@ -288,13 +276,23 @@ static void add_of(struct json_object *list, struct json_object *one, const char
 
 struct json_object *json_check_end(const struct look *l)
 {
-	struct json_object *o = json_object_new_object(), *findings = json_object_new_array();
-	struct json_object *links = json_object_new_array(), *socks = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *findings, *links, *socks;
 	const struct check_findings *list = &l->findings;
 	const struct facts *f = &l->at[0]->facts; /* what is of the host */
 
+	json_put_u64(o, "window_ns", l->window_ns);
+	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
+	json_put_u64(o, "namespaces_losing_unread", l->losing);
+	json_put_u64(o, "cpus_online", f->cpus.online);
+	findings = json_put_list(o, "findings");
 	for (unsigned i = 0; i < list->n; i++)
 		json_object_array_add(findings, finding_json(&list->at[i]));
+	json_put(o, "history",
+		 records(history_rows, list->history, list->n_history, sizeof(*list->history)));
+	json_put(o, "unread", records(unread_rows, f->unread, f->n_unread, sizeof(*f->unread)));
+	json_put(o, "abilities", abilities_json(f));
+	links = json_put_list(o, "interfaces");
+	socks = json_put_list(o, "sockets");
 	for (unsigned i = 0; i < l->n; i++) {
 		const struct look_place *p = l->at[i];
 
@@ -303,17 +301,6 @@ struct json_object *json_check_end(const struct look *l)
 		for (unsigned j = 0; j < p->facts.socks.n; j++)
 			add_of(socks, record_write(sock_rows, &p->facts.socks.at[j]), p->name);
 	}
-	json_put_u64(o, "window_ns", l->window_ns);
-	json_put_u64(o, "namespaces", l->spaces > l->n ? l->spaces : l->n);
-	json_put_u64(o, "namespaces_losing_unread", l->losing);
-	json_put_u64(o, "cpus_online", f->cpus.online);
-	json_put(o, "findings", findings);
-	json_put(o, "history",
-		 records(history_rows, list->history, list->n_history, sizeof(*list->history)));
-	json_put(o, "unread", records(unread_rows, f->unread, f->n_unread, sizeof(*f->unread)));
-	json_put(o, "abilities", abilities_json(f));
-	json_put(o, "interfaces", links);
-	json_put(o, "sockets", socks);
 	return o;
 }
 
@@ -321,7 +308,8 @@ struct json_object *json_check_end(const struct look *l)
  * A bundle: a ledger file (report/ledgerfile.h) of these lines, each kind as it stands in a look
  *
  *	{"event":"start","schema":"pktledger/check/1","data":{..}}	as in the document
- *	{"event":"facts","data":{..}}			of each namespace that was read, what is judged
+ *	{"event":"facts","data":{..}}			of each namespace that was read, what is
+ *judged
  *	{"event":"selftest","data":{"rows":[..]}}
  *	{"event":"end","data":{..}}			what was found on the spot
  *
@@ -517,8 +505,10 @@ static const struct record_field counter_rows[] = {
 
 static struct json_object *facts_json(const struct look_place *p)
 {
-	struct json_object *o = record_write(facts_rows, &p->facts), *list = json_object_new_array();
+	struct json_object *o = record_write(facts_rows, &p->facts), *list;
 
+	json_put_text(o, "netns", p->name);
+	list = json_put_list(o, "counters");
 	for (size_t i = 0; i < p->facts.moved.n; i++) {
 		const struct counter *moved = &p->facts.moved.items[i];
 		struct bundle_counter c = {.moved = moved->value};
@@ -529,8 +519,6 @@ static struct json_object *facts_json(const struct look_place *p)
 		if (c.after || c.moved)
 			json_object_array_add(list, record_write(counter_rows, &c));
 	}
-	json_put_text(o, "netns", p->name);
-	json_put(o, "counters", list);
 	return o;
 }
 
@@ -602,21 +590,16 @@ int bundle_write(const char *path, struct json_object *start, const struct look 
 struct bundle_reading {
 	struct look *look;
 	struct json_object *start;
-	struct json_tokener *tokener;
 };
 
 static int read_line(void *arg, const char *json, size_t len)
 {
 	struct bundle_reading *r = arg;
-	struct json_object *line, *data;
-	const char *event;
+	struct json_object *line = ledgerline_parse(json, len), *data = json_get(line, "data");
+	const char *event = json_get_text(line, "event");
 	struct look *l = r->look;
 	int rc = 0;
 
-	json_tokener_reset(r->tokener);
-	line = len <= BUNDLE_LINE ? json_tokener_parse_ex(r->tokener, json, (int)len) : NULL;
-	data = json_get(line, "data");
-	event = json_get_text(line, "event");
 	if (!strcmp(event, "start")) { /* of several the last */
 		look_close(l);
 		*l = (struct look){};
@@ -640,12 +623,10 @@ static int read_line(void *arg, const char *json, size_t len)
 
 int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err)
 {
-	struct bundle_reading r = {.look = l, .tokener = json_tokener_new()};
+	struct bundle_reading r = {.look = l};
 	struct ledgerfile_state state;
-	int rc = r.tokener ? ledgerfile_read(path, read_line, &r, &state, err) : -ENOMEM;
+	int rc = ledgerfile_read(path, read_line, &r, &state, err);
 
-	if (r.tokener)
-		json_tokener_free(r.tokener);
 	*start = r.start;
 	if (rc)
 		return err->status ? rc : error_memory(err);
@@ -682,7 +663,7 @@ static void put_finding(struct page *p, const struct json_object *o)
 
 	snprintf(label, sizeof(label), "%s: %s%s%s%s%s%s%s", json_get_text(o, "severity"),
 		 json_get_text(o, "id"), *subject ? ", " : "", subject, *netns ? " in " : "", netns,
-		 loss_pps > 0 ? ", " : "", loss_pps > 0 ? page_rate(loss_pps) : "");
+		 loss_pps > 0 ? ", " : "", loss_pps > 0 ? fmt_rate(loss_pps) : "");
 	page_finding(p, label, o, true);
 	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
 		put_command(p, 2, "and       ",
@@ -708,7 +689,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 		begin_line(p, STYLE_DIM, "before");
 	for (struct json_each h = json_each(end, "history"); json_next(&h);)
 		page_words(p, STYLE_PLAIN, "%s\v%s\v(%s)%s", json_get_text(h.item, "stage"),
-			   page_count(json_get_u64(h.item, "total")),
+			   fmt_count(json_get_u64(h.item, "total")),
 			   json_get_text(h.item, "counter"), h.next < n ? "," : "");
 	if (n)
 		page_end(p);
@@ -800,11 +781,12 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	const size_t socks = json_get_length(end, "sockets");
 	const unsigned cpus = number(end, "cpus_online"), spaces = number(end, "namespaces");
 	const unsigned unread = number(end, "namespaces_losing_unread");
-	const char *window = page_ns(json_get_u64(end, "window_ns"));
+	const char *window = fmt_ns(json_get_u64(end, "window_ns"));
 
 	p->indent = 0;
 	if (!losing)
-		page_words(p, likely ? STYLE_WARN : STYLE_GOOD, "no counter of losses moved in %s%s;", window,
+		page_words(p, likely ? STYLE_WARN : STYLE_GOOD,
+			   "no counter of losses moved in %s%s;", window,
 			   likely ? "" : ", and no limit is near");
 	page_words(p, STYLE_PLAIN, "looked at %zu interface%s, %zu UDP socket%s, %u CPU%s%s%s",
 		   links, links == 1 ? "" : "s", socks, socks == 1 ? "" : "s", cpus,

@@ -14,7 +14,6 @@
 
 #define NAME_MAX_LEN 200
 #define CELL_WIDTH   22 /* columns of "100.00 % socket_filter" */
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 /* What always differs, and means nothing. */
 static bool is_ignored(const char *key)
@@ -38,12 +37,11 @@ static bool is_list_of_objects(const struct json_object *o)
 static struct json_object *add_both(struct json_object *list, const char *name,
 				    struct json_object *a, struct json_object *b)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_add_object(list);
 
 	json_put_text(o, "name", name);
 	json_put(o, "a", a);
 	json_put(o, "b", b);
-	json_object_array_add(list, o);
 	return o;
 }
 
@@ -109,16 +107,39 @@ static const char *value_text(struct json_object *o)
 	return o ? json_object_get_string(o) : "-";
 }
 
-/* The words behind the program, as one. */
-static struct json_object *command_text(const struct json_object *start)
+/*
+ * The options of a command line with their values, as {"--rcvbuf":"4m"}; the document has not all
+ * of them in members of its own, as it has faults. Those of how it is shown and kept, and of how
+ * much, say nothing. To be put.
+ */
+static struct json_object *options_of(const struct json_object *start)
 {
-	char text[1024] = "";
-	size_t n = 0;
+	static const char *const shown[] = {
+		"--ledger", "-o",	 "--html", "-q",     "--quiet",	     "-v",     "-t",
+		"-c",	    "--verbose", "-j",	   "--json", "--json-lines", "--fault"};
+	struct json_object *o = json_object_new_object();
 
-	for (size_t i = 1; i < json_get_length(start, "command") && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 1 ? " " : "",
-				      json_get_item_text(start, "command", i));
-	return json_text(text);
+	for (size_t i = 1; i < json_get_length(start, "command"); i++) {
+		const char *word = json_get_item_text(start, "command", i);
+		const char *next = json_get_item_text(start, "command", i + 1);
+		char name[NAME_MAX_LEN], value[NAME_MAX_LEN];
+		size_t len = strcspn(word, "=");
+		unsigned k = 0;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, word);
+		if (word[len])
+			next = word + len + 1;
+		else if (*next == '-')
+			next = "";
+		while (k < LENGTH(shown) && strcmp(shown[k], name))
+			k++;
+		if (*word != '-' || k < LENGTH(shown))
+			continue;
+		snprintf(value, sizeof(value), "%.90s%s%.90s", json_get_text(o, name), /* again */
+			 json_get(o, name) ? " " : "", *next ? next : "yes");
+		json_put_text(o, name, value);
+	}
+	return o;
 }
 
 /* Both ends, for shares of what they sent. */
@@ -127,7 +148,23 @@ struct pair {
 	const struct json_object *a, *b;
 };
 
-/* Packets of both, which are numbers, as shares of what was sent. */
+static void put_change(struct json_object *o, struct json_object *a, struct json_object *b)
+{
+	double from = json_object_get_double(a), to = json_object_get_double(b);
+
+	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
+}
+
+static struct json_object *add_result(struct json_object *list, const char *name,
+				      struct json_object *a, struct json_object *b)
+{
+	struct json_object *o = add_both(list, name, a, b);
+
+	put_change(o, a, b);
+	return o;
+}
+
+/* Packets of both as shares of what was sent: they change with those, not with what was sent. */
 static void add_share(struct json_object *o, const struct pair *of)
 {
 	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
@@ -136,16 +173,7 @@ static void add_share(struct json_object *o, const struct pair *of)
 		json_put(o, "a_share", json_object_new_double(json_get_double(o, "a") / sent_a));
 	if (sent_b > 0)
 		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
-}
-
-static struct json_object *add_result(struct json_object *list, const char *name,
-				      struct json_object *a, struct json_object *b)
-{
-	double from = json_object_get_double(a), to = json_object_get_double(b);
-	struct json_object *o = add_both(list, name, a, b);
-
-	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
-	return o;
+	put_change(o, json_get(o, "a_share"), json_get(o, "b_share"));
 }
 
 /* Losses of both, in the order of the path. */
@@ -260,26 +288,105 @@ static struct json_object *compare_results(const struct json_object *a, const st
 	return of.list;
 }
 
+/* Of what was sent; in flight it is not lost yet. */
+static double share_lost(const struct json_object *end)
+{
+	double sent = json_get_double(end, "sent");
+	double lost = sent - json_get_double(end, "delivered") - json_get_double(end, "in_flight");
+
+	return sent > 0 ? fmax(lost, 0) / sent : 0;
+}
+
+/* The option that differs and has the name of the stage; else the only one. NULL: none. */
+static const struct json_object *option_of(const struct json_object *comparison, const char *stage)
+{
+	const struct json_object *option = NULL;
+	unsigned n = 0;
+
+	for (struct json_each o = json_each(comparison, "setup"); json_next(&o);) {
+		const char *name = json_get_text(o.item, "name");
+
+		if (!strncmp(name, "--", 2) && *stage && strstr(name, stage))
+			return o.item;
+		if (*name == '-') {
+			option = o.item;
+			n++;
+		}
+	}
+	return n == 1 ? option : NULL;
+}
+
+/* Which of two runs lost more, by how much, where, and what was different there. */
+static void put_verdict(struct json_object *comparison, const struct json_object *a,
+			const struct json_object *b)
+{
+	const double share_a = share_lost(a), share_b = share_lost(b);
+	const bool more_b = share_b >= share_a;
+	const double more = fmax(share_a, share_b), less = fmin(share_a, share_b);
+	const struct json_object *worse = more_b ? b : a, *option;
+	const double lost = more * json_get_double(worse, "sent");
+	uint64_t packets[STAGE_COUNT] = {};
+	char text[400], amount[64];
+	enum stage most = 0;
+	size_t n;
+
+	if (!json_get_u64(a, "sent") || !json_get_u64(b, "sent"))
+		return;
+	if (more <= 0) {
+		json_put_text(comparison, "verdict", "Neither A nor B lost anything.");
+		return;
+	}
+	rows_add_stages(packets, worse);
+	for (enum stage s = 0; s < STAGE_COUNT; s++)
+		most = packets[s] > packets[most] ? s : most;
+	if (less <= 0)
+		snprintf(amount, sizeof(amount), "%.3g %% of what it sent, %c nothing", 100 * more,
+			 more_b ? 'A' : 'B');
+	else if (more < 1.005 * less)
+		snprintf(amount, sizeof(amount), "as large a share as %c, %.3g %%",
+			 more_b ? 'A' : 'B', 100 * more);
+	else if (more >= 2 * less)
+		snprintf(amount, sizeof(amount), "%.2g times more (%.3g %% and %.3g %%)",
+			 more / less, 100 * more, 100 * less);
+	else
+		snprintf(amount, sizeof(amount), "%.0f %% more (%.3g %% and %.3g %%)",
+			 100 * (more / less - 1), 100 * more, 100 * less);
+	n = (size_t)snprintf(text, sizeof(text), "%c lost %s", more_b ? 'B' : 'A', amount);
+	if (packets[most])
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %s at %s",
+				      (double)packets[most] > 0.995 * lost ? "all of it"
+				      : (double)packets[most] > 0.5 * lost ? "most of it"
+									   : "the largest part",
+				      stage_name(most));
+	option = option_of(comparison, packets[most] ? stage_name(most) : "");
+	if (option)
+		snprintf(text + n, sizeof(text) - n, "; its %.30s was %.60s instead of %.60s",
+			 json_get_text(option, "name"),
+			 value_text(json_get(option, more_b ? "b" : "a")),
+			 value_text(json_get(option, more_b ? "a" : "b")));
+	n = strlen(text);
+	snprintf(text + n, sizeof(text) - n, ".");
+	json_put_text(comparison, "verdict", text);
+}
+
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b)
 {
 	struct json_object *start_a = json_get(a->json, "start"), *o = json_object_new_object();
 	struct json_object *start_b = json_get(b->json, "start");
+	struct json_object *options_a = options_of(start_a), *options_b = options_of(start_b);
 	struct json_object *env = json_object_new_array(), *setup = json_object_new_array();
 
 	compare(env, "", "host", json_get(start_a, "host"), json_get(start_b, "host"));
 	compare(env, "", "", json_get(start_a, "env"), json_get(start_b, "env"));
 	compare(setup, "", "", start_a, start_b);
-	if (trialset_is(a->json)) { /* of a run all that counts has members of its own */
-		struct json_object *text_a = command_text(start_a), *text_b = command_text(start_b);
-
-		compare(setup, "", "command", text_a, text_b);
-		json_object_put(text_a);
-		json_object_put(text_b);
-	}
+	compare_objects(setup, "", options_a, options_b, true);
+	json_object_put(options_a);
+	json_object_put(options_b);
 	json_put(o, "env", env);
 	json_put(o, "setup", setup);
 	json_put(o, "results", compare_results(json_get(a->json, "end"), json_get(b->json, "end")));
+	put_verdict(o, json_get(a->json, "end"), json_get(b->json, "end"));
 	return o;
 }
 
@@ -304,9 +411,9 @@ static void print_amount(struct page *p, const char *name, const struct json_obj
 
 	page_cell(p, STYLE_PLAIN,
 		  !o			 ? "-"
-		  : strstr(name, "_ns")	 ? page_ns(json_object_get_uint64(o))
-		  : strstr(name, "_pps") ? page_rate(isfinite(value) ? value : 0)
-					 : page_count(json_object_get_uint64(o)));
+		  : strstr(name, "_ns")	 ? fmt_ns(json_object_get_uint64(o))
+		  : strstr(name, "_pps") ? fmt_rate(isfinite(value) ? value : 0)
+					 : fmt_count(json_object_get_uint64(o)));
 }
 
 static void print_share(struct page *p, const char *format, const struct json_object *o,
@@ -357,7 +464,7 @@ static void print_title(struct page *p, const char *name, const struct ledgers_d
 {
 	page_text(p, 0, STYLE_BOLD, name);
 	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
-		   json_get_text(json_get(d->json, "start"), "host"), page_when(d->from_ns, true));
+		   json_get_text(json_get(d->json, "start"), "host"), when_text(d->from_ns, true));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(p);
 }
@@ -370,6 +477,10 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 	if (a && b) {
 		print_title(&p, "A ", a);
 		print_title(&p, "B ", b);
+	}
+	if (json_get(comparison, "verdict")) {
+		page_text(&p, 0, STYLE_BOLD, json_get_text(comparison, "verdict"));
+		page_end(&p);
 	}
 	print_differences(&p, "hosts", comparison, "env");
 	print_differences(&p, "what was done", comparison, "setup");
@@ -435,12 +546,11 @@ static int add_run(struct json_object *matrix, struct json_object *doc, struct e
 		return -E2BIG;
 	pair = matrix_pair(matrix, from, to);
 	if (!pair) {
-		pair = json_object_new_object();
+		pair = json_add_object(json_get(matrix, "pairs"));
 		json_put_text(pair, "from", from);
 		json_put_text(pair, "to", to);
 		json_put_bool(pair, "balanced", true);
-		json_put(pair, "lost", json_object_new_object());
-		json_object_array_add(json_get(matrix, "pairs"), pair);
+		json_put_object(pair, "lost");
 	}
 	add_count(pair, "runs", 1);
 	add_count(pair, "sent", json_get_u64(end, "sent"));
@@ -479,8 +589,8 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 	struct json_object *matrix = json_object_new_object();
 	int rc = 0;
 
-	json_put(matrix, "nodes", json_object_new_array());
-	json_put(matrix, "pairs", json_object_new_array());
+	json_put_list(matrix, "nodes");
+	json_put_list(matrix, "pairs");
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!json_get(docs[i].json, "senders"))
 			rc = add_run(matrix, docs[i].json, err);
@@ -513,7 +623,8 @@ static void print_pair(struct page *p, struct json_object *pair)
 	}
 	snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
 	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
-		 heat, page_count(json_get_u64(pair, "sent")), json_get_u64(pair, "runs"));
+		 heat, fmt_count((uint64_t)json_get_double(pair, "sent")),
+		 json_get_u64(pair, "runs"));
 	p->markup = markup;
 	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
 	page_name(p, json_get_text(pair, "stage"));
@@ -525,14 +636,54 @@ static void print_pair(struct page *p, struct json_object *pair)
 		page_verbatim(p, " !");
 }
 
+struct json_object *matrix_of_points(struct json_object *end, const char *first, const char *second)
+{
+	struct json_object *matrix = json_object_new_object();
+	struct json_object *down = json_object_new_array(), *across = json_object_new_array();
+	struct json_object *pairs = json_object_new_array();
+	struct error full = {};
+
+	json_put(matrix, "nodes", down);
+	json_put(matrix, "across", across);
+	json_put(matrix, "pairs", pairs);
+	for (struct json_each point = json_each(end, "points"); json_next(&point);) {
+		struct json_object *pair = json_object_new_object();
+		struct json_object *parameters = json_get(point.item, "parameters");
+		const char *from = json_get_text(parameters, first);
+		const char *to = json_get_text(parameters, second);
+
+		json_put_text(pair, "from", from);
+		json_put_text(pair, "to", to);
+		json_put_bool(pair, "balanced", json_get_bool(point.item, "balanced"));
+		json_put_u64(pair, "runs", json_get_u64(point.item, "trials"));
+		json_put_text(pair, "stage", json_get_text(point.item, "stage"));
+		json_put_double(pair, "lost_share",
+				json_get_double(json_get(point.item, "lost_share"), "median"));
+		json_put_double(pair, "sent",
+				json_get_double(json_get(point.item, "delivered"), "median") +
+					json_get_double(json_get(point.item, "dropped"), "median"));
+		json_object_array_add(pairs, pair);
+		add_node(down, from, &full);
+		add_node(across, to, &full);
+	}
+	if (!full.status && json_object_array_length(down) > 1 &&
+	    json_object_array_length(across) > 1)
+		return matrix;
+	json_object_put(matrix);
+	return NULL;
+}
+
 void matrix_print(const struct print_view *v, struct json_object *matrix)
 {
+	const bool points = json_get(matrix, "across"); /* of a sweep */
+	const char *across = points ? "across" : "nodes";
 	struct page p = print_page(v, 0);
-	struct page_column columns[MATRIX_NODES + 2] = {{"from \\ to", CELL_WIDTH, false}};
-	unsigned n = (unsigned)json_get_length(matrix, "nodes");
+	struct page_column columns[MATRIX_NODES + 2] = {
+		{points ? "" : "from \\ to", CELL_WIDTH, false}};
+	unsigned n = (unsigned)json_get_length(matrix, across);
 
 	for (unsigned i = 0; i < n; i++) {
-		columns[1 + i].name = json_object_get_string(json_get_item(matrix, "nodes", i));
+		columns[1 + i].name = json_get_item_text(matrix, across, i);
 		if (strlen(columns[1 + i].name) > columns[0].width)
 			columns[0].width = (unsigned)strlen(columns[1 + i].name);
 	}
@@ -540,11 +691,12 @@ void matrix_print(const struct print_view *v, struct json_object *matrix)
 	for (unsigned i = 0; i < n; i++)
 		columns[1 + i].width = columns[0].width;
 	page_table(&p, columns);
-	for (unsigned i = 0; i < n; i++) {
-		page_cell(&p, STYLE_PLAIN, columns[1 + i].name);
+	for (unsigned i = 0; i < json_get_length(matrix, "nodes"); i++) {
+		const char *from = json_get_item_text(matrix, "nodes", i);
+
+		page_cell(&p, STYLE_PLAIN, from);
 		for (unsigned k = 0; k < n; k++)
-			print_pair(&p,
-				   matrix_pair(matrix, columns[1 + i].name, columns[1 + k].name));
+			print_pair(&p, matrix_pair(matrix, from, columns[1 + k].name));
 		page_end(&p);
 	}
 }

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/clock.h"
+#include "base/num.h"
 
 /* Members of causes, stages and intervals, as they are called in JSON and in the first line. */
 static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "direction",
@@ -14,14 +15,12 @@ static const char *const keys[] = {"reason",  "location", "ifname",  "netns",  "
 				   "pod",     "flow",	  "cpu",     "source", "scope",
 				   "packets", "bytes",	  "events",  "sent",   "delivered"};
 
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
-
 /* What all rows of an interval begin with. */
 struct row {
 	FILE *out;
 	const struct ledgers_document *d;
 	const char *kind;
-	char time[32];
+	const char *time;
 	uint64_t length_ns;
 	const char *class;
 };
@@ -110,17 +109,14 @@ static void put_stages(const struct row *r, const struct json_object *o, const c
 
 static void put_part(struct row *r, const struct json_object *interval)
 {
-	static const char *const classes[][2] = {
-		{"stages", "loss"}, {"suspect", "suspect"}, {"benign", "benign"}};
-
-	snprintf(r->time, sizeof(r->time), "%s", json_get_text(interval, "time"));
+	r->time = json_get_text(interval, "time");
 	r->length_ns = json_get_u64(interval, "interval_ns");
 	r->kind = "interval";
 	r->class = r->d->parts ? "" : "loss";
 	put_whole(r, interval);
-	for (unsigned i = 0; i < LENGTH(classes); i++) {
-		r->class = classes[i][1];
-		put_stages(r, interval, classes[i][0]);
+	for (enum noise noise = 0; noise < NOISE_NOTHING; noise++) {
+		r->class = noise_name(noise);
+		put_stages(r, interval, rows_classes[noise]);
 	}
 	r->kind = "flow";
 	r->class = "loss";
@@ -147,7 +143,7 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 	}
 	if (d->parts || !end)
 		return;
-	json_time(r.time, sizeof(r.time), d->to_ns);
+	r.time = json_time(d->to_ns);
 	r.length_ns = d->to_ns - d->from_ns;
 	r.kind = "end";
 	put_whole(&r, end);

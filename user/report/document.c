@@ -58,12 +58,6 @@ static const struct record_field sums_rows[] = {
 	{0},
 };
 
-static const struct record_field stage_lists[] = {
-	RECORD_OTHER("causes", cause_rows),
-	RECORD_OTHER("counters", counter_rows),
-	{0},
-};
-
 void json_read_cause(const struct json_object *from, struct result_cause *c)
 {
 	record_read(from, cause_rows, c);
@@ -72,8 +66,9 @@ void json_read_cause(const struct json_object *from, struct result_cause *c)
 static struct json_object *stage_object(const struct result *res, enum stage stage)
 {
 	const struct stage_sums of = {stage, res->stage[stage]};
-	struct json_object *o = record_write(sums_rows, &of), *causes = json_object_new_array(),
-			   *counters = json_object_new_array();
+	struct json_object *o = record_write(sums_rows, &of);
+	struct json_object *causes = json_put_list(o, "causes");
+	struct json_object *counters = json_put_list(o, "counters");
 
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		if (res->cause[i].stage == stage)
@@ -84,8 +79,6 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 			json_object_array_add(counters,
 					      record_write(counter_rows, &res->counter[i]));
 	}
-	json_put(o, "causes", causes);
-	json_put(o, "counters", counters);
 	return o;
 }
 
@@ -176,7 +169,7 @@ static struct json_object *buckets(const uint64_t *count, unsigned n, bool quart
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < n; i++) {
-		struct json_object *o = count[i] ? json_object_new_object() : NULL;
+		struct json_object *o = count[i] ? json_add_object(list) : NULL;
 
 		if (!o)
 			continue;
@@ -185,7 +178,6 @@ static struct json_object *buckets(const uint64_t *count, unsigned n, bool quart
 		json_put_u64(o, quarters ? "to_ns" : "to",
 			     quarters ? hist_quarter_to(i) : arrivals_bucket_to(i));
 		json_put_u64(o, what, count[i]);
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -308,8 +300,10 @@ static const struct record_field rest_rows[] = {
 /* refused_by: by the name of the errno; by number where it has none. */
 static void put_sending(struct json_object *o, const struct result *res)
 {
-	struct json_object *by = json_object_new_object();
+	struct json_object *by;
 
+	record_put(o, sending_rows, res);
+	by = json_put_object(o, "refused_by");
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		const struct result_errno *e = &res->refused_by[i];
 		const char *name =
@@ -319,8 +313,6 @@ static void put_sending(struct json_object *o, const struct result *res)
 		snprintf(number, sizeof(number), "%d", e->error);
 		json_put_u64(by, name ? name : number, e->packets);
 	}
-	record_put(o, sending_rows, res);
-	json_put(o, "refused_by", by);
 }
 
 static void put_receiving(struct json_object *o, const struct result *res)
@@ -345,14 +337,14 @@ static void put_receiving(struct json_object *o, const struct result *res)
 
 static void put_tracing(struct json_object *o, const struct result *res)
 {
-	struct json_object *stages = json_object_new_array();
+	struct json_object *stages;
 
 	record_put(o, tracing_rows, res);
+	stages = json_put_list(o, "stages");
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (res->stage[s].packets || result_disagrees(res, s))
 			json_object_array_add(stages, stage_object(res, s));
 	}
-	json_put(o, "stages", stages);
 }
 
 struct json_object *json_end(const struct result *res)
@@ -519,7 +511,7 @@ static struct json_object *streams_array(const struct run_header *h)
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < h->streams; i++) {
-		struct json_object *o = json_object_new_object();
+		struct json_object *o = json_add_object(list);
 
 		json_put_u64(o, "stream", (uint16_t)(h->stream0 + i));
 		json_put_u64(o, "base", h->base);
@@ -527,7 +519,6 @@ static struct json_object *streams_array(const struct run_header *h)
 		if (h->count != UINT64_MAX)
 			json_put_u64(o, "count",
 				     h->count / h->streams + (i < h->count % h->streams));
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -587,7 +578,8 @@ static const struct record_field interval_rows[] = {
 
 struct json_object *json_interval(const struct experiment_interval *now)
 {
-	struct json_object *o = record_write(interval_rows, now), *stages = json_object_new_array();
+	struct json_object *o = record_write(interval_rows, now);
+	struct json_object *stages = json_put_list(o, "stages");
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		const struct stage_sums of = {s,
@@ -600,19 +592,17 @@ struct json_object *json_interval(const struct experiment_interval *now)
 		if (now->stage[s].events)
 			json_object_array_add(stages, record_write(sums_rows, &of));
 	}
-	json_put(o, "stages", stages);
 	return o;
 }
 
 struct crossed { /* a limit */
-	char text[FMT_MAX];
-	const char *name, *unit;
+	const char *text, *name, *unit;
 	double value, measured;
 	bool broken;
 };
 
 static const struct record_field limit_rows[] = {
-	RECORD("limit", TEXT, crossed, text),
+	RECORD("limit", POINTER, crossed, text),
 	RECORD("name", POINTER, crossed, name),
 	RECORD("unit", POINTER, crossed, unit),
 	RECORD("value", DOUBLE, crossed, value),
@@ -625,7 +615,8 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 {
 	static const char *const units[] = {
 		[LIMIT_PACKETS] = "packets", [LIMIT_SHARE] = "share", [LIMIT_PER_SECOND] = "pps"};
-	struct crossed of = {
+	const struct crossed of = {
+		.text = num_text_limit(limit),
 		.name = limit->stage == STAGE_NONE ? "loss" : stage_name(limit->stage),
 		.unit = units[limit->unit],
 		.value = limit->value,
@@ -633,7 +624,6 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 		.broken = broken,
 	};
 
-	num_text_limit(of.text, sizeof(of.text), limit);
 	return record_write(limit_rows, &of);
 }
 
@@ -681,12 +671,11 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);
 	struct run_header h = {.tx = spec->tx->name, .count = spec->count};
-	char to[FMT_MAX];
 
 	fill_result(&h, res, streams);
 	json_put_u64(o, "tai_ns", pace_tai());
 	record_put(o, send_rows, &h);
-	json_put_text(o, "to", num_text_endpoint(to, sizeof(to), &spec->to));
+	json_put_text(o, "to", num_text_endpoint(&spec->to));
 	json_put(o, "streams", streams_array(&h));
 	return o;
 }
@@ -790,6 +779,8 @@ static const struct record_field rate_rows[] = {
 	RECORD("throughput_pps", DOUBLE, found_rate, throughput_pps,
 	       .how = RECORD_NULL | RECORD_MILLI),
 	RECORD("done", BOOL, found_rate, done),
+	RECORD("trials_below", UINT, found_rate, below),
+	RECORD("lost_below", UINT, found_rate, lost_below),
 	{0},
 };
 
@@ -808,6 +799,8 @@ static const struct record_field found_rows[] = {
 	RECORD("duration_ns", UINT, found, time_ns),
 	RECORD("interrupted", BOOL, found, interrupted),
 	RECORD("out_of_time", BOOL, found, out_of_time),
+	RECORD("out_of_trials", BOOL, found, out_of_trials),
+	RECORD("noise", BOOL, found, noise),
 	{0},
 };
 
@@ -824,33 +817,3 @@ struct json_object *json_found(const struct found *f)
 		json_put(o, f->goal[i].name, record_write(rate_rows, &f->goal[i]));
 	return o;
 }
-
-const struct document_part document_parts[] = {
-	{"run", "start", origin_rows},
-	{"run", "start", start_rows},
-	{"run", "start.repeat", repeat_rows},
-	{"run", "intervals", interval_rows},
-	{"run", "limits", limit_rows},
-	{"run", "end", sending_rows},
-	{"run", "end", receiving_rows},
-	{"run", "end", arrivals_rows},
-	{"run", "end", open_rows},
-	{"run", "end", tracing_rows},
-	{"run", "end.stages", sums_rows},
-	{"run", "end.stages", stage_lists},
-	{"run", "end", rest_rows},
-	{"send", "start", origin_rows},
-	{"send", "start", send_rows},
-	{"send", "end", sending_rows},
-	{"send", "end", tracing_rows},
-	{"recv", "start", origin_rows},
-	{"recv", "start", recv_rows},
-	{"recv", "end", received_rows},
-	{"recv", "end", receiving_rows},
-	{"recv", "end", arrivals_rows},
-	{"recv", "end", lost_rows},
-	{"recv", "end", tracing_rows},
-	{"search", "trials", found_trial_rows},
-	{"search", "end", found_rows},
-	{0},
-};

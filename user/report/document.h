@@ -100,18 +100,4 @@ void json_read_cause(const struct json_object *from, struct result_cause *c);
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);
 
-/* The catalogue of stages, in path order: what loses packets there, how it is seen and counted. */
-void catalogue_text(FILE *out);
-struct json_object *catalogue_json(void);
-
-/*
- * All tables, for the test that compares them with tools/schema: of what schema, and which object
- * in it, by its path. Ends with a NULL schema.
- */
-struct document_part {
-	const char *schema, *path;
-	const struct record_field *rows;
-};
-extern const struct document_part document_parts[];
-
 #endif

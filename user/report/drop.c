@@ -29,7 +29,7 @@ static const struct detail {
 	{LIVE_NETNS, "netns", "in "},	 {LIVE_SOCKET, "socket", ""}, {LIVE_PROCESS, "process", ""},
 };
 
-#define DETAILS (sizeof(details) / sizeof(details[0]))
+#define DETAILS LENGTH(details)
 #define REASON	2 /* the first of them behind stage and class */
 
 static const char *stage_of(const struct live_row *row)
@@ -62,9 +62,9 @@ static void put_hex(FILE *out, const struct packet_view *p)
 void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex)
 {
 	const struct live_row *row = &drop->what->row;
-	char clock[16], packet[PACKET_TEXT], frame[KSYM_NAME];
+	char packet[PACKET_TEXT], frame[KSYM_NAME];
 
-	fprintf(out, "%s.%06u %s%s", when_text(clock, sizeof(clock), drop->realtime_ns, false),
+	fprintf(out, "%s.%06u %s%s", when_text(drop->realtime_ns, false),
 		(unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
 		row->noise == NOISE_SUSPECT ? "?" : "");
 	for (unsigned i = REASON; i < DETAILS; i++) {
@@ -105,12 +105,11 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	json_put_u64(o, "captured_bytes", p->len);
 	json_put_text(o, "packet", packet_text(p, text, sizeof(text)));
 	if (stack) {
-		frames = json_object_new_array();
+		frames = json_put_list(o, "stack");
 		for (unsigned i = 0; i < drop->frames; i++)
 			json_object_array_add(frames,
 					      json_text(ksym_format(drop->ksyms, drop->stack[i],
 								    frame, sizeof(frame))));
-		json_put(o, "stack", frames);
 	}
 	for (uint32_t i = 0; hex && i < p->len && 2 * i + 2 < sizeof(bytes); i++)
 		snprintf(bytes + 2 * (size_t)i, 3, "%02x", p->bytes[i]);
@@ -301,15 +300,15 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 
 static struct json_object *document(struct lostcap *c)
 {
-	struct json_object *o = json_object_new_object(), *start = json_object_new_object();
+	struct json_object *o = json_object_new_object(), *start;
 
-	json_put_time(start, "time", c->d->from_ns);
-	json_put(start, "by", json_fields(BY));
-	json_put_text(start, "expression", c->spec->expr);
 	json_put_text(o, "schema", "pktledger/capture/1");
 	json_put_text(o, "file", c->d->path);
 	json_put_u64(o, "number", 1);
-	json_put(o, "start", start);
+	start = json_put_object(o, "start");
+	json_put_time(start, "time", c->d->from_ns);
+	json_put(start, "by", json_fields(BY));
+	json_put_text(start, "expression", c->spec->expr);
 	json_put(o, "covers", series_covers(c->series, c->d->from_ns, c->d->to_ns));
 	json_put(o, "intervals", series_intervals(c->series));
 	json_put(o, "worst", series_worst(c->series));

@@ -314,7 +314,7 @@ static const struct {
 	const char *key;
 	double q;
 } quantiles[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
-#define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
+#define QUANTILES LENGTH(quantiles)
 
 /* NULL: some are less than nothing. */
 static struct json_object *delay_histogram(const struct ends *e)
@@ -353,13 +353,12 @@ static struct json_object *flows_json(const struct ends *e)
 	if (sorted)
 		qsort(sorted, e->flow.n, sizeof(*sorted), by_missing);
 	for (unsigned i = 0; sorted && i < FLOWS_SHOWN && sorted[i] && sorted[i]->missing; i++) {
-		struct json_object *o = json_object_new_object();
+		struct json_object *o = json_add_object(list);
 
 		json_put_text(o, "flow", describe_flow(&sorted[i]->flow, text, sizeof(text)));
 		json_put_u64(o, "packets", sorted[i]->packets);
 		json_put_u64(o, "matched", sorted[i]->matched);
 		json_put_u64(o, "missing", sorted[i]->missing);
-		json_object_array_add(list, o);
 	}
 	free(sorted);
 	return list;
@@ -406,12 +405,13 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 	*out = rc ? NULL : record_write(ends_rows, &e);
 	if (!rc) {
-		struct json_object *delay = e.matched ? json_object_new_object() : NULL;
+		struct json_object *delay = e.matched ? json_put_object(*out, "delay_ns") : NULL;
 
 		for (unsigned i = 0; delay && i < QUANTILES; i++)
 			json_put(delay, quantiles[i].key,
 				 json_object_new_int64(quantile(&e, quantiles[i].q)));
-		json_put(*out, "delay_ns", delay);
+		if (!delay)
+			json_put(*out, "delay_ns", NULL);
 		json_put(*out, "delay_histogram", delay_histogram(&e));
 		json_put(*out, "flows", flows_json(&e));
 	}
@@ -433,12 +433,12 @@ static void put_end(struct page *p, const char *label, const struct json_object 
 
 	page_text(p, 0, STYLE_BOLD, label);
 	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
-	page_words(p, STYLE_PLAIN, "%s packets,", page_count(json_get_u64(end, "packets")));
-	page_words(p, STYLE_PLAIN, "%s compared", page_count(json_get_u64(end, "compared")));
+	page_words(p, STYLE_PLAIN, "%s packets,", fmt_count(json_get_u64(end, "packets")));
+	page_words(p, STYLE_PLAIN, "%s compared", fmt_count(json_get_u64(end, "compared")));
 	if (cut)
-		page_words(p, STYLE_WARN, ", %s cut too short to be known again", page_count(cut));
+		page_words(p, STYLE_WARN, ", %s cut too short to be known again", fmt_count(cut));
 	if (dropped)
-		page_words(p, STYLE_WARN, ", %s dropped by the capture", page_count(dropped));
+		page_words(p, STYLE_WARN, ", %s dropped by the capture", fmt_count(dropped));
 	if (json_get_bool(end, "file_is_cut"))
 		page_words(p, STYLE_WARN, "; the file is cut");
 	page_end(p);
@@ -462,7 +462,7 @@ static void put_delay(struct page *p, const struct json_object *delay)
 		int64_t ns = json_get_i64(delay, quantiles[i].key);
 
 		page_words(p, STYLE_PLAIN, "%s\v%s%s%s", quantiles[i].key, ns < 0 ? "-" : "",
-			   page_glue(page_ns(ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns)),
+			   page_glue(fmt_ns(ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns)),
 			   i + 1 < QUANTILES ? "," : "");
 	}
 	if (json_get_i64(delay, "min") < 0)
@@ -485,7 +485,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	put_end(&p, "A ", json_get(ends, "a"));
 	put_end(&p, "B ", json_get(ends, "b"));
 	p.indent = 0;
-	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(how); i++) {
 		if (!strcmp(how[i][0], json_get_text(ends, "method")))
 			page_words(&p, STYLE_PLAIN, "compared %s", how[i][1]);
 	}
@@ -495,8 +495,8 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	page_end(&p);
 	page_row(&p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
 	if (lost)
-		page_words(&p, STYLE_PLAIN, "%s gap%s, the longest of %s", page_count(gaps),
-			   gaps == 1 ? "" : "s", page_count(json_get_u64(ends, "longest_gap")));
+		page_words(&p, STYLE_PLAIN, "%s gap%s, the longest of %s", fmt_count(gaps),
+			   gaps == 1 ? "" : "s", fmt_count(json_get_u64(ends, "longest_gap")));
 	page_end(&p);
 	put_row_if(&p, "unknown", unknown, "outside",
 		   "B was not there yet, or no more, when they were due");

@@ -20,8 +20,6 @@ const char html_script[] =
 #include "report/live.js.h"
 	;
 
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
-
 /* `entities` of ASCII, as far as they are not NULL. `controls`: HTML has no use for them. */
 static void put_text(FILE *out, const char *s, const char *const entities[128], bool controls)
 {
@@ -194,13 +192,13 @@ static void put_headline(struct html *h, struct json_object *end)
 
 	html_put(h, "<h1>");
 	if (json_get(end, "received"))
-		html_put(h, "%s packets received", page_count(json_get_u64(end, "received")));
+		html_put(h, "%s packets received", fmt_count(json_get_u64(end, "received")));
 	else if (!json_get(end, "attempted"))
-		html_put(h, "%s packets lost", page_count(lost));
+		html_put(h, "%s packets lost", fmt_count(lost));
 	else if (!sent)
 		html_put(h, "Nothing was sent");
 	else if (!lost && arrived == sent)
-		html_put(h, "All %s packets were %s", page_count(sent), html_arrival(end));
+		html_put(h, "All %s packets were %s", fmt_count(sent), html_arrival(end));
 	else if (!arrived)
 		html_put(h, "Nothing arrived");
 	else if (!lost)
@@ -226,8 +224,10 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 		least = lost < least ? lost : least;
 		most = lost > most ? lost : most;
 	}
-	if (rate > 0)
-		html_put(h, "<h1>No drop up to %s</h1>", page_rate(rate));
+	if (rate > 0 && json_get_u64(json_get(end, "ndr"), "lost_below"))
+		html_put(h, "<h1>%s held, not each time</h1>", fmt_rate(rate));
+	else if (rate > 0)
+		html_put(h, "<h1>No drop up to %s</h1>", fmt_rate(rate));
 	else if (least <= most)
 		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>",
 			 json_get_length(doc, "trials"), 100 * least, 100 * most);
@@ -244,8 +244,8 @@ void html_figure(struct html *h, const char *name, const char *value, const char
 static void put_flow(struct html *h, struct json_object *end, const char *key, const char *rate)
 {
 	if (json_get(end, key))
-		html_figure(h, key, page_count(json_get_u64(end, key)),
-			    page_rate(json_get_double(end, rate)));
+		html_figure(h, key, fmt_count(json_get_u64(end, key)),
+			    fmt_rate(json_get_double(end, rate)));
 }
 
 static void put_figures(struct html *h, struct json_object *end)
@@ -258,19 +258,19 @@ static void put_figures(struct html *h, struct json_object *end)
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
 	put_flow(h, end, "delivered", "rx_pps");
-	html_figure(h, "lost", page_count(lost), page_share(lost, json_get_u64(end, "sent")));
+	html_figure(h, "lost", fmt_count(lost), page_share(lost, json_get_u64(end, "sent")));
 	if (latency)
-		html_figure(h, "delay, median", page_ns(json_get_u64(latency, "p50")), "");
+		html_figure(h, "delay, median", fmt_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
 		html_figure(h, h->live ? "for" : "it took",
-			    page_ns(json_get_u64(end, "duration_ns")), "");
+			    fmt_ns(json_get_u64(end, "duration_ns")), "");
 	if (ns > 0 && json_get(end, "tx_cpu_ns") && json_get(end, "rx_cpu_ns")) {
 		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",
 			 100 * json_get_double(end, "tx_cpu_ns") / ns,
 			 100 * json_get_double(end, "rx_cpu_ns") / ns);
 		snprintf(calls, sizeof(calls), "%s + %s calls",
-			 page_count(json_get_u64(end, "tx_calls")),
-			 page_count(json_get_u64(end, "rx_calls")));
+			 fmt_count(json_get_u64(end, "tx_calls")),
+			 fmt_count(json_get_u64(end, "rx_calls")));
 		html_figure(h, "CPU, sender + receiver", cpu, calls);
 	}
 	html_put(h, "</dl>");
@@ -351,9 +351,8 @@ static void put_bars(struct html *h, const char *title, const char *note,
 		html_put(h,
 			 "<span class=\"n\">%s%s%s</span><span class=\"bar\"><i class=\"flow\" "
 			 "style=\"width:%.2f%%\"></i></span><span class=\"n\">%s</span>",
-			 page_count(from), from == to ? "" : " – ",
-			 from == to ? "" : page_count(to), 100 * (double)v / (double)most,
-			 page_count(v));
+			 fmt_count(from), from == to ? "" : " – ", from == to ? "" : fmt_count(to),
+			 100 * (double)v / (double)most, fmt_count(v));
 	}
 	html_put(h, "</div></figure>");
 }
@@ -377,10 +376,10 @@ static void put_flows(struct html *h, struct json_object *end)
 
 		page_cell(&p, STYLE_PLAIN, json_get_text(f.item, "source"));
 		for (unsigned k = 0; k < LENGTH(counts); k++)
-			page_cell(&p, STYLE_PLAIN, page_count(json_get_u64(f.item, counts[k])));
+			page_cell(&p, STYLE_PLAIN, fmt_count(json_get_u64(f.item, counts[k])));
 		for (unsigned k = LENGTH(counts) + 1; columns[k].name; k++)
 			page_cell(&p, STYLE_PLAIN,
-				  latency ? page_ns(json_get_u64(latency, columns[k].name)) : "");
+				  latency ? fmt_ns(json_get_u64(latency, columns[k].name)) : "");
 		page_end(&p);
 	}
 	html_end_block(h);

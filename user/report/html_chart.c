@@ -119,28 +119,30 @@ static char *without_zeros(char *text)
 	return text;
 }
 
-char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size)
+char *html_axis_label(const struct html_axis *a, double value)
 {
+	char *label = fmt_buffer();
+
+	*label = '\0';
 	switch (a->unit) {
 	case HTML_COUNT:
 		if (value >= 10 || value == 0)
-			return without_zeros(fmt_short(buf, size, value));
-		snprintf(buf, size, "%.3g", value);
-		return buf;
+			return without_zeros(fmt_short(value));
+		snprintf(label, FMT_MAX, "%.3g", value);
+		break;
 	case HTML_SECONDS:
-		snprintf(buf, size, "%.4g", value / seconds_of_unit(a));
-		return buf;
+		snprintf(label, FMT_MAX, "%.4g", value / seconds_of_unit(a));
+		break;
 	case HTML_NS:
-		return without_zeros(
-			fmt_ns(buf, size, (uint64_t)llround(fmin(fmax(value, 0), LARGEST))));
+		return without_zeros(fmt_ns((uint64_t)llround(fmin(fmax(value, 0), LARGEST))));
 	case HTML_SHARE:
-		snprintf(buf, size, "%.4g %%", value * 100);
-		return buf;
+		snprintf(label, FMT_MAX, "%.4g %%", value * 100);
+		break;
 	case HTML_NINES:
-		snprintf(buf, size, "%.8g", 100 - 100 / fmax(value, 1));
-		return buf;
+		snprintf(label, FMT_MAX, "%.8g", 100 - 100 / fmax(value, 1));
+		break;
 	}
-	return strcpy(buf, "");
+	return label;
 }
 
 const char *html_axis_unit(const struct html_axis *a)
@@ -178,12 +180,9 @@ void html_chart_legend(struct html *h, const char *class, const char *name, cons
 
 void html_axis_put(struct html *h, const struct html_axis *a, const char *from)
 {
-	char label[FMT_MAX];
-
 	for (unsigned i = 0; i < a->ticks; i++)
 		html_put(h, "<span style=\"%s:%.2f%%\">%s</span>", from,
-			 100 * html_axis_at(a, a->tick[i]),
-			 html_axis_label(a, a->tick[i], label, sizeof(label)));
+			 100 * html_axis_at(a, a->tick[i]), html_axis_label(a, a->tick[i]));
 }
 
 void html_chart_plot(struct html *h, const struct html_chart *c)
@@ -245,6 +244,13 @@ void html_chart_line(struct html *h, const struct html_chart *c, const char *cla
 	for (size_t i = 0; i < n; i++)
 		html_put(h, "%s%.1f %.1f", i ? "L" : "M", chart_x(c, x[i]), chart_y(c, y[i]));
 	html_put(h, "\"/>");
+}
+
+void html_chart_band(struct html *h, const struct html_chart *c, const char *class, double from,
+		     double to)
+{
+	html_put(h, "<path class=\"band %s\" d=\"M%.1f 0H%.1fV%.0fH%.1fZ\"/>", class,
+		 chart_x(c, from), chart_x(c, to), HEIGHT, chart_x(c, from));
 }
 
 void html_chart_dot(struct html *h, const struct html_chart *c, const char *class, double x,
@@ -380,7 +386,7 @@ static void put_both(struct html *h, const struct series *s, bool cpu)
 				 s->time[i + 1], 100 * tx[i], 100 * rx[i]);
 		else
 			snprintf(tip, sizeof(tip), "%.4g to %.4g s\nsent %s\ndelivered %s",
-				 s->time[i], s->time[i + 1], page_rate(tx[i]), page_rate(rx[i]));
+				 s->time[i], s->time[i + 1], fmt_rate(tx[i]), fmt_rate(rx[i]));
 		put_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
 	html_chart_end(h, &c);
@@ -426,7 +432,7 @@ static void put_losses(struct html *h, const struct series *s)
 
 			if (lost > 0)
 				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
-						      stage_name(k), page_rate(lost));
+						      stage_name(k), fmt_rate(lost));
 		}
 		put_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
@@ -469,7 +475,7 @@ static const struct quantile {
 	{"max", "max", INFINITY},
 };
 
-#define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
+#define QUANTILES LENGTH(quantiles)
 
 static void put_histogram(struct html *h, struct json_object *end)
 {
@@ -497,8 +503,8 @@ static void put_histogram(struct html *h, struct json_object *end)
 		uint64_t from = json_get_u64(b, "from_ns"), to = json_get_u64(b, "to_ns");
 		char tip[4 * FMT_MAX];
 
-		snprintf(tip, sizeof(tip), "%s to %s: %s packets", page_ns(from), page_ns(to),
-			 page_count(json_get_u64(b, "packets")));
+		snprintf(tip, sizeof(tip), "%s to %s: %s packets", fmt_ns(from), fmt_ns(to),
+			 fmt_count(json_get_u64(b, "packets")));
 		put_column(h, &c, "column flow", (double)from, (double)to + 1,
 			   json_get_double(b, "packets"), tip);
 	}
@@ -540,7 +546,7 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	html_chart_plot(h, &c);
 	html_chart_line(h, &c, "flow", x, y, n);
 	for (unsigned i = 0; i < n; i++) {
-		snprintf(tip, sizeof(tip), "%s: %s", name[i], page_ns(ns[i]));
+		snprintf(tip, sizeof(tip), "%s: %s", name[i], fmt_ns(ns[i]));
 		html_chart_dot(h, &c, "flow", x[i], y[i], tip);
 	}
 	html_chart_end(h, &c);

@@ -103,7 +103,7 @@ struct html_axis html_axis_linear(enum html_unit unit, double min, double max);
 struct html_axis html_axis_log(enum html_unit unit, double min, double max);
 
 double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond an end: that end */
-char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size);
+char *html_axis_label(const struct html_axis *a, double value); /* as fmt_buffer() keeps it */
 const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels say it */
 
 /* The labels of an axis, one for each tick; `from`: "left", or "bottom" of a vertical one. */
@@ -128,6 +128,10 @@ void html_chart_end(struct html *h, const struct html_chart *c);
 /* Straight from point to point. `class` is that of a colour; "flow" and the like. */
 void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
 		     const double *y, size_t n);
+
+/* From one value of x to the next, as high as the chart: where an answer is. */
+void html_chart_band(struct html *h, const struct html_chart *c, const char *class, double from,
+		     double to);
 
 void html_chart_dot(struct html *h, const struct html_chart *c, const char *class, double x,
 		    double y, const char *title);

@@ -82,7 +82,7 @@ static void put_label(const struct picture *p, const struct way *o)
 {
 	double along = FROM + o->at + p->as->bend + o->thick / 2;
 	double across = SIDE + p->as->depth + p->head;
-	const char *count = page_count(o->packets);
+	const char *count = fmt_count(o->packets);
 	const char *share = page_share(o->packets, o->whole);
 
 	if (p->as == &narrow)
@@ -106,7 +106,7 @@ static void put_stream(const struct picture *p)
 
 	html_put(p->h, "<g>");
 	if (p->arrival)
-		html_put(p->h, "<title>%s packets %s</title>", page_count(p->arrived), p->arrival);
+		html_put(p->h, "<title>%s packets %s</title>", fmt_count(p->arrived), p->arrival);
 	html_put(p->h, "<path class=\"flow\" transform=\"%s\" d=\"M0 0V%.1f", p->as->transform,
 		 width);
 	for (unsigned i = 0; i < p->n; i++) {
@@ -132,7 +132,7 @@ static void draw(const struct picture *p)
 	put_stream(p);
 	for (unsigned i = 0; i < p->n; i++) {
 		html_put(p->h, "<g><title>%s: %s packets\n%s</title>", p->out[i].name,
-			 page_count(p->out[i].packets), p->out[i].why);
+			 fmt_count(p->out[i].packets), p->out[i].why);
 		put_exit(p, &p->out[i], width);
 		put_label(p, &p->out[i]);
 		html_put(p->h, "</g>");
@@ -206,11 +206,11 @@ static void put_picture(struct picture *p, const char *from, uint64_t whole, con
 	tall = p->n > MOST_WIDE || spare < 0;
 	html_put(p->h,
 		 "<div class=\"path%s\"><div>%s <b>%s</b><br><span class=\"dim\">%s</span></div>",
-		 tall ? " tall" : "", what, page_count(whole), from);
+		 tall ? " tall" : "", what, fmt_count(whole), from);
 	if (p->arrival)
 		html_put(p->h,
 			 "<div class=\"to\">%s <b>%s</b> %s<br><span class=\"dim\">%s</span></div>",
-			 p->arrival, page_count(p->arrived), page_share(p->arrived, whole), to);
+			 p->arrival, fmt_count(p->arrived), page_share(p->arrived, whole), to);
 	for (unsigned i = 0; i < p->n; i++)
 		p->out[i].at += spare * (i + 0.5) / p->n;
 	p->length = WIDE - FROM - 30;
@@ -262,7 +262,7 @@ void html_ends_head(struct html *h, struct json_object *doc)
 		html_put(h,
 			 "<p class=\"warn\">of %s packets B cannot know: it was not there, "
 			 "or its capture dropped or cut packets</p>",
-			 page_count(open));
+			 fmt_count(open));
 	html_command(h, json_get(doc, "start"));
 }
 

@@ -10,10 +10,9 @@
 #include "report/html_page.h"
 #include "report/print.h"
 
-#define BARS	     400  /* shown */
-#define IN_FULL	     100  /* shown with their own path and ledger */
-#define LEAST_LOSS   1e-7 /* what is drawn at the bottom, with no loss at all */
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+#define BARS	   400	/* shown */
+#define IN_FULL	   20	/* of them, with their own path and ledger: the first that lost */
+#define LEAST_LOSS 1e-7 /* what is drawn at the bottom, with no loss at all */
 
 /* "search 409.6 kpps 1 s", "rcvbuf=64k rate=100k", a preset's name of its line, or its number. */
 static const char *label_of(struct html *h, struct json_object *trial, size_t i)
@@ -26,8 +25,8 @@ static const char *label_of(struct html *h, struct json_object *trial, size_t i)
 	*h->label = '\0';
 	if (*phase) {
 		snprintf(h->label, sizeof(h->label), "%s %s %s", phase,
-			 load > 0 ? page_rate(load) : "max",
-			 page_ns(json_get_u64(parameters, "duration_ns")));
+			 load > 0 ? fmt_rate(load) : "max",
+			 fmt_ns(json_get_u64(parameters, "duration_ns")));
 	} else if (!json_object_is_type(parameters, json_type_object) ||
 		   !json_object_object_length(parameters)) {
 		snprintf(h->label, sizeof(h->label), "trial %zu", i + 1);
@@ -53,7 +52,7 @@ static void put_segment(struct html *h, const char *class, const char *name,
 		html_put(h,
 			 "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s packets, %s\"></i>",
 			 class, 100 * width * fmin((double)packets / (double)sent, 1), name,
-			 page_count(packets), page_share(packets, sent));
+			 fmt_count(packets), page_share(packets, sent));
 }
 
 /* As long as packets were sent a second, split by where they went. */
@@ -147,7 +146,7 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 		}
 		html_put(h,
 			 "</span><span class=\"n\">%s <span class=\"dim\">%s</span>%s</span></div>",
-			 page_rate(rate), h->loss,
+			 fmt_rate(rate), h->loss,
 			 json_get(o, "balanced") && !json_get_bool(o, "balanced")
 				 ? " ✗ not balanced"
 				 : "");
@@ -170,7 +169,7 @@ static void put_stages_legend(struct html *h, struct json_object *doc)
 		for (struct json_each t = json_each(doc, "trials"); h->lossy[s] && json_next(&t);)
 			packets += json_get_u64(print_stage(t.item, name), "packets");
 		if (packets)
-			html_chart_legend(h, html_colour(h, name), name, page_count(packets));
+			html_chart_legend(h, html_colour(h, name), name, fmt_count(packets));
 	}
 }
 
@@ -191,9 +190,9 @@ static void put_summaries(struct html *h, struct json_object *end)
 		double spread = json_get_double(s, "spread");
 
 		page_cell(&p, STYLE_PLAIN, keys[i][1]);
-		page_cell(&p, STYLE_PLAIN, page_rate(json_get_double(s, "median")));
-		page_cell(&p, STYLE_PLAIN, page_rate(json_get_double(s, "min")));
-		page_cell(&p, STYLE_PLAIN, page_rate(json_get_double(s, "max")));
+		page_cell(&p, STYLE_PLAIN, fmt_rate(json_get_double(s, "median")));
+		page_cell(&p, STYLE_PLAIN, fmt_rate(json_get_double(s, "min")));
+		page_cell(&p, STYLE_PLAIN, fmt_rate(json_get_double(s, "max")));
 		snprintf(text, sizeof(text), "%.1f %%", 100 * spread);
 		page_cell(&p, spread > TRIALS_SPREAD ? STYLE_WARN : STYLE_PLAIN, text);
 		page_end(&p);
@@ -208,15 +207,15 @@ static void put_costs(struct html *h, struct json_object *doc)
 		const char *key, *name;
 		char *(*text)(uint64_t value);
 	} costs[] = {
-		{"duration_ns", "time", page_ns},
-		{"waits", "waits", page_count},
-		{"tx_calls", "calls to send", page_count},
-		{"rx_calls", "to receive", page_count},
-		{"tx_cpu_ns", "CPU to send", page_ns},
-		{"rx_cpu_ns", "to receive", page_ns},
-		{"fragments_made", "fragments", page_count},
-		{"fragments_seen", "seen", page_count},
-		{"datagrams_reassembled", "datagrams", page_count},
+		{"duration_ns", "time", fmt_ns},
+		{"waits", "waits", fmt_count},
+		{"tx_calls", "calls to send", fmt_count},
+		{"rx_calls", "to receive", fmt_count},
+		{"tx_cpu_ns", "CPU to send", fmt_ns},
+		{"rx_cpu_ns", "to receive", fmt_ns},
+		{"fragments_made", "fragments", fmt_count},
+		{"fragments_seen", "seen", fmt_count},
+		{"datagrams_reassembled", "datagrams", fmt_count},
 	};
 	struct page_column columns[LENGTH(costs) + 3] = {{"trial", 0, false}, {"payload", 0, true}};
 	unsigned cost[LENGTH(costs)], n = 0;
@@ -234,10 +233,9 @@ static void put_costs(struct html *h, struct json_object *doc)
 		struct json_object *trial = json_get_item(doc, "trials", i);
 		double bits = json_get_double(trial, "payload_bytes") *
 			      json_get_double(trial, "rx_pps") * 8;
-		char payload[FMT_MAX] = ""; /* that were received, bit/s */
 
 		page_cell(&p, STYLE_PLAIN, label_of(h, trial, i));
-		page_cell(&p, STYLE_PLAIN, bits > 0 ? fmt_bps(payload, sizeof(payload), bits) : "");
+		page_cell(&p, STYLE_PLAIN, bits > 0 ? fmt_bps(bits) : ""); /* received */
 		for (unsigned k = 0; k < n; k++)
 			page_cell(&p, STYLE_PLAIN,
 				  costs[cost[k]].text(json_get_u64(trial, costs[cost[k]].key)));
@@ -245,46 +243,6 @@ static void put_costs(struct html *h, struct json_object *doc)
 	}
 	html_end_block(h);
 	html_put(h, "</details>");
-}
-
-void html_trials(struct html *h, struct json_object *doc)
-{
-	struct json_object *end = json_get(doc, "end"), *start = json_get(doc, "start");
-	size_t n = json_get_length(doc, "trials");
-
-	if (!n)
-		return;
-	if (json_get_u64(json_get_item(end, "points", 0), "trials") > 1) {
-		html_section(h, "Points",
-			     "medians of what was sent a second, split; lines go from the worst "
-			     "trial to the best");
-		put_bars(h, end, "points");
-		html_section_end(h);
-	}
-	html_section(h, "Trials",
-		     "as long as packets were sent a second, split by where they went");
-	put_summaries(h, end);
-	html_put(h, "<ul class=\"legend\">");
-	html_chart_legend(h, "flow", "delivered", "");
-	put_stages_legend(h, doc);
-	html_put(h, "</ul>");
-	put_bars(h, doc, "trials");
-	put_costs(h, doc);
-	html_put(h, "<details><summary>each in full</summary>");
-	for (size_t i = 0; i < n && i < IN_FULL; i++) {
-		struct json_object *trial = json_get_item(doc, "trials", i);
-
-		if (!json_get_u64(trial, "attempted"))
-			continue;
-		html_put(h, "<details><summary>%s: %s</summary>", label_of(h, trial, i),
-			 loss_of(h, trial));
-		html_path(h, start, trial);
-		html_time(h, trial);
-		html_ledger(h, start, trial);
-		html_put(h, "</details>");
-	}
-	html_put(h, "</details>");
-	html_section_end(h);
 }
 
 static const struct goal {
@@ -296,6 +254,16 @@ static const struct goal {
 };
 
 #define GOALS LENGTH(goals)
+
+/* Of a search what was not sent, too. */
+static double loss_share(struct json_object *trial)
+{
+	double sent = json_get_double(trial, "sent");
+
+	if (json_get(trial, "loss_share"))
+		return json_get_double(trial, "loss_share");
+	return sent > 0 ? fmax(1 - json_get_double(trial, "delivered") / sent, 0) : 0;
+}
 
 /* What was asked for, packets/s; what came of it if that was all that goes. */
 static double load_of(struct json_object *trial)
@@ -314,12 +282,12 @@ static void put_answers(struct html *h, struct json_object *end)
 		const char *limit = json_get_text(goal, "limited_by");
 		double lower = json_get_double(goal, "lower_pps");
 		double upper = json_get_double(goal, "upper_pps");
-		char beyond[64] = "", searches[128] = "", why[320];
+		char beyond[64] = "", searches[128] = "", losers[96] = "", why[416];
 
 		if (!goal)
 			continue;
 		if (upper > lower)
-			snprintf(beyond, sizeof(beyond), "not %s; ", page_rate(upper));
+			snprintf(beyond, sizeof(beyond), "not %s; ", fmt_rate(upper));
 		if (!strcmp(limit, "generator"))
 			limit = "this host generates no more";
 		else if (!strcmp(limit, "send_queue"))
@@ -329,10 +297,14 @@ static void put_answers(struct html *h, struct json_object *end)
 		if (all) /* with --repeat: what the others found */
 			snprintf(searches, sizeof(searches), "; of %zu searches: %s to %s",
 				 json_get_length(end, "searches"),
-				 page_rate(json_get_double(all, "min")),
-				 page_rate(json_get_double(all, "max")));
-		snprintf(why, sizeof(why), "%s%.60s%s", beyond, limit, searches);
-		html_figure(h, goals[i].title, page_rate(lower), why);
+				 fmt_rate(json_get_double(all, "min")),
+				 fmt_rate(json_get_double(all, "max")));
+		if (json_get_u64(goal, "lost_below"))
+			snprintf(losers, sizeof(losers), "; %s of %s trials up to it lost more",
+				 fmt_count(json_get_u64(goal, "lost_below")),
+				 fmt_count(json_get_u64(goal, "trials_below")));
+		snprintf(why, sizeof(why), "%s%.60s%s%s", beyond, limit, losers, searches);
+		html_figure(h, goals[i].title, fmt_rate(lower), why);
 	}
 	html_put(h, "</dl>");
 }
@@ -341,7 +313,7 @@ static void put_dot(struct html *h, const struct html_chart *c, struct json_obje
 		    size_t number)
 {
 	bool warm_up = !strcmp(json_get_text(json_get(trial, "parameters"), "phase"), "warm-up");
-	double load = load_of(trial), loss = json_get_double(trial, "loss_share");
+	double load = load_of(trial), loss = loss_share(trial);
 	unsigned n;
 	const char *stage = print_worst_stage(trial, &n), *class = loss > 0 ? "refused" : "flow";
 	char tip[160];
@@ -350,23 +322,25 @@ static void put_dot(struct html *h, const struct html_chart *c, struct json_obje
 		class = "waiting";
 	else if (n)
 		class = html_colour(h, stage);
-	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", number, page_rate(load),
+	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", number, fmt_rate(load),
 		 100 * loss, n ? ", most at " : "", stage);
 	html_chart_dot(h, c, class, load, fmax(loss, LEAST_LOSS), tip);
 }
 
+/* `end`: of a search, with its answers; NULL: there are none. */
 static void put_chart(struct html *h, struct json_object *doc, struct json_object *end)
 {
 	struct html_chart c = {
-		.title = "Trials by load",
-		.note = "coloured by the stage that lost most",
-		.x_title = "load, packets/s",
-		.y_title = "lost or unsent; at the bottom: nothing",
+		.title = "Loss over rate",
+		.note = "a dot is a trial, coloured by the stage that lost most",
+		.x_title = "packets/s",
+		.y_title = end ? "lost or unsent; at the bottom: nothing"
+			       : "lost; at the bottom: nothing",
 	};
 	double least = 1, most = LEAST_LOSS, lowest = INFINITY, highest = 0, lower[GOALS];
 
 	for (struct json_each t = json_each(doc, "trials"); json_next(&t);) {
-		double loss = json_get_double(t.item, "loss_share");
+		double loss = loss_share(t.item);
 
 		lowest = fmin(lowest, fmax(load_of(t.item), 1));
 		highest = fmax(highest, load_of(t.item));
@@ -375,21 +349,27 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 			most = fmax(most, loss);
 		}
 	}
-	c.x = (highest < 10 * lowest ? html_axis_linear : html_axis_log)(HTML_COUNT, lowest,
-									 highest);
+	c.x = (highest < 3 * lowest ? html_axis_linear : html_axis_log)(HTML_COUNT, lowest,
+									highest);
 	c.y = html_axis_log(HTML_SHARE, fmin(least / 10, most / 100), most);
 	html_chart_begin(h, &c);
 	html_chart_legend(h, "flow", "no loss", "");
-	html_chart_legend(h, "waiting", "warm-up", "");
-	html_chart_legend(h, "refused", "unsent only", "");
+	if (end) {
+		html_chart_legend(h, "waiting", "warm-up", "");
+		html_chart_legend(h, "refused", "unsent only", "");
+	}
 	put_stages_legend(h, doc);
 	for (unsigned i = 0; i < GOALS; i++) {
 		lower[i] = json_get_double(json_get(end, goals[i].key), "lower_pps");
 		if (lower[i] > 0)
-			html_chart_legend(h, goals[i].class, goals[i].name, page_rate(lower[i]));
+			html_chart_legend(h, goals[i].class, goals[i].name, fmt_rate(lower[i]));
 	}
 	html_chart_plot(h, &c);
 	for (unsigned i = 0; i < GOALS; i++) {
+		double upper = json_get_double(json_get(end, goals[i].key), "upper_pps");
+
+		if (lower[i] > 0 && upper > lower[i])
+			html_chart_band(h, &c, goals[i].class, lower[i], upper);
 		if (lower[i] > 0)
 			html_chart_line(h, &c, goals[i].class, (double[]){lower[i], lower[i]},
 					(double[]){c.y.min, c.y.max}, 2);
@@ -397,6 +377,75 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 	for (struct json_each t = json_each(doc, "trials"); json_next(&t);)
 		put_dot(h, &c, t.item, t.next);
 	html_chart_end(h, &c);
+}
+
+/* What a sweep shows at a glance: of two options, or of the rate. */
+static void put_sweep(struct html *h, struct json_object *doc)
+{
+	struct json_object *start = json_get(doc, "start");
+	const char *name[2] = {json_get_item_text(start, "parameters", 0),
+			       json_get_item_text(start, "parameters", 1)};
+	const struct print_view v = {.html = h};
+	struct json_object *matrix = NULL;
+	char title[128];
+
+	if (json_get_length(start, "parameters") == 2)
+		matrix = matrix_of_points(json_get(doc, "end"), name[0], name[1]);
+	if (matrix) {
+		snprintf(title, sizeof(title), "%s down, %s across", name[0], name[1]);
+		html_section(h, "Loss", title);
+		matrix_print(&v, matrix);
+		html_section_end(h);
+		json_object_put(matrix);
+	}
+	if (strcmp(name[0], "rate") && strcmp(name[1], "rate"))
+		return;
+	html_section(h, "What this path can take", "");
+	put_chart(h, doc, NULL);
+	html_section_end(h);
+}
+
+void html_trials(struct html *h, struct json_object *doc)
+{
+	struct json_object *end = json_get(doc, "end"), *start = json_get(doc, "start");
+	size_t n = json_get_length(doc, "trials"), shown = 0;
+
+	if (!n)
+		return;
+	put_sweep(h, doc);
+	if (json_get_u64(json_get_item(end, "points", 0), "trials") > 1) {
+		html_section(h, "Points",
+			     "medians of what was sent a second, split; lines go from the worst "
+			     "trial to the best");
+		put_bars(h, end, "points");
+		html_section_end(h);
+	}
+	html_section(h, "Trials",
+		     "as long as packets were sent a second, split by where they went");
+	put_summaries(h, end);
+	html_put(h, "<ul class=\"legend\">");
+	html_chart_legend(h, "flow", "delivered", "");
+	put_stages_legend(h, doc);
+	html_put(h, "</ul>");
+	put_bars(h, doc, "trials");
+	put_costs(h, doc);
+	html_put(h, "<details><summary>%s in full</summary>",
+		 n > IN_FULL ? "the first that lost" : "each");
+	for (size_t i = 0; i < n && shown < IN_FULL; i++) {
+		struct json_object *trial = json_get_item(doc, "trials", i);
+
+		if (!json_get_u64(trial, "attempted") || (n > IN_FULL && !(loss_share(trial) > 0)))
+			continue;
+		shown++;
+		html_put(h, "<details><summary>%s: %s</summary>", label_of(h, trial, i),
+			 loss_of(h, trial));
+		html_path(h, start, trial);
+		html_time(h, trial);
+		html_ledger(h, start, trial);
+		html_put(h, "</details>");
+	}
+	html_put(h, "</details>");
+	html_section_end(h);
 }
 
 void html_search(struct html *h, struct json_object *doc)

@@ -32,14 +32,16 @@ struct guest {
 	bool here, ended; /* ended: by us, MHD has not closed it yet */
 };
 
+/* What is made of the counts: the metrics in each format, the page, and what changes of it. */
+enum made { PAGE = EXPOSE_FORMATS, LIVE, ALL_MADE };
+
 struct http {
 	struct http_spec spec;
 	struct MHD_Daemon *daemon;
-	struct MHD_Response *metrics[EXPOSE_FORMATS]; /* made before; NULL: to be made */
 	struct {
-		struct MHD_Response *made;
+		struct MHD_Response *response; /* NULL: to be made */
 		uint64_t when_ns;
-	} page, live;
+	} made[ALL_MADE];
 	struct guest guest[HTTP_CONNECTIONS];
 };
 
@@ -196,26 +198,6 @@ static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, co
 	return answer_as(c, status, text, "text/plain; charset=utf-8");
 }
 
-static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
-{
-	enum expose_format format = http_accept(
-		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
-	struct MHD_Response **r = &h->metrics[format];
-
-	h->spec.before(h->spec.arg);
-	if (!*r) {
-		size_t len;
-		char *text = h->spec.text(h->spec.arg, format, &len);
-
-		if (text)
-			*r = response_of(text, len, expose_content_type(format));
-		free(text);
-	}
-	if (!*r)
-		return answer_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the counts cannot be read\n");
-	return MHD_queue_response(c, MHD_HTTP_OK, *r);
-}
-
 /* As the data of one event: each line of it has a name before it. */
 static char *as_event(char *text, size_t *len)
 {
@@ -236,32 +218,47 @@ static char *as_event(char *text, size_t *len)
 	return event;
 }
 
-static enum MHD_Result answer_page(struct http *h, struct MHD_Connection *c, bool all)
+static void forget(struct http *h, unsigned made)
 {
-	struct MHD_Response **r = all ? &h->page.made : &h->live.made;
-	uint64_t *when = all ? &h->page.when_ns : &h->live.when_ns;
-	size_t len;
-	char *text;
+	if (h->made[made].response)
+		MHD_destroy_response(h->made[made].response);
+	h->made[made].response = NULL;
+}
 
-	if (!*r || clock_now() - *when > PAGE_NS) {
-		if (*r)
-			MHD_destroy_response(*r);
-		*r = NULL;
-		*when = clock_now();
+static struct MHD_Response *make(const struct http *h, enum made what)
+{
+	struct MHD_Response *r = NULL;
+	size_t len;
+	char *text = what < PAGE ? h->spec.text(h->spec.arg, (enum expose_format)what, &len)
+				 : h->spec.page(h->spec.arg, what == PAGE, &len);
+
+	if (text && what == LIVE)
+		text = as_event(text, &len);
+	if (text)
+		r = response_of(text, len,
+				what == PAGE   ? "text/html; charset=utf-8"
+				: what == LIVE ? "text/event-stream"
+					       : expose_content_type((enum expose_format)what));
+	free(text);
+	if (r && what >= PAGE)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	return r;
+}
+
+/* The page as it was made not long ago; metrics as they are now. */
+static enum MHD_Result answer_made(struct http *h, struct MHD_Connection *c, enum made what)
+{
+	if (what >= PAGE && clock_now() - h->made[what].when_ns > PAGE_NS)
+		forget(h, what);
+	if (what < PAGE || !h->made[what].response)
 		h->spec.before(h->spec.arg);
-		text = h->spec.page(h->spec.arg, all, &len);
-		if (text && !all)
-			text = as_event(text, &len);
-		if (text)
-			*r = response_of(text, len,
-					 all ? "text/html; charset=utf-8" : "text/event-stream");
-		free(text);
-		if (*r)
-			MHD_add_response_header(*r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (!h->made[what].response) {
+		h->made[what].when_ns = clock_now();
+		h->made[what].response = make(h, what);
 	}
-	if (!*r)
+	if (!h->made[what].response)
 		return answer_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the counts cannot be read\n");
-	return MHD_queue_response(c, MHD_HTTP_OK, *r);
+	return MHD_queue_response(c, MHD_HTTP_OK, h->made[what].response);
 }
 
 /* Whether `host`, a field Host with its port or NULL, is an address or localhost. */
@@ -300,11 +297,13 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 		return answer_text(c, MHD_HTTP_MISDIRECTED_REQUEST,
 				   "this is 127.0.0.1, localhost or [::1], and no other host\n");
 	if (!strcmp(url, "/metrics"))
-		return answer_metrics(h, c);
+		return answer_made(h, c,
+				   (enum made)http_accept(MHD_lookup_connection_value(
+					   c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT)));
 	if (!strcmp(url, "/"))
-		return answer_page(h, c, true);
+		return answer_made(h, c, PAGE);
 	if (!strcmp(url, "/live"))
-		return answer_page(h, c, false);
+		return answer_made(h, c, LIVE);
 	if (!strcmp(url, "/" HTML_SCRIPT))
 		return answer_as(c, MHD_HTTP_OK, html_script, "text/javascript");
 	return answer_text(c, MHD_HTTP_NOT_FOUND, "there are / and /metrics\n");
@@ -313,7 +312,6 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 int http_open(struct http **out, const struct http_spec *spec, struct error *err)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	char where[FMT_MAX];
 	int fd;
 
 	if (!h)
@@ -329,8 +327,7 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 			: fd == -EACCES
 				? "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE"
 				: NULL,
-			"cannot listen at %s",
-			num_text_endpoint(where, sizeof(where), &spec->listen));
+			"cannot listen at %s", num_text_endpoint(&spec->listen));
 	}
 	h->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, h, MHD_OPTION_LISTEN_SOCKET,
@@ -351,11 +348,8 @@ void http_close(struct http *h)
 	if (!h)
 		return;
 	MHD_stop_daemon(h->daemon);
-	http_forget(h);
-	if (h->page.made)
-		MHD_destroy_response(h->page.made);
-	if (h->live.made)
-		MHD_destroy_response(h->live.made);
+	for (unsigned i = 0; i < ALL_MADE; i++)
+		forget(h, i);
 	free(h);
 }
 
@@ -384,9 +378,6 @@ void http_run(struct http *h)
 
 void http_forget(struct http *h)
 {
-	for (unsigned i = 0; i < EXPOSE_FORMATS; i++) {
-		if (h->metrics[i])
-			MHD_destroy_response(h->metrics[i]);
-		h->metrics[i] = NULL;
-	}
+	for (unsigned i = 0; i < EXPOSE_FORMATS; i++)
+		forget(h, i);
 }

@@ -198,7 +198,6 @@ static uint64_t closed_ns(const struct side *s)
 static int match_by_target(const struct ends *j, struct side *s, struct error *err)
 {
 	const struct side *to = j->receivers == 1 ? &j->receiver[0] : NULL;
-	char a[WHEN_TEXT], b[WHEN_TEXT];
 
 	for (unsigned i = 0; i < j->senders && !to; i++) {
 		const struct side *other = &j->sender[i];
@@ -211,8 +210,8 @@ static int match_by_target(const struct ends *j, struct side *s, struct error *e
 	if (s->d->from_ns > closed_ns(to) || to->d->from_ns > closed_ns(s))
 		return error_usage(err, "name those of one run, or choose by --number or --since",
 				   "%s (%s) and %s (%s) are of different runs", s->d->path,
-				   when_text(a, sizeof(a), s->d->from_ns, true), to->d->path,
-				   when_text(b, sizeof(b), to->d->from_ns, true));
+				   when_text(s->d->from_ns, true), to->d->path,
+				   when_text(to->d->from_ns, true));
 	s->to = to;
 	s->by_time = true;
 	return 0;
@@ -252,7 +251,7 @@ static enum claim claim_of(const struct json_object *outcome)
 
 	if (json_get_bool(outcome, "given_up"))
 		return CLAIM_GIVEN_UP;
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(known); i++) {
 		if (!strcmp(known[i].name, fate))
 			return known[i].claim;
 	}
@@ -294,20 +293,13 @@ static bool is_same(const struct result_cause *a, const struct result_cause *b)
 	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
 }
 
-/* A ledger that causes are added to, as many as it has room for; its stages count all. */
-struct total {
-	struct result *res;
-	bool together; /* those of all streams as one */
-};
-
-static void add_cause(const struct total *to, const struct result_cause *c)
+/* As many causes as there is room for; `together`: those of all streams as one. */
+static void add_cause(struct result *res, bool together, const struct result_cause *c)
 {
-	struct result *res = to->res;
-
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		struct result_cause *known = &res->cause[i];
 
-		if (!is_same(known, c) || (!to->together && known->stream != c->stream))
+		if (!is_same(known, c) || (!together && known->stream != c->stream))
 			continue;
 		known->packets += c->packets;
 		known->last = larger(known->last, c->last);
@@ -319,7 +311,7 @@ static void add_cause(const struct total *to, const struct result_cause *c)
 
 /* As the end at `w` reports; NULL: on the wire. */
 static void lose(const struct joined_stream *s, const struct walk *w, uint64_t first, uint64_t last,
-		 const struct total *to)
+		 struct result *res, bool together)
 {
 	struct result_cause c = {
 		.stage = STAGE_WIRE,
@@ -339,14 +331,14 @@ static void lose(const struct joined_stream *s, const struct walk *w, uint64_t f
 	c.packets = last - first + 1;
 	c.first = first - s->base;
 	c.last = last - s->base;
-	sums = &to->res->stage[c.stage];
+	sums = &res->stage[c.stage];
 	sums->packets += c.packets;
 	sums->events += c.packets;
 	sums->bytes += c.packets * s->l3_bytes;
 	sums->source = w ? "event" : "difference";
 	sums->scope = "flow";
-	to->res->dropped += c.packets;
-	add_cause(to, &c);
+	res->dropped += c.packets;
+	add_cause(res, together, &c);
 }
 
 static void leave_open(struct result *res, enum trace_seen seen, uint64_t packets)
@@ -357,24 +349,23 @@ static void leave_open(struct result *res, enum trace_seen seen, uint64_t packet
 
 /* Numbers that left and did not come are lost on the wire if the receiver watched for them. */
 static void lose_on_wire(const struct joined_stream *s, uint64_t first, uint64_t last,
-			 const struct total *to)
+			 struct result *res, bool together)
 {
 	uint64_t from = larger(first, s->watch_from), until = smaller(last, s->watch_to);
 	uint64_t watched = from <= until ? until - from + 1 : 0;
 
 	if (watched)
-		lose(s, NULL, from, until, to);
-	leave_open(to->res, SEEN_TX_DEVICE, last - first + 1 - watched);
+		lose(s, NULL, from, until, res, together);
+	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
 }
 
 static void settle(const struct joined_stream *s, const struct walk *tx, const struct walk *rx,
-		   uint64_t first, uint64_t last, const struct total *to)
+		   uint64_t first, uint64_t last, struct result *res, bool together)
 {
 	/* what a whole ledger does not name was never attempted */
 	enum claim sent =
 		tx->claim == CLAIM_NOTHING ? s->whole ? CLAIM_GAP : CLAIM_OPEN : tx->claim;
 	enum joint joint = join_decide(sent, rx->claim);
-	struct result *res = to->res;
 	uint64_t n = last - first + 1;
 
 	if (joint == JOINT_IMPOSSIBLE)
@@ -389,11 +380,11 @@ static void settle(const struct joined_stream *s, const struct walk *tx, const s
 	if (joint == JOINT_DELIVERED)
 		res->delivered += n;
 	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
-		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, to);
+		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res, together);
 	else if (joint == JOINT_WIRE && rx->claim == CLAIM_GIVEN_UP)
-		lose(s, NULL, first, last, to);
+		lose(s, NULL, first, last, res, together);
 	else if (joint == JOINT_WIRE)
-		lose_on_wire(s, first, last, to);
+		lose_on_wire(s, first, last, res, together);
 	else if (joint == JOINT_OPEN && rx->claim == CLAIM_SEEN)
 		leave_open(res, SEEN_RX_DEVICE, n);
 	else if (joint == JOINT_OPEN)
@@ -418,8 +409,8 @@ void joined_add(const struct joined_stream *s, struct result *one, struct result
 		last = smaller(last, end);
 		if (tx.claim == CLAIM_NOTHING && rx.claim == CLAIM_NOTHING)
 			*open += last - number + 1;
-		settle(s, &tx, &rx, number, last, &(struct total){one, false});
-		settle(s, &tx, &rx, number, last, &(struct total){sum, true});
+		settle(s, &tx, &rx, number, last, one, false);
+		settle(s, &tx, &rx, number, last, sum, true);
 	}
 }
 
@@ -516,7 +507,6 @@ static void find_watch(const struct side *s, struct joined_stream *st)
 static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 {
 	const char *name = s->name;
-	char text[FMT_MAX];
 	int64_t offset;
 
 	if (!s->end)
@@ -528,11 +518,10 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 	if (s->by_time && j->one->sent)
 		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",
 		     name, s->to->name);
-	if (clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS)) {
-		fmt_ns(text, sizeof(text), (uint64_t)(offset < 0 ? -offset : offset));
+	if (clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS))
 		note(j, "the clock of %s is %s %s that of %s: times are each host's own",
-		     s->to->name, text, offset < 0 ? "behind" : "ahead of", name);
-	}
+		     s->to->name, fmt_ns((uint64_t)(offset < 0 ? -offset : offset)),
+		     offset < 0 ? "behind" : "ahead of", name);
 }
 
 static void fill_place(struct result_host *host, const struct side *s)
@@ -580,7 +569,7 @@ static void fill_head(const struct joining *j, const struct side *s, struct run_
 
 static void add_sender(struct joining *j, struct side *s)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_add_object(j->senders);
 	struct result *one = j->one;
 	struct run_header head;
 	uint64_t open = 0;
@@ -601,7 +590,6 @@ static void add_sender(struct joining *j, struct side *s)
 	json_put_u64(o, "number", s->d->number);
 	json_put(o, "start", json_start(&head, json_object_get(json_get(s->start, "env"))));
 	json_put(o, "end", json_end(one));
-	json_object_array_add(j->senders, o);
 	j->sum->tx_pps += one->tx_pps;
 	j->sum->waits += one->waits;
 	j->sum->wait_ns += one->wait_ns;
@@ -658,12 +646,11 @@ static void add_stranger(struct joining *j, const struct fatesum_run *run)
 	struct json_object *o = n ? json_object_array_get_idx(j->strangers, n - 1) : NULL;
 
 	if (!o || json_get_u64(o, "stream") != run->stream || json_get_u64(o, "base") != base) {
-		o = json_object_new_object();
+		o = json_add_object(j->strangers);
 		json_put_u64(o, "stream", run->stream);
 		json_put_u64(o, "base", base);
-		for (unsigned i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
+		for (unsigned i = 0; i < LENGTH(fates); i++)
 			json_put_u64(o, fates[i], 0);
-		json_object_array_add(j->strangers, o);
 	}
 	if (json_get(o, fate))
 		json_put_u64(o, fate, json_get_u64(o, fate) + run->last - run->first + 1);
@@ -687,7 +674,7 @@ static void find_strangers(struct joining *j, const struct ends *ends)
 		if (!known)
 			add_stranger(j, run);
 	}
-	if (json_object_array_length(j->strangers))
+	if (j->to && json_object_array_length(j->strangers))
 		note(j, "%zu streams came to %s of which no sender's ledger is here",
 		     json_object_array_length(j->strangers), j->to->name);
 }
@@ -715,9 +702,9 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	json_put_text(o, "file", d->path);
 	json_put_u64(o, "number", d->number);
 	json_put(o, "start", json_start(&j->head, NULL));
-	json_put(o, "intervals", json_object_new_array()); /* those of each are by its own clock */
+	json_put_list(o, "intervals"); /* those of each are by its own clock */
 	json_put(o, "covers", series_covers(NULL, d->from_ns, d->to_ns));
-	json_put(o, "worst", json_object_new_array());
+	json_put_list(o, "worst");
 	json_put(o, "end", json_end(j->sum));
 	json_put(o, "senders", j->senders);
 	json_put(o, "strangers", j->strangers);

@@ -65,7 +65,9 @@ static void write_line(struct json_out *o, const char *event, struct json_object
 
 void json_out_once(struct json_out *o, const char *event, struct json_object *data)
 {
-	if (o->mode == JSON_LINES)
+	if (!o)
+		json_object_put(data);
+	else if (o->mode == JSON_LINES)
 		write_line(o, event, data);
 	else
 		json_put(o->doc, event, data);
@@ -76,16 +78,13 @@ void json_out_each(struct json_out *o, const char *event, struct json_object *da
 	struct json_object *list;
 	char plural[32];
 
-	if (o->mode == JSON_LINES) {
-		write_line(o, event, data);
+	if (!o || o->mode == JSON_LINES) {
+		json_out_once(o, event, data);
 		return;
 	}
 	snprintf(plural, sizeof(plural), "%ss", event);
-	if (!json_object_object_get_ex(o->doc, plural, &list)) {
-		list = json_object_new_array();
-		json_put(o->doc, plural, list);
-	}
-	json_object_array_add(list, data);
+	list = json_get(o->doc, plural);
+	json_object_array_add(list ? list : json_put_list(o->doc, plural), data);
 }
 
 static const struct record_field error_rows[] = {

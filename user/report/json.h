@@ -25,7 +25,10 @@ struct json_out;
 /* `schema` as in "pktledger/run/1", static. `out` is borrowed. NULL: no memory. */
 struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema);
 
-/* An event that comes once ("start", "end"), or any number of times ("interval"). Takes `data`. */
+/*
+ * An event that comes once ("start", "end"), or any number of times ("interval"). Takes `data`;
+ * `o` NULL: that is all.
+ */
 void json_out_once(struct json_out *o, const char *event, struct json_object *data);
 void json_out_each(struct json_out *o, const char *event, struct json_object *data);
 

@@ -8,6 +8,7 @@
 #include "monitor/session.h"
 #include "monitor/sources.h"
 #include "report/document.h"
+#include "report/series.h"
 
 struct json_object *json_fields(unsigned by)
 {
@@ -36,13 +37,12 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 	};
 	struct json_object *o = json_solo_origin(argc, argv, env);
 	struct json_object *filter = record_write(rows, spec);
-	struct json_object *stages = spec->stages ? json_object_new_array() : NULL;
+	struct json_object *stages = spec->stages ? json_put_list(filter, "stages") : NULL;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (spec->stages >> s & 1)
 			json_object_array_add(stages, json_text(stage_name(s)));
 	}
-	json_put(filter, "stages", stages);
 	json_put(o, "filter", filter);
 	json_put(o, "by", json_fields(spec->by));
 	json_put_u64(o, "interval_ns", shown->interval_ns);
@@ -92,18 +92,18 @@ static const char *common(const struct live_row *rows, unsigned n, enum live_fie
 
 static struct json_object *stage(const struct live_row *rows, unsigned n, unsigned by)
 {
-	struct json_object *o = json_object_new_object(), *causes = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *causes;
 	struct live_counts sum = {};
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		live_counts_add(&sum, &rows[i].counts);
-		json_object_array_add(causes, cause(&rows[i], by));
-	}
 	json_put_text(o, "stage", rows[0].text[LIVE_STAGE]);
 	record_put(o, counts_rows, &sum);
 	json_put_text(o, "source", common(rows, n, LIVE_SOURCE));
 	json_put_text(o, "scope", common(rows, n, LIVE_SCOPE));
-	json_put(o, "causes", causes);
+	causes = json_put_list(o, "causes");
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(causes, cause(&rows[i], by));
 	return o;
 }
 
@@ -130,9 +130,8 @@ static struct json_object *stages(const struct live_table *t, unsigned by, enum 
 static void put_classes(struct json_object *o, const struct live_table *t, unsigned by)
 {
 	json_put_u64(o, "dropped", table_sum(t, 1u << NOISE_LOSS, STAGE_NONE).packets);
-	json_put(o, "stages", stages(t, by, NOISE_LOSS));
-	json_put(o, "suspect", stages(t, by, NOISE_SUSPECT));
-	json_put(o, "benign", stages(t, by, NOISE_BENIGN));
+	for (enum noise noise = 0; noise < NOISE_NOTHING; noise++)
+		json_put(o, rows_classes[noise], stages(t, by, noise));
 }
 
 static struct json_object *flow_rows(const struct live_table *t)
@@ -144,11 +143,10 @@ static struct json_object *flow_rows(const struct live_table *t)
 
 		if (!*t->rows[i].text[LIVE_FLOW]) /* of a counter */
 			continue;
-		o = json_object_new_object();
+		o = json_add_object(list);
 		json_put_text(o, "stage", t->rows[i].text[LIVE_STAGE]);
 		json_put_text(o, "flow", t->rows[i].text[LIVE_FLOW]);
 		record_put(o, counts_rows, &t->rows[i].counts);
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -178,47 +176,47 @@ static struct json_object *burst_stage(const struct burst_report *r, int number)
 		RECORD("dense_windows", UINT, burst_stage, dense_windows),
 		{0},
 	};
-	struct json_object *o = json_object_new_object(), *worst = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *worst;
 	const struct burst_stage *s = &r->stage[number];
 
 	json_put_text(o, "stage", stage_name(number));
 	record_put(o, rows, s);
 	json_put_double(o, "peak_pps", per_second(s->worst[0].packets, r->window_ns));
+	worst = json_put_list(o, "worst");
 	for (unsigned i = 0; i < s->n_worst; i++) {
 		const uint64_t ns = s->worst[i].number * r->window_ns;
-		struct json_object *window = json_object_new_object();
+		struct json_object *window = json_add_object(worst);
 
 		/* the first window has begun before the trace */
 		json_put_u64(window, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
 		json_put_time(window, "time", ns + (uint64_t)r->realtime_ns);
 		json_put_u64(window, "packets", s->worst[i].packets);
 		json_put_double(window, "pps", per_second(s->worst[i].packets, r->window_ns));
-		json_object_array_add(worst, window);
 	}
-	json_put(o, "worst", worst);
 	return o;
 }
 
 struct json_object *json_bursts(const struct burst_report *r)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list;
 
 	json_put_u64(o, "window_ns", r->window_ns);
 	json_put_u64(o, "length_ns", r->length_ns);
+	list = json_put_list(o, "stages");
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		if (r->stage[i].packets)
 			json_object_array_add(list, burst_stage(r, i));
 	}
-	json_put(o, "stages", list);
 	return o;
 }
 
 /* Counters of the path */
 
-static struct json_object *at_device(const struct rates *r, unsigned device)
+static struct json_object *add_of_device(struct json_object *list, const struct rates *r,
+					 unsigned device)
 {
 	const struct rates_device *d = (const struct rates_device *)r->devices.at + device;
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_add_object(list);
 
 	json_put_text(o, "netns", r->netns);
 	json_put_text(o, "ifname", d->link.ifname);
@@ -274,11 +272,10 @@ static struct json_object *interfaces(const struct rates *r, bool all)
 
 		if (!d[i].moved && !all)
 			continue;
-		o = at_device(r, i);
+		o = add_of_device(list, r, i);
 		record_put(o, driver, &d[i]);
 		put_traffic(o, r, &d[i].link.stats, true, true);
 		record_put(o, drops, &d[i]);
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -293,10 +290,9 @@ static struct json_object *queues(const struct rates *r, bool all)
 
 		if (!q[i].moved && !all)
 			continue;
-		o = at_device(r, q[i].device);
+		o = add_of_device(list, r, q[i].device);
 		json_put_u64(o, "queue", (uint64_t)q[i].queue);
 		put_traffic(o, r, &q[i].stats, q[i].has_rx, q[i].has_tx);
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -309,7 +305,7 @@ static struct json_object *losses(const struct rates *r)
 	for (unsigned i = 0; i < r->losses.n; i++) {
 		const struct nic_item *item = l[i].loss.item;
 		const struct nic_row *row = item->row;
-		struct json_object *o = at_device(r, l[i].device);
+		struct json_object *o = add_of_device(list, r, l[i].device);
 
 		json_put_text(o, "name", l[i].loss.name);
 		json_put(o, "queue", item->queue < 0 ? NULL : json_object_new_int(item->queue));
@@ -320,7 +316,6 @@ static struct json_object *losses(const struct rates *r)
 		json_put_double(o, "per_second", per_second(l[i].loss.packets, r->interval));
 		json_put_bool(o, "restarted", l[i].loss.restarted);
 		json_put_text(o, "text", row->what);
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -355,13 +350,12 @@ static struct json_object *counters(const struct rates *r)
 
 		if (!d->value)
 			continue;
-		o = json_object_new_object();
+		o = json_add_object(list);
 		json_put_text(o, "scope", host ? "host" : "netns");
 		json_put_text(o, "netns", host ? NULL : r->netns);
 		json_put_text(o, "name", d->name);
 		json_put_u64(o, "delta", d->value);
 		json_put_double(o, "per_second", per_second(d->value, r->interval));
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -381,16 +375,14 @@ struct json_object *json_rates(const struct rates *r, bool all)
 
 /* The balance of a flow */
 
-static struct json_object *json_translation(const struct nat_translation *t)
+static void add_translation(struct json_object *list, const struct nat_translation *t)
 {
-	struct json_object *o = json_object_new_object();
-	char text[64];
+	struct json_object *o = json_add_object(list);
 
 	json_put_text(o, "kind", t->kind == NAT_SOURCE ? "source" : "destination");
-	json_put_text(o, "from", num_text_endpoint(text, sizeof(text), &t->from));
-	json_put_text(o, "to", num_text_endpoint(text, sizeof(text), &t->to));
+	json_put_text(o, "from", num_text_endpoint(&t->from));
+	json_put_text(o, "to", num_text_endpoint(&t->to));
 	json_put_u64(o, "datagrams", t->packets);
-	return o;
 }
 
 static void put_balance(struct json_object *end, const struct flow_balance *b)
@@ -444,17 +436,16 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD_PART("checkpoints", checkpoints),
 		{0},
 	};
-	struct json_object *rests_on = json_object_new_array();
-	struct json_object *nat = json_object_new_array();
+	struct json_object *rests_on, *nat;
 	char line[FLOW_SENTENCE];
 
+	record_put(end, rows, b);
+	rests_on = json_put_list(end, "rests_on");
 	for (unsigned i = 0; !flow_balance_rests_on(b, i, line, sizeof(line)); i++)
 		json_object_array_add(rests_on, json_text(line));
-	record_put(end, rows, b);
-	json_put(end, "rests_on", rests_on);
+	nat = json_put_list(end, "nat");
 	for (unsigned i = 0; i < b->facts.n_nat; i++)
-		json_object_array_add(nat, json_translation(&b->facts.nat[i]));
-	json_put(end, "nat", nat);
+		add_translation(nat, &b->facts.nat[i]);
 }
 
 /* The end */
@@ -501,7 +492,7 @@ static struct json_object *own_cost(const struct live_own *own)
 
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 {
-	struct json_object *o = json_object_new_object(), *findings = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *findings;
 
 	json_put_u64(o, "duration_ns", s->duration_ns);
 	put_classes(o, s->total, by);
@@ -515,9 +506,9 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "own_losses", json_trace_losses(&s->own));
 	json_put(o, "own_cost", own_cost(&s->own));
+	findings = json_put_list(o, "findings");
 	for (unsigned i = 0; i < s->n_findings; i++)
 		json_object_array_add(findings, json_finding(&s->finding[i]));
-	json_put(o, "findings", findings);
 	json_put_bool(o, "interrupted", s->interrupted);
 	return o;
 }

@@ -66,7 +66,7 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
 /*
  * All return 0 or the -errno of the first write that failed (-ENOSPC); after that nothing more is
  * written, and what was is whole. `data` is borrowed. Lines reach the kernel with interval and end,
- * or when 64 KiB wait.
+ * or when 64 KiB wait. Where there is no file, `lf` is NULL and nothing is done.
  */
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
@@ -101,6 +101,9 @@ struct ledgerfile_state {
  */
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
 		    void *arg, struct ledgerfile_state *state, struct error *err);
+
+/* The object of a line, to be put; NULL: it is none, or longer than any is. */
+struct json_object *ledgerline_parse(const char *json, size_t len);
 
 /* What a line of a ledger file is, without parsing it: there are millions of them. */
 

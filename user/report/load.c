@@ -20,6 +20,211 @@
 #define INTERVALS_LEAST 4 /* of a trial that is worth showing in time */
 #define TRIALS_IN_TIME	10
 
+/* Fates of numbers, line by line. */
+
+struct outcome {
+	struct json_object *data; /* of its line */
+	uint64_t packets, ranges, longest;
+};
+
+struct fatesum {
+	struct list outcome; /* struct outcome */
+	bool keep;
+	struct list run; /* struct fatesum_run */
+};
+
+static struct outcome *outcome_at(const struct fatesum *f, unsigned i)
+{
+	return (struct outcome *)f->outcome.at + i;
+}
+
+struct fatesum *fatesum_new(bool keep)
+{
+	struct fatesum *f = calloc(1, sizeof(*f));
+
+	if (f)
+		*f = (struct fatesum){.keep = keep,
+				      .outcome.size = sizeof(struct outcome),
+				      .run.size = sizeof(struct fatesum_run)};
+	return f;
+}
+
+void fatesum_free(struct fatesum *f)
+{
+	if (!f)
+		return;
+	for (unsigned i = 0; i < f->outcome.n; i++)
+		json_object_put(outcome_at(f, i)->data);
+	list_free(&f->outcome);
+	list_free(&f->run);
+	free(f);
+}
+
+int fatesum_name(struct fatesum *f, struct json_object *data)
+{
+	struct outcome *more;
+
+	if (json_get_u64(data, "id") != f->outcome.n || !*json_get_text(data, "fate"))
+		return -EINVAL;
+	more = list_add(&f->outcome);
+	if (!more)
+		return -ENOMEM;
+	more->data = json_object_get(data);
+	return 0;
+}
+
+static bool read_number(const char **p, const char *end, uint64_t *value)
+{
+	const char *start = *p;
+
+	for (*value = 0; *p < end && **p >= '0' && **p <= '9'; ++*p) {
+		if (__builtin_mul_overflow(*value, 10, value) ||
+		    __builtin_add_overflow(*value, (uint64_t)(**p - '0'), value))
+			return false;
+	}
+	return *p > start;
+}
+
+static bool read_char(const char **p, const char *end, char c)
+{
+	return *p < end && *(*p)++ == c;
+}
+
+/* [first,last,id] */
+static bool read_range(const char **p, const char *end, uint64_t v[3])
+{
+	for (int i = 0; i < 3; i++) {
+		if (!read_char(p, end, i ? ',' : '[') || !read_number(p, end, &v[i]))
+			return false;
+	}
+	return read_char(p, end, ']');
+}
+
+static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
+{
+	uint64_t packets = v[1] - v[0] + 1;
+	struct fatesum_run *run;
+	struct outcome *o;
+
+	if (v[0] > v[1] || v[2] >= f->outcome.n)
+		return false;
+	o = outcome_at(f, (unsigned)v[2]);
+	o->packets += packets;
+	o->ranges++;
+	o->longest = larger(o->longest, packets);
+	run = f->keep ? list_add(&f->run) : NULL;
+	if (run)
+		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
+	return run || !f->keep;
+}
+
+/* What stands behind a key; NULL: it is not there. */
+static const char *behind(const char *json, size_t len, const char *key)
+{
+	const char *p = memmem(json, len, key, strlen(key));
+
+	return p ? p + strlen(key) : NULL;
+}
+
+/* Millions of them: by hand, for a parser of JSON takes ten times as long. */
+int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
+{
+	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
+	uint64_t stream = 0, v[3];
+
+	if (!p)
+		return -EINVAL;
+	number = behind(json, (size_t)(p - json), "\"stream\":");
+	if (number)
+		read_number(&number, p, &stream);
+	while (p < end && *p != ']') {
+		if (*p == ',')
+			p++;
+		if (!read_range(&p, end, v) || !add(f, (uint16_t)stream, v))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * A list of {"fate","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
+ * numbers, and the longest of them. NULL: there were no fates. To be given away.
+ */
+static struct json_object *fatesum_json(const struct fatesum *f)
+{
+	struct json_object *list = f->outcome.n ? json_object_new_array() : NULL;
+
+	for (unsigned i = 0; i < f->outcome.n; i++) {
+		const struct outcome *outcome = outcome_at(f, i);
+		struct json_object *o = NULL;
+
+		if (json_object_deep_copy(outcome->data, &o, NULL))
+			continue;
+		json_object_object_del(o, "id");
+		json_put_u64(o, "packets", outcome->packets);
+		json_put_u64(o, "ranges", outcome->ranges);
+		json_put_u64(o, "longest", outcome->longest);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static uint64_t packets_of(const struct fatesum *f, const char *fate)
+{
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < f->outcome.n; i++) {
+		if (!strcmp(json_get_text(outcome_at(f, i)->data, "fate"), fate))
+			packets += outcome_at(f, i)->packets;
+	}
+	return packets;
+}
+
+static int by_number(const void *va, const void *vb)
+{
+	const struct fatesum_run *a = va, *b = vb;
+
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n)
+{
+	if (f->run.n)
+		qsort(f->run.at, f->run.n, f->run.size, by_number);
+	*n = f->run.n;
+	return f->run.at;
+}
+
+const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome)
+{
+	return outcome < f->outcome.n ? outcome_at(f, outcome)->data : NULL;
+}
+
+/*
+ * Whether they add up to the ledger in `end`, of whichever command: as many delivered and refused,
+ * and as many that were not delivered. What only a counter has settled has no fate of its own.
+ */
+static bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
+{
+	uint64_t sent = json_get_u64(end, "sent"), dropped = json_get_u64(end, "dropped");
+	uint64_t not_delivered = packets_of(f, "dropped") + packets_of(f, "unaccounted");
+	bool delivered = packets_of(f, "delivered") == json_get_u64(end, "delivered");
+	bool refused = packets_of(f, "refused") == json_get_u64(end, "refused");
+
+	if (!json_get(end, "sent")) /* recv */
+		return delivered;
+	if (!json_get(end, "unaccounted")) /* send */
+		return refused && packets_of(f, "dropped") == dropped &&
+		       not_delivered + packets_of(f, "left") == sent;
+	return delivered && refused &&
+	       not_delivered ==
+		       dropped + json_get_u64(end, "in_flight") + json_get_u64(end, "unaccounted");
+}
+
+/* Files and documents. */
+
 /* What a file begins with, terminated; its length, or -1: it cannot be read, as its reader says. */
 static int read_head(const char *path, char *head, size_t size)
 {
@@ -190,7 +395,6 @@ struct reading {
 	struct ledgers *l;
 	const struct load_spec *spec;
 	struct ledgers_file *file;
-	struct json_tokener *tokener;
 	struct ledgers_document now; /* json NULL: no start has come */
 	struct ledgers_document set; /* of which it is a trial, if one is open; else json NULL */
 	struct ledgers_document cut; /* a trial that the set was killed in; json NULL: none */
@@ -278,12 +482,6 @@ static void end_document(struct reading *r)
 	r->series = NULL;
 }
 
-static struct json_object *parse(struct reading *r, const char *json, size_t len)
-{
-	json_tokener_reset(r->tokener);
-	return len <= INT32_MAX ? json_tokener_parse_ex(r->tokener, json, (int)len) : NULL;
-}
-
 /* The next set has come, or a run that is none of its trials, or the end of the file. */
 static void end_set(struct reading *r)
 {
@@ -334,7 +532,7 @@ static void begin_set(struct reading *r, const struct json_object *line)
 	if (r->rc || !begin(r, &r->set, line))
 		return;
 	json_put(r->set.json, "start", json_object_get(json_get(line, "data")));
-	json_put(r->set.json, "trials", json_object_new_array());
+	json_put_list(r->set.json, "trials");
 	put_place(&r->set);
 	note_times(r->file, r->set.from_ns, r->set.to_ns);
 }
@@ -357,16 +555,15 @@ static void take_trial(struct reading *r, struct json_object *members)
 	r->told = false;
 	if (r->set.json) {
 		trials = json_get(r->set.json, "trials");
-		trial = json_object_new_object();
+		trial = json_add_object(trials);
 		copy_members(trial, json_get(run, "end"));
 		copy_members(trial, members);
 		/* what happened in a long one, as in a soak; not of many */
 		if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
-		    json_object_array_length(trials) < TRIALS_IN_TIME)
+		    json_object_array_length(trials) <= TRIALS_IN_TIME)
 			json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
 		if (fates_disagree(run))
 			json_put_bool(r->set.json, "fates_agree", false);
-		json_object_array_add(trials, trial);
 	} else {
 		r->file->headless++;
 	}
@@ -412,7 +609,7 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 		r->now.from_ns = from_ns;
 	if (r->now.parts && !in_window(r->spec, from_ns, to_ns))
 		return;
-	line = parse(r, json, len);
+	line = ledgerline_parse(json, len);
 	data = json_get(line, "data");
 	if (json_object_is_type(data, json_type_object))
 		r->rc = series_add(r->series, json_object_get(data), from_ns, to_ns);
@@ -427,10 +624,8 @@ static void take_limit(struct reading *r, struct json_object *data)
 	struct json_object *list = json_get(r->now.json, "limits");
 	uint64_t ns;
 
-	if (!list) {
-		list = json_object_new_array();
-		json_put(r->now.json, "limits", list);
-	}
+	if (!list)
+		list = json_put_list(r->now.json, "limits");
 	if ((when_date(json_get_text(data, "time"), &ns) || in_window(r->spec, ns, ns)) &&
 	    json_object_array_length(list) < LOAD_LIMITS)
 		json_object_array_add(list, json_object_get(data));
@@ -439,13 +634,12 @@ static void take_limit(struct reading *r, struct json_object *data)
 static void take_end(struct reading *r, struct json_object *data)
 {
 	json_put(r->now.json, "end", json_object_get(data));
-	r->now.to_ns =
-		larger(r->now.to_ns, r->started_ns + json_get_u64(data, "duration_ns"));
+	r->now.to_ns = larger(r->now.to_ns, r->started_ns + json_get_u64(data, "duration_ns"));
 }
 
 static void take_event(struct reading *r, const char *json, size_t len)
 {
-	struct json_object *line = parse(r, json, len), *data = json_get(line, "data");
+	struct json_object *line = ledgerline_parse(json, len), *data = json_get(line, "data");
 	const char *event = json_get_text(line, "event");
 
 	if (!strcmp(event, "start"))
@@ -498,15 +692,11 @@ static int take_line(void *arg, const char *json, size_t len)
 static int read_lines(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
 		      struct error *err)
 {
-	struct reading r = {.l = l, .spec = spec, .file = file, .tokener = json_tokener_new()};
-	int rc;
+	struct reading r = {.l = l, .spec = spec, .file = file};
+	int rc = ledgerfile_read(file->path, take_line, &r, &file->state, err);
 
-	if (!r.tokener)
-		return error_memory(err);
-	rc = ledgerfile_read(file->path, take_line, &r, &file->state, err);
 	end_document(&r);
 	end_set(&r);
-	json_tokener_free(r.tokener);
 	if (!rc)
 		rc = r.rc;
 	if (!rc && !file->documents)
@@ -636,199 +826,4 @@ void ledgers_free(struct ledgers *l)
 	forget_documents(l);
 	free(l->file);
 	free(l);
-}
-
-/* Fates of numbers, line by line. */
-
-struct outcome {
-	struct json_object *data; /* of its line */
-	uint64_t packets, ranges, longest;
-};
-
-struct fatesum {
-	struct list outcome; /* struct outcome */
-	bool keep;
-	struct list run; /* struct fatesum_run */
-};
-
-static struct outcome *outcome_at(const struct fatesum *f, unsigned i)
-{
-	return (struct outcome *)f->outcome.at + i;
-}
-
-struct fatesum *fatesum_new(bool keep)
-{
-	struct fatesum *f = calloc(1, sizeof(*f));
-
-	if (f)
-		*f = (struct fatesum){.keep = keep,
-				      .outcome.size = sizeof(struct outcome),
-				      .run.size = sizeof(struct fatesum_run)};
-	return f;
-}
-
-void fatesum_free(struct fatesum *f)
-{
-	if (!f)
-		return;
-	for (unsigned i = 0; i < f->outcome.n; i++)
-		json_object_put(outcome_at(f, i)->data);
-	list_free(&f->outcome);
-	list_free(&f->run);
-	free(f);
-}
-
-int fatesum_name(struct fatesum *f, struct json_object *data)
-{
-	struct outcome *more;
-
-	if (json_get_u64(data, "id") != f->outcome.n || !*json_get_text(data, "fate"))
-		return -EINVAL;
-	more = list_add(&f->outcome);
-	if (!more)
-		return -ENOMEM;
-	more->data = json_object_get(data);
-	return 0;
-}
-
-static bool read_number(const char **p, const char *end, uint64_t *value)
-{
-	const char *start = *p;
-
-	for (*value = 0; *p < end && **p >= '0' && **p <= '9'; ++*p) {
-		if (__builtin_mul_overflow(*value, 10, value) ||
-		    __builtin_add_overflow(*value, (uint64_t)(**p - '0'), value))
-			return false;
-	}
-	return *p > start;
-}
-
-static bool read_char(const char **p, const char *end, char c)
-{
-	return *p < end && *(*p)++ == c;
-}
-
-/* [first,last,id] */
-static bool read_range(const char **p, const char *end, uint64_t v[3])
-{
-	for (int i = 0; i < 3; i++) {
-		if (!read_char(p, end, i ? ',' : '[') || !read_number(p, end, &v[i]))
-			return false;
-	}
-	return read_char(p, end, ']');
-}
-
-static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
-{
-	uint64_t packets = v[1] - v[0] + 1;
-	struct fatesum_run *run;
-	struct outcome *o;
-
-	if (v[0] > v[1] || v[2] >= f->outcome.n)
-		return false;
-	o = outcome_at(f, (unsigned)v[2]);
-	o->packets += packets;
-	o->ranges++;
-	o->longest = larger(o->longest, packets);
-	run = f->keep ? list_add(&f->run) : NULL;
-	if (run)
-		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
-	return run || !f->keep;
-}
-
-/* What stands behind a key; NULL: it is not there. */
-static const char *behind(const char *json, size_t len, const char *key)
-{
-	const char *p = memmem(json, len, key, strlen(key));
-
-	return p ? p + strlen(key) : NULL;
-}
-
-/* Millions of them: by hand, for a parser of JSON takes ten times as long. */
-int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
-{
-	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
-	uint64_t stream = 0, v[3];
-
-	if (!p)
-		return -EINVAL;
-	number = behind(json, (size_t)(p - json), "\"stream\":");
-	if (number)
-		read_number(&number, p, &stream);
-	while (p < end && *p != ']') {
-		if (*p == ',')
-			p++;
-		if (!read_range(&p, end, v) || !add(f, (uint16_t)stream, v))
-			return -EINVAL;
-	}
-	return 0;
-}
-
-struct json_object *fatesum_json(const struct fatesum *f)
-{
-	struct json_object *list = f->outcome.n ? json_object_new_array() : NULL;
-
-	for (unsigned i = 0; i < f->outcome.n; i++) {
-		const struct outcome *outcome = outcome_at(f, i);
-		struct json_object *o = NULL;
-
-		if (json_object_deep_copy(outcome->data, &o, NULL))
-			continue;
-		json_object_object_del(o, "id");
-		json_put_u64(o, "packets", outcome->packets);
-		json_put_u64(o, "ranges", outcome->ranges);
-		json_put_u64(o, "longest", outcome->longest);
-		json_object_array_add(list, o);
-	}
-	return list;
-}
-
-static uint64_t packets_of(const struct fatesum *f, const char *fate)
-{
-	uint64_t packets = 0;
-
-	for (unsigned i = 0; i < f->outcome.n; i++) {
-		if (!strcmp(json_get_text(outcome_at(f, i)->data, "fate"), fate))
-			packets += outcome_at(f, i)->packets;
-	}
-	return packets;
-}
-
-static int by_number(const void *va, const void *vb)
-{
-	const struct fatesum_run *a = va, *b = vb;
-
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
-	return (a->first > b->first) - (a->first < b->first);
-}
-
-const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n)
-{
-	if (f->run.n)
-		qsort(f->run.at, f->run.n, f->run.size, by_number);
-	*n = f->run.n;
-	return f->run.at;
-}
-
-const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome)
-{
-	return outcome < f->outcome.n ? outcome_at(f, outcome)->data : NULL;
-}
-
-bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
-{
-	uint64_t sent = json_get_u64(end, "sent"), dropped = json_get_u64(end, "dropped");
-	uint64_t not_delivered = packets_of(f, "dropped") + packets_of(f, "unaccounted");
-	bool delivered = packets_of(f, "delivered") == json_get_u64(end, "delivered");
-	bool refused = packets_of(f, "refused") == json_get_u64(end, "refused");
-
-	if (!json_get(end, "sent")) /* recv */
-		return delivered;
-	if (!json_get(end, "unaccounted")) /* send */
-		return refused && packets_of(f, "dropped") == dropped &&
-		       not_delivered + packets_of(f, "left") == sent;
-	return delivered && refused &&
-	       not_delivered ==
-		       dropped + json_get_u64(end, "in_flight") + json_get_u64(end, "unaccounted");
 }

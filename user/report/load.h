@@ -17,7 +17,8 @@
  * lost most packets a second, worst first (report/series.h). `sum`, of trace only, is all intervals
  * that were asked for, as one. `limits` are those that were crossed, at most LOAD_LIMITS of them.
  *
- * `fates` (fatesum_json()) are there of run, send and recv, if they kept them.
+ * `fates` are there of run, send and recv, if they kept them:
+ *{"fate","stage",..,"packets","ranges", "longest"}, ranges being runs of neighbouring numbers.
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H
@@ -57,18 +58,6 @@ const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n);
 
 /* The data of the `fate` line of an outcome; borrowed. */
 const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome);
-
-/*
- * A list of {"fate","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
- * numbers, and the longest of them. NULL: there were no fates. To be given away.
- */
-struct json_object *fatesum_json(const struct fatesum *f);
-
-/*
- * Whether they add up to the ledger in `end`, of whichever command: as many delivered and refused,
- * and as many that were not delivered. What only a counter has settled has no fate of its own.
- */
-bool fatesum_agrees(const struct fatesum *f, const struct json_object *end);
 
 struct load_spec {
 	const char *const *path;

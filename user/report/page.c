@@ -25,7 +25,7 @@ struct page page_open(FILE *out, bool colour, uint64_t most)
 {
 	struct page p = {.out = out, .colour = colour, .width = PAGE_WIDTH};
 
-	p.count_width = (unsigned)strlen(page_count(most));
+	p.count_width = (unsigned)strlen(fmt_count(most));
 	return p;
 }
 
@@ -190,53 +190,10 @@ void page_line(struct page *p, unsigned indent, enum style of_label, const char 
 	page_end(p);
 }
 
-char *page_buffer(void)
-{
-	static _Thread_local char text[16][FMT_MAX];
-	static _Thread_local unsigned made;
-
-	return text[made++ % (sizeof(text) / sizeof(*text))];
-}
-
-char *page_count(uint64_t count)
-{
-	return fmt_count(page_buffer(), FMT_MAX, count);
-}
-
-char *page_ns(uint64_t ns)
-{
-	return fmt_ns(page_buffer(), FMT_MAX, ns);
-}
-
-char *page_rate(double pps)
-{
-	return fmt_rate(page_buffer(), FMT_MAX, pps);
-}
-
-char *page_bytes(uint64_t bytes)
-{
-	return fmt_bytes(page_buffer(), FMT_MAX, bytes);
-}
-
-char *page_short(double v)
-{
-	return fmt_short(page_buffer(), FMT_MAX, v);
-}
-
-char *page_when(uint64_t ns, bool day)
-{
-	return when_text(page_buffer(), FMT_MAX, ns, day);
-}
-
-char *page_time(uint64_t ns)
-{
-	return num_text_time(page_buffer(), FMT_MAX, ns);
-}
-
 char *page_share(uint64_t part, uint64_t whole)
 {
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
-	char *buf = page_buffer();
+	char *buf = fmt_buffer();
 
 	*buf = '\0';
 	if (part && whole && share < 0.01)
@@ -256,7 +213,7 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	page_cell(p, style, label);
 	if (p->html && *html_stage_title(label))
 		html_put(p->html, "<br><small>%s</small>", html_stage_title(label));
-	page_cell(p, style, page_count(count));
+	page_cell(p, style, fmt_count(count));
 	page_cell(p, STYLE_PLAIN, page_share(count, whole));
 	if (p->html)
 		fputs("<td>", p->out);
@@ -393,7 +350,7 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 		page_words(p, STYLE_PLAIN, "- %s", json_get_text(f, "text"));
 	}
 	page_end(p);
-	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(fields); i++) {
 		const char *text = json_get_text(f, fields[i][0]);
 		bool to_undo = !strcmp(fields[i][0], "undo");
 

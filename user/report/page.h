@@ -16,6 +16,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/num.h"
+
 #define PAGE_WIDTH 80
 #define PAGE_BLANK '\v' /* printed as a blank */
 
@@ -55,18 +58,6 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
-
-/* FMT_MAX bytes for a text; it stays until 15 more are made, by these, too. */
-char *page_buffer(void);
-
-/* As base/num.h and base/clock.h have them. */
-char *page_count(uint64_t count);
-char *page_ns(uint64_t ns);
-char *page_rate(double pps);
-char *page_bytes(uint64_t bytes);
-char *page_short(double v);
-char *page_when(uint64_t ns, bool day);
-char *page_time(uint64_t ns); /* the shortest that is exact: num_text_time() */
 
 /* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". */
 char *page_share(uint64_t part, uint64_t whole);

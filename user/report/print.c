@@ -12,8 +12,7 @@
 #include "report/load.h"
 #include "report/trace.h"
 
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
-#define ROWS_WANTED  (STEPS_MAX - 2) /* the first and the last may be parts of a step */
+#define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
 
 /*
  * The shortest round time of which the table needs at most so many, and in which about one interval
@@ -26,7 +25,7 @@ static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 				      30000,	60000,	  120000,   300000,    600000,
 				      900000,	1800000,  3600000,  7200000,   10800000,
 				      21600000, 43200000, 86400000, 172800000, 604800000};
-	const unsigned n = sizeof(ms) / sizeof(ms[0]);
+	const unsigned n = LENGTH(ms);
 	uint64_t length = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -118,14 +117,14 @@ static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64
 	}
 	for (unsigned i = 0; i < n; i++)
 		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
-			   page_count(stage[rank[i]]), i + 1 < n ? "," : "");
+			   fmt_count(stage[rank[i]]), i + 1 < n ? "," : "");
 }
 
 /* A table of the steps: of a trace only what was lost. */
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
-	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32];
+	char each[FMT_MAX + 32], line[FMT_MAX], *text = fmt_buffer();
 	const struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
 					      {"delivered", 12, true},	    {"lost", 12, true},
 					      {"peak", 12, true},	    {NULL, 0, false}};
@@ -138,7 +137,7 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 	if (s.n < 2)
 		return;
 	memcpy(shown + 1, columns + 1 + hidden, sizeof(columns) - sizeof(*columns) * (1 + hidden));
-	snprintf(text, sizeof(text), "each %s", page_time(s.length_ns));
+	snprintf(text, FMT_MAX, "each %s", num_text_time(s.length_ns));
 	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
 	page_end(&p);
 	p.table = shown;
@@ -148,7 +147,7 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 	for (const struct step *step = s.at; step < s.at + s.n; step++) {
 		const uint64_t counts[] = {step->sent, step->delivered, step->dropped};
 
-		when_text(text, sizeof(text), step->from_ns, day);
+		text = when_text(step->from_ns, day);
 		if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
 			snprintf(text + strlen(text), 8, ".%03u",
 				 (unsigned)(step->from_ns % 1000000000 / 1000000));
@@ -156,10 +155,10 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 		p.indent = 0;
 		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
 		for (unsigned i = hidden; i < LENGTH(counts); i++)
-			page_cell(&p, STYLE_PLAIN, page_count(counts[i]));
+			page_cell(&p, STYLE_PLAIN, fmt_count(counts[i]));
 		if (step->dropped) {
 			page_cell(&p, STYLE_PLAIN,
-				  step->peak_pps > 0 ? page_rate(step->peak_pps) : "-");
+				  step->peak_pps > 0 ? fmt_rate(step->peak_pps) : "-");
 			page_verbatim(&p, "  ");
 			p.indent = p.column;
 			put_stages(&p, step->stage, step->dropped);
@@ -205,9 +204,9 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 
 		when_date(json_get_text(o, "time"), &to_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
-			  STYLE_PLAIN, "%s %s for %s %s", page_glue(page_when(to_ns, true)),
-			  page_glue(page_rate(json_get_double(o, "dropped_pps"))),
-			  page_glue(page_ns(json_get_u64(o, "interval_ns"))),
+			  STYLE_PLAIN, "%s %s for %s %s", page_glue(when_text(to_ns, true)),
+			  page_glue(fmt_rate(json_get_double(o, "dropped_pps"))),
+			  page_glue(fmt_ns(json_get_u64(o, "interval_ns"))),
 			  print_worst_stage(o, &stages));
 	}
 }
@@ -257,11 +256,11 @@ static void put_sender(struct page *p, const struct json_object *sender)
 		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
 		json_get_u64(end, "sent"), 0);
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
-		page_words(p, STYLE_BAD, "%s\v%s,", page_count(json_get_u64(stage.item, "packets")),
+		page_words(p, STYLE_BAD, "%s\v%s,", fmt_count(json_get_u64(stage.item, "packets")),
 			   json_get_text(stage.item, "stage"));
 	if (open)
-		page_words(p, STYLE_BAD, "%s\vunaccounted,", page_count(open));
-	page_words(p, STYLE_PLAIN, "%s\vdelivered", page_count(json_get_u64(end, "delivered")));
+		page_words(p, STYLE_BAD, "%s\vunaccounted,", fmt_count(open));
+	page_words(p, STYLE_PLAIN, "%s\vdelivered", fmt_count(json_get_u64(end, "delivered")));
 	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
 		   (unsigned)json_get_u64(sender, "number"));
 	page_end(p);
@@ -299,11 +298,11 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 
 	/* what is shown is not all of it: --since, or --keep */
 	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
-		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", page_when(ns, true));
+		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", when_text(ns, true));
 	if (json_get_u64(covers, "joined") >= 2)
 		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
 			  "%s, put together by up to %u",
-			  page_count(json_get_u64(covers, "intervals")),
+			  fmt_count(json_get_u64(covers, "intervals")),
 			  (unsigned)json_get_u64(covers, "joined"));
 	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
@@ -322,8 +321,8 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	if (p.html && json_get(last, "sent"))
 		page_words(&p, STYLE_PLAIN, "until then %s were sent and %s delivered",
-			   page_count(json_get_u64(last, "sent")),
-			   page_count(json_get_u64(last, "delivered")));
+			   fmt_count(json_get_u64(last, "sent")),
+			   fmt_count(json_get_u64(last, "delivered")));
 	page_end(&p);
 }
 
@@ -350,7 +349,7 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	const struct json_object *start = json_get(d->json, "start");
 	size_t words = json_get_length(start, "command");
 	struct page p = print_page(v, 0);
-	const char *from = page_when(d->from_ns, true), *to = page_when(d->to_ns, true);
+	const char *from = when_text(d->from_ns, true), *to = when_text(d->to_ns, true);
 	bool same_day = !strncmp(from, to, strcspn(from, " "));
 
 	page_text(&p, 0, STYLE_BOLD, d->command);

@@ -186,6 +186,13 @@ int matrix_new(const struct ledgers_document *docs, unsigned n, struct json_obje
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to);
 
 /* As a table for people: senders down, receivers across. */
+/*
+ * The loss at the points of a sweep over two options, in the same form, for matrix_print(): one of
+ * them down, the other across. NULL: there are too few values, or too many. To be put.
+ */
+struct json_object *matrix_of_points(struct json_object *end, const char *first,
+				     const char *second);
+
 void matrix_print(const struct print_view *v, struct json_object *matrix);
 
 /* What `check` finds and changes, for machines and people. Objects: to be put; as check_plan(). */
@@ -201,8 +208,9 @@ int bundle_write(const char *path, struct json_object *start, const struct look 
 		 struct json_object *rows, struct error *err);
 
 /*
- * The last of a file, judged; there are no commands in its findings, since they would be for another
- * host. *start: to be put. `l`: zero-initialised, to be closed in any case. STATUS_USAGE: it is none.
+ * The last of a file, judged; there are no commands in its findings, since they would be for
+ * another host. *start: to be put. `l`: zero-initialised, to be closed in any case. STATUS_USAGE:
+ * it is none.
  */
 int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err);
 
@@ -223,7 +231,7 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 
 /* What a change did to a loss, as look_again() measured it. */
 struct json_object *json_remedy(const struct remedy *r);
-void print_remedy(const struct print_view *v, const struct json_object *remedy);
+void print_remedy(const struct print_view *v, const struct remedy *r);
 
 /* One that was made or undone, or was not: "title", .., "outcome", "current", "why". */
 struct json_object *json_change_told(const struct change_told *told);

@@ -15,7 +15,6 @@
 #define WORST_SHOWN	8
 #define LIMITS_SHOWN	20
 #define INTERVALS_SHOWN 60 /* of a ledger, unless more is asked for */
-#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
 struct trace_text {
 	struct page page;
@@ -104,7 +103,7 @@ static void put_details(struct trace_text *t, const struct live_row *row)
 static const char *label_of(const struct live_row *row, const struct class *c)
 {
 	const char *name = row->text[LIVE_STAGE];
-	char *label = page_buffer();
+	char *label = fmt_buffer();
 
 	snprintf(label, FMT_MAX, "%s%s", *name ? name : "copy", c->mark);
 	return label;
@@ -129,7 +128,7 @@ static int rows_of(struct live_table *rows, const struct json_object *o, const s
 /* Whole packets where there are few: an interval is never exactly a second. */
 static char *rate_text(double pps)
 {
-	char *text = page_rate(pps);
+	char *text = fmt_rate(pps);
 
 	if (pps >= 0.5 && pps < 999.5)
 		snprintf(text, FMT_MAX, "%.0f pps", pps);
@@ -144,7 +143,7 @@ static void put_rates(struct page *p, enum style style, const char *label,
 
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
 		 rate_text(per_second(counts->packets, ns)),
-		 page_bytes(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
+		 fmt_bytes(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
@@ -186,8 +185,8 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	    !(t->all && sum_of(interval, &benign, "events")))
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
-	page_line(&t->page, 0, STYLE_BOLD, page_when(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
-		  page_count(packets), page_glue(rate_text(per_second(packets, ns))));
+	page_line(&t->page, 0, STYLE_BOLD, when_text(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
+		  fmt_count(packets), page_glue(rate_text(per_second(packets, ns))));
 	put_interval_rows(t, interval, &lost, ns);
 	put_interval_rows(t, interval, &suspect, ns);
 	if (t->all)
@@ -207,7 +206,7 @@ static char *clock_text(const struct json_object *window, uint64_t window_ns)
 	char *text;
 
 	when_date(json_get_text(window, "time"), &ns);
-	text = page_when(ns, false);
+	text = when_text(ns, false);
 	snprintf(text + strlen(text), 8, ".%0*u", fine ? 4 : 3,
 		 (unsigned)(ns % 1000000000 / (fine ? 100000 : 1000000)));
 	return text;
@@ -225,7 +224,7 @@ static void put_dense(struct page *p, const struct json_object *bursts, uint64_t
 	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
 		   100.0 * json_get_double(stage, "dense_packets") /
 			   json_get_double(stage, "packets"),
-		   page_time(ns), page_glue(page_ns(about)), behind);
+		   num_text_time(ns), page_glue(fmt_ns(about)), behind);
 }
 
 /* A line for each stage: how much of its loss came at once, and the worst window. */
@@ -241,13 +240,13 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
 		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage.item, "stage"),
-			   page_count(json_get_u64(stage.item, "packets")));
+			   fmt_count(json_get_u64(stage.item, "packets")));
 		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage.item,
 			  single ? "" : ";");
 		if (!single)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
-				   page_count(packets), page_time(window_ns),
-				   page_glue(page_rate(per_second(packets, window_ns))),
+				   fmt_count(packets), num_text_time(window_ns),
+				   page_glue(fmt_rate(per_second(packets, window_ns))),
 				   clock_text(worst, window_ns));
 		page_end(p);
 	}
@@ -262,7 +261,7 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 	if (!bursts)
 		return;
 	page_line(p, 0, STYLE_BOLD, BURSTS "      ", STYLE_PLAIN,
-		  "losses in windows of %s, and the worst of these", page_time(window_ns));
+		  "losses in windows of %s, and the worst of these", num_text_time(window_ns));
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		const struct json_object *b = print_stage(bursts, stage_name(i));
 		const uint64_t all = json_get_u64(print_stage(end, stage_name(i)), "packets");
@@ -276,7 +275,7 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 				  all > timed ? ";" : "");
 		if (all > timed)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
-				   page_count(all - timed));
+				   fmt_count(all - timed));
 		page_end(p);
 		for (struct json_each w = json_each(b, "worst");
 		     json_next(&w) && w.next <= WINDOWS_SHOWN;) {
@@ -284,7 +283,7 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 
 			page_row_line(p, STYLE_DIM, 2, clock_text(w.item, window_ns), packets,
 				      timed, STYLE_DIM, "%s",
-				      page_glue(page_rate(per_second(packets, window_ns))));
+				      page_glue(fmt_rate(per_second(packets, window_ns))));
 		}
 	}
 }
@@ -316,7 +315,7 @@ static void put_name(struct rates_text *r, unsigned indent, enum style style, co
 
 static const char *moved_text(const struct rates_text *r, uint64_t moved)
 {
-	return page_short((double)moved / r->seconds);
+	return fmt_short((double)moved / r->seconds);
 }
 
 static void put_moved(struct rates_text *r, int width, enum style style, const uint64_t *moved,
@@ -532,7 +531,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 		const char *at = row->text[LIVE_LOCATION];
 
 		page_words(p, STYLE_DIM, "%s\v%s", *at ? at : row->text[LIVE_REASON],
-			   page_count(row->counts.packets));
+			   fmt_count(row->counts.packets));
 	}
 	if (rows.n > BENIGN_PLACES)
 		page_words(p, STYLE_DIM, "...");
@@ -547,8 +546,8 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 	struct page *p = &t->page;
 
 	page_row_line(p, STYLE_BOLD, 0, "lost", packets, 0, STYLE_PLAIN, "%s in %s",
-		      page_glue(page_rate(per_second(packets, duration_ns))),
-		      page_glue(page_ns(duration_ns)));
+		      page_glue(fmt_rate(per_second(packets, duration_ns))),
+		      page_glue(fmt_ns(duration_ns)));
 	put_total_rows(t, o, &lost, packets);
 	if (perhaps) {
 		page_row(p, STYLE_BOLD, 0, "perhaps lost", perhaps, 0);
@@ -583,13 +582,13 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 	struct page *p = &t->page;
 
 	page_text(p, 0, STYLE_DIM, "own cost        ");
-	page_words(p, STYLE_DIM, "%s of CPU time", page_glue(page_ns(json_get_u64(own, "cpu_ns"))));
+	page_words(p, STYLE_DIM, "%s of CPU time", page_glue(fmt_ns(json_get_u64(own, "cpu_ns"))));
 	if (json_get(own, "kernel_ns"))
 		page_words(p, STYLE_DIM, "and %s in the kernel,",
-			   page_glue(page_ns(json_get_u64(own, "kernel_ns"))));
-	page_words(p, STYLE_DIM, "for %s events;", page_count(json_get_u64(own, "events")));
+			   page_glue(fmt_ns(json_get_u64(own, "kernel_ns"))));
+	page_words(p, STYLE_DIM, "for %s events;", fmt_count(json_get_u64(own, "events")));
 	page_words(p, STYLE_DIM, "tables of %s%s",
-		   page_glue(page_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
+		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)
 		page_words(p, STYLE_DIM, "%lu of %lu slots and %lu of %lu keys beside them in use",
 			   json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
@@ -693,12 +692,11 @@ static void put_balance(struct page *p, const struct json_object *end)
 	put_numbers(p, json_get(end, "sequence"));
 	print_verdict(p, end);
 	if (!runs)
-		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
-			  "no packet came");
+		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM, "no packet came");
 	else
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
 			  "%s each time, %.2f %% of a CPU",
-			  page_glue(page_ns(json_get_u64(checkpoints, "run_ns") / runs)),
+			  page_glue(fmt_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
 				  json_get_double(checkpoints, "measured_ns"));
 }
@@ -774,9 +772,9 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 
 		page_text(&p, 0, STYLE_BAD, o.next > 1 ? "                " : "limits broken   ");
 		if (!when_date(json_get_text(o.item, "time"), &ns))
-			page_words(&p, STYLE_PLAIN, "%s", page_glue(page_when(ns, true)));
+			page_words(&p, STYLE_PLAIN, "%s", page_glue(when_text(ns, true)));
 		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o.item, "limit"),
-			   page_count(json_object_get_uint64(json_get(o.item, "measured"))),
+			   fmt_count(json_object_get_uint64(json_get(o.item, "measured"))),
 			   strcmp(json_get_text(o.item, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}

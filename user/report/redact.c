@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+
 /* Members that are a secret as a whole, and what it is then called. */
 static const struct {
 	const char *key, *kind;
@@ -25,7 +27,6 @@ static const char *const ours[] = {
 	"unit",	  "phase",    "topology", "outcome", "direction", "limited_by", "fate",
 };
 
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 #define SHORT	     3 /* shorter words are too common to be looked for in sentences */
 #define NAME_MAX_LEN 32
 #define ADDRESS_MAX  64 /* more than any has */

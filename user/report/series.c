@@ -87,17 +87,14 @@ static void add_stage(struct live_table *t, const struct json_object *stage, enu
 	}
 }
 
+const char *const rows_classes[] = {
+	[NOISE_LOSS] = "stages", [NOISE_SUSPECT] = "suspect", [NOISE_BENIGN] = "benign"};
+
 void rows_add(struct live_table *t, const struct json_object *interval, unsigned by)
 {
-	static const struct {
-		const char *key;
-		enum noise noise;
-	} classes[] = {
-		{"stages", NOISE_LOSS}, {"suspect", NOISE_SUSPECT}, {"benign", NOISE_BENIGN}};
-
-	for (unsigned c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
-		for (struct json_each s = json_each(interval, classes[c].key); json_next(&s);)
-			add_stage(t, s.item, classes[c].noise, by);
+	for (enum noise noise = 0; noise < NOISE_NOTHING; noise++) {
+		for (struct json_each s = json_each(interval, rows_classes[noise]); json_next(&s);)
+			add_stage(t, s.item, noise, by);
 	}
 }
 
@@ -299,23 +296,22 @@ struct json_object *series_growth(const struct json_object *now, const struct js
 {
 	static const char *const counts[] = {"sent", "delivered", "dropped"};
 	static const char *const of_stage[] = {"packets", "bytes", "events"};
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list;
 
 	json_put_u64(o, "time_ns", json_get_u64(now, "time_ns"));
 	json_put_u64(o, "interval_ns", grown(now, last, "time_ns"));
 	for (unsigned i = 0; i < 3; i++)
 		json_put_u64(o, counts[i], grown(now, last, counts[i]));
+	list = json_put_list(o, "stages");
 	for (struct json_each stage = json_each(now, "stages"); json_next(&stage);) {
 		const char *name = json_get_text(stage.item, "stage");
-		struct json_object *item = json_object_new_object();
+		struct json_object *item = json_add_object(list);
 
 		json_put_text(item, "stage", name);
 		for (unsigned i = 0; i < 3; i++)
 			json_put_u64(item, of_stage[i],
 				     grown(stage.item, print_stage(last, name), of_stage[i]));
-		json_object_array_add(list, item);
 	}
-	json_put(o, "stages", list);
 	return o;
 }
 

@@ -7,17 +7,17 @@
 
 static struct json_object *file_object(const struct ledgers_file *f)
 {
-	struct json_object *o = json_object_new_object(), *cut = NULL;
+	struct json_object *o = json_object_new_object(), *cut;
 
 	json_put_text(o, "file", f->path);
 	json_put_u64(o, "lines", f->state.lines);
 	json_put_u64(o, "bad", f->state.bad);
+	json_put(o, "cut", NULL);
 	if (f->state.cut) {
-		cut = json_object_new_object();
+		cut = json_put_object(o, "cut");
 		json_put_u64(cut, "line", f->state.cut_line);
 		json_put_u64(cut, "offset", f->state.cut_at);
 	}
-	json_put(o, "cut", cut);
 	json_put_u64(o, "odd", f->odd);
 	json_put_u64(o, "headless", f->headless);
 	return o;

@@ -11,8 +11,6 @@
 #include "report/series.h"
 #include "traffic/tx.h"
 
-#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
-
 void text_counts(struct page *p, enum style style, const struct json_object *o,
 		 const struct text_count *count, unsigned n)
 {
@@ -24,7 +22,7 @@ void text_counts(struct page *p, enum style style, const struct json_object *o,
 		uint64_t packets = json_get_u64(o, count->key);
 
 		if (packets)
-			page_words(p, style, "%s\v%s%s", page_count(packets), count->name,
+			page_words(p, style, "%s\v%s%s", fmt_count(packets), count->name,
 				   count + 1 < last ? "," : "");
 	}
 }
@@ -61,9 +59,9 @@ static void put_latency(struct page *p, const struct json_object *end)
 		page_text(p, 0, STYLE_PLAIN, "latency         ");
 		for (unsigned i = 0; i < LENGTH(quantiles); i++)
 			page_words(p, STYLE_PLAIN, "%s\v%s,", quantiles[i][1],
-				   page_glue(page_ns(json_get_u64(latency, quantiles[i][0]))));
+				   page_glue(fmt_ns(json_get_u64(latency, quantiles[i][0]))));
 		page_words(p, STYLE_PLAIN, "jitter\v%s",
-			   page_glue(page_ns(json_get_u64(end, "jitter_ns"))));
+			   page_glue(fmt_ns(json_get_u64(end, "jitter_ns"))));
 		page_end(p);
 	}
 	if (latency && *doubt)
@@ -72,9 +70,9 @@ static void put_latency(struct page *p, const struct json_object *end)
 		return;
 	page_text(p, 0, STYLE_DIM, "clocks          ");
 	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;",
-		   page_glue(page_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
+		   page_glue(fmt_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
 		   offset < 0 ? "behind" : "ahead",
-		   page_glue(page_ns(json_get_u64(hosts, "error_ns"))));
+		   page_glue(fmt_ns(json_get_u64(hosts, "error_ns"))));
 	page_words(p, STYLE_DIM,
 		   json_get_bool(hosts, "shared") ? "said to be one"
 						  : "no one-way delays without --shared-clock");
@@ -114,10 +112,10 @@ static void put_legs(struct page *p, const struct json_object *end)
 		}
 		snprintf(name, sizeof(name), "%s - %s", from, to);
 		page_cell(p, STYLE_PLAIN, name);
-		page_cell(p, STYLE_PLAIN, page_count(json_get_u64(e.item, "packets")));
-		page_cell(p, STYLE_PLAIN, page_ns(json_get_u64(e.item, "mean_ns")));
+		page_cell(p, STYLE_PLAIN, fmt_count(json_get_u64(e.item, "packets")));
+		page_cell(p, STYLE_PLAIN, fmt_ns(json_get_u64(e.item, "mean_ns")));
 		for (unsigned i = 0; i < LENGTH(keys); i++)
-			page_cell(p, STYLE_PLAIN, page_ns(json_get_u64(latency, keys[i])));
+			page_cell(p, STYLE_PLAIN, fmt_ns(json_get_u64(latency, keys[i])));
 		page_end(p);
 	}
 	p->indent = 0;
@@ -159,13 +157,13 @@ static void put_beside(struct page *p, const struct json_object *end)
 	if (json_get_u64(gaps, "gaps"))
 		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,
 			  "%s of %.1f packets in the mean, the longest of\v%s",
-			  page_count(json_get_u64(gaps, "gaps")),
+			  fmt_count(json_get_u64(gaps, "gaps")),
 			  json_get_double(gaps, "packets") / json_get_double(gaps, "gaps"),
-			  page_count(json_get_u64(gaps, "longest")));
+			  fmt_count(json_get_u64(gaps, "longest")));
 	if (json_get_u64(end, "reordered"))
 		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
 			  "extent up to %s\vpackets",
-			  page_count(json_get_u64(json_get(end, "reordering"), "extent_max")));
+			  fmt_count(json_get_u64(json_get(end, "reordering"), "extent_max")));
 	text_counts_line(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
 	text_counts_line(p, "fragments       ", STYLE_PLAIN, end, fragments,
 			 LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
@@ -265,7 +263,7 @@ static void put_counter(struct page *p, const struct json_object *c,
 {
 	const char *netns = json_get_text(cause, "netns"), *note = json_get_text(c, "note");
 	const bool documented = json_get_bool(c, "documented"), agrees = json_get_bool(c, "agrees");
-	const char *delta = page_count(json_get_u64(c, "delta"));
+	const char *delta = fmt_count(json_get_u64(c, "delta"));
 	char name[96];
 	size_t n = strlen(netns);
 
@@ -275,7 +273,7 @@ static void put_counter(struct page *p, const struct json_object *c,
 	page_glue(name);
 	if (!agrees)
 		page_words(p, documented ? STYLE_WARN : STYLE_BAD, "%s\v+%s,\vexpected\v+%s", name,
-			   delta, page_count(json_get_u64(c, "expected")));
+			   delta, fmt_count(json_get_u64(c, "expected")));
 	else if (details)
 		page_words(p, STYLE_DIM, "%s\v+%s", name, delta);
 	else
@@ -364,7 +362,7 @@ static void put_header(struct page *p, const struct run_header *h)
 	else
 		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
 			   h->frame_bytes);
-	page_words(p, STYLE_PLAIN, "%s", h->rate_pps > 0 ? page_rate(h->rate_pps) : "unthrottled");
+	page_words(p, STYLE_PLAIN, "%s", h->rate_pps > 0 ? fmt_rate(h->rate_pps) : "unthrottled");
 	if (h->threads > 1)
 		page_words(p, STYLE_PLAIN, "| %u\vthreads", h->threads);
 	if (h->flows > 1)
@@ -410,21 +408,21 @@ static void put_sent(struct page *p, const struct json_object *end)
 	page_row(p, STYLE_PLAIN, 0, "sent", json_get_u64(end, "sent"), 0);
 	if (ns)
 		page_words(p, STYLE_PLAIN, "%s in %s",
-			   page_glue(page_rate(json_get_double(end, "tx_pps"))),
-			   page_glue(page_ns(ns)));
+			   page_glue(fmt_rate(json_get_double(end, "tx_pps"))),
+			   page_glue(fmt_ns(ns)));
 	if (waits)
-		page_words(p, STYLE_DIM, "(%s\vwaits, %s)", page_count(waits),
-			   page_glue(page_ns(json_get_u64(end, "wait_ns"))));
+		page_words(p, STYLE_DIM, "(%s\vwaits, %s)", fmt_count(waits),
+			   page_glue(fmt_ns(json_get_u64(end, "wait_ns"))));
 	if (slipped)
-		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule", page_glue(page_ns(slipped)));
+		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule", page_glue(fmt_ns(slipped)));
 	if (held)
 		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
-			   page_glue(page_ns(held)));
+			   page_glue(fmt_ns(held)));
 	if (deliberate) /* faults of traffic/shape.h */
 		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
-			   page_count(json_get_u64(deliberate, "duplicates")),
-			   page_count(json_get_u64(deliberate, "reordered")),
-			   page_count(json_get_u64(deliberate, "gaps")));
+			   fmt_count(json_get_u64(deliberate, "duplicates")),
+			   fmt_count(json_get_u64(deliberate, "reordered")),
+			   fmt_count(json_get_u64(deliberate, "gaps")));
 	page_end(p);
 }
 
@@ -481,7 +479,7 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 			put_stage(p, stage, s, sent, verbosity);
 	}
 	page_row_line(p, STYLE_BOLD, 0, "delivered", json_get_u64(end, "delivered"), sent,
-		      STYLE_PLAIN, "%s", rx_pps > 0 ? page_rate(rx_pps) : "");
+		      STYLE_PLAIN, "%s", rx_pps > 0 ? fmt_rate(rx_pps) : "");
 	put_open(p, end);
 }
 
@@ -492,7 +490,7 @@ static void put_remote(struct page *p, const struct json_object *remote)
 		{"sent", "sent"}, {"delivered", "delivered"}, {"dropped", "dropped"}};
 
 	page_line(p, 0, STYLE_WARN, "", STYLE_WARN, "The other host is unknown since %s.",
-		  page_glue(page_ns(json_get_u64(remote, "unknown_since_ns"))));
+		  page_glue(fmt_ns(json_get_u64(remote, "unknown_since_ns"))));
 	text_counts_line(p, "Until then it had told of ", STYLE_WARN, remote, told, LENGTH(told));
 }
 
@@ -517,8 +515,8 @@ static void put_verdict(struct page *p, const struct json_object *start,
 			page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
 		else
 			page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
-				   page_count(unaccounted), page_count(in_flight),
-				   page_count(impossible));
+				   fmt_count(unaccounted), fmt_count(in_flight),
+				   fmt_count(impossible));
 	}
 	if (disagree)
 		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s.", disagree,
@@ -565,9 +563,9 @@ void text_found_trial(FILE *out, unsigned number, const struct json_object *tria
 	snprintf(phase, sizeof(phase), "%s", json_get_text(of, "phase"));
 	snprintf(lost, sizeof(lost), "%.4f %%", json_get_double(trial, "loss_share") * 100);
 	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, utf8_tame(phase),
-		rate > 0 ? page_rate(rate) : "full speed",
-		page_time(json_get_u64(of, "duration_ns")), lost,
-		page_count(json_get_u64(trial, "unsent")), *where ? "  " : "", where);
+		rate > 0 ? fmt_rate(rate) : "full speed",
+		num_text_time(json_get_u64(of, "duration_ns")), lost,
+		fmt_count(json_get_u64(trial, "unsent")), *where ? "  " : "", where);
 }
 
 const char *found_culprit(const struct json_object *rate)
@@ -589,10 +587,9 @@ static void print_mrr(FILE *out, const struct json_object *rate)
 	const char *culprit = found_culprit(rate);
 
 	fprintf(out, "MRR %s got through at the highest rate%s%s",
-		page_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
+		fmt_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
 	if (upper > lower)
-		fprintf(out, "  (median; lowest %s, highest %s)", page_rate(lower),
-			page_rate(upper));
+		fprintf(out, "  (median; lowest %s, highest %s)", fmt_rate(lower), fmt_rate(upper));
 	fputc('\n', out);
 }
 
@@ -600,14 +597,17 @@ static void print_goal(FILE *out, const char *name, const struct json_object *ra
 		       const char *highest)
 {
 	const bool has_lower = json_get(rate, "lower_pps"), has_upper = json_get(rate, "upper_pps");
-	const char *lower = page_rate(json_get_double(rate, "lower_pps"));
-	const char *upper = page_rate(json_get_double(rate, "upper_pps"));
+	const bool done = json_get_bool(rate, "done");
+	const char *lower = fmt_rate(json_get_double(rate, "lower_pps"));
+	const char *upper = fmt_rate(json_get_double(rate, "upper_pps"));
 	double loss_ratio = json_get_double(rate, "loss_ratio");
 
 	if (has_lower && has_upper)
 		fprintf(out, "%s %s held, %s did not", name, lower, upper);
-	else if (has_lower)
+	else if (has_lower && done)
 		fprintf(out, "%s %s held, the highest rate that %s", name, lower, highest);
+	else if (has_lower)
+		fprintf(out, "%s %s held", name, lower);
 	else if (has_upper)
 		fprintf(out, "%s below %s, which was too much", name, upper);
 	else
@@ -616,7 +616,11 @@ static void print_goal(FILE *out, const char *name, const struct json_object *ra
 		fprintf(out, ": %s", found_culprit(rate));
 	if (loss_ratio > 0)
 		fprintf(out, "  (up to %g %% lost)", loss_ratio * 100);
-	fprintf(out, "%s\n", json_get_bool(rate, "done") ? "" : "  (not finished)");
+	if (json_get_u64(rate, "lost_below"))
+		fprintf(out, "  (%s of %s trials up to that rate lost more)",
+			fmt_count(json_get_u64(rate, "lost_below")),
+			fmt_count(json_get_u64(rate, "trials_below")));
+	fprintf(out, "%s\n", done ? "" : "  (not finished)");
 }
 
 void text_found(FILE *out, const struct json_object *end)
@@ -635,12 +639,12 @@ void text_found(FILE *out, const struct json_object *end)
 	if (json_get(end, "mrr"))
 		print_mrr(out, json_get(end, "mrr"));
 	fprintf(out, "%u trials between %s and %s", (unsigned)json_get_u64(end, "trials"),
-		page_rate(json_get_double(end, "min_rate_pps")),
-		page_rate(json_get_double(end, "max_rate_pps")));
+		fmt_rate(json_get_double(end, "min_rate_pps")),
+		fmt_rate(json_get_double(end, "max_rate_pps")));
 	if (held_back || generator)
 		fprintf(out, " (what %s)", highest);
 	fprintf(out, ", frames of %u bytes, in %s\n", (unsigned)json_get_u64(end, "frame_bytes"),
-		page_ns(json_get_u64(end, "duration_ns")));
+		fmt_ns(json_get_u64(end, "duration_ns")));
 }
 
 void text_found_spread(FILE *out, const struct json_object *end)
@@ -701,8 +705,8 @@ static void put_send(struct page *p, const struct json_object *end)
 				 strcmp(name, "unknown") ? name : "(sendmmsg did not say)");
 		}
 	}
-	snprintf(more, sizeof(more), "%s in %s", page_rate(json_get_double(end, "tx_pps")),
-		 page_ns(json_get_u64(end, "duration_ns")));
+	snprintf(more, sizeof(more), "%s in %s", fmt_rate(json_get_double(end, "tx_pps")),
+		 fmt_ns(json_get_u64(end, "duration_ns")));
 	put_line(p, 0, "sent", end, "sent", more);
 	if (deliberate) {
 		put_line(p, 0, "sent twice", deliberate, "duplicates", "on purpose");
@@ -735,11 +739,11 @@ static void put_delays(struct page *p, const struct json_object *end)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
 			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
 			  " of both ends)",
-			  page_ns(json_get_u64(latency, "p50")),
-			  page_ns(json_get_u64(latency, "p99")),
-			  page_ns(json_get_u64(latency, "p9999")),
-			  page_ns(json_get_u64(latency, "max")),
-			  page_ns(json_get_u64(end, "jitter_ns")));
+			  fmt_ns(json_get_u64(latency, "p50")),
+			  fmt_ns(json_get_u64(latency, "p99")),
+			  fmt_ns(json_get_u64(latency, "p9999")),
+			  fmt_ns(json_get_u64(latency, "max")),
+			  fmt_ns(json_get_u64(end, "jitter_ns")));
 	if (*doubt)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the delay: %s", doubt);
 }
@@ -750,7 +754,7 @@ static void put_recv(struct page *p, const struct json_object *end)
 					     "invalid"};
 
 	put_line(p, 0, "received", end, "received", "");
-	put_line(p, 0, "delivered", end, "delivered", page_rate(json_get_double(end, "rx_pps")));
+	put_line(p, 0, "delivered", end, "delivered", fmt_rate(json_get_double(end, "rx_pps")));
 	put_line(p, 0, "lost", end, "lost",
 		 json_get(end, "lost_tail") ? "" : "or more: the end of a stream was not told");
 	put_causes(p, end);

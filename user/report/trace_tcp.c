@@ -21,10 +21,9 @@ static struct json_object *named(const char *key, const char *const names[], uns
 	for (unsigned i = 0; i < n; i++) {
 		if (!counts[i])
 			continue;
-		o = json_object_new_object();
+		o = json_add_object(list);
 		json_put_text(o, key, names[i]);
 		json_put_u64(o, "segments", counts[i]);
-		json_object_array_add(list, o);
 	}
 	return list;
 }
@@ -33,9 +32,8 @@ static struct json_object *json_address(const struct watch_flow *f, bool source)
 {
 	const struct endpoint ep = num_endpoint_of(f->family, source ? f->src : f->dst,
 						   be16toh(source ? f->src_port : f->dst_port));
-	char text[64];
 
-	return json_text(num_text_endpoint(text, sizeof(text), &ep));
+	return json_text(num_text_endpoint(&ep));
 }
 
 static struct json_object *json_flow(const struct tcp_shown *shown)
@@ -157,8 +155,9 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD_PART("own_losses", losses),
 		{0},
 	};
-	struct json_object *o = record_write(rows, b), *kinds = json_object_new_object();
-	struct json_object *rests_on = json_object_new_array(), *flows = json_object_new_array();
+	struct json_object *o = record_write(rows, b), *kinds = json_put_object(o, "kinds");
+	struct json_object *rests_on = json_put_list(o, "rests_on");
+	struct json_object *flows = json_put_list(o, "flows");
 	char line[TCP_SENTENCE];
 
 	for (unsigned i = 0; !tcp_balance_rests_on(b, i, line, sizeof(line)); i++)
@@ -169,8 +168,6 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		json_object_array_add(flows, json_flow(&b->flows[i]));
 
 	json_put(o, "undecided_why", named("why", tcp_why_names, TCP_WHYS, b->sum.undecided));
-	json_put(o, "rests_on", rests_on);
-	json_put(o, "kinds", kinds);
 	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, b->sum.lost_at));
 	json_put(o, "returned_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
@@ -178,7 +175,6 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
 
 	json_put(o, "counters", record_items(counters, &b->counters));
-	json_put(o, "flows", flows);
 	return o;
 }
 
@@ -190,7 +186,7 @@ static void put_kinds(struct page *p, const struct json_object *kinds)
 		uint64_t n = json_get_u64(kinds, tcp_kind_names[i]);
 
 		if (n)
-			page_words(p, STYLE_DIM, "%s %s", page_count(n), tcp_kind_names[i]);
+			page_words(p, STYLE_DIM, "%s %s", fmt_count(n), tcp_kind_names[i]);
 	}
 }
 
@@ -202,7 +198,7 @@ static void put_parts(struct page *p, const char *label, unsigned indent, enum s
 	page_row(p, n ? bad : STYLE_PLAIN, indent, label, n, whole);
 	for (struct json_each e = json_each(o, list); json_next(&e);)
 		page_words(p, STYLE_PLAIN, "%s %s", json_get_text(e.item, key),
-			   page_count(json_get_u64(e.item, "segments")));
+			   fmt_count(json_get_u64(e.item, "segments")));
 	page_end(p);
 }
 
@@ -217,18 +213,18 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 		{"undecided", "undecided"},
 	};
 
-	char list[sizeof(parts) / sizeof(*parts) * FMT_MAX] = "";
+	char list[LENGTH(parts) * FMT_MAX] = "";
 	size_t used = 0;
 
 	page_text(p, 2, STYLE_PLAIN, "- ");
 	page_words(p, STYLE_PLAIN, "%s to %s in %s:", json_get_text(f, "src"),
 		   json_get_text(f, "dst"), json_get_text(f, "netns"));
-	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+	for (unsigned i = 0; i < LENGTH(parts); i++) {
 		const uint64_t n = json_get_u64(f, parts[i].key);
 
 		if (n)
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s",
-						 used ? ", " : "", page_count(n), parts[i].text);
+						 used ? ", " : "", fmt_count(n), parts[i].text);
 	}
 	page_words(p, STYLE_PLAIN, "%s", list);
 	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
@@ -243,9 +239,9 @@ static void put_stall(struct page *p, unsigned indent, const char *what,
 	if (stall)
 		page_line(p, indent, STYLE_DIM, "", STYLE_DIM,
 			  "%s %s, 99 %% within %s, the last after %s", what,
-			  page_glue(page_ns(json_get_u64(stall, "p50"))),
-			  page_glue(page_ns(json_get_u64(stall, "p99"))),
-			  page_glue(page_ns(json_get_u64(stall, "max"))));
+			  page_glue(fmt_ns(json_get_u64(stall, "p50"))),
+			  page_glue(fmt_ns(json_get_u64(stall, "p99"))),
+			  page_glue(fmt_ns(json_get_u64(stall, "max"))));
 }
 
 static uint64_t segments(const struct json_object *o, const char *list)
@@ -276,7 +272,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 
 	if (!tcp)
 		return;
-	snprintf(came, sizeof(came), "%s of them came again", page_count(came_again));
+	snprintf(came, sizeof(came), "%s of them came again", fmt_count(came_again));
 	page_end(p);
 	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
 		      "segments with data, by tcp_sock");
@@ -287,7 +283,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	page_row(p, STYLE_BOLD, 0, "retransmitted", again, sent);
 	put_kinds(p, json_get(tcp, "kinds"));
 	if (without)
-		page_words(p, STYLE_DIM, "- %s of them without data", page_count(without));
+		page_words(p, STYLE_DIM, "- %s of them without data", fmt_count(without));
 	page_end(p);
 	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
 		  "stages", "stage");
@@ -297,7 +293,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
 	if (ack_lost)
 		page_words(p, STYLE_PLAIN, "of %s the acknowledgment was dropped here",
-			   page_count(ack_lost));
+			   fmt_count(ack_lost));
 	page_end(p);
 	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
 		  "undecided_why", "why");
@@ -306,8 +302,8 @@ void print_tcp(struct page *p, const struct json_object *end)
 			  "received_stages", "stage");
 	if (timed && timed < came_again)
 		snprintf(came, sizeof(came),
-			 "%s of them came again, of %s it was seen when:", page_count(came_again),
-			 page_count(timed));
+			 "%s of them came again, of %s it was seen when:", fmt_count(came_again),
+			 fmt_count(timed));
 	put_stall(p, 2, came, json_get(tcp, "received_stall_ns"));
 	for (struct json_each e = json_each(tcp, "listeners"); json_next(&e);) {
 		page_row(p, STYLE_BAD, 0, "tcp_listen", json_get_u64(e.item, "lost"), 0);
@@ -316,8 +312,8 @@ void print_tcp(struct page *p, const struct json_object *end)
 			   json_get_text(e.item, "process"));
 		page_words(p, STYLE_DIM,
 			   "- its accept queue held %s at the end, and its backlog is %s",
-			   page_count(json_get_u64(e.item, "accept_queue")),
-			   page_count(json_get_u64(e.item, "backlog")));
+			   fmt_count(json_get_u64(e.item, "accept_queue")),
+			   fmt_count(json_get_u64(e.item, "backlog")));
 		page_end(p);
 	}
 	if (unaccounted)
@@ -326,8 +322,8 @@ void print_tcp(struct page *p, const struct json_object *end)
 	if (!flows)
 		return;
 	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN, "%s of %s, the worst first",
-		  page_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
-		  page_count(json_get_u64(tcp, "all_flows")));
+		  fmt_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
+		  fmt_count(json_get_u64(tcp, "all_flows")));
 	for (size_t i = 0; i < flows && i < FLOWS_PRINTED; i++)
 		put_tcp_flow(p, json_get_item(tcp, "flows", i));
 }

@@ -97,9 +97,9 @@ void trials_print_row(FILE *out, const struct trials *t, const struct json_objec
 			"dropped", "sent at", "received at");
 	fprintf(out, "%5u", t->n);
 	for (unsigned i = 0; i < 3; i++)
-		fprintf(out, " %13s", page_count(json_get_u64(end, counts[i])));
+		fprintf(out, " %13s", fmt_count(json_get_u64(end, counts[i])));
 	for (unsigned i = 0; i < 2; i++)
-		fprintf(out, " %14s", page_rate(json_get_double(end, rates[i])));
+		fprintf(out, " %14s", fmt_rate(json_get_double(end, rates[i])));
 	fprintf(out, "  %s%s%s\n", where, balanced || !*where ? "" : ", ",
 		balanced ? "" : "NOT BALANCED");
 }
@@ -129,7 +129,7 @@ bool trials_steady(const struct trials *t)
 void trials_print_spread(FILE *out, const char *title, struct summary s, const char *single)
 {
 	fprintf(out, "%s: median %s, lowest %s, highest %s, spread %.1f %%", title,
-		page_rate(s.median), page_rate(s.min), page_rate(s.max), s.spread * 100);
+		fmt_rate(s.median), fmt_rate(s.min), fmt_rate(s.max), s.spread * 100);
 	if (s.spread > TRIALS_SPREAD)
 		fprintf(out, " (more than 5 %%: do not compare single %s)", single);
 	fputc('\n', out);
@@ -212,7 +212,7 @@ static const char *const csv_columns[] = {
 	"waits",	  "error",	    "tx_calls",
 	"rx_calls",	  "tx_cpu_ns",	    "rx_cpu_ns",
 	"fragments_made", "fragments_seen", "datagrams_reassembled"};
-#define CSV_COLUMNS (sizeof(csv_columns) / sizeof(csv_columns[0]))
+#define CSV_COLUMNS LENGTH(csv_columns)
 
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
 {
@@ -246,7 +246,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 
 static const char *share_text(double share)
 {
-	char *buf = page_buffer();
+	char *buf = fmt_buffer();
 
 	if (share > 0 && share < 0.0001)
 		return "< 0.01 %";
@@ -279,12 +279,12 @@ static void fill_remarks(const struct rows *r, const struct trials *t, const str
 
 	snprintf(where, 512, "%s", trials_stage(t));
 	if (waits)
-		remark(where, "%s waits", page_count(waits));
+		remark(where, "%s waits", fmt_count(waits));
 	if (fragments > 0)
 		remark(where, "%s fragments, %s seen, %s datagrams of them",
-		       page_count((uint64_t)fragments),
-		       page_count((uint64_t)median_of(t, TRIALS_SEEN)),
-		       page_count((uint64_t)median_of(t, TRIALS_REASSEMBLED)));
+		       fmt_count((uint64_t)fragments),
+		       fmt_count((uint64_t)median_of(t, TRIALS_SEEN)),
+		       fmt_count((uint64_t)median_of(t, TRIALS_REASSEMBLED)));
 	if (r->repeated)
 		remark(where, "spread %.1f %%%s", spread_of(t) * 100,
 		       trials_steady(t) ? "" : " (more than 5 %)");
@@ -313,14 +313,12 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 	if (ns > 0) /* of the time from the first packet sent to the last */
 		snprintf(cpu, sizeof(cpu), "%.0f+%.0f", 100 * median_of(t, TRIALS_TX_CPU) / ns,
 			 100 * median_of(t, TRIALS_RX_CPU) / ns);
-	snprintf(calls, sizeof(calls), "%s+%s",
-		 page_short(median_of(t, TRIALS_TX_CALLS)),
-		 page_short(median_of(t, TRIALS_RX_CALLS)));
+	snprintf(calls, sizeof(calls), "%s+%s", fmt_short(median_of(t, TRIALS_TX_CALLS)),
+		 fmt_short(median_of(t, TRIALS_RX_CALLS)));
 	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n",
-		page_rate(median_of(t, TRIALS_TX_PPS)), page_rate(median_of(t, TRIALS_RX_PPS)),
-		fmt_bps(page_buffer(), FMT_MAX, median_of(t, TRIALS_PAYLOAD)),
-		page_ns((uint64_t)ns), calls, cpu, share_text(median_of(t, TRIALS_LOST)),
-		*where ? "  " : "", where);
+		fmt_rate(median_of(t, TRIALS_TX_PPS)), fmt_rate(median_of(t, TRIALS_RX_PPS)),
+		fmt_bps(median_of(t, TRIALS_PAYLOAD)), fmt_ns((uint64_t)ns), calls, cpu,
+		share_text(median_of(t, TRIALS_LOST)), *where ? "  " : "", where);
 }
 
 static void csv_value(FILE *out, const struct json_object *trial, const char *key)

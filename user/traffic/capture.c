@@ -47,7 +47,7 @@ static int grow(struct capture *c, uint64_t *room, unsigned bytes)
 	if (!due)
 		return -ENOMEM;
 	c->due_ns = due;
-	if (at[c->packets] + bytes > *room) {
+	if (!c->data || at[c->packets] + bytes > *room) {
 		uint64_t more = *room ? *room * 2 : 1 << 20;
 		uint8_t *data = realloc(c->data, more);
 

@@ -208,18 +208,6 @@ static unsigned segment_of(struct msghdr *h)
 	return bytes > 0 ? (unsigned)bytes : 0;
 }
 
-static void note_source(struct sink *sink, const void *from)
-{
-	const struct sockaddr_in6 *six = from;
-	const struct sockaddr_in *four = from;
-
-	sink->source = six->sin6_family == AF_INET6
-			       ? (struct endpoint){AF_INET6, .ip6 = six->sin6_addr,
-						   .port = be16toh(six->sin6_port)}
-			       : (struct endpoint){AF_INET, four->sin_addr,
-						   .port = be16toh(four->sin_port)};
-}
-
 /* Gives a message's datagrams to the sink, and makes the message ready to be filled again. */
 static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 {
@@ -230,7 +218,7 @@ static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 		 n = 0;
 
 	if (rx->cfg->tuning->per_flow) {
-		note_source(sink, h->msg_name);
+		sink->source = num_endpoint_from(h->msg_name);
 		h->msg_namelen = sizeof(rx->from[i]);
 	}
 	if (rx->cfg->tuning->receive.gro) {

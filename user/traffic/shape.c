@@ -420,7 +420,7 @@ int rate_plan_parse(const char *text, void *out, struct error *err)
 int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
 		      double pps, struct profile *out)
 {
-	double seconds = (double)plan->time_ns * 1e-9, rate[PROFILE_PARTS];
+	double seconds = (double)plan->time_ns * 1e-9, rate[PROFILE_PARTS] = {};
 
 	*out = (struct profile){};
 	for (unsigned i = 0; i < plan->n; i++) {
@@ -448,7 +448,7 @@ int ports_parse(const char *text, struct shape_ports *out)
 {
 	char first[ITEM_MAX];
 	const char *last;
-	uint64_t a, b;
+	uint64_t a = 0, b;
 	int rc = cut(text, "..", first, &last) ? num_u64(first, 1, UINT16_MAX, &a) : -EINVAL;
 
 	b = a;

@@ -319,82 +319,78 @@ CASE(test_text_reads_back)
 					     NULL};
 	static const char *const endpoints[] = {"198.18.0.2", "198.18.0.2:9", "2001:2::2",
 						"[2001:2::2]:9", NULL};
-	char buf[FMT_MAX];
 	struct endpoint ep;
 	struct limit l;
 	struct rate r;
 	uint64_t v;
 
 	for (unsigned i = 0; i < sizeof(values) / sizeof(*values); i++) {
-		assert_int_equal(num_count(num_text_count(buf, sizeof(buf), values[i]), &v), 0);
+		assert_int_equal(num_count(num_text_count(values[i]), &v), 0);
 		assert_true(v == values[i]);
-		assert_int_equal(num_size(num_text_size(buf, sizeof(buf), values[i]), &v), 0);
+		assert_int_equal(num_size(num_text_size(values[i]), &v), 0);
 		assert_true(v == values[i]);
-		assert_int_equal(num_time(num_text_time(buf, sizeof(buf), values[i]), &v), 0);
+		assert_int_equal(num_time(num_text_time(values[i]), &v), 0);
 		assert_true(v == values[i]);
 	}
 	for (unsigned i = 0; rates[i]; i++) {
 		assert_int_equal(num_rate(rates[i], &r), 0);
-		assert_string_equal(num_text_rate(buf, sizeof(buf), &r), rates[i]);
+		assert_string_equal(num_text_rate(&r), rates[i]);
 	}
 	for (unsigned i = 0; limits[i]; i++) {
 		assert_int_equal(num_limit(limits[i], &l), 0);
-		assert_string_equal(num_text_limit(buf, sizeof(buf), &l), limits[i]);
+		assert_string_equal(num_text_limit(&l), limits[i]);
 	}
 	for (unsigned i = 0; endpoints[i]; i++) {
 		assert_int_equal(num_endpoint(endpoints[i], &ep), 0);
-		assert_string_equal(num_text_endpoint(buf, sizeof(buf), &ep), endpoints[i]);
+		assert_string_equal(num_text_endpoint(&ep), endpoints[i]);
 	}
-	assert_string_equal(num_text_size(buf, sizeof(buf), 65536), "64k");
-	assert_string_equal(num_text_time(buf, sizeof(buf), 200000000), "200ms");
+	assert_string_equal(num_text_size(65536), "64k");
+	assert_string_equal(num_text_time(200000000), "200ms");
 }
 
 CASE(test_fmt)
 {
-	char b[FMT_MAX], tiny[4];
-
 #define IS(call, text) assert_string_equal(call, text)
-	IS(fmt_count(b, sizeof(b), 0), "0");
-	IS(fmt_count(b, sizeof(b), 999), "999");
-	IS(fmt_count(b, sizeof(b), 1000), "1,000");
-	IS(fmt_count(b, sizeof(b), 1000000), "1,000,000");
-	IS(fmt_count(b, sizeof(b), UINT64_MAX), "18,446,744,073,709,551,615");
-	IS(fmt_rate(b, sizeof(b), 0), "0 pps");
-	IS(fmt_rate(b, sizeof(b), 0.5), "0.500 pps");
-	IS(fmt_rate(b, sizeof(b), 999), "999 pps");
-	IS(fmt_rate(b, sizeof(b), 812345), "812.3 kpps");
-	IS(fmt_rate(b, sizeof(b), 999949), "999.9 kpps");
-	IS(fmt_rate(b, sizeof(b), 999951), "1.000 Mpps");
-	IS(fmt_rate(b, sizeof(b), 9999.6), "10.00 kpps");
-	IS(fmt_rate(b, sizeof(b), 14880952), "14.88 Mpps");
-	IS(fmt_bps(b, sizeof(b), 1.5e9), "1.500 Gbit/s");
-	IS(fmt_bps(b, sizeof(b), 5e16), "50000 Tbit/s");
-	IS(fmt_ns(b, sizeof(b), 0), "0 ns");
-	IS(fmt_ns(b, sizeof(b), 999), "999 ns");
-	IS(fmt_ns(b, sizeof(b), 1240000), "1.24 ms");
-	IS(fmt_ns(b, sizeof(b), 999999), "1.00 ms");
-	IS(fmt_ns(b, sizeof(b), 12345678901), "12.3 s");
-	IS(fmt_ns(b, sizeof(b), 7200000000000), "7200 s");
-	IS(fmt_bytes(b, sizeof(b), 1023), "1023 B");
-	IS(fmt_bytes(b, sizeof(b), 1024), "1.00 KiB");
-	IS(fmt_bytes(b, sizeof(b), 65536), "64.0 KiB");
-	IS(fmt_bytes(b, sizeof(b), (1 << 20) - 1), "1.00 MiB");
-	IS(fmt_short(b, sizeof(b), 0), "0");
-	IS(fmt_short(b, sizeof(b), 999), "999");
-	IS(fmt_short(b, sizeof(b), 1000), "1.00k");
-	IS(fmt_short(b, sizeof(b), 99950), "100k");
-	IS(fmt_short(b, sizeof(b), 1.5), "1.50");
-	IS(fmt_short(b, sizeof(b), 999999), "1.00M");
-	IS(fmt_short(b, sizeof(b), 1e12), "1.00T");
-	IS(fmt_short(b, sizeof(b), 0.5), "0.50");
-	IS(fmt_short(b, sizeof(b), 9.96), "9.96");
-	IS(fmt_short(b, sizeof(b), 811.7), "812");
-	IS(fmt_short(b, sizeof(b), 999.4), "999");
-	IS(fmt_short(b, sizeof(b), 999.6), "1.00k");
-	IS(fmt_short(b, sizeof(b), 30120), "30.1k");
-	IS(fmt_short(b, sizeof(b), 812000), "812k");
-	IS(fmt_short(b, sizeof(b), 3.4e9), "3.40G");
-	IS(fmt_short(b, sizeof(b), 1e6), "1.00M");
-	IS(fmt_count(tiny, sizeof(tiny), 1000000), "1,0");
+	IS(fmt_count(0), "0");
+	IS(fmt_count(999), "999");
+	IS(fmt_count(1000), "1,000");
+	IS(fmt_count(1000000), "1,000,000");
+	IS(fmt_count(UINT64_MAX), "18,446,744,073,709,551,615");
+	IS(fmt_rate(0), "0 pps");
+	IS(fmt_rate(0.5), "0.500 pps");
+	IS(fmt_rate(999), "999 pps");
+	IS(fmt_rate(812345), "812.3 kpps");
+	IS(fmt_rate(999949), "999.9 kpps");
+	IS(fmt_rate(999951), "1.000 Mpps");
+	IS(fmt_rate(9999.6), "10.00 kpps");
+	IS(fmt_rate(14880952), "14.88 Mpps");
+	IS(fmt_bps(1.5e9), "1.500 Gbit/s");
+	IS(fmt_bps(5e16), "50000 Tbit/s");
+	IS(fmt_ns(0), "0 ns");
+	IS(fmt_ns(999), "999 ns");
+	IS(fmt_ns(1240000), "1.24 ms");
+	IS(fmt_ns(999999), "1.00 ms");
+	IS(fmt_ns(12345678901), "12.3 s");
+	IS(fmt_ns(7200000000000), "7200 s");
+	IS(fmt_bytes(1023), "1023 B");
+	IS(fmt_bytes(1024), "1.00 KiB");
+	IS(fmt_bytes(65536), "64.0 KiB");
+	IS(fmt_bytes((1 << 20) - 1), "1.00 MiB");
+	IS(fmt_short(0), "0");
+	IS(fmt_short(999), "999");
+	IS(fmt_short(1000), "1.00k");
+	IS(fmt_short(99950), "100k");
+	IS(fmt_short(1.5), "1.50");
+	IS(fmt_short(999999), "1.00M");
+	IS(fmt_short(1e12), "1.00T");
+	IS(fmt_short(0.5), "0.50");
+	IS(fmt_short(9.96), "9.96");
+	IS(fmt_short(811.7), "812");
+	IS(fmt_short(999.4), "999");
+	IS(fmt_short(999.6), "1.00k");
+	IS(fmt_short(30120), "30.1k");
+	IS(fmt_short(812000), "812k");
+	IS(fmt_short(3.4e9), "3.40G");
+	IS(fmt_short(1e6), "1.00M");
 #undef IS
 }

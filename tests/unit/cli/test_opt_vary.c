@@ -172,9 +172,12 @@ CASE(test_refused)
 /* The end of a range is reached without passing the largest number. */
 CASE(test_no_overflow)
 {
+	volatile long double most = UINT64_MAX;
 	struct opt_vary v;
 	struct error err = {};
 
+	if (most - 1 == most) /* as valgrind computes: it has 64 bits for a long double */
+		skip();
 	assert_int_equal(opt_vary_parse(&cmd, "count=18446744073709551614..18446744073709551615/1",
 					&v, &err),
 			 0);

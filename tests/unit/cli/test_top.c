@@ -19,11 +19,12 @@ struct fixture {
 };
 
 static const char *netns = ""; /* of the rows that are added */
+static uint32_t inum;
 
 static void add(struct live_table *t, enum stage stage, enum noise noise, const char *reason,
 		const char *socket, const char *process, uint64_t packets)
 {
-	struct live_row row = {.stage = stage, .noise = noise};
+	struct live_row row = {.stage = stage, .noise = noise, .netns = inum};
 
 	live_row_begin(&row, "", "");
 	row.text[LIVE_DIRECTION] = "rx";
@@ -40,7 +41,6 @@ static void add(struct live_table *t, enum stage stage, enum noise noise, const 
 static void set_up(struct fixture *f, unsigned cols, unsigned rows)
 {
 	memset(f, 0, sizeof(*f));
-	f->view.order = TABLE_BY_PACKETS;
 	table_init(&f->now, LIVE_ROWS);
 	table_init(&f->total, LIVE_ROWS);
 	add(&f->now, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 60240);
@@ -50,8 +50,8 @@ static void set_up(struct fixture *f, unsigned cols, unsigned rows)
 	add(&f->total, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 9000);
 	add(&f->total, STAGE_QDISC, NOISE_LOSS, "QDISC_DROP", "", "", 17);
 	add(&f->total, STAGE_L2, NOISE_BENIGN, "OTHERHOST", "", "", 4000);
-	f->devices[0] = (struct view_device){"eth0", "", 812000, 3.4e9, 1200, 1e6, 311};
-	f->devices[1] = (struct view_device){"v-rx", "lab-rx", 5, 4000, 0, 0, 0};
+	f->devices[0] = (struct view_device){"eth0", "", 1, 812000, 3.4e9, 1200, 1e6, 311};
+	f->devices[1] = (struct view_device){"v-rx", "lab-rx", 2, 5, 4000, 0, 0, 0};
 	f->in = (struct view_input){
 		.now = &f->now,
 		.total = &f->total,
@@ -61,6 +61,7 @@ static void set_up(struct fixture *f, unsigned cols, unsigned rows)
 		.devices = f->devices,
 		.n_devices = 2,
 		.what = "udp port 5060",
+		.scope = "all namespaces",
 		.host = "sick",
 		.clock_text = "12:03:44",
 	};
@@ -132,10 +133,15 @@ CASE(test_sizes)
 		screen = drawn(&f);
 		assert_shows(screen, "pktledger top  sick  udp port 5060");
 		assert_shows(screen, "12:03:44  2 s");
-		assert_shows(screen, "in 812k/s ▶ nic_ring");
+		assert_shows(screen, "all namespaces, by sockets");
+		assert_shows(screen, sizes[i][1] < 20 ? "in 812k/s ▶ … ─ netfilter ─ … ─ rcvbuf"
+						      : "in 812k/s ▶ nic_ring ─ xdp");
 		assert_shows(screen, "▼30.1k");
 		assert_shows(screen, "▼311");
 		assert_shows(screen, "read 781k/s");
+		assert_shows(screen, " 1.20M  rcvbuf "); /* the table has room for all three */
+		assert_shows(screen, "   17  qdisc");
+		assert_shows(screen, "q quit  ? help  Enter open");
 		if (sizes[i][1] >= 24)
 			assert_shows(screen, "out 1.20k/s");
 		assert_hides(screen, "too small");
@@ -168,25 +174,122 @@ CASE(test_table)
 	assert_shows(screen, "30.1k     16.3M     1.20M  rcvbuf");
 	assert_shows(screen, "198.18.0.2:5060  sipd");
 	assert_hides(screen, "OTHERHOST");
-	view_key(&f.view, 'g', false);
+	view_key(&f.view, 'g', &f.in);
 	screen = drawn(&f);
 	assert_shows(screen, "SOCKET_RCVBUFF");
 	assert_shows(screen, "by reasons");
 	/* what has lost before stands behind what loses now */
 	assert_true(strstr(screen, "QDISC_DROP") > strstr(screen, "NETFILTER_DROP"));
-	view_key(&f.view, 'b', false);
+	view_key(&f.view, 'b', &f.in);
 	assert_shows(drawn(&f), "OTHERHOST");
-	view_key(&f.view, 'o', false);
-	screen = drawn(&f);
-	assert_true(strstr(screen, "NETFILTER_DROP") < strstr(screen, "SOCKET_RCVBUFF"));
-	view_key(&f.view, 'd', false);
+	view_key(&f.view, 'd', &f.in);
 	screen = drawn(&f);
 	assert_shows(screen, "lab-rx/v-rx");
 	assert_shows(screen, "3.40G");
-	view_key(&f.view, 'h', false);
+	view_key(&f.view, 'h', &f.in);
 	assert_shows(drawn(&f), "group by sockets");
-	view_key(&f.view, 'x', false); /* any key leaves it */
+	view_key(&f.view, 'x', &f.in); /* any key leaves it */
 	assert_hides(drawn(&f), "group by sockets");
+	tear_down(&f);
+}
+
+/* `s` goes through the columns, numbers first. */
+CASE(test_sort)
+{
+	struct fixture f;
+	const char *screen;
+
+	set_up(&f, 120, 40);
+	add(&f.total, STAGE_L2, NOISE_LOSS, "", "", "zed", 2000000);
+	screen = drawn(&f);
+	assert_shows(screen, "sorted by pkts/s");
+	assert_true(strstr(screen, "1.20M  rcvbuf") < strstr(screen, "2.00M  l2"));
+	view_key(&f.view, 's', &f.in);
+	assert_shows(drawn(&f), "sorted by bytes/s");
+	view_key(&f.view, 's', &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "sorted by packets");
+	assert_true(strstr(screen, "1.20M  rcvbuf") > strstr(screen, "2.00M  l2"));
+	view_key(&f.view, 's', &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "sorted by stage");
+	assert_true(strstr(screen, "00k  netfilter") < strstr(screen, "1.20M  rcvbuf"));
+	for (unsigned i = 0; i < 3; i++) /* netns, socket, process */
+		view_key(&f.view, 's', &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "sorted by process");
+	assert_true(strstr(screen, "sipd") < strstr(screen, "zed"));
+	assert_true(strstr(screen, "zed") < strstr(screen, "  qdisc\n"));
+	view_key(&f.view, 'g', &f.in); /* which leaves no such column */
+	assert_shows(drawn(&f), "by reasons, sorted by pkts/s");
+	tear_down(&f);
+}
+
+CASE(test_filter_of_rows)
+{
+	struct fixture f;
+	const char *screen;
+
+	set_up(&f, 120, 40);
+	view_key(&f.view, '/', &f.in);
+	for (const char *k = "Qdix"; *k; k++) /* of which q does not leave */
+		assert_false(view_key(&f.view, *k, &f.in));
+	assert_shows(drawn(&f), "no row has \"Qdix\"");
+	view_key(&f.view, KEY_BACKSPACE, &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "rows with \"Qdi_");
+	assert_shows(screen, "17  qdisc");
+	assert_hides(screen, "1.20M  rcvbuf");
+	assert_int_equal(view_stage(&f.view, &f.in), STAGE_QDISC);
+	view_key(&f.view, '\r', &f.in);
+	assert_shows(drawn(&f), "rows with \"Qdi\"");
+	assert_true(view_key(&f.view, 'q', &f.in));
+	view_key(&f.view, 0x1b, &f.in);
+	screen = drawn(&f);
+	assert_hides(screen, "rows with");
+	assert_shows(screen, "1.20M  rcvbuf");
+	view_key(&f.view, 'd', &f.in);
+	view_key(&f.view, '/', &f.in);
+	view_key(&f.view, 'v', &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "lab-rx/v-rx");
+	assert_hides(screen, "\n eth0");
+	tear_down(&f);
+}
+
+/* `n` takes the namespace of the chosen row, where it lost most, or of the device. */
+CASE(test_scope)
+{
+	struct fixture f;
+
+	set_up(&f, 120, 40);
+	inum = 7;
+	netns = "small";
+	add(&f.total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 10);
+	add(&f.now, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 70000);
+	inum = 9;
+	netns = "large";
+	add(&f.total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 80);
+	inum = 0;
+	netns = "";
+	view_add(&f.view, &f.in);
+	view_key(&f.view, 'n', &f.in); /* by sockets: each namespace has its row */
+	assert_int_equal(f.view.netns, 7);
+	assert_int_equal(f.view.filled, 0); /* what is known is of all of them */
+	view_key(&f.view, 'n', &f.in);
+	assert_int_equal(f.view.netns, 0);
+	view_key(&f.view, 'g', &f.in); /* by reasons: both are one row */
+	view_key(&f.view, 'n', &f.in);
+	assert_int_equal(f.view.netns, 9);
+	view_key(&f.view, 'n', &f.in);
+	view_key(&f.view, 'd', &f.in);
+	view_key(&f.view, KEY_DOWN, &f.in);
+	view_key(&f.view, 'n', &f.in);
+	assert_int_equal(f.view.netns, 2);
+	view_key(&f.view, 'n', &f.in);
+	f.in.one_scope = true;
+	view_key(&f.view, 'n', &f.in);
+	assert_int_equal(f.view.netns, 0);
 	tear_down(&f);
 }
 
@@ -221,45 +324,47 @@ CASE(test_open_row)
 		view_add(&f.view, &f.in);
 	assert_int_equal(view_stage(&f.view, &f.in), STAGE_RCVBUF);
 	f.in.advice = "rcvbuf - full\n  wanted  a faster reader";
-	view_key(&f.view, '\r', false);
+	view_key(&f.view, '\r', &f.in);
 	screen = drawn(&f);
 	assert_shows(screen, "socket       198.18.0.2:5060");
 	assert_shows(screen, "process      sipd");
 	assert_shows(screen, "the stage in the last 70 intervals, at most ");
 	assert_shows(screen, "\n   wanted  a faster reader");
-	assert_hides(screen, "pkts/s");
-	view_key(&f.view, KEY_DOWN, false);
+	assert_hides(screen, "bytes/s");
+	view_key(&f.view, KEY_DOWN, &f.in);
 	f.in.advice = NULL;
 	screen = drawn(&f);
 	assert_int_not_equal(view_stage(&f.view, &f.in), STAGE_RCVBUF);
 	assert_hides(screen, "process      sipd");
 	for (unsigned i = 0; i < 100; i++) /* no further than to the last row */
-		view_key(&f.view, KEY_DOWN, false);
+		view_key(&f.view, KEY_DOWN, &f.in);
 	drawn(&f);
 	assert_in_range(f.view.at, 1, 20);
-	view_key(&f.view, KEY_ENTER, false);
-	assert_shows(drawn(&f), "pkts/s");
+	view_key(&f.view, KEY_ENTER, &f.in);
+	assert_shows(drawn(&f), "bytes/s");
 	tear_down(&f);
 }
 
 CASE(test_keys)
 {
+	struct view_input in = {0};
 	struct view v = {0};
 
 	for (unsigned flows = 0; flows < 2; flows++) { /* which are one more to group by */
+		in.by_flow = flows;
 		for (unsigned i = 0; i < 6 + flows; i++)
-			assert_false(view_key(&v, 'g', flows));
+			assert_false(view_key(&v, 'g', &in));
 		assert_int_equal(v.grouping, 0);
 	}
-	view_key(&v, KEY_UP, false);
+	view_key(&v, KEY_UP, &in);
 	assert_int_equal(v.at, 0);
-	view_key(&v, KEY_NPAGE, false);
-	view_key(&v, KEY_UP, false);
+	view_key(&v, KEY_NPAGE, &in);
+	view_key(&v, KEY_UP, &in);
 	assert_int_equal(v.at, 9);
-	view_key(&v, KEY_PPAGE, false);
+	view_key(&v, KEY_PPAGE, &in);
 	assert_int_equal(v.at, 0);
-	assert_false(view_key(&v, 'x', false));
-	assert_true(view_key(&v, 'q', false));
+	assert_false(view_key(&v, 'x', &in));
+	assert_true(view_key(&v, 'q', &in));
 }
 
 /* The last minute: what was a minute ago is gone. */

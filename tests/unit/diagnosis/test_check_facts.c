@@ -126,13 +126,12 @@ CASE(sockets)
 	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
 	char *text = load("proc/udp-1.txt");
 
-	facts_socks_parse(after, AF_INET, text);
+	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, after);
 	assert_int_equal(after->n, 1);
 	assert_int_equal(after->at[0].port, 5001);
 	assert_int_equal(after->at[0].inode, 174809);
 	assert_int_equal(after->at[0].queued, 212992);
 	assert_int_equal(after->at[0].drops, 4744);
-	assert_false(after->at[0].connected);
 	facts_socks_rates(before, after);
 	assert_int_equal(after->at[0].lost, 4744); /* opened meanwhile */
 	*before = *after;
@@ -145,7 +144,7 @@ CASE(sockets)
 
 	memset(after, 0, sizeof(*after));
 	after->port = 9;
-	facts_socks_parse(after, AF_INET, text);
+	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, after);
 	assert_int_equal(after->n, 0);
 	assert_int_equal(after->all, 1);
 	free(text);
@@ -167,7 +166,7 @@ static void parse_many(struct facts_socks *socks, unsigned n, unsigned lossy, un
 			      "00000000 0 0 %u 2 0000000000000000 %u\n",
 			      i, 1000 + i, 100000 + i, i + lossy < n ? 0 : drops);
 	memset(socks, 0, sizeof(*socks));
-	facts_socks_parse(socks, AF_INET, text);
+	sockmem_parse(text, strlen(text), AF_INET, facts_socks_add, socks);
 	free(text);
 }
 
@@ -230,6 +229,7 @@ CASE(tables)
 	char *sockstat = load("check/sockstat.txt"), *arp = load("check/stat-arp_cache.txt");
 	char *conntrack = load("check/stat-nf_conntrack.txt");
 	char *nfqueue = load("check/nfnetlink_queue.txt");
+	const char *two = "entries drop\n00000010 00000001\n00000010 0000000a\n";
 	uint64_t v = 7;
 
 	assert_true(sockstat_value(sockstat, "TCP", "mem", &v));
@@ -239,16 +239,14 @@ CASE(tables)
 	assert_false(sockstat_value(sockstat, "UDPLITE", "mem", &v)); /* not of the next line */
 	assert_false(sockstat_value(sockstat, "UD", "mem", &v));
 
-	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "entries",
-				false, &v));
+	assert_true(procnet_column(two, strlen(two), "entries", false, &v));
 	assert_int_equal(v, 16); /* each CPU's line shows the whole table */
-	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "drop",
-				true, &v));
+	assert_true(procnet_column(two, strlen(two), "drop", true, &v));
 	assert_int_equal(v, 11);
-	assert_true(stat_column(arp, "entries", false, &v));
-	assert_true(stat_column(conntrack, "early_drop", true, &v));
+	assert_true(procnet_column(arp, strlen(arp), "entries", false, &v));
+	assert_true(procnet_column(conntrack, strlen(conntrack), "early_drop", true, &v));
 	assert_int_equal(v, 0);
-	assert_false(stat_column(conntrack, "early", true, &v));
+	assert_false(procnet_column(conntrack, strlen(conntrack), "early", true, &v));
 	assert_int_equal(nfqueue_drops(nfqueue), 35);
 	free(sockstat);
 	free(arp);
@@ -302,7 +300,8 @@ CASE(link_rates)
 		bool port = link->loss[i].cause == NIC_PORT;
 
 		assert_string_equal(link->loss[i].counter, rows[!port].name);
-		assert_int_equal(link->loss[i].total, port ? 8 : 0); /* of several: not comparable */
+		assert_int_equal(link->loss[i].total,
+				 port ? 8 : 0); /* of several: not comparable */
 	}
 	nic_plan_free(after.plan);
 	nic_sample_free(&before.nic);
@@ -367,11 +366,11 @@ CASE(cut_texts)
 			irq_rates(whole, part, wanted, 5, irq);
 			irq_rates(part, part, wanted, 5, irq);
 			memset(socks, 0, sizeof(*socks));
-			facts_socks_parse(socks, AF_INET, part);
+			sockmem_parse(part, strlen(part), AF_INET, facts_socks_add, socks);
 			facts_taps_parse(&t, false, part);
 			facts_taps_parse(&t, true, part);
 			sockstat_value(part, "UDP", "mem", &v);
-			stat_column(part, "table_fulls", true, &v);
+			procnet_column(part, strlen(part), "table_fulls", true, &v);
 			nfqueue_drops(part);
 			free(part);
 		}

@@ -201,9 +201,9 @@ static void read_sockets(const struct text *t, const struct text *original)
 
 	memset(&before, 0, sizeof(before));
 	memset(&after, 0, sizeof(after));
-	facts_socks_parse(&before, AF_INET, original->at);
-	facts_socks_parse(&after, AF_INET, t->at);
-	facts_socks_parse(&after, AF_INET6, t->at);
+	sockmem_parse(original->at, strlen(original->at), AF_INET, facts_socks_add, &before);
+	sockmem_parse(t->at, strlen(t->at), AF_INET, facts_socks_add, &after);
+	sockmem_parse(t->at, strlen(t->at), AF_INET6, facts_socks_add, &after);
 	assert_true(after.n <= FACTS_SOCKS && after.n + after.more <= 2 * t->len);
 	facts_socks_rates(&before, &after);
 }
@@ -226,8 +226,8 @@ static void read_stack(const struct text *t, const struct text *original)
 	(void)original;
 	sockstat_value(t->at, "FRAG", "memory", &value);
 	sockstat_value(t->at, "UDP", "mem", &value);
-	stat_column(t->at, "table_fulls", true, &value);
-	stat_column(t->at, "entries", false, &value);
+	procnet_column(t->at, strlen(t->at), "table_fulls", true, &value);
+	procnet_column(t->at, strlen(t->at), "entries", false, &value);
 	nfqueue_drops(t->at);
 }
 

@@ -169,6 +169,28 @@ CASE_WITH(a_pod, fake_begin, fake_end)
 	owners_close(o);
 }
 
+CASE_WITH(a_namespace_by_its_pod, fake_begin, fake_end)
+{
+	struct owners *o = open_owners();
+	char path[OWNER_POD_PATH];
+	struct error err = {};
+
+	fake_process(300, "pause", 700, 4026532500u, "0::" POD_PATH "\n");
+	fake_process(301, "app", 701, 4026532501u,
+		     "0::/kubepods/pod11111111-2222-3333-4444-555555555555/" ID "\n");
+	fake_process(302, "nginx", 702, 4026532502u, "0::/docker/" ID "\n");
+	fake_file("var/log/pods/prod_voice-0_" POD_UID "/rtp/0.log", "");
+	assert_int_equal(owners_pod(o, "prod/voice-0", path, &err), 0);
+	assert_string_equal(path, "/proc/300/ns/net");
+	assert_int_equal(owners_pod(o, "pod-11111111-2222-3333-4444-555555555555", path, &err), 0);
+	assert_string_equal(path, "/proc/301/ns/net");
+	assert_int_equal(owners_pod(o, "prod/voice", path, &err), -ENOENT);
+	assert_int_equal(err.status, STATUS_FAILED);
+	assert_non_null(strstr(err.message, "no pod prod/voice "));
+	assert_non_null(strstr(err.message, ": prod/voice-0, pod-11111111-2222"));
+	owners_close(o);
+}
+
 static uint64_t make_cgroup(const char *path)
 {
 	char name[512];

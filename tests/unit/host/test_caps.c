@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cases.h"
 
+#include <errno.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +58,67 @@ CASE(asks_what_is_used)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(caps_kept(needs, rows[i].with, CAPS_ONCE) & NET_RAW,
 				 rows[i].raw ? NET_RAW : 0);
+}
+
+/* A thread that was there before: whether it may not start a program. */
+static void *waits(void *arg)
+{
+	char *const argv[] = {"false", NULL};
+	char c;
+
+	if (read(*(int *)arg, &c, 1) != 1)
+		return (void *)0L;
+	return (void *)(long)(execve("/bin/false", argv, NULL) && errno == EPERM);
+}
+
+/* 0 if all that is to be refused is, and nothing else; else which was not. */
+static int barred(bool programs)
+{
+	char *const argv[] = {"true", NULL};
+	void *refused;
+	pthread_t thread;
+	int pipes[2];
+	pid_t child;
+	int status;
+
+	if (pipe(pipes) || pthread_create(&thread, NULL, waits, pipes))
+		return 1;
+	if (caps_drop_but(CAPS_NONE) || caps_bar_calls(programs))
+		return 2;
+	/* with no memory for the attributes the kernel would say EFAULT or EINVAL */
+	if (!syscall(SYS_bpf, BPF_MAP_CREATE, NULL, 4096) || errno != EPERM)
+		return 3;
+	if (!syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, NULL, 4096) || errno == EPERM)
+		return 4;
+	if (syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0) == 0 || errno != EPERM)
+		return 5;
+	child = fork();
+	if (!child) {
+		execve("/bin/true", argv, NULL);
+		_exit(errno);
+	}
+	if (waitpid(child, &status, 0) != child || status != (programs ? 0 : EPERM << 8))
+		return 6;
+	if (!programs &&
+	    (write(pipes[1], "", 1) != 1 || pthread_join(thread, &refused) || !refused))
+		return 7;
+	return 0;
+}
+
+CASE(bars_calls)
+{
+#ifndef HAVE_SECCOMP
+	skip();
+#endif
+	for (unsigned programs = 0; programs < 2; programs++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child)
+			_exit(barred(programs));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
 }
 
 /* Of the calling thread; no lock and no memory, as it is asked in a child of fork(), too. */

@@ -98,6 +98,32 @@ CASE(labels_are_in_the_words_of_kubernetes)
 	}
 }
 
+CASE(units_and_processes)
+{
+	static const struct {
+		const char *cgroup, *process, *labels;
+	} rows[] = {
+		{"/system.slice/nginx.service", "nginx[417]",
+		 ",unit=\"nginx.service\",process=\"nginx\""},
+		{"/system.slice/system-a.slice/a@1.service/x", "", ",unit=\"a@1.service\""},
+		{"/user.slice/user-0.slice/user@0.service/app.slice/b.service", "b[c][7]",
+		 ",unit=\"user@0.service\",process=\"b[c]\""},
+		{"/user.slice/user-0.slice/session-3.scope", "held by 3 processes", ""},
+		{".service", "7", ""},
+		{"/", LIVE_OTHERS, ""},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct live_row r = row(STAGE_RCVBUF, NOISE_LOSS, "", 1);
+		char labels[200];
+
+		r.text[LIVE_CGROUP] = rows[i].cgroup;
+		r.text[LIVE_PROCESS] = rows[i].process;
+		snprintf(labels, sizeof(labels), "{stage=\"rcvbuf\"%s}", rows[i].labels);
+		assert_labels(&r, labels);
+	}
+}
+
 CASE(namespaces_have_no_numbers)
 {
 	static const struct {

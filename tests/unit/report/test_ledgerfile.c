@@ -245,11 +245,9 @@ CASE_WITH(much_is_kept, NULL, remove_file)
 static void put_interval(struct ledgerfile *lf, uint64_t ns, uint64_t n)
 {
 	struct json_object *data = json_object_new_object();
-	char time[32];
-
 	json_put_u64(data, "time_ns", n * S);
 	json_put_u64(data, "interval_ns", S);
-	json_put_text(data, "time", json_time(time, sizeof(time), ns));
+	json_put_text(data, "time", json_time(ns));
 	json_put_u64(data, "n", n);
 	assert_int_equal(ledgerfile_interval(lf, data), 0);
 	json_object_put(data);
@@ -258,9 +256,7 @@ static void put_interval(struct ledgerfile *lf, uint64_t ns, uint64_t n)
 static void put_start(struct ledgerfile *lf, const char *schema, uint64_t ns)
 {
 	struct json_object *data = json_object_new_object();
-	char time[32];
-
-	json_put_text(data, "time", json_time(time, sizeof(time), ns));
+	json_put_text(data, "time", json_time(ns));
 	assert_int_equal(ledgerfile_start(lf, schema, data), 0);
 	json_object_put(data);
 }
@@ -364,11 +360,11 @@ CASE_WITH(others_are_not_dropped, NULL, remove_file)
 /* An interval of a second, the n-th line. */
 static void note_interval(struct ledgerkeep *k, uint64_t realtime_ns, unsigned n)
 {
-	char time[32], line[200];
+	char line[200];
 
 	snprintf(line, sizeof(line),
 		 "{\"event\":\"interval\",\"data\":{\"interval_ns\":%llu,\"time\":\"%s\"}}", S,
-		 json_time(time, sizeof(time), realtime_ns));
+		 json_time(realtime_ns));
 	ledgerkeep_line(k, line, strlen(line), (off_t)n * LINE_AT);
 }
 

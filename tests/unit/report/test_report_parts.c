@@ -232,9 +232,11 @@ CASE(differences)
 		"0.25},"
 		"{\"name\":\"rcvbuf\",\"a\":20,\"b\":0,\"change\":-1.0,\"a_share\":0.2,\"b_share\":"
 		"0.0},"
-		"{\"name\":\"delivered\",\"a\":80,\"b\":150,\"change\":0.875,\"a_share\":0.8,"
+		"{\"name\":\"delivered\",\"a\":80,\"b\":150,\"change\":-0.06250000000000006,\"a_"
+		"share\":0.8,"
 		"\"b_share\":0.75},"
-		"{\"name\":\"tx_pps\",\"a\":10.0,\"b\":20.0,\"change\":1.0}]}");
+		"{\"name\":\"tx_pps\",\"a\":10.0,\"b\":20.0,\"change\":1.0}],"
+		"\"verdict\":\"B lost 25 % more (25 % and 20 %), all of it at xdp.\"}");
 
 	if (!json_object_equal(o, expected))
 		fail_msg("%s", json_object_to_json_string(o));
@@ -242,6 +244,41 @@ CASE(differences)
 	json_object_put(expected);
 	json_object_put(a.json);
 	json_object_put(b.json);
+}
+
+/* One sentence of two runs: who lost more, where, and the option that it may be for. */
+CASE(verdicts)
+{
+#define RUN(command, sent, delivered, stages)                                                      \
+	"{\"start\":{\"command\":[\"pktledger\",\"run\"" command "]},\"end\":{\"sent\":" #sent     \
+	",\"delivered\":" #delivered ",\"stages\":[" stages "]}}"
+#define LOST(stage, packets) "{\"stage\":\"" stage "\",\"packets\":" #packets "}"
+	static const struct {
+		const char *a, *b, *verdict;
+	} rows[] = {
+		{RUN("", 100, 100, ""), RUN("", 7, 7, ""), "Neither A nor B lost anything."},
+		{RUN(",\"--rcvbuf\",\"4m\",\"-t\",\"2\"", 1000, 990, LOST("rcvbuf", 10)),
+		 RUN(",\"--work=3us\",\"--rcvbuf=64k\"", 100, 88, LOST("rcvbuf", 12)),
+		 "B lost 12 times more (12 % and 1 %), all of it at rcvbuf; its --rcvbuf was 64k "
+		 "instead of 4m."},
+		{RUN(",\"--work\",\"9us\",\"-q\"", 100, 60, LOST("rcvbuf", 30) "," LOST("xdp", 10)),
+		 RUN(",\"-j\"", 10, 10, ""),
+		 "A lost 40 % of what it sent, B nothing, most of it at rcvbuf; its --work was 9us "
+		 "instead of -."},
+		{RUN(",\"--gso\",\"--seed\",\"1\"", 100, 90, ""),
+		 RUN(",\"--seed\",\"2\"", 100, 90, ""), "B lost as large a share as A, 10 %."},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ledgers_document a = {.json = object(rows[i].a)},
+					      b = {.json = object(rows[i].b)};
+		struct json_object *o = compare_documents(&a, &b);
+
+		assert_string_equal(json_get_text(o, "verdict"), rows[i].verdict);
+		json_object_put(o);
+		json_object_put(a.json);
+		json_object_put(b.json);
+	}
 }
 
 CASE(other_names)

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "experiment/faults/row.h"
 #include "experiment/site.h"
@@ -422,8 +423,7 @@ int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err)
 		ret = bpf_xdp_attach((int)port->ifindex, fd, mode, NULL);
 	else if (saved >= 0)
 		ret = s->xdp_link = bpf_link_create(fd, (int)port->ifindex, BPF_XDP, &opts);
-	if (saved >= 0)
-		netns_pop(saved);
+	netns_pop(saved);
 	return lab_failed(ret < 0 ? ret : 0, "attach an XDP program to the device", port, err);
 }
 
@@ -452,9 +452,7 @@ int fault_socket(struct fault_state *state, int fd, struct error *err)
 
 void fault_programs_close(struct fault_state *s)
 {
-	if (s->xdp_link >= 0)
-		close(s->xdp_link);
-	if (s->cgroup_link >= 0)
-		close(s->cgroup_link);
+	fd_close(&s->xdp_link);
+	fd_close(&s->cgroup_link);
 	fault_bpf__destroy(s->skel);
 }

@@ -2,6 +2,7 @@
 #include "experiment/search/search.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 #include "base/list.h"
 #include "base/log.h"
 
-#define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
-#define LATE_NS	   5000000 /* and so long: hiccups of the scheduler */
-#define LATE_AGAIN 2	   /* trials that are made again at most, because this host was late */
-#define HELD_SHARE 0.1	   /* who waits for so much of the time is held back, not slow */
+#define LATE_SHARE  0.01    /* a trial may take so much longer than intended, */
+#define LATE_NS	    5000000 /* and so long: hiccups of the scheduler */
+#define LATE_AGAIN  2	    /* trials that are made again at most, because this host was late */
+#define HELD_SHARE  0.1	    /* who waits for so much of the time is held back, not slow */
+#define SAME_RATE   1e-9
+#define NOISE	    3	 /* trials at least that lost where others held, */
+#define NOISE_SHARE 0.25 /* and of all at or below that rate: not to be told from loss */
 
 struct hunt {
 	const struct search *s;
@@ -49,22 +53,45 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 		t->dropped[stage] = res->stage[stage].packets;
 }
 
+/* No trial may follow. */
+static bool is_over(struct hunt *h)
+{
+	const struct search *s = h->s;
+
+	if (s->most_trials && h->found->trials > s->most_trials)
+		h->found->out_of_trials = true;
+	else if (s->most_ns && clock_now() - h->start_ns >= s->most_ns)
+		h->found->out_of_time = true;
+	return h->found->out_of_trials || h->found->out_of_time;
+}
+
+/* Of the time that trials take, as intended, what is left as far as can be told; ns. */
+static double time_left(const struct hunt *h, double trials_s, uint64_t trial_ns)
+{
+	const struct search *s = h->s;
+	double overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
+	double left = trials_s * 1e9, trials = (double)s->most_trials - h->found->trials + 1;
+
+	if (s->most_trials)
+		left = fmin(left, trials * (double)trial_ns);
+	left *= overhead;
+	if (s->most_ns)
+		left = fmin(left, (double)s->most_ns - (double)(clock_now() - h->start_ns));
+	return left;
+}
+
 /* Runs one trial; t: as intended, then as it was. */
 static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
 		     struct error *err)
 {
-	char title[96], pps[FMT_MAX] = "full speed", left[FMT_MAX];
-	double overhead = 1;
+	char title[96];
 	int n, rc;
 
-	if (t->rate_pps > 0)
-		fmt_rate(pps, sizeof(pps), t->rate_pps);
-	if (h->trials_ns)
-		overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
-	n = snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1, pps);
-	if (left_s > 0)
+	n = snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1,
+		     t->rate_pps > 0 ? fmt_rate(t->rate_pps) : "full speed");
+	if (left_s > 0 && h->trials_ns)
 		snprintf(title + n, sizeof(title) - (size_t)n, ", about %s left",
-			 fmt_ns(left, sizeof(left), (uint64_t)(left_s * overhead * 1e9)));
+			 fmt_ns((uint64_t)time_left(h, left_s, t->time_ns)));
 	rc = h->s->run(h->s->arg, rate, t, title, &h->last, err);
 	if (rc)
 		return rc;
@@ -140,7 +167,8 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 	 */
 	for (unsigned i = 0; i <= LATE_AGAIN; i++) {
 		rc = run_trial(h, &rate, &t, left_s, err);
-		if (rc || !t.unsent || t.held_back || h->last->delivered != h->last->sent)
+		if (rc || !t.unsent || t.held_back || h->last->delivered != h->last->sent ||
+		    is_over(h))
 			break;
 	}
 	*loss = t.loss_share;
@@ -150,21 +178,78 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 	return rc || kept ? rc : error_memory(err);
 }
 
+static bool is_bad(const struct found_trial *t, const struct found_rate *rate)
+{
+	return t->loss_share > rate->loss_ratio;
+}
+
+/* Where a rate below the bound lost more often than is allowed, the next lower one that held. */
+static void stay_below_losers(const struct hunt *h, double exceed_ratio, struct found_rate *rate)
+{
+	const struct found_trial *log = h->log.at;
+
+	for (unsigned i = 0; rate->has_lower && i < h->log.n; i++) {
+		const double pps = log[i].rate_pps;
+		double lost = 0, all = 0, lower = 0;
+
+		if (pps > rate->lower_pps * (1 + SAME_RATE) || !is_bad(&log[i], rate))
+			continue;
+		for (unsigned k = 0; k < h->log.n; k++) {
+			if (fabs(log[k].rate_pps - pps) <= pps * SAME_RATE) {
+				all += (double)log[k].time_ns;
+				lost += is_bad(&log[k], rate) ? (double)log[k].time_ns : 0;
+			} else if (log[k].rate_pps < pps && !is_bad(&log[k], rate)) {
+				lower = fmax(lower, log[k].rate_pps);
+			}
+		}
+		if (lost <= exceed_ratio * all)
+			continue;
+		rate->lower_pps = rate->throughput_pps = lower;
+		rate->has_lower = lower > 0;
+		rate->done &= rate->has_lower;
+		i = UINT_MAX; /* those that are lower may have lost, too */
+	}
+}
+
+/* Trials that lost at a rate that is said to hold, or below it. True: they are too many. */
+static bool is_noise(const struct hunt *h, struct found_rate *rate)
+{
+	const struct found_trial *log = h->log.at;
+
+	rate->below = rate->lost_below = 0;
+	for (unsigned i = 0; rate->has_lower && i < h->log.n; i++) {
+		if (log[i].rate_pps > rate->lower_pps * (1 + SAME_RATE))
+			continue;
+		rate->below++;
+		rate->lost_below += is_bad(&log[i], rate);
+	}
+	return rate->lost_below >= NOISE && rate->lost_below > NOISE_SHARE * rate->below;
+}
+
+static bool is_noisy(struct hunt *h)
+{
+	for (unsigned i = 0; i < h->s->goals; i++) {
+		struct found_rate rate = {.loss_ratio = h->s->goal[i].loss_ratio};
+
+		mlr_bounds(h->mlr, i, &rate);
+		h->found->noise |= is_noise(h, &rate);
+	}
+	return h->found->noise;
+}
+
 static int search_all(struct hunt *h, struct error *err)
 {
 	struct mlr_trial next;
 	int rc = 0;
 
-	while (!rc && mlr_next(h->mlr, &next)) {
+	while (!rc && mlr_next(h->mlr, &next) && !is_over(h)) {
 		double loss;
 
-		if (h->s->most_ns && clock_now() - h->start_ns >= h->s->most_ns) {
-			h->found->out_of_time = true;
-			break;
-		}
 		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
 		if (!rc && mlr_add(h->mlr, loss))
 			rc = error_memory(err);
+		if (!rc && is_noisy(h))
+			break;
 	}
 	return rc;
 }
@@ -178,7 +263,7 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 	for (unsigned i = 0; i < h->log.n; i++) {
 		const struct found_trial *t = (const struct found_trial *)h->log.at + i;
 
-		if (fabs(t->rate_pps - pps) > pps * 1e-9 || t->loss_share <= allowed)
+		if (fabs(t->rate_pps - pps) > pps * SAME_RATE || t->loss_share <= allowed)
 			continue;
 		unsent += t->unsent;
 		held_back += t->held_back ? t->unsent : 0;
@@ -211,6 +296,8 @@ static void take_bounds(const struct hunt *h)
 			.stage = STAGE_NONE,
 		};
 		mlr_bounds(h->mlr, i, rate);
+		rate->done &= !is_noise(h, rate);
+		stay_below_losers(h, h->s->goal[i].exceed_ratio, rate);
 		if (rate->has_upper)
 			find_culprit(h, rate->upper_pps, rate->loss_ratio, rate);
 		else if (rate->has_lower && f->generator_limited)

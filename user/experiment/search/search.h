@@ -58,6 +58,8 @@ struct found_rate {
 	enum stage stage; /* that lost most at the upper bound; STAGE_NONE: none did */
 	enum found_limit limit;
 	bool done; /* as narrow as was asked for */
+	/* Trials at or below the lower bound, and those of them that lost more than is allowed. */
+	unsigned below, lost_below;
 };
 
 /* What a search has found. Plain data. */
@@ -71,15 +73,17 @@ struct found {
 	unsigned frame_bytes, payload_bytes;
 	unsigned trials;
 	uint64_t time_ns; /* all of it took */
-	bool interrupted, out_of_time;
+	bool interrupted, out_of_time, out_of_trials;
+	bool noise; /* so many trials lost that it cannot be told from loss: it ended */
 };
 
 struct search {
 	struct rate min, max;
 	bool max_set; /* else as fast as it goes */
 	uint64_t warmup_ns;
-	uint64_t most_ns; /* no trial begins later than that; 0: no limit */
-	unsigned goals;	  /* 0: only the rate at the highest load, by mrr_trials of mrr_ns */
+	uint64_t most_ns;     /* no trial begins later than that; 0: no limit */
+	uint64_t most_trials; /* and no more are made, after the warm-up; 0: no limit */
+	unsigned goals;	      /* 0: only the rate at the highest load, by mrr_trials of mrr_ns */
 	struct mlr_goal goal[MLR_GOALS];
 	const char *name[MLR_GOALS];
 	unsigned mrr_trials;
@@ -99,6 +103,9 @@ struct search {
 };
 
 /*
+ * No lower bound is above a rate whose trials lost more often than the goal allows: where
+ * MLRsearch has passed one with too few trials to decide on it, the bound is taken down below it.
+ *
  * Whatever ends it early, `found` has what was found until then. -EINTR after a signal, which is
  * no error; else 0 or -errno with `err`: a trial failed.
  */
