@@ -24,6 +24,7 @@
 #include "survey_abi.h"
 
 #define POLL_NS 10000000
+#define ENOUGH	64 /* packets seen, that one source may be called the most frequent of them */
 
 /* "": there is none */
 static void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
@@ -65,37 +66,40 @@ void way_sources_close(struct survey_bpf *sources)
 	survey_bpf__destroy(sources);
 }
 
-static bool find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
-			const char *ifname, struct way_back *back)
+/* Returns how many packets were seen, of all sources. */
+static uint64_t find_source(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
+			    const char *ifname, struct way_back *back)
 {
 	const int map = bpf_map__fd(sources->maps.rp_sources);
 	struct rp_source at, *last = NULL;
-	uint64_t n, most = 0;
+	uint64_t n, most = 0, seen = 0;
 
 	for (; !bpf_map_get_next_key(map, last, &at); last = &at) {
 		char name[IF_NAMESIZE];
 
-		if (at.netns != inum || bpf_map_lookup_elem(map, &at, &n) || n <= most)
+		if (at.netns != inum || bpf_map_lookup_elem(map, &at, &n))
 			continue;
 		device_name(ns, at.ifindex, name);
 		if (ifname && strcmp(name, ifname))
+			continue;
+		seen += n;
+		if (n <= most)
 			continue;
 		most = n;
 		inet_ntop(AF_INET, &at.address, back->source, sizeof(back->source));
 		memcpy(back->ifname, name, sizeof(name));
 	}
-	return most;
+	return seen;
 }
 
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back)
 {
 	*back = (struct way_back){};
-	while (!find_source(sources, ns, inum, ifname, back)) {
-		if (clock_now() >= until_ns)
-			return false;
+	while (find_source(sources, ns, inum, ifname, back) < ENOUGH && clock_now() < until_ns)
 		clock_sleep(POLL_NS);
-	}
+	if (!*back->source)
+		return false;
 	way_back_read(ns, back);
 	return true;
 }

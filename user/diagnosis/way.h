@@ -37,8 +37,8 @@ void way_sources_close(struct survey_bpf *sources); /* NULL is allowed */
 
 /*
  * Of the source of which most were refused in `ns`, whose inode is `inum`, at the device `ifname`
- * (NULL: at any). Waits for one until `until_ns` (CLOCK_MONOTONIC; 0: does not). False: none is
- * known.
+ * (NULL: at any). Waits until `until_ns` (CLOCK_MONOTONIC; 0: does not) for as many packets as tell
+ * that it is the most frequent. False: none was seen.
  */
 bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, uint32_t inum,
 		      const char *ifname, uint64_t until_ns, struct way_back *back);
