@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, assert_balanced, assert_valid, case, first, listing, lost, main, pktledger,
-                 run, table)
+                 run, table, thorough)
 from ends import enter, shell
 from traced import NAME, TX, lab
 
@@ -94,6 +94,19 @@ def segments_that_do_not_fit():
         document = run("--count", "5000", "--lab", NAME, "--length", "1200", "--gso")
         assert_balanced(document, attempted=5000)
         assert lost(document).get("qdisc", 0) > 3000, lost(document)
+
+
+@thorough
+def queue_that_stands_still():
+    """What waits in it is in flight, and the run ends."""
+    with lab():
+        done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "8bit", "burst",
+                     "10k", "limit", "100mb")
+        assert done.returncode == 0, done.stderr
+        result = pktledger("run", "-j", "--lab", NAME, "--tx", "socket", "-c", "100k", "--length", "1000")
+        end = result.json["end"]
+        assert result.status == 1 and "no packet has left the full send buffer" in result.err, result
+        assert 0 <= end["delivered"] < end["sent"] == end["delivered"] + end["in_flight"], end
 
 
 def inside(role, script):

@@ -105,13 +105,20 @@ def mix(seed):
     assert_closed(result, args)
 
 
+def queue_stands_still(result):
+    """veth from Linux 6.16 on stops a queue when its ring is full, and now and then nobody starts it
+    again: of a device queue that is stopped, a NAPI that sleeps and a ring that is empty."""
+    return result.status == 1 and "no packet has left the full send buffer" in result.err
+
+
 def assert_closed(result, args):
     assert_valid(result.json)
     end = result.json["end"]
-    assert result.status == 0 or (result.status == 4 and is_explained(end)), result
+    assert result.status == 0 or (result.status == 4 and is_explained(end)) or \
+        (queue_stands_still(result) and end["in_flight"]), result
     if result.status:
-        print(f"not balanced: {' '.join(args)}: unaccounted {end['unaccounted']}, "
-              f"{end['own_losses']}")
+        print(f"not balanced: {' '.join(args)}: unaccounted {end['unaccounted']}, in flight "
+              f"{end['in_flight']}, {end['own_losses']}")
     assert end["attempted"] == end["refused"] + end["sent"], result
     assert end["sent"] == end["delivered"] + end["dropped"] + end["in_flight"] + \
         end["unaccounted"], result
