@@ -330,7 +330,7 @@ def no_numbers():
 # A program of others
 
 
-@case
+@thorough
 def iperf3():
     """Our loss is that of iperf3 and what it left unread."""
     require(shutil.which("iperf3"), "needs iperf3")

@@ -454,7 +454,7 @@ def two_at_once():
         undo(file, *["done"] * len(done))
 
 
-@case
+@thorough
 def killed_anywhere():
     """However far it came: the record was there first."""
     with scene() as file:

@@ -207,7 +207,7 @@ def healthy():
         assert text.status == 0 and "interface" in text.out, text
 
 
-@case
+@thorough
 @proves("rcvbuf-capped")
 def buffer_cut_by_rmem_max():
     """net.core.rmem_max is the host's, which a namespace can only read: it is left alone here."""

@@ -359,7 +359,7 @@ def without_some_fates(lines):
     lines.remove(fates[len(fates) // 2])
 
 
-@case
+@thorough
 def ends_that_are_missing():
     fleet = kept()
     assert_error(fleet.report("--join", names=("a", "c")), USAGE, "the receiver is missing")

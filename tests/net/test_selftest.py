@@ -19,10 +19,10 @@ AT_ONCE = 16  # by two commands beside each other, which end in time on a busy h
 
 
 def known():
-    """Every fault; in `make test` without those that other cases show."""
+    """Every fault; in `make test` every second one of those that no other case shows."""
     if not EVERYTHING:
         elsewhere = {*ASKED_FOR, *(row[0] for row in OFTEN)}
-        return sorted({row[0] for row in RARE} - elsewhere | HOST_GLOBAL)
+        return sorted({row[0] for row in RARE} - elsewhere - HOST_GLOBAL)[::2] + sorted(HOST_GLOBAL)
     return re.findall(r"^ *(\S+)  ", pktledger("run", "--fault", "help").out, re.M)
 
 

@@ -355,7 +355,7 @@ def through(relay, *args):
     return hosts.command("run", "--to", to, *SHORT, *args, to=None)
 
 
-@case
+@thorough
 def whoever_is_on_the_way_learns_nothing():
     """And what was heard is no login when it is said again."""
     with Hosts() as hosts, contextlib.ExitStack() as stack:

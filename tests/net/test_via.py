@@ -161,7 +161,7 @@ def by_ssh(hosts, env, *args, to=4, user="root", host=None, prefix=()):
                  preexec_fn=hosts.inside("a"), env=env)
 
 
-@table(first(1, [("IPv4", 4, []), ("IPv6", 6, []), ("the other way", 4, ["-R"])]))
+@table(first(0, [("IPv4", 4, []), ("IPv6", 6, []), ("the other way", 4, ["-R"])]))
 def over_ssh(to, args):
     with Piped() as hosts, sshd(hosts) as (env, server):
         hosts.drop("m", "forward", 3)
