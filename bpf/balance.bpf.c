@@ -46,6 +46,12 @@ static __always_inline bool is_kind(int i, const union balance_kind *kind)
 	return (kind->word & cfg.kinds[i].mask.word) == cfg.kinds[i].is.word;
 }
 
+/* It is not of the namespace that the balance is of. */
+static __always_inline bool is_elsewhere(__u32 netns)
+{
+	return cfg.netns && netns != cfg.netns;
+}
+
 /* By the kind of link, dev->rtnl_link_ops->kind; NICs have none. */
 static __always_inline enum balance_role role_of(struct net_device *dev)
 {
@@ -65,7 +71,9 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 	}
 	for (int i = 0; i < BALANCE_KINDS_HOST; i++) {
 		if (is_kind(i, &kind))
-			return i < BALANCE_KINDS_INSIDE ? ROLE_INSIDE : ROLE_STACKED;
+			return i >= BALANCE_KINDS_INSIDE		? ROLE_STACKED
+			       : cfg.netns && i < BALANCE_KINDS_BETWEEN ? ROLE_EDGE
+									: ROLE_INSIDE;
 	}
 	for (int i = BALANCE_KINDS_HOST; inner.wanted && i < BALANCE_KINDS; i++) {
 		if (is_kind(i, &kind))
@@ -398,6 +406,21 @@ __noinline int fragment_came(const struct linear *at, __u32 program, __u32 netns
 	return 0;
 }
 
+/* The first one leaves. Returns whether its datagram does: no other fragment of it was lost here.
+ */
+__noinline int fragment_leaves(const struct linear *at, __u32 program)
+{
+	struct fragment_work *w = fragment_at(at, program);
+	struct followed *d = w ? bpf_map_lookup_elem(&followed, &w->key) : NULL;
+
+	if (!d)
+		return true;
+	if (d->lost[FRAGMENT_BALANCE].ns)
+		return false;
+	d->flags |= FOLLOWED_LEFT;
+	return true;
+}
+
 /*
  * One was dropped. `first`: the flow's, by the filter; else it is of the flow if that is known.
  * Returns whether its datagram was lost with it, and sets `incomplete`.
@@ -416,7 +439,16 @@ __noinline int fragment_dropped(const struct linear *at, __u32 program, __u32 fi
 	d->flags |= FOLLOWED_OURS;
 	if (d->flags & FOLLOWED_RECEIVED && (!d->bytes || d->passed < d->bytes))
 		*incomplete |= BALANCE_INCOMPLETE;
-	return fragment_is_loss(d, FRAGMENT_BALANCE, w->h.fragment);
+	if (!fragment_is_loss(d, FRAGMENT_BALANCE, w->h.fragment))
+		return false;
+	if (d->flags & FOLLOWED_LEFT) { /* with the first one, but not as a whole */
+		struct balance_tally *t = tally();
+
+		d->flags &= ~FOLLOWED_LEFT;
+		if (t)
+			TALLY(t->left, -1);
+	}
+	return true;
 }
 
 /* The application's own numbers, read where its packets enter the host: one state per stream. */
@@ -850,7 +882,7 @@ static __always_inline void receives(struct sk_buff *skb)
 	struct skb_view v;
 	struct datagram d;
 
-	if (!t || !skb_view(&v, skb, BALANCE_RECEIVE))
+	if (!t || is_elsewhere(netns) || !skb_view(&v, skb, BALANCE_RECEIVE))
 		return;
 	found = look_at_packet(&v, &d, t);
 	if (found == DATAGRAM_LATER && role_of(dev) != ROLE_STACKED)
@@ -879,6 +911,14 @@ int balance_receive(__u64 *ctx)
 	return 0;
 }
 
+static __always_inline void leaves(const struct skb_view *v, const struct datagram *d,
+				   struct balance_tally *t, __u32 match)
+{
+	if (match & NAT_NEW_ONLY || (d->fragmented && !fragment_leaves(&v->at, BALANCE_QUEUE)))
+		return;
+	TALLY(t->left, d->segments);
+}
+
 static __always_inline void queues(struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
@@ -889,7 +929,8 @@ static __always_inline void queues(struct sk_buff *skb)
 	struct sock *sk;
 	__u32 match;
 
-	if (!t || !skb_view(&v, skb, BALANCE_QUEUE) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (!t || is_elsewhere(dev->nd_net.net->ns.inum) || !skb_view(&v, skb, BALANCE_QUEUE) ||
+	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
 	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
 	if (!(match & NAT_MATCHES))
@@ -903,7 +944,7 @@ static __always_inline void queues(struct sk_buff *skb)
 	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
 		enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0);
 	else if (role == ROLE_EDGE)
-		TALLY(t->left, match & NAT_NEW_ONLY ? 0 : d.segments);
+		leaves(&v, &d, t, match);
 	else if (match & NAT_NEW_ONLY)
 		enter(skb, &v, &d, t, true, BALANCE_QUEUE, 0);
 	else if (match & NAT_TRANSLATED && d.fragmented)
@@ -929,20 +970,20 @@ static __always_inline void names(struct sk_buff *skb)
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	bool loops = dev->flags & IFF_LOOPBACK; /* then net_dev_queue has seen the same names */
 	struct balance_tally *t = tally();
+	__u32 netns = dev->nd_net.net->ns.inum, match;
 	__u64 nfct = nfct_of(skb);
 	struct skb_view v;
 	struct datagram d;
-	__u32 match;
 
-	if (!nfct || !t || !skb_view(&v, skb, BALANCE_NAMES) || tunnel_of(BALANCE_NAMES) ||
-	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (!nfct || !t || is_elsewhere(netns) || !skb_view(&v, skb, BALANCE_NAMES) ||
+	    tunnel_of(BALANCE_NAMES) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
 	match = of_flow(skb, &v, &d, BALANCE_NAMES);
 	if (!(match & NAT_TRANSLATED)) {
 		nat_forget(&v.at, BALANCE_NAMES);
 		return;
 	}
-	if (!came_to_port(dev->nd_net.net->ns.inum, &d, match & NAT_MATCHES))
+	if (!came_to_port(netns, &d, match & NAT_MATCHES))
 		return;
 	nat_learn(nfct, BALANCE_NAMES, loops, loops ? 0 : d.segments);
 	if (match & NAT_NEW_ONLY && !loops)
@@ -986,15 +1027,16 @@ static __always_inline void is_read(struct balance_tally *t, const struct balanc
 static __always_inline int read_ended(struct sock *sk, int bytes, int flags)
 {
 	__u16 port = sk->__sk_common.skc_num;
+	__u32 netns = IN(sk, sock)->__sk_common.skc_net.net->ns.inum;
 	struct balance_tally *t = tally();
 	struct balance_cell *cell;
 	__u64 begin;
 
-	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP ||
-	    !*byte_of_port(port))
+	if (bytes < 0 || is_elsewhere(netns) || flags & (MSG_PEEK | MSG_ERRQUEUE) ||
+	    sk->sk_protocol != PROTO_UDP || !*byte_of_port(port))
 		return 0;
 	begin = work_begin();
-	cell = cell_of(IN(sk, sock)->__sk_common.skc_net.net->ns.inum, port);
+	cell = cell_of(netns, port);
 	if (cell && t && has_any(&cell->matched))
 		is_read(t, cell, bytes);
 	else if (cell && t && !has_any(&cell->others))
@@ -1077,6 +1119,38 @@ static __noinline __u32 index_of_used(struct sk_buff *skb, __u64 site, __u32 fla
 	return cause_index(&cause);
 }
 
+/* The namespace where it was dropped; 0: nothing tells it. skb->sk of a fragment is no address. */
+static __always_inline __u32 netns_of(const struct freed *f)
+{
+	struct net_device *dev = IN(f->skb, sk_buff)->dev;
+	struct sock *sk = f->rx_sk;
+	__u32 netns = 0;
+
+	if (!sk && (__s64)dev < 0)
+		netns = dev->nd_net.net->ns.inum;
+	if (netns >= NETNS_INUM_MIN)
+		return netns;
+	if (!sk)
+		sk = IN(f->skb, sk_buff)->sk;
+	return (__s64)sk < 0 ? IN(sk, sock)->__sk_common.skc_net.net->ns.inum : 0;
+}
+
+/*
+ * What a socket had when it was closed, and what waits for its other fragments, has no namespace.
+ * But a port of this one got it, or got such; and with the later fragments goes the first one.
+ */
+static __always_inline bool is_dropped_elsewhere(const struct freed *f, const struct datagram *d,
+						 enum datagram_result found)
+{
+	__u32 netns = netns_of(f);
+	const struct balance_cell *cell;
+
+	if (netns || found != DATAGRAM_HERE)
+		return netns != cfg.netns;
+	cell = cell_of(cfg.netns, d->dst_port);
+	return !cell || !has_any(&cell->matched);
+}
+
 static __always_inline void count_end(const struct freed *f, bool consumed)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
@@ -1089,6 +1163,8 @@ static __always_inline void count_end(const struct freed *f, bool consumed)
 	if (!t || !skb_view(&v, f->skb, program))
 		return;
 	found = look_at_packet(&v, &d, t);
+	if (cfg.netns && is_dropped_elsewhere(f, &d, found))
+		return;
 	if (found == DATAGRAM_HERE) {
 		match = of_flow(f->skb, &v, &d, program);
 		if (!(match & NAT_MATCHES))
@@ -1198,7 +1274,8 @@ int balance_sockets(struct bpf_iter__task_file *ctx)
 		return 0;
 	sk = sock->sk;
 	if (!sk || sk->sk_protocol != PROTO_UDP ||
-	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6))
+	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6) ||
+	    is_elsewhere(sk->__sk_common.skc_net.net->ns.inum))
 		return 0;
 	index = balance_cell_index(sk->__sk_common.skc_net.net->ns.inum, sk->__sk_common.skc_num);
 	cell = bpf_map_lookup_elem(&cells, &index);

@@ -3,7 +3,8 @@
  * What the checkpoints of `trace --balance` (bpf/balance.bpf.c) and user space say to each other.
  *
  * The balance is that of a set of UDP datagrams, of all that EXPR matches, on the whole host: all
- * its namespaces together. A datagram enters the host once and ends once, or lies in a queue:
+ * its namespaces together, or of one. A datagram enters the host once and ends once, or lies in a
+ *queue:
  *
  *	entered = left + delivered + dropped inside + growth of the queues + unaccounted
  *
@@ -22,6 +23,9 @@
  * STACKED: on top of another device of the same namespace, which will be passed too. Bridge, vlan,
  * bond, team, ifb; with --inner tunnels: their packets are the datagrams that are in them. No
  * checkpoint.
+ *
+ * Of one namespace alone (--netns) veth, netkit, macvlan and ipvlan are EDGES, too, and nothing of
+ * other namespaces counts.
  *
  * A packet that a socket here sends to an EDGE does not enter: it is not for this host. Nor does
  * one that is dropped before its entry. Such drops are losses of this host, but outside of the sum
@@ -182,9 +186,10 @@ struct balance_kind_test {
 };
 
 /* Those that are not edges: first the ones inside, then the stacked, and with --inner tunnels. */
-#define BALANCE_KINDS_INSIDE 5
-#define BALANCE_KINDS_HOST   10
-#define BALANCE_KINDS	     19
+#define BALANCE_KINDS_BETWEEN 4 /* of those inside: their other end may be in another namespace */
+#define BALANCE_KINDS_INSIDE  5
+#define BALANCE_KINDS_HOST    10
+#define BALANCE_KINDS	      19
 
 struct balance_config {
 	struct balance_kind_test kinds[BALANCE_KINDS];
@@ -192,6 +197,7 @@ struct balance_config {
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;
 	__u32 cpus;
+	__u32 netns;	 /* of one namespace alone, by its inode; 0: of the whole host */
 	__u8 has_reason; /* kfree_skb has its 3rd argument */
 	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
 	__u8 paged;	 /* payload in pages can be read (Linux 6.12) */

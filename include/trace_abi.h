@@ -182,6 +182,7 @@ struct followed {
 
 #define FOLLOWED_OURS	  1    /* EXPR wants it */
 #define FOLLOWED_RECEIVED 2    /* it came from outside of this host */
+#define FOLLOWED_LEFT	  4    /* its first fragment has left the host */
 #define FOLLOWED_MAX	  8192 /* datagrams known at a time; the least used one gives way */
 #define FRAGMENT_LIFE	  61000000000ULL /* IP6_FRAG_TIMEOUT, the longest of both, and a second */
 

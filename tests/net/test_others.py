@@ -420,5 +420,38 @@ def dhcp_of_ipv6():
         assert not document["end"]["stages"] and not document["end"]["suspect"], document["end"]
 
 
+FAR = {"IPv4": "198.18.1.2", "IPv6": "2001:2:0:1::2"}
+
+
+@table(first(1, [(f"{size} bytes, {family}", address, size)
+                 for size in (400, 8000) for family, address in FAR.items()]))
+def of_one_namespace(address, size):
+    """What a router drops never arrives behind it; of fragments, it drops the last."""
+    router, version = f"{NAME}-router", "ip6" if ":" in address else "ip"
+    last = "" if size < 1500 else {"ip": "ip frag-off & 0x1fff > 800", "ip6": "frag frag-off > 800"}[version]
+    with lab("--topology", "router"), patient(family_of(address)) as sock:
+        nft(router, f"table {version} t {{ chain c {{ type filter hook forward priority 0; "
+                    f"udp dport {PORT} numgen inc mod 10 0 counter drop; }}; }}" if not last else
+            f"table {version} t {{ chain c {{ type filter hook forward priority 0; "
+            f"{last} numgen inc mod 10 0 counter drop; }}; }}")
+        nft(RX, f"table {version} t {{ chain c {{ type filter hook input priority 0; "
+                f"udp dport {PORT} numgen inc mod 4 0 counter drop; }}; }}")
+        for name in "net/ipv4/ipfrag_time", "net/ipv6/ip6frag_time":
+            sysctl(RX, name, 1)
+        with balancing("--netns", TX, EXPR) as tx, balancing("--netns", router, EXPR) as way, \
+                balancing("--netns", RX, EXPR) as rx:
+            send(address, 400, size=size)
+            received = read_all(sock)
+            time.sleep(1.3 if last else 0)
+            documents = [t.stop() for t in (tx, way, rx)]
+        by_router, by_rx = (nft_counters(netns)[None] for netns in (router, RX))
+    came = 400 if last else 400 - by_router
+    incomplete = came - by_rx - received
+    assert by_router == 40 and received and (incomplete > 0) == bool(last), (by_router, by_rx, received)
+    assert_balance(documents[0], 0, 0)
+    assert assert_balance(documents[1], 40, 0, netfilter=40)["checkpoints"]["left"] == 360
+    assert_balance(documents[2], came, received, netfilter=by_rx, **({"ip_frag": incomplete} if last else {}))
+
+
 if __name__ == "__main__":
     main()

@@ -122,9 +122,7 @@ static int check_options(const struct trace_options *o, struct error *err)
 {
 	const struct live_spec *f = &o->live.spec;
 	const bool kept = o->events || o->capture;
-	const char *part = f->netns	      ? "--netns"
-			   : o->live.pod      ? "--pod"
-			   : f->ifname	      ? "--interface"
+	const char *part = f->ifname	      ? "--interface"
 			   : o->live.pid      ? "--pid"
 			   : f->cgroup	      ? "--cgroup"
 			   : o->live.stages.n ? "--stage"
@@ -611,6 +609,10 @@ static int check_tcp(const struct trace *t, struct error *err)
 		 "leave it out"},
 		{!t->is_tcp && t->o->flows_set, "--flows is for TCP: the balance of UDP keeps none",
 		 "leave it out"},
+		{t->is_tcp && t->session.spec.netns,
+		 "--netns and --balance of TCP cannot be together: both ends of a flow are looked "
+		 "at",
+		 "narrow EXPR instead"},
 		{t->is_tcp && t->o->live.spec.inner,
 		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
 		 "leave one of them out"},

@@ -156,6 +156,7 @@ static void configure(struct balance *b, bool paged, bool kfuncs)
 	cfg->reason_otherhost = reasons_value(b->spec.reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reasons_value(b->spec.reasons, "PACKET_SOCK_ERROR");
 	cfg->cpus = trace_cpus();
+	cfg->netns = b->spec.netns;
 	cfg->has_reason = args > 2;
 	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;

@@ -74,6 +74,7 @@ struct balance_spec {
 	struct balance_numbering numbering;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
+	uint32_t netns;			  /* inode; 0: all together */
 	bool consumed;			  /* losses that are freed as used up, too */
 	struct watch_shared shared;	  /* of who counts the same drops by causes; -1: nobody */
 	const struct filter_inner *inner; /* as watch_spec's */

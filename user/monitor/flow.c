@@ -361,6 +361,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .numbering = spec->numbering,
 					  .reasons = parts.reasons,
 					  .ksyms = parts.ksyms,
+					  .netns = parts.netns,
 					  .consumed = spec->consumed,
 					  .shared = parts.shared,
 					  .nat = parts.nat,

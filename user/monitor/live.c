@@ -697,6 +697,7 @@ struct live_parts live_parts(const struct live *l)
 		.ksyms = l->ksyms,
 		.reasons = l->reasons,
 		.shared = watch_shared(l->watch),
+		.netns = l->netns,
 		.inner = l->spec.inner ? &l->inner : NULL,
 		.nat = l->nat,
 		.knows_sockets = !l->own.no_sockets,

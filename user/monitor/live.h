@@ -188,6 +188,7 @@ struct live_parts {
 	const struct ksyms *ksyms; /* names of functions; NULL: not known */
 	const struct reasons *reasons;
 	struct watch_shared shared;
+	uint32_t netns;			  /* that the spec names; 0: it names none */
 	const struct filter_inner *inner; /* as watch_spec's */
 	struct nat *nat;		  /* where NAT is followed; NULL: nowhere */
 	bool knows_sockets;		  /* watch_knows_sockets() */
