@@ -9,7 +9,9 @@
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
-#define HELD_NS	     1000000 /* between two checks whether the window has moved */
+#define HELD_NS	     1000000	 /* between two checks whether the window has moved */
+#define STUCK_NS     10000000000 /* in which nothing could be sent, */
+#define STUCK_TRIES  32		 /* though it was tried: we may have been stopped ourselves */
 
 struct sending {
 	struct sender *sender;
@@ -20,7 +22,9 @@ struct sending {
 	struct pace pace;
 	uint64_t allowed; /* numbers below may be used */
 	uint64_t start_ns, end_ns;
-	uint64_t held_ns; /* waited for numbers to be allowed */
+	uint64_t held_ns;  /* waited for numbers to be allowed */
+	uint64_t stuck_ns; /* since when nothing can be sent, */
+	unsigned stuck;	   /* and how often that was tried; 0: it can */
 };
 
 struct sender {
@@ -76,6 +80,25 @@ static void close_unfinished(struct sending *me)
 	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * To be asked while nothing can be sent: a shaper may hold it for ever, or a driver stopped a queue
+ * and does not start it again, as veth of Linux 6.18 after its ring was full.
+ */
+static bool is_stuck(struct sending *me)
+{
+	const uint64_t now = clock_now();
+
+	if (!me->stuck++)
+		me->stuck_ns = now;
+	if (me->stuck < STUCK_TRIES || now - me->stuck_ns < STUCK_NS)
+		return false;
+	error_set(&me->worker.error, STATUS_FAILED, -ETIMEDOUT,
+		  "tc -s qdisc and ip -s link show the device whose queue stands still",
+		  "sending stopped: for %d s no packet could be sent",
+		  (int)(STUCK_NS / 1000000000));
+	return true;
+}
+
 static void send_all(void *arg)
 {
 	struct sending *me = arg;
@@ -106,8 +129,10 @@ static void send_all(void *arg)
 		if (!n)
 			continue;
 		sent = cfg->ops->send(me->tx, n, &me->worker.error);
-		if (sent < 0)
+		if (sent < 0 || (!sent && is_stuck(me)))
 			break;
+		if (sent)
+			me->stuck = 0;
 		pace_sent(&me->pace, (unsigned)sent);
 	}
 	if (cfg->ops->finish)

@@ -34,7 +34,6 @@
 #define MAX_SHAPED  16384     /* and with a shape */
 #define GIVE_UP	    1000      /* sends in a row that fail with the same error */
 #define WAIT_MS	    100
-#define STUCK_NS    10000000000 /* in which of a full send buffer not one packet left */
 
 /* What a message of a call carries. */
 struct message {
@@ -56,9 +55,7 @@ struct tx {
 	int sndbuf;
 	unsigned failures; /* in a row, */
 	int failure;	   /* with this error */
-	int queued;	   /* of the socket that has no room, since queued_ns; 0: there was room */
-	uint64_t queued_ns;
-	uint8_t *payload; /* batch x longest */
+	uint8_t *payload;  /* batch x longest */
 	struct sockaddr_storage to;
 	struct message what[BATCH];
 	struct iovec iov[BATCH];
@@ -309,9 +306,6 @@ static bool wait_for_room(struct tx *tx)
 	    queued < tx->sndbuf / 2)
 		return true;
 	from = clock_now();
-	if (queued != tx->queued)
-		tx->queued_ns = from;
-	tx->queued = queued;
 	tx->stats.waits++;
 	poll(&p, 1, WAIT_MS);
 	tx->stats.wait_ns += clock_now() - from;
@@ -423,14 +417,6 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 		tx->stats.calls++;
 		if (!cfg->shape)
 			tx->at = (tx->at + 1) % tx->sockets;
-		tx->queued = 0;
-	} else if (tx->queued && clock_now() - tx->queued_ns > STUCK_NS) {
-		/* veth from Linux 6.16 on stops a queue at a full ring, and may miss to start it */
-		return error_set(
-			err, STATUS_FAILED, -ETIMEDOUT,
-			"tc -s qdisc and ip -s link show the device whose queue stands still",
-			"sending stopped: for %d s no packet has left the full send buffer",
-			(int)(STUCK_NS / 1000000000));
 	}
 	rc = 0;
 	for (unsigned i = 0; cfg->shape && i < sent; i++) {
