@@ -129,7 +129,8 @@ __u64 holes_until, exits_until;
 
 /* Set by user space: those at work are read all the same, as torn ones. */
 __u32 take_busy;
-__u32 busy; /* sockets of the flow that were at work, and not read */
+__u32 busy;    /* sockets of the flow that were at work, and not read */
+__u32 looking; /* set by user space: tcp_left() is asked in between, and nothing ends */
 
 /* The segment that EXPR is asked about: an IP header, and TCP's without options, of a full one. */
 #define ASKED_LENGTH 1500
@@ -431,7 +432,7 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Those that are left at the end: records of TCP_SOCKET, torn ones if take_busy. */
+/* Those that are left at the end: records of TCP_SOCKET, torn ones if take_busy; or TCP_LOOKED. */
 static struct tcp_record left;
 
 SEC("iter/bpf_sk_storage_map")
@@ -443,12 +444,14 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 
 	if (!sk || !k || k->told)
 		return 0;
-	k->told = 1;
+	k->told = !looking;
 	__builtin_memset(&left, 0, sizeof(left));
-	left.event = TCP_SOCKET;
+	left.event = looking ? TCP_LOOKED : TCP_SOCKET;
 	left.time_ns = bpf_ktime_get_ns();
 	whole = totals_unheld(&left.last, sk);
-	if (!whole && !take_busy) {
+	if (looking && left.last.total_retrans == k->first.total_retrans)
+		return 0;
+	if (!whole && !looking && !take_busy) {
 		k->told = 0;
 		__sync_fetch_and_add(&busy, 1);
 		return 0;

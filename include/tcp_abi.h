@@ -48,6 +48,7 @@ enum tcp_event {
 	TCP_SYNACK,	   /* tcp_retransmit_synack */
 	TCP_SOCKET,	   /* first and last reading of a socket */
 	TCP_CAME,	   /* to a socket here, what was dropped before, at start_ns */
+	TCP_LOOKED,	   /* first reading of a socket that sent again, and one in between */
 };
 
 /* Of TCP_RETRANSMITTED and TCP_SYNACK. */
@@ -82,7 +83,8 @@ struct tcp_record {
 	union {
 		struct watch_key key; /* TCP_DROPPED */
 		struct {
-			struct tcp_totals first, last; /* TCP_SOCKET; TCP_RETRANSMITTED: last */
+			/* TCP_SOCKET, TCP_LOOKED; TCP_RETRANSMITTED: last */
+			struct tcp_totals first, last;
 		};
 	};
 };

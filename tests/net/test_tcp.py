@@ -21,7 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, do, inside, nft, tun
 from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, first, main, observed,
-                 pktledger, proves, require, rootless, started, table, thorough)
+                 pktledger, proves, require, rootless, started, table, thorough, until)
+from test_export import exporting, total
 from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
 
 SCENES = int(os.environ.get("PKTLEDGER_TCP_SCENES", 300 if EVERYTHING else 6))
@@ -380,9 +381,12 @@ class Peer(threading.Thread):
             self.lose.remove(place)
             self.lost += 1
             return
-        block = None
+        block = ()
         if data and seq < self.have:  # again
             block = (seq, seq + data)
+            self.doubled += 1
+        elif data and seq in self.ahead:  # again, behind a hole: what it is part of follows
+            block = 2 * (seq, seq + data)
             self.doubled += 1
         elif data and seq > self.have:
             self.ahead[seq] = seq + data
@@ -398,8 +402,8 @@ class Peer(threading.Thread):
         if place in self.twice and data:
             self.twice.remove(place)
             return
-        sack = struct.pack("!BBBBII", 1, 1, 5, 10, *block) if block else b""
-        self.say(packet, 0x11 if flags & 1 and not block else 0x10, sack)
+        sack = struct.pack(f"!BBBB{len(block)}I", 1, 1, 5, 2 + 4 * len(block), *block)
+        self.say(packet, 0x11 if flags & 1 and not block else 0x10, sack if block else b"")
 
     def say(self, packet, flags, options):
         sport, dport = struct.unpack_from("!HH", packet, 20)
@@ -442,6 +446,8 @@ def beyond(lose, twice):
                     for _ in range(13):  # the last one has nothing behind it
                         sock.sendall(bytes(Peer.SEGMENT))
                         time.sleep(0.005)
+                    until(lambda: (peer.lost, peer.doubled) >= (len(lose), len(twice)), 5,
+                          "what was lost and what came twice")
                     time.sleep(0.5)
                     truth = list(info(sock))
                 document = t.stop()
@@ -450,11 +456,12 @@ def beyond(lose, twice):
             peer.join()
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
-    assert (peer.lost, peer.doubled) == (len(lose), len(twice)), (peer.lost, peer.doubled)
+    # on a busy host TCP sends more twice, and the peer says so
+    assert peer.lost == len(lose) and peer.doubled >= len(twice), (peer.lost, peer.doubled)
     assert tcp["balanced"] and tcp["lost_here"] == 0, tcp
     assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == ([("t0", len(lose))] if lose
                                                                      else []), tcp
-    assert tcp["not_lost"] == len(twice), tcp
+    assert tcp["not_lost"] == peer.doubled, (tcp, peer.doubled)
     assert tcp["verdict"] == ("beyond_this_host" if lose else "none_seen"), tcp
     assert tcp["data_segs_out"] == truth[0], (truth, tcp)
 
@@ -491,7 +498,8 @@ def beyond_another_namespace():
         assert_sums(tcp)
         assert peer.lost == 10 and tcp["lost_here"] == 0, (peer.lost, tcp)
         if translated:
-            assert not tcp["beyond"] and tcp["undecided"] == tcp["retransmitted"] >= 10, tcp
+            assert not tcp["beyond"] and tcp["not_lost"] == peer.doubled, (tcp, peer.doubled)
+            assert tcp["undecided"] == tcp["retransmitted"] - peer.doubled == 10, tcp
         else:
             assert [(b["device"], b["netns"], b["segments"]) for b in tcp["beyond"]] == [
                 ("t0", router, 10)], tcp
@@ -738,6 +746,57 @@ def report_prints_it_again():
         assert "retransmitted" in out and "lost here" in out and "this_host" in out, out
         again = assert_ok(pktledger("report", file))
         assert out in again.out, f"printed:\n{out}\nreprinted:\n{again.out}"
+
+
+def resent_so_far(exporter, *labels):
+    return total(exporter.scrape_once(), "pktledger_tcp_retransmits_total", *labels)
+
+
+@thorough
+@where_seen
+def exported():
+    """While connections live on, and when all is given up that attaching takes but what is loaded."""
+    router = TX[:-2] + "router"
+    with lab("--topology", "router"), server(), tun(router) as device:
+        offloads("off")
+        nft(RX, rule("input", DATA, 20))
+        way = json.loads(do(TX, "ip", "-j", "route", "get", "198.18.1.2"))[0]
+        do(TX, "ip", "route", "add", "198.18.5.0/24", "via", way["gateway"])
+        peer = Peer(device, range(5, 200, 20), [199])  # the last has nothing behind it
+        peer.start()
+        try:
+            with exporting("--balance", "-I", "500ms") as exporter:
+                assert resent_so_far(exporter) == 0
+                transfer("198.18.1.2", 1000000)
+                with inside(TX):
+                    sock = socket.create_connection(("198.18.5.9", PORT))
+                with sock:
+                    for _ in range(200):
+                        sock.sendall(bytes(Peer.SEGMENT))
+                        time.sleep(0.005)
+                    time.sleep(1)
+                    assert resent_so_far(exporter) == 0, "what is new may still change"
+                    until(lambda: resent_so_far(exporter) == resent(TX), 20, "all that was sent again")
+                    told = {cause: resent_so_far(exporter, f"cause={cause}")
+                            for cause in ("lost_here", "beyond", "not_lost", "undecided")}
+        finally:
+            peer.stopped = True
+            peer.join()
+        packets, _ = dropped(RX)
+    assert peer.lost == 10 and packets > 0
+    assert told == {"lost_here": packets, "beyond": 10, "not_lost": peer.doubled,
+                    "undecided": 0}, (told, packets, peer.doubled)
+
+
+@table([
+    ("UDP", [f"udp port {PORT}"], "is UDP"),
+    ("part", ["--netns", "x"], "--netns"),
+])
+@rootless
+def usage_of_export(args, word):
+    result = pktledger("export", "--balance", *args)
+    assert result.status == 2 and word in result.err, result
+    assert result.err.count("\n") == 1, result
 
 
 @table([

@@ -23,7 +23,7 @@
 struct export_options {
 	struct live_options live;
 	struct endpoint listen;
-	bool listen_set, process;
+	bool listen_set, process, balance;
 	const char *textfile;
 	unsigned max_series;
 };
@@ -51,6 +51,9 @@ static const struct opt export_opts[] = {
 	 .default_text = "until a signal", .help = "end after so long"},
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
 	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
+	{"balance", 0, OPT_FLAG, AT(balance),
+	 .help = "of TCP: what became of each segment that was sent again, as `trace --balance` "
+		 "has it; of the flows of EXPR, or of all"},
 	{"process", 0, OPT_FLAG, AT(process),
 	 .help = "a label with the name of the process that has the socket, too"},
 	{0},
@@ -68,13 +71,16 @@ struct export
 	const struct export_options *o;
 	struct session session;
 	struct metrics *metrics;
-	struct http *http; /* NULL: none */
+	char flow[FLOW_EXPRESSION]; /* of the balance */
+	struct tcp_account *tcp;    /* NULL: none was asked for */
+	struct http *http;	    /* NULL: none */
 	/* For the page: events of a trace. */
 	struct json_object *start, *intervals;
 	struct live_table since; /* losses that are in no interval yet */
 	uint64_t drawn_ns;	 /* the end of the last interval */
 	struct endpoint where;
-	bool unread;	  /* by the last scrape */
+	bool unread; /* by the last scrape */
+	int tcp_error;
 	bool file_failed; /* when it was written last */
 	bool no_memory;
 };
@@ -164,7 +170,10 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return e->metrics ? 0 : error_memory(err);
+	if (!e->metrics)
+		return error_memory(err);
+	return e->o->balance ? tcp_account_open(&e->tcp, e->flow, TCP_FLOWS, e->session.live, err)
+			     : 0;
 }
 
 static void on_start(void *arg)
@@ -179,7 +188,7 @@ static void on_start(void *arg)
 	e->intervals = json_object_new_array();
 	table_init(&e->since, LIVE_ROWS);
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
-	caps_bar_calls(false);
+	caps_bar_calls(false, e->o->balance);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
@@ -202,6 +211,30 @@ static bool serve(void *arg)
 	return true;
 }
 
+static bool on_tick(void *arg)
+{
+	struct export *e = arg;
+
+	if (e->tcp)
+		tcp_account_tick(e->tcp);
+	return serve(e);
+}
+
+/* At intervals alone: it reads sockets, and the devices of all namespaces. */
+static void take_tcp(struct export *e)
+{
+	struct tcp_balance b;
+
+	if (!e->tcp || e->tcp_error)
+		return;
+	e->tcp_error = tcp_account_look(e->tcp, &b);
+	if (e->tcp_error)
+		log_error("cannot read the balance of TCP: %s; it stays as it is",
+			  strerror(-e->tcp_error));
+	else
+		metrics_tcp(e->metrics, &b);
+}
+
 static bool on_interval(void *arg)
 {
 	struct export *e = arg;
@@ -210,6 +243,7 @@ static bool on_interval(void *arg)
 	bool failed;
 
 	take(e);
+	take_tcp(e);
 	if (e->o->textfile) {
 		failed = metrics_file(e->metrics, e->o->textfile, &err) != 0;
 		if (failed && !e->file_failed)
@@ -238,13 +272,33 @@ static int open_outlets(struct export *e, struct error *err)
 	return rc;
 }
 
+/* Without EXPR of all TCP, and everything else is exported as ever. */
+static int check_balance(struct export *e, struct error *err)
+{
+	struct live_spec *spec = &e->session.spec;
+	bool tcp = true;
+
+	if (!e->o->balance)
+		return 0;
+	if (balance_whole(&e->o->live, true, err) ||
+	    flow_expression(spec->expr ? spec->expr : "tcp", e->flow, &tcp, err))
+		return -EINVAL;
+	if (!tcp)
+		return error_usage(err, "use trace --balance",
+				   "--balance of export is for TCP: '%s' is UDP", spec->expr);
+	spec->expr = spec->expr ? e->flow : NULL;
+	spec->unfragmented = true;
+	return 0;
+}
+
 static int check(struct export *e, struct error *err)
 {
 	struct live_spec *spec = &e->session.spec;
 
 	if (global_json(&e->o->live.global))
 		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
-	if (trace_spec(&e->o->live, spec, err) || caps_require(&cmd_export, NULL, err))
+	if (trace_spec(&e->o->live, spec, err) || check_balance(e, err) ||
+	    caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
 	spec->by = METRICS_BY | (e->o->process ? LIVE_BIT(LIVE_PROCESS) : 0);
 	spec->total_by = spec->by;
@@ -261,7 +315,7 @@ static int export_run(void *options, struct error *err)
 			    .duration_ns = o->live.duration_ns,
 			    .on_open = on_open,
 			    .on_start = on_start,
-			    .on_tick = serve,
+			    .on_tick = on_tick,
 			    .on_interval = on_interval,
 			    .arg = &e},
 	};
@@ -273,6 +327,7 @@ static int export_run(void *options, struct error *err)
 	}
 	if (!rc)
 		rc = session_run(&e.session, err);
+	tcp_account_close(e.tcp);
 	session_end(&e.session);
 	http_close(e.http);
 	metrics_free(e.metrics);
@@ -298,6 +353,7 @@ static const struct opt_example examples[] = {
 	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",
 	 "for node_exporter, without a port"},
 	{"export --netns shop udp", "of one namespace, UDP only"},
+	{"export --balance", "with a cause for each retransmission of TCP"},
 	{0},
 };
 

@@ -107,7 +107,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 						   spec->rx->name, (uint16_t)spec->port, res));
 	show_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
-	caps_bar_calls(true);
+	caps_bar_calls(true, false);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)

@@ -326,7 +326,7 @@ static void on_start(void *arg)
 {
 	(void)arg;
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
-	caps_bar_calls(true);
+	caps_bar_calls(true, false);
 }
 
 /* About the stage of the row that is open, as trace prints it. It may take a second. */

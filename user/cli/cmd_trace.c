@@ -120,14 +120,7 @@ static const struct opt_group trace_groups[] = {
 
 static int check_options(const struct trace_options *o, struct error *err)
 {
-	const struct live_spec *f = &o->live.spec;
 	const bool kept = o->events || o->capture;
-	const char *part = f->ifname	      ? "--interface"
-			   : o->live.pid      ? "--pid"
-			   : f->cgroup	      ? "--cgroup"
-			   : o->live.stages.n ? "--stage"
-			   : f->reasons	      ? "--reason"
-					      : NULL;
 	const struct contradiction list[] = {
 		{!o->balance && o->settle_set, "--settle is for the balance of a flow",
 		 "add --balance"},
@@ -148,14 +141,7 @@ static int check_options(const struct trace_options *o, struct error *err)
 		{0},
 	};
 
-	if (contradiction_check(list, err))
-		return -EINVAL;
-	if (o->balance && part)
-		return error_usage(err, "narrow EXPR instead",
-				   "%s and --balance cannot be together: a part of the losses does "
-				   "not balance",
-				   part);
-	return 0;
+	return contradiction_check(list, err);
 }
 
 /* The ledger: what happened, kept in a file, for days */
@@ -609,10 +595,6 @@ static int check_tcp(const struct trace *t, struct error *err)
 		 "leave it out"},
 		{!t->is_tcp && t->o->flows_set, "--flows is for TCP: the balance of UDP keeps none",
 		 "leave it out"},
-		{t->is_tcp && t->session.spec.netns,
-		 "--netns and --balance of TCP cannot be together: both ends of a flow are looked "
-		 "at",
-		 "narrow EXPR instead"},
 		{t->is_tcp && t->o->live.spec.inner,
 		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
 		 "leave one of them out"},
@@ -621,6 +603,8 @@ static int check_tcp(const struct trace *t, struct error *err)
 		{0},
 	};
 
+	if (t->o->balance && balance_whole(&t->o->live, t->is_tcp, err))
+		return -EINVAL;
 	return contradiction_check(list, err);
 }
 

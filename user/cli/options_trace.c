@@ -108,6 +108,29 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 	return pod_netns(o->pod, &spec->netns, err);
 }
 
+int balance_whole(const struct live_options *o, bool tcp, struct error *err)
+{
+	const struct live_spec *f = &o->spec;
+	const char *part = f->ifname	 ? "--interface"
+			   : o->pid	 ? "--pid"
+			   : f->cgroup	 ? "--cgroup"
+			   : o->stages.n ? "--stage"
+			   : f->reasons	 ? "--reason"
+					 : NULL;
+
+	if (tcp && (f->netns || o->pod))
+		return error_usage(err, "narrow EXPR instead",
+				   "%s and --balance of TCP cannot be together: both ends of a "
+				   "flow are looked at",
+				   o->pod ? "--pod" : "--netns");
+	if (!part)
+		return 0;
+	return error_usage(err, "narrow EXPR instead",
+			   "%s and --balance cannot be together: a part of the losses does not "
+			   "balance",
+			   part);
+}
+
 void trace_show_gaps(const struct live *l)
 {
 	struct live_own own;

@@ -250,6 +250,20 @@ static void read_exits(struct tcp_observer *o)
 	}
 }
 
+int tcp_observer_look(struct tcp_observer *o)
+{
+	struct tcp_bpf *s = o->skel;
+	int rc;
+
+	s->bss->looking = 1;
+	rc = trace_iterate(s->links.tcp_left, sizeof(struct tcp_record), on_left, o);
+	s->bss->looking = 0;
+	if (!rc)
+		rc = read_ring(o);
+	read_exits(o);
+	return rc;
+}
+
 int tcp_observer_end(struct tcp_observer *o)
 {
 	struct tcp_bpf *s = o->skel;

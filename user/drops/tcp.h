@@ -70,6 +70,7 @@ struct tcp_flow {
 	uint32_t next;		     /* flow in the table of keys */
 	uint32_t acks;		     /* of it that were dropped: the newest */
 	uint64_t unsent_bytes;	     /* dropped before they were counted as sent, so far */
+	uint32_t dsack_dups;	     /* of its socket, if that goes on: not in the sum yet */
 	uint32_t not_resent_at[STAGE_COUNT];
 	int64_t returned;	/* bytes that were sent and that snd_nxt does not know */
 	uint32_t came_to;	/* rcv_nxt of the last socket that received it, if `has_receiver` */
@@ -106,6 +107,15 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
 /* Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records. */
 void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum);
+
+/*
+ * What is known before the end. What was sent again since `until_ns`, or is not acknowledged, is
+ * not decided yet, and in none of lost_here, beyond, not_lost, undecided; all else of `sum` is not
+ * filled. `each`: of these flows, before `sum` has the next.
+ */
+typedef void tcp_each(void *arg, const struct tcp_flow *f);
+void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, struct tcp_sum *sum,
+		     tcp_each *each, void *arg);
 
 /* The device by which the flow leaves, if its socket's own leads to another namespace. */
 void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
@@ -146,10 +156,13 @@ int tcp_observer_attach(struct tcp_observer *o, struct error *err);
 /* Reads the ring; to be called some times a second. 0 or -errno. */
 int tcp_observer_poll(struct tcp_observer *o);
 
+/* Reads the sockets that sent again, and goes on: tcp_ledger_look() may follow. 0 or -errno. */
+int tcp_observer_look(struct tcp_observer *o);
+
 /* Reads the sockets that are left, and stops. Once. 0 or -errno. */
 int tcp_observer_end(struct tcp_observer *o);
 
-/* After tcp_observer_end(). */
+/* After tcp_observer_look() or tcp_observer_end(). */
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o);
 

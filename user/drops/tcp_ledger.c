@@ -50,6 +50,7 @@ struct tcp_ledger {
 	struct tcp_sum folded;
 	uint64_t n_folded;
 	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
+	uint64_t known_lost;	   /* records, refused or lost before; flows since then are whole */
 	int rc;
 	struct hist stall, received_stall;
 };
@@ -441,6 +442,7 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 	s->bytes_sent += to->bytes_sent - from->bytes_sent;
 	s->bytes_retrans += to->bytes_retrans - from->bytes_retrans;
 	s->dsack_dups += to->dsack_dups - from->dsack_dups;
+	f->dsack_dups = 0;
 	f->returned += (int32_t)returned_bytes(from, to);
 	f->retransmitted += to->total_retrans - from->total_retrans;
 	f->netns = rec->netns;
@@ -556,6 +558,19 @@ static int fold(struct tcp_ledger *b, uint64_t now, bool all)
 	return index_all(b);
 }
 
+/* It goes on, and has sent again. */
+static void look_at_socket(struct tcp_ledger *b, const struct tcp_record *rec)
+{
+	const uint32_t flow = flow_find(b, &rec->flow);
+	struct tcp_flow *f = flow == NONE ? NULL : flow_at(b, flow);
+
+	if (!f)
+		return;
+	f->last = rec->last;
+	f->alive = true;
+	f->dsack_dups = rec->last.dsack_dups - rec->first.dsack_dups;
+}
+
 /* Most sockets lose nothing: they take no room. */
 static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
@@ -597,6 +612,10 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 		end_socket(b, rec);
 		return 0;
 	}
+	if (rec->event == TCP_LOOKED) {
+		look_at_socket(b, rec);
+		return 0;
+	}
 	r.flow = flow_make(b, &rec->flow);
 	if (r.flow == NONE)
 		return b->rc;
@@ -616,10 +635,46 @@ void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
 		flow_at(b, flow)->exit = *exit;
 }
 
+/* Of the flows that are there, as none knows of which a record was. */
+static void mark_full(struct tcp_ledger *b, uint64_t lost)
+{
+	for (uint32_t i = 0; lost + b->refused > b->known_lost && i < b->flows.n; i++)
+		flow_at(b, i)->full = true;
+	b->known_lost = lost + b->refused;
+}
+
+/* Not acknowledged yet: that may tell more. */
+static bool is_open(const struct tcp_ledger *b, const struct range *r)
+{
+	const struct tcp_flow *f = flow_at(b, r->flow);
+
+	return f->alive && before(f->last.snd_una, r->end);
+}
+
+void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, struct tcp_sum *sum,
+		     tcp_each *each, void *arg)
+{
+	mark_full(b, lost);
+	for (uint32_t i = 0; i < b->ranges.n && range_at(b, i)->time < until_ns; i++) {
+		if (range_at(b, i)->what == RESENT && !is_open(b, range_at(b, i)))
+			decide(b, range_at(b, i));
+	}
+	*sum = b->folded;
+	for (uint32_t i = 0; i < b->flows.n; i++) {
+		struct tcp_flow f = *flow_at(b, i);
+
+		if (!f.sum.retransmitted && !f.retransmitted)
+			continue;
+		f.sum.dsack_dups += f.dsack_dups;
+		close_flow(&f);
+		sum_words(sum, &f.sum, sizeof(*sum));
+		each(arg, &f);
+	}
+}
+
 void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
 {
-	for (uint32_t i = 0; (lost || b->refused) && i < b->flows.n; i++)
-		flow_at(b, i)->full = true;
+	mark_full(b, lost);
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
 		if (range_at(b, i)->what == RESENT)
 			decide(b, range_at(b, i));

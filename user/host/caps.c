@@ -183,7 +183,7 @@ void caps_lend(uint64_t lent, bool lend)
 }
 
 #ifdef HAVE_SECCOMP
-int caps_bar_calls(bool programs)
+int caps_bar_calls(bool programs, bool attach)
 {
 	/* the first two unless `programs` */
 	static const int calls[] = {
@@ -197,15 +197,16 @@ int caps_bar_calls(bool programs)
 		SCMP_SYS(swapon),	    SCMP_SYS(add_key),		 SCMP_SYS(request_key),
 		SCMP_SYS(keyctl),	    SCMP_SYS(settimeofday),	 SCMP_SYS(clock_settime),
 		SCMP_SYS(adjtimex)};
-	static const int commands[] = {BPF_PROG_LOAD, BPF_MAP_CREATE, BPF_BTF_LOAD,
-				       BPF_RAW_TRACEPOINT_OPEN, BPF_LINK_CREATE};
+	/* the first two unless `attach` */
+	static const int commands[] = {BPF_RAW_TRACEPOINT_OPEN, BPF_LINK_CREATE, BPF_PROG_LOAD,
+				       BPF_MAP_CREATE, BPF_BTF_LOAD};
 	const uint32_t refuse = SCMP_ACT_ERRNO(EPERM);
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int rc = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
 	for (size_t i = programs ? 2 : 0; !rc && i < sizeof(calls) / sizeof(*calls); i++)
 		rc = seccomp_rule_add(filter, refuse, calls[i], 0);
-	for (size_t i = 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
+	for (size_t i = attach ? 2 : 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
 		rc = seccomp_rule_add(filter, refuse, SCMP_SYS(bpf), 1,
 				      SCMP_A0(SCMP_CMP_EQ, (uint64_t)commands[i]));
 	if (!rc)
@@ -214,9 +215,10 @@ int caps_bar_calls(bool programs)
 	return rc;
 }
 #else
-int caps_bar_calls(bool programs)
+int caps_bar_calls(bool programs, bool attach)
 {
 	(void)programs;
+	(void)attach;
 	return -ENOSYS;
 }
 #endif

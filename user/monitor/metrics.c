@@ -38,6 +38,15 @@ struct series {
 	uint64_t moved_ns; /* when it did last */
 };
 
+/* What became of what TCP sent again: lost here by stage; undecided by why; beyond is what is left.
+ */
+enum {
+	TCP_NOT_LOST = STAGE_COUNT,
+	TCP_UNDECIDED,
+	TCP_BEYOND = TCP_UNDECIDED + TCP_WHYS,
+	TCP_ROWS,
+};
+
 struct metrics {
 	unsigned max;	 /* series that are told apart */
 	unsigned series; /* that there are of them */
@@ -47,7 +56,9 @@ struct metrics {
 	uint64_t oldest_ns; /* no series moved before that */
 
 	bool xdp_gaps;
-	uint64_t lost[STAGE_COUNT];
+	bool has_tcp;
+	struct live_own_loss tcp_own[4];
+	uint64_t lost[STAGE_COUNT], tcp[TCP_ROWS];
 	struct live_own own;	       /* as of the last interval */
 	uint64_t time_ns, realtime_ns; /* its end */
 };
@@ -270,6 +281,36 @@ int metrics_take(struct metrics *m, const struct live_table *rows, const struct 
 	return rc;
 }
 
+/*
+ * What is known of a retransmission may change, as when a device has counted a loss since. No row
+ * goes back then: the next ones make up for it, and the sum always holds.
+ */
+void metrics_tcp(struct metrics *m, const struct tcp_balance *b)
+{
+	const struct live_own_loss own[] = {{"tcp_unranged", b->own.unranged},
+					    {"tcp_unread", b->own.unread},
+					    {"tcp_unkept", b->own.unkept + b->refused},
+					    {"tcp_recursion_misses", b->missed}};
+	const struct tcp_sum *sum = &b->sum;
+	uint64_t now[TCP_ROWS], new = 0;
+
+	memcpy(now, sum->lost_at, sizeof(sum->lost_at));
+	now[TCP_BEYOND] = sum->beyond;
+	now[TCP_NOT_LOST] = sum->not_lost;
+	memcpy(now + TCP_UNDECIDED, sum->undecided, sizeof(sum->undecided));
+	for (unsigned i = 0; i < TCP_ROWS; i++)
+		new += now[i] - m->tcp[i];
+	for (unsigned i = 0; i < TCP_ROWS && (int64_t) new > 0; i++) {
+		uint64_t more = now[i] > m->tcp[i] ? now[i] - m->tcp[i] : 0;
+
+		more = more < new ? more : new;
+		m->tcp[i] += more;
+		new -= more;
+	}
+	memcpy(m->tcp_own, own, sizeof(m->tcp_own));
+	m->has_tcp = true;
+}
+
 /* Text */
 
 /* In OpenMetrics a family has the name, its samples a suffix; in the older format both have it. */
@@ -379,6 +420,26 @@ static void put_seconds(struct writer *w, const char *name, const struct type *t
 		ns / 1000000000, ns % 1000000000);
 }
 
+static void put_tcp(struct writer *w)
+{
+	static const char *const names[] = {"cause", "stage", "why"};
+
+	begin(w, "tcp_retransmits", &counter, NULL,
+	      "Segments that TCP sent again, by what became of the transmission before.");
+	for (unsigned i = 0; i < TCP_ROWS; i++) {
+		const bool here = i < STAGE_COUNT, open = i >= TCP_UNDECIDED && i < TCP_BEYOND;
+		const char *const labels[] = {here		  ? "lost_here"
+					      : open		  ? "undecided"
+					      : i == TCP_NOT_LOST ? "not_lost"
+								  : "beyond",
+					      here ? stage_name((enum stage)i) : "",
+					      open ? tcp_why_names[i - TCP_UNDECIDED] : ""};
+
+		if (i != STAGE_WIRE)
+			put_sample(w, names, labels, 3, w->m->tcp[i]);
+	}
+}
+
 static int write_all(const struct metrics *m, enum expose_format format, FILE *out)
 {
 	struct writer w = {.out = out, .m = m, .text = format == EXPOSE_TEXT};
@@ -399,12 +460,16 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 		   "Packets dropped that may be losses; what they were is not known.");
 	put_series(&w, "benign_packets", NOISE_BENIGN, false,
 		   "Packets dropped as they should be; nobody misses them.");
+	if (m->has_tcp)
+		put_tcp(&w);
 	/* what the exporter misses */
 	begin(&w, "own_losses", &counter, NULL,
 	      "What the observer itself missed or could not tell apart.");
 	live_own_losses(&m->own, losses);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
 		put_by(&w, "kind", losses[i].name, losses[i].n);
+	for (unsigned i = 0; m->has_tcp && i < LENGTH(m->tcp_own); i++)
+		put_by(&w, "kind", m->tcp_own[i].name, m->tcp_own[i].n);
 	begin(&w, "observed", &gauge, NULL, "Whether this host lets the observer see it: 1, or 0.");
 	put_by(&w, "what", "places", !m->own.no_places);
 	put_by(&w, "what", "reasons", !m->own.no_reasons);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "monitor/live.h"
+#include "monitor/tcp.h"
 
 /* OpenMetrics 1.0, and the older format, which is what node_exporter reads from files. */
 enum expose_format { EXPOSE_TEXT, EXPOSE_OPENMETRICS, EXPOSE_FORMATS };
@@ -45,6 +46,9 @@ void metrics_free(struct metrics *m); /* NULL is allowed */
  */
 int metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
 		 uint64_t time_ns, uint64_t realtime_ns);
+
+/* From then on what TCP sent again is told, too: up to now, by tcp_account_look(). */
+void metrics_tcp(struct metrics *m, const struct tcp_balance *b);
 
 /* As text, to be freed; NULL: no memory. */
 char *metrics_text(const struct metrics *m, enum expose_format format, size_t *len);

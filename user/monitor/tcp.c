@@ -78,10 +78,12 @@ struct tcp_account {
 	int rc;
 };
 
-static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
+/* `compared`: with what events told, so that both are to be of one moment. */
+static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, bool compared)
 {
 	struct counters_scope scope = {.role = SCOPE,
-				       .what = COUNTERS_SNMP | COUNTERS_DEVICES | COUNTERS_ALL};
+				       .what = (compared ? COUNTERS_SNMP : 0) | COUNTERS_DEVICES |
+					       COUNTERS_ALL};
 	struct owners *owners = live_parts(a->live).owners;
 	struct netns ns;
 
@@ -89,7 +91,7 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
 	if (owners_netns_open(owners, netns, &ns, &(struct error){}))
 		return;
 	scope.ns = &ns;
-	for (unsigned i = 0; i < READINGS; i++) {
+	for (unsigned i = 0; i < (compared ? READINGS : 1); i++) {
 		counters_free(&s->counters);
 		s->counted[0] = tcp_observer_counted(a->observer, netns);
 		if (counters_read(&s->counters, &scope, 1)) {
@@ -103,26 +105,28 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns)
 	netns_close(&ns);
 }
 
-static int read_spaces(struct tcp_account *a, struct list *spaces)
-{
-	uint32_t netns[SPACES];
-	unsigned n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct space *s = list_add(spaces);
-
-		if (!s)
-			return -ENOMEM;
-		read_space(a, s, netns[i]);
-	}
-	return 0;
-}
-
 static void free_spaces(struct list *spaces)
 {
 	for (unsigned i = 0; i < spaces->n; i++)
 		counters_free(&((struct space *)spaces->at + i)->counters);
 	list_free(spaces);
+}
+
+/* In place of those that were read before. */
+static int read_spaces(struct tcp_account *a, struct list *spaces, bool compared)
+{
+	uint32_t netns[SPACES];
+	unsigned n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
+
+	free_spaces(spaces);
+	for (unsigned i = 0; i < n; i++) {
+		struct space *s = list_add(spaces);
+
+		if (!s)
+			return -ENOMEM;
+		read_space(a, s, netns[i], compared);
+	}
+	return 0;
 }
 
 static const struct space *space_of(const struct list *spaces, uint32_t netns)
@@ -197,7 +201,7 @@ static int start(void *arg, struct error *err)
 		rc = live_discard(a->live); /* what it counted until now is not of the balance */
 	if (rc)
 		return rc;
-	rc = read_spaces(a, &a->begin);
+	rc = read_spaces(a, &a->begin, true);
 	a->began_ns = clock_now();
 	return rc ? error_memory(err) : 0;
 }
@@ -252,7 +256,7 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	if (a->ended)
 		return 0;
 	a->ended = true;
-	rc = read_spaces(a, &a->end);
+	rc = read_spaces(a, &a->end, true);
 	a->ended_ns = clock_now();
 	if (rc)
 		return error_memory(err);
@@ -302,6 +306,42 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 		at->segments += new.segments;
 	else if (b->n_beyond < TCP_BEYOND_MAX && new.segments)
 		b->beyond[b->n_beyond++] = new;
+}
+
+static void read_own(const struct tcp_account *a, struct tcp_balance *b)
+{
+	b->own = tcp_observer_losses(a->observer);
+	b->missed = tcp_observer_missed(a->observer);
+	b->refused = tcp_ledger_refused(tcp_observer_ledger(a->observer));
+}
+
+struct looked {
+	struct tcp_account *a;
+	struct tcp_balance *b;
+};
+
+static void look_at_flow(void *arg, const struct tcp_flow *f)
+{
+	const struct looked *x = arg;
+
+	if (f->sum.beyond)
+		add_beyond(x->a, x->b, f);
+}
+
+int tcp_account_look(struct tcp_account *a, struct tcp_balance *b)
+{
+	const uint64_t until = ktime_now() - TCP_LOOK_NS;
+	int rc = a->rc ? a->rc : tcp_observer_look(a->observer);
+
+	if (!rc)
+		rc = read_spaces(a, &a->end, false);
+	if (rc)
+		return rc;
+	memset(b, 0, sizeof(*b));
+	read_own(a, b);
+	tcp_ledger_look(tcp_observer_ledger(a->observer), until, b->own.unranged, &b->sum,
+			look_at_flow, &(struct looked){a, b});
+	return 0;
 }
 
 static void add_listener(struct tcp_account *a, struct tcp_balance *b,
@@ -378,8 +418,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 
 	memset(b, 0, sizeof(*b));
 	b->window_ns = a->ended_ns - a->began_ns;
-	b->own = tcp_observer_losses(a->observer);
-	b->missed = tcp_observer_missed(a->observer);
+	read_own(a, b);
 	b->counters = a->counters;
 	b->uncompared = a->uncompared;
 	tcp_ledger_close(ledger, b->own.unranged, &b->sum);
@@ -387,7 +426,6 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 		   b->sum.returned;
 	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
 	b->received_timed = tcp_ledger_stall(ledger, true)->count;
-	b->refused = tcp_ledger_refused(ledger);
 	b->memory = tcp_ledger_bytes(ledger);
 	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
 	b->all_flows = flows->n + tcp_ledger_folded(ledger);

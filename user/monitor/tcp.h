@@ -104,6 +104,14 @@ int tcp_account_open(struct tcp_account **a, const char *expr, unsigned flows, s
 		     struct error *err);
 void tcp_account_tick(struct tcp_account *a); /* to be called some times a second */
 
+/*
+ * What became so far of what was sent again TCP_LOOK_NS ago and more, as tcp_ledger_look(): by then
+ * its drop, if there is one, and an acknowledgment have come. And own losses; nothing else is
+ * filled. 0 or -errno.
+ */
+#define TCP_LOOK_NS 5000000000ULL
+int tcp_account_look(struct tcp_account *a, struct tcp_balance *b);
+
 /* The last readings. Once. */
 int tcp_account_end(struct tcp_account *a, struct error *err);
 

@@ -515,3 +515,96 @@ CASE(came_by_the_receiver)
 	assert_int_equal(tcp_ledger_stall(s.ledger, true)->count, 1);
 	tcp_ledger_free(s.ledger);
 }
+
+/* Before the end */
+
+static void count_beyond(void *arg, const struct tcp_flow *f)
+{
+	*(uint64_t *)arg += f->sum.beyond;
+}
+
+/* The socket is read, then all that was sent again up to now is looked at. */
+static struct tcp_sum looked(struct scene *s, uint64_t lost)
+{
+	struct tcp_record r = record(s, TCP_LOOKED, 0, 0);
+	uint64_t beyond = 0;
+	struct tcp_sum sum;
+
+	r.first = s->first;
+	r.last = s->now;
+	add(s, &r);
+	tcp_ledger_look(s->ledger, ++s->ms * MS, lost, &sum, count_beyond, &beyond);
+	assert_int_equal(sum.beyond, beyond);
+	return sum;
+}
+
+static void assert_looked(struct scene *s, uint64_t here, uint64_t beyond, uint64_t not_lost)
+{
+	const struct tcp_sum sum = looked(s, 0);
+
+	assert_int_equal(sum.lost_here, here);
+	assert_int_equal(sum.lost_at[STAGE_NETFILTER], here);
+	assert_int_equal(sum.beyond, beyond);
+	assert_int_equal(sum.not_lost, not_lost);
+	assert_int_equal(undecided(&sum), 0);
+}
+
+CASE(looked_at_before_the_end)
+{
+	struct scene s = begun(64);
+
+	sends(&s, 10);
+	drops(&s, 2, 3, STAGE_NETFILTER);
+	sends_again(&s, 1, 5);
+	assert_looked(&s, 0, 0, 0); /* nothing is acknowledged: it may come twice */
+	s.now.snd_una = s.now.snd_nxt;
+	assert_looked(&s, 3, 2, 0);
+	assert_looked(&s, 3, 2, 0);
+	s.now.dsack_dups = 1; /* of a socket that lives on */
+	assert_looked(&s, 3, 1, 1);
+	sends_again(&s, 7, 1);
+	assert_looked(&s, 3, 2, 1);
+	assert_sum(&s, 3, 2, 1, 0); /* and the end is as without a look */
+}
+
+CASE(what_is_too_new_is_not_decided)
+{
+	struct scene s = begun(64);
+	uint64_t beyond = 0;
+	struct tcp_record r;
+	struct tcp_sum sum;
+
+	sends(&s, 2);
+	r = record(&s, TCP_DROPPED, 0, 1);
+	r.key.reason = TCP_DROP_LOSS;
+	r.key.location = STAGE_NETFILTER;
+	s.now.snd_una = s.now.snd_nxt;
+	sends_again(&s, 0, 1);
+	tcp_ledger_look(s.ledger, s.ms * MS, 0, &sum, count_beyond, &beyond);
+	assert_int_equal(sum.beyond + sum.lost_here, 0);
+	add(&s, &r); /* the ring had it later */
+	assert_looked(&s, 1, 0, 0);
+	assert_sum(&s, 1, 0, 0, 0);
+}
+
+/* A record that was lost is of a flow that was there: those that come later are whole. */
+CASE(a_lost_record_is_of_flows_that_were_there)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+	struct tcp_sum sum;
+
+	sends(&s, 2);
+	s.now.snd_una = s.now.snd_nxt;
+	sends_again(&s, 0, 1);
+	sum = looked(&s, 7);
+	assert_int_equal(sum.undecided[TCP_WHY_FULL], 1);
+	r = record(&s, TCP_RETRANSMITTED, 0, 1);
+	r.flow.src_port = 3;
+	r.first = r.last = s.first;
+	add(&s, &r);
+	sum = looked(&s, 7);
+	assert_int_equal(sum.undecided[TCP_WHY_FULL], 1);
+	assert_int_equal(sum.beyond, 1);
+	tcp_ledger_free(s.ledger);
+}

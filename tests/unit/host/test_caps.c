@@ -72,7 +72,7 @@ static void *waits(void *arg)
 }
 
 /* 0 if all that is to be refused is, and nothing else; else which was not. */
-static int barred(bool programs)
+static int barred(bool programs, bool attach)
 {
 	char *const argv[] = {"true", NULL};
 	void *refused;
@@ -83,13 +83,15 @@ static int barred(bool programs)
 
 	if (pipe(pipes) || pthread_create(&thread, NULL, waits, pipes))
 		return 1;
-	if (caps_drop_but(CAPS_NONE) || caps_bar_calls(programs))
+	if (caps_drop_but(CAPS_NONE) || caps_bar_calls(programs, attach))
 		return 2;
 	/* with no memory for the attributes the kernel would say EFAULT or EINVAL */
 	if (!syscall(SYS_bpf, BPF_MAP_CREATE, NULL, 4096) || errno != EPERM)
 		return 3;
 	if (!syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, NULL, 4096) || errno == EPERM)
 		return 4;
+	if (!syscall(SYS_bpf, BPF_LINK_CREATE, NULL, 4096) || (errno == EPERM) == attach)
+		return 8;
 	if (syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0) == 0 || errno != EPERM)
 		return 5;
 	child = fork();
@@ -110,12 +112,12 @@ CASE(bars_calls)
 #ifndef HAVE_SECCOMP
 	skip();
 #endif
-	for (unsigned programs = 0; programs < 2; programs++) {
+	for (unsigned how = 0; how < 4; how++) {
 		pid_t child = fork();
 		int status;
 
 		if (!child)
-			_exit(barred(programs));
+			_exit(barred(how & 1, how & 2));
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 	}

@@ -266,6 +266,37 @@ CASE(what_is_benign_has_few_labels)
 	metrics_free(m);
 }
 
+/* TCP */
+
+#define RESENT "pktledger_tcp_retransmits_total"
+
+CASE(retransmissions_never_go_back)
+{
+	struct metrics *m = metrics_new(1, false);
+	struct tcp_balance b = {.sum.beyond = 5, .own.unread = 7};
+
+	assert_int_equal(sum_of(m, RESENT).n, 0); /* not asked for */
+	metrics_tcp(m, &b);
+	assert_int_equal(value_of(m, RESENT "{cause=\"beyond\"}"), 5);
+	b.sum.beyond = 3; /* of two their device is now in doubt, one is new */
+	b.sum.undecided[TCP_WHY_DEVICE] = 2;
+	b.sum.lost_at[STAGE_QDISC] = 1;
+	metrics_tcp(m, &b);
+	assert_int_equal(sum_of(m, RESENT).value, 6);
+	assert_int_equal(value_of(m, RESENT "{cause=\"lost_here\",stage=\"qdisc\"}"), 1);
+	assert_int_equal(value_of(m, RESENT "{cause=\"beyond\"}"), 5);
+	b.sum.beyond = 9;
+	b.sum.not_lost = 1;
+	metrics_tcp(m, &b); /* and all is as if it had been known */
+	assert_int_equal(value_of(m, RESENT "{cause=\"undecided\",why=\"device\"}"), 2);
+	assert_int_equal(value_of(m, RESENT "{cause=\"not_lost\"}"), 1);
+	assert_int_equal(value_of(m, RESENT "{cause=\"beyond\"}"), 9);
+	assert_int_equal(value_of(m, "pktledger_own_losses_total{kind=\"tcp_unread\"}"), 7);
+	/* each stage of a host is there, and why it is not known */
+	assert_int_equal(sum_of(m, RESENT).n, STAGE_COUNT - 1 + 2 + TCP_WHYS);
+	metrics_free(m);
+}
+
 /* Formats */
 
 CASE(families_are_named_by_the_rules_of_their_format)
