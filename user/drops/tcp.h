@@ -105,15 +105,20 @@ void tcp_ledger_free(struct tcp_ledger *b);
 /* In the order of their times, but for TCP_SOCKET. 0 or -ENOMEM. */
 int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
-/* Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records. */
-void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum);
+/*
+ * Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records.
+ * `each`: of flows, and of what those that are folded lost beyond a device, `sum` and way alone.
+ * What is next is added to `sum` behind that.
+ */
+typedef void tcp_each(void *arg, const struct tcp_flow *f);
+void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum, tcp_each *each,
+		      void *arg);
 
 /*
  * What is known before the end. What was sent again since `until_ns`, or is not acknowledged, is
  * not decided yet, and in none of lost_here, beyond, not_lost, undecided; all else of `sum` is not
- * filled. `each`: of these flows, before `sum` has the next.
+ * filled.
  */
-typedef void tcp_each(void *arg, const struct tcp_flow *f);
 void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, struct tcp_sum *sum,
 		     tcp_each *each, void *arg);
 

@@ -17,6 +17,7 @@
 #define HEADS	   (1u << 16)	  /* of chains of chunks, and of flows */
 #define ACKS_SEEN  256		  /* that are looked at for one segment */
 #define RANGES	   8		  /* that are remembered for a flow, on average */
+#define WAYS	   256		  /* that flows which are folded had out of this host, and none */
 #define PATIENCE   10000000000ULL /* ns: what is not sent again by then has no sender here */
 
 /* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
@@ -46,8 +47,8 @@ struct tcp_ledger {
 	void *arg;
 	unsigned room, max_flows;
 	struct list ranges, nodes, flows;
+	struct list ways; /* struct tcp_flow: sums of those that are folded; first what has none */
 	uint32_t chunks[HEADS], by_key[HEADS];
-	struct tcp_sum folded;
 	uint64_t n_folded;
 	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
 	uint64_t known_lost;	   /* records, refused or lost before; flows since then are whole */
@@ -67,7 +68,11 @@ struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
 	b->arg = arg;
 	b->ranges.size = sizeof(struct range);
 	b->nodes.size = sizeof(struct node);
-	b->flows.size = sizeof(struct tcp_flow);
+	b->flows.size = b->ways.size = sizeof(struct tcp_flow);
+	if (!list_add(&b->ways)) {
+		free(b);
+		return NULL;
+	}
 	memset(b->chunks, 0xff, sizeof(b->chunks));
 	memset(b->by_key, 0xff, sizeof(b->by_key));
 	return b;
@@ -80,6 +85,7 @@ void tcp_ledger_free(struct tcp_ledger *b)
 	list_free(&b->ranges);
 	list_free(&b->nodes);
 	list_free(&b->flows);
+	list_free(&b->ways);
 	free(b);
 }
 
@@ -505,6 +511,33 @@ static bool is_over(const struct tcp_flow *f, uint64_t now)
 	       (!f->sum.retransmitted && f->dropped_ns && now > f->dropped_ns + PATIENCE);
 }
 
+/* To those that left by the same device, which says whether it lost them. */
+static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
+{
+	struct tcp_flow *way = b->ways.at;
+	unsigned i = 1;
+
+	close_flow(f);
+	b->n_folded++;
+	while (f->sum.beyond && i < b->ways.n &&
+	       (way[i].netns != f->netns || way[i].last.ifindex != f->last.ifindex ||
+		memcmp(&way[i].exit, &f->exit, sizeof(f->exit))))
+		i++;
+	if (f->sum.beyond && i < b->ways.n) {
+		way += i;
+	} else if (f->sum.beyond && i < WAYS && list_add(&b->ways)) {
+		way = (struct tcp_flow *)b->ways.at + i;
+		way->netns = f->netns;
+		way->last.ifindex = f->last.ifindex;
+		way->exit = f->exit;
+	} else { /* nobody will know whether its device lost them */
+		way = b->ways.at;
+		f->sum.undecided[TCP_WHY_FULL] += f->sum.beyond;
+		f->sum.beyond = 0;
+	}
+	sum_words(&way->sum, &f->sum, sizeof(f->sum));
+}
+
 /* Flows that are over become part of the sum: those of which nothing is to be told first, or all.
  */
 static int fold(struct tcp_ledger *b, uint64_t now, bool all)
@@ -532,9 +565,7 @@ static int fold(struct tcp_ledger *b, uint64_t now, bool all)
 		uint32_t *head = &b->by_key[key_hash(&flow_at(b, i)->key)];
 
 		if (to[i] == NONE) {
-			close_flow(flow_at(b, i));
-			sum_words(&b->folded, &flow_at(b, i)->sum, sizeof(b->folded));
-			b->n_folded++;
+			add_folded(b, flow_at(b, i));
 			continue;
 		}
 		*flow_at(b, n) = *flow_at(b, i);
@@ -586,9 +617,7 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	if (flow != NONE)
 		return add_socket(flow_at(b, flow), rec);
 	add_socket(&whole, rec);
-	close_flow(&whole);
-	sum_words(&b->folded, &whole.sum, sizeof(b->folded));
-	b->n_folded++;
+	add_folded(b, &whole);
 }
 
 int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
@@ -651,6 +680,17 @@ static bool is_open(const struct tcp_ledger *b, const struct range *r)
 	return f->alive && before(f->last.snd_una, r->end);
 }
 
+static void sum_folded(const struct tcp_ledger *b, struct tcp_sum *sum, tcp_each *each, void *arg)
+{
+	const struct tcp_flow *way = b->ways.at;
+
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned i = 0; i < b->ways.n; i++) {
+		sum_words(sum, &way[i].sum, sizeof(*sum));
+		each(arg, &way[i]);
+	}
+}
+
 void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, struct tcp_sum *sum,
 		     tcp_each *each, void *arg)
 {
@@ -659,7 +699,7 @@ void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, str
 		if (range_at(b, i)->what == RESENT && !is_open(b, range_at(b, i)))
 			decide(b, range_at(b, i));
 	}
-	*sum = b->folded;
+	sum_folded(b, sum, each, arg);
 	for (uint32_t i = 0; i < b->flows.n; i++) {
 		struct tcp_flow f = *flow_at(b, i);
 
@@ -672,7 +712,8 @@ void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, str
 	}
 }
 
-void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
+void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum, tcp_each *each,
+		      void *arg)
 {
 	mark_full(b, lost);
 	for (uint32_t i = 0; i < b->ranges.n; i++) {
@@ -681,10 +722,11 @@ void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum)
 	}
 	for (uint32_t i = 0; i < b->ranges.n; i++)
 		settle_drop(b, range_at(b, i));
-	*sum = b->folded;
+	sum_folded(b, sum, each, arg);
 	for (uint32_t i = 0; i < b->flows.n; i++) {
 		close_flow(flow_at(b, i));
 		sum_words(sum, &flow_at(b, i)->sum, sizeof(*sum));
+		each(arg, flow_at(b, i));
 	}
 }
 
@@ -710,6 +752,6 @@ uint64_t tcp_ledger_refused(const struct tcp_ledger *b)
 
 uint64_t tcp_ledger_bytes(const struct tcp_ledger *b)
 {
-	return sizeof(*b) + b->flows.cap * sizeof(struct tcp_flow) +
+	return sizeof(*b) + (b->flows.cap + b->ways.cap) * sizeof(struct tcp_flow) +
 	       b->ranges.cap * sizeof(struct range) + b->nodes.cap * sizeof(struct node);
 }

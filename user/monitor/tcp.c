@@ -302,9 +302,14 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 		    !strcmp(b->beyond[i].netns, new.netns))
 			at = &b->beyond[i];
 	}
+	if (!at && b->n_beyond == TCP_BEYOND_MAX) {
+		at = &b->beyond[TCP_BEYOND_MAX - 1];
+		snprintf(at->device, sizeof(at->device), "%s", LIVE_OTHERS);
+		snprintf(at->netns, sizeof(at->netns), "%s", LIVE_OTHERS);
+	}
 	if (at)
 		at->segments += new.segments;
-	else if (b->n_beyond < TCP_BEYOND_MAX && new.segments)
+	else if (new.segments)
 		b->beyond[b->n_beyond++] = new;
 }
 
@@ -421,7 +426,7 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	read_own(a, b);
 	b->counters = a->counters;
 	b->uncompared = a->uncompared;
-	tcp_ledger_close(ledger, b->own.unranged, &b->sum);
+	tcp_ledger_close(ledger, b->own.unranged, &b->sum, look_at_flow, &(struct looked){a, b});
 	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
 		   b->sum.returned;
 	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
@@ -429,13 +434,8 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	b->memory = tcp_ledger_bytes(ledger);
 	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
 	b->all_flows = flows->n + tcp_ledger_folded(ledger);
-	for (unsigned i = 0; i < flows->n; i++) {
-		const struct tcp_flow *f = (struct tcp_flow *)flows->at + i;
-
-		if (f->sum.beyond)
-			add_beyond(a, b, f);
-		show_flow(b, f);
-	}
+	for (unsigned i = 0; i < flows->n; i++)
+		show_flow(b, (struct tcp_flow *)flows->at + i);
 	for (unsigned i = 0; i < listeners->n; i++)
 		add_listener(a, b, (struct tcp_listening *)listeners->at + i);
 	for (unsigned i = 0; i < b->n_flows; i++)

@@ -109,6 +109,20 @@ static void sends_again(struct scene *s, unsigned from, unsigned segs)
 	add(s, &r);
 }
 
+static void count_beyond(void *arg, const struct tcp_flow *f)
+{
+	*(uint64_t *)arg += f->sum.beyond;
+}
+
+static void closes(struct scene *s)
+{
+	uint64_t beyond = 0;
+
+	tcp_ledger_close(s->ledger, 0, &s->sum, count_beyond, &beyond);
+	assert_int_equal(s->sum.beyond, beyond);
+	s->ended = true;
+}
+
 static void ends(struct scene *s)
 {
 	struct tcp_record r = record(s, TCP_SOCKET, 0, 0);
@@ -116,8 +130,7 @@ static void ends(struct scene *s)
 	r.first = s->first;
 	r.last = s->now;
 	add(s, &r);
-	tcp_ledger_close(s->ledger, 0, &s->sum);
-	s->ended = true;
+	closes(s);
 }
 
 static uint64_t undecided(const struct tcp_sum *sum)
@@ -406,8 +419,7 @@ CASE(many_flows)
 		r.last.flags = TCP_DEAD;
 		add(&s, &r);
 	}
-	tcp_ledger_close(s.ledger, 0, &s.sum);
-	s.ended = true;
+	closes(&s);
 	assert_int_equal(s.sum.data_segs_out, n + n / 2);
 	assert_int_equal(s.sum.sockets, n);
 	assert_in_range(tcp_ledger_flows(s.ledger)->n, 1, 1 << 15);
@@ -442,8 +454,7 @@ CASE(flows_without_room)
 		add(&s, &r);
 	}
 	assert_int_equal(tcp_ledger_refused(s.ledger), n - room);
-	tcp_ledger_close(s.ledger, 0, &s.sum);
-	s.ended = true;
+	closes(&s);
 	assert_int_equal(s.sum.retransmitted, n);
 	assert_int_equal(s.sum.undecided[TCP_WHY_FULL], n);
 	assert_int_equal(s.sum.undecided[TCP_WHY_UNSEEN], 0);
@@ -466,8 +477,7 @@ CASE(room_of_senders_elsewhere)
 		s.ms += 1000;
 	}
 	assert_int_equal(tcp_ledger_refused(s.ledger), 0);
-	tcp_ledger_close(s.ledger, 0, &s.sum);
-	s.ended = true;
+	closes(&s);
 	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], n);
 	tcp_ledger_free(s.ledger);
 }
@@ -482,8 +492,7 @@ CASE(of_senders_elsewhere)
 	r = record(&s, TCP_CAME, 0, 2);
 	r.start_ns -= 200 * MS;
 	add(&s, &r);
-	tcp_ledger_close(s.ledger, 0, &s.sum);
-	s.ended = true;
+	closes(&s);
 	assert_int_equal(s.sum.received, 3);
 	assert_int_equal(s.sum.received_at[STAGE_RCVBUF], 3);
 	assert_int_equal(s.sum.received_again, 2);
@@ -508,8 +517,7 @@ CASE(came_by_the_receiver)
 	r.flow.dst_port = 1;
 	r.last.rcv_nxt = s.first.snd_nxt + 3 * MSS;
 	add(&s, &r);
-	tcp_ledger_close(s.ledger, 0, &s.sum);
-	s.ended = true;
+	closes(&s);
 	assert_int_equal(s.sum.received, 4);
 	assert_int_equal(s.sum.received_again, 3);
 	assert_int_equal(tcp_ledger_stall(s.ledger, true)->count, 1);
@@ -517,11 +525,6 @@ CASE(came_by_the_receiver)
 }
 
 /* Before the end */
-
-static void count_beyond(void *arg, const struct tcp_flow *f)
-{
-	*(uint64_t *)arg += f->sum.beyond;
-}
 
 /* The socket is read, then all that was sent again up to now is looked at. */
 static struct tcp_sum looked(struct scene *s, uint64_t lost)
@@ -606,5 +609,40 @@ CASE(a_lost_record_is_of_flows_that_were_there)
 	sum = looked(&s, 7);
 	assert_int_equal(sum.undecided[TCP_WHY_FULL], 1);
 	assert_int_equal(sum.beyond, 1);
+	tcp_ledger_free(s.ledger);
+}
+
+/* Those that are over give their room to others: what was told of them stays in the sum. */
+CASE(looked_at_while_flows_come_and_go)
+{
+	const unsigned n = 1000, room = 16;
+	struct scene s = begun(8 * room);
+	struct tcp_sum sum = {};
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t before = sum.lost_here, beyond_before = sum.beyond;
+		struct tcp_record r = record(&s, TCP_DROPPED, 0, 1);
+		uint64_t beyond = 0;
+
+		memcpy(r.flow.src, &i, sizeof(i));
+		r.key.reason = i % 2 ? TCP_DROP_LOSS : TCP_DROP_NOTHING;
+		r.key.location = STAGE_NETFILTER;
+		add(&s, &r);
+		s.ms++;
+		r = record(&s, TCP_RETRANSMITTED, 0, 1);
+		memcpy(r.flow.src, &i, sizeof(i));
+		r.first = r.last = s.first;
+		r.last.total_retrans++;
+		add(&s, &r);
+		r.event = TCP_SOCKET;
+		r.last.flags = TCP_DEAD;
+		add(&s, &r);
+		s.ms++;
+		tcp_ledger_look(s.ledger, s.ms * MS, 0, &sum, count_beyond, &beyond);
+		assert_int_equal(sum.lost_here, before + i % 2);
+		assert_int_equal(sum.beyond, beyond_before + !(i % 2));
+	}
+	assert_int_equal(tcp_ledger_refused(s.ledger), 0);
+	assert_int_equal(undecided(&sum), 0);
 	tcp_ledger_free(s.ledger);
 }
