@@ -302,7 +302,34 @@ static __always_inline struct kept *keep(struct sock *sk, const struct watch_flo
 	return k;
 }
 
-/* A connection begins: its SYNs, if it sent any, are its first retransmissions. */
+static __always_inline void tell_socket(struct tcp_record *r, struct sock *sk, const struct kept *k)
+{
+	r->netns = netns_of(sk);
+	r->flow = k->flow;
+	r->first = k->first;
+}
+
+static __always_inline void tell_end(struct sock *sk, const struct kept *k)
+{
+	struct tcp_record *r;
+
+	if (!k || k->told)
+		return;
+	r = record(TCP_SOCKET);
+	if (!r)
+		return;
+	tell_socket(r, sk, k);
+	totals_of(&r->last, sk);
+	r->last.flags = TCP_DEAD;
+	bpf_ringbuf_submit(r, 0);
+	bpf_sk_storage_delete(&sockets, sk);
+}
+
+/*
+ * A connection begins: its SYNs, if it sent any, are its first retransmissions. Or it ends: behind
+ * that tcp_disconnect(), which SO_LINGER of 0 calls, sets what it counted to 0. One that was never
+ * established may be tried again.
+ */
 SEC("tp_btf/inet_sock_set_state")
 int tcp_state(__u64 *ctx)
 {
@@ -311,9 +338,14 @@ int tcp_state(__u64 *ctx)
 	struct watch_flow f;
 	struct kept *k;
 
-	if (new != TCP_ESTABLISHED || sk->sk_protocol != PROTO_TCP)
+	if ((new != TCP_ESTABLISHED &&new != TCP_CLOSE) || sk->sk_protocol != PROTO_TCP)
 		return 0;
 	k = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	if (new == TCP_CLOSE) {
+		if (old != TCP_SYN_SENT)
+			tell_end(sk, k);
+		return 0;
+	}
 	if (k) { /* its SYN was sent again */
 		__u32 syns = k->first.total_retrans;
 
@@ -332,30 +364,12 @@ int tcp_state(__u64 *ctx)
 	return 0;
 }
 
-static __always_inline void tell_socket(struct tcp_record *r, struct sock *sk, const struct kept *k)
-{
-	r->netns = netns_of(sk);
-	r->flow = k->flow;
-	r->first = k->first;
-}
-
 SEC("tp_btf/tcp_destroy_sock")
 int tcp_gone(__u64 *ctx)
 {
 	struct sock *sk = (void *)ctx[0];
-	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, 0);
-	struct tcp_record *r;
 
-	if (!k || k->told)
-		return 0;
-	r = record(TCP_SOCKET);
-	if (!r)
-		return 0;
-	tell_socket(r, sk, k);
-	totals_of(&r->last, sk);
-	r->last.flags = TCP_DEAD;
-	bpf_ringbuf_submit(r, 0);
-	bpf_sk_storage_delete(&sockets, sk);
+	tell_end(sk, bpf_sk_storage_get(&sockets, sk, 0, 0));
 	return 0;
 }
 

@@ -48,7 +48,7 @@ def serve(listener):
             connection, _ = listener.accept()
         except OSError:
             return
-        with connection:
+        with connection, contextlib.suppress(ConnectionResetError):
             while connection.recv(1 << 18):
                 pass
 
@@ -230,6 +230,21 @@ def lost_at_the_receiver(address, state, control):
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
 
 
+@case
+@where_seen
+def closed_by_reset():
+    """SO_LINGER of 0 sets to 0 what the socket had counted (tcp_disconnect())."""
+    with lab(), server(), balancing() as t:
+        with inside(TX):
+            sock = socket.create_connection((V4, PORT))
+        with sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.sendall(bytes(50000))
+            time.sleep(0.1)
+            truth = list(info(sock))
+        assert_balance(t.stop(), truth, 50000, 0)
+
+
 def runs(pid):
     """Of the programs that a process holds, by name, while they are counted."""
     held = {int(line.split()[1]) for fd in Path(f"/proc/{pid}/fdinfo").iterdir()
@@ -373,6 +388,7 @@ class Peer(threading.Thread):
         data = len(tcp) - (tcp[12] >> 4) * 4
         if flags & 2:
             self.first = self.have = (seq + 1) & 0xffffffff
+            self.ahead = {}
             # SYN-ACK: MSS of one segment, SACK permitted, padding
             self.say(packet, 0x12, struct.pack("!BBHBBBB", 2, 4, self.SEGMENT, 4, 2, 1, 1))
             return
@@ -464,6 +480,39 @@ def beyond(lose, twice):
     assert tcp["not_lost"] == peer.doubled, (tcp, peer.doubled)
     assert tcp["verdict"] == ("beyond_this_host" if lose else "none_seen"), tcp
     assert tcp["data_segs_out"] == truth[0], (truth, tcp)
+
+
+@thorough
+@where_seen
+def beyond_of_flows_that_are_folded():
+    """Where flows find no room any more their losses stay with their device."""
+    connections = 40
+    with lab(), tun(TX) as device:
+        peer = Peer(device, [], [])
+        peer.start()
+        try:
+            with tracing("--balance", "--flows", "16", EXPR) as t:
+                for i in range(connections):
+                    peer.lose = {2}
+                    with inside(TX):
+                        sock = socket.create_connection(("198.18.5.9", PORT))
+                    with sock:
+                        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        for _ in range(8):
+                            sock.sendall(bytes(Peer.SEGMENT))
+                            time.sleep(0.002)
+                        until(lambda: peer.lost == i + 1 and info(sock)[2], 5, "a retransmission")
+                        time.sleep(0.02)
+                document = t.stop()
+        finally:
+            peer.stopped = True
+            peer.join()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert len(tcp["flows"]) < connections <= tcp["all_flows"], tcp
+    assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == [("t0", connections)], tcp
+    assert tcp["not_lost"] == peer.doubled and tcp["verdict"] == "beyond_this_host", tcp
 
 
 @thorough
