@@ -838,12 +838,14 @@ def exported():
 
 
 @table([
-    ("UDP", [f"udp port {PORT}"], "is UDP"),
-    ("part", ["--netns", "x"], "--netns"),
+    ("UDP", ["--balance", f"udp port {PORT}"], "is UDP"),
+    ("UDP and TCP", ["--balance", f"port {PORT}"], "both"),
+    ("part", ["--balance", "--netns", "x"], "--netns"),
+    ("--flows", ["--flows", "100"], "--flows"),
 ])
 @rootless
 def usage_of_export(args, word):
-    result = pktledger("export", "--balance", *args)
+    result = pktledger("export", *args)
     assert result.status == 2 and word in result.err, result
     assert result.err.count("\n") == 1, result
 

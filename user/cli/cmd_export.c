@@ -23,7 +23,8 @@
 struct export_options {
 	struct live_options live;
 	struct endpoint listen;
-	bool listen_set, process, balance;
+	bool listen_set, process, balance, flows_set;
+	uint64_t flows;
 	const char *textfile;
 	unsigned max_series;
 };
@@ -34,6 +35,7 @@ static const struct export_options defaults = {
 		   .port = PORT},
 	.live.interval_ns = 10000000000,
 	.max_series = 2000,
+	.flows = TCP_FLOWS,
 };
 
 #define AT(member) offsetof(struct export_options, member)
@@ -54,6 +56,9 @@ static const struct opt export_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(balance),
 	 .help = "of TCP: what became of each segment that was sent again, as `trace --balance` "
 		 "has it; of the flows of EXPR, or of all"},
+	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
+	 .set_offset = OPT_SET(struct export_options, flows_set),
+	 .help = "with --balance: as that of `trace`, what memory is used at most"},
 	{"process", 0, OPT_FLAG, AT(process),
 	 .help = "a label with the name of the process that has the socket, too"},
 	{0},
@@ -172,7 +177,8 @@ static int on_open(void *arg, struct error *err)
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
 	if (!e->metrics)
 		return error_memory(err);
-	return e->o->balance ? tcp_account_open(&e->tcp, e->flow, TCP_FLOWS, e->session.live, err)
+	return e->o->balance ? tcp_account_open(&e->tcp, e->flow, (unsigned)e->o->flows,
+						e->session.live, err)
 			     : 0;
 }
 
@@ -279,7 +285,9 @@ static int check_balance(struct export *e, struct error *err)
 	bool tcp = true;
 
 	if (!e->o->balance)
-		return 0;
+		return e->o->flows_set ? error_usage(err, "add --balance",
+						     "--flows is for the balance of TCP")
+				       : 0;
 	if (balance_whole(&e->o->live, true, err) ||
 	    flow_expression(spec->expr ? spec->expr : "tcp", e->flow, &tcp, err))
 		return -EINVAL;
