@@ -482,6 +482,35 @@ def beyond(lose, twice):
     assert tcp["data_segs_out"] == truth[0], (truth, tcp)
 
 
+@case
+@where_seen
+def beyond_a_device_that_is_gone():
+    """Nobody knows what it counted."""
+    with lab(), balancing() as t:
+        with tun(TX) as device:
+            peer = Peer(device, [3], [])
+            peer.start()
+            try:
+                with inside(TX):
+                    sock = socket.create_connection(("198.18.5.9", PORT))
+                with sock:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    for _ in range(9):
+                        sock.sendall(bytes(Peer.SEGMENT))
+                        time.sleep(0.005)
+                    until(lambda: info(sock)[2], 5, "a retransmission")
+                    time.sleep(0.1)
+            finally:
+                peer.stopped = True
+                peer.join()
+        document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert tcp["not_lost"] == peer.doubled and not tcp["beyond"], tcp
+    assert tcp["undecided_why"] == [{"why": "device", "segments": 1}], tcp
+
+
 @thorough
 @where_seen
 def beyond_of_flows_that_are_folded():

@@ -42,7 +42,8 @@ static const char *const why_text[TCP_WHYS] = {
 			   "leave this host: an XDP program, a queue that only counts, or a loss "
 			   "behind NAT, which is not followed",
 	[TCP_WHY_DEVICE] = "retransmissions are of segments that their device may have lost: it "
-			   "counts drops or errors without an event",
+			   "counts drops or errors without an event, or its counters could not be "
+			   "read at the end",
 };
 
 /* Counters by namespace */
@@ -173,8 +174,10 @@ static int add_counter(struct tcp_account *a, const struct space *from, const st
 	return 0;
 }
 
-/* What the device counted as lost or failed, which need not have an event. */
-static uint64_t device_losses(const struct list *s, uint32_t netns, uint32_t ifindex, char *name)
+/* What the device counted as lost or failed, which need not have an event. False: it is not there.
+ */
+static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex, char *name,
+			  uint64_t *losses)
 {
 	const struct space *space = space_of(s, netns);
 
@@ -185,9 +188,20 @@ static uint64_t device_losses(const struct list *s, uint32_t netns, uint32_t ifi
 			continue;
 		if (name)
 			snprintf(name, IF_NAMESIZE, "%s", link->ifname);
-		return link->stats.tx_dropped + link->stats.tx_errors;
+		*losses = link->stats.tx_dropped + link->stats.tx_errors;
+		return true;
 	}
-	return 0;
+	return false;
+}
+
+/* From begin to end; one that was not there began with 0. What it may have lost: UINT64_MAX. */
+static uint64_t device_moved(const struct tcp_account *a, uint32_t netns, uint32_t ifindex,
+			     char *name)
+{
+	uint64_t before = 0, after;
+
+	device_losses(&a->begin, netns, ifindex, name, &before);
+	return device_losses(&a->end, netns, ifindex, name, &after) ? after - before : UINT64_MAX;
 }
 
 /* The account */
@@ -282,12 +296,13 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 	uint64_t ours = f->sum.lost_at[STAGE_TX_DEVICE], moved;
 	uint32_t netns = f->netns;
 
-	moved = device_losses(&a->end, f->netns, f->last.ifindex, new.device) -
-		device_losses(&a->begin, f->netns, f->last.ifindex, NULL);
-	if (f->exit.ifindex) {
+	moved = device_moved(a, netns, f->last.ifindex, new.device);
+	if (f->exit.ifindex && moved != UINT64_MAX) {
+		uint64_t more;
+
 		netns = f->exit.netns;
-		moved += device_losses(&a->end, netns, f->exit.ifindex, new.device) -
-			 device_losses(&a->begin, netns, f->exit.ifindex, NULL);
+		more = device_moved(a, netns, f->exit.ifindex, new.device);
+		moved = more == UINT64_MAX ? more : moved + more;
 	}
 	owners_netns(live_parts(a->live).owners, netns, new.netns);
 	if (moved > ours) {
@@ -297,6 +312,8 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 		b->sum.beyond -= unknown;
 		b->sum.undecided[TCP_WHY_DEVICE] += unknown;
 	}
+	if (!new.segments)
+		return;
 	for (unsigned i = 0; i < b->n_beyond && !at; i++) {
 		if (!strcmp(b->beyond[i].device, new.device) &&
 		    !strcmp(b->beyond[i].netns, new.netns))
@@ -309,7 +326,7 @@ static void add_beyond(struct tcp_account *a, struct tcp_balance *b, const struc
 	}
 	if (at)
 		at->segments += new.segments;
-	else if (new.segments)
+	else
 		b->beyond[b->n_beyond++] = new;
 }
 
