@@ -338,7 +338,7 @@ int tcp_state(__u64 *ctx)
 	struct watch_flow f;
 	struct kept *k;
 
-	if ((new != TCP_ESTABLISHED &&new != TCP_CLOSE) || sk->sk_protocol != PROTO_TCP)
+	if (sk->sk_protocol != PROTO_TCP || !(new == TCP_ESTABLISHED || new == TCP_CLOSE))
 		return 0;
 	k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	if (new == TCP_CLOSE) {
