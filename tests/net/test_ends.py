@@ -13,7 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from labs import Lab
-from lib import PATIENCE, assert_valid, case, first, main, pktledger, rootless, table, until
+from lib import (PATIENCE, assert_valid, case, first, main, pktledger, rootless, started, table,
+                 until)
 
 NAME = f"pl-ends-{os.getpid()}"
 COUNT = 20000
@@ -127,15 +128,22 @@ def stamped(stream, number):
     return struct.pack("!HQQ", 0x706b, word, word ^ (1 << 64) - 1)
 
 
+def end_record(stream, base, sent):
+    return struct.pack("!HHQQQQ", 0x7065, stream, base, sent, 0, stream ^ base ^ sent ^ (1 << 64) - 1)
+
+
 @case
 def forged_numbers_cost_nothing():
     """Two datagrams of each of 64 streams, whose numbers are 2^32 apart: what nobody can have sent
-    meanwhile is not counted one by one."""
+    meanwhile is not counted one by one. Nor is the end of a stream believed that was sent beyond
+    it, or is of no stream."""
     forge = f"""
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
-                 for number in (0, 0xffffffff)]!r}:
+                 for number in (0, 0xffffffff)] + [
+                     end_record(1, 5 << 32, 0), end_record(2, (5 << 32) + 1, 1),
+                     end_record(3, 5 << 32, (1 << 64) - 1), end_record(4, 5 << 32, 1)]!r}:
     s.sendto(payload, ("127.0.0.1", 28779))
 """
     with Ends() as lab:
@@ -153,6 +161,7 @@ for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
     assert receiver.returncode == 0, err
     end = json.loads(out)["end"]
     assert (end["delivered"], end["foreign"], end["lost"]) == (64, 64, 0), end
+    assert {s["stream"]: s["sent"] for s in end["streams"] if s["sent"] is not None} == {4: 1}, end
 
 
 @case
@@ -170,6 +179,18 @@ def a_log_that_nobody_reads():
         finally:
             receiver.kill()
             receiver.wait()
+
+
+@table([(" ".join(args), args) for args in (
+    ("check", "--from"), ("run", "-r", "1k", "--to", "tls://127.0.0.1", "--token-file"))])
+def a_file_that_nobody_writes(args):
+    """Nor does it keep the program, which has begun nothing that a signal could leave half done."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.mkfifo(f"{directory}/file")
+        with started(*args, f"{directory}/file") as process:
+            until(lambda: "partner" in Path(f"/proc/{process.pid}/wchan").read_text(), 10, "open()")
+            process.terminate()
+            assert process.wait(5 * PATIENCE) == -signal.SIGTERM, process.returncode
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ int file_read(const char *path, char **text, size_t *len)
 	ssize_t got = 1;
 
 	while (!ret && got) {
-		more = buf && n + 1 < cap ? buf : realloc(buf, cap *= 2);
+		more = buf && n + 1 < cap ? buf : cap < FILE_MOST ? realloc(buf, cap *= 2) : NULL;
 		if (!more) {
-			ret = -ENOMEM;
+			ret = cap < FILE_MOST ? -ENOMEM : -EFBIG;
 			break;
 		}
 		buf = more;

@@ -10,7 +10,12 @@
 
 /* Files of /proc and /sys have no size, and some must be read in one go. */
 
-/* The whole file and a NUL, to be freed; its length in *len (may be NULL). 0 or -errno. */
+#define FILE_MOST (128 << 20) /* bytes, about: none that is read as a whole has more */
+
+/*
+ * The whole file and a NUL, to be freed; its length in *len (may be NULL). 0 or -errno: -EFBIG also
+ * of a device without end, or of a hole.
+ */
 int file_read(const char *path, char **text, size_t *len);
 
 /* Closes a descriptor, unless it is negative, and sets it to -1. */

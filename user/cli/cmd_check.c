@@ -528,7 +528,6 @@ static int check_run(void *options, struct error *err)
 
 	if (o->explain)
 		return explain(o->explain, err);
-	watch_block_signals();
 	json = global_json_out(&o->global, "pktledger/check/1");
 	rc = apply_check(&o->apply, err);
 	if (!rc && o->from) {
@@ -536,6 +535,7 @@ static int check_run(void *options, struct error *err)
 		output_end(json, err);
 		return rc;
 	}
+	watch_block_signals();
 	json_out_once(json, "start",
 		      json ? json_solo_origin(program_argc, program_argv, env_read(NULL)) : NULL);
 	if (!rc && o->apply.undo) {

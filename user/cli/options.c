@@ -797,12 +797,11 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 			"--new-token` makes; or --insecure",
 			"without a token anybody on the way could read and change what both hosts "
 			"say");
+	watch_unblock_signals(); /* nothing is half done yet */
 	if (o->token_file)
 		rc = token_read(&target.token, o->token_file, err);
-	if (rc)
-		return rc;
-	watch_unblock_signals(); /* nothing is half done yet */
-	rc = peer_connect(far, &target, err);
+	if (!rc)
+		rc = peer_connect(far, &target, err);
 	watch_block_signals();
 	return rc;
 }

@@ -230,7 +230,7 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	struct sink_streams *t = receiver_streams(r);
 	const struct sink_stream *st = &t->at[i];
 	struct recv_stream *s = &out->stream[i];
-	bool ended = atomic_load(&st->ended);
+	bool ended = receiver_ended(r, i);
 	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i), known;
 
 	count(d, t, i, 0);

@@ -241,12 +241,20 @@ bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns)
 	return timed;
 }
 
+bool receiver_ended(const struct receiver *r, unsigned stream)
+{
+	const struct sink_stream *st = &r->streams.at[stream];
+
+	return atomic_load(&st->ended) &&
+	       receiver_next(r, stream) <= st->end_base + st->end_sent + st->end_refused;
+}
+
 bool receiver_all_ended(const struct receiver *r)
 {
 	unsigned n = atomic_load(&r->streams.n);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (!atomic_load(&r->streams.at[i].ended))
+		if (!receiver_ended(r, i))
 			return false;
 	}
 	return n > 0;

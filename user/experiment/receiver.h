@@ -37,7 +37,10 @@ uint64_t receiver_next(const struct receiver *r, unsigned stream);
  */
 bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns);
 
-/* There are streams, and the end record of each has come. */
+/* The end record of a stream has come, and no number beyond what it says. */
+bool receiver_ended(const struct receiver *r, unsigned stream);
+
+/* There are streams, and all have ended. */
 bool receiver_all_ended(const struct receiver *r);
 
 /* Nothing waits in the queue of any engine. */

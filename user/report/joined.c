@@ -75,7 +75,8 @@ static struct joined_end part_of(struct joined_end e, uint16_t stream, uint64_t 
 	size_t from = runs_before(&e, stream, first);
 
 	e.n = runs_before(&e, stream, last + 1) - from;
-	e.run += from;
+	if (from) /* of none there is no list */
+		e.run += from;
 	return e;
 }
 

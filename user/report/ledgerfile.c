@@ -211,6 +211,26 @@ static bool is_whole(const char *line, size_t len)
 	return !memcmp(line, wanted, PREFIX);
 }
 
+/* As getline(), but of a line that is longer than any only the begin is read, and no LF. */
+static size_t read_line(FILE *f, char **buf, size_t *size)
+{
+	size_t n = 0;
+	int c = 0;
+
+	while (c != '\n' && n <= LINE_MAX_LEN + LINE_MORE) {
+		char *more = n < *size ? *buf : realloc(*buf, *size = 2 * n + 4096);
+
+		if (!more)
+			return 0;
+		*buf = more;
+		c = getc_unlocked(f);
+		if (c == EOF)
+			break;
+		more[n++] = (char)c;
+	}
+	return n;
+}
+
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
 		    void *arg, struct ledgerfile_state *state, struct error *err)
 {
@@ -218,14 +238,14 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 	uint64_t offset = 0;
 	char *buf = NULL;
 	size_t size = 0;
-	ssize_t n;
+	size_t n = 0;
 	int rc = 0;
 
 	*state = (struct ledgerfile_state){0};
 	if (!f)
 		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot open %s", path);
-	while (!rc && (n = getline(&buf, &size, f)) > 0) {
-		size_t len = (size_t)n - (buf[n - 1] == '\n');
+	while (!rc && n <= LINE_MAX_LEN + LINE_MORE && (n = read_line(f, &buf, &size))) {
+		size_t len = n - (buf[n - 1] == '\n');
 
 		state->at = offset;
 		state->cut = !is_whole(buf, len);
@@ -240,7 +260,7 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 			if (line)
 				rc = line(arg, buf + PREFIX, len - PREFIX);
 		}
-		offset += (uint64_t)n;
+		offset += n;
 	}
 	if (!rc && ferror(f))
 		rc = error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", path);

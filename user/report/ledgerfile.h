@@ -96,8 +96,9 @@ struct ledgerfile_state {
 };
 
 /*
- * Reads all lines; `line` is given the JSON of each whole one (not terminated) until it returns
- * something else than 0, and may be NULL. 0, what `line` returned, or -errno.
+ * Reads all lines, up to one that is longer than any; `line` is given the JSON of each whole one
+ * (not terminated) until it returns something else than 0, and may be NULL. 0, what `line`
+ * returned, or -errno.
  */
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
 		    void *arg, struct ledgerfile_state *state, struct error *err);

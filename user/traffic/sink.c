@@ -290,8 +290,10 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	refused = be64toh(end.refused);
 	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
 		return;
+	if (base > STAMP_NUMBER_MASK || sent > STAMP_SPAN || refused > STAMP_SPAN - sent)
+		return; /* no stream has these numbers */
 	index = find_ended(s->streams, be16toh(end.stream), base);
-	if (index < 0)
+	if (index < 0 || s->streams->at[index].base < base)
 		return;
 	st = &s->streams->at[index];
 	st->end_base = base;

@@ -267,6 +267,13 @@ CASE_WITH(end_record_tells_the_tail, begin_known, end)
 
 CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
 {
+	const struct end_record made_up[] = {
+		end_record(STREAM0, BASE + 1, 10, 0), /* not where the stream begins */
+		end_record(STREAM0, BASE - (BASE + 1), 10, 0),
+		end_record(STREAM0, BASE, UINT64_MAX, 0), /* more than a stream may use */
+		end_record(STREAM0, BASE, UINT64_MAX, UINT64_MAX),
+		end_record(STREAM0, BASE, STAMP_SPAN, 1),
+	};
 	struct end_record e = end_record(STREAM0, BASE, 1000, 7);
 	uint8_t *bytes = (uint8_t *)&e;
 
@@ -281,6 +288,8 @@ CASE_WITH(bad_end_records_tell_nothing, begin_known, end)
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
 	e = end_record(STREAM0, BASE + (1ULL << 32), 1, 0);
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	for (unsigned i = 0; i < LENGTH(made_up); i++)
+		sink_packet(&sink, &made_up[i], sizeof(e), sizeof(e), 0);
 	assert_false(streams.at[0].ended);
 	assert_false(streams.at[1].ended);
 	assert_int_equal(sink.sums.delivered, 0);

@@ -13,6 +13,7 @@
 #include "cases.h"
 #include "base/json.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "report/ledgerfile.h"
 #include "unit/scratch.h"
 
@@ -182,6 +183,23 @@ CASE_WITH(what_is_no_ledger_is_left_alone, NULL, remove_file)
 	assert_int_equal(err.status, STATUS_USAGE);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_size, 11);
+}
+
+/* A hole of any size takes little room on a disk: it must not take as much memory. */
+CASE_WITH(a_line_without_end, NULL, remove_file)
+{
+	FILE *f = fopen(path, "w");
+	struct ledgerfile_state st;
+	char *text;
+
+	fprintf(f, "%08lx {}\n", crc32_z(0, (const void *)"{}", 2));
+	assert_int_equal(fseek(f, 129 << 20, SEEK_CUR), 0);
+	fprintf(f, "\n%08lx {}\n", crc32_z(0, (const void *)"{}", 2));
+	fclose(f);
+	st = read_back();
+	assert_int_equal(st.lines, 1);
+	assert_true(st.cut && st.cut_line == 2 && st.cut_at == 12);
+	assert_int_equal(file_read(path, &text, NULL), -EFBIG);
 }
 
 CASE_WITH(only_one_writes, NULL, remove_file)
