@@ -421,6 +421,22 @@ def value_of_the_host_in_a_namespace():
 
 
 @case
+def a_record_of_strangers():
+    """Whoever could have written it could have any setting made what he likes."""
+    with scene() as file:
+        apply(file, *TTL, "33")
+        for owner, mode in (65534, 0o600), (0, 0o620), (0, 0o602):
+            os.chown(file, owner, 0)
+            file.chmod(mode)
+            for words in (["undo", file], ["apply", file, *TTL, "34"]):
+                result = tool(*words)
+                assert result.status == 1 and "another user" in result.err, result
+        assert "33" in shell(NAME, "cat /proc/sys/net/ipv4/ip_default_ttl").stdout
+        file.chmod(0o600)
+        undo(file, "done")
+
+
+@case
 def waits_for_a_change_that_ends():
     """`run` holds a sysctl that it has changed for a while: that is not the old value."""
     with scene() as file:

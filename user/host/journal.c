@@ -531,6 +531,9 @@ static int read_all(struct journal_kept *f)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > MAX_SIZE)
 		return -EFBIG;
+	/* what it says is done: nobody else may have written it */
+	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
+		return -EKEYREJECTED;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 	ret = file_read(path, &text, &len);
 	if (ret)
@@ -577,6 +580,9 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 	if (ret == -EBADMSG || ret == -EFBIG)
 		return error_set(err, STATUS_FAILED, ret, "remove it, or take another file",
 				 "%s is not a file of changes", path);
+	if (ret == -EKEYREJECTED)
+		return error_set(err, STATUS_FAILED, ret, "look at it, or take another file",
+				 "another user could have written %s", path);
 	return error_errno(err, STATUS_UNABLE, ret,
 			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
 			   "cannot open %s", path);
