@@ -182,6 +182,29 @@ def a_log_that_nobody_reads():
 
 
 @table([(" ".join(args), args) for args in (
+    ("recv", "-t", "1", "--log"), ("recv", "-t", "1", "--ledger"),
+    ("report", "--html"))])
+def a_link_of_others(args):
+    """It could lead to any file of root's, or to a device."""
+    with tempfile.TemporaryDirectory() as directory:
+        kept, link = Path(directory, "kept"), Path(directory, "link")
+        words = [*args, link]
+        if args[0] == "report":
+            result = pktledger("recv", "-t", "100ms", "-o", f"{directory}/ledger")
+            assert not result.status, result
+            os.mkfifo(kept)
+            words.append(f"{directory}/ledger")
+        else:
+            kept.touch()
+        link.symlink_to(kept)
+        os.lchown(link, 65534, 65534)
+        with started(*map(str, words)) as process:
+            _, err = process.communicate(timeout=5 * PATIENCE)
+        assert process.returncode == 1 and "Operation not permitted" in err, (process.returncode, err)
+        assert not kept.stat().st_size
+
+
+@table([(" ".join(args), args) for args in (
     ("check", "--from"), ("run", "-r", "1k", "--to", "tls://127.0.0.1", "--token-file"))])
 def a_file_that_nobody_writes(args):
     """Nor does it keep the program, which has begun nothing that a signal could leave half done."""

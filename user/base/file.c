@@ -62,6 +62,31 @@ size_t file_write(int fd, const void *from, size_t n)
 	return done;
 }
 
+static bool is_trusted(const struct stat *st)
+{
+	return !st->st_uid || st->st_uid == geteuid();
+}
+
+/* Opening a pipe waits for its reader, so its owner is checked before. */
+int file_open_ours(const char *path, int flags)
+{
+	bool there, link;
+	struct stat st;
+	int fd;
+
+	there = !lstat(path, &st);
+	link = there && S_ISLNK(st.st_mode);
+	if (there && !is_trusted(&st))
+		return -EPERM;
+	fd = open(path, flags | O_CREAT | O_CLOEXEC | (link ? 0 : O_NOFOLLOW), 0600);
+	if (fd < 0)
+		return -errno;
+	if (link || (!fstat(fd, &st) && is_trusted(&st)))
+		return fd;
+	close(fd); /* it came meanwhile */
+	return -EPERM;
+}
+
 static bool is_ours(const char *path, const char *begin)
 {
 	char head[64] = "";
@@ -99,15 +124,20 @@ static FILE *open_beside(struct replace *r, mode_t mode)
 int replace_begin(struct replace *r, const char *path, const char *begin, mode_t mode)
 {
 	struct stat st;
+	int fd;
 
 	r->path = path;
 	r->temporary[0] = '\0';
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		r->out = fopen(path, "we");
-	else if (!is_ours(path, begin))
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		fd = file_open_ours(path, O_WRONLY);
+		if (fd < 0)
+			return fd;
+		r->out = fdopen(fd, "w");
+	} else if (!is_ours(path, begin)) {
 		return -EEXIST;
-	else
+	} else {
 		r->out = open_beside(r, mode);
+	}
 	return r->out ? 0 : -errno;
 }
 

@@ -18,6 +18,15 @@
  */
 int file_read(const char *path, char **text, size_t *len);
 
+/*
+ * Opens a file to write to, or makes it, mode 0600. Whoever else owns what is there, a link, file
+ * or pipe, could choose what is written, or read it: -EPERM. So a link is followed only if it is
+ * ours or root's, as /dev/stdout is, and nothing is emptied by opening it. A descriptor or -errno.
+ */
+int file_open_ours(const char *path, int flags);
+
+#define FILE_OF_OTHERS "it belongs to another user: name one that is not there yet"
+
 /* Closes a descriptor, unless it is negative, and sets it to -1. */
 void fd_close(int *fd);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/watch.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
@@ -134,13 +135,14 @@ static int open_log(const struct reader *r, int *fd, struct error *err)
 
 	*fd = -1;
 	while (r->log && *fd < 0 && !rc) {
-		*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+		*fd = file_open_ours(r->log, O_WRONLY | O_APPEND | O_NONBLOCK);
 		if (*fd < 0) /* a pipe that nobody reads yet is waited for */
-			rc = errno != ENXIO ? -errno : watch_tick() ? -EINTR : 0;
+			rc = *fd != -ENXIO ? *fd : watch_tick() ? -EINTR : 0;
 		else
 			fcntl(*fd, F_SETFL, O_APPEND);
 	}
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot write to '%s'", r->log);
+	return error_errno(err, STATUS_FAILED, rc, rc == -EPERM ? FILE_OF_OTHERS : NULL,
+			   "cannot write to '%s'", r->log);
 }
 
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)

@@ -668,35 +668,6 @@ static int put_section(struct pcapng *p)
 	return pcapng_flush(p);
 }
 
-static bool is_ours(const struct stat *st)
-{
-	return !st->st_uid || st->st_uid == geteuid();
-}
-
-/*
- * Whoever else owns what is there, a link, file or pipe, could choose what is emptied, or read what
- * is written. So a link is followed only if it is ours or root's, as /dev/stdout is, and nothing is
- * emptied by opening it. Opening a pipe waits for its reader, so its owner is checked before.
- */
-static int open_ours(const char *path)
-{
-	bool there, link;
-	struct stat st;
-	int fd;
-
-	there = !lstat(path, &st);
-	link = there && S_ISLNK(st.st_mode);
-	if (there && !is_ours(&st))
-		return -EPERM;
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (link ? 0 : O_NOFOLLOW), 0600);
-	if (fd < 0)
-		return -errno;
-	if (link || (!fstat(fd, &st) && is_ours(&st)))
-		return fd;
-	close(fd); /* it came meanwhile */
-	return -EPERM;
-}
-
 int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struct error *err)
 {
 	struct pcapng *p = calloc(1, sizeof(*p));
@@ -706,7 +677,7 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	if (!p)
 		return error_memory(err);
 	p->snaplen = snaplen;
-	p->fd = open_ours(path);
+	p->fd = file_open_ours(path, O_WRONLY);
 	rc = p->fd < 0 ? p->fd : fstat(p->fd, &st) ? -errno : 0;
 	if (!rc) {
 		p->is_file = S_ISREG(st.st_mode);
@@ -716,10 +687,8 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	}
 	if (rc) {
 		pcapng_close(p);
-		return error_set(err, STATUS_FAILED, rc,
-				 rc == -EPERM ? "name one that is not there yet" : NULL,
-				 "cannot write %s: %s", path,
-				 rc == -EPERM ? "it belongs to another user" : strerror(-rc));
+		return error_errno(err, STATUS_FAILED, rc, rc == -EPERM ? FILE_OF_OTHERS : NULL,
+				   "cannot write %s", path);
 	}
 	*out = p;
 	return 0;

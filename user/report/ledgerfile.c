@@ -480,11 +480,12 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 	do {
 		if (lf->fd >= 0)
 			close(lf->fd);
-		lf->fd = open(lf->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+		lf->fd = file_open_ours(lf->path, O_RDWR | O_APPEND);
 		if (lf->fd < 0)
-			return error_errno(err, STATUS_FAILED, -errno,
-					   "name a file that can be written", "cannot open %s",
-					   lf->path);
+			return error_errno(err, STATUS_FAILED, lf->fd,
+					   lf->fd == -EPERM ? FILE_OF_OTHERS
+							    : "name a file that can be written",
+					   "cannot open %s", lf->path);
 		if (flock(lf->fd, LOCK_EX | LOCK_NB))
 			return error_set(err, STATUS_FAILED, -EBUSY,
 					 "give each run a file of its own", "another run writes %s",

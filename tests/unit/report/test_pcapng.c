@@ -240,7 +240,7 @@ static void is_refused(const char *name)
 
 	assert_int_equal(pcapng_create(&p, name, 100, &err), -EPERM);
 	assert_int_equal(err.status, STATUS_FAILED);
-	assert_non_null(strstr(err.message, "belongs to another user"));
+	assert_non_null(strstr(err.hint, "belongs to another user"));
 	assert_null(p);
 }
 
