@@ -13,7 +13,8 @@
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
-#define CELL_WIDTH   22 /* columns of "100.00 % socket_filter" */
+#define SYSCTLS	     "sysctls." /* before their names */
+#define CELL_WIDTH   22		/* columns of "100.00 % socket_filter" */
 
 /* What always differs, and means nothing. */
 static bool is_ignored(const char *key)
@@ -230,6 +231,7 @@ static void add_points(const struct pair *of)
 static const struct measure {
 	const char *name;
 	const char *key, *member;	    /* of the end, and of that; NULL: the name, nothing */
+	const char *words;		    /* for people; NULL: the name */
 	bool shares;			    /* of what was sent */
 	void (*add)(const struct pair *of); /* others in this place; NULL: this one */
 } measures[] = {
@@ -240,24 +242,27 @@ static const struct measure {
 	{.name = "delivered", .shares = true},
 	{.name = "received", .shares = true},
 	{.name = "lost", .shares = true},
-	{.name = "in_flight", .shares = true},
+	{.name = "in_flight", .words = "in flight", .shares = true},
 	{.name = "unaccounted", .shares = true},
 	{.name = "impossible"},
 	{.name = "duplicated"},
 	{.name = "reordered"},
 	{.name = "late"},
 	{.name = "damaged"},
-	{.name = "tx_pps"},
-	{.name = "rx_pps"},
-	{.name = "jitter_ns"},
-	{.name = "ndr_pps", .key = "ndr", .member = "lower_pps"},
-	{.name = "pdr_pps", .key = "pdr", .member = "lower_pps"},
-	{.name = "mrr_pps", .key = "mrr", .member = "throughput_pps"},
+	{.name = "tx_pps", .words = "sent at"},
+	{.name = "rx_pps", .words = "received at"},
+	{.name = "jitter_ns", .words = "jitter"},
+	{.name = "ndr_pps", .words = "NDR", .key = "ndr", .member = "lower_pps"},
+	{.name = "pdr_pps", .words = "PDR", .key = "pdr", .member = "lower_pps"},
+	{.name = "mrr_pps", .words = "MRR", .key = "mrr", .member = "throughput_pps"},
 	{.add = add_points},
-	{.name = "latency_p50_ns", .key = "latency_ns", .member = "p50"},
-	{.name = "latency_p99_ns", .key = "latency_ns", .member = "p99"},
-	{.name = "latency_p9999_ns", .key = "latency_ns", .member = "p9999"},
-	{.name = "latency_max_ns", .key = "latency_ns", .member = "max"},
+	{.name = "latency_p50_ns", .words = "latency p50", .key = "latency_ns", .member = "p50"},
+	{.name = "latency_p99_ns", .words = "latency p99", .key = "latency_ns", .member = "p99"},
+	{.name = "latency_p9999_ns",
+	 .words = "latency p99.99",
+	 .key = "latency_ns",
+	 .member = "p9999"},
+	{.name = "latency_max_ns", .words = "latency max", .key = "latency_ns", .member = "max"},
 };
 
 /* What both have. To be given away. */
@@ -316,6 +321,11 @@ static const struct json_object *option_of(const struct json_object *comparison,
 	return n == 1 ? option : NULL;
 }
 
+static const char *option_text(struct json_object *value)
+{
+	return value ? value_text(value) : "the default";
+}
+
 /* Which of two runs lost more, by how much, where, and what was different there. */
 static void put_verdict(struct json_object *comparison, const struct json_object *a,
 			const struct json_object *b)
@@ -362,8 +372,8 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 	if (option)
 		snprintf(text + n, sizeof(text) - n, "; its %.30s was %.60s instead of %.60s",
 			 json_get_text(option, "name"),
-			 value_text(json_get(option, more_b ? "b" : "a")),
-			 value_text(json_get(option, more_b ? "a" : "b")));
+			 option_text(json_get(option, more_b ? "b" : "a")),
+			 option_text(json_get(option, more_b ? "a" : "b")));
 	n = strlen(text);
 	snprintf(text + n, sizeof(text) - n, ".");
 	json_put_text(comparison, "verdict", text);
@@ -390,30 +400,107 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	return o;
 }
 
+/*
+ * For people, without the unit that keys end with: "received at" of rx_pps, also behind the point
+ * of a sweep; "rate" of rate_pps. Names of sysctls and options stay.
+ */
+static const char *words_of(const char *key)
+{
+	static const char *const units[] = {"_pps", "_ns", "_bytes"};
+	static const char interfaces[] = "interfaces.";
+	static char words[NAME_MAX_LEN];
+	const char *last = strrchr(key, ' ') ? strrchr(key, ' ') + 1 : key;
+	char *at = words, *dot;
+
+	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
+		if (m->words && !strcmp(m->name, last)) {
+			snprintf(words, sizeof(words), "%.*s%s", (int)(last - key), key, m->words);
+			return words;
+		}
+	}
+	if (!strncmp(key, SYSCTLS, strlen(SYSCTLS)))
+		return key + strlen(SYSCTLS);
+	if (*key == '-' || last > key)
+		return key;
+	if (!strncmp(key, interfaces, strlen(interfaces))) {
+		snprintf(words, sizeof(words), "%s", key + strlen(interfaces));
+		while ((dot = strchr(at, '.')) && dot[1] >= '0' && dot[1] <= '9') /* eth0.100 */
+			at = dot + 1;
+		at = dot ? dot : at;
+	} else {
+		snprintf(words, sizeof(words), "%s", key);
+	}
+	for (unsigned i = 0; i < LENGTH(units); i++) {
+		size_t n = strlen(at), unit = strlen(units[i]);
+
+		if (n > unit && !strcmp(at + n - unit, units[i]))
+			at[n - unit] = '\0';
+	}
+	for (; *at; at++)
+		*at = *at == '_' || *at == '.' ? ' ' : *at;
+	return words;
+}
+
+/* By the unit in the name. */
+static char *amount_text(const char *name, struct json_object *o)
+{
+	double value = json_object_get_double(o);
+
+	return strstr(name, "_ns")    ? fmt_ns(json_object_get_uint64(o))
+	       : strstr(name, "_pps") ? fmt_rate(isfinite(value) ? value : 0)
+				      : fmt_count(json_object_get_uint64(o));
+}
+
+/* What differs, in words: numbers with their unit, on and off. */
+static void print_value(struct page *p, enum style style, const char *name, struct json_object *o)
+{
+	const bool number =
+		json_object_is_type(o, json_type_int) || json_object_is_type(o, json_type_double);
+	const bool bytes = strstr(name, "_bytes");
+
+	if (json_object_is_type(o, json_type_boolean))
+		page_words(p, style, json_object_get_boolean(o) ? "on" : "off");
+	else if (number && strncmp(name, SYSCTLS, strlen(SYSCTLS)) &&
+		 (bytes || strstr(name, "_ns") || strstr(name, "_pps")))
+		page_words(p, style, "%s%s", page_glue(amount_text(name, o)),
+			   bytes ? "\vbytes" : "");
+	else
+		page_words(p, style, "%s", *name == '-' ? option_text(o) : value_text(o));
+}
+
+/* Whether an option says what a member says that differs, too. */
+static bool is_told(const struct json_object *comparison, const char *option)
+{
+	const char *member = !strcmp(option, "-r")	 ? "rate_pps"
+			     : !strcmp(option, "--rate") ? "rate_pps"
+			     : !strcmp(option, "--size") ? "frame_bytes"
+			     : !strcmp(option, "--tx")	 ? "tx"
+			     : !strcmp(option, "--rx")	 ? "rx"
+							 : "";
+
+	for (struct json_each o = json_each(comparison, "setup"); json_next(&o);) {
+		if (!strcmp(json_get_text(o.item, "name"), member))
+			return true;
+	}
+	return false;
+}
+
 static void print_differences(struct page *p, const char *title,
 			      const struct json_object *comparison, const char *key)
 {
 	page_heading(p, title, json_get_length(comparison, key) ? "" : ": the same");
 	for (struct json_each o = json_each(comparison, key); json_next(&o);) {
-		page_text(p, 2, STYLE_PLAIN, json_get_text(o.item, "name"));
+		const char *name = json_get_text(o.item, "name");
+
+		if (is_told(comparison, name))
+			continue;
+		page_text(p, 2, STYLE_PLAIN, words_of(name));
 		p->indent = 36;
-		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o.item, "a")));
+		print_value(p, STYLE_PLAIN, name, json_get(o.item, "a"));
 		page_words(p, STYLE_DIM, "->");
-		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o.item, "b")));
+		print_value(p, STYLE_BOLD, name, json_get(o.item, "b"));
 		page_end(p);
 	}
-}
-
-/* By the unit in the name. */
-static void print_amount(struct page *p, const char *name, const struct json_object *o)
-{
-	double value = json_object_get_double(o);
-
-	page_cell(p, STYLE_PLAIN,
-		  !o			 ? "-"
-		  : strstr(name, "_ns")	 ? fmt_ns(json_object_get_uint64(o))
-		  : strstr(name, "_pps") ? fmt_rate(isfinite(value) ? value : 0)
-					 : fmt_count(json_object_get_uint64(o)));
 }
 
 static void print_share(struct page *p, const char *format, const struct json_object *o,
@@ -433,7 +520,7 @@ static void print_results(struct page *p, const struct json_object *comparison)
 		{"", 9, true},		{"change", 11, true}, {NULL, 0, false}};
 
 	for (struct json_each o = json_each(comparison, "results"); json_next(&o);) {
-		size_t width = strlen(json_get_text(o.item, "name"));
+		size_t width = strlen(words_of(json_get_text(o.item, "name")));
 
 		columns[0].width = width > columns[0].width ? (unsigned)width : columns[0].width;
 	}
@@ -450,10 +537,10 @@ static void print_results(struct page *p, const struct json_object *comparison)
 		if (!json_object_get_double(a) && !json_object_get_double(b) &&
 		    strcmp(name, "unaccounted"))
 			continue;
-		page_cell(p, STYLE_PLAIN, name);
-		print_amount(p, name, a);
+		page_cell(p, STYLE_PLAIN, words_of(name));
+		page_cell(p, STYLE_PLAIN, a ? amount_text(name, a) : "-");
 		print_share(p, "%.2f %%", o, "a_share");
-		print_amount(p, name, b);
+		page_cell(p, STYLE_PLAIN, b ? amount_text(name, b) : "-");
 		print_share(p, "%.2f %%", o, "b_share");
 		print_share(p, "%+.1f %%", o, "change");
 		page_end(p);
@@ -479,7 +566,8 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		print_title(&p, "B ", b);
 	}
 	if (json_get(comparison, "verdict")) {
-		page_text(&p, 0, STYLE_BOLD, json_get_text(comparison, "verdict"));
+		p.indent = 0;
+		page_words(&p, STYLE_BOLD, "%s", json_get_text(comparison, "verdict"));
 		page_end(&p);
 	}
 	print_differences(&p, "hosts", comparison, "env");

@@ -246,6 +246,67 @@ CASE(differences)
 	json_object_put(b.json);
 }
 
+/* For people there are words and units, and what an option and a member both say, once. */
+CASE(differences_in_words)
+{
+#define END(delivered, pps, ns)                                                                    \
+	"\"end\":{\"sent\":100,\"delivered\":" #delivered                                          \
+	",\"stages\":[{\"stage\":\"rcvbuf\",\"packets\":50}],\"in_flight\":1,\"tx_pps\":" #pps     \
+	",\"rx_pps\":" #pps ",\"jitter_ns\":" #ns ",\"latency_ns\":{\"p50\":" #ns                  \
+	",\"p9999\":" #ns "},\"ndr\":{"                                                            \
+	"\"lower_pps\":" #pps "}}}"
+	const struct ledgers_document
+		a = {.json = object(
+			     "{\"start\":{\"command\":[\"pktledger\",\"run\",\"--rate\",\"2k\"],"
+			     "\"rate_pps\":2000.0,\"frame_bytes\":1512,\"direct_io\":true,"
+			     "\"granted_mode\":{\"tx\":\"skb\"},\"env\":{\"sysctls\":{"
+			     "\"net.ipv4.tcp_x_bytes\":4096},\"interfaces\":[{\"netns\":\"rx\","
+			     "\"ifname\":\"a_b.100\",\"rx_queues\":1}]}}," END(99, 2000.0, 1500))},
+		b = {.json = object(
+			     "{\"start\":{\"command\":[\"pktledger\",\"run\",\"--rate=3k\","
+			     "\"--rcvbuf\",\"64k\"],\"rate_pps\":3000.0,\"frame_bytes\":1514,"
+			     "\"direct_io\":false,\"granted_mode\":{\"tx\":null},\"env\":{"
+			     "\"sysctls\":{\"net.ipv4.tcp_x_bytes\":4097},\"interfaces\":[{"
+			     "\"netns\":\"rx\",\"ifname\":\"a_b.100\",\"rx_queues\":2}]}}," END(
+				     49, 3000.0, 2500))};
+	static const char *const lines[] = {
+		"\n  net.ipv4.tcp_x_bytes              4096 -> 4097\n",
+		"\n  rx/a_b.100 rx queues              1 -> 2\n",
+		"\n  rate                              2.000 kpps -> 3.000 kpps\n",
+		"\n  frame                             1,512 bytes -> 1,514 bytes\n",
+		"\n  direct io                         on -> off\n",
+		"\n  granted mode tx                   skb -> -\n",
+		"\n  --rcvbuf                          the default -> 64k\n",
+		"\n  in flight   ",
+		"\n  sent at     ",
+		"\n  received at ",
+		"\n  jitter      ",
+		"\n  NDR         ",
+		"\n  latency p50 ",
+		"\n  latency p99.99 ",
+	};
+	struct json_object *o = compare_documents(&a, &b);
+	struct print_view v = {.width = 80};
+	char *text = NULL;
+	size_t size;
+
+	v.out = open_memstream(&text, &size);
+	compare_print(&v, NULL, NULL, o);
+	fclose(v.out);
+	assert_true(strlen(json_get_text(o, "verdict")) > 80 && strcspn(text, "\n") <= 80);
+	for (unsigned i = 0; i < LENGTH(lines); i++) {
+		if (!strstr(text, lines[i]))
+			fail_msg("%s is not in %s", lines[i], text);
+	}
+	assert_null(strstr(text, "--rate"));
+	assert_null(strstr(text, "_pps"));
+	assert_null(strstr(text, "_ns"));
+	free(text);
+	json_object_put(o);
+	json_object_put(a.json);
+	json_object_put(b.json);
+}
+
 /* One sentence of two runs: who lost more, where, and the option that it may be for. */
 CASE(verdicts)
 {
@@ -264,7 +325,7 @@ CASE(verdicts)
 		{RUN(",\"--work\",\"9us\",\"-q\"", 100, 60, LOST("rcvbuf", 30) "," LOST("xdp", 10)),
 		 RUN(",\"-j\"", 10, 10, ""),
 		 "A lost 40 % of what it sent, B nothing, most of it at rcvbuf; its --work was 9us "
-		 "instead of -."},
+		 "instead of the default."},
 		{RUN(",\"--gso\",\"--seed\",\"1\"", 100, 90, ""),
 		 RUN(",\"--seed\",\"2\"", 100, 90, ""), "B lost as large a share as A, 10 %."},
 	};
