@@ -589,7 +589,7 @@ static void print_mrr(FILE *out, const struct json_object *rate)
 	fprintf(out, "MRR %s got through at the highest rate%s%s",
 		fmt_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
 	if (upper > lower)
-		fprintf(out, "  (median; lowest %s, highest %s)", fmt_rate(lower), fmt_rate(upper));
+		fprintf(out, "\n    (median; lowest %s, highest %s)", fmt_rate(lower), fmt_rate(upper));
 	fputc('\n', out);
 }
 
