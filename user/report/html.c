@@ -650,6 +650,7 @@ int html_write(FILE *out, const struct html_page *page)
 {
 	struct json_object *first = page->n ? json_get(page->docs[0].json, "start") : NULL;
 	struct html h = {.out = out, .live = page->live};
+	struct json_object *doc;
 
 	errno = 0;
 	html_put(&h,
@@ -675,8 +676,10 @@ int html_write(FILE *out, const struct html_page *page)
 		html_put(&h, "The data is in this file, as JSON.</footer>\n");
 	for (unsigned i = 0; i < page->n && !page->live; i++) {
 		html_put(&h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
-		if (html_put_json(out, page->docs[i].json))
+		doc = html_trials_brief(page->docs[i].json);
+		if (html_put_json(out, doc))
 			h.rc = -ENOMEM;
+		json_object_put(doc);
 		html_put(&h, "</script>\n");
 	}
 	html_put(&h, "</body></html>\n");

@@ -67,6 +67,8 @@ void html_ledger(struct html *h, struct json_object *start, struct json_object *
 void html_time(struct html *h, struct json_object *doc);
 void html_delay(struct html *h, struct json_object *end);
 void html_trials(struct html *h, struct json_object *doc); /* of run --repeat, sweep, search */
+/* A document as pages hold it: of many trials what is shown of each. To be put. */
+struct json_object *html_trials_brief(struct json_object *doc);
 void html_search(struct html *h, struct json_object *doc);
 /* Two captures of one traffic (report/capfile.h): what came of it, and all below. */
 void html_ends_head(struct html *h, struct json_object *doc);

@@ -11,7 +11,8 @@
 #include "report/print.h"
 
 #define BARS	   400	/* shown */
-#define IN_FULL	   20	/* of them, with their own path and ledger: the first that lost */
+#define MANY	   20	/* up to so many are there with their own path, costs and ledger */
+#define IN_FULL	   4	/* of more, the first that lost: a page is to have less than 300 kB */
 #define LEAST_LOSS 1e-7 /* what is drawn at the bottom, with no loss at all */
 
 /* "search 409.6 kpps 1 s", "rcvbuf=64k rate=100k", a preset's name of its line, or its number. */
@@ -405,6 +406,80 @@ static void put_sweep(struct html *h, struct json_object *doc)
 	html_section_end(h);
 }
 
+/* Of many trials the first that lost; `shown`: of those before. */
+static bool is_in_full(struct json_object *doc, struct json_object *trial, size_t *shown)
+{
+	const bool many = json_get_length(doc, "trials") > MANY;
+
+	if (!json_get_u64(trial, "attempted") ||
+	    (many && (*shown == IN_FULL || !(loss_share(trial) > 0))))
+		return false;
+	(*shown)++;
+	return true;
+}
+
+/* The members of `from` with these names, up to NULL. */
+static struct json_object *brief_of(struct json_object *from, const char *const *names)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (; *names; names++) {
+		if (json_get(from, *names))
+			json_put(o, *names, json_object_get(json_get(from, *names)));
+	}
+	return o;
+}
+
+/* What bars and dots are made of. */
+static struct json_object *brief_trial(struct json_object *trial)
+{
+	static const char *const shown[] = {
+		"parameters", "trial",	   "tx",      "rx",	    "error",	 "attempted",
+		"sent",	      "delivered", "dropped", "tx_pps",	    "in_flight", "unaccounted",
+		"balanced",   "intended",  "unsent",  "loss_share", NULL};
+	static const char *const of_stage[] = {"stage", "packets", NULL};
+	struct json_object *o = brief_of(trial, shown), *list = json_put_list(o, "stages");
+
+	for (struct json_each s = json_each(trial, "stages"); json_next(&s);)
+		json_object_array_add(list, brief_of(s.item, of_stage));
+	return o;
+}
+
+static const char *const of_point[] = {"parameters", "trials",	  "balanced", "stage",	    "error",
+				       "tx_pps",     "delivered", "dropped",  "lost_share", NULL};
+
+/* The members themselves, of which some are to be replaced. */
+static struct json_object *shallow_of(struct json_object *from)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_foreach (from, key, value)
+		json_put(o, key, json_object_get(value));
+	return o;
+}
+
+struct json_object *html_trials_brief(struct json_object *doc)
+{
+	struct json_object *o, *list, *end = json_get(doc, "end");
+	size_t shown = 0;
+
+	if (json_get_length(doc, "trials") <= MANY)
+		return json_object_get(doc);
+	o = shallow_of(doc);
+	list = json_put_list(o, "trials");
+	for (struct json_each t = json_each(doc, "trials"); json_next(&t);)
+		json_object_array_add(list, is_in_full(doc, t.item, &shown)
+						    ? json_object_get(t.item)
+						    : brief_trial(t.item));
+	if (!json_get(end, "points"))
+		return o;
+	json_put(o, "end", shallow_of(end));
+	list = json_put_list(json_get(o, "end"), "points");
+	for (struct json_each point = json_each(end, "points"); json_next(&point);)
+		json_object_array_add(list, brief_of(point.item, of_point));
+	return o;
+}
+
 void html_trials(struct html *h, struct json_object *doc)
 {
 	struct json_object *end = json_get(doc, "end"), *start = json_get(doc, "start");
@@ -428,15 +503,15 @@ void html_trials(struct html *h, struct json_object *doc)
 	put_stages_legend(h, doc);
 	html_put(h, "</ul>");
 	put_bars(h, doc, "trials");
-	put_costs(h, doc);
+	if (n <= MANY)
+		put_costs(h, doc);
 	html_put(h, "<details><summary>%s in full</summary>",
-		 n > IN_FULL ? "the first that lost" : "each");
-	for (size_t i = 0; i < n && shown < IN_FULL; i++) {
+		 n > MANY ? "the first that lost" : "each");
+	for (size_t i = 0; i < n; i++) {
 		struct json_object *trial = json_get_item(doc, "trials", i);
 
-		if (!json_get_u64(trial, "attempted") || (n > IN_FULL && !(loss_share(trial) > 0)))
+		if (!is_in_full(doc, trial, &shown))
 			continue;
-		shown++;
 		html_put(h, "<details><summary>%s: %s</summary>", label_of(h, trial, i),
 			 loss_of(h, trial));
 		html_path(h, start, trial);
@@ -444,6 +519,8 @@ void html_trials(struct html *h, struct json_object *doc)
 		html_ledger(h, start, trial);
 		html_put(h, "</details>");
 	}
+	if (n > MANY)
+		html_put(h, "<p class=\"hint\">Of the others the data has what is shown.</p>");
 	html_put(h, "</details>");
 	html_section_end(h);
 }

@@ -328,8 +328,9 @@ void rows_print(FILE *out, bool csv, const struct json_object *document);
 
 /*
  * Documents of experiments as one HTML file: pictures are inline SVG, the style is inside, nothing
- * is loaded from anywhere, and no script is run. The documents themselves are in it as
- * JSON, each in an element that begins with HTML_DOCUMENT: report/load.h reads them back.
+ * is loaded from anywhere, and no script is run. The documents themselves are in it as JSON, of
+ * many trials what is shown of each, in elements that begin with HTML_DOCUMENT: report/load.h
+ * reads them back.
  */
 
 #define HTML_BEGIN    "<!DOCTYPE html>"
