@@ -89,7 +89,7 @@ struct report {
 	struct outputs out; /* first: outputs_fates() */
 	const struct run_options *o;
 	bool own; /* run's: trials are shown here */
-	char title[96];
+	char title[200];
 	struct peer *far;		 /* NULL: none, or not connected yet */
 	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
 	struct result res;		 /* as `end` says, from which it borrows */

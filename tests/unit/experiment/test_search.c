@@ -101,6 +101,10 @@ CASE(test_quiet_path)
 	assert_int_equal(f.goal[0].lost_below, 0);
 	assert_true(f.goal[0].below > 10);
 	assert_non_null(strstr(p.title[5], ", about "));
+	assert_null(strstr(p.title[0], "ndr"));
+	assert_non_null(strstr(p.title[1], ", ndr ? to ?"));
+	assert_null(strstr(p.title[p.trials - 1], "?")); /* both bounds are known */
+	assert_non_null(strstr(p.title[p.trials - 1], ", ndr 12"));
 }
 
 CASE(test_most_trials)

@@ -642,6 +642,21 @@ void mlr_bounds(const struct mlr *m, unsigned goal, struct found_rate *rate)
 	rate->done = s->done;
 }
 
+void mlr_so_far(const struct mlr *m, unsigned goal, double *lower, double *upper)
+{
+	const struct mlr_selector *s = &m->selector[goal];
+
+	*lower = *upper = 0;
+	for (unsigned i = s->targets; i-- > 0;) {
+		struct mlr_relevant r = bounds_of(&m->loads, &s->target[i]);
+
+		if (!*lower && r.lower != MLR_NONE)
+			*lower = mlr_grid_load(&m->grid, r.lower);
+		if (!*upper && r.upper != MLR_NONE)
+			*upper = mlr_grid_load(&m->grid, r.upper);
+	}
+}
+
 /* Loads that a target still has to divide its interval at, and its bounds. */
 static double loads_left(const struct mlr_selector *s, const struct mlr_target *t)
 {

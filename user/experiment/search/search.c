@@ -84,14 +84,21 @@ static double time_left(const struct hunt *h, double trials_s, uint64_t trial_ns
 static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
 		     struct error *err)
 {
-	char title[96];
+	char title[192];
 	int n, rc;
 
 	n = snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1,
 		     t->rate_pps > 0 ? fmt_rate(t->rate_pps) : "full speed");
 	if (left_s > 0 && h->trials_ns)
-		snprintf(title + n, sizeof(title) - (size_t)n, ", about %s left",
-			 fmt_ns((uint64_t)time_left(h, left_s, t->time_ns)));
+		n += snprintf(title + n, sizeof(title) - (size_t)n, ", about %s left",
+			      fmt_ns((uint64_t)time_left(h, left_s, t->time_ns)));
+	for (unsigned i = 0; h->mlr && i < h->s->goals; i++) {
+		double lower, upper;
+
+		mlr_so_far(h->mlr, i, &lower, &upper);
+		n += snprintf(title + n, sizeof(title) - (size_t)n, ", %s %s to %s", h->s->name[i],
+			      lower > 0 ? fmt_rate(lower) : "?", upper > 0 ? fmt_rate(upper) : "?");
+	}
 	rc = h->s->run(h->s->arg, rate, t, title, &h->last, err);
 	if (rc)
 		return rc;

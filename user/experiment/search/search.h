@@ -142,6 +142,8 @@ int mlr_add(struct mlr *m, double loss_ratio);
 
 /* Sets the bounds of a goal, what got through, and `done`: nothing is left to measure for it. */
 void mlr_bounds(const struct mlr *m, unsigned goal, struct found_rate *rate);
+/* For people who wait: the bounds by the finest trials that know one, which may fall yet. */
+void mlr_so_far(const struct mlr *m, unsigned goal, double *lower, double *upper);
 
 /* Duration of the trials that are probably left, s: a guess that grows better. */
 double mlr_left(const struct mlr *m);
