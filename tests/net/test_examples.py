@@ -19,8 +19,6 @@ from lib import BINARY, EVERYTHING, PATIENCE, assert_ok, main, pktledger, requir
 SECONDS = 1.5  # what has not ended by then is told to
 # These are not run: why. Their options are looked at all the same.
 ELSEWHERE = {
-    "run --to root@198.18.0.2 --rate 100k": "needs ssh",
-    "trace udp port 53 -- dig @198.18.0.2 example.org": "needs dig",
     "top": "is for a terminal: test_top.py",
     "top udp port 5060": "is for a terminal: test_top.py",
     "top --by flow -I 5": "is for a terminal: test_top.py",
@@ -28,7 +26,7 @@ ELSEWHERE = {
     "check --undo": "takes back what the host has changed: test_change.py",
     "check --bundle bug.ledger": "takes a minute: test_check.py",
     "check --from bug.ledger": "reads that: test_check.py",
-    "selftest --host-global -6": "changes the whole host",
+    "selftest --host-global -6": "changes sysctls of all namespaces, under other tests: test_selftest.py",
 }
 # Exit statuses beside 0 that are an answer here: nothing to change, nobody there, a limit is broken.
 ANSWERS = {
@@ -42,7 +40,32 @@ ANSWERS = {
     "report --since 03:10 --until 03:15 trace.ledger": {1},  # unless it is that time
     "selftest": {1, 3},  # it is told to end, and no host can make all of it
 }
-BEFORE = {"lab down": "pktledger lab up", "run --lab lab -c 100k": "pktledger lab up"}
+BEFORE = {
+    "lab down": "pktledger lab up", "run --lab lab -c 100k": "pktledger lab up",
+    "run --to root@198.18.0.2 --rate 100k":  # the other host is shop
+        "ip link set eth1 netns shop; ip addr flush dev eth0; ip addr add 198.18.0.1/24 dev eth0;"
+        "ip -n shop addr add 198.18.0.2/24 dev eth1; ip -n shop link set eth1 up; sleep 1",
+}
+# What stands in PATH before programs of others: ssh to that host, and a resolver that nobody answers.
+STAND_INS = {
+    "ssh": """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+[ "$2" = root@198.18.0.2 ] || exit 255
+shift 2
+echo "$*" >asked
+exec ip netns exec shop "$@"
+""",
+    "dig": """#!/bin/bash
+echo "$*" >asked
+printf 'a query of its own' >"/dev/udp/${1#@}/53"
+""",
+}
+# What the last of them was asked, and what the program says then.
+SHOWS = {
+    "run --to root@198.18.0.2 --rate 100k": ("pktledger ", "rx on ", "balanced: every packet"),
+    "trace udp port 53 -- dig @198.18.0.2 example.org":
+        ("@198.18.0.2 example.org", "udp_lookup", "NO_SOCKET"),
+}
 HOST = """
 mount -t tmpfs t /run && mkdir -p /run/netns /var/lib/prometheus/node-exporter
 mount -t sysfs s /sys; mount -t bpf b /sys/fs/bpf
@@ -90,7 +113,7 @@ def make_files(directory):
 def typed(line, directory, seconds=SECONDS):
     """Exit status and what was said of a line in a shell, which is told to end after a while; after
     a longer one where it was not at work yet."""
-    env = {**os.environ, "PATH": f"{BINARY.parent}:{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": f"{directory}/bin:{BINARY.parent}:{os.environ['PATH']}"}
     process = subprocess.Popen(
         ["unshare", "-m", "-n", "--propagation", "private", "bash", "-c", HOST, "host", "bash", "-c",
          f"{BEFORE.get(line, 'true')} >&2; exec pktledger {line}"], cwd=directory, env=env,
@@ -115,6 +138,10 @@ def typed(line, directory, seconds=SECONDS):
 def examples_of(command):
     lines = [line for line in examples() if line.split()[0] == command]
     with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "bin").mkdir()
+        for name, script in STAND_INS.items():
+            (Path(directory) / "bin" / name).write_text(script)
+            (Path(directory) / "bin" / name).chmod(0o755)
         if command == "run":
             (Path(directory) / "token").write_text("t" * 32 + "\n")
             (Path(directory) / "token").chmod(0o600)
@@ -128,8 +155,12 @@ def examples_of(command):
                 result = assert_ok(pktledger(words[0], *words[1:], "--help"))
                 assert "Usage" in result.out or "usage" in result.out, result
                 continue
-            status, _, err = typed(line, directory)
+            status, out, err = typed(line, directory, SECONDS * (10 if " -- dig" in line else 1))
             assert status in {0} | ANSWERS.get(line, set()), (line, status, err[-600:])
+            if line in SHOWS:
+                asked, *words = SHOWS[line]
+                assert asked in (Path(directory) / "asked").read_text(), line
+                assert all(word in out for word in words), (line, out, err)
 
 
 if __name__ == "__main__":
