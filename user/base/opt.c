@@ -396,6 +396,7 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 	const struct opt *o = ref->opt;
 	char *base = p->options + ref->base;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what has values takes one */
 	if (o->values && !strcmp(text, "help")) {
 		p->seen->asked = o;
 		return OPT_NEXT_VALUES;
