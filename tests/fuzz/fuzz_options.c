@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Command lines: the first byte chooses the command, a line feed ends a word. */
+#include <string.h>
+
 #include "fuzz.h"
 
 #include "cli/options.h"
@@ -28,7 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	     w = strtok_r(NULL, "\n", &save))
 		argv[argc++] = w;
 	next = opt_parse(cmd, argc, argv, options, &seen, &err);
-	MUST(next >= 0 || err.status == STATUS_USAGE);
+	/* here there is no network, in which a host might have an address */
+	MUST(next >= 0 || err.status == STATUS_USAGE ||
+	     (err.status == STATUS_FAILED && strstr(err.message, "no address of the host")));
 	MUST(next >= 0 || (*err.message && !strpbrk(err.message, "\n\r")));
 	MUST(next != OPT_NEXT_VALUES || (seen.asked && seen.asked->values));
 	free(options);
