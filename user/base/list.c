@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/list.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
+#define LEAST 64
+
 void *list_add(struct list *l)
 {
 	if (l->n == l->cap) {
-		unsigned cap = l->cap ? l->cap * 2 : 64;
-		void *more = reallocarray(l->at, cap, l->size);
-
-		if (!more)
-			return NULL;
-		l->at = more;
-		l->cap = cap;
+		l->cap = l->cap ? l->cap * 2 : LEAST;
+		l->at = mem_resize(l->at, l->cap, l->size);
 	}
 	return memset((char *)l->at + l->n++ * l->size, 0, l->size);
 }
@@ -38,16 +36,13 @@ void list_free(struct list *l)
 	l->n = l->cap = 0;
 }
 
-#define LEAST 64
-
 void *list_room(void *at, size_t n, size_t size)
 {
 	bool full = !n || (n >= LEAST && !(n & (n - 1)));
 
 	if (full)
-		at = reallocarray(at, n ? 2 * n : LEAST, size);
-	if (at)
-		memset((char *)at + n * size, 0, size);
+		at = mem_resize(at, n ? 2 * n : LEAST, size);
+	memset((char *)at + n * size, 0, size);
 	return at;
 }
 
@@ -74,18 +69,14 @@ void *idmap_find(const struct idmap *m, uint64_t id)
 	return i < m->n && m->at[i].id == id ? m->at[i].object : NULL;
 }
 
-int idmap_add(struct idmap *m, uint64_t id, void *object)
+void idmap_add(struct idmap *m, uint64_t id, void *object)
 {
 	unsigned i = lower_bound(m, id);
-	void *at = list_room(m->at, m->n, sizeof(*m->at));
 
-	if (!at)
-		return -ENOMEM;
-	m->at = at;
+	m->at = list_room(m->at, m->n, sizeof(*m->at));
 	memmove(m->at + i + 1, m->at + i, (m->n - i) * sizeof(*m->at));
 	m->at[i] = (struct idmap_entry){id, object};
 	m->n++;
-	return 0;
 }
 
 void *idmap_take(struct idmap *m, uint64_t id)

@@ -13,8 +13,8 @@ struct list {
 	unsigned n, cap;
 };
 
-/* Another row, zeroed; NULL: no memory, and the list is as it was. */
-void *list_add(struct list *l);
+/* Another row, zeroed. */
+void *list_add(struct list *l) __attribute__((returns_nonnull));
 
 /* The first row that has these bytes at this offset; NULL: there is none. */
 void *list_find(const struct list *l, size_t offset, const void *key, size_t size);
@@ -23,9 +23,9 @@ void list_free(struct list *l);
 
 /*
  * The array of `n` rows that this function has made (NULL: of none), with room for one more, which
- * is zeroed. NULL: no memory, and it is as it was.
+ * is zeroed.
  */
-void *list_room(void *at, size_t n, size_t size);
+void *list_room(void *at, size_t n, size_t size) __attribute__((returns_nonnull));
 
 /* Objects by a number, sorted by it: small tables that are asked more often than they change. */
 struct idmap_entry {
@@ -42,8 +42,8 @@ struct idmap {
 /* NULL: there is none. */
 void *idmap_find(const struct idmap *m, uint64_t id);
 
-/* The id must not be in the map. -ENOMEM. */
-int idmap_add(struct idmap *m, uint64_t id, void *object);
+/* The id must not be in the map. */
+void idmap_add(struct idmap *m, uint64_t id, void *object);
 
 /* Takes it out and returns it; NULL: there is none. */
 void *idmap_take(struct idmap *m, uint64_t id);

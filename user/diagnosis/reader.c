@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
@@ -334,13 +335,9 @@ static struct reading_sock *get(struct readings *r, const struct reading_socket 
 			return NULL;
 		free_socket(idmap_take(&r->socks, oldest->id.inode));
 	}
-	s = calloc(1, sizeof(*s));
-	if (s && idmap_add(&r->socks, id->inode, s)) {
-		free(s);
-		s = NULL;
-	}
-	if (s)
-		s->id = *id;
+	s = mem_new(s);
+	s->id = *id;
+	idmap_add(&r->socks, id->inode, s);
 	return s;
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "host/change.h"
 
@@ -136,11 +137,8 @@ static void *get(struct idmap *map, uint64_t id, size_t size, bool empty)
 		return object;
 	if (map->n >= ENTRIES_MAX)
 		idmap_free(map, free);
-	object = calloc(1, size);
-	if (object && idmap_add(map, id, object)) {
-		free(object);
-		object = NULL;
-	}
+	object = mem_zero(1, size);
+	idmap_add(map, id, object);
 	return object;
 }
 
@@ -1084,7 +1082,7 @@ static void add_inode(void *arg, const void *record)
 	struct inodes *s = arg;
 
 	if (!idmap_find(&s->at, h->inode))
-		(void)idmap_add(&s->at, h->inode, s);
+		idmap_add(&s->at, h->inode, s);
 }
 
 void inodes_read(struct inodes *s)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+/* By write() and _exit(): neither needs memory, nor a lock that this thread may hold. */
+static void *need(void *p)
+{
+	static const char text[] = "pktledger: out of memory\n";
+
+	if (p)
+		return p;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(STATUS_FAILED);
+	_exit(STATUS_FAILED);
+}
+
+void *mem_zero(size_t n, size_t size)
+{
+	return need(calloc(n ? n : 1, size));
+}
+
+void *mem_resize(void *at, size_t n, size_t size)
+{
+	return need(reallocarray(at, n ? n : 1, size));
+}
+
+char *mem_string(const char *s)
+{
+	return need(strdup(s));
+}
+
+char *mem_print(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	if (vasprintf(&s, fmt, ap) < 0)
+		s = NULL;
+	va_end(ap);
+	return need(s);
+}
