@@ -11,6 +11,7 @@
 #include "drops/noise.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "host/load.h"
 #include "tcp.skel.h"
 
@@ -34,7 +35,6 @@ struct tcp_observer {
 	struct list listeners; /* struct tcp_listening */
 	struct judged judged[JUDGED];
 	unsigned n_judged; /* so far: the oldest gives way */
-	int rc;		   /* of the ledger */
 	bool attached;
 };
 
@@ -97,8 +97,7 @@ static int on_record(void *arg, void *data, size_t size)
 	struct tcp_observer *o = arg;
 
 	(void)size;
-	if (!o->rc)
-		o->rc = tcp_ledger_add(o->ledger, data);
+	tcp_ledger_add(o->ledger, data);
 	return 0;
 }
 
@@ -106,8 +105,7 @@ static void on_left(void *arg, const void *record)
 {
 	struct tcp_observer *o = arg;
 
-	if (!o->rc)
-		o->rc = tcp_ledger_add(o->ledger, record);
+	tcp_ledger_add(o->ledger, record);
 }
 
 int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, struct error *err)
@@ -123,15 +121,13 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 			"--balance of TCP needs a newer kernel (6.18 has it): this one does "
 			"not tell whether a retransmission was sent (tcp:tcp_retransmit_skb "
 			"without err)");
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return error_memory(err);
+	o = mem_new(o);
 	o->spec = *spec;
 	o->listeners.size = sizeof(struct tcp_listening);
 	log_libbpf_clear();
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
 	o->skel = tcp_bpf__open_opts(trace_open_opts());
-	rc = o->ledger && o->skel ? 0 : -ENOMEM;
+	rc = o->skel ? 0 : -errno;
 	if (!rc) {
 		configure(o);
 		rc = filter_install(spec->filter, o->skel->obj, err);
@@ -178,8 +174,6 @@ static void on_listener(void *arg, const void *record)
 
 	if (!x) {
 		x = list_add(&o->listeners);
-		if (!x)
-			return;
 		x->before = o->attached ? 0 : l->sock.drops;
 	}
 	x->last = *l;
@@ -225,7 +219,7 @@ static int read_ring(struct tcp_observer *o)
 {
 	int rc = ring_buffer__consume(o->ring);
 
-	return rc < 0 ? rc : o->rc;
+	return rc < 0 ? rc : 0;
 }
 
 int tcp_observer_poll(struct tcp_observer *o)

@@ -102,8 +102,8 @@ struct tcp_ledger;
 struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg);
 void tcp_ledger_free(struct tcp_ledger *b);
 
-/* In the order of their times, but for TCP_SOCKET. 0 or -ENOMEM. */
-int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
+/* In the order of their times, but for TCP_SOCKET. */
+void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
 /*
  * Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records.

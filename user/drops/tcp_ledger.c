@@ -6,10 +6,10 @@
  */
 #include "drops/tcp.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 
 #define NONE	   UINT32_MAX
@@ -52,16 +52,13 @@ struct tcp_ledger {
 	uint64_t n_folded;
 	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
 	uint64_t known_lost;	   /* records, refused or lost before; flows since then are whole */
-	int rc;
 	struct hist stall, received_stall;
 };
 
 struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
 {
-	struct tcp_ledger *b = calloc(1, sizeof(*b));
+	struct tcp_ledger *b = mem_new(b);
 
-	if (!b)
-		return NULL;
 	b->room = RANGES * flows;
 	b->max_flows = flows;
 	b->judge = judge;
@@ -69,10 +66,7 @@ struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
 	b->ranges.size = sizeof(struct range);
 	b->nodes.size = sizeof(struct node);
 	b->flows.size = b->ways.size = sizeof(struct tcp_flow);
-	if (!list_add(&b->ways)) {
-		free(b);
-		return NULL;
-	}
+	list_add(&b->ways);
 	memset(b->chunks, 0xff, sizeof(b->chunks));
 	memset(b->by_key, 0xff, sizeof(b->by_key));
 	return b;
@@ -126,7 +120,7 @@ static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *k
 	return NONE;
 }
 
-/* It is made if there is none; NONE: no room, or no memory, as b->rc says. */
+/* It is made if there is none; NONE: no room. */
 static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 {
 	uint32_t *head = &b->by_key[key_hash(key)], known = flow_find(b, key);
@@ -139,10 +133,6 @@ static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 		return NONE;
 	}
 	f = list_add(&b->flows);
-	if (!f) {
-		b->rc = -ENOMEM;
-		return NONE;
-	}
 	f->key = *key;
 	f->acks = NONE;
 	f->next = *head;
@@ -159,43 +149,38 @@ static uint32_t *chunk_of(struct tcp_ledger *b, uint32_t flow, uint32_t seq)
 	return &b->chunks[h >> 48 & (HEADS - 1)];
 }
 
-static int range_index(struct tcp_ledger *b, uint32_t i)
+static void range_index(struct tcp_ledger *b, uint32_t i)
 {
 	struct range *r = range_at(b, i);
 	uint32_t first = r->seq >> CHUNK_BITS, last = (r->end - 1) >> CHUNK_BITS;
 
 	if (r->what == CAME)
-		return 0;
+		return;
 	if (r->what == ACK) {
 		r->next = flow_at(b, r->flow)->acks;
 		flow_at(b, r->flow)->acks = i;
-		return 0;
+		return;
 	}
 	for (uint32_t chunk = first;; chunk = (chunk + 1) & (UINT32_MAX >> CHUNK_BITS)) {
 		uint32_t *head = chunk_of(b, r->flow, chunk << CHUNK_BITS);
 		struct node *n = list_add(&b->nodes);
 
-		if (!n)
-			return -ENOMEM;
 		n->range = i;
 		n->next = *head;
 		*head = b->nodes.n - 1;
 		if (chunk == last)
-			return 0;
+			return;
 	}
 }
 
-static int index_all(struct tcp_ledger *b)
+static void index_all(struct tcp_ledger *b)
 {
 	b->nodes.n = 0;
 	memset(b->chunks, 0xff, sizeof(b->chunks));
 	for (uint32_t i = 0; i < b->flows.n; i++)
 		flow_at(b, i)->acks = NONE;
-	for (uint32_t i = 0; i < b->ranges.n; i++) {
-		if (range_index(b, i))
-			return -ENOMEM;
-	}
-	return 0;
+	for (uint32_t i = 0; i < b->ranges.n; i++)
+		range_index(b, i);
 }
 
 static bool before(uint32_t a, uint32_t b)
@@ -337,7 +322,7 @@ static void settle_drop(struct tcp_ledger *b, const struct range *r)
 }
 
 /* The older half of the ranges is decided, and no more known. */
-static int turn_over(struct tcp_ledger *b)
+static void turn_over(struct tcp_ledger *b)
 {
 	const uint32_t half = b->ranges.n / 2;
 
@@ -354,20 +339,15 @@ static int turn_over(struct tcp_ledger *b)
 	}
 	memmove(b->ranges.at, range_at(b, half), (b->ranges.n - half) * sizeof(struct range));
 	b->ranges.n -= half;
-	return index_all(b);
+	index_all(b);
 }
 
-static int remember(struct tcp_ledger *b, const struct range *r)
+static void remember(struct tcp_ledger *b, const struct range *r)
 {
-	struct range *to;
-
-	if (b->ranges.n >= b->room && turn_over(b))
-		return -ENOMEM;
-	to = list_add(&b->ranges);
-	if (!to)
-		return -ENOMEM;
-	*to = *r;
-	return range_index(b, b->ranges.n - 1);
+	if (b->ranges.n >= b->room)
+		turn_over(b);
+	*(struct range *)list_add(&b->ranges) = *r;
+	range_index(b, b->ranges.n - 1);
 }
 
 /* Bytes that the socket sent and snd_nxt does not know, so far: modulo 2^32, as that is. */
@@ -390,36 +370,37 @@ static struct watch_flow reverse(const struct watch_flow *f)
 }
 
 /* What is dropped acknowledges the other direction. */
-static int add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
+static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct range r = {.time = rec->time_ns, .end = rec->ack, .what = ACK};
 	struct watch_flow key = reverse(&rec->flow);
 
 	r.flow = flow_make(b, &key);
-	return r.flow == NONE ? b->rc : remember(b, &r);
+	if (r.flow != NONE)
+		remember(b, &r);
 }
 
-static int add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
+static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
 	enum stage stage = STAGE_OTHER;
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage);
 
 	if (is == TCP_DROP_UNSURE)
 		is = rec->bytes ? TCP_DROP_LOSS : TCP_DROP_TWICE;
-	if (is == TCP_DROP_LOSS && rec->has_ack && add_ack(b, rec))
-		return -ENOMEM;
+	if (is == TCP_DROP_LOSS && rec->has_ack)
+		add_ack(b, rec);
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)
-		return 0;
+		return;
 	r->what = is == TCP_DROP_TWICE ? TWICE : LOST;
 	r->stage = (uint8_t)stage;
 	r->unsent = rec->unsent;
 	flow_at(b, r->flow)->dropped_ns = rec->time_ns;
 	if (r->unsent)
 		flow_at(b, r->flow)->unsent_bytes += rec->bytes;
-	return remember(b, r);
+	remember(b, r);
 }
 
-static int add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
+static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
 	struct tcp_flow *f = flow_at(b, r->flow);
 
@@ -428,14 +409,14 @@ static int add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struct
 	f->sum.kinds[rec->kind] += rec->segs;
 	f->sum.without_data += rec->bytes ? 0 : rec->segs;
 	r->what = RESENT;
-	if (rec->event == TCP_SYNACK) /* counted by no socket before it is accepted */
-		return remember(b, r);
-	f->events += rec->segs;
-	f->last = rec->last;
-	r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
-	r->refused = f->unsent_bytes &&
-		     returned_bytes(&rec->first, &rec->last) == (uint32_t)f->unsent_bytes;
-	return remember(b, r);
+	if (rec->event != TCP_SYNACK) { /* that is counted by no socket before it is accepted */
+		f->events += rec->segs;
+		f->last = rec->last;
+		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
+		r->refused = f->unsent_bytes &&
+			     returned_bytes(&rec->first, &rec->last) == (uint32_t)f->unsent_bytes;
+	}
+	remember(b, r);
 }
 
 static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
@@ -525,8 +506,8 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 		i++;
 	if (f->sum.beyond && i < b->ways.n) {
 		way += i;
-	} else if (f->sum.beyond && i < WAYS && list_add(&b->ways)) {
-		way = (struct tcp_flow *)b->ways.at + i;
+	} else if (f->sum.beyond && i < WAYS) {
+		way = list_add(&b->ways);
 		way->netns = f->netns;
 		way->last.ifindex = f->last.ifindex;
 		way->exit = f->exit;
@@ -540,12 +521,10 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 
 /* Flows that are over become part of the sum: those of which nothing is to be told first, or all.
  */
-static int fold(struct tcp_ledger *b, uint64_t now, bool all)
+static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 {
-	uint32_t *to = calloc(b->flows.n, sizeof(*to)), n = 0;
+	uint32_t *to = mem_zero(b->flows.n, sizeof(*to)), n = 0;
 
-	if (!to)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < b->flows.n; i++) {
 		const struct tcp_flow *f = flow_at(b, i);
 
@@ -586,7 +565,7 @@ static int fold(struct tcp_ledger *b, uint64_t now, bool all)
 	}
 	b->ranges.n = n;
 	free(to);
-	return index_all(b);
+	index_all(b);
 }
 
 /* It goes on, and has sent again. */
@@ -620,7 +599,7 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	add_folded(b, &whole);
 }
 
-int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
+void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct range r = {
 		.time = rec->time_ns,
@@ -633,26 +612,26 @@ int tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 		.size = rec->size,
 	};
 
-	if (b->flows.n >= b->max_flows && b->refused >= b->fold_at &&
-	    (fold(b, rec->time_ns, false) ||
-	     (b->flows.n > b->max_flows / 2 && fold(b, rec->time_ns, true))))
-		return -ENOMEM;
-	if (rec->event == TCP_SOCKET) {
-		end_socket(b, rec);
-		return 0;
+	if (b->flows.n >= b->max_flows && b->refused >= b->fold_at) {
+		fold(b, rec->time_ns, false);
+		if (b->flows.n > b->max_flows / 2)
+			fold(b, rec->time_ns, true);
 	}
-	if (rec->event == TCP_LOOKED) {
-		look_at_socket(b, rec);
-		return 0;
-	}
+	if (rec->event == TCP_SOCKET)
+		return end_socket(b, rec);
+	if (rec->event == TCP_LOOKED)
+		return look_at_socket(b, rec);
 	r.flow = flow_make(b, &rec->flow);
 	if (r.flow == NONE)
-		return b->rc;
+		return;
 	if (rec->event == TCP_CAME) {
 		r.what = CAME;
-		return remember(b, &r);
+		remember(b, &r);
+	} else if (rec->event == TCP_DROPPED) {
+		add_drop(b, rec, &r);
+	} else {
+		add_resent(b, rec, &r);
 	}
-	return rec->event == TCP_DROPPED ? add_drop(b, rec, &r) : add_resent(b, rec, &r);
 }
 
 void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,

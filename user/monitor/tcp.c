@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "host/counters.h"
 
@@ -114,20 +115,14 @@ static void free_spaces(struct list *spaces)
 }
 
 /* In place of those that were read before. */
-static int read_spaces(struct tcp_account *a, struct list *spaces, bool compared)
+static void read_spaces(struct tcp_account *a, struct list *spaces, bool compared)
 {
 	uint32_t netns[SPACES];
 	unsigned n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
 
 	free_spaces(spaces);
-	for (unsigned i = 0; i < n; i++) {
-		struct space *s = list_add(spaces);
-
-		if (!s)
-			return -ENOMEM;
-		read_space(a, s, netns[i], compared);
-	}
-	return 0;
+	for (unsigned i = 0; i < n; i++)
+		read_space(a, list_add(spaces), netns[i], compared);
 }
 
 static const struct space *space_of(const struct list *spaces, uint32_t netns)
@@ -143,17 +138,17 @@ static uint64_t counted(const struct space *s, unsigned which, unsigned i)
 }
 
 /* One that moved, or that events told of; a namespace that was not there began with 0. */
-static int add_counter(struct tcp_account *a, const struct space *from, const struct space *to,
-		       unsigned i)
+static void add_counter(struct tcp_account *a, const struct space *from, const struct space *to,
+			unsigned i)
 {
 	static const struct space none;
-	struct tcp_counter c = {.name = counter_names[i], .compared = i < COMPARED}, *row;
+	struct tcp_counter c = {.name = counter_names[i], .compared = i < COMPARED};
 	uint64_t before = 0, after;
 
 	if (!from)
 		from = &none;
 	if (!counters_get(&to->counters, SCOPE, c.name, &after))
-		return 0;
+		return;
 	counters_get(&from->counters, SCOPE, c.name, &before);
 	c.delta = counter_moved(before, after);
 	if (c.compared) {
@@ -165,13 +160,9 @@ static int add_counter(struct tcp_account *a, const struct space *from, const st
 		c.events = c.agrees ? c.delta : c.delta < least ? least : most;
 	}
 	if (!c.delta && !c.events)
-		return 0;
-	row = list_add(&a->counters);
-	if (!row)
-		return -ENOMEM;
+		return;
 	owners_netns(live_parts(a->live).owners, to->netns, c.netns);
-	*row = c;
-	return 0;
+	*(struct tcp_counter *)list_add(&a->counters) = c;
 }
 
 /* What the device counted as lost or failed, which need not have an event. False: it is not there.
@@ -215,9 +206,9 @@ static int start(void *arg, struct error *err)
 		rc = live_discard(a->live); /* what it counted until now is not of the balance */
 	if (rc)
 		return rc;
-	rc = read_spaces(a, &a->begin, true);
+	read_spaces(a, &a->begin, true);
 	a->began_ns = clock_now();
-	return rc ? error_memory(err) : 0;
+	return 0;
 }
 
 void tcp_account_tick(struct tcp_account *a)
@@ -238,9 +229,7 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
 				 "functions of the kernel are hidden: at which stage a segment was "
 				 "lost cannot be told");
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return error_memory(err);
+	a = mem_new(a);
 	a->live = l;
 	a->counters.size = sizeof(struct tcp_counter);
 	a->begin.size = a->end.size = sizeof(struct space);
@@ -270,10 +259,8 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 	if (a->ended)
 		return 0;
 	a->ended = true;
-	rc = read_spaces(a, &a->end, true);
+	read_spaces(a, &a->end, true);
 	a->ended_ns = clock_now();
-	if (rc)
-		return error_memory(err);
 	rc = tcp_observer_end(a->observer);
 	if (!rc)
 		rc = a->rc;
@@ -283,8 +270,8 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 
 		a->uncompared +=
 			!to->counters.n && tcp_observer_counted(a->observer, to->netns).retrans;
-		for (unsigned i = 0; !rc && i < COUNTERS; i++)
-			rc = add_counter(a, from, to, i);
+		for (unsigned i = 0; i < COUNTERS; i++)
+			add_counter(a, from, to, i);
 	}
 	return rc ? error_errno(err, STATUS_FAILED, rc, NULL, "the balance of TCP") : 0;
 }
@@ -355,10 +342,9 @@ int tcp_account_look(struct tcp_account *a, struct tcp_balance *b)
 	const uint64_t until = ktime_now() - TCP_LOOK_NS;
 	int rc = a->rc ? a->rc : tcp_observer_look(a->observer);
 
-	if (!rc)
-		rc = read_spaces(a, &a->end, false);
 	if (rc)
 		return rc;
+	read_spaces(a, &a->end, false);
 	memset(b, 0, sizeof(*b));
 	read_own(a, b);
 	tcp_ledger_look(tcp_observer_ledger(a->observer), until, b->own.unranged, &b->sum,
