@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
+
 static void record(struct error *e, enum status status, const char *hint, const char *fmt,
 		   va_list ap)
 {
@@ -14,6 +16,8 @@ static void record(struct error *e, enum status status, const char *hint, const 
 	e->status = status;
 	vsnprintf(e->message, sizeof(e->message), fmt, ap);
 	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
+	utf8_tame(e->message); /* names and arguments of others are in them */
+	utf8_tame(e->hint);
 }
 
 int(error_set)(struct error *e, enum status status, int code, const char *hint, const char *fmt,

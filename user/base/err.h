@@ -16,8 +16,8 @@ enum status {
 
 struct error {
 	enum status status; /* STATUS_OK: no error recorded */
-	char message[320];  /* what and why, one line, no full stop */
-	char hint[320];	    /* what to do; may be empty */
+	char message[320];  /* what and why, one line, no full stop; control characters are '?' */
+	char hint[320];	    /* what to do, the same; may be empty */
 };
 
 /*

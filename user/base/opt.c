@@ -79,7 +79,7 @@ const char *opt_metavar(const struct opt *opt)
 	return opt_takes_value(opt) ? types[opt->type].metavar : "";
 }
 
-/* Text of others for a message: cut where it is long, control characters as `?`. Returns buf. */
+/* Text of others for a message: cut where it is long. Returns buf. */
 static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
 {
 	size_t len = strlen(text), keep = len < OPT_QUOTE_MAX ? len : OPT_QUOTE_MAX - 4;
@@ -87,9 +87,8 @@ static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
 	/* not in the middle of a UTF-8 character */
 	while (keep < len && keep && (text[keep] & 0xc0) == 0x80)
 		keep--;
-	memcpy(buf, text, keep);
-	strcpy(buf + keep, keep < len ? "..." : "");
-	return utf8_tame(buf);
+	snprintf(buf, OPT_QUOTE_MAX, "%.*s%s", (int)keep, text, keep < len ? "..." : "");
+	return buf;
 }
 
 /* Of one that the type's parser refused with `code`; 0: it did not. */
