@@ -133,7 +133,7 @@ static char *drawn(void *arg, bool all, size_t *len)
 	int rc;
 
 	if (out) {
-		live_summarise(e->session.live, NULL, &s);
+		live_summarise(e->session.live, NULL, NULL, &s);
 		json_put_text(doc, "schema", "pktledger/trace/1");
 		json_put(doc, "start", json_object_get(e->start));
 		json_put(doc, "intervals", json_object_get(e->intervals));

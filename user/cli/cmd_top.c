@@ -131,6 +131,31 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	return per_second(sum, r->interval);
 }
 
+/* A queue, if it is of that device and carried something; `v`: the device. */
+static void queue_add(struct view_input *in, const struct rates *r, unsigned device,
+		      const struct rates_queue *q, const struct view_device *v,
+		      struct view_device devices[TRAFFIC_DEVICES])
+{
+	const struct rates_loss *l = r->losses.at;
+	struct view_device of = *v;
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < r->losses.n; i++) {
+		if (l[i].device == device && l[i].loss.item->queue == q->queue &&
+		    l[i].loss.item->row->class == NIC_LOSS)
+			lost += l[i].loss.packets;
+	}
+	if (q->device != device || !q->moved || in->n_devices == TRAFFIC_DEVICES)
+		return;
+	of.queue = q->queue;
+	of.rx_pps = per_second(q->stats.rx_packets, r->interval);
+	of.rx_bps = per_second(q->stats.rx_bytes * 8, r->interval);
+	of.tx_pps = per_second(q->stats.tx_packets, r->interval);
+	of.tx_bps = per_second(q->stats.tx_bytes * 8, r->interval);
+	of.dropped_pps = per_second(lost, r->interval);
+	devices[in->n_devices++] = of;
+}
+
 /* Adds a namespace, as of its last interval. `ifname`: of this device alone; NULL: of all. */
 static void traffic_add(struct view_input *in, const struct rates *r, const char *netns,
 			const char *ifname, struct view_device devices[TRAFFIC_DEVICES])
@@ -147,6 +172,7 @@ static void traffic_add(struct view_input *in, const struct rates *r, const char
 		struct view_device v = {
 			.netns = netns,
 			.inum = r->inum,
+			.queue = -1,
 			.rx_pps = per_second(t->rx_packets, ns),
 			.rx_bps = per_second(t->rx_bytes * 8, ns),
 			.tx_pps = per_second(t->tx_packets, ns),
@@ -167,6 +193,9 @@ static void traffic_add(struct view_input *in, const struct rates *r, const char
 		}
 		if (d->up && in->n_devices < TRAFFIC_DEVICES)
 			devices[in->n_devices++] = v;
+		for (unsigned j = 0; d->up && j < r->queues.n; j++)
+			queue_add(in, r, i, &((const struct rates_queue *)r->queues.at)[j], &v,
+				  devices);
 	}
 }
 
@@ -329,11 +358,11 @@ static void on_start(void *arg)
 	caps_bar_calls(true, false);
 }
 
-/* About the stage of the row that is open, as trace prints it. It may take a second. */
+/* About the row that is open, as trace prints it. It may take a second. */
 static void explain(struct top *t)
 {
-	const enum stage stage = view_stage(&t->view, &t->in);
 	static struct live_summary s;
+	struct live_table rows;
 	struct json_object *finding;
 	struct page page;
 	size_t size;
@@ -346,14 +375,14 @@ static void explain(struct top *t)
 		return;
 	page = page_open(out, false, 0);
 	page.width = t->canvas.cols - 1;
-	live_summarise(t->session.live, t->session.why, &s);
+	view_chosen(&t->view, &t->in, &rows);
+	live_summarise(t->session.live, t->session.why, &rows, &s);
 	for (unsigned i = 0; i < s.n_findings; i++) {
-		if (s.finding[i].stage != stage)
-			continue;
 		finding = json_finding(&s.finding[i]);
 		page_finding(&page, NULL, finding, true);
 		json_object_put(finding);
 	}
+	table_free(&rows);
 	fclose(out);
 	t->in.advice = t->advice;
 }
@@ -402,7 +431,7 @@ static void print_sum(const struct top *t)
 	struct json_object *start = json_object_new_object(), *end;
 	static struct live_summary s;
 
-	live_summarise(t->session.live, t->session.why, &s);
+	live_summarise(t->session.live, t->session.why, NULL, &s);
 	end = json_trace_end(&s, LIVE_BY_DEFAULT);
 	json_put_bool(start, "all", t->o->all);
 	print_trace_end(&text, start, end);

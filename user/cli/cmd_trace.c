@@ -573,7 +573,7 @@ static void on_end(struct trace *t, struct error *err)
 
 	events_read(t, true);
 	events_finish(t);
-	live_summarise(l, t->session.why, &s);
+	live_summarise(l, t->session.why, NULL, &s);
 	s.interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
 		flow_account_balance(t->account, l, &t->balance);

@@ -99,17 +99,30 @@ static void canvas_heading(struct canvas *c, unsigned y)
 #define TEXTS_AT    (3 * (NUMBER_COLS + 2))
 
 /* What the rows of the table are grouped by, beside the stage; those with flows come last. */
+enum {
+	GROUP_SOCKETS,
+	GROUP_REASONS,
+	GROUP_IFNAMES,
+	GROUP_PROCESSES,
+	GROUP_CGROUPS,
+	GROUP_CPUS,
+	GROUP_FLOWS
+};
+
 static const struct view_grouping {
 	const char *name;
 	unsigned by; /* LIVE_BIT()s */
 } view_groupings[] = {
-	{"sockets", LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_NETNS)},
-	{"reasons", LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
-	{"interfaces", LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS)},
-	{"processes", LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD)},
-	{"cgroups", LIVE_BIT(LIVE_CGROUP)},
-	{"CPUs", LIVE_BIT(LIVE_CPU)},
-	{"flows", LIVE_BIT(LIVE_FLOW)},
+	[GROUP_SOCKETS] = {"sockets",
+			   LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_NETNS)},
+	[GROUP_REASONS] = {"reasons", LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
+	[GROUP_IFNAMES] = {"interfaces",
+			   LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS)},
+	[GROUP_PROCESSES] = {"processes", LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) |
+						  LIVE_BIT(LIVE_POD)},
+	[GROUP_CGROUPS] = {"cgroups", LIVE_BIT(LIVE_CGROUP)},
+	[GROUP_CPUS] = {"CPUs", LIVE_BIT(LIVE_CPU)},
+	[GROUP_FLOWS] = {"flows", LIVE_BIT(LIVE_FLOW)},
 };
 
 #define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
@@ -119,9 +132,15 @@ enum { SORT_RATE, SORT_BYTES, SORT_PACKETS, SORT_TEXT, SORTS = SORT_TEXT + LIVE_
 
 static const char *const number_names[SORT_TEXT] = {"pkts/s", "bytes/s", "packets"};
 
-static unsigned grouped_by(const struct view *v)
+static unsigned grouped_by(unsigned grouping)
 {
-	return view_groupings[v->grouping].by | LIVE_BIT(LIVE_STAGE);
+	return view_groupings[grouping].by | LIVE_BIT(LIVE_STAGE);
+}
+
+/* Whether rows that are grouped so have the column that they are sorted by. */
+static bool sort_is_shown(const struct view *v, unsigned grouping)
+{
+	return v->sort < SORT_TEXT || grouped_by(grouping) & LIVE_BIT(v->sort - SORT_TEXT);
 }
 
 /* What was lost at each stage, a second; the sum. */
@@ -146,18 +165,21 @@ static double most_of(const double *pps, const struct view *v, unsigned n)
 	return most;
 }
 
-/* The newest is on the right. */
+/* The last `n`, the newest on the right; a column shows the most of those that share it. */
 static void draw_spark(const double *pps, const struct view *v, struct canvas *c, unsigned x,
-		       unsigned y, unsigned cols)
+		       unsigned y, unsigned n, unsigned cols)
 {
 	static const wchar_t bars[] = L"▁▂▃▄▅▆▇█", plain[] = L".:-=+*%#";
-	const unsigned n = v->filled < cols ? v->filled : cols;
 	const double most = most_of(pps, v, n);
 
-	for (unsigned i = 0; i < n; i++) {
-		double p = pps[(v->head + VIEW_HISTORY - n + i) % VIEW_HISTORY];
-		unsigned level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
+	cols = n < cols ? n : cols;
+	for (unsigned i = 0, j = 0; i < cols; i++) {
+		double p = 0;
+		unsigned level;
 
+		for (; j * cols < (i + 1) * n; j++)
+			p = fmax(p, pps[(v->head + VIEW_HISTORY - n + j) % VIEW_HISTORY]);
+		level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
 		canvas_put(c, x + i, y, p > 0 ? STYLE_BAD : STYLE_DIM,
 			   !p ? L' ' : (c->ascii ? plain : bars)[level]);
 	}
@@ -184,7 +206,8 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst));
 		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
 			      v->history[worst][newest]);
-		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_LAST);
+		draw_spark(v->history[worst], v, c, LABEL_COLS + NUMBER_COLS + 2, y,
+			   v->filled < VIEW_LAST ? v->filled : VIEW_LAST, VIEW_LAST);
 	}
 	return y;
 }
@@ -354,12 +377,13 @@ static bool row_has(const struct live_row *row, const char *text)
 }
 
 /* -ENOMEM: nothing is to be freed. */
-static int lines_of(const struct view *v, const struct view_input *in, struct lines *l)
+static int lines_of(const struct view *v, const struct view_input *in, unsigned grouping,
+		    struct lines *l)
 {
 	const unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT;
-	unsigned sort = v->sort;
+	unsigned sort = sort_is_shown(v, grouping) ? v->sort : SORT_RATE;
 
-	*l = (struct lines){.by = grouped_by(v)};
+	*l = (struct lines){.by = grouped_by(grouping)};
 	if (table_group(&l->now, in->now, l->by, classes))
 		return -ENOMEM;
 	if (!table_group(&l->total, in->total, l->by, classes))
@@ -386,17 +410,20 @@ static unsigned chosen(const struct view *v, unsigned n)
 	return v->at < n ? v->at : n ? n - 1 : 0;
 }
 
-enum stage view_stage(const struct view *v, const struct view_input *in)
+void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows)
 {
-	enum stage stage = STAGE_NONE;
+	const struct live_row *row;
 	struct lines l;
 
-	if (lines_of(v, in, &l))
-		return STAGE_NONE;
-	if (l.n)
-		stage = l.at[chosen(v, l.n)].row->stage;
+	table_init(rows, LIVE_ROWS);
+	if (lines_of(v, in, v->grouping, &l))
+		return;
+	row = l.n ? l.at[chosen(v, l.n)].row : NULL;
+	for (unsigned i = 0; row && i < in->total->n; i++) {
+		if (is_part(&in->total->rows[i], row, l.by))
+			table_add(rows, &in->total->rows[i], ~0u);
+	}
 	lines_free(&l);
-	return stage;
 }
 
 static bool device_shown(const struct view *v, const struct view_device *d)
@@ -419,34 +446,40 @@ static const struct view_device *device_at(const struct view *v, const struct vi
 static uint32_t chosen_netns(const struct view *v, const struct view_input *in)
 {
 	const struct view_device *device = v->devices ? device_at(v, in, v->at) : NULL;
-	const struct live_row *row, *most = NULL;
-	struct lines l;
+	uint32_t netns = device ? device->inum : 0;
+	struct live_table rows;
+	uint64_t most = 0;
 
-	if (v->devices || lines_of(v, in, &l))
-		return device ? device->inum : 0;
-	row = l.n ? l.at[chosen(v, l.n)].row : NULL;
-	for (unsigned i = 0; row && i < in->total->n; i++) {
-		const struct live_row *part = &in->total->rows[i];
-
-		if (part->netns && is_part(part, row, l.by) &&
-		    (!most || part->counts.packets > most->counts.packets))
-			most = part;
+	if (v->devices)
+		return netns;
+	view_chosen(v, in, &rows);
+	for (unsigned i = 0; i < rows.n; i++) {
+		if (rows.rows[i].netns && rows.rows[i].counts.packets > most) {
+			netns = rows.rows[i].netns;
+			most = rows.rows[i].counts.packets;
+		}
 	}
-	lines_free(&l);
-	return most ? most->netns : 0;
+	table_free(&rows);
+	return netns;
 }
 
-static void draw_table(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+/*
+ * Rows that are grouped so, above line `end`; returns the first line below. One is chosen only
+ * where they are grouped as the user wants it.
+ */
+static unsigned draw_table(struct view *v, const struct view_input *in, struct canvas *c,
+			   unsigned y, unsigned end, unsigned grouping)
 {
+	const bool main = grouping == v->grouping;
+	unsigned room, first = 0;
 	struct columns k;
 	struct lines l;
-	unsigned room, first;
 
-	if (y + 1 >= c->rows)
-		return;
-	if (lines_of(v, in, &l)) {
+	if (y + 1 >= end)
+		return y;
+	if (lines_of(v, in, grouping, &l)) {
 		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
-		return;
+		return end;
 	}
 	k.by = k.shown = l.by;
 	measure(&k, &l.total);
@@ -456,32 +489,35 @@ static void draw_table(struct view *v, const struct view_input *in, struct canva
 			     number_names[i]);
 	draw_texts(c, y, STYLE_BOLD, &k, NULL);
 	canvas_heading(c, y++);
-	room = c->rows - 1 - y;
-	v->at = chosen(v, l.n);
-	first = v->at < room ? 0 : v->at - room + 1;
+	room = end - y;
+	if (main) {
+		v->at = chosen(v, l.n);
+		first = v->at < room ? 0 : v->at - room + 1;
+	}
 	for (unsigned i = 0; i < room && first + i < l.n; i++) {
 		draw_row(in, c, y + i, &k, &l.at[first + i]);
-		if (first + i == v->at)
+		if (main && first + i == v->at)
 			canvas_heading(c, y + i);
 	}
 	if (!l.n)
 		canvas_printf(c, 1, y, STYLE_DIM,
 			      *v->text ? "no row has \"%s\"" : "nothing was lost so far", v->text);
-	else if (first + room < l.n)
+	else if (main && first + room < l.n)
 		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", l.n - first - room);
+	y += !l.n ? 1 : l.n - first < room ? l.n - first : room;
 	lines_free(&l);
+	return y;
 }
 
 /* All that is known of the chosen row. */
-static void draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+static bool draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
-	const unsigned cols = c->cols - 2 < VIEW_HISTORY ? c->cols - 2 : VIEW_HISTORY;
 	const char *advice = in->advice ? in->advice : "";
 	const struct live_row *row;
 	struct lines l;
 
-	if (lines_of(v, in, &l))
-		return;
+	if (lines_of(v, in, v->grouping, &l))
+		return false;
 	v->at = chosen(v, l.n);
 	row = l.n ? l.at[v->at].row : NULL;
 	for (unsigned f = 0; row && f < LIVE_FIELD_COUNT; f++) {
@@ -489,53 +525,64 @@ static void draw_open(struct view *v, const struct view_input *in, struct canvas
 			canvas_printf(c, 1, y++, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN,
 				      "%-12s %s", live_field_name(f), row->text[f]);
 	}
-	if (row) {
+	if (row)
 		canvas_printf(c, 1, y++, STYLE_PLAIN, "%-12s %s", "packets",
 			      fmt_short((double)row->counts.packets));
-		canvas_printf(c, 1, y + 1, STYLE_DIM,
-			      "the stage in the last %u intervals, at most %s/s",
-			      v->filled < cols ? v->filled : cols,
-			      fmt_short(most_of(v->history[row->stage], v,
-						v->filled < cols ? v->filled : cols)));
-		draw_spark(v->history[row->stage], v, c, 1, y + 2, cols);
-		y += 4;
-	}
 	for (size_t n; *advice && y + 1 < c->rows; advice += n + (advice[n] == '\n'), y++) {
 		n = strcspn(advice, "\n");
 		canvas_printf(c, 1, y, STYLE_PLAIN, "%.*s", (int)n, advice);
 	}
+	if (row && y + 3 < c->rows) {
+		canvas_printf(c, 1, y + 1, STYLE_DIM,
+			      "the stage in the last %u intervals, at most %s/s", v->filled,
+			      fmt_short(most_of(v->history[row->stage], v, v->filled)));
+		draw_spark(v->history[row->stage], v, c, 1, y + 2, v->filled, c->cols - 2);
+	}
 	lines_free(&l);
+	return row;
 }
 
-static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+/* Interfaces and their queues, above line `end`. `main`: one is chosen, and those idle are shown.
+ */
+static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
+			 unsigned end, bool main)
 {
-	unsigned n = 0, shown = 0, room, first;
+	const unsigned room = y + 1 < end ? end - y - 1 : 0;
+	unsigned n = 0, first = 0, shown = 0;
 
+	if (!room)
+		return;
 	canvas_printf(c, 1, y, STYLE_BOLD, "%-24s %8s %8s %8s %8s %8s", "interface", "rx pps",
 		      "rx bit/s", "tx pps", "tx bit/s", "drops/s");
 	canvas_heading(c, y++);
 	for (unsigned i = 0; i < in->n_devices; i++)
 		n += device_shown(v, &in->devices[i]);
-	room = y + 1 < c->rows ? c->rows - 1 - y : 0;
-	v->at = chosen(v, n);
-	first = v->at < room ? 0 : v->at - room + 1;
+	if (main) {
+		v->at = chosen(v, n);
+		first = v->at < room ? 0 : v->at - room + 1;
+	}
 	for (unsigned i = 0; i < in->n_devices && shown < first + room; i++) {
 		const struct view_device *d = &in->devices[i];
 		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
 		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
-		char name[64];
+		char name[80];
+		int len;
 
-		if (!device_shown(v, d) || shown++ < first)
+		if (!device_shown(v, d) || (!main && d->rx_pps + d->tx_pps + d->dropped_pps <= 0) ||
+		    shown++ < first)
 			continue;
-		snprintf(name, sizeof(name), "%s%s%s", d->netns, *d->netns ? "/" : "", d->ifname);
+		len = snprintf(name, sizeof(name), "%s%s%s", d->netns, *d->netns ? "/" : "",
+			       d->ifname);
+		if (d->queue >= 0)
+			snprintf(name + len, sizeof(name) - (size_t)len, " queue %d", d->queue);
 		canvas_printf(c, 1, y, style, "%-24.24s", name);
 		for (unsigned k = 0; k < sizeof(rates) / sizeof(*rates); k++)
 			canvas_number(c, 25 + 9 * (k + 1), y, style, rates[k]);
-		if (shown - 1 == v->at)
+		if (main && shown - 1 == v->at)
 			canvas_heading(c, y);
 		y++;
 	}
-	if (first + room < n)
+	if (main && first + room < n)
 		canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more", n - first - room);
 }
 
@@ -649,21 +696,23 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 #define PAGE_LINES    10
 #define WIDE_COLS     80
 #define TALL_ROWS     24
+#define LARGE_ROOM    18 /* lines below the history: for three tables */
 #define MORE_COLS     14 /* of the line of keys, for "12345 more" */
 
+/* No line is longer than the narrowest screen, nor are there more than on the lowest. */
 static const char *const help[] = {
-	"The upper part is the path of a packet, from the device to the socket and back.",
-	"A stage in red loses packets now, one in yellow has lost some.",
-	"",
+	"A stage in red loses packets now, one in yellow",
+	"has lost some.",
 	"up/down choose a row",
-	"Enter   open it: what to do, the last minutes; again closes it",
-	"n       only the namespace of the chosen row; again shows all",
-	"/       only rows with a text: Enter keeps it, Esc drops it",
-	"g       group by sockets, reasons, interfaces, processes, cgroups, CPUs, flows",
+	"Enter   what to do about it, its last 10 minutes",
+	"n       only its namespace; again: all of them",
+	"/       only rows with a text: Enter keeps it,",
+	"        Esc drops it",
+	"g       group by sockets, reasons, interfaces ...",
 	"s       sort by the next column",
-	"d       devices: packets and bits a second",
-	"b       show benign ends too (copies for taps, teardown)",
-	"space   pause; counting goes on    q  leave, with the sum",
+	"d       devices, queues: packets and bits/s",
+	"b       benign ends too, as copies for taps",
+	"space   pause; counting goes on    q  leave",
 };
 
 /* In the order of importance: as many as there is room for. */
@@ -734,6 +783,23 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	canvas_right(c, c->cols, 1, STYLE_DIM, right);
 }
 
+/* The chosen grouping; on a large screen, in what it leaves or half, another one and the devices.
+ */
+static void draw_tables(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
+{
+	const unsigned end = c->rows - 1, room = end > y ? end - y : 0;
+	const bool large = room >= LARGE_ROOM;
+	unsigned below = in->by_flow ? GROUP_FLOWS : GROUP_REASONS;
+
+	if (below == v->grouping)
+		below = GROUP_PROCESSES;
+	y = draw_table(v, in, c, y, large ? y + room / 2 : end, v->grouping) + 1;
+	if (!large)
+		return;
+	y = draw_table(v, in, c, y, y + (end - y) / 2, below) + 1;
+	draw_devices(v, in, c, y, end, false);
+}
+
 void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 {
 	unsigned y, lines;
@@ -751,8 +817,7 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 		canvas_text(c, 1, 3 + i, STYLE_PLAIN, help[i]);
 	if (v->help)
 		return;
-	if (v->open && view_stage(v, in) != STAGE_NONE) {
-		draw_open(v, in, c, 4);
+	if (v->open && draw_open(v, in, c, c->rows < SMALL_ROWS ? 3 : 4)) {
 		canvas_right(c, c->cols, c->rows - 1, STYLE_DIM,
 			     " Enter close  up/down next  q quit ");
 		return;
@@ -762,9 +827,9 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 	if (y + lines + 4 < c->rows)
 		y = draw_history(v, c, y, lines) + 1;
 	if (v->devices)
-		draw_devices(v, in, c, y);
+		draw_devices(v, in, c, y, c->rows - 1, true);
 	else
-		draw_table(v, in, c, y);
+		draw_tables(v, in, c, y);
 	draw_keys(c);
 }
 
@@ -800,12 +865,6 @@ static void switch_netns(struct view *v, const struct view_input *in)
 	v->open = false;
 }
 
-/* Whether rows, as they are grouped, have the column that they are sorted by. */
-static bool sort_is_shown(const struct view *v)
-{
-	return v->sort < SORT_TEXT || grouped_by(v) & LIVE_BIT(v->sort - SORT_TEXT);
-}
-
 bool view_key(struct view *v, int key, const struct view_input *in)
 {
 	int scroll = 0;
@@ -823,7 +882,7 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 	case 'g':
 		v->grouping = (v->grouping + 1) % (in->by_flow ? GROUPINGS : GROUPINGS - 1);
 		v->at = 0;
-		if (!sort_is_shown(v))
+		if (!sort_is_shown(v, v->grouping))
 			v->sort = SORT_RATE;
 		break;
 	case '\n':
@@ -834,7 +893,7 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 	case 's':
 		do
 			v->sort = (v->sort + 1) % SORTS;
-		while (!sort_is_shown(v));
+		while (!sort_is_shown(v, v->grouping));
 		break;
 	case 'n':
 		switch_netns(v, in);

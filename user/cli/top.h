@@ -49,6 +49,7 @@ struct view_traffic {
 
 struct view_device {
 	char ifname[16];
+	int queue;	   /* of it; -1: all of it */
 	const char *netns; /* "" the own one */
 	uint32_t inum;	   /* of that namespace */
 	double rx_pps, rx_bps, tx_pps, tx_bps, dropped_pps;
@@ -68,7 +69,7 @@ struct view_input {
 	const char *host;	/* its name */
 	const char *clock_text; /* "12:03:44" */
 	bool by_flow;		/* flows are counted apart */
-	const char *advice;	/* about the stage of the open row, in lines; NULL: nothing */
+	const char *advice;	/* about the open row, in lines; NULL: nothing */
 };
 
 struct view {
@@ -84,8 +85,8 @@ struct view {
 	unsigned head, filled;
 };
 
-/* Of the chosen row; STAGE_NONE: there is none. */
-enum stage view_stage(const struct view *v, const struct view_input *in);
+/* The rows of `in->total` that the chosen one stands for; to be freed. None: there is none. */
+void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows);
 
 /* An interval has ended: the history goes on. To be called also while the view is paused. */
 void view_add(struct view *v, const struct view_input *in);

@@ -262,8 +262,12 @@ struct live_summary {
 	const struct tcp_balance *tcp;	 /* NULL: none was asked for, or of UDP */
 };
 
-/* `why`: more about the losses; NULL: that is not known. It may take a second. */
-void live_summarise(const struct live *l, struct why *why, struct live_summary *out);
+/*
+ * `why`: more about the losses; NULL: that is not known. `of`: rows of live_total() that it is to
+ * be of; NULL: all. It may take a second.
+ */
+void live_summarise(const struct live *l, struct why *why, const struct live_table *of,
+		    struct live_summary *out);
 
 /* --limit of a collector that goes on: when one is crossed. */
 struct limits {

@@ -347,11 +347,12 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 	}
 }
 
-void live_summarise(const struct live *l, struct why *why, struct live_summary *out)
+void live_summarise(const struct live *l, struct why *why, const struct live_table *of,
+		    struct live_summary *out)
 {
 	*out = (struct live_summary){
 		.duration_ns = live_time(l, NULL),
-		.total = live_total(l),
+		.total = of ? of : live_total(l),
 	};
 	live_own(l, &out->own);
 	live_bursts(l, true, &out->bursts);

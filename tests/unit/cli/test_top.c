@@ -12,7 +12,7 @@
 
 struct fixture {
 	struct live_table now, total;
-	struct view_device devices[2];
+	struct view_device devices[3];
 	struct view_input in;
 	struct view view;
 	struct canvas c;
@@ -33,6 +33,7 @@ static void add(struct live_table *t, enum stage stage, enum noise noise, const 
 	row.text[LIVE_NETNS] = netns;
 	row.text[LIVE_SOCKET] = socket;
 	row.text[LIVE_PROCESS] = process;
+	row.text[LIVE_FLOW] = "udp 198.18.0.1:40000 > 198.18.0.2:5060";
 	row.counts =
 		(struct live_counts){.events = packets, .packets = packets, .bytes = packets * 540};
 	assert_true(table_add(t, &row, ~0u));
@@ -50,8 +51,9 @@ static void set_up(struct fixture *f, unsigned cols, unsigned rows)
 	add(&f->total, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 9000);
 	add(&f->total, STAGE_QDISC, NOISE_LOSS, "QDISC_DROP", "", "", 17);
 	add(&f->total, STAGE_L2, NOISE_BENIGN, "OTHERHOST", "", "", 4000);
-	f->devices[0] = (struct view_device){"eth0", "", 1, 812000, 3.4e9, 1200, 1e6, 311};
-	f->devices[1] = (struct view_device){"v-rx", "lab-rx", 2, 5, 4000, 0, 0, 0};
+	f->devices[0] = (struct view_device){"eth0", -1, "", 1, 812000, 3.4e9, 1200, 1e6, 311};
+	f->devices[1] = (struct view_device){"eth0", 3, "", 1, 700000, 3e9, 0, 0, 300};
+	f->devices[2] = (struct view_device){"v-rx", -1, "lab-rx", 2, 5, 4000, 0, 0, 0};
 	f->in = (struct view_input){
 		.now = &f->now,
 		.total = &f->total,
@@ -59,7 +61,7 @@ static void set_up(struct fixture *f, unsigned cols, unsigned rows)
 		.interval_ns = 2 * SECOND,
 		.traffic = {812000, 3.4e9, 1200, 1e6, 781000, 1100},
 		.devices = f->devices,
-		.n_devices = 2,
+		.n_devices = 3,
 		.what = "udp port 5060",
 		.scope = "all namespaces",
 		.host = "sick",
@@ -118,6 +120,22 @@ static void assert_hides(const char *screen, const char *what)
 {
 	if (strstr(screen, what))
 		fail_msg("\"%s\" in:\n%s", what, screen);
+}
+
+/* The stage of the chosen row, and all that was lost by what it stands for. */
+static enum stage chosen_stage(struct fixture *f, uint64_t *packets)
+{
+	enum stage stage = STAGE_NONE;
+	struct live_table rows;
+
+	view_chosen(&f->view, &f->in, &rows);
+	*packets = table_sum(&rows, 0, STAGE_NONE).packets;
+	for (unsigned i = 0; i < rows.n; i++) {
+		assert_true(!i || rows.rows[i].stage == stage);
+		stage = rows.rows[i].stage;
+	}
+	table_free(&rows);
+	return stage;
 }
 
 CASE(test_sizes)
@@ -193,6 +211,61 @@ CASE(test_table)
 	tear_down(&f);
 }
 
+/* On a large screen another grouping and the devices with their queues stand below. */
+CASE(test_large)
+{
+	struct fixture f;
+	const char *screen, *at;
+
+	set_up(&f, 200, 60);
+	f.devices[0].rx_pps = f.devices[0].tx_pps = f.devices[0].dropped_pps = 0; /* idle */
+	f.view.grouping = 1;
+	screen = drawn(&f);
+	at = strstr(screen, "SOCKET_RCVBUFF");
+	at = at ? strstr(at, "stage      process") : NULL;
+	at = at ? strstr(at, "rcvbuf     sipd") : NULL;
+	at = at ? strstr(at, "interface") : NULL;
+	if (!at)
+		fail_msg("no processes and devices below the reasons:\n%s", screen);
+	assert_shows(at, "\n eth0 queue 3                 700k");
+	assert_hides(at, "\n eth0  ");
+	f.in.by_flow = true;
+	assert_shows(drawn(&f), "stage      flow");
+	tear_down(&f);
+}
+
+/* A history longer than the screen is wide is shown whole, with its peak. */
+CASE(test_long_history)
+{
+	struct fixture f;
+	const char *screen;
+
+	set_up(&f, 80, 24);
+	for (unsigned i = 0; i < 500; i++) {
+		f.in.interval_ns = i == 3 ? SECOND : 100 * SECOND; /* the most, a hundred times */
+		view_add(&f.view, &f.in);
+	}
+	f.view.open = true;
+	screen = drawn(&f);
+	assert_shows(screen, "the stage in the last 500 intervals, at most 60.2k/s");
+	assert_shows(screen, "\n █▁▁▁▁");
+	tear_down(&f);
+}
+
+/* Nothing of the help is cut on the smallest screen. */
+CASE(test_help_fits)
+{
+	struct fixture f;
+	const char *screen;
+
+	set_up(&f, VIEW_MIN_COLS, VIEW_MIN_ROWS);
+	view_key(&f.view, '?', &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "packets and bits/s\n");
+	assert_shows(screen, "q  leave\n");
+	tear_down(&f);
+}
+
 /* `s` goes through the columns, numbers first. */
 CASE(test_sort)
 {
@@ -229,6 +302,7 @@ CASE(test_filter_of_rows)
 {
 	struct fixture f;
 	const char *screen;
+	uint64_t packets;
 
 	set_up(&f, 120, 40);
 	view_key(&f.view, '/', &f.in);
@@ -240,7 +314,8 @@ CASE(test_filter_of_rows)
 	assert_shows(screen, "rows with \"Qdi_");
 	assert_shows(screen, "17  qdisc");
 	assert_hides(screen, "1.20M  rcvbuf");
-	assert_int_equal(view_stage(&f.view, &f.in), STAGE_QDISC);
+	assert_int_equal(chosen_stage(&f, &packets), STAGE_QDISC);
+	assert_int_equal(packets, 17);
 	view_key(&f.view, '\r', &f.in);
 	assert_shows(drawn(&f), "rows with \"Qdi\"");
 	assert_true(view_key(&f.view, 'q', &f.in));
@@ -284,6 +359,7 @@ CASE(test_scope)
 	view_key(&f.view, 'n', &f.in);
 	view_key(&f.view, 'd', &f.in);
 	view_key(&f.view, KEY_DOWN, &f.in);
+	view_key(&f.view, KEY_DOWN, &f.in);
 	view_key(&f.view, 'n', &f.in);
 	assert_int_equal(f.view.netns, 2);
 	view_key(&f.view, 'n', &f.in);
@@ -318,11 +394,15 @@ CASE(test_open_row)
 {
 	struct fixture f = {0};
 	const char *screen;
+	uint64_t packets;
 
 	set_up(&f, 80, 24);
+	add(&f.total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "*:53", "named", 40);
 	for (unsigned i = 0; i < 70; i++)
 		view_add(&f.view, &f.in);
-	assert_int_equal(view_stage(&f.view, &f.in), STAGE_RCVBUF);
+	/* not what another socket lost at the same stage */
+	assert_int_equal(chosen_stage(&f, &packets), STAGE_RCVBUF);
+	assert_int_equal(packets, 1203112);
 	f.in.advice = "rcvbuf - full\n  wanted  a faster reader";
 	view_key(&f.view, '\r', &f.in);
 	screen = drawn(&f);
@@ -334,7 +414,7 @@ CASE(test_open_row)
 	view_key(&f.view, KEY_DOWN, &f.in);
 	f.in.advice = NULL;
 	screen = drawn(&f);
-	assert_int_not_equal(view_stage(&f.view, &f.in), STAGE_RCVBUF);
+	assert_int_not_equal(chosen_stage(&f, &packets), STAGE_RCVBUF);
 	assert_hides(screen, "process      sipd");
 	for (unsigned i = 0; i < 100; i++) /* no further than to the last row */
 		view_key(&f.view, KEY_DOWN, &f.in);
