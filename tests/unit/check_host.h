@@ -109,7 +109,7 @@ static inline void judge_host(struct host *h, struct check_findings *list)
 {
 	*list = (struct check_findings){0};
 	assert_int_equal(counters_delta(&h->before, &h->f.after, &h->f.moved), 0);
-	assert_int_equal(judge(&h->f, list), 0);
+	judge(&h->f, list);
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct finding *f = &list->at[i].finding;
 

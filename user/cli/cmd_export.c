@@ -87,7 +87,6 @@ struct export
 	bool unread; /* by the last scrape */
 	int tcp_error;
 	bool file_failed; /* when it was written last */
-	bool no_memory;
 };
 
 /* The collector has ended an interval. */
@@ -100,7 +99,7 @@ static void take(struct export *e)
 	live_own(l, &own);
 	for (unsigned i = 0; e->http && i < now->n; i++)
 		table_add(&e->since, &now->rows[i], LIVE_BY_STAGE);
-	e->no_memory |= metrics_take(e->metrics, now, &own, live_time(l, NULL), when_now()) != 0;
+	metrics_take(e->metrics, now, &own, live_time(l, NULL), when_now());
 	if (e->http)
 		http_forget(e->http);
 }
@@ -175,8 +174,6 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	if (!e->metrics)
-		return error_memory(err);
 	return e->o->balance ? tcp_account_open(&e->tcp, e->flow, (unsigned)e->o->flows,
 						e->session.live, err)
 			     : 0;
@@ -258,7 +255,7 @@ static bool on_interval(void *arg)
 			log_warn("%s is written again", e->o->textfile);
 		e->file_failed = failed;
 	}
-	return !e->no_memory;
+	return true;
 }
 
 /* Before anything is loaded: what cannot be written to is said at once. */
@@ -342,8 +339,6 @@ static int export_run(void *options, struct error *err)
 	table_free(&e.since);
 	json_object_put(e.start);
 	json_object_put(e.intervals);
-	if (!rc && e.no_memory)
-		rc = error_memory(err);
 	return !rc && e.file_failed ? STATUS_FAILED : rc;
 }
 

@@ -228,14 +228,14 @@ static struct json_object *kept_interval(const struct trace *t, const struct liv
 	static const struct live_table nothing;
 	bool by_flow = t->session.spec.by & LIVE_BIT(LIVE_FLOW);
 	struct live_table rows, flows = {};
-	struct json_object *o = NULL;
+	struct json_object *o;
 
 	if (!from)
 		from = &nothing;
-	if (worst_rows(&rows, from, t->by, 0, ROWS_MAX))
-		return NULL;
-	if (!by_flow || !worst_rows(&flows, from, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX))
-		o = json_trace_interval(&rows, by_flow ? &flows : NULL, t->by, time);
+	worst_rows(&rows, from, t->by, 0, ROWS_MAX);
+	if (by_flow)
+		worst_rows(&flows, from, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX);
+	o = json_trace_interval(&rows, by_flow ? &flows : NULL, t->by, time);
 	table_free(&flows);
 	table_free(&rows);
 	return o;
@@ -250,7 +250,7 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 	if (!t->ledger.quiet_ns)
 		return;
 	o = kept_interval(t, NULL, &time);
-	written(t, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
+	written(t, ledgerfile_interval(t->ledger.file, o));
 	json_object_put(o);
 	t->ledger.quiet_ns = 0;
 }
@@ -265,8 +265,6 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 
 	if (!k->file || k->rc)
 		return;
-	if (!o)
-		return written(t, -ENOMEM);
 	live_own(l, &own);
 	lossy = memcmp(&own.watch.loss, &k->last.watch.loss, sizeof(own.watch.loss)) ||
 		own.watch.recursion_misses != k->last.watch.recursion_misses ||
@@ -287,15 +285,14 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 	written(t, ledgerfile_interval(k->file, o));
 }
 
-/* What is kept of the end, the caller's; NULL: no memory. */
+/* What is kept of the end, the caller's. */
 static struct json_object *kept_end(const struct trace *t, const struct live_summary *s)
 {
 	struct live_summary bounded = *s;
 	struct json_object *end;
 	struct live_table rows;
 
-	if (worst_rows(&rows, s->total, t->by, 0, END_ROWS_MAX))
-		return NULL;
+	worst_rows(&rows, s->total, t->by, 0, END_ROWS_MAX);
 	bounded.total = &rows;
 	end = json_trace_end(&bounded, t->by);
 	table_free(&rows);

@@ -384,10 +384,9 @@ static int lines_of(const struct view *v, const struct view_input *in, unsigned 
 	unsigned sort = sort_is_shown(v, grouping) ? v->sort : SORT_RATE;
 
 	*l = (struct lines){.by = grouped_by(grouping)};
-	if (table_group(&l->now, in->now, l->by, classes))
-		return -ENOMEM;
-	if (!table_group(&l->total, in->total, l->by, classes))
-		l->at = calloc(l->total.n + 1, sizeof(*l->at));
+	table_group(&l->now, in->now, l->by, classes);
+	table_group(&l->total, in->total, l->by, classes);
+	l->at = calloc(l->total.n + 1, sizeof(*l->at));
 	if (!l->at) {
 		lines_free(l);
 		return -ENOMEM;

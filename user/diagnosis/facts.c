@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "drops/reason.h"
 #include "host/caps.h"
@@ -458,12 +459,10 @@ static void reader_free(struct facts_reader *r)
 int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct facts *facts,
 		struct error *err)
 {
-	struct facts_reader *r = *out = calloc(1, sizeof(*r));
+	struct facts_reader *r = *out = mem_new(r);
 	int ret;
 
 	memset(facts, 0, sizeof(*facts));
-	if (!r)
-		return error_memory(err);
 	r->spec = *spec;
 	r->f = facts;
 	r->root = proc_root(NULL);

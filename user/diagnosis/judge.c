@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/list.h"
+#include "base/mem.h"
 #include "diagnosis/findings.h"
 
 const char *const check_scope_names[] = {"socket", "interface", "namespace", "host"};
@@ -17,9 +18,6 @@ static struct check_finding *add(struct check_findings *out, const struct facts 
 {
 	struct check_finding *at = list_room(out->at, out->n, sizeof(*at));
 
-	out->out_of_memory |= !at;
-	if (!at)
-		return NULL;
 	out->at = at;
 	at += out->n;
 	*at = (struct check_finding){
@@ -33,18 +31,11 @@ static struct check_finding *add(struct check_findings *out, const struct facts 
 	return at;
 }
 
-void judge_add_change(struct check_findings *out, struct check_finding *c,
-		      const struct change *change)
+void judge_add_change(struct check_finding *c, const struct change *change)
 {
-	struct change *more;
-
-	if (!c || !change->name[0])
+	if (!change->name[0])
 		return;
-	more = reallocarray(c->changes, c->n_changes + 1, sizeof(*more));
-	out->out_of_memory |= !more;
-	if (!more)
-		return;
-	c->changes = more;
+	c->changes = list_room(c->changes, c->n_changes, sizeof(*c->changes));
 	c->changes[c->n_changes++] = *change;
 }
 
@@ -54,10 +45,8 @@ struct check_finding *judge_state(struct check_findings *out, const struct facts
 	struct check_finding *c = add(out, f, about);
 	struct change change;
 
-	if (!c)
-		return NULL;
 	finding_write(finding_row(id), b, &c->finding, &change);
-	judge_add_change(out, c, &change);
+	judge_add_change(c, &change);
 	return c;
 }
 
@@ -67,8 +56,6 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 	struct check_finding *c = add(out, f, about);
 	struct change change;
 
-	if (!c)
-		return;
 	facts->lost = about.lost;
 	facts->window_ns = about.lost ? f->window_ns : 0;
 	if (!facts->since)
@@ -76,7 +63,7 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 	if (findings_for_stage(stage, facts, &c->finding, &change))
 		out->n--;
 	else
-		judge_add_change(out, c, &change);
+		judge_add_change(c, &change);
 }
 
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
@@ -84,9 +71,6 @@ void judge_history(struct check_findings *out, enum stage stage, const char *cou
 {
 	struct check_history *h = list_room(out->history, out->n_history, sizeof(*h));
 
-	out->out_of_memory |= !h;
-	if (!h)
-		return;
 	out->history = h;
 	h += out->n_history++;
 	*h = (struct check_history){.stage = stage, .total = total};
@@ -120,38 +104,32 @@ static int compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-int judge(const struct facts *f, struct check_findings *out)
+void judge(const struct facts *f, struct check_findings *out)
 {
 	judge_socks(f, out);
 	judge_counters(f, out);
 	judge_links(f, out);
 	judge_stack(f, out);
 	judge_cpus(f, out);
-	return check_findings_sort(out);
+	check_findings_sort(out);
 }
 
-int check_findings_sort(struct check_findings *list)
+void check_findings_sort(struct check_findings *list)
 {
-	if (list->out_of_memory)
-		return -ENOMEM;
 	if (list->n)
 		qsort(list->at, list->n, sizeof(*list->at), compare);
-	return 0;
 }
 
 void check_findings_join(struct check_findings *list, struct check_findings *from,
 			 const char *netns, bool others)
 {
-	struct check_finding *at = reallocarray(list->at, list->n + from->n + 1, sizeof(*at));
-
-	list->out_of_memory |= !at || from->out_of_memory;
-	if (at)
-		list->at = at;
-	for (unsigned i = 0; at && i < from->n; i++) {
-		struct check_finding *c = &at[list->n];
+	for (unsigned i = 0; i < from->n; i++) {
+		struct check_finding *c;
 
 		if (others && from->at[i].scope == CHECK_HOST)
 			continue;
+		list->at = list_room(list->at, list->n, sizeof(*c));
+		c = &list->at[list->n];
 		*c = from->at[i];
 		c->order = list->n++;
 		snprintf(c->finding.netns, sizeof(c->finding.netns), "%s", netns);

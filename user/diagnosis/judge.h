@@ -41,14 +41,13 @@ struct check_findings {
 	unsigned n;
 	struct check_history *history;
 	unsigned n_history;
-	bool out_of_memory;
 };
 
 /*
  * Zero-initialise `out`; free it with check_findings_free(). What loses now comes first, then by
- * severity and by rate; a cause before what follows from it. -ENOMEM.
+ * severity and by rate; a cause before what follows from it.
  */
-int judge(const struct facts *f, struct check_findings *out);
+void judge(const struct facts *f, struct check_findings *out);
 
 void check_findings_free(struct check_findings *list);
 
@@ -59,8 +58,8 @@ void check_findings_free(struct check_findings *list);
 void check_findings_join(struct check_findings *list, struct check_findings *from,
 			 const char *netns, bool others);
 
-/* In the order of judge(). -ENOMEM, if anything before had not enough. */
-int check_findings_sort(struct check_findings *list);
+/* In the order of judge(). */
+void check_findings_sort(struct check_findings *list);
 
 /* From what findings want to commands that work on this host. Reads, and changes nothing. */
 
@@ -81,13 +80,12 @@ struct about {
 	uint64_t lost;	     /* packets in the window, for the rank */
 };
 
-/* Adds the state `id` of the table. NULL: no memory. Valid until the next call. */
+/* Adds the state `id` of the table. Valid until the next call. */
 struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
 				  struct about about, const struct binds *b);
 
 /* Adds a change to those of its row. */
-void judge_add_change(struct check_findings *out, struct check_finding *c,
-		      const struct change *change);
+void judge_add_change(struct check_finding *c, const struct change *change);
 
 /* Adds what the loss means; `facts` without window. */
 void judge_loss(struct check_findings *out, const struct facts *f, enum stage stage,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/mem.h"
 
 #define WATCHED (COUNTERS_SNMP | COUNTERS_DEVICES | COUNTERS_ALL)
 
@@ -34,7 +35,7 @@ struct looker {
 static int add_place(struct looker *k, struct netns *ns, struct error *err)
 {
 	struct look *l = k->l;
-	struct look_place *p = calloc(1, sizeof(*p));
+	struct look_place *p = mem_new(p);
 	struct facts_spec spec = {
 		.owners = l->owners,
 		.ifname = k->spec->ifname,
@@ -43,10 +44,6 @@ static int add_place(struct looker *k, struct netns *ns, struct error *err)
 	};
 	int rc;
 
-	if (!p) {
-		netns_close(ns);
-		return error_memory(err);
-	}
 	l->at[l->n] = p;
 	p->ns = *ns;
 	if (ns->fd >= 0) {
@@ -74,8 +71,7 @@ static struct space *space_of(struct looker *k, uint32_t inum)
 	if (s || k->again || k->spaces.n == LOOK_SPACES)
 		return s;
 	s = list_add(&k->spaces);
-	if (s)
-		s->inum = inum;
+	s->inum = inum;
 	return s;
 }
 
@@ -97,10 +93,10 @@ static int read_space(void *arg, const struct netns *ns)
 /* What the drivers' counters say was lost at the devices; both snapshots are sorted. */
 static uint64_t lost_at_devices(struct space *s)
 {
-	struct facts_link *link = malloc(sizeof(*link));
+	struct facts_link *link = mem_new(link);
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; link && i < s->now.n_devices; i++) {
+	for (unsigned i = 0; i < s->now.n_devices; i++) {
 		struct counters_device *now = &s->now.devices[i];
 		struct counters_device *before =
 			counters_device(&s->base, FACTS_HERE, now->link.ifname, now->link.ifindex);
@@ -138,7 +134,7 @@ static void judge_space(struct space *s, struct facts *scratch, uint64_t window_
 /* Reads all again. Returns how many lose; `enough`: of each of them enough is seen. */
 static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
 {
-	struct facts *scratch = calloc(1, sizeof(*scratch));
+	struct facts *scratch = mem_new(scratch);
 	struct space *s = k->spaces.at;
 	unsigned losing = 0;
 
@@ -148,7 +144,7 @@ static unsigned watch_spaces(struct looker *k, uint64_t window_ns, bool *enough)
 	netns_each(read_space, k);
 	k->read_ns = clock_now();
 	*enough = true;
-	for (unsigned i = 0; scratch && i < k->spaces.n; i++) {
+	for (unsigned i = 0; i < k->spaces.n; i++) {
 		if (s[i].now_read)
 			judge_space(&s[i], scratch, window_ns);
 		losing += s[i].lost > 0;
@@ -211,12 +207,10 @@ static int find_port(void *arg, const struct netns *ns)
 /* Places where it is open, this namespace first; none: it is open nowhere that can be read. */
 static int add_open(struct looker *k, struct error *err)
 {
-	struct open_port *p = calloc(1, sizeof(*p));
+	struct open_port *p = mem_new(p);
 	struct netns ns = NETNS_NONE;
 	int rc = 0;
 
-	if (!p)
-		return error_memory(err);
 	p->k = k;
 	netns_each(find_port, p);
 	for (unsigned i = 0; i < p->n && !rc; i++) {
@@ -308,8 +302,7 @@ static void judge_places(struct look *l, bool here)
 		struct look_place *p = l->at[i];
 		struct check_findings found = {0};
 
-		if (judge(&p->facts, &found))
-			l->findings.out_of_memory = true;
+		judge(&p->facts, &found);
 		if (here)
 			check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
 		else
@@ -374,7 +367,7 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 	l->window_ns = clock_now() - start;
 	if (!rc) {
 		conclude(&k, l->window_ns, all);
-		rc = check_findings_sort(&l->findings) ? error_memory(err) : 0;
+		check_findings_sort(&l->findings);
 	}
 	for (unsigned i = 0; i < k.spaces.n; i++) {
 		struct space *s = (struct space *)k.spaces.at + i;
@@ -388,10 +381,10 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 	return rc;
 }
 
-int look_judge(struct look *l)
+void look_judge(struct look *l)
 {
 	judge_places(l, false);
-	return check_findings_sort(&l->findings);
+	check_findings_sort(&l->findings);
 }
 
 void look_close(struct look *l)

@@ -10,9 +10,9 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/judge.h"
 
-#define LOOK_PLACES	8	/* namespaces that are read; those that lost most */
-#define LOOK_SPACES	4096	/* whose counters are */
-#define LOOK_ENOUGH	100	/* packets lost in each: what they mean is known then */
+#define LOOK_PLACES	8    /* namespaces that are read; those that lost most */
+#define LOOK_SPACES	4096 /* whose counters are */
+#define LOOK_ENOUGH	100  /* packets lost in each: what they mean is known then */
 #define LOOK_NS		1000000000
 #define LOOK_LONGEST_NS 10000000000
 
@@ -56,7 +56,7 @@ int look(struct look *l, const struct look_spec *spec, struct error *err);
 void look_close(struct look *l);
 
 /* Judges what was read elsewhere: nothing is planned, and no command of this host's is advised. */
-int look_judge(struct look *l);
+void look_judge(struct look *l);
 
 /* What became of a loss when the changes of its finding had been made. */
 struct remedy {
@@ -64,7 +64,7 @@ struct remedy {
 	double lost_pps, lost_pps_after;
 	double arrived_pps, arrived_pps_after; /* packets that IP received in the namespace */
 	enum remedy_outcome {
-		REMEDY_HELPED,	   /* less than half of it is left */
+		REMEDY_HELPED, /* less than half of it is left */
 		REMEDY_NO_HELP,
 		REMEDY_NO_TRAFFIC, /* less than half as much arrived: it shows nothing */
 	} outcome;

@@ -299,11 +299,7 @@ int readings_open(struct readings **readings, struct owners *owners, const char 
 	if (fd < 0)
 		return error_errno(err, STATUS_FAILED, fd, NULL, "cannot open %s",
 				   root ? root : "/");
-	r = calloc(1, sizeof(*r));
-	if (!r) {
-		close(fd);
-		return error_memory(err);
-	}
+	r = mem_new(r);
 	r->owners = owners;
 	r->root = fd;
 	*readings = r;

@@ -432,7 +432,7 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	snprintf(time.name, sizeof(time.name), "net/core/netdev_budget_usecs");
 	snprintf(time.old, sizeof(time.old), "%" PRIu64, f->stack.budget_usecs);
 	snprintf(time.wanted, sizeof(time.wanted), "%" PRIu64, f->stack.budget_usecs * 2);
-	judge_add_change(out, c, &time);
+	judge_add_change(c, &time);
 }
 
 /* Every CPU that is slowed down gets its change. */
@@ -454,7 +454,7 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 		if (c) {
 			snprintf(change.name, sizeof(change.name), "%u", i);
 			snprintf(change.old, sizeof(change.old), "%s", cpu->governor);
-			judge_add_change(out, c, &change);
+			judge_add_change(c, &change);
 			continue;
 		}
 		bind_zero(&b, "cpu", i);

@@ -511,7 +511,7 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 int site_check(struct site *s, struct result *res, struct error *err)
 {
 	struct counters deltas = {};
-	struct countercheck *check = NULL;
+	struct countercheck check = {};
 	struct engine_facts facts;
 	struct engine_link link[2];
 	struct netdev_qdisc qdisc = {};
@@ -523,16 +523,13 @@ int site_check(struct site *s, struct result *res, struct error *err)
 		rc = counters_delta(&s->before, &s->after, &deltas);
 	if (!rc) {
 		engine_facts(s, res, &facts, link, &qdisc);
-		rc = countercheck_compare(&deltas, s->ledger.cause, (size_t)s->ledger.n, &facts,
-					  &check);
-	}
-	if (!rc) {
-		countercheck_show(check, res);
-		settle_by_counter(check, &deltas, s, res);
+		countercheck_compare(&deltas, s->ledger.cause, (size_t)s->ledger.n, &facts, &check);
+		countercheck_show(&check, res);
+		settle_by_counter(&check, &deltas, s, res);
 		res->replies = countercheck_sum(&deltas, SUM_REPLIES);
 		res->reassembled = countercheck_sum(&deltas, SUM_REASSEMBLED);
 	}
-	countercheck_free(check);
+	countercheck_free(&check);
 	counters_free(&deltas);
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot compare the counters");
 }

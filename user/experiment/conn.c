@@ -189,7 +189,7 @@ int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
 	size_t len = 0;
 	const char *text =
 		msg ? json_object_to_json_string_length(msg, JSON_C_TO_STRING_PLAIN, &len) : "";
-	int rc = !text ? -ENOMEM : len < sizeof(line) ? 0 : -EMSGSIZE;
+	int rc = len < sizeof(line) ? 0 : -EMSGSIZE;
 
 	if (!rc) {
 		memcpy(line, text, len);

@@ -6,8 +6,7 @@
  */
 #include "experiment/site.h"
 
-#include <stdlib.h>
-
+#include "base/mem.h"
 #include "experiment/settle.h"
 
 #define LOOK_AHEAD    (1 << 16) /* numbers, beyond the highest that is known, between two moves */
@@ -34,17 +33,14 @@ struct discovery {
 	const struct experiment_view *view;
 };
 
-int discover_open(struct discovery **out, struct site *s, const struct experiment_view *view,
-		  struct error *err)
+struct discovery *discover_new(struct site *s, const struct experiment_view *view)
 {
-	struct discovery *d = *out = calloc(1, sizeof(*d));
+	struct discovery *d = mem_new(d);
 
-	if (!d)
-		return error_memory(err);
 	d->site = s;
 	d->view = view;
 	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);
-	return 0;
+	return d;
 }
 
 uint64_t discover_window(unsigned streams)

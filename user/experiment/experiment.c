@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "host/lab.h"
 #include "experiment/settle.h"
@@ -431,9 +432,7 @@ static int open_sites(struct run *r, struct error *err)
 
 	r->spec = *r->asked;
 	if (r->asked->far) {
-		r->remote = calloc(1, sizeof(*r->remote));
-		if (!r->remote)
-			return error_memory(err);
+		r->remote = mem_new(r->remote);
 		rc = remote_plan_local(r->asked, r->view, r->device, &r->spec, err);
 		if (!rc)
 			rc = ports_rate(r->asked, &r->spec.rate_pps, err);
@@ -471,18 +470,16 @@ static int go(struct run *r, struct result *res)
 int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
 		   struct result *res, struct recv_result *found, struct error *err)
 {
-	struct run *r = calloc(1, sizeof(*r));
+	struct run *r = mem_new(r);
 	int rc;
 
 	memset(res, 0, sizeof(*res));
-	if (!r)
-		return error_memory(err);
 	r->asked = spec;
 	r->view = view;
 	r->err = err;
 	rc = open_sites(r, err);
 	if (!rc && found)
-		rc = discover_open(&r->discovery, &r->site, view, err);
+		r->discovery = discover_new(&r->site, view);
 	if (!rc) {
 		announce(r, res);
 		rc = go(r, res);

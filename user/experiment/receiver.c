@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/watch.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
@@ -75,8 +76,8 @@ static int open_engine(void *arg, struct error *err)
 	struct receiving *me = arg;
 	const struct rx_ops *ops = me->receiver->cfg->ops;
 
-	me->rx = calloc(1, ops->size);
-	return me->rx ? ops->open(me->rx, &me->rx_config, err) : error_memory(err);
+	me->rx = mem_zero(1, ops->size);
+	return ops->open(me->rx, &me->rx_config, err);
 }
 
 /* The streams of a run are known, and arrivals are noted in its fates; else they are discovered. */
@@ -147,19 +148,17 @@ static int open_log(const struct reader *r, int *fd, struct error *err)
 
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
 {
-	struct receiver *r = calloc(1, sizeof(*r));
+	struct receiver *r = mem_new(r);
 	unsigned t;
 	int rc;
 
-	if (r)
-		r->fill = malloc(cfg->flow->payload + 1);
-	rc = r && r->fill ? open_log(&cfg->tuning->reader, &r->log_fd, err) : error_memory(err);
+	r->cfg = cfg;
+	rc = open_log(&cfg->tuning->reader, &r->log_fd, err);
 	if (rc) {
-		free(r ? r->fill : NULL);
 		free(r);
 		return rc;
 	}
-	r->cfg = cfg;
+	r->fill = mem_zero(1, cfg->flow->payload + 1);
 	r->team = (struct worker_team){.ns = cfg->ns,
 				       .wish = &cfg->tuning->rx,
 				       .tuning = cfg->tuning,
@@ -317,8 +316,11 @@ static void add_delays(struct delays *sum, const struct line *l)
 {
 	sum->jitter += (double)line_jitter(l) * (double)l->delivered;
 	sum->delivered += l->delivered;
-	if (l->delay && (sum->delay || (sum->delay = calloc(1, sizeof(struct hist)))))
-		hist_merge(sum->delay, l->delay);
+	if (!l->delay)
+		return;
+	if (!sum->delay)
+		sum->delay = mem_new(sum->delay);
+	hist_merge(sum->delay, l->delay);
 }
 
 /* Of the sum, which is freed. Returns the mean jitter. */
@@ -356,12 +358,12 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
 {
-	const struct line **lines = calloc((size_t)n * SINK_LINES, sizeof(*lines));
+	const struct line **lines = mem_zero((size_t)n * SINK_LINES, sizeof(*lines));
 	struct legs_sums legs = {};
 	struct delays sums = {};
 	unsigned found = 0;
 
-	for (unsigned s = 0; lines && s < n; s++) {
+	for (unsigned s = 0; s < n; s++) {
 		for (unsigned i = 0; i < sink[s]->lines; i++) {
 			const struct line *l = sink[s]->line[i];
 

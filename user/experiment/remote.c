@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "host/netdev.h"
 
 #define CONNECT_MS 1000
@@ -119,10 +120,10 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
  */
 static int await_via(struct peer *p, struct json_object **msg)
 {
-	char *noise = calloc(1, NOISE_MAX + 1);
+	char *noise = mem_zero(1, NOISE_MAX + 1);
 	struct conn *c = &p->conn;
 	size_t used = 0, n = 0;
-	int rc = noise ? 0 : -ENOMEM;
+	int rc = 0;
 
 	while (!rc) {
 		rc = conn_receive(c, msg, CONN_EVER);
@@ -252,11 +253,9 @@ static int reach(struct peer *p, struct error *err)
 
 int peer_connect(struct peer **out, const struct peer_target *target, struct error *err)
 {
-	struct peer *p = calloc(1, sizeof(*p));
+	struct peer *p = mem_new(p);
 	int rc;
 
-	if (!p)
-		return error_memory(err);
 	p->target = *target;
 	conn_init(&p->conn, -1, -1);
 	rc = reach(p, err);
@@ -578,13 +577,13 @@ static void add_causes(struct remote *r)
 
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
-	struct runs *runs = malloc(sizeof(*runs));
+	struct runs *runs = mem_new(runs);
 	struct peer_fold fold = {};
 	bool done = false;
 	int rc;
 
 	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
-	rc = runs ? send_message(r->peer, "fold", msg_fold, &fold, err) : error_memory(err);
+	rc = send_message(r->peer, "fold", msg_fold, &fold, err);
 	while (!rc && !done) {
 		struct json_object *msg;
 		const char *type;
@@ -640,8 +639,8 @@ static void note_lost(const struct remote *r, uint64_t start_ns, struct result *
 void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct error *err)
 {
 	const uint64_t delivered = res->delivered, impossible = res->impossible;
-	struct result *probe = calloc(1, sizeof(*probe));
-	int rc = probe ? send_message(r->peer, "end", NULL, NULL, err) : -ENOMEM;
+	struct result *probe = mem_new(probe);
+	int rc = send_message(r->peer, "end", NULL, NULL, err);
 
 	while (!rc) {
 		struct json_object *msg;
@@ -668,11 +667,9 @@ void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct 
 /* The counters here against what was seen here: the causes of the other site leave the ledger. */
 static void check_local(struct remote *r, struct result *res)
 {
-	struct result *own = calloc(1, sizeof(*own));
+	struct result *own = mem_new(own);
 	unsigned n, most;
 
-	if (!own)
-		return;
 	site_name(r->local);
 	site_ledger(r->local, 0, own);
 	if (!site_check(r->local, own, &(struct error){})) {

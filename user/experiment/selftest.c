@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "experiment/experiment.h"
 #include "experiment/faults/row.h"
 #include "drops/stagemap.h"
@@ -163,15 +164,15 @@ int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct self
 		.threads = 1,
 		.settle_ns = 5000000000,
 	};
-	struct result *res = calloc(1, sizeof(*res));
+	struct result *res = mem_new(res);
 	struct error err = {};
 	int rc = 0;
 
 	*row = (struct selftest_row){.fault = fault, .stage = fault_stage(fault)};
 	if (fault_is(fault, HOST_GLOBAL) && !spec->host_global) {
 		skip(row, "affects this whole host: --host-global");
-	} else if (!res || take_fault(spec, fault, &run.faults, &err)) {
-		skip(row, res ? err.message : "out of memory");
+	} else if (take_fault(spec, fault, &run.faults, &err)) {
+		skip(row, err.message);
 	} else {
 		for (int n = 0; n < TRIES; n++) {
 			rc = experiment_run(&run, &nobody, res, NULL, &err);
@@ -187,7 +188,7 @@ int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct self
 		skip(row, err.message);
 	if (rc && err.status == STATUS_FAILED)
 		row->verdict = SELFTEST_DISAGREES;
-	rc = res && res->interrupted ? -EINTR : 0;
+	rc = res->interrupted ? -EINTR : 0;
 	free(res);
 	return rc;
 }

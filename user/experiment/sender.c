@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
@@ -146,8 +147,8 @@ static int open_engine(void *arg, struct error *err)
 	struct sending *me = arg;
 	const struct tx_ops *ops = me->sender->cfg->ops;
 
-	me->tx = calloc(1, ops->size);
-	return me->tx ? ops->open(me->tx, &me->tx_config, err) : error_memory(err);
+	me->tx = mem_zero(1, ops->size);
+	return ops->open(me->tx, &me->tx_config, err);
 }
 
 static void prepare(struct sender *s, unsigned t)
@@ -187,11 +188,9 @@ static void prepare(struct sender *s, unsigned t)
 
 int sender_open(struct sender **out, const struct sender_config *cfg, struct error *err)
 {
-	struct sender *s = calloc(1, sizeof(*s));
+	struct sender *s = mem_new(s);
 	unsigned t;
 
-	if (!s)
-		return error_memory(err);
 	s->cfg = cfg;
 	s->team = (struct worker_team){.ns = cfg->ns,
 				       .wish = &cfg->tuning->tx,

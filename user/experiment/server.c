@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/watch.h"
 #include "diagnosis/facts.h"
 #include "experiment/settle.h"
@@ -252,9 +253,7 @@ static int do_plan(struct caller *s, struct json_object *msg)
 		return -EBADMSG;
 	if (complete_plan(s, &why))
 		return refuse(s, &why);
-	s->site = calloc(1, sizeof(*s->site));
-	if (!s->site)
-		return -ENOMEM;
+	s->site = mem_new(s->site);
 	if (site_open(s->site, &s->plan.spec, &(struct experiment_view){}, &why)) {
 		end_experiment(s);
 		return refuse(s, &why);
@@ -353,9 +352,7 @@ static int do_end(struct caller *s, struct json_object *msg)
 	(void)msg;
 	if (!s->stopped)
 		return -EBADMSG;
-	res = calloc(1, sizeof(*res));
-	if (!res)
-		return -ENOMEM;
+	res = mem_new(res);
 	site_beyond(s->site);
 	site_name(s->site);
 	site_ledger(s->site, 0, res);
@@ -503,13 +500,9 @@ static int say_first(const struct server *srv, struct caller *s)
 /* Takes the descriptors. */
 static void add_caller(struct server *srv, int in, int out)
 {
-	struct caller *s = calloc(1, sizeof(*s));
+	struct caller *s = mem_new(s);
 	int rc = 0;
 
-	if (!s) {
-		close(in);
-		return;
-	}
 	srv->caller[srv->callers++] = s;
 	s->cfg = srv->cfg;
 	s->probe_fd = -1;
@@ -671,11 +664,9 @@ static int listen_at(struct server *srv, const struct endpoint *at, struct error
 
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err)
 {
-	struct server *srv = calloc(1, sizeof(*srv));
+	struct server *srv = mem_new(srv);
 	int rc;
 
-	if (!srv)
-		return error_memory(err);
 	srv->cfg = cfg;
 	srv->view = view;
 	srv->listener[0] = srv->listener[1] = -1;

@@ -254,8 +254,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 
 /* Of an open site that is a receiver alone; free() is due. */
 struct discovery;
-int discover_open(struct discovery **d, struct site *s, const struct experiment_view *view,
-		  struct error *err);
+struct discovery *discover_new(struct site *s, const struct experiment_view *view);
 
 /* Numbers to be kept of each of so many streams whose fates are reported. */
 uint64_t discover_window(unsigned streams);

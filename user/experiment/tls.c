@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 #define RANDOM 32 /* bytes of a new token, which is their hexadecimal text */
 
 static int refuse(const char *path, const char *why, const char *hint, struct error *err)
@@ -144,10 +146,8 @@ static int tls_open(struct tls **out, int fd, const struct token *token, bool is
 {
 	/* no tickets: nobody comes back, and what is kept could be replayed */
 	const unsigned flags = GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS;
-	struct tls *t = calloc(1, sizeof(*t));
+	struct tls *t = mem_new(t);
 
-	if (!t)
-		return -ENOMEM;
 	t->token = *token;
 	if (gnutls_init(&t->session, flags | (is_server ? GNUTLS_SERVER : GNUTLS_CLIENT)) ||
 	    gnutls_priority_set_direct(t->session, CIPHERS, NULL) || set_key(t, is_server)) {

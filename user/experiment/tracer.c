@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "drops/noise.h"
 
 /*
@@ -122,11 +123,9 @@ int tracer_seen_fd(const struct tracer *t)
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
 		struct ledger *ledger)
 {
-	struct drops_cause *raw = calloc(TRACE_CAUSES, sizeof(*raw));
+	struct drops_cause *raw = mem_zero(TRACE_CAUSES, sizeof(*raw));
 	int found;
 
-	if (!raw)
-		return -ENOMEM;
 	found = drops_read(t->drops, raw, TRACE_CAUSES);
 	if (t->ksyms)
 		ksyms_refresh(t->ksyms);

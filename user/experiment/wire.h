@@ -62,7 +62,7 @@ void conn_close(struct conn *c);
 struct token;
 
 /*
- * What follows is encrypted, after the handshake: 0; -ENOSYS: this build has no TLS; -ENOMEM.
+ * What follows is encrypted, after the handshake: 0; -ENOSYS: this build has no TLS.
  * conn_handshake() returns as handshake() above does, but for -EAGAIN -ETIMEDOUT.
  */
 int conn_secure(struct conn *c, const struct token *token, bool is_server);

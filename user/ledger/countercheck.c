@@ -182,8 +182,8 @@ static bool role_fits(const char *wanted, const char *role)
 	       (strcmp(wanted, "host") && !strcmp(role, "host"));
 }
 
-static int join_group(struct list *groups, const struct counter *d, const char *ifname,
-		      const char *pattern, unsigned alternative)
+static void join_group(struct list *groups, const struct counter *d, const char *ifname,
+		       const char *pattern, unsigned alternative)
 {
 	const char *at = strchr(pattern, '@');
 	struct group *g = groups->at;
@@ -194,11 +194,9 @@ static int join_group(struct list *groups, const struct counter *d, const char *
 	}
 	if (groups->n && g < (struct group *)groups->at + groups->n) {
 		if (g->alternative != alternative)
-			return 0; /* an earlier alternative exists: this one repeats it */
+			return; /* an earlier alternative exists: this one repeats it */
 	} else {
 		g = list_add(groups);
-		if (!g)
-			return -ENOMEM;
 		memcpy(g->role, d->scope, sizeof(g->role));
 		snprintf(g->ifname, sizeof(g->ifname), "%s", ifname);
 		g->alternative = alternative;
@@ -210,28 +208,26 @@ static int join_group(struct list *groups, const struct counter *d, const char *
 			 at ? (int)(at - pattern) : (int)strlen(pattern), pattern, ifname,
 			 at ? at + 1 : "");
 	g->delta += d->value;
-	return 0;
 }
 
-static int collect(struct list *groups, const struct counters *deltas, const char *patterns,
-		   const char *role)
+static void collect(struct list *groups, const struct counters *deltas, const char *patterns,
+		    const char *role)
 {
 	char pattern[COUNTER_NAME_LEN], ifname[IFNAME_LEN];
 	unsigned alternative = 0;
 	size_t len;
-	int err = 0;
 
 	for (const char *p = patterns;; p += len + 1, alternative++) {
 		len = strcspn(p, "|");
 		snprintf(pattern, sizeof(pattern), "%.*s", (int)len, p);
-		for (size_t i = 0; i < deltas->n && !err; i++) {
+		for (size_t i = 0; i < deltas->n; i++) {
 			const struct counter *d = &deltas->items[i];
 
 			if (role_fits(role, d->scope) && match(pattern, d->name, ifname))
-				err = join_group(groups, d, ifname, pattern, alternative);
+				join_group(groups, d, ifname, pattern, alternative);
 		}
-		if (err || !p[len])
-			return err;
+		if (!p[len])
+			return;
 	}
 }
 
@@ -339,15 +335,12 @@ static enum stage only_stage(const struct counter_rule *rule)
 	return rule->set->stage;
 }
 
-static int add_row(struct list *rows, const struct result_counter *row, enum stage stage)
+static void add_row(struct list *rows, const struct result_counter *row, enum stage stage)
 {
 	struct result_counter *added = list_add(rows);
 
-	if (!added)
-		return -ENOMEM;
 	*added = *row;
 	added->stage = stage;
-	return 0;
 }
 
 /* What the counters that it repeats have shown without an event. */
@@ -370,13 +363,12 @@ static uint64_t repeated(const struct compare *c, const struct counter_rule *rul
 	return sum;
 }
 
-static int compare_group(struct compare *c, const struct counter_rule *rule, const struct group *g)
+static void compare_group(struct compare *c, const struct counter_rule *rule, const struct group *g)
 {
 	struct result_counter row = {.delta = g->delta};
 	enum counter_scope scope = rule->scope;
 	struct expected x;
 	bool alone;
-	int err = 0;
 
 	/* In namespaces that carry only the flow, their counters are the flow's. */
 	if (c->facts->private_ns && scope == COUNTER_HOST && strcmp(g->role, "host"))
@@ -386,37 +378,35 @@ static int compare_group(struct compare *c, const struct counter_rule *rule, con
 	snprintf(row.name, sizeof(row.name), "%s %s", g->role, g->name);
 	expect(c, rule, g, &x);
 	judge(&row, rule, &x, alone);
-	for (int s = 0; s < STAGE_COUNT && !err; s++) {
+	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (x.shown[s])
-			err = add_row(&c->rows, &row, s);
+			add_row(&c->rows, &row, s);
 	}
 	row.note = rule->note;
 	if (rule->flags & COUNTER_SUM)
 		row.expected_max += repeated(c, rule, g);
-	if (!err && row.delta > row.expected_max && !(rule->flags & COUNTER_EVIDENCE))
-		err = add_row(&c->unexplained, &row, only_stage(rule));
-	return err;
+	if (row.delta > row.expected_max && !(rule->flags & COUNTER_EVIDENCE))
+		add_row(&c->unexplained, &row, only_stage(rule));
 }
 
-static int compare_rule(struct compare *c, const struct counter_rule *rule)
+static void compare_rule(struct compare *c, const struct counter_rule *rule)
 {
 	struct list groups = {.size = sizeof(struct group)};
-	int family = c->facts->family, err = 0;
+	int family = c->facts->family;
 
 	if (rule->flags & COUNTER_COPY_MODE && c->facts->xsk_zerocopy)
-		return 0;
+		return;
 	/* of senders that are not ours nobody knows how often they met EAGAIN */
 	if (rule->flags & (c->facts->any_traffic ? COUNTER_EAGAIN : COUNTER_OTHERS))
-		return 0;
+		return;
 	if (!rule->name6 || family != AF_INET6)
-		err = collect(&groups, c->deltas, rule->name4, rule->role);
+		collect(&groups, c->deltas, rule->name4, rule->role);
 	/* With both families the counter is the sum of the two: one group, the first name. */
-	if (!err && rule->name6 && family != AF_INET)
-		err = collect(&groups, c->deltas, rule->name6, rule->role);
-	for (unsigned i = 0; i < groups.n && !err; i++)
-		err = compare_group(c, rule, (struct group *)groups.at + i);
+	if (rule->name6 && family != AF_INET)
+		collect(&groups, c->deltas, rule->name6, rule->role);
+	for (unsigned i = 0; i < groups.n; i++)
+		compare_group(c, rule, (struct group *)groups.at + i);
 	list_free(&groups);
-	return err;
 }
 
 static int by_stage(const void *a, const void *b)
@@ -427,26 +417,17 @@ static int by_stage(const void *a, const void *b)
 				    : strcmp(strchr(x->name, ' '), strchr(y->name, ' '));
 }
 
-int countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
-			 const struct engine_facts *facts, struct countercheck **out)
+void countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
+			  const struct engine_facts *facts, struct countercheck *out)
 {
 	struct compare c = {.deltas = deltas, .cause = cause, .n = n, .facts = facts};
-	struct countercheck *check = calloc(1, sizeof(*check));
-	int err = 0;
 
-	if (!check)
-		return -ENOMEM;
 	c.rows.size = c.unexplained.size = sizeof(struct result_counter);
-	for (unsigned i = 0; i < counter_rules_n && !err; i++)
-		err = compare_rule(&c, &counter_rules[i]);
+	for (unsigned i = 0; i < counter_rules_n; i++)
+		compare_rule(&c, &counter_rules[i]);
 	if (c.rows.n)
 		qsort(c.rows.at, c.rows.n, c.rows.size, by_stage);
-	*check = (struct countercheck){c.rows.at, c.rows.n, c.unexplained.at, c.unexplained.n};
-	if (err)
-		countercheck_free(check);
-	else
-		*out = check;
-	return err;
+	*out = (struct countercheck){c.rows.at, c.rows.n, c.unexplained.at, c.unexplained.n};
 }
 
 /* Up to the first `*`. */
@@ -513,11 +494,8 @@ uint64_t countercheck_sum(const struct counters *deltas, enum counter_sum which)
 
 void countercheck_free(struct countercheck *b)
 {
-	if (!b)
-		return;
 	free(b->rows);
 	free(b->unexplained);
-	free(b);
 }
 
 static unsigned names_of(enum stage stage, bool certain, const char **names, unsigned max)

@@ -122,10 +122,10 @@ struct countercheck {
  * end no packet (GSO parents, fraglist members) left out. A counter that serves several stages
  * gives a row to each of them; it agrees when its movement is the sum over all. Counters that other
  * traffic moves too (scope interface or host outside private namespaces; host always) agree if they
- * moved at least that much. A counter not read gives no row: absence is not a zero. -ENOMEM.
+ * moved at least that much. A counter not read gives no row: absence is not a zero.
  */
-int countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
-			 const struct engine_facts *facts, struct countercheck **out);
+void countercheck_compare(const struct counters *deltas, const struct ledger_cause *cause, size_t n,
+			  const struct engine_facts *facts, struct countercheck *out);
 
 /* Whether the counter, which is no device's, is or may be among those that are compared. */
 bool countercheck_knows(const char *name);

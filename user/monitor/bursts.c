@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/mem.h"
 
 #define WAITING (1 << 18) /* records: 14 MiB */
 
@@ -36,12 +37,10 @@ struct bursts {
 
 struct bursts *bursts_new(uint64_t window_ns)
 {
-	struct bursts *b = calloc(1, sizeof(*b));
+	struct bursts *b = mem_new(b);
 
-	if (b) {
-		b->window_ns = window_ns;
-		b->records.size = sizeof(struct record);
-	}
+	b->window_ns = window_ns;
+	b->records.size = sizeof(struct record);
 	return b;
 }
 
@@ -57,13 +56,11 @@ void bursts_free(struct bursts *b)
 	free(b);
 }
 
-bool bursts_add(struct bursts *b, const struct burst *from)
+void bursts_add(struct bursts *b, const struct burst *from)
 {
 	struct record *r = list_add(&b->records);
 
-	if (r)
-		r->burst = *from;
-	return r;
+	r->burst = *from;
 }
 
 bool bursts_waiting(const struct bursts *b)
@@ -96,16 +93,14 @@ static void add_worst(struct burst_stage *s, uint64_t number, uint64_t packets)
 	s->worst[i] = (struct burst_window){number, packets};
 }
 
-/* A whole window of a stage. Without memory it is not among the sizes. */
+/* A whole window of a stage. */
 static void add_window(struct sum *sum, uint64_t number, uint64_t packets)
 {
 	sum->shown.packets += packets;
 	sum->shown.windows++;
 	add_worst(&sum->shown, number, packets);
 	if (!sum->sizes)
-		sum->sizes = calloc(CLASSES, sizeof(*sum->sizes));
-	if (!sum->sizes)
-		return;
+		sum->sizes = mem_zero(CLASSES, sizeof(*sum->sizes));
 	sum->sizes[class_of(packets)].windows++;
 	sum->sizes[class_of(packets)].packets += packets;
 }

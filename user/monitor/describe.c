@@ -269,7 +269,7 @@ static void merge_entries(struct entries *list)
 	list->at.n = list->merged = n;
 }
 
-int entries_add(struct entries *list, const struct watch_entry *e)
+void entries_add(struct entries *list, const struct watch_entry *e)
 {
 	struct watch_entry *new;
 
@@ -277,9 +277,5 @@ int entries_add(struct entries *list, const struct watch_entry *e)
 	if (list->at.n == list->at.cap && list->at.n >= ENTRIES_LEAST &&
 	    list->at.n >= 2 * list->merged)
 		merge_entries(list);
-	new = list_add(&list->at);
-	if (!new)
-		return -ENOMEM;
-	*new = *e;
-	return 0;
+	*(struct watch_entry *)list_add(&list->at) = *e;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/num.h"
 
 #define ENDED_CLASSES (1u << NOISE_LOSS | 1u << NOISE_SUSPECT)
@@ -348,9 +349,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
 				 "functions of the kernel are hidden: what was dropped before it "
 				 "arrived cannot be kept apart from what was dropped after");
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return error_memory(err);
+	a = mem_new(a);
 	a->spec = *spec;
 	a->live = l;
 	rc = filter_compile(&a->filter, spec->expr, err);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "host/load.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/opt.h"
 #include "drops/noise.h"
@@ -49,7 +50,6 @@ struct live {
 	struct bursts *bursts;	      /* NULL: windows are not told apart */
 	bool bursts_shown;	      /* their interval has ended */
 	bool last;		      /* no interval will follow */
-	int rc;			      /* while one is read */
 	struct described what;	      /* of the drop that is read */
 
 	struct netns ns;   /* that the spec names; its UDP sockets, in case they close: */
@@ -80,8 +80,8 @@ static void keep_bound(void *arg, const struct sockmem_row *row)
 
 	while (i < list->n && (known[i].family != b.family || known[i].port != b.port))
 		i++;
-	if (i == list->n && b.port && (known = list_add(list)))
-		*known = b;
+	if (i == list->n && b.port)
+		*(struct bound *)list_add(list) = b;
 }
 
 /* Those that may be closed by the time that their drops are read. */
@@ -133,14 +133,12 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
 {
 	unsigned n = reasons_count(r);
-	const char **names = calloc(n + 1, sizeof(*names)), *near = NULL;
+	const char **names = mem_zero(n, sizeof(*names)), *near;
 	uint32_t value;
 
-	if (names) {
-		for (unsigned i = 0; i < n; i++)
-			names[i] = reasons_at(r, i, &value);
-		near = opt_nearest(name, names, n);
-	}
+	for (unsigned i = 0; i < n; i++)
+		names[i] = reasons_at(r, i, &value);
+	near = opt_nearest(name, names, n);
 	free(names);
 	return error_usage(err, "see --reason help", "this kernel has no drop reason '%s'%s%s%s",
 			   name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
@@ -258,12 +256,10 @@ static const char *const runs_xdp[WATCH_XDP] = {"veth_xdp_rcv_skb", "do_xdp_gene
 
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
-	struct live *l = calloc(1, sizeof(*l));
+	struct live *l = mem_new(l);
 	struct watch_spec watch;
 	int rc;
 
-	if (!l)
-		return error_memory(err);
 	*out = l;
 	l->spec = *spec;
 	l->ns = NETNS_NONE;
@@ -284,8 +280,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	table_init(&l->total, LIVE_ROWS);
 	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
-	if (!rc && spec->burst_ns && !l->bursts)
-		rc = error_memory(err);
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
 	if (!rc && spec->inner)
@@ -376,16 +370,14 @@ static void keep_entry(void *arg, const struct watch_entry *e)
 {
 	struct live *l = arg;
 
-	if (entries_add(&l->entries, e))
-		l->rc = -ENOMEM;
+	entries_add(&l->entries, e);
 }
 
 static void keep_burst(void *arg, const struct burst *b)
 {
 	struct live *l = arg;
 
-	if (!bursts_add(l->bursts, b))
-		l->rc = -ENOMEM;
+	bursts_add(l->bursts, b);
 }
 
 /* Loopback's are addresses of every namespace, and tell none. */
@@ -631,9 +623,6 @@ int live_collect(struct live *l, struct error *err)
 		if (l->source[i].collect)
 			l->source[i].collect(l->source[i].arg, l);
 	}
-	if (!rc)
-		rc = l->rc;
-	l->rc = 0;
 	l->own.collect_ns = clock_now() - now;
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped");
 }

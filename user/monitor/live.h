@@ -58,12 +58,11 @@ struct burst_report {
 /* The stage whose loss a key is; STAGE_NONE: it is none, or not among those that are shown. */
 typedef enum stage burst_judge(void *arg, const struct watch_key *key);
 
-/* NULL: no memory. `window_ns`: as watch_spec.burst_ns. */
+/* `window_ns`: as watch_spec.burst_ns. */
 struct bursts *bursts_new(uint64_t window_ns);
 void bursts_free(struct bursts *b);
 
-/* False: no memory; it is not in the reports. */
-bool bursts_add(struct bursts *b, const struct burst *from);
+void bursts_add(struct bursts *b, const struct burst *from);
 
 /* There is so much to judge that bursts_settle() should not wait for the end of the interval. */
 bool bursts_waiting(const struct bursts *b);

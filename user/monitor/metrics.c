@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/mem.h"
 
 #define FILE_MODE 0644 /* node_exporter is another user */
 
@@ -65,12 +66,10 @@ struct metrics {
 
 struct metrics *metrics_new(unsigned max_series, bool xdp_gaps)
 {
-	struct metrics *m = calloc(1, sizeof(*m));
+	struct metrics *m = mem_new(m);
 
-	if (m) {
-		m->max = max_series;
-		m->xdp_gaps = xdp_gaps;
-	}
+	m->max = max_series;
+	m->xdp_gaps = xdp_gaps;
 	return m;
 }
 
@@ -161,9 +160,7 @@ static struct series *copy_of(const struct series *from)
 
 	for (unsigned i = 0; i < LABELS; i++)
 		size += strlen(from->label[i]) + 1;
-	copy = malloc(size);
-	if (!copy)
-		return NULL;
+	copy = mem_zero(1, size);
 	*copy = *from;
 	text = (char *)(copy + 1);
 	for (unsigned i = 0; i < LABELS; i++) {
@@ -173,16 +170,20 @@ static struct series *copy_of(const struct series *from)
 	return copy;
 }
 
-static struct series *find_or_add(struct metrics *m, const struct series *key, bool add)
+static struct series *find(const struct metrics *m, const struct series *key)
 {
 	struct series *const *found = tfind(key, &m->all, compare);
-	struct series *copy = !found && add ? copy_of(key) : NULL;
 
-	if (copy)
-		found = tsearch(copy, &m->all, compare);
-	if (copy && !found)
-		free(copy);
 	return found ? *found : NULL;
+}
+
+static struct series *add(struct metrics *m, const struct series *key)
+{
+	struct series *copy = copy_of(key);
+
+	if (!tsearch(copy, &m->all, compare))
+		abort();
+	return copy;
 }
 
 static void find_oldest(const void *node, VISIT visit, void *arg)
@@ -214,25 +215,25 @@ static bool expire(struct metrics *m, uint64_t now_ns)
 	return true;
 }
 
-/* The series of these labels or, for want of room, that of others. NULL: no memory. */
+/* The series of these labels or, for want of room, that of others. */
 static struct series *series_of(struct metrics *m, struct series *key, uint64_t now_ns)
 {
-	struct series *one = find_or_add(m, key, false);
+	struct series *one = find(m, key);
 
 	if (one)
 		return one;
 	if (m->series < m->max || expire(m, now_ns)) {
-		one = find_or_add(m, key, true);
-		m->series += one != NULL;
-		return one;
+		m->series++;
+		return add(m, key);
 	}
 	m->merged++;
 	for (unsigned i = STAGE + 1; i < LABELS; i++)
 		key->label[i] = LIVE_OTHERS;
-	return find_or_add(m, key, true);
+	one = find(m, key);
+	return one ? one : add(m, key);
 }
 
-static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_ns)
+static void add_row(struct metrics *m, const struct live_row *row, uint64_t now_ns)
 {
 	const char *pod = row->text[LIVE_POD], *name = last_part(pod);
 	char netns[OWNER_NETNS], pod_namespace[CONTAINER_K8S_NS] = "";
@@ -246,7 +247,7 @@ static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_n
 	if (row->noise == NOISE_LOSS && row->stage < STAGE_COUNT)
 		m->lost[row->stage] += row->counts.packets;
 	if (row->noise == NOISE_NOTHING)
-		return 0;
+		return;
 	if (row->noise != NOISE_BENIGN) {
 		if (name != pod)
 			snprintf(pod_namespace, sizeof(pod_namespace), "%.*s",
@@ -260,25 +261,19 @@ static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_n
 		key.label[PROCESS] = label_process(row, process);
 	}
 	one = series_of(m, &key, now_ns);
-	if (!one)
-		return -ENOMEM;
 	one->packets += row->counts.packets;
 	one->bytes += row->counts.bytes;
 	one->moved_ns = now_ns;
-	return 0;
 }
 
-int metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
-		 uint64_t time_ns, uint64_t realtime_ns)
+void metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
+		  uint64_t time_ns, uint64_t realtime_ns)
 {
-	int rc = 0;
-
-	for (unsigned i = 0; i < rows->n && !rc; i++)
-		rc = add_row(m, &rows->rows[i], time_ns);
+	for (unsigned i = 0; i < rows->n; i++)
+		add_row(m, &rows->rows[i], time_ns);
 	m->own = *own;
 	m->time_ns = time_ns;
 	m->realtime_ns = realtime_ns;
-	return rc;
 }
 
 /*

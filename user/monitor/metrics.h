@@ -36,16 +36,14 @@ struct metrics;
 
 /*
  * `max_series`: that are told apart, at least 1, without those of others; `xdp_gaps`: not all
- * losses of XDP itself are seen. NULL: no memory.
+ * losses of XDP itself are seen.
  */
 struct metrics *metrics_new(unsigned max_series, bool xdp_gaps);
 void metrics_free(struct metrics *m); /* NULL is allowed */
 
-/*
- * Adds an interval that ended at `time_ns` since the start, `realtime_ns` since the epoch. -ENOMEM.
- */
-int metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
-		 uint64_t time_ns, uint64_t realtime_ns);
+/* Adds an interval that ended at `time_ns` since the start, `realtime_ns` since the epoch. */
+void metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
+		  uint64_t time_ns, uint64_t realtime_ns);
 
 /* From then on what TCP sent again is told, too: up to now, by tcp_account_look(). */
 void metrics_tcp(struct metrics *m, const struct tcp_balance *b);

@@ -47,13 +47,11 @@ static bool subtract(void *now, const void *before, size_t size)
 	return moved;
 }
 
-static int add_device(struct rates *r, const struct counters_device *now,
-		      const struct counters_device *old)
+static void add_device(struct rates *r, const struct counters_device *now,
+		       const struct counters_device *old)
 {
 	struct rates_device *d = list_add(&r->devices);
 
-	if (!d)
-		return -ENOMEM;
 	if (!old)
 		old = now;
 	*d = (struct rates_device){
@@ -67,7 +65,6 @@ static int add_device(struct rates *r, const struct counters_device *now,
 	d->qdisc.drops = counter_moved(old->qdisc.drops, now->qdisc.drops);
 	d->qdisc.clsact_drops = counter_moved(old->qdisc.clsact_drops, now->qdisc.clsact_drops);
 	d->moved |= d->qdisc.drops || d->qdisc.clsact_drops;
-	return 0;
 }
 
 /* The row of a queue of the device, which is the last one; rows are in order. */
@@ -80,15 +77,13 @@ static struct rates_queue *queue_of(struct rates *r, unsigned first, int queue)
 			return &q[i];
 	}
 	q = list_add(&r->queues);
-	if (q) {
-		q->device = r->devices.n - 1;
-		q->queue = queue;
-	}
+	q->device = r->devices.n - 1;
+	q->queue = queue;
 	return q;
 }
 
-static int add_queues(struct rates *r, const struct counters_device *s,
-		      const struct nic_sample *before)
+static void add_queues(struct rates *r, const struct counters_device *s,
+		       const struct nic_sample *before)
 {
 	unsigned n, first = r->queues.n;
 	const struct nic_item *items = nic_plan_items(s->plan, &n);
@@ -101,8 +96,6 @@ static int add_queues(struct rates *r, const struct counters_device *s,
 		if (items[i].row->class != NIC_TRAFFIC || items[i].repeated || items[i].queue < 0)
 			continue;
 		q = queue_of(r, first, items[i].queue);
-		if (!q)
-			return -ENOMEM;
 		delta = nic_item_delta(&items[i], before, &s->nic, NULL);
 		*(cause == NIC_RX_PACKETS   ? &q->stats.rx_packets
 		  : cause == NIC_RX_BYTES   ? &q->stats.rx_bytes
@@ -112,7 +105,6 @@ static int add_queues(struct rates *r, const struct counters_device *s,
 		q->has_tx |= cause > NIC_RX_BYTES;
 		q->moved |= delta != 0;
 	}
-	return 0;
 }
 
 /* How all devices moved since the last sample. */
@@ -129,20 +121,14 @@ static int add_devices(struct rates *r, struct counters *now)
 		unsigned n;
 
 		old = counters_device(&r->counters, SCOPE, d->link.ifname, d->link.ifindex);
-		ret = add_device(r, d, old);
+		add_device(r, d, old);
+		ret = counters_device_match(old, d, &matched, &base);
 		if (!ret)
-			ret = counters_device_match(old, d, &matched, &base);
-		if (!ret)
-			ret = add_queues(r, d, base);
+			add_queues(r, d, base);
 		n = ret ? 0 : nic_losses(d->plan, base, &d->nic, loss, LOSSES_MAX);
-		for (unsigned j = 0; j < n && j < LOSSES_MAX && !ret; j++) {
-			struct rates_loss *row = list_add(&r->losses);
-
-			if (row)
-				*row = (struct rates_loss){r->devices.n - 1, loss[j]};
-			else
-				ret = -ENOMEM;
-		}
+		for (unsigned j = 0; j < n && j < LOSSES_MAX; j++)
+			*(struct rates_loss *)list_add(&r->losses) =
+				(struct rates_loss){r->devices.n - 1, loss[j]};
 		nic_sample_free(&matched);
 	}
 	return ret;
@@ -169,15 +155,13 @@ static int read_xsks(struct rates *r, struct xsk_info **list)
 	return kept;
 }
 
-static int add_xsk(struct rates *r, const struct xsk_info *x)
+static void add_xsk(struct rates *r, const struct xsk_info *x)
 {
 	const size_t counters = offsetof(struct xsk_info, rx_dropped);
 	/* new: all that it lost is since the last sample; at the first nothing counts */
 	struct xsk_info before = r->time ? (struct xsk_info){} : *x;
 	struct rates_xsk *row = list_add(&r->xsks);
 
-	if (!row)
-		return -ENOMEM;
 	for (int i = 0; i < r->xsk_n; i++) {
 		if (r->xsk[i].inode == x->inode && r->xsk[i].ifindex == x->ifindex)
 			before = r->xsk[i];
@@ -189,7 +173,6 @@ static int add_xsk(struct rates *r, const struct xsk_info *x)
 		if (r->counters.devices[i].link.ifindex == x->ifindex)
 			row->ifname = r->counters.devices[i].link.ifname;
 	}
-	return 0;
 }
 
 int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
@@ -215,8 +198,8 @@ int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 		int n = read_xsks(r, &list);
 
 		r->xsks.n = 0;
-		for (int i = 0; i < n && !ret; i++)
-			ret = add_xsk(r, &list[i]);
+		for (int i = 0; i < n; i++)
+			add_xsk(r, &list[i]);
 		free(r->xsk);
 		r->xsk = list;
 		r->xsk_n = n;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "drops/owners.h"
 #include "drops/watch.h"
 #include "host/netdev.h"
@@ -95,7 +96,7 @@ struct sources {
 	struct list counted, dropped; /* struct counted */
 	const char *places[PLACES_MAX];
 	unsigned places_n;
-	bool broken; /* memory ran short: no counter has a row any more */
+	bool broken; /* a sample failed: no counter has a row any more */
 };
 
 #define WORK_SHARE 100 /* of the time, what costs most takes one part in so many */
@@ -348,8 +349,8 @@ static void add_places(struct sources *s, const struct nic_row *rows)
 	}
 }
 
-/* Where such packets are added up: counters by their row, drops by their place. NULL: no memory. */
-static struct counted *find(struct sources *s, struct list *list, const struct counted *key)
+/* Where such packets are added up: counters by their row, drops by their place. */
+static struct counted *find(const struct sources *s, struct list *list, const struct counted *key)
 {
 	struct counted *c = list->at;
 
@@ -359,10 +360,7 @@ static struct counted *find(struct sources *s, struct list *list, const struct c
 			return c;
 	}
 	c = list_add(list);
-	if (c)
-		*c = *key;
-	else
-		s->broken = true;
+	*c = *key;
 	return c;
 }
 
@@ -385,8 +383,6 @@ static void count_losses(struct sources *s)
 		memcpy(key.ifname, d->link.ifname, sizeof(key.ifname));
 		snprintf(key.what, sizeof(key.what), "%s", loss->name);
 		c = find(s, &s->counted, &key);
-		if (!c)
-			return;
 		c->packets += loss->packets;
 		if (strcmp(c->what, loss->name)) /* of several queues: by its pattern */
 			snprintf(c->what, sizeof(c->what), "%s", key.row->counter);
@@ -400,17 +396,14 @@ static void count_sockets(struct sources *s)
 
 	for (unsigned i = 0; i < s->rates.xsks.n; i++) {
 		uint64_t lost = x[i].moved.rx_dropped + x[i].moved.rx_ring_full;
-		struct counted *c, key = {.netns = x[i].moved.netns,
-					  .ifindex = x[i].moved.ifindex,
-					  .what = "XDP_STATISTICS"};
+		struct counted key = {.netns = x[i].moved.netns,
+				      .ifindex = x[i].moved.ifindex,
+				      .what = "XDP_STATISTICS"};
 
 		if (!lost || other_device(s, x[i].ifname))
 			continue;
 		snprintf(key.ifname, sizeof(key.ifname), "%s", x[i].ifname);
-		c = find(s, &s->counted, &key);
-		if (!c)
-			return;
-		c->packets += lost;
+		find(s, &s->counted, &key)->packets += lost;
 	}
 }
 
@@ -511,7 +504,6 @@ static int read_space(struct counters *c, const struct netns *ns, unsigned what)
 {
 	const struct counters_scope scope = {.role = CHECKED, .ns = ns, .what = what};
 	int rc = counters_read(c, &scope, 1);
-	struct counter *kept;
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -519,9 +511,7 @@ static int read_space(struct counters *c, const struct netns *ns, unsigned what)
 			c->items[n++] = c->items[i];
 	}
 	c->n = n;
-	kept = n ? realloc(c->items, n * sizeof(*kept)) : NULL; /* one in seven */
-	if (kept)
-		c->items = kept;
+	c->items = mem_resize(c->items, n, sizeof(*c->items)); /* one in seven */
 	return rc;
 }
 
@@ -587,23 +577,20 @@ static void sample_spaces(struct sources *s)
 	s->check_ns = clock_now() - s->checked_ns;
 }
 
-static bool add_cause(struct list *causes, const struct live_row *row, const char *netns)
+static void add_cause(struct list *causes, const struct live_row *row, const char *netns)
 {
 	struct ledger_cause *c = list_add(causes);
 
-	if (!c)
-		return false;
 	c->raw.count.events = row->counts.events;
 	c->raw.count.packets = row->counts.packets;
 	c->named.stage = row->stage;
 	snprintf(c->named.reason, sizeof(c->named.reason), "%s", row->text[LIVE_REASON]);
 	snprintf(c->named.location, sizeof(c->named.location), "%s", row->text[LIVE_LOCATION]);
 	snprintf(c->named.netns, sizeof(c->named.netns), "%s", netns);
-	return true;
 }
 
 /* All that was lost in the namespace, or may have been. */
-static bool causes_in(const struct sources *s, uint32_t inum, struct list *causes)
+static void causes_in(const struct sources *s, uint32_t inum, struct list *causes)
 {
 	const struct silent *silent = s->silent.at;
 	struct live_row of_sockets = {.stage = STAGE_TCP_LISTEN};
@@ -611,9 +598,8 @@ static bool causes_in(const struct sources *s, uint32_t inum, struct list *cause
 	for (unsigned i = 0; i < s->events.n; i++) {
 		const struct live_row *row = &s->events.rows[i];
 
-		if ((!inum || !row->netns || row->netns == inum) &&
-		    !add_cause(causes, row, row->netns ? CHECKED : ""))
-			return false;
+		if (!inum || !row->netns || row->netns == inum)
+			add_cause(causes, row, row->netns ? CHECKED : "");
 	}
 	for (unsigned i = 0; i < s->silent.n; i++) {
 		if (silent[i].last.sock.netns == inum &&
@@ -622,7 +608,7 @@ static bool causes_in(const struct sources *s, uint32_t inum, struct list *cause
 	}
 	live_row_begin(&of_sockets, "counter", CHECKED);
 	of_sockets.text[LIVE_REASON] = SILENT_REASON;
-	return add_cause(causes, &of_sockets, CHECKED);
+	add_cause(causes, &of_sockets, CHECKED);
 }
 
 static void show_space(struct sources *s, struct live *l, struct space *x,
@@ -645,8 +631,6 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 
 	if (!shown) {
 		shown = list_add(&x->shown);
-		if (!shown)
-			return;
 		snprintf(shown->counter, sizeof(shown->counter), "%s", counter);
 	}
 	if (rest <= shown->packets)
@@ -660,25 +644,26 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 {
 	const struct engine_facts facts = {.any_traffic = true};
 	struct list causes = {.size = sizeof(struct ledger_cause)};
-	struct countercheck *check = NULL;
+	struct countercheck check = {};
 	struct counters moved = {};
 	bool still = x->now.n == x->base.n &&
 		     !memcmp(x->now.items, x->base.items, x->now.n * sizeof(*x->now.items));
 	struct live_own own;
 
 	live_own(l, &own);
-	if (x->now.n && !still && causes_in(s, x->inum, &causes) &&
-	    !counters_delta(&x->base, &x->now, &moved))
+	if (x->now.n && !still && !counters_delta(&x->base, &x->now, &moved)) {
+		causes_in(s, x->inum, &causes);
 		countercheck_compare(&moved, causes.at, causes.n, &facts, &check);
-	for (size_t i = 0; check && i < check->n_unexplained; i++) {
-		const struct result_counter *row = &check->unexplained[i];
+	}
+	for (size_t i = 0; i < check.n_unexplained; i++) {
+		const struct result_counter *row = &check.unexplained[i];
 		uint64_t excess = row->delta - row->expected_max;
 
 		/* drops that our program could not see may be these */
 		if (excess > own.watch.recursion_misses)
 			show_space(s, l, x, row, excess - own.watch.recursion_misses);
 	}
-	countercheck_free(check);
+	countercheck_free(&check);
 	counters_free(&moved);
 	counters_free(&x->now);
 	list_free(&causes);
@@ -687,7 +672,7 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 /* Keeps count of events that counters repeat. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
-	struct counted *c, key = {.netns = e->key.netns, .ifindex = e->key.ifindex};
+	struct counted key = {.netns = e->key.netns, .ifindex = e->key.ifindex};
 	struct sources *s = arg;
 	bool counts = false;
 
@@ -702,9 +687,8 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);
 	for (unsigned i = 0; i < s->places_n && !counts; i++)
 		counts = is_place(s->places[i], key.what);
-	c = counts ? find(s, &s->dropped, &key) : NULL;
-	if (c)
-		c->packets += row->counts.packets;
+	if (counts)
+		find(s, &s->dropped, &key)->packets += row->counts.packets;
 }
 
 /* Of the packets of a counter, those that have an event. */
@@ -805,12 +789,10 @@ static void collect(void *arg, struct live *l)
 int sources_open(struct sources **out, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err)
 {
-	struct sources *s = calloc(1, sizeof(*s));
+	struct sources *s = mem_new(s);
 	struct live_source source = {.start = start, .sample = sample, .arg = s};
 	int rc;
 
-	if (!s)
-		return error_memory(err);
 	*out = s;
 	*s = (struct sources){
 		.spec = *spec,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "diagnosis/reader.h"
 #include "drops/nftrules.h"
 #include "host/counters.h"
@@ -94,12 +95,10 @@ static void collect(void *arg, struct live *l)
 int why_open(struct why **why, struct owners *owners, struct live *l, struct error *err)
 {
 	struct live_source source = {.start = start, .collect = collect};
-	struct why *w = calloc(1, sizeof(*w));
+	struct why *w = mem_new(w);
 	int ret;
 
 	*why = NULL;
-	if (!w)
-		return error_memory(err);
 	w->owners = owners;
 	ret = readings_open(&w->readings, owners, NULL, err);
 	if (ret) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/table.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 
 #define EMPTY	   0
@@ -53,17 +53,15 @@ static bool has(unsigned by, unsigned field)
 	return by & LIVE_BIT(field);
 }
 
-/* The texts that tell it apart, in a block of its own. False: no memory. */
-static bool keep_texts(struct live_row *row, unsigned by)
+/* The texts that tell it apart, in a block of its own. */
+static void keep_texts(struct live_row *row, unsigned by)
 {
 	size_t size = 1;
 	char *to;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
 		size += has(by, f) ? strlen(row->text[f]) + 1 : 0;
-	row->texts = to = malloc(size);
-	if (!to)
-		return false;
+	row->texts = to = mem_zero(1, size);
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		const char *text = has(by, f) ? row->text[f] : "";
 
@@ -71,7 +69,6 @@ static bool keep_texts(struct live_row *row, unsigned by)
 		if (*text)
 			to = stpcpy(to, text) + 1;
 	}
-	return true;
 }
 
 /* FNV-1a over the texts of the fields in `by`. */
@@ -113,21 +110,13 @@ static void make_index(struct live_table *t)
 		*find(t, &t->rows[i], ~0u) = i + 1;
 }
 
-static int grow(struct live_table *t)
+static void grow(struct live_table *t)
 {
-	unsigned room = t->room ? t->room * 2 : ROWS_FIRST, slots = room * 4;
-	struct live_row *rows = reallocarray(t->rows, room, sizeof(*rows));
-	unsigned *index = rows ? reallocarray(t->index, slots, sizeof(*index)) : NULL;
-
-	if (rows)
-		t->rows = rows;
-	if (!index)
-		return -ENOMEM;
-	t->index = index;
-	t->slots = slots;
-	t->room = room;
+	t->room = t->room ? t->room * 2 : ROWS_FIRST;
+	t->slots = t->room * 4;
+	t->rows = mem_resize(t->rows, t->room, sizeof(*t->rows));
+	t->index = mem_resize(t->index, t->slots, sizeof(*t->index));
 	make_index(t);
-	return 0;
 }
 
 double per_second(uint64_t n, uint64_t ns)
@@ -166,8 +155,8 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 	struct live_row *new;
 	unsigned *slot;
 
-	if (t->n == t->room && grow(t))
-		return false;
+	if (t->n == t->room)
+		grow(t);
 	slot = find(t, row, by);
 	if (*slot != EMPTY) {
 		merge(&t->rows[*slot - 1], row);
@@ -178,8 +167,7 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 	new = &t->rows[t->n];
 	*new = *row;
 	new->votes = row->counts.packets;
-	if (!keep_texts(new, by))
-		return false;
+	keep_texts(new, by);
 	*slot = ++t->n;
 	return true;
 }
@@ -206,16 +194,13 @@ static bool of_class(const struct live_row *row, unsigned classes)
 	return !classes || classes & 1u << row->noise;
 }
 
-int table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes)
+void table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes)
 {
-	table_init(t, from->n ? from->n : 1);
+	table_init(t, from->n);
 	for (unsigned i = 0; i < from->n; i++) {
-		if (of_class(&from->rows[i], classes) && !table_add(t, &from->rows[i], by)) {
-			table_free(t);
-			return -ENOMEM;
-		}
+		if (of_class(&from->rows[i], classes))
+			table_add(t, &from->rows[i], by);
 	}
-	return 0;
 }
 
 static int by_packets(const void *x, const void *y)
@@ -263,8 +248,8 @@ const char *live_field_name(enum live_field field)
 	return fields[field];
 }
 
-int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
-	       unsigned max)
+void worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
+		unsigned max)
 {
 	table_init(t, max);
 	for (int noise = 0; noise < NOISE_COUNT; noise++) {
@@ -272,14 +257,10 @@ int worst_rows(struct live_table *t, const struct live_table *from, unsigned by,
 
 		if (classes && !(classes & 1u << noise))
 			continue;
-		if (table_group(&rows, from, by, 1u << noise)) {
-			table_free(t);
-			return -ENOMEM;
-		}
+		table_group(&rows, from, by, 1u << noise);
 		table_sort(&rows, TABLE_BY_PACKETS);
 		for (unsigned i = 0; i < rows.n; i++)
 			table_add(t, &rows.rows[i], by);
 		table_free(&rows);
 	}
-	return 0;
 }

@@ -100,9 +100,10 @@ bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
 /*
  * Initialises `t` with the rows of `from`, whose class is in the bit set `classes` (1 << enum
- * noise; 0: all), grouped by `by`. -ENOMEM: there is nothing to be freed.
+ * noise; 0: all), grouped by `by`.
  */
-int table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes);
+void table_group(struct live_table *t, const struct live_table *from, unsigned by,
+		 unsigned classes);
 
 /* Stages in the order of the path, or most packets first; ties by the texts. */
 enum table_order { TABLE_BY_PATH, TABLE_BY_PACKETS };
@@ -111,10 +112,10 @@ void table_sort(struct live_table *t, enum table_order order);
 /*
  * At most `max` rows of `from`, grouped by `by`, losses before suspects before benign ones, most
  * packets first. What finds no room is in LIVE_OTHERS, some rows more, so that no packet is
- * left out. `classes` as of table_group(). 0 or -ENOMEM; to be freed by table_free().
+ * left out. `classes` as of table_group(). To be freed by table_free().
  */
-int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
-	       unsigned max);
+void worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
+		unsigned max);
 
 /* The sum over the rows of `classes` (0: all) at a stage; STAGE_NONE: at all of them, and none. */
 struct live_counts table_sum(const struct live_table *t, unsigned classes, enum stage stage);

@@ -239,8 +239,7 @@ static int end_second(struct lostcap *c)
 
 	if (!c->rows.n)
 		return 0;
-	if (worst_rows(&flows, &c->rows, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX))
-		return -ENOMEM;
+	worst_rows(&flows, &c->rows, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX);
 	o = json_trace_interval(&c->rows, &flows, BY, &time);
 	table_free(&flows);
 	table_clear(&c->rows);

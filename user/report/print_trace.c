@@ -109,18 +109,16 @@ static const char *label_of(const struct live_row *row, const struct class *c)
 	return label;
 }
 
-/* The rows of a class, by some fields; to be freed. 0 or -ENOMEM. */
-static int rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
-		   unsigned by)
+/* The rows of a class, by some fields; to be freed. */
+static void rows_of(struct live_table *rows, const struct json_object *o, const struct class *c,
+		    unsigned by)
 {
 	struct live_table all;
-	int rc;
 
 	table_init(&all, LIVE_ROWS);
 	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
-	rc = table_group(rows, &all, by, 1u << c->noise);
+	table_group(rows, &all, by, 1u << c->noise);
 	table_free(&all);
-	return rc;
 }
 
 /* Intervals */
@@ -155,8 +153,7 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 	struct page *p = &t->page;
 	struct live_table rows;
 
-	if (rows_of(&rows, interval, c, ~0u))
-		return;
+	rows_of(&rows, interval, c, ~0u);
 	table_sort(&rows, rows.n > ROWS_MAX ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < rows.n; i++) {
 		if (i >= ROWS_MAX) {
@@ -500,8 +497,7 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 	struct page *p = &t->page;
 	struct live_table rows;
 
-	if (rows_of(&rows, o, c, ~0u))
-		return;
+	rows_of(&rows, o, c, ~0u);
 	table_sort(&rows, TABLE_BY_PATH);
 	for (unsigned i = 0; i < rows.n; i++) {
 		const struct live_row *row = &rows.rows[i];
@@ -522,8 +518,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 {
 	struct live_table rows;
 
-	if (rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)))
-		return;
+	rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION));
 	table_sort(&rows, TABLE_BY_PACKETS);
 	page_row(p, STYLE_DIM, 0, "benign", sum_of(o, &benign, "packets"), 0);
 	for (unsigned i = 0; i < rows.n && i < BENIGN_PLACES; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/mem.h"
 #include "traffic/frames.h"
 
 #define FRAME_MIN 14 /* an Ethernet header */
@@ -38,16 +39,9 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 /* Room for one packet more, and for its bytes. */
 static int grow(struct capture *c, uint64_t *room, unsigned bytes)
 {
-	uint64_t *at = list_room(c->at, c->packets + 1, sizeof(*at)), *due;
-
-	if (!at)
-		return -ENOMEM;
-	c->at = at;
-	due = list_room(c->due_ns, c->packets, sizeof(*due));
-	if (!due)
-		return -ENOMEM;
-	c->due_ns = due;
-	if (!c->data || at[c->packets] + bytes > *room) {
+	c->at = list_room(c->at, c->packets + 1, sizeof(*c->at));
+	c->due_ns = list_room(c->due_ns, c->packets, sizeof(*c->due_ns));
+	if (!c->data || c->at[c->packets] + bytes > *room) {
 		uint64_t more = *room ? *room * 2 : 1 << 20;
 		uint8_t *data = realloc(c->data, more);
 
@@ -89,8 +83,6 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 				 "%s: its packets are no Ethernet frames, but %s", path,
 				 pcap_datalink_val_to_description_or_dlt(pcap_datalink(file)));
 	c->at = list_room(NULL, 0, sizeof(*c->at));
-	if (!c->at)
-		return error_memory(err);
 	while ((rc = pcap_next_ex(file, &head, &bytes)) == 1) {
 		rc = check(head, path, c->packets, err);
 		if (rc)
@@ -126,8 +118,8 @@ int capture_open(struct capture **out, const char *path, struct error *err)
 				 !strncmp(why, path, strlen(path)) && why[strlen(path)] == ':'
 					 ? why + strlen(path) + 2
 					 : why);
-	c = calloc(1, sizeof(*c));
-	rc = c ? read_all(c, file, path, err) : error_memory(err);
+	c = mem_new(c);
+	rc = read_all(c, file, path, err);
 	pcap_close(file);
 	if (rc) {
 		capture_free(c);

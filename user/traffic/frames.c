@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/mem.h"
 #include "headers.h"
 #include "host/netdev.h"
 
@@ -49,16 +50,12 @@ static uint32_t short_sum(uint32_t sum)
 }
 
 /* Sums for all lengths, from one pass over the fill with and one without the time. */
-static int sum_payloads(struct frames *f, unsigned longest)
+static void sum_payloads(struct frames *f, unsigned longest)
 {
-	uint8_t *fill = malloc(longest + 2);
+	uint8_t *fill = mem_zero(1, longest + 2);
 	uint32_t sum = 0;
 
-	f->sum = calloc(longest + 1, sizeof(*f->sum));
-	if (!fill || !f->sum) {
-		free(fill);
-		return -ENOMEM;
-	}
+	f->sum = mem_zero(longest + 1, sizeof(*f->sum));
 	flow_fill(fill, longest + 2);
 	for (unsigned len = STAMP_LEN; len <= longest; len++) {
 		if (len == STAMP_LEN || len == STAMP_TIME_LEN) {
@@ -71,7 +68,6 @@ static int sum_payloads(struct frames *f, unsigned longest)
 		f->sum[len] = sum;
 	}
 	free(fill);
-	return 0;
 }
 
 unsigned frames_longest(const struct flow *flow, const struct shape *shape)
@@ -99,11 +95,8 @@ int frames_open(struct frames **out, const struct flow *flow, const struct shape
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "send less, or use --tx socket",
 				 "a packet of %u bytes does not fit a frame buffer of %u", longest,
 				 room);
-	f = calloc(1, sizeof(*f));
-	if (!f || sum_payloads(f, sizes.largest)) {
-		frames_close(f);
-		return error_memory(err);
-	}
+	f = mem_new(f);
+	sum_payloads(f, sizes.largest);
 	f->flow = flow;
 	f->shape = shape;
 	f->slot = slot;

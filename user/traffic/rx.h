@@ -121,7 +121,7 @@ struct sink {
 /* A UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if unknown. */
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai);
 
-/* The line of a stream and `source`; NULL only without memory for a stream's first line. */
+/* The line of a stream and `source`. */
 struct line *sink_line(struct sink *s, uint16_t stream);
 
 /* Adds what another thread or CPU counted. */

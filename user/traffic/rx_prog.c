@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "sink.skel.h"
 #include "xsk.skel.h"
 
@@ -57,9 +58,9 @@ static int load_sink(struct rx_prog *prog, const struct rx_prog_config *cfg)
 	int rc = 0;
 
 	prog->cpus = libbpf_num_possible_cpus();
-	prog->percpu = calloc((size_t)prog->cpus, sizeof(*prog->percpu));
-	if (!skel || !prog->percpu)
-		return skel ? -ENOMEM : -errno;
+	prog->percpu = mem_zero((size_t)prog->cpus, sizeof(*prog->percpu));
+	if (!skel)
+		return -errno;
 	skel->rodata->cfg = *cfg->trace;
 	skel->rodata->sink = (struct sink_config){
 		.payload = cfg->payload, .pass = cfg->pass, .learn = cfg->learn};
@@ -88,13 +89,11 @@ static int load_sink(struct rx_prog *prog, const struct rx_prog_config *cfg)
 
 int rx_prog_open(struct rx_prog **out, const struct rx_prog_config *cfg, struct error *err)
 {
-	struct rx_prog *prog = calloc(1, sizeof(*prog));
-	int rc = -ENOMEM;
+	struct rx_prog *prog = mem_new(prog);
+	int rc;
 
-	if (prog) {
-		prog->link = -1;
-		rc = cfg->steer ? load_xsk(prog, cfg) : load_sink(prog, cfg);
-	}
+	prog->link = -1;
+	rc = cfg->steer ? load_xsk(prog, cfg) : load_sink(prog, cfg);
 	if (!rc) {
 		*out = prog;
 		return 0;

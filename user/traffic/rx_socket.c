@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "traffic/rx.h"
 
 #define BATCH	64
@@ -142,8 +143,8 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	rx->size = cfg->tuning->receive.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
 	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
 	rx->spin_ns = rx_spin_ns();
-	rx->buffer = malloc((size_t)rx->batch * rx->size);
-	rx->fd = rx->buffer ? rx_socket_bound(cfg, err) : error_memory(err);
+	rx->buffer = mem_zero(rx->batch, rx->size);
+	rx->fd = rx_socket_bound(cfg, err);
 	if (rx->fd < 0)
 		return rx->fd;
 	prepare_batch(rx);

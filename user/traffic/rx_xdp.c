@@ -62,8 +62,6 @@ static void collect_lines(struct sink *sink, const struct sink_count *c)
 	for (unsigned i = 0; i < n; i++) {
 		struct line *l = sink_line(sink, (uint16_t)i);
 
-		if (!l)
-			return;
 		if (c->next[i])
 			l->next = c->next[i];
 		if (!i)

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 /*
  * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
  * That is the one which jumped over this number, so it is enough to remember jumps.
@@ -64,10 +66,13 @@ static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint
 		l->fastest = transit;
 	l->timed = true;
 	l->transit = transit;
-	if (transit < 0)
+	if (transit < 0) {
 		l->negative++;
-	else if (l->delay || (l->delay = calloc(1, sizeof(struct hist))))
+	} else {
+		if (!l->delay)
+			l->delay = mem_new(l->delay);
 		hist_add(l->delay, (uint64_t)transit);
+	}
 	if (s->legs)
 		legs_read(s->legs, &s->legs_sums, word, be64toh(t.ns), now_tai);
 }
@@ -94,7 +99,8 @@ struct line *sink_line(struct sink *s, uint16_t stream)
 		source = &any; /* what is kept back is enough for one line of each stream */
 		l = known_line(s, stream, source);
 	}
-	if (!l && s->lines < SINK_LINES && (l = calloc(1, sizeof(*l)))) {
+	if (!l) {
+		l = mem_new(l);
 		l->stream = stream;
 		l->source = *source;
 		l->next = s->streams->at[stream].base;
@@ -353,11 +359,11 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 	}
 	word = be64toh(stamp.word);
 	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
-	line = index < 0 ? NULL : sink_line(s, (uint16_t)index);
-	if (!line) {
+	if (index < 0) {
 		s->sums.foreign++;
 		return;
 	}
+	line = sink_line(s, (uint16_t)index);
 	if (!is_whole(s, line, STAMP_NUMBER(word), data, have, len))
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);

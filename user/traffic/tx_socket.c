@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "host/netdev.h"
 #include "traffic/tx.h"
 
@@ -286,10 +287,9 @@ static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *er
 	tx->cfg = cfg;
 	plan_batch(tx);
 	cfg->mode = tx->segments > 1 ? "UDP GSO" : "";
-	tx->fd = calloc(flows, sizeof(*tx->fd));
-	tx->payload = malloc((size_t)tx->batch * tx->longest);
-	rc = tx->fd && tx->payload ? open_flows(tx, first, flows, connected, err)
-				   : error_memory(err);
+	tx->fd = mem_zero(flows, sizeof(*tx->fd));
+	tx->payload = mem_zero(tx->batch, tx->longest);
+	rc = open_flows(tx, first, flows, connected, err);
 	if (!rc)
 		prepare_batch(tx, connected);
 	return rc;

@@ -29,6 +29,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "traffic/frames.h"
 #include "traffic/tx.h"
 #include "traffic/xsk.h"
@@ -247,10 +248,9 @@ static int fill_frames(struct tx *tx, struct error *err)
 	int ret = 0;
 
 	if (cfg->shape) {
-		tx->handed = calloc(XSK_TX_RING, sizeof(*tx->handed));
-		ret = tx->handed ? frames_open(&tx->frames, flow, cfg->shape, cfg->stream->slot,
-					       umem->frame_size, err)
-				 : error_memory(err);
+		tx->handed = mem_zero(XSK_TX_RING, sizeof(*tx->handed));
+		ret = frames_open(&tx->frames, flow, cfg->shape, cfg->stream->slot,
+				  umem->frame_size, err);
 	}
 	for (unsigned i = 0; i < umem->tx.size && !ret; i++) {
 		uint64_t frame = frame_pool_get(&umem->tx);

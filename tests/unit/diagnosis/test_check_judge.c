@@ -352,7 +352,7 @@ CASE(counters_of_losses)
 
 			move(h, rows[i].scope, rows[i].name, moved);
 			assert_int_equal(counters_delta(&h->before, &h->f.after, &h->f.moved), 0);
-			assert_int_equal(judge(&h->f, &list), 0);
+			judge(&h->f, &list);
 			assert_int_equal(list.n, moved);
 			assert_int_equal(list.n_history, !moved);
 			if (moved) {

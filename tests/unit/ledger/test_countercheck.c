@@ -8,11 +8,11 @@
 #include "ledger/ledger.h"
 #include "unit/countercheck_experiments.h"
 
-static struct countercheck *compare(const struct experiment *x)
+static struct countercheck compare(const struct experiment *x)
 {
 	struct counter items[MAX_COUNTERS] = {0};
 	struct counters deltas = {.items = items};
-	struct countercheck *check = NULL;
+	struct countercheck check;
 	size_t n = 0;
 
 	for (; deltas.n < MAX_COUNTERS && x->counters[deltas.n].name; deltas.n++) {
@@ -24,7 +24,7 @@ static struct countercheck *compare(const struct experiment *x)
 	}
 	while (n < MAX_EVENTS && x->ev[n].raw.count.events)
 		n++;
-	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &check), 0);
+	countercheck_compare(&deltas, x->ev, n, &x->facts, &check);
 	return check;
 }
 
@@ -63,11 +63,11 @@ CASE(all_experiments)
 
 	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
 		const struct experiment *x = &experiments[i];
-		struct countercheck *b = compare(x);
+		struct countercheck b = compare(x);
 		unsigned documented = 0, disagree = 0;
 
-		for (size_t r = 0; r < b->n_rows; r++) {
-			const struct result_counter *row = &b->rows[r];
+		for (size_t r = 0; r < b.n_rows; r++) {
+			const struct result_counter *row = &b.rows[r];
 
 			documented += row->documented;
 			disagree += !row->agrees && !row->documented;
@@ -76,13 +76,13 @@ CASE(all_experiments)
 				assert_memory_equal(row->note, "documented:", 11);
 			}
 		}
-		if (b->n_rows != x->truth.rows || documented != x->truth.documented ||
-		    disagree != x->truth.disagree || b->n_unexplained != x->truth.unexplained) {
+		if (b.n_rows != x->truth.rows || documented != x->truth.documented ||
+		    disagree != x->truth.disagree || b.n_unexplained != x->truth.unexplained) {
 			print_message("%s:\n", x->name);
-			print(b);
+			print(&b);
 			failed++;
 		}
-		countercheck_free(b);
+		countercheck_free(&b);
 	}
 	assert_int_equal(failed, 0);
 }
@@ -99,11 +99,11 @@ static const struct experiment *named(const char *name)
 
 CASE(unexplained_names_the_stage)
 {
-	struct countercheck *b = compare(named("tracer blind: fewer events than the counters say"));
+	struct countercheck b = compare(named("tracer blind: fewer events than the counters say"));
 	unsigned found = 0;
 
-	for (size_t i = 0; i < b->n_unexplained; i++) {
-		const struct result_counter *u = &b->unexplained[i];
+	for (size_t i = 0; i < b.n_unexplained; i++) {
+		const struct result_counter *u = &b.unexplained[i];
 
 		assert_int_equal(excess(u), 95);
 		assert_string_equal(u->scope, "flow");
@@ -116,36 +116,36 @@ CASE(unexplained_names_the_stage)
 		}
 	}
 	assert_int_equal(found, 1);
-	assert_false(agree(b, STAGE_RCVBUF));
-	assert_true(agree(b, STAGE_QDISC));
-	countercheck_free(b);
+	assert_false(agree(&b, STAGE_RCVBUF));
+	assert_true(agree(&b, STAGE_QDISC));
+	countercheck_free(&b);
 
 	b = compare(named("softnet is the host's"));
-	assert_string_equal(b->unexplained[0].scope, "host");
-	assert_true(agree(b, STAGE_BACKLOG));
-	countercheck_free(b);
+	assert_string_equal(b.unexplained[0].scope, "host");
+	assert_true(agree(&b, STAGE_BACKLOG));
+	countercheck_free(&b);
 }
 
 CASE(documented_is_agreement)
 {
-	struct countercheck *b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
+	struct countercheck b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
 
-	assert_true(agree(b, STAGE_UDP_MEM));
-	countercheck_free(b);
+	assert_true(agree(&b, STAGE_UDP_MEM));
+	countercheck_free(&b);
 	b = compare(named("E4 until 6.12 but not counted: not documented"));
-	assert_false(agree(b, STAGE_UDP_MEM));
-	countercheck_free(b);
+	assert_false(agree(&b, STAGE_UDP_MEM));
+	countercheck_free(&b);
 }
 
 CASE(sums_have_a_pattern)
 {
-	struct countercheck *b = compare(named("e9 XDP_DROP, native"));
+	struct countercheck b = compare(named("e9 XDP_DROP, native"));
 
-	assert_int_equal(b->n_rows, 1);
-	assert_string_equal(b->rows[0].name, "rx ethtool:v-rx:rx_queue_*_xdp_drops");
-	assert_int_equal(b->rows[0].delta, 300);
-	assert_string_equal(b->rows[0].scope, "interface");
-	countercheck_free(b);
+	assert_int_equal(b.n_rows, 1);
+	assert_string_equal(b.rows[0].name, "rx ethtool:v-rx:rx_queue_*_xdp_drops");
+	assert_int_equal(b.rows[0].delta, 300);
+	assert_string_equal(b.rows[0].scope, "interface");
+	countercheck_free(&b);
 }
 
 CASE(silent_stages)

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/mem.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/row.h"
 
@@ -426,12 +427,10 @@ static int act(struct fault_state *s, size_t at, struct error *err)
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
 		const struct tracer *tracer, struct fault_state **state, struct error *err)
 {
-	struct fault_state *s = calloc(1, sizeof(*s));
+	struct fault_state *s = mem_new(s);
 	int ret;
 
 	*state = NULL;
-	if (!s)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
 	*s = (struct fault_state){
 		.list = list, .fx = fx, .lab = lab, .xdp_link = -1, .cgroup_link = -1};
 	ret = fault_apply_devices(s, err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/list.h"
+#include "base/mem.h"
 
 /* The grid. */
 
@@ -122,13 +123,12 @@ struct mlr_load {
 	double duration_s, loss;
 };
 
-static int add_load(struct list *loads, const struct mlr_load *load)
+static void add_load(struct list *loads, const struct mlr_load *load)
 {
-	struct mlr_load *at = list_add(loads);
-	unsigned i = loads->n - 1;
+	unsigned i = loads->n;
+	struct mlr_load *at;
 
-	if (!at)
-		return -ENOMEM;
+	list_add(loads);
 	for (at = loads->at; i > 0; i--) {
 		if (at[i - 1].step < load->step ||
 		    (at[i - 1].step == load->step && at[i - 1].loss <= load->loss))
@@ -136,7 +136,6 @@ static int add_load(struct list *loads, const struct mlr_load *load)
 		at[i] = at[i - 1];
 	}
 	at[i] = *load;
-	return 0;
 }
 
 enum verdict { UNDECIDED, LOWER, UPPER };
@@ -491,9 +490,7 @@ int mlr_new(struct mlr **out, double min, double max, const struct mlr_goal *goa
 	}
 	if (rc)
 		return rc;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return error_memory(err);
+	m = mem_new(m);
 	rc = mlr_grid_init(&m->grid, min, max, width, goals);
 	if (rc) {
 		free(m);
@@ -606,11 +603,11 @@ int mlr_add(struct mlr *m, double loss_ratio)
 {
 	const struct mlr_load load = {m->winner.step, m->winner.trial_s, loss_ratio};
 	struct mlr_selector *s = m->winner.by;
-	int rc = m->under_way ? add_load(&m->loads, &load) : -EINVAL;
 
-	if (rc)
-		return rc;
+	if (!m->under_way)
+		return -EINVAL;
 	m->under_way = false;
+	add_load(&m->loads, &load);
 	if (m->phase == AT_RATE_AGAIN) {
 		begin_main(m);
 	} else if (m->phase != MAIN) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #define LATE_SHARE  0.01    /* a trial may take so much longer than intended, */
 #define LATE_NS	    5000000 /* and so long: hiccups of the scheduler */
@@ -161,7 +162,6 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		.intended = (uint64_t)floor(pps * time_s),
 	};
 	const struct rate rate = {RATE_PPS, pps};
-	struct found_trial *kept;
 	int rc;
 
 	if (!t.intended)
@@ -179,10 +179,9 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 			break;
 	}
 	*loss = t.loss_share;
-	kept = rc ? NULL : list_add(&h->log);
-	if (kept)
-		*kept = t;
-	return rc || kept ? rc : error_memory(err);
+	if (!rc)
+		*(struct found_trial *)list_add(&h->log) = t;
+	return rc;
 }
 
 static bool is_bad(const struct found_trial *t, const struct found_rate *rate)
@@ -247,15 +246,12 @@ static bool is_noisy(struct hunt *h)
 static int search_all(struct hunt *h, struct error *err)
 {
 	struct mlr_trial next;
+	double loss;
 	int rc = 0;
 
 	while (!rc && mlr_next(h->mlr, &next) && !is_over(h)) {
-		double loss;
-
 		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
-		if (!rc && mlr_add(h->mlr, loss))
-			rc = error_memory(err);
-		if (!rc && is_noisy(h))
+		if (rc || mlr_add(h->mlr, loss) || is_noisy(h))
 			break;
 	}
 	return rc;
@@ -313,16 +309,14 @@ static void take_bounds(const struct hunt *h)
 }
 
 /* What got through at the highest load: the lowest, the highest and the median of its trials. */
-static int take_mrr(const struct hunt *h, struct error *err)
+static void take_mrr(const struct hunt *h)
 {
 	struct found_rate *mrr = &h->found->mrr;
 	const struct found_trial *log = h->log.at;
-	double *pps = calloc(h->log.n + 1, sizeof(*pps));
+	double *pps = mem_zero(h->log.n, sizeof(*pps));
 	unsigned n = 0;
 
 	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
-	if (!pps)
-		return error_memory(err);
 	for (unsigned i = 0; i < h->log.n; i++) {
 		if (log[i].rate_pps >= h->found->max_pps)
 			pps[n++] = log[i].rate_pps * (1 - log[i].loss_share);
@@ -337,7 +331,6 @@ static int take_mrr(const struct hunt *h, struct error *err)
 		find_culprit(h, h->found->max_pps, 0, mrr);
 	}
 	free(pps);
-	return 0;
 }
 
 int search_run(const struct search *s, struct found *found, struct error *err)
@@ -362,8 +355,7 @@ int search_run(const struct search *s, struct found *found, struct error *err)
 	if (h.mlr)
 		take_bounds(&h);
 	found->interrupted = rc == -EINTR;
-	if (take_mrr(&h, err) && !rc)
-		rc = -ENOMEM;
+	take_mrr(&h);
 	found->time_ns = clock_now() - h.start_ns;
 	mlr_free(h.mlr);
 	list_free(&h.log);

@@ -136,7 +136,7 @@ bool mlr_next(struct mlr *m, struct mlr_trial *next);
 
 /*
  * The trial that mlr_next() gave lost this share of what was intended, what was not sent included.
- * -ENOMEM, or -EINVAL without such a trial.
+ * -EINVAL without such a trial.
  */
 int mlr_add(struct mlr *m, double loss_ratio);
 
