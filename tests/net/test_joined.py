@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import functools
 import json
+import re
 import shutil
 import signal
 import socket
@@ -300,7 +301,10 @@ def lines_of(path):
 
 
 def write_lines(path, lines):
-    texts = [json.dumps(line, separators=(",", ":")) for line in lines]
+    write_texts(path, [json.dumps(line, separators=(",", ":")) for line in lines])
+
+
+def write_texts(path, texts):
     Path(path).write_text("".join(f"{zlib.crc32(t.encode()):08x} {t}\n" for t in texts))
 
 
@@ -373,6 +377,28 @@ def ends_that_are_missing():
     assert document["end"]["attempted"] == 2 * COUNT, "it is named, and not counted"
     assert all(s["end"]["balanced"] for s in document["senders"]), "theirs do"
     assert "of which no sender's ledger" in " ".join(document["notes"]), document["notes"]
+
+
+@thorough
+def ledgers_of_a_thousand_hosts():
+    """As many as a mesh of 32 nodes writes: 250 times the same four, each with streams of its own."""
+    fleet = kept()
+    texts = {name: Path(fleet.file(name)).read_text().splitlines() for name in (*SENDERS, "b")}
+    known = {s["stream"] for s in data_of(lines_of(fleet.file("b")), "end")["streams"]}
+    names = []
+    for k in range(250):
+        new = {str(stream): str(1 + 3 * k + i) for i, stream in enumerate(sorted(known))}
+        for name, lines in texts.items():
+            own = [re.sub(r'"stream":(\d+)', lambda m: f'"stream":{new.get(m[1], m[1])}',
+                          line.split(" ", 1)[1]) for line in lines]
+            names.append(f"{name}{k}")
+            write_texts(fleet.file(names[-1]), own)
+    documents = fleet.report("-j", names=names).json["documents"]
+    wire = [s["packets"] for d in documents for s in d["end"]["stages"] if s["stage"] == "wire"]
+    assert len(documents) == 250 and all(d["end"]["balanced"] for d in documents), len(documents)
+    assert wire == [sum(fleet.truth.values())] * 250, wire
+    for name in names:
+        Path(fleet.file(name)).unlink()
 
 
 @case

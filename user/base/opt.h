@@ -81,7 +81,7 @@ struct opt_words {
 };
 
 /* All words that are left, one by one: names of files. Borrowed from argv. */
-#define OPT_ARGS_MAX 64
+#define OPT_ARGS_MAX 4096
 struct opt_args {
 	unsigned n;
 	const char *at[OPT_ARGS_MAX];
