@@ -1119,22 +1119,6 @@ static __noinline __u32 index_of_used(struct sk_buff *skb, __u64 site, __u32 fla
 	return cause_index(&cause);
 }
 
-/* The namespace where it was dropped; 0: nothing tells it. skb->sk of a fragment is no address. */
-static __always_inline __u32 netns_of(const struct freed *f)
-{
-	struct net_device *dev = IN(f->skb, sk_buff)->dev;
-	struct sock *sk = f->rx_sk;
-	__u32 netns = 0;
-
-	if (!sk && (__s64)dev < 0)
-		netns = dev->nd_net.net->ns.inum;
-	if (netns >= NETNS_INUM_MIN)
-		return netns;
-	if (!sk)
-		sk = IN(f->skb, sk_buff)->sk;
-	return (__s64)sk < 0 ? IN(sk, sock)->__sk_common.skc_net.net->ns.inum : 0;
-}
-
 /*
  * What a socket had when it was closed, and what waits for its other fragments, has no namespace.
  * But a port of this one got it, or got such; and with the later fragments goes the first one.
@@ -1142,7 +1126,7 @@ static __always_inline __u32 netns_of(const struct freed *f)
 static __always_inline bool is_dropped_elsewhere(const struct freed *f, const struct datagram *d,
 						 enum datagram_result found)
 {
-	__u32 netns = netns_of(f);
+	__u32 netns = drop_netns(f->skb, f->rx_sk);
 	const struct balance_cell *cell;
 
 	if (netns || found != DATAGRAM_HERE)

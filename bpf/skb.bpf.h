@@ -125,6 +125,24 @@ static __always_inline __u64 drop_site(__u64 *ctx, __u64 start, __u64 end)
 	return ctx[1] - start < end - start ? site_of_caller(ctx, start, end) : ctx[1];
 }
 
+/*
+ * The namespace where it was dropped, by which socket or none; 0: nothing tells it. skb->sk of a
+ * fragment is no address, and in a tree of segments `dev` is a part of its node.
+ */
+static __always_inline __u32 drop_netns(struct sk_buff *skb, struct sock *sk)
+{
+	struct net_device *dev = IN(skb, sk_buff)->dev;
+	__u32 netns = 0;
+
+	if (!sk && (__s64)dev < 0)
+		netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	if (netns >= NETNS_INUM_MIN)
+		return netns;
+	if (!sk)
+		sk = IN(skb, sk_buff)->sk;
+	return (__s64)sk < 0 ? BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) : 0;
+}
+
 #define IFF_EBRIDGE	0x2 /* of priv_flags, enum netdev_priv_flags */
 #define IFF_BRIDGE_PORT 0x200
 #define TYPE_ARP	0x0806

@@ -203,6 +203,17 @@ static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
 	}
 }
 
+static __always_inline __u32 netns_of(const struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+}
+
+/* It is not of the namespace that the ledger is of. */
+static __always_inline bool is_elsewhere(const struct sock *sk)
+{
+	return cfg.netns && netns_of(sk) != cfg.netns;
+}
+
 static __always_inline __u8 role_of(struct net_device *dev)
 {
 	struct rtnl_link_ops *ops = (void *)BPF_CORE_READ(dev, rtnl_link_ops);
@@ -283,11 +294,6 @@ static __always_inline struct tcp_record *record(enum tcp_event event)
 	return r;
 }
 
-static __always_inline __u32 netns_of(const struct sock *sk)
-{
-	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-}
-
 /* With what it counts now, unless another CPU has it: then that is the caller's. */
 static __always_inline struct kept *keep(struct sock *sk, const struct watch_flow *f)
 {
@@ -338,7 +344,8 @@ int tcp_state(__u64 *ctx)
 	struct watch_flow f;
 	struct kept *k;
 
-	if (sk->sk_protocol != PROTO_TCP || !(new == TCP_ESTABLISHED || new == TCP_CLOSE))
+	if (sk->sk_protocol != PROTO_TCP || !(new == TCP_ESTABLISHED || new == TCP_CLOSE) ||
+	    is_elsewhere(sk))
 		return 0;
 	k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	if (new == TCP_CLOSE) {
@@ -422,7 +429,8 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	bool whole;
 
 	if (!sk || sk->sk_protocol != PROTO_TCP ||
-	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6))
+	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6) ||
+	    is_elsewhere(sk))
 		return 0;
 	state = sk->__sk_common.skc_state;
 	if (state == TCP_LISTEN)
@@ -565,7 +573,7 @@ int tcp_retransmit(__u64 *ctx)
 
 	bpf_probe_read_kernel(&flags, 1, __builtin_preserve_access_index(&cb->tcp_flags));
 	bytes = end - seq - !!(flags & TCPHDR_SYN) - !!(flags & TCPHDR_FIN);
-	if (!is_counted(err))
+	if (!is_counted(err) || is_elsewhere(sk))
 		return 0;
 	count(sk, segs, err, flags & TCPHDR_SYN);
 	flow_of(&f, sk);
@@ -603,6 +611,8 @@ int tcp_synack(__u64 *ctx)
 	struct tcp_record *r;
 	struct watch_flow f;
 
+	if (is_elsewhere(req))
+		return 0;
 	count(req, 1, false, true);
 	flow_of(&f, req);
 	if (!is_of_flow(&f, TCP_ON_SYNACK))
@@ -775,6 +785,8 @@ int tcp_comes(__u64 *ctx)
 	struct tcp_hole hole = {};
 	struct tcp_record *r;
 
+	if (is_elsewhere((void *)ctx[0]))
+		return 0;
 	flow_of(&hole.flow, (void *)ctx[0]);
 	reverse(&hole.flow);
 	hole.seq = BPF_CORE_READ(cb, seq);
@@ -820,6 +832,7 @@ int tcp_drop(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	__u32 netns = cfg.netns;
 	struct watch_flow asked;
 	struct tcp_record *r;
 	struct segment s;
@@ -832,6 +845,13 @@ int tcp_drop(__u64 *ctx)
 		reverse(&asked);
 	if (!is_of_flow(&asked, TCP_ON_DROP))
 		return 0;
+	if (netns)
+		netns = drop_netns(skb, (void *)ctx[3]);
+	if (netns != cfg.netns) {
+		if (!netns)
+			LOSS(unplaced);
+		return 0;
+	}
 	unsent = s.bytes && is_unsent(skb, &s);
 	if (s.bytes && !unsent)
 		open_hole(&s);

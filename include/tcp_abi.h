@@ -132,6 +132,7 @@ struct tcp_losses {
 	__u64 unread;	 /* dropped packets of TCP whose headers are in pages */
 	__u64 uncounted; /* retransmissions in namespaces that found no room */
 	__u64 unkept;	 /* sockets that no memory was there for */
+	__u64 unplaced;	 /* drops whose namespace nothing tells, where one was asked for */
 };
 
 struct tcp_config {
@@ -139,10 +140,12 @@ struct tcp_config {
 		char name[8];
 		__u64 word;
 	} inside[8];		/* the first letters of kinds of link; 0: none */
+	__u32 netns;		/* of one namespace alone, by its inode; 0: of the whole host */
 	__s32 reason_pruned;	/* TCP_OFO_QUEUE_PRUNE of this kernel; negative: it has none */
 	__s32 reason_otherhost; /* as struct watch_config */
 	__s32 reason_packet_sock;
 	__s32 reason_netfilter;
+	__u32 pad;
 	struct trace_range freeing; /* see ksym_freeing() */
 	struct trace_hooks hooks;
 };

@@ -127,9 +127,9 @@ def refusal():
     return result.err.strip() if result.status == UNABLE else None
 
 
-def balancing(expr=EXPR):
+def balancing(*args, expr=EXPR):
     require(not refusal(), refusal())
-    return tracing("--balance", expr)
+    return tracing("--balance", *args, expr)
 
 
 class Hidden(AssertionError):
@@ -228,6 +228,30 @@ def lost_at_the_receiver(address, state, control):
     assert tcp["bytes"]["retransmitted"] == length - packets * HEADERS[4 if address == V4 else 6]
     assert tcp["verdict"] == "this_host" and tcp["returned"] == 0, tcp
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
+
+
+@table(first(1, [("IPv4", V4), ("IPv6", V6)]))
+@where_seen
+def of_one_namespace(address):
+    """To which the other end is another host: its sockets and drops are none of this one's."""
+    with lab(), server():
+        offloads("off")
+        nft(RX, rule("input", DATA, 20))
+        with balancing("--netns", TX) as here, balancing("--netns", RX) as there:
+            truth = transfer(address, 1000000)
+            again = resent(TX)
+            sends, receives = here.stop(), there.stop()
+        packets, _ = dropped(RX)
+    for document in sends, receives:
+        look_for_hidden(document)
+        assert_sums(document["end"]["tcp"])
+    tcp = sends["end"]["tcp"]
+    assert (tcp["data_segs_out"], tcp["retransmitted"]) == (truth[0], again), (truth, tcp)
+    assert [(b["device"], b["segments"]) for b in tcp["beyond"]] == [("v-tx", packets)], tcp
+    assert tcp["lost_here"] == tcp["received"] == 0 and tcp["sockets"] == 1, tcp
+    tcp = receives["end"]["tcp"]
+    assert stages(tcp, "received_stages") == {"netfilter": packets} and tcp["sockets"] == 1, tcp
+    assert tcp["retransmitted"] == tcp["data_segs_out"] == 0, tcp
 
 
 @case
@@ -673,7 +697,7 @@ def in_the_middle(which, sockets):
         with sock:
             sock.sendall(bytes(300000))
             time.sleep(0.2)
-            with balancing("tcp " + which.format(PORT)) as t:
+            with balancing(expr="tcp " + which.format(PORT)) as t:
                 for _ in range(100):
                     sock.sendall(bytes(20000))
                     time.sleep(0.002)

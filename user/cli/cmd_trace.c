@@ -600,7 +600,7 @@ static int check_tcp(const struct trace *t, struct error *err)
 		{0},
 	};
 
-	if (t->o->balance && balance_whole(&t->o->live, t->is_tcp, err))
+	if (t->o->balance && balance_whole(&t->o->live, false, err))
 		return -EINVAL;
 	return contradiction_check(list, err);
 }

@@ -214,9 +214,9 @@ extern const struct opt trace_filter_opts[], trace_view_opts[], expr_arg[]; /* o
 /* Fills what the options say. STATUS_USAGE. */
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
 
-/* STATUS_USAGE: an option leaves only a part of the losses, which does not balance; `tcp`: of TCP.
- */
-int balance_whole(const struct live_options *o, bool tcp, struct error *err);
+/* STATUS_USAGE: an option leaves only a part of the losses, which does not balance; `all_netns`:
+ * one namespace is a part, too. */
+int balance_whole(const struct live_options *o, bool all_netns, struct error *err);
 
 /* What `top` does where there is no screen: as `trace` with these options. */
 int trace_lines(const struct live_options *o, struct error *err);

@@ -108,7 +108,7 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 	return pod_netns(o->pod, &spec->netns, err);
 }
 
-int balance_whole(const struct live_options *o, bool tcp, struct error *err)
+int balance_whole(const struct live_options *o, bool all_netns, struct error *err)
 {
 	const struct live_spec *f = &o->spec;
 	const char *part = f->ifname	 ? "--interface"
@@ -118,9 +118,9 @@ int balance_whole(const struct live_options *o, bool tcp, struct error *err)
 			   : f->reasons	 ? "--reason"
 					 : NULL;
 
-	if (tcp && (f->netns || o->pod))
+	if (all_netns && (f->netns || o->pod))
 		return error_usage(err, "narrow EXPR instead",
-				   "%s and --balance of TCP cannot be together: both ends of a "
+				   "%s and --balance of export cannot be together: both ends of a "
 				   "flow are looked at",
 				   o->pod ? "--pod" : "--netns");
 	if (!part)

@@ -47,8 +47,9 @@ static void configure(struct tcp_observer *o)
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
 
 	/* and bridges, the first of the stacked ones */
-	for (unsigned i = 0; i < INSIDE; i++)
+	for (unsigned i = o->spec.netns ? BALANCE_KINDS_BETWEEN : 0; i < INSIDE; i++)
 		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
+	cfg->netns = o->spec.netns;
 	cfg->reason_pruned = reasons_value(o->spec.reasons, "TCP_OFO_QUEUE_PRUNE");
 	cfg->reason_otherhost = reasons_value(o->spec.reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reasons_value(o->spec.reasons, "PACKET_SOCK_ERROR");

@@ -147,6 +147,7 @@ struct tcp_spec {
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
 	unsigned flows; /* of tcp_ledger_new() */
+	uint32_t netns; /* of one namespace alone, as if there were no others; 0: of all */
 };
 
 /*

@@ -117,8 +117,9 @@ static void free_spaces(struct list *spaces)
 /* In place of those that were read before. */
 static void read_spaces(struct tcp_account *a, struct list *spaces, bool compared)
 {
-	uint32_t netns[SPACES];
-	unsigned n = owners_netns_list(live_parts(a->live).owners, netns, SPACES);
+	const uint32_t only = live_parts(a->live).netns;
+	uint32_t netns[SPACES] = {only};
+	unsigned n = only ? 1 : owners_netns_list(live_parts(a->live).owners, netns, SPACES);
 
 	free_spaces(spaces);
 	for (unsigned i = 0; i < n; i++)
@@ -239,9 +240,10 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 				 "--balance of TCP is for addresses and ports: %s",
 				 filter_l3_refusal(a->filter));
 	if (!rc)
-		rc = tcp_observer_open(
-			&a->observer,
-			&(struct tcp_spec){a->filter, parts.reasons, parts.ksyms, flows}, err);
+		rc = tcp_observer_open(&a->observer,
+				       &(struct tcp_spec){a->filter, parts.reasons, parts.ksyms,
+							  flows, parts.netns},
+				       err);
 	source.arg = a;
 	if (!rc)
 		rc = live_add_source(l, &source);
@@ -404,7 +406,7 @@ void tcp_balance_judge(struct tcp_balance *b)
 	}
 	b->balanced = !b->undecided && !b->disagree && !s->bytes_unaccounted && !s->torn &&
 		      !s->overcounted && !b->own.unkept &&
-		      !((b->missed || b->own.unread) && s->beyond);
+		      !((b->missed || b->own.unread || b->own.unplaced) && s->beyond);
 	b->verdict = here && s->beyond ? TCP_BOTH
 		     : here	       ? TCP_THIS_HOST
 		     : s->beyond       ? TCP_BEYOND_HOST
@@ -500,6 +502,9 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		{b->own.unkept, "sockets are not in the sums: there was no memory for them"},
 		{s->beyond ? b->missed : 0, "events were not seen because a program was busy on "
 					    "that CPU: what is called lost beyond may be of them"},
+		{s->beyond ? b->own.unplaced : 0,
+		 "packets of the flow were dropped, and nothing tells in which namespace: what is "
+		 "called lost beyond may be of them"},
 		{s->beyond ? b->own.unread : 0, "packets, of this flow or another, were dropped "
 						"with their headers in pages: what is called lost "
 						"beyond may be of them"},

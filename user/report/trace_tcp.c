@@ -108,6 +108,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("unread", own.unread),
 		ROW("uncounted", own.uncounted),
 		ROW("unkept", own.unkept),
+		ROW("unplaced", own.unplaced),
 		ROW("torn", sum.torn),
 		ROW("overcounted", sum.overcounted),
 		ROW("recursion_misses", missed),
