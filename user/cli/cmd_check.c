@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "diagnosis/findings.h"
 #include "host/caps.h"
 #include "diagnosis/look.h"
@@ -120,7 +121,7 @@ static void choose(struct chosen *c, const struct change *change, const struct c
 static int collect(const struct apply_options *o, const struct check_findings *list, unsigned more,
 		   struct chosen *c, struct error *err)
 {
-	unsigned n = more + 1;
+	unsigned n = more;
 	int ret = check_ids(&o->ids, list, err);
 
 	*c = (struct chosen){};
@@ -128,10 +129,8 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 		return ret;
 	for (unsigned i = 0; i < list->n; i++)
 		n += list->at[i].n_changes;
-	c->at = calloc(n, sizeof(*c->at));
-	c->why = calloc(n, sizeof(*c->why));
-	if (!c->at || !c->why)
-		return error_memory(err);
+	c->at = mem_zero(n, sizeof(*c->at));
+	c->why = mem_zero(n, sizeof(*c->why));
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct check_finding *f = &list->at[i];
 
@@ -229,9 +228,9 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 		   struct error *err)
 {
 	struct json_object *list = json ? json_put_list(json, "measured") : NULL;
-	struct change *made = calloc(c->n + 1, sizeof(*made));
+	struct change *made = mem_zero(c->n, sizeof(*made));
 	const struct print_view view = view_of(stdout, 0);
-	int rc = made ? 0 : error_memory(err);
+	int rc = 0;
 
 	for (unsigned i = 0; i < c->n && !rc; i++) {
 		unsigned n = changes_of(c, c->why[i], made);

@@ -220,15 +220,14 @@ static void spaces_sample(struct top *t)
 			continue;
 		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i],
 			      sizeof(inums[i]));
-		if (!s && (s = list_add(&t->spaces))) {
+		if (!s) {
+			s = list_add(&t->spaces);
 			s->inum = s->rates.inum = inums[i];
 			rates_init(&s->rates);
 		}
-		if (s) {
-			s->rates.ns = &ns;
-			s->found = !rates_sample(&s->rates, clock_now(), &(struct error){});
-			owners_netns(owners, inums[i], s->name);
-		}
+		s->rates.ns = &ns;
+		s->found = !rates_sample(&s->rates, clock_now(), &(struct error){});
+		owners_netns(owners, inums[i], s->name);
 		netns_close(&ns);
 	}
 	s = t->spaces.at;

@@ -221,7 +221,7 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
 
-/* What is kept of an interval; `from` NULL: nothing was lost. NULL: no memory. */
+/* What is kept of an interval; `from` NULL: nothing was lost. */
 static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)
 {
@@ -489,9 +489,9 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 {
 	struct burst_report bursts;
 
-	if (o && live_bursts(t->session.live, false, &bursts))
+	if (live_bursts(t->session.live, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
-	if (o && t->o->live.counters && sources_rates(t->session.sources))
+	if (t->o->live.counters && sources_rates(t->session.sources))
 		json_put(o, "counters",
 			 json_rates(sources_rates(t->session.sources), t->o->live.all));
 	return o;
@@ -552,7 +552,7 @@ static void show_end(struct trace *t, const struct live_summary *s)
 		whole = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, s->duration_ns);
-		written(t, kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
+		written(t, ledgerfile_event(t->ledger.file, "end", NULL, kept));
 	}
 	if (t->json)
 		events_json_end(t, whole);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 
 static const struct opt_value stage_values[] = {
 #define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
@@ -162,12 +163,11 @@ int trace_list_reasons(FILE *out, struct error *err)
 	if (rc)
 		return rc;
 	n = reasons_count(r);
-	names = calloc(n + 1, sizeof(*names));
-	for (unsigned i = 0; names && i < n; i++)
+	names = mem_zero(n, sizeof(*names));
+	for (unsigned i = 0; i < n; i++)
 		names[i] = reasons_at(r, i, &value);
-	if (names)
-		qsort(names, n, sizeof(*names), by_name);
-	for (unsigned i = 0; names && i < n; i++)
+	qsort(names, n, sizeof(*names), by_name);
+	for (unsigned i = 0; i < n; i++)
 		fprintf(out, "%s\n", names[i]);
 	free(names);
 	reasons_free(r);

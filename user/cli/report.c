@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/ledgerfile.h"
@@ -21,8 +22,6 @@ int outputs_open(struct outputs *o, const char *schema, const struct global_opti
 {
 	*o = (struct outputs){.schema = schema};
 	o->json = global_json_out(g, schema);
-	if (global_json(g) && !o->json)
-		return error_memory(err);
 	return ledger ? ledgerfile_open(&o->ledger, ledger, err) : 0;
 }
 
@@ -74,19 +73,12 @@ void outputs_close(struct outputs *o, struct error *err)
 
 struct report *report_new(const struct run_options *o, const char *schema, struct error *err)
 {
-	struct report *r = calloc(1, sizeof(*r));
-	bool repeated = !schema && o->repeat > 1;
+	struct report *r = mem_new(r);
 
-	if (!r) {
-		error_memory(err);
-		return NULL;
-	}
 	r->o = o;
 	r->own = !schema;
-	r->trials = repeated ? trials_new(o->repeat) : NULL;
-	if (repeated && !r->trials)
-		error_memory(err);
-	else if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
+	r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
+	if (!outputs_open(&r->out, schema ? schema : SCHEMA, &o->global, o->ledger, err))
 		return r;
 	report_finish(r, err);
 	return NULL;

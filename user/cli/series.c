@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "diagnosis/facts.h"
 #include "host/caps.h"
@@ -26,9 +27,7 @@ static struct point *add_point(struct points *points, char *const *words, int n,
 {
 	struct point *p = &points->at[points->n];
 
-	p->argv = calloc((size_t)(n + n_more) + 1, sizeof(*p->argv));
-	if (!p->argv)
-		return NULL;
+	p->argv = mem_zero((size_t)(n + n_more) + 1, sizeof(*p->argv));
 	for (; p->argc < n + n_more; p->argc++)
 		p->argv[p->argc] = p->argc < n ? words[p->argc] : more[p->argc - n];
 	points->n++;
@@ -48,14 +47,11 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 			return error_usage(err, "vary fewer values",
 					   "more than %u combinations of values", POINTS_MAX);
 	}
-	points->at = calloc(all, sizeof(*points->at));
-	if (!points->at)
-		return error_memory(err);
+	points->at = mem_zero(all, sizeof(*points->at));
 	while (points->n < all) {
 		const char *text[POINTS_COLUMNS];
 		char *word[POINTS_COLUMNS];
 		unsigned rest = points->n;
-		struct point *p;
 		int words = 0;
 
 		for (unsigned k = n; k-- > 0; rest /= vary[k].n) {
@@ -68,12 +64,7 @@ int points_product(const struct opt_vary *vary, unsigned n, int argc, char **arg
 			if (*word[k])
 				word[words++] = word[k];
 		}
-		p = add_point(points, argv, argc, word, words);
-		if (!p) {
-			points_free(points);
-			return error_memory(err);
-		}
-		memcpy(p->text, text, n * sizeof(*text));
+		memcpy(add_point(points, argv, argc, word, words)->text, text, n * sizeof(*text));
 	}
 	return 0;
 }
@@ -122,7 +113,6 @@ static int add_line(struct parsing *p, char *text)
 {
 	char *word[WORDS_MAX], *save = NULL;
 	const char *remark;
-	struct point *point;
 	int words = 0;
 
 	if (p->points->n == LINES_MAX)
@@ -141,10 +131,7 @@ static int add_line(struct parsing *p, char *text)
 	}
 	if (!words || strcmp(word[0], "run"))
 		return bad_line(p, "a command has to begin with run");
-	point = add_point(p->points, word, words, p->argv, p->argc);
-	if (!point)
-		return error_memory(p->err);
-	point->text[0] = remark;
+	add_point(p->points, word, words, p->argv, p->argc)->text[0] = remark;
 	return 0;
 }
 
@@ -184,7 +171,7 @@ static char *copy_prose(const char *text)
 	}
 	while (end > start && end[-1] == '\n')
 		end--;
-	return strndup(start, (size_t)(end - start));
+	return mem_print("%.*s", (int)(end - start), start);
 }
 
 int preset_parse(struct points *points, const char *name, const char *text, int argc, char **argv,
@@ -196,13 +183,11 @@ int preset_parse(struct points *points, const char *name, const char *text, int 
 	*points = (struct points){
 		.columns = 1,
 		.column = {"trial"},
-		.at = calloc(LINES_MAX, sizeof(*points->at)),
-		.words = strdup(text),
+		.at = mem_zero(LINES_MAX, sizeof(*points->at)),
+		.words = mem_string(text),
 		.about = copy_prose(text),
 	};
-	if (!points->at || !points->words || !points->about)
-		rc = error_memory(err);
-	else if (!*text || *text == '\n' || is_command(text))
+	if (!*text || *text == '\n' || is_command(text))
 		rc = bad_line(&p, "the first line has to be a title");
 	else
 		rc = parse_lines(&p);
@@ -331,9 +316,7 @@ static int plan_point(const struct series *s, const struct point *point, struct 
 	struct opt_seen seen;
 	int rc;
 
-	*p = (struct planned){.options = calloc(1, s->cmd->size)};
-	if (!p->options)
-		return error_memory(err);
+	*p = (struct planned){.options = mem_zero(1, s->cmd->size)};
 	rc = opt_parse(s->cmd, point->argc, point->argv, p->options, &seen, err);
 	if (rc > OPT_NEXT_RUN)
 		rc = error_usage(err, NULL, "help and version are no values to run with");
@@ -502,7 +485,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 		.trials = trials_new(o->repeat),
 		.summary = json_object_new_array(),
 	};
-	int rc = c.trials && c.summary ? 0 : error_memory(err);
+	int rc = 0;
 
 	/* a value that makes no sense is reported before the first packet */
 	for (unsigned i = 0; i < s->points->n && !rc; i++) {

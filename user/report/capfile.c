@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "drops/filter.h"
 #include "headers.h"
@@ -139,19 +140,15 @@ static const uint8_t *find_option(const struct capfile *c, uint32_t at, uint32_t
 
 static int add_interface(struct capfile *c, uint32_t len)
 {
-	struct iface *more;
 	const uint8_t *value;
 	uint16_t n;
 
 	if (len < 8 || c->ifaces == IFACES_MAX)
 		return spoilt(c, "malformed interface block");
-	more = list_room(c->iface, c->ifaces, sizeof(*more));
-	if (!more)
-		return error_memory(c->err);
-	c->iface = more;
+	c->iface = list_room(c->iface, c->ifaces, sizeof(*c->iface));
 	value = find_option(c, 8, len, OPTION_TSRESOL, &n);
-	more[c->ifaces++] = (struct iface){.link = u16_at(c, c->body),
-					   .resolution = value && n ? *value : RESOLUTION_MICRO};
+	c->iface[c->ifaces++] = (struct iface){
+		.link = u16_at(c, c->body), .resolution = value && n ? *value : RESOLUTION_MICRO};
 	return 1;
 }
 
@@ -433,9 +430,7 @@ int packetfilter_new(struct packetfilter **out, const char *expr, struct error *
 	*out = NULL;
 	if (!expr || !*expr)
 		return 0;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return error_memory(err);
+	f = mem_new(f);
 	rc = filter_pcap_compile(&f->ethernet, expr, FILTER_L2, why, sizeof(why));
 	if (rc) {
 		packetfilter_free(f);
@@ -670,12 +665,10 @@ static int put_section(struct pcapng *p)
 
 int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struct error *err)
 {
-	struct pcapng *p = calloc(1, sizeof(*p));
+	struct pcapng *p = mem_new(p);
 	struct stat st;
 	int rc;
 
-	if (!p)
-		return error_memory(err);
 	p->snaplen = snaplen;
 	p->fd = file_open_ours(path, O_WRONLY);
 	rc = p->fd < 0 ? p->fd : fstat(p->fd, &st) ? -errno : 0;
@@ -699,7 +692,6 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 {
 	const uint16_t head[2] = {(uint16_t)link, 0};
 	const uint8_t resolution = RESOLUTION;
-	struct interface *more;
 
 	for (unsigned i = 0; p->n && i <= p->n; i++) { /* the last first: it mostly comes again */
 		unsigned at = i ? i - 1 : p->last;
@@ -710,10 +702,6 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 			return (int)at;
 		}
 	}
-	more = list_room(p->interfaces, p->n, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	p->interfaces = more;
 	if (begin_block(p, INTERFACE, 0))
 		return p->failed;
 	put(p, head, sizeof(head));
@@ -722,7 +710,8 @@ int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, ui
 	put_text(p, OPTION_IF_DESCRIPTION, description);
 	put_option(p, OPTION_TSRESOL, &resolution, sizeof(resolution));
 	end_block(p);
-	more[p->n] = (struct interface){link, netns, ifindex};
+	p->interfaces = list_room(p->interfaces, p->n, sizeof(*p->interfaces));
+	p->interfaces[p->n] = (struct interface){link, netns, ifindex};
 	p->last = p->n++;
 	return (int)p->last;
 }

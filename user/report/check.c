@@ -562,7 +562,7 @@ int bundle_write(const char *path, struct json_object *start, const struct look 
 	struct ledgerfile *lf = NULL;
 	struct error closing = {};
 	unsigned n = 0;
-	int rc = r ? ledgerfile_open(&lf, path, err) : error_memory(err), ret;
+	int rc = ledgerfile_open(&lf, path, err), ret;
 
 	json_put(tests, "rows", rows);
 	part[n++] = start;

@@ -231,35 +231,32 @@ static bool read_comment(char *comment, struct live_row *row)
 	return true;
 }
 
-static int end_second(struct lostcap *c)
+static void end_second(struct lostcap *c)
 {
 	const struct trace_time time = {c->to_ns, c->to_ns - c->d->from_ns, c->to_ns - c->from_ns};
 	struct live_table flows;
 	struct json_object *o;
 
 	if (!c->rows.n)
-		return 0;
+		return;
 	worst_rows(&flows, &c->rows, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX);
 	o = json_trace_interval(&c->rows, &flows, BY, &time);
 	table_free(&flows);
 	table_clear(&c->rows);
-	return series_add(c->series, o, c->from_ns, c->to_ns);
+	series_add(c->series, o, c->from_ns, c->to_ns);
 }
 
-static int add_row(struct lostcap *c, const struct live_row *row, uint64_t time_ns)
+static void add_row(struct lostcap *c, const struct live_row *row, uint64_t time_ns)
 {
-	int rc = 0;
-
 	if (!c->d->from_ns)
 		c->d->from_ns = time_ns / SECOND * SECOND;
 	c->d->to_ns = larger(c->d->to_ns, time_ns);
 	if (time_ns >= c->to_ns) { /* times may go back a little: then it is still this second */
-		rc = end_second(c);
+		end_second(c);
 		c->from_ns = time_ns / SECOND * SECOND;
 		c->to_ns = c->from_ns + SECOND;
 	}
 	table_add(&c->rows, row, BY | LIVE_BIT(LIVE_FLOW));
-	return rc;
 }
 
 static int take_packet(void *arg, const struct capfile_packet *p)
@@ -294,7 +291,8 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 	row.text[LIVE_SCOPE] = "flow";
 	row.text[LIVE_FLOW] = describe_flow(&d.flow, flow, sizeof(flow));
 	row.counts.bytes = d.flow.family ? d.ip_wire_len : p->wire_len;
-	return add_row(c, &row, p->time_ns);
+	add_row(c, &row, p->time_ns);
+	return 0;
 }
 
 static struct json_object *document(struct lostcap *c)
@@ -321,10 +319,9 @@ static int read_all(struct lostcap *c, const char *path, struct error *err)
 	struct capfile_state state;
 	int rc = capfile_read(path, take_packet, c, &state, err);
 
-	if (!rc)
-		rc = end_second(c);
 	if (rc)
-		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", path);
+		return rc;
+	end_second(c);
 	if (!state.packets)
 		return error_set(err, STATUS_FAILED, -ENODATA, NULL, "%s has no packets", path);
 	if (c->strangers)
@@ -369,10 +366,7 @@ int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_
 		return rc;
 	c.series = series_new(SERIES_PARTS, BY);
 	table_init(&c.rows, LIVE_ROWS);
-	if (!c.series)
-		rc = error_memory(err);
-	else
-		rc = read_all(&c, path, err);
+	rc = read_all(&c, path, err);
 	table_free(&c.rows);
 	series_free(c.series);
 	packetfilter_free(c.filter);

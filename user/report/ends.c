@@ -8,6 +8,7 @@
 #include "base/hist.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "monitor/describe.h"
 #include "report/document.h"
 #include "report/print.h"
@@ -123,8 +124,6 @@ static int find_flow(struct ends *e, const struct watch_flow *flow)
 		slot = slot_of(&e->flows, key);
 		if (!slot->used) {
 			added = list_add(&e->flow);
-			if (!added)
-				return -ENOMEM;
 			added->flow = *flow;
 			*slot = (struct slot){.key = key, .head = e->flow.n - 1, .used = true};
 			e->flows.used++;
@@ -182,9 +181,9 @@ static int take_a(void *arg, const struct capfile_packet *p)
 	flow_at(e, (uint32_t)flow)->packets++;
 	if (at >= NONE / 2)
 		return -EFBIG;
-	added = make_room(&e->packets) ? NULL : list_add(&e->packet);
-	if (!added)
+	if (make_room(&e->packets))
 		return -ENOMEM;
+	added = list_add(&e->packet);
 	*added = (struct packet){.time_ns = p->time_ns, .flow = (uint32_t)flow, .next = NONE};
 	slot = slot_of(&e->packets, key);
 	if (slot->used) {
@@ -231,8 +230,6 @@ static int take_b(void *arg, const struct capfile_packet *p)
 	else
 		flow->highest = at;
 	delay = list_add(&e->delay);
-	if (!delay)
-		return -ENOMEM;
 	*delay = (int64_t)(p->time_ns - of_a->time_ns);
 	e->matched++;
 	return 0;
@@ -320,11 +317,11 @@ static const struct {
 static struct json_object *delay_histogram(const struct ends *e)
 {
 	uint64_t quarters[HIST_QUARTERS];
-	struct hist *hist =
-		e->matched && quantile(e, 0) >= 0 ? calloc(1, sizeof(struct hist)) : NULL;
+	struct hist *hist;
 
-	if (!hist)
+	if (!e->matched || quantile(e, 0) < 0)
 		return NULL;
+	hist = mem_new(hist);
 	for (size_t i = 0; i < e->matched; i++)
 		hist_add(hist, (uint64_t)((int64_t *)e->delay.at)[i]);
 	hist_quarters(hist, quarters);
@@ -345,14 +342,13 @@ static int by_missing(const void *a, const void *b)
 static struct json_object *flows_json(const struct ends *e)
 {
 	struct json_object *list = json_object_new_array();
-	struct endflow **sorted = calloc(e->flow.n + 1, sizeof(*sorted));
+	struct endflow **sorted = mem_zero(e->flow.n, sizeof(*sorted));
 	char text[FLOW_TEXT];
 
-	for (uint32_t i = 0; sorted && i < e->flow.n; i++)
+	for (uint32_t i = 0; i < e->flow.n; i++)
 		sorted[i] = flow_at(e, i);
-	if (sorted)
-		qsort(sorted, e->flow.n, sizeof(*sorted), by_missing);
-	for (unsigned i = 0; sorted && i < FLOWS_SHOWN && sorted[i] && sorted[i]->missing; i++) {
+	qsort(sorted, e->flow.n, sizeof(*sorted), by_missing);
+	for (unsigned i = 0; i < FLOWS_SHOWN && i < e->flow.n && sorted[i]->missing; i++) {
 		struct json_object *o = json_add_object(list);
 
 		json_put_text(o, "flow", describe_flow(&sorted[i]->flow, text, sizeof(text)));

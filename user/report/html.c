@@ -84,13 +84,11 @@ void html_put(const struct html *h, const char *fmt, ...)
 	va_end(ap);
 }
 
-int html_put_json(FILE *out, struct json_object *doc)
+void html_put_json(FILE *out, struct json_object *doc)
 {
 	static const char *const entities[128] = {['<'] = "\\u003c"};
-	const char *s = json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN);
 
-	put_text(out, s, entities, true);
-	return s ? 0 : -ENOMEM;
+	put_text(out, json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN), entities, true);
 }
 
 const char *html_colour(const struct html *h, const char *stage)
@@ -630,11 +628,9 @@ static void put_documents(struct html *h, const struct html_page *page)
 					       : "A");
 }
 
-static int written(struct html *h)
+static int written(FILE *out)
 {
-	if (fflush(h->out) == EOF || ferror(h->out))
-		h->rc = errno ? -errno : -EIO;
-	return h->rc;
+	return fflush(out) != EOF && !ferror(out) ? 0 : errno ? -errno : -EIO;
 }
 
 int html_write_documents(FILE *out, const struct html_page *page)
@@ -643,7 +639,7 @@ int html_write_documents(FILE *out, const struct html_page *page)
 
 	errno = 0;
 	put_documents(&h, page);
-	return written(&h);
+	return written(out);
 }
 
 int html_write(FILE *out, const struct html_page *page)
@@ -677,13 +673,12 @@ int html_write(FILE *out, const struct html_page *page)
 	for (unsigned i = 0; i < page->n && !page->live; i++) {
 		html_put(&h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
 		doc = html_trials_brief(page->docs[i].json);
-		if (html_put_json(out, doc))
-			h.rc = -ENOMEM;
+		html_put_json(out, doc);
 		json_object_put(doc);
 		html_put(&h, "</script>\n");
 	}
 	html_put(&h, "</body></html>\n");
-	return written(&h);
+	return written(out);
 }
 
 int html_file(const char *path, const struct html_page *page, struct error *err)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Charts: how they are drawn; those of a run over time, its rates, losses by stage and CPU; and of
  * its delays. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "drops/stagemap.h"
 #include "report/html_page.h"
 #include "report/print.h"
@@ -445,11 +445,7 @@ void html_time(struct html *h, struct json_object *doc)
 
 	if (!json_get_length(doc, "intervals"))
 		return;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		h->rc = h->rc ? h->rc : -ENOMEM;
-		return;
-	}
+	s = mem_new(s);
 	collect(s, doc);
 	if (s->n) {
 		html_section(h, "Over time", s->n < 4 ? "few intervals: -I 100ms shows more" : "");

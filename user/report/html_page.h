@@ -20,7 +20,6 @@ struct html {
 	bool live;		    /* what is shown goes on */
 	bool lossy[STAGE_NONE + 1]; /* stages that lose something anywhere on the page */
 	unsigned ids;		    /* given so far: each is unique on the page */
-	int rc;			    /* first -errno */
 	const char *block;	   /* what ends that which a struct page has begun; NULL: nothing */
 	char label[512], loss[64]; /* of a trial, until the next */
 };
@@ -32,10 +31,8 @@ struct html {
  */
 void html_put(const struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/*
- * A document as JSON for <script>: < is \u003c, so no end tag and no comment begins in it. -ENOMEM.
- */
-int html_put_json(FILE *out, struct json_object *doc);
+/* A document as JSON for <script>: < is \u003c, so no end tag and no comment begins in it. */
+void html_put_json(FILE *out, struct json_object *doc);
 
 /* A class for what belongs to a stage: "c0" .. "c7", the same all over the page; else "none". */
 const char *html_colour(const struct html *h, const char *stage);

@@ -2,7 +2,6 @@
 #include "report/http.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "experiment/wire.h"
 #include "report/print.h"
 
@@ -20,8 +20,6 @@
 #define SPARE	    16		   /* connections that may come while old ones are ended */
 #define MEMORY	    16384	   /* of a connection: its request is no longer than that */
 #define TURNS	    32 /* of MHD_run(), which leaves what it did not come to for the next */
-
-#define WEIGHT_MAX 1000 /* q has three decimals */
 
 #define PAGE_NS 1000000000ULL	/* so long the page is not made again, however many look at it */
 #define RETRY	"retry: 1000\n" /* ms */
@@ -45,83 +43,21 @@ struct http {
 	struct guest guest[HTTP_CONNECTIONS];
 };
 
-static char *trim(char *s)
-{
-	s += strspn(s, " \t");
-	for (size_t n = strlen(s); n && strchr(" \t", s[n - 1]);)
-		s[--n] = '\0';
-	return s;
-}
-
-/* "0.75" as 750; what is no weight is the least. */
-static unsigned weight_of(const char *s)
-{
-	unsigned weight = 0, place = WEIGHT_MAX;
-
-	for (size_t i = 0; s[i] && i < 5; i++) {
-		if (i == 1 && s[i] == '.')
-			continue;
-		if (i == 1 || !isdigit((unsigned char)s[i]))
-			return 0;
-		weight += place * (unsigned)(s[i] - '0');
-		place /= 10;
-	}
-	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
-}
-
-/* How exactly a range of the field Accept names a format: 0 not at all, 1 as any type, 2 any of the
- * kind, 3 itself. */
-static unsigned names(const char *type, const char *version, enum expose_format format)
-{
-	static const char *const all[EXPOSE_FORMATS][3] = {
-		[EXPOSE_TEXT] = {"text/plain", "text/*", "0.0.4"},
-		[EXPOSE_OPENMETRICS] = {"application/openmetrics-text", "application/*", "1.0.0"},
-	};
-
-	if (version && strcasecmp(version, all[format][2]))
-		return 0;
-	if (!strcasecmp(type, all[format][0]))
-		return 3;
-	return !strcasecmp(type, all[format][1]) ? 2 : !strcmp(type, "*/*");
-}
-
 enum expose_format http_accept(const char *header)
 {
-	struct {
-		unsigned named, weight; /* of the most exact range, then of the heaviest */
-	} best[EXPOSE_FORMATS] = {};
-	char *copy = strdup(header ? header : ""), *rest = copy, *range;
+	static const char type[] = "application/openmetrics-text";
+	char *copy = mem_string(header ? header : ""), *rest = copy, *range;
+	bool named = false;
 
-	while ((range = strsep(&rest, ","))) {
-		char *type = trim(strsep(&range, ";")), *version = NULL;
-		unsigned weight = WEIGHT_MAX;
+	while (!named && (range = strsep(&rest, ","))) {
+		const char *q = strcasestr(range, "q=");
 
-		while (range) {
-			char *value = strsep(&range, ";"), *name = trim(strsep(&value, "="));
-
-			value = trim(value ? value : name + strlen(name));
-			if (!strcasecmp(name, "q"))
-				weight = weight_of(value);
-			else if (!strcasecmp(name, "version"))
-				version = value;
-		}
-		for (unsigned i = 0; i < EXPOSE_FORMATS; i++) {
-			unsigned named = names(type, version, i);
-
-			if (!named || named < best[i].named ||
-			    (named == best[i].named && weight <= best[i].weight))
-				continue;
-			best[i].named = named;
-			best[i].weight = weight;
-		}
+		range += strspn(range, " \t");
+		named = strcspn(range, " \t;") == strlen(type) &&
+			!strncasecmp(range, type, strlen(type)) && (!q || strtod(q + 2, NULL) > 0);
 	}
 	free(copy);
-	/* of the same weight it is taken if it is named */
-	return best[EXPOSE_OPENMETRICS].weight + (best[EXPOSE_OPENMETRICS].named == 3) >
-				       best[EXPOSE_TEXT].weight &&
-			       best[EXPOSE_OPENMETRICS].weight
-		       ? EXPOSE_OPENMETRICS
-		       : EXPOSE_TEXT;
+	return named ? EXPOSE_OPENMETRICS : EXPOSE_TEXT;
 }
 
 /* It is closed by MHD, which finds it at its end. */
@@ -311,15 +247,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 
 int http_open(struct http **out, const struct http_spec *spec, struct error *err)
 {
-	struct http *h = calloc(1, sizeof(*h));
-	int fd;
+	struct http *h;
+	int fd = conn_listen(&spec->listen);
 
-	if (!h)
-		return error_memory(err);
-	h->spec = *spec;
-	fd = conn_listen(&spec->listen);
-	if (fd < 0) {
-		free(h);
+	if (fd < 0)
 		return error_errno(
 			err, fd == -EACCES ? STATUS_UNABLE : STATUS_FAILED, fd,
 			fd == -EADDRINUSE      ? "another port with --listen, or end that program"
@@ -328,7 +259,8 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 				? "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE"
 				: NULL,
 			"cannot listen at %s", num_text_endpoint(&spec->listen));
-	}
+	h = mem_new(h);
+	h->spec = *spec;
 	h->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, h, MHD_OPTION_LISTEN_SOCKET,
 				 fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS,

@@ -48,8 +48,8 @@ void http_run(struct http *h);
 void http_forget(struct http *h);
 
 /*
- * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none. Of
- * those with the same weight OpenMetrics is taken if it is named; who accepts neither gets text.
+ * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none.
+ * OpenMetrics if that is named with a q that is not 0, whatever other types are worth; else text.
  */
 enum expose_format http_accept(const char *header);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "ledger/join.h"
 #include "report/document.h"
@@ -116,10 +117,8 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 	const unsigned n = l->documents;
 	int rc = 0;
 
-	j->sender = calloc(n + 1, sizeof(*j->sender));
-	j->receiver = calloc(n + 1, sizeof(*j->receiver));
-	if (!j->sender || !j->receiver)
-		return error_memory(err);
+	j->sender = mem_zero(n, sizeof(*j->sender));
+	j->receiver = mem_zero(n, sizeof(*j->receiver));
 	for (unsigned i = 0; i < n && !rc; i++) {
 		if (!strcmp(d[i].command, "send")) {
 			rc = fill_sender(&j->sender[j->senders++], &d[i], err);
@@ -713,8 +712,8 @@ static void finish(struct joining *j, struct ledgers_document *d)
 }
 
 /* Of a receiver and all its senders; or of all that sent to `target`, whose receiver is unknown. */
-static int make(const struct ends *ends, const struct side *to, const char *target,
-		struct ledgers_document *d)
+static void make(const struct ends *ends, const struct side *to, const char *target,
+		 struct ledgers_document *d)
 {
 	struct joining j = {
 		.to = to,
@@ -722,7 +721,7 @@ static int make(const struct ends *ends, const struct side *to, const char *targ
 		.senders = json_object_new_array(),
 		.strangers = json_object_new_array(),
 		.notes = json_object_new_array(),
-		.sum = calloc(2, sizeof(*j.sum)),
+		.sum = mem_zero(2, sizeof(*j.sum)),
 		.to_ns = to ? to->d->to_ns : 0,
 		.head = {.two_hosts = true,
 			 .tx = "?",
@@ -732,37 +731,33 @@ static int make(const struct ends *ends, const struct side *to, const char *targ
 			 .time_ns = to ? to->d->from_ns : 0},
 		.whole = true,
 	};
-	int rc = j.sum ? 0 : -ENOMEM;
 
-	j.one = rc ? NULL : j.sum + 1;
+	j.one = j.sum + 1;
 	if (to)
 		fill_receiver(to, &j.head);
-	for (unsigned i = 0; i < ends->senders && !rc; i++) {
+	for (unsigned i = 0; i < ends->senders; i++) {
 		struct side *s = &ends->sender[i];
 
 		if (s->to == to && (to || !strcmp(s->target, target)))
 			add_sender(&j, s);
 	}
-	if (!rc) {
-		fill_received(&j);
-		find_strangers(&j, ends);
-		finish(&j, d);
-	}
+	fill_received(&j);
+	find_strangers(&j, ends);
+	finish(&j, d);
 	free(j.sum);
-	return rc;
 }
 
 int joined_make(struct ledgers *l, struct error *err)
 {
 	struct ends ends = {};
 	int rc = match(&ends, l, err);
-	struct ledgers_document *docs = calloc(ends.receivers + ends.senders + 1, sizeof(*docs));
+	struct ledgers_document *docs = NULL;
 	unsigned n = 0;
 
-	if (!rc && !docs)
-		rc = -ENOMEM;
+	if (!rc)
+		docs = mem_zero(ends.receivers + ends.senders, sizeof(*docs));
 	for (unsigned i = 0; i < ends.receivers && !rc; i++)
-		rc = make(&ends, &ends.receiver[i], NULL, &docs[n++]);
+		make(&ends, &ends.receiver[i], NULL, &docs[n++]);
 	/* of targets of which no receiver's ledger is there each once */
 	for (unsigned i = 0, k; i < ends.senders && !rc; i++) {
 		const char *target = ends.sender[i].target;
@@ -770,14 +765,10 @@ int joined_make(struct ledgers *l, struct error *err)
 		for (k = 0; k < i && (ends.sender[k].to || strcmp(ends.sender[k].target, target));)
 			k++;
 		if (!ends.sender[i].to && k == i)
-			rc = make(&ends, NULL, target, &docs[n++]);
+			make(&ends, NULL, target, &docs[n++]);
 	}
-	if (!rc) {
+	if (!rc)
 		ledgers_replace(l, docs, n);
-	} else { /* unless match() has said why */
-		error_memory(err);
-		free(docs);
-	}
 	free(ends.sender);
 	free(ends.receiver);
 	return rc;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/record.h"
 
 #define FLAGS JSON_C_TO_STRING_NOSLASHESCAPE
@@ -19,10 +20,8 @@ struct json_out {
 
 struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema)
 {
-	struct json_out *o = calloc(1, sizeof(*o));
+	struct json_out *o = mem_new(o);
 
-	if (!o)
-		return NULL;
 	*o = (struct json_out){.out = out, .mode = mode, .schema = schema};
 	if (mode == JSON_DOC) {
 		o->doc = json_object_new_object();

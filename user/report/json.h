@@ -22,7 +22,7 @@ enum json_mode { JSON_DOC, JSON_LINES };
 
 struct json_out;
 
-/* `schema` as in "pktledger/run/1", static. `out` is borrowed. NULL: no memory. */
+/* `schema` as in "pktledger/run/1", static. `out` is borrowed. */
 struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema);
 
 /*
@@ -51,7 +51,7 @@ void json_read_error(const struct json_object *from, struct error *err);
  */
 struct redact;
 
-struct redact *redact_new(void); /* NULL: no memory */
+struct redact *redact_new(void);
 void redact_free(struct redact *r);
 
 /* To be called for all documents before redact_apply() is, so that each name is known. `r` NULL:

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
 
@@ -509,21 +510,19 @@ static void ledgerfile_free(struct ledgerfile *lf)
 
 int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err)
 {
-	struct ledgerfile *lf = calloc(1, sizeof(*lf));
+	struct ledgerfile *lf = mem_new(lf);
 	int rc;
 
-	*out = NULL;
-	if (!lf)
-		return error_memory(err);
 	lf->fd = -1;
 	lf->outcome.size = sizeof(struct ledgerfile_outcome);
-	lf->path = strdup(path);
+	lf->path = mem_string(path);
 	lf->waiting = printbuf_new();
-	rc = lf->path && lf->waiting ? open_locked(lf, err) : error_memory(err);
-	if (rc)
+	rc = open_locked(lf, err);
+	if (rc) {
 		ledgerfile_free(lf);
-	else
-		*out = lf;
+		lf = NULL;
+	}
+	*out = lf;
 	return rc;
 }
 
@@ -543,14 +542,12 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
 	if (!lf->is_file)
 		return 0;
 	path = realpath(lf->path, NULL); /* a link stays one */
-	lf->keep = calloc(1, sizeof(*lf->keep));
-	if (!path || !lf->keep || asprintf(&lf->beside, "%s.pktledger~", path) < 0) {
-		free(path);
-		lf->beside = NULL;
-		return error_memory(err);
-	}
+	if (!path)
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot find %s", lf->path);
 	free(lf->path);
 	lf->path = path;
+	lf->beside = mem_print("%s.pktledger~", path);
+	lf->keep = mem_new(lf->keep);
 	lf->keep->keep_ns = keep_ns;
 	rc = ledgerfile_read(path, scan_line, lf, &lf->old, err);
 	if (!rc && lf->keep->others)
@@ -617,8 +614,9 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 	json_object_put(data);
 }
 
-/* Its id; -ENOMEM. */
-static int find_outcome(struct ledgerfile *lf, const char *fate, const struct result_cause *cause)
+/* Its id. */
+static unsigned find_outcome(struct ledgerfile *lf, const char *fate,
+			     const struct result_cause *cause)
 {
 	struct ledgerfile_outcome *known = lf->outcome.at;
 	unsigned id = 0;
@@ -626,35 +624,31 @@ static int find_outcome(struct ledgerfile *lf, const char *fate, const struct re
 	while (id < lf->outcome.n && !same(&known[id], fate, cause))
 		id++;
 	if (id < lf->outcome.n)
-		return (int)id;
+		return id;
 	known = list_add(&lf->outcome);
-	if (!known)
-		return -ENOMEM;
 	known->fate = fate;
 	if (cause)
 		known->cause = *cause;
 	append_outcome(lf, known, id, cause);
-	return (int)id;
+	return id;
 }
 
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
 		     const char *fate, const struct result_cause *cause)
 {
 	struct ledgerfile_range *newest;
-	int id = find_outcome(lf, fate, cause);
+	const unsigned id = find_outcome(lf, fate, cause);
 
-	if (id < 0 && !lf->rc)
-		lf->rc = id;
 	if (lf->rc)
 		return lf->rc;
 	newest = lf->n_ranges && lf->stream == stream ? &lf->range[lf->n_ranges - 1] : NULL;
-	if (newest && newest->id == (unsigned)id && newest->last + 1 == first) {
+	if (newest && newest->id == id && newest->last + 1 == first) {
 		newest->last = last;
 		return 0;
 	}
 	if (!newest || lf->n_ranges == LEDGERFILE_RANGES)
 		end_ranges(lf);
 	lf->stream = stream;
-	lf->range[lf->n_ranges++] = (struct ledgerfile_range){first, last, (unsigned)id};
+	lf->range[lf->n_ranges++] = (struct ledgerfile_range){first, last, id};
 	return lf->rc;
 }

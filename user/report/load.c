@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "report/capfile.h"
 #include "report/trace.h"
 #include "report/print.h"
@@ -40,12 +41,11 @@ static struct outcome *outcome_at(const struct fatesum *f, unsigned i)
 
 struct fatesum *fatesum_new(bool keep)
 {
-	struct fatesum *f = calloc(1, sizeof(*f));
+	struct fatesum *f = mem_new(f);
 
-	if (f)
-		*f = (struct fatesum){.keep = keep,
-				      .outcome.size = sizeof(struct outcome),
-				      .run.size = sizeof(struct fatesum_run)};
+	f->keep = keep;
+	f->outcome.size = sizeof(struct outcome);
+	f->run.size = sizeof(struct fatesum_run);
 	return f;
 }
 
@@ -67,8 +67,6 @@ int fatesum_name(struct fatesum *f, struct json_object *data)
 	if (json_get_u64(data, "id") != f->outcome.n || !*json_get_text(data, "fate"))
 		return -EINVAL;
 	more = list_add(&f->outcome);
-	if (!more)
-		return -ENOMEM;
 	more->data = json_object_get(data);
 	return 0;
 }
@@ -112,10 +110,11 @@ static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 	o->packets += packets;
 	o->ranges++;
 	o->longest = larger(o->longest, packets);
-	run = f->keep ? list_add(&f->run) : NULL;
-	if (run)
+	if (f->keep) {
+		run = list_add(&f->run);
 		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
-	return run || !f->keep;
+	}
+	return true;
 }
 
 /* What stands behind a key; NULL: it is not there. */
@@ -295,19 +294,12 @@ static void forget(struct ledgers_document *d)
 	*d = (struct ledgers_document){};
 }
 
-/* Takes it from `d`, also when it fails. -ENOMEM. */
-static int keep(struct ledgers *l, struct ledgers_document *d)
+/* Takes it from `d`. */
+static void keep(struct ledgers *l, struct ledgers_document *d)
 {
-	struct ledgers_document *more = list_room(l->document, l->documents, sizeof(*more));
-
-	if (!more) {
-		forget(d);
-		return -ENOMEM;
-	}
-	l->document = more;
-	more[l->documents++] = *d;
+	l->document = list_room(l->document, l->documents, sizeof(*d));
+	l->document[l->documents++] = *d;
 	*d = (struct ledgers_document){};
-	return 0;
 }
 
 /* The only one of a file. */
@@ -402,7 +394,6 @@ struct reading {
 	struct series *series;
 	uint64_t started_ns, intervals; /* of it, whenever they were */
 	uint64_t bad;			/* lines of the file that were bad before it */
-	int rc;
 };
 
 static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t to_ns)
@@ -458,7 +449,7 @@ static void end_document(struct reading *r)
 				 : NULL);
 	}
 	json_put(d->json, "intervals", series_intervals(r->series));
-	if (!r->rc && is_wanted(r)) {
+	if (is_wanted(r)) {
 		json_put(d->json, "covers", series_covers(r->series, d->from_ns, d->to_ns));
 		json_put(d->json, "worst", series_worst(r->series));
 		if (d->parts)
@@ -474,7 +465,7 @@ static void end_document(struct reading *r)
 			r->cut = *d;
 			*d = (struct ledgers_document){};
 		} else {
-			r->rc = keep(r->l, d);
+			keep(r->l, d);
 		}
 	}
 	forget(d);
@@ -489,14 +480,13 @@ static void end_set(struct reading *r)
 
 	if (!set->json)
 		return;
-	if (!r->rc && in_window(r->spec, set->from_ns, set->to_ns) &&
+	if (in_window(r->spec, set->from_ns, set->to_ns) &&
 	    (!r->spec->number || r->spec->number == set->number) &&
 	    (!r->cut.json || json_get_length(set->json, "trials")))
-		r->rc = keep(r->l, set);
-	if (r->cut.json && !r->rc)
-		r->rc = keep(r->l, &r->cut);
+		keep(r->l, set);
+	if (r->cut.json)
+		keep(r->l, &r->cut);
 	forget(set);
-	forget(&r->cut);
 }
 
 /* With the schema; false: its line does not say what it is, or when it was. */
@@ -529,7 +519,7 @@ static void begin_set(struct reading *r, const struct json_object *line)
 {
 	end_document(r);
 	end_set(r);
-	if (r->rc || !begin(r, &r->set, line))
+	if (!begin(r, &r->set, line))
 		return;
 	json_put(r->set.json, "start", json_object_get(json_get(line, "data")));
 	json_put_list(r->set.json, "trials");
@@ -580,18 +570,13 @@ static void begin_document(struct reading *r, struct json_object *line)
 	if (!json_object_equal(json_get(json_get(r->set.json, "start"), "command"),
 			       json_get(start, "command")))
 		end_set(r);
-	if (r->rc || !begin(r, d, line))
+	if (!begin(r, d, line))
 		return;
 	r->started_ns = d->from_ns;
 	r->intervals = 0;
 	r->bad = r->file->state.bad;
 	r->series = series_new(d->parts ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start));
 	d->fates = fatesum_new(is_one_end(d->command));
-	if (!r->series || !d->fates) {
-		r->rc = -ENOMEM;
-		forget(d);
-		return;
-	}
 	put_place(d);
 	json_put(d->json, "start", json_object_get(start));
 }
@@ -612,7 +597,7 @@ static void take_interval(struct reading *r, const struct ledgerline *peek, cons
 	line = ledgerline_parse(json, len);
 	data = json_get(line, "data");
 	if (json_object_is_type(data, json_type_object))
-		r->rc = series_add(r->series, json_object_get(data), from_ns, to_ns);
+		series_add(r->series, json_object_get(data), from_ns, to_ns);
 	else
 		r->file->odd++;
 	json_object_put(line);
@@ -682,7 +667,7 @@ static int take_line(void *arg, const char *json, size_t len)
 		take_interval(r, &peek, json, len);
 	else
 		r->file->odd += fatesum_ranges(r->now.fates, json, len) != 0;
-	return r->rc;
+	return 0;
 }
 
 /*
@@ -697,15 +682,13 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 
 	end_document(&r);
 	end_set(&r);
-	if (!rc)
-		rc = r.rc;
 	if (!rc && !file->documents)
 		return error_set(err, STATUS_FAILED, -ENODATA,
 				 file->state.bad      ? "it was cut before its first line was whole"
 				 : !file->state.lines ? "it is empty"
 						      : NULL,
 				 "%s tells of nothing", file->path);
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
+	return rc;
 }
 
 /* A document that another has put together already. */
@@ -736,7 +719,8 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
 	d.to_ns = d.from_ns;
 	d.damaged = is_one_end(d.command) && fates_disagree(d.json);
-	return keep(l, &d) ? error_memory(err) : 0;
+	keep(l, &d);
+	return 0;
 }
 
 /* One alone, or those of a page: each in an element of its own, in which no other can begin. */
@@ -776,8 +760,8 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 	file->path = path;
 	if (capfile_is(path)) {
 		rc = lostcap_read(path, spec, &d, file, err);
-		if (!rc && d.json && keep(l, &d))
-			rc = error_memory(err);
+		if (!rc && d.json)
+			keep(l, &d);
 		return rc;
 	}
 	if (spec->printed && printed_is(path))
@@ -802,20 +786,17 @@ void ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned 
 
 int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct error *err)
 {
-	struct ledgers *l = calloc(1, sizeof(*l));
+	struct ledgers *l = mem_new(l);
 	int rc = 0;
 
-	*out = NULL;
-	if (l)
-		l->file = calloc(spec->n + 1, sizeof(*l->file));
-	if (!l || !l->file)
-		rc = error_memory(err);
+	l->file = mem_zero(spec->n, sizeof(*l->file));
 	for (unsigned i = 0; i < spec->n && !rc; i++)
 		rc = read_file(l, spec, spec->path[i], err);
-	if (rc)
+	if (rc) {
 		ledgers_free(l);
-	else
-		*out = l;
+		l = NULL;
+	}
+	*out = l;
 	return rc;
 }
 

@@ -44,10 +44,10 @@ struct fatesum_run { /* numbers as in the file, with one outcome */
 	uint16_t stream, outcome;
 };
 
-struct fatesum *fatesum_new(bool keep); /* NULL: no memory; `keep`: for fatesum_runs() */
+struct fatesum *fatesum_new(bool keep); /* `keep`: for fatesum_runs() */
 void fatesum_free(struct fatesum *f);
 
-/* The data of a `fate` line. -EINVAL: out of order; -ENOMEM. */
+/* The data of a `fate` line. -EINVAL: out of order. */
 int fatesum_name(struct fatesum *f, struct json_object *data);
 
 /* The JSON of a whole `fates` line, not terminated. -EINVAL: it is not as it should be. */

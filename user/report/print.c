@@ -330,7 +330,7 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 {
 	struct trials *trials = trials_new(n);
 
-	for (unsigned i = 0; trials && i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const struct json_object *end = json_get(d[i].json, "end");
 
 		if (!end)
@@ -338,7 +338,7 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 		trials_add(trials, end, 0);
 		trials_print_row(v->out, trials, end);
 	}
-	if (trials && trials->n)
+	if (trials->n)
 		trials_print_end(v->out, trials);
 	free(trials);
 }

@@ -138,7 +138,7 @@ struct show_view {
 	const struct ledgers_document *a, *b; /* to be compared; NULL: nothing is */
 };
 
-/* 0, -ENOMEM, or as matrix_new() and html_file(). */
+/* As matrix_new() and html_file(). */
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
 
 /* Two captures compared (report/capfile.h); `ends` is changed if names are to be hidden. */
@@ -268,7 +268,7 @@ struct trials {
 	double *value;		     /* `max` of each measure */
 };
 
-/* To be freed; NULL: no memory. */
+/* To be freed. */
 struct trials *trials_new(unsigned max);
 
 /* `end` of a run, and the bytes of its payload (0: unknown). */
@@ -355,7 +355,7 @@ int html_write_documents(FILE *out, const struct html_page *page);
 
 /*
  * Writes the page. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
- * U+FFFD. 0, -ENOMEM, or -errno of the first write that failed.
+ * U+FFFD. 0, or -errno of the first write that failed.
  */
 int html_write(FILE *out, const struct html_page *page);
 

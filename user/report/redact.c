@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 
 /* Members that are a secret as a whole, and what it is then called. */
@@ -50,15 +51,11 @@ struct redact {
 
 struct redact *redact_new(void)
 {
-	struct redact *r = calloc(1, sizeof(*r));
+	struct redact *r = mem_new(r);
 
-	if (r)
-		*r = (struct redact){json_object_new_object(), .out = printbuf_new(),
-				     .other = printbuf_new()};
-	if (r && r->names && r->out && r->other)
-		return r;
-	redact_free(r);
-	return NULL;
+	*r = (struct redact){json_object_new_object(), .out = printbuf_new(),
+			     .other = printbuf_new()};
+	return r;
 }
 
 void redact_free(struct redact *r)

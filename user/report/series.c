@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/series.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "report/print.h"
 #include "report/trace.h"
 
@@ -196,10 +196,8 @@ static struct json_object *heap_json(const struct heap *h, unsigned by)
 
 struct series *series_new(enum series_kind kind, unsigned by)
 {
-	struct series *s = calloc(1, sizeof(*s));
+	struct series *s = mem_new(s);
 
-	if (!s)
-		return NULL;
 	s->kind = kind;
 	s->by = by;
 	s->stride = 1;
@@ -223,7 +221,7 @@ void series_free(struct series *s)
 }
 
 /* Two and two become one. */
-static int halve(struct series *s)
+static void halve(struct series *s)
 {
 	for (unsigned i = 0; i + 1 < s->n; i += 2) {
 		struct json_object *one = s->list[i], *two = s->list[i + 1], *both = two;
@@ -237,8 +235,6 @@ static int halve(struct series *s)
 			heap_add(&s->open, one, s->by, 0);
 			heap_add(&s->open, two, s->by, to_ns);
 			both = heap_json(&s->open, s->by);
-			if (!both)
-				return -ENOMEM;
 			json_object_put(two);
 		}
 		json_object_put(one);
@@ -248,39 +244,33 @@ static int halve(struct series *s)
 	s->n /= 2;
 	s->stride *= 2;
 	heap_clear(&s->open);
-	return 0;
 }
 
 /* Ends the item that is being put together. */
-static int close_open(struct series *s)
+static void close_open(struct series *s)
 {
-	struct json_object *o;
-
 	if (s->kind != SERIES_PARTS || s->stride == 1 || !s->in_open)
-		return 0;
-	o = heap_json(&s->open, s->by);
-	if (!o)
-		return -ENOMEM;
-	heap_clear(&s->open);
-	s->list[s->n++] = o;
+		return;
+	s->list[s->n++] = heap_json(&s->open, s->by);
 	s->in_open = 0;
-	return 0;
+	heap_clear(&s->open);
 }
 
-static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
+static void keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 {
-	if (s->n == SERIES_MAX && !s->in_open && halve(s))
-		return -ENOMEM;
+	if (s->n == SERIES_MAX && !s->in_open)
+		halve(s);
 	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
 		/* of counters only the last of each item matters, and it is the newest there is */
 		if (s->in_open)
 			json_object_put(s->list[--s->n]);
 		s->list[s->n++] = json_object_get(interval);
 		s->in_open = (s->in_open + 1) % s->stride;
-		return 0;
+		return;
 	}
 	heap_add(&s->open, interval, s->by, to_ns);
-	return ++s->in_open == s->stride ? close_open(s) : 0;
+	if (++s->in_open == s->stride)
+		close_open(s);
 }
 
 /* Counts of packets under way may be corrected downwards. */
@@ -337,10 +327,8 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 	json_put_double(copy, "dropped_pps", pps);
 }
 
-int series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns)
+void series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns)
 {
-	int rc;
-
 	if (!s->count++)
 		s->from_ns = from_ns;
 	s->to_ns = to_ns;
@@ -356,9 +344,8 @@ int series_add(struct series *s, struct json_object *interval, uint64_t from_ns,
 		json_object_put(s->last);
 		s->last = json_object_get(interval);
 	}
-	rc = keep(s, interval, to_ns);
+	keep(s, interval, to_ns);
 	json_object_put(interval);
-	return rc;
 }
 
 uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns)

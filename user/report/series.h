@@ -19,12 +19,12 @@ enum series_kind {
 	SERIES_PARTS,	 /* of trace: counts of each interval */
 };
 
-/* `by`: of the rows of SERIES_PARTS, as in struct live_spec. NULL: no memory. */
+/* `by`: of the rows of SERIES_PARTS, as in struct live_spec. */
 struct series *series_new(enum series_kind kind, unsigned by);
 void series_free(struct series *s); /* NULL is fine */
 
-/* `interval` is taken, when it was in `from_ns` .. `to_ns` of CLOCK_REALTIME. 0 or -ENOMEM. */
-int series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns);
+/* `interval` is taken, when it was in `from_ns` .. `to_ns` of CLOCK_REALTIME. */
+void series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns);
 
 /* How many were added, and the time that they cover; 0 without any. */
 uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns);

@@ -92,8 +92,6 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
 	int rc;
 
-	if (v->redact && !r)
-		return error_memory(err);
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, d[i].json);
 	for (unsigned i = 0; i < n; i++)
@@ -125,13 +123,10 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
-	struct json_object *doc, *start;
+	struct json_object *start = json_solo_origin(v->argc, v->argv, NULL);
+	struct json_object *doc = json_object_new_object();
 	int rc = 0;
 
-	if (v->redact && !r)
-		return error_memory(err);
-	doc = json_object_new_object();
-	start = json_solo_origin(v->argc, v->argv, NULL);
 	hide_names(r, ends);
 	hide_names(r, start);
 	json_put_text(doc, "schema", "pktledger/report/1");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/record.h"
 #include "drops/stagemap.h"
@@ -25,10 +26,10 @@ static const char *const names[TRIALS_MEASURES] = {
 
 struct trials *trials_new(unsigned max)
 {
-	struct trials *t = calloc(1, sizeof(*t) + sizeof(double[TRIALS_MEASURES]) * max);
+	struct trials *t = mem_zero(1, sizeof(*t) + sizeof(double[TRIALS_MEASURES]) * max);
 
-	if (t)
-		*t = (struct trials){.max = max, .value = (double *)(t + 1)};
+	t->max = max;
+	t->value = (double *)(t + 1);
 	return t;
 }
 
@@ -360,8 +361,6 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 	struct error failed = {};
 	struct rows r;
 
-	if (!t)
-		return;
 	rows_open(&r, out, csv, document);
 	for (size_t i = 0; i < n; i++) {
 		const struct json_object *trial = json_get_item(document, "trials", i);

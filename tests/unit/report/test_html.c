@@ -51,7 +51,7 @@ CASE(data_stays_in_its_element)
 	FILE *f = open_memstream(&text, &size);
 
 	json_object_object_add(o, "<!--", json_object_new_string(EVIL));
-	assert_int_equal(html_put_json(f, o), 0);
+	html_put_json(f, o);
 	fclose(f);
 	assert_null(strpbrk(text, "<"));
 	again = json_tokener_parse(text);
