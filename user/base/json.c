@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 
 struct json_object *json_get(const struct json_object *o, const char *key)
@@ -101,9 +102,7 @@ struct json_object *json_text(const char *s)
 
 	if (!s || !*s)
 		return NULL;
-	clean = malloc(3 * strlen(s) + 1);
-	if (!clean)
-		return NULL;
+	clean = mem_resize(NULL, strlen(s), 3);
 	while (*s) {
 		unsigned length = utf8_length(s);
 

@@ -47,3 +47,14 @@ char *mem_print(const char *fmt, ...)
 	va_end(ap);
 	return need(s);
 }
+
+FILE *mem_stream(char **text, size_t *size)
+{
+	return need(open_memstream(text, size));
+}
+
+void mem_stream_end(FILE *f)
+{
+	if (fclose(f))
+		need(NULL);
+}

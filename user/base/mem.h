@@ -9,6 +9,7 @@
 #define PKTLEDGER_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* One zeroed object of the pointer's type: p = mem_new(p). Freed by free(), as all of these. */
 #define mem_new(p) ((typeof(p))mem_zero(1, sizeof(*(p))))
@@ -22,5 +23,9 @@ void *mem_resize(void *at, size_t n, size_t size) __attribute__((returns_nonnull
 char *mem_string(const char *s) __attribute__((returns_nonnull, malloc));
 char *mem_print(const char *fmt, ...)
 	__attribute__((returns_nonnull, malloc, format(printf, 1, 2)));
+
+/* A stream into a text, as open_memstream() makes it, and its end: the text is whole then. */
+FILE *mem_stream(char **text, size_t *size) __attribute__((returns_nonnull));
+void mem_stream_end(FILE *f);
 
 #endif

@@ -309,7 +309,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 			 const struct netns *ns, struct json_object *json, struct error *err)
 {
 	struct change *made = NULL;
-	char *text = NULL;
+	char *text;
 	unsigned n = 0;
 	struct chosen c;
 	struct error unread = {};
@@ -320,8 +320,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 	ret = collect(o, list, n, &c, err);
 	for (unsigned i = 0; i < n && !ret; i++)
 		choose(&c, &made[i], NULL);
-	if (!ret && change_persist(c.at, c.n, &text))
-		ret = error_memory(err);
+	text = change_persist(c.at, c.n);
 	if (!ret && !c.n)
 		log_info("no change is called for, and none was made");
 	if (!ret && json)

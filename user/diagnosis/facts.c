@@ -286,7 +286,7 @@ static void join_links(struct facts_reader *r)
 		link->rx_packets = facts_moved(f, FACTS_HERE, name);
 		snprintf(name, sizeof(name), "%s:tx_packets", r->name[i]);
 		link->tx_packets = facts_moved(f, FACTS_HERE, name);
-		unread_if(f, facts_link_rates(link, before, &f->after.devices[i]), r->name[i]);
+		facts_link_rates(link, before, &f->after.devices[i]);
 		if (n && r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
@@ -330,15 +330,13 @@ static int find_silent(void *arg, const struct netns *ns)
 	return 1;
 }
 
-static int join(struct facts_reader *r)
+static void join(struct facts_reader *r)
 {
 	struct facts *f = r->f;
-	int ret = counters_delta(&r->before.counters, &r->after.counters, &f->moved);
 	unsigned wanted = 0;
 	bool full = false;
 
-	if (ret)
-		return ret;
+	counters_delta(&r->before.counters, &r->after.counters, &f->moved);
 	f->window_ns = r->after.time_ns - r->before.time_ns;
 	f->after = r->after.counters; /* taken over */
 	r->after.counters = (struct counters){0};
@@ -373,7 +371,6 @@ static int join(struct facts_reader *r)
 	if (f->socks.more)
 		unread(f, "sockets", "%u more than %d; choose by --port", f->socks.more,
 		       FACTS_SOCKS);
-	return 0;
 }
 
 /* Interfaces of containers come and go: without a second sample there is nothing to judge. */
@@ -440,7 +437,9 @@ static int end(struct facts_reader *r)
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
 	}
 	stack_sample_read(r->spec.ns, &r->f->stack.after);
-	return ret ? ret : join(r);
+	if (!ret)
+		join(r);
+	return ret;
 }
 
 static void reader_free(struct facts_reader *r)

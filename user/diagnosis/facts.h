@@ -154,9 +154,9 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 /* Sets link->qdisc from what change_read() shows of the root. Pure. */
 void facts_link_qdisc(struct facts_link *link, const char *value);
 
-/* Losses between two snapshots of the interface. -ENOMEM. */
-int facts_link_rates(struct facts_link *link, struct counters_device *before,
-		     struct counters_device *after);
+/* Losses between two snapshots of the interface. */
+void facts_link_rates(struct facts_link *link, struct counters_device *before,
+		      struct counters_device *after);
 
 /* Sum of the losses of one cause that count packets. */
 uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);

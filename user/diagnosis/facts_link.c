@@ -132,14 +132,13 @@ static struct link_loss *loss_of(struct facts_link *link, const struct nic_row *
 	return &link->loss[link->n_losses++];
 }
 
-int facts_link_rates(struct facts_link *link, struct counters_device *before,
-		     struct counters_device *after)
+void facts_link_rates(struct facts_link *link, struct counters_device *before,
+		      struct counters_device *after)
 {
 	struct nic_sample matched = {0};
-	const struct nic_sample *base;
+	const struct nic_sample *base = counters_device_match(before, after, &matched);
 	struct nic_loss loss[256];
-	int ret = counters_device_match(before, after, &matched, &base);
-	unsigned n = ret ? 0 : nic_losses(after->plan, base, &after->nic, loss, 256);
+	unsigned n = nic_losses(after->plan, base, &after->nic, loss, 256);
 
 	for (unsigned i = 0; i < n && i < 256; i++) {
 		struct link_loss *l = loss_of(link, loss[i].item->row);
@@ -155,7 +154,6 @@ int facts_link_rates(struct facts_link *link, struct counters_device *before,
 		l->lost += loss[i].packets;
 	}
 	nic_sample_free(&matched);
-	return ret;
 }
 
 uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause)

@@ -218,10 +218,9 @@ static void sample_received(struct reading_sock *s, int root)
 	int n = proc_read(root, text, sizeof(text), "proc/%d/net/%s", s->threads.pid,
 			  v6 ? "snmp6" : "snmp");
 
-	if (n > 0 && proc_netns(root, s->threads.pid) == s->id.netns &&
-	    !(v6 ? procnet_snmp6(&c, "", text, (size_t)n)
-		 : procnet_snmp(&c, "", text, (size_t)n)) &&
-	    counters_get(&c, "", v6 ? "Udp6InDatagrams" : "Udp:InDatagrams", &value)) {
+	if (n > 0 && proc_netns(root, s->threads.pid) == s->id.netns)
+		(v6 ? procnet_snmp6 : procnet_snmp)(&c, "", text, (size_t)n);
+	if (counters_get(&c, "", v6 ? "Udp6InDatagrams" : "Udp:InDatagrams", &value)) {
 		if (s->has_in_datagrams)
 			s->now.received_around = value - s->in_datagrams;
 		s->in_datagrams = value;

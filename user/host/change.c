@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "base/json.h"
 #include "host/nl.h"
@@ -508,9 +509,8 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	if (ret)
 		return ret;
 	b.first = json_object_array_length(b.file.entries);
-	b.holds = calloc(n ? n : 1, sizeof(struct journal_change *));
-	ret = b.holds ? prepare(&b, err)
-		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	b.holds = mem_zero(n, sizeof(*b.holds));
+	ret = prepare(&b, err);
 	if (ret)
 		json_object_array_del_idx(b.file.entries, b.first,
 					  json_object_array_length(b.file.entries) - b.first);
@@ -527,7 +527,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 	}
 	if (ret)
 		journal_kept_save(&b.file); /* if it fails, entries that are not needed stay */
-	for (unsigned i = 0; i < n && b.holds; i++)
+	for (unsigned i = 0; i < n; i++)
 		journal_release(b.holds[i]);
 	free(b.holds);
 	journal_kept_close(&b.file);
@@ -646,8 +646,7 @@ static bool is_of(struct json_object *o, const struct change *only, unsigned n, 
 
 		if (gone[i] || read_entry(o, &e) || e.change.kind != only[i].kind ||
 		    strcmp(e.change.ifname, only[i].ifname) ||
-		    strcmp(e.change.name, only[i].name) ||
-		    strcmp(e.change.wanted, only[i].wanted))
+		    strcmp(e.change.name, only[i].name) || strcmp(e.change.wanted, only[i].wanted))
 			continue;
 		if (change_ops[e.change.kind].of_namespace &&
 		    (netns_cookie(only[i].ns, &netns) || netns != e.netns))
@@ -660,15 +659,14 @@ static bool is_of(struct json_object *o, const struct change *only, unsigned n, 
 int change_undo(const char *undo_file, const struct change *only, unsigned n, change_cb cb,
 		void *arg, struct error *err)
 {
-	bool *gone = calloc(n + 1, sizeof(*gone));
 	const char *path = undo_file ? undo_file : CHANGE_UNDO_FILE;
 	struct journal_kept file;
-	int ret = gone ? journal_kept_open(&file, path, false, err) : error_memory(err);
+	int ret = journal_kept_open(&file, path, false, err);
+	bool *gone;
 
-	if (ret) {
-		free(gone);
+	if (ret)
 		return ret == -ENOENT ? 0 : ret;
-	}
+	gone = mem_zero(n, sizeof(*gone));
 	for (size_t i = json_object_array_length(file.entries); i-- > 0;) {
 		struct json_object *entry = json_object_array_get_idx(file.entries, i);
 		struct step s = {.ns = NETNS_NONE};
@@ -716,9 +714,7 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	ret = netns_cookie(ns, &netns);
-	*changes = calloc(json_object_array_length(file.entries) + 1, sizeof(**changes));
-	if (!*changes)
-		ret = -ENOMEM;
+	*changes = mem_zero(json_object_array_length(file.entries), sizeof(**changes));
 	for (size_t i = 0; !ret && i < json_object_array_length(file.entries); i++) {
 		struct entry e = {};
 		unsigned k = 0;
@@ -801,14 +797,13 @@ static void print_change(FILE *f, const struct change *c, enum change_file file)
 		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname, text);
 }
 
-int change_persist(const struct change *changes, unsigned n, char **text)
+char *change_persist(const struct change *changes, unsigned n)
 {
+	char *text;
 	size_t size;
-	FILE *f = open_memstream(text, &size);
+	FILE *out = mem_stream(&text, &size);
 	bool begun = false;
 
-	if (!f)
-		return -errno;
 	for (enum change_file file = 0; file < CHANGE_FILES; file++) {
 		bool headed = false;
 
@@ -816,13 +811,11 @@ int change_persist(const struct change *changes, unsigned n, char **text)
 			if (file_of(&changes[i]) != file)
 				continue;
 			if (!headed)
-				fprintf(f, "%s%s", begun ? "\n" : "", headings[file]);
+				fprintf(out, "%s%s", begun ? "\n" : "", headings[file]);
 			begun = headed = true;
-			print_change(f, &changes[i], file);
+			print_change(out, &changes[i], file);
 		}
 	}
-	if (!fclose(f))
-		return 0;
-	free(*text);
-	return -ENOMEM;
+	mem_stream_end(out);
+	return text;
 }

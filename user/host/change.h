@@ -62,7 +62,8 @@ struct change {
 	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
 	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
 	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
-	const char *enter; /* words that run a command there, "ip netns exec b"; borrowed; or NULL */
+	const char
+		*enter; /* words that run a command there, "ip netns exec b"; borrowed; or NULL */
 };
 
 /*
@@ -110,9 +111,9 @@ char *change_title(const struct change *change, char *buf, size_t size);
 /*
  * The text that makes `n` changes stay after the next boot, by files: sysctl.d and udev rules. Each
  * file's name is a comment line before its content. What no file can keep is a comment that says
- * so. To be freed. 0 or -ENOMEM.
+ * so. To be freed.
  */
-int change_persist(const struct change *changes, unsigned n, char **text);
+char *change_persist(const struct change *changes, unsigned n);
 
 enum change_outcome {
 	CHANGE_DONE,	/* made, or undone, and read back */
@@ -159,7 +160,7 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 
 /*
  * The changes of entries in `ns` and of the host that are in force, oldest first; of several of one
- * setting the last. To be freed. 0, -EBUSY, or -ENOMEM.
+ * setting the last. To be freed. 0, or -EBUSY.
  */
 int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
 		struct error *err);
@@ -190,8 +191,8 @@ struct change_setting {
 	const char *name;
 	enum change_form form;
 	uint64_t min, max;
-	const char *link; /* line of a systemd .link file, %s for the value; NULL: none */
-	const char *risk; /* NULL: that of the kind */
+	const char *link;   /* line of a systemd .link file, %s for the value; NULL: none */
+	const char *risk;   /* NULL: that of the kind */
 	const char *effect; /* see change_effect(); NULL: at once */
 	/* ethtool: where it is in the structure of the kind, and its maximum; 0: there is none */
 	unsigned offset, max_offset;

@@ -9,20 +9,20 @@
 
 #include "base/file.h"
 #include "base/list.h"
+#include "base/num.h"
 #include "host/netdev.h"
 
-int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value)
+struct counter *counters_add(struct counters *c, const char *scope, const char *name,
+			     uint64_t value)
 {
-	struct counter *it = list_room(c->items, c->n, sizeof(*it));
+	struct counter *it;
 
-	if (!it)
-		return -ENOMEM;
-	c->items = it;
-	it += c->n++;
+	c->items = list_room(c->items, c->n, sizeof(*it));
+	it = &c->items[c->n++];
 	snprintf(it->scope, sizeof(it->scope), "%s", scope);
 	snprintf(it->name, sizeof(it->name), "%s", name);
 	it->value = value;
-	return 0;
+	return it;
 }
 
 void counters_free(struct counters *c)
@@ -56,7 +56,7 @@ bool counters_get(const struct counters *c, const char *scope, const char *name,
 
 struct proc_file {
 	const char *path;
-	int (*parse)(struct counters *c, const char *scope, const char *text, size_t len);
+	void (*parse)(struct counters *c, const char *scope, const char *text, size_t len);
 	const char *table; /* of procnet_neigh_stat(), instead */
 };
 
@@ -87,11 +87,11 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 			continue;
 		if (err)
 			return err;
-		err = files[i].parse ? files[i].parse(c, scope, text, len)
-				     : procnet_neigh_stat(c, scope, files[i].table, text, len);
+		if (files[i].parse)
+			files[i].parse(c, scope, text, len);
+		else
+			procnet_neigh_stat(c, scope, files[i].table, text, len);
 		free(text);
-		if (err)
-			return err;
 	}
 	return 0;
 }
@@ -114,7 +114,7 @@ static const struct {
 	{STAT(tx_fifo_errors), true},	{STAT(tx_carrier_errors), true},
 };
 
-#define LINK_STATS (sizeof(link_stats) / sizeof(link_stats[0]))
+#define LINK_STATS LENGTH(link_stats)
 
 static uint64_t link_stat(const struct counters_device *d, unsigned i)
 {
@@ -137,7 +137,7 @@ static void name_counter(const char *ifname, const char *name, char out[COUNTER_
 		snprintf(out, COUNTER_NAME_LEN, "ethtool:%s:%s", ifname, name);
 }
 
-static int add_names(struct counters *c, const struct counters_device *d)
+static void add_names(struct counters *c, const struct counters_device *d)
 {
 	const struct {
 		const char *name;
@@ -147,26 +147,24 @@ static int add_names(struct counters *c, const struct counters_device *d)
 		     {"requeues", d->qdisc.requeues, false},
 		     {"qlen", d->qdisc.qlen, true}};
 	char name[COUNTER_NAME_LEN];
-	int err = 0;
 
-	for (unsigned i = 0; i < d->nic.n && !err; i++) {
+	for (unsigned i = 0; i < d->nic.n; i++) {
 		name_counter(d->link.ifname, d->nic.at[i].name, name);
-		err = counters_add(c, d->scope, name, d->nic.at[i].value);
+		counters_add(c, d->scope, name, d->nic.at[i].value);
 	}
-	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+	for (unsigned i = 0; i < LINK_STATS; i++) {
 		snprintf(name, sizeof(name), "%s:%s", d->link.ifname, link_stats[i].name);
 		if (!link_stats[i].loss)
-			err = counters_add(c, d->scope, name, link_stat(d, i));
+			counters_add(c, d->scope, name, link_stat(d, i));
 	}
-	for (unsigned i = 0; i < sizeof(qdisc) / sizeof(qdisc[0]) && !err; i++) {
+	for (unsigned i = 0; i < LENGTH(qdisc); i++) {
+		struct counter *it;
+
 		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
-		err = counters_add(c, d->scope, name, qdisc[i].value);
-		if (err)
-			break;
-		c->items[c->n - 1].level = qdisc[i].level;
-		c->items[c->n - 1].object = d->qdisc.root.handle;
+		it = counters_add(c, d->scope, name, qdisc[i].value);
+		it->level = qdisc[i].level;
+		it->object = d->qdisc.root.handle;
 	}
-	return err;
 }
 
 /* What comes in one answer for all devices of a namespace. */
@@ -180,14 +178,12 @@ struct dumps {
 static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
 		       const struct link_info *link, const struct dumps *all)
 {
-	struct counters_device *d = list_room(c->devices, c->n_devices, sizeof(*d));
+	struct counters_device *d;
 	char name[NIC_NAME];
 	int err = 0;
 
-	if (!d)
-		return -ENOMEM;
-	c->devices = d;
-	d += c->n_devices++;
+	c->devices = list_room(c->devices, c->n_devices, sizeof(*d));
+	d = &c->devices[c->n_devices++];
 	snprintf(d->scope, sizeof(d->scope), "%s", s->role);
 	d->link = *link;
 	for (int i = 0; i < all->qdiscs_n; i++) {
@@ -196,18 +192,20 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 	}
 	if (what & COUNTERS_DRIVERS)
 		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
-	if (err == -ENODEV && what & COUNTERS_ALL) /* gone meanwhile, as others came */
-		err = 0;
-	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+	if (err && !(what & COUNTERS_ALL)) /* else it is gone meanwhile, as others came */
+		return err;
+	for (unsigned i = 0; i < LINK_STATS; i++) {
 		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
 		if (link_stats[i].loss)
-			err = nic_sample_add(&d->nic, name, link_stat(d, i));
+			nic_sample_add(&d->nic, name, link_stat(d, i));
 	}
-	for (int i = 0; i < all->qstats_n && !err; i++) {
+	for (int i = 0; i < all->qstats_n; i++) {
 		if (all->qstats[i].ifindex == link->ifindex)
-			err = nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
+			nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
 	}
-	return !err && what & COUNTERS_NAMES ? add_names(c, d) : err;
+	if (what & COUNTERS_NAMES)
+		add_names(c, d);
+	return 0;
 }
 
 static int read_links(struct counters *c, const struct counters_scope *s, unsigned what,
@@ -253,15 +251,14 @@ int counters_read(struct counters *c, const struct counters_scope *scopes, size_
 		int saved;
 
 		if (what & COUNTERS_HOST && !host)
-			err = read_files(c, "host", host_files,
-					 sizeof(host_files) / sizeof(host_files[0]));
+			err = read_files(c, "host", host_files, LENGTH(host_files));
 		host |= what & COUNTERS_HOST;
 		saved = netns_push(scopes[i].ns);
 		if (saved < 0)
 			return saved;
 		if (!err && what & COUNTERS_SNMP)
 			err = read_files(c, scopes[i].role, namespace_files,
-					 sizeof(namespace_files) / sizeof(namespace_files[0]));
+					 LENGTH(namespace_files));
 		if (!err && what & COUNTERS_DEVICES && (what & COUNTERS_ALL || scopes[i].ifnames))
 			err = read_devices(c, &scopes[i], what);
 		netns_pop(saved);
@@ -301,27 +298,23 @@ static uint64_t take_sum(const struct counters *c, size_t *i)
 	return sum;
 }
 
-static int add_delta(struct counters *out, const struct counter *it, uint64_t before,
-		     uint64_t after)
+/* How much a counter moved, which may have 32 bits. */
+static uint64_t delta_of(const struct counter *it, uint64_t before, uint64_t after)
 {
 	bool narrow = !strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7);
-	int err = counters_add(out, it->scope, it->name, counter_moved(before, after));
 
-	if (!err && narrow && after < before)
-		out->items[out->n - 1].value = (uint32_t)(after - before);
-	return err;
+	return narrow && after < before ? (uint32_t)(after - before) : counter_moved(before, after);
 }
 
-int counters_delta(struct counters *before, struct counters *after, struct counters *out)
+void counters_delta(struct counters *before, struct counters *after, struct counters *out)
 {
 	size_t b = 0, a = 0;
-	int err = 0;
 
 	if (before->n)
 		qsort(before->items, before->n, sizeof(*before->items), compare);
 	if (after->n)
 		qsort(after->items, after->n, sizeof(*after->items), compare);
-	while (b < before->n && a < after->n && !err) {
+	while (b < before->n && a < after->n) {
 		const struct counter *it = &after->items[a];
 		int order = compare(&before->items[b], it);
 
@@ -334,28 +327,27 @@ int counters_delta(struct counters *before, struct counters *after, struct count
 			uint64_t old = take_sum(before, &b), now = take_sum(after, &a);
 
 			if (same && !it->level)
-				err = add_delta(out, it, old, now);
+				counters_add(out, it->scope, it->name, delta_of(it, old, now));
 		}
 	}
-	return err;
 }
 
-int counters_device_match(struct counters_device *before, struct counters_device *after,
-			  struct nic_sample *matched, const struct nic_sample **base)
+const struct nic_sample *counters_device_match(struct counters_device *before,
+					       struct counters_device *after,
+					       struct nic_sample *matched)
 {
-	*base = before ? &before->nic : &after->nic;
 	if (before && before->plan && nic_plan_fits(before->plan, &after->nic)) {
 		after->plan = before->plan;
 		before->plan = NULL;
-		return 0;
+		return &before->nic;
 	}
 	after->plan = nic_plan_new(after->driver, &after->nic);
-	if (!after->plan)
-		return -ENOMEM;
-	if (!before || nic_plan_fits(after->plan, &before->nic))
-		return 0;
-	*base = matched;
-	return nic_sample_match(&before->nic, &after->nic, matched);
+	if (!before)
+		return &after->nic;
+	if (nic_plan_fits(after->plan, &before->nic))
+		return &before->nic;
+	nic_sample_match(&before->nic, &after->nic, matched);
+	return matched;
 }
 
 int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifname)
@@ -370,30 +362,28 @@ int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifn
 
 #define LOSSES_MAX 128 /* counters that moved, of one device */
 
-int nic_ring_loss(struct counters_device *before, struct counters_device *after,
-		  struct nic_ring_loss *out)
+struct nic_ring_loss nic_ring_loss(struct counters_device *before, struct counters_device *after)
 {
 	struct nic_sample matched = {0};
-	const struct nic_sample *base;
+	const struct nic_sample *base = counters_device_match(before, after, &matched);
 	struct nic_loss l[LOSSES_MAX];
+	unsigned n = nic_losses(after->plan, base, &after->nic, l, LOSSES_MAX);
+	struct nic_ring_loss sum = {0};
 	uint64_t largest = 0;
-	int err = counters_device_match(before, after, &matched, &base);
-	unsigned n = err ? 0 : nic_losses(after->plan, base, &after->nic, l, LOSSES_MAX);
 
-	*out = (struct nic_ring_loss){0};
 	for (unsigned i = 0; i < n && i < LOSSES_MAX; i++) {
 		const struct nic_row *row = l[i].item->row;
 
 		if (row->class != NIC_LOSS || row->stage != STAGE_NIC_RING || row->events)
 			continue;
-		out->packets += l[i].packets;
+		sum.packets += l[i].packets;
 		if (l[i].packets <= largest)
 			continue;
 		largest = l[i].packets;
-		name_counter(after->link.ifname, l[i].name, out->counter);
+		name_counter(after->link.ifname, l[i].name, sum.counter);
 	}
 	nic_sample_free(&matched);
-	return err;
+	return sum;
 }
 
 int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out)
@@ -404,10 +394,10 @@ int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out)
 			  : -ENODEV;
 
 	*out = (struct nic_ring_loss){0};
+	if (!err && !now.before.n_devices)
+		err = -ENODEV;
 	if (!err)
-		err = now.before.n_devices
-			      ? nic_ring_loss(&w->before.devices[0], &now.before.devices[0], out)
-			      : -ENODEV;
+		*out = nic_ring_loss(&w->before.devices[0], &now.before.devices[0]);
 	nic_watch_end(&now);
 	return err;
 }

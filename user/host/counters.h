@@ -118,14 +118,15 @@ struct counters_scope {
 	unsigned what;		    /* enum counters_what */
 };
 
-/* Appends a counter; names too long are cut. -ENOMEM. */
-int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value);
+/* Appends a counter; names too long are cut. The row, until the next one. */
+struct counter *counters_add(struct counters *c, const char *scope, const char *name,
+			     uint64_t value);
 
 /*
  * Appends what the `n` scopes ask for: each file and device inside its own namespace, through
  * /proc/thread-self/net. What this kernel or device does not have is left out: an absent counter is
- * not a zero. Returns 0, or -errno if a namespace cannot be entered, a device of ifnames is gone
- * (-ENODEV) or memory is short; what was read until then stays.
+ * not a zero. Returns 0, or -errno if a namespace cannot be entered or a device of ifnames is gone
+ * (-ENODEV); what was read until then stays.
  */
 int counters_read(struct counters *c, const struct counters_scope *scopes, size_t n);
 
@@ -143,9 +144,9 @@ void counters_free(struct counters *c);
  * both. Entries of one name are summed first. softnet (printed with %08x) and socket drops
  * (atomic_t) are 32 bits wide: their difference is taken modulo 2^32. SNMP counters are u64 or
  * unsigned long, link counters u64: they do not wrap on a 64-bit host, so going backwards there
- * means a restart. Both snapshots get sorted, as the differences are, by scope and name. -ENOMEM.
+ * means a restart. Both snapshots get sorted, as the differences are, by scope and name.
  */
-int counters_delta(struct counters *before, struct counters *after, struct counters *out);
+void counters_delta(struct counters *before, struct counters *after, struct counters *out);
 
 /* How much a counter of 64 bits moved; that which went backwards began anew. */
 static inline uint64_t counter_moved(uint64_t before, uint64_t now)
@@ -155,12 +156,13 @@ static inline uint64_t counter_moved(uint64_t before, uint64_t now)
 
 /*
  * Makes two snapshots of one device comparable by nic_losses() and nic_item_delta(): after->plan is
- * set (taken over from `before`, if it still fits), and *base is what after->nic is to be compared
- * with: before->nic, or *matched where counters have come or gone. `before` NULL: the device is
- * new, and nothing has moved. `matched` is zero-initialised; nic_sample_free(). -ENOMEM.
+ * set (taken over from `before`, if it still fits). Returns what after->nic is to be compared with:
+ * before->nic, or `matched` where counters have come or gone. `before` NULL: the device is new, and
+ * nothing has moved. `matched` is zero-initialised; nic_sample_free().
  */
-int counters_device_match(struct counters_device *before, struct counters_device *after,
-			  struct nic_sample *matched, const struct nic_sample **base);
+const struct nic_sample *counters_device_match(struct counters_device *before,
+					       struct counters_device *after,
+					       struct nic_sample *matched);
 
 /*
  * The parts of a snapshot that others need alone. All devices of a namespace, or that of `ifindex`,
@@ -207,17 +209,17 @@ int xdp_features_read(const struct netns *ns, unsigned ifindex, uint64_t *featur
  * Parsers of the files below /proc/net. Pure: text in, counters out. Unknown columns are taken
  * as they come, lines out of shape are skipped, and a number at the very end of a text that does
  * not end in a newline is not believed, since its last digits may be missing.
- * All return 0 or -ENOMEM. `len` is without a terminating NUL; none is needed.
+ * `len` is without a terminating NUL; none is needed.
  */
 
 /* snmp and netstat: a line of names and a line of values, both beginning with "Group:". */
-int procnet_snmp(struct counters *c, const char *scope, const char *text, size_t len);
+void procnet_snmp(struct counters *c, const char *scope, const char *text, size_t len);
 
 /*
  * snmp6 and xfrm_stat: "Name value" per line. Counters per ICMP type are left out, here and in
  * IcmpMsg above: the kernel prints them only once they are not zero.
  */
-int procnet_snmp6(struct counters *c, const char *scope, const char *text, size_t len);
+void procnet_snmp6(struct counters *c, const char *scope, const char *text, size_t len);
 
 /*
  * softnet_stat: a line per online CPU, hexadecimal (softnet_seq_show()). Columns: 1 processed,
@@ -225,7 +227,7 @@ int procnet_snmp6(struct counters *c, const char *scope, const char *text, size_
  * Kernels without column 13 leave only the line: then the name has "row" instead of "cpu",
  * because offline CPUs have no line.
  */
-int procnet_softnet(struct counters *c, const char *scope, const char *text, size_t len);
+void procnet_softnet(struct counters *c, const char *scope, const char *text, size_t len);
 
 /*
  * A column of stat/..: a line of names, then hexadecimal values per CPU. The first CPU's, which
@@ -237,8 +239,8 @@ bool procnet_column(const char *text, size_t len, const char *column, bool sum, 
  * stat/arp_cache and stat/ndisc_cache (neigh_stat_seq_show()). Adds "<table>:unresolved_discards",
  * ":res_failed", ":table_fulls" over all CPUs.
  */
-int procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
-		       size_t len);
+void procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
+			size_t len);
 
 /* What a NIC had no room for since some time. `ns` is borrowed; end with nic_watch_end(). */
 struct nic_watch {
@@ -258,9 +260,8 @@ int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifn
 /* What was lost until now. 0 or -errno; *out is all zero then. */
 int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out);
 
-/* The same of two snapshots of a device, without what an event shows, too. -ENOMEM. */
-int nic_ring_loss(struct counters_device *before, struct counters_device *after,
-		  struct nic_ring_loss *out);
+/* The same of two snapshots of a device, without what an event shows, too. */
+struct nic_ring_loss nic_ring_loss(struct counters_device *before, struct counters_device *after);
 
 void nic_watch_end(struct nic_watch *w);
 

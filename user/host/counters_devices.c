@@ -24,8 +24,6 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	const struct nlattr *data = nl_nested(info, IFLA_INFO_DATA);
 	char port[16];
 
-	if (!l)
-		return MNL_CB_ERROR;
 	l->ifindex = ifi->ifi_index;
 	l->flags = ifi->ifi_flags;
 	nl_text(nl_attr(nlh, sizeof(*ifi), IFLA_IFNAME), l->ifname, sizeof(l->ifname));
@@ -112,8 +110,6 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	/* those of one device come one after another */
 	q = rows->n && q[rows->n - 1].ifindex == (unsigned)tc->tcm_ifindex ? &q[rows->n - 1]
 									   : list_add(rows);
-	if (!q)
-		return MNL_CB_ERROR;
 	q->ifindex = (unsigned)tc->tcm_ifindex;
 	nl_copy(nl_nested(stats, TCA_STATS_QUEUE), &queue, sizeof(queue));
 	if (tc->tcm_parent == TC_H_INGRESS) { /* TC_H_CLSACT is the same */
@@ -196,12 +192,11 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct nlattr *a = nl_attr(nlh, GENL_HDRLEN, known[i].attribute);
-		struct qstat *q = a ? list_add(arg) : NULL;
+		struct qstat *q;
 
 		if (!a)
 			continue;
-		if (!q)
-			return MNL_CB_ERROR;
+		q = list_add(arg);
 		q->ifindex = (unsigned)nl_uint(nl_attr(nlh, GENL_HDRLEN, NETDEV_A_QSTATS_IFINDEX));
 		q->value = nl_uint(a);
 		qstat_name(known[i].name, queue ? (int)nl_uint(queue) : -1, q->name);

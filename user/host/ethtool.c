@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "host/nl.h"
 
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command)
@@ -42,20 +43,19 @@ static void read_driver(const struct netns *ns, const char *ifname, char driver[
 
 static void fill_speed(const struct netns *ns, struct netdev *dev)
 {
-	struct ethtool_link_settings *ls = calloc(1, sizeof(*ls) + 3 * INT8_MAX * sizeof(uint32_t));
+	struct {
+		struct ethtool_link_settings is;
+		uint32_t masks[3 * INT8_MAX];
+	} link = {.is.cmd = ETHTOOL_GLINKSETTINGS};
 
 	/* The first call asks how many words a link mode mask has; the answer is negative. */
-	if (!ls)
+	if (netdev_ethtool(ns, dev->ifname, &link) || link.is.link_mode_masks_nwords >= 0)
 		return;
-	ls->cmd = ETHTOOL_GLINKSETTINGS;
-	if (!netdev_ethtool(ns, dev->ifname, ls) && ls->link_mode_masks_nwords < 0) {
-		ls->link_mode_masks_nwords = -ls->link_mode_masks_nwords;
-		ls->cmd = ETHTOOL_GLINKSETTINGS;
-		if (!netdev_ethtool(ns, dev->ifname, ls) && ls->speed &&
-		    ls->speed != (uint32_t)SPEED_UNKNOWN)
-			dev->speed_mbit = ls->speed;
-	}
-	free(ls);
+	link.is.link_mode_masks_nwords = -link.is.link_mode_masks_nwords;
+	link.is.cmd = ETHTOOL_GLINKSETTINGS;
+	if (!netdev_ethtool(ns, dev->ifname, &link) && link.is.speed &&
+	    link.is.speed != (uint32_t)SPEED_UNKNOWN)
+		dev->speed_mbit = link.is.speed;
 }
 
 void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
@@ -86,9 +86,7 @@ static int read_strings(const struct netns *ns, const char *ifname, uint32_t set
 		return ret;
 	if (!size.info.sset_mask || !size.count)
 		return -EOPNOTSUPP;
-	*strings = calloc(1, sizeof(**strings) + (size_t)size.count * ETH_GSTRING_LEN);
-	if (!*strings)
-		return -ENOMEM;
+	*strings = mem_zero(1, sizeof(**strings) + (size_t)size.count * ETH_GSTRING_LEN);
 	(*strings)->cmd = ETHTOOL_GSTRINGS;
 	(*strings)->string_set = set;
 	(*strings)->len = size.count;
@@ -124,13 +122,14 @@ static int do_feature(const struct netns *ns, const char *ifname, const char *fe
 	struct ethtool_gfeatures *get;
 	struct ethtool_sfeatures *set;
 	unsigned count = 0, blocks;
-	int bit = find_feature(ns, ifname, feature, &count), ret;
+	int bit = find_feature(ns, ifname, feature, &count), ret = 0;
 
+	if (bit < 0)
+		return bit;
 	blocks = (count + 31) / 32;
-	get = calloc(1, sizeof(*get) + blocks * sizeof(get->features[0]));
-	set = calloc(1, sizeof(*set) + blocks * sizeof(set->features[0]));
-	ret = bit < 0 ? bit : get && set ? 0 : -ENOMEM;
-	if (!ret && want) {
+	get = mem_zero(1, sizeof(*get) + blocks * sizeof(get->features[0]));
+	set = mem_zero(1, sizeof(*set) + blocks * sizeof(set->features[0]));
+	if (want) {
 		set->cmd = ETHTOOL_SFEATURES;
 		set->size = blocks;
 		set->features[bit / 32].valid = 1u << bit % 32;
@@ -167,12 +166,10 @@ static int read_stats(const struct netns *ns, const char *ifname,
 {
 	/* The kernel writes as many as there are now: leave room for queues added since. */
 	size_t room = 2 * (size_t)names->len + 64;
-	struct ethtool_stats *values = calloc(1, sizeof(*values) + room * sizeof(uint64_t));
+	struct ethtool_stats *values = mem_zero(1, sizeof(*values) + room * sizeof(uint64_t));
 	char name[ETH_GSTRING_LEN + 1] = "";
 	int ret;
 
-	if (!values)
-		return -ENOMEM;
 	values->cmd = ETHTOOL_GSTATS;
 	values->n_stats = names->len;
 	ret = netdev_ethtool(ns, ifname, values);
@@ -180,7 +177,7 @@ static int read_stats(const struct netns *ns, const char *ifname,
 		ret = -EAGAIN;
 	for (unsigned i = 0; !ret && i < names->len; i++) {
 		memcpy(name, names->data + i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
-		ret = nic_sample_add(s, name, values->data[i]);
+		nic_sample_add(s, name, values->data[i]);
 	}
 	free(values);
 	return ret;
@@ -199,7 +196,7 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 		ret = read_stats(ns, ifname, names, s);
 		free(names);
 	}
-	return ret == -ENOMEM || ret == -ENODEV ? ret : 0;
+	return ret == -ENODEV ? ret : 0;
 }
 
 #define RSS_MAX 65536 /* entries; mlx5 has some thousands */
@@ -221,9 +218,7 @@ int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_
 		return ret;
 	if (!ask.size || ask.size > RSS_MAX)
 		return -EOPNOTSUPP;
-	*table = calloc(1, sizeof(ask) + ask.size * sizeof(ask.ring_index[0]));
-	if (!*table)
-		return -ENOMEM;
+	*table = mem_zero(1, sizeof(ask) + ask.size * sizeof(ask.ring_index[0]));
 	(*table)->cmd = ETHTOOL_GRXFHINDIR;
 	(*table)->size = ask.size;
 	ret = netdev_ethtool(ns, ifname, *table);

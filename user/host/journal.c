@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "host/caps.h"
 
@@ -409,12 +410,10 @@ static void free_change(struct journal_change *c)
 int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
 			  struct error *err)
 {
-	struct journal_change *c = calloc(1, sizeof(*c));
+	struct journal_change *c = mem_new(c);
 	struct journal_record *rec;
 	int ret = 0;
 
-	if (!c)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	c->entry.file = c->entry.value = -1;
 	rec = &c->entry.rec;
 	strcpy(rec->kind, "sysctl");
@@ -551,10 +550,10 @@ static int read_all(struct journal_kept *f)
 		}
 		json_object_array_add(f->entries, o);
 	}
-	f->rest = strdup(at);
+	f->rest = mem_string(at);
 	if (*at)
 		f->damaged = 1 + json_object_array_length(f->entries);
-	ret = at + strlen(at) < text + len ? -EBADMSG : f->rest ? 0 : -ENOMEM;
+	ret = at + strlen(at) < text + len ? -EBADMSG : 0;
 	free(text);
 	return ret;
 }

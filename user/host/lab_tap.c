@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "host/caps.h"
 
 #define FRAME_MAX 65550 /* the largest MTU and an Ethernet header */
@@ -96,11 +97,9 @@ static int open_tap(const struct lab_port *port)
 int lab_taps_open(struct lab_taps **out, const struct lab_port *a, const struct lab_port *b,
 		  struct error *err)
 {
-	struct lab_taps *t = calloc(1, sizeof(*t));
+	struct lab_taps *t = mem_new(t);
 	int ret;
 
-	if (!t)
-		return error_memory(err);
 	t->fd[0] = open_tap(a);
 	t->fd[1] = t->fd[0] < 0 ? -1 : open_tap(b);
 	ret = t->fd[0] < 0 ? t->fd[0] : t->fd[1] < 0 ? t->fd[1] : 0;

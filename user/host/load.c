@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/proc.h"
 #include "host/caps.h"
@@ -144,9 +145,9 @@ int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size
 	uint64_t *each, *to = sum;
 
 	memset(sum, 0, size);
-	each = cpus < 0 ? NULL : calloc((size_t)cpus, size);
-	if (!each)
-		return cpus < 0 ? cpus : -ENOMEM;
+	if (cpus < 0)
+		return cpus;
+	each = mem_zero((size_t)cpus, size);
 	if (bpf_map_lookup_elem(bpf_map__fd(map), key, each))
 		rc = -errno;
 	for (size_t i = 0; !rc && i < (size_t)cpus * words; i++)
@@ -210,7 +211,7 @@ unsigned trace_cpus(void)
 	return (unsigned)atoi(last) + 1;
 }
 
-static int add(struct list *maps, int fd)
+static void add(struct list *maps, int fd)
 {
 	struct bpf_map_info info = {};
 	struct bpfmap *map;
@@ -219,10 +220,8 @@ static int add(struct list *maps, int fd)
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len) ||
 	    list_find(maps, offsetof(struct bpfmap, id), &info.id, sizeof(info.id)))
-		return 0;
+		return;
 	map = list_add(maps);
-	if (!map)
-		return -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	*map = (struct bpfmap){
 		.id = info.id,
@@ -231,7 +230,6 @@ static int add(struct list *maps, int fd)
 		.bytes = proc_number(path, "memlock:"), /* bpf_map_show_fdinfo() */
 	};
 	snprintf(map->name, sizeof(map->name), "%s", info.name);
-	return 0;
 }
 
 int bpfmaps_read(struct bpfmap **list)
@@ -239,20 +237,19 @@ int bpfmaps_read(struct bpfmap **list)
 	struct list maps = {.size = sizeof(**list)};
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *d;
-	int ret = dir ? 0 : -errno;
 	char link[32];
 
-	while (dir && !ret && (d = readdir(dir))) {
+	*list = NULL;
+	if (!dir)
+		return -errno;
+	while ((d = readdir(dir))) {
 		if (proc_link(dirfd(dir), link, sizeof(link), "%s", d->d_name) > 0 &&
 		    !strcmp(link, "anon_inode:bpf-map"))
-			ret = add(&maps, atoi(d->d_name));
+			add(&maps, atoi(d->d_name));
 	}
-	if (dir)
-		closedir(dir);
-	if (ret)
-		list_free(&maps);
+	closedir(dir);
 	*list = maps.at;
-	return ret ? ret : (int)maps.n;
+	return (int)maps.n;
 }
 
 uint64_t bpfmaps_bytes(void)

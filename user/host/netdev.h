@@ -139,7 +139,7 @@ bool netdev_qdisc_limited(const char *kind);
 
 /*
  * `ethtool -S`, appended to `s` with the names that the driver gives, and the driver's own name
- * ("" unknown). None is no error. -ENODEV, -ENOMEM.
+ * ("" unknown). None is no error. -ENODEV.
  */
 int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
 			 struct nic_sample *s);

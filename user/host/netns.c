@@ -375,8 +375,7 @@ static bool check_process(struct search *s, const char *pid)
 		k = list_add(&s->known);
 	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
 	ret = check_found(s);
-	if (k)
-		*k = (struct known){st.st_ino, ret < 0};
+	*k = (struct known){st.st_ino, ret < 0};
 	return ret == 1;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "host/nic.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"
+#include "base/mem.h"
 
 struct nic_plan {
 	struct nic_item *items;
@@ -15,22 +15,19 @@ struct nic_plan {
 	unsigned names_n;
 };
 
-int nic_sample_add(struct nic_sample *s, const char *name, uint64_t value)
+void nic_sample_add(struct nic_sample *s, const char *name, uint64_t value)
 {
-	struct nic_value *v = list_room(s->at, s->n, sizeof(*v));
+	struct nic_value *v;
 	size_t len;
 
-	if (!v)
-		return -ENOMEM;
-	s->at = v;
-	v += s->n++;
+	s->at = list_room(s->at, s->n, sizeof(*v));
+	v = &s->at[s->n++];
 	name += strspn(name, " \t");
 	len = strnlen(name, NIC_NAME - 1);
 	while (len && (name[len - 1] == ' ' || name[len - 1] == '\t'))
 		len--;
 	memcpy(v->name, name, len);
 	v->value = value;
-	return 0;
 }
 
 void nic_sample_free(struct nic_sample *s)
@@ -40,12 +37,10 @@ void nic_sample_free(struct nic_sample *s)
 }
 
 /* Names repeat (vmxnet3 has one set a queue): the n-th of a name is the n-th there too. */
-int nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
-		     struct nic_sample *out)
+void nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
+		      struct nic_sample *out)
 {
-	int ret = 0;
-
-	for (unsigned i = 0; i < after->n && !ret; i++) {
+	for (unsigned i = 0; i < after->n; i++) {
 		const struct nic_value *v = &after->at[i], *old = v;
 		unsigned nth = 0;
 
@@ -55,9 +50,8 @@ int nic_sample_match(const struct nic_sample *before, const struct nic_sample *a
 			if (!strcmp(before->at[j].name, v->name) && !nth--)
 				old = &before->at[j];
 		}
-		ret = nic_sample_add(out, v->name, old->value);
+		nic_sample_add(out, v->name, old->value);
 	}
-	return ret;
 }
 
 /* Whether the name fits the pattern of `len` bytes. *queue: the number at `#`, else as it was. */
@@ -175,18 +169,11 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 
 struct nic_plan *nic_plan_new(const char *driver, const struct nic_sample *s)
 {
-	struct nic_plan *p = calloc(1, sizeof(*p));
-	size_t n = s->n ? s->n : 1;
+	struct nic_plan *p = mem_new(p);
 
-	if (!p)
-		return NULL;
-	p->items = calloc(n, sizeof(*p->items));
-	p->less = calloc(n * LESS_MAX, sizeof(*p->less));
-	p->names = calloc(n, sizeof(*p->names));
-	if (!p->items || !p->less || !p->names) {
-		nic_plan_free(p);
-		return NULL;
-	}
+	p->items = mem_zero(s->n, sizeof(*p->items));
+	p->less = mem_zero((size_t)s->n * LESS_MAX, sizeof(*p->less));
+	p->names = mem_zero(s->n, sizeof(*p->names));
 	fill(p, nic_driver_find(driver), s);
 	return p;
 }
@@ -268,9 +255,8 @@ unsigned nic_losses(const struct nic_plan *p, const struct nic_sample *before,
 }
 
 const char *const nic_cause_names[] = {
-	"ring",	      "port",	  "alloc",	"damaged",  "csum",   "filter",
-	"xdp",	      "redirect", "send",	"pause",    "shaper", "other",
-	"rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
+	"ring", "port",	 "alloc",  "damaged", "csum",	    "filter",	"xdp",	      "redirect",
+	"send", "pause", "shaper", "other",   "rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
 };
 
 const char *const nic_class_names[] = {"loss", "bound", "event", "traffic"};

@@ -117,14 +117,14 @@ struct nic_sample {
 	unsigned n;
 };
 
-/* Appends; blanks at the name's ends are cut, and so is a name that is too long. -ENOMEM. */
-int nic_sample_add(struct nic_sample *s, const char *name, uint64_t value);
+/* Appends; blanks at the name's ends are cut, and so is a name that is too long. */
+void nic_sample_add(struct nic_sample *s, const char *name, uint64_t value);
 /*
  * Where queues have come or gone: `before` with the counters of `after`, in their order, so that
- * both can be compared. A counter that is new has not moved. *out: zero-initialised. -ENOMEM.
+ * both can be compared. A counter that is new has not moved. *out: zero-initialised.
  */
-int nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
-		     struct nic_sample *out);
+void nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
+		      struct nic_sample *out);
 
 void nic_sample_free(struct nic_sample *s);
 
@@ -141,7 +141,7 @@ struct nic_item {
 /* The items of a sample; good for later samples of the device with the same names. */
 struct nic_plan;
 
-/* `driver` as ETHTOOL_GDRVINFO says, "" if unknown. NULL: no memory. */
+/* `driver` as ETHTOOL_GDRVINFO says, "" if unknown. */
 struct nic_plan *nic_plan_new(const char *driver, const struct nic_sample *s);
 const struct nic_item *nic_plan_items(const struct nic_plan *p, unsigned *n);
 

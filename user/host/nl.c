@@ -49,19 +49,16 @@ int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 
 int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
+	_Alignas(struct nlmsghdr) char buf[NL_ANSWER_SIZE];
 	int run = MNL_CB_OK, ret = 0;
-	char *buf;
 
 	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
 	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
-	buf = malloc(NL_ANSWER_SIZE);
-	if (!buf)
-		return -ENOMEM;
 	while (run > MNL_CB_STOP) {
-		ssize_t n = mnl_socket_recvfrom(nl, buf, NL_ANSWER_SIZE);
+		ssize_t n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -70,7 +67,6 @@ int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 		if (run == MNL_CB_ERROR)
 			ret = -errno;
 	}
-	free(buf);
 	return ret;
 }
 

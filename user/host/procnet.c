@@ -75,31 +75,28 @@ static bool number(const struct line *l, unsigned i, int base, uint64_t *value)
 	       read_number(w->at, w->at + w->len, base, value);
 }
 
-static int add_pairs(struct counters *c, const char *scope, const struct line *names,
-		     const struct line *values)
+static void add_pairs(struct counters *c, const char *scope, const struct line *names,
+		      const struct line *values)
 {
 	const struct word *group = &names->word[0];
 	char full[COUNTER_NAME_LEN];
 	uint64_t v;
-	int err = 0;
 
-	for (unsigned i = 1; i < names->n && i < values->n && !err; i++) {
+	for (unsigned i = 1; i < names->n && i < values->n; i++) {
 		if (!number(values, i, 10, &v))
 			continue;
 		snprintf(full, sizeof(full), "%.*s%.*s", group->len, group->at, names->word[i].len,
 			 names->word[i].at);
-		err = counters_add(c, scope, full, v);
+		counters_add(c, scope, full, v);
 	}
-	return err;
 }
 
-int procnet_snmp(struct counters *c, const char *scope, const char *text, size_t len)
+void procnet_snmp(struct counters *c, const char *scope, const char *text, size_t len)
 {
 	struct line lines[2], *l = lines, *names = NULL;
 	const char *end = text + len;
-	int err = 0;
 
-	while (!err && next_line(&text, end, l)) {
+	while (next_line(&text, end, l)) {
 		const struct word *group = l->word;
 
 		if (!l->n || group->at[group->len - 1] != ':') {
@@ -110,35 +107,32 @@ int procnet_snmp(struct counters *c, const char *scope, const char *text, size_t
 			l = &lines[l == lines];
 		} else {
 			if (!is(group, "IcmpMsg:"))
-				err = add_pairs(c, scope, names, l);
+				add_pairs(c, scope, names, l);
 			names = NULL;
 		}
 	}
-	return err;
 }
 
-int procnet_snmp6(struct counters *c, const char *scope, const char *text, size_t len)
+void procnet_snmp6(struct counters *c, const char *scope, const char *text, size_t len)
 {
 	const char *end = text + len;
 	char full[COUNTER_NAME_LEN];
 	struct line l;
 	uint64_t v;
-	int err = 0;
 
-	while (!err && next_line(&text, end, &l)) {
+	while (next_line(&text, end, &l)) {
 		if (l.n != 2 || !number(&l, 1, 10, &v))
 			continue;
 		snprintf(full, sizeof(full), "%.*s", l.word[0].len, l.word[0].at);
 		if (strncmp(full, "Icmp6InType", 11) && strncmp(full, "Icmp6OutType", 12))
-			err = counters_add(c, scope, full, v);
+			counters_add(c, scope, full, v);
 	}
-	return err;
 }
 
 enum softnet_column { SOFTNET_FLOW_LIMIT = 10, SOFTNET_BACKLOG = 11, SOFTNET_CPU = 12 };
 
-static int add_softnet_line(struct counters *c, const char *scope, const struct line *l,
-			    unsigned row)
+static void add_softnet_line(struct counters *c, const char *scope, const struct line *l,
+			     unsigned row)
 {
 	static const char *const names[] = {
 		"processed",
@@ -150,34 +144,28 @@ static int add_softnet_line(struct counters *c, const char *scope, const struct 
 	uint64_t col[SOFTNET_CPU + 1];
 	char name[COUNTER_NAME_LEN];
 	unsigned n = 0;
-	int err = 0;
 
 	while (n <= SOFTNET_CPU && number(l, n, 16, &col[n]))
 		n++;
 	/* A cut line has lost its CPU: a row number would be another counter's name. */
 	if (l->cut && n <= SOFTNET_CPU)
-		return 0;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]) && i < n && !err; i++) {
+		return;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]) && i < n; i++) {
 		if (!names[i])
 			continue;
 		snprintf(name, sizeof(name), "softnet:%s%u:%s", n > SOFTNET_CPU ? "cpu" : "row",
 			 n > SOFTNET_CPU ? (unsigned)col[SOFTNET_CPU] : row, names[i]);
-		err = counters_add(c, scope, name, col[i]);
-		if (!err)
-			c->items[c->n - 1].level = i == SOFTNET_BACKLOG;
+		counters_add(c, scope, name, col[i])->level = i == SOFTNET_BACKLOG;
 	}
-	return err;
 }
 
-int procnet_softnet(struct counters *c, const char *scope, const char *text, size_t len)
+void procnet_softnet(struct counters *c, const char *scope, const char *text, size_t len)
 {
 	const char *end = text + len;
 	struct line l;
-	int err = 0;
 
-	for (unsigned row = 0; !err && next_line(&text, end, &l); row++)
-		err = add_softnet_line(c, scope, &l, row);
-	return err;
+	for (unsigned row = 0; next_line(&text, end, &l); row++)
+		add_softnet_line(c, scope, &l, row);
 }
 
 bool procnet_column(const char *text, size_t len, const char *column, bool sum, uint64_t *value)
@@ -201,20 +189,18 @@ bool procnet_column(const char *text, size_t len, const char *column, bool sum, 
 	return lines;
 }
 
-int procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
-		       size_t len)
+void procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
+			size_t len)
 {
 	static const char *const wanted[] = {"unresolved_discards", "res_failed", "table_fulls"};
 	char name[COUNTER_NAME_LEN];
 	uint64_t sum;
-	int err = 0;
 
-	for (unsigned w = 0; w < sizeof(wanted) / sizeof(wanted[0]) && !err; w++) {
+	for (unsigned w = 0; w < sizeof(wanted) / sizeof(wanted[0]); w++) {
 		snprintf(name, sizeof(name), "%s:%s", table, wanted[w]);
 		if (procnet_column(text, len, wanted[w], true, &sum))
-			err = counters_add(c, scope, name, sum);
+			counters_add(c, scope, name, sum);
 	}
-	return err;
 }
 
 enum udp_column {

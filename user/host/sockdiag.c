@@ -108,8 +108,6 @@ static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 	struct xdp_diag_info info;
 	struct xdp_diag_stats st;
 
-	if (!x)
-		return MNL_CB_ERROR;
 	x->inode = msg->xdiag_ino;
 	nl_copy(nl_attr(nlh, sizeof(*msg), XDP_DIAG_INFO), &info, sizeof(info));
 	x->ifindex = info.ifindex;

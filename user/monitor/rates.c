@@ -108,12 +108,10 @@ static void add_queues(struct rates *r, const struct counters_device *s,
 }
 
 /* How all devices moved since the last sample. */
-static int add_devices(struct rates *r, struct counters *now)
+static void add_devices(struct rates *r, struct counters *now)
 {
-	int ret = 0;
-
 	r->devices.n = r->queues.n = r->losses.n = 0;
-	for (unsigned i = 0; i < now->n_devices && !ret; i++) {
+	for (unsigned i = 0; i < now->n_devices; i++) {
 		struct counters_device *d = &now->devices[i], *old;
 		struct nic_sample matched = {0};
 		const struct nic_sample *base;
@@ -122,16 +120,14 @@ static int add_devices(struct rates *r, struct counters *now)
 
 		old = counters_device(&r->counters, SCOPE, d->link.ifname, d->link.ifindex);
 		add_device(r, d, old);
-		ret = counters_device_match(old, d, &matched, &base);
-		if (!ret)
-			add_queues(r, d, base);
-		n = ret ? 0 : nic_losses(d->plan, base, &d->nic, loss, LOSSES_MAX);
+		base = counters_device_match(old, d, &matched);
+		add_queues(r, d, base);
+		n = nic_losses(d->plan, base, &d->nic, loss, LOSSES_MAX);
 		for (unsigned j = 0; j < n && j < LOSSES_MAX; j++)
 			*(struct rates_loss *)list_add(&r->losses) =
 				(struct rates_loss){r->devices.n - 1, loss[j]};
 		nic_sample_free(&matched);
 	}
-	return ret;
 }
 
 /* Where there is no sock_diag, by a walk over open files, those of the namespace. */
@@ -175,36 +171,30 @@ static void add_xsk(struct rates *r, const struct xsk_info *x)
 	}
 }
 
-int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
+void rates_sample(struct rates *r, uint64_t now_ns)
 {
 	struct counters_scope scope = {SCOPE, r->ns, NULL,
 				       COUNTERS_ALL | COUNTERS_DEVICES | COUNTERS_DRIVERS |
 					       COUNTERS_QUEUES};
 	struct counters now = {0};
-	int ret;
+	struct xsk_info *list;
+	int n;
 
 	if (!r->devices_only)
 		scope.what |= COUNTERS_SNMP | COUNTERS_HOST;
-	ret = counters_read(&now, &scope, 1);
-	if (ret != -ENOMEM) /* a namespace that is gone has no rows */
-		ret = add_devices(r, &now);
+	counters_read(&now, &scope, 1); /* a namespace that is gone has no rows */
+	add_devices(r, &now);
 	counters_free(&r->deltas);
-	if (!ret)
-		ret = counters_delta(&r->counters, &now, &r->deltas);
+	counters_delta(&r->counters, &now, &r->deltas);
 	counters_free(&r->counters);
 	r->counters = now;
-	if (!ret) {
-		struct xsk_info *list;
-		int n = read_xsks(r, &list);
-
-		r->xsks.n = 0;
-		for (int i = 0; i < n; i++)
-			add_xsk(r, &list[i]);
-		free(r->xsk);
-		r->xsk = list;
-		r->xsk_n = n;
-	}
+	n = read_xsks(r, &list);
+	r->xsks.n = 0;
+	for (int i = 0; i < n; i++)
+		add_xsk(r, &list[i]);
+	free(r->xsk);
+	r->xsk = list;
+	r->xsk_n = n;
 	r->interval = r->time ? now_ns - r->time : 0;
 	r->time = now_ns;
-	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read counters");
 }

@@ -96,7 +96,6 @@ struct sources {
 	struct list counted, dropped; /* struct counted */
 	const char *places[PLACES_MAX];
 	unsigned places_n;
-	bool broken; /* a sample failed: no counter has a row any more */
 };
 
 #define WORK_SHARE 100 /* of the time, what costs most takes one part in so many */
@@ -651,7 +650,8 @@ static void check_events(struct sources *s, struct live *l, struct space *x)
 	struct live_own own;
 
 	live_own(l, &own);
-	if (x->now.n && !still && !counters_delta(&x->base, &x->now, &moved)) {
+	if (x->now.n && !still) {
+		counters_delta(&x->base, &x->now, &moved);
 		causes_in(s, x->inum, &causes);
 		countercheck_compare(&moved, causes.at, causes.n, &facts, &check);
 	}
@@ -752,7 +752,9 @@ static int start(void *arg, struct error *err)
 		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
 	if (s->checks)
 		sample_spaces(s);
-	return rc ? rc : rates_sample(&s->rates, clock_now(), err);
+	if (!rc)
+		rates_sample(&s->rates, clock_now());
+	return rc;
 }
 
 static void sample(void *arg)
@@ -762,9 +764,7 @@ static void sample(void *arg)
 	if (s->checks &&
 	    (live_parts(s->live).last || clock_now() - s->checked_ns > WORK_SHARE * s->check_ns))
 		sample_spaces(s);
-	if (s->broken)
-		return;
-	s->broken = rates_sample(&s->rates, clock_now(), &(struct error){}) != 0;
+	rates_sample(&s->rates, clock_now());
 	count_losses(s);
 	count_sockets(s);
 }
@@ -778,7 +778,7 @@ static void collect(void *arg, struct live *l)
 		collect_losses(s, l);
 	for (unsigned i = 0; i < s->programs; i++)
 		collect_program(s, l, &s->program[i]);
-	for (unsigned i = 0; i < s->counted.n && !s->broken; i++)
+	for (unsigned i = 0; i < s->counted.n; i++)
 		collect_counter(s, l, &c[i]);
 	if (s->walks)
 		collect_silent(s, l);

@@ -76,10 +76,9 @@ struct rates_xsk {
 void rates_init(struct rates *r);
 
 /*
- * Reads everything; `now_ns`: a clock that goes forward. A namespace that is gone has no rows. 0,
- * or -errno if memory is short.
+ * Reads everything; `now_ns`: a clock that goes forward. A namespace that is gone has no rows.
  */
-int rates_sample(struct rates *r, uint64_t now_ns, struct error *err);
+void rates_sample(struct rates *r, uint64_t now_ns);
 void rates_close(struct rates *r);
 
 struct sources;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/record.h"
 #include "diagnosis/look.h"
@@ -531,27 +532,25 @@ static void keep_plain(char *name)
 	}
 }
 
-static int read_facts(struct look_place *p, const struct json_object *o)
+static void read_facts(struct look_place *p, const struct json_object *o)
 {
 	const char *netns = json_get_text(o, "netns");
-	int rc = 0;
 
 	record_read(o, facts_rows, &p->facts);
 	keep_plain(p->facts.back.source);
 	for (unsigned i = 0; i < p->facts.n_links; i++)
 		keep_plain(p->facts.link[i].dev.ifname);
 	utf8_tame(memcpy(p->name, netns, strnlen(netns, sizeof(p->name) - 1)));
-	for (struct json_each item = json_each(o, "counters"); json_next(&item) && !rc;) {
+	for (struct json_each item = json_each(o, "counters"); json_next(&item);) {
 		struct bundle_counter c;
 
 		if (p->facts.moved.n == BUNDLE_COUNTERS)
 			break;
 		if (record_read(item.item, counter_rows, &c))
 			continue;
-		rc = counters_add(&p->facts.moved, c.scope, c.name, c.moved);
-		rc = rc ? rc : counters_add(&p->facts.after, c.scope, c.name, c.after);
+		counters_add(&p->facts.moved, c.scope, c.name, c.moved);
+		counters_add(&p->facts.after, c.scope, c.name, c.after);
 	}
-	return rc;
 }
 
 int bundle_write(const char *path, struct json_object *start, const struct look *l,
@@ -598,7 +597,6 @@ static int read_line(void *arg, const char *json, size_t len)
 	struct json_object *line = ledgerline_parse(json, len), *data = json_get(line, "data");
 	const char *event = json_get_text(line, "event");
 	struct look *l = r->look;
-	int rc = 0;
 
 	if (!strcmp(event, "start")) { /* of several the last */
 		look_close(l);
@@ -608,17 +606,16 @@ static int read_line(void *arg, const char *json, size_t len)
 				   ? NULL
 				   : json_object_get(data);
 	} else if (r->start && !strcmp(event, "facts") && l->n < LOOK_PLACES) {
-		l->at[l->n] = calloc(1, sizeof(*l->at[0]));
-		rc = l->at[l->n] ? read_facts(l->at[l->n], data) : -ENOMEM;
-		if (l->at[l->n])
-			l->at[l->n++]->ns = NETNS_NONE;
+		l->at[l->n] = mem_new(l->at[0]);
+		read_facts(l->at[l->n], data);
+		l->at[l->n++]->ns = NETNS_NONE;
 	} else if (r->start && !strcmp(event, "end")) {
 		l->window_ns = json_get_u64(data, "window_ns");
 		l->spaces = (unsigned)json_get_u64(data, "namespaces");
 		l->losing = (unsigned)json_get_u64(data, "namespaces_losing_unread");
 	}
 	json_object_put(line);
-	return rc;
+	return 0;
 }
 
 int bundle_read(const char *path, struct look *l, struct json_object **start, struct error *err)

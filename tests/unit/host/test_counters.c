@@ -32,7 +32,7 @@ static size_t load(const char *name, char *buf, size_t size)
 	return n;
 }
 
-typedef int (*parser)(struct counters *c, const char *scope, const char *text, size_t len);
+typedef void (*parser)(struct counters *c, const char *scope, const char *text, size_t len);
 
 static struct counters parse(parser p, const char *scope, const char *file)
 {
@@ -40,7 +40,7 @@ static struct counters parse(parser p, const char *scope, const char *file)
 	struct counters c = {0};
 	size_t n = load(file, buf, sizeof(buf));
 
-	assert_int_equal(p(&c, scope, buf, n), 0);
+	p(&c, scope, buf, n);
 	return c;
 }
 
@@ -48,7 +48,7 @@ static struct counters parse_text(parser p, const char *text)
 {
 	struct counters c = {0};
 
-	assert_int_equal(p(&c, "rx", text, strlen(text)), 0);
+	p(&c, "rx", text, strlen(text));
 	return c;
 }
 
@@ -200,7 +200,7 @@ CASE(softnet_delta)
 	struct counters d = {0};
 	uint64_t v;
 
-	assert_int_equal(counters_delta(&before, &after, &d), 0);
+	counters_delta(&before, &after, &d);
 	assert_true(counters_get(&d, "host", "softnet:cpu1:processed", &v));
 	assert_int_equal(v, 1000004);
 	assert_true(counters_get(&d, "host", "softnet:cpu1:dropped", &v));
@@ -223,13 +223,13 @@ CASE(neigh_stat)
 		"00000000 00000000 00000001 00000000\n";
 	struct counters c = {0};
 
-	assert_int_equal(procnet_neigh_stat(&c, "host", "arp_cache", text, strlen(text)), 0);
+	procnet_neigh_stat(&c, "host", "arp_cache", text, strlen(text));
 	has_value(&c, "host", "arp_cache:unresolved_discards", 32);
 	has_value(&c, "host", "arp_cache:res_failed", 3);
 	counters_free(&c);
 
 	/* Cut in the second CPU's line: a sum over one CPU is no sum. */
-	assert_int_equal(procnet_neigh_stat(&c, "host", "arp_cache", text, strlen(text) - 30), 0);
+	procnet_neigh_stat(&c, "host", "arp_cache", text, strlen(text) - 30);
 	has_not(&c, "host", "arp_cache:unresolved_discards");
 	has_value(&c, "host", "arp_cache:res_failed", 3);
 	counters_free(&c);
@@ -272,7 +272,7 @@ CASE(udp_sockets)
 
 static void add(struct counters *c, const char *name, uint64_t v)
 {
-	assert_int_equal(counters_add(c, "rx", name, v), 0);
+	counters_add(c, "rx", name, v);
 }
 
 CASE(delta_rules)
@@ -295,7 +295,7 @@ CASE(delta_rules)
 	add(&after, "only:after", 1);
 	add(&before, "Udp:NoPorts", 1ULL << 40);
 	add(&after, "Udp:NoPorts", (1ULL << 40) + 5);
-	assert_int_equal(counters_delta(&before, &after, &d), 0);
+	counters_delta(&before, &after, &d);
 
 	assert_true(counters_get(&d, "rx", "softnet:cpu0:dropped", &v));
 	assert_int_equal(v, 0x20);
