@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint8_t *nul = memchr(data, 0, size);
 	size_t len = nul ? (size_t)(nul - data) : size;
 	char *first = fuzz_text(data, len), *second = fuzz_text(data + len, size - len);
-	struct nftlist before = {0}, after = {0};
+	struct list before = {0}, after = {0};
 	struct nft_result result = {0};
 	int rc = nftlist_parse(first, &before);
 
@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!rc)
 		nftlist_compare(&before, &after, HOOK_NONE, &result);
 	nftrules_result_free(&result);
-	nftlist_free(&before);
-	nftlist_free(&after);
+	list_free(&before);
+	list_free(&after);
 	free(first);
 	free(second);
 	return 0;

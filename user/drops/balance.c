@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "base/num.h"
 #include "drops/balance.h"
 
 #include <bpf/bpf.h>
@@ -12,7 +11,8 @@
 #include "balance.skel.h"
 #include "balance_old.skel.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
 #include "host/load.h"
 #include "trace_abi.h"
 
@@ -204,9 +204,7 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	int rc;
 
-	b->skel = calloc(1, sizeof(*b->skel));
-	if (!b->skel)
-		return -ENOMEM;
+	b->skel = mem_new(b->skel);
 	rc = balance_bpf__create_skeleton(b->skel);
 	if (!rc)
 		rc = trace_open(b->skel->skeleton, kfuncs ? NULL : balance_old_bpf__elf_bytes);
@@ -252,9 +250,7 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 		return error_set(err, STATUS_UNABLE, -ENOENT,
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return error_memory(err);
+	b = mem_new(b);
 	b->spec = *spec;
 	b->by_functions = reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0;
 	rc = load(b, numbered, true, err);

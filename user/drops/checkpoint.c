@@ -9,6 +9,7 @@
 #include "checkpoint.skel.h"
 #include "checkpoint_old.skel.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "host/load.h"
 
 #define HANDLE	 1
@@ -87,12 +88,11 @@ struct checkpoints {
 
 static struct checkpoints *new_checkpoints(void)
 {
-	struct checkpoints *c = calloc(1, sizeof(*c));
+	struct checkpoints *c = mem_new(c);
 
-	for (unsigned i = 0; c && i < CHECKPOINTS; i++)
+	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		c->at[i] = (struct tc_first)TC_FIRST_INIT;
-	if (c)
-		c->tcx = -1;
+	c->tcx = -1;
 	return c;
 }
 
@@ -104,13 +104,11 @@ static int open_programs(struct checkpoints *c, const struct trace_config *cfg,
 			 const struct drops *drops, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
-	struct checkpoint_bpf *s = calloc(1, sizeof(*s));
+	struct checkpoint_bpf *s = mem_new(s);
 	int rc;
 
 	checkpoint_bpf__destroy(c->skel);
 	c->skel = s;
-	if (!s)
-		return -ENOMEM;
 	rc = checkpoint_bpf__create_skeleton(s);
 	if (!rc)
 		rc = trace_open(s->skeleton, paged ? NULL : checkpoint_old_bpf__elf_bytes);
@@ -135,8 +133,6 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	struct checkpoints *c = new_checkpoints();
 	int rc;
 
-	if (!c)
-		return error_memory(err);
 	/* those of tc call no functions of the kernel */
 	rc = open_programs(c, cfg, drops, false);
 	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
@@ -193,8 +189,6 @@ int edge_open(struct checkpoints **out, const struct trace_config *cfg, const st
 	bool tc = netns->enter && ifindex;
 	int rc;
 
-	if (!c)
-		return error_memory(err);
 	for (;;) {
 		rc = load_edge(c, cfg, drops, netns, true, tc);
 		if (trace_load_again(rc)) /* as this kernel can */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "drops.skel.h"
 #include "drops_old.skel.h"
 #include "host/load.h"
@@ -25,12 +26,10 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	bool consumes = cfg->consuming[0].end;
-	struct drops_bpf *s = d->skel = calloc(1, sizeof(*s));
+	struct drops_bpf *s = d->skel = mem_new(s);
 	int rc;
 
 	d->paged = paged;
-	if (!s)
-		return -ENOMEM;
 	rc = drops_bpf__create_skeleton(s);
 	if (!rc)
 		rc = trace_open(s->skeleton, paged ? NULL : drops_old_bpf__elf_bytes);
@@ -61,11 +60,9 @@ out:
 
 int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
 {
-	struct drops *d = calloc(1, sizeof(*d));
+	struct drops *d = mem_new(d);
 	int rc;
 
-	if (!d)
-		return error_memory(err);
 	rc = load(d, cfg, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);

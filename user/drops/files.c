@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/mem.h"
 #include "drops/owners.h"
 #include "host/load.h"
 #include "survey.skel.h"
@@ -27,8 +28,8 @@ bool files_of_all(void)
 static int open_walk(struct files **out, const char *program, const char *map,
 		     const char *const beside[])
 {
-	struct files *f = calloc(1, sizeof(*f));
-	int rc = f ? survey_open(&f->skel, program, map, beside) : -ENOMEM;
+	struct files *f = mem_new(f);
+	int rc = survey_open(&f->skel, program, map, beside);
 
 	*out = NULL;
 	if (!rc) {
@@ -128,34 +129,21 @@ pid_t files_reader(const struct files *f, uint64_t inode)
 		       : (pid_t)last;
 }
 
-struct xsks {
-	struct list list; /* struct xsk_info */
-	bool short_of_memory;
-};
-
-static void add_xsk(void *arg, const void *record)
+static void add_xsk(void *list, const void *record)
 {
 	const struct xsk_info *x = record;
-	struct xsk_info *at;
-	struct xsks *s = arg;
 
-	if (list_find(&s->list, offsetof(struct xsk_info, inode), &x->inode, sizeof(x->inode)))
-		return;
-	at = list_add(&s->list);
-	if (at)
-		*at = *x;
-	s->short_of_memory |= !at;
+	if (!list_find(list, offsetof(struct xsk_info, inode), &x->inode, sizeof(x->inode)))
+		*(struct xsk_info *)list_add(list) = *x;
 }
 
 int files_read_xsk(const struct files *f, struct xsk_info **list)
 {
-	struct xsks s = {.list.size = sizeof(**list)};
-	int rc = trace_iterate(f->link, sizeof(**list), add_xsk, &s);
+	struct list found = {.size = sizeof(**list)};
+	int rc = trace_iterate(f->link, sizeof(**list), add_xsk, &found);
 
-	if (!rc && s.short_of_memory)
-		rc = -ENOMEM;
 	if (rc)
-		list_free(&s.list);
-	*list = s.list.at;
-	return rc ? rc : (int)s.list.n;
+		list_free(&found);
+	*list = found.at;
+	return rc ? rc : (int)found.n;
 }

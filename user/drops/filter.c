@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 #include "host/load.h"
 
@@ -478,15 +479,13 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags,
 	bpf_object__for_each_program(prog, obj)
 	{
 		size_t n = bpf_program__insn_cnt(prog);
-		struct bpf_insn *insns = calloc(n, sizeof(*insns));
-		int rc = insns ? 0 : -ENOMEM;
+		struct bpf_insn *insns = mem_resize(NULL, n, sizeof(*insns));
+		int rc = 0;
 
-		if (!rc) {
-			memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-			if (fill(insns, n, code, slots, tags, port)) {
-				rc = bpf_program__set_insns(prog, insns, n);
-				slots++;
-			}
+		memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+		if (fill(insns, n, code, slots, tags, port)) {
+			rc = bpf_program__set_insns(prog, insns, n);
+			slots++;
 		}
 		free(insns);
 		if (rc)
@@ -540,9 +539,9 @@ uint16_t filter_port(const char *expr)
 {
 	static const char *const words[] = {"and", "&&",  "ip",	  "ip6", "udp", "tcp",
 					    "src", "dst", "host", "net", "not"};
-	char *copy = strdup(expr), *rest = copy;
+	char *copy = mem_string(expr), *rest = copy;
 	uint16_t port = 0;
-	bool negated = false, plain = copy;
+	bool negated = false, plain = true;
 	uint64_t n;
 
 	for (char *word; plain && (word = strtok_r(rest, " ", &rest));) {
@@ -592,14 +591,11 @@ static int refuse(const char *expr, int rc, const char *why, struct error *err)
 
 int filter_compile(struct filter **out, const char *expr, struct error *err)
 {
-	struct filter *f = calloc(1, sizeof(*f));
+	struct filter *f = mem_new(f);
 	char why[sizeof(f->l3_refusal)] = "libpcap's program cannot be translated";
-	int rc = -ENOMEM;
+	int rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, sizeof(why));
 
-	if (f)
-		f->expression = strdup(expr);
-	if (f && f->expression)
-		rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, sizeof(why));
+	f->expression = mem_string(expr);
 	if (!rc) {
 		rc = filter_pcap_compile(&f->layers[FILTER_L3], expr, FILTER_L3, f->l3_refusal,
 					 sizeof(f->l3_refusal));

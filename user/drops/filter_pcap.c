@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 #define WHOLE 65535 /* what a matching program returns */
 
 /*
@@ -24,7 +26,7 @@ static bool jumps_back(const struct sock_filter *f)
 }
 
 /* Copies one behind the other, the end of each loop leads into the next copy. */
-static int straighten(struct filter_code *code)
+static void straighten(struct filter_code *code)
 {
 	const struct sock_filter no_match = {BPF_RET | BPF_K, 0, 0, 0};
 	unsigned loops = 0, n = code->n;
@@ -34,11 +36,9 @@ static int straighten(struct filter_code *code)
 	code->straight = code->insns;
 	code->n_straight = n;
 	if (!loops)
-		return 0;
+		return;
 	code->n_straight = n * (FILTER_LOOPS + 1);
-	code->straight = calloc(code->n_straight, sizeof(*code->straight));
-	if (!code->straight)
-		return -ENOMEM;
+	code->straight = mem_zero(code->n_straight, sizeof(*code->straight));
 	for (unsigned i = 0; i < code->n_straight; i++) {
 		code->straight[i] = code->insns[i % n];
 		if (!jumps_back(&code->straight[i]))
@@ -48,7 +48,6 @@ static int straighten(struct filter_code *code)
 		else
 			code->straight[i] = no_match;
 	}
-	return 0;
 }
 
 /* Whether a program asks for what only the kernel knows of a packet that it captures. */
@@ -68,7 +67,6 @@ static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
 {
 	struct bpf_program program;
 	bool fits;
-	int rc = -ENOMEM;
 
 	if (pcap_compile(pcap, &program, expr, 0, PCAP_NETMASK_UNKNOWN))
 		return -EINVAL;
@@ -79,18 +77,15 @@ static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
 	if (pcap_compile(pcap, &program, expr, 1, PCAP_NETMASK_UNKNOWN))
 		return -EINVAL;
 	*code = (struct filter_code){.n = program.bf_len};
-	code->insns = calloc(code->n, sizeof(*code->insns));
-	for (unsigned i = 0; code->insns && i < code->n; i++) {
+	code->insns = mem_zero(code->n, sizeof(*code->insns));
+	for (unsigned i = 0; i < code->n; i++) {
 		const struct bpf_insn *b = &program.bf_insns[i];
 
 		code->insns[i] = (struct sock_filter){b->code, b->jt, b->jf, b->k};
 	}
 	pcap_freecode(&program);
-	if (code->insns)
-		rc = straighten(code);
-	if (rc)
-		filter_pcap_free(code);
-	return rc;
+	straighten(code);
+	return 0;
 }
 
 int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,

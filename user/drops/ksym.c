@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/list.h"
+#include "base/mem.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further behind a symbol is in no function */
 
@@ -30,20 +31,19 @@ struct ksyms {
  * One line, "ffffffff81000000 T name" and, for a module, "\t[module]". Lines of another form and
  * symbols that are no functions are passed over.
  */
-static int parse_line(struct ksyms *k, char *line, bool *addresses)
+static void parse_line(struct ksyms *k, char *line, bool *addresses)
 {
 	char *p = line, *name, *module;
-	struct entry *new;
 	uint64_t addr = 0;
 
 	for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
 		addr = addr << 4 | (*p <= '9' ? *p - '0' : *p - 'a' + 10);
 	if (p == line || p[0] != ' ' || !p[1] || p[2] != ' ')
-		return 0;
+		return;
 	if (addr)
 		*addresses = true;
 	if (!addr || !strchr("tTwW", p[1]))
-		return 0;
+		return;
 	name = p + 3;
 	module = strchr(name, '\t');
 	if (module) {
@@ -52,11 +52,8 @@ static int parse_line(struct ksyms *k, char *line, bool *addresses)
 			module++;
 		module[strcspn(module, "]")] = '\0';
 	}
-	new = list_add(&k->list);
-	if (!new)
-		return -ENOMEM;
-	*new = (struct entry){addr, name - k->text, module ? module - k->text : 0};
-	return 0;
+	*(struct entry *)list_add(&k->list) =
+		(struct entry){addr, name - k->text, module ? module - k->text : 0};
 }
 
 /* By address; names at one address stay in the order of the file. */
@@ -103,22 +100,20 @@ static unsigned modules_loaded(void)
 
 static int read_symbols(struct ksyms **out, const char *path, struct error *err)
 {
-	struct ksyms *k = calloc(1, sizeof(*k));
+	struct ksyms *k = mem_new(k);
 	bool addresses = false;
 	char *rest, *line;
 	size_t len = 0;
 	int ret;
 
 	*out = NULL;
-	if (!k)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for kernel symbols");
 	k->list.size = sizeof(struct entry);
 	k->modules = modules_loaded();
 	ret = file_read(path, &k->text, &len);
 	if (!ret && len >= UINT32_MAX)
 		ret = -EFBIG;
 	for (rest = k->text; !ret && (line = strsep(&rest, "\n"));)
-		ret = parse_line(k, line, &addresses);
+		parse_line(k, line, &addresses);
 	if (ret) {
 		ksyms_free(k);
 		return error_set(err, ret == -ENOMEM ? STATUS_FAILED : STATUS_UNABLE, ret, NULL,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/mem.h"
 #include "host/load.h"
 #include "legs.skel.h"
 
@@ -15,8 +16,8 @@ struct legs {
 
 static int load(struct legs *l, uint16_t port, const struct legs_device *const at[2])
 {
-	struct legs_bpf *s = l->skel = calloc(1, sizeof(*s));
-	int rc = s ? legs_bpf__create_skeleton(s) : -ENOMEM;
+	struct legs_bpf *s = l->skel = mem_new(s);
+	int rc = legs_bpf__create_skeleton(s);
 
 	if (!rc)
 		rc = trace_open(s->skeleton, NULL);
@@ -43,8 +44,8 @@ int legs_open(struct legs **out, uint16_t port, const struct legs_device *leaves
 	      const struct legs_device *comes, struct error *err)
 {
 	const struct legs_device *const at[] = {[LEG_DEVICE_OUT] = leaves, [LEG_DEVICE_IN] = comes};
-	struct legs *l = calloc(1, sizeof(*l));
-	int rc = l ? load(l, port, at) : -ENOMEM;
+	struct legs *l = mem_new(l);
+	int rc = load(l, port, at);
 
 	if (!rc) {
 		*out = l;
@@ -70,12 +71,17 @@ void legs_close(struct legs *l)
 	free(l);
 }
 
+/* The histogram of a leg, made if there is none. */
+static struct hist *leg_of(struct legs_sums *sums, unsigned i)
+{
+	if (!sums->leg[i])
+		sums->leg[i] = mem_new(sums->leg[i]);
+	return sums->leg[i];
+}
+
 static void add(struct legs_sums *sums, unsigned from, unsigned to, uint64_t ns)
 {
-	struct hist **h = &sums->leg[from * RESULT_POINTS + to];
-
-	if (*h || (*h = calloc(1, sizeof(**h))))
-		hist_add(*h, ns);
+	hist_add(leg_of(sums, from * RESULT_POINTS + to), ns);
 }
 
 /* The clocks of two CPUs may differ by nanoseconds. */
@@ -109,11 +115,8 @@ void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint
 void legs_merge(struct legs_sums *into, const struct legs_sums *from)
 {
 	for (unsigned i = 0; i < RESULT_POINTS * RESULT_POINTS; i++) {
-		struct hist **to = &into->leg[i];
-		const struct hist *one = from->leg[i];
-
-		if (one && (*to || (*to = calloc(1, sizeof(**to)))))
-			hist_merge(*to, one);
+		if (from->leg[i])
+			hist_merge(leg_of(into, i), from->leg[i]);
 	}
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "host/caps.h"
 #include "host/nl.h"
 
@@ -66,7 +67,6 @@ static bool has_chain(const struct netns *ns)
 static int look_at(void *arg, const struct netns *ns)
 {
 	struct nat *n = arg;
-	struct place *p;
 	int fd;
 
 	if (list_find(&n->places, offsetof(struct place, ns.inum), &ns->inum, sizeof(ns->inum)) ||
@@ -75,11 +75,8 @@ static int look_at(void *arg, const struct netns *ns)
 	fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return 0;
-	p = list_add(&n->places);
-	if (p)
-		*p = (struct place){{.fd = fd, .sysfs = -1, .inum = ns->inum}, {-1, -1}};
-	else
-		close(fd);
+	*(struct place *)list_add(&n->places) =
+		(struct place){{.fd = fd, .sysfs = -1, .inum = ns->inum}, {-1, -1}};
 	return 0;
 }
 
@@ -92,9 +89,7 @@ struct nat *nat_find(const struct ksyms *k)
 
 	if (!k || ksym_addr(k, "nf_nat_setup_info", &at))
 		return NULL;
-	n = calloc(1, sizeof(*n));
-	if (!n)
-		return NULL;
+	n = mem_new(n);
 	n->places.size = sizeof(struct place);
 	n->able = !ksym_addr(k, "bpf_nf_link_attach", &at) &&
 		  !caps_missing(&needed, 1, missing, sizeof(missing));

@@ -20,7 +20,7 @@ struct bpf_map;
 struct bpf_program;
 struct nat;
 
-/* NULL: no namespace has NAT, or no memory. `k` NULL: it is not known, so none is followed. */
+/* NULL: no namespace has NAT. `k` NULL: it is not known, so none is followed. */
 struct nat *nat_find(const struct ksyms *k);
 
 /* Before it is loaded: of type BPF_PROG_TYPE_NETFILTER, which libbpf 1.1 does not know. */

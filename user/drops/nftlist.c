@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/list.h"
+#include "base/mem.h"
 #include "host/counters.h"
 
 #define JUMPS_DEEP 16	      /* NFT_JUMP_STACK_SIZE */
@@ -31,18 +31,8 @@ struct reader {
 	struct json_object *doc;
 	struct list things; /* struct thing, sorted */
 	struct list jumps;  /* struct jump */
-	struct list rules;  /* struct nft_rule, of the result; `hooks`: the chain at first */
-	bool short_of_memory;
+	struct list *rules; /* struct nft_rule, the result; `hooks`: the chain at first */
 };
-
-/* Room for one more; NULL: no memory, which is kept in mind. */
-static void *next(struct reader *r, struct list *list)
-{
-	void *new = list_add(list);
-
-	r->short_of_memory |= !new;
-	return new;
-}
 
 static bool is(const char *a, const char *b)
 {
@@ -94,13 +84,13 @@ static void read_things(struct reader *r)
 		for (unsigned k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 			struct json_object *o =
 				json_get(json_get_item(r->doc, RULESET, i), kinds[k]);
-			struct thing *t = o ? next(r, &r->things) : NULL;
-			enum netfilter_hook hook;
+			enum netfilter_hook hook = hook_of_chain(o);
+			struct thing *t;
 
-			if (!t)
+			if (!o)
 				continue;
+			t = list_add(&r->things);
 			*t = describe(kinds[k], o, json_get_text(o, "name"));
-			hook = hook_of_chain(o);
 			t->hooks = hook ? 1U << hook : 0;
 		}
 	}
@@ -138,10 +128,10 @@ static const char *read_verdict(struct reader *r, struct nft_rule *rule, struct 
 	}
 	if (is(kind, "jump") || is(kind, "goto")) {
 		const struct thing *to = named(r, parent, "chain", json_get_text(o, "target"));
-		struct jump *j = to ? next(r, &r->jumps) : NULL;
 
-		if (j)
-			*j = (struct jump){rule->hooks, number_of(r, to)};
+		if (to)
+			*(struct jump *)list_add(&r->jumps) =
+				(struct jump){rule->hooks, number_of(r, to)};
 	}
 	return NULL;
 }
@@ -219,10 +209,8 @@ static void read_statements(struct reader *r, struct nft_rule *rule, struct json
 /* A row for what can end packets in a chain. */
 static struct nft_rule *add_rule(struct reader *r, const struct thing *chain, enum nft_kind kind)
 {
-	struct nft_rule *rule = next(r, &r->rules);
+	struct nft_rule *rule = list_add(r->rules);
 
-	if (!rule)
-		return NULL;
 	rule->kind = kind;
 	rule->hooks = number_of(r, chain);
 	snprintf(rule->family, sizeof(rule->family), "%s", chain->family);
@@ -240,13 +228,11 @@ static void read_rule(struct reader *r, struct json_object *o)
 	if (!chain || !json_object_is_type(expr, json_type_array))
 		return;
 	rule = add_rule(r, chain, NFT_RULE_BLIND);
-	if (!rule)
-		return;
 	rule->handle = json_get_u64(o, "handle");
 	snprintf(rule->comment, sizeof(rule->comment), "%s", json_get_text(o, "comment"));
 	read_statements(r, rule, o, expr);
 	if (!rule->verdict)
-		r->rules.n--;
+		r->rules->n--;
 }
 
 /* A chain is reached from where those that jump to it are, and a rule from where its chain is. */
@@ -254,7 +240,7 @@ static void spread_hooks(const struct reader *r)
 {
 	const struct jump *jumps = r->jumps.at;
 	struct thing *things = r->things.at;
-	struct nft_rule *rules = r->rules.at;
+	struct nft_rule *rules = r->rules->at;
 	bool changed = true;
 
 	for (unsigned depth = 0; changed && depth <= JUMPS_DEEP; depth++) {
@@ -267,42 +253,34 @@ static void spread_hooks(const struct reader *r)
 			to->hooks |= from->hooks;
 		}
 	}
-	for (unsigned i = 0; i < r->rules.n; i++)
+	for (unsigned i = 0; i < r->rules->n; i++)
 		rules[i].hooks = things[rules[i].hooks].hooks;
 }
 
-int nftlist_parse(const char *text, struct nftlist *list)
+int nftlist_parse(const char *text, struct list *rules)
 {
 	struct reader r = {.doc = json_tokener_parse(text),
 			   .things.size = sizeof(struct thing),
 			   .jumps.size = sizeof(struct jump),
-			   .rules.size = sizeof(struct nft_rule)};
-	struct nft_rule *policy;
+			   .rules = rules};
 	int ret = -EINVAL;
 
+	*rules = (struct list){.size = sizeof(struct nft_rule)};
 	if (json_object_is_type(json_get(r.doc, RULESET), json_type_array)) {
 		read_things(&r);
 		for (size_t i = 0; i < json_get_length(r.doc, RULESET); i++)
 			read_rule(&r, json_get(json_get_item(r.doc, RULESET, i), "rule"));
 		for (const struct thing *t = r.things.at; number_of(&r, t) < r.things.n; t++) {
-			if (is(t->kind, "chain") && is(json_get_text(t->o, "policy"), "drop") &&
-			    (policy = add_rule(&r, t, NFT_POLICY_BLIND)))
-				policy->verdict = "drop";
+			if (is(t->kind, "chain") && is(json_get_text(t->o, "policy"), "drop"))
+				add_rule(&r, t, NFT_POLICY_BLIND)->verdict = "drop";
 		}
 		spread_hooks(&r);
-		ret = r.short_of_memory ? -ENOMEM : 0;
+		ret = 0;
 	}
-	*list = (struct nftlist){r.rules.at, r.rules.n};
 	list_free(&r.things);
 	list_free(&r.jumps);
 	json_object_put(r.doc);
 	return ret;
-}
-
-void nftlist_free(struct nftlist *list)
-{
-	free(list->rules);
-	*list = (struct nftlist){};
 }
 
 static int compare_rules(const void *a, const void *b)
@@ -332,19 +310,19 @@ static void put(struct nft_result *out, const struct nft_rule *r)
 		*least = *r;
 }
 
-static void put_rules(const struct nftlist *before, const struct nftlist *after, unsigned hooks,
+static void put_rules(const struct list *before, const struct list *after, unsigned hooks,
 		      enum nft_kind kind, struct nft_result *out)
 {
-	for (unsigned i = 0; i < after->n_rules; i++) {
-		struct nft_rule row = after->rules[i];
+	for (unsigned i = 0; i < after->n; i++) {
+		struct nft_rule row = ((const struct nft_rule *)after->at)[i];
 
 		if (row.kind != kind || !(row.hooks & hooks))
 			continue;
 		if (kind == NFT_RULE_MOVED) {
-			const struct nft_rule *was =
-				before->n_rules ? bsearch(&row, before->rules, before->n_rules,
-							  sizeof(row), compare_rules)
-						: NULL;
+			const struct nft_rule *was = before->n
+							     ? bsearch(&row, before->at, before->n,
+								       sizeof(row), compare_rules)
+							     : NULL;
 
 			row.packets = counter_moved(was ? was->packets : 0, row.packets);
 			row.bytes = counter_moved(was ? was->bytes : 0, row.bytes);
@@ -362,25 +340,22 @@ static int by_packets(const void *a, const void *b)
 	return x->packets < y->packets ? 1 : x->packets > y->packets ? -1 : 0;
 }
 
-int nftlist_compare(struct nftlist *before, const struct nftlist *after, enum netfilter_hook hook,
-		    struct nft_result *out)
+void nftlist_compare(struct list *before, const struct list *after, enum netfilter_hook hook,
+		     struct nft_result *out)
 {
 	unsigned hooks = hook ? 1U << hook : ~0U;
 
 	memset(out, 0, sizeof(*out));
-	out->rule = calloc(NFT_RULES, sizeof(*out->rule));
-	if (!out->rule)
-		return -ENOMEM;
+	out->rule = mem_zero(NFT_RULES, sizeof(*out->rule));
 	/* on Linux 6.1 stagemap does not always tell them apart */
 	if (hook == HOOK_PREROUTING)
 		hooks |= 1U << HOOK_INGRESS;
 	if (hook == HOOK_POSTROUTING)
 		hooks |= 1U << HOOK_EGRESS;
-	if (before->n_rules)
-		qsort(before->rules, before->n_rules, sizeof(*before->rules), compare_rules);
+	if (before->n)
+		qsort(before->at, before->n, before->size, compare_rules);
 	put_rules(before, after, hooks, NFT_RULE_MOVED, out);
 	qsort(out->rule, out->n, sizeof(*out->rule), by_packets);
 	put_rules(before, after, hooks, NFT_RULE_BLIND, out);
 	put_rules(before, after, hooks, NFT_POLICY_BLIND, out);
-	return 0;
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "host/caps.h"
 
 #define NAMESPACES 64
@@ -21,8 +22,8 @@
 
 struct place {
 	uint32_t inum;
-	struct netns ns; /* while there is work */
-	struct nftlist before, after;
+	struct netns ns;		      /* while there is work */
+	struct list before, after;	      /* nftlist_parse() */
 	bool has_before, wants_after, failed; /* failed: there is no first list to compare with */
 	uint64_t after_at;		      /* CLOCK_MONOTONIC, ns */
 	bool legacy;
@@ -30,20 +31,20 @@ struct place {
 };
 
 struct nftrules {
-	char *program;
+	const char *program;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t work, done;
-	struct place *place[NAMESPACES];
+	struct place place[NAMESPACES];
 	unsigned n;
 	bool ending;
 };
 
 /* Without the lock. */
-static int read_list(const struct nftrules *n, const struct netns *ns, struct nftlist *list,
+static int read_list(const struct nftrules *n, const struct netns *ns, struct list *list,
 		     char problem[160])
 {
-	char *const argv[] = {n->program, "-j", "list", "ruleset", NULL};
+	char *const argv[] = {(char *)n->program, "-j", "list", "ruleset", NULL};
 	struct error err = {};
 	char *text;
 	int ret = netns_exec_read(ns, argv, LIST_MS, LIST_MOST, &text, &err);
@@ -63,19 +64,19 @@ static int read_list(const struct nftrules *n, const struct netns *ns, struct nf
 /* With the lock, which is given up meanwhile. Only this thread writes lists. */
 static void do_work(struct nftrules *n, struct place *p)
 {
-	struct nftlist list = {};
+	struct list list = {};
 	char problem[160];
 	bool legacy, failed;
 
 	pthread_mutex_unlock(&n->lock);
 	failed = read_list(n, &p->ns, &list, problem);
 	if (failed)
-		nftlist_free(&list);
+		list_free(&list);
 	legacy = netns_has_xtable(&p->ns, "");
 	pthread_mutex_lock(&n->lock);
 
 	if (p->has_before) {
-		nftlist_free(&p->after);
+		list_free(&p->after);
 		p->after = list;
 		p->after_at = clock_now();
 		p->wants_after = false;
@@ -101,8 +102,8 @@ static void *worker(void *arg)
 		struct place *p = NULL;
 
 		for (unsigned i = 0; i < n->n && !p; i++) {
-			if (!n->place[i]->has_before || n->place[i]->wants_after)
-				p = n->place[i];
+			if (!n->place[i].has_before || n->place[i].wants_after)
+				p = &n->place[i];
 		}
 		if (p)
 			do_work(n, p);
@@ -115,41 +116,33 @@ static void *worker(void *arg)
 
 int nftrules_open(struct nftrules **rules, const char *nft)
 {
-	struct nftrules *n = calloc(1, sizeof(*n));
+	struct nftrules *n = mem_new(n);
 	pthread_condattr_t attr;
 	sigset_t all, before;
-	int ret = -ENOMEM;
+	int ret;
 
-	*rules = NULL;
-	if (!n)
-		return -ENOMEM;
+	n->program = nft ? nft : "nft";
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&n->work, NULL);
 	pthread_cond_init(&n->done, &attr);
 	pthread_condattr_destroy(&attr);
-	n->program = strdup(nft ? nft : "nft");
-	if (n->program) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		ret = -pthread_create(&n->thread, NULL, worker, n);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
-	if (ret) {
-		free(n->program);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = -pthread_create(&n->thread, NULL, worker, n);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret)
 		free(n);
-		return ret;
-	}
-	*rules = n;
-	return 0;
+	*rules = ret ? NULL : n;
+	return ret;
 }
 
-static struct place *find(const struct nftrules *n, uint32_t inum)
+static struct place *find(struct nftrules *n, uint32_t inum)
 {
 	for (unsigned i = 0; i < n->n; i++) {
-		if (n->place[i]->inum == inum)
-			return n->place[i];
+		if (n->place[i].inum == inum)
+			return &n->place[i];
 	}
 	return NULL;
 }
@@ -164,22 +157,15 @@ static int hold(struct place *p, const struct netns *ns)
 
 int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns)
 {
-	struct place *p = NULL;
+	struct place new = {.inum = inum, .ns = NETNS_NONE};
 	int ret = 0;
 
 	pthread_mutex_lock(&n->lock);
 	if (!find(n, inum)) {
-		p = n->n < NAMESPACES ? calloc(1, sizeof(*p)) : NULL;
-		ret = n->n == NAMESPACES ? -ENOSPC : p ? 0 : -ENOMEM;
+		ret = n->n == NAMESPACES ? -ENOSPC : hold(&new, ns);
+		if (!ret)
+			n->place[n->n++] = new;
 	}
-	if (p) {
-		*p = (struct place){.inum = inum, .ns = NETNS_NONE};
-		ret = hold(p, ns);
-	}
-	if (p && !ret)
-		n->place[n->n++] = p;
-	else
-		free(p);
 	pthread_cond_signal(&n->work);
 	pthread_mutex_unlock(&n->lock);
 	return ret;
@@ -219,7 +205,7 @@ bool nftrules_wait(struct nftrules *n, int timeout_ms)
 
 	pthread_mutex_lock(&n->lock);
 	for (unsigned i = 0; i < n->n && !ret; i++)
-		ret = wait_first(n, n->place[i], &until);
+		ret = wait_first(n, &n->place[i], &until);
 	pthread_mutex_unlock(&n->lock);
 	return !ret;
 }
@@ -257,7 +243,7 @@ int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 			 timeout_ms);
 	} else {
 		if (!p->failed)
-			ret = nftlist_compare(&p->before, &p->after, hook, out);
+			nftlist_compare(&p->before, &p->after, hook, out);
 		memcpy(out->problem, p->problem, sizeof(out->problem));
 		out->legacy = p->legacy;
 	}
@@ -275,12 +261,10 @@ void nftrules_close(struct nftrules *n)
 	pthread_mutex_unlock(&n->lock);
 	pthread_join(n->thread, NULL);
 	for (unsigned i = 0; i < n->n; i++) {
-		nftlist_free(&n->place[i]->before);
-		nftlist_free(&n->place[i]->after);
-		netns_close(&n->place[i]->ns);
-		free(n->place[i]);
+		list_free(&n->place[i].before);
+		list_free(&n->place[i].after);
+		netns_close(&n->place[i].ns);
 	}
-	free(n->program);
 	free(n);
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "host/netns.h"
 #include "drops/stagemap.h"
 
@@ -44,7 +45,7 @@ struct nft_result {
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };
 
-/* Starts the thread. `nft`: the program, NULL: "nft" from PATH. -ENOMEM, -errno. */
+/* Starts the thread. `nft`: the program, borrowed; NULL: "nft" from PATH. -errno. */
 int nftrules_open(struct nftrules **n, const char *nft);
 
 /*
@@ -78,20 +79,18 @@ enum netfilter_hook nft_hook(const char *name);
  * list out. For nftrules.c and tests. A rule with a counter is of the kind NFT_RULE_MOVED, with its
  * count.
  */
-struct nftlist {
-	struct nft_rule *rules; /* in the order of the ruleset, behind them the policies */
-	unsigned n_rules;
-};
-
-/* 0, -EINVAL: not what nft writes, -ENOMEM. To be given to nftlist_free() in any case. */
-int nftlist_parse(const char *text, struct nftlist *list);
-void nftlist_free(struct nftlist *list);
 
 /*
- * What moved between the lists in the chains that `hook` reaches; HOOK_NONE: any. A rule that was
- * not there before counts from 0. The rules of `before` get sorted. 0 or -ENOMEM.
+ * Rows of struct nft_rule in the order of the ruleset, behind them the policies; list_free() in any
+ * case. 0, -EINVAL: not what nft writes.
  */
-int nftlist_compare(struct nftlist *before, const struct nftlist *after, enum netfilter_hook hook,
-		    struct nft_result *out);
+int nftlist_parse(const char *text, struct list *rules);
+
+/*
+ * What moved between two such lists in the chains that `hook` reaches; HOOK_NONE: any. A rule that
+ * was not there before counts from 0. `before` gets sorted.
+ */
+void nftlist_compare(struct list *before, const struct list *after, enum netfilter_hook hook,
+		     struct nft_result *out);
 
 #endif

@@ -90,6 +90,7 @@ struct space {
 	char process[PROC_NAME];
 	struct container container; /* of that process */
 	bool found;
+	bool wanted;	  /* asked for since the last pass */
 	uint64_t checked; /* 0: never */
 	unsigned pass;	  /* that last saw it */
 };
@@ -314,8 +315,6 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 	uint64_t now = clock_now();
 	char path[4096];
 
-	if (!p)
-		return;
 	if (!p->checked || p->start != start || now - p->checked >= PLACE_NS) {
 		int ret = map == &o->cgroups
 				  ? cgroup_path(o->root, id, path, sizeof(path))
@@ -340,25 +339,24 @@ static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t
 
 static struct sock *get_sock(struct owners *o, uint64_t inode)
 {
-	struct sock *s = NULL;
+	struct sock *s = idmap_find(&o->socks, inode), *least = NULL;
 
-	if (o->socks.n >= SOCKETS_MAX && !idmap_find(&o->socks, inode)) {
-		for (unsigned i = 0; i < o->socks.n; i++) {
-			struct sock *other = o->socks.at[i].object;
+	if (s)
+		return s;
+	for (unsigned i = 0; o->socks.n >= SOCKETS_MAX && i < o->socks.n; i++) {
+		struct sock *other = o->socks.at[i].object;
 
-			if (!s || other->asked < s->asked)
-				s = other;
-		}
-		o->socks_wanted -= s->wanted != SETTLED;
-		free(idmap_take(&o->socks, s->inode));
+		if (!least || other->asked < least->asked)
+			least = other;
 	}
-	s = get(&o->socks, inode, sizeof(*s), false);
-	if (s && !s->inode) {
-		s->inode = inode;
-		s->retry = SOCKET_RETRY_NS;
-		s->wanted = WANTED;
-		o->socks_wanted++;
+	if (least) {
+		o->socks_wanted -= least->wanted != SETTLED;
+		free(idmap_take(&o->socks, least->inode));
 	}
+	s = mem_new(s);
+	*s = (struct sock){.inode = inode, .retry = SOCKET_RETRY_NS, .wanted = WANTED};
+	idmap_add(&o->socks, inode, s);
+	o->socks_wanted++;
 	return s;
 }
 
@@ -374,16 +372,13 @@ static bool another_reads(const struct owners *o, struct sock *s, uint64_t now)
 	return !s->reads || now - s->read >= READS_NS;
 }
 
-/* NULL, with `ret`: -EAGAIN, -ESRCH or -ENOMEM as owners_socket(). */
-static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns, int *ret)
+/* What is known of it; it is wanted from now on if that is not enough. */
+static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns)
 {
 	struct sock *s = get_sock(o, inode);
 	uint64_t now = clock_now();
 	char link[64];
 
-	*ret = -ENOMEM;
-	if (!s)
-		return NULL;
 	s->netns = netns ? netns : s->netns;
 	s->asked = now;
 	if (s->wanted == SETTLED && s->known && now - s->checked >= FRESH_NS &&
@@ -396,8 +391,7 @@ static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t n
 		s->wanted = WANTED;
 		o->socks_wanted++;
 	}
-	*ret = s->known ? 0 : s->wanted == SETTLED ? -ESRCH : -EAGAIN;
-	return s->known ? s : NULL;
+	return s;
 }
 
 static bool wanted_netns(const struct owners *o, uint32_t netns)
@@ -428,28 +422,24 @@ static int begin_pass(struct owners *o)
 	DIR *dir = proc_dir(o->root, "proc");
 	unsigned first = 0;
 	uint64_t pid;
-	int ret = 0;
 
 	o->pids.n = o->next = 0;
 	o->denied = false;
 	if (!dir)
 		return -errno;
-	while (!ret && proc_next_number(dir, &pid)) {
+	while (proc_next_number(dir, &pid)) {
 		pid_t *new = list_add(&o->pids), *at = o->pids.at;
 
-		if (!new) {
-			ret = -ENOMEM;
-		} else if (wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
+		if (wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
 			*new = at[first];
-			at[first++] = (pid_t)pid;
-		} else {
-			*new = (pid_t)pid;
+			new = &at[first++];
 		}
+		*new = (pid_t)pid;
 	}
 	closedir(dir);
 	seek_all(o);
-	o->passing = !ret;
-	return ret;
+	o->passing = true;
+	return 0;
 }
 
 /* Each socket that a process has open. 0 or -errno. */
@@ -547,12 +537,10 @@ static void end_pass(struct owners *o)
 /* In the kernel, through at once. */
 static int walk(struct owners *o)
 {
-	uint64_t *inodes = malloc(SOCKETS_MAX * sizeof(*inodes));
+	uint64_t inodes[SOCKETS_MAX];
 	unsigned n = 0;
 	int ret;
 
-	if (!inodes)
-		return -ENOMEM;
 	o->denied = false;
 	seek_all(o);
 	for (unsigned i = 0; i < o->socks.n; i++) {
@@ -560,7 +548,6 @@ static int walk(struct owners *o)
 		n += ((struct sock *)o->socks.at[i].object)->wanted == SOUGHT;
 	}
 	ret = files_walk(o->files, inodes, n, found, o);
-	free(inodes);
 	if (!ret)
 		end_pass(o);
 	return ret;
@@ -608,8 +595,7 @@ static struct port *port_of(struct owners *o, const struct ports_key *key)
 	if (o->ports.n == ENTRIES_MAX)
 		o->ports.n = 0;
 	p = list_add(&o->ports);
-	if (p)
-		p->key = *key;
+	p->key = *key;
 	return p;
 }
 
@@ -618,9 +604,7 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 	struct port *p = port_of(o, key);
 	uint64_t now = clock_now();
 
-	*out = p ? p->row : (struct ports_row){};
-	if (!p)
-		return -ENOENT;
+	*out = p->row;
 	p->wanted |= !p->checked || now - p->checked >= FRESH_NS;
 	return p->row.inode ? 0 : p->wanted ? -EAGAIN : -ENOENT;
 }
@@ -663,17 +647,6 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 	p->row = (struct ports_row){row->inode, row->rcvbuf};
 }
 
-static void look_up_port(struct port *p, struct mnl_socket *mem)
-{
-	p->row = (struct ports_row){};
-	p->score = 0;
-	/* a socket of IPv6 may take IPv4 */
-	sockmem_udp(mem, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
-		    p);
-	if (p->equals > 1) /* which of them, nobody knows */
-		p->row = (struct ports_row){};
-}
-
 /* Namespaces */
 
 /* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
@@ -699,25 +672,22 @@ static bool space_path(const struct owners *o, const struct space *s, uint32_t i
 	return s->pid && !fstatat(o->root, path, &st, 0) && st.st_ino == inum;
 }
 
-/* Never NULL. 0; -EAGAIN: wanted from now on; -ENOENT: the last pass did not find it. */
-static const struct space *find_space(struct owners *o, uint32_t inum, int *ret)
+/* What is known of it, never NULL; it is wanted from now on if that is old, or nothing. */
+static const struct space *find_space(struct owners *o, uint32_t inum)
 {
 	static const struct space none;
 	struct space *s = get(&o->spaces, inum, sizeof(*s), false);
 	uint64_t now = clock_now();
 	char path[SPACE_PATH_SIZE];
-	bool wants;
 
-	*ret = -ENOMEM;
 	if (!s)
 		return &none;
-	wants = !s->checked || now - s->checked >= (s->found ? FRESH_NS : SPACE_RETRY_NS);
-	if (wants && s->found && space_path(o, s, inum, path)) {
+	if (s->checked && now - s->checked < (s->found ? FRESH_NS : SPACE_RETRY_NS))
+		return s;
+	if (s->found && space_path(o, s, inum, path))
 		s->checked = now;
-		wants = false;
-	}
-	o->spaces_wanted |= wants;
-	*ret = s->found ? 0 : wants ? -EAGAIN : -ENOENT;
+	else
+		s->wanted = o->spaces_wanted = true;
 	return s;
 }
 
@@ -782,8 +752,12 @@ static void pass_spaces(struct owners *o)
 	}
 	if (dir)
 		closedir(dir);
-	for (unsigned i = 0; i < o->spaces.n; i++)
-		((struct space *)o->spaces.at[i].object)->checked = now;
+	for (unsigned i = 0; i < o->spaces.n; i++) {
+		struct space *s = o->spaces.at[i].object;
+
+		s->checked = now;
+		s->wanted = false;
+	}
 	o->spaces_wanted = false;
 }
 
@@ -798,11 +772,7 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	if (fd < 0)
 		return error_errno(err, STATUS_FAILED, fd, NULL, "cannot open %s",
 				   root ? root : "/");
-	*owners = o = calloc(1, sizeof(*o));
-	if (!o) {
-		close(fd);
-		return error_memory(err);
-	}
+	*owners = o = mem_new(o);
 	o->root = fd;
 	if (!root)
 		files_open(&o->files);
@@ -828,46 +798,42 @@ void owners_close(struct owners *o)
 	free(o);
 }
 
-/* Opens what reads its sockets; a namespace that is not known yet is looked for first. */
-static int open_sockets(struct owners *o, uint32_t inum, struct mnl_socket **mem)
+/* A namespace that is not known yet is looked for first. */
+static void look_up_port(struct owners *o, struct port *p)
 {
+	struct mnl_socket *mem = NULL;
 	struct netns ns;
-	int ret = owners_netns_open(o, inum, &ns, &(struct error){});
+	int ret = owners_netns_open(o, p->key.netns, &ns, &(struct error){});
 
 	if (ret == -EAGAIN) {
 		pass_spaces(o);
-		ret = owners_netns_open(o, inum, &ns, &(struct error){});
+		ret = owners_netns_open(o, p->key.netns, &ns, &(struct error){});
 	}
-	if (ret)
-		return ret;
-	ret = sockmem_open(mem, &ns);
+	if (ret || sockmem_open(&mem, &ns)) {
+		netns_close(&ns);
+		return;
+	}
+	p->row = (struct ports_row){};
+	p->score = 0;
+	/* a socket of IPv6 may take IPv4 */
+	sockmem_udp(mem, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
+		    p);
+	if (p->equals > 1) /* which of them, nobody knows */
+		p->row = (struct ports_row){};
+	sockmem_close(mem);
 	netns_close(&ns);
-	return ret;
 }
 
-/* One namespace after the other. */
 static void look_up_ports(struct owners *o, uint64_t now)
 {
-	struct port *const ports = o->ports.at;
+	struct port *p = o->ports.at;
 
-	for (size_t i = 0; i < o->ports.n; i++) {
-		struct port *p = &ports[i];
-		const uint32_t netns = p->key.netns;
-		struct mnl_socket *mem = NULL;
-		int ret;
-
-		if (!p->wanted)
+	for (unsigned i = 0; i < o->ports.n; i++) {
+		if (!p[i].wanted)
 			continue;
-		ret = open_sockets(o, netns, &mem);
-		for (struct port *q = p; q < ports + o->ports.n; q++) {
-			if (!q->wanted || q->key.netns != netns)
-				continue;
-			if (!ret)
-				look_up_port(q, mem);
-			q->wanted = false;
-			q->checked = now;
-		}
-		sockmem_close(mem);
+		look_up_port(o, &p[i]);
+		p[i].wanted = false;
+		p[i].checked = now;
 	}
 }
 
@@ -915,11 +881,10 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out)
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out)
 {
-	int ret = -ESRCH, known;
-	const struct sock *s = inode ? find_sock(o, inode, netns, &ret) : NULL;
+	const struct sock *s = inode ? find_sock(o, inode, netns) : NULL;
 
 	owners_cgroup(o, cgroup, out);
-	if (s) {
+	if (s && s->known) {
 		out->pid = s->holder.pid;
 		out->holders = s->holders;
 		out->reads = s->reads;
@@ -932,12 +897,12 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	}
 	/* sockets of the kernel, and of processes that have ended */
 	if (netns && !out->container.runtime && !out->container.uid[0]) {
-		const struct space *space = find_space(o, netns, &known);
+		const struct space *space = find_space(o, netns);
 
-		if (!known && !space->host)
+		if (space->found && !space->host)
 			out->container = space->container;
 	}
-	return ret;
+	return s && s->known ? 0 : s && s->wanted != SETTLED ? -EAGAIN : -ESRCH;
 }
 
 void owners_watch(struct owners *o, uint64_t inode)
@@ -965,8 +930,7 @@ int owners_silent(struct owners *o, void (*each)(void *arg, const void *record),
 
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 {
-	int ignored;
-	const struct space *s = find_space(o, netns, &ignored);
+	const struct space *s = find_space(o, netns);
 	bool made_up = !strncmp(s->name, "cni-", 4);
 
 	if (s->name[0] && (!made_up || !s->container.uid[0]))
@@ -991,8 +955,7 @@ bool owners_netns_is_own(const struct owners *o, uint32_t netns)
 char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER])
 {
 	char name[2 * OWNER_NETNS];
-	int ignored;
-	const struct space *s = find_space(o, netns, &ignored);
+	const struct space *s = find_space(o, netns);
 
 	*buf = '\0';
 	if (s->name[0] && snprintf(buf, OWNER_ENTER, "ip netns exec %s",
@@ -1006,14 +969,14 @@ char *owners_netns_enter(struct owners *o, uint32_t netns, char buf[OWNER_ENTER]
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err)
 {
 	char path[SPACE_PATH_SIZE], full[128];
+	const struct space *s = find_space(o, netns);
 	int ret;
-	const struct space *s = find_space(o, netns, &ret);
 
 	*ns = NETNS_NONE;
-	if (!ret && !space_path(o, s, netns, path))
-		ret = -ENOENT;
-	if (ret)
-		return ret;
+	if (!s->found)
+		return s->wanted ? -EAGAIN : -ENOENT;
+	if (!space_path(o, s, netns, path))
+		return -ENOENT;
 	snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", o->root, path);
 	ret = netns_open(ns, full, err);
 	if (!ret && ns->inum != netns) {
@@ -1027,10 +990,9 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 {
 	uint32_t own = proc_netns(o->root, getpid());
 	unsigned n = 0;
-	int ignored;
 
 	/* to be asked for is what makes a pass look */
-	find_space(o, own, &ignored);
+	find_space(o, own);
 	owners_tick(o);
 	if (own && n < max)
 		netns[n++] = own;
@@ -1047,9 +1009,8 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
 {
 	char text[OWNER_NETNS], known[200] = "none";
 	size_t n = 0;
-	int ignored;
 
-	find_space(o, proc_netns(o->root, getpid()), &ignored);
+	find_space(o, proc_netns(o->root, getpid()));
 	owners_tick(o);
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		const struct space *s = o->spaces.at[i].object;
@@ -1092,11 +1053,9 @@ void inodes_read(struct inodes *s)
 
 int inodes_open(struct inodes **out, pid_t pid, struct error *err)
 {
-	struct inodes *s = calloc(1, sizeof(*s));
+	struct inodes *s = mem_new(s);
 	int ret;
 
-	if (!s)
-		return error_memory(err);
 	*s = (struct inodes){.pid = pid, .root = proc_root(NULL)};
 	ret = s->root < 0 ? s->root : each_socket(s->root, pid, add_inode, s);
 	if (!ret) {

@@ -115,7 +115,7 @@ struct owner {
 /*
  * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log, whose sockets are looked
  * for in its /proc; NULL: "/", by a walk inside the kernel where that is allowed.
- * What is absent there is no error: names are then missing. -ENOMEM, or -errno of `root`.
+ * What is absent there is no error: names are then missing. -errno of `root`.
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);

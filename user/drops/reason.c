@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/mem.h"
+#include "base/num.h"
 
 #define VMLINUX_BTF  "/sys/kernel/btf/vmlinux"
 #define SUBSYS_SHIFT 16	 /* SKB_DROP_REASON_SUBSYS_SHIFT */
@@ -58,7 +60,7 @@ static const char *short_name(const char *name)
  * Adds the enum's reasons with a value of at least `least`. Enumerators that are bounds, masks or
  * bases are no reason. A missing enum adds none.
  */
-static int add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
+static void add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
 {
 	int id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
 	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
@@ -75,13 +77,10 @@ static int add_enum(struct reasons *r, const struct btf *btf, const char *type, 
 		    (subsys && (subsys >= SUBSYS_MAX || !*r->subsys[subsys])))
 			continue;
 		new = list_add(&r->list);
-		if (!new)
-			return -ENOMEM;
 		new->value = value;
 		snprintf(new->name, sizeof(new->name), "%s%s%s", subsys ? r->subsys[subsys] : "",
 			 subsys ? ":" : "", rest);
 	}
-	return 0;
 }
 
 static void read_subsystems(struct reasons *r)
@@ -105,48 +104,41 @@ static void read_subsystems(struct reasons *r)
 }
 
 /* Reasons of a module that is loaded; of one that is not, no packet can carry them. */
-static int add_module_enum(struct reasons *r, const char *type, const char *module)
+static void add_module_enum(struct reasons *r, const char *type, const char *module)
 {
 	char path[128];
 	struct btf *btf;
-	int ret;
 
 	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module);
 	if (access(path, R_OK))
-		return 0;
+		return;
 	btf = btf__parse_split(path, r->btf);
 	if (libbpf_get_error(btf))
-		return 0; /* its reasons show as REASON#n */
-	ret = add_enum(r, btf, type, 1 << SUBSYS_SHIFT);
+		return; /* its reasons show as REASON#n */
+	add_enum(r, btf, type, 1 << SUBSYS_SHIFT);
 	btf__free(btf);
-	return ret;
 }
 
-static int read_reasons(struct reasons *r, bool modules)
+static void read_reasons(struct reasons *r, bool modules)
 {
-	int ret;
-
 	read_subsystems(r);
-	ret = add_enum(r, r->btf, "skb_drop_reason", 0);
-	for (unsigned i = 0; !ret && i < sizeof(subsys_enums) / sizeof(subsys_enums[0]); i++) {
+	add_enum(r, r->btf, "skb_drop_reason", 0);
+	for (unsigned i = 0; i < LENGTH(subsys_enums); i++) {
 		unsigned before = r->list.n;
 
-		ret = add_enum(r, r->btf, subsys_enums[i].type, 1 << SUBSYS_SHIFT);
-		if (!ret && modules && subsys_enums[i].module && r->list.n == before)
-			ret = add_module_enum(r, subsys_enums[i].type, subsys_enums[i].module);
+		add_enum(r, r->btf, subsys_enums[i].type, 1 << SUBSYS_SHIFT);
+		if (modules && subsys_enums[i].module && r->list.n == before)
+			add_module_enum(r, subsys_enums[i].type, subsys_enums[i].module);
 	}
-	return ret;
 }
 
 int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 {
 	const char *path = btf_path ? btf_path : VMLINUX_BTF;
-	struct reasons *r = calloc(1, sizeof(*r));
+	struct reasons *r = mem_new(r);
 	int ret;
 
 	*out = NULL;
-	if (!r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for drop reasons");
 	r->list.size = sizeof(struct reason);
 	r->btf = btf__parse(path, NULL);
 	ret = libbpf_get_error(r->btf);
@@ -157,11 +149,7 @@ int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
 				   "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
 				   "cannot read the kernel's type information %s", path);
 	}
-	ret = read_reasons(r, !btf_path);
-	if (ret) {
-		reasons_free(r);
-		return error_set(err, STATUS_FAILED, ret, NULL, "no memory for drop reasons");
-	}
+	read_reasons(r, !btf_path);
 	*out = r;
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "filter_abi.h"
 #include "host/load.h"
 #include "trace_abi.h"
@@ -133,12 +134,8 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		bool kfuncs, struct error *err)
 {
 	const bool firsts = spec->filter && !spec->followed && !spec->unfragmented;
-	struct watch_bpf *s = w->skel = calloc(1, sizeof(*s));
-	int rc;
-
-	if (!s)
-		return -ENOMEM;
-	rc = watch_bpf__create_skeleton(s);
+	struct watch_bpf *s = w->skel = mem_new(s);
+	int rc = watch_bpf__create_skeleton(s);
 	if (!rc)
 		rc = trace_open(s->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
 	if (!rc)
@@ -180,10 +177,8 @@ static int map_slots(struct watch *w)
 	w->burst = trace_map(w->skel->maps.bursts, w->bursts_size);
 	if (!w->slot || !w->other || (w->burst_room && !w->burst))
 		return -errno;
-	w->batch_keys = calloc(WATCH_BATCH, w->key_size);
-	w->batch_values = calloc((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
-	if (!w->batch_keys || !w->batch_values)
-		return -ENOMEM;
+	w->batch_keys = mem_zero(WATCH_BATCH, w->key_size);
+	w->batch_values = mem_zero((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
 	/* see watch_collect() */
 	w->inner_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pl_inner", 4, 4, 1, NULL);
 	if (w->inner_map < 0)
@@ -196,11 +191,9 @@ static int map_slots(struct watch *w)
 int watch_open(struct watch **out, const struct watch_spec *spec, const struct reasons *r,
 	       struct error *err)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = mem_new(w);
 	int rc;
 
-	if (!w)
-		return error_memory(err);
 	w->rcu_map = w->inner_map = -1;
 	w->by_flow = spec->cfg.by_flow;
 	w->has_filter = spec->filter != NULL;
@@ -494,10 +487,8 @@ static int take_sample(void *arg, void *data, size_t size)
 
 int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
 {
-	struct samples *s = calloc(1, sizeof(*s));
+	struct samples *s = mem_new(s);
 
-	if (!s)
-		return error_memory(err);
 	s->each = each;
 	s->arg = arg;
 	s->ring = ring_buffer__new(fd, take_sample, s, NULL);

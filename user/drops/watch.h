@@ -165,7 +165,7 @@ int xdplosses_attach(struct xdplosses *x, struct error *err);
  */
 const char *xdplosses_missing(const struct xdplosses *x);
 
-/* All keys with their counts, in no order. At most `max`; how many, or -errno. XDPLOSS_KEYS do. */
+/* All keys with their counts, in no order. At most `max`; how many. XDPLOSS_KEYS do. */
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 
 /* Packets for whose key there was no room. */
@@ -212,7 +212,7 @@ const char *xdplosses_location(const struct xdploss_key *key);
 int xdpverdicts_open(struct xdplosses **x, uint32_t prog_id, struct error *err);
 
 /* Of a device, by enum xdp_action, since xdpverdicts_open(); zeros: it saw no packet there. */
-int xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
-		     uint64_t packets[XDPVERDICTS]);
+void xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
+		      uint64_t packets[XDPVERDICTS]);
 
 #endif

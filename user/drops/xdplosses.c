@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "host/load.h"
 #include "trace_abi.h"
 #include "xdp.skel.h"
@@ -50,16 +51,14 @@ static void find_observers(struct xdplosses *x, const struct reasons *r)
 
 static int open_skeleton(struct xdplosses **out, struct error *err)
 {
-	struct xdplosses *x = calloc(1, sizeof(*x));
+	struct xdplosses *x = *out = mem_new(x);
+	int rc;
 
-	if (x)
-		x->skel = xdp_bpf__open_opts(trace_open_opts());
-	if (x && x->skel) {
-		*out = x;
-		return 0;
-	}
-	free(x);
-	return error_memory(err);
+	x->skel = xdp_bpf__open_opts(trace_open_opts());
+	rc = x->skel ? 0 : -errno;
+	if (rc)
+		free(x);
+	return trace_load_error(err, rc);
 }
 
 int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,
@@ -104,13 +103,9 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 
 	/* keys are never deleted, so the walk neither repeats nor skips one */
 	while (n < max && !bpf_map_get_next_key(bpf_map__fd(map), prev, &key)) {
-		int rc = trace_sum(map, &key, &out[n].count, sizeof(out[n].count));
-
 		prev = &key;
 		out[n].key = key;
-		if (rc == -ENOMEM)
-			return rc;
-		n += !rc;
+		n += !trace_sum(map, &key, &out[n].count, sizeof(out[n].count));
 	}
 	return n;
 }
@@ -306,11 +301,11 @@ int xdpverdicts_open(struct xdplosses **out, uint32_t prog_id, struct error *err
 	return 0;
 }
 
-int xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
-		     uint64_t packets[XDPVERDICTS])
+void xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
+		      uint64_t packets[XDPVERDICTS])
 {
 	const struct xdpverdict_key key = {netns, ifindex};
-	int rc = trace_sum(x->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
 
-	return rc == -ENOMEM ? rc : 0; /* no such key: it saw no packet there */
+	/* no such key: it saw no packet there */
+	trace_sum(x->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
 }

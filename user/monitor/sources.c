@@ -201,8 +201,6 @@ static void collect_losses(struct sources *s, struct live *l)
 	int n = xdplosses_read(s->losses, s->now, XDPLOSS_KEYS);
 	uint64_t uncounted;
 
-	if (n < 0)
-		return; /* the next time shows all */
 	s->now_n = n;
 	for (int i = 0; i < n; i++) {
 		const struct xdploss_key *key = &s->now[i].key;
