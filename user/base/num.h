@@ -89,11 +89,15 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Adds counters of 64 bits, `size` bytes of them and nothing else, to those of the same struct. */
+/*
+ * Adds counters of 64 bits, `size` bytes of them and nothing else, to those of the same struct:
+ * may_alias, for those of BPF programs are no uint64_t to the compiler, but __u64.
+ */
 static inline void sum_words(void *to, const void *from, size_t size)
 {
-	const uint64_t *add = from;
-	uint64_t *at = to;
+	typedef uint64_t __attribute__((may_alias)) word;
+	const word *add = from;
+	word *at = to;
 
 	for (size_t i = 0; i < size / sizeof(*at); i++)
 		at[i] += add[i];

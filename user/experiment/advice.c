@@ -35,10 +35,8 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	struct trace_count sum = {};
 
 	for (int i = 0; i < l->n; i++) {
-		if (l->cause[i].named.stage != stage)
-			continue;
-		sum.events += l->cause[i].raw.count.events;
-		sum.memory += l->cause[i].raw.count.memory;
+		if (l->cause[i].named.stage == stage)
+			sum_words(&sum, &l->cause[i].raw.count, sizeof(sum));
 	}
 	return sum.events ? sum.memory / sum.events : 0;
 }

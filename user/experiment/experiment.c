@@ -101,14 +101,11 @@ static void count_here(struct site *s, struct experiment_interval *i)
 	site_name(s);
 	for (int c = 0; c < s->ledger.n; c++) {
 		const struct ledger_cause *cause = &s->ledger.cause[c];
-		struct trace_count *to = &i->stage[cause->named.stage];
 
 		if (!site_is_here(s, cause))
 			continue;
 		i->dropped += cause->raw.count.packets;
-		to->events += cause->raw.count.events;
-		to->packets += cause->raw.count.packets;
-		to->bytes += cause->raw.count.bytes;
+		sum_words(&i->stage[cause->named.stage], &cause->raw.count, sizeof(*i->stage));
 	}
 }
 

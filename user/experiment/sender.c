@@ -290,14 +290,7 @@ void sender_stats(const struct sender *s, struct tx_stats *st)
 		uint64_t start;
 
 		s->cfg->ops->stats(me->tx, &one);
-		st->waits += one.waits;
-		st->wait_ns += one.wait_ns;
-		st->calls += one.calls;
-		st->lost_at_device += one.lost_at_device;
-		st->tx_invalid_descs += one.tx_invalid_descs;
-		st->uncompleted += one.uncompleted;
-		st->duplicates += one.duplicates;
-		st->displaced += one.displaced;
+		sum_words(st, &one, offsetof(struct tx_stats, first_ns));
 		start = one.first_ns ? one.first_ns : me->start_ns;
 		if (!st->first_ns || start < st->first_ns)
 			st->first_ns = start;

@@ -147,15 +147,10 @@ bool ledger_is_event(const struct ledger_cause *c)
 void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT])
 {
 	for (int i = 0; i < l->n; i++) {
-		const struct trace_count *from = &l->cause[i].raw.count;
-		struct trace_count *to = &stage[l->cause[i].named.stage];
+		const struct ledger_cause *c = &l->cause[i];
 
-		if (!ledger_is_event(&l->cause[i]))
-			continue;
-		to->events += from->events;
-		to->packets += from->packets;
-		to->bytes += from->bytes;
-		to->memory += from->memory;
+		if (ledger_is_event(c))
+			sum_words(&stage[c->named.stage], &c->raw.count, sizeof(*stage));
 	}
 }
 

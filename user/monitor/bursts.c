@@ -56,11 +56,11 @@ void bursts_free(struct bursts *b)
 	free(b);
 }
 
-void bursts_add(struct bursts *b, const struct burst *from)
+void bursts_add(void *bursts, const struct burst *b)
 {
-	struct record *r = list_add(&b->records);
+	struct record *r = list_add(&((struct bursts *)bursts)->records);
 
-	r->burst = *from;
+	r->burst = *b;
 }
 
 bool bursts_waiting(const struct bursts *b)

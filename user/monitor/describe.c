@@ -254,26 +254,19 @@ static void merge_entries(struct entries *list)
 
 	qsort(at, list->at.n, sizeof(*at), compare_entries);
 	for (unsigned i = 0; i < list->at.n; i++) {
-		const struct watch_count *more = &at[i].count;
-		struct watch_count *to = n ? &at[n - 1].count : NULL;
-
-		if (n && !compare_entries(&at[n - 1], &at[i])) {
-			to->events += more->events;
-			to->more += more->more;
-			to->bytes += more->bytes;
-			to->memory += more->memory;
-		} else {
+		if (n && !compare_entries(&at[n - 1], &at[i]))
+			sum_words(&at[n - 1].count, &at[i].count, sizeof(at->count));
+		else
 			at[n++] = at[i];
-		}
 	}
 	list->at.n = list->merged = n;
 }
 
-void entries_add(struct entries *list, const struct watch_entry *e)
+void entries_add(void *entries, const struct watch_entry *e)
 {
-	struct watch_entry *new;
+	struct entries *list = entries;
 
-	list->at.size = sizeof(*new);
+	list->at.size = sizeof(*e);
 	if (list->at.n == list->at.cap && list->at.n >= ENTRIES_LEAST &&
 	    list->at.n >= 2 * list->merged)
 		merge_entries(list);

@@ -79,8 +79,8 @@ struct entries {
 	unsigned merged; /* private: as many there were after the last merge */
 };
 
-/* Those of one key, flow and CPU may be made one. */
-void entries_add(struct entries *list, const struct watch_entry *e);
+/* To struct entries, for watch_collect(). Those of one key, flow and CPU may be made one. */
+void entries_add(void *entries, const struct watch_entry *e);
 
 /* "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports where there are none; "" if unknown. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);

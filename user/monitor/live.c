@@ -30,26 +30,23 @@
 
 struct live {
 	struct live_spec spec;
-	uint32_t netns, ifindex; /* that the spec names; 0: it names none */
-	struct reasons *reasons;
-	struct ksyms *ksyms;
+	struct live_parts parts;
+	uint32_t ifindex; /* that the spec names; 0: it names none */
 	struct filter *filter;
 	struct watch *watch;
-	struct nat *nat; /* NULL: none has it, or nothing is filtered */
 	struct filter_inner inner;
 	struct inodes *inodes; /* of the sockets of spec.pid */
 	struct describer describer;
 	struct live_table interval, total;
 	struct live_source source[LIVE_SOURCES];
 	unsigned sources;
-	uint64_t start_ns, end_ns, interval_ns; /* ktime_now(); of the last interval */
+	uint64_t end_ns, interval_ns; /* ktime_now(); of the last interval */
 	uint64_t start_cpu_ns;
 	struct live_own own;
 	struct watch_count uncounted; /* that have a row so far */
 	struct entries entries;	      /* of this interval, as far as it was read */
 	struct bursts *bursts;	      /* NULL: windows are not told apart */
 	bool bursts_shown;	      /* their interval has ended */
-	bool last;		      /* no interval will follow */
 	struct described what;	      /* of the drop that is read */
 
 	struct netns ns;   /* that the spec names; its UDP sockets, in case they close: */
@@ -103,12 +100,12 @@ static int hidden(const char *hint, const char *what, struct error *err)
 static int open_names(struct live *l, struct error *err)
 {
 	struct error quiet = {};
-	int rc = reasons_open(&l->reasons, NULL, err);
+	int rc = reasons_open(&l->parts.reasons, NULL, err);
 
 	if (rc)
 		return rc;
-	l->own.no_reasons = !reasons_count(l->reasons);
-	l->own.no_places = ksyms_open(&l->ksyms, NULL, &quiet) != 0;
+	l->own.no_reasons = !reasons_count(l->parts.reasons);
+	l->own.no_places = ksyms_open(&l->parts.ksyms, NULL, &quiet) != 0;
 	if (l->own.no_places && (l->spec.stack || l->spec.stages || l->own.no_reasons))
 		return hidden(quiet.hint,
 			      l->spec.stack ? ": --stack cannot name them"
@@ -120,13 +117,13 @@ static int open_names(struct live *l, struct error *err)
 /* Where packets freed as used up are losses. The tracepoint has its caller since Linux 6.3. */
 static int find_consumed(const struct live *l, struct watch_spec *watch, struct error *err)
 {
-	if (reasons_tracepoint_args(l->reasons, "consume_skb") != 2)
+	if (reasons_tracepoint_args(l->parts.reasons, "consume_skb") != 2)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --consumed out",
 				 "this kernel does not show where packets are freed as used up "
 				 "(Linux 6.3)");
-	if (!l->ksyms)
+	if (!l->parts.ksyms)
 		return hidden("", ": --consumed cannot find drop sites", err);
-	consumed_ranges(l->ksyms, watch->cfg.consumed);
+	consumed_ranges(l->parts.ksyms, watch->cfg.consumed);
 	return 0;
 }
 
@@ -225,7 +222,7 @@ static bool no_cgroup(const struct live_spec *spec)
 static int resolve_spec(const struct live *l, struct watch_spec *out, struct error *err)
 {
 	const struct live_spec *spec = &l->spec;
-	int rc = spec->reasons ? resolve_reasons(spec->reasons, l->reasons, out, err) : 0;
+	int rc = spec->reasons ? resolve_reasons(spec->reasons, l->parts.reasons, out, err) : 0;
 
 	if (!rc && (spec->netns || spec->ifname))
 		rc = resolve_places(spec, out, err);
@@ -264,6 +261,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->spec = *spec;
 	l->ns = NETNS_NONE;
 	l->bound.size = sizeof(struct bound);
+	l->parts.owners = spec->owners;
+	l->parts.filtered = spec->expr && *spec->expr;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
 	l->spec.by |= LIVE_BY_STAGE;
@@ -290,30 +289,32 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (rc)
 		return rc;
-	l->netns = watch.cfg.netns;
+	l->parts.netns = watch.cfg.netns;
 	if (!rc && spec->netns)
 		rc = live_netns(spec, &l->ns, err);
 	if (rc)
 		return rc;
 	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
-	watch.nat = l->nat = l->filter ? nat_find(l->ksyms) : NULL;
-	watch.inner = spec->inner ? &l->inner : NULL;
+	watch.nat = l->parts.nat = l->filter ? nat_find(l->parts.ksyms) : NULL;
+	watch.inner = l->parts.inner = spec->inner ? &l->inner : NULL;
 	watch.followed = spec->followed;
 	watch.unfragmented = spec->unfragmented;
-	if (l->ksyms) {
-		watch.cfg.freeing = ksym_freeing(l->ksyms);
-		watch.cfg.hooks = ksym_hooks(l->ksyms);
+	if (l->parts.ksyms) {
+		watch.cfg.freeing = ksym_freeing(l->parts.ksyms);
+		watch.cfg.hooks = ksym_hooks(l->parts.ksyms);
 		for (unsigned i = 0; i < WATCH_XDP; i++)
-			watch.cfg.xdp[i] = ksym_range(l->ksyms, runs_xdp[i]);
+			watch.cfg.xdp[i] = ksym_range(l->parts.ksyms, runs_xdp[i]);
 	}
-	rc = watch_open(&l->watch, &watch, l->reasons, err);
+	rc = watch_open(&l->watch, &watch, l->parts.reasons, err);
 	if (rc)
 		return rc;
-	l->own.no_sockets = !watch_knows_sockets(l->watch);
+	l->parts.shared = watch_shared(l->watch);
+	l->parts.knows_sockets = watch_knows_sockets(l->watch);
+	l->own.no_sockets = !l->parts.knows_sockets;
 	l->describer.watch = l->watch;
-	l->describer.reasons = l->reasons;
-	l->describer.ksyms = l->ksyms;
+	l->describer.reasons = l->parts.reasons;
+	l->describer.ksyms = l->parts.ksyms;
 	l->describer.owners = spec->owners;
 	l->describer.by = l->spec.by;
 	if (spec->cgroup)
@@ -336,7 +337,7 @@ int live_start(struct live *l, struct error *err)
 	int rc;
 
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	l->start_ns = l->end_ns = ktime_now();
+	l->parts.start_ns = l->end_ns = ktime_now();
 	rc = watch_attach(l->watch, err);
 	read_sockets(l);
 	for (unsigned i = 0; i < l->sources && !rc; i++) {
@@ -364,20 +365,6 @@ void live_add(struct live *l, const struct live_row *row)
 	table_add(&l->interval, row, l->spec.by);
 	if (!table_add(&l->total, row, l->spec.total_by))
 		l->own.rows_merged++;
-}
-
-static void keep_entry(void *arg, const struct watch_entry *e)
-{
-	struct live *l = arg;
-
-	entries_add(&l->entries, e);
-}
-
-static void keep_burst(void *arg, const struct burst *b)
-{
-	struct live *l = arg;
-
-	bursts_add(l->bursts, b);
 }
 
 /* Loopback's are addresses of every namespace, and tell none. */
@@ -421,12 +408,12 @@ static bool is_in_place(struct live *l)
 {
 	struct described *what = &l->what;
 
-	if (!l->netns || what->row.netns)
+	if (!l->parts.netns || what->row.netns)
 		return true;
 	if (!was_here(l))
 		return false;
-	what->row.netns = l->netns;
-	what->row.text[LIVE_NETNS] = describe_netns(l->spec.owners, l->netns, what->netns);
+	what->row.netns = l->parts.netns;
+	what->row.text[LIVE_NETNS] = describe_netns(l->spec.owners, l->parts.netns, what->netns);
 	return true;
 }
 
@@ -547,10 +534,10 @@ static enum stage stage_of_burst(void *arg, const struct watch_key *key)
 /* What the observer has of this interval until now. */
 static int read_watch(struct live *l)
 {
-	int rc = watch_collect(l->watch, keep_entry, l);
+	int rc = watch_collect(l->watch, entries_add, &l->entries);
 
 	if (!rc && l->bursts)
-		watch_bursts(l->watch, keep_burst, l);
+		watch_bursts(l->watch, bursts_add, l->bursts);
 	return rc;
 }
 
@@ -603,18 +590,18 @@ int live_collect(struct live *l, struct error *err)
 
 	table_clear(&l->interval);
 	read_sockets(l);
-	if (!l->last)
+	if (!l->parts.last)
 		sample_sources(l);
 	rc = read_watch(l);
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
-	if (l->ksyms)
-		ksyms_refresh(l->ksyms);
+	if (l->parts.ksyms)
+		ksyms_refresh(l->parts.ksyms);
 	describe_begin(&l->describer);
 	find_owners(l);
 	add_entries(l);
 	if (l->bursts) {
-		settle_bursts(l, l->last ? UINT64_MAX : now);
+		settle_bursts(l, l->parts.last ? UINT64_MAX : now);
 		l->bursts_shown = true;
 	}
 	watch_state(l->watch, &l->own.watch);
@@ -631,7 +618,7 @@ uint64_t live_time(const struct live *l, uint64_t *interval_ns)
 {
 	if (interval_ns)
 		*interval_ns = l->interval_ns;
-	return l->end_ns - l->start_ns;
+	return l->end_ns - l->parts.start_ns;
 }
 
 const struct live_table *live_interval(const struct live *l)
@@ -665,7 +652,7 @@ bool live_gone(const struct live *l, char *what, size_t size)
 		rc = live_netns(spec, &ns, &(struct error){});
 	/* of a namespace that was given by its number nothing is known here */
 	if (spec->netns && num_u64(spec->netns, 1, UINT32_MAX, &number))
-		gone = rc == -ENOENT || (ns.fd >= 0 && ns.inum != l->netns);
+		gone = rc == -ENOENT || (ns.fd >= 0 && ns.inum != l->parts.netns);
 	if (!gone && spec->ifname && !rc)
 		now = nl_ifindex(&ns, spec->ifname);
 	netns_close(&ns);
@@ -682,24 +669,12 @@ bool live_gone(const struct live *l, char *what, size_t size)
 
 struct live_parts live_parts(const struct live *l)
 {
-	return (struct live_parts){
-		.ksyms = l->ksyms,
-		.reasons = l->reasons,
-		.shared = watch_shared(l->watch),
-		.netns = l->netns,
-		.inner = l->spec.inner ? &l->inner : NULL,
-		.nat = l->nat,
-		.knows_sockets = !l->own.no_sockets,
-		.start_ns = l->start_ns,
-		.owners = l->spec.owners,
-		.last = l->last,
-		.filtered = l->spec.expr && *l->spec.expr,
-	};
+	return l->parts;
 }
 
 void live_last(struct live *l)
 {
-	l->last = true;
+	l->parts.last = true;
 	sample_sources(l); /* what is lost from now on has no event */
 	watch_detach(l->watch);
 }
@@ -709,8 +684,8 @@ bool live_bursts(const struct live *l, bool whole, struct burst_report *out)
 	if (!l->bursts)
 		return false;
 	bursts_report(l->bursts, whole, out);
-	out->length_ns = whole ? l->end_ns - l->start_ns : l->interval_ns;
-	out->start_ns = l->start_ns;
+	out->length_ns = whole ? l->end_ns - l->parts.start_ns : l->interval_ns;
+	out->start_ns = l->parts.start_ns;
 	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
 	return true;
 }
@@ -745,13 +720,13 @@ void live_close(struct live *l)
 		return;
 	samples_close(l->samples);
 	watch_close(l->watch);
-	nat_close(l->nat);
+	nat_close(l->parts.nat);
 	inodes_close(l->inodes);
 	filter_free(l->filter);
 	table_free(&l->interval);
 	table_free(&l->total);
-	ksyms_free(l->ksyms);
-	reasons_free(l->reasons);
+	ksyms_free(l->parts.ksyms);
+	reasons_free(l->parts.reasons);
 	bursts_free(l->bursts);
 	list_free(&l->entries.at);
 	list_free(&l->bound);
@@ -773,14 +748,14 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 	struct live_drop drop = {
 		.what = &l->what,
 		.key = &s->key,
-		.time_ns = s->time_ns - l->start_ns,
+		.time_ns = s->time_ns - l->parts.start_ns,
 		.realtime_ns = s->time_ns + l->realtime_off,
 		.packet = {.bytes = bytes,
 			   .len = s->len,
 			   .wire_len = s->wire_len,
 			   .ethernet = s->layer == FILTER_L2,
 			   .protocol = ntohs(s->key.protocol)},
-		.ksyms = l->ksyms,
+		.ksyms = l->parts.ksyms,
 	};
 	struct packet_view *p = &drop.packet;
 	unsigned below = 0;

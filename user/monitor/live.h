@@ -62,7 +62,8 @@ typedef enum stage burst_judge(void *arg, const struct watch_key *key);
 struct bursts *bursts_new(uint64_t window_ns);
 void bursts_free(struct bursts *b);
 
-void bursts_add(struct bursts *b, const struct burst *from);
+/* To struct bursts, for watch_bursts(). */
+void bursts_add(void *bursts, const struct burst *b);
 
 /* There is so much to judge that bursts_settle() should not wait for the end of the interval. */
 bool bursts_waiting(const struct bursts *b);
@@ -184,8 +185,8 @@ bool live_gone(const struct live *l, char *what, size_t size);
 
 /* What others need of it; after live_open(). */
 struct live_parts {
-	const struct ksyms *ksyms; /* names of functions; NULL: not known */
-	const struct reasons *reasons;
+	struct ksyms *ksyms; /* names of functions; NULL: not known */
+	struct reasons *reasons;
 	struct watch_shared shared;
 	uint32_t netns;			  /* that the spec names; 0: it names none */
 	const struct filter_inner *inner; /* as watch_spec's */

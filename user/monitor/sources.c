@@ -92,7 +92,6 @@ struct sources {
 	uint64_t checked_ns, check_ns;
 
 	struct rates rates;
-	bool has_rates;		      /* rows or rates are wanted */
 	struct list counted, dropped; /* struct counted */
 	const char *places[PLACES_MAX];
 	unsigned places_n;
@@ -100,14 +99,24 @@ struct sources {
 
 #define WORK_SHARE 100 /* of the time, what costs most takes one part in so many */
 
-/* A row to be: one text each, NULL for none. */
+/* A row to be. */
 struct loss {
 	struct verdict verdict; /* its stage, direction, note */
 	bool suspect;
 	uint64_t packets;
-	const char *source, *scope, *reason, *location, *ifname;
+	const char *source, *scope, *reason;
+	const char *location, *ifname, *socket, *process; /* NULL: none */
 	uint32_t netns;
 };
+
+/* What is to be shown of packets of which so many have been. */
+static uint64_t unshown(uint64_t *shown, uint64_t packets)
+{
+	uint64_t n = packets > *shown ? packets - *shown : 0;
+
+	*shown += n;
+	return n;
+}
 
 static void add_row(const struct sources *s, struct live *l, const struct loss *x)
 {
@@ -121,11 +130,15 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 		.counts = {.events = x->packets, .packets = x->packets},
 	};
 
+	if (!x->packets)
+		return;
 	live_row_begin(&row, x->source, x->scope);
 	row.text[LIVE_DIRECTION] = direction_names[x->verdict.direction];
 	row.text[LIVE_REASON] = x->reason;
-	row.text[LIVE_LOCATION] = x->location;
-	row.text[LIVE_IFNAME] = x->ifname;
+	row.text[LIVE_LOCATION] = x->location ? x->location : "";
+	row.text[LIVE_IFNAME] = x->ifname ? x->ifname : "";
+	row.text[LIVE_SOCKET] = x->socket ? x->socket : "";
+	row.text[LIVE_PROCESS] = x->process ? x->process : "";
 	row.text[LIVE_NETNS] = describe_netns(s->spec.owners, x->netns, netns);
 	live_add(l, &row);
 }
@@ -199,7 +212,6 @@ static void collect_losses(struct sources *s, struct live *l)
 {
 	const struct xdploss_key unknown = {.kind = XDPLOSS_REDIRECT};
 	int n = xdplosses_read(s->losses, s->now, XDPLOSS_KEYS);
-	uint64_t uncounted;
 
 	s->now_n = n;
 	for (int i = 0; i < n; i++) {
@@ -219,10 +231,7 @@ static void collect_losses(struct sources *s, struct live *l)
 		}
 	}
 	/* losses whose key found no room are shown as what they are: unknown */
-	uncounted = xdplosses_uncounted(s->losses);
-	if (uncounted > s->uncounted)
-		add_loss(s, l, &unknown, uncounted - s->uncounted);
-	s->uncounted = uncounted;
+	add_loss(s, l, &unknown, unshown(&s->uncounted, xdplosses_uncounted(s->losses)));
 }
 
 /* Whether a counter of these events (enum nic_events; 0: of AF_XDP sockets) repeats the key. In
@@ -310,12 +319,11 @@ static uint64_t dropped_by(const struct sources *s, const struct program *p)
 static void collect_program(const struct sources *s, struct live *l, struct program *p)
 {
 	char name[40], location[64];
-	uint64_t now = dropped_by(s, p);
 	const struct loss loss = {
 		.verdict = {.stage = STAGE_XDP,
 			    .direction = DIRECTION_RX,
 			    .note = "verdict of the XDP program, which the driver does not count"},
-		.packets = now - p->shown,
+		.packets = unshown(&p->shown, dropped_by(s, p)),
 		.source = "event",
 		.scope = "interface",
 		.reason = "DROP",
@@ -324,12 +332,9 @@ static void collect_program(const struct sources *s, struct live *l, struct prog
 		.netns = s->ns.inum,
 	};
 
-	if (now > p->shown) {
-		snprintf(location, sizeof(location), "program %s",
-			 xdplosses_program(p->link.xdp_prog, name, sizeof(name)));
-		add_row(s, l, &loss);
-	}
-	p->shown = now;
+	snprintf(location, sizeof(location), "program %s",
+		 xdplosses_program(p->link.xdp_prog, name, sizeof(name)));
+	add_row(s, l, &loss);
 }
 
 /* Counters */
@@ -460,32 +465,27 @@ static void collect_silent(struct sources *s, struct live *l)
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
 		const struct watch_sock *sock = &x->last.sock;
-		uint64_t lost = x->drops - x->base, rest;
-		char socket[SOCKET_TEXT], process[32], netns[OWNER_NETNS];
-		struct live_row row = {
-			.stage = sock->protocol == IPPROTO_TCP ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
-			.noise = NOISE_LOSS,
-			.note = sock->protocol == IPPROTO_TCP
-					? "the listener's accept queue was full, or memory "
-					  "short: no event (tcp_conn_request)"
-					: "the buffer of the socket was full: no event "
-					  "(raw_rcv, packet_rcv)",
+		const bool tcp = sock->protocol == IPPROTO_TCP;
+		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
+		char socket[SOCKET_TEXT], process[32];
+		const struct loss loss = {
+			.verdict = {.stage = tcp ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
+				    .direction = DIRECTION_RX,
+				    .note = tcp ? "the listener's accept queue was full, or memory "
+						  "short: no event (tcp_conn_request)"
+						: "the buffer of the socket was full: no event "
+						  "(raw_rcv, packet_rcv)"},
+			.packets = unshown(&x->shown, rest),
+			.source = "counter",
+			.scope = "host",
+			.reason = SILENT_REASON,
+			.socket = describe_socket(sock, socket, sizeof(socket)),
+			.process = process,
 			.netns = sock->netns,
 		};
 
-		rest = lost > x->events ? lost - x->events : 0;
-		if (rest <= x->shown)
-			continue;
-		row.counts.events = row.counts.packets = rest - x->shown;
-		x->shown = rest;
-		live_row_begin(&row, "counter", "host");
-		row.text[LIVE_DIRECTION] = direction_names[DIRECTION_RX];
-		row.text[LIVE_REASON] = SILENT_REASON;
-		row.text[LIVE_SOCKET] = describe_socket(sock, socket, sizeof(socket));
-		row.text[LIVE_NETNS] = describe_netns(s->spec.owners, sock->netns, netns);
 		snprintf(process, sizeof(process), "%.15s[%u]", x->last.process, x->last.pid);
-		row.text[LIVE_PROCESS] = process;
-		live_add(l, &row);
+		add_row(s, l, &loss);
 	}
 }
 
@@ -620,7 +620,6 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		.scope = "host",
 		.reason = "no_event",
 		.location = counter,
-		.ifname = "",
 		.netns = x->inum,
 	};
 	struct space_shown *shown = list_find(&x->shown, offsetof(struct space_shown, counter),
@@ -630,10 +629,7 @@ static void show_space(struct sources *s, struct live *l, struct space *x,
 		shown = list_add(&x->shown);
 		snprintf(shown->counter, sizeof(shown->counter), "%s", counter);
 	}
-	if (rest <= shown->packets)
-		return;
-	loss.packets = rest - shown->packets;
-	shown->packets = rest;
+	loss.packets = unshown(&shown->packets, rest);
 	add_row(s, l, &loss);
 }
 
@@ -718,7 +714,7 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 			    .note = r ? r->what
 				      : "the rings of the AF_XDP socket had no room (xsk_rcv)"},
 		.suspect = r && r->class == NIC_BOUND,
-		.packets = rest - c->shown,
+		.packets = unshown(&c->shown, rest),
 		.source = "counter",
 		.scope = "interface",
 		.reason = r ? nic_cause_names[r->cause] : "ring",
@@ -727,10 +723,7 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 		.netns = c->netns,
 	};
 
-	if (rest <= c->shown)
-		return;
 	add_row(s, l, &loss);
-	c->shown = rest;
 }
 
 /* All of them */
@@ -825,7 +818,6 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		s->walks = !owners_silent(spec->owners, keep_silent, s);
 	s->checks = source.collect && !spec->expr && !spec->ifname && spec->owners;
 	table_init(&s->events, LIVE_ROWS);
-	s->has_rates = true;
 	s->rates.inum = s->ns.inum;
 	add_places(s, nic_unknown_rows);
 	for (unsigned i = 0; i < nic_driver_count; i++)
@@ -854,7 +846,7 @@ void sources_close(struct sources *s)
 
 const struct rates *sources_rates(const struct sources *s)
 {
-	return s && s->has_rates ? &s->rates : NULL;
+	return s && s->rates.inum ? &s->rates : NULL;
 }
 
 const char *sources_gaps(const struct sources *s)

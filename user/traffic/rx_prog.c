@@ -123,10 +123,8 @@ int rx_prog_read(const struct rx_prog *prog, struct sink_count *sum)
 		sink_sums_add(&sum->sums, &c->sums);
 		sum->taken += c->taken;
 		sum->reordered += c->reordered;
-		for (unsigned i = 0; i < TRACE_STREAMS; i++) {
-			if (c->next[i] > sum->next[i])
-				sum->next[i] = c->next[i];
-		}
+		for (unsigned i = 0; i < TRACE_STREAMS; i++)
+			sum->next[i] = larger(sum->next[i], c->next[i]);
 	}
 	return 0;
 }

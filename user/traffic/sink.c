@@ -374,17 +374,10 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 
 void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
 {
-	sum->delivered += one->delivered;
-	sum->bytes += one->bytes;
-	sum->duplicated += one->duplicated;
-	sum->damaged += one->damaged;
-	sum->invalid += one->invalid;
-	sum->foreign += one->foreign;
-	sum->late += one->late;
+	sum_words(sum, one, offsetof(struct sink_sums, first_ns));
 	if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
 		sum->first_ns = one->first_ns;
-	if (one->last_ns > sum->last_ns)
-		sum->last_ns = one->last_ns;
+	sum->last_ns = larger(sum->last_ns, one->last_ns);
 }
 
 void sink_forget(struct sink *s)

@@ -56,7 +56,7 @@ static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int err
 	f->failed[fates_index(f, cfg->stream->slot, number)] = (uint8_t)error;
 }
 
-/* Of a thread; of a sender their sums, of times the extremes. */
+/* Of a thread; of a sender their sums, and from first_ns on, of times, the extremes. */
 struct tx_stats {
 	uint64_t waits; /* times the engine waited for room */
 	uint64_t wait_ns;
