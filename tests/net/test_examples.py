@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every example of --help, which are the EXAMPLES of the manuals, is typed as it is printed, on a host
-of its own: with eth0 and eth1, 198.18.0.2, a namespace called shop, and the files that it names. `make
-test` takes the first of three commands."""
+"""Every example of --help, which are the EXAMPLES of the manuals, and every command that the README and
+the manuals show beside, is typed as it is printed, on a host of its own: with eth0 and eth1,
+198.18.0.2, a namespace called shop, and the files that it names. `make test` takes the first of three
+commands, and the README."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -14,12 +16,13 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, PATIENCE, assert_ok, main, pktledger, require, table
+from lib import BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, main, pktledger, require, table
 
 SECONDS = 1.5  # what has not ended by then is told to
 # These are not run: why. Their options are looked at all the same.
 ELSEWHERE = {
     "top": "is for a terminal: test_top.py",
+    "top udp": "is for a terminal: test_top.py",
     "top udp port 5060": "is for a terminal: test_top.py",
     "top --by flow -I 5": "is for a terminal: test_top.py",
     "check --apply": "asks on a terminal: test_change.py",
@@ -30,42 +33,116 @@ ELSEWHERE = {
 }
 # Exit statuses beside 0 that are an answer here: nothing to change, nobody there, a limit is broken.
 ANSWERS = {
-    "run --to tls://198.18.0.2 --token-file token --rate 100k": {1},
     "send 198.18.0.2 --rate max --tx xsk -i eth1": {1},
     "check --apply --yes nic-ring": {1},
     "check --fail-on warning -q": {4},
     "run --limit loss=0.1% -j": {4},
     "trace --balance udp port 5060": {4},
-    "report lost.pcapng udp port 5060": {1},
     "report --since 03:10 --until 03:15 trace.ledger": {1},  # unless it is that time
     "selftest": {1, 3},  # it is told to end, and no host can make all of it
 }
+# Before a command: the other host is shop; it serves; a socket loses packets; a lab.
+SHOP = ("ip link set eth1 netns shop; ip addr flush dev eth0; ip addr add 198.18.0.1/24 dev eth0;"
+        "ip -n shop addr add 198.18.0.2/24 dev eth1; ip -n shop link set eth1 up; sleep 1; ")
+SERVING = SHOP + ("rm -f token; ip netns exec shop setpriv --pdeathsig KILL pktledger recv --serve"
+                  " --listen :: --new-token token & until [ -s token ]; do sleep 0.1; done; sleep 1; ")
+LOSING = """setpriv --pdeathsig KILL python3 -c '
+import socket, threading, time
+r = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+r.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+r.bind(("", PORT))
+threading.Thread(target=lambda: [time.sleep(0.003) for _ in iter(lambda: r.recv(2000), 0)]).start()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    [s.sendto(bytes(400), ("127.0.0.1", PORT)) for _ in range(20)]
+    time.sleep(0.01)
+' & sleep 0.5; """
+EXPORTED = "export --textfile /dev/stdout -t 2 udp port 5060 | grep 'lost_packets_total.*netns'"
 BEFORE = {
     "lab down": "pktledger lab up", "run --lab lab -c 100k": "pktledger lab up",
-    "run --to root@198.18.0.2 --rate 100k":  # the other host is shop
-        "ip link set eth1 netns shop; ip addr flush dev eth0; ip addr add 198.18.0.1/24 dev eth0;"
-        "ip -n shop addr add 198.18.0.2/24 dev eth1; ip -n shop link set eth1 up; sleep 1",
+    "run --lab lab": "pktledger lab up", "lab list": "pktledger lab up",
+    "trace --netns lab-rx -t 3 udp": "pktledger lab up",
+    "trace udp": LOSING.replace("PORT", "5060"), EXPORTED: LOSING.replace("PORT", "5060"),
+    "check -p 5060": LOSING.replace("PORT", "5060"),
+    "check --netns app -p 5001": "ip netns add app; ip -n app link set lo up; ip netns exec app "
+                                 + LOSING.replace("PORT", "5001"),
+    "recv --serve --listen :: --new-token token": "rm -f token",
+    "trace -I 60 --by stage,process,pod --json-lines >>nodes/$(hostname).ndjson": "mkdir nodes",
+    "run --to root@198.18.0.2 --rate 100k": SHOP,
+    "run --to 198.18.0.2 --rate 100k --via 'ssh -J jump rx' --remote 'sudo -n /opt/pktledger'": SHOP,
+    "run --to 198.18.0.2 --rate 100k --via 'kubectl exec -i rx --'": SHOP,
+    "run --to tls://198.18.0.2 --token-file token --rate 100k": SERVING,
+    "run --to 198.18.0.2 --rate 100k --token-file token": SERVING,
 }
 # What stands in PATH before programs of others: ssh to that host, and a resolver that nobody answers.
 STAND_INS = {
     "ssh": """#!/bin/sh
-while [ "$1" != -- ]; do shift; done
-[ "$2" = root@198.18.0.2 ] || exit 255
-shift 2
+if [ "$1" = -J ]; then
+    [ "$2 $3" = "jump rx" ] || exit 255
+    shift 3
+else
+    while [ "$1" != -- ]; do shift; done
+    [ "$2" = root@198.18.0.2 ] || exit 255
+    shift 2
+fi
 echo "$*" >asked
 exec ip netns exec shop "$@"
+""",
+    "kubectl": """#!/bin/sh
+[ "$1 $2 $3 $4" = "exec -i rx --" ] || exit 255
+shift 4
+exec ip netns exec shop "$@"
+""",
+    "sudo": """#!/bin/sh
+[ "$1 $2" = "-n /opt/pktledger" ] || exit 255
+shift 2
+exec pktledger "$@"
 """,
     "dig": """#!/bin/bash
 echo "$*" >asked
 printf 'a query of its own' >"/dev/udp/${1#@}/53"
 """,
 }
-# What the last of them was asked, and what the program says then.
-SHOWS = {
-    "run --to root@198.18.0.2 --rate 100k": ("pktledger ", "rx on ", "balanced: every packet"),
-    "trace udp port 53 -- dig @198.18.0.2 example.org":
-        ("@198.18.0.2 example.org", "udp_lookup", "NO_SOCKET"),
+# What the last of them was asked.
+ASKED = {
+    "run --to root@198.18.0.2 --rate 100k": "pktledger ",
+    "trace udp port 53 -- dig @198.18.0.2 example.org": "@198.18.0.2 example.org",
 }
+# What is said then; such a command is not told to end before its time.
+BALANCED = "balanced: every packet sent has its place"
+SHOWS = {
+    "run": (BALANCED,),
+    "run --to root@198.18.0.2 --rate 100k": ("rx on ", BALANCED),
+    "run --to tls://198.18.0.2 --token-file token --rate 100k": ("rx on ", BALANCED),
+    "run --to 198.18.0.2 --rate 100k --token-file token": ("rx on ", BALANCED),
+    "run --to 198.18.0.2 --rate 100k --via 'kubectl exec -i rx --'": ("rx on ", BALANCED),
+    "run --to 198.18.0.2 --rate 100k --via 'ssh -J jump rx' --remote 'sudo -n /opt/pktledger'":
+        ("rx on ", BALANCED),
+    "run --fault netfilter=5%,rcvbuf,qdisc": ("netfilter", "rcvbuf", "qdisc", BALANCED),
+    "run -c 100k --rate 50k --fault netfilter=5%,rcvbuf": ("netfilter ", "rcvbuf ", BALANCED),
+    "run --tx socket --rate 20k -c 20k --legs": ("send call - tx device", "socket - reader"),
+    "run -c 1000 -j --fault netfilter=20% | jq -c '.end | {attempted, sent, delivered, dropped,"
+    " balanced}'": ('"sent":1000,', '"balanced":true}'),
+    "run --ledger run.ledger -c 1000 --fault netfilter=20% -q": (BALANCED,),
+    "run --lab lab": (BALANCED,),
+    "lab list": ("lab",),
+    "check": ("looked at ",),
+    "check -p 5060": ("rcvbuf", "port 5060", "python3["),
+    "check --netns app -p 5001": ("rcvbuf", "port 5001 in app"),
+    EXPORTED: ('stage="rcvbuf",reason="SOCKET_RCVBUFF"',),
+    "trace udp": ("rcvbuf", "SOCKET_RCVBUFF", "*:5060", "python3["),
+    "trace udp port 53 -- dig @198.18.0.2 example.org": ("udp_lookup", "NO_SOCKET"),
+    "search --mrr -t 300ms --max-rate 300k": ("MRR ", "11 trials"),
+    "sweep --vary rcvbuf=16k..256k/x4 -c 40k --rate 20k --work 100us": ("16k", "64k", "256k"),
+    "send 198.18.0.2 --rate 10k -c 10k": ("10,000",),
+}
+# Where a page has a word for what the reader has.
+PLACEHOLDERS = {
+    "send --rate 10k --ledger a.ledger B": "send --rate 10k -t 1 --ledger a2.ledger 198.18.0.2",
+    "recv --ledger b.ledger --streams 2": "recv --ledger b2.ledger --streams 2",
+    "report a.ledger c.ledger b.ledger": "report a.ledger b.ledger recv.ledger",
+}
+ENDLESS = 3  # seconds for what is told to end
 HOST = """
 mount -t tmpfs t /run && mkdir -p /run/netns /var/lib/prometheus/node-exporter
 mount -t sysfs s /sys; mount -t bpf b /sys/fs/bpf
@@ -105,14 +182,23 @@ def make_files(directory):
         done
         wait"""]
     subprocess.run(lab, cwd=directory, check=True, capture_output=True, timeout=60 * PATIENCE)
-    make("trace", "-t", "0.3", "-q", "--events", "-w", "lost.pcapng")
+    lost = ["unshare", "-n", "bash", "-ec", f"""ip link set lo up
+        {LOSING.replace("PORT", "5060")}
+        {BINARY} trace -t 1 -q --events -w lost.pcapng udp port 5060"""]
+    subprocess.run(lost, cwd=directory, check=True, capture_output=True, timeout=60 * PATIENCE)
     shutil.copy(f"{directory}/lost.pcapng", f"{directory}/here.pcap")
     shutil.copy(f"{directory}/lost.pcapng", f"{directory}/there.pcap")
 
 
-def typed(line, directory, seconds=SECONDS):
+def typed(line, directory):
     """Exit status and what was said of a line in a shell, which is told to end after a while; after
     a longer one where it was not at work yet."""
+    endless = line.split()[0] in ("trace", "export", "recv") and not {"-t", "--"} & {*line.split()}
+    return typed_for(line, directory, SECONDS if line not in SHOWS else ENDLESS if endless else
+                     20 * SECONDS)
+
+
+def typed_for(line, directory, seconds):
     env = {**os.environ, "PATH": f"{directory}/bin:{BINARY.parent}:{os.environ['PATH']}"}
     process = subprocess.Popen(
         ["unshare", "-m", "-n", "--propagation", "private", "bash", "-c", HOST, "host", "bash", "-c",
@@ -129,25 +215,20 @@ def typed(line, directory, seconds=SECONDS):
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode == -signal.SIGINT and seconds == SECONDS:
-        return typed(line, directory, 10 * SECONDS)
+        return typed_for(line, directory, 10 * SECONDS)
     return process.returncode, out, err
 
 
-@table([(name, name) for name in sorted({line.split()[0] for line in examples()})
-        if EVERYTHING or name in ("check", "run", "trace")])
-def examples_of(command):
-    lines = [line for line in examples() if line.split()[0] == command]
+def assert_works(lines):
+    """In a directory with the files that they name."""
     with tempfile.TemporaryDirectory() as directory:
         (Path(directory) / "bin").mkdir()
         for name, script in STAND_INS.items():
             (Path(directory) / "bin" / name).write_text(script)
             (Path(directory) / "bin" / name).chmod(0o755)
-        if command == "run":
-            (Path(directory) / "token").write_text("t" * 32 + "\n")
-            (Path(directory) / "token").chmod(0o600)
-        if command == "report":
+        if any(line.startswith("report") for line in lines):
             make_files(directory)
-        for line in lines if EVERYTHING else lines[:1]:
+        for line in lines:
             if "*" in line:  # of ends, not of all that this directory has
                 line = line.replace("*.ledger", "a.ledger b.ledger recv.ledger")
             if line in ELSEWHERE:  # it is parsed: --help is shown if all before it are options
@@ -155,12 +236,50 @@ def examples_of(command):
                 result = assert_ok(pktledger(words[0], *words[1:], "--help"))
                 assert "Usage" in result.out or "usage" in result.out, result
                 continue
-            status, out, err = typed(line, directory, SECONDS * (10 if " -- dig" in line else 1))
+            status, out, err = typed(line, directory)
             assert status in {0} | ANSWERS.get(line, set()), (line, status, err[-600:])
-            if line in SHOWS:
-                asked, *words = SHOWS[line]
-                assert asked in (Path(directory) / "asked").read_text(), line
-                assert all(word in out for word in words), (line, out, err)
+            if line in ASKED:
+                assert ASKED[line] in (Path(directory) / "asked").read_text(), line
+            assert all(word in out + err for word in SHOWS.get(line, ())), (line, out, err)
+
+
+@table([(name, name) for name in sorted({line.split()[0] for line in examples()})
+        if EVERYTHING or name in ("check", "run", "trace")])
+def examples_of(command):
+    lines = [line for line in examples() if line.split()[0] == command]
+    assert_works(lines if EVERYTHING else lines[:1])
+
+
+# Pages whose commands are run by tests of their own, with what the page says of them.
+OWN_TESTS = {"pktledger-troubleshooting.7.scd": "test_troubleshooting.py",
+             "pktledger-data.7.scd": "test_data.py"}
+
+
+def shown(path):
+    """The lines that are typed, of a README or a manual, in their order, each once."""
+    text = path.read_text().replace("\\\n", "")  # a line that goes on
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    if path.suffix == ".md":
+        blocks = [re.sub("^    ", "", block, flags=re.M)
+                  for block in re.findall(r"(?:^    .*\n)+", text, re.M)]
+    lines = []
+    for block in blocks:  # with a prompt, or only what is typed
+        prompt = "[#$] " if re.match("[#$] ", block) else "(?:# )?"
+        lines += re.findall(rf"^{prompt}pktledger ([a-z]+(?: .*)?)$", block, re.M)
+    lines = [re.sub(r"  +", " ", re.sub(r"  +# .*", "", line)).strip() for line in lines]
+    return list(dict.fromkeys(line for line in lines if line.split()[0] in COMMANDS))
+
+
+README_FIRST = 4  # those that take seconds
+COMMANDS = {line.split()[0] for line in examples()}
+PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "tools/man").glob("*.scd")))
+         if shown(path) and path.name not in OWN_TESTS]
+
+
+@table([(path.name, path) for path in PAGES if EVERYTHING or path.name == "README.md"])
+def shown_by(path):
+    lines = [PLACEHOLDERS.get(line, line) for line in shown(path)]
+    assert_works(lines if EVERYTHING else lines[:README_FIRST])
 
 
 if __name__ == "__main__":
