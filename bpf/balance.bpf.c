@@ -275,13 +275,7 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 
 /* Which lengths came to which port, of the flow and of others: whose a datagram is that is read. */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, BALANCE_CELLS);
-	__type(key, __u32);
-	__type(value, struct balance_cell);
-} cells SEC(".maps");
+MAPPED(cells, BALANCE_CELLS, struct balance_cell);
 
 /*
  * 1 for each port to which datagrams of the flow came, in any namespace. Bytes, for one CPU that
@@ -1201,14 +1195,9 @@ SEC("?tp_btf/consume_skb")
 int balance_used(__u64 *ctx)
 {
 	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
-	bool found = false;
 	__u64 begin;
 
-#pragma unroll
-	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
-		found |= f.site - cfg.consumed[i].start <
-			 cfg.consumed[i].end - cfg.consumed[i].start;
-	if (!found)
+	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, f.site))
 		return 0;
 	begin = work_begin();
 	count_end(&f, true);

@@ -160,13 +160,10 @@ static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 whe
 {
 	__u8 l3[IP6_HLEN] WIDE;
 	struct headers h;
-	__u64 word = 0;
+	__u64 word;
 
-	if (!fragment_read(r->at, &h, l3))
-		return false;
-	if (h.next == HEADER_PAYLOAD && (!cfg.port || h.dst_port == cfg.port))
-		word = stamp_at(r, h.at);
-	return (!word || is_ours(word)) && mark_fragment(&h, l3, word, true, where);
+	return fragment_read(r, cfg.port, &h, l3, &word) && (!word || is_ours(word)) &&
+	       mark_fragment(&h, l3, word, true, where);
 }
 
 /* The namespaces, of which one may be no part of this: the sender's and the receiver's. */

@@ -220,19 +220,16 @@ static __always_inline int find_inner(const struct linear *at, struct packet *p)
 static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
 {
-	bool abandoned =
-		is_in(&cfg.fragmenting[0], location) || is_in(&cfg.fragmenting[1], location);
+	bool abandoned = is_in_any(cfg.fragmenting, 2, location);
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
 	struct fragmented *known;
 	struct headers h;
-	__u64 word = 0;
+	__u64 word;
 
-	if (!fragment_read(r->at, &h, l3))
+	if (!fragment_read(r, cfg.port, &h, l3, &word))
 		return PACKET_OTHER;
 	fragment_key(&h, l3, &key);
-	if (h.next == HEADER_PAYLOAD && h.dst_port == cfg.port)
-		word = stamp_at(r, h.at);
 	if (word && !is_counted(word))
 		return PACKET_OTHER; /* of another run, in another namespace perhaps */
 	if (word) {
@@ -408,14 +405,7 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 	if (!cfg.netns)
 		return false;
 	netns = IN(skb, sk_buff)->dev->nd_net.net->ns.inum; /* 0 if there is no device */
-	if (!netns || netns == cfg.netns)
-		return false;
-#pragma unroll
-	for (int i = 0; i < TRACE_HANDING; i++) {
-		if (is_in(&cfg.handing[i], location))
-			return false;
-	}
-	return true;
+	return netns && netns != cfg.netns && !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
 /* `cause`: with what the tracepoint tells. `second`: see is_my_turn(). */
@@ -452,8 +442,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		return 0;
 	shared = (void *)(at.head + skb->end);
 	size = BPF_CORE_READ(shared, gso_size);
-	if (size && (is_in(&cfg.segmenting[0], cause->location) ||
-		     is_in(&cfg.segmenting[1], cause->location)))
+	if (size && is_in_any(cfg.segmenting, 2, cause->location))
 		return 0;
 	known = second && is_settled(p.word);
 	cause_device(cause, skb, rx_sk);
@@ -520,14 +509,9 @@ static __always_inline int consumed(__u64 *ctx, bool second)
 {
 	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_CONSUME_SKB};
 	struct sk_buff *skb = (void *)ctx[0];
-	bool found = false;
 
-	if (!is_my_turn(skb, OBSERVER_CONSUME_SKB, second))
-		return 0;
-#pragma unroll
-	for (int i = 0; i < TRACE_CONSUMING; i++)
-		found |= is_in(&cfg.consuming[i], cause.location);
-	if (!found)
+	if (!is_my_turn(skb, OBSERVER_CONSUME_SKB, second) ||
+	    !is_in_any(cfg.consuming, TRACE_CONSUMING, cause.location))
 		return 0;
 	if (BPF_CORE_READ_BITFIELD(skb, cloned))
 		cause.flags = CAUSE_COPY;

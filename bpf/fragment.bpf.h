@@ -56,10 +56,16 @@ static __always_inline bool fragment_headers(const struct linear *at, struct hea
 	       !bpf_probe_read_kernel(l3, IP6_HLEN, at->head + h->l3);
 }
 
-/* The same, perhaps of UDP. */
-static __always_inline bool fragment_read(const struct linear *at, struct headers *h, __u8 *l3)
+/* The same, perhaps of UDP. `word`: of the stamp of a first one to `port` (0: to any); else 0. */
+static __always_inline bool fragment_read(const struct stamp_reader *r, __u16 port,
+					  struct headers *h, __u8 *l3, __u64 *word)
 {
-	return fragment_headers(at, h, l3) && is_fragment(h);
+	*word = 0;
+	if (!fragment_headers(r->at, h, l3) || !is_fragment(h))
+		return false;
+	if (h->next == HEADER_PAYLOAD && (!port || h->dst_port == port))
+		*word = stamp_at(r, h->at);
+	return true;
 }
 
 /* Its first fragment: of the datagram that is known already, or of a new one. */

@@ -271,6 +271,16 @@ struct bpf_iter__udp {
 		__type(value, value_type);                                                         \
 	} name SEC(".maps")
 
+/* An array that user space maps. */
+#define MAPPED(name, entries, value_type)                                                          \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
+		__uint(max_entries, entries);                                                      \
+		__type(key, __u32);                                                                \
+		__type(value, value_type);                                                         \
+	} name SEC(".maps")
+
 /* One value for each CPU. Programs that share one name it alike. */
 #define ONE_PER_CPU(name, kind) MAP(name, PERCPU_ARRAY, 1, __u32, kind)
 

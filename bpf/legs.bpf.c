@@ -14,13 +14,7 @@
 #include "legs_abi.h"
 #include "skb.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LEG_SLOTS);
-	__type(key, __u32);
-	__type(value, struct leg_times);
-} times SEC(".maps");
+MAPPED(times, LEG_SLOTS, struct leg_times);
 
 /* Set by user space: UDP port of the flow; devices, by LEG_DEVICE_OUT and LEG_DEVICE_IN. */
 const volatile __u16 leg_port;

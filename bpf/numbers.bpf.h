@@ -12,23 +12,10 @@
 const volatile struct trace_config cfg;
 
 /* A byte a number, in pages; user space sets how many. */
-#define NUMBER_MAP(name)                                                                           \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
-		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
-		__uint(max_entries, 1);                                                            \
-		__type(key, __u32);                                                                \
-		__type(value, struct trace_page);                                                  \
-	} name SEC(".maps")
+#define NUMBER_MAP(name) MAPPED(name, 1, struct trace_page)
 
 /* Shared by all programs of a run. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_tails);
-} tails SEC(".maps");
+MAPPED(tails, 1, struct trace_tails);
 
 /*
  * Where streams are learned: the slot of a stream, which is the first free one at its first sight.

@@ -103,6 +103,18 @@ static __always_inline bool is_in(const volatile struct trace_range *range, __u6
 	return location - range->start < range->end - range->start;
 }
 
+/* `n` is a constant. */
+static __always_inline bool is_in_any(const volatile struct trace_range *ranges, int n,
+				      __u64 location)
+{
+	bool found = false;
+
+#pragma unroll
+	for (int i = 0; i < n; i++)
+		found |= is_in(&ranges[i], location);
+	return found;
+}
+
 static __noinline __u64 site_of_caller(__u64 *ctx, __u64 start, __u64 end)
 {
 	__u64 stack[SITE_FRAMES] = {}, site = ctx[1];

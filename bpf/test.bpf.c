@@ -9,13 +9,7 @@
 #include "filter.bpf.h"
 #include "filter_abi.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct filter_test);
-} test SEC(".maps");
+MAPPED(test, 1, struct filter_test);
 
 SEC("raw_tp")
 int matches(void *ctx)

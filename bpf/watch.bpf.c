@@ -971,15 +971,10 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1], .flags = no_flags};
-	bool found = false;
 	__u64 begin;
 
-	if (!is_in(&cfg.consumed_within, f.site))
-		return 0;
-#pragma unroll
-	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
-		found |= is_in(&cfg.consumed[i], f.site);
-	if (!found)
+	if (!is_in(&cfg.consumed_within, f.site) ||
+	    !is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, f.site))
 		return 0;
 	begin = work_begin();
 	count_skb(ctx, &f, true, flows);

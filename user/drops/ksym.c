@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further behind a symbol is in no function */
 
@@ -196,13 +197,13 @@ void ksyms_free(struct ksyms *k)
 	free(k);
 }
 
-int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
+/* The index of the first symbol behind an address. */
+static unsigned behind(const struct ksyms *k, uint64_t addr)
 {
-	const struct entry *list = k->list.at, *e;
+	const struct entry *list = k->list.at;
 	unsigned low = 0, high = k->list.n;
-	const char *name;
 
-	while (low < high) { /* low: the first symbol behind addr */
+	while (low < high) {
 		unsigned mid = low + (high - low) / 2;
 
 		if (list[mid].addr <= addr)
@@ -210,11 +211,19 @@ int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 		else
 			high = mid;
 	}
-	if (!low || addr - list[low - 1].addr >= FUNCTION_MAX)
+	return low;
+}
+
+int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
+{
+	const struct entry *list = k->list.at, *e = list + behind(k, addr);
+	const char *name;
+
+	if (e == list || addr - e[-1].addr >= FUNCTION_MAX)
 		return -ENOENT;
-	e = &list[low - 1];
-	while (e > list && e[-1].addr == e->addr)
+	do
 		e--;
+	while (e > list && e[-1].addr == e->addr);
 	name = k->text + e->name;
 	snprintf(sym->name, sizeof(sym->name), "%.*s", (int)strcspn(name, "."), name);
 	snprintf(sym->module, sizeof(sym->module), "%s", e->module ? k->text + e->module : "");
@@ -260,17 +269,18 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 
 struct trace_range ksym_range(const struct ksyms *k, const char *name)
 {
-	struct trace_range range;
+	const struct entry *list = k->list.at;
+	uint64_t start, end;
 	struct ksym here;
-	uint64_t start;
+	unsigned next;
 
 	if (ksym_addr(k, name, &start))
 		return (struct trace_range){};
-	range = (struct trace_range){start, start};
-	while (!ksym_find(k, range.end, &here) && !strcmp(here.name, name) &&
-	       here.offset == range.end - range.start)
-		range.end++;
-	return range;
+	if (ksym_find(k, start, &here) || strcmp(here.name, name)) /* it has another name first */
+		return (struct trace_range){start, start};
+	next = behind(k, start);
+	end = start + FUNCTION_MAX;
+	return (struct trace_range){start, next < k->list.n ? smaller(list[next].addr, end) : end};
 }
 
 struct trace_range ksym_freeing(const struct ksyms *k)

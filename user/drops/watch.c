@@ -214,12 +214,11 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 		rc = load(w, spec, r, false, err);
 	if (!rc)
 		rc = map_slots(w);
-	if (rc) {
+	if (rc)
 		watch_close(w);
-		return trace_load_error(err, rc);
-	}
-	*out = w;
-	return 0;
+	else
+		*out = w;
+	return trace_load_error(err, rc);
 }
 
 int watch_attach(struct watch *w, struct error *err)

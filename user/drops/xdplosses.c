@@ -77,12 +77,11 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 	bpf_map__set_autocreate(x->skel->maps.verdicts, false);
 	find_observers(x, r);
 	rc = xdp_bpf__load(x->skel);
-	if (rc) {
+	if (rc)
 		xdplosses_close(x);
-		return trace_load_error(err, rc);
-	}
-	*out = x;
-	return 0;
+	else
+		*out = x;
+	return trace_load_error(err, rc);
 }
 
 int xdplosses_attach(struct xdplosses *x, struct error *err)

@@ -181,6 +181,7 @@ void site_status(const struct site *s, struct site_status *st)
 	const struct lab_port *port[] = {
 		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
 	unsigned n = !s->sender || !s->lab.tx.ifindex ? 0 : lab_ports(&s->lab) > 2 ? 2 : 1;
+	struct link_qdisc qdisc;
 
 	*st = (struct site_status){
 		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),
@@ -188,8 +189,10 @@ void site_status(const struct site *s, struct site_status *st)
 		.dropped = dropped(s),
 		.in_socket = s->in_socket,
 	};
-	for (unsigned i = 0; i < n; i++)
-		st->in_qdiscs += links_queued(port[i]->ns, port[i]->ifindex);
+	for (unsigned i = 0; i < n; i++) {
+		if (!link_read_qdisc(port[i]->ns, port[i]->ifindex, &qdisc))
+			st->in_qdiscs += qdisc.qlen;
+	}
 	if (s->fragments && s->lab.rx.ns)
 		st->in_reassembly = reassembly_queues(s->lab.rx.ns);
 	st->in_queues = st->in_qdiscs + st->in_reassembly + st->in_socket;

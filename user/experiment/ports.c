@@ -130,9 +130,8 @@ static int find_next_hop(struct site *s, struct error *err)
 	const struct endpoint *to = &s->spec->to;
 	bool six = to->family == AF_INET6;
 	unsigned ifindex;
-	int rc =
-		netdev_next_hop(NULL, to->family, six ? (const void *)&to->ip6 : &to->ip4, &ifindex,
-				s->flow.dst_mac, six ? (void *)&s->flow.src6 : &s->flow.src4);
+	int rc = netdev_next_hop(NULL, to, &ifindex, s->flow.dst_mac,
+				 six ? (void *)&s->flow.src6 : &s->flow.src4);
 
 	if (!rc && ifindex != s->lab.tx.ifindex)
 		rc = -EHOSTUNREACH;

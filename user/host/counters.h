@@ -174,8 +174,8 @@ int links_read(const struct netns *ns, unsigned ifindex, struct link_info **list
 int link_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_info *link);
 int links_read_qdiscs(const struct netns *ns, struct link_qdisc **list);
 
-/* How many packets wait in the root qdiscs of a device now; 0 if it cannot be read. */
-uint32_t links_queued(const struct netns *ns, unsigned ifindex);
+/* Those of a device. 0, -ENOENT: it has none, or -errno. */
+int link_read_qdisc(const struct netns *ns, unsigned ifindex, struct link_qdisc *qdisc);
 
 /*
  * Counters of devices and of their queues by netdev-genl, the same names for all drivers

@@ -137,18 +137,19 @@ int links_read_qdiscs(const struct netns *ns, struct link_qdisc **list)
 	return n;
 }
 
-uint32_t links_queued(const struct netns *ns, unsigned ifindex)
+int link_read_qdisc(const struct netns *ns, unsigned ifindex, struct link_qdisc *qdisc)
 {
 	struct link_qdisc *list;
-	int n = links_read_qdiscs(ns, &list);
-	uint32_t queued = 0;
+	int n = links_read_qdiscs(ns, &list), ret = n < 0 ? n : -ENOENT;
 
-	for (int i = 0; i < n; i++) {
-		if (list[i].ifindex == ifindex)
-			queued += list[i].qlen;
+	for (int i = 0; i < n && ret; i++) {
+		if (list[i].ifindex == ifindex) {
+			*qdisc = list[i];
+			ret = 0;
+		}
 	}
 	free(list);
-	return queued;
+	return ret;
 }
 
 /* include/uapi/linux/netdev.h, which Debian 12 does not have. */

@@ -403,31 +403,27 @@ static int on_way(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static int find_route(const struct netns *ns, int family, const void *addr, struct route *r)
+static int find_route(const struct netns *ns, const struct endpoint *to, struct route *r)
 {
+	const void *addr = to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4;
+	const size_t len = addr_len(to->family);
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_GETROUTE, 0);
 	struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 
-	rt->rtm_family = family;
-	rt->rtm_dst_len = addr_len(family) * 8;
-	mnl_attr_put(nlh, RTA_DST, addr_len(family), addr);
-	memset(r, 0, sizeof(*r));
-	r->family = family;
-	memcpy(r->hop, addr, addr_len(family)); /* on the link, unless there is a gateway */
+	rt->rtm_family = to->family;
+	rt->rtm_dst_len = len * 8;
+	mnl_attr_put(nlh, RTA_DST, len, addr);
+	*r = (struct route){.family = to->family};
+	memcpy(r->hop, addr, len); /* on the link, unless there is a gateway */
 	return nl_query(ns, nlh, on_way, r);
-}
-
-static const void *address_of(const struct endpoint *ep)
-{
-	return ep->family == AF_INET6 ? (const void *)&ep->ip6 : &ep->ip4;
 }
 
 unsigned netdev_way(const struct netns *ns, const struct endpoint *to)
 {
 	struct route r;
 
-	return to->family && !find_route(ns, to->family, address_of(to), &r) ? r.ifindex : 0;
+	return to->family && !find_route(ns, to, &r) ? r.ifindex : 0;
 }
 
 static int on_state(const struct nlmsghdr *nlh, void *arg)
@@ -444,7 +440,7 @@ enum netdev_hop netdev_hop(const struct netns *ns, const struct endpoint *to, un
 	unsigned state = 0;
 	struct route r;
 
-	if (!to->family || find_route(ns, to->family, address_of(to), &r))
+	if (!to->family || find_route(ns, to, &r))
 		return HOP_UNKNOWN;
 	*ifindex = r.ifindex;
 	if (r.type == RTN_LOCAL)
@@ -465,17 +461,17 @@ static int on_neigh(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_ERROR;
 }
 
-int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsigned *ifindex,
+int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex,
 		    uint8_t mac[6], void *src_addr)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct route r;
-	int ret = find_route(ns, family, addr, &r);
+	int ret = find_route(ns, to, &r);
 
 	if (ret)
 		return ret;
 	*ifindex = r.ifindex;
-	memcpy(src_addr, r.src, addr_len(family));
+	memcpy(src_addr, r.src, addr_len(to->family));
 	memset(mac, 0, 6);
 	if (r.type == RTN_LOCAL)
 		return 0;
@@ -598,17 +594,11 @@ void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
 
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q)
 {
-	struct link_qdisc *list;
-	int n = links_read_qdiscs(ns, &list), ret = n < 0 ? n : -ENOENT;
+	struct link_qdisc of_link;
+	int ret = link_read_qdisc(ns, ifindex, &of_link);
 
-	for (int i = 0; i < n; i++) {
-		if (list[i].ifindex != ifindex || !*list[i].root.kind)
-			continue;
-		*q = list[i].root;
-		ret = 0;
-	}
-	free(list);
-	return ret;
+	*q = ret ? (struct netdev_qdisc){} : of_link.root;
+	return ret || *q->kind ? ret : -ENOENT;
 }
 
 /* A tbf has one class, whatever the minor number (tbf_find()). */

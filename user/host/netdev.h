@@ -84,11 +84,11 @@ bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint
 int netdev_add_route(const struct netns *ns, int type, unsigned ifindex, int family,
 		     const void *dst, unsigned prefix, const void *via);
 /*
- * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
- * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no
- * usable entry, -ENETUNREACH if there is no route.
+ * How the kernel would send to this address: device, source address, and MAC from the neighbour
+ * entry of the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has
+ * no usable entry, -ENETUNREACH if there is no route.
  */
-int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsigned *ifindex,
+int netdev_next_hop(const struct netns *ns, const struct endpoint *to, unsigned *ifindex,
 		    uint8_t mac[6], void *src_addr);
 
 /* The device by which the kernel would send to this address; 0: there is no route. */
