@@ -78,7 +78,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 {
 	struct json_object *o = json_object_new_object();
 
-	for (unsigned i = 0; i < sizeof(sysctls) / sizeof(sysctls[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(sysctls); i++) {
 		const char *path = sysctls[i].path;
 		const struct netns *ns = NULL;
 		char value[128], name[128];
@@ -132,7 +132,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 		if (*link.qdisc)
 			json_put_text(o, "qdisc", link.qdisc);
 	}
-	for (unsigned i = 0; i < sizeof(offloads) / sizeof(offloads[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(offloads); i++) {
 		if (!netdev_get_feature(port->ns, port->ifname, offloads[i], &on))
 			json_put_bool(features, offloads[i], on);
 	}

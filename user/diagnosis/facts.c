@@ -41,8 +41,7 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 	self->af_xdp = af_xdp >= 0 || errno == EPERM;
 	fd_close(&af_xdp);
 	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
-	caps_missing(wanted, sizeof(wanted) / sizeof(wanted[0]), self->missing_caps,
-		     sizeof(self->missing_caps));
+	caps_missing(wanted, LENGTH(wanted), self->missing_caps, sizeof(self->missing_caps));
 	if (self->btf && !reasons_open(&reasons, NULL, NULL)) {
 		self->reasons = reasons_count(reasons);
 		self->drop_socket =
@@ -110,8 +109,7 @@ struct facts_reader {
 	uint32_t inum;		   /* of the namespace */
 	struct facts_socks last, now;
 
-	char name[FACTS_LINKS][16];
-	const char *names[FACTS_LINKS + 1];
+	const char *names[FACTS_LINKS + 1]; /* of the links */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -202,9 +200,8 @@ static int list_links(struct facts_reader *r, struct error *err)
 			more++;
 			continue;
 		}
-		snprintf(r->name[r->f->n_links], sizeof(r->name[0]), "%s", i->if_name);
-		r->names[r->f->n_links] = r->name[r->f->n_links];
-		r->f->n_links++;
+		r->names[r->f->n_links] = r->f->link[r->f->n_links].dev.ifname;
+		r->f->link[r->f->n_links++].dev = dev;
 	}
 	if (list)
 		if_freenameindex(list);
@@ -276,15 +273,16 @@ static void join_links(struct facts_reader *r)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		struct facts_link *link = &f->link[i];
 		const struct netdev_settings *s = &link->set;
+		const char *ifname = link->dev.ifname;
 		unsigned irq[FACTS_IRQS];
-		unsigned n = irq_numbers(r->spec.ns, r->name[i], irq, FACTS_IRQS);
+		unsigned n = irq_numbers(r->spec.ns, ifname, irq, FACTS_IRQS);
 		struct counters_device *before =
-			counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0);
+			counters_device(&r->before.counters, FACTS_HERE, ifname, 0);
 		char name[COUNTER_NAME_LEN];
 
-		snprintf(name, sizeof(name), "%s:rx_packets", r->name[i]);
+		snprintf(name, sizeof(name), "%s:rx_packets", ifname);
 		link->rx_packets = facts_moved(f, FACTS_HERE, name);
-		snprintf(name, sizeof(name), "%s:tx_packets", r->name[i]);
+		snprintf(name, sizeof(name), "%s:tx_packets", ifname);
 		link->tx_packets = facts_moved(f, FACTS_HERE, name);
 		facts_link_rates(link, before, &f->after.devices[i]);
 		if (n && r->before.interrupts && r->after.interrupts)
@@ -294,9 +292,8 @@ static void join_links(struct facts_reader *r)
 		/* Devices without hardware have none of these, and need none. */
 		if (link->dev.driver[0] && (s->ring.known || link->n_irqs) &&
 		    (!s->ring.known || !s->channels.known || !s->coalesce.known))
-			unread(f, link->dev.ifname, "driver %s does not tell:%s%s%s",
-			       link->dev.driver, s->ring.known ? "" : " rings",
-			       s->channels.known ? "" : " channels",
+			unread(f, ifname, "driver %s does not tell:%s%s%s", link->dev.driver,
+			       s->ring.known ? "" : " rings", s->channels.known ? "" : " channels",
 			       s->coalesce.known ? "" : " coalescing");
 	}
 	if (!r->before.interrupts)
@@ -380,15 +377,12 @@ static void forget_gone(struct facts_reader *r)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
-		if (nl_ifindex(r->spec.ns, r->name[i]) != (int)f->link[i].dev.ifindex) {
-			unread(f, r->name[i], "the interface went away meanwhile");
-			continue;
-		}
-		if (n != i) {
-			memcpy(r->name[n], r->name[i], sizeof(r->name[0]));
-			f->link[n] = f->link[i];
-		}
-		n++;
+		const struct netdev *dev = &f->link[i].dev;
+
+		if (nl_ifindex(r->spec.ns, dev->ifname) != (int)dev->ifindex)
+			unread(f, dev->ifname, "the interface went away meanwhile");
+		else if (n++ != i)
+			f->link[n - 1] = f->link[i];
 	}
 	r->names[n] = NULL;
 	f->n_links = n;
@@ -400,8 +394,11 @@ static int begin(struct facts_reader *r)
 	struct facts *f = r->f;
 	int ret = 0;
 
-	for (unsigned i = 0; i < f->n_links && !ret; i++)
-		ret = facts_link_read(ns, r->name[i], &f->link[i]);
+	for (unsigned i = 0; i < f->n_links && !ret; i++) {
+		const struct netdev dev = f->link[i].dev; /* its name is emptied */
+
+		ret = facts_link_read(ns, dev.ifname, &f->link[i]);
+	}
 	if (ret)
 		return ret;
 	facts_stack_read(ns, &r->host, &f->stack);
@@ -475,11 +472,8 @@ int facts_begin(struct facts_reader **out, const struct facts_spec *spec, struct
 		r->host = NETNS_NONE;
 	netns_open_sysfs(&r->host);
 	ret = list_links(r, err);
-	if (!ret) {
-		ret = begin(r);
-		if (ret)
-			error_errno(err, STATUS_FAILED, ret, NULL, "cannot read this host");
-	}
+	if (!ret)
+		ret = error_errno(err, STATUS_FAILED, begin(r), NULL, "cannot read this host");
 	if (ret) {
 		reader_free(r);
 		*out = NULL;
@@ -491,10 +485,8 @@ int facts_end(struct facts_reader *r, struct error *err)
 {
 	int ret = end(r);
 
-	if (ret)
-		error_errno(err, STATUS_FAILED, ret, NULL, "cannot read this host");
 	reader_free(r);
-	return ret;
+	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read this host");
 }
 
 void facts_free(struct facts *facts)

@@ -46,16 +46,13 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 	struct mnl_socket *mem;
 	int ret = sockmem_open(&mem, ns);
 
-	memset(socks, 0, sizeof(*socks));
-	socks->port = port;
+	*socks = (struct facts_socks){.port = port};
 	if (!ret)
 		ret = sockmem_udp(mem, AF_UNSPEC, 0, facts_socks_add, socks);
 	sockmem_close(mem);
 	if (!ret)
 		return 0;
-	memset(socks, 0, sizeof(*socks));
-	socks->port = port;
-	socks->no_buffer = true;
+	*socks = (struct facts_socks){.port = port, .no_buffer = true};
 	return sockmem_files(ns, facts_socks_add, socks);
 }
 

@@ -209,7 +209,7 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 	memset(t, 0, sizeof(*t));
 	if (saved < 0)
 		return saved;
-	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(files); i++) {
 		char *text = read_net(files[i].file);
 
 		if (text)

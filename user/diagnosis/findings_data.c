@@ -23,7 +23,7 @@
 
 #define READER_EVIDENCE                                                                            \
 	RCVBUF_EVIDENCE "; in {watched} with losses the reader ran {ran} of the time, waited for " \
-			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; while it slept the "	\
+			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; while it slept the "   \
 			"queue was {fill} full]"
 
 /* Of a socket whose buffer somebody made small. */
@@ -266,10 +266,14 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_ROUTE, "ip-not-router", WHEN_NOT_ROUTER, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet came for an address that this host does not have[, by {ifname}], and IP "
 	 "forwarding is off here.",
-	 "The kernel forwards only what net.ipv4.ip_forward (of a device: conf/IFNAME/forwarding) or "
-	 "net.ipv6.conf.all.forwarding allows. A host that is a router, also one for its containers, "
-	 "needs it, and other programs put it off. On a host that is none an address is missing, as "
-	 "that of a service on lo, or the sender's route or neighbour entry leads to the wrong host. "
+	 "The kernel forwards only what net.ipv4.ip_forward (of a device: conf/IFNAME/forwarding) "
+	 "or "
+	 "net.ipv6.conf.all.forwarding allows. A host that is a router, also one for its "
+	 "containers, "
+	 "needs it, and other programs put it off. On a host that is none an address is missing, "
+	 "as "
+	 "that of a service on lo, or the sender's route or neighbour entry leads to the wrong "
+	 "host. "
 	 "It is not changed by --apply: forwarding opens ways that were closed.",
 	 .evidence = LOST "[; {reason}]", .current = "forwarding off",
 	 .wanted = "`sysctl -w net.ipv4.ip_forward=1` (IPv6: net.ipv6.conf.all.forwarding) if this "
@@ -278,14 +282,16 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_ROUTE, "mcast-not-joined", WHEN_NOT_JOINED, SEVERITY_INFO, PROOF_LAB,
 	 "The packets are multicast to a group that nobody has joined[ on {ifname}].",
 	 "Multicast is received only on the devices on which a program has joined the group "
-	 "(IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP): `ip maddr` shows them. A program that joins without "
+	 "(IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP): `ip maddr` shows them. A program that joins "
+	 "without "
 	 "naming a device joins on that of the route to the group, often another one. It counts as "
 	 "no loss, and is said only of packets that were asked for by an expression.",
 	 .evidence = "[{lost} packets discarded][; in {location}]",
 	 .wanted = "a program that joins on[ {ifname},] the device by which they come",
 	 .command = "ip maddr show dev {ifname}"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
-	 "The receiver's routing refused the packet: its source or destination is martian, or there "
+	 "The receiver's routing refused the packet: its source or destination is martian, or "
+	 "there "
 	 "is no route onwards.",
 	 "The receiver's routing refused the packet: a martian source or destination, or no route "
 	 "onwards.",
@@ -483,8 +489,7 @@ const struct finding_row finding_rows[] = {
 	 "The socket has the host's default buffer, since its program asked for none, and that "
 	 "default has been set lower than kernels have it (212992 bytes). The advised value is the "
 	 "kernel's own, or four times what it is. Only sockets that are opened afterwards get it.",
-	 .evidence = QUEUE_EVIDENCE,
-	 .current = "net.core.rmem_default {rmem_default}",
+	 .evidence = QUEUE_EVIDENCE, .current = "net.core.rmem_default {rmem_default}",
 	 .wanted = "{rmem_default_wanted}, and the program restarted",
 	 .change = SYSCTL("net/core/rmem_default", "{rmem_default_wanted}", "{rmem_default}"),
 	 .risk = "all sockets opened after it may queue so much, and delay it"},
@@ -495,8 +500,7 @@ const struct finding_row finding_rows[] = {
 	 "probably its program asked for more. It was full. The advised limit is four times as "
 	 "large, at most 64 MB. The program has to ask again, which most do only when they are "
 	 "started.",
-	 .evidence = QUEUE_EVIDENCE,
-	 .current = "net.core.rmem_max {rmem_max}",
+	 .evidence = QUEUE_EVIDENCE, .current = "net.core.rmem_max {rmem_max}",
 	 .wanted = "{rmem_max_wanted}, and the program restarted",
 	 .change = SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"),
 	 .risk = "sockets that ask for it may queue so much, and delay it"},
@@ -567,12 +571,10 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a reader that is faster, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
-	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
-	 "TCP dropped the segment.",
+	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "TCP dropped the segment.",
 	 "TCP dropped the segment. It sends again by itself.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
-	 "The ICMP message was invalid.",
+	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "The ICMP message was invalid.",
 	 "An ICMP message was not valid.", .evidence = LOST "[; {reason}][ in {location}]"},
 	{STAGE_NIC_RING, "nic-port", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
 	 "The NIC {ifname} lost frames before its rings: its own buffer overflowed while the bus "
@@ -835,4 +837,4 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "without {missing}", .wanted = "run it as root"},
 };
 
-const unsigned finding_rows_n = sizeof(finding_rows) / sizeof(finding_rows[0]);
+const unsigned finding_rows_n = LENGTH(finding_rows);

@@ -41,7 +41,7 @@ static const struct {
 static void judge_loss_of(const struct facts *f, struct check_findings *out,
 			  const struct facts_link *link, const struct link_loss *l)
 {
-	const unsigned n = sizeof(causes) / sizeof(causes[0]);
+	const unsigned n = LENGTH(causes);
 	const struct netdev_settings *s = &link->set;
 	struct finding_facts facts = {
 		.ifname = link->dev.ifname,

@@ -39,25 +39,25 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 		    s->neighbours[family], s->neighbours_max[family]);
 }
 
+/* A state that a counter of the namespace shows by moving; `b`: what else is known of it. */
+static void judge_moved(const struct facts *f, struct check_findings *out, const char *id,
+			const char *counter, struct binds *b)
+{
+	uint64_t n = facts_moved(f, FACTS_HERE, counter);
+
+	bind_loss(b, f->window_ns, counter, n, facts_total(f, FACTS_HERE, counter));
+	if (n)
+		judge_state(out, f, id, here, b);
+}
+
 /* Fragments that came or were made: work, and one that is lost loses all of its datagram. */
 static void judge_fragments(const struct facts *f, struct check_findings *out, unsigned family)
 {
-	static const struct {
-		const char *id, *counter[STACK_FAMILIES];
-	} rows[] = {
-		{"frag-arriving", {"Ip:ReasmReqds", "Ip6ReasmReqds"}},
-		{"frag-leaving", {"Ip:FragCreates", "Ip6FragCreates"}},
-	};
+	static const char *const arriving[] = {"Ip:ReasmReqds", "Ip6ReasmReqds"},
+				 *const leaving[] = {"Ip:FragCreates", "Ip6FragCreates"};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *counter = rows[i].counter[family];
-		uint64_t n = facts_moved(f, FACTS_HERE, counter);
-		struct binds b = {};
-
-		bind_loss(&b, f->window_ns, counter, n, facts_total(f, FACTS_HERE, counter));
-		if (n)
-			judge_state(out, f, rows[i].id, here, &b);
-	}
+	judge_moved(f, out, "frag-arriving", arriving[family], &(struct binds){});
+	judge_moved(f, out, "frag-leaving", leaving[family], &(struct binds){});
 }
 
 /* What user space judges, and was too slow for. */
@@ -72,7 +72,7 @@ static void judge_upcalls(const struct facts *f, struct check_findings *out)
 		{"ovs-upcall", "datapath lost", b->ovs_lost, a->ovs_lost},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
 		const uint64_t lost = rows[i].after - rows[i].before;
 		struct binds binds = {};
 
@@ -114,7 +114,7 @@ static void judge_taps(const struct facts *f, struct check_findings *out)
 		{"raw-sockets", "raws", f->taps.raw, f->taps.raws},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
 		struct binds b = {};
 
 		bind_count(&b, rows[i].name, rows[i].n);
@@ -165,15 +165,10 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 	static const char *const counters[] = {"Udp:SndbufErrors", "Udp6SndbufErrors"};
 
 	for (unsigned i = 0; i < 2 && !lost_behind_sockets(f); i++) {
-		uint64_t failed = facts_moved(f, FACTS_HERE, counters[i]);
 		struct binds b = {};
 
-		if (!failed)
-			continue;
-		bind_loss(&b, f->window_ns, counters[i], failed,
-			  facts_total(f, FACTS_HERE, counters[i]));
 		bind_small_sndbuf(&b, f);
-		judge_state(out, f, "sndbuf", here, &b);
+		judge_moved(f, out, "sndbuf", counters[i], &b);
 	}
 }
 
@@ -206,10 +201,10 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 
 		/* a packet at least waited for each of them */
 		judge_loss(out, f, STAGE_NEIGH,
-			   (struct about){CHECK_NAMESPACE, NULL,
-					  facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
-						  facts_moved(f, FACTS_HOST,
-							      "ndisc_cache:res_failed")},
+			   (struct about){
+				   CHECK_NAMESPACE, NULL,
+				   facts_moved(f, FACTS_HOST, "arp_cache:res_failed") +
+					   facts_moved(f, FACTS_HOST, "ndisc_cache:res_failed")},
 			   &waiting);
 	}
 	if (*f->dnat.backend) {
@@ -292,7 +287,7 @@ static bool answers_ttl(const struct facts *f, unsigned family)
 		{"Icmp:OutRateLimitGlobal", NULL},
 	};
 
-	for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(counters); i++) {
 		if (counters[i][family] && facts_moved(f, FACTS_HERE, counters[i][family]))
 			return true;
 	}
@@ -371,7 +366,7 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 
 void judge_counters(const struct facts *f, struct check_findings *out)
 {
-	for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(rules); i++) {
 		if (rules[i].name4)
 			judge_counter(f, out, rules[i].name4, i);
 		if (rules[i].name6)

@@ -381,7 +381,7 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 			 (unsigned long long)here->in_queues,
 			 (unsigned long long)r->remote->status.in_queues,
 			 r->remote->peer->hello.host);
-	for (unsigned i = 0; !r->remote && i < sizeof(queue) / sizeof(queue[0]); i++) {
+	for (unsigned i = 0; !r->remote && i < LENGTH(queue); i++) {
 		if (queue[i].packets)
 			at += (size_t)snprintf(to + at, size - at, "%s%llu in %s", at ? ", " : "",
 					       (unsigned long long)queue[i].packets,

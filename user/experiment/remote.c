@@ -203,7 +203,7 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 	};
 	const char *why = strerror(-rc), *hint = NULL;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < LENGTH(known); i++) {
 		if (known[i].rc == rc) {
 			why = known[i].why;
 			hint = known[i].hint;

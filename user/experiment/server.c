@@ -407,7 +407,7 @@ static int step(struct caller *s, int timeout_ms)
 	if (rc)
 		return rc == -ETIMEDOUT ? 0 : rc;
 	rc = -EBADMSG;
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+	for (size_t i = 0; i < LENGTH(requests); i++) {
 		const struct request *r = &requests[i];
 
 		if (!strcmp(r->type, msg_type(msg)) && r->from <= state &&

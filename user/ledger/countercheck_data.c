@@ -222,7 +222,7 @@ const struct counter_rule counter_rules[] = {
 	 .set = SET({STAGE_TCP, NULL, NULL, REL_ROLE, MAY})},
 };
 
-const unsigned counter_rules_n = sizeof(counter_rules) / sizeof(counter_rules[0]);
+const unsigned counter_rules_n = LENGTH(counter_rules);
 
 const char *const counter_silents[STAGE_COUNT] = {
 	[STAGE_NEIGH] = "no counter knows a neighbour that never answered, only its full queue",

@@ -34,7 +34,7 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 			snprintf(buf, size, "%s", num_text_endpoint(&local));
 		return buf;
 	}
-	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(others); i++) {
 		if (s->family == others[i].family) {
 			snprintf(buf, size, "%s", others[i].name);
 			return buf;

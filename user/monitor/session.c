@@ -38,7 +38,7 @@ become(char *const argv[], const struct sigaction *sigchld, int in, int out, int
 
 	sigemptyset(&blocked);
 	/* both: programs that ask for a password handle them, and shells unblock them */
-	for (unsigned i = 0; in >= 0 && i < sizeof(terminal) / sizeof(*terminal); i++) {
+	for (unsigned i = 0; in >= 0 && i < LENGTH(terminal); i++) {
 		signal(terminal[i], SIG_IGN);
 		sigaddset(&blocked, terminal[i]);
 	}

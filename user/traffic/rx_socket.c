@@ -73,7 +73,7 @@ static int set_options(int fd, const struct receiver_config *cfg, struct error *
 		{SOL_SOCKET, SO_PREFER_BUSY_POLL, usec > 0, .what = NULL},
 	};
 
-	rc = socket_set(fd, options, sizeof(options) / sizeof(*options), err);
+	rc = socket_set(fd, options, LENGTH(options), err);
 	if (!rc)
 		rc = socket_bind_device(fd, how->device, err);
 	if (!rc && cfg->rcvbuf &&

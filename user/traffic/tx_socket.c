@@ -149,7 +149,7 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 		rc = error_errno(err, STATUS_FAILED, -errno, NULL,
 				 "cannot set a send buffer of %d bytes", sndbuf);
 	else
-		rc = socket_set(fd, options, sizeof(options) / sizeof(*options), err);
+		rc = socket_set(fd, options, LENGTH(options), err);
 	if (!rc)
 		rc = socket_bind_device(fd, how->device, err);
 	if (!rc)

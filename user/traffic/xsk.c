@@ -94,7 +94,7 @@ static const struct rung {
 	{XDP_COPY, UMEM_FRAME_SMALL, 0},
 };
 
-#define RUNGS (sizeof(ladder) / sizeof(ladder[0]))
+#define RUNGS (LENGTH(ladder))
 
 static uint32_t ring_size(unsigned frames)
 {

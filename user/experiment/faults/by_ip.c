@@ -114,7 +114,7 @@ static int apply_frag_limits(struct fault_state *s, struct error *err)
 	unsigned first = fault_row(s->fault)->arg;
 	int ret = 0;
 
-	for (unsigned i = first; i < sizeof(paths) / sizeof(*paths) && !ret; i++) {
+	for (unsigned i = first; i < LENGTH(paths) && !ret; i++) {
 		ret = netns_sysctl_write(&s->lab->rx_ns, paths[i], first ? FRAG_ROOM : "0");
 		ret = ret == -ENOENT ? 0 : ret; /* no IPv6 here */
 	}

@@ -34,7 +34,7 @@ static int switch_off_tso(const struct lab_port *port, struct error *err)
 	};
 	int ret = 0;
 
-	for (unsigned i = 0; i < sizeof(tso) / sizeof(*tso) && !ret; i++)
+	for (unsigned i = 0; i < LENGTH(tso) && !ret; i++)
 		ret = netdev_set_feature(port->ns, port->ifname, tso[i], false);
 	return lab_failed(ret, "switch off TSO", port, err);
 }

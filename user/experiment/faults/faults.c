@@ -101,7 +101,7 @@ static __attribute__((constructor)) void list_faults(void)
 	};
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		for (unsigned m = 0; m < sizeof(mechanisms) / sizeof(*mechanisms); m++) {
+		for (unsigned m = 0; m < LENGTH(mechanisms); m++) {
 			for (const struct fault_row *r = mechanisms[m]; r->name; r++) {
 				if ((int)stage_of(r->name) != s || n_rows == FAULT_MAX)
 					continue;
@@ -221,7 +221,7 @@ static int add(struct fault_list *list, char *item, struct error *err)
 
 static int check_conflicts(const struct fault_list *list, struct error *err)
 {
-	for (unsigned i = 0; i < sizeof(conflicts) / sizeof(*conflicts); i++) {
+	for (unsigned i = 0; i < LENGTH(conflicts); i++) {
 		uint64_t a = fault_with(list, conflicts[i].a), b = fault_with(list, conflicts[i].b);
 
 		a &= -a; /* the first of them */
