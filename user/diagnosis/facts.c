@@ -234,12 +234,6 @@ static int take_moment(struct facts_reader *r, struct moment *m)
 	return last ? facts_socks_read(r->spec.ns, r->spec.port, &m->socks) : 0;
 }
 
-static void name_owners(struct facts_reader *r, struct facts_socks *socks)
-{
-	if (facts_holders_find(r->spec.owners, socks, r->spec.pid) == -EACCES)
-		unread(r->f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
-}
-
 bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns)
 {
 	uint64_t end = clock_now() + ns;
@@ -347,7 +341,8 @@ static void join(struct facts_reader *r)
 		full |= f->socks.at[i].cookie && f->socks.at[i].lost && f->socks.at[i].queued;
 	if (full)
 		unread_if(f, read_queues(r->spec.ns, &f->socks), "packets in sockets");
-	name_owners(r, &f->socks);
+	if (facts_holders_find(r->spec.owners, &f->socks, r->spec.pid) == -EACCES)
+		unread(f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
 	read_back(r);
 	/* the counter is one of the host: what it counts may be in any namespace */
 	if (!way_dnat_read(r->spec.ns, &f->dnat) && !way_silent_read(r->spec.ns, &f->silent) &&

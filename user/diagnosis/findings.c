@@ -458,12 +458,12 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 	/* A change that is not known in all its parts is none. */
 	if (change->wanted[0] && (!row->change.ifname || change->ifname[0]))
 		fill(change->name, sizeof(change->name), row->change.name, b);
-	if (change->name[0])
+	if (change->name[0]) {
 		change_command(change, false, out->command, sizeof(out->command));
-	if (change->name[0] && change->old[0])
-		change_command(change, true, out->undo, sizeof(out->undo));
-	if (change->name[0])
+		if (change->old[0])
+			change_command(change, true, out->undo, sizeof(out->undo));
 		write_effect(change, b, out);
+	}
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
 		fill(out->risk, sizeof(out->risk), row->risk, b);

@@ -102,6 +102,12 @@ struct experiment_view {
 	void *arg;
 };
 
+static inline void view_note(const struct experiment_view *view, const char *note)
+{
+	if (note && view->on_note)
+		view->on_note(view->arg, note);
+}
+
 /* A stream that a receiver alone has discovered. */
 struct recv_stream {
 	uint16_t stream;

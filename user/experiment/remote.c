@@ -330,8 +330,6 @@ static void tell_way(const struct peer *p, const struct endpoint *to,
 	const char *host = p->hello.host;
 	char note[256];
 
-	if (!view->on_note)
-		return;
 	if (!p->seen.family)
 		snprintf(note, sizeof(note), "no probe came to %s at %s, UDP: data may not either",
 			 host, self);
@@ -341,7 +339,7 @@ static void tell_way(const struct peer *p, const struct endpoint *to,
 			 num_text_endpoint(&p->seen));
 	else
 		return;
-	view->on_note(view->arg, note);
+	view_note(view, note);
 }
 
 static int find_way(struct peer *p, const struct run_spec *spec, const struct experiment_view *view,

@@ -313,8 +313,8 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 		return rc;
 	if (s->fx.rate_pps > 0 && s->rate_pps <= 0)
 		s->rate_pps = s->fx.rate_pps;
-	for (unsigned i = 0; i < s->fx.n_notes && view->on_note; i++)
-		view->on_note(view->arg, s->fx.notes[i]);
+	for (unsigned i = 0; i < s->fx.n_notes; i++)
+		view_note(view, s->fx.notes[i]);
 	return 0;
 }
 
@@ -402,18 +402,12 @@ static void show_notes(const struct site *s, const struct experiment_view *view)
 		{&tuning->tx, s->sender_config.cpu, s->sender ? s->sender_config.threads : 0},
 		{&tuning->rx, s->receiver_config.cpu, s->receiver ? s->receiver_config.threads : 0},
 	};
-	const char *warning = tuning->rt ? worker_rt_warning(groups, 2) : NULL;
 	char note[256];
 
-	if (!view || !view->on_note)
-		return;
-	if (!s->traced) {
-		snprintf(note, sizeof(note), "losses on this side are not traced: %.200s",
-			 s->untraced.message);
-		view->on_note(view->arg, note);
-	}
-	if (warning)
-		view->on_note(view->arg, warning);
+	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s",
+		 s->untraced.message);
+	view_note(view, s->traced ? NULL : note);
+	view_note(view, tuning->rt ? worker_rt_warning(groups, 2) : NULL);
 }
 
 int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,

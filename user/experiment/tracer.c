@@ -79,7 +79,6 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
-	bool xdp;
 	int rc;
 
 	memset(t, 0, sizeof(*t));
@@ -93,10 +92,9 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 				err);
 	if (!rc)
 		rc = configure(t, spec, err);
-	if (!rc) {
-		xdp = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0;
-		rc = drops_open(&t->drops, &t->config, xdp, err);
-	}
+	if (!rc)
+		rc = drops_open(&t->drops, &t->config,
+				reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0, err);
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      err);

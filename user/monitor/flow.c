@@ -197,13 +197,6 @@ static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
 		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
-static void put_nat(const struct nat_translation *t, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s datagrams of connections %s %s, translated by NAT to %s",
-		 fmt_count(t->packets), t->kind == NAT_SOURCE ? "from" : "to",
-		 num_text_endpoint(&t->from), num_text_endpoint(&t->to));
-}
-
 int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size)
 {
 
@@ -222,7 +215,11 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 		return 0;
 	}
 	if (i < b->facts.n_nat) {
-		put_nat(&b->facts.nat[i], buf, size);
+		const struct nat_translation *t = &b->facts.nat[i];
+
+		snprintf(buf, size, "%s datagrams of connections %s %s, translated by NAT to %s",
+			 fmt_count(t->packets), t->kind == NAT_SOURCE ? "from" : "to",
+			 num_text_endpoint(&t->from), num_text_endpoint(&t->to));
 		return 0;
 	}
 	i -= b->facts.n_nat;

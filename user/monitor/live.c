@@ -287,13 +287,11 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = resolve_spec(l, &watch, err);
 	if (!rc && spec->pid)
 		rc = inodes_open(&l->inodes, spec->pid, err);
-	if (rc)
-		return rc;
-	l->parts.netns = watch.cfg.netns;
 	if (!rc && spec->netns)
 		rc = live_netns(spec, &l->ns, err);
 	if (rc)
 		return rc;
+	l->parts.netns = watch.cfg.netns;
 	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
 	watch.nat = l->parts.nat = l->filter ? nat_find(l->parts.ksyms) : NULL;
