@@ -5,12 +5,10 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "host/change.h"
-#include "host/nl.h"
 
 bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
 		unsigned size)

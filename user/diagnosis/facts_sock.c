@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/file.h"
 #include "base/proc.h"
 #include "diagnosis/facts.h"
 #include "host/sockdiag.h"

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/judge.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/list.h"
-#include "base/mem.h"
 #include "diagnosis/findings.h"
 
 const char *const check_scope_names[] = {"socket", "interface", "namespace", "host"};

@@ -473,10 +473,8 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 	if (s->sum.sampled >= AWAKE && !s->sum.slept && !out->stopped &&
 	    out->run_ns + out->wait_ns < out->window_ns)
 		out->wait_ns = out->window_ns - out->run_ns;
-	for (unsigned i = 0; i < READING_LEVELS; i++) {
-		if (s->throttled[i] > out->throttled_ns)
-			out->throttled_ns = s->throttled[i];
-	}
+	for (unsigned i = 0; i < READING_LEVELS; i++)
+		out->throttled_ns = larger(out->throttled_ns, s->throttled[i]);
 	memcpy(out->process, s->process, sizeof(out->process));
 	memcpy(out->thread, th->name, sizeof(out->thread));
 	if (s->votes > 0)

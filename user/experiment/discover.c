@@ -179,8 +179,7 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 	s->next = larger(s->next, next);
 	if (!d->site->by_number)
 		return s->next;
-	if (s->next < fates_of(d)->tail[i])
-		s->next = fates_of(d)->tail[i];
+	s->next = larger(s->next, fates_of(d)->tail[i]);
 	return s->next = fates_highest(fates_of(d), (uint16_t)i, s->next, most);
 }
 

@@ -21,12 +21,8 @@
 static int64_t beside(const struct flow_facts *f)
 {
 	uint64_t least = f->rows_to[0] - f->rows_from[1], most = f->rows_to[1] - f->rows_from[0];
-	uint64_t rows = f->dropped + f->suspected;
+	uint64_t rows = larger(least, smaller(most, f->dropped + f->suspected));
 
-	if (rows > most)
-		rows = most;
-	if (rows < least)
-		rows = least;
 	return (int64_t)(rows - (balance_lost(&f->end.sum) - balance_lost(&f->begin.sum)));
 }
 

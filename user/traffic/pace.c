@@ -113,8 +113,7 @@ void pace_wait(uint64_t wait_ns)
 {
 	struct timespec ts;
 
-	if (wait_ns > MAX_WAIT_NS)
-		wait_ns = MAX_WAIT_NS;
+	wait_ns = smaller(wait_ns, MAX_WAIT_NS);
 	if (wait_ns <= SPIN_NS) {
 		sched_yield();
 		return;
@@ -327,10 +326,8 @@ static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t gr
 static uint64_t plan_one(const struct plan *p, uint64_t k, uint64_t n, uint64_t guess,
 			 struct gen_segment *s)
 {
-	uint64_t size = group_of(p, k), groups = guess, most = n / size + 1, period = 0, next;
+	uint64_t size = group_of(p, k), groups = smaller(guess, n / size + 1), period = 0, next;
 
-	if (groups > most)
-		groups = most;
 	while (groups > 1 && !is_even(p, k, size, groups, &period))
 		groups /= 2;
 	if (groups <= 1) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Receiving from an ordinary UDP socket with recvmmsg(): the path of any application. */
-#include <endian.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
 #include <net/if.h>
@@ -156,9 +155,7 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	 * queue (`truesize`), would take more than a sixteenth of the buffer.
 	 */
 	if (rx->spin_ns && !rx->sink->timed)
-		rx->gap_ns = (uint64_t)rx->rcvbuf * 1000 / 1280 / 16;
-	if (rx->gap_ns > GAP_NS)
-		rx->gap_ns = GAP_NS;
+		rx->gap_ns = smaller((uint64_t)rx->rcvbuf * 1000 / 1280 / 16, GAP_NS);
 	thread->fd = rx->fd;
 	thread->mode = cfg->tuning->receive.gro ? "UDP GRO" : "";
 	return 0;

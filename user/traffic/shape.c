@@ -240,10 +240,8 @@ void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_si
 	out->largest = 0;
 	for (uint32_t i = 0; i < s->n_payload; i++) {
 		one.payload = s->payload[i];
-		if (one.payload < out->smallest)
-			out->smallest = one.payload;
-		if (one.payload > out->largest)
-			out->largest = one.payload;
+		out->smallest = (unsigned)smaller(out->smallest, one.payload);
+		out->largest = (unsigned)larger(out->largest, one.payload);
 		sum += s->capture ? capture_frame_bytes(s->capture, i) : flow_frame_bytes(&one);
 	}
 	out->mean_frame = sum / s->n_payload;

@@ -404,11 +404,9 @@ void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, 
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	while (from < upto) {
-		uint64_t at = from & (t->window - 1), n = upto - from;
+		uint64_t at = from & (t->window - 1), n = smaller(upto - from, t->window - at);
 		uint8_t *bytes = t->at[stream].arrivals + at;
 
-		if (n > t->window - at)
-			n = t->window - at;
 		if (!t->learn) {
 			memset(bytes, 0, n);
 		} else if (at % page || n < page) {

@@ -88,8 +88,7 @@ static void note_consumed(struct tx *tx)
 static void recycle(struct tx *tx)
 {
 	tx->completed += xsk_port_recycle(&tx->port);
-	if (tx->consumed < tx->completed)
-		tx->consumed = tx->completed;
+	tx->consumed = larger(tx->consumed, tx->completed);
 }
 
 /* One system call. Returns 0 if the engine can go on, or -errno. */

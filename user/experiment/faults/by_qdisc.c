@@ -73,7 +73,6 @@ static int plan_tbf(struct fault_plan *p)
  */
 static int plan_pfifo(struct fault_plan *p)
 {
-	uint64_t most = p->spec->count / 4 + 1;
 	struct fault_effects *fx = p->fx;
 
 	plan_tbf(p);
@@ -81,8 +80,7 @@ static int plan_pfifo(struct fault_plan *p)
 	fx->slow_bps =
 		fx->tbf_bps < PFIFO_SLOWER * TBF_LEAST ? TBF_LEAST : fx->tbf_bps / PFIFO_SLOWER;
 	fx->midway = PFIFO_TIMES * (PFIFO_LIMIT + TBF_BURST) * p->segments / p->frames + 1;
-	if (fx->midway > most)
-		fx->midway = most;
+	fx->midway = smaller(fx->midway, p->spec->count / 4 + 1);
 	return 0;
 }
 
