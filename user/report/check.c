@@ -685,15 +685,14 @@ static void put_beside(struct page *p, const struct json_object *end)
 	if (n)
 		begin_line(p, STYLE_DIM, "before");
 	for (struct json_each h = json_each(end, "history"); json_next(&h);)
-		page_words(p, STYLE_PLAIN, "%s\v%s\v(%s)%s", json_get_text(h.item, "stage"),
-			   fmt_count(json_get_u64(h.item, "total")),
-			   json_get_text(h.item, "counter"), h.next < n ? "," : "");
+		page_fill(p, STYLE_PLAIN, h.item,
+			  h.next < n ? "{stage}\v{total#}\v({counter}),"
+				     : "{stage}\v{total#}\v({counter})");
 	if (n)
 		page_end(p);
 	for (struct json_each o = json_each(end, "unread"); json_next(&o);) {
 		begin_line(p, STYLE_DIM, "not read");
-		page_words(p, STYLE_PLAIN, "%s: %s", json_get_text(o.item, "what"),
-			   json_get_text(o.item, "why"));
+		page_fill(p, STYLE_PLAIN, o.item, "{what}: {why}");
 		page_end(p);
 	}
 }
@@ -724,24 +723,21 @@ static void put_link(struct page *p, const struct json_object *l)
 	snprintf(name, sizeof(name), "%s%s%s", json_get_text(l, "ifname"), *netns ? " in " : "",
 		 netns);
 	begin_line(p, STYLE_BOLD, name);
-	page_words(p, STYLE_PLAIN, "%s, MTU\v%u, queues\v%u%s", text_or(l, "driver", "no driver"),
-		   number(l, "mtu"), number(queues, "rx"), json_get(queues, "rx_max") ? "" : ",");
-	if (json_get(queues, "rx_max"))
-		page_words(p, STYLE_PLAIN, "of\v%u,", number(queues, "rx_max"));
+	page_words(p, STYLE_PLAIN, "%s,", text_or(l, "driver", "no driver"));
+	page_fill(p, STYLE_PLAIN, l, "MTU\v{mtu},");
+	page_fill(p, STYLE_PLAIN, queues,
+		  json_get(queues, "rx_max") ? "queues\v{rx} of\v{rx_max}," : "queues\v{rx},");
 	if (ring)
-		page_words(p, STYLE_PLAIN, "ring\v%u of\v%u,", number(ring, "rx"),
-			   number(ring, "rx_max"));
+		page_fill(p, STYLE_PLAIN, ring, "ring\v{rx} of\v{rx_max},");
 	if (coalesce)
 		page_words(p, STYLE_PLAIN, "rx-usecs\v%u%s,", number(coalesce, "rx_usecs"),
 			   json_get_bool(coalesce, "adaptive_rx") ? "\vadaptive" : "");
 	if (pause)
 		page_words(p, STYLE_PLAIN, "pause rx\v%s tx\v%s,", on_off(pause, "rx"),
 			   on_off(pause, "tx"));
-	if (json_get(queues, "rss_used"))
-		page_words(p, STYLE_PLAIN, "RSS over\v%u,", number(queues, "rss_used"));
+	page_fill(p, STYLE_PLAIN, queues, "{?rss_used}RSS over\v{rss_used},");
 	page_words(p, STYLE_PLAIN, "qdisc\v%s,", text_or(l, "qdisc", "none"));
-	if (*json_get_text(l, "rp_filter"))
-		page_words(p, STYLE_PLAIN, "rp_filter\v%s,", json_get_text(l, "rp_filter"));
+	page_fill(p, STYLE_PLAIN, l, "{?rp_filter}rp_filter\v{rp_filter},");
 	page_words(p, STYLE_PLAIN, "GSO\v%s, GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s",
 		   on_off(l, "gso"), on_off(l, "gro"),
 		   json_get_bool(l, "gro_hw") ? "\vin\vhardware" : "",
@@ -765,9 +761,7 @@ static void put_self(struct page *p, const struct json_object *o)
 		   json_get_bool(o, "drop_socket") ? "\vwith\vsocket" : "", on_off(o, "af_xdp"));
 	page_words(p, STYLE_PLAIN, "features of drivers\v%s, buffers of sockets\v%s",
 		   on_off(o, "xdp_features"), on_off(o, "udp_diag"));
-	if (*json_get_text(o, "missing_capabilities"))
-		page_words(p, STYLE_PLAIN, "; without %s",
-			   json_get_text(o, "missing_capabilities"));
+	page_fill(p, STYLE_PLAIN, o, "{?missing_capabilities}; without {missing_capabilities}");
 	page_end(p);
 }
 
@@ -814,14 +808,11 @@ void print_check(const struct print_view *v, const struct json_object *end)
 	if (v->verbosity < 0)
 		return;
 	for (struct json_each note = json_each(end, "findings"); json_next(&note);) {
-		const char *evidence = json_get_text(note.item, "evidence");
-
 		if (!is_note(note.item))
 			continue;
 		begin_line(&p, STYLE_DIM, "note");
-		page_words(&p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(note.item, "id"),
-			   json_get_text(note.item, "text"), *evidence ? " (" : "", evidence,
-			   *evidence ? ")" : "");
+		page_fill(&p, STYLE_PLAIN, note.item, "{id}: {text}");
+		page_fill(&p, STYLE_PLAIN, note.item, "{?evidence}({evidence})");
 		page_end(&p);
 	}
 	put_beside(&p, end);
@@ -858,9 +849,8 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 	put_command(&p, 2, "undo      ", json_get_text(change, "undo"));
 	if (*risk)
 		page_line(&p, 2, STYLE_DIM, "risk      ", STYLE_PLAIN, "%s", risk);
-	if (*json_get_text(change, "effect"))
-		page_line(&p, 2, STYLE_DIM, "effect    ", STYLE_PLAIN, "for %s",
-			  json_get_text(change, "effect"));
+	if (json_get(change, "effect"))
+		page_fill_line(&p, 2, STYLE_DIM, "effect    ", STYLE_PLAIN, change, "for {effect}");
 }
 
 void print_change_told(const struct print_view *v, const struct change_told *told)

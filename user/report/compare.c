@@ -441,16 +441,6 @@ static const char *words_of(const char *key)
 	return words;
 }
 
-/* By the unit in the name. */
-static char *amount_text(const char *name, struct json_object *o)
-{
-	double value = json_object_get_double(o);
-
-	return strstr(name, "_ns")    ? fmt_ns(json_object_get_uint64(o))
-	       : strstr(name, "_pps") ? fmt_rate(isfinite(value) ? value : 0)
-				      : fmt_count(json_object_get_uint64(o));
-}
-
 /* What differs, in words: numbers with their unit, on and off. */
 static void print_value(struct page *p, enum style style, const char *name, struct json_object *o)
 {
@@ -462,7 +452,7 @@ static void print_value(struct page *p, enum style style, const char *name, stru
 		page_words(p, style, json_object_get_boolean(o) ? "on" : "off");
 	else if (number && strncmp(name, SYSCTLS, strlen(SYSCTLS)) &&
 		 (bytes || strstr(name, "_ns") || strstr(name, "_pps")))
-		page_words(p, style, "%s%s", page_glue(amount_text(name, o)),
+		page_words(p, style, "%s%s", page_glue(page_number(name, o)),
 			   bytes ? "\vbytes" : "");
 	else
 		page_words(p, style, "%s", *name == '-' ? option_text(o) : value_text(o));
@@ -538,9 +528,9 @@ static void print_results(struct page *p, const struct json_object *comparison)
 		    strcmp(name, "unaccounted"))
 			continue;
 		page_cell(p, STYLE_PLAIN, words_of(name));
-		page_cell(p, STYLE_PLAIN, a ? amount_text(name, a) : "-");
+		page_cell(p, STYLE_PLAIN, a ? page_number(name, a) : "-");
 		print_share(p, "%.2f %%", o, "a_share");
-		page_cell(p, STYLE_PLAIN, b ? amount_text(name, b) : "-");
+		page_cell(p, STYLE_PLAIN, b ? page_number(name, b) : "-");
 		print_share(p, "%.2f %%", o, "b_share");
 		print_share(p, "%+.1f %%", o, "change");
 		page_end(p);

@@ -424,19 +424,12 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 static void put_end(struct page *p, const char *label, const struct json_object *end)
 {
-	const uint64_t cut = json_get_u64(end, "cut");
-	const uint64_t dropped = json_get_u64(end, "dropped_by_capture");
-
 	page_text(p, 0, STYLE_BOLD, label);
-	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
-	page_words(p, STYLE_PLAIN, "%s packets,", fmt_count(json_get_u64(end, "packets")));
-	page_words(p, STYLE_PLAIN, "%s compared", fmt_count(json_get_u64(end, "compared")));
-	if (cut)
-		page_words(p, STYLE_WARN, ", %s cut too short to be known again", fmt_count(cut));
-	if (dropped)
-		page_words(p, STYLE_WARN, ", %s dropped by the capture", fmt_count(dropped));
-	if (json_get_bool(end, "file_is_cut"))
-		page_words(p, STYLE_WARN, "; the file is cut");
+	page_fill(p, STYLE_PLAIN, end, "{file}: {packets#} packets, {compared#} compared");
+	page_fill(p, STYLE_WARN, end, "{?cut}, {cut#} cut too short to be known again");
+	page_fill(p, STYLE_WARN, end,
+		  "{?dropped_by_capture}, {dropped_by_capture#} dropped by the capture");
+	page_fill(p, STYLE_WARN, end, "{?file_is_cut}; the file is cut");
 	page_end(p);
 }
 
@@ -475,7 +468,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	};
 	const struct json_object *unknown = json_get(ends, "unknown");
 	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
-	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
+	uint64_t lost = json_get_u64(ends, "lost");
 	struct page p = print_page(v, whole);
 
 	put_end(&p, "A ", json_get(ends, "a"));
@@ -490,9 +483,10 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	page_row(&p, STYLE_PLAIN, 0, "in A", whole, 0);
 	page_end(&p);
 	page_row(&p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
-	if (lost)
-		page_words(&p, STYLE_PLAIN, "%s gap%s, the longest of %s", fmt_count(gaps),
-			   gaps == 1 ? "" : "s", fmt_count(json_get_u64(ends, "longest_gap")));
+	page_fill(&p, STYLE_PLAIN, ends,
+		  json_get_u64(ends, "gaps") == 1
+			  ? "{?lost}{gaps#} gap, the longest of {longest_gap#}"
+			  : "{?lost}{gaps#} gaps, the longest of {longest_gap#}");
 	page_end(&p);
 	put_row_if(&p, "unknown", unknown, "outside",
 		   "B was not there yet, or no more, when they were due");

@@ -2,6 +2,7 @@
 #include "report/page.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -176,6 +177,57 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 	va_start(ap, fmt);
 	put_format(p, style, fmt, ap);
 	va_end(ap);
+}
+
+char *page_number(const char *key, struct json_object *value)
+{
+	double v = json_object_get_double(value);
+
+	return strstr(key, "_ns")    ? fmt_ns(json_object_get_uint64(value))
+	       : strstr(key, "_pps") ? fmt_rate(isfinite(v) ? v : 0)
+				     : fmt_count(json_object_get_uint64(value));
+}
+
+static bool is_set(struct json_object *member)
+{
+	return json_object_is_type(member, json_type_string) ? json_object_get_string_len(member)
+							     : json_object_get_boolean(member);
+}
+
+void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text)
+{
+	char key[48], filled[1024] = "";
+	size_t n = 0;
+
+	while (*text && n < sizeof(filled)) {
+		size_t plain = strcspn(text, "{"), length = strcspn(text, "}");
+		struct json_object *member;
+
+		n += (size_t)snprintf(filled + n, sizeof(filled) - n, "%.*s", (int)plain, text);
+		text += plain;
+		if (!*text || n >= sizeof(filled))
+			break;
+		snprintf(key, sizeof(key), "%.*s", (int)(length - plain - 1), text + 1);
+		text += length - plain + 1;
+		key[strcspn(key, "#")] = '\0';
+		member = json_get(o, key + (*key == '?'));
+		if (*key == '?' && !is_set(member))
+			return;
+		if (*key != '?')
+			n += (size_t)snprintf(filled + n, sizeof(filled) - n, "%s",
+					      text[-2] == '#' ? page_glue(page_number(key, member))
+					      : member	      ? json_object_get_string(member)
+							      : "");
+	}
+	page_words(p, style, "%s", filled);
+}
+
+void page_fill_line(struct page *p, unsigned indent, enum style of_label, const char *label,
+		    enum style style, const struct json_object *o, const char *text)
+{
+	page_text(p, indent, of_label, label);
+	page_fill(p, style, o, text);
+	page_end(p);
 }
 
 void page_line(struct page *p, unsigned indent, enum style of_label, const char *label,

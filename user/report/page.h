@@ -56,6 +56,20 @@ void page_heading(struct page *p, const char *title, const char *note);
 void page_words(struct page *p, enum style style, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * As page_words(), with members of `o` in their places: "{host}" as it is, "{sent#}" as
+ * page_number() has it, in one word. A text that begins with "{?waits}" is left out if that member
+ * is not there, or is 0, false or empty.
+ */
+void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text);
+
+/* The same as all of a line, behind page_text(), up to page_end(). */
+void page_fill_line(struct page *p, unsigned indent, enum style of_label, const char *label,
+		    enum style style, const struct json_object *o, const char *text);
+
+/* In the unit that its key ends with, "_ns" or "_pps", or a count; as fmt_buffer() keeps it. */
+char *page_number(const char *key, struct json_object *value);
+
 /* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
 

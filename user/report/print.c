@@ -249,20 +249,16 @@ struct page print_page(const struct print_view *v, uint64_t most)
 static void put_sender(struct page *p, const struct json_object *sender)
 {
 	const struct json_object *end = json_get(sender, "end");
-	uint64_t open = json_get_u64(end, "unaccounted");
 
 	page_row(
 		p, STYLE_PLAIN, 2,
 		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
 		json_get_u64(end, "sent"), 0);
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
-		page_words(p, STYLE_BAD, "%s\v%s,", fmt_count(json_get_u64(stage.item, "packets")),
-			   json_get_text(stage.item, "stage"));
-	if (open)
-		page_words(p, STYLE_BAD, "%s\vunaccounted,", fmt_count(open));
-	page_words(p, STYLE_PLAIN, "%s\vdelivered", fmt_count(json_get_u64(end, "delivered")));
-	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
-		   (unsigned)json_get_u64(sender, "number"));
+		page_fill(p, STYLE_BAD, stage.item, "{packets#}\v{stage},");
+	page_fill(p, STYLE_BAD, end, "{?unaccounted}{unaccounted#}\vunaccounted,");
+	page_fill(p, STYLE_PLAIN, end, "{delivered#}\vdelivered");
+	page_fill(p, STYLE_DIM, sender, "({file}, {number})");
 	page_end(p);
 }
 
@@ -300,18 +296,16 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", when_text(ns, true));
 	if (json_get_u64(covers, "joined") >= 2)
-		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
-			  "%s, put together by up to %u",
-			  fmt_count(json_get_u64(covers, "intervals")),
-			  (unsigned)json_get_u64(covers, "joined"));
+		page_fill_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN, covers,
+			       "{intervals#}, put together by up to {joined}");
 	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
 			  "those of the numbers do not add up to the ledger");
 	if (error) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");
-		page_words(&p, STYLE_BAD, "%s", json_get_text(error, "message"));
+		page_fill(&p, STYLE_BAD, error, "{message}");
 		if (p.html)
-			page_words(&p, STYLE_DIM, "%s", json_get_text(error, "hint"));
+			page_fill(&p, STYLE_DIM, error, "{hint}");
 		page_end(&p);
 	}
 	if (json_get(d->json, "end") || strstr(json_get_text(d->json, "schema"), "/capture/"))
@@ -320,9 +314,8 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	page_words(&p, STYLE_WARN, "it was killed, or still writes");
 	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	if (p.html && json_get(last, "sent"))
-		page_words(&p, STYLE_PLAIN, "until then %s were sent and %s delivered",
-			   fmt_count(json_get_u64(last, "sent")),
-			   fmt_count(json_get_u64(last, "delivered")));
+		page_fill(&p, STYLE_PLAIN, last,
+			  "until then {sent#} were sent and {delivered#} delivered");
 	page_end(&p);
 }
 
@@ -354,8 +347,7 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 
 	page_text(&p, 0, STYLE_BOLD, d->command);
 	p.indent = 2;
-	if (*json_get_text(start, "host"))
-		page_words(&p, STYLE_BOLD, "on %s,", json_get_text(start, "host"));
+	page_fill(&p, STYLE_BOLD, start, "{?host}on {host},");
 	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
 	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(&p);

@@ -236,8 +236,7 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 		bool single = packets == 1; /* no burst at all */
 
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
-		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage.item, "stage"),
-			   fmt_count(json_get_u64(stage.item, "packets")));
+		page_fill(p, STYLE_PLAIN, stage.item, "{stage} {packets#},");
 		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage.item,
 			  single ? "" : ";");
 		if (!single)
@@ -412,7 +411,7 @@ static void put_losses(struct rates_text *r)
 				    : STYLE_PLAIN);
 		if (*stage)
 			page_words(r->page, STYLE_PLAIN, "%s%s:", stage, loss ? "" : "?");
-		page_words(r->page, STYLE_PLAIN, "%s", json_get_text(l, "text"));
+		page_fill(r->page, STYLE_PLAIN, l, "{text}");
 		page_end(r->page);
 	}
 }
@@ -429,7 +428,6 @@ static void put_sockets(struct rates_text *r)
 
 	for (struct json_each each = json_each(r->rates, "xsk"); json_next(&each);) {
 		const struct json_object *x = each.item;
-		const char *process = json_get_text(x, "process");
 
 		for (unsigned c = 0; c < LENGTH(counters); c++) {
 			const char *key = counters[c][0], *what = counters[c][1];
@@ -447,8 +445,7 @@ static void put_sockets(struct rates_text *r)
 					       ? "tries; packets are lost in the NIC's ring"
 					       : "the same packets as rx_dropped";
 			page_words(r->page, STYLE_PLAIN, "%s", what);
-			if (*process)
-				page_words(r->page, STYLE_PLAIN, "(%s)", process);
+			page_fill(r->page, STYLE_PLAIN, x, "{?process}({process})");
 			page_end(r->page);
 		}
 	}
@@ -468,8 +465,7 @@ static void put_counters(struct page *p, const struct json_object *rates)
 	for (struct json_each c = json_each(rates, "counters"); json_next(&c);) {
 		put_counter(&r, json_get_text(c.item, "name"), json_get_u64(c.item, "delta"),
 			    STYLE_PLAIN);
-		if (*json_get_text(c.item, "netns"))
-			page_words(p, STYLE_DIM, "in %s", json_get_text(c.item, "netns"));
+		page_fill(p, STYLE_DIM, c.item, "{?netns}in {netns}");
 		if (!strcmp(json_get_text(c.item, "scope"), "host"))
 			page_words(p, STYLE_DIM, "(whole host)");
 		page_end(p);
@@ -577,18 +573,16 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 	struct page *p = &t->page;
 
 	page_text(p, 0, STYLE_DIM, "own cost        ");
-	page_words(p, STYLE_DIM, "%s of CPU time", page_glue(fmt_ns(json_get_u64(own, "cpu_ns"))));
+	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time");
 	if (json_get(own, "kernel_ns"))
-		page_words(p, STYLE_DIM, "and %s in the kernel,",
-			   page_glue(fmt_ns(json_get_u64(own, "kernel_ns"))));
-	page_words(p, STYLE_DIM, "for %s events;", fmt_count(json_get_u64(own, "events")));
+		page_fill(p, STYLE_DIM, own, "and {kernel_ns#} in the kernel,");
+	page_fill(p, STYLE_DIM, own, "for {events#} events;");
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)
-		page_words(p, STYLE_DIM, "%lu of %lu slots and %lu of %lu keys beside them in use",
-			   json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
-			   json_get_u64(own, "overflow_keys_used"),
-			   json_get_u64(own, "overflow_keys"));
+		page_fill(p, STYLE_DIM, own,
+			  "{slots_used} of {slots} slots and {overflow_keys_used} of "
+			  "{overflow_keys} keys beside them in use");
 	page_end(p);
 }
 
@@ -666,8 +660,7 @@ void print_verdict(struct page *p, const struct json_object *end)
 						 : STYLE_BAD,
 		   "%s", verdict);
 	if (here && culprit)
-		page_words(p, STYLE_PLAIN, "- %s %s %s", json_get_text(culprit, "stage"),
-			   json_get_text(culprit, "socket"), json_get_text(culprit, "process"));
+		page_fill(p, STYLE_PLAIN, culprit, "- {stage} {socket} {process}");
 	page_end(p);
 	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++)
 		page_line(p, 2, STYLE_PLAIN, "- ", STYLE_PLAIN, "%s",
@@ -768,9 +761,10 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 		page_text(&p, 0, STYLE_BAD, o.next > 1 ? "                " : "limits broken   ");
 		if (!when_date(json_get_text(o.item, "time"), &ns))
 			page_words(&p, STYLE_PLAIN, "%s", page_glue(when_text(ns, true)));
-		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o.item, "limit"),
-			   fmt_count(json_object_get_uint64(json_get(o.item, "measured"))),
-			   strcmp(json_get_text(o.item, "unit"), "pps") ? "" : "/s");
+		page_fill(&p, STYLE_PLAIN, o.item,
+			  strcmp(json_get_text(o.item, "unit"), "pps")
+				  ? "{limit}, measured {measured#}"
+				  : "{limit}, measured {measured#}/s");
 		page_end(&p);
 	}
 	if (n > LIMITS_SHOWN)

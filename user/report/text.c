@@ -60,8 +60,7 @@ static void put_latency(struct page *p, const struct json_object *end)
 		for (unsigned i = 0; i < LENGTH(quantiles); i++)
 			page_words(p, STYLE_PLAIN, "%s\v%s,", quantiles[i][1],
 				   page_glue(fmt_ns(json_get_u64(latency, quantiles[i][0]))));
-		page_words(p, STYLE_PLAIN, "jitter\v%s",
-			   page_glue(fmt_ns(json_get_u64(end, "jitter_ns"))));
+		page_fill(p, STYLE_PLAIN, end, "jitter\v{jitter_ns#}");
 		page_end(p);
 	}
 	if (latency && *doubt)
@@ -69,10 +68,10 @@ static void put_latency(struct page *p, const struct json_object *end)
 	if (!hosts)
 		return;
 	page_text(p, 0, STYLE_DIM, "clocks          ");
-	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;",
+	page_words(p, STYLE_DIM, "the receiver's is %s %s,",
 		   page_glue(fmt_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
-		   offset < 0 ? "behind" : "ahead",
-		   page_glue(fmt_ns(json_get_u64(hosts, "error_ns"))));
+		   offset < 0 ? "behind" : "ahead");
+	page_fill(p, STYLE_DIM, hosts, "within {error_ns#};");
 	page_words(p, STYLE_DIM,
 		   json_get_bool(hosts, "shared") ? "said to be one"
 						  : "no one-way delays without --shared-clock");
@@ -161,16 +160,15 @@ static void put_beside(struct page *p, const struct json_object *end)
 			  json_get_double(gaps, "packets") / json_get_double(gaps, "gaps"),
 			  fmt_count(json_get_u64(gaps, "longest")));
 	if (json_get_u64(end, "reordered"))
-		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
-			  "extent up to %s\vpackets",
-			  fmt_count(json_get_u64(json_get(end, "reordering"), "extent_max")));
+		page_fill_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
+			       json_get(end, "reordering"), "extent up to {extent_max#}\vpackets");
 	text_counts_line(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
 	text_counts_line(p, "fragments       ", STYLE_PLAIN, end, fragments,
 			 LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
 	text_counts_line(p, "own losses      ", STYLE_WARN, losses, own, LENGTH(own));
 	if (json_get_u64(losses, "suppressed"))
-		page_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, "%s",
-			  json_get_text(losses, "suppressed_evidence"));
+		page_fill_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, losses,
+			       "{suppressed_evidence}");
 }
 
 void text_findings(struct page *p, const struct json_object *end, int verbosity)
@@ -229,31 +227,24 @@ static unsigned group_causes(const struct json_object *stage, struct group group
 static void put_cause(struct page *p, const struct group *g, enum stage stage, int verbosity)
 {
 	const struct json_object *c = g->cause;
-	const char *reason = json_get_text(c, "reason"), *hook = json_get_text(c, "hook");
-	const char *location = json_get_text(c, "location"), *host = json_get_text(c, "host");
-	const char *netns = json_get_text(c, "netns"), *ifname = json_get_text(c, "ifname");
-	const char *direction = json_get_text(c, "direction");
+	const char *reason = json_get_text(c, "reason"), *netns = json_get_text(c, "netns");
 	/* the drop site says more than a reason that is none, or none we know */
 	bool located = verbosity > 0 || stage == STAGE_OTHER || !*reason ||
 		       !strcmp(reason, "NOT_SPECIFIED");
 
-	if (*reason)
-		page_words(p, STYLE_PLAIN, "%s", reason);
-	if (*hook)
-		page_words(p, STYLE_PLAIN, "%s\vhook", hook);
-	if (*location && located)
-		page_words(p, STYLE_PLAIN, "in\v%s", location);
-	if (*netns || *ifname)
-		page_words(p, STYLE_PLAIN, "%s%s%s", netns, *netns && *ifname ? "\v" : "", ifname);
-	if (*host)
-		page_words(p, STYLE_PLAIN, "on\v%s", host);
-	if (!*hook && strcmp(direction, netns))
-		page_words(p, STYLE_PLAIN, "%s", direction);
+	page_fill(p, STYLE_PLAIN, c, "{reason}");
+	page_fill(p, STYLE_PLAIN, c, "{?hook}{hook}\vhook");
+	if (located)
+		page_fill(p, STYLE_PLAIN, c, "{?location}in\v{location}");
+	page_fill(p, STYLE_PLAIN, c,
+		  *netns && json_get(c, "ifname") ? "{netns}\v{ifname}" : "{netns}{ifname}");
+	page_fill(p, STYLE_PLAIN, c, "{?host}on\v{host}");
+	if (!json_get(c, "hook") && strcmp(json_get_text(c, "direction"), netns))
+		page_fill(p, STYLE_PLAIN, c, "{direction}");
 	if (verbosity > 0) {
 		page_break(p);
 		page_words(p, STYLE_DIM, "numbers\v%" PRIu64 "-%" PRIu64, g->first, g->last);
-		if (json_get(c, "note"))
-			page_words(p, STYLE_DIM, "(%s)", json_get_text(c, "note"));
+		page_fill(p, STYLE_DIM, c, "{?note}({note})");
 	}
 }
 
@@ -402,27 +393,17 @@ static void put_refused(struct page *p, const struct json_object *end)
 static void put_sent(struct page *p, const struct json_object *end)
 {
 	const struct json_object *deliberate = json_get(end, "deliberate");
-	uint64_t waits = json_get_u64(end, "waits"), ns = json_get_u64(end, "duration_ns");
-	uint64_t slipped = json_get_u64(end, "slipped_ns"), held = json_get_u64(end, "held_ns");
 
 	page_row(p, STYLE_PLAIN, 0, "sent", json_get_u64(end, "sent"), 0);
-	if (ns)
-		page_words(p, STYLE_PLAIN, "%s in %s",
-			   page_glue(fmt_rate(json_get_double(end, "tx_pps"))),
-			   page_glue(fmt_ns(ns)));
-	if (waits)
-		page_words(p, STYLE_DIM, "(%s\vwaits, %s)", fmt_count(waits),
-			   page_glue(fmt_ns(json_get_u64(end, "wait_ns"))));
-	if (slipped)
-		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule", page_glue(fmt_ns(slipped)));
-	if (held)
-		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
-			   page_glue(fmt_ns(held)));
+	page_fill(p, STYLE_PLAIN, end, "{?duration_ns}{tx_pps#} in {duration_ns#}");
+	page_fill(p, STYLE_DIM, end, "{?waits}({waits#}\vwaits, {wait_ns#})");
+	page_fill(p, STYLE_WARN, end, "{?slipped_ns}|\v{slipped_ns#}\vbehind\vschedule");
+	page_fill(p, STYLE_WARN, end,
+		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vas\vnumbers\vhad\vto\vsettle");
 	if (deliberate) /* faults of traffic/shape.h */
-		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
-			   fmt_count(json_get_u64(deliberate, "duplicates")),
-			   fmt_count(json_get_u64(deliberate, "reordered")),
-			   fmt_count(json_get_u64(deliberate, "gaps")));
+		page_fill(p, STYLE_DIM, deliberate,
+			  "|\von\vpurpose: {duplicates#}\vtwice, {reordered#}\vlate, "
+			  "{gaps#}\vleft\vout");
 	page_end(p);
 }
 
@@ -436,9 +417,10 @@ static void put_open(struct page *p, const struct json_object *end)
 	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
 	const uint64_t impossible = json_get_u64(end, "impossible");
 
-	page_row_line(p, in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", in_flight,
-		      in_flight ? sent : 0, STYLE_PLAIN, "%s",
-		      in_flight ? json_get_text(end, "in_flight_where") : "");
+	page_row(p, in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", in_flight,
+		 in_flight ? sent : 0);
+	page_fill(p, STYLE_PLAIN, end, "{?in_flight}{in_flight_where}");
+	page_end(p);
 	page_row(p, unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", unaccounted,
 		 unaccounted ? sent : 0);
 	if (unaccounted) {
@@ -483,24 +465,12 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 	put_open(p, end);
 }
 
-/* What another host that was lost had told until then. */
-static void put_remote(struct page *p, const struct json_object *remote)
-{
-	static const struct text_count told[] = {
-		{"sent", "sent"}, {"delivered", "delivered"}, {"dropped", "dropped"}};
-
-	page_line(p, 0, STYLE_WARN, "", STYLE_WARN, "The other host is unknown since %s.",
-		  page_glue(fmt_ns(json_get_u64(remote, "unknown_since_ns"))));
-	text_counts_line(p, "Until then it had told of ", STYLE_WARN, remote, told, LENGTH(told));
-}
-
 static void put_verdict(struct page *p, const struct json_object *start,
 			const struct json_object *end)
 {
-	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
-	const uint64_t in_flight = json_get_u64(end, "in_flight");
-	const uint64_t impossible = json_get_u64(end, "impossible");
-	const struct json_object *lab = json_get(start, "lab");
+	static const struct text_count told[] = {
+		{"sent", "sent"}, {"delivered", "delivered"}, {"dropped", "dropped"}};
+	const struct json_object *lab = json_get(start, "lab"), *remote = json_get(end, "remote");
 	unsigned disagree = 0;
 
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
@@ -511,12 +481,13 @@ static void put_verdict(struct page *p, const struct json_object *start,
 		page_words(p, STYLE_PLAIN, "every packet sent has its place.");
 	} else {
 		page_words(p, STYLE_BAD, "NOT BALANCED:");
-		if (!unaccounted && !in_flight && !impossible)
+		if (!json_get_u64(end, "unaccounted") && !json_get_u64(end, "in_flight") &&
+		    !json_get_u64(end, "impossible"))
 			page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
 		else
-			page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
-				   fmt_count(unaccounted), fmt_count(in_flight),
-				   fmt_count(impossible));
+			page_fill(p, STYLE_BAD, end,
+				  "{unaccounted#} unaccounted, {in_flight#} in flight, "
+				  "{impossible#} impossible.");
 	}
 	if (disagree)
 		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s.", disagree,
@@ -526,8 +497,11 @@ static void put_verdict(struct page *p, const struct json_object *start,
 	if (json_get_bool(end, "interrupted"))
 		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
-	if (json_get(end, "remote"))
-		put_remote(p, json_get(end, "remote"));
+	if (!remote) /* another host, which was not lost */
+		return;
+	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, remote,
+		       "The other host is unknown since {unknown_since_ns#}.");
+	text_counts_line(p, "Until then it had told of ", STYLE_WARN, remote, told, LENGTH(told));
 }
 
 void text_run(const struct print_view *v, const struct json_object *start,
@@ -589,7 +563,8 @@ static void print_mrr(FILE *out, const struct json_object *rate)
 	fprintf(out, "MRR %s got through at the highest rate%s%s",
 		fmt_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
 	if (upper > lower)
-		fprintf(out, "\n    (median; lowest %s, highest %s)", fmt_rate(lower), fmt_rate(upper));
+		fprintf(out, "\n    (median; lowest %s, highest %s)", fmt_rate(lower),
+			fmt_rate(upper));
 	fputc('\n', out);
 }
 

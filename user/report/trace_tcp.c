@@ -218,8 +218,7 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 	size_t used = 0;
 
 	page_text(p, 2, STYLE_PLAIN, "- ");
-	page_words(p, STYLE_PLAIN, "%s to %s in %s:", json_get_text(f, "src"),
-		   json_get_text(f, "dst"), json_get_text(f, "netns"));
+	page_fill(p, STYLE_PLAIN, f, "{src} to {dst} in {netns}:");
 	for (unsigned i = 0; i < LENGTH(parts); i++) {
 		const uint64_t n = json_get_u64(f, parts[i].key);
 
@@ -229,7 +228,7 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 	}
 	page_words(p, STYLE_PLAIN, "%s", list);
 	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
-		page_words(p, STYLE_PLAIN, "(%s)", json_get_text(e.item, "stage"));
+		page_fill(p, STYLE_PLAIN, e.item, "({stage})");
 	page_end(p);
 }
 
@@ -262,8 +261,6 @@ void print_tcp(struct page *p, const struct json_object *end)
 	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
 	const uint64_t not_lost = json_get_u64(tcp, "not_lost");
-	const uint64_t ack_lost = json_get_u64(tcp, "ack_lost");
-	const uint64_t without = json_get_u64(tcp, "without_data");
 	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
 	const size_t flows = json_get_length(tcp, "flows");
 
@@ -283,8 +280,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 		  "returned_stages", "stage");
 	page_row(p, STYLE_BOLD, 0, "retransmitted", again, sent);
 	put_kinds(p, json_get(tcp, "kinds"));
-	if (without)
-		page_words(p, STYLE_DIM, "- %s of them without data", fmt_count(without));
+	page_fill(p, STYLE_DIM, tcp, "{?without_data}- {without_data#} of them without data");
 	page_end(p);
 	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
 		  "stages", "stage");
@@ -292,9 +288,8 @@ void print_tcp(struct page *p, const struct json_object *end)
 	put_parts(p, "beyond", 2, STYLE_BAD, segments(tcp, "beyond"), again, tcp, "beyond",
 		  "device");
 	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
-	if (ack_lost)
-		page_words(p, STYLE_PLAIN, "of %s the acknowledgment was dropped here",
-			   fmt_count(ack_lost));
+	page_fill(p, STYLE_PLAIN, tcp,
+		  "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here");
 	page_end(p);
 	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
 		  "undecided_why", "why");
@@ -308,13 +303,11 @@ void print_tcp(struct page *p, const struct json_object *end)
 	put_stall(p, 2, came, json_get(tcp, "received_stall_ns"));
 	for (struct json_each e = json_each(tcp, "listeners"); json_next(&e);) {
 		page_row(p, STYLE_BAD, 0, "tcp_listen", json_get_u64(e.item, "lost"), 0);
-		page_words(p, STYLE_PLAIN, "by the counter of %s in %s, %s (sk_drops)",
-			   json_get_text(e.item, "socket"), json_get_text(e.item, "netns"),
-			   json_get_text(e.item, "process"));
-		page_words(p, STYLE_DIM,
-			   "- its accept queue held %s at the end, and its backlog is %s",
-			   fmt_count(json_get_u64(e.item, "accept_queue")),
-			   fmt_count(json_get_u64(e.item, "backlog")));
+		page_fill(p, STYLE_PLAIN, e.item,
+			  "by the counter of {socket} in {netns}, {process} (sk_drops)");
+		page_fill(p, STYLE_DIM, e.item,
+			  "- its accept queue held {accept_queue#} at the end, and its backlog is "
+			  "{backlog#}");
 		page_end(p);
 	}
 	if (unaccounted)
