@@ -85,6 +85,12 @@ static const struct opt serve_opts[] = {
 	{0},
 };
 
+static const struct opt group_opts[] = {
+	{"group", 0, OPT_ENDPOINT, offsetof(struct tuning, receive.group), .metavar = "ADDR",
+	 .default_text = "none", .help = "join a multicast group, at --interface if one is given"},
+	{0},
+};
+
 static const struct opt_group recv_groups[] = {
 	{"Receiving", recv_opts, 0},
 	{"Two hosts", serve_opts, 0},

@@ -99,6 +99,16 @@ static bool in_lab(const struct run_options *o)
 	return !o->ports.n && !o->far.target.to.family;
 }
 
+/* Whether one of its frames needs fragments at this MTU, as only --tx socket makes them. */
+static bool needs_fragments(const struct traffic_options *t, unsigned mtu)
+{
+	for (unsigned i = 0; i < t->imix.n; i++) {
+		if (t->imix.frame[i] > mtu + 14 + 4)
+			return true;
+	}
+	return false;
+}
+
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
@@ -115,7 +125,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		mtu = UMEM_FRAME_LARGE - 14 - 4;
 	if (o->far.target.to.family || t->spec.faults.set || send->no_wait || send->gso ||
 	    send->unconnected || t->spec.sndbuf || t->length == LENGTH_BEST ||
-	    shape_needs_fragments(t, mtu) ||
+	    needs_fragments(t, mtu) ||
 	    traffic_payload(t, t->spec.ipv6, &tx_xsk, mtu, &payload, &(struct error){}))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);

@@ -33,6 +33,11 @@ static const struct opt send_opts[] = {
 	{0},
 };
 
+static int parse_host(const char *value, void *field, struct error *err)
+{
+	return num_endpoint_named(value, field, err);
+}
+
 static const struct opt send_args[] = {
 	{"HOST[:PORT]", 0, OPT_CUSTOM, AT(traffic.spec.to), .parse = parse_host, .required = true,
 	 .help = "where to: a name or an address; [V6]:PORT for IPv6"},

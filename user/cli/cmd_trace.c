@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli/options.h"
 #include "diagnosis/facts.h"
 #include "drops/balance.h"
@@ -624,6 +626,34 @@ static int check(struct trace *t, struct error *err)
 	return ledger_open(t, err);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* `--reason help`: those of this kernel. */
+static int list_reasons(struct error *err)
+{
+	struct reasons *r;
+	const char **names;
+	uint32_t value;
+	unsigned n;
+	int rc = reasons_open(&r, NULL, err);
+
+	if (rc)
+		return rc;
+	n = reasons_count(r);
+	names = mem_zero(n, sizeof(*names));
+	for (unsigned i = 0; i < n; i++)
+		names[i] = reasons_at(r, i, &value);
+	qsort(names, n, sizeof(*names), by_name);
+	for (unsigned i = 0; i < n; i++)
+		printf("%s\n", names[i]);
+	free(names);
+	reasons_free(r);
+	return 0;
+}
+
 static int trace_run(void *options, struct error *err)
 {
 	const struct trace_options *o = options;
@@ -650,7 +680,7 @@ static int trace_run(void *options, struct error *err)
 	int rc, child;
 
 	if (o->live.spec.reasons && !strcmp(o->live.spec.reasons, "help"))
-		return trace_list_reasons(stdout, err);
+		return list_reasons(err);
 	t.json = global_json_out(&o->live.global, "pktledger/trace/1");
 	rc = check(&t, err);
 	if (!rc)

@@ -355,15 +355,6 @@ bool shape_needs_frames(const struct traffic_options *t)
 	return t->spec.vlan || t->pcap;
 }
 
-bool shape_needs_fragments(const struct traffic_options *t, unsigned mtu)
-{
-	for (unsigned i = 0; i < t->imix.n; i++) {
-		if (t->imix.frame[i] > mtu + 14 + 4)
-			return true;
-	}
-	return false;
-}
-
 static bool has_schedule(const struct traffic_options *t)
 {
 	return t->pcap || t->profile.kind == PLAN_RAMP || t->profile.kind == PLAN_STEPS;
@@ -617,12 +608,6 @@ const struct opt both_opts[] = {
 	{0},
 };
 
-const struct opt group_opts[] = {
-	{"group", 0, OPT_ENDPOINT, OF(receive.group), .metavar = "ADDR", .default_text = "none",
-	 .help = "join a multicast group, at --interface if one is given"},
-	{0},
-};
-
 static bool is_multicast(const struct endpoint *e)
 {
 	return e->family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&e->ip6)
@@ -659,11 +644,6 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 				   "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
 				   spec->payload, mtu, room);
 	return contradiction_check(list, err);
-}
-
-int parse_host(const char *value, void *field, struct error *err)
-{
-	return num_endpoint_named(value, field, err);
 }
 
 /* [USER@ | tls:// | tcp://]HOST[:PORT]. With a user the port is that of ssh. */

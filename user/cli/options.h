@@ -52,9 +52,6 @@ struct contradiction {
 /* The first that is found: STATUS_USAGE. */
 int contradiction_check(const struct contradiction *list, struct error *err);
 
-/* For OPT_CUSTOM: a `struct endpoint`, by its name or address (num_endpoint_named()). */
-int parse_host(const char *value, void *field, struct error *err);
-
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
 /* Of a command that sends: what it asks for, and what is only known when all options are. */
@@ -145,15 +142,12 @@ int output_end(struct json_out *json, struct error *err);
 /* Whether frames are asked for that need an engine below IP: --tx auto then means xsk. */
 bool shape_needs_frames(const struct traffic_options *t);
 
-/* Whether one of its frames needs fragments at this MTU, as only --tx socket makes them. */
-bool shape_needs_fragments(const struct traffic_options *t, unsigned mtu);
-
 /* STATUS_USAGE if nothing says how fast: outside a lab there is no default rate. */
 int traffic_check_rate(const struct traffic_options *t, struct error *err);
 
 /* Options of struct tuning: how sockets, threads and the reader work. Rows count from its start. */
 
-extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
+extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[];
 
 /* STATUS_USAGE if a tuning needs another engine, or --gso less payload. mtu 0: not known. */
 int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
@@ -247,8 +241,5 @@ int trace_lines(const struct live_options *o, struct error *err);
 
 /* Warns of what this host does not report. */
 void trace_show_gaps(const struct live *l);
-
-/* `--reason help`: prints the reasons of this kernel. 0 or -errno with `err`. */
-int trace_list_reasons(FILE *out, struct error *err);
 
 #endif

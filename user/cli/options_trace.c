@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 
 static const struct opt_value stage_values[] = {
 #define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
@@ -145,31 +143,4 @@ void trace_show_gaps(const struct live *l)
 	if (own.no_sockets)
 		log_warn("this kernel does not report which socket dropped a packet (Linux 6.11): "
 			 "UDP sockets are found by the address that packets went to");
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-int trace_list_reasons(FILE *out, struct error *err)
-{
-	struct reasons *r;
-	const char **names;
-	uint32_t value;
-	unsigned n;
-	int rc = reasons_open(&r, NULL, err);
-
-	if (rc)
-		return rc;
-	n = reasons_count(r);
-	names = mem_zero(n, sizeof(*names));
-	for (unsigned i = 0; i < n; i++)
-		names[i] = reasons_at(r, i, &value);
-	qsort(names, n, sizeof(*names), by_name);
-	for (unsigned i = 0; i < n; i++)
-		fprintf(out, "%s\n", names[i]);
-	free(names);
-	reasons_free(r);
-	return 0;
 }

@@ -262,8 +262,7 @@ struct json_object *report_series_trial(struct report *r, struct json_object *me
 		r->recorded ? json_object_get(r->end) : json_object_new_object();
 
 	ledgerfile_event(r->out.ledger, "trial", NULL, members);
-	json_object_object_foreach (members, key, value)
-		json_put(trial, key, json_object_get(value));
+	json_put_all(trial, members);
 	json_out_each(r->out.json, "trial", json_object_get(trial));
 	json_object_put(members);
 	return trial;

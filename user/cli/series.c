@@ -375,7 +375,8 @@ static void show_point(struct course *c, const struct point *point, const struct
 	json_put(o, "parameters", which);
 	log_progress_clear();
 	if (!c->report->out.json && !c->s->csv) {
-		rows_point(&c->rows, which, c->trials, failed->status != STATUS_OK ? failed : NULL);
+		rows_point(&c->rows, which, c->trials,
+			   failed->status != STATUS_OK ? failed->message : NULL);
 		output_flush();
 	}
 	trials_put(o, c->trials);

@@ -248,24 +248,12 @@ static const struct record_field self_rows[] = {
 	{0},
 };
 
-static struct json_object *abilities_json(const struct facts *f)
-{
-	struct json_object *o = record_write(self_rows, &f->self);
-
-	json_put_bool(o, "udp_diag", !f->socks.no_buffer);
-	return o;
-}
-
-/* A list of records of `size` bytes. */
-static struct json_object *records(const struct record_field *rows, const void *at, unsigned n,
-				   size_t size)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < n; i++)
-		json_object_array_add(list, record_write(rows, (const char *)at + i * size));
-	return list;
-}
+static const struct record_field end_rows[] = {
+	RECORD_LIST("unread", NESTED, facts, unread, .rows = unread_rows,
+		    RECORD_COUNT(facts, n_unread)),
+	RECORD("abilities", NESTED, facts, self, .rows = self_rows),
+	{0},
+};
 
 /* Adds one of a namespace that was read. */
 static void add_of(struct json_object *list, struct json_object *one, const char *netns)
@@ -289,9 +277,10 @@ struct json_object *json_check_end(const struct look *l)
 	for (unsigned i = 0; i < list->n; i++)
 		json_object_array_add(findings, finding_json(&list->at[i]));
 	json_put(o, "history",
-		 records(history_rows, list->history, list->n_history, sizeof(*list->history)));
-	json_put(o, "unread", records(unread_rows, f->unread, f->n_unread, sizeof(*f->unread)));
-	json_put(o, "abilities", abilities_json(f));
+		 record_items(history_rows, &(struct list){list->history, sizeof(*list->history),
+							   list->n_history, 0}));
+	record_put(o, end_rows, f);
+	json_put_bool(json_get(o, "abilities"), "udp_diag", !f->socks.no_buffer);
 	links = json_put_list(o, "interfaces");
 	socks = json_put_list(o, "sockets");
 	for (unsigned i = 0; i < l->n; i++) {
@@ -626,7 +615,7 @@ int bundle_read(const char *path, struct look *l, struct json_object **start, st
 
 	*start = r.start;
 	if (rc)
-		return err->status ? rc : error_memory(err);
+		return rc;
 	if (!r.start || !l->n)
 		return error_usage(err, "check --bundle FILE writes one",
 				   "%s has nothing that could be judged", path);

@@ -109,21 +109,9 @@ const char *html_stage_title(const char *stage)
 	return s != STAGE_NONE ? stage_title(s) : "";
 }
 
-uint64_t html_sum(const struct json_object *o, const char *list, const char *key)
-{
-	uint64_t sum = 0;
-
-	for (struct json_each e = json_each(o, list); json_next(&e);) {
-		uint64_t v = json_get_u64(e.item, key);
-
-		sum = sum + v < sum ? UINT64_MAX : sum + v;
-	}
-	return sum;
-}
-
 uint64_t html_arrived(const struct json_object *end)
 {
-	uint64_t sent = json_get_u64(end, "sent"), lost = html_sum(end, "stages", "packets");
+	uint64_t sent = json_get_u64(end, "sent"), lost = json_sum(end, "stages", "packets");
 
 	if (json_get(end, "delivered"))
 		return json_get_u64(end, "delivered");
@@ -184,9 +172,8 @@ static struct json_object *end_of(struct json_object *doc)
 static void put_headline(struct html *h, struct json_object *end)
 {
 	uint64_t sent = json_get_u64(end, "sent"), arrived = html_arrived(end);
-	uint64_t lost = html_sum(end, "stages", "packets");
-	unsigned n;
-	const char *worst = print_worst_stage(end, &n);
+	uint64_t lost = json_sum(end, "stages", "packets");
+	const char *worst = print_worst_stage(end);
 
 	html_put(h, "<h1>");
 	if (json_get(end, "received"))
@@ -203,8 +190,10 @@ static void put_headline(struct html *h, struct json_object *end)
 		html_put(h, "%s of the packets were delivered", page_share(arrived, sent));
 	else
 		html_put(h, "%s lost", page_share(lost, sent));
-	if (n)
-		html_put(h, ", %s at %s", n > 1 ? "most" : "all", worst);
+	if (*worst)
+		html_put(h, ", %s at %s",
+			 json_get_u64(print_stage(end, worst), "packets") < lost ? "most" : "all",
+			 worst);
 	html_put(h, "</h1>");
 }
 
@@ -229,7 +218,7 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 	else if (least <= most)
 		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>",
 			 json_get_length(doc, "trials"), 100 * least, 100 * most);
-	if (json_get(end, "balanced") && !json_get_bool(end, "balanced"))
+	if (json_denies(end, "balanced"))
 		html_put(h, "<p class=\"bad\">NOT BALANCED: some of the trials.</p>");
 }
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/json.h"
 #include "base/num.h"
+#include "report/json.h"
 #include "stages.h"
 
 #define HTML_TICKS 12
@@ -43,9 +43,6 @@ const char *html_stage_title(const char *stage);
 /* Packets at the end of the path: delivered; of a sender alone, what was not lost on its host. */
 uint64_t html_arrived(const struct json_object *end);
 const char *html_arrival(const struct json_object *end); /* what they are called */
-
-/* Sum of a member of all objects of a list; UINT64_MAX if it is more. */
-uint64_t html_sum(const struct json_object *o, const char *list, const char *key);
 
 void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
 void html_section_end(struct html *h);

@@ -229,7 +229,7 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 	struct picture p = {.h = h, .arrived = html_arrived(end), .arrival = html_arrival(end)};
 
 	if (!attempted) { /* of what was not lost a trace knows no number */
-		sent = html_sum(end, "stages", "packets");
+		sent = json_sum(end, "stages", "packets");
 		p.arrival = NULL;
 	}
 	add(&p, "refused", "refused", json_get_u64(end, "refused"), attempted);

@@ -148,9 +148,7 @@ static void put_bars(struct html *h, struct json_object *of, const char *list)
 		html_put(h,
 			 "</span><span class=\"n\">%s <span class=\"dim\">%s</span>%s</span></div>",
 			 fmt_rate(rate), h->loss,
-			 json_get(o, "balanced") && !json_get_bool(o, "balanced")
-				 ? " ✗ not balanced"
-				 : "");
+			 json_denies(o, "balanced") ? " ✗ not balanced" : "");
 	}
 	html_put(h, "<div class=\"row\"><span></span><span class=\"x\">");
 	html_axis_put(h, &axis, "left");
@@ -223,7 +221,7 @@ static void put_costs(struct html *h, struct json_object *doc)
 	struct page p = page_open_html(h);
 
 	for (unsigned k = 0; k < LENGTH(costs); k++) {
-		if (!html_sum(doc, "trials", costs[k].key))
+		if (!json_sum(doc, "trials", costs[k].key))
 			continue;
 		columns[2 + n] = (struct page_column){costs[k].name, 0, true};
 		cost[n++] = k;
@@ -315,16 +313,15 @@ static void put_dot(struct html *h, const struct html_chart *c, struct json_obje
 {
 	bool warm_up = !strcmp(json_get_text(json_get(trial, "parameters"), "phase"), "warm-up");
 	double load = load_of(trial), loss = loss_share(trial);
-	unsigned n;
-	const char *stage = print_worst_stage(trial, &n), *class = loss > 0 ? "refused" : "flow";
+	const char *stage = print_worst_stage(trial), *class = loss > 0 ? "refused" : "flow";
 	char tip[160];
 
 	if (warm_up)
 		class = "waiting";
-	else if (n)
+	else if (*stage)
 		class = html_colour(h, stage);
 	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", number, fmt_rate(load),
-		 100 * loss, n ? ", most at " : "", stage);
+		 100 * loss, *stage ? ", most at " : "", stage);
 	html_chart_dot(h, c, class, load, fmax(loss, LEAST_LOSS), tip);
 }
 
@@ -448,24 +445,15 @@ static struct json_object *brief_trial(struct json_object *trial)
 static const char *const of_point[] = {"parameters", "trials",	  "balanced", "stage",	    "error",
 				       "tx_pps",     "delivered", "dropped",  "lost_share", NULL};
 
-/* The members themselves, of which some are to be replaced. */
-static struct json_object *shallow_of(struct json_object *from)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_foreach (from, key, value)
-		json_put(o, key, json_object_get(value));
-	return o;
-}
-
 struct json_object *html_trials_brief(struct json_object *doc)
 {
-	struct json_object *o, *list, *end = json_get(doc, "end");
+	struct json_object *o, *list, *brief, *end = json_get(doc, "end");
 	size_t shown = 0;
 
 	if (json_get_length(doc, "trials") <= MANY)
 		return json_object_get(doc);
-	o = shallow_of(doc);
+	o = json_object_new_object();
+	json_put_all(o, doc);
 	list = json_put_list(o, "trials");
 	for (struct json_each t = json_each(doc, "trials"); json_next(&t);)
 		json_object_array_add(list, is_in_full(doc, t.item, &shown)
@@ -473,8 +461,9 @@ struct json_object *html_trials_brief(struct json_object *doc)
 						    : brief_trial(t.item));
 	if (!json_get(end, "points"))
 		return o;
-	json_put(o, "end", shallow_of(end));
-	list = json_put_list(json_get(o, "end"), "points");
+	brief = json_put_object(o, "end");
+	json_put_all(brief, end);
+	list = json_put_list(brief, "points");
 	for (struct json_each point = json_each(end, "points"); json_next(&point);)
 		json_object_array_add(list, brief_of(point.item, of_point));
 	return o;

@@ -98,9 +98,29 @@ struct json_object *json_error(const struct error *err)
 	return record_write(error_rows, err);
 }
 
-void json_read_error(const struct json_object *from, struct error *err)
+bool json_denies(const struct json_object *o, const char *key)
 {
-	record_read(from, error_rows, err);
+	return json_get(o, key) && !json_get_bool(o, key);
+}
+
+uint64_t json_sum(const struct json_object *o, const char *list, const char *key)
+{
+	uint64_t sum = 0;
+
+	for (struct json_each e = json_each(o, list); json_next(&e);) {
+		uint64_t v = json_get_u64(e.item, key);
+
+		sum = sum + v < sum ? UINT64_MAX : sum + v;
+	}
+	return sum;
+}
+
+void json_put_all(struct json_object *to, struct json_object *from)
+{
+	if (!json_object_is_type(from, json_type_object))
+		return;
+	json_object_object_foreach (from, key, value)
+		json_put(to, key, json_object_get(value));
 }
 
 int json_out_finish(struct json_out *o)

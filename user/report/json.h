@@ -38,9 +38,17 @@ struct json_object *json_event(const char *event, const char *schema, struct jso
 /* Closes the document, whatever it has. Frees `o`. 0, or -errno of the first write that failed. */
 int json_out_finish(struct json_out *o);
 
-/* What ended it, the event "error": "message", "hint", "status". To be read: err, of a file. */
+/* What ended it, the event "error": "message", "hint", "status". */
 struct json_object *json_error(const struct error *err);
-void json_read_error(const struct json_object *from, struct error *err);
+
+/* Whether a member is there, and false. */
+bool json_denies(const struct json_object *o, const char *key);
+
+/* Sum of a member of all objects of a list; UINT64_MAX if it is more. */
+uint64_t json_sum(const struct json_object *o, const char *list, const char *key);
+
+/* Adds all members of `from`, which may be no object: then none. */
+void json_put_all(struct json_object *to, struct json_object *from);
 
 /*
  * Takes out of documents what shows whose host it is: names of hosts, namespaces, processes,

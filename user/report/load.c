@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "report/capfile.h"
+#include "report/json.h"
 #include "report/trace.h"
 #include "report/print.h"
 #include "report/series.h"
@@ -273,12 +274,6 @@ static bool is_one_end(const char *command)
 	return !strcmp(command, "send") || !strcmp(command, "recv");
 }
 
-/* Whether a document says that its fates are not those of its end. */
-static bool fates_disagree(const struct json_object *document)
-{
-	return json_get(document, "fates_agree") && !json_get_bool(document, "fates_agree");
-}
-
 bool printed_is(const char *path)
 {
 	char head[sizeof(HTML_BEGIN)];
@@ -349,12 +344,9 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 	return *b ? 0 : -EINVAL;
 }
 
-bool trialset_is(const struct json_object *document)
+bool trialset_is(const struct ledgers_document *d)
 {
-	char command[16];
-
-	return command_of(json_get_text(document, "schema"), command) &&
-	       (!strcmp(command, "sweep") || !strcmp(command, "search"));
+	return !strcmp(d->command, "sweep") || !strcmp(d->command, "search");
 }
 
 unsigned trialset_columns(const struct json_object *document, const char **name, unsigned max)
@@ -436,6 +428,7 @@ static void end_document(struct reading *r)
 
 	if (!d->json)
 		return;
+	d->to_ns = larger(d->to_ns, r->started_ns + json_get_u64(end, "duration_ns"));
 	note_times(r->file, d->from_ns, d->to_ns);
 	if (r->set.json && d->to_ns > r->set.to_ns)
 		r->set.to_ns = d->to_ns;
@@ -455,7 +448,7 @@ static void end_document(struct reading *r)
 		if (d->parts)
 			json_put(d->json, "sum", series_sum(r->series));
 		if (is_one_end(d->command)) {
-			d->damaged = !whole || fates_disagree(d->json);
+			d->damaged = !whole || json_denies(d->json, "fates_agree");
 		} else {
 			fatesum_free(d->fates);
 			d->fates = NULL;
@@ -527,14 +520,6 @@ static void begin_set(struct reading *r, const struct json_object *line)
 	note_times(r->file, r->set.from_ns, r->set.to_ns);
 }
 
-static void copy_members(struct json_object *to, struct json_object *from)
-{
-	if (!json_object_is_type(from, json_type_object))
-		return;
-	json_object_object_foreach (from, key, value)
-		json_put(to, key, json_object_get(value));
-}
-
 /* A trial is over: `members` of its own line, behind the document of its run, if it came to one. */
 static void take_trial(struct reading *r, struct json_object *members)
 {
@@ -546,13 +531,13 @@ static void take_trial(struct reading *r, struct json_object *members)
 	if (r->set.json) {
 		trials = json_get(r->set.json, "trials");
 		trial = json_add_object(trials);
-		copy_members(trial, json_get(run, "end"));
-		copy_members(trial, members);
+		json_put_all(trial, json_get(run, "end"));
+		json_put_all(trial, members);
 		/* what happened in a long one, as in a soak; not of many */
 		if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
 		    json_object_array_length(trials) <= TRIALS_IN_TIME)
 			json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
-		if (fates_disagree(run))
+		if (json_denies(run, "fates_agree"))
 			json_put_bool(r->set.json, "fates_agree", false);
 	} else {
 		r->file->headless++;
@@ -616,12 +601,6 @@ static void take_limit(struct reading *r, struct json_object *data)
 		json_object_array_add(list, json_object_get(data));
 }
 
-static void take_end(struct reading *r, struct json_object *data)
-{
-	json_put(r->now.json, "end", json_object_get(data));
-	r->now.to_ns = larger(r->now.to_ns, r->started_ns + json_get_u64(data, "duration_ns"));
-}
-
 static void take_event(struct reading *r, const char *json, size_t len)
 {
 	struct json_object *line = ledgerline_parse(json, len), *data = json_get(line, "data");
@@ -644,7 +623,7 @@ static void take_event(struct reading *r, const char *json, size_t len)
 	else if (!r->now.json)
 		r->file->odd++;
 	else if (!strcmp(event, "end"))
-		take_end(r, data);
+		json_put(r->now.json, "end", json_object_get(data));
 	else if (!strcmp(event, "limit"))
 		take_limit(r, data);
 	else if (!strcmp(event, "fate") && fatesum_name(r->now.fates, data))
@@ -718,7 +697,7 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 	command_of(json_get_text(d.json, "schema"), d.command);
 	when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
 	d.to_ns = d.from_ns;
-	d.damaged = is_one_end(d.command) && fates_disagree(d.json);
+	d.damaged = is_one_end(d.command) && json_denies(d.json, "fates_agree");
 	keep(l, &d);
 	return 0;
 }

@@ -122,7 +122,7 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err);
 
 /* Whether a document is of trials: a sweep or a search. */
-bool trialset_is(const struct json_object *document);
+bool trialset_is(const struct ledgers_document *d);
 
 /*
  * What tells trials apart, as strings: the names in `start`, or those of the first trial.

@@ -176,13 +176,11 @@ struct json_object *print_stage(const struct json_object *end, const char *name)
 	return NULL;
 }
 
-const char *print_worst_stage(const struct json_object *end, unsigned *n)
+const char *print_worst_stage(const struct json_object *end)
 {
 	const struct json_object *worst = NULL;
 
-	*n = 0;
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
-		*n += json_get_u64(stage.item, "packets") != 0;
 		if (json_get_u64(stage.item, "packets") > json_get_u64(worst, "packets"))
 			worst = stage.item;
 	}
@@ -200,14 +198,12 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
 		uint64_t to_ns = d->from_ns;
-		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
 			  STYLE_PLAIN, "%s %s for %s %s", page_glue(when_text(to_ns, true)),
 			  page_glue(fmt_rate(json_get_double(o, "dropped_pps"))),
-			  page_glue(fmt_ns(json_get_u64(o, "interval_ns"))),
-			  print_worst_stage(o, &stages));
+			  page_glue(fmt_ns(json_get_u64(o, "interval_ns"))), print_worst_stage(o));
 	}
 }
 
@@ -298,7 +294,7 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	if (json_get_u64(covers, "joined") >= 2)
 		page_fill_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN, covers,
 			       "{intervals#}, put together by up to {joined}");
-	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
+	if (json_denies(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
 			  "those of the numbers do not add up to the ledger");
 	if (error) {
@@ -365,7 +361,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 
 	put_title(v, d);
 	print_state(v, d);
-	if (trialset_is(d->json)) {
+	if (trialset_is(d)) {
 		fputc('\n', v->out);
 		if (!strcmp(d->command, "search"))
 			print_search(v->out, d->json);

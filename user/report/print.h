@@ -77,8 +77,8 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d);
 /* What was lost at a stage, an item of "stages"; NULL: nothing. */
 struct json_object *print_stage(const struct json_object *end, const char *name);
 
-/* The stage that lost most, "": none did; and how many lost something. */
-const char *print_worst_stage(const struct json_object *end, unsigned *n);
+/* The stage that lost most, "": none did. */
+const char *print_worst_stage(const struct json_object *end);
 
 enum text_part {
 	TEXT_HEADER = 1,
@@ -318,7 +318,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 
 /* The table: a row a point, from all its trials. `failed`: why some are missing; NULL: none. */
 void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
-		const struct error *failed);
+		const char *failed);
 
 /* CSV as in RFC 4180, but for the LF: a line a trial, which may have failed. */
 void rows_csv_trial(const struct rows *r, const struct json_object *trial, size_t number);

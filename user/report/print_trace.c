@@ -43,21 +43,11 @@ unsigned print_columns(FILE *out)
 	return size.ws_col;
 }
 
-/* Of the stages of a class. */
-static uint64_t sum_of(const struct json_object *o, const struct class *c, const char *key)
-{
-	uint64_t sum = 0;
-
-	for (struct json_each stage = json_each(o, c->key); json_next(&stage);)
-		sum += json_get_u64(stage.item, key);
-	return sum;
-}
-
 /* For a page that holds the widest count of `o`. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
 				 const struct json_object *o)
 {
-	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
+	uint64_t packets = json_get_u64(o, "dropped"), nobody = json_sum(o, benign.key, "packets");
 	struct trace_text t = {
 		.page = print_page(v, packets > nobody ? packets : nobody),
 		.verbosity = v->verbosity,
@@ -178,8 +168,8 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	const uint64_t packets = json_get_u64(interval, "dropped");
 	uint64_t time_ns = 0;
 
-	if (!sum_of(interval, &lost, "events") && !sum_of(interval, &suspect, "events") &&
-	    !(t->all && sum_of(interval, &benign, "events")))
+	if (!json_sum(interval, lost.key, "events") && !json_sum(interval, suspect.key, "events") &&
+	    !(t->all && json_sum(interval, benign.key, "events")))
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
 	page_line(&t->page, 0, STYLE_BOLD, when_text(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
@@ -516,7 +506,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 
 	rows_of(&rows, o, &benign, LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION));
 	table_sort(&rows, TABLE_BY_PACKETS);
-	page_row(p, STYLE_DIM, 0, "benign", sum_of(o, &benign, "packets"), 0);
+	page_row(p, STYLE_DIM, 0, "benign", json_sum(o, benign.key, "packets"), 0);
 	for (unsigned i = 0; i < rows.n && i < BENIGN_PLACES; i++) {
 		const struct live_row *row = &rows.rows[i];
 		const char *at = row->text[LIVE_LOCATION];
@@ -533,7 +523,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 static void put_total(struct trace_text *t, const struct json_object *o, uint64_t duration_ns)
 {
 	const uint64_t packets = json_get_u64(o, "dropped");
-	const uint64_t perhaps = sum_of(o, &suspect, "packets");
+	const uint64_t perhaps = json_sum(o, suspect.key, "packets");
 	struct page *p = &t->page;
 
 	page_row_line(p, STYLE_BOLD, 0, "lost", packets, 0, STYLE_PLAIN, "%s in %s",
@@ -545,7 +535,7 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 		page_end(p);
 		put_total_rows(t, o, &suspect, 0);
 	}
-	if (sum_of(o, &benign, "packets"))
+	if (json_sum(o, benign.key, "packets"))
 		put_benign(p, o);
 	if (t->all)
 		put_total_rows(t, o, &benign, 0);

@@ -67,7 +67,7 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 		run = i && goes_on(&d[i - 1], &d[i]) ? run + 1 : 1;
 		if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
-		} else if (v->csv && trialset_is(d[i].json)) {
+		} else if (v->csv && trialset_is(&d[i])) {
 			rows_print(out, true, d[i].json);
 		} else if (v->csv) {
 			csv_document(out, &d[i]);
@@ -103,7 +103,7 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	if (!rc && v->html)
 		rc = html_file(v->html, &page, err);
-	if (v->csv && !(n && trialset_is(d[0].json))) /* their CSV has another heading */
+	if (v->csv && !(n && trialset_is(&d[0]))) /* their CSV has another heading */
 		csv_head(v->text.out);
 	if (v->json || v->csv || !(v->a || v->html || v->matrix))
 		show_documents(v, d, n);
@@ -153,7 +153,7 @@ bool show_disagrees(const struct ledgers *l)
 	for (unsigned i = 0; i < l->documents; i++) {
 		const struct json_object *d = l->document[i].json;
 
-		if ((json_get(d, "fates_agree") && !json_get_bool(d, "fates_agree")) ||
+		if (json_denies(d, "fates_agree") ||
 		    (json_get(d, "senders") && !json_get_bool(json_get(d, "end"), "balanced")))
 			return true;
 	}

@@ -244,15 +244,6 @@ static void put_stall(struct page *p, unsigned indent, const char *what,
 			  page_glue(fmt_ns(json_get_u64(stall, "max"))));
 }
 
-static uint64_t segments(const struct json_object *o, const char *list)
-{
-	uint64_t sum = 0;
-
-	for (struct json_each e = json_each(o, list); json_next(&e);)
-		sum += json_get_u64(e.item, "segments");
-	return sum;
-}
-
 #define FLOWS_PRINTED 8
 
 void print_tcp(struct page *p, const struct json_object *end)
@@ -285,8 +276,8 @@ void print_tcp(struct page *p, const struct json_object *end)
 	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
 		  "stages", "stage");
 	put_stall(p, 4, "sent again after", json_get(tcp, "stall_ns"));
-	put_parts(p, "beyond", 2, STYLE_BAD, segments(tcp, "beyond"), again, tcp, "beyond",
-		  "device");
+	put_parts(p, "beyond", 2, STYLE_BAD, json_sum(tcp, "beyond", "segments"), again, tcp,
+		  "beyond", "device");
 	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
 	page_fill(p, STYLE_PLAIN, tcp,
 		  "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here");

@@ -272,11 +272,11 @@ __attribute__((format(printf, 2, 3))) static void remark(char buf[512], const ch
 }
 
 /* What else there is to say of the trials: where most was lost, waits, fragments. */
-static void fill_remarks(const struct rows *r, const struct trials *t, const struct error *failed,
+static void fill_remarks(const struct rows *r, const struct trials *t, const char *failed,
 			 char where[512])
 {
-	uint64_t waits = (uint64_t)median_of(t, TRIALS_WAITS);
-	double fragments = median_of(t, TRIALS_FRAGMENTS);
+	uint64_t waits = t->n ? (uint64_t)median_of(t, TRIALS_WAITS) : 0;
+	double fragments = t->n ? median_of(t, TRIALS_FRAGMENTS) : 0;
 
 	snprintf(where, 512, "%s", trials_stage(t));
 	if (waits)
@@ -286,30 +286,30 @@ static void fill_remarks(const struct rows *r, const struct trials *t, const str
 		       fmt_count((uint64_t)fragments),
 		       fmt_count((uint64_t)median_of(t, TRIALS_SEEN)),
 		       fmt_count((uint64_t)median_of(t, TRIALS_REASSEMBLED)));
-	if (r->repeated)
+	if (r->repeated && t->n)
 		remark(where, "spread %.1f %%%s", spread_of(t) * 100,
 		       trials_steady(t) ? "" : " (more than 5 %)");
 	if (t->balanced != t->n)
 		remark(where, "NOT BALANCED");
 	if (failed)
-		remark(where, "failed: %s", failed->message);
+		remark(where, "failed: %s", failed);
 	utf8_tame(where);
 }
 
 void rows_point(const struct rows *r, const struct json_object *parameters, const struct trials *t,
-		const struct error *failed)
+		const char *failed)
 {
 	char calls[2 * FMT_MAX], cpu[64] = "-", where[512];
 	double ns;
 
 	for (unsigned i = 0; i < r->columns; i++)
 		fprintf(r->out, "%-*s  ", r->width[i], value_of(parameters, r->name[i]));
+	fill_remarks(r, t, failed, where);
 	if (!t->n) {
-		fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  failed: %s\n", "-", "-",
-			"-", "-", "-", "-", "-", failed->message);
+		fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "-", "-", "-", "-",
+			"-", "-", "-", where);
 		return;
 	}
-	fill_remarks(r, t, failed, where);
 	ns = median_of(t, TRIALS_TIME);
 	if (ns > 0) /* of the time from the first packet sent to the last */
 		snprintf(cpu, sizeof(cpu), "%.0f+%.0f", 100 * median_of(t, TRIALS_TX_CPU) / ns,
@@ -358,7 +358,7 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 {
 	size_t n = json_get_length(document, "trials");
 	struct trials *t = trials_new((unsigned)n + 1); /* of one point */
-	struct error failed = {};
+	const char *failed = NULL;
 	struct rows r;
 
 	rows_open(&r, out, csv, document);
@@ -372,16 +372,16 @@ void rows_print(FILE *out, bool csv, const struct json_object *document)
 			continue;
 		}
 		if (json_get(trial, "error"))
-			json_read_error(json_get(trial, "error"), &failed);
+			failed = json_get_text(json_get(trial, "error"), "message");
 		if (json_get(trial, "attempted"))
 			trials_add(t, trial, json_get_u64(trial, "payload_bytes"));
 		if (i + 1 < n &&
 		    json_object_equal(parameters, json_get(json_get_item(document, "trials", i + 1),
 							   "parameters")))
 			continue;
-		rows_point(&r, parameters, t, *failed.message || !t->n ? &failed : NULL);
+		rows_point(&r, parameters, t, failed);
 		trials_clear(t);
-		failed = (struct error){};
+		failed = NULL;
 	}
 	free(t);
 }
