@@ -95,8 +95,7 @@ static void show(struct top *t)
 
 	getmaxyx(stdscr, rows, cols);
 	c->ascii = strcmp(nl_langinfo(CODESET), "UTF-8");
-	if (canvas_resize(c, cols > 0 ? (unsigned)cols : 0, rows > 0 ? (unsigned)rows : 0))
-		return;
+	canvas_resize(c, cols > 0 ? (unsigned)cols : 0, rows > 0 ? (unsigned)rows : 0);
 	view_draw(&t->view, &t->in, c);
 	for (unsigned i = 0; i < c->cols * c->rows; i++) {
 		const struct cell *cell = &c->cells[i];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/top.h"
 
-#include <errno.h>
 #include <math.h>
 #include <ncurses.h>
 #include <stdarg.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/num.h"
 
 static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
@@ -17,16 +17,11 @@ static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
 	return &c->cells[(size_t)y * c->cols + x];
 }
 
-int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
+void canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
 {
-	struct cell *cells = reallocarray(c->cells, (size_t)cols * rows + 1, sizeof(*cells));
-
-	if (!cells)
-		return -ENOMEM;
-	c->cells = cells;
+	c->cells = mem_resize(c->cells, (size_t)cols * rows, sizeof(*c->cells));
 	c->cols = cols;
 	c->rows = rows;
-	return 0;
 }
 
 static void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch)
@@ -376,9 +371,8 @@ static bool row_has(const struct live_row *row, const char *text)
 	return !*text;
 }
 
-/* -ENOMEM: nothing is to be freed. */
-static int lines_of(const struct view *v, const struct view_input *in, unsigned grouping,
-		    struct lines *l)
+static void lines_of(const struct view *v, const struct view_input *in, unsigned grouping,
+		     struct lines *l)
 {
 	const unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT;
 	unsigned sort = sort_is_shown(v, grouping) ? v->sort : SORT_RATE;
@@ -386,11 +380,7 @@ static int lines_of(const struct view *v, const struct view_input *in, unsigned 
 	*l = (struct lines){.by = grouped_by(grouping)};
 	table_group(&l->now, in->now, l->by, classes);
 	table_group(&l->total, in->total, l->by, classes);
-	l->at = calloc(l->total.n + 1, sizeof(*l->at));
-	if (!l->at) {
-		lines_free(l);
-		return -ENOMEM;
-	}
+	l->at = mem_zero(l->total.n, sizeof(*l->at));
 	qsort(l->now.rows, l->now.n, sizeof(*l->now.rows), compare_texts);
 	for (unsigned i = 0; i < l->total.n; i++) {
 		const struct live_row *row = &l->total.rows[i];
@@ -400,7 +390,6 @@ static int lines_of(const struct view *v, const struct view_input *in, unsigned 
 								   sizeof(*row), compare_texts)};
 	}
 	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
-	return 0;
 }
 
 /* The chosen one if there are fewer now: the last. */
@@ -415,8 +404,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	struct lines l;
 
 	table_init(rows, LIVE_ROWS);
-	if (lines_of(v, in, v->grouping, &l))
-		return;
+	lines_of(v, in, v->grouping, &l);
 	row = l.n ? l.at[chosen(v, l.n)].row : NULL;
 	for (unsigned i = 0; row && i < in->total->n; i++) {
 		if (is_part(&in->total->rows[i], row, l.by))
@@ -476,10 +464,7 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 
 	if (y + 1 >= end)
 		return y;
-	if (lines_of(v, in, grouping, &l)) {
-		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
-		return end;
-	}
+	lines_of(v, in, grouping, &l);
 	k.by = k.shown = l.by;
 	measure(&k, &l.total);
 	fit(&k, c->cols);
@@ -515,8 +500,7 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
 	const struct live_row *row;
 	struct lines l;
 
-	if (lines_of(v, in, v->grouping, &l))
-		return false;
+	lines_of(v, in, v->grouping, &l);
 	v->at = chosen(v, l.n);
 	row = l.n ? l.at[v->at].row : NULL;
 	for (unsigned f = 0; row && f < LIVE_FIELD_COUNT; f++) {

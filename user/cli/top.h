@@ -31,8 +31,8 @@ struct canvas {
 	struct cell *cells;
 };
 
-/* -ENOMEM. The size of a canvas may change. Its cells are to be freed. */
-int canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
+/* The size of a canvas may change. Its cells are to be freed. */
+void canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
 
 /* The view */
 

@@ -369,10 +369,7 @@ static int append_event(struct ledgerfile *lf, const char *event, const char *sc
 
 	text = json_object_to_json_string_length(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
-	if (text)
-		append_line(lf, text, len);
-	else if (!lf->rc)
-		lf->rc = -ENOMEM;
+	append_line(lf, text, len);
 	json_object_put(line);
 	return lf->rc;
 }
