@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What `report`, and `check --from`, make of a file that somebody has sent, in all forms. Lines behind an `L` get
- * the checksum of a ledger, which no chance would find; all else is a file as it is: what -j has
- * printed, a page, a capture.
+ * What `report`, and `check --from`, make of a file that somebody has sent, in all forms. Lines
+ * behind an `L` get the checksum of a ledger, which no chance would find; all else is a file as it
+ * is: what -j has printed, a page, a capture.
  */
 #include <zlib.h>
 
@@ -45,10 +45,10 @@ static void show_page(const struct ledgers_document *d, unsigned n)
 	struct error err = {0};
 
 	matrix_new(d, page.n, &page.matrix, &err);
-	MUST(!html_write(nowhere, &page));
+	MUST(!html_write(nowhere, &page, true));
 	json_object_put(page.matrix);
 	page.matrix = NULL;
-	MUST(!html_write(nowhere, &page));
+	MUST(!html_write(nowhere, &page, true));
 }
 
 static void assert_shown(const char *text, size_t len)

@@ -137,7 +137,7 @@ static char *drawn(void *arg, bool all, size_t *len)
 		json_put(doc, "start", json_object_get(e->start));
 		json_put(doc, "intervals", json_object_get(e->intervals));
 		json_put(doc, "end", json_trace_end(&s, e->session.spec.by));
-		rc = all ? html_write(out, &page) : html_write_documents(out, &page);
+		rc = html_write(out, &page, all);
 		if (fclose(out) || rc) {
 			free(text);
 			text = NULL;

@@ -617,28 +617,13 @@ static void put_documents(struct html *h, const struct html_page *page)
 					       : "A");
 }
 
-static int written(FILE *out)
-{
-	return fflush(out) != EOF && !ferror(out) ? 0 : errno ? -errno : -EIO;
-}
-
-int html_write_documents(FILE *out, const struct html_page *page)
-{
-	struct html h = {.out = out, .live = page->live};
-
-	errno = 0;
-	put_documents(&h, page);
-	return written(out);
-}
-
-int html_write(FILE *out, const struct html_page *page)
+/* The page around its documents. */
+static void put_page(struct html *h, const struct html_page *page)
 {
 	struct json_object *first = page->n ? json_get(page->docs[0].json, "start") : NULL;
-	struct html h = {.out = out, .live = page->live};
 	struct json_object *doc;
 
-	errno = 0;
-	html_put(&h,
+	html_put(h,
 		 HTML_BEGIN
 		 "\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
@@ -649,25 +634,33 @@ int html_write(FILE *out, const struct html_page *page)
 		 "%s%s %s</title><style>",
 		 page->live ? "; script-src 'self'; connect-src 'self'" : "", PKTLEDGER_VERSION,
 		 page->n ? ", " : "", json_get_text(first, "host"), json_get_text(first, "time"));
-	fputs(style, out);
-	html_put(&h, "</style></head>\n<body>\n<main>\n");
-	put_documents(&h, page);
-	html_put(&h, "</main>\n<footer class=\"dim\">pktledger %s. ", PKTLEDGER_VERSION);
+	fputs(style, h->out);
+	html_put(h, "</style></head>\n<body>\n<main>\n");
+	put_documents(h, page);
+	html_put(h, "</main>\n<footer class=\"dim\">pktledger %s. ", PKTLEDGER_VERSION);
 	if (page->live)
-		html_put(&h, "<button type=\"button\" hidden>Pause</button> <output>as it was when "
-			     "the page was loaded</output></footer>\n<script src=\"" HTML_SCRIPT
-			     "\"></script>\n");
+		html_put(h, "<button type=\"button\" hidden>Pause</button> <output>as it was when "
+			    "the page was loaded</output></footer>\n<script src=\"" HTML_SCRIPT
+			    "\"></script>\n");
 	else
-		html_put(&h, "The data is in this file, as JSON.</footer>\n");
+		html_put(h, "The data is in this file, as JSON.</footer>\n");
 	for (unsigned i = 0; i < page->n && !page->live; i++) {
-		html_put(&h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
+		html_put(h, HTML_DOCUMENT " data-name=\"%s\">", name_of(page, i));
 		doc = html_trials_brief(page->docs[i].json);
-		html_put_json(out, doc);
+		html_put_json(h->out, doc);
 		json_object_put(doc);
-		html_put(&h, "</script>\n");
+		html_put(h, "</script>\n");
 	}
-	html_put(&h, "</body></html>\n");
-	return written(out);
+	html_put(h, "</body></html>\n");
+}
+
+int html_write(FILE *out, const struct html_page *page, bool all)
+{
+	struct html h = {.out = out, .live = page->live};
+
+	errno = 0;
+	(all ? put_page : put_documents)(&h, page);
+	return fflush(out) != EOF && !ferror(out) ? 0 : errno ? -errno : -EIO;
 }
 
 int html_file(const char *path, const struct html_page *page, struct error *err)
@@ -680,7 +673,7 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 		return error_set(err, STATUS_USAGE, -EEXIST, "name another file, or remove it",
 				 "%s is there, and is no page", path);
 	if (!rc) {
-		rc = html_write(file.out, page);
+		rc = html_write(file.out, page, true);
 		if (!is_stdout)
 			rc = replace_end(&file, rc);
 	}

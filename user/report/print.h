@@ -350,14 +350,12 @@ struct html_page {
 #define HTML_SCRIPT "live.js"
 extern const char html_script[];
 
-/* The documents only, which the script puts into the page. As html_write(). */
-int html_write_documents(FILE *out, const struct html_page *page);
-
 /*
- * Writes the page. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
- * U+FFFD. 0, or -errno of the first write that failed.
+ * Writes the page; `all` false: its documents only, which the script puts into it. Documents may
+ * hold anything: names are escaped, bytes that are not UTF-8 become U+FFFD. 0, or -errno of the
+ * first write that failed.
  */
-int html_write(FILE *out, const struct html_page *page);
+int html_write(FILE *out, const struct html_page *page, bool all);
 
 /*
  * The same as a file with mode 0600, which is there at once or not at all: the page that was there

@@ -233,7 +233,7 @@ static char *page(struct json_object *doc)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	assert_int_equal(html_write(f, &whole), 0);
+	assert_int_equal(html_write(f, &whole, true), 0);
 	fclose(f);
 	return text;
 }
@@ -434,13 +434,13 @@ CASE(any_documents_are_compared)
 		spoil(doc[1], 0);
 		page.comparison = compare_documents(&docs[0], &docs[1]);
 		assert_non_null(page.comparison);
-		assert_int_equal(html_write(nowhere, &page), 0);
+		assert_int_equal(html_write(nowhere, &page, true), 0);
 		compare_print(&text, &docs[0], &docs[1], page.comparison);
 		print_joined(&text, doc[0]);
 		json_object_put(page.comparison);
 		page.comparison = NULL;
 		if (!matrix_new(docs, 2, &page.matrix, &err)) {
-			assert_int_equal(html_write(nowhere, &page), 0);
+			assert_int_equal(html_write(nowhere, &page, true), 0);
 			matrix_print(&text, page.matrix);
 		}
 		json_object_put(page.matrix);
@@ -489,6 +489,6 @@ CASE(a_full_disk_is_told)
 	const struct html_page whole = {.docs = &d, .n = 1};
 
 	assert_non_null(f);
-	assert_int_equal(html_write(f, &whole), -ENOSPC);
+	assert_int_equal(html_write(f, &whole, true), -ENOSPC);
 	fclose(f);
 }
