@@ -15,6 +15,11 @@
 
 static const char *const sources[] = {"event", "counter", "difference"};
 
+struct stage_sums {
+	enum stage stage;
+	struct result_stage sums;
+};
+
 static const struct record_field cause_rows[] = {
 	RECORD("reason", TEXT, result_cause, reason),
 	RECORD("location", TEXT, result_cause, location),
@@ -44,11 +49,12 @@ static const struct record_field counter_rows[] = {
 };
 
 static const struct record_field sums_rows[] = {
-	RECORD("packets", UINT, result_stage, packets),
-	RECORD("bytes", UINT, result_stage, bytes),
-	RECORD("events", UINT, result_stage, events),
-	RECORD("source", WORD, result_stage, source, RECORD_NAMES(sources)),
-	RECORD("scope", WORD, result_stage, scope, RECORD_NAMES(counter_scope_names)),
+	RECORD("stage", ENUM, stage_sums, stage, RECORD_NAMES(stage_names)),
+	RECORD("packets", UINT, stage_sums, sums.packets),
+	RECORD("bytes", UINT, stage_sums, sums.bytes),
+	RECORD("events", UINT, stage_sums, sums.events),
+	RECORD("source", WORD, stage_sums, sums.source, RECORD_NAMES(sources)),
+	RECORD("scope", WORD, stage_sums, sums.scope, RECORD_NAMES(counter_scope_names)),
 	{0},
 };
 
@@ -57,20 +63,10 @@ void json_read_cause(const struct json_object *from, struct result_cause *c)
 	record_read(from, cause_rows, c);
 }
 
-/* Another of a list of stages. */
-static struct json_object *add_stage(struct json_object *list, enum stage stage,
-				     const struct result_stage *sums)
+static struct json_object *stage_object(const struct result *res, enum stage stage)
 {
-	struct json_object *o = json_add_object(list);
-
-	json_put_text(o, "stage", stage_name(stage));
-	record_put(o, sums_rows, sums);
-	return o;
-}
-
-static void add_loss(struct json_object *list, const struct result *res, enum stage stage)
-{
-	struct json_object *o = add_stage(list, stage, &res->stage[stage]);
+	const struct stage_sums of = {stage, res->stage[stage]};
+	struct json_object *o = record_write(sums_rows, &of);
 	struct json_object *causes = json_put_list(o, "causes");
 	struct json_object *counters = json_put_list(o, "counters");
 
@@ -83,6 +79,7 @@ static void add_loss(struct json_object *list, const struct result *res, enum st
 			json_object_array_add(counters,
 					      record_write(counter_rows, &res->counter[i]));
 	}
+	return o;
 }
 
 static const struct record_field finding_rows[] = {
@@ -346,7 +343,7 @@ static void put_tracing(struct json_object *o, const struct result *res)
 	stages = json_put_list(o, "stages");
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (res->stage[s].packets || result_disagrees(res, s))
-			add_loss(stages, res, s);
+			json_object_array_add(stages, stage_object(res, s));
 	}
 }
 
@@ -482,6 +479,12 @@ static const struct record_field hosts_rows[] = {
 	{0},
 };
 
+static const struct record_field repeat_rows[] = {
+	RECORD("trial", UINT, run_header, trial),
+	RECORD("of", UINT, run_header, trials),
+	{0},
+};
+
 static const struct record_field start_rows[] = {
 	RECORD_PART("lab", lab_rows, RECORD_WHEN(run_header, in_lab)),
 	RECORD("tx", POINTER, run_header, tx),
@@ -539,12 +542,8 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 	json_put(o, "command", command_array(h->argc, h->argv));
 	record_put(o, start_rows, h);
 	json_put(o, "streams", streams_array(h));
-	if (h->trials) {
-		struct json_object *repeat = json_put_object(o, "repeat");
-
-		json_put_u64(repeat, "trial", h->trial);
-		json_put_u64(repeat, "of", h->trials);
-	}
+	if (h->trials)
+		json_put(o, "repeat", record_write(repeat_rows, h));
 	return o;
 }
 
@@ -553,6 +552,7 @@ void json_read_start(const struct json_object *start, struct run_header *h)
 	*h = (struct run_header){.count = UINT64_MAX};
 	record_read(start, origin_rows, h);
 	record_read(start, start_rows, h);
+	record_read(json_get(start, "repeat"), repeat_rows, h);
 	h->tx = h->tx ? h->tx : "";
 	h->rx = h->rx ? h->rx : "";
 	h->tx_port.role = h->tx_port.role ? h->tx_port.role : "";
@@ -571,7 +571,7 @@ static const struct record_field interval_rows[] = {
 	RECORD("tx_cpu_ns", UINT, experiment_interval, tx_cpu_ns),
 	RECORD("rx_cpu_ns", UINT, experiment_interval, rx_cpu_ns),
 	RECORD("memory_bytes", UINT, experiment_interval, memory_bytes),
-	RECORD_OTHER("stages", NULL),
+	RECORD_OTHER("stages", sums_rows),
 	RECORD("settling", BOOL, experiment_interval, settling),
 	{0},
 };
@@ -582,31 +582,49 @@ struct json_object *json_interval(const struct experiment_interval *now)
 	struct json_object *stages = json_put_list(o, "stages");
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		const struct result_stage sums = {.packets = now->stage[s].packets,
-						  .events = now->stage[s].packets,
-						  .bytes = now->stage[s].bytes,
-						  .source = "event",
-						  .scope = "flow"};
+		const struct stage_sums of = {s,
+					      {.packets = now->stage[s].packets,
+					       .events = now->stage[s].packets,
+					       .bytes = now->stage[s].bytes,
+					       .source = "event",
+					       .scope = "flow"}};
 
 		if (now->stage[s].events)
-			add_stage(stages, s, &sums);
+			json_object_array_add(stages, record_write(sums_rows, &of));
 	}
 	return o;
 }
+
+struct crossed { /* a limit */
+	const char *text, *name, *unit;
+	double value, measured;
+	bool broken;
+};
+
+static const struct record_field limit_rows[] = {
+	RECORD("limit", POINTER, crossed, text),
+	RECORD("name", POINTER, crossed, name),
+	RECORD("unit", POINTER, crossed, unit),
+	RECORD("value", DOUBLE, crossed, value),
+	RECORD("measured", DOUBLE, crossed, measured),
+	RECORD("broken", BOOL, crossed, broken),
+	{0},
+};
 
 struct json_object *json_limit(const struct limit *limit, double measured, bool broken)
 {
 	static const char *const units[] = {
 		[LIMIT_PACKETS] = "packets", [LIMIT_SHARE] = "share", [LIMIT_PER_SECOND] = "pps"};
-	struct json_object *o = json_object_new_object();
+	const struct crossed of = {
+		.text = num_text_limit(limit),
+		.name = limit->stage == STAGE_NONE ? "loss" : stage_name(limit->stage),
+		.unit = units[limit->unit],
+		.value = limit->value,
+		.measured = measured,
+		.broken = broken,
+	};
 
-	json_put_text(o, "limit", num_text_limit(limit));
-	json_put_text(o, "name", limit->stage == STAGE_NONE ? "loss" : stage_name(limit->stage));
-	json_put_text(o, "unit", units[limit->unit]);
-	json_put(o, "value", json_object_new_double(limit->value));
-	json_put(o, "measured", json_object_new_double(measured));
-	json_put_bool(o, "broken", broken);
-	return o;
+	return record_write(limit_rows, &of);
 }
 
 /* One end alone. */
@@ -696,6 +714,11 @@ static const struct record_field recv_stream_rows[] = {
 	{0},
 };
 
+static const struct record_field received_rows[] = {
+	RECORD("received", UINT, recv_result, received),
+	{0},
+};
+
 static const struct record_field lost_rows[] = {
 	RECORD("late", UINT, recv_result, res.late),
 	RECORD("lost", UINT, recv_result, lost),
@@ -711,7 +734,7 @@ struct json_object *json_recv_end(const struct recv_result *r)
 	struct json_object *o = json_object_new_object();
 
 	json_put_u64(o, "tai_ns", pace_tai());
-	json_put_u64(o, "received", r->received);
+	record_put(o, received_rows, r);
 	put_receiving(o, &r->res);
 	record_put(o, lost_rows, r);
 	put_tracing(o, &r->res);
