@@ -107,28 +107,23 @@ static __always_inline bool is_counted(__u64 word)
 	return cfg.count_all || is_ours(word);
 }
 
-__noinline int count(__u32 index, __u64 packets, __u64 bytes, __u64 memory)
+__noinline int count(__u32 index, __u64 events, __u64 packets, __u64 bytes, __u64 memory)
 {
 	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
 
 	if (!c)
 		return 0;
-	c->events++;
+	c->events += events;
 	c->packets += packets;
 	c->bytes += bytes;
 	c->memory += memory;
 	return 0;
 }
 
-/* Frames that one event tells of; their lengths are not known. */
+/* Frames that one event may tell of; their lengths are not known. */
 static __always_inline void count_frames(__u32 index, __u64 frames)
 {
-	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
-
-	if (!c)
-		return;
-	c->events += frames;
-	c->packets += frames;
+	count(index, frames, frames, 0, 0);
 }
 
 /*
@@ -469,7 +464,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 	else
 		settle(p.word, index);
 	if (!known)
-		count(index, segments, p.l3_bytes, skb->truesize);
+		count(index, 1, segments, p.l3_bytes, skb->truesize);
 	return 0;
 }
 
@@ -590,7 +585,7 @@ int xdp_redirect_err(__u64 *ctx)
 	cause.netns = netns_of_dev(dev);
 	index = cause_index(&cause);
 	settle(*word, index);
-	count(index, 1, 0, 0);
+	count_frames(index, 1);
 	*word = 0;
 	return 0;
 }

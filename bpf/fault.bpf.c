@@ -135,10 +135,10 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
-/* The word of a whole packet of the flow, wherever its payload is, or 0. */
-static __always_inline __u64 whole_word(struct __sk_buff *skb, struct headers *h)
+/* The word of a whole packet of the flow, wherever its payload is, or 0. `frame`: it has one. */
+static __always_inline __u64 whole_word(struct __sk_buff *skb, bool frame, struct headers *h)
 {
-	headers_loaded(skb, true, h);
+	headers_loaded(skb, frame, h);
 	return h->fragmented ? 0 : word_loaded(skb, h, cfg.port);
 }
 
@@ -172,7 +172,7 @@ static __always_inline bool ours(struct __sk_buff *skb)
 	struct headers h;
 
 	return suffers(data, data_end) || packet_word_direct(data, data_end, cfg.port) ||
-	       whole_word(skb, &h);
+	       whole_word(skb, true, &h);
 }
 
 SEC("tc")
@@ -219,7 +219,7 @@ static __always_inline __u8 *pull_payload(struct __sk_buff *skb)
 		packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
 	struct headers h;
 
-	if (!payload && whole_word(skb, &h) && !bpf_skb_pull_data(skb, h.at + STAMP_LEN))
+	if (!payload && whole_word(skb, true, &h) && !bpf_skb_pull_data(skb, h.at + STAMP_LEN))
 		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
 					 cfg.port);
 	return payload && (fault.any || payload_word(payload)) ? payload : NULL;
@@ -260,7 +260,7 @@ int fault_merged(struct __sk_buff *skb)
 {
 	struct headers h;
 
-	if (skb->gso_segs < 2 || skb->mark & FAULT_MARK_AGAIN || !whole_word(skb, &h) ||
+	if (skb->gso_segs < 2 || skb->mark & FAULT_MARK_AGAIN || !whole_word(skb, true, &h) ||
 	    !chance(fault.merged_share))
 		return TC_ACT_UNSPEC;
 	if (h.at == ETHERNET_HLEN + IP4_HLEN + UDP_HLEN)
@@ -400,10 +400,8 @@ SEC("cgroup_skb/egress")
 int fault_cgroup(struct __sk_buff *skb)
 {
 	struct headers h;
-	__u64 word;
+	__u64 word = whole_word(skb, false, &h);
 
-	headers_loaded(skb, false, &h);
-	word = h.fragmented ? 0 : word_loaded(skb, &h, cfg.port);
 	return word && is_ours(word) && chance(fault.cgroup_share) ? CGROUP_DROP : CGROUP_PASS;
 }
 

@@ -55,9 +55,7 @@ static __always_inline bool is_ours(__u64 word)
 {
 	__u32 slot = number_slot(word);
 
-	if (cfg.learn)
-		return slot < cfg.streams;
-	return slot < cfg.streams && STAMP_NUMBER(word) - cfg.base < STAMP_SPAN;
+	return slot < cfg.streams && (cfg.learn || STAMP_NUMBER(word) - cfg.base < STAMP_SPAN);
 }
 
 /*

@@ -196,17 +196,14 @@ static __noinline struct watch_count *elsewhere(struct drop *d)
 	__u32 zero = 0, at = d->slot, beside = d->slot ^ 1;
 	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
 	struct watch_slot *first = bpf_map_lookup_elem(&slots, &at);
-	struct watch_slot *second = bpf_map_lookup_elem(&slots, &beside);
+	struct watch_slot *second = bpf_map_lookup_elem(&slots, &beside), *empty;
 
 	if (!first || !second || !loss)
 		return NULL;
-	if (!first->key.location) {
+	empty = !first->key.location ? first : second;
+	if (!empty->key.location) {
 		note(d);
-		return claim(first, d);
-	}
-	if (!second->key.location) {
-		note(d);
-		return claim(second, d);
+		return claim(empty, d);
 	}
 	if (same(second, d->word, &d->flow, cfg.by_flow))
 		return &second->count;
@@ -373,15 +370,13 @@ static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 	if (!list || bpf_probe_read_kernel(word, sizeof(word), key))
 		return 0;
 	way = hash(word, NULL, false) & (BURST_WAYS - 1);
-	b = &list->at[list->last[way] & mask];
-	if (is_burst(b, word, window)) {
-		b->packets += packets;
-		return 0;
-	}
-	b = &list->at[list->last[way ^ 1] & mask];
-	if (is_burst(b, word, window)) {
-		b->packets += packets;
-		return 0;
+#pragma unroll
+	for (int i = 0; i < 2; i++) {
+		b = &list->at[list->last[way ^ i] & mask];
+		if (is_burst(b, word, window)) {
+			b->packets += packets;
+			return 0;
+		}
 	}
 	n = list->used;
 	if (n > mask) {

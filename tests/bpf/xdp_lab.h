@@ -177,7 +177,7 @@ static unsigned index_of(const struct netns *ns, const char *ifname)
 	assert_int_equal(netdev_get(ns, ifname, &dev), 0);
 	assert_int_equal(netdev_set_up(ns, ifname, true), 0);
 	netdev_set_feature(ns, ifname, "rx-gro", false);
-	return dev.ifindex;
+	return dev.link.ifindex;
 }
 
 static int set_up(void **state)

@@ -35,10 +35,10 @@ static inline struct host *healthy_host(void)
 		cpu->idle_latency_us = 100;
 	}
 	f->n_links = 1;
-	strcpy(l->dev.ifname, "eth1");
+	strcpy(l->dev.link.ifname, "eth1");
 	strcpy(l->dev.driver, "ice");
-	l->dev.mtu = 1500;
-	l->dev.rx_queues = 4;
+	l->dev.link.mtu = 1500;
+	l->dev.link.rx_queues = 4;
 	l->set.ring.known = l->set.channels.known = l->set.coalesce.known = true;
 	l->set.pause.known = l->set.rss.known = true;
 	l->set.ring.rx = 512;
@@ -51,7 +51,7 @@ static inline struct host *healthy_host(void)
 	strcpy(l->rps_cpus, "0");
 	strcpy(l->qdisc, "fq_codel limit 10240");
 	strcpy(l->rp_filter, "2");
-	l->attrs.txqueuelen = 1000;
+	l->dev.link.txqueuelen = 1000;
 	l->rx_packets = 100000;
 	l->n_irqs = 4;
 	for (unsigned i = 0; i < 4; i++)

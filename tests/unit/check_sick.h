@@ -260,7 +260,7 @@ static void qdisc_tells_the_socket(struct host *h)
 
 static void generic_xdp(struct host *h)
 {
-	h->f.link[0].attrs.xdp_attached = XDP_ATTACHED_SKB;
+	h->f.link[0].dev.link.xdp_attached = XDP_ATTACHED_SKB;
 	h->f.link[0].features_known = h->f.link[0].native_xdp = true;
 }
 
@@ -272,10 +272,10 @@ static void half_rfs(struct host *h)
 static void two_mtus(struct host *h)
 {
 	h->f.link[1] = h->f.link[0];
-	strcpy(h->f.link[1].dev.ifname, "eth2");
-	h->f.link[1].dev.mtu = 9000;
-	h->f.link[0].attrs.bridge_port = h->f.link[1].attrs.bridge_port = true;
-	h->f.link[0].attrs.master = h->f.link[1].attrs.master = 7;
+	strcpy(h->f.link[1].dev.link.ifname, "eth2");
+	h->f.link[1].dev.link.mtu = 9000;
+	h->f.link[0].dev.link.bridge_port = h->f.link[1].dev.link.bridge_port = true;
+	h->f.link[0].dev.link.master = h->f.link[1].dev.link.master = 7;
 	strcpy(h->f.link[0].master_name, "br0");
 	h->f.n_links = 2;
 }

@@ -107,8 +107,8 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	};
 	struct json_object *o = json_object_new_object(), *features = json_object_new_object();
 	char path[64], text[128];
-	struct link_info link;
 	struct netdev dev;
+	unsigned mode;
 	bool on;
 
 	json_put_text(o, "ifname", port->ifname);
@@ -116,21 +116,18 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	if (!netdev_get(port->ns, port->ifname, &dev)) {
 		if (*dev.driver)
 			json_put_text(o, "driver", dev.driver);
-		json_put_u64(o, "mtu", dev.mtu);
-		json_put_u64(o, "rx_queues", dev.rx_queues);
-		json_put_u64(o, "tx_queues", dev.tx_queues);
+		json_put_u64(o, "mtu", dev.link.mtu);
+		json_put_u64(o, "rx_queues", dev.link.rx_queues);
+		json_put_u64(o, "tx_queues", dev.link.tx_queues);
 		json_put(o, "speed_mbit",
 			 dev.speed_mbit < 0 ? NULL : json_object_new_int(dev.speed_mbit));
-	}
-	if (!link_read(port->ns, port->ifindex, -1, &link)) {
-		unsigned mode = link.xdp_attached;
-
-		json_put_u64(o, "txqueuelen", link.txqueuelen);
+		mode = dev.link.xdp_attached;
+		json_put_u64(o, "txqueuelen", dev.link.txqueuelen);
 		json_put_text(o, "xdp", mode <= XDP_ATTACHED_MULTI ? modes[mode] : NULL);
-		if (link.xdp_program)
-			json_put_u64(o, "xdp_program_id", link.xdp_program);
-		if (*link.qdisc)
-			json_put_text(o, "qdisc", link.qdisc);
+		if (dev.link.xdp_program)
+			json_put_u64(o, "xdp_program_id", dev.link.xdp_program);
+		if (*dev.link.qdisc)
+			json_put_text(o, "qdisc", dev.link.qdisc);
 	}
 	for (unsigned i = 0; i < LENGTH(offloads); i++) {
 		if (!netdev_get_feature(port->ns, port->ifname, offloads[i], &on))

@@ -194,13 +194,14 @@ static int list_links(struct facts_reader *r, struct error *err)
 			continue;
 		if (netdev_get(r->spec.ns, i->if_name, &dev))
 			continue;
-		if (!r->spec.ifname && (dev.flags & IFF_LOOPBACK || !(dev.flags & IFF_UP)))
+		if (!r->spec.ifname &&
+		    (dev.link.flags & IFF_LOOPBACK || !(dev.link.flags & IFF_UP)))
 			continue;
 		if (r->f->n_links == FACTS_LINKS) {
 			more++;
 			continue;
 		}
-		r->names[r->f->n_links] = r->f->link[r->f->n_links].dev.ifname;
+		r->names[r->f->n_links] = r->f->link[r->f->n_links].dev.link.ifname;
 		r->f->link[r->f->n_links++].dev = dev;
 	}
 	if (list)
@@ -267,7 +268,7 @@ static void join_links(struct facts_reader *r)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		struct facts_link *link = &f->link[i];
 		const struct netdev_settings *s = &link->set;
-		const char *ifname = link->dev.ifname;
+		const char *ifname = link->dev.link.ifname;
 		unsigned irq[FACTS_IRQS];
 		unsigned n = irq_numbers(r->spec.ns, ifname, irq, FACTS_IRQS);
 		struct counters_device *before =
@@ -374,8 +375,8 @@ static void forget_gone(struct facts_reader *r)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		const struct netdev *dev = &f->link[i].dev;
 
-		if (nl_ifindex(r->spec.ns, dev->ifname) != (int)dev->ifindex)
-			unread(f, dev->ifname, "the interface went away meanwhile");
+		if (nl_ifindex(r->spec.ns, dev->link.ifname) != (int)dev->link.ifindex)
+			unread(f, dev->link.ifname, "the interface went away meanwhile");
 		else if (n++ != i)
 			f->link[n - 1] = f->link[i];
 	}
@@ -392,7 +393,7 @@ static int begin(struct facts_reader *r)
 	for (unsigned i = 0; i < f->n_links && !ret; i++) {
 		const struct netdev dev = f->link[i].dev; /* its name is emptied */
 
-		ret = facts_link_read(ns, dev.ifname, &f->link[i]);
+		ret = facts_link_read(ns, dev.link.ifname, &f->link[i]);
 	}
 	if (ret)
 		return ret;

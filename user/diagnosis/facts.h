@@ -126,7 +126,6 @@ struct link_loss {
 struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
-	struct link_info attrs;
 	char master_name[16]; /* of its bridge, bond ... */
 	unsigned peer_mtu;    /* of the other end of a veth; 0: not known */
 	bool features_known;

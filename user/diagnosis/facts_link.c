@@ -26,7 +26,7 @@ bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, ch
 /* The larger value of the two is in force (IN_DEV_RPFILTER()). */
 static void read_rp_filter(const struct netns *ns, struct facts_link *link)
 {
-	const char *const names[] = {link->dev.ifname, "all"};
+	const char *const names[] = {link->dev.link.ifname, "all"};
 	uint64_t value[2];
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -65,15 +65,13 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
-	const struct link_info *attrs = &link->attrs;
+	const struct link_info *attrs = &link->dev.link;
 	struct link_info peer;
 	int ret, saved;
 	uint64_t n;
 
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
-	if (!ret)
-		ret = link_read(ns, link->dev.ifindex, -1, &link->attrs);
 	if (!ret)
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)
@@ -88,12 +86,12 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
 	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
 		link->peer_mtu = peer.mtu;
-	link->features_known = !xdp_features_read(ns, link->dev.ifindex, &n);
+	link->features_known = !xdp_features_read(ns, link->dev.link.ifindex, &n);
 	if (link->features_known) {
 		link->native_xdp = n & XDP_FEATURE_BASIC;
 		link->zero_copy = n & XDP_FEATURE_ZEROCOPY;
 	}
-	snprintf(link->qdisc, sizeof(link->qdisc), "%s", link->attrs.qdisc);
+	snprintf(link->qdisc, sizeof(link->qdisc), "%s", attrs->qdisc);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
 		facts_link_qdisc(link, value);

@@ -12,7 +12,7 @@
 
 static struct about about_link(const struct facts_link *link, uint64_t lost)
 {
-	return (struct about){CHECK_INTERFACE, link->dev.ifname, lost};
+	return (struct about){CHECK_INTERFACE, link->dev.link.ifname, lost};
 }
 
 /* What the driver lost. Not here: no loss, or the stack's own decision, which it counts itself. */
@@ -44,7 +44,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	const unsigned n = LENGTH(causes);
 	const struct netdev_settings *s = &link->set;
 	struct finding_facts facts = {
-		.ifname = link->dev.ifname,
+		.ifname = link->dev.link.ifname,
 		.counter = l->counter,
 		.total = l->total,
 		.ring_now = s->ring.rx,
@@ -65,7 +65,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		return;
 	}
 	bind_loss(&b, f->window_ns, l->counter, l->lost, l->total);
-	bind_text(&b, "ifname", link->dev.ifname);
+	bind_text(&b, "ifname", link->dev.link.ifname);
 	if (s->pause.known) {
 		bind_text(&b, "pause_tx", s->pause.tx ? "on" : "off");
 		bind_text(&b, "pause_rx", s->pause.rx ? "on" : "off");
@@ -80,13 +80,14 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 static void judge_qdisc(const struct facts *f, struct check_findings *out,
 			const struct facts_link *link)
 {
-	struct finding_facts facts = {.ifname = link->dev.ifname};
+	struct finding_facts facts = {.ifname = link->dev.link.ifname};
 	char name[COUNTER_NAME_LEN], kind[32], wanted[48];
 	struct about about = about_link(link, 0);
-	unsigned limit, usual = link->attrs.txqueuelen > 1 ? link->attrs.txqueuelen : KERNEL_QUEUE;
+	unsigned limit,
+		usual = link->dev.link.txqueuelen > 1 ? link->dev.link.txqueuelen : KERNEL_QUEUE;
 	int n = 0;
 
-	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.ifname);
+	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.link.ifname);
 	about.lost = facts_moved(f, FACTS_HERE, name);
 	facts.total = facts_total(f, FACTS_HERE, name);
 	facts.counter = name;
@@ -111,7 +112,7 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 
 static unsigned queues_of(const struct facts_link *link)
 {
-	return link->dev.rx_queues ? link->dev.rx_queues : 1;
+	return link->dev.link.rx_queues ? link->dev.link.rx_queues : 1;
 }
 
 /* What comes to one queue in the time that nobody polls it, in shares of its ring. */
@@ -133,7 +134,7 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 	const struct facts_cpu *worst = NULL;
 	struct binds b = {};
 
-	bind_text(&b, "ifname", link->dev.ifname);
+	bind_text(&b, "ifname", link->dev.link.ifname);
 	bind_count(&b, "ring", s->ring.rx);
 	bind_rate(&b, "arrival", pps);
 	if (pps > 0)
@@ -164,11 +165,12 @@ static const struct facts_link *larger_port(const struct facts *f, const struct 
 {
 	const struct facts_link *largest = NULL;
 
-	for (unsigned i = 0; link->attrs.bridge_port && i < f->n_links; i++) {
+	for (unsigned i = 0; link->dev.link.bridge_port && i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
 
-		if (l->attrs.bridge_port && l->attrs.master == link->attrs.master &&
-		    l->dev.mtu > link->dev.mtu && (!largest || l->dev.mtu > largest->dev.mtu))
+		if (l->dev.link.bridge_port && l->dev.link.master == link->dev.link.master &&
+		    l->dev.link.mtu > link->dev.link.mtu &&
+		    (!largest || l->dev.link.mtu > largest->dev.link.mtu))
 			largest = l;
 	}
 	return largest;
@@ -181,28 +183,28 @@ static void judge_settings(const struct facts *f, struct check_findings *out,
 	struct binds b = {};
 	unsigned common;
 
-	bind_text(&b, "ifname", link->dev.ifname);
+	bind_text(&b, "ifname", link->dev.link.ifname);
 	bind_text(&b, "driver", link->dev.driver);
-	bind_count(&b, "mtu", link->dev.mtu);
+	bind_count(&b, "mtu", link->dev.link.mtu);
 	bind_text(&b, "master", link->master_name);
 	bind_count(&b, "flow_cnt", link->rps_flow_cnt);
 	/* As Documentation/networking/scaling.rst: the sum over the queues. */
 	bind_count(&b, "flow_entries_wanted", (uint64_t)link->rps_flow_cnt * queues_of(link));
 	common = b.n;
-	if (link->attrs.xdp_attached == XDP_ATTACHED_SKB && link->features_known &&
+	if (link->dev.link.xdp_attached == XDP_ATTACHED_SKB && link->features_known &&
 	    link->native_xdp)
 		judge_state(out, f, "xdp-generic", about_link(link, 0), &b);
 	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
 		judge_state(out, f, "rfs-half", about_link(link, 0), &b);
 	if (port) {
-		bind_text(&b, "other", port->dev.ifname);
-		bind_count(&b, "other_mtu", port->dev.mtu);
+		bind_text(&b, "other", port->dev.link.ifname);
+		bind_count(&b, "other_mtu", port->dev.link.mtu);
 		judge_state(out, f, "mtu-mismatch", about_link(link, 0), &b);
 		b.n = common; /* the other one is not that of the link */
 	}
 	/* A VLAN tag may come on top (__is_skb_forwardable()). */
-	if (link->peer_mtu && (link->dev.mtu > link->peer_mtu + VLAN_HLEN ||
-			       link->peer_mtu > link->dev.mtu + VLAN_HLEN)) {
+	if (link->peer_mtu && (link->dev.link.mtu > link->peer_mtu + VLAN_HLEN ||
+			       link->peer_mtu > link->dev.link.mtu + VLAN_HLEN)) {
 		bind_count(&b, "other_mtu", link->peer_mtu);
 		judge_state(out, f, "mtu-peer", about_link(link, 0), &b);
 	}
@@ -350,7 +352,7 @@ static const char *remedy(const struct facts *f, const struct facts_link *link, 
 	char list[96], mask[JOURNAL_VALUE_SIZE];
 	unsigned irqs;
 
-	bind_text(b, "ifname", link->dev.ifname);
+	bind_text(b, "ifname", link->dev.link.ifname);
 	bind_count(b, "queues", now);
 	if (s->channels.known && now && now < wanted) {
 		bind_count(b, "queues_max", max);

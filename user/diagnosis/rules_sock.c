@@ -123,8 +123,8 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 			reading_describe(&s->reading, reader, &facts);
 	}
 	for (unsigned i = 0; i < f->n_links && stage == STAGE_UDP_CSUM; i++) {
-		if (f->link[i].attrs.tunnel_port == s->port)
-			facts.tunnel = f->link[i].dev.ifname;
+		if (f->link[i].dev.link.tunnel_port == s->port)
+			facts.tunnel = f->link[i].dev.link.ifname;
 	}
 	judge_loss(out, f, stage, about, &facts);
 }

@@ -129,7 +129,7 @@ static bool lost_behind_sockets(const struct facts *f)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		char name[COUNTER_NAME_LEN];
 
-		snprintf(name, sizeof(name), "%s:qdisc:drops", f->link[i].dev.ifname);
+		snprintf(name, sizeof(name), "%s:qdisc:drops", f->link[i].dev.link.ifname);
 		if (facts_moved(f, FACTS_HERE, name) || facts_link_lost(&f->link[i], NIC_SEND))
 			return true;
 	}
@@ -267,7 +267,7 @@ static const struct facts_link *strict_link(const struct facts *f)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
 
-		if (!strcmp(l->dev.ifname, f->back.ifname))
+		if (!strcmp(l->dev.link.ifname, f->back.ifname))
 			return l;
 		if (strcmp(l->rp_filter, "1"))
 			continue;
@@ -320,7 +320,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 		const struct facts_link *link = strict_link(f);
 
 		facts.back = &f->back;
-		facts.ifname = about.subject = link ? link->dev.ifname : NULL;
+		facts.ifname = about.subject = link ? link->dev.link.ifname : NULL;
 		facts.rp_filter = link ? link->rp_filter : NULL;
 	}
 	if (stage == STAGE_NEIGH) {

@@ -28,13 +28,13 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 		return error_errno(err, STATUS_FAILED, rc, "ip link tells which there are",
 				   "no interface '%s'", ifname);
 	*port = (struct lab_port){.ns = ns,
-				  .ifindex = dev->ifindex,
-				  .mtu = dev->mtu,
+				  .ifindex = dev->link.ifindex,
+				  .mtu = dev->link.mtu,
 				  .ip4 = dev->ip4,
 				  .ip6 = dev->ip6,
-				  .queues = dev->rx_queues ? dev->rx_queues : 1};
-	memcpy(port->ifname, dev->ifname, sizeof(port->ifname));
-	memcpy(port->mac, dev->mac, sizeof(port->mac));
+				  .queues = dev->link.rx_queues ? dev->link.rx_queues : 1};
+	memcpy(port->ifname, dev->link.ifname, sizeof(port->ifname));
+	memcpy(port->mac, dev->link.mac, sizeof(port->mac));
 	return 0;
 }
 
@@ -55,15 +55,15 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 		rc = get_port(slash ? slash + 1 : text, ns, dev, port, err);
 	if (rc)
 		return rc;
-	if (dev->flags & IFF_LOOPBACK)
+	if (dev->link.flags & IFF_LOOPBACK)
 		return error_usage(err, "run without -i makes a lab of its own",
-				   "%s is the loopback device, not a port", dev->ifname);
+				   "%s is the loopback device, not a port", dev->link.ifname);
 	if (dev->default_route)
 		return error_usage(err, "use ports that carry nothing else",
-				   "%s carries the default route of this host", dev->ifname);
-	if (!(dev->flags & IFF_UP))
+				   "%s carries the default route of this host", dev->link.ifname);
+	if (!(dev->link.flags & IFF_UP))
 		return error_set(err, STATUS_FAILED, -ENETDOWN, "ip link set the interface up",
-				 "%s is down", dev->ifname);
+				 "%s is down", dev->link.ifname);
 	if (!port->ip4.s_addr)
 		inet_pton(AF_INET, BENCH_V4, &port->ip4);
 	if (IN6_IS_ADDR_UNSPECIFIED(&port->ip6))

@@ -51,25 +51,6 @@ struct counter {
 	uint32_t object; /* whose count it is, where that can be replaced (a qdisc); else 0 */
 };
 
-struct link_info {
-	unsigned ifindex;
-	unsigned flags; /* IFF_* */
-	char ifname[IFNAMSIZ];
-	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
-	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
-	uint8_t mac[6];
-	uint16_t tunnel_port; /* UDP, of VXLAN and Geneve; 0: of no such device */
-	unsigned mtu, txqueuelen;
-	unsigned rx_queues, tx_queues; /* allocated */
-	unsigned master, peer; /* ifindex of the bridge, bond ..., of the other end; 0: none */
-	int peer_netnsid;      /* -1: the same namespace */
-	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
-	unsigned xdp_program;  /* of any kind; 0: none, or several */
-	bool bridge_port;
-	char qdisc[32]; /* kind */
-	struct rtnl_link_stats64 stats;
-};
-
 /* The root queueing disciplines of a device, and the filters of tc. All zero: it has none. */
 struct link_qdisc {
 	unsigned ifindex;

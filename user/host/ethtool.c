@@ -49,11 +49,11 @@ static void fill_speed(const struct netns *ns, struct netdev *dev)
 	} link = {.is.cmd = ETHTOOL_GLINKSETTINGS};
 
 	/* The first call asks how many words a link mode mask has; the answer is negative. */
-	if (netdev_ethtool(ns, dev->ifname, &link) || link.is.link_mode_masks_nwords >= 0)
+	if (netdev_ethtool(ns, dev->link.ifname, &link) || link.is.link_mode_masks_nwords >= 0)
 		return;
 	link.is.link_mode_masks_nwords = -link.is.link_mode_masks_nwords;
 	link.is.cmd = ETHTOOL_GLINKSETTINGS;
-	if (!netdev_ethtool(ns, dev->ifname, &link) && link.is.speed &&
+	if (!netdev_ethtool(ns, dev->link.ifname, &link) && link.is.speed &&
 	    link.is.speed != (uint32_t)SPEED_UNKNOWN)
 		dev->speed_mbit = link.is.speed;
 }
@@ -62,12 +62,12 @@ void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 {
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
 
-	read_driver(ns, dev->ifname, dev->driver);
-	if (!netdev_ethtool(ns, dev->ifname, &ch)) {
+	read_driver(ns, dev->link.ifname, dev->driver);
+	if (!netdev_ethtool(ns, dev->link.ifname, &ch)) {
 		if (ch.rx_count + ch.combined_count)
-			dev->rx_queues = ch.rx_count + ch.combined_count;
+			dev->link.rx_queues = ch.rx_count + ch.combined_count;
 		if (ch.tx_count + ch.combined_count)
-			dev->tx_queues = ch.tx_count + ch.combined_count;
+			dev->link.tx_queues = ch.tx_count + ch.combined_count;
 	}
 	fill_speed(ns, dev);
 }

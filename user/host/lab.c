@@ -180,7 +180,7 @@ static int running(const struct lab_port *port)
 	struct netdev dev;
 	int ret = netdev_get(port->ns, port->ifname, &dev);
 
-	return ret ? ret : (dev.flags & IFF_RUNNING) != 0;
+	return ret ? ret : (dev.link.flags & IFF_RUNNING) != 0;
 }
 
 /* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
@@ -247,9 +247,9 @@ static int read_port(struct lab_port *p)
 	struct netdev dev;
 	int ret = netdev_get(p->ns, p->ifname, &dev);
 
-	p->ifindex = dev.ifindex;
-	p->mtu = dev.mtu;
-	p->queues = dev.rx_queues;
+	p->ifindex = dev.link.ifindex;
+	p->mtu = dev.link.mtu;
+	p->queues = dev.link.rx_queues;
 	return ret;
 }
 

@@ -41,7 +41,7 @@ static int on_addr(const struct nlmsghdr *nlh, void *arg)
 	struct netdev *dev = arg;
 	bool six = ifa->ifa_family == AF_INET6;
 
-	if (ifa->ifa_index != dev->ifindex || (!six && ifa->ifa_family != AF_INET) ||
+	if (ifa->ifa_index != dev->link.ifindex || (!six && ifa->ifa_family != AF_INET) ||
 	    (six && ifa->ifa_scope != RT_SCOPE_UNIVERSE))
 		return MNL_CB_OK;
 	if (!own) /* else IFA_ADDRESS is the other end's */
@@ -63,10 +63,10 @@ static int on_route(const struct nlmsghdr *nlh, void *arg)
 
 	if (rt->rtm_dst_len || rt->rtm_table != RT_TABLE_MAIN || rt->rtm_type != RTN_UNICAST)
 		return MNL_CB_OK;
-	dev->default_route |= nl_uint(nl_attr(nlh, sizeof(*rt), RTA_OIF)) == dev->ifindex;
+	dev->default_route |= nl_uint(nl_attr(nlh, sizeof(*rt), RTA_OIF)) == dev->link.ifindex;
 	for (; len >= (int)sizeof(*nh) && RTNH_OK(nh, len);
 	     len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh))
-		dev->default_route |= (unsigned)nh->rtnh_ifindex == dev->ifindex;
+		dev->default_route |= (unsigned)nh->rtnh_ifindex == dev->link.ifindex;
 	return MNL_CB_OK;
 }
 
@@ -89,22 +89,14 @@ static int dump_family(const struct netns *ns, uint16_t type, int family, mnl_cb
 
 int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 {
-	struct link_info l;
 	int ret = nl_ifindex(ns, ifname);
 
-	memset(dev, 0, sizeof(*dev));
-	dev->speed_mbit = -1;
+	*dev = (struct netdev){.speed_mbit = -1};
 	if (ret >= 0)
-		ret = link_read(ns, (unsigned)ret, -1, &l);
+		ret = link_read(ns, (unsigned)ret, -1, &dev->link);
 	if (ret)
 		return ret;
-	snprintf(dev->ifname, sizeof(dev->ifname), "%s", ifname);
-	dev->ifindex = l.ifindex;
-	memcpy(dev->mac, l.mac, sizeof(dev->mac));
-	dev->mtu = l.mtu;
-	dev->flags = l.flags;
-	dev->rx_queues = l.rx_queues;
-	dev->tx_queues = l.tx_queues;
+	snprintf(dev->link.ifname, sizeof(dev->link.ifname), "%s", ifname);
 	ret = dump_family(ns, RTM_GETADDR, AF_UNSPEC, on_addr, dev);
 	if (!ret)
 		ret = dump_family(ns, RTM_GETROUTE, AF_INET, on_route, dev);

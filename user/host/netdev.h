@@ -15,16 +15,39 @@
 #include "host/netns.h"
 #include "host/nic.h"
 
-struct netdev {
+/* The root qdisc of a device. */
+struct netdev_qdisc {
+	char kind[16];
+	uint32_t handle; /* as tc writes it: 0x10000 is "1:"; 0: the kernel's own choice */
+	bool limited;	 /* `limit` is known and can be set */
+	uint32_t limit;	 /* packets; bytes of bfifo */
+};
+
+/* As rtnetlink shows a device. */
+struct link_info {
 	unsigned ifindex;
+	unsigned flags; /* IFF_* */
 	char ifname[16];
-	char driver[32]; /* ETHTOOL_GDRVINFO; "" if unknown */
+	char kind[16];	   /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
+	uint32_t xdp_prog; /* native or offloaded, id; 0: none */
 	uint8_t mac[6];
-	unsigned mtu;
-	unsigned flags;		       /* IFF_* */
-	unsigned rx_queues, tx_queues; /* in use */
-	int speed_mbit;		       /* -1: unknown */
-	struct in_addr ip4;	       /* the first address; IPv6: a global one; 0: none */
+	uint16_t tunnel_port; /* UDP, of VXLAN and Geneve; 0: of no such device */
+	unsigned mtu, txqueuelen;
+	unsigned rx_queues, tx_queues; /* allocated */
+	unsigned master, peer; /* ifindex of the bridge, bond ..., of the other end; 0: none */
+	int peer_netnsid;      /* -1: the same namespace */
+	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
+	unsigned xdp_program;  /* of any kind; 0: none, or several */
+	bool bridge_port;
+	char qdisc[32]; /* kind */
+	struct rtnl_link_stats64 stats;
+};
+
+struct netdev {
+	struct link_info link; /* with the name that was asked for, and the queues in use */
+	char driver[32];       /* ETHTOOL_GDRVINFO; "" if unknown */
+	int speed_mbit;	       /* -1: unknown */
+	struct in_addr ip4;    /* the first address; IPv6: a global one; 0: none */
 	struct in6_addr ip6;
 	bool default_route; /* a default route (v4 or v6) leaves by it */
 };
@@ -113,13 +136,6 @@ int netdev_get_feature(const struct netns *ns, const char *ifname, const char *f
 /* Root qdisc tbf: rate in bit/s, burst and limit in bytes. */
 int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
 		     uint32_t limit);
-
-struct netdev_qdisc {
-	char kind[16];
-	uint32_t handle; /* as tc writes it: 0x10000 is "1:"; 0: the kernel's own choice */
-	bool limited;	 /* `limit` is known and can be set */
-	uint32_t limit;	 /* packets; bytes of bfifo */
-};
 
 /* As an answer to RTM_GETQDISC shows it. */
 struct nlmsghdr;

@@ -285,10 +285,9 @@ static void open_programs(struct sources *s)
 	for (int i = 0; i < n && s->programs < PROGRAMS_MAX; i++) {
 		const struct link_info *link = &links[i];
 		struct program *p = &s->program[s->programs];
-		struct netdev dev = {.ifindex = link->ifindex};
+		struct netdev dev = {.link = *link};
 		struct error err = {};
 
-		memcpy(dev.ifname, link->ifname, sizeof(dev.ifname));
 		if (!link->xdp_prog || other_device(s, link->ifname))
 			continue;
 		netdev_ethtool_fill(&s->ns, &dev);

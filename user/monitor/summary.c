@@ -268,7 +268,7 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	if (!row->netns || !owners || owners_netns_open(owners, row->netns, &ns, &(struct error){}))
 		return;
 	if (row->stage == STAGE_TX_SOCKET && f->ifname && !netdev_get(&ns, f->ifname, &dev))
-		f->mtu = dev.mtu;
+		f->mtu = dev.link.mtu;
 	if (why && why->sources && row->stage == STAGE_IP_ROUTE &&
 	    way_sources_back(why->sources, &ns, row->netns, f->ifname, why->sources_ns + SOURCES_NS,
 			     &why->back))

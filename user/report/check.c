@@ -167,16 +167,16 @@ static const struct record_field pause_rows[] = {
 };
 
 static const struct record_field link_rows[] = {
-	RECORD("ifname", TEXT, facts_link, dev.ifname),
+	RECORD("ifname", TEXT, facts_link, dev.link.ifname),
 	RECORD("driver", TEXT, facts_link, dev.driver),
-	RECORD("mtu", UINT, facts_link, dev.mtu),
+	RECORD("mtu", UINT, facts_link, dev.link.mtu),
 	RECORD("peer_mtu", UINT, facts_link, peer_mtu, .how = RECORD_NULL),
 	RECORD("master", TEXT, facts_link, master_name),
 	RECORD_PART("ring", ring_rows, RECORD_WHEN(facts_link, set.ring.known)),
 	RECORD_PART("coalesce", coalesce_rows, RECORD_WHEN(facts_link, set.coalesce.known)),
 	RECORD_PART("pause", pause_rows, RECORD_WHEN(facts_link, set.pause.known)),
 	RECORD("qdisc", TEXT, facts_link, qdisc),
-	RECORD("txqueuelen", UINT, facts_link, attrs.txqueuelen),
+	RECORD("txqueuelen", UINT, facts_link, dev.link.txqueuelen),
 	RECORD("rp_filter", TEXT, facts_link, rp_filter),
 	RECORD("rps_cpus", TEXT, facts_link, rps_cpus),
 	RECORD("rps_flow_cnt", UINT, facts_link, rps_flow_cnt),
@@ -188,7 +188,7 @@ static const struct record_field link_rows[] = {
 	RECORD("gso", BOOL, facts_link, gso),
 	RECORD("udp_gso", BOOL, facts_link, udp_gso),
 	RECORD("rx_checksum", BOOL, facts_link, rx_csum),
-	RECORD("xdp", ENUM, facts_link, attrs.xdp_attached, RECORD_NAMES(xdp_names)),
+	RECORD("xdp", ENUM, facts_link, dev.link.xdp_attached, RECORD_NAMES(xdp_names)),
 	RECORD("rx_packets", UINT, facts_link, rx_packets),
 	RECORD("tx_packets", UINT, facts_link, tx_packets),
 	{0},
@@ -200,8 +200,8 @@ static struct json_object *link_json(const struct facts_link *l)
 	const unsigned combined = l->set.channels.combined_max;
 	struct json_object *o = record_write(link_rows, l), *queues = json_put_object(o, "queues");
 
-	json_put_u64(queues, "rx", l->dev.rx_queues);
-	json_put_u64(queues, "tx", l->dev.tx_queues);
+	json_put_u64(queues, "rx", l->dev.link.rx_queues);
+	json_put_u64(queues, "tx", l->dev.link.tx_queues);
 	if (l->set.channels.known)
 		json_put_u64(queues, "rx_max", combined ? combined : l->set.channels.rx_max);
 	if (l->set.rss.known)
@@ -351,11 +351,11 @@ static const struct record_field rss_rows[] = {
 
 static const struct record_field bundle_link_rows[] = {
 	RECORD_PART("shown", link_rows),
-	RECORD("rx_queues", UINT, facts_link, dev.rx_queues),
-	RECORD("tx_queues", UINT, facts_link, dev.tx_queues),
-	RECORD("bridge_port", BOOL, facts_link, attrs.bridge_port),
-	RECORD("master_index", UINT, facts_link, attrs.master),
-	RECORD("tunnel_port", UINT, facts_link, attrs.tunnel_port),
+	RECORD("rx_queues", UINT, facts_link, dev.link.rx_queues),
+	RECORD("tx_queues", UINT, facts_link, dev.link.tx_queues),
+	RECORD("bridge_port", BOOL, facts_link, dev.link.bridge_port),
+	RECORD("master_index", UINT, facts_link, dev.link.master),
+	RECORD("tunnel_port", UINT, facts_link, dev.link.tunnel_port),
 	RECORD("features_known", BOOL, facts_link, features_known),
 	RECORD("native_xdp", BOOL, facts_link, native_xdp),
 	RECORD("zero_copy", BOOL, facts_link, zero_copy),
@@ -528,7 +528,7 @@ static void read_facts(struct look_place *p, const struct json_object *o)
 	record_read(o, facts_rows, &p->facts);
 	keep_plain(p->facts.back.source);
 	for (unsigned i = 0; i < p->facts.n_links; i++)
-		keep_plain(p->facts.link[i].dev.ifname);
+		keep_plain(p->facts.link[i].dev.link.ifname);
 	utf8_tame(memcpy(p->name, netns, strnlen(netns, sizeof(p->name) - 1)));
 	for (struct json_each item = json_each(o, "counters"); json_next(&item);) {
 		struct bundle_counter c;

@@ -124,13 +124,13 @@ int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char 
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read the MTU of %s",
 				   ifname);
-	if (length <= dev.mtu + header)
+	if (length <= dev.link.mtu + header)
 		return 0;
 	return error_set(err, STATUS_USAGE, -EMSGSIZE,
 			 "send less, raise the MTU, or use the engine socket",
 			 "a packet of %u bytes exceeds the MTU of %s, %u, and the engine %s cannot "
 			 "fragment",
-			 length - header, ifname, dev.mtu, engine);
+			 length - header, ifname, dev.link.mtu, engine);
 }
 
 void frames_prepare(const struct frames *f, void *buffer)

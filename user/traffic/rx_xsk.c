@@ -54,7 +54,7 @@ static int rx_xsk_open(struct rx *rx, struct rx_config *thread, struct error *er
 		return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s",
 				   cfg->ifname);
 	/* a packet longer than a frame is dropped by the kernel and counted (rx_dropped, ENOSPC) */
-	port.packet_bytes = dev.mtu + LINK_HEADER;
+	port.packet_bytes = dev.link.mtu + LINK_HEADER;
 	if (!umem_frame_size(port.packet_bytes, true))
 		port.packet_bytes = UMEM_FRAME_LARGE - XDP_PACKET_HEADROOM;
 	rx->cfg = cfg;

@@ -181,7 +181,7 @@ static int open_error(const struct xsk_port_config *cfg, int ret, struct error *
 
 	/* a queue that does not exist is -EINVAL, as much else is */
 	if (ret == -EINVAL && !netdev_get(NULL, cfg->ifname, &dev)) {
-		queues = cfg->tx_frames ? dev.tx_queues : dev.rx_queues;
+		queues = cfg->tx_frames ? dev.link.tx_queues : dev.link.rx_queues;
 		if (cfg->queue >= queues)
 			return error_set(
 				err, STATUS_UNABLE, ret,
