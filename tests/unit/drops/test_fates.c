@@ -30,7 +30,7 @@ static int open_fates(void **state)
 static int close_fates(void **state)
 {
 	fates_unmap(&f);
-	return 0;
+	return f.cause || f.seen || f.arrivals || f.failed;
 }
 
 struct bytes {
@@ -466,4 +466,120 @@ CASE_WITH(first_without_a_fate, open_fates, close_fates)
 	put(1, 30, (struct bytes){.seen = SEEN_RX_DEVICE});
 	assert_int_equal(first_open(0, 40), 40);
 	assert_int_equal(first_open(0, 20), 20);
+}
+
+/* Anything that is known of a number shows that it was sent, whichever it is and wherever. */
+CASE_WITH(highest_that_is_known, open_fates, close_fates)
+{
+	static const struct bytes known[] = {
+		{.arrival = 1}, {.cause = 3}, {.seen = SEEN_TX_DEVICE}, {1, 3, SEEN_SOCKET, EPERM}};
+	static const uint64_t places[] = {0, 3, 8, 16, 21, WINDOW - 1};
+
+	put(1, 40, (struct bytes){.failed = EPERM});
+	put(0, 50, (struct bytes){.arrival = 1}); /* of another stream */
+	assert_int_equal(fates_highest(&f, 1, f.base, WINDOW), f.base);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned p = 0; p < 6; p++) {
+			const uint64_t n = places[p];
+
+			put(1, n, known[i]);
+			assert_int_equal(fates_highest(&f, 1, f.base, WINDOW), f.base + n + 1);
+			assert_int_equal(fates_highest(&f, 1, f.base + n, 1), f.base + n + 1);
+			assert_int_equal(fates_highest(&f, 1, f.base + n, UINT64_MAX),
+					 f.base + n + 1);
+			assert_int_equal(fates_highest(&f, 1, f.base, n), f.base);
+			assert_int_equal(fates_highest(&f, 1, f.base + n + 1, WINDOW),
+					 f.base + n + 1);
+			put(1, n, (struct bytes){});
+		}
+	}
+	put(1, 1, known[0]); /* as the first of the next window it would be known, too */
+	assert_int_equal(fates_highest(&f, 1, f.base + WINDOW, WINDOW), f.base + WINDOW);
+	assert_int_equal(fates_highest(&f, 1, f.base + WINDOW + 9, WINDOW), f.base + WINDOW + 9);
+}
+
+CASE_WITH(impossible_wherever_it_is, open_fates, close_fates)
+{
+	static const uint64_t places[] = {8, 13, 16, WINDOW - 1};
+
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned p = 0; p < 4; p++) {
+			memset(&tally, 0, sizeof(tally));
+			put(1, places[p],
+			    i ? (struct bytes){.cause = 3} : (struct bytes){1, 0, 0, 0});
+			fates_beyond(&f, 1, f.base + 7, &tally);
+			assert_int_equal(tally.impossible, 1);
+			put(1, places[p], (struct bytes){});
+		}
+	}
+}
+
+/* Runs of numbers that did not come, ended by one that did, within a fold and over several. */
+CASE_WITH(gaps_between_arrivals, open_fates, close_fates)
+{
+	for (uint64_t n = 0; n < 24; n++)
+		put(0, n,
+		    (struct bytes){.arrival = n != 1 && n != 2 && n != 3 && (n < 5 || n > 7)});
+	put(0, 1, (struct bytes){.cause = 3});
+	put(0, 16, (struct bytes){});
+	put(0, 18, (struct bytes){.failed = EPERM});
+	put(0, 19, (struct bytes){.failed = TX_ERRNO_GAP});
+	fold(0, 17);
+	assert_int_equal(tally.gaps.count, 2); /* 1 to 3, and 5 to 7 before eight at once */
+	assert_int_equal(tally.gaps.packets, 6);
+	assert_int_equal(tally.gaps.longest, 3);
+	assert_int_equal(tally.missing[0], 1);
+	fold(0, 24);
+	assert_int_equal(tally.gaps.count, 3); /* what was refused or left out is none */
+	assert_int_equal(tally.gaps.packets, 7);
+	assert_int_equal(tally.missing[0], 0);
+	assert_int_equal(tally.attempted, 23);
+	assert_int_equal(tally.delivered, 15);
+}
+
+CASE(lengths_have_their_buckets)
+{
+	for (unsigned b = 0; b < ARRIVALS_BUCKETS; b++) {
+		assert_int_equal(arrivals_bucket(arrivals_bucket_from(b)), b);
+		assert_int_equal(arrivals_bucket(arrivals_bucket_to(b)), b);
+		if (b)
+			assert_int_equal(arrivals_bucket_from(b), arrivals_bucket_to(b - 1) + 1);
+	}
+	assert_int_equal(arrivals_bucket_to(ARRIVALS_BUCKETS - 1), UINT64_MAX);
+}
+
+/* Delays that no network has are a clock's. */
+CASE(clocks_in_doubt)
+{
+	static const uint64_t s = 1000000000;
+	static const struct {
+		uint64_t min, max;
+		const char *doubt; /* a word of it */
+	} rows[] = {
+		{1, 10 * s - 1, NULL},		{1, 10 * s, "some"},
+		{10 * s, 10 * s, "shortest"},	{36 * s, 37 * s, "shortest"},
+		{36 * s + 1, 37 * s, "offset"}, {38 * s - 1, 40 * s, "offset"},
+		{38 * s, 40 * s, "shortest"},
+	};
+	struct arrivals a = {};
+	struct hist delay = {};
+
+	assert_null(arrivals_clock_doubt(&a));
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *doubt;
+
+		a.latency = (struct result_latency){
+			.measured = true, .min = rows[i].min, .max = rows[i].max};
+		doubt = arrivals_clock_doubt(&a);
+		assert_int_equal(doubt != NULL, rows[i].doubt != NULL);
+		assert_true(!doubt || strstr(doubt, rows[i].doubt));
+	}
+	a.negative = 1;
+	assert_non_null(strstr(arrivals_clock_doubt(&a), "before they were sent"));
+	result_latency_fill(&a.latency, &delay);
+	assert_false(a.latency.measured);
+	hist_add(&delay, 20);
+	result_latency_fill(&a.latency, &delay);
+	assert_true(a.latency.measured);
+	assert_int_equal(a.latency.min, 20);
 }
