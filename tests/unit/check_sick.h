@@ -201,7 +201,8 @@ static void steal(struct host *h)
 static void conntrack_full(struct host *h)
 {
 	h->f.stack.conntrack = 1000;
-	h->f.stack.after.conntrack_drops = 12;
+	h->f.stack.before.conntrack_drops = 3;
+	h->f.stack.after.conntrack_drops = 15;
 }
 
 static void neighbours_full(struct host *h)
