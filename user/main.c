@@ -74,7 +74,7 @@ static struct json_object *stage_json(enum stage stage)
 
 		while (m->stage != STAGE_NONE && m->stage != stage)
 			m++;
-		if (m->stage == stage && !(rule->flags & COUNTER_EVIDENCE))
+		if (m->stage == stage)
 			json_object_array_add(counters, json_text(rule->name4));
 	}
 	for (unsigned i = 0; i < finding_rows_n; i++) {

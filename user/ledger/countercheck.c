@@ -385,7 +385,7 @@ static void compare_group(struct compare *c, const struct counter_rule *rule, co
 	row.note = rule->note;
 	if (rule->flags & COUNTER_SUM)
 		row.expected_max += repeated(c, rule, g);
-	if (row.delta > row.expected_max && !(rule->flags & COUNTER_EVIDENCE))
+	if (row.delta > row.expected_max)
 		add_row(&c->unexplained, &row, only_stage(rule));
 }
 
@@ -509,7 +509,7 @@ static unsigned names_of(enum stage stage, bool certain, const char **names, uns
 		while (m->stage != STAGE_NONE &&
 		       (m->stage != stage || (certain && m->force == MAY)))
 			m++;
-		if (m->stage != STAGE_NONE && !(rule->flags & COUNTER_EVIDENCE))
+		if (m->stage != STAGE_NONE)
 			names[n++] = rule->name4;
 	}
 	return n;

@@ -95,9 +95,6 @@ const struct counter_rule counter_rules[] = {
 	{"softnet:*:dropped", NULL, "host", COUNTER_HOST, 0,
 	 .note = "one per CPU for the whole host, other traffic included",
 	 .set = SET({STAGE_BACKLOG, "CPU_BACKLOG", NULL, REL_ANY, MUST})},
-	{"softnet:*:flow_limit", NULL, "host", COUNTER_HOST, COUNTER_EVIDENCE,
-	 .note = "the part of the drops that net.core.flow_limit_cpu_bitmap made",
-	 .set = SET({STAGE_BACKLOG, "CPU_BACKLOG", NULL, REL_ANY, MAY})},
 
 	/* AF_XDP. rx_dropped repeats fill-empty: compared each, never added. */
 	{"xsk:rx_ring_full", NULL, "rx", COUNTER_FLOW, 0,
@@ -151,9 +148,6 @@ const struct counter_rule counter_rules[] = {
 	/* UDP. InErrors repeats RcvbufErrors, MemErrors and InCsumErrors. */
 	{"Udp:NoPorts", "Udp6NoPorts", "rx", COUNTER_HOST, 0,
 	 .set = SET({STAGE_UDP_LOOKUP, "NO_SOCKET", NULL, REL_ROLE, MUST})},
-	{"Icmp:OutDestUnreachs", "Icmp6OutDestUnreachs", "rx", COUNTER_HOST, COUNTER_EVIDENCE,
-	 .note = "answers sent, fewer than losses: net.ipv4.icmp_ratelimit",
-	 .set = SET({STAGE_UDP_LOOKUP, "NO_SOCKET", NULL, REL_ROLE, MAY})},
 	{"Udp:IgnoredMulti", "Udp6IgnoredMulti", "rx", COUNTER_HOST, 0,
 	 .set = SET({STAGE_UDP_LOOKUP, "NOT_SPECIFIED", NULL, REL_ROLE, MUST})},
 	{"Udp:RcvbufErrors", "Udp6RcvbufErrors", "rx", COUNTER_HOST, 0,

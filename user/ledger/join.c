@@ -66,9 +66,7 @@ static enum claim claim_here(const struct join *j, size_t i)
 	if (f->cause[i] && !j->ignored[f->cause[i]])
 		return receives && f->cause[i] == TRACE_CAUSE_GIVEN_UP ? CLAIM_GIVEN_UP
 								       : CLAIM_DROPPED;
-	/* a refused call whose packet was seen all the same is none */
-	if (f->failed[i] && !f->seen[i] && !f->cause[i])
-		return CLAIM_REFUSED;
+	/* a refused call stays one if nobody saw its packet, whatever is decided (fate_of()) */
 	return claim_open(f->seen[i], receives);
 }
 

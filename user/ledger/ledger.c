@@ -122,9 +122,7 @@ void ledger_add(struct ledger *l, const struct ledger_cause *cause)
 
 	for (i = 0; i < l->n && l->cause[i].raw.index != cause->raw.index; i++)
 		;
-	if (i == TRACE_CAUSES)
-		return;
-	l->cause[i] = *cause;
+	l->cause[i] = *cause; /* as many as there are indices */
 	if (i == l->n)
 		l->n++;
 }

@@ -191,13 +191,12 @@ struct counter_member {
 };
 
 enum counter_flag {
-	COUNTER_TX_SOCKET = 1,	/* moved by sockets only: with other senders nothing is expected */
-	COUNTER_EAGAIN = 2,	/* each EAGAIN moves it too, without a packet */
-	COUNTER_SINK = 4,	/* what our XDP sink takes moves it too */
-	COUNTER_EVIDENCE = 8,	/* no count of losses: shown beside them, never missed */
-	COUNTER_COPY_MODE = 16, /* meaningless with zero-copy AF_XDP */
-	COUNTER_OTHERS = 32,	/* of what is not UDP: says nothing of a flow of ours */
-	COUNTER_SUM = 64,	/* counts again what counters of its stages above have counted */
+	COUNTER_TX_SOCKET = 1, /* moved by sockets only: with other senders nothing is expected */
+	COUNTER_EAGAIN = 2,    /* each EAGAIN moves it too, without a packet */
+	COUNTER_SINK = 4,      /* what our XDP sink takes moves it too */
+	COUNTER_COPY_MODE = 8, /* meaningless with zero-copy AF_XDP */
+	COUNTER_OTHERS = 16,   /* of what is not UDP: says nothing of a flow of ours */
+	COUNTER_SUM = 32,      /* counts again what counters of its stages above have counted */
 };
 
 struct counter_rule {

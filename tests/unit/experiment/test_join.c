@@ -104,6 +104,33 @@ CASE_WITH(refused_is_what_nobody_saw, open_fates, close_fates)
 	assert_int_equal(tally.unaccounted, 1);
 }
 
+/* Rows: what the sender reports; columns: what the receiver does. */
+CASE(who_is_believed)
+{
+	static const enum claim tx[] = {CLAIM_OPEN, CLAIM_REFUSED, CLAIM_GAP, CLAIM_SEEN,
+					CLAIM_DROPPED};
+	static const enum claim rx[] = {CLAIM_NOTHING, CLAIM_OPEN,     CLAIM_SEEN,
+					CLAIM_DROPPED, CLAIM_GIVEN_UP, CLAIM_DELIVERED};
+	static const enum joint joint[5][6] = {
+		{JOINT_OPEN, JOINT_OPEN, JOINT_OPEN, JOINT_DROPPED_RX, JOINT_DROPPED_RX,
+		 JOINT_DELIVERED},
+		{JOINT_REFUSED, JOINT_REFUSED, JOINT_OPEN, JOINT_DROPPED_RX, JOINT_DROPPED_RX,
+		 JOINT_DELIVERED},
+		{JOINT_GAP, JOINT_GAP, JOINT_IMPOSSIBLE, JOINT_IMPOSSIBLE, JOINT_IMPOSSIBLE,
+		 JOINT_IMPOSSIBLE},
+		{JOINT_WIRE, JOINT_OPEN, JOINT_OPEN, JOINT_DROPPED_RX, JOINT_WIRE, JOINT_DELIVERED},
+		{JOINT_DROPPED_TX, JOINT_DROPPED_TX, JOINT_DROPPED_TX, JOINT_DROPPED_RX,
+		 JOINT_DROPPED_TX, JOINT_DELIVERED},
+	};
+
+	for (unsigned t = 0; t < 5; t++) {
+		for (unsigned r = 0; r < 6; r++) {
+			if (join_decide(tx[t], rx[r]) != joint[t][r])
+				fail_msg("sender %u, receiver %u", t, r);
+		}
+	}
+}
+
 CASE_WITH(receiver_is_believed_before_sender, open_fates, close_fates)
 {
 	uint8_t far;
@@ -192,12 +219,13 @@ CASE_WITH(left_out_cannot_come, open_fates, close_fates)
 CASE_WITH(suppression_is_kept, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
-	left(0, 1);
+	left(0, 2);
 	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
 	assert_int_equal(tell(FATE_OPEN, 0, 1, 1), 0);
-	fold(2);
+	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 2, 2), 0); /* not at its device */
+	fold(3);
 	assert_int_equal(tally.unaccounted_on_init, 1);
-	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
 }
 
 CASE_WITH(nonsense_is_refused, open_fates, close_fates)
@@ -216,6 +244,7 @@ CASE_WITH(nonsense_is_refused, open_fates, close_fates)
 	assert_int_equal(tell(FATE_OPEN, SEEN_SOCKET + 1, 0, 0), -EBADMSG);
 	fold(1);
 	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 0), -EBADMSG); /* folded already */
+	assert_int_equal(tell(FATE_OPEN, 0, TRACE_PAGE_SIZE, TRACE_PAGE_SIZE), 0);
 
 	join_init(&j, &f, ignored, false);
 	assert_int_equal(tell(FATE_DELIVERED, 0, 1, 1), -EBADMSG);

@@ -19,6 +19,7 @@
 
 /* Places in tests/fixtures/kallsyms/small. */
 #define IP_RCV	    0xffffffff81001010
+#define RECEIVE_SKB 0xffffffff81002010
 #define UDP_RECVMSG 0xffffffff81003044
 
 enum reason { NOT_YET, NO_SOCKET, RCVBUFF, NETFILTER, PACKET_SOCK };
@@ -362,6 +363,107 @@ CASE_WITH(how_far_the_unaccounted_got, name_causes, NULL)
 	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
 	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
 		assert_int_equal(result.unaccounted_seen[i], i + 1);
+}
+
+/* What was freed as if used up is a loss where the table says so; by a copy it is a copy's. */
+CASE_WITH(freed_as_used_up, name_causes, NULL)
+{
+	const struct trace_cause at = {RECEIVE_SKB, 0, 0, RX_NS, 2, 0, OBSERVER_CONSUME_SKB, 0};
+	struct drops_cause used[] = {
+		{.index = 1, .cause = at, .count = {.events = 1}},
+		{.index = 2, .cause = at, .count = {.events = 1}},
+		{.index = 3, .cause = at, .count = {.events = 1}},
+	};
+
+	used[1].cause.flags = CAUSE_COPY;
+	used[2].cause.location = IP_RCV; /* no row: nothing was lost there */
+	ledger_name(&ledger, used, 3, reasons, ksyms, places, 4);
+	for (unsigned i = 1; i <= 3; i++) {
+		const struct ledger_cause *c = ledger_cause(&ledger, (uint8_t)i);
+
+		assert_string_equal(c->named.reason, "CONSUMED");
+		assert_int_equal(c->verdict.class, i == 1   ? VERDICT_LOSS
+						   : i == 2 ? VERDICT_COPY
+							    : VERDICT_BENIGN);
+		assert_int_equal(c->named.stage, i < 3 ? STAGE_TC_INGRESS : STAGE_OTHER);
+		assert_string_equal(c->named.direction, "rx");
+		assert_true(c->verdict.known);
+	}
+}
+
+/* Who ran the hooks tells which it was; of an XDP event the same field is the type of a map. */
+CASE_WITH(hooks_by_who_ran_them, name_causes, NULL)
+{
+	struct drops_cause dropped = causes[FILTER - 1];
+
+	dropped.cause.aux = IP_RCV;
+	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
+	assert_string_equal(named(FILTER)->hook, "prerouting");
+	dropped.cause = causes[XSK - 1].cause;
+	dropped.cause.aux = BPF_MAP_TYPE_DEVMAP;
+	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
+	assert_int_equal(named(FILTER)->stage, STAGE_XDP);
+	dropped.cause = (struct trace_cause){
+		.netns = RX_NS, .observer = OBSERVER_SOCKET_QUEUE, .aux = BPF_MAP_TYPE_XSKMAP};
+	ledger_name(&ledger, &dropped, 1, reasons, ksyms, places, 4);
+	assert_int_equal(named(FILTER)->stage, STAGE_SOCKET_CLOSE);
+}
+
+/* Only the namespaces that are given have a role, the first and the last of them too. */
+CASE_WITH(roles_of_namespaces, name_causes, NULL)
+{
+	for (unsigned n = 0; n <= 1; n++) {
+		ledger_name(&ledger, causes, N_CAUSES, reasons, ksyms, places + 2 * n, 1);
+		assert_string_equal(named(FILTER)->netns, n ? "4026531001" : "tx");
+		assert_string_equal(named(RCVBUF)->netns, n ? "rx" : "4026531002");
+	}
+	assert_int_equal(named(NO_PACKET)->stage, STAGE_OTHER); /* a document has no other word */
+}
+
+/* A cause that no event had, as of the difference of two checkpoints; again: in its place. */
+CASE_WITH(causes_are_added_once, name_causes, NULL)
+{
+	struct ledger_cause more = {.raw.index = COPY + 1, .named.stage = STAGE_WIRE};
+
+	assert_null(ledger_cause(&ledger, 0)); /* no number has no cause */
+	ledger_add(&ledger, &more);
+	assert_int_equal(ledger.n, N_CAUSES + 1);
+	assert_int_equal(named(COPY + 1)->stage, STAGE_WIRE);
+	more.raw.index = RCVBUF;
+	ledger_add(&ledger, &more);
+	assert_int_equal(ledger.n, N_CAUSES + 1);
+	assert_int_equal(named(RCVBUF)->stage, STAGE_WIRE);
+	assert_int_equal(named(FILTER)->stage, STAGE_NETFILTER);
+}
+
+/* Each stage has its events, the first and the last too, and what never came is a gap of its end.
+ */
+CASE_WITH(ends_of_all_tables, name_causes, NULL)
+{
+	const struct ledger_cause ends[] = {
+		{.raw = {.index = COPY + 1, .count = {.events = 2, .packets = 3, .memory = 640}},
+		 .named.stage = 0},
+		{.raw = {.index = COPY + 2, .count = {.events = 4, .packets = 5}},
+		 .named.stage = STAGE_COUNT - 1},
+	};
+	struct trace_count stage[STAGE_COUNT] = {};
+
+	ledger_add(&ledger, &ends[0]);
+	ledger_add(&ledger, &ends[1]);
+	ledger_stages(&ledger, stage);
+	assert_int_equal(stage[0].memory, 640);
+	ledger.tally.missing[0] = 3;
+	ledger.tally.missing[TRACE_STREAMS - 1] = 5;
+	for (int e = 1; e <= RESULT_ERRNOS + 1; e++)
+		ledger.tally.refused_by[e] = 1;
+	memset(&result, 0, sizeof(result));
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+	assert_int_equal(result.stage[0].events, 3);
+	assert_int_equal(result.stage[STAGE_COUNT - 1].events, 5);
+	assert_int_equal(result.arrivals.gaps.count, 2);
+	assert_int_equal(result.arrivals.gaps.packets, 8);
+	assert_int_equal(result.arrivals.gaps.longest, 5);
+	assert_int_equal(result.n_refused_by, RESULT_ERRNOS); /* and not one more */
 }
 
 /* Rows of stages that lost something, and rows that disagree; not what agrees on nothing. */
