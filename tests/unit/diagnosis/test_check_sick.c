@@ -106,11 +106,11 @@ static void crowd(struct host *h)
 
 	memmove(&f->link[1], &f->link[0], f->n_links * sizeof(f->link[0]));
 	f->link[0] = healthy->f.link[0];
-	strcpy(f->link[0].dev.ifname, "eth0");
+	strcpy(f->link[0].dev.link.ifname, "eth0");
 	for (unsigned i = 0; i < f->link[0].n_irqs; i++)
 		f->link[0].irq[i].cpu = 3; /* is not busy */
 	f->link[++f->n_links] = f->link[1];
-	strcpy(f->link[f->n_links].dev.ifname, "gone");
+	strcpy(f->link[f->n_links].dev.link.ifname, "gone");
 	for (unsigned i = 0; i <= f->n_links; i++) {
 		struct facts_link *l = &f->link[i];
 
