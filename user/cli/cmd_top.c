@@ -222,7 +222,6 @@ static void spaces_sample(struct top *t)
 		if (!s) {
 			s = list_add(&t->spaces);
 			s->inum = s->rates.inum = inums[i];
-			rates_init(&s->rates);
 		}
 		s->rates.ns = &ns;
 		s->found = true;

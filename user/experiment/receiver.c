@@ -437,8 +437,7 @@ void receiver_close(struct receiver *r)
 		sink_forget(&r->at[t].sink);
 	}
 	sink_streams_forget(&r->streams);
-	if (r->log_fd >= 0)
-		close(r->log_fd);
+	fd_close(&r->log_fd);
 	free(r->fill);
 	free(r);
 }

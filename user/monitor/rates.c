@@ -10,14 +10,6 @@
 #define SCOPE	   "0" /* of the namespace's counters; any but "host" */
 #define LOSSES_MAX 512 /* counters of losses that moved, a device */
 
-void rates_init(struct rates *r)
-{
-	r->devices.size = sizeof(struct rates_device);
-	r->queues.size = sizeof(struct rates_queue);
-	r->losses.size = sizeof(struct rates_loss);
-	r->xsks.size = sizeof(struct rates_xsk);
-}
-
 void rates_close(struct rates *r)
 {
 	counters_free(&r->counters);
@@ -180,6 +172,10 @@ void rates_sample(struct rates *r, uint64_t now_ns)
 	struct xsk_info *list;
 	int n;
 
+	r->devices.size = sizeof(struct rates_device);
+	r->queues.size = sizeof(struct rates_queue);
+	r->losses.size = sizeof(struct rates_loss);
+	r->xsks.size = sizeof(struct rates_xsk);
 	if (!r->devices_only)
 		scope.what |= COUNTERS_SNMP | COUNTERS_HOST;
 	counters_read(&now, &scope, 1); /* a namespace that is gone has no rows */

@@ -796,7 +796,6 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 			  .ns = spec->netns ? &s->ns : NULL,
 			  .devices_only = !counters},
 	};
-	rates_init(&s->rates);
 	if (!spec->pid && !spec->cgroup && !spec->reasons) {
 		source.claims = claims;
 		source.note = note;

@@ -72,9 +72,6 @@ struct rates_xsk {
 	const char *ifname; /* "" unknown */
 };
 
-/* The sizes of lists in one that is all zero. */
-void rates_init(struct rates *r);
-
 /*
  * Reads everything; `now_ns`: a clock that goes forward. A namespace that is gone has no rows.
  */

@@ -75,10 +75,9 @@ int socket_bind_device(int fd, const char *device, struct error *err)
 {
 	if (!device || !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1))
 		return 0;
-	return error_set(err, STATUS_FAILED, -errno,
-			 errno == ENODEV ? "ip link tells which there are" : NULL,
-			 errno == ENODEV ? "no interface '%s': %s" : "cannot bind to %s: %s",
-			 device, strerror(errno));
+	return error_errno(err, STATUS_FAILED, -errno,
+			   errno == ENODEV ? "ip link tells which there are" : NULL,
+			   errno == ENODEV ? "no interface '%s'" : "cannot bind to %s", device);
 }
 
 int socket_set(int fd, const struct socket_option *options, unsigned n, struct error *err)
@@ -106,10 +105,10 @@ static int bind_and_connect(int fd, const struct flow *f, bool connected, struct
 	socklen_t len = address_of(f, true, &a);
 
 	if (bind(fd, (void *)&a, len))
-		return error_set(err, STATUS_FAILED, -errno,
-				 errno == EADDRINUSE ? "free the port, or choose others"
-						     : "choose others: --src-port, --src-addr",
-				 "cannot use source port %u: %s", f->src_port, strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno,
+				   errno == EADDRINUSE ? "free the port, or choose others"
+						       : "choose others: --src-port, --src-addr",
+				   "cannot use source port %u", f->src_port);
 	len = address_of(f, false, &a);
 	if (connected && connect(fd, (void *)&a, len))
 		return error_errno(err, STATUS_FAILED, -errno,
@@ -142,8 +141,8 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 	int fd = socket(f->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return error_set(err, STATUS_FAILED, -errno, errno == EMFILE ? "ulimit -n" : NULL,
-				 "socket: %s", strerror(errno));
+		return error_errno(err, STATUS_FAILED, -errno, errno == EMFILE ? "ulimit -n" : NULL,
+				   "socket");
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)) &&
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)))
 		rc = error_errno(err, STATUS_FAILED, -errno, NULL,

@@ -434,8 +434,8 @@ int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *er
 	*native = !is_generic(s);
 	if (next_fd >= 0 &&
 	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.next), &slot, &next_fd, BPF_ANY))
-		return error_set(err, STATUS_UNABLE, -errno, NULL,
-				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
+		return error_errno(err, STATUS_UNABLE, -errno, NULL,
+				   "cannot go on to the receiver's XDP program");
 	return fault_attach_xdp(s, false, err);
 }
 
@@ -444,9 +444,8 @@ int fault_socket(struct fault_state *state, int fd, struct error *err)
 	int filter = state->fx->socket_filter ? program_fd(state, PROGRAM_FILTER) : -1;
 
 	if (filter >= 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof(filter)))
-		return error_set(err, STATUS_UNABLE, -errno, NULL,
-				 "cannot attach a filter to the receiving socket: %s",
-				 strerror(errno));
+		return error_errno(err, STATUS_UNABLE, -errno, NULL,
+				   "cannot attach a filter to the receiving socket");
 	return 0;
 }
 
