@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,21 +12,28 @@
 #include "base/num.h"
 #include "host/netns.h"
 
+static void __attribute__((format(printf, 3, 4)))
+bind_print(struct binds *b, const char *name, const char *fmt, ...)
+{
+	va_list args;
+
+	if (b->n == BINDS_MAX)
+		return;
+	va_start(args, fmt);
+	vsnprintf(b->at[b->n].value, sizeof(b->at[0].value), fmt, args);
+	va_end(args);
+	b->at[b->n++].name = name;
+}
+
 void bind_text(struct binds *b, const char *name, const char *value)
 {
-	if (!value || !*value || b->n == BINDS_MAX)
-		return;
-	b->at[b->n].name = name;
-	snprintf(b->at[b->n].value, sizeof(b->at[0].value), "%s", value);
-	b->n++;
+	if (value && *value)
+		bind_print(b, name, "%s", value);
 }
 
 void bind_zero(struct binds *b, const char *name, uint64_t value)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	bind_text(b, name, text);
+	bind_print(b, name, "%" PRIu64, value);
 }
 
 void bind_count(struct binds *b, const char *name, uint64_t value)
@@ -36,26 +44,17 @@ void bind_count(struct binds *b, const char *name, uint64_t value)
 
 void bind_rate(struct binds *b, const char *name, double v)
 {
-	char text[24];
-
-	if (v <= 0)
-		return;
-	snprintf(text, sizeof(text),
-		 v >= 1e6   ? "%.3gM"
-		 : v >= 1e3 ? "%.3gk"
-			    : "%.3g",
-		 v >= 1e6   ? v / 1e6
-		 : v >= 1e3 ? v / 1e3
-			    : v);
-	bind_text(b, name, text);
+	if (v >= 1e6)
+		bind_print(b, name, "%.3gM", v / 1e6);
+	else if (v >= 1e3)
+		bind_print(b, name, "%.3gk", v / 1e3);
+	else if (v > 0)
+		bind_print(b, name, "%.3g", v);
 }
 
 void bind_percent(struct binds *b, const char *name, double share)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%.3g", share * 100);
-	bind_text(b, name, text);
+	bind_print(b, name, "%.3g", share * 100);
 }
 
 void bind_time(struct binds *b, const char *name, uint64_t ns)
@@ -66,11 +65,9 @@ void bind_time(struct binds *b, const char *name, uint64_t ns)
 
 void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
 {
-	char text[72];
-
-	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
-		 mem[1] * factor, mem[2] * factor);
-	bind_text(b, name, mem[2] ? text : NULL);
+	if (mem[2])
+		bind_print(b, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
+			   mem[1] * factor, mem[2] * factor);
 }
 
 void bind_dnat(struct binds *b, const struct way_dnat *dnat)
@@ -308,21 +305,14 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 /* Of the time, or of the buffer; at most 100 %. */
 static void bind_share(struct binds *b, const char *name, double share)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%.0f %%", 100 * (share < 1 ? share : 1));
-	bind_text(b, name, text);
+	bind_print(b, name, "%.0f %%", 100 * (share < 1 ? share : 1));
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */
 static void bind_burst(struct binds *b, const char *name, const struct finding_facts *f, double pps)
 {
-	char text[24];
-
-	if (!f->truesize || f->rcvbuf < f->truesize || pps <= 0)
-		return;
-	snprintf(text, sizeof(text), "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps);
-	bind_text(b, name, text);
+	if (f->truesize && f->rcvbuf >= f->truesize && pps > 0)
+		bind_print(b, name, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps);
 }
 
 static void bind_reader(struct binds *b, const struct finding_facts *f)
@@ -352,12 +342,10 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 {
 	/* setsockopt(SO_RCVBUF) takes half of what it then reserves (sk_setsockopt()) */
 	const uint64_t request = (rcvbuf_wanted(f) + 1) / 2;
-	char share[24] = "";
 
 	bind_loss(b, f->window_ns, f->counter, f->lost, f->total);
 	if (f->sent && f->lost)
-		snprintf(share, sizeof(share), "%.3g %%", 100.0 * f->lost / f->sent);
-	bind_text(b, "share", share);
+		bind_print(b, "share", "%.3g %%", 100.0 * f->lost / f->sent);
 	bind_text(b, "since", f->since);
 	bind_text(b, "reason", f->reason);
 	bind_text(b, "location", f->location);

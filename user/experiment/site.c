@@ -234,14 +234,14 @@ static int open_receiver(struct site *s, struct error *err)
 	s->receiver_config.legs = s->legs;
 	if (!rc)
 		rc = receiver_open(&s->receiver, &s->receiver_config, err);
-	for (unsigned t = 0; !rc && s->legs && s->receiver_config.ops == &rx_socket &&
-			     t < s->receiver_config.threads;
-	     t++)
-		rc = error_errno(err, STATUS_UNABLE,
-				 legs_attach(s->legs, receiver_fd(s->receiver, t)), NULL,
-				 "cannot put a filter on the socket");
-	for (unsigned t = 0; !rc && fx->socket_filter && t < s->receiver_config.threads; t++)
-		rc = fault_socket(s->faults, receiver_fd(s->receiver, t), err);
+	for (unsigned t = 0; !rc && t < s->receiver_config.threads; t++) {
+		if (s->legs && s->receiver_config.ops == &rx_socket)
+			rc = error_errno(err, STATUS_UNABLE,
+					 legs_attach(s->legs, receiver_fd(s->receiver, t)), NULL,
+					 "cannot put a filter on the socket");
+		if (!rc && fx->socket_filter)
+			rc = fault_socket(s->faults, receiver_fd(s->receiver, t), err);
+	}
 	return rc;
 }
 
