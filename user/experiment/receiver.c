@@ -106,11 +106,13 @@ static void prepare_streams(struct receiver *r)
 	atomic_store(&r->streams.n, f->streams);
 }
 
-static void prepare(struct receiver *r, unsigned t)
+static struct worker *prepare(void *of, unsigned t)
 {
+	struct receiver *r = of;
 	const struct receiver_config *cfg = r->cfg;
 	struct receiving *me = &r->at[t];
 
+	me->worker.arg = me;
 	me->receiver = r;
 	me->sink = (struct sink){
 		.streams = &r->streams,
@@ -127,6 +129,7 @@ static void prepare(struct receiver *r, unsigned t)
 		me->sink.reader = &me->reader;
 	me->rx_config = (struct rx_config){
 		.receiver = cfg, .sink = &me->sink, .queue = t, .stop = &r->stop};
+	return &me->worker;
 }
 
 /* Appends to it, mode 0600. *fd is -1 if there is none. */
@@ -149,7 +152,6 @@ static int open_log(const struct reader *r, int *fd, struct error *err)
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
 {
 	struct receiver *r = mem_new(r);
-	unsigned t;
 	int rc;
 
 	r->cfg = cfg;
@@ -163,20 +165,15 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 				       .wish = &cfg->tuning->rx,
 				       .tuning = cfg->tuning,
 				       .cpu = cfg->cpu,
+				       .at_once = true,
+				       .prepare = prepare,
 				       .open = open_engine,
 				       .run = receive_all};
-	worker_team_init(&r->team);
-	sem_post(&r->team.door);
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);
 	atomic_store(&r->slow, cfg->work_ns != 0);
-	for (t = 0; t < cfg->threads; t++) {
-		prepare(r, t);
-		if (worker_start(&r->at[t].worker, &r->team, t, &r->at[t], err))
-			break;
-	}
-	if (worker_team_await(&r->team, t, err)) {
+	if (worker_team_start(&r->team, cfg->threads, r, err)) {
 		receiver_close(r);
 		return -EIO;
 	}

@@ -151,14 +151,16 @@ static int open_engine(void *arg, struct error *err)
 	return ops->open(me->tx, &me->tx_config, err);
 }
 
-static void prepare(struct sender *s, unsigned t)
+static struct worker *prepare(void *of, unsigned t)
 {
+	struct sender *s = of;
 	const struct sender_config *cfg = s->cfg;
 	struct sending *me = &s->at[t];
 	bool shaped = cfg->shape && cfg->shape->frames;
 	unsigned flows = cfg->flow->flows && !shaped ? cfg->flow->flows : 1;
 
 	me->sender = s;
+	me->worker.arg = me;
 	me->stream = (struct stream){
 		.id = (uint16_t)(cfg->fates->stream0 + t),
 		.slot = (uint16_t)t,
@@ -184,29 +186,24 @@ static void prepare(struct sender *s, unsigned t)
 	};
 	if (flows > cfg->threads)
 		me->tx_config.flows = flows * (t + 1) / cfg->threads - me->tx_config.first_flow;
+	return &me->worker;
 }
 
 int sender_open(struct sender **out, const struct sender_config *cfg, struct error *err)
 {
 	struct sender *s = mem_new(s);
-	unsigned t;
 
 	s->cfg = cfg;
 	s->team = (struct worker_team){.ns = cfg->ns,
 				       .wish = &cfg->tuning->tx,
 				       .tuning = cfg->tuning,
 				       .cpu = cfg->cpu,
+				       .prepare = prepare,
 				       .open = open_engine,
 				       .run = send_all};
-	worker_team_init(&s->team);
 	profile_constant(&s->profile, cfg->rate_pps);
 	worker_allow_interrupts();
-	for (t = 0; t < cfg->threads; t++) {
-		prepare(s, t);
-		if (worker_start(&s->at[t].worker, &s->team, t, &s->at[t], err))
-			break;
-	}
-	if (worker_team_await(&s->team, t, err)) {
+	if (worker_team_start(&s->team, cfg->threads, s, err)) {
 		sender_close(s);
 		return -EIO;
 	}

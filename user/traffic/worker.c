@@ -97,31 +97,25 @@ static void *work(void *arg)
 	return NULL;
 }
 
-void worker_team_init(struct worker_team *t)
-{
-	sem_init(&t->ready, 0, 0);
-	sem_init(&t->door, 0, 0);
-}
-
-int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
-		 struct error *err)
-{
-	int rc;
-
-	w->team = team;
-	w->slot = slot;
-	w->arg = arg;
-	rc = -pthread_create(&w->thread, NULL, work, w);
-	w->started = !rc;
-	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot start a thread");
-}
-
-int worker_team_await(struct worker_team *t, unsigned workers, struct error *err)
+int worker_team_start(struct worker_team *t, unsigned workers, void *of, struct error *err)
 {
 	const struct worker *failed;
+	unsigned started = 0;
+	int rc = 0;
 
-	while (workers)
-		workers -= !sem_wait(&t->ready); /* or a signal came */
+	sem_init(&t->ready, 0, 0);
+	sem_init(&t->door, 0, t->at_once);
+	for (; started < workers && !rc; started += !rc) {
+		struct worker *w = t->prepare(of, started);
+
+		w->team = t;
+		w->slot = started;
+		rc = -pthread_create(&w->thread, NULL, work, w);
+		w->started = !rc;
+	}
+	error_errno(err, STATUS_FAILED, rc, NULL, "cannot start a thread");
+	while (started)
+		started -= !sem_wait(&t->ready); /* or a signal came */
 	failed = atomic_load(&t->failed);
 	if (failed)
 		*err = failed->error;

@@ -44,8 +44,10 @@ struct worker_team {
 	 * fail, and before which `wish` stands; -1: any.
 	 */
 	int cpu;
-	int (*open)(void *arg, struct error *err); /* in its place, with all rights, */
-	void (*run)(void *arg);			   /* and this without any, behind the door */
+	bool at_once; /* the door is open from the beginning */
+	struct worker *(*prepare)(void *of, unsigned slot); /* the worker there, its `arg` set */
+	int (*open)(void *arg, struct error *err);	    /* in its place, with all rights, */
+	void (*run)(void *arg); /* and this without any, behind the door */
 	sem_t ready, door;
 	_Atomic(const struct worker *) failed; /* private: one whose open() failed */
 };
@@ -63,13 +65,8 @@ struct worker {
 	atomic_bool ended;	       /* once this is set */
 };
 
-void worker_team_init(struct worker_team *t);
-
-int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
-		 struct error *err);
-
 /* Until so many are open, or have failed. -EIO: there is an error, of one of them or before. */
-int worker_team_await(struct worker_team *t, unsigned workers, struct error *err);
+int worker_team_start(struct worker_team *t, unsigned workers, void *of, struct error *err);
 
 /* It ended, or was never started. */
 bool worker_ended(const struct worker *w);

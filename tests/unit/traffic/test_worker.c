@@ -26,20 +26,28 @@ static void runs(void *arg)
 	(void)arg;
 }
 
+static struct worker *prepares(void *of, unsigned slot)
+{
+	assert_int_equal(slot, 0);
+	return of;
+}
+
 /* Whether it ends, for at most 5 s. */
 static bool ends(bool open)
 {
 	const struct worker_wish wish = {};
 	const struct tuning tuning = {};
-	struct worker_team team = {
-		.wish = &wish, .tuning = &tuning, .cpu = -1, .open = opens, .run = runs};
-	struct worker worker = {};
+	struct worker_team team = {.wish = &wish,
+				   .tuning = &tuning,
+				   .cpu = -1,
+				   .prepare = prepares,
+				   .open = opens,
+				   .run = runs};
+	struct worker worker = {.arg = &open};
 	struct error err = {};
 
-	worker_team_init(&team);
 	assert_true(worker_ended(&worker));
-	assert_int_equal(worker_start(&worker, &team, 0, &open, &err), 0);
-	assert_int_equal(worker_team_await(&team, 1, &err), open ? 0 : -EIO);
+	assert_int_equal(worker_team_start(&team, 1, &worker, &err), open ? 0 : -EIO);
 	assert_int_equal(err.status, open ? STATUS_OK : STATUS_UNABLE);
 	assert_true(!open || !worker_ended(&worker));
 	sem_post(&team.door);
