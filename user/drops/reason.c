@@ -178,13 +178,11 @@ const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value)
 
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size)
 {
-	const struct reason *known = r->list.at;
-	unsigned i = 0;
+	const struct reason *known =
+		list_find(&r->list, offsetof(struct reason, value), &value, sizeof(value));
 
-	while (i < r->list.n && known[i].value != value)
-		i++;
-	if (i < r->list.n)
-		snprintf(buf, size, "%s", known[i].name);
+	if (known)
+		snprintf(buf, size, "%s", known->name);
 	else if (r->list.n)
 		snprintf(buf, size, "REASON#%u", value);
 	else if (size)
