@@ -111,6 +111,13 @@ static int read_scaled(const char *s, const struct unit *units, uint64_t *out)
 	return 0;
 }
 
+bool is_one_of(const char *word, const char *const *list, size_t n)
+{
+	while (n && strcmp(list[n - 1], word))
+		n--;
+	return n;
+}
+
 int num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out)
 {
 	bool large = false;

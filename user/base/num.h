@@ -21,6 +21,9 @@
 /* How many items an array has. */
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Whether a word is one of a list. */
+bool is_one_of(const char *word, const char *const *list, size_t n);
+
 /* Not by isdigit(): the locale has no say here. */
 static inline bool is_digit(char c)
 {

@@ -370,8 +370,8 @@ const struct command cmd_export = {
 		"drops that may be a loss, those that "
 		"are none, and what the exporter itself missed. Sums never go back while "
 		"it runs, and their number is bounded.\n"
-		"Answers are OpenMetrics, or the older text format for those who ask for "
-		"it. A scrape shows what was lost until that moment.\n"
+		"Answers are OpenMetrics for those who ask for it, else the older text "
+		"format. A scrape shows what was lost until that moment.\n"
 		"For people / shows the same as a page that goes on: where packets leave the "
 		"path, what to do about it, and the last hour.",
 	.groups = export_groups,

@@ -205,9 +205,8 @@ static int check_serve(const struct recv_options *o, struct error *err)
 		for (const struct opt *opt = g->opts; opt->name; opt++) {
 			bool fits = !o->stdio && o->serve == (g->opts == serve_opts);
 
-			for (unsigned i = 0; i < n; i++)
-				fits |= !strcmp(opt->name, fitting[i]);
-			if (fits || !opt_given(&program_options, opt))
+			if (fits || is_one_of(opt->name, fitting, n) ||
+			    !opt_given(&program_options, opt))
 				continue;
 			if (o->serve || o->stdio)
 				return error_usage(err,

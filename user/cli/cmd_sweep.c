@@ -51,11 +51,9 @@ static int check_name(const struct opt_vary *vary, unsigned n, struct error *err
 	if (opt->type != OPT_FLAG && opt_given(&program_options, opt))
 		return error_usage(err, "leave it to --vary", "--%s is given and varies, too",
 				   opt->name);
-	for (unsigned i = 0; i < LENGTH(fixed); i++) {
-		if (!strcmp(fixed[i], opt->name))
-			return error_usage(err, NULL, "--%s is of the whole sweep and cannot vary",
-					   opt->name);
-	}
+	if (is_one_of(opt->name, fixed, LENGTH(fixed)))
+		return error_usage(err, NULL, "--%s is of the whole sweep and cannot vary",
+				   opt->name);
 	for (unsigned i = 0; i < n; i++) {
 		if (vary[i].ref.opt == opt)
 			return error_usage(err, "put its values in one list",

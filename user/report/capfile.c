@@ -435,7 +435,7 @@ int packetfilter_new(struct packetfilter **out, const char *expr, struct error *
 	if (rc) {
 		packetfilter_free(f);
 		return error_set(err, STATUS_USAGE, rc, "see pcap-filter(7)", "'%.100s': %s", expr,
-				 rc == -ENOMEM ? strerror(ENOMEM) : why);
+				 why);
 	}
 	/* of what only Ethernet has it stays empty */
 	filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));

@@ -21,11 +21,8 @@ static bool is_ignored(const char *key)
 {
 	static const char *const ignored[] = {"time",	  "command", "streams", "env",
 					      "steal_ns", "host",    "bpf"};
-	unsigned i = 0;
 
-	while (i < LENGTH(ignored) && strcmp(ignored[i], key))
-		i++;
-	return i < LENGTH(ignored);
+	return is_one_of(key, ignored, LENGTH(ignored));
 }
 
 static bool is_list_of_objects(const struct json_object *o)
@@ -125,16 +122,13 @@ static struct json_object *options_of(const struct json_object *start)
 		const char *next = json_get_item_text(start, "command", i + 1);
 		char name[NAME_MAX_LEN], value[NAME_MAX_LEN];
 		size_t len = strcspn(word, "=");
-		unsigned k = 0;
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, word);
 		if (word[len])
 			next = word + len + 1;
 		else if (*next == '-')
 			next = "";
-		while (k < LENGTH(shown) && strcmp(shown[k], name))
-			k++;
-		if (*word != '-' || k < LENGTH(shown))
+		if (*word != '-' || is_one_of(name, shown, LENGTH(shown)))
 			continue;
 		snprintf(value, sizeof(value), "%.90s%s%.90s", json_get_text(o, name), /* again */
 			 json_get(o, name) ? " " : "", *next ? next : "yes");

@@ -125,37 +125,37 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
 	char each[FMT_MAX + 32], line[FMT_MAX], *text = fmt_buffer();
-	const struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
-					      {"delivered", 12, true},	    {"lost", 12, true},
-					      {"peak", 12, true},	    {NULL, 0, false}};
-	const unsigned hidden = d->parts ? 2 : 0; /* columns behind the first */
-	struct page_column shown[LENGTH(columns)] = {columns[0]};
+	const struct page_column first = {each, day ? 21 : 13, false}, lost = {"lost", 12, true},
+				 peak = {"peak", 12, true};
+	const struct page_column of_trace[] = {first, lost, peak, {NULL, 0, false}};
+	const struct page_column of_run[] = {
+		first, {"sent", 12, true}, {"delivered", 12, true}, lost, peak, {NULL, 0, false}};
 	struct page p = print_page(v, 0);
 	struct steps s;
 
 	steps_make(&s, d);
 	if (s.n < 2)
 		return;
-	memcpy(shown + 1, columns + 1 + hidden, sizeof(columns) - sizeof(*columns) * (1 + hidden));
 	snprintf(text, FMT_MAX, "each %s", num_text_time(s.length_ns));
-	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
+	snprintf(each, sizeof(each), "%-*s", (int)first.width, text);
 	page_end(&p);
-	p.table = shown;
-	for (unsigned i = 0; shown[i].name; i++)
-		page_cell(&p, i ? STYLE_PLAIN : STYLE_DIM, shown[i].name);
+	p.table = d->parts ? of_trace : of_run;
+	for (unsigned i = 0; p.table[i].name; i++)
+		page_cell(&p, i ? STYLE_PLAIN : STYLE_DIM, p.table[i].name);
 	page_end(&p);
 	for (const struct step *step = s.at; step < s.at + s.n; step++) {
-		const uint64_t counts[] = {step->sent, step->delivered, step->dropped};
-
 		text = when_text(step->from_ns, day);
 		if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
 			snprintf(text + strlen(text), 8, ".%03u",
 				 (unsigned)(step->from_ns % 1000000000 / 1000000));
-		snprintf(line, sizeof(line), "%-*s", (int)columns[0].width, text);
+		snprintf(line, sizeof(line), "%-*s", (int)first.width, text);
 		p.indent = 0;
 		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
-		for (unsigned i = hidden; i < LENGTH(counts); i++)
-			page_cell(&p, STYLE_PLAIN, fmt_count(counts[i]));
+		if (!d->parts) {
+			page_cell(&p, STYLE_PLAIN, fmt_count(step->sent));
+			page_cell(&p, STYLE_PLAIN, fmt_count(step->delivered));
+		}
+		page_cell(&p, STYLE_PLAIN, fmt_count(step->dropped));
 		if (step->dropped) {
 			page_cell(&p, STYLE_PLAIN,
 				  step->peak_pps > 0 ? fmt_rate(step->peak_pps) : "-");

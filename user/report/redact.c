@@ -82,15 +82,6 @@ static const char *name_of(struct redact *r, const char *secret, const char *kin
 	return json_object_get_string(known);
 }
 
-static bool is_of(const char *const *list, unsigned n, const char *word)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (!strcmp(list[i], word))
-			return true;
-	}
-	return false;
-}
-
 static int secret_index(const char *key)
 {
 	for (unsigned i = 0; key && i < LENGTH(secrets); i++) {
@@ -119,7 +110,7 @@ static void learn_text(struct redact *r, const char *key, struct json_object *o)
 		return;
 	set(r->out, text, name_length(text, secrets[secret].kind));
 	text = r->out->buf;
-	if (!is_of(roles, LENGTH(roles), text) && text[strspn(text, "0123456789")])
+	if (!is_one_of(text, roles, LENGTH(roles)) && text[strspn(text, "0123456789")])
 		name_of(r, r->out->buf, secrets[secret].kind, &r->n[secret]);
 }
 
@@ -222,7 +213,7 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 	int secret = secret_index(key);
 	struct json_object *name;
 
-	if (key && is_of(ours, LENGTH(ours), key))
+	if (key && is_one_of(key, ours, LENGTH(ours)))
 		return;
 	if (secret >= 0) { /* as a whole */
 		size_t len = name_length(text, secrets[secret].kind);
