@@ -25,7 +25,7 @@ struct recv_options {
 	struct endpoint listen; /* family 0: loopback */
 	uint64_t control_port;	/* 0: as the UDP port */
 	const char *token_file, *new_token;
-	bool insecure;
+	bool insecure, max_rate_set;
 	struct rate max_rate;
 };
 
@@ -81,6 +81,7 @@ static const struct opt serve_opts[] = {
 	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
 	 .help = "serve everybody who reaches the address, in the clear"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
+	 .set_offset = OPT_SET(struct recv_options, max_rate_set),
 	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
 };
@@ -294,10 +295,8 @@ static int serve_stdio(const struct recv_options *o, struct error *err)
 	const struct server_view view = {.on_served = on_stdio_served};
 	struct server_config cfg = {.spec = &o->spec, .stdio = true};
 
-	for (const struct opt *opt = serve_opts; opt->name; opt++) {
-		if (!strcmp(opt->name, "max-rate") && opt_given(&program_options, opt))
-			cfg.max_pps = o->max_rate.value;
-	}
+	if (o->max_rate_set)
+		cfg.max_pps = o->max_rate.value;
 	if (o->global.json || o->global.json_lines)
 		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
 	if (isatty(STDIN_FILENO))

@@ -192,9 +192,10 @@ static int compare_ends(const struct report_options *o, struct error *err)
 	return rc;
 }
 
-static int report(struct report_options *o, struct ledgers **ledgers, struct error *err)
+static int report(struct report_options *o, struct error *err)
 {
 	static struct opt_words expr;
+	struct ledgers *l;
 	unsigned n = 0;
 	int rc = 0;
 
@@ -205,24 +206,27 @@ static int report(struct report_options *o, struct ledgers **ledgers, struct err
 		n++;
 	if (n == 2 && o->window.n == 2)
 		return compare_ends(o, err);
-	if (ledgers_load(ledgers, &o->window, err))
+	if (ledgers_load(&l, &o->window, err))
 		return -EINVAL;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it does not see that it was set */
-	for (unsigned i = 0; i < (*ledgers)->files; i++)
-		show_damage(&(*ledgers)->file[i]);
-	if (!(*ledgers)->documents)
-		return nothing(&o->window, (*ledgers)->file, err);
-	if (o->join || joined_wanted(*ledgers))
-		rc = joined_make(*ledgers, err);
+	for (unsigned i = 0; i < l->files; i++)
+		show_damage(&l->file[i]);
+	if (!l->documents)
+		rc = nothing(&o->window, l->file, err);
+	else if (o->join || joined_wanted(l))
+		rc = joined_make(l, err);
 	else if (!o->view.matrix && !(o->view.html && o->window.n > 2))
-		rc = choose_pair(*ledgers, &o->view.a, &o->view.b, err);
-	return rc ? rc : show_ledgers(&o->view, *ledgers, err);
+		rc = choose_pair(l, &o->view.a, &o->view.b, err);
+	if (!rc)
+		rc = show_ledgers(&o->view, l, err);
+	if (!rc && show_disagrees(l))
+		rc = STATUS_BROKEN;
+	ledgers_free(l);
+	return rc;
 }
 
 static int report_run(void *options, struct error *err)
 {
 	struct report_options *o = options;
-	struct ledgers *ledgers = NULL;
 	int rc;
 
 	o->window.printed = o->view.html;
@@ -234,12 +238,9 @@ static int report_run(void *options, struct error *err)
 					   .width = print_columns(stdout),
 					   .verbosity = global_verbosity(&o->global)};
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
-	rc = report(o, &ledgers, err);
-	if (!rc && ledgers && show_disagrees(ledgers))
-		rc = STATUS_BROKEN;
+	rc = report(o, err);
 	if (output_end(o->view.json, err))
 		rc = -EIO;
-	ledgers_free(ledgers);
 	return rc;
 }
 

@@ -5,23 +5,21 @@
 #include "report/capfile.h"
 #include "report/load.h"
 
-static struct json_object *file_object(const struct ledgers_file *f)
-{
-	struct json_object *o = json_object_new_object(), *cut;
+static const struct record_field cut_rows[] = {
+	RECORD("line", UINT, ledgers_file, state.cut_line),
+	RECORD("offset", UINT, ledgers_file, state.cut_at),
+	{0},
+};
 
-	json_put_text(o, "file", f->path);
-	json_put_u64(o, "lines", f->state.lines);
-	json_put_u64(o, "bad", f->state.bad);
-	json_put(o, "cut", NULL);
-	if (f->state.cut) {
-		cut = json_put_object(o, "cut");
-		json_put_u64(cut, "line", f->state.cut_line);
-		json_put_u64(cut, "offset", f->state.cut_at);
-	}
-	json_put_u64(o, "odd", f->odd);
-	json_put_u64(o, "headless", f->headless);
-	return o;
-}
+static const struct record_field file_rows[] = {
+	RECORD("file", POINTER, ledgers_file, path),
+	RECORD("lines", UINT, ledgers_file, state.lines),
+	RECORD("bad", UINT, ledgers_file, state.bad),
+	RECORD_PART("cut", cut_rows, RECORD_WHEN(ledgers_file, state.cut)),
+	RECORD("odd", UINT, ledgers_file, odd),
+	RECORD("headless", UINT, ledgers_file, headless),
+	{0},
+};
 
 static void hide_names(struct redact *r, struct json_object *o)
 {
@@ -37,7 +35,7 @@ static void show_files(const struct show_view *v, const struct ledgers *l, struc
 	hide_names(r, o);
 	json_out_once(v->json, "start", o);
 	for (unsigned i = 0; i < l->files; i++) {
-		o = file_object(&l->file[i]);
+		o = record_write(file_rows, &l->file[i]);
 		redact_apply(r, o);
 		json_out_each(v->json, "file", o);
 	}
