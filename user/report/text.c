@@ -30,11 +30,9 @@ void text_counts(struct page *p, enum style style, const struct json_object *o,
 void text_counts_line(struct page *p, const char *label, enum style style,
 		      const struct json_object *o, const struct text_count *count, unsigned n)
 {
-	bool any = false;
-
-	for (unsigned i = 0; i < n; i++)
-		any |= json_get_u64(o, count[i].key);
-	if (!any)
+	while (n && !json_get_u64(o, count[n - 1].key))
+		n--;
+	if (!n)
 		return;
 	page_text(p, 0, style, label);
 	text_counts(p, style, o, count, n);
