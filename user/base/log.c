@@ -57,6 +57,33 @@ bool log_shows(enum log_level level)
 	return level <= lg.level;
 }
 
+/* Columns of stderr; 80 where nobody knows. */
+static int columns(void)
+{
+	struct winsize ws;
+
+	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) && ws.ws_col > 1 ? ws.ws_col : 80;
+}
+
+/* On a terminal lines end between words. `at`: columns that are taken already. */
+static char *wrap(char *text, size_t at)
+{
+	const size_t width = lg.terminal ? (size_t)columns() : SIZE_MAX;
+	char *blank = NULL;
+
+	for (char *p = text; *p; p++) {
+		at = *p == '\n' ? 0 : at + ((*p & 0xc0) != 0x80);
+		if (*p == ' ')
+			blank = p;
+		if (at <= width || !blank)
+			continue;
+		*blank = '\n';
+		at = (size_t)(p - blank);
+		blank = NULL;
+	}
+	return text;
+}
+
 static void vlog(enum log_level level, const char *fmt, va_list ap)
 {
 	int saved = errno;
@@ -68,7 +95,8 @@ static void vlog(enum log_level level, const char *fmt, va_list ap)
 		fprintf(stderr, "%s%s%s%s%s\n", lg.progress ? CLEAR : "",
 			lg.colour ? looks[level].colour : "", looks[level].prefix,
 			lg.colour && *looks[level].colour ? "\033[0m" : "",
-			utf8_tame(text)); /* names may be made to drive a terminal */
+			/* names may be made to drive a terminal */
+			wrap(utf8_tame(text), strlen(looks[level].prefix)));
 		lg.progress = false;
 		pthread_mutex_unlock(&lg.lock);
 		free(text);
@@ -96,10 +124,8 @@ DEFINE_LOG(log_trace, LOG_LEVEL_TRACE)
 
 void log_progress(const char *fmt, ...)
 {
-	struct winsize ws;
 	char line[512];
 	va_list ap;
-	int columns = 80;
 
 	if (!lg.terminal || lg.level < LOG_LEVEL_INFO)
 		return;
@@ -107,10 +133,8 @@ void log_progress(const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	/* a line that wraps could not be overwritten; the last column may wrap as well */
-	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) && ws.ws_col > 1)
-		columns = ws.ws_col;
 	pthread_mutex_lock(&lg.lock);
-	fprintf(stderr, "\r%.*s\033[K", columns - 1, line);
+	fprintf(stderr, "\r%.*s\033[K", columns() - 1, line);
 	lg.progress = true;
 	pthread_mutex_unlock(&lg.lock);
 }

@@ -544,6 +544,17 @@ char *fmt_ns(uint64_t ns)
 	return fmt_scaled(ns, 1000, 3, units);
 }
 
+char *fmt_left(double done, double all, uint64_t took_ns)
+{
+	char *text = fmt_buffer();
+
+	*text = '\0';
+	if (done > 0 && done < all)
+		snprintf(text, FMT_MAX, ", %s left",
+			 fmt_ns((uint64_t)((double)took_ns / done * (all - done))));
+	return text;
+}
+
 char *fmt_bytes(uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};

@@ -152,6 +152,8 @@ char *fmt_rate(double pps);
 char *fmt_bps(double bps);
 char *fmt_ns(uint64_t ns);
 char *fmt_bytes(uint64_t bytes);
+/* ", 3.5 s left" if all goes on as what is done, which took so long; "": nobody knows. */
+char *fmt_left(double done, double all, uint64_t took_ns);
 char *fmt_short(double v); /* below 10^15 at most 5 characters */
 
 struct summary {

@@ -449,10 +449,15 @@ static int show(const struct check_options *o, const struct look *l, const struc
 	return rc;
 }
 
-static void show_second(uint64_t elapsed_ns, unsigned losing)
+static void show_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 {
-	log_progress("%u network namespace%s packets: watching for %.0f s, 10 s at most", losing,
-		     losing == 1 ? " loses" : "s lose", (double)elapsed_ns * 1e-9);
+	char why[64] = "";
+
+	if (losing)
+		snprintf(why, sizeof(why), ": %u network namespace%s packets", losing,
+			 losing == 1 ? " loses" : "s lose");
+	log_progress("watching for %.0f s of %s%.0f s%s", (double)elapsed_ns * 1e-9,
+		     losing ? "at most " : "", (double)all_ns * 1e-9, why);
 }
 
 /* Without the rights that selftest needs there are no rows of it. */

@@ -187,10 +187,12 @@ struct json_object *selftest_rows(void)
 {
 	const struct selftest_spec spec = {defaults.count, false, false, &defaults.faults};
 	struct json_object *rows = json_object_new_array();
+	const uint64_t start = clock_now();
 	struct selftest_row row;
 
 	for (unsigned f = 0; f < fault_count(); f++) {
-		log_progress("selftest, %u of %u: %s", f + 1, fault_count(), fault_values[f].name);
+		log_progress("selftest, %u of %u: %s%s", f + 1, fault_count(), fault_values[f].name,
+			     fmt_left(f, fault_count(), clock_now() - start));
 		if (selftest_fault(&spec, f, &row))
 			break;
 		json_object_array_add(rows, row_json(&row));
@@ -203,9 +205,13 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
 	struct json_object *rows = json ? json_object_new_array() : NULL;
-	unsigned seen[SELFTEST_SKIPPED + 1] = {};
+	unsigned seen[SELFTEST_SKIPPED + 1] = {}, all = 0, done = 0;
+	const uint64_t start = clock_now();
 	struct selftest_row row;
 	int rc = 0;
+
+	for (unsigned f = 0; f < fault_count(); f++)
+		all += !o->faults.set || fault_has(&o->faults, f);
 
 	watch_block_signals();
 	if (!json)
@@ -214,7 +220,9 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	for (unsigned f = 0; f < fault_count() && !rc; f++) {
 		if (o->faults.set && !fault_has(&o->faults, f))
 			continue;
-		log_progress("%u of %u: %s", f + 1, fault_count(), fault_values[f].name);
+		log_progress("%u of %u: %s%s", done + 1, all, fault_values[f].name,
+			     fmt_left(done, all, clock_now() - start));
+		done++;
 		rc = selftest_fault(&spec, f, &row);
 		if (rc)
 			break;

@@ -54,6 +54,11 @@ static const struct opt_group send_groups[] = {
 	{0},
 };
 
+struct sending {
+	struct outputs out; /* first: outputs_fates() */
+	struct run_spec spec;
+};
+
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct fates_numbers *streams)
 {
@@ -68,9 +73,12 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9, fmt_count(now->sent),
+	struct sending *s = arg;
+
+	log_progress("%.1f s%s: %s sent (%s)", (double)now->time_ns * 1e-9,
+		     report_left(&s->spec, now), fmt_count(now->sent),
 		     fmt_rate((double)now->sent * 1e9 / (double)now->time_ns));
-	outputs_interval(arg, now);
+	outputs_interval(&s->out, now);
 	return !stdout_gone();
 }
 
@@ -102,35 +110,36 @@ static const char *needs_with(const struct tx_ops *tx)
 static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
-	struct run_spec spec = {};
-	struct outputs out = {};
+	struct sending s = {};
+	struct run_spec *spec = &s.spec;
+	struct outputs *out = &s.out;
 	const struct experiment_view callbacks = {
 		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = o->ledger ? outputs_fates : NULL,
-		.arg = &out,
+		.arg = &s,
 	};
 	static struct result res;
 
-	if (!outputs_open(&out, "pktledger/send/1", &o->global, o->ledger, err) &&
-	    !plan(o, &spec, err) && !caps_require(&cmd_send, needs_with(spec.tx), err) &&
+	if (!outputs_open(out, "pktledger/send/1", &o->global, o->ledger, err) &&
+	    !plan(o, spec, err) && !caps_require(&cmd_send, needs_with(spec->tx), err) &&
 	    (!o->ledger || !caps_require(&cmd_send, "--ledger", err))) {
-		show_plan(&spec, spec.rate_pps, "this host", num_text_endpoint(&spec.to));
+		show_plan(spec, spec->rate_pps, "this host", num_text_endpoint(&spec->to));
 		watch_block_signals();
-		experiment_run(&spec, &callbacks, &res, NULL, err);
+		experiment_run(spec, &callbacks, &res, NULL, err);
 		log_progress_clear();
 		for (unsigned i = 0; i < res.n_refused_by; i++) { /* by ICMP: port unreachable */
 			if (res.refused_by[i].error == ECONNREFUSED)
 				log_warn("%s answers that nobody listens there: start `pktledger "
 					 "recv`",
-					 num_text_endpoint(&spec.to));
+					 num_text_endpoint(&spec->to));
 		}
 	}
 	if (res.attempted)
-		outputs_end(&out, json_send_end(&res));
-	outputs_close(&out, err);
-	traffic_free(&spec);
+		outputs_end(out, json_send_end(&res));
+	outputs_close(out, err);
+	traffic_free(spec);
 	return 0;
 }
 

@@ -129,6 +129,17 @@ static void show_interval(struct report *r, const struct experiment_interval *no
 	r->reported = *now;
 }
 
+char *report_left(const struct run_spec *spec, const struct experiment_interval *now)
+{
+	const double sent = (double)now->sent, time = (double)now->time_ns;
+	const double all = (double)spec->count, limit = (double)spec->duration_ns;
+	const bool by_time = limit > 0 && (spec->count == UINT64_MAX || time / limit > sent / all);
+
+	if (!by_time && spec->count == UINT64_MAX)
+		return fmt_left(0, 0, 0);
+	return by_time ? fmt_left(time, limit, now->time_ns) : fmt_left(sent, all, now->time_ns);
+}
+
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	const char *sent = fmt_count(now->sent), *delivered = fmt_count(now->delivered);
@@ -141,7 +152,8 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 			     r->title, sent, delivered, dropped);
 		return true;
 	}
-	log_progress("%s%.1f s: %s sent (%s), %s delivered, %s dropped", r->title, seconds, sent,
+	log_progress("%s%.1f s%s: %s sent (%s), %s delivered, %s dropped", r->title, seconds,
+		     report_left(r->spec, now), sent,
 		     fmt_rate(seconds > 0 ? (double)now->sent / seconds : 0), delivered, dropped);
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		show_interval(r, now);
@@ -229,6 +241,7 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	if (!r->far)
 		rc = remote_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
 	with.far = r->far;
+	r->spec = &with;
 	if (rc)
 		memset(&r->res, 0, sizeof(r->res));
 	else

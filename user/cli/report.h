@@ -95,6 +95,7 @@ struct report {
 	struct result res;		 /* as `end` says, from which it borrows */
 	struct trials *trials;		 /* NULL: one trial only */
 	unsigned shown;
+	const struct run_spec *spec;	     /* while a trial runs */
 	struct experiment_interval reported; /* the last one that was shown in a line */
 	bool ended;	       /* after an error or a signal: no further trial makes sense */
 	bool interrupted;      /* by a signal, or the reader of stdout has gone */
@@ -109,6 +110,9 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 
 /* The options of the trials that follow, and what their progress is headed by ("": nothing). */
 void report_next(struct report *r, const struct run_options *o, const char *title);
+
+/* For a line of progress: fmt_left() of what sends, which is done after its count or its time. */
+char *report_left(const struct run_spec *spec, const struct experiment_interval *now);
 
 /* Runs one trial and shows it. The first one connects to the other host, if there is one. */
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err);

@@ -398,11 +398,10 @@ static bool run_point(struct course *c, const struct point *point)
 		const uint64_t took_ns = clock_now() - c->start_ns;
 		struct error err = {};
 		char title[96];
-		int at = snprintf(title, sizeof(title), "trial %u of %u", c->done + 1, all);
 
-		if (c->done) /* as long as those before took */
-			snprintf(title + at, sizeof(title) - (size_t)at, ", %s left",
-				 fmt_ns((uint64_t)((double)took_ns / c->done * (all - c->done))));
+		/* as long as those before took */
+		snprintf(title, sizeof(title), "trial %u of %u%s", c->done + 1, all,
+			 fmt_left(c->done, all, took_ns));
 		report_next(c->report, p.options, title);
 		report_trial(c->report, &p.spec, &err);
 		going = !c->report->interrupted && !stdout_gone();

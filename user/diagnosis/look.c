@@ -251,6 +251,20 @@ static int add_first(struct looker *k, bool any, struct error *err)
 	return rc ? rc : add_place(k, &ns, err);
 }
 
+/* False: a signal came. */
+static bool wait_until(struct looker *k, uint64_t start, uint64_t end_ns, uint64_t all_ns)
+{
+	uint64_t elapsed;
+
+	while ((elapsed = clock_now() - start) < end_ns) {
+		if (k->spec->on_second && all_ns > LOOK_NS)
+			k->spec->on_second(elapsed, all_ns, 0);
+		if (!facts_wait(k->reader, k->l->n, smaller(LOOK_NS, end_ns - elapsed)))
+			return false;
+	}
+	return true;
+}
+
 /* Until the time is over, or enough is seen, or a signal comes. */
 static void watch(struct looker *k, bool all)
 {
@@ -260,14 +274,14 @@ static void watch(struct looker *k, bool all)
 	unsigned losing = 0;
 	bool enough = true;
 
-	if (!facts_wait(k->reader, k->l->n, first))
+	if (!wait_until(k, start, first, asked))
 		return;
 	if (all) {
 		losing = watch_spaces(k, clock_now() - start, &enough);
 		add_losing(k);
 	}
 	if (asked) {
-		facts_wait(k->reader, k->l->n, asked - first);
+		wait_until(k, start, asked, asked);
 		return;
 	}
 	/* a second more for those that are read only now */
@@ -277,7 +291,7 @@ static void watch(struct looker *k, bool all)
 		elapsed = clock_now() - start;
 		losing = watch_spaces(k, elapsed, &enough);
 		if (spec->on_second)
-			spec->on_second(elapsed, losing);
+			spec->on_second(elapsed, LOOK_LONGEST_NS, losing);
 	}
 }
 

@@ -27,7 +27,8 @@ struct look_spec {
 	 */
 	uint64_t window_ns;
 	/* Called each second of a look that goes on; NULL: not wanted. */
-	void (*on_second)(uint64_t elapsed_ns, unsigned losing);
+	/* `all_ns`: when it ends at the latest; `losing`: namespaces, 0 while that is not known */
+	void (*on_second)(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing);
 };
 
 /* A namespace that was read. */
