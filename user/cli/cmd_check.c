@@ -30,7 +30,6 @@ static struct print_view view_of(FILE *out, int verbosity)
 	return (struct print_view){
 		.out = out,
 		.colour = log_colour(fileno(out)),
-		.width = PAGE_WIDTH,
 		.verbosity = verbosity,
 	};
 }

@@ -235,7 +235,6 @@ static int report_run(void *options, struct error *err)
 	o->view.argv = program_argv;
 	o->view.text = (struct print_view){.out = stdout,
 					   .colour = log_colour(STDOUT_FILENO),
-					   .width = print_columns(stdout),
 					   .verbosity = global_verbosity(&o->global)};
 	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
 	rc = report(o, err);

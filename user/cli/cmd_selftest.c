@@ -101,25 +101,33 @@ static struct json_object *catalogue_json(void)
 	return stages;
 }
 
+static void put_fact(struct page *p, const char *label, const char *text)
+{
+	if (*text)
+		page_line(p, 0, STYLE_PLAIN, label, STYLE_PLAIN, "%s", text);
+}
+
 static void print_stage(const struct json_object *stage)
 {
 	size_t n = json_get_length(stage, "counters");
+	struct page p = page_open(stdout, false, 0);
 
-	printf("%s: %s\n  mechanism  %s\n  hook       %s\n", json_get_text(stage, "stage"),
-	       json_get_text(stage, "title"), json_get_text(stage, "mechanism"),
-	       json_get_text(stage, "hook"));
+	page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s: %s", json_get_text(stage, "stage"),
+		  json_get_text(stage, "title"));
+	put_fact(&p, "  mechanism  ", json_get_text(stage, "mechanism"));
+	put_fact(&p, "  hook       ", json_get_text(stage, "hook"));
+	page_text(&p, 0, STYLE_PLAIN, "  counters   ");
 	for (size_t i = 0; i < n; i++)
-		printf("  %-11s%s%s\n", i ? "" : "counters",
-		       json_get_item_text(stage, "counters", i), i + 1 < n ? "," : "");
-	if (!n)
-		printf("  counters   none\n");
-	if (json_get(stage, "uncounted"))
-		printf("  uncounted  %s\n", json_get_text(stage, "uncounted"));
+		page_words(&p, STYLE_PLAIN, "%s%s", json_get_item_text(stage, "counters", i),
+			   i + 1 < n ? "," : "");
+	page_words(&p, STYLE_PLAIN, n ? "" : "none");
+	page_end(&p);
+	put_fact(&p, "  uncounted  ", json_get_text(stage, "uncounted"));
 	for (struct json_each fault = json_each(stage, "faults"); json_next(&fault);)
-		printf("  fault      %s: %s\n", json_get_text(fault.item, "name"),
-		       json_get_text(fault.item, "mechanism"));
-	if (json_get(stage, "limit"))
-		printf("  limit      %s\n", json_get_text(stage, "limit"));
+		page_line(&p, 0, STYLE_PLAIN, "  fault      ", STYLE_PLAIN, "%s: %s",
+			  json_get_text(fault.item, "name"),
+			  json_get_text(fault.item, "mechanism"));
+	put_fact(&p, "  limit      ", json_get_text(stage, "limit"));
 }
 
 static void catalogue_text(void)

@@ -424,8 +424,7 @@ static int open_parts(struct top *t, struct error *err)
 /* What is left on the terminal when the screen is gone. */
 static void print_sum(const struct top *t)
 {
-	const struct print_view text = {
-		.out = stdout, .colour = log_colour(STDOUT_FILENO), .width = print_columns(stdout)};
+	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};
 	struct json_object *start = json_object_new_object(), *end;
 	static struct live_summary s;
 

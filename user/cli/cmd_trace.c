@@ -661,7 +661,6 @@ static int trace_run(void *options, struct error *err)
 		.o = o,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
-			 .width = print_columns(stdout),
 			 .verbosity = global_verbosity(&o->live.global)},
 		.session = {.interval_ns = o->live.interval_ns,
 			    .duration_ns = o->live.duration_ns,

@@ -5,11 +5,14 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "report/html_page.h"
+
+#define NARROW 64 /* columns, below which the detail of a row stands under its count */
 
 /* Of page_row(): label, count, share. */
 static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
@@ -25,6 +28,10 @@ static const struct {
 struct page page_open(FILE *out, bool colour, uint64_t most)
 {
 	struct page p = {.out = out, .colour = colour, .width = PAGE_WIDTH};
+	struct winsize size;
+
+	if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+		p.width = (unsigned)larger(size.ws_col, PAGE_LEAST);
 
 	p.count_width = (unsigned)strlen(fmt_count(most));
 	return p;
@@ -270,6 +277,8 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	if (p->html)
 		fputs("<td>", p->out);
 	p->indent = rows[0].width + p->count_width + rows[2].width + 2;
+	if (p->width < NARROW)
+		p->indent = indent + 4;
 }
 
 void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,

@@ -20,6 +20,7 @@
 #include "base/num.h"
 
 #define PAGE_WIDTH 80
+#define PAGE_LEAST 50 /* columns, on a terminal that has fewer */
 #define PAGE_BLANK '\v' /* printed as a blank */
 
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_BAD, STYLE_WARN };
@@ -34,7 +35,7 @@ struct page {
 	FILE *out;
 	struct html *html; /* the page that it is a part of (report/html_page.h); NULL: text */
 	bool colour;
-	unsigned width;	      /* columns of the page; PAGE_WIDTH unless changed */
+	unsigned width;	      /* columns of the page: those of the terminal, else PAGE_WIDTH */
 	unsigned count_width; /* of the widest count */
 	unsigned column;      /* printed so far on this line; HTML: 0 if there is no line */
 	unsigned indent;      /* of the lines that follow */

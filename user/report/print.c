@@ -232,11 +232,10 @@ static void print_search(FILE *out, const struct json_object *document)
 
 struct page print_page(const struct print_view *v, uint64_t most)
 {
-	struct page p = page_open(v->out, v->colour, most);
+	struct page p = v->html ? page_open_html(v->html) : page_open(v->out, v->colour, most);
 
-	if (v->html)
-		return page_open_html(v->html);
-	p.width = v->width;
+	if (v->width)
+		p.width = v->width;
 	return p;
 }
 

@@ -26,7 +26,7 @@ struct json_out;
 struct print_view {
 	FILE *out;
 	bool colour;
-	unsigned width; /* columns */
+	unsigned width; /* columns; 0: as page_open() */
 	/* -1: no intervals, no notes; 1 and more: places in the kernel, number ranges, every
 	 * counter. */
 	int verbosity;
@@ -310,7 +310,8 @@ struct rows {
 	unsigned columns;
 	const char *name[ROWS_COLUMNS]; /* of the parameters that tell points apart; borrowed */
 	int width[ROWS_COLUMNS];
-	bool repeated; /* several trials a point: medians */
+	unsigned shown, where; /* bits of the other columns that fit; where the last begins */
+	bool repeated;	       /* several trials a point: medians */
 };
 
 /* Prints the heading, of a document that has its start, and maybe its trials. */

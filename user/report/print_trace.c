@@ -34,15 +34,6 @@ static const struct class
   suspect = {"suspect", NOISE_SUSPECT, STYLE_WARN, "?"},
   benign = {"benign", NOISE_BENIGN, STYLE_DIM, ""};
 
-unsigned print_columns(FILE *out)
-{
-	struct winsize size;
-
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < PAGE_WIDTH)
-		return PAGE_WIDTH;
-	return size.ws_col;
-}
-
 /* For a page that holds the widest count of `o`. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
 				 const struct json_object *o)

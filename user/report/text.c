@@ -509,7 +509,6 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	struct run_header head;
 
 	json_read_start(start, &head);
-	p.width = PAGE_WIDTH;
 	if (parts & TEXT_HEADER)
 		put_header(&p, &head);
 	if (parts & TEXT_LEDGER)
@@ -552,48 +551,53 @@ const char *found_culprit(const struct json_object *rate)
 	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
-static void print_mrr(FILE *out, const struct json_object *rate)
+static void print_mrr(struct page *p, const struct json_object *rate)
 {
 	double lower = json_get_double(rate, "lower_pps"),
 	       upper = json_get_double(rate, "upper_pps");
 	const char *culprit = found_culprit(rate);
 
-	fprintf(out, "MRR %s got through at the highest rate%s%s",
-		fmt_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
+	page_line(p, 0, STYLE_PLAIN, "MRR ", STYLE_PLAIN, "%s got through at the highest rate%s%s",
+		  fmt_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
 	if (upper > lower)
-		fprintf(out, "\n    (median; lowest %s, highest %s)", fmt_rate(lower),
-			fmt_rate(upper));
-	fputc('\n', out);
+		page_line(p, 4, STYLE_PLAIN, "", STYLE_PLAIN, "(median; lowest %s, highest %s)",
+			  fmt_rate(lower), fmt_rate(upper));
 }
 
-static void print_goal(FILE *out, const char *name, const struct json_object *rate,
+static void print_goal(struct page *p, const char *name, const struct json_object *rate,
 		       const char *highest)
 {
 	const bool has_lower = json_get(rate, "lower_pps"), has_upper = json_get(rate, "upper_pps");
 	const bool done = json_get_bool(rate, "done");
 	const char *lower = fmt_rate(json_get_double(rate, "lower_pps"));
 	const char *upper = fmt_rate(json_get_double(rate, "upper_pps"));
+	const char *culprit = has_upper ? found_culprit(rate) : "";
+	const char *colon = *culprit ? ":" : "";
 	double loss_ratio = json_get_double(rate, "loss_ratio");
 
+	page_text(p, 0, STYLE_PLAIN, name);
+	p->indent = 4;
 	if (has_lower && has_upper)
-		fprintf(out, "%s %s held, %s did not", name, lower, upper);
+		page_words(p, STYLE_PLAIN, "%s held, %s did not%s", lower, upper, colon);
 	else if (has_lower && done)
-		fprintf(out, "%s %s held, the highest rate that %s", name, lower, highest);
+		page_words(p, STYLE_PLAIN, "%s held, the highest rate that %s", lower, highest);
 	else if (has_lower)
-		fprintf(out, "%s %s held", name, lower);
+		page_words(p, STYLE_PLAIN, "%s held", lower);
 	else if (has_upper)
-		fprintf(out, "%s below %s, which was too much", name, upper);
+		page_words(p, STYLE_PLAIN, "below %s, which was too much%s", upper, colon);
 	else
-		fprintf(out, "%s nothing is known yet", name);
-	if (has_upper && *found_culprit(rate))
-		fprintf(out, ": %s", found_culprit(rate));
+		page_words(p, STYLE_PLAIN, "nothing is known yet");
+	if (*culprit)
+		page_words(p, STYLE_PLAIN, "%s", culprit);
 	if (loss_ratio > 0)
-		fprintf(out, "  (up to %g %% lost)", loss_ratio * 100);
+		page_words(p, STYLE_PLAIN, "(up to %g\v%% lost)", loss_ratio * 100);
 	if (json_get_u64(rate, "lost_below"))
-		fprintf(out, "  (%s of %s trials up to that rate lost more)",
-			fmt_count(json_get_u64(rate, "lost_below")),
-			fmt_count(json_get_u64(rate, "trials_below")));
-	fprintf(out, "%s\n", done ? "" : "  (not finished)");
+		page_words(p, STYLE_PLAIN, "(%s of %s trials up to that rate lost more)",
+			   fmt_count(json_get_u64(rate, "lost_below")),
+			   fmt_count(json_get_u64(rate, "trials_below")));
+	if (!done)
+		page_words(p, STYLE_PLAIN, "(not finished)");
+	page_end(p);
 }
 
 void text_found(FILE *out, const struct json_object *end)
@@ -603,21 +607,24 @@ void text_found(FILE *out, const struct json_object *end)
 	const char *highest = held_back	  ? "the sender's device takes"
 			      : generator ? "this host generates"
 					  : "was asked for";
+	struct page p = page_open(out, false, 0);
 
-	fprintf(out, "\n");
+	page_end(&p);
 	if (json_get(end, "ndr"))
-		print_goal(out, "NDR", json_get(end, "ndr"), highest);
+		print_goal(&p, "NDR", json_get(end, "ndr"), highest);
 	if (json_get(end, "pdr"))
-		print_goal(out, "PDR", json_get(end, "pdr"), highest);
+		print_goal(&p, "PDR", json_get(end, "pdr"), highest);
 	if (json_get(end, "mrr"))
-		print_mrr(out, json_get(end, "mrr"));
-	fprintf(out, "%u trials between %s and %s", (unsigned)json_get_u64(end, "trials"),
-		fmt_rate(json_get_double(end, "min_rate_pps")),
-		fmt_rate(json_get_double(end, "max_rate_pps")));
-	if (held_back || generator)
-		fprintf(out, " (what %s)", highest);
-	fprintf(out, ", frames of %u bytes, in %s\n", (unsigned)json_get_u64(end, "frame_bytes"),
-		fmt_ns(json_get_u64(end, "duration_ns")));
+		print_mrr(&p, json_get(end, "mrr"));
+	page_text(&p, 0, STYLE_PLAIN, "");
+	page_words(&p, STYLE_PLAIN, "%u trials between %s and %s%s%s%s, frames of %u bytes, in\v%s",
+		   (unsigned)json_get_u64(end, "trials"),
+		   fmt_rate(json_get_double(end, "min_rate_pps")),
+		   fmt_rate(json_get_double(end, "max_rate_pps")),
+		   held_back || generator ? " (what " : "", held_back || generator ? highest : "",
+		   held_back || generator ? ")" : "", (unsigned)json_get_u64(end, "frame_bytes"),
+		   fmt_ns(json_get_u64(end, "duration_ns")));
+	page_end(&p);
 }
 
 void text_found_spread(FILE *out, const struct json_object *end)
@@ -633,7 +640,7 @@ void text_found_spread(FILE *out, const struct json_object *end)
 
 			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
 		}
-		snprintf(title, sizeof(title), "%s of %u searches", found_goals[g], n);
+		snprintf(title, sizeof(title), "%s of %u searches:", found_goals[g], n);
 		if (all)
 			trials_print_spread(out, title, trials_summary_read(all), "searches");
 	}
@@ -747,7 +754,6 @@ void text_solo(const struct print_view *v, const struct json_object *end)
 {
 	struct page p = print_page(v, 0);
 
-	p.width = UINT_MAX;
 	p.count_width = 16;
 	if (json_get(end, "received"))
 		put_recv(&p, end);

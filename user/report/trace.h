@@ -70,8 +70,6 @@ void print_verdict(struct page *p, const struct json_object *balance);
  * Nothing is known here that is not in the document, so all of them say the same.
  */
 
-/* Columns of the terminal at `out`, PAGE_WIDTH where there is none. */
-unsigned print_columns(FILE *out);
 
 /*
  * What was lost in an interval, a table; its microbursts and counters if it has them. Nothing if

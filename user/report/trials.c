@@ -94,13 +94,13 @@ void trials_print_row(FILE *out, const struct trials *t, const struct json_objec
 	bool balanced = json_get_bool(end, "balanced");
 
 	if (t->n == 1)
-		fprintf(out, "%5s %13s %13s %13s %14s %14s  \n", "trial", "sent", "delivered",
-			"dropped", "sent at", "received at");
+		fprintf(out, "%5s %11s %11s %11s %11s %11s  where\n", "trial", "sent", "delivered",
+			"dropped", "sent at", "received");
 	fprintf(out, "%5u", t->n);
 	for (unsigned i = 0; i < 3; i++)
-		fprintf(out, " %13s", fmt_count(json_get_u64(end, counts[i])));
+		fprintf(out, " %11s", fmt_count(json_get_u64(end, counts[i])));
 	for (unsigned i = 0; i < 2; i++)
-		fprintf(out, " %14s", fmt_rate(json_get_double(end, rates[i])));
+		fprintf(out, " %11s", fmt_rate(json_get_double(end, rates[i])));
 	fprintf(out, "  %s%s%s\n", where, balanced || !*where ? "" : ", ",
 		balanced ? "" : "NOT BALANCED");
 }
@@ -129,11 +129,15 @@ bool trials_steady(const struct trials *t)
 
 void trials_print_spread(FILE *out, const char *title, struct summary s, const char *single)
 {
-	fprintf(out, "%s: median %s, lowest %s, highest %s, spread %.1f %%", title,
-		fmt_rate(s.median), fmt_rate(s.min), fmt_rate(s.max), s.spread * 100);
+	struct page p = page_open(out, false, 0);
+
+	page_text(&p, 0, STYLE_PLAIN, title);
+	p.indent = 0;
+	page_words(&p, STYLE_PLAIN, "median %s, lowest %s, highest %s, spread %.1f\v%%",
+		   fmt_rate(s.median), fmt_rate(s.min), fmt_rate(s.max), s.spread * 100);
 	if (s.spread > TRIALS_SPREAD)
-		fprintf(out, " (more than 5 %%: do not compare single %s)", single);
-	fputc('\n', out);
+		page_words(&p, STYLE_PLAIN, "(more than 5 %%: do not compare single %s)", single);
+	page_end(&p);
 }
 
 void trials_print_end(FILE *out, const struct trials *t)
@@ -141,8 +145,8 @@ void trials_print_end(FILE *out, const struct trials *t)
 	struct summary lost = trials_summarise(t, TRIALS_LOST);
 
 	fprintf(out, "\n");
-	trials_print_spread(out, "sent at    ", trials_summarise(t, TRIALS_TX_PPS), "runs");
-	trials_print_spread(out, "received at", trials_summarise(t, TRIALS_RX_PPS), "runs");
+	trials_print_spread(out, "sent at    :", trials_summarise(t, TRIALS_TX_PPS), "runs");
+	trials_print_spread(out, "received at:", trials_summarise(t, TRIALS_RX_PPS), "runs");
 	fprintf(out, "lost       : median %.3g %%, lowest %.3g %%, highest %.3g %%\n",
 		lost.median * 100, lost.min * 100, lost.max * 100);
 	fprintf(out, "%u of %u balanced\n", t->balanced, t->n);
@@ -215,6 +219,69 @@ static const char *const csv_columns[] = {
 	"fragments_made", "fragments_seen", "datagrams_reassembled"};
 #define CSV_COLUMNS LENGTH(csv_columns)
 
+/* Columns of the table behind the parameters. */
+enum { SENT_AT, RECEIVED, PAYLOAD, TIME, CALLS, CPU, LOST, MEASURES };
+
+#define WHERE_COLUMNS 14 /* that the last one has at least */
+
+static const struct {
+	const char *name;
+	unsigned width;
+} measures[MEASURES] = {{"sent at", 10}, {"received", 10}, {"payload", 12}, {"time", 7},
+			{"calls", 11},	 {"CPU, %", 7},	   {"lost", 8}};
+
+/* As many columns as the terminal has room for: these give way. CSV and JSON have all. */
+static void choose_measures(struct rows *r)
+{
+	static const uint8_t less[] = {CALLS, CPU, PAYLOAD, TIME};
+	const struct page p = page_open(r->out, false, 0);
+
+	r->shown = (1u << MEASURES) - 1;
+	for (unsigned i = 0; i < r->columns; i++)
+		r->where += (unsigned)r->width[i] + 2;
+	for (unsigned m = 0; m < MEASURES; m++)
+		r->where += measures[m].width + 2;
+	for (unsigned i = 0; i < LENGTH(less) && r->where + WHERE_COLUMNS > p.width; i++) {
+		r->shown &= ~(1u << less[i]);
+		r->where -= measures[less[i]].width + 2;
+	}
+}
+
+/* The rest of a row: numbers (NULL: their titles), and what is said behind them. */
+static void put_measures(const struct rows *r, const char *const *text, const char *where)
+{
+	struct page p = page_open(r->out, false, 0);
+
+	for (unsigned m = 0; m < MEASURES; m++) {
+		if (r->shown & 1u << m)
+			fprintf(r->out, "%*s%s", (int)measures[m].width,
+				text ? text[m] : measures[m].name, m == LOST ? "" : "  ");
+	}
+	p.column = r->where - 2;
+	p.indent = r->where;
+	if (*where)
+		page_words(&p, STYLE_PLAIN, "%s", where);
+	page_end(&p);
+}
+
+/* What a preset is about: its file has lines of its own length. */
+static void put_about(FILE *out, const struct json_object *preset)
+{
+	struct page p = page_open(out, false, 0);
+	char about[2048], *at = about, *end;
+
+	page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s", json_get_text(preset, "title"));
+	page_end(&p);
+	snprintf(about, sizeof(about), "%s\n\n", json_get_text(preset, "about"));
+	for (; (end = strstr(at, "\n\n")); at = end + 2) {
+		*end = '\0';
+		for (char *line = at; (line = strchr(line, '\n'));)
+			*line = ' ';
+		page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s", at);
+		page_end(&p);
+	}
+}
+
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
 {
 	const struct json_object *start = json_get(document, "start");
@@ -223,8 +290,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	*r = (struct rows){.out = out, .csv = csv, .repeated = json_get_u64(start, "repeat") > 1};
 	r->columns = trialset_columns(document, r->name, ROWS_COLUMNS);
 	if (preset && !csv)
-		fprintf(out, "%s\n\n%s\n\n", json_get_text(preset, "title"),
-			json_get_text(preset, "about"));
+		put_about(out, preset);
 	for (unsigned i = 0; i < r->columns; i++) {
 		r->width[i] = (int)width_of(document, r->name[i]);
 		if (!csv) {
@@ -235,8 +301,8 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 		fputc(',', out);
 	}
 	if (!csv) {
-		fprintf(out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "sent at", "received",
-			"payload", "time", "calls", "CPU, %", "lost", "where");
+		choose_measures(r);
+		put_measures(r, NULL, "where");
 		return;
 	}
 	fputs("trial", out);
@@ -306,8 +372,7 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 		fprintf(r->out, "%-*s  ", r->width[i], value_of(parameters, r->name[i]));
 	fill_remarks(r, t, failed, where);
 	if (!t->n) {
-		fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "-", "-", "-", "-",
-			"-", "-", "-", where);
+		put_measures(r, (const char *[MEASURES]){"-", "-", "-", "-", "-", "-", "-"}, where);
 		return;
 	}
 	ns = median_of(t, TRIALS_TIME);
@@ -316,10 +381,13 @@ void rows_point(const struct rows *r, const struct json_object *parameters, cons
 			 100 * median_of(t, TRIALS_RX_CPU) / ns);
 	snprintf(calls, sizeof(calls), "%s+%s", fmt_short(median_of(t, TRIALS_TX_CALLS)),
 		 fmt_short(median_of(t, TRIALS_RX_CALLS)));
-	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n",
-		fmt_rate(median_of(t, TRIALS_TX_PPS)), fmt_rate(median_of(t, TRIALS_RX_PPS)),
-		fmt_bps(median_of(t, TRIALS_PAYLOAD)), fmt_ns((uint64_t)ns), calls, cpu,
-		share_text(median_of(t, TRIALS_LOST)), *where ? "  " : "", where);
+	put_measures(r,
+		     (const char *[MEASURES]){fmt_rate(median_of(t, TRIALS_TX_PPS)),
+					      fmt_rate(median_of(t, TRIALS_RX_PPS)),
+					      fmt_bps(median_of(t, TRIALS_PAYLOAD)),
+					      fmt_ns((uint64_t)ns), calls, cpu,
+					      share_text(median_of(t, TRIALS_LOST))},
+		     where);
 }
 
 static void csv_value(FILE *out, const struct json_object *trial, const char *key)

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <math.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "report/document.h"
@@ -103,18 +107,16 @@ static void expect(struct rows *rows, char **text, const char *wanted)
 	free(*text);
 }
 
-CASE(test_table)
+static void print_table(FILE *out)
 {
 	struct json_object *first = json_of("{\"rcvbuf\":\"64k\",\"gro\":\"on\"}");
 	struct json_object *second = json_of("{\"rcvbuf\":\"1m\",\"gro\":\"off\"}");
 	struct json_object *start = json_of("{\"start\":{\"parameters\":[\"rcvbuf\",\"gro\"]}}");
 	struct result lossy = made(1000, 10, STAGE_RCVBUF, 50000), clean = made(10, 0, 0, 50000);
 	struct trials *t = trials_new(1);
-	char *text;
-	size_t size;
 	struct rows rows;
 
-	rows_open(&rows, open_memstream(&text, &size), false, start);
+	rows_open(&rows, out, false, start);
 	add(t, &lossy);
 	rows_point(&rows, first, t, NULL);
 	trials_clear(t);
@@ -133,16 +135,54 @@ CASE(test_table)
 	json_object_put(first);
 	json_object_put(second);
 	json_object_put(start);
+}
+
+/* What has no terminal is as one of 80 columns. */
+CASE(test_table)
+{
+	char *text;
+	size_t size;
+	struct rows rows = {.out = open_memstream(&text, &size)};
+
+	print_table(rows.out);
 	expect(&rows, &text,
-	       "rcvbuf  gro     sent at    received       payload     time        calls   CPU, %"
-	       "      lost  where\n"
-	       "64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s          0+0      0+0"
-	       "    1.00 %  rcvbuf\n"
-	       "1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s     50+1.20k    98+25"
-	       "       0 %  1,234 waits, 60 fragments, 59 seen, 9 datagrams of "
-	       "them, NOT BALANCED\n"
-	       "1m      off           -           -             -        -            -        -"
-	       "         -  failed: no such CPU\n");
+	       "rcvbuf  gro     sent at    received     time      lost  where\n"
+	       "64k     on   50.00 kpps  25.00 kpps   2.00 s    1.00 %  rcvbuf\n"
+	       "1m      off  50.00 kpps  25.00 kpps   2.00 s       0 %  1,234 waits, 60\n"
+	       "                                                        fragments, 59 seen, 9\n"
+	       "                                                        datagrams of them, NOT\n"
+	       "                                                        BALANCED\n"
+	       "1m      off           -           -        -         -  failed: no such CPU\n");
+}
+
+CASE(test_table_on_a_wide_terminal)
+{
+	const struct winsize size = {.ws_col = 170};
+	struct termios raw;
+	char text[4096];
+	int master, slave;
+	ssize_t n;
+
+	cfmakeraw(&raw);
+	if (openpty(&master, &slave, NULL, &raw, &size))
+		skip();
+	print_table(fdopen(slave, "w"));
+	fflush(NULL);
+	n = read(master, text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	assert_string_equal(
+		text,
+		"rcvbuf  gro     sent at    received       payload     time        calls   CPU, %"
+		"      lost  where\n"
+		"64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s          0+0      0+0"
+		"    1.00 %  rcvbuf\n"
+		"1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s     50+1.20k    98+25"
+		"       0 %  1,234 waits, 60 fragments, 59 seen, 9 datagrams of "
+		"them, NOT BALANCED\n"
+		"1m      off           -           -             -        -            -        -"
+		"         -  failed: no such CPU\n");
+	close(master);
 }
 
 CASE(test_csv)
