@@ -206,9 +206,11 @@ help:
 	@echo 'make uninstall what install put there'
 	@echo 'make man       the manuals, in $(B)/man; make html: in $(B)/html; make completion: for shells'
 	@echo 'make screens   draws tools/man/screens.svg of what the program shows (as root)'
-	@echo 'make deb       a Debian package; make dist: a tarball of what is committed'
+	@echo 'make deb       a Debian package; for arm64: make deb CROSS_COMPILE=aarch64-linux-gnu-'
+	@echo 'make dist      a tarball of what is committed'
 	@echo 'make compile_commands  $(B)/compile_commands.json for editors'
 	@echo 'make static    $(B)/$(NAME)-static: one file for a host without the libraries'
+	@echo 'make dist-static  a tarball of it, with manuals and completion; CROSS_COMPILE as with deb'
 	@echo 'make clean     remove $(B)'
 	@echo 'V=1 shows the commands, B=DIR builds elsewhere'
 

@@ -11,33 +11,46 @@ dist:
 	$(Q)mkdir -p $(B)
 	$(Q)git -c tar.umask=0022 archive --format=tar --prefix=$(RELEASE)/ HEAD | gzip -9n > $(TARBALL)
 
-# All linked in, and nothing asked of the host's libraries, if each has an archive; Debian has none of
-# libmnl: `make static ARCHIVE_DIR=DIR` finds in DIR what was built by hand. Without TLS.
-STRIP       ?= strip
-STATIC_LIBS := xdp bpf elf z json-c cap-ng pcap ncursesw tinfo mnl microhttpd
-archive_of   = $(or $(wildcard $(ARCHIVE_DIR:%=%/lib$(1).a)),$(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)))
-ARCHIVES     = $(foreach lib,$(STATIC_LIBS),$(call archive_of,$(lib)))
-NO_ARCHIVE   = $(strip $(foreach lib,$(STATIC_LIBS),$(if $(call archive_of,$(lib)),,$(lib))))
-LINK_STATIC  = $(if $(NO_ARCHIVE),$(NO_ARCHIVE:%=-l%),-static-pie)
+# All linked in, so that it runs on a host that has none of the libraries, nor libc. Without TLS.
+STRIP       ?= $(CROSS_COMPILE)strip
+STATIC_LIBS := xdp bpf elf z json-c cap-ng pcap ncursesw tinfo microhttpd seccomp
+STATIC      := $(RELEASE)-linux-$(MACHINE)
+make_static  = +$(Q)$(MAKE) --no-print-directory TLS= B=$(B)/static
 
 .PHONY: static
 static:
-	+$(Q)$(MAKE) --no-print-directory TLS= B=$(B)/static $(B)/static/$(NAME)-static
-	$(Q)mv $(B)/static/$(NAME)-static $(B)/
-	@echo '$(B)/$(NAME)-static needs of its host:'
-	$(Q)readelf -d $(B)/$(NAME)-static | sed -n 's/.*NEEDED.*\[\(.*\)\]/  \1/p' | grep . || echo '  nothing'
+	$(make_static) $(B)/static/$(NAME)-static
+	$(Q)cp $(B)/static/$(NAME)-static $(B)/
 
 $(B)/$(NAME)-static: $(B)/user/main.o $(patsubst %.c,$(B)/%.o,$(wildcard tools/packaging/*.c)) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(if $(NO_ARCHIVE),$(LDFLAGS),$(filter-out -pie,$(LDFLAGS))) $^ \
-		-Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LINK_STATIC) -lm -pthread -o $@
+	$(Q)$(CC) $(CFLAGS) $(filter-out -pie,$(LDFLAGS)) -static-pie $^ \
+		-Wl,--start-group $(STATIC_LIBS:%=-l%) -Wl,--end-group -lm -pthread -o $@
 	$(Q)$(STRIP) $@
 
 $(B)/tools/%.o: tools/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-# Debian's tools work on a tree of their own, made from the tarball.
+# A tarball of it, with the manuals and completion, for below any PREFIX; and with the licenses of what
+# is linked in, where dpkg knows them.
+LINKED = $$(realpath $(foreach lib,$(STATIC_LIBS) c,$$($(CC) -print-file-name=lib$(lib).a)))
+.PHONY: dist-static
+dist-static:
+	$(Q)rm -rf $(B)/static/to && mkdir -p $(B)/static/to
+	$(make_static) PROGRAM=$(B)/static/$(NAME)-static \
+		DESTDIR=$(abspath $(B))/static/to PREFIX=/usr/local install > /dev/null
+	$(Q)! command -v dpkg-query > /dev/null || for package in \
+		$$(dpkg-query -S $(LINKED) | cut -d : -f 1 | sort -u); do \
+		$(INSTALL) -Dm644 /usr/share/doc/$$package/copyright \
+		$(B)/static/to/usr/local/share/doc/$(NAME)/libraries/$$package || exit 1; done
+	$(call say,DIST,$(B)/$(STATIC).tar.gz)
+	$(Q)tar -c -C $(B)/static/to/usr/local --transform='s,^\.,$(STATIC),' --sort=name \
+		--format=ustar --mtime=@$(SOURCE_DATE_EPOCH) --owner=root:0 --group=root:0 \
+		--mode=u+w,go-w . | gzip -9n > $(B)/$(STATIC).tar.gz
+
+# Debian's tools work on a tree of their own, made from the tarball. For another machine:
+# `make deb CROSS_COMPILE=aarch64-linux-gnu-`, with the :arm64 packages that it needs (apt build-dep).
 DEB := $(B)/deb/$(RELEASE)
 .PHONY: deb
 deb: dist
@@ -48,5 +61,6 @@ deb: dist
 	$(Q)cp -r $(DEB)/tools/packaging/deb $(DEB)/debian
 	$(Q)cd $(DEB)/debian && debconf-updatepo
 	$(Q)tools/packaging/deb-changelog $(NAME) $(VERSION) > $(DEB)/debian/changelog
-	$(Q)cd $(DEB) && env -u MAKEFLAGS -u B dpkg-buildpackage -us -uc
+	$(Q)cd $(DEB) && env -u MAKEFLAGS -u B dpkg-buildpackage -us -uc \
+		$(if $(CROSS_COMPILE),-a$(ARCH) -Pcross)
 	$(Q)ls $(B)/deb/*.deb

@@ -8,6 +8,9 @@ ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 INSTALL ?= install
+PROGRAM ?= $(B)/$(NAME)
+# What runs the program where it is built for another machine: the manuals are made of what it says.
+EXEC    ?= $(if $(CROSS_COMPILE),qemu-$(MACHINE) $(SYSROOT:%=-L %))
 # The date of manuals: that of the commit, or of a tarball's files.
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct -- . 2>/dev/null),$(shell stat -c %Y \
 	CHANGELOG.md))
@@ -17,8 +20,8 @@ UNIT_FILE := $(NAME)-export.service
 MANUALS  := $(patsubst tools/man/%.scd,%,$(wildcard tools/man/*.scd))
 man_file  = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(1)
 
-$(B)/help.json: $(B)/$(NAME)
-	$(Q)$< help --json > $@
+$(B)/help.json: $(PROGRAM)
+	$(Q)$(EXEC) $< help --json > $@
 
 $(B)/man/made: $(B)/help.json tools/man/generate $(wildcard tools/man/*.scd tools/proven.*) $(SCHEMAS)
 	$(call say,MAN,$(@D))
@@ -43,8 +46,8 @@ html: man
 completion: $(B)/completion/made
 
 .PHONY: install
-install: all man completion
-	$(INSTALL) -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
+install: $(PROGRAM) man completion
+	$(INSTALL) -Dm755 $(PROGRAM) $(DESTDIR)$(SBINDIR)/$(NAME)
 	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema presets prometheus grafana wireshark)
 	$(INSTALL) -m644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schema
 	$(INSTALL) -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
