@@ -104,6 +104,13 @@ $(B)/user/%.o: user/%.c | $(SKEL) $(TEXT)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+# What names the version is compiled again when there is another.
+$(patsubst %.c,$(B)/%.o,$(shell grep -rl PKTLEDGER_VERSION user)): $(B)/version
+.PHONY: version-of-now
+$(B)/version: version-of-now
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
+
 $(B)/tests/cases.o: tests/cases.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
