@@ -15,7 +15,7 @@
 #include "skb.bpf.h"
 #include "work.bpf.h"
 
-/* What the checkpoints are told, and what they count. */
+/* How the checkpoints are configured, and what they count. */
 
 const volatile struct balance_config cfg;
 
@@ -82,7 +82,7 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 	return ROLE_EDGE;
 }
 
-/* In a UDP receive queue skb->dev is `dev_scratch`, no address: nothing then tells a namespace. */
+/* In a UDP receive queue skb->dev is `dev_scratch`, no address: nothing then shows a namespace. */
 static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
@@ -131,7 +131,7 @@ struct datagram {
 	__u8 fragmented; /* it is the first fragment */
 };
 
-/* What is needed of an skb to tell its datagrams. */
+/* What is needed of an skb to know its datagrams. */
 struct skb_view {
 	struct linear at;
 	__u32 len, end;
@@ -623,7 +623,7 @@ __u32 look_begun;  /* set to 0 by user space */
 struct balance_look look;
 static struct balance_tally look_before;
 
-__u32 unread_from; /* balance_unread: packets of each queue that were told before */
+__u32 unread_from; /* balance_unread: packets of each queue that were reported before */
 
 static long look_cpu(__u32 cpu, void *unused)
 {
@@ -757,7 +757,7 @@ struct queue_walk {
 /* Too large for the stack; there is one reader. */
 static struct balance_queued queued;
 
-static __always_inline void tell_queued(struct queue_walk *w)
+static __always_inline void report_queued(struct queue_walk *w)
 {
 	struct filter_gap gap;
 	struct skb_view v;
@@ -791,7 +791,7 @@ static long queue_step(__u32 i, struct queue_walk *w)
 	if (!skb || (void *)skb == (void *)w->head || w->n >= unread_from + BALANCE_CHUNK)
 		return 1;
 	if (w->n >= unread_from)
-		tell_queued(w);
+		report_queued(w);
 	w->n++;
 	w->skb = BPF_CORE_READ(skb, next);
 	return 0;
@@ -957,7 +957,7 @@ int balance_queue(__u64 *ctx)
 
 /*
  * Behind all others at netfilter's hook `input`: what goes to a socket has its last name, and its
- * connection still tells the one before (bpf/nat.bpf.h).
+ * connection still has the one before (bpf/nat.bpf.h).
  */
 static __always_inline void names(struct sk_buff *skb)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who has called, for programs at tracepoints that do not tell it. */
+/* Who has called, for programs at tracepoints that do not report it. */
 #ifndef PKTLEDGER_CALLERS_BPF_H
 #define PKTLEDGER_CALLERS_BPF_H
 

@@ -20,7 +20,7 @@
 #define MAX_SEGMENTS 128
 
 /*
- * A fragment passes: the first one tells the number of all, for those that are lost later. `word`:
+ * A fragment passes: the first one has the number of all, for those that are lost later. `word`:
  * its stamp's; 0: it has none of ours, or is not the first. True: it is one of ours, and noted.
  */
 static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
@@ -55,7 +55,7 @@ static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l
 
 /*
  * Numbers of a merged skb follow each other; where the last one says that they do not, no more than
- * the first is marked: a checkpoint only tells how far something came.
+ * the first is marked: a checkpoint only shows how far something came.
  */
 static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u32 payload,
 					  __u8 where)

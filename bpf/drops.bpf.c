@@ -120,7 +120,7 @@ __noinline int count(__u32 index, __u64 events, __u64 packets, __u64 bytes, __u6
 	return 0;
 }
 
-/* Frames that one event may tell of; their lengths are not known. */
+/* Frames that one event may report; their lengths are not known. */
 static __always_inline void count_frames(__u32 index, __u64 frames)
 {
 	count(index, frames, frames, 0, 0);
@@ -263,7 +263,7 @@ static __always_inline int find_number(const struct stamp_reader *r, __u64 locat
 
 /*
  * Frames that wait in batches to be handed over, by a sender's live frames or by a fault's
- * redirect: of what is refused only the number is told.
+ * redirect: of what is refused only the number is reported.
  */
 
 /* Shared with gen.bpf.c and fault.bpf.c: what waits in the batch of the sender's device on this
@@ -403,7 +403,7 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 	return netns && netns != cfg.netns && !is_in_any(cfg.handing, TRACE_HANDING, location);
 }
 
-/* `cause`: with what the tracepoint tells. `second`: see is_my_turn(). */
+/* `cause`: with what the tracepoint reports. `second`: see is_my_turn(). */
 static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, struct sock *rx_sk,
 				      bool second)
 {
@@ -443,7 +443,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 	cause_device(cause, skb, rx_sk);
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	if (cause->reason == cfg.reason_netfilter) {
-		/* which hook of the stack dropped it only the route tells, by its input function */
+		/* which hook of the stack dropped it only the route shows, by its input function */
 		if (KFUNCS) /* on Linux 6.1 there is no room on the stack for it */
 			cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev, &cfg.hooks);
 		if (cause->aux)
@@ -608,7 +608,7 @@ int xdp_devmap_xmit(__u64 *ctx)
 	return end_of_batch(&cause, ctx[2], ctx[3], TRACE_BULK);
 }
 
-/* Here `processed` contains the drops. The device that it came by is not told. */
+/* Here `processed` contains the drops. The device that it came by is not reported. */
 SEC("tp_btf/xdp_cpumap_enqueue")
 int xdp_cpumap_enqueue(__u64 *ctx)
 {

@@ -61,7 +61,7 @@ static __always_inline void lengthen(struct __sk_buff *skb, const __u8 *front, _
  * A datagram is put before those of a merged packet. With that the headers move, but not where the
  * checksum is to begin, and such a packet cannot be taken apart (__udp_gso_segment()). It has the
  * number of the last one, which is behind the end now: how many they are stays as it was. The
- * packet comes in again: only that tells the kernel where its headers are. `headers` is a constant.
+ * packet comes in again: only that shows the kernel where its headers are. `headers` is a constant.
  */
 static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, __u32 ip_length)
 {
@@ -311,13 +311,13 @@ SEC("tc")
 int fault_untold(struct __sk_buff *skb)
 {
 	struct headers h;
-	bool told;
+	bool announced;
 
 	headers_loaded(skb, true, &h);
-	told = h.proto == PROTO_ICMP
-		       ? h.icmp_type == ICMP_UNREACH && h.icmp_code == ICMP_FRAG_NEEDED
-		       : h.proto == PROTO_ICMP6 && h.icmp_type == ICMP6_TOO_BIG;
-	return told ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	announced = h.proto == PROTO_ICMP
+			    ? h.icmp_type == ICMP_UNREACH && h.icmp_code == ICMP_FRAG_NEEDED
+			    : h.proto == PROTO_ICMP6 && h.icmp_type == ICMP6_TOO_BIG;
+	return announced ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 /* MLD is behind a hop-by-hop header (RFC 2710, section 3). */

@@ -184,7 +184,7 @@ static __always_inline bool is_mine(const struct net_device *from)
 
 /*
  * Attached for the first frame only: whether the device takes any at all. A veth whose peer has no
- * NAPI does not, and no counter tells (veth_xdp_xmit()).
+ * NAPI does not, and no counter shows it (veth_xdp_xmit()).
  */
 SEC("tp_btf/xdp_devmap_xmit")
 int gen_probe(__u64 *ctx)

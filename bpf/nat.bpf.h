@@ -4,7 +4,7 @@
  * wants, and which of them is the loss; and packets that NAT renames on this host, of which EXPR is
  * asked about the name with which they came into their namespace, too.
  *
- * A packet's connection (skb->_nfct) tells that name from the translation until the packet goes to a
+ * A packet's connection (skb->_nfct) has that name from the translation until the packet goes to a
  * socket or into another namespace. So it is read there for the last time, by a program of
  * netfilter's hook `input` and at net_dev_queue; behind them the packet is known by its new name,
  * in `renamed`. User space runs the program of the hook in namespaces with NAT only. Where none

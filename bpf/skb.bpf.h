@@ -58,7 +58,7 @@ extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 /* Header bytes on the stack: they are read in words. */
 #define WIDE __attribute__((aligned(8)))
 
-/* The linear part of an skb, and what tells where headers are in it; offsets from `head`. */
+/* The linear part of an skb, and what shows where headers are in it; offsets from `head`. */
 struct linear {
 	unsigned char *head;
 	unsigned char *data;
@@ -129,7 +129,7 @@ static __noinline __u64 site_of_caller(__u64 *ctx, __u64 start, __u64 end)
 }
 
 /*
- * kfree_skb tells who called the one that frees. Where compilers make no jumps of calls, as on
+ * kfree_skb reports who called the one that frees. Where compilers make no jumps of calls, as on
  * arm64, that may be one that frees for others, in [start, end): then it is its caller.
  */
 static __always_inline __u64 drop_site(__u64 *ctx, __u64 start, __u64 end)
@@ -138,7 +138,7 @@ static __always_inline __u64 drop_site(__u64 *ctx, __u64 start, __u64 end)
 }
 
 /*
- * The namespace where it was dropped, by which socket or none; 0: nothing tells it. skb->sk of a
+ * The namespace where it was dropped, by which socket or none; 0: nothing shows it. skb->sk of a
  * fragment is no address, and in a tree of segments `dev` is a part of its node.
  */
 static __always_inline __u32 drop_netns(struct sk_buff *skb, struct sock *sk)
@@ -275,7 +275,7 @@ static __always_inline int linear_l3(const struct linear *at, __u16 *type)
  * all of them, which makes it 10 times as fast as with a counter.
  */
 struct headers_walk {
-	void *from; /* struct linear; struct __sk_buff, of which clang 14 would tell BTF no more */
+	void *from; /* struct linear; struct __sk_buff, which clang 14 leaves out of BTF */
 	struct headers *h;
 };
 
@@ -319,7 +319,7 @@ static __always_inline bool has_more_headers(const struct headers *h)
 struct packet {
 	__u64 word;	/* of the stamp */
 	__u32 payload;	/* offset of the UDP payload from head */
-	__u32 l3_bytes; /* length that the IP header tells */
+	__u32 l3_bytes; /* length by the IP header */
 };
 
 enum packet_result {

@@ -54,7 +54,7 @@ int reader(__u64 *ctx)
 
 /*
  * Finds the AF_XDP sockets of the host among the open files of all tasks, and writes what their
- * rings lost: for kernels where sock_diag does not tell.
+ * rings lost: for kernels where sock_diag does not report them.
  */
 
 #define AF_XDP 44
@@ -164,7 +164,7 @@ int silent(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Packets that wait in UDP sockets, and what they take of its buffer. sock_diag tells only the
+ * Packets that wait in UDP sockets, and what they take of its buffer. sock_diag reports only the
  * memory that is charged, which is more: what is read already is given back in portions
  * (udp_rmem_release()).
  */
@@ -203,7 +203,7 @@ int queue(struct bpf_iter__udp *ctx)
 }
 
 /*
- * What is read from UDP sockets, call by call: no counter of the kernel tells it of one socket. The
+ * What is read from UDP sockets, call by call: no counter of the kernel has it of one socket. The
  * tracepoint is there since Linux 6.3.
  */
 

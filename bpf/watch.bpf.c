@@ -19,8 +19,8 @@
 #include "work.bpf.h"
 
 /*
- * What is told of a socket or a device beside its number: read once an interval, so with probing
- * reads, which cost more but take any pointer.
+ * What is reported of a socket or a device beside its number: read once an interval, so with
+ * probing reads, which cost more but take any pointer.
  */
 
 #define PORTS_LEN 4
@@ -242,7 +242,7 @@ static __always_inline bool has_ports(__u8 proto)
 	       proto == PROTO_UDPLITE || proto == PROTO_DCCP;
 }
 
-/* All that the headers tell, extensions included. */
+/* All that the headers say, extensions included. */
 static __always_inline void flow_walk(const struct linear *at, int l3, struct watch_flow *f)
 {
 	struct headers h;
@@ -529,8 +529,8 @@ static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *su
 }
 
 /*
- * The helper does not take skb->sk. A socket without a cookie is then told by where it lies and
- * what it is bound and connected to; no cookie is that large.
+ * The helper does not take skb->sk. A socket without a cookie is then identified by where it lies
+ * and what it is bound and connected to; no cookie is that large.
  */
 static __always_inline __u64 sender_id(struct sk_buff *skb, struct sock *sk)
 {
@@ -721,7 +721,7 @@ __noinline int see_datagram(const struct linear *at, __u32 program, __u32 place)
 /* What is known of a packet that was freed, before it has its key. */
 struct freed {
 	struct sk_buff *skb;
-	struct sock *rx_sk;  /* that dropped it, as the kernel tells */
+	struct sock *rx_sk;  /* that dropped it, as the kernel reports */
 	struct sock *sender; /* skb->sk */
 	struct sock *sk;     /* the one whose cookie is `aux` */
 	struct net_device *dev;
@@ -855,7 +855,7 @@ static __always_inline bool is_aborted(__u64 site)
 	return was;
 }
 
-/* XDP_ABORTED, or no verdict at all; a failed XDP_TX or redirect is told by another event. */
+/* XDP_ABORTED, or no verdict at all; a failed XDP_TX or redirect is reported by another event. */
 SEC("?tp_btf/xdp_exception")
 int watch_aborted(__u64 *ctx)
 {

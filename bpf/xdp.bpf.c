@@ -3,9 +3,9 @@
  * What XDP does with frames: those that it loses, and the verdicts of one program. Apart from each
  * other, each is loaded without the other and its maps.
  *
- * The observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not tell
+ * The observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not report
  * them: redirects that fail, verdicts that make no sense, batches that a device or a CPU refuses.
- * Whether another event tells the same frame is in the key; user space decides.
+ * Whether another event reports the same frame is in the key; user space decides.
  */
 #include "kernel.h"
 
@@ -134,7 +134,7 @@ int xdplosses_exception(__u64 *ctx)
 	struct net_device *dev = (void *)ctx[0];
 	struct xdploss_key key = {.kind = XDPLOSS_EXCEPTION, .act = ctx[2]};
 
-	/* drivers report a failed redirect here, too (goto xdp_abort): xdp_redirect_err tells it */
+	/* drivers report a failed redirect here (goto xdp_abort), and in xdp_redirect_err */
 	if (key.act == XDP_REDIRECT)
 		return 0;
 	if (key.act > XDP_REDIRECT)
@@ -143,7 +143,7 @@ int xdplosses_exception(__u64 *ctx)
 	by_program(&key, dev, (void *)ctx[1]);
 	/*
 	 * On a veth the same verdict may be on an skb, which the kernel then frees as dropped, or
-	 * on a frame, which it frees without a word. Only the caller tells which. The skb of a
+	 * on a frame, which it frees without a word. Only the caller shows which. The skb of a
 	 * failed XDP_TX is already consumed, and its page is lost without a word.
 	 */
 	if (key.act != XDP_TX && is_called_by(ctx, cfg.skb_start, cfg.skb_end))

@@ -44,7 +44,7 @@ int xsk_steer(struct xdp_md *ctx)
 	slot = bpf_map_lookup_elem(&cell, &zero);
 	if (slot)
 		*slot = word;
-	/* a full ring is told by a tracepoint, and who hears nothing there has to be known */
+	/* a full ring is reported by a tracepoint, and who hears nothing there has to be known */
 	if (word && is_on_init())
 		mark_seen(word, SEEN_XDP);
 	return bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);

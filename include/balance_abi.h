@@ -54,7 +54,7 @@ enum balance_role {
 };
 
 /*
- * What is known of the datagrams to one port of one namespace. A socket tells how many bytes were
+ * What is known of the datagrams to one port of one namespace. A socket reports how many bytes were
  * read from it, not which datagram that was. So for each port it is kept which lengths came, of
  * datagrams that EXPR matches and of others: one that was read is of the flow if no other of its
  * length ever came. That a length came is noted when it arrives, before anybody can read it.

@@ -14,7 +14,7 @@
  * A program that wants the plain case cheap reads it at once and calls headers_ip4() or
  * headers_ip6() itself: those are the step, inlined.
  *
- * Lengths that headers tell are passed on, not believed: a packet that was dropped because they are
+ * Lengths in headers are passed on, not believed: a packet that was dropped because they are
  * wrong is to be known all the same.
  */
 #ifndef PKTLEDGER_HEADERS_H

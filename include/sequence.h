@@ -7,7 +7,7 @@
  *
  * After RFC 3550, appendix A.1: a stream counts from its second packet in sequence; a number far
  * from the last is a jump, and begins a new epoch if the next packet continues it. Unlike there, a
- * window of the last numbers tells what comes late from what comes twice.
+ * window of the last numbers distinguishes what comes late from what comes twice.
  */
 #ifndef PKTLEDGER_SEQUENCE_H
 #define PKTLEDGER_SEQUENCE_H

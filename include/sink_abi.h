@@ -16,7 +16,7 @@
 struct sink_config {
 	__u32 payload; /* expected length; 0: any */
 	__u8 pass;     /* a checkpoint only: all goes on to the stack */
-	__u8 learn;    /* streams are learned from what arrives; trace_config tells none */
+	__u8 learn;    /* streams are discovered by what arrives; trace_config has none */
 	__u8 pad[2];
 };
 
@@ -42,9 +42,9 @@ struct sink_sums {
 
 /* Per CPU. What is invalid, foreign or late goes on to the stack. */
 struct sink_count {
-	struct sink_sums sums;	   /* last_ns is behind by SINK_CLOCK_EVERY */
-	__u64 taken;		   /* frames ended here by XDP_DROP: deliveries and duplicates */
-	__u64 reordered;	   /* number below the highest that this CPU has seen of the stream */
+	struct sink_sums sums; /* last_ns is behind by SINK_CLOCK_EVERY */
+	__u64 taken;	       /* frames ended here by XDP_DROP: deliveries and duplicates */
+	__u64 reordered;       /* number below the highest that this CPU has seen of the stream */
 	__u64 next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 };
 

@@ -8,7 +8,7 @@
 
 #include "watch_abi.h"
 
-#define FILES_WANTED 4096 /* sockets looked for at a time */
+#define FILES_WANTED 4096  /* sockets looked for at a time */
 #define FILES_UNREAD (~0U) /* whose reader is wanted, and that nobody has read since; else 0 */
 
 /* A process that has a wanted socket. */
@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct silent_record) == 120, "read by both sides");
 /* What waits in UDP sockets: a record for each, as the iterator writes them. */
 
 struct queue_record {
-	__u64 cookie;  /* as inet_diag tells it */
+	__u64 cookie;  /* as inet_diag reports it */
 	__u64 packets; /* in both of its queues */
 	__u64 looked;  /* how many of them were looked at */
 	__u64 memory;  /* bytes that those take, as the buffer counts them (truesize) */

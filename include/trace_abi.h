@@ -3,7 +3,7 @@
  * What the tracing programs and user space say to each other.
  *
  * A packet's fate is one byte, indexed by its number: 0 while it is open, else the index of the
- * cause that ended it. A cause is what the kernel told: reason, location, interface, namespace.
+ * cause that ended it. A cause is what the kernel reported: reason, location, interface, namespace.
  * Which stage that is, is decided in user space (drops/stagemap.h), where names are known.
  */
 #ifndef PKTLEDGER_TRACE_ABI_H

@@ -30,7 +30,7 @@ enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
 	/* A route was attached; for NETFILTER_DROP aux is its input function. Or aux is who ran
-	 * netfilter's hooks (struct trace_hooks), where that tells more. */
+	 * netfilter's hooks (struct trace_hooks), where that says more. */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not a device; ifindex is where it came in, if known */
 	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
@@ -108,7 +108,7 @@ struct watch_sock {
 	__u64 inode;	  /* of the socket, as in /proc/PID/fd; 0: closed, or the kernel's own */
 	__u64 cgroup;	  /* id, as of cgroup_path_ns(); 0 unknown */
 	__u64 drops;	  /* sk_drops */
-	__u32 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) tells */
+	__u32 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) reports */
 	__u32 rmem;	  /* bytes charged for what waits */
 	__u32 queued;	  /* skbs in sk_receive_queue */
 	__u32 bound_dev;  /* SO_BINDTODEVICE; 0: any */
@@ -137,7 +137,7 @@ struct watch_loss {
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
 	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; negative: it has none */
-	/* Of a socket; where the kernel does not tell which, their destination stands for it. */
+	/* Of a socket; where the kernel does not report which, their destination stands for it. */
 	__s32 socket_reasons[WATCH_SOCKET_REASONS];
 	__u32 cpus;	 /* possible ones */
 	__u8 has_reason; /* kfree_skb has its 3rd argument */

@@ -20,7 +20,7 @@ enum xdploss_kind {
 	XDPLOSS_KINDS,
 };
 
-/* Why another event tells the same packet. */
+/* Why another event reports the same packet. */
 enum xdploss_flag {
 	XDPLOSS_GENERIC = 1,  /* generic mode: it is an skb, and kfree_skb follows */
 	XDPLOSS_SKB = 2,      /* native, but on an skb (veth): kfree_skb follows */
@@ -38,7 +38,7 @@ struct xdploss_key {
 	__u32 netns;   /* of that device; 0: not known (cpumap) */
 	__u32 from;    /* DEVMAP: device that the frame came in by; CPUMAP_QUEUE: target CPU */
 	__u32 map_id;  /* 0: no map */
-	__u32 prog_id; /* 0: not told */
+	__u32 prog_id; /* 0: not reported */
 	__u32 pad;
 };
 
@@ -66,7 +66,7 @@ struct xdploss_config {
 
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
 
-/* What the observer of an XDP program's verdicts (bpf/xdp.bpf.c) tells user space. */
+/* What the observer of an XDP program's verdicts (bpf/xdp.bpf.c) reports to user space. */
 
 #define XDPVERDICT_DEVICES 64 /* that a program is at, at most */
 #define XDPVERDICT_INVALID 5  /* behind XDP_REDIRECT */

@@ -192,17 +192,17 @@ static void ask(struct chosen *c)
 	watch_block_signals();
 }
 
-static void show_change(void *arg, const struct change_told *told)
+static void show_change(void *arg, const struct change_report *report)
 {
 	const struct print_view view = view_of(stdout, 0);
 	struct outcomes *t = arg;
 
 	t->all++;
-	t->others += told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT;
+	t->others += report->outcome == CHANGE_FOREIGN || report->outcome == CHANGE_KEPT;
 	if (t->list)
-		json_object_array_add(t->list, json_change_told(told));
+		json_object_array_add(t->list, json_change_report(report));
 	else
-		print_change_told(&view, told);
+		print_change_report(&view, report);
 }
 
 /* The changes made of one finding, each once. */

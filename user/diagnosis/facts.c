@@ -287,7 +287,7 @@ static void join_links(struct facts_reader *r)
 		/* Devices without hardware have none of these, and need none. */
 		if (link->dev.driver[0] && (s->ring.known || link->n_irqs) &&
 		    (!s->ring.known || !s->channels.known || !s->coalesce.known))
-			unread(f, ifname, "driver %s does not tell:%s%s%s", link->dev.driver,
+			unread(f, ifname, "driver %s does not report:%s%s%s", link->dev.driver,
 			       s->ring.known ? "" : " rings", s->channels.known ? "" : " channels",
 			       s->coalesce.known ? "" : " coalescing");
 	}

@@ -170,7 +170,7 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 
 /*
  * What was watched only for a while may go on: then a steady share of losses is no burst either.
- * Where arrivals are not known, nor all that was sent, nothing tells.
+ * Where arrivals are not known, nor all that was sent, nothing is said.
  */
 static bool is_burst(const struct finding_facts *f)
 {

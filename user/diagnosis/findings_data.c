@@ -226,7 +226,7 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NETFILTER, "netfilter", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A firewall rule[ in the {hook} hook] dropped the packet.",
 	 "A rule of nftables or iptables, or a chain's policy, dropped the packet. In the output "
-	 "and postrouting hooks send() returns EPERM. Rules with counters tell which of them it "
+	 "and postrouting hooks send() returns EPERM. Rules with counters show which of them it "
 	 "was.",
 	 .evidence = LOST "[; {rules}]", .wanted = "the rule reviewed",
 	 .command = "nft list ruleset"},
@@ -312,7 +312,8 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_FORWARD, "ip-too-big", WHEN_TOO_BIG, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet was larger than the MTU of the way on, and must not be fragmented.",
 	 "The packet was larger than the MTU of the next link and must not be fragmented. The "
-	 "sender is told by ICMP, which firewalls like to drop; then it goes on losing all large "
+	 "sender hears of it by ICMP, which firewalls like to drop; then it goes on losing all "
+	 "large "
 	 "packets.",
 	 .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
@@ -478,8 +479,9 @@ const struct finding_row finding_rows[] = {
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT, .wanted = "a faster reader"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The socket's receive buffer was full: packets came faster than they were read. Not "
-	 "enough was seen to tell bursts from a slow reader.",
-	 "The socket's receive buffer was full. What could tell a burst from a slow reader is not "
+	 "enough was seen to distinguish bursts from a slow reader.",
+	 "The socket's receive buffer was full. What distinguishes a burst from a slow reader is "
+	 "not "
 	 "known: what its reader did while packets were lost, or how many came and how fast the "
 	 "program read. To watch for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
@@ -534,8 +536,8 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "complete checksums from the sender, valid buffers in the reader"},
 	{STAGE_SOCKET_CLOSE, "socket-close", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
-	 "The packets still waited in the socket when it was closed. No counter tells this.",
-	 "When the socket was closed, packets still waited in it. No counter of the kernel tells "
+	 "The packets still waited in the socket when it was closed. No counter has this.",
+	 "When the socket was closed, packets still waited in it. No counter of the kernel has "
 	 "of them.",
 	 .evidence = LOST, .wanted = "a reader that empties its socket before it closes it"},
 	{STAGE_OTHER, "other", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
@@ -729,7 +731,7 @@ const struct finding_row finding_rows[] = {
 	 "{ifname} and the other end of its link have different MTUs: what is larger than the "
 	 "smaller one is dropped without a message.",
 	 "The two ends of a veth link were given different MTUs. A frame that is larger than the "
-	 "MTU of the end at which it arrives is dropped there, and no message tells the sender: "
+	 "MTU of the end at which it arrives is dropped there, and no message reaches the sender: "
 	 "small packets get through and large ones never do.",
 	 .evidence = "MTU {mtu} and {other_mtu}", .current = "{ifname} {mtu}, its peer {other_mtu}",
 	 .wanted = "the same MTU", .command = "ip -d link show dev {ifname}"},

@@ -29,7 +29,7 @@ void way_back_read(const struct netns *ns, struct way_back *back);
 
 /*
  * Whose packets are refused from now on, in all namespaces: a BPF program at skb:kfree_skb, for no
- * counter tells it. 0 or -errno: no drop reasons (Linux 5.17), no CAP_BPF and CAP_PERFMON.
+ * counter has it. 0 or -errno: no drop reasons (Linux 5.17), no CAP_BPF and CAP_PERFMON.
  */
 struct survey_bpf;
 int way_sources_open(struct survey_bpf **sources);

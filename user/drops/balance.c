@@ -237,7 +237,7 @@ static int load_error(const struct balance *b, struct error *err, int rc)
 		return trace_load_error(err, rc);
 	return error_set(err, STATUS_UNABLE, rc, "trace without it shows what is dropped",
 			 "--balance needs Linux 6.3, or before that fexit on udp_recvmsg: this "
-			 "kernel does not tell what sockets read");
+			 "kernel does not report what sockets read");
 }
 
 int balance_open(struct balance **out, const struct balance_spec *spec, struct error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The checkpoints of a flow's balance: bpf/balance.bpf.c loaded, attached and read. Numbers only;
- * the balance is closed in monitor/session.h. What sockets read is told by sock:sock_recv_length
- * (Linux 6.3), before that by fexit on udp_recvmsg() and udpv6_recvmsg().
+ * the balance is closed in monitor/session.h. What sockets read is reported by
+ * sock:sock_recv_length (Linux 6.3), before that by fexit on udp_recvmsg() and udpv6_recvmsg().
  *
  *	balance_open() .. balance_begin() .. balance_tick() now and then .. balance_end()
  */

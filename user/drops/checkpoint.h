@@ -32,7 +32,7 @@ enum checkpoint {
 };
 
 /*
- * Loads all, attaches those of `at` (by enum checkpoint) with a namespace; tells `drops` of
+ * Loads all, attaches those of `at` (by enum checkpoint) with a namespace; gives `drops`
  * fragments.
  */
 int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,

@@ -71,9 +71,9 @@ static const struct {
 
 /*
  * The hook is in no field of the event, but follows from what the packet has on its way, if who ran
- * the hooks is not told. OUTPUT runs before skb->dev is set (__ip_local_out). A route comes with
- * ip_rcv_finish or output; the sender's socket stays until ip_rcv_core orphans the skb, so on a
- * veth it is still there at ingress. An IPv6 route out has ip6_forward as its input too
+ * the hooks is not reported. OUTPUT runs before skb->dev is set (__ip_local_out). A route comes
+ * with ip_rcv_finish or output; the sender's socket stays until ip_rcv_core orphans the skb, so on
+ * a veth it is still there at ingress. An IPv6 route out has ip6_forward as its input too
  * (ip6_rt_init_dst): first the socket. What a bridge sends itself is still to this host, as any
  * new skb; what it forwards is to others (eth_type_trans).
  */

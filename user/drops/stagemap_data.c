@@ -78,9 +78,9 @@ const struct stagemap_row stagemap_rows[] = {
 	{NULL, "vmxnet3_tq_tx_complete vmxnet3_unmap_pkt", STAGE_NONE, IGNORE,
 	 "sent: this driver frees it as if it were dropped (vmxnet3_unmap_pkt)"},
 	{NULL, "skb_release_data", STAGE_NONE, IGNORE,
-	 "part of a merged packet, whose head tells its end (skb_release_data)"},
+	 "part of a merged packet, whose head reports its end (skb_release_data)"},
 	{"NOT_SPECIFIED", "kfree_skb_list_reason kfree_skb_list", STAGE_NONE, IGNORE,
-	 "part of a merged packet, whose head tells its end (skb_release_data before 6.3)"},
+	 "part of a merged packet, whose head reports its end (skb_release_data before 6.3)"},
 	{"PACKET_SOCK_ERROR", NULL, STAGE_NONE, COPY, "a tap's copy did not fit (packet_rcv)"},
 	{NULL,
 	 "packet_rcv* tpacket_rcv packet_release packet_sock_destruct run_filter "

@@ -25,7 +25,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "route that leads nowhere, as while IPsec has no key (dst_discard_out, "
 	 "ip6_pkt_discard_out)",
 	 "kfree_skb in dst_discard_out; IP_OUTNOROUTES",
-	 "without IPsec a UDP socket is told before there is a packet (ENETUNREACH, EINVAL: "
+	 "without IPsec a UDP socket gets an error before there is a packet (ENETUNREACH, EINVAL: "
 	 "refused); IP_OUTNOROUTES is of TCP and tunnels",
 	 "The routing of a packet that leaves. Without a route UDP refuses send() before there "
 	 "is a packet, which is `refused` and no loss. Where IPsec wants the packet and has no "
@@ -88,10 +88,10 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "else came, and does not know which numbers; between two hosts it is in the wire; no "
 	 "fault: it takes a NIC with a ring of its own",
 	 "The NIC had a packet and no free receive descriptor to put it to. The kernel never "
-	 "sees it: only counters of the device tell.",
+	 "sees it: only counters of the device have it.",
 	 "The CPU that empties the ring has too much to do or sleeps too deeply; bursts longer "
 	 "than the ring; no memory for new buffers.",
-	 "`pktledger check -i IFNAME` tells which. A larger ring (`ethtool -G`) for bursts; more "
+	 "`pktledger check -i IFNAME` shows which. A larger ring (`ethtool -G`) for bursts; more "
 	 "queues, or a CPU of its own for the receive work, for the rest."},
 	{STAGE_XDP, "verdict of an XDP program; a redirect to a device, CPU or socket that fails",
 	 "kfree_skb in veth_xdp_rcv_skb and do_xdp_generic; xdp_redirect_err, xdp_devmap_xmit, "
@@ -149,7 +149,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "__netif_receive_skb_core, br_handle_frame)",
 	 "kfree_skb: OTHERHOST, UNHANDLED_PROTO, BRIDGE_INGRESS_STP_STATE",
 	 "a bridge that floods past the right port makes no event: in a lab the difference of "
-	 "checkpoints at its ports tells",
+	 "checkpoints at its ports shows",
 	 "The link layer: addresses, VLANs, bridges and what stands in for them.",
 	 "The frame is for another MAC address (a switch that floods, a neighbour entry that is "
 	 "no longer true), carries a VLAN tag without an interface or a protocol nobody handles; "
@@ -172,7 +172,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "hooks send() fails with EPERM.",
 	 "A rule or a chain's policy drops; the table of tracked connections is full; a queue to "
 	 "a program (NFQUEUE) is full.",
-	 "`nft list ruleset`. Rules with counters tell which it was: `trace` names those that "
+	 "`nft list ruleset`. Rules with counters show which it was: `trace` names those that "
 	 "moved with the loss."},
 	{STAGE_IP_ROUTE,
 	 "rp_filter, martians, blackhole, an address that is not here (ip_rcv_finish_core, "
@@ -247,7 +247,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	{STAGE_UDP_MEM, "udp_mem, or the memory of the cgroup (__sk_mem_raise_allocated)",
 	 "kfree_skb: PROTO_MEM", "from Linux 6.18 no SNMP counter knows it",
 	 "The memory of all UDP sockets of the host together, or that of the control group. From "
-	 "Linux 6.18 on only the socket's own counter tells.",
+	 "Linux 6.18 on only the socket's own counter has it.",
 	 "Queues of sockets whose readers are slow add up to net.ipv4.udp_mem (in pages). Then "
 	 "every socket loses, also one that has room.",
 	 "`ss -uam` shows whose queues are long: mend those readers. Else raise net.ipv4.udp_mem."},
@@ -258,7 +258,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "The application reads more slowly than packets come: it is busy, asleep, stopped, "
 	 "waits for a CPU, or is held back by its CPU quota. Or bursts are longer than the "
 	 "buffer holds.",
-	 "`pktledger trace` tells which: it watches what the reader does while packets are lost. "
+	 "`pktledger trace` shows which: it watches what the reader does while packets are lost. "
 	 "A larger SO_RCVBUF (at most net.core.rmem_max) is the cure for bursts only; else less "
 	 "work for each packet, recvmmsg(), a thread that does nothing but read, or several "
 	 "readers (SO_REUSEPORT)."},
@@ -272,7 +272,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	{STAGE_SOCKET_CLOSE, "unread when the socket closes (udp_destruct_common)",
 	 "the socket's queue just before; kfree_skb in udp_destruct_common",
 	 "trace sees it where tracing is not suppressed (RCU callback)",
-	 "The socket was closed with packets in its queue. No counter of the kernel tells.",
+	 "The socket was closed with packets in its queue. No counter of the kernel has this.",
 	 "A program that ends or reopens its socket while packets come.",
 	 "Read until the queue is empty before close(); keep the socket over a restart (socket "
 	 "activation)."},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tunnels of this host, for filters that are applied to what is inside (--inner). GRE and IP in IP
- * are known by their IP protocol; of VXLAN and Geneve the UDP port tells.
+ * are known by their IP protocol; VXLAN and Geneve by the UDP port.
  */
 #ifndef PKTLEDGER_DROPS_TUNNELS_H
 #define PKTLEDGER_DROPS_TUNNELS_H

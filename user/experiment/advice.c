@@ -10,7 +10,7 @@
 
 /*
  * The largest cause of a stage, which shows where; NULL: none. A few packets that waited for a
- * neighbour in vain tell why many more found the queue of these full.
+ * neighbour in vain show why many more found the queue of these full.
  */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {

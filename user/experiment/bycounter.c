@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SOURCE_NOTE "no event tells of these losses: this counter is their source"
+#define SOURCE_NOTE "no event shows these losses: this counter is their source"
 
 /* Whether the receiver's device took so many frames. */
 static bool received(const struct counters *deltas, const struct site *site, uint64_t frames)
@@ -131,7 +131,7 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 	unseen = smaller(res->unaccounted - losses->suppressed, moved - shown);
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
-		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run "
+		 "ReasmTimeout counted %llu datagrams, events %llu: the timer may have run "
 		 "on top of PID 1, where this kernel skips tracing programs",
 		 (unsigned long long)moved, (unsigned long long)shown);
 }

@@ -64,7 +64,7 @@ static void name_bridge(struct site *s)
 			  .direction = "forward",
 			  .netns = "bridge",
 			  .note = "came into the bridge, and did not leave it towards the "
-				  "receiver; no event tells why"},
+				  "receiver; no event shows why"},
 	};
 
 	snprintf(in_bridge.named.ifname, sizeof(in_bridge.named.ifname), "%s",

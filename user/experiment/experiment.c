@@ -61,14 +61,14 @@ static bool is_alone(const struct run *r)
 	return r->site.lone && !r->remote;
 }
 
-/* What has arrived, was sent: how far a stream is, if not only as far as the sender has told. */
-static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t told)
+/* What has arrived, was sent: how far a stream is, if the sender has not reported more. */
+static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t reported)
 {
-	uint64_t least = f->base + told, next = f->tail[slot] + f->window;
+	uint64_t least = f->base + reported, next = f->tail[slot] + f->window;
 
 	while (next > least && !f->arrivals[fates_index(f, (uint16_t)slot, next - 1)])
 		next--;
-	return next > least ? next - f->base : told;
+	return next > least ? next - f->base : reported;
 }
 
 /* How far each stream is, from 0, by the site that sends it. */

@@ -25,7 +25,7 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 	int rc = netdev_get(ns, ifname, dev);
 
 	if (rc < 0)
-		return error_errno(err, STATUS_FAILED, rc, "ip link tells which there are",
+		return error_errno(err, STATUS_FAILED, rc, "`ip link` lists them",
 				   "no interface '%s'", ifname);
 	*port = (struct lab_port){.ns = ns,
 				  .ifindex = dev->link.ifindex,
@@ -146,7 +146,7 @@ static int find_next_hop(struct site *s, struct error *err)
 }
 
 /*
- * This namespace, and the device that an engine was told to use; else that by which packets leave,
+ * This namespace, and the device that an engine was given; else that by which packets leave,
  * or come in if they take the way that answers would, as they do in most networks.
  */
 static int open_one(struct site *s, struct error *err)

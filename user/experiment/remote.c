@@ -322,7 +322,7 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 	return -EHOSTUNREACH;
 }
 
-/* Whether NAT is between the hosts, or a wall, is told. */
+/* Says whether NAT, or a firewall, is between the hosts. */
 static void tell_way(const struct peer *p, const struct endpoint *to,
 		     const struct experiment_view *view)
 {

@@ -102,7 +102,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 			row->verdict = SELFTEST_AGREES;
 		note(row, !quiet	? "something was lost by it"
 			  : row->events ? "nothing is lost by it"
-					: "no event told of it");
+					: "no event showed it");
 		return;
 	}
 	if (!res->balanced)

@@ -46,7 +46,7 @@ static int find_consumed(struct tracer *t, struct error *err)
 
 	if (reasons_tracepoint_args(t->reasons, "consume_skb") != 2)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.3 or newer",
-				 "this kernel does not tell where packets are freed as used up: "
+				 "this kernel does not report where packets are freed as used up: "
 				 "such losses could not be seen");
 	n = consumed_ranges(t->ksyms, range);
 	for (unsigned i = 0; i < n && i < TRACE_CONSUMING; i++)

@@ -473,13 +473,13 @@ static int prepare(struct batch *b, struct error *err)
 
 static void report(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
 {
-	struct change_told told = {.change = &b->changes[i], .outcome = outcome};
+	struct change_report report = {.change = &b->changes[i], .outcome = outcome};
 
-	change_title(told.change, told.title, sizeof(told.title));
-	snprintf(told.why, sizeof(told.why), "%s", why);
-	if (read_now(told.change, told.current))
-		*told.current = '\0';
-	b->cb(b->arg, &told);
+	change_title(report.change, report.title, sizeof(report.title));
+	snprintf(report.why, sizeof(report.why), "%s", why);
+	if (read_now(report.change, report.current))
+		*report.current = '\0';
+	b->cb(b->arg, &report);
 }
 
 /* changes[failed] has failed: it and those before it as they were. Only what stays has entries. */
@@ -538,7 +538,7 @@ int change_apply(const struct change *changes, unsigned n, const char *undo_file
 struct step {
 	struct entry e;
 	struct netns ns;
-	struct change_told told;
+	struct change_report report;
 };
 
 static enum change_outcome __attribute__((format(printf, 3, 4)))
@@ -547,7 +547,7 @@ because(struct step *s, enum change_outcome outcome, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(s->told.why, sizeof(s->told.why), fmt, args);
+	vsnprintf(s->report.why, sizeof(s->report.why), fmt, args);
 	va_end(args);
 	return outcome;
 }
@@ -585,7 +585,7 @@ static enum change_outcome settle(struct step *s, int lock)
 	const struct change *c = &s->e.change;
 	struct error err = {};
 	const char *help;
-	int ret = read_now(c, s->told.current);
+	int ret = read_now(c, s->report.current);
 
 	if (ret == -ENOENT || ret == -ENODEV)
 		return because(s, CHANGE_GONE, "there is no such setting any more");
@@ -593,13 +593,13 @@ static enum change_outcome settle(struct step *s, int lock)
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
 	if (ret)
 		return because(s, CHANGE_KEPT, "%s", strerror(-ret));
-	if (!strcmp(s->told.current, c->old))
+	if (!strcmp(s->report.current, c->old))
 		return CHANGE_NOTHING;
-	if (strcmp(s->told.current, c->wanted))
+	if (strcmp(s->report.current, c->wanted))
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
 	ret = set(c, true, lock, &err);
-	if (read_now(c, s->told.current))
-		*s->told.current = '\0';
+	if (read_now(c, s->report.current))
+		*s->report.current = '\0';
 	if (!ret)
 		return CHANGE_DONE;
 	if (ret == -ERANGE)
@@ -616,13 +616,14 @@ static enum change_outcome undo(struct json_object *o, struct step *s, int lock)
 	struct error err = {};
 
 	if (read_entry(o, &s->e)) {
-		snprintf(s->told.title, sizeof(s->told.title), "%s %s %s", json_get_text(o, "kind"),
-			 json_get_text(o, "ifname"), json_get_text(o, "name"));
+		snprintf(s->report.title, sizeof(s->report.title), "%s %s %s",
+			 json_get_text(o, "kind"), json_get_text(o, "ifname"),
+			 json_get_text(o, "name"));
 		return because(s, CHANGE_KEPT, "this version does not know what it is");
 	}
 	s->e.change.ns = &s->ns;
-	s->told.change = &s->e.change;
-	change_title(&s->e.change, s->told.title, sizeof(s->told.title));
+	s->report.change = &s->e.change;
+	change_title(&s->e.change, s->report.title, sizeof(s->report.title));
 	if (!this_boot(&s->e))
 		return because(s, CHANGE_GONE, "the host was booted since");
 	outcome = find_namespace(s);
@@ -673,9 +674,9 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 
 		if (only && !is_of(entry, only, n, gone))
 			continue;
-		s.told.outcome = undo(entry, &s, file.fd);
-		cb(arg, &s.told);
-		if (s.told.outcome != CHANGE_KEPT)
+		s.report.outcome = undo(entry, &s, file.fd);
+		cb(arg, &s.report);
+		if (s.report.outcome != CHANGE_KEPT)
 			json_object_array_del_idx(file.entries, i, 1);
 	}
 	if (file.damaged)

@@ -126,7 +126,7 @@ enum change_outcome {
 	CHANGE_BACK,	/* apply: was made, and put back because another failed */
 };
 
-struct change_told {
+struct change_report {
 	const struct change *change; /* NULL: undo cannot read its entry */
 	enum change_outcome outcome;
 	char title[CHANGE_TITLE_SIZE];	  /* change_title(), or what the entry says */
@@ -134,7 +134,7 @@ struct change_told {
 	char why[sizeof(struct error)];	  /* one line; "" with DONE */
 };
 
-typedef void (*change_cb)(void *arg, const struct change_told *told);
+typedef void (*change_cb)(void *arg, const struct change_report *report);
 
 /* Gone after a boot, as is what it is about. */
 #define CHANGE_UNDO_FILE JOURNAL_HOME "/undo"

@@ -441,7 +441,7 @@ const struct nic_driver nic_drivers[] = {
 	/* Devices of software, whose losses all have an event. */
 	{"bridge|bonding|team|dummy|ifb|802.1Q|macvlan|macvtap|ipvlan|vxlan|geneve",
 	 "devices of software; those of ports and lower devices are in them",
-	 ROWS(ROW("link:*", EVENT, NONE, OTHER, "told by events", .events = NIC_EV_ALL))},
+	 ROWS(ROW("link:*", EVENT, NONE, OTHER, "reported by events", .events = NIC_EV_ALL))},
 };
 
 const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);

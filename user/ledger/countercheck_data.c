@@ -7,7 +7,7 @@
 	"documented: a PROTO_MEM loss in __udp_enqueue_schedule_skb moves no SNMP counter here; "  \
 	"the socket's drops count it"
 
-#define VETH_NOTE "documented: older kernels do not tell send() of a loss in veth"
+#define VETH_NOTE "documented: on older kernels send() does not report a loss in veth"
 
 const struct counter_rule counter_rules[] = {
 	/* The sender. udp_send_skb() and ip_send_skb() count what dev_queue_xmit() gives back. */

@@ -121,7 +121,7 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 		snprintf(buf, size,
 			 "%s datagrams arrived and were seen nowhere after: in a queue below the "
 			 "sockets, taken by a part of the kernel that reads without recv(), or "
-			 "lost where the kernel tells nothing",
+			 "lost where the kernel reports nothing",
 			 count);
 	else
 		snprintf(buf, size, "%s more ended than were seen coming: %s%s", count,

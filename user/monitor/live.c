@@ -365,7 +365,7 @@ void live_add(struct live *l, const struct live_row *row)
 		l->own.rows_merged++;
 }
 
-/* Loopback's are addresses of every namespace, and tell none. */
+/* Loopback's are addresses of every namespace, and identify none. */
 static bool is_address(const struct netns *ns, const struct watch_sock *to)
 {
 	const struct endpoint local = num_endpoint_of(to->family, to->local, 0);

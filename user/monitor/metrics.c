@@ -450,7 +450,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_series(&w, "lost_packets", NOISE_LOSS, false,
 		   "Packets lost, by stage, reason and whose they were.");
 	put_series(&w, "lost_bytes", NOISE_LOSS, true,
-		   "Bytes of lost packets; counters of devices do not tell them.");
+		   "Bytes of lost packets; counters of devices do not have them.");
 	put_series(&w, "suspect_packets", NOISE_SUSPECT, false,
 		   "Packets dropped that may be losses; what they were is not known.");
 	put_series(&w, "benign_packets", NOISE_BENIGN, false,
@@ -472,7 +472,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_by(&w, "what", "xdp", !m->xdp_gaps);
 	/* what it says of itself */
 	put_value(&w, "events", &counter, NULL, m->own.events,
-		  "Drops that the kernel has told, of any class.");
+		  "Drops that the kernel has reported, of any class.");
 	put_value(&w, "series", &gauge, NULL, m->series, "Sets of labels that are told apart now.");
 	put_value(&w, "series_limit", &gauge, NULL, m->max,
 		  "Sets of labels that are told apart at most.");

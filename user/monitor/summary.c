@@ -161,7 +161,7 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 
 	w->rules_text[0] = '\0';
 	if (!moved && result->n)
-		add(w->rules_text, sizeof(w->rules_text), "no counter tells which: ");
+		add(w->rules_text, sizeof(w->rules_text), "no counter shows which: ");
 	for (unsigned i = 0; i < result->n && shown < RULES_SHOWN; i++) {
 		if (moved == (result->rule[i].kind == NFT_RULE_MOVED))
 			put_rule(w, &result->rule[i], !shown++);
@@ -194,7 +194,7 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 	netns_close(&ns);
 }
 
-/* A few that waited for a neighbour in vain tell why many more found the queue of these full. */
+/* A few that waited for a neighbour in vain show why many more found the queue of these full. */
 static uint64_t weight(const struct live_row *row)
 {
 	return strcmp(row->text[LIVE_REASON], "NEIGH_FAILED") ? row->counts.packets : UINT64_MAX;

@@ -56,14 +56,15 @@ static const struct {
 	[CHANGE_BACK] = {"back", "put back ", STYLE_WARN},
 };
 
-struct json_object *json_change_told(const struct change_told *told)
+struct json_object *json_change_report(const struct change_report *report)
 {
-	struct json_object *o = told->change ? json_change(told->change) : json_object_new_object();
+	struct json_object *o =
+		report->change ? json_change(report->change) : json_object_new_object();
 
-	json_put_text(o, "title", told->title);
-	json_put_text(o, "outcome", outcomes[told->outcome].name);
-	json_put_text(o, "current", told->current);
-	json_put_text(o, "why", told->why);
+	json_put_text(o, "title", report->title);
+	json_put_text(o, "outcome", outcomes[report->outcome].name);
+	json_put_text(o, "current", report->current);
+	json_put_text(o, "why", report->why);
 	return o;
 }
 
@@ -91,7 +92,7 @@ void print_remedy(const struct print_view *v, const struct remedy *r)
 	static const struct {
 		enum style style;
 		const char *text;
-	} told[] = {
+	} texts[] = {
 		[REMEDY_HELPED] = {STYLE_GOOD, ""},
 		[REMEDY_NO_HELP] = {STYLE_BAD, "; that does not help, and is taken back"},
 		[REMEDY_NO_TRAFFIC] = {STYLE_WARN,
@@ -99,10 +100,10 @@ void print_remedy(const struct print_view *v, const struct remedy *r)
 	};
 	struct page p = print_page(v, 0);
 
-	page_line(&p, 0, told[r->outcome].style, "measured ", STYLE_PLAIN,
+	page_line(&p, 0, texts[r->outcome].style, "measured ", STYLE_PLAIN,
 		  "%s%s%s%s%s: %s lost before, %s after%s", r->id, *r->subject ? ", " : "",
 		  r->subject, *r->netns ? " in " : "", r->netns, fmt_rate(r->lost_pps),
-		  fmt_rate(r->lost_pps_after), told[r->outcome].text);
+		  fmt_rate(r->lost_pps_after), texts[r->outcome].text);
 }
 
 static struct json_object *finding_json(const struct check_finding *c)
@@ -842,15 +843,15 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 		page_fill_line(&p, 2, STYLE_DIM, "effect    ", STYLE_PLAIN, change, "for {effect}");
 }
 
-void print_change_told(const struct print_view *v, const struct change_told *told)
+void print_change_report(const struct print_view *v, const struct change_report *report)
 {
 	struct page p = print_page(v, 0);
 	char command[CHANGE_COMMAND_SIZE];
 
-	page_line(&p, 0, outcomes[told->outcome].style, outcomes[told->outcome].label, STYLE_PLAIN,
-		  "%s%s%s%s%s", told->title, *told->current ? ": " : "", told->current,
-		  *told->why ? "; " : "", told->why);
-	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
+	page_line(&p, 0, outcomes[report->outcome].style, outcomes[report->outcome].label,
+		  STYLE_PLAIN, "%s%s%s%s%s", report->title, *report->current ? ": " : "",
+		  report->current, *report->why ? "; " : "", report->why);
+	if ((report->outcome == CHANGE_FOREIGN || report->outcome == CHANGE_KEPT) && report->change)
 		put_command(&p, 9, "to put it back all the same: ",
-			    change_command(told->change, true, command, sizeof(command)));
+			    change_command(report->change, true, command, sizeof(command)));
 }

@@ -17,7 +17,7 @@
 #include "stages.h"
 
 struct change;
-struct change_told;
+struct change_report;
 struct look;
 struct remedy;
 struct html;
@@ -234,8 +234,8 @@ struct json_object *json_remedy(const struct remedy *r);
 void print_remedy(const struct print_view *v, const struct remedy *r);
 
 /* One that was made or undone, or was not: "title", .., "outcome", "current", "why". */
-struct json_object *json_change_told(const struct change_told *told);
-void print_change_told(const struct print_view *v, const struct change_told *told);
+struct json_object *json_change_report(const struct change_report *report);
+void print_change_report(const struct print_view *v, const struct change_report *report);
 
 /* Several trials of one experiment: a row each, then median, lowest and highest. */
 

@@ -76,7 +76,7 @@ int socket_bind_device(int fd, const char *device, struct error *err)
 	if (!device || !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1))
 		return 0;
 	return error_errno(err, STATUS_FAILED, -errno,
-			   errno == ENODEV ? "ip link tells which there are" : NULL,
+			   errno == ENODEV ? "`ip link` lists them" : NULL,
 			   errno == ENODEV ? "no interface '%s'" : "cannot bind to %s", device);
 }
 

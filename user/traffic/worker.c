@@ -58,7 +58,7 @@ static int settle_in(const struct worker_team *t, unsigned slot, struct error *e
 		pin(allowed_cpu(t->cpu + (int)slot)); /* our guess: without it all is slower */
 	if (rc)
 		return error_errno(err, STATUS_UNABLE, rc,
-				   "taskset -p tells which CPUs a process may use",
+				   "`taskset -p` shows which CPUs a process may use",
 				   "thread %u cannot run on CPU %u", slot, wish->cpu + slot);
 	/* of this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
 	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))

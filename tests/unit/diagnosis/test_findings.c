@@ -479,10 +479,10 @@ CASE(rules)
 	struct finding_facts facts = {.lost = 300, .hook = "input"};
 	struct finding f;
 
-	facts.rules = "no counter tells which: rule 7 of chain inet t input";
+	facts.rules = "no counter shows which: rule 7 of chain inet t input";
 	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "netfilter");
-	assert_string_equal(f.evidence, "300 packets lost; no counter tells which: rule 7 of chain "
+	assert_string_equal(f.evidence, "300 packets lost; no counter shows which: rule 7 of chain "
 					"inet t input");
 	facts.rules = "rule 6 of chain inet t input: 300 packets";
 	facts.rule_chain = "inet t input";

@@ -257,7 +257,7 @@ const struct fault_row faults_by_link[] = {
 	 .apply = block_port},
 	{"l2:flood", "a bridge knows no address and floods, but not to the receiver", .is = BRIDGED,
 	 .apply = flood},
-	{"l2:silent", "the same, and who gets it instead keeps it: no event tells of it",
+	{"l2:silent", "the same, and who gets it instead keeps it: no event shows it",
 	 .is = BRIDGED | SILENT | OF_PROGRAM, .programs = PROGRAM(KEEP), .apply = flood},
 	{"tunnel", "the ends of a VXLAN tunnel are of different networks",
 	 .is = TUNNELLED | OF_PROGRAM, .plan = plan_tunnel},

@@ -82,7 +82,7 @@ static int steer(const struct lab_port *port, unsigned cpu, struct error *err)
 	int ret = 0;
 
 	if (cpu >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
-		return error_usage(err, "lscpu tells which there are",
+		return error_usage(err, "`lscpu` lists them",
 				   "there is no CPU %u to hand packets to", cpu);
 	lab_cpu_mask(mask, sizeof(mask), cpu);
 	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
