@@ -717,10 +717,15 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
  */
 static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment *s)
 {
+	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct sock *sk = IN(skb, sk_buff)->sk;
 	__u8 state;
 
 	if ((__s64)sk >= 0)
+		return false;
+	/* it has left, and keeps its socket until the IP layer of its receiver */
+	if ((__s64)dev < 0 &&
+	    BPF_CORE_READ(dev, nd_net.net) != BPF_CORE_READ(sk, __sk_common.skc_net.net))
 		return false;
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (state == TCP_TIME_WAIT || state == TCP_NEW_SYN_RECV ||
@@ -729,6 +734,35 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment 
 	    BPF_CORE_READ(sk, __sk_common.skc_dport) != s->flow.dst_port)
 		return false;
 	return (__s32)(s->seq - BPF_CORE_READ((struct tcp_sock *)sk, snd_nxt)) >= 0;
+}
+
+/* `rx`: whose socket drops it; NULL: it has not come to one. */
+static __always_inline bool is_had(const struct sock *rx, __u32 end)
+{
+	__u8 state;
+
+	if (!rx || BPF_CORE_READ(rx, sk_protocol) != PROTO_TCP)
+		return false;
+	state = BPF_CORE_READ(rx, __sk_common.skc_state);
+	return state != TCP_TIME_WAIT && state != TCP_NEW_SYN_RECV && state != TCP_LISTEN &&
+	       (__s32)(end - BPF_CORE_READ((const struct tcp_sock *)rx, rcv_nxt)) <= 0;
+}
+
+/* One that is not known yet: as it was before what it is sending. */
+static __always_inline void kept_by_drop(struct sock *sk, const struct segment *s)
+{
+	struct watch_flow f;
+	struct kept *k;
+
+	if (!sk || bpf_sk_storage_get(&sockets, sk, 0, 0))
+		return;
+	flow_of(&f, sk);
+	k = keep(sk, &f);
+	if (!k)
+		return;
+	k->first.flags = TCP_LATE;
+	k->first.bytes_sent -= s->bytes;
+	k->first.data_segs_out -= s->segs;
 }
 
 static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct sk_buff *skb)
@@ -853,7 +887,9 @@ int tcp_drop(__u64 *ctx)
 		return 0;
 	}
 	unsent = s.bytes && is_unsent(skb, &s);
-	if (s.bytes && !unsent)
+	if (unsent)
+		kept_by_drop(skb->sk, &s);
+	else if (s.bytes)
 		open_hole(&s);
 	r = record(TCP_DROPPED);
 	if (!r)
@@ -873,6 +909,7 @@ int tcp_drop(__u64 *ctx)
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}
 	r->unsent = unsent;
+	r->kind = is_had((void *)ctx[3], r->end);
 	fill_key(&r->key, ctx, skb);
 	bpf_ringbuf_submit(r, 0);
 	return 0;

@@ -71,7 +71,7 @@ struct tcp_record {
 	__u32 tsval;		/* of the timestamp option (RFC 7323); 0: not known */
 	__u16 segs, size;	/* how many segments, and the payload of each (0: one) */
 	__u8 event;		/* enum tcp_event */
-	__u8 kind;		/* enum tcp_kind */
+	__u8 kind;		/* enum tcp_kind; TCP_DROPPED: its receiver had it already */
 	/*
 	 * TCP_DROPPED: the sender's socket was transmitting it and has not counted it as sent
 	 * (snd_nxt): if that ends with an error it is sent again as new, else it was sent.

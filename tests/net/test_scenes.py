@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Random scenes for `trace --balance`: what sockets got and rules counted is the truth, and each
-term of the balance has to agree with it. PKTLEDGER_SCENES and PKTLEDGER_SEED in the environment say
-how many, and the first: a scene is its seed."""
+"""Random scenes for `trace --balance` of UDP and of TCP: what sockets got or tell of themselves, and
+rules and queues counted, is the truth, and each term of the balance has to agree with it.
+PKTLEDGER_SCENES and PKTLEDGER_SEED in the environment say how many of each, and the first: a scene
+is its seed."""
 
 import contextlib
 import os
@@ -10,26 +11,43 @@ import random
 import shutil
 import socket
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
-from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, nft, nft_counters, read_all, shell,
-                  sysctl, udp, xdp)
-from lib import EVERYTHING, main, require, table
+from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, do, inside, nft, nft_counters,
+                  read_all, shell, sysctl, udp, xdp)
+from lib import EVERYTHING, PATIENCE, main, require, table, until
 from test_balance import assert_balance, balancing
+import test_tcp as tcp
 from traced import NAME, RX, TX, lab
 
-SCENES = int(os.environ.get("PKTLEDGER_SCENES", 500 if EVERYTHING else 2))
 SEED = int(os.environ.get("PKTLEDGER_SEED", 1))
 UDP_SEGMENT = 103
 MTU = 1500
 
 
-class Scene:
-    """`lost`: how many each stage has to have lost, once the traffic is over."""
+def scenes(kind, usual, thorough):
+    """Rows of a table: so many of `make test`, and of `make test-all`."""
+    count = int(os.environ.get("PKTLEDGER_SCENES", thorough if EVERYTHING else usual))
+    return [(f"{seed}: {kind(seed)}", kind(seed)) for seed in range(SEED, SEED + count)]
 
+
+class Scene:
+    def address(self, host=None):
+        net = {"router": "1", "vxlan": "3"}.get(self.topology, "0")
+        if self.version == 4:
+            return f"198.18.{net}.{host or 2}"
+        return f"2001:2::{host or 2}" if net == "0" else f"2001:2:0:{net}::{host or 2}"
+
+    def lab(self):
+        return lab(*(["--topology", self.topology] if self.topology != "pair" else []))
+
+
+class Udp(Scene):
     def __init__(self, seed):
         pick = self.pick = random.Random(seed)
         self.topology = pick.choice(["pair", "pair", "router", "bridge"])
@@ -69,12 +87,6 @@ class Scene:
                 f"{', 3 receivers' if self.receivers > 1 else ''}"
                 f"{', others' if self.others else ''}"
                 f"{', NAT' if self.nat else ''}: {' '.join(self.causes) or 'nothing lost'}")
-
-    def address(self, host=None):
-        net = {"router": "1", "vxlan": "3"}.get(self.topology, "0")
-        if self.version == 4:
-            return f"198.18.{net}.{host or 2}"
-        return f"2001:2::{host or 2}" if net == "0" else f"2001:2:0:{net}::{host or 2}"
 
     def rules(self, stack, hook, netns):
         """Each so manieth packet, or last fragment, is dropped and counted."""
@@ -146,11 +158,10 @@ class Scene:
         return datagrams
 
 
-@table([(f"{SEED + n}: {Scene(SEED + n)}", Scene(SEED + n)) for n in range(SCENES)])
-def scene(s):
+@table(scenes(Udp, 2, 500))
+def udp_scene(s):
     require(shutil.which("nft"), "needs nft")
-    options = ["--topology", s.topology] if s.topology != "pair" else []
-    with lab(*options), contextlib.ExitStack() as stack:
+    with s.lab(), contextlib.ExitStack() as stack:
         told = s.prepare(stack)
         readers = []
         for _ in range(s.receivers):
@@ -201,6 +212,218 @@ def scene(s):
         assert lost.get("netfilter", 0) == counted.get("netfilter", 0), (counted, lost, brief)
         assert end["balanced"] and end["unaccounted"] == 0, (lost, brief)
         assert_balance(document, sent, received, **lost)
+
+
+# of packets of more than 300 bytes each 16th by chance: TC_ACT_SHOT, else TC_ACT_OK
+SOME_LARGE = "7,128 0 0 0,37 0 4 300,32 0 0 4294963256,84 0 0 15,21 0 1 0,6 0 0 2,6 0 0 0"
+SMALL = 200  # bytes: acknowledgments, SYN and FIN
+
+
+class Tcp(Scene):
+    """What goes from TX to RX is lost, and acknowledgments that come back."""
+
+    def __init__(self, seed):
+        pick = random.Random(seed)
+        self.topology = pick.choice(["pair", "pair", "router"])
+        self.version = pick.choice([4, 6])
+        self.control = pick.choice(["cubic", "bbr", "reno"])
+        self.offloads = pick.choice(["on", "off"])
+        self.mtu = pick.choice([1500, 1500, 1280, 4000, 9000])
+        self.size = pick.choice([1000, 20000, 100000, 400000])
+        self.connections = pick.choice([1, 1, 3, 8])
+        self.role = pick.choice(["client", "client", "server", "both"])  # who sends
+        self.begun = pick.choice(["before", "before", "quiet", "busy"])  # tracing, and connections
+        self.closed = pick.random() < 0.5  # before tracing ends
+        causes = ["input", "prerouting", "output", "ingress", "queue", "acks"]
+        if self.topology == "router":
+            causes += ["forward", "router queue"]
+        self.causes = pick.sample(causes, pick.choice([0, 1, 1, 2, 2, 3, 3]))
+        self.every = pick.choice([7, 20, 50])
+
+    def __str__(self):
+        return (f"{self.topology} IPv{self.version} {self.control} {self.connections} x {self.size} "
+                f"by {self.role}, MTU {self.mtu}, offloads {self.offloads}, {self.begun}"
+                f"{', closed' if self.closed else ''}: {', '.join(self.causes) or 'nothing lost'}")
+
+    def lose(self):
+        """What tells how many of each stage: {cause: (stage, function)}."""
+        router = TX[:-2] + "router"
+        here, back = ("sport", "dport") if self.role == "server" else ("dport", "sport")
+        places = {"input": RX, "prerouting": RX, "output": TX, "forward": router, "acks": TX}
+        told = {}
+        for cause in self.causes:
+            if cause in places:
+                hook = "input" if cause == "acks" else cause
+                match = (f"tcp {back} {PORT} tcp flags & (syn | fin) == 0 meta length < {SMALL}"
+                         if cause == "acks" else f"tcp {here} {PORT} meta length > {SMALL}")
+                nft(places[cause], f"table inet {cause} {{ chain c {{ type filter hook {hook} "
+                                   f"priority 0; {match} numgen inc mod {self.every} 1 counter "
+                                   "drop; }; }")
+                told[cause] = "netfilter", lambda n=places[cause], c=cause: tcp.dropped(n, c)
+                continue
+            netns, device = {"queue": (TX, "v-tx"), "router queue": (router, "v-r1"),
+                             "ingress": (RX, "v-rx")}[cause]
+            if cause == "ingress":
+                do(netns, "tc", "qdisc", "add", "dev", device, "clsact")
+                do(netns, "tc", "filter", "add", "dev", device, "ingress", "protocol", "all", "bpf",
+                   "direct-action", "bytecode", SOME_LARGE)
+            else:
+                do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit",
+                   "burst", "20k", "limit", "30k")
+            told[cause] = ("tc_ingress" if cause == "ingress" else "qdisc",
+                           lambda n=netns, d=device: (tcp.queue_drops(n, d), 0))
+        return told
+
+    def connect(self, listener):
+        """A client and what the server has of it."""
+        far = self.role == "server"
+        with inside(RX if far else TX):
+            client = socket.socket(socket.AF_INET if self.version == 4 else socket.AF_INET6)
+        near = "198.18.0.1" if self.version == 4 else "2001:2::1"
+        client.connect((near if far else self.address(), PORT))
+        pair = client, listener.accept()[0]
+        for sock in pair:
+            sock.settimeout(60 * PATIENCE)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.control.encode())
+        return pair
+
+    def senders(self, pair):
+        return {"client": pair[:1], "server": pair[1:], "both": pair}[self.role]
+
+    def assert_losses(self, found, lost, told, before):
+        """What rules and queues counted was sent again, or not yet, or as new."""
+        known = {stage for stage, _ in told.values()}
+        assert set(found) <= known, (known, lost)
+        if self.begun == "busy":
+            return
+        most = {stage: 0 for stage in known}
+        least = dict(most)
+        segment = self.mtu - tcp.HEADERS[self.version]
+        for cause, (stage, count) in told.items():
+            packets, length = (b - a for a, b in zip(before[cause], count()))
+            if cause == "acks":
+                continue
+            if self.offloads == "off" or not length:
+                least[stage] += packets
+                most[stage] += packets if self.offloads == "off" else 1 << 40
+            else:
+                length -= packets * tcp.HEADERS[self.version]
+                least[stage] += -(-length // segment)
+                most[stage] += length // segment + packets
+        for stage in known:
+            n = found.get(stage, 0)
+            acks = stage == "qdisc" and self.role == "both"  # which are dropped there, too
+            assert (acks or n + lost["not_resent"] >= least[stage]) and n <= most[stage], (
+                stage, least, most, tcp.brief(lost))
+        if self.offloads == "off" and self.role != "both":
+            assert sum(found.values()) + lost["not_resent"] == sum(least.values()), (
+                least, tcp.brief(lost))
+
+    def run(self):
+        with self.lab(), contextlib.ExitStack() as stack:
+            for netns, device in [(TX, "v-tx"), (RX, "v-rx")] + [
+                    (TX[:-2] + "router", f"v-r{i}") for i in (0, 1) if self.topology == "router"]:
+                do(netns, "ip", "link", "set", device, "mtu", str(self.mtu))
+            tcp.offloads(self.offloads)
+            with inside(TX if self.role == "server" else RX):
+                listener = stack.enter_context(socket.create_server(
+                    ("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True, backlog=64))
+            told = self.lose()
+            pairs, work = [], []
+            pool = stack.enter_context(ThreadPoolExecutor(4 * self.connections))
+            ended = threading.Event()
+            stack.callback(ended.set)
+
+            def connect():
+                for _ in range(self.connections):
+                    pairs.append(self.connect(listener))
+                    for sock in pairs[-1]:
+                        stack.callback(sock.close)
+                        work.append(pool.submit(tcp.drain, sock))
+
+            def truth():
+                return [sum(n) for n in zip(*(tcp.info(sock) for pair in pairs for sock in pair))]
+
+            def settle():
+                until(lambda: not any(tcp.unacknowledged(sock) for pair in pairs for sock in pair),
+                      60, "all is acknowledged")
+
+            def send():
+                for pair in pairs:
+                    for sock in pair:
+                        if sock in self.senders(pair):
+                            work.append(pool.submit(tcp.feed, sock, self.size,
+                                                    ended if busy else None))
+                        else:
+                            sock.shutdown(socket.SHUT_WR)
+
+            busy = self.begun == "busy"
+            if self.begun != "before":
+                connect()
+                for pair in pairs:
+                    for sock in self.senders(pair):
+                        sock.sendall(bytes(self.size // 2))
+                settle()
+            if busy:
+                send()
+            before = {cause: count() for cause, (_, count) in told.items()}
+            sent, again = truth() if pairs else [0, 0, 0], tcp.resent(TX) + tcp.resent(RX)
+            with tcp.balancing() as t:
+                inner = truth() if pairs else sent
+                if self.begun == "before":
+                    connect()
+                if busy:
+                    time.sleep(0.3)
+                    if self.closed:
+                        ended.set()
+                else:
+                    send()
+                if not busy or self.closed:
+                    for job in work:
+                        job.result(60 * PATIENCE)
+                    settle()
+                last = truth()
+                inner = [b - a for a, b in zip(inner, last)]
+                if self.closed:
+                    for pair in pairs:
+                        for sock in pair:
+                            sock.close()
+                document = t.stop()
+            outer = [b - a for a, b in zip(sent, last if self.closed else truth())]
+            again = tcp.resent(TX) + tcp.resent(RX) - again
+            self.judge(document, inner, outer, again, told, before)
+
+    def judge(self, document, inner, outer, again, *told):
+        found = document["end"]["tcp"]
+        text = tcp.brief(found)
+        busy = self.begun == "busy"
+        hidden = found["own_losses"]["recursion_misses"]
+        if busy and tcp.suppressed(document):  # of so much traffic always something
+            hidden += found["retransmitted"] // 20
+        tcp.look_for_hidden(document, hidden if busy else 0)
+        tcp.assert_sums(found)
+        moved = found["bytes"]
+        counted = [found["data_segs_out"], moved["sent"], moved["retransmitted"]]
+        assert all(a <= n <= b for a, n, b in zip(inner, counted, outer)), (inner, outer, text)
+        assert not found["beyond"], text
+        assert sum(row["segments"] for row in found["undecided_why"]
+                   if not busy or row["why"] not in ("late", "open")) <= hidden, text
+        if not busy:
+            assert document["end"]["balanced"] == found["balanced"] == (not found["undecided"]), text
+            senders = self.connections * (2 if self.role == "both" else 1)
+            assert moved["new"] == senders * self.size, text
+            assert found["retransmitted"] == again, (again, text)
+        lost = {}
+        for rows in "stages", "returned_stages":
+            for stage, n in tcp.stages(found, rows).items():
+                lost[stage] = lost.get(stage, 0) + n
+        self.assert_losses(lost, found, *told)
+
+
+@table(scenes(Tcp, 10, 300))
+@tcp.where_seen
+def tcp_scene(s):
+    s.run()
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ struct export
 	const struct export_options *o;
 	struct session session;
 	struct metrics *metrics;
-	char flow[FLOW_EXPRESSION]; /* of the balance */
+	struct flow_expressions flow; /* of the balance */
 	struct tcp_account *tcp;    /* NULL: none was asked for */
 	struct http *http;	    /* NULL: none */
 	/* For the page: events of a trace. */
@@ -174,7 +174,7 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return e->o->balance ? tcp_account_open(&e->tcp, e->flow, (unsigned)e->o->flows,
+	return e->o->balance ? tcp_account_open(&e->tcp, e->flow.tcp, (unsigned)e->o->flows,
 						e->session.live, err)
 			     : 0;
 }
@@ -279,19 +279,19 @@ static int open_outlets(struct export *e, struct error *err)
 static int check_balance(struct export *e, struct error *err)
 {
 	struct live_spec *spec = &e->session.spec;
-	bool tcp = true;
 
 	if (!e->o->balance)
 		return e->o->flows_set ? error_usage(err, "add --balance",
 						     "--flows is for the balance of TCP")
 				       : 0;
 	if (balance_whole(&e->o->live, true, err) ||
-	    flow_expression(spec->expr ? spec->expr : "tcp", e->flow, &tcp, err))
+	    flow_expressions(&e->flow, spec->expr ? spec->expr : "tcp", err))
 		return -EINVAL;
-	if (!tcp)
-		return error_usage(err, "use trace --balance",
-				   "--balance of export is for TCP: '%s' is UDP", spec->expr);
-	spec->expr = spec->expr ? e->flow : NULL;
+	if (*e->flow.udp)
+		return error_usage(err, *e->flow.tcp ? "add: and tcp" : "use trace --balance",
+				   "--balance of export is for TCP: '%s' %s", spec->expr,
+				   *e->flow.tcp ? "matches both" : "is UDP");
+	spec->expr = spec->expr ? e->flow.tcp : NULL;
 	spec->unfragmented = true;
 	return 0;
 }

@@ -174,8 +174,7 @@ struct trace {
 	struct print_view text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
-	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
-	bool is_tcp;		    /* it is */
+	struct flow_expressions flow; /* of the balance */
 	struct flow_account *account;
 	struct flow_balance balance;
 	struct tcp_account *tcp_account;
@@ -401,7 +400,7 @@ static int on_open(void *arg, struct error *err)
 {
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
-	const struct flow_account_spec spec = {t->flow, o->seq, o->settle_ns,
+	const struct flow_account_spec spec = {t->flow.udp, o->seq, o->settle_ns,
 					       t->session.spec.consumed};
 	struct session *s = &t->session;
 	struct netns own;
@@ -415,11 +414,12 @@ static int on_open(void *arg, struct error *err)
 		rc = live_open_drops(s->live, o->snaplen_set, o->live.all, on_drop, t, err);
 	if (!rc && *sources_gaps(s->sources))
 		log_warn("%s", sources_gaps(s->sources));
-	if (rc || !o->balance)
-		return rc;
-	return t->is_tcp ? tcp_account_open(&t->tcp_account, t->flow, (unsigned)o->flows, s->live,
-					    err)
-			 : flow_account_open(&t->account, &spec, s->live, err);
+	if (!rc && *t->flow.udp)
+		rc = flow_account_open(&t->account, &spec, s->live, err);
+	if (!rc && *t->flow.tcp)
+		rc = tcp_account_open(&t->tcp_account, t->flow.tcp, (unsigned)o->flows, s->live,
+				      err);
+	return rc;
 }
 
 static bool on_tick(void *arg)
@@ -435,10 +435,9 @@ static bool on_tick(void *arg)
 static int on_over(void *arg, struct error *err)
 {
 	const struct trace *t = arg;
+	int rc = t->account ? flow_account_end(t->account, err) : 0;
 
-	return t->account	? flow_account_end(t->account, err)
-	       : t->tcp_account ? tcp_account_end(t->tcp_account, err)
-				: 0;
+	return !rc && t->tcp_account ? tcp_account_end(t->tcp_account, err) : rc;
 }
 
 static void on_start(void *arg)
@@ -587,24 +586,23 @@ static void on_end(struct trace *t, struct error *err)
 }
 
 /* What a balance of UDP alone takes, or of TCP. */
-static int check_tcp(const struct trace *t, struct error *err)
+static int check_protocols(const struct trace *t, struct error *err)
 {
+	const bool udp = *t->flow.udp, tcp = *t->flow.tcp;
 	const struct contradiction list[] = {
-		{t->is_tcp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
+		{!udp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
 		 "leave it out"},
-		{!t->is_tcp && t->o->flows_set, "--flows is for TCP: the balance of UDP keeps none",
+		{!tcp && t->o->flows_set, "--flows is for TCP: the balance of UDP keeps none",
 		 "leave it out"},
-		{t->is_tcp && t->o->live.spec.inner,
+		{tcp && t->o->live.spec.inner,
 		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
 		 "leave one of them out"},
-		{t->is_tcp && t->o->settle_set, "--settle is for UDP: TCP sends again what is lost",
+		{!udp && t->o->settle_set, "--settle is for UDP: TCP sends again what is lost",
 		 "leave it out"},
 		{0},
 	};
 
-	if (t->o->balance && balance_whole(&t->o->live, false, err))
-		return -EINVAL;
-	return contradiction_check(list, err);
+	return balance_whole(&t->o->live, false, err) ? -EINVAL : contradiction_check(list, err);
 }
 
 static int check(struct trace *t, struct error *err)
@@ -613,14 +611,16 @@ static int check(struct trace *t, struct error *err)
 	struct live_spec *spec = &t->session.spec;
 
 	if (trace_spec(&o->live, spec, err) || check_options(o, err) ||
-	    (o->balance && flow_expression(o->live.expr.text, t->flow, &t->is_tcp, err)) ||
-	    check_tcp(t, err) || limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
+	    (o->balance &&
+	     (flow_expressions(&t->flow, o->live.expr.text, err) || check_protocols(t, err))) ||
+	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
-	spec->followed = o->balance && !t->is_tcp;
-	spec->unfragmented = t->is_tcp;
-	if (o->balance)
-		spec->expr = t->flow;
+	if (o->balance) { /* the ledger of TCP finds its drops by itself */
+		spec->followed = *t->flow.udp;
+		spec->unfragmented = !spec->followed;
+		spec->expr = spec->followed ? t->flow.udp : t->flow.tcp;
+	}
 	spec->burst_ns = o->burst_ns;
 	t->by = spec->by;
 	return ledger_open(t, err);
@@ -698,8 +698,8 @@ static int trace_run(void *options, struct error *err)
 	t.incomplete |= output_end(t.json, err) || t.ledger.rc;
 	if (o->command && (child > 0 || rc))
 		return child > 0 ? child : CHILD_OURS;
-	if (!rc &&
-	    (t.limits.broken || (o->balance && !t.balance.balanced && !t.tcp_balance.balanced)))
+	if (!rc && (t.limits.broken || (*t.flow.udp && !t.balance.balanced) ||
+		    (*t.flow.tcp && !t.tcp_balance.balanced)))
 		return STATUS_BROKEN;
 	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }

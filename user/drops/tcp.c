@@ -60,7 +60,7 @@ static void configure(struct tcp_observer *o)
 
 static enum tcp_drop drop_is(const struct judged_cause *c)
 {
-	if (stagemap_listed("TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE", c->reason))
+	if (stagemap_listed("TCP_OLD_DATA TCP_OFOMERGE TCP_OLD_SEQUENCE TCP_OFO_DROP", c->reason))
 		return TCP_DROP_TWICE;
 	if (c->verdict.class != VERDICT_LOSS || c->noise == NOISE_BENIGN ||
 	    c->noise == NOISE_NOTHING)
@@ -188,6 +188,10 @@ int tcp_observer_attach(struct tcp_observer *o, struct error *err)
 
 	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
+		rc = -errno;
+	/* first: what is sent again after its socket was read may be of a drop just before */
+	s->links.tcp_drop = bpf_program__attach(s->progs.tcp_drop);
+	if (!s->links.tcp_drop)
 		rc = -errno;
 	bpf_program__set_autoattach(s->progs.tcp_comes, false);
 	bpf_program__set_autoattach(s->progs.tcp_leaves, false);

@@ -67,6 +67,7 @@ struct tcp_flow {
 	struct tcp_sum sum;
 	/* Private */
 	uint32_t unexplained, twice; /* of those, which an event shows to have arrived before */
+	uint32_t came;		     /* what was sent before arrived, as all else was dropped here */
 	uint32_t next;		     /* flow in the table of keys */
 	uint32_t acks;		     /* of it that were dropped: the newest */
 	uint64_t unsent_bytes;	     /* dropped before they were counted as sent, so far */
@@ -77,7 +78,7 @@ struct tcp_flow {
 	uint64_t events;	/* segments that events told of, of those in total_retrans */
 	uint64_t retransmitted; /* by total_retrans */
 	uint64_t dropped_ns;	/* when a segment of it was dropped last; 0: none */
-	bool alive, full, has_receiver;
+	bool alive, full, forgotten, has_receiver;
 };
 
 /* The ledger: pure, so that they can be tested without a kernel. */

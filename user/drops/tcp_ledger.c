@@ -212,6 +212,8 @@ struct found {
 	struct range *lost;	    /* the drop of the transmission before */
 	const struct range *after;  /* the next retransmission */
 	bool twice;
+	/* Of all transmissions: again, dropped here, and that the receiver had already. */
+	unsigned resent, dropped, doubled;
 };
 
 static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint32_t end,
@@ -220,6 +222,7 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 	uint32_t i;
 
 	memset(f, 0, sizeof(*f));
+	f->resent = 1;
 	/* the other retransmissions first: they say whose a drop can be */
 	for (i = *chunk_of(b, r->flow, seq); i != NONE; i = ((struct node *)b->nodes.at)[i].next) {
 		const struct range *x = range_at(b, ((struct node *)b->nodes.at)[i].range);
@@ -227,6 +230,7 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 		if (x->flow != r->flow || x == r || !before(x->seq, end) || !before(seq, x->end) ||
 		    (x->what != RESENT && x->what != SETTLED))
 			continue;
+		f->resent++;
 		if (x > r)
 			f->after = x;
 		else if (!f->before)
@@ -237,6 +241,8 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 
 		if (x->flow != r->flow || !before(x->seq, end) || !before(seq, x->end))
 			continue;
+		f->doubled += x->what == TWICE;
+		f->dropped += x->what == LOST && !(x->unsent && r->refused);
 		if (x->what == TWICE && x->time >= r->start &&
 		    (!f->after || x->time < f->after->start))
 			f->twice = true;
@@ -257,6 +263,16 @@ static bool is_acked(struct tcp_ledger *b, const struct range *r, uint32_t end)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * What the receiver acknowledged and had again came by as many transmissions: where that is all of
+ * those that were not dropped here, none was lost, whatever became of their acknowledgments.
+ */
+static bool all_came(const struct tcp_flow *flow, const struct range *r, const struct found *f)
+{
+	return !r->late && !flow->forgotten && flow->sum.sockets <= 1 &&
+	       f->resent <= f->dropped + f->doubled;
 }
 
 static void decide(struct tcp_ledger *b, struct range *r)
@@ -289,6 +305,10 @@ static void decide(struct tcp_ledger *b, struct range *r)
 			flow->sum.undecided[TCP_WHY_LATE]++;
 		} else if (flow->alive && before(flow->last.snd_una, end)) {
 			flow->sum.undecided[TCP_WHY_OPEN]++;
+		} else if (all_came(flow, r, &f) && !before(flow->last.snd_una, end)) {
+			flow->unexplained += f.doubled != 0;
+			flow->twice += f.doubled != 0;
+			flow->came += !f.doubled;
 		} else {
 			flow->unexplained++;
 		}
@@ -334,6 +354,7 @@ static void turn_over(struct tcp_ledger *b)
 		const struct range *r = range_at(b, i);
 
 		settle_drop(b, r);
+		flow_at(b, r->flow)->forgotten |= r->what == SETTLED || r->what == LOST;
 		if (r->what == LOST && !r->used && !r->unsent)
 			flow_at(b, r->flow)->full = true;
 	}
@@ -386,7 +407,7 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage);
 
 	if (is == TCP_DROP_UNSURE)
-		is = rec->bytes ? TCP_DROP_LOSS : TCP_DROP_TWICE;
+		is = rec->bytes && !rec->kind ? TCP_DROP_LOSS : TCP_DROP_TWICE;
 	if (is == TCP_DROP_LOSS && rec->has_ack)
 		add_ack(b, rec);
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)
@@ -467,8 +488,8 @@ static void close_flow(struct tcp_flow *f)
 		for (unsigned i = 0; i < STAGE_COUNT; i++)
 			s->received_at[i] = f->not_resent_at[i];
 	}
-	s->not_lost = twice < f->unexplained ? twice : f->unexplained;
-	left = f->unexplained - s->not_lost;
+	left = f->unexplained - (twice < f->unexplained ? twice : f->unexplained);
+	s->not_lost = f->came + f->unexplained - left;
 	if (f->last.role != TCP_ROLE_EDGE && !f->exit.ifindex)
 		s->undecided[TCP_WHY_INSIDE] += left;
 	else if (!f->last.sack)

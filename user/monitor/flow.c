@@ -277,10 +277,10 @@ static bool has_word(const char *expr, const char *word)
 	return false;
 }
 
-int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], bool *tcp, struct error *err)
+int flow_expressions(struct flow_expressions *e, const char *expr, struct error *err)
 {
+	bool tcp, udp;
 	struct filter *f;
-	bool udp;
 	int rc = filter_compile(&f, expr, err);
 
 	if (rc)
@@ -288,19 +288,18 @@ int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], bool *tcp, stru
 	filter_free(f);
 	if (strlen(expr) + sizeof("() and udp") > FLOW_EXPRESSION)
 		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "the expression is too long");
-	*tcp = may_match(expr, "tcp", buf);
-	udp = may_match(expr, "udp", buf);
-	if (!*tcp && !udp)
+	tcp = may_match(expr, "tcp", e->tcp);
+	udp = may_match(expr, "udp", e->udp);
+	if (!tcp && !udp)
 		return error_usage(err, "for example: udp port 5060, or tcp port 443",
 				   "--balance is for UDP or TCP: '%s' matches none of them", expr);
 	/* libpcap does not find all contradictions: then the words say what is meant */
-	if (*tcp && udp && has_word(expr, "tcp") == has_word(expr, "udp"))
-		return error_usage(err, "add one of them: udp port 5060",
-				   "--balance is for UDP or TCP, which balance in other units: "
-				   "'%s' matches both",
-				   expr);
-	*tcp = *tcp && (!udp || has_word(expr, "tcp"));
-	may_match(expr, *tcp ? "tcp" : "udp", buf);
+	if (tcp && udp && has_word(expr, "tcp") != has_word(expr, "udp"))
+		tcp = !(udp = has_word(expr, "udp"));
+	if (!tcp)
+		*e->tcp = '\0';
+	if (!udp)
+		*e->udp = '\0';
 	return 0;
 }
 

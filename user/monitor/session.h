@@ -117,18 +117,21 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 struct flow_account;
 
 struct flow_account_spec {
-	const char *expr; /* of flow_expression(); borrowed */
+	const char *expr; /* of flow_expressions(); borrowed */
 	struct balance_numbering numbering;
 	uint64_t settle_ns;
 	bool consumed; /* as live_spec's */
 };
 
 /*
- * What checkpoints and collector have to filter by: EXPR, of UDP or of TCP, *tcp says of which.
- * STATUS_USAGE: it is no expression, or it matches neither or both, which balance in other units.
+ * EXPR, of UDP and of TCP, which balance in other units; "": it matches none of these.
+ * STATUS_USAGE: it is no expression, or it matches neither.
  */
 #define FLOW_EXPRESSION 4096
-int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], bool *tcp, struct error *err);
+struct flow_expressions {
+	char udp[FLOW_EXPRESSION], tcp[FLOW_EXPRESSION];
+};
+int flow_expressions(struct flow_expressions *e, const char *expr, struct error *err);
 
 /*
  * Loads, and adds it to the collector, with which it begins. STATUS_UNABLE: kernel or capability,

@@ -648,15 +648,28 @@ void print_verdict(struct page *p, const struct json_object *end)
 			  json_get_item_text(end, "rests_on", i));
 }
 
+/* A blank line before its balance, with a title where there are two. */
+static void put_protocol(struct page *p, const char *name)
+{
+	if (name)
+		page_heading(p, name, "");
+	else
+		page_end(p);
+}
+
 static void put_balance(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
 
+	const bool both = json_get(end, "verdict") && json_get(end, "tcp");
+
+	if (json_get(end, "tcp"))
+		put_protocol(p, both ? "TCP" : NULL);
 	print_tcp(p, end);
 	if (!json_get(end, "verdict"))
 		return;
-	page_end(p);
+	put_protocol(p, both ? "UDP" : NULL);
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
 	print_verdict(p, end);

@@ -262,7 +262,6 @@ void print_tcp(struct page *p, const struct json_object *end)
 	if (!tcp)
 		return;
 	snprintf(came, sizeof(came), "%s of them came again", fmt_count(came_again));
-	page_end(p);
 	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
 		      "segments with data, by tcp_sock");
 	page_row_line(p, STYLE_PLAIN, 0, "new", json_get_u64(tcp, "new"), sent, STYLE_PLAIN, "%s",

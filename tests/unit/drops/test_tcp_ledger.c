@@ -270,6 +270,29 @@ CASE(not_lost)
 	assert_int_equal(s.sum.ack_lost, 1);
 }
 
+/* Nothing else can have been acknowledged: what is sent again is dropped, or comes twice. */
+CASE(all_else_was_dropped)
+{
+	for (unsigned again = 0; again < 2; again++) {
+		struct scene s = begun(64);
+		struct tcp_record r;
+
+		sends(&s, 4);
+		sends_again(&s, 1, 1);
+		s.ms++;
+		drops(&s, 1, 1, STAGE_NETFILTER);
+		if (again) {
+			sends_again(&s, 1, 1);
+			r = record(&s, TCP_DROPPED, 1, 1);
+			r.time_ns += MS;
+			r.key.reason = TCP_DROP_UNSURE;
+			r.kind = 1; /* its receiver had it */
+			add(&s, &r);
+		}
+		assert_sum(&s, again, 0, 1, 0);
+	}
+}
+
 CASE(returned)
 {
 	struct scene s = begun(64);
