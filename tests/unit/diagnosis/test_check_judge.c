@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* From facts to findings: what is none, ranks, and what is said of readers and CPUs. */
 
+#include <unistd.h>
+
 #include "cases.h"
 #include "check_host.h"
 
@@ -261,6 +263,68 @@ static void short_queue(struct host *h, int step)
 	move(h, "here", "eth1:qdisc:drops", 5);
 }
 
+static void coalescing(struct host *h, int step)
+{
+	h->f.link[0].rx_packets = 4000000;			   /* of 4 queues */
+	h->f.link[0].set.coalesce.rx_usecs = 255 + (unsigned)step; /* half of 512 in 256 us */
+}
+
+static void sleep_state(struct host *h, int step)
+{
+	h->f.link[0].rx_packets = 4000000;
+	h->f.cpus.at[2].idle_latency_us = 255 + (unsigned)step;
+}
+
+static void idle_cpu(struct host *h, int step)
+{
+	busy(h);
+	for (unsigned i = 1; i < 4; i++)
+		h->f.cpus.at[i].idle = i == 2 && step ? 0.5 : 0.49;
+}
+
+static void busy_queue(struct host *h, int step)
+{
+	busy(h);
+	for (unsigned i = 0; i < 4; i++) /* of 1000 in all */
+		h->f.link[0].irq[i].fired = i == 1 ? 99 + (unsigned)step
+					    : i	   ? 1
+						   : 899 - (unsigned)step;
+}
+
+static void receive_queues(struct host *h, int step)
+{
+	busy(h);
+	for (unsigned i = 0; i < 4; i++)
+		strcpy(h->f.link[0].irq[i].name,
+		       i == 2 || i == 3 - (unsigned)step * 2 ? "rx" : "tx");
+	h->f.link[0].irq[3].moving = true;
+}
+
+static void used_up(struct host *h, int step)
+{
+	h->f.socks.at[0].lost = 50;
+	h->f.stack.udp_pages = 2849 + (unsigned)step; /* of 3000 */
+}
+
+static void queue_of_one(struct host *h, int step)
+{
+	h->f.link[0].dev.link.txqueuelen = 2 - (unsigned)step; /* that is none: 1000 */
+	strcpy(h->f.link[0].qdisc, "pfifo limit 2");
+	move(h, "here", "eth1:qdisc:drops", 5);
+}
+
+static void larger_port(struct host *h, int step)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		h->f.link[i] = h->f.link[0];
+		h->f.link[i].dev.link.mtu = i == 2 ? 1500 + (unsigned)step : 1500;
+		h->f.link[i].dev.link.bridge_port = true;
+		h->f.link[i].dev.link.master = 7;
+	}
+	strcpy(h->f.link[0].master_name, "br0");
+	h->f.n_links = 3;
+}
+
 CASE(bounds)
 {
 	static const struct {
@@ -281,6 +345,14 @@ CASE(bounds)
 		{"udp-csum", checksum, false},
 		{"cpu-governor", slow_clock, false},
 		{"qdisc", short_queue, true},
+		{"nic-coalesce", coalescing, false},
+		{"cpu-idle", sleep_state, false},
+		{"nic-irq", idle_cpu, false},
+		{"nic-irq", busy_queue, false},
+		{"nic-irq", receive_queues, false},
+		{"udp-mem", used_up, false},
+		{"qdisc", queue_of_one, true},
+		{"mtu-mismatch", larger_port, false},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -323,6 +395,17 @@ CASE(counters_of_losses)
 	static const struct {
 		const char *scope, *name, *id;
 	} rows[] = {
+		{"here", "TcpExt:ListenDrops", "tcp-listen"},
+		{"here", "TcpExt:TCPBacklogDrop", "tcp-backlog"},
+		{"here", "TcpExt:TCPRcvQDrop", "tcp-rcvbuf"},
+		{"here", "TcpExt:TCPOFODrop", "tcp-rcvbuf"},
+		{"here", "TcpExt:TCPZeroWindowDrop", "tcp-rcvbuf"},
+		{"here", "Udp:RcvbufErrors", "rcvbuf"},
+		{"here", "Udp6RcvbufErrors", "rcvbuf"},
+		{"here", "Udp:MemErrors", "udp-mem"},
+		{"here", "Udp6MemErrors", "udp-mem"},
+		{"here", "Udp:InCsumErrors", "udp-csum"},
+		{"here", "Udp6InCsumErrors", "udp-csum"},
 		{"here", "IpExt:InNoRoutes", "ip-route"},
 		{"here", "Ip6InNoRoutes", "ip-route"},
 		{"here", "Ip:InAddrErrors", "ip-not-router"},
@@ -352,7 +435,8 @@ CASE(counters_of_losses)
 
 			move(h, rows[i].scope, rows[i].name, moved);
 			counters_delta(&h->before, &h->f.after, &h->f.moved);
-			judge(&h->f, &list);
+			h->f.counters_only = true; /* no socket shows them */
+			judge_counters(&h->f, &list);
 			assert_int_equal(list.n, moved);
 			assert_int_equal(list.n_history, !moved);
 			if (moved) {
@@ -426,5 +510,215 @@ CASE(many_owners)
 	assert_null(strstr(list.at[0].finding.evidence, "(0)"));
 	assert_non_null(strstr(list.at[0].finding.evidence,
 			       "fifteen-letters (4000), fifteen-letters (4001)"));
+	end(h, &list);
+}
+
+/* The drops of a socket are what moved most beside it; what InErrors has more is a filter's. */
+CASE(drops_of_a_socket)
+{
+	static const struct {
+		uint64_t full, memory, checksum, errors;
+		enum stage stage;
+	} rows[] = {
+		{0, 0, 0, 0, STAGE_RCVBUF},	   {10, 10, 0, 20, STAGE_RCVBUF},
+		{5, 0, 0, 10, STAGE_RCVBUF},	   {5, 0, 0, 11, STAGE_SOCKET_FILTER},
+		{5, 3, 3, 16, STAGE_RCVBUF},	   {5, 3, 3, 17, STAGE_SOCKET_FILTER},
+		{0, 3, 4, 11, STAGE_UDP_CSUM},	   {0, 3, 4, 12, STAGE_SOCKET_FILTER},
+		{3, 5, 4, 12, STAGE_UDP_MEM},	   {10, 0, 0, 5, STAGE_RCVBUF},
+		{2, 0, 10, 12, STAGE_UDP_CSUM},	   {0, 5, 5, 10, STAGE_UDP_CSUM},
+		{0, 0, 0, 4, STAGE_SOCKET_FILTER},
+	};
+
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct host *h = healthy_host();
+		struct check_findings list;
+
+		h->f.socks.at[0].lost = 60;
+		move(h, "here", i % 2 ? "Udp6RcvbufErrors" : "Udp:RcvbufErrors", rows[i / 2].full);
+		move(h, "here", i % 2 ? "Udp:MemErrors" : "Udp6MemErrors", rows[i / 2].memory);
+		move(h, "here", i % 2 ? "Udp6InCsumErrors" : "Udp:InCsumErrors",
+		     rows[i / 2].checksum);
+		move(h, "here", i % 2 ? "Udp:InErrors" : "Udp6InErrors", rows[i / 2].errors);
+		judge_host(h, &list);
+		if (list.at[0].finding.stage != rows[i / 2].stage)
+			fail_msg("%u: %s", i / 2, list.at[0].finding.id);
+		end(h, &list);
+	}
+}
+
+/* What one counter shows by itself, and beside another. */
+static void no_ttl(struct host *h)
+{
+	move(h, "here", "Ip:InHdrErrors", 7);
+	move(h, "here", "Icmp:OutRateLimitGlobal", 7);
+}
+
+static void no_hops(struct host *h)
+{
+	move(h, "here", "Ip6InHdrErrors", 7);
+	move(h, "here", "Icmp6OutTimeExcds", 7);
+}
+
+static void answers_of_the_other(struct host *h)
+{
+	move(h, "here", "Ip6InHdrErrors", 7);
+	move(h, "here", "Icmp:OutTimeExcds", 7);
+}
+
+static void silent(struct host *h)
+{
+	h->f.silent = (struct way_silent){.address = "192.0.2.1", .ifname = "eth1"};
+	move(h, "host", "arp_cache:res_failed", 3);
+	move(h, "host", "ndisc_cache:res_failed", 4);
+}
+
+static void silent_with_a_full_queue(struct host *h)
+{
+	silent(h);
+	move(h, "host", "ndisc_cache:unresolved_discards", 7);
+}
+
+static void three_links(struct host *h)
+{
+	h->f.n_links = 3;
+	h->f.link[1] = h->f.link[2] = h->f.link[0];
+	strcpy(h->f.link[1].dev.link.ifname, "eth2");
+	strcpy(h->f.link[2].dev.link.ifname, "eth3");
+	strcpy(h->f.link[1].rp_filter, "1");
+	strcpy(h->f.link[2].rp_filter, "1");
+	h->f.link[2].rx_packets++; /* and one that is not strict has as many */
+	h->f.link[0].rx_packets += 2;
+}
+
+static void strict_and_busy(struct host *h)
+{
+	three_links(h);
+	move(h, "here", "TcpExt:IPReversePathFilter", 7);
+}
+
+static void refused_at_one(struct host *h)
+{
+	strict_and_busy(h);
+	h->f.back = (struct way_back){"192.0.2.1", "eth2", ""};
+}
+
+static void inner_packets(struct host *h)
+{
+	three_links(h);
+	h->f.link[1].dev.link.tunnel_port = 5001;
+	h->f.socks.at[0].lost = 7;
+	move(h, "here", "Udp:InCsumErrors", 7);
+	move(h, "here", "Udp:InErrors", 7);
+}
+
+static void sent_by_six(struct host *h)
+{
+	move(h, "here", "Udp6SndbufErrors", 7);
+}
+
+static void frames_refused(struct host *h)
+{
+	sent_by_six(h);
+	three_links(h);
+	h->f.link[2].loss[0] = (struct link_loss){
+		.cause = NIC_SEND, .class = NIC_LOSS, .counter = "tx_dropped", .lost = 7};
+	h->f.link[2].n_losses = 1;
+}
+
+CASE(counters_beside_each_other)
+{
+	static const struct {
+		void (*make)(struct host *h);
+		const char *id, *subject;
+		enum check_scope scope;
+	} rows[] = {
+		{no_ttl, "ip-ttl", "", CHECK_NAMESPACE},
+		{no_hops, "ip-ttl", "", CHECK_NAMESPACE},
+		{answers_of_the_other, "ip-header", "", CHECK_NAMESPACE},
+		{silent, "neigh-failed", "", CHECK_NAMESPACE},
+		{silent_with_a_full_queue, "neigh-failed", "", CHECK_NAMESPACE},
+		{strict_and_busy, "ip-rpfilter-unseen", "eth3", CHECK_NAMESPACE},
+		{refused_at_one, "ip-rpfilter-no-route", "eth2", CHECK_NAMESPACE},
+		{inner_packets, "udp-csum-tunnel", "port 5001", CHECK_SOCKET},
+		{sent_by_six, "sndbuf", "", CHECK_NAMESPACE},
+		{frames_refused, "tx-device", "eth3", CHECK_INTERFACE},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct host *h = healthy_host();
+		struct check_findings list = {0};
+
+		rows[i].make(h);
+		counters_delta(&h->before, &h->f.after, &h->f.moved);
+		judge(&h->f, &list);
+		if (list.n != 1 || strcmp(list.at[0].finding.id, rows[i].id) ||
+		    strcmp(list.at[0].subject, rows[i].subject) ||
+		    list.at[0].scope != rows[i].scope ||
+		    list.at[0].loss_pps != (strcmp(rows[i].id, "sndbuf") ? 7 : 0))
+			fail_msg("%u: %u, %s of %s", i, list.n, list.at[0].finding.id,
+				 list.at[0].subject);
+		end(h, &list);
+	}
+}
+
+/* Of another namespace: what is the host's is named once, and has its own history. */
+CASE(several_namespaces)
+{
+	struct host *one = healthy_host(), *other = healthy_host();
+	struct check_findings all = {0}, list;
+
+	ring(one);
+	tap(one);
+	move(one, "here", "Udp:RcvbufErrors", 0);
+	judge_host(one, &list);
+	check_findings_join(&all, &list, "", false);
+	tap(other);
+	backlog(other);
+	conntrack_near(other);
+	move(other, "here", "Ip:ReasmFails", 0);
+	judge_host(other, &list);
+	check_findings_join(&all, &list, "red", true);
+	assert_int_equal(list.n + list.n_history, 0);
+	check_findings_sort(&all);
+	assert_int_equal(all.n, 4);
+	assert_string_equal(all.at[0].finding.id, "nic-ring");
+	assert_string_equal(all.at[0].finding.netns, "");
+	assert_int_equal(all.at[0].n_changes, 1);
+	assert_string_equal(all.at[1].finding.id, "conntrack-near");
+	assert_string_equal(all.at[1].finding.netns, "red");
+	assert_string_equal(all.at[2].finding.netns, ""); /* two taps, in the order of finding */
+	assert_string_equal(all.at[3].finding.netns, "red");
+	assert_int_equal(all.n_history, 1);
+	assert_string_equal(all.history[0].counter, "Udp:RcvbufErrors");
+	end(one, &all);
+	end(other, &list);
+}
+
+/* Only what can be changed here has a command. */
+CASE(changes_are_planned)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+	const struct check_finding *c;
+
+	ring(h); /* of a device that is not here */
+	tap(h);
+	slow_cpus(h);
+	move(h, "host", "softnet:cpu1:dropped", 50);
+	judge_host(h, &list);
+	check_plan(&list, NULL, "");
+	c = by_id(&list, "nic-ring");
+	assert_int_equal(c->n_changes, 0);
+	assert_string_equal(c->finding.command, "");
+	assert_string_equal(c->finding.effect, "");
+	c = by_id(&list, "cpu-budget");
+	if (access("/proc/sys/net/core/netdev_budget_usecs", W_OK))
+		skip();
+	assert_int_equal(c->n_changes, 2);
+	assert_false(c->on_host);
+	assert_non_null(strstr(c->finding.command, "netdev_budget=600"));
+	assert_string_equal(c->changes[1].wanted, "4000");
+	assert_non_null(strstr(c->finding.undo, "netdev_budget="));
+	assert_non_null(strstr(by_id(&list, "taps")->finding.command, "ss"));
 	end(h, &list);
 }

@@ -195,7 +195,7 @@ CASE(known_places)
 		n++;
 	}
 	fclose(f);
-	assert_int_equal(n, 190);
+	assert_int_equal(n, 209);
 }
 
 /* A blackhole of IPv6 ends both ways in dst_discard(). */
@@ -203,44 +203,6 @@ CASE(blackholes)
 {
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage, STAGE_TX_ROUTE);
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
-}
-
-/* Rows that no measured place of the fixture needs. */
-CASE(rows_that_are_rare)
-{
-	static const struct {
-		const char *reason, *location;
-		enum stage stage;
-	} rows[] = {
-		{"mac80211_unusable:MIC_FAIL", "ieee80211_rx_list", STAGE_L2},
-		{"mac80211_monitor:U_MIC_FAIL", "nowhere", STAGE_L2},
-		{"openvswitch:METER", "nowhere", STAGE_L2},
-		{"qdisc:OVERLIMIT", "nowhere", STAGE_QDISC},
-		{"NOT_SPECIFIED", "sk_filter_trim_cap", STAGE_SOCKET_FILTER},
-		{"", "sk_filter_trim_cap", STAGE_SOCKET_FILTER},
-		{"", "ip_forward_finish", STAGE_IP_FORWARD},
-		{"NOT_SPECIFIED", "ip6_mc_input", STAGE_L2},
-		{"TCP_LISTEN_OVERFLOW", "tcp_v4_rcv", STAGE_TCP_LISTEN},
-		{"SOCKET_BACKLOG", "tcp_add_backlog", STAGE_TCP_BACKLOG},
-		{"", "tcp_add_backlog", STAGE_TCP_BACKLOG},
-		{"TCP_OFO_QUEUE_PRUNE", "tcp_prune_ofo_queue", STAGE_TCP_RCVBUF},
-		{"PROTO_MEM", "tcp_data_queue", STAGE_TCP_RCVBUF},
-		{"TCP_OVERWINDOW", "tcp_data_queue", STAGE_TCP_RCVBUF},
-		{"TCP_RFC7323_PAWS", "tcp_validate_incoming", STAGE_TCP_STATE},
-		{"TCP_RESET", "tcp_rcv_state_process", STAGE_TCP_STATE},
-		{"TCP_INVALID_SEQUENCE", "tcp_validate_incoming", STAGE_TCP_STATE},
-		{"TCP_CSUM", "tcp_v4_rcv", STAGE_TCP},
-		{"SOCKET_FILTER", "tcp_v4_rcv", STAGE_TCP},
-		{"NOT_SPECIFIED", "tcp_v4_rcv", STAGE_TCP},
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct verdict v = judge(rows[i].reason, rows[i].location, 0);
-
-		assert_int_equal(v.stage, rows[i].stage);
-		assert_int_equal(v.class, VERDICT_LOSS);
-		assert_true(v.known);
-	}
 }
 
 /* Reasons of a kernel of tomorrow: as many names as fit, and not a byte more. */
