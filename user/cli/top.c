@@ -381,13 +381,16 @@ static void lines_of(const struct view *v, const struct view_input *in, unsigned
 	table_group(&l->now, in->now, l->by, classes);
 	table_group(&l->total, in->total, l->by, classes);
 	l->at = mem_zero(l->total.n, sizeof(*l->at));
-	qsort(l->now.rows, l->now.n, sizeof(*l->now.rows), compare_texts);
+	if (l->now.n)
+		qsort(l->now.rows, l->now.n, sizeof(*l->now.rows), compare_texts);
 	for (unsigned i = 0; i < l->total.n; i++) {
 		const struct live_row *row = &l->total.rows[i];
 
 		if (row_has(row, v->text))
-			l->at[l->n++] = (struct line){row, bsearch(row, l->now.rows, l->now.n,
-								   sizeof(*row), compare_texts)};
+			l->at[l->n++] =
+				(struct line){row, l->now.n ? bsearch(row, l->now.rows, l->now.n,
+								      sizeof(*row), compare_texts)
+							    : NULL};
 	}
 	qsort_r(l->at, l->n, sizeof(*l->at), compare_lines, &sort);
 }

@@ -554,7 +554,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "an application that accepts faster, or a longer queue: listen(), "
 		   "net.core.somaxconn",
 	 .command = "ss -ltn"},
-	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
+	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
 	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
 	 "While a process works with a socket, segments wait in its backlog, which holds as much "
 	 "as the socket's buffers. More came than that. TCP sends them again.",

@@ -140,7 +140,8 @@ static void judge_all(struct bursts *b, burst_judge *judge, void *arg)
 
 	struct record *r = b->records.at;
 
-	qsort(r, b->records.n, sizeof(*r), by_key);
+	if (r)
+		qsort(r, b->records.n, sizeof(*r), by_key);
 	for (unsigned i = 0; i < b->records.n; i++, r++) {
 		if (r->judged)
 			continue;
@@ -159,7 +160,8 @@ void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *
 	unsigned kept = 0, next;
 
 	judge_all(b, judge, arg);
-	qsort(at, b->records.n, sizeof(*at), by_window);
+	if (at)
+		qsort(at, b->records.n, sizeof(*at), by_window);
 	for (unsigned i = 0; i < b->records.n; i = next) {
 		const struct record first = at[i];
 		uint64_t packets = 0;

@@ -252,7 +252,8 @@ static void merge_entries(struct entries *list)
 	struct watch_entry *at = list->at.at;
 	unsigned n = 0;
 
-	qsort(at, list->at.n, sizeof(*at), compare_entries);
+	if (at)
+		qsort(at, list->at.n, sizeof(*at), compare_entries);
 	for (unsigned i = 0; i < list->at.n; i++) {
 		if (n && !compare_entries(&at[n - 1], &at[i]))
 			sum_words(&at[n - 1].count, &at[i].count, sizeof(at->count));
