@@ -23,10 +23,10 @@ static const char *const outcomes[] = {
 	[CHANGE_BACK] = "back",
 };
 
-static void tell(void *arg, const struct change_told *told)
+static void tell(void *arg, const struct change_report *report)
 {
 	(void)arg;
-	printf("%s|%s|%s|%s\n", outcomes[told->outcome], told->title, told->current, told->why);
+	printf("%s|%s|%s|%s\n", outcomes[report->outcome], report->title, report->current, report->why);
 }
 
 static int fail(const struct error *err)
@@ -50,7 +50,7 @@ static const char *device(const char *arg)
 	return strcmp(arg, "-") ? arg : "";
 }
 
-/* Plans argv in fours. Those that are so already are left out, and told. */
+/* Plans argv in fours. Those that are so already are left out, and report. */
 static unsigned plan(struct change *c, char **argv, struct error *err)
 {
 	unsigned n = 0;
