@@ -50,7 +50,7 @@ static const char *device(const char *arg)
 	return strcmp(arg, "-") ? arg : "";
 }
 
-/* Plans argv in fours. Those that are so already are left out, and report. */
+/* Plans argv in fours. Those that are so already are left out, and shown. */
 static unsigned plan(struct change *c, char **argv, struct error *err)
 {
 	unsigned n = 0;
