@@ -100,10 +100,11 @@ static struct json_object *stage_json(enum stage stage)
 }
 
 /*
- * `help --json`: commands, options, capabilities, exit statuses and stages as one document, from
- * the tables that the program itself works with. Manuals and completion are generated from it.
+ * `help --json`: commands, or the one that --help is asked of, options, capabilities, exit statuses
+ * and stages as one document, from the tables that the program itself works with. Manuals and
+ * completion are generated from it.
  */
-static int print_tables(void)
+static int print_tables(const struct command *only)
 {
 	struct json_object *doc = json_object_new_object(), *list = json_object_new_array();
 	struct json_object *statuses = json_object_new_array(), *stages = json_object_new_array();
@@ -111,8 +112,10 @@ static int print_tables(void)
 
 	json_put_text(doc, "schema", "pktledger/help/1");
 	json_put_text(doc, "version", PKTLEDGER_VERSION);
-	for (unsigned i = 0; commands[i]; i++)
-		json_object_array_add(list, opt_describe(commands[i]));
+	for (unsigned i = 0; commands[i]; i++) {
+		if (!only || commands[i] == only)
+			json_object_array_add(list, opt_describe(commands[i]));
+	}
 	json_put(doc, "commands", list);
 	for (const struct opt_value *v = opt_exit_status; v->name; v++) {
 		struct json_object *o = json_object_new_object();
@@ -138,6 +141,14 @@ static int print_tables(void)
 	return STATUS_OK;
 }
 
+static void help(const struct command *cmd, int argc, char **argv)
+{
+	if (wants_json(argc, argv))
+		print_tables(cmd);
+	else
+		opt_help(stdout, cmd);
+}
+
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
 	struct error err = {};
@@ -152,7 +163,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		status = cmd->run(options, &err);
 		break;
 	case OPT_NEXT_HELP:
-		opt_help(stdout, cmd);
+		help(cmd, argc, argv);
 		break;
 	case OPT_NEXT_VERSION:
 		print_version();
@@ -192,11 +203,12 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "help") && argc > 2 && *argv[2] != '-') {
 		cmd = opt_command(commands, argv[2], &err);
 		if (cmd)
-			opt_help(stdout, cmd);
+			help(cmd, argc, argv);
 		return cmd ? flushed(STATUS_OK) : fail(&err);
 	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
-		return flushed(wants_json(argc, argv) ? print_tables() : print_overview(stdout));
+		return flushed(wants_json(argc, argv) ? print_tables(NULL)
+						      : print_overview(stdout));
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))
 		return flushed(print_version());
 	cmd = opt_command(commands, argv[1], &err);

@@ -357,10 +357,10 @@ def qdisc_with_a_small_limit():
 @proves("port-closed")
 def nobody_on_the_port():
     with Lab() as lab:
-        f = first("--port", "9", "--fail-on", "error", status=4)
+        f = first("--port", "9", "--limit", "error", status=4)
         assert f["id"] == "port-closed" and not f["losing"], f
         lab.sender(10, 0.01, port=9)
-        f = first("--fail-on", "error", status=4)
+        f = first("--limit", "error", status=4)
         assert f["id"] == "udp-lookup" and f["losing"], f
 
 
@@ -374,7 +374,7 @@ s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 print("ready", flush=True)
 time.sleep(3600)
 """)
-        f = first("--fail-on", "info", status=4)
+        f = first("--limit", "info", status=4)
         assert f["id"] == "taps" and f["severity"] == "info" and "python" in f["evidence"], f
 
 
@@ -501,7 +501,7 @@ def bundle_is_judged_as_on_the_spot():
         for secret in (NAME, "python", TX, RX, socket.gethostname()):
             assert secret not in text, secret
         assert not {"moved", "after"} - facts["data"]["counters"][0].keys(), facts
-        assert pktledger("check", "--from", str(path), "--fail-on", "warning").status == 4
+        assert pktledger("check", "--from", str(path), "--limit", "warning").status == 4
         again = pktledger("check", "--from", str(path)).out
         assert "rcvbuf-asleep, port" in again and "command" not in again, again
 
@@ -565,7 +565,7 @@ def bundles_that_are_none():
     ("no such namespace", ["--netns", "pl-none"], None, "pl-none"),
     ("port 0", ["-p", "0"], 2, "--port"),
     ("port and process", ["-p", "9", "--pid", "1"], 2, "--pid"),
-    ("no severity", ["--fail-on", "bad"], 2, "--fail-on"),
+    ("no severity", ["--limit", "bad"], 2, "--limit"),
     ("too short", ["-t", "1us"], 2, "--duration"),
     ("no such finding", ["--explain", "pl-none"], 2, "pl-none"),
     ("no bundle", ["--from", "/dev/null"], 2, "--bundle"),

@@ -59,6 +59,10 @@ def tables_are_told():
     for command in document["commands"]:
         told = {o["name"] for g in command["groups"] for o in g["options"]}
         assert told == long_options(command["name"]), command["name"]
+    for words in ("check", "--help", "-j"), ("help", "check", "--json"):
+        alone = pktledger(*words).json
+        assert_valid(alone)
+        assert alone["commands"] == [c for c in document["commands"] if c["name"] == "check"]
     short = [s["name"] for s in document["stages"] for part in ("what", "causes", "remedy")
              if not re.fullmatch(r"[A-Z`].*[.]", s[part] or "", re.S)]
     assert not short, short

@@ -338,12 +338,12 @@ struct check_options {
 	struct apply_options apply;
 	const char *ifname, *netns, *pod, *explain, *bundle, *from;
 	uint64_t port, pid, window_ns;
-	int fail_on;
+	int limit;
 };
 
 enum { FAIL_NEVER = SEVERITY_ERROR + 1 };
 
-static const struct check_options defaults = {.fail_on = FAIL_NEVER};
+static const struct check_options defaults = {.limit = FAIL_NEVER};
 
 static const struct opt_value severities[] = {
 	{"info", SEVERITY_INFO, "worth knowing"},
@@ -373,8 +373,8 @@ static const struct opt check_opts[] = {
 	{"duration", 't', OPT_TIME, AT(window_ns), .min = 10000000,
 	 .default_text = "1s; while packets are lost up to 10s",
 	 .help = "how long counters are watched"},
-	{"fail-on", 0, OPT_ENUM, AT(fail_on), .values = severities, .metavar = "SEVERITY",
-	 .help = "exit status 4 if there is a finding of it, or a worse one"},
+	{"limit", 0, OPT_ENUM, AT(limit), .values = severities, .metavar = "SEVERITY",
+	 .help = "exit with 4 if there is a finding of it, or a worse one"},
 	{"bundle", 0, OPT_STRING, AT(bundle), .metavar = "FILE", .excludes = "from",
 	 .help = "write what was read, and what selftest shows (that takes a minute), for a report "
 		 "of a bug: in other names, as by report --redact"},
@@ -434,7 +434,7 @@ static int show(const struct check_options *o, const struct look *l, const struc
 	int rc = STATUS_OK;
 
 	for (unsigned i = 0; i < list->n; i++) {
-		if ((int)list->at[i].finding.severity >= o->fail_on)
+		if ((int)list->at[i].finding.severity >= o->limit)
 			rc = STATUS_BROKEN;
 	}
 	if (!json && !o->apply.persist)
@@ -508,9 +508,9 @@ static int judge_bundle(const struct check_options *o, struct json_out *json, st
 			    o->apply.apply || o->apply.undo || o->apply.persist;
 	struct json_object *start = NULL;
 	struct look l = {};
-	int rc = others ? error_usage(err, NULL,
-				      "--from goes with --fail-on and forms of output only")
-			: bundle_read(o->from, &l, &start, err);
+	int rc =
+		others ? error_usage(err, NULL, "--from goes with --limit and forms of output only")
+		       : bundle_read(o->from, &l, &start, err);
 
 	if (!rc) {
 		json_out_once(json, "start", json_object_get(start));
@@ -566,7 +566,7 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"check", "what loses packets now, and what will"},
 	{"check -p 5001 -t 5", "the sockets on a port and what feeds them, for five seconds"},
-	{"check --fail-on warning -q", "for scripts: exit status 4 if anything is wrong"},
+	{"check --limit warning -q", "for scripts: exit status 4 if anything is wrong"},
 	{"check --explain rcvbuf-slow", "what a finding means"},
 	{"check --apply", "change what it advises, after a question for each"},
 	{"check --apply --yes nic-ring", "the changes of one finding, without a question"},

@@ -518,6 +518,8 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 
 #define RATED_NS 10000000000ULL /* a run with a rate, and nothing that says how long */
 
+#define PERHAPS_BITS 10e6 /* more packets/s than most ports take: bits may have been meant */
+
 int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
 		 struct error *err)
 {
@@ -528,6 +530,9 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		spec->duration_ns = RATED_NS;
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
+	if (!rc && spec->rate.unit == RATE_PPS && spec->rate.value >= PERHAPS_BITS)
+		log_info("%s are packets a second; bits a second are %sbit",
+			 num_text_rate(&spec->rate), num_text_rate(&spec->rate));
 	return rc ? rc : plan_shape(t, spec, err);
 }
 

@@ -250,23 +250,32 @@ static void measure(struct columns *k, const struct live_table *t)
 	}
 }
 
-/* Names that are known anyway give way first. */
+static unsigned texts_end(const struct columns *k)
+{
+	unsigned end = TEXTS_AT;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		end += k->shown & LIVE_BIT(f) ? k->width[f] + 2 : 0;
+	return end;
+}
+
+/* Names that are known anyway give way first, and go where that is not enough. */
 static void fit(struct columns *k, unsigned cols)
 {
-	static const enum live_field order[] = {LIVE_NETNS,   LIVE_CGROUP, LIVE_CONTAINER, LIVE_POD,
-						LIVE_PROCESS, LIVE_SOCKET, LIVE_LOCATION};
+	static const enum live_field order[] = {LIVE_NETNS,  LIVE_CGROUP,  LIVE_CONTAINER, LIVE_POD,
+						LIVE_SOCKET, LIVE_PROCESS, LIVE_LOCATION};
 
-	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		unsigned f = order[i], end = TEXTS_AT, by;
+	for (unsigned i = 0; i < LENGTH(order); i++) {
+		unsigned f = order[i], end = texts_end(k), by;
 		unsigned title = (unsigned)strlen(live_field_name(f));
 		unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
 
-		for (unsigned j = 0; j < LIVE_FIELD_COUNT; j++)
-			end += k->shown & LIVE_BIT(j) ? k->width[j] + 2 : 0;
 		by = end > cols + 2 ? end - cols - 2 : 0; /* missing for all to be seen */
 		if (k->shown & LIVE_BIT(f) && k->width[f] > least)
 			k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
 	}
+	for (unsigned i = 0; i < LENGTH(order) && texts_end(k) > cols + 2; i++)
+		k->shown &= ~LIVE_BIT(order[i]);
 }
 
 static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,

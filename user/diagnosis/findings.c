@@ -83,10 +83,12 @@ void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_
 	       uint64_t total)
 {
 	bind_text(b, "counter", counter);
-	bind_count(b, "lost", lost);
+	if (lost)
+		bind_text(b, "lost", fmt_count(lost));
 	bind_time(b, "window", window_ns);
 	bind_rate(b, "loss_rate", window_ns ? (double)lost * 1e9 / (double)window_ns : 0);
-	bind_count(b, "total", total > lost ? total : 0);
+	if (total > lost)
+		bind_text(b, "total", fmt_count(total));
 }
 
 /* NULL: it is not known. */
@@ -312,7 +314,7 @@ static void bind_share(struct binds *b, const char *name, double share)
 static void bind_burst(struct binds *b, const char *name, const struct finding_facts *f, double pps)
 {
 	if (f->truesize && f->rcvbuf >= f->truesize && pps > 0)
-		bind_print(b, name, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps);
+		bind_time(b, name, (uint64_t)(1e9 * (f->rcvbuf / f->truesize) / pps));
 }
 
 static void bind_reader(struct binds *b, const struct finding_facts *f)

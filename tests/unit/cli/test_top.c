@@ -382,6 +382,13 @@ CASE(test_columns_fit)
 	assert_shows(screen, "rcvbuf     cni-8d0f4bd7…  198.18.0.2:5060  sipd");
 	assert_shows(screen, "netns          socket           process");
 	tear_down(&f);
+	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd"; /* no room for all: which program it is stays */
+	set_up(&f, 50, 15);
+	netns = "";
+	screen = drawn(&f);
+	assert_shows(screen, "rcvbuf     sipd\n");
+	assert_hides(screen, "netns");
+	tear_down(&f);
 	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
 	set_up(&f, 200, 60);
 	netns = "";

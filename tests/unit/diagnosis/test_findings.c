@@ -90,7 +90,7 @@ CASE(burst_fits_a_buffer)
 	assert_non_null(strstr(f.wanted, "SO_RCVBUF 938496 (gives 1876992)"));
 	assert_non_null(strstr(f.evidence, "the buffer holds 256"));
 	assert_non_null(strstr(f.evidence, "a burst of 2.56 ms at 100k packets/s"));
-	assert_non_null(strstr(f.evidence, "2000 packets lost, 40 % of those sent"));
+	assert_non_null(strstr(f.evidence, "2,000 packets lost, 40 % of those sent"));
 	assert_non_null(strstr(f.current, "SO_RCVBUF 212992"));
 	assert_true(f.risk[0]);
 }
@@ -123,7 +123,7 @@ CASE(a_buffer_for_one_packet)
 	facts.lost = 1;
 	facts.rcvbuf = facts.truesize;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
-	assert_non_null(strstr(f.evidence, "holds 1: a burst of 0.01 ms at 100k packets/s"));
+	assert_non_null(strstr(f.evidence, "holds 1: a burst of 10.0 us at 100k packets/s"));
 	facts.rcvbuf--;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_null(strstr(f.evidence, "a burst of"));
@@ -269,7 +269,7 @@ CASE(watched_counters)
 
 	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
 	assert_string_equal(f.id, "ip-rpfilter");
-	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7000 since boot");
+	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7,000 since boot");
 	assert_int_equal(change.kind, CHANGE_SYSCTL);
 	assert_string_equal(change.name, "net/ipv4/conf/eth1/rp_filter");
 	assert_string_equal(change.wanted, "2");
@@ -334,7 +334,7 @@ CASE(depth_of_a_burst)
 	facts.read_pps = facts.arrival_pps = 0;
 	findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
 	assert_string_equal(f.id, "rcvbuf");
-	assert_string_equal(f.wanted, "not enough seen: 5000 losses; watch for longer");
+	assert_string_equal(f.wanted, "not enough seen: 5,000 losses; watch for longer");
 }
 
 CASE(why_it_was_full)
