@@ -134,6 +134,14 @@ def ignored_options(args, words):
 
 
 @case
+def packets_or_bits():
+    """A rate that may have been meant in bits says once what it is."""
+    for rate, said in ("100M", 1), ("1M", 0), ("100Mbit", 0):
+        err = pktledger("run", "--rate", rate, "-c", "10").err
+        assert err.count(f"{rate} are packets a second; bits a second are {rate}bit") == said, err
+
+
+@case
 @rootless
 def unknown_command():
     result = pktledger("rnu")
