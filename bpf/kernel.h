@@ -142,6 +142,7 @@ struct sk_buff {
 	unsigned int data_len;
 	__u8 cloned : 1;
 	__u8 pkt_type : 3;
+	__u8 tc_skip_classify : 1; /* with CONFIG_NET_XGRESS, before 6.6 _CLS_ACT */
 	__be16 protocol;
 	int skb_iif;
 	__u16 transport_header;

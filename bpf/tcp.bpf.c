@@ -43,7 +43,8 @@ struct tcp_options_received {
 
 struct tcp_sock {
 	__u64 bytes_sent, bytes_retrans, tcp_clock_cache;
-	__u32 data_segs_out, total_retrans, dsack_dups, snd_nxt, snd_una, rcv_nxt, tsoffset;
+	__u32 data_segs_out, data_segs_in, total_retrans, dsack_dups, snd_nxt, snd_una, rcv_nxt;
+	__u32 tsoffset;
 	__u8 tcp_usec_ts : 1; /* since 6.7 */
 	struct tcp_options_received rx_opt;
 };
@@ -127,6 +128,8 @@ MAP(exits, LRU_HASH, TCP_EXITS, struct watch_flow, struct tcp_exit);
 
 __u64 holes_until, exits_until;
 
+MAP(entries, HASH, TCP_ENTRIES, struct watch_flow, struct tcp_entry);
+
 /* Set by user space: those at work are read all the same, as torn ones. */
 __u32 take_busy;
 __u32 busy;    /* sockets of the flow that were at work, and not read */
@@ -139,7 +142,14 @@ struct asked {
 	__u8 pad[4];
 };
 
-enum tcp_program { TCP_ON_RETRANSMIT, TCP_ON_SYNACK, TCP_ON_STATE, TCP_ON_DROP, TCP_ON_FILES };
+enum tcp_program {
+	TCP_ON_RETRANSMIT,
+	TCP_ON_SYNACK,
+	TCP_ON_STATE,
+	TCP_ON_DROP,
+	TCP_ON_ENTRY,
+	TCP_ON_FILES
+};
 
 MAP(asked, PERCPU_ARRAY, TCP_ON_FILES + 1, __u32, struct asked);
 
@@ -245,6 +255,7 @@ static __always_inline void totals_of(struct tcp_totals *t, const struct sock *s
 	t->bytes_sent = BPF_CORE_READ(tp, bytes_sent);
 	t->bytes_retrans = BPF_CORE_READ(tp, bytes_retrans);
 	t->data_segs_out = BPF_CORE_READ(tp, data_segs_out);
+	t->data_segs_in = BPF_CORE_READ(tp, data_segs_in);
 	t->total_retrans = BPF_CORE_READ(tp, total_retrans);
 	t->dsack_dups = BPF_CORE_READ(tp, dsack_dups);
 	t->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
@@ -642,7 +653,7 @@ struct segment {
 	struct watch_flow flow;
 	__u32 seq, ack, bytes, tsval;
 	__u16 segs, size;
-	__u8 flags;
+	__u8 flags, ttl;
 };
 
 /*
@@ -687,6 +698,7 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 	__builtin_memset(s, 0, sizeof(*s));
 	s->flow.family = h.version == 4 ? AF_INET : AF_INET6;
 	s->flow.proto = PROTO_TCP;
+	s->ttl = h.version == 4 ? ip[8] : ip[7];
 	headers_addresses(h.version, ip, s->flow.src, s->flow.dst);
 	s->flow.src_port = bpf_htons(h.src_port);
 	s->flow.dst_port = bpf_htons(h.dst_port);
@@ -861,6 +873,101 @@ int tcp_leaves(__u64 *ctx)
 	return 0;
 }
 
+/* What a host tells to those with which it is joined: where each flow enters it. */
+
+static __always_inline __u32 end_of(const struct segment *s)
+{
+	return s->seq + s->bytes + !!(s->flags & TCPHDR_SYN) + !!(s->flags & TCPHDR_FIN);
+}
+
+static __always_inline __u64 place_of(const struct watch_flow *f, __u32 seq, bool begins)
+{
+	struct tcp_entry *e = cfg.trail ? bpf_map_lookup_elem(&entries, f) : NULL;
+
+	return begins ? seq : e ? e->next + (__s32)(seq - (__u32)e->next) : 0;
+}
+
+static __always_inline void tell_entry(enum tcp_event event, const struct segment *s, __u64 from,
+				       __u64 to)
+{
+	struct tcp_record *r = record(event);
+
+	if (!r)
+		return;
+	r->flow = s->flow;
+	r->place = from;
+	r->seq = from;
+	r->end = to;
+	r->segs = 1;
+	bpf_ringbuf_submit(r, 0);
+}
+
+#define ENTRY_TRIES 8 /* of CPUs that have segments of one flow at a time */
+
+static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
+{
+	const __u32 len = end_of(s) - s->seq;
+
+	if (s->bytes)
+		__sync_fetch_and_add(&e->segs, s->segs);
+	for (int i = 0; i < ENTRY_TRIES; i++) {
+		__u64 next = e->next, seq, end;
+		__s32 ahead = s->seq - (__u32)next;
+
+		if (ahead > TCP_FAR || ahead < -TCP_FAR)
+			return;
+		seq = next + ahead;
+		end = seq + len;
+		if (end > next && !__sync_bool_compare_and_swap(&e->next, next, end))
+			continue;
+		if (ahead > 0)
+			tell_entry(TCP_HOLE, s, next, seq);
+		else if (ahead < 0)
+			tell_entry(TCP_AGAIN, s, seq, end < next ? end : next);
+		return;
+	}
+	LOSS(unranged);
+}
+
+/*
+ * Attached only where a ledger is kept, for it runs for each packet. An edge sees each once, before
+ * this host's own programs and rules but for native XDP.
+ */
+SEC("?tp_btf/netif_receive_skb")
+int tcp_enters(__u64 *ctx)
+{
+	struct sk_buff *skb = (void *)ctx[0];
+	struct net_device *dev = IN(skb, sk_buff)->dev;
+	struct tcp_entry *e, new = {};
+	struct segment s;
+	bool begins;
+
+	/* that is what an ifb gives back to its device */
+	if (bpf_core_field_exists(skb->tc_skip_classify) &&
+	    BPF_CORE_READ_BITFIELD(skb, tc_skip_classify))
+		return 0;
+	if ((cfg.netns && BPF_CORE_READ(dev, nd_net.net, ns.inum) != cfg.netns) ||
+	    BPF_CORE_READ_BITFIELD(skb, pkt_type) || role_of(dev) != TCP_ROLE_EDGE ||
+	    !segment_read(&s, skb) || s.flags & TCPHDR_RST || end_of(&s) == s.seq)
+		return 0;
+	begins = s.flags & TCPHDR_SYN;
+	e = bpf_map_lookup_elem(&entries, &s.flow);
+	if (e && !(begins && (!e->begun || (__u32)e->first != s.seq))) {
+		enter(e, &s);
+		return 0;
+	}
+	if (!e && !is_of_flow(&s.flow, TCP_ON_ENTRY))
+		return 0;
+	new.begun = begins;
+	new.ttl = s.ttl;
+	new.segs = s.bytes ? s.segs : 0;
+	new.first = s.seq | (begins ? 0 : 1ULL << 32);
+	new.next = new.first + (end_of(&s) - s.seq);
+	if (bpf_map_update_elem(&entries, &s.flow, &new, BPF_ANY))
+		LOSS(untracked);
+	return 0;
+}
+
 SEC("tp_btf/kfree_skb")
 int tcp_drop(__u64 *ctx)
 {
@@ -903,13 +1010,15 @@ int tcp_drop(__u64 *ctx)
 	r->tsval = s.tsval;
 	r->segs = s.segs;
 	r->size = s.size;
-	r->end = s.seq + s.bytes + !!(s.flags & TCPHDR_SYN) + !!(s.flags & TCPHDR_FIN);
-	if (ctx[2] == cfg.reason_pruned) { /* others may have been merged into it */
+	r->end = end_of(&s);
+	if (ctx[2] == cfg.reason_merged[0] || ctx[2] == cfg.reason_merged[1] ||
+	    ctx[2] == cfg.reason_merged[2]) { /* others may have been merged into it */
 		r->seq = BPF_CORE_READ(cb, seq);
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}
 	r->unsent = unsent;
 	r->kind = is_had((void *)ctx[3], r->end);
+	r->place = place_of(&s.flow, r->seq, s.flags & TCPHDR_SYN);
 	fill_key(&r->key, ctx, skb);
 	bpf_ringbuf_submit(r, 0);
 	return 0;

@@ -34,6 +34,7 @@ struct tcp_totals {
 	__u8 sack;
 	__u8 flags; /* enum tcp_total_flag */
 	__u8 pad;
+	__u32 data_segs_in, pad2;
 };
 
 enum tcp_total_flag {
@@ -49,6 +50,8 @@ enum tcp_event {
 	TCP_SOCKET,	   /* first and last reading of a socket */
 	TCP_CAME,	   /* to a socket here, what was dropped before, at start_ns */
 	TCP_LOOKED,	   /* first reading of a socket that sent again, and one in between */
+	TCP_HOLE,	   /* at the entry of this host: what is behind [seq, end) has come */
+	TCP_AGAIN,	   /* there, too: it is not the first with numbers behind `seq` */
 };
 
 /* Of TCP_RETRANSMITTED and TCP_SYNACK. */
@@ -80,6 +83,8 @@ struct tcp_record {
 	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */
 	__u32 netns;  /* of the socket, as inode number; TCP_DROPPED: 0 */
 	__u32 ack;
+	__u64 place; /* TCP_HOLE, TCP_AGAIN, TCP_DROPPED: `seq` in a struct tcp_entry; 0: it has
+			none */
 	union {
 		struct watch_key key; /* TCP_DROPPED */
 		struct {
@@ -107,6 +112,19 @@ struct tcp_hole_drop {
 	__u64 segs;
 };
 
+/*
+ * A flow where it enters this host, of segments with data, SYN or FIN, with numbers that do not
+ * wrap: those of the sequence space, and a connection begins below 2^32, or where it was seen first
+ * above. So that they are the same ones on each host that saw its SYN.
+ */
+struct tcp_entry {
+	__u64 first, next; /* the first that came; behind the highest */
+	__u64 segs;	   /* with data, as tcp_sock counts them in data_segs_in */
+	__u8 begun;	   /* the first was its SYN */
+	__u8 ttl;	   /* or hop limit: of hosts on its way the first one has the highest */
+	__u8 pad[6];
+};
+
 /* A listener of the flow, with one of the processes that have it open. */
 struct tcp_listener {
 	struct watch_sock sock; /* sock.drops: SYNs too, that found its accept queue full */
@@ -124,6 +142,8 @@ struct tcp_exit {
 #define TCP_HOLES      16384	      /* the least used one gives way */
 #define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes or leaves later is not told */
 #define TCP_NAMESPACES 1024
+#define TCP_ENTRIES    16384	  /* others are told apart no more */
+#define TCP_FAR	       (1 << 30)  /* from `next`: no window is so large */
 #define TCP_RING       (16 << 20) /* bytes */
 
 /* Per CPU: what did not get through. */
@@ -132,6 +152,7 @@ struct tcp_losses {
 	__u64 unread;	 /* dropped packets of TCP whose headers are in pages */
 	__u64 uncounted; /* retransmissions in namespaces that found no room */
 	__u64 unkept;	 /* sockets that no memory was there for */
+	__u64 untracked; /* segments of flows that found no room among the entries */
 	__u64 unplaced;	 /* drops whose namespace nothing tells, where one was asked for */
 };
 
@@ -141,17 +162,17 @@ struct tcp_config {
 		__u64 word;
 	} inside[8];		/* the first letters of kinds of link; 0: none */
 	__u32 netns;		/* of one namespace alone, by its inode; 0: of the whole host */
-	__s32 reason_pruned;	/* TCP_OFO_QUEUE_PRUNE of this kernel; negative: it has none */
+	__s32 reason_merged[3]; /* of out-of-order segments; negative: this kernel has no such */
 	__s32 reason_otherhost; /* as struct watch_config */
 	__s32 reason_packet_sock;
 	__s32 reason_netfilter;
-	__u32 pad;
+	__u32 trail;		    /* entries are kept */
 	struct trace_range freeing; /* see ksym_freeing() */
 	struct trace_hooks hooks;
 };
 
-_Static_assert(sizeof(struct tcp_totals) == 48, "no holes");
-_Static_assert(sizeof(struct tcp_record) == 192, "no holes");
+_Static_assert(sizeof(struct tcp_totals) == 56, "no holes");
+_Static_assert(sizeof(struct tcp_record) == 216, "no holes");
 _Static_assert(sizeof(struct tcp_listener) == 120, "no holes");
 
 #endif

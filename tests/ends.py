@@ -154,21 +154,25 @@ def bpf(command, attributes):
 
 
 @contextlib.contextmanager
-def xdp(netns, ifname, code, mode):
+def attached(netns, ifname, code, kind, place, mode=0):
     """A program of these instructions at the device, by a link."""
     text, gpl = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"GPL")
-    load = struct.pack("<IIQQ", 6, len(code) // 8, ctypes.addressof(text), ctypes.addressof(gpl))
+    load = struct.pack("<IIQQ", kind, len(code) // 8, ctypes.addressof(text), ctypes.addressof(gpl))
     program = bpf(5, load + bytes(48))
     try:
         with inside(netns):
             index = socket.if_nametoindex(ifname)
-            link = bpf(28, struct.pack("<IIII", program, index, 37, mode) + bytes(32))
+            link = bpf(28, struct.pack("<IIII", program, index, place, mode) + bytes(32))
         try:
             yield
         finally:
             os.close(link)
     finally:
         os.close(program)
+
+
+def xdp(netns, ifname, code, mode):
+    return attached(netns, ifname, code, 6, 37, mode)  # BPF_PROG_TYPE_XDP, BPF_XDP
 
 
 # Rules of nft

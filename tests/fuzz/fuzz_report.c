@@ -175,6 +175,8 @@ static void report(const char *path, bool printed)
 		MUST(err.status != STATUS_OK && *err.message);
 		return;
 	}
+	if (joined_tcp_wanted(l))
+		joined_tcp_make(l, false, &err);
 	d = l->document;
 	n = l->documents;
 	if (!printed)

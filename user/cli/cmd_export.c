@@ -77,8 +77,8 @@ struct export
 	struct session session;
 	struct metrics *metrics;
 	struct flow_expressions flow; /* of the balance */
-	struct tcp_account *tcp;    /* NULL: none was asked for */
-	struct http *http;	    /* NULL: none */
+	struct tcp_account *tcp;      /* NULL: none was asked for */
+	struct http *http;	      /* NULL: none */
 	/* For the page: events of a trace. */
 	struct json_object *start, *intervals;
 	struct live_table since; /* losses that are in no interval yet */
@@ -174,7 +174,7 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return e->o->balance ? tcp_account_open(&e->tcp, e->flow.tcp, (unsigned)e->o->flows,
+	return e->o->balance ? tcp_account_open(&e->tcp, e->flow.tcp, (unsigned)e->o->flows, false,
 						e->session.live, err)
 			     : 0;
 }

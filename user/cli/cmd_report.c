@@ -45,7 +45,8 @@ static const struct opt report_opts[] = {
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
 	 .help = "how two captures know a packet again"},
 	{"join", 0, OPT_FLAG, AT(join),
-	 .help = "ledgers of `send` and of `recv` as one: the default where both are there"},
+	 .help = "ledgers of `send` and of `recv` as one, or of TCP on several hosts: the "
+		 "default where they are there; what cannot be joined is an error"},
 	{0},
 };
 
@@ -212,6 +213,8 @@ static int report(struct report_options *o, struct error *err)
 		show_damage(&l->file[i]);
 	if (!l->documents)
 		rc = nothing(&o->window, l->file, err);
+	else if (joined_tcp_wanted(l))
+		rc = joined_tcp_make(l, o->join, err);
 	else if (o->join || joined_wanted(l))
 		rc = joined_make(l, err);
 	else if (!o->view.matrix && !(o->view.html && o->window.n > 2))
@@ -258,6 +261,8 @@ static const struct opt_example examples[] = {
 	{"report --html search.html search.json", "the same of what `search -j` has printed"},
 	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
 	{"report a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
+	{"report a.ledger b.ledger",
+	 "TCP balances of two hosts: lost on which of them, or between"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
 	{"report --html lost.html here.pcap there.pcap", "the same with pictures"},
@@ -272,7 +277,9 @@ const struct command cmd_report = {
 		       "what they would have printed, and what happened when. Lines that are cut "
 		       "or spoilt are named, and the rest is used. Of a sweep or search --number "
 		       "shows single trials: they count from 2. Ledgers of `send` and `recv` are "
-		       "joined: what left a sender and did not come to the receiver is `wire`.",
+		       "joined: what left a sender and did not come to the receiver is `wire`. So "
+		       "are those of `trace --balance` of TCP on several hosts: what became of "
+		       "each segment that one of them sent again.",
 	.groups = report_groups,
 	.args = report_args,
 	.defaults = &defaults,

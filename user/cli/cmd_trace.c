@@ -417,8 +417,8 @@ static int on_open(void *arg, struct error *err)
 	if (!rc && *t->flow.udp)
 		rc = flow_account_open(&t->account, &spec, s->live, err);
 	if (!rc && *t->flow.tcp)
-		rc = tcp_account_open(&t->tcp_account, t->flow.tcp, (unsigned)o->flows, s->live,
-				      err);
+		rc = tcp_account_open(&t->tcp_account, t->flow.tcp, (unsigned)o->flows,
+				      t->ledger.file, s->live, err);
 	return rc;
 }
 

@@ -90,6 +90,11 @@ static enum phase phase_of(const struct verdict *v, const char *location)
 	}
 }
 
+bool drop_arrives(const struct judged_cause *c)
+{
+	return phase_of(&c->verdict, c->location) == PHASE_ARRIVING;
+}
+
 /* `before`: it has not entered before it is sent. */
 static enum balance_side side_of_phase(enum phase phase, enum balance_role role, bool before,
 				       bool *sure)

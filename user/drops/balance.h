@@ -124,6 +124,9 @@ uint64_t balance_misses(const struct balance *b);
 /* Detaches and frees. NULL is allowed. */
 void balance_close(struct balance *b);
 
+/* Before its packet came to netif_receive_skb. */
+bool drop_arrives(const struct judged_cause *c);
+
 /*
  * On which side of a flow's balance a drop is: of a packet that had entered the host and not left
  * it again, or of one that had not, or was on its way out. include/balance_abi.h says what entry

@@ -11,6 +11,7 @@
 #include "drops/noise.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/mem.h"
 #include "host/load.h"
 #include "tcp.skel.h"
@@ -25,12 +26,14 @@ struct judged {
 	struct watch_key key;
 	enum tcp_drop is;
 	enum stage stage;
+	bool outside;
 };
 
 struct tcp_observer {
 	struct tcp_bpf *skel;
 	struct tcp_spec spec;
 	struct tcp_ledger *ledger;
+	struct trail *trail; /* NULL: none is kept */
 	struct ring_buffer *ring;
 	struct list listeners; /* struct tcp_listening */
 	struct judged judged[JUDGED];
@@ -44,13 +47,19 @@ _Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of
 
 static void configure(struct tcp_observer *o)
 {
+	static const char *const merged[] = {"TCP_OFO_QUEUE_PRUNE", "TCP_OFOMERGE", "TCP_OFO_DROP"};
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
 
 	/* and bridges, the first of the stacked ones */
 	for (unsigned i = o->spec.netns ? BALANCE_KINDS_BETWEEN : 0; i < INSIDE; i++)
 		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
 	cfg->netns = o->spec.netns;
-	cfg->reason_pruned = reasons_value(o->spec.reasons, "TCP_OFO_QUEUE_PRUNE");
+	cfg->trail = o->spec.trail;
+	bpf_program__set_autoload(o->skel->progs.tcp_enters, o->spec.trail);
+	if (!o->spec.trail)
+		bpf_map__set_max_entries(o->skel->maps.entries, 1);
+	for (unsigned i = 0; i < LENGTH(merged); i++)
+		cfg->reason_merged[i] = reasons_value(o->spec.reasons, merged[i]);
 	cfg->reason_otherhost = reasons_value(o->spec.reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reasons_value(o->spec.reasons, "PACKET_SOCK_ERROR");
 	cfg->reason_netfilter = reasons_value(o->spec.reasons, "NETFILTER_DROP");
@@ -71,7 +80,7 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 		       : TCP_DROP_LOSS;
 }
 
-static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)
+static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage, bool *outside)
 {
 	struct tcp_observer *o = arg;
 	struct watch_key plain = *key;
@@ -83,13 +92,15 @@ static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *s
 		j = &o->judged[i];
 		if (!memcmp(&j->key, &plain, sizeof(plain))) {
 			*stage = j->stage;
+			*outside = j->outside;
 			return j->is;
 		}
 	}
 	cause_judge(&c, &plain, o->spec.reasons, o->spec.ksyms);
 	j = &o->judged[o->n_judged++ % JUDGED];
-	*j = (struct judged){plain, drop_is(&c), c.verdict.stage};
+	*j = (struct judged){plain, drop_is(&c), c.verdict.stage, drop_arrives(&c)};
 	*stage = j->stage;
+	*outside = j->outside;
 	return j->is;
 }
 
@@ -127,6 +138,8 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	o->listeners.size = sizeof(struct tcp_listening);
 	log_libbpf_clear();
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
+	o->trail = spec->trail ? trail_new() : NULL;
+	tcp_ledger_keep(o->ledger, o->trail);
 	o->skel = tcp_bpf__open_opts(trace_open_opts());
 	rc = o->skel ? 0 : -errno;
 	if (!rc) {
@@ -236,6 +249,29 @@ int tcp_observer_poll(struct tcp_observer *o)
 	return read_ring(o);
 }
 
+/* Where each flow was at the entry, in the end. */
+static void read_entries(struct tcp_observer *o)
+{
+	int fd = bpf_map__fd(o->skel->maps.entries);
+	struct watch_flow key, *last = NULL;
+	struct tcp_entry entry;
+
+	while (o->trail && !bpf_map_get_next_key(fd, last, &key)) {
+		uint32_t flow = trail_make(o->trail, &key, false);
+		struct trail_flow *f = flow == TRAIL_NONE ? NULL : trail_flow(o->trail, flow);
+
+		last = &key;
+		if (!f || bpf_map_lookup_elem(fd, &key, &entry))
+			continue;
+		f->first = entry.first;
+		f->next = entry.next;
+		f->came = entry.segs;
+		f->begun = entry.begun;
+		f->ttl = entry.ttl;
+		f->known = true;
+	}
+}
+
 static void read_exits(struct tcp_observer *o)
 {
 	int fd = bpf_map__fd(o->skel->maps.exits);
@@ -280,7 +316,13 @@ int tcp_observer_end(struct tcp_observer *o)
 	if (!rc)
 		rc = read_ring(o);
 	read_exits(o);
+	read_entries(o);
 	return rc;
+}
+
+struct trail *tcp_observer_trail(const struct tcp_observer *o)
+{
+	return o->trail;
 }
 
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o)
@@ -327,6 +369,7 @@ void tcp_observer_close(struct tcp_observer *o)
 	ring_buffer__free(o->ring);
 	tcp_bpf__destroy(o->skel);
 	tcp_ledger_free(o->ledger);
+	trail_free(o->trail);
 	list_free(&o->listeners);
 	free(o);
 }

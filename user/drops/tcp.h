@@ -22,6 +22,7 @@
 #include "drops/filter.h"
 #include "drops/ksym.h"
 #include "drops/reason.h"
+#include "drops/tcp_trail.h"
 #include "stages.h"
 #include "tcp_abi.h"
 
@@ -90,7 +91,9 @@ enum tcp_drop {
 	TCP_DROP_TWICE,	 /* the receiver had it already */
 	TCP_DROP_UNSURE, /* by TCP itself: without data, it was not needed any more */
 };
-typedef enum tcp_drop tcp_judge(void *arg, const struct watch_key *key, enum stage *stage);
+/* `outside`: before it came to the entry of this host. */
+typedef enum tcp_drop tcp_judge(void *arg, const struct watch_key *key, enum stage *stage,
+				bool *outside);
 
 struct tcp_ledger;
 
@@ -102,6 +105,9 @@ struct tcp_ledger;
 #define TCP_FLOWS (1u << 15)
 struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg);
 void tcp_ledger_free(struct tcp_ledger *b);
+
+/* From here on what other hosts may explain goes there; borrowed. */
+void tcp_ledger_keep(struct tcp_ledger *b, struct trail *trail);
 
 /* In the order of their times, but for TCP_SOCKET. */
 void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
@@ -148,6 +154,7 @@ struct tcp_spec {
 	const struct reasons *reasons;
 	const struct ksyms *ksyms;
 	unsigned flows; /* of tcp_ledger_new() */
+	bool trail;	/* kept, for which each packet that comes is looked at */
 	uint32_t netns; /* of one namespace alone, as if there were no others; 0: of all */
 };
 
@@ -168,6 +175,9 @@ int tcp_observer_look(struct tcp_observer *o);
 
 /* Reads the sockets that are left, and stops. Once. 0 or -errno. */
 int tcp_observer_end(struct tcp_observer *o);
+
+/* NULL: none is kept; whole after tcp_observer_end() and tcp_ledger_close(). */
+struct trail *tcp_observer_trail(const struct tcp_observer *o);
 
 /* After tcp_observer_look() or tcp_observer_end(). */
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);

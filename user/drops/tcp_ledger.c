@@ -22,6 +22,7 @@
 
 /* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
 struct range {
+	uint64_t place;	      /* of `seq`, as struct tcp_entry; 0: of a drop, it has none */
 	uint64_t time, start; /* of struct tcp_record; CAME: `start` is when it was dropped */
 	uint32_t flow, seq, end, tsval;
 	uint32_t bytes;
@@ -29,6 +30,7 @@ struct range {
 	uint8_t what;  /* enum what */
 	uint8_t stage; /* of a drop */
 	bool unsent;   /* as in struct tcp_record */
+	bool outside;  /* LOST: before it came to the entry */
 	bool used;     /* a drop that explains a retransmission */
 	bool refused; /* TCP had counted all that was unsent as not sent when this was sent again */
 	bool late;    /* its socket had sent up to here before tracing began */
@@ -53,6 +55,7 @@ struct tcp_ledger {
 	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
 	uint64_t known_lost;	   /* records, refused or lost before; flows since then are whole */
 	struct hist stall, received_stall;
+	struct trail *trail; /* NULL: none is kept */
 };
 
 struct tcp_ledger *tcp_ledger_new(unsigned flows, tcp_judge *judge, void *arg)
@@ -83,6 +86,11 @@ void tcp_ledger_free(struct tcp_ledger *b)
 	free(b);
 }
 
+void tcp_ledger_keep(struct tcp_ledger *b, struct trail *trail)
+{
+	b->trail = trail;
+}
+
 static struct range *range_at(const struct tcp_ledger *b, uint32_t i)
 {
 	return (struct range *)b->ranges.at + i;
@@ -95,25 +103,11 @@ static struct tcp_flow *flow_at(const struct tcp_ledger *b, uint32_t i)
 
 /* Flows */
 
-static uint32_t key_hash(const struct watch_flow *key)
-{
-	const uint8_t *p = (const void *)key;
-	uint64_t h = 0;
-
-	for (unsigned i = 0; i < sizeof(*key); i += 8) {
-		uint64_t word;
-
-		memcpy(&word, p + i, 8);
-		h = (h ^ word) * 0x9e3779b97f4a7c15;
-		h ^= h >> 32;
-	}
-	return (uint32_t)h & (HEADS - 1);
-}
-
 /* Its number; NONE: there is none. */
 static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *key)
 {
-	for (uint32_t i = b->by_key[key_hash(key)]; i != NONE; i = flow_at(b, i)->next) {
+	for (uint32_t i = b->by_key[tcp_flow_hash(key) & (HEADS - 1)]; i != NONE;
+	     i = flow_at(b, i)->next) {
 		if (!memcmp(&flow_at(b, i)->key, key, sizeof(*key)))
 			return i;
 	}
@@ -123,7 +117,7 @@ static uint32_t flow_find(const struct tcp_ledger *b, const struct watch_flow *k
 /* It is made if there is none; NONE: no room. */
 static uint32_t flow_make(struct tcp_ledger *b, const struct watch_flow *key)
 {
-	uint32_t *head = &b->by_key[key_hash(key)], known = flow_find(b, key);
+	uint32_t *head = &b->by_key[tcp_flow_hash(key) & (HEADS - 1)], known = flow_find(b, key);
 	struct tcp_flow *f;
 
 	if (known != NONE)
@@ -275,6 +269,38 @@ static bool all_came(const struct tcp_flow *flow, const struct range *r, const s
 	       f->resent <= f->dropped + f->doubled;
 }
 
+/* Its socket had counted it before. */
+static bool is_of_tcp(enum stage stage)
+{
+	return stage == STAGE_TCP_BACKLOG || stage == STAGE_TCP_RCVBUF ||
+	       stage == STAGE_TCP_STATE || stage == STAGE_TCP;
+}
+
+/* A segment of which others may know more. A SYN-ACK's is of no socket: it is where it began. */
+static void leave_trail(struct tcp_ledger *b, const struct range *r, enum trail_what what,
+			uint32_t seq, uint32_t end)
+{
+	struct trail_range to = {.from = r->place + (seq - r->seq),
+				 .time_ns = r->time,
+				 .what = (uint8_t)what,
+				 .stage = r->stage};
+	struct trail_flow *f;
+
+	if (!b->trail || (what != TRAIL_RESENT && !r->place))
+		return;
+	to.to = to.from + (end - seq);
+	to.flow = trail_make(b->trail, &flow_at(b, r->flow)->key, what == TRAIL_RESENT);
+	trail_add(b->trail, &to);
+	f = to.flow == TRAIL_NONE ? NULL : trail_flow(b->trail, to.flow);
+	if (f && what == TRAIL_DROPPED && r->bytes && !is_of_tcp(r->stage))
+		f->dropped += r->segs;
+	if (f && f->sends && !f->known) {
+		f->first = f->acked = to.from;
+		f->next = to.to;
+		f->known = f->begun = true;
+	}
+}
+
 static void decide(struct tcp_ledger *b, struct range *r)
 {
 	struct tcp_flow *flow = flow_at(b, r->flow);
@@ -311,6 +337,7 @@ static void decide(struct tcp_ledger *b, struct range *r)
 			flow->came += !f.doubled;
 		} else {
 			flow->unexplained++;
+			leave_trail(b, r, TRAIL_RESENT, seq, end);
 		}
 	}
 	r->what = SETTLED;
@@ -328,6 +355,12 @@ static void settle_drop(struct tcp_ledger *b, const struct range *r)
 		if (r->what == (flow->has_receiver ? LOST : CAME) &&
 		    (r->what == CAME || !before(flow->came_to, r->end)))
 			sum->received_again += r->segs;
+		if (r->what == LOST || r->what == TWICE)
+			leave_trail(b, r,
+				    r->what == TWICE ? TRAIL_TWICE
+				    : r->outside     ? TRAIL_OUTSIDE
+						     : TRAIL_DROPPED,
+				    r->seq, r->end);
 	}
 	if (r->used || r->what != LOST)
 		return;
@@ -379,6 +412,35 @@ static uint32_t returned_bytes(const struct tcp_totals *first, const struct tcp_
 	       (last->snd_nxt - first->snd_nxt);
 }
 
+/*
+ * Where a socket is in its flow, in numbers that do not wrap: that of `seq`. The same at both ends,
+ * if it was seen from its beginning.
+ */
+static uint64_t note_sender(struct tcp_ledger *b, const struct tcp_record *rec, bool make)
+{
+	const struct tcp_totals *from = &rec->first, *to = &rec->last;
+	const bool begun = !(from->flags & TCP_LATE);
+	const uint64_t origin =
+		begun ? (uint64_t)(from->snd_nxt - 1) + 1 : 1ULL << 32 | from->snd_nxt;
+	const uint64_t next = origin + (to->bytes_sent - from->bytes_sent) -
+			      (to->bytes_retrans - from->bytes_retrans) -
+			      (uint64_t)(int32_t)returned_bytes(from, to);
+	uint32_t flow = !b->trail ? TRAIL_NONE
+			: make	  ? trail_make(b->trail, &rec->flow, true)
+				  : trail_find(b->trail, &rec->flow, true);
+
+	if (flow != TRAIL_NONE) {
+		struct trail_flow *f = trail_flow(b->trail, flow);
+
+		f->first = origin - begun;
+		f->begun = begun;
+		f->next = next;
+		f->acked = next - (to->snd_nxt - to->snd_una);
+		f->known = true;
+	}
+	return next + (uint64_t)(int32_t)(rec->seq - to->snd_nxt);
+}
+
 static struct watch_flow reverse(const struct watch_flow *f)
 {
 	struct watch_flow back = *f;
@@ -404,7 +466,7 @@ static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
 	enum stage stage = STAGE_OTHER;
-	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage);
+	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage, &r->outside);
 
 	if (is == TCP_DROP_UNSURE)
 		is = rec->bytes && !rec->kind ? TCP_DROP_LOSS : TCP_DROP_TWICE;
@@ -430,9 +492,11 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 	f->sum.kinds[rec->kind] += rec->segs;
 	f->sum.without_data += rec->bytes ? 0 : rec->segs;
 	r->what = RESENT;
+	r->place = r->seq;
 	if (rec->event != TCP_SYNACK) { /* that is counted by no socket before it is accepted */
 		f->events += rec->segs;
 		f->last = rec->last;
+		r->place = note_sender(b, rec, true);
 		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
 		r->refused = f->unsent_bytes &&
 			     returned_bytes(&rec->first, &rec->last) == (uint32_t)f->unsent_bytes;
@@ -562,7 +626,7 @@ static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 	}
 	memset(b->by_key, 0xff, sizeof(b->by_key));
 	for (uint32_t i = 0; i < b->flows.n; i++) {
-		uint32_t *head = &b->by_key[key_hash(&flow_at(b, i)->key)];
+		uint32_t *head = &b->by_key[tcp_flow_hash(&flow_at(b, i)->key) & (HEADS - 1)];
 
 		if (to[i] == NONE) {
 			add_folded(b, flow_at(b, i));
@@ -602,6 +666,18 @@ static void look_at_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	f->dsack_dups = rec->last.dsack_dups - rec->first.dsack_dups;
 }
 
+/* What it took of the other direction, since it began or tracing. */
+static void note_receiver(struct tcp_ledger *b, const struct tcp_record *rec,
+			  const struct watch_flow *back)
+{
+	uint32_t before = rec->first.flags & TCP_LATE ? rec->first.data_segs_in : 0;
+	uint32_t taken = rec->last.data_segs_in - before, flow;
+
+	flow = taken ? trail_make(b->trail, back, false) : TRAIL_NONE;
+	if (flow != TRAIL_NONE)
+		trail_flow(b->trail, flow)->taken += taken;
+}
+
 /* Most sockets lose nothing: they take no room. */
 static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
@@ -614,15 +690,34 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 		flow_at(b, received)->has_receiver = true;
 	}
 
+	note_sender(b, rec, false);
+	if (b->trail)
+		note_receiver(b, rec, &back);
 	if (flow != NONE)
 		return add_socket(flow_at(b, flow), rec);
 	add_socket(&whole, rec);
 	add_folded(b, &whole);
 }
 
+static void enters(struct tcp_ledger *b, const struct tcp_record *rec)
+{
+	struct trail_range r = {
+		.from = rec->place,
+		.to = rec->place + (rec->end - rec->seq),
+		.time_ns = rec->time_ns,
+		.what = rec->event == TCP_HOLE ? TRAIL_HOLE : TRAIL_AGAIN,
+	};
+
+	if (!b->trail)
+		return;
+	r.flow = trail_make(b->trail, &rec->flow, false);
+	trail_add(b->trail, &r);
+}
+
 void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct range r = {
+		.place = rec->place,
 		.time = rec->time_ns,
 		.start = rec->start_ns,
 		.seq = rec->seq,
@@ -642,6 +737,8 @@ void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 		return end_socket(b, rec);
 	if (rec->event == TCP_LOOKED)
 		return look_at_socket(b, rec);
+	if (rec->event == TCP_HOLE || rec->event == TCP_AGAIN)
+		return enters(b, rec);
 	r.flow = flow_make(b, &rec->flow);
 	if (r.flow == NONE)
 		return;

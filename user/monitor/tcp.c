@@ -75,6 +75,7 @@ struct tcp_account {
 	struct list begin, end; /* struct space */
 	struct list counters;
 	uint64_t began_ns, ended_ns;
+	uint64_t realtime_ns, ktime_ns; /* when it began */
 	bool ended;
 	unsigned uncompared;
 	int rc;
@@ -209,6 +210,8 @@ static int start(void *arg, struct error *err)
 		return rc;
 	read_spaces(a, &a->begin, true);
 	a->began_ns = clock_now();
+	a->realtime_ns = clock_ns(CLOCK_REALTIME);
+	a->ktime_ns = ktime_now();
 	return 0;
 }
 
@@ -218,11 +221,16 @@ void tcp_account_tick(struct tcp_account *a)
 		a->rc = tcp_observer_poll(a->observer);
 }
 
-int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows, struct live *l,
-		     struct error *err)
+int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows, bool trail,
+		     struct live *l, struct error *err)
 {
 	struct live_source source = {.start = start};
 	const struct live_parts parts = live_parts(l);
+	struct tcp_spec observed = {.reasons = parts.reasons,
+				    .ksyms = parts.ksyms,
+				    .flows = flows,
+				    .trail = trail,
+				    .netns = parts.netns};
 	struct tcp_account *a;
 	int rc;
 
@@ -235,15 +243,13 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 	a->counters.size = sizeof(struct tcp_counter);
 	a->begin.size = a->end.size = sizeof(struct space);
 	rc = filter_compile(&a->filter, expr, err);
+	observed.filter = a->filter;
 	if (!rc && filter_l3_refusal(a->filter))
 		rc = error_usage(err, "for example: tcp port 443",
 				 "--balance of TCP is for addresses and ports: %s",
 				 filter_l3_refusal(a->filter));
 	if (!rc)
-		rc = tcp_observer_open(&a->observer,
-				       &(struct tcp_spec){a->filter, parts.reasons, parts.ksyms,
-							  flows, parts.netns},
-				       err);
+		rc = tcp_observer_open(&a->observer, &observed, err);
 	source.arg = a;
 	if (!rc)
 		rc = live_add_source(l, &source);
@@ -429,6 +435,9 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	memset(b, 0, sizeof(*b));
 	b->window_ns = a->ended_ns - a->began_ns;
 	read_own(a, b);
+	b->trail = tcp_observer_trail(a->observer);
+	b->realtime_ns = a->realtime_ns;
+	b->began_ns = a->ktime_ns;
 	b->counters = a->counters;
 	b->uncompared = a->uncompared;
 	tcp_ledger_close(ledger, b->own.unranged, &b->sum, look_at_flow, &(struct looked){a, b});

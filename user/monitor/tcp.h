@@ -82,7 +82,10 @@ struct tcp_balance {
 	unsigned n_listeners;
 	struct tcp_shown flows[TCP_FLOWS_SHOWN]; /* that lost most first */
 	unsigned n_flows;
-	uint64_t all_flows; /* those that are not shown, too */
+	uint64_t all_flows;	   /* those that are not shown, too */
+	const struct trail *trail; /* NULL: none is kept */
+	uint64_t realtime_ns;	   /* CLOCK_REALTIME where the window began, */
+	uint64_t began_ns;	   /* and bpf_ktime_get_ns() */
 	bool balanced;
 	enum tcp_verdict verdict;
 };
@@ -97,11 +100,11 @@ struct tcp_account;
 
 /*
  * Loads, and adds it to the collector, with which it begins. `expr`: of TCP, borrowed; `flows`:
- * of tcp_ledger_new().
+ * of tcp_ledger_new(); `trail`: one is kept.
  * STATUS_USAGE: it asks for Ethernet addresses; STATUS_UNABLE: kernel or capability.
  */
-int tcp_account_open(struct tcp_account **a, const char *expr, unsigned flows, struct live *l,
-		     struct error *err);
+int tcp_account_open(struct tcp_account **a, const char *expr, unsigned flows, bool trail,
+		     struct live *l, struct error *err);
 void tcp_account_tick(struct tcp_account *a); /* to be called some times a second */
 
 /*

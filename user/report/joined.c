@@ -137,11 +137,30 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 	return rc;
 }
 
+bool ledgers_same(const struct ledgers_document *a, const struct ledgers_document *b,
+		  struct error *err)
+{
+	if (!json_object_equal(json_get(a->json, "start"), json_get(b->json, "start")))
+		return false;
+	error_usage(err, "name each of them once", "%s and %s are the same ledger", a->path,
+		    b->path);
+	return true;
+}
+
+bool ledgers_apart(const struct ledgers_document *a, uint64_t a_ns,
+		   const struct ledgers_document *b, uint64_t b_ns, struct error *err)
+{
+	if (a->from_ns <= b_ns && b->from_ns <= a_ns)
+		return false;
+	error_usage(err, "name those of one run, or choose by --number or --since",
+		    "%s (%s) and %s (%s) are of different runs", a->path,
+		    when_text(a->from_ns, true), b->path, when_text(b->from_ns, true));
+	return true;
+}
+
 /* Two senders must not have used the same numbers. */
 static int check_two(const struct side *a, const struct side *b, struct error *err)
 {
-	const struct json_object *x = a->start, *y = b->start;
-
 	for (unsigned i = 0; i < a->streams * b->streams; i++) {
 		const struct joined_stream *s = &a->stream[i / b->streams],
 					   *t = &b->stream[i % b->streams];
@@ -149,10 +168,8 @@ static int check_two(const struct side *a, const struct side *b, struct error *e
 		if (s->stream != t->stream || s->first > s->last || t->first > t->last ||
 		    s->first > t->last || t->first > s->last)
 			continue;
-		if (!strcmp(json_get_text(x, "time"), json_get_text(y, "time")) &&
-		    !strcmp(json_get_text(x, "host"), json_get_text(y, "host")))
-			return error_usage(err, "name each of them once",
-					   "%s and %s are the same ledger", a->d->path, b->d->path);
+		if (ledgers_same(a->d, b->d, err))
+			return -EINVAL;
 		return error_set(err, STATUS_FAILED, -EEXIST,
 				 "run again: numbers are drawn at random",
 				 "%s and %s used the same numbers of stream %u: which of them a "
@@ -207,11 +224,8 @@ static int match_by_target(const struct ends *j, struct side *s, struct error *e
 	}
 	if (!to)
 		return 0;
-	if (s->d->from_ns > closed_ns(to) || to->d->from_ns > closed_ns(s))
-		return error_usage(err, "name those of one run, or choose by --number or --since",
-				   "%s (%s) and %s (%s) are of different runs", s->d->path,
-				   when_text(s->d->from_ns, true), to->d->path,
-				   when_text(to->d->from_ns, true));
+	if (ledgers_apart(s->d, closed_ns(s), to->d, closed_ns(to), err))
+		return -EINVAL;
 	s->to = to;
 	s->by_time = true;
 	return 0;

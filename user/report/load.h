@@ -170,6 +170,21 @@ bool joined_wanted(const struct ledgers *l);
  */
 int joined_make(struct ledgers *l, struct error *err);
 
+/* Two that are one, or of different times (each up to *_ns), are not joined: true, STATUS_USAGE. */
+bool ledgers_same(const struct ledgers_document *a, const struct ledgers_document *b,
+		  struct error *err);
+bool ledgers_apart(const struct ledgers_document *a, uint64_t a_ns,
+		   const struct ledgers_document *b, uint64_t b_ns, struct error *err);
+
+/* All are traces, and several of them have kept a balance of TCP that can be joined. */
+bool joined_tcp_wanted(const struct ledgers *l);
+
+/*
+ * Adds "joined" to documents of such traces. Those that are of different times, or one, are left
+ * alone unless that was `asked` for; then, and if they are too many: STATUS_USAGE.
+ */
+int joined_tcp_make(struct ledgers *l, bool asked, struct error *err);
+
 /* What one end has told of a stream; runs ascend and do not overlap. */
 struct joined_end {
 	struct fatesum *fates; /* that name the outcomes */

@@ -799,4 +799,5 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		if (!v->html)
 			text_findings(&t.page, end, t.verbosity);
 	}
+	print_joined_tcp(&t.page, d->json);
 }

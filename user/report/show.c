@@ -92,8 +92,13 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, d[i].json);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *tcp = json_get(json_get(d[i].json, "end"), "tcp");
+
+		if (v->html && json_get(tcp, "trail")) /* large, and not for people */
+			json_object_object_del(tcp, "trail");
 		redact_apply(r, d[i].json);
+	}
 	if (v->json)
 		show_files(v, l, r);
 	redact_free(r);
@@ -152,6 +157,7 @@ bool show_disagrees(const struct ledgers *l)
 		const struct json_object *d = l->document[i].json;
 
 		if (json_denies(d, "fates_agree") ||
+		    json_denies(json_get(d, "joined"), "balanced") ||
 		    (json_get(d, "senders") && !json_get_bool(json_get(d, "end"), "balanced")))
 			return true;
 	}

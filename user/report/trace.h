@@ -57,10 +57,18 @@ struct json_object *json_rates(const struct rates *r, bool all);
 struct live_summary; /* monitor/session.h */
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
 
+extern const struct record_field trail_flow_rows[]; /* struct trail_flow */
+
 /* The balance of TCP flows: "tcp" of the end, and its text; nothing where `end` has none. */
 struct tcp_balance; /* monitor/tcp.h */
 struct json_object *json_tcp(const struct tcp_balance *b);
 void print_tcp(struct page *p, const struct json_object *end);
+
+/* What other hosts know of it, "joined" of a document. */
+void print_joined_tcp(struct page *p, const struct json_object *document);
+
+/* An end of a flow. */
+struct json_object *json_address(const struct watch_flow *f, bool source);
 
 /* The verdict of a balance, of UDP or of TCP, with what it rests on. */
 void print_verdict(struct page *p, const struct json_object *balance);

@@ -10,6 +10,23 @@
 #include "report/page.h"
 #include "report/trace.h"
 
+const struct record_field trail_flow_rows[] = {
+	RECORD_OTHER("src", NULL),
+	RECORD_OTHER("dst", NULL),
+	RECORD("sends", BOOL, trail_flow, sends),
+	RECORD("known", BOOL, trail_flow, known),
+	RECORD("begun", BOOL, trail_flow, begun),
+	RECORD("cut", BOOL, trail_flow, cut),
+	RECORD("first", UINT, trail_flow, first),
+	RECORD("next", UINT, trail_flow, next),
+	RECORD("acked", UINT, trail_flow, acked),
+	RECORD("came", UINT, trail_flow, came),
+	RECORD("dropped", UINT, trail_flow, dropped),
+	RECORD("taken", UINT, trail_flow, taken),
+	RECORD("ttl", UINT, trail_flow, ttl),
+	{0},
+};
+
 #define ROW(name, member) RECORD(name, UINT, tcp_balance, member)
 
 /* Counts by name, without those that are 0, as [{"<key>", "segments"}]. */
@@ -28,7 +45,7 @@ static struct json_object *named(const char *key, const char *const names[], uns
 	return list;
 }
 
-static struct json_object *json_address(const struct watch_flow *f, bool source)
+struct json_object *json_address(const struct watch_flow *f, bool source)
 {
 	const struct endpoint ep = num_endpoint_of(f->family, source ? f->src : f->dst,
 						   be16toh(source ? f->src_port : f->dst_port));
@@ -60,6 +77,45 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 	json_put_u64(o, "undecided", undecided);
 	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, s->lost_at));
 	json_put(o, "returned_stages", named("stage", stage_names, STAGE_COUNT, s->returned_at));
+	return o;
+}
+
+/* What it keeps for hosts with which it is joined (report/joined_tcp.c reads it). */
+static struct json_object *json_trail(const struct tcp_balance *b)
+{
+	const struct trail *t = b->trail;
+	struct json_object *o = json_object_new_object(), *left_out;
+	struct json_object *flows = json_put_list(o, "flows"), *ranges = json_put_list(o, "ranges");
+
+	json_put_time(o, "time", b->realtime_ns);
+	for (uint32_t i = 0; i < t->flows.n; i++) {
+		const struct trail_flow *f = trail_flow(t, i);
+		struct json_object *row = record_write(trail_flow_rows, f);
+
+		json_put(row, "src", json_address(&f->key, true));
+		json_put(row, "dst", json_address(&f->key, false));
+		json_object_array_add(flows, row);
+	}
+	for (uint32_t i = 0; i < t->ranges.n; i++) {
+		const struct trail_range *r = (struct trail_range *)t->ranges.at + i;
+		struct json_object *row = json_object_new_array_ext(6);
+
+		json_object_array_add(row, json_object_new_uint64(r->flow));
+		json_object_array_add(row, json_text(trail_names[r->what]));
+		json_object_array_add(row, json_object_new_uint64(r->from));
+		json_object_array_add(row, json_object_new_uint64(r->to - r->from));
+		json_object_array_add(row, json_object_new_uint64(r->time_ns > b->began_ns
+									  ? r->time_ns - b->began_ns
+									  : 0));
+		if (r->what == TRAIL_DROPPED || r->what == TRAIL_OUTSIDE)
+			json_object_array_add(row, json_text(stage_name(r->stage)));
+		json_object_array_add(ranges, row);
+	}
+	left_out = json_put_object(o, "left_out");
+	json_put_u64(left_out, "flows", t->lost_flows);
+	json_put_u64(left_out, "ranges", t->lost_ranges);
+	json_put_u64(left_out, "resent", t->lost_resent);
+	json_put_u64(left_out, "segments", b->own.untracked);
 	return o;
 }
 
@@ -109,6 +165,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("uncounted", own.uncounted),
 		ROW("unkept", own.unkept),
 		ROW("unplaced", own.unplaced),
+		ROW("untracked", own.untracked),
 		ROW("torn", sum.torn),
 		ROW("overcounted", sum.overcounted),
 		ROW("recursion_misses", missed),
@@ -176,6 +233,8 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		 named("stage", stage_names, STAGE_COUNT, b->sum.received_at));
 
 	json_put(o, "counters", record_items(counters, &b->counters));
+	if (b->trail)
+		json_put(o, "trail", json_trail(b));
 	return o;
 }
 

@@ -10,10 +10,11 @@
 #define MS  1000000ULL
 
 /* The reason of a drop stands for what it means, its place for the stage. */
-static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage)
+static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage, bool *outside)
 {
 	(void)arg;
 	*stage = (enum stage)key->location;
+	*outside = *stage == STAGE_BACKLOG;
 	return (enum tcp_drop)key->reason;
 }
 

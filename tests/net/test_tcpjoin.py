@@ -1,0 +1,575 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Ledgers of `trace --balance` of TCP of several hosts, joined by `report`. Hosts are namespaces, to
+each of which the others are strangers; nft's counters on the way are the truth."""
+
+import contextlib
+import html
+import json
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import ends
+from ends import PORT, do, inside, nft, sysctl, xdp
+from lib import PATIENCE, assert_valid, case, first, main, pktledger, require, started, table, until
+from test_scenes import SOME_LARGE, scenes
+from test_tcp import (DATA, EXPR, Hidden, dropped, look_for_hidden, offloads, queue_drops, refusal,
+                      resent, rule, server, transfer, where_seen)
+from traced import BROKEN, NAME, RX, TX, lab
+
+ROUTER = f"{NAME}-router"
+FAR = {4: "198.18.1.2", 6: "2001:2:0:1::2"}  # the receiver behind the router
+SIZE = 1000000
+
+
+class Ledgers:
+    """Of some hosts, kept while the block runs; names of hosts are their namespaces."""
+
+    def __init__(self, *hosts, expr=EXPR):
+        require(not refusal(), refusal())
+        self.hosts, self.expr = hosts, expr
+        self.stack = contextlib.ExitStack()
+        self.files, self.running = {}, []
+
+    def __enter__(self):
+        self.directory = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-test-"))
+        for host in self.hosts:
+            self.begin(host)
+        return self
+
+    def begin(self, host):
+        self.files[host] = os.path.join(self.directory, f"{host}-{len(self.files)}")
+        process = self.stack.enter_context(started(
+            "trace", "--balance", "-t", f"{int(60 * PATIENCE)}s", "--netns", host, "--ledger",
+            self.files[host], self.expr))
+        self.running.append(process)
+        while "tracing" not in (line := process.stderr.readline()):
+            assert line, process.wait()
+
+    def end(self):
+        for process in self.running:
+            process.send_signal(signal.SIGINT)
+        for process in self.running:
+            _, err = process.communicate(timeout=30 * PATIENCE)
+            assert process.returncode in (0, BROKEN), (process.returncode, err)
+        self.running = []
+
+    def report(self, *options, hosts=None):
+        return pktledger("report", *options, *(self.files[h] for h in hosts or self.hosts))
+
+    def joined(self, status=0, sender=TX, missing_ok=False, **options):
+        """What the others know of the sender; the whole document, too."""
+        self.end()
+        result = self.report("-j", **options)
+        document = json.loads(result.out)
+        assert_valid(document)
+        for d in document["documents"]:
+            look_for_hidden(d)
+            if d["end"]["tcp"]["own_losses"]["recursion_misses"]:
+                raise Hidden(json.dumps(d["end"]["tcp"]["own_losses"]))
+        own, = (d for d in document["documents"] if d["start"]["filter"]["netns"] == sender)
+        found = own.get("joined")
+        if missing_ok and not found:
+            return None, document
+        found["told_not_lost"] = own["end"]["tcp"]["not_lost"]
+        if {"unseen"} & {row["why"] for row in found["undecided_why"]}:
+            raise Hidden(json.dumps(found))
+        assert_sums(found)
+        assert result.status == status, (result, found)
+        return found, document
+
+    def __exit__(self, *error):
+        return self.stack.__exit__(*error)
+
+
+def assert_sums(joined):
+    wire = sum(row["segments"] + row["doubtful"] for row in joined["wire"])
+    lost = sum(row["segments"] for row in joined["lost"])
+    undecided = sum(row["segments"] for row in joined["undecided_why"])
+    text = json.dumps(joined)
+    assert undecided == joined["undecided"] + joined["unjoined"], text
+    assert joined["segments"] == wire + lost + joined["not_lost"] + undecided, text
+    if joined["all_flows"] <= 16:
+        for key, total in ("lost", lost), ("wire", wire), ("not_lost", joined["not_lost"]):
+            assert sum(flow[key] for flow in joined["flows"]) == total, text
+
+
+def assert_joined(joined, wire=None, lost=None, not_lost=None, undecided=0):
+    """`wire`: by (from, to); `lost`: by (host, stage). On a busy host TCP also sends again what is not
+    lost; its sender knows of most of that by DSACK."""
+    text = json.dumps(joined)
+    assert {(r["from"], r["to"]): r["segments"] for r in joined["wire"]} == (wire or {}), (wire, text)
+    assert {(r["host"], r["stage"]): r["segments"] for r in joined["lost"]} == (lost or {}), (lost,
+                                                                                              text)
+    assert joined["undecided"] == undecided, text
+    assert joined["not_lost"] == (max(joined["told_not_lost"], joined["not_lost"])
+                                  if not_lost is None else not_lost), text
+
+
+def packets(netns):
+    return dropped(netns)[0]
+
+
+def singly():
+    """An skb is a segment everywhere, which rules count."""
+    offloads("off")
+    for device in ("v-r0", "v-r1"):
+        for option in ("tso", "gso", "gro"):
+            do(ROUTER, "ethtool", "-K", device, option, "off")
+
+
+def some(counts):
+    """Those that are not 0."""
+    return {key: n for key, n in counts.items() if n}
+
+
+@table([(f"IPv{version}, {control}", version, control)
+        for version, control in first(2, [(4, "cubic"), (6, "bbr"), (4, "bbr"), (6, "cubic")])])
+@where_seen
+def between_and_there(version, control):
+    """A router loses, the receiver, and the sender, of which nobody else knows."""
+    with lab("--topology", "router"), server():
+        singly()
+        nft(ROUTER, rule("forward", DATA, 50))
+        nft(RX, rule("input", DATA, 70))
+        nft(TX, rule("output", DATA, 90))
+        with Ledgers(TX, RX) as l:
+            transfer(FAR[version], SIZE, control)
+            joined, document = l.joined()
+        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
+    assert all(lost.values()), lost
+    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+    assert joined["balanced"] and joined["unjoined"] == 0, joined
+    tcp = document["documents"][0]["end"]["tcp"]
+    assert joined["segments"] == tcp["not_lost"] + sum(b["segments"] for b in tcp["beyond"]), tcp
+    assert tcp["returned"] > 0 and "joined" not in document["documents"][1], tcp
+
+
+@case
+@where_seen
+def said_in_all_forms():
+    with lab("--topology", "router"), server():
+        singly()
+        nft(ROUTER, rule("forward", DATA, 50))
+        nft(RX, rule("input", DATA, 70))
+        with Ledgers(TX, RX) as l:
+            transfer(FAR[4], SIZE)
+            joined, _ = l.joined()
+            text = l.report().out
+            page = l.report("--html", "-").out
+            turned = json.loads(l.report("-j", hosts=(RX, TX)).out)["documents"][1]["joined"]
+            hidden = l.report("--redact").out
+    del joined["told_not_lost"]
+    assert turned == joined, "the order of the files does not matter"
+    assert 'class="pktledger-document"' in page and '"trail"' not in page
+    shown = re.sub(r"<[^>]*>", " ", page)
+    for form in text, html.unescape(shown):
+        form = " ".join(form.split())
+        form = form.replace("wire between the hosts", "wire")
+        for label, n in (("joined", joined["segments"]), ("lost there", joined["lost"][0]["segments"]),
+                         ("wire", joined["wire"][0]["segments"]), ("not lost", joined["not_lost"]), ("undecided", 0)):
+            assert re.search(rf"{label} {n}\b", form), (label, n, form[form.find("joined"):][:2000])
+        assert f"netfilter at {RX}" in form and f"{TX} to {RX}" in form, form[:3000]
+    assert TX not in hidden and RX not in hidden and "198.18" not in hidden, hidden
+
+
+@case
+@where_seen
+def an_acknowledgment_is_lost():
+    """On the way back: what is sent again then has arrived twice."""
+    with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
+        with inside(TX):
+            sock = socket.create_connection((FAR[4], PORT))
+        with sock:
+            nft(ROUTER, rule("forward", f"tcp sport {PORT}", 1).replace("== 1", "< 1"))
+            sock.sendall(bytes(1000))
+            time.sleep(0.3)
+            do(ROUTER, "nft", "flush", "ruleset")
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1) == b""
+        again = resent(TX)
+        joined, _ = l.joined()
+    assert again > 0
+    assert_joined(joined, not_lost=again)
+
+
+@contextlib.contextmanager
+def all_lost(expression):
+    """On the router, while the block runs; yields a list to which their number goes."""
+    lost = []
+    nft(ROUTER, rule("forward", expression, 1).replace("== 1", "< 1"))
+    try:
+        yield lost
+    finally:
+        lost.append(packets(ROUTER))
+        do(ROUTER, "nft", "flush", "ruleset")
+
+
+@table([("SYN", "dport"), ("its answer", "sport")])
+@where_seen
+def lost_while_it_connects(end):
+    """What nothing follows leaves no hole."""
+    with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
+        with inside(TX):
+            sock = socket.socket()
+        with sock:
+            sock.setblocking(False)
+            with all_lost(f"tcp {end} {PORT}") as lost:
+                sock.connect_ex((FAR[4], PORT))
+                time.sleep(0.3)
+            sock.settimeout(20 * PATIENCE)
+            until(lambda: not sock.connect_ex((FAR[4], PORT)), 10, "the connection")
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1) == b""
+        again = resent(TX)
+        joined, _ = l.joined()
+    if end == "dport":
+        assert again > 0 and lost[0] == again, (lost, again)
+        assert_joined(joined, {(TX, RX): again})
+    else:
+        assert_joined(joined, not_lost=again)
+
+
+@table([("and sent again", False), ("and nothing comes any more", True)])
+@where_seen
+def the_tail_is_lost(for_ever):
+    with lab("--topology", "router"), contextlib.ExitStack() as stack:
+        if for_ever:  # a server would wait for its client's end
+            with inside(RX):
+                stack.enter_context(socket.create_server(("", PORT)))
+        else:
+            stack.enter_context(server())
+        l = stack.enter_context(Ledgers(TX, RX))
+        with inside(TX):
+            sock = socket.create_connection((FAR[4], PORT))
+        with sock:
+            sock.settimeout(20 * PATIENCE)
+            sock.sendall(bytes(3000))
+            time.sleep(0.1)
+            with all_lost(f"tcp dport {PORT}") as lost:
+                sock.sendall(bytes(1000))
+                time.sleep(0.7)
+                if for_ever:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    sock.close()
+            if not for_ever:
+                sock.shutdown(socket.SHUT_WR)
+                assert sock.recv(1) == b""
+        again = resent(TX)
+        time.sleep(0.5)
+        joined, _ = l.joined()
+    # the last transmission and the reset were lost, too
+    assert again > 0 and lost[0] == again + 2 * for_ever, (lost, again)
+    assert_joined(joined, {(TX, RX): again})
+
+
+@case
+@where_seen
+def lost_there_in_tc():
+    with lab("--topology", "router"), server():
+        singly()
+        nft(ROUTER, rule("forward", DATA, 50))
+        do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
+        do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "all", "bpf",
+           "direct-action", "bytecode", SOME_LARGE)
+        with Ledgers(TX, RX) as l:
+            transfer(FAR[4], SIZE)
+            joined, _ = l.joined()
+        wire = packets(ROUTER)
+        drops = queue_drops(RX, "v-rx")
+    assert wire and drops, (wire, drops)
+    assert_joined(joined, {(TX, RX): wire}, {(RX, "tc_ingress"): drops})
+
+
+@case
+@where_seen
+def lost_there_without_an_event():
+    """It is not said to be lost on the wire, nor to have arrived twice."""
+    with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
+        do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
+        with inside(TX):
+            sock = socket.create_connection((FAR[4], PORT))
+        with sock:
+            do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
+               "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
+            sock.sendall(bytes(1000))
+            time.sleep(0.1)
+            do(RX, "tc", "filter", "del", "dev", "v-rx", "ingress")
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1) == b""
+        again = resent(TX)
+        joined, _ = l.joined(BROKEN)
+    assert again > 0
+    assert_joined(joined, not_lost=0, undecided=again)
+    assert [row["why"] for row in joined["undecided_why"]] == ["no_event"], joined
+
+
+@case
+@where_seen
+def lost_there_by_native_xdp():
+    """Which is before the entry where others are counted."""
+    with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
+        with inside(TX):
+            sock = socket.create_connection((FAR[4], PORT))
+        with sock:
+            with xdp(RX, "v-rx", ends.verdict(ends.XDP_DROP), ends.XDP_NATIVE):
+                sock.sendall(bytes(1000))
+                time.sleep(0.3)
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1) == b""
+        again = resent(TX)
+        joined, _ = l.joined()
+    assert again > 0
+    assert_joined(joined, lost={(RX, "xdp"): again})
+
+
+@case
+@where_seen
+def shaped_on_its_way_in():
+    """An ifb gives packets back to their device, to which they have not come twice."""
+    with lab("--topology", "router"), server():
+        singly()
+        do(RX, "ip", "link", "add", "ifb0", "type", "ifb")
+        do(RX, "ip", "link", "set", "ifb0", "up")
+        nft(ROUTER, rule("forward", DATA, 50))
+        nft(RX, rule("input", DATA, 70))
+        with inside(RX):
+            to_ifb = ends.redirect(socket.if_nametoindex("ifb0"))
+        # BPF_PROG_TYPE_SCHED_CLS, BPF_TCX_INGRESS
+        with ends.attached(RX, "v-rx", to_ifb, 3, 46), Ledgers(TX, RX) as l:
+            transfer(FAR[4], SIZE)
+            joined, _ = l.joined()
+        through = json.loads(do(RX, "ip", "-s", "-j", "link", "show", "ifb0"))[0]["stats64"]
+        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
+    assert through["tx"]["packets"] > 100, through
+    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+
+
+@contextlib.contextmanager
+def chain(names):
+    """Namespaces one behind the other, by veth; yields the address of the last."""
+    names = [f"{NAME}-{name}" for name in names]
+    made = []
+    try:
+        for name in names:
+            do("/proc/self/ns/net", "ip", "netns", "add", name)
+            made.append(name)
+            sysctl(name, "net/ipv4/ip_forward", 1)
+            do(name, "ip", "link", "set", "lo", "up")
+        for i, (here, there) in enumerate(zip(names, names[1:])):
+            do(here, "ip", "link", "add", "right", "type", "veth", "peer", "name", "left", "netns",
+               there)
+            for netns, device, host in (here, "right", 1), (there, "left", 2):
+                do(netns, "ip", "addr", "add", f"198.18.{20 + i}.{host}/24", "dev", device)
+                do(netns, "ip", "link", "set", device, "gso_max_segs", "1", "up")
+                for option in ("tso", "gso", "gro"):
+                    do(netns, "ethtool", "-K", device, option, "off")
+        for i, name in enumerate(names):
+            for k in range(len(names) - 1):
+                if k > i:
+                    do(name, "ip", "route", "add", f"198.18.{20 + k}.0/24", "via",
+                       f"198.18.{20 + i}.2")
+                elif k < i - 1:
+                    do(name, "ip", "route", "add", f"198.18.{20 + k}.0/24", "via",
+                       f"198.18.{20 + i - 1}.1")
+        yield f"198.18.{20 + len(names) - 2}.2"
+    finally:
+        for name in made:
+            do("/proc/self/ns/net", "ip", "netns", "del", name)
+
+
+@table([("first", ["tx", "m", "r", "rx"]), ("second", ["tx", "r", "m", "rx"])])
+@where_seen
+def three_hosts(names):
+    """A router with a ledger, and one without before or behind it."""
+    lossy, router = f"{NAME}-m", f"{NAME}-r"
+    with chain(names) as address, server():
+        for netns, hook, every in (lossy, "forward", 50), (router, "forward", 60), (RX, "input", 70):
+            nft(netns, rule(hook, DATA, every))
+        with Ledgers(router, TX, RX) as l:
+            transfer(address, SIZE)
+            joined, _ = l.joined()
+            two, _ = l.joined(hosts=(RX, TX))
+        lost = {netns: packets(netns) for netns in (lossy, router, RX)}
+    assert all(lost.values()), lost
+    wire = (TX, router) if names[1] == "m" else (router, RX)
+    assert_joined(joined, {wire: lost[lossy]},
+                  {(router, "netfilter"): lost[router], (RX, "netfilter"): lost[RX]})
+    assert [stop["host"] for stop in joined["flows"][0]["way"]] == [router, RX], joined
+    assert_joined(two, {(TX, RX): lost[lossy] + lost[router]}, {(RX, "netfilter"): lost[RX]})
+
+
+@table([
+    ("source", "src", "postrouting priority 100", 'oifname "v-r1" masquerade', FAR[4]),
+    ("destination", "dst", "prerouting priority -100", f"tcp dport {PORT} dnat to {FAR[4]}", "198.18.77.7"),
+])
+@where_seen
+def renamed_on_the_way(changed, hook, what, address):
+    """It is known by where it begins, and by the end that keeps its name."""
+    with lab("--topology", "router"), server():
+        singly()
+        way = json.loads(do(TX, "ip", "-j", "route", "get", FAR[4]))[0]
+        do(TX, "ip", "route", "add", "198.18.77.0/24", "via", way["gateway"])
+        nft(ROUTER, rule("forward", DATA, 50))
+        nft(ROUTER, f"table ip n {{\n chain c {{\n type nat hook {hook}\n {what}\n }}\n}}\n")
+        nft(RX, rule("input", DATA, 70))
+        with Ledgers(TX, RX) as l:
+            transfer(address, SIZE)
+            joined, _ = l.joined()
+        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
+    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+    flow, = joined["flows"]
+    assert joined["renamed_flows"] == 1 and flow["way"][0]["host"] == RX, joined
+    kept = {"src": "dst", "dst": "src"}[changed]
+    assert flow["way"][0][kept] == flow[kept] and flow["way"][0][changed] != flow[changed], flow
+
+
+@case
+@where_seen
+def one_of_several_receivers():
+    """What went to others is not joined, and no fault of this join."""
+    with lab("--topology", "router"), server(), server(ROUTER):
+        singly()
+        near = json.loads(do(TX, "ip", "-j", "route", "get", FAR[4]))[0]["gateway"]
+        nft(ROUTER, rule("forward", DATA, 50) + rule("input", DATA, 40))
+        with Ledgers(TX, RX) as l:
+            transfer(FAR[4], SIZE)
+            wire = packets(ROUTER)
+            transfer(near, SIZE)
+            joined, _ = l.joined()
+        lost = packets(ROUTER)
+    assert_joined(joined, {(TX, RX): wire})
+    assert joined["unjoined"] == lost - wire > 0, (joined, lost, wire)
+    assert [row["why"] for row in joined["undecided_why"]] == ["elsewhere"], joined
+    assert sorted(flow["unjoined"] or "" for flow in joined["flows"]) == ["", "elsewhere"], joined
+
+
+@table([("both", (TX, RX)), ("the receiver's", (RX,)), ("the sender's", (TX,))])
+@where_seen
+def begun_in_the_middle(late):
+    """Of a connection that was there before a ledger was."""
+    early = [host for host in (TX, RX) if host not in late]
+    with lab("--topology", "router"), server():
+        singly()
+        with Ledgers(*early) as l:
+            with inside(TX):
+                sock = socket.create_connection((FAR[4], PORT))
+            with sock:
+                sock.sendall(bytes(300000))
+                time.sleep(0.3)
+                l.hosts = (TX, RX)
+                for host in late:
+                    l.begin(host)
+                nft(ROUTER, rule("forward", DATA, 50))
+                nft(RX, rule("input", DATA, 70))
+                for _ in range(50):
+                    sock.sendall(bytes(20000))
+                    time.sleep(0.002)
+                sock.shutdown(socket.SHUT_WR)
+                assert sock.recv(1) == b""
+            joined, document = l.joined()
+        lost = {netns: packets(netns) for netns in (ROUTER, RX)}
+    assert_joined(joined, {(TX, RX): lost[ROUTER]}, {(RX, "netfilter"): lost[RX]})
+
+
+@case
+def what_cannot_be_joined():
+    with lab("--topology", "router"), Ledgers(TX, RX) as l:
+        l.end()
+        same = l.report("--join", hosts=(TX, TX))
+        assert same.status == 2 and "are the same ledger" in same.err, same
+        assert l.report(hosts=(TX, TX)).status == 0, "they stand one below the other"
+        time.sleep(1)
+        l.begin(RX)
+        l.end()
+        apart = l.report("--join")
+        assert apart.status == 2 and "are of different runs" in apart.err, apart
+        assert l.report().status == 0
+
+
+# Random scenes
+
+
+class Scene:
+    """What is lost where; PKTLEDGER_SEED and PKTLEDGER_SCENES as in test_scenes.py."""
+
+    def __init__(self, seed):
+        pick = random.Random(seed)
+        self.version = pick.choice([4, 6])
+        self.control = pick.choice(["cubic", "bbr", "reno"])
+        self.state = pick.choice(["on", "off"])
+        self.size = pick.choice([20000, 100000, 400000])
+        self.connections = pick.choice([1, 3])
+        self.causes = pick.sample(["input", "ingress", "output", "queue", "forward", "router queue",
+                                   "acks", "acks there"], pick.choice([1, 2, 3, 4]))
+        self.every = pick.choice([7, 20, 50])
+
+    def __str__(self):
+        return (f"IPv{self.version} {self.control} {self.connections} x {self.size} offloads "
+                f"{self.state}: {', '.join(self.causes)}")
+
+    def lose(self):
+        acks = f"tcp sport {PORT} tcp flags & (syn | fin) == 0x0"
+        rules = {"input": (RX, "input", DATA), "output": (TX, "output", DATA),
+                 "forward": (ROUTER, "forward", DATA), "acks": (ROUTER, "prerouting", acks),
+                 "acks there": (RX, "output", acks)}
+        for cause in self.causes:
+            if cause in rules:
+                netns, hook, match = rules[cause]
+                nft(netns, rule(hook, match, self.every))
+            elif cause == "ingress":
+                do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
+                do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "all", "bpf",
+                   "direct-action", "bytecode", SOME_LARGE)
+            else:
+                netns, device = (TX, "v-tx") if cause == "queue" else (ROUTER, "v-r1")
+                do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit",
+                   "burst", "20k", "limit", "30k")
+
+    def lost(self):
+        """By the router, of data; and at the receiver."""
+        wire = queue_drops(ROUTER, "v-r1")
+        if "forward" in self.causes:
+            wire += dropped(ROUTER, "tforward")[0]
+        return wire, {"tc_ingress": queue_drops(RX, "v-rx"),
+                      "netfilter": dropped(RX, "tinput")[0] if "input" in self.causes else 0}
+
+    def run(self):
+        with lab("--topology", "router"), server():
+            if self.state == "off":
+                singly()
+            self.lose()
+            with Ledgers(TX, RX) as l:
+                transfer(FAR[self.version], self.size, self.control, self.connections)
+                joined, _ = l.joined(missing_ok=True)
+            wire, there = self.lost()
+        if not joined:
+            assert not wire and not any(there.values()), (wire, there)
+            return
+        assert joined["undecided"] == joined["unjoined"] == 0, joined
+        found = sum(row["segments"] for row in joined["wire"])
+        at = {row["stage"]: row["segments"] for row in joined["lost"]}
+        if self.state == "off":
+            assert (found, at) == (wire, some(there)), (wire, there, joined)
+        else:  # a packet may be several segments
+            assert found >= wire and bool(found) == bool(wire), (wire, joined)
+            assert at.keys() == some(there).keys(), (there, joined)
+
+
+@table(scenes(Scene, 2, 60))
+@where_seen
+def scene(one):
+    one.run()
+
+
+if __name__ == "__main__":
+    main()

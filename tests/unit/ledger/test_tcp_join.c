@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What became of segments that were sent again, from trails that no host has left. */
+#include "cases.h"
+
+#include <string.h>
+
+#include "ledger/tcp_join.h"
+
+#define MSS 1000
+#define ISN 5000u
+
+/* Hosts in the order of the way: the sender first. One flow, if none is named. */
+struct scene {
+	struct tcp_join_host host[4];
+	unsigned hosts;
+	uint64_t ms;
+	struct tcp_joint sum;
+	struct tcp_join_flow flow; /* the last one */
+	unsigned flows;
+};
+
+static struct watch_flow key_of(uint16_t src, uint16_t dst)
+{
+	return (struct watch_flow){.family = 2,
+				   .proto = 6,
+				   .src = {10, 1},
+				   .dst = {10, 2},
+				   .src_port = src,
+				   .dst_port = dst};
+}
+
+static struct trail_flow *flow_at(struct scene *s, unsigned host, struct watch_flow key,
+				  uint64_t first, uint64_t bytes)
+{
+	struct trail *t = s->host[host].trail;
+	struct trail_flow *f = trail_flow(t, trail_make(t, &key, !host));
+
+	f->first = first;
+	f->next = first + bytes;
+	f->acked = host ? 0 : f->next;
+	f->begun = f->known = true;
+	f->ttl = (uint8_t)(64 - host);
+	return f;
+}
+
+static struct scene begun(unsigned hosts)
+{
+	struct scene s = {.hosts = hosts};
+
+	for (unsigned i = 0; i < hosts; i++) {
+		s.host[i] = (struct tcp_join_host){.trail = trail_new(), .ended_ns = 1000000000};
+		flow_at(&s, i, key_of(1, 2), ISN, 100 * MSS);
+	}
+	return s;
+}
+
+/* Of the first flow of a host: the segment that begins at this number of segments. */
+static void tell(struct scene *s, unsigned host, enum trail_what what, unsigned segment,
+		 enum stage stage)
+{
+	uint64_t first = trail_flow(s->host[host].trail, 0)->first;
+
+	trail_add(s->host[host].trail, &(struct trail_range){
+					       .from = first + 1 + segment * MSS,
+					       .to = first + 1 + (segment + 1) * MSS,
+					       .time_ns = ++s->ms * 1000000,
+					       .what = (uint8_t)what,
+					       .stage = (uint8_t)stage,
+				       });
+}
+
+static void resends(struct scene *s, unsigned segment)
+{
+	tell(s, 0, TRAIL_RESENT, segment, 0);
+}
+
+static void comes_again(struct scene *s, unsigned host, unsigned segment)
+{
+	tell(s, host, TRAIL_AGAIN, segment, 0);
+}
+
+static void on_flow(void *arg, const struct tcp_join_flow *f)
+{
+	struct scene *s = arg;
+
+	assert_int_equal(f->segments, f->lost + f->wire + f->not_lost + f->undecided);
+	s->flow = *f;
+	s->flows++;
+}
+
+static uint64_t undecided(const struct scene *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < JOIN_WHYS; i++)
+		n += s->sum.undecided[i];
+	return n;
+}
+
+static void joins(struct scene *s)
+{
+	uint64_t all;
+
+	tcp_join_prepare(s->host, s->hosts);
+	tcp_join(s->host, s->hosts, 0, &s->sum, on_flow, s);
+	all = undecided(s) + s->sum.not_lost;
+	for (unsigned i = 0; i < s->hosts; i++) {
+		for (unsigned k = 0; k < s->hosts; k++)
+			all += s->sum.wire[i][k];
+		for (unsigned k = 0; k < STAGE_COUNT; k++)
+			all += s->sum.lost[i][k];
+	}
+	assert_int_equal(s->sum.segments, all);
+}
+
+static void ends(struct scene *s)
+{
+	for (unsigned i = 0; i < s->hosts; i++)
+		trail_free(s->host[i].trail);
+}
+
+CASE(each_fate)
+{
+	struct scene s = begun(2);
+
+	/* passed over, and then it came */
+	resends(&s, 1);
+	tell(&s, 1, TRAIL_HOLE, 1, 0);
+	comes_again(&s, 1, 1);
+	/* the last of a flight: it came once, as the next one */
+	resends(&s, 3);
+	/* dropped there, and came again; and that twice */
+	resends(&s, 5);
+	tell(&s, 1, TRAIL_DROPPED, 5, STAGE_NETFILTER);
+	comes_again(&s, 1, 5);
+	resends(&s, 7);
+	resends(&s, 7);
+	tell(&s, 1, TRAIL_DROPPED, 7, STAGE_NETFILTER);
+	comes_again(&s, 1, 7);
+	tell(&s, 1, TRAIL_DROPPED, 7, STAGE_TCP_RCVBUF);
+	comes_again(&s, 1, 7);
+	/* arrived twice */
+	resends(&s, 9);
+	comes_again(&s, 1, 9);
+	tell(&s, 1, TRAIL_TWICE, 9, 0);
+	/* came twice, and nobody knows what became of the first */
+	resends(&s, 11);
+	comes_again(&s, 1, 11);
+	/* dropped there before it came to the entry */
+	resends(&s, 13);
+	tell(&s, 1, TRAIL_HOLE, 13, 0);
+	tell(&s, 1, TRAIL_OUTSIDE, 13, STAGE_BACKLOG);
+	comes_again(&s, 1, 13);
+	/* lost between, and what came then dropped as data of a connection that has ended */
+	resends(&s, 15);
+	tell(&s, 1, TRAIL_HOLE, 15, 0);
+	comes_again(&s, 1, 15);
+	tell(&s, 1, TRAIL_DROPPED, 15, STAGE_TCP_STATE);
+	/* arrived, then again, which was dropped: that is what is lost */
+	resends(&s, 17);
+	comes_again(&s, 1, 17);
+	tell(&s, 1, TRAIL_DROPPED, 17, STAGE_NETFILTER);
+	joins(&s);
+	assert_int_equal(s.sum.segments, 10);
+	assert_int_equal(s.sum.wire[0][1], 3);
+	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 3);
+	assert_int_equal(s.sum.lost[1][STAGE_TCP_RCVBUF], 1);
+	assert_int_equal(s.sum.lost[1][STAGE_BACKLOG], 1);
+	assert_int_equal(s.sum.not_lost, 1);
+	assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], 1);
+	ends(&s);
+}
+
+/* Sockets count what they got: merged with what is new, it has no event when it comes twice. */
+CASE(twice_without_an_event)
+{
+	for (unsigned missing = 0; missing < 4; missing++) {
+		struct scene s = begun(2);
+		struct trail_flow *to = trail_flow(s.host[1].trail, 0);
+
+		to->came = 103;
+		to->dropped = 1;
+		to->taken = 102 - missing;
+		for (unsigned i = 0; i < 3; i++) {
+			resends(&s, 2 * i);
+			comes_again(&s, 1, 2 * i);
+		}
+		tell(&s, 1, TRAIL_DROPPED, 0, STAGE_NETFILTER);
+		joins(&s);
+		assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1);
+		assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], missing < 2 ? missing : 2);
+		assert_int_equal(s.sum.not_lost, missing < 2 ? 2 - missing : 0);
+		ends(&s);
+	}
+}
+
+CASE(a_way_of_three)
+{
+	struct scene s = begun(4);
+	struct tcp_join_host middle = s.host[1];
+
+	/* lost before the first, at it, between it and the second, at that, at the receiver */
+	for (unsigned i = 0; i < 5; i++) {
+		resends(&s, 2 * i);
+		for (unsigned host = 1; host < 4; host++) {
+			bool came = host == 1 ? i > 0 : host == 2 ? i > 2 : i > 3;
+
+			if (!came)
+				tell(&s, host, TRAIL_HOLE, 2 * i, 0);
+			if (host == (i == 1 ? 1 : i < 3 ? 0 : i - 1))
+				tell(&s, host, TRAIL_DROPPED, 2 * i, STAGE_NETFILTER);
+			comes_again(&s, host, 2 * i);
+		}
+	}
+	/* the order in the list does not matter, that of the TTL does */
+	s.host[1] = s.host[3];
+	s.host[3] = middle;
+	joins(&s);
+	assert_int_equal(s.sum.wire[0][3], 1);
+	assert_int_equal(s.sum.lost[3][STAGE_NETFILTER], 1);
+	assert_int_equal(s.sum.wire[3][2], 1);
+	assert_int_equal(s.sum.lost[2][STAGE_NETFILTER], 1);
+	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1);
+	assert_int_equal(s.flow.n, 3);
+	assert_int_equal(s.flow.way[0].host, 3);
+	assert_int_equal(s.flow.way[2].host, 1);
+	ends(&s);
+}
+
+/* A SYN that came twice had arrived, but not where a listener lost some without an event. */
+CASE(a_syn)
+{
+	for (unsigned refuses = 0; refuses < 2; refuses++) {
+		struct scene s = begun(2);
+		struct trail_range syn = {.from = ISN, .to = ISN + 1, .what = TRAIL_RESENT};
+
+		trail_add(s.host[0].trail, &syn);
+		syn.what = TRAIL_AGAIN;
+		trail_add(s.host[1].trail, &syn);
+		s.host[1].refuses = refuses;
+		joins(&s);
+		assert_int_equal(s.sum.not_lost, !refuses);
+		assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], refuses);
+		ends(&s);
+	}
+}
+
+CASE(what_was_not_watched)
+{
+	static const struct {
+		int64_t first, bytes; /* at the entry */
+		uint64_t acked, ended_ns;
+		enum tcp_join_why why;
+	} rows[] = {
+		{50 * MSS, 50 * MSS, 100 * MSS, 1000000000, JOIN_BEFORE},
+		{0, 5 * MSS, 100 * MSS, 1000000000, JOIN_AFTER}, /* it has come, unseen there */
+		{0, 5 * MSS, 5 * MSS, 1000, JOIN_AFTER},	 /* nobody looked any more */
+		{0, 5 * MSS, 5 * MSS, 1000000000, JOIN_WHYS},	 /* it never came */
+	};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct scene s = begun(2);
+		struct trail_flow *to = trail_flow(s.host[1].trail, 0);
+
+		trail_flow(s.host[0].trail, 0)->acked = ISN + rows[i].acked;
+		to->begun = !rows[i].first;
+		to->first = ISN + (uint64_t)rows[i].first;
+		to->next = to->first + (uint64_t)rows[i].bytes;
+		s.host[1].ended_ns = rows[i].ended_ns;
+		resends(&s, 10);
+		joins(&s);
+		assert_int_equal(s.sum.wire[0][1], rows[i].why == JOIN_WHYS);
+		if (rows[i].why != JOIN_WHYS)
+			assert_int_equal(s.sum.undecided[rows[i].why], 1);
+		ends(&s);
+	}
+}
+
+/* What was passed over never came, and the receiver has it: then the entry has not seen all. */
+CASE(some_went_by)
+{
+	struct scene s = begun(2);
+
+	tell(&s, 1, TRAIL_HOLE, 20, 0);
+	resends(&s, 1);
+	tell(&s, 1, TRAIL_HOLE, 1, 0);
+	comes_again(&s, 1, 1);
+	resends(&s, 3);
+	tell(&s, 1, TRAIL_DROPPED, 3, STAGE_NETFILTER);
+	comes_again(&s, 1, 3);
+	joins(&s);
+	assert_int_equal(s.sum.undecided[JOIN_UNSEEN], 1);
+	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1); /* that is seen */
+	ends(&s);
+}
+
+/* Nothing is concluded from what a host with losses of its own does not tell. */
+CASE(records_were_lost)
+{
+	for (unsigned how = 0; how < 3; how++) {
+		struct scene s = begun(2);
+
+		s.host[1].torn = how == 0;
+		trail_flow(s.host[1].trail, 0)->cut = how == 1;
+		if (how == 2) { /* the flow may be among those that found no room */
+			s.host[1].torn = true;
+			trail_flow(s.host[1].trail, 0)->known = false;
+		}
+		resends(&s, 1);
+		joins(&s);
+		assert_int_equal(s.sum.undecided[JOIN_FULL], 1);
+		ends(&s);
+	}
+}
+
+CASE(numbers_of_flows_that_were_there)
+{
+	static const struct {
+		bool begun;
+		uint64_t here, there; /* above the first number of the sender; and its own window */
+		uint64_t bytes;
+		enum tcp_join_why why;
+	} rows[] = {
+		{true, 0, 0, 1ULL << 34, JOIN_WHYS},
+		{true, 0, 1, 100 * MSS,
+		 JOIN_SEQUENCE}, /* another first number: a proxy is between */
+		{false, 1ULL << 33, 1ULL << 32, 100 * MSS, JOIN_WHYS},
+		{false, 0, 1ULL << 32, 100 * MSS, JOIN_WHYS},
+		{false, 0, (1ULL << 32) + (1 << 30), 100 * MSS, JOIN_SEQUENCE},
+		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED},
+	};
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct scene s = begun(2);
+		struct trail_flow *from = trail_flow(s.host[0].trail, 0);
+		struct trail_flow *to = trail_flow(s.host[1].trail, 0);
+
+		from->begun = rows[i].begun;
+		from->first += rows[i].here;
+		from->next = from->acked = from->first + rows[i].bytes;
+		to->first += rows[i].there;
+		to->next = to->first + rows[i].bytes;
+		resends(&s, 1);
+		tell(&s, 1, TRAIL_HOLE, 1, 0);
+		comes_again(&s, 1, 1);
+		joins(&s);
+		assert_int_equal(s.sum.wire[0][1], rows[i].why == JOIN_WHYS);
+		assert_int_equal(s.flow.n, rows[i].why == JOIN_WHYS);
+		if (rows[i].why != JOIN_WHYS) {
+			assert_int_equal(s.sum.undecided[rows[i].why], 1);
+			assert_int_equal(s.flow.unjoined, rows[i].why);
+		}
+		ends(&s);
+	}
+}
+
+CASE(a_flow_that_is_renamed)
+{
+	for (unsigned how = 0; how < 3; how++) { /* the source, the destination, both */
+		struct scene s = begun(2);
+		struct watch_flow *key = &trail_flow(s.host[1].trail, 0)->key;
+
+		if (how != 1)
+			key->src[3] = 9;
+		if (how != 0)
+			key->dst_port = 99;
+		resends(&s, 1);
+		joins(&s);
+		assert_int_equal(s.sum.wire[0][1], how < 2);
+		assert_int_equal(s.sum.undecided[JOIN_ELSEWHERE], how == 2);
+		ends(&s);
+	}
+}
+
+/* What somebody has made so that it takes for ever ends, and nothing is concluded from it. */
+CASE(lists_that_are_made_to_last)
+{
+	struct scene s = begun(2);
+	struct trail_range all = {.from = ISN, .to = ISN + (1ULL << 40), .what = TRAIL_AGAIN};
+
+	for (unsigned i = 0; i < 2 * TRAIL_RANGES; i++) {
+		trail_add(s.host[0].trail,
+			  &(struct trail_range){.from = ISN + 1 + i, .to = ISN + 2 + i});
+		trail_add(s.host[1].trail, &all);
+	}
+	assert_int_equal(s.host[0].trail->ranges.n, TRAIL_RANGES);
+	assert_int_equal(s.host[0].trail->lost_resent, TRAIL_RANGES);
+	assert_true(trail_flow(s.host[1].trail, 0)->cut);
+	joins(&s);
+	assert_int_equal(s.sum.segments, 2 * TRAIL_RANGES);
+	assert_int_equal(undecided(&s), s.sum.segments);
+	assert_true(s.sum.undecided[JOIN_FULL] > TRAIL_RANGES);
+	ends(&s);
+}
+
+CASE(more_flows_than_there_is_room_for)
+{
+	struct trail *t = trail_new();
+	struct watch_flow key = {};
+
+	for (unsigned i = 0; i < TRAIL_FLOWS + 7; i++) {
+		memcpy(key.src, &i, sizeof(i));
+		assert_int_equal(trail_make(t, &key, false), i < TRAIL_FLOWS ? i : TRAIL_NONE);
+	}
+	assert_int_equal(t->lost_flows, 7);
+	trail_add(t, &(struct trail_range){.flow = TRAIL_NONE, .what = TRAIL_HOLE});
+	assert_int_equal(t->lost_ranges, 1);
+	assert_int_equal(t->ranges.n, 0);
+	key.src[0]--;
+	assert_true(trail_find(t, &key, true) == TRAIL_NONE);
+	trail_free(t);
+}

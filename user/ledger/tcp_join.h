@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What became of segments that a host sent again and could not explain, by what other hosts on
+ * their way know (drops/tcp_trail.h). For each number:
+ *
+ *	sent again + 1 = lost before the first host + came to its entry
+ *	came to an entry = dropped there + lost before the next host + came to that
+ *
+ * so `wire` is a difference of two checkpoints. What came to the last host and was not dropped
+ * there is not lost if its receiver had it already. Everything else stays undecided. Pure.
+ */
+#ifndef PKTLEDGER_LEDGER_TCP_JOIN_H
+#define PKTLEDGER_LEDGER_TCP_JOIN_H
+
+#include "drops/tcp_trail.h"
+#include "stages.h"
+
+#define TCP_JOIN_HOSTS 16
+
+struct tcp_join_host {
+	struct trail *trail;	     /* of which the ranges are sorted */
+	uint64_t began_ns, ended_ns; /* CLOCK_REALTIME */
+	bool torn; /* it has lost records: what it does not tell may have been all the same */
+	uint64_t longest[TRAIL_WHATS]; /* private: ranges of each kind */
+	bool refuses; /* listeners of it lost connections, of which no event tells */
+};
+
+/* Why it is not known. */
+enum tcp_join_why {
+	JOIN_ELSEWHERE, /* no other host has seen the flow: it is not joined, */
+	JOIN_SEQUENCE,	/* or not with these numbers */
+	JOIN_WRAPPED,	/* or they cannot be told apart */
+	JOIN_BEFORE,	/* before the other host's tracing began */
+	JOIN_AFTER,	/* or behind its end */
+	JOIN_UNSEEN,	/* segments of the flow went by the other host's entry */
+	JOIN_FULL,	/* records found no room */
+	JOIN_NO_EVENT,	/* it came to the last host, and no event told of its end */
+	JOIN_WHYS,
+};
+
+struct tcp_joint {
+	uint64_t segments, not_lost, undecided[JOIN_WHYS];
+	uint64_t lost[TCP_JOIN_HOSTS][STAGE_COUNT];
+	uint64_t wire[TCP_JOIN_HOSTS][TCP_JOIN_HOSTS]; /* from, to */
+};
+
+/* A flow of the sender, as the hosts on its way know it, in the order of the way. */
+struct tcp_join_flow {
+	const struct trail_flow *flow;
+	struct {
+		unsigned host;
+		const struct trail_flow *flow; /* with other addresses, if NAT has renamed it */
+	} way[TCP_JOIN_HOSTS];
+	unsigned n;
+	uint64_t segments, lost, wire, not_lost, undecided;
+	enum tcp_join_why unjoined; /* if n is 0 */
+};
+
+typedef void tcp_join_each(void *arg, const struct tcp_join_flow *f);
+
+/* Before the first tcp_join() of these hosts. */
+void tcp_join_prepare(struct tcp_join_host *hosts, unsigned n);
+
+/*
+ * What hosts[sender] sent, in sum and, by `each`, flow by flow. Hosts that have the same distance
+ * from it, as by TTL, are on the way in the order of the list.
+ */
+void tcp_join(const struct tcp_join_host *hosts, unsigned n, unsigned sender, struct tcp_joint *sum,
+	      tcp_join_each *each, void *arg);
+
+#endif

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Traces with a balance of TCP on several hosts: in the document of each, as "joined", what others
+ * know of what it sent again (ledger/tcp_join.h). Files are of strangers: what is not as this
+ * version writes it is counted as lost.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/record.h"
+#include "ledger/tcp_join.h"
+#include "report/document.h"
+#include "report/load.h"
+#include "report/series.h"
+#include "report/trace.h"
+
+#define HOST_NAME   160
+#define FLOWS_SHOWN 16
+
+struct tcp_hosts {
+	struct tcp_join_host host[TCP_JOIN_HOSTS];
+	struct ledgers_document *d[TCP_JOIN_HOSTS];
+	char name[TCP_JOIN_HOSTS][HOST_NAME];
+	unsigned n;
+};
+
+static struct json_object *tcp_of(const struct ledgers_document *d)
+{
+	return json_get(json_get(d->json, "end"), "tcp");
+}
+
+bool joined_tcp_wanted(const struct ledgers *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->documents; i++) {
+		if (strcmp(l->document[i].command, "trace") != 0)
+			return false;
+		n += json_get(tcp_of(&l->document[i]), "trail") != NULL;
+	}
+	return n > 1;
+}
+
+/* Reading */
+
+static bool read_end(const struct json_object *row, const char *key, uint8_t address[16],
+		     __be16 *port, uint8_t *family)
+{
+	struct endpoint ep;
+
+	if (num_endpoint(json_get_text(row, key), &ep) || (*family && *family != ep.family))
+		return false;
+	*family = (uint8_t)ep.family;
+	*port = htobe16(ep.port);
+	memcpy(address, ep.family == AF_INET ? (void *)&ep.ip4 : (void *)&ep.ip6,
+	       ep.family == AF_INET ? 4 : 16);
+	return true;
+}
+
+/* Its row; TRAIL_NONE: it is none, or there is no room. */
+static uint32_t read_flow(struct trail *t, const struct json_object *row)
+{
+	struct watch_flow key = {.proto = IPPROTO_TCP};
+	struct trail_flow read, *f;
+	uint32_t i;
+
+	if (!read_end(row, "src", key.src, &key.src_port, &key.family) ||
+	    !read_end(row, "dst", key.dst, &key.dst_port, &key.family) ||
+	    record_read(row, trail_flow_rows, &read))
+		return TRAIL_NONE;
+	i = trail_make(t, &key, read.sends);
+	if (i == TRAIL_NONE)
+		return i;
+	f = trail_flow(t, i);
+	read.key = key;
+	read.same = f->same;
+	read.known &= read.next >= read.first && read.next < UINT64_MAX / 2;
+	*f = read;
+	return i;
+}
+
+static uint64_t number_of(struct json_object *row, unsigned i)
+{
+	struct json_object *item = json_object_array_get_idx(row, i);
+
+	return json_object_is_type(item, json_type_int) ? json_object_get_uint64(item) : UINT64_MAX;
+}
+
+static const char *word_of(struct json_object *row, unsigned i)
+{
+	struct json_object *item = json_object_array_get_idx(row, i);
+
+	return json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
+}
+
+/* [flow, what, first number, numbers, ns, stage] */
+static bool read_range(struct trail *t, struct json_object *row, const uint32_t *flow, size_t flows)
+{
+	struct trail_range r = {.what = TRAIL_WHATS};
+	uint64_t i, bytes;
+
+	if (!json_object_is_type(row, json_type_array))
+		return false;
+	i = number_of(row, 0);
+	r.from = number_of(row, 2);
+	bytes = number_of(row, 3);
+	r.time_ns = number_of(row, 4);
+	for (unsigned what = 0; what < TRAIL_WHATS; what++) {
+		if (!strcmp(trail_names[what], word_of(row, 1)))
+			r.what = (uint8_t)what;
+	}
+	if (i >= flows || flow[i] == TRAIL_NONE || r.what == TRAIL_WHATS || !bytes ||
+	    bytes > UINT32_MAX || r.from >= UINT64_MAX / 2 || r.time_ns >= UINT64_MAX / 2 ||
+	    trail_flow(t, flow[i])->sends != (r.what == TRAIL_RESENT))
+		return false;
+	if (r.what == TRAIL_DROPPED || r.what == TRAIL_OUTSIDE) {
+		enum stage stage = rows_stage(word_of(row, 5));
+
+		r.stage = (uint8_t)(stage == STAGE_NONE ? STAGE_OTHER : stage);
+	}
+	r.to = r.from + bytes;
+	r.flow = flow[i];
+	trail_add(t, &r);
+	return true;
+}
+
+static int read_trail(struct tcp_join_host *h, const struct json_object *tcp, struct error *err)
+{
+	const struct json_object *trail = json_get(tcp, "trail"),
+				 *left = json_get(trail, "left_out");
+	const size_t flows = json_get_length(trail, "flows");
+	const struct json_object *own = json_get(tcp, "own_losses");
+	uint32_t *flow = calloc(flows + 1, sizeof(*flow));
+
+	if (!flow)
+		return error_memory(err);
+	h->trail = trail_new();
+	for (size_t i = 0; i < flows; i++) {
+		flow[i] = read_flow(h->trail, json_get_item(trail, "flows", i));
+		h->torn |= flow[i] == TRAIL_NONE;
+	}
+	for (size_t i = 0; i < json_get_length(trail, "ranges"); i++)
+		h->torn |= !read_range(h->trail, json_get_item(trail, "ranges", i), flow, flows);
+	free(flow);
+	h->trail->lost_resent += json_get_u64(left, "resent");
+	h->torn |= json_get_u64(left, "flows") || json_get_u64(left, "segments") ||
+		   json_get_u64(own, "unranged") || json_get_u64(own, "refused") ||
+		   json_get_u64(own, "unplaced") || json_get_u64(own, "recursion_misses");
+	h->refuses = json_get_length(tcp, "listeners");
+	when_date(json_get_text(trail, "time"), &h->began_ns);
+	h->ended_ns = h->began_ns + json_get_u64(tcp, "window_ns");
+	return 0;
+}
+
+/* The host, with its namespace or its file where several have the name. */
+static void name_hosts(struct tcp_hosts *h)
+{
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct json_object *start = json_get(h->d[i]->json, "start");
+		const char *host = json_get_text(start, "host");
+		const char *netns = json_get_text(json_get(start, "filter"), "netns");
+
+		snprintf(h->name[i], HOST_NAME, "%s",
+			 *netns	 ? netns
+			 : *host ? host
+				 : h->d[i]->path);
+	}
+	for (unsigned i = 1; i < h->n; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (!strcmp(h->name[i], h->name[k]))
+				snprintf(h->name[i], HOST_NAME, "%s", h->d[i]->path);
+		}
+	}
+}
+
+/* Writing */
+
+static const char *const why_names[JOIN_WHYS] = {"elsewhere", "sequence", "wrapped", "before",
+						 "after",     "unseen",	  "full",    "no_event"};
+
+/* What follows the number. */
+static const char *const why_text[JOIN_WHYS] = {
+	[JOIN_ELSEWHERE] =
+		"are of flows that no other of these hosts has seen, by their addresses or "
+		"by their first number and one address",
+	[JOIN_SEQUENCE] =
+		"are of flows that others have seen with other sequence numbers: a proxy, "
+		"a SYN proxy or an adjustment of them is between",
+	[JOIN_WRAPPED] =
+		"are of flows that were there before and have moved more than 2 GiB: their "
+		"numbers came several times",
+	[JOIN_BEFORE] = "were sent before tracing of the other host began",
+	[JOIN_AFTER] = "came after tracing of the other host had ended, or another way",
+	[JOIN_UNSEEN] =
+		"are of flows of which something came that was not seen at the entry of the "
+		"other host: it goes another way, or tracing is suppressed there",
+	[JOIN_FULL] = "may be of records that found no room, or of events that were not "
+		      "seen because a program was busy on that CPU",
+	[JOIN_NO_EVENT] = "came to the last of these hosts, and no event told of their end: lost "
+			  "there without one, or behind it",
+};
+
+static bool is_unjoined(enum tcp_join_why why)
+{
+	return why == JOIN_ELSEWHERE || why == JOIN_SEQUENCE || why == JOIN_WRAPPED;
+}
+
+/* Its counters at `stage` that no packet tells of, of its devices, which may have lost segments. */
+static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h, unsigned host,
+			     const char *stage)
+{
+	const struct json_object *end = json_get(h->d[host]->json, "end");
+	static const char *const classes[] = {"stages", "suspect"};
+	uint64_t sum = 0;
+
+	for (unsigned c = 0; c < LENGTH(classes); c++) {
+		for (struct json_each s = json_each(end, classes[c]); json_next(&s);) {
+			if (strcmp(json_get_text(s.item, "stage"), stage) != 0)
+				continue;
+			for (struct json_each e = json_each(s.item, "causes"); json_next(&e);) {
+				struct json_object *o;
+
+				if (strcmp(json_get_text(e.item, "source"), "counter") != 0)
+					continue;
+				o = json_add_object(list);
+				json_put_text(o, "host", h->name[host]);
+				json_put_text(o, "stage", stage);
+				json_put_text(o, "ifname", json_get_text(e.item, "ifname"));
+				json_put_text(o, "counter", json_get_text(e.item, "reason"));
+				json_put_u64(o, "packets", json_get_u64(e.item, "packets"));
+				sum += json_get_u64(e.item, "packets");
+			}
+		}
+	}
+	return sum;
+}
+
+/* What was lost between two hosts; how much of it one of their devices may have lost. */
+static uint64_t put_wire(struct json_object *list, const struct tcp_hosts *h, unsigned from,
+			 unsigned to, uint64_t segments)
+{
+	struct json_object *o = json_add_object(list), * or = json_object_new_array();
+	uint64_t doubtful = add_counters(or, h, from, "tx_device") +
+			    add_counters(or, h, to, "nic_ring") + add_counters(or, h, to, "xdp");
+
+	doubtful = smaller(doubtful, segments);
+	json_put_text(o, "from", h->name[from]);
+	json_put_text(o, "to", h->name[to]);
+	json_put_u64(o, "segments", segments - doubtful);
+	json_put_u64(o, "doubtful", doubtful);
+	json_put(o, "or", or);
+	return doubtful;
+}
+
+struct shown {
+	const struct tcp_hosts *hosts;
+	struct tcp_join_flow flow[FLOWS_SHOWN];
+	unsigned n;
+	uint64_t flows, renamed;
+};
+
+/* Whether NAT has given it other names there. */
+static bool renamed(const struct tcp_join_flow *f, unsigned at)
+{
+	return memcmp(&f->way[at].flow->key, &f->flow->key, sizeof(f->flow->key)) != 0;
+}
+
+/* Those with most segments first. */
+static void show_flow(void *arg, const struct tcp_join_flow *f)
+{
+	struct shown *s = arg;
+	unsigned at = s->n;
+
+	s->flows++;
+	s->renamed += f->n && renamed(f, f->n - 1);
+	while (at && s->flow[at - 1].segments < f->segments)
+		at--;
+	if (at == FLOWS_SHOWN)
+		return;
+	if (s->n < FLOWS_SHOWN)
+		s->n++;
+	memmove(&s->flow[at + 1], &s->flow[at], (s->n - 1 - at) * sizeof(*s->flow));
+	s->flow[at] = *f;
+}
+
+static void put_flow(struct json_object *list, const struct tcp_hosts *h,
+		     const struct tcp_join_flow *f)
+{
+	static const struct record_field rows[] = {
+		RECORD("segments", UINT, tcp_join_flow, segments),
+		RECORD("lost", UINT, tcp_join_flow, lost),
+		RECORD("wire", UINT, tcp_join_flow, wire),
+		RECORD("not_lost", UINT, tcp_join_flow, not_lost),
+		RECORD("undecided", UINT, tcp_join_flow, undecided),
+		{0},
+	};
+	struct json_object *o = json_add_object(list), *way;
+
+	json_put(o, "src", json_address(&f->flow->key, true));
+	json_put(o, "dst", json_address(&f->flow->key, false));
+	record_put(o, rows, f);
+	json_put_text(o, "unjoined", f->n ? NULL : why_names[f->unjoined]);
+	way = json_put_list(o, "way");
+	for (unsigned i = 0; i < f->n; i++) {
+		struct json_object *stop = json_add_object(way);
+
+		json_put_text(stop, "host", h->name[f->way[i].host]);
+		if (!renamed(f, i))
+			continue;
+		json_put(stop, "src", json_address(&f->way[i].flow->key, true));
+		json_put(stop, "dst", json_address(&f->way[i].flow->key, false));
+	}
+}
+
+static void put_host(struct json_object *list, const char *name,
+		     const uint64_t segments[STAGE_COUNT])
+{
+	for (unsigned stage = 0; stage < STAGE_COUNT; stage++) {
+		struct json_object *o;
+
+		if (!segments[stage])
+			continue;
+		o = json_add_object(list);
+		json_put_text(o, "host", name);
+		json_put_text(o, "stage", stage_name(stage));
+		json_put_u64(o, "segments", segments[stage]);
+	}
+}
+
+/* Puts "joined" into the sender's document; nothing if it sent nothing again. */
+static void put_joint(const struct tcp_hosts *h, unsigned sender)
+{
+	struct tcp_joint *sum = calloc(1, sizeof(*sum));
+	struct shown *shown = calloc(1, sizeof(*shown));
+	uint64_t undecided = 0, unjoined = 0, doubtful = 0;
+	struct json_object *o, *lost, *wire, *why, *flows;
+
+	if (sum && shown)
+		tcp_join(h->host, h->n, sender, sum, show_flow, shown);
+	if (!sum || !shown || !sum->segments) {
+		free(sum);
+		free(shown);
+		return;
+	}
+	o = json_put_object(h->d[sender]->json, "joined");
+	json_put_text(o, "host", h->name[sender]);
+	json_put_u64(o, "segments", sum->segments);
+	lost = json_put_list(o, "lost");
+	wire = json_put_list(o, "wire");
+	why = json_put_list(o, "undecided_why");
+	flows = json_put_list(o, "flows");
+	for (unsigned i = 0; i < h->n; i++) {
+		put_host(lost, h->name[i], sum->lost[i]);
+		for (unsigned k = 0; k < h->n; k++) {
+			if (sum->wire[i][k])
+				doubtful += put_wire(wire, h, i, k, sum->wire[i][k]);
+		}
+	}
+	for (unsigned i = 0; i < JOIN_WHYS; i++) {
+		struct json_object *row;
+		char text[400];
+
+		if (!sum->undecided[i])
+			continue;
+		*(is_unjoined(i) ? &unjoined : &undecided) += sum->undecided[i];
+		row = json_add_object(why);
+		snprintf(text, sizeof(text), "%s %s", fmt_count(sum->undecided[i]), why_text[i]);
+		json_put_text(row, "why", why_names[i]);
+		json_put_u64(row, "segments", sum->undecided[i]);
+		json_put_text(row, "text", text);
+	}
+	json_put_u64(o, "not_lost", sum->not_lost);
+	json_put_u64(o, "undecided", undecided);
+	json_put_u64(o, "unjoined", unjoined);
+	json_put_u64(o, "all_flows", shown->flows);
+	json_put_u64(o, "renamed_flows", shown->renamed);
+	json_put_bool(o, "balanced", !undecided && !doubtful);
+	for (unsigned i = 0; i < shown->n; i++)
+		put_flow(flows, h, &shown->flow[i]);
+	free(sum);
+	free(shown);
+}
+
+int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
+{
+	struct error quiet, *err = asked ? why : &quiet;
+	struct tcp_hosts *h = calloc(1, sizeof(*h));
+	int rc = h ? 0 : error_memory(err);
+
+	for (unsigned i = 0; i < l->documents && !rc; i++) {
+		struct ledgers_document *d = &l->document[i];
+
+		if (!json_get(tcp_of(d), "trail"))
+			continue;
+		if (h->n == TCP_JOIN_HOSTS) {
+			rc = error_usage(err, "name those of the way of a flow",
+					 "ledgers of more than %u hosts are not joined",
+					 TCP_JOIN_HOSTS);
+			break;
+		}
+		for (unsigned k = 0; k < h->n && !rc; k++)
+			rc = ledgers_same(h->d[k], d, err) || ledgers_apart(h->d[k], h->d[k]->to_ns,
+									    d, d->to_ns, err)
+				     ? -EINVAL
+				     : 0;
+		h->d[h->n] = d;
+		rc = rc ? rc : read_trail(&h->host[h->n++], tcp_of(d), err);
+	}
+	if (!rc) {
+		name_hosts(h);
+		tcp_join_prepare(h->host, h->n);
+	}
+	for (unsigned i = 0; !rc && i < h->n; i++)
+		put_joint(h, i);
+	for (unsigned i = 0; h && i < h->n; i++)
+		trail_free(h->host[i].trail);
+	free(h);
+	return asked ? rc : 0; /* else they stand one below the other, as they are */
+}
+
+/* Text */
+
+static uint64_t put_sum(const struct json_object *o, const char *list, const char *key)
+{
+	uint64_t sum = 0;
+
+	for (struct json_each e = json_each(o, list); json_next(&e);)
+		sum += json_get_u64(e.item, key);
+	return sum;
+}
+
+static void print_joined_flow(struct page *p, const struct json_object *f)
+{
+	page_text(p, 2, STYLE_DIM, "- ");
+	page_words(p, STYLE_PLAIN, "%s to %s:", json_get_text(f, "src"), json_get_text(f, "dst"));
+	for (struct json_each e = json_each(f, "way"); json_next(&e);) {
+		if (json_get(e.item, "src"))
+			page_words(p, STYLE_PLAIN, "(at %s %s to %s)",
+				   json_get_text(e.item, "host"), json_get_text(e.item, "src"),
+				   json_get_text(e.item, "dst"));
+	}
+	page_words(p, STYLE_PLAIN, "%s:", fmt_count(json_get_u64(f, "segments")));
+	if (*json_get_text(f, "unjoined"))
+		page_words(p, STYLE_WARN, "not joined (%s)", json_get_text(f, "unjoined"));
+	else
+		page_words(p, STYLE_PLAIN, "%s lost there, %s wire, %s not lost, %s undecided",
+			   fmt_count(json_get_u64(f, "lost")), fmt_count(json_get_u64(f, "wire")),
+			   fmt_count(json_get_u64(f, "not_lost")),
+			   fmt_count(json_get_u64(f, "undecided")));
+	page_end(p);
+}
+
+#define FLOWS_PRINTED 8
+
+void print_joined_tcp(struct page *p, const struct json_object *document)
+{
+	const struct json_object *o = json_get(document, "joined");
+	const uint64_t all = json_get_u64(o, "segments"), wire = put_sum(o, "wire", "segments");
+	const uint64_t doubtful = put_sum(o, "wire", "doubtful");
+	const uint64_t lost = put_sum(o, "lost", "segments");
+
+	if (!o)
+		return;
+	page_end(p);
+	page_row_line(p, STYLE_BOLD, 0, "joined", all, 0, STYLE_DIM,
+		      "sent again for no reason on this host, as the others know them");
+	page_row(p, lost ? STYLE_BAD : STYLE_PLAIN, 2, "lost there", lost, all);
+	for (struct json_each e = json_each(o, "lost"); json_next(&e);)
+		page_words(p, STYLE_PLAIN, "%s at %s %s", json_get_text(e.item, "stage"),
+			   json_get_text(e.item, "host"),
+			   fmt_count(json_get_u64(e.item, "segments")));
+	page_end(p);
+	page_row(p, wire ? STYLE_BAD : STYLE_PLAIN, 2, "wire", wire, all);
+	for (struct json_each e = json_each(o, "wire"); json_next(&e);)
+		page_words(p, STYLE_PLAIN, "%s to %s %s", json_get_text(e.item, "from"),
+			   json_get_text(e.item, "to"),
+			   fmt_count(json_get_u64(e.item, "segments")));
+	page_end(p);
+	for (struct json_each e = json_each(o, "wire"); doubtful && json_next(&e);) {
+		page_row(p, STYLE_WARN, 2, "wire?", json_get_u64(e.item, "doubtful"), all);
+		page_words(p, STYLE_WARN, "wire, or");
+		for (struct json_each c = json_each(e.item, "or"); json_next(&c);)
+			page_words(p, STYLE_WARN, "%s of %s: %s %s %s,",
+				   json_get_text(c.item, "stage"), json_get_text(c.item, "host"),
+				   json_get_text(c.item, "ifname"),
+				   json_get_text(c.item, "counter"),
+				   fmt_count(json_get_u64(c.item, "packets")));
+		page_end(p);
+	}
+	page_row_line(p, STYLE_PLAIN, 2, "not lost", json_get_u64(o, "not_lost"), all, STYLE_PLAIN,
+		      "%s", json_get_u64(o, "not_lost") ? "it arrived twice" : "");
+	page_row_line(p, json_get_u64(o, "undecided") ? STYLE_WARN : STYLE_PLAIN, 2, "undecided",
+		      json_get_u64(o, "undecided"), all, STYLE_PLAIN, "%s", "");
+	if (json_get_u64(o, "unjoined"))
+		page_row_line(p, STYLE_WARN, 2, "not joined", json_get_u64(o, "unjoined"), all,
+			      STYLE_PLAIN, "%s", "");
+	for (struct json_each e = json_each(o, "undecided_why"); json_next(&e);)
+		page_line(p, 2, STYLE_DIM, "- ", STYLE_DIM, "%s", json_get_text(e.item, "text"));
+	for (struct json_each e = json_each(o, "flows"); json_next(&e) && e.next <= FLOWS_PRINTED;)
+		print_joined_flow(p, e.item);
+}
