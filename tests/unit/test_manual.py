@@ -77,6 +77,13 @@ def a_page_for_each_command():
         page = pages[f"pktledger-{command['name']}.8"].replace("\\", "")
         missing = [o for o in long_options(command["name"]) if f"--{o}" not in page]
         assert not missing, (command["name"], missing)
+        shown = " ".join(page.replace("\n", " ").replace("&", "").split())
+        shown = re.sub(r"fB|fI|fR", "", shown)
+        told = " ".join(pktledger(command["name"], "--help").out.split())
+        for option in (o for g in command["groups"] for o in g["options"] if o["default"]):
+            wanted = " ".join(f"(default: {option['default']}".replace("`", "").split())
+            assert wanted in shown, (command["name"], option["name"], "manual")
+            assert wanted in told.replace("`", ""), (command["name"], option["name"], "--help")
         assert all(need["name"] in page for need in command["capabilities"]), command["name"]
     stages = pages["pktledger-stages.7"].replace("\\", "")
     assert all(s["name"] in stages for s in document["stages"])

@@ -270,7 +270,8 @@ const struct finding_row finding_rows[] = {
 	 "or "
 	 "net.ipv6.conf.all.forwarding allows. A host that is a router, also one for its "
 	 "containers, "
-	 "needs it, and other programs put it off. On a host that is none an address is missing, "
+	 "needs it, and other programs switch it off. On a host that is none an address is "
+	 "missing, "
 	 "as "
 	 "that of a service on lo, or the sender's route or neighbour entry leads to the wrong "
 	 "host. "
@@ -390,7 +391,7 @@ const struct finding_row finding_rows[] = {
 	 "had room.",
 	 "All UDP sockets of the host together reached net.ipv4.udp_mem, in pages. Then every "
 	 "socket loses packets, also those that have room. Newer kernels count it only at the "
-	 "socket. More memory, or smaller buffers in sockets whose readers are slow.",
+	 "socket. More memory helps, or smaller buffers of slow readers.",
 	 .evidence = LOST,
 	 .current = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",
 	 .wanted = "net.ipv4.udp_mem {udp_mem_wanted}, or smaller queues in all sockets",
@@ -483,7 +484,7 @@ const struct finding_row finding_rows[] = {
 	 "The socket's receive buffer was full. What distinguishes a burst from a slow reader is "
 	 "not "
 	 "known: what its reader did while packets were lost, or how many came and how fast the "
-	 "program read. To watch for longer mostly shows it.",
+	 "program read. Watching for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "not enough seen: {lost} losses[ in {window}]; watch for longer"},
 	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
@@ -643,7 +644,7 @@ const struct finding_row finding_rows[] = {
 	 "idle.",
 	 "Several queues of the NIC interrupt the same CPU, which is at its limit, while another "
 	 "is idle. irqbalance may do this better, or undo it. The change begins when the queue has "
-	 "been empty for once: until then its CPU polls it without interrupts.",
+	 "been empty once: until then its CPU polls it without interrupts.",
 	 .evidence = SOFTIRQ "; interrupts {irq_list}", .current = "interrupt {irq} on CPU {cpu}",
 	 .wanted = "each queue on a CPU of its own",
 	 .change = {CHANGE_IRQ, NULL, "{irq}", "{idle_cpu}", NULL},
@@ -747,7 +748,8 @@ const struct finding_row finding_rows[] = {
 	 "The table of connections was full: packets of new flows are dropped.",
 	 "The firewall keeps track of connections and had no room for more: packets of new flows "
 	 "are dropped. UDP flows stay in the table for 30 seconds or more after their last packet. "
-	 "A larger table, shorter timeouts, or no tracking (notrack) for flows that need none.",
+	 "A larger table helps, shorter timeouts, or no tracking (notrack) of flows that need "
+	 "none.",
 	 .evidence = FINDING_MOVED,
 	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
 	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
