@@ -486,6 +486,7 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
 	struct tcp_flow *f = flow_at(b, r->flow);
+	uint32_t returned;
 
 	f->netns = rec->netns;
 	f->sum.retransmitted += rec->segs;
@@ -498,8 +499,10 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 		f->last = rec->last;
 		r->place = note_sender(b, rec, true);
 		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
-		r->refused = f->unsent_bytes &&
-			     returned_bytes(&rec->first, &rec->last) == (uint32_t)f->unsent_bytes;
+		returned = returned_bytes(&rec->first, &rec->last);
+		/* FIN, if it was sent, has a number and is no byte */
+		r->refused = f->unsent_bytes && (returned == (uint32_t)f->unsent_bytes ||
+						 returned + 1 == (uint32_t)f->unsent_bytes);
 	}
 	remember(b, r);
 }

@@ -230,7 +230,7 @@ static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 		s.flow = find_at(j, s.host, f);
 		x = s.flow == TRAIL_NONE ? NULL : trail_flow(s.host->trail, s.flow);
 		if (!x || !x->known) {
-			if (why == JOIN_ELSEWHERE && s.host->torn)
+			if (why == JOIN_ELSEWHERE && (s.host->torn || s.host->crowded))
 				why = JOIN_FULL;
 			continue;
 		}

@@ -20,6 +20,7 @@
 struct tcp_join_host {
 	struct trail *trail;	     /* of which the ranges are sorted */
 	uint64_t began_ns, ended_ns; /* CLOCK_REALTIME */
+	bool crowded;		     /* flows of it found no room */
 	bool torn; /* it has lost records: what it does not tell may have been all the same */
 	uint64_t longest[TRAIL_WHATS]; /* private: ranges of each kind */
 	bool refuses; /* listeners of it lost connections, of which no event tells */

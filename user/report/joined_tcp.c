@@ -140,14 +140,14 @@ static int read_trail(struct tcp_join_host *h, const struct json_object *tcp, st
 	h->trail = trail_new();
 	for (size_t i = 0; i < flows; i++) {
 		flow[i] = read_flow(h->trail, json_get_item(trail, "flows", i));
-		h->torn |= flow[i] == TRAIL_NONE;
+		h->crowded |= flow[i] == TRAIL_NONE;
 	}
 	for (size_t i = 0; i < json_get_length(trail, "ranges"); i++)
 		h->torn |= !read_range(h->trail, json_get_item(trail, "ranges", i), flow, flows);
 	free(flow);
 	h->trail->lost_resent += json_get_u64(left, "resent");
-	h->torn |= json_get_u64(left, "flows") || json_get_u64(left, "segments") ||
-		   json_get_u64(own, "unranged") || json_get_u64(own, "refused") ||
+	h->crowded |= json_get_u64(left, "flows") || json_get_u64(left, "segments");
+	h->torn |= json_get_u64(own, "unranged") || json_get_u64(own, "refused") ||
 		   json_get_u64(own, "unplaced") || json_get_u64(own, "recursion_misses");
 	h->refuses = json_get_length(tcp, "listeners");
 	when_date(json_get_text(trail, "time"), &h->began_ns);

@@ -335,6 +335,19 @@ CASE(returned_then_lost_beyond)
 	assert_int_equal(s.sum.returned, 2);
 }
 
+/* FIN moves snd_nxt, too, and is no byte. */
+CASE(returned_and_ended)
+{
+	struct scene s = begun(64);
+
+	returns(&s, 0, 2);
+	sends(&s, 2);
+	s.now.snd_nxt++;
+	sends_again(&s, 0, 1);
+	assert_sum(&s, 0, 1, 0, 0);
+	assert_int_equal(s.sum.returned, 2);
+}
+
 CASE(undecided_says_why)
 {
 	static const struct {

@@ -303,7 +303,7 @@ CASE(records_were_lost)
 		s.host[1].torn = how == 0;
 		trail_flow(s.host[1].trail, 0)->cut = how == 1;
 		if (how == 2) { /* the flow may be among those that found no room */
-			s.host[1].torn = true;
+			s.host[1].crowded = true;
 			trail_flow(s.host[1].trail, 0)->known = false;
 		}
 		resends(&s, 1);
