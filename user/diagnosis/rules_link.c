@@ -27,15 +27,15 @@ static const struct {
 	enum stage stage;
 	const char *state; /* NULL: the row of the stage */
 } causes[] = {
-	{NIC_RING, NO_EVENTS, STAGE_NIC_RING, NULL},
-	{NIC_PORT, NO_EVENTS, STAGE_NONE, "nic-port"},
-	{NIC_ALLOC, ALL_CLASSES, STAGE_NONE, "nic-memory"},
-	{NIC_DAMAGED, ALL_CLASSES, STAGE_NONE, "nic-crc"},
-	{NIC_SHAPER, ALL_CLASSES, STAGE_NONE, "nic-allowance"},
-	{NIC_PAUSE, ALL_CLASSES, STAGE_NONE, "nic-paused"},
-	{NIC_SEND, LOSSES, STAGE_TX_DEVICE, NULL},
-	{NIC_XDP, LOSSES, STAGE_XDP, NULL},
-	{NIC_REDIRECT, LOSSES, STAGE_XDP, NULL},
+	{NIC_RING, NO_EVENTS, .stage = STAGE_NIC_RING},
+	{NIC_PORT, NO_EVENTS, .state = "nic-port"},
+	{NIC_ALLOC, ALL_CLASSES, .state = "nic-memory"},
+	{NIC_DAMAGED, ALL_CLASSES, .state = "nic-crc"},
+	{NIC_SHAPER, ALL_CLASSES, .state = "nic-allowance"},
+	{NIC_PAUSE, ALL_CLASSES, .state = "nic-paused"},
+	{NIC_SEND, LOSSES, .stage = STAGE_TX_DEVICE},
+	{NIC_XDP, LOSSES, .stage = STAGE_XDP},
+	{NIC_REDIRECT, LOSSES, .stage = STAGE_XDP},
 };
 
 static void judge_loss_of(const struct facts *f, struct check_findings *out,

@@ -23,6 +23,7 @@ CASE(nothing_without_evidence)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
+	uint64_t stages = 0;
 
 	move(h, "here", "TcpExt:IPReversePathFilter", 0);
 	move(h, "host", "softnet:cpu1:dropped", 0);
@@ -35,6 +36,10 @@ CASE(nothing_without_evidence)
 	judge_host(h, &list);
 	assert_int_equal(list.n, 0);
 	assert_int_equal(list.n_history, 4);
+	for (unsigned i = 0; i < 4; i++)
+		stages |= 1ULL << list.history[i].stage;
+	assert_int_equal(stages, 1ULL << STAGE_IP_ROUTE | 1ULL << STAGE_BACKLOG |
+					 1ULL << STAGE_RCVBUF | 1ULL << STAGE_QDISC);
 	end(h, &list);
 }
 
@@ -54,12 +59,16 @@ CASE(slow_cpus_with_losses)
 	assert_int_equal(c->n_changes, 2);
 	assert_string_equal(c->changes[0].name, "1");
 	assert_string_equal(c->changes[1].name, "3");
+	assert_int_equal(c->scope, CHECK_HOST);
 	c = by_id(&list, "cpu-budget");
 	assert_non_null(c);
 	assert_int_equal(c->n_changes, 2); /* either of the two may have ended it */
 	assert_string_equal(c->changes[0].wanted, "600");
 	assert_string_equal(c->changes[1].name, "net/core/netdev_budget_usecs");
 	assert_string_equal(c->changes[1].wanted, "4000");
+	assert_int_equal(c->scope, CHECK_HOST);
+	assert_non_null(strstr(c->finding.evidence, "50"));
+	assert_null(strstr(c->finding.evidence, "1050")); /* of the window */
 	end(h, &list);
 }
 
