@@ -84,14 +84,17 @@ static void settle_ring(const struct counters *deltas, const struct site *site, 
 static void settle_xdp(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
 {
-	const struct result_counter *u = check->unexplained;
-	const struct result_counter *end = u + check->n_unexplained;
+	const struct result_counter *u = NULL;
 	uint64_t n, excess;
 
-	while (u < end && (u->stage != STAGE_XDP || strncmp(u->name, "rx ", 3) ||
-			   !strstr(u->name, "xdp_drop")))
-		u++;
-	if (u == end || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
+	for (size_t i = 0; i < check->n_unexplained && !u; i++) {
+		const struct result_counter *at = &check->unexplained[i];
+
+		if (at->stage == STAGE_XDP && !strncmp(at->name, "rx ", 3) &&
+		    strstr(at->name, "xdp_drop"))
+			u = at;
+	}
+	if (!u || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
 	    !res->unaccounted ||
 	    !received(deltas, site, res->sent - res->stage[STAGE_TX_DEVICE].packets))
 		return;

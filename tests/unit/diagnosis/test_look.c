@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Looks at this host: a socket of this process loses packets that come over loopback. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cases.h"
+#include "diagnosis/look.h"
+
+#define WINDOW_NS 300000000
+
+static int rx, tx;
+static uint16_t port;
+static atomic_bool stop;
+
+static void *flood(void *arg)
+{
+	while (!stop) {
+		assert_int_equal(send(tx, "four hundred bytes or so", 24, 0), 24);
+		clock_sleep(1000000);
+	}
+	return NULL;
+}
+
+static int open_sockets(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof(at);
+	pthread_t thread;
+	int size = 2304;
+
+	rx = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	tx = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ||
+	    bind(rx, (struct sockaddr *)&at, len) ||
+	    getsockname(rx, (struct sockaddr *)&at, &len) ||
+	    connect(tx, (struct sockaddr *)&at, len))
+		return -1;
+	port = ntohs(at.sin_port);
+	return pthread_create(&thread, NULL, flood, NULL) || pthread_detach(thread);
+}
+
+static int close_sockets(void **state)
+{
+	stop = true;
+	return close(rx);
+}
+
+static uint64_t setting(const char *path)
+{
+	uint64_t value = 0;
+	FILE *f = fopen(path, "r");
+
+	assert_true(f && fscanf(f, "%lu", &value) == 1);
+	fclose(f);
+	return value;
+}
+
+static const struct check_finding *of_socket(const struct look *l)
+{
+	const struct check_finding *found = NULL;
+	char subject[32];
+
+	snprintf(subject, sizeof(subject), "port %u", port);
+	for (unsigned i = 0; i < l->findings.n; i++) {
+		const struct check_finding *c = &l->findings.at[i];
+
+		if (!strcmp(c->subject, subject)) {
+			assert_null(found); /* once */
+			found = c;
+		}
+	}
+	assert_non_null(found);
+	return found;
+}
+
+/* What is known of it, of the host, and what becomes of the loss that nobody mends. */
+CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
+{
+	const struct look_spec spec = {.port = port, .window_ns = WINDOW_NS};
+	static struct look l, again;
+	const struct check_finding *c;
+	const struct facts_sock *s;
+	const struct facts *f;
+	struct remedy remedy;
+	struct error err = {};
+	socklen_t len = sizeof(int);
+	int size = 0;
+
+	assert_int_equal(look(&l, &spec, &err), 0);
+	assert_int_equal(l.n, 1);
+	f = &l.at[0]->facts;
+	s = &f->socks.at[0];
+	assert_int_equal(f->socks.n, 1);
+	assert_true(f->socks.all >= 1);
+	assert_int_equal(s->port, port);
+	assert_int_equal(s->family, AF_INET);
+	assert_int_equal(s->pid, getpid());
+	assert_int_equal(s->holders, 1);
+	assert_int_equal(getsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
+	assert_int_equal(s->rcvbuf, size);
+	assert_true(s->queued && s->queued_before);
+	assert_false(s->young);
+	assert_true(s->lost >= 10 && s->drops > s->lost);
+	assert_true(facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors") <= s->lost);
+	assert_true(facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors") + 20 >= s->lost);
+	assert_in_range(f->window_ns, WINDOW_NS, 20 * (uint64_t)WINDOW_NS);
+	if (!geteuid() && f->self.btf) { /* by BPF programs */
+		assert_in_range(s->truesize, 256, 2304);
+		assert_false(s->reads_known); /* it was not read */
+	}
+	assert_in_range(s->reading.threads, 1, 4);
+	assert_int_equal(s->reading.pid, getpid());
+
+	assert_int_equal(f->self.btf, !access("/sys/kernel/btf/vmlinux", R_OK));
+	assert_int_equal(f->self.reasons > 50, f->self.btf);
+	assert_int_equal(f->cpus.online, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(f->stack.rmem_max, setting("/proc/sys/net/core/rmem_max"));
+	assert_int_equal(f->stack.udp_mem[0], setting("/proc/sys/net/ipv4/udp_mem"));
+
+	c = of_socket(&l);
+	assert_int_equal(c->finding.stage, STAGE_RCVBUF);
+	assert_int_equal(c->scope, CHECK_SOCKET);
+	assert_float_equal(c->loss_pps, (double)s->lost * 1e9 / (double)f->window_ns, 1);
+	assert_int_equal(look_again(&l, &spec, c, &remedy, &err), 0);
+	assert_float_equal(remedy.lost_pps, c->loss_pps, 1);
+	assert_true(remedy.arrived_pps * 1.2 >= remedy.lost_pps);
+	if (remedy.arrived_pps_after > 0.8 * remedy.arrived_pps) { /* a busy host sends fewer */
+		assert_int_equal(remedy.outcome, REMEDY_NO_HELP);
+		assert_true(remedy.lost_pps_after > remedy.lost_pps / 2);
+	}
+	assert_string_equal(remedy.id, c->finding.id);
+
+	stop = true;
+	close(rx);
+	assert_int_equal(look(&again, &spec, &err), 0);
+	assert_int_equal(again.at[0]->facts.socks.n, 0);
+	assert_string_equal(again.findings.at[0].finding.id, "port-closed");
+	look_close(&again);
+	look_close(&l);
+	rx = dup(0);
+}
