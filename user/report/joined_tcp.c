@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/record.h"
 #include "ledger/tcp_join.h"
@@ -333,14 +334,13 @@ static void put_host(struct json_object *list, const char *name,
 /* Puts "joined" into the sender's document; nothing if it sent nothing again. */
 static void put_joint(const struct tcp_hosts *h, unsigned sender)
 {
-	struct tcp_joint *sum = calloc(1, sizeof(*sum));
-	struct shown *shown = calloc(1, sizeof(*shown));
+	struct tcp_joint *sum = mem_new(sum);
+	struct shown *shown = mem_new(shown);
 	uint64_t undecided = 0, unjoined = 0, doubtful = 0;
 	struct json_object *o, *lost, *wire, *why, *flows;
 
-	if (sum && shown)
-		tcp_join(h->host, h->n, sender, sum, show_flow, shown);
-	if (!sum || !shown || !sum->segments) {
+	tcp_join(h->host, h->n, sender, sum, show_flow, shown);
+	if (!sum->segments) {
 		free(sum);
 		free(shown);
 		return;
@@ -387,8 +387,8 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 {
 	struct error quiet, *err = asked ? why : &quiet;
-	struct tcp_hosts *h = calloc(1, sizeof(*h));
-	int rc = h ? 0 : error_memory(err);
+	struct tcp_hosts *h = mem_new(h);
+	int rc = 0;
 
 	for (unsigned i = 0; i < l->documents && !rc; i++) {
 		struct ledgers_document *d = &l->document[i];
@@ -415,7 +415,7 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 	}
 	for (unsigned i = 0; !rc && i < h->n; i++)
 		put_joint(h, i);
-	for (unsigned i = 0; h && i < h->n; i++)
+	for (unsigned i = 0; i < h->n; i++)
 		trail_free(h->host[i].trail);
 	free(h);
 	return asked ? rc : 0; /* else they stand one below the other, as they are */
