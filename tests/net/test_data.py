@@ -102,8 +102,10 @@ def tables():
         try:
             for block in blocks:
                 if block.startswith("pktledger "):
-                    subprocess.run(["sh", "-ec", block], env=env, check=True, capture_output=True,
-                                   timeout=60 * PATIENCE)
+                    done = subprocess.run(["sh", "-ec", block], env=env, check=False, text=True,
+                                          capture_output=True, timeout=60 * PATIENCE)
+                    noise = block.startswith("pktledger search ") and "noise: " in done.stderr  # of a busy host
+                    assert done.returncode == (1 if noise else 0), (block, done.stderr)
                     continue
                 names.append({})
                 exec(block, names[-1])
