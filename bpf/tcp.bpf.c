@@ -44,7 +44,7 @@ struct tcp_options_received {
 struct tcp_sock {
 	__u64 bytes_sent, bytes_retrans, tcp_clock_cache;
 	__u32 data_segs_out, data_segs_in, total_retrans, dsack_dups, snd_nxt, snd_una, rcv_nxt;
-	__u32 tsoffset;
+	__u32 tsoffset, mss_cache;
 	__u8 tcp_usec_ts : 1; /* since 6.7 */
 	struct tcp_options_received rx_opt;
 };
@@ -603,6 +603,7 @@ int tcp_retransmit(__u64 *ctx)
 	r->segs = segs;
 	r->size = BPF_CORE_READ(cb, tcp_gso_size);
 	r->kind = kind_of(sk, flags & TCPHDR_SYN);
+	r->unsent = bytes >= BPF_CORE_READ(tp, mss_cache);
 	r->tsval = tsval_of(tp, skb);
 	r->first = k->first;
 	totals_of(&r->last, sk);

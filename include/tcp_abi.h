@@ -78,6 +78,7 @@ struct tcp_record {
 	/*
 	 * TCP_DROPPED: the sender's socket was transmitting it and has not counted it as sent
 	 * (snd_nxt): if that ends with an error it is sent again as new, else it was sent.
+	 * TCP_RETRANSMITTED: it is as large as the MSS of its connection.
 	 */
 	__u8 unsent;
 	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, inside, nft, read_all, send, tun, udp
+from ends import PORT, do, inside, nft, read_all, send, sysctl, tun, udp
 from lib import (PATIENCE, assert_findings, assert_ok, case, first, main, observed,
                  pktledger, proves, require, rootless, started, table, thorough, until)
 from test_export import exporting, total
@@ -353,6 +353,7 @@ def returned(address):
 
 @table(first(1, [(f"{control}, {state}", control, state)
                  for control in ("bbr", "cubic") for state in ("on", "off")]))
+@proves("qdisc-tcp")
 @where_seen
 def queue_of_the_sender(control, state):
     """bbr does not give way: what is sent again is dropped again, and again."""
@@ -363,6 +364,7 @@ def queue_of_the_sender(control, state):
         with balancing() as t:
             truth = transfer(V4, 1000000, control)
             tcp = assert_balance(t.stop(), truth, 1000000, resent(TX))
+        assert_findings(t.end["findings"], "qdisc-tcp")
         drops = queue_drops(TX, "v-tx")
     assert stages(tcp).keys() | stages(tcp, "returned_stages").keys() == {"qdisc"}, tcp
     if state == "off":
@@ -420,12 +422,14 @@ def lost_without_an_event():
 class Peer(threading.Thread):
     """A host behind a tun, which this kernel knows nothing of: takes one connection. Segments whose
     place in the stream is in `lose` are lost the first time, of those in `twice` the acknowledgment
-    is, and what comes then is reported as a duplicate (RFC 2883)."""
+    is, and what comes then is reported as a duplicate (RFC 2883). Those in `late` come ten segments
+    later, and what is larger than the `mtu` never does."""
 
     SEGMENT = 1000
 
-    def __init__(self, device, lose, twice):
+    def __init__(self, device, lose, twice, late=(), mtu=1500):
         super().__init__()
+        self.late, self.held, self.mtu = set(late), [], mtu
         self.device, self.lose, self.twice = device, set(lose), set(twice)
         self.lost, self.doubled, self.stopped = 0, 0, False
         self.isn, self.first, self.have, self.ahead = 1000, None, None, {}
@@ -442,6 +446,13 @@ class Peer(threading.Thread):
                 time.sleep(0.001)
 
     def take(self, packet):
+        if len(packet) > self.mtu:
+            return
+        for held in list(self.held):
+            held[0] -= 1
+            if not held[0]:
+                self.held.remove(held)
+                self.take(held[1])
         tcp = packet[20:]
         seq, flags = struct.unpack_from("!I", tcp, 4)[0], tcp[13]
         data = len(tcp) - (tcp[12] >> 4) * 4
@@ -452,6 +463,10 @@ class Peer(threading.Thread):
             self.say(packet, 0x12, struct.pack("!BBHBBBB", 2, 4, self.SEGMENT, 4, 2, 1, 1))
             return
         place = (seq - self.first) // self.SEGMENT
+        if data and place in self.late:
+            self.late.remove(place)
+            self.held.append([10, packet])
+            return
         if data and place in self.lose:
             self.lose.remove(place)
             self.lost += 1
@@ -539,6 +554,33 @@ def beyond(lose, twice):
     assert tcp["not_lost"] == peer.doubled, (tcp, peer.doubled)
     assert tcp["verdict"] == ("beyond_this_host" if lose else "none_seen"), tcp
     assert tcp["data_segs_out"] == truth[0], (truth, tcp)
+
+
+@table([("too large", {"mtu": 600}, ["tcp-black-hole"]),
+        ("late", {"late": (20, 40, 60, 80)}, ["tcp-reordered"]),
+        ("lost", {"lose": (20, 40, 60, 80)}, [])])
+@proves()
+@where_seen
+def what_is_beyond(which, findings):
+    """What a path does that this host sees nothing of, by what its peer answers."""
+    with lab(), tun(TX) as device, balancing() as t:
+        peer = Peer(device, **{"lose": (), "twice": (), **which})
+        peer.start()
+        try:
+            with inside(TX):
+                sock = socket.create_connection(("198.18.5.9", PORT))
+            with sock:
+                for _ in range(10 if "mtu" in which else 100):  # or the send buffer fills
+                    sock.sendall(bytes(Peer.SEGMENT))
+                    time.sleep(0.002)
+                until(lambda: not unacknowledged(sock) or "mtu" in which, 5, "all is there")
+                time.sleep(2 if "mtu" in which else 0.1)
+            document = t.stop()
+        finally:
+            peer.stopped = True
+            peer.join()
+    assert_sums(document["end"]["tcp"])
+    assert_findings(document["end"]["findings"], *findings)
 
 
 @case
@@ -780,15 +822,19 @@ def two_ledgers():
     assert [(row["stage"], row["packets"]) for row in end["stages"]] == [("netfilter", 10)], end
     assert stages(tcp) == {"netfilter": tcp["lost_here"]} and end["verdict"] == "this_host", end
 
-@case
+@table([("the application's", 0, 4096, ["tcp-listen-own"]),
+        ("the host's", 64, 1, ["tcp-listen-somaxconn"])])
+@proves()
 @where_seen
-def accept_queue_full():
+def accept_queue_full(backlog, somaxconn, findings):
     """No event tells of a SYN there: it is undecided, and the counter is named."""
     with lab(), contextlib.ExitStack() as stack:
+        sysctl(RX, "net/core/somaxconn", somaxconn)
         with inside(RX):
-            listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
+            listener = stack.enter_context(socket.create_server(("", PORT), backlog=backlog))
+        room = min(backlog, somaxconn)
         with balancing() as t:
-            for _ in range(4):
+            for _ in range(4 + room):
                 with inside(TX):
                     sock = stack.enter_context(socket.socket())
                 sock.setblocking(False)
@@ -804,8 +850,10 @@ def accept_queue_full():
     lost, = (c["delta"] for c in tcp["counters"] if c["name"] == "TcpExt:ListenDrops")
     shown, = tcp["listeners"]
     assert (shown["socket"], shown["netns"], shown["lost"]) == (f"*:{PORT}", RX, lost), tcp
-    assert (shown["accept_queue"], shown["backlog"]) == (1, 0), shown
+    assert (shown["accept_queue"], shown["backlog"]) == (room + 1, room), shown
     assert tcp["verdict"] == "this_host", tcp
+    found = assert_findings(document["end"]["findings"], *findings)
+    assert (f"net.core.somaxconn={2 * somaxconn}" in found["command"]) == (room == somaxconn), found
 
 
 @case

@@ -294,6 +294,7 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_NOT_JOINED:
 		return f->not_joined;
 	case WHEN_STATE:
+	case WHEN_BALANCE:
 		return false;
 	case WHEN_NEIGH_QUEUE:
 		if (f->silent && *f->silent->address)

@@ -37,15 +37,15 @@ struct finding_facts {
 	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
 	uint64_t page_bytes;
 	unsigned netdev_max_backlog;
-	const char *qdisc;	     /* kind */
-	const char *qdisc_limit;     /* as tc writes it: "limit 64Kb", "limit 1000p" */
-	const char *qdisc_wanted;    /* a better one of that kind: "pfifo limit 1000" */
-	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
-	const char *rp_filter;	     /* effective value for ifname: "1" */
-	const struct way_back *back; /* of a packet that it refused */
-	const char *tunnel;	     /* device whose UDP port it is */
-	bool not_joined;	     /* multicast, to a group that has no member here */
-	const struct way_dnat *dnat; /* that leads to where it was lost */
+	const char *qdisc;		 /* kind */
+	const char *qdisc_limit;	 /* as tc writes it: "limit 64Kb", "limit 1000p" */
+	const char *qdisc_wanted;	 /* a better one of that kind: "pfifo limit 1000" */
+	unsigned ring_now, ring_max;	 /* NIC ring or AF_XDP ring entries */
+	const char *rp_filter;		 /* effective value for ifname: "1" */
+	const struct way_back *back;	 /* of a packet that it refused */
+	const char *tunnel;		 /* device whose UDP port it is */
+	bool not_joined;		 /* multicast, to a group that has no member here */
+	const struct way_dnat *dnat;	 /* that leads to where it was lost */
 	const struct way_silent *silent; /* a next hop that does not answer */
 
 	/* Where counters were watched for a while instead of packets that were numbered. */
@@ -121,7 +121,8 @@ void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_
 
 enum finding_when {
 	WHEN_ALWAYS,
-	WHEN_STATE, /* not what a loss means: a rule takes it by its id */
+	WHEN_STATE,   /* not what a loss means: a rule takes it by its id */
+	WHEN_BALANCE, /* the same, of a balance of TCP: monitor/summary.c */
 	WHEN_READER_STOPPED,
 	WHEN_READER_THROTTLED, /* the CPU quota held it back */
 	WHEN_READER_WAITS,     /* for a CPU */
@@ -147,8 +148,8 @@ enum finding_when {
 };
 
 /*
- * How it is known that a finding is right. The tests have it: cases under @proves() bring about what
- * is proven in a lab or a guest, test_check_sick.c has what is judged by data.
+ * How it is known that a finding is right. The tests have it: cases under @proves() bring about
+ * what is proven in a lab or a guest, test_check_sick.c has what is judged by data.
  */
 enum finding_proof {
 	PROOF_NOT,

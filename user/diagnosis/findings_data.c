@@ -34,6 +34,9 @@
 /* Of a CPU that serves a NIC. */
 #define SOFTIRQ "CPU {cpu} spent {softirq} % of {window} in softirq[, {processed} packets a second]"
 
+#define LISTENER_EVIDENCE                                                                          \
+	"{socket} of {process} lost {lost} by its counter; {waiting} wait in its queue"
+
 /* Of a NAT that leads to where nobody is. */
 #define DNAT_EVIDENCE                                                                              \
 	"a connection to {asked} goes to {backend}, and no answer came back[; {lost} packets "     \
@@ -112,6 +115,19 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a lower sending rate, or a larger rate or limit of the qdisc",
 	 .command = "tc -s qdisc show dev {ifname}",
 	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL}},
+	{STAGE_QDISC, "qdisc-tcp", WHEN_BALANCE, SEVERITY_WARNING, PROOF_LAB,
+	 "The queue in front of the device[ {ifname}] dropped segments of this host's own TCP "
+	 "before "
+	 "they were sent: it is shorter than what connections may have in it.",
+	 "A queueing discipline of the sender refused segments of its own TCP, which sends them "
+	 "again as new: throughput falls, and no counter of retransmissions moves. Each connection "
+	 "may have up to net.ipv4.tcp_limit_output_bytes there (TCP Small Queues); fq drops what a "
+	 "connection has beyond its flow_limit, too. `trace --balance` shows this.",
+	 .evidence = "{lost} segments returned to TCP",
+	 .current = "[net.ipv4.tcp_limit_output_bytes {tsq}]",
+	 .wanted = "a longer queue (its limit, and flow_limit of fq), or a smaller "
+		   "net.ipv4.tcp_limit_output_bytes",
+	 .command = "tc -s qdisc show dev {ifname}"},
 	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
 	 "is down.",
@@ -555,6 +571,28 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "an application that accepts faster, or a longer queue: listen(), "
 		   "net.core.somaxconn",
 	 .command = "ss -ltn"},
+	{STAGE_TCP_LISTEN, "tcp-listen-somaxconn", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
+	 "The accept queue of a listening TCP socket was full, and is as long as "
+	 "net.core.somaxconn lets it be.",
+	 "The application does not accept connections as fast as they come, and asked listen() for "
+	 "as long a queue as net.core.somaxconn allows, or a longer one. `trace --balance` shows "
+	 "which socket it is.",
+	 .evidence = LISTENER_EVIDENCE, .current = "net.core.somaxconn {room}",
+	 .wanted =
+		 "an application that accepts faster, or net.core.somaxconn {room_wanted} and the "
+		 "application restarted",
+	 .change = SYSCTL("net/core/somaxconn", "{room_wanted}", "{room}"),
+	 .risk = "clients wait in the queue instead"},
+	{STAGE_TCP_LISTEN, "tcp-listen-own", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
+	 "The accept queue of a listening TCP socket was full: its application asked for a short "
+	 "one.",
+	 "The application does not accept connections as fast as they come, and gave listen() less "
+	 "than net.core.somaxconn allows: to raise that does not help. `trace --balance` shows "
+	 "which socket it is.",
+	 .evidence = LISTENER_EVIDENCE,
+	 .current = "a backlog of {room}[, net.core.somaxconn {somaxconn}]",
+	 .wanted = "an application that accepts faster, or gives more to listen()",
+	 .command = "ss -ltn"},
 	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
 	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
 	 "While a process works with a socket, segments wait in its backlog, which holds as much "
@@ -577,6 +615,29 @@ const struct finding_row finding_rows[] = {
 	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "TCP dropped the segment.",
 	 "TCP dropped the segment. It sends again by itself.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
+	{STAGE_TCP, "tcp-black-hole", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
+	 "Full segments are lost beyond this host, and smaller ones are not: a link on the path "
+	 "has "
+	 "a smaller MTU, and nobody says so.",
+	 "Connections are established, and no segment of the size of their MSS is ever "
+	 "acknowledged, however often it is sent: a path MTU black hole. A router cannot pass on "
+	 "what is too large and its ICMP message does not come back, or a tunnel loses it "
+	 "silently. Where a drop of them is seen on this host that is shown instead.",
+	 .evidence = "{flows} connections sent full segments again and again, and none was "
+		     "acknowledged",
+	 .wanted = "ICMP \"fragmentation needed\" let through on the path, an MTU or MSS that fits "
+		   "(nft: tcp option maxseg size set rt mtu), or net.ipv4.tcp_mtu_probing 1",
+	 .command = "ss -tin"},
+	{STAGE_TCP, "tcp-reordered", WHEN_BALANCE, SEVERITY_WARNING, PROOF_LAB,
+	 "Segments were sent again though nothing was lost: they came late, or in another order.",
+	 "The receiver had what was sent again: it, or its acknowledgment, was only late. Paths of "
+	 "unequal delay (bonding without a hash of layer 4, packets sprayed over links, queues of "
+	 "several CPUs) reorder packets; a delay that jumps ends a timer. Each time TCP slows down "
+	 "for nothing.",
+	 .evidence = "{lost} of {again} retransmissions were not needed",
+	 .wanted =
+		 "one path for each connection (a hash of addresses and ports), or a steady delay",
+	 .command = "ss -tin"},
 	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "The ICMP message was invalid.",
 	 "An ICMP message was not valid.", .evidence = LOST "[; {reason}][ in {location}]"},
 	{STAGE_NIC_RING, "nic-port", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,

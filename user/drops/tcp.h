@@ -52,6 +52,8 @@ struct tcp_sum {
 	uint64_t not_resent; /* dropped here and not sent again until the end */
 	/* Dropped here, of senders elsewhere; of them, what has come again to its socket. */
 	uint64_t received, received_at[STAGE_COUNT], received_again;
+	/* Flows of which no segment of the MSS was acknowledged, and such were sent in vain. */
+	uint64_t large_only;
 	uint64_t overcounted; /* events told of more retransmissions than tcp_sock */
 	/* bytes_sent = what snd_nxt moved + bytes_retrans + bytes_returned + unaccounted */
 	uint64_t bytes_sent, bytes_new, bytes_retrans, bytes_returned;
@@ -68,11 +70,12 @@ struct tcp_flow {
 	struct tcp_sum sum;
 	/* Private */
 	uint32_t unexplained, twice; /* of those, which an event shows to have arrived before */
-	uint32_t came;		     /* what was sent before arrived, as all else was dropped here */
-	uint32_t next;		     /* flow in the table of keys */
-	uint32_t acks;		     /* of it that were dropped: the newest */
-	uint64_t unsent_bytes;	     /* dropped before they were counted as sent, so far */
-	uint32_t dsack_dups;	     /* of its socket, if that goes on: not in the sum yet */
+	uint32_t large, large_to;    /* timeouts of its first segment, if that is full; its end */
+	uint32_t came;	       /* what was sent before arrived, as all else was dropped here */
+	uint32_t next;	       /* flow in the table of keys */
+	uint32_t acks;	       /* of it that were dropped: the newest */
+	uint64_t unsent_bytes; /* dropped before they were counted as sent, so far */
+	uint32_t dsack_dups;   /* of its socket, if that goes on: not in the sum yet */
 	uint32_t not_resent_at[STAGE_COUNT];
 	int64_t returned;	/* bytes that were sent and that snd_nxt does not know */
 	uint32_t came_to;	/* rcv_nxt of the last socket that received it, if `has_receiver` */

@@ -498,6 +498,9 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 		f->events += rec->segs;
 		f->last = rec->last;
 		r->place = note_sender(b, rec, true);
+		f->large_to = rec->first.snd_nxt + segment_bytes(r);
+		f->large += rec->kind == TCP_RTO && rec->unsent && !(rec->first.flags & TCP_LATE) &&
+			    before(rec->last.snd_una, f->large_to);
 		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
 		returned = returned_bytes(&rec->first, &rec->last);
 		/* FIN, if it was sent, has a number and is no byte */
@@ -557,6 +560,7 @@ static void close_flow(struct tcp_flow *f)
 	}
 	left = f->unexplained - (twice < f->unexplained ? twice : f->unexplained);
 	s->not_lost = f->came + f->unexplained - left;
+	s->large_only = f->large > 1 && !s->lost_here && before(f->last.snd_una, f->large_to);
 	if (f->last.role != TCP_ROLE_EDGE && !f->exit.ifindex)
 		s->undecided[TCP_WHY_INSIDE] += left;
 	else if (!f->last.sack)

@@ -357,3 +357,76 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 	live_bursts(l, true, &out->bursts);
 	advise(l, why, out);
 }
+
+/* Of the namespace `netns`, which is 0 where it is not known. */
+static void advise_tcp(const struct live *l, struct live_summary *s, const char *id,
+		       const struct binds *b, uint32_t netns)
+{
+	const struct finding_row *row = finding_row(id);
+	struct change change = {};
+	unsigned i = 0;
+
+	while (i < s->n_findings && (row->stage == STAGE_TCP || s->finding[i].stage != row->stage))
+		i++;
+	s->n_findings += i == s->n_findings;
+	s->finding[i] = (struct finding){};
+	finding_write(row, b, &s->finding[i], &change);
+	enter_netns(l, netns, &s->finding[i], &change);
+}
+
+static uint64_t sysctl_of(const struct live *l, uint32_t netns, const char *path)
+{
+	uint64_t value = 0;
+	struct netns ns;
+
+	if (!netns || owners_netns_open(live_parts(l).owners, netns, &ns, &(struct error){}))
+		return 0;
+	netns_sysctl_numbers(&ns, path, &value, 1);
+	netns_close(&ns);
+	return value;
+}
+
+static void advise_listener(const struct live *l, struct live_summary *s,
+			    const struct tcp_refusing *r)
+{
+	const uint64_t somaxconn = sysctl_of(l, r->inum, "net/core/somaxconn");
+	struct binds b = {};
+
+	bind_text(&b, "socket", r->socket);
+	bind_text(&b, "process", r->process);
+	bind_count(&b, "lost", r->lost);
+	bind_zero(&b, "waiting", r->waiting);
+	bind_zero(&b, "room", r->room);
+	bind_count(&b, "room_wanted", 2 * r->room);
+	bind_count(&b, "somaxconn", somaxconn);
+	advise_tcp(l, s, r->room == somaxconn ? "tcp-listen-somaxconn" : "tcp-listen-own", &b,
+		   r->inum);
+}
+
+/* A few may be chance. */
+#define SPURIOUS       3
+#define SPURIOUS_SHARE 10 /* one retransmission in so many */
+
+void live_advise_tcp(const struct live *l, struct live_summary *s)
+{
+	const struct live_row *row = main_row(s->total, STAGE_QDISC, NOISE_LOSS);
+	const uint32_t netns = row ? row->netns : 0;
+	const struct tcp_sum *sum = &s->tcp->sum;
+	const uint64_t late = sum->not_lost - sum->ack_lost;
+	struct binds b = {}, queue = {};
+
+	bind_count(&queue, "lost", sum->returned_at[STAGE_QDISC]);
+	bind_text(&queue, "ifname", row ? row->text[LIVE_IFNAME] : NULL);
+	bind_count(&queue, "tsq", sysctl_of(l, netns, "net/ipv4/tcp_limit_output_bytes"));
+	if (sum->returned_at[STAGE_QDISC])
+		advise_tcp(l, s, "qdisc-tcp", &queue, netns);
+	if (s->tcp->n_listeners)
+		advise_listener(l, s, s->tcp->listeners);
+	bind_count(&b, "flows", sum->large_only);
+	bind_count(&b, "lost", late);
+	bind_count(&b, "again", sum->retransmitted);
+	if (sum->large_only)
+		advise_tcp(l, s, "tcp-black-hole", &b, 0);
+	if (late >= SPURIOUS && late * SPURIOUS_SHARE >= sum->retransmitted)
+		advise_tcp(l, s, "tcp-reordered", &b, 0);
+}
