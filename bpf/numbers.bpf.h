@@ -36,7 +36,7 @@ __noinline __u32 discovered_slot(__u64 word)
 			break;
 		if (!known)
 			known = __sync_val_compare_and_swap(&t->key[i], 0, key);
-		if (known && known != key)
+		if (known && !trace_key_fits(known, t->at[i], key))
 			continue;
 		/* who comes into the middle of a stream cannot go back to its beginning */
 		if (!known && behind >= cfg.window / 2)

@@ -42,13 +42,24 @@ struct trace_page {
 
 /*
  * The only element of the map `tails`: numbers below have left the window of their stream. Where
- * streams are learned, `key` is the upper half of their words, in the order of their coming (0: the
+ * streams are learned, `key` is the upper half of their first words, in the order of their coming (0: the
  * slot is free), and a tail of 0 stands for the stream's base.
  */
 struct trace_tails {
 	__u64 at[TRACE_STREAMS];
 	__u32 key[TRACE_STREAMS];
 };
+
+/*
+ * Whether the upper half of a word is of the stream of this key and tail (0: its base). It grows
+ * with every 2^32 numbers: what comes may be as far as the tail, and one further.
+ */
+static inline _Bool trace_key_fits(__u32 key, __u64 tail, __u32 upper)
+{
+	__u32 reached = tail ? (__u32)(tail >> 32) - (key & 0xffff) : 0;
+
+	return !((key ^ upper) >> 16) && upper - key <= reached + 1;
+}
 
 enum trace_observer {
 	OBSERVER_KFREE_SKB,	/* skb:kfree_skb */

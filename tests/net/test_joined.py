@@ -293,6 +293,26 @@ def a_gap_that_is_longer_than_the_window():
     assert [r for r in runs if r[2] == "delivered"] == [runs[0], delivered], "nothing else came"
 
 
+@case
+def a_stream_beyond_2_to_the_32():
+    """It is one stream still, whatever the upper half of its word is by now."""
+    stream, base, half = 7, 5 << 32, 300
+    middle = base + (1 << 32)
+    with Fleet() as fleet, fleet.receiving() as receiver, inside(
+            fleet.netns("a")), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for number in range(middle - half, middle + half):
+            s.sendto(stamped(stream, number), (TARGET[4], PORT))
+            time.sleep(0.001)
+        time.sleep(1)
+        receiver.send_signal(signal.SIGTERM)
+        receiver.communicate(timeout=TIMEOUT)
+        lines = lines_of(fleet.file("b"))
+    end = data_of(lines, "end")
+    runs = [r for line in lines if line["event"] == "fates" for r in line["data"]["ranges"]]
+    assert (len(end["streams"]), end["delivered"], end["foreign"]) == (1, 2 * half, 0), end
+    assert [r[:2] for r in runs] == [[middle - half, middle + half - 1]], runs
+
+
 # What goes wrong
 
 

@@ -133,9 +133,13 @@ static bool is_stream(const struct sink_streams *t, const struct sink_stream *st
 {
 	uint64_t tail = atomic_load_explicit(&st->tail, memory_order_relaxed);
 
-	if (t->table && (number ^ st->base) >> 32)
-		return false;
 	return st->id == id && number - st->base < tail - st->base + t->window;
+}
+
+/* The upper half of a word. */
+static uint32_t upper_of(uint16_t id, uint64_t number)
+{
+	return (uint32_t)id << 16 | (uint32_t)(number >> 32);
 }
 
 static uint32_t key_of(const struct sink_streams *t, unsigned slot)
@@ -195,7 +199,8 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
 		struct sink_stream *st = &t->at[i];
 
-		if (st->id != id || (number ^ st->base) >> 32)
+		if (!trace_key_fits(upper_of(st->id, st->base), atomic_load(&st->tail),
+				    upper_of(id, number)))
 			continue;
 		if (number > st->ahead)
 			atomic_store(&st->ahead, number);
@@ -207,7 +212,7 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 /* -1 also of a number that is ahead of its stream. The streams' lock is held. */
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
-	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
+	const uint32_t key = upper_of(id, number);
 	int index = find_known(t, id, number); /* another thread was first */
 	struct sink_stream *st;
 	bool entered = false;
@@ -221,7 +226,9 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 
 			entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
 							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-				  known == key;
+				  trace_key_fits(
+					  known,
+					  __atomic_load_n(&t->table->at[i], __ATOMIC_RELAXED), key);
 		}
 		take_over(t, t->room);
 		index = find_known(t, id, number);

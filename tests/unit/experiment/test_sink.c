@@ -483,6 +483,41 @@ CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
 	assert_int_equal(sink.sums.foreign, 2);
 }
 
+/* The upper half of its words grows: it is the same stream, in the same slot. */
+CASE_WITH(a_stream_goes_on_beyond_2_to_the_32, begin_learning, end)
+{
+	enum { KEPT = 4096 };
+	const uint64_t middle = BASE + (1ULL << 32);
+	static uint8_t bytes[2 * KEPT];
+	static struct trace_tails table;
+
+	memset(bytes, 0, sizeof(bytes));
+	table = (struct trace_tails){};
+	streams.table = &table;
+	streams.tails = (uint64_t *)table.at;
+	streams.bytes = bytes;
+	streams.room = 2;
+	streams.window = KEPT;
+	arrive(STREAM0, BASE + 5);
+	sink_streams_set_tail(&streams, 0, middle - 2);
+	arrive(STREAM0, middle - 1);
+	arrive(STREAM0, middle);
+	assert_int_equal(sink.sums.delivered, 3);
+	arrive(STREAM0, middle + KEPT + 7); /* beyond the window, but no other one */
+	assert_int_equal(streams.at[0].ahead, middle + KEPT + 7);
+	sink_streams_set_tail(&streams, 0, middle + KEPT);
+	arrive(STREAM0, middle + KEPT + 7);
+	arrive(STREAM0, middle - 1);
+	assert_int_equal(sink.sums.delivered, 4);
+	assert_int_equal(sink.sums.late, 1);
+	assert_int_equal(sink.sums.foreign, 1);
+	assert_int_equal(streams.n, 1);
+	assert_int_equal(table.key[1], 0);
+	arrive(STREAM0, middle + (2ULL << 32)); /* nobody comes so far at once */
+	assert_int_equal(streams.n, 2);
+	assert_int_equal(streams.at[1].base, middle + (2ULL << 32));
+}
+
 CASE_WITH(one_stream_too_many_is_foreign, begin_learning, end)
 {
 	const size_t wanted = (size_t)TRACE_STREAMS << 32; /* a window each; valgrind has less */
