@@ -9,13 +9,23 @@
 
 #define LEAST 64
 
-void *list_add(struct list *l)
+void *list_ask(struct list *l)
 {
 	if (l->n == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : LEAST;
-		l->at = mem_resize(l->at, l->cap, l->size);
+		unsigned cap = l->cap ? l->cap * 2 : LEAST;
+		void *more = reallocarray(l->at, cap, l->size);
+
+		if (!more)
+			return NULL;
+		l->at = more;
+		l->cap = cap;
 	}
 	return memset((char *)l->at + l->n++ * l->size, 0, l->size);
+}
+
+void *list_add(struct list *l)
+{
+	return mem_need(list_ask(l));
 }
 
 void *list_find(const struct list *l, size_t offset, const void *key, size_t size)

@@ -16,6 +16,9 @@ struct list {
 /* Another row, zeroed. */
 void *list_add(struct list *l) __attribute__((returns_nonnull));
 
+/* The same of what a file can make large; NULL: no memory, and the list is as it was. */
+void *list_ask(struct list *l);
+
 /* The first row that has these bytes at this offset; NULL: there is none. */
 void *list_find(const struct list *l, size_t offset, const void *key, size_t size);
 

@@ -10,7 +10,7 @@
 #include "base/err.h"
 
 /* By write() and _exit(): neither needs memory, nor a lock that this thread may hold. */
-static void *need(void *p)
+void *mem_need(void *p)
 {
 	static const char text[] = "pktledger: out of memory\n";
 
@@ -23,17 +23,17 @@ static void *need(void *p)
 
 void *mem_zero(size_t n, size_t size)
 {
-	return need(calloc(n ? n : 1, size));
+	return mem_need(calloc(n ? n : 1, size));
 }
 
 void *mem_resize(void *at, size_t n, size_t size)
 {
-	return need(reallocarray(at, n ? n : 1, size));
+	return mem_need(reallocarray(at, n ? n : 1, size));
 }
 
 char *mem_string(const char *s)
 {
-	return need(strdup(s));
+	return mem_need(strdup(s));
 }
 
 char *mem_print(const char *fmt, ...)
@@ -45,16 +45,16 @@ char *mem_print(const char *fmt, ...)
 	if (vasprintf(&s, fmt, ap) < 0)
 		s = NULL;
 	va_end(ap);
-	return need(s);
+	return mem_need(s);
 }
 
 FILE *mem_stream(char **text, size_t *size)
 {
-	return need(open_memstream(text, size));
+	return mem_need(open_memstream(text, size));
 }
 
 void mem_stream_end(FILE *f)
 {
 	if (fclose(f))
-		need(NULL);
+		mem_need(NULL);
 }

@@ -24,6 +24,9 @@ char *mem_string(const char *s) __attribute__((returns_nonnull, malloc));
 char *mem_print(const char *fmt, ...)
 	__attribute__((returns_nonnull, malloc, format(printf, 1, 2)));
 
+/* What another function has made; NULL: it had no memory. */
+void *mem_need(void *p) __attribute__((returns_nonnull));
+
 /* A stream into a text, as open_memstream() makes it, and its end: the text is whole then. */
 FILE *mem_stream(char **text, size_t *size) __attribute__((returns_nonnull));
 void mem_stream_end(FILE *f);

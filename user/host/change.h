@@ -62,8 +62,8 @@ struct change {
 	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
 	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
 	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
-	const char
-		*enter; /* words that run a command there, "ip netns exec b"; borrowed; or NULL */
+	/* Words that run a command there, "ip netns exec b"; borrowed; or NULL */
+	const char *enter;
 };
 
 /*

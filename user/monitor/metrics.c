@@ -181,8 +181,7 @@ static struct series *add(struct metrics *m, const struct series *key)
 {
 	struct series *copy = copy_of(key);
 
-	if (!tsearch(copy, &m->all, compare))
-		abort();
+	mem_need(tsearch(copy, &m->all, compare));
 	return copy;
 }
 

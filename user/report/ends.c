@@ -123,7 +123,9 @@ static int find_flow(struct ends *e, const struct watch_flow *flow)
 	for (uint64_t key = hash ^ hash >> 15;; key++) {
 		slot = slot_of(&e->flows, key);
 		if (!slot->used) {
-			added = list_add(&e->flow);
+			added = list_ask(&e->flow);
+			if (!added)
+				return -ENOMEM;
 			added->flow = *flow;
 			*slot = (struct slot){.key = key, .head = e->flow.n - 1, .used = true};
 			e->flows.used++;
@@ -181,9 +183,9 @@ static int take_a(void *arg, const struct capfile_packet *p)
 	flow_at(e, (uint32_t)flow)->packets++;
 	if (at >= NONE / 2)
 		return -EFBIG;
-	if (make_room(&e->packets))
+	added = make_room(&e->packets) ? NULL : list_ask(&e->packet);
+	if (!added)
 		return -ENOMEM;
-	added = list_add(&e->packet);
 	*added = (struct packet){.time_ns = p->time_ns, .flow = (uint32_t)flow, .next = NONE};
 	slot = slot_of(&e->packets, key);
 	if (slot->used) {
@@ -229,7 +231,9 @@ static int take_b(void *arg, const struct capfile_packet *p)
 		e->reordered++;
 	else
 		flow->highest = at;
-	delay = list_add(&e->delay);
+	delay = list_ask(&e->delay);
+	if (!delay)
+		return -ENOMEM;
 	*delay = (int64_t)(p->time_ns - of_a->time_ns);
 	e->matched++;
 	return 0;

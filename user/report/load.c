@@ -99,23 +99,25 @@ static bool read_range(const char **p, const char *end, uint64_t v[3])
 	return read_char(p, end, ']');
 }
 
-static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
+static int add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 {
 	uint64_t packets = v[1] - v[0] + 1;
 	struct fatesum_run *run;
 	struct outcome *o;
 
 	if (v[0] > v[1] || v[2] >= f->outcome.n)
-		return false;
+		return -EINVAL;
 	o = outcome_at(f, (unsigned)v[2]);
 	o->packets += packets;
 	o->ranges++;
 	o->longest = larger(o->longest, packets);
 	if (f->keep) {
-		run = list_add(&f->run);
+		run = list_ask(&f->run);
+		if (!run)
+			return -ENOMEM;
 		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
 	}
-	return true;
+	return 0;
 }
 
 /* What stands behind a key; NULL: it is not there. */
@@ -131,19 +133,19 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 {
 	const char *end = json + len, *p = behind(json, len, "\"ranges\":["), *number;
 	uint64_t stream = 0, v[3];
+	int rc = 0;
 
 	if (!p)
 		return -EINVAL;
 	number = behind(json, (size_t)(p - json), "\"stream\":");
 	if (number)
 		read_number(&number, p, &stream);
-	while (p < end && *p != ']') {
+	while (!rc && p < end && *p != ']') {
 		if (*p == ',')
 			p++;
-		if (!read_range(&p, end, v) || !add(f, (uint16_t)stream, v))
-			return -EINVAL;
+		rc = read_range(&p, end, v) ? add(f, (uint16_t)stream, v) : -EINVAL;
 	}
-	return 0;
+	return rc;
 }
 
 /*
@@ -635,6 +637,7 @@ static int take_line(void *arg, const char *json, size_t len)
 {
 	struct reading *r = arg;
 	struct ledgerline peek;
+	int rc = 0;
 
 	if (!ledgerline_peek(json, len, &peek))
 		r->file->odd++;
@@ -645,8 +648,9 @@ static int take_line(void *arg, const char *json, size_t len)
 	else if (peek.kind == LEDGERLINE_INTERVAL)
 		take_interval(r, &peek, json, len);
 	else
-		r->file->odd += fatesum_ranges(r->now.fates, json, len) != 0;
-	return 0;
+		rc = fatesum_ranges(r->now.fates, json, len);
+	r->file->odd += rc == -EINVAL;
+	return rc == -ENOMEM ? rc : 0;
 }
 
 /*
@@ -667,7 +671,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 				 : !file->state.lines ? "it is empty"
 						      : NULL,
 				 "%s tells of nothing", file->path);
-	return rc;
+	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }
 
 /* A document that another has put together already. */

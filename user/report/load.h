@@ -50,7 +50,7 @@ void fatesum_free(struct fatesum *f);
 /* The data of a `fate` line. -EINVAL: out of order. */
 int fatesum_name(struct fatesum *f, struct json_object *data);
 
-/* The JSON of a whole `fates` line, not terminated. -EINVAL: it is not as it should be. */
+/* The JSON of a whole `fates` line, not terminated. -EINVAL: it is not as it should be; -ENOMEM. */
 int fatesum_ranges(struct fatesum *f, const char *json, size_t len);
 
 /* Those that were kept, sorted by stream and number; borrowed. */
