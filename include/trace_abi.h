@@ -42,8 +42,8 @@ struct trace_page {
 
 /*
  * The only element of the map `tails`: numbers below have left the window of their stream. Where
- * streams are learned, `key` is the upper half of their first words, in the order of their coming (0: the
- * slot is free), and a tail of 0 stands for the stream's base.
+ * streams are learned, `key` is the upper half of a word of each, in the order of their coming (0:
+ * the slot is free), and a tail of 0 stands for the stream's base.
  */
 struct trace_tails {
 	__u64 at[TRACE_STREAMS];

@@ -264,22 +264,25 @@ static void put_measures(const struct rows *r, const char *const *text, const ch
 	page_end(&p);
 }
 
-/* What a preset is about: its file has lines of its own length. */
+/* What a preset is about: its file has lines of its own length, and empty ones between paragraphs.
+ */
 static void put_about(FILE *out, const struct json_object *preset)
 {
+	char *about = mem_string(json_get_text(preset, "about")), *rest = about, *line;
 	struct page p = page_open(out, false, 0);
-	char about[2048], *at = about, *end;
 
 	page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s", json_get_text(preset, "title"));
 	page_end(&p);
-	snprintf(about, sizeof(about), "%s\n\n", json_get_text(preset, "about"));
-	for (; (end = strstr(at, "\n\n")); at = end + 2) {
-		*end = '\0';
-		for (char *line = at; (line = strchr(line, '\n'));)
-			*line = ' ';
-		page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s", at);
+	while ((line = strsep(&rest, "\n"))) {
+		page_words(&p, STYLE_PLAIN, "%s", line);
+		if (*line)
+			continue;
+		page_end(&p);
 		page_end(&p);
 	}
+	page_end(&p);
+	page_end(&p);
+	free(about);
 }
 
 void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *document)
