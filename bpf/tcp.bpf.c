@@ -33,7 +33,8 @@
 
 #define IFF_LOOPBACK 0x8
 
-#define SYNACK_NS 1000000 /* a SYN-ACK was handed down so long ago at most when that is told */
+#define SYNACK_NS 1000000 /* a SYN-ACK was handed down so long ago at most when that is reported   \
+			   */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -110,7 +111,7 @@ ONE_PER_CPU(losses, struct tcp_losses);
 struct kept {
 	struct watch_flow flow; /* one that is closed has no port any more */
 	struct tcp_totals first;
-	__u64 told; /* its last reading was: nothing more is said of it */
+	__u64 final; /* its last reading was: nothing more is said of it */
 };
 
 struct {
@@ -330,7 +331,7 @@ static __always_inline void tell_end(struct sock *sk, const struct kept *k)
 {
 	struct tcp_record *r;
 
-	if (!k || k->told)
+	if (!k || k->final)
 		return;
 	r = record(TCP_SOCKET);
 	if (!r)
@@ -475,9 +476,9 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 	struct sock *sk = ctx->sk;
 	bool whole;
 
-	if (!sk || !k || k->told)
+	if (!sk || !k || k->final)
 		return 0;
-	k->told = !looking;
+	k->final = !looking;
 	__builtin_memset(&left, 0, sizeof(left));
 	left.event = looking ? TCP_LOOKED : TCP_SOCKET;
 	left.time_ns = bpf_ktime_get_ns();
@@ -485,7 +486,7 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 	if (looking && left.last.total_retrans == k->first.total_retrans)
 		return 0;
 	if (!whole && !looking && !take_busy) {
-		k->told = 0;
+		k->final = 0;
 		__sync_fetch_and_add(&busy, 1);
 		return 0;
 	}
@@ -589,7 +590,7 @@ int tcp_retransmit(__u64 *ctx)
 	count(sk, segs, err, flags & TCPHDR_SYN);
 	flow_of(&f, sk);
 	k = kept_by_retransmission(sk, &f, segs, bytes);
-	if (!k || k->told)
+	if (!k || k->final)
 		return 0;
 	r = record(TCP_RETRANSMITTED);
 	if (!r)
@@ -726,7 +727,7 @@ static __always_inline bool segment_read(struct segment *s, struct sk_buff *skb)
 
 /*
  * The socket that is sending it: tcp_transmit_skb() has it in hand, so it is ours alone. Behind the
- * first device nothing tells it.
+ * first device nothing shows it.
  */
 static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment *s)
 {
@@ -874,7 +875,7 @@ int tcp_leaves(__u64 *ctx)
 	return 0;
 }
 
-/* What a host tells to those with which it is joined: where each flow enters it. */
+/* What a host reports to those with which it is joined: where each flow enters it. */
 
 static __always_inline __u32 end_of(const struct segment *s)
 {

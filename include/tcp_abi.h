@@ -141,7 +141,7 @@ struct tcp_exit {
 
 #define TCP_EXITS      4096	      /* flows that sent again; the least used one gives way */
 #define TCP_HOLES      16384	      /* the least used one gives way */
-#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes or leaves later is not told */
+#define TCP_HOLE_LIFE  10000000000ULL /* ns: what comes or leaves later is not reported */
 #define TCP_NAMESPACES 1024
 #define TCP_ENTRIES    16384	  /* others are told apart no more */
 #define TCP_FAR	       (1 << 30)  /* from `next`: no window is so large */
@@ -154,7 +154,7 @@ struct tcp_losses {
 	__u64 uncounted; /* retransmissions in namespaces that found no room */
 	__u64 unkept;	 /* sockets that no memory was there for */
 	__u64 untracked; /* segments of flows that found no room among the entries */
-	__u64 unplaced;	 /* drops whose namespace nothing tells, where one was asked for */
+	__u64 unplaced;	 /* drops whose namespace nothing shows, where one was asked for */
 };
 
 struct tcp_config {

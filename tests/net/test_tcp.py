@@ -180,7 +180,7 @@ def where_seen(function):
 
 
 def look_for_hidden(document, allowed=0):
-    """Sockets counted what no event told of, where that is known to happen. `allowed`: so many."""
+    """Sockets counted what no event showed, where that is known to happen. `allowed`: so many."""
     tcp = document["end"]["tcp"]
     missing = sum(row["segments"] for row in tcp["undecided_why"]
                   if row["why"] in ("unseen", "inside")) > allowed

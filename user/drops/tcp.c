@@ -131,7 +131,7 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 			err, STATUS_UNABLE, -ENOENT,
 			"trace without --balance shows what is dropped",
 			"--balance of TCP needs a newer kernel (6.18 has it): this one does "
-			"not tell whether a retransmission was sent (tcp:tcp_retransmit_skb "
+			"not report whether a retransmission was sent (tcp:tcp_retransmit_skb "
 			"without err)");
 	o = mem_new(o);
 	o->spec = *spec;

@@ -8,7 +8,7 @@
  *
  * A retransmission of a range is explained by the fate of the transmission of that range just
  * before it. What is dropped while tcp_transmit_skb() holds the segment is `returned` where TCP
- * has not counted it as sent: it sends the range again as new, and no retransmission tells of it.
+ * has not counted it as sent: it sends the range again as new, and no retransmission shows it.
  */
 #ifndef PKTLEDGER_DROPS_TCP_H
 #define PKTLEDGER_DROPS_TCP_H
@@ -31,9 +31,9 @@ enum tcp_why {
 	TCP_WHY_LATE,	 /* that was before tracing began */
 	TCP_WHY_OPEN,	 /* nothing was acknowledged since, up to the end */
 	TCP_WHY_FULL,	 /* records found no room, or were forgotten */
-	TCP_WHY_UNSEEN,	 /* the socket counted a retransmission that no event told of */
-	TCP_WHY_NO_SACK, /* the peer cannot tell what it has twice */
-	TCP_WHY_INSIDE,	 /* its device leads to another namespace, and no event told of a drop */
+	TCP_WHY_UNSEEN,	 /* the socket counted a retransmission that no event showed */
+	TCP_WHY_NO_SACK, /* the peer cannot report what it has twice */
+	TCP_WHY_INSIDE,	 /* its device leads to another namespace, and no event showed a drop */
 	TCP_WHY_DEVICE,	 /* its device lost packets by counter (monitor/tcp.c) */
 	TCP_WHYS,
 };
@@ -54,7 +54,7 @@ struct tcp_sum {
 	uint64_t received, received_at[STAGE_COUNT], received_again;
 	/* Flows of which no segment of the MSS was acknowledged, and such were sent in vain. */
 	uint64_t large_only;
-	uint64_t overcounted; /* events told of more retransmissions than tcp_sock */
+	uint64_t overcounted; /* events showed more retransmissions than tcp_sock */
 	/* bytes_sent = what snd_nxt moved + bytes_retrans + bytes_returned + unaccounted */
 	uint64_t bytes_sent, bytes_new, bytes_retrans, bytes_returned;
 	uint64_t bytes_unaccounted; /* of all sockets, whatever its sign */
@@ -79,7 +79,7 @@ struct tcp_flow {
 	uint32_t not_resent_at[STAGE_COUNT];
 	int64_t returned;	/* bytes that were sent and that snd_nxt does not know */
 	uint32_t came_to;	/* rcv_nxt of the last socket that received it, if `has_receiver` */
-	uint64_t events;	/* segments that events told of, of those in total_retrans */
+	uint64_t events;	/* segments that events showed, of those in total_retrans */
 	uint64_t retransmitted; /* by total_retrans */
 	uint64_t dropped_ns;	/* when a segment of it was dropped last; 0: none */
 	bool alive, full, forgotten, has_receiver;
@@ -162,7 +162,7 @@ struct tcp_spec {
 };
 
 /*
- * Loads. STATUS_UNABLE: the kernel does not tell which retransmissions failed (`err` of
+ * Loads. STATUS_UNABLE: the kernel does not report which retransmissions failed (`err` of
  * tcp_retransmit_skb), or a capability is wanting.
  */
 int tcp_observer_open(struct tcp_observer **o, const struct tcp_spec *spec, struct error *err);
@@ -186,7 +186,7 @@ struct trail *tcp_observer_trail(const struct tcp_observer *o);
 struct tcp_ledger *tcp_observer_ledger(const struct tcp_observer *o);
 struct tcp_losses tcp_observer_losses(const struct tcp_observer *o);
 
-/* A listener that lost something by its counter (sk_drops), which an event need not have told. */
+/* A listener that lost something by its counter (sk_drops), which an event need not have shown. */
 struct tcp_listening {
 	struct tcp_listener last;
 	uint64_t before, lost;
@@ -194,7 +194,7 @@ struct tcp_listening {
 /* Rows of struct tcp_listening, after tcp_observer_end(). */
 const struct list *tcp_observer_listeners(const struct tcp_observer *o);
 
-/* What events told of a namespace, of all sockets there. */
+/* What events showed of a namespace, of all sockets there. */
 struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns);
 
 /* Events that came while a program of ours was running on that CPU: not seen. */

@@ -189,7 +189,7 @@ static uint32_t segment_bytes(const struct range *r)
 }
 
 /*
- * A drop tells which transmission it ended by its time stamp, where the clocks of two differ. Else
+ * A drop shows which transmission it ended by its time stamp, where the clocks of two differ. Else
  * by when it was, before or after `sent` began: one that is larger than the segments of `sent` was
  * not of those, as when the path's MTU has just been learned.
  */
@@ -533,7 +533,7 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 
 /*
  * What snd_nxt moved, against bytes_sent and the drops that were returned. FIN has a number and is
- * no byte, and a socket that is gone does not tell whether it sent one.
+ * no byte, and a socket that is gone does not report whether it sent one.
  */
 static void balance_bytes(struct tcp_flow *f)
 {
@@ -611,7 +611,7 @@ static void add_folded(struct tcp_ledger *b, struct tcp_flow *f)
 	sum_words(&way->sum, &f->sum, sizeof(f->sum));
 }
 
-/* Flows that are over become part of the sum: those of which nothing is to be told first, or all.
+/* Flows that are over become part of the sum: those of which nothing is to be shown first, or all.
  */
 static void fold(struct tcp_ledger *b, uint64_t now, bool all)
 {
@@ -776,7 +776,7 @@ static void mark_full(struct tcp_ledger *b, uint64_t lost)
 	b->known_lost = lost + b->refused;
 }
 
-/* Not acknowledged yet: that may tell more. */
+/* Not acknowledged yet: that may show more. */
 static bool is_open(const struct tcp_ledger *b, const struct range *r)
 {
 	const struct tcp_flow *f = flow_at(b, r->flow);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a host tells of its TCP flows, so that its ledger can be joined with those of others
+ * What a host records of its TCP flows, so that its ledger can be joined with those of others
  * (ledger/tcp_join.h): what it sent again and cannot explain, and what came to its entry, how
  * often, and was dropped. Numbers are those of struct tcp_entry. Bounded, also when it is read from
  * a file that a stranger wrote; what found no room is counted.

@@ -17,8 +17,8 @@ struct stop { /* on the way of a flow */
 	unsigned number; /* of it */
 	uint32_t flow;
 	uint64_t shift;		 /* from the sender's numbers to those of this host */
-	uint64_t swallowed;	 /* segments that no event tells of, and no socket has got */
-	enum tcp_join_why doubt; /* of what it does not tell; JOIN_WHYS: none */
+	uint64_t swallowed;	 /* segments that no event shows, and no socket has got */
+	enum tcp_join_why doubt; /* of what it does not report; JOIN_WHYS: none */
 };
 
 struct join {
@@ -258,7 +258,7 @@ static enum tcp_join_why find_way(struct join *j, const struct trail_flow *f)
 /* Segments with one first number, sent again so often, the last time at `time_ns`. */
 struct again {
 	uint64_t number, n, time_ns;
-	bool bare; /* SYN or FIN: nobody tells that it came twice */
+	bool bare; /* SYN or FIN: nothing shows that it came twice */
 };
 
 static uint64_t take(uint64_t *left, uint64_t n)

@@ -21,9 +21,9 @@ struct tcp_join_host {
 	struct trail *trail;	     /* of which the ranges are sorted */
 	uint64_t began_ns, ended_ns; /* CLOCK_REALTIME */
 	bool crowded;		     /* flows of it found no room */
-	bool torn; /* it has lost records: what it does not tell may have been all the same */
+	bool torn; /* it has lost records: what it does not report may have been all the same */
 	uint64_t longest[TRAIL_WHATS]; /* private: ranges of each kind */
-	bool refuses; /* listeners of it lost connections, of which no event tells */
+	bool refuses; /* listeners of it lost connections, of which no event shows one */
 };
 
 /* Why it is not known. */
@@ -35,7 +35,7 @@ enum tcp_join_why {
 	JOIN_AFTER,	/* or behind its end */
 	JOIN_UNSEEN,	/* segments of the flow went by the other host's entry */
 	JOIN_FULL,	/* records found no room */
-	JOIN_NO_EVENT,	/* it came to the last host, and no event told of its end */
+	JOIN_NO_EVENT,	/* it came to the last host, and no event showed its end */
 	JOIN_WHYS,
 };
 

@@ -34,12 +34,12 @@ static const char *const why_text[TCP_WHYS] = {
 			 "they repeat was lost is not known",
 	[TCP_WHY_FULL] = "retransmissions may be of drops that found no room in the ring or were "
 			 "forgotten",
-	[TCP_WHY_UNSEEN] = "retransmissions were counted by their sockets, and no event told of "
+	[TCP_WHY_UNSEEN] = "retransmissions were counted by their sockets, and no event showed "
 			   "them: tracing is suppressed, or a program was busy on that CPU",
-	[TCP_WHY_NO_SACK] = "retransmissions went to peers without SACK, which cannot tell that "
+	[TCP_WHY_NO_SACK] = "retransmissions went to peers without SACK, which cannot report that "
 			    "they had it already",
 	[TCP_WHY_INSIDE] = "retransmissions went by a device that leads to another namespace of "
-			   "this kernel, no event told of a drop, and they were not seen to "
+			   "this kernel, no event showed a drop, and they were not seen to "
 			   "leave this host: an XDP program, a queue that only counts, or a loss "
 			   "behind NAT, which is not followed",
 	[TCP_WHY_DEVICE] = "retransmissions are of segments that their device may have lost: it "
@@ -51,7 +51,7 @@ static const char *const why_text[TCP_WHYS] = {
 
 #define OVERFLOWS "TcpExt:ListenOverflows"
 
-/* What is shown; the first ones are compared with what events told. */
+/* What is shown; the first ones are compared with what events showed. */
 static const char *const counter_names[] = {
 	"Tcp:RetransSegs",	    "TcpExt:TCPRetransFail",  "TcpExt:TCPSynRetrans",
 	"TcpExt:TCPLostRetransmit", "TcpExt:TCPDSACKRecv",    "TcpExt:TCPDSACKRecvSegs",
@@ -81,7 +81,7 @@ struct tcp_account {
 	int rc;
 };
 
-/* `compared`: with what events told, so that both are to be of one moment. */
+/* `compared`: with what events showed, so that both are to be of one moment. */
 static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, bool compared)
 {
 	struct counters_scope scope = {.role = SCOPE,
@@ -139,7 +139,7 @@ static uint64_t counted(const struct space *s, unsigned which, unsigned i)
 	return i == 0 ? c->retrans : i == 1 ? c->failed : c->syn;
 }
 
-/* One that moved, or that events told of; a namespace that was not there began with 0. */
+/* One that moved, or that events showed; a namespace that was not there began with 0. */
 static void add_counter(struct tcp_account *a, const struct space *from, const struct space *to,
 			unsigned i)
 {
@@ -473,7 +473,7 @@ void tcp_account_close(struct tcp_account *a)
 
 /* Sentences */
 
-/* What differs; and where SYNs may have died that no event tells of. */
+/* What differs; and where SYNs may have died that no event shows. */
 static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
 {
 	for (unsigned n = 0; n < b->counters.n; n++) {
@@ -489,7 +489,7 @@ static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_
 				 "leaves no event",
 				 c->name, c->netns, fmt_count(c->delta));
 		else
-			snprintf(buf, size, "%s of %s moved by %s, and events told of %s", c->name,
+			snprintf(buf, size, "%s of %s moved by %s, and events showed %s", c->name,
 				 c->netns, fmt_count(c->delta), fmt_count(c->events));
 		return 0;
 	}
@@ -506,20 +506,21 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		{s->bytes_unaccounted,
 		 "bytes that sockets sent are neither new, nor retransmitted, "
 		 "nor dropped before they were counted as sent"},
-		{s->overcounted, "more retransmissions were told of than sockets counted"},
+		{s->overcounted, "more retransmissions were reported than sockets counted"},
 		{s->torn, "sockets never paused long enough to be read at one moment: what they "
 			  "sent does not add up"},
 		{b->own.unkept, "sockets are not in the sums: there was no memory for them"},
 		{s->beyond ? b->missed : 0, "events were not seen because a program was busy on "
 					    "that CPU: what is called lost beyond may be of them"},
 		{s->beyond ? b->own.unplaced : 0,
-		 "packets of the flow were dropped, and nothing tells in which namespace: what is "
+		 "packets of the flow were dropped, and nothing shows in which namespace: what is "
 		 "called lost beyond may be of them"},
 		{s->beyond ? b->own.unread : 0, "packets, of this flow or another, were dropped "
 						"with their headers in pages: what is called lost "
 						"beyond may be of them"},
-		{b->uncompared, "namespaces have counters that cannot be read: what events told of "
-				"them is not compared"},
+		{b->uncompared,
+		 "namespaces have counters that cannot be read: what events showed of "
+		 "them is not compared"},
 		{b->refused, "records are of flows that found no room (--flows): what they lost is "
 			     "not known"},
 		{s->not_resent, "segments were dropped here and not sent again: their connection "

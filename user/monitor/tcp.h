@@ -27,7 +27,7 @@ extern const char *const tcp_verdict_names[TCP_VERDICTS];
 extern const char *const tcp_kind_names[TCP_KINDS]; /* "fast", "rto" ... */
 extern const char *const tcp_why_names[TCP_WHYS];   /* "late", "open" ... */
 
-/* A counter of a namespace, of all sockets there, and what events told of it. */
+/* A counter of a namespace, of all sockets there, and what events showed of it. */
 struct tcp_counter {
 	char netns[OWNER_NETNS];
 	const char *name;	/* as host/counters.h has it */
@@ -43,7 +43,7 @@ struct tcp_beyond {
 	uint64_t segments;
 };
 
-/* A listener that refused connections: what its counter tells, and its accept queue at the end. */
+/* A listener that refused connections: what its counter says, and its accept queue at the end. */
 struct tcp_refusing {
 	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
 	uint64_t lost, waiting, room;

@@ -200,7 +200,7 @@ static const char *const why_text[JOIN_WHYS] = {
 		"other host: it goes another way, or tracing is suppressed there",
 	[JOIN_FULL] = "may be of records that found no room, or of events that were not "
 		      "seen because a program was busy on that CPU",
-	[JOIN_NO_EVENT] = "came to the last of these hosts, and no event told of their end: lost "
+	[JOIN_NO_EVENT] = "came to the last of these hosts, and no event showed their end: lost "
 			  "there without one, or behind it",
 };
 
@@ -209,7 +209,7 @@ static bool is_unjoined(enum tcp_join_why why)
 	return why == JOIN_ELSEWHERE || why == JOIN_SEQUENCE || why == JOIN_WRAPPED;
 }
 
-/* Its counters at `stage` that no packet tells of, of its devices, which may have lost segments. */
+/* Its counters at `stage` that no packet shows, of its devices, which may have lost segments. */
 static uint64_t add_counters(struct json_object *list, const struct tcp_hosts *h, unsigned host,
 			     const char *stage)
 {

@@ -125,7 +125,7 @@ CASE(counters_that_differ)
 	counters[0].events = 19;
 	tcp_balance_judge(&b);
 	assert_false(b.balanced);
-	assert_says(&b, "Tcp:RetransSegs of a moved by 20, and events told of 19\n");
+	assert_says(&b, "Tcp:RetransSegs of a moved by 20, and events showed 19\n");
 	counters[0].agrees = true;
 	counters[0].events = 20;
 }
