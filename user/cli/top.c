@@ -537,6 +537,8 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
 	return row;
 }
 
+#define DEVICE_COLS 24
+
 /* Interfaces and their queues, above line `end`. `main`: one is chosen, and those idle are shown.
  */
 static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
@@ -560,17 +562,17 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 		const struct view_device *d = &in->devices[i];
 		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
 		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
-		char name[80];
-		int len;
+		char name[DEVICE_COLS + 1], queue[24] = "";
 
 		if (!device_shown(v, d) || (!main && d->rx_pps + d->tx_pps + d->dropped_pps <= 0) ||
 		    shown++ < first)
 			continue;
-		len = snprintf(name, sizeof(name), "%s%s%s", d->netns, *d->netns ? "/" : "",
-			       d->ifname);
 		if (d->queue >= 0)
-			snprintf(name + len, sizeof(name) - (size_t)len, " queue %d", d->queue);
-		canvas_printf(c, 1, y, style, "%-24.24s", name);
+			snprintf(queue, sizeof(queue), " queue %d", d->queue);
+		/* a name gives way, which may be that of a pod */
+		snprintf(name, sizeof(name) - strlen(queue), "%s%s%s", d->netns,
+			 *d->netns ? "/" : "", d->ifname);
+		canvas_printf(c, 1, y, style, "%s%s", name, queue);
 		for (unsigned k = 0; k < sizeof(rates) / sizeof(*rates); k++)
 			canvas_number(c, 25 + 9 * (k + 1), y, style, rates[k]);
 		if (main && shown - 1 == v->at)

@@ -211,6 +211,22 @@ CASE(test_table)
 	tear_down(&f);
 }
 
+/* A namespace may be called by its pod: the name is cut, its queues are told apart. */
+CASE(test_long_names)
+{
+	char pod[300];
+	struct fixture f;
+
+	memset(pod, 'p', sizeof(pod) - 1);
+	pod[sizeof(pod) - 1] = '\0';
+	set_up(&f, 100, 30);
+	f.devices[0].netns = f.devices[1].netns = pod;
+	f.view.devices = true;
+	assert_shows(drawn(&f), "\n pppppppppppppppppppppppp     812k");
+	assert_shows(drawn(&f), "\n pppppppppppppppp queue 3     700k");
+	tear_down(&f);
+}
+
 /* On a large screen another grouping and the devices with their queues stand below. */
 CASE(test_large)
 {
@@ -382,7 +398,8 @@ CASE(test_columns_fit)
 	assert_shows(screen, "rcvbuf     cni-8d0f4bd7…  198.18.0.2:5060  sipd");
 	assert_shows(screen, "netns          socket           process");
 	tear_down(&f);
-	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd"; /* no room for all: which program it is stays */
+	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd"; /* no room for all: which program it is
+							       stays */
 	set_up(&f, 50, 15);
 	netns = "";
 	screen = drawn(&f);
