@@ -138,8 +138,7 @@ static void show_limits(double max_pps)
 
 	server_limits(&l);
 	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
-		 "%u "
-		 "threads, a receive buffer of %s",
+		 "%u threads, a receive buffer of %s",
 		 max_pps > 0 ? fmt_rate(max_pps) : "any rate", fmt_bytes(l.bytes),
 		 fmt_count(l.numbers), l.threads, fmt_bytes(l.rcvbuf));
 }
@@ -394,8 +393,7 @@ const struct command cmd_recv = {
 	.size = sizeof(struct recv_options),
 	.needs = needs,
 	.again = "With --serve and --stdio all are kept for the next client; threads that send and "
-		 "receive "
-		 "have none.",
+		 "receive have none.",
 	.examples = examples,
 	.run = recv_run,
 };

@@ -687,8 +687,7 @@ const struct opt remote_opts[] = {
 	{"via", 0, OPT_STRING, offsetof(struct remote_options, target.via.command),
 	 .metavar = "COMMAND", .default_text = "ssh, if --to has a user",
 	 .help = "start pktledger there by this command: 'ssh NAME', 'docker exec -i NAME', "
-		 "'kubectl "
-		 "exec -i POD --'; packets go to the address of --to"},
+		 "'kubectl exec -i POD --'; packets go to the address of --to"},
 	{"remote", 0, OPT_STRING, offsetof(struct remote_options, target.via.remote),
 	 .metavar = "COMMAND", .default_text = "pktledger",
 	 .help = "what starts pktledger there, for example 'sudo -n /usr/local/bin/pktledger'"},

@@ -117,8 +117,7 @@ const struct finding_row finding_rows[] = {
 	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL}},
 	{STAGE_QDISC, "qdisc-tcp", WHEN_BALANCE, SEVERITY_WARNING, PROOF_LAB,
 	 "The queue in front of the device[ {ifname}] dropped segments of this host's own TCP "
-	 "before "
-	 "they were sent: it is shorter than what connections may have in it.",
+	 "before they were sent: it is shorter than what connections may have in it.",
 	 "A queueing discipline of the sender refused segments of its own TCP, which sends them "
 	 "again as new: throughput falls, and no counter of retransmissions moves. Each connection "
 	 "may have up to net.ipv4.tcp_limit_output_bytes there (TCP Small Queues); fq drops what a "
@@ -283,15 +282,11 @@ const struct finding_row finding_rows[] = {
 	 "The packet came for an address that this host does not have[, by {ifname}], and IP "
 	 "forwarding is off here.",
 	 "The kernel forwards only what net.ipv4.ip_forward (of a device: conf/IFNAME/forwarding) "
-	 "or "
-	 "net.ipv6.conf.all.forwarding allows. A host that is a router, also one for its "
-	 "containers, "
-	 "needs it, and other programs switch it off. On a host that is none an address is "
-	 "missing, "
-	 "as "
-	 "that of a service on lo, or the sender's route or neighbour entry leads to the wrong "
-	 "host. "
-	 "It is not changed by --apply: forwarding opens ways that were closed.",
+	 "or net.ipv6.conf.all.forwarding allows. A host that is a router, also one for its "
+	 "containers, needs it, and other programs switch it off. On a host that is none an "
+	 "address is missing, as that of a service on lo, or the sender's route or neighbour entry "
+	 "leads to the wrong host. It is not changed by --apply: forwarding opens ways that were "
+	 "closed.",
 	 .evidence = LOST "[; {reason}]", .current = "forwarding off",
 	 .wanted = "`sysctl -w net.ipv4.ip_forward=1` (IPv6: net.ipv6.conf.all.forwarding) if this "
 		   "host is a router; else the address here",
@@ -300,16 +295,14 @@ const struct finding_row finding_rows[] = {
 	 "The packets are multicast to a group that nobody has joined[ on {ifname}].",
 	 "Multicast is received only on the devices on which a program has joined the group "
 	 "(IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP): `ip maddr` shows them. A program that joins "
-	 "without "
-	 "naming a device joins on that of the route to the group, often another one. It counts as "
-	 "no loss, and is said only of packets that were asked for by an expression.",
+	 "without naming a device joins on that of the route to the group, often another one. It "
+	 "counts as no loss, and is said only of packets that were asked for by an expression.",
 	 .evidence = "[{lost} packets discarded][; in {location}]",
 	 .wanted = "a program that joins on[ {ifname},] the device by which they come",
 	 .command = "ip maddr show dev {ifname}"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The receiver's routing refused the packet: its source or destination is martian, or "
-	 "there "
-	 "is no route onwards.",
+	 "there is no route onwards.",
 	 "The receiver's routing refused the packet: a martian source or destination, or no route "
 	 "onwards.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
@@ -330,8 +323,7 @@ const struct finding_row finding_rows[] = {
 	 "The packet was larger than the MTU of the way on, and must not be fragmented.",
 	 "The packet was larger than the MTU of the next link and must not be fragmented. The "
 	 "sender hears of it by ICMP, which firewalls like to drop; then it goes on losing all "
-	 "large "
-	 "packets.",
+	 "large packets.",
 	 .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
 	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
@@ -377,14 +369,12 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a sender or a path that writes valid headers"},
 	{STAGE_UDP_CSUM, "udp-csum-tunnel", WHEN_TUNNEL, SEVERITY_ERROR, PROOF_LAB,
 	 "The outer UDP checksum of a tunnel's packet was wrong on arrival: its port {port} is "
-	 "that "
-	 "of {tunnel}.",
+	 "that of {tunnel}.",
 	 "The tunnel's device at the sender leaves the checksum of the outer header to the NIC "
 	 "(NETIF_F_HW_CSUM), and the NIC, or NAT on the way, gets it wrong; flannel's masquerading "
 	 "did so. With tx-checksum-ip-generic off at the sender's tunnel device the kernel "
-	 "computes "
-	 "it, at some cost of CPU time. Tunnels over IPv4 may send none at all (`ip link ... "
-	 "noudpcsum`).",
+	 "computes it, at some cost of CPU time. Tunnels over IPv4 may send none at all (`ip link "
+	 "... noudpcsum`).",
 	 .evidence = LOST "[; found in {location}]",
 	 .wanted = "at the sender: `ethtool -K {tunnel} tx-checksum-ip-generic off`, with the "
 		   "tunnel's name there",
@@ -498,9 +488,8 @@ const struct finding_row finding_rows[] = {
 	 "The socket's receive buffer was full: packets came faster than they were read. Not "
 	 "enough was seen to distinguish bursts from a slow reader.",
 	 "The socket's receive buffer was full. What distinguishes a burst from a slow reader is "
-	 "not "
-	 "known: what its reader did while packets were lost, or how many came and how fast the "
-	 "program read. Watching for longer mostly shows it.",
+	 "not known: what its reader did while packets were lost, or how many came and how fast "
+	 "the program read. Watching for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
 	 .wanted = "not enough seen: {lost} losses[ in {window}]; watch for longer"},
 	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
@@ -617,8 +606,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}][ in {location}]"},
 	{STAGE_TCP, "tcp-black-hole", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
 	 "Full segments are lost beyond this host, and smaller ones are not: a link on the path "
-	 "has "
-	 "a smaller MTU, and nobody says so.",
+	 "has a smaller MTU, and nobody says so.",
 	 "Connections are established, and no segment of the size of their MSS is ever "
 	 "acknowledged, however often it is sent: a path MTU black hole. A router cannot pass on "
 	 "what is too large and its ICMP message does not come back, or a tunnel loses it "

@@ -326,8 +326,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "in trace only",
 	 "TCP dropped a segment for another cause; shown by `trace`, `top` and `export` only.",
 	 "A wrong checksum, a signature that is missing or wrong; before Linux 5.17, which gives "
-	 "no "
-	 "reasons, any cause.",
+	 "no reasons, any cause.",
 	 "TCP sends again by itself. `nstat -az 'TcpExt*'` counts the reasons."},
 	{STAGE_ICMP, "ICMP, neighbour discovery", "kfree_skb: ICMP_CSUM, IPV6_NDISC_*",
 	 "in trace only, and there one stage",
