@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Ledger files: each whole line is told once, what was cut is counted. */
-#include "fuzz.h"
+#include "lines.h"
 
 #include "report/ledgerfile.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What nft prints as JSON: two lists, divided by a NUL, and what moved between them. */
-#include "fuzz.h"
+#include "lines.h"
 
 #include "drops/nftrules.h"
 

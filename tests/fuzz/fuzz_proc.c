@@ -6,6 +6,7 @@
 
 #include "diagnosis/facts.h"
 #include "host/counters.h"
+#include "drops/ksym.h"
 #include "drops/owners.h"
 
 static void read_cpus(char *text)
@@ -63,6 +64,22 @@ static void read_group(char *text)
 	container_pod_text(&c, name, sizeof(name));
 }
 
+static void read_symbols(char *text)
+{
+	char path[32], name[KSYM_NAME + 128];
+	int fd = fuzz_file((const uint8_t *)text, strlen(text), path);
+	struct error err = {0};
+	struct ksyms *k;
+
+	if (!ksyms_open(&k, path, &err)) {
+		MUST(*ksym_format(k, ksym_hooks(k).run.start, name, sizeof(name)));
+		MUST(*ksym_format(k, strtoull(text, NULL, 16), name, sizeof(name)));
+		MUST(ksym_freeing(k).start <= ksym_freeing(k).end);
+		ksyms_free(k);
+	}
+	close(fd);
+}
+
 /* These need no NUL. */
 static void read_counters(const char *text, size_t len)
 {
@@ -77,8 +94,8 @@ static void read_counters(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const readers[])(char *text) = {read_cpus, read_irqs, read_sockets,
-						      read_stack, read_group};
+	static void (*const readers[])(char *text) = {read_cpus,  read_irqs,  read_sockets,
+						      read_stack, read_group, read_symbols};
 	const unsigned n = sizeof(readers) / sizeof(readers[0]);
 	char *text;
 

@@ -4,9 +4,7 @@
  * behind an `L` get the checksum of a ledger, which no chance would find; all else is a file as it
  * is: what -j has printed, a page, a capture.
  */
-#include <zlib.h>
-
-#include "fuzz.h"
+#include "lines.h"
 
 #include "base/json.h"
 #include "diagnosis/look.h"
@@ -39,9 +37,9 @@ static int ledger_of(const uint8_t *data, size_t size, char path[32])
 	return fd;
 }
 
-static void show_page(const struct ledgers_document *d, unsigned n)
+static void show_page(const struct ledgers_document *d, unsigned n, bool redact)
 {
-	struct html_page page = {.docs = d, .n = n < 8 ? n : 8};
+	struct html_page page = {.docs = d, .n = n < 8 ? n : 8, .redact = redact};
 	struct error err = {0};
 
 	matrix_new(d, page.n, &page.matrix, &err);
@@ -175,6 +173,11 @@ static void report(const char *path, bool printed)
 		MUST(err.status != STATUS_OK && *err.message);
 		return;
 	}
+	if (joined_wanted(l) && joined_make(l, &err)) {
+		MUST(err.status != STATUS_OK && *err.message);
+		ledgers_free(l);
+		return;
+	}
 	if (joined_tcp_wanted(l))
 		joined_tcp_make(l, false, &err);
 	d = l->document;
@@ -183,8 +186,9 @@ static void report(const char *path, bool printed)
 		show_forms(l);
 	if (!printed && n > 1 && !d->parts)
 		show_beside(l, &d[0], &d[n - 1]);
-	show_page(d, n);
+	show_page(d, n, false);
 	show_other_names(l);
+	show_page(l->document, l->documents, true);
 	ledgers_free(l);
 	show_twice(path, printed);
 }

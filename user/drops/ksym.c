@@ -216,14 +216,15 @@ static unsigned behind(const struct ksyms *k, uint64_t addr)
 
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
-	const struct entry *list = k->list.at, *e = list + behind(k, addr);
+	const struct entry *list = k->list.at, *e;
+	unsigned n = behind(k, addr);
 	const char *name;
 
-	if (e == list || addr - e[-1].addr >= FUNCTION_MAX)
+	if (!n || addr - list[n - 1].addr >= FUNCTION_MAX)
 		return -ENOENT;
-	do
+	e = list + n - 1;
+	while (e > list && e[-1].addr == e->addr)
 		e--;
-	while (e > list && e[-1].addr == e->addr);
 	name = k->text + e->name;
 	snprintf(sym->name, sizeof(sym->name), "%.*s", (int)strcspn(name, "."), name);
 	snprintf(sym->module, sizeof(sym->module), "%s", e->module ? k->text + e->module : "");
