@@ -228,6 +228,12 @@ int rate_to_pps(const struct rate *rate, double frame_bytes, int link_mbit, doub
 	return 0;
 }
 
+/* Less than any experiment can show, and more digits than a text has room for. */
+static bool is_tiny(double value)
+{
+	return value != 0 && value < 1e-15;
+}
+
 static int read_limit_value(const char *s, struct limit *l)
 {
 	uint64_t packets = 0;
@@ -247,11 +253,13 @@ static int read_limit_value(const char *s, struct limit *l)
 	if (!strcmp(s, "%")) {
 		l->unit = LIMIT_SHARE;
 		l->value /= 100;
-		return l->value > 1 ? -ERANGE : 0;
+		return l->value > 1 || is_tiny(l->value) ? -ERANGE : 0;
 	}
 	l->unit = LIMIT_PER_SECOND;
 	l->value *= read_si_prefix(&s);
-	return strcmp(s, "/s") ? -EINVAL : 0;
+	if (strcmp(s, "/s") != 0)
+		return -EINVAL;
+	return is_tiny(l->value) ? -ERANGE : 0;
 }
 
 static const char *const limit_names[] = {

@@ -79,7 +79,10 @@ struct limit {
 	double value;
 };
 
-/* NAME=VALUE: NAME is `loss` or a stage, VALUE 0.1%, 12, 10k or 100/s. 0 is a limit too. */
+/*
+ * NAME=VALUE: NAME is `loss` or a stage, VALUE 0.1%, 12, 10k or 100/s. 0 is a limit too; -ERANGE
+ * above 100% and for what is not 0 but below 1e-15.
+ */
 int num_limit(const char *s, struct limit *out);
 
 static inline uint64_t larger(uint64_t a, uint64_t b)

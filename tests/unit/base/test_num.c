@@ -255,7 +255,9 @@ CASE(test_limit)
 		  "1|rcvbuf=-1|rcvbuf=1.5|rcvbuf=12abc|rcvbuf=%|rcvbuf=/s|rcvbuf=1/m|rcvbuf=1/"
 		  "|rcvbuf=1%/s|rcvbuf=1/s%|rcvbuf=1=2",
 		  -EINVAL, limit_refused);
-	each_word("loss=101%|loss=99999999999999999999", -ERANGE, limit_refused);
+	each_word("loss=101%|loss=99999999999999999999|rcvbuf=0.00000000000009%|rcvbuf=0."
+		  "0000000000000009/s",
+		  -ERANGE, limit_refused);
 }
 
 static void endpoint_refused(const char *word, int code)
