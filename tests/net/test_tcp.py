@@ -544,6 +544,7 @@ def beyond(lose, twice):
         finally:
             peer.stopped = True
             peer.join()
+    look_for_hidden(document)
     tcp = document["end"]["tcp"]
     assert_sums(tcp)
     # on a busy host TCP sends more twice, and the peer says so
@@ -579,6 +580,7 @@ def what_is_beyond(which, findings):
         finally:
             peer.stopped = True
             peer.join()
+    look_for_hidden(document)
     assert_sums(document["end"]["tcp"])
     assert_findings(document["end"]["findings"], *findings)
 
@@ -673,6 +675,7 @@ def beyond_another_namespace():
             finally:
                 peer.stopped = True
                 peer.join()
+        look_for_hidden(document)
         tcp = document["end"]["tcp"]
         assert_sums(tcp)
         assert peer.lost == 10 and tcp["lost_here"] == 0, (peer.lost, tcp)
