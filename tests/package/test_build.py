@@ -70,21 +70,5 @@ def same_tarball_twice():
         assert len(made) == 2 and made[0] == made[1]
 
 
-@case
-def one_file_for_a_host_without_libraries():
-    with tempfile.TemporaryDirectory() as directory:
-        call(*MAKE, f"B={directory}", "static")
-        binary = Path(directory, "pktledger-static")
-        assert "pktledger" in call(binary, "--version")
-        shown = call("readelf", "-d", binary)
-        needed = {line.split("[")[1].rstrip("]") for line in shown.splitlines() if "NEEDED" in line}
-        # libmnl has no archive in Debian
-        assert needed <= {"libc.so.6", "libm.so.6", "libmnl.so.0", "ld-linux-x86-64.so.2",
-                          "ld-linux-aarch64.so.1"}, needed
-        filtered = subprocess.run([binary, "trace", "udp", "prot", "53"], capture_output=True,
-                                  text=True, check=False)
-        assert filtered.returncode == 2 and "syntax error" in filtered.stderr, filtered.stderr
-
-
 if __name__ == "__main__":
     main()
