@@ -47,14 +47,3 @@ char *mem_print(const char *fmt, ...)
 	va_end(ap);
 	return mem_need(s);
 }
-
-FILE *mem_stream(char **text, size_t *size)
-{
-	return mem_need(open_memstream(text, size));
-}
-
-void mem_stream_end(FILE *f)
-{
-	if (fclose(f))
-		mem_need(NULL);
-}

@@ -9,7 +9,6 @@
 #define PKTLEDGER_BASE_MEM_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 /* One zeroed object of the pointer's type: p = mem_new(p). Freed by free(), as all of these. */
 #define mem_new(p) ((typeof(p))mem_zero(1, sizeof(*(p))))
@@ -26,9 +25,5 @@ char *mem_print(const char *fmt, ...)
 
 /* What another function has made; NULL: it had no memory. */
 void *mem_need(void *p) __attribute__((returns_nonnull));
-
-/* A stream into a text, as open_memstream() makes it, and its end: the text is whole then. */
-FILE *mem_stream(char **text, size_t *size) __attribute__((returns_nonnull));
-void mem_stream_end(FILE *f);
 
 #endif

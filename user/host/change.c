@@ -802,7 +802,7 @@ char *change_persist(const struct change *changes, unsigned n)
 {
 	char *text;
 	size_t size;
-	FILE *out = mem_stream(&text, &size);
+	FILE *out = mem_need(open_memstream(&text, &size));
 	bool begun = false;
 
 	for (enum change_file file = 0; file < CHANGE_FILES; file++) {
@@ -817,6 +817,7 @@ char *change_persist(const struct change *changes, unsigned n)
 			print_change(out, &changes[i], file);
 		}
 	}
-	mem_stream_end(out);
+	if (fclose(out))
+		mem_need(NULL);
 	return text;
 }
