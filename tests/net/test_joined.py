@@ -265,11 +265,8 @@ def stamped(stream, number):
     return struct.pack(">HQQ", 0x706b, word, word ^ (1 << 64) - 1)
 
 
-@thorough
-def a_gap_that_is_longer_than_the_window():
-    """What came while the receiver could not note it is called unknown: nobody may think it lost."""
-    stream, base, window, jump = 7, 5 << 32, 1 << 21, 4000000
-    numbers = [*range(base, base + 500), *range(base + jump, base + jump + 500)]
+def received(stream, numbers):
+    """The ledger of a receiver to which these came, whoever sent them."""
     with Fleet() as fleet, fleet.receiving() as receiver, inside(
             fleet.netns("a")), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         for number in numbers:
@@ -278,7 +275,15 @@ def a_gap_that_is_longer_than_the_window():
         time.sleep(1)
         receiver.send_signal(signal.SIGTERM)
         receiver.communicate(timeout=TIMEOUT)
-        lines = lines_of(fleet.file("b"))
+        return lines_of(fleet.file("b"))
+
+
+@thorough
+def a_gap_that_is_longer_than_the_window():
+    """What came while the receiver could not note it is called unknown: nobody may think it lost."""
+    stream, base, window, jump = 7, 5 << 32, 1 << 21, 4000000
+    numbers = [*range(base, base + 500), *range(base + jump, base + jump + 500)]
+    lines = received(stream, numbers)
     fates = {line["data"]["id"]: line["data"]["fate"] for line in lines if line["event"] == "fate"}
     runs = [(first - base, last - base, fates[i]) for line in lines if line["event"] == "fates"
             for first, last, i in line["data"]["ranges"]]
@@ -298,15 +303,7 @@ def a_stream_beyond_2_to_the_32():
     """It is one stream still, whatever the upper half of its word is by now."""
     stream, base, half = 7, 5 << 32, 300
     middle = base + (1 << 32)
-    with Fleet() as fleet, fleet.receiving() as receiver, inside(
-            fleet.netns("a")), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        for number in range(middle - half, middle + half):
-            s.sendto(stamped(stream, number), (TARGET[4], PORT))
-            time.sleep(0.001)
-        time.sleep(1)
-        receiver.send_signal(signal.SIGTERM)
-        receiver.communicate(timeout=TIMEOUT)
-        lines = lines_of(fleet.file("b"))
+    lines = received(stream, range(middle - half, middle + half))
     end = data_of(lines, "end")
     runs = [r for line in lines if line["event"] == "fates" for r in line["data"]["ranges"]]
     assert (len(end["streams"]), end["delivered"], end["foreign"]) == (1, 2 * half, 0), end
