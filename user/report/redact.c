@@ -44,17 +44,20 @@ static void set(struct printbuf *to, const char *from, size_t len)
 }
 
 struct redact {
-	struct json_object *names; /* secret to its other name */
-	unsigned n[LENGTH(secrets)], addresses;
-	struct printbuf *out, *other; /* of the string that is changed now */
+	struct json_object *names, *addresses; /* secret to its other name */
+	unsigned n[LENGTH(secrets)], n_addresses;
+	const char **sorted; /* the names, as strcmp() does; of redact_apply() */
+	size_t n_sorted;
+	struct printbuf *out, *other, *word; /* of the string that is changed now */
 };
 
 struct redact *redact_new(void)
 {
 	struct redact *r = mem_new(r);
 
-	*r = (struct redact){json_object_new_object(), .out = printbuf_new(),
-			     .other = printbuf_new()};
+	*r = (struct redact){json_object_new_object(), json_object_new_object(),
+			     .out = printbuf_new(), .other = printbuf_new(),
+			     .word = printbuf_new()};
 	return r;
 }
 
@@ -63,21 +66,25 @@ void redact_free(struct redact *r)
 	if (!r)
 		return;
 	json_object_put(r->names);
+	json_object_put(r->addresses);
+	free(r->sorted);
 	printbuf_free(r->out);
 	printbuf_free(r->other);
+	printbuf_free(r->word);
 	free(r);
 }
 
 /* The other name of a secret, which gets one. */
-static const char *name_of(struct redact *r, const char *secret, const char *kind, unsigned *count)
+static const char *name_of(struct json_object *names, const char *secret, const char *kind,
+			   unsigned *count)
 {
 	struct json_object *known;
 	char name[NAME_MAX_LEN];
 
-	if (!json_object_object_get_ex(r->names, secret, &known)) {
+	if (!json_object_object_get_ex(names, secret, &known)) {
 		snprintf(name, sizeof(name), "%s-%u", kind, ++*count);
 		known = json_object_new_string(name);
-		json_object_object_add(r->names, secret, known);
+		json_object_object_add(names, secret, known);
 	}
 	return json_object_get_string(known);
 }
@@ -111,7 +118,7 @@ static void learn_text(struct redact *r, const char *key, struct json_object *o)
 	set(r->out, text, name_length(text, secrets[secret].kind));
 	text = r->out->buf;
 	if (!is_one_of(text, roles, LENGTH(roles)) && text[strspn(text, "0123456789")])
-		name_of(r, r->out->buf, secrets[secret].kind, &r->n[secret]);
+		name_of(r->names, text, secrets[secret].kind, &r->n[secret]);
 }
 
 /* An address that is somebody's. */
@@ -161,7 +168,8 @@ static void hide_addresses(struct redact *r, const char *text, struct printbuf *
 		size_t len = strspn(text, letters);
 		char word[ADDRESS_MAX];
 		size_t used = len ? address_in(text, len, word) : 0;
-		const char *name = used ? name_of(r, word, "addr", &r->addresses) : text;
+		const char *name =
+			used ? name_of(r->addresses, word, "addr", &r->n_addresses) : text;
 
 		if (!len) /* a word of other letters goes as a whole */
 			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
@@ -176,35 +184,85 @@ static bool is_word_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* All places of one secret in a text, as a word of its own. */
-static void hide_word(const char *text, const char *secret, const char *name, struct printbuf *to)
+static int by_text(const void *a, const void *b)
 {
-	size_t len = strlen(secret);
-	const char *begin = text, *at;
-
-	set(to, "", 0);
-	while ((at = strstr(text, secret))) {
-		bool whole = (at == begin || !is_word_char(at[-1])) && !is_word_char(at[len]);
-
-		append(to, text, (size_t)(at - text));
-		append(to, whole ? name : secret, whole ? strlen(name) : len);
-		text = at + len;
-	}
-	append(to, text, strlen(text));
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* In r->out. */
+static void sort_names(struct redact *r)
+{
+	size_t n = (size_t)json_object_object_length(r->names), i = 0;
+
+	if (n == r->n_sorted)
+		return;
+	r->sorted = mem_resize(r->sorted, n, sizeof(*r->sorted));
+	json_object_object_foreach (r->names, secret, name) {
+		(void)name;
+		r->sorted[i++] = secret;
+	}
+	qsort(r->sorted, n, sizeof(*r->sorted), by_text);
+	r->n_sorted = n;
+}
+
+/* The first from `low` on, before `high`, whose character `at` is not below c; they agree before.
+ */
+static size_t first_from(const struct redact *r, size_t low, size_t high, size_t at, int c)
+{
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((unsigned char)r->sorted[middle][at] < c)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* How much of the text's beginning is a secret as a word of its own, the longest; 0: none is. */
+static size_t secret_in(const struct redact *r, const char *text)
+{
+	size_t low = 0, high = r->n_sorted, found = 0;
+
+	for (size_t len = 0; text[len];) {
+		const int c = (unsigned char)text[len];
+
+		low = first_from(r, low, high, len, c);
+		high = first_from(r, low, high, len, c + 1);
+		if (low == high)
+			break;
+		if (++len >= SHORT && !r->sorted[low][len] && !is_word_char(text[len]))
+			found = len;
+	}
+	return found;
+}
+
+/* In r->out. A name is looked for in all places at once: there may be 100,000. */
 static void hide_words(struct redact *r)
 {
-	json_object_object_foreach (r->names, secret, name) {
-		struct printbuf *was = r->out;
+	struct printbuf *was = r->out;
+	const char *text = was->buf;
+	struct json_object *name;
 
-		if (strlen(secret) < SHORT || !strstr(was->buf, secret))
-			continue;
-		hide_word(was->buf, secret, json_object_get_string(name), r->other);
-		r->out = r->other;
-		r->other = was;
+	sort_names(r);
+	set(r->other, "", 0);
+	for (size_t len; *text; text += len) {
+		bool begins = text == was->buf || !is_word_char(text[-1]);
+
+		len = begins ? secret_in(r, text) : 0;
+		if (len) {
+			set(r->word, text, len);
+			json_object_object_get_ex(r->names, r->word->buf, &name);
+			append(r->other, json_object_get_string(name),
+			       (size_t)json_object_get_string_len(name));
+		} else {
+			for (len = 1; is_word_char(text[len - 1]) && is_word_char(text[len]);)
+				len++;
+			append(r->other, text, len);
+		}
 	}
+	r->out = r->other;
+	r->other = was;
 }
 
 static void apply_text(struct redact *r, const char *key, struct json_object *o)

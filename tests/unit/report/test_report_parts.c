@@ -517,6 +517,48 @@ CASE(every_string_is_searched)
 	json_object_put(o);
 }
 
+/* Of names that begin alike the longest is hidden, and none in the middle of a word. */
+CASE(the_longest_name_is_hidden)
+{
+	struct json_object *o =
+		object("{\"pod\":[\"web\",\"web front\",\"web front two\",\"webs\"],"
+		       "\"text\":\"web front twos, web front two.web, awebs webs/web\"}");
+	struct redact *r = redact_new();
+
+	redact_learn(r, o);
+	redact_apply(r, o);
+	assert_string_equal(json_get_text(o, "text"), "pod-2 twos, pod-3.pod-1, awebs pod-4/pod-1");
+	redact_free(r);
+	json_object_put(o);
+}
+
+/* As many names, and texts with them, as a large cluster has. */
+CASE(many_names_are_hidden)
+{
+	struct json_object *o = json_object_new_object(), *pods = json_object_new_array();
+	struct json_object *texts = json_object_new_array();
+	struct redact *r = redact_new();
+	char name[64], text[128];
+
+	for (unsigned i = 1; i <= 100000; i++) {
+		snprintf(name, sizeof(name), "shop/front-%x", i * 2654435761u);
+		json_object_array_add(pods, json_object_new_string(name));
+		snprintf(text, sizeof(text), "of %s: 5", name);
+		json_object_array_add(texts, json_object_new_string(text));
+	}
+	json_object_object_add(o, "pod", pods);
+	json_object_object_add(o, "text", texts);
+	redact_learn(r, o);
+	redact_apply(r, o);
+	for (unsigned i = 1; i <= 100000; i++) {
+		snprintf(text, sizeof(text), "of pod-%u: 5", i);
+		assert_string_equal(json_object_get_string(json_object_array_get_idx(texts, i - 1)),
+				    text);
+	}
+	redact_free(r);
+	json_object_put(o);
+}
+
 /* Ends in which everything is of another type than it should be are read as if it were not there.
  */
 CASE(strangers_are_read)
