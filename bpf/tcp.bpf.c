@@ -33,8 +33,9 @@
 
 #define IFF_LOOPBACK 0x8
 
-#define SYNACK_NS 1000000 /* a SYN-ACK was handed down so long ago at most when that is reported   \
-			   */
+#define SYNACK_NS                                                                                  \
+	1000000 /* a SYN-ACK was handed down so long ago at most when that is reported             \
+		 */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -128,6 +129,19 @@ MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
 MAP(exits, LRU_HASH, TCP_EXITS, struct watch_flow, struct tcp_exit);
 
 __u64 holes_until, exits_until;
+
+/*
+ * Both run for each segment, and nearly all are none of these: holes by slots of their sequence
+ * numbers, and how many exits are not known yet. What gave way in its map stays counted: that costs
+ * a lookup, and loses nothing.
+ */
+#define HOLE_SLOTS 16384
+__u32 holes_at[HOLE_SLOTS], exits_open;
+
+static __always_inline __u32 *holes_of(__u32 seq)
+{
+	return &holes_at[seq * 2654435761U >> 18 & (HOLE_SLOTS - 1)];
+}
 
 MAP(entries, HASH, TCP_ENTRIES, struct watch_flow, struct tcp_entry);
 
@@ -227,17 +241,17 @@ static __always_inline bool is_elsewhere(const struct sock *sk)
 
 static __always_inline __u8 role_of(struct net_device *dev)
 {
-	struct rtnl_link_ops *ops = (void *)BPF_CORE_READ(dev, rtnl_link_ops);
+	const struct rtnl_link_ops *ops = CAST(dev, net_device)->rtnl_link_ops;
 	union {
 		char name[8];
 		__u64 word;
 	} kind = {};
 
-	if (BPF_CORE_READ(dev, flags) & IFF_LOOPBACK)
+	if (CAST(dev, net_device)->flags & IFF_LOOPBACK)
 		return TCP_ROLE_INSIDE;
 	if (!ops)
 		return TCP_ROLE_EDGE;
-	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), BPF_CORE_READ(ops, kind));
+	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), ops->kind);
 	for (int i = 0; i < 8; i++) {
 		if (cfg.inside[i].word && cfg.inside[i].word == kind.word)
 			return TCP_ROLE_INSIDE;
@@ -609,7 +623,8 @@ int tcp_retransmit(__u64 *ctx)
 	r->first = k->first;
 	totals_of(&r->last, sk);
 	if (r->last.role == TCP_ROLE_INSIDE) {
-		bpf_map_update_elem(&exits, &f, &unknown, BPF_NOEXIST);
+		if (!bpf_map_update_elem(&exits, &f, &unknown, BPF_NOEXIST))
+			__sync_fetch_and_add(&exits_open, 1);
 		exits_until = r->time_ns + TCP_HOLE_LIFE;
 	}
 	bpf_ringbuf_submit(r, 0);
@@ -816,7 +831,8 @@ static __always_inline void open_hole(const struct segment *s)
 	struct tcp_hole hole = {.flow = s->flow, .seq = s->seq};
 
 	/* the first drop of a range counts: the one of its retransmission leaves it open */
-	bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST);
+	if (!bpf_map_update_elem(&holes, &hole, &drop, BPF_NOEXIST))
+		__sync_fetch_and_add(holes_of(s->seq), 1);
 	holes_until = drop.time_ns + TCP_HOLE_LIFE;
 }
 
@@ -833,11 +849,11 @@ int tcp_comes(__u64 *ctx)
 	struct tcp_hole hole = {};
 	struct tcp_record *r;
 
-	if (is_elsewhere((void *)ctx[0]))
+	hole.seq = CAST((void *)cb, tcp_skb_cb)->seq;
+	if (!*holes_of(hole.seq) || is_elsewhere((void *)ctx[0]))
 		return 0;
 	flow_of(&hole.flow, (void *)ctx[0]);
 	reverse(&hole.flow);
-	hole.seq = BPF_CORE_READ(cb, seq);
 	drop = bpf_map_lookup_elem(&holes, &hole);
 	if (!drop)
 		return 0;
@@ -849,7 +865,8 @@ int tcp_comes(__u64 *ctx)
 		r->start_ns = drop->time_ns;
 		bpf_ringbuf_submit(r, 0);
 	}
-	bpf_map_delete_elem(&holes, &hole);
+	if (!bpf_map_delete_elem(&holes, &hole))
+		__sync_fetch_and_sub(holes_of(hole.seq), 1);
 	return 0;
 }
 
@@ -865,12 +882,13 @@ int tcp_leaves(__u64 *ctx)
 	struct tcp_exit *exit;
 	struct segment s;
 
-	if (role_of(dev) != TCP_ROLE_EDGE || !segment_read(&s, (void *)ctx[0]))
+	if (!exits_open || role_of(dev) != TCP_ROLE_EDGE || !segment_read(&s, (void *)ctx[0]))
 		return 0;
 	exit = bpf_map_lookup_elem(&exits, &s.flow);
 	if (exit && !exit->ifindex && s.bytes) {
 		exit->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-		exit->ifindex = BPF_CORE_READ(dev, ifindex);
+		if (__sync_bool_compare_and_swap(&exit->ifindex, 0, BPF_CORE_READ(dev, ifindex)))
+			__sync_fetch_and_sub(&exits_open, 1);
 	}
 	return 0;
 }
