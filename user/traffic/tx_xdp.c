@@ -34,6 +34,12 @@
  * well below the 256 entries of a veth's ring.
  */
 #define BATCH 72
+/*
+ * Frames of a paced stream leave when the batch is done in which they were due: it is short where
+ * that is to be seen in the gaps. Fewer than the 16 of a device's own batch.
+ */
+#define BATCH_PACED 10
+#define BATCH_PPS   100000 /* a frame for each so many packets/s */
 
 #define FRAME_ROOM 4096
 #define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
@@ -54,7 +60,7 @@ struct tx {
 	struct plan plan;     /* of the schedule, if there is one */
 	uint64_t origin;      /* number with which it begins */
 	uint64_t calls;
-	unsigned length;
+	unsigned length, batch;
 	uint8_t frame[FRAME_ROOM];
 };
 
@@ -145,6 +151,17 @@ static void tx_xdp_close(struct tx *tx)
 	gen_bpf__destroy(tx->skel);
 }
 
+/* Packets that leave at once, and a rate that is beyond it, want the long one. */
+static unsigned batch_of(const struct tx_config *cfg)
+{
+	const struct sender_config *all = cfg->sender;
+	double each = cfg->profile ? profile_peak(cfg->profile) / all->threads / BATCH_PPS : BATCH;
+
+	if (all->shape && all->shape->burst > 1)
+		each = BATCH;
+	return each > BATCH_PACED ? BATCH : each > 1 ? (unsigned)each : 1;
+}
+
 static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
 	const struct flow *flow = cfg->sender->flow;
@@ -152,6 +169,7 @@ static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
+	tx->batch = batch_of(cfg);
 	cfg->mode = "live frames";
 	/* the frame that all others are like */
 	rc = proto_build(tx->frame, sizeof(tx->frame), flow, cfg->first_flow);
@@ -169,7 +187,7 @@ static int call(struct tx *tx, uint64_t repeat)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = tx->frame, .data_size_in = tx->length,
 		    .repeat = (int)repeat, .flags = BPF_F_TEST_XDP_LIVE_FRAMES,
-		    .batch_size = BATCH);
+		    .batch_size = tx->batch);
 
 	tx->calls++;
 	return bpf_prog_test_run_opts(bpf_program__fd(tx->skel->progs.gen_stream), &opts);
