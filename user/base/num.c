@@ -501,6 +501,19 @@ char *fmt_count(uint64_t v)
 	return grouped;
 }
 
+char *fmt_many(uint64_t v, const char *of)
+{
+	const char *many = strchr(of, '|');
+	char *buf = fmt_buffer();
+
+	if (v == 1)
+		snprintf(buf, FMT_MAX, "1 %.*s", (int)strcspn(of, "|"), of);
+	else
+		snprintf(buf, FMT_MAX, "%s %s%s", fmt_count(v), many ? many + 1 : of,
+			 many ? "" : "s");
+	return buf;
+}
+
 static int decimals(double v, int significant)
 {
 	int whole = v >= 1000 ? 4 : v >= 100 ? 3 : v >= 10 ? 2 : 1;

@@ -151,6 +151,10 @@ char *num_text_endpoint(const struct endpoint *ep);
 
 /* For people: 1,000,000 - 812.3 kpps - 1.500 Gbit/s - 1.24 ms - 64.0 KiB - 812k. */
 char *fmt_count(uint64_t v);
+/*
+ * "1 packet", "2,893 packets": `of` has an s behind it unless it is 1, or says both, "was|were".
+ */
+char *fmt_many(uint64_t v, const char *of);
 char *fmt_rate(double pps);
 char *fmt_bps(double bps);
 char *fmt_ns(uint64_t ns);

@@ -453,8 +453,8 @@ static void show_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 	char why[64] = "";
 
 	if (losing)
-		snprintf(why, sizeof(why), ": %u network namespace%s packets", losing,
-			 losing == 1 ? " loses" : "s lose");
+		snprintf(why, sizeof(why), ": %s packets",
+			 fmt_many(losing, "network namespace loses|network namespaces lose"));
 	log_progress("watching for %.0f s of %s%.0f s%s", (double)elapsed_ns * 1e-9,
 		     losing ? "at most " : "", (double)all_ns * 1e-9, why);
 }

@@ -102,6 +102,11 @@ static const struct opt_group recv_groups[] = {
 	{0},
 };
 
+struct receiving {
+	struct outputs out; /* first: outputs_fates() */
+	struct run_spec spec;
+};
+
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct fates_numbers *streams)
 {
@@ -119,9 +124,12 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
+	struct receiving *r = arg;
+
+	log_progress("%.1f s%s: %s delivered", (double)now->time_ns * 1e-9,
+		     report_left(&r->spec, now->delivered, now->time_ns),
 		     fmt_count(now->delivered));
-	outputs_interval(arg, now);
+	outputs_interval(&r->out, now);
 	return !stdout_gone();
 }
 
@@ -138,9 +146,9 @@ static void show_limits(double max_pps)
 
 	server_limits(&l);
 	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
-		 "%u threads, a receive buffer of %s",
+		 "%s, a receive buffer of %s",
 		 max_pps > 0 ? fmt_rate(max_pps) : "any rate", fmt_bytes(l.bytes),
-		 fmt_count(l.numbers), l.threads, fmt_bytes(l.rcvbuf));
+		 fmt_count(l.numbers), fmt_many(l.threads, "thread"), fmt_bytes(l.rcvbuf));
 }
 
 static void on_listening(void *arg)
@@ -185,8 +193,8 @@ static void on_served(void *arg, const struct server_served *v)
 		json_put_text(o, "why", v->why);
 		json_out_each(s->json, "client", o);
 	} else {
-		printf("%s (%s): %u experiment%s, %s delivered here, %s sent%s%s\n", v->host, where,
-		       v->experiments, v->experiments == 1 ? "" : "s", fmt_count(v->delivered),
+		printf("%s (%s): %s, %s delivered here, %s sent%s%s\n", v->host, where,
+		       fmt_many(v->experiments, "experiment"), fmt_count(v->delivered),
 		       fmt_count(v->sent), *v->why ? "; " : "", v->why);
 		output_flush();
 	}
@@ -321,36 +329,36 @@ static const char *const needs_with[] = {
 static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
-	struct outputs shown = {};
+	struct receiving me = {.spec = o->spec};
+	struct run_spec *spec = &me.spec;
 	const struct experiment_view callbacks = {
 		.on_note = show_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = o->ledger ? outputs_fates : NULL,
-		.arg = &shown,
+		.arg = &me,
 	};
 	static struct recv_result out;
-	struct run_spec spec = o->spec;
 
 	if (o->serve)
 		return serve(o, err);
 	if (o->stdio)
 		return serve_stdio(o, err);
-	spec.rx = rx_ops_of(o->rx);
-	spec.tuning.receive.device = spec.ifname;
-	spec.fragments = o->ledger;
+	spec->rx = rx_ops_of(o->rx);
+	spec->tuning.receive.device = spec->ifname;
+	spec->fragments = o->ledger;
 	if (o->ledger)
-		spec.ledger = spec.streams > LEDGER_STREAMS ? spec.streams : LEDGER_STREAMS;
+		spec->ledger = (unsigned)larger(spec->streams, LEDGER_STREAMS);
 	watch_block_signals();
-	if (!outputs_open(&shown, "pktledger/recv/1", &o->global, o->ledger, err) &&
-	    !check_serve(o, err) && !tuning_check(&spec, 0, err) &&
+	if (!outputs_open(&me.out, "pktledger/recv/1", &o->global, o->ledger, err) &&
+	    !check_serve(o, err) && !tuning_check(spec, 0, err) &&
 	    !caps_require(&cmd_recv, needs_with[o->rx], err) &&
 	    (!o->ledger || !caps_require(&cmd_recv, "--ledger", err)))
-		experiment_run(&spec, &callbacks, &out.res, &out, err);
+		experiment_run(spec, &callbacks, &out.res, &out, err);
 	log_progress_clear();
 	if (out.closed)
-		outputs_end(&shown, json_recv_end(&out));
-	outputs_close(&shown, err);
+		outputs_end(&me.out, json_recv_end(&out));
+	outputs_close(&me.out, err);
 	return 0;
 }
 

@@ -143,16 +143,15 @@ static void show_damage(const struct ledgers_file *f)
 		log_warn("%s is cut in line %llu, at byte %llu: what is before it is used", f->path,
 			 (unsigned long long)s->cut_line, (unsigned long long)s->cut_at);
 	if (others)
-		log_warn("%s: %llu line%s not match the checksum, the first is line %llu: the rest "
-			 "is used",
-			 f->path, others, others == 1 ? " does" : "s do",
+		log_warn("%s: %s not match the checksum, the first is line %llu: the rest is used",
+			 f->path, fmt_many(others, "line does|lines do"),
 			 (unsigned long long)s->bad_line);
 	if (f->odd)
-		log_warn("%s: %llu lines are not as this version writes them: they are left out",
-			 f->path, (unsigned long long)f->odd);
+		log_warn("%s: left out: %s not as this version writes them", f->path,
+			 fmt_many(f->odd, "line"));
 	if (f->headless)
-		log_warn("%s: %llu lines have lost their beginning: they are left out", f->path,
-			 (unsigned long long)f->headless);
+		log_warn("%s: left out: %s without the beginning", f->path,
+			 fmt_many(f->headless, "line"));
 }
 
 static int nothing(const struct load_spec *window, const struct ledgers_file *f, struct error *err)

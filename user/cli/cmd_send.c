@@ -76,7 +76,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	struct sending *s = arg;
 
 	log_progress("%.1f s%s: %s sent (%s)", (double)now->time_ns * 1e-9,
-		     report_left(&s->spec, now), fmt_count(now->sent),
+		     report_left(&s->spec, now->sent, now->time_ns), fmt_count(now->sent),
 		     fmt_rate((double)now->sent * 1e9 / (double)now->time_ns));
 	outputs_interval(&s->out, now);
 	return !stdout_gone();

@@ -371,12 +371,12 @@ static void events_finish(struct trace *t)
 		e->captured = pcapng_written(e->file);
 		goes_on(&e->file_error, t->o->capture, pcapng_close(e->file));
 		e->file = NULL;
-		log_info("%s: %llu packets%s", t->o->capture, (unsigned long long)e->captured,
+		log_info("%s: %s%s", t->o->capture, fmt_many(e->captured, "packet"),
 			 e->file_error ? ", not all" : "");
 	}
 	if (e->left_out)
-		log_warn("%llu drops are not in the document, which keeps %d; --json-lines has all",
-			 (unsigned long long)e->left_out, EVENTS_IN_DOCUMENT);
+		log_warn("%s not in the document, which keeps %d; --json-lines has all",
+			 fmt_many(e->left_out, "drop is|drops are"), EVENTS_IN_DOCUMENT);
 	t->incomplete = e->file_error || e->read_error;
 }
 
@@ -540,7 +540,8 @@ static bool on_interval(void *arg)
 		t->gone = true;
 		log_warn("%s is gone: one that comes by this name is another", what);
 	}
-	log_progress("%.0f s: %s lost", (double)time * 1e-9, fmt_count(lost));
+	log_progress("%.0f s%s: %s lost", (double)time * 1e-9,
+		     fmt_left((double)time, (double)t->o->live.duration_ns, time), fmt_count(lost));
 	return !stdout_gone() && !(broken && t->o->until_limit) &&
 	       !(t->o->count && !t->events.wanted && lost >= t->o->count);
 }

@@ -165,11 +165,12 @@ int traffic_family(struct run_spec *spec, const struct endpoint *to, struct erro
 
 void show_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to)
 {
-	const char *packets = spec->count == UINT64_MAX ? "" : fmt_count(spec->count);
+	const bool endless = spec->count == UINT64_MAX;
 
-	log_info("sending %s%sdatagrams of %s%u bytes%s%s at %s from %s to %s", packets,
-		 *packets ? " " : "", shape_sizes_differ(spec_shape(spec)) ? "up to " : "",
-		 spec->payload, spec->duration_ns ? " for " : "",
+	log_info("sending %s of %s%u bytes%s%s at %s from %s to %s",
+		 endless ? "datagrams" : fmt_many(spec->count, "datagram"),
+		 shape_sizes_differ(spec_shape(spec)) ? "up to " : "", spec->payload,
+		 spec->duration_ns ? " for " : "",
 		 spec->duration_ns ? num_text_time(spec->duration_ns) : "",
 		 spec->shape.scheduled ? "its own times"
 		 : rate_pps > 0	       ? fmt_rate(rate_pps)

@@ -129,15 +129,15 @@ static void show_interval(struct report *r, const struct experiment_interval *no
 	r->reported = *now;
 }
 
-char *report_left(const struct run_spec *spec, const struct experiment_interval *now)
+char *report_left(const struct run_spec *spec, uint64_t n, uint64_t time_ns)
 {
-	const double sent = (double)now->sent, time = (double)now->time_ns;
+	const double done = (double)n, time = (double)time_ns;
 	const double all = (double)spec->count, limit = (double)spec->duration_ns;
-	const bool by_time = limit > 0 && (spec->count == UINT64_MAX || time / limit > sent / all);
+	const bool by_time = limit > 0 && (spec->count == UINT64_MAX || time / limit > done / all);
 
 	if (!by_time && spec->count == UINT64_MAX)
 		return fmt_left(0, 0, 0);
-	return by_time ? fmt_left(time, limit, now->time_ns) : fmt_left(sent, all, now->time_ns);
+	return by_time ? fmt_left(time, limit, time_ns) : fmt_left(done, all, time_ns);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
@@ -153,7 +153,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 		return true;
 	}
 	log_progress("%s%.1f s%s: %s sent (%s), %s delivered, %s dropped", r->title, seconds,
-		     report_left(r->spec, now), sent,
+		     report_left(r->spec, now->sent, now->time_ns), sent,
 		     fmt_rate(seconds > 0 ? (double)now->sent / seconds : 0), delivered, dropped);
 	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		show_interval(r, now);

@@ -111,8 +111,9 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 /* The options of the trials that follow, and what their progress is headed by ("": nothing). */
 void report_next(struct report *r, const struct run_options *o, const char *title);
 
-/* For a line of progress: fmt_left() of what sends, which is done after its count or its time. */
-char *report_left(const struct run_spec *spec, const struct experiment_interval *now);
+/* For a line of progress: fmt_left() of what ends after its count, of which `n` are done, or time.
+ */
+char *report_left(const struct run_spec *spec, uint64_t n, uint64_t time_ns);
 
 /* Runs one trial and shows it. The first one connects to the other host, if there is one. */
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err);

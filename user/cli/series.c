@@ -466,8 +466,8 @@ static void run_all(struct course *c, struct error *err)
 		going = run_point(c, &points->at[i]);
 	log_progress_clear();
 	if (c->failed)
-		error_set(err, STATUS_FAILED, -EIO, NULL, "%u of %u trials failed", c->failed,
-			  c->done);
+		error_set(err, STATUS_FAILED, -EIO, NULL, "%u of %s failed", c->failed,
+			  fmt_many(c->done, "trial"));
 	json_put_u64(end, "trials", c->done);
 	json_put_u64(end, "failed", c->failed);
 	json_put_bool(end, "interrupted", !going);

@@ -83,8 +83,10 @@ void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_
 	       uint64_t total)
 {
 	bind_text(b, "counter", counter);
-	if (lost)
+	if (lost) {
 		bind_text(b, "lost", fmt_count(lost));
+		bind_text(b, "lost_packets", fmt_many(lost, "packet"));
+	}
 	bind_time(b, "window", window_ns);
 	bind_rate(b, "loss_rate", window_ns ? (double)lost * 1e9 / (double)window_ns : 0);
 	if (total > lost)

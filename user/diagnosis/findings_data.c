@@ -8,7 +8,7 @@
 /* Of a limit that judge_limit() found. */
 #define SYSCTL_LIMIT(name) SYSCTL(name, "{limit_wanted}", "{limit}")
 #define LOST                                                                                       \
-	"[{lost} packets lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
+	"[{lost_packets} lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
 	"[, {total} since {since}]"
 
 #define RCVBUF_EVIDENCE                                                                            \
@@ -28,7 +28,7 @@
 
 /* Of a socket whose buffer somebody made small. */
 #define QUEUE_EVIDENCE                                                                             \
-	"{lost} packets lost in {window}, {loss_rate} a second[, {total} since it was opened]; "   \
+	"{lost_packets} lost in {window}, {loss_rate} a second[, {total} since it was opened]; "   \
 	"{queued} of {rcvbuf} bytes queued"
 
 /* Of a CPU that serves a NIC. */
@@ -39,8 +39,8 @@
 
 /* Of a NAT that leads to where nobody is. */
 #define DNAT_EVIDENCE                                                                              \
-	"a connection to {asked} goes to {backend}, and no answer came back[; {lost} packets "     \
-	"lost]"
+	"a connection to {asked} goes to {backend}, and no answer came back[; "                    \
+	"{lost_packets} lost]"
 #define DNAT_CURRENT "[the rule {nat_rule}]"
 #define DNAT_WANTED  "[another backend in {nat_rule}, then ]the old entries deleted"
 
@@ -122,7 +122,7 @@ const struct finding_row finding_rows[] = {
 	 "again as new: throughput falls, and no counter of retransmissions moves. Each connection "
 	 "may have up to net.ipv4.tcp_limit_output_bytes there (TCP Small Queues); fq drops what a "
 	 "connection has beyond its flow_limit, too. `trace --balance` shows this.",
-	 .evidence = "{lost} segments returned to TCP",
+	 .evidence = "segments returned to TCP: {lost}",
 	 .current = "[net.ipv4.tcp_limit_output_bytes {tsq}]",
 	 .wanted = "a longer queue (its limit, and flow_limit of fq), or a smaller "
 		   "net.ipv4.tcp_limit_output_bytes",
@@ -297,7 +297,7 @@ const struct finding_row finding_rows[] = {
 	 "(IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP): `ip maddr` shows them. A program that joins "
 	 "without naming a device joins on that of the route to the group, often another one. It "
 	 "counts as no loss, and is said only of packets that were asked for by an expression.",
-	 .evidence = "[{lost} packets discarded][; in {location}]",
+	 .evidence = "[{lost_packets} discarded][; in {location}]",
 	 .wanted = "a program that joins on[ {ifname},] the device by which they come",
 	 .command = "ip maddr show dev {ifname}"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
@@ -491,7 +491,7 @@ const struct finding_row finding_rows[] = {
 	 "not known: what its reader did while packets were lost, or how many came and how fast "
 	 "the program read. Watching for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "not enough seen: {lost} losses[ in {window}]; watch for longer"},
+	 .wanted = "not enough seen: {lost_packets} lost[ in {window}]; watch for longer"},
 	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
 	 "The socket of {process} on port {port} has the host's default buffer, and it was full.",
 	 "The socket has the host's default buffer, since its program asked for none, and that "
@@ -611,8 +611,8 @@ const struct finding_row finding_rows[] = {
 	 "acknowledged, however often it is sent: a path MTU black hole. A router cannot pass on "
 	 "what is too large and its ICMP message does not come back, or a tunnel loses it "
 	 "silently. Where a drop of them is seen on this host that is shown instead.",
-	 .evidence = "{flows} connections sent full segments again and again, and none was "
-		     "acknowledged",
+	 .evidence = "connections that sent full segments again and again, none of them "
+		     "acknowledged: {flows}",
 	 .wanted = "ICMP \"fragmentation needed\" let through on the path, an MTU or MSS that fits "
 		   "(nft: tcp option maxseg size set rt mtu), or net.ipv4.tcp_mtu_probing 1",
 	 .command = "ss -tin"},
@@ -622,7 +622,7 @@ const struct finding_row finding_rows[] = {
 	 "unequal delay (bonding without a hash of layer 4, packets sprayed over links, queues of "
 	 "several CPUs) reorder packets; a delay that jumps ends a timer. Each time TCP slows down "
 	 "for nothing.",
-	 .evidence = "{lost} of {again} retransmissions were not needed",
+	 .evidence = "not needed: {lost} of {again} retransmissions",
 	 .wanted =
 		 "one path for each connection (a hash of addresses and ports), or a steady delay",
 	 .command = "ss -tin"},

@@ -134,9 +134,9 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 	unseen = smaller(res->unaccounted - losses->suppressed, moved - shown);
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
-		 "ReasmTimeout counted %llu datagrams, events %llu: the timer may have run "
+		 "ReasmTimeout counted %s, events %llu: the timer may have run "
 		 "on top of PID 1, where this kernel skips tracing programs",
-		 (unsigned long long)moved, (unsigned long long)shown);
+		 fmt_many(moved, "datagram"), (unsigned long long)shown);
 }
 
 void settle_by_counter(const struct countercheck *check, const struct counters *deltas,

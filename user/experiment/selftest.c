@@ -120,7 +120,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 			note(row, "%llu lost elsewhere, by no counter",
 			     (unsigned long long)(row->injected - row->settled));
 		else if (row->events != due)
-			note(row, "%llu events are due", (unsigned long long)due);
+			note(row, "%s due", fmt_many(due, "event is|events are"));
 	}
 	if (fault_is(row->fault, SILENT))
 		note(row, "known by the checkpoints on both sides");

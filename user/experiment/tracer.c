@@ -148,9 +148,9 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 	out->suppressed = ledger->tally.unaccounted_on_init;
 	if (out->suppressed)
 		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
-			 "%llu packets were last seen on top of a thread of PID 1, where this "
-			 "kernel may skip tracing programs",
-			 (unsigned long long)out->suppressed);
+			 "%s last seen on top of a thread of PID 1, where this kernel may skip "
+			 "tracing programs",
+			 fmt_many(out->suppressed, "packet was|packets were"));
 }
 
 void tracer_close(struct tracer *t)

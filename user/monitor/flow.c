@@ -115,16 +115,16 @@ void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
 static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 {
 	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
-	const char *count = fmt_count(b->doubt[DOUBT_RESIDUAL]);
+	const uint64_t n = b->doubt[DOUBT_RESIDUAL];
 
 	if (b->unaccounted > 0)
 		snprintf(buf, size,
-			 "%s datagrams arrived and were seen nowhere after: in a queue below the "
+			 "%s seen nowhere after arriving: in a queue below the "
 			 "sockets, taken by a part of the kernel that reads without recv(), or "
 			 "lost where the kernel reports nothing",
-			 count);
+			 fmt_many(n, "datagram was|datagrams were"));
 	else
-		snprintf(buf, size, "%s more ended than were seen coming: %s%s", count,
+		snprintf(buf, size, "%s more ended than were seen coming: %s%s", fmt_count(n),
 			 multicast ? fmt_count(multicast) : "",
 			 multicast ? " were multicast, of which each socket gets a copy"
 				   : "copies, or packets that a program has put in behind the "
@@ -132,35 +132,48 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 }
 
 /* What follows the number, where there is one. */
-static const char *const doubt_text[DOUBTS] = {
-	[DOUBT_SUSPECT] = "datagrams were dropped where it is not known whether anybody misses "
-			  "them",
-	[DOUBT_AMBIGUOUS] = "datagrams were read that may be the flow's or others': datagrams of "
-			    "both come to that port in the same length; an EXPR that takes all "
-			    "that the socket gets can be balanced",
-	[DOUBT_UNPLACED] = "reads returned less than any datagram that came: the reader's buffer "
-			   "is shorter, so whose they were cannot be told",
-	[DOUBT_UNSIZED] = "reads returned several merged datagrams (UDP_GRO) of different sizes, "
-			  "so how many cannot be told",
-	[DOUBT_ELSEWHERE] = "datagrams were read in a namespace into which none was seen coming: "
-			    "something moves packets past the checkpoints",
-	[DOUBT_MOVED] = "the flow never paused long enough to look at all counts and queues at one "
-			"moment",
-	[DOUBT_UNJUDGED] = "causes of drops are not in the stage map: whether their packets had "
-			   "arrived is not sure",
-	[DOUBT_FILTER] = "packets, of this flow or another, could not be read as far as EXPR asks",
-	[DOUBT_MISSED] = "packets, of this flow or another, were not seen because a checkpoint was "
-			 "busy on that CPU",
-	[DOUBT_NAT] = "namespaces have NAT that cannot be followed, which takes Linux 6.4 with "
-		      "CONFIG_NETFILTER_BPF_LINK and CAP_NET_ADMIN there: what it renames may be "
-		      "delivered or dropped under another name",
-	[DOUBT_NUMBERS] = "packets had their number in a page that could not be read, which takes "
-			  "Linux 6.12: what was lost before is not known",
-	[DOUBT_CROWDED] = "packets were of streams that found no room: what was lost before is "
-			  "not known",
-	[DOUBT_NO_STREAM] = "no two packets came in sequence: they are not numbered as --seq says",
-	[DOUBT_INTERFACES] = "packets of any flow were lost by interfaces of this host meanwhile: "
-			     "some of the missing numbers may be among them",
+static const struct {
+	const char *of, *text; /* of: for fmt_many(); NULL: no number */
+} doubt_text[DOUBTS] = {
+	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
+			   "dropped where it is not known whether anybody misses it"},
+	[DOUBT_AMBIGUOUS] = {"datagram was|datagrams were",
+			     "read that may be the flow's or others': datagrams of both come to "
+			     "that port in the same length; an EXPR that takes all that the socket "
+			     "gets can be balanced"},
+	[DOUBT_UNPLACED] = {"read",
+			    "returned less than any datagram that came: the reader's buffer "
+			    "is shorter, so whose it was cannot be told"},
+	[DOUBT_UNSIZED] = {"read",
+			   "returned several merged datagrams (UDP_GRO) of different sizes, "
+			   "so how many cannot be told"},
+	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
+			     "read in a namespace into which none was seen coming: something moves "
+			     "packets past the checkpoints"},
+	[DOUBT_MOVED] = {NULL, "the flow never paused long enough to look at all counts and queues "
+			       "at one moment"},
+	[DOUBT_UNJUDGED] = {"cause of drops is|causes of drops are",
+			    "not in the stage map: whether what was dropped had arrived is not "
+			    "sure"},
+	[DOUBT_FILTER] = {"packet",
+			  "of this flow or another could not be read as far as EXPR asks"},
+	[DOUBT_MISSED] = {"packet",
+			  "of this flow or another passed unseen because a checkpoint was "
+			  "busy on that CPU"},
+	[DOUBT_NAT] = {"namespace has|namespaces have",
+		       "NAT that cannot be followed, which takes Linux 6.4 with "
+		       "CONFIG_NETFILTER_BPF_LINK and CAP_NET_ADMIN there: what it renames may be "
+		       "delivered or dropped under another name"},
+	[DOUBT_NUMBERS] = {"packet", "had the number in a page that could not be read, which takes "
+				     "Linux 6.12: what was lost before is not known"},
+	[DOUBT_CROWDED] = {"packet was|packets were",
+			   "of streams that found no room: what was lost before is not known"},
+	[DOUBT_NO_STREAM] = {NULL,
+			     "no two packets came in sequence: they are not numbered as --seq "
+			     "says"},
+	[DOUBT_INTERFACES] = {"packet was|packets were",
+			      "lost by interfaces of this host meanwhile, of any flow: some of the "
+			      "missing numbers may be among them"},
 };
 
 static void put_before(const struct flow_balance *b, char *buf, size_t size)
@@ -168,19 +181,16 @@ static void put_before(const struct flow_balance *b, char *buf, size_t size)
 	const struct balance_streams *s = &b->facts.streams;
 
 	if (b->before)
-		snprintf(buf, size,
-			 "%s datagrams were dropped here because fragments of them never came to "
-			 "this host",
-			 fmt_count(b->before));
+		snprintf(buf, size, "%s dropped here because fragments never came to this host",
+			 fmt_many(b->before, "datagram was|datagrams were"));
 	else if (!b->facts.numbered)
 		snprintf(buf, size, "what was lost before this host is not seen without --seq");
 	else if (!s->streams)
 		snprintf(buf, size, "no numbers, so what was lost before this host is not known");
 	else
-		snprintf(buf, size,
-			 "%s of %s numbers in %u streams were missing where the flow enters this "
-			 "host",
-			 fmt_count(s->missing), fmt_count(s->missing + s->seen), s->streams);
+		snprintf(buf, size, "missing where the flow enters this host: %s of %s in %s",
+			 fmt_count(s->missing), fmt_many(s->missing + s->seen, "number"),
+			 fmt_many(s->streams, "stream"));
 }
 
 static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
@@ -213,8 +223,8 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 	if (i < b->facts.n_nat) {
 		const struct nat_translation *t = &b->facts.nat[i];
 
-		snprintf(buf, size, "%s datagrams of connections %s %s, translated by NAT to %s",
-			 fmt_count(t->packets), t->kind == NAT_SOURCE ? "from" : "to",
+		snprintf(buf, size, "%s of connections %s %s, translated by NAT to %s",
+			 fmt_many(t->packets, "datagram"), t->kind == NAT_SOURCE ? "from" : "to",
 			 num_text_endpoint(&t->from), num_text_endpoint(&t->to));
 		return 0;
 	}
@@ -224,10 +234,12 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 			continue;
 		if (doubt == DOUBT_RESIDUAL)
 			put_residual(b, buf, size);
-		else if (doubt == DOUBT_MOVED || doubt == DOUBT_NO_STREAM)
-			snprintf(buf, size, "%s", doubt_text[doubt]);
+		else if (!doubt_text[doubt].of)
+			snprintf(buf, size, "%s", doubt_text[doubt].text);
 		else
-			snprintf(buf, size, "%s %s", fmt_count(b->doubt[doubt]), doubt_text[doubt]);
+			snprintf(buf, size, "%s %s",
+				 fmt_many(b->doubt[doubt], doubt_text[doubt].of),
+				 doubt_text[doubt].text);
 		return 0;
 	}
 	if (i)

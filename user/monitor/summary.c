@@ -149,8 +149,8 @@ static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 	add(w->rules_text, size, "%s%s of chain %s %s %s%s%s%s", first ? "" : ", ", what, r->family,
 	    r->table, r->chain, r->comment[0] ? " (" : "", r->comment, r->comment[0] ? ")" : "");
 	if (r->kind == NFT_RULE_MOVED)
-		add(w->rules_text, size, ": %s%s packets", r->exact ? "" : "at most ",
-		    fmt_count(r->packets));
+		add(w->rules_text, size, ": %s%s", r->exact ? "" : "at most ",
+		    fmt_many(r->packets, "packet"));
 }
 
 /* Those that moved; where none did, those that could have dropped. */

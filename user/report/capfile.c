@@ -85,9 +85,8 @@ static uint16_t u16_at(const struct capfile *c, const uint8_t *p)
 
 static int spoilt(struct capfile *c, const char *what)
 {
-	return error_set(c->err, STATUS_FAILED, -EINVAL, NULL,
-			 "%s is spoilt after %llu packets: %s", c->path,
-			 (unsigned long long)c->state->packets, what);
+	return error_set(c->err, STATUS_FAILED, -EINVAL, NULL, "%s is spoilt after %s: %s", c->path,
+			 fmt_many(c->state->packets, "packet"), what);
 }
 
 /* False: the file ends here, or is cut. */

@@ -769,9 +769,9 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 		page_words(p, likely ? STYLE_WARN : STYLE_GOOD,
 			   "no counter of losses moved in %s%s;", window,
 			   likely ? "" : ", and no limit is near");
-	page_words(p, STYLE_PLAIN, "looked at %zu interface%s, %zu UDP socket%s, %u CPU%s%s%s",
-		   links, links == 1 ? "" : "s", socks, socks == 1 ? "" : "s", cpus,
-		   cpus == 1 ? "" : "s", losing ? " for " : "", losing ? window : "");
+	page_words(p, STYLE_PLAIN, "looked at %s, %s, %s%s%s", fmt_many(links, "interface"),
+		   fmt_many(socks, "UDP socket"), fmt_many(cpus, "CPU"), losing ? " for " : "",
+		   losing ? window : "");
 	if (spaces > 1)
 		page_words(p, STYLE_PLAIN, "and the counters of %u network namespaces", spaces);
 	if (unread)

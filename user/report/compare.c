@@ -694,9 +694,9 @@ static void print_pair(struct page *p, struct json_object *pair)
 		return;
 	}
 	snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
-	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
-		 heat, fmt_count((uint64_t)json_get_double(pair, "sent")),
-		 json_get_u64(pair, "runs"));
+	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s of %s\"", heat,
+		 fmt_many((uint64_t)json_get_double(pair, "sent"), "packet"),
+		 fmt_many(json_get_u64(pair, "runs"), "run"));
 	p->markup = markup;
 	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
 	page_name(p, json_get_text(pair, "stage"));

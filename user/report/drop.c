@@ -326,10 +326,10 @@ static int read_all(struct lostcap *c, const char *path, struct error *err)
 		return error_set(err, STATUS_FAILED, -ENODATA, NULL, "%s has no packets", path);
 	if (c->strangers)
 		return error_usage(err, "name the capture of the other end too, to compare them",
-				   "%s: %llu of its %llu packets do not say why they were lost, as "
-				   "those of `trace -w` do",
-				   path, (unsigned long long)c->strangers,
-				   (unsigned long long)state.packets);
+				   "%s: of its %s %llu tell no reason for their loss, as those of "
+				   "`trace -w` do",
+				   path, fmt_many(state.packets, "packet"),
+				   (unsigned long long)c->strangers);
 	file->documents = 1;
 	file->state.lines = state.packets;
 	file->state.cut = state.cut;

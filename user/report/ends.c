@@ -429,7 +429,7 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 static void put_end(struct page *p, const char *label, const struct json_object *end)
 {
 	page_text(p, 0, STYLE_BOLD, label);
-	page_fill(p, STYLE_PLAIN, end, "{file}: {packets#} packets, {compared#} compared");
+	page_fill(p, STYLE_PLAIN, end, "{file}: {packets#packet}, {compared#} compared");
 	page_fill(p, STYLE_WARN, end, "{?cut}, {cut#} cut too short to be known again");
 	page_fill(p, STYLE_WARN, end,
 		  "{?dropped_by_capture}, {dropped_by_capture#} dropped by the capture");
@@ -487,10 +487,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	page_row(&p, STYLE_PLAIN, 0, "in A", whole, 0);
 	page_end(&p);
 	page_row(&p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
-	page_fill(&p, STYLE_PLAIN, ends,
-		  json_get_u64(ends, "gaps") == 1
-			  ? "{?lost}{gaps#} gap, the longest of {longest_gap#}"
-			  : "{?lost}{gaps#} gaps, the longest of {longest_gap#}");
+	page_fill(&p, STYLE_PLAIN, ends, "{?lost}{gaps#gap}, the longest of {longest_gap#}");
 	page_end(&p);
 	put_row_if(&p, "unknown", unknown, "outside",
 		   "B was not there yet, or no more, when they were due");

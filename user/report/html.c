@@ -177,13 +177,14 @@ static void put_headline(struct html *h, struct json_object *end)
 
 	html_put(h, "<h1>");
 	if (json_get(end, "received"))
-		html_put(h, "%s packets received", fmt_count(json_get_u64(end, "received")));
+		html_put(h, "%s received", fmt_many(json_get_u64(end, "received"), "packet"));
 	else if (!json_get(end, "attempted"))
-		html_put(h, "%s packets lost", fmt_count(lost));
+		html_put(h, "%s lost", fmt_many(lost, "packet"));
 	else if (!sent)
 		html_put(h, "Nothing was sent");
 	else if (!lost && arrived == sent)
-		html_put(h, "All %s packets were %s", fmt_count(sent), html_arrival(end));
+		html_put(h, "%s%s %s", sent > 1 ? "All " : "",
+			 fmt_many(sent, "packet was|packets were"), html_arrival(end));
 	else if (!arrived)
 		html_put(h, "Nothing arrived");
 	else if (!lost)
@@ -387,8 +388,8 @@ void html_ledger(struct html *h, struct json_object *start, struct json_object *
 			agree += json_get_bool(c.item, "agrees");
 	}
 	if (counters)
-		snprintf(note, sizeof(note), "%u of %u counters of the kernel agree", agree,
-			 counters);
+		snprintf(note, sizeof(note), "%u of %s of the kernel agree", agree,
+			 fmt_many(counters, "counter"));
 	html_section(h, "The ledger", note);
 	if (run)
 		text_run(&v, start, end, TEXT_LEDGER);

@@ -499,8 +499,8 @@ static void put_histogram(struct html *h, struct json_object *end)
 		uint64_t from = json_get_u64(b, "from_ns"), to = json_get_u64(b, "to_ns");
 		char tip[4 * FMT_MAX];
 
-		snprintf(tip, sizeof(tip), "%s to %s: %s packets", fmt_ns(from), fmt_ns(to),
-			 fmt_count(json_get_u64(b, "packets")));
+		snprintf(tip, sizeof(tip), "%s to %s: %s", fmt_ns(from), fmt_ns(to),
+			 fmt_many(json_get_u64(b, "packets"), "packet"));
 		put_column(h, &c, "column flow", (double)from, (double)to + 1,
 			   json_get_double(b, "packets"), tip);
 	}

@@ -106,7 +106,7 @@ static void put_stream(const struct picture *p)
 
 	html_put(p->h, "<g>");
 	if (p->arrival)
-		html_put(p->h, "<title>%s packets %s</title>", fmt_count(p->arrived), p->arrival);
+		html_put(p->h, "<title>%s %s</title>", fmt_many(p->arrived, "packet"), p->arrival);
 	html_put(p->h, "<path class=\"flow\" transform=\"%s\" d=\"M0 0V%.1f", p->as->transform,
 		 width);
 	for (unsigned i = 0; i < p->n; i++) {
@@ -131,8 +131,8 @@ static void draw(const struct picture *p)
 		 p->as->class, down ? NARROW : along, down ? along : across);
 	put_stream(p);
 	for (unsigned i = 0; i < p->n; i++) {
-		html_put(p->h, "<g><title>%s: %s packets\n%s</title>", p->out[i].name,
-			 fmt_count(p->out[i].packets), p->out[i].why);
+		html_put(p->h, "<g><title>%s: %s\n%s</title>", p->out[i].name,
+			 fmt_many(p->out[i].packets, "packet"), p->out[i].why);
 		put_exit(p, &p->out[i], width);
 		put_label(p, &p->out[i]);
 		html_put(p->h, "</g>");
@@ -260,9 +260,9 @@ void html_ends_head(struct html *h, struct json_object *doc)
 		html_put(h, "<h1>Nothing was seen to be lost between A and B</h1>");
 	if (open)
 		html_put(h,
-			 "<p class=\"warn\">of %s packets B cannot know: it was not there, "
+			 "<p class=\"warn\">of %s B cannot know: it was not there, "
 			 "or its capture dropped or cut packets</p>",
-			 fmt_count(open));
+			 fmt_many(open, "packet"));
 	html_command(h, json_get(doc, "start"));
 }
 

@@ -50,10 +50,9 @@ static void put_segment(struct html *h, const char *class, const char *name,
 	uint64_t sent = json_get_u64(trial, "sent");
 
 	if (packets && sent)
-		html_put(h,
-			 "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s packets, %s\"></i>",
+		html_put(h, "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s, %s\"></i>",
 			 class, 100 * width * fmin((double)packets / (double)sent, 1), name,
-			 fmt_count(packets), page_share(packets, sent));
+			 fmt_many(packets, "packet"), page_share(packets, sent));
 }
 
 /* As long as packets were sent a second, split by where they went. */
@@ -299,9 +298,9 @@ static void put_answers(struct html *h, struct json_object *end)
 				 fmt_rate(json_get_double(all, "min")),
 				 fmt_rate(json_get_double(all, "max")));
 		if (json_get_u64(goal, "lost_below"))
-			snprintf(losers, sizeof(losers), "; %s of %s trials up to it lost more",
+			snprintf(losers, sizeof(losers), "; %s of %s up to it lost more",
 				 fmt_count(json_get_u64(goal, "lost_below")),
-				 fmt_count(json_get_u64(goal, "trials_below")));
+				 fmt_many(json_get_u64(goal, "trials_below"), "trial"));
 		snprintf(why, sizeof(why), "%s%.60s%s%s", beyond, limit, losers, searches);
 		html_figure(h, goals[i].title, fmt_rate(lower), why);
 	}

@@ -527,8 +527,8 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 		note(j, "%s has no end: what %s sent after its last line is not known", s->d->path,
 		     name);
 	if (s->d->damaged)
-		note(j, "lines of %s are missing: of %llu numbers it tells nothing", s->d->path,
-		     (unsigned long long)open);
+		note(j, "lines of %s are missing: of %s it tells nothing", s->d->path,
+		     fmt_many(open, "number"));
 	if (s->by_time && j->one->sent)
 		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",
 		     name, s->to->name);
@@ -643,12 +643,12 @@ static void fill_received(struct joining *j)
 	else if (j->to->d->damaged)
 		note(j, "lines of %s are missing: what did not come is not known", j->to->d->path);
 	if (sum->late)
-		note(j, "%llu packets came too late to be booked", (unsigned long long)sum->late);
+		note(j, "%s came too late to be booked", fmt_many(sum->late, "packet"));
 	if (sum->foreign)
 		note(j,
-		     "%llu packets could not be noted by the receiver: more streams came than "
+		     "%s could not be noted by the receiver: more streams came than "
 		     "it had room for (recv --streams), or more was lost at a stretch",
-		     (unsigned long long)sum->foreign);
+		     fmt_many(sum->foreign, "packet"));
 }
 
 static void add_stranger(struct joining *j, const struct fatesum_run *run)
@@ -689,8 +689,8 @@ static void find_strangers(struct joining *j, const struct ends *ends)
 			add_stranger(j, run);
 	}
 	if (j->to && json_object_array_length(j->strangers))
-		note(j, "%zu streams came to %s of which no sender's ledger is here",
-		     json_object_array_length(j->strangers), j->to->name);
+		note(j, "%s came to %s of which no sender's ledger is here",
+		     fmt_many(json_object_array_length(j->strangers), "stream"), j->to->name);
 }
 
 static void finish(struct joining *j, struct ledgers_document *d)

@@ -203,7 +203,7 @@ static bool is_set(struct json_object *member)
 
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text)
 {
-	char key[48], filled[1024] = "";
+	char key[48], filled[1024] = "", *of;
 	size_t n = 0;
 
 	while (*text && n < sizeof(filled)) {
@@ -216,15 +216,19 @@ void page_fill(struct page *p, enum style style, const struct json_object *o, co
 			break;
 		snprintf(key, sizeof(key), "%.*s", (int)(length - plain - 1), text + 1);
 		text += length - plain + 1;
-		key[strcspn(key, "#")] = '\0';
+		of = strchr(key, '#');
+		if (of)
+			*of++ = '\0';
 		member = json_get(o, key + (*key == '?'));
 		if (*key == '?' && !is_set(member))
 			return;
 		if (*key != '?')
-			n += (size_t)snprintf(filled + n, sizeof(filled) - n, "%s",
-					      text[-2] == '#' ? page_glue(page_number(key, member))
-					      : member	      ? json_object_get_string(member)
-							      : "");
+			n += (size_t)snprintf(
+				filled + n, sizeof(filled) - n, "%s",
+				of && *of ? page_glue(fmt_many(json_object_get_uint64(member), of))
+				: of	  ? page_glue(page_number(key, member))
+				: member  ? json_object_get_string(member)
+					  : "");
 	}
 	page_words(p, style, "%s", filled);
 }

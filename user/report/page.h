@@ -20,7 +20,7 @@
 #include "base/num.h"
 
 #define PAGE_WIDTH 80
-#define PAGE_LEAST 50 /* columns, on a terminal that has fewer */
+#define PAGE_LEAST 50	/* columns, on a terminal that has fewer */
 #define PAGE_BLANK '\v' /* printed as a blank */
 
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_BAD, STYLE_WARN };
@@ -59,8 +59,8 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /*
  * As page_words(), with members of `o` in their places: "{host}" as it is, "{sent#}" as
- * page_number() has it, in one word. A text that begins with "{?waits}" is left out if that member
- * is not there, or is 0, false or empty.
+ * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(). A text
+ * that begins with "{?waits}" is left out if that member is not there, or is 0, false or empty.
  */
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text);
 

@@ -115,7 +115,7 @@ void text_found_spread(FILE *out, const struct json_object *end);
 const char *found_culprit(const struct json_object *rate);
 
 struct text_count {
-	const char *key, *name;
+	const char *key, *name; /* "one|many": for fmt_many() */
 };
 
 /* "3 duplicated, 12 reordered": those members of `o` that are not 0. */

@@ -147,7 +147,7 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 	}
 	if (rows.n > ROWS_MAX) {
 		put_rates(p, STYLE_DIM, "others", &others, ns);
-		page_words(p, STYLE_DIM, "%u rows more", rows.n - ROWS_MAX);
+		page_words(p, STYLE_DIM, "%s more", fmt_many(rows.n - ROWS_MAX, "row"));
 		page_end(p);
 	}
 	table_free(&rows);
@@ -557,7 +557,7 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time");
 	if (json_get(own, "kernel_ns"))
 		page_fill(p, STYLE_DIM, own, "and {kernel_ns#} in the kernel,");
-	page_fill(p, STYLE_DIM, own, "for {events#} events;");
+	page_fill(p, STYLE_DIM, own, "for {events#event};");
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
 	if (more)
@@ -618,8 +618,7 @@ static void put_numbers(struct page *p, const struct json_object *sequence)
 		return;
 	page_row(p, missing ? STYLE_BAD : STYLE_PLAIN, 0, "lost before", missing,
 		 missing + json_get_u64(sequence, "numbers"));
-	page_words(p, STYLE_PLAIN, "of the numbers in %llu stream%s", (unsigned long long)streams,
-		   streams == 1 ? "" : "s");
+	page_words(p, STYLE_PLAIN, "of the numbers in %s", fmt_many(streams, "stream"));
 	for (unsigned i = 0; i < LENGTH(beside); i++)
 		any |= json_get_u64(sequence, beside[i].key);
 	if (any)

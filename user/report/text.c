@@ -21,7 +21,10 @@ void text_counts(struct page *p, enum style style, const struct json_object *o,
 	for (; count < last; count++) {
 		uint64_t packets = json_get_u64(o, count->key);
 
-		if (packets)
+		if (packets && strchr(count->name, '|'))
+			page_words(p, style, "%s%s", page_glue(fmt_many(packets, count->name)),
+				   count + 1 < last ? "," : "");
+		else if (packets)
 			page_words(p, style, "%s\v%s%s", fmt_count(packets), count->name,
 				   count + 1 < last ? "," : "");
 	}
@@ -128,7 +131,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 		{"damaged", "damaged"},
 		{"invalid", "invalid"},
 		{"foreign", "of another run"},
-		{"replies", "ICMP replies"},
+		{"replies", "ICMP reply|ICMP replies"},
 	};
 	static const struct text_count fragments[] = {
 		{"fragments_made", "made"},
@@ -136,14 +139,15 @@ static void put_beside(struct page *p, const struct json_object *end)
 		{"fragments_dropped", "dropped"},
 		{"fragments_abandoned", "abandoned"},
 		{"fragments_unmatched", "without a number"},
-		{"datagrams_reassembled", "datagrams put together"}, /* if any were made */
+		{"datagrams_reassembled",
+		 "datagram put together|datagrams put together"}, /* if any were made */
 	};
 	static const struct text_count own[] = {
 		{"causes_full", "without room for their cause"},
 		{"stamp_unreadable", "with an unreadable stamp"},
-		{"recursion_misses", "events missed by recursion"},
-		{"cell_empty", "XDP losses without a number"},
-		{"gso_split", "merged packets of uneven stamps"},
+		{"recursion_misses", "event missed by recursion|events missed by recursion"},
+		{"cell_empty", "XDP loss without a number|XDP losses without a number"},
+		{"gso_split", "merged packet of uneven stamps|merged packets of uneven stamps"},
 	};
 	const struct json_object *gaps = json_get(end, "loss_gaps");
 	const struct json_object *losses = json_get(end, "own_losses");
@@ -159,7 +163,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 			  fmt_count(json_get_u64(gaps, "longest")));
 	if (json_get_u64(end, "reordered"))
 		page_fill_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
-			       json_get(end, "reordering"), "extent up to {extent_max#}\vpackets");
+			       json_get(end, "reordering"), "extent up to {extent_max#packet}");
 	text_counts_line(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
 	text_counts_line(p, "fragments       ", STYLE_PLAIN, end, fragments,
 			 LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
@@ -394,7 +398,7 @@ static void put_sent(struct page *p, const struct json_object *end)
 
 	page_row(p, STYLE_PLAIN, 0, "sent", json_get_u64(end, "sent"), 0);
 	page_fill(p, STYLE_PLAIN, end, "{?duration_ns}{tx_pps#} in {duration_ns#}");
-	page_fill(p, STYLE_DIM, end, "{?waits}({waits#}\vwaits, {wait_ns#})");
+	page_fill(p, STYLE_DIM, end, "{?waits}({waits#wait}, {wait_ns#})");
 	page_fill(p, STYLE_WARN, end, "{?slipped_ns}|\v{slipped_ns#}\vbehind\vschedule");
 	page_fill(p, STYLE_WARN, end,
 		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vas\vnumbers\vhad\vto\vsettle");
@@ -488,8 +492,9 @@ static void put_verdict(struct page *p, const struct json_object *start,
 				  "{impossible#} impossible.");
 	}
 	if (disagree)
-		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s.", disagree,
-			   disagree == 1 ? "counter" : "counters", disagree == 1 ? "s" : "");
+		page_words(p, STYLE_BAD, "%s.",
+			   fmt_many(disagree, "counter of the kernel disagrees|"
+					      "counters of the kernel disagree"));
 	if (disagree && (!lab || json_get(lab, "name")))
 		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");
 	if (json_get_bool(end, "interrupted"))
@@ -592,9 +597,9 @@ static void print_goal(struct page *p, const char *name, const struct json_objec
 	if (loss_ratio > 0)
 		page_words(p, STYLE_PLAIN, "(up to %g\v%% lost)", loss_ratio * 100);
 	if (json_get_u64(rate, "lost_below"))
-		page_words(p, STYLE_PLAIN, "(%s of %s trials up to that rate lost more)",
+		page_words(p, STYLE_PLAIN, "(%s of %s up to that rate lost more)",
 			   fmt_count(json_get_u64(rate, "lost_below")),
-			   fmt_count(json_get_u64(rate, "trials_below")));
+			   fmt_many(json_get_u64(rate, "trials_below"), "trial"));
 	if (!done)
 		page_words(p, STYLE_PLAIN, "(not finished)");
 	page_end(p);
@@ -708,13 +713,13 @@ static void put_delays(struct page *p, const struct json_object *end)
 	const char *doubt = json_get_text(json_get(end, "clock"), "doubt");
 
 	if (json_get_u64(gaps, "gaps"))
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "gaps %" PRIu64 ", the longest of %" PRIu64 " packets",
-			  json_get_u64(gaps, "gaps"), json_get_u64(gaps, "longest"));
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "gaps %" PRIu64 ", the longest of %s",
+			  json_get_u64(gaps, "gaps"),
+			  fmt_many(json_get_u64(gaps, "longest"), "packet"));
 	if (json_get_u64(end, "reordered"))
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "reordering extent up to %" PRIu64 " packets",
-			  json_get_u64(json_get(end, "reordering"), "extent_max"));
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "reordering extent up to %s",
+			  fmt_many(json_get_u64(json_get(end, "reordering"), "extent_max"),
+				   "packet"));
 	if (latency)
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
 			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK

@@ -349,12 +349,11 @@ static void fill_remarks(const struct rows *r, const struct trials *t, const cha
 
 	snprintf(where, 512, "%s", trials_stage(t));
 	if (waits)
-		remark(where, "%s waits", fmt_count(waits));
+		remark(where, "%s", fmt_many(waits, "wait"));
 	if (fragments > 0)
-		remark(where, "%s fragments, %s seen, %s datagrams of them",
-		       fmt_count((uint64_t)fragments),
+		remark(where, "%s, %s seen, %s of them", fmt_many((uint64_t)fragments, "fragment"),
 		       fmt_count((uint64_t)median_of(t, TRIALS_SEEN)),
-		       fmt_count((uint64_t)median_of(t, TRIALS_REASSEMBLED)));
+		       fmt_many((uint64_t)median_of(t, TRIALS_REASSEMBLED), "datagram"));
 	if (r->repeated && t->n)
 		remark(where, "spread %.1f %%%s", spread_of(t) * 100,
 		       trials_steady(t) ? "" : " (more than 5 %)");

@@ -358,6 +358,11 @@ CASE(test_fmt)
 	IS(fmt_count(1000), "1,000");
 	IS(fmt_count(1000000), "1,000,000");
 	IS(fmt_count(UINT64_MAX), "18,446,744,073,709,551,615");
+	IS(fmt_many(0, "packet"), "0 packets");
+	IS(fmt_many(1, "packet"), "1 packet");
+	IS(fmt_many(2893, "packet"), "2,893 packets");
+	IS(fmt_many(1, "reply was|replies were"), "1 reply was");
+	IS(fmt_many(2, "reply was|replies were"), "2 replies were");
 	IS(fmt_rate(0), "0 pps");
 	IS(fmt_rate(0.5), "0.500 pps");
 	IS(fmt_rate(999), "999 pps");

@@ -97,7 +97,7 @@ CASE(for_people)
 	has(text,
 	    "\nlost before         5   0.50 %  of the numbers in 2 streams - 3 twice, 1 restart");
 	has(text, "\nverdict         unknown\n");
-	has(text, "10 datagrams arrived and were seen nowhere after");
+	has(text, "10 datagrams were seen nowhere after arriving");
 	has(text, "150 ns each time, 1.50 % of a CPU");
 	free(text);
 }
