@@ -576,6 +576,16 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 /* What the first bytes of an IP header say: whether it may be of a fragment; others may be, too. */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
+/* A driver has just given it to the stack: the network header comes a little later. */
+static __always_inline bool is_received_ip(const struct sk_buff *skb)
+{
+	__u64 data = skb->data - skb->head;
+
+	barrier_var(data); /* the verifier takes no difference of pointers in 32 bits */
+	return data == skb->mac_header + ETHERNET_HLEN &&
+	       (skb->protocol == bpf_htons(TYPE_IP4) || skb->protocol == bpf_htons(TYPE_IP6));
+}
+
 /*
  * Whether the kind is IP_PLAIN, for most packets, where their IP header is behind the link's:
  * without a call, because every drop is asked.
@@ -585,6 +595,8 @@ static __always_inline bool is_plain(const struct sk_buff *skb)
 	__u16 l3 = skb->network_header, mac = skb->mac_header;
 	const __u8 *ip;
 
+	if (!l3 && mac != HEADER_UNSET && is_received_ip(skb))
+		l3 = mac + ETHERNET_HLEN;
 	if (!KFUNCS || !l3 || l3 >= skb->tail || (mac != HEADER_UNSET && l3 < mac))
 		return false;
 	ip = (const __u8 *)CAST(skb->head + l3, iphdr);
@@ -1008,9 +1020,12 @@ int watch_used_flows(__u64 *ctx)
 static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
-	struct linear at = linear_of(skb);
+	struct linear at;
 	int kind;
 
+	if (!inner.wanted && is_plain(skb))
+		return 0;
+	at = linear_of(skb);
 	if (!look_inside(&at, program))
 		return 0;
 	kind = ip_kind(&at);

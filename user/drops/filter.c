@@ -535,18 +535,34 @@ static bool has_keyword(const char *expr, const char *word)
 	return false;
 }
 
+/* Without its parentheses, which change nothing where there is no `or`. `opens`: it had one. */
+static char *next_word(char **rest, bool *opens)
+{
+	char *word = strtok_r(*rest, " ", rest);
+
+	*opens = word && *word == '(';
+	if (!word)
+		return NULL;
+	word += strspn(word, "(");
+	word[strcspn(word, ")")] = '\0';
+	return word;
+}
+
 uint16_t filter_port(const char *expr)
 {
 	static const char *const words[] = {"and", "&&",  "ip",	  "ip6", "udp", "tcp",
 					    "src", "dst", "host", "net", "not"};
 	char *copy = mem_string(expr), *rest = copy;
 	uint16_t port = 0;
-	bool negated = false, plain = true;
+	bool negated = false, plain = true, opens;
 	uint64_t n;
 
-	for (char *word; plain && (word = strtok_r(rest, " ", &rest));) {
+	for (char *word; plain && (word = next_word(&rest, &opens));) {
+		plain = !(negated && opens);
+		if (!*word || !plain)
+			continue;
 		if (!strcmp(word, "port")) {
-			word = strtok_r(rest, " ", &rest);
+			word = next_word(&rest, &opens);
 			plain = word && !num_u64(word, 1, UINT16_MAX, &n);
 			if (plain && !negated)
 				port = (uint16_t)n;
