@@ -199,9 +199,19 @@ def a_small_buffer_is_named(args):
 @thorough
 def delays_of_clocks_that_agree():
     with Hosts() as hosts:
-        end = hosts.ledger("--shared-clock")["end"]
+        end = hosts.ledger("--shared-clock", "--legs")["end"]
+        assert [(leg["from"], leg["to"]) for leg in end["legs"]] == [
+            ("sent", "device_in"), ("device_in", "socket"), ("socket", "read"), ("sent", "read")], end
+        assert end["legs"][-1]["latency_ns"] == end["latency_ns"], end
         assert 0 < end["latency_ns"]["min"] <= end["latency_ns"]["p50"], end["latency_ns"]
         assert end["host_clocks"]["shared"] is True
+
+
+@thorough
+def legs_of_clocks_that_may_differ():
+    with Hosts() as hosts:
+        legs = hosts.ledger("--legs")["end"]["legs"]
+        assert [(leg["from"], leg["to"]) for leg in legs] == [("device_in", "socket"), ("socket", "read")], legs
 
 
 @thorough

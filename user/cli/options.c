@@ -743,8 +743,6 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},
 		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS", "--to tls://ADDR"},
-		{far && spec->legs, "--legs are of packets that are sent and read on one host",
-		 "leave --legs out; `recv --legs` has those of the receiving host"},
 		{far && o->reverse && shape->capture,
 		 "--pcap is a file of this host, and the other one sends",
 		 "start it there, without --reverse"},

@@ -87,6 +87,21 @@ const struct record_field result_latency_rows[] = {
 	RECORD("max", UINT, result_latency, max),   {0},
 };
 
+static const char *const point_names[] = {
+	[RESULT_SENT] = "sent",		  [RESULT_DEVICE_OUT] = "device_out",
+	[RESULT_DEVICE_IN] = "device_in", [RESULT_SOCKET] = "socket",
+	[RESULT_READ] = "read",
+};
+
+const struct record_field result_leg_rows[] = {
+	RECORD("from", ENUM, result_leg, from, RECORD_NAMES(point_names)),
+	RECORD("to", ENUM, result_leg, to, RECORD_NAMES(point_names)),
+	RECORD("packets", UINT, result_leg, packets),
+	RECORD("mean_ns", UINT, result_leg, mean_ns),
+	RECORD("latency_ns", NESTED, result_leg, latency, .rows = result_latency_rows),
+	{0},
+};
+
 const struct record_field arrivals_flow_rows[] = {
 	RECORD("stream", UINT, arrivals_flow, stream),
 	RECORD("source", TEXT, arrivals_flow, source),

@@ -75,6 +75,8 @@ struct result_leg {
 	struct result_latency latency;
 };
 
+extern const struct record_field result_leg_rows[];
+
 struct arrivals_flow {
 	uint16_t stream; /* as stamped */
 	char source[64]; /* ADDR:PORT; "": flows were not distinguished */

@@ -683,10 +683,23 @@ static void check_local(struct remote *r, struct result *res)
 	free(own);
 }
 
+/* Of those that are measured by one clock. */
+static void keep_own_legs(struct arrivals *a)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < a->legs; i++) {
+		if (a->leg[i].from != RESULT_SENT)
+			a->leg[n++] = a->leg[i];
+	}
+	a->legs = n;
+}
+
 void remote_close(struct remote *r, struct result *res)
 {
 	if (!res->clock.shared) { /* one-way delays of clocks that nobody has said to agree are none
 				   */
+		keep_own_legs(&res->arrivals);
 		res->arrivals.latency.measured = false;
 		memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));
 		res->arrivals.negative = 0;

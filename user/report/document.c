@@ -106,21 +106,6 @@ struct json_object *json_finding(const struct finding *f)
 
 /* What the receiver saw of order and time. */
 
-static const char *const point_names[] = {
-	[RESULT_SENT] = "sent",		  [RESULT_DEVICE_OUT] = "device_out",
-	[RESULT_DEVICE_IN] = "device_in", [RESULT_SOCKET] = "socket",
-	[RESULT_READ] = "read",
-};
-
-static const struct record_field leg_rows[] = {
-	RECORD("from", ENUM, result_leg, from, RECORD_NAMES(point_names)),
-	RECORD("to", ENUM, result_leg, to, RECORD_NAMES(point_names)),
-	RECORD("packets", UINT, result_leg, packets),
-	RECORD("mean_ns", UINT, result_leg, mean_ns),
-	RECORD("latency_ns", NESTED, result_leg, latency, .rows = result_latency_rows),
-	{0},
-};
-
 static const struct record_field reordering_rows[] = {
 	RECORD("packets", UINT, arrivals, order.packets),
 	RECORD("extent_max", UINT, arrivals, order.extent_max),
@@ -152,8 +137,8 @@ static const struct record_field arrivals_rows[] = {
 	RECORD("latency_ns", NESTED, arrivals, latency, .rows = result_latency_rows,
 	       RECORD_WHEN(arrivals, latency.measured)),
 	RECORD_OTHER("latency_histogram", NULL),
-	RECORD_LIST("legs", NESTED, arrivals, leg, .rows = leg_rows, RECORD_COUNT(arrivals, legs),
-		    .how = RECORD_OMITTED),
+	RECORD_LIST("legs", NESTED, arrivals, leg, .rows = result_leg_rows,
+		    RECORD_COUNT(arrivals, legs), .how = RECORD_OMITTED),
 	RECORD("jitter_ns", UINT, arrivals, jitter_ns, RECORD_WHEN(arrivals, latency.measured)),
 	RECORD_PART("clock", clock_rows),
 	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = arrivals_flow_rows,
