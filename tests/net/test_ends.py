@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -84,6 +85,22 @@ def a_small_buffer_is_named():
     # in so small a buffer the end of the stream is lost too if its reader gets no CPU for long
     unknown = 0 if end["lost_tail"] is not None else COUNT - end["delivered"] - end["lost"]
     assert end["stages"][0]["packets"] == end["lost"] + unknown, end
+
+
+@case
+def the_engine_counts_what_the_device_dropped():
+    """AF_XDP is told of each frame; nothing has to watch for it."""
+    with Ends() as lab:
+        lab.do("rx", "ip", "link", "set", "v-rx", "down")
+        command = ["send", "-c", "1000", "-r", "10k", "198.18.0.2", "--tx", "xsk", "-i", "v-tx"]
+        end = json.loads(lab.run("tx", *command, "-j").out)["end"]
+        text = lab.run("tx", *command).out
+        device = lab.do("tx", "cat", "/proc/net/dev").split("v-tx:")[1].split()
+    assert end["sent"] == end["dropped"] == 1000, end
+    assert [(s["stage"], s["packets"]) for s in end["stages"]] == [("tx_device", 1000)], end
+    assert int(device[11]) >= 2000, device
+    assert re.search(r"tx_device +1,000 ", text), text
+    assert re.search(r"left this host +0$", text, re.M), text
 
 
 @case

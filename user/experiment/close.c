@@ -430,6 +430,27 @@ static void end_receiver(const struct site *s, struct result *res)
 		res->rx_pps = (double)sums->delivered * 1e9 / (double)ns;
 }
 
+/* What a lone sender lost, as its engine counts it. */
+static void end_by_engine(const struct site *s, struct result *res)
+{
+	const bool differ = shape_sizes_differ(spec_shape(s->spec));
+	struct tx_stats st;
+	uint64_t n;
+
+	sender_stats(s->sender, &st);
+	n = smaller(st.lost_at_device, res->sent);
+	if (!n)
+		return;
+	res->dropped += n;
+	res->unaccounted -= smaller(n, res->unaccounted);
+	res->stage[STAGE_TX_DEVICE] = (struct result_stage){
+		.packets = n,
+		.bytes = differ ? 0 : n * shape_l3_bytes(NULL, &s->flow, 0, 0),
+		.source = "counter",
+		.scope = "flow",
+	};
+}
+
 void site_end(struct site *s, struct result *res)
 {
 	struct trace_fragments here;
@@ -442,6 +463,8 @@ void site_end(struct site *s, struct result *res)
 		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
 	if (s->receives)
 		end_receiver(s, res);
+	if (s->by_engine)
+		end_by_engine(s, res);
 	if (s->traced)
 		tracer_losses(&s->tracer, &s->ledger, res);
 }

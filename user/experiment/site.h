@@ -116,6 +116,7 @@ struct site {
 	struct tracer tracer;
 	bool traced;
 	struct error untraced; /* why not, if it is not traced */
+	bool by_engine;	       /* nor needs to be: the engine of a lone sender knows its losses */
 	struct ledger ledger;
 	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
 	struct rx_prog *prog;	     /* of the receiving engine; NULL: it has none */

@@ -665,6 +665,9 @@ static void put_line(struct page *p, unsigned indent, const char *what, const st
 static void put_causes(struct page *p, const struct json_object *end)
 {
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
+		if (!strcmp(json_get_text(stage.item, "source"), "counter"))
+			put_line(p, 2, json_get_text(stage.item, "stage"), stage.item, "packets",
+				 "as the engine counts");
 		for (struct json_each c = json_each(stage.item, "causes"); json_next(&c);) {
 			char more[320];
 

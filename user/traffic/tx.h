@@ -100,6 +100,13 @@ struct tx_ops {
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
 
 /*
+ * Whether this kernel says of every frame that a copying AF_XDP socket hands over whether the
+ * device dropped it: lost_at_device is all that is lost then, and no observer is needed to count
+ * it.
+ */
+bool tx_xsk_knows_losses(void);
+
+/*
  * What tx_xdp's program needs of a frame by proto_build(). `frame`: GEN_HEADER_MAX bytes at least.
  */
 struct gen_config;

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -265,6 +266,20 @@ static int fill_frames(struct tx *tx, struct error *err)
 					flow->payload);
 	}
 	return ret;
+}
+
+/* Of older kernels veth drops frames that it calls sent. Without a ring the option is refused. */
+bool tx_xsk_knows_losses(void)
+{
+	uint32_t budget = XSK_TX_RING;
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	bool known = fd >= 0 &&
+		     (!setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof(budget)) ||
+		      errno == EACCES);
+
+	if (fd >= 0)
+		close(fd);
+	return known;
 }
 
 static void set_options(struct tx *tx)
