@@ -277,7 +277,7 @@ def rows_are_sound():
             if not contender.commands:
                 assert contender.name == "no tracer"
                 continue
-            assert contender.program in ("pktledger", "empty", *programs.CATALOGUE)
+            assert contender.program in ("pktledger", "empty", "bound", *programs.CATALOGUE)
             assert (contender.floor is None) == (contender.goal is None), contender.name
 
 

@@ -7,7 +7,7 @@ import time
 
 import machine
 import stats
-from lab import RX, TX, Lab, LabError, until
+from lab import DEV, RX, TX, Lab, LabError, until
 from rows import PORT
 
 WARM_PACKETS = 100  # after so many a sender is under way
@@ -213,6 +213,21 @@ class Bench:
         error = stats.rate_error(count_end - count, end - begin, row.rate)
         return {"value": error, "rate_pps": (count_end - count) / (end - begin)}
 
+    def gaps(self, lab, row, contender):
+        """How far gaps are from the even one, by the kernel's time stamps at the other end."""
+        lab.poll()
+        lab.take_at_tc()
+        processes = self.start(lab, contender, row.rate, row.payload)
+        self.warm_up(lab, processes)
+        witness = lab.start(RX, [*self.peers["bound"].argv, "gaps", DEV[RX], str(self.seconds),
+                                 str(row.rate)], 1)
+        witness.popen.wait(self.seconds + 10)
+        try:
+            seen = json.loads(witness.said())
+        except ValueError:
+            raise LabError(f"bound gaps: {witness.said()}") from None
+        return {"value": seen["p99_ns"], **seen}
+
     # Rows
 
     def sample(self, lab, row, contender, load, samples):
@@ -230,6 +245,8 @@ class Bench:
         """The row's results, as in the JSON document."""
         result = {"id": row.id, "title": row.title, "unit": row.unit, "note": row.note}
         try:
+            if row.method == "gaps" and not self.peers.get("bound"):
+                raise Skip("no C compiler for the capture")
             ours = self.choose(row.ours)
             load = self.choose(row.load) if row.load else None
         except Skip as reason:
@@ -288,7 +305,7 @@ def conclude(row, entries):
         peer["ratio_range"] = pairs and [pairs["min"], pairs["max"]]
         peer.update(floor=entry.contender.floor, goal=entry.contender.goal,
                     verdict=None if ours["bound_by_load"] else
-                    stats.verdict(peer["ratio"], entry.contender.floor, entry.contender.goal))
+                    (stats.verdict_error if row.method == "gaps" else stats.verdict)(peer["ratio"], entry.contender.floor, entry.contender.goal))
     return {"ours": ours, "peers": peers}
 
 

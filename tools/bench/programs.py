@@ -8,9 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from lab import EMPTY
+from lab import EMPTY, LabError
 
 # Name: arguments that print the version, and the package of Debian that has it. xdpsock is built
 # from xdp-project/bpf-examples and has neither.
@@ -26,6 +27,8 @@ CATALOGUE = {
     "perf": (["--version"], "linux-perf"),
     "dropwatch": (["--version"], "dropwatch"),
 }
+# The loops that are the bounds of our engines, and the capture that sees gaps.
+BOUND = Path(__file__).with_name("bound.c")
 SYSTEM = [*os.environ.get("PATH", "").split(":"), "/usr/sbin", "/sbin"]
 BELOW = ["usr/bin", "usr/sbin", "bin", "sbin", "usr/local/bin", "usr/local/sbin", "."]
 
@@ -123,9 +126,34 @@ def version(program):
             or "unknown")
 
 
+class Compiled(Program):
+    """Of one file in C, when it is started first."""
+
+    def __init__(self, name, source):
+        super().__init__(name, None)
+        self.source, self.directory, self.version = source, None, "of the bench"
+
+    @property
+    def argv(self):
+        if not self.directory:
+            self.directory = tempfile.TemporaryDirectory(prefix="pktledger-bench-")
+            done = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", self.directory.name
+                                   + "/program", str(self.source), "-lxdp", "-lbpf", "-lm"],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise LabError(f"cannot compile {self.source.name}: "
+                               + " ".join(done.stderr.splitlines()[:1]))
+        return [self.directory.name + "/program"]
+
+    @argv.setter
+    def argv(self, _):
+        pass
+
+
 def peers(peer_dirs):
     """Name: program, or None if absent."""
-    found = {"empty": Program("empty", [sys.executable, str(EMPTY)])}
+    found = {"empty": Program("empty", [sys.executable, str(EMPTY)]),
+             "bound": Compiled("bound", BOUND) if shutil.which(os.environ.get("CC", "cc")) else None}
     found["empty"].version = "of the bench"
     for name in CATALOGUE:
         found[name] = find(name, peer_dirs)

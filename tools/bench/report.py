@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The Markdown table; the JSON document is what it is made from."""
 
+import statistics
+
 
 def count(value):
     """Three digits that count, with k or M."""
@@ -15,6 +17,15 @@ def percent(value):
     return f"{value * 100:.4f} %"
 
 
+def gap(entry):
+    """Medians of what was seen in each window."""
+    p50, p99, most = (statistics.median(s[key] for s in entry["samples"])
+                      for key in ("p50_ns", "p99_ns", "max_ns"))
+    rate = statistics.median(s["rate_pps"] for s in entry["samples"])
+    return (f"p50 {p50 / 1e3:.2f}, p99 {p99 / 1e3:.2f}, max {most / 1e3:.1f} us off "
+            f"(at {count(rate)}/s)")
+
+
 def figure(entry, unit):
     """Median and, in brackets, lowest and highest."""
     if entry.get("skipped"):
@@ -22,6 +33,8 @@ def figure(entry, unit):
     summary = entry.get("summary")
     if not summary:
         return "failed: " + (entry["failures"] or ["no sample"])[-1].replace("|", "\\|")
+    if unit == "ns":
+        return gap(entry)
     show = percent if unit == "rate error" else count
     text = f"{show(summary['median'])} ({show(summary['min'])} to {show(summary['max'])})"
     if entry["failures"]:

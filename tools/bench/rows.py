@@ -39,7 +39,7 @@ class Contender:
 class Row:
     id: str
     title: str
-    method: str  # transmit, receive, lossless, run, pacing or beside
+    method: str  # transmit, receive, lossless, run, pacing, gaps or beside
     ours: tuple  # of Contender: the first that this build can
     peers: tuple = ()
     load: tuple = ()  # of Contender, as `ours`: what the receivers get
@@ -85,6 +85,11 @@ def sockperf(args, **more):
                   f"sockperf sr {to}", ("udp", 11111), **more)
 
 
+def bound(text, name, end=TX, cpu=0, **more):
+    """A bare loop of system calls, which writes the stamp and keeps no books."""
+    return peer(f"bound: {name}", f"bound {text}", end, cpu, floor=0.95, goal=0.98, **more)
+
+
 NUTTCP = served("nuttcp -u", f"nuttcp -u -l512 -Ru -T{LONG} {ADDR[RX]}", "nuttcp -S --nofork",
                 ("tcp", 5000))
 
@@ -127,13 +132,39 @@ def pacing(rate, label):
                floor=1e-3, goal=1e-4, unit="rate error")
 
 
-def recv_socket(*sender):
+def gaps(engine, label, rate, *peers):
+    port = "" if engine == "socket" else f"-i {DEV[TX]} "
+    return Row(f"gap-{engine}-{label}", f"gaps at {label} packets/s, --tx {engine}", "gaps",
+               (send(f"--tx {engine} {port}-l 512 --rate {rate}"),), peers, rate=rate, payload=512,
+               sink="tc", unit="ns")
+
+
+def gap_rows():
+    """Deviation of gaps from the even one."""
+    for engine in ("socket", "xsk", "xdp"):
+        for label, rate in (("1k", 1000), ("10k", 10000), ("100k", 100000), ("300k", 300000)):
+            yield gaps(engine, label, rate,
+                       iperf3("-b {bits}", floor=1, goal=1),
+                       iperf3("-b {bits} --pacing-timer 1", "iperf3 -u --pacing-timer 1", floor=1,
+                              goal=1))
+
+
+def read_by(name, receiver, sender, **more):
     return Contender(
-        f"pktledger recv --rx socket --rcvbuf {RCVBUF}",
-        (Command(RX, ("pktledger", "recv", "--rx", "socket", "--rcvbuf", RCVBUF, "--stay", "-q"), 1,
-                 ("udp", PORT)),
-         Command(TX, ("pktledger", "send", "--tx", "socket", "-l", "512", "--rate", "{rate}",
-                      *sender, "-t", LONG, "-q", ADDR[RX]), 0)))
+        name, (Command(RX, tuple(receiver.split()), 1, ("udp", PORT)),
+               Command(TX, ("pktledger", "send", "--tx", "socket", "-l", "512", "--rate", "{rate}",
+                            *sender, "-t", LONG, "-q", ADDR[RX]), 0)), **more)
+
+
+def recv_socket(*sender):
+    receiver = f"recv --rx socket --rcvbuf {RCVBUF}"
+    return read_by(f"pktledger {receiver}", f"pktledger {receiver} --stay -q", sender)
+
+
+def recv_bound(*sender):
+    """With the same gap between calls that find little as ours."""
+    return read_by("bound: a loop of recvmmsg()", f"bound recvmmsg {PORT} {4 << 20} 50", sender,
+                   floor=0.95, goal=0.98)
 
 
 def trace(args=""):
@@ -181,19 +212,23 @@ def run(args):
 ROWS = (
     Row("tx-xdp-1", "send live frames, 64 B, 1 thread", "transmit",
         (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),),
-        (trafficgen_udp(1, floor=1.15, goal=1.3), TRAFGEN), sink="xdp"),
+        (bound(f"live {DEV[TX]} {MAC[RX]} {MAC[TX]}", "live frames, redirected and no more"),
+         trafficgen_udp(1, floor=1.15, goal=1.3), TRAFGEN), sink="xdp"),
     Row("tx-xdp-2", "send live frames, 64 B, 2 threads", "transmit",
         (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max -P 2", cpu=None),),
         (trafficgen_udp(2, floor=1.0, goal=1.2),), sink="xdp", queues=2),
     Row("tx-xsk", "send by AF_XDP in copy mode, 64 B", "transmit",
         (send(f"--tx xsk -i {DEV[TX]} --size 64 --rate max"),),
-        (XSK_UDP, XDPSOCK_TX, TRAFGEN), sink="xdp"),
+        (bound(f"xsk {DEV[TX]} {MAC[RX]} {MAC[TX]}", "a loop of AF_XDP"),
+         XSK_UDP, XDPSOCK_TX, TRAFGEN), sink="xdp"),
     Row("tx-socket", "send by a socket, 512 B payload", "transmit",
         (send("--tx socket -l 512 --rate max"),),
-        (iperf3("-b 0", floor=1.5, goal=2), NUTTCP, sockperf("")), sink="tc", payload=512),
+        (bound(f"sendmmsg {ADDR[RX]} {PORT} 512", "a loop of sendmmsg()"),
+         iperf3("-b 0", floor=1.5, goal=2), NUTTCP, sockperf("")), sink="tc", payload=512),
     Row("tx-socket-gso", "send by a socket with UDP GSO, 512 B payload", "transmit",
         (send("--tx socket --gso -l 512 --rate max"),),
-        (iperf3("-b 0", floor=4, goal=8), iperf3("-b 0 --gsro", "iperf3 -u --gsro", help="--gsro")),
+        (bound(f"sendmmsg {ADDR[RX]} {PORT} 512 64", "a loop of sendmmsg() with UDP_SEGMENT"),
+         iperf3("-b 0", floor=4, goal=8), iperf3("-b 0 --gsro", "iperf3 -u --gsro", help="--gsro")),
         sink="tc", payload=512, note="counted in datagrams"),
     Row("rx-xdp", "receive by an XDP program, settling fates", "receive", receiver("xdp"),
         (xdp_peer("xdp-bench drop", f"xdp-bench drop {DEV[RX]}", floor=0.95, goal=1.0),),
@@ -206,13 +241,13 @@ ROWS = (
         load=STAMPED, counter="xdp_redirect"),
     Row("rx-socket", "receive by a socket without loss, 512 B payload", "lossless",
         (recv_socket("--gso"),),
-        (iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
+        (recv_bound("--gso"), iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
          sockperf("--mps {pps}")), payload=512,
         note="each with its own sender; ours is `send --gso`, the receiver reads datagram by "
              "datagram"),
     Row("rx-socket-plain", "the same, our sender without GSO", "lossless",
         (recv_socket(),),
-        (iperf3(f"-b {{bits}} -w {RCVBUF}"), sockperf("--mps {pps}")), payload=512),
+        (recv_bound(), iperf3(f"-b {{bits}} -w {RCVBUF}"), sockperf("--mps {pps}")), payload=512),
     Row("run-socket", "run to one socket without loss, 64 B", "run", run("--tx socket --gso"),
         floor=1.0e6, goal=1.3e6, note="the sender uses GSO, the receiver no GRO"),
     Row("run-socket-xdp", "the same, sent as live frames", "run", run("--tx xdp")),
@@ -242,4 +277,5 @@ ROWS = (
     passed("balance-tcp", "TCP with TSO, its ledger kept", trace("--balance tcp port 5201"),
            (untraced(0.95, 0.99),), load=TCP, counter="rx_bytes", unit="bytes/s"),
     pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
+    *gap_rows(),
 )
