@@ -84,7 +84,7 @@ static const struct opt balance_opts[] = {
 };
 
 static const struct opt events_opts[] = {
-	{"events", 0, OPT_FLAG, AT(events), .help = "a line for each packet that is lost"},
+	{"events", 0, OPT_FLAG, AT(events), .help = "a line for each packet that is lost, folded on a terminal only"},
 	{"hex", 0, OPT_FLAG, AT(hex), .help = "its bytes below the line"},
 	{"stack", 0, OPT_FLAG, AT(stack),
 	 .help = "the functions of the kernel that led to it, below the line"},
@@ -163,6 +163,7 @@ struct events {
 	uint64_t seen;
 	uint64_t shown, left_out; /* left_out: of the document */
 	uint64_t captured;
+	struct page page;
 };
 
 struct trace {
@@ -318,7 +319,7 @@ static void on_drop(void *arg, const struct live_drop *drop)
 		if (t->json)
 			json_out_each(t->json, "drop", drop_json(drop, o->hex, o->stack));
 		else
-			drop_text(stdout, drop, t->netns, o->hex);
+			drop_text(&e->page, drop, t->netns, o->hex);
 		e->shown++;
 	}
 	if (e->file && !e->file_error)
@@ -349,6 +350,9 @@ static void events_read(struct trace *t, bool all)
 		return;
 	if (t->o->events && !t->json)
 		log_progress_clear();
+	e->page = page_open(stdout, false, 0);
+	if (!isatty(STDOUT_FILENO)) /* a line each, for tools that read lines */
+		e->page.width = UINT32_MAX;
 	n = live_read_drops(t->session.live, all ? 0 : EVENTS_NS);
 	if (n < 0) {
 		e->read_error = (int)n;

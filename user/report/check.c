@@ -637,7 +637,7 @@ static bool is_note(const struct json_object *finding)
 static void put_command(struct page *p, unsigned indent, const char *label, const char *command)
 {
 	page_text(p, indent, STYLE_DIM, label);
-	page_verbatim(p, command);
+	page_command(p, command);
 	page_end(p);
 }
 

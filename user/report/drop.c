@@ -19,6 +19,8 @@
 #define SLL_LEN	 16
 #define COMMENT	 "pktledger: stage="
 
+#define DROP_INDENT 4 /* of what is below the first line of a drop */
+
 /* What is said of a drop, in this order; `key` in comments. */
 static const struct detail {
 	enum live_field field;
@@ -59,31 +61,32 @@ static void put_hex(FILE *out, const struct packet_view *p)
 	}
 }
 
-void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex)
+void drop_text(struct page *p, const struct live_drop *drop, const char *netns, bool hex)
 {
 	const struct live_row *row = &drop->what->row;
 	char packet[PACKET_TEXT], frame[KSYM_NAME];
 
-	fprintf(out, "%s.%06u %s%s", when_text(drop->realtime_ns, false),
-		(unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
-		row->noise == NOISE_SUSPECT ? "?" : "");
+	p->indent = 0;
+	page_words(p, STYLE_PLAIN, "%s.%06u %s%s", when_text(drop->realtime_ns, false),
+		   (unsigned)(drop->realtime_ns % 1000000000 / 1000), stage_of(row),
+		   row->noise == NOISE_SUSPECT ? "?" : "");
+	p->indent = DROP_INDENT;
 	for (unsigned i = REASON; i < DETAILS; i++) {
 		const char *text = row->text[details[i].field];
 
 		if (!*text || (details[i].field == LIVE_NETNS && netns && !strcmp(text, netns)))
 			continue;
-		fprintf(out, " %s", details[i].before);
-		utf8_print(out, text); /* names of devices may be made to drive a terminal */
+		page_words(p, STYLE_PLAIN, "%s%s", details[i].before, text);
 	}
-	fprintf(out, "  %s", packet_text(&drop->packet, packet, sizeof(packet)));
+	page_words(p, STYLE_PLAIN, "\v%s", packet_text(&drop->packet, packet, sizeof(packet)));
 	if (row->counts.packets > 1)
-		fprintf(out, ", merged of %llu", (unsigned long long)row->counts.packets);
-	fputc('\n', out);
+		page_words(p, STYLE_PLAIN, "(%s, merged)", fmt_many(row->counts.packets, "packet"));
+	page_end(p);
 	for (unsigned i = 0; i < drop->frames; i++)
-		fprintf(out, "    %s\n",
-			ksym_format(drop->ksyms, drop->stack[i], frame, sizeof(frame)));
+		page_line(p, DROP_INDENT, STYLE_PLAIN, "", STYLE_PLAIN, "%s",
+			  ksym_format(drop->ksyms, drop->stack[i], frame, sizeof(frame)));
 	if (hex)
-		put_hex(out, &drop->packet);
+		put_hex(p->out, &drop->packet);
 }
 
 struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack)

@@ -14,6 +14,8 @@
 
 #define NARROW 64 /* columns, below which the detail of a row stands under its count */
 
+#define FOLD 4 /* columns, before those of a table that stand below the others */
+
 /* Of page_row(): label, count, share. */
 static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
 
@@ -268,6 +270,11 @@ char *page_share(uint64_t part, uint64_t whole)
 	return buf;
 }
 
+void page_detail(struct page *p, unsigned indent, unsigned column)
+{
+	p->indent = p->width < NARROW ? indent + 4 : column;
+}
+
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole)
 {
@@ -280,9 +287,7 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	page_cell(p, STYLE_PLAIN, page_share(count, whole));
 	if (p->html)
 		fputs("<td>", p->out);
-	p->indent = rows[0].width + p->count_width + rows[2].width + 2;
-	if (p->width < NARROW)
-		p->indent = indent + 4;
+	page_detail(p, indent, rows[0].width + p->count_width + rows[2].width + 2);
 }
 
 void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
@@ -327,6 +332,45 @@ void page_verbatim(struct page *p, const char *s)
 	put(p, s, strlen(s));
 }
 
+/* Up to a blank that is not within quotes. */
+static size_t shell_word(const char *s)
+{
+	char quote = '\0';
+	size_t n = 0;
+
+	for (; s[n] && (quote || s[n] != ' '); n++) {
+		if (s[n] == quote)
+			quote = '\0';
+		else if (!quote && (s[n] == '\'' || s[n] == '"'))
+			quote = s[n];
+		else if (quote != '\'' && s[n] == '\\' && s[n + 1])
+			n++;
+	}
+	return n;
+}
+
+void page_command(struct page *p, const char *s)
+{
+	if (p->html) {
+		page_verbatim(p, s);
+		return;
+	}
+	pad_to(p, p->indent);
+	for (size_t n; *s; s += n) {
+		size_t blanks = strspn(s, " ");
+
+		n = blanks + shell_word(s + blanks);
+		if (p->column > p->indent && p->column + n + (s[n] ? 2 : 0) > p->width) {
+			put(p, " \\", 2);
+			page_end(p);
+			pad_to(p, p->indent + 2);
+			s += blanks;
+			n -= blanks;
+		}
+		put(p, s, n);
+	}
+}
+
 void page_table(struct page *p, const struct page_column *columns)
 {
 	if (p->html)
@@ -348,10 +392,17 @@ void page_table(struct page *p, const struct page_column *columns)
 void page_cell(struct page *p, enum style style, const char *text)
 {
 	const struct page_column *c = &p->table[p->cell++];
-	unsigned length = (unsigned)strlen(text), first = p->column ? p->column + 1 : 0;
-	unsigned from = p->edge;
+	unsigned length = (unsigned)strlen(text), width = c->width ? c->width : p->count_width;
+	unsigned from, first;
 
-	p->edge += c->width ? c->width : p->count_width;
+	if (!p->html && p->cell > 1 && p->edge + width > p->width) {
+		fputc('\n', p->out);
+		p->column = 0;
+		p->edge = FOLD;
+	}
+	from = p->edge;
+	first = p->column ? p->column + 1 : 0;
+	p->edge += width;
 	if (p->html) {
 		fputs(p->cell > 1 ? "<td" : "<tr><th", p->out);
 		if (c->number || style != STYLE_PLAIN)
@@ -423,7 +474,7 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 			continue;
 		page_text(p, 2, STYLE_DIM, fields[i][1]);
 		if (to_undo || !strcmp(fields[i][0], "command")) /* to be pasted */
-			page_verbatim(p, text);
+			page_command(p, text);
 		else
 			page_words(p, STYLE_PLAIN, "%s", text);
 		page_end(p);

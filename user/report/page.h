@@ -81,6 +81,9 @@ char *page_share(uint64_t part, uint64_t whole);
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole);
 
+/* The detail of a line stands at `column`, or below `indent` where the page is narrow. */
+void page_detail(struct page *p, unsigned indent, unsigned column);
+
 /* All of a row: page_row(), page_words(), page_end(). */
 void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
 		   uint64_t count, uint64_t whole, enum style style, const char *fmt, ...)
@@ -99,11 +102,15 @@ void page_line(struct page *p, unsigned indent, enum style of_label, const char 
 /* As it is, without wrapping. Unprintable characters become '?', as everywhere. */
 void page_verbatim(struct page *p, const char *s);
 
+/* A command line, to be pasted: a shell reads it as one line where it is broken, by a backslash. */
+void page_command(struct page *p, const char *s);
+
 void page_end(struct page *p); /* of the line; a blank line, and in HTML of the table */
 
 /*
  * A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. Text
- * begins at p->indent in the first cell of a row.
+ * begins at p->indent in the first cell of a row. Columns that the page has no room for stand
+ * below.
  */
 void page_table(struct page *p, const struct page_column *columns);
 void page_cell(struct page *p, enum style style, const char *text); /* the next of a row */

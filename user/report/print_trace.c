@@ -124,7 +124,7 @@ static void put_rates(struct page *p, enum style style, const char *label,
 		 rate_text(per_second(counts->packets, ns)),
 		 fmt_bytes(volume < 1e18 ? (uint64_t)volume : UINT64_MAX));
 	page_text(p, 2, style, head);
-	p->indent += 2;
+	page_detail(p, 2, p->indent + 2);
 }
 
 static void put_interval_rows(struct trace_text *t, const struct json_object *interval,

@@ -656,9 +656,9 @@ static void put_line(struct page *p, unsigned indent, const char *what, const st
 		     const char *key, const char *more)
 {
 	page_row(p, STYLE_PLAIN, indent, what, json_get_u64(o, key), 0);
-	p->indent = 34;
+	page_detail(p, indent, 34);
 	if (*more)
-		page_verbatim(p, more);
+		page_words(p, STYLE_PLAIN, "%s", more);
 	page_end(p);
 }
 

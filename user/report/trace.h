@@ -78,7 +78,6 @@ void print_verdict(struct page *p, const struct json_object *balance);
  * Nothing is known here that is not in the document, so all of them say the same.
  */
 
-
 /*
  * What was lost in an interval, a table; its microbursts and counters if it has them. Nothing if
  * nothing was lost, and with a verbosity below 0. `start`: the event that began the document.
@@ -99,7 +98,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d);
 /* A single drop: as a line, as JSON, as a packet of a capture; and such a capture, read again. */
 
 /* `netns`: the own namespace, left out. `hex`: the bytes below the line. The stack as well. */
-void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex);
+void drop_text(struct page *p, const struct live_drop *drop, const char *netns, bool hex);
 
 /* `hex`: with the bytes; `stack`: with the stack. */
 struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack);

@@ -208,9 +208,54 @@ static void a_count_wider_than_its_column(void **state)
 	assert_string_equal(text, "packets 18,446,744,073,709,551,615 1844674407370955161600.00 %");
 }
 
+/* A shell joins the lines of a command again; columns for which there is no room stand below. */
+CASE(on_a_narrow_terminal)
+{
+	static const struct page_column columns[] = {
+		{"what", 10, false}, {"sent", 8, true}, {"lost", 8, true}, {NULL, 0, false}};
+	static const struct {
+		const char *command, *lines;
+	} of[] = {
+		{"tc qdisc show", "  tc qdisc show\n"},
+		{"sysctl -w net.core.rmem_max=1", "  sysctl -w \\\n    net.core.rmem_max=1\n"},
+		{"a 'b c d e f g h i j' k l m", "  a \\\n    'b c d e f g h i j' \\\n    k l m\n"},
+		{"a 'it'\\''s so' \"b  c\" d e f", "  a 'it'\\''s so' \\\n    \"b  c\" d e f\n"},
+	};
+	struct page p;
+	size_t size;
+	FILE *f;
+
+	for (unsigned i = 0; i < LENGTH(of); i++) {
+		free(text);
+		f = open_memstream(&text, &size);
+		p = page_open(f, false, 0);
+		p.width = 22;
+		page_text(&p, 2, STYLE_PLAIN, "");
+		page_command(&p, of[i].command);
+		page_end(&p);
+		fclose(f);
+		assert_string_equal(text, of[i].lines);
+	}
+	free(text);
+	f = open_memstream(&text, &size);
+	p = page_open(f, false, 0);
+	p.width = 22;
+	page_table(&p, columns);
+	page_cell(&p, STYLE_PLAIN, "all");
+	page_cell(&p, STYLE_PLAIN, "1,000");
+	page_cell(&p, STYLE_PLAIN, "12");
+	page_end(&p);
+	fclose(f);
+	assert_string_equal(text, "what          sent\n"
+				  "        lost\n"
+				  "all          1,000\n"
+				  "          12\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_a_narrow_terminal),
 		cmocka_unit_test(nothing_lost),
 		cmocka_unit_test(losses_by_stage),
 		cmocka_unit_test(what_is_wrong),

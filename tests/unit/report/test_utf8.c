@@ -68,6 +68,7 @@ CASE(a_device_in_a_line_of_trace)
 {
 	static struct described what;
 	struct live_drop drop = {.what = &what};
+	struct page p;
 	char *printed;
 	size_t len;
 	FILE *f = open_memstream(&printed, &len);
@@ -75,7 +76,9 @@ CASE(a_device_in_a_line_of_trace)
 	what.row.stage = STAGE_XDP;
 	live_row_begin(&what.row, "event", "flow");
 	what.row.text[LIVE_IFNAME] = "\033]0;mine\007";
-	drop_text(f, &drop, NULL, false);
+	p = page_open(f, false, 0);
+	p.width = UINT32_MAX;
+	drop_text(&p, &drop, NULL, false);
 	fclose(f);
 	assert_non_null(strstr(printed, " xdp ?]0;mine?  "));
 	free(printed);
