@@ -329,9 +329,9 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 	const double more = fmax(share_a, share_b), less = fmin(share_a, share_b);
 	const struct json_object *worse = more_b ? b : a, *option;
 	const double lost = more * json_get_double(worse, "sent");
-	uint64_t packets[STAGE_COUNT] = {};
+	const char *most = print_worst_stage(worse);
+	const double there = json_get_double(print_stage(worse, most), "packets");
 	char text[400], amount[64];
-	enum stage most = 0;
 	size_t n;
 
 	if (!json_get_u64(a, "sent") || !json_get_u64(b, "sent"))
@@ -340,9 +340,6 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 		json_put_text(comparison, "verdict", "Neither A nor B lost anything.");
 		return;
 	}
-	rows_add_stages(packets, worse);
-	for (enum stage s = 0; s < STAGE_COUNT; s++)
-		most = packets[s] > packets[most] ? s : most;
 	if (less <= 0)
 		snprintf(amount, sizeof(amount), "%.3g %% of what it sent, %c nothing", 100 * more,
 			 more_b ? 'A' : 'B');
@@ -356,13 +353,13 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 		snprintf(amount, sizeof(amount), "%.0f %% more (%.3g %% and %.3g %%)",
 			 100 * (more / less - 1), 100 * more, 100 * less);
 	n = (size_t)snprintf(text, sizeof(text), "%c lost %s", more_b ? 'B' : 'A', amount);
-	if (packets[most])
+	if (*most)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %s at %s",
-				      (double)packets[most] > 0.995 * lost ? "all of it"
-				      : (double)packets[most] > 0.5 * lost ? "most of it"
-									   : "the largest part",
-				      stage_name(most));
-	option = option_of(comparison, packets[most] ? stage_name(most) : "");
+				      there > 0.995 * lost ? "all of it"
+				      : there > 0.5 * lost ? "most of it"
+							   : "the largest part",
+				      most);
+	option = option_of(comparison, most);
 	if (option)
 		snprintf(text + n, sizeof(text) - n, "; its %.30s was %.60s instead of %.60s",
 			 json_get_text(option, "name"),

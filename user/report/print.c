@@ -178,13 +178,10 @@ struct json_object *print_stage(const struct json_object *end, const char *name)
 
 const char *print_worst_stage(const struct json_object *end)
 {
-	const struct json_object *worst = NULL;
+	uint64_t packets[STAGE_COUNT] = {};
 
-	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
-		if (json_get_u64(stage.item, "packets") > json_get_u64(worst, "packets"))
-			worst = stage.item;
-	}
-	return json_get_text(worst, "stage");
+	rows_add_stages(packets, end);
+	return rows_worst_stage(packets);
 }
 
 void print_worst(const struct print_view *v, const struct ledgers_document *d)

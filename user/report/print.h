@@ -283,9 +283,8 @@ struct summary trials_summarise(const struct trials *t, enum trials_measure m);
 /* Neither rate spreads so much that it has to be called out. */
 bool trials_steady(const struct trials *t);
 
-/* The stage that lost most in all trials, or in the one of this end; "": nothing was dropped. */
+/* The stage that lost most in all trials; "": nothing was dropped. */
 const char *trials_stage(const struct trials *t);
-const char *trials_worst_stage(const struct json_object *end);
 
 /* The trial added last, whose end this is, as a line of a table; a heading before the first. */
 void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end);

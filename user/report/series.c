@@ -41,6 +41,17 @@ void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o)
 	}
 }
 
+const char *rows_worst_stage(const uint64_t packets[STAGE_COUNT])
+{
+	int worst = 0;
+
+	for (int s = 1; s < STAGE_COUNT; s++) {
+		if (packets[s] > packets[worst])
+			worst = s;
+	}
+	return packets[worst] ? stage_name(worst) : "";
+}
+
 static struct live_row row_of(const struct json_object *stage, enum noise noise)
 {
 	struct live_row row = {.noise = noise};

@@ -75,4 +75,7 @@ enum stage rows_stage(const char *name);
 /* Adds the packets of "stages", of an interval or an end. */
 void rows_add_stages(uint64_t packets[STAGE_COUNT], const struct json_object *o);
 
+/* The stage that lost most; "": none lost any. */
+const char *rows_worst_stage(const uint64_t packets[STAGE_COUNT]);
+
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -530,7 +529,7 @@ void text_found_trial(FILE *out, unsigned number, const struct json_object *tria
 {
 	const struct json_object *of = json_get(trial, "parameters");
 	const double rate = json_get_double(of, "rate_pps");
-	const char *where = trials_worst_stage(trial);
+	const char *where = print_worst_stage(trial);
 	char phase[16], lost[32];
 
 	if (number == 1)

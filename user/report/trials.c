@@ -40,26 +40,6 @@ static double lost_share(const struct json_object *end)
 	return sent ? (double)(sent - json_get_u64(end, "delivered")) / (double)sent : 0;
 }
 
-/* The stage that lost most; "": none lost any. */
-static const char *worst_of(const uint64_t packets[STAGE_COUNT])
-{
-	int worst = 0;
-
-	for (int s = 1; s < STAGE_COUNT; s++) {
-		if (packets[s] > packets[worst])
-			worst = s;
-	}
-	return packets[worst] ? stage_name(worst) : "";
-}
-
-const char *trials_worst_stage(const struct json_object *end)
-{
-	uint64_t packets[STAGE_COUNT] = {};
-
-	rows_add_stages(packets, end);
-	return worst_of(packets);
-}
-
 void trials_add(struct trials *t, const struct json_object *end, uint64_t payload_bytes)
 {
 	double *v = t->value + t->n;
@@ -83,14 +63,14 @@ void trials_clear(struct trials *t)
 
 const char *trials_stage(const struct trials *t)
 {
-	return worst_of(t->stage);
+	return rows_worst_stage(t->stage);
 }
 
 void trials_print_row(FILE *out, const struct trials *t, const struct json_object *end)
 {
 	static const char *const counts[] = {"sent", "delivered", "dropped"};
 	static const char *const rates[] = {"tx_pps", "rx_pps"};
-	const char *where = trials_worst_stage(end);
+	const char *where = print_worst_stage(end);
 	bool balanced = json_get_bool(end, "balanced");
 
 	if (t->n == 1)
@@ -401,7 +381,7 @@ static void csv_value(FILE *out, const struct json_object *trial, const char *ke
 	else if (!strcmp(key, "lost_share"))
 		fprintf(out, "%.9g", lost_share(trial));
 	else if (!strcmp(key, "stage"))
-		fputs(trials_worst_stage(trial), out);
+		fputs(print_worst_stage(trial), out);
 	else if (!strcmp(key, "balanced"))
 		fputs(json_get_bool(trial, key) ? "true" : "false", out);
 	else if (strstr(key, "_pps"))
