@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/num.h"
 
 #define STEPS	  (1u << 28) /* in lists that somebody may have made to last */

@@ -423,15 +423,6 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 
 /* Text */
 
-static uint64_t put_sum(const struct json_object *o, const char *list, const char *key)
-{
-	uint64_t sum = 0;
-
-	for (struct json_each e = json_each(o, list); json_next(&e);)
-		sum += json_get_u64(e.item, key);
-	return sum;
-}
-
 static void print_joined_flow(struct page *p, const struct json_object *f)
 {
 	page_text(p, 2, STYLE_DIM, "- ");
@@ -458,9 +449,9 @@ static void print_joined_flow(struct page *p, const struct json_object *f)
 void print_joined_tcp(struct page *p, const struct json_object *document)
 {
 	const struct json_object *o = json_get(document, "joined");
-	const uint64_t all = json_get_u64(o, "segments"), wire = put_sum(o, "wire", "segments");
-	const uint64_t doubtful = put_sum(o, "wire", "doubtful");
-	const uint64_t lost = put_sum(o, "lost", "segments");
+	const uint64_t all = json_get_u64(o, "segments"), wire = json_sum(o, "wire", "segments");
+	const uint64_t doubtful = json_sum(o, "wire", "doubtful");
+	const uint64_t lost = json_sum(o, "lost", "segments");
 
 	if (!o)
 		return;

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "report/html_page.h"

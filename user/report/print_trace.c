@@ -2,7 +2,6 @@
 #include "report/trace.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "base/num.h"

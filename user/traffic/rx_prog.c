@@ -8,22 +8,15 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/load.h"
 #include "sink.skel.h"
 #include "xsk.skel.h"
 
 #define LEARN_BYTES (SINK_LEARNED * SINK_WINDOW)
-
-static void *map_it(const struct bpf_map *map, size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
 
 static int share(struct bpf_map *map, int fd)
 {
@@ -82,8 +75,8 @@ static int load_sink(struct rx_prog *prog, const struct rx_prog_config *cfg)
 	prog->fd = bpf_program__fd(skel->progs.sink_take);
 	if (!cfg->learn)
 		return 0;
-	prog->arrivals = map_it(skel->maps.arrivals, LEARN_BYTES);
-	prog->tails = map_it(skel->maps.tails, sizeof(*prog->tails));
+	prog->arrivals = trace_map(skel->maps.arrivals, LEARN_BYTES);
+	prog->tails = trace_map(skel->maps.tails, sizeof(*prog->tails));
 	return prog->arrivals && prog->tails ? 0 : -ENOMEM;
 }
 
@@ -135,10 +128,8 @@ void rx_prog_close(struct rx_prog *prog)
 		return;
 	if (prog->link >= 0)
 		close(prog->link);
-	if (prog->arrivals)
-		munmap(prog->arrivals, LEARN_BYTES);
-	if (prog->tails)
-		munmap(prog->tails, sizeof(*prog->tails));
+	trace_unmap(prog->arrivals, LEARN_BYTES);
+	trace_unmap(prog->tails, sizeof(*prog->tails));
 	sink_bpf__destroy(prog->sink);
 	xsk_bpf__destroy(prog->xsk);
 	free(prog->percpu);
