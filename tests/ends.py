@@ -175,6 +175,18 @@ def xdp(netns, ifname, code, mode):
     return attached(netns, ifname, code, 6, 37, mode)  # BPF_PROG_TYPE_XDP, BPF_XDP
 
 
+@contextlib.contextmanager
+def stolen(netns, ifname):
+    """tc takes the IPv4 that comes in there and says that it did: no event tells that it is lost."""
+    do(netns, "tc", "qdisc", "add", "dev", ifname, "clsact")
+    try:
+        do(netns, "tc", "filter", "add", "dev", ifname, "ingress", "protocol", "ip", "bpf",
+           "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
+        yield
+    finally:
+        do(netns, "tc", "qdisc", "del", "dev", ifname, "clsact")
+
+
 # Rules of nft
 
 

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, inside, nft, read_all, send, sysctl, tun, udp
+from ends import PORT, do, inside, nft, read_all, send, stolen, sysctl, tun, udp
 from lib import (PATIENCE, assert_findings, assert_ok, case, first, main, observed,
                  pktledger, proves, require, rootless, started, table, thorough, until)
 from test_export import exporting, total
@@ -399,15 +399,12 @@ def an_acknowledgment_is_lost():
 def lost_without_an_event():
     """tc says that it took the packet: nothing is assigned to a stage that is not known."""
     with lab(), server(), balancing() as t:
-        do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
         with inside(TX):
             sock = socket.create_connection((V4, PORT))
         with sock:
-            do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
-               "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
-            sock.sendall(bytes(1000))
-            time.sleep(0.1)
-            do(RX, "tc", "filter", "del", "dev", "v-rx", "ingress")
+            with stolen(RX, "v-rx"):
+                sock.sendall(bytes(1000))
+                time.sleep(0.1)
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
         document = t.stop()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import ends
-from ends import PORT, do, inside, nft, sysctl, xdp
+from ends import PORT, do, inside, nft, stolen, sysctl, xdp
 from lib import (PATIENCE, assert_valid, case, first, main, pktledger, require, started, table, thorough,
                  until)
 from test_scenes import SOME_LARGE, scenes
@@ -296,15 +296,12 @@ def lost_there_in_tc():
 def lost_there_without_an_event():
     """It is not said to be lost on the wire, nor to have arrived twice."""
     with lab("--topology", "router"), server(), Ledgers(TX, RX) as l:
-        do(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
         with inside(TX):
             sock = socket.create_connection((FAR[4], PORT))
         with sock:
-            do(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", "ip", "bpf",
-               "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
-            sock.sendall(bytes(1000))
-            time.sleep(0.1)
-            do(RX, "tc", "filter", "del", "dev", "v-rx", "ingress")
+            with stolen(RX, "v-rx"):
+                sock.sendall(bytes(1000))
+                time.sleep(0.1)
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
         again = resent(TX)
