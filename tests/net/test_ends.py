@@ -103,6 +103,22 @@ def the_engine_counts_what_the_device_dropped():
     assert re.search(r"left this host +0$", text, re.M), text
 
 
+@table([("the generator", [], "generator"), ("a shaper", ["8mbit"], "device"),
+        ("none", None, None)])
+def which_bound_was_met(shaper, wanted):
+    """Of a rate that no sender reaches, one that a shaper holds back, and one that is reached."""
+    with Ends() as lab:
+        if shaper:
+            lab.do("tx", "tc", "qdisc", "replace", "dev", "v-tx", "root", "tbf", "rate", *shaper,
+                   "burst", "10k", "limit", "10000000")
+        rate = "2k" if shaper is None else "20k" if shaper else "100M"
+        command = ["send", "-q", "-t", "1", "-r", rate, "198.18.0.2"]
+        end = json.loads(lab.run("tx", *command, "-j").out)["end"]
+        text = lab.run("tx", *command).out
+    assert end.get("bound") == wanted, end
+    assert ("not reached: " in text) == bool(wanted), text
+
+
 @case
 def nobody_listens():
     with Ends() as lab:

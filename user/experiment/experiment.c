@@ -26,6 +26,8 @@
 #define DRAIN_ALONE_NS	5000000000 /* for a queue of a sender alone */
 #define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS	20000000
+#define REACHED		0.99 /* of a rate */
+#define WAITED		0.1  /* of the time, which then is what bounds it */
 #define END_RECORDS	4
 #define END_GAP_NS	20000000 /* from the first to the second; each gap is thrice that before */
 
@@ -389,6 +391,22 @@ static void name_queues(const struct run *r, const struct site_status *here, str
 	}
 }
 
+/* Which bound a sender met; NULL: none, it did what was asked. */
+static const char *bound_of(const struct run *r, const struct result *res)
+{
+	const struct run_spec *spec = &r->spec;
+	double ns = (double)res->duration_ns, asked = r->site.rate_pps * ns * 1e-9;
+	bool late = asked > 0 ? res->slipped_ns && (double)res->attempted < REACHED * asked
+			      : spec->duration_ns && spec->count != UINT64_MAX &&
+					res->attempted < spec->count && !res->interrupted;
+
+	if (!late)
+		return NULL;
+	if ((double)res->held_ns > WAITED * ns)
+		return "receiver";
+	return (double)res->wait_ns > WAITED * ns * spec->threads ? "device" : "generator";
+}
+
 /* The one closing, for all sites: fold, join, sums, ends, counter check, findings. */
 static int close_ledger(struct run *r, struct result *res)
 {
@@ -415,6 +433,7 @@ static int close_ledger(struct run *r, struct result *res)
 		rc = site_check(&r->site, res, r->err);
 		advise(&r->site, NULL, res);
 	}
+	res->bound = bound_of(r, res);
 	if (!is_alone(r))
 		res->memory_bytes = memory_in_use();
 	res->balanced =

@@ -101,8 +101,8 @@ struct finding {
 	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
 	char risk[200];
 	char effect[128]; /* from when on the command has one: "at once"; "" it changes nothing */
-	char host[65];		       /* whose settings these are; "" this one */
-	char netns[OWNER_NETNS];       /* the same; "" that which was asked for, or unknown */
+	char host[65];	  /* whose settings these are; "" this one */
+	char netns[OWNER_NETNS]; /* the same; "" that which was asked for, or unknown */
 };
 
 struct result {
@@ -122,6 +122,8 @@ struct result {
 	uint64_t duration_ns; /* first to last packet sent */
 	uint64_t slipped_ns;  /* schedule that the generator could not keep */
 	uint64_t held_ns;     /* a sender waited for numbers to settle: the window was full */
+	/* what kept it from the rate or count asked for: "generator", "device", "receiver"; NULL */
+	const char *bound;
 	unsigned payload_bytes, frame_bytes;
 	char tx_mode[32], rx_mode[32];
 	struct arrivals arrivals;

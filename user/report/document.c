@@ -181,6 +181,8 @@ static const struct record_field deliberate_rows[] = {
 	{0},
 };
 
+static const char *const bounds[] = {"generator", "device", "receiver"};
+
 static const struct record_field sending_rows[] = {
 	RECORD("attempted", UINT, result, attempted),
 	RECORD("refused", UINT, result, refused),
@@ -197,6 +199,7 @@ static const struct record_field sending_rows[] = {
 	RECORD("duration_ns", UINT, result, duration_ns),
 	RECORD("slipped_ns", UINT, result, slipped_ns),
 	RECORD("held_ns", UINT, result, held_ns),
+	RECORD("bound", WORD, result, bound, RECORD_NAMES(bounds), .how = RECORD_OMITTED),
 	{0},
 };
 

@@ -391,6 +391,23 @@ static void put_refused(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
+/* What was asked for was not reached: by which bound. */
+static void put_bound(struct page *p, const struct json_object *end)
+{
+	const char *bound = json_get_text(end, "bound");
+
+	if (!*bound)
+		return;
+	page_line(
+		p, 0, STYLE_WARN, "not reached: ", STYLE_PLAIN, "%s",
+		!strcmp(bound, "generator")
+			? "the generator is at its limit on this host; -P has more threads, --tx "
+			  "other engines"
+		: !strcmp(bound, "device")
+			? "the device, or a queue in front of it, takes no more"
+			: "the receiver is slower; numbers had to settle before others were sent");
+}
+
 static void put_sent(struct page *p, const struct json_object *end)
 {
 	const struct json_object *deliberate = json_get(end, "deliberate");
@@ -455,6 +472,7 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 	page_end(p);
 	put_refused(p, end);
 	put_sent(p, end);
+	put_bound(p, end);
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		const struct json_object *stage = print_stage(end, stage_name(s));
 
@@ -706,6 +724,7 @@ static void put_send(struct page *p, const struct json_object *end)
 	page_end(p);
 	if (json_get_u64(end, "waits"))
 		put_line(p, 0, "waits", end, "waits", "");
+	put_bound(p, end);
 }
 
 static void put_delays(struct page *p, const struct json_object *end)
