@@ -145,6 +145,12 @@ static __always_inline __u32 *holes_of(__u32 seq)
 
 MAP(entries, HASH, TCP_ENTRIES, struct watch_flow, struct tcp_entry);
 
+/*
+ * Set by user space when all programs are there, before sockets are read: what one of them sees
+ * before that another one may not, so that nothing is begun with and no socket is kept.
+ */
+__u32 begun;
+
 /* Set by user space: those at work are read all the same, as torn ones. */
 __u32 take_busy;
 __u32 busy;    /* sockets of the flow that were at work, and not read */
@@ -292,14 +298,15 @@ static __always_inline bool is_at_work(const struct sock *sk)
 	       BPF_CORE_READ(more, sk_lock.slock.rlock.raw_lock.val.counter);
 }
 
-/* False: it was at work meanwhile. */
-static __always_inline bool totals_unheld(struct tcp_totals *t, const struct sock *sk)
+/* False: it was at work meanwhile. Else all that it counted was before `when`, or is not in `t`. */
+static __always_inline bool totals_unheld(struct tcp_totals *t, __u64 *when, const struct sock *sk)
 {
 	bool before = is_at_work(sk);
 	struct tcp_totals again;
 
 	totals_of(t, sk);
 	barrier();
+	*when = bpf_ktime_get_ns();
 	totals_of(&again, sk);
 	return !before && !is_at_work(sk) && t->bytes_sent == again.bytes_sent &&
 	       t->snd_nxt == again.snd_nxt && t->data_segs_out == again.data_segs_out &&
@@ -370,8 +377,8 @@ int tcp_state(__u64 *ctx)
 	struct watch_flow f;
 	struct kept *k;
 
-	if (sk->sk_protocol != PROTO_TCP || !(new == TCP_ESTABLISHED || new == TCP_CLOSE) ||
-	    is_elsewhere(sk))
+	if (!begun || sk->sk_protocol != PROTO_TCP ||
+	    !(new == TCP_ESTABLISHED || new == TCP_CLOSE) || is_elsewhere(sk))
 		return 0;
 	k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	if (new == TCP_CLOSE) {
@@ -451,6 +458,7 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	struct tcp_totals now;
 	struct watch_flow f;
 	struct kept *k;
+	__u64 when;
 	__u8 state;
 	bool whole;
 
@@ -467,7 +475,7 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 	flow_of(&f, sk);
 	if (!is_of_flow(&f, TCP_ON_FILES))
 		return 0;
-	whole = totals_unheld(&now, sk);
+	whole = totals_unheld(&now, &when, sk);
 	if (!whole && !take_busy) {
 		__sync_fetch_and_add(&busy, 1);
 		return 0;
@@ -492,18 +500,16 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 
 	if (!sk || !k || k->final)
 		return 0;
-	k->final = !looking;
 	__builtin_memset(&left, 0, sizeof(left));
 	left.event = looking ? TCP_LOOKED : TCP_SOCKET;
-	left.time_ns = bpf_ktime_get_ns();
-	whole = totals_unheld(&left.last, sk);
+	whole = totals_unheld(&left.last, &left.time_ns, sk);
 	if (looking && left.last.total_retrans == k->first.total_retrans)
 		return 0;
 	if (!whole && !looking && !take_busy) {
-		k->final = 0;
 		__sync_fetch_and_add(&busy, 1);
 		return 0;
 	}
+	k->final = !looking;
 	tell_socket(&left, sk, k);
 	left.last.flags = whole ? 0 : TCP_TORN;
 	bpf_seq_write(ctx->meta->seq, &left, sizeof(left));
@@ -602,6 +608,8 @@ int tcp_retransmit(__u64 *ctx)
 	if (!is_counted(err) || is_elsewhere(sk))
 		return 0;
 	count(sk, segs, err, flags & TCPHDR_SYN);
+	if (!begun)
+		return 0;
 	flow_of(&f, sk);
 	k = kept_by_retransmission(sk, &f, segs, bytes);
 	if (!k || k->final)
@@ -777,21 +785,22 @@ static __always_inline bool is_had(const struct sock *rx, __u32 end)
 	       (__s32)(end - BPF_CORE_READ((const struct tcp_sock *)rx, rcv_nxt)) <= 0;
 }
 
-/* One that is not known yet: as it was before what it is sending. */
-static __always_inline void kept_by_drop(struct sock *sk, const struct segment *s)
+/* One that is not known yet: as it was before what it is sending. False: all is said of it. */
+static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *s)
 {
+	struct kept *k = sk ? bpf_sk_storage_get(&sockets, sk, 0, 0) : NULL;
 	struct watch_flow f;
-	struct kept *k;
 
-	if (!sk || bpf_sk_storage_get(&sockets, sk, 0, 0))
-		return;
+	if (!sk || k)
+		return !k || !k->final;
 	flow_of(&f, sk);
 	k = keep(sk, &f);
 	if (!k)
-		return;
+		return true;
 	k->first.flags = TCP_LATE;
 	k->first.bytes_sent -= s->bytes;
 	k->first.data_segs_out -= s->segs;
+	return true;
 }
 
 static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct sk_buff *skb)
@@ -1014,9 +1023,9 @@ int tcp_drop(__u64 *ctx)
 		return 0;
 	}
 	unsent = s.bytes && is_unsent(skb, &s);
-	if (unsent)
-		kept_by_drop(skb->sk, &s);
-	else if (s.bytes)
+	if (unsent && (!begun || !kept_by_drop(skb->sk, &s)))
+		return 0;
+	if (!unsent && s.bytes)
 		open_hole(&s);
 	r = record(TCP_DROPPED);
 	if (!r)

@@ -113,10 +113,12 @@ static int on_record(void *arg, void *data, size_t size)
 	return 0;
 }
 
+/* Behind what events showed of the socket until then. */
 static void on_left(void *arg, const void *record)
 {
 	struct tcp_observer *o = arg;
 
+	ring_buffer__consume(o->ring);
 	tcp_ledger_add(o->ledger, record);
 }
 
@@ -202,7 +204,7 @@ int tcp_observer_attach(struct tcp_observer *o, struct error *err)
 	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
 		rc = -errno;
-	/* first: what is sent again after its socket was read may be of a drop just before */
+	/* first: what is sent again may be of a drop just before */
 	s->links.tcp_drop = bpf_program__attach(s->progs.tcp_drop);
 	if (!s->links.tcp_drop)
 		rc = -errno;
@@ -210,6 +212,7 @@ int tcp_observer_attach(struct tcp_observer *o, struct error *err)
 	bpf_program__set_autoattach(s->progs.tcp_leaves, false);
 	if (!rc)
 		rc = tcp_bpf__attach(s);
+	s->bss->begun = 1;
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_files, sizeof(struct tcp_listener), on_listener);
 	o->attached = !rc;

@@ -82,6 +82,7 @@ struct tcp_flow {
 	uint64_t events;	/* segments that events showed, of those in total_retrans */
 	uint64_t retransmitted; /* by total_retrans */
 	uint64_t dropped_ns;	/* when a segment of it was dropped last; 0: none */
+	uint64_t read_ns;	/* when its socket was read last, which goes on; 0: it does not */
 	bool alive, full, forgotten, has_receiver;
 };
 

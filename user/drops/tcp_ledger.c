@@ -526,6 +526,7 @@ static void add_socket(struct tcp_flow *f, const struct tcp_record *rec)
 	f->netns = rec->netns;
 	f->last = *to;
 	f->alive = !(to->flags & TCP_DEAD);
+	f->read_ns = f->alive ? rec->time_ns : 0;
 	f->unsent_bytes = 0;
 	if ((from->flags | to->flags) & TCP_TORN)
 		s->torn++;
@@ -706,6 +707,13 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 	add_folded(b, &whole);
 }
 
+/* Its socket counted it after its last reading: it is in none of the sums. */
+static bool is_behind(const struct tcp_flow *f, const struct tcp_record *rec)
+{
+	return f->read_ns && rec->time_ns > f->read_ns &&
+	       (rec->event == TCP_RETRANSMITTED || (rec->event == TCP_DROPPED && rec->unsent));
+}
+
 static void enters(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	struct trail_range r = {
@@ -747,7 +755,7 @@ void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 	if (rec->event == TCP_HOLE || rec->event == TCP_AGAIN)
 		return enters(b, rec);
 	r.flow = flow_make(b, &rec->flow);
-	if (r.flow == NONE)
+	if (r.flow == NONE || is_behind(flow_at(b, r.flow), rec))
 		return;
 	if (rec->event == TCP_CAME) {
 		r.what = CAME;

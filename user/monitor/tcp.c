@@ -510,8 +510,9 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		{s->torn, "sockets never paused long enough to be read at one moment: what they "
 			  "sent does not add up"},
 		{b->own.unkept, "sockets are not in the sums: there was no memory for them"},
-		{s->beyond ? b->missed : 0, "events were not seen because a program was busy on "
-					    "that CPU: what is called lost beyond may be of them"},
+		{b->balanced ? 0 : b->missed,
+		 "events, of this flow or another, were not seen because a program was busy on "
+		 "that CPU: what is lost beyond, undecided or does not add up may be of them"},
 		{s->beyond ? b->own.unplaced : 0,
 		 "packets of the flow were dropped, and nothing shows in which namespace: what is "
 		 "called lost beyond may be of them"},

@@ -560,6 +560,36 @@ CASE(came_by_the_receiver)
 	tcp_ledger_free(s.ledger);
 }
 
+/* Its socket is read while it sends: records of before count, though they come later. */
+CASE(goes_on_after_its_last_reading)
+{
+	struct scene s = begun(64);
+	struct tcp_record end;
+	uint64_t read_ms;
+
+	sends(&s, 10);
+	drops(&s, 2, 3, STAGE_NETFILTER);
+	s.now.bytes_sent += 2 * MSS; /* of what is returned, below */
+	s.now.data_segs_out += 2;
+	sends_again(&s, 2, 3);
+	read_ms = s.ms += 10;
+	end = record(&s, TCP_SOCKET, 0, 0);
+	end.first = s.first;
+	end.last = s.now;
+	end.last.snd_una = end.last.snd_nxt;
+	add(&s, &end);
+	s.ms = read_ms - 5;
+	returns(&s, 10, 2);
+	s.ms = read_ms + 1;
+	returns(&s, 10, 1);
+	sends_again(&s, 1, 4);
+	closes(&s);
+	assert_sum(&s, 3, 0, 0, 0);
+	assert_int_equal(s.sum.retransmitted, 3);
+	assert_int_equal(s.sum.returned, 2);
+	assert_int_equal(s.sum.overcounted, 0);
+}
+
 /* Before the end */
 
 /* The socket is read, then all that was sent again up to now is looked at. */
