@@ -188,36 +188,54 @@ static __always_inline void filter_could_not_read(void)
 		scratch->unread++;
 }
 
+/* What a look at a packet's ports says, without a copy of its bytes. */
+enum filter_look { LOOK_NO, LOOK_YES, LOOK_ASK };
+
 /*
- * Whether a look at its ports is enough to say that a packet does not match: most packets of
- * others, without a copy of their bytes. `port`: FILTER_PORT. Not static, as the next: what comes
- * of it is one unknown to the verifier, not many ways.
+ * Most packets of others do not match by their ports, and of the flow all do if EXPR is no more
+ * than a port of UDP. `port`, `is_port`: FILTER_PORT, FILTER_IS_PORT. Not static, as the next: what
+ * comes of it is one unknown to the verifier, not many ways.
  */
-__noinline int filter_rules_out(const struct linear *at, __u32 port)
+__noinline int filter_look(const struct linear *at, __u32 port, __u32 is_port)
 {
 	const struct udphdr *ports;
 	unsigned char *ip;
 	const __u8 *b;
-	__u32 l3;
+	__u32 l3, mac;
+	__u16 type;
+	__u8 proto;
 
 	if (!KFUNCS || !at)
-		return false;
+		return LOOK_ASK;
 	l3 = at->network_header;
-	if (!l3 || l3 + IP6_HLEN + 4 > at->tail ||
-	    (at->mac_header != HEADER_UNSET && l3 < at->mac_header))
-		return false;
+	mac = at->mac_header;
+	if (!l3 || l3 + IP6_HLEN + 4 > at->tail || (mac != HEADER_UNSET && l3 < mac))
+		return LOOK_ASK;
 	ip = at->head + l3;
 	b = (const __u8 *)CAST(ip, iphdr);
 	if (*b == (4 << 4 | IP4_HLEN / 4)) {
 		if (be16_at(b + 6) & IP4_FRAGMENT_OFFSET)
-			return false;
+			return LOOK_ASK;
+		proto = b[9];
+		type = TYPE_IP4;
 		ports = CAST(ip + IP4_HLEN, udphdr);
 	} else if (*b >> 4 == 6 && (b[6] == PROTO_UDP || b[6] == PROTO_TCP)) {
+		proto = b[6];
+		type = TYPE_IP6;
 		ports = CAST(ip + IP6_HLEN, udphdr);
 	} else {
-		return false;
+		return LOOK_ASK;
 	}
-	return ports->source != port && ports->dest != port;
+	if (ports->source != port && ports->dest != port)
+		return LOOK_NO;
+	if (!is_port || proto != PROTO_UDP)
+		return LOOK_ASK;
+	if (mac == HEADER_UNSET)
+		return LOOK_YES;
+	/* of a frame the filter asks for its type, too */
+	b = (const __u8 *)CAST(ip - ETHERNET_HLEN, iphdr);
+	return l3 == mac + ETHERNET_HLEN && be16_at(b + ETHERNET_HLEN - 2) == type ? LOOK_YES
+										   : LOOK_ASK;
 }
 
 /*
@@ -255,13 +273,16 @@ static __always_inline bool filter_matches(const struct linear *at, __u32 len,
 {
 	struct filter_scratch *scratch;
 	__u32 port, slot;
-	int start;
+	int start, look;
 
 	if (FILTER_CONSTANT(FILTER_OFF))
 		return true;
 	port = FILTER_CONSTANT(FILTER_PORT);
-	if (port && !name && !inner.wanted && filter_rules_out(at, port))
-		return false;
+	if (port && !name && !inner.wanted) {
+		look = filter_look(at, port, FILTER_CONSTANT(FILTER_IS_PORT));
+		if (look != LOOK_ASK)
+			return look == LOOK_YES;
+	}
 	slot = FILTER_CONSTANT(FILTER_SLOT);
 	start = filter_see(at, len, gap, slot, FILTER_CONSTANT(FILTER_TAGS));
 	scratch = bpf_map_lookup_elem(&filter_scratch, &slot);

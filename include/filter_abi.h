@@ -19,12 +19,13 @@
 #define FILTER_LOOPS 8
 
 /* Constants that the unpatched stub loads: filter_install() finds and changes them. */
-#define FILTER_OFF   0x706b6600 /* not 0: no filter, all match */
-#define FILTER_SLOT  0x706b6601 /* the program's element of filter_scratch */
-#define FILTER_TAGS  0x706b6602 /* not 0: a tag kept beside the packet is put in */
-#define FILTER_BEGIN 0x706b6603 /* of the place for the filter */
-#define FILTER_END   0x706b6604
-#define FILTER_PORT  0x706b6605 /* not 0: a port, as on the wire, that all that match have */
+#define FILTER_OFF     0x706b6600 /* not 0: no filter, all match */
+#define FILTER_SLOT    0x706b6601 /* the program's element of filter_scratch */
+#define FILTER_TAGS    0x706b6602 /* not 0: a tag kept beside the packet is put in */
+#define FILTER_BEGIN   0x706b6603 /* of the place for the filter */
+#define FILTER_END     0x706b6604
+#define FILTER_PORT    0x706b6605 /* not 0: a port, as on the wire, that all that match have */
+#define FILTER_IS_PORT 0x706b6606 /* not 0: all of UDP match that have it */
 
 enum filter_verdict {
 	FILTER_NO,

@@ -180,7 +180,7 @@ static struct loaded load_programs(const struct filter_code l2_l3[2], bool tags,
 
 	assert_non_null(l.skel);
 	assert_true(filter_translate(l2_l3, out, FILTER_ROOM) > 0);
-	assert_int_equal(filter_patch(l.skel->obj, out, tags, 0), 0);
+	assert_int_equal(filter_patch(l.skel->obj, out, tags, 0, false), 0);
 	if (load(&l))
 		fail_msg("the kernel refuses %s", name);
 	return l;

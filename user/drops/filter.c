@@ -446,7 +446,7 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 
 /* Fills the places in `insns`. Returns how many there are. */
 static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *code, __s32 slot,
-		     bool tags, uint16_t port)
+		     bool tags, uint16_t port, bool is_port)
 {
 	const struct bpf_insn next = {.code = BPF_JMP | BPF_JA};
 	unsigned places = 0;
@@ -460,6 +460,8 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 			insns[i].imm = tags;
 		} else if (is_constant(insns + i, FILTER_PORT)) {
 			insns[i].imm = htons(port);
+		} else if (is_constant(insns + i, FILTER_IS_PORT)) {
+			insns[i].imm = is_port;
 		} else if (is_place(insns + i, n - i)) {
 			memcpy(insns + i + 1, code, FILTER_ROOM * sizeof(*code));
 			i += FILTER_ROOM + 1;
@@ -470,7 +472,8 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 	return places;
 }
 
-int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags, uint16_t port)
+int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags, uint16_t port,
+		 bool is_port)
 {
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
 	struct bpf_program *prog;
@@ -483,7 +486,7 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags,
 		int rc = 0;
 
 		memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-		if (fill(insns, n, code, slots, tags, port)) {
+		if (fill(insns, n, code, slots, tags, port, is_port)) {
 			rc = bpf_program__set_insns(prog, insns, n);
 			slots++;
 		}
@@ -517,6 +520,7 @@ struct filter {
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
 	uint16_t port; /* filter_port() */
+	bool is_port;  /* filter_is_port() */
 };
 
 static bool is_word(char c)
@@ -548,14 +552,17 @@ static char *next_word(char **rest, bool *opens)
 	return word;
 }
 
-uint16_t filter_port(const char *expr)
+/* `only`: whether UDP with that port is all that is asked. */
+static uint16_t port_of(const char *expr, bool *only)
 {
 	static const char *const words[] = {"and", "&&",  "ip",	  "ip6", "udp", "tcp",
 					    "src", "dst", "host", "net", "not"};
 	char *copy = mem_string(expr), *rest = copy;
 	uint16_t port = 0;
-	bool negated = false, plain = true, opens;
+	bool negated = false, plain = true, opens, udp = false;
 	uint64_t n;
+
+	*only = true;
 
 	for (char *word; plain && (word = next_word(&rest, &opens));) {
 		plain = !(negated && opens);
@@ -564,10 +571,13 @@ uint16_t filter_port(const char *expr)
 		if (!strcmp(word, "port")) {
 			word = next_word(&rest, &opens);
 			plain = word && !num_u64(word, 1, UINT16_MAX, &n);
+			*only &= !port && plain;
 			if (plain && !negated)
 				port = (uint16_t)n;
 			continue;
 		}
+		udp |= !strcmp(word, "udp");
+		*only &= !strcmp(word, "udp") || !strcmp(word, "and") || !strcmp(word, "&&");
 		plain = strpbrk(word, ".:") && !word[strspn(word, "0123456789abcdefABCDEF.:/")];
 		for (size_t i = 0; !plain && i < sizeof(words) / sizeof(words[0]); i++)
 			plain = !strcmp(word, words[i]);
@@ -575,7 +585,23 @@ uint16_t filter_port(const char *expr)
 			negated = *word == 'n';
 	}
 	free(copy);
+	*only &= plain && udp && port;
 	return plain ? port : 0;
+}
+
+uint16_t filter_port(const char *expr)
+{
+	bool only;
+
+	return port_of(expr, &only);
+}
+
+bool filter_is_port(const char *expr)
+{
+	bool only;
+
+	port_of(expr, &only);
+	return only;
 }
 
 static int refuse(const char *expr, int rc, const char *why, struct error *err)
@@ -626,7 +652,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		return refuse(expr, rc, why, err);
 	}
 	f->tags = has_keyword(expr, "vlan");
-	f->port = filter_port(expr);
+	f->port = port_of(expr, &f->is_port);
 	*out = f;
 	return 0;
 }
@@ -685,7 +711,7 @@ bool filter_match_user(const struct filter *f, enum filter_layer layer, const vo
 
 int filter_install(const struct filter *f, struct bpf_object *obj, struct error *err)
 {
-	int rc = f ? filter_patch(obj, f->code, f->tags, f->port) : 0;
+	int rc = f ? filter_patch(obj, f->code, f->tags, f->port, f->is_port) : 0;
 
 	return error_errno(err, STATUS_FAILED, rc, NULL,
 			   "cannot put the filter into the tracing programs");

@@ -138,6 +138,29 @@ CASE(ports_that_all_matches_have)
 	}
 }
 
+CASE(nothing_but_a_port)
+{
+	static const char *const all[] = {"udp port 9", "port 9 and udp", "(udp port 9) and udp",
+					  "udp && port 9"};
+	static const char *const less[] = {"port 9",
+					   "tcp port 9",
+					   "udp dst port 9",
+					   "udp",
+					   "udp port 9 and port 10",
+					   "ip and udp port 9",
+					   "udp port 9 or udp",
+					   "not udp and port 9",
+					   "udp port 9 and host 10.0.0.1",
+					   "udp and not port 9"};
+
+	for (size_t i = 0; i < N_ELEMENTS(all); i++)
+		assert_true(filter_is_port(all[i]));
+	for (size_t i = 0; i < N_ELEMENTS(less); i++) {
+		if (filter_is_port(less[i]))
+			fail_msg("'%s' asks for more", less[i]);
+	}
+}
+
 CASE(layers)
 {
 	struct filter *f = compiled("udp port 53"), *ether = compiled("not ether host 1:2:3:4:5:6"),
