@@ -76,6 +76,9 @@ const volatile struct watch_config cfg;
 /* Of the set in use, 0 or cfg.cpus: number of its first CPU. Set by user space. */
 __u32 watch_base;
 
+/* Samples are not wanted now; user space changes it. */
+__u32 watch_unsampled;
+
 /*
  * Slots of CPU c of a set are those from (watch_base + c) * slots on. How many there are and how
  * large is set by user space: struct watch_slot, or struct watch_flow_slot with flows.
@@ -951,7 +954,7 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 	packets = measure(skb, sum);
 	if (cfg.burst_ns)
 		burst_count(d.word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
-	if (cfg.snaplen &&
+	if (cfg.snaplen && !watch_unsampled &&
 	    !sample_take(ctx, skb, d.word, cfg.snaplen, cfg.stack ? SAMPLE_FRAMES : 0, consumed))
 		LOSS(unsampled, 1);
 }

@@ -169,6 +169,28 @@ def prints_lines_without_a_terminal():
 
 
 @case
+def an_open_row_has_its_last_packets():
+    """Those that are lost while it is open: no other's, and none before."""
+    packet = re.compile(r"\d\d\.\d{6}  [^\n]*?\.(\d+): UDP")
+    with lab(), top("--netns", RX, "-I", "0.2", size=(50, 120)) as screen:
+        with udp(RX, 2, (V4, PORT), rcvbuf=1):
+            def loses():
+                send(V4, 200)
+                send(V4, 20, port=PORT + 1)  # nobody is there: another row
+                screen.read()
+            until(lambda: loses() or "udp_lookup" in screen.seen and "rcvbuf" in screen.seen, 10,
+                  "two rows")
+            assert "lost lately" not in screen.seen, screen.seen
+            screen.type("/rcvbuf\r\r")
+            screen.shows("the stage in the last")
+            screen.raw = ""
+            until(lambda: loses() or packet.search(screen.seen), 10, "packets of the row")
+            assert {int(port) for port in packet.findall(screen.seen)} == {PORT}, screen.seen
+        screen.type("q")
+        assert screen.ends() == 0
+
+
+@case
 def pauses():
     with top("-I", "0.1") as screen:
         screen.shows("nic_ring")

@@ -19,7 +19,10 @@
 
 #define TRAFFIC_DEVICES 1024 /* shown at most */
 #define SPACES_MAX	512  /* namespaces whose traffic is counted */
-#define WORK_SHARE	200  /* of the time, reading them takes one part in so many */
+#define PACKETS		8    /* shown of the row that is open */
+#define PACKET_LINE	(PACKET_TEXT + 24)
+#define PACKETS_NS	5000000 /* for reading them, at most */
+#define WORK_SHARE	200	/* of the time, reading them takes one part in so many */
 
 /* Traffic in another namespace than the first, which the collector counts. */
 struct space {
@@ -40,6 +43,10 @@ struct top {
 	uint64_t sampled_ns, sample_ns; /* when, and what it took */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
+	struct live_table open; /* the row that is open, and its packets, the newest last */
+	unsigned open_by;
+	char packet[PACKETS][PACKET_LINE], packets[PACKETS * PACKET_LINE];
+	unsigned n_packets;
 };
 
 /* The terminal, by ncurses */
@@ -337,6 +344,42 @@ static void take(struct top *t, bool ended)
 	snprintf(t->clock_text, sizeof(t->clock_text), "%s", when_text(when_now(), false));
 }
 
+static void on_drop(void *arg, const struct live_drop *drop)
+{
+	struct top *t = arg;
+	char text[PACKET_TEXT];
+
+	if (!t->open.n || !view_is_part(&drop->what->row, t->open.rows, t->open_by))
+		return;
+	snprintf(t->packet[t->n_packets++ % PACKETS], PACKET_LINE, "%s.%06u  %s\n",
+		 when_text(drop->realtime_ns, false),
+		 (unsigned)(drop->realtime_ns % 1000000000 / 1000),
+		 packet_text(&drop->packet, text, sizeof(text)));
+}
+
+/* Of the row that is open now. Samples are taken only while there is one. */
+static void read_packets(struct top *t)
+{
+	struct live_table last = t->open;
+	unsigned by = t->open_by, kept;
+	size_t n = 0;
+
+	live_sampling(t->session.live, t->view.open);
+	table_init(&t->open, LIVE_ROWS);
+	if (t->view.open)
+		t->open_by = view_choice(&t->view, &t->in, &t->open);
+	if (!last.n || !t->open.n || by != t->open_by || !view_is_part(t->open.rows, last.rows, by))
+		t->n_packets = 0;
+	table_free(&last);
+	live_read_drops(t->session.live, PACKETS_NS); /* what comes no more is not shown */
+	kept = t->n_packets < PACKETS ? t->n_packets : PACKETS;
+	*t->packets = '\0';
+	for (unsigned i = t->n_packets - kept; i < t->n_packets; i++)
+		n += (size_t)snprintf(t->packets + n, sizeof(t->packets) - n, "%s",
+				      t->packet[i % PACKETS]);
+	t->in.packets = t->packets;
+}
+
 static bool on_interval(void *arg)
 {
 	struct top *t = arg;
@@ -344,9 +387,18 @@ static bool on_interval(void *arg)
 	if (!t->in.one_scope)
 		spaces_sample(t);
 	take(t, true);
-	if (!t->view.paused)
+	if (!t->view.paused) {
+		read_packets(t);
 		show(t);
+	}
 	return true;
+}
+
+static int on_open(void *arg, struct error *err)
+{
+	struct top *t = arg;
+
+	return live_open_drops(t->session.live, false, true, on_drop, t, err);
 }
 
 static void on_start(void *arg)
@@ -399,6 +451,7 @@ static bool on_input(void *arg)
 		take(t, false);
 	if (t->view.open)
 		explain(t);
+	read_packets(t);
 	show(t);
 	return true;
 }
@@ -413,6 +466,8 @@ static int open_parts(struct top *t, struct error *err)
 	/* what they are grouped by is chosen with a key */
 	spec->by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
 		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
+	spec->snaplen = LIVE_SNAPLEN;
+	spec->few_samples = true;
 	gethostname(t->host, sizeof(t->host) - 1);
 	t->in.what = spec->expr;
 	t->in.scope = t->scope;
@@ -442,6 +497,7 @@ static int top_run(void *options, struct error *err)
 	static struct top t = {
 		.session = {.with_why = true,
 			    .counters = true,
+			    .on_open = on_open,
 			    .on_start = on_start,
 			    .on_interval = on_interval,
 			    .on_input = on_input,
@@ -484,6 +540,7 @@ static int top_run(void *options, struct error *err)
 	list_free(&t.spaces);
 	table_free(&t.now);
 	table_free(&t.total);
+	table_free(&t.open);
 	return rc;
 }
 
@@ -505,7 +562,8 @@ const struct command cmd_top = {
 		       "network namespaces, or of the one that --netns names; n shows only that of "
 		       "the chosen row, and all again. g changes what rows are grouped by, s the "
 		       "column that they are sorted by, / shows those with a text, Enter opens the "
-		       "chosen one with what to do about it, ? shows all keys, q leaves. Counts "
+		       "chosen one with what to do about it and its last packets, ? shows all "
+		       "keys, q leaves. Counts "
 		       "are those of `trace`, whose lines are printed where there is no terminal, "
 		       "or a dumb one.",
 	.groups = top_groups,

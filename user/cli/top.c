@@ -219,7 +219,7 @@ static int compare_texts(const void *x, const void *y)
 }
 
 /* `part` was added to `row`, which is grouped by these fields. */
-static bool is_part(const struct live_row *part, const struct live_row *row, unsigned by)
+bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by)
 {
 	unsigned f = 0;
 
@@ -419,10 +419,22 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	lines_of(v, in, v->grouping, &l);
 	row = l.n ? l.at[chosen(v, l.n)].row : NULL;
 	for (unsigned i = 0; row && i < in->total->n; i++) {
-		if (is_part(&in->total->rows[i], row, l.by))
+		if (view_is_part(&in->total->rows[i], row, l.by))
 			table_add(rows, &in->total->rows[i], ~0u);
 	}
 	lines_free(&l);
+}
+
+unsigned view_choice(const struct view *v, const struct view_input *in, struct live_table *one)
+{
+	struct lines l;
+
+	table_init(one, LIVE_ROWS);
+	lines_of(v, in, v->grouping, &l);
+	if (l.n)
+		table_add(one, l.at[chosen(v, l.n)].row, ~0u);
+	lines_free(&l);
+	return l.by;
 }
 
 static bool device_shown(const struct view *v, const struct view_device *d)
@@ -505,10 +517,19 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 	return y;
 }
 
+/* Above the last line. Returns the first one below. */
+static unsigned draw_lines(const char *text, struct canvas *c, unsigned y)
+{
+	for (size_t n; text && *text && y + 1 < c->rows; text += n + (text[n] == '\n'), y++) {
+		n = strcspn(text, "\n");
+		canvas_printf(c, 1, y, STYLE_PLAIN, "%.*s", (int)n, text);
+	}
+	return y;
+}
+
 /* All that is known of the chosen row. */
 static bool draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
-	const char *advice = in->advice ? in->advice : "";
 	const struct live_row *row;
 	struct lines l;
 
@@ -523,15 +544,16 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
 	if (row)
 		canvas_printf(c, 1, y++, STYLE_PLAIN, "%-12s %s", "packets",
 			      fmt_short((double)row->counts.packets));
-	for (size_t n; *advice && y + 1 < c->rows; advice += n + (advice[n] == '\n'), y++) {
-		n = strcspn(advice, "\n");
-		canvas_printf(c, 1, y, STYLE_PLAIN, "%.*s", (int)n, advice);
-	}
+	y = draw_lines(in->advice, c, y);
 	if (row && y + 3 < c->rows) {
 		canvas_printf(c, 1, y + 1, STYLE_DIM,
 			      "the stage in the last %u intervals, at most %s/s", v->filled,
 			      fmt_short(most_of(v->history[row->stage], v, v->filled)));
 		draw_spark(v->history[row->stage], v, c, 1, y + 2, v->filled, c->cols - 2);
+	}
+	if (row && in->packets && y + 6 < c->rows) {
+		canvas_text(c, 1, y + 4, STYLE_DIM, "lost lately");
+		draw_lines(in->packets, c, y + 5);
 	}
 	lines_free(&l);
 	return row;
@@ -701,7 +723,7 @@ static const char *const help[] = {
 	"A stage in red loses packets now, one in yellow",
 	"has lost some.",
 	"up/down choose a row",
-	"Enter   what to do about it, its last 10 minutes",
+	"Enter   what to do, its last minutes and packets",
 	"n       only its namespace; again: all of them",
 	"/       only rows with a text: Enter keeps it,",
 	"        Esc drops it",

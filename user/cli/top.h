@@ -70,6 +70,7 @@ struct view_input {
 	const char *clock_text; /* "12:03:44" */
 	bool by_flow;		/* flows are counted apart */
 	const char *advice;	/* about the open row, in lines; NULL: nothing */
+	const char *packets;	/* of it, lost lately, in lines; NULL: nothing */
 };
 
 struct view {
@@ -87,6 +88,12 @@ struct view {
 
 /* The rows of `in->total` that the chosen one stands for; to be freed. None: there is none. */
 void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows);
+
+/* The same in one row, as it is shown; returns what it is grouped by, for view_is_part(). */
+unsigned view_choice(const struct view *v, const struct view_input *in, struct live_table *one);
+
+/* `part` is among what the row stands for. */
+bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by);
 
 /* An interval has ended: the history goes on. To be called also while the view is paused. */
 void view_add(struct view *v, const struct view_input *in);

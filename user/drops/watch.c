@@ -121,7 +121,7 @@ static void size_maps(struct watch *w, const struct watch_spec *spec)
 	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
 	bpf_map__set_max_entries(w->skel->maps.devs, WATCH_DEVS);
 	bpf_map__set_autocreate(w->skel->maps.samples, spec->cfg.snaplen != 0);
-	bpf_map__set_max_entries(w->skel->maps.samples, SAMPLES_RING);
+	bpf_map__set_max_entries(w->skel->maps.samples, spec->ring ? spec->ring : SAMPLES_RING);
 	bpf_map__set_autocreate(w->skel->maps.sample_room, spec->cfg.snaplen != 0);
 	size_map(w->skel->maps.sample_room, w->cpus * SAMPLE_PROGRAMS,
 		 sizeof(struct sample) + stack + spec->cfg.snaplen);
@@ -398,6 +398,11 @@ struct watch_shared watch_shared(const struct watch *w)
 {
 	return (struct watch_shared){bpf_map__fd(w->skel->maps.followed),
 				     bpf_map__fd(w->skel->maps.renamed)};
+}
+
+void watch_sampling(struct watch *w, bool on)
+{
+	__atomic_store_n(&w->skel->bss->watch_unsampled, !on, __ATOMIC_RELAXED);
 }
 
 int watch_samples(const struct watch *w)

@@ -37,6 +37,7 @@ struct watch_spec {
 	const struct filter_inner *inner; /* where it is applied to what is in tunnels, or NULL */
 	bool followed;	   /* others fill the maps of watch_shared() with what EXPR matches */
 	bool unfragmented; /* no packet is looked at to know its later fragments: EXPR is of TCP */
+	uint32_t ring;	   /* of samples, bytes, a power of 2, at least a page; 0: SAMPLES_RING */
 	struct nat *nat;   /* where NAT is to be followed, with a filter; borrowed; NULL: nowhere */
 };
 
@@ -106,6 +107,9 @@ struct watch_shared {
 	int renamed;  /* bpf/nat.bpf.h */
 };
 struct watch_shared watch_shared(const struct watch *w);
+
+/* Whether samples are taken, if they were asked for; at first they are. */
+void watch_sampling(struct watch *w, bool on);
 
 /* The ring of samples, for samples_open(); -1: none were asked for. */
 int watch_samples(const struct watch *w);

@@ -28,6 +28,8 @@
 #define SEARCH_TRIES 3
 #define SEARCH_NS    120000000 /* owners_tick() passes over /proc at most each 100 ms */
 
+#define FEW_SAMPLES (256u << 10) /* bytes: some thousand packets */
+
 struct live {
 	struct live_spec spec;
 	struct live_parts parts;
@@ -273,6 +275,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		.cfg.socket_only = spec->pid || spec->cgroup,
 		.cfg.snaplen = spec->snaplen,
 		.cfg.stack = spec->stack,
+		.ring = spec->few_samples ? FEW_SAMPLES : 0,
 		.cfg.burst_ns = spec->burst_ns,
 	};
 	table_init(&l->interval, LIVE_ROWS);
@@ -692,6 +695,8 @@ void live_own(const struct live *l, struct live_own *own)
 {
 	*own = l->own;
 	own->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - l->start_cpu_ns;
+	if (l->spec.few_samples)
+		own->watch.loss.unsampled = 0;
 }
 
 void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES])
@@ -774,6 +779,11 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 	l->each(l->each_arg, &drop);
 }
 
+void live_sampling(struct live *l, bool on)
+{
+	watch_sampling(l->watch, on);
+}
+
 int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
 		    struct error *err)
 {
@@ -781,6 +791,7 @@ int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *e
 	l->benign = benign;
 	l->each = each;
 	l->each_arg = arg;
+	watch_sampling(l->watch, !l->spec.few_samples);
 	return samples_open(&l->samples, watch_samples(l->watch), take_sample, l, err);
 }
 

@@ -87,6 +87,7 @@ struct live_spec {
 	bool consumed;	   /* losses freed as used up, too: looks at each packet that is freed */
 	bool xdp_verdicts; /* of foreign XDP programs, not counted by drivers: each packet pays */
 	uint32_t snaplen;  /* samples of drops are wanted, live_open_drops(); 0: not */
+	bool few_samples;  /* while live_sampling(): what finds no room is no loss of ours */
 	bool stack;	   /* the kernel's stack in samples */
 	uint64_t burst_ns; /* windows of so long are told apart; 0: not */
 	const char *expr;  /* libpcap filter; NULL: none */
@@ -242,6 +243,9 @@ typedef void live_each_drop(void *arg, const struct live_drop *drop);
 /* `l` was opened with spec.snaplen. `payload`: more than headers. `benign`: that class, too. */
 int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
 		    struct error *err);
+
+/* Of few_samples: from here on they are taken, or not. */
+void live_sampling(struct live *l, bool on);
 
 /* As samples_read(). */
 int64_t live_read_drops(struct live *l, uint64_t budget_ns);
