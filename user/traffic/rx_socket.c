@@ -21,6 +21,7 @@
 #define BUFFERS (1 << 20) /* bytes in all, more does not stay in the cache */
 #define SPIN_NS 50000
 #define GAP_NS	50000 /* a batch at a million packets/s */
+#define LOOK_NS 500   /* where delays are measured, and a sixteenth of how long nothing came */
 
 struct rx {
 	const struct receiver_config *cfg;
@@ -184,9 +185,13 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 
 	if (n >= 0 || errno != EAGAIN || !timeout_ms)
 		return n;
-	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end;) {
-		for (uint64_t next = clock_now() + rx->gap_ns; clock_now() < next;)
-			;
+	for (uint64_t start = clock_now(), now = start; now < start + rx->spin_ns;) {
+		uint64_t gap = rx->sink->timed ? LOOK_NS + (now - start) / 16 : rx->gap_ns;
+		uint64_t next = now + gap;
+
+		do
+			now = clock_now();
+		while (now < next);
 		n = take(rx);
 		if (n >= 0 || errno != EAGAIN)
 			return n;
