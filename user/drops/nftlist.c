@@ -243,6 +243,8 @@ static void spread_hooks(const struct reader *r)
 	struct nft_rule *rules = r->rules->at;
 	bool changed = true;
 
+	if (!things) /* no chains, so no rules either */
+		return;
 	for (unsigned depth = 0; changed && depth <= JUMPS_DEEP; depth++) {
 		changed = false;
 		for (unsigned i = 0; i < r->jumps.n; i++) {
