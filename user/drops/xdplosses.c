@@ -72,6 +72,7 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 		return rc;
 	if (k)
 		skb = ksym_range(k, "veth_xdp_rcv_skb");
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed only if the status is not 0 */
 	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_start = skb.start;
 	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_end = skb.end;
 	bpf_map__set_autocreate(x->skel->maps.verdicts, false);
@@ -285,6 +286,7 @@ int xdpverdicts_open(struct xdplosses **out, uint32_t prog_id, struct error *err
 
 	if (rc)
 		return rc;
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as above */
 	bpf_program__set_autoload(x->skel->progs.xdpverdicts, true);
 	bpf_map__set_autocreate(x->skel->maps.xdp_counts, false);
 	bpf_map__set_autocreate(x->skel->maps.xdp_devs, false);

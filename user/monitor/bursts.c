@@ -140,7 +140,7 @@ static void judge_all(struct bursts *b, burst_judge *judge, void *arg)
 
 	struct record *r = b->records.at;
 
-	if (r)
+	if (b->records.n)
 		qsort(r, b->records.n, sizeof(*r), by_key);
 	for (unsigned i = 0; i < b->records.n; i++, r++) {
 		if (r->judged)
@@ -160,7 +160,7 @@ void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *
 	unsigned kept = 0, next;
 
 	judge_all(b, judge, arg);
-	if (at)
+	if (b->records.n)
 		qsort(at, b->records.n, sizeof(*at), by_window);
 	for (unsigned i = 0; i < b->records.n; i = next) {
 		const struct record first = at[i];

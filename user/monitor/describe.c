@@ -252,7 +252,7 @@ static void merge_entries(struct entries *list)
 	struct watch_entry *at = list->at.at;
 	unsigned n = 0;
 
-	if (at)
+	if (list->at.n)
 		qsort(at, list->at.n, sizeof(*at), compare_entries);
 	for (unsigned i = 0; i < list->at.n; i++) {
 		if (n && !compare_entries(&at[n - 1], &at[i]))

@@ -529,10 +529,10 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 	if (s->d->damaged)
 		note(j, "lines of %s are missing: of %s it tells nothing", s->d->path,
 		     fmt_many(open, "number"));
-	if (s->by_time && j->one->sent)
+	if (s->to && s->by_time && j->one->sent)
 		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",
 		     name, s->to->name);
-	if (clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS))
+	if (s->to && clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS))
 		note(j, "the clock of %s is %s %s that of %s: times are each host's own",
 		     s->to->name, fmt_ns((uint64_t)(offset < 0 ? -offset : offset)),
 		     offset < 0 ? "behind" : "ahead of", name);
