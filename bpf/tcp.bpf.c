@@ -33,9 +33,8 @@
 
 #define IFF_LOOPBACK 0x8
 
-#define SYNACK_NS                                                                                  \
-	1000000 /* a SYN-ACK was handed down so long ago at most when that is reported             \
-		 */
+/* A SYN-ACK was handed down so long ago at most when that is reported. */
+#define SYNACK_NS 1000000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

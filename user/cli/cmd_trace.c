@@ -84,7 +84,8 @@ static const struct opt balance_opts[] = {
 };
 
 static const struct opt events_opts[] = {
-	{"events", 0, OPT_FLAG, AT(events), .help = "a line for each packet that is lost, folded on a terminal only"},
+	{"events", 0, OPT_FLAG, AT(events),
+	 .help = "a line for each packet that is lost, folded on a terminal only"},
 	{"hex", 0, OPT_FLAG, AT(hex), .help = "its bytes below the line"},
 	{"stack", 0, OPT_FLAG, AT(stack),
 	 .help = "the functions of the kernel that led to it, below the line"},

@@ -520,7 +520,7 @@ struct filter {
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
 	uint16_t port; /* filter_port() */
-	bool is_port;  /* filter_is_port() */
+	bool is_port;  /* it is all that is asked */
 };
 
 static bool is_word(char c)
@@ -552,8 +552,7 @@ static char *next_word(char **rest, bool *opens)
 	return word;
 }
 
-/* `only`: whether UDP with that port is all that is asked. */
-static uint16_t port_of(const char *expr, bool *only)
+uint16_t filter_port(const char *expr, bool *only)
 {
 	static const char *const words[] = {"and", "&&",  "ip",	  "ip6", "udp", "tcp",
 					    "src", "dst", "host", "net", "not"};
@@ -563,7 +562,6 @@ static uint16_t port_of(const char *expr, bool *only)
 	uint64_t n;
 
 	*only = true;
-
 	for (char *word; plain && (word = next_word(&rest, &opens));) {
 		plain = !(negated && opens);
 		if (!*word || !plain)
@@ -587,21 +585,6 @@ static uint16_t port_of(const char *expr, bool *only)
 	free(copy);
 	*only &= plain && udp && port;
 	return plain ? port : 0;
-}
-
-uint16_t filter_port(const char *expr)
-{
-	bool only;
-
-	return port_of(expr, &only);
-}
-
-bool filter_is_port(const char *expr)
-{
-	bool only;
-
-	port_of(expr, &only);
-	return only;
 }
 
 static int refuse(const char *expr, int rc, const char *why, struct error *err)
@@ -652,7 +635,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		return refuse(expr, rc, why, err);
 	}
 	f->tags = has_keyword(expr, "vlan");
-	f->port = port_of(expr, &f->is_port);
+	f->port = filter_port(expr, &f->is_port);
 	*out = f;
 	return 0;
 }

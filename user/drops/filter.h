@@ -121,19 +121,17 @@ int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, u
 
 /*
  * A port that all packets have that match, as source or as destination; 0: none, or too much is
- * asked to say. Only what `and` joins, of addresses and ports in numbers, is looked at.
+ * asked to say. Only what `and` joins, of addresses and ports in numbers, is looked at. `only`:
+ * whether UDP with that port, as source or destination, is all that is asked.
  */
-uint16_t filter_port(const char *expr);
-
-/* Whether it asks for UDP with that port, as source or destination, and for nothing else. */
-bool filter_is_port(const char *expr);
+uint16_t filter_port(const char *expr, bool *only);
 
 /*
  * Fills the place in every program that has it with `code`, FILTER_ROOM instructions, and gives
  * each its own element of the map filter_scratch. `tags`: VLAN tags that the kernel keeps beside
- * packets are to be put in. `port`, `is_port`: filter_port(), filter_is_port(). The number of
- * instructions stays, so that relocations and line numbers hold. -ENOENT if no program of the
- * object has the place.
+ * packets are to be put in. `port`, `is_port`: what filter_port() returns, and its `only`. The
+ * number of instructions stays, so that relocations and line numbers hold. -ENOENT if no program of
+ * the object has the place.
  */
 int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags, uint16_t port,
 		 bool is_port);

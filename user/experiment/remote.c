@@ -697,8 +697,8 @@ static void keep_own_legs(struct arrivals *a)
 
 void remote_close(struct remote *r, struct result *res)
 {
-	if (!res->clock.shared) { /* one-way delays of clocks that nobody has said to agree are none
-				   */
+	/* one-way delays of clocks that nobody has said to agree are none */
+	if (!res->clock.shared) {
 		keep_own_legs(&res->arrivals);
 		res->arrivals.latency.measured = false;
 		memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));

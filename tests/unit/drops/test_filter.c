@@ -133,8 +133,11 @@ CASE(ports_that_all_matches_have)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		if (filter_port(rows[i].expr) != rows[i].port)
-			fail_msg("'%s': %u", rows[i].expr, filter_port(rows[i].expr));
+		bool only;
+		uint16_t port = filter_port(rows[i].expr, &only);
+
+		if (port != rows[i].port)
+			fail_msg("'%s': %u", rows[i].expr, port);
 	}
 }
 
@@ -153,10 +156,15 @@ CASE(nothing_but_a_port)
 					   "udp port 9 and host 10.0.0.1",
 					   "udp and not port 9"};
 
-	for (size_t i = 0; i < N_ELEMENTS(all); i++)
-		assert_true(filter_is_port(all[i]));
+	bool only;
+
+	for (size_t i = 0; i < N_ELEMENTS(all); i++) {
+		filter_port(all[i], &only);
+		assert_true(only);
+	}
 	for (size_t i = 0; i < N_ELEMENTS(less); i++) {
-		if (filter_is_port(less[i]))
+		filter_port(less[i], &only);
+		if (only)
 			fail_msg("'%s' asks for more", less[i]);
 	}
 }

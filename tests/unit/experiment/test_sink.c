@@ -448,21 +448,27 @@ CASE_WITH(end_record_is_learned_from, begin_learning, end)
 	assert_int_equal(sink.sums.delivered, 1);
 }
 
-/* By a table that programs write, too: slots in order, numbers no further than the window. */
-CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
-{
-	enum { KEPT = 4096 };
-	static uint8_t bytes[3 * KEPT];
-	static struct trace_tails table;
-	const uint32_t by_program = 9u << 16 | 4;
+#define KEPT 4096
 
+static struct trace_tails table;
+static uint8_t bytes[3 * KEPT];
+
+/* Into a table that programs write, too. `key`: its first stream's; 0: none is there. */
+static void learn_by_table(unsigned room, uint32_t key)
+{
 	memset(bytes, 0, sizeof(bytes));
-	table = (struct trace_tails){.key = {by_program}};
+	table = (struct trace_tails){.key = {key}};
 	streams.table = &table;
 	streams.tails = (uint64_t *)table.at;
 	streams.bytes = bytes;
-	streams.room = 3;
+	streams.room = room;
 	streams.window = KEPT;
+}
+
+/* By a table that programs write, too: slots in order, numbers no further than the window. */
+CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
+{
+	learn_by_table(3, 9u << 16 | 4);
 	arrive(STREAM0, BASE + 5);
 	arrive(9, (4ULL << 32) + 1);
 	assert_int_equal(streams.n, 2);
@@ -486,18 +492,9 @@ CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
 /* The upper half of its words grows: it is the same stream, in the same slot. */
 CASE_WITH(a_stream_goes_on_beyond_2_to_the_32, begin_learning, end)
 {
-	enum { KEPT = 4096 };
 	const uint64_t middle = BASE + (1ULL << 32);
-	static uint8_t bytes[2 * KEPT];
-	static struct trace_tails table;
 
-	memset(bytes, 0, sizeof(bytes));
-	table = (struct trace_tails){};
-	streams.table = &table;
-	streams.tails = (uint64_t *)table.at;
-	streams.bytes = bytes;
-	streams.room = 2;
-	streams.window = KEPT;
+	learn_by_table(2, 0);
 	arrive(STREAM0, BASE + 5);
 	sink_streams_set_tail(&streams, 0, middle - 2);
 	arrive(STREAM0, middle - 1);
