@@ -23,6 +23,7 @@ from ends import PORT, do, inside, nft, read_all, send, stolen, sysctl, tun, udp
 from lib import (PATIENCE, assert_findings, assert_ok, case, first, main, observed,
                  pktledger, proves, require, rootless, started, table, thorough, until)
 from test_export import exporting, total
+from test_top import top
 from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
 
 EXPR = f"tcp port {PORT}"
@@ -912,6 +913,52 @@ def exported():
     assert peer.lost == 10 and packets > 0
     assert told == {"lost_here": packets, "beyond": 10, "not_lost": peer.doubled,
                     "undecided": 0}, (told, packets, peer.doubled)
+
+
+@case
+@where_seen
+def on_the_screen():
+    """What was sent again, and what became of it, also after it has been left."""
+    require(not refusal(), refusal())
+    with lab(), server():
+        offloads("off")
+        nft(RX, rule("input", DATA, 20))
+        with top("--balance", "-I", "200ms", EXPR, size=(40, 100)) as screen:
+            screen.shows("pending")
+            transfer(V4, 500000)
+            packets, _ = dropped(RX)
+            screen.cols = 100
+
+            def drawn():
+                screen.cols = 201 - screen.cols  # so that it is drawn anew
+                screen.raw = ""
+                screen.resize(40, screen.cols)
+                screen.shows("q quit")
+                return screen.seen
+
+            until(lambda: f"netfilter {packets}" in drawn(), 20, "where it was lost")
+            assert f"in {TX}:" in drawn() and "sent again" in screen.seen, screen.seen
+            screen.type("t")
+            until(lambda: "pending" not in drawn(), 10, "rows in its place")
+            screen.raw = ""
+            screen.type("q")
+            if screen.ends():
+                raise Hidden(screen.seen)
+    assert f"netfilter {packets}" in screen.seen and "this_host" in screen.seen, screen.seen
+
+
+@table([
+    ("UDP", ["--balance", f"udp port {PORT}"], "is UDP"),
+    ("UDP and TCP", ["--balance", f"port {PORT}"], "both"),
+    ("part", ["--balance", "--pid", "1"], "--pid"),
+    ("--inner", ["--balance", "--inner"], "--inner"),
+    ("--flows", ["--flows", "100"], "--flows"),
+])
+@rootless
+def usage_of_top(args, word):
+    result = pktledger("top", *args)
+    assert result.status == 2 and word in result.err, result
+    assert result.err.count("\n") == 1, result
 
 
 @table([

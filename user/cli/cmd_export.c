@@ -23,8 +23,7 @@
 struct export_options {
 	struct live_options live;
 	struct endpoint listen;
-	bool listen_set, process, balance, flows_set;
-	uint64_t flows;
+	bool listen_set, process;
 	const char *textfile;
 	unsigned max_series;
 };
@@ -34,8 +33,8 @@ static const struct export_options defaults = {
 		   .ip4 = {.s_addr = __constant_htonl(INADDR_LOOPBACK)},
 		   .port = PORT},
 	.live.interval_ns = 10000000000,
+	.live.flows = TCP_FLOWS,
 	.max_series = 2000,
-	.flows = TCP_FLOWS,
 };
 
 #define AT(member) offsetof(struct export_options, member)
@@ -53,12 +52,6 @@ static const struct opt export_opts[] = {
 	 .default_text = "until a signal", .help = "end after so long"},
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
 	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
-	{"balance", 0, OPT_FLAG, AT(balance),
-	 .help = "of TCP: what became of each segment that was sent again, as `trace --balance` "
-		 "has it; of the flows of EXPR, or of all"},
-	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
-	 .set_offset = OPT_SET(struct export_options, flows_set),
-	 .help = "with --balance: as that of `trace`, what memory is used at most"},
 	{"process", 0, OPT_FLAG, AT(process),
 	 .help = "a label with the name of the process that has the socket, too"},
 	{0},
@@ -67,6 +60,7 @@ static const struct opt export_opts[] = {
 static const struct opt_group export_groups[] = {
 	{"Where to", export_opts, 0},
 	{"What", trace_filter_opts, AT(live)},
+	{"Balance of TCP", trace_tcp_opts, AT(live)},
 	{"Output", global_opts, AT(live.global)},
 	{0},
 };
@@ -78,6 +72,7 @@ struct export
 	struct metrics *metrics;
 	struct flow_expressions flow; /* of the balance */
 	struct tcp_account *tcp;      /* NULL: none was asked for */
+	struct tcp_balance balance;   /* as it was read last */
 	struct http *http;	      /* NULL: none */
 	/* For the page: events of a trace. */
 	struct json_object *start, *intervals;
@@ -133,6 +128,7 @@ static char *drawn(void *arg, bool all, size_t *len)
 
 	if (out) {
 		live_summarise(e->session.live, NULL, NULL, &s);
+		s.tcp = e->balance.so_far ? &e->balance : NULL;
 		json_put_text(doc, "schema", "pktledger/trace/1");
 		json_put(doc, "start", json_object_get(e->start));
 		json_put(doc, "intervals", json_object_get(e->intervals));
@@ -174,9 +170,9 @@ static int on_open(void *arg, struct error *err)
 	struct export *e = arg;
 
 	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
-	return e->o->balance ? tcp_account_open(&e->tcp, e->flow.tcp, (unsigned)e->o->flows, false,
-						e->session.live, err)
-			     : 0;
+	return *e->flow.tcp ? tcp_account_open(&e->tcp, e->flow.tcp, (unsigned)e->o->live.flows,
+					       false, e->session.live, err)
+			    : 0;
 }
 
 static void on_start(void *arg)
@@ -191,7 +187,7 @@ static void on_start(void *arg)
 	e->intervals = json_object_new_array();
 	table_init(&e->since, LIVE_ROWS);
 	caps_give_up(cmd_export.needs, e->o->textfile ? "--textfile" : NULL, CAPS_ONCE);
-	caps_bar_calls(false, e->o->balance);
+	caps_bar_calls(false, e->tcp);
 	if (*sources_gaps(e->session.sources))
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
@@ -226,16 +222,14 @@ static bool on_tick(void *arg)
 /* At intervals alone: it reads sockets, and the devices of all namespaces. */
 static void take_tcp(struct export *e)
 {
-	struct tcp_balance b;
-
 	if (!e->tcp || e->tcp_error)
 		return;
-	e->tcp_error = tcp_account_look(e->tcp, &b);
+	e->tcp_error = tcp_account_look(e->tcp, &e->balance);
 	if (e->tcp_error)
 		log_error("cannot read the balance of TCP: %s; it stays as it is",
 			  strerror(-e->tcp_error));
 	else
-		metrics_tcp(e->metrics, &b);
+		metrics_tcp(e->metrics, &e->balance);
 }
 
 static bool on_interval(void *arg)
@@ -275,34 +269,19 @@ static int open_outlets(struct export *e, struct error *err)
 	return rc;
 }
 
-/* Without EXPR of all TCP, and everything else is exported as ever. */
-static int check_balance(struct export *e, struct error *err)
-{
-	struct live_spec *spec = &e->session.spec;
-
-	if (!e->o->balance)
-		return e->o->flows_set ? error_usage(err, "add --balance",
-						     "--flows is for the balance of TCP")
-				       : 0;
-	if (balance_whole(&e->o->live, true, err) ||
-	    flow_expressions(&e->flow, spec->expr ? spec->expr : "tcp", err))
-		return -EINVAL;
-	if (*e->flow.udp)
-		return error_usage(err, *e->flow.tcp ? "add: and tcp" : "use trace --balance",
-				   "--balance of export is for TCP: '%s' %s", spec->expr,
-				   *e->flow.tcp ? "matches both" : "is UDP");
-	spec->expr = spec->expr ? e->flow.tcp : NULL;
-	spec->unfragmented = true;
-	return 0;
-}
-
 static int check(struct export *e, struct error *err)
 {
+	const struct live_options *o = &e->o->live;
 	struct live_spec *spec = &e->session.spec;
 
-	if (global_json(&e->o->live.global))
+	if (global_json(&o->global))
 		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
-	if (trace_spec(&e->o->live, spec, err) || check_balance(e, err) ||
+	if (o->balance && (o->spec.netns || o->pod))
+		return error_usage(err, "narrow EXPR instead",
+				   "%s and --balance of export cannot be together: both ends of a "
+				   "flow are looked at",
+				   o->pod ? "--pod" : "--netns");
+	if (balance_spec(o, cmd_export.name, &e->flow, spec, err) ||
 	    caps_require(&cmd_export, NULL, err))
 		return -EINVAL;
 	spec->by = METRICS_BY | (e->o->process ? LIVE_BIT(LIVE_PROCESS) : 0);

@@ -47,6 +47,12 @@ struct top {
 	unsigned open_by;
 	char packet[PACKETS][PACKET_LINE], packets[PACKETS * PACKET_LINE];
 	unsigned n_packets;
+	struct flow_expressions flow; /* of the balance */
+	struct tcp_account *tcp;      /* NULL: none was asked for */
+	struct tcp_balance balance;   /* as it was read last */
+	char *tcp_text;		      /* of it */
+	uint64_t looked_ns, look_ns;  /* when, and what it took */
+	bool unbalanced;
 };
 
 /* The terminal, by ncurses */
@@ -289,7 +295,7 @@ static void name_scope(struct top *t)
 			 *netns ? "namespace " : "all namespaces", netns);
 }
 
-static const struct live_options defaults = {.interval_ns = 1000000000};
+static const struct live_options defaults = {.interval_ns = 1000000000, .flows = TCP_FLOWS};
 
 static const struct opt top_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct live_options, duration_ns), .min = 1,
@@ -299,6 +305,7 @@ static const struct opt top_opts[] = {
 
 static const struct opt_group top_groups[] = {
 	{"What", trace_filter_opts, 0},
+	{"Balance of TCP", trace_tcp_opts, 0},
 	{"How long", top_opts, 0},
 	{"Tables", trace_view_opts, 0},
 	{"Output", global_opts, offsetof(struct live_options, global)},
@@ -380,6 +387,44 @@ static void read_packets(struct top *t)
 	t->in.packets = t->packets;
 }
 
+/* What TCP sent again, as it is known now, and as print_tcp() has it. */
+static void read_tcp(struct top *t)
+{
+	struct json_object *end;
+	struct page page;
+	size_t size;
+	FILE *out;
+
+	if (!t->tcp || clock_now() - t->looked_ns <= WORK_SHARE * t->look_ns)
+		return;
+	t->looked_ns = clock_now();
+	if (tcp_account_look(t->tcp, &t->balance))
+		return;
+	t->look_ns = clock_now() - t->looked_ns;
+	free(t->tcp_text);
+	t->tcp_text = NULL;
+	out = open_memstream(&t->tcp_text, &size);
+	if (!out)
+		return;
+	page = page_open(out, false, t->balance.sum.retransmitted);
+	page.width = t->canvas.cols - 1;
+	end = json_object_new_object();
+	json_put(end, "tcp", json_tcp(&t->balance));
+	print_tcp(&page, end);
+	json_object_put(end);
+	fclose(out);
+	t->in.tcp = t->tcp_text;
+}
+
+static bool on_tick(void *arg)
+{
+	const struct top *t = arg;
+
+	if (t->tcp)
+		tcp_account_tick(t->tcp);
+	return true;
+}
+
 static bool on_interval(void *arg)
 {
 	struct top *t = arg;
@@ -389,6 +434,7 @@ static bool on_interval(void *arg)
 	take(t, true);
 	if (!t->view.paused) {
 		read_packets(t);
+		read_tcp(t);
 		show(t);
 	}
 	return true;
@@ -397,15 +443,27 @@ static bool on_interval(void *arg)
 static int on_open(void *arg, struct error *err)
 {
 	struct top *t = arg;
+	int rc = live_open_drops(t->session.live, false, true, on_drop, t, err);
 
-	return live_open_drops(t->session.live, false, true, on_drop, t, err);
+	if (!rc && *t->flow.tcp)
+		rc = tcp_account_open(&t->tcp, t->flow.tcp, (unsigned)t->o->flows, false,
+				      t->session.live, err);
+	return rc;
+}
+
+static int on_over(void *arg, struct error *err)
+{
+	const struct top *t = arg;
+
+	return t->tcp ? tcp_account_end(t->tcp, err) : 0;
 }
 
 static void on_start(void *arg)
 {
-	(void)arg;
+	const struct top *t = arg;
+
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
-	caps_bar_calls(true, false);
+	caps_bar_calls(true, t->tcp);
 }
 
 /* About the row that is open, as trace prints it. It may take a second. */
@@ -460,7 +518,8 @@ static int open_parts(struct top *t, struct error *err)
 {
 	struct live_spec *spec = &t->session.spec;
 
-	if (trace_spec(t->o, spec, err) || caps_require(&cmd_top, NULL, err))
+	if (balance_spec(t->o, cmd_top.name, &t->flow, spec, err) ||
+	    caps_require(&cmd_top, NULL, err))
 		return -EINVAL;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
 	/* what they are grouped by is chosen with a key */
@@ -469,7 +528,7 @@ static int open_parts(struct top *t, struct error *err)
 	spec->snaplen = LIVE_SNAPLEN;
 	spec->few_samples = true;
 	gethostname(t->host, sizeof(t->host) - 1);
-	t->in.what = spec->expr;
+	t->in.what = *t->o->expr.text ? t->o->expr.text : NULL;
 	t->in.scope = t->scope;
 	t->in.one_scope = spec->netns || spec->ifname;
 	t->view.benign = t->o->all;
@@ -477,13 +536,19 @@ static int open_parts(struct top *t, struct error *err)
 }
 
 /* What is left on the terminal when the screen is gone. */
-static void print_sum(const struct top *t)
+static void print_sum(struct top *t, struct error *err)
 {
 	const struct print_view text = {.out = stdout, .colour = log_colour(STDOUT_FILENO)};
 	struct json_object *start = json_object_new_object(), *end;
 	static struct live_summary s;
 
 	live_summarise(t->session.live, t->session.why, NULL, &s);
+	if (t->tcp && !tcp_account_end(t->tcp, err)) {
+		tcp_account_balance(t->tcp, &t->balance);
+		t->unbalanced = !t->balance.balanced;
+		s.tcp = &t->balance;
+		live_advise_tcp(t->session.live, &s);
+	}
 	end = json_trace_end(&s, LIVE_BY_DEFAULT);
 	json_put_bool(start, "all", t->o->all);
 	print_trace_end(&text, start, end);
@@ -499,6 +564,8 @@ static int top_run(void *options, struct error *err)
 			    .counters = true,
 			    .on_open = on_open,
 			    .on_start = on_start,
+			    .on_tick = on_tick,
+			    .on_over = on_over,
 			    .on_interval = on_interval,
 			    .on_input = on_input,
 			    .arg = &t},
@@ -531,17 +598,19 @@ static int top_run(void *options, struct error *err)
 		delscreen(terminal);
 	}
 	if (t.session.started)
-		print_sum(&t);
+		print_sum(&t, err);
+	tcp_account_close(t.tcp);
 	session_end(&t.session);
 	free(t.canvas.cells);
 	free(t.advice);
+	free(t.tcp_text);
 	for (unsigned i = 0; i < t.spaces.n; i++)
 		rates_close(&((struct space *)t.spaces.at)[i].rates);
 	list_free(&t.spaces);
 	table_free(&t.now);
 	table_free(&t.total);
 	table_free(&t.open);
-	return rc;
+	return !rc && t.unbalanced ? STATUS_BROKEN : rc;
 }
 
 static const struct opt_need needs[] = {TRACE_NEEDS, {0}};
@@ -550,6 +619,7 @@ static const struct opt_example examples[] = {
 	{"top", "the whole host"},
 	{"top udp port 5060", "the packets of one application"},
 	{"top --by flow -I 5", "flows too, every five seconds"},
+	{"top --balance tcp port 443", "what became of each segment that was sent again"},
 	{0},
 };
 

@@ -34,16 +34,16 @@ struct trace_options {
 	struct live_options live;
 	struct opt_limits limits;
 	struct balance_numbering seq;
-	bool balance, settle_set, flows_set, until_limit, events, hex, stack, snaplen_set, keep_set;
+	bool settle_set, until_limit, events, hex, stack, snaplen_set, keep_set;
 	const char *capture, *ledger; /* files */
-	uint64_t count, flows, burst_ns, settle_ns, keep_ns, snaplen;
+	uint64_t count, burst_ns, settle_ns, keep_ns, snaplen;
 	char *const *command;
 };
 
 static const struct trace_options defaults = {
 	.live.interval_ns = 1000000000,
+	.live.flows = TCP_FLOWS,
 	.settle_ns = 5000000000,
-	.flows = TCP_FLOWS,
 	.keep_ns = 7 * 86400000000000ULL,
 };
 
@@ -65,7 +65,7 @@ static const struct opt trace_opts[] = {
 };
 
 static const struct opt balance_opts[] = {
-	{"balance", 0, OPT_FLAG, AT(balance),
+	{"balance", 0, OPT_FLAG, AT(live.balance),
 	 .help = "balance the flow that EXPR is: of UDP, what arrived was delivered, dropped, or "
 		 "waits; of TCP, what was sent again was lost here, beyond, or not at all; exit "
 		 "with 4 if that does not add up"},
@@ -76,8 +76,8 @@ static const struct opt balance_opts[] = {
 	{"settle", 0, OPT_TIME, AT(settle_ns),
 	 .set_offset = OPT_SET(struct trace_options, settle_set),
 	 .help = "with --balance: wait so long at the end for what is under way"},
-	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
-	 .set_offset = OPT_SET(struct trace_options, flows_set),
+	{"flows", 0, OPT_COUNT, AT(live.flows), .min = 16, .max = 1 << 22,
+	 .set_offset = OPT_SET(struct trace_options, live.flows_set),
 	 .help = "with --balance of TCP: keep so many flows that lost segments one by one, and 8 "
 		 "ranges for each: what memory is used at most"},
 	{0},
@@ -125,12 +125,14 @@ static int check_options(const struct trace_options *o, struct error *err)
 {
 	const bool kept = o->events || o->capture;
 	const struct contradiction list[] = {
-		{!o->balance && o->settle_set, "--settle is for the balance of a flow",
+		{!o->live.balance && o->settle_set, "--settle is for the balance of a flow",
 		 "add --balance"},
-		{!o->balance && o->seq.kind != NUMBERS_NONE, "--seq is for the balance of a flow",
+		{!o->live.balance && o->seq.kind != NUMBERS_NONE,
+		 "--seq is for the balance of a flow", "add --balance"},
+		{!o->live.balance && o->live.flows_set, "--flows is for the balance of TCP",
 		 "add --balance"},
-		{!o->balance && o->flows_set, "--flows is for the balance of TCP", "add --balance"},
-		{o->balance && !*o->live.expr.text, "--balance needs to know which flow: an EXPR",
+		{o->live.balance && !*o->live.expr.text,
+		 "--balance needs to know which flow: an EXPR",
 		 "for example: trace --balance udp port 5060"},
 		{o->until_limit && !o->limits.n, "--until-limit needs a --limit",
 		 "add --limit loss=0"},
@@ -422,7 +424,7 @@ static int on_open(void *arg, struct error *err)
 	if (!rc && *t->flow.udp)
 		rc = flow_account_open(&t->account, &spec, s->live, err);
 	if (!rc && *t->flow.tcp)
-		rc = tcp_account_open(&t->tcp_account, t->flow.tcp, (unsigned)o->flows,
+		rc = tcp_account_open(&t->tcp_account, t->flow.tcp, (unsigned)o->live.flows,
 				      t->ledger.file, s->live, err);
 	return rc;
 }
@@ -599,17 +601,14 @@ static int check_protocols(const struct trace *t, struct error *err)
 	const struct contradiction list[] = {
 		{!udp && t->o->seq.kind != NUMBERS_NONE, "--seq is for UDP: TCP has its own",
 		 "leave it out"},
-		{!tcp && t->o->flows_set, "--flows is for TCP: the balance of UDP keeps none",
+		{!tcp && t->o->live.flows_set, "--flows is for TCP: the balance of UDP keeps none",
 		 "leave it out"},
-		{tcp && t->o->live.spec.inner,
-		 "--inner and --balance of TCP cannot be together: its sockets know no tunnel",
-		 "leave one of them out"},
 		{!udp && t->o->settle_set, "--settle is for UDP: TCP sends again what is lost",
 		 "leave it out"},
 		{0},
 	};
 
-	return balance_whole(&t->o->live, false, err) ? -EINVAL : contradiction_check(list, err);
+	return balance_whole(&t->o->live, tcp, err) ? -EINVAL : contradiction_check(list, err);
 }
 
 static int check(struct trace *t, struct error *err)
@@ -618,12 +617,12 @@ static int check(struct trace *t, struct error *err)
 	struct live_spec *spec = &t->session.spec;
 
 	if (trace_spec(&o->live, spec, err) || check_options(o, err) ||
-	    (o->balance &&
+	    (o->live.balance &&
 	     (flow_expressions(&t->flow, o->live.expr.text, err) || check_protocols(t, err))) ||
 	    limits_init(&t->limits, o->limits.at, o->limits.n, err) ||
 	    caps_require(&cmd_trace, NULL, err) || events_open(t, err))
 		return -EINVAL;
-	if (o->balance) { /* the ledger of TCP finds its drops by itself */
+	if (o->live.balance) { /* the ledger of TCP finds its drops by itself */
 		spec->followed = *t->flow.udp;
 		spec->unfragmented = !spec->followed;
 		spec->expr = spec->followed ? t->flow.udp : t->flow.tcp;
@@ -716,6 +715,8 @@ int trace_lines(const struct live_options *o, struct error *err)
 	struct trace_options options = defaults;
 
 	options.live = *o;
+	if (o->balance && !*o->expr.text)
+		snprintf(options.live.expr.text, sizeof(options.live.expr.text), "tcp");
 	return trace_run(&options, err);
 }
 

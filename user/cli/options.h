@@ -194,7 +194,8 @@ struct live_options {
 	struct live_spec spec;	     /* what is of one type with the options */
 	struct opt_enums stages, by; /* by: enum live_field */
 	uint64_t pid, interval_ns, duration_ns;
-	bool all, counters;
+	uint64_t flows; /* of the balance of TCP */
+	bool all, counters, balance, flows_set;
 	const char *pod;       /* NULL: all */
 	struct opt_words expr; /* "": none */
 };
@@ -203,14 +204,22 @@ struct live_options {
  */
 int pod_netns(const char *pod, const char **netns, struct error *err);
 
-extern const struct opt trace_filter_opts[], trace_view_opts[], expr_arg[]; /* of that struct */
+/* Of that struct. */
+extern const struct opt trace_filter_opts[], trace_view_opts[], trace_tcp_opts[], expr_arg[];
 
 /* Fills what the options say. STATUS_USAGE. */
 int trace_spec(const struct live_options *o, struct live_spec *spec, struct error *err);
 
-/* STATUS_USAGE: an option leaves only a part of the losses, which does not balance; `all_netns`:
- * one namespace is a part, too. */
-int balance_whole(const struct live_options *o, bool all_netns, struct error *err);
+/* STATUS_USAGE: an option leaves only a part of the losses, or of `tcp` means nothing. */
+int balance_whole(const struct live_options *o, bool tcp, struct error *err);
+
+/*
+ * trace_spec() of a command that balances TCP alone: without EXPR all of it, and everything else is
+ * looked at as ever. flow->tcp: "" if no balance is asked for; to live as long as `spec`.
+ */
+struct flow_expressions; /* monitor/session.h */
+int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
+		 struct live_spec *spec, struct error *err);
 
 /* What `top` does where there is no screen: as `trace` with these options. */
 int trace_lines(const struct live_options *o, struct error *err);

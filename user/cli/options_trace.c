@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/options.h"
 
+#include <errno.h>
 
 #include "base/log.h"
+#include "monitor/session.h"
 
 static const struct opt_value stage_values[] = {
 #define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
@@ -62,6 +64,16 @@ const struct opt trace_view_opts[] = {
 	{0},
 };
 
+const struct opt trace_tcp_opts[] = {
+	{"balance", 0, OPT_FLAG, AT(balance),
+	 .help = "of TCP: what became of each segment that was sent again, as `trace --balance` "
+		 "has it; of the flows of EXPR, or of all"},
+	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
+	 .set_offset = OPT_SET(struct live_options, flows_set),
+	 .help = "with --balance: as that of `trace`, what memory is used at most"},
+	{0},
+};
+
 const struct opt expr_arg[] = {
 	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
 	 .default_text = "all"},
@@ -106,7 +118,7 @@ int trace_spec(const struct live_options *o, struct live_spec *spec, struct erro
 	return pod_netns(o->pod, &spec->netns, err);
 }
 
-int balance_whole(const struct live_options *o, bool all_netns, struct error *err)
+int balance_whole(const struct live_options *o, bool tcp, struct error *err)
 {
 	const struct live_spec *f = &o->spec;
 	const char *part = f->ifname	 ? "--interface"
@@ -116,17 +128,37 @@ int balance_whole(const struct live_options *o, bool all_netns, struct error *er
 			   : f->reasons	 ? "--reason"
 					 : NULL;
 
-	if (all_netns && (f->netns || o->pod))
-		return error_usage(err, "narrow EXPR instead",
-				   "%s and --balance of export cannot be together: both ends of a "
-				   "flow are looked at",
-				   o->pod ? "--pod" : "--netns");
+	if (tcp && f->inner)
+		return error_usage(err, "leave one of them out",
+				   "--inner and --balance of TCP cannot be together: its sockets "
+				   "know no tunnel");
 	if (!part)
 		return 0;
 	return error_usage(err, "narrow EXPR instead",
 			   "%s and --balance cannot be together: a part of the losses does not "
 			   "balance",
 			   part);
+}
+
+int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,
+		 struct live_spec *spec, struct error *err)
+{
+	if (!o->balance && o->flows_set)
+		return error_usage(err, "add --balance", "--flows is for the balance of TCP");
+	if (trace_spec(o, spec, err))
+		return -EINVAL;
+	if (!o->balance)
+		return 0;
+	if (balance_whole(o, true, err) ||
+	    flow_expressions(flow, spec->expr ? spec->expr : "tcp", err))
+		return -EINVAL;
+	if (*flow->udp)
+		return error_usage(err, *flow->tcp ? "add: and tcp" : "use trace --balance",
+				   "--balance of %s is for TCP: '%s' %s", command, spec->expr,
+				   *flow->tcp ? "matches both" : "is UDP");
+	spec->expr = spec->expr ? flow->tcp : NULL;
+	spec->unfragmented = true;
+	return 0;
 }
 
 void trace_show_gaps(const struct live *l)

@@ -710,6 +710,11 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 	return x > 1 ? y + 1 : y;
 }
 
+static bool shows_tcp(const struct view *v, const struct view_input *in)
+{
+	return in->tcp && !v->no_tcp && !v->devices;
+}
+
 #define ESCAPE	      0x1b
 #define HISTORY_LINES 4 /* on a small screen; half of the rest on a large one */
 #define PAGE_LINES    10
@@ -730,7 +735,7 @@ static const char *const help[] = {
 	"g       group by sockets, reasons, interfaces ...",
 	"s       sort by the next column",
 	"d       devices, queues: packets and bits/s",
-	"b       benign ends too, as copies for taps",
+	"b       benign ends   t  with --balance: all rows",
 	"space   pause; counting goes on    q  leave",
 };
 
@@ -843,7 +848,9 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 	}
 	y = draw_path(in, c, 3) + (c->rows >= TALL_ROWS);
 	lines = c->rows > y + 4 * HISTORY_LINES ? (c->rows - y) / 2 : HISTORY_LINES;
-	if (y + lines + 4 < c->rows)
+	if (shows_tcp(v, in))
+		y = draw_lines(in->tcp, c, y) + 1;
+	else if (y + lines + 4 < c->rows)
 		y = draw_history(v, c, y, lines) + 1;
 	if (v->devices)
 		draw_devices(v, in, c, y, c->rows - 1, true);
@@ -928,6 +935,9 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 		break;
 	case 'b':
 		v->benign = !v->benign;
+		break;
+	case 't':
+		v->no_tcp = in->tcp && !v->no_tcp;
 		break;
 	case 'd':
 		v->devices = !v->devices;

@@ -71,12 +71,14 @@ struct view_input {
 	bool by_flow;		/* flows are counted apart */
 	const char *advice;	/* about the open row, in lines; NULL: nothing */
 	const char *packets;	/* of it, lost lately, in lines; NULL: nothing */
+	const char *tcp;	/* its balance so far, in lines; NULL: none is made */
 };
 
 struct view {
 	unsigned grouping; /* index of a preset */
 	unsigned sort;	   /* the column that rows are sorted by, from the left */
 	bool paused, benign, devices, help;
+	bool no_tcp;	/* rows in its place */
 	bool open;	/* the chosen row fills the screen */
 	bool typing;	/* keys are letters of `text` */
 	char text[48];	/* rows that have it are shown; "": all */

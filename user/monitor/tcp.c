@@ -332,6 +332,26 @@ static void read_own(const struct tcp_account *a, struct tcp_balance *b)
 	b->refused = tcp_ledger_refused(tcp_observer_ledger(a->observer));
 }
 
+static uint64_t worth(const struct tcp_flow *f)
+{
+	return f->sum.retransmitted + f->sum.returned + f->sum.received;
+}
+
+/* Into the few that are shown, if it is one of them. */
+static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
+{
+	unsigned at = b->n_flows;
+
+	while (at && worth(&b->flows[at - 1].flow) < worth(f))
+		at--;
+	if (!worth(f) || at == TCP_FLOWS_SHOWN)
+		return;
+	if (b->n_flows < TCP_FLOWS_SHOWN)
+		b->n_flows++;
+	memmove(&b->flows[at + 1], &b->flows[at], (b->n_flows - 1 - at) * sizeof(*b->flows));
+	b->flows[at].flow = *f;
+}
+
 struct looked {
 	struct tcp_account *a;
 	struct tcp_balance *b;
@@ -343,13 +363,45 @@ static void look_at_flow(void *arg, const struct tcp_flow *f)
 
 	if (f->sum.beyond)
 		add_beyond(x->a, x->b, f);
+	if (f->key.family) /* else those that are folded */
+		show_flow(x->b, f);
+}
+
+static uint64_t sum_undecided(const struct tcp_sum *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < TCP_WHYS; i++)
+		sum += s->undecided[i];
+	return sum;
+}
+
+static bool read_stall(struct tcp_stall *s, const struct hist *h)
+{
+	*s = (struct tcp_stall){hist_quantile(h, 0.5), hist_quantile(h, 0.99), h->max};
+	return h->count;
+}
+
+/* What the ledger has besides the sums. */
+static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
+{
+	const struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
+
+	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
+	b->memory = tcp_ledger_bytes(ledger);
+	b->all_flows = tcp_ledger_flows(ledger)->n + tcp_ledger_folded(ledger);
+	b->undecided = sum_undecided(&b->sum);
+	for (unsigned i = 0; i < b->n_flows; i++)
+		owners_netns(live_parts(a->live).owners, b->flows[i].flow.netns, b->flows[i].netns);
 }
 
 int tcp_account_look(struct tcp_account *a, struct tcp_balance *b)
 {
 	const uint64_t until = ktime_now() - TCP_LOOK_NS;
-	int rc = a->rc ? a->rc : tcp_observer_look(a->observer);
+	int rc = a->ended ? -EALREADY : a->rc;
 
+	if (!rc)
+		rc = tcp_observer_look(a->observer);
 	if (rc)
 		return rc;
 	read_spaces(a, &a->end, false);
@@ -357,6 +409,10 @@ int tcp_account_look(struct tcp_account *a, struct tcp_balance *b)
 	read_own(a, b);
 	tcp_ledger_look(tcp_observer_ledger(a->observer), until, b->own.unranged, &b->sum,
 			look_at_flow, &(struct looked){a, b});
+	read_ledger(a, b);
+	b->so_far = true;
+	b->pending = b->sum.retransmitted - b->sum.lost_here - b->sum.beyond - b->sum.not_lost -
+		     b->undecided;
 	return 0;
 }
 
@@ -377,34 +433,12 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 	b->n_listeners++;
 }
 
-static uint64_t worth(const struct tcp_flow *f)
-{
-	return f->sum.retransmitted + f->sum.returned + f->sum.received;
-}
-
-/* Into the few that are shown, if it is one of them. */
-static void show_flow(struct tcp_balance *b, const struct tcp_flow *f)
-{
-	unsigned at = b->n_flows;
-
-	while (at && worth(b->flows[at - 1].flow) < worth(f))
-		at--;
-	if (!worth(f) || at == TCP_FLOWS_SHOWN)
-		return;
-	if (b->n_flows < TCP_FLOWS_SHOWN)
-		b->n_flows++;
-	memmove(&b->flows[at + 1], &b->flows[at], (b->n_flows - 1 - at) * sizeof(*b->flows));
-	b->flows[at].flow = f;
-}
-
 void tcp_balance_judge(struct tcp_balance *b)
 {
 	const struct tcp_sum *s = &b->sum;
 	bool here = s->lost_here || s->returned || s->received || b->n_listeners;
 
-	b->undecided = 0;
-	for (unsigned i = 0; i < TCP_WHYS; i++)
-		b->undecided += s->undecided[i];
+	b->undecided = sum_undecided(s);
 	b->disagree = 0;
 	for (unsigned i = 0; i < b->counters.n; i++) {
 		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + i;
@@ -421,16 +455,9 @@ void tcp_balance_judge(struct tcp_balance *b)
 				       : TCP_UNKNOWN;
 }
 
-static bool read_stall(struct tcp_stall *s, const struct hist *h)
-{
-	*s = (struct tcp_stall){hist_quantile(h, 0.5), hist_quantile(h, 0.99), h->max};
-	return h->count;
-}
-
 void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 {
 	struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
-	const struct list *flows = tcp_ledger_flows(ledger);
 	const struct list *listeners = tcp_observer_listeners(a->observer);
 
 	memset(b, 0, sizeof(*b));
@@ -444,18 +471,11 @@ void tcp_account_balance(struct tcp_account *a, struct tcp_balance *b)
 	tcp_ledger_close(ledger, b->own.unranged, &b->sum, look_at_flow, &(struct looked){a, b});
 	b->fresh = b->sum.data_segs_out - (b->sum.retransmitted - b->sum.without_data) -
 		   b->sum.returned;
-	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
+	read_ledger(a, b);
 	b->received_timed = tcp_ledger_stall(ledger, true)->count;
-	b->memory = tcp_ledger_bytes(ledger);
 	b->has_received_stall = read_stall(&b->received_stall, tcp_ledger_stall(ledger, true));
-	b->all_flows = flows->n + tcp_ledger_folded(ledger);
-	for (unsigned i = 0; i < flows->n; i++)
-		show_flow(b, (struct tcp_flow *)flows->at + i);
 	for (unsigned i = 0; i < listeners->n; i++)
 		add_listener(a, b, (struct tcp_listening *)listeners->at + i);
-	for (unsigned i = 0; i < b->n_flows; i++)
-		owners_netns(live_parts(a->live).owners, b->flows[i].flow->netns,
-			     b->flows[i].netns);
 	tcp_balance_judge(b);
 }
 

@@ -55,7 +55,7 @@ struct tcp_refusing {
 #define TCP_BEYOND_MAX	16
 
 struct tcp_shown {
-	const struct tcp_flow *flow;
+	struct tcp_flow flow;
 	char netns[OWNER_NETNS]; /* of who sends */
 };
 
@@ -63,6 +63,8 @@ struct tcp_shown {
 struct tcp_balance {
 	struct tcp_sum sum;
 	uint64_t window_ns, undecided;
+	bool so_far;	  /* of tcp_account_look() */
+	uint64_t pending; /* then: sent again, and not decided yet */
 	/* From a drop here to its retransmission; and until it came again, of senders elsewhere. */
 	struct tcp_stall {
 		uint64_t p50, p99, max;
@@ -110,8 +112,8 @@ void tcp_account_tick(struct tcp_account *a); /* to be called some times a secon
 
 /*
  * What became so far of what was sent again TCP_LOOK_NS ago and more, as tcp_ledger_look(): by then
- * its drop, if there is one, and an acknowledgment have come. And own losses; nothing else is
- * filled. 0 or -errno.
+ * its drop, if there is one, and an acknowledgment have come. With its flows, and own losses;
+ * nothing else is filled. 0 or -errno; -EALREADY: after tcp_account_end().
  */
 #define TCP_LOOK_NS 5000000000ULL
 int tcp_account_look(struct tcp_account *a, struct tcp_balance *b);

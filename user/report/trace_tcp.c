@@ -63,14 +63,14 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 		RECORD("received", UINT, tcp_sum, received),
 		{0},
 	};
-	const struct tcp_sum *s = &shown->flow->sum;
+	const struct tcp_sum *s = &shown->flow.sum;
 	struct json_object *o = json_object_new_object();
 	uint64_t undecided = 0;
 
 	for (unsigned i = 0; i < TCP_WHYS; i++)
 		undecided += s->undecided[i];
-	json_put(o, "src", json_address(&shown->flow->key, true));
-	json_put(o, "dst", json_address(&shown->flow->key, false));
+	json_put(o, "src", json_address(&shown->flow.key, true));
+	json_put(o, "dst", json_address(&shown->flow.key, false));
 	json_put_text(o, "netns", shown->netns);
 	record_put(o, rows, s);
 	json_put_u64(o, "undecided", undecided);
@@ -184,6 +184,7 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		ROW("not_lost", sum.not_lost),
 		ROW("ack_lost", sum.ack_lost),
 		ROW("undecided", undecided),
+		RECORD("pending", UINT, tcp_balance, pending, RECORD_WHEN(tcp_balance, so_far)),
 		RECORD_OTHER("undecided_why", NULL),
 		ROW("not_resent", sum.not_resent),
 		ROW("received", sum.received),
@@ -304,28 +305,11 @@ static void put_stall(struct page *p, unsigned indent, const char *what,
 
 #define FLOWS_PRINTED 8
 
-void print_tcp(struct page *p, const struct json_object *end)
+/* What was sent again, and what became of the transmissions before. */
+static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
-	const struct json_object *tcp = json_get(end, "tcp");
-	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
-	const uint64_t not_lost = json_get_u64(tcp, "not_lost");
-	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
-	const size_t flows = json_get_length(tcp, "flows");
 
-	const uint64_t came_again = json_get_u64(tcp, "received_again");
-	const uint64_t timed = json_get_u64(tcp, "received_timed");
-	char came[4 * FMT_MAX];
-
-	if (!tcp)
-		return;
-	snprintf(came, sizeof(came), "%s of them came again", fmt_count(came_again));
-	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
-		      "segments with data, by tcp_sock");
-	page_row_line(p, STYLE_PLAIN, 0, "new", json_get_u64(tcp, "new"), sent, STYLE_PLAIN, "%s",
-		      "");
-	put_parts(p, "returned", 0, STYLE_BAD, json_get_u64(tcp, "returned"), sent, tcp,
-		  "returned_stages", "stage");
 	page_row(p, STYLE_BOLD, 0, "retransmitted", again, sent);
 	put_kinds(p, json_get(tcp, "kinds"));
 	page_fill(p, STYLE_DIM, tcp, "{?without_data}- {without_data#} of them without data");
@@ -335,12 +319,53 @@ void print_tcp(struct page *p, const struct json_object *end)
 	put_stall(p, 4, "sent again after", json_get(tcp, "stall_ns"));
 	put_parts(p, "beyond", 2, STYLE_BAD, json_sum(tcp, "beyond", "segments"), again, tcp,
 		  "beyond", "device");
-	page_row(p, STYLE_PLAIN, 2, "not lost", not_lost, again);
+	page_row(p, STYLE_PLAIN, 2, "not lost", json_get_u64(tcp, "not_lost"), again);
 	page_fill(p, STYLE_PLAIN, tcp,
 		  "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here");
 	page_end(p);
 	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
 		  "undecided_why", "why");
+	if (json_get(tcp, "pending"))
+		page_row_line(p, STYLE_PLAIN, 2, "pending", json_get_u64(tcp, "pending"), again,
+			      STYLE_DIM, "lately, or not acknowledged");
+}
+
+static void put_flows(struct page *p, const struct json_object *tcp)
+{
+	const size_t flows = json_get_length(tcp, "flows");
+
+	if (!flows)
+		return;
+	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN, "%s of %s, the worst first",
+		  fmt_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
+		  fmt_count(json_get_u64(tcp, "all_flows")));
+	for (size_t i = 0; i < flows && i < FLOWS_PRINTED; i++)
+		put_tcp_flow(p, json_get_item(tcp, "flows", i));
+}
+
+void print_tcp(struct page *p, const struct json_object *end)
+{
+	const struct json_object *tcp = json_get(end, "tcp");
+	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
+	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
+	const uint64_t came_again = json_get_u64(tcp, "received_again");
+	const uint64_t timed = json_get_u64(tcp, "received_timed");
+	char came[4 * FMT_MAX];
+
+	if (!tcp)
+		return;
+	if (json_get(tcp, "pending")) {
+		put_resent(p, tcp, 0);
+		return put_flows(p, tcp);
+	}
+	snprintf(came, sizeof(came), "%s of them came again", fmt_count(came_again));
+	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
+		      "segments with data, by tcp_sock");
+	page_row_line(p, STYLE_PLAIN, 0, "new", json_get_u64(tcp, "new"), sent, STYLE_PLAIN, "%s",
+		      "");
+	put_parts(p, "returned", 0, STYLE_BAD, json_get_u64(tcp, "returned"), sent, tcp,
+		  "returned_stages", "stage");
+	put_resent(p, tcp, sent);
 	if (json_get_u64(tcp, "received"))
 		put_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
 			  "received_stages", "stage");
@@ -361,11 +386,5 @@ void print_tcp(struct page *p, const struct json_object *end)
 	if (unaccounted)
 		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
 	print_verdict(p, tcp);
-	if (!flows)
-		return;
-	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN, "%s of %s, the worst first",
-		  fmt_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
-		  fmt_count(json_get_u64(tcp, "all_flows")));
-	for (size_t i = 0; i < flows && i < FLOWS_PRINTED; i++)
-		put_tcp_flow(p, json_get_item(tcp, "flows", i));
+	put_flows(p, tcp);
 }

@@ -211,6 +211,32 @@ CASE(test_table)
 	tear_down(&f);
 }
 
+/* In place of the last minute, above rows; t shows more of these. */
+CASE(test_balance_of_tcp)
+{
+	struct fixture f;
+	const char *screen;
+
+	set_up(&f, 120, 40);
+	f.in.tcp = "retransmitted   56\n  lost here     55  98.21 %  netfilter 55\n";
+	screen = drawn(&f);
+	assert_shows(screen, "\n retransmitted   56");
+	assert_shows(screen, "\n   lost here     55  98.21 %  netfilter 55");
+	assert_shows(screen, "198.18.0.2:5060  sipd");
+	view_key(&f.view, 'd', &f.in);
+	assert_hides(drawn(&f), "retransmitted");
+	view_key(&f.view, 'd', &f.in);
+	view_key(&f.view, 't', &f.in);
+	screen = drawn(&f);
+	assert_hides(screen, "retransmitted");
+	assert_shows(screen, "198.18.0.2:5060  sipd");
+	view_key(&f.view, 't', &f.in);
+	assert_shows(drawn(&f), "retransmitted");
+	canvas_resize(&f.c, VIEW_MIN_COLS, VIEW_MIN_ROWS);
+	assert_shows(drawn(&f), "retransmitted");
+	tear_down(&f);
+}
+
 /* A namespace may be called by its pod: the name is cut, its queues are told apart. */
 CASE(test_long_names)
 {

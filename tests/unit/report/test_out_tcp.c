@@ -20,9 +20,13 @@ static struct tcp_counter counters[] = {
 	{.netns = "a", .name = "TcpExt:TCPTimeouts", .delta = 3},
 };
 
-static struct tcp_flow flow = {
-	.key = {.family = 2, .proto = 6, .src = {198, 18, 0, 1}, .dst = {198, 18, 0, 2}},
-	.sum = {.retransmitted = 20, .lost_here = 12, .beyond = 5, .lost_at = {[STAGE_QDISC] = 12}},
+static const struct tcp_shown flow = {
+	.flow = {.key = {.family = 2, .proto = 6, .src = {198, 18, 0, 1}, .dst = {198, 18, 0, 2}},
+		 .sum = {.retransmitted = 20,
+			 .lost_here = 12,
+			 .beyond = 5,
+			 .lost_at = {[STAGE_QDISC] = 12}}},
+	.netns = "a",
 };
 
 /* 100 segments: 70 new, 12 returned, 20 sent again, 2 of them without data. */
@@ -49,11 +53,11 @@ static struct tcp_balance balance(void)
 		.counters = {.at = counters, .size = sizeof(*counters), .n = 2},
 		.beyond = {{.device = "eth0", .netns = "a", .segments = 5}},
 		.n_beyond = 1,
-		.flows = {{.flow = &flow, .netns = "a"}},
 		.n_flows = 1,
 		.all_flows = 2,
 	};
 
+	b.flows[0] = flow;
 	tcp_balance_judge(&b);
 	return b;
 }
@@ -101,6 +105,24 @@ CASE(text)
 	assert_says(&b, "all 20 retransmissions have their cause\n");
 	assert_says(&b,
 		    "198.18.0.1 to 198.18.0.2 in a: 20 sent again, 12 lost here, 5 beyond (qdisc)");
+}
+
+/* While it goes on only what was sent again is known, and the flows. */
+CASE(so_far)
+{
+	struct tcp_balance b = balance();
+	char *text;
+
+	b.so_far = true;
+	b.pending = 7;
+	assert_says(&b, "  lost here      12  60.00 %  qdisc 12\n");
+	assert_says(&b, "  pending         7  35.00 %  lately, or not acknowledged\n");
+	assert_says(&b, "flows           1 of 2, the worst first\n");
+	text = text_of(&b);
+	assert_null(strstr(text, "segments with data"));
+	assert_null(strstr(text, "returned"));
+	assert_null(strstr(text, "verdict"));
+	free(text);
 }
 
 CASE(undecided)
