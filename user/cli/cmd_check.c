@@ -96,7 +96,9 @@ static int check_ids(const struct opt_strings *ids, const struct check_findings 
 			}
 		}
 		if (!changes)
-			return error_set(err, STATUS_FAILED, -ENOENT, NULL,
+			return error_set(err, STATUS_FAILED, -ENOENT,
+					 "`check` shows the findings of this host, `check "
+					 "--explain ID` what one means",
 					 here ? "the finding '%s' has no change that can be made"
 					      : "the finding '%s' is not among those of this host",
 					 ids->at[i]);

@@ -163,8 +163,11 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 #define ASLEEP	  0.5
 #define NOTICED	  0.05
 #define RESTED	  0.2 /* with the queue empty: it had caught up, however long it waited before */
-/* The queue was more full than empty. So few samples show nothing. */
-#define FULL	      0.5
+/*
+ * In so many of the samples in which it slept the buffer was full: between bursts it is not,
+ * however long it may be empty. So few samples show nothing.
+ */
+#define FULL	      0.2
 #define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */
 #define BURSTS 8
@@ -216,12 +219,12 @@ static uint64_t reader_sleep_ns(const struct finding_facts *f)
 	return awake < f->reading.window_ns ? f->reading.window_ns - awake : 0;
 }
 
-/* How full the queue was while the reader slept, of 1; negative: not known. */
-static double queue_fill(const struct finding_facts *f)
+/* How often the buffer was full while the reader slept, of 1; negative: not known. */
+static double queue_full(const struct finding_facts *f)
 {
-	if (f->reading.samples < SAMPLES_LEAST || !f->rcvbuf)
+	if (f->reading.samples < SAMPLES_LEAST)
 		return -1;
-	return (double)f->reading.queue_bytes / (double)f->rcvbuf;
+	return (double)f->reading.full / f->reading.samples;
 }
 
 static bool slept(const struct finding_facts *f, double share)
@@ -268,9 +271,9 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_READER_BUSY:
 		return share_of_reader(f, f->reading.run_ns) >= BUSY;
 	case WHEN_READER_ASLEEP:
-		return queue_fill(f) >= FULL && (slept(f, ASLEEP) || sleep_is_enough(f));
+		return queue_full(f) >= FULL && (slept(f, ASLEEP) || sleep_is_enough(f));
 	case WHEN_READER_RESTED:
-		return slept(f, RESTED) && queue_fill(f) >= 0 && queue_fill(f) < FULL;
+		return slept(f, RESTED) && queue_full(f) >= 0 && queue_full(f) < FULL;
 	case WHEN_RULES:
 		return f->rule_chain;
 	case WHEN_BURST:
@@ -334,8 +337,8 @@ static void bind_reader(struct binds *b, const struct finding_facts *f)
 		bind_share(b, "waited", share_of_reader(f, r->wait_ns));
 		bind_share(b, "slept", share_of_reader(f, reader_sleep_ns(f)));
 	}
-	if (queue_fill(f) >= 0)
-		bind_share(b, "fill", queue_fill(f));
+	if (queue_full(f) >= 0)
+		bind_share(b, "full", queue_full(f));
 	if (f->arrival_pps <= 0) { /* not measured: what all sockets of the namespace got */
 		bind_rate(b, "arrival_most", arrival_most(r));
 		bind_burst(b, "burst_least", f, arrival_most(r));

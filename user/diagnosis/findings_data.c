@@ -13,9 +13,9 @@
 
 #define RCVBUF_EVIDENCE                                                                            \
 	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
-	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} at {arrival_most} "  \
-	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s, one in "       \
-	     "{per_packet}]"
+	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} or longer, at up "   \
+	     "to {arrival_most} packets/s][; {arrival_alone} packets/s came][; read {read} "       \
+	     "packets/s, one in {per_packet}]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE  SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}")
 #define RCVBUF_RISK                                                                                \
@@ -23,8 +23,8 @@
 
 #define READER_EVIDENCE                                                                            \
 	RCVBUF_EVIDENCE "; in {watched} with losses the reader ran {ran} of the time, waited for " \
-			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; while it slept the "   \
-			"queue was {fill} full]"
+			"a CPU {waited}, slept {slept}[ (mostly in {sleeps_in})][; its buffer "    \
+			"was full in {full} of its sleep]"
 
 /* Of a socket whose buffer somebody made small. */
 #define QUEUE_EVIDENCE                                                                             \
@@ -244,7 +244,7 @@ const struct finding_row finding_rows[] = {
 	 "and postrouting hooks send() returns EPERM. Rules with counters show which of them it "
 	 "was.",
 	 .evidence = LOST "[; {rules}]", .wanted = "the rule reviewed",
-	 .command = "nft list ruleset"},
+	 .command = "nft -a list ruleset"},
 	{STAGE_IP_ROUTE, "ip-rpfilter-no-route", WHEN_NO_WAY_BACK, SEVERITY_WARNING, PROOF_LAB,
 	 "Reverse path filtering dropped the packet: there is no route back to {source}[, whose "
 	 "packets come by {ifname}].",
@@ -362,6 +362,8 @@ const struct finding_row finding_rows[] = {
 	 "The port that was asked for has no UDP socket in this namespace: the program does not "
 	 "run, listens on another port or address family, or lives in another namespace (--netns, "
 	 "--pid).",
+	 .evidence = "[{refused} datagrams in this namespace came for ports without a socket, this "
+		     "one or others]",
 	 .wanted = "a receiver bound to the port", .command = "ss -ulpn sport = :{port}"},
 	{STAGE_UDP_HEADER, "udp-header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The UDP header's length did not fit the packet.",

@@ -131,7 +131,7 @@ const struct thread *threads_reader(const struct threads *t)
 /* What is summed while packets are lost; `now`: since the last interval. */
 struct reading_sums {
 	uint64_t window_ns, queue_bytes, lost, received_around;
-	uint64_t samples, sampled, slept, stopped;
+	uint64_t samples, full, sampled, slept, stopped;
 };
 
 struct reading_sock {
@@ -175,6 +175,7 @@ static void on_queue(void *arg, const struct sockmem_row *row)
 	if (s->asleep) {
 		s->now.queue_bytes += row->rmem;
 		s->now.samples++;
+		s->now.full += 4ULL * row->rmem >= 3ULL * row->rcvbuf;
 	}
 	if (!s->run_ns || row->drops != s->drops) {
 		const uint64_t now = clock_now(), n = s->run_ns ? row->drops - s->drops : 0;
@@ -464,6 +465,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.wait_ns = th->wait_ns,
 		.stopped = s->sum.stopped * 2 > s->sum.sampled,
 		.samples = (unsigned)s->sum.samples,
+		.full = (unsigned)s->sum.full,
 		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
 		.burst = s->burst,
 		.lost = s->sum.lost,

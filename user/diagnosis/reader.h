@@ -61,6 +61,7 @@ struct reading {
 
 	/* What tells one that is awaited from one that rests: the queue while it slept. */
 	unsigned samples;     /* in which it did */
+	unsigned full;	      /* of these, with the buffer full by three quarters and more */
 	uint64_t queue_bytes; /* truesize waiting, mean over these samples */
 
 	uint64_t burst; /* the most packets lost in one go: RUN_NS without a loss end it; 0: unknown

@@ -164,11 +164,12 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 		judge_loss(out, f, STAGE_RCVBUF,
 			   (struct about){CHECK_NAMESPACE, NULL, full - listed}, &facts);
 	if (f->port && !f->socks.n && !f->socks.more) {
-		const uint64_t refused = moved(f, "Udp:NoPorts", "Udp6NoPorts");
 		struct binds b = {};
 
+		/* of whichever ports: the counter is the namespace's, so it is no loss of this one
+		 */
+		bind_count(&b, "refused", moved(f, "Udp:NoPorts", "Udp6NoPorts"));
 		bind_count(&b, "port", f->port);
-		judge_state(out, f, "port-closed", (struct about){CHECK_NAMESPACE, NULL, refused},
-			    &b);
+		judge_state(out, f, "port-closed", (struct about){CHECK_NAMESPACE, NULL, 0}, &b);
 	}
 }

@@ -94,7 +94,7 @@ struct finding {
 	enum stage stage;
 	enum severity severity;
 	char text[400];		       /* what it means, one or two sentences */
-	char evidence[480];	       /* what was measured */
+	char evidence[512];	       /* what was measured */
 	char current[128];	       /* the setting now */
 	char wanted[128];	       /* what it should be */
 	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */

@@ -161,7 +161,10 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 
 	w->rules_text[0] = '\0';
 	if (!moved && result->n)
-		add(w->rules_text, sizeof(w->rules_text), "no counter shows which: ");
+		add(w->rules_text, sizeof(w->rules_text), "%s",
+		    result->n > 1 || result->problem[0] || result->legacy
+			    ? "no counter shows which of these: "
+			    : "by elimination: ");
 	for (unsigned i = 0; i < result->n && shown < RULES_SHOWN; i++) {
 		if (moved == (result->rule[i].kind == NFT_RULE_MOVED))
 			put_rule(w, &result->rule[i], !shown++);

@@ -383,6 +383,7 @@ static const struct record_field reading_rows[] = {
 	RECORD("sleeps_in", TEXT, reading, sleeps_in),
 	RECORD("samples", UINT, reading, samples),
 	RECORD("queue_bytes", UINT, reading, queue_bytes),
+	RECORD("full", UINT, reading, full),
 	RECORD("burst", UINT, reading, burst),
 	RECORD("lost", UINT, reading, lost),
 	RECORD("received_around", UINT, reading, received_around),
@@ -672,7 +673,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 	size_t n = json_get_length(end, "history");
 
 	if (n)
-		begin_line(p, STYLE_DIM, "before");
+		begin_line(p, STYLE_DIM, "lost earlier");
 	for (struct json_each h = json_each(end, "history"); json_next(&h);)
 		page_fill(p, STYLE_PLAIN, h.item,
 			  h.next < n ? "{stage}\v{total#}\v({counter}),"
@@ -776,6 +777,10 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	if (unread)
 		page_words(p, STYLE_WARN, "; %u more of these lose packets: --netns looks at one",
 			   unread);
+	page_end(p);
+	begin_line(p, STYLE_DIM, "not counted");
+	page_words(p, STYLE_PLAIN,
+		   "what firewalls, tc and XDP programs drop: `pktledger trace` shows it");
 	page_end(p);
 }
 

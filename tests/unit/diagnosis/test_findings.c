@@ -65,7 +65,7 @@ static const struct finding_facts every_fact = {
 	.reading.throttled_ns = 18446744073709551615ULL,
 	.reading.sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
 	.reading.samples = 1000,
-	.reading.queue_bytes = 2147483647,
+	.reading.full = 1000,
 	.reading.received_around = UINT64_MAX,
 	.rules = "a counter of rule 4294967295 in the chain of a long name 18446744073709551615 "
 		 "and so on, "
@@ -269,7 +269,8 @@ CASE(watched_counters)
 
 	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
 	assert_string_equal(f.id, "ip-rpfilter");
-	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7,000 since boot");
+	assert_string_equal(f.evidence,
+			    "500 packets lost in 500 ms, 1k a second, 7,000 since boot");
 	assert_int_equal(change.kind, CHANGE_SYSCTL);
 	assert_string_equal(change.name, "net/ipv4/conf/eth1/rp_filter");
 	assert_string_equal(change.wanted, "2");
@@ -283,8 +284,11 @@ CASE(watched_counters)
 	assert_string_equal(f.undo, "");
 }
 
-/* A reader that ran, waited and was throttled for these shares of a second, per mille. */
-static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttled, unsigned fill)
+/*
+ * A reader that ran, waited and was throttled for these shares of a second, and slept with its
+ * buffer full in this share of the samples, per mille.
+ */
+static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttled, unsigned full)
 {
 	struct finding_facts f = overload;
 
@@ -295,8 +299,8 @@ static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttl
 	f.reading.wait_ns = wait * 1000000ULL;
 	f.reading.throttled_ns = throttled * 1000000ULL;
 	strcpy(f.reading.sleeps_in, "hrtimer_nanosleep");
-	f.reading.samples = 10;
-	f.reading.queue_bytes = f.rcvbuf * fill / 1000;
+	f.reading.samples = 1000;
+	f.reading.full = full;
 	return f;
 }
 
@@ -350,9 +354,10 @@ CASE(why_it_was_full)
 		{reader(400, 600, 550, 950), "rcvbuf-quota", "used up the CPU quota",
 		 "the quota withheld 550 ms of CPU time"},
 		{reader(10, 10, 0, 950), "rcvbuf-asleep", "sip[7] did not read it",
-		 "slept 98 % (in hrtimer_nanosleep); while it slept the queue was 95 % full"},
+		 "slept 98 % (mostly in hrtimer_nanosleep); its buffer was full in 95 % of its "
+		 "sleep"},
 		{reader(30, 10, 0, 20), "rcvbuf-bursts", "for moments only",
-		 "while it slept the queue was 2 % full"},
+		 "its buffer was full in 2 % of its sleep"},
 		/* under load: it had caught up all the same, or would not even with a CPU */
 		{reader(400, 400, 0, 100), "rcvbuf-bursts", NULL, NULL},
 		{reader(401, 400, 0, 100), "rcvbuf-cpu", NULL, NULL},
@@ -377,7 +382,8 @@ CASE(why_it_was_full)
 	facts.arrival_pps = 0;
 	facts.reading.received_around = 100000;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
-	assert_non_null(strstr(f.evidence, "holds 166: a burst of 1.66 ms at 100k packets/s;"));
+	assert_non_null(strstr(
+		f.evidence, "holds 166: a burst of 1.66 ms or longer, at up to 100k packets/s;"));
 	/* without samples of the queue sleep is no cause */
 	facts = reader(10, 10, 0, 0);
 	facts.reading.samples = 2;
@@ -403,9 +409,9 @@ CASE(bounds_of_conditions)
 		reader(400, 249, 0, 950),
 		reader(750, 0, 0, 950),
 		reader(749, 0, 0, 950),
-		reader(500, 0, 0, 500),
-		reader(500, 0, 0, 499),
-		reader(501, 0, 0, 500),
+		reader(500, 0, 0, 200),
+		reader(500, 0, 0, 199),
+		reader(501, 0, 0, 200),
 		reader(10, 10, 0, 950),
 		reader(900, 200, 0, 10),
 		burst,
@@ -510,7 +516,7 @@ CASE(nothing_is_cut)
 			facts.reading.stopped = r == 0;
 			facts.reading.throttled_ns = r == 1 ? facts.reading.throttled_ns : 0;
 			facts.reading.run_ns = r == 2 ? UINT64_MAX : 1;
-			facts.reading.queue_bytes = r == 3 ? 1 : facts.reading.queue_bytes;
+			facts.reading.full = r == 3 ? 1 : facts.reading.full;
 			assert_int_equal(findings_for_stage(s, &facts, &f, NULL), 0);
 			whole(f.text, sizeof(f.text));
 			whole(f.evidence, sizeof(f.evidence));
