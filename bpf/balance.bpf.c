@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "balance_abi.h"
+#include "kfree.bpf.h"
 #include "nat.bpf.h"
 #include "skb.bpf.h"
 #include "work.bpf.h"
@@ -1088,10 +1089,10 @@ static __always_inline void fill_cause(struct balance_cause *cause, const struct
 	if (f->hook) {
 		cause->key.flags |= WATCH_DST;
 		cause->key.aux = f->hook;
-	} else if (dst && f->reason == cfg.reason_netfilter) {
+	} else if (dst && f->reason == kernel.netfilter) {
 		cause->key.aux = (__u64)BPF_CORE_READ(dst, input);
 	}
-	if (is_copy(skb, f->reason, f->rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
+	if (is_copy(skb, f->reason, f->rx_sk))
 		cause->key.flags |= WATCH_COPY;
 }
 
@@ -1178,13 +1179,13 @@ int balance_drop(__u64 *ctx)
 	struct freed f = {.skb = (void *)ctx[0]};
 	__u64 begin = work_begin();
 
-	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
-	if (cfg.has_reason)
+	f.site = drop_site(ctx);
+	if (kernel.has_reason)
 		f.reason = ctx[2];
-	if (cfg.has_rx_sk)
+	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
-	if (f.reason == cfg.reason_netfilter)
-		f.hook = hook_runner(ctx, f.skb, IN(f.skb, sk_buff)->dev, &cfg.hooks);
+	if (f.reason == kernel.netfilter)
+		f.hook = hook_runner(ctx, f.skb, IN(f.skb, sk_buff)->dev);
 	count_end(&f, false);
 	work_end(begin);
 	return 0;

@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "fragment.bpf.h"
+#include "kfree.bpf.h"
 #include "numbers.bpf.h"
 #include "trace_abi.h"
 
@@ -442,10 +443,10 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 	known = second && is_settled(p.word);
 	cause_device(cause, skb, rx_sk);
 	dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-	if (cause->reason == cfg.reason_netfilter) {
+	if (cause->reason == kernel.netfilter) {
 		/* which hook of the stack dropped it only the route shows, by its input function */
 		if (KFUNCS) /* on Linux 6.1 there is no room on the stack for it */
-			cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev, &cfg.hooks);
+			cause->aux = hook_runner(ctx, skb, IN(skb, sk_buff)->dev);
 		if (cause->aux)
 			cause->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 		else if (dst)
@@ -453,7 +454,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 		if (cause->aux)
 			cause->flags |= CAUSE_DST;
 	}
-	if (is_copy(skb, cause->reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
+	if (is_copy(skb, cause->reason, rx_sk))
 		cause->flags |= CAUSE_COPY;
 
 	index = cause_index(cause);
@@ -476,13 +477,13 @@ static __always_inline int dropped(__u64 *ctx, bool second)
 
 	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second))
 		return 0;
-	cause.location = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
+	cause.location = drop_site(ctx);
 	if (is_elsewhere(skb, cause.location) ||
 	    cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
 		return 0;
-	if (cfg.has_reason)
+	if (kernel.has_reason)
 		cause.reason = (int)ctx[2];
-	if (cfg.has_rx_sk)
+	if (kernel.has_rx_sk)
 		rx_sk = (void *)ctx[3];
 	return end_of_skb(ctx, &cause, rx_sk, second);
 }

@@ -15,6 +15,7 @@
 #include <linux/errno.h>
 
 #include "filter.bpf.h"
+#include "kfree.bpf.h"
 #include "skb.bpf.h"
 #include "sock.bpf.h"
 #include "tcp_abi.h"
@@ -808,7 +809,7 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	struct sock *sk = IN(skb, sk_buff)->sk;
 
-	key->location = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
+	key->location = drop_site(ctx);
 	key->reason = ctx[2];
 	key->protocol = skb->protocol;
 	key->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
@@ -821,15 +822,15 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 	}
 	if ((__s64)sk < 0)
 		key->flags |= WATCH_SK;
-	if (key->reason == cfg.reason_netfilter) {
+	if (key->reason == kernel.netfilter) {
 		if ((__s64)dev < 0)
-			key->aux = hook_runner(ctx, skb, dev, &cfg.hooks);
+			key->aux = hook_runner(ctx, skb, dev);
 		if (!key->aux && dst)
 			key->aux = (__u64)BPF_CORE_READ(dst, input);
 	}
 	if (dst || key->aux)
 		key->flags |= WATCH_DST;
-	if (is_copy(skb, key->reason, (void *)ctx[3], cfg.reason_otherhost, cfg.reason_packet_sock))
+	if (is_copy(skb, key->reason, (void *)ctx[3]))
 		key->flags |= WATCH_COPY;
 }
 

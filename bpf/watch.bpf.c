@@ -12,6 +12,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "callers.bpf.h"
+#include "kfree.bpf.h"
 #include "nat.bpf.h"
 #include "skb.bpf.h"
 #include "sock.bpf.h"
@@ -830,10 +831,10 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 		f->aux = f->sk->__sk_common.skc_cookie.counter;
 		if (!f->aux)
 			f->aux = bpf_get_socket_cookie(f->sk);
-	} else if (!consumed && f->reason == cfg.reason_netfilter) {
+	} else if (!consumed && f->reason == kernel.netfilter) {
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
-		f->aux = hook_runner(ctx, f->skb, f->dev, &cfg.hooks);
+		f->aux = hook_runner(ctx, f->skb, f->dev);
 		if (!f->aux && dst)
 			f->aux = (__u64)BPF_CORE_READ(dst, input);
 		if (f->aux)
@@ -843,7 +844,7 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 		f->flags |= WATCH_SENDER;
 		f->aux = sender_id(f->skb, f->sk);
 	} else if (at && ((f->flags & WATCH_NO_DEV && !f->sender) ||
-			  (!cfg.has_rx_sk && is_of_socket(f->reason)))) {
+			  (!kernel.has_rx_sk && is_of_socket(f->reason)))) {
 		flow_read(at, to);
 		if (to->dst_port) {
 			f->flags |= WATCH_PORT;
@@ -859,8 +860,8 @@ static __always_inline bool is_aborted(__u64 site)
 {
 	__u32 zero = 0, *mark = NULL, was;
 
-	for (int i = 0; KFUNCS && i < WATCH_XDP; i++) {
-		if (is_in(&cfg.xdp[i], site))
+	for (int i = 0; KFUNCS && i < TRACE_XDP; i++) {
+		if (is_in(&places.xdp[i], site))
 			mark = bpf_map_lookup_elem(&aborted, &zero);
 	}
 	if (!mark)
@@ -878,8 +879,8 @@ int watch_aborted(__u64 *ctx)
 
 	if (!mark || act == XDP_TX || act == XDP_REDIRECT)
 		return 0;
-	for (int i = 0; i < WATCH_XDP; i++) {
-		if (is_called_by(ctx, cfg.xdp[i].start, cfg.xdp[i].end))
+	for (int i = 0; i < TRACE_XDP; i++) {
+		if (is_called_by(ctx, places.xdp[i].start, places.xdp[i].end))
 			*mark = 1; /* no frame, which is freed without a word */
 	}
 	return 0;
@@ -964,10 +965,10 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 	struct freed f = {.skb = (void *)ctx[0], .flags = no_flags};
 	__u64 begin = work_begin();
 
-	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
-	if (cfg.has_reason)
+	f.site = drop_site(ctx);
+	if (kernel.has_reason)
 		f.reason = ctx[2];
-	if (cfg.has_rx_sk)
+	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
 	count_skb(ctx, &f, false, flows);
 	work_end(begin);

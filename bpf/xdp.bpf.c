@@ -14,6 +14,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "callers.bpf.h"
+#include "trace_abi.h"
 #include "xdp_abi.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -46,7 +47,7 @@ MAP(xdp_devs, LRU_HASH, XDPLOSS_DEVS, struct xdploss_dev_key, struct xdploss_dev
 
 ONE_PER_CPU(xdp_own, struct xdploss_own);
 
-const volatile struct xdploss_config cfg;
+struct trace_range on_skb; /* veth_xdp_rcv_skb(): verdicts on skbs in native mode */
 
 static __always_inline void note_device(struct net_device *dev, const struct xdploss_key *key)
 {
@@ -146,7 +147,7 @@ int xdplosses_exception(__u64 *ctx)
 	 * on a frame, which it frees without a word. Only the caller shows which. The skb of a
 	 * failed XDP_TX is already consumed, and its page is lost without a word.
 	 */
-	if (key.act != XDP_TX && is_called_by(ctx, cfg.skb_start, cfg.skb_end))
+	if (key.act != XDP_TX && is_called_by(ctx, on_skb.start, on_skb.end))
 		key.flags |= XDPLOSS_SKB;
 	count(dev, &key, 1);
 	return 0;

@@ -193,22 +193,15 @@ struct balance_kind_test {
 
 struct balance_config {
 	struct balance_kind_test kinds[BALANCE_KINDS];
-	__s32 reason_netfilter; /* SKB_DROP_REASON_* of this kernel; negative: it has none */
-	__s32 reason_otherhost;
-	__s32 reason_packet_sock;
 	__u32 cpus;
-	__u32 netns;	 /* of one namespace alone, by its inode; 0: of the whole host */
-	__u8 has_reason; /* kfree_skb has its 3rd argument */
-	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
-	__u8 paged;	 /* payload in pages can be read (Linux 6.12) */
-	__u8 numbers;	 /* enum balance_numbers */
-	__u8 frames;	 /* the filter wants frames, not from the IP header on */
+	__u32 netns;  /* of one namespace alone, by its inode; 0: of the whole host */
+	__u8 paged;   /* payload in pages can be read (Linux 6.12) */
+	__u8 numbers; /* enum balance_numbers */
+	__u8 frames;  /* the filter wants frames, not from the IP header on */
 	__u8 pad[3];
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
-	struct trace_range freeing; /* see ksym_freeing() */
-	struct trace_hooks hooks;
 	struct trace_range consumed[WATCH_CONSUMED_MAX]; /* as watch_config's */
 };
 

@@ -164,12 +164,7 @@ struct tcp_config {
 	} inside[8];		/* the first letters of kinds of link; 0: none */
 	__u32 netns;		/* of one namespace alone, by its inode; 0: of the whole host */
 	__s32 reason_merged[3]; /* of out-of-order segments; negative: this kernel has no such */
-	__s32 reason_otherhost; /* as struct watch_config */
-	__s32 reason_packet_sock;
-	__s32 reason_netfilter;
-	__u32 trail;		    /* entries are kept */
-	struct trace_range freeing; /* see ksym_freeing() */
-	struct trace_hooks hooks;
+	__u32 trail;		/* entries are kept */
 };
 
 _Static_assert(sizeof(struct tcp_totals) == 56, "no holes");

@@ -16,12 +16,29 @@ struct trace_range {
 	__u64 start, end;
 };
 
-/*
- * Code that runs netfilter's hooks, or br_netfilter's that goes on with those of a bridge, and its
- * callers at devices: on the way in, and out.
- */
-struct trace_hooks {
+/* What programs at skb:kfree_skb know of this kernel when they are loaded, */
+struct trace_kfree {
+	__s32 netfilter, otherhost, packet_sock; /* SKB_DROP_REASON_*; negative: it has no such */
+	__u8 has_reason; /* the tracepoint's 3rd argument, since Linux 5.17 */
+	__u8 has_rx_sk;	 /* and its 4th, since 6.11 */
+	__u8 pad[2];
+};
+
+#define TRACE_XDP 3
+
+/* and when they are attached: where the code of functions is. */
+struct trace_places {
+	/*
+	 * dev_kfree_skb_any(), by which drivers free. If the compiler did not make a jump of its
+	 * last call, it is the location that kfree_skb reports, and not who has dropped the packet.
+	 */
+	struct trace_range freeing;
+	/*
+	 * Who runs netfilter's hooks, or goes on with those of a bridge (br_netfilter), and the
+	 * callers at devices (nf_hook_ingress(), nf_hook_egress()): on the way in, and out.
+	 */
 	struct trace_range run, resume, in, out;
+	struct trace_range xdp[TRACE_XDP]; /* runs XDP on an skb, and frees it; veth's first */
 };
 
 #define TRACE_HANDING	 6
@@ -155,7 +172,7 @@ struct fragment_key {
 	__u32 id;
 	__u8 version; /* 4 or 6 */
 	__u8 proto;   /* IPv6: 0, for only the first fragment's is to be believed (RFC 8200, 4.5) */
-	__u16 pad;
+	__u16 pad[3];
 };
 
 /*
@@ -205,16 +222,12 @@ enum trace_learn { LEARN_LOOK = 1, LEARN_TAKE = 2 };
 
 /* In rodata of every program: which numbers are ours. */
 struct trace_config {
-	__u64 base;		/* first number of every stream, a multiple of 2^32 */
-	__u64 window;		/* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
-	__u16 stream0;		/* stream of slot 0 */
-	__u16 streams;		/* slots */
-	__u16 port;		/* destination port of the flow, host order; 0: any */
-	__u8 has_reason;	/* kfree_skb has its 3rd argument */
-	__u8 has_rx_sk;		/* kfree_skb has its 4th argument */
-	__s32 reason_netfilter; /* SKB_DROP_REASON_NETFILTER_DROP of this kernel */
-	__s32 reason_otherhost;
-	__s32 reason_packet_sock;
+	__u64 base;    /* first number of every stream, a multiple of 2^32 */
+	__u64 window;  /* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
+	__u16 stream0; /* stream of slot 0 */
+	__u16 streams; /* slots */
+	__u16 port;    /* destination port of the flow, host order; 0: any */
+	__u16 pad[3];
 	__u32 count_all;    /* count the ends of others' numbers too: the senders are not known */
 	__u32 fragments;    /* datagrams are larger than the MTU: tie fragments to numbers */
 	__u32 tunnel;	    /* UDP port of VXLAN, whose packets are looked into; 0: none */
@@ -229,8 +242,6 @@ struct trace_config {
 	 * device. */
 	struct trace_range handing[TRACE_HANDING];
 	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
-	struct trace_range freeing;		       /* see ksym_freeing() */
-	struct trace_hooks hooks;
 };
 
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
@@ -249,7 +260,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 216 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) == 128 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
 	       "no holes");
 
 #endif

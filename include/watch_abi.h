@@ -23,14 +23,12 @@
 #define WATCH_FLOW_SLOTS   1024 /* the same with flows */
 #define WATCH_OTHERS_SLOTS 64	/* of a CPU: for keys without socket and flow */
 
-#define WATCH_XDP 3 /* places where XDP is run on an skb */
-
 /* Flags of a key. The first are those of enum trace_cause_flag. */
 enum watch_flag {
 	WATCH_COPY = 1, /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	/* skb->sk was set: the packet was this host's own */
 	/* A route was attached; for NETFILTER_DROP aux is its input function. Or aux is who ran
-	 * netfilter's hooks (struct trace_hooks), where that says more. */
+	 * netfilter's hooks (struct trace_places), where that says more. */
 	WATCH_DST = 4,
 	WATCH_NO_DEV = 8,     /* skb->dev was not a device; ifindex is where it came in, if known */
 	WATCH_PORT = 16,      /* aux stands for the destination: its socket is not known */
@@ -136,12 +134,9 @@ struct watch_loss {
 /* In rodata: what is asked for. A part that is not, is no code. */
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
-	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; negative: it has none */
 	/* Of a socket; where the kernel does not report which, their destination stands for it. */
 	__s32 socket_reasons[WATCH_SOCKET_REASONS];
-	__u32 cpus;	 /* possible ones */
-	__u8 has_reason; /* kfree_skb has its 3rd argument */
-	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
+	__u32 cpus; /* possible ones */
 	__u8 by_flow;
 	__u8 by_sender; /* the sending socket too, where none dropped the packet */
 	__u8 stack;	/* samples have the kernel's stack */
@@ -160,9 +155,6 @@ struct watch_config {
 	__u64 reasons[WATCH_REASONS / 64];
 	struct trace_range consumed_within; /* all of: */
 	struct trace_range consumed[WATCH_CONSUMED_MAX];
-	struct trace_range freeing; /* see ksym_freeing() */
-	struct trace_hooks hooks;
-	struct trace_range xdp[WATCH_XDP]; /* code that runs XDP on an skb, and frees it */
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

@@ -60,10 +60,6 @@ struct xdploss_own {
 	__u64 uncounted; /* packets without room for their key */
 };
 
-struct xdploss_config {
-	__u64 skb_start, skb_end; /* veth_xdp_rcv_skb(): verdicts on skbs in native mode */
-};
-
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
 
 /* What the observer of an XDP program's verdicts (bpf/xdp.bpf.c) reports to user space. */

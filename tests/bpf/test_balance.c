@@ -57,9 +57,11 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 {
 	const struct balance_numbering none = {};
 	struct error err = {};
+	struct trace_places places;
 	struct balance_spec spec;
 	char expr[128];
 
+	ksym_places(ksyms, &places);
 	snprintf(expr, sizeof(expr), "udp port %u%s", port, and);
 	if (filter_compile(&filter, expr, &err))
 		fail_msg("%s", err.message);
@@ -68,7 +70,7 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 				     .reasons = reasons,
 				     .ksyms = ksyms,
 				     .shared = {-1, -1}};
-	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &err) ||
+	if (balance_open(&balance, &spec, &err) || balance_attach(balance, &places, &err) ||
 	    balance_begin(balance, &begun, &err))
 		fail_msg("%s", err.message);
 }

@@ -163,7 +163,8 @@ CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 {
 	const char *place = "__udp4_lib_rcv";
 	struct trace_range at = ksym_range(tracer.ksyms, place);
-	struct trace_config config = tracer.config;
+	struct trace_places places;
+	struct trace_kfree kernel;
 	static struct drops_cause cause[TRACE_CAUSES];
 	struct ksym caller;
 	struct drops *d;
@@ -173,9 +174,11 @@ CASE_WITH(place_is_the_callers, open_tracer, close_tracer)
 		place = "udp_rcv";
 		at = ksym_range(tracer.ksyms, place);
 	}
-	config.freeing = (struct trace_range){at.start, at.end};
-	assert_int_equal(drops_open(&d, &config, false, &err), 0);
-	assert_int_equal(drops_attach(d, &err), 0);
+	ksym_places(tracer.ksyms, &places);
+	places.freeing = at;
+	assert_int_equal(reasons_kfree(tracer.reasons, &kernel, &err), 0);
+	assert_int_equal(drops_open(&d, &tracer.config, &kernel, false, &err), 0);
+	assert_int_equal(drops_attach(d, &places, &err), 0);
 	send_marker();
 	name_causes();
 	assert_string_equal(

@@ -31,12 +31,14 @@ static void takes(struct watch_spec *spec, const char *what)
 {
 	struct error err = {};
 	struct watch *w;
+	struct trace_places places;
 	struct watch_state s;
 	int rc = watch_open(&w, spec, reasons, &err);
 
 	if (rc == -EPERM)
 		skip();
-	if (rc || watch_attach(w, &err))
+	ksym_places(ksyms, &places);
+	if (rc || watch_attach(w, &places, &err))
 		fail_msg("%s: %s", what, err.message);
 	watch_state(w, &s);
 	assert_int_equal(s.filter_unread, 0);
@@ -74,7 +76,6 @@ CASE(with_all)
 			.cfg.stack = true,
 			.cfg.burst_ns = 1000000,
 			.filter = filter,
-			.cfg.freeing = ksym_freeing(ksyms),
 		};
 
 		if (reasons_tracepoint_args(reasons, "consume_skb") == 2)

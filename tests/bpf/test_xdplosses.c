@@ -298,17 +298,19 @@ static void run_case(void **state)
 	struct kfree_sum kfree = {.netns = {host.rx.inum, host.far.inum}};
 	const struct watch_spec all = {0};
 	struct counters before = {0};
+	struct trace_places places;
 	struct xdplosses *x;
 	struct watch *w;
 	bool starved = false;
 	struct xdp_sum xdp;
 
 	prepare(c);
-	assert_int_equal(xdplosses_open(&x, host.reasons, host.ksyms, &err), 0);
+	assert_int_equal(xdplosses_open(&x, host.reasons, &err), 0);
 	assert_string_equal(xdplosses_missing(x), "");
 	assert_int_equal(watch_open(&w, &all, host.reasons, &err), 0);
-	assert_int_equal(xdplosses_attach(x, &err), 0);
-	assert_int_equal(watch_attach(w, &err), 0);
+	ksym_places(host.ksyms, &places);
+	assert_int_equal(xdplosses_attach(x, &places, &err), 0);
+	assert_int_equal(watch_attach(w, &places, &err), 0);
 	read_counters(&before);
 
 	if (c->way == CPUMAP_FULL)

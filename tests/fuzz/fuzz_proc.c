@@ -68,13 +68,15 @@ static void read_symbols(char *text)
 {
 	char path[32], name[KSYM_NAME + 128];
 	int fd = fuzz_file((const uint8_t *)text, strlen(text), path);
+	struct trace_places places;
 	struct error err = {0};
 	struct ksyms *k;
 
 	if (!ksyms_open(&k, path, &err)) {
-		MUST(*ksym_format(k, ksym_hooks(k).run.start, name, sizeof(name)));
+		ksym_places(k, &places);
+		MUST(*ksym_format(k, places.run.start, name, sizeof(name)));
 		MUST(*ksym_format(k, strtoull(text, NULL, 16), name, sizeof(name)));
-		MUST(ksym_freeing(k).start <= ksym_freeing(k).end);
+		MUST(places.freeing.start <= places.freeing.end);
 		ksyms_free(k);
 	}
 	close(fd);

@@ -147,23 +147,13 @@ const char *const balance_kinds[BALANCE_KINDS] = {
 	"vxlan",  "geneve", "gre",     "gretap", "ip6gre", "ip6gretap", "ipip", "sit", "ip6tnl",
 };
 
-static void configure(struct balance *b, bool paged, bool kfuncs)
+static int configure(struct balance *b, bool paged, bool kfuncs, struct error *err)
 {
 	const struct balance_numbering *n = &b->spec.numbering;
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
-	int args = reasons_tracepoint_args(b->spec.reasons, "kfree_skb");
 
-	if (b->spec.ksyms) {
-		cfg->freeing = ksym_freeing(b->spec.ksyms);
-		cfg->hooks = ksym_hooks(b->spec.ksyms);
-	}
-	cfg->reason_netfilter = reasons_value(b->spec.reasons, "NETFILTER_DROP");
-	cfg->reason_otherhost = reasons_value(b->spec.reasons, "OTHERHOST");
-	cfg->reason_packet_sock = reasons_value(b->spec.reasons, "PACKET_SOCK_ERROR");
 	cfg->cpus = trace_cpus();
 	cfg->netns = b->spec.netns;
-	cfg->has_reason = args > 2;
-	cfg->has_rx_sk = args > 3;
 	cfg->paged = paged;
 	cfg->frames = filter_l3_refusal(b->spec.filter) != NULL;
 	b->skel->rodata->nat_followed = b->spec.nat && kfuncs;
@@ -196,6 +186,7 @@ static void configure(struct balance *b, bool paged, bool kfuncs)
 	nat_prepare(kfuncs ? b->spec.nat : NULL, b->skel->progs.balance_names);
 	if (n->kind != NUMBERS_NONE)
 		bpf_map__set_max_entries(b->skel->maps.streams, BALANCE_STREAMS);
+	return reasons_kfree(b->spec.reasons, (void *)&b->skel->rodata->kernel, err);
 }
 
 /* `fd` -1: nobody has such a map. */
@@ -213,10 +204,10 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 	rc = balance_bpf__create_skeleton(b->skel);
 	if (!rc)
 		rc = trace_open(b->skel->skeleton, kfuncs ? NULL : balance_old_bpf__elf_bytes);
-	if (rc)
-		goto out;
-	configure(b, paged, kfuncs);
-	rc = share(b->skel->maps.followed, b->spec.shared.followed, FOLLOWED_MAX);
+	if (!rc)
+		rc = configure(b, paged, kfuncs, err);
+	if (!rc)
+		rc = share(b->skel->maps.followed, b->spec.shared.followed, FOLLOWED_MAX);
 	if (!rc)
 		rc = share(b->skel->maps.renamed, b->spec.shared.renamed,
 			   b->spec.nat ? NAT_RENAMED : 1);
@@ -226,7 +217,6 @@ static int load(struct balance *b, bool paged, bool kfuncs, struct error *err)
 		rc = balance_bpf__load(b->skel);
 	if (!rc)
 		return 0;
-out:
 	balance_bpf__destroy(b->skel);
 	b->skel = NULL;
 	return rc;
@@ -251,10 +241,6 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 	struct balance *b;
 	int rc;
 
-	if (reasons_tracepoint_args(spec->reasons, "kfree_skb") < 0)
-		return error_set(err, STATUS_UNABLE, -ENOENT,
-				 "it needs a kernel with tracepoints and BTF",
-				 "this kernel has no tracepoint skb:kfree_skb");
 	b = mem_new(b);
 	b->spec = *spec;
 	b->by_functions = reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0;
@@ -318,11 +304,12 @@ struct trace_cost balance_cost(const struct balance *b)
 	return trace_cost(b->skel->maps.work);
 }
 
-int balance_attach(struct balance *b, struct error *err)
+int balance_attach(struct balance *b, const struct trace_places *places, struct error *err)
 {
 	struct balance_bpf *s = b->skel;
 	int rc = 0;
 
+	s->bss->places = *places;
 	s->links.balance_looks = trace_attach_iter(s->progs.balance_looks, s->maps.sockets);
 	s->links.balance_unread = trace_attach_iter(s->progs.balance_unread, s->maps.sockets);
 	if (!s->links.balance_looks || !s->links.balance_unread)

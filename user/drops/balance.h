@@ -85,7 +85,7 @@ struct balance_spec {
 int balance_open(struct balance **b, const struct balance_spec *spec, struct error *err);
 
 /* From here on the checkpoints count. */
-int balance_attach(struct balance *b, struct error *err);
+int balance_attach(struct balance *b, const struct trace_places *places, struct error *err);
 
 /*
  * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes

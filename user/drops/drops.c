@@ -22,7 +22,8 @@ struct drops {
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
 
 /* Opens and loads the programs; `paged`: that read stamps in pages (bpf/skb.bpf.h). */
-static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
+static int load(struct drops *d, const struct trace_config *cfg, const struct trace_kfree *kernel,
+		bool xdp, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	bool consumes = cfg->consuming[0].end;
@@ -36,6 +37,7 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	if (rc)
 		goto out;
 	memcpy((void *)&s->rodata->cfg, cfg, sizeof(*cfg));
+	memcpy((void *)&s->rodata->kernel, kernel, sizeof(*kernel));
 	bpf_map__set_max_entries(s->maps.fates, (__u32)pages);
 	bpf_map__set_max_entries(s->maps.arrivals, (__u32)pages);
 	if (cfg->fragments)
@@ -58,14 +60,15 @@ out:
 	return rc;
 }
 
-int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
+int drops_open(struct drops **out, const struct trace_config *cfg, const struct trace_kfree *kernel,
+	       bool xdp, struct error *err)
 {
 	struct drops *d = mem_new(d);
 	int rc;
 
-	rc = load(d, cfg, xdp, true);
+	rc = load(d, cfg, kernel, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
-		rc = load(d, cfg, xdp, false);
+		rc = load(d, cfg, kernel, xdp, false);
 	if (!rc) {
 		d->tails = trace_map(d->skel->maps.tails, sizeof(*d->tails));
 		rc = d->tails ? 0 : -errno;
@@ -80,8 +83,9 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	return 0;
 }
 
-int drops_attach(struct drops *d, struct error *err)
+int drops_attach(struct drops *d, const struct trace_places *places, struct error *err)
 {
+	d->skel->bss->places = *places;
 	/* in the order of the source: the second of two is called behind the first */
 	return trace_load_error(err, drops_bpf__attach(d->skel));
 }

@@ -33,10 +33,11 @@ struct drops_cause {
  * places. `xdp`: follow xdp_redirect_err and xdp_devmap_xmit too. STATUS_UNABLE where the kernel
  * or a capability does not allow it.
  */
-int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struct error *err);
+int drops_open(struct drops **d, const struct trace_config *cfg, const struct trace_kfree *kernel,
+	       bool xdp, struct error *err);
 
 /* From here on drops are seen. */
-int drops_attach(struct drops *d, struct error *err);
+int drops_attach(struct drops *d, const struct trace_places *places, struct error *err);
 
 /*
  * A map that other programs share, or that is mapped: "fates", "arrivals" (sink.bpf.c), "cell"

@@ -2,6 +2,7 @@
 #include "drops/ksym.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/proc.h"
 
 #define FUNCTION_MAX (1 << 20) /* bytes; an address further behind a symbol is in no function */
 
@@ -26,6 +28,8 @@ struct ksyms {
 	char *text;	  /* the file, its lines cut into strings in place */
 	struct list list; /* struct entry, by address */
 	unsigned modules; /* that were loaded when it was read */
+	pthread_t reader; /* of the kernel's own, until it has all */
+	bool reading;
 };
 
 /*
@@ -99,99 +103,135 @@ static unsigned modules_loaded(void)
 	return n;
 }
 
-static int read_symbols(struct ksyms **out, const char *path, struct error *err)
+static int hidden(const char *path, struct error *err)
 {
-	struct ksyms *k = mem_new(k);
+	return error_set(err, STATUS_UNABLE, -EPERM,
+			 "run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be 2",
+			 "%s shows no addresses: CAP_SYSLOG is missing", path);
+}
+
+static int read_symbols(struct ksyms *k, const char *path, struct error *err)
+{
 	bool addresses = false;
 	char *rest, *line;
 	size_t len = 0;
 	int ret;
 
-	*out = NULL;
-	k->list.size = sizeof(struct entry);
 	k->modules = modules_loaded();
 	ret = file_read(path, &k->text, &len);
 	if (!ret && len >= UINT32_MAX)
 		ret = -EFBIG;
 	for (rest = k->text; !ret && (line = strsep(&rest, "\n"));)
 		parse_line(k, line, &addresses);
-	if (ret) {
-		ksyms_free(k);
+	if (ret)
 		return error_set(err, ret == -ENOMEM ? STATUS_FAILED : STATUS_UNABLE, ret, NULL,
 				 "cannot read the kernel's symbols from %s: %s", path,
 				 strerror(-ret));
-	}
-	if (!addresses) {
-		ksyms_free(k);
-		return error_set(
-			err, STATUS_UNABLE, -EPERM,
-			"run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be 2",
-			"%s shows no addresses: CAP_SYSLOG is missing", path);
-	}
+	if (!addresses)
+		return hidden(path, err);
 	sort(k);
-	*out = k;
 	return 0;
+}
+
+static struct ksyms *new_symbols(void)
+{
+	struct ksyms *k = mem_new(k);
+
+	k->list.size = sizeof(struct entry);
+	return k;
 }
 
 static const char own[] = "/proc/kallsyms";
 
-static struct {
-	pthread_t thread;
-	bool begun;
-	struct ksyms *symbols;
-	struct error error;
-	int rc;
-} ahead;
-
-static void *read_ahead(void *unused)
+static void *read_own(void *k)
 {
-	ahead.rc = read_symbols(&ahead.symbols, own, &ahead.error);
-	return unused;
+	read_symbols(k, own, &(struct error){}); /* if it fails, no name is known */
+	return NULL;
 }
+
+/* The first lines say whether addresses are shown; the rest takes long, and is read meanwhile. */
+static int begin_own(struct ksyms *k, struct error *err)
+{
+	char first[4096], *line = first;
+	sigset_t all, before;
+	ssize_t n = proc_read(AT_FDCWD, first, sizeof(first), own);
+
+	if (n <= 0)
+		return error_errno(err, STATUS_UNABLE, n ? (int)n : -ENODATA, NULL,
+				   "cannot read the kernel's symbols from %s", own);
+	while (line && strspn(line, "0") == strcspn(line, " "))
+		line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
+	if (!line)
+		return hidden(own, err);
+	sigfillset(&all); /* signals are for the others */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	k->reading = !pthread_create(&k->reader, NULL, read_own, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return k->reading ? 0 : read_symbols(k, own, err);
+}
+
+static struct ksyms *ahead;
 
 void ksyms_prefetch(void)
 {
-	sigset_t all, before;
-
-	if (ahead.begun)
-		return;
-	sigfillset(&all); /* signals are for the others */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ahead.error = (struct error){};
-	ahead.begun = !pthread_create(&ahead.thread, NULL, read_ahead, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!ahead)
+		ksyms_open(&ahead, NULL, &(struct error){});
 }
 
 int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 {
-	if (path || !ahead.begun)
-		return read_symbols(k, path ? path : own, err);
-	ahead.begun = false;
-	pthread_join(ahead.thread, NULL);
-	*k = ahead.symbols;
-	if (ahead.rc)
-		*err = ahead.error;
-	else
-		ksyms_refresh(*k);
-	return ahead.rc;
+	int rc;
+
+	if (!path && ahead) {
+		*k = ahead;
+		ahead = NULL;
+		return 0;
+	}
+	*k = new_symbols();
+	rc = path ? read_symbols(*k, path, err) : begin_own(*k, err);
+	if (rc) {
+		ksyms_free(*k);
+		*k = NULL;
+	}
+	return rc;
+}
+
+static void finish(struct ksyms *k)
+{
+	if (k->reading)
+		pthread_join(k->reader, NULL);
+	k->reading = false;
 }
 
 void ksyms_refresh(struct ksyms *k)
 {
 	struct ksyms *now, old;
 
-	if (k->modules == modules_loaded() || read_symbols(&now, own, &(struct error){}))
+	finish(k);
+	if (k->modules == modules_loaded())
 		return;
-	old = *k;
-	*k = *now;
-	*now = old;
+	now = new_symbols();
+	if (!read_symbols(now, own, &(struct error){})) {
+		old = *k;
+		*k = *now;
+		*now = old;
+	}
 	ksyms_free(now);
+}
+
+/* All of them: the first question waits until they are read. */
+static const struct entry *entries(const struct ksyms *k)
+{
+	if (k->reading)
+		ksyms_refresh((struct ksyms *)k);
+	return k->list.at;
 }
 
 void ksyms_free(struct ksyms *k)
 {
 	if (!k)
 		return;
+	finish(k);
 	free(k->text);
 	list_free(&k->list);
 	free(k);
@@ -200,7 +240,7 @@ void ksyms_free(struct ksyms *k)
 /* The index of the first symbol behind an address. */
 static unsigned behind(const struct ksyms *k, uint64_t addr)
 {
-	const struct entry *list = k->list.at;
+	const struct entry *list = entries(k);
 	unsigned low = 0, high = k->list.n;
 
 	while (low < high) {
@@ -216,7 +256,7 @@ static unsigned behind(const struct ksyms *k, uint64_t addr)
 
 int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
 {
-	const struct entry *list = k->list.at, *e;
+	const struct entry *list = entries(k), *e;
 	unsigned n = behind(k, addr);
 	const char *name;
 
@@ -246,7 +286,7 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 {
-	const struct entry *list = k->list.at, *cut = NULL;
+	const struct entry *list = entries(k), *cut = NULL;
 	size_t len = strlen(name);
 
 	for (unsigned i = 0; i < k->list.n; i++) {
@@ -270,7 +310,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 
 struct trace_range ksym_range(const struct ksyms *k, const char *name)
 {
-	const struct entry *list = k->list.at;
+	const struct entry *list = entries(k);
 	uint64_t start, end;
 	struct ksym here;
 	unsigned next;
@@ -284,19 +324,21 @@ struct trace_range ksym_range(const struct ksyms *k, const char *name)
 	return (struct trace_range){start, next < k->list.n ? smaller(list[next].addr, end) : end};
 }
 
-struct trace_range ksym_freeing(const struct ksyms *k)
+void ksym_places(const struct ksyms *k, struct trace_places *p)
 {
-	struct trace_range range = ksym_range(k, "dev_kfree_skb_any_reason");
+	static const char *const xdp[TRACE_XDP] = {"veth_xdp_rcv_skb", "do_xdp_generic",
+						   "netif_receive_generic_xdp"};
 
-	return range.end ? range : ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
-}
-
-struct trace_hooks ksym_hooks(const struct ksyms *k)
-{
-	return (struct trace_hooks){
-		.run = ksym_range(k, "nf_hook_slow"),
-		.resume = ksym_range(k, "br_nf_hook_thresh"),
-		.in = ksym_range(k, "__netif_receive_skb_core"),
-		.out = ksym_range(k, "__dev_queue_xmit"),
-	};
+	*p = (struct trace_places){};
+	if (!k)
+		return;
+	p->freeing = ksym_range(k, "dev_kfree_skb_any_reason");
+	if (!p->freeing.end)
+		p->freeing = ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
+	p->run = ksym_range(k, "nf_hook_slow");
+	p->resume = ksym_range(k, "br_nf_hook_thresh");
+	p->in = ksym_range(k, "__netif_receive_skb_core");
+	p->out = ksym_range(k, "__dev_queue_xmit");
+	for (unsigned i = 0; i < TRACE_XDP; i++)
+		p->xdp[i] = ksym_range(k, xdp[i]);
 }

@@ -24,8 +24,9 @@ struct ksym {
 };
 
 /*
- * Reads `path` (NULL: /proc/kallsyms). STATUS_UNABLE if it hides the addresses: that needs
- * CAP_SYSLOG (kernel.kptr_restrict). The object is a copy: later modules are not in it.
+ * Reads `path`; NULL: /proc/kallsyms, in a thread, for which the first question waits.
+ * STATUS_UNABLE if it hides the addresses: that needs CAP_SYSLOG (kernel.kptr_restrict). The object
+ * is a copy: later modules are not in it.
  */
 int ksyms_open(struct ksyms **k, const char *path, struct error *err);
 
@@ -35,10 +36,7 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err);
  */
 void ksyms_refresh(struct ksyms *k);
 
-/*
- * Begins to read the kernel's own in a thread: that takes a fifth of the time until all programs
- * are attached. The next ksyms_open() without a path has them.
- */
+/* Begins to read the kernel's own, which the next ksyms_open() without a path has. */
 void ksyms_prefetch(void);
 
 void ksyms_free(struct ksyms *k);
@@ -58,13 +56,7 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
 /* Where the code of a function is. */
 struct trace_range ksym_range(const struct ksyms *k, const char *name);
 
-/*
- * dev_kfree_skb_any(), by which drivers free. If the compiler did not make a jump of its last call,
- * it is the location that kfree_skb reports, and not who has dropped the packet.
- */
-struct trace_range ksym_freeing(const struct ksyms *k);
-
-/* Who runs hooks, and where those of devices are run (nf_hook_ingress(), nf_hook_egress()). */
-struct trace_hooks ksym_hooks(const struct ksyms *k);
+/* `k` NULL: no place is known. */
+void ksym_places(const struct ksyms *k, struct trace_places *p);
 
 #endif

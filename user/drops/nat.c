@@ -80,18 +80,17 @@ static int look_at(void *arg, const struct netns *ns)
 	return 0;
 }
 
-struct nat *nat_find(const struct ksyms *k)
+struct nat *nat_find(const struct reasons *r)
 {
 	const int needed = CAP_NET_ADMIN;
 	char missing[32];
-	uint64_t at;
 	struct nat *n;
 
-	if (!k || ksym_addr(k, "nf_nat_setup_info", &at))
+	if (access("/sys/module/nf_nat", F_OK) && !reasons_has_function(r, "nf_nat_setup_info"))
 		return NULL;
 	n = mem_new(n);
 	n->places.size = sizeof(struct place);
-	n->able = !ksym_addr(k, "bpf_nf_link_attach", &at) &&
+	n->able = reasons_has_function(r, "bpf_nf_link_attach") &&
 		  !caps_missing(&needed, 1, missing, sizeof(missing));
 	netns_each(look_at, n);
 	if (n->places.n)

@@ -13,15 +13,15 @@
 #include <stdint.h>
 
 #include "base/num.h"
-#include "drops/ksym.h"
+#include "drops/reason.h"
 #include "nat_abi.h"
 
 struct bpf_map;
 struct bpf_program;
 struct nat;
 
-/* NULL: no namespace has NAT. `k` NULL: it is not known, so none is followed. */
-struct nat *nat_find(const struct ksyms *k);
+/* NULL: no namespace has NAT. */
+struct nat *nat_find(const struct reasons *r);
 
 /* Before it is loaded: of type BPF_PROG_TYPE_NETFILTER, which libbpf 1.1 does not know. */
 void nat_prepare(const struct nat *n, struct bpf_program *prog);

@@ -219,3 +219,26 @@ int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint)
 		return -ENOENT;
 	return btf_vlen(t) - 1; /* __data */
 }
+
+bool reasons_has_function(const struct reasons *r, const char *name)
+{
+	return btf__find_by_name_kind(r->btf, name, BTF_KIND_FUNC) > 0;
+}
+
+int reasons_kfree(const struct reasons *r, struct trace_kfree *k, struct error *err)
+{
+	int args = reasons_tracepoint_args(r, "kfree_skb");
+
+	if (args < 0)
+		return error_set(err, STATUS_UNABLE, args,
+				 "it needs a kernel with tracepoints and BTF",
+				 "this kernel has no tracepoint skb:kfree_skb");
+	*k = (struct trace_kfree){
+		.netfilter = reasons_value(r, "NETFILTER_DROP"),
+		.otherhost = reasons_value(r, "OTHERHOST"),
+		.packet_sock = reasons_value(r, "PACKET_SOCK_ERROR"),
+		.has_reason = args > 2,
+		.has_rx_sk = args > 3,
+	};
+	return 0;
+}

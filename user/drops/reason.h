@@ -10,9 +10,11 @@
 #ifndef PKTLEDGER_DROPS_REASON_H
 #define PKTLEDGER_DROPS_REASON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trace_abi.h"
 
 #define REASON_NAME 64 /* bytes that hold any name, with its NUL */
 
@@ -47,6 +49,12 @@ int reasons_value(const struct reasons *r, const char *name);
  * (skb, location), 3 (reason, since 5.17) or 4 (rx_sk, since 6.11).
  */
 int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint);
+
+/* Whether the kernel itself has this function, modules left aside. */
+bool reasons_has_function(const struct reasons *r, const char *name);
+
+/* STATUS_UNABLE: this kernel has no tracepoint skb:kfree_skb. */
+int reasons_kfree(const struct reasons *r, struct trace_kfree *k, struct error *err);
 
 /* In what this kernel and host differ from what tracing would like to have. */
 enum quirk {

@@ -45,7 +45,7 @@ struct tcp_observer {
 #define INSIDE (BALANCE_KINDS_INSIDE + 1)
 _Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of links");
 
-static void configure(struct tcp_observer *o)
+static int configure(struct tcp_observer *o, struct error *err)
 {
 	static const char *const merged[] = {"TCP_OFO_QUEUE_PRUNE", "TCP_OFOMERGE", "TCP_OFO_DROP"};
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
@@ -60,11 +60,7 @@ static void configure(struct tcp_observer *o)
 		bpf_map__set_max_entries(o->skel->maps.entries, 1);
 	for (unsigned i = 0; i < LENGTH(merged); i++)
 		cfg->reason_merged[i] = reasons_value(o->spec.reasons, merged[i]);
-	cfg->reason_otherhost = reasons_value(o->spec.reasons, "OTHERHOST");
-	cfg->reason_packet_sock = reasons_value(o->spec.reasons, "PACKET_SOCK_ERROR");
-	cfg->reason_netfilter = reasons_value(o->spec.reasons, "NETFILTER_DROP");
-	cfg->freeing = ksym_freeing(o->spec.ksyms);
-	cfg->hooks = ksym_hooks(o->spec.ksyms);
+	return reasons_kfree(o->spec.reasons, (void *)&o->skel->rodata->kernel, err);
 }
 
 static enum tcp_drop drop_is(const struct judged_cause *c)
@@ -144,10 +140,10 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	tcp_ledger_keep(o->ledger, o->trail);
 	o->skel = tcp_bpf__open_opts(trace_open_opts());
 	rc = o->skel ? 0 : -errno;
-	if (!rc) {
-		configure(o);
+	if (!rc)
+		rc = configure(o, err);
+	if (!rc)
 		rc = filter_install(spec->filter, o->skel->obj, err);
-	}
 	if (!rc)
 		rc = tcp_bpf__load(o->skel);
 	if (!rc) {
@@ -196,11 +192,13 @@ static void on_listener(void *arg, const void *record)
 	x->lost = l->sock.drops - x->before;
 }
 
-int tcp_observer_attach(struct tcp_observer *o, struct error *err)
+int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *places,
+			struct error *err)
 {
 	struct tcp_bpf *s = o->skel;
 	int rc = 0;
 
+	s->bss->places = *places;
 	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
 		rc = -errno;

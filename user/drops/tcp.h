@@ -169,7 +169,8 @@ struct tcp_spec {
 int tcp_observer_open(struct tcp_observer **o, const struct tcp_spec *spec, struct error *err);
 
 /* Attaches, and reads the sockets that are there. */
-int tcp_observer_attach(struct tcp_observer *o, struct error *err);
+int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *places,
+			struct error *err);
 
 /* Reads the ring; to be called some times a second. 0 or -errno. */
 int tcp_observer_poll(struct tcp_observer *o);

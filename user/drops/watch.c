@@ -68,19 +68,11 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	static const char *const of_socket[WATCH_SOCKET_REASONS] = {"SOCKET_RCVBUFF", "PROTO_MEM",
 								    "SOCKET_FILTER", "UDP_CSUM"};
 	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
-	int args = reasons_tracepoint_args(r, "kfree_skb");
 
-	if (args < 0)
-		return error_set(err, STATUS_UNABLE, args,
-				 "it needs a kernel with tracepoints and BTF",
-				 "this kernel has no tracepoint skb:kfree_skb");
 	*cfg = spec->cfg;
-	cfg->reason_netfilter = reasons_value(r, "NETFILTER_DROP");
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
 		cfg->socket_reasons[i] = reasons_value(r, of_socket[i]);
 	cfg->cpus = w->cpus;
-	cfg->has_reason = args > 2;
-	cfg->has_rx_sk = args > 3;
 	if (spec->inner)
 		w->skel->rodata->inner = *spec->inner;
 	cfg->has_expr = spec->filter != NULL;
@@ -90,7 +82,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	w->skel->rodata->nat_followed = spec->nat && kfuncs;
 	cfg->burst_room = w->burst_room;
 	cfg->consumed_within = around(cfg->consumed, WATCH_CONSUMED_MAX);
-	return 0;
+	return reasons_kfree(r, (void *)&w->skel->rodata->kernel, err);
 }
 
 /* Returns the bytes of the map. */
@@ -221,10 +213,12 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	return trace_load_error(err, rc);
 }
 
-int watch_attach(struct watch *w, struct error *err)
+int watch_attach(struct watch *w, const struct trace_places *places, struct error *err)
 {
-	int rc = trace_load_error(err, watch_bpf__attach(w->skel));
+	int rc;
 
+	w->skel->bss->places = *places;
+	rc = trace_load_error(err, watch_bpf__attach(w->skel));
 	if (!rc && w->nat)
 		nat_attach(w->nat, w->skel->progs.watch_names);
 	return rc;
@@ -373,7 +367,7 @@ void watch_each_sock(const struct watch *w,
 
 bool watch_knows_sockets(const struct watch *w)
 {
-	return w->skel->rodata->cfg.has_rx_sk;
+	return w->skel->rodata->kernel.has_rx_sk;
 }
 
 void watch_state(const struct watch *w, struct watch_state *s)

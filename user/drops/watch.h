@@ -64,7 +64,7 @@ int watch_open(struct watch **w, const struct watch_spec *spec, const struct rea
 	       struct error *err);
 
 /* From here on drops are counted. */
-int watch_attach(struct watch *w, struct error *err);
+int watch_attach(struct watch *w, const struct trace_places *places, struct error *err);
 
 /* Counts no more; what was counted can be read. */
 void watch_detach(struct watch *w);
@@ -154,14 +154,15 @@ struct xdploss {
 
 /*
  * Loads the observers of those tracepoints that this kernel has in the form that is known.
- * `k`: to distinguish verdicts on skbs from those on frames; NULL: no symbols, and on a veth an
- * aborted skb may be counted here and by kfree_skb. STATUS_UNABLE: none could be loaded.
+ * STATUS_UNABLE: none could be loaded.
  */
-int xdplosses_open(struct xdplosses **x, const struct reasons *r, const struct ksyms *k,
-		   struct error *err);
+int xdplosses_open(struct xdplosses **x, const struct reasons *r, struct error *err);
 
-/* From here on losses are counted. */
-int xdplosses_attach(struct xdplosses *x, struct error *err);
+/*
+ * From here on losses are counted. `places`: to distinguish verdicts on skbs from those on frames;
+ * if none are known, an aborted skb on a veth may be counted here and by kfree_skb.
+ */
+int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, struct error *err);
 
 /*
  * Names of the tracepoints that are not observed, divided by blanks, because this kernel has them

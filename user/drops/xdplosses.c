@@ -61,20 +61,13 @@ static int open_skeleton(struct xdplosses **out, struct error *err)
 	return trace_load_error(err, rc);
 }
 
-int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,
-		   struct error *err)
+int xdplosses_open(struct xdplosses **out, const struct reasons *r, struct error *err)
 {
-	struct trace_range skb = {0};
 	struct xdplosses *x;
 	int rc = open_skeleton(&x, err);
 
 	if (rc)
 		return rc;
-	if (k)
-		skb = ksym_range(k, "veth_xdp_rcv_skb");
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed only if the status is not 0 */
-	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_start = skb.start;
-	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_end = skb.end;
 	bpf_map__set_autocreate(x->skel->maps.verdicts, false);
 	find_observers(x, r);
 	rc = xdp_bpf__load(x->skel);
@@ -85,8 +78,9 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 	return trace_load_error(err, rc);
 }
 
-int xdplosses_attach(struct xdplosses *x, struct error *err)
+int xdplosses_attach(struct xdplosses *x, const struct trace_places *places, struct error *err)
 {
+	x->skel->bss->on_skb = places->xdp[0];
 	return trace_load_error(err, xdp_bpf__attach(x->skel));
 }
 

@@ -31,8 +31,6 @@ static void find_ranges(struct tracer *t)
 	c->segmenting[1] = ksym_range(k, "tbf_segment");
 	for (unsigned i = 0; i < TRACE_HANDING; i++)
 		c->handing[i] = ksym_range(k, handing[i]);
-	c->freeing = ksym_freeing(k);
-	c->hooks = ksym_hooks(k);
 }
 
 /*
@@ -56,22 +54,11 @@ static int find_consumed(struct tracer *t, struct error *err)
 
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
-	int args = reasons_tracepoint_args(t->reasons, "kfree_skb");
-
-	if (args < 0)
-		return error_set(err, STATUS_UNABLE, args,
-				 "it needs a kernel with tracepoints and BTF",
-				 "this kernel has no tracepoint skb:kfree_skb");
 	t->config = spec->config;
 	t->config.base = t->fates.base;
 	t->config.window = t->fates.window;
 	t->config.stream0 = t->fates.stream0;
 	t->config.streams = t->fates.streams;
-	t->config.has_reason = args > 2;
-	t->config.has_rx_sk = args > 3;
-	t->config.reason_netfilter = reasons_value(t->reasons, "NETFILTER_DROP");
-	t->config.reason_otherhost = reasons_value(t->reasons, "OTHERHOST");
-	t->config.reason_packet_sock = reasons_value(t->reasons, "PACKET_SOCK_ERROR");
 	t->config.count_all = !spec->window && !spec->numbers;
 	find_ranges(t);
 	return spec->consumed ? find_consumed(t, err) : 0;
@@ -79,6 +66,8 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
+	struct trace_places places;
+	struct trace_kfree kernel;
 	int rc;
 
 	memset(t, 0, sizeof(*t));
@@ -93,7 +82,9 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc)
 		rc = configure(t, spec, err);
 	if (!rc)
-		rc = drops_open(&t->drops, &t->config,
+		rc = reasons_kfree(t->reasons, &kernel, err);
+	if (!rc)
+		rc = drops_open(&t->drops, &t->config, &kernel,
 				reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0, err);
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
@@ -104,8 +95,10 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc)
 		rc = fates_map(&t->fates, drops_map_fd(t->drops, "fates"), tracer_seen_fd(t),
 			       drops_map_fd(t->drops, "arrivals"), err);
-	if (!rc)
-		rc = drops_attach(t->drops, err);
+	if (!rc) {
+		ksym_places(t->ksyms, &places);
+		rc = drops_attach(t->drops, &places, err);
+	}
 	if (rc)
 		tracer_close(t);
 	return rc;

@@ -318,7 +318,8 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 static int start(void *arg, struct error *err)
 {
 	struct flow_account *a = arg;
-	int rc = balance_attach(a->balance, err);
+	const struct live_parts parts = live_parts(a->live);
+	int rc = balance_attach(a->balance, &parts.places, err);
 
 	a->attached = clock_now();
 	if (!rc)

@@ -250,9 +250,6 @@ static int open_inner(struct live *l, struct error *err)
 	return rc ? rc : tunnels_find(&l->inner, err);
 }
 
-static const char *const runs_xdp[WATCH_XDP] = {"veth_xdp_rcv_skb", "do_xdp_generic",
-						"netif_receive_generic_xdp"};
-
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = mem_new(l);
@@ -297,16 +294,10 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->parts.netns = watch.cfg.netns;
 	l->ifindex = watch.cfg.ifindex;
 	watch.filter = l->filter;
-	watch.nat = l->parts.nat = l->filter ? nat_find(l->parts.ksyms) : NULL;
+	watch.nat = l->parts.nat = l->filter ? nat_find(l->parts.reasons) : NULL;
 	watch.inner = l->parts.inner = spec->inner ? &l->inner : NULL;
 	watch.followed = spec->followed;
 	watch.unfragmented = spec->unfragmented;
-	if (l->parts.ksyms) {
-		watch.cfg.freeing = ksym_freeing(l->parts.ksyms);
-		watch.cfg.hooks = ksym_hooks(l->parts.ksyms);
-		for (unsigned i = 0; i < WATCH_XDP; i++)
-			watch.cfg.xdp[i] = ksym_range(l->parts.ksyms, runs_xdp[i]);
-	}
 	rc = watch_open(&l->watch, &watch, l->parts.reasons, err);
 	if (rc)
 		return rc;
@@ -339,7 +330,8 @@ int live_start(struct live *l, struct error *err)
 
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	l->parts.start_ns = l->end_ns = ktime_now();
-	rc = watch_attach(l->watch, err);
+	ksym_places(l->parts.ksyms, &l->parts.places);
+	rc = watch_attach(l->watch, &l->parts.places, err);
 	read_sockets(l);
 	for (unsigned i = 0; i < l->sources && !rc; i++) {
 		if (l->source[i].start)

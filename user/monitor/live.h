@@ -193,6 +193,7 @@ struct live_parts {
 	const struct filter_inner *inner; /* as watch_spec's */
 	struct nat *nat;		  /* where NAT is followed; NULL: nowhere */
 	bool knows_sockets;		  /* watch_knows_sockets() */
+	struct trace_places places;	  /* from live_start() on */
 	uint64_t start_ns;		  /* ktime_now() at live_start() */
 	struct owners *owners;		  /* of the spec */
 	bool filtered;			  /* the spec has an expression */

@@ -158,7 +158,7 @@ static void open_losses(struct sources *s, const struct live *l)
 	s->mode = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
 	if (s->spec.netns || s->spec.ifname)
 		s->netns = s->ns.inum;
-	if (xdplosses_open(&s->losses, parts.reasons, parts.ksyms, &err))
+	if (xdplosses_open(&s->losses, parts.reasons, &err))
 		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
 			 err.message);
 	else if (*xdplosses_missing(s->losses))
@@ -730,7 +730,8 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 static int start(void *arg, struct error *err)
 {
 	struct sources *s = arg;
-	int rc = s->losses ? xdplosses_attach(s->losses, err) : 0;
+	const struct live_parts parts = live_parts(s->live);
+	int rc = s->losses ? xdplosses_attach(s->losses, &parts.places, err) : 0;
 	struct silent *x;
 
 	for (unsigned i = 0; i < s->programs; i++)

@@ -202,7 +202,8 @@ static uint64_t device_moved(const struct tcp_account *a, uint32_t netns, uint32
 static int start(void *arg, struct error *err)
 {
 	struct tcp_account *a = arg;
-	int rc = tcp_observer_attach(a->observer, err);
+	const struct live_parts parts = live_parts(a->live);
+	int rc = tcp_observer_attach(a->observer, &parts.places, err);
 
 	if (!rc)
 		rc = live_discard(a->live); /* what it counted until now is not of the balance */

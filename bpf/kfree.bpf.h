@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where a packet was dropped, for programs at skb:kfree_skb. */
+#ifndef PKTLEDGER_KFREE_BPF_H
+#define PKTLEDGER_KFREE_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "kernel.h"
+#include "skb.bpf.h"
+#include "trace_abi.h"
+
+#define SITE_FRAMES 12 /* of BPF, of the tracepoint, of who frees, and who is looked for */
+
+const volatile struct trace_kfree kernel;
+struct trace_places places;
+
+static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)
+{
+	return location - range->start < range->end - range->start;
+}
+
+/* `n` is a constant. */
+static __always_inline bool is_in_any(const volatile struct trace_range *ranges, int n,
+				      __u64 location)
+{
+	bool found = false;
+
+#pragma unroll
+	for (int i = 0; i < n; i++)
+		found |= is_in(&ranges[i], location);
+	return found;
+}
+
+static __noinline __u64 site_of_caller(__u64 *ctx)
+{
+	__u64 stack[SITE_FRAMES] = {}, site = ctx[1];
+
+	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
+		return site;
+	for (int i = 0; i + 1 < SITE_FRAMES; i++) {
+		if (is_in(&places.freeing, stack[i]) && stack[i + 1])
+			site = stack[i + 1];
+	}
+	return site;
+}
+
+/*
+ * kfree_skb reports who called the one that frees. Where compilers make no jumps of calls, as on
+ * arm64, that may be one that frees for others: then it is its caller.
+ */
+static __always_inline __u64 drop_site(__u64 *ctx)
+{
+	return is_in(&places.freeing, ctx[1]) ? site_of_caller(ctx) : ctx[1];
+}
+
+/*
+ * The namespace where it was dropped, by which socket or none; 0: nothing shows it. skb->sk of a
+ * fragment is no address, and in a tree of segments `dev` is a part of its node.
+ */
+static __always_inline __u32 drop_netns(struct sk_buff *skb, struct sock *sk)
+{
+	struct net_device *dev = IN(skb, sk_buff)->dev;
+	__u32 netns = 0;
+
+	if (!sk && (__s64)dev < 0)
+		netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	if (netns >= NETNS_INUM_MIN)
+		return netns;
+	if (!sk)
+		sk = IN(skb, sk_buff)->sk;
+	return (__s64)sk < 0 ? BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) : 0;
+}
+
+#define IFF_EBRIDGE	0x2 /* of priv_flags, enum netdev_priv_flags */
+#define IFF_BRIDGE_PORT 0x200
+#define TYPE_ARP	0x0806
+
+static __always_inline bool has_hooks(struct net_device *dev)
+{
+	return (bpf_core_field_exists(dev->nf_hooks_ingress) &&
+		BPF_CORE_READ(dev, nf_hooks_ingress)) ||
+	       (bpf_core_field_exists(dev->nf_hooks_egress) && BPF_CORE_READ(dev, nf_hooks_egress));
+}
+
+/* Whether there are hooks of the families bridge or arp that may have dropped it. */
+static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_device *dev,
+					     __u32 priv_flags)
+{
+	struct net *net = BPF_CORE_READ(dev, nd_net.net);
+	struct nf_hook_entries *arp[3] = {}, *bridge[5] = {};
+
+	if (skb->protocol == bpf_htons(TYPE_ARP) && bpf_core_field_exists(net->nf.hooks_arp))
+		bpf_core_read(arp, sizeof(arp), &net->nf.hooks_arp);
+	if (priv_flags & (IFF_EBRIDGE | IFF_BRIDGE_PORT) &&
+	    bpf_core_field_exists(net->nf.hooks_bridge))
+		bpf_core_read(bridge, sizeof(bridge), &net->nf.hooks_bridge);
+	return arp[0] || arp[1] || arp[2] || bridge[0] || bridge[1] || bridge[2] || bridge[3] ||
+	       bridge[4];
+}
+
+/* The innermost, for br_netfilter runs IP's hooks inside of a bridge's. 0: nobody. */
+static __noinline __u64 caller_of_hooks(__u64 *ctx)
+{
+	__u64 stack[SITE_FRAMES] = {}, site = 0;
+
+	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
+		return 0;
+	for (int i = 0; i + 1 < SITE_FRAMES; i++) {
+		if (is_in(&places.run, stack[i]) || is_in(&places.resume, stack[i]))
+			site = stack[i + 1];
+		else if (site)
+			break;
+	}
+	return site;
+}
+
+/*
+ * Of a packet that netfilter dropped at a device: who ran the hooks, if they may have been of nft's
+ * families netdev, bridge or arp; else 0. The stack says it, so only where such hooks are. Before
+ * routing a bridge runs them itself (nf_hook_bridge_pre(), inline): then it is who dropped.
+ */
+static __always_inline __u64 hook_runner(__u64 *ctx, struct sk_buff *skb, struct net_device *dev)
+{
+	__u32 flags;
+	bool family;
+	__u64 at;
+
+	if (!dev)
+		return 0;
+	flags = BPF_CORE_READ_BITFIELD_PROBED(dev, priv_flags);
+	family = has_family_hooks(skb, dev, flags);
+	if (!family && !has_hooks(dev))
+		return 0;
+	at = caller_of_hooks(ctx);
+	if (!at && family && flags & IFF_BRIDGE_PORT)
+		return ctx[1];
+	if (family)
+		return at;
+	return is_in(&places.in, at) || is_in(&places.out, at) ? at : 0;
+}
+
+/* Whether it is a copy for a tap or for another port. */
+static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock *rx_sk)
+{
+	__u8 type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
+
+	if (reason == kernel.packet_sock || type == PACKET_OUTGOING)
+		return true;
+	if (rx_sk && rx_sk->__sk_common.skc_family == AF_PACKET)
+		return true;
+	return reason == kernel.otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
+}
+
+#endif
