@@ -163,18 +163,16 @@ static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *
 	v->data = v->at.data - v->at.head;
 }
 
-#define OF_SHARED(at, field) (KFUNCS ? CAST(at, skb_shared_info)->field : BPF_CORE_READ(at, field))
-
 /* What was merged by GRO, or is to be cut by GSO, is several datagrams. */
 static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
 {
 	struct skb_shared_info *shared = (void *)(v->at.head + v->end);
-	__u32 size = OF_SHARED(shared, gso_size), segments;
+	__u32 size = FIELD_OF(shared, skb_shared_info, gso_size), segments;
 
-	if (!size || OF_SHARED(shared, gso_type) & SKB_GSO_UDP)
+	if (!size || FIELD_OF(shared, skb_shared_info, gso_type) & SKB_GSO_UDP)
 		return;
 	d->bytes = v->len - d->headers;
-	segments = OF_SHARED(shared, gso_segs);
+	segments = FIELD_OF(shared, skb_shared_info, gso_segs);
 	if (!segments) /* injected by a guest (SKB_GSO_DODGY) */
 		segments = (d->bytes + size - 1) / size;
 	if (segments < 2)

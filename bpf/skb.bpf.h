@@ -41,6 +41,10 @@ extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
 #define CAST(at, type) ((struct type *)bpf_rdonly_cast(at, bpf_core_type_id_kernel(struct type)))
 
+/* A field of what lies at any address. */
+#define FIELD_OF(at, type, field)                                                                  \
+	(KFUNCS ? CAST(at, type)->field : BPF_CORE_READ((struct type *)(at), field))
+
 /*
  * For pointers in what a tracepoint gives. The verifier trusts that, and at each load of a pointer
  * from it, on each path, looks for types by their names in all of the kernel's BTF

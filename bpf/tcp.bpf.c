@@ -122,6 +122,18 @@ struct {
 	__type(value, struct kept);
 } sockets SEC(".maps");
 
+/*
+ * Where kfree_skb does not report which socket drops (kernel.has_rx_sk): sockets by what they
+ * receive. Prior to any use it is looked whether one still is that.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct watch_flow);
+	__type(value, __u64);
+} receivers SEC(".maps");
+
 /* What may come again, to sockets here; until when somebody has to look (tcp_comes()). */
 MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
 
@@ -165,9 +177,12 @@ struct asked {
 
 enum tcp_program {
 	TCP_ON_RETRANSMIT,
+	TCP_ON_RETRANSMIT_AGAIN,
+	TCP_ON_FAILED,
 	TCP_ON_SYNACK,
 	TCP_ON_STATE,
 	TCP_ON_DROP,
+	TCP_ON_DROP_AGAIN,
 	TCP_ON_ENTRY,
 	TCP_ON_FILES
 };
@@ -210,6 +225,25 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 	return filter_matches(&at, ASKED_LENGTH, NULL, NULL);
 }
 
+/*
+ * A program is not run while it is running on that CPU, and an interrupt may bring more of what it
+ * is for. So those that would miss something have a twin at the same tracepoint, which does their
+ * work then and only then.
+ */
+struct at_work {
+	__u32 drop, retransmit;
+};
+ONE_PER_CPU(at_work, struct at_work);
+
+__u64 nested; /* runs of twins: their programs have missed none of these */
+
+static __always_inline struct at_work *at_work_here(void)
+{
+	const __u32 zero = 0;
+
+	return bpf_map_lookup_elem(&at_work, &zero);
+}
+
 /* Sockets */
 
 /* What such a socket sends has these addresses; an IPv6 socket may speak IPv4. */
@@ -234,6 +268,16 @@ static __always_inline void flow_of(struct watch_flow *f, const struct sock *sk)
 	}
 }
 
+static __always_inline void reverse(struct watch_flow *f)
+{
+	struct watch_flow was = *f;
+
+	__builtin_memcpy(f->src, was.dst, sizeof(f->src));
+	__builtin_memcpy(f->dst, was.src, sizeof(f->dst));
+	f->src_port = was.dst_port;
+	f->dst_port = was.src_port;
+}
+
 static __always_inline __u32 netns_of(const struct sock *sk)
 {
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
@@ -247,17 +291,17 @@ static __always_inline bool is_elsewhere(const struct sock *sk)
 
 static __always_inline __u8 role_of(struct net_device *dev)
 {
-	const struct rtnl_link_ops *ops = CAST(dev, net_device)->rtnl_link_ops;
+	struct rtnl_link_ops *ops = (void *)FIELD_OF(dev, net_device, rtnl_link_ops);
 	union {
 		char name[8];
 		__u64 word;
 	} kind = {};
 
-	if (CAST(dev, net_device)->flags & IFF_LOOPBACK)
+	if (FIELD_OF(dev, net_device, flags) & IFF_LOOPBACK)
 		return TCP_ROLE_INSIDE;
 	if (!ops)
 		return TCP_ROLE_EDGE;
-	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), ops->kind);
+	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), FIELD_OF(ops, rtnl_link_ops, kind));
 	for (int i = 0; i < 8; i++) {
 		if (cfg.inside[i].word && cfg.inside[i].word == kind.word)
 			return TCP_ROLE_INSIDE;
@@ -338,6 +382,13 @@ static __always_inline struct kept *keep(struct sock *sk, const struct watch_flo
 	}
 	k->flow = *f;
 	totals_of(&k->first, sk);
+	if (!kernel.has_rx_sk) {
+		struct watch_flow back = *f;
+		__u64 at = (__u64)sk;
+
+		reverse(&back);
+		bpf_map_update_elem(&receivers, &back, &at, BPF_ANY);
+	}
 	return k;
 }
 
@@ -360,6 +411,12 @@ static __always_inline void tell_end(struct sock *sk, const struct kept *k)
 	tell_socket(r, sk, k);
 	totals_of(&r->last, sk);
 	r->last.flags = TCP_DEAD;
+	if (!kernel.has_rx_sk) {
+		struct watch_flow back = k->flow;
+
+		reverse(&back);
+		bpf_map_delete_elem(&receivers, &back);
+	}
 	bpf_ringbuf_submit(r, 0);
 	bpf_sk_storage_delete(&sockets, sk);
 }
@@ -411,16 +468,6 @@ int tcp_gone(__u64 *ctx)
 
 	tell_end(sk, bpf_sk_storage_get(&sockets, sk, 0, 0));
 	return 0;
-}
-
-static __always_inline void reverse(struct watch_flow *f)
-{
-	struct watch_flow was = *f;
-
-	__builtin_memcpy(f->src, was.dst, sizeof(f->src));
-	__builtin_memcpy(f->dst, was.src, sizeof(f->dst));
-	f->src_port = was.dst_port;
-	f->dst_port = was.src_port;
 }
 
 /* One that EXPR takes from, or to, nobody in particular. */
@@ -566,14 +613,15 @@ static __always_inline __u8 kind_of(const struct sock *sk, bool syn)
 					  : TCP_TLP;
 }
 
-static __always_inline struct kept *
-kept_by_retransmission(struct sock *sk, const struct watch_flow *f, __u32 segs, __u32 bytes)
+static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
+							   const struct watch_flow *f, __u32 segs,
+							   __u32 bytes, enum tcp_program program)
 {
 	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 
 	if (k)
 		return k;
-	if (!is_of_flow(f, TCP_ON_RETRANSMIT))
+	if (!is_of_flow(f, program))
 		return NULL;
 	k = keep(sk, f);
 	if (!k)
@@ -588,17 +636,15 @@ kept_by_retransmission(struct sock *sk, const struct watch_flow *f, __u32 segs, 
 	return k;
 }
 
-SEC("tp_btf/tcp_retransmit_skb")
-int tcp_retransmit(__u64 *ctx)
+/* __tcp_retransmit_skb() has sent it, or not. */
+static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
+				  enum tcp_program program)
 {
-	struct sock *sk = (void *)ctx[0];
-	struct sk_buff *skb = (void *)ctx[1];
 	const struct tcp_sock *tp = (const void *)sk;
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
 	__u32 segs = BPF_CORE_READ(cb, tcp_gso_segs), seq = BPF_CORE_READ(cb, seq);
 	__u32 end = BPF_CORE_READ(cb, end_seq), flags = 0, bytes;
 	struct tcp_exit unknown = {};
-	int err = ctx[2];
 	struct tcp_record *r;
 	struct watch_flow f;
 	struct kept *k;
@@ -611,7 +657,7 @@ int tcp_retransmit(__u64 *ctx)
 	if (!begun)
 		return 0;
 	flow_of(&f, sk);
-	k = kept_by_retransmission(sk, &f, segs, bytes);
+	k = kept_by_retransmission(sk, &f, segs, bytes, program);
 	if (!k || k->final)
 		return 0;
 	r = record(TCP_RETRANSMITTED);
@@ -637,6 +683,70 @@ int tcp_retransmit(__u64 *ctx)
 	}
 	bpf_ringbuf_submit(r, 0);
 	return 0;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int tcp_retransmit(__u64 *ctx)
+{
+	struct at_work *here = at_work_here();
+
+	if (!here)
+		return 0;
+	here->retransmit = 1;
+	barrier();
+	resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0, TCP_ON_RETRANSMIT);
+	barrier();
+	here->retransmit = 0;
+	return 0;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int tcp_retransmit_again(__u64 *ctx)
+{
+	struct at_work *here = at_work_here();
+
+	if (!here || !here->retransmit)
+		return 0;
+	__sync_fetch_and_add(&nested, 1);
+	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
+		      TCP_ON_RETRANSMIT_AGAIN);
+}
+
+/* Which retransmission was seen to fail last: a compiler may have made two functions of one. */
+struct failure {
+	__u64 sk;
+	__u32 total_retrans, pad;
+};
+ONE_PER_CPU(failures, struct failure);
+
+static __always_inline int failed(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	const __u32 zero = 0, total = BPF_CORE_READ((const struct tcp_sock *)sk, total_retrans);
+	struct failure *last = bpf_map_lookup_elem(&failures, &zero);
+	const int err = ctx[3];
+
+	if (!err || !last || (last->sk == (__u64)sk && last->total_retrans == total))
+		return 0;
+	last->sk = (__u64)sk;
+	last->total_retrans = total;
+	return resent(sk, (void *)ctx[1], err, TCP_ON_FAILED);
+}
+
+/*
+ * Before Linux 6.17 the tracepoint is only of those that were sent. Where a part of the inner one
+ * was made a function of its own, the outer one calls that.
+ */
+SEC("?fexit/__tcp_retransmit_skb")
+int tcp_failed(__u64 *ctx)
+{
+	return failed(ctx);
+}
+
+SEC("?fexit/tcp_retransmit_skb")
+int tcp_failed_outside(__u64 *ctx)
+{
+	return failed(ctx);
 }
 
 /* Counted in the namespace, and by the socket only when the connection is accepted. */
@@ -785,6 +895,18 @@ static __always_inline bool is_had(const struct sock *rx, __u32 end)
 	       (__s32)(end - BPF_CORE_READ((const struct tcp_sock *)rx, rcv_nxt)) <= 0;
 }
 
+/* By what is kept; NULL: it is not here, or gone. */
+static __always_inline struct sock *receiver_of(const struct watch_flow *f)
+{
+	__u64 *at = bpf_map_lookup_elem(&receivers, f);
+	struct sock *sk = at ? (struct sock *)*at : NULL;
+
+	return sk && bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num)) == f->dst_port &&
+			       BPF_CORE_READ(sk, __sk_common.skc_dport) == f->src_port
+		       ? sk
+		       : NULL;
+}
+
 /* One that is not known yet: as it was before what it is sending. False: all is said of it. */
 static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *s)
 {
@@ -803,7 +925,8 @@ static __always_inline bool kept_by_drop(struct sock *sk, const struct segment *
 	return true;
 }
 
-static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct sk_buff *skb)
+static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct sk_buff *skb,
+				     struct sock *rx_sk)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
@@ -830,7 +953,7 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 	}
 	if (dst || key->aux)
 		key->flags |= WATCH_DST;
-	if (is_copy(skb, key->reason, (void *)ctx[3]))
+	if (is_copy(skb, key->reason, rx_sk))
 		key->flags |= WATCH_COPY;
 }
 
@@ -858,7 +981,7 @@ int tcp_comes(__u64 *ctx)
 	struct tcp_hole hole = {};
 	struct tcp_record *r;
 
-	hole.seq = CAST((void *)cb, tcp_skb_cb)->seq;
+	hole.seq = FIELD_OF((void *)cb, tcp_skb_cb, seq);
 	if (!*holes_of(hole.seq) || is_elsewhere((void *)ctx[0]))
 		return 0;
 	flow_of(&hole.flow, (void *)ctx[0]);
@@ -997,11 +1120,11 @@ int tcp_enters(__u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/kfree_skb")
-int tcp_drop(__u64 *ctx)
+static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	const struct tcp_skb_cb *cb = (const void *)((const struct sk_buff___tcp *)skb)->cb;
+	struct sock *rx_sk = NULL, *to;
 	__u32 netns = cfg.netns;
 	struct watch_flow asked;
 	struct tcp_record *r;
@@ -1013,10 +1136,15 @@ int tcp_drop(__u64 *ctx)
 	asked = s.flow;
 	if (!s.bytes && !(s.flags & (TCPHDR_SYN | TCPHDR_FIN))) /* an acknowledgment: whose? */
 		reverse(&asked);
-	if (!is_of_flow(&asked, TCP_ON_DROP))
+	if (!is_of_flow(&asked, program))
 		return 0;
+	if (kernel.has_rx_sk)
+		rx_sk = (void *)ctx[3];
+	to = kernel.has_rx_sk ? rx_sk : receiver_of(&s.flow);
 	if (netns)
-		netns = drop_netns(skb, (void *)ctx[3]);
+		netns = drop_netns(skb, rx_sk);
+	if (!kernel.has_rx_sk && cfg.netns && !netns && to)
+		netns = netns_of(to);
 	if (netns != cfg.netns) {
 		if (!netns)
 			LOSS(unplaced);
@@ -1046,11 +1174,37 @@ int tcp_drop(__u64 *ctx)
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}
 	r->unsent = unsent;
-	r->kind = is_had((void *)ctx[3], r->end);
+	r->kind = is_had(to, r->end);
 	r->place = place_of(&s.flow, r->seq, s.flags & TCPHDR_SYN);
-	fill_key(&r->key, ctx, skb);
+	fill_key(&r->key, ctx, skb, rx_sk);
 	bpf_ringbuf_submit(r, 0);
 	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int tcp_drop(__u64 *ctx)
+{
+	struct at_work *here = at_work_here();
+
+	if (!here)
+		return 0;
+	here->drop = 1;
+	barrier();
+	dropped(ctx, TCP_ON_DROP);
+	barrier();
+	here->drop = 0;
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int tcp_drop_again(__u64 *ctx)
+{
+	struct at_work *here = at_work_here();
+
+	if (!here || !here->drop)
+		return 0;
+	__sync_fetch_and_add(&nested, 1);
+	return dropped(ctx, TCP_ON_DROP_AGAIN);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

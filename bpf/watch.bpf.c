@@ -527,8 +527,7 @@ static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *su
 	sum->events++;
 	sum->bytes += bytes_of(skb);
 	sum->memory += skb->truesize;
-	gso_size =
-		KFUNCS ? CAST(shared, skb_shared_info)->gso_size : BPF_CORE_READ(shared, gso_size);
+	gso_size = FIELD_OF(shared, skb_shared_info, gso_size);
 	return gso_size ? measure_segments(skb, sum) : 1;
 }
 

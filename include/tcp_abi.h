@@ -164,7 +164,8 @@ struct tcp_config {
 	} inside[8];		/* the first letters of kinds of link; 0: none */
 	__u32 netns;		/* of one namespace alone, by its inode; 0: of the whole host */
 	__s32 reason_merged[3]; /* of out-of-order segments; negative: this kernel has no such */
-	__u32 trail;		/* entries are kept */
+	__u16 trail;		/* entries are kept */
+	__u16 has_err;		/* tcp_retransmit_skb has its 3rd argument */
 };
 
 _Static_assert(sizeof(struct tcp_totals) == 56, "no holes");

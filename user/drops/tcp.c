@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "host/load.h"
 #include "tcp.skel.h"
+#include "tcp_old.skel.h"
 
 /* A socket that is at work is asked again so often, after so long. */
 #define PASSES	50
@@ -38,8 +39,11 @@ struct tcp_observer {
 	struct list listeners; /* struct tcp_listening */
 	struct judged judged[JUDGED];
 	unsigned n_judged; /* so far: the oldest gives way */
+	bool has_err;	   /* the tracepoint reports retransmissions that failed */
 	bool attached;
 };
+
+#define SOCKETS 4 /* for each flow, where the kernel does not report which one dropped */
 
 /* Links that lead to another namespace of this kernel, or may. */
 #define INSIDE (BALANCE_KINDS_INSIDE + 1)
@@ -49,18 +53,26 @@ static int configure(struct tcp_observer *o, struct error *err)
 {
 	static const char *const merged[] = {"TCP_OFO_QUEUE_PRUNE", "TCP_OFOMERGE", "TCP_OFO_DROP"};
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
+	struct trace_kfree *kernel = (void *)&o->skel->rodata->kernel;
+	int rc;
 
 	/* and bridges, the first of the stacked ones */
 	for (unsigned i = o->spec.netns ? BALANCE_KINDS_BETWEEN : 0; i < INSIDE; i++)
 		strncpy(cfg->inside[i].name, balance_kinds[i], sizeof(cfg->inside[i].name));
 	cfg->netns = o->spec.netns;
+	cfg->has_err = o->has_err;
+	bpf_program__set_autoload(o->skel->progs.tcp_failed, !o->has_err);
+	bpf_program__set_autoload(o->skel->progs.tcp_failed_outside, !o->has_err);
 	cfg->trail = o->spec.trail;
 	bpf_program__set_autoload(o->skel->progs.tcp_enters, o->spec.trail);
 	if (!o->spec.trail)
 		bpf_map__set_max_entries(o->skel->maps.entries, 1);
 	for (unsigned i = 0; i < LENGTH(merged); i++)
 		cfg->reason_merged[i] = reasons_value(o->spec.reasons, merged[i]);
-	return reasons_kfree(o->spec.reasons, (void *)&o->skel->rodata->kernel, err);
+	rc = reasons_kfree(o->spec.reasons, kernel, err);
+	if (!rc && !kernel->has_rx_sk)
+		rc = bpf_map__set_max_entries(o->skel->maps.receivers, SOCKETS * o->spec.flows);
+	return rc;
 }
 
 static enum tcp_drop drop_is(const struct judged_cause *c)
@@ -118,41 +130,67 @@ static void on_left(void *arg, const void *record)
 	tcp_ledger_add(o->ledger, record);
 }
 
+/* `kfuncs`: with those of bpf/skb.bpf.h. */
+static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
+{
+	int rc;
+
+	o->skel = mem_new(o->skel);
+	rc = tcp_bpf__create_skeleton(o->skel);
+	if (!rc)
+		rc = trace_open(o->skel->skeleton, kfuncs ? NULL : tcp_old_bpf__elf_bytes);
+	if (!rc)
+		rc = configure(o, err);
+	if (!rc)
+		rc = filter_install(o->spec.filter, o->skel->obj, err);
+	if (!rc)
+		rc = tcp_bpf__load(o->skel);
+	if (!rc)
+		return 0;
+	tcp_bpf__destroy(o->skel);
+	o->skel = NULL;
+	return rc;
+}
+
+/* As with the balance of UDP: the programs of trace were permitted, fexit may be wanting. */
+static int load_error(const struct tcp_observer *o, struct error *err, int rc)
+{
+	if (o->has_err || !(rc == -EPERM || trace_load_again(rc)))
+		return trace_load_error(err, rc);
+	return error_set(err, STATUS_UNABLE, rc, "trace without --balance shows what is dropped",
+			 "--balance of TCP needs Linux 6.17, or before that fexit on "
+			 "__tcp_retransmit_skb: this kernel does not report which "
+			 "retransmissions failed (tcp:tcp_retransmit_skb without err)");
+}
+
 int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, struct error *err)
 {
 	struct tcp_observer *o;
 	int rc;
 
-	if (reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") < 3 ||
-	    reasons_tracepoint_args(spec->reasons, "kfree_skb") < 4)
-		return error_set(
-			err, STATUS_UNABLE, -ENOENT,
-			"trace without --balance shows what is dropped",
-			"--balance of TCP needs a newer kernel (6.18 has it): this one does "
-			"not report whether a retransmission was sent (tcp:tcp_retransmit_skb "
-			"without err)");
+	if (reasons_tracepoint_args(spec->reasons, "kfree_skb") < 3)
+		return error_set(err, STATUS_UNABLE, -ENOENT,
+				 "trace without --balance shows where packets are dropped",
+				 "--balance of TCP needs Linux 5.17: this kernel does not report "
+				 "why a packet is dropped (skb:kfree_skb without reason)");
 	o = mem_new(o);
 	o->spec = *spec;
 	o->listeners.size = sizeof(struct tcp_listening);
-	log_libbpf_clear();
+	o->has_err = reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") >= 3;
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
 	o->trail = spec->trail ? trail_new() : NULL;
 	tcp_ledger_keep(o->ledger, o->trail);
-	o->skel = tcp_bpf__open_opts(trace_open_opts());
-	rc = o->skel ? 0 : -errno;
-	if (!rc)
-		rc = configure(o, err);
-	if (!rc)
-		rc = filter_install(spec->filter, o->skel->obj, err);
-	if (!rc)
-		rc = tcp_bpf__load(o->skel);
+	rc = load(o, true, err);
+	if (trace_load_again(rc)) /* Linux before 6.2 */
+		rc = load(o, false, err);
 	if (!rc) {
 		o->ring = ring_buffer__new(bpf_map__fd(o->skel->maps.records), on_record, o, NULL);
 		rc = o->ring ? 0 : -errno;
 	}
 	if (rc) {
+		load_error(o, err, rc);
 		tcp_observer_close(o);
-		return trace_load_error(err, rc);
+		return rc;
 	}
 	*out = o;
 	return 0;
@@ -214,7 +252,7 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_files, sizeof(struct tcp_listener), on_listener);
 	o->attached = !rc;
-	return trace_load_error(err, rc);
+	return load_error(o, err, rc);
 }
 
 /*
@@ -357,10 +395,11 @@ struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t n
 uint64_t tcp_observer_missed(const struct tcp_observer *o)
 {
 	struct bpf_program *prog;
+	const uint64_t nested = o->skel->bss->nested;
 	uint64_t sum = 0;
 
 	bpf_object__for_each_program(prog, o->skel->obj) sum += trace_misses(prog);
-	return sum;
+	return sum > nested ? sum - nested : 0;
 }
 
 void tcp_observer_close(struct tcp_observer *o)

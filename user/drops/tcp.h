@@ -164,7 +164,7 @@ struct tcp_spec {
 
 /*
  * Loads. STATUS_UNABLE: the kernel does not report which retransmissions failed (`err` of
- * tcp_retransmit_skb), or a capability is wanting.
+ * tcp_retransmit_skb, or before Linux 6.17 fexit), or a capability is wanting.
  */
 int tcp_observer_open(struct tcp_observer **o, const struct tcp_spec *spec, struct error *err);
 
