@@ -70,6 +70,7 @@ struct sock_common {
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 	atomic64_t skc_cookie;
+	__u32 skc_tw_rcv_nxt; /* of TIME_WAIT */
 };
 
 struct sk_buff;

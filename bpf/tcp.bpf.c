@@ -886,12 +886,12 @@ static __always_inline bool is_unsent(struct sk_buff *skb, const struct segment 
 /* `rx`: whose socket drops it; NULL: it has not come to one. */
 static __always_inline bool is_had(const struct sock *rx, __u32 end)
 {
-	__u8 state;
+	__u8 state = rx ? BPF_CORE_READ(rx, __sk_common.skc_state) : TCP_LISTEN;
 
-	if (!rx || BPF_CORE_READ(rx, sk_protocol) != PROTO_TCP)
-		return false;
-	state = BPF_CORE_READ(rx, __sk_common.skc_state);
-	return state != TCP_TIME_WAIT && state != TCP_NEW_SYN_RECV && state != TCP_LISTEN &&
+	if (state == TCP_TIME_WAIT)
+		return (__s32)(end - BPF_CORE_READ(rx, __sk_common.skc_tw_rcv_nxt)) <= 0;
+	return state != TCP_NEW_SYN_RECV && state != TCP_LISTEN &&
+	       BPF_CORE_READ(rx, sk_protocol) == PROTO_TCP &&
 	       (__s32)(end - BPF_CORE_READ((const struct tcp_sock *)rx, rcv_nxt)) <= 0;
 }
 

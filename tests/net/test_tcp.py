@@ -697,7 +697,7 @@ def beyond_another_namespace():
 
 
 @contextlib.contextmanager
-def connected(device, peer):
+def connected(device, peer, options=b""):
     """A connection to a listener here, whose first byte is number 100, and what it acknowledges."""
 
     def read(wanted):
@@ -712,9 +712,9 @@ def connected(device, peer):
     with inside(TX):
         listener = socket.create_server(("198.18.5.1", PORT))
     with listener:
-        device.write(segment(peer, PORT, 99, 0, 0x02))
+        device.write(segment(peer, PORT, 99, 0, 0x02, options))
         theirs = read(0x12) + 1
-        device.write(segment(peer, PORT, 100, theirs, 0x10))
+        device.write(segment(peer, PORT, 100, theirs, 0x10, options))
         with listener.accept()[0] as connection:
             yield connection, theirs
 
@@ -772,6 +772,49 @@ def of_senders_elsewhere():
     assert stages(tcp, "received_stages") == {"netfilter": packets}, tcp
     assert 0.3e9 <= tcp["received_stall_ns"]["p50"] <= tcp["received_stall_ns"]["max"], tcp
     assert tcp["retransmitted"] == tcp["not_resent"] == 0 and tcp["verdict"] == "this_host", tcp
+
+
+@case
+@where_seen
+def overtaken():
+    """What comes behind a newer one is refused by its time stamp, and lost (RFC 7323, 5: PAWS)."""
+
+    def stamped(number):
+        return struct.pack("!BBBBII", 1, 1, 8, 10, number, 0)
+
+    peer, size = 7777, 1000
+    with lab(), tun(TX) as device:
+        with balancing() as t, connected(device, peer, stamped(1000)) as (connection, theirs):
+            for seq, number in (100, 1000), (100, 3000), (1100, 2000), (1100, 4000):
+                device.write(segment(peer, PORT, seq, theirs, 0x10, stamped(number), bytes(size)))
+            assert connection.recv(2 * size, socket.MSG_WAITALL) == bytes(2 * size)
+            refused = too_old(TX)
+            document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert refused == tcp["received_again"] == 1, (refused, tcp)
+    assert stages(tcp, "received_stages") == {"tcp_state": refused}, tcp
+
+
+@case
+@where_seen
+def behind_the_end():
+    """What comes again when its socket is in TIME_WAIT was not lost."""
+    peer = 7777
+    with lab(), tun(TX) as device:
+        with balancing() as t, connected(device, peer) as (connection, theirs):
+            device.write(segment(peer, PORT, 100, theirs, 0x10, b"", bytes(1000)))
+            assert len(connection.recv(1000, socket.MSG_WAITALL)) == 1000
+            connection.close()
+            for _ in range(3):
+                device.write(segment(peer, PORT, 100, theirs + 1, 0x11, b"", bytes(1000)))
+            time.sleep(0.2)
+            document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert tcp["received"] == 0 and tcp["verdict"] == "none_seen", tcp
 
 
 @table(first(1, [("both", "port {}", 2), ("clients", "dst port {} and greater 200", 1)]))
