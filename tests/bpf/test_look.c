@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `check` looks at namespaces of processes of this test, in each of which a socket loses what comes
+ * over loopback. What others on this host lose meanwhile is not looked at.
+ */
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cases.h"
+#include "base/clock.h"
+#include "diagnosis/look.h"
+#include "helpers.h"
+
+#define LOSING	 (LOOK_PLACES + 2)
+#define SPACES	 (LOSING + 1) /* the last one loses nothing */
+#define PAUSE_NS 25000000
+#define SECOND	 1000000000ULL
+
+enum mode { LOSES, READS, SILENT };
+
+static struct {
+	pid_t pid;
+	uint32_t inum;
+} space[SPACES];
+
+static volatile enum mode *mode; /* of each, shared with its process */
+
+/* Datagrams at once, from slow to fast. */
+static unsigned burst(unsigned i)
+{
+	static const unsigned at[SPACES] = {1, 10, 16, 24, 36, 54, 80, 120, 180, 270, 0};
+
+	return at[i];
+}
+
+static void live(unsigned i)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(TEST_PORT),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int rx = socket(AF_INET, SOCK_DGRAM, 0), tx = socket(AF_INET, SOCK_DGRAM, 0);
+	int size = 2304;
+	char data[24];
+
+	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (bind(rx, (void *)&at, sizeof(at)) || connect(tx, (void *)&at, sizeof(at)))
+		_exit(1);
+	for (;;) {
+		for (unsigned n = 0; n < burst(i) && mode[i] != SILENT; n++) {
+			if (send(tx, data, sizeof(data), 0) < 0)
+				_exit(1);
+			while (mode[i] == READS && recv(rx, data, sizeof(data), MSG_DONTWAIT) >= 0)
+				;
+		}
+		clock_sleep(PAUSE_NS);
+	}
+}
+
+static int open_spaces(void **state)
+{
+	mode = mmap(NULL, sizeof(*mode) * SPACES, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (unsigned i = 0; i < SPACES; i++) {
+		struct netns ns;
+		struct error err = {};
+
+		if (netns_create(&ns, &err))
+			return -1;
+		space[i].inum = ns.inum;
+		space[i].pid = fork();
+		if (!space[i].pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (netns_enter(&ns))
+				_exit(1);
+			live(i);
+		}
+		netns_close(&ns);
+	}
+	clock_sleep(SECOND / 5);
+	return 0;
+}
+
+static int close_spaces(void **state)
+{
+	for (unsigned i = 0; i < SPACES; i++) {
+		kill(space[i].pid, SIGKILL);
+		waitpid(space[i].pid, NULL, 0);
+	}
+	return 0;
+}
+
+/* Where it is among the places; -1: it is none. */
+static int place_of(const struct look *l, unsigned i)
+{
+	for (unsigned p = 0; p < l->n; p++) {
+		if (l->at[p]->ns.fd >= 0 && l->at[p]->ns.inum == space[i].inum)
+			return (int)p;
+	}
+	return -1;
+}
+
+/* How many losses of its socket were found in this namespace. */
+static unsigned found_in(const struct look *l, unsigned i, const struct check_finding **found)
+{
+	char name[OWNER_NETNS];
+	unsigned n = 0;
+
+	owners_netns(l->owners, space[i].inum, name);
+	for (unsigned f = 0; f < l->findings.n; f++) {
+		const struct check_finding *c = &l->findings.at[f];
+
+		if (strcmp(c->finding.netns, name) || c->finding.stage != STAGE_RCVBUF)
+			continue;
+		assert_true(c->losing);
+		*found = c;
+		n++;
+	}
+	return n;
+}
+
+static unsigned seconds, losing_seen;
+static uint64_t latest_ns;
+
+static void on_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
+{
+	assert_true(elapsed_ns >= seconds * SECOND);
+	seconds++;
+	losing_seen = losing;
+	latest_ns = all_ns;
+}
+
+/* Those that lose most are read, of the others the counters tell it; the slowest is waited for. */
+CASE(all_namespaces)
+{
+	const struct look_spec spec = {.on_second = on_second};
+	const struct check_finding *c;
+	static struct look l;
+	struct error err = {};
+	unsigned read = 0;
+	double last = 0;
+
+	seconds = 0;
+	assert_int_equal(look(&l, &spec, &err), 0);
+	assert_int_equal(l.n, LOOK_PLACES);
+	assert_int_equal(l.at[0]->ns.fd, -1); /* this one */
+	assert_string_equal(l.at[0]->name, "");
+	assert_true(l.spaces >= SPACES);
+	for (unsigned i = 0; i < SPACES; i++) {
+		int at = place_of(&l, i);
+		unsigned n = found_in(&l, i, &c);
+
+		read += at >= 0;
+		assert_int_equal(n, i < LOSING);
+		if (!n)
+			continue;
+		assert_in_range(c->loss_pps, 20 * burst(i), 45 * burst(i));
+		assert_true(c->loss_pps > last); /* each loses more than the one before */
+		last = c->loss_pps;
+		if (at >= 0) {
+			assert_true(i > 2);
+			assert_int_equal(l.at[at]->facts.socks.n, 2);
+			assert_true(l.at[at]->facts.window_ns < l.window_ns);
+			assert_true(*c->subject);
+		} else {
+			assert_int_equal(c->n_changes, 0);
+			assert_false(*c->finding.undo || *c->subject);
+		}
+	}
+	for (unsigned f = 0; f + 1 < l.findings.n; f++)
+		assert_true(l.findings.at[f].finding.severity >=
+			    l.findings.at[f + 1].finding.severity);
+	assert_in_range(read, 1, LOOK_PLACES - 1);
+	assert_int_equal(place_of(&l, 0), -1);
+	assert_int_equal(place_of(&l, SPACES - 1), -1);
+	assert_true(l.losing >= LOSING - read);
+	/* 40 a second: after three there are enough */
+	assert_true(l.window_ns >= 5 * SECOND / 2);
+	assert_true(seconds && losing_seen >= LOSING);
+	assert_int_equal(latest_ns, LOOK_LONGEST_NS);
+	look_close(&l);
+}
+
+/* So long, and no longer: half of the time shows where, the other half why. */
+CASE(so_long)
+{
+	const struct look_spec spec = {.window_ns = SECOND, .on_second = on_second};
+	static struct look l;
+	struct error err = {};
+
+	seconds = 0;
+	assert_int_equal(look(&l, &spec, &err), 0);
+	assert_int_equal(l.n, LOOK_PLACES);
+	assert_true(l.window_ns >= SECOND);
+	assert_in_range(l.at[0]->facts.window_ns, SECOND * 9 / 10, l.window_ns);
+	assert_true(l.at[1]->facts.window_ns + SECOND / 3 < l.at[0]->facts.window_ns);
+	assert_int_equal(seconds, 0);
+	look_close(&l);
+}
+
+/* Where a port is open; and one namespace by its name, its process. */
+CASE(asked_for)
+{
+	const struct look_spec port = {.port = TEST_PORT, .window_ns = SECOND / 5};
+	struct look_spec one = {.window_ns = SECOND / 5, .pid = space[9].pid};
+	const struct check_finding *c;
+	static struct look l, by_pid, by_name, by_device;
+	struct error err = {};
+	char path[64];
+
+	assert_int_equal(look(&l, &port, &err), 0);
+	assert_int_equal(l.n, LOOK_PLACES);
+	for (unsigned i = 0; i < l.n; i++) {
+		assert_true(l.at[i]->ns.fd >= 0);
+		assert_int_equal(l.at[i]->facts.socks.n, 1);
+		assert_int_equal(l.at[i]->facts.socks.at[0].port, TEST_PORT);
+		for (unsigned j = 0; j < i; j++)
+			assert_true(l.at[i]->ns.inum != l.at[j]->ns.inum);
+	}
+	assert_int_equal(l.spaces, 0);
+	look_close(&l);
+
+	assert_int_equal(look(&by_pid, &one, &err), 0);
+	assert_int_equal(by_pid.n, 1);
+	assert_int_equal(place_of(&by_pid, 9), 0);
+	assert_int_equal(by_pid.at[0]->facts.socks.at[0].pid, space[9].pid);
+	assert_int_equal(found_in(&by_pid, 9, &c), 1);
+	look_close(&by_pid);
+
+	one = (struct look_spec){.window_ns = SECOND / 5, .netns = path};
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", space[8].pid);
+	assert_int_equal(look(&by_name, &one, &err), 0);
+	assert_int_equal(by_name.n, 1);
+	assert_int_equal(place_of(&by_name, 8), 0);
+	assert_int_equal(by_name.spaces, 0);
+	look_close(&by_name);
+
+	one = (struct look_spec){.window_ns = SECOND / 5, .ifname = "pl-none"};
+	assert_true(look(&by_device, &one, &err) < 0);
+	assert_non_null(strstr(err.message, "no interface pl-none"));
+	look_close(&by_device);
+}
+
+/* After a change: as before, nothing to judge by, better. */
+CASE(what_became_of_it)
+{
+	const struct look_spec spec = {.window_ns = SECOND / 2, .pid = space[9].pid};
+	static const enum mode modes[] = {LOSES, SILENT, READS};
+	static const enum remedy_outcome outcomes[] = {REMEDY_NO_HELP, REMEDY_NO_TRAFFIC,
+						       REMEDY_HELPED};
+	const struct check_finding *c;
+	struct check_finding other;
+	static struct look l;
+	struct remedy remedy;
+	struct error err = {};
+
+	assert_int_equal(look(&l, &spec, &err), 0);
+	assert_int_equal(found_in(&l, 9, &c), 1);
+	for (unsigned i = 0; i < N_ELEMENTS(modes); i++) {
+		mode[9] = modes[i];
+		assert_int_equal(look_again(&l, &spec, c, &remedy, &err), 0);
+		assert_int_equal(remedy.outcome, outcomes[i]);
+		assert_float_equal(remedy.lost_pps, c->loss_pps, 1e-6);
+		assert_string_equal(remedy.netns, c->finding.netns);
+		assert_string_equal(remedy.subject, c->subject);
+		assert_true(remedy.arrived_pps >= 0.9 * remedy.lost_pps);
+		assert_int_equal(remedy.arrived_pps_after > 100, modes[i] != SILENT);
+		assert_int_equal(remedy.lost_pps_after > 100, modes[i] == LOSES);
+	}
+	mode[9] = LOSES;
+	other = *c;
+	other.losing = false;
+	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), -ENODATA);
+	other = *c;
+	other.loss_pps = 0;
+	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), -ENODATA);
+	other = *c;
+	strcpy(other.finding.netns, "another");
+	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), -ENODATA);
+	/* what has no subject any more, or another one */
+	other = *c;
+	strcpy(other.subject, "port 1");
+	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), 0);
+	assert_int_equal(remedy.outcome, REMEDY_HELPED);
+	other.subject[0] = '\0';
+	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), 0);
+	assert_int_equal(remedy.outcome, REMEDY_NO_HELP);
+	look_close(&l);
+}
+
+int main(void)
+{
+	skip_unless_privileged();
+	return run_cases(open_spaces, close_spaces);
+}
