@@ -246,10 +246,8 @@ bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns)
 	sigaddset(&set, SIGHUP);
 	for (;;) {
 		uint64_t now = clock_now(), left = now < end ? end - now : 0;
-		struct timespec t = {.tv_nsec = TICK_NS};
+		struct timespec t = {.tv_nsec = (long)smaller(left, TICK_NS)};
 
-		if (left < TICK_NS)
-			t.tv_nsec = (long)left;
 		if (sigtimedwait(&set, NULL, &t) >= 0)
 			return false;
 		for (unsigned i = 0; i < n; i++) {
@@ -493,14 +491,14 @@ void facts_free(struct facts *facts)
 
 uint64_t facts_moved(const struct facts *f, const char *scope, const char *name)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
 	return counters_get(&f->moved, scope, name, &v) ? v : 0;
 }
 
 uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
 	return counters_get(&f->after, scope, name, &v) ? v : 0;
 }

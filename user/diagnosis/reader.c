@@ -102,22 +102,24 @@ void threads_keep(struct threads *t, bool keep)
 	}
 }
 
+static uint64_t busy_ns(const struct thread *th)
+{
+	return th->run_ns + th->new_run + th->wait_ns + th->new_wait;
+}
+
+static bool receives(const struct thread *th)
+{
+	return th->receives || th->new_receives;
+}
+
 const struct thread *threads_reader(const struct threads *t)
 {
 	const struct thread *best = NULL;
-	bool received = false;
-	uint64_t most = 0;
 
-	for (unsigned i = 0; i < t->n; i++) {
-		const struct thread *th = &t->at[i];
-		uint64_t busy = th->run_ns + th->new_run + th->wait_ns + th->new_wait;
-		bool receives = th->receives + th->new_receives;
-
-		if (best && (receives < received || (receives == received && busy <= most)))
-			continue;
-		best = th;
-		received = receives;
-		most = busy;
+	for (const struct thread *th = t->at; th < t->at + t->n; th++) {
+		if (!best ||
+		    (receives(th) == receives(best) ? busy_ns(th) > busy_ns(best) : receives(th)))
+			best = th;
 	}
 	/* Who has never run is no thread: without CONFIG_SCHED_INFO all times are 0. */
 	return best && best->last_run ? best : NULL;
@@ -357,7 +359,8 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 	threads_init(&s->threads, r->root, who.pid, who.fd, beginning);
 	memcpy(s->process, who.process, sizeof(s->process));
 	s->beginning = beginning;
-	s->sum = s->now = (struct reading_sums){};
+	s->sum = (struct reading_sums){};
+	s->now = (struct reading_sums){.lost = s->now.lost};
 	s->n_levels = group_throttled(r->root, who.pid, s->levels, READING_LEVELS);
 }
 

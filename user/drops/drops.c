@@ -245,7 +245,6 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 	struct trace_begun sum;
 	int rc = trace_sum(s->maps.losses, &zero, &l->bpf, sizeof(l->bpf));
 
-	l->recursion_misses = 0;
 	if (!rc)
 		rc = trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
 	if (rc)

@@ -254,7 +254,7 @@ static int open_receiver(struct site *s, struct error *err)
 static int give_napi(struct site *s, struct error *err)
 {
 	const struct lab_port *peer = lab_link_peer(&s->lab);
-	bool on = true;
+	bool on;
 	int rc;
 
 	if (s->spec->port_a || netdev_get_feature(peer->ns, peer->ifname, "rx-gro", &on) || on)

@@ -8,6 +8,7 @@
 
 #include "cases.h"
 #include "diagnosis/facts.h"
+#include "diagnosis/findings.h"
 #include "diagnosis/reader.h"
 #include "host/sockdiag.h"
 #include "fake_root.h"
@@ -313,6 +314,236 @@ CASE_WITH(intervals, begin, end)
 	readings_close(r);
 	owners_close(o);
 	readings_close(NULL);
+}
+
+/* Who receives reads; of two alike who ran or waited longer, of that too the first. */
+CASE(which_thread_reads)
+{
+	static const struct {
+		struct thread at[3];
+		int reads; /* -1: none */
+	} rows[] = {
+		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .run_ns = 5}, {.last_run = 1}}, 1},
+		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .new_run = 5}, {.last_run = 1}}, 1},
+		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .wait_ns = 5}, {.last_run = 1}}, 1},
+		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .new_wait = 5}, {.last_run = 1}},
+		 1},
+		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1, .run_ns = 3}, {.last_run = 1}}, 0},
+		{{{.last_run = 1, .run_ns = 3}, {.last_run = 1}, {.last_run = 1, .receives = 1}},
+		 2},
+		{{{.last_run = 1, .new_receives = 1},
+		  {.last_run = 1, .run_ns = 3},
+		  {.last_run = 1, .receives = 1, .run_ns = 1}},
+		 2},
+		{{{.run_ns = 3}, {.last_run = 1}, {.last_run = 1}}, -1},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static struct threads t;
+		const struct thread *reader;
+
+		t.n = 3;
+		memcpy(t.at, rows[i].at, sizeof(rows[i].at));
+		reader = threads_reader(&t);
+		assert_int_equal(reader ? reader - t.at : -1, rows[i].reads);
+	}
+}
+
+/* Whichever of three ends, it alone has ended. */
+CASE_WITH(one_of_three, begin, end)
+{
+	struct threads *t = malloc(sizeof(*t));
+	char path[64];
+
+	for (int ends = 100; ends < 103; ends++) {
+		for (int i = 100; i < 103; i++)
+			thread(i, "x", 10, 0);
+		threads_init(t, root, 100, 7, false);
+		threads_sample(t, true);
+		assert_int_equal(t->n, 3);
+		snprintf(path, sizeof(path), "proc/100/task/%d", ends);
+		nftw(fake_path(path), fake_remove, 16, FTW_DEPTH | FTW_PHYS);
+		threads_sample(t, true);
+		assert_int_equal(t->all, 2);
+		for (unsigned i = 0, seen = 0; i < 3; i++) {
+			seen += t->at[i].tid == 0;
+			assert_int_equal(t->at[i].tid != 0, t->at[i].seen);
+			assert_true(i < 2 || seen == 1);
+		}
+	}
+	free(t);
+}
+
+static struct readings *r;
+static struct owners *o;
+
+static int begin_readings(void **state)
+{
+	struct error err = {};
+
+	return begin(state) || owners_open(&o, fake_root, &err) ||
+	       readings_open(&r, o, fake_root, &err);
+}
+
+static int end_readings(void **state)
+{
+	readings_close(r);
+	owners_close(o);
+	return end(state);
+}
+
+static void note(unsigned inode, unsigned packets)
+{
+	const struct reading_socket id = {.inode = inode, .netns = 1, .port = 5060};
+
+	readings_note(r, &id, packets);
+}
+
+/* Process `pid` sleeps in this function; "0": nobody knows where. NULL: it runs. */
+static void sleeps(int pid, const char *where)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "proc/%d/task/%d/wchan", pid, pid);
+	fake_file(path, where ? where : "0");
+	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, pid);
+	snprintf(text, sizeof(text), "%d (x) %c 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n",
+		 pid, where ? 'S' : 'R');
+	fake_file(path, text);
+}
+
+/* Three processes with a socket each: what one does is not another's. */
+CASE_WITH(three_readers, begin_readings, end_readings)
+{
+	struct reading got;
+	char path[64], text[32];
+
+	for (int i = 0; i < 3; i++) {
+		fake_process(100 + i, "x", 500, 1, "0::/a/b\n");
+		fake_fd(100 + i, 7, 1001 + (unsigned)i);
+		snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", 100 + i, 100 + i);
+		fake_file(path, "1000000000 0 17\n");
+		sleeps(100 + i, i == 1 ? NULL : "futex_wait");
+	}
+	fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 100\n");
+	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 100\n");
+	for (int n = 0; n < 2; n++) {
+		for (unsigned i = 0; i < 3; i++)
+			note(1001 + i, 10 * (i + 1));
+		readings_interval(r);
+		for (int i = 0; i < 3; i++) {
+			snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", 100 + i, 100 + i);
+			snprintf(text, sizeof(text), "%d 1000000 17\n", 1002000000 + i * 1000000);
+			fake_file(path, text);
+		}
+		fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 1100\n");
+		fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 5100\n");
+		pause_ms(20);
+		readings_sample(r);
+		readings_sample(r);
+	}
+	sleeps(100, "0");
+	sleeps(102, "poll_wait");
+	for (int n = 0; n < 4; n++)
+		readings_sample(r);
+	for (unsigned i = 0; i < 3; i++)
+		note(1001 + i, 10 * (i + 1));
+	readings_interval(r);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(readings_get(r, 1001 + (unsigned)i, &got), 0);
+		assert_int_equal(got.pid, 100 + i);
+		assert_int_equal(got.lost, 20 * (i + 1));
+		assert_int_equal(got.run_ns, (uint64_t)(2 + i) * MS);
+		assert_in_range(got.window_ns, 40 * MS, 4000 * MS);
+		assert_int_equal(got.throttled_ns, 5 * MS);
+		/* one that never slept has waited all the time */
+		assert_int_equal(got.wait_ns, i == 1 ? got.window_ns - got.run_ns : MS);
+		/* where most of its samples were, and no majority: nowhere */
+		assert_string_equal(got.sleeps_in, i ? "" : "futex_wait");
+	}
+}
+
+/* Who was born in the interval has done nothing before it. */
+CASE_WITH(newborn, begin_readings, end_readings)
+{
+	struct timespec now;
+	struct reading got;
+
+	readings_interval(r);
+	pause_ms(60);
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	fake_process(100, "x", (unsigned)(now.tv_sec * 100 + now.tv_nsec / 10000000 - 2), 1,
+		     "0::/\n");
+	fake_fd(100, 7, 1001);
+	sleeps(100, NULL);
+	schedstat(100, 7, 2);
+	note(1001, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_in_range(got.window_ns, 20 * MS, 60 * MS + 4000 * MS);
+	assert_int_equal(got.run_ns, 7 * MS);
+	assert_int_equal(got.lost, 30);
+}
+
+/* The one that lost nothing for longest gives way, but none that lost in this interval. */
+CASE_WITH(more_sockets_than_places, begin_readings, end_readings)
+{
+	struct reading got;
+
+	fake_process(100, "x", 500, 1, "0::/\n");
+	for (unsigned i = 0; i < 3; i++)
+		fake_fd(100, 5 + (int)i, 1001 + i);
+	sleeps(100, NULL);
+	schedstat(100, 1000, 0);
+	for (unsigned n = 0; n < 3; n++) {
+		for (unsigned i = 0; i < 3; i++)
+			note(1001 + i, 1);
+		for (unsigned i = 3; i < READING_SOCKETS; i++)
+			note(2000 + i, 1);
+		note(9000, 1); /* no room */
+		readings_interval(r);
+		schedstat(100, 1001 + n, 0);
+	}
+	note(1001, 1);
+	for (unsigned i = 3; i < READING_SOCKETS; i++)
+		note(2000 + i, 1);
+	readings_interval(r);
+	note(1003, 1);
+	note(9000, 1); /* in the place of 1002 */
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_int_equal(got.lost, 3);
+	assert_int_equal(readings_get(r, 1002, &got), -ENOENT);
+	assert_int_equal(readings_get(r, 1003, &got), 0);
+	assert_int_equal(got.lost, 3);
+}
+
+CASE(described)
+{
+	static const struct {
+		struct reading r;
+		const char *text;
+	} rows[] = {
+		{{.pid = 8, .process = "sip", .thread = "rtp", .threads = 1}, "sip[8]"},
+		{{.pid = 8, .process = "sip", .thread = "rtp", .threads = 2, .seen = true},
+		 "the thread rtp of sip[8]"},
+		{{.pid = 8, .process = "sip", .thread = "rtp", .threads = 2},
+		 "sip[8] (its busiest thread, rtp)"},
+		{{.pid = 8, .process = "sip", .thread = "sip", .threads = 2, .holders = 1},
+		 "sip[8] (the busiest of its 2 threads)"},
+		{{.pid = 8, .process = "sip", .thread = "sip", .threads = 1, .holders = 2},
+		 "sip[8] (one of 2 processes that have the socket)"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finding_facts f = {};
+		char text[READING_TEXT];
+
+		reading_describe(&rows[i].r, text, &f);
+		assert_string_equal(text, rows[i].text);
+		assert_ptr_equal(f.reader, text);
+		assert_int_equal(f.reading.pid, 8);
+	}
 }
 
 static void keep_row(void *arg, const struct sockmem_row *row)
