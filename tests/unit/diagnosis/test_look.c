@@ -124,8 +124,9 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	assert_true(s->queued && s->queued_before);
 	assert_false(s->young);
 	assert_true(s->lost >= 10 && s->drops > s->lost);
+	/* the counters' window is within the socket's, on a busy host by far */
 	assert_in_range(facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors"),
-			s->lost < 20 ? 0 : s->lost - 20, full_buffers() - full);
+			s->lost / 2 * f->window_ns / l.window_ns, full_buffers() - full);
 	assert_in_range(f->window_ns, WINDOW_NS, 20 * (uint64_t)WINDOW_NS);
 	if (!geteuid() && f->self.btf) { /* by BPF programs */
 		assert_in_range(s->truesize, 256, 2304);
