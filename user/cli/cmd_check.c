@@ -399,11 +399,17 @@ static const struct opt_group check_groups[] = {
 	{0},
 };
 
-static int explain(const char *id, struct error *err)
+/* `named`: as tables show it too, with a question mark where it may be no loss. */
+static int explain(const char *named, struct error *err)
 {
-	const struct finding_row *row = finding_row(id);
+	char id[64];
+	const struct finding_row *row;
 	const struct print_view v = view_of(stdout, 0);
-	bool found = row || !strcmp(id, "all");
+	bool found;
+
+	snprintf(id, sizeof(id), "%.*s", (int)strcspn(named, "?"), named);
+	row = finding_row(id);
+	found = row || !strcmp(id, "all");
 
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), id))

@@ -182,6 +182,12 @@ static int log_in(struct peer *p, struct error *err)
 	if (rc)
 		return rc;
 	gethostname(login.host, sizeof(login.host) - 1);
+	if (!strcmp(login.host, p->hello.host)) { /* two network namespaces of one host */
+		struct endpoint to = p->target.to;
+
+		to.port = 0;
+		snprintf(p->hello.host, sizeof(p->hello.host), "%s", num_text_endpoint(&to));
+	}
 	rc = send_message(p, "login", msg_hello, &login, err);
 	return rc ? rc : expect(p, "welcome", msg_welcome, &p->welcome, ANSWER_MS, err);
 }
@@ -232,7 +238,9 @@ static int refuse_via(const struct peer *p, int rc, int status, struct error *er
 				 "install it there, or say where it is: --remote PATH",
 				 "there is no %s on the other host (%s: exit status %d)",
 				 remote ? remote : "pktledger", name, status);
-	return error_set(err, STATUS_FAILED, rc, "see what it has said above",
+	return error_set(err, STATUS_FAILED, rc,
+			 "see what it has said above; if pktledger is not in the PATH there, say "
+			 "where it is: --remote PATH",
 			 "%s ended with status %d before pktledger answered there", name, status);
 }
 

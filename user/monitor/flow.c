@@ -210,7 +210,8 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 		if (!b->balanced)
 			snprintf(buf, size, "what arrived does not balance");
 		else if (b->arrived <= 0)
-			snprintf(buf, size, "nothing of the flow arrived");
+			snprintf(buf, size,
+				 "nothing of the flow arrived (at its sender nothing does)");
 		else
 			snprintf(buf, size, "all %s that arrived have their place",
 				 fmt_count((uint64_t)b->arrived));

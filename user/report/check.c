@@ -677,7 +677,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 	for (struct json_each h = json_each(end, "history"); json_next(&h);)
 		page_fill(p, STYLE_PLAIN, h.item,
 			  h.next < n ? "{stage}\v{total#}\v({counter}),"
-				     : "{stage}\v{total#}\v({counter})");
+				     : "{stage}\v{total#}\v({counter}); -t watches for longer");
 	if (n)
 		page_end(p);
 	for (struct json_each o = json_each(end, "unread"); json_next(&o);) {

@@ -537,7 +537,7 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 		{"recursion_misses", "missed while another was counted"},
 		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
 		{"without_cause", "counted without anything, for want of room"},
-		{"without_netns", "not counted: their namespace is not known"},
+		{"without_netns", "not counted: whether they were of this namespace is not known"},
 		{"without_sample", "counted, but neither shown nor written: they came too fast"},
 		{"without_window", "counted, but not in a window: those came too fast"},
 		{"rows_merged", "rows counted as others"},
