@@ -319,6 +319,9 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 	put_stall(p, 4, "sent again after", json_get(tcp, "stall_ns"));
 	put_parts(p, "beyond", 2, STYLE_BAD, json_sum(tcp, "beyond", "segments"), again, tcp,
 		  "beyond", "device");
+	if (json_sum(tcp, "beyond", "segments") && json_get_u64(tcp, "without_data"))
+		page_line(p, 4, STYLE_DIM, "", STYLE_DIM,
+			  "of one without data it may be the acknowledgment, on its way back");
 	page_row(p, STYLE_PLAIN, 2, "not lost", json_get_u64(tcp, "not_lost"), again);
 	page_fill(p, STYLE_PLAIN, tcp,
 		  "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here");
