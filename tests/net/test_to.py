@@ -485,9 +485,6 @@ def silent_callers_keep_nobody_out():
 @thorough
 def a_second_signal_kills_who_waits_for_the_other_host():
     """It has been let in, and what it asks for then is not answered."""
-    def line(**message):
-        return json.dumps(message).encode() + b"\n"
-
     welcome = (line(type="hello", protocol=3, version="1", host="b") +
                line(type="welcome", port=PORT, max_pps=0.0))
     with Hosts() as hosts:
@@ -506,6 +503,120 @@ def a_second_signal_kills_who_waits_for_the_other_host():
         finally:
             client.kill()
             client.communicate()
+
+
+def line(**message):
+    return json.dumps(message).encode() + b"\n"
+
+
+READY = {"type": "ready", "mode": None, "place": None, "rcvbuf": 1, "rmem_max": 1, "udp_mem": [],
+         "netdev_max_backlog": 1}
+STATUS = {"type": "status", "running": True, "idle": False, "delivered": 0, "dropped": 0,
+          "in_queues": 0, "next": []}
+CAUSE = {"type": "cause", "reason": "X", "location": None, "ifname": None, "netns": None,
+         "stage": "rcvbuf", "direction": "rx", "hook": None, "id": 3, "events": 0, "packets": 0,
+         "bytes": 0, "memory": 0}
+FATES = {"type": "fates", "slot": 0, "first": 0, "runs": "d0x1"}
+ANSWERS = {"login": line(type="welcome", port=PORT, max_pps=0.0), "plan": line(**READY),
+           "time": line(type="time", tai_ns=0), "start": line(**STATUS), "status": line(**STATUS),
+           "stop": line(**STATUS), "fold": line(type="folded")}
+
+
+@contextlib.contextmanager
+def liar(hosts, to, answer):
+    """A program at the port that knows the protocol, and answers one question as nobody would: again
+    and again, as long as somebody listens."""
+    with inside(hosts.netns("b")):
+        listener = socket.create_server((TARGET[4], PORT))
+    asked = threading.Event()
+
+    def serve():
+        with contextlib.suppress(OSError):
+            client, _ = listener.accept()
+            with client:
+                client.sendall(line(type="hello", protocol=3, version="1", host="b"))
+                for question in client.makefile("rb"):
+                    kind = json.loads(question)["type"]
+                    if kind == to:
+                        asked.set()
+                    client.sendall(ANSWERS[kind] if kind != to else answer)
+                    while kind == to:
+                        client.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield asked
+    finally:
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(TIMEOUT)
+
+
+LIES = [
+    ("a sender that is further than it can be", "status", {**STATUS, "next": [1 << 60]}, ["-R"]),
+    ("the same fates for ever", "fold", FATES, []),
+    ("fates of nothing", "fold", {**FATES, "runs": ""}, []),
+    ("the same cause for ever", "fold", CAUSE, []),
+    ("a verdict on the ledger", "plan", {"type": "error", "status": 4, "message": "x", "hint": "y"},
+     []),
+]
+
+
+@table(LIES if EVERYTHING else LIES[:2])
+def lies_cost_nothing(to, answer, args):
+    """What cannot be is not waited for, counted or believed."""
+    with Hosts() as hosts, liar(hosts, to, line(**answer)):
+        begun = time.monotonic()
+        assert_error(hosts.run("-q", "-r", "1k", "-c", "100", *args), FAILED,
+                     "it does not speak the protocol")
+        assert time.monotonic() - begun < 10 * PATIENCE
+
+
+@case
+def a_signal_is_heard_beside_endless_answers():
+    with Hosts() as hosts, liar(hosts, "plan", line(type="busy") * 100) as asked:
+        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)
+        try:
+            assert asked.wait(10 * PATIENCE)
+            for _ in range(2):
+                client.send_signal(signal.SIGTERM)
+                time.sleep(0.5)
+            assert client.wait(5 * PATIENCE) == -signal.SIGTERM
+        finally:
+            client.kill()
+            client.communicate()
+
+
+def ask(client, **message):
+    """The next line that comes; nothing: b""."""
+    if message:
+        client.sendall(line(**message))
+    data = b""
+    while not data.endswith(b"\n") and (more := client.recv(1)):
+        data += more
+    return json.loads(data or b"{}").get("type", "")
+
+
+@case
+def who_is_let_in_and_rests():
+    """It has logged in, and asks for no experiment, whether it is silent or not: others take their
+    turn, and then it is its own again."""
+    with Hosts() as hosts, hosts.serve() as server, connect(hosts) as client:
+        assert ask(client) == "hello"
+        assert ask(client, type="login", protocol=3, version="1", host="h") == "welcome"
+        assert ask(client, type="time") == "time"
+        begun = time.monotonic()
+        result = hosts.run(*SHORT, "-j")
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+        assert time.monotonic() - begun < 10 * PATIENCE
+        answers = [ask(client, type="time")]
+        while answers[-1] == "busy":
+            answers.append(ask(client))
+        assert answers[-1] == "time", answers
+        client.close()
+        assert server.wait(5 * PATIENCE) == 0
 
 
 def fake_server(hosts, answer, heard=None):

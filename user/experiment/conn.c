@@ -40,7 +40,10 @@ void conn_close(struct conn *c)
 	c->out = -1;
 }
 
-/* 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. */
+/*
+ * 0: ready, or the connection has something to say; -ETIMEDOUT, -errno. Who talks without end does
+ * not keep a signal from being seen.
+ */
 static int await(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = fd, .events = events};
@@ -49,15 +52,16 @@ static int await(int fd, short events, uint64_t deadline_ns)
 		uint64_t now = clock_now();
 		uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
 		int ms = left < LOOK_MS * 1000000ULL ? (int)((left + 999999) / 1000000) : LOOK_MS;
-		int n = poll(&p, 1, ms);
+		int n;
 
+		watch_look();
+		n = poll(&p, 1, ms);
 		if (n > 0)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (!n && !left)
 			return -ETIMEDOUT;
-		watch_look();
 	}
 }
 
@@ -84,8 +88,8 @@ int conn_handshake(struct conn *c, int timeout_ms)
 			return rc;
 		}
 		rc = await(c->in, events, until);
-	} while (!rc);
-	return rc;
+	} while (!rc && clock_now() < until);
+	return rc ? rc : -ETIMEDOUT;
 }
 
 int conn_connect(const struct endpoint *to, int timeout_ms)

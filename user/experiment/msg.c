@@ -176,7 +176,7 @@ const struct record_field msg_fates[] = {
 const struct record_field msg_time[] = {RECORD("tai_ns", UINT, peer_time, tai_ns), {0}};
 
 const struct record_field msg_error[] = {
-	RECORD("status", UINT, error, status, .max = STATUS_BROKEN),
+	RECORD("status", UINT, error, status, .max = STATUS_UNABLE),
 	RECORD("message", TEXT, error, message),
 	RECORD("hint", TEXT, error, hint),
 	{0},

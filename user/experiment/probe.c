@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define MAGIC 0x7172b3c4d5e6f708ULL /* its first bytes are no STAMP_MAGIC and no END_MAGIC */
 #define MANY  256		    /* datagrams of others that are passed over at once */
 
@@ -47,14 +49,18 @@ void probe_send(int fd, const struct endpoint *to, uint64_t mark)
 
 bool probe_take(int fd, uint64_t mark, int timeout_ms, struct endpoint *from)
 {
+	const uint64_t end = clock_now() + (uint64_t)timeout_ms * 1000000;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	for (unsigned i = 0; i < MANY && poll(&p, 1, timeout_ms) > 0; i++) {
+		const uint64_t now = clock_now();
 		struct sockaddr_storage addr = {};
 		socklen_t len = sizeof(addr);
 		struct probe datagram;
-		ssize_t n =
-			recvfrom(fd, &datagram, sizeof(datagram), MSG_TRUNC, (void *)&addr, &len);
+		ssize_t n;
+
+		timeout_ms = now < end ? (int)((end - now) / 1000000) : 0;
+		n = recvfrom(fd, &datagram, sizeof(datagram), MSG_TRUNC, (void *)&addr, &len);
 
 		if (n != sizeof(datagram) || be64toh(datagram.magic) != MAGIC ||
 		    be64toh(datagram.mark) != mark)

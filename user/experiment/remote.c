@@ -514,11 +514,28 @@ void remote_ports(const struct remote *r, struct lab *lab)
 		.topology = LAB_PAIR, .tx = r->sends ? there : here, .rx = r->sends ? here : there};
 }
 
+/* A sender can be no further than the window, from what is folded. */
+static bool can_be(const struct remote *r, const struct site_status *st)
+{
+	const struct fates *f = &r->local->tracer.fates;
+
+	for (unsigned t = 0; r->sends && t < f->streams; t++) {
+		if (st->next[t] - (f->tail[t] - f->base) > f->window)
+			return false;
+	}
+	return true;
+}
+
 bool remote_ask(struct remote *r, const char *what, struct error *err)
 {
 	uint64_t now = clock_now();
-	int rc = ask(r->peer, what, "status", msg_status, &r->status, err);
+	struct site_status st;
+	int rc = ask(r->peer, what, "status", msg_status, &st, err);
 
+	if (!rc && !can_be(r, &st))
+		rc = lose(r->peer, -EBADMSG, err);
+	if (!rc)
+		r->status = st;
 	r->asked_ns = now;
 	if (!rc)
 		r->told_ns = now;
@@ -544,13 +561,16 @@ static int take_cause(struct remote *r, struct json_object *msg)
 	return 0;
 }
 
+/* They go on behind `next` of `slot`, or in a later one, and tell of something: so they end. */
 static int take_runs(struct remote *r, struct json_object *msg, struct runs *runs)
 {
+	const struct runs before = {.slot = runs->slot, .next = runs->next};
 	const char *at = runs->text;
 	struct join_run run;
 	int rc;
 
-	if (record_read(msg, msg_fates, runs))
+	if (record_read(msg, msg_fates, runs) || !*at || runs->slot < before.slot ||
+	    (runs->slot == before.slot && runs->first < before.next))
 		return -EBADMSG;
 	run = (struct join_run){.slot = runs->slot, .last = runs->first - 1};
 	while ((rc = runs_next(&at, &run)) > 0) {
@@ -558,6 +578,7 @@ static int take_runs(struct remote *r, struct json_object *msg, struct runs *run
 		if (rc)
 			return rc;
 	}
+	runs->next = run.last + 1;
 	return rc;
 }
 
@@ -585,6 +606,7 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
 	struct runs *runs = mem_new(runs);
 	struct peer_fold fold = {};
+	unsigned causes = 0;
 	bool done = false;
 	int rc;
 
@@ -599,7 +621,7 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 		type = msg_type(msg);
 		done = !strcmp(type, "folded");
 		if (!strcmp(type, "cause"))
-			rc = take_cause(r, msg);
+			rc = ++causes < TRACE_CAUSES ? take_cause(r, msg) : -EBADMSG;
 		else if (!done)
 			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, runs);
 		json_object_put(msg);

@@ -110,7 +110,8 @@ void remote_end(struct remote *r, uint64_t start_ns, struct result *res, struct 
 void remote_close(struct remote *r, struct result *res);
 
 /*
- * The other side, `recv --serve`: answers `run --to`, one client at a time; others wait their turn.
+ * The other side, `recv --serve`: answers `run --to`, one client at a time; others wait their turn,
+ * which comes at the latest when that one has had no experiment for 2 s: it then waits in turn.
  * Those that are not let in yet are heard beside each other, so that a silent one keeps nobody out.
  * It sends to the client only, not faster than allowed, and changes no setting. `recv --stdio` is
  * the same for one client, which was let in by whatever has started it: until that has no more to

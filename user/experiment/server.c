@@ -27,6 +27,7 @@
 #define PROBE_MS    50 /* it has been sent before the question was */
 #define PATIENT	    16 /* answers between two checks for a signal */
 #define LOGIN_NS    2000000000
+#define REST_NS	    2000000000	 /* without an experiment, then others take their turn */
 #define SILENCE_NS  15000000000	 /* a client that says nothing in an experiment is gone */
 #define IDLE_NS	    120000000000 /* between two it may be loading its programs, on a slow host */
 
@@ -42,6 +43,7 @@ struct caller {
 	int probe_fd; /* -1: it sends no probes */
 	struct peer_probe probe;
 	uint64_t heard_ns; /* when it was greeted, or was heard last */
+	uint64_t rests_ns; /* since when it has no experiment, and could have one */
 	struct peer_plan plan;
 	char device[IF_NAMESIZE]; /* by which the client is reached; "" unknown */
 	struct site *site;	  /* while there is an experiment; else NULL */
@@ -81,6 +83,7 @@ static int do_login(struct caller *s, struct json_object *msg)
 		return rc;
 	}
 	s->let_in = true;
+	s->rests_ns = clock_now();
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
@@ -96,7 +99,9 @@ static int greet(struct caller *s)
 	bool first = !s->greeted;
 	int rc = 0;
 
-	if (is_shaking(s))
+	if (s->let_in)
+		s->rests_ns = clock_now();
+	if (is_shaking(s) || s->let_in)
 		return 0;
 	s->greeted = true;
 	s->heard_ns = clock_now();
@@ -237,6 +242,7 @@ static void end_experiment(struct caller *s)
 	free(s->site);
 	s->site = NULL;
 	s->stopped = false;
+	s->rests_ns = clock_now();
 }
 
 static int do_plan(struct caller *s, struct json_object *msg)
@@ -444,7 +450,7 @@ struct server {
 	int listener[LISTENERS];	    /* -1: none */
 	struct caller *caller[CALLERS_MAX]; /* in the order in which they came */
 	unsigned callers;
-	struct caller *client; /* the caller that is served; NULL: none is let in */
+	struct caller *client; /* the caller that is served; NULL: none, or those let in rest */
 	unsigned answered;
 	bool served; /* one that was let in is done */
 };
@@ -469,7 +475,15 @@ static const char *why_ended(int rc)
 	return strerror(-rc);
 }
 
-/* A caller is done with, by `rc`; 0: as all are. Whoever waited for it is greeted. */
+/* Whoever waits is greeted. */
+static void serve_none(struct server *srv)
+{
+	srv->client = NULL;
+	for (unsigned k = 0; k < srv->callers; k++)
+		greet(srv->caller[k]); /* who is gone is found so by and by */
+}
+
+/* A caller is done with, by `rc`; 0: as all are. */
 static void end_caller(struct server *srv, unsigned i, int rc)
 {
 	struct caller *s = srv->caller[i];
@@ -482,12 +496,24 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 		srv->view->on_served(srv->view->arg, &s->served);
 	memmove(&srv->caller[i], &srv->caller[i + 1], (--srv->callers - i) * sizeof(s));
 	srv->served |= s->let_in;
-	if (rc && s == srv->client) {
-		srv->client = NULL;
-		for (unsigned k = 0; k < srv->callers; k++)
-			greet(srv->caller[k]); /* who is gone is found so by and by */
-	}
+	if (rc && s == srv->client)
+		serve_none(srv);
 	free(s);
+}
+
+/*
+ * Who has no experiment, and lets others wait, is served again when it speaks and it is its turn:
+ * after whoever came meanwhile.
+ */
+static void let_rest(struct server *srv, unsigned i)
+{
+	struct caller *s = srv->caller[i];
+
+	if (s->site || clock_now() - s->rests_ns < REST_NS)
+		return;
+	memmove(&srv->caller[i], &srv->caller[i + 1], (srv->callers - 1 - i) * sizeof(s));
+	srv->caller[srv->callers - 1] = s;
+	serve_none(srv);
 }
 
 /* Who cannot be served now is sent "busy", and waits. */
@@ -538,18 +564,33 @@ static void shake_hands(struct server *srv)
 	}
 }
 
+/* The first of those that may be sent away. */
+static unsigned find_silent(const struct server *srv, bool let_in)
+{
+	unsigned i = 0;
+
+	for (; i < srv->callers; i++) {
+		const struct caller *s = srv->caller[i];
+
+		if (s != srv->client && s->let_in == let_in && (s->greeted || is_shaking(s)))
+			break;
+	}
+	return i;
+}
+
+/* Not all that come, should they come without end. */
 static void take_callers(struct server *srv, int listener)
 {
-	int fd;
+	for (unsigned n = 0; n < CALLERS_MAX; n++) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		unsigned silent;
 
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		unsigned silent = 0;
-
-		/* room is made by the one of those greeted that has been silent longest */
-		while (silent < srv->callers &&
-		       (srv->caller[silent]->let_in ||
-			(!srv->caller[silent]->greeted && !is_shaking(srv->caller[silent]))))
-			silent++;
+		if (fd < 0)
+			break;
+		/* room is made by the first of those greeted, or else of those that rest */
+		silent = find_silent(srv, false);
+		if (silent == srv->callers)
+			silent = find_silent(srv, true);
 		if (srv->callers == CALLERS_MAX && silent < CALLERS_MAX)
 			end_caller(srv, silent, -ETIMEDOUT);
 		if (srv->callers < CALLERS_MAX)
@@ -564,11 +605,12 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 {
 	struct caller *s = srv->caller[i];
 	uint64_t login = s->cfg->stdio ? SILENCE_NS : LOGIN_NS;
-	uint64_t patience = !s->let_in ? login : s->site ? SILENCE_NS : IDLE_NS;
 	int rc = step(s, timeout_ms);
+	bool rests = s->let_in && !s->site;
+	uint64_t patience = !s->let_in ? login : rests ? IDLE_NS : SILENCE_NS;
 
 	srv->answered += rc > 0;
-	if (!rc && clock_now() - s->heard_ns > patience)
+	if (rc >= 0 && clock_now() - (rests ? s->rests_ns : s->heard_ns) > patience)
 		rc = -ETIMEDOUT;
 	if (rc >= 0)
 		return true;
@@ -576,7 +618,10 @@ static bool hear(struct server *srv, unsigned i, int timeout_ms)
 	return false;
 }
 
-/* The first of the callers that is let in is served; the others are sent "busy". */
+/*
+ * The first of the callers that is let in, or was and speaks again, is served; the others are sent
+ * "busy".
+ */
 static void hear_callers(struct server *srv)
 {
 	struct pollfd fds[LISTENERS + CALLERS_MAX];
@@ -589,10 +634,11 @@ static void hear_callers(struct server *srv)
 	poll(fds, LISTENERS + srv->callers, STEP_MS);
 	for (unsigned i = 0; i < srv->callers && !srv->client;) {
 		struct caller *s = srv->caller[i];
+		unsigned answered = srv->answered;
 
 		if (!is_shaking(s) && !hear(srv, i, 0))
 			continue;
-		if (s->let_in)
+		if (s->let_in && answered != srv->answered)
 			srv->client = s;
 		i++;
 	}
@@ -602,12 +648,22 @@ static void hear_callers(struct server *srv)
 	}
 }
 
+/* A client is yet to be served, or is not done. */
+static bool goes_on(const struct server *srv)
+{
+	bool rests = false;
+
+	for (unsigned i = 0; i < srv->callers; i++)
+		rests |= srv->caller[i]->let_in;
+	return (!srv->served || srv->cfg->spec->stay || rests) &&
+	       (srv->callers || !srv->cfg->stdio);
+}
+
 static void run(struct server *srv)
 {
 	bool signalled = false;
 
-	while (!signalled && (!srv->served || srv->cfg->spec->stay) &&
-	       (srv->callers || !srv->cfg->stdio)) {
+	while (!signalled && goes_on(srv)) {
 		unsigned answered = srv->answered, i = 0;
 
 		for (unsigned l = 0; l < LISTENERS; l++) {
@@ -617,10 +673,10 @@ static void run(struct server *srv)
 		shake_hands(srv);
 		while (i < srv->callers && srv->caller[i] != srv->client)
 			i++;
-		if (srv->client)
-			hear(srv, i, STEP_MS);
-		else
+		if (!srv->client)
 			hear_callers(srv);
+		else if (hear(srv, i, STEP_MS) && srv->callers > 1)
+			let_rest(srv, i);
 		/* a question that follows at once, as of the clock, is not to wait */
 		if (answered == srv->answered || answered % PATIENT == 0)
 			signalled = watch_tick();

@@ -5,7 +5,7 @@
  *is an object with a "type".
  *
  *	server: hello     {protocol, version, host}
- *	        busy      {}    another experiment is running: hello or welcome come later
+ *	        busy      {}    another experiment is running: what is due comes later
  *	client: login     {protocol, version, host}
  *	server: welcome   {port, max_pps}
  *

@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "experiment/wire.h"
 #include "record_fill.h"
 
 static const struct record_field *const tables[] = {
-	msg_hello, msg_welcome, msg_probe, msg_seen,  msg_plan, msg_ready, msg_status,
-	msg_fold,  msg_fates,	msg_time,  msg_error, msg_end,	msg_cause, msg_counter,
-	arrivals_flow_rows,
+	msg_hello, msg_welcome, msg_probe, msg_seen,	msg_plan,
+	msg_ready, msg_status,	msg_fold,  msg_fates,	msg_time,
+	msg_error, msg_end,	msg_cause, msg_counter, arrivals_flow_rows,
 };
 static const size_t sizes[] = {
 	sizeof(struct peer_hello),   sizeof(struct peer_welcome),   sizeof(struct peer_probe),
@@ -378,6 +379,37 @@ CASE(pipes_that_block)
 	assert_true(conn.in < 0 && conn.out < 0);
 }
 
+static void *trickle(void *arg)
+{
+	const struct endpoint *to = arg;
+	int fd = probe_open(false, 0);
+
+	for (unsigned i = 0; i < 100; i++) {
+		probe_send(fd, to, 6);
+		clock_sleep(10000000);
+	}
+	close(fd);
+	return NULL;
+}
+
+/* Others' datagrams, one after the other, do not make the wait longer. */
+CASE(a_probe_is_not_waited_for_longer)
+{
+	struct endpoint to = {.family = AF_INET, .ip4.s_addr = htonl(INADDR_LOOPBACK)}, from;
+	uint64_t begun = clock_now();
+	int fd = probe_open(false, 0);
+	struct endpoint any;
+	pthread_t thread;
+
+	assert_int_equal(conn_name(fd, false, &any), 0);
+	to.port = any.port;
+	assert_int_equal(pthread_create(&thread, NULL, trickle, &to), 0);
+	assert_false(probe_take(fd, 7, 100, &from));
+	assert_true(clock_now() - begun < 800000000);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
 CASE(probes)
 {
 	const struct endpoint here[] = {
@@ -574,6 +606,22 @@ CASE(what_is_no_tls_is_none)
 		close(fd[1]);
 	}
 	test_free(c);
+}
+
+/* What the other host says of itself is no verdict on a ledger. */
+CASE(errors_are_failures)
+{
+	struct error refusal = {.message = "no"};
+
+	for (unsigned s = STATUS_OK; s <= STATUS_BROKEN; s++) {
+		struct json_object *msg;
+
+		refusal.status = s;
+		msg = msg_make("error", msg_error, &refusal);
+		assert_int_equal(record_read(msg, msg_error, &refusal),
+				 s < STATUS_BROKEN ? 0 : -EBADMSG);
+		json_object_put(msg);
+	}
 }
 
 static int read_token(const char *text, mode_t mode, struct token *token)
