@@ -77,8 +77,8 @@ static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 		return NULL;
 	}
 	tail = known->at[slot];
-	if (cfg.learn && !tail)
-		tail = number & ~0xffffffffULL;
+	if (cfg.learn && !tail) /* of the stream: `number` may be of a later 2^32 */
+		tail = (__u64)(known->key[slot] & 0xffff) << 32;
 	if (number - tail >= cfg.window) {
 		if (loss && number < tail && number >= cfg.base)
 			loss->late++;

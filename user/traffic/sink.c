@@ -59,9 +59,10 @@ static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint
 	if (t.check != ~t.ns)
 		return;
 	transit = (int64_t)(now_tai - be64toh(t.ns));
-	d = transit - l->transit;
+	/* a stamp may say any time: modulo 2^64, as clocks and their differences are */
+	d = (int64_t)((uint64_t)transit - (uint64_t)l->transit);
 	if (l->timed)
-		l->jitter += (uint64_t)(d < 0 ? -d : d) - ((l->jitter + 8) >> 4);
+		l->jitter += (d < 0 ? -(uint64_t)d : (uint64_t)d) - ((l->jitter + 8) >> 4);
 	if (!l->timed || transit < l->fastest)
 		l->fastest = transit;
 	l->timed = true;

@@ -320,6 +320,20 @@ CASE_WITH(delay_is_measured, begin_known, end)
 	assert_non_null(arrivals_clock_doubt(seen()));
 }
 
+/* Any time can be in a stamp: for the sanitizer, that nothing overflows. */
+CASE_WITH(any_time_of_sending, begin_known, end)
+{
+	static const uint64_t times[] = {0, UINT64_MAX, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, TAI};
+
+	sink.timed = true;
+	for (unsigned i = 0; i < 36; i++) {
+		sink_packet(&sink, payload(STREAM0, BASE + 2 * i, times[i % 6]), LEN, LEN, TAI);
+		sink_packet(&sink, payload(STREAM0, BASE + 2 * i + 1, times[i / 6]), LEN, LEN, 1);
+	}
+	assert_int_equal(sink.sums.delivered, 72);
+	assert_non_null(arrivals_clock_doubt(seen()));
+}
+
 /* RFC 4737, section 4.2: from the first packet that arrived too early. */
 CASE_WITH(extents_as_in_rfc4737, begin_known, end)
 {
