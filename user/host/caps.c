@@ -207,8 +207,10 @@ int caps_bar_calls(bool programs, bool attach)
 	for (size_t i = programs ? 2 : 0; !rc && i < sizeof(calls) / sizeof(*calls); i++)
 		rc = seccomp_rule_add(filter, refuse, calls[i], 0);
 	for (size_t i = attach ? 2 : 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
-		rc = seccomp_rule_add(filter, refuse, SCMP_SYS(bpf), 1,
-				      SCMP_A0(SCMP_CMP_EQ, (uint64_t)commands[i]));
+		/* the kernel takes an int: what is above it makes no other command of it */
+		rc = seccomp_rule_add(
+			filter, refuse, SCMP_SYS(bpf), 1,
+			SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint64_t)commands[i]));
 	if (!rc)
 		rc = seccomp_load(filter);
 	seccomp_release(filter);

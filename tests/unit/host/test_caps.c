@@ -88,6 +88,9 @@ static int barred(bool programs, bool attach)
 	/* with no memory for the attributes the kernel would say EFAULT or EINVAL */
 	if (!syscall(SYS_bpf, BPF_MAP_CREATE, NULL, 4096) || errno != EPERM)
 		return 3;
+	/* an int to the kernel, whatever is above it */
+	if (!syscall(SYS_bpf, 1L << 32 | BPF_MAP_CREATE, NULL, 4096) || errno != EPERM)
+		return 9;
 	if (!syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, NULL, 4096) || errno == EPERM)
 		return 4;
 	if (!syscall(SYS_bpf, BPF_LINK_CREATE, NULL, 4096) || (errno == EPERM) == attach)
