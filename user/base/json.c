@@ -150,6 +150,27 @@ struct json_object *json_add_object(struct json_object *list)
 	return o;
 }
 
+/* Bytes of DEL, or of one of C1 (U+0080 to U+009F), which a terminal may obey. */
+static unsigned control_length(const char *s)
+{
+	if ((unsigned char)*s == 0xc2 && ((unsigned char)s[1] & 0xe0) == 0x80)
+		return 2;
+	return *s == 0x7f;
+}
+
+void json_print(FILE *out, const char *json)
+{
+	while (*json) {
+		unsigned control = control_length(json);
+		size_t plain = control ? 0 : 1 + strcspn(json + 1, "\x7f\xc2");
+
+		if (control)
+			fprintf(out, "\\u%04x", (unsigned char)json[control - 1]);
+		fwrite(json, 1, plain, out);
+		json += control + plain;
+	}
+}
+
 struct json_object *json_double(double v)
 {
 	struct json_object *d = isfinite(v) ? json_object_new_double(v) : NULL;

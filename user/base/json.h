@@ -51,6 +51,9 @@ void json_put_time(struct json_object *o, const char *key, uint64_t realtime_ns)
 struct json_object *json_text(const char *s);
 struct json_object *json_double(double v);
 
+/* Prints a text of JSON; DEL and C1, which it may have as they are, as \u and their number. */
+void json_print(FILE *out, const char *json);
+
 /* A new list or object as a member, and a new object at the end of a list; borrowed. */
 struct json_object *json_put_list(struct json_object *o, const char *key);
 struct json_object *json_put_object(struct json_object *o, const char *key);

@@ -246,7 +246,8 @@ int output_end(struct json_out *json, struct error *err)
 
 void print_json(struct json_object *doc)
 {
-	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
+	json_print(stdout, json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
+	putchar('\n');
 	json_object_put(doc);
 }
 

@@ -37,8 +37,9 @@ static void write_object(struct json_out *o, struct json_object *object, int fla
 	if (o->rc)
 		return;
 	errno = text ? EIO : ENOMEM;
-	if (!text || fputs(text, o->out) == EOF || fputc('\n', o->out) == EOF ||
-	    fflush(o->out) == EOF)
+	if (text)
+		json_print(o->out, text);
+	if (!text || ferror(o->out) || fputc('\n', o->out) == EOF || fflush(o->out) == EOF)
 		o->rc = -errno;
 }
 

@@ -48,6 +48,34 @@ CASE(what_is_shown)
 	}
 }
 
+/* In JSON they stay what they are, in other bytes. */
+CASE(what_is_printed_of_json)
+{
+	static const struct {
+		const char *json, *printed;
+	} documents[] = {
+		{"", ""},
+		{"{\"a\":\"eth0\\u001b\"}", "{\"a\":\"eth0\\u001b\"}"},
+		{"\"\xc2\x9b"
+		 "31m\177\xc2\xa0\xc2\x80\"",
+		 "\"\\u009b31m\\u007f\xc2\xa0\\u0080\""},
+		{"\"\xc3\xa4\xc2\"", "\"\xc3\xa4\xc2\""},
+		{"\xc2", "\xc2"},
+		{"\x7f", "\\u007f"},
+	};
+
+	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+		char *printed;
+		size_t len;
+		FILE *f = open_memstream(&printed, &len);
+
+		json_print(f, documents[i].json);
+		fclose(f);
+		assert_string_equal(printed, documents[i].printed);
+		free(printed);
+	}
+}
+
 CASE(words_on_a_page)
 {
 	char *printed;
