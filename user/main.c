@@ -195,8 +195,10 @@ int main(int argc, char **argv)
 
 	program_argv = argv;
 	program_argc = argc;
-	signal(SIGPIPE,
-	       SIG_IGN); /* a closed pipe is an error of write(), the ledger still closes */
+	/* a closed pipe, a file that may not grow, are errors of write(): the ledger still closes
+	 */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	log_init(0);
 	if (argc < 2)
 		return print_overview(stderr);

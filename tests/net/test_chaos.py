@@ -120,6 +120,21 @@ def trace_whose_stdout_fills_up():
 
 
 @case
+def ledger_that_may_not_grow():
+    """By `ulimit -f`, which says so by a signal."""
+    with tempfile.TemporaryDirectory() as path:
+        file = Path(path, "ledger")
+        result = pktledger("run", "-j", "-I", "10ms", "-c", "20000", "--rate", "100k", "--fault",
+                           "netfilter", "--ledger", str(file),
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                 (16384, 16384)))
+        assert result.status == FAILED, result
+        assert_said_once(result, "ledger", "File too large")
+        assert_balanced(result.json)
+        assert file.read_bytes().endswith(b"\n")
+
+
+@case
 def ledger_of_a_run_on_a_full_disk():
     """The run goes on; what was written is whole, and the document says that it is not all."""
     with directory("16k") as path:

@@ -24,8 +24,8 @@
 
 /*
  * In the child: only functions that are safe when other threads may hold locks. Signals are as they
- * were before this program changed them: handlers are reset by exec; SIGPIPE is ignored since
- * main(), and whether it was before, nobody knows.
+ * were before this program changed them: handlers are reset by exec; SIGPIPE and SIGXFSZ are
+ * ignored since main(), and whether they were before, nobody knows.
  */
 static void __attribute__((noreturn))
 become(char *const argv[], const struct sigaction *sigchld, int in, int out, int go, int failed)
@@ -50,6 +50,7 @@ become(char *const argv[], const struct sigaction *sigchld, int in, int out, int
 	if (n != 1)
 		_exit(CHILD_OURS);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigaction(SIGCHLD, sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0))
