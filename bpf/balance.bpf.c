@@ -756,22 +756,26 @@ struct queue_walk {
 /* Too large for the stack; there is one reader. */
 static struct balance_queued queued;
 
-static __always_inline void report_queued(struct queue_walk *w)
+/*
+ * What the filter sees of an skb to `queued`. False: it is no datagram. Not static: verified once,
+ * and not for each step of the two loops.
+ */
+__noinline int read_queued(__u64 skb, __u32 cell)
 {
 	struct filter_gap gap;
 	struct skb_view v;
 	struct datagram d;
 	__u32 start, layer, have;
 
-	skb_view_probed(&v, w->skb);
+	skb_view_probed(&v, (void *)skb);
 	if (datagram_parse(&v, &d) != DATAGRAM_HERE)
-		return;
+		return false;
 	filtered_view(&v.at, &gap, &d);
 	start = filter_start(&v.at, &layer);
 	have = filter_fetch(queued.bytes, &v.at, start, &gap);
 	if (!have)
-		return;
-	queued.cell = w->cell;
+		return false;
+	queued.cell = cell;
 	queued.layer = layer;
 	queued.have = have;
 	queued.port = d.dst_port;
@@ -780,7 +784,7 @@ static __always_inline void report_queued(struct queue_walk *w)
 	queued.segments = d.segments;
 	queued.length = d.payload - start - gap.skip + (d.size ? d.size : d.bytes) +
 			(cfg.frames ? 0 : ETHERNET_HLEN);
-	bpf_seq_write(w->seq, &queued, sizeof(queued));
+	return true;
 }
 
 static long queue_step(__u32 i, struct queue_walk *w)
@@ -789,8 +793,8 @@ static long queue_step(__u32 i, struct queue_walk *w)
 
 	if (!skb || (void *)skb == (void *)w->head || w->n >= unread_from + BALANCE_CHUNK)
 		return 1;
-	if (w->n >= unread_from)
-		report_queued(w);
+	if (w->n >= unread_from && read_queued((__u64)skb, w->cell))
+		bpf_seq_write(w->seq, &queued, sizeof(queued));
 	w->n++;
 	w->skb = BPF_CORE_READ(skb, next);
 	return 0;
@@ -1128,7 +1132,7 @@ static __always_inline bool is_dropped_elsewhere(const struct freed *f, const st
 	return !cell || !has_any(&cell->matched);
 }
 
-static __always_inline void count_end(const struct freed *f, bool consumed)
+static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
@@ -1155,6 +1159,8 @@ static __always_inline void count_end(const struct freed *f, bool consumed)
 	} else if (found != DATAGRAM_LATER || !fragment_dropped(&v.at, program, false, &flags)) {
 		return;
 	}
+	if (!consumed && f->reason == kernel.netfilter)
+		f->hook = hook_runner(ctx, f->skb, IN(f->skb, sk_buff)->dev);
 	index = consumed ? index_of_used(f->skb, f->site, flags) : index_of_drop(f, flags);
 	if (index >= BALANCE_CAUSES) {
 		__sync_fetch_and_add(&causes_full, segments);
@@ -1182,9 +1188,7 @@ int balance_drop(__u64 *ctx)
 		f.reason = ctx[2];
 	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
-	if (f.reason == kernel.netfilter)
-		f.hook = hook_runner(ctx, f.skb, IN(f.skb, sk_buff)->dev);
-	count_end(&f, false);
+	count_end(ctx, &f, false);
 	work_end(begin);
 	return 0;
 }
@@ -1199,7 +1203,7 @@ int balance_used(__u64 *ctx)
 	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, f.site))
 		return 0;
 	begin = work_begin();
-	count_end(&f, true);
+	count_end(ctx, &f, true);
 	work_end(begin);
 	return 0;
 }

@@ -15,16 +15,22 @@
 const volatile struct trace_kfree kernel;
 struct trace_places places;
 
-static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)
+/*
+ * Without a branch, each of which would be another way for the verifier to follow: ranges are
+ * smaller than 2^63 bytes.
+ */
+static __always_inline __u64 is_in(const volatile struct trace_range *range, __u64 location)
 {
-	return location - range->start < range->end - range->start;
+	__u64 behind = location - range->start, size = range->end - range->start;
+
+	return (~behind & (behind - size)) >> 63;
 }
 
 /* `n` is a constant. */
 static __always_inline bool is_in_any(const volatile struct trace_range *ranges, int n,
 				      __u64 location)
 {
-	bool found = false;
+	__u64 found = 0;
 
 #pragma unroll
 	for (int i = 0; i < n; i++)
@@ -102,15 +108,16 @@ static __always_inline bool has_family_hooks(struct sk_buff *skb, struct net_dev
 /* The innermost, for br_netfilter runs IP's hooks inside of a bridge's. 0: nobody. */
 static __noinline __u64 caller_of_hooks(__u64 *ctx)
 {
-	__u64 stack[SITE_FRAMES] = {}, site = 0;
+	__u64 stack[SITE_FRAMES] = {}, site = 0, found = 0, over = 0;
 
 	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
 		return 0;
 	for (int i = 0; i + 1 < SITE_FRAMES; i++) {
-		if (is_in(&places.run, stack[i]) || is_in(&places.resume, stack[i]))
-			site = stack[i + 1];
-		else if (site)
-			break;
+		__u64 runs = is_in(&places.run, stack[i]) | is_in(&places.resume, stack[i]);
+
+		found |= runs;
+		over |= found & ~runs;
+		site ^= (site ^ stack[i + 1]) & -(runs & ~over); /* stack[i + 1] if it runs them */
 	}
 	return site;
 }

@@ -115,6 +115,7 @@ struct drop {
 	struct sock *sk;	/* whose cookie is in the key; or NULL */
 	__u32 cpu;		/* counted from that of the first set */
 	__u32 slot;
+	struct watch_count count; /* to be added, unless it is in its first slot */
 };
 
 static __always_inline bool same(const struct watch_slot *slot, const __u64 *word,
@@ -124,10 +125,15 @@ static __always_inline bool same(const struct watch_slot *slot, const __u64 *wor
 	const __u64 *w = (const void *)&slot->key;
 	const __u64 *x = (const void *)&with_flow->flow, *y = (const void *)flow;
 
-	if (w[0] != word[0] || w[1] != word[1] || w[2] != word[2] || w[3] != word[3])
-		return false;
-	return !flows || (x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] &&
-			  x[4] == y[4] && (!inner.wanted || x[5] == y[5]));
+	/* one branch: most are the same, and the verifier follows each */
+	__u64 differs = (w[0] ^ word[0]) | (w[1] ^ word[1]) | (w[2] ^ word[2]) | (w[3] ^ word[3]);
+
+	if (flows)
+		differs |= (x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) |
+			   (x[4] ^ y[4]);
+	if (flows && inner.wanted)
+		differs |= x[5] ^ y[5];
+	return !differs;
 }
 
 static __always_inline struct watch_count *claim(struct watch_slot *slot, const struct drop *d)
@@ -175,11 +181,15 @@ static __always_inline void note(const struct drop *d)
 /* Not on the stack: Linux 6.1 rounds each frame up to 32 bytes, and 512 are all there are. */
 static const struct watch_count none;
 
-static __always_inline struct watch_count *overflow(struct drop *d, struct watch_loss *loss)
+static __always_inline struct watch_count *overflow(struct drop *d)
 {
 	void *map = d->cpu < cfg.cpus ? (void *)&overflow0 : (void *)&overflow1;
+	__u32 zero = 0;
+	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
 	struct watch_count *sum;
 
+	if (!loss)
+		return NULL;
 	loss->overflow++;
 	sum = bpf_map_lookup_elem(map, d);
 	if (sum)
@@ -194,36 +204,43 @@ static __always_inline struct watch_count *overflow(struct drop *d, struct watch
 	return sum ? sum : &loss->uncounted;
 }
 
-/* The first event of a key in this interval on this CPU, or one that is not in its first slot. */
-static __noinline struct watch_count *elsewhere(struct drop *d)
+static __always_inline struct watch_count *place_of(struct drop *d)
 {
-	__u32 zero = 0, at = d->slot, beside = d->slot ^ 1;
-	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
-	struct watch_slot *first = bpf_map_lookup_elem(&slots, &at);
-	struct watch_slot *second = bpf_map_lookup_elem(&slots, &beside), *empty;
+	__u32 at = d->slot, beside = d->slot ^ 1;
+	struct watch_slot *first, *second, *empty;
 
-	if (!first || !second || !loss)
+	first = bpf_map_lookup_elem(&slots, &at);
+	second = bpf_map_lookup_elem(&slots, &beside);
+	if (!first || !second)
 		return NULL;
-	empty = !first->key.location ? first : second;
-	if (!empty->key.location) {
-		note(d);
-		return claim(empty, d);
+	/* the program on consume_skb may interrupt the one on kfree_skb, and has no slots */
+	if (!(d->word[3] >> WATCH_FLAGS_SHIFT & WATCH_CONSUMED)) {
+		if (same(second, d->word, &d->flow, cfg.by_flow))
+			return &second->count;
+		empty = !first->key.location ? first : second;
+		if (!empty->key.location) {
+			note(d);
+			return claim(empty, d);
+		}
 	}
-	if (same(second, d->word, &d->flow, cfg.by_flow))
-		return &second->count;
-	return overflow(d, loss);
+	return overflow(d);
 }
 
 /*
- * The program on consume_skb may interrupt the one on kfree_skb, so its keys are all in the hash
- * map.
+ * The first event of a key in this interval on this CPU, or one that is not in its first slot. Not
+ * static: verified once, however the drop has come about. False: it could not be counted.
  */
-static __noinline struct watch_count *consumed_event(struct drop *d)
+__noinline int count_elsewhere(struct drop *d)
 {
-	__u32 zero = 0;
-	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
+	struct watch_count *sum = d ? place_of(d) : NULL;
 
-	return loss ? overflow(d, loss) : NULL;
+	if (!sum)
+		return false;
+	sum->events += d->count.events;
+	sum->more += d->count.more;
+	sum->bytes += d->count.bytes;
+	sum->memory += d->count.memory;
+	return true;
 }
 
 /* Of the words of the key; the upper bits of a product depend on all bits below. */
@@ -798,8 +815,8 @@ static __always_inline bool is_matched(struct sk_buff *skb, const struct linear 
 	return kind == IP_PLAIN ? matched : is_of_flow(at, program, matched);
 }
 
-static __always_inline bool is_wanted(const struct freed *f, const struct linear *at, int kind,
-				      __u32 program)
+/* By all but EXPR. */
+static __always_inline bool is_wanted(const struct freed *f)
 {
 	if (!cfg.is_filtered)
 		return true;
@@ -808,8 +825,6 @@ static __always_inline bool is_wanted(const struct freed *f, const struct linear
 	if (cfg.socket_only && !f->rx_sk && !f->sender)
 		return false;
 	if (cfg.ifindex && f->ifindex != cfg.ifindex)
-		return false;
-	if (cfg.has_expr && !is_matched(f->skb, at, kind, program))
 		return false;
 	/* not known: user space looks whose address it was sent to */
 	return !cfg.netns || !f->netns || f->netns == cfg.netns;
@@ -896,7 +911,6 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 	const __u32 program = consumed ? WATCH_USED : WATCH_DROPS;
 	const struct filter_tunnel *tunnel;
 	struct linear at = linear_of(skb);
-	struct watch_count *sum;
 	struct watch_slot *first;
 	__u32 slot, cpu, packets;
 	struct drop d;
@@ -905,13 +919,16 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 
 	if (!consumed && is_aborted(f->site))
 		f->flags |= WATCH_ABORTED;
-	find_sender(f);
-	find_device(f);
+	/* first: most packets are not of the flow, and the filter is long to verify */
 	if (!look_inside(&at, program) && cfg.has_expr)
 		return;
 	if (inner.wanted || !is_plain(skb))
 		kind = ip_kind(&at);
-	if (!is_wanted(f, &at, kind, program) || (kind != IP_PLAIN && !is_loss(&at, program)))
+	if (cfg.has_expr && !is_matched(skb, &at, kind, program))
+		return;
+	find_sender(f);
+	find_device(f);
+	if (!is_wanted(f) || (kind != IP_PLAIN && !is_loss(&at, program)))
 		return;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
@@ -941,17 +958,18 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 	first = bpf_map_lookup_elem(&slots, &slot);
 	if (!first)
 		return;
-	sum = &first->count;
-	if (consumed || !same(first, d.word, &d.flow, flows)) {
+	if (!consumed && same(first, d.word, &d.flow, flows)) {
+		packets = measure(skb, &first->count);
+	} else {
 		d.sk = f->sk;
 		d.dev = f->dev;
 		d.cpu = cpu;
 		d.slot = slot;
-		sum = consumed ? consumed_event(&d) : elsewhere(&d);
-		if (!sum)
+		d.count = none;
+		packets = measure(skb, &d.count);
+		if (!count_elsewhere(&d))
 			return;
 	}
-	packets = measure(skb, sum);
 	if (cfg.burst_ns)
 		burst_count(d.word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
 	if (cfg.snaplen && !watch_unsampled &&

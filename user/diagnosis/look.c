@@ -364,6 +364,7 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 
 	if (rc)
 		return rc;
+	owners_iterate(l->owners);
 	owners_netns_list(l->owners, &own, 1); /* all are known then, by name or process */
 	if (all)
 		netns_each(read_space, &k);

@@ -105,6 +105,7 @@ struct place {
 
 struct owners {
 	int root;
+	bool all;			 /* not of a directory: an iterator can find them */
 	struct files *files;		 /* NULL: sockets are looked for in /proc */
 	struct list ports;		 /* struct port */
 	struct idmap socks;		 /* struct sock, by inode */
@@ -774,13 +775,18 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 				   root ? root : "/");
 	*owners = o = mem_new(o);
 	o->root = fd;
-	if (!root)
-		files_open(&o->files);
+	o->all = !root;
 	o->pids.size = sizeof(pid_t);
 	o->ports.size = sizeof(struct port);
 	o->savings_ns = SAVINGS_NS;
 	o->ticked = clock_now();
 	return 0;
+}
+
+void owners_iterate(struct owners *o)
+{
+	if (o->all && !o->files)
+		files_open(&o->files);
 }
 
 void owners_close(struct owners *o)

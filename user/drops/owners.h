@@ -113,12 +113,15 @@ struct owner {
 };
 
 /*
- * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log, whose sockets are looked
- * for in its /proc; NULL: "/", by a walk inside the kernel where that is allowed.
+ * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log; NULL: "/". Sockets are
+ * looked for in its /proc.
  * What is absent there is no error: names are then missing. -errno of `root`.
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);
+
+/* From here on they are looked for inside the kernel, if `root` was NULL and that is allowed. */
+void owners_iterate(struct owners *o);
 
 /*
  * Looks for what was asked since the last call. To be called after rows were asked for, and these
