@@ -100,15 +100,19 @@ def shows_the_path_and_the_loss():
 
 
 def rates(screen, *labels):
-    """What the whole screen has behind words of the path, a second: "read 30.1k/s" is 30100."""
-    screen.rows = 30 + (screen.rows == 30)
-    screen.raw = ""
-    screen.resize(screen.rows, 160)  # it is drawn anew
-    screen.shows("q quit")
-    found = [re.findall(label + r" ([0-9.]+)([kMG]?)/s", screen.seen) for label in labels]
-    assert all(found), screen.seen
+    """What the whole screen has behind words of the path, a second: "read 30.1k/s" is 30100.
+
+    None is shown until the counters of other namespaces were read twice.
+    """
+    def drawn():
+        screen.rows = 30 + (screen.rows == 30)
+        screen.raw = ""
+        screen.resize(screen.rows, 160)  # it is drawn anew
+        screen.shows("q quit")
+        found = [re.findall(label + r" ([0-9.]+)([kMG]?)/s", screen.seen) for label in labels]
+        return all(found) and found
     return [float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
-            for number, unit in (of[-1] for of in found)]
+            for number, unit in (of[-1] for of in until(drawn, 10, f"{labels} on the screen"))]
 
 
 @case

@@ -43,8 +43,7 @@ struct top {
 	uint64_t sampled_ns, sample_ns; /* when, and what it took */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
-	struct live_table open; /* the row that is open, and its packets, the newest last */
-	unsigned open_by;
+	unsigned openings; /* of the view; of the row that is open its packets, the newest last */
 	char packet[PACKETS][PACKET_LINE], packets[PACKETS * PACKET_LINE];
 	unsigned n_packets;
 	struct flow_expressions flow; /* of the balance */
@@ -253,6 +252,21 @@ static void spaces_sample(struct top *t)
 	t->sample_ns = clock_now() - t->sampled_ns;
 }
 
+/* Devices that carry something come before the others, else as they are. */
+static void busy_first(struct view_device *d, unsigned n)
+{
+	struct view_device idle[TRAFFIC_DEVICES];
+	unsigned kept = 0, moved = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (d[i].rx_pps + d[i].tx_pps + d[i].dropped_pps > 0)
+			d[kept++] = d[i];
+		else
+			idle[moved++] = d[i];
+	}
+	memcpy(&d[kept], idle, moved * sizeof(*d));
+}
+
 /* Of the scope: what the losses beside it are of. */
 static void traffic_read(struct top *t)
 {
@@ -260,6 +274,7 @@ static void traffic_read(struct top *t)
 	const struct rates *first = sources_rates(t->session.sources);
 	const struct space *s = t->spaces.at;
 	const uint32_t only = t->view.netns;
+	bool known = !t->spaces.n || only;
 	struct view_input *in = &t->in;
 
 	if (!first || !first->interval)
@@ -269,10 +284,14 @@ static void traffic_read(struct top *t)
 	if (!only || only == first->inum)
 		traffic_add(in, first, first->netns, spec->ifname, t->devices);
 	for (unsigned i = 0; i < t->spaces.n; i++) {
+		known |= s[i].rates.interval;
 		if (s[i].rates.interval && (!only || only == s[i].inum))
 			traffic_add(in, &s[i].rates, s[i].name, NULL, t->devices);
 	}
-	if (spec->ifname) /* sockets have those of all devices */
+	busy_first(t->devices, in->n_devices);
+	if (!known)
+		in->traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
+	else if (spec->ifname) /* sockets have those of all devices */
 		in->traffic.read_pps = in->traffic.sent_pps = -1;
 }
 
@@ -356,7 +375,8 @@ static void on_drop(void *arg, const struct live_drop *drop)
 	struct top *t = arg;
 	char text[PACKET_TEXT];
 
-	if (!t->open.n || !view_is_part(&drop->what->row, t->open.rows, t->open_by))
+	if (!t->view.open ||
+	    !view_is_part(&drop->what->row, t->view.opened.rows, t->view.opened_by))
 		return;
 	snprintf(t->packet[t->n_packets++ % PACKETS], PACKET_LINE, "%s.%06u  %s\n",
 		 when_text(drop->realtime_ns, false),
@@ -367,17 +387,13 @@ static void on_drop(void *arg, const struct live_drop *drop)
 /* Of the row that is open now. Samples are taken only while there is one. */
 static void read_packets(struct top *t)
 {
-	struct live_table last = t->open;
-	unsigned by = t->open_by, kept;
+	unsigned kept;
 	size_t n = 0;
 
 	live_sampling(t->session.live, t->view.open);
-	table_init(&t->open, LIVE_ROWS);
-	if (t->view.open)
-		t->open_by = view_choice(&t->view, &t->in, &t->open);
-	if (!last.n || !t->open.n || by != t->open_by || !view_is_part(t->open.rows, last.rows, by))
+	if (t->openings != t->view.openings)
 		t->n_packets = 0;
-	table_free(&last);
+	t->openings = t->view.openings;
 	live_read_drops(t->session.live, PACKETS_NS); /* what comes no more is not shown */
 	kept = t->n_packets < PACKETS ? t->n_packets : PACKETS;
 	*t->packets = '\0';
@@ -482,11 +498,13 @@ static void explain(struct top *t)
 	if (!out)
 		return;
 	page = page_open(out, false, 0);
-	page.width = t->canvas.cols - 1;
+	page.width = t->canvas.cols - 2;
 	view_chosen(&t->view, &t->in, &rows);
 	live_summarise(t->session.live, t->session.why, &rows, &s);
 	for (unsigned i = 0; i < s.n_findings; i++) {
 		finding = json_finding(&s.finding[i]);
+		if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* what to do is worth more */
+			json_object_object_del(finding, "evidence");
 		page_finding(&page, NULL, finding, true);
 		json_object_put(finding);
 	}
@@ -609,7 +627,7 @@ static int top_run(void *options, struct error *err)
 	list_free(&t.spaces);
 	table_free(&t.now);
 	table_free(&t.total);
-	table_free(&t.open);
+	table_free(&t.view.opened);
 	return !rc && t.unbalanced ? STATUS_BROKEN : rc;
 }
 

@@ -87,6 +87,7 @@ static void canvas_heading(struct canvas *c, unsigned y)
 
 /* The lower half: the last minute of each stage, and the worst rows. */
 
+#define SMALL_ROWS  20 /* a screen of fewer has what matters most */
 #define LABEL_COLS  15
 #define NUMBER_COLS 8
 #define TEXT_MAX    48 /* columns that a field may take */
@@ -276,6 +277,12 @@ static void fit(struct columns *k, unsigned cols)
 	}
 	for (unsigned i = 0; i < LENGTH(order) && texts_end(k) > cols + 2; i++)
 		k->shown &= ~LIVE_BIT(order[i]);
+	for (unsigned f = LIVE_FIELD_COUNT; f--;) { /* the last one may have what is left */
+		if (k->shown & LIVE_BIT(f)) {
+			k->width[f] += cols + 2 > texts_end(k) ? cols + 2 - texts_end(k) : 0;
+			break;
+		}
+	}
 }
 
 static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
@@ -410,6 +417,16 @@ static unsigned chosen(const struct view *v, unsigned n)
 	return v->at < n ? v->at : n ? n - 1 : 0;
 }
 
+/* The chosen row; one that is open stays chosen, wherever it is sorted to. */
+static unsigned chosen_line(const struct view *v, const struct lines *l)
+{
+	for (unsigned i = 0; v->open && v->opened.n && i < l->n; i++) {
+		if (!compare_texts(l->at[i].row, v->opened.rows))
+			return i;
+	}
+	return chosen(v, l->n);
+}
+
 void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows)
 {
 	const struct live_row *row;
@@ -417,7 +434,7 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 
 	table_init(rows, LIVE_ROWS);
 	lines_of(v, in, v->grouping, &l);
-	row = l.n ? l.at[chosen(v, l.n)].row : NULL;
+	row = l.n ? l.at[chosen_line(v, &l)].row : NULL;
 	for (unsigned i = 0; row && i < in->total->n; i++) {
 		if (view_is_part(&in->total->rows[i], row, l.by))
 			table_add(rows, &in->total->rows[i], ~0u);
@@ -425,16 +442,26 @@ void view_chosen(const struct view *v, const struct view_input *in, struct live_
 	lines_free(&l);
 }
 
-unsigned view_choice(const struct view *v, const struct view_input *in, struct live_table *one)
+/* Opens the row that is so far below the one that is open, or the chosen one. */
+static void open_row(struct view *v, const struct view_input *in, int below)
 {
+	const struct live_row *row, *last = v->open && v->opened.n ? v->opened.rows : NULL;
 	struct lines l;
 
-	table_init(one, LIVE_ROWS);
 	lines_of(v, in, v->grouping, &l);
-	if (l.n)
-		table_add(one, l.at[chosen(v, l.n)].row, ~0u);
+	v->at = chosen_line(v, &l);
+	v->at = below + (int)v->at < 0 ? 0 : v->at + (unsigned)below;
+	v->at = chosen(v, l.n);
+	v->open = l.n > 0;
+	row = v->open ? l.at[v->at].row : NULL;
+	if (row && (!last || compare_texts(row, last))) {
+		table_free(&v->opened);
+		table_init(&v->opened, LIVE_ROWS);
+		table_add(&v->opened, row, ~0u);
+		v->opened_by = l.by;
+		v->openings++;
+	}
 	lines_free(&l);
-	return l.by;
 }
 
 static bool device_shown(const struct view *v, const struct view_device *d)
@@ -517,49 +544,116 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 	return y;
 }
 
-/* Above the last line. Returns the first one below. */
-static unsigned draw_lines(const char *text, struct canvas *c, unsigned y)
+static unsigned count_lines(const char *text)
 {
-	for (size_t n; text && *text && y + 1 < c->rows; text += n + (text[n] == '\n'), y++) {
+	unsigned n = 0;
+
+	for (; text && *text; text++)
+		n += *text == '\n' || !text[1];
+	return n;
+}
+
+/* So many of its lines, without the first ones, or with "..." where the last ones are missing. */
+static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsigned without,
+			   unsigned lines)
+{
+	unsigned x = 0;
+
+	for (size_t n; text && *text && lines; text += n + (text[n] == '\n')) {
 		n = strcspn(text, "\n");
-		canvas_printf(c, 1, y, STYLE_PLAIN, "%.*s", (int)n, text);
+		if (without && without--)
+			continue;
+		x = canvas_printf(c, 1, y++, STYLE_PLAIN, "%.*s", (int)n, text);
+		lines--;
 	}
+	if (x && *text)
+		canvas_text(c, x, y - 1, STYLE_DIM, c->ascii ? " ..." : " …");
 	return y;
 }
 
-/* All that is known of the chosen row. */
+/* What the row is, a field below the other or, where there is little room, behind it. */
+static unsigned draw_fields(const struct live_row *row, struct canvas *c, unsigned y, bool roomy)
+{
+	unsigned x = 1;
+
+	for (unsigned f = 0; f <= LIVE_FIELD_COUNT; f++) {
+		const char *name = f < LIVE_FIELD_COUNT ? live_field_name(f) : "packets";
+		const char *value = f < LIVE_FIELD_COUNT ? row->text[f]
+							 : fmt_short((double)row->counts.packets);
+		unsigned wide = (unsigned)strlen(name) + 1 + utf8_columns(value, SIZE_MAX);
+
+		if (!*value)
+			continue;
+		if (x > 1 && (roomy || x + wide > c->cols)) {
+			y++;
+			x = 1;
+		}
+		x = canvas_printf(c, x, y, roomy ? STYLE_PLAIN : STYLE_DIM,
+				  roomy ? "%-12s " : "%s ", name);
+		x = canvas_text(c, x, y, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN, value) + 2;
+	}
+	return y + 1;
+}
+
+#define OPEN_HISTORY 3 /* lines: none, a title, the minutes */
+#define LAST_LEAST   3 /* packets that are shown, however much else there is to say */
+
+/*
+ * All that is known of the chosen row. Where there is not room for all: what to do, some of the
+ * last packets, its last minutes, in that order.
+ */
 static bool draw_open(struct view *v, const struct view_input *in, struct canvas *c, unsigned y)
 {
+	const unsigned end = c->rows - 1, all = count_lines(in->packets);
+	const char *advice = in->advice ? in->advice + strspn(in->advice, "\n") : NULL;
+	unsigned said = advice && *advice ? count_lines(advice) + 1 : 0, last = all, room;
+	unsigned fields = 1; /* the packets */
 	const struct live_row *row;
 	struct lines l;
+	bool roomy;
 
 	lines_of(v, in, v->grouping, &l);
-	v->at = chosen(v, l.n);
+	v->at = chosen_line(v, &l);
 	row = l.n ? l.at[v->at].row : NULL;
-	for (unsigned f = 0; row && f < LIVE_FIELD_COUNT; f++) {
-		if (*row->text[f])
-			canvas_printf(c, 1, y++, f == LIVE_STAGE ? STYLE_BOLD : STYLE_PLAIN,
-				      "%-12s %s", live_field_name(f), row->text[f]);
+	if (!row) {
+		lines_free(&l);
+		return false;
 	}
-	if (row)
-		canvas_printf(c, 1, y++, STYLE_PLAIN, "%-12s %s", "packets",
-			      fmt_short((double)row->counts.packets));
-	y = draw_lines(in->advice, c, y);
-	if (row && y + 3 < c->rows) {
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		fields += *row->text[f] != '\0';
+	roomy = y + fields + said + OPEN_HISTORY + (all ? all + 2 : 0) <= end;
+	y = draw_fields(row, c, y, roomy);
+	room = end > y ? end - y : 0;
+	if (all) {
+		unsigned other = said + OPEN_HISTORY + 2;
+		unsigned least = c->rows < SMALL_ROWS ? 0 : all < LAST_LEAST ? all : LAST_LEAST;
+
+		last = room > other ? larger(room - other, least) : least;
+		last = last < all ? last : all;
+	}
+	room -= last ? last + 2 < room ? last + 2 : room : 0;
+	if (said)
+		y = draw_lines(advice, c, y + 1, 0, room > said ? said - 1 : room - (room > 0));
+	room = room > said ? room - said : 0;
+	if (room >= OPEN_HISTORY) {
 		canvas_printf(c, 1, y + 1, STYLE_DIM,
 			      "the stage in the last %u intervals, at most %s/s", v->filled,
 			      fmt_short(most_of(v->history[row->stage], v, v->filled)));
 		draw_spark(v->history[row->stage], v, c, 1, y + 2, v->filled, c->cols - 2);
+		y += OPEN_HISTORY;
 	}
-	if (row && in->packets && y + 6 < c->rows) {
-		canvas_text(c, 1, y + 4, STYLE_DIM, "lost lately");
-		draw_lines(in->packets, c, y + 5);
+	if (last) {
+		canvas_text(c, 1, y + 1, STYLE_DIM, "lost lately");
+		draw_lines(in->packets, c, y + 2, all - last, last);
 	}
 	lines_free(&l);
-	return row;
+	return true;
 }
 
-#define DEVICE_COLS 24
+#define DEVICE_COLS   24 /* of its name; bits only where they have room beside it */
+#define DEVICE_NARROW 22
+
+static const char *const device_columns[] = {"rx pps", "rx bit/s", "tx pps", "tx bit/s", "drops/s"};
 
 /* Interfaces and their queues, above line `end`. `main`: one is chosen, and those idle are shown.
  */
@@ -567,12 +661,17 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 			 unsigned end, bool main)
 {
 	const unsigned room = y + 1 < end ? end - y - 1 : 0;
+	const bool bits = c->cols >= DEVICE_COLS + 1 + 9 * LENGTH(device_columns);
+	const unsigned wide = bits ? DEVICE_COLS : DEVICE_NARROW;
 	unsigned n = 0, first = 0, shown = 0;
 
 	if (!room)
 		return;
-	canvas_printf(c, 1, y, STYLE_BOLD, "%-24s %8s %8s %8s %8s %8s", "interface", "rx pps",
-		      "rx bit/s", "tx pps", "tx bit/s", "drops/s");
+	canvas_text(c, 1, y, STYLE_BOLD, "interface");
+	for (unsigned k = 0, x = wide + 1; k < LENGTH(device_columns); k++) {
+		if (bits || k % 2 == 0)
+			canvas_right(c, x += 9, y, STYLE_BOLD, device_columns[k]);
+	}
 	canvas_heading(c, y++);
 	for (unsigned i = 0; i < in->n_devices; i++)
 		n += device_shown(v, &in->devices[i]);
@@ -584,19 +683,24 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 		const struct view_device *d = &in->devices[i];
 		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
 		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
-		char name[DEVICE_COLS + 1], queue[24] = "";
+		char name[2 * DEVICE_COLS], queue[24] = "";
+		int left, more;
 
 		if (!device_shown(v, d) || (!main && d->rx_pps + d->tx_pps + d->dropped_pps <= 0) ||
 		    shown++ < first)
 			continue;
 		if (d->queue >= 0)
 			snprintf(queue, sizeof(queue), " queue %d", d->queue);
-		/* a name gives way, which may be that of a pod */
-		snprintf(name, sizeof(name) - strlen(queue), "%s%s%s", d->netns,
+		/* a namespace's name gives way, which may be that of a pod; then the device's */
+		left = (int)(wide - strlen(queue));
+		more = left - (int)strlen(d->ifname) - 1;
+		snprintf(name, sizeof(name), "%.*s%s%s", more > 0 ? more : 0, d->netns,
 			 *d->netns ? "/" : "", d->ifname);
-		canvas_printf(c, 1, y, style, "%s%s", name, queue);
-		for (unsigned k = 0; k < sizeof(rates) / sizeof(*rates); k++)
-			canvas_number(c, 25 + 9 * (k + 1), y, style, rates[k]);
+		canvas_printf(c, 1, y, style, "%.*s%s", left, name, queue);
+		for (unsigned k = 0, x = wide + 1; k < LENGTH(rates); k++) {
+			if (bits || k % 2 == 0)
+				canvas_number(c, x += 9, y, style, rates[k]);
+		}
 		if (main && shown - 1 == v->at)
 			canvas_heading(c, y);
 		y++;
@@ -610,8 +714,7 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
  * stage stands what is lost there now. On a small screen stages that have lost nothing are "...".
  */
 
-#define INDENT	   2
-#define SMALL_ROWS 20
+#define INDENT 2
 
 /* Of no place on the path of a datagram: shown behind it. */
 static const enum stage elsewhere[] = {STAGE_TCP_LISTEN, STAGE_TCP_BACKLOG, STAGE_TCP_STATE,
@@ -630,7 +733,7 @@ static void add(struct chain *k, const char *with, unsigned style, const char *t
 {
 	unsigned width = larger(utf8_columns(text, SIZE_MAX), utf8_columns(below, SIZE_MAX));
 
-	if (k->x + width + (with ? 3 : 0) > k->c->cols) {
+	if (k->x + width + (with ? 3 : 0) >= k->c->cols) {
 		k->x = INDENT;
 		k->y += k->lost ? 2 : 1;
 		k->lost = false;
@@ -696,7 +799,7 @@ static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigne
 	losses_of(in->total, 1000000000, ever);
 	y = draw_chain(c, y, STAGE_NIC_RING, STAGE_SOCKET_CLOSE, pps, ever, "in", t->in_pps, "read",
 		       t->read_pps) +
-	    1;
+	    (c->rows >= SMALL_ROWS);
 	y = draw_chain(c, y, STAGE_TX_SOCKET, STAGE_TX_DEVICE, pps, ever, "sent", t->sent_pps,
 		       "out", t->out_pps);
 	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
@@ -762,7 +865,7 @@ static void draw_scope(const struct view *v, const struct view_input *in, struct
 		v->sort < SORT_TEXT ? number_names[v->sort] : live_field_name(v->sort - SORT_TEXT);
 	unsigned x = canvas_text(c, 1, 2, STYLE_BOLD, in->scope);
 
-	if (!v->devices)
+	if (!v->devices && (c->cols >= WIDE_COLS || !(v->typing || *v->text)))
 		x = canvas_printf(c, x, 2, STYLE_DIM, ", by %s, sorted by %s",
 				  view_groupings[v->grouping].name, sort);
 	if (v->typing || *v->text)
@@ -849,7 +952,7 @@ void view_draw(struct view *v, const struct view_input *in, struct canvas *c)
 	y = draw_path(in, c, 3) + (c->rows >= TALL_ROWS);
 	lines = c->rows > y + 4 * HISTORY_LINES ? (c->rows - y) / 2 : HISTORY_LINES;
 	if (shows_tcp(v, in))
-		y = draw_lines(in->tcp, c, y) + 1;
+		y = draw_lines(in->tcp, c, y, 0, c->rows - 1 > y ? c->rows - 1 - y : 0) + 1;
 	else if (y + lines + 4 < c->rows)
 		y = draw_history(v, c, y, lines) + 1;
 	if (v->devices)
@@ -914,7 +1017,10 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 	case '\n':
 	case '\r':
 	case KEY_ENTER:
-		v->open = !v->open && !v->devices;
+		if (v->open || v->devices)
+			v->open = false;
+		else
+			open_row(v, in, 0);
 		break;
 	case 's':
 		do
@@ -961,6 +1067,9 @@ bool view_key(struct view *v, int key, const struct view_input *in)
 		scroll = key == KEY_PPAGE ? -PAGE_LINES : PAGE_LINES;
 		break;
 	}
-	v->at = scroll + (int)v->at < 0 ? 0 : v->at + (unsigned)scroll;
+	if (v->open)
+		open_row(v, in, scroll);
+	else
+		v->at = scroll + (int)v->at < 0 ? 0 : v->at + (unsigned)scroll;
 	return false;
 }

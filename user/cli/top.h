@@ -78,21 +78,21 @@ struct view {
 	unsigned grouping; /* index of a preset */
 	unsigned sort;	   /* the column that rows are sorted by, from the left */
 	bool paused, benign, devices, help;
-	bool no_tcp;	/* rows in its place */
-	bool open;	/* the chosen row fills the screen */
-	bool typing;	/* keys are letters of `text` */
-	char text[48];	/* rows that have it are shown; "": all */
-	unsigned at;	/* the chosen row, or device */
-	uint32_t netns; /* inode number of the namespace to show alone; 0: all */
+	bool no_tcp;		  /* rows in its place */
+	bool open;		  /* the chosen row fills the screen: */
+	struct live_table opened; /* a copy of it; to be freed */
+	unsigned opened_by;	  /* what it is grouped by, for view_is_part() */
+	unsigned openings;	  /* goes up with each row that is opened */
+	bool typing;		  /* keys are letters of `text` */
+	char text[48];		  /* rows that have it are shown; "": all */
+	unsigned at;		  /* the chosen row, or device */
+	uint32_t netns;		  /* inode number of the namespace to show alone; 0: all */
 	double history[STAGE_COUNT][VIEW_HISTORY]; /* packets/s lost, newest at head - 1 */
 	unsigned head, filled;
 };
 
 /* The rows of `in->total` that the chosen one stands for; to be freed. None: there is none. */
 void view_chosen(const struct view *v, const struct view_input *in, struct live_table *rows);
-
-/* The same in one row, as it is shown; returns what it is grouped by, for view_is_part(). */
-unsigned view_choice(const struct view *v, const struct view_input *in, struct live_table *one);
 
 /* `part` is among what the row stands for. */
 bool view_is_part(const struct live_row *part, const struct live_row *row, unsigned by);

@@ -74,6 +74,7 @@ static void tear_down(struct fixture *f)
 {
 	table_free(&f->now);
 	table_free(&f->total);
+	table_free(&f->view.opened);
 	free(f->c.cells);
 }
 
@@ -237,7 +238,7 @@ CASE(test_balance_of_tcp)
 	tear_down(&f);
 }
 
-/* A namespace may be called by its pod: the name is cut, its queues are told apart. */
+/* A namespace may be called by its pod: its name is cut, devices and queues are told apart. */
 CASE(test_long_names)
 {
 	char pod[300];
@@ -248,8 +249,13 @@ CASE(test_long_names)
 	set_up(&f, 100, 30);
 	f.devices[0].netns = f.devices[1].netns = pod;
 	f.view.devices = true;
-	assert_shows(drawn(&f), "\n pppppppppppppppppppppppp     812k");
-	assert_shows(drawn(&f), "\n pppppppppppppppp queue 3     700k");
+	assert_shows(drawn(&f), "\n ppppppppppppppppppp/eth0     812k");
+	assert_shows(drawn(&f), "\n ppppppppppp/eth0 queue 3     700k");
+	tear_down(&f);
+	set_up(&f, 50, 15); /* no room for bits/s */
+	f.view.devices = true;
+	assert_shows(drawn(&f), "\n interface                rx pps   tx pps  drops/s");
+	assert_shows(drawn(&f), "\n eth0                       812k    1.20k      311");
 	tear_down(&f);
 }
 
@@ -437,6 +443,11 @@ CASE(test_columns_fit)
 	netns = "";
 	assert_shows(drawn(&f), "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd  198.18.0.2:5060  sipd");
 	tear_down(&f);
+	set_up(&f, 133, 30); /* the last one has what is left */
+	add(&f.total, STAGE_XDP, NOISE_LOSS, "EOPNOTSUPP", "",
+	    "a-process-whose-name-has-sixty-letters-and-is-shown-as-it-is", 40);
+	assert_shows(drawn(&f), "a-process-whose-name-has-sixty-letters-and-is-shown-as-it-is\n");
+	tear_down(&f);
 }
 
 /* The chosen row is open: all of its texts, what to do, its last minutes. */
@@ -472,6 +483,71 @@ CASE(test_open_row)
 	assert_in_range(f.view.at, 1, 20);
 	view_key(&f.view, KEY_ENTER, &f.in);
 	assert_shows(drawn(&f), "bytes/s");
+	tear_down(&f);
+}
+
+/* Others lose more now, but what is open is what was opened. */
+CASE(test_open_row_stays)
+{
+	struct fixture f;
+	uint64_t packets;
+
+	set_up(&f, 80, 24);
+	view_key(&f.view, KEY_DOWN, &f.in);
+	view_key(&f.view, '\r', &f.in);
+	assert_int_equal(chosen_stage(&f, &packets), STAGE_NETFILTER);
+	assert_int_equal(f.view.openings, 1);
+	add(&f.now, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 1000000);
+	assert_shows(drawn(&f), "stage        netfilter");
+	assert_int_equal(f.view.at, 0); /* where it stands now */
+	add(&f.now, STAGE_QDISC, NOISE_LOSS, "QDISC_DROP", "", "", 2000000);
+	view_key(&f.view, 'b', &f.in);
+	assert_int_equal(chosen_stage(&f, &packets), STAGE_NETFILTER);
+	assert_int_equal(f.view.openings, 1);
+	view_key(&f.view, KEY_UP, &f.in); /* the next to it, as they are sorted now */
+	assert_int_equal(chosen_stage(&f, &packets), STAGE_QDISC);
+	assert_int_equal(f.view.openings, 2);
+	assert_shows(drawn(&f), "stage        qdisc");
+	tear_down(&f);
+}
+
+/* With little room: what to do, the newest packets, the last minutes, in that order. */
+CASE(test_open_row_shares_room)
+{
+	static const char advice[] =
+		"\nrcvbuf - full\n  measured  1\n            2\n            3\n"
+		"            4\n            5\n  now       6\n  wanted    7\n";
+	static const char packets[] = "first\nb\nc\nd\ne\nf\ng\nlast\n";
+	struct fixture f;
+	const char *screen;
+
+	for (unsigned rows = 60; rows >= 15; rows--) {
+		set_up(&f, rows < 20 ? 50 : 80, rows);
+		view_add(&f.view, &f.in);
+		f.in.advice = advice;
+		f.in.packets = packets;
+		view_key(&f.view, '\r', &f.in);
+		screen = drawn(&f);
+		assert_shows(screen, rows < 31 ? "stage rcvbuf  socket 198.18.0.2:5060"
+					       : "stage        rcvbuf");
+		assert_shows(screen, "\n rcvbuf - full\n");
+		assert_shows(screen, "Enter close");
+		if (rows >= 17)
+			assert_shows(screen, "\n   wanted    7\n");
+		if (rows >= 20)
+			assert_shows(screen, "\n lost lately\n");
+		if (rows >= 20)
+			assert_shows(screen, "\n g\n last\n");
+		if (rows >= 28)
+			assert_shows(screen, "\n first\n");
+		if (rows >= 23)
+			assert_shows(screen, "the stage in the last 1 intervals");
+		tear_down(&f);
+	}
+	set_up(&f, 50, 15);
+	f.in.advice = "1\n2\n3\n4\n5\n6\n7\nas far as it goes\n9\n";
+	view_key(&f.view, '\r', &f.in);
+	assert_shows(drawn(&f), "\n as far as it goes …\n");
 	tear_down(&f);
 }
 
