@@ -210,6 +210,24 @@ def what_commands_print_and_pages_are_read():
         assert "12.30 % lost, 10.00 – 20.00" in first.text
 
 
+@case
+def what_tracing_saw_is_a_sentence():
+    """What is lost or not, perhaps lost, and what does not balance."""
+    def headline(**told):
+        traced = {"duration_ns": 2120000000, "dropped": 0, "stages": [], "suspect": [], **told}
+        with directory() as d:
+            (d / "t.json").write_text(json.dumps({"schema": "pktledger/trace/1",
+                                                  "start": start(), "end": traced}))
+            return re.search("<h1>(.*?)</h1>", pktledger("report", "--html", "-",
+                                                         str(d / "t.json")).out)[1]
+    lost = {"dropped": 12, "stages": [{"stage": "rcvbuf", "packets": 12}]}
+    suspect = {"suspect": [{"stage": "neigh", "packets": 1}]}
+    assert headline() == "Nothing was lost in 2.12 s"
+    assert headline(**lost) == headline(**lost, **suspect) == "12 packets lost, all at rcvbuf"
+    assert headline(**suspect) == "1 packet perhaps lost"
+    assert headline(balanced=False, unaccounted=7) == "Nothing was seen to be lost"
+
+
 def between(a, b, delivered):
     run = document(1)
     run["start"]["hosts"] = {"tx": {"name": a, "checkpoint": None},

@@ -15,7 +15,8 @@
 #include "report/series.h"
 #include "watch_abi.h"
 
-#define HEX_LINE 16 /* bytes */
+#define HEX_LINE 16 /* bytes, half of them where a line is narrower than */
+#define HEX_COLS (DROP_INDENT + 8 + HEX_LINE / 2 * 5 + 2 + HEX_LINE)
 #define SLL_LEN	 16
 #define COMMENT	 "pktledger: stage="
 
@@ -40,13 +41,16 @@ static const char *stage_of(const struct live_row *row)
 }
 
 /* Two digits each, by pairs, and what is printable beside them: as tcpdump -X. */
-static void put_hex(FILE *out, const struct packet_view *p)
+static void put_hex(const struct page *page, const struct packet_view *p)
 {
-	for (uint32_t at = 0; at < p->len; at += HEX_LINE) {
+	const uint32_t line = page->width < HEX_COLS ? HEX_LINE / 2 : HEX_LINE;
+	FILE *out = page->out;
+
+	for (uint32_t at = 0; at < p->len; at += line) {
 		char text[HEX_LINE + 1] = "";
 
-		fprintf(out, "    0x%04x: ", at);
-		for (uint32_t i = 0; i < HEX_LINE; i++) {
+		fprintf(out, "%*s0x%04x: ", DROP_INDENT, "", at);
+		for (uint32_t i = 0; i < line; i++) {
 			const char *gap = i % 2 ? "" : " ";
 			uint8_t byte = at + i < p->len ? p->bytes[at + i] : 0;
 
@@ -86,7 +90,7 @@ void drop_text(struct page *p, const struct live_drop *drop, const char *netns, 
 		page_line(p, DROP_INDENT, STYLE_PLAIN, "", STYLE_PLAIN, "%s",
 			  ksym_format(drop->ksyms, drop->stack[i], frame, sizeof(frame)));
 	if (hex)
-		put_hex(p->out, &drop->packet);
+		put_hex(p, &drop->packet);
 }
 
 struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack)

@@ -168,6 +168,23 @@ static struct json_object *end_of(struct json_object *doc)
 	return end ? end : json_get(doc, "sum");
 }
 
+/* What tracing saw to be lost: "12 packets lost", "Nothing was lost in 10.0 s". */
+static void put_seen(struct html *h, struct json_object *end, uint64_t lost)
+{
+	uint64_t suspected = json_sum(end, "suspect", "packets");
+	uint64_t ns = json_get_u64(end, "duration_ns");
+
+	if (lost || suspected)
+		html_put(h, "%s %slost", fmt_many(lost ? lost : suspected, "packet"),
+			 lost ? "" : "perhaps ");
+	else if (json_denies(end, "balanced"))
+		html_put(h, "Nothing was seen to be lost");
+	else if (h->live || !ns)
+		html_put(h, "Nothing was lost%s", h->live ? " so far" : "");
+	else
+		html_put(h, "Nothing was lost in %s", fmt_ns(ns));
+}
+
 /* "47.00 % lost, most at rcvbuf"; of what has not sent, the packets. */
 static void put_headline(struct html *h, struct json_object *end)
 {
@@ -179,7 +196,7 @@ static void put_headline(struct html *h, struct json_object *end)
 	if (json_get(end, "received"))
 		html_put(h, "%s received", fmt_many(json_get_u64(end, "received"), "packet"));
 	else if (!json_get(end, "attempted"))
-		html_put(h, "%s lost", fmt_many(lost, "packet"));
+		put_seen(h, end, lost);
 	else if (!sent)
 		html_put(h, "Nothing was sent");
 	else if (!lost && arrived == sent)

@@ -371,6 +371,37 @@ CASE_WITH(matches_schema, fill, empty)
 	assert_int_equal(validate("trace", document(false), true), 1);
 }
 
+/* A line of bytes is never broken: it has half of them where there is not room for 16. */
+CASE(bytes_of_a_packet)
+{
+	static const uint8_t bytes[20] = "0123456789abcdefghi";
+	static struct described what;
+	struct live_drop drop = {.what = &what, .packet = {.bytes = bytes, .len = 20}};
+	struct page p;
+	char *printed;
+	size_t len;
+
+	live_row_begin(&what.row, "event", "flow");
+	for (unsigned width = 69; width <= 70; width++) {
+		FILE *f = open_memstream(&printed, &len);
+
+		p = page_open(f, false, 0);
+		p.width = width;
+		drop_text(&p, &drop, NULL, true);
+		fclose(f);
+		assert_string_equal(
+			strchr(printed, '\n') + 1,
+			width < 70 ? "    0x0000:  3031 3233 3435 3637  01234567\n"
+				     "    0x0008:  3839 6162 6364 6566  89abcdef\n"
+				     "    0x0010:  6768 6900            ghi.\n"
+				   : "    0x0000:  3031 3233 3435 3637 3839 6162 6364 6566  "
+				     "0123456789abcdef\n"
+				     "    0x0010:  6768 6900                                "
+				     "ghi.\n");
+		free(printed);
+	}
+}
+
 CASE(sockets_and_flows)
 {
 	struct watch_sock s = {.family = AF_INET, .local_port = 53};
