@@ -123,16 +123,14 @@ struct {
 } sockets SEC(".maps");
 
 /*
- * Where kfree_skb does not report which socket drops (kernel.has_rx_sk): sockets by what they
- * receive. Prior to any use it is looked whether one still is that.
+ * Sockets by what they receive, where kfree_skb does not report which one drops
+ * (kernel.has_rx_sk). `sk` 0: it is gone, maybe to TIME_WAIT.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, struct watch_flow);
-	__type(value, __u64);
-} receivers SEC(".maps");
+struct receiver {
+	__u64 sk;
+	__u32 rcv_nxt, pad; /* in the end */
+};
+MAP(receivers, LRU_HASH, 1, struct watch_flow, struct receiver);
 
 /* What may come again, to sockets here; until when somebody has to look (tcp_comes()). */
 MAP(holes, LRU_HASH, TCP_HOLES, struct tcp_hole, struct tcp_hole_drop);
@@ -371,6 +369,20 @@ static __always_inline struct tcp_record *record(enum tcp_event event)
 	return r;
 }
 
+/* Not inline: on Linux 6.1 its callers have no room left on their stacks. */
+static __noinline void note_receiver(struct sock *sk, const struct watch_flow *f, bool gone)
+{
+	struct receiver r = {.sk = gone ? 0 : (__u64)sk};
+	struct watch_flow back = *f;
+
+	if (kernel.has_rx_sk)
+		return;
+	if (gone)
+		r.rcv_nxt = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
+	reverse(&back);
+	bpf_map_update_elem(&receivers, &back, &r, BPF_ANY);
+}
+
 /* With what it counts now, unless another CPU has it: then that is the caller's. */
 static __always_inline struct kept *keep(struct sock *sk, const struct watch_flow *f)
 {
@@ -382,13 +394,7 @@ static __always_inline struct kept *keep(struct sock *sk, const struct watch_flo
 	}
 	k->flow = *f;
 	totals_of(&k->first, sk);
-	if (!kernel.has_rx_sk) {
-		struct watch_flow back = *f;
-		__u64 at = (__u64)sk;
-
-		reverse(&back);
-		bpf_map_update_elem(&receivers, &back, &at, BPF_ANY);
-	}
+	note_receiver(sk, f, false);
 	return k;
 }
 
@@ -411,12 +417,7 @@ static __always_inline void tell_end(struct sock *sk, const struct kept *k)
 	tell_socket(r, sk, k);
 	totals_of(&r->last, sk);
 	r->last.flags = TCP_DEAD;
-	if (!kernel.has_rx_sk) {
-		struct watch_flow back = k->flow;
-
-		reverse(&back);
-		bpf_map_delete_elem(&receivers, &back);
-	}
+	note_receiver(sk, &k->flow, true);
 	bpf_ringbuf_submit(r, 0);
 	bpf_sk_storage_delete(&sockets, sk);
 }
@@ -470,12 +471,13 @@ int tcp_gone(__u64 *ctx)
 	return 0;
 }
 
+static struct tcp_listener listener;
+
 /* One that EXPR takes from, or to, nobody in particular. */
 static __always_inline void tell_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
 {
 	const struct sock___tcp *more = (const void *)sk;
 	struct task_struct *task = ctx->task;
-	struct tcp_listener l = {};
 	struct watch_flow f;
 
 	if (!task)
@@ -486,12 +488,12 @@ static __always_inline void tell_listener(struct bpf_iter__task_file *ctx, struc
 		if (!is_of_flow(&f, TCP_ON_FILES))
 			return;
 	}
-	sock_read(&l.sock, sk);
-	l.waiting = BPF_CORE_READ(more, sk_ack_backlog);
-	l.room = BPF_CORE_READ(more, sk_max_ack_backlog);
-	l.pid = BPF_CORE_READ(task, tgid);
-	BPF_CORE_READ_STR_INTO(&l.process, task, comm);
-	bpf_seq_write(ctx->meta->seq, &l, sizeof(l));
+	sock_read(&listener.sock, sk);
+	listener.waiting = BPF_CORE_READ(more, sk_ack_backlog);
+	listener.room = BPF_CORE_READ(more, sk_max_ack_backlog);
+	listener.pid = BPF_CORE_READ(task, tgid);
+	BPF_CORE_READ_STR_INTO(&listener.process, task, comm);
+	bpf_seq_write(ctx->meta->seq, &listener, sizeof(listener));
 }
 
 /*
@@ -898,13 +900,20 @@ static __always_inline bool is_had(const struct sock *rx, __u32 end)
 /* By what is kept; NULL: it is not here, or gone. */
 static __always_inline struct sock *receiver_of(const struct watch_flow *f)
 {
-	__u64 *at = bpf_map_lookup_elem(&receivers, f);
-	struct sock *sk = at ? (struct sock *)*at : NULL;
+	const struct receiver *r = bpf_map_lookup_elem(&receivers, f);
+	struct sock *sk = r ? (struct sock *)r->sk : NULL;
 
 	return sk && bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num)) == f->dst_port &&
 			       BPF_CORE_READ(sk, __sk_common.skc_dport) == f->src_port
 		       ? sk
 		       : NULL;
+}
+
+static __always_inline bool was_had(const struct watch_flow *f, __u32 end)
+{
+	const struct receiver *r = bpf_map_lookup_elem(&receivers, f);
+
+	return r && !r->sk && (__s32)(end - r->rcv_nxt) <= 0;
 }
 
 /* One that is not known yet: as it was before what it is sending. False: all is said of it. */
@@ -1174,7 +1183,7 @@ static __always_inline int dropped(__u64 *ctx, enum tcp_program program)
 		r->end = BPF_CORE_READ(cb, end_seq);
 	}
 	r->unsent = unsent;
-	r->kind = is_had(to, r->end);
+	r->kind = is_had(to, r->end) || (!kernel.has_rx_sk && was_had(&s.flow, r->end));
 	r->place = place_of(&s.flow, r->seq, s.flags & TCPHDR_SYN);
 	fill_key(&r->key, ctx, skb, rx_sk);
 	bpf_ringbuf_submit(r, 0);

@@ -152,11 +152,9 @@ static int load(struct tcp_observer *o, bool kfuncs, struct error *err)
 	return rc;
 }
 
-/* As with the balance of UDP: the programs of trace were permitted, fexit may be wanting. */
-static int load_error(const struct tcp_observer *o, struct error *err, int rc)
+/* How else could it be known which retransmissions failed? */
+static int no_fexit(struct error *err, int rc)
 {
-	if (o->has_err || !(rc == -EPERM || trace_load_again(rc)))
-		return trace_load_error(err, rc);
 	return error_set(err, STATUS_UNABLE, rc, "trace without --balance shows what is dropped",
 			 "--balance of TCP needs Linux 6.17, or before that fexit on "
 			 "__tcp_retransmit_skb: this kernel does not report which "
@@ -173,6 +171,9 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 				 "trace without --balance shows where packets are dropped",
 				 "--balance of TCP needs Linux 5.17: this kernel does not report "
 				 "why a packet is dropped (skb:kfree_skb without reason)");
+	if (reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") < 3 &&
+	    !reasons_has_function(spec->reasons, "__tcp_retransmit_skb"))
+		return no_fexit(err, -ENOENT);
 	o = mem_new(o);
 	o->spec = *spec;
 	o->listeners.size = sizeof(struct tcp_listening);
@@ -188,9 +189,8 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 		rc = o->ring ? 0 : -errno;
 	}
 	if (rc) {
-		load_error(o, err, rc);
 		tcp_observer_close(o);
-		return rc;
+		return trace_load_error(err, rc);
 	}
 	*out = o;
 	return 0;
@@ -236,6 +236,11 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 	struct tcp_bpf *s = o->skel;
 	int rc = 0;
 
+	if (!o->has_err) {
+		s->links.tcp_failed = bpf_program__attach(s->progs.tcp_failed);
+		if (!s->links.tcp_failed)
+			return no_fexit(err, -errno);
+	}
 	s->bss->places = *places;
 	s->links.tcp_left = trace_attach_iter(s->progs.tcp_left, s->maps.sockets);
 	if (!s->links.tcp_left)
@@ -252,7 +257,7 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_files, sizeof(struct tcp_listener), on_listener);
 	o->attached = !rc;
-	return load_error(o, err, rc);
+	return trace_load_error(err, rc);
 }
 
 /*
