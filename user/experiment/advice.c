@@ -41,6 +41,28 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	return sum.events ? sum.memory / sum.events : 0;
 }
 
+/* Commands are typed where this program runs: in a namespace with a name they begin by entering it.
+ * `role`: of it in the lab. */
+static void enter_named(const struct run_spec *spec, const char *role, struct finding *f,
+			const struct change *change)
+{
+	const char *port = strcmp(role, "tx") ? spec->port_b : spec->port_a;
+	const char *slash = port ? strrchr(port, '/') : NULL;
+	char name[256] = "", quoted[2 * sizeof(name)], enter[sizeof(quoted) + 16];
+	struct netns ns;
+
+	if (spec->lab)
+		snprintf(name, sizeof(name), "%s-%s", spec->lab, role);
+	else if (slash)
+		snprintf(name, sizeof(name), "%.*s", (int)(slash - port), port);
+	if (!*name || strchr(name, '/') || netns_open(&ns, name, &(struct error){}))
+		return;
+	snprintf(enter, sizeof(enter), "ip netns exec %s",
+		 change_quote(name, quoted, sizeof(quoted)));
+	finding_enter(f, change, &ns, enter);
+	netns_close(&ns);
+}
+
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
 {
 	struct finding_facts host = remote ? *remote : (struct finding_facts){};
@@ -68,6 +90,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		struct finding_facts f = host;
 		struct netdev_settings set;
 		struct way_back back = {};
+		struct change change;
 
 		f.lost = res->stage[stage].packets;
 		if (!f.lost)
@@ -93,10 +116,12 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			way_back_read(&s->lab.rx_ns, &back);
 			f.back = &back;
 		}
-		if (findings_for_stage(stage, &f, out, NULL))
+		if (findings_for_stage(stage, &f, out, &change))
 			continue;
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));
+		if (c && !*c->host)
+			enter_named(s->spec, c->netns, out, &change);
 		res->n_findings++;
 	}
 }

@@ -195,6 +195,7 @@ const struct record_field msg_end[] = {
 	RECORD("waits", UINT, result, waits),
 	RECORD("wait_ns", UINT, result, wait_ns),
 	RECORD("slipped_ns", UINT, result, slipped_ns),
+	RECORD("late_ns", UINT, result, late_ns),
 	RECORD("held_ns", UINT, result, held_ns),
 	RECORD("duration_ns", UINT, result, duration_ns),
 	RECORD("tx_calls", UINT, result, tx_cost.calls),

@@ -293,6 +293,7 @@ void sender_stats(const struct sender *s, struct tx_stats *st)
 			st->first_ns = start;
 		st->last_ns = larger(st->last_ns, one.last_ns ? one.last_ns : me->end_ns);
 		st->slipped_ns = larger(st->slipped_ns, me->pace.slipped_ns + one.slipped_ns);
+		st->late_ns = larger(st->late_ns, me->pace.late_ns);
 		st->held_ns = larger(st->held_ns, me->held_ns);
 	}
 }
@@ -306,6 +307,7 @@ void sender_result(struct sender *s, struct result *res)
 	res->wait_ns = st.wait_ns;
 	res->tx_cost = (struct result_cost){st.calls, sender_cpu_ns(s)};
 	res->slipped_ns = st.slipped_ns;
+	res->late_ns = st.late_ns;
 	res->held_ns = st.held_ns;
 	res->duration_ns = st.last_ns > st.first_ns ? st.last_ns - st.first_ns : 0;
 	res->deliberate.asked = s->cfg->shape && shape_has_faults(s->cfg->shape);

@@ -198,6 +198,7 @@ static const struct record_field sending_rows[] = {
 	RECORD("tx_pps", DOUBLE, result, tx_pps, .how = RECORD_MILLI),
 	RECORD("duration_ns", UINT, result, duration_ns),
 	RECORD("slipped_ns", UINT, result, slipped_ns),
+	RECORD("late_ns", UINT, result, late_ns),
 	RECORD("held_ns", UINT, result, held_ns),
 	RECORD("bound", WORD, result, bound, RECORD_NAMES(bounds), .how = RECORD_OMITTED),
 	{0},

@@ -416,6 +416,8 @@ static void put_sent(struct page *p, const struct json_object *end)
 	page_fill(p, STYLE_PLAIN, end, "{?duration_ns}{tx_pps#} in {duration_ns#}");
 	page_fill(p, STYLE_DIM, end, "{?waits}({waits#wait}, {wait_ns#})");
 	page_fill(p, STYLE_WARN, end, "{?slipped_ns}|\v{slipped_ns#}\vbehind\vschedule");
+	if (json_get_u64(end, "late_ns") >= PACE_DEPTH_NS)
+		page_fill(p, STYLE_DIM, end, "|\v{late_ns#}\vlate\vat\vmost,\vand\vcaught\vup");
 	page_fill(p, STYLE_WARN, end,
 		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vas\vnumbers\vhad\vto\vsettle");
 	if (deliberate) /* faults of traffic/shape.h */

@@ -96,6 +96,12 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 		p->slipped_ns += (uint64_t)((double)late / fmax(debt, 1) * PACE_DEBT_NS);
 		due = debt + max + p->burst;
 	}
+	if (due > p->most_due) {
+		double next = (double)(p->done + p->given_up) * p->threads + p->slot;
+
+		p->most_due = due;
+		p->late_ns = (uint64_t)(fmax(now_s - profile_time(p->profile, next), 0) * 1e9);
+	}
 	count_tokens(p, now_s, max);
 	if (due >= 1 && p->tokens >= 1)
 		return (unsigned)fmin(fmin(due, p->tokens), max);

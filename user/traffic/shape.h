@@ -54,6 +54,8 @@ struct pace {
 	double tokens;	     /* may leave now */
 	double at_s;	     /* when they were counted, since start */
 	uint64_t slipped_ns; /* schedule given up because the thread came too late */
+	double most_due;     /* packets at a time, */
+	uint64_t late_ns;    /* and by how much the first of them was late */
 };
 
 /*

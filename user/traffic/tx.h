@@ -67,6 +67,7 @@ struct tx_stats {
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
 	uint64_t slipped_ns;	    /* schedule given up; of an engine, if it paces itself */
+	uint64_t late_ns;	    /* of a sender: behind its schedule at most */
 	uint64_t held_ns;	    /* of a sender: waited for sender_allow() */
 };
 

@@ -103,6 +103,7 @@ CASE(what_was_printed)
 		.rx_pps = 900.25,
 		.duration_ns = S,
 		.slipped_ns = 1000000,
+		.late_ns = 3000000,
 		.held_ns = 2000000,
 		.deliberate = {true, 1, 2, 3},
 		.refused_by = {{EPERM, 20}, {TX_ERRNO_LOST, 10}},

@@ -136,6 +136,7 @@ CASE(short_stall_is_caught_up)
 		now = drive(&p, now, now + SECOND, 64, 500);
 		pace_sent(&p, pace_due(&p, now, 64, &wait));
 		assert_int_equal(p.slipped_ns, 0);
+		assert_true(fabs((double)p.late_ns - PACE_DEBT_NS) <= 2e9 / rates[i] + 1000);
 		assert_true(fabs((double)p.done - schedule(rates[i], now - BEGIN)) <= 1);
 	}
 }
