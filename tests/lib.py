@@ -426,6 +426,10 @@ def comment(text):
         print("#", line)
 
 
+def said_repeated():
+    return f" # REPEATED {len(repeated)}" if repeated else ""
+
+
 def run_case(host, number, name, function, args):
     """Prints the case's line; returns whether it failed."""
     repeated.clear()
@@ -441,7 +445,7 @@ def run_case(host, number, name, function, args):
         print(f"ok {number} - {name} # SKIP {' '.join(str(reason).split())}")
         return False
     except Exception as error:  # pylint: disable=broad-except
-        print(f"not ok {number} - {name}")
+        print(f"not ok {number} - {name}" + said_repeated())
         at = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(
               str(ROOT))][-1]
         comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
@@ -449,7 +453,7 @@ def run_case(host, number, name, function, args):
         if host:
             host.look()  # what it left behind is not the next one's
         return True
-    print(f"ok {number} - {name}" + (f" # REPEATED {len(repeated)}" if repeated else ""))
+    print(f"ok {number} - {name}" + said_repeated())
     return False
 
 
