@@ -167,7 +167,8 @@ test test-all: all $(if $(TESTS),$(sort $(foreach w,$(TESTS),$(call program_name
 test-kernels: test-programs
 	$(Q)B=$(B) tests/kernels/run $(TESTS)
 
-# Lines of user/ that the tests of TESTS run, unit/ and bpf/ unless said otherwise. Needs lcov.
+# Lines of user/ that the tests of TESTS run, unit/ and bpf/ unless said otherwise: of each file, and
+# of each room. PKTLEDGER_TEST=all has the thorough cases, too. Needs lcov.
 .PHONY: coverage
 coverage:
 	+$(Q)$(MAKE) --no-print-directory B=$(B)/coverage CFLAGS='-O0 -g --coverage' HARDENING=-fPIE \
@@ -177,6 +178,11 @@ coverage:
 	$(Q)lcov -q -c -d $(B)/coverage -o $(B)/coverage/all.info
 	$(Q)lcov -q -e $(B)/coverage/all.info '$(CURDIR)/user/*' -o $(B)/coverage/user.info
 	$(Q)lcov --list $(B)/coverage/user.info
+	$(Q)awk -F: '/^SF/ { sub(/.*\/user\//, ""); sub(/\/.*/, ""); room = $$0 } \
+		/^LF/ { of[room] += $$2; all += $$2 } /^LH/ { hit[room] += $$2; run += $$2 } \
+		END { for (r in of) printf "%-12s %5.1f%% of %d\n", r, 100 * hit[r] / of[r], of[r]; \
+		printf "%-12s %5.1f%% of %d\n", "all rooms", 100 * run / all, all }' \
+		$(B)/coverage/user.info
 
 # For editors and clangd.
 .PHONY: compile_commands
@@ -207,7 +213,7 @@ help:
 	@echo 'make test-all  the same with more cases and larger counts, and what follows'
 	@echo 'make hardening sanitizers, valgrind, fuzzing of all parsers; make analyze: the analyzer'
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
-	@echo 'make coverage  lines that unit and BPF tests run; TESTS="unit/ bpf/ net/" for others'
+	@echo 'make coverage  lines that unit and BPF tests run; TESTS="unit/ bpf/ net/": all'
 	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make uninstall what install put there'

@@ -126,6 +126,34 @@ static unsigned found_in(const struct look *l, unsigned i, const struct check_fi
 	return n;
 }
 
+/* The socket that nobody reads, and the one that sends to it, which has nothing to tell. */
+static void assert_sockets(const struct facts *f, unsigned i)
+{
+	assert_int_equal(f->socks.n, 2);
+	for (unsigned k = 0; k < 2; k++) {
+		const struct facts_sock *s = &f->socks.at[k];
+		const struct reading *r = &s->reading;
+
+		assert_int_equal(s->pid, space[i].pid);
+		assert_false(s->reads_known);
+		if (s->port != TEST_PORT) {
+			assert_true(!s->lost && !s->queued && !s->truesize && !r->window_ns);
+			continue;
+		}
+		assert_true(s->lost >= burst(i) && s->queued && s->queued_before);
+		assert_in_range(s->truesize, 256, 2304);
+		assert_int_equal(r->pid, space[i].pid);
+		assert_int_equal(r->threads, 1);
+		assert_in_range(r->queue_bytes, s->truesize, 3 * 2304);
+		assert_in_range(r->burst, 1, s->drops);
+		assert_in_range(r->lost, burst(i), s->drops);
+		assert_true(r->samples && r->run_ns < r->window_ns);
+		assert_non_null(strstr(r->sleeps_in, "sleep"));
+	}
+	if (f->self.xdp_features) /* Linux 6.3, where nothing is missing */
+		assert_int_equal(f->n_unread, 0);
+}
+
 static unsigned seconds, losing_seen;
 static uint64_t latest_ns;
 
@@ -166,7 +194,7 @@ CASE(all_namespaces)
 		last = c->loss_pps;
 		if (at >= 0) {
 			assert_true(i > 2);
-			assert_int_equal(l.at[at]->facts.socks.n, 2);
+			assert_sockets(&l.at[at]->facts, i);
 			assert_true(l.at[at]->facts.window_ns < l.window_ns);
 			assert_true(*c->subject);
 		} else {
@@ -236,10 +264,19 @@ CASE(asked_for)
 
 	one = (struct look_spec){.window_ns = SECOND / 5, .netns = path};
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", space[8].pid);
+	mode[8] = READS;
 	assert_int_equal(look(&by_name, &one, &err), 0);
+	mode[8] = LOSES;
 	assert_int_equal(by_name.n, 1);
 	assert_int_equal(place_of(&by_name, 8), 0);
 	assert_int_equal(by_name.spaces, 0);
+	for (unsigned k = 0; k < 2; k++) {
+		const struct facts_sock *read = &by_name.at[0]->facts.socks.at[k];
+		bool known = read->reads_known;
+
+		assert_int_equal(known, read->port == TEST_PORT);
+		assert_true(!known || read->reads >= 10);
+	}
 	look_close(&by_name);
 
 	one = (struct look_spec){.window_ns = SECOND / 5, .ifname = "pl-none"};
