@@ -236,7 +236,7 @@ static const struct kind {
 	 {.ledger = 1, .settle_ns = 7 * SECOND, .tuning.send.unconnected = true},
 	 "net_dev_start_xmit lone by-number moving settle 7; traced 1x4096 tx edge; tx v-tx any x1 "
 	 "batch;",
-	 "1 1 1;0 of 200 open 200 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
+	 "11 0 of 200 open 200 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
 	{"AF_XDP alone",
 	 SENDS,
 	 NULL,
@@ -246,10 +246,10 @@ static const struct kind {
 	{"AF_XDP with a ledger",
 	 SENDS,
 	 NULL,
-	 {.tx = &tx_xsk, .ledger = 1},
-	 "AF_XDP completion lone by-number moving settle 5; traced 1x4096 tx edge; tx v-tx x1 "
+	 {.tx = &tx_xsk, .ledger = 1, .threads = 2},
+	 "AF_XDP completion lone by-number moving settle 5; traced 2x4096 tx edge; tx v-tx x2 "
 	 "batch;",
-	 "1 0 1;0 of 200 refused 1 open 199 queued 0 impossible 0; 146 bytes tx-cost tx-rate "
+	 "10 11 0 of 200 refused 1 open 199 queued 0 impossible 0; 146 bytes tx-cost tx-rate "
 	 "tx-mode"},
 	{"live frames alone",
 	 SENDS,
@@ -262,7 +262,7 @@ static const struct kind {
 	 NULL,
 	 {.paired = true, .threads = 2, .numbers = &numbers, .tuning.send.unconnected = true},
 	 "lone by-number moving settle 5; traced 2x4096 tx edge; tx v-tx any x2 batch; tx v-tx",
-	 "1 1 1;0 of 200 open 200 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
+	 "11 11 0 of 200 open 200 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
 	{"receiver alone",
 	 RECEIVES,
 	 NULL,
@@ -280,7 +280,7 @@ static const struct kind {
 	 RECEIVES,
 	 NULL,
 	 {.rx = &rx_xsk},
-	 "lone settle 5; traced 1x4096 rx; rx xsk v-rx x1 prog steer;",
+	 "lone settle 5; traced 1x4096 rx; rx xsk v-rx x2 prog steer;",
 	 NULL},
 	{"XDP receiver",
 	 RECEIVES,
@@ -560,14 +560,15 @@ static void close_one(void)
 {
 	uint64_t accepted, refused, sent = 0, next[TRACE_STREAMS] = {};
 	const struct fates *f = &s.tracer.fates;
-	bool traced = s.traced;
 
 	site_next(&s, next);
 	f->failed[fates_index(f, 0, f->base + 1)] = EPERM;
 	site_prepare(&s, next);
-	if (s.by_number)
-		say("%d %d %d;", !!(f->seen[fates_index(f, 0, f->base)] & SEEN_TX_DEVICE),
-		    !!(f->seen[fates_index(f, 0, f->base + 1)] & SEEN_TX_DEVICE), traced);
+	for (uint16_t t = 0; t < spec.threads && s.by_number; t++) {
+		for (uint64_t n = f->base; n < f->base + 2; n++)
+			say("%d", !!(f->seen[fates_index(f, t, n)] & SEEN_TX_DEVICE));
+		say(" ");
+	}
 	site_fold(&s, next, NULL);
 	site_fold(&s, next, NULL);
 	for (unsigned t = 0; t < spec.threads; t++) {
@@ -578,6 +579,8 @@ static void close_one(void)
 	assert_int_equal(sent, spec.count - 1);
 	site_ledger(&s, 0, &res);
 	site_end(&s, &res);
+	if (spec.paired)
+		assert_int_equal(site_check(&s, &res, &(struct error){}), 0);
 	site_describe(&s, &res);
 }
 
@@ -673,8 +676,16 @@ CASE(what_waits)
 	}
 }
 
+static int open_queues(void **state)
+{
+	const struct lab_spec two = {.topology = LAB_PAIR, .queues = 2};
+	struct error err = {};
+
+	return lab_open(&lab, &two, &err);
+}
+
 int main(void)
 {
 	skip_unless_privileged();
-	return run_cases(open_lab, close_lab);
+	return run_cases(open_queues, close_lab);
 }
