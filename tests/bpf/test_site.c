@@ -221,7 +221,7 @@ static const struct kind {
 	 PORTS,
 	 NULL,
 	 {.tx = &tx_xsk, .rx = &rx_xsk},
-	 "by-number nic settle 0; traced 1x4096 -; rx xsk ns v-rx x1 fates last-cpu prog steer; tx "
+	 "by-number nic settle 0; traced 1x4096 -; rx xsk ns v-rx x2 fates last-cpu prog steer; tx "
 	 "ns v-tx x1 batch cpu 0; tx rx v-tx v-rx rx-xsk tx-xsk",
 	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate tx-mode rx-mode"},
 	{"sender alone",
