@@ -105,7 +105,7 @@ def rates(screen, *labels):
     None is shown until the counters of other namespaces were read twice.
     """
     def drawn():
-        screen.rows = 30 + (screen.rows == 30)
+        screen.rows = 30 + (screen.rows - 29) % 8  # another one, also if two come at once
         screen.raw = ""
         screen.resize(screen.rows, 160)  # it is drawn anew
         screen.shows("q quit")
