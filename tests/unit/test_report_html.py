@@ -228,6 +228,31 @@ def what_tracing_saw_is_a_sentence():
     assert headline(balanced=False, unaccounted=7) == "Nothing was seen to be lost"
 
 
+@case
+def what_a_check_found():
+    """As the command says it, under a sentence."""
+    finding = {"id": "rcvbuf-asleep", "stage": "rcvbuf", "severity": "warning", "text": "It slept.",
+               "subject": "port 5060", "netns": "lab-rx", "loss_pps": 1400.0, "losing": True,
+               "evidence": "2,802 packets lost"}
+    near = {**finding, "id": "ring", "losing": False, "loss_pps": 0.0}
+
+    def shown(*findings):
+        found = {"window_ns": 2000000000, "namespaces": 1, "cpus_online": 2, "interfaces": [{}],
+                 "findings": findings, "history": [], "unread": []}
+        with directory() as d:
+            (d / "c.json").write_text(json.dumps({"schema": "pktledger/check/1",
+                                                  "start": start(), "end": found}))
+            found = page(d / "page.html", d / "c.json")
+        assert "packets lost in" not in found.text and "lost 0" not in found.text, found.text
+        return found.text
+    text = shown(finding, near)
+    for words in ("1 cause loses packets now", "rcvbuf-asleep, port 5060 in lab-rx, 1.400 kpps",
+                  "It slept.", "2,802 packets lost", "looked at 1 interface"):
+        assert words in text, (words, text)
+    assert "No counter of losses moved; 1 finding" in shown(near)
+    assert "No counter of losses moved, and no limit is near" in shown()
+
+
 def between(a, b, delivered):
     run = document(1)
     run["start"]["hosts"] = {"tx": {"name": a, "checkpoint": None},

@@ -185,6 +185,25 @@ static void put_seen(struct html *h, struct json_object *end, uint64_t lost)
 		html_put(h, "Nothing was lost in %s", fmt_ns(ns));
 }
 
+static bool is_check(const struct json_object *end)
+{
+	return json_get(end, "namespaces");
+}
+
+/* Of check: "2 causes lose packets now". */
+static void put_found(struct html *h, struct json_object *end)
+{
+	uint64_t losing = 0, n = json_get_length(end, "findings");
+
+	for (struct json_each f = json_each(end, "findings"); json_next(&f);)
+		losing += json_get_bool(f.item, "losing");
+	if (losing)
+		html_put(h, "%s packets now", fmt_many(losing, "cause loses|causes lose"));
+	else
+		html_put(h, "No counter of losses moved%s%s", n ? "; " : ", and no limit is near",
+			 n ? fmt_many(n, "finding") : "");
+}
+
 /* "47.00 % lost, most at rcvbuf"; of what has not sent, the packets. */
 static void put_headline(struct html *h, struct json_object *end)
 {
@@ -195,6 +214,8 @@ static void put_headline(struct html *h, struct json_object *end)
 	html_put(h, "<h1>");
 	if (json_get(end, "received"))
 		html_put(h, "%s received", fmt_many(json_get_u64(end, "received"), "packet"));
+	else if (is_check(end))
+		put_found(h, end);
 	else if (!json_get(end, "attempted"))
 		put_seen(h, end, lost);
 	else if (!sent)
@@ -328,7 +349,7 @@ static void put_head(struct html *h, const struct ledgers_document *d)
 	html_end_block(h);
 	put_limits(h, d->json);
 	html_command(h, start);
-	if (end && !trials)
+	if (end && !trials && !is_check(end))
 		put_figures(h, end);
 }
 
@@ -571,9 +592,12 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 	}
 	if (!only)
 		html_trials(h, d->json);
-	if (json_get_length(end, "findings")) {
+	if (is_check(end) || json_get_length(end, "findings")) {
 		html_section(h, "Findings", "");
-		text_findings(&p, end, 1);
+		if (is_check(end))
+			print_check(&(struct print_view){.html = h}, end);
+		else
+			text_findings(&p, end, 1);
 		html_section_end(h);
 	}
 	if (only || !json_get(d->json, "trials")) /* else of many, each from its beginning */
