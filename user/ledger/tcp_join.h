@@ -31,6 +31,7 @@ enum tcp_join_why {
 	JOIN_ELSEWHERE, /* no other host has seen the flow: it is not joined, */
 	JOIN_SEQUENCE,	/* or not with these numbers */
 	JOIN_WRAPPED,	/* or they cannot be told apart */
+	JOIN_REUSED,	/* of an earlier connection with the same name, whose numbers are gone */
 	JOIN_BEFORE,	/* before the other host's tracing began */
 	JOIN_AFTER,	/* or behind its end */
 	JOIN_UNSEEN,	/* segments of the flow went by the other host's entry */

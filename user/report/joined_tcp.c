@@ -179,8 +179,9 @@ static void name_hosts(struct tcp_hosts *h)
 
 /* Writing */
 
-static const char *const why_names[JOIN_WHYS] = {"elsewhere", "sequence", "wrapped", "before",
-						 "after",     "unseen",	  "full",    "no_event"};
+static const char *const why_names[JOIN_WHYS] = {"elsewhere", "sequence", "wrapped",
+						 "reused",    "before",	  "after",
+						 "unseen",    "full",	  "no_event"};
 
 /* What follows the number. */
 static const char *const why_text[JOIN_WHYS] = {
@@ -193,6 +194,8 @@ static const char *const why_text[JOIN_WHYS] = {
 	[JOIN_WRAPPED] =
 		"are of flows that were there before and have moved more than 2 GiB: their "
 		"numbers came several times",
+	[JOIN_REUSED] = "were of an earlier connection with the same addresses and ports, of which "
+			"no numbers are kept",
 	[JOIN_BEFORE] = "were sent before tracing of the other host began",
 	[JOIN_AFTER] = "came after tracing of the other host had ended, or another way",
 	[JOIN_UNSEEN] =

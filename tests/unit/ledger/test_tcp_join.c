@@ -276,6 +276,20 @@ CASE(what_was_not_watched)
 	}
 }
 
+/* A second connection took its name: of the first no first and last number is known any more. */
+CASE(name_given_again)
+{
+	struct scene s = begun(2);
+
+	resends(&s, 10);
+	trail_flow(s.host[0].trail, 0)->first += 20 * MSS;
+	trail_flow(s.host[1].trail, 0)->first += 20 * MSS;
+	joins(&s);
+	assert_int_equal(s.sum.undecided[JOIN_REUSED], 1);
+	assert_int_equal(s.sum.wire[0][1], 0);
+	ends(&s);
+}
+
 /* What was passed over never came, and the receiver has it: then the entry has not seen all. */
 CASE(some_went_by)
 {
