@@ -428,6 +428,12 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 
 static void print_joined_flow(struct page *p, const struct json_object *f)
 {
+	static const struct tcp_part parts[] = {{"segments", "sent again"},
+						{"lost", "lost there"},
+						{"wire", "wire"},
+						{"not_lost", "not lost"},
+						{"undecided", "undecided"}};
+
 	page_text(p, 2, STYLE_DIM, "- ");
 	page_words(p, STYLE_PLAIN, "%s to %s:", json_get_text(f, "src"), json_get_text(f, "dst"));
 	for (struct json_each e = json_each(f, "way"); json_next(&e);) {
@@ -436,14 +442,9 @@ static void print_joined_flow(struct page *p, const struct json_object *f)
 				   json_get_text(e.item, "host"), json_get_text(e.item, "src"),
 				   json_get_text(e.item, "dst"));
 	}
-	page_words(p, STYLE_PLAIN, "%s:", fmt_count(json_get_u64(f, "segments")));
+	print_tcp_parts(p, f, parts, LENGTH(parts));
 	if (*json_get_text(f, "unjoined"))
 		page_words(p, STYLE_WARN, "not joined (%s)", json_get_text(f, "unjoined"));
-	else
-		page_words(p, STYLE_PLAIN, "%s lost there, %s wire, %s not lost, %s undecided",
-			   fmt_count(json_get_u64(f, "lost")), fmt_count(json_get_u64(f, "wire")),
-			   fmt_count(json_get_u64(f, "not_lost")),
-			   fmt_count(json_get_u64(f, "undecided")));
 	page_end(p);
 }
 

@@ -262,30 +262,34 @@ static void put_parts(struct page *p, const char *label, unsigned indent, enum s
 	page_end(p);
 }
 
+void print_tcp_parts(struct page *p, const struct json_object *o, const struct tcp_part *parts,
+		     unsigned n)
+{
+	const char *comma = "";
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t count = json_get_u64(o, parts[i].key);
+
+		if (!count)
+			continue;
+		page_verbatim(p, comma);
+		page_words(p, STYLE_PLAIN, "%s %s", fmt_count(count), parts[i].text);
+		comma = ",";
+	}
+}
+
 static void put_tcp_flow(struct page *p, const struct json_object *f)
 {
-	static const struct {
-		const char *key, *text;
-	} parts[] = {
+	static const struct tcp_part parts[] = {
 		{"retransmitted", "sent again"},    {"returned", "returned"},
 		{"lost_here", "lost here"},	    {"beyond", "beyond"},
 		{"received", "dropped on arrival"}, {"not_lost", "not lost"},
 		{"undecided", "undecided"},
 	};
 
-	char list[LENGTH(parts) * FMT_MAX] = "";
-	size_t used = 0;
-
 	page_text(p, 2, STYLE_PLAIN, "- ");
 	page_fill(p, STYLE_PLAIN, f, "{src} to {dst} in {netns}:");
-	for (unsigned i = 0; i < LENGTH(parts); i++) {
-		const uint64_t n = json_get_u64(f, parts[i].key);
-
-		if (n)
-			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s",
-						 used ? ", " : "", fmt_count(n), parts[i].text);
-	}
-	page_words(p, STYLE_PLAIN, "%s", list);
+	print_tcp_parts(p, f, parts, LENGTH(parts));
 	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
 		page_fill(p, STYLE_PLAIN, e.item, "({stage})");
 	page_end(p);
