@@ -120,6 +120,28 @@ def which_bound_was_met(shaper, wanted):
 
 
 @case
+def a_sender_of_live_frames_looks_at_no_skb():
+    """Others lose many: nothing of ours runs for each of them."""
+    with Ends() as lab:
+        lab.do("rx", "ethtool", "-K", "v-rx", "gro", "on")
+        command = ["send", "-r", "10k", "198.18.0.2", "--tx", "xdp", "-i", "v-tx"]
+        sender = lab.at("tx", *command, "-t", "2", "-q")
+        try:
+            time.sleep(1)
+            held = {int(line.split()[1]) for fd in Path(f"/proc/{sender.pid}/fdinfo").iterdir()
+                    for line in fd.read_text().splitlines() if line.startswith("prog_id:")}
+            shown = json.loads(lab.do("tx", "bpftool", "-j", "prog", "show"))
+        finally:
+            sender.communicate(timeout=30)
+        names = {p["name"] for p in shown if p["id"] in held}
+        lab.do("rx", "ip", "link", "set", "v-rx", "down")
+        end = json.loads(lab.run("tx", *command, "-c", "1000", "-j").out)["end"]
+    assert "xdp_devmap_xmit" in names and not {n for n in names if "skb" in n}, names
+    lost = [(s["stage"], s["packets"], s["source"]) for s in end["stages"]]
+    assert end["dropped"] and lost == [("tx_device", end["sent"], "event")], end
+
+
+@case
 def nobody_listens():
     with Ends() as lab:
         sender = lab.at("tx", "send", "-j", "-c", "1000", "-r", "10k", "198.18.0.2")

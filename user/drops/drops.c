@@ -23,9 +23,10 @@ struct drops {
 
 /* Opens and loads the programs; `paged`: that read stamps in pages (bpf/skb.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, const struct trace_kfree *kernel,
-		bool xdp, bool paged)
+		enum drops_of of, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
+	bool xdp = of != DROPS_OF_SKBS, skbs = of != DROPS_OF_FRAMES;
 	bool consumes = cfg->consuming[0].end;
 	struct drops_bpf *s = d->skel = mem_new(s);
 	int rc;
@@ -42,6 +43,8 @@ static int load(struct drops *d, const struct trace_config *cfg, const struct tr
 	bpf_map__set_max_entries(s->maps.arrivals, (__u32)pages);
 	if (cfg->fragments)
 		bpf_map__set_max_entries(s->maps.fragments, FRAGMENTS);
+	bpf_program__set_autoload(s->progs.kfree_skb, skbs);
+	bpf_program__set_autoload(s->progs.kfree_skb_2nd, skbs);
 	bpf_program__set_autoload(s->progs.xdp_redirect_err, xdp);
 	bpf_program__set_autoload(s->progs.xdp_devmap_xmit, xdp);
 	bpf_program__set_autoload(s->progs.xdp_cpumap_enqueue, xdp);
@@ -61,14 +64,14 @@ out:
 }
 
 int drops_open(struct drops **out, const struct trace_config *cfg, const struct trace_kfree *kernel,
-	       bool xdp, struct error *err)
+	       enum drops_of of, struct error *err)
 {
 	struct drops *d = mem_new(d);
 	int rc;
 
-	rc = load(d, cfg, kernel, xdp, true);
+	rc = load(d, cfg, kernel, of, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
-		rc = load(d, cfg, kernel, xdp, false);
+		rc = load(d, cfg, kernel, of, false);
 	if (!rc) {
 		d->tails = trace_map(d->skel->maps.tails, sizeof(*d->tails));
 		rc = d->tails ? 0 : -errno;

@@ -28,13 +28,15 @@ struct drops_cause {
 	uint8_t index; /* as in the fates; TRACE_CAUSE_FULL has no key of its own */
 };
 
+/* FRAMES: those of XDP, by xdp_redirect_err, xdp_devmap_xmit and xdp_cpumap_enqueue. */
+enum drops_of { DROPS_OF_ALL, DROPS_OF_SKBS, DROPS_OF_FRAMES };
+
 /*
  * Loads the programs for the numbers in `cfg` (copied); consume_skb is followed if that names
- * places. `xdp`: follow xdp_redirect_err and xdp_devmap_xmit too. STATUS_UNABLE where the kernel
- * or a capability does not allow it.
+ * places. STATUS_UNABLE where the kernel or a capability does not allow it.
  */
 int drops_open(struct drops **d, const struct trace_config *cfg, const struct trace_kfree *kernel,
-	       bool xdp, struct error *err);
+	       enum drops_of of, struct error *err);
 
 /* From here on drops are seen. */
 int drops_attach(struct drops *d, const struct trace_places *places, struct error *err);

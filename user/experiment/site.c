@@ -67,6 +67,8 @@ static int open_tracer(struct site *s, struct error *err)
 			   .fragments = s->fragments,
 			   .tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
 			   .learn = s->discovers ? LEARN_LOOK : 0},
+		/* of live frames no skb is made in this namespace, unless they come back */
+		.frames = s->lone && !s->by_number && spec->tx == &tx_xdp,
 		.consumed = s->fx.consumed,
 		.numbers = spec->numbers,
 	};

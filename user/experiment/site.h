@@ -38,6 +38,7 @@ struct tracer_spec {
 	uint64_t window; /* numbers kept per stream; 0: they are others', so that causes are counted
 			  * but no fates kept */
 	struct trace_config config; /* port, tunnel, fragments, netns, learn: the rest is filled */
+	bool frames;		    /* what ends here are frames of XDP alone, no skbs */
 	bool consumed;		    /* follow also what is freed as if it had been used up */
 	const struct checkpoint_place *checkpoints; /* as checkpoints_open() takes it; NULL: none */
 	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */

@@ -68,6 +68,7 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 {
 	struct trace_places places;
 	struct trace_kfree kernel;
+	enum drops_of of;
 	int rc;
 
 	memset(t, 0, sizeof(*t));
@@ -83,9 +84,12 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 		rc = configure(t, spec, err);
 	if (!rc)
 		rc = reasons_kfree(t->reasons, &kernel, err);
-	if (!rc)
-		rc = drops_open(&t->drops, &t->config, &kernel,
-				reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0, err);
+	if (!rc) {
+		of = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") <= 0 ? DROPS_OF_SKBS
+		     : spec->frames						  ? DROPS_OF_FRAMES
+										  : DROPS_OF_ALL;
+		rc = drops_open(&t->drops, &t->config, &kernel, of, err);
+	}
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      err);
