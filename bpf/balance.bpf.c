@@ -926,8 +926,8 @@ static __always_inline void queues(struct sk_buff *skb)
 	struct sock *sk;
 	__u32 match;
 
-	if (!t || is_elsewhere(dev->nd_net.net->ns.inum) || !skb_view(&v, skb, BALANCE_QUEUE) ||
-	    look_at_packet(&v, &d, t) != DATAGRAM_HERE)
+	if (is_others(skb) || !t || is_elsewhere(dev->nd_net.net->ns.inum) ||
+	    !skb_view(&v, skb, BALANCE_QUEUE) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
 	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
 	if (!(match & NAT_MATCHES))
@@ -1177,6 +1177,12 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 		stream_see(f->skb, &v, &d, t, true);
 }
 
+/*
+ * The observer of all traffic (bpf/watch.bpf.c): behind this one, not beside it, so that only one
+ * program runs for a drop that is not of the flow. User space puts it there.
+ */
+MAP(behind, PROG_ARRAY, 1, __u32, __u32);
+
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
@@ -1184,12 +1190,20 @@ int balance_drop(__u64 *ctx)
 	__u64 begin = work_begin();
 
 	f.site = drop_site(ctx);
+	if (is_others(f.skb)) {
+		work_end(begin);
+		/* what runs XDP has a mark there, which is to be taken away */
+		if (is_in_any(places.xdp, TRACE_XDP, f.site))
+			bpf_tail_call(ctx, &behind, 0);
+		return 0;
+	}
 	if (kernel.has_reason)
 		f.reason = ctx[2];
 	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
 	count_end(ctx, &f, false);
 	work_end(begin);
+	bpf_tail_call(ctx, &behind, 0);
 	return 0;
 }
 

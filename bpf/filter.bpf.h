@@ -191,38 +191,29 @@ static __always_inline void filter_could_not_read(void)
 /* What a look at a packet's ports says, without a copy of its bytes. */
 enum filter_look { LOOK_NO, LOOK_YES, LOOK_ASK };
 
-/*
- * Most packets of others do not match by their ports, and of the flow all do if EXPR is no more
- * than a port of UDP. `port`, `is_port`: FILTER_PORT, FILTER_IS_PORT. Not static, as the next: what
- * comes of it is one unknown to the verifier, not many ways.
- */
-__noinline int filter_look(const struct linear *at, __u32 port, __u32 is_port)
+/* `l3`, `mac`, `tail`: offsets from head, as an skb has them. */
+static __always_inline enum filter_look filter_look_at(unsigned char *head, __u32 l3, __u32 mac,
+						       __u32 tail, __u32 port, __u32 is_port)
 {
 	const struct udphdr *ports;
-	unsigned char *ip;
 	const __u8 *b;
-	__u32 l3, mac;
 	__u16 type;
 	__u8 proto;
 
-	if (!KFUNCS || !at)
+	if (!l3 || l3 + IP6_HLEN + 4 > tail || (mac != HEADER_UNSET && l3 < mac))
 		return LOOK_ASK;
-	l3 = at->network_header;
-	mac = at->mac_header;
-	if (!l3 || l3 + IP6_HLEN + 4 > at->tail || (mac != HEADER_UNSET && l3 < mac))
-		return LOOK_ASK;
-	ip = at->head + l3;
-	b = (const __u8 *)CAST(ip, iphdr);
+	head += l3;
+	b = (const __u8 *)CAST(head, iphdr);
 	if (*b == (4 << 4 | IP4_HLEN / 4)) {
 		if (be16_at(b + 6) & IP4_FRAGMENT_OFFSET)
 			return LOOK_ASK;
 		proto = b[9];
 		type = TYPE_IP4;
-		ports = CAST(ip + IP4_HLEN, udphdr);
+		ports = CAST(head + IP4_HLEN, udphdr);
 	} else if (*b >> 4 == 6 && (b[6] == PROTO_UDP || b[6] == PROTO_TCP)) {
 		proto = b[6];
 		type = TYPE_IP6;
-		ports = CAST(ip + IP6_HLEN, udphdr);
+		ports = CAST(head + IP6_HLEN, udphdr);
 	} else {
 		return LOOK_ASK;
 	}
@@ -233,9 +224,31 @@ __noinline int filter_look(const struct linear *at, __u32 port, __u32 is_port)
 	if (mac == HEADER_UNSET)
 		return LOOK_YES;
 	/* of a frame the filter asks for its type, too */
-	b = (const __u8 *)CAST(ip - ETHERNET_HLEN, iphdr);
+	b = (const __u8 *)CAST(head - ETHERNET_HLEN, iphdr);
 	return l3 == mac + ETHERNET_HLEN && be16_at(b + ETHERNET_HLEN - 2) == type ? LOOK_YES
 										   : LOOK_ASK;
+}
+
+/*
+ * Most packets of others do not match by their ports, and of the flow all do if EXPR is no more
+ * than a port of UDP. `port`, `is_port`: FILTER_PORT, FILTER_IS_PORT. Not static, as the next: what
+ * comes of it is one unknown to the verifier, not many ways.
+ */
+__noinline int filter_look(const struct linear *at, __u32 port, __u32 is_port)
+{
+	return KFUNCS && at ? filter_look_at(at->head, at->network_header, at->mac_header, at->tail,
+					     port, is_port)
+			    : LOOK_ASK;
+}
+
+/* Whether a look at the skb shows already that it does not match: before anything is asked. */
+static __always_inline bool filter_leaves_out(const struct sk_buff *skb)
+{
+	const __u32 port = FILTER_CONSTANT(FILTER_PORT);
+
+	return KFUNCS && !inner.wanted && !FILTER_CONSTANT(FILTER_OFF) && port &&
+	       filter_look_at(skb->head, skb->network_header, skb->mac_header, skb->tail, port,
+			      false) == LOOK_NO;
 }
 
 /*

@@ -15,11 +15,13 @@
 const volatile struct trace_kfree kernel;
 struct trace_places places;
 
-/*
- * Without a branch, each of which would be another way for the verifier to follow: ranges are
- * smaller than 2^63 bytes.
- */
-static __always_inline __u64 is_in(const volatile struct trace_range *range, __u64 location)
+static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)
+{
+	return location - range->start < range->end - range->start;
+}
+
+/* 1 or 0, without a branch, which in a loop would be many ways for the verifier to follow. */
+static __always_inline __u64 counts_in(const volatile struct trace_range *range, __u64 location)
 {
 	__u64 behind = location - range->start, size = range->end - range->start;
 
@@ -30,7 +32,7 @@ static __always_inline __u64 is_in(const volatile struct trace_range *range, __u
 static __always_inline bool is_in_any(const volatile struct trace_range *ranges, int n,
 				      __u64 location)
 {
-	__u64 found = 0;
+	bool found = false;
 
 #pragma unroll
 	for (int i = 0; i < n; i++)
@@ -113,7 +115,7 @@ static __noinline __u64 caller_of_hooks(__u64 *ctx)
 	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
 		return 0;
 	for (int i = 0; i + 1 < SITE_FRAMES; i++) {
-		__u64 runs = is_in(&places.run, stack[i]) | is_in(&places.resume, stack[i]);
+		__u64 runs = counts_in(&places.run, stack[i]) | counts_in(&places.resume, stack[i]);
 
 		found |= runs;
 		over |= found & ~runs;

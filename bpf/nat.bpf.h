@@ -181,6 +181,12 @@ enum nat_match {
 	NAT_NEW_ONLY = 4,   /* it came with a name that is not of the flow */
 };
 
+/* filter_leaves_out(), where a packet has only one name. */
+static __always_inline bool is_others(const struct sk_buff *skb)
+{
+	return !nat_followed && filter_leaves_out(skb);
+}
+
 static __always_inline __u64 nfct_of(struct sk_buff *skb)
 {
 	return KFUNCS && bpf_core_field_exists(skb->_nfct) ? skb->_nfct : 0;

@@ -869,15 +869,14 @@ static __always_inline void find_socket(__u64 *ctx, struct freed *f, bool consum
 
 /* Set by xdp_exception until the skb that it is about is freed, which is the next thing done. */
 ONE_PER_CPU(aborted, __u32);
+__u32 any_aborted; /* ever: else no drop has to look */
 
 static __always_inline bool is_aborted(__u64 site)
 {
 	__u32 zero = 0, *mark = NULL, was;
 
-	for (int i = 0; KFUNCS && i < TRACE_XDP; i++) {
-		if (is_in(&places.xdp[i], site))
-			mark = bpf_map_lookup_elem(&aborted, &zero);
-	}
+	if (KFUNCS && any_aborted && is_in_any(places.xdp, TRACE_XDP, site))
+		mark = bpf_map_lookup_elem(&aborted, &zero);
 	if (!mark)
 		return false;
 	was = *mark;
@@ -895,7 +894,7 @@ int watch_aborted(__u64 *ctx)
 		return 0;
 	for (int i = 0; i < TRACE_XDP; i++) {
 		if (is_called_by(ctx, places.xdp[i].start, places.xdp[i].end))
-			*mark = 1; /* no frame, which is freed without a word */
+			any_aborted = *mark = 1; /* no frame, which is freed without a word */
 	}
 	return 0;
 }
@@ -919,6 +918,8 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 
 	if (!consumed && is_aborted(f->site))
 		f->flags |= WATCH_ABORTED;
+	if (cfg.has_expr && is_others(skb))
+		return;
 	/* first: most packets are not of the flow, and the filter is long to verify */
 	if (!look_inside(&at, program) && cfg.has_expr)
 		return;

@@ -321,6 +321,11 @@ int balance_attach(struct balance *b, const struct trace_places *places, struct 
 	return load_error(b, err, rc);
 }
 
+struct watch_front balance_front(const struct balance *b)
+{
+	return (struct watch_front){b->skel->progs.balance_drop, b->skel->maps.behind};
+}
+
 /* Streams */
 
 void balance_read_streams(const struct balance *b, struct balance_streams *sum)

@@ -87,6 +87,9 @@ int balance_open(struct balance **b, const struct balance_spec *spec, struct err
 /* From here on the checkpoints count. */
 int balance_attach(struct balance *b, const struct trace_places *places, struct error *err);
 
+/* For watch_follow(). */
+struct watch_front balance_front(const struct balance *b);
+
 /*
  * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes
  * some ms, 250 where the flow goes on.

@@ -320,11 +320,14 @@ static int start(void *arg, struct error *err)
 {
 	struct flow_account *a = arg;
 	const struct live_parts parts = live_parts(a->live);
+	const struct watch_front front = balance_front(a->balance);
 	int rc = balance_attach(a->balance, &parts.places, err);
 
 	a->attached = clock_now();
 	if (!rc)
 		rc = balance_dropped(a->balance, &a->rows_from[0]);
+	if (!rc)
+		rc = live_follow(a->live, &front, err);
 	if (!rc)
 		rc = live_discard(a->live);
 	if (!rc)

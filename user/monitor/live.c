@@ -343,6 +343,12 @@ int live_start(struct live *l, struct error *err)
 	return rc;
 }
 
+int live_follow(struct live *l, const struct watch_front *front, struct error *err)
+{
+	return error_errno(err, STATUS_FAILED, watch_follow(l->watch, front), NULL,
+			   "cannot put one program behind another");
+}
+
 int live_discard(struct live *l)
 {
 	return watch_collect(l->watch, NULL, NULL);
