@@ -185,6 +185,22 @@ def killed_before_it_was_finished():
         assert row["whole"] and row["finished"], row
 
 
+@case
+def a_mark_that_is_none():
+    """A pipe in its place is not waited for."""
+    mark = Path("/run/pktledger/labs", NAME)
+    with lab():
+        kept = mark.rename(mark.with_name(f".{NAME}"))
+        os.mkfifo(mark)
+        try:
+            row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
+            assert not row["whole"], row
+            result = pktledger("lab", "down", NAME)
+            assert result.status == 1 and "cannot read" in result.err, result
+        finally:
+            kept.rename(mark)
+
+
 @table([
     ("of a program", ["up", NAME, "--fault", "rcvbuf"], "run --fault"),
     ("unknown", ["up", NAME, "--fault", "tc_ingres"], "did you mean tc_ingress?"),

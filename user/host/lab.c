@@ -433,12 +433,16 @@ static int read_mark(const char *name, struct mark *m)
 {
 	struct json_object *o;
 	char path[PATH_MAX], *text;
+	struct stat st;
 	int ret;
 
 	memset(m, 0, sizeof(*m));
 	snprintf(m->info.name, sizeof(m->info.name), "%s", name);
 	mark_path(path, name);
-	ret = file_read(path, &text, NULL);
+	if (lstat(path, &st))
+		return -errno;
+	/* a pipe would be waited for */
+	ret = S_ISREG(st.st_mode) ? file_read(path, &text, NULL) : -EBADMSG;
 	if (ret)
 		return ret;
 	o = json_tokener_parse(text);
