@@ -9,6 +9,7 @@ import fcntl
 import functools
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -160,6 +161,17 @@ def refusal():
     """Why this kernel cannot do it, or None."""
     result = pktledger("trace", "-q", "--balance", "-t", "10ms", EXPR)
     return result.err.strip() if result.status == UNABLE else None
+
+
+@case
+def on_this_kernel():
+    """What it needs is here, or said: that a program can be attached to what sends again."""
+    functions = Path("/sys/kernel/tracing/available_filter_functions")
+    new = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 17)
+    if new or (functions.exists() and "\n__tcp_retransmit_skb\n" in functions.read_text()):
+        assert not refusal(), refusal()
+    else:
+        assert not refusal() or "__tcp_retransmit_skb" in refusal(), refusal()
 
 
 def balancing(*args, expr=EXPR):

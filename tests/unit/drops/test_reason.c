@@ -9,6 +9,7 @@
 
 #include "cases.h"
 #include "drops/reason.h"
+#include "drops/tcp.h"
 
 static void add_tracepoint(struct btf *btf, const char *name, unsigned args)
 {
@@ -146,6 +147,33 @@ CASE(no_btf)
 	assert_null(r);
 	assert_int_equal(err.status, STATUS_UNABLE);
 	assert_non_null(strstr(err.message, "/nonexistent/btf"));
+}
+
+/* What a kernel without it says. */
+static void assert_refused(struct btf *btf, const char *words)
+{
+	struct tcp_spec spec = {.reasons = open_btf(btf), .flows = 1};
+	struct tcp_observer *o;
+	struct error err = {};
+
+	assert_true(tcp_observer_open(&o, &spec, &err) < 0);
+	assert_int_equal(err.status, STATUS_UNABLE);
+	assert_non_null(strstr(err.message, words));
+	assert_non_null(strstr(err.hint, "trace without --balance"));
+	reasons_free((struct reasons *)spec.reasons);
+}
+
+CASE(what_tcp_needs)
+{
+	struct btf *btf = btf__new_empty();
+
+	add_tracepoint(btf, "kfree_skb", 2);
+	add_tracepoint(btf, "tcp_retransmit_skb", 3);
+	assert_refused(btf, "(skb:kfree_skb without reason)");
+	btf = btf__new_empty();
+	add_tracepoint(btf, "kfree_skb", 4);
+	add_tracepoint(btf, "tcp_retransmit_skb", 2);
+	assert_refused(btf, "fexit on __tcp_retransmit_skb");
 }
 
 CASE(running_kernel)
