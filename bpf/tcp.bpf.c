@@ -112,7 +112,8 @@ ONE_PER_CPU(losses, struct tcp_losses);
 struct kept {
 	struct watch_flow flow; /* one that is closed has no port any more */
 	struct tcp_totals first;
-	__u64 final; /* its last reading was: nothing more is said of it */
+	__u32 final;  /* its last reading was: nothing more is said of it */
+	__u32 failed; /* total_retrans of the one that failed last */
 };
 
 struct {
@@ -726,13 +727,19 @@ static __always_inline int failed(__u64 *ctx)
 	struct sock *sk = (void *)ctx[0];
 	const __u32 zero = 0, total = BPF_CORE_READ((const struct tcp_sock *)sk, total_retrans);
 	struct failure *last = bpf_map_lookup_elem(&failures, &zero);
+	struct kept *k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	const int err = ctx[3];
 
-	if (!err || !last || (last->sk == (__u64)sk && last->total_retrans == total))
+	if (!err || !last || (last->sk == (__u64)sk && last->total_retrans == total) ||
+	    (k && k->failed == total))
 		return 0;
 	last->sk = (__u64)sk;
 	last->total_retrans = total;
-	return resent(sk, (void *)ctx[1], err, TCP_ON_FAILED);
+	resent(sk, (void *)ctx[1], err, TCP_ON_FAILED);
+	k = bpf_sk_storage_get(&sockets, sk, 0, 0); /* another one may have come on this CPU */
+	if (k)
+		k->failed = total;
+	return 0;
 }
 
 /*
