@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`run` between two NICs: what a ring has no room for, and AF_XDP without a copy."""
+"""`run` between two NICs: full rings, every engine that a driver offers, links that go away."""
 
 import contextlib
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import assert_balanced, lost, main, pktledger, require, run, table  # noqa: E402
+from lib import (assert_balanced, assert_ok, lost, main, pktledger, require, run,  # noqa: E402
+                 table, until)
 from nics import (NETNS, ethtool, link, load_drivers, poll_in_thread, set_queues)  # noqa: E402
 
 RATE, SECONDS = 1000, 8
@@ -75,6 +78,10 @@ def ring(driver, counter, options):
               f"{stage['packets']} by {counter % nic}")
 
 
+def kernel():
+    return tuple(int(n) for n in os.uname().release.split(".")[:2])
+
+
 def tx_packets(nic):
     text = subprocess.run(["ip", "netns", "exec", NETNS, "cat",
                            f"/sys/class/net/{nic}/statistics/tx_packets"], capture_output=True,
@@ -82,29 +89,96 @@ def tx_packets(nic):
     return int(text)
 
 
-@table([("one queue", 1), ("two queues", 2)])
-def zero_copy(queues):
+@table([
+    ("igb, one queue", "igb", 1),
+    ("igb, two queues", "igb", 2),
+    ("virtio, one queue", "virtio_net", 1),
+    ("virtio, two queues", "virtio_net", 2),
+])
+def zero_copy(driver, queues):
     """
-    Of virtio, since Linux 6.16: frames that tx_packets does not count. What a late sender catches
-    up with is less than the taps outside of the guest hold, which would lose it unseen.
+    Since Linux 6.16, at both ends. Of virtio they are frames that tx_packets does not count. What a
+    late sender catches up with is less than what holds frames outside of the guest.
     """
-    with link("virtio_net") as (nic, partner):
+    require(kernel() >= (6, 16), "without a copy since Linux 6.16")
+    with link(driver) as (nic, partner):
         set_queues(nic, queues)
         set_queues(partner, queues, netns=NETNS)
         before = tx_packets(partner)
-        result = pktledger("run", "-j", "--tx", "xsk", "--rx", "xsk", "-i",
-                           f"{NETNS}/{partner},{nic}", "--count", str(COUNT), "--rate",
-                           str(RATE // 2), "--threads", str(queues), "--flows", "16")
-        document = result.json
+        document = run("-i", f"{NETNS}/{partner},{nic}", "--tx", "xsk", "--rx", "xsk", "--count",
+                       str(COUNT), "--rate", str(RATE // 2), "--threads", str(queues), "--flows",
+                       "16")
         mode = document["start"]["granted_mode"]
-        require("zero" in mode["tx"] and "zero" in mode["rx"], f"granted: {mode}")
-        assert result.status == 0, result
+        assert set(mode.values()) == {"native zero-copy"}, mode
         assert_balanced(document, COUNT)
         assert document["end"]["delivered"] == COUNT, document["end"]
         counted = tx_packets(partner) - before
-        assert counted < COUNT, counted
-        print(f"zero copy: {queues} queues, granted {mode}, sent {COUNT}, delivered "
-              f"{document['end']['delivered']}, tx_packets +{counted}")
+        assert counted < COUNT or driver != "virtio_net", counted
+        print(f"zero copy: {driver}, {queues} queues, granted {mode}, sent {COUNT}, tx_packets "
+              f"+{counted}")
+
+
+@table([(driver, driver) for driver in ("igb", "virtio_net", "vmxnet3")])
+def native_xdp(driver):
+    """Most drivers take live frames only where the sender has an XDP program, too."""
+    require(driver != "vmxnet3" or kernel() >= (6, 6), "XDP in vmxnet3 since Linux 6.6")
+    with link(driver) as (nic, partner):
+        document = assert_ok(pktledger(
+            "run", "-j", "-i", f"{NETNS}/{partner},{nic}", "--tx", "xdp", "--rx", "xdp", "--count",
+            str(COUNT // 2), "--rate", str(RATE // 2))).json
+        assert document["start"]["granted_mode"] == {"tx": "live frames", "rx": "native"}, document
+        assert_balanced(document, COUNT // 2)
+        assert document["end"]["delivered"] == COUNT // 2, document["end"]
+
+
+@table([(driver, driver) for driver in ("igb", "virtio_net", "vmxnet3", "8139cp")])
+def slow_reader(driver):
+    """What the driver does with a packet that it has sent is no end of it."""
+    with link(driver) as (nic, partner):
+        document = run("-i", f"{NETNS}/{partner},{nic}", "--tx", "socket", "--count", "2000",
+                       "--rate", str(RATE // 2), "--rcvbuf", "16k", "--pause", "300ms/100ms")
+        assert_balanced(document, 2000)
+        assert lost(document)["rcvbuf"] > 1000, lost(document)
+
+
+def change(nic, command):
+    """In the middle of the traffic, as the receiver's NIC shows it."""
+    received = Path("/sys/class/net", nic, "statistics/rx_packets")
+    before = int(received.read_text())
+    until(lambda: int(received.read_text()) > before + 100, 60, "packets")
+    subprocess.run(["sh", "-c", command], check=True)
+
+
+@table([
+    ("receiver, sockets", "vmxnet3", "socket", "socket", "ip link set {here} {flap}", "wire"),
+    ("receiver, AF_XDP", "virtio_net", "xsk", "xsk", "ip link set {here} {flap}", "wire"),
+    ("receiver, XDP", "igb", "xdp", "xdp", "ip link set {here} {flap}", "wire"),
+    ("sender, XDP", "igb", "xdp", "xdp", "ip -n {ns} link set {there} {flap}", "tx_device"),
+    ("MTU of the receiver", "igb", "xsk", "xsk", "ip link set {here} mtu 1400", None),
+    ("MTU of the sender", "virtio_net", "socket", "xdp", "ip -n {ns} link set {there} mtu 1400",
+     None),
+])
+def interrupted(driver, tx, rx, command, stage):
+    """What left one NIC and did not come to the other is known by both."""
+    with link(driver) as (nic, partner):
+        down, up = (command.format(here=nic, there=partner, ns=NETNS, flap=flap)
+                    for flap in ("down", "up"))
+        changing = threading.Thread(target=change, args=(
+            nic, down if down == up else f"{down}; sleep 1.5; {up}"))
+        changing.start()
+        try:
+            document = run("-i", f"{NETNS}/{partner},{nic}", "--tx", tx, "--rx", rx, "-t", "5",
+                           "--rate", str(RATE // 4))
+        finally:
+            changing.join()
+            for where in ([], ["-n", NETNS]):
+                subprocess.run(["ip", *where, "link", "set", partner if where else nic, "mtu",
+                                "1500"], check=True)
+        assert_balanced(document)
+        told = lost(document)
+        assert stage is None or told.get(stage), told
+        assert set(told) <= {"wire", "tx_device", "udp_lookup", "rcvbuf"}, told
+        print(f"{driver}, {tx} to {rx}: sent {document['end']['sent']}, lost {told}")
 
 
 if __name__ == "__main__":

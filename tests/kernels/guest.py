@@ -4,8 +4,8 @@
 The guest sees this machine's files, read-only below a file system in memory: what it writes there
 is gone after it. /out is a directory of the host. So a program is built here and run there. A
 guest that is another machine has a root of its own, and of this machine the directories that the
-command needs. It has two NICs of each model in NICS, with a link between, which are down; and,
-where this machine lets us make taps, two of virtio with two queues each.
+command needs. It has two NICs of each model in NICS, with a link between, which are down, and of
+igb, if QEMU knows it; and, where this machine lets us make taps, two of virtio with two queues each.
 """
 
 import os
@@ -17,8 +17,8 @@ import threading
 from pathlib import Path
 
 import foreign
+import kernels
 
-QEMU = os.environ.get("VMRUN_QEMU")
 NEEDED = ("cpio", "modprobe", "setpriv", "xz", "zstd")
 MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
 PACKAGES = "busybox-static cpio kmod util-linux xz-utils zstd"
@@ -97,7 +97,7 @@ def static_shell(machine):
 def missing(machine):
     """What would have to be installed or made, or None."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    absent = [name for name in (QEMU or machine.qemu, *NEEDED) if not shutil.which(name, path=path)]
+    absent = [name for name in (os.environ.get("VMRUN_QEMU") or machine.qemu, *NEEDED) if not shutil.which(name, path=path)]
     if machine.native and not static_shell(machine):
         absent.append("busybox")
     if absent:
@@ -145,11 +145,13 @@ def make_initramfs(kernel):
     return made
 
 
-def pair(model):
+def pair(model, hub):
     """Two NICs of a model and what is between them. Their ROMs would be asked to boot from."""
-    options = [["-netdev", f"hubport,id={model}{i},hubid={NICS.index(model)}",
-                "-device", f"{model},netdev={model}{i},mac=52:54:00:00:{NICS.index(model):02}:0{i},"
-                           "romfile="] for i in (0, 1)]
+    port = ",bus={}" if model == "igb" else ""  # is of PCIe, and wants a port of its own
+    options = [[*(["-device", f"pcie-root-port,id=port{i},chassis={i}"] if port else []),
+                "-netdev", f"hubport,id={model}{i},hubid={hub}",
+                "-device", f"{model},netdev={model}{i},mac=52:54:00:00:{hub:02}:0{i},romfile="
+                           + port.format(f"port{i}")] for i in (0, 1)]
     return [word for words in options for word in words]
 
 
@@ -170,8 +172,10 @@ def tapped(i):
 
 def qemu(kernel, out, cpus, memory):
     taps, machine = taps_work(), kernel.machine
+    emulator = kernels.emulator(machine)
+    nics = [*NICS, "igb"] if kernels.knows_igb(*emulator) else NICS
     root = [] if machine.native else [f'"guest_root={foreign.root(machine)}"']
-    return [*(IN_NETWORK if taps else []), QEMU or machine.qemu, "-name", "guest", "-nodefaults",
+    return [*(IN_NETWORK if taps else []), *emulator, "-name", "guest", "-nodefaults",
             "-display", "none", "-no-reboot", *machine.hardware, "-accel", machine.accel,
             "-smp", str(cpus), "-m", memory,
             "-kernel", str(kernel.image), "-initrd", str(make_initramfs(kernel)),
@@ -185,7 +189,7 @@ def qemu(kernel, out, cpus, memory):
             # no stdio: the end of its input would close the port to the guest, too
             "-chardev", "file,id=output,path=/proc/self/fd/1",
             "-device", "virtserialport,chardev=output,name=guest.output",
-            *(word for model in NICS for word in pair(model)),
+            *(word for hub, model in enumerate(nics) for word in pair(model, hub)),
             *(word for i in range(len(TAPS) if taps else 0) for word in tapped(i))]
 
 

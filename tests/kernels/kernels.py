@@ -2,10 +2,12 @@
 """Debian's kernels, unpacked below a cache directory; nothing is installed.
 
 The network is needed once a kernel: what the cache holds is not asked for again. A package up to
-6.18 holds all of a kernel; later ones depend on linux-binary (vmlinuz), -modules and -base.
+6.18 holds all of a kernel; later ones depend on linux-binary (vmlinuz), -modules and -base. So is a
+QEMU that knows igb (8 or later), where that of this machine does not.
 """
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -26,6 +28,8 @@ WANTED = {
     "6.12-arm64": (("trixie-security", "trixie"), r"6\.12\.", ARM64),
     "newest": (("sid",), r"", AMD64),
 }
+
+NEWER_QEMU = ("qemu-system-x86", "qemu-system-data", "seabios")
 
 
 class Unavailable(Exception):
@@ -177,3 +181,42 @@ def kernel(name):
     if not (CACHE / name / "release").exists():
         fetch(name)
     return Kernel(CACHE / name, WANTED[name][2])
+
+
+@functools.cache
+def knows_igb(*emulator):
+    return "igb options" in subprocess.run([*emulator, "-device", "igb,help"], text=True,
+                                           capture_output=True, check=False).stdout
+
+
+def fetch_qemu(root):
+    """That of the backports for this release, which runs with the libraries that are here."""
+    release = re.search(r"^VERSION_CODENAME=(\S+)", Path("/etc/os-release").read_text(), re.M)
+    if not release:
+        raise Unavailable("this is no Debian release")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(Archive((f"{release[1]}-backports",), AMD64)) as archive, \
+            tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+        archive.update()
+        archive.apt("apt-get", "download", *NEWER_QEMU, cwd=scratch)
+        for deb in Path(scratch).glob("*.deb"):
+            output("dpkg", "-x", deb, f"{scratch}/root")
+        Path(scratch, "root").rename(root)
+
+
+@functools.cache
+def emulator(machine):
+    """The command that emulates it."""
+    installed = [os.environ.get("VMRUN_QEMU") or machine.qemu]
+    if machine != AMD64 or not machine.native or "VMRUN_QEMU" in os.environ or knows_igb(*installed):
+        return installed
+    root = CACHE / "qemu"
+    # modules are looked for where those of the other QEMU are, unless told otherwise
+    newer = ["env", f"QEMU_MODULE_DIR={root}", root / f"usr/bin/{machine.qemu}",
+             "-L", root / "usr/share/qemu", "-L", root / "usr/share/seabios"]
+    with contextlib.suppress(Unavailable):
+        if not root.exists():
+            fetch_qemu(root)
+        if knows_igb(*newer):
+            return newer
+    return installed

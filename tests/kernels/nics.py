@@ -22,7 +22,7 @@ def require_guest():
 def load_drivers():
     """There is no udev in a guest. To be called before the cases: devices come with them."""
     if Path("/out/init").exists():
-        for module in ("vmxnet3", "8139cp", "virtio_net"):
+        for module in ("igb", "vmxnet3", "8139cp", "virtio_net"):
             subprocess.run(["modprobe", module], check=False, capture_output=True)
 
 
