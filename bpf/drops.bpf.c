@@ -479,7 +479,7 @@ static __always_inline int dropped(__u64 *ctx, bool second)
 		return 0;
 	cause.location = drop_site(ctx);
 	if (is_elsewhere(skb, cause.location) ||
-	    cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
+	    is_in_any(cfg.ignored, TRACE_IGNORED, cause.location))
 		return 0;
 	if (kernel.has_reason)
 		cause.reason = (int)ctx[2];

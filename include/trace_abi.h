@@ -42,6 +42,7 @@ struct trace_places {
 };
 
 #define TRACE_HANDING	 6
+#define TRACE_IGNORED	 3
 #define TRACE_CONSUMING	 3
 #define TRACE_STREAMS	 64  /* sending threads of one run */
 #define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
@@ -228,14 +229,13 @@ struct trace_config {
 	__u16 streams; /* slots */
 	__u16 port;    /* destination port of the flow, host order; 0: any */
 	__u16 pad[3];
-	__u32 count_all;    /* count the ends of others' numbers too: the senders are not known */
-	__u32 fragments;    /* datagrams are larger than the MTU: tie fragments to numbers */
-	__u32 tunnel;	    /* UDP port of VXLAN, whose packets are looked into; 0: none */
-	__u32 learn;	    /* enum trace_learn; if not 0, base and stream0 are */
-	__u32 netns;	    /* only what ends in this namespace; 0: in any */
-	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
-	__u64 ignore_end;
-	struct trace_range fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
+	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
+	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
+	__u32 tunnel;	 /* UDP port of VXLAN, whose packets are looked into; 0: none */
+	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are */
+	__u32 netns;	 /* only what ends in this namespace; 0: in any */
+	struct trace_range ignored[TRACE_IGNORED]; /* where packets are freed that did not end */
+	struct trace_range fragmenting[2];	   /* ip_do_fragment(), ip6_fragment() */
 	/* Where a merged packet is freed because all its segments are to be: tbf_segment() */
 	struct trace_range segmenting[2];
 	/* Of devices that hand over to a peer: what is dropped there carries the peer as its
@@ -260,7 +260,8 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 128 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) ==
+		       112 + 16 * (TRACE_IGNORED + TRACE_HANDING + TRACE_CONSUMING),
 	       "no holes");
 
 #endif

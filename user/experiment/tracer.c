@@ -10,12 +10,18 @@
 #include "drops/noise.h"
 
 /*
- * Children of a freed head are freed in skb_release_data(): no packets of their own.
- * What is freed where fragments are made are those that were not sent any more. A merged packet
- * whose segments do not fit is freed before they are: they report their end themselves.
+ * Children of a freed head are freed in skb_release_data(): no packets of their own. And vmxnet3
+ * frees what it has sent as if it had dropped it, before the packet gets to its end. What is freed
+ * where fragments are made are those that were not sent any more. A merged packet whose segments do
+ * not fit is freed before they are: they report their end themselves.
  */
 static void find_ranges(struct tracer *t)
 {
+	static const char *const ignored[TRACE_IGNORED] = {
+		"skb_release_data",
+		"vmxnet3_unmap_pkt",
+		"vmxnet3_tq_tx_complete",
+	};
 	static const char *const handing[TRACE_HANDING] = {
 		"veth_xmit",   "veth_xmit.cold", "veth_forward_skb",
 		"veth_xdp_rx", "netkit_xmit",	 "netkit_xmit.cold",
@@ -23,8 +29,8 @@ static void find_ranges(struct tracer *t)
 	const struct ksyms *k = t->ksyms;
 	struct trace_config *c = &t->config;
 
-	c->ignore_start = ksym_range(k, "skb_release_data").start;
-	c->ignore_end = ksym_range(k, "skb_release_data").end;
+	for (unsigned i = 0; i < TRACE_IGNORED; i++)
+		c->ignored[i] = ksym_range(k, ignored[i]);
 	c->fragmenting[0] = ksym_range(k, "ip_do_fragment");
 	c->fragmenting[1] = ksym_range(k, "ip6_fragment");
 	c->segmenting[0] = ksym_range(k, "tbf_enqueue");
