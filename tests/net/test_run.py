@@ -199,6 +199,28 @@ def legs_of_engines(tx, rx, points):
     assert [leg["from"] for leg in legs] == points and legs[-1]["to"] == "read", legs
 
 
+@table(first(1, [
+    ("through a backlog", ["--rps", str(os.cpu_count() - 1)]),
+    ("in merged packets", ["--gso", "--gro", "--device-gro"]),
+]))
+def timestamps(options):
+    """The kernel's own: what waits for a CPU, and a packet within a merged one."""
+    end = run("--tx", "socket", "-r", "10k", "-c", "2000", "--rcvbuf", "16M", "--legs", *options)["end"]
+    stamps, at_device = end["timestamps"], [leg for leg in end["legs"] if leg["to"] == "device_in"]
+    assert (stamps["kind"], stamps["packets"]) == ("software", end["delivered"]), stamps
+    assert sum(leg["packets"] for leg in at_device) == end["delivered"], end["legs"]
+    if "--rps" in options:
+        assert stamps["backlog_ns"]["p50"] < at_device[-1]["latency_ns"]["p50"], (stamps, end["legs"])
+        assert stamps["backlog_ns"]["p50"] > 500, stamps
+
+
+@case
+def no_timestamps():
+    end = run("--rx", "xsk", "-r", "10k", "-c", "1000", "--legs")["end"]
+    assert end["timestamps"] == {"kind": "none", "packets": 0, "backlog_ns": None}, end
+    assert "timestamps" not in run("-r", "10k", "-c", "1000")["end"]
+
+
 @case
 def duration():
     document = run("--duration", "200ms", "--rate", "10k")

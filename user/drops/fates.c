@@ -102,6 +102,19 @@ const struct record_field result_leg_rows[] = {
 	{0},
 };
 
+static const char *const stamper_names[] = {
+	[STAMPED_BY_NONE] = "none",
+	[STAMPED_BY_SOFTWARE] = "software",
+};
+
+const struct record_field result_stamps_rows[] = {
+	RECORD("kind", ENUM, result_stamps, kind, RECORD_NAMES(stamper_names)),
+	RECORD("packets", UINT, result_stamps, packets),
+	RECORD("backlog_ns", NESTED, result_stamps, backlog, .rows = result_latency_rows,
+	       RECORD_WHEN(result_stamps, backlog.measured)),
+	{0},
+};
+
 const struct record_field arrivals_flow_rows[] = {
 	RECORD("stream", UINT, arrivals_flow, stream),
 	RECORD("source", TEXT, arrivals_flow, source),

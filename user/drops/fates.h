@@ -77,6 +77,19 @@ struct result_leg {
 
 extern const struct record_field result_leg_rows[];
 
+/* What the receiver's kernel says of when a packet came (SO_TIMESTAMPING). */
+struct result_stamps {
+	bool asked; /* legs are measured */
+	enum result_stamper {
+		STAMPED_BY_NONE,     /* what receives has no such timestamps */
+		STAMPED_BY_SOFTWARE, /* as the driver hands it over, before it waits for a CPU */
+	} kind;
+	uint64_t packets;
+	struct result_latency backlog; /* from there to RESULT_DEVICE_IN */
+};
+
+extern const struct record_field result_stamps_rows[];
+
 struct arrivals_flow {
 	uint16_t stream; /* as stamped */
 	char source[64]; /* ADDR:PORT; "": flows were not distinguished */
@@ -95,6 +108,7 @@ struct arrivals {
 	uint64_t delay[HIST_QUARTERS]; /* packets by one-way delay: hist_quarters() */
 	struct result_leg leg[RESULT_LEGS];
 	unsigned legs;
+	struct result_stamps stamps;
 	uint64_t jitter_ns; /* RFC 3550, mean of the flows by packets */
 	uint64_t negative;  /* packets that arrived before they were sent */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/mem.h"
@@ -71,17 +72,17 @@ void legs_close(struct legs *l)
 	free(l);
 }
 
-/* The histogram of a leg, made if there is none. */
-static struct hist *leg_of(struct legs_sums *sums, unsigned i)
+/* A histogram, made if there is none. */
+static struct hist *made(struct hist **h)
 {
-	if (!sums->leg[i])
-		sums->leg[i] = mem_new(sums->leg[i]);
-	return sums->leg[i];
+	if (!*h)
+		*h = mem_new(*h);
+	return *h;
 }
 
 static void add(struct legs_sums *sums, unsigned from, unsigned to, uint64_t ns)
 {
-	hist_add(leg_of(sums, from * RESULT_POINTS + to), ns);
+	hist_add(made(&sums->leg[from * RESULT_POINTS + to]), ns);
 }
 
 /* The clocks of two CPUs may differ by nanoseconds. */
@@ -91,7 +92,7 @@ static uint64_t since(uint64_t before, uint64_t now)
 }
 
 void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint64_t sent_ns,
-	       uint64_t now_ns)
+	       uint64_t came_ns, uint64_t now_ns)
 {
 	const volatile struct leg_times *t = &l->times[leg_slot(word)];
 	uint64_t at[RESULT_POINTS] = {[RESULT_SENT] = sent_ns, [RESULT_READ] = now_ns};
@@ -101,7 +102,14 @@ void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint
 		at[RESULT_DEVICE_OUT + i] = t->at[i];
 	/* another one may have taken its place, or do so now */
 	if (t->word != word)
-		return;
+		memset(&at[RESULT_DEVICE_OUT], 0, LEG_POINTS * sizeof(*at));
+	if (came_ns) {
+		sums->stamped++;
+		if (at[RESULT_DEVICE_IN])
+			hist_add(made(&sums->backlog), since(came_ns, at[RESULT_DEVICE_IN]));
+		else
+			at[RESULT_DEVICE_IN] = came_ns;
+	}
 	for (unsigned to = RESULT_DEVICE_OUT; to < RESULT_POINTS; to++) {
 		if (!at[to] || (to == RESULT_READ && from == RESULT_SENT))
 			continue;
@@ -116,18 +124,23 @@ void legs_merge(struct legs_sums *into, const struct legs_sums *from)
 {
 	for (unsigned i = 0; i < RESULT_POINTS * RESULT_POINTS; i++) {
 		if (from->leg[i])
-			hist_merge(leg_of(into, i), from->leg[i]);
+			hist_merge(made(&into->leg[i]), from->leg[i]);
 	}
+	if (from->backlog)
+		hist_merge(made(&into->backlog), from->backlog);
+	into->stamped += from->stamped;
 }
 
 void legs_forget(struct legs_sums *sums)
 {
 	for (unsigned i = 0; i < RESULT_POINTS * RESULT_POINTS; i++)
 		free(sums->leg[i]);
+	free(sums->backlog);
 	*sums = (struct legs_sums){};
 }
 
-unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_LEGS])
+unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_LEGS],
+		     struct result_stamps *stamps)
 {
 	const unsigned whole = RESULT_READ, end = RESULT_POINTS * RESULT_POINTS;
 	unsigned n = 0;
@@ -144,5 +157,8 @@ unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_
 					     .mean_ns = hist_mean(h)};
 		result_latency_fill(&leg[n++].latency, h);
 	}
+	stamps->kind = sums->stamped ? STAMPED_BY_SOFTWARE : STAMPED_BY_NONE;
+	stamps->packets = sums->stamped;
+	result_latency_fill(&stamps->backlog, sums->backlog);
 	return n;
 }

@@ -38,14 +38,17 @@ void legs_close(struct legs *l);
  */
 struct legs_sums {
 	struct hist *leg[RESULT_POINTS * RESULT_POINTS]; /* by from and to; NULL: no packet */
+	struct hist *backlog; /* from the kernel's timestamp to RESULT_DEVICE_IN; NULL: no packet */
+	uint64_t stamped;     /* packets with such a timestamp */
 };
 
 /*
- * A packet was read: `sent_ns` by its stamp, `now_ns` both CLOCK_TAI. One that no point between
- * knows does not count.
+ * A packet was read: `sent_ns` by its stamp, `now_ns`, `came_ns` by the kernel's timestamp (0: it
+ * has none), which stands for RESULT_DEVICE_IN where that has not seen it; all CLOCK_TAI. One that
+ * no point between knows does not count.
  */
 void legs_read(const struct legs *l, struct legs_sums *sums, uint64_t word, uint64_t sent_ns,
-	       uint64_t now_ns);
+	       uint64_t came_ns, uint64_t now_ns);
 
 /* Adds those of another thread. */
 void legs_merge(struct legs_sums *into, const struct legs_sums *from);
@@ -53,6 +56,7 @@ void legs_merge(struct legs_sums *into, const struct legs_sums *from);
 void legs_forget(struct legs_sums *sums);
 
 /* In the order of the way, the whole last. Returns how many. */
-unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_LEGS]);
+unsigned legs_result(const struct legs_sums *sums, struct result_leg leg[RESULT_LEGS],
+		     struct result_stamps *stamps);
 
 #endif

@@ -225,6 +225,8 @@ const struct record_field msg_end[] = {
 	RECORD_LIST("delay", UINT, result, arrivals.delay),
 	RECORD_LIST("legs", NESTED, result, arrivals.leg, .rows = result_leg_rows,
 		    RECORD_COUNT(result, arrivals.legs)),
+	RECORD("timestamps", NESTED, result, arrivals.stamps, .rows = result_stamps_rows,
+	       RECORD_WHEN(result, arrivals.stamps.asked)),
 	RECORD("jitter_ns", UINT, result, arrivals.jitter_ns),
 	RECORD("negative", UINT, result, arrivals.negative),
 	RECORD("flows_more", UINT, result, arrivals.flows_more),

@@ -383,7 +383,8 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 	}
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);
-	out->legs = legs_result(&legs, out->leg);
+	out->legs = legs_result(&legs, out->leg, &out->stamps);
+	out->stamps.asked = n && sink[0]->legs;
 	legs_forget(&legs);
 	out->jitter_ns = take_delays(&sums, &out->latency);
 	free(lines);

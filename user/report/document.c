@@ -139,6 +139,8 @@ static const struct record_field arrivals_rows[] = {
 	RECORD_OTHER("latency_histogram", NULL),
 	RECORD_LIST("legs", NESTED, arrivals, leg, .rows = result_leg_rows,
 		    RECORD_COUNT(arrivals, legs), .how = RECORD_OMITTED),
+	RECORD("timestamps", NESTED, arrivals, stamps, .rows = result_stamps_rows,
+	       RECORD_WHEN(arrivals, stamps.asked), .how = RECORD_OMITTED),
 	RECORD("jitter_ns", UINT, arrivals, jitter_ns, RECORD_WHEN(arrivals, latency.measured)),
 	RECORD_PART("clock", clock_rows),
 	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = arrivals_flow_rows,

@@ -121,6 +121,27 @@ static void put_legs(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
+/* When the kernel says that packets came, and how long they waited for a CPU then. */
+static void put_stamps(struct page *p, const struct json_object *end)
+{
+	const struct json_object *stamps = json_get(end, "timestamps");
+	const struct json_object *wait = json_get(stamps, "backlog_ns");
+
+	if (!stamps)
+		return;
+	if (!wait)
+		page_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN, "%s, of %s",
+			  json_get_text(stamps, "kind"),
+			  fmt_many(json_get_u64(stamps, "packets"), "packet"));
+	else
+		page_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN,
+			  "%s, of %s; to rx device\vp50 %s, p99 %s, max %s",
+			  json_get_text(stamps, "kind"),
+			  fmt_many(json_get_u64(stamps, "packets"), "packet"),
+			  fmt_ns(json_get_u64(wait, "p50")), fmt_ns(json_get_u64(wait, "p99")),
+			  fmt_ns(json_get_u64(wait, "max")));
+}
+
 static void put_beside(struct page *p, const struct json_object *end)
 {
 	static const struct text_count seen[] = {
@@ -153,6 +174,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 
 	put_latency(p, end);
 	put_legs(p, end);
+	put_stamps(p, end);
 	/* how what was lost lay together, and how far the displaced came too late */
 	if (json_get_u64(gaps, "gaps"))
 		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,

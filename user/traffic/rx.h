@@ -108,6 +108,7 @@ struct sink {
 	const struct legs *legs;     /* NULL: none are measured */
 
 	struct endpoint source; /* of the next packet; set by engines that tell flows apart */
+	uint64_t came_ns;	/* of the next packet: as legs_read() takes it */
 
 	/* results; written by the receiving thread only */
 	struct sink_sums sums;

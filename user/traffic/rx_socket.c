@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Receiving from an ordinary UDP socket with recvmmsg(): the path of any application. */
 #include <errno.h>
+#include <linux/net_tstamp.h>
 #include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/udp.h>
@@ -35,10 +36,11 @@ struct rx {
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 	struct sockaddr_in6 from[BATCH]; /* or sockaddr_in; if flows are told apart */
+	uint64_t tai_offset; /* CLOCK_TAI - CLOCK_REALTIME, ns; where the kernel's time is asked */
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control[BATCH]; /* GRO: the size of a segment */
+		char room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(3 * sizeof(struct timespec))];
+	} control[BATCH]; /* GRO: the size of a segment; legs: when it came */
 };
 
 /* Joins the multicast group that is asked for, if one is. */
@@ -125,11 +127,21 @@ static void prepare_batch(struct rx *rx)
 			h->msg_name = &rx->from[i];
 			h->msg_namelen = sizeof(rx->from[i]);
 		}
-		if (rx->cfg->tuning->receive.gro) {
+		if (rx->cfg->tuning->receive.gro || rx->sink->legs) {
 			h->msg_control = &rx->control[i];
 			h->msg_controllen = sizeof(rx->control[i]);
 		}
 	}
+}
+
+/* They are not needed, and the kernel has them everywhere. */
+static void ask_times(struct rx *rx)
+{
+	const int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	uint64_t real_ns = clock_ns(CLOCK_REALTIME);
+
+	setsockopt(rx->fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
+	rx->tai_offset = (pace_tai() - real_ns) / 1000000000 * 1000000000; /* whole seconds */
 }
 
 static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error *err)
@@ -148,6 +160,8 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 	if (rx->fd < 0)
 		return rx->fd;
 	prepare_batch(rx);
+	if (rx->sink->legs)
+		ask_times(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->rcvbuf, &len);
 	/*
 	 * A call that finds one or two packets fights with the sender's CPU for the queue, and
@@ -199,14 +213,25 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 	return poll(&p, 1, timeout_ms) > 0 ? take(rx) : n;
 }
 
-/* Bytes of each datagram in a message that GRO has merged; 0: it is one datagram. */
-static unsigned segment_of(struct msghdr *h)
+/*
+ * What is told beside a message. Returns the bytes of each datagram in one that GRO has merged; 0:
+ * it is one datagram.
+ */
+static unsigned take_control(struct rx *rx, struct msghdr *h)
 {
+	struct timespec came[3]; /* the first is of software */
 	int bytes = 0;
 
+	rx->sink->came_ns = 0;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
 			memcpy(&bytes, CMSG_DATA(c), sizeof(bytes));
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING) {
+			memcpy(came, CMSG_DATA(c), sizeof(came));
+			if (came[0].tv_sec)
+				rx->sink->came_ns = (uint64_t)came[0].tv_sec * 1000000000 +
+						    (uint64_t)came[0].tv_nsec + rx->tai_offset;
+		}
 	}
 	return bytes > 0 ? (unsigned)bytes : 0;
 }
@@ -224,8 +249,8 @@ static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 		sink->source = num_endpoint_from(h->msg_name);
 		h->msg_namelen = sizeof(rx->from[i]);
 	}
-	if (rx->cfg->tuning->receive.gro) {
-		segment = segment_of(h);
+	if (h->msg_control) {
+		segment = take_control(rx, h);
 		h->msg_controllen = sizeof(rx->control[i]);
 	}
 	for (; segment && len > segment; n++) {

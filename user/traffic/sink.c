@@ -75,7 +75,7 @@ static void note_delay(struct sink *s, struct line *l, uint64_t word, const uint
 		hist_add(l->delay, (uint64_t)transit);
 	}
 	if (s->legs)
-		legs_read(s->legs, &s->legs_sums, word, be64toh(t.ns), now_tai);
+		legs_read(s->legs, &s->legs_sums, word, be64toh(t.ns), s->came_ns, now_tai);
 }
 
 static struct line *known_line(const struct sink *s, uint16_t stream, const struct endpoint *source)
