@@ -207,21 +207,24 @@ static const struct kind {
 	 PORTS,
 	 NULL,
 	 {},
-	 "by-number nic settle 0; traced 1x4096 -; rx socket ns v-rx x1 fates skb last-cpu; tx ns "
+	 "by-number nic settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
+	 "last-cpu; tx ns "
 	 "v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
 	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
 	{"ports, fragments",
 	 PORTS,
 	 NULL,
 	 {.payload = 3000},
-	 "by-number fragments nic settle 0; traced 1x4096 - edge; rx socket ns v-rx x1 fates skb "
+	 "by-number fragments nic settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 "
+	 "fates skb "
 	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
 	 "200 of 200; 3046 bytes rx-cost tx-cost rx-rate tx-rate fragments 600 reassembled 200"},
 	{"ports, AF_XDP",
 	 PORTS,
 	 NULL,
 	 {.tx = &tx_xsk, .rx = &rx_xsk},
-	 "by-number nic settle 0; traced 1x4096 -; rx xsk ns v-rx x2 fates last-cpu prog steer; tx "
+	 "by-number nic settle 0; traced 1x4096 - checkpoints; rx xsk ns v-rx x2 fates last-cpu "
+	 "prog steer; tx "
 	 "ns v-tx x1 batch cpu 0; tx rx v-tx v-rx rx-xsk tx-xsk",
 	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate tx-mode rx-mode"},
 	{"sender alone",

@@ -48,12 +48,12 @@ int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifinde
 	struct bpf_tc_hook hook;
 	struct bpf_tc_opts opts;
 
-	*tc = (struct tc_first){ns, ifindex, point, -1, false};
+	*tc = (struct tc_first){ns, ifindex, point, tc->links, -1, false};
 	if (saved < 0)
 		return saved;
 	tc->link = tc_first_link(ifindex, point, prog_fd);
 	rc = tc->link < 0 ? tc->link : 0;
-	if (rc == -EINVAL) {
+	if (rc == -EINVAL && !tc->links) {
 		describe(tc, &hook, &opts);
 		opts.prog_fd = prog_fd;
 		rc = bpf_tc_hook_create(&hook);
@@ -121,7 +121,7 @@ static int open_programs(struct checkpoints *c, const struct trace_config *cfg,
 
 int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
-		     struct error *err)
+		     bool links, struct error *err)
 {
 	static const char *const programs[CHECKPOINTS] = {
 		[CHECKPOINT_TX] = "tx_device",
@@ -148,6 +148,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++) {
 		bool egress = i == CHECKPOINT_TX || i == CHECKPOINT_BRIDGE_OUT;
 
+		c->at[i].links = links;
 		if (at[i].ns)
 			rc = tc_first_attach(&c->at[i], at[i].ns, at[i].ifindex,
 					     egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,

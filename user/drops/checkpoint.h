@@ -33,11 +33,11 @@ enum checkpoint {
 
 /*
  * Loads all, attaches those of `at` (by enum checkpoint) with a namespace; gives `drops`
- * fragments.
+ * fragments. `links`: only by links, which die with this process; -EINVAL before Linux 6.6.
  */
 int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
-		     struct error *err);
+		     bool links, struct error *err);
 
 /* The map of enum trace_seen bytes, to be mapped. */
 int checkpoints_seen_fd(const struct checkpoints *c);
@@ -67,7 +67,8 @@ struct tc_first {
 	const struct netns *ns;
 	unsigned ifindex;
 	enum bpf_tc_attach_point point;
-	int link; /* below 0: a classic filter, or nothing */
+	bool links; /* no classic filter instead */
+	int link;   /* below 0: a classic filter, or nothing */
 	bool filter;
 };
 

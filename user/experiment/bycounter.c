@@ -18,8 +18,8 @@ static bool received(const struct counters *deltas, const struct site *site, uin
 }
 
 /* They got as far as `where`, if anything has noted how far they got. */
-static void settle(enum stage stage, uint64_t n, int where, const struct site *site,
-		   struct result *res)
+static void settle(enum stage stage, const char *source, uint64_t n, int where,
+		   const struct site *site, struct result *res)
 {
 	struct result_stage *to = &res->stage[stage];
 
@@ -28,8 +28,8 @@ static void settle(enum stage stage, uint64_t n, int where, const struct site *s
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	to->packets += n;
 	to->bytes += n * (site->flow.payload + 8 + (site->flow.family == AF_INET6 ? 40 : 20));
-	to->source = "counter";
-	to->scope = "interface";
+	to->source = source;
+	to->scope = stage == STAGE_WIRE ? "flow" : "interface";
 	for (; n && where >= 0; where--) {
 		uint64_t m = res->unaccounted_seen[where] < n ? res->unaccounted_seen[where] : n;
 
@@ -46,9 +46,9 @@ static void add_counter(const struct result_counter *c, struct result *res)
 
 /*
  * What the NIC between two ports of this host had no room for never was an skb. Open numbers that
- * were seen behind the NIC have passed it.
+ * were seen behind the NIC have passed it. False: it counts losses that are not to be told apart.
  */
-static void settle_ring(const struct counters *deltas, const struct site *site, struct result *res)
+static bool settle_ring(const struct counters *deltas, const struct site *site, struct result *res)
 {
 	uint64_t n = res->unaccounted, ended = 0;
 	struct result_counter c = {.stage = STAGE_NIC_RING, .scope = "interface"};
@@ -58,7 +58,7 @@ static void settle_ring(const struct counters *deltas, const struct site *site, 
 		n -= res->unaccounted_seen[where];
 	if (!n || !site->spec->port_a || site->fragments || nic_watch_read(&site->nic, &loss) ||
 	    !loss.packets)
-		return;
+		return true;
 	for (unsigned i = 0; i < res->n_causes; i++) { /* on their way to the NIC */
 		if (res->cause[i].direction && !strcmp(res->cause[i].direction, "tx"))
 			ended += res->cause[i].packets;
@@ -72,7 +72,8 @@ static void settle_ring(const struct counters *deltas, const struct site *site, 
 	snprintf(c.name, sizeof(c.name), "rx %s", loss.counter);
 	add_counter(&c, res);
 	if (c.expected)
-		settle(STAGE_NIC_RING, c.expected, SEEN_TX_DEVICE, site, res);
+		settle(STAGE_NIC_RING, "counter", c.expected, SEEN_TX_DEVICE, site, res);
+	return c.expected;
 }
 
 /*
@@ -100,7 +101,7 @@ static void settle_xdp(const struct countercheck *check, const struct counters *
 		return;
 	excess = u->delta - u->expected_max;
 	n = excess < res->unaccounted ? excess : res->unaccounted;
-	settle(STAGE_XDP, n, SEEN_XDP, site, res);
+	settle(STAGE_XDP, "counter", n, SEEN_XDP, site, res);
 	for (unsigned i = 0; i < res->n_counters; i++) {
 		struct result_counter *c = &res->counter[i];
 
@@ -110,6 +111,25 @@ static void settle_xdp(const struct countercheck *check, const struct counters *
 		c->agrees = c->delta == c->expected;
 		c->note = SOURCE_NOTE;
 	}
+}
+
+/*
+ * What left one port of this host and was not seen at the other, unless a counter of the devices
+ * says that there is more to it.
+ */
+static void settle_wire(const struct countercheck *check, const struct site *site,
+			struct result *res)
+{
+	uint64_t n = site->fragments ? 0 : res->unaccounted_seen[SEEN_TX_DEVICE];
+
+	for (size_t i = 0; i < check->n_unexplained; i++) {
+		enum stage stage = check->unexplained[i].stage;
+
+		if (stage == STAGE_TX_DEVICE || stage == STAGE_XDP)
+			return;
+	}
+	if (n)
+		settle(STAGE_WIRE, "difference", n, SEEN_TX_DEVICE, site, res);
 }
 
 /*
@@ -143,8 +163,11 @@ void settle_by_counter(const struct countercheck *check, const struct counters *
 		       const struct site *site, struct result *res)
 {
 	if (!site->lone) {
-		settle_ring(deltas, site, res);
+		bool ring = settle_ring(deltas, site, res);
+
 		settle_xdp(check, deltas, site, res);
+		if (ring && site->spec->port_a)
+			settle_wire(check, site, res);
 		name_unseen_timeouts(deltas, res);
 	}
 	if (site->unread)

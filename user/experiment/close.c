@@ -308,7 +308,7 @@ int site_stop_receiving(struct site *s, struct error *err)
 }
 
 /*
- * Frames of AF_XDP and XDP do not come by the edge of a lone sender: that the device took those
+ * Frames of AF_XDP and XDP do not come by the edge of the sender's host: that the device took those
  * below `upto` is known to the engine, and noted here as seen there.
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
@@ -326,7 +326,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
 		size_t i = fates_index(f, (uint16_t)slot, number);
 
-		if (!f->failed[i])
+		if (!f->failed[i] && !(f->seen[i] & SEEN_MASK))
 			f->seen[i] |= SEEN_TX_DEVICE;
 	}
 }
@@ -338,7 +338,7 @@ void site_prepare(struct site *s, const uint64_t *upto)
 	site_name(s);
 	for (unsigned t = 0; t < f->streams; t++)
 		site_note_given_up(s, t, f->base + upto[t]);
-	if (s->receives || !s->by_number)
+	if (s->lone ? s->receives || !s->by_number : !s->spec->port_a)
 		return;
 	for (unsigned t = 0; t < f->streams; t++)
 		note_handed(s, t, f->base + upto[t]);

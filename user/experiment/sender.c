@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
@@ -32,6 +33,7 @@ struct sender {
 	const struct sender_config *cfg;
 	struct worker_team team;
 	atomic_bool stop;
+	int pass;		/* link of tx_attach_pass(); below 0: none */
 	struct profile profile; /* of an even rate */
 	uint64_t start_ns;	/* of the schedule that the threads share */
 	struct sending at[TRACE_STREAMS];
@@ -189,11 +191,25 @@ static struct worker *prepare(void *of, unsigned t)
 	return &me->worker;
 }
 
+/* In the sender's namespace. Without it engines do what they can. */
+static int attach_pass(const struct sender_config *cfg)
+{
+	int saved = cfg->ns ? netns_push(cfg->ns) : -1, link;
+
+	if (cfg->ns && saved < 0)
+		return saved;
+	link = tx_attach_pass(cfg->ifindex);
+	if (cfg->ns)
+		netns_pop(saved);
+	return link;
+}
+
 int sender_open(struct sender **out, const struct sender_config *cfg, struct error *err)
 {
 	struct sender *s = mem_new(s);
 
 	s->cfg = cfg;
+	s->pass = cfg->wants_xdp ? attach_pass(cfg) : -1;
 	s->team = (struct worker_team){.ns = cfg->ns,
 				       .wish = &cfg->tuning->tx,
 				       .tuning = cfg->tuning,
@@ -331,5 +347,6 @@ void sender_close(struct sender *s)
 			s->cfg->ops->close(s->at[t].tx);
 		free(s->at[t].tx);
 	}
+	fd_close(&s->pass);
 	free(s);
 }

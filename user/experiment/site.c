@@ -4,16 +4,21 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "experiment/settle.h"
 #include "host/caps.h"
 #include "host/netdev.h"
 
 /* In which losses on a lone sender's side are seen: a neighbour not found takes 3 s. */
 #define SETTLE_NS 5000000000
+
+#define LINK_NS	     5000000000
+#define LINK_STEP_NS 10000000
 
 const char *site_place(const struct site *s)
 {
@@ -84,12 +89,14 @@ static int open_tracer(struct site *s, struct error *err)
 	if (s->lone) {
 		tracer.config.netns = s->sends ? lab->tx_ns.inum : lab->rx_ns.inum;
 		tracer.edge_ifindex = lab->rx.ifindex;
-	} else if (!spec->port_a) {
-		/* only in labs: what is attached by tc outlives us on a device of the host */
+	} else {
 		tracer.checkpoints = checkpoints;
 	}
-	/* without them nothing shows which datagram the later fragments are of */
-	if (s->lone ? s->by_number : spec->port_a && s->fragments) {
+	/*
+	 * Without them nothing shows which datagram the later fragments are of, nor what left one
+	 * port of this host and did not come to the other.
+	 */
+	if (s->lone ? s->by_number : spec->port_a != NULL) {
 		tracer.edge.leave = s->sends ? lab->tx_ns.inum : 0;
 		tracer.edge.enter = s->receives ? lab->rx_ns.inum : 0;
 	}
@@ -269,6 +276,28 @@ static int give_napi(struct site *s, struct error *err)
 	return 0;
 }
 
+/* Those who sent to a veth need nothing of its own end; in a lab there are no other devices. */
+static bool wants_xdp(const struct site *s, const char *ifname)
+{
+	struct netdev dev;
+
+	return (s->lone || s->spec->port_a) && s->spec->tx != &tx_socket &&
+	       !netdev_get(s->lone ? NULL : s->lab.tx.ns, ifname, &dev) &&
+	       strcmp(dev.driver, "veth");
+}
+
+/* Many drivers start their device anew for an XDP program, and the link is negotiated once more. */
+static void await_link(const struct site *s, const struct lab_port *port)
+{
+	const struct netns *ns = s->lone ? NULL : port->ns;
+	const uint64_t end = clock_now() + LINK_NS;
+	struct netdev dev;
+
+	while (*port->ifname && !netdev_get(ns, port->ifname, &dev) && dev.link.flags & IFF_UP &&
+	       !(dev.link.flags & IFF_LOWER_UP) && clock_now() < end)
+		clock_sleep(LINK_STEP_NS);
+}
+
 static int open_sender(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
@@ -289,6 +318,7 @@ static int open_sender(struct site *s, struct error *err)
 		.ifindex = s->lone && spec->tx == &tx_socket ? 0 : port->ifindex,
 		.threads = spec->threads,
 		.fates = &s->tracer.fates,
+		.wants_xdp = wants_xdp(s, s->lone ? spec->ifname : port->ifname),
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = s->rate_pps,
@@ -448,6 +478,10 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 		rc = open_receiver(s, err);
 	if (!rc && s->sends)
 		rc = open_sender(s, err);
+	if (s->lone || spec->port_a) {
+		await_link(s, &s->lab.tx);
+		await_link(s, &s->lab.rx);
+	}
 	if (!rc && (!s->lone || spec->paired))
 		rc = site_read_counters(s, &s->before, err);
 	if (!rc && spec->port_a) { /* in labs no device has a ring of a NIC */

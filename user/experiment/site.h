@@ -42,8 +42,9 @@ struct tracer_spec {
 	bool consumed;		    /* follow also what is freed as if it had been used up */
 	const struct checkpoint_place *checkpoints; /* as checkpoints_open() takes it; NULL: none */
 	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
-	struct edge_netns edge;			    /* in place of checkpoints; all 0: none */
-	unsigned edge_ifindex;			    /* as edge_open() takes it */
+	/* Instead of checkpoints, or where they cannot be links; all 0: none. */
+	struct edge_netns edge;
+	unsigned edge_ifindex; /* as edge_open() takes it */
 };
 
 /* Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone. */

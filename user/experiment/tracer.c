@@ -72,6 +72,7 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
+	const bool edge = spec->edge.leave || spec->edge.enter;
 	struct trace_places places;
 	struct trace_kfree kernel;
 	enum drops_of of;
@@ -98,8 +99,10 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	}
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
-				      err);
-	if (!rc && (spec->edge.leave || spec->edge.enter))
+				      edge, err);
+	if (rc == -EINVAL && edge && spec->checkpoints)
+		rc = 0; /* this kernel has no such links */
+	if (!rc && edge && !t->checkpoints)
 		rc = edge_open(&t->edge, &t->config, t->drops, &spec->edge, spec->edge_ifindex,
 			       err);
 	if (!rc)

@@ -25,6 +25,7 @@ struct sender_config {
 	const struct netns *ns; /* threads enter it; NULL: stay */
 	const char *ifname;	/* as engines need it */
 	unsigned ifindex;
+	bool wants_xdp;		   /* see tx_attach_pass() */
 	unsigned threads;	   /* <= TRACE_STREAMS */
 	struct fates *fates;	   /* numbers, and where failed sends are noted */
 	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
@@ -99,6 +100,13 @@ struct tx_ops {
 };
 
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
+
+/*
+ * Most drivers take live frames, and frames of AF_XDP without a copy, only while an XDP program is
+ * attached to the device. Attaches one that passes everything, in the driver. Returns a link that
+ * ends with its fd; -errno: the driver takes none, or there is one already.
+ */
+int tx_attach_pass(unsigned ifindex);
 
 /*
  * Whether this kernel says of every frame that a copying AF_XDP socket hands over whether the

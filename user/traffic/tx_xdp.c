@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/if_link.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "gen_abi.h"
 #include "gen.skel.h"
 #include "host/netdev.h"
@@ -95,6 +97,21 @@ static bool carry_time(struct tx *tx)
 		return true;
 	memset(payload + STAMP_TIME_OFF, 0, sizeof(struct stamp_time)); /* the same sum */
 	return false;
+}
+
+int tx_attach_pass(unsigned ifindex)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_DRV_MODE);
+	int prog =
+		bpf_prog_load(BPF_PROG_TYPE_XDP, "pktledger_pass", "GPL", pass, LENGTH(pass), NULL);
+	int link = prog < 0 ? prog : bpf_link_create(prog, (int)ifindex, BPF_XDP, &opts);
+
+	fd_close(&prog);
+	return link;
 }
 
 static int load(struct tx *tx)
