@@ -106,12 +106,12 @@ def read_all(sock, patience=0.2):
 
 
 @contextlib.contextmanager
-def tun(name):
+def tun(name, address="198.18.5.1"):
     """A device whose other end is no part of the host: this process."""
     require(os.path.exists("/dev/net/tun"), "needs /dev/net/tun")
     with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
         fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
-        for line in ("addr add 198.18.5.1/24 dev t0", "link set t0 up"):
+        for line in (f"addr add {address}/24 dev t0", "link set t0 up"):
             done = shell(name, "ip", *line.split())
             require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
         os.set_blocking(device.fileno(), False)

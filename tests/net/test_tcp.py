@@ -10,6 +10,8 @@ import functools
 import json
 import os
 import re
+import select
+import signal
 import socket
 import struct
 import sys
@@ -20,10 +22,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, inside, nft, read_all, send, stolen, sysctl, tun, udp
+from ends import PORT, do, inside, nft, read_all, send, shell, stolen, sysctl, tun, udp
 from lib import (PATIENCE, assert_findings, assert_ok, case, first, main, observed,
                  pktledger, proves, require, rootless, started, table, thorough, until)
 from test_export import exporting, total
+from test_nat import forget_connections
 from test_top import top
 from traced import BROKEN, RX, TX, UNABLE, V4, V6, lab, tracing
 
@@ -398,6 +401,24 @@ def queue_of_the_sender(control, state):
 
 
 @case
+@proves("qdisc-tcp")
+@where_seen
+def fq_of_the_sender():
+    """It drops what a connection has in it beyond flow_limit."""
+    with lab(), server():
+        made = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "fq", "flow_limit", "3", "maxrate",
+                     "50mbit")
+        require(made.returncode == 0, f"tc: {made.stderr.strip()}")
+        offloads("off")
+        with balancing() as t:
+            truth = transfer(V4, 500000)
+            tcp = assert_balance(t.stop(), truth, 500000, resent(TX))
+        drops = queue_drops(TX, "v-tx")
+    assert_findings(t.end["findings"], "qdisc-tcp")
+    assert drops and tcp["lost_here"] + tcp["returned"] + tcp["not_resent"] == drops, (tcp, drops)
+
+
+@case
 @where_seen
 def an_acknowledgment_is_lost():
     """Of the whole flight, so that its tail is probed or a timer ends."""
@@ -521,6 +542,69 @@ class Peer(threading.Thread):
                                   options, target=packet[12:16]))
 
 
+class Wire(threading.Thread):
+    """Between a device of TX and one of RX, which this kernel knows nothing of, so that both ends are
+    real. `passes` says of each packet with data from TX whether it does: True, or after so many others
+    of them, or False. Nothing passes while it is `cut`."""
+
+    THERE = "198.18.5.9"
+
+    def __init__(self, here, there, passes):
+        super().__init__()
+        self.here, self.there, self.passes = here, there, passes
+        self.lost, self.held, self.cut, self.stopped = 0, [], False, False
+
+    def run(self):
+        while not self.stopped:
+            came = [] if self.cut else select.select([self.here, self.there], [], [], 0.01)[0]
+            for device in came:
+                packet = device.read(65536)
+                if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
+                    continue
+                if device is self.there or len(packet) == 20 + (packet[32] >> 4) * 4:
+                    (self.here if device is self.there else self.there).write(packet)
+                else:
+                    self.carry(packet)
+            time.sleep(0.001 if self.cut else 0)
+
+    def carry(self, packet):
+        how = self.passes(packet)
+        self.lost += how is False
+        if how is True:
+            self.there.write(packet)
+        elif how:
+            self.held.append([how, packet])
+            return
+        for held in list(self.held):
+            held[0] -= 1
+            if not held[0]:
+                self.held.remove(held)
+                self.there.write(held[1])
+
+
+@contextlib.contextmanager
+def wired(passes):
+    with tun(TX) as here, tun(RX, Wire.THERE) as there:
+        wire = Wire(here, there, passes)
+        wire.start()
+        try:
+            yield wire
+        finally:
+            wire.stopped = True
+            wire.join()
+
+
+def once(places):
+    """Those of the data segments, in the order in which they are sent first, do not pass then."""
+    seen = {}
+
+    def passes(packet):
+        seq = struct.unpack_from("!I", packet, 24)[0]
+        again = seq in seen
+        return again or seen.setdefault(seq, len(seen)) not in places
+    return passes
+
+
 def segment(sport, dport, seq, ack, flags, options=b"", payload=b"",
             target=socket.inet_aton("198.18.5.1")):
     """From the other end of the tun to this one."""
@@ -603,6 +687,40 @@ def what_is_beyond(which, findings):
     look_for_hidden(document)
     assert_sums(document["end"]["tcp"])
     assert_findings(document["end"]["findings"], *findings)
+
+
+@table([("too large", lambda packet: len(packet) <= 600, ["tcp-black-hole"]),
+        ("late", {30, 60, 90, 120}, ["tcp-reordered"]),
+        ("lost", {30, 60, 90, 120}, [])])
+@proves()
+@where_seen
+def what_a_path_does(passes, findings):
+    """The same between two ends of this kernel, which answers as it does."""
+    large = findings == ["tcp-black-hole"]
+    if not large:
+        first_time = once(passes)
+        passes = first_time if not findings else lambda packet: first_time(packet) or 20
+    with lab(), wired(passes) as wire, server(), balancing() as t:
+        with inside(TX):
+            sock = socket.create_connection((Wire.THERE, PORT))
+        with sock:
+            sock.sendall(bytes(100))
+            for _ in range(10 if large else 300):
+                sock.sendall(bytes(1500 if large else 1400))
+                time.sleep(0.002)
+            until(lambda: not unacknowledged(sock) or large, 5, "all is there")
+            time.sleep(2 if large else 0.1)
+            document = t.stop()
+            if large:  # its reader waits for the rest
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert_findings(document["end"]["findings"], *findings)
+    if not large:
+        lost = {"t0": wire.lost} if wire.lost else {}
+        assert {b["device"]: b["segments"] for b in tcp["beyond"]} == lost, (tcp, wire.lost)
+        assert tcp["balanced"] and (tcp["not_lost"] > 2) == bool(findings), tcp
 
 
 @case
@@ -756,6 +874,101 @@ def by_stage():
     assert_findings(document["end"]["findings"], "tcp-rcvbuf")
 
 
+class Reader:
+    """Another process, which accepts a connection, sleeps until it is told to read it, and tells how
+    much came."""
+
+    def __init__(self, listener):
+        self.ours, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                connection, _ = listener.accept()
+                listener.close()
+                theirs.send(b"accepted")
+                theirs.recv(1)
+                size = 0
+                while data := connection.recv(1 << 16):
+                    size += len(data)
+                theirs.send(struct.pack("Q", size))
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.ours.close()
+
+    def has_accepted(self):
+        assert self.ours.recv(64) == b"accepted"
+
+    def reads(self):
+        self.ours.send(b"r")
+        return struct.unpack("Q", self.ours.recv(8))[0]
+
+
+def bursts(wire, rcvbuf, sizes):
+    """Of small segments to a reader that sleeps until all have come: a connection, and the reader."""
+    with inside(RX), socket.socket() as listener, inside(TX), socket.socket() as sock:
+        if rcvbuf:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        listener.bind(("", PORT))
+        listener.listen()
+        with Reader(listener) as reader:
+            sock.connect((Wire.THERE, PORT))
+            reader.has_accepted()
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for size in sizes:
+                wire.cut = True  # no acknowledgment comes before all is sent
+                for _ in range(size):
+                    sock.send(bytes(5))
+                wire.cut = False
+                time.sleep(0.7)
+            sock.shutdown(socket.SHUT_WR)
+            assert reader.reads() == 5 * sum(sizes)
+    return reader
+
+
+@table([("the application's buffer", None, 4096, ["tcp-rcvbuf"]),
+        ("the host's", "4096 4096 4096", 0, ["tcp-rmem"]),
+        ("behind a hole", None, 4096, ["tcp-prune"])])
+@proves()
+@where_seen
+def no_room_behind_holes(rmem, rcvbuf, findings):
+    """Small segments take more memory than the window allows for, which the sender cannot know."""
+
+    def counted():
+        told = do(RX, "nstat", "-asz", "TcpExtTCPOFODrop", "TcpExtOfoPruned").split()
+        return [int(told[told.index(name) + 1]) for name in ("TcpExtTCPOFODrop", "TcpExtOfoPruned")]
+
+    with lab(), wired(once(range(0, 2000, 2))) as wire:
+        if rmem:
+            sysctl(RX, "net/ipv4/tcp_rmem", rmem)
+        do(TX, "ip", "route", "replace", "198.18.5.0/24", "dev", "t0", "initcwnd", "400")
+        with balancing("-I", "300ms") as t:
+            if findings == ["tcp-prune"]:  # as many as just fit
+                for count in range(16, 40, 2):
+                    reader = bursts(wire, rcvbuf, [count])
+                    if counted()[1]:
+                        break
+            else:
+                reader = bursts(wire, rcvbuf, [400, 400])
+            document = t.stop()
+        dropped_last, _ = counted()
+    look_for_hidden(document)
+    tcp, (row,) = document["end"]["tcp"], document["end"]["stages"]
+    assert_sums(tcp)
+    causes = {cause["reason"]: cause["packets"] for cause in row["causes"]}
+    assert row["stage"] == "tcp_rcvbuf" and causes.get("PROTO_MEM", 0) == dropped_last, row
+    found = assert_findings(document["end"]["findings"], *findings)
+    if findings != ["tcp-prune"]:
+        assert f"[{reader.pid}] ran " in found["evidence"], found
+
+
 @case
 @where_seen
 def of_senders_elsewhere():
@@ -899,13 +1112,13 @@ def accept_queue_full(backlog, somaxconn, findings):
         with inside(RX):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=backlog))
         room = min(backlog, somaxconn)
-        with balancing() as t:
+        with balancing("-I", "300ms") as t:
             for _ in range(4 + room):
                 with inside(TX):
                     sock = stack.enter_context(socket.socket())
                 sock.setblocking(False)
                 sock.connect_ex((V4, PORT))
-            time.sleep(1.5)
+            time.sleep(1.5)  # a SYN comes again after a second
             document = t.stop()
         listener.close()
     look_for_hidden(document)
@@ -920,6 +1133,85 @@ def accept_queue_full(backlog, somaxconn, findings):
     assert tcp["verdict"] == "this_host", tcp
     found = assert_findings(document["end"]["findings"], *findings)
     assert (f"net.core.somaxconn={2 * somaxconn}" in found["command"]) == (room == somaxconn), found
+
+
+@case
+@where_seen
+def who_does_not_accept():
+    """Of all listeners: what lost is found by its counter, and its process is looked at meanwhile."""
+    with lab(), contextlib.ExitStack() as stack, tracing("-n", RX, "-I", "300ms") as t:
+        with inside(RX):
+            listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
+        for _ in range(4):
+            with inside(TX):
+                sock = stack.enter_context(socket.socket())
+            sock.setblocking(False)
+            sock.connect_ex((V4, PORT))
+        time.sleep(3.5)  # a SYN comes again after 1 and 3 s
+        document = t.stop()
+        listener.close()
+    found = [f for f in document["end"]["findings"] if f["id"] == "tcp-listen"]
+    assert len(found) == 1, document["end"]
+    assert f"[{os.getpid()}] ran " in found[0]["evidence"], found
+    assert " slept " in found[0]["evidence"], found
+
+
+CT_ASSURED, CT_MOST = 4 | 2 | 8, 300000  # and confirmed, and answered; entries that a test may make
+
+
+def fill_connections(netns, most):
+    """With as many as there is room for, none of which gives way to another: by ctnetlink."""
+
+    def attribute(kind, value, nested=False):
+        return struct.pack("=HH", 4 + len(value), kind | nested << 15) + value.ljust(
+            (len(value) + 3) & ~3, b"\0")
+
+    def message(number):
+        ends = [socket.inet_aton("198.18.7.1"), struct.pack("!I", 0xc6130000 + (number >> 15))]
+        ports = [struct.pack("!H", 1024 + (number & 0x7fff)), struct.pack("!H", 9)]
+        ways = [attribute(way, attribute(1, attribute(1, src) + attribute(2, dst), True) +
+                          attribute(2, attribute(1, bytes([socket.IPPROTO_UDP])) +
+                                    attribute(2, sport) + attribute(3, dport), True), True)
+                for way, src, dst, sport, dport in ((1, *ends, *ports),
+                                                    (2, *ends[::-1], *ports[::-1]))]
+        body = (struct.pack("=BBH", socket.AF_INET, 0, 0) + b"".join(ways) +
+                attribute(3, struct.pack("!I", CT_ASSURED)) + attribute(7, struct.pack("!I", 600)))
+        return struct.pack("=IHHII", 16 + len(body), 1 << 8, 0x601, number, 0) + body
+
+    with inside(netns), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as nl:
+        for first_of in range(0, most, 500):
+            nl.send(b"".join(message(number) for number in range(first_of, first_of + 500)))
+            with contextlib.suppress(OSError):  # from where there is no more room
+                while nl.recv(1 << 16, socket.MSG_DONTWAIT):
+                    pass
+
+
+@thorough
+@proves("netfilter-conntrack")
+@where_seen
+def no_entry_for_a_connection():
+    """No rule drops the SYN: the table of connections is full."""
+    with lab(), server():
+        nft(RX, "table ip t {\n chain c {\n type filter hook input priority 0\n"
+                " ct state new accept\n }\n}\n")
+        most = int(do(RX, "cat", "/proc/sys/net/netfilter/nf_conntrack_max"))
+        require(most <= CT_MOST, f"{most} connections may be tracked")
+        fill_connections(RX, most + 1000)
+        with balancing("-I", "300ms") as t:
+            with inside(TX), socket.socket() as sock:
+                sock.setblocking(False)
+                sock.connect_ex((V4, PORT))
+                time.sleep(1.5)
+                forget_connections(RX)
+                sock.settimeout(10 * PATIENCE)
+                sock.connect((V4, PORT))
+            document = t.stop()
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert stages(tcp) == {"netfilter": tcp["retransmitted"]} and tcp["kinds"]["syn"] > 0, tcp
+    found = assert_findings(document["end"]["findings"], "netfilter-conntrack")
+    assert f"nf_conntrack_max={2 * most}" in found["command"], found
 
 
 @case
@@ -992,12 +1284,12 @@ def on_the_screen():
             screen.shows("pending")
             transfer(V4, 500000)
             packets, _ = dropped(RX)
-            screen.cols = 100
+            screen.rows = 40
 
             def drawn():
-                screen.cols = 201 - screen.cols  # so that it is drawn anew
+                screen.rows = 81 - screen.rows  # so that it is drawn anew
                 screen.raw = ""
-                screen.resize(40, screen.cols)
+                screen.resize(screen.rows, 100)
                 screen.shows("q quit")
                 return screen.seen
 

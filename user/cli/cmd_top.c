@@ -565,7 +565,7 @@ static void print_sum(struct top *t, struct error *err)
 		tcp_account_balance(t->tcp, &t->balance);
 		t->unbalanced = !t->balance.balanced;
 		s.tcp = &t->balance;
-		live_advise_tcp(t->session.live, &s);
+		live_advise_tcp(t->session.live, t->session.why, &s);
 	}
 	end = json_trace_end(&s, LIVE_BY_DEFAULT);
 	json_put_bool(start, "all", t->o->all);

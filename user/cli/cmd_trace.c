@@ -588,7 +588,7 @@ static void on_end(struct trace *t, struct error *err)
 	if (t->tcp_account && !tcp_account_end(t->tcp_account, err)) {
 		tcp_account_balance(t->tcp_account, &t->tcp_balance);
 		s.tcp = &t->tcp_balance;
-		live_advise_tcp(l, &s);
+		live_advise_tcp(l, t->session.why, &s);
 	}
 	log_progress_clear();
 	show_end(t, &s);

@@ -295,6 +295,9 @@ uint64_t nfqueue_drops(const char *text);
 /* `host`: the namespace that has the host's own settings; those of others are read in `ns`. */
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack);
 
+/* Packets that found no entry in the table of connections of a namespace, since boot. */
+uint64_t stack_conntrack_drops(const struct netns *ns);
+
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);
 
 /* What pktledger itself can do on this host. */

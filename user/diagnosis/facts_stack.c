@@ -160,6 +160,18 @@ static uint64_t read_ovs(const struct netns *ns)
 	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_datapath, &lost) ? 0 : lost;
 }
 
+uint64_t stack_conntrack_drops(const struct netns *ns)
+{
+	int saved = netns_push(ns);
+	uint64_t n;
+
+	if (saved < 0)
+		return 0;
+	n = column("stat/nf_conntrack", "drop", true);
+	netns_pop(saved);
+	return n;
+}
+
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 {
 	char *text;

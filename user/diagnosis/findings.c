@@ -252,9 +252,13 @@ static double arrival_most(const struct reading *r)
 static bool holds(enum finding_when when, const struct finding_facts *f)
 {
 	static const char *const reasons[] = {
-		[WHEN_NEIGH_QUEUE] = "NEIGH_QUEUEFULL", [WHEN_TTL] = "IP_INHDR",
-		[WHEN_TOO_BIG] = "PKT_TOO_BIG",		[WHEN_RPFILTER] = "IP_RPFILTER",
-		[WHEN_OTHERHOST] = "OTHERHOST",		[WHEN_NOT_ROUTER] = "IP_INADDRERRORS",
+		[WHEN_PRUNED] = "TCP_OFO_QUEUE_PRUNE",
+		[WHEN_NEIGH_QUEUE] = "NEIGH_QUEUEFULL",
+		[WHEN_TTL] = "IP_INHDR",
+		[WHEN_TOO_BIG] = "PKT_TOO_BIG",
+		[WHEN_RPFILTER] = "IP_RPFILTER",
+		[WHEN_OTHERHOST] = "OTHERHOST",
+		[WHEN_NOT_ROUTER] = "IP_INADDRERRORS",
 	};
 
 	switch (when) {
@@ -274,8 +278,12 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return queue_full(f) >= FULL && (slept(f, ASLEEP) || sleep_is_enough(f));
 	case WHEN_READER_RESTED:
 		return slept(f, RESTED) && queue_full(f) >= 0 && queue_full(f) < FULL;
+	case WHEN_CONNTRACK:
+		return 2 * f->conntrack_drops > f->lost;
 	case WHEN_RULES:
 		return f->rule_chain;
+	case WHEN_TCP_RMEM:
+		return f->tcp_rmem[2] && f->rcvbuf == f->tcp_rmem[2];
 	case WHEN_BURST:
 		return rcvbuf_wanted(f) && is_burst(f);
 	case WHEN_READER_SLOW:
@@ -323,7 +331,7 @@ static void bind_burst(struct binds *b, const char *name, const struct finding_f
 		bind_time(b, name, (uint64_t)(1e9 * (f->rcvbuf / f->truesize) / pps));
 }
 
-static void bind_reader(struct binds *b, const struct finding_facts *f)
+void bind_reader(struct binds *b, const struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
 
@@ -397,6 +405,16 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_udp_mem(b, "udp_mem", f->udp_mem, 1);
 	bind_udp_mem(b, "udp_mem_wanted", f->udp_mem, 2);
 	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
+	if (f->tcp_rmem[2]) {
+		bind_print(b, "tcp_rmem", "%" PRIu64 " %" PRIu64 " %" PRIu64, f->tcp_rmem[0],
+			   f->tcp_rmem[1], f->tcp_rmem[2]);
+		bind_print(b, "tcp_rmem_wanted", "%" PRIu64 " %" PRIu64 " %" PRIu64, f->tcp_rmem[0],
+			   f->tcp_rmem[1], 2 * f->tcp_rmem[2]);
+	}
+	bind_count(b, "conntrack_drops", f->conntrack_drops);
+	bind_count(b, "conntrack_used", f->conntrack_used);
+	bind_count(b, "conntrack_max", f->conntrack_max);
+	bind_count(b, "conntrack_wanted", 2 * f->conntrack_max);
 	bind_count(b, "backlog", f->netdev_max_backlog);
 	/* what the kernel has at boot, or twice what somebody gave it; 0 is not known */
 	if (f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG)

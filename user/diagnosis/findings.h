@@ -29,12 +29,15 @@ struct finding_facts {
 	unsigned ttl;	  /* of the packets sent */
 	unsigned mtu;	  /* of the device in the way */
 
-	double arrival_pps;  /* at the socket, while packets arrived */
-	double read_pps;     /* what the application read meanwhile */
-	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
-	uint64_t rmem_max;   /* net.core.rmem_max, bytes */
-	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
-	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
+	double arrival_pps;   /* at the socket, while packets arrived */
+	double read_pps;      /* what the application read meanwhile */
+	uint64_t rcvbuf;      /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
+	uint64_t rmem_max;    /* net.core.rmem_max, bytes */
+	uint64_t truesize;    /* bytes a packet takes in the queue: sk_rmem / packets waiting */
+	uint64_t udp_mem[3];  /* net.ipv4.udp_mem, pages */
+	uint64_t tcp_rmem[3]; /* net.ipv4.tcp_rmem, bytes */
+	/* Of conntrack: packets without an entry, while it was full; entries now, and at most. */
+	uint64_t conntrack_drops, conntrack_used, conntrack_max;
 	uint64_t page_bytes;
 	unsigned netdev_max_backlog;
 	const char *qdisc;		 /* kind */
@@ -87,7 +90,7 @@ void finding_enter(struct finding *f, const struct change *change, const struct 
 		   const char *enter);
 
 /* Facts for the sentences of a finding, as text. A name that is not bound is not known. */
-#define BINDS_MAX 64
+#define BINDS_MAX 80
 
 struct binds {
 	unsigned n;
@@ -107,6 +110,7 @@ void bind_percent(struct binds *b, const char *name, double share);
 void bind_time(struct binds *b, const char *name, uint64_t ns);
 void bind_dnat(struct binds *b, const struct way_dnat *dnat);
 void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor);
+void bind_reader(struct binds *b, const struct finding_facts *f);
 /* counter, lost, window, loss_rate, total. */
 void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,
 	       uint64_t total);
@@ -131,9 +135,12 @@ enum finding_when {
 	WHEN_READER_RESTED,    /* because mostly none waited: bursts */
 	WHEN_BURST,	       /* rcvbuf: the losses are a few fillings of the buffer */
 	WHEN_READER_SLOW,      /* rcvbuf: more came than was read, for longer than that */
+	WHEN_CONNTRACK,	       /* netfilter: no entry was left for most of them */
 	WHEN_RULES,	       /* netfilter: a rule's counter moved */
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
 	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL, and no next hop is silent */
+	WHEN_PRUNED,	       /* tcp_rcvbuf: reason TCP_OFO_QUEUE_PRUNE */
+	WHEN_TCP_RMEM,	       /* tcp_rcvbuf: the buffer was as large as tcp_rmem lets it be */
 	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
 	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
 	WHEN_TX_TOO_BIG,       /* tx_socket: where a local sender's packets are fragmented */

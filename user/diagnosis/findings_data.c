@@ -34,8 +34,14 @@
 /* Of a CPU that serves a NIC. */
 #define SOFTIRQ "CPU {cpu} spent {softirq} % of {window} in softirq[, {processed} packets a second]"
 
+/* What who reads a TCP socket did, or accepts, if it is known. */
+#define TCP_READER                                                                                 \
+	"[; in {watched} with losses {reader} ran {ran} of the time, waited for a CPU {waited}, "  \
+	"slept {slept}][ in {sleeps_in}]"
+#define TCP_RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.ipv4.tcp_rmem {tcp_rmem}]"
+
 #define LISTENER_EVIDENCE                                                                          \
-	"{socket} of {process} lost {lost} by its counter; {waiting} wait in its queue"
+	"{socket} of {process} lost {lost} by its counter; {waiting} wait in its queue" TCP_READER
 
 /* Of a NAT that leads to where nobody is. */
 #define DNAT_EVIDENCE                                                                              \
@@ -231,6 +237,19 @@ const struct finding_row finding_rows[] = {
 	 "The IP header did not pass the checks on arrival: version, length, checksum. Some sender "
 	 "or box on the way writes it wrong.",
 	 .evidence = LOST "[; {reason}]", .wanted = "a sender or a path that writes valid headers"},
+	{STAGE_NETFILTER, "netfilter-conntrack", WHEN_CONNTRACK, SEVERITY_ERROR, PROOF_LAB,
+	 "The firewall's table of connections was full: packets of new flows were dropped.",
+	 "The firewall keeps track of connections and had no entry left for a new one, while all "
+	 "that it had were in use. No rule dropped the packet. `ss` and conntrack(8) show what the "
+	 "entries are of; UDP flows keep theirs for 30 seconds or more, TCP's for days if neither "
+	 "end says that it is over. A larger table helps, shorter timeouts, or no tracking "
+	 "(notrack) of flows that need none.",
+	 .evidence = LOST "; nf_conntrack drop +{conntrack_drops}",
+	 .current = "{conntrack_used} entries, net.netfilter.nf_conntrack_max {conntrack_max}",
+	 .wanted = "{conntrack_wanted}",
+	 .change =
+		 SYSCTL("net/netfilter/nf_conntrack_max", "{conntrack_wanted}", "{conntrack_max}"),
+	 .risk = "more kernel memory, some 300 bytes an entry"},
 	{STAGE_NETFILTER, "netfilter-rule", WHEN_RULES, SEVERITY_WARNING, PROOF_LAB,
 	 "A firewall rule[ in the {hook} hook] dropped the packet.",
 	 "A rule of the firewall dropped the packet, and its counter moved by as much while "
@@ -558,7 +577,7 @@ const struct finding_row finding_rows[] = {
 	 "The application does not accept connections as fast as they come, or its queue is too "
 	 "short for a burst. The queue's length is what the application gives to listen(), at most "
 	 "net.core.somaxconn. Clients wait a second or more, until they send their SYN again.",
-	 .evidence = LOST "[; {reason}]",
+	 .evidence = LOST "[; {reason}]" TCP_READER,
 	 .wanted = "an application that accepts faster, or a longer queue: listen(), "
 		   "net.core.somaxconn",
 	 .command = "ss -ltn"},
@@ -588,19 +607,41 @@ const struct finding_row finding_rows[] = {
 	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
 	 "While a process works with a socket, segments wait in its backlog, which holds as much "
 	 "as the socket's buffers. More came than that. TCP sends them again.",
-	 .evidence = LOST, .wanted = "larger buffers (net.ipv4.tcp_rmem), GRO, or shorter calls",
+	 .evidence = LOST TCP_READER,
+	 .wanted = "larger buffers (net.ipv4.tcp_rmem), GRO, or shorter calls",
 	 .command = "ss -tmn"},
 	{STAGE_TCP_STATE, "tcp-state", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT,
 	 "The segment did not fit the state of its connection.",
 	 "The connection was closed, reset or unknown, or the segment was too old for it or "
 	 "outside of its window. Some of it is normal when connections end.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
+	{STAGE_TCP_RCVBUF, "tcp-prune", WHEN_PRUNED, SEVERITY_WARNING, PROOF_LAB,
+	 "A TCP connection threw away what it had already received: its receive buffer was full of "
+	 "data behind a hole.",
+	 "A segment was lost, those behind it waited for it to be sent again, and there was no "
+	 "more room: the kernel threw the newest of them away (tcp_prune_ofo_queue()), although it "
+	 "had told the sender that it has them. What was lost first is the cause; a larger buffer "
+	 "holds more behind a hole.",
+	 .evidence = LOST TCP_READER, .current = TCP_RCVBUF_CURRENT,
+	 .wanted = "the first loss found, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
+	 .command = "nstat -az TcpExtPruneCalled TcpExtOfoPruned TcpExtRcvPruned"},
+	{STAGE_TCP_RCVBUF, "tcp-rmem", WHEN_TCP_RMEM, SEVERITY_WARNING, PROOF_LAB,
+	 "A TCP connection had no room for what came: its receive buffer was as large as "
+	 "net.ipv4.tcp_rmem lets it be.",
+	 "The kernel makes receive buffers larger as a connection needs it, up to the third number "
+	 "of net.ipv4.tcp_rmem, and there it was. Small segments, and those behind a hole, take "
+	 "more memory than the window allows for: what no longer fits is dropped, and TCP sends it "
+	 "again. A reader that sleeps fills any buffer.",
+	 .evidence = LOST "[; {reason}]" TCP_READER, .current = TCP_RCVBUF_CURRENT,
+	 .wanted = "{tcp_rmem_wanted}, or a reader that is faster",
+	 .change = SYSCTL("net/ipv4/tcp_rmem", "{tcp_rmem_wanted}", "{tcp_rmem}"),
+	 .risk = "each connection may take twice the memory"},
 	{STAGE_TCP_RCVBUF, "tcp-rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A TCP connection had no room for what came: its receive buffer was full.",
 	 "The application did not read as fast as data came, and the sender filled the window and "
 	 "more, or the buffer was full of data behind a hole, which was thrown away. TCP sends it "
 	 "again.",
-	 .evidence = LOST "[; {reason}]",
+	 .evidence = LOST "[; {reason}]" TCP_READER, .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "a reader that is faster, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
 	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "TCP dropped the segment.",

@@ -240,6 +240,8 @@ static void sample_socket(struct reading_sock *s, int root, struct owners *owner
 	if (!s->threads.pid)
 		return;
 	sample_state(s, root);
+	if (s->id.tcp)
+		return;
 	if (!s->mem && !owners_netns_open(owners, s->id.netns, &ns, NULL)) {
 		sockmem_open(&s->mem, &ns);
 		netns_close(&ns);
@@ -258,7 +260,8 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 
 	if (known) {
 		threads_sample(&s->threads, lately);
-		sample_received(s, root);
+		if (!s->id.tcp)
+			sample_received(s, root);
 	}
 	s->now.window_ns = now - s->beginning;
 	if (keep)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why a socket was full: what its reader did while packets were lost, and how full the queue was.
+ * Why a socket was full: what its reader did while packets were lost, and how full the queue was
+ * (of UDP).
  *
  * Sources: /proc/PID/task/TID/schedstat (proc_pid_schedstat(): time on a CPU, and time runnable
  * without one), stat, wchan and syscall of the same, cpu.stat of the cgroups above it, and
@@ -38,6 +39,7 @@ struct reading_socket {
 	uint32_t netns;	 /* inode number */
 	uint16_t family; /* AF_INET, AF_INET6 */
 	uint16_t port;	 /* local, host order */
+	bool tcp;	 /* else UDP; then the queue is not looked at */
 	uint64_t cgroup;
 };
 

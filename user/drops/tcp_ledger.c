@@ -203,7 +203,7 @@ static bool is_older(const struct range *drop, const struct range *sent)
 /* What is known of [seq, end) of a retransmission. */
 struct found {
 	const struct range *before; /* the one before it; NULL: the first is not among the ranges */
-	struct range *lost;	    /* the drop of the transmission before */
+	const struct range *lost;   /* the drop of the transmission before */
 	const struct range *after;  /* the next retransmission */
 	bool twice;
 	/* Of all transmissions: again, dropped here, and that the receiver had already. */
@@ -240,10 +240,13 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 		if (x->what == TWICE && x->time >= r->start &&
 		    (!f->after || x->time < f->after->start))
 			f->twice = true;
-		if (x->what != LOST || f->lost || (x->unsent && r->refused))
+		if (x->what != LOST || (x->unsent && r->refused) || !is_older(x, r) ||
+		    (f->before && is_older(x, f->before)))
 			continue;
-		if (is_older(x, r) && !(f->before && is_older(x, f->before)))
-			f->lost = x;
+		/* TCP may send several small ones again in one; of those that it may have taken
+		 * back, only this one is known to have been sent */
+		x->used |= !f->lost || !x->unsent;
+		f->lost = f->lost ? f->lost : x;
 	}
 }
 
@@ -312,7 +315,6 @@ static void decide(struct tcp_ledger *b, struct range *r)
 
 		look(b, r, seq, end, &f);
 		if (f.lost) {
-			f.lost->used = true;
 			if (r->time > f.lost->time)
 				hist_add(&b->stall, r->time - f.lost->time);
 			flow->sum.lost_here++;

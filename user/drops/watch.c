@@ -353,6 +353,11 @@ int watch_collect(struct watch *w, watch_each *each, void *arg)
 	return rc;
 }
 
+void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock)
+{
+	bpf_map_update_elem(bpf_map__fd(w->skel->maps.socks), &cookie, sock, BPF_ANY);
+}
+
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out)
 {
 	return bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.socks), &cookie, out) ? -errno : 0;

@@ -96,6 +96,9 @@ void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b
 /* Some list of windows will be full soon: the interval should end, or a part of it be read. */
 bool watch_bursts_fill(const struct watch *w);
 
+/* What others than the observer know of a socket; `cookie`: which it is called by from then on. */
+void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
+
 /* What was noted of a socket or a device. 0 or -ENOENT. */
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
 int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);

@@ -632,6 +632,12 @@ const struct live_table *live_total(const struct live *l)
 	return &l->total;
 }
 
+void live_keep_socket(struct live *l, struct live_row *row, const struct watch_sock *sock)
+{
+	row->cookie = ~sock->inode; /* it may have none; no cookie is that large */
+	watch_keep_sock(l->watch, row->cookie, sock);
+}
+
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out)
 {
 	int rc = row->cookie ? watch_sock(l->watch, row->cookie, out) : -ENOENT;

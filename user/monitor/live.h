@@ -178,6 +178,9 @@ const struct live_table *live_total(const struct live *l);
 /* When packets were lost, in the last interval or in all. False: spec.burst_ns did not ask. */
 bool live_bursts(const struct live *l, bool whole, struct burst_report *out);
 
+/* Makes it the row's, of a source that knows it; live_socket() has it from then on. */
+void live_keep_socket(struct live *l, struct live_row *row, const struct watch_sock *sock);
+
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 

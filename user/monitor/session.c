@@ -273,10 +273,10 @@ int session_run(struct session *s, struct error *err)
 				   s->stdout_to_stderr ? STDERR_FILENO : -1, err);
 	if (!rc)
 		rc = live_open(&s->live, &s->spec, err);
-	if (!rc && s->with_why)
-		rc = why_open(&s->why, s->spec.owners, s->live, err);
 	if (!rc)
 		rc = sources_open(&s->sources, &s->spec, s->counters, s->live, err);
+	if (!rc && s->with_why) /* behind them: it looks at their rows, too */
+		rc = why_open(&s->why, s->spec.owners, s->live, err);
 	if (!rc && s->on_open)
 		rc = s->on_open(s->arg, err);
 	if (!rc)

@@ -256,7 +256,7 @@ struct live_summary {
 	uint64_t duration_ns;
 	const struct live_table *total; /* lives as long as the collector */
 	struct live_own own;
-	struct burst_report bursts; /* window_ns 0: they were not asked for */
+	struct burst_report bursts;		 /* window_ns 0: they were not asked for */
 	struct finding finding[STAGE_COUNT + 2]; /* of a balance of TCP, two of no stage */
 	unsigned n_findings;
 	/* Set by the caller: */
@@ -273,7 +273,7 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 		    struct live_summary *out);
 
 /* Adds what its balance of TCP shows, in place of what is said of the same stage without it. */
-void live_advise_tcp(const struct live *l, struct live_summary *s);
+void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s);
 
 /* --limit of a collector that goes on: when one is crossed. */
 struct limits {

@@ -106,6 +106,7 @@ struct loss {
 	uint64_t packets;
 	const char *source, *scope, *reason;
 	const char *location, *ifname, *socket, *process; /* NULL: none */
+	const struct watch_sock *sock;			  /* the same */
 	uint32_t netns;
 };
 
@@ -133,6 +134,8 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 	if (!x->packets)
 		return;
 	live_row_begin(&row, x->source, x->scope);
+	if (x->sock)
+		live_keep_socket(l, &row, x->sock);
 	row.text[LIVE_DIRECTION] = direction_names[x->verdict.direction];
 	row.text[LIVE_REASON] = x->reason;
 	row.text[LIVE_LOCATION] = x->location ? x->location : "";
@@ -468,6 +471,7 @@ static void collect_silent(struct sources *s, struct live *l)
 		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
 		char socket[SOCKET_TEXT], process[32];
 		const struct loss loss = {
+			.sock = sock,
 			.verdict = {.stage = tcp ? STAGE_TCP_LISTEN : STAGE_RCVBUF,
 				    .direction = DIRECTION_RX,
 				    .note = tcp ? "the listener's accept queue was full, or memory "

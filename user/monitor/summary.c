@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "diagnosis/facts.h"
 #include "diagnosis/reader.h"
 #include "drops/nftrules.h"
 #include "host/counters.h"
@@ -24,6 +25,7 @@ struct why {
 	struct owners *owners;
 	struct readings *readings;
 	struct nftrules *rules;	    /* NULL: no memory for it */
+	struct list conntracks;	    /* struct conntrack_noted */
 	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
 	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
 	struct way_back back;
@@ -36,15 +38,22 @@ struct why {
 	char reader[READING_TEXT], rules_text[256], chain[2 * NFT_NAME + 16];
 };
 
-/* The rules of a namespace as they are now. */
-static void note_rules(struct why *w, uint32_t inum)
+struct conntrack_noted {
+	uint32_t netns;
+	uint64_t drops;
+};
+
+/* The firewall of a namespace as it is now: its rules, and what it dropped without one. */
+static void note_firewall(struct why *w, uint32_t inum)
 {
 	struct netns ns;
 
 	if (!w->rules || nftrules_known(w->rules, inum) ||
 	    owners_netns_open(w->owners, inum, &ns, NULL))
 		return;
-	nftrules_note(w->rules, inum, &ns);
+	if (!nftrules_note(w->rules, inum, &ns)) /* which bounds them */
+		*(struct conntrack_noted *)list_add(&w->conntracks) =
+			(struct conntrack_noted){inum, stack_conntrack_drops(&ns)};
 	netns_close(&ns);
 }
 
@@ -57,11 +66,18 @@ static int start(void *arg, struct error *err)
 	(void)err;
 	readings_begin(w->readings, netns, n);
 	for (unsigned i = 0; i < n; i++)
-		note_rules(w, netns[i]);
+		note_firewall(w, netns[i]);
 	/* what is lost before the first list cannot be kept apart from what was lost long ago */
 	if (w->rules)
 		nftrules_wait(w->rules, START_MS);
 	return 0;
+}
+
+/* Where it is lost because who reads the socket, or accepts, did not in time. */
+static bool is_reader_s(enum stage stage)
+{
+	return stage == STAGE_RCVBUF || stage == STAGE_TCP_RCVBUF || stage == STAGE_TCP_BACKLOG ||
+	       stage == STAGE_TCP_LISTEN;
 }
 
 static void collect(void *arg, struct live *l)
@@ -73,17 +89,18 @@ static void collect(void *arg, struct live *l)
 		const struct live_row *row = &t->rows[i];
 		struct watch_sock sock;
 
-		if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock)) {
+		if (is_reader_s(row->stage) && !live_socket(l, row, &sock)) {
 			const struct reading_socket id = {.inode = sock.inode,
 							  .netns = sock.netns,
 							  .family = sock.family,
 							  .port = sock.local_port,
+							  .tcp = sock.protocol == IPPROTO_TCP,
 							  .cgroup = sock.cgroup};
 
-			if (sock.protocol == IPPROTO_UDP)
+			if (id.tcp || sock.protocol == IPPROTO_UDP)
 				readings_note(w->readings, &id, row->counts.packets);
 		} else if (row->stage == STAGE_NETFILTER && row->netns) {
-			note_rules(w, row->netns);
+			note_firewall(w, row->netns);
 		} else if (!w->sources_ns && !strcmp(row->text[LIVE_REASON], "IP_RPFILTER")) {
 			w->sources_ns = clock_now();
 			way_sources_open(&w->sources);
@@ -100,6 +117,7 @@ int why_open(struct why **why, struct owners *owners, struct live *l, struct err
 
 	*why = NULL;
 	w->owners = owners;
+	w->conntracks.size = sizeof(struct conntrack_noted);
 	ret = readings_open(&w->readings, owners, NULL, err);
 	if (ret) {
 		free(w);
@@ -117,6 +135,7 @@ void why_close(struct why *w)
 		return;
 	readings_close(w->readings);
 	nftrules_close(w->rules);
+	list_free(&w->conntracks);
 	way_sources_close(w->sources);
 	free(w);
 }
@@ -265,11 +284,24 @@ static void look_around(const struct live *l, struct why *why, const struct live
 			struct finding_facts *f)
 {
 	struct owners *owners = live_parts(l).owners;
+	const struct conntrack_noted *noted;
 	struct netdev dev = {};
 	struct netns ns;
 
 	if (!row->netns || !owners || owners_netns_open(owners, row->netns, &ns, &(struct error){}))
 		return;
+	noted = why && row->stage == STAGE_NETFILTER
+			? list_find(&why->conntracks, offsetof(struct conntrack_noted, netns),
+				    &row->netns, sizeof(row->netns))
+			: NULL;
+	if (noted) {
+		f->conntrack_drops = stack_conntrack_drops(&ns) - noted->drops;
+		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->conntrack_used,
+				     1);
+		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->conntrack_max, 1);
+	}
+	if (row->stage == STAGE_TCP_RCVBUF)
+		netns_sysctl_numbers(&ns, "net/ipv4/tcp_rmem", f->tcp_rmem, 3);
 	if (row->stage == STAGE_TX_SOCKET && f->ifname && !netdev_get(&ns, f->ifname, &dev))
 		f->mtu = dev.link.mtu;
 	if (why && why->sources && row->stage == STAGE_IP_ROUTE &&
@@ -334,7 +366,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;
-			if (why && stage == STAGE_RCVBUF &&
+			if (why && is_reader_s(stage) &&
 			    !readings_get(why->readings, sock.inode, &why->reading))
 				reading_describe(&why->reading, why->reader, &f);
 		}
@@ -389,11 +421,16 @@ static uint64_t sysctl_of(const struct live *l, uint32_t netns, const char *path
 	return value;
 }
 
-static void advise_listener(const struct live *l, struct live_summary *s,
+static void advise_listener(const struct live *l, struct why *why, struct live_summary *s,
 			    const struct tcp_refusing *r)
 {
 	const uint64_t somaxconn = sysctl_of(l, r->inum, "net/core/somaxconn");
+	struct finding_facts f = {};
 	struct binds b = {};
+
+	if (why && !readings_get(why->readings, r->inode, &why->reading))
+		reading_describe(&why->reading, why->reader, &f);
+	bind_reader(&b, &f);
 
 	bind_text(&b, "socket", r->socket);
 	bind_text(&b, "process", r->process);
@@ -410,7 +447,7 @@ static void advise_listener(const struct live *l, struct live_summary *s,
 #define SPURIOUS       3
 #define SPURIOUS_SHARE 10 /* one retransmission in so many */
 
-void live_advise_tcp(const struct live *l, struct live_summary *s)
+void live_advise_tcp(const struct live *l, struct why *why, struct live_summary *s)
 {
 	const struct live_row *row = main_row(s->total, STAGE_QDISC, NOISE_LOSS);
 	const uint32_t netns = row ? row->netns : 0;
@@ -424,7 +461,7 @@ void live_advise_tcp(const struct live *l, struct live_summary *s)
 	if (sum->returned_at[STAGE_QDISC])
 		advise_tcp(l, s, "qdisc-tcp", &queue, netns);
 	if (s->tcp->n_listeners)
-		advise_listener(l, s, s->tcp->listeners);
+		advise_listener(l, why, s, s->tcp->listeners);
 	bind_count(&b, "flows", sum->large_only);
 	bind_count(&b, "lost", late);
 	bind_count(&b, "again", sum->retransmitted);

@@ -430,6 +430,7 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 	r->lost = l->lost;
 	r->waiting = l->last.waiting;
 	r->room = l->last.room;
+	r->inode = l->last.sock.inode;
 	r->inum = l->last.sock.netns;
 	b->n_listeners++;
 }

@@ -47,6 +47,7 @@ struct tcp_beyond {
 struct tcp_refusing {
 	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
 	uint64_t lost, waiting, room;
+	uint64_t inode;
 	uint32_t inum; /* of netns */
 };
 

@@ -93,20 +93,28 @@ static void returns(struct scene *s, unsigned from, unsigned segs)
 	add(s, &r);
 }
 
-static void sends_again(struct scene *s, unsigned from, unsigned segs)
+/* `at_once`: what went in so many is one segment now. */
+static void sends_again_as(struct scene *s, unsigned from, unsigned segs, unsigned at_once)
 {
 	struct tcp_record r;
 
 	s->ms++;
 	r = record(s, TCP_RETRANSMITTED, from, segs);
 	r.time_ns += MS / 2; /* it is told when it has been handed down */
+	r.bytes *= at_once;
+	r.end = r.seq + r.bytes;
 	s->now.data_segs_out += segs;
 	s->now.total_retrans += segs;
-	s->now.bytes_sent += segs * MSS;
-	s->now.bytes_retrans += segs * MSS;
+	s->now.bytes_sent += r.bytes;
+	s->now.bytes_retrans += r.bytes;
 	r.first = s->first;
 	r.last = s->now;
 	add(s, &r);
+}
+
+static void sends_again(struct scene *s, unsigned from, unsigned segs)
+{
+	sends_again_as(s, from, segs, 1);
 }
 
 static void count_beyond(void *arg, const struct tcp_flow *f)
@@ -173,6 +181,22 @@ CASE(lost_here_and_beyond)
 	sends_again(&s, 1, 5);
 	assert_sum(&s, 3, 2, 0, 0);
 	assert_int_equal(s.sum.lost_at[STAGE_NETFILTER], 3);
+}
+
+/* What was sent again in one segment was lost in several. */
+CASE(several_in_one)
+{
+	struct scene s = begun(4096);
+
+	sends(&s, 6);
+	for (unsigned i = 0; i < 3; i++)
+		drops(&s, i, 1, STAGE_RCVBUF);
+	drops(&s, 4, 1, STAGE_RCVBUF);
+	sends_again_as(&s, 0, 1, 3);
+	s.now.snd_una = s.now.snd_nxt;
+	ends(&s);
+	assert_sum(&s, 1, 0, 0, 0);
+	assert_int_equal(s.sum.not_resent, 1);
 }
 
 /* The copy that is dropped within its own transmission does not explain it, but the next one. */
