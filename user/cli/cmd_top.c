@@ -432,15 +432,6 @@ static void read_tcp(struct top *t)
 	t->in.tcp = t->tcp_text;
 }
 
-static bool on_tick(void *arg)
-{
-	const struct top *t = arg;
-
-	if (t->tcp)
-		tcp_account_tick(t->tcp);
-	return true;
-}
-
 static bool on_interval(void *arg)
 {
 	struct top *t = arg;
@@ -517,12 +508,15 @@ static bool on_input(void *arg)
 {
 	struct top *t = arg;
 	const uint32_t netns = t->view.netns;
+	unsigned keys = 0;
 	int key;
 
-	while ((key = getch()) != ERR) {
+	for (; (key = getch()) != ERR; keys++) {
 		if (key != KEY_RESIZE && view_key(&t->view, key, &t->in))
 			return false;
 	}
+	if (!keys)
+		return true;
 	if (t->view.netns != netns)
 		take(t, false);
 	if (t->view.open)
@@ -530,6 +524,15 @@ static bool on_input(void *arg)
 	read_packets(t);
 	show(t);
 	return true;
+}
+
+static bool on_tick(void *arg)
+{
+	const struct top *t = arg;
+
+	if (t->tcp)
+		tcp_account_tick(t->tcp);
+	return on_input(arg); /* who got another size while it was drawn is told so by no signal */
 }
 
 static int open_parts(struct top *t, struct error *err)

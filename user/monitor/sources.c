@@ -451,19 +451,24 @@ static void keep_silent(void *arg, const void *record)
 	x->last = *r;
 }
 
-static void walk_silent(struct sources *s)
+static int walk_silent(struct sources *s)
 {
+	int rc;
+
 	s->walked_ns = clock_now();
-	owners_silent(s->spec.owners, keep_silent, s); /* what was not read is seen the next time */
+	rc = owners_silent(s->spec.owners, keep_silent, s);
 	s->walk_ns = clock_now() - s->walked_ns;
+	return rc;
 }
 
 static void collect_silent(struct sources *s, struct live *l)
 {
 	struct silent *x;
 
-	if (live_parts(l).last || clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
-		walk_silent(s);
+	/* counters of namespaces were read: what they show, and no row, is said to have no event */
+	if (live_parts(l).last || s->checked_ns > s->walked_ns ||
+	    clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
+		walk_silent(s); /* what is not read is seen the next time */
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
 		const struct watch_sock *sock = &x->last.sock;
@@ -740,8 +745,8 @@ static int start(void *arg, struct error *err)
 
 	for (unsigned i = 0; i < s->programs; i++)
 		s->program[i].shown = dropped_by(s, &s->program[i]);
-	if (s->walks)
-		walk_silent(s);
+	if (s->walks) /* if the programs for it are there now */
+		s->walks = !walk_silent(s);
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++)
 		x[i].base = x[i].drops; /* not to be blamed for what was lost before */
@@ -756,8 +761,8 @@ static void sample(void *arg)
 {
 	struct sources *s = arg;
 
-	if (s->checks &&
-	    (live_parts(s->live).last || clock_now() - s->checked_ns > WORK_SHARE * s->check_ns))
+	if (s->checks && (live_parts(s->live).last ||
+			  clock_now() - s->checked_ns > WORK_SHARE * (s->check_ns + s->walk_ns)))
 		sample_spaces(s);
 	rates_sample(&s->rates, clock_now());
 	count_losses(s);
@@ -816,9 +821,8 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
 	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
-	if (source.collect && !spec->expr && !spec->ifname && live_parts(l).knows_sockets &&
-	    spec->owners)
-		s->walks = !owners_silent(spec->owners, keep_silent, s);
+	s->walks = source.collect && !spec->expr && !spec->ifname && live_parts(l).knows_sockets &&
+		   spec->owners;
 	s->checks = source.collect && !spec->expr && !spec->ifname && spec->owners;
 	table_init(&s->events, LIVE_ROWS);
 	s->rates.inum = s->ns.inum;
