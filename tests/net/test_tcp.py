@@ -1287,7 +1287,7 @@ def on_the_screen():
             screen.rows = 40
 
             def drawn():
-                screen.rows = 81 - screen.rows  # so that it is drawn anew
+                screen.rows = 40 + (screen.rows - 39) % 7  # another size: it is drawn anew
                 screen.raw = ""
                 screen.resize(screen.rows, 100)
                 screen.shows("q quit")
