@@ -76,23 +76,21 @@ static char *read_net(const char *file)
 static uint64_t sockstat(const char *file, const char *group, const char *word)
 {
 	char *text = read_net(file);
-	uint64_t v = 0;
+	uint64_t v;
+	bool found = text && sockstat_value(text, group, word, &v);
 
-	if (text && !sockstat_value(text, group, word, &v))
-		v = 0;
 	free(text);
-	return v;
+	return found ? v : 0;
 }
 
 static uint64_t column(const char *file, const char *name, bool sum)
 {
 	char *text = read_net(file);
-	uint64_t v = 0;
+	uint64_t v;
+	bool found = text && procnet_column(text, strlen(text), name, sum, &v);
 
-	if (text && !procnet_column(text, strlen(text), name, sum, &v))
-		v = 0;
 	free(text);
-	return v;
+	return found ? v : 0;
 }
 
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack)

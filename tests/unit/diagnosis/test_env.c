@@ -7,6 +7,7 @@
 #include "cases.h"
 #include "diagnosis/facts.h"
 #include "drops/reason.h"
+#include "host/lab.h"
 
 static struct json_object *get(struct json_object *o, const char *key)
 {
@@ -78,4 +79,78 @@ CASE(sysctls_have_their_types)
 	if (json_object_object_get_ex(sysctls, "net.core.default_qdisc", &v))
 		assert_true(json_object_is_type(v, json_type_string));
 	json_object_put(env);
+}
+
+static int64_t number(struct json_object *o, const char *key)
+{
+	assert_true(json_object_is_type(get(o, key), json_type_int));
+	return json_object_get_int64(get(o, key));
+}
+
+static const char *text(struct json_object *o, const char *key)
+{
+	assert_true(json_object_is_type(get(o, key), json_type_string));
+	return json_object_get_string(get(o, key));
+}
+
+/* Of /proc/stat, ns. */
+static int64_t steal_ns(void)
+{
+	FILE *f = fopen("/proc/stat", "r");
+	long long steal = 0;
+
+	assert_int_equal(fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %lld", &steal), 1);
+	fclose(f);
+	return steal * (1000000000 / sysconf(_SC_CLK_TCK));
+}
+
+/* Each device where it is, and settings of the namespace that decides. */
+CASE(testbed)
+{
+	static const char *const devices[][2] = {
+		{"tx", "v-tx"}, {"router", "v-r0"}, {"router", "v-r1"}, {"rx", "v-rx"}};
+	const struct lab_spec spec = {.topology = LAB_ROUTER, .queues = 2, .mtu = 1400};
+	struct json_object *env, *ports, *sysctls, *value;
+	int64_t before = steal_ns();
+	struct error err = {};
+	struct lab lab;
+
+	if (geteuid() || lab_open(&lab, &spec, &err))
+		skip();
+	assert_int_equal(netns_sysctl_write(&lab.rx_ns, "net/ipv4/udp_rmem_min", "5001"), 0);
+	assert_int_equal(netns_sysctl_write(&lab.rx_ns, "net/ipv4/ipfrag_time", "7"), 0);
+	env = env_read(&lab);
+	assert_in_range(number(env, "steal_ns"), before, steal_ns());
+	ports = get(env, "interfaces");
+	assert_int_equal(json_object_array_length(ports), 4);
+	for (size_t i = 0; i < 4; i++) {
+		struct json_object *o = json_object_array_get_idx(ports, i), *is;
+
+		assert_string_equal(text(o, "netns"), devices[i][0]);
+		assert_string_equal(text(o, "ifname"), devices[i][1]);
+		assert_string_equal(text(o, "driver"), "veth");
+		assert_string_equal(text(o, "qdisc"), "noqueue");
+		assert_string_equal(text(o, "rps_cpus"), "0");
+		assert_int_equal(number(o, "mtu"), 1400);
+		assert_int_equal(number(o, "rx_queues"), 2);
+		assert_int_equal(number(o, "tx_queues"), 2);
+		assert_int_equal(number(o, "speed_mbit"), 10000);
+		assert_true(number(o, "txqueuelen") > 0 && number(o, "rp_filter") >= 0);
+		assert_null(get(o, "xdp"));
+		assert_false(json_object_object_get_ex(o, "xdp_program_id", &is));
+		assert_false(json_object_get_boolean(get(o, "threaded_napi")));
+		o = get(o, "offloads");
+		assert_false(json_object_get_boolean(get(o, "rx-gro")));
+		assert_true(json_object_get_boolean(get(o, "tx-checksum-ip-generic")));
+	}
+	sysctls = get(env, "sysctls");
+	assert_int_equal(number(sysctls, "net.ipv4.udp_rmem_min"), 5001);
+	assert_int_equal(number(sysctls, "net.ipv4.ipfrag_time"), 7);
+	value = get(sysctls, "net.ipv4.udp_mem");
+	assert_int_equal(json_object_array_length(value), 3);
+	json_object_put(env);
+	env = env_read(NULL);
+	assert_true(number(get(env, "sysctls"), "net.ipv4.udp_rmem_min") != 5001);
+	json_object_put(env);
+	lab_close(&lab);
 }

@@ -95,6 +95,36 @@ static const struct check_finding *of_socket(const struct look *l)
 	return found;
 }
 
+static void assert_settings(const struct facts_stack *stack)
+{
+	const struct {
+		uint64_t value;
+		const char *path;
+	} rows[] = {
+		{stack->rmem_default, "core/rmem_default"},
+		{stack->rmem_max, "core/rmem_max"},
+		{stack->wmem_default, "core/wmem_default"},
+		{stack->wmem_max, "core/wmem_max"},
+		{stack->max_backlog, "core/netdev_max_backlog"},
+		{stack->budget, "core/netdev_budget"},
+		{stack->budget_usecs, "core/netdev_budget_usecs"},
+		{stack->flow_entries, "core/rps_sock_flow_entries"},
+		{stack->udp_mem[0], "ipv4/udp_mem"},
+		{stack->frag_high[STACK_V4], "ipv4/ipfrag_high_thresh"},
+		{stack->frag_high[STACK_V6], "ipv6/ip6frag_high_thresh"},
+		{stack->neighbours_max[STACK_V4], "ipv4/neigh/default/gc_thresh3"},
+		{stack->neighbours_max[STACK_V6], "ipv6/neigh/default/gc_thresh3"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "/proc/sys/net/%s", rows[i].path);
+		assert_int_equal(rows[i].value, access(path, R_OK) ? 0 : setting(path));
+	}
+	assert_int_equal(stack->page_bytes, sysconf(_SC_PAGESIZE));
+}
+
 /* What is known of it, of the host, and what becomes of the loss that nobody mends. */
 CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 {
@@ -138,8 +168,7 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	assert_int_equal(f->self.btf, !access("/sys/kernel/btf/vmlinux", R_OK));
 	assert_int_equal(f->self.reasons > 50, f->self.btf);
 	assert_int_equal(f->cpus.online, sysconf(_SC_NPROCESSORS_ONLN));
-	assert_int_equal(f->stack.rmem_max, setting("/proc/sys/net/core/rmem_max"));
-	assert_int_equal(f->stack.udp_mem[0], setting("/proc/sys/net/ipv4/udp_mem"));
+	assert_settings(&f->stack);
 
 	c = of_socket(&l);
 	assert_int_equal(c->finding.stage, STAGE_RCVBUF);
