@@ -31,285 +31,168 @@ static const struct kind {
 	enum ends ends;
 	const char *faults;
 	struct run_spec spec;
-	const char *opened; /* see describe_open() */
-	const char *closed; /* see describe_end(); NULL: nothing is sent */
+	const char *opened; /* in what it differs from others of its ends: describe_open() */
+	const char *closed; /* the same of its ledger: describe_end(); NULL: nothing is sent */
 } kinds[] = {
-	{"lab, sockets",
-	 LAB,
-	 NULL,
-	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	{"lab, sockets", LAB, NULL, {}, "", ""},
 	{"two threads, buffers",
 	 LAB,
 	 NULL,
 	 {.threads = 2, .rcvbuf = 1 << 20, .sndbuf = 1 << 19},
-	 "by-number settle 0; traced 2x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf 1048576; tx ns v-tx x2 batch sndbuf 524288 cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	 "2x4096 rcvbuf 1048576 tx x2 sndbuf 524288",
+	 ""},
 	{"AF_XDP",
 	 LAB,
 	 NULL,
 	 {.tx = &tx_xsk, .rx = &rx_xsk, .threads = 2},
-	 "by-number settle 0; traced 2x4096 - checkpoints; rx xsk ns v-rx x2 fates last-cpu prog "
-	 "steer; tx ns v-tx x2 batch cpu 0; tx rx v-tx v-rx rx-xsk tx-xsk",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate tx-mode rx-mode"},
-	{"XDP",
-	 LAB,
-	 NULL,
-	 {.tx = &tx_xdp, .rx = &rx_xdp},
-	 "by-number gro settle 0; traced 1x4096 - checkpoints; rx xdp ns v-rx x1 fates last-cpu "
-	 "prog sink; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate tx-mode rx-mode"},
-	{"live frames, socket",
-	 LAB,
-	 NULL,
-	 {.tx = &tx_xdp},
-	 "by-number gro settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate tx-mode"},
-	{"XDP that passes",
-	 LAB,
-	 NULL,
-	 {.rx = &rx_xdp, .pass = true},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates last-cpu "
-	 "prog sink; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
-	{"router",
-	 LAB,
-	 NULL,
-	 {.topology = LAB_ROUTER, .topology_set = true},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx router v-tx v-r0 v-rx v-r1 socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
-	{"bridge",
-	 LAB,
-	 NULL,
-	 {.topology = LAB_BRIDGE, .topology_set = true},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx bridge v-tx v-b0 v-rx v-b1 socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	 "2x4096 rx-xsk rx x2 steer tx x2",
+	 ""},
+	{"XDP", LAB, NULL, {.tx = &tx_xdp, .rx = &rx_xdp}, "gro rx-xdp sink", ""},
+	{"live frames, socket", LAB, NULL, {.tx = &tx_xdp}, "gro", ""},
+	{"XDP that passes", LAB, NULL, {.rx = &rx_xdp, .pass = true}, "sink", ""},
+	{"router", LAB, NULL, {.topology = LAB_ROUTER, .topology_set = true}, "v-r0 v-r1", ""},
+	{"bridge", LAB, NULL, {.topology = LAB_BRIDGE, .topology_set = true}, "v-b0 v-b1", ""},
 	{"tunnel",
 	 LAB,
 	 NULL,
 	 {.topology = LAB_VXLAN, .topology_set = true},
-	 "by-number settle 0; traced 1x4096 - checkpoints tunnel 4789; rx socket ns x-rx x1 fates "
-	 "skb last-cpu; tx ns x-tx x1 batch cpu 0; tx rx v-tx x-tx v-rx x-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
-	{"taps",
-	 LAB,
-	 NULL,
-	 {.topology = LAB_TAP, .topology_set = true},
-	 "by-number taps settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	 "tunnel 4789 x-rx x-tx x-tx x-rx",
+	 ""},
+	{"taps", LAB, NULL, {.topology = LAB_TAP, .topology_set = true}, "taps", ""},
 	{"fragments, IPv6",
 	 LAB,
 	 NULL,
 	 {.payload = 3000, .ipv6 = true},
-	 "by-number fragments settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates "
-	 "skb last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 3066 bytes rx-cost tx-cost rx-rate tx-rate fragments 600 reassembled 200"},
-	{"legs",
-	 LAB,
-	 NULL,
-	 {.legs = true},
-	 "by-number legs settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	 "fragments",
+	 "3066 bytes fragments 600 reassembled 200"},
+	{"legs", LAB, NULL, {.legs = true}, "legs", ""},
 	{"rate",
 	 LAB,
 	 NULL,
 	 {.settle_ns = 3 * SECOND, .rate = {.unit = RATE_PPS, .value = 10000}},
-	 "by-number settle 3; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch rate 10000 cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	 "rate 10000",
+	 ""},
 	{"without end",
 	 LAB,
 	 NULL,
 	 {.count = UINT64_MAX, .settle_ns = 5 * SECOND, .rate = {.unit = RATE_PPS, .value = 10000}},
-	 "by-number moving settle 5; traced 1x131072 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns v-tx x1 batch rate 10000 cpu 0; tx rx v-tx v-rx socket",
+	 "settle-5 moving 1x131072 rate 10000",
 	 NULL},
 	{"nobody listens",
 	 LAB,
 	 "udp_lookup",
 	 {.tuning.send.unconnected = true},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb nobody "
-	 "last-cpu rcvbuf -1; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx",
-	 "0 of 200 udp_lookup 200 event flow; 146 bytes tx-cost tx-rate counted"},
+	 "nobody rcvbuf -1 no drops",
+	 "0 of 200 udp_lookup 200 event flow"},
 	{"closed unread",
 	 LAB,
 	 "socket_close",
 	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates paused skb "
-	 "last-cpu rcvbuf -1; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "0 of 200 socket_close 200 event flow; 146 bytes tx-cost tx-rate counted"},
+	 "paused rcvbuf -1",
+	 "0 of 200 socket_close 200 event flow"},
 	{"filter of a socket",
 	 LAB,
 	 "socket_filter=100%",
 	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf -1; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "0 of 200 socket_filter 200 event flow; 146 bytes tx-cost tx-rate counted"},
+	 "rcvbuf -1",
+	 "0 of 200 socket_filter 200 event flow"},
 	{"slow reader",
 	 LAB,
 	 "rcvbuf",
 	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf -1 xsk 0/0 work 20000; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "some of 200 rcvbuf some event flow; 146 bytes rx-cost tx-cost rx-rate tx-rate counted"},
+	 "rcvbuf -1 xsk 0/0 work 20000",
+	 "some of 200 rcvbuf some event flow"},
 	{"XDP fault",
 	 LAB,
 	 "xdp=100%",
 	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates last-cpu "
-	 "rcvbuf -1; tx ns v-tx x1 batch sndbuf -1 cpu 0; tx rx v-tx v-rx socket",
-	 "0 of 200 xdp 200 event flow; 146 bytes tx-cost tx-rate counted"},
+	 "no skb rcvbuf -1 sndbuf -1",
+	 "0 of 200 xdp 200 event flow"},
 	{"XDP fault, generic",
 	 LAB,
 	 "xdp:generic=100%",
 	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf -1; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "0 of 200 xdp 200 event flow; 146 bytes tx-cost tx-rate"},
+	 "rcvbuf -1",
+	 "0 of 200 xdp 200 event flow no counted"},
 	{"few frames",
 	 LAB,
 	 "xsk:fill",
 	 {.rx = &rx_xsk, .count = 2000},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx xsk ns v-rx x1 fates paused last-cpu "
-	 "xsk 256/0 work 0 prog steer; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx rx-xsk",
-	 "some of 2000 xsk some event flow; 146 bytes rx-cost tx-cost rx-rate tx-rate rx-mode "
-	 "counted"},
-	{"qdisc",
-	 LAB,
-	 "qdisc",
-	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf -1; tx ns v-tx x1 batch rate 10000 sndbuf -1 cpu 0; tx rx v-tx v-rx socket",
-	 NULL},
-	{"replaced qdisc",
-	 LAB,
-	 "qdisc:replace",
-	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf -1; tx ns v-tx x1 batch sndbuf -1 cpu 0; tx rx v-tx v-rx socket",
-	 NULL},
+	 "rx-xsk paused steer xsk 256/0 work 0",
+	 "some of 2000 xsk some event flow"},
+	{"qdisc", LAB, "qdisc", {}, "rcvbuf -1 rate 10000 sndbuf -1", NULL},
+	{"replaced qdisc", LAB, "qdisc:replace", {}, "rcvbuf -1 sndbuf -1", NULL},
 	{"bridge that floods",
 	 LAB,
 	 "l2:silent",
 	 {},
-	 "by-number settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb last-cpu "
-	 "rcvbuf -1; tx ns v-tx x1 batch cpu 0; tx rx bridge v-tx v-b0 v-rx v-b1 socket",
-	 "0 of 200 l2 200 difference flow; 146 bytes tx-cost tx-rate"},
-	{"ports",
-	 PORTS,
-	 NULL,
-	 {},
-	 "by-number nic settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 fates skb "
-	 "last-cpu; tx ns "
-	 "v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate"},
+	 "rcvbuf -1 v-b0 v-b1",
+	 "0 of 200 l2 200 difference flow no counted"},
+	{"ports", PORTS, NULL, {}, "", ""},
 	{"ports, fragments",
 	 PORTS,
 	 NULL,
 	 {.payload = 3000},
-	 "by-number fragments nic settle 0; traced 1x4096 - checkpoints; rx socket ns v-rx x1 "
-	 "fates skb "
-	 "last-cpu; tx ns v-tx x1 batch cpu 0; tx rx v-tx v-rx socket",
-	 "200 of 200; 3046 bytes rx-cost tx-cost rx-rate tx-rate fragments 600 reassembled 200"},
-	{"ports, AF_XDP",
-	 PORTS,
-	 NULL,
-	 {.tx = &tx_xsk, .rx = &rx_xsk},
-	 "by-number nic settle 0; traced 1x4096 - checkpoints; rx xsk ns v-rx x2 fates last-cpu "
-	 "prog steer; tx "
-	 "ns v-tx x1 batch cpu 0; tx rx v-tx v-rx rx-xsk tx-xsk",
-	 "200 of 200; 146 bytes rx-cost tx-cost rx-rate tx-rate tx-mode rx-mode"},
+	 "fragments",
+	 "3046 bytes fragments 600 reassembled 200"},
+	{"ports, AF_XDP", PORTS, NULL, {.tx = &tx_xsk, .rx = &rx_xsk}, "rx-xsk rx x2 steer", ""},
 	{"sender alone",
 	 SENDS,
 	 NULL,
 	 {.tuning.send.unconnected = true},
-	 "lone settle 5; traced 1x4096 tx; tx v-tx any x1 batch;",
-	 "0 of 200 refused 1 open 199 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
+	 "",
+	 "0 of 200 refused 1 open 199 queued 0 impossible 0"},
 	{"sender with a ledger",
 	 SENDS,
 	 NULL,
 	 {.ledger = 1, .settle_ns = 7 * SECOND, .tuning.send.unconnected = true},
-	 "net_dev_start_xmit lone by-number moving settle 7; traced 1x4096 tx edge; tx v-tx any x1 "
-	 "batch;",
-	 "11 0 of 200 open 200 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
+	 "net_dev_start_xmit by-number no settle-5 moving",
+	 "11 0 of 200 open 200 queued 0 impossible 0"},
 	{"AF_XDP alone",
 	 SENDS,
 	 NULL,
 	 {.tx = &tx_xsk},
-	 "lone by-engine settle 5; tx v-tx x1;",
-	 "0 of 200 refused 1 open 199 queued 0 impossible 0; 146 bytes tx-cost tx-rate tx-mode"},
+	 "no traced by-engine",
+	 "0 of 200 refused 1 open 199 queued 0 impossible 0"},
 	{"AF_XDP with a ledger",
 	 SENDS,
 	 NULL,
 	 {.tx = &tx_xsk, .ledger = 1, .threads = 2},
-	 "AF_XDP completion lone by-number moving settle 5; traced 2x4096 tx edge; tx v-tx x2 "
-	 "batch;",
-	 "10 11 0 of 200 refused 1 open 199 queued 0 impossible 0; 146 bytes tx-cost tx-rate "
-	 "tx-mode"},
-	{"live frames alone",
-	 SENDS,
-	 NULL,
-	 {.tx = &tx_xdp},
-	 "lone settle 5; traced 1x4096 tx; tx v-tx x1 batch;",
-	 NULL},
+	 "AF_XDP completion by-number moving 2x4096 tx x2",
+	 "10 11 0 of 200 refused 1 open 199 queued 0 impossible 0"},
+	{"live frames alone", SENDS, NULL, {.tx = &tx_xdp}, "", NULL},
 	{"sender of two",
 	 SENDS,
 	 NULL,
 	 {.paired = true, .threads = 2, .numbers = &numbers, .tuning.send.unconnected = true},
-	 "lone by-number moving settle 5; traced 2x4096 tx edge; tx v-tx any x2 batch; tx v-tx",
-	 "11 11 0 of 200 open 200 queued 0 impossible 0; 146 bytes tx-cost tx-rate"},
-	{"receiver alone",
-	 RECEIVES,
-	 NULL,
-	 {},
-	 "lone settle 5; traced 1x4096 rx; rx socket v-rx x1 skb;",
-	 NULL},
+	 "by-number moving 2x4096 tx x2",
+	 "11 11 0 of 200 open 200 queued 0 impossible 0"},
+	{"receiver alone", RECEIVES, NULL, {}, "", NULL},
 	{"receiver with a ledger",
 	 RECEIVES,
 	 NULL,
 	 {.ledger = 4},
-	 "netif_receive_skb lone by-number discovers settle 5; traced 4x0 rx edge learn; rx socket "
-	 "v-rx x1 fates table skb;",
+	 "netif_receive_skb by-number discovers 4x0",
 	 NULL},
-	{"AF_XDP receiver",
-	 RECEIVES,
-	 NULL,
-	 {.rx = &rx_xsk},
-	 "lone settle 5; traced 1x4096 rx; rx xsk v-rx x2 prog steer;",
-	 NULL},
-	{"XDP receiver",
-	 RECEIVES,
-	 NULL,
-	 {.rx = &rx_xdp},
-	 "lone settle 5; traced 1x4096 rx; rx xdp v-rx x1 prog sink learn;",
-	 NULL},
+	{"AF_XDP receiver", RECEIVES, NULL, {.rx = &rx_xsk}, "rx-xsk rx x2 steer", NULL},
+	{"XDP receiver", RECEIVES, NULL, {.rx = &rx_xdp}, "rx-xdp sink-learns", NULL},
 	{"XDP receiver with a ledger",
 	 RECEIVES,
 	 NULL,
 	 {.rx = &rx_xdp, .ledger = 4},
-	 "XDP lone by-number discovers settle 5; traced 4x0 rx edge learn; rx xdp v-rx x1 fates "
-	 "table prog sink;",
+	 "XDP by-number discovers 4x0 rx-xdp sink",
 	 NULL},
 	{"XDP that passes, alone",
 	 RECEIVES,
 	 NULL,
 	 {.rx = &rx_xdp, .pass = true},
-	 "lone settle 5; traced 1x4096 rx; rx socket v-rx x1 prog sink learn;",
+	 "sink-learns",
 	 NULL},
 	{"receiver of two",
 	 RECEIVES,
 	 NULL,
 	 {.paired = true, .threads = 2, .numbers = &numbers},
-	 "lone by-number moving settle 5; traced 2x4096 rx edge; rx socket v-rx x1 fates skb; rx "
-	 "v-rx socket",
+	 "by-number moving 2x4096",
 	 NULL},
 };
 
@@ -328,17 +211,16 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 	va_end(args);
 }
 
-static void say_if(bool is, const char *what)
+/* What is so in every experiment of its kind is not said. */
+static void say_but(bool is, bool usual, const char *what)
 {
-	say("%s", is ? what : "");
+	if (is != usual)
+		say(" %s%s", is ? "" : "no ", what);
 }
 
-static const char *side(uint32_t inum)
+static void say_if(bool is, const char *what)
 {
-	return !inum			  ? "-"
-	       : inum == s.lab.tx_ns.inum ? "tx"
-	       : inum == s.lab.rx_ns.inum ? "rx"
-					  : "?";
+	say_but(is, false, what);
 }
 
 static bool has(const char *scope, const char *name)
@@ -348,89 +230,113 @@ static bool has(const char *scope, const char *name)
 	return counters_get(&s.before, scope, name, &value);
 }
 
-/* What differs from host to host is shown as what it has to be. */
-static void describe_open(void)
+static void describe_tracer(enum ends ends)
 {
 	const struct trace_config *t = &s.tracer.config;
-	const struct receiver_config *r = &s.receiver_config;
-	const struct sender_config *x = &s.sender_config;
-	const int last = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	bool found = s.discovers && t->window == discover_window(spec.ledger);
 
+	if (t->streams != 1 || t->window != TRACE_PAGE_SIZE)
+		say(" %dx%d", t->streams, found ? 0 : (int)t->window);
+	say_but(t->netns == s.lab.tx_ns.inum, ends == SENDS, "of-tx");
+	say_but(t->netns == s.lab.rx_ns.inum, ends == RECEIVES, "of-rx");
+	say_but(s.tracer.checkpoints, !s.lone, "checkpoints");
+	say_but(s.tracer.edge, s.lone && s.by_number, "edge");
+	say_but(t->learn, s.discovers, "learn");
+	say_but(t->fragments, s.fragments, "follower");
+	if (t->tunnel)
+		say(" tunnel %d", t->tunnel);
+	assert_int_equal(t->port, TEST_PORT);
+}
+
+static void describe_receiver(void)
+{
+	const struct receiver_config *r = &s.receiver_config;
+
+	if (r->ops != &rx_socket)
+		say(" rx-%s", r->ops->name);
+	if (strcmp(r->ifname, "v-rx"))
+		say(" %s", r->ifname);
+	if (r->threads != 1)
+		say(" rx x%d", r->threads);
+	say_but(r->ns, !s.lone, "rx-ns");
+	say_but(r->fates, s.by_number, "fates");
+	say_but(r->table, s.discovers, "table");
+	say_but(r->xdp_skb_mode, !s.prog, "skb");
+	say_but(r->cpu == (int)sysconf(_SC_NPROCESSORS_ONLN) - 1, !s.lone, "last-cpu");
+	say_if(r->shape, "rx-shape");
+	say_if(r->paused, "paused");
+	say_if(!s.receiver, "nobody");
+	if (s.prog)
+		say(" %s%s", s.prog->sink ? "sink" : "steer", s.prog->arrivals ? "-learns" : "");
+	if (r->rcvbuf && r->rcvbuf != ROOM)
+		say(" rcvbuf %d", r->rcvbuf == s.fx.rcvbuf ? -1 : r->rcvbuf);
+	if (r->xsk_frames || r->xsk_room || r->work_ns)
+		say(" xsk %d/%d work %d", r->xsk_frames, r->xsk_room, (int)r->work_ns);
+}
+
+static void describe_sender(void)
+{
+	const struct sender_config *x = &s.sender_config;
+
+	if (strcmp(x->ifname, "v-tx"))
+		say(" %s", x->ifname);
+	if (x->threads != 1)
+		say(" tx x%d", x->threads);
+	say_but(x->ns, !s.lone, "tx-ns");
+	say_but(!x->ifindex, s.lone && spec.tx == &tx_socket, "any");
+	say_but(x->batch_fd >= 0, s.traced, "batch");
+	say_but(!x->cpu, !s.lone, "first-cpu");
+	say_if(x->shape, "tx-shape");
+	if (x->rate_pps > 0)
+		say(" rate %d", (int)x->rate_pps);
+	if (x->sndbuf)
+		say(" sndbuf %d", x->sndbuf == s.fx.sndbuf ? -1 : x->sndbuf);
+}
+
+static void describe_counters(void)
+{
+	bool read = !s.lone || spec.paired, tx = read && s.sends, rx = read && s.receives;
+
+	say_but(has("tx", "Udp:OutDatagrams"), tx, "tx-counters");
+	say_but(has("rx", "Udp:InDatagrams"), rx, "rx-counters");
+	say_but(has("tx", "v-tx:tx_packets"), tx, "v-tx");
+	say_but(has("rx", "v-rx:tx_packets"), rx, "v-rx");
+	say_but(has("rx", "socket:drops"), rx && s.receiver_config.ops == &rx_socket, "drops");
+	say_but(has("rx", "xsk:rx_ring_full"), rx && spec.rx == &rx_xsk, "rx-ring");
+	say_but(has("tx", "xsk:tx_lost"), tx && spec.tx == &tx_xsk, "tx-lost");
+	say_if(has("tx", "x-tx:tx_packets"), "x-tx");
+	say_if(has("rx", "x-rx:tx_packets"), "x-rx");
+	say_if(has("router", "v-r0:tx_packets"), "v-r0");
+	say_if(has("router", "v-r1:tx_packets"), "v-r1");
+	say_if(has("bridge", "v-b0:tx_packets"), "v-b0");
+	say_if(has("bridge", "v-b1:tx_packets"), "v-b1");
+}
+
+/* What differs from host to host is shown as what it has to be. */
+static void describe_open(enum ends ends)
+{
 	said[0] = '\0';
 	if (s.lone && spec.ledger)
-		say("%.*s ", (int)strcspn(site_place(&s), ","), site_place(&s));
-	say_if(s.lone, "lone ");
-	say_if(s.by_number, "by-number ");
-	say_if(s.discovers, "discovers ");
-	say_if(s.moving, "moving ");
-	say_if(s.by_engine, "by-engine ");
-	say_if(s.fragments, "fragments ");
-	say_if(s.legs, "legs ");
-	say_if(s.gro, "gro ");
-	say_if(s.nic.ns, "nic ");
-	say_if(s.lab.taps, "taps ");
-	say("settle %d", (int)(s.settle_ns / SECOND));
-	if (s.traced) {
-		bool found = s.discovers && t->window == discover_window(spec.ledger);
-
-		say("; traced %dx%d %s%s%s", t->streams, found ? 0 : (int)t->window, side(t->netns),
-		    s.tracer.checkpoints ? " checkpoints" : "", s.tracer.edge ? " edge" : "");
-		say_if(t->learn, " learn");
-		if (t->tunnel)
-			say(" tunnel %d", t->tunnel);
-		assert_int_equal(t->port, TEST_PORT);
-	}
-	if (s.receives) {
-		say("; rx %s %s%s x%d", r->ops->name, r->ns ? "ns " : "", r->ifname, r->threads);
-		say_if(r->shape, " shape");
-		say_if(r->fates, " fates");
-		say_if(r->table, " table");
-		say_if(r->paused, " paused");
-		say_if(r->xdp_skb_mode, " skb");
-		say_if(!s.receiver, " nobody");
-		say_if(r->cpu == last, " last-cpu");
-		if (r->rcvbuf && r->rcvbuf != ROOM)
-			say(" rcvbuf %d", r->rcvbuf == s.fx.rcvbuf ? -1 : r->rcvbuf);
-		if (r->xsk_frames || r->xsk_room || r->work_ns)
-			say(" xsk %d/%d work %d", r->xsk_frames, r->xsk_room, (int)r->work_ns);
-	}
-	if (s.prog)
-		say(" prog %s%s", s.prog->sink ? "sink" : "steer",
-		    s.prog->arrivals ? " learn" : "");
-	if (s.sends) {
-		say("; tx %s%s%s x%d", x->ns ? "ns " : "", x->ifname, x->ifindex ? "" : " any",
-		    x->threads);
-		say_if(x->shape, " shape");
-		say_if(x->batch_fd >= 0, " batch");
-		if (x->rate_pps > 0)
-			say(" rate %d", (int)x->rate_pps);
-		if (x->sndbuf)
-			say(" sndbuf %d", x->sndbuf == s.fx.sndbuf ? -1 : x->sndbuf);
-		if (x->cpu >= 0)
-			say(" cpu %d", x->cpu);
-	}
-	say(";");
-	say_if(has("tx", "Udp:OutDatagrams"), " tx");
-	say_if(has("rx", "Udp:InDatagrams"), " rx");
-	say_if(has("router", "Ip:ForwDatagrams"), " router");
-	say_if(has("bridge", "Ip:ForwDatagrams"), " bridge");
-	for (int i = 0; i < 2; i++) {
-		static const char *const device[][2] = {{"v-tx", "x-tx"}, {"v-rx", "x-rx"}};
-		static const char *const middle[][2] = {{"v-r0", "v-b0"}, {"v-r1", "v-b1"}};
-		char name[32];
-
-		for (int j = 0; j < 2; j++) {
-			snprintf(name, sizeof(name), "%s:tx_packets", device[i][j]);
-			if (has(i ? "rx" : "tx", name))
-				say(" %s", device[i][j]);
-			snprintf(name, sizeof(name), "%s:tx_packets", middle[i][j]);
-			if (has(j ? "bridge" : "router", name))
-				say(" %s", middle[i][j]);
-		}
-	}
-	say_if(has("rx", "socket:drops"), " socket");
-	say_if(has("rx", "xsk:rx_ring_full"), " rx-xsk");
-	say_if(has("tx", "xsk:tx_lost"), " tx-xsk");
+		say(" %.*s", (int)strcspn(site_place(&s), ","), site_place(&s));
+	say_but(s.lone, ends == SENDS || ends == RECEIVES, "lone");
+	say_but(s.by_number, !s.lone, "by-number");
+	say_but(s.nic.ns, ends == PORTS, "nic");
+	say_but(s.settle_ns == 5 * SECOND, s.lone, "settle-5");
+	say_but(s.traced, true, "traced");
+	say_if(s.discovers, "discovers");
+	say_if(s.moving, "moving");
+	say_if(s.by_engine, "by-engine");
+	say_if(s.fragments, "fragments");
+	say_if(s.legs, "legs");
+	say_if(s.gro, "gro");
+	say_if(s.lab.taps, "taps");
+	if (s.traced)
+		describe_tracer(ends);
+	if (s.receives)
+		describe_receiver();
+	if (s.sends)
+		describe_sender();
+	describe_counters();
 }
 
 /* How many of those that were sent; what was lost in part is by chance. */
@@ -444,9 +350,11 @@ static const char *amount(uint64_t n)
 
 static void describe_end(void)
 {
-	bool moved = false;
+	bool moved = false, came = res.delivered;
 
-	say("%s of %d", amount(res.delivered), (int)res.attempted);
+	if (res.delivered != spec.count)
+		say(" %s of %d", amount(res.delivered), (int)res.attempted);
+	assert_int_equal(res.attempted, res.sent + res.refused);
 	if (res.refused)
 		say(" refused %d", (int)res.refused);
 	if (res.unaccounted || res.in_flight || res.impossible)
@@ -457,13 +365,14 @@ static void describe_end(void)
 			say(" %s %s %s %s", stage_name(i), amount(res.stage[i].packets),
 			    res.stage[i].source, res.stage[i].scope);
 	}
-	say("; %d bytes", res.frame_bytes);
-	say_if(res.delivered && res.rx_cost.calls && res.rx_cost.cpu_ns, " rx-cost");
-	say_if(res.tx_cost.calls, " tx-cost");
-	say_if(res.rx_pps > 0, " rx-rate");
-	say_if(res.tx_pps > 0, " tx-rate");
-	say_if(*res.tx_mode, " tx-mode");
-	say_if(*res.rx_mode, " rx-mode");
+	if (res.frame_bytes != PAYLOAD + 46)
+		say(" %d bytes", res.frame_bytes);
+	say_but(came && res.rx_cost.calls && res.rx_cost.cpu_ns, came, "rx-cost");
+	say_but(res.tx_cost.calls, true, "tx-cost");
+	say_but(res.rx_pps > 0, came, "rx-rate");
+	say_but(res.tx_pps > 0, true, "tx-rate");
+	say_but(*res.tx_mode, spec.tx != &tx_socket, "tx-mode");
+	say_but(*res.rx_mode, s.receives && s.receiver_config.ops != &rx_socket, "rx-mode");
 	if (res.fragments.seen)
 		say(" fragments %d reassembled %d", (int)res.fragments.seen, (int)res.reassembled);
 	for (unsigned i = 0; i < res.n_counters; i++) {
@@ -474,7 +383,7 @@ static void describe_end(void)
 			say(" %s %s %d%s", stage_name(c->stage), c->name, (int)c->delta,
 			    c->documented ? " documented" : " DISAGREES");
 	}
-	say_if(moved, " counted");
+	say_but(moved, res.dropped, "counted");
 }
 
 static int open_kind(const struct kind *k)
@@ -569,8 +478,8 @@ static void close_one(void)
 	site_prepare(&s, next);
 	for (uint16_t t = 0; t < spec.threads && s.by_number; t++) {
 		for (uint64_t n = f->base; n < f->base + 2; n++)
-			say("%d", !!(f->seen[fates_index(f, t, n)] & SEEN_TX_DEVICE));
-		say(" ");
+			say("%s%d", n == f->base ? " " : "",
+			    !!(f->seen[fates_index(f, t, n)] & SEEN_TX_DEVICE));
 	}
 	site_fold(&s, next, NULL);
 	site_fold(&s, next, NULL);
@@ -613,10 +522,12 @@ static void close_both(void)
 
 static void compare(const struct kind *k, const char *wanted)
 {
+	const char *is = said + (*said == ' ');
+
 	if (getenv("PKTLEDGER_SHOW"))
-		print_message("%s\n\t%s\n", k->name, said);
-	else if (strcmp(said, wanted))
-		fail_msg("%s:\nis  %s\nnot %s", k->name, said, wanted);
+		print_message("%s\n\t%s\n", k->name, is);
+	else if (strcmp(is, wanted))
+		fail_msg("%s:\nis  %s\nnot %s", k->name, is, wanted);
 }
 
 CASE(kinds_of_experiments)
@@ -624,11 +535,14 @@ CASE(kinds_of_experiments)
 	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		const struct kind *k = &kinds[i];
 		const struct netns *ns = k->ends == SENDS ? &lab.tx_ns : &lab.rx_ns;
-		int saved = k->ends == LAB || k->ends == PORTS ? -1 : netns_push(ns);
+		int saved;
 
+		if (strstr(k->opened, "by-engine") && !tx_xsk_knows_losses())
+			continue; /* of older kernels an observer does it */
+		saved = k->ends == LAB || k->ends == PORTS ? -1 : netns_push(ns);
 		memset(&res, 0, sizeof(res));
 		assert_int_equal(open_kind(k), 0);
-		describe_open();
+		describe_open(k->ends);
 		compare(k, k->opened);
 		if (k->closed) {
 			start();
