@@ -288,7 +288,7 @@ static void put_figures(struct html *h, struct json_object *end)
 	if (latency)
 		html_figure(h, "delay, median", fmt_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
-		html_figure(h, h->live ? "for" : "it took",
+		html_figure(h, h->live ? "watched for" : "it took",
 			    fmt_ns(json_get_u64(end, "duration_ns")), "");
 	if (ns > 0 && json_get(end, "tx_cpu_ns") && json_get(end, "rx_cpu_ns")) {
 		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",

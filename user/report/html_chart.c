@@ -448,7 +448,8 @@ void html_time(struct html *h, struct json_object *doc)
 	s = mem_new(s);
 	collect(s, doc);
 	if (s->n) {
-		html_section(h, "Over time", s->n < 4 ? "few intervals: -I 100ms shows more" : "");
+		html_section(h, "Over time",
+			     s->n < 4 && !h->live ? "few intervals: -I 100ms shows more" : "");
 		html_put(h, "<div class=\"charts\">");
 		put_both(h, s, false);
 		put_losses(h, s);
