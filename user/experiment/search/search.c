@@ -18,7 +18,9 @@
 #define HELD_SHARE  0.1	    /* who waits for so much of the time is held back, not slow */
 #define SAME_RATE   1e-9
 #define NOISE	    3	 /* trials at least that lost where others held, */
-#define NOISE_SHARE 0.25 /* and of all at or below that rate: not to be told from loss */
+#define NOISE_SHARE 0.25 /* and of all at or below that rate: not to be told from loss, */
+#define CLEARLY	    4	 /* if so many widths below that rate as many are lost: else it is near, */
+#define CONTROLS    10	 /* of so many trials there */
 
 struct hunt {
 	const struct search *s;
@@ -189,58 +191,135 @@ static bool is_bad(const struct found_trial *t, const struct found_rate *rate)
 	return t->loss_share > rate->loss_ratio;
 }
 
-/* Where a rate below the bound lost more often than is allowed, the next lower one that held. */
-static void stay_below_losers(const struct hunt *h, double exceed_ratio, struct found_rate *rate)
+/* The time of trials at a rate, s, and that of those that lost more than is allowed. */
+static void time_at(const struct hunt *h, double pps, const struct found_rate *rate, double *lost,
+		    double *all)
 {
 	const struct found_trial *log = h->log.at;
 
-	for (unsigned i = 0; rate->has_lower && i < h->log.n; i++) {
-		const double pps = log[i].rate_pps;
-		double lost = 0, all = 0, lower = 0;
-
-		if (pps > rate->lower_pps * (1 + SAME_RATE) || !is_bad(&log[i], rate))
+	*lost = *all = 0;
+	for (unsigned i = 0; i < h->log.n; i++) {
+		if (fabs(log[i].rate_pps - pps) > pps * SAME_RATE)
 			continue;
-		for (unsigned k = 0; k < h->log.n; k++) {
-			if (fabs(log[k].rate_pps - pps) <= pps * SAME_RATE) {
-				all += (double)log[k].time_ns;
-				lost += is_bad(&log[k], rate) ? (double)log[k].time_ns : 0;
-			} else if (log[k].rate_pps < pps && !is_bad(&log[k], rate)) {
-				lower = fmax(lower, log[k].rate_pps);
-			}
-		}
-		if (lost <= exceed_ratio * all)
-			continue;
-		rate->lower_pps = rate->throughput_pps = lower;
-		rate->has_lower = lower > 0;
-		rate->done &= rate->has_lower;
-		i = UINT_MAX; /* those that are lower may have lost, too */
+		*all += (double)log[i].time_ns * 1e-9;
+		*lost += is_bad(&log[i], rate) ? (double)log[i].time_ns * 1e-9 : 0;
 	}
 }
 
-/* Trials that lost at a rate that is said to hold, or below it. True: they are too many. */
-static bool is_noise(const struct hunt *h, struct found_rate *rate)
+/* The highest rate below `pps` at which a trial held; 0: none. */
+static double held_below(const struct hunt *h, double pps, const struct found_rate *rate)
+{
+	const struct found_trial *log = h->log.at;
+	double held = 0;
+
+	for (unsigned i = 0; i < h->log.n; i++) {
+		if (log[i].rate_pps < pps * (1 - SAME_RATE) && !is_bad(&log[i], rate))
+			held = fmax(held, log[i].rate_pps);
+	}
+	return held;
+}
+
+static void take_down(struct found_rate *rate, double pps)
+{
+	rate->lower_pps = rate->throughput_pps = pps;
+	rate->has_lower = pps > 0;
+	rate->done &= rate->has_lower;
+}
+
+/* Trials at a rate or below it, and those of them that lost more than is allowed. */
+static void count_below(const struct hunt *h, double pps, struct found_rate *rate)
 {
 	const struct found_trial *log = h->log.at;
 
 	rate->below = rate->lost_below = 0;
-	for (unsigned i = 0; rate->has_lower && i < h->log.n; i++) {
-		if (log[i].rate_pps > rate->lower_pps * (1 + SAME_RATE))
+	for (unsigned i = 0; i < h->log.n; i++) {
+		if (log[i].rate_pps > pps * (1 + SAME_RATE))
 			continue;
 		rate->below++;
 		rate->lost_below += is_bad(&log[i], rate);
 	}
+}
+
+static bool too_many_lost(const struct found_rate *rate)
+{
 	return rate->lost_below >= NOISE && rate->lost_below > NOISE_SHARE * rate->below;
 }
 
-static bool is_noisy(struct hunt *h)
+/*
+ * Where a rate below the bound lost more often than is allowed, the next lower one that held; and
+ * where too many trials up to the bound lost.
+ */
+static void stay_below_losers(const struct hunt *h, double exceed_ratio, struct found_rate *rate)
 {
-	for (unsigned i = 0; i < h->s->goals; i++) {
-		struct found_rate rate = {.loss_ratio = h->s->goal[i].loss_ratio};
+	const struct found_trial *log = h->log.at;
+	double lost, all;
 
-		mlr_bounds(h->mlr, i, &rate);
-		h->found->noise |= is_noise(h, &rate);
+	for (unsigned i = 0; rate->has_lower && i < h->log.n; i++) {
+		const double pps = log[i].rate_pps;
+
+		if (pps > rate->lower_pps * (1 + SAME_RATE))
+			continue;
+		time_at(h, pps, rate, &lost, &all);
+		if (lost <= exceed_ratio * all)
+			continue;
+		take_down(rate, held_below(h, pps, rate));
+		i = UINT_MAX; /* those that are lower may have lost, too */
 	}
-	return h->found->noise;
+	for (count_below(h, rate->lower_pps, rate); rate->has_lower && too_many_lost(rate);
+	     count_below(h, rate->lower_pps, rate))
+		take_down(rate, held_below(h, rate->lower_pps, rate));
+}
+
+/*
+ * Whether trials at a rate that is said to hold, or below it, lost so often that it may be noise.
+ * Near the highest rate that holds, some lose on any path that has no sharp edge. So what counts is
+ * whether they do clearly below it, too, which is tried.
+ */
+static int look_for_noise(struct hunt *h, unsigned goal, struct error *err)
+{
+	const struct mlr_goal *g = &h->s->goal[goal];
+	struct found_rate rate = {.loss_ratio = g->loss_ratio};
+	double pps, loss;
+	int rc = 0;
+
+	mlr_bounds(h->mlr, goal, &rate);
+	count_below(h, rate.lower_pps, &rate);
+	if (!rate.has_lower || !too_many_lost(&rate))
+		return 0;
+	pps = fmax(rate.lower_pps * (1 - CLEARLY * g->width), h->found->min_pps);
+	for (count_below(h, pps, &rate); !rc && rate.below < CONTROLS && !is_over(h);
+	     count_below(h, pps, &rate))
+		rc = measure(h, "search", pps, g->initial_s, mlr_left(h->mlr), &loss, err);
+	h->found->noise |= too_many_lost(&rate);
+	return rc;
+}
+
+/*
+ * A rate at which the coarse search lost in its first trials, and which is below the bound that was
+ * found: tried again until it has held often enough, or has not. Else a single hiccup there would
+ * take the bound down to it.
+ */
+static int try_losers_again(struct hunt *h, unsigned goal, struct error *err)
+{
+	const struct mlr_goal *g = &h->s->goal[goal];
+	struct found_rate rate = {.loss_ratio = g->loss_ratio};
+	double loss;
+	int rc = 0;
+
+	mlr_bounds(h->mlr, goal, &rate);
+	for (unsigned i = 0; rate.has_lower && i < h->log.n && !rc; i++) {
+		const double pps = ((struct found_trial *)h->log.at)[i].rate_pps;
+		double lost, all;
+
+		if (pps > rate.lower_pps * (1 + SAME_RATE))
+			continue;
+		for (time_at(h, pps, &rate, &lost, &all);
+		     !rc && lost > g->exceed_ratio * all && lost <= g->exceed_ratio * g->sum_s &&
+		     !is_over(h);
+		     time_at(h, pps, &rate, &lost, &all))
+			rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
+	}
+	return rc;
 }
 
 static int search_all(struct hunt *h, struct error *err)
@@ -249,11 +328,15 @@ static int search_all(struct hunt *h, struct error *err)
 	double loss;
 	int rc = 0;
 
-	while (!rc && mlr_next(h->mlr, &next) && !is_over(h)) {
+	while (!rc && !h->found->noise && mlr_next(h->mlr, &next) && !is_over(h)) {
 		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
-		if (rc || mlr_add(h->mlr, loss) || is_noisy(h))
+		if (rc || mlr_add(h->mlr, loss))
 			break;
+		for (unsigned i = 0; i < h->s->goals && !rc; i++)
+			rc = look_for_noise(h, i, err);
 	}
+	for (unsigned i = 0; i < h->s->goals && !rc && !h->found->noise; i++)
+		rc = try_losers_again(h, i, err);
 	return rc;
 }
 
@@ -299,7 +382,7 @@ static void take_bounds(const struct hunt *h)
 			.stage = STAGE_NONE,
 		};
 		mlr_bounds(h->mlr, i, rate);
-		rate->done &= !is_noise(h, rate);
+		rate->done &= !f->noise;
 		stay_below_losers(h, h->s->goal[i].exceed_ratio, rate);
 		if (rate->has_upper)
 			find_culprit(h, rate->upper_pps, rate->loss_ratio, rate);

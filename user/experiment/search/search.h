@@ -104,7 +104,9 @@ struct search {
 
 /*
  * No lower bound is above a rate whose trials lost more often than the goal allows: where
- * MLRsearch has passed one with too few trials to decide on it, the bound is taken down below it.
+ * MLRsearch has passed one with too few trials to decide on it, more are made, and where they lose,
+ * the bound is taken down below it. So it is where more than a quarter of the trials up to it lost;
+ * if as many lost clearly below it, that is noise.
  *
  * Whatever ends it early, `found` has what was found until then. -EINTR after a signal, which is
  * no error; else 0 or -errno with `err`: a trial failed.
