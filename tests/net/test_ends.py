@@ -247,6 +247,38 @@ for payload in {[stamped(7, (5 << 32) + 1), stamped(7, (6 << 32) + 2)]!r}:
     assert (end["delivered"], end["foreign"], end["lost"]) == (1, 1, 1), end
 
 
+@table([(engine, engine) for engine in ("socket", "xdp")])
+def forged_numbers_run_ahead(engine):
+    """Each is 2^32 ahead of the one before, so that they come while the window of the ledger goes
+    after one: none gets in there that is behind the window's end."""
+    forge = f"""
+import itertools, random, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("127.0.0.1", 28779))
+payloads = {[stamped(7, (5 + n << 32) + 1) for n in range(60)]!r}
+end = time.monotonic() + 3
+for i in itertools.count():
+    at = i // 2000 % 58
+    s.send(payloads[at + random.randrange(3)])
+    if time.monotonic() > end:
+        break
+"""
+    with Ends() as lab, tempfile.TemporaryDirectory() as directory:
+        lab.do("rx", "ip", "link", "set", "lo", "up")
+        receiver = lab.at("rx", "recv", "-j", "-q", "--rx", engine, "-i", "lo", "--stay",
+                          "-o", f"{directory}/ledger")
+        try:
+            until(lambda: lab.listening(28779), 10, "recv did not open its socket")
+            lab.do("rx", sys.executable, "-c", forge)
+            receiver.terminate()
+            out, err = receiver.communicate(timeout=5 * PATIENCE)
+        finally:
+            receiver.kill()
+            receiver.wait()
+    assert receiver.returncode == 0, err
+    assert json.loads(out)["end"]["delivered"] < 60
+
+
 @case
 def a_log_that_nobody_reads():
     """A pipe: the program waits for its reader, and a signal ends that."""

@@ -154,7 +154,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	uint64_t from = atomic_load(&t->at[i].tail), end = from + t->window;
 	uint64_t to = ahead - t->window / 2;
 
-	sink_streams_set_tail(t, i, ahead | UINT32_MAX);
+	sink_streams_set_tail(t, i, STAMP_NUMBER_MASK + 1); /* of no number: all are late */
 	settle(d, t, i, from, end);
 	if (to > end) {
 		s->missing += to - end;
