@@ -146,12 +146,29 @@ static __always_inline struct watch_count *claim(struct watch_slot *slot, const 
 	return &slot->count;
 }
 
-/* Without socket and flow there are few keys: a table that is searched from the hash on. */
+/* Of the words of the key; the upper bits of a product depend on all bits below. */
+static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *flow, bool flows)
+{
+	__u64 sum = word[0] ^ word[1] << 17 ^ word[2] ^ word[3] << 7;
+	const __u64 *f = (const void *)flow;
+
+	if (flows)
+		sum += (f[0] ^ f[2]) * 0x165667b19e3779f9 + (f[1] ^ f[3]) * 0x27d4eb2f165667c5 +
+		       (f[4] ^ (inner.wanted ? f[5] : 0)) * 0x9e3779b185ebca87;
+	return sum * 0x9e3779b97f4a7c15 >> 40;
+}
+
+/*
+ * Without socket and flow there are few keys: a table that is searched from the hash on, which is
+ * that of the key as it is then, or each flow would claim a slot for the same one.
+ */
 static __always_inline struct watch_count *merge(struct drop *d)
 {
-	d->word[1] = 0;
+	if (d->word[3] >> WATCH_FLAGS_SHIFT & WATCH_MANY)
+		d->word[1] = 0;
 	d->word[3] |= (__u64)WATCH_OTHERS << WATCH_FLAGS_SHIFT;
 	__builtin_memset(&d->flow, 0, sizeof(d->flow));
+	d->slot = hash(d->word, NULL, false);
 	for (__u32 i = 0; i < WATCH_OTHERS_SLOTS; i++) {
 		__u32 at = d->cpu * WATCH_OTHERS_SLOTS + (d->slot + i) % WATCH_OTHERS_SLOTS;
 		struct watch_slot *slot = bpf_map_lookup_elem(&others, &at);
@@ -241,18 +258,6 @@ __noinline int count_elsewhere(struct drop *d)
 	sum->bytes += d->count.bytes;
 	sum->memory += d->count.memory;
 	return true;
-}
-
-/* Of the words of the key; the upper bits of a product depend on all bits below. */
-static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *flow, bool flows)
-{
-	__u64 sum = word[0] ^ word[1] << 17 ^ word[2] ^ word[3] << 7;
-	const __u64 *f = (const void *)flow;
-
-	if (flows)
-		sum += (f[0] ^ f[2]) * 0x165667b19e3779f9 + (f[1] ^ f[3]) * 0x27d4eb2f165667c5 +
-		       (f[4] ^ (inner.wanted ? f[5] : 0)) * 0x9e3779b185ebca87;
-	return sum * 0x9e3779b97f4a7c15 >> 40;
 }
 
 /* From an skb of any protocol to its 5-tuple. */

@@ -37,6 +37,7 @@ enum watch_flag {
 	WATCH_OTHERS = 128,   /* no room: aux and flow are left out, several keys are one */
 	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
 	WATCH_ABORTED = 512,  /* an XDP program ended in error: xdp_exception, not XDP_DROP */
+	WATCH_MANY = WATCH_PORT | WATCH_SOCKET | WATCH_SENDER, /* aux has many values */
 };
 
 /* 32 bytes, compared as four words. */

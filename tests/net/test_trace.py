@@ -5,8 +5,11 @@ process that lost it, and every packet of it."""
 
 import contextlib
 import datetime
+import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -15,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_valid, case, first, main, pktledger,
                  require, rootless, started, table, thorough)
-from ends import PORT, datagram, read_all, tun, udp
+from ends import PORT, datagram, do, inside, read_all, sysctl, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
                            tiny_rcvbuf, unread_at_close)
@@ -264,6 +267,74 @@ def more_sockets_than_slots():
     assert_only(document, "rcvbuf", lost)
     assert len(causes(document)["rcvbuf"]["causes"]) == number
     assert document["end"]["own_cost"]["overflow_events"] > 0, document["end"]["own_cost"]
+
+
+def frame_of(flow, macs, broken=False):
+    """Of one of 2^24 flows to a port that is closed; or its IP header has a wrong checksum."""
+    source = f"198.19.{flow >> 16}.{flow >> 8 & 255}"
+    head = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 46, 0, 0x4000, 64, 17, 0,
+                                 socket.inet_aton(source), socket.inet_aton(V4)))
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xffff) + (total >> 16)
+    struct.pack_into("!H", head, 10, (~total & 0xffff) ^ broken)
+    udp_header = struct.pack("!HHHH", 1024 + (flow & 255), PORT, 26, 0)
+    return macs + b"\x08\x00" + head + udp_header + bytes(18), f"udp {source}:{1024 + (flow & 255)}"
+
+
+def ip_counter(group, name):
+    lines = [line.split() for file in ("snmp", "netstat")
+             for line in do(RX, "cat", f"/proc/net/{file}").splitlines()
+             if line.startswith(f"{group}:")]
+    return int(dict(zip(*lines))[name])
+
+
+@table([("in user space", True), ("in the kernel, while nobody reads", False)])
+def more_flows_than_room(reads):
+    """No packet loses its stage and reason because its flow had no room; the largest flows are told
+    apart, each with all that it lost, also one that begins late, if it is read by then."""
+    number, every = (200000, 64) if EVERYTHING else (50000, 32)
+    large, few = -(-number // every), number // 2 // every
+    with lab(), tracing("-n", RX, "-I", "1h", "--by", "reason,flow", f"udp port {PORT}") as t:
+        do(RX, "ip", "route", "add", "198.19.0.0/16", "dev", "v-rx")
+        sysctl(RX, "net/ipv4/conf/v-rx/rp_filter", 0)
+        sysctl(RX, "net/ipv4/conf/all/rp_filter", 0)
+        links = [json.loads(do(netns, "ip", "-j", "link", "show", dev))[0]
+                 for netns, dev in ((RX, "v-rx"), (TX, "v-tx"))]
+        macs = b"".join(bytes.fromhex(link["address"].replace(":", "")) for link in links)
+        first_large, late, *broken = [frame_of((1 << 22) + i, macs, i > 1) for i in range(12)]
+        before = [ip_counter("Udp", "NoPorts"), ip_counter("IpExt", "InCsumErrors")]
+        with inside(TX):
+            out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        if not reads:
+            t.process.send_signal(signal.SIGSTOP)
+        with out:
+            out.bind(("v-tx", 0))
+            for i in range(number):
+                out.send(frame_of(i, macs)[0])
+                if i % every == 0:
+                    out.send(first_large[0])
+                if i % every == 0 and i // every >= large - few:
+                    out.send(late[0])
+                    out.send(broken[i % 10][0])
+        t.process.send_signal(signal.SIGCONT)
+        document = t.stop()
+        truth = [ip_counter("Udp", "NoPorts") - before[0],
+                 ip_counter("IpExt", "InCsumErrors") - before[1]]
+    rows = [c for stage in document["end"]["stages"] for c in stage["causes"]]
+    by_reason = {}
+    for row in rows:
+        by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + row["packets"]
+    found = {row["flow"].split(" > ")[0]: row["packets"] for row in rows if row["reason"] != "IP_CSUM"}
+    assert by_reason == {"NO_SOCKET": truth[0], "IP_CSUM": truth[1]}, (by_reason, truth)
+    assert truth == [number + large + few, few], truth
+    assert len(rows) < 12000, len(rows)
+    assert document["end"]["own_losses"]["rows_merged"] > 0, document["end"]["own_losses"]
+    assert found[first_large[1]] == large, (found[first_large[1]], large)
+    missing = document["end"]["own_losses"]["without_socket_or_flow"]
+    if reads:
+        assert few - missing <= found.get(late[1], 0) <= few, (found.get(late[1]), few, missing)
+    else:
+        assert missing > number // 3, missing
 
 
 @table(first(1, [("single packets", ["--events"], True), ("intervals", [], False)]))

@@ -99,6 +99,9 @@ bool watch_bursts_fill(const struct watch *w);
 /* What others than the observer know of a socket; `cookie`: which it is called by from then on. */
 void watch_keep_sock(struct watch *w, uint64_t cookie, const struct watch_sock *sock);
 
+/* Whether a CPU has few slots left: from then on keys are dear, and in the end not told apart. */
+bool watch_fills(const struct watch *w);
+
 /* What was noted of a socket or a device. 0 or -ENOENT. */
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
 int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);

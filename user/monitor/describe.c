@@ -12,7 +12,8 @@
 #include "drops/packet_text.h"
 #include "drops/tunnels.h"
 
-#define ENTRIES_LEAST 1024 /* so few are not merged */
+#define ENTRIES_LEAST 1024  /* so few are not merged */
+#define ENTRIES_MOST  65536 /* so many are not kept: the larger half is */
 
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 {
@@ -247,7 +248,14 @@ static int compare_entries(const void *x, const void *y)
 	return order ? order : (a->cpu > b->cpu) - (a->cpu < b->cpu);
 }
 
-static void merge_entries(struct entries *list)
+static int larger_first(const void *x, const void *y)
+{
+	const struct watch_entry *a = x, *b = y;
+
+	return (a->count.events < b->count.events) - (a->count.events > b->count.events);
+}
+
+static void sum_entries(struct entries *list)
 {
 	struct watch_entry *at = list->at.at;
 	unsigned n = 0;
@@ -260,7 +268,25 @@ static void merge_entries(struct entries *list)
 		else
 			at[n++] = at[i];
 	}
-	list->at.n = list->merged = n;
+	list->at.n = n;
+}
+
+static void merge_entries(struct entries *list)
+{
+	struct watch_entry *at = list->at.at;
+
+	sum_entries(list);
+	if (list->at.n > ENTRIES_MOST) {
+		qsort(at, list->at.n, sizeof(*at), larger_first);
+		for (unsigned i = ENTRIES_MOST / 2; i < list->at.n; i++) {
+			list->others += at[i].key.flags & WATCH_OTHERS ? 0 : at[i].count.events;
+			at[i].key.aux = at[i].key.flags & WATCH_MANY ? 0 : at[i].key.aux;
+			at[i].key.flags |= WATCH_OTHERS;
+			at[i].flow = (struct watch_flow){};
+		}
+		sum_entries(list);
+	}
+	list->merged = list->at.n;
 }
 
 void entries_add(void *entries, const struct watch_entry *e)

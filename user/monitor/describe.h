@@ -77,9 +77,13 @@ char *describe_netns(struct owners *owners, uint32_t netns, char *buf);
 struct entries {
 	struct list at;	 /* struct watch_entry; zero-initialise */
 	unsigned merged; /* private: as many there were after the last merge */
+	uint64_t others; /* events, over all intervals, that lost their socket and flow to others */
 };
 
-/* To struct entries, for watch_collect(). Those of one key, flow and CPU may be made one. */
+/*
+ * To struct entries, for watch_collect(). Those of one key, flow and CPU may be made one; where
+ * there are too many, the smaller ones are counted without their socket and flow.
+ */
 void entries_add(void *entries, const struct watch_entry *e);
 
 /* "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports where there are none; "" if unknown. */

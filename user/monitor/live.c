@@ -364,8 +364,8 @@ void live_add(struct live *l, const struct live_row *row)
 	if (!is_stage(l, row))
 		return;
 	table_add(&l->interval, row, l->spec.by);
-	if (!table_add(&l->total, row, l->spec.total_by))
-		l->own.rows_merged++;
+	table_add(&l->total, row, l->spec.total_by);
+	l->own.rows_merged = l->total.others;
 }
 
 /* Loopback's are addresses of every namespace, and identify none. */
@@ -569,7 +569,8 @@ void live_tick(struct live *l)
 
 		if (!read_watch(l) && bursts_waiting(l->bursts))
 			settle_bursts(l, now);
-	}
+	} else if (watch_fills(l->watch))
+		read_watch(l);
 	if (!l->spec.owners)
 		return;
 	watch_each_sock(l->watch, ask_owner, l);
@@ -606,6 +607,7 @@ int live_collect(struct live *l, struct error *err)
 		l->bursts_shown = true;
 	}
 	watch_state(l->watch, &l->own.watch);
+	l->own.watch.loss.merged += l->entries.others;
 	add_uncounted(l);
 	for (unsigned i = 0; i < l->sources; i++) {
 		if (l->source[i].collect)

@@ -110,7 +110,7 @@ struct live_own {
 	uint64_t ignored;     /* of those: parts of merged packets, messages between processes */
 	uint64_t map_bytes;   /* bpfmaps_bytes() at live_start() */
 	uint64_t unplaced;    /* events whose namespace is not known, where one was asked for */
-	uint64_t rows_merged; /* additions that went to a row of "others" */
+	uint64_t rows_merged; /* rows that were added to one of "others" */
 	uint64_t cpu_ns;      /* of this process, user and system */
 	uint64_t collect_ns;  /* that the last live_collect() took */
 	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */

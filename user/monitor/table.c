@@ -172,20 +172,62 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 	return true;
 }
 
-bool table_add(struct live_table *t, const struct live_row *row, unsigned by)
+static void add_others(struct live_table *t, const struct live_row *row, unsigned by)
 {
 	struct live_row others = *row;
-	unsigned max = t->max;
 
-	if (add(t, row, by, max))
-		return true;
+	t->others++;
 	others.cookie = 0;
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		if (has(LIVE_BY_MANY, f) && *row->text[f])
 			others.text[f] = LIVE_OTHERS;
 	}
-	if (!add(t, &others, by, max + max / 4))
+	if (!add(t, &others, by, t->max + t->max / 4))
 		add(t, &others, by & (LIVE_BY_STAGE | LIVE_BY_MANY), UINT32_MAX);
+}
+
+/* Not yet one of others, and could be. */
+static bool is_of_many(const struct live_row *row)
+{
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (has(LIVE_BY_MANY, f) && *row->text[f] && strcmp(row->text[f], LIVE_OTHERS))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The smaller half of the rows goes to others, so that what loses much later finds room, too. A row
+ * with 2 / max of all packets is never among them. False: there is none that could.
+ */
+static bool make_room(struct live_table *t, unsigned by)
+{
+	struct live_row *gone = mem_zero(t->n, sizeof(*gone));
+	unsigned n = t->n, kept = 0, went = 0;
+
+	table_sort(t, TABLE_BY_PACKETS);
+	for (unsigned i = 0; i < n; i++) {
+		if (kept < t->max / 2 || !is_of_many(&t->rows[i]))
+			t->rows[kept++] = t->rows[i];
+		else
+			gone[went++] = t->rows[i];
+	}
+	t->n = kept;
+	make_index(t);
+	for (unsigned i = 0; i < went; i++) {
+		add_others(t, &gone[i], by);
+		free(gone[i].texts);
+	}
+	free(gone);
+	return went;
+}
+
+bool table_add(struct live_table *t, const struct live_row *row, unsigned by)
+{
+	if (add(t, row, by, t->max) ||
+	    (is_of_many(row) && make_room(t, by) && add(t, row, by, t->max)))
+		return true;
+	add_others(t, row, by);
 	return false;
 }
 

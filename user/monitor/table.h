@@ -78,6 +78,7 @@ void live_row_begin(struct live_row *row, const char *source, const char *scope)
 struct live_table {
 	struct live_row *rows;
 	unsigned n;
+	uint64_t others; /* rows that were added to those of "others" since table_init() */
 	/* Private */
 	unsigned max;	 /* rows told apart by all fields */
 	unsigned room;	 /* allocated */
@@ -93,8 +94,9 @@ void table_clear(struct live_table *t);
 
 /*
  * Adds the counts of `row` to the row that has the same texts in the fields `by` (LIVE_BIT()s), and
- * makes one if there is none; other fields are "" there. Texts are copied. Returns false if it was
- * added to a row of "others", for want of room.
+ * makes one if there is none; other fields are "" there. Texts are copied. Where there is no room
+ * the smaller half of the rows is added to rows of "others", which have all but the fields of many
+ * values. Returns false if this one was, too.
  */
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
