@@ -826,6 +826,37 @@ void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, str
 	}
 }
 
+static bool is_returned(const struct range *r)
+{
+	return r->what == LOST && r->unsent && !r->used;
+}
+
+/*
+ * More was dropped before it was counted as sent than its socket has sent again as new: of what a
+ * queue cuts into segments it takes some, and then TCP has sent them all. Those that it did not
+ * take are not acknowledged, or they would have been sent again.
+ */
+static void find_sent(struct tcp_ledger *b)
+{
+	for (uint32_t i = 0; i < b->flows.n; i++)
+		flow_at(b, i)->unsent_bytes = 0;
+	for (uint32_t i = 0; i < b->ranges.n; i++) {
+		if (is_returned(range_at(b, i)))
+			flow_at(b, range_at(b, i)->flow)->unsent_bytes += range_at(b, i)->bytes;
+	}
+	for (uint32_t i = b->ranges.n; i-- > 0;) {
+		struct range *r = range_at(b, i);
+		struct tcp_flow *f = flow_at(b, r->flow);
+		int64_t more = (int64_t)(f->sum.bytes_returned + f->unsent_bytes) - f->returned;
+
+		if (!is_returned(r) || f->sum.sockets != 1 || before(r->seq, f->last.snd_una) ||
+		    more < r->bytes)
+			continue;
+		r->unsent = false;
+		f->unsent_bytes -= r->bytes;
+	}
+}
+
 void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum, tcp_each *each,
 		      void *arg)
 {
@@ -834,6 +865,7 @@ void tcp_ledger_close(struct tcp_ledger *b, uint64_t lost, struct tcp_sum *sum, 
 		if (range_at(b, i)->what == RESENT)
 			decide(b, range_at(b, i));
 	}
+	find_sent(b);
 	for (uint32_t i = 0; i < b->ranges.n; i++)
 		settle_drop(b, range_at(b, i));
 	sum_folded(b, sum, each, arg);

@@ -348,6 +348,22 @@ CASE(a_part_is_not_returned)
 }
 
 /* It was returned, went with the next attempt, and was lost then: the first does not explain it. */
+/* A queue cuts what is too large for it: with the next segment it takes, all is sent. */
+CASE(taken_in_part)
+{
+	struct scene s = begun(64);
+
+	returns(&s, 0, 2);
+	sends(&s, 2);
+	returns(&s, 2, 1);
+	s.now.snd_nxt += MSS;
+	sends(&s, 1);
+	s.now.snd_una = s.now.snd_nxt - 2 * MSS;
+	ends(&s);
+	assert_sum(&s, 0, 0, 0, 0);
+	assert_int_equal(s.sum.returned, 2);
+	assert_int_equal(s.sum.not_resent, 1);
+}
 CASE(returned_then_lost_beyond)
 {
 	struct scene s = begun(64);
