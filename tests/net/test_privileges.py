@@ -309,6 +309,32 @@ def setcap_for_export():
         until(lambda: told() == [100], 20, "100 losses")
 
 
+@table([("with capabilities of the file", True), ("without", False)])
+def a_terminal_that_the_user_describes(trusted):
+    """ncurses would read the user's file with capabilities that the user has not."""
+    require(shutil.which("tic"), "needs tic of ncurses")
+    with copied_program() as program, tempfile.TemporaryDirectory() as theirs:
+        os.chmod(theirs, 0o755)
+        if trusted:
+            give_to_file(program, ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"])
+        text = subprocess.run(["infocmp", "xterm"], capture_output=True, text=True, check=True).stdout
+        subprocess.run(["tic", "-o", theirs, "-"], input=re.sub("smcup=[^,]*", "smcup=THEIRS", text),
+                       text=True, check=True)
+        own, other = pty.openpty()
+        with subprocess.Popen([program, "top", "-t", "0.1"], stdin=other, stdout=other, stderr=other,
+                              env={"TERM": "xterm", "TERMINFO": theirs},
+                              **(NOBODY if trusted else {})) as process:
+            os.close(other)
+            said = b""
+            with contextlib.suppress(OSError):
+                while more := os.read(own, 65536):
+                    said += more
+        os.close(own)
+    require(b"needs CAP_" not in said, "capabilities of files are ignored here")
+    assert process.returncode == 0, said
+    assert (b"THEIRS" in said) == (not trusted), said
+
+
 @thorough
 def setcap_for_run():
     """nft, which the fault starts, has what it needs there, but no other program of that name."""

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -69,6 +70,17 @@ static const short colours[] = {
 
 #define ESCAPE_MS 25 /* from Esc to what follows, where it begins the code of another key */
 
+/* A program with more capabilities than its user reads no description of a terminal of that one's.
+ */
+static void forget_descriptions(void)
+{
+	static const char *const names[] = {"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
+					    "HOME"};
+
+	for (size_t i = 0; getauxval(AT_SECURE) && i < LENGTH(names); i++)
+		unsetenv(names[i]);
+}
+
 /* Takes the terminal; -ENOTTY if stdin or stdout is none, or ncurses does not know it. */
 static int screen_open(struct error *err)
 {
@@ -77,6 +89,7 @@ static int screen_open(struct error *err)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return error_set(err, STATUS_UNABLE, -ENOTTY, NULL, "no terminal");
 	setlocale(LC_CTYPE, "");
+	forget_descriptions();
 	if (name && strcmp(name, "dumb"))
 		terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
