@@ -41,11 +41,11 @@ class Tracing:
         self.lines.append(json.loads(line))
         return self.lines[-1]
 
-    def stop(self):
-        """The document of a run that ends by a signal."""
+    def stop(self, seconds=30):
+        """The document of a run that ends by a signal, within so long."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=30 * PATIENCE)
+        out, err = self.process.communicate(timeout=seconds * PATIENCE)
         self.lines += [json.loads(line) for line in out.splitlines()]
         assert self.process.returncode in (0, BROKEN), (self.process.returncode, err)
         document = {"schema": self.lines[0]["schema"]}

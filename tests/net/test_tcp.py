@@ -10,10 +10,13 @@ import functools
 import json
 import os
 import re
+import resource
 import select
+import shutil
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -288,6 +291,31 @@ def lost_at_the_receiver(address, state, control):
     assert tcp["bytes"]["retransmitted"] == length - packets * HEADERS[4 if address == V4 else 6]
     assert tcp["verdict"] == "this_host" and tcp["returned"] == 0, tcp
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
+
+
+@table(first(1, [("bbr", "bbr"), ("cubic", "cubic")]))
+@where_seen
+def of_iperf3(control):
+    """Its own number of retransmissions, too."""
+    require(shutil.which("iperf3"), "needs iperf3")
+    with lab():
+        nft(RX, rule("input", DATA, 300))
+        with balancing() as t:
+            with inside(RX), subprocess.Popen(["iperf3", "-s", "-1", "--forceflush", "-p", str(PORT)],
+                                              stdout=subprocess.PIPE, text=True) as reader:
+                until(lambda: "listening" in reader.stdout.readline(), 5, "iperf3 listens")
+                told = json.loads(do(TX, "iperf3", "-c", V4, "-p", str(PORT), "-C", control, "-n", "20M",
+                                     "-P", "4", "-J"))
+                reader.communicate(timeout=10 * PATIENCE)
+            document = t.stop()
+        again = resent(TX) + resent(RX)
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    assert tcp["balanced"] and tcp["retransmitted"] == again, tcp
+    assert again >= told["end"]["sum_sent"]["retransmits"] > 0, (again, told["end"]["sum_sent"])
+    assert 0 < told["end"]["sum_received"]["bytes"] <= tcp["bytes"]["new"], tcp["bytes"]
+    assert told["end"]["sender_tcp_congestion"] == control and tcp["sockets"] == 10, tcp
 
 
 @table(first(1, [("IPv4", V4), ("IPv6", V6)]))
@@ -1079,6 +1107,107 @@ def short_connections():
     tcp = assert_balance(document, truth, 1000000, again)
     assert tcp["kinds"]["syn"] > 0 and tcp["kinds"]["syn_ack"] > 0, tcp
     assert tcp["without_data"] > 0 and tcp["sockets"] == 400, tcp
+
+
+class Crowd:
+    """A pair of processes that have so many connections: a process may have 20,000 files."""
+
+    MOST = 17000
+
+    def __init__(self, number, count):
+        port, self.source = PORT + number, f"198.18.0.{10 + number}"
+        do(TX, "ip", "addr", "add", f"{self.source}/24", "dev", "v-tx")
+        with inside(RX):
+            listener = socket.create_server(("", port), backlog=4096)
+        self.pids, self.ends = [], []
+        for end in lambda: self.accepts(listener, count), lambda: self.connects(port, count):
+            ours, self.theirs = socket.socketpair()
+            self.ends.append(ours)
+            self.pids.append(os.fork())
+            if not self.pids[-1]:
+                try:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (count + 500, count + 500))
+                    end()
+                finally:
+                    os._exit(0)
+            self.theirs.close()
+        listener.close()
+
+    def say(self):
+        self.theirs.send(b".")
+        return self.theirs.recv(1)
+
+    def accepts(self, listener, count):
+        kept = [listener.accept()[0] for _ in range(count)]
+        self.say()
+        del kept
+
+    def connects(self, port, count):
+        kept = []
+        with inside(TX):
+            for _ in range(count):
+                # to look for a free port takes the longer the more are taken
+                kept.append(socket.create_connection((V4, port), source_address=(
+                    self.source, 2000 + len(kept))))
+        self.say()
+        for sock in kept:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(4):
+                sock.send(bytes(300))
+        self.say()
+        del kept
+
+    def wait(self, *ends):
+        """Until they are so far."""
+        for end in ends:
+            self.ends[end].settimeout(120 * PATIENCE)
+            assert self.ends[end].recv(1) == b"."
+
+    def send(self):
+        self.ends[1].send(b".")
+
+    def end(self):
+        for pid, end in zip(self.pids, self.ends):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            end.close()
+
+
+@table(first(0, [("all are kept", 1 << 18), ("not all", 1 << 15)]))
+@where_seen
+def many_flows_at_once(flows):
+    """100,000 connections, of which each loses a segment. What finds no room is said, and no more."""
+    count = 100000
+    crowds = []
+    with lab(), contextlib.ExitStack() as stack:
+        require(resource.getrlimit(resource.RLIMIT_NOFILE)[1] > Crowd.MOST + 500, "needs more files")
+        for number, left in enumerate(range(count, 0, -Crowd.MOST)):
+            crowds.append(Crowd(number, min(left, Crowd.MOST)))
+            stack.callback(crowds[-1].end)
+        ports = f"{PORT}-{PORT + len(crowds) - 1}"
+        with balancing("--flows", str(flows), expr=f"tcp portrange {ports}") as t:
+            for crowd in crowds:
+                crowd.wait(0, 1)
+            # the first of four, and then it comes again: no timer sends, where events may be hidden
+            nft(RX, rule("input", f"tcp dport {ports} meta length > 200", 5))
+            for crowd in crowds:
+                crowd.send()
+                crowd.wait(1)
+            time.sleep(2 * PATIENCE)
+            packets, _ = dropped(RX)
+            document = t.stop(150)
+            again = resent(TX)
+    tcp = document["end"]["tcp"]
+    text = brief(tcp) + str(tcp["rests_on"])
+    look_for_hidden(document)
+    assert_sums(tcp)
+    assert tcp["all_flows"] == 2 * count and tcp["retransmitted"] == again >= packets, (again, text)
+    assert packets > 0.9 * count and not tcp["beyond"], (packets, text)
+    if flows > count:
+        assert tcp["balanced"] and stages(tcp) == {"netfilter": packets}, (packets, text)
+    else:
+        assert any("(--flows)" in line for line in tcp["rests_on"]) and not tcp["balanced"], text
+        assert tcp["undecided_why"][0]["why"] == "full" and tcp["lost_here"] <= packets, text
 
 
 # What is shown

@@ -49,11 +49,16 @@ struct tcp_observer {
 #define INSIDE (BALANCE_KINDS_INSIDE + 1)
 _Static_assert(INSIDE <= sizeof(((struct tcp_config *)0)->inside) / 8, "kinds of links");
 
+/* For each flow, some records at once. */
+#define RING_FLOW 512
+#define RING_MOST (256u << 20)
+
 static int configure(struct tcp_observer *o, struct error *err)
 {
 	static const char *const merged[] = {"TCP_OFO_QUEUE_PRUNE", "TCP_OFOMERGE", "TCP_OFO_DROP"};
 	struct tcp_config *cfg = (void *)&o->skel->rodata->cfg;
 	struct trace_kfree *kernel = (void *)&o->skel->rodata->kernel;
+	uint32_t ring = TCP_RING;
 	int rc;
 
 	/* and bridges, the first of the stacked ones */
@@ -69,6 +74,9 @@ static int configure(struct tcp_observer *o, struct error *err)
 		bpf_map__set_max_entries(o->skel->maps.entries, 1);
 	for (unsigned i = 0; i < LENGTH(merged); i++)
 		cfg->reason_merged[i] = reasons_value(o->spec.reasons, merged[i]);
+	while (ring < RING_MOST && ring / RING_FLOW < o->spec.flows)
+		ring *= 2;
+	bpf_map__set_max_entries(o->skel->maps.records, ring);
 	rc = reasons_kfree(o->spec.reasons, kernel, err);
 	if (!rc && !kernel->has_rx_sk)
 		rc = bpf_map__set_max_entries(o->skel->maps.receivers, SOCKETS * o->spec.flows);
@@ -281,6 +289,7 @@ static int read_ring(struct tcp_observer *o)
 {
 	int rc = ring_buffer__consume(o->ring);
 
+	tcp_ledger_lost(o->ledger, tcp_observer_losses(o).unranged);
 	return rc < 0 ? rc : 0;
 }
 
@@ -395,6 +404,11 @@ struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t n
 	if (bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.counted), &netns, &c))
 		memset(&c, 0, sizeof(c));
 	return c;
+}
+
+uint64_t tcp_observer_bytes(const struct tcp_observer *o)
+{
+	return tcp_ledger_bytes(o->ledger) + bpfmaps_bytes_of(o->skel->obj);
 }
 
 uint64_t tcp_observer_missed(const struct tcp_observer *o)

@@ -116,6 +116,9 @@ void tcp_ledger_keep(struct tcp_ledger *b, struct trail *trail);
 /* In the order of their times, but for TCP_SOCKET. */
 void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *r);
 
+/* So many records were lost until now: sockets that end without a flow may have had one. */
+void tcp_ledger_lost(struct tcp_ledger *b, uint64_t records);
+
 /*
  * Decides everything, and fills `sum`; nothing may be added any more. `lost`: unranged records.
  * `each`: of flows, and of what those that are folded lost beyond a device, `sum` and way alone.
@@ -198,6 +201,10 @@ const struct list *tcp_observer_listeners(const struct tcp_observer *o);
 
 /* What events showed of a namespace, of all sockets there. */
 struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns);
+
+/* What its ledger and the maps of its programs take; but for what the kernel keeps with each
+ * socket. */
+uint64_t tcp_observer_bytes(const struct tcp_observer *o);
 
 /* Events that came while a program of ours was running on that CPU: not seen. */
 uint64_t tcp_observer_missed(const struct tcp_observer *o);

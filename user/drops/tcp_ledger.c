@@ -53,6 +53,7 @@ struct tcp_ledger {
 	uint32_t chunks[HEADS], by_key[HEADS];
 	uint64_t n_folded;
 	uint64_t refused, fold_at; /* records; and when it is tried again to make room */
+	uint64_t unranged;	   /* records, until now */
 	uint64_t known_lost;	   /* records, refused or lost before; flows since then are whole */
 	struct hist stall, received_stall;
 	struct trail *trail; /* NULL: none is kept */
@@ -693,7 +694,7 @@ static void end_socket(struct tcp_ledger *b, const struct tcp_record *rec)
 {
 	const struct watch_flow back = reverse(&rec->flow);
 	uint32_t flow = flow_find(b, &rec->flow), received = flow_find(b, &back);
-	struct tcp_flow whole = {.full = b->refused};
+	struct tcp_flow whole = {.full = b->refused || b->unranged};
 
 	if (received != NONE) {
 		flow_at(b, received)->came_to = rec->last.rcv_nxt;
@@ -767,6 +768,11 @@ void tcp_ledger_add(struct tcp_ledger *b, const struct tcp_record *rec)
 	} else {
 		add_resent(b, rec, &r);
 	}
+}
+
+void tcp_ledger_lost(struct tcp_ledger *b, uint64_t records)
+{
+	b->unranged = records;
 }
 
 void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,

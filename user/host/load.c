@@ -212,23 +212,29 @@ unsigned trace_cpus(void)
 	return (unsigned)atoi(last) + 1;
 }
 
+static uint64_t bytes_of(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return proc_number(path, "memlock:"); /* bpf_map_show_fdinfo() */
+}
+
 static void add(struct list *maps, int fd)
 {
 	struct bpf_map_info info = {};
 	struct bpfmap *map;
 	__u32 len = sizeof(info);
-	char path[64];
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len) ||
 	    list_find(maps, offsetof(struct bpfmap, id), &info.id, sizeof(info.id)))
 		return;
 	map = list_add(maps);
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	*map = (struct bpfmap){
 		.id = info.id,
 		.type = info.type,
 		.entries = info.max_entries,
-		.bytes = proc_number(path, "memlock:"), /* bpf_map_show_fdinfo() */
+		.bytes = bytes_of(fd),
 	};
 	snprintf(map->name, sizeof(map->name), "%s", info.name);
 }
@@ -251,6 +257,15 @@ int bpfmaps_read(struct bpfmap **list)
 	closedir(dir);
 	*list = maps.at;
 	return (int)maps.n;
+}
+
+uint64_t bpfmaps_bytes_of(const struct bpf_object *obj)
+{
+	struct bpf_map *map;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_map(map, obj) sum += bytes_of(bpf_map__fd(map));
+	return sum;
 }
 
 uint64_t bpfmaps_bytes(void)

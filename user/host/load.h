@@ -100,8 +100,9 @@ struct bpfmap {
  */
 int bpfmaps_read(struct bpfmap **list);
 
-/* What all of them take together. */
+/* What all of them take together, and those of one object. */
 uint64_t bpfmaps_bytes(void);
+uint64_t bpfmaps_bytes_of(const struct bpf_object *obj);
 
 /* {"bytes", "maps": [{"name", "type", "entries", "bytes"}]}, the largest first; NULL: none. */
 struct json_object *bpfmaps_json(void);

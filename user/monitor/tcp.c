@@ -389,7 +389,7 @@ static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
 	const struct tcp_ledger *ledger = tcp_observer_ledger(a->observer);
 
 	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
-	b->memory = tcp_ledger_bytes(ledger);
+	b->memory = tcp_observer_bytes(a->observer);
 	b->all_flows = tcp_ledger_flows(ledger)->n + tcp_ledger_folded(ledger);
 	b->undecided = sum_undecided(&b->sum);
 	for (unsigned i = 0; i < b->n_flows; i++)

@@ -73,7 +73,7 @@ struct tcp_balance {
 	bool has_stall, has_received_stall;
 	uint64_t fresh;	  /* segments that were new: of data_segs_out, what the others leave */
 	uint64_t refused; /* tcp_ledger_refused() */
-	uint64_t memory;  /* tcp_ledger_bytes() */
+	uint64_t memory;  /* tcp_observer_bytes() */
 	uint64_t received_timed; /* of sum.received_again, how long it took is known of so many */
 	struct tcp_losses own;
 	uint64_t missed;      /* tcp_observer_missed() */

@@ -343,9 +343,11 @@ static void put_flows(struct page *p, const struct json_object *tcp)
 
 	if (!flows)
 		return;
-	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN, "%s of %s, the worst first",
+	page_line(p, 0, STYLE_BOLD, "flows           ", STYLE_PLAIN,
+		  "%s of %s, the worst first; memory: %s",
 		  fmt_count(flows < FLOWS_PRINTED ? flows : FLOWS_PRINTED),
-		  fmt_count(json_get_u64(tcp, "all_flows")));
+		  fmt_count(json_get_u64(tcp, "all_flows")),
+		  page_glue(fmt_bytes(json_get_u64(tcp, "memory_bytes"))));
 	for (size_t i = 0; i < flows && i < FLOWS_PRINTED; i++)
 		put_tcp_flow(p, json_get_item(tcp, "flows", i));
 }

@@ -118,7 +118,7 @@ CASE(so_far)
 	b.pending = 7;
 	assert_says(&b, "  lost here      12  60.00 %  qdisc 12\n");
 	assert_says(&b, "  pending         7  35.00 %  lately, or not acknowledged\n");
-	assert_says(&b, "flows           1 of 2, the worst first\n");
+	assert_says(&b, "flows           1 of 2, the worst first; memory: ");
 	text = text_of(&b);
 	assert_null(strstr(text, "segments with data"));
 	assert_null(strstr(text, "returned"));
