@@ -100,8 +100,10 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      edge, err);
-	if (rc == -EINVAL && edge && spec->checkpoints)
-		rc = 0; /* this kernel has no such links */
+	if (rc == -EINVAL && edge) { /* this kernel has no such links */
+		*err = (struct error){};
+		rc = 0;
+	}
 	if (!rc && edge && !t->checkpoints)
 		rc = edge_open(&t->edge, &t->config, t->drops, &spec->edge, spec->edge_ifindex,
 			       err);
