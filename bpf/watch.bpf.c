@@ -247,7 +247,11 @@ static __always_inline struct watch_count *place_of(struct drop *d)
  * The first event of a key in this interval on this CPU, or one that is not in its first slot. Not
  * static: verified once, however the drop has come about. False: it could not be counted.
  */
-__noinline int count_elsewhere(struct drop *d)
+#ifdef WITHOUT_KFUNCS
+static /* Linux 6.1 takes no key of a map from any memory */
+#endif
+	__noinline int
+	count_elsewhere(struct drop *d)
 {
 	struct watch_count *sum = d ? place_of(d) : NULL;
 
