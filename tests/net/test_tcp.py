@@ -1200,7 +1200,9 @@ def many_flows_at_once(flows):
     tcp = document["end"]["tcp"]
     text = brief(tcp) + str(tcp["rests_on"])
     look_for_hidden(document)
-    assert tcp["all_flows"] == 2 * count and tcp["retransmitted"] == again >= packets, (again, text)
+    # what waited to be accepted when tracing began has no file, by which it could be found
+    assert 1.9 * count < tcp["all_flows"] <= 2 * count, text
+    assert tcp["retransmitted"] == again >= packets, (again, text)
     assert packets > 0.9 * count and not tcp["beyond"], (packets, text)
     if flows > count:
         assert_sums(tcp)
