@@ -28,12 +28,16 @@ from traced import NAME, RX, TX, lab
 SEED = int(os.environ.get("PKTLEDGER_SEED", 1))
 UDP_SEGMENT = 103
 MTU = 1500
+SLOW = {10}  # a minute: when the sender stops, its retransmission timer has backed off that far
 
 
 def scenes(kind, usual, thorough):
     """Rows of a table: so many of `make test`, and of `make test-all`."""
     count = int(os.environ.get("PKTLEDGER_SCENES", thorough if EVERYTHING else usual))
-    return [(f"{seed}: {kind(seed)}", kind(seed)) for seed in range(SEED, SEED + count)]
+    seeds = range(SEED, SEED + count)
+    if not EVERYTHING and "PKTLEDGER_SCENES" not in os.environ:
+        seeds = [seed for seed in range(SEED, SEED + count + len(SLOW)) if seed not in SLOW][:count]
+    return [(f"{seed}: {kind(seed)}", kind(seed)) for seed in seeds]
 
 
 class Scene:
