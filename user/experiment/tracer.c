@@ -97,12 +97,13 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 										  : DROPS_OF_ALL;
 		rc = drops_open(&t->drops, &t->config, &kernel, of, err);
 	}
-	if (!rc && spec->checkpoints)
+	if (!rc && spec->checkpoints) {
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      edge, err);
-	if (rc == -EINVAL && edge) { /* this kernel has no such links */
-		*err = (struct error){};
-		rc = 0;
+		if (rc == -EINVAL && edge) { /* this kernel has no such links */
+			*err = (struct error){};
+			rc = 0;
+		}
 	}
 	if (!rc && edge && !t->checkpoints)
 		rc = edge_open(&t->edge, &t->config, t->drops, &spec->edge, spec->edge_ifindex,
