@@ -195,8 +195,7 @@ int main(int argc, char **argv)
 
 	program_argv = argv;
 	program_argc = argc;
-	/* a closed pipe, a file that may not grow, are errors of write(): the ledger still closes
-	 */
+	/* a closed pipe, a file that may not grow: errors of write(), the ledger still closes */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	log_init(0);

@@ -84,17 +84,17 @@ class Scale:
 
     # The curves
 
-    def run(self, n, *args):
+    def run(self, *args):
         document, row = self.command("run", "--tx", "xdp", "--rx", "xdp", "-j", *args)
         end = document["end"]
         return {**row, "delivered": f"{count(end['rx_pps'])}/s",
                 "unaccounted": str(end["unaccounted"])}
 
     def packets(self, n):
-        return self.run(n, "-c", str(n))
+        return self.run("-c", str(n))
 
     def streams(self, n):
-        return self.run(n, "-c", "4M", "-P", str(n))
+        return self.run("-c", "4M", "-P", str(n))
 
     def flows(self, n):
         """Of packets that nobody listens to; `lost` and what named flows add up to."""
@@ -190,12 +190,12 @@ def children(n, begin):
                     os.read(read, 1)
                 os._exit(0)
         os.close(ready)
-        told = 0
-        while told < n:
+        begun = 0
+        while begun < n:
             got = len(os.read(ready_read, n))
             if not got:
                 raise LabError("a process could not begin")
-            told += got
+            begun += got
         yield
     finally:
         for fd in (life, read, ready_read):

@@ -70,8 +70,7 @@ static const short colours[] = {
 
 #define ESCAPE_MS 25 /* from Esc to what follows, where it begins the code of another key */
 
-/* A program with more capabilities than its user reads no description of a terminal of that one's.
- */
+/* With more capabilities than its user, it reads no terminal that this one describes. */
 static void forget_descriptions(void)
 {
 	static const char *const names[] = {"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
@@ -545,7 +544,7 @@ static bool on_tick(void *arg)
 
 	if (t->tcp)
 		tcp_account_tick(t->tcp);
-	return on_input(arg); /* who got another size while it was drawn is told so by no signal */
+	return on_input(arg); /* no signal says that the size changed while it was drawn */
 }
 
 static int open_parts(struct top *t, struct error *err)

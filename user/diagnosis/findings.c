@@ -63,7 +63,7 @@ void bind_time(struct binds *b, const char *name, uint64_t ns)
 		bind_text(b, name, fmt_ns(ns));
 }
 
-void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
+void bind_three(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
 {
 	if (mem[2])
 		bind_print(b, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
@@ -358,6 +358,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 {
 	/* setsockopt(SO_RCVBUF) takes half of what it then reserves (sk_setsockopt()) */
 	const uint64_t request = (rcvbuf_wanted(f) + 1) / 2;
+	const uint64_t tcp_rmem[3] = {f->tcp_rmem[0], f->tcp_rmem[1], 2 * f->tcp_rmem[2]};
 
 	bind_loss(b, f->window_ns, f->counter, f->lost, f->total);
 	if (f->sent && f->lost)
@@ -402,15 +403,11 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 		bind_rate(b, "arrival_alone", f->arrival_pps);
 	bind_rate(b, "read", f->read_pps);
 	bind_time(b, "per_packet", f->read_pps > 0 ? (uint64_t)(1e9 / f->read_pps) : 0);
-	bind_udp_mem(b, "udp_mem", f->udp_mem, 1);
-	bind_udp_mem(b, "udp_mem_wanted", f->udp_mem, 2);
+	bind_three(b, "udp_mem", f->udp_mem, 1);
+	bind_three(b, "udp_mem_wanted", f->udp_mem, 2);
 	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
-	if (f->tcp_rmem[2]) {
-		bind_print(b, "tcp_rmem", "%" PRIu64 " %" PRIu64 " %" PRIu64, f->tcp_rmem[0],
-			   f->tcp_rmem[1], f->tcp_rmem[2]);
-		bind_print(b, "tcp_rmem_wanted", "%" PRIu64 " %" PRIu64 " %" PRIu64, f->tcp_rmem[0],
-			   f->tcp_rmem[1], 2 * f->tcp_rmem[2]);
-	}
+	bind_three(b, "tcp_rmem", f->tcp_rmem, 1);
+	bind_three(b, "tcp_rmem_wanted", tcp_rmem, 1);
 	bind_count(b, "conntrack_drops", f->conntrack_drops);
 	bind_count(b, "conntrack_used", f->conntrack_used);
 	bind_count(b, "conntrack_max", f->conntrack_max);

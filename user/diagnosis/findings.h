@@ -109,7 +109,7 @@ void bind_rate(struct binds *b, const char *name, double per_second);
 void bind_percent(struct binds *b, const char *name, double share);
 void bind_time(struct binds *b, const char *name, uint64_t ns);
 void bind_dnat(struct binds *b, const struct way_dnat *dnat);
-void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor);
+void bind_three(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor);
 void bind_reader(struct binds *b, const struct finding_facts *f);
 /* counter, lost, window, loss_rate, total. */
 void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,

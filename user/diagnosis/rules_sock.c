@@ -166,8 +166,7 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 	if (f->port && !f->socks.n && !f->socks.more) {
 		struct binds b = {};
 
-		/* of whichever ports: the counter is the namespace's, so it is no loss of this one
-		 */
+		/* of whichever ports: the counter is the namespace's, and no loss of this one */
 		bind_count(&b, "refused", moved(f, "Udp:NoPorts", "Udp6NoPorts"));
 		bind_count(&b, "port", f->port);
 		judge_state(out, f, "port-closed", (struct about){CHECK_NAMESPACE, NULL, 0}, &b);

@@ -212,8 +212,8 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		bind_dnat(&nat, &f->dnat);
 		judge_state(out, f, *f->dnat.ifname ? "neigh-dnat" : "udp-lookup-dnat", here, &nat);
 	}
-	bind_udp_mem(&udp, "udp_mem", s->udp_mem, 1);
-	bind_udp_mem(&udp, "udp_mem_wanted", s->udp_mem, 2);
+	bind_three(&udp, "udp_mem", s->udp_mem, 1);
+	bind_three(&udp, "udp_mem_wanted", s->udp_mem, 2);
 	judge_limit(f, out, NULL, "udp-mem-near", host, &udp, s->udp_pages, s->udp_mem[2]);
 	judge_upcalls(f, out);
 	judge_senders(f, out);

@@ -171,6 +171,7 @@ static int no_fexit(struct error *err, int rc)
 
 int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, struct error *err)
 {
+	const bool has_err = reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") >= 3;
 	struct tcp_observer *o;
 	int rc;
 
@@ -179,13 +180,12 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 				 "trace without --balance shows where packets are dropped",
 				 "--balance of TCP needs Linux 5.17: this kernel does not report "
 				 "why a packet is dropped (skb:kfree_skb without reason)");
-	if (reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") < 3 &&
-	    !reasons_has_function(spec->reasons, "__tcp_retransmit_skb"))
+	if (!has_err && !reasons_has_function(spec->reasons, "__tcp_retransmit_skb"))
 		return no_fexit(err, -ENOENT);
 	o = mem_new(o);
 	o->spec = *spec;
 	o->listeners.size = sizeof(struct tcp_listening);
-	o->has_err = reasons_tracepoint_args(spec->reasons, "tcp_retransmit_skb") >= 3;
+	o->has_err = has_err;
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
 	o->trail = spec->trail ? trail_new() : NULL;
 	tcp_ledger_keep(o->ledger, o->trail);

@@ -146,6 +146,9 @@ void tcp_ledger_exit(struct tcp_ledger *b, const struct watch_flow *key,
  */
 const struct hist *tcp_ledger_stall(const struct tcp_ledger *b, bool received);
 
+/* Whatever the reason. */
+uint64_t tcp_sum_undecided(const struct tcp_sum *s);
+
 /* Rows of struct tcp_flow that lost something; decided after tcp_ledger_close(). */
 const struct list *tcp_ledger_flows(const struct tcp_ledger *b);
 uint64_t tcp_ledger_folded(const struct tcp_ledger *b);	 /* others, which are in the sum alone */

@@ -832,6 +832,15 @@ void tcp_ledger_look(struct tcp_ledger *b, uint64_t until_ns, uint64_t lost, str
 	}
 }
 
+uint64_t tcp_sum_undecided(const struct tcp_sum *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < TCP_WHYS; i++)
+		sum += s->undecided[i];
+	return sum;
+}
+
 static bool is_returned(const struct range *r)
 {
 	return r->what == LOST && r->unsent && !r->used;

@@ -41,8 +41,10 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	return sum.events ? sum.memory / sum.events : 0;
 }
 
-/* Commands are typed where this program runs: in a namespace with a name they begin by entering it.
- * `role`: of it in the lab. */
+/*
+ * Commands are typed where this program runs: in a namespace with a name they begin by entering it.
+ * `role`: of it in the lab.
+ */
 static void enter_named(const struct run_spec *spec, const char *role, struct finding *f,
 			const struct change *change)
 {

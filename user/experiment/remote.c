@@ -561,7 +561,7 @@ static int take_cause(struct remote *r, struct json_object *msg)
 	return 0;
 }
 
-/* They go on behind `next` of `slot`, or in a later one, and tell of something: so they end. */
+/* They go on behind `next` of `slot`, or in a later one, and are not empty: so they end. */
 static int take_runs(struct remote *r, struct json_object *msg, struct runs *runs)
 {
 	const struct runs before = {.slot = runs->slot, .next = runs->next};

@@ -194,13 +194,12 @@ static struct worker *prepare(void *of, unsigned t)
 /* In the sender's namespace. Without it engines do what they can. */
 static int attach_pass(const struct sender_config *cfg)
 {
-	int saved = cfg->ns ? netns_push(cfg->ns) : -1, link;
+	int saved = netns_push(cfg->ns), link;
 
-	if (cfg->ns && saved < 0)
+	if (saved < 0)
 		return saved;
 	link = tx_attach_pass(cfg->ifindex);
-	if (cfg->ns)
-		netns_pop(saved);
+	netns_pop(saved);
 	return link;
 }
 

@@ -274,8 +274,7 @@ static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 	const struct trail_flow *x = trail_flow(s->host->trail, s->flow);
 	uint64_t number = a->number + s->shift;
 
-	/* In TIME_WAIT a name is given again with numbers above the last ones (tcp_twsk_unique())
-	 */
+	/* out of TIME_WAIT a name comes back with numbers above the last (tcp_twsk_unique()) */
 	if (f->begun && a->number < f->first)
 		return JOIN_REUSED;
 	if (number < x->first)

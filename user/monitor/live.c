@@ -569,8 +569,9 @@ void live_tick(struct live *l)
 
 		if (!read_watch(l) && bursts_waiting(l->bursts))
 			settle_bursts(l, now);
-	} else if (watch_fills(l->watch))
+	} else if (watch_fills(l->watch)) {
 		read_watch(l);
+	}
 	if (!l->spec.owners)
 		return;
 	watch_each_sock(l->watch, ask_owner, l);

@@ -334,6 +334,13 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	netns_close(&ns);
 }
 
+/* Who reads the socket, or accepts, if that is known. `why` may be NULL. */
+static void describe_reader(struct why *why, uint64_t inode, struct finding_facts *f)
+{
+	if (why && !readings_get(why->readings, inode, &why->reading))
+		reading_describe(&why->reading, why->reader, f);
+}
+
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	struct finding_facts host = {};
@@ -366,9 +373,8 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;
-			if (why && is_reader_s(stage) &&
-			    !readings_get(why->readings, sock.inode, &why->reading))
-				reading_describe(&why->reading, why->reader, &f);
+			if (is_reader_s(stage))
+				describe_reader(why, sock.inode, &f);
 		}
 		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
 			fill_rules(why, row, &f);
@@ -428,10 +434,8 @@ static void advise_listener(const struct live *l, struct why *why, struct live_s
 	struct finding_facts f = {};
 	struct binds b = {};
 
-	if (why && !readings_get(why->readings, r->inode, &why->reading))
-		reading_describe(&why->reading, why->reader, &f);
+	describe_reader(why, r->inode, &f);
 	bind_reader(&b, &f);
-
 	bind_text(&b, "socket", r->socket);
 	bind_text(&b, "process", r->process);
 	bind_count(&b, "lost", r->lost);

@@ -368,15 +368,6 @@ static void look_at_flow(void *arg, const struct tcp_flow *f)
 		show_flow(x->b, f);
 }
 
-static uint64_t sum_undecided(const struct tcp_sum *s)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < TCP_WHYS; i++)
-		sum += s->undecided[i];
-	return sum;
-}
-
 static bool read_stall(struct tcp_stall *s, const struct hist *h)
 {
 	*s = (struct tcp_stall){hist_quantile(h, 0.5), hist_quantile(h, 0.99), h->max};
@@ -391,7 +382,7 @@ static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
 	b->has_stall = read_stall(&b->stall, tcp_ledger_stall(ledger, false));
 	b->memory = tcp_observer_bytes(a->observer);
 	b->all_flows = tcp_ledger_flows(ledger)->n + tcp_ledger_folded(ledger);
-	b->undecided = sum_undecided(&b->sum);
+	b->undecided = tcp_sum_undecided(&b->sum);
 	for (unsigned i = 0; i < b->n_flows; i++)
 		owners_netns(live_parts(a->live).owners, b->flows[i].flow.netns, b->flows[i].netns);
 }
@@ -440,7 +431,7 @@ void tcp_balance_judge(struct tcp_balance *b)
 	const struct tcp_sum *s = &b->sum;
 	bool here = s->lost_here || s->returned || s->received || b->n_listeners;
 
-	b->undecided = sum_undecided(s);
+	b->undecided = tcp_sum_undecided(s);
 	b->disagree = 0;
 	for (unsigned i = 0; i < b->counters.n; i++) {
 		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + i;

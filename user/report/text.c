@@ -129,17 +129,14 @@ static void put_stamps(struct page *p, const struct json_object *end)
 
 	if (!stamps)
 		return;
-	if (!wait)
-		page_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN, "%s, of %s",
-			  json_get_text(stamps, "kind"),
-			  fmt_many(json_get_u64(stamps, "packets"), "packet"));
-	else
-		page_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN,
-			  "%s, of %s; to rx device\vp50 %s, p99 %s, max %s",
-			  json_get_text(stamps, "kind"),
-			  fmt_many(json_get_u64(stamps, "packets"), "packet"),
-			  fmt_ns(json_get_u64(wait, "p50")), fmt_ns(json_get_u64(wait, "p99")),
-			  fmt_ns(json_get_u64(wait, "max")));
+	page_text(p, 0, STYLE_PLAIN, "timestamps      ");
+	page_words(p, STYLE_PLAIN, "%s, of %s%s", json_get_text(stamps, "kind"),
+		   fmt_many(json_get_u64(stamps, "packets"), "packet"), wait ? ";" : "");
+	if (wait)
+		page_words(p, STYLE_PLAIN, "to rx device\vp50 %s, p99 %s, max %s",
+			   fmt_ns(json_get_u64(wait, "p50")), fmt_ns(json_get_u64(wait, "p99")),
+			   fmt_ns(json_get_u64(wait, "max")));
+	page_end(p);
 }
 
 static void put_beside(struct page *p, const struct json_object *end)

@@ -62,6 +62,7 @@ extern const struct record_field trail_flow_rows[]; /* struct trail_flow */
 /* The balance of TCP flows: "tcp" of the end, and its text; nothing where `end` has none. */
 struct tcp_balance; /* monitor/tcp.h */
 struct json_object *json_tcp(const struct tcp_balance *b);
+
 /* Members of `o` with a word for each, without those that are 0: "3 lost here, 2 beyond". */
 struct tcp_part {
 	const char *key, *text;

@@ -65,15 +65,12 @@ static struct json_object *json_flow(const struct tcp_shown *shown)
 	};
 	const struct tcp_sum *s = &shown->flow.sum;
 	struct json_object *o = json_object_new_object();
-	uint64_t undecided = 0;
 
-	for (unsigned i = 0; i < TCP_WHYS; i++)
-		undecided += s->undecided[i];
 	json_put(o, "src", json_address(&shown->flow.key, true));
 	json_put(o, "dst", json_address(&shown->flow.key, false));
 	json_put_text(o, "netns", shown->netns);
 	record_put(o, rows, s);
-	json_put_u64(o, "undecided", undecided);
+	json_put_u64(o, "undecided", tcp_sum_undecided(s));
 	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, s->lost_at));
 	json_put(o, "returned_stages", named("stage", stage_names, STAGE_COUNT, s->returned_at));
 	return o;

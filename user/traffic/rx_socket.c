@@ -214,7 +214,7 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 }
 
 /*
- * What is told beside a message. Returns the bytes of each datagram in one that GRO has merged; 0:
+ * What comes beside a message. Returns the bytes of each datagram in one that GRO has merged; 0:
  * it is one datagram.
  */
 static unsigned take_control(struct rx *rx, struct msghdr *h)
