@@ -1,15 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A minute at 90 % of the rate without loss: balanced, and nothing grows (make test-all only).
+"""A minute at 90 % of the rate without loss, and a minute of two runs below `trace`, `export` and
+`top` while namespaces and processes come and go and the clock is set: balanced, and nothing grows
+(make test-all only).
 
 Loss is no failure here, for a busy host loses packets; a count that does not close is, and so is
 memory that grows with time. PKTLEDGER_SOAK is another number of seconds.
 """
 
+import contextlib
 import json
 import os
 import re
+import signal
+import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -17,11 +24,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import EVERYTHING, PATIENCE, assert_balanced, comment, main, run, started, table
+from test_export import exporting
+from test_top import top
 
 SECONDS = int(os.environ.get("PKTLEDGER_SOAK", "60" if EVERYTHING else "0"))
 WARM = 0.4  # of the time: by then every number's place in the window was used
 TRIAL = 2  # seconds
 GROWTH = 1 << 20  # bytes: of the allocator, not of the traffic
+HISTORY = 8 << 20  # bytes: who watches keeps up to an hour
 KEPT = re.compile(r"^memlock:\s+(\d+)", re.M)
 
 
@@ -97,6 +107,120 @@ def soak(options):
     assert last["resident"] - first["resident"] < GROWTH, (first, last)
     for what in ("bpf", "descriptors", "threads"):
         assert last[what] == first[what], (what, first, last)
+
+
+class Churn(threading.Thread):
+    """Namespaces, a fiftieth of them at a time, and processes with a socket that come and go: 10,000
+    and 50,000 in two hours; and a clock that is put forward by five seconds, and back at once."""
+
+    NAMESPACES, PROCESSES, CLOCK = 10000 / 7200, 50000 / 7200, 1 / 30  # per second
+    AT_ONCE = 200
+
+    def __init__(self):
+        super().__init__()
+        self.over = threading.Event()
+        self.namespaces = self.processes = self.clocks = 0
+        self.failed = None
+
+    @staticmethod
+    def set_clock():
+        for by in 5, -5:
+            time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(time.CLOCK_REALTIME) + by)
+            time.sleep(0.05)
+
+    def round(self, passed, kept):
+        while self.namespaces < passed * self.NAMESPACES:
+            kept.append(subprocess.Popen(["unshare", "-n", "sleep", "3600"]))
+            self.namespaces += 1
+            if len(kept) > self.AT_ONCE:
+                self.end(kept.popleft())
+        while self.processes < passed * self.PROCESSES:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+                sock.bind(("127.0.0.1", 0))
+                subprocess.run(["true"], pass_fds=[sock.fileno()], check=True)
+                sock.sendto(b"x", ("127.0.0.1", 9))  # a closed port
+            self.processes += 1
+        if self.clocks < passed * self.CLOCK:
+            self.set_clock()
+            self.clocks += 1
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+
+    def run(self):
+        begin, kept = time.monotonic(), deque()
+        try:
+            while not self.over.wait(0.2):
+                self.round(time.monotonic() - begin, kept)
+        except (OSError, subprocess.SubprocessError) as error:
+            self.failed = error
+        finally:
+            for process in kept:
+                self.end(process)
+
+
+def reading(screen, over):
+    while not over.wait(0.5):
+        screen.read()
+        screen.raw = ""
+
+
+@table([] if not SECONDS else [("beside each other, 60k",)])
+def all_at_once():
+    """Who watches is as flat as who sends, in spite of what comes and goes."""
+    over, churn, lines = threading.Event(), Churn(), [[], []]
+    options = ["--json-lines", "-I", "1s", "-t", str(SECONDS), "--rate", "60k", "-l", "512"]
+    with contextlib.ExitStack() as stack:
+        where = stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-test-"))
+        runs = [stack.enter_context(started("run", *options)) for _ in range(2)]
+        readers = [threading.Thread(target=lambda r=r, n=n: n.extend(deque(r.stdout, 1)))
+                   for r, n in zip(runs, lines)]
+        trace = stack.enter_context(started("trace", "-o", f"{where}/days", "-I", "1s", "-q"))
+        exporter = stack.enter_context(exporting())
+        screen = stack.enter_context(top())
+        readers.append(threading.Thread(target=reading, args=(screen, over)))
+        for thread in [*readers, churn]:
+            thread.start()
+        watched = {"run": runs[0].pid, "other run": runs[1].pid, "trace": trace.pid,
+                   "export": exporter.process.pid, "top": screen.pid}
+        begin, seen = time.monotonic(), []
+        try:
+            while all(r.poll() is None for r in runs) and time.monotonic() - begin < SECONDS - 2:
+                time.sleep(max(SECONDS / 60, 0.5))
+                exporter.scrape_once()
+                with contextlib.suppress(OSError, TypeError):
+                    seen.append((time.monotonic() - begin,
+                                 {name: kept(pid) for name, pid in watched.items()}))
+            ends = [r.wait(60 * PATIENCE) for r in runs]
+        finally:
+            churn.over.set()
+            over.set()
+        churn.join()
+        for thread in readers:
+            thread.join()
+        trace.send_signal(signal.SIGINT)
+        assert trace.wait(30 * PATIENCE) == 0, trace.stderr.read()
+        screen.type("q")
+        assert screen.ends() == 0, screen.seen[-500:]
+    assert not churn.failed, churn.failed
+    comment(f"{churn.namespaces} namespaces, {churn.processes} processes, clock set "
+            f"{2 * churn.clocks} times")
+    for status, line in zip(ends, lines):
+        end = json.loads(line[0])["data"]
+        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']}")
+        if not 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]:
+            assert status == 0, (status, end)
+            assert_balanced({"end": end})
+    warm = [what for at, what in seen if at > WARM * SECONDS]
+    for name in watched:
+        first, last = warm[0][name], warm[-1][name]
+        comment(f"{name}: {first} .. {last}")
+        assert last["resident"] - first["resident"] < (GROWTH if "run" in name else HISTORY), (
+            name, first, last)
+        for what in ("bpf", "descriptors", "threads"):
+            assert last[what] == first[what], (name, what, first, last)
 
 
 if __name__ == "__main__":
