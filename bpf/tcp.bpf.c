@@ -399,14 +399,15 @@ static __always_inline struct kept *keep(struct sock *sk, const struct watch_flo
 	return k;
 }
 
-static __always_inline void tell_socket(struct tcp_record *r, struct sock *sk, const struct kept *k)
+static __always_inline void report_socket(struct tcp_record *r, struct sock *sk,
+					  const struct kept *k)
 {
 	r->netns = netns_of(sk);
 	r->flow = k->flow;
 	r->first = k->first;
 }
 
-static __always_inline void tell_end(struct sock *sk, const struct kept *k)
+static __always_inline void report_end(struct sock *sk, const struct kept *k)
 {
 	struct tcp_record *r;
 
@@ -415,7 +416,7 @@ static __always_inline void tell_end(struct sock *sk, const struct kept *k)
 	r = record(TCP_SOCKET);
 	if (!r)
 		return;
-	tell_socket(r, sk, k);
+	report_socket(r, sk, k);
 	totals_of(&r->last, sk);
 	r->last.flags = TCP_DEAD;
 	note_receiver(sk, &k->flow, true);
@@ -442,7 +443,7 @@ int tcp_state(__u64 *ctx)
 	k = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	if (new == TCP_CLOSE) {
 		if (old != TCP_SYN_SENT)
-			tell_end(sk, k);
+			report_end(sk, k);
 		return 0;
 	}
 	if (k) { /* its SYN was sent again */
@@ -468,14 +469,14 @@ int tcp_gone(__u64 *ctx)
 {
 	struct sock *sk = (void *)ctx[0];
 
-	tell_end(sk, bpf_sk_storage_get(&sockets, sk, 0, 0));
+	report_end(sk, bpf_sk_storage_get(&sockets, sk, 0, 0));
 	return 0;
 }
 
 static struct tcp_listener listener;
 
 /* One that EXPR takes from, or to, nobody in particular. */
-static __always_inline void tell_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
+static __always_inline void report_listener(struct bpf_iter__task_file *ctx, struct sock *sk)
 {
 	const struct sock___tcp *more = (const void *)sk;
 	struct task_struct *task = ctx->task;
@@ -518,7 +519,7 @@ int tcp_files(struct bpf_iter__task_file *ctx)
 		return 0;
 	state = sk->__sk_common.skc_state;
 	if (state == TCP_LISTEN)
-		tell_listener(ctx, sk);
+		report_listener(ctx, sk);
 	if (state == TCP_LISTEN || state == TCP_CLOSE || state == TCP_SYN_SENT ||
 	    bpf_sk_storage_get(&sockets, sk, 0, 0))
 		return 0;
@@ -560,7 +561,7 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 		return 0;
 	}
 	k->final = !looking;
-	tell_socket(&left, sk, k);
+	report_socket(&left, sk, k);
 	left.last.flags = whole ? 0 : TCP_TORN;
 	bpf_seq_write(ctx->meta->seq, &left, sizeof(left));
 	return 0;
@@ -1055,8 +1056,8 @@ static __always_inline __u64 place_of(const struct watch_flow *f, __u32 seq, boo
 	return begins ? seq : e ? e->next + (__s32)(seq - (__u32)e->next) : 0;
 }
 
-static __always_inline void tell_entry(enum tcp_event event, const struct segment *s, __u64 from,
-				       __u64 to)
+static __always_inline void report_entry(enum tcp_event event, const struct segment *s, __u64 from,
+					 __u64 to)
 {
 	struct tcp_record *r = record(event);
 
@@ -1089,9 +1090,9 @@ static __always_inline void enter(struct tcp_entry *e, const struct segment *s)
 		if (end > next && !__sync_bool_compare_and_swap(&e->next, next, end))
 			continue;
 		if (ahead > 0)
-			tell_entry(TCP_HOLE, s, next, seq);
+			report_entry(TCP_HOLE, s, next, seq);
 		else if (ahead < 0)
-			tell_entry(TCP_AGAIN, s, seq, end < next ? end : next);
+			report_entry(TCP_AGAIN, s, seq, end < next ? end : next);
 		return;
 	}
 	LOSS(unranged);

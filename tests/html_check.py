@@ -152,8 +152,8 @@ def assert_picture(picture, end):
         assert abs(thickness(path) - wanted) <= 0.11, (name, thickness(path), wanted)
 
 
-def books_between(ends):
-    """What two captures tell, as the books of a path from one to the other."""
+def ledger_between(ends):
+    """What two captures tell, as the ledger of a path from one to the other."""
     ways = {"lost": ends["lost"], "B not there": ends["unknown"]["outside"],
             "dropped or cut": ends["unknown"]["dropped_or_cut"]}
     return {"attempted": ends["a"]["compared"], "refused": 0, "delivered": ends["matched"],
@@ -161,24 +161,24 @@ def books_between(ends):
 
 
 def assert_true(page):
-    """Pictures of paths belong to the books of the documents, in their order."""
-    books = []
+    """Pictures of paths belong to the ledgers of the documents, in their order."""
+    ledgers = []
     for document in page.documents:
-        books += [books_between(document["between"])] if "between" in document else []
-        books += [document["end"]] if "attempted" in document.get("end", {}) else []
+        ledgers += [ledger_between(document["between"])] if "between" in document else []
+        ledgers += [document["end"]] if "attempted" in document.get("end", {}) else []
         trials = document.get("trials", [])
-        books += [t for t in trials if t.get("attempted")
+        ledgers += [t for t in trials if t.get("attempted")
                   and (len(trials) <= 20 or t["delivered"] < t["sent"] or t.get("loss_share"))
                   ][:20 if len(trials) <= 20 else 4]
     paths = [p for p in page.pictures if re.search("wide|narrow", p["class"])]
-    for end in books:
+    for end in ledgers:
         if not end["attempted"]:
             continue
         if "wide" in paths[0]["class"]:
             assert_picture(paths.pop(0), end)
         assert "narrow" in paths[0]["class"], paths[0]
         assert_picture(paths.pop(0), end)
-    assert not paths, "more pictures than books"
+    assert not paths, "more pictures than ledgers"
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ static void on_kfree(void *arg, const struct watch_entry *e)
 }
 
 struct xdp_sum {
-	uint64_t beside, instead; /* by the two ways to keep the books */
+	uint64_t beside, instead; /* by the two ways to count */
 	uint64_t exceptions;	  /* of frames, at the far end: also in its driver's counter */
 };
 

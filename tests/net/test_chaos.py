@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """When things go wrong meanwhile: killed, stopped, a full disk, a device or a namespace that goes, a
-kernel that refuses, no memory, a clock that is set. Each time one line says what happened, the books
+kernel that refuses, no memory, a clock that is set. Each time one line says what happened, the ledgers
 that there are are kept, and nothing is left behind (which lib.py looks for after each case)."""
 
 import contextlib
@@ -394,7 +394,7 @@ def no_memory_for_a_map(args, names):
 
 @table([("an hour later", 3600), ("an hour earlier", -3600)] if EVERYTHING else [])
 def clock_set_in_a_run(step):
-    """Books do not depend on it; delays say that they cannot be trusted."""
+    """The ledger does not depend on it; delays say that they cannot be trusted."""
     with directory() as path:
         file = path / "now"
         env = {"CHAOS_STEP": str(step), "CHAOS_STEP_FILE": str(file)}

@@ -149,7 +149,7 @@ def nobody_listens():
     assert sender.returncode == 0, err
     end = json.loads(out)["end"]
     assert end["attempted"] == 1000 and end["sent"] + end["refused"] == 1000, end
-    # the receiver's namespace is not this side's: nothing of it is in these books
+    # the receiver's namespace is not this side's: nothing of it is in this ledger
     assert end["dropped"] == 0, end
     # sendmmsg() may keep the error to itself
     assert ("nobody listens there" in err) == ("ECONNREFUSED" in end["refused_by"]), (end, err)

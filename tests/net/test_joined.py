@@ -458,7 +458,7 @@ def ledgers_that_are_not_whole():
 
 @case
 def clocks_that_differ():
-    """Numbers are joined, not times: the books are the same, and it is said."""
+    """Numbers are joined, not times: the ledger is the same, and it is said."""
     fleet = kept()
     with changed(fleet, "b", with_a_clock_behind):
         document = joined(fleet.report("-j", names=("a", "c", "d", "x")))

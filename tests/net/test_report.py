@@ -427,7 +427,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("foreign report", ["report", "{text}"], USAGE, "is no ledger"),
     ("absent report", ["report", "{none}"], FAILED, "cannot open"),
     ("directory", ["report", "{dir}"], USAGE, "is a directory"),
-    ("empty", ["report", "{empty}"], FAILED, "tells of nothing"),
+    ("empty", ["report", "{empty}"], FAILED, "has nothing to show"),
     ("no file", ["report"], USAGE, "FILE is missing"),
     ("page that cannot be", ["report", "--html", "{none}/x", "{runs}"], FAILED, "cannot write"),
     ("lines and table", ["report", "--json-lines", "--csv", "{runs}"], USAGE, "exclude"),

@@ -36,7 +36,7 @@ def search(*args, status=0, seconds=60):
 
 
 def assert_log(document):
-    """Each trial's loss follows from its books, what was not sent included."""
+    """Each trial's loss follows from its ledger, what was not sent included."""
     warm_up, *trials = document["trials"]
     assert warm_up["parameters"]["phase"] == "warm-up"
     for t in trials:

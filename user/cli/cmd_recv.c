@@ -59,7 +59,7 @@ static const struct opt recv_opts[] = {
 	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
 	 .excludes = "stay", .default_text = "any",
 	 .help = "end when so many have come and are done: one for each sending thread; a ledger "
-		 "has room for 16, if it is not told"},
+		 "has room for 16, if that is not known"},
 	{0},
 };
 

@@ -39,7 +39,7 @@ static const struct opt selftest_opts[] = {
 	{"host-global", 0, OPT_FLAG, AT(host_global),
 	 .help = "also what affects the whole host while it runs (udp_mem, backlog:flow_limit)"},
 	{"catalogue", 0, OPT_FLAG, AT(catalogue), .excludes = "fault",
-	 .help = "tell of each stage what loses packets there, and test nothing"},
+	 .help = "show of each stage what loses packets there, and test nothing"},
 	{0},
 };
 

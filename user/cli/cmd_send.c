@@ -168,7 +168,7 @@ const struct command cmd_send = {
 	.summary = "one end alone: sends numbered packets",
 	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
 		       "else) listens. What is lost on this side is named; the rest left this "
-		       "host. The end of the stream is told to the receiver three times.",
+		       "host. The end of the stream is sent to the receiver three times.",
 	.groups = send_groups,
 	.args = send_args,
 	.defaults = &defaults,

@@ -134,7 +134,7 @@ const struct command cmd_sweep = {
 	.summary = "runs over values of any option of run: a row each",
 	.description =
 		"Repeats `run` with each combination of the values that --vary lists; all other "
-		"options are those of run. A row tells the rate, the loss and the stage that lost "
+		"options are those of run. A row has the rate, the loss and the stage that lost "
 		"most. A trial that fails is shown as failed, and the others are run all the same.",
 	.groups = sweep_groups,
 	.defaults = &defaults,

@@ -621,7 +621,8 @@ const struct finding_row finding_rows[] = {
 	 "data behind a hole.",
 	 "A segment was lost, those behind it waited for it to be sent again, and there was no "
 	 "more room: the kernel threw the newest of them away (tcp_prune_ofo_queue()), although it "
-	 "had told the sender that it has them. What was lost first is the cause; a larger buffer "
+	 "had reported to the sender that it has them. What was lost first is the cause; a larger "
+	 "buffer "
 	 "holds more behind a hole.",
 	 .evidence = LOST TCP_READER, .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "the first loss found, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",

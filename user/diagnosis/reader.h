@@ -61,7 +61,7 @@ struct reading {
 	bool stopped;	       /* by a signal or a debugger, in most samples */
 	char sleeps_in[48];    /* function of the kernel where it slept most often; "": unknown */
 
-	/* What tells one that is awaited from one that rests: the queue while it slept. */
+	/* What distinguishes one that is awaited from one that rests: the queue while it slept. */
 	unsigned samples;     /* in which it did */
 	unsigned full;	      /* of these, with the buffer full by three quarters and more */
 	uint64_t queue_bytes; /* truesize waiting, mean over these samples */

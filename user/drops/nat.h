@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where this host translates addresses, and the programs there that tell the names of its packets
+ * Where this host translates addresses, and the programs there that report the names of its packets
  * before they are lost (bpf/nat.bpf.h). They run at netfilter's hook `input`, behind all others:
  * BPF_LINK_TYPE_NETFILTER, Linux 6.4 with CONFIG_NETFILTER_BPF_LINK.
  *

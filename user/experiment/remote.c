@@ -331,8 +331,8 @@ static int exchange_probes(struct peer *p, int fd, const struct endpoint *to, bo
 }
 
 /* Says whether NAT, or a firewall, is between the hosts. */
-static void tell_way(const struct peer *p, const struct endpoint *to,
-		     const struct experiment_view *view)
+static void report_way(const struct peer *p, const struct endpoint *to,
+		       const struct experiment_view *view)
 {
 	const char *self = num_text_endpoint(p->seen.family ? &p->self : to);
 	const char *host = p->hello.host;
@@ -364,7 +364,7 @@ static int find_way(struct peer *p, const struct run_spec *spec, const struct ex
 	rc = exchange_probes(p, fd, &to, spec->reverse, err);
 	close(fd);
 	if (!rc || (rc == -EHOSTUNREACH && !spec->reverse)) {
-		tell_way(p, &to, view);
+		report_way(p, &to, view);
 		return 0;
 	}
 	if (rc != -EHOSTUNREACH)

@@ -232,7 +232,7 @@ void site_end(struct site *s, struct result *res);
 /*
  * The counter check: the kernel's counters here against what was seen here. Adds to the counters of
  * `res`, which is closed on the causes of this site only, and settles by counter what no event
- * tells of. -errno with `err`.
+ * shows. -errno with `err`.
  */
 int site_check(struct site *s, struct result *res, struct error *err);
 

@@ -209,7 +209,7 @@ struct peer_welcome {
 };
 
 /*
- * Datagrams without a number, sent to the port of the data as data would be: the server tells the
+ * Datagrams without a number, sent to the port of the data as data would be: the server reports the
  * address from which they come, and answers there as it would send, by a socket of its own.
  */
 struct peer_probe {

@@ -45,7 +45,7 @@ void metrics_free(struct metrics *m); /* NULL is allowed */
 void metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
 		  uint64_t time_ns, uint64_t realtime_ns);
 
-/* From then on what TCP sent again is told, too: up to now, by tcp_account_look(). */
+/* From then on what TCP sent again is shown, too: up to now, by tcp_account_look(). */
 void metrics_tcp(struct metrics *m, const struct tcp_balance *b);
 
 /* As text, to be freed; NULL: no memory. */

@@ -55,7 +55,7 @@ struct capfile {
 	const char *path;
 	FILE *f;
 	bool swapped;
-	int told; /* what `each` returned */
+	int stop; /* what `each` returned */
 	struct iface *iface;
 	unsigned ifaces, link; /* link: of a classic one */
 	bool has_ns;	       /* so are its times */
@@ -168,7 +168,7 @@ static uint64_t to_ns(uint64_t units, uint8_t resolution)
 static int give(struct capfile *c, const struct capfile_packet *p)
 {
 	c->state->packets++;
-	c->told = c->each(c->arg, p);
+	c->stop = c->each(c->arg, p);
 	return 1;
 }
 
@@ -298,8 +298,8 @@ static int read_all(struct capfile *c, uint32_t magic)
 	}
 	do
 		rc = magic == SECTION ? read_block(c) : read_record(c);
-	while (rc == 1 && !c->told);
-	return rc < 0 ? rc : c->told;
+	while (rc == 1 && !c->stop);
+	return rc < 0 ? rc : c->stop;
 }
 
 /* The magic at its begin, in the order of this machine; 0: it is no capture. */
@@ -376,17 +376,17 @@ static struct headers begin_headers(const struct capfile_packet *p)
 /* UDP, as far as IP says that it goes. */
 static void read_udp(struct datagram *d, const struct headers *h)
 {
-	const uint32_t at = h->l4 - h->l3, told = h->bytes > at ? h->bytes - at : 0;
+	const uint32_t at = h->l4 - h->l3, whole = h->bytes > at ? h->bytes - at : 0;
 
-	if (d->ip_len < at + UDP_HLEN || told < UDP_HLEN)
+	if (d->ip_len < at + UDP_HLEN || whole < UDP_HLEN)
 		return;
 	d->flow.src_port = htons(h->src_port);
 	d->flow.dst_port = htons(h->dst_port);
 	d->payload = d->ip + at + UDP_HLEN;
-	d->payload_told = h->length > UDP_HLEN ? h->length - UDP_HLEN : 0;
+	d->payload_sent = h->length > UDP_HLEN ? h->length - UDP_HLEN : 0;
 	d->payload_len = d->ip_len - at - UDP_HLEN;
-	if (d->payload_len > told - UDP_HLEN)
-		d->payload_len = told - UDP_HLEN;
+	if (d->payload_len > whole - UDP_HLEN)
+		d->payload_len = whole - UDP_HLEN;
 }
 
 void datagram_read(struct datagram *d, const struct capfile_packet *p)
@@ -496,7 +496,7 @@ static uint64_t add_bytes(uint64_t hash, const uint8_t *bytes, uint32_t len)
 static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 {
 	const uint8_t *bytes = d->payload;
-	uint32_t have = d->payload_len, told = d->payload_told;
+	uint32_t have = d->payload_len, sent = d->payload_sent;
 	uint64_t hash;
 
 	if (!d->flow.family)
@@ -506,13 +506,13 @@ static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
 
 		bytes = d->ip + head;
 		have = d->ip_len > head ? d->ip_len - head : 0;
-		told = d->ip_wire_len > head ? d->ip_wire_len - head : 0;
+		sent = d->ip_wire_len > head ? d->ip_wire_len - head : 0;
 	}
-	if (have < (told < ID_BYTES ? told : ID_BYTES))
+	if (have < (sent < ID_BYTES ? sent : ID_BYTES))
 		return PACKETID_CUT;
 	hash = add(d->flow.proto, (uint64_t)d->id << 32 | d->ip_wire_len);
 	hash = add(hash, (uint64_t)d->flow.src_port << 16 | d->flow.dst_port);
-	*key = add_bytes(hash, bytes, told < ID_BYTES ? told : ID_BYTES);
+	*key = add_bytes(hash, bytes, sent < ID_BYTES ? sent : ID_BYTES);
 	return PACKETID_KNOWN;
 }
 
@@ -524,7 +524,7 @@ enum packetid packetid_of(enum packetid_method method, const struct datagram *d,
 
 	if (method == PACKETID_BYTES)
 		return by_bytes(d, key);
-	if (!d->payload || d->payload_told < len)
+	if (!d->payload || d->payload_sent < len)
 		return PACKETID_OTHER;
 	if (d->payload_len < len)
 		return PACKETID_CUT;

@@ -50,7 +50,7 @@ struct datagram {
 	bool fragment;		/* one of several */
 	const uint8_t *payload; /* behind UDP; NULL: not UDP, a later fragment, or not captured */
 	uint32_t payload_len;	/* captured, without what pads the frame */
-	uint32_t payload_told;	/* by the header of UDP */
+	uint32_t payload_sent;	/* by the header of UDP */
 };
 
 /* Ethernet with VLAN tags, Linux cooked captures, and IP alone; else family stays 0. */

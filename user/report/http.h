@@ -3,7 +3,7 @@
  * Answers scrapes, GET /metrics, and people, GET /, by libmicrohttpd, in the thread that calls. A
  * connection is for one request and ends after ten seconds, whatever its client does; of too many
  * the oldest. So a page that is live asks again for each state: /live is a stream of server-sent
- * events that ends after one, which tells the browser when to come again.
+ * events that ends after one, which has the time after which the browser comes again.
  *
  * Who listens on loopback only is not to be reached by a name of somebody else's (DNS rebinding):
  * then Host has to be an address, or localhost.

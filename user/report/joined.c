@@ -527,7 +527,7 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 		note(j, "%s has no end: what %s sent after its last line is not known", s->d->path,
 		     name);
 	if (s->d->damaged)
-		note(j, "lines of %s are missing: of %s it tells nothing", s->d->path,
+		note(j, "lines of %s are missing: of %s it shows nothing", s->d->path,
 		     fmt_many(open, "number"));
 	if (s->to && s->by_time && j->one->sent)
 		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",

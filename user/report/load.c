@@ -384,7 +384,7 @@ struct reading {
 	struct ledgers_document now; /* json NULL: no start has come */
 	struct ledgers_document set; /* of which it is a trial, if one is open; else json NULL */
 	struct ledgers_document cut; /* a trial that the set was killed in; json NULL: none */
-	bool told;		     /* the set has a line of this trial */
+	bool shown;		     /* the set has a line of this trial */
 	struct series *series;
 	uint64_t started_ns, intervals; /* of it, whenever they were */
 	uint64_t bad;			/* lines of the file that were bad before it */
@@ -398,7 +398,7 @@ static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t t
 /* All that is known of it is in its own lines. */
 static bool is_cut_trial(const struct reading *r)
 {
-	return r->set.json && !r->told && !json_get(r->now.json, "end");
+	return r->set.json && !r->shown && !json_get(r->now.json, "end");
 }
 
 /* What is in it of the time that was asked for; from when to when, it is noted. */
@@ -527,9 +527,9 @@ static void take_trial(struct reading *r, struct json_object *members)
 {
 	struct json_object *run = json_object_get(r->now.json), *trial, *trials;
 
-	r->told = true;
+	r->shown = true;
 	end_document(r);
-	r->told = false;
+	r->shown = false;
 	if (r->set.json) {
 		trials = json_get(r->set.json, "trials");
 		trial = json_add_object(trials);
@@ -670,7 +670,7 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 				 file->state.bad      ? "it was cut before its first line was whole"
 				 : !file->state.lines ? "it is empty"
 						      : NULL,
-				 "%s tells of nothing", file->path);
+				 "%s has nothing to show", file->path);
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }
 

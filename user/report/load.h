@@ -185,7 +185,7 @@ bool joined_tcp_wanted(const struct ledgers *l);
  */
 int joined_tcp_make(struct ledgers *l, bool asked, struct error *err);
 
-/* What one end has told of a stream; runs ascend and do not overlap. */
+/* What one end has reported of a stream; runs ascend and do not overlap. */
 struct joined_end {
 	struct fatesum *fates; /* that name the outcomes */
 	const struct fatesum_run *run;
@@ -202,13 +202,13 @@ struct joined_stream {
 	uint64_t watch_from,
 		watch_to;  /* as in the stamp: what did not come between was not there */
 	unsigned l3_bytes; /* of a packet; 0: unknown */
-	bool whole;	   /* the sender has told of all that it attempted */
+	bool whole;	   /* the sender has reported all that it attempted */
 };
 
 /*
  * Adds attempted .. unaccounted, stages and causes to `one`, and to `sum`, where those of all
- * streams are one. `open`: numbers of which the sender has told nothing, because its ledger is not
- * whole, and the receiver nothing either.
+ * streams are one. `open`: numbers of which the sender has reported nothing, because its ledger is
+ * not whole, and the receiver nothing either.
  */
 void joined_add(const struct joined_stream *s, struct result *one, struct result *sum,
 		uint64_t *open);

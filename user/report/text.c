@@ -508,7 +508,7 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 static void put_verdict(struct page *p, const struct json_object *start,
 			const struct json_object *end)
 {
-	static const struct text_count told[] = {
+	static const struct text_count reported[] = {
 		{"sent", "sent"}, {"delivered", "delivered"}, {"dropped", "dropped"}};
 	const struct json_object *lab = json_get(start, "lab"), *remote = json_get(end, "remote");
 	unsigned disagree = 0;
@@ -542,7 +542,8 @@ static void put_verdict(struct page *p, const struct json_object *start,
 		return;
 	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, remote,
 		       "The other host is unknown since {unknown_since_ns#}.");
-	text_counts_line(p, "Until then it had told of ", STYLE_WARN, remote, told, LENGTH(told));
+	text_counts_line(p, "Until then it had reported ", STYLE_WARN, remote, reported,
+			 LENGTH(reported));
 }
 
 void text_run(const struct print_view *v, const struct json_object *start,
@@ -783,7 +784,7 @@ static void put_recv(struct page *p, const struct json_object *end)
 	put_line(p, 0, "received", end, "received", "");
 	put_line(p, 0, "delivered", end, "delivered", fmt_rate(json_get_double(end, "rx_pps")));
 	put_line(p, 0, "lost", end, "lost",
-		 json_get(end, "lost_tail") ? "" : "or more: the end of a stream was not told");
+		 json_get(end, "lost_tail") ? "" : "or more: the end of a stream was not reported");
 	put_causes(p, end);
 	if (!p->html) { /* which has more of it beside the ledger */
 		for (unsigned i = 0; i < LENGTH(others); i++) {

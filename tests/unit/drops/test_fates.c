@@ -314,7 +314,7 @@ static void cover(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum 
 	c->of[fate] += last - first + 1;
 }
 
-/* Whatever the bytes and the pieces: every number once, and both books of it agree. */
+/* Whatever the bytes and the pieces: every number once, and both counts of it agree. */
 CASE_WITH(every_number_has_one_fate, open_fates, close_fates)
 {
 	enum { ALL = 5 * WINDOW };

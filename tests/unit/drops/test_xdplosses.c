@@ -13,7 +13,7 @@ static const struct judged {
 	const char *reason, *location;
 	enum stage stage;
 	enum direction direction;
-	bool beside, instead; /* a loss by these books */
+	bool beside, instead; /* a loss by this count */
 } judged[] = {
 	{{.kind = XDPLOSS_REDIRECT, .act = XDP_REDIRECT, .err = -EINVAL},
 	 "EINVAL",

@@ -238,7 +238,7 @@ static char *page(struct json_object *doc)
 	return text;
 }
 
-/* By tests/html_check.py: well-formed, alone, and its pictures are those of the books. */
+/* By tests/html_check.py: well-formed, alone, and its pictures are those of the ledgers. */
 static void check(const char *text, bool form_only)
 {
 	FILE *f = popen(form_only ? "/usr/bin/python3 tests/html_check.py --form"
