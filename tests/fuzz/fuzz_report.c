@@ -101,12 +101,11 @@ static void show_beside(struct ledgers *l, const struct ledgers_document *a,
 }
 
 /* The file beside itself. */
-static void show_twice(const char *path, bool printed)
+static void show_twice(const char *path)
 {
 	char again[32];
 	const char *const twice[] = {path, again};
-	const struct load_spec spec = {
-		.path = twice, .n = 2, .until_ns = UINT64_MAX, .printed = printed};
+	const struct load_spec spec = {.path = twice, .n = 2, .until_ns = UINT64_MAX};
 	const struct ledgers_document *a, *b;
 	struct error err = {0};
 	struct ledgers *l;
@@ -160,10 +159,9 @@ static void judge_again(const char *path)
 	look_close(&l);
 }
 
-static void report(const char *path, bool printed)
+static void report(const char *path)
 {
-	const struct load_spec spec = {
-		.path = &path, .n = 1, .until_ns = UINT64_MAX, .printed = printed};
+	const struct load_spec spec = {.path = &path, .n = 1, .until_ns = UINT64_MAX};
 	const struct ledgers_document *d;
 	struct error err = {0};
 	struct ledgers *l;
@@ -182,15 +180,14 @@ static void report(const char *path, bool printed)
 		joined_tcp_make(l, false, &err);
 	d = l->document;
 	n = l->documents;
-	if (!printed)
-		show_forms(l);
-	if (!printed && n > 1 && !d->parts)
+	show_forms(l);
+	if (n > 1 && !d->parts)
 		show_beside(l, &d[0], &d[n - 1]);
 	show_page(d, n, false);
 	show_other_names(l);
 	show_page(l->document, l->documents, true);
 	ledgers_free(l);
-	show_twice(path, printed);
+	show_twice(path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -204,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(nowhere);
 	if (capfile_is(path))
 		compare_ends(path);
-	report(path, !lines && !capfile_is(path));
+	report(path);
 	if (lines)
 		judge_again(path);
 	close(fd);

@@ -424,6 +424,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("keep too short", ["trace", "--ledger", "{new}", "--keep", "1ms"], USAGE, "--keep"),
     ("foreign file", ["trace", "--ledger", "{text}"], USAGE, "is no ledger"),
     ("no directory", ["trace", "--ledger", "{none}/x"], FAILED, "cannot open"),
+    ("JSON of a list", ["report", "{labs}"], USAGE, "is of lab -j"),
     ("foreign report", ["report", "{text}"], USAGE, "is no ledger"),
     ("absent report", ["report", "{none}"], FAILED, "cannot open"),
     ("directory", ["report", "{dir}"], USAGE, "is a directory"),
@@ -441,10 +442,11 @@ def test_usage(args, status, said):
         require_root()
     with directory() as path:
         names = {"new": path / "new", "text": path / "text", "none": path / "none", "dir": path,
-                 "empty": path / "empty", "runs": path / "runs"}
+                 "empty": path / "empty", "runs": path / "runs", "labs": path / "labs"}
         names["text"].write_text("not a ledger, but notes of mine\n")
         names["empty"].write_text("")
         names["runs"].write_text(LEDGER)
+        names["labs"].write_text('{"schema":"pktledger/lab/1","labs":[]}')
         result = pktledger(*(word.format(**names) for word in args))
         assert result.status == status and said in result.err, result
         assert len(result.err.strip().splitlines()) == 1, result

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a command has printed, `report` prints again of its ledger, word for word."""
+"""What a command has printed, `report` prints again of its ledger, word for word, and of the JSON
+that -j prints of that ledger."""
 
 import contextlib
 import os
@@ -29,6 +30,11 @@ def assert_reprinted(printed, file, *how):
     assert printed.strip(), "nothing was printed"
     result = assert_ok(pktledger("report", *how, file))
     assert printed in result.out, f"printed:\n{printed}\nreprinted:\n{result.out}"
+    with tempfile.NamedTemporaryFile("w", prefix="pl-test-") as kept:
+        kept.write(assert_ok(pktledger("report", "--json", file)).out)
+        kept.flush()
+        result = assert_ok(pktledger("report", *how, kept.name))
+    assert printed in result.out, f"printed:\n{printed}\nof its JSON:\n{result.out}"
 
 
 def reprints(*args, how=(), status=0):

@@ -132,6 +132,22 @@ static int parse_number(const struct opt *opt, const char *who, const char *text
 	return 0;
 }
 
+/* The value whose title has `word`, as port is said of flow; NULL: a name is about as near. */
+static const char *named_in_title(const struct opt_value *values, const char *word)
+{
+	const char *found = NULL;
+
+	for (const struct opt_value *v = values; v->name; v++) {
+		const char *at = v->title ? strcasestr(v->title, word) : NULL;
+
+		if (!strncmp(v->name, word, strlen(word)))
+			return NULL;
+		if (at && (at == v->title || at[-1] == ' ') && strlen(word) > 2 && !found)
+			found = v->name;
+	}
+	return found;
+}
+
 static int complain_value(const struct opt *opt, const char *who, const char *text,
 			  struct error *err)
 {
@@ -148,7 +164,9 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 				       v->name);
 		names[n++] = v->name;
 	}
-	near = n ? opt_nearest(text, names, n) : NULL;
+	near = n ? named_in_title(opt->values, text) : NULL;
+	if (n && !near)
+		near = opt_nearest(text, names, n);
 	if (near)
 		return error_usage(err, hint, "%s: '%s' is not known (did you mean %s?)", who,
 				   quoted, near);
@@ -393,7 +411,9 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 		      const char *text, struct error *err)
 {
 	const struct opt *o = ref->opt;
-	char *base = p->options + ref->base;
+	char *base = p->options + ref->base, quoted[OPT_QUOTE_MAX];
+	struct opt_ref vary;
+	int code;
 
 	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what has values takes one */
 	if (o->values && !strcmp(text, "help")) {
@@ -402,7 +422,12 @@ static int take_value(struct parser *p, const struct opt_ref *ref, const char *w
 	}
 	if (o->set_offset)
 		*(bool *)(base + o->set_offset - 1) = true;
-	return parse_value(o, who, text, base + o->offset, opt_given(p->seen, o), err);
+	code = parse_value(o, who, text, base + o->offset, opt_given(p->seen, o), err);
+	if (code && !*err->hint && (strchr(text, ',') || strstr(text, "..")) &&
+	    find(p->cmd, "vary", strlen("vary"), 0, &vary))
+		snprintf(err->hint, sizeof(err->hint), "several values: --vary %s=%s", o->name,
+			 quote(quoted, text));
+	return code;
 }
 
 /* `text`: what is behind it in the same word, or NULL. 0, another enum opt_next, or -errno. */

@@ -55,8 +55,7 @@ static const struct opt form_opts[] = {
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
 	{"html", 'o', OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
-	 .help = "write one page with pictures, which needs nothing beside it (-: stdout); FILE "
-		 "may then be what -j of a command has printed, or such a page"},
+	 .help = "write one page with pictures, which needs nothing beside it (-: stdout)"},
 	{"matrix", 0, OPT_FLAG, AT(view.matrix), .excludes = "csv",
 	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
 	{"redact", 0, OPT_FLAG, AT(view.redact),
@@ -66,8 +65,8 @@ static const struct opt form_opts[] = {
 
 static const struct opt report_args[] = {
 	{"FILE", 0, OPT_ARGS, AT(words), .required = true, .default_text = "",
-	 .help = "what --ledger wrote, or `trace -w`; behind captures EXPR may follow, in the "
-		 "language of pcap-filter(7)"},
+	 .help = "what --ledger wrote or -j printed, a page of --html, or what `trace -w` "
+		 "wrote; behind captures EXPR may follow, in the language of pcap-filter(7)"},
 	{0},
 };
 
@@ -231,7 +230,6 @@ static int report_run(void *options, struct error *err)
 	struct report_options *o = options;
 	int rc;
 
-	o->window.printed = o->view.html;
 	o->view.json = global_json_out(&o->global, "pktledger/report/1");
 	o->view.argc = program_argc;
 	o->view.argv = program_argv;
@@ -272,8 +270,9 @@ const struct command cmd_report = {
 	.name = "report",
 	.summary = "shows, joins and compares what was kept, and captures of packets",
 	.synopsis = "[options] FILE ... [EXPR]",
-	.description = "Reads what --ledger of run, sweep, search or trace has written and prints "
-		       "what they would have printed, and what happened when. Lines that are cut "
+	.description = "Reads what --ledger of run, sweep, search or trace has written, or -j "
+		       "printed, and prints what they would have printed, and what happened when. "
+		       "Lines that are cut "
 		       "or spoilt are named, and the rest is used. Of a sweep or search --number "
 		       "shows single trials: they count from 2. Ledgers of `send` and `recv` are "
 		       "joined: what left a sender and did not come to the receiver is `wire`. So "

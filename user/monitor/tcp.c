@@ -27,24 +27,30 @@ const char *const tcp_kind_names[TCP_KINDS] = {"fast", "rto", "tlp", "syn", "syn
 const char *const tcp_why_names[TCP_WHYS] = {"late",	"open",	  "full",  "unseen",
 					     "no_sack", "inside", "device"};
 
-/* What follows the number. */
-static const char *const why_text[TCP_WHYS] = {
-	[TCP_WHY_LATE] = "retransmissions are of what was sent before tracing began",
-	[TCP_WHY_OPEN] = "retransmissions were not acknowledged when tracing ended: whether what "
-			 "they repeat was lost is not known",
-	[TCP_WHY_FULL] = "retransmissions may be of drops that found no room in the ring or were "
-			 "forgotten",
-	[TCP_WHY_UNSEEN] = "retransmissions were counted by their sockets, and no event showed "
-			   "them: tracing is suppressed, or a program was busy on that CPU",
-	[TCP_WHY_NO_SACK] = "retransmissions went to peers without SACK, which cannot report that "
-			    "they had it already",
-	[TCP_WHY_INSIDE] = "retransmissions went by a device that leads to another namespace of "
-			   "this kernel, no event showed a drop, and they were not seen to "
-			   "leave this host: an XDP program, a queue that only counts, or a loss "
-			   "behind NAT, which is not followed",
-	[TCP_WHY_DEVICE] = "retransmissions are of segments that their device may have lost: it "
-			   "counts drops or errors without an event, or its counters could not be "
-			   "read at the end",
+/* Of how many, for fmt_many(), and what follows. */
+static const struct {
+	const char *of, *text;
+} why_text[TCP_WHYS] = {
+	[TCP_WHY_LATE] = {"retransmission is|retransmissions are",
+			  "of what was sent before tracing began"},
+	[TCP_WHY_OPEN] = {"retransmission was|retransmissions were",
+			  "not acknowledged when tracing ended: whether what it repeats was lost "
+			  "is not known"},
+	[TCP_WHY_FULL] = {"retransmission", "may be of drops that found no room in the ring or "
+					    "were forgotten"},
+	[TCP_WHY_UNSEEN] = {"retransmission was|retransmissions were",
+			    "counted by the socket, and no event showed it: tracing is "
+			    "suppressed, or a program was busy on that CPU"},
+	[TCP_WHY_NO_SACK] = {"retransmission", "went to peers without SACK, which cannot report "
+					       "that they had it already"},
+	[TCP_WHY_INSIDE] = {"retransmission", "went by a device that leads to another namespace "
+					      "of this kernel, no event showed a drop, and none "
+					      "was seen to leave this host: an XDP program, a "
+					      "queue that only counts, or a loss behind NAT, "
+					      "which is not followed"},
+	[TCP_WHY_DEVICE] = {"retransmission is|retransmissions are",
+			    "of what the device may have lost: it counts drops or errors "
+			    "without an event, or its counters could not be read at the end"},
 };
 
 /* Counters by namespace */
@@ -514,39 +520,45 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 	const struct tcp_sum *s = &b->sum;
 	const struct {
 		uint64_t n;
-		const char *text;
+		const char *of, *text; /* of: for fmt_many() */
 	} doubts[] = {
-		{s->bytes_unaccounted,
-		 "bytes that sockets sent are neither new, nor retransmitted, "
-		 "nor dropped before they were counted as sent"},
-		{s->overcounted, "more retransmissions were reported than sockets counted"},
-		{s->torn, "sockets never paused long enough to be read at one moment: what they "
-			  "sent does not add up"},
-		{b->own.unkept, "sockets are not in the sums: there was no memory for them"},
+		{s->bytes_unaccounted, "byte that sockets sent is|bytes that sockets sent are",
+		 "neither new, nor retransmitted, nor dropped before TCP counted it as sent"},
+		{s->overcounted, "more retransmission was|more retransmissions were",
+		 "reported than sockets counted"},
+		{s->torn, "socket",
+		 "never paused long enough to be read at one moment: what was "
+		 "sent does not add up"},
+		{b->own.unkept, "socket is|sockets are",
+		 "not in the sums: there was no memory for more"},
 		{b->balanced ? 0 : b->missed,
-		 "events, of this flow or another, were not seen because a program was busy on "
-		 "that CPU: what is lost beyond, undecided or does not add up may be of them"},
-		{s->beyond ? b->own.unplaced : 0,
-		 "packets of the flow were dropped, and nothing shows in which namespace: what is "
-		 "called lost beyond may be of them"},
-		{s->beyond ? b->own.unread : 0, "packets, of this flow or another, were dropped "
-						"with their headers in pages: what is called lost "
-						"beyond may be of them"},
-		{b->uncompared,
-		 "namespaces have counters that cannot be read: what events showed of "
-		 "them is not compared"},
-		{b->refused, "records are of flows that found no room (--flows): what they lost is "
-			     "not known"},
-		{s->not_resent, "segments were dropped here and not sent again: their connection "
-				"ended, or their time has not come"},
+		 "event, of this flow or another, was|events, of this "
+		 "flow or another, were",
+		 "not seen because a program was busy on that CPU: what is lost beyond, undecided "
+		 "or does not add up may be of this"},
+		{s->beyond ? b->own.unplaced : 0, "packet of the flow was|packets of the flow were",
+		 "dropped, and nothing shows in which namespace: what is called lost beyond may be "
+		 "of this"},
+		{s->beyond ? b->own.unread : 0,
+		 "packet, of this flow or another, was|packets, of "
+		 "this flow or another, were",
+		 "dropped with the headers in pages: what is called lost beyond may be of this"},
+		{b->uncompared, "namespace has|namespaces have",
+		 "counters that cannot be read: what events showed there is not compared"},
+		{b->refused, "record is|records are",
+		 "of flows that found no room (--flows): what those lost is not known"},
+		{s->not_resent, "segment was|segments were",
+		 "dropped here and not sent again: the connection ended, or the time has not "
+		 "come"},
 	};
 
 	if (!i--) {
 		if (b->balanced && !s->retransmitted)
 			snprintf(buf, size, "nothing was retransmitted");
 		else if (b->balanced)
-			snprintf(buf, size, "all %s retransmissions have their cause",
-				 fmt_count(s->retransmitted));
+			snprintf(buf, size, "%s%s their cause", s->retransmitted > 1 ? "all " : "",
+				 fmt_many(s->retransmitted,
+					  "retransmission has|retransmissions have"));
 		else
 			snprintf(buf, size, "what was retransmitted does not balance");
 		return 0;
@@ -554,13 +566,14 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 	for (unsigned why = 0; why < TCP_WHYS; why++) {
 		if (!s->undecided[why] || i--)
 			continue;
-		snprintf(buf, size, "%s %s", fmt_count(s->undecided[why]), why_text[why]);
+		snprintf(buf, size, "%s %s", fmt_many(s->undecided[why], why_text[why].of),
+			 why_text[why].text);
 		return 0;
 	}
 	for (unsigned d = 0; d < sizeof(doubts) / sizeof(*doubts); d++) {
 		if (!doubts[d].n || i--)
 			continue;
-		snprintf(buf, size, "%s %s", fmt_count(doubts[d].n), doubts[d].text);
+		snprintf(buf, size, "%s %s", fmt_many(doubts[d].n, doubts[d].of), doubts[d].text);
 		return 0;
 	}
 	return put_counter(b, i, buf, size);

@@ -255,8 +255,9 @@ static void put_trials_headline(struct html *h, struct json_object *doc, struct 
 	else if (rate > 0)
 		html_put(h, "<h1>No drop up to %s</h1>", fmt_rate(rate));
 	else if (least <= most)
-		html_put(h, "<h1>%lu trials, %.2f to %.2f %% lost</h1>",
-			 json_get_length(doc, "trials"), 100 * least, 100 * most);
+		html_put(h, "<h1>%s, %.2f to %.2f %% lost</h1>",
+			 fmt_many(json_get_length(doc, "trials"), "trial"), 100 * least,
+			 100 * most);
 	if (json_denies(end, "balanced"))
 		html_put(h, "<p class=\"bad\">NOT BALANCED: some of the trials.</p>");
 }
@@ -395,7 +396,8 @@ static void put_flows(struct html *h, struct json_object *end)
 
 	if (n < 2)
 		return;
-	html_put(h, "<details><summary>%lu flows</summary>", n + json_get_u64(end, "flows_more"));
+	html_put(h, "<details><summary>%s</summary>",
+		 fmt_many(n + json_get_u64(end, "flows_more"), "flow"));
 	page_table(&p, columns);
 	for (struct json_each f = json_each(end, "flows"); json_next(&f);) {
 		struct json_object *latency = json_get(f.item, "latency_ns");

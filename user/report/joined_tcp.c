@@ -183,28 +183,30 @@ static const char *const why_names[JOIN_WHYS] = {"elsewhere", "sequence", "wrapp
 						 "reused",    "before",	  "after",
 						 "unseen",    "full",	  "no_event"};
 
-/* What follows the number. */
-static const char *const why_text[JOIN_WHYS] = {
-	[JOIN_ELSEWHERE] =
-		"are of flows that no other of these hosts has seen, by their addresses or "
-		"by their first number and one address",
-	[JOIN_SEQUENCE] =
-		"are of flows that others have seen with other sequence numbers: a proxy, "
-		"a SYN proxy or an adjustment of them is between",
-	[JOIN_WRAPPED] =
-		"are of flows that were there before and have moved more than 2 GiB: their "
-		"numbers came several times",
-	[JOIN_REUSED] = "were of an earlier connection with the same addresses and ports, of which "
-			"no numbers are kept",
-	[JOIN_BEFORE] = "were sent before tracing of the other host began",
-	[JOIN_AFTER] = "came after tracing of the other host had ended, or another way",
-	[JOIN_UNSEEN] =
-		"are of flows of which something came that was not seen at the entry of the "
-		"other host: it goes another way, or tracing is suppressed there",
-	[JOIN_FULL] = "may be of records that found no room, or of events that were not "
-		      "seen because a program was busy on that CPU",
-	[JOIN_NO_EVENT] = "came to the last of these hosts, and no event showed their end: lost "
-			  "there without one, or behind it",
+/* Of how many segments, for fmt_many(), and what follows. */
+static const struct {
+	const char *of, *text;
+} why_text[JOIN_WHYS] = {
+	[JOIN_ELSEWHERE] = {"is|are",
+			    "of flows that no other of these hosts has seen, by their addresses "
+			    "or by their first number and one address"},
+	[JOIN_SEQUENCE] = {"is|are",
+			   "of flows that others have seen with other sequence numbers: a proxy, "
+			   "a SYN proxy or an adjustment of them is between"},
+	[JOIN_WRAPPED] = {"is|are",
+			  "of flows that were there before and have moved more than 2 GiB: their "
+			  "numbers came several times"},
+	[JOIN_REUSED] = {"was|were", "of an earlier connection with the same addresses and ports, "
+				     "of which no numbers are kept"},
+	[JOIN_BEFORE] = {"was|were", "sent before tracing of the other host began"},
+	[JOIN_AFTER] = {"came|came", "after tracing of the other host had ended, or another way"},
+	[JOIN_UNSEEN] = {"is|are",
+			 "of flows of which something came that was not seen at the entry of the "
+			 "other host: it goes another way, or tracing is suppressed there"},
+	[JOIN_FULL] = {"may be|may be", "of records that found no room, or of events that were "
+					"not seen because a program was busy on that CPU"},
+	[JOIN_NO_EVENT] = {"came|came", "to the last of these hosts, and no event showed the end: "
+					"lost there without one, or behind it"},
 };
 
 static bool is_unjoined(enum tcp_join_why why)
@@ -370,7 +372,8 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 			continue;
 		*(is_unjoined(i) ? &unjoined : &undecided) += sum->undecided[i];
 		row = json_add_object(why);
-		snprintf(text, sizeof(text), "%s %s", fmt_count(sum->undecided[i]), why_text[i]);
+		snprintf(text, sizeof(text), "%s %s", fmt_many(sum->undecided[i], why_text[i].of),
+			 why_text[i].text);
 		json_put_text(row, "why", why_names[i]);
 		json_put_u64(row, "segments", sum->undecided[i]);
 		json_put_text(row, "text", text);

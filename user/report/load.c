@@ -258,9 +258,8 @@ static int check_kind(const char *path, struct error *err)
 		       sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{'))
 		return 0;
 	return error_usage(err,
-			   printed_is(path)
-				   ? "report --html PAGE shows what -j has printed"
-				   : "report reads what --ledger of a command wrote, and captures",
+			   "report reads what --ledger of a command wrote, what -j has printed, "
+			   "and captures",
 			   "%s is no ledger", path);
 }
 
@@ -674,35 +673,46 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }
 
-/* A document that another has put together already. */
+/* A document that another has put together already: takes it. */
 static int add_printed(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
-		       const char *text, struct error *err)
+		       struct json_object *json, struct error *err)
 {
-	struct ledgers_document d = {
-		.json = json_tokener_parse(text),
-		.path = file->path,
-		.number = ++file->documents,
-	};
+	static const char *const readable[] = {"run",	"send",	  "recv",  "trace",
+					       "sweep", "search", "check", "report"};
+	const char *schema = json_get_text(json, "schema");
+	struct ledgers_document d = {.json = json, .path = file->path};
 	int rc = 0;
 
-	if (!d.json)
-		return error_set(err, STATUS_FAILED, -EINVAL, NULL,
-				 "%s is cut, or no JSON document", file->path);
-	if (strncmp(json_get_text(d.json, "schema"), "pktledger/", 10) ||
-	    !json_object_is_type(json_get(d.json, "start"), json_type_object))
+	if (!json) {
+		rc = error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s is cut, or no JSON document",
+			       file->path);
+	} else if (!command_of(schema, d.command)) {
 		rc = error_usage(err,
-				 "--html takes what -j has printed, what --ledger has kept, and "
+				 "report takes what -j has printed, what --ledger has kept, and "
 				 "its own pages",
 				 "%s is not of pktledger", file->path);
-	if (rc || (spec->number && spec->number != d.number)) {
+	} else if (!is_one_of(d.command, readable, LENGTH(readable)) ||
+		   !json_object_is_type(json_get(json, "start"), json_type_object)) {
+		rc = error_usage(err, json_get_text(json_get(json, "error"), "message"),
+				 "%s is of %s -j, and has nothing that report shows", file->path,
+				 d.command);
+	}
+	for (struct json_each o = json_each(json, "documents"); !rc && json_next(&o);)
+		rc = add_printed(l, spec, file, json_object_get(o.item), err);
+	if (rc || json_get(json, "documents")) {
 		forget(&d);
 		return rc;
 	}
-	command_of(json_get_text(d.json, "schema"), d.command);
-	when_date(json_get_text(json_get(d.json, "start"), "time"), &d.from_ns);
-	d.to_ns = d.from_ns;
-	d.damaged = is_one_end(d.command) && json_denies(d.json, "fates_agree");
-	keep(l, &d);
+	d.number = ++file->documents;
+	d.parts = !strcmp(d.command, "trace");
+	when_date(json_get_text(json_get(json, "start"), "time"), &d.from_ns);
+	d.to_ns = d.from_ns + json_get_u64(json_get(json, "end"), "duration_ns");
+	note_times(file, d.from_ns, d.to_ns);
+	d.damaged = is_one_end(d.command) && json_denies(json, "fates_agree");
+	if (spec->number ? spec->number == d.number : in_window(spec, d.from_ns, d.to_ns))
+		keep(l, &d);
+	else
+		forget(&d);
 	return 0;
 }
 
@@ -716,7 +726,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 	if (*text == '{')
-		rc = add_printed(l, spec, file, text, err);
+		rc = add_printed(l, spec, file, json_tokener_parse(text), err);
 	for (at = text; *text != '{' && !rc && (at = strstr(at, HTML_DOCUMENT)); at = end + 1) {
 		begin = strchr(at, '>');
 		end = begin ? strstr(begin, "</script>") : NULL;
@@ -725,7 +735,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 			break;
 		}
 		*end = '\0';
-		rc = add_printed(l, spec, file, begin + 1, err);
+		rc = add_printed(l, spec, file, json_tokener_parse(begin + 1), err);
 	}
 	free(text);
 	if (!rc && !file->documents)
@@ -747,7 +757,7 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 			keep(l, &d);
 		return rc;
 	}
-	if (spec->printed && printed_is(path))
+	if (printed_is(path))
 		return read_printed(l, spec, file, err);
 	rc = check_kind(path, err);
 	return rc ? rc : read_lines(l, spec, file, err);

@@ -67,7 +67,6 @@ struct load_spec {
 	 * there if they do. 0 and UINT64_MAX: everything.
 	 */
 	uint64_t since_ns, until_ns;
-	bool printed;	  /* what -j has printed, and pages, are taken as they are, too */
 	uint64_t number;  /* only this one of each file, from 1; 0: all */
 	const char *expr; /* of the packets in captures; NULL or "": all */
 };
@@ -101,7 +100,7 @@ struct ledgers {
 };
 
 /*
- * Reads all files. STATUS_USAGE: one is neither. STATUS_FAILED: it cannot be read. Lines that are
+ * Reads all files; what -j has printed, and pages, are taken as they are. STATUS_USAGE: one is neither. STATUS_FAILED: it cannot be read. Lines that are
  * cut or spoilt are no error: see struct ledgers_file.
  */
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);

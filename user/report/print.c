@@ -341,7 +341,8 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	p.indent = 2;
 	page_fill(&p, STYLE_BOLD, start, "{?host}on {host},");
 	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
-	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_words(&p, STYLE_DIM, "(%s, %u)",
+		   json_get(d->json, "file") ? json_get_text(d->json, "file") : d->path, d->number);
 	page_end(&p);
 	if (!words)
 		return;
@@ -377,6 +378,10 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
 		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
 			text_solo(v, end);
+		else if (!strcmp(d->command, "check"))
+			print_check(v, end);
 	}
+	if (json_get(d->json, "between"))
+		ends_print(v, json_get(d->json, "between"));
 	print_joined(v, d->json);
 }

@@ -661,8 +661,8 @@ void text_found(FILE *out, const struct json_object *end)
 	if (json_get(end, "mrr"))
 		print_mrr(&p, json_get(end, "mrr"));
 	page_text(&p, 0, STYLE_PLAIN, "");
-	page_words(&p, STYLE_PLAIN, "%u trials between %s and %s%s%s%s, frames of %u bytes, in\v%s",
-		   (unsigned)json_get_u64(end, "trials"),
+	page_words(&p, STYLE_PLAIN, "%s between %s and %s%s%s%s, frames of %u bytes, in\v%s",
+		   fmt_many(json_get_u64(end, "trials"), "trial"),
 		   fmt_rate(json_get_double(end, "min_rate_pps")),
 		   fmt_rate(json_get_double(end, "max_rate_pps")),
 		   held_back || generator ? " (what " : "", held_back || generator ? highest : "",

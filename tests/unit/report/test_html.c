@@ -456,7 +456,7 @@ CASE(a_file_is_whole_or_as_before)
 	struct ledgers_document d[2] = {{.path = "first"}, {.path = EVIL}};
 	const struct html_page whole = {.docs = d, .n = 2};
 	const struct load_spec spec = {
-		.path = &(const char *){path}, .n = 1, .until_ns = UINT64_MAX, .printed = true};
+		.path = &(const char *){path}, .n = 1, .until_ns = UINT64_MAX};
 	struct ledgers *l;
 	struct error err = {};
 	int fd = mkstemp(path);
