@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`export`: what is scraped is what was lost, to the packet; whoever else calls does no harm."""
 
+import base64
 import contextlib
 import http.client
 import json
@@ -10,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -43,13 +46,16 @@ def free_port():
 
 
 class Exporter:
-    def __init__(self, process, port):
+    def __init__(self, process, port, tls=None):
         self.process = process
         self.port = port
+        self.tls = tls
 
     def ask(self, path="/metrics", method="GET", body=None, **headers):
         """Status, headers and text."""
-        caller = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30 * PATIENCE)
+        at = {"host": "127.0.0.1", "port": self.port, "timeout": 30 * PATIENCE}
+        caller = (http.client.HTTPSConnection(context=self.tls, **at) if self.tls
+                  else http.client.HTTPConnection(**at))
         with contextlib.closing(caller):
             caller.request(method, path, body, headers)
             answer = caller.getresponse()
@@ -77,11 +83,11 @@ class Exporter:
 
 
 @contextlib.contextmanager
-def exporting(*args):
+def exporting(*args, tls=None):
     """Serves when this is entered; ends well."""
     port = free_port()
     with started("export", "--listen", f"127.0.0.1:{port}", *args) as process:
-        exporter = Exporter(process, port)
+        exporter = Exporter(process, port, tls)
         with contextlib.suppress(ConnectionRefusedError):
             until(lambda: process.poll() is not None or is_answered(exporter), 30, "an answer")
         if process.poll() is not None:
@@ -95,7 +101,7 @@ def exporting(*args):
 
 def is_answered(exporter):
     try:
-        return exporter.ask("/")[0] == 200
+        return exporter.ask("/")[0] in (200, 401)
     except ConnectionRefusedError:
         return False
 
@@ -232,6 +238,69 @@ def the_page_shows_what_was_lost():
         for host, status in (("evil.example", 421), ("evil.example:80", 421), ("localhost:1", 200),
                              ("[::1]:28780", 200), ("127.0.0.1", 200), ("127.0.0.1.evil.org", 421)):
             assert exporter.ask("/", Host=host)[0] == status, host
+
+
+def certificate(directory):
+    """Of 127.0.0.1, and its key."""
+    require(shutil.which("openssl"), "needs openssl")
+    cert, key = f"{directory}/cert.pem", f"{directory}/key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=export", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key],
+                   check=True, capture_output=True)
+    return cert, key
+
+
+def basic(password):
+    return "Basic " + base64.b64encode(f"me:{password}".encode()).decode()
+
+
+@case
+def by_tls_and_with_a_token():
+    token = "0123456789abcdef" * 4
+    with tempfile.TemporaryDirectory() as directory:
+        cert, key = certificate(directory)
+        path = Path(directory, "token")
+        path.write_text(token + "\n")
+        path.chmod(0o600)
+        trusted = ssl.create_default_context(cafile=cert)
+        with exporting("--tls-cert", cert, "--tls-key", key, "--token-file", path,
+                       tls=trusted) as exporter, contextlib.ExitStack() as silent:
+            for _ in range(100):  # who says nothing keeps nobody out
+                silent.enter_context(socket.create_connection(("127.0.0.1", exporter.port)))
+            status, headers, text = exporter.ask("/metrics", Authorization=f"Bearer {token}")
+            assert status == 200 and "pktledger_build_info" in text, (status, headers, text)
+            for said, status in (("bearer " + token, 200), (basic(token), 200), (basic("x"), 401),
+                                 ("Bearer " + token[:-1], 401), ("Bearer " + token + "0", 401),
+                                 (f"Bearer {token[:-1]}0", 401), ("Basic !", 401), ("Bearer", 401),
+                                 (token, 401), ("", 401)):
+                for page in "/", "/live", "/metrics", "/live.js":
+                    assert exporter.ask(page, Authorization=said)[0] == status, (said, page)
+            status, headers, text = exporter.ask("/")
+            assert status == 401 and "token" in text and "lost" not in text, (headers, text)
+            with contextlib.suppress(OSError):  # in the clear nothing is answered
+                assert b"HTTP" not in call(exporter.port, b"GET / HTTP/1.0\r\n\r\n", wait=True)
+            old = ssl.create_default_context(cafile=cert)
+            old.set_ciphers("ALL:@SECLEVEL=0")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+            try:
+                Exporter(None, exporter.port, old).ask("/")
+                raise AssertionError("TLS 1.1 was spoken")
+            except OSError:
+                pass
+        key_of_another = certificate(tempfile.mkdtemp(dir=directory))[1]
+        path.chmod(0o644)
+        for options, said in ((["--tls-cert", cert], "belong together"),
+                              (["--tls-cert", key, "--tls-key", cert], "no certificate and its key"),
+                              (["--tls-cert", cert, "--tls-key", key_of_another], "its key"),
+                              (["--tls-cert", "/pl-none", "--tls-key", key], "cannot read /pl-none"),
+                              (["--token-file", path], "others may read it"),
+                              (["--textfile", f"{directory}/x.prom", "--token-file", path],
+                               "add --listen")):
+            result = pktledger("export", *options)
+            assert result.status == USAGE and said in result.err, result
+            assert result.err.count("\n") == 1, result
 
 
 @thorough

@@ -24,7 +24,7 @@ struct export_options {
 	struct live_options live;
 	struct endpoint listen;
 	bool listen_set, process;
-	const char *textfile;
+	const char *textfile, *cert, *key, *token_file;
 	unsigned max_series;
 };
 
@@ -44,6 +44,13 @@ static const struct opt export_opts[] = {
 	 .set_offset = OPT_SET(struct export_options, listen_set),
 	 .help = "serve /metrics and / by HTTP at this address; [::] is all; none with --textfile "
 		 "alone"},
+	{"tls-cert", 0, OPT_STRING, AT(cert), .metavar = "FILE", .default_text = "none: HTTP",
+	 .help = "serve by HTTPS, with this certificate and its chain (PEM)"},
+	{"tls-key", 0, OPT_STRING, AT(key), .metavar = "FILE", .default_text = "none",
+	 .help = "the private key of --tls-cert (PEM)"},
+	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
+	 .help = "answer only requests with the token that is the first line of this file: "
+		 "`Authorization: Bearer`, or the password in a browser"},
 	{"textfile", 0, OPT_STRING, AT(textfile), .metavar = "FILE", .default_text = "none",
 	 .help = "write them at each interval, for node_exporter's textfile collector"},
 	{"interval", 'I', OPT_TIME, AT(live.interval_ns), .min = 100000000,
@@ -192,8 +199,8 @@ static void on_start(void *arg)
 		log_warn("%s", sources_gaps(e->session.sources));
 	trace_show_gaps(e->session.live);
 	if (e->http)
-		log_info("metrics at http://%s/metrics, and for people at /",
-			 num_text_endpoint(&e->where));
+		log_info("metrics at http%s://%s/metrics, and for people at /",
+			 e->o->cert ? "s" : "", num_text_endpoint(&e->where));
 	if (e->o->textfile)
 		log_info("metrics in %s", e->o->textfile);
 }
@@ -256,14 +263,29 @@ static bool on_interval(void *arg)
 static int open_outlets(struct export *e, struct error *err)
 {
 	const char *file = e->o->textfile;
-	struct http_spec http = {e->o->listen, before_scrape, scraped, drawn, e};
+	struct http_spec http = {
+		.listen = e->o->listen,
+		.cert = e->o->cert,
+		.key = e->o->key,
+		.before = before_scrape,
+		.text = scraped,
+		.page = drawn,
+		.arg = e,
+	};
 	int rc = file ? metrics_file(NULL, file, err) : 0;
+
+	if (!rc && e->o->token_file)
+		rc = token_read(&http.token, e->o->token_file, err);
 
 	if (!http.listen.port)
 		http.listen.port = PORT;
 	e->where = http.listen;
 	if (!rc && (e->o->listen_set || !file))
 		rc = http_open(&e->http, &http, err);
+	if (!rc && http.token.len && !http.cert && !num_is_loopback(&http.listen))
+		log_warn("the token can be read on the way to %s; --tls-cert and --tls-key encrypt "
+			 "it",
+			 num_text_endpoint(&http.listen));
 	if (!rc && file && fnmatch("*.prom", file, 0) && strncmp(file, "/dev/", 5))
 		log_warn("node_exporter reads files whose names end with .prom only");
 	return rc;
@@ -276,6 +298,12 @@ static int check(struct export *e, struct error *err)
 
 	if (global_json(&o->global))
 		return error_usage(err, "use trace --json-lines", "export is for Prometheus");
+	if (!e->o->cert != !e->o->key)
+		return error_usage(err, "give both", "--tls-cert and --tls-key belong together");
+	if (e->o->textfile && !e->o->listen_set && (e->o->cert || e->o->token_file))
+		return error_usage(err, "add --listen",
+				   "with --textfile alone there is no port for %s to protect",
+				   e->o->cert ? "--tls-cert" : "--token-file");
 	if (o->balance && (o->spec.netns || o->pod))
 		return error_usage(err, "narrow EXPR instead",
 				   "%s and --balance of export cannot be together: both ends of a "
@@ -332,6 +360,8 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
 	{"export --listen [::]", "for one elsewhere; everybody who reaches the port can read it"},
+	{"export --listen [::] --tls-cert cert.pem --tls-key key.pem --token-file token",
+	 "by HTTPS, for who has the token"},
 	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",
 	 "for node_exporter, without a port"},
 	{"export --netns shop udp", "of one namespace, UDP only"},

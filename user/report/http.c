@@ -12,14 +12,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
-#include "experiment/wire.h"
 #include "report/print.h"
 
 #define DEADLINE_NS 10000000000ULL /* as long as Prometheus waits for a scrape */
 #define SPARE	    16		   /* connections that may come while old ones are ended */
 #define MEMORY	    16384	   /* of a connection: its request is no longer than that */
 #define TURNS	    32 /* of MHD_run(), which leaves what it did not come to for the next */
+
+#define BEARER	     "Bearer "
+#define REALM	     "realm=\"pktledger\""
+#define TLS_VERSIONS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 #define PAGE_NS 1000000000ULL	/* so long the page is not made again, however many look at it */
 #define RETRY	"retry: 1000\n" /* ms */
@@ -124,6 +128,10 @@ static enum MHD_Result answer_as(struct MHD_Connection *c, unsigned status, cons
 		return MHD_NO;
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (status == MHD_HTTP_UNAUTHORIZED) {
+		MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, BEARER REALM);
+		MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic " REALM);
+	}
 	done = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return done;
@@ -215,6 +223,34 @@ static bool is_local(const char *host)
 	       inet_pton(AF_INET6, name, &address) == 1;
 }
 
+/* Takes as long whatever is wrong with it. */
+static bool is_token(const struct token *token, const char *said)
+{
+	uint8_t wrong = strlen(said) != token->len;
+
+	for (size_t i = 0; !wrong && i < token->len; i++)
+		wrong |= token->bytes[i] ^ (uint8_t)said[i];
+	return !wrong;
+}
+
+static bool may_read(const struct http *h, struct MHD_Connection *c)
+{
+	const char *said =
+		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	char *user, *password = NULL;
+	bool may;
+
+	if (!h->spec.token.len)
+		return true;
+	if (said && !strncasecmp(said, BEARER, strlen(BEARER)))
+		return is_token(&h->spec.token, said + strlen(BEARER));
+	user = MHD_basic_auth_get_username_password(c, &password);
+	may = password && is_token(&h->spec.token, password);
+	MHD_free(user);
+	MHD_free(password);
+	return may;
+}
+
 /* Called when the head of a request is there. A body is not read: the connection ends. */
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *body,
@@ -232,6 +268,11 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	    !is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
 		return answer_text(c, MHD_HTTP_MISDIRECTED_REQUEST,
 				   "this is 127.0.0.1, localhost or [::1], and no other host\n");
+	if (!may_read(h, c))
+		return answer_text(
+			c, MHD_HTTP_UNAUTHORIZED,
+			"the token of --token-file is needed: as Authorization: Bearer, or "
+			"as the password of Basic\n");
 	if (!strcmp(url, "/metrics"))
 		return answer_made(h, c,
 				   (enum made)http_accept(MHD_lookup_connection_value(
@@ -245,10 +286,61 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	return answer_text(c, MHD_HTTP_NOT_FOUND, "there are / and /metrics\n");
 }
 
+static void forget_secret(char *text, size_t len)
+{
+	if (text)
+		explicit_bzero(text, len);
+	free(text);
+}
+
+static int start_daemon(struct http *h, int fd, struct error *err)
+{
+	const char *const files[] = {h->spec.cert, h->spec.key};
+	char *pem[2] = {NULL, NULL};
+	size_t len[2] = {0, 0};
+	int rc = 0;
+
+	if (h->spec.cert && (!tls || MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES))
+		return error_set(err, STATUS_UNABLE, -ENOSYS, "put a proxy with TLS before it",
+				 "this build has no TLS");
+	for (unsigned i = 0; h->spec.cert && i < 2 && !rc; i++) {
+		rc = file_read(files[i], &pem[i], &len[i]);
+		if (rc)
+			error_errno(err, STATUS_USAGE, rc, NULL, "cannot read %s", files[i]);
+	}
+	if (!rc) {
+		const struct MHD_OptionItem encrypted[] = {
+			{MHD_OPTION_HTTPS_MEM_CERT, 0, pem[0]},
+			{MHD_OPTION_HTTPS_MEM_KEY, 0, pem[1]},
+			{MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_VERSIONS},
+			{MHD_OPTION_END, 0, NULL},
+		};
+
+		h->daemon = MHD_start_daemon(
+			MHD_USE_EPOLL | (h->spec.cert ? MHD_USE_TLS : 0), 0, NULL, NULL, answer, h,
+			MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+			(unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+			(size_t)MEMORY, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+			MHD_OPTION_ARRAY, h->spec.cert ? encrypted : encrypted + 3, MHD_OPTION_END);
+		if (!h->daemon && h->spec.cert)
+			rc = error_usage(err,
+					 "PEM; `openssl x509 -noout -pubkey -in` and `openssl "
+					 "pkey -pubout -in` show which belong together",
+					 "%s and %s are no certificate and its key", h->spec.cert,
+					 h->spec.key);
+		else if (!h->daemon)
+			rc = error_set(err, STATUS_FAILED, -EIO, NULL,
+				       "cannot start the HTTP server");
+	}
+	forget_secret(pem[0], len[0]);
+	forget_secret(pem[1], len[1]);
+	return rc;
+}
+
 int http_open(struct http **out, const struct http_spec *spec, struct error *err)
 {
 	struct http *h;
-	int fd = conn_listen(&spec->listen);
+	int fd = conn_listen(&spec->listen), rc;
 
 	if (fd < 0)
 		return error_errno(
@@ -261,15 +353,11 @@ int http_open(struct http **out, const struct http_spec *spec, struct error *err
 			"cannot listen at %s", num_text_endpoint(&spec->listen));
 	h = mem_new(h);
 	h->spec = *spec;
-	h->daemon =
-		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, h, MHD_OPTION_LISTEN_SOCKET,
-				 fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS,
-				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
-				 MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
-	if (!h->daemon) {
+	rc = start_daemon(h, fd, err);
+	if (rc) {
 		close(fd);
 		free(h);
-		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot start the HTTP server");
+		return rc;
 	}
 	*out = h;
 	return 0;

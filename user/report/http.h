@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
+#include "experiment/wire.h"
 #include "monitor/metrics.h"
 
 #define HTTP_CONNECTIONS 64
@@ -24,6 +25,10 @@ struct http;
 
 struct http_spec {
 	struct endpoint listen;
+	const char *cert, *key; /* files, PEM: by TLS; NULL: in the clear */
+	/* Who is answered: whoever has it, as Bearer (RFC 6750) or as the password of Basic (RFC
+	 * 7617), which browsers ask people for. len 0: everybody. */
+	struct token token;
 	/* Before an answer is made, of metrics also if it is taken from memory; it may call
 	 * http_forget(). */
 	void (*before)(void *arg);
@@ -34,7 +39,10 @@ struct http_spec {
 	void *arg;
 };
 
-/* Listens. STATUS_FAILED; STATUS_UNABLE: the port needs a capability. */
+/*
+ * Listens. STATUS_FAILED; STATUS_USAGE: no certificate and its key; STATUS_UNABLE: the port needs a
+ * capability, or this build has no TLS.
+ */
 int http_open(struct http **h, const struct http_spec *spec, struct error *err);
 void http_close(struct http *h); /* NULL is allowed */
 
