@@ -718,6 +718,7 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 
 	if (!cell || !has_any(&cell->matched))
 		return;
+	look.sockets++;
 	packets = queue_length(sk);
 	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed, with its queue, after a grace period */
 		look.dying += packets;
@@ -1234,7 +1235,7 @@ int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
 
 	if (!look_begun) {
 		look_begun = 1;
-		look.queued = look.mixed = look.dying = 0;
+		look.queued = look.mixed = look.dying = look.sockets = 0;
 		look_sum();
 		look_before = look.sum;
 	}

@@ -169,8 +169,9 @@ struct balance_look {
 	struct balance_tally sum; /* over the CPUs; causes judged later than they came are in it */
 	__u64 queued;		  /* datagrams of the flow in sockets' queues */
 	__u64 mixed;		  /* packets in queues of sockets that have others too */
-	__u64 dying; /* packets in queues of sockets that are closed, and not yet freed */
-	__u64 moved; /* not 0: something changed while looking */
+	__u64 dying;   /* packets in queues of sockets that are closed, and not yet freed */
+	__u64 sockets; /* known ones of ports to which the flow came */
+	__u64 moved;   /* not 0: something changed while looking */
 };
 
 /* The first letters of a kind of link ("veth"), filled up with 0. */

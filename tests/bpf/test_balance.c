@@ -497,7 +497,7 @@ static void *reads(void *arg)
 	static uint8_t payload[LEN];
 
 	(void)arg;
-	while (!over)
+	while (rx >= 0 && !over)
 		recv(rx, payload, sizeof(payload), 0);
 	return NULL;
 }
@@ -532,6 +532,16 @@ CASE_WITH(while_it_flows, open_sockets, close_sockets)
 CASE_WITH(while_it_floods, open_sockets, close_sockets)
 {
 	flows(0);
+}
+
+/* A moment to begin at is found all the same, and soon. */
+CASE_WITH(while_it_flows_and_nobody_reads, open_sockets, close_sockets)
+{
+	close(rx);
+	rx = -1;
+	flows(50);
+	assert_int_equal(begun.sockets, 0);
+	assert_false(begun.moved);
 }
 
 int main(void)

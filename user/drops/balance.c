@@ -312,7 +312,9 @@ int balance_attach(struct balance *b, const struct trace_places *places, struct 
 	s->bss->places = *places;
 	s->links.balance_looks = trace_attach_iter(s->progs.balance_looks, s->maps.sockets);
 	s->links.balance_unread = trace_attach_iter(s->progs.balance_unread, s->maps.sockets);
-	if (!s->links.balance_looks || !s->links.balance_unread)
+	/* ends before entries: what has entered is then under way until it has its end */
+	s->links.balance_drop = bpf_program__attach(s->progs.balance_drop);
+	if (!s->links.balance_looks || !s->links.balance_unread || !s->links.balance_drop)
 		rc = -errno;
 	if (!rc)
 		rc = balance_bpf__attach(s);
@@ -434,6 +436,7 @@ static int look_once(struct balance *b, struct balance_moment *m)
 	m->queued = look->queued;
 	m->mixed = look->mixed;
 	m->dying = look->dying;
+	m->sockets = look->sockets;
 	m->moved = look->moved;
 	m->time_ns = clock_now();
 	return rc;
@@ -480,7 +483,8 @@ struct search {
 	unsigned looks; /* of one moment */
 	/*
 	 * How often as little was under way as in the best look, with packets read in between: a
-	 * reader may have taken a packet and then lost the CPU for a long time.
+	 * reader may have taken a packet and then lost the CPU for a long time. Where nothing is
+	 * under way and nobody reads, there is none.
 	 */
 	unsigned firm;
 	uint64_t firm_delivered;
@@ -512,7 +516,7 @@ static int search_look(struct balance *b, struct search *s)
 		s->firm = 0;
 	else if (way > best)
 		return 0;
-	if (!s->firm || m.sum.delivered != s->firm_delivered)
+	if (!s->firm || m.sum.delivered != s->firm_delivered || (!m.sockets && way <= 0))
 		s->firm++;
 	s->firm_delivered = m.sum.delivered;
 	s->best = m;

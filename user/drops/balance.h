@@ -44,6 +44,7 @@ struct balance_moment {
 	uint64_t queued;   /* datagrams in sockets' queues, and those that lack fragments yet */
 	uint64_t mixed;	   /* packets in queues that hold others' too; in `queued` if ours */
 	uint64_t dying;	   /* packets in queues of sockets that are being closed */
+	uint64_t sockets;  /* that may read of the flow */
 	uint64_t time_ns;  /* CLOCK_MONOTONIC */
 	bool moved;	   /* not of one moment: counts changed at each of many readings */
 	uint64_t unjudged; /* packets whose cause found no room, and causes of unsure side */
@@ -92,7 +93,7 @@ struct watch_front balance_front(const struct balance *b);
 
 /*
  * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes
- * some ms, 250 where the flow goes on.
+ * some ms, at most 250 where the flow goes on.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 

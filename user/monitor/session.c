@@ -210,7 +210,7 @@ static void wait_until(struct session *s, uint64_t until)
 /* Until something ends it. An interval that lasts too long is not made up for. */
 static int run_intervals(struct session *s, struct error *err)
 {
-	uint64_t start = clock_now(), next = start + s->interval_ns, tick = start + TICK_NS;
+	uint64_t start = clock_now(), next = start + s->interval_ns, tick = start;
 	uint64_t end = s->duration_ns ? start + s->duration_ns : UINT64_MAX;
 	bool go_on = true;
 
