@@ -939,14 +939,17 @@ static __always_inline void queues(struct sk_buff *skb)
 		return;
 	if (nat_followed && match & NAT_TRANSLATED)
 		nat_learn(nfct_of(skb), BALANCE_QUEUE, 1, d.segments);
-	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) /* that of who sent it */
+	if (sk && sk->__sk_common.skc_net.net == dev->nd_net.net) { /* that of who sent it */
 		enter(skb, &v, &d, t, role == ROLE_INSIDE, BALANCE_QUEUE, 0);
-	else if (role == ROLE_EDGE)
+		if (role == ROLE_EDGE)
+			TALLY(t->sent, d.segments);
+	} else if (role == ROLE_EDGE) {
 		leaves(&v, &d, t, match);
-	else if (match & NAT_NEW_ONLY)
+	} else if (match & NAT_NEW_ONLY) {
 		enter(skb, &v, &d, t, true, BALANCE_QUEUE, 0);
-	else if (match & NAT_TRANSLATED && d.fragmented)
+	} else if (match & NAT_TRANSLATED && d.fragmented) {
 		fragment_enters(&v.at, BALANCE_QUEUE, FOLLOWED_OURS);
+	}
 }
 
 SEC("tp_btf/net_dev_queue")

@@ -112,6 +112,7 @@ struct balance_tally {
 	__u64 entered;
 	__u64 received; /* of those, by an EDGE: not sent by a socket of this host */
 	__u64 left;
+	__u64 sent; /* by sockets here, to the queue of an EDGE: they do not enter */
 	__u64 delivered;
 	__u64 dropped[SIDES]; /* of SIDE_UNJUDGED: events */
 	/* What makes the balance uncertain. */
@@ -125,7 +126,7 @@ struct balance_tally {
 	__u64 unread;	  /* numbers in pages that could not be read */
 	__u64 unnumbered; /* packets without a number: too short, or no RTP */
 	__u64 crowded;	  /* packets of streams that found no room */
-	__u64 pad[3];
+	__u64 pad[2];
 };
 
 /* A cause of drops: what its side follows from. */

@@ -201,6 +201,18 @@ def out_of_the_host():
         assert end["checkpoints"]["left"] == sent, end["checkpoints"]  # at the device's queue
 
 
+@case
+def at_the_sender():
+    """Of its namespace alone: what a socket hands to the device does not arrive, and is counted; of
+    one in fragments the datagram."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)):
+        with balancing("--netns", TX, EXPR) as t:
+            sent = send(V4, 60) + send(V4, 20, size=4000)
+            end = assert_balance(t.stop(), 0, 0)
+        assert end["checkpoints"]["sent"] == sent and end["verdict"] == "none_seen", end
+        assert any("the other host shows" in line for line in end["rests_on"]), end["rests_on"]
+
+
 # Whose packets they are
 
 

@@ -68,7 +68,7 @@ static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(live.balance),
 	 .help = "balance the flow that EXPR is: of UDP, what arrived was delivered, dropped, or "
 		 "waits; of TCP, what was sent again was lost here, beyond, or not at all; exit "
-		 "with 4 if that does not add up"},
+		 "with 4 if that does not add up. The end is shown; with -I intervals, too"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
 	 .parse = numbering_parse,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
@@ -185,8 +185,9 @@ struct trace {
 	struct tcp_balance tcp_balance;
 	struct events events;
 	struct trace_ledger ledger;
-	bool incomplete; /* a file that was asked for */
-	bool gone;	 /* what is looked at, and it was said */
+	bool shows_intervals; /* of a balance, the end is what is asked for */
+	bool incomplete;      /* a file that was asked for */
+	bool gone;	      /* what is looked at, and it was said */
 };
 
 /* Sets what the collector has to count apart for it, too: flows, unless --by was given. */
@@ -518,7 +519,7 @@ static void show_interval(struct trace *t)
 		whole = with_details(t, json_trace_interval(now, NULL, t->by, &time));
 	write_interval(t, &time, kept);
 	json_out_each(t->json, "interval", json_object_get(whole));
-	if (!t->json)
+	if (!t->json && t->shows_intervals)
 		print_trace_interval(&t->text, t->start, kept ? kept : whole);
 	json_object_put(kept);
 	json_object_put(whole);
@@ -668,6 +669,8 @@ static int trace_run(void *options, struct error *err)
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
 			 .verbosity = global_verbosity(&o->live.global)},
+		.shows_intervals =
+			!o->live.balance || o->live.interval_set || o->live.counters || o->burst_ns,
 		.session = {.interval_ns = o->live.interval_ns,
 			    .duration_ns = o->live.duration_ns,
 			    .command = o->command,
@@ -715,6 +718,7 @@ int trace_lines(const struct live_options *o, struct error *err)
 	struct trace_options options = defaults;
 
 	options.live = *o;
+	options.live.interval_set = true; /* it is the screen that is asked for */
 	if (o->balance && !*o->expr.text)
 		snprintf(options.live.expr.text, sizeof(options.live.expr.text), "tcp");
 	return trace_run(&options, err);

@@ -195,7 +195,7 @@ struct live_options {
 	struct opt_enums stages, by; /* by: enum live_field */
 	uint64_t pid, interval_ns, duration_ns;
 	uint64_t flows; /* of the balance of TCP */
-	bool all, counters, balance, flows_set;
+	bool all, counters, balance, flows_set, interval_set;
 	const char *pod;       /* NULL: all */
 	struct opt_words expr; /* "": none */
 };

@@ -60,6 +60,7 @@ const struct opt trace_view_opts[] = {
 	{"counters", 0, OPT_FLAG, AT(counters),
 	 .help = "every interface, queue and counter of the namespace as rates, too"},
 	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,
+	 .set_offset = OPT_SET(struct live_options, interval_set),
 	 .help = "time from one table to the next"},
 	{0},
 };

@@ -36,6 +36,7 @@ static void add_up(struct flow_balance *b)
 	b->window_ns = end->time_ns - begin->time_ns;
 	b->entered = to->entered - from->entered;
 	b->left = to->left - from->left;
+	b->sent = to->sent - from->sent;
 	b->delivered = to->delivered - from->delivered;
 	b->dropped = b->facts.dropped;
 	b->suspected = b->facts.suspected;
@@ -183,6 +184,10 @@ static void put_before(const struct flow_balance *b, char *buf, size_t size)
 	if (b->before)
 		snprintf(buf, size, "%s dropped here because fragments never came to this host",
 			 fmt_many(b->before, "datagram was|datagrams were"));
+	else if (b->sent && !b->entered)
+		snprintf(buf, size,
+			 "what became of what was sent the other host shows: `run --to`, "
+			 "or captures of both for `report`");
 	else if (!b->facts.numbered)
 		snprintf(buf, size, "what was lost before this host is not seen without --seq");
 	else if (!s->streams)
@@ -209,9 +214,10 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 	if (!i--) {
 		if (!b->balanced)
 			snprintf(buf, size, "what arrived does not balance");
+		else if (b->arrived <= 0 && b->sent)
+			snprintf(buf, size, "nothing of the flow arrived here, where it is sent");
 		else if (b->arrived <= 0)
-			snprintf(buf, size,
-				 "nothing of the flow arrived (at its sender nothing does)");
+			snprintf(buf, size, "nothing of the flow arrived");
 		else
 			snprintf(buf, size, "all %s that arrived have their place",
 				 fmt_count((uint64_t)b->arrived));

@@ -98,6 +98,7 @@ struct flow_balance {
 	int64_t in_flight;    /* growth of sockets' queues; less than 0: they were longer before */
 	int64_t unaccounted;  /* less than 0: more ended than was seen coming */
 	uint64_t left;	      /* entered this host, and left it by another device */
+	uint64_t sent;	      /* given to a device that leads elsewhere, by sockets here */
 	uint64_t before;      /* datagrams dropped here because their other fragments never came */
 	uint64_t lost_before; /* those, and numbers missing where the flow enters (--seq) */
 	uint64_t doubt[DOUBTS];

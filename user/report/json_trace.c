@@ -408,6 +408,7 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 	static const struct record_field checkpoints[] = {
 		RECORD("entered", UINT, flow_balance, entered),
 		RECORD("left", UINT, flow_balance, left),
+		RECORD("sent", UINT, flow_balance, sent),
 		RECORD("dropped", UINT, flow_balance, dropped),
 		RECORD("queued_before", UINT, flow_balance, facts.begin.queued),
 		RECORD("queued_after", UINT, flow_balance, facts.end.queued),

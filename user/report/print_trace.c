@@ -585,6 +585,7 @@ static void put_sums(struct page *p, const struct json_object *end)
 	const int64_t dropped = json_get_i64(source, "dropped");
 	const uint64_t whole = arrived > 0 ? (uint64_t)arrived : 0;
 	const uint64_t left = json_get_u64(checkpoints, "left");
+	const uint64_t sent = json_get_u64(checkpoints, "sent");
 
 	put_sum(p, STYLE_BOLD, "arrived", arrived, 0, "less than left again");
 	put_sum(p, STYLE_PLAIN, "delivered", json_get_i64(end, "delivered"), whole, "");
@@ -598,6 +599,9 @@ static void put_sums(struct page *p, const struct json_object *end)
 	if (left)
 		page_row_line(p, STYLE_DIM, 0, "passed on", left, 0, STYLE_DIM,
 			      "entered this host and left it again; not in the sum");
+	if (sent)
+		page_row_line(p, STYLE_DIM, 0, "sent", sent, 0, STYLE_DIM,
+			      "from here to a device's queue; not in the sum");
 }
 
 static void put_numbers(struct page *p, const struct json_object *sequence)

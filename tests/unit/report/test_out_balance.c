@@ -26,6 +26,7 @@ static struct flow_facts facts(void)
 
 	f.end.sum.entered = 1007;
 	f.end.sum.left = 7;
+	f.end.sum.sent = 1234;
 	f.end.sum.delivered = 900;
 	f.end.sum.dropped[SIDE_INSIDE] = f.rows_to[0] = f.rows_to[1] = 60;
 	f.end.queued = 30;
@@ -94,6 +95,7 @@ CASE(for_people)
 	has(text, "\nin flight          30\n");
 	has(text, "\nunaccounted        10\n");
 	has(text, "\npassed on           7");
+	has(text, "\nsent            1,234           from here to a device's queue");
 	has(text,
 	    "\nlost before         5   0.50 %  of the numbers in 2 streams - 3 twice, 1 restart");
 	has(text, "\nverdict         unknown\n");
