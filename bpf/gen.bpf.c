@@ -21,6 +21,9 @@
 #define PAYLOAD_V6 (ETHERNET_HLEN + IP6_HLEN + UDP_HLEN)
 #define UDP_CHECK  (-2) /* offsets from the payload */
 #define UDP_SOURCE (-8)
+#define IP4_SOURCE (-16)
+#define IP4_CHECK  (-18)
+#define IP6_SOURCE (-28) /* its last 4 bytes */
 
 const volatile struct gen_config gen;
 
@@ -82,14 +85,11 @@ static __always_inline bool is_due(__u64 number)
 	return true;
 }
 
-/* UDP over IPv6 must have a checksum, and one of 0 says that there is none (RFC 768, 8200). */
-static __always_inline __u16 checksum(__u16 port)
+static __always_inline __u16 checksum(__u32 sum)
 {
-	__u32 sum = gen.port_free_sum + port;
-
 	sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~sum & 0xffff;
-	return sum ? sum : 0xffff;
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
 }
 
 static __always_inline void put16(__u8 *at, __u16 value)
@@ -102,7 +102,33 @@ static __always_inline void put64(__u8 *at, __u64 value)
 	*(__u64 *)at = bpf_cpu_to_be64(value);
 }
 
-/* Writes headers, port, stamp and time; false: the frame is too short, which open() excludes. */
+/* What tells this packet's flow; the next one's is that behind it, or the first. */
+static __always_inline void write_flow(__u8 *at)
+{
+	__u16 port = gen.first_port + state.port, check;
+	__u32 address = gen.first_address + state.address, sum = 0;
+
+	if (gen.addresses) {
+		sum = (address >> 16) + (address & 0xffff);
+		*(__u32 *)(at + (gen.ipv6 ? IP6_SOURCE : IP4_SOURCE)) = bpf_htonl(address);
+		if (!gen.ipv6)
+			put16(at + IP4_CHECK, checksum(gen.ip_free_sum + sum));
+	}
+	put16(at + UDP_SOURCE, port);
+	/* IPv6 must have a checksum, and one of 0 says that there is none (RFC 768, 8200) */
+	check = checksum(gen.udp_free_sum + sum + port);
+	put16(at + UDP_CHECK, check ? check : 0xffff);
+	if (++state.flow >= gen.flows) {
+		state.flow = 0;
+		state.port = gen.from_port;
+		state.address = gen.from_address;
+	} else if (++state.port >= gen.ports) {
+		state.port = 0;
+		state.address++;
+	}
+}
+
+/* Writes headers, flow, stamp and time; false: the frame is too short, which open() excludes. */
 static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64 word)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -118,14 +144,8 @@ static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64
 		to[i] = gen.header[i];
 	if ((payload + 2) % 8)
 		*(__u32 *)&to[i] = (__u32)gen.header[i];
-	if (gen.flows > 1) {
-		__u16 port = gen.first_port + state.flow;
-
-		if (++state.flow >= gen.flows)
-			state.flow = 0;
-		put16(at + UDP_SOURCE, port);
-		put16(at + UDP_CHECK, checksum(port));
-	}
+	if (gen.flows > 1)
+		write_flow(at);
 	put64(at + 2, word);
 	put64(at + 10, ~word);
 	if (gen.time && (void *)(at + STAMP_TIME_LEN) <= end) {

@@ -14,15 +14,20 @@ struct gen_config {
 	__u64 stream;	     /* stream << 48 */
 	__u64 debt;	     /* of the schedule that is caught up at most, ns << GEN_PERIOD_SHIFT */
 	__u64 depth;	     /* what may leave at once when it is late, same unit */
-	__u32 flows;	     /* source ports in turn, at least 1 */
-	__u16 first_port;    /* of them, host order */
-	__u16 port_free_sum; /* folded sum over all that the UDP checksum covers but the source port
-			      */
+	__u32 flows;	     /* in turn, at least 1: the source port varies first */
+	__u32 ports;	     /* of one address, at least 1 */
+	__u32 first_address; /* the last 4 bytes of the source, host order */
+	__u32 from_address;  /* where this stream begins, behind the first */
+	__u16 from_port;
+	__u16 first_port; /* host order */
+	/* Folded sums over all that a checksum covers, but for the port, and for those 4 bytes. */
+	__u16 udp_free_sum, ip_free_sum;
+	__u8 addresses; /* they vary, too */
 	__u8 ipv6;
 	__u8 time;  /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF
 		     */
 	__u8 paced; /* by the segments; else as fast as it goes */
-	__u8 pad[5];
+	__u8 pad[4];
 	__u64 header[GEN_HEADER_MAX / 8]; /* first bytes of the frame */
 };
 
@@ -40,22 +45,22 @@ struct gen_segment {
 
 /* In bss: written by the program while a call runs, by user space between calls. */
 struct gen_state {
-	__u64 next;	  /* number of the next packet */
-	__u64 limit;	  /* numbers from here on are not to be sent by this call */
-	__u64 start_ns;	  /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
-	__u64 due;	  /* next group, since start_ns, ns << GEN_PERIOD_SHIFT */
-	__u64 allowed;	  /* the same, as far as catching up is allowed */
-	__u64 shift;	  /* schedule given up because the CPU was elsewhere, same unit */
-	__u64 first_ns;	  /* CLOCK_MONOTONIC of the first packet */
-	__u64 last_ns;	  /* of the last one; unthrottled: of the last one below limit */
-	__u32 flow;
+	__u64 next;	/* number of the next packet */
+	__u64 limit;	/* numbers from here on are not to be sent by this call */
+	__u64 start_ns; /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
+	__u64 due;	/* next group, since start_ns, ns << GEN_PERIOD_SHIFT */
+	__u64 allowed;	/* the same, as far as catching up is allowed */
+	__u64 shift;	/* schedule given up because the CPU was elsewhere, same unit */
+	__u64 first_ns; /* CLOCK_MONOTONIC of the first packet */
+	__u64 last_ns;	/* of the last one; unthrottled: of the last one below limit */
+	__u32 flow, port, address; /* of the next packet, behind those with which they begin */
 	__u32 segment;
-	__u32 left;	  /* of the group that is leaving */
+	__u32 left; /* of the group that is leaving */
 	__u32 pad;
 };
 
-_Static_assert(sizeof(struct gen_config) == 40 + GEN_HEADER_MAX, "no holes");
+_Static_assert(sizeof(struct gen_config) == 56 + GEN_HEADER_MAX, "no holes");
 _Static_assert(sizeof(struct gen_segment) == 32, "no holes");
-_Static_assert(sizeof(struct gen_state) == 80, "no holes");
+_Static_assert(sizeof(struct gen_state) == 88, "no holes");
 
 #endif

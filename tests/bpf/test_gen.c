@@ -30,10 +30,15 @@ struct sending {
 	uint8_t template[ROOM], frame[ROOM];
 };
 
-static void load(struct sending *s, int family, unsigned payload, unsigned flows, bool paced)
+static void load_shaped(struct sending *s, int family, unsigned payload, unsigned flows, bool paced,
+			const struct shape *shape, unsigned slot)
 {
-	const struct stream stream = {.id = STREAM, .base = BASE, .next = BASE};
+	struct stream stream = {.id = STREAM, .slot = (uint16_t)slot, .base = BASE, .next = BASE};
+	const struct sender_config sender = {.flow = &s->flow};
+	const struct tx_config cfg = {
+		.sender = &sender, .stream = &stream, .flows = flows, .shape = shape};
 	__u32 zero = 0, ifindex = LOOPBACK;
+	struct flow one;
 	int length;
 
 	memset(s, 0, sizeof(*s));
@@ -49,14 +54,16 @@ static void load(struct sending *s, int family, unsigned payload, unsigned flows
 	inet_pton(AF_INET, "198.18.0.2", &s->flow.dst4);
 	inet_pton(AF_INET6, "2001:2::1", &s->flow.src6);
 	inet_pton(AF_INET6, "2001:2::2", &s->flow.dst6);
-	length = proto_build(s->template, sizeof(s->template), &s->flow, 0);
+	one = s->flow;
+	if (shape)
+		shape_tuple(shape, &s->flow, 0, &one);
+	length = proto_build(s->template, sizeof(s->template), &one, 0);
 	assert_true(length > 0);
 	s->length = (unsigned)length;
 
 	s->skel = gen_bpf__open();
 	assert_non_null(s->skel);
-	tx_xdp_describe((struct gen_config *)&s->skel->rodata->gen, s->template, &s->flow, flows,
-			&stream);
+	assert_int_equal(tx_xdp_describe((void *)&s->skel->rodata->gen, s->template, &cfg), 0);
 	((struct gen_config *)&s->skel->rodata->gen)->paced = paced;
 	((struct gen_config *)&s->skel->rodata->gen)->time = s->flow.time;
 	assert_int_equal(gen_bpf__load(s->skel), 0);
@@ -65,6 +72,13 @@ static void load(struct sending *s, int family, unsigned payload, unsigned flows
 	s->state = (struct gen_state *)&s->skel->bss->state;
 	s->state->next = BASE;
 	s->state->limit = BASE + 1000;
+	s->state->port = s->skel->rodata->gen.from_port;
+	s->state->address = s->skel->rodata->gen.from_address;
+}
+
+static void load(struct sending *s, int family, unsigned payload, unsigned flows, bool paced)
+{
+	load_shaped(s, family, payload, flows, paced, NULL, 0);
 }
 
 /* Runs the program on `input`; what it made of it is in s->frame. */
@@ -214,6 +228,57 @@ CASE(test_flows_take_turns)
 		}
 		gen_bpf__destroy(s.skel);
 	}
+}
+
+/* The same as those of engines that ask the shape for each packet. */
+CASE(test_flows_of_many_addresses)
+{
+	static const char *const first[] = {"198.18.0.253", "2001:2::fffd"};
+	struct shape shape = {.threads = 2, .src_port = {65533, 3}, .flows = 1000};
+	struct sending s;
+	struct flow want;
+	uint64_t from;
+
+	need_root();
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned f = i / 2, slot = i % 2, at = proto_payload_offset(families[f]) - 8;
+		uint64_t n = shape_flows_of(&shape, slot, &from);
+
+		shape.src_addr = (struct shape_addrs){.family = families[f], .n = 70000};
+		inet_pton(families[f], first[f], shape.src_addr.first);
+		load_shaped(&s, families[f], 100, 1, false, &shape, slot);
+		for (unsigned k = 0; k < 1000; k++) {
+			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+			shape_tuple(&shape, &s.flow, from + k % n, &want);
+			assert_int_equal(s.frame[at] << 8 | s.frame[at + 1], want.src_port);
+			if (f)
+				assert_memory_equal(s.frame + 22, &want.src6, 16);
+			else
+				assert_memory_equal(s.frame + 26, &want.src4, 4);
+			assert_stamped(&s, BASE + k);
+			assert_checksum(&s);
+		}
+		gen_bpf__destroy(s.skel);
+	}
+}
+
+/* Beyond the last 32 bits the program does not count. */
+CASE(test_addresses_that_overflow)
+{
+	const struct shape shape = {
+		.threads = 1,
+		.src_addr = {.family = AF_INET6, .first = {[12] = 255, 255, 255, 254}, .n = 4},
+		.flows = 3};
+	const struct flow flow = {.family = AF_INET6};
+	const struct sender_config sender = {.flow = &flow};
+	struct stream stream = {.id = STREAM};
+	const struct tx_config cfg = {.sender = &sender, .stream = &stream, .shape = &shape};
+	uint8_t frame[GEN_HEADER_MAX] = {[34] = 255, 255, 255, 254};
+	struct gen_config gen;
+
+	assert_int_equal(tx_xdp_describe(&gen, frame, &cfg), -ERANGE);
+	frame[37] = 253;
+	assert_int_equal(tx_xdp_describe(&gen, frame, &cfg), 0);
 }
 
 /* Many ports, so that sums of every kind come up, 0 (which is to be written as 0xffff) too. */

@@ -92,6 +92,8 @@ def replay():
     ("sizes without room", ["--imix", "60"], 2, "at least 64"),
     ("too much reordering", ["--reorder", "60%"], 2, "50% at most"),
     ("too few flows", ["--flows", "9", "--src-port", "1..3"], 2, "--flows 9"),
+    ("too many flows", ["--flows", "25001"], 2, "--src-addr"),
+    ("chance in live frames", ["--src-port", "1..3", "--random", "--tx", "xdp"], 2, "--tx xsk"),
     ("threads without flows", ["--threads", "4", "--src-port", "1..3"], 2, "4 sending threads"),
     ("mixed families", ["--src-addr", "2001:2::1"], 2, "IPv4"),
     ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),

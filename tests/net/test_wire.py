@@ -105,6 +105,8 @@ def mix_of_sizes(name, ipv6, args):
 
 @table(first(0, [
     ("in turn", "xsk", False, ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5002"], 48),
+    ("in turn, live frames", "xdp", False, ["--flows", "45", "--src-addr", "198.18.9.0/28",
+                                            "--src-port", "5000..5002"], 45),
     ("of destinations", "xsk", False, ["--dst-addr", "198.18.64.0/30", "--dst-port", "7..9"], 12),
     ("by sockets", "socket", False, ["--src-port", "5000..5011"], 12),
     ("by chance, IPv6", "xsk", True, ["--src-addr", "2001:2::1000/124", "--src-port", "5000..5002",

@@ -28,6 +28,7 @@ from report import count
 PORT = 28780
 TRIES = 9
 PATIENCE = 900  # seconds, for one command
+PORTS = 25000  # that --flows takes of an address
 SOCKETS_EACH = 15000  # of a process, whose files are limited
 FACTORS = {"k": 10 ** 3, "M": 10 ** 6, "G": 10 ** 9}
 # A packet is lost at a closed port each 0.2 ms.
@@ -95,6 +96,11 @@ class Scale:
 
     def streams(self, n):
         return self.run("-c", "4M", "-P", str(n))
+
+    def tuples(self, n):
+        """Flows that are sent: ports, and addresses where there are more than those of one."""
+        return self.run("-c", "4M", "--flows", str(n),
+                        *(("--src-addr", "198.18.16.0/20") if n > PORTS else ()))
 
     def flows(self, n):
         """Of packets that nobody listens to; `lost` and what named flows add up to."""
@@ -217,6 +223,7 @@ def losing():
 CURVES = {  # sizes, and what is measured at each
     "packets": ("1M", "10M", "100M", "1G"),
     "streams": ("1", "4", "16", "64", "256"),
+    "tuples": ("1", "1k", "25k", "100k", "1M"),
     "flows": ("1k", "10k", "100k", "1M"),
     "ledgers": ("10", "100", "1k"),
     "namespaces": ("1", "100", "1k"),

@@ -93,8 +93,8 @@ const struct opt traffic_opts[] = {
 	{"port", 'p', OPT_U64, AT(spec.port), .min = 1, .max = 65535,
 	 .help = "UDP port of the receiver"},
 	{"ipv6", '6', OPT_FLAG, AT(spec.ipv6), .help = "use IPv6"},
-	{"flows", 0, OPT_UINT, AT(spec.flows), .min = 1, .max = 25000,
-	 .help = "5-tuples, by source port"},
+	{"flows", 0, OPT_UINT, AT(spec.flows), .min = 1, .max = INT32_MAX,
+	 .help = "5-tuples, by source port; more than 25000 with --src-addr"},
 	{"threads", 'P', OPT_UINT, AT(spec.threads), .min = 1, .max = TRACE_STREAMS,
 	 .help = "sending threads; with xsk also queues"},
 	{"sndbuf", 0, OPT_SIZE, AT(spec.sndbuf), .min = 1, .max = INT32_MAX / 2,
@@ -267,7 +267,8 @@ struct json_out *global_json_out(const struct global_options *g, const char *sch
 			      : NULL;
 }
 
-#define SRC_PORT 40000
+#define SRC_PORT  40000
+#define SRC_PORTS 25000 /* of one address, if none were given */
 
 static int explain(int rc, const char *value, const char *what, struct error *err)
 {
@@ -384,6 +385,12 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 			   "%s is not IPv%c as the rest of the traffic", option, ipv6 ? '6' : '4');
 }
 
+static bool beyond_ranges(const struct traffic_options *t, const struct run_spec *spec)
+{
+	return t->imix.n || spec->shape.random || spec->vlan || spec->tos || spec->ttl ||
+	       shape_has_faults(&spec->shape) || t->pcap;
+}
+
 static int check_shape(const struct traffic_options *t, const struct run_spec *spec,
 		       struct error *err)
 {
@@ -404,6 +411,8 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		 "--profile onoff needs the --rate of its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
 		 "--rate and this --profile cannot be given together", NULL},
+		{spec->flows > SRC_PORTS && !headers, "--flows: one address makes 25000",
+		 "add source addresses: --src-addr RANGE"},
 		{s->burst > 1 && !t->rate_set && !t->profile.kind, "--burst needs a rate",
 		 "for example --rate 100k"},
 		{0},
@@ -413,10 +422,11 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	    check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err) ||
 	    contradiction_check(list, err))
 		return -EINVAL;
-	if (s->frames && !spec->tx->shapes)
+	if (s->frames && !spec->tx->shapes &&
+	    !(spec->tx->sources && !beyond_ranges(t, spec) && !s->dst_addr.n && !s->dst_port.n))
 		return error_usage(err, "use --tx xsk or --tx socket",
 				   "--tx %s sends packets that are all alike: of these options it "
-				   "knows --profile and --burst",
+				   "knows --profile, --burst, --src-addr and --src-port",
 				   spec->tx->name);
 	return 0;
 }
@@ -497,14 +507,13 @@ static int plan_shape(const struct traffic_options *t, struct run_spec *spec, st
 	struct shape_sizes sizes;
 	int rc = 0;
 
-	s->frames = t->imix.n || ranges || s->random || spec->vlan || spec->tos || spec->ttl ||
-		    shape_has_faults(s) || t->pcap;
+	s->frames = ranges || beyond_ranges(t, spec);
 	spec->shaped = s->frames || t->profile.kind || s->burst > 1;
 	if (check_shape(t, spec, err))
 		return -EINVAL;
 	if (!ranges || (spec->flows > 1 && !s->src_port.n))
 		s->src_port = (struct shape_ports){
-			SRC_PORT, spec->flows > spec->threads ? spec->flows : spec->threads};
+			SRC_PORT, larger(spec->threads, smaller(spec->flows, SRC_PORTS))};
 	if (t->pcap)
 		rc = plan_capture(t, spec, err);
 	else if (t->imix.n)

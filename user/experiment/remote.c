@@ -414,6 +414,8 @@ static void fill_plan(const struct run_spec *spec, const struct fates *f, struct
 	};
 	snprintf(plan->engine, sizeof(plan->engine), "%s",
 		 spec->reverse ? spec->tx->name : spec->rx->name);
+	if (!spec->reverse)
+		plan->spec.flows = 1; /* a sender's, too */
 	if (!spec->reverse && shape_sizes_differ(spec_shape(spec)))
 		plan->spec.payload = 0;
 	if (spec->reverse && spec->shaped)

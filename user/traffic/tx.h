@@ -79,8 +79,9 @@ struct tx_ops {
 	size_t size;	    /* of its struct tx */
 	bool fragments;	    /* can send payloads beyond the MTU */
 	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
-	bool paces;  /* keeps to profile and duration_ns itself: send() is asked for all at once */
-	bool shapes; /* knows tx_config.shape */
+	bool paces;   /* keeps to profile and duration_ns itself: send() is asked for all at once */
+	bool shapes;  /* knows tx_config.shape */
+	bool sources; /* of it, ranges of sources in turn, and nothing else */
 	/* `tx` is all 0; close() follows also if this fails. */
 	int (*open)(struct tx *tx, struct tx_config *cfg, struct error *err);
 	/*
@@ -116,10 +117,10 @@ int tx_attach_pass(unsigned ifindex);
 bool tx_xsk_knows_losses(void);
 
 /*
- * What tx_xdp's program needs of a frame by proto_build(). `frame`: GEN_HEADER_MAX bytes at least.
+ * What tx_xdp's program needs to send the flows of a thread. `frame`: by proto_build(), of
+ * GEN_HEADER_MAX bytes at least. -ERANGE: the last 4 bytes of its addresses overflow.
  */
 struct gen_config;
-void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
-		     unsigned flows, const struct stream *stream);
+int tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct tx_config *cfg);
 
 #endif

@@ -66,23 +66,48 @@ struct tx {
 	uint8_t frame[FRAME_ROOM];
 };
 
-void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
-		     unsigned flows, const struct stream *stream)
+/* One's complement: taking a word out of a sum is adding its complement. */
+static uint32_t without(uint32_t sum, uint16_t word)
 {
+	sum += (uint16_t)~word;
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+int tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct tx_config *cfg)
+{
+	const struct flow *flow = cfg->sender->flow;
 	const uint8_t *payload = frame + proto_payload_offset(flow->family);
-	/* one's complement: taking the port out of the sum is adding its complement */
-	uint32_t sum = (uint16_t)~get16(payload - 2) + (uint16_t)~get16(payload - 8);
+	const uint8_t *source = payload - (flow->family == AF_INET6 ? 28 : 16);
+	uint32_t udp = without((uint16_t)~get16(payload - 2), get16(payload - 8));
+	uint32_t ip = (uint16_t)~get16(payload - 18);
+	uint64_t flows = cfg->flows, first = 0, ports = flows;
 
 	*gen = (struct gen_config){
-		.stream = STAMP_WORD(stream->id, 0),
-		.flows = flows ? flows : 1,
+		.stream = STAMP_WORD(cfg->stream->id, 0),
 		.first_port = get16(payload - 8),
-		.port_free_sum = (uint16_t)((sum & 0xffff) + (sum >> 16)),
 		.ipv6 = flow->family == AF_INET6,
 		.debt = (uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT,
 		.depth = (uint64_t)PACE_DEPTH_NS << GEN_PERIOD_SHIFT,
 	};
+	if (cfg->shape) {
+		flows = shape_flows_of(cfg->shape, cfg->stream->slot, &first);
+		ports = cfg->shape->src_port.n ? cfg->shape->src_port.n : 1;
+		gen->addresses = cfg->shape->src_addr.n > 0;
+	}
+	for (unsigned i = 0; gen->addresses && i < 4; i += 2) {
+		udp = without(udp, get16(source + i));
+		ip = without(ip, get16(source + i));
+	}
+	gen->first_address = get32(source);
+	gen->flows = (uint32_t)flows;
+	gen->ports = (uint32_t)ports;
+	gen->from_port = (uint16_t)(first % gen->ports);
+	gen->from_address = (uint32_t)(first / gen->ports);
+	gen->udp_free_sum = (uint16_t)udp;
+	gen->ip_free_sum = (uint16_t)ip;
 	memcpy(gen->header, frame, GEN_HEADER_MAX);
+	return gen->first_address + (first + gen->flows - 1) / gen->ports > UINT32_MAX ? -ERANGE
+										       : 0;
 }
 
 /* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
@@ -114,7 +139,7 @@ int tx_attach_pass(unsigned ifindex)
 	return link;
 }
 
-static int load(struct tx *tx)
+static int load(struct tx *tx, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
 	int batch_fd = cfg->sender->batch_fd;
@@ -127,7 +152,9 @@ static int load(struct tx *tx)
 	if (!tx->skel)
 		return -errno;
 	gen = (struct gen_config *)&tx->skel->rodata->gen;
-	tx_xdp_describe(gen, tx->frame, cfg->sender->flow, cfg->flows, cfg->stream);
+	if (tx_xdp_describe(gen, tx->frame, cfg))
+		return error_usage(err, "use --tx xsk",
+				   "--src-addr: with --tx xdp only the last 32 bits may vary");
 	gen->paced = tx->paced;
 	gen->time = carry_time(tx);
 	rc = batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, batch_fd) : 0;
@@ -143,6 +170,8 @@ static int load(struct tx *tx)
 		bpf_program__attach(tx->skel->progs.gen_probe_redirect);
 	tx->state = (struct gen_state *)&tx->skel->bss->state;
 	tx->state->next = tx->state->limit = cfg->stream->next;
+	tx->state->port = gen->from_port;
+	tx->state->address = gen->from_address;
 	event.sigev_notify_thread_id = gettid();
 	if (timer_create(CLOCK_MONOTONIC, &event, &tx->timer))
 		return -errno;
@@ -181,21 +210,23 @@ static unsigned batch_of(const struct tx_config *cfg)
 
 static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
-	const struct flow *flow = cfg->sender->flow;
+	struct flow flow = *cfg->sender->flow;
 	int rc;
 
+	if (cfg->shape)
+		shape_tuple(cfg->shape, cfg->sender->flow, 0, &flow);
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
 	tx->batch = batch_of(cfg);
 	cfg->mode = "live frames";
 	/* the frame that all others are like */
-	rc = proto_build(tx->frame, sizeof(tx->frame), flow, cfg->first_flow);
+	rc = proto_build(tx->frame, sizeof(tx->frame), &flow, cfg->shape ? 0 : cfg->first_flow);
 	if (rc < 0)
 		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
-				 "%u bytes of payload do not fit a live frame", flow->payload);
+				 "%u bytes of payload do not fit a live frame", flow.payload);
 	tx->length = (unsigned)rc;
 	rc = frame_fits_mtu(cfg->sender->ifname, tx->length, false, "xdp", err);
-	if (!rc && (rc = load(tx)))
+	if (!rc && (rc = load(tx, err)) && err->status == STATUS_OK)
 		xdp_load_failed(rc, "the sending BPF program", err);
 	return rc;
 }
@@ -395,6 +426,7 @@ const struct tx_ops tx_xdp = {
 	.name = "xdp",
 	.size = sizeof(struct tx),
 	.paces = true,
+	.sources = true,
 	.fastest_pps = 12e6,
 	.open = tx_xdp_open,
 	.send = tx_xdp_send,
