@@ -227,10 +227,11 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
 /*
  * A program is not run while it is running on that CPU, and an interrupt may bring more of what it
  * is for. So those that would miss something have a twin at the same tracepoint, which does their
- * work then and only then.
+ * work then and only then: for an skb that they have not noted. An interrupt between the two notes
+ * one above the other.
  */
 struct at_work {
-	__u32 drop, retransmit;
+	__u64 drop[2], retransmit[2]; /* skbs, the last one first */
 };
 ONE_PER_CPU(at_work, struct at_work);
 
@@ -241,6 +242,22 @@ static __always_inline struct at_work *at_work_here(void)
 	const __u32 zero = 0;
 
 	return bpf_map_lookup_elem(&at_work, &zero);
+}
+
+static __always_inline void note_work(volatile __u64 *noted, __u64 skb)
+{
+	noted[1] = noted[0];
+	noted[0] = skb;
+}
+
+/* By a twin: whether its program has seen this one; it is noted no more. */
+static __always_inline bool was_noted(volatile __u64 *noted, __u64 skb)
+{
+	if (noted[0] != skb)
+		return noted[1] == skb;
+	noted[0] = noted[1];
+	noted[1] = 0;
+	return true;
 }
 
 /* Sockets */
@@ -696,12 +713,9 @@ int tcp_retransmit(__u64 *ctx)
 
 	if (!here)
 		return 0;
-	here->retransmit = 1;
-	barrier();
-	resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0, TCP_ON_RETRANSMIT);
-	barrier();
-	here->retransmit = 0;
-	return 0;
+	note_work(here->retransmit, ctx[1]);
+	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
+		      TCP_ON_RETRANSMIT);
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
@@ -709,7 +723,7 @@ int tcp_retransmit_again(__u64 *ctx)
 {
 	struct at_work *here = at_work_here();
 
-	if (!here || !here->retransmit)
+	if (!here || was_noted(here->retransmit, ctx[1]))
 		return 0;
 	__sync_fetch_and_add(&nested, 1);
 	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
@@ -1205,12 +1219,8 @@ int tcp_drop(__u64 *ctx)
 
 	if (!here)
 		return 0;
-	here->drop = 1;
-	barrier();
-	dropped(ctx, TCP_ON_DROP);
-	barrier();
-	here->drop = 0;
-	return 0;
+	note_work(here->drop, ctx[0]);
+	return dropped(ctx, TCP_ON_DROP);
 }
 
 SEC("tp_btf/kfree_skb")
@@ -1218,7 +1228,7 @@ int tcp_drop_again(__u64 *ctx)
 {
 	struct at_work *here = at_work_here();
 
-	if (!here || !here->drop)
+	if (!here || was_noted(here->drop, ctx[0]))
 		return 0;
 	__sync_fetch_and_add(&nested, 1);
 	return dropped(ctx, TCP_ON_DROP_AGAIN);
