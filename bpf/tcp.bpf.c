@@ -32,6 +32,8 @@
 #define TCPHDR_RST 4
 #define TCPHDR_ACK 16
 
+#define MAX_TCP_OPTIONS 40 /* bytes of a header */
+
 #define IFF_LOOPBACK 0x8
 
 /* A SYN-ACK was handed down so long ago at most when that is reported. */
@@ -43,11 +45,16 @@ struct tcp_options_received {
 	__u16 sack_ok : 3;
 };
 
+struct tcp_sack_block {
+	__u32 start_seq, end_seq;
+};
+
 struct tcp_sock {
 	__u64 bytes_sent, bytes_retrans, tcp_clock_cache;
 	__u32 data_segs_out, data_segs_in, total_retrans, dsack_dups, snd_nxt, snd_una, rcv_nxt;
-	__u32 tsoffset, mss_cache;
-	__u8 tcp_usec_ts : 1; /* since 6.7 */
+	__u32 tsoffset, mss_cache, sacked_out;
+	struct tcp_sack_block recv_sack_cache[4]; /* unused ones are 0 */
+	__u8 tcp_usec_ts : 1;			  /* since 6.7 */
 	struct tcp_options_received rx_opt;
 };
 
@@ -657,6 +664,19 @@ static __always_inline struct kept *kept_by_retransmission(struct sock *sk,
 	return k;
 }
 
+/* Of what its peer reported last. */
+static __always_inline bool smaller_came(const struct tcp_sock *tp, __u32 bytes)
+{
+	__u32 largest = 0, range;
+
+	for (int i = 0; i < 4; i++) {
+		range = BPF_CORE_READ(tp, recv_sack_cache[i].end_seq) -
+			BPF_CORE_READ(tp, recv_sack_cache[i].start_seq);
+		largest = range > largest ? range : largest;
+	}
+	return BPF_CORE_READ(tp, sacked_out) && largest < bytes;
+}
+
 /* __tcp_retransmit_skb() has sent it, or not. */
 static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
 				  enum tcp_program program)
@@ -693,7 +713,8 @@ static __always_inline int resent(struct sock *sk, struct sk_buff *skb, int err,
 	r->segs = segs;
 	r->size = BPF_CORE_READ(cb, tcp_gso_size);
 	r->kind = kind_of(sk, flags & TCPHDR_SYN);
-	r->unsent = bytes >= BPF_CORE_READ(tp, mss_cache);
+	r->unsent = bytes + MAX_TCP_OPTIONS >= BPF_CORE_READ(tp, mss_cache);
+	r->has_ack = smaller_came(tp, r->segs > 1 && r->size ? r->size : bytes);
 	r->tsval = tsval_of(tp, skb);
 	r->first = k->first;
 	totals_of(&r->last, sk);

@@ -78,11 +78,15 @@ struct tcp_record {
 	/*
 	 * TCP_DROPPED: the sender's socket was transmitting it and has not counted it as sent
 	 * (snd_nxt): if that ends with an error it is sent again as new, else it was sent.
-	 * TCP_RETRANSMITTED: it is as large as the MSS of its connection.
+	 * TCP_RETRANSMITTED: it is as large as the MSS of its connection, less its options.
 	 */
 	__u8 unsent;
-	__u8 has_ack; /* TCP_DROPPED: `ack` is its acknowledgment number */
-	__u32 netns;  /* of the socket, as inode number; TCP_DROPPED: 0 */
+	/*
+	 * TCP_DROPPED: `ack` is its acknowledgment number. TCP_RETRANSMITTED: what was sent behind
+	 * it has arrived (SACK), and each range of that is smaller than it.
+	 */
+	__u8 has_ack;
+	__u32 netns; /* of the socket, as inode number; TCP_DROPPED: 0 */
 	__u32 ack;
 	__u64 place; /* TCP_HOLE, TCP_AGAIN, TCP_DROPPED: `seq` in a struct tcp_entry; 0: it has
 			none */

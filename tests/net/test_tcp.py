@@ -502,12 +502,14 @@ class Peer(threading.Thread):
     """A host behind a tun, which this kernel knows nothing of: takes one connection. Segments whose
     place in the stream is in `lose` are lost the first time, of those in `twice` the acknowledgment
     is, and what comes then is reported as a duplicate (RFC 2883). Those in `late` come ten segments
-    later, and what is larger than the `mtu` never does."""
+    later, and what is larger than the `mtu` never does. With a `hole` in what it sends itself all that
+    comes is smaller, by the option that reports it (SACK)."""
 
     SEGMENT = 1000
 
-    def __init__(self, device, lose, twice, late=(), mtu=1500):
+    def __init__(self, device, lose, twice, late=(), mtu=1500, hole=False):
         super().__init__()
+        self.hole = hole
         self.late, self.held, self.mtu = set(late), [], mtu
         self.device, self.lose, self.twice = device, set(lose), set(twice)
         self.lost, self.doubled, self.stopped = 0, 0, False
@@ -550,6 +552,10 @@ class Peer(threading.Thread):
             self.lose.remove(place)
             self.lost += 1
             return
+        if self.hole and not data:
+            self.hole = False
+            self.device.write(segment(*struct.unpack_from("!HH", tcp)[::-1], self.isn + 501, self.have,
+                                      0x10, b"", bytes(100), target=packet[12:16]))
         block = ()
         if data and seq < self.have:  # again
             block = (seq, seq + data)
@@ -700,6 +706,7 @@ def beyond(lose, twice):
 
 
 @table([("too large", {"mtu": 600}, ["tcp-black-hole"]),
+        ("too large, with options", {"mtu": 600, "hole": True}, ["tcp-black-hole"]),
         ("late", {"late": (20, 40, 60, 80)}, ["tcp-reordered"]),
         ("lost", {"lose": (20, 40, 60, 80)}, [])])
 @proves()
@@ -727,14 +734,16 @@ def what_is_beyond(which, findings):
     assert_findings(document["end"]["findings"], *findings)
 
 
-@table([("too large", lambda packet: len(packet) <= 600, ["tcp-black-hole"]),
-        ("late", {30, 60, 90, 120}, ["tcp-reordered"]),
-        ("lost", {30, 60, 90, 120}, [])])
+@table([("too large", lambda packet: len(packet) <= 600, 1500, ["tcp-black-hole"]),
+        ("too large, below the MSS", lambda packet: len(packet) <= 1000, 1100, ["tcp-black-hole"]),
+        ("nothing passes", lambda packet: len(packet) <= 600, 900, []),
+        ("late", {30, 60, 90, 120}, 1400, ["tcp-reordered"]),
+        ("lost", {30, 60, 90, 120}, 1400, [])])
 @proves()
 @where_seen
-def what_a_path_does(passes, findings):
+def what_a_path_does(passes, size, findings):
     """The same between two ends of this kernel, which answers as it does."""
-    large = findings == ["tcp-black-hole"]
+    large = callable(passes)
     if not large:
         first_time = once(passes)
         passes = first_time if not findings else lambda packet: first_time(packet) or 20
@@ -742,9 +751,12 @@ def what_a_path_does(passes, findings):
         with inside(TX):
             sock = socket.create_connection((Wire.THERE, PORT))
         with sock:
-            sock.sendall(bytes(100))
-            for _ in range(10 if large else 300):
-                sock.sendall(bytes(1500 if large else 1400))
+            sizes = [100] + [size] * (10 if large else 300)
+            if size < 1400:  # more than a full segment has arrived, and something smaller is last
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sizes = [300] * 10 + [size] * 5 + [100] * bool(findings)
+            for length in sizes:
+                sock.sendall(bytes(length))
                 time.sleep(0.002)
             until(lambda: not unacknowledged(sock) or large, 5, "all is there")
             time.sleep(2 if large else 0.1)

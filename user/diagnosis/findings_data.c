@@ -650,14 +650,15 @@ const struct finding_row finding_rows[] = {
 	 "TCP dropped the segment. It sends again by itself.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
 	{STAGE_TCP, "tcp-black-hole", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
-	 "Full segments are lost beyond this host, and smaller ones are not: a link on the path "
+	 "Large segments are lost beyond this host, and smaller ones are not: a link on the path "
 	 "has a smaller MTU, and nobody says so.",
-	 "Connections are established, and no segment of the size of their MSS is ever "
-	 "acknowledged, however often it is sent: a path MTU black hole. A router cannot pass on "
+	 "Connections are established, and a large segment is never acknowledged, however often it "
+	 "is sent, where none so large ever was or smaller ones behind it are: a path MTU black "
+	 "hole. A router cannot pass on "
 	 "what is too large and its ICMP message does not come back, or a tunnel loses it "
 	 "silently. Where a drop of them is seen on this host that is shown instead.",
-	 .evidence = "connections that sent full segments again and again, none of them "
-		     "acknowledged: {flows}",
+	 .evidence = "connections that sent a large segment three times and more, and only smaller "
+		     "ones were acknowledged: {flows}",
 	 .wanted = "ICMP \"fragmentation needed\" let through on the path, an MTU or MSS that fits "
 		   "(nft: tcp option maxseg size set rt mtu), or net.ipv4.tcp_mtu_probing 1",
 	 .command = "ss -tin"},

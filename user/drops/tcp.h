@@ -52,7 +52,7 @@ struct tcp_sum {
 	uint64_t not_resent; /* dropped here and not sent again until the end */
 	/* Dropped here, of senders elsewhere; of them, what has come again to its socket. */
 	uint64_t received, received_at[STAGE_COUNT], received_again;
-	/* Flows of which no segment of the MSS was acknowledged, and such were sent in vain. */
+	/* Flows of which large segments were sent in vain, and smaller ones were acknowledged. */
 	uint64_t large_only;
 	uint64_t overcounted; /* events showed more retransmissions than tcp_sock */
 	/* bytes_sent = what snd_nxt moved + bytes_retrans + bytes_returned + unaccounted */
@@ -70,7 +70,7 @@ struct tcp_flow {
 	struct tcp_sum sum;
 	/* Private */
 	uint32_t unexplained, twice; /* of those, which an event shows to have arrived before */
-	uint32_t large, large_to;    /* timeouts of its first segment, if that is full; its end */
+	uint32_t large, large_to;    /* timeouts of a segment that may be too large; up to where */
 	uint32_t came;	       /* what was sent before arrived, as all else was dropped here */
 	uint32_t next;	       /* flow in the table of keys */
 	uint32_t acks;	       /* of it that were dropped: the newest */

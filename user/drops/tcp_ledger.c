@@ -18,6 +18,8 @@
 #define ACKS_SEEN  256		  /* that are looked at for one segment */
 #define RANGES	   8		  /* that are remembered for a flow, on average */
 #define WAYS	   256		  /* that flows which are folded had out of this host, and none */
+#define SMALL_MSS  536		  /* that of a host which knows of none: all paths carry it */
+#define TOO_OFTEN  3		  /* timeouts of a segment, as by default (tcp_retries1) */
 #define PATIENCE   10000000000ULL /* ns: what is not sent again by then has no sender here */
 
 /* A dropped range, or one that was sent again. Rows keep their order, which is that of time. */
@@ -486,6 +488,24 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	remember(b, r);
 }
 
+/*
+ * A timeout of a segment of which the size may be why it is lost: in all its connection not so much
+ * has arrived as is in a full segment, or what is behind it has, and is smaller.
+ */
+static void note_large(struct tcp_flow *f, const struct tcp_record *rec, uint32_t size)
+{
+	const uint32_t full_to = rec->first.snd_nxt + size;
+	const bool never =
+		rec->unsent && !(rec->first.flags & TCP_LATE) && before(rec->last.snd_una, full_to);
+	const uint32_t to = never ? full_to : rec->seq + size;
+
+	if (rec->kind != TCP_RTO || rec->seq != rec->last.snd_una ||
+	    !(never || (rec->has_ack && size > SMALL_MSS)))
+		return;
+	f->large = f->large_to == to ? f->large + 1 : 1;
+	f->large_to = to;
+}
+
 static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
 	struct tcp_flow *f = flow_at(b, r->flow);
@@ -501,9 +521,7 @@ static void add_resent(struct tcp_ledger *b, const struct tcp_record *rec, struc
 		f->events += rec->segs;
 		f->last = rec->last;
 		r->place = note_sender(b, rec, true);
-		f->large_to = rec->first.snd_nxt + segment_bytes(r);
-		f->large += rec->kind == TCP_RTO && rec->unsent && !(rec->first.flags & TCP_LATE) &&
-			    before(rec->last.snd_una, f->large_to);
+		note_large(f, rec, segment_bytes(r));
 		r->late = rec->first.flags & TCP_LATE && before(rec->seq, rec->first.snd_nxt);
 		returned = returned_bytes(&rec->first, &rec->last);
 		/* FIN, if it was sent, has a number and is no byte */
@@ -564,7 +582,8 @@ static void close_flow(struct tcp_flow *f)
 	}
 	left = f->unexplained - (twice < f->unexplained ? twice : f->unexplained);
 	s->not_lost = f->came + f->unexplained - left;
-	s->large_only = f->large > 1 && !s->lost_here && before(f->last.snd_una, f->large_to);
+	s->large_only =
+		f->large >= TOO_OFTEN && !s->lost_here && before(f->last.snd_una, f->large_to);
 	if (f->last.role != TCP_ROLE_EDGE && !f->exit.ifindex)
 		s->undecided[TCP_WHY_INSIDE] += left;
 	else if (!f->last.sack)

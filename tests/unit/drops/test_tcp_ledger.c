@@ -267,6 +267,48 @@ CASE(larger_than_the_path)
 	assert_sum(&s, 2, 0, 0, 0);
 }
 
+/* So many timeouts of the second segment; the first one was acknowledged, or not. */
+static uint64_t times_out(unsigned times, bool acked, bool full, bool smaller_came, unsigned bytes)
+{
+	struct scene s = begun(64);
+	struct tcp_record r;
+
+	sends(&s, 4);
+	s.now.snd_una += acked ? MSS : 0;
+	for (unsigned i = 0; i < times; i++) {
+		s.ms += 200;
+		r = record(&s, TCP_RETRANSMITTED, acked, 1);
+		r.bytes = bytes;
+		r.end = r.seq + bytes;
+		r.kind = TCP_RTO;
+		r.unsent = full;
+		r.has_ack = smaller_came;
+		s.now.total_retrans++;
+		s.now.bytes_sent += bytes;
+		s.now.bytes_retrans += bytes;
+		r.first = s.first;
+		r.last = s.now;
+		add(&s, &r);
+	}
+	ends(&s);
+	tcp_ledger_free(s.ledger);
+	return s.sum.large_only;
+}
+
+CASE(black_hole)
+{
+	/* nothing so large ever arrived; not before the third timeout */
+	assert_int_equal(times_out(2, false, true, false, MSS), 0);
+	assert_int_equal(times_out(3, false, true, false, MSS), 1);
+	assert_int_equal(times_out(3, false, false, false, MSS), 0);
+	/* so large arrived before, and smaller ones behind it, or nothing */
+	assert_int_equal(times_out(3, true, true, true, MSS), 1);
+	assert_int_equal(times_out(3, true, true, false, MSS), 0);
+	/* of no full segment, and of a small one */
+	assert_int_equal(times_out(3, true, false, true, MSS - 100), 1);
+	assert_int_equal(times_out(3, true, false, true, 500), 0);
+}
+
 CASE(not_lost)
 {
 	struct scene s = begun(64);
