@@ -1387,6 +1387,38 @@ def report_prints_it_again():
         assert out in again.out, f"printed:\n{out}\nreprinted:\n{again.out}"
 
 
+@thorough
+def a_ledger_of_one_that_was_killed():
+    """What was decided until then: a look at it is made every 10 s."""
+    with lab(), server(), tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
+        require(not refusal(), refusal())
+        file = os.path.join(directory, "ledger")
+        nft(RX, rule("input", DATA, 10))
+        with started("trace", "--balance", "--ledger", file, EXPR) as process:
+            while "tracing" not in process.stderr.readline():
+                pass
+            transfer(V4, 500000)
+
+            def kept():
+                lines = Path(file).read_text().split("\n")[:-1]
+                events = [json.loads(line.split(" ", 1)[1])["data"] for line in lines]
+                return [data["tcp"] for data in events if "tcp" in data]
+            until(kept, 30, "what became of retransmissions")
+            process.kill()
+            process.wait()
+        tcp = kept()[0]
+        packets, size = dropped(RX)  # of several segments each, as TSO has them
+        assert 0 < packets <= tcp["lost_here"] <= size / 1000, (tcp, packets, size)
+        assert tcp["stages"] == [{"stage": "netfilter", "segments": tcp["lost_here"]}], tcp
+        assert tcp["retransmitted"] == tcp["lost_here"], tcp
+        again = assert_ok(pktledger("report", file)).out
+        assert re.search(rf"retransmitted +{tcp['retransmitted']} ", again), again
+        assert re.search(rf"lost here +{tcp['lost_here']} 100.00 % +netfilter", again), again
+        assert f"netfilter {tcp['lost_here']}" in pktledger("report", "--since", "-1h", file).out
+        page = assert_ok(pktledger("report", "--html", "/dev/stdout", file)).out
+        assert "lost here" in page, page[-3000:]
+
+
 def resent_so_far(exporter, *labels):
     return total(exporter.scrape_once(), "pktledger_tcp_retransmits_total", *labels)
 

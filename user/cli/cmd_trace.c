@@ -28,6 +28,7 @@
 #define ROWS_MAX     32 /* of an interval: in most there are a few */
 #define FLOWS_MAX    16
 #define END_ROWS_MAX 256
+#define TCP_NS	     10000000000ULL /* from one look at retransmissions to the next */
 #define QUIET_NS     60000000000ULL /* what a quiet stretch is long at most */
 
 struct trace_options {
@@ -155,6 +156,7 @@ struct trace_ledger {
 	struct ledgerfile *file; /* NULL: none was asked for */
 	uint64_t quiet_ns;	 /* of the stretch that is not written yet */
 	struct live_own last;	 /* own losses, as written last */
+	uint64_t tcp_ns;	 /* when retransmissions were looked at last */
 	int rc;			 /* it could not be written, which was said: the trace goes on */
 };
 
@@ -277,7 +279,8 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 		own.watch.filter_unread != k->last.watch.filter_unread ||
 		own.rows_merged != k->last.rows_merged;
 	if (!table_sum(live_interval(l), 0, STAGE_NONE).events && !lossy &&
-	    !json_get(o, "counters") && !json_get_length(json_get(o, "microbursts"), "stages")) {
+	    !json_get(o, "counters") && !json_get(o, "tcp") &&
+	    !json_get_length(json_get(o, "microbursts"), "stages")) {
 		k->quiet_ns += time->interval_ns;
 		if (k->quiet_ns >= QUIET_NS)
 			write_quiet(t, time->time_ns);
@@ -506,6 +509,22 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 	return o;
 }
 
+/* For the ledger, so that it has what was decided before a crash; sockets and devices are read. */
+static void keep_tcp(struct trace *t, struct json_object *kept, uint64_t time_ns)
+{
+	static struct tcp_balance now, last;
+	struct json_object *part;
+
+	if (!t->tcp_account || time_ns - t->ledger.tcp_ns < TCP_NS)
+		return;
+	t->ledger.tcp_ns = time_ns;
+	if (tcp_account_look(t->tcp_account, &now))
+		return;
+	part = json_tcp_part(&now, &last);
+	if (part)
+		json_put(kept, "tcp", part);
+}
+
 static void show_interval(struct trace *t)
 {
 	const struct live_table *now = live_interval(t->session.live);
@@ -515,6 +534,8 @@ static void show_interval(struct trace *t)
 
 	if (t->ledger.file)
 		kept = with_details(t, kept_interval(t, now, &time));
+	if (kept)
+		keep_tcp(t, kept, time_ns);
 	if (t->json || !kept)
 		whole = with_details(t, json_trace_interval(now, NULL, t->by, &time));
 	write_interval(t, &time, kept);

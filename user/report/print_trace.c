@@ -792,6 +792,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
 		put_own_losses(&t.page, json_get(sum, "own_losses"));
+		print_tcp(&t.page, sum);
 	}
 	if (sum)
 		put_sockets_and_flows(v, sum);

@@ -59,9 +59,16 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
 
 extern const struct record_field trail_flow_rows[]; /* struct trail_flow */
 
-/* The balance of TCP flows: "tcp" of the end, and its text; nothing where `end` has none. */
+/* The balance of TCP flows: "tcp" of the end, or of a sum of intervals, and its text; nothing where
+ * `end` has none. */
 struct tcp_balance; /* monitor/tcp.h */
 struct json_object *json_tcp(const struct tcp_balance *b);
+
+/*
+ * "tcp" of an interval: of two of tcp_account_look() what `now` has more than `last`, which is
+ * `now` then. What was sent again in one interval may be decided in a later one. NULL: nothing.
+ */
+struct json_object *json_tcp_part(const struct tcp_balance *now, struct tcp_balance *last);
 
 /* Members of `o` with a word for each, without those that are 0: "3 lost here, 2 beyond". */
 struct tcp_part {

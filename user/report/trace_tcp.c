@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The balance of TCP flows: "tcp" of the end of a trace, and its text. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/num.h"
 #include "base/record.h"
@@ -115,6 +116,72 @@ static struct json_object *json_trail(const struct tcp_balance *b)
 	return o;
 }
 
+/* What was sent again, and what became of the transmissions before. */
+static struct json_object *json_resent(const struct tcp_balance *b)
+{
+	static const struct record_field beyond[] = {
+		RECORD("device", TEXT, tcp_beyond, device),
+		RECORD("netns", TEXT, tcp_beyond, netns),
+		RECORD("segments", UINT, tcp_beyond, segments),
+		{0},
+	};
+	static const struct record_field rows[] = {
+		ROW("retransmitted", sum.retransmitted),
+		ROW("without_data", sum.without_data),
+		ROW("lost_here", sum.lost_here),
+		ROW("lost_again", sum.lost_again),
+		RECORD_LIST("beyond", NESTED, tcp_balance, beyond, .rows = beyond,
+			    RECORD_COUNT(tcp_balance, n_beyond)),
+		ROW("not_lost", sum.not_lost),
+		ROW("ack_lost", sum.ack_lost),
+		ROW("undecided", undecided),
+		RECORD_OTHER("undecided_why", NULL),
+		RECORD_OTHER("kinds", NULL),
+		RECORD_OTHER("stages", NULL),
+		{0},
+	};
+	struct json_object *o = record_write(rows, b), *kinds = json_put_object(o, "kinds");
+
+	for (unsigned i = 0; i < TCP_KINDS; i++)
+		json_put_u64(kinds, tcp_kind_names[i], b->sum.kinds[i]);
+	json_put(o, "undecided_why", named("why", tcp_why_names, TCP_WHYS, b->sum.undecided));
+	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, b->sum.lost_at));
+	return o;
+}
+
+static uint64_t segments_beyond(const struct tcp_balance *b, const struct tcp_beyond *at)
+{
+	for (unsigned i = 0; i < b->n_beyond; i++) {
+		if (!strcmp(b->beyond[i].device, at->device) &&
+		    !strcmp(b->beyond[i].netns, at->netns))
+			return b->beyond[i].segments;
+	}
+	return 0;
+}
+
+struct json_object *json_tcp_part(const struct tcp_balance *now, struct tcp_balance *last)
+{
+	struct tcp_balance part = {};
+	const uint64_t *to = (const uint64_t *)&now->sum, *from = (const uint64_t *)&last->sum;
+	bool any = false;
+
+	_Static_assert(!(sizeof(part.sum) % sizeof(*to)), "counts and nothing else");
+	for (size_t i = 0; i < sizeof(part.sum) / sizeof(*to); i++) {
+		((uint64_t *)&part.sum)[i] = to[i] > from[i] ? to[i] - from[i] : 0;
+		any |= to[i] > from[i];
+	}
+	part.undecided = tcp_sum_undecided(&part.sum);
+	for (unsigned i = 0; i < now->n_beyond; i++) {
+		struct tcp_beyond *at = &part.beyond[part.n_beyond];
+
+		*at = now->beyond[i];
+		at->segments -= segments_beyond(last, at);
+		part.n_beyond += at->segments && at->segments <= now->beyond[i].segments;
+	}
+	*last = *now;
+	return any || part.n_beyond ? json_resent(&part) : NULL;
+}
+
 struct json_object *json_tcp(const struct tcp_balance *b)
 {
 	static const struct record_field bytes[] = {
@@ -129,12 +196,6 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD("p50", UINT, tcp_stall, p50),
 		RECORD("p99", UINT, tcp_stall, p99),
 		RECORD("max", UINT, tcp_stall, max),
-		{0},
-	};
-	static const struct record_field beyond[] = {
-		RECORD("device", TEXT, tcp_beyond, device),
-		RECORD("netns", TEXT, tcp_beyond, netns),
-		RECORD("segments", UINT, tcp_beyond, segments),
 		{0},
 	};
 	static const struct record_field listeners[] = {
@@ -171,18 +232,8 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 	static const struct record_field rows[] = {
 		ROW("data_segs_out", sum.data_segs_out),
 		ROW("new", fresh),
-		ROW("retransmitted", sum.retransmitted),
-		ROW("without_data", sum.without_data),
 		ROW("returned", sum.returned),
-		ROW("lost_here", sum.lost_here),
-		ROW("lost_again", sum.lost_again),
-		RECORD_LIST("beyond", NESTED, tcp_balance, beyond, .rows = beyond,
-			    RECORD_COUNT(tcp_balance, n_beyond)),
-		ROW("not_lost", sum.not_lost),
-		ROW("ack_lost", sum.ack_lost),
-		ROW("undecided", undecided),
 		RECORD("pending", UINT, tcp_balance, pending, RECORD_WHEN(tcp_balance, so_far)),
-		RECORD_OTHER("undecided_why", NULL),
 		ROW("not_resent", sum.not_resent),
 		ROW("received", sum.received),
 		RECORD_OTHER("received_stages", NULL),
@@ -193,8 +244,6 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD("balanced", BOOL, tcp_balance, balanced),
 		RECORD("verdict", ENUM, tcp_balance, verdict, RECORD_NAMES(tcp_verdict_names)),
 		RECORD_OTHER("rests_on", NULL),
-		RECORD_OTHER("kinds", NULL),
-		RECORD_OTHER("stages", NULL),
 		RECORD_OTHER("returned_stages", NULL),
 		RECORD("stall_ns", NESTED, tcp_balance, stall, .rows = stall,
 		       RECORD_WHEN(tcp_balance, has_stall)),
@@ -210,20 +259,18 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD_PART("own_losses", losses),
 		{0},
 	};
-	struct json_object *o = record_write(rows, b), *kinds = json_put_object(o, "kinds");
-	struct json_object *rests_on = json_put_list(o, "rests_on");
-	struct json_object *flows = json_put_list(o, "flows");
+	struct json_object *o = json_resent(b), *rests_on, *flows;
 	char line[TCP_SENTENCE];
+
+	record_put(o, rows, b);
+	rests_on = json_put_list(o, "rests_on");
+	flows = json_put_list(o, "flows");
 
 	for (unsigned i = 0; !tcp_balance_rests_on(b, i, line, sizeof(line)); i++)
 		json_object_array_add(rests_on, json_text(line));
-	for (unsigned i = 0; i < TCP_KINDS; i++)
-		json_put_u64(kinds, tcp_kind_names[i], b->sum.kinds[i]);
 	for (unsigned i = 0; i < b->n_flows; i++)
 		json_object_array_add(flows, json_flow(&b->flows[i]));
 
-	json_put(o, "undecided_why", named("why", tcp_why_names, TCP_WHYS, b->sum.undecided));
-	json_put(o, "stages", named("stage", stage_names, STAGE_COUNT, b->sum.lost_at));
 	json_put(o, "returned_stages",
 		 named("stage", stage_names, STAGE_COUNT, b->sum.returned_at));
 	json_put(o, "received_stages",
@@ -360,7 +407,7 @@ void print_tcp(struct page *p, const struct json_object *end)
 
 	if (!tcp)
 		return;
-	if (json_get(tcp, "pending")) {
+	if (json_get(tcp, "pending") || !json_get(tcp, "data_segs_out")) { /* not the whole */
 		put_resent(p, tcp, 0);
 		return put_flows(p, tcp);
 	}

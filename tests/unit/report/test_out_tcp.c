@@ -8,6 +8,7 @@
 
 #include "monitor/session.h"
 #include "report/page.h"
+#include "report/series.h"
 #include "report/trace.h"
 
 static struct tcp_counter counters[] = {
@@ -181,4 +182,56 @@ CASE(json)
 	assert_string_equal(json_get_text(json_get_item(o, "beyond", 0), "device"), "eth0");
 	assert_string_equal(json_get_text(json_get_item(o, "flows", 0), "src"), "198.18.0.1");
 	json_object_put(o);
+}
+
+/* Looks at a balance that grows, each part in an interval: their sum is the last look. */
+CASE(parts_of_a_ledger)
+{
+	struct series *series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT);
+	struct tcp_balance last = {}, b = {.so_far = true};
+	struct json_object *interval, *sum, *tcp;
+
+	for (unsigned i = 1; i <= 3 * SERIES_MAX; i++) {
+		b.sum.retransmitted += 3;
+		b.sum.kinds[TCP_FAST] += 3;
+		b.sum.lost_here += i % 2;
+		b.sum.lost_at[i % 4 == 1 ? STAGE_QDISC : STAGE_NETFILTER] += i % 2;
+		b.sum.undecided[TCP_WHY_FULL] = b.undecided = i / 3;
+		b.n_beyond = i > 5 ? 2 : 1;
+		b.beyond[0] = (struct tcp_beyond){.device = "eth0", .netns = "a", .segments = i};
+		b.beyond[1] = (struct tcp_beyond){.device = "eth0", .netns = "b", .segments = 7};
+		interval = json_object_new_object();
+		json_put_u64(interval, "time_ns", i * 1000);
+		json_put_u64(interval, "interval_ns", 1000);
+		json_put(interval, "tcp", json_tcp_part(&b, &last));
+		series_add(series, interval, i * 1000, i * 1000 + 999);
+	}
+	assert_null(json_tcp_part(&b, &last)); /* nothing since */
+	for (unsigned way = 0; way < 2; way++) {
+		if (way) { /* those that were put together, once more */
+			struct json_object *parts = series_intervals(series);
+
+			assert_true(json_object_array_length(parts) <= SERIES_MAX);
+			series_free(series);
+			series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT);
+			for (size_t i = 0; i < json_object_array_length(parts); i++)
+				series_add(series,
+					   json_object_get(json_object_array_get_idx(parts, i)), i,
+					   i);
+			json_object_put(parts);
+		}
+		sum = series_sum(series);
+		tcp = json_get(sum, "tcp");
+		assert_int_equal(json_get_u64(tcp, "retransmitted"), b.sum.retransmitted);
+		assert_int_equal(json_get_u64(json_get(tcp, "kinds"), "fast"), b.sum.retransmitted);
+		assert_int_equal(json_get_u64(tcp, "lost_here"), b.sum.lost_here);
+		assert_int_equal(json_get_length(tcp, "stages"), 2);
+		assert_int_equal(json_sum(tcp, "stages", "segments"), b.sum.lost_here);
+		assert_int_equal(json_get_u64(tcp, "undecided"), b.undecided);
+		assert_int_equal(json_sum(tcp, "undecided_why", "segments"), b.undecided);
+		assert_int_equal(json_get_length(tcp, "beyond"), 2);
+		assert_int_equal(json_sum(tcp, "beyond", "segments"), 3 * SERIES_MAX + 7);
+		json_object_put(sum);
+	}
+	series_free(series);
 }
