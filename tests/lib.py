@@ -5,8 +5,10 @@ A case is a function under @case, or a row under @table. It fails by an exceptio
 skip() or require(), and fails too if it leaves anything behind on the host.
 """
 
+import concurrent.futures
 import contextlib
 import functools
+import itertools
 import json
 import os
 import random
@@ -16,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -25,6 +28,7 @@ BINARY = ROOT / os.environ.get("B", "build") / "pktledger"
 EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
 PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
 TIMEOUT = 60 * PATIENCE  # seconds, of one command
+TOGETHER = 8  # cases at once, see together()
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
@@ -32,7 +36,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 cases = []
-repeated = []  # runs of the case that is running, see observed()
+running = threading.local()  # of the case: `repeated` runs, see observed(); `named` findings
 
 
 class Skip(Exception):
@@ -61,6 +65,13 @@ def case(function):
 def rootless(function):
     """A case that anybody can run; the others of namespace tests need root."""
     function.rootless = True
+    return function
+
+
+def together(function):
+    """Cases that mostly wait: those that follow one another run at once, each in labs of its own.
+    They begin nothing that changes the host, and measure no speed."""
+    function.together = True
     return function
 
 
@@ -206,7 +217,7 @@ def observed(attempt, suppressed=is_suppressed):
         result = attempt()
         if not left or not suppressed(result):
             return result
-        repeated.append(result)
+        running.repeated.append(result)
 
 
 def run(*args):
@@ -302,9 +313,6 @@ def assert_counters_agree(document, stage):
 # Findings
 
 
-named = set()  # by assert_findings(), in the case that is running
-
-
 def assert_findings(found, *ids):
     """These and no others, the first one first; returns it. So each scene is the look-alike of all
     others: a finding that shows up in one that is not its own fails."""
@@ -315,7 +323,7 @@ def assert_findings(found, *ids):
 
 def first_finding(found):
     """None: there is none."""
-    named.update(f["id"] for f in found[:1])
+    running.named.update(f["id"] for f in found[:1])
     return found[0] if found else None
 
 
@@ -325,9 +333,8 @@ def proves(*ids):
     def decorate(function):
         @functools.wraps(function)
         def proof(*args):
-            named.clear()
             function(*args)
-            missing = set(ids or args[-1]) - named
+            missing = set(ids or args[-1]) - running.named
             assert not missing, f"not shown: {missing}"
 
         proof.proves = ids
@@ -426,35 +433,66 @@ def comment(text):
         print("#", line)
 
 
-def said_repeated():
-    return f" # REPEATED {len(repeated)}" if repeated else ""
+class Outcome:
+    """Of a case: its lines, what went wrong, how often it ran again."""
 
-
-def run_case(host, number, name, function, args):
-    """Prints the case's line; returns whether it failed."""
-    repeated.clear()
-    try:
-        if host and not hasattr(function, "rootless"):
-            require_root()
+    def __init__(self, name, function, args, rooted):
+        running.repeated, running.named = [], set()
+        self.name, self.error, self.reason = name, None, None
         try:
+            if rooted and not hasattr(function, "rootless"):
+                require_root()
             function(*args)
-        finally:
-            if host:
-                host.assert_same(5)
-    except Skip as reason:
-        print(f"ok {number} - {name} # SKIP {' '.join(str(reason).split())}")
-        return False
-    except Exception as error:  # pylint: disable=broad-except
-        print(f"not ok {number} - {name}" + said_repeated())
-        at = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(
-              str(ROOT))][-1]
-        comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
-        comment(f"{type(error).__name__}: {error}")
+        except Skip as reason:
+            self.reason = " ".join(str(reason).split())
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+        self.repeated = len(running.repeated)
+
+    def show(self, number):
+        """Prints the case's line; returns whether it failed."""
+        if self.error:
+            print(f"not ok {number} - {self.name}" + self.said_repeated())
+            at = [f for f in traceback.extract_tb(self.error.__traceback__) if f.filename.startswith(
+                  str(ROOT))][-1]
+            comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
+            comment(f"{type(self.error).__name__}: {self.error}")
+        elif self.reason is not None:
+            print(f"ok {number} - {self.name} # SKIP {self.reason}")
+        else:
+            print(f"ok {number} - {self.name}" + self.said_repeated())
+        return bool(self.error)
+
+    def said_repeated(self):
+        return f" # REPEATED {self.repeated}" if self.repeated else ""
+
+
+def run_cases(host, first_number, group):
+    """Those of a group at once; returns whether each failed."""
+    def attempt(named):
+        return Outcome(*named, host is not None)
+
+    if len(group) == 1:
+        outcomes = [attempt(group[0])]  # in the thread that has the signals
+    else:
+        with concurrent.futures.ThreadPoolExecutor(len(group)) as threads:
+            outcomes = list(threads.map(attempt, group))
+    try:
         if host:
-            host.look()  # what it left behind is not the next one's
-        return True
-    print(f"ok {number} - {name}" + said_repeated())
-    return False
+            host.assert_same(5)
+    except AssertionError as error:
+        outcomes[-1].error = outcomes[-1].error or error
+    if host and any(o.error for o in outcomes):
+        host.look()  # what it left behind is not the next one's
+    return [o.show(number) for number, o in enumerate(outcomes, first_number)]
+
+
+def grouped(wanted):
+    """Lists of cases that run at once; most are of one case."""
+    for both, group in itertools.groupby(wanted, lambda c: hasattr(c[1], "together")):
+        group = list(group)
+        yield from (group[i:i + TOGETHER] for i in range(0, len(group), TOGETHER)) if both \
+            else ([c] for c in group)
 
 
 def main():
@@ -468,5 +506,7 @@ def main():
     print(f"1..{len(wanted)}")
     # unit tests leave the host alone, and run beside others that do not
     host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
-    failed = [run_case(host, i, *c) for i, c in enumerate(wanted, 1)]
+    failed = []
+    for group in grouped(wanted):
+        failed += run_cases(host, len(failed) + 1, group)
     sys.exit(any(failed))
