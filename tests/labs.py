@@ -2,6 +2,7 @@
 """The program at ends of its own: a named lab, and two hosts with a router between them."""
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from lib import (PATIENCE, assert_ok, assert_ran, assert_valid, finish, observed
                  until)
 
 PREFIX = f"pl-to-{os.getpid()}"
+numbers = itertools.count()  # of Hosts, for there may be several at once
 PORT = 28779
 TARGET = {4: "198.18.8.1", 6: "2001:2:0:8::1"}
 COUNT = 8000
@@ -64,6 +66,7 @@ class Hosts:
     links = (("a", 7), ("b", 8))  # hosts, and their networks
 
     def __enter__(self):
+        self.prefix = f"{PREFIX}-{next(numbers)}"
         self.keep = contextlib.ExitStack()
         try:
             self.build()
@@ -103,9 +106,8 @@ class Hosts:
     def ip(*args):
         subprocess.run(["ip", *args], check=True)
 
-    @staticmethod
-    def netns(side):
-        return f"{PREFIX}-{side}"
+    def netns(self, side):
+        return f"{self.prefix}-{side}"
 
     def inside(self, side):
         return lambda: enter(self.netns(side))

@@ -8,7 +8,6 @@ skip() or require(), and fails too if it leaves anything behind on the host.
 import concurrent.futures
 import contextlib
 import functools
-import itertools
 import json
 import os
 import random
@@ -69,8 +68,8 @@ def rootless(function):
 
 
 def together(function):
-    """Cases that mostly wait: those that follow one another run at once, each in labs of its own.
-    They begin nothing that changes the host, and measure no speed."""
+    """A case that mostly waits, in labs of its own: those of a program run first, and at once. It
+    changes nothing of the host, and measures no speed."""
     function.together = True
     return function
 
@@ -489,10 +488,9 @@ def run_cases(host, first_number, group):
 
 def grouped(wanted):
     """Lists of cases that run at once; most are of one case."""
-    for both, group in itertools.groupby(wanted, lambda c: hasattr(c[1], "together")):
-        group = list(group)
-        yield from (group[i:i + TOGETHER] for i in range(0, len(group), TOGETHER)) if both \
-            else ([c] for c in group)
+    both = [c for c in wanted if hasattr(c[1], "together")]
+    yield from (both[i:i + TOGETHER] for i in range(0, len(both), TOGETHER))
+    yield from ([c] for c in wanted if c not in both)
 
 
 def main():

@@ -22,7 +22,7 @@ from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
                  assert_counters_agree, assert_error, assert_valid, case, directory, first,
-                 is_suppressed, lost, main, table, thorough, until)
+                 is_suppressed, lost, main, table, thorough, together, until)
 
 FAILED, USAGE = 1, 2
 
@@ -54,6 +54,7 @@ def compare(document, losses):
 
 
 @case
+@together
 def each_loss_is_found_where_it_is():
     """On both hosts and between them, all at once."""
     with Hosts() as hosts:
@@ -391,6 +392,7 @@ def whoever_is_on_the_way_learns_nothing():
 
 @table(first(1, [("handshake", "client", 100), ("login", "client", 700), ("plan", "client", 1500),
                  ("hello", "server", 400), ("status", "server", 2000)]))
+@together
 def whoever_changes_a_byte_is_found_out(side, after):
     with Hosts() as hosts, contextlib.ExitStack() as stack:
         token = write_token(stack, SECRET)
@@ -565,6 +567,7 @@ LIES = [
 
 
 @table(LIES if EVERYTHING else LIES[:2])
+@together
 def lies_cost_nothing(to, answer, args):
     """What cannot be is not waited for, counted or believed."""
     with Hosts() as hosts, liar(hosts, to, line(**answer)):
@@ -575,6 +578,7 @@ def lies_cost_nothing(to, answer, args):
 
 
 @case
+@together
 def a_signal_is_heard_beside_endless_answers():
     with Hosts() as hosts, liar(hosts, "plan", line(type="busy") * 100) as asked:
         client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)
@@ -600,6 +604,7 @@ def ask(client, **message):
 
 
 @case
+@together
 def who_is_let_in_and_rests():
     """It has logged in, and asks for no experiment, whether it is silent or not: others take their
     turn, and then it is its own again."""
@@ -654,6 +659,7 @@ NOBODY = [
 
 
 @table(NOBODY if EVERYTHING else NOBODY[:1])
+@together
 def nobody_to_talk_to(answer, words):
     with Hosts() as hosts:
         listener = None if answer is None else fake_server(hosts, answer)
@@ -727,6 +733,7 @@ def assert_other_unknown(events):
 @table(first(1, [("while it receives", 0.5, []),
                  ("while it sends", 0.5, ["-R"]),
                  ("behind a window that moves", 2, ["--settle", "500ms"])]))
+@together
 def server_is_lost(seconds, args):
     with Hosts() as hosts, hosts.serve() as server:
         events = lose_the_other(hosts, server.kill, *args, seconds=seconds)
