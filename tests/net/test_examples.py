@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, main, pktledger, require, table
+from lib import BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, main, pktledger, require, table, together
 
 SECONDS = 1.5  # what has not ended by then is told to
 # These are not run: why. Their options are looked at all the same.
@@ -247,6 +247,7 @@ def assert_works(lines):
 
 @table([(name, name) for name in sorted({line.split()[0] for line in examples()})
         if EVERYTHING or name in ("check", "run", "trace")])
+@together
 def examples_of(command):
     lines = [line for line in examples() if line.split()[0] == command]
     assert_works(lines if EVERYTHING else lines[:1])
@@ -279,6 +280,7 @@ PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "tools/man").glob
 
 
 @table([(path.name, path) for path in PAGES if EVERYTHING or path.name == "README.md"])
+@together
 def shown_by(path):
     lines = [PLACEHOLDERS.get(line, line) for line in shown(path)]
     assert_works(lines if EVERYTHING else lines[:README_FIRST])

@@ -21,8 +21,8 @@ from ends import (PORT, XDP_GENERIC, enter, inside, nft, read_all, repeating, se
                   verdict, xdp)
 from labs import Hosts, Lab
 import test_troubleshooting as stories
-from lib import (BINARY, assert_findings, assert_ok, directory, first, main, pktledger, proves,
-                 require, run, skip, table, thorough)
+from lib import (BINARY, assert_findings, assert_ok, directory, finish, first, main, pktledger,
+                 proves, require, run, skip, started, table, thorough)
 from test_owners import cpu_quota
 from traced import NAME, RX, TX, V4
 
@@ -376,19 +376,23 @@ def hosts():
     return [n for n in (RX, TX, ROUTER) if os.path.exists(f"/run/netns/{n}")]
 
 
-def checked(netns, expected):
+@contextlib.contextmanager
+def looking(*args):
+    """The program at work; yields what its document will be."""
+    with started(*args) as process:
+        yield lambda: assert_ok(finish(process)).json
+
+
+def assert_found(document, expected):
     """Those of the namespace, and of the host, which has a life of its own, what is expected."""
-    found = assert_ok(pktledger("check", "-j", "-t", "1", "--netns", netns)).json["end"]["findings"]
-    return [f for f in found if f["scope"] != "host" or f["id"] in expected]
+    found = document["end"]["findings"]
+    assert_findings([f for f in found if f["scope"] != "host" or f["id"] in expected], *expected)
 
 
-def assert_traced(netns, *ids):
+def assert_traced(document, ledger, *ids):
     """The same from its ledger, which `report` reads."""
-    with directory() as path:
-        # a neighbour is given up after three seconds
-        traced = assert_ok(pktledger("trace", "-j", "-t", "4" if ids else "1", "--netns", netns, "--ledger",
-                                     f"{path}/ledger")).json["end"]["findings"]
-        reported = assert_ok(pktledger("report", "-j", f"{path}/ledger")).json
+    traced = document["end"]["findings"]
+    reported = assert_ok(pktledger("report", "-j", ledger)).json
     assert_findings(traced, *ids)
     again = reported["documents"][0] if "documents" in reported else reported
     assert again["end"]["findings"] == traced, (reported, traced)
@@ -401,12 +405,26 @@ def scene(make, by_check, by_trace, _):
     with make():
         time.sleep(1)
         for _ in range(TIMES):
-            for netns in hosts():
-                expected = by_check.get(netns, [])
-                if expected == ["neigh-queue"] and not os.path.exists("/proc/net/stat/arp_cache"):
-                    expected = []  # its counter is shown in the first network namespace only
-                assert_findings(checked(netns, expected), *expected)
-                assert_traced(netns, *by_trace.get(netns, []))
+            look(by_check, by_trace)
+
+
+def look(by_check, by_trace):
+    """By both commands at all hosts at once."""
+    with contextlib.ExitStack() as stack:
+        path = stack.enter_context(directory())
+        checks, traces = {}, {}
+        for netns in hosts():
+            # a neighbour is given up after three seconds
+            seconds = "4" if by_trace.get(netns) else "1"
+            checks[netns] = stack.enter_context(looking("check", "-j", "-t", "1", "--netns", netns))
+            traces[netns] = stack.enter_context(looking(
+                "trace", "-j", "-t", seconds, "--netns", netns, "--ledger", f"{path}/{netns}"))
+        for netns, document in checks.items():
+            expected = by_check.get(netns, [])
+            if expected == ["neigh-queue"] and not os.path.exists("/proc/net/stat/arp_cache"):
+                expected = []  # its counter is shown in the first network namespace only
+            assert_found(document(), expected)
+            assert_traced(traces[netns](), f"{path}/{netns}", *by_trace.get(netns, []))
 
 
 if __name__ == "__main__":

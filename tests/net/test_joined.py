@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import enter, inside, libc, nft, nft_counters
 from labs import EACH, PORT, TARGET, Hosts, share
 from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_error, assert_valid, case, lost, main,
-                 observed, pktledger, require, table, thorough, until)
+                 observed, pktledger, require, table, thorough, together,
+                 until)
 
 COUNT = 8000
 SENDERS = {"a": 7, "c": 9, "d": 10}  # and their networks
@@ -299,6 +300,7 @@ def a_gap_that_is_longer_than_the_window():
 
 
 @case
+@together
 def a_stream_beyond_2_to_the_32():
     """It is one stream still, whatever the upper half of its word is by now."""
     stream, base, half = 7, 5 << 32, 300
@@ -419,6 +421,7 @@ def ledgers_of_a_thousand_hosts():
 
 
 @case
+@together
 def ledgers_that_do_not_belong_together():
     fleet = kept()
     assert_error(fleet.report(names=("a", "b", "a")), USAGE, "the same ledger")

@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import do, inside, nft, nft_counters, repeating, sysctl, udp
-from lib import BINARY, ROOT, TIMEOUT, case, first, main, pktledger, require, rootless, table
+from lib import (BINARY, ROOT, TIMEOUT, case, first, main, pktledger, require, rootless, table,
+                 until)
 from labs import Lab
 from traced import NAME, RX, TX, V4
 
@@ -348,7 +349,10 @@ STORIES = [
 def story(title, scene):
     shows, *mends = page()[title]
     with scene() as (process, counter):
-        time.sleep(1)
+        if counter:
+            until(counter, 10, "packets are lost")
+        else:
+            time.sleep(1)
         before = counter() if counter else None
         wrong = missing(shows, execute(shows[0], process))
         assert not wrong, wrong
@@ -357,7 +361,8 @@ def story(title, scene):
             execute(line, process)
         if not mends:
             return
-        time.sleep(1.5)  # until what is under way is lost, as fragments are after a second
+        # until what is under way is lost, as fragments are after a second
+        time.sleep(0.2 if scene is firewall else 1.5)
         before, received = counter() if counter else None, snmp(RX, "Udp", "InDatagrams")
         output = execute(shows[0], process)
         assert fragments(shows)[-1] not in flat(output), output

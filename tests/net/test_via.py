@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft
 from labs import COUNT, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, TIMEOUT, assert_error, assert_ran, assert_valid,
-                 directory, finish, first, main, observed, require, start, table, thorough, until)
+                 directory, finish, first, main, observed, require, start, table, thorough,
+                 together, until)
 from test_to import SHORT, assert_other_unknown, causes, compare, ending, lost
 
 FAILED, USAGE = 1, 2
@@ -76,6 +77,7 @@ def script(where, name, text):
                  ("the other way", 4, ["--reverse"]),
                  ("AF_XDP at both ends", 4, ["--tx", "xsk", "--rx", "xsk"]),
                  ("a port of its own", 4, ["--port", "5000", "-R"])]))
+@together
 def by_a_command(to, args):
     with Piped() as hosts:
         if "--port" in args:
@@ -233,6 +235,7 @@ NOISE = 'printf "Welcome\\n\\nlast login: {}\\n{\\"type\\":\\"x\\"}\\n$ "\n'
      ["version 99", "9.9", "the same version"]),
     ("nothing at all", "exit 0\n", ["status 0"]),
 ]))
+@together
 def noise(text, words):
     """Of the scripts of a login, shown if nothing follows; and a remote that is none."""
     with Piped() as hosts, directory() as where:
@@ -251,6 +254,7 @@ def noise(text, words):
     ("the program there", ["--via", "env", "--remote", "/nowhere/pktledger"],
      ["there is no /nowhere/pktledger", "--remote"]),
 ])
+@together
 def missing(args, words):
     with Hosts() as hosts:
         assert_error(hosts.command("run", *args, *SHORT), FAILED, *words)
