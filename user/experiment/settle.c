@@ -11,7 +11,6 @@
 #define STEPS	     50	       /* in which the time to settle passes */
 #define STEP_MIN_NS  20000000  /* the loop that moves the window turns every 5 ms */
 #define SLACK_NS     300000000 /* the loop comes late, and folding takes its time */
-#define CATCH_UP     1.3       /* a paced sender that was late is faster for a while */
 #define GSO_PPS	     12e6      /* many datagrams a call */
 #define COPY_PPS     3e6
 #define MEMORY_SHARE 8
@@ -40,7 +39,7 @@ uint64_t window_most(unsigned streams)
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams)
 {
 	uint64_t ns = settle_ns + 2 * step_ns(settle_ns) + SLACK_NS;
-	double need = pps * CATCH_UP * (double)ns * 1e-9;
+	double need = pps * (double)ns * 1e-9;
 	uint64_t size = fates_window(need < (double)count ? (uint64_t)need : count);
 	uint64_t most = window_most(streams);
 

@@ -24,7 +24,12 @@ struct window {
 	unsigned marks, oldest;
 };
 
-/* Packets/s that a thread hardly exceeds. `veth`: the device is one, where AF_XDP has to copy. */
+#define WINDOW_CATCH_UP 1.3 /* a paced sender that was late is faster for a while */
+
+/*
+ * Packets/s that an unthrottled thread hardly exceeds. `veth`: the device is one, where AF_XDP has
+ * to copy.
+ */
 double window_pps(const struct tx_ops *tx, bool gso, bool veth);
 
 /*

@@ -44,7 +44,7 @@ static uint64_t plan_window(struct site *s)
 		return spec->numbers->window;
 	each = spec->count == UINT64_MAX ? UINT64_MAX
 					 : (spec->count + spec->threads - 1) / spec->threads;
-	pps = s->rate_pps > 0 ? s->rate_pps / spec->threads
+	pps = s->rate_pps > 0 ? WINDOW_CATCH_UP * s->rate_pps / spec->threads
 			      : window_pps(spec->tx, spec->tuning.send.gso, veth);
 	window = window_size(each, pps, s->settle_ns, spec->threads);
 	s->moving |= window < each;

@@ -34,6 +34,28 @@ CASE(size_follows_rate_and_time)
 	assert_int_equal(slow & (slow - 1), 0);
 }
 
+/* What pktledger-engines(7) says, on a host with the memory for it. */
+CASE(sizes_of_the_engines)
+{
+	const struct {
+		const struct tx_ops *tx;
+		bool gso, veth;
+		uint64_t most;
+	} engines[] = {{&tx_xdp, false, true, 1 << 26},
+		       {&tx_socket, true, true, 1 << 26},
+		       {&tx_socket, false, true, 1 << 24},
+		       {&tx_xsk, false, true, 1 << 24},
+		       {&tx_xsk, false, false, 1 << 27}};
+
+	for (unsigned i = 0; i < sizeof(engines) / sizeof(*engines); i++) {
+		double pps = window_pps(engines[i].tx, engines[i].gso, engines[i].veth);
+		uint64_t size = window_size(UINT64_MAX, pps, 5 * SECOND, 1);
+
+		assert_true(size == engines[i].most ||
+			    (size < engines[i].most && size * 2 > window_most(1)));
+	}
+}
+
 /* However much is asked for. */
 CASE(memory_is_the_limit)
 {
