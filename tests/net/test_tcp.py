@@ -1290,11 +1290,11 @@ def accept_queue_full(backlog, somaxconn, findings):
     assert (f"net.core.somaxconn={2 * somaxconn}" in found["command"]) == (room == somaxconn), found
 
 
-@case
+@table([("of all", ["-n", RX], "tcp-listen"), ("of EXPR", ["--balance", EXPR], "tcp-listen-own")])
 @where_seen
-def who_does_not_accept():
-    """Of all listeners: what lost is found by its counter, and its process is looked at meanwhile."""
-    with lab(), contextlib.ExitStack() as stack, tracing("-n", RX, "-I", "300ms") as t:
+def who_does_not_accept(args, finding):
+    """What lost is found by its counter, and its process is looked at meanwhile."""
+    with lab(), contextlib.ExitStack() as stack, tracing("-I", "300ms", *args) as t:
         with inside(RX):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
         for _ in range(60):  # the counter is not read all the time
@@ -1305,7 +1305,7 @@ def who_does_not_accept():
             time.sleep(0.1)
         document = t.stop()
         listener.close()
-    found = [f for f in document["end"]["findings"] if f["id"] == "tcp-listen"]
+    found = [f for f in document["end"]["findings"] if f["id"] == finding]
     assert len(found) == 1, document["end"]
     assert f"[{os.getpid()}] ran " in found[0]["evidence"], found
     assert " slept " in found[0]["evidence"], found

@@ -209,12 +209,12 @@ void child_close(struct child *c);
 /*
  * More about why packets were lost, for the findings: what the reader of a full socket did, and
  * which rules of a firewall dropped. Watches what the collector finds, as one of its sources, whose
- * start takes first samples; it adds no rows. `owners` is borrowed. What is not there (nft, /proc)
- * is no error: then there is less to say.
+ * start takes first samples; it adds no rows. The owners of `spec` are borrowed. What is not there
+ * (nft, /proc) is no error: then there is less to say.
  */
 struct why;
 struct sources; /* monitor/sources.h */
-int why_open(struct why **w, struct owners *owners, struct live *l, struct error *err);
+int why_open(struct why **w, const struct live_spec *spec, struct live *l, struct error *err);
 void why_tick(struct why *w);  /* to be called some times a second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
 
