@@ -111,11 +111,6 @@ $(B)/version: version-of-now
 	$(Q)mkdir -p $(@D)
 	$(Q)echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
 
-$(B)/tests/cases.o: tests/cases.c
-	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-
 # Thin, and made anew when a file comes or goes, which the directory's time tells.
 define archive
 $(B)/lib/$1.a: $(patsubst %.c,$(B)/%.o,$(call sources,$1)) $(wildcard user/$1 user/$1/*/.)
@@ -129,22 +124,25 @@ $(B)/$(NAME): $(B)/user/main.o $(call needs,cli)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-# Compiled without optimization: it takes half the time, and what is tested is in the archives.
+# Compiled without optimization: it takes half the time, and what is tested is in the archives. Apart
+# from linking, which has to be done again for each change of user/.
+$(B)/tests/%.o: tests/%.c | $(SKEL)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O0 -Itests -Itests/unit -MMD -MP -c $< -o $@
+
 define test-program
-$(Q)mkdir -p $(@D)
-$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -O0 -Itests -Itests/unit -MMD -MP -MT $@ -MF $@.d $< \
-	$(filter %.a %.o,$^) $(LDLIBS) -lcmocka -o $@
+$(call say,TEST,$@)
+$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -o $@
 endef
 define unit-tests
-$(call TESTS_OF,$1): $(B)/tests/unit/$1/%: tests/unit/$1/%.c $(B)/tests/cases.o $(call needs,$1) | \
-		$(SKEL)
-	$$(call say,TEST,$$@)
+$(call TESTS_OF,$1): $(B)/tests/unit/$1/%: $(B)/tests/unit/$1/%.o $(B)/tests/cases.o \
+		$(call needs,$1)
 	$$(test-program)
 endef
 $(foreach room,$(ROOMS),$(eval $(call unit-tests,$(room))))
 
-$(B)/tests/%: tests/%.c $(B)/tests/cases.o $(call needs,cli) | $(SKEL)
-	$(call say,TEST,$@)
+$(B)/tests/%: $(B)/tests/%.o $(B)/tests/cases.o $(call needs,cli)
 	$(test-program)
 
 .PHONY: run
