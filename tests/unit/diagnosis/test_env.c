@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cases.h"
 #include "diagnosis/facts.h"
 #include "drops/reason.h"
+#include "fake_root.h"
 #include "host/lab.h"
 
 static struct json_object *get(struct json_object *o, const char *key)
@@ -153,4 +157,116 @@ CASE(testbed)
 	assert_true(number(get(env, "sysctls"), "net.ipv4.udp_rmem_min") != 5001);
 	json_object_put(env);
 	lab_close(&lab);
+}
+
+/* In a child, where files and directories of these stand for the host's. */
+static void read_env_over(const char *dir, char *out, size_t size)
+{
+	static const char *const over[] = {"/proc/cpuinfo", "/proc/self/cgroup", "/sys/fs/cgroup",
+					   "/sys/devices/system/cpu/cpu0",
+					   "/sys/devices/system/node/online"};
+	static const char *const keys[] = {"cpu_model", "governor", "numa_nodes", "cgroup_cpus"};
+	struct json_object *env, *value;
+	char path[256];
+	FILE *to;
+	int fd[2];
+
+	assert_int_equal(pipe(fd), 0);
+	if (!fork()) {
+		bool done =
+			!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+
+		for (unsigned i = 0; i < sizeof(over) / sizeof(over[0]) && done; i++) {
+			snprintf(path, sizeof(path), "%s/%s/%u", fake_root, dir, i);
+			done = !mount(path, over[i], NULL, MS_BIND, NULL);
+		}
+		env = env_read(NULL);
+		to = fdopen(fd[1], "w");
+		for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]) && done; i++)
+			fprintf(to, "%s ",
+				json_object_object_get_ex(env, keys[i], &value)
+					? json_object_to_json_string(value)
+					: "-");
+		fclose(to);
+		_exit(0);
+	}
+	close(fd[1]);
+	memset(out, 0, size);
+	assert_true(read(fd[0], out, size - 1) >= 0);
+	close(fd[0]);
+	wait(NULL);
+}
+
+/* The name of the CPU, and the tightest limit of the groups that this process is in. */
+CASE_WITH(told_by_files, fake_begin, fake_end)
+{
+	static const struct {
+		const char *cpuinfo, *nodes, *governor, *cgroup;
+		struct {
+			const char *name, *text;
+		} group[4];
+		const char *told;
+	} rows[] = {
+		{"processor\t: 0\nmodel names\nmodel name\t: \t EPYC: 9\nmodel name\t: other\n",
+		 "0-1\n",
+		 "powersave\n",
+		 "3:cpuset:/\n0::/a/b\n",
+		 {{"a/b/cpu.max", "max 100000\n"},
+		  {"a/cpu.max", "150000 100000\n"},
+		  {"cpu.max", "50000 100000\n"}},
+		 "\"EPYC: 9\" \"powersave\" \"0-1\" 0.500 "},
+		{"CPU implementer\t: 0x41\nCPU part\t:0xd4f\n",
+		 "",
+		 "",
+		 "0::/a/b\n",
+		 {{"a/b/cpu.max", "50000 100000\n"}, {"a/cpu.max", "300000 100000\n"}},
+		 "\"0xd4f\" - - 0.500 "},
+		{"", "0", "x", "0::/a\n", {{"a/cpu.max", "max 100000\n"}}, "- \"x\" \"0\" null "},
+		{"", "", "", "0::/a\n", {{"a/cpu.min", "1 1\n"}}, "- - - - "},
+		{"", "", "", "0::/a\n", {{"a/cpu.max", ""}}, "- - - - "},
+		{"", "", "", "4:pids:/a\n", {{"a/cpu.max", "1 1\n"}}, "- - - - "},
+		{"",
+		 "",
+		 "",
+		 "1:cpu,cpuacct:/a\n0::/\n",
+		 {{"cpu,cpuacct/a/cpu.cfs_quota_us", "25000\n"},
+		  {"cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"},
+		  {"cpu,cpuacct/cpu.cfs_quota_us", "-1\n"},
+		  {"cpu,cpuacct/cpu.cfs_period_us", "1\n"}},
+		 "- - - 0.250 "},
+		{"",
+		 "",
+		 "",
+		 "1:cpu:/a\n",
+		 {{"cpu/a/cpu.cfs_quota_us", "25000\n"}, {"cpu/a/cpu.cfs_period_us", "0\n"}},
+		 "- - - null "},
+		{"", "", "", "1:cpu:/a\n", {{"cpu/a/cpu.cfs_quota_us", "1\n"}}, "- - - null "},
+	};
+
+	if (geteuid())
+		skip();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char dir[8], name[128], told[256];
+		const struct {
+			const char *name, *text;
+		} file[] = {{"0", rows[i].cpuinfo},
+			    {"1", rows[i].cgroup},
+			    {"2/none", ""},
+			    {"3/cpufreq/scaling_governor", rows[i].governor},
+			    {"4", rows[i].nodes}};
+
+		snprintf(dir, sizeof(dir), "%u", i);
+		for (unsigned k = 0; k < sizeof(file) / sizeof(file[0]); k++) {
+			snprintf(name, sizeof(name), "%s/%s", dir, file[k].name);
+			fake_file(name, file[k].text);
+		}
+		for (unsigned k = 0; k < 4 && rows[i].group[k].name; k++) {
+			snprintf(name, sizeof(name), "%s/2/%s", dir, rows[i].group[k].name);
+			fake_file(name, rows[i].group[k].text);
+		}
+		read_env_over(dir, told, sizeof(told));
+		if (!*told)
+			skip(); /* where nothing may be mounted */
+		assert_string_equal(told, rows[i].told);
+	}
 }

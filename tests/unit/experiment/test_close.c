@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "cases.h"
 #include "experiment/site.h"
 
@@ -81,7 +83,7 @@ CASE(each_end_has_its_own_losses)
 static struct site s;
 static struct result res;
 static const struct run_spec plain;
-static const uint64_t all[TRACE_STREAMS] = {8, 8};
+static const uint64_t all[TRACE_STREAMS] = {8, 8, 8}; /* the third is not theirs */
 
 static int open_site(void **state)
 {
@@ -220,4 +222,259 @@ CASE_WITH(end_of_a_receiver, open_site, close_site)
 	assert_float_equal(res.rx_pps, 250, 1e-6);
 	assert_float_equal(res.tx_pps, 200, 1e-6);
 	assert_int_equal(res.rx_cost.calls, 6);
+}
+
+#define COUNT	  8 /* of two threads */
+#define PORT	  40405
+#define LATEST_NS 20000000000
+
+static struct run_spec both = {.rx = &rx_socket};
+
+/* A sender between two namespaces, and a receiver that does not read yet; nothing is traced. */
+static int open_ends(void **state)
+{
+	const struct lab_spec pair = {.topology = LAB_PAIR};
+	struct error err = {};
+
+	if (geteuid())
+		return 0;
+	both.tx = &tx_socket;
+	memset(&res, 0, sizeof(res));
+	s = (struct site){.spec = &both, .sends = true, .receives = true, .by_number = true};
+	if (lab_open(&s.lab, &pair, &err))
+		return -1;
+	s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
+	s.flow = (struct flow){.family = AF_INET,
+			       .src4 = s.lab.tx.ip4,
+			       .dst4 = s.lab.rx.ip4,
+			       .dst_port = PORT,
+			       .flows = 2,
+			       .payload = 64};
+	s.sender_config = (struct sender_config){.ops = &tx_socket,
+						 .flow = &s.flow,
+						 .ns = &s.lab.tx_ns,
+						 .ifname = s.lab.tx.ifname,
+						 .ifindex = s.lab.tx.ifindex,
+						 .threads = 2,
+						 .fates = &s.tracer.fates,
+						 .count = COUNT,
+						 .batch_fd = -1,
+						 .tuning = &both.tuning,
+						 .cpu = -1};
+	s.receiver_config = (struct receiver_config){.ops = &rx_socket,
+						     .flow = &s.flow,
+						     .ns = &s.lab.rx_ns,
+						     .ifname = s.lab.rx.ifname,
+						     .ifindex = s.lab.rx.ifindex,
+						     .threads = 1,
+						     .fates = &s.tracer.fates,
+						     .paused = true,
+						     .tuning = &both.tuning,
+						     .cpu = -1};
+	return fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE, &err) ||
+	       fates_map(&s.tracer.fates, -1, -1, -1, &err) ||
+	       receiver_open(&s.receiver, &s.receiver_config, &err) ||
+	       sender_open(&s.sender, &s.sender_config, &err) ||
+	       site_read_counters(&s, &s.before, &err);
+}
+
+static int close_ends(void **state)
+{
+	if (geteuid())
+		return 0;
+	sender_close(s.sender);
+	receiver_close(s.receiver);
+	counters_free(&s.before);
+	counters_free(&s.after);
+	fates_unmap(&s.tracer.fates);
+	lab_close(&s.lab);
+	return 0;
+}
+
+static struct site_status status(void)
+{
+	struct site_status st;
+
+	site_status(&s, &st);
+	return st;
+}
+
+static void send_all(void)
+{
+	uint64_t end = clock_now() + LATEST_NS;
+
+	if (geteuid())
+		skip();
+	site_start(&s);
+	site_start(&s); /* it has */
+	while (!sender_done(s.sender) && clock_now() < end)
+		clock_sleep(1000000);
+	assert_true(s.started && sender_done(s.sender));
+}
+
+/* From the first packet to the last that is read. */
+CASE_WITH(two_ends, open_ends, close_ends)
+{
+	static const struct {
+		enum fault_reader reader;
+		bool stopped, idle;
+	} waits[] = {{READER_PAUSED, true, true},
+		     {READER_NEVER, false, true},
+		     {READER_NEVER, true, true},
+		     {READER_PAUSED, false, false}};
+	uint64_t next[TRACE_STREAMS] = {}, end = clock_now() + LATEST_NS;
+	struct error err = {};
+
+	if (geteuid())
+		skip();
+	assert_false(status().running);
+	assert_true(status().idle);
+	s.started = true;
+	assert_true(status().running);
+	s.stopped = true;
+	assert_false(status().running);
+	s.started = s.stopped = false;
+	send_all();
+	assert_false(status().running);
+	site_next(&s, next);
+	for (unsigned t = 0; t < TRACE_STREAMS; t++) {
+		assert_int_equal(next[t], t < 2 ? COUNT / 2 : 0);
+		assert_int_equal(status().next[t], next[t]);
+	}
+	for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		s.fx.reader = waits[i].reader;
+		s.stopped = waits[i].stopped;
+		assert_int_equal(status().idle, waits[i].idle);
+	}
+	assert_int_equal(site_fates_seen(&s), 0);
+	assert_false(site_is_complete(&s));
+	site_stop_sending(&s, &err); /* what is paused goes on */
+	assert_false(s.stopped);
+	while (!site_is_complete(&s) && clock_now() < end)
+		clock_sleep(1000000);
+	assert_int_equal(status().delivered, COUNT);
+	assert_int_equal(site_fates_seen(&s), COUNT);
+	assert_true(status().idle);
+	assert_false(site_failed(&s, &err));
+	assert_int_equal(site_stop_receiving(&s, &err), 0);
+	assert_true(s.stopped && s.receiver);
+	assert_int_equal(s.sink.sums.delivered, COUNT);
+	s.sink.sums.delivered = 0;
+	assert_int_equal(site_stop_receiving(&s, &err), 0); /* it has */
+	assert_int_equal(s.sink.sums.delivered, 0);
+}
+
+/* What each number became, or where it rests for good. */
+CASE_WITH(all_fates_are_known, open_ends, close_ends)
+{
+	static const struct {
+		bool bridge, port_a;
+		enum fault_reader reader;
+		bool arrived[2]; /* of both streams */
+		uint8_t seen;
+		bool complete;
+	} rows[] = {
+		{false, false, READER_NORMAL, {false, false}, 0, false},
+		{false, false, READER_NORMAL, {true, false}, 0, false},
+		{false, false, READER_NORMAL, {false, true}, 0, false},
+		{false, false, READER_NORMAL, {true, true}, 0, true},
+		{false, false, READER_NORMAL, {true, false}, SEEN_RX_DEVICE, false},
+		{false, false, READER_NEVER, {true, false}, SEEN_TX_DEVICE, false},
+		{false, false, READER_NEVER, {true, false}, SEEN_RX_DEVICE, true},
+		{false, false, READER_NEVER, {false, false}, SEEN_SOCKET, true},
+		{false, false, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, false},
+		{true, false, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, true},
+		{true, true, READER_NORMAL, {true, false}, SEEN_BRIDGE_IN, false},
+		{true, false, READER_NORMAL, {true, false}, SEEN_BRIDGE, false},
+		{true, false, READER_NORMAL, {true, false}, SEEN_TX_DEVICE, false},
+	};
+	struct fates *f = &s.tracer.fates;
+
+	send_all();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memset(s.known, 0, sizeof(s.known));
+		s.lab.topology = rows[i].bridge ? LAB_BRIDGE : LAB_PAIR;
+		both.port_a = rows[i].port_a ? "a" : NULL;
+		s.fx.reader = rows[i].reader;
+		for (uint16_t t = 0; t < 2; t++) {
+			for (uint64_t n = f->base; n < f->base + COUNT / 2; n++) {
+				f->arrivals[fates_index(f, t, n)] = rows[i].arrived[t];
+				f->seen[fates_index(f, t, n)] = rows[i].seen;
+			}
+		}
+		if (site_is_complete(&s) != rows[i].complete)
+			fail_msg("row %u", i);
+	}
+	s.lab.topology = LAB_PAIR;
+	both.port_a = NULL;
+}
+
+/* What an engine without an edge handed to its device was seen there, if it is known which. */
+CASE_WITH(handed_to_the_device, open_ends, close_ends)
+{
+	static const struct {
+		const struct tx_ops *tx;
+		bool lone, receives, by_number, port_a, noted;
+	} rows[] = {
+		{&tx_xsk, true, false, true, false, true},
+		{&tx_xdp, true, false, true, true, true},
+		{&tx_socket, true, false, true, false, false},
+		{&tx_xsk, true, true, true, false, false},
+		{&tx_xsk, true, false, false, false, false},
+		{&tx_xsk, false, true, true, false, false},
+		{&tx_xsk, false, true, true, true, true},
+	};
+	struct fates *f = &s.tracer.fates;
+
+	send_all();
+	f->failed[fates_index(f, 1, f->base)] = EPERM;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memset(f->seen + fates_index(f, 0, f->base), 0, TRACE_PAGE_SIZE);
+		memset(f->seen + fates_index(f, 1, f->base), 0, TRACE_PAGE_SIZE);
+		f->seen[fates_index(f, 0, f->base + 1)] = SEEN_SOCKET;
+		both.tx = rows[i].tx;
+		both.port_a = rows[i].port_a ? "a" : NULL;
+		s.lone = rows[i].lone;
+		s.receives = rows[i].receives;
+		s.by_number = rows[i].by_number;
+		site_prepare(&s, all);
+		for (uint16_t t = 0; t < 2; t++) {
+			for (uint64_t n = 0; n < 9; n++) {
+				uint8_t wanted = t == 0 && n == 1 ? SEEN_SOCKET
+						 : n < 8 && (t == 0 || n) && rows[i].noted
+							 ? SEEN_TX_DEVICE
+							 : 0;
+
+				if (f->seen[fates_index(f, t, f->base + n)] != wanted)
+					fail_msg("row %u, %d of stream %d", i, (int)n, t);
+			}
+		}
+	}
+	both.port_a = NULL;
+}
+
+/* The drops of a socket that is closed by now are those that it had. */
+CASE_WITH(counters_of_a_closed_socket, open_ends, close_ends)
+{
+	static const struct {
+		int64_t drops;
+		bool receives;
+		int counted; /* -1: not at all */
+	} rows[] = {{0, true, 0}, {3, true, 3}, {-1, true, -1}, {3, false, -1}};
+	struct error err = {};
+
+	send_all();
+	receiver_close(s.receiver);
+	s.receiver = NULL;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t drops = UINT64_MAX;
+
+		memset(&res, 0, sizeof(res));
+		s.rx.socket_drops = rows[i].drops;
+		s.receives = rows[i].receives;
+		assert_int_equal(site_check(&s, &res, &err), 0);
+		counters_get(&s.after, "rx", "socket:drops", &drops);
+		assert_int_equal(drops, (uint64_t)rows[i].counted);
+		counters_free(&s.after);
+	}
 }

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the kernel of a lab says of the way of packets that are lost there. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cases.h"
+#include "diagnosis/facts.h"
+#include "diagnosis/way.h"
+#include "host/lab.h"
+
+#define MOMENT_NS 60000000 /* in which what was sent has come to its end */
+
+static struct lab lab;
+
+static int open_router(void **state)
+{
+	const struct lab_spec spec = {.topology = LAB_ROUTER};
+
+	return geteuid() ? 0 : lab_open(&lab, &spec, &(struct error){});
+}
+
+static int close_router(void **state)
+{
+	if (!geteuid())
+		lab_close(&lab);
+	return 0;
+}
+
+/* By a shell in this namespace's namespace. False: it failed. */
+__attribute__((format(printf, 2, 3))) static bool done(const struct netns *ns, const char *fmt, ...)
+{
+	char text[512];
+	char *const argv[] = {"sh", "-ec", text, NULL};
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return !netns_exec(ns, argv, NULL, -1, &(struct error){});
+}
+
+/* A socket there, bound to `from`, connected to `to` or on the way to be; each may be NULL. */
+static int socket_at(const struct netns *ns, int type, const char *from, const char *to)
+{
+	struct sockaddr_storage at;
+	struct endpoint ep;
+	int saved = netns_push(ns), fd;
+
+	assert_true(saved >= 0);
+	assert_int_equal(num_endpoint(from ? from : to, &ep), 0);
+	fd = socket(ep.family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	netns_pop(saved);
+	if (from)
+		assert_int_equal(bind(fd, (void *)&at, socket_address(&ep, &at)), 0);
+	if (to) {
+		assert_int_equal(num_endpoint(to, &ep), 0);
+		assert_true(!connect(fd, (void *)&at, socket_address(&ep, &at)) ||
+			    errno == EINPROGRESS);
+	}
+	return fd;
+}
+
+static void send_to(const struct netns *ns, const char *from, const char *to, int n)
+{
+	int fd = socket_at(ns, SOCK_DGRAM, from, to);
+
+	while (n--)
+		send(fd, "what is lost", 12, 0); /* an earlier one may be refused */
+	close(fd);
+}
+
+/* Devices are shown as the lab calls them. */
+CASE(way_back)
+{
+	const struct {
+		const struct netns *ns;
+		const char *source, *by;
+	} rows[] = {
+		{&lab.router_ns, "198.18.0.77", "v-r0"},
+		{&lab.router_ns, "198.18.1.77", "v-r1"},
+		{&lab.router_ns, "203.0.113.9", ""},
+		{&lab.rx_ns, "198.18.1.9", "v-rx"},
+		{&lab.rx_ns, "", ""},
+		{&lab.router_ns, "198.18.0", ""},
+	};
+
+	if (geteuid())
+		skip();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct way_back back = {.by = "before"};
+
+		strcpy(back.source, rows[i].source);
+		way_back_read(rows[i].ns, &back);
+		assert_string_equal(back.by, rows[i].by);
+		assert_string_equal(back.source, rows[i].source);
+	}
+}
+
+/* Of whom the router refuses most, in all or at one device, where 64 packets are enough. */
+CASE(refused_sources)
+{
+	static const struct {
+		bool rx;
+		const char *source;
+		int n;
+	} sent[] = {{false, "203.0.113.1", 1},
+		    {false, "203.0.113.2", 60},
+		    {false, "203.0.113.3", 3},
+		    {true, "203.0.113.4", 90},
+		    {true, "203.0.113.5", 4}};
+	static const struct {
+		const char *ifname, *source, *at, *by;
+		bool late, elsewhere;
+	} rows[] = {
+		{NULL, "203.0.113.4", "v-r1", "v-r0", false, false},
+		{"v-r0", "203.0.113.2", "v-r0", "", false, false},
+		{"v-r1", "203.0.113.4", "v-r1", "v-r0", false, false},
+		{"v-r2", NULL, "", "", true, false},
+		{NULL, NULL, "", "", true, true},
+	};
+	struct survey_bpf *sources;
+	uint64_t begun;
+
+	if (geteuid() || way_sources_open(&sources))
+		skip();
+	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
+	assert_true(done(&lab.router_ns, "ip route add 203.0.113.4/32 dev v-r0"));
+	begun = clock_now();
+	for (unsigned i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+		const struct netns *ns = sent[i].rx ? &lab.rx_ns : &lab.tx_ns;
+		struct way_back back;
+
+		assert_true(
+			done(ns, "ip link set lo up; ip addr add %s/32 dev lo", sent[i].source));
+		send_to(ns, sent[i].source, sent[i].rx ? "198.18.0.1:9" : "198.18.1.2:9",
+			sent[i].n);
+		if (i) /* enough were seen */
+			continue;
+		/* too few for a word on who is the most frequent: it waits, and says what it has */
+		begun = clock_now();
+		assert_true(way_sources_back(sources, &lab.router_ns, lab.router_ns.inum, NULL,
+					     begun + 2 * MOMENT_NS, &back));
+		assert_true(clock_now() >= begun + 2 * MOMENT_NS);
+		assert_string_equal(back.source, sent[0].source);
+	}
+	clock_sleep(MOMENT_NS);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct netns *ns = rows[i].elsewhere ? &lab.rx_ns : &lab.router_ns;
+		struct way_back back = {.source = "before", .ifname = "before", .by = "before"};
+
+		begun = clock_now();
+		assert_int_equal(
+			way_sources_back(sources, ns, ns->inum, rows[i].ifname,
+					 begun + (rows[i].late ? MOMENT_NS : 1000000000000), &back),
+			rows[i].source != NULL);
+		assert_int_equal(clock_now() >= begun + MOMENT_NS, rows[i].late);
+		assert_string_equal(back.source, rows[i].source ? rows[i].source : "");
+		assert_string_equal(back.ifname, rows[i].at);
+		assert_string_equal(back.by, rows[i].by);
+	}
+	way_sources_close(sources);
+	way_sources_close(NULL);
+}
+
+/* A next hop that is asked for; nobody is, where all answer. */
+CASE(silent_neighbour)
+{
+	struct way_silent silent = {.address = "before"};
+
+	if (geteuid())
+		skip();
+	assert_false(way_silent_read(&lab.tx_ns, &silent));
+	assert_string_equal(silent.address, "");
+	send_to(&lab.tx_ns, NULL, "198.18.0.77:9", 1);
+	assert_true(way_silent_read(&lab.tx_ns, &silent));
+	assert_string_equal(silent.address, "198.18.0.77");
+	assert_string_equal(silent.ifname, "v-tx");
+	assert_false(way_silent_read(&lab.router_ns, &silent));
+	assert_string_equal(silent.ifname, "");
+}
+
+/* A namespace is found by those who are in it. */
+static pid_t live_in(const struct netns *ns)
+{
+	int saved = netns_push(ns);
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	netns_pop(saved);
+	return pid;
+}
+
+/* Destinations that the sender's NAT changes, each in a lab of its own. */
+CASE(translated_destinations)
+{
+	static const struct {
+		const char *rule, *to, *backend; /* NULL: none is found */
+		const char *ifname, *entries, *listens;
+		bool tcp, closed, answered;
+		bool unnamed; /* no rule has this address */
+	} rows[] = {
+		{.rule = "udp dport 54 dnat to 198.18.0.77", .to = "198.18.0.2:53"},
+		{.rule = "udp dport 53 dnat to 198.18.0.77:5353",
+		 .to = "198.18.0.2:53",
+		 .backend = "198.18.0.77:5353",
+		 .ifname = "v-tx",
+		 .entries = "-p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			    "198.18.0.77"},
+		{.rule = "tcp dport 53 dnat to 198.18.0.77",
+		 .to = "198.18.0.2:53",
+		 .backend = "198.18.0.77:53",
+		 .ifname = "v-tx",
+		 .entries = "-p tcp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			    "198.18.0.77",
+		 .tcp = true},
+		{.rule = "udp dport 53 dnat to 198.18.0.2:5353",
+		 .to = "198.18.0.9:53",
+		 .backend = "198.18.0.2:5353",
+		 .ifname = "",
+		 .entries = "-p udp --orig-dst 198.18.0.9 --orig-port-dst 53 --reply-src "
+			    "198.18.0.2",
+		 .listens = "198.18.0.2:5354",
+		 .closed = true},
+		{.rule = "udp dport 53 dnat to 198.18.0.2:5353",
+		 .to = "198.18.0.9:53",
+		 .listens = "198.18.0.2:5353"},
+		{.rule = "udp dport 53 dnat to 198.18.0.2:5353",
+		 .to = "198.18.0.9:53",
+		 .listens = "198.18.0.2:5353",
+		 .answered = true},
+		{.rule = "udp dport 53 dnat to 198.18.0.2:5354; "
+			 "udp dport 60-67 dnat to 198.18.0.2:5353",
+		 .to = "198.18.0.2:53",
+		 .backend = "198.18.0.2:5354",
+		 .ifname = "",
+		 .entries = "-p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			    "198.18.0.2",
+		 .listens = "198.18.0.2:5353",
+		 .closed = true},
+		{.rule = "dnat to udp dport map { 53 : 198.18.0.77 }",
+		 .to = "198.18.0.2:53",
+		 .backend = "198.18.0.77:53",
+		 .ifname = "v-tx",
+		 .entries = "-p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			    "198.18.0.77",
+		 .unnamed = true},
+		{.rule = "udp dport 53 dnat to [2001:2::77]:5353",
+		 .to = "[2001:2::2]:53",
+		 .backend = "[2001:2::77]:5353",
+		 .ifname = "v-tx",
+		 .entries = "-f ipv6 -p udp --orig-dst 2001:2::2 --orig-port-dst 53 --reply-src "
+			    "2001:2::77"},
+	};
+	static const struct lab_spec spec = {.topology = LAB_PAIR};
+
+	if (geteuid())
+		skip();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *family = *rows[i].to == '[' ? "ip6" : "ip";
+		struct way_dnat dnat = {.asked = "before"};
+		char entries[256] = "", rule[64];
+		struct lab pair;
+		pid_t pid;
+		int fd[2];
+
+		assert_int_equal(lab_open(&pair, &spec, &(struct error){}), 0);
+		/* the second rule is for another port of the same backend */
+		if (!done(&pair.tx_ns,
+			  "nft 'table %s nat { chain out { type nat hook output priority -100; %s; "
+			  "udp dport 99 dnat to %s; }; }'",
+			  family, rows[i].rule, family[2] ? "[2001:2::77]:99" : "198.18.0.77:99")) {
+			lab_close(&pair);
+			print_message("no NAT by nftables here\n");
+			skip();
+		}
+		fd[0] = rows[i].listens ? socket_at(&pair.rx_ns, SOCK_DGRAM, rows[i].listens, NULL)
+					: -1;
+		fd[1] = socket_at(&pair.tx_ns, rows[i].tcp ? SOCK_STREAM : SOCK_DGRAM, NULL,
+				  rows[i].to);
+		send(fd[1], "lost", 4, 0);
+		for (int port = 60; port < 68; port++) {
+			char other[32];
+
+			snprintf(other, sizeof(other), "198.18.0.2:%d", port);
+			send_to(&pair.tx_ns, NULL, other, 1);
+		}
+		if (rows[i].answered) {
+			struct sockaddr_storage from;
+			socklen_t len = sizeof(from);
+
+			assert_int_equal(recvfrom(fd[0], rule, 4, 0, (void *)&from, &len), 4);
+			sendto(fd[0], "here", 4, 0, (void *)&from, len);
+			close(fd[0]);
+			fd[0] = -1;
+		}
+		pid = live_in(&pair.rx_ns);
+		if (way_dnat_read(&pair.tx_ns, &dnat) != (rows[i].backend != NULL))
+			fail_msg("row %u: %s %s %s", i, dnat.asked, dnat.backend, dnat.rule);
+		if (rows[i].backend)
+			snprintf(entries, sizeof(entries), "conntrack -D %s", rows[i].entries);
+		snprintf(rule, sizeof(rule), "%s nat out handle 2", family);
+		assert_string_equal(dnat.asked, rows[i].backend ? rows[i].to : "");
+		assert_string_equal(dnat.backend, rows[i].backend ? rows[i].backend : "");
+		assert_string_equal(dnat.ifname, rows[i].backend ? rows[i].ifname : "");
+		assert_string_equal(dnat.entries, entries);
+		assert_string_equal(dnat.rule, rows[i].backend && !rows[i].unnamed ? rule : "");
+		assert_int_equal(dnat.closed_at, rows[i].closed ? pair.rx_ns.inum : 0);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(fd[0]);
+		close(fd[1]);
+		lab_close(&pair);
+	}
+}
+
+static const struct facts_sock *on_port(const struct facts *f, uint16_t port)
+{
+	const struct facts_sock *found = NULL;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		if (f->socks.at[i].port == port)
+			found = &f->socks.at[i];
+	}
+	return found;
+}
+
+static unsigned unread(const struct facts *f, const char *what, const char *why)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n_unread; i++)
+		n += !strcmp(f->unread[i].what, what) && strstr(f->unread[i].why, why);
+	return n;
+}
+
+/* A namespace that loses in four ways, and whose devices come and go meanwhile. */
+CASE(all_that_is_read)
+{
+	enum { FULL = 7001, READ, QUIET };
+	static struct facts facts;
+	struct facts_reader *r;
+	struct error err = {};
+	struct facts_spec spec = {.ns = &lab.router_ns};
+	const struct facts_sock *s;
+	uint64_t begun, took;
+	int fd[6], size = 2304;
+	char data[24] = "";
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	assert_true(done(&lab.router_ns,
+			 "ip link set lo up; "
+			 "ip link add down1 type veth peer name down2; "
+			 "for i in $(seq 32); do echo link add d$i type veth peer name e$i; "
+			 "echo link set d$i up; echo link set e$i up; done | ip -batch -"));
+	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
+	assert_true(done(&lab.tx_ns, "ip link set lo up; ip addr replace 203.0.113.1/32 dev lo"));
+	fd[0] = socket_at(&lab.router_ns, SOCK_DGRAM, "127.0.0.1:7001", NULL);
+	fd[1] = socket_at(&lab.router_ns, SOCK_DGRAM, NULL, "127.0.0.1:7001");
+	fd[2] = socket_at(&lab.router_ns, SOCK_DGRAM, "127.0.0.1:7002", NULL);
+	fd[3] = socket_at(&lab.router_ns, SOCK_DGRAM, NULL, "127.0.0.1:7002");
+	fd[4] = socket_at(&lab.router_ns, SOCK_DGRAM, "127.0.0.1:7003", NULL);
+	fd[5] = socket_at(&lab.tx_ns, SOCK_DGRAM, "203.0.113.1", "198.18.1.2:9");
+	setsockopt(fd[0], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	setsockopt(fd[2], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	assert_int_equal(owners_open(&spec.owners, NULL, &err), 0);
+	assert_int_equal(facts_begin(&r, &spec, &facts, &err), 0);
+	assert_int_equal(facts.n_links, FACTS_LINKS);
+	assert_int_equal(unread(&facts, "interfaces", "2 more than 64"), 1);
+	for (int i = 0; i < 60; i++) {
+		assert_int_equal(send(fd[1], data, sizeof(data), 0), sizeof(data));
+		assert_int_equal(send(fd[3], data, sizeof(data), 0), sizeof(data));
+		send(fd[5], data, sizeof(data), 0);
+	}
+	while (recv(fd[2], data, sizeof(data), 0) > 0)
+		;
+	send_to(&lab.router_ns, NULL, "198.18.0.77:9", 1);
+	assert_true(done(&lab.router_ns, "ip link del d1"));
+	begun = clock_now();
+	assert_true(facts_wait(&r, 1, 250000000));
+	took = clock_now() - begun;
+	assert_true(took >= 250000000);
+	/* some come while it looks whose they are */
+	pid = fork();
+	while (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		send(fd[5], data, sizeof(data), 0);
+		clock_sleep(1000000);
+	}
+	assert_int_equal(facts_end(r, &err), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+
+	assert_true(facts.window_ns >= took);
+	assert_int_equal(facts.n_links, FACTS_LINKS - 2);
+	assert_int_equal(unread(&facts, "d1", "went away") + unread(&facts, "e1", "went away"), 2);
+	for (unsigned i = 0; i < facts.n_links; i++) {
+		const struct facts_link *link = &facts.link[i];
+
+		assert_string_equal(link->dev.driver, "veth");
+		assert_string_not_equal(link->dev.link.ifname, "down1");
+		assert_string_not_equal(link->dev.link.ifname, "e1");
+		if (!strcmp(link->dev.link.ifname, "v-r0"))
+			assert_in_range(link->rx_packets, 60, 60000);
+		assert_int_equal(unread(&facts, link->dev.link.ifname, ""), 0);
+	}
+	assert_int_equal(facts.n_unread, 3);
+	assert_int_equal(facts.socks.all, 5);
+	s = on_port(&facts, FULL);
+	assert_true(s && s->lost >= 50 && s->queued && s->pid == getpid());
+	if (facts.self.btf)
+		assert_in_range(s->truesize, 256, 2304);
+	s = on_port(&facts, READ);
+	assert_true(s && s->lost >= 50 && !s->queued && !s->truesize);
+	assert_true(!s->reads_known || s->reads >= 1);
+	s = on_port(&facts, QUIET);
+	assert_true(s && !s->lost && !s->truesize && !s->reading.window_ns);
+	assert_string_equal(facts.silent.address, "198.18.0.77");
+	assert_string_equal(facts.silent.ifname, "v-r0");
+	assert_string_equal(facts.back.source, "203.0.113.1");
+	assert_string_equal(facts.back.ifname, "v-r0");
+	facts_free(&facts);
+	owners_close(spec.owners);
+	for (unsigned i = 0; i < 6; i++)
+		close(fd[i]);
+}
+
+int main(void)
+{
+	return run_cases(open_router, close_router);
+}
