@@ -23,7 +23,7 @@
 #define PACKETS		8    /* shown of the row that is open */
 #define PACKET_LINE	(PACKET_TEXT + 24)
 #define PACKETS_NS	5000000 /* for reading them, at most */
-#define WORK_SHARE	200	/* of the time, reading them takes one part in so many */
+#define WORK_SHARE	400	/* of the time, reading them takes one part in so many */
 
 /* Traffic in another namespace than the first, which the collector counts. */
 struct space {

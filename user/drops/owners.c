@@ -30,7 +30,7 @@
 #define ENTRIES_MAX 4096	   /* of a cache */
 #define PLACE_NS    10000000000ULL /* so long a path is believed */
 #define PIECE_NS    50000000ULL	   /* CPU time of one call */
-#define SHARE	    100		   /* one part in so many of a CPU, in the long run ... */
+#define SHARE	    400		   /* one part in so many of a CPU, in the long run ... */
 #define SAVINGS_NS  200000000LL	   /* ... and so much at once, if it was not used */
 
 #define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
@@ -92,6 +92,7 @@ struct space {
 	bool found;
 	bool wanted;	  /* asked for since the last pass */
 	uint64_t checked; /* 0: never */
+	uint64_t retry;	  /* longer each time that it is not there: it may have ended */
 	unsigned pass;	  /* that last saw it */
 };
 
@@ -683,7 +684,7 @@ static const struct space *find_space(struct owners *o, uint32_t inum)
 
 	if (!s)
 		return &none;
-	if (s->checked && now - s->checked < (s->found ? FRESH_NS : SPACE_RETRY_NS))
+	if (s->checked && now - s->checked < s->retry)
 		return s;
 	if (s->found && space_path(o, s, inum, path))
 		s->checked = now;
@@ -758,6 +759,10 @@ static void pass_spaces(struct owners *o)
 
 		s->checked = now;
 		s->wanted = false;
+		s->retry = s->pass == o->space_pass    ? FRESH_NS
+			   : s->retry < SPACE_RETRY_NS ? SPACE_RETRY_NS
+			   : s->retry < RETRY_MOST / 2 ? s->retry * 2
+						       : RETRY_MOST;
 	}
 	o->spaces_wanted = false;
 }

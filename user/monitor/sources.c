@@ -97,7 +97,7 @@ struct sources {
 	unsigned places_n;
 };
 
-#define WORK_SHARE 100 /* of the time, what costs most takes one part in so many */
+#define WORK_SHARE 300 /* of the time, what costs most takes one part in so many */
 
 /* A row to be. */
 struct loss {
