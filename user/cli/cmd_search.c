@@ -77,7 +77,8 @@ static const struct opt search_opts[] = {
 	 .parse = parse_exceed, .default_text = "50%",
 	 .help = "share of that time in which more may be lost"},
 	{"warmup", 0, OPT_TIME, AT(search.warmup_ns), .min = 1000000,
-	 .help = "a first trial at the highest rate, for the limit of the generator only"},
+	 .help = "first trials at the highest rate, for the limit of the generator only: up to "
+		 "five, until two agree"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
 	 .help = "no trial begins later than that; the bounds found until then are shown"},
 	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1, .default_text = "none",

@@ -780,6 +780,8 @@ static const struct record_field found_rows[] = {
 	RECORD_OTHER("pdr", rate_rows),
 	RECORD("mrr", NESTED, found, mrr, .rows = rate_rows, RECORD_WHEN(found, mrr.has_upper)),
 	RECORD("generator_pps", DOUBLE, found, generator_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("generator_low_pps", DOUBLE, found, generator_low,
+	       .how = RECORD_NULL | RECORD_MILLI),
 	RECORD("generator_limited", BOOL, found, generator_limited),
 	RECORD("held_back", BOOL, found, held_back),
 	RECORD("min_rate_pps", DOUBLE, found, min_pps, .how = RECORD_NULL | RECORD_MILLI),

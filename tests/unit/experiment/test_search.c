@@ -17,7 +17,8 @@ struct path {
 	double noise;	   /* share of trials that lose a packet, whatever their rate */
 	double burst_from; /* loads between these lose, though higher ones do not, */
 	double burst_to;
-	unsigned bursts; /* so many times */
+	unsigned bursts;     /* so many times */
+	double generator[5]; /* packets/s, of one trial after another at full speed; 0: no limit */
 	unsigned seed;
 	struct result result;
 	struct found_trial trial[TRIALS];
@@ -37,7 +38,8 @@ static int run(void *arg, const struct rate *rate, const struct found_trial *t, 
 	       const struct result **res, struct error *err)
 {
 	struct path *p = arg;
-	double pps = rate ? rate->value : 0, lost = fmax(0, pps - p->capacity) / pps;
+	double pps = rate ? rate->value : p->generator[p->trials];
+	double lost = fmax(0, pps - p->capacity) / pps;
 
 	(void)err;
 	assert_true(p->trials < TRIALS);
@@ -71,7 +73,7 @@ static struct found search(struct path *p, uint64_t most_trials)
 	const struct search s = {
 		.min = {RATE_PPS, 1000},
 		.max = {RATE_PPS, 1000000},
-		.max_set = true,
+		.max_set = !p->generator[0],
 		.warmup_ns = 1000000000,
 		.most_trials = most_trials,
 		.goals = 1,
@@ -120,6 +122,33 @@ CASE(test_most_trials)
 	assert_int_equal(p.trials, 1 + 7); /* and the warm-up */
 	assert_true(f.out_of_trials && !f.out_of_time && !f.goal[0].done);
 	assert_non_null(strstr(p.title[7], " left"));
+}
+
+/* A slow moment in the warm-up bounds no search. */
+CASE(test_unsteady_generator)
+{
+	static struct {
+		struct path path;
+		unsigned warmups;
+		double low, most;
+	} of[] = {
+		{{.generator = {560000, 561000}}, 2, 560000, 561000},
+		{{.generator = {472000, 563000, 570000}}, 3, 472000, 570000},
+		{{.generator = {563000, 472000, 480000, 561000}}, 4, 472000, 563000},
+		{{.generator = {400000, 450000, 500000, 480000, 420000}}, 5, 400000, 500000},
+	};
+
+	for (unsigned i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct path *p = &of[i].path;
+		struct found f;
+
+		p->capacity = 1e9;
+		f = search(p, 7);
+		assert_int_equal(f.warmups, of[i].warmups);
+		assert_true(f.generator_low == of[i].low && f.generator_pps == of[i].most);
+		assert_true(f.generator_limited && f.max_pps == of[i].most);
+		assert_int_equal(f.trials, of[i].warmups + 7);
+	}
 }
 
 /* Of all trials 40 %: at no rate is it known whether it loses. It does not go on for hours. */

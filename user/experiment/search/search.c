@@ -17,6 +17,9 @@
 #define LATE_AGAIN  2	    /* trials that are made again at most, because this host was late */
 #define HELD_SHARE  0.1	    /* who waits for so much of the time is held back, not slow */
 #define SAME_RATE   1e-9
+#define WARMUPS	    5	 /* at most, until the two fastest differ by no more */
+#define WARM_SHARE  0.02 /* than that: else a slow moment of this host bounds the search; */
+#define UNSTEADY    0.1	 /* if the slowest is so much slower, it is said */
 #define NOISE	    3	 /* trials at least that lost where others held, */
 #define NOISE_SHARE 0.25 /* and of all at or below that rate: not to be told from loss, */
 #define CLEARLY	    4	 /* if so many widths below that rate as many are lost: else it is near, */
@@ -61,7 +64,7 @@ static bool is_over(struct hunt *h)
 {
 	const struct search *s = h->s;
 
-	if (s->most_trials && h->found->trials > s->most_trials)
+	if (s->most_trials && h->found->trials - h->found->warmups >= s->most_trials)
 		h->found->out_of_trials = true;
 	else if (s->most_ns && clock_now() - h->start_ns >= s->most_ns)
 		h->found->out_of_time = true;
@@ -73,8 +76,9 @@ static double time_left(const struct hunt *h, double trials_s, uint64_t trial_ns
 {
 	const struct search *s = h->s;
 	double overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
-	double left = trials_s * 1e9, trials = (double)s->most_trials - h->found->trials + 1;
+	double left = trials_s * 1e9, trials = (double)s->most_trials;
 
+	trials -= h->found->trials - h->found->warmups;
 	if (s->most_trials)
 		left = fmin(left, trials * (double)trial_ns);
 	left *= overhead;
@@ -118,14 +122,43 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * The warm-up: as much as may be asked for. It shows what the generator can do, so that nothing is
- * blamed on the path that was never sent.
+ * The warm-up: as much as may be asked for, until the fastest of the trials is no accident. `t` is
+ * that one.
  */
+static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
+{
+	const struct search *s = h->s;
+	struct found *f = h->found;
+	double fastest = 0, second = 0;
+	int rc = 0;
+
+	while (!rc && f->warmups < WARMUPS && (!fastest || second < fastest * (1 - WARM_SHARE)) &&
+	       (!fastest || !s->max_set || fastest < t->rate_pps * (1 - LATE_SHARE))) {
+		struct found_trial next = {
+			.phase = "warm-up", .rate_pps = t->rate_pps, .time_ns = s->warmup_ns};
+
+		rc = run_trial(h, s->max_set ? &s->max : NULL, &next, 0, err);
+		if (rc)
+			break;
+		f->generator_low =
+			f->warmups++ ? fmin(f->generator_low, h->last->tx_pps) : h->last->tx_pps;
+		second = fmin(fastest, fmax(second, h->last->tx_pps));
+		if (h->last->tx_pps <= fastest)
+			continue;
+		second = fastest;
+		fastest = h->last->tx_pps;
+		*t = next;
+	}
+	f->generator_pps = fastest;
+	return rc;
+}
+
+/* What the generator can do, so that nothing is blamed on the path that was never sent. */
 static int find_limits(struct hunt *h, struct error *err)
 {
 	const struct search *s = h->s;
 	struct found *f = h->found;
-	struct found_trial t = {.phase = "warm-up", .time_ns = s->warmup_ns};
+	struct found_trial t = {};
 	int rc = s->rate_pps(s->arg, &s->min, &f->min_pps, err);
 
 	if (!rc && s->max_set)
@@ -133,10 +166,9 @@ static int find_limits(struct hunt *h, struct error *err)
 	if (!rc && s->max_set && t.rate_pps <= f->min_pps)
 		rc = error_usage(err, NULL, "--max-rate has to be above --min-rate");
 	if (!rc)
-		rc = run_trial(h, s->max_set ? &s->max : NULL, &t, 0, err);
+		rc = warm_up(h, &t, err);
 	if (rc)
 		return rc;
-	f->generator_pps = h->last->tx_pps;
 	f->frame_bytes = h->last->frame_bytes;
 	f->payload_bytes = h->last->payload_bytes;
 	f->max_pps = f->generator_pps;
@@ -147,6 +179,11 @@ static int find_limits(struct hunt *h, struct error *err)
 	else if (s->max_set)
 		log_warn("%s %.0f packets/s of the %.0f of --max-rate: the search ends there",
 			 who_limits(f), f->generator_pps, t.rate_pps);
+	if (f->generator_limited && f->generator_low < f->generator_pps * (1 - UNSTEADY))
+		log_warn("%s %s at one time and %s at another: if that bounds what is found, "
+			 "another "
+			 "search finds another bound",
+			 who_limits(f), fmt_rate(f->generator_low), fmt_rate(f->generator_pps));
 	if (f->max_pps > f->min_pps)
 		return 0;
 	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",

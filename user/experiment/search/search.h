@@ -65,14 +65,15 @@ struct found_rate {
 /* What a search has found. Plain data. */
 struct found {
 	double min_pps, max_pps; /* searched between these */
-	double generator_pps;	 /* what was sent when as much as possible was asked for */
+	double generator_pps;	 /* the most that was sent when as much as possible was asked for */
+	double generator_low;	 /* the least: of one trial the same */
 	bool generator_limited;	 /* that is less than was asked for, and so is max_pps, */
 	bool held_back;		 /* because the sender's queue was full */
 	unsigned goals;
 	struct found_rate goal[MLR_GOALS], mrr;
 	unsigned frame_bytes, payload_bytes;
-	unsigned trials;
-	uint64_t time_ns; /* all of it took */
+	unsigned trials, warmups; /* trials: those included */
+	uint64_t time_ns;	  /* all of it took */
 	bool interrupted, out_of_time, out_of_trials;
 	bool noise; /* so many trials lost that it cannot be told from loss: it ended */
 };
