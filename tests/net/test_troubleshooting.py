@@ -349,9 +349,9 @@ STORIES = [
 def story(title, scene):
     shows, *mends = page()[title]
     with scene() as (process, counter):
-        if counter:
+        if counter and " -- " not in shows[0]:  # else it is the command that sends
             until(counter, 10, "packets are lost")
-        else:
+        elif not counter:
             time.sleep(1)
         before = counter() if counter else None
         wrong = missing(shows, execute(shows[0], process))
