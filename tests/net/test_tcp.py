@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import fcntl
 import functools
+import http.server
 import json
 import os
 import re
@@ -26,7 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, do, inside, nft, read_all, send, shell, stolen, sysctl, tun, udp
-from lib import (PATIENCE, assert_findings, assert_ok, case, first, main, observed,
+from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, first, main, observed,
                  pktledger, proves, require, rootless, started, table, thorough, until)
 from test_export import exporting, total
 from test_nat import forget_connections
@@ -326,6 +327,91 @@ def of_iperf3(control):
     assert again >= told["end"]["sum_sent"]["retransmits"] > 0, (again, told["end"]["sum_sent"])
     assert 0 < told["end"]["sum_received"]["bytes"] <= tcp["bytes"]["new"], tcp["bytes"]
     assert told["end"]["sender_tcp_congestion"] == control and tcp["sockets"] == 10, tcp
+
+
+PAGE = "x" * 3000  # of the web servers
+NGINX = """
+daemon off; master_process off; pid {0}/pid; error_log stderr;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off; client_body_temp_path {0}; proxy_temp_path {0}; fastcgi_temp_path {0};
+    uwsgi_temp_path {0}; scgi_temp_path {0}; keepalive_timeout 0;
+    server {{ listen {1}; listen [::]:{1}; location / {{ return 200 "{2}"; }} }}
+}}
+"""
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    wbufsize = -1
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(PAGE.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Site(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+
+
+@contextlib.contextmanager
+def web(nginx):
+    """A server of a page for each connection."""
+    if not nginx:
+        with inside(RX), Site(("", PORT), Page) as httpd:
+            thread = threading.Thread(target=httpd.serve_forever)
+            thread.start()
+            try:
+                yield
+            finally:
+                httpd.shutdown()
+                thread.join()
+        return
+    require(shutil.which("nginx"), "needs nginx")
+    with tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
+        conf = Path(directory, "conf")
+        conf.write_text(NGINX.format(directory, PORT, PAGE))
+        with inside(RX), subprocess.Popen(["nginx", "-p", directory, "-c", conf, "-e", "stderr"],
+                                          stderr=subprocess.DEVNULL) as httpd:
+            try:
+                until(lambda: shell(RX, "ss", "-ltnH", f"sport = :{PORT}").stdout, 10, "nginx listens")
+                yield
+            finally:
+                httpd.kill()
+
+
+@table([("python", False, "cubic", 200)] + EVERYTHING * [
+    ("python, bbr", False, "bbr", 2000), ("nginx, cubic", True, "cubic", 5000),
+    ("nginx, bbr", True, "bbr", 5000)])
+@where_seen
+def of_a_web_server(nginx, control, count):
+    """A connection for each request of curl, which reports how long requests and answers were."""
+    require(shutil.which("curl"), "needs curl")
+    with lab():
+        offloads("off")
+        nft(TX, rule("input", f"tcp sport {PORT} meta length > 1000", 100))
+        for netns, device in (TX, "v-tx"), (RX, "v-rx"):
+            do(netns, "ip", "route", "replace", "198.18.0.0/24", "dev", device, "congctl", control)
+        with web(nginx), balancing() as t:
+            told = do(TX, "curl", "-sZ", "--parallel-max", "40", "-H", "Connection: close", "-o",
+                      "/dev/null", "-w", "%{num_connects} %{size_request} %{size_header} "
+                      "%{size_download}\\n", f"http://{V4}:{PORT}/[1-{count}]")
+            time.sleep(0.3)
+            document = t.stop()
+        again = resent(TX) + resent(RX)
+        packets, _ = dropped(TX)
+    look_for_hidden(document)
+    tcp = document["end"]["tcp"]
+    assert_sums(tcp)
+    connects, *sizes = [sum(column) for column in zip(*(map(int, line.split())
+                                                        for line in told.splitlines()))]
+    assert connects == count and sizes[-1] == count * len(PAGE), (connects, sizes)
+    assert tcp["balanced"] and tcp["bytes"]["new"] == sum(sizes), (sizes, tcp)
+    assert tcp["sockets"] == 2 * count and tcp["retransmitted"] == again, (again, tcp)
+    assert packets and tcp["lost_here"] == packets, (packets, tcp)
 
 
 @table(first(1, [("IPv4", V4), ("IPv6", V6)]))
