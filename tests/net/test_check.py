@@ -17,14 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labs
-from ends import enter, sysctl
+from ends import PORT, enter, sysctl
 from lib import first as named_first
 from lib import (EVERYTHING, assert_findings, assert_valid, case, directory, first_finding, main,
                  pktledger, proves, require, rootless, skip, started,
                  table, thorough, until)
 
 NAME = f"pl-check-{os.getpid()}"
-PORT = 28779
 
 # Opens a socket, says so, then reads a datagram each PAUSE seconds (negative: never).
 READER = """
@@ -56,10 +55,10 @@ while True:
         pass
 """
 
-MEMBER = """
+MEMBER = f"""
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("", 28779))
+s.bind(("", {PORT}))
 s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
              socket.inet_aton("239.1.2.3") + socket.inet_aton("198.18.0.2"))
 print("ready", flush=True)

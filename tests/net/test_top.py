@@ -33,8 +33,13 @@ class Screen:
         if not self.pid:
             os.environ.update(TERM=term, LC_ALL="C.UTF-8")
             os.execv(BINARY, [BINARY, "top", *args])
-        self.raw = self.seen = ""
+        self.raw = ""
         self.resize(*size)
+
+    @property
+    def seen(self):
+        """Nothing older than what `raw` has: that may have been emptied before more was drawn."""
+        return ESCAPES.sub("", self.raw)
 
     def resize(self, rows, cols):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
@@ -48,7 +53,6 @@ class Screen:
             if not text:
                 return
             self.raw += text.decode(errors="replace")
-            self.seen = ESCAPES.sub("", self.raw)
 
     def shows(self, what):
         def there():
