@@ -389,9 +389,9 @@ def held_programs():
     return ids
 
 
-def is_of_another(name):
+def is_of_another(name, gone):
     """By the number of its process, which tests have in the names of what they make."""
-    return any(int(pid) != os.getpid() and os.path.exists(f"/proc/{pid}")
+    return any(int(pid) != os.getpid() and (gone or os.path.exists(f"/proc/{pid}"))
                for pid in re.findall(r"^pl-[a-z]+-(\d+)", name))
 
 
@@ -414,7 +414,7 @@ class Host:
         """What is another now, but for what another living test has made."""
         now = Host()
         found = {f"{path}/{name}" for path, names in self.files.items()
-                 for name in now.files[path] ^ names if not is_of_another(name)}
+                 for name in now.files[path] ^ names if not is_of_another(name, name in names)}
         found |= {f"{name} was {value}, is {now.sysctls[name]}"
                   for name, value in self.sysctls.items() if now.sysctls[name] != value}
         orphans = now.programs - self.programs

@@ -132,6 +132,7 @@ def has_one_scope():
                 return rates(screen, *labels)
             until(lambda: all(rate > 0 for rate in flows("in", "sent", "out")) and
                   "▼" in screen.seen, 10, "traffic and losses of other namespaces")
+            screen.type(f"/{RX}\r")  # whatever others lose meanwhile
             screen.type("n")
             screen.shows(f"namespace {RX}")
             until(lambda: flows("in")[0] > 0, 10, "traffic of the receiver's namespace")
