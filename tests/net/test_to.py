@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_error, assert_valid, case, directory, first,
+                 assert_counters_agree, assert_error, assert_valid, case, directory, finish, first,
                  is_suppressed, lost, main, table, thorough, together, until)
 
 FAILED, USAGE = 1, 2
@@ -69,6 +69,24 @@ def each_loss_is_found_where_it_is():
         clocks = end["host_clocks"]
         # the same clock, in truth
         assert abs(clocks["offset_ns"]) <= clocks["error_ns"] and not clocks["shared"], clocks
+
+
+@case
+@together
+def the_receiver_is_the_bound():
+    """While it stands still no number settles, and what may be sent meanwhile is little."""
+    with Hosts() as hosts, hosts.serve("--stay") as server:
+        client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "-r", "12k", "-t", "5",
+                             "--settle", "500ms", "--json-lines", "-I", "200ms")
+        for line in client.stdout:
+            if json.loads(line)["data"].get("sent", 0) > 1000:
+                break
+        server.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        server.send_signal(signal.SIGCONT)
+        end = json.loads(finish(client).out.splitlines()[-1])["data"]
+    assert end["bound"] == "receiver" and end["held_ns"] > 5e8, end
+    assert end["sent"] < 0.9 * 12000 * 5, end
 
 
 @thorough
