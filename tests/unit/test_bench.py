@@ -3,9 +3,11 @@
 """The bench's arithmetic, how it reads other programs' output, its tables. Measures nothing."""
 
 import json
+import os
 import re
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -19,6 +21,7 @@ import measure
 import programs
 import report
 import rows
+import scale
 import stats
 
 FIXTURES = ROOT / "tests/fixtures/bench"
@@ -360,6 +363,108 @@ def a_receiver_bound_by_the_load_gets_no_verdict():
         ("10 M", 9996000, "10.0 M")])
 def count(value, wanted):
     same(report.count(value), wanted)
+
+
+# Curves
+
+
+@table([("1", "1", 1), ("256", "256", 256), ("k", "25k", 25000), ("M", "100M", 10 ** 8),
+        ("G", "1G", 10 ** 9)])
+def sizes_of_a_curve(text, wanted):
+    same(scale.size(text), wanted)
+
+
+@case
+def curves_are_sound():
+    for name, labels in scale.CURVES.items():
+        assert len(set(labels)) == len(labels), name
+        if name == "start":
+            continue
+        assert callable(getattr(scale.Scale, name)), name
+        sizes = [scale.size(label) for label in labels]
+        assert sizes == sorted(sizes), name
+
+
+@case
+def a_ledger_under_another_number():
+    lines = ['{"event":"start","data":{"streams":[{"stream":712,"base":5}]}}',
+             '{"event":"fates","data":{"stream":712,"first":0}}']
+    text = "".join(f"{zlib.crc32(line.encode()):08x} {line}\n" for line in lines)
+    same(scale.renumbered(text, 712), text)
+    for line, before in zip(scale.renumbered(text, 3).splitlines(), lines):
+        crc, line = line.split(" ", 1)
+        same(line, before.replace("712", "3"))
+        same(crc, f"{zlib.crc32(line.encode()):08x}")
+
+
+def command_of(script):
+    with tempfile.TemporaryDirectory() as root:
+        file = Path(root, "command")
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        return scale.Scale(str(file), print).command("a", "b")
+
+
+@table([("done", 0), ("not balanced", 4)])
+def what_a_command_took(status):
+    document, row = command_of(f'echo "{{\\"args\\": \\"$*\\"}}"; exit {status}')
+    same(document, {"args": "a b"})
+    same(list(row), ["time", "CPU", "memory"])
+    assert re.fullmatch(r"\d+\.\d\d s", row["CPU"]) and row["memory"] != "0 MB", row
+
+
+@table([("failed", "echo {}; exit 1"), ("killed", "kill -9 $$")])
+def a_command_that_fails(script):
+    try:
+        command_of(script)
+    except lab.LabError:
+        return
+    raise AssertionError("was taken for a result")
+
+
+@case
+def children_live_as_long_as_is_said():
+    with tempfile.TemporaryFile() as log:
+        with scale.children(3, lambda: os.write(log.fileno(), b"x") and 0):
+            same(os.fstat(log.fileno()).st_size, 3)
+    one, end = os.pipe()
+    os.write(end, b"x")
+    os.close(end)
+    try:
+        with scale.children(2, lambda: not os.read(one, 1)):
+            pass
+    except lab.LabError:
+        return
+    finally:
+        os.close(one)
+    raise AssertionError("one of two could not begin")
+
+
+@case
+def tables_of_curves():
+    class Fake:
+        def __init__(self, binary, say):
+            same((binary, say), ("pktledger", print))
+
+        def packets(self, n):
+            if n == 10 ** 8:
+                raise lab.LabError("no memory")
+            return {"time": f"{n} s", "memory": "1 MB"}
+
+        def starts(self, label):
+            return {"first drop": label}
+
+    real, scale.Scale = scale.Scale, Fake
+    try:
+        text = scale.measure("pktledger", print, ["packets", "start"])
+    finally:
+        scale.Scale = real
+    rows_of = ["| packets | time | memory |", "|---|---|---|", "| 1M | 1000000 s | 1 MB |",
+               "| 10M | 10000000 s | 1 MB |", "| packets | failed |", "|---|---|",
+               "| 100M | no memory |", "| packets | time | memory |", "|---|---|---|",
+               "| 1G | 1000000000 s | 1 MB |", "| start | first drop |", "|---|---|",
+               *(f"| {label} | {label} |" for label in scale.CURVES["start"])]
+    same([line for line in text.splitlines() if line], rows_of)
 
 
 if __name__ == "__main__":

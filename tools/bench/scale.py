@@ -193,6 +193,7 @@ def children(n, begin):
                 with contextlib.suppress(BaseException):
                     if not begin():
                         os.write(ready, b".")
+                    os.close(ready)  # or the others are waited for in vain
                     os.read(read, 1)
                 os._exit(0)
         os.close(ready)
