@@ -1565,20 +1565,16 @@ def on_the_screen():
         with top("--balance", "-I", "200ms", EXPR, size=(40, 100)) as screen:
             screen.shows("pending")
             transfer(V4, 500000)
-            packets, _ = dropped(RX)
-            screen.rows = 40
 
             def drawn():
-                screen.rows = 40 + (screen.rows - 39) % 7  # another size: it is drawn anew
-                screen.raw = ""
-                screen.resize(screen.rows, 100)
-                screen.shows("q quit")
+                screen.redraw(40, 100)
                 return screen.seen
 
-            until(lambda: f"netfilter {packets}" in drawn(), 20, "where it was lost")
+            until(lambda: f"netfilter {dropped(RX)[0]}" in drawn(), 20, "where it was lost")
             assert f"in {TX}:" in drawn() and "sent again" in screen.seen, screen.seen
             screen.type("t")
             until(lambda: "pending" not in drawn(), 10, "rows in its place")
+            packets, _ = dropped(RX)
             screen.raw = ""
             screen.type("q")
             if screen.ends():

@@ -21,6 +21,7 @@ from ends import PORT, udp
 from traced import RX, V4, lab, send
 
 STATUS_FAILED, STATUS_USAGE = 1, 2
+TITLE = "pktledger top"  # on the first line
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[()][0-9A-B]|[=>78])")
 
 
@@ -33,7 +34,7 @@ class Screen:
         if not self.pid:
             os.environ.update(TERM=term, LC_ALL="C.UTF-8")
             os.execv(BINARY, [BINARY, "top", *args])
-        self.raw = ""
+        self.raw, self.rows = "", size[0]
         self.resize(*size)
 
     @property
@@ -43,6 +44,16 @@ class Screen:
 
     def resize(self, rows, cols):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def redraw(self, rows, cols):
+        """Of another size, also if two come at once: all is drawn anew, from its first line on."""
+        self.rows = rows + (self.rows - rows + 1) % 8
+        self.raw = ""
+        self.resize(self.rows, cols)
+        self.shows("q quit")
+        if TITLE not in self.seen:  # that was the end of what had been drawn before
+            self.raw = ""
+            self.shows("q quit")
 
     def read(self):
         while select.select([self.fd], [], [], 0.05)[0]:
@@ -109,21 +120,17 @@ def rates(screen, *labels):
     None is shown until the counters of other namespaces were read twice.
     """
     def drawn():
-        screen.rows = 30 + (screen.rows - 29) % 8  # another one, also if two come at once
-        screen.raw = ""
-        screen.resize(screen.rows, 160)  # it is drawn anew
-        screen.shows("q quit")
+        screen.redraw(30, 160)
         found = [re.findall(label + r" ([0-9.]+)([kMG]?)/s", screen.seen) for label in labels]
         return all(found) and found
     return [float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
-            for number, unit in (of[-1] for of in until(drawn, 10, f"{labels} on the screen"))]
+            for number, unit in (of[-1] for of in until(drawn, 20, f"{labels} on the screen"))]
 
 
 @case
 def has_one_scope():
     """Losses and traffic are of all namespaces, or of that of the chosen row."""
     with lab(), top("-I", "0.3", f"udp port {PORT}", size=(30, 160)) as screen:
-        screen.rows = 30
         screen.shows("all namespaces, by sockets")
         with udp(RX, 2, (V4, PORT), rcvbuf=1):
             def flows(*labels):
