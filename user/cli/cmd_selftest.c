@@ -156,8 +156,16 @@ static struct json_object *row_json(const struct selftest_row *row)
 	json_put_u64(o, "counters", row->counters);
 	json_put_u64(o, "counters_agreeing", row->agreeing);
 	json_put_text(o, "verdict", selftest_verdict_name(row->verdict));
+	json_put_u64(o, "repeated", row->repeated);
 	json_put_text(o, "note", row->note);
 	return o;
+}
+
+static void print_repeated(const char *before, unsigned runs, const char *behind)
+{
+	if (runs)
+		printf("%s%s repeated, whose drops the host may have hidden%s", before,
+		       fmt_many(runs, "run was|runs were"), behind);
 }
 
 static void print_row(const struct selftest_row *row)
@@ -172,9 +180,11 @@ static void print_row(const struct selftest_row *row)
 	}
 	if (row->counters)
 		snprintf(counters, sizeof(counters), "%u of %u", row->agreeing, row->counters);
-	printf("%-22s %9s %9s  %-10s  %s%s%s\n", fault_values[row->fault].name,
+	printf("%-22s %9s %9s  %-10s  %s%s%s", fault_values[row->fault].name,
 	       fmt_count(row->injected), fmt_count(row->events), counters,
 	       selftest_verdict_name(row->verdict), *row->note ? ": " : "", row->note);
+	print_repeated(" (", row->repeated, ")");
+	putchar('\n');
 	output_flush();
 }
 
@@ -213,7 +223,7 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
 	struct json_object *rows = json ? json_object_new_array() : NULL;
-	unsigned seen[SELFTEST_SKIPPED + 1] = {}, all = 0, done = 0;
+	unsigned seen[SELFTEST_SKIPPED + 1] = {}, all = 0, done = 0, repeated = 0;
 	const uint64_t start = clock_now();
 	struct selftest_row row;
 	int rc = 0;
@@ -235,6 +245,7 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 		if (rc)
 			break;
 		seen[row.verdict]++;
+		repeated += row.repeated;
 		if (json)
 			json_object_array_add(rows, row_json(&row));
 		else
@@ -246,8 +257,10 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	if (json) {
 		put_end(json, rows, rc != 0, NULL);
 	} else {
-		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
+		printf("%u agree, %u disagree, %u skipped", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
+		print_repeated("; ", repeated, "");
+		putchar('\n');
 		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
 			if (quirks_found()[q] == QUIRK_FOUND)
 				printf("this kernel: %s\n", quirk_words[q].text);

@@ -174,7 +174,8 @@ int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct self
 	} else if (take_fault(spec, fault, &run.faults, &err)) {
 		skip(row, err.message);
 	} else {
-		for (int n = 0; n < TRIES; n++) {
+		for (unsigned n = 0; n < TRIES; n++) {
+			row->repeated = n;
 			rc = experiment_run(&run, &nobody, res, NULL, &err);
 			if (rc || res->interrupted)
 				break;

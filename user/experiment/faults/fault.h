@@ -204,7 +204,8 @@ struct selftest_row {
 	uint64_t events;
 	unsigned counters, agreeing; /* of the stage; documented disagreements agree */
 	enum selftest_verdict verdict;
-	char note[320]; /* why skipped, or what disagrees; or what this kernel is known for */
+	unsigned repeated; /* runs before this one that are not judged: tracing was suppressed */
+	char note[320];	   /* why skipped, or what disagrees; or what this kernel is known for */
 };
 
 struct selftest_spec {
