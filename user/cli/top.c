@@ -559,7 +559,9 @@ static unsigned draw_lines(const char *text, struct canvas *c, unsigned y, unsig
 {
 	unsigned x = 0;
 
-	for (size_t n; text && *text && lines; text += n + (text[n] == '\n')) {
+	if (!text)
+		return y;
+	for (size_t n; *text && lines; text += n + (text[n] == '\n')) {
 		n = strcspn(text, "\n");
 		if (without && without--)
 			continue;

@@ -56,8 +56,10 @@ static int open_skeleton(struct xdplosses **out, struct error *err)
 
 	x->skel = xdp_bpf__open_opts(trace_open_opts());
 	rc = x->skel ? 0 : -errno;
-	if (rc)
+	if (rc) {
 		free(x);
+		*out = NULL;
+	}
 	return trace_load_error(err, rc);
 }
 
@@ -66,7 +68,7 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, struct error
 	struct xdplosses *x;
 	int rc = open_skeleton(&x, err);
 
-	if (rc)
+	if (!x)
 		return rc;
 	bpf_map__set_autocreate(x->skel->maps.verdicts, false);
 	find_observers(x, r);
@@ -278,9 +280,8 @@ int xdpverdicts_open(struct xdplosses **out, uint32_t prog_id, struct error *err
 	struct xdplosses *x;
 	int rc = open_skeleton(&x, err);
 
-	if (rc)
+	if (!x)
 		return rc;
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as above */
 	bpf_program__set_autoload(x->skel->progs.xdpverdicts, true);
 	bpf_map__set_autocreate(x->skel->maps.xdp_counts, false);
 	bpf_map__set_autocreate(x->skel->maps.xdp_devs, false);
