@@ -10,6 +10,7 @@
 #include "drops/balance.h"
 #include "drops/noise.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/mem.h"
@@ -41,6 +42,7 @@ struct tcp_observer {
 	unsigned n_judged; /* so far: the oldest gives way */
 	bool has_err;	   /* the tracepoint reports retransmissions that failed */
 	bool attached;
+	int comes, leaves; /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
 };
 
 #define SOCKETS 4 /* for each flow, where the kernel does not report which one dropped */
@@ -183,6 +185,7 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	if (!has_err && !reasons_has_function(spec->reasons, "__tcp_retransmit_skb"))
 		return no_fexit(err, -ENOENT);
 	o = mem_new(o);
+	o->comes = o->leaves = -1;
 	o->spec = *spec;
 	o->listeners.size = sizeof(struct tcp_listening);
 	o->has_err = has_err;
@@ -271,18 +274,17 @@ int tcp_observer_attach(struct tcp_observer *o, const struct trace_places *place
 /*
  * The programs that run for each packet are there while something may come again, or leave. What
  * came before that is known by rcv_nxt, without its time. Attaching what is loaded takes no
- * capability (bpf_tracing_prog_attach()).
+ * capability (bpf_tracing_prog_attach()), and not by libbpf, which asks for a kind of link that
+ * could attach anything, and is barred by now (caps_bar_calls()).
  */
-static void keep_attached(struct bpf_link **link, const struct bpf_program *prog, uint64_t until)
+static void keep_attached(int *link, const struct bpf_program *prog, uint64_t until)
 {
 	bool wanted = ktime_now() < until;
 
-	if (wanted && !*link) {
-		*link = bpf_program__attach(prog);
-	} else if (!wanted && *link) {
-		bpf_link__destroy(*link);
-		*link = NULL;
-	}
+	if (wanted && *link < 0)
+		*link = bpf_raw_tracepoint_open(NULL, bpf_program__fd(prog));
+	else if (!wanted)
+		fd_close(link);
 }
 
 static int read_ring(struct tcp_observer *o)
@@ -297,8 +299,8 @@ int tcp_observer_poll(struct tcp_observer *o)
 {
 	struct tcp_bpf *s = o->skel;
 
-	keep_attached(&s->links.tcp_comes, s->progs.tcp_comes, s->bss->holes_until);
-	keep_attached(&s->links.tcp_leaves, s->progs.tcp_leaves, s->bss->exits_until);
+	keep_attached(&o->comes, s->progs.tcp_comes, s->bss->holes_until);
+	keep_attached(&o->leaves, s->progs.tcp_leaves, s->bss->exits_until);
 	return read_ring(o);
 }
 
@@ -366,6 +368,8 @@ int tcp_observer_end(struct tcp_observer *o)
 	if (!rc) /* sockets are known already; of listeners it is the last reading */
 		rc = trace_iterate(s->links.tcp_files, sizeof(struct tcp_listener), on_listener, o);
 	tcp_bpf__detach(s);
+	fd_close(&o->comes);
+	fd_close(&o->leaves);
 	if (!rc)
 		rc = read_ring(o);
 	read_exits(o);
@@ -426,6 +430,8 @@ void tcp_observer_close(struct tcp_observer *o)
 	if (!o)
 		return;
 	ring_buffer__free(o->ring);
+	fd_close(&o->comes);
+	fd_close(&o->leaves);
 	tcp_bpf__destroy(o->skel);
 	tcp_ledger_free(o->ledger);
 	trail_free(o->trail);

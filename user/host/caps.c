@@ -186,27 +186,57 @@ void caps_lend(uint64_t lent, bool lend)
 int caps_bar_calls(bool programs, bool attach)
 {
 	/* the first two unless `programs` */
-	static const int calls[] = {
-		SCMP_SYS(execve),	    SCMP_SYS(execveat),		 SCMP_SYS(ptrace),
-		SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(perf_event_open),
-		SCMP_SYS(userfaultfd),	    SCMP_SYS(io_uring_setup),	 SCMP_SYS(mount),
-		SCMP_SYS(umount2),	    SCMP_SYS(pivot_root),	 SCMP_SYS(move_mount),
-		SCMP_SYS(fsopen),	    SCMP_SYS(open_tree),	 SCMP_SYS(chroot),
-		SCMP_SYS(init_module),	    SCMP_SYS(finit_module),	 SCMP_SYS(delete_module),
-		SCMP_SYS(kexec_load),	    SCMP_SYS(kexec_file_load),	 SCMP_SYS(reboot),
-		SCMP_SYS(swapon),	    SCMP_SYS(add_key),		 SCMP_SYS(request_key),
-		SCMP_SYS(keyctl),	    SCMP_SYS(settimeofday),	 SCMP_SYS(clock_settime),
-		SCMP_SYS(adjtimex)};
-	/* the first two unless `attach` */
-	static const int commands[] = {BPF_RAW_TRACEPOINT_OPEN, BPF_LINK_CREATE, BPF_PROG_LOAD,
-				       BPF_MAP_CREATE, BPF_BTF_LOAD};
+	static const int calls[] = {SCMP_SYS(execve),
+				    SCMP_SYS(execveat),
+				    SCMP_SYS(ptrace),
+				    SCMP_SYS(process_vm_readv),
+				    SCMP_SYS(process_vm_writev),
+				    SCMP_SYS(perf_event_open),
+				    SCMP_SYS(userfaultfd),
+				    SCMP_SYS(io_uring_setup),
+				    SCMP_SYS(mount),
+				    SCMP_SYS(umount2),
+				    SCMP_SYS(pivot_root),
+				    SCMP_SYS(move_mount),
+				    SCMP_SYS(fsopen),
+				    SCMP_SYS(open_tree),
+				    SCMP_SYS(chroot),
+				    SCMP_SYS(init_module),
+				    SCMP_SYS(finit_module),
+				    SCMP_SYS(delete_module),
+				    SCMP_SYS(kexec_load),
+				    SCMP_SYS(kexec_file_load),
+				    SCMP_SYS(reboot),
+				    SCMP_SYS(swapon),
+				    SCMP_SYS(add_key),
+				    SCMP_SYS(request_key),
+				    SCMP_SYS(keyctl),
+				    SCMP_SYS(settimeofday),
+				    SCMP_SYS(clock_settime),
+				    SCMP_SYS(adjtimex),
+				    SCMP_SYS(clock_adjtime),
+				    SCMP_SYS(pidfd_getfd),
+				    SCMP_SYS(mount_setattr),
+				    SCMP_SYS(swapoff)};
+	/* the first one unless `attach` */
+	static const int commands[] = {BPF_RAW_TRACEPOINT_OPEN,
+				       BPF_LINK_CREATE,
+				       BPF_LINK_UPDATE,
+				       BPF_PROG_ATTACH,
+				       BPF_PROG_DETACH,
+				       BPF_PROG_TEST_RUN,
+				       BPF_PROG_LOAD,
+				       BPF_MAP_CREATE,
+				       BPF_BTF_LOAD,
+				       BPF_OBJ_PIN,
+				       BPF_OBJ_GET};
 	const uint32_t refuse = SCMP_ACT_ERRNO(EPERM);
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int rc = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
 	for (size_t i = programs ? 2 : 0; !rc && i < sizeof(calls) / sizeof(*calls); i++)
 		rc = seccomp_rule_add(filter, refuse, calls[i], 0);
-	for (size_t i = attach ? 2 : 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
+	for (size_t i = attach ? 1 : 0; !rc && i < sizeof(commands) / sizeof(*commands); i++)
 		/* the kernel takes an int: what is above it makes no other command of it */
 		rc = seccomp_rule_add(
 			filter, refuse, SCMP_SYS(bpf), 1,

@@ -40,9 +40,11 @@ uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_aga
 /*
  * For a command that stays for days, once all is attached: system calls that nothing of it makes
  * from then on end with EPERM, in all threads and for good (seccomp(2), by libseccomp): starting
- * programs unless `programs`, loading BPF programs, attaching those that are loaded unless
- * `attach`, tracing of processes, mounts, modules, keys, reboot. After caps_give_up(), which sets
- * no_new_privs. 0, or -errno: a build without libseccomp has -ENOSYS.
+ * programs unless `programs`, loading, running and attaching BPF programs, tracing processes and
+ * taking their descriptors, mounts, modules, keys, the clock, reboot. With `attach` tracing
+ * programs that are loaded may still be attached by BPF_RAW_TRACEPOINT_OPEN, which knows no other
+ * target than the one they were loaded for. After caps_give_up(), which sets no_new_privs. 0, or
+ * -errno: a build without libseccomp has -ENOSYS.
  */
 int caps_bar_calls(bool programs, bool attach);
 

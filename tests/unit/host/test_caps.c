@@ -74,6 +74,9 @@ static void *waits(void *arg)
 /* 0 if all that is to be refused is, and nothing else; else which was not. */
 static int barred(bool programs, bool attach)
 {
+	static const int never[] = {BPF_LINK_CREATE, BPF_LINK_UPDATE,	BPF_PROG_ATTACH,
+				    BPF_PROG_DETACH, BPF_PROG_TEST_RUN, BPF_PROG_LOAD,
+				    BPF_BTF_LOAD,    BPF_OBJ_PIN,	BPF_OBJ_GET};
 	char *const argv[] = {"true", NULL};
 	void *refused;
 	pthread_t thread;
@@ -93,8 +96,17 @@ static int barred(bool programs, bool attach)
 		return 9;
 	if (!syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, NULL, 4096) || errno == EPERM)
 		return 4;
-	if (!syscall(SYS_bpf, BPF_LINK_CREATE, NULL, 4096) || (errno == EPERM) == attach)
+	if (!syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, NULL, 4096) || (errno == EPERM) == attach)
 		return 8;
+	for (unsigned i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		if (!syscall(SYS_bpf, never[i], NULL, 4096) || errno != EPERM)
+			return 16 + (int)i;
+	}
+	/* no such descriptor, and no such flags, if it were not refused */
+	if (!syscall(SYS_pidfd_getfd, -1, -1, 0) || errno != EPERM)
+		return 10;
+	if (!syscall(SYS_clock_adjtime, -1, NULL) || errno != EPERM)
+		return 11;
 	if (syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0) == 0 || errno != EPERM)
 		return 5;
 	child = fork();
