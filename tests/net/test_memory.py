@@ -1,13 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the BPF maps of a command take is bounded, and told: in `env` of its document, and with -v."""
+"""What the BPF maps of a command take is bounded, and told: in `env` of its document, and with -v.
+And a stack of 256 KiB is enough for every command.
+"""
 
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_ran, assert_valid, main, pktledger, table, thorough
+from lib import (BINARY, EVERYTHING, TIMEOUT, assert_ran, assert_valid, main, pktledger, table,
+                 thorough)
 
 MIB = 1 << 20
 
@@ -41,6 +46,32 @@ def told_with_v():
     result = pktledger("run", "-c", "100", "-v")
     assert re.search(r"\b\d+ BPF maps of [\d.]+ [KM]iB, the largest is \w+ of \d", result.err), result
     assert "BPF maps" not in pktledger("run", "-c", "100").err
+
+
+LOSE = [sys.executable, "-c", "import socket as s\nwith s.socket(s.AF_INET, s.SOCK_DGRAM) as u:\n"
+        " for n in range(100): u.sendto(bytes(9000), ('127.0.0.1', 9))"]
+
+
+@table([(" ".join(args), args, behind) for args, behind in [
+    (["trace", "-j", "--events", "--hex", "-s", "9000", "-w", "FILE.pcapng"], ["--", *LOSE]),
+    (["check", "-t", "0.2"], []),
+    (["export", "--balance", "--textfile", "FILE", "-t", "1"], []),
+    *([
+        (["trace", "--balance", "-j"], ["tcp", "port", "9", "--", *LOSE]),
+        (["trace", "--events", "--stack", "--by", "flow,process"], ["--", *LOSE]),
+        (["top", "-t", "0.2"], []),
+        (["run", "-c", "1000", "--fault", "netfilter", "--ledger", "FILE"], []),
+        (["sweep", "--vary", "rcvbuf=64k,128k", "-t", "0.1"], []),
+    ] if EVERYTHING else [])
+]])
+def a_small_stack(args, behind):
+    with tempfile.TemporaryDirectory() as directory:
+        args = [arg.replace("FILE", f"{directory}/file") for arg in args]
+        done = subprocess.run(["sh", "-c", 'ulimit -s 256 && exec "$@"', "sh", BINARY, *args, *behind],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=TIMEOUT, check=False)
+    # what it found is another matter
+    assert done.returncode in (0, 3, 4), done
 
 
 if __name__ == "__main__":

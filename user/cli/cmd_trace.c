@@ -184,7 +184,7 @@ struct trace {
 	struct flow_account *account;
 	struct flow_balance balance;
 	struct tcp_account *tcp_account;
-	struct tcp_balance tcp_balance;
+	bool tcp_balanced;
 	struct events events;
 	struct trace_ledger ledger;
 	bool shows_intervals; /* of a balance, the end is what is asked for */
@@ -597,7 +597,8 @@ static void show_end(struct trace *t, const struct live_summary *s)
 static void on_end(struct trace *t, struct error *err)
 {
 	const struct live *l = t->session.live;
-	static struct live_summary s;
+	static struct live_summary s; /* static: too much for a small stack */
+	static struct tcp_balance tcp;
 
 	events_read(t, true);
 	events_finish(t);
@@ -608,8 +609,9 @@ static void on_end(struct trace *t, struct error *err)
 		s.flow = &t->balance;
 	}
 	if (t->tcp_account && !tcp_account_end(t->tcp_account, err)) {
-		tcp_account_balance(t->tcp_account, &t->tcp_balance);
-		s.tcp = &t->tcp_balance;
+		tcp_account_balance(t->tcp_account, &tcp);
+		t->tcp_balanced = tcp.balanced;
+		s.tcp = &tcp;
 		live_advise_tcp(l, t->session.why, &s);
 	}
 	log_progress_clear();
@@ -729,7 +731,7 @@ static int trace_run(void *options, struct error *err)
 	if (o->command && (child > 0 || rc))
 		return child > 0 ? child : CHILD_OURS;
 	if (!rc && (t.limits.broken || (*t.flow.udp && !t.balance.balanced) ||
-		    (*t.flow.tcp && !t.tcp_balance.balanced)))
+		    (*t.flow.tcp && !t.tcp_balanced)))
 		return STATUS_BROKEN;
 	return rc ? rc : t.incomplete ? ours : STATUS_OK;
 }

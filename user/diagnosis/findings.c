@@ -15,14 +15,17 @@
 static void __attribute__((format(printf, 3, 4)))
 bind_print(struct binds *b, const char *name, const char *fmt, ...)
 {
+	char *to = b->text + b->used;
 	va_list args;
 
-	if (b->n == BINDS_MAX)
+	if (b->n == BINDS_MAX || sizeof(b->text) - b->used < JOURNAL_VALUE_SIZE)
 		return;
 	va_start(args, fmt);
-	vsnprintf(b->at[b->n].value, sizeof(b->at[0].value), fmt, args);
+	vsnprintf(to, JOURNAL_VALUE_SIZE, fmt, args);
 	va_end(args);
+	b->at[b->n].value = b->used;
 	b->at[b->n++].name = name;
+	b->used += strlen(to) + 1;
 }
 
 void bind_text(struct binds *b, const char *name, const char *value)
@@ -98,7 +101,7 @@ static const char *bound(const struct binds *b, const char *name, size_t len)
 {
 	for (unsigned i = 0; i < b->n; i++) {
 		if (!strncmp(b->at[i].name, name, len) && !b->at[i].name[len])
-			return b->at[i].value;
+			return b->text + b->at[i].value;
 	}
 	return NULL;
 }

@@ -89,15 +89,20 @@ bool change_belongs(const struct change *change, const struct netns *ns);
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
 		   const char *enter);
 
-/* Facts for the sentences of a finding, as text. A name that is not bound is not known. */
-#define BINDS_MAX 80
+/*
+ * Facts for the sentences of a finding, as text. A name that is not bound is not known; neither is
+ * what there is no more room for.
+ */
+#define BINDS_MAX  80
+#define BINDS_TEXT 8192
 
 struct binds {
-	unsigned n;
+	unsigned n, used; /* of the text */
 	struct {
 		const char *name; /* static */
-		char value[JOURNAL_VALUE_SIZE];
+		unsigned value;	  /* where it begins in the text */
 	} at[BINDS_MAX];
+	char text[BINDS_TEXT];
 };
 
 /* Empty texts and zeros are not bound. */

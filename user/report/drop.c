@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <net/if_arp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "monitor/describe.h"
 #include "report/capfile.h"
@@ -98,7 +100,7 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	const struct live_row *row = &drop->what->row;
 	const struct packet_view *p = &drop->packet;
 	struct json_object *o = json_object_new_object(), *frames;
-	char text[PACKET_TEXT], bytes[2 * (SAMPLE_SNAPLEN_MAX + 4) + 1] = "", frame[KSYM_NAME];
+	char text[PACKET_TEXT], frame[KSYM_NAME], *bytes;
 
 	json_put_u64(o, "time_ns", drop->time_ns);
 	json_put_time(o, "time", drop->realtime_ns);
@@ -118,10 +120,13 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 					      json_text(ksym_format(drop->ksyms, drop->stack[i],
 								    frame, sizeof(frame))));
 	}
-	for (uint32_t i = 0; hex && i < p->len && 2 * i + 2 < sizeof(bytes); i++)
+	if (!hex)
+		return o;
+	bytes = mem_zero(2 * (size_t)p->len + 1, 1);
+	for (uint32_t i = 0; i < p->len; i++)
 		snprintf(bytes + 2 * (size_t)i, 3, "%02x", p->bytes[i]);
-	if (hex)
-		json_put_text(o, "hex", bytes);
+	json_put_text(o, "hex", bytes);
+	free(bytes);
 	return o;
 }
 
@@ -154,7 +159,7 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 	const char *direction = row->text[LIVE_DIRECTION];
 	/* Linux cooked capture: kind, type of device, address (none), protocol */
 	uint16_t sll[SLL_LEN / 2] = {htons(drop->key->pkt_type), htons(ARPHRD_NONE)};
-	uint8_t cooked[SLL_LEN + SAMPLE_SNAPLEN_MAX];
+	uint8_t *cooked = NULL;
 	char comment[PCAPNG_COMMENT], netns[OWNER_NETNS + 8];
 	struct pcapng_packet packet = {
 		.time_ns = drop->realtime_ns,
@@ -166,7 +171,7 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 							: PCAPNG_UNKNOWN,
 		.comment = drop_comment(drop, comment, sizeof(comment)),
 	};
-	int interface;
+	int interface, rc;
 
 	snprintf(netns, sizeof(netns), "netns %s", row->text[LIVE_NETNS]);
 	interface = pcapng_interface(to, p->ethernet ? PCAPNG_ETHERNET : PCAPNG_LINUX_SLL,
@@ -177,13 +182,16 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 	packet.interface = (unsigned)interface;
 	if (!p->ethernet) {
 		sll[SLL_LEN / 2 - 1] = htons(p->protocol);
+		cooked = mem_zero(SLL_LEN + (size_t)p->len, 1);
 		memcpy(cooked, sll, SLL_LEN);
 		memcpy(cooked + SLL_LEN, p->bytes, p->len);
 		packet.bytes = cooked;
 		packet.len += SLL_LEN;
 		packet.wire_len += SLL_LEN;
 	}
-	return pcapng_packet(to, &packet);
+	rc = pcapng_packet(to, &packet);
+	free(cooked);
+	return rc;
 }
 
 /* A capture of drops, read again */
