@@ -365,11 +365,14 @@ static const struct opt_example examples[] = {
 const struct command cmd_search = {
 	.name = "search",
 	.summary = "finds the highest rates without loss (NDR) and with hardly any (PDR)",
-	.description = "Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) "
-		       "until two bounds are as close as --precision: a rate that held, and one "
-		       "that did not, with the stage that lost most there. A trial takes "
-		       "--duration (1 s); a rate is decided on by trials of --sum. What was to be "
-		       "sent and was not is loss, too. All other options are those of run.",
+	.description =
+		"Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) "
+		"until two bounds are as close as --precision: a rate that held, and one "
+		"that did not, with the stage that lost most there. A trial takes "
+		"--duration (1 s); a rate is decided on by trials of --sum. A policer or a "
+		"queue with room for a burst holds more in a short trial than it does for long: "
+		"-t 60, or --rfc2544, sees that. What was to be "
+		"sent and was not is loss, too. All other options are those of run.",
 	.groups = search_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct search_options),

@@ -411,7 +411,7 @@ static const char *words_of(const char *key)
 	}
 	if (!strncmp(key, SYSCTLS, strlen(SYSCTLS)))
 		return key + strlen(SYSCTLS);
-	if (*key == '-' || last > key)
+	if (*key == '-' || last > key || is_one_of(key, stage_names, STAGE_COUNT))
 		return key;
 	if (!strncmp(key, interfaces, strlen(interfaces))) {
 		snprintf(words, sizeof(words), "%s", key + strlen(interfaces));

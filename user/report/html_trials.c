@@ -302,7 +302,7 @@ static void put_answers(struct html *h, struct json_object *end)
 				 fmt_count(json_get_u64(goal, "lost_below")),
 				 fmt_many(json_get_u64(goal, "trials_below"), "trial"));
 		snprintf(why, sizeof(why), "%s%.60s%s%s", beyond, limit, losers, searches);
-		html_figure(h, goals[i].title, fmt_rate(lower), why);
+		html_figure(h, goals[i].title, lower > 0 ? fmt_rate(lower) : "not known", why);
 	}
 	html_put(h, "</dl>");
 }

@@ -303,7 +303,8 @@ void page_row_line(struct page *p, enum style of_row, unsigned indent, const cha
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)
 {
-	if (p->html && (isalnum((unsigned char)*label) || *label == ' ')) {
+	if (p->html &&
+	    (isalnum((unsigned char)*label) || *label == ' ' || !strncmp(label, "--", 2))) {
 		open_rows(p);
 		page_cell(p, style, *label == ' ' ? "" : label);
 		fputs("<td colspan=\"3\">", p->out);

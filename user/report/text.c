@@ -133,7 +133,7 @@ static void put_stamps(struct page *p, const struct json_object *end)
 	page_words(p, STYLE_PLAIN, "%s, of %s%s", json_get_text(stamps, "kind"),
 		   fmt_many(json_get_u64(stamps, "packets"), "packet"), wait ? ";" : "");
 	if (wait)
-		page_words(p, STYLE_PLAIN, "to rx device\vp50 %s, p99 %s, max %s",
+		page_words(p, STYLE_PLAIN, "from\vthere to\vrx device\vp50 %s, p99 %s, max %s",
 			   fmt_ns(json_get_u64(wait, "p50")), fmt_ns(json_get_u64(wait, "p99")),
 			   fmt_ns(json_get_u64(wait, "max")));
 	page_end(p);
