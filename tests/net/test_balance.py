@@ -107,6 +107,29 @@ def lost_here(fault, address):
 
 
 @case
+def one_stage_at_two_places():
+    """What is said of the stage is of both."""
+    with lab(), nft("input", RX, V4), balancing(EXPR) as t:
+        ends.nft(TX, "table ip t { chain c { type filter hook postrouting priority 0; "
+                     f"udp dport {PORT} numgen inc mod 2 0 drop; }}; }}")
+        sent = send(V4)
+        end = assert_balance(t.stop(), sent, 0, netfilter=sent)
+        assert end["culprit"]["packets"] == sent, end["culprit"]
+
+
+@case
+def came_and_is_nobodys():
+    """Multicast without a member is no loss, but it did come."""
+    with lab(), udp(TX, socket.AF_INET) as sock:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
+        with balancing(EXPR) as t:
+            for _ in range(10):
+                sock.sendto(bytes(100), ("239.18.0.9", PORT))
+            end = assert_balance(t.stop(), 0, 0)
+        assert end["rests_on"][0].startswith("10 packets of the flow came"), end["rests_on"]
+
+
+@case
 def closed_with_unread_packets():
     with lab(), unread_at_close(V4) as about:
         before = send(V4, 20)

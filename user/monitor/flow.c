@@ -128,8 +128,9 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 		snprintf(buf, size, "%s more ended than were seen coming: %s%s", fmt_count(n),
 			 multicast ? fmt_count(multicast) : "",
 			 multicast ? " were multicast, of which each socket gets a copy"
-				   : "copies, or packets that a program has put in behind the "
-				     "checkpoint");
+				   : "copies, as of broadcast for each socket, packets that "
+				     "waited below the sockets when tracing began, or such as a "
+				     "program has put in behind the checkpoint");
 }
 
 /* What follows the number, where there is one. */
@@ -214,10 +215,17 @@ int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, s
 	if (!i--) {
 		if (!b->balanced)
 			snprintf(buf, size, "what arrived does not balance");
+		else if (b->arrived <= 0 && b->facts.benign)
+			snprintf(buf, size,
+				 "%s of the flow came and nobody here waits for them: --all shows "
+				 "where they were discarded",
+				 fmt_many(b->facts.benign, "packet"));
 		else if (b->arrived <= 0 && b->sent)
 			snprintf(buf, size, "nothing of the flow arrived here, where it is sent");
 		else if (b->arrived <= 0)
 			snprintf(buf, size, "nothing of the flow arrived");
+		else if (b->arrived == 1)
+			snprintf(buf, size, "the only one that arrived has its place");
 		else
 			snprintf(buf, size, "all %s that arrived have their place",
 				 fmt_count((uint64_t)b->arrived));
@@ -403,9 +411,47 @@ int flow_account_end(struct flow_account *a, struct error *err)
 	return rc ? rc : balance_dropped(a->balance, &a->rows_to);
 }
 
-/* The rows, and which of them lost most. */
+/* Where a packet of the flow ended. */
+static bool is_end(const struct live_row *row)
+{
+	return !strcmp(row->text[LIVE_SCOPE], "flow") && ENDED_CLASSES >> row->noise & 1 &&
+	       row->stage < STAGE_COUNT;
+}
+
+/* Of the stage that lost most, the socket and process of its largest row, and all of theirs. */
+static void find_culprit(const struct live_table *t, const uint64_t lost[STAGE_COUNT],
+			 struct flow_facts *f)
+{
+	struct flow_culprit *c = &f->culprit;
+	const struct live_row *most = NULL;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct live_row *row = &t->rows[i];
+
+		if (is_end(row) &&
+		    (!most || lost[row->stage] > lost[most->stage] ||
+		     (row->stage == most->stage && row->counts.packets > most->counts.packets)))
+			most = row;
+	}
+	if (!most)
+		return;
+	*c = (struct flow_culprit){most->text[LIVE_STAGE], most->text[LIVE_SOCKET],
+				   most->text[LIVE_PROCESS], 0};
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct live_row *row = &t->rows[i];
+
+		if (is_end(row) && row->stage == most->stage && row->noise == most->noise &&
+		    !strcmp(row->text[LIVE_SOCKET], c->socket) &&
+		    !strcmp(row->text[LIVE_PROCESS], c->process))
+			c->packets += row->counts.packets;
+	}
+}
+
+/* The rows, and where most of them was lost. */
 static void add_rows(const struct live_table *t, struct flow_facts *f)
 {
+	uint64_t lost[STAGE_COUNT] = {};
+
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
@@ -417,17 +463,17 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 				f->lost_by_interfaces += row->counts.packets;
 			continue;
 		}
-		if (!(ENDED_CLASSES >> row->noise & 1) || row->stage >= STAGE_COUNT)
+		if (row->noise == NOISE_BENIGN)
+			f->benign += row->counts.packets;
+		if (!is_end(row))
 			continue;
 		if (row->noise == NOISE_LOSS)
 			f->dropped += row->counts.packets;
 		else
 			f->suspected += row->counts.packets;
-		if (row->counts.packets > f->culprit.packets)
-			f->culprit =
-				(struct flow_culprit){row->text[LIVE_STAGE], row->text[LIVE_SOCKET],
-						      row->text[LIVE_PROCESS], row->counts.packets};
+		lost[row->stage] += row->counts.packets;
 	}
+	find_culprit(t, lost, f);
 }
 
 void flow_account_balance(const struct flow_account *a, const struct live *l,

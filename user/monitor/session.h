@@ -50,8 +50,8 @@ struct flow_culprit {
 /* What the balance is made of. */
 struct flow_facts {
 	struct balance_moment begin, end;
-	/* Packets of rows of scope `flow`: losses, and what may be one. */
-	uint64_t dropped, suspected;
+	/* Packets of rows of scope `flow`: losses, what may be one, and what nobody misses. */
+	uint64_t dropped, suspected, benign;
 	/*
 	 * balance_dropped() just before and after the collector began to count these rows, and
 	 * when it stopped: not the moments of the balance, and not one moment.
