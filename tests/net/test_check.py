@@ -178,6 +178,21 @@ def another_namespace_loses():
         assert f"port {PORT} in {rx}, " in text, text
 
 
+@case
+def neighbour_of_another_namespace():
+    """Its counter is the host's: neither place nor command are of the namespace that was asked for."""
+    require(Path("/proc/net/stat/arp_cache").exists(), "not the first network namespace")
+    with Lab() as lab:
+        lab.start("tx", SENDER, TX, "198.18.0.77", PORT, 100, 0.05, 200)
+        end = check("-t", "1")
+        found = {f["id"]: f for f in end["findings"] if f["scope"] == "host"}
+        assert "neigh-failed" in found, end
+        text, command = found["neigh-failed"]["text"], found["neigh-failed"]["command"]
+        assert not found["neigh-failed"].get("netns"), found["neigh-failed"]
+        where = text.rsplit(" in ", 1)[1].rstrip(".")  # of others, if they lose as well
+        assert where != f"{NAME}-rx" and command.startswith(f"ip netns exec {where} ip neigh"), found
+
+
 @thorough
 def namespace_without_a_name():
     """A process is in it: its commands are entered by that."""

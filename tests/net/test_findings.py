@@ -45,10 +45,11 @@ FAULTS = [
     ("backlog", "-c 30000", "backlog"),
     ("tc_ingress", "", "tc-ingress"),
     ("l2:address", "", "l2-otherhost"),
-    ("l2:blocked", "", "l2"),
+    ("l2:blocked", "", "l2-bridge"),
     ("ip_header", "", "ip-header"),
     ("netfilter", "", "netfilter"),
-    ("ip_route:martian", "", "ip-route"),
+    ("ip_route:martian", "", "ip-own-source"),
+    ("ip_route:blackhole", "", "ip-discard"),
     ("ip_frag:missing", "-l 4000", "ip-frag"),
     ("ip_forward:mtu", "-l 1400", "ip-too-big"),
     ("tunnel", "", "tunnel"),
@@ -314,6 +315,35 @@ def raw_socket():
 
 
 @contextlib.contextmanager
+def slow_capture():
+    """It loses copies; the socket on the port loses nothing."""
+    with reader_that_keeps_up():
+        with inside(RX):
+            tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 5000)
+        with tap:
+            yield
+
+
+@contextlib.contextmanager
+def no_route():
+    """The router has lost the route to the receiver's network."""
+    with Lab(NAME, "--topology", "router"):
+        shell(ROUTER, "ip", "route", "del", "198.18.1.0/24")
+        with traffic(to="198.18.1.2"):
+            yield
+
+
+@contextlib.contextmanager
+def small_peer():
+    """The other end of the link takes no frame that is so large."""
+    with Lab(NAME):
+        shell(RX, "ip", "link", "set", "v-rx", "mtu", "1000")
+        with udp(RX, socket.AF_INET, ("", PORT)), traffic(burst=3, size=1200):
+            yield
+
+
+@contextlib.contextmanager
 def generic_xdp():
     with Lab(NAME), xdp(RX, "v-rx", verdict(XDP_PASS), XDP_GENERIC):
         yield
@@ -366,6 +396,10 @@ SCENES = [
     ("a tunnel's checksum", page("wrong_checksum"),
      {TX: ["raw-sockets"], RX: ["udp-csum-tunnel"]}, {RX: ["udp-csum-tunnel"]}),
     ("a listener does not accept", full_accept_queue, {RX: ["tcp-listen"]}, {RX: ["tcp-listen"]}),
+    ("a capture is slow", slow_capture, {RX: ["taps"]}, {RX: ["rcvbuf-tap"]}),
+    ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
+    ("the other end's MTU is smaller", small_peer, {TX: ["tx-device", "mtu-peer"], RX: ["mtu-peer"]},
+     {TX: ["tx-peer"]}),
     ("a raw socket", raw_socket, {RX: ["raw-sockets"]}, {}),
     ("generic XDP", generic_xdp, {RX: ["xdp-generic"]}, {}),
     ("half of RFS", half_of_rfs, {RX: ["rfs-half"]}, {}),

@@ -315,8 +315,10 @@ static int find_silent(void *arg, const struct netns *ns)
 
 	if (!way_silent_read(ns, &r->f->silent))
 		return 0;
-	if (r->spec.owners)
+	if (r->spec.owners) {
 		owners_netns(r->spec.owners, ns->inum, r->f->silent.netns);
+		owners_netns_enter(r->spec.owners, ns->inum, r->f->silent.enter);
+	}
 	return 1;
 }
 

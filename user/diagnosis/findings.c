@@ -252,6 +252,11 @@ static double arrival_most(const struct reading *r)
 			    : 0;
 }
 
+bool finding_is_silence(const char *reason, const char *location)
+{
+	return !strcmp(reason, "NEIGH_FAILED") || !strcmp(location, "neigh_invalidate");
+}
+
 static bool holds(enum finding_when when, const struct finding_facts *f)
 {
 	static const char *const reasons[] = {
@@ -262,6 +267,8 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		[WHEN_RPFILTER] = "IP_RPFILTER",
 		[WHEN_OTHERHOST] = "OTHERHOST",
 		[WHEN_NOT_ROUTER] = "IP_INADDRERRORS",
+		[WHEN_NO_ROUTE] = "IP_INNOROUTES",
+		[WHEN_OWN_SOURCE] = "IP_LOCAL_SOURCE",
 	};
 
 	switch (when) {
@@ -298,6 +305,16 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return f->location && (!strcmp(f->location, "ip_fragment") ||
 				       !strcmp(f->location, "ip_do_fragment") ||
 				       !strcmp(f->location, "ip6_fragment"));
+	case WHEN_BRIDGE:
+		return f->location && !strncmp(f->location, "br_", 3);
+	case WHEN_PEER:
+		return f->location && strstr(f->location, "dev_forward_skb");
+	case WHEN_DISCARD: /* ip_error() has reasons for all else (Linux 5.19) */
+		return f->location && f->reason && !strcmp(f->reason, "NOT_SPECIFIED") &&
+		       (!strcmp(f->location, "ip_error") ||
+			!strncmp(f->location, "dst_discard", 11));
+	case WHEN_TAP:
+		return f->tap;
 	case WHEN_DNAT:
 		return f->dnat && *f->dnat->backend;
 	case WHEN_TUNNEL:
@@ -384,6 +401,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	if (f->silent) {
 		bind_text(b, "silent", f->silent->address);
 		bind_text(b, "silent_in", f->silent->netns);
+		bind_text(b, "silent_enter", f->silent->enter);
 	}
 	if (f->back) {
 		bind_text(b, "source", f->back->source);

@@ -48,6 +48,7 @@ struct finding_facts {
 	const struct way_back *back;	 /* of a packet that it refused */
 	const char *tunnel;		 /* device whose UDP port it is */
 	bool not_joined;		 /* multicast, to a group that has no member here */
+	bool tap;			 /* a packet socket's loss, of copies */
 	const struct way_dnat *dnat;	 /* that leads to where it was lost */
 	const struct way_silent *silent; /* a next hop that does not answer */
 
@@ -65,6 +66,12 @@ struct finding_facts {
 	const char *rules;
 	const char *rule_chain; /* of the first of them, "inet filter input"; NULL: none moved */
 };
+
+/*
+ * Whether a drop site says that a neighbour did not answer. A few packets that waited for it in
+ * vain show why many more found the queue of these full. IPv6 gives no reason.
+ */
+bool finding_is_silence(const char *reason, const char *location);
 
 /*
  * Fills the settings of this host: rmem_max as a socket in `ns` has it (NULL: this thread's
@@ -157,6 +164,12 @@ enum finding_when {
 	WHEN_NO_WAY_BACK,      /* the same, and there is no route back to the source */
 	WHEN_OTHER_WAY_BACK,   /* there is one, by another device */
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
+	WHEN_BRIDGE,	       /* l2: a bridge dropped it */
+	WHEN_PEER,	       /* tx_device: the other end of a virtual link did not take it */
+	WHEN_NO_ROUTE,	       /* ip_route: reason IP_INNOROUTES */
+	WHEN_DISCARD,	       /* ip_route: a route that discards, which has no reason of its own */
+	WHEN_OWN_SOURCE,       /* ip_route: reason IP_LOCAL_SOURCE */
+	WHEN_TAP,	       /* rcvbuf: the socket is a packet socket */
 };
 
 /*

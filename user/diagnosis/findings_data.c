@@ -101,7 +101,7 @@ const struct finding_row finding_rows[] = {
 	 "(NEIGH_QUEUEFULL), and is most of it at a high rate.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
-	 .command = "ip neigh show dev {ifname}"},
+	 .command = "[{silent_enter} ]ip neigh show dev {ifname}"},
 	{STAGE_TC_EGRESS, "tc-egress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() "
 	 "succeeded.",
@@ -133,6 +133,16 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a longer queue (its limit, and flow_limit of fq), or a smaller "
 		   "net.ipv4.tcp_limit_output_bytes",
 	 .command = "tc -s qdisc show dev {ifname}"},
+	{STAGE_TX_DEVICE, "tx-peer", WHEN_PEER, SEVERITY_WARNING, PROOF_LAB,
+	 "The other end of the link[ of {ifname}] did not take the packet: it was down, or its MTU "
+	 "is smaller.",
+	 "A virtual link (veth) hands a packet to its other end, which takes none while it is "
+	 "down, "
+	 "and none that is larger than its own MTU. send() succeeded; the device of the sender "
+	 "counts it as dropped. No lower rate helps.",
+	 .evidence = LOST "[; in {location}]",
+	 .wanted = "the other end up, and both with the same MTU",
+	 .command = "ip -d link show dev {ifname}"},
 	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
 	 "is down.",
@@ -226,12 +236,23 @@ const struct finding_row finding_rows[] = {
 	 "that is no longer true.",
 	 .evidence = LOST, .wanted = "the sender's neighbour entry corrected",
 	 .command = "ip link show dev {ifname}"},
-	{STAGE_L2, "l2", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
-	 "The link layer did not pass the frame on: bridge, VLAN or unknown protocol.",
-	 "The link layer did not hand the packet on: no handler for its protocol, a VLAN without "
-	 "an interface, a bridge port that is blocked, or a MAC filter of a virtual device.",
+	{STAGE_L2, "l2-bridge", WHEN_BRIDGE, SEVERITY_WARNING, PROOF_LAB,
+	 "The bridge did not pass on the frame[ that came by {ifname}]: that port or the one to "
+	 "its "
+	 "destination is blocked, isolated, does not flood, or they are the same.",
+	 "A bridge sends a frame to the port behind which its destination is, or to all if it does "
+	 "not know that. None is left if the port is not forwarding (STP, `state`), if both are "
+	 "isolated, if it must not flood, if it is the port that the frame came by (`hairpin`), if "
+	 "a VLAN is not on it, or if the frame is larger than its MTU.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
-	 .wanted = "the bridge's or VLAN's settings reviewed"},
+	 .wanted = "the state, the flags and the addresses of both ports reviewed (`bridge fdb`)",
+	 .command = "bridge -d link show"},
+	{STAGE_L2, "l2", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
+	 "The link layer did not hand the packet on: an unknown protocol, VLAN or address.",
+	 "The link layer did not hand the packet on: no handler for its protocol, a VLAN without "
+	 "an interface, or a MAC filter of a virtual device.",
+	 .evidence = LOST "[; {reason}][ in {location}]",
+	 .wanted = "the settings of the VLAN or the virtual device reviewed"},
 	{STAGE_IP_HEADER, "ip-header", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "The IP header was invalid on arrival: a defective sender, or something changed it.",
 	 "The IP header did not pass the checks on arrival: version, length, checksum. Some sender "
@@ -310,6 +331,27 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "`sysctl -w net.ipv4.ip_forward=1` (IPv6: net.ipv6.conf.all.forwarding) if this "
 		   "host is a router; else the address here",
 	 .command = "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding"},
+	{STAGE_IP_ROUTE, "ip-no-route", WHEN_NO_ROUTE, SEVERITY_WARNING, PROOF_LAB,
+	 "This router has no route to the packet's destination[; it came by {ifname}].",
+	 "The packet was for another host, forwarding is on, and the routes of this one, or of the "
+	 "network namespace that is named, do not lead to its destination, or a route says that it "
+	 "is unreachable. The sender hears of it by ICMP, at a limited rate.",
+	 .evidence = LOST "[; {reason}]", .wanted = "a route to the destination",
+	 .command = "pktledger trace --by flow --stage ip_route"},
+	{STAGE_IP_ROUTE, "ip-discard", WHEN_DISCARD, SEVERITY_WARNING, PROOF_LAB,
+	 "A route of this router discards what goes to the packet's destination: its type is "
+	 "blackhole, unreachable or prohibit[; it came by {ifname}].",
+	 "Somebody set a route that discards, as against a known attacker or for a network that is "
+	 "no longer there. `ip route get` of the destination shows it. Of `blackhole` nobody "
+	 "hears; the other types send ICMP.",
+	 .evidence = LOST "[; in {location}]", .wanted = "that route reviewed",
+	 .command = "pktledger trace --by flow --stage ip_route"},
+	{STAGE_IP_ROUTE, "ip-own-source", WHEN_OWN_SOURCE, SEVERITY_WARNING, PROOF_LAB,
+	 "The packet came[ by {ifname}] with a source address that this host has itself.",
+	 "A packet from outside cannot have one of this host's own addresses as its source: "
+	 "another host has the same address, or what this host sent came back to it.",
+	 .evidence = LOST "[; {reason}]", .wanted = "each address on one host only, and no loop",
+	 .command = "ip addr show"},
 	{STAGE_IP_ROUTE, "mcast-not-joined", WHEN_NOT_JOINED, SEVERITY_INFO, PROOF_LAB,
 	 "The packets are multicast to a group that nobody has joined[ on {ifname}].",
 	 "Multicast is received only on the devices on which a program has joined the group "
@@ -319,7 +361,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = "[{lost_packets} discarded][; in {location}]",
 	 .wanted = "a program that joins on[ {ifname},] the device by which they come",
 	 .command = "ip maddr show dev {ifname}"},
-	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "The receiver's routing refused the packet: its source or destination is martian, or "
 	 "there is no route onwards.",
 	 "The receiver's routing refused the packet: a martian source or destination, or no route "
@@ -333,7 +375,7 @@ const struct finding_row finding_rows[] = {
 	 "datagram, so losses multiply with the number of fragments.",
 	 .evidence = LOST "[; {reason}]", .wanted = "datagrams that fit the MTU"},
 	{STAGE_IP_FORWARD, "ip-ttl", WHEN_TTL, SEVERITY_WARNING, PROOF_LAB,
-	 "The TTL ran out on a router[ behind {ifname}].",
+	 "The TTL of the packet ran out on a router[, to which it came by {ifname}].",
 	 "A router counted the packet's TTL down to zero. Either the TTL it was sent with is too "
 	 "small, as with multicast where it is 1, or routes go round in a circle.",
 	 .evidence = LOST "[; sent with TTL {ttl}]", .current = "TTL {ttl}",
@@ -369,13 +411,16 @@ const struct finding_row finding_rows[] = {
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT,
 	 .wanted = "a receiver there, or " DNAT_WANTED, .command = "{entries}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
-	 "No socket was open on the destination's port[ {port}].",
-	 "A datagram came for a port on which no socket is open. The sender of a connected socket "
-	 "gets ECONNREFUSED with its next call, if the ICMP message reaches it. Some of it is "
-	 "normal on networks with broadcasts.",
+	 "No socket took what came for the port[ {port}]: none is open on it, or what is open is "
+	 "bound "
+	 "to another address or device, or connected to another peer.",
+	 "A datagram came for a port on which no socket is open for it. The sender of a connected "
+	 "socket gets ECONNREFUSED with its next call, if the ICMP message reaches it. A receiver "
+	 "that has called connect() takes datagrams of that peer only. Some of it is normal on "
+	 "networks with broadcasts.",
 	 .evidence = LOST,
-	 .wanted = "a receiver bound to the address and port before the sender starts",
-	 .command = "ss -ulpn sport = :{port}"},
+	 .wanted = "a receiver for that address, port and sender before the sender starts",
+	 .command = "ss -uanp[ sport = :{port}]"},
 	{STAGE_UDP_LOOKUP, "port-closed", WHEN_STATE, SEVERITY_ERROR, PROOF_LAB,
 	 "No UDP socket is open on port {port}: what comes there is refused.",
 	 "The port that was asked for has no UDP socket in this namespace: the program does not "
@@ -434,6 +479,15 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "{udp_mem_wanted}",
 	 .change = SYSCTL("net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"),
 	 .risk = "UDP of the whole host may take twice the memory"},
+	{STAGE_RCVBUF, "rcvbuf-tap", WHEN_TAP, SEVERITY_INFO, PROOF_LAB,
+	 "The buffer of a packet socket[ of {process}] was full. What it lost are copies, as of a "
+	 "capture: the traffic itself lost nothing by it.",
+	 "A packet socket (tcpdump, dumpcap, agents) gets a copy of each packet. Copies that find "
+	 "its buffer full are missing in the capture only. A capture by a mapped ring shows its "
+	 "losses when it ends, and nobody else sees them.",
+	 .evidence = LOST, .current = "[SO_RCVBUF {rcvbuf} bytes (doubled)]",
+	 .wanted = "a larger buffer of the capture (tcpdump -B), a filter, or less of each packet",
+	 .command = "ss -0pn"},
 	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR, PROOF_LAB,
 	 "The socket's receive buffer was full because {reader} is stopped, by a signal or a "
 	 "debugger.",

@@ -128,7 +128,9 @@ void check_findings_join(struct check_findings *list, struct check_findings *fro
 		c = &list->at[list->n];
 		*c = from->at[i];
 		c->order = list->n++;
-		snprintf(c->finding.netns, sizeof(c->finding.netns), "%s", netns);
+		/* a counter of the host does not say in which namespace */
+		if (c->scope != CHECK_HOST)
+			snprintf(c->finding.netns, sizeof(c->finding.netns), "%s", netns);
 		from->at[i].changes = NULL;
 	}
 	if (!others) {

@@ -295,14 +295,19 @@ static void watch(struct looker *k, bool all)
 	}
 }
 
-/* Of a namespace that was not read nobody knows what they would change. */
-static void forget_changes(struct check_findings *list, bool everything)
+/*
+ * Of a namespace that was not read nobody knows what they would change. `enter`: words by which
+ * other commands enter it; "" or NULL: it is not known how, or not to be done.
+ */
+static void forget_changes(struct check_findings *list, const char *enter)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
 
-		if (c->n_changes || everything)
+		if (c->n_changes || !enter || !*enter)
 			c->finding.command[0] = c->finding.undo[0] = c->finding.effect[0] = '\0';
+		else
+			finding_enter(&c->finding, &(struct change){}, NULL, enter);
 		c->n_changes = 0;
 	}
 }
@@ -318,7 +323,7 @@ static void judge_places(struct look *l, bool here)
 		if (here)
 			check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
 		else
-			forget_changes(&found, true);
+			forget_changes(&found, NULL);
 		check_findings_join(&l->findings, &found, p->name, i > 0);
 	}
 }
@@ -336,7 +341,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 	if (clock_now() - k->read_ns > LOOK_NS / 4)
 		watch_spaces(k, window_ns, &enough);
 	for (unsigned i = 0; i < k->spaces.n; i++) {
-		char name[OWNER_NETNS];
+		char name[OWNER_NETNS], enter[OWNER_ENTER];
 
 		if (!s[i].lost || owners_netns_is_own(l->owners, s[i].inum))
 			continue;
@@ -348,7 +353,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 		}
 		if (!s[i].lost)
 			continue;
-		forget_changes(&s[i].found, false);
+		forget_changes(&s[i].found, owners_netns_enter(l->owners, s[i].inum, enter));
 		check_findings_join(&l->findings, &s[i].found, name, true);
 	}
 }

@@ -325,7 +325,8 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	}
 	if (stage == STAGE_NEIGH) {
 		facts.silent = &f->silent;
-		about.scope = *f->silent.address ? CHECK_NAMESPACE : CHECK_HOST;
+		if (*f->silent.address && !*f->silent.netns)
+			about.scope = CHECK_NAMESPACE;
 	}
 	if (rules[i].stage == STAGE_IP_HEADER && answers_ttl(f, name == rules[i].name4 ? 0 : 1)) {
 		facts.reason = "IP_INHDR";

@@ -47,7 +47,8 @@ bool way_sources_back(const struct survey_bpf *sources, const struct netns *ns, 
 struct way_silent {
 	char address[FMT_MAX]; /* "": there is none */
 	char ifname[IF_NAMESIZE];
-	char netns[OWNER_NETNS]; /* of the caller: where it is, if it is in another one */
+	/* Of the caller: where it is, if in another namespace, and how commands enter that one. */
+	char netns[OWNER_NETNS], enter[OWNER_ENTER];
 };
 
 /* One of `ns`. Waits a moment for the answer if one is being asked for. False: there is none. */

@@ -8,10 +8,7 @@
 
 #include "host/netdev.h"
 
-/*
- * The largest cause of a stage, which shows where; NULL: none. A few packets that waited for a
- * neighbour in vain show why many more found the queue of these full.
- */
+/* The largest cause of a stage, which shows where; NULL: none. */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
@@ -21,7 +18,7 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 
 		if (c->stage != stage)
 			continue;
-		if (!strcmp(c->reason, "NEIGH_FAILED"))
+		if (finding_is_silence(c->reason, c->location))
 			return c;
 		if (!best || c->packets > best->packets)
 			best = c;

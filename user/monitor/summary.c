@@ -265,10 +265,19 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 	netns_close(&ns);
 }
 
-/* A few that waited for a neighbour in vain show why many more found the queue of these full. */
+static bool is_tap(const struct live_row *row)
+{
+	return !strcmp(row->text[LIVE_SOCKET], "packet");
+}
+
+/* Why a neighbour's queue was full outweighs how often; a tap's copies weigh nothing. */
 static uint64_t weight(const struct live_row *row)
 {
-	return strcmp(row->text[LIVE_REASON], "NEIGH_FAILED") ? row->counts.packets : UINT64_MAX;
+	if (is_tap(row))
+		return 0;
+	return finding_is_silence(row->text[LIVE_REASON], row->text[LIVE_LOCATION])
+		       ? UINT64_MAX
+		       : row->counts.packets;
 }
 
 /* The largest row of a stage names the drop site. */
@@ -419,6 +428,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		f.ifname = known[LIVE_IFNAME];
 		f.hook = known[LIVE_HOOK];
 		f.process = known[LIVE_PROCESS];
+		f.tap = is_tap(row);
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;

@@ -462,8 +462,9 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 		page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
 	} else {
 		page_text(p, 0, STYLE_BOLD, label);
+		page_text(p, p->column + 1, STYLE_PLAIN, "-");
 		p->indent = 2;
-		page_words(p, STYLE_PLAIN, "- %s", json_get_text(f, "text"));
+		page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
 	}
 	page_end(p);
 	for (unsigned i = 0; i < LENGTH(fields); i++) {

@@ -602,7 +602,7 @@ CASE(commands)
 	assert_string_equal(f.command, "ethtool -G v-rx rx 4096");
 	assert_string_equal(f.undo, "ethtool -G v-rx rx 256");
 	assert_int_equal(findings_for_stage(STAGE_UDP_LOOKUP, &facts, &f, NULL), 0);
-	assert_string_equal(f.command, "ss -ulpn sport = :28779");
+	assert_string_equal(f.command, "ss -uanp sport = :28779");
 	assert_int_equal(findings_for_stage(STAGE_IP_FORWARD, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "ip-ttl");
 	assert_string_equal(f.current, "TTL 1");
