@@ -2,10 +2,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cases.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
@@ -608,4 +612,72 @@ CASE(queues)
 	sockmem_close(mem);
 	close(fd[0]);
 	close(fd[1]);
+}
+
+static void overflow(int tx, int packets)
+{
+	for (int i = 0; i < packets; i++)
+		assert_int_equal(send(tx, "lost", 4, 0), 4);
+	readings_sample(r);
+}
+
+/* What a process that sleeps loses in one go, with its buffer full. */
+CASE(queue_of_a_sleeper)
+{
+	struct reading_socket id = {.family = AF_INET};
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int rx = socket(AF_INET, SOCK_DGRAM, 0), tx = socket(AF_INET, SOCK_DGRAM, 0), size = 2304;
+	socklen_t len = sizeof(at);
+	static struct facts_socks socks;
+	struct reading got = {};
+	uint64_t end, begun;
+	struct stat st;
+	pid_t pid;
+
+	assert_int_equal(setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+	assert_int_equal(bind(rx, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(rx, (struct sockaddr *)&at, &len), 0);
+	if (connect(tx, (struct sockaddr *)&at, len) || send(tx, "full", 4, 0) != 4)
+		skip(); /* loopback is down */
+	for (int i = 0; i < 9; i++)
+		send(tx, "full", 4, 0);
+	id.port = ntohs(at.sin_port);
+	id.inode = fstat(rx, &st) ? 0 : st.st_ino;
+	id.netns = stat("/proc/self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
+	pid = fork();
+	while (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+	}
+	close(rx);
+	assert_int_equal(owners_open(&o, NULL, &(struct error){}), 0);
+	assert_int_equal(readings_open(&r, o, NULL, &(struct error){}), 0);
+	for (int i = 0; i < 2; i++) {
+		readings_note(r, &id, 1);
+		readings_interval(r);
+	}
+	readings_sample(r);
+	end = clock_now() + 20000 * MS;
+	do { /* until the host was not too busy for this */
+		pause_ms(200);
+		begun = clock_now();
+		overflow(tx, 5);
+		overflow(tx, 7);
+	} while (clock_now() - begun >= 150 * MS && clock_now() < end);
+	pause_ms(200);
+	overflow(tx, 3);
+	readings_note(r, &id, 3);
+	readings_interval(r);
+	assert_int_equal(facts_socks_read(NULL, id.port, &socks), 0);
+	assert_int_equal(readings_get(r, id.inode, &got), 0);
+	assert_int_equal(got.pid, pid);
+	assert_int_equal(got.burst, 12);
+	assert_true(got.samples >= 4);
+	assert_int_equal(got.full, got.samples);
+	assert_int_equal(got.queue_bytes, socks.at[0].queued);
+	readings_close(r);
+	owners_close(o);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(tx);
 }
