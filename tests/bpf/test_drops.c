@@ -311,7 +311,8 @@ CASE_WITH(truncated_frames_settle_nothing, open_tracer, close_tracer)
 CASE_WITH(own_end_stands_before_a_copys, open_tracer, close_tracer)
 {
 	enum { SENT = 500 };
-	uint64_t copies = 0, own = 0;
+	static struct drops_cause cause[TRACE_CAUSES];
+	uint64_t copies = 0, own = 0, packets = 0;
 	int tiny = 1, tap;
 
 	/* On the way out: on the way in it only lets go of the packet itself, which is no event. */
@@ -326,7 +327,11 @@ CASE_WITH(own_end_stands_before_a_copys, open_tracer, close_tracer)
 			copies += ledger.cause[i].raw.count.events;
 		else
 			own += ledger.cause[i].raw.count.events;
+		packets += ledger.cause[i].raw.count.packets;
 	}
+	assert_int_equal(drops_packets(tracer.drops), packets);
+	assert_int_equal(drops_read(tracer.drops, cause, TRACE_CAUSES), ledger.n);
+	assert_int_equal(drops_read(tracer.drops, cause, 1), 1); /* of two */
 	assert_int_equal(own, SENT + 1);
 	assert_true(copies > SENT / 2);
 	for (uint64_t n = 0; n < SENT; n++) {

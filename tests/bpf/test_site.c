@@ -160,7 +160,7 @@ static const struct kind {
 	 {.tx = &tx_xsk, .ledger = 1, .threads = 2},
 	 "AF_XDP completion by-number moving 2x4096 tx x2",
 	 "10 11 0 of 200 refused 1 open 199 queued 0 impossible 0"},
-	{"live frames alone", SENDS, NULL, {.tx = &tx_xdp}, "", NULL},
+	{"live frames alone", SENDS, NULL, {.tx = &tx_xdp}, "no skbs", NULL},
 	{"sender of two",
 	 SENDS,
 	 NULL,
@@ -230,6 +230,21 @@ static bool has(const char *scope, const char *name)
 	return counters_get(&s.before, scope, name, &value);
 }
 
+/* Whether a BPF program of this name is loaded by this process. */
+static bool loaded(const char *name)
+{
+	bool found = false;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info);
+
+		found |= !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+			 !strncmp(info.name, name, BPF_OBJ_NAME_LEN - 1);
+	}
+	return found;
+}
+
 static void describe_tracer(enum ends ends)
 {
 	const struct trace_config *t = &s.tracer.config;
@@ -243,6 +258,9 @@ static void describe_tracer(enum ends ends)
 	say_but(s.tracer.edge, s.lone && s.by_number, "edge");
 	say_but(t->learn, s.discovers, "learn");
 	say_but(t->fragments, s.fragments, "follower");
+	say_but(loaded("kfree_skb"), true, "skbs");
+	say_but(loaded("xdp_redirect_err"),
+		reasons_tracepoint_args(s.tracer.reasons, "xdp_redirect_err") > 0, "frames");
 	if (t->tunnel)
 		say(" tunnel %d", t->tunnel);
 	assert_int_equal(t->port, TEST_PORT);

@@ -197,6 +197,14 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	assert_int_equal(res.stage[STAGE_NETFILTER].packets, 0);
 }
 
+static struct site_status status(void)
+{
+	struct site_status st;
+
+	site_status(&s, &st);
+	return st;
+}
+
 /* What the reader counted beside its numbers. */
 CASE_WITH(end_of_a_receiver, open_site, close_site)
 {
@@ -213,6 +221,8 @@ CASE_WITH(end_of_a_receiver, open_site, close_site)
 	res.late = 10;
 	res.sent = 600;
 	res.duration_ns = 3000000000;
+	site_start(&s);
+	assert_true(s.started && !status().running); /* nobody sends here */
 	site_end(&s, &res);
 	assert_int_equal(res.duplicated, 1);
 	assert_int_equal(res.late, 12);
@@ -291,14 +301,6 @@ static int close_ends(void **state)
 	return 0;
 }
 
-static struct site_status status(void)
-{
-	struct site_status st;
-
-	site_status(&s, &st);
-	return st;
-}
-
 static void send_all(void)
 {
 	uint64_t end = clock_now() + LATEST_NS;
@@ -346,6 +348,8 @@ CASE_WITH(two_ends, open_ends, close_ends)
 		s.stopped = waits[i].stopped;
 		assert_int_equal(status().idle, waits[i].idle);
 	}
+	s.in_socket = 5;
+	assert_int_equal(status().in_queues, 5);
 	assert_int_equal(site_fates_seen(&s), 0);
 	assert_false(site_is_complete(&s));
 	site_stop_sending(&s, &err); /* what is paused goes on */
