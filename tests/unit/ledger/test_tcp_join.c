@@ -17,6 +17,7 @@ struct scene {
 	struct tcp_joint sum;
 	struct tcp_join_flow flow; /* the last one */
 	unsigned flows;
+	uint64_t lost, wire; /* of all of them */
 };
 
 static struct watch_flow key_of(uint16_t src, uint16_t dst)
@@ -86,6 +87,8 @@ static void on_flow(void *arg, const struct tcp_join_flow *f)
 	assert_int_equal(f->segments, f->lost + f->wire + f->not_lost + f->undecided);
 	s->flow = *f;
 	s->flows++;
+	s->lost += f->lost;
+	s->wire += f->wire;
 }
 
 static uint64_t undecided(const struct scene *s)
@@ -99,18 +102,20 @@ static uint64_t undecided(const struct scene *s)
 
 static void joins(struct scene *s)
 {
-	uint64_t all;
+	uint64_t lost = 0, wire = 0;
 
+	s->lost = s->wire = 0;
 	tcp_join_prepare(s->host, s->hosts);
 	tcp_join(s->host, s->hosts, 0, &s->sum, on_flow, s);
-	all = undecided(s) + s->sum.not_lost;
 	for (unsigned i = 0; i < s->hosts; i++) {
 		for (unsigned k = 0; k < s->hosts; k++)
-			all += s->sum.wire[i][k];
+			wire += s->sum.wire[i][k];
 		for (unsigned k = 0; k < STAGE_COUNT; k++)
-			all += s->sum.lost[i][k];
+			lost += s->sum.lost[i][k];
 	}
-	assert_int_equal(s->sum.segments, all);
+	assert_int_equal(s->sum.segments, undecided(s) + s->sum.not_lost + wire + lost);
+	assert_int_equal(s->lost, lost);
+	assert_int_equal(s->wire, wire);
 }
 
 static void ends(struct scene *s)
