@@ -2,6 +2,7 @@
 /* What the kernel of a lab says of the way of packets that are lost there. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -202,6 +203,21 @@ static pid_t live_in(const struct netns *ns)
 	return pid;
 }
 
+/* With an address of the receiver for OWN: that of a lab may be in those of others, too. */
+static const char *own(const char *text)
+{
+	static char out[4][256];
+	static unsigned last;
+	char *to = out[++last % 4], *end = to + sizeof(out[0]);
+	const char *at;
+
+	for (*to = '\0'; (at = strstr(text, "OWN")); text = at + 3)
+		to += snprintf(to, (size_t)(end - to), "%.*s198.19.%u.%u", (int)(at - text), text,
+			       (unsigned)getpid() >> 8 & 255, (unsigned)getpid() & 255);
+	snprintf(to, (size_t)(end - to), "%s", text);
+	return out[last % 4];
+}
+
 /* Destinations that the sender's NAT changes, each in a lab of its own. */
 CASE(translated_destinations)
 {
@@ -216,51 +232,55 @@ CASE(translated_destinations)
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:5353",
 		 .ifname = "v-tx",
-		 .entries = "-p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			    "198.18.0.77"},
+		 .entries =
+			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			 "198.18.0.77"},
 		{.rule = "tcp dport 53 dnat to 198.18.0.77",
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:53",
 		 .ifname = "v-tx",
-		 .entries = "-p tcp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			    "198.18.0.77",
+		 .entries =
+			 "conntrack -D -p tcp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			 "198.18.0.77",
 		 .tcp = true},
-		{.rule = "udp dport 53 dnat to 198.18.0.2:5353",
+		{.rule = "udp dport 53 dnat to OWN:5353",
 		 .to = "198.18.0.9:53",
-		 .backend = "198.18.0.2:5353",
+		 .backend = "OWN:5353",
 		 .ifname = "",
-		 .entries = "-p udp --orig-dst 198.18.0.9 --orig-port-dst 53 --reply-src "
-			    "198.18.0.2",
-		 .listens = "198.18.0.2:5354",
+		 .entries = "conntrack -D -p udp --orig-dst 198.18.0.9 --orig-port-dst 53 "
+			    "--reply-src OWN",
+		 .listens = "OWN:5354",
 		 .closed = true},
-		{.rule = "udp dport 53 dnat to 198.18.0.2:5353",
+		{.rule = "udp dport 53 dnat to OWN:5353",
 		 .to = "198.18.0.9:53",
-		 .listens = "198.18.0.2:5353"},
-		{.rule = "udp dport 53 dnat to 198.18.0.2:5353",
+		 .listens = "OWN:5353"},
+		{.rule = "udp dport 53 dnat to OWN:5353",
 		 .to = "198.18.0.9:53",
-		 .listens = "198.18.0.2:5353",
+		 .listens = "OWN:5353",
 		 .answered = true},
-		{.rule = "udp dport 53 dnat to 198.18.0.2:5354; "
-			 "udp dport 60-67 dnat to 198.18.0.2:5353",
+		{.rule = "udp dport 53 dnat to OWN:5354; "
+			 "udp dport 60-67 dnat to OWN:5353",
 		 .to = "198.18.0.2:53",
-		 .backend = "198.18.0.2:5354",
+		 .backend = "OWN:5354",
 		 .ifname = "",
-		 .entries = "-p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			    "198.18.0.2",
-		 .listens = "198.18.0.2:5353",
+		 .entries = "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 "
+			    "--reply-src OWN",
+		 .listens = "OWN:5353",
 		 .closed = true},
 		{.rule = "dnat to udp dport map { 53 : 198.18.0.77 }",
 		 .to = "198.18.0.2:53",
 		 .backend = "198.18.0.77:53",
 		 .ifname = "v-tx",
-		 .entries = "-p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
-			    "198.18.0.77",
+		 .entries =
+			 "conntrack -D -p udp --orig-dst 198.18.0.2 --orig-port-dst 53 --reply-src "
+			 "198.18.0.77",
 		 .unnamed = true},
 		{.rule = "udp dport 53 dnat to [2001:2::77]:5353",
 		 .to = "[2001:2::2]:53",
 		 .backend = "[2001:2::77]:5353",
 		 .ifname = "v-tx",
-		 .entries = "-f ipv6 -p udp --orig-dst 2001:2::2 --orig-port-dst 53 --reply-src "
+		 .entries = "conntrack -D -f ipv6 -p udp --orig-dst 2001:2::2 --orig-port-dst 53 "
+			    "--reply-src "
 			    "2001:2::77"},
 	};
 	static const struct lab_spec spec = {.topology = LAB_PAIR};
@@ -270,25 +290,29 @@ CASE(translated_destinations)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *family = *rows[i].to == '[' ? "ip6" : "ip";
 		struct way_dnat dnat = {.asked = "before"};
-		char entries[256] = "", rule[64];
+		const char *to = rows[i].to;
+		char rule[64];
 		struct lab pair;
 		pid_t pid;
 		int fd[2];
 
 		assert_int_equal(lab_open(&pair, &spec, &(struct error){}), 0);
-		/* the second rule is for another port of the same backend */
+		assert_true(done(&pair.rx_ns, "ip addr add %s/32 dev v-rx", own("OWN")));
+		assert_true(done(&pair.tx_ns, "ip route add %s/32 via 198.18.0.2", own("OWN")));
+		/* the last rule is for another port of the same backend */
 		if (!done(&pair.tx_ns,
 			  "nft 'table %s nat { chain out { type nat hook output priority -100; %s; "
 			  "udp dport 99 dnat to %s; }; }'",
-			  family, rows[i].rule, family[2] ? "[2001:2::77]:99" : "198.18.0.77:99")) {
+			  family, own(rows[i].rule),
+			  family[2] ? "[2001:2::77]:99" : "198.18.0.77:99")) {
 			lab_close(&pair);
 			print_message("no NAT by nftables here\n");
 			skip();
 		}
-		fd[0] = rows[i].listens ? socket_at(&pair.rx_ns, SOCK_DGRAM, rows[i].listens, NULL)
-					: -1;
-		fd[1] = socket_at(&pair.tx_ns, rows[i].tcp ? SOCK_STREAM : SOCK_DGRAM, NULL,
-				  rows[i].to);
+		fd[0] = rows[i].listens
+				? socket_at(&pair.rx_ns, SOCK_DGRAM, own(rows[i].listens), NULL)
+				: -1;
+		fd[1] = socket_at(&pair.tx_ns, rows[i].tcp ? SOCK_STREAM : SOCK_DGRAM, NULL, to);
 		send(fd[1], "lost", 4, 0);
 		for (int port = 60; port < 68; port++) {
 			char other[32];
@@ -300,6 +324,7 @@ CASE(translated_destinations)
 			struct sockaddr_storage from;
 			socklen_t len = sizeof(from);
 
+			poll(&(struct pollfd){.fd = fd[0], .events = POLLIN}, 1, 5000);
 			assert_int_equal(recvfrom(fd[0], rule, 4, 0, (void *)&from, &len), 4);
 			sendto(fd[0], "here", 4, 0, (void *)&from, len);
 			close(fd[0]);
@@ -308,14 +333,16 @@ CASE(translated_destinations)
 		pid = live_in(&pair.rx_ns);
 		if (way_dnat_read(&pair.tx_ns, &dnat) != (rows[i].backend != NULL))
 			fail_msg("row %u: %s %s %s", i, dnat.asked, dnat.backend, dnat.rule);
-		if (rows[i].backend)
-			snprintf(entries, sizeof(entries), "conntrack -D %s", rows[i].entries);
 		snprintf(rule, sizeof(rule), "%s nat out handle 2", family);
-		assert_string_equal(dnat.asked, rows[i].backend ? rows[i].to : "");
-		assert_string_equal(dnat.backend, rows[i].backend ? rows[i].backend : "");
-		assert_string_equal(dnat.ifname, rows[i].backend ? rows[i].ifname : "");
-		assert_string_equal(dnat.entries, entries);
-		assert_string_equal(dnat.rule, rows[i].backend && !rows[i].unnamed ? rule : "");
+		if (rows[i].backend) {
+			assert_string_equal(dnat.asked, to);
+			assert_string_equal(dnat.backend, own(rows[i].backend));
+			assert_string_equal(dnat.ifname, rows[i].ifname);
+			assert_string_equal(dnat.entries, own(rows[i].entries));
+			assert_string_equal(dnat.rule, rows[i].unnamed ? "" : rule);
+		} else {
+			assert_string_equal(dnat.asked, "");
+		}
 		assert_int_equal(dnat.closed_at, rows[i].closed ? pair.rx_ns.inum : 0);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
