@@ -44,6 +44,14 @@ def balanced(options):
     assert document["end"]["damaged"] == 0, "a length that was not expected"
 
 
+@table([("a ramp", "ramp:1k..5k/500ms", 1500), ("steps", "steps:1k,4k/200ms", 1000)])
+def a_profile_runs_to_its_end(profile, packets):
+    """Without -c and -t: it does not go on at its last rate."""
+    document = run("--profile", profile)
+    assert_balanced(document)
+    assert abs(document["end"]["attempted"] - packets) <= packets // 20, document["end"]["attempted"]
+
+
 @table(first(1, [
     (" ".join(engines), engines) for engines in
     ([*XSK, "--threads", "2"], ["--tx", "socket"], XSK, ["--tx", "xsk"],

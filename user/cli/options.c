@@ -308,8 +308,8 @@ static int parse_reorder(const char *value, void *field, struct error *err)
 const struct opt shape_opts[] = {
 	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
 	 .default_text = "--rate throughout",
-	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
-		 "onoff:100ms/900ms (--rate while on)"},
+	 .help = "ramp:10k..1M/10s or steps:10k,50k,100k/2s (2 s each), which end it or with -c "
+		 "or -t hold their last rate; or onoff:100ms/900ms (--rate while on)"},
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
@@ -539,6 +539,9 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 	/* at a slow rate the default count would take hours */
 	if (spec->rate.unit != RATE_MAX && !t->count_set && !spec->duration_ns && !t->pcap)
 		spec->duration_ns = RATED_NS;
+	if (has_schedule(t) && !t->pcap && !t->count_set && !spec->duration_ns)
+		spec->duration_ns =
+			t->profile.time_ns * (t->profile.kind == PLAN_STEPS ? t->profile.n : 1);
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
 	if (!rc && spec->rate.unit == RATE_PPS && spec->rate.value >= PERHAPS_BITS)
