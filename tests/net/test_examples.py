@@ -134,7 +134,7 @@ SHOWS = {
     EXPORTED: ('stage="rcvbuf",reason="SOCKET_RCVBUFF"',),
     "trace udp": ("rcvbuf", "SOCKET_RCVBUFF", "*:5060", "python3["),
     "trace udp port 53 -- dig @198.18.0.2 example.org": ("udp_lookup", "NO_SOCKET"),
-    "search --mrr -t 300ms --max-rate 300k": ("MRR ", "11 trials"),
+    "search --mrr -t 300ms --max-rate 300k": ("MRR ", " mrr ", " trials between "),
     "sweep --vary rcvbuf=16k..256k/x4 -c 40k --rate 20k --work 100us": ("16k", "64k", "256k"),
     "send 198.18.0.2 --rate 10k -c 10k": ("10,000",),
 }
