@@ -484,7 +484,7 @@ struct search {
 	/*
 	 * How often as little was under way as in the best look, with packets read in between: a
 	 * reader may have taken a packet and then lost the CPU for a long time. Where nothing is
-	 * under way and nobody reads, there is none.
+	 * under way, nobody reads and nothing leaves, there is none, and no queue to leave by.
 	 */
 	unsigned firm;
 	uint64_t firm_delivered;
@@ -516,7 +516,8 @@ static int search_look(struct balance *b, struct search *s)
 		s->firm = 0;
 	else if (way > best)
 		return 0;
-	if (!s->firm || m.sum.delivered != s->firm_delivered || (!m.sockets && way <= 0))
+	if (!s->firm || m.sum.delivered != s->firm_delivered ||
+	    (!m.sockets && !m.sum.left && way <= 0))
 		s->firm++;
 	s->firm_delivered = m.sum.delivered;
 	s->best = m;
