@@ -413,6 +413,13 @@ def what_a_command_took(status):
     assert re.fullmatch(r"\d+\.\d\d s", row["CPU"]) and row["memory"] != "0 MB", row
 
 
+@case
+def memory_is_that_of_the_command():
+    bytearray(1 << 28)[::4096] = bytes((1 << 28) // 4096)
+    memory = command_of("echo {}")[1]["memory"]
+    assert int(memory.split()[0]) < 150, memory
+
+
 @table([("failed", "echo {}; exit 1"), ("killed", "kill -9 $$")])
 def a_command_that_fails(script):
     try:
