@@ -207,6 +207,12 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	return 0;
 }
 
+static void detach(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
+}
+
 /* Runs an iterator until it finds no socket at work; those that always are it takes as torn. */
 static int all_sockets(struct tcp_observer *o, const struct bpf_link *iterator, size_t size,
 		       trace_each *each)
@@ -360,13 +366,15 @@ int tcp_observer_end(struct tcp_observer *o)
 	int rc;
 
 	/* from here on no socket is begun with */
-	bpf_link__destroy(s->links.tcp_state);
-	s->links.tcp_state = NULL;
+	detach(&s->links.tcp_state);
 	rc = read_ring(o);
 	if (!rc)
 		rc = all_sockets(o, s->links.tcp_left, sizeof(struct tcp_record), on_left);
 	if (!rc) /* sockets are known already; of listeners it is the last reading */
 		rc = trace_iterate(s->links.tcp_files, sizeof(struct tcp_listener), on_listener, o);
+	/* twins first, which would take all for what their programs have missed */
+	detach(&s->links.tcp_drop_again);
+	detach(&s->links.tcp_retransmit_again);
 	tcp_bpf__detach(s);
 	fd_close(&o->comes);
 	fd_close(&o->leaves);
