@@ -237,8 +237,12 @@ static __always_inline bool is_of_flow(const struct watch_flow *f, __u32 program
  * work then and only then: for an skb that they have not noted. An interrupt between the two notes
  * one above the other.
  */
+struct work {
+	__u64 skb[2]; /* the last one first */
+	__u64 begun;  /* with both attached: what is noted before that, no twin would clear */
+};
 struct at_work {
-	__u64 drop[2], retransmit[2]; /* skbs, the last one first */
+	struct work drop, retransmit;
 };
 ONE_PER_CPU(at_work, struct at_work);
 
@@ -251,20 +255,23 @@ static __always_inline struct at_work *at_work_here(void)
 	return bpf_map_lookup_elem(&at_work, &zero);
 }
 
-static __always_inline void note_work(volatile __u64 *noted, __u64 skb)
+static __always_inline void note_work(volatile struct work *w, __u64 skb)
 {
-	noted[1] = noted[0];
-	noted[0] = skb;
+	if (!begun)
+		return;
+	w->begun = 1;
+	w->skb[1] = w->skb[0];
+	w->skb[0] = skb;
 }
 
-/* By a twin: whether its program has seen this one; it is noted no more. */
-static __always_inline bool was_noted(volatile __u64 *noted, __u64 skb)
+/* By a twin: whether its program has missed this one; else it is noted no more. */
+static __always_inline bool was_missed(volatile struct work *w, __u64 skb)
 {
-	if (noted[0] != skb)
-		return noted[1] == skb;
-	noted[0] = noted[1];
-	noted[1] = 0;
-	return true;
+	if (w->skb[0] != skb)
+		return w->begun && w->skb[1] != skb;
+	w->skb[0] = w->skb[1];
+	w->skb[1] = 0;
+	return false;
 }
 
 /* Sockets */
@@ -734,7 +741,7 @@ int tcp_retransmit(__u64 *ctx)
 
 	if (!here)
 		return 0;
-	note_work(here->retransmit, ctx[1]);
+	note_work(&here->retransmit, ctx[1]);
 	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
 		      TCP_ON_RETRANSMIT);
 }
@@ -744,7 +751,7 @@ int tcp_retransmit_again(__u64 *ctx)
 {
 	struct at_work *here = at_work_here();
 
-	if (!here || was_noted(here->retransmit, ctx[1]))
+	if (!here || !was_missed(&here->retransmit, ctx[1]))
 		return 0;
 	__sync_fetch_and_add(&nested, 1);
 	return resent((void *)ctx[0], (void *)ctx[1], cfg.has_err ? (int)ctx[2] : 0,
@@ -1240,7 +1247,7 @@ int tcp_drop(__u64 *ctx)
 
 	if (!here)
 		return 0;
-	note_work(here->drop, ctx[0]);
+	note_work(&here->drop, ctx[0]);
 	return dropped(ctx, TCP_ON_DROP);
 }
 
@@ -1249,7 +1256,7 @@ int tcp_drop_again(__u64 *ctx)
 {
 	struct at_work *here = at_work_here();
 
-	if (!here || was_noted(here->drop, ctx[0]))
+	if (!here || !was_missed(&here->drop, ctx[0]))
 		return 0;
 	__sync_fetch_and_add(&nested, 1);
 	return dropped(ctx, TCP_ON_DROP_AGAIN);
