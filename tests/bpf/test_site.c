@@ -230,17 +230,35 @@ static bool has(const char *scope, const char *name)
 	return counters_get(&s.before, scope, name, &value);
 }
 
-/* Whether a BPF program of this name is loaded by this process. */
-static bool loaded(const char *name)
+/* The BPF program of this name that this process has loaded; 0: none. */
+static __u32 loaded(const char *name)
 {
-	bool found = false;
+	__u32 found = 0;
 
 	for (int fd = 0; fd < 1024; fd++) {
 		struct bpf_prog_info info = {};
 		__u32 len = sizeof(info);
 
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		    !strncmp(info.name, name, BPF_OBJ_NAME_LEN - 1))
+			found = info.id;
+	}
+	return found;
+}
+
+static bool attached(const char *name)
+{
+	__u32 id = loaded(name);
+	bool found = false;
+
+	for (int fd = 0; fd < 1024 && id; fd++) {
+		struct bpf_link_info info = {};
+		__u32 len = sizeof(info);
+
 		found |= !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-			 !strncmp(info.name, name, BPF_OBJ_NAME_LEN - 1);
+			 (info.type == BPF_LINK_TYPE_TRACING ||
+			  info.type == BPF_LINK_TYPE_RAW_TRACEPOINT) &&
+			 info.prog_id == id;
 	}
 	return found;
 }
@@ -258,8 +276,9 @@ static void describe_tracer(enum ends ends)
 	say_but(s.tracer.edge, s.lone && s.by_number, "edge");
 	say_but(t->learn, s.discovers, "learn");
 	say_but(t->fragments, s.fragments, "follower");
-	say_but(loaded("kfree_skb"), true, "skbs");
-	say_but(loaded("xdp_redirect_err"),
+	say_but(attached("kfree_skb"), true, "skbs");
+	say_but(attached("xdp_devmap_xmit"), spec.tx == &tx_xdp, "live-frames");
+	say_but(attached("xdp_redirect_err"),
 		reasons_tracepoint_args(s.tracer.reasons, "xdp_redirect_err") > 0, "frames");
 	if (t->tunnel)
 		say(" tunnel %d", t->tunnel);
