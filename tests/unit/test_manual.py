@@ -205,6 +205,7 @@ COMPLETED = [  # what was typed; what is to be offered, and what not
     ("pktledger report /etc/passw", ["/etc/passwd"], "/etc"),
     ("pktledger check --explain rcvbuf-b", ["rcvbuf-burst", "rcvbuf-busy"], "rcvbuf"),
     ("pktledger run --limit rcv", ["rcvbuf="], "loss="),
+    ("pktledger check --limit ", ["warning", "never"], "rcvbuf="),
     ("pktledger sweep --vary rcv", ["rcvbuf="], "vary="),
 ]
 if (BINARY.parent / "../tools/presets").exists():  # where the program looks for them
