@@ -344,6 +344,16 @@ def small_peer():
 
 
 @contextlib.contextmanager
+def no_carrier():
+    """The other end is down for longer than the kernel takes to see it."""
+    with Lab(NAME):
+        shell(RX, "ip", "link", "set", "v-rx", "down")
+        time.sleep(1.5)
+        with traffic():
+            yield
+
+
+@contextlib.contextmanager
 def generic_xdp():
     with Lab(NAME), xdp(RX, "v-rx", verdict(XDP_PASS), XDP_GENERIC):
         yield
@@ -400,6 +410,7 @@ SCENES = [
     ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
     ("the other end's MTU is smaller", small_peer, {TX: ["tx-device", "mtu-peer"], RX: ["mtu-peer"]},
      {TX: ["tx-peer"]}),
+    ("no carrier", no_carrier, {TX: ["qdisc-no-carrier"]}, {TX: ["qdisc-no-carrier"]}),
     ("a raw socket", raw_socket, {RX: ["raw-sockets"]}, {}),
     ("generic XDP", generic_xdp, {RX: ["xdp-generic"]}, {}),
     ("half of RFS", half_of_rfs, {RX: ["rfs-half"]}, {}),

@@ -305,6 +305,8 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return f->location && (!strcmp(f->location, "ip_fragment") ||
 				       !strcmp(f->location, "ip_do_fragment") ||
 				       !strcmp(f->location, "ip6_fragment"));
+	case WHEN_NO_CARRIER:
+		return f->no_carrier;
 	case WHEN_BRIDGE:
 		return f->location && !strncmp(f->location, "br_", 3);
 	case WHEN_PEER:

@@ -48,6 +48,7 @@ struct finding_facts {
 	const struct way_back *back;	 /* of a packet that it refused */
 	const char *tunnel;		 /* device whose UDP port it is */
 	bool not_joined;		 /* multicast, to a group that has no member here */
+	bool no_carrier;		 /* the device has none, now */
 	bool tap;			 /* a packet socket's loss, of copies */
 	const struct way_dnat *dnat;	 /* that leads to where it was lost */
 	const struct way_silent *silent; /* a next hop that does not answer */
@@ -163,6 +164,7 @@ enum finding_when {
 	WHEN_NOT_JOINED,       /* l2, ip_route: to a group that has no member here, no loss */
 	WHEN_NO_WAY_BACK,      /* the same, and there is no route back to the source */
 	WHEN_OTHER_WAY_BACK,   /* there is one, by another device */
+	WHEN_NO_CARRIER,       /* qdisc: the device has no link */
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
 	WHEN_BRIDGE,	       /* l2: a bridge dropped it */
 	WHEN_PEER,	       /* tx_device: the other end of a virtual link did not take it */

@@ -109,6 +109,15 @@ const struct finding_row finding_rows[] = {
 	 "Neither send() nor the socket learns of it; the counters of the filter do.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
 	 .command = "tc -s filter show dev {ifname} egress"},
+	{STAGE_QDISC, "qdisc-no-carrier", WHEN_NO_CARRIER, SEVERITY_ERROR, PROOF_LAB,
+	 "The device[ {ifname}] has no carrier: the kernel discards what is sent by it. send() "
+	 "succeeded.",
+	 "A device that is up and has no link (a cable, a switch port, the other end of a veth, a "
+	 "bridge without a port that is up) discards what is sent, while its addresses and routes "
+	 "stay, unless net.ipv4.conf.all.ignore_routes_with_linkdown is 1. Neither send() nor a "
+	 "queue's counters show it.",
+	 .evidence = LOST, .wanted = "its link up, or another way",
+	 .command = "ip -d link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The queue[ ({qdisc})] in front of the device[ {ifname}] was full: packets are sent "
 	 "faster than it lets out. send() succeeded.",

@@ -60,6 +60,11 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	if (i == n || (l->cause == NIC_SEND && !strcmp(link->dev.driver, "veth") &&
 		       judge_softnet(f, "dropped", false) >= l->lost))
 		return;
+	if (l->cause == NIC_SEND && link_has_no_carrier(&link->dev.link)) {
+		facts.no_carrier = true;
+		judge_loss(out, f, STAGE_QDISC, about, &facts);
+		return;
+	}
 	if (!causes[i].state) {
 		judge_loss(out, f, causes[i].stage, about, &facts);
 		return;

@@ -26,7 +26,7 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 	return best;
 }
 
-/* Bytes that a packet took in the full queue, measured on those that found no room. */
+/* Bytes that a datagram took in the full queue, measured on those that found no room. */
 static uint64_t truesize(const struct ledger *l, enum stage stage)
 {
 	struct trace_count sum = {};
@@ -35,7 +35,7 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 		if (l->cause[i].named.stage == stage)
 			sum_words(&sum, &l->cause[i].raw.count, sizeof(sum));
 	}
-	return sum.events ? sum.memory / sum.events : 0;
+	return sum.packets ? sum.memory / sum.packets : 0;
 }
 
 /*

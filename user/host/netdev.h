@@ -7,6 +7,7 @@
 #define PKTLEDGER_HOST_NETDEV_H
 
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,6 +43,12 @@ struct link_info {
 	char qdisc[32]; /* kind */
 	struct rtnl_link_stats64 stats;
 };
+
+/* It is up and has no link, so what is sent by it is discarded (noop_qdisc, or by its driver). */
+static inline bool link_has_no_carrier(const struct link_info *link)
+{
+	return (link->flags & (IFF_UP | IFF_RUNNING)) == IFF_UP;
+}
 
 struct netdev {
 	struct link_info link; /* with the name that was asked for, and the queues in use */

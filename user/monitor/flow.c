@@ -121,8 +121,9 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 	if (b->unaccounted > 0)
 		snprintf(buf, size,
 			 "%s seen nowhere after arriving: in a queue below the "
-			 "sockets, taken by a part of the kernel that reads without recv(), or "
-			 "lost where the kernel reports nothing",
+			 "sockets, taken by a part of the kernel that reads without recv() (of a "
+			 "tunnel, --inner follows what is in them), or lost where the kernel "
+			 "reports nothing",
 			 fmt_many(n, "datagram was|datagrams were"));
 	else
 		snprintf(buf, size, "%s more ended than were seen coming: %s%s", fmt_count(n),

@@ -360,8 +360,11 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	}
 	if (row->stage == STAGE_TCP_RCVBUF)
 		netns_sysctl_numbers(&ns, "net/ipv4/tcp_rmem", f->tcp_rmem, 3);
-	if (row->stage == STAGE_TX_SOCKET && f->ifname && !netdev_get(&ns, f->ifname, &dev))
+	if ((row->stage == STAGE_TX_SOCKET || row->stage == STAGE_QDISC) && f->ifname &&
+	    !netdev_get(&ns, f->ifname, &dev)) {
 		f->mtu = dev.link.mtu;
+		f->no_carrier = link_has_no_carrier(&dev.link);
+	}
 	if (why && why->sources && row->stage == STAGE_IP_ROUTE &&
 	    way_sources_back(why->sources, &ns, row->netns, f->ifname, why->sources_ns + SOURCES_NS,
 			     &why->back))
@@ -421,8 +424,9 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 			known[i] = *row->text[i] ? row->text[i] : NULL;
 		f.lost = table_sum(s->total, 1u << row->noise, stage).packets;
-		if (row->counts.events)
-			f.truesize = row->counts.memory / row->counts.events;
+		/* of a datagram, as the rates are: a merged packet takes the place of many */
+		if (row->counts.packets)
+			f.truesize = row->counts.memory / row->counts.packets;
 		f.reason = known[LIVE_REASON];
 		f.location = known[LIVE_LOCATION];
 		f.ifname = known[LIVE_IFNAME];
