@@ -67,8 +67,8 @@ BEFORE = {
     "check --netns app -p 5001": "ip netns add app; ip -n app link set lo up; ip netns exec app "
                                  + LOSING.replace("PORT", "5001"),
     "recv --serve --listen :: --new-token token": "rm -f token",
-    "export --listen [::] --tls-cert cert.pem --tls-key key.pem --token-file token":
-        "openssl req -x509 -newkey ed25519 -nodes -subj /CN=a -out cert.pem -keyout key.pem; (umask 77; openssl rand -hex 32 >token); ",
+    "export --listen :: --tls-cert cert --tls-key key --token-file token":
+        "openssl req -x509 -newkey ed25519 -nodes -subj /CN=a -out cert -keyout key; (umask 77; openssl rand -hex 32 >token); ",
     "trace -I 60 --by stage,process,pod --json-lines >>nodes/$(hostname).ndjson": "mkdir nodes",
     "run --to root@198.18.0.2 --rate 100k": SHOP,
     "run --to 198.18.0.2 --rate 100k --via 'ssh -J jump rx' --remote 'sudo -n /opt/pktledger'": SHOP,

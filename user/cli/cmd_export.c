@@ -360,7 +360,7 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
 	{"export --listen [::]", "for one elsewhere; everybody who reaches the port can read it"},
-	{"export --listen [::] --tls-cert cert.pem --tls-key key.pem --token-file token",
+	{"export --listen :: --tls-cert cert --tls-key key --token-file token",
 	 "by HTTPS, for who has the token"},
 	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",
 	 "for node_exporter, without a port"},

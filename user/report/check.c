@@ -730,17 +730,17 @@ static void put_link(struct page *p, const struct json_object *l)
 	page_fill(p, STYLE_PLAIN, queues, "{?rss_used}RSS over\v{rss_used},");
 	page_words(p, STYLE_PLAIN, "qdisc\v%s,", text_or(l, "qdisc", "none"));
 	page_fill(p, STYLE_PLAIN, l, "{?rp_filter}rp_filter\v{rp_filter},");
+	for (struct json_each q = json_each(l, "irqs"); json_next(&q);) {
+		if (json_get_u64(q.item, "fired"))
+			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%u,", number(q.item, "irq"),
+				   number(q.item, "cpu"));
+	}
 	page_words(p, STYLE_PLAIN, "GSO\v%s, GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s",
 		   on_off(l, "gso"), on_off(l, "gro"),
 		   json_get_bool(l, "gro_hw") ? "\vin\vhardware" : "",
 		   json_get_bool(l, "lro") ? ", LRO\von" : "",
 		   json_get_bool(l, "threaded_napi") ? "threads" : "softirq",
 		   text_or(l, "xdp", "none"), text_or(l, "af_xdp", "unknown"));
-	for (struct json_each q = json_each(l, "irqs"); json_next(&q);) {
-		if (json_get_u64(q.item, "fired"))
-			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%u", number(q.item, "irq"),
-				   number(q.item, "cpu"));
-	}
 	page_end(p);
 }
 
