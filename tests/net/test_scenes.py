@@ -404,14 +404,12 @@ class Tcp(Scene):
         found = document["end"]["tcp"]
         text = tcp.brief(found)
         busy = self.begun == "busy"
+        # three tasks that interrupt each other miss something in a slow guest, which it counts
         hidden = found["own_losses"]["recursion_misses"] if busy else 0
         if busy and tcp.suppressed(document):  # of so much traffic always something
             hidden += found["retransmitted"] // 20
-            tcp.look_for_hidden(document, hidden, self.mtu)
-            tcp.assert_sums(found, hidden, self.mtu)
-        else:
-            tcp.look_for_hidden(document)
-            tcp.assert_sums(found)
+        tcp.look_for_hidden(document, hidden, self.mtu)
+        tcp.assert_sums(found, hidden, self.mtu)
         moved = found["bytes"]
         counted = [found["data_segs_out"], moved["sent"], moved["retransmitted"]]
         assert all(a <= n <= b for a, n, b in zip(inner, counted, outer)), (inner, outer, text)
