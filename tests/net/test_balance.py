@@ -118,6 +118,28 @@ def one_stage_at_two_places():
 
 
 @case
+def members_of_a_group():
+    """Copies for each do not add up, and yet it is certain who lost some."""
+    group = socket.inet_aton("239.18.0.9") + socket.inet_aton(V4)
+    with lab(), contextlib.ExitStack() as stack:
+        members = [stack.enter_context(udp(RX, socket.AF_INET, rcvbuf=size)) for size in (2304, 1 << 20)]
+        for sock in members:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("", PORT))
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+        sender = stack.enter_context(udp(TX, socket.AF_INET))
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("198.18.0.1"))
+        with balancing(EXPR) as t:
+            for _ in range(50):
+                sender.sendto(bytes(100), ("239.18.0.9", PORT))
+            full, whole = (read_all(sock) for sock in members)
+            end = t.stop()["end"]
+        assert (end["arrived"], end["delivered"], whole) == (50, full + whole, 50), end
+        assert lost(end) == {"rcvbuf": 50 - full} and end["culprit"]["stage"] == "rcvbuf", end
+        assert end["verdict"] == "this_host" and not end["balanced"], end
+
+
+@case
 def came_and_is_nobodys():
     """Multicast without a member is no loss, but it did come."""
     with lab(), udp(TX, socket.AF_INET) as sock:

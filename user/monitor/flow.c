@@ -86,13 +86,24 @@ static bool doubtful(const struct flow_balance *b, enum flow_doubt from, enum fl
 	return false;
 }
 
-/* What was lost here is known even where the numbers are not. */
+static uint64_t multicast(const struct flow_balance *b)
+{
+	return b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
+}
+
+/*
+ * What was lost here is known even where the numbers are not, or where only the copies for several
+ * members of a group do not add up.
+ */
 static enum flow_verdict judge(const struct flow_balance *b)
 {
 	bool here = b->dropped > b->before;
+	bool copies = b->unaccounted < 0 && multicast(b);
 
 	if (!b->balanced)
-		return FLOW_UNKNOWN;
+		return here && copies && !doubtful(b, DOUBT_RESIDUAL + 1, DOUBT_BALANCE)
+			       ? FLOW_THIS_HOST
+			       : FLOW_UNKNOWN;
 	if (doubtful(b, DOUBT_BALANCE, DOUBTS))
 		return here ? FLOW_THIS_HOST : FLOW_UNKNOWN;
 	if (b->lost_before)
@@ -115,8 +126,7 @@ void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
 
 static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 {
-	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
-	const uint64_t n = b->doubt[DOUBT_RESIDUAL];
+	const uint64_t copied = multicast(b), n = b->doubt[DOUBT_RESIDUAL];
 
 	if (b->unaccounted > 0)
 		snprintf(buf, size,
@@ -127,11 +137,11 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 			 fmt_many(n, "datagram was|datagrams were"));
 	else
 		snprintf(buf, size, "%s more ended than were seen coming: %s%s", fmt_count(n),
-			 multicast ? fmt_count(multicast) : "",
-			 multicast ? " were multicast, of which each socket gets a copy"
-				   : "copies, as of broadcast for each socket, packets that "
-				     "waited below the sockets when tracing began, or such as a "
-				     "program has put in behind the checkpoint");
+			 copied ? fmt_count(copied) : "",
+			 copied ? " were multicast, of which each socket gets a copy"
+				: "copies, as of broadcast for each socket, packets that "
+				  "waited below the sockets when tracing began, or such as a "
+				  "program has put in behind the checkpoint");
 }
 
 /* What follows the number, where there is one. */
