@@ -346,7 +346,7 @@ const struct finding_row finding_rows[] = {
 	 "network namespace that is named, do not lead to its destination, or a route says that it "
 	 "is unreachable. The sender hears of it by ICMP, at a limited rate.",
 	 .evidence = LOST "[; {reason}]", .wanted = "a route to the destination",
-	 .command = "pktledger trace --by flow --stage ip_route"},
+	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-discard", WHEN_DISCARD, SEVERITY_WARNING, PROOF_LAB,
 	 "A route of this router discards what goes to the packet's destination: its type is "
 	 "blackhole, unreachable or prohibit[; it came by {ifname}].",
@@ -354,7 +354,7 @@ const struct finding_row finding_rows[] = {
 	 "no longer there. `ip route get` of the destination shows it. Of `blackhole` nobody "
 	 "hears; the other types send ICMP.",
 	 .evidence = LOST "[; in {location}]", .wanted = "that route reviewed",
-	 .command = "pktledger trace --by flow --stage ip_route"},
+	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
 	{STAGE_IP_ROUTE, "ip-own-source", WHEN_OWN_SOURCE, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet came[ by {ifname}] with a source address that this host has itself.",
 	 "A packet from outside cannot have one of this host's own addresses as its source: "
