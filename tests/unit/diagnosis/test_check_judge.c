@@ -709,12 +709,20 @@ CASE(changes_are_planned)
 	struct host *h = healthy_host();
 	struct check_findings list;
 	const struct check_finding *c;
+	struct check_finding first;
 
 	ring(h); /* of a device that is not here */
 	tap(h);
 	slow_cpus(h);
 	move(h, "host", "softnet:cpu1:dropped", 50);
 	judge_host(h, &list);
+	for (unsigned i = 0; i < list.n; i++) { /* whichever comes first */
+		if (strcmp(list.at[i].finding.id, "nic-ring"))
+			continue;
+		first = list.at[0];
+		list.at[0] = list.at[i];
+		list.at[i] = first;
+	}
 	check_plan(&list, NULL, "");
 	c = by_id(&list, "nic-ring");
 	assert_int_equal(c->n_changes, 0);

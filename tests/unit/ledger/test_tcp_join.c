@@ -261,9 +261,12 @@ CASE(what_was_not_watched)
 		{0, 5 * MSS, 100 * MSS, 1000000000, JOIN_AFTER}, /* it has come, unseen there */
 		{0, 5 * MSS, 5 * MSS, 1000, JOIN_AFTER},	 /* nobody looked any more */
 		{0, 5 * MSS, 5 * MSS, 1000000000, JOIN_WHYS},	 /* it never came */
+		/* sent after 1 ms; the clocks may differ by 100 ms */
+		{0, 5 * MSS, 5 * MSS, 101000000, JOIN_AFTER},
+		{0, 5 * MSS, 5 * MSS, 101000001, JOIN_WHYS},
 	};
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scene s = begun(2);
 		struct trail_flow *to = trail_flow(s.host[1].trail, 0);
 
