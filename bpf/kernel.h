@@ -35,8 +35,18 @@ struct rtnl_link_ops {
 	const char *kind;
 };
 
+struct Qdisc {
+	void *enqueue;
+	unsigned int flags;
+};
+
+struct netdev_queue {
+	struct Qdisc *qdisc;
+};
+
 struct net_device {
 	char name[16];
+	struct netdev_queue *_tx;
 	int ifindex;
 	unsigned int flags;
 	unsigned long priv_flags : 32; /* a whole word before Linux 6.12 */
@@ -141,6 +151,7 @@ struct sk_buff {
 	unsigned long _nfct; /* only where the kernel has connection tracking */
 	unsigned int len;
 	unsigned int data_len;
+	__u16 queue_mapping;
 	__u8 cloned : 1;
 	__u8 pkt_type : 3;
 	__u8 tc_skip_classify : 1; /* with CONFIG_NET_XGRESS, before 6.6 _CLS_ACT */

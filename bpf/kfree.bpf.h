@@ -53,12 +53,31 @@ static __noinline __u64 site_of_caller(__u64 *ctx)
 	return site;
 }
 
+#define TCQ_F_BUILTIN 1 /* of noop_qdisc */
+
+/*
+ * Whose verdict it was that __dev_queue_xmit() carried out, if that is noop_enqueue(): a device has
+ * that in the place of its qdisc while its link is down, or the qdisc is replaced.
+ */
+static __always_inline __u64 site_of_qdisc(struct sk_buff *skb, __u64 site)
+{
+	__u64 queues = (__u64)BPF_CORE_READ(skb, dev, _tx);
+	__u64 at = queues +
+		   BPF_CORE_READ(skb, queue_mapping) * bpf_core_type_size(struct netdev_queue);
+	struct Qdisc *qdisc = BPF_CORE_READ((struct netdev_queue *)at, qdisc);
+
+	return BPF_CORE_READ(qdisc, flags) & TCQ_F_BUILTIN ? (__u64)BPF_CORE_READ(qdisc, enqueue)
+							   : site;
+}
+
 /*
  * kfree_skb reports who called the one that frees. Where compilers make no jumps of calls, as on
  * arm64, that may be one that frees for others: then it is its caller.
  */
 static __always_inline __u64 drop_site(__u64 *ctx)
 {
+	if (kernel.has_reason && (int)ctx[2] == kernel.qdisc)
+		return site_of_qdisc((void *)ctx[0], ctx[1]);
 	return is_in(&places.freeing, ctx[1]) ? site_of_caller(ctx) : ctx[1];
 }
 

@@ -18,7 +18,8 @@ struct trace_range {
 
 /* What programs at skb:kfree_skb know of this kernel when they are loaded, */
 struct trace_kfree {
-	__s32 netfilter, otherhost, packet_sock; /* SKB_DROP_REASON_*; negative: it has no such */
+	/* SKB_DROP_REASON_*; negative: it has no such */
+	__s32 netfilter, otherhost, packet_sock, qdisc;
 	__u8 has_reason; /* the tracepoint's 3rd argument, since Linux 5.17 */
 	__u8 has_rx_sk;	 /* and its 4th, since 6.11 */
 	__u8 pad[2];

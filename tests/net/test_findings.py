@@ -21,10 +21,11 @@ from ends import (PORT, XDP_GENERIC, enter, inside, nft, read_all, repeating, se
                   verdict, xdp)
 from labs import Hosts, Lab
 import test_troubleshooting as stories
-from lib import (BINARY, assert_findings, assert_ok, directory, finish, first, main, pktledger,
-                 proves, require, run, skip, started, table, thorough)
+from lib import (BINARY, assert_findings, assert_ok, case, directory, finish, first, main, pktledger,
+                 proves, require, run, skip, started, table, thorough,
+                 until)
 from test_owners import cpu_quota
-from traced import NAME, RX, TX, V4
+from traced import NAME, RX, TX, V4, tracing
 
 TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
 ROUTER = f"{NAME}-router"
@@ -71,6 +72,27 @@ def fault(options, ids):
     if "-c" not in words and "-t" not in words:
         words += ["-c", "3000", "-r", "20k"]
     assert_findings(run(*words)["end"]["findings"], *ids)
+
+
+@case
+@proves("qdisc-noop")
+def link_that_is_down():
+    """There is no qdisc then, so none that is full; with the link one takes packets again."""
+    with Lab(NAME), tracing("--netns", TX, f"udp port {PORT}") as t:
+        for state in "down", "up":
+            shell(RX, "ip", "link", "set", "v-rx", state)
+            until(lambda state=state: f"state {state.upper()}" in
+                  shell(TX, "ip", "link", "show", "v-tx").stdout, 10, f"v-tx {state}")
+            time.sleep(0.05)  # the qdisc goes right after that
+            with udp(RX, socket.AF_INET, ("", PORT)) as sock:
+                send(TX, V4, 100)
+                assert read_all(sock) == (100 if state == "up" else 0)
+        document = t.stop()
+    row, = document["end"]["stages"]
+    assert (row["stage"], row["packets"]) == ("qdisc", 100), row
+    assert {cause["location"] for cause in row["causes"]} == {"noop_enqueue"}, row
+    found = assert_findings(document["end"]["findings"], "qdisc-noop")
+    assert "v-tx had no queue" in found["text"] and "full" not in found["text"], found
 
 
 @thorough

@@ -317,6 +317,9 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 			!strncmp(f->location, "dst_discard", 11));
 	case WHEN_TAP:
 		return f->tap;
+	case WHEN_NO_QDISC: /* the second: of what was in the queue, as RTNL is given back */
+		return f->location &&
+		       (strstr(f->location, "noop_enqueue") || strstr(f->location, "rtnl_unlock"));
 	case WHEN_DNAT:
 		return f->dnat && *f->dnat->backend;
 	case WHEN_TUNNEL:

@@ -151,6 +151,7 @@ enum finding_when {
 	WHEN_CONNTRACK,	       /* netfilter: no entry was left for most of them */
 	WHEN_RULES,	       /* netfilter: a rule's counter moved */
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
+	WHEN_NO_QDISC,	       /* qdisc: none was there, as while the link is down */
 	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL, and no next hop is silent */
 	WHEN_PRUNED,	       /* tcp_rcvbuf: reason TCP_OFO_QUEUE_PRUNE */
 	WHEN_TCP_RMEM,	       /* tcp_rcvbuf: the buffer was as large as tcp_rmem lets it be */

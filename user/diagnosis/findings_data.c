@@ -118,6 +118,16 @@ const struct finding_row finding_rows[] = {
 	 "queue's counters show it.",
 	 .evidence = LOST, .wanted = "its link up, or another way",
 	 .command = "ip -d link show dev {ifname}"},
+	{STAGE_QDISC, "qdisc-noop", WHEN_NO_QDISC, SEVERITY_WARNING, PROOF_LAB,
+	 "The device[ {ifname}] had no queue at that moment: its link was down, or its qdisc was "
+	 "being replaced. send() succeeded.",
+	 "While its link is down, and for a moment after, a device has a qdisc that takes nothing "
+	 "(noop). What is sent then is lost at once, and no counter of the device or of its "
+	 "qdisc moves: `tc -s qdisc` shows none of it. The same happens while a qdisc is "
+	 "replaced.",
+	 .evidence = LOST "; in {location}",
+	 .wanted = "a link that stays up; a qdisc that is not replaced under traffic",
+	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The queue[ ({qdisc})] in front of the device[ {ifname}] was full: packets are sent "
 	 "faster than it lets out. send() succeeded.",

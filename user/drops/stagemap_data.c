@@ -213,6 +213,8 @@ const struct stagemap_row stagemap_rows[] = {
 	 "a tc ingress program or filter (sch_handle_ingress)"},
 	{"TC_COOKIE_ERROR TC_CHAIN_NOTFOUND TC_RECLASSIFY_LOOP", NULL, STAGE_TC_INGRESS, LOSS,
 	 "a tc filter failed (tcf_classify)"},
+	{NULL, "noop_enqueue", STAGE_QDISC, LOSS,
+	 "the link was down, or the qdisc was being replaced (noop_enqueue)"},
 	{"QDISC_DROP QDISC_OVERLIMIT qdisc:GENERIC qdisc:OVERLIMIT", NULL, STAGE_QDISC, LOSS,
 	 "the qdisc was full (__dev_xmit_skb)"},
 	{"QDISC_CONGESTED qdisc:CONGESTED DUALPI2_STEP_DROP qdisc:L4S_STEP_NON_ECN", NULL,

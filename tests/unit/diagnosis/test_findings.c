@@ -95,6 +95,26 @@ CASE(burst_fits_a_buffer)
 	assert_true(f.risk[0]);
 }
 
+CASE(no_qdisc_is_not_full)
+{
+	struct finding_facts facts = {.lost = 10, .reason = "QDISC_DROP", .ifname = "eth0"};
+	struct finding f;
+
+	facts.location = "noop_enqueue";
+	assert_int_equal(findings_for_stage(STAGE_QDISC, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "qdisc-noop");
+	assert_null(strstr(f.text, "full"));
+	facts.location = "__rtnl_unlock";
+	assert_int_equal(findings_for_stage(STAGE_QDISC, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "qdisc-noop");
+	facts.location = "__dev_queue_xmit";
+	assert_int_equal(findings_for_stage(STAGE_QDISC, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "qdisc");
+	facts.location = NULL;
+	assert_int_equal(findings_for_stage(STAGE_QDISC, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "qdisc");
+}
+
 CASE(a_burst_of_unknown_arrivals)
 {
 	struct finding_facts facts = burst;

@@ -277,6 +277,11 @@ CASE(directions)
 {
 	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", CAUSE_SK).direction, DIRECTION_TX);
 	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", 0).direction, DIRECTION_FORWARD);
+	assert_int_equal(judge("QDISC_DROP", "noop_enqueue", CAUSE_SK).direction, DIRECTION_TX);
+	assert_int_equal(judge("QDISC_DROP", "noop_enqueue", 0).direction, DIRECTION_FORWARD);
+	assert_int_equal(judge("QDISC_DROP", "noop_enqueue", 0).stage, STAGE_QDISC);
+	assert_non_null(strstr(judge("QDISC_DROP", "noop_enqueue", 0).note, "link was down"));
+	assert_null(strstr(judge("QDISC_DROP", "__dev_queue_xmit", 0).note, "link was down"));
 	assert_int_equal(judge("FULL_RING", "tun_net_xmit", 0).direction, DIRECTION_TX);
 	assert_int_equal(judge("NOT_SPECIFIED", "tun_get_user", 0).direction, DIRECTION_RX);
 	assert_int_equal(judge("IP_INHDR", "ip_forward", 0).direction, DIRECTION_FORWARD);
