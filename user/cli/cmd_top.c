@@ -23,7 +23,7 @@
 #define PACKETS		8    /* shown of the row that is open */
 #define PACKET_LINE	(PACKET_TEXT + 24)
 #define PACKETS_NS	5000000 /* for reading them, at most */
-#define WORK_SHARE	400	/* of the time, reading them takes one part in so many */
+#define WORK_SHARE	400	/* of the time, reading them takes one part in so many of a CPU */
 
 /* Traffic in another namespace than the first, which the collector counts. */
 struct space {
@@ -41,7 +41,7 @@ struct top {
 	struct canvas canvas;
 	struct live_table now, total; /* what is shown: of the scope; not of now where it pauses */
 	struct list spaces;	      /* struct space */
-	uint64_t sampled_ns, sample_ns; /* when, and what it took */
+	uint64_t sampled_ns, sample_ns; /* when, and what CPU time it took */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
 	unsigned openings; /* of the view; of the row that is open its packets, the newest last */
@@ -51,7 +51,7 @@ struct top {
 	struct tcp_account *tcp;      /* NULL: none was asked for */
 	struct tcp_balance balance;   /* as it was read last */
 	char *tcp_text;		      /* of it */
-	uint64_t looked_ns, look_ns;  /* when, and what it took */
+	uint64_t looked_ns, look_ns;  /* when, and what CPU time it took */
 	bool unbalanced;
 };
 
@@ -225,6 +225,7 @@ static void traffic_add(struct view_input *in, const struct rates *r, const char
 /* The namespaces that losses are of, but for the first. They come and go. */
 static void spaces_sample(struct top *t)
 {
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct owners *owners = t->session.spec.owners;
 	uint32_t inums[SPACES_MAX];
 	struct space *s = t->spaces.at;
@@ -261,7 +262,7 @@ static void spaces_sample(struct top *t)
 			rates_close(&s[i].rates);
 	}
 	t->spaces.n = kept;
-	t->sample_ns = clock_now() - t->sampled_ns;
+	t->sample_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
 /* Devices that carry something come before the others, else as they are. */
@@ -418,6 +419,7 @@ static void read_packets(struct top *t)
 /* What TCP sent again, as it is known now, and as print_tcp() has it. */
 static void read_tcp(struct top *t)
 {
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct json_object *end;
 	struct page page;
 	size_t size;
@@ -428,7 +430,7 @@ static void read_tcp(struct top *t)
 	t->looked_ns = clock_now();
 	if (tcp_account_look(t->tcp, &t->balance))
 		return;
-	t->look_ns = clock_now() - t->looked_ns;
+	t->look_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 	free(t->tcp_text);
 	t->tcp_text = NULL;
 	out = open_memstream(&t->tcp_text, &size);
