@@ -207,5 +207,14 @@ def too_many_points():
     assert result.status == 2 and "combinations" in result.err, result
 
 
+@thorough
+def trials_take_as_long():
+    """Without -c and -t, at a rate or as fast as it goes: else they are not comparable."""
+    result = pktledger("sweep", "-j", "--vary", "rate=1k,max", "--rx", "xdp")
+    planned = [t["duration_ns"] for t in result.json["trials"]]
+    assert result.status == 0 and len(planned) == 2, result
+    assert all(9e9 < ns < 12e9 for ns in planned), planned
+
+
 if __name__ == "__main__":
     main()

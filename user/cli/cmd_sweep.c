@@ -118,7 +118,9 @@ static int run_sweep(void *options, struct error *err)
 	return report_finish(report, err);
 }
 
-static const struct sweep_options defaults = {.run = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1}};
+/* All of it is compared, so all trials take as long. */
+static const struct sweep_options defaults = {
+	.run = {.traffic = TRAFFIC_DEFAULTS, .traffic.timed = true, .repeat = 1}};
 
 static const struct opt_example examples[] = {
 	{"sweep --vary rate=100k..1M/100k", "what is lost as the rate grows, and where"},

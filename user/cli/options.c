@@ -81,7 +81,7 @@ const struct opt traffic_opts[] = {
 	 .set_offset = OPT_SET(struct traffic_options, count_set), .min = 1, .max = UINT32_MAX,
 	 .metavar = "N", .help = "packets to send"},
 	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1,
-	 .default_text = "until --count is sent; 10s with a rate", .help = "send for so long"},
+	 .default_text = "until --count is sent; 10s with a rate or in a sweep", .help = "send for so long"},
 	{"rate", 'r', OPT_RATE, AT(spec.rate),
 	 .set_offset = OPT_SET(struct traffic_options, rate_set),
 	 .help = "packets/s of the whole command (200k), bit/s (1.5Gbit, 1.5Gbit/l1) or max"},
@@ -535,13 +535,14 @@ int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec 
 		 struct error *err)
 {
 	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
+	const bool open = !t->count_set && !spec->duration_ns && !t->pcap;
 
 	/* at a slow rate the default count would take hours */
-	if (spec->rate.unit != RATE_MAX && !t->count_set && !spec->duration_ns && !t->pcap)
-		spec->duration_ns = RATED_NS;
-	if (has_schedule(t) && !t->pcap && !t->count_set && !spec->duration_ns)
+	if (open && has_schedule(t))
 		spec->duration_ns =
 			t->profile.time_ns * (t->profile.kind == PLAN_STEPS ? t->profile.n : 1);
+	else if (open && (spec->rate.unit != RATE_MAX || t->timed))
+		spec->duration_ns = RATED_NS;
 	if (spec->duration_ns && !t->count_set)
 		spec->count = UINT64_MAX;
 	if (!rc && spec->rate.unit == RATE_PPS && spec->rate.value >= PERHAPS_BITS)

@@ -59,6 +59,7 @@ struct traffic_options {
 	struct run_spec spec;
 	int tx, rx; /* enum tx_choice, rx_choice */
 	bool count_set, rate_set;
+	bool timed; /* without a rate, too, what takes a time by default */
 	uint64_t size; /* frame with FCS; 0: not given */
 	uint64_t length;
 	struct rate_plan profile;
