@@ -53,6 +53,11 @@ def unacknowledged(sock):
     return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
 
 
+def timeouts(sock):
+    """Since something was acknowledged: of TCP_INFO, tcpi_retransmits."""
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[2]
+
+
 def drain(sock):
     """Reads to the end."""
     with contextlib.suppress(ConnectionResetError):
@@ -820,8 +825,9 @@ def what_is_beyond(which, findings):
                 for _ in range(10 if "mtu" in which else 100):  # or the send buffer fills
                     sock.sendall(bytes(Peer.SEGMENT))
                     time.sleep(0.002)
-                until(lambda: not unacknowledged(sock) or "mtu" in which, 5, "all is there")
-                time.sleep(1 if "mtu" in which else 0.1)
+                until(lambda: not unacknowledged(sock) if "mtu" not in which else timeouts(sock) > 2,
+                      5, "all is there, or is not for long")
+                time.sleep(0.1)
             document = t.stop()
         finally:
             peer.stopped = True
@@ -857,8 +863,9 @@ def what_a_path_does(passes, size, findings):
             for length in sizes:
                 sock.sendall(bytes(length))
                 time.sleep(0.002)
-            until(lambda: not unacknowledged(sock) or large, 5, "all is there")
-            time.sleep(1 if large else 0.1)
+            until(lambda: timeouts(sock) > 2 if large else not unacknowledged(sock), 5,
+                  "all is there, or is not for long")
+            time.sleep(0.1)
             document = t.stop()
             if large:  # its reader waits for the rest
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
