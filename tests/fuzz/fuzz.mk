@@ -16,7 +16,7 @@ VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak
 # One after the other: two of them build in the same directory.
 .PHONY: hardening
 hardening:
-	+$(Q)for part in fuzz sanitize valgrind analyze; do \
+	+$(Q)for part in fuzz sanitize tsan valgrind analyze; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done
 
 # The unit tests and those of the BPF programs' user space.
@@ -24,6 +24,19 @@ hardening:
 sanitize:
 	+$(Q)$(SANITIZED) test-programs
 	$(Q)B=$(B)/sanitized tests/run unit/ bpf/
+
+# Races of threads, in what has any: senders and receivers, the carrier of a tap, readers of rules
+# and symbols. A report fails also where no test looks at how a command ended.
+THREADED := unit/traffic unit/drops/ksym unit/drops/nft unit/drops/owners unit/experiment \
+	bpf/xsk bpf/gen bpf/sink bpf/watch net/run net/export net/to
+RACES     = $(abspath $(B)/tsan/races)
+.PHONY: tsan
+tsan:
+	$(Q)rm -rf $(RACES) && mkdir -p $(RACES)
+	+$(Q)TSAN_OPTIONS=log_path=$(RACES)/of PKTLEDGER_TEST_PATIENCE=3 $(MAKE) --no-print-directory \
+		HARDENING= HARDENING_LD= WERROR= B=$(B)/tsan CC="$(CLANG)" \
+		CFLAGS='-O1 -g -fsanitize=thread' TESTS="$(THREADED)" test; rc=$$?; \
+		cat $(RACES)/* 2>/dev/null && exit 1; exit $$rc
 
 .PHONY: unit-programs
 unit-programs: all $(UNIT_ONLY)

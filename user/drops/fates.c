@@ -234,15 +234,29 @@ void fates_unmap(struct fates *f)
 }
 
 /* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
+/*
+ * What receiving and sending threads, and programs, have written so far: they go on meanwhile, but
+ * for numbers that are older than the time to settle.
+ */
+static uint8_t byte_at(const uint8_t *bytes, size_t i)
+{
+	return __atomic_load_n(bytes + i, __ATOMIC_RELAXED);
+}
+
+static void empty_byte(uint8_t *bytes, size_t i)
+{
+	__atomic_store_n(bytes + i, 0, __ATOMIC_RELAXED);
+}
+
 static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
-	if (f->failed[i] == TX_ERRNO_GAP) /* if it has a fate, nobody sent that packet */
+	if (byte_at(f->failed, i) == TX_ERRNO_GAP) /* if it has a fate, nobody sent that packet */
 		return FATE_GAP;
-	if (f->arrivals[i])
+	if (byte_at(f->arrivals, i))
 		return FATE_DELIVERED;
 	if (!ignored[f->cause[i]] && f->cause[i])
 		return FATE_DROPPED;
-	return f->failed[i] && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
+	return byte_at(f->failed, i) && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
 }
 
 static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot, uint64_t n,
@@ -255,7 +269,7 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 	switch (fate) {
 	case FATE_GAP:
 		t->left_out++;
-		t->impossible += f->arrivals[i] || f->cause[i];
+		t->impossible += byte_at(f->arrivals, i) || f->cause[i];
 		break;
 	case FATE_DELIVERED:
 		t->delivered++;
@@ -272,7 +286,7 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 		break;
 	case FATE_REFUSED:
 		t->refused++;
-		t->refused_by[f->failed[i]]++;
+		t->refused_by[byte_at(f->failed, i)]++;
 		break;
 	case FATE_OPEN:
 		t->unaccounted++;
@@ -282,16 +296,21 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 	}
 }
 
-/* The bytes of EIGHT numbers; the index of the first is a multiple of it. */
-static uint64_t *eight(uint8_t *bytes, size_t i)
+/* The bytes of EIGHT numbers; the index of the first is a multiple of it. See byte_at(). */
+static uint64_t eight(const uint8_t *bytes, size_t i)
 {
-	return (uint64_t *)(bytes + i);
+	return __atomic_load_n((const uint64_t *)(bytes + i), __ATOMIC_RELAXED);
+}
+
+static void empty_eight(uint8_t *bytes, size_t i)
+{
+	__atomic_store_n((uint64_t *)(bytes + i), 0, __ATOMIC_RELAXED);
 }
 
 /* Eight numbers that were all delivered, as almost all are. */
 static bool all_delivered(const struct fates *f, size_t i)
 {
-	return *eight(f->arrivals, i) == DELIVERED_8 && !*eight(f->failed, i);
+	return eight(f->arrivals, i) == DELIVERED_8 && !eight(f->failed, i);
 }
 
 struct fates_run {
@@ -350,20 +369,23 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 			t->delivered += EIGHT;
 			gaps_note(&t->gaps, t->missing[slot]);
 			t->missing[slot] = 0;
-			*eight(f->arrivals, i) = *eight(f->cause, i) = *eight(f->seen, i) = 0;
+			empty_eight(f->arrivals, i);
+			empty_eight(f->cause, i);
+			empty_eight(f->seen, i);
 			number += EIGHT;
 			continue;
 		}
 		fate = fate_of(f, i, ignored);
 		visit(&run, n, fate,
 		      fate == FATE_DROPPED   ? f->cause[i]
-		      : fate == FATE_REFUSED ? f->failed[i]
+		      : fate == FATE_REFUSED ? byte_at(f->failed, i)
 		      : fate == FATE_OPEN    ? f->seen[i]
 					     : 0);
 		tally_one(t, f, slot, n, i, fate);
-		f->arrivals[i] = f->cause[i] = f->seen[i] = 0;
-		if (f->failed[i]) /* a page that is not written takes no memory */
-			f->failed[i] = 0;
+		empty_byte(f->arrivals, i);
+		f->cause[i] = f->seen[i] = 0;
+		if (byte_at(f->failed, i)) /* a page that is not written takes no memory */
+			empty_byte(f->failed, i);
 		number++;
 	}
 	end_run(&run, upto - f->base);
@@ -398,12 +420,12 @@ uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint
 	for (uint64_t number = from; number < end;) {
 		size_t i = fates_index(f, slot, number);
 
-		if (!(i % EIGHT) && !*eight(f->arrivals, i) && !*eight(f->cause, i) &&
-		    !*eight(f->seen, i)) {
+		if (!(i % EIGHT) && !eight(f->arrivals, i) && !eight(f->cause, i) &&
+		    !eight(f->seen, i)) {
 			number += EIGHT;
 			continue;
 		}
-		if (f->arrivals[i] || f->cause[i] || f->seen[i])
+		if (byte_at(f->arrivals, i) || f->cause[i] || f->seen[i])
 			highest = number + 1;
 		number++;
 	}
@@ -415,11 +437,11 @@ void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tal
 	for (uint64_t number = next; number < f->tail[slot] + f->window;) {
 		size_t i = fates_index(f, slot, number);
 
-		if (!(i % EIGHT) && !*eight(f->arrivals, i) && !*eight(f->cause, i)) {
+		if (!(i % EIGHT) && !eight(f->arrivals, i) && !eight(f->cause, i)) {
 			number += EIGHT;
 			continue;
 		}
-		t->impossible += f->arrivals[i] || f->cause[i];
+		t->impossible += byte_at(f->arrivals, i) || f->cause[i];
 		number++;
 	}
 }

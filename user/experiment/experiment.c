@@ -68,7 +68,9 @@ static uint64_t arrived_until(const struct fates *f, unsigned slot, uint64_t rep
 {
 	uint64_t least = f->base + reported, next = f->tail[slot] + f->window;
 
-	while (next > least && !f->arrivals[fates_index(f, (uint16_t)slot, next - 1)])
+	while (next > least &&
+	       !__atomic_load_n(&f->arrivals[fates_index(f, (uint16_t)slot, next - 1)],
+				__ATOMIC_RELAXED))
 		next--;
 	return next > least ? next - f->base : reported;
 }

@@ -23,6 +23,7 @@ struct receiving {
 	struct rx_config rx_config;
 	struct rx *rx;
 	struct sink sink;
+	uint64_t delivered; /* as in the sink's sums, for others: worker_read() */
 	struct reader_state reader;
 	atomic_bool failed;
 };
@@ -36,6 +37,11 @@ struct receiver {
 	struct sink_streams streams;
 	struct receiving at[RECEIVER_THREADS];
 };
+
+static void publish(struct receiving *me)
+{
+	worker_add(&me->delivered, me->sink.sums.delivered - me->delivered);
+}
 
 static void receive_all(void *arg)
 {
@@ -57,6 +63,7 @@ static void receive_all(void *arg)
 			continue;
 		}
 		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->worker.error);
+		publish(me);
 		if (n < 0) {
 			atomic_store(&me->failed, true);
 			return;
@@ -192,7 +199,7 @@ uint64_t receiver_delivered(const struct receiver *r)
 	uint64_t sum = 0;
 
 	for (unsigned t = 0; t < r->cfg->threads; t++)
-		sum += __atomic_load_n(&r->at[t].sink.sums.delivered, __ATOMIC_RELAXED);
+		sum += worker_read(&r->at[t].delivered);
 	return sum;
 }
 

@@ -69,12 +69,12 @@ static inline uint64_t line_jitter(const struct line *l)
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;
-	_Atomic uint64_t tail;	/* numbers below have left the window */
-	uint8_t *arrivals;	/* a byte a number, `window` of them */
-	_Atomic uint64_t ahead; /* with a table: a number that came beyond the window; 0: none */
-	atomic_bool ended;	/* its end record came: */
-	uint64_t end_base;	/* less than `base` if we came late */
-	uint64_t end_sent, end_refused;
+	_Atomic uint64_t tail;	   /* numbers below have left the window */
+	uint8_t *arrivals;	   /* a byte a number, `window` of them */
+	_Atomic uint64_t ahead;	   /* with a table: a number that came beyond the window; 0: none */
+	atomic_bool ended;	   /* its end record came: */
+	_Atomic uint64_t end_base; /* less than `base` if we came late */
+	_Atomic uint64_t end_sent, end_refused;
 };
 
 /* Streams that may arrive: known beforehand, or learned from their first stamp. */

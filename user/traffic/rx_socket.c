@@ -179,7 +179,7 @@ static int rx_socket_open(struct rx *rx, struct rx_config *thread, struct error 
 /* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter. */
 static int take(struct rx *rx)
 {
-	rx->calls++;
+	worker_add(&rx->calls, 1);
 	return recvmmsg(rx->fd, rx->msg, rx->batch, MSG_DONTWAIT | MSG_TRUNC, NULL);
 }
 
@@ -299,7 +299,7 @@ static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
 {
 	uint32_t mem[SK_MEMINFO_VARS];
 
-	st->calls += rx->calls;
+	st->calls += worker_read(&rx->calls);
 	st->rcvbuf = rx->rcvbuf;
 	if (!read_memory(rx, mem))
 		st->socket_drops = -1;

@@ -95,7 +95,7 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 	ssize_t n;
 
 	poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
-	rx->calls++;
+	worker_add(&rx->calls, 1);
 	rx_xdp_collect(rx);
 	/* what came by the stack; what else the program let pass has been counted there */
 	while (rx->end_fd >= 0 && (n = recv(rx->end_fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
@@ -113,7 +113,7 @@ static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 	struct sink_count c = {};
 
 	rx_prog_read(rx->cfg->prog, &c);
-	st->calls += rx->calls;
+	st->calls += worker_read(&rx->calls);
 	st->socket_drops = -1;
 	st->xdp_drops += c.taken;
 }

@@ -92,7 +92,7 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 	int ret, code = 0;
 
 	if (xsk_ring_prod__needs_wakeup(&rx->port.fill)) {
-		rx->calls++;
+		worker_add(&rx->calls, 1);
 		recvfrom(rx->port.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 	}
 	if (!timeout_ms)
@@ -101,7 +101,7 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 		if (xsk_cons_nb_avail(&rx->port.rx, 1))
 			return 0;
 	}
-	rx->calls++;
+	worker_add(&rx->calls, 1);
 	ret = poll(&pfd, 1, timeout_ms);
 	if (ret > 0 && pfd.revents & POLLIN)
 		return 0;
@@ -171,7 +171,7 @@ static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
 {
 	struct xdp_statistics xdp = xsk_port_statistics(&rx->port);
 
-	st->calls += rx->calls;
+	st->calls += worker_read(&rx->calls);
 	st->socket_drops = -1;
 	st->rx_ring_full += xdp.rx_ring_full;
 	st->rx_fill_ring_empty += xdp.rx_fill_ring_empty_descs;

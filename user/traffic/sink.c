@@ -326,12 +326,12 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 		s->sums.late++;
 		return;
 	}
-	if (*arrived) {
+	if (__atomic_load_n(arrived, __ATOMIC_RELAXED)) {
 		s->sums.duplicated++;
 		l->duplicated++;
 		return;
 	}
-	*arrived = 1;
+	__atomic_store_n(arrived, 1, __ATOMIC_RELAXED);
 	s->sums.delivered++;
 	s->sums.bytes += len;
 	if (number >= s->next[l->stream])

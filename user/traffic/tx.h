@@ -54,7 +54,8 @@ static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int err
 {
 	const struct fates *f = cfg->sender->fates;
 
-	f->failed[fates_index(f, cfg->stream->slot, number)] = (uint8_t)error;
+	__atomic_store_n(&f->failed[fates_index(f, cfg->stream->slot, number)], (uint8_t)error,
+			 __ATOMIC_RELAXED);
 }
 
 /* Of a thread; of a sender their sums, and from first_ns on, of times, the extremes. */

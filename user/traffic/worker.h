@@ -15,6 +15,17 @@
 
 struct tuning;
 
+/* A counter that one thread writes, while others read it by worker_read(). */
+static inline void worker_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t worker_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
 /* What the user asked for. */
 struct worker_wish {
 	bool cpu_set;
