@@ -38,7 +38,7 @@
 #define TCP_READER                                                                                 \
 	"[; in {watched} with losses {reader} ran {ran} of the time, waited for a CPU {waited}, "  \
 	"slept {slept}][ in {sleeps_in}]"
-#define TCP_RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.ipv4.tcp_rmem {tcp_rmem}]"
+#define TCP_RCVBUF_CURRENT "[net.ipv4.tcp_rmem {tcp_rmem}][; SO_RCVBUF {rcvbuf} bytes (doubled)]"
 
 #define LISTENER_EVIDENCE                                                                          \
 	"{socket} of {process} lost {lost} by its counter; {waiting} wait in its queue" TCP_READER
