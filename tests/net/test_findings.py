@@ -366,6 +366,22 @@ def small_peer():
 
 
 @contextlib.contextmanager
+def no_port_left():
+    """Source NAT has two ports for more flows to one destination."""
+    with Lab(NAME, "--topology", "router"), contextlib.closing(udp(RX, socket.AF_INET, ("", PORT))):
+        nft(ROUTER, "table ip n { chain c { type nat hook postrouting priority 100; "
+                    f"udp dport {PORT} snat to 198.18.1.254:1000-1001; }}; }}")
+
+        def once():
+            with udp(TX, socket.AF_INET) as sock:
+                datagrams(sock, 10, 200, "198.18.1.2")
+
+        with repeating(0.01, once):
+            time.sleep(0.2)
+            yield
+
+
+@contextlib.contextmanager
 def no_carrier():
     """The other end is down for longer than the kernel takes to see it."""
     with Lab(NAME):
@@ -432,6 +448,8 @@ SCENES = [
     ("no route onwards", no_route, {ROUTER: ["ip-no-route"]}, {ROUTER: ["ip-no-route"]}),
     ("the other end's MTU is smaller", small_peer, {TX: ["tx-device", "mtu-peer"], RX: ["mtu-peer"]},
      {TX: ["tx-peer"]}),
+    ("source NAT has no port left", no_port_left, {ROUTER: ["netfilter-clash"]},
+     {ROUTER: ["netfilter-clash"]}),
     ("no carrier", no_carrier, {TX: ["qdisc-no-carrier"]}, {TX: ["qdisc-no-carrier"]}),
     ("a raw socket", raw_socket, {RX: ["raw-sockets"]}, {}),
     ("generic XDP", generic_xdp, {RX: ["xdp-generic"]}, {}),

@@ -265,8 +265,9 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 /* Counters that are in no other place; both samples have them. */
 struct stack_sample {
 	uint64_t conntrack_drops; /* no room in the table, or no memory: drop + early_drop */
-	uint64_t nfqueue_drops;	  /* packets that a queue to user space had no room for */
-	uint64_t ovs_lost;	  /* packets that Open vSwitch could not give to its daemon */
+	uint64_t conntrack_clashes;
+	uint64_t nfqueue_drops; /* packets that a queue to user space had no room for */
+	uint64_t ovs_lost;	/* packets that Open vSwitch could not give to its daemon */
 };
 
 enum { STACK_V4, STACK_V6, STACK_FAMILIES };
@@ -295,8 +296,15 @@ uint64_t nfqueue_drops(const char *text);
 /* `host`: the namespace that has the host's own settings; those of others are read in `ns`. */
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack);
 
-/* Packets that found no entry in the table of connections of a namespace, since boot. */
-uint64_t stack_conntrack_drops(const struct netns *ns);
+/*
+ * Packets that connection tracking dropped in a namespace, since boot: those that found the table
+ * full, and those whose new entry clashed with one that was there (__nf_conntrack_confirm()).
+ */
+struct stack_conntrack {
+	uint64_t drops, clashes;
+};
+
+struct stack_conntrack stack_conntrack_read(const struct netns *ns);
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);
 

@@ -158,28 +158,45 @@ static uint64_t read_ovs(const struct netns *ns)
 	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_datapath, &lost) ? 0 : lost;
 }
 
-uint64_t stack_conntrack_drops(const struct netns *ns)
+/* `drop` has both; a chain that is too long fails to be inserted without it. */
+static struct stack_conntrack read_conntrack(void)
 {
+	const char *file = "stat/nf_conntrack";
+	const uint64_t drops = column(file, "drop", true);
+	const uint64_t failed = column(file, "insert_failed", true);
+	const uint64_t chains = column(file, "chaintoolong", true);
+	const uint64_t clashes = failed > chains ? failed - chains : 0;
+
+	return (struct stack_conntrack){
+		.drops = drops > clashes ? drops - clashes : 0,
+		.clashes = clashes < drops ? clashes : drops,
+	};
+}
+
+struct stack_conntrack stack_conntrack_read(const struct netns *ns)
+{
+	struct stack_conntrack now = {};
 	int saved = netns_push(ns);
-	uint64_t n;
 
 	if (saved < 0)
-		return 0;
-	n = column("stat/nf_conntrack", "drop", true);
+		return now;
+	now = read_conntrack();
 	netns_pop(saved);
-	return n;
+	return now;
 }
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 {
+	struct stack_conntrack conntrack;
 	char *text;
 	int saved = netns_push(ns);
 
 	memset(sample, 0, sizeof(*sample));
 	if (saved < 0)
 		return;
-	sample->conntrack_drops = column("stat/nf_conntrack", "drop", true) +
-				  column("stat/nf_conntrack", "early_drop", true);
+	conntrack = read_conntrack();
+	sample->conntrack_clashes = conntrack.clashes;
+	sample->conntrack_drops = conntrack.drops + column("stat/nf_conntrack", "early_drop", true);
 	text = read_net("netfilter/nfnetlink_queue");
 	if (text)
 		sample->nfqueue_drops = nfqueue_drops(text);

@@ -290,6 +290,8 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return slept(f, RESTED) && queue_full(f) >= 0 && queue_full(f) < FULL;
 	case WHEN_CONNTRACK:
 		return 2 * f->conntrack_drops > f->lost;
+	case WHEN_CLASH:
+		return 2 * f->conntrack_clashes > f->lost;
 	case WHEN_RULES:
 		return f->rule_chain;
 	case WHEN_TCP_RMEM:
@@ -435,6 +437,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_three(b, "tcp_rmem", f->tcp_rmem, 1);
 	bind_three(b, "tcp_rmem_wanted", tcp_rmem, 1);
 	bind_count(b, "conntrack_drops", f->conntrack_drops);
+	bind_count(b, "conntrack_clashes", f->conntrack_clashes);
 	bind_count(b, "conntrack_used", f->conntrack_used);
 	bind_count(b, "conntrack_max", f->conntrack_max);
 	bind_count(b, "conntrack_wanted", 2 * f->conntrack_max);

@@ -38,6 +38,7 @@ struct finding_facts {
 	uint64_t tcp_rmem[3]; /* net.ipv4.tcp_rmem, bytes */
 	/* Of conntrack: packets without an entry, while it was full; entries now, and at most. */
 	uint64_t conntrack_drops, conntrack_used, conntrack_max;
+	uint64_t conntrack_clashes; /* packets whose new entry clashed with another */
 	uint64_t page_bytes;
 	unsigned netdev_max_backlog;
 	const char *qdisc;		 /* kind */
@@ -149,6 +150,7 @@ enum finding_when {
 	WHEN_BURST,	       /* rcvbuf: the losses are a few fillings of the buffer */
 	WHEN_READER_SLOW,      /* rcvbuf: more came than was read, for longer than that */
 	WHEN_CONNTRACK,	       /* netfilter: no entry was left for most of them */
+	WHEN_CLASH,	       /* netfilter: new entries of connections clashed with others */
 	WHEN_RULES,	       /* netfilter: a rule's counter moved */
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
 	WHEN_NO_QDISC,	       /* qdisc: none was there, as while the link is down */

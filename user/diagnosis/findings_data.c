@@ -277,6 +277,16 @@ const struct finding_row finding_rows[] = {
 	 "The IP header did not pass the checks on arrival: version, length, checksum. Some sender "
 	 "or box on the way writes it wrong.",
 	 .evidence = LOST "[; {reason}]", .wanted = "a sender or a path that writes valid headers"},
+	{STAGE_NETFILTER, "netfilter-clash", WHEN_CLASH, SEVERITY_WARNING, PROOF_LAB,
+	 "The packet of a new flow was dropped because its connection could not be entered: source "
+	 "NAT has no port left for it, or another packet of the flow came at the same moment.",
+	 "No rule dropped the packet, and the table of connections is not full. Mostly source NAT "
+	 "(masquerade, snat) has fewer addresses and ports than there are flows to one "
+	 "destination; or a program sends two packets of a new flow at once, as a resolver does "
+	 "for A and AAAA, and destination NAT gave them different backends.",
+	 .evidence = LOST "; nf_conntrack insert_failed +{conntrack_clashes}",
+	 .wanted = "more ports or addresses for source NAT, or one packet of a new flow at a time",
+	 .command = "conntrack -S"},
 	{STAGE_NETFILTER, "netfilter-conntrack", WHEN_CONNTRACK, SEVERITY_ERROR, PROOF_LAB,
 	 "The firewall's table of connections was full: packets of new flows were dropped.",
 	 "The firewall keeps track of connections and had no entry left for a new one, while all "

@@ -184,6 +184,15 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		judge_limit(f, out, "conntrack-full", "conntrack-near",
 			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &conntrack,
 			    s->conntrack, s->conntrack_max);
+	if (s->after.conntrack_clashes > s->before.conntrack_clashes) {
+		struct finding_facts clash = {
+			.conntrack_clashes =
+				s->after.conntrack_clashes - s->before.conntrack_clashes,
+		};
+
+		judge_loss(out, f, STAGE_NETFILTER,
+			   (struct about){CHECK_NAMESPACE, NULL, clash.conntrack_clashes}, &clash);
+	}
 	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
 		struct binds frag = {};
 

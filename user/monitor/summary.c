@@ -45,7 +45,7 @@ struct why {
 
 struct conntrack_noted {
 	uint32_t netns;
-	uint64_t drops;
+	struct stack_conntrack was;
 };
 
 struct listener_noted {
@@ -102,7 +102,7 @@ static void note_firewall(struct why *w, uint32_t inum)
 		return;
 	if (!nftrules_note(w->rules, inum, &ns)) /* which bounds them */
 		*(struct conntrack_noted *)list_add(&w->conntracks) =
-			(struct conntrack_noted){inum, stack_conntrack_drops(&ns)};
+			(struct conntrack_noted){inum, stack_conntrack_read(&ns)};
 	netns_close(&ns);
 }
 
@@ -343,6 +343,7 @@ static void look_around(const struct live *l, struct why *why, const struct live
 {
 	struct owners *owners = live_parts(l).owners;
 	const struct conntrack_noted *noted;
+	struct stack_conntrack now;
 	struct netdev dev = {};
 	struct netns ns;
 
@@ -353,7 +354,9 @@ static void look_around(const struct live *l, struct why *why, const struct live
 				    &row->netns, sizeof(row->netns))
 			: NULL;
 	if (noted) {
-		f->conntrack_drops = stack_conntrack_drops(&ns) - noted->drops;
+		now = stack_conntrack_read(&ns);
+		f->conntrack_drops = now.drops - noted->was.drops;
+		f->conntrack_clashes = now.clashes - noted->was.clashes;
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->conntrack_used,
 				     1);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->conntrack_max, 1);

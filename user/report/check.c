@@ -411,6 +411,7 @@ static const struct record_field socks_rows[] = {
 
 static const struct record_field sample_rows[] = {
 	RECORD("conntrack_drops", UINT, stack_sample, conntrack_drops),
+	RECORD("conntrack_clashes", UINT, stack_sample, conntrack_clashes),
 	RECORD("nfqueue_drops", UINT, stack_sample, nfqueue_drops),
 	RECORD("ovs_lost", UINT, stack_sample, ovs_lost),
 	{0},
