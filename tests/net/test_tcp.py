@@ -1411,7 +1411,7 @@ def who_does_not_accept(args, finding):
     with lab(), contextlib.ExitStack() as stack, tracing("-I", "300ms", *args) as t:
         with inside(RX):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
-        for _ in range(30):  # the counter is not read all the time
+        for _ in range(30 * PATIENCE):  # the counter is not read all the time
             with inside(TX):
                 sock = stack.enter_context(socket.socket())
             sock.setblocking(False)
