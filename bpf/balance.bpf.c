@@ -1203,6 +1203,7 @@ int balance_drop(__u64 *ctx)
 	}
 	if (kernel.has_reason)
 		f.reason = ctx[2];
+	f.site = verdict_site(f.skb, f.reason, f.site);
 	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
 	count_end(ctx, &f, false);

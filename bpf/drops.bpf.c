@@ -369,10 +369,11 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
 
 /*
  * Where the packet was. For an skb that was in a UDP receive queue, skb->dev is `dev_scratch`,
- * no pointer: then the interface it came in by, and the socket's namespace if there is one.
+ * no pointer: then the interface it came in by, and the socket's namespace if there is one. Not
+ * inline: with all that follows fragments there is no room on the stack on Linux 6.1.
  */
-static __always_inline void cause_device(struct trace_cause *cause, struct sk_buff *skb,
-					 struct sock *rx_sk)
+static __noinline void cause_device(struct trace_cause *cause, struct sk_buff *skb,
+				    struct sock *rx_sk)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
@@ -456,6 +457,7 @@ static __always_inline int end_of_skb(__u64 *ctx, struct trace_cause *cause, str
 	}
 	if (is_copy(skb, cause->reason, rx_sk))
 		cause->flags |= CAUSE_COPY;
+	cause->location = verdict_site(skb, cause->reason, cause->location);
 
 	index = cause_index(cause);
 	if (size)

@@ -53,32 +53,36 @@ static __noinline __u64 site_of_caller(__u64 *ctx)
 	return site;
 }
 
-#define TCQ_F_BUILTIN 1 /* of noop_qdisc */
-
-/*
- * Whose verdict it was that __dev_queue_xmit() carried out, if that is noop_enqueue(): a device has
- * that in the place of its qdisc while its link is down, or the qdisc is replaced.
- */
-static __always_inline __u64 site_of_qdisc(struct sk_buff *skb, __u64 site)
-{
-	__u64 queues = (__u64)BPF_CORE_READ(skb, dev, _tx);
-	__u64 at = queues +
-		   BPF_CORE_READ(skb, queue_mapping) * bpf_core_type_size(struct netdev_queue);
-	struct Qdisc *qdisc = BPF_CORE_READ((struct netdev_queue *)at, qdisc);
-
-	return BPF_CORE_READ(qdisc, flags) & TCQ_F_BUILTIN ? (__u64)BPF_CORE_READ(qdisc, enqueue)
-							   : site;
-}
-
 /*
  * kfree_skb reports who called the one that frees. Where compilers make no jumps of calls, as on
  * arm64, that may be one that frees for others: then it is its caller.
  */
 static __always_inline __u64 drop_site(__u64 *ctx)
 {
-	if (kernel.has_reason && (int)ctx[2] == kernel.qdisc)
-		return site_of_qdisc((void *)ctx[0], ctx[1]);
 	return is_in(&places.freeing, ctx[1]) ? site_of_caller(ctx) : ctx[1];
+}
+
+#define TCQ_F_BUILTIN 1 /* of noop_qdisc */
+
+__attribute__((unused)) static __noinline __u64 site_of_qdisc(struct sk_buff *skb, __u64 site)
+{
+	__u64 at = (__u64)BPF_CORE_READ(skb, dev, _tx) +
+		   BPF_CORE_READ(skb, queue_mapping) * bpf_core_type_size(struct netdev_queue);
+	struct Qdisc *qdisc = BPF_CORE_READ((struct netdev_queue *)at, qdisc);
+
+	if (BPF_CORE_READ(qdisc, flags) & TCQ_F_BUILTIN)
+		site = (__u64)BPF_CORE_READ(qdisc, enqueue);
+	return site;
+}
+
+/*
+ * `site`, but noop_enqueue() where __dev_queue_xmit() carried out its verdict: a device has that in
+ * the place of a qdisc while its link is down, or the qdisc is replaced. On Linux 6.1 there is no
+ * room on the stack for it.
+ */
+static __always_inline __u64 verdict_site(struct sk_buff *skb, int reason, __u64 site)
+{
+	return KFUNCS && reason == kernel.qdisc ? site_of_qdisc(skb, site) : site;
 }
 
 /*

@@ -991,8 +991,8 @@ static __always_inline void fill_key(struct watch_key *key, __u64 *ctx, struct s
 	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 	struct sock *sk = IN(skb, sk_buff)->sk;
 
-	key->location = drop_site(ctx);
 	key->reason = ctx[2];
+	key->location = verdict_site(skb, key->reason, drop_site(ctx));
 	key->protocol = skb->protocol;
 	key->pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	/* in an out-of-order queue it is part of a node of a tree */

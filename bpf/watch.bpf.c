@@ -995,6 +995,7 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 	f.site = drop_site(ctx);
 	if (kernel.has_reason)
 		f.reason = ctx[2];
+	f.site = verdict_site(f.skb, f.reason, f.site);
 	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
 	count_skb(ctx, &f, false, flows);

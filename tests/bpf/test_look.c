@@ -271,9 +271,10 @@ CASE(asked_for)
 	assert_int_equal(by_name.spaces, 0);
 	for (unsigned k = 0; k < 2; k++) {
 		const struct facts_sock *read = &by_name.at[0]->facts.socks.at[k];
-		bool known = read->reads_known;
+		/* by a tracepoint of Linux 6.3, as what this field is read from */
+		bool traced = by_name.at[0]->facts.self.xdp_features, known = read->reads_known;
 
-		assert_int_equal(known, read->port == TEST_PORT);
+		assert_int_equal(known, traced && read->port == TEST_PORT);
 		assert_true(!known || read->reads >= 10);
 	}
 	look_close(&by_name);
