@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "cases.h"
 #include "base/clock.h"
@@ -263,8 +264,19 @@ static bool attached(const char *name)
 	return found;
 }
 
+/* Checkpoints at the devices of others are links (tcx), or it is the edge. */
+static bool has_tcx(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname u;
+
+	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 6));
+}
+
 static void describe_tracer(enum ends ends)
 {
+	bool by_edge = ends == PORTS && !has_tcx();
 	const struct trace_config *t = &s.tracer.config;
 	bool found = s.discovers && t->window == discover_window(spec.ledger);
 
@@ -272,8 +284,8 @@ static void describe_tracer(enum ends ends)
 		say(" %dx%d", t->streams, found ? 0 : (int)t->window);
 	say_but(t->netns == s.lab.tx_ns.inum, ends == SENDS, "of-tx");
 	say_but(t->netns == s.lab.rx_ns.inum, ends == RECEIVES, "of-rx");
-	say_but(s.tracer.checkpoints, !s.lone, "checkpoints");
-	say_but(s.tracer.edge, s.lone && s.by_number, "edge");
+	say_but(s.tracer.checkpoints, !s.lone && !by_edge, "checkpoints");
+	say_but(s.tracer.edge, by_edge || (s.lone && s.by_number), "edge");
 	say_but(t->learn, s.discovers, "learn");
 	say_but(t->fragments, s.fragments, "follower");
 	say_but(attached("kfree_skb"), true, "skbs");
