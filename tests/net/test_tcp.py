@@ -1484,8 +1484,9 @@ def no_entry_for_a_connection():
     assert f"nf_conntrack_max={2 * most}" in found["command"], found
 
 
-@case
-def report_prints_it_again():
+@contextlib.contextmanager
+def keeping_a_ledger():
+    """Of a transfer of which a rule drops a tenth: the file, and the tracer, which goes on."""
     with lab(), server(), tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
         require(not refusal(), refusal())
         file = os.path.join(directory, "ledger")
@@ -1494,8 +1495,14 @@ def report_prints_it_again():
             while "tracing" not in process.stderr.readline():
                 pass
             transfer(V4, 500000)
-            process.terminate()
-            out, err = process.communicate(timeout=30 * PATIENCE)
+            yield file, process
+
+
+@case
+def report_prints_it_again():
+    with keeping_a_ledger() as (file, process):
+        process.terminate()
+        out, err = process.communicate(timeout=30 * PATIENCE)
         assert process.returncode == 0, err
         assert "retransmitted" in out and "lost here" in out and "this_host" in out, out
         again = assert_ok(pktledger("report", file))
@@ -1505,22 +1512,14 @@ def report_prints_it_again():
 @thorough
 def a_ledger_of_one_that_was_killed():
     """What was decided until then: a look at it is made every 10 s."""
-    with lab(), server(), tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
-        require(not refusal(), refusal())
-        file = os.path.join(directory, "ledger")
-        nft(RX, rule("input", DATA, 10))
-        with started("trace", "--balance", "--ledger", file, EXPR) as process:
-            while "tracing" not in process.stderr.readline():
-                pass
-            transfer(V4, 500000)
-
-            def kept():
-                lines = Path(file).read_text().split("\n")[:-1]
-                events = [json.loads(line.split(" ", 1)[1])["data"] for line in lines]
-                return [data["tcp"] for data in events if "tcp" in data]
-            until(kept, 30, "what became of retransmissions")
-            process.kill()
-            process.wait()
+    with keeping_a_ledger() as (file, process):
+        def kept():
+            lines = Path(file).read_text().split("\n")[:-1]
+            events = [json.loads(line.split(" ", 1)[1])["data"] for line in lines]
+            return [data["tcp"] for data in events if "tcp" in data]
+        until(kept, 30, "what became of retransmissions")
+        process.kill()
+        process.wait()
         tcp = kept()[0]
         packets, size = dropped(RX)  # of several segments each, as TSO has them
         assert 0 < packets <= tcp["lost_here"] <= size / 1000, (tcp, packets, size)
