@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "drops/stagemap.h"
 #include "host/netns.h"
 
 static void __attribute__((format(printf, 3, 4)))
@@ -259,18 +260,6 @@ bool finding_is_silence(const char *reason, const char *location)
 
 static bool holds(enum finding_when when, const struct finding_facts *f)
 {
-	static const char *const reasons[] = {
-		[WHEN_PRUNED] = "TCP_OFO_QUEUE_PRUNE",
-		[WHEN_NEIGH_QUEUE] = "NEIGH_QUEUEFULL",
-		[WHEN_TTL] = "IP_INHDR",
-		[WHEN_TOO_BIG] = "PKT_TOO_BIG",
-		[WHEN_RPFILTER] = "IP_RPFILTER",
-		[WHEN_OTHERHOST] = "OTHERHOST",
-		[WHEN_NOT_ROUTER] = "IP_INADDRERRORS",
-		[WHEN_NO_ROUTE] = "IP_INNOROUTES",
-		[WHEN_OWN_SOURCE] = "IP_LOCAL_SOURCE",
-	};
-
 	switch (when) {
 	case WHEN_ALWAYS:
 		return true;
@@ -303,46 +292,38 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return f->read_pps > 0 && f->arrival_pps > f->read_pps && !slept(f, RESTED);
 	case WHEN_RING_GROWS:
 		return f->ring_now && f->ring_now < f->ring_max;
-	case WHEN_TX_TOO_BIG: /* most kernels give no reason there */
-		return f->location && (!strcmp(f->location, "ip_fragment") ||
-				       !strcmp(f->location, "ip_do_fragment") ||
-				       !strcmp(f->location, "ip6_fragment"));
 	case WHEN_NO_CARRIER:
 		return f->no_carrier;
-	case WHEN_BRIDGE:
-		return f->location && !strncmp(f->location, "br_", 3);
-	case WHEN_PEER:
-		return f->location && strstr(f->location, "dev_forward_skb");
-	case WHEN_DISCARD: /* ip_error() has reasons for all else (Linux 5.19) */
-		return f->location && f->reason && !strcmp(f->reason, "NOT_SPECIFIED") &&
-		       (!strcmp(f->location, "ip_error") ||
-			!strncmp(f->location, "dst_discard", 11));
 	case WHEN_TAP:
 		return f->tap;
-	case WHEN_NO_QDISC: /* the second: of what was in the queue, as RTNL is given back */
-		return f->location &&
-		       (strstr(f->location, "noop_enqueue") || strstr(f->location, "rtnl_unlock"));
 	case WHEN_DNAT:
 		return f->dnat && *f->dnat->backend;
 	case WHEN_TUNNEL:
 		return f->tunnel;
 	case WHEN_NO_WAY_BACK:
-		return f->back && *f->back->source && !*f->back->by && holds(WHEN_RPFILTER, f);
+		return f->back && *f->back->source && !*f->back->by;
 	case WHEN_OTHER_WAY_BACK:
-		return f->back && f->ifname && *f->back->by && strcmp(f->back->by, f->ifname) &&
-		       holds(WHEN_RPFILTER, f);
+		return f->back && f->ifname && *f->back->by && strcmp(f->back->by, f->ifname);
 	case WHEN_NOT_JOINED:
 		return f->not_joined;
+	case WHEN_NOT_SILENT:
+		return !f->silent || !*f->silent->address;
 	case WHEN_STATE:
 	case WHEN_BALANCE:
-		return false;
-	case WHEN_NEIGH_QUEUE:
-		if (f->silent && *f->silent->address)
-			return false;
-		/* fallthrough */
-	default:
-		return f->reason && !strcmp(f->reason, reasons[when]);
+		break;
 	}
+	return false;
+}
+
+static bool is_listed(const char *list, const char *name)
+{
+	return !list || (name && stagemap_listed(list, name));
+}
+
+static bool fits(const struct finding_row *row, enum stage stage, const struct finding_facts *f)
+{
+	return row->stage == stage && is_listed(row->reason, f->reason) &&
+	       is_listed(row->location, f->location) && holds(row->when, f);
 }
 
 /* Of the time, or of the buffer; at most 100 %. */
@@ -573,7 +554,7 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 	struct change unused;
 
 	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (finding_rows[i].stage != stage || !holds(finding_rows[i].when, facts))
+		if (!fits(&finding_rows[i], stage, facts))
 			continue;
 		bind_facts(&b, facts);
 		finding_write(&finding_rows[i], &b, out, change ? change : &unused);

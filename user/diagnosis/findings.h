@@ -153,27 +153,14 @@ enum finding_when {
 	WHEN_CLASH,	       /* netfilter: new entries of connections clashed with others */
 	WHEN_RULES,	       /* netfilter: a rule's counter moved */
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
-	WHEN_NO_QDISC,	       /* qdisc: none was there, as while the link is down */
-	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL, and no next hop is silent */
-	WHEN_PRUNED,	       /* tcp_rcvbuf: reason TCP_OFO_QUEUE_PRUNE */
+	WHEN_NOT_SILENT,       /* neigh: no next hop is */
 	WHEN_TCP_RMEM,	       /* tcp_rcvbuf: the buffer was as large as tcp_rmem lets it be */
-	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
-	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
-	WHEN_TX_TOO_BIG,       /* tx_socket: where a local sender's packets are fragmented */
 	WHEN_DNAT,	       /* neigh, udp_lookup: a NAT leads there */
 	WHEN_TUNNEL,	       /* udp_csum: what a tunnel has sent */
-	WHEN_RPFILTER,	       /* ip_route: reason IP_RPFILTER */
-	WHEN_NOT_ROUTER,       /* ip_route: reason IP_INADDRERRORS, which needs forwarding off */
 	WHEN_NOT_JOINED,       /* l2, ip_route: to a group that has no member here, no loss */
-	WHEN_NO_WAY_BACK,      /* the same, and there is no route back to the source */
+	WHEN_NO_WAY_BACK,      /* ip_route: there is no route back to the source */
 	WHEN_OTHER_WAY_BACK,   /* there is one, by another device */
 	WHEN_NO_CARRIER,       /* qdisc: the device has no link */
-	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
-	WHEN_BRIDGE,	       /* l2: a bridge dropped it */
-	WHEN_PEER,	       /* tx_device: the other end of a virtual link did not take it */
-	WHEN_NO_ROUTE,	       /* ip_route: reason IP_INNOROUTES */
-	WHEN_DISCARD,	       /* ip_route: a route that discards, which has no reason of its own */
-	WHEN_OWN_SOURCE,       /* ip_route: reason IP_LOCAL_SOURCE */
 	WHEN_TAP,	       /* rcvbuf: the socket is a packet socket */
 };
 
@@ -208,13 +195,15 @@ struct finding_row {
 	enum finding_proof proof;
 	const char *text;
 	const char *about; /* paragraph of the manual, for people who have it before them */
+	const char *reason, *location; /* of its drop sites, as in struct stagemap_row */
 	const char *evidence, *current, *wanted;
 	const char *command; /* that shows more; a change has its own */
 	struct finding_change change;
 	const char *risk;
 };
 
-/* Of a loss the first row of its stage whose condition holds is taken. In the manual's order. */
+/* Of a loss the first row of its stage, reason and place whose condition holds is taken. In the
+ * manual's order. */
 extern const struct finding_row finding_rows[];
 extern const unsigned finding_rows_n;
 

@@ -53,12 +53,14 @@
 const char *const finding_proofs[] = {"not", "lab", "guest", "data"};
 
 const struct finding_row finding_rows[] = {
-	{STAGE_TX_SOCKET, "tx-too-big", WHEN_TX_TOO_BIG, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TX_SOCKET, "tx-too-big", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet is larger than the MTU of the device that it leaves by[ ({ifname}, {mtu})], "
 	 "and must not be fragmented.",
 	 "A packet of this host is larger than the MTU of its way out, and has DF set. Mostly a "
 	 "tunnel made it: its device has an MTU that leaves no room for the tunnel's own headers "
 	 "(VXLAN adds 50 bytes over IPv4, 70 over IPv6). Small packets pass, large ones never do.",
+	 /* most kernels give no reason there */
+	 .location = "ip_fragment ip_do_fragment ip6_fragment",
 	 .evidence = LOST "[; {reason} in {location}]", .current = "[{ifname} MTU {mtu}]",
 	 .wanted = "an MTU of the tunnel's device that leaves room for its headers, smaller "
 		   "packets, or a larger MTU on every link of the way",
@@ -76,12 +78,13 @@ const struct finding_row finding_rows[] = {
 	 "blackhole, unreachable or prohibit. IPv4 refuses such a send() at once; IPv6 may lose "
 	 "the packet after it.",
 	 .evidence = LOST "[; {reason} in {location}]", .wanted = "a route to the destination"},
-	{STAGE_NEIGH, "neigh-queue", WHEN_NEIGH_QUEUE, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_NEIGH, "neigh-queue", WHEN_NOT_SILENT, SEVERITY_WARNING, PROOF_LAB,
 	 "The first packets waited for the neighbour's MAC address, and their queue was full.",
 	 "While the MAC address of the next hop is asked for, a short queue holds packets to it "
 	 "(unres_qlen_bytes of the neighbour table). What comes beyond it pushes out older "
 	 "packets. A static neighbour, or one packet sent well before the traffic, avoids it.",
-	 .evidence = LOST, .wanted = "the neighbour resolved before the traffic starts"},
+	 .reason = "NEIGH_QUEUEFULL", .evidence = LOST,
+	 .wanted = "the neighbour resolved before the traffic starts"},
 	{STAGE_NEIGH, "neigh-dnat", WHEN_DNAT, SEVERITY_ERROR, PROOF_LAB,
 	 "NAT sends what goes to {asked} on to {backend}, and nobody answers for that address[ on "
 	 "{silent_on}].",
@@ -118,14 +121,15 @@ const struct finding_row finding_rows[] = {
 	 "queue's counters show it.",
 	 .evidence = LOST, .wanted = "its link up, or another way",
 	 .command = "ip -d link show dev {ifname}"},
-	{STAGE_QDISC, "qdisc-noop", WHEN_NO_QDISC, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_QDISC, "qdisc-noop", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The device[ {ifname}] had no queue at that moment: its link was down, or its qdisc was "
 	 "being replaced. send() succeeded.",
 	 "While its link is down, and for a moment after, a device has a qdisc that takes nothing "
 	 "(noop). What is sent then is lost at once, and no counter of the device or of its "
 	 "qdisc moves: `tc -s qdisc` shows none of it. The same happens while a qdisc is "
 	 "replaced.",
-	 .evidence = LOST "; in {location}",
+	 /* the second: of what was in the queue, as RTNL is given back */
+	 .location = "*noop_enqueue* *rtnl_unlock*", .evidence = LOST "; in {location}",
 	 .wanted = "a link that stays up; a qdisc that is not replaced under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
@@ -152,14 +156,14 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a longer queue (its limit, and flow_limit of fq), or a smaller "
 		   "net.ipv4.tcp_limit_output_bytes",
 	 .command = "tc -s qdisc show dev {ifname}"},
-	{STAGE_TX_DEVICE, "tx-peer", WHEN_PEER, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TX_DEVICE, "tx-peer", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The other end of the link[ of {ifname}] did not take the packet: it was down, or its MTU "
 	 "is smaller.",
 	 "A virtual link (veth) hands a packet to its other end, which takes none while it is "
 	 "down, "
 	 "and none that is larger than its own MTU. send() succeeded; the device of the sender "
 	 "counts it as dropped. No lower rate helps.",
-	 .evidence = LOST "[; in {location}]",
+	 .location = "*dev_forward_skb*", .evidence = LOST "[; in {location}]",
 	 .wanted = "the other end up, and both with the same MTU",
 	 .command = "ip -d link show dev {ifname}"},
 	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
@@ -247,15 +251,16 @@ const struct finding_row finding_rows[] = {
 	 "the IP stack saw it.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
 	 .command = "tc -s filter show dev {ifname} ingress"},
-	{STAGE_L2, "l2-otherhost", WHEN_OTHERHOST, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_L2, "l2-otherhost", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The frame was addressed to another MAC address than the receiving device's[ "
 	 "({ifname})].",
 	 "The frame carried another destination MAC address than the interface has, and came all "
 	 "the same: a switch that floods, promiscuous mode, or a neighbour entry at the sender "
 	 "that is no longer true.",
-	 .evidence = LOST, .wanted = "the sender's neighbour entry corrected",
+	 .reason = "OTHERHOST", .evidence = LOST,
+	 .wanted = "the sender's neighbour entry corrected",
 	 .command = "ip link show dev {ifname}"},
-	{STAGE_L2, "l2-bridge", WHEN_BRIDGE, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_L2, "l2-bridge", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The bridge did not pass on the frame[ that came by {ifname}]: that port or the one to "
 	 "its "
 	 "destination is blocked, isolated, does not flood, or they are the same.",
@@ -263,7 +268,7 @@ const struct finding_row finding_rows[] = {
 	 "not know that. None is left if the port is not forwarding (STP, `state`), if both are "
 	 "isolated, if it must not flood, if it is the port that the frame came by (`hairpin`), if "
 	 "a VLAN is not on it, or if the frame is larger than its MTU.",
-	 .evidence = LOST "[; {reason}][ in {location}]",
+	 .location = "br_*", .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "the state, the flags and the addresses of both ports reviewed (`bridge fdb`)",
 	 .command = "bridge -d link show"},
 	{STAGE_L2, "l2", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
@@ -320,7 +325,8 @@ const struct finding_row finding_rows[] = {
 	 "With rp_filter the kernel drops a packet to whose source it has no route. Mode 2, loose, "
 	 "drops it too; mode 0 would take any source. Multicast from another network is the usual "
 	 "case: it is received without ever an answer, so nobody missed the route.",
-	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
+	 .reason = "IP_RPFILTER", .evidence = LOST,
+	 .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .wanted = "a route to {source}[ by {ifname}: `ip route add {source} dev {ifname}`, with "
 		   "`via` if a gateway is between]",
 	 .command = "ip route get {source}"},
@@ -331,23 +337,25 @@ const struct finding_row finding_rows[] = {
 	 "through the interface by which it came. With several uplinks or asymmetric routes that "
 	 "is every legitimate packet of the other path. Mode 2 asks only that some route exists. "
 	 "The value in force is the larger one of the interface's and of `all`.",
-	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
+	 .reason = "IP_RPFILTER", .evidence = LOST,
+	 .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .wanted = "loose mode (2), or a route back by {ifname}",
 	 .command = "ip route get {source}",
 	 .change = SYSCTL("net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"),
 	 .risk = "packets with forged sources pass more easily"},
-	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", WHEN_RPFILTER, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_ROUTE, "ip-rpfilter-unseen", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
 	 "another device than it came by[ ({ifname})], or there is none.",
 	 "A packet was dropped by reverse path filtering, and none was seen whose source could be "
 	 "looked up: too few came, or the kernel shows no drop reasons. Loose mode helps only if "
 	 "there is a route back by another device. The counter does not name the interface: it is "
 	 "the strict one with the most traffic.",
-	 .evidence = LOST, .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
+	 .reason = "IP_RPFILTER", .evidence = LOST,
+	 .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
 	 .wanted = "its source known, by watching for longer: without a route back to it a route, "
 		   "with one by another device loose mode (2)",
 	 .command = "pktledger trace --by flow --reason IP_RPFILTER"},
-	{STAGE_IP_ROUTE, "ip-not-router", WHEN_NOT_ROUTER, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_ROUTE, "ip-not-router", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet came for an address that this host does not have[, by {ifname}], and IP "
 	 "forwarding is off here.",
 	 "The kernel forwards only what net.ipv4.ip_forward (of a device: conf/IFNAME/forwarding) "
@@ -356,31 +364,34 @@ const struct finding_row finding_rows[] = {
 	 "address is missing, as that of a service on lo, or the sender's route or neighbour entry "
 	 "leads to the wrong host. It is not changed by --apply: forwarding opens ways that were "
 	 "closed.",
-	 .evidence = LOST "[; {reason}]", .current = "forwarding off",
+	 .reason = "IP_INADDRERRORS", .evidence = LOST "[; {reason}]", .current = "forwarding off",
 	 .wanted = "`sysctl -w net.ipv4.ip_forward=1` (IPv6: net.ipv6.conf.all.forwarding) if this "
 		   "host is a router; else the address here",
 	 .command = "sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding"},
-	{STAGE_IP_ROUTE, "ip-no-route", WHEN_NO_ROUTE, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_ROUTE, "ip-no-route", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "This router has no route to the packet's destination[; it came by {ifname}].",
 	 "The packet was for another host, forwarding is on, and the routes of this one, or of the "
 	 "network namespace that is named, do not lead to its destination, or a route says that it "
 	 "is unreachable. The sender hears of it by ICMP, at a limited rate.",
-	 .evidence = LOST "[; {reason}]", .wanted = "a route to the destination",
+	 .reason = "IP_INNOROUTES", .evidence = LOST "[; {reason}]",
+	 .wanted = "a route to the destination",
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
-	{STAGE_IP_ROUTE, "ip-discard", WHEN_DISCARD, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_ROUTE, "ip-discard", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A route of this router discards what goes to the packet's destination: its type is "
 	 "blackhole, unreachable or prohibit[; it came by {ifname}].",
 	 "Somebody set a route that discards, as against a known attacker or for a network that is "
 	 "no longer there. `ip route get` of the destination shows it. Of `blackhole` nobody "
 	 "hears; the other types send ICMP.",
+	 /* ip_error() has reasons for all else (Linux 5.19) */
+	 .reason = "NOT_SPECIFIED", .location = "ip_error dst_discard*",
 	 .evidence = LOST "[; in {location}]", .wanted = "that route reviewed",
 	 .command = "pktledger trace --by reason,location,flow --stage ip_route"},
-	{STAGE_IP_ROUTE, "ip-own-source", WHEN_OWN_SOURCE, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_ROUTE, "ip-own-source", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet came[ by {ifname}] with a source address that this host has itself.",
 	 "A packet from outside cannot have one of this host's own addresses as its source: "
 	 "another host has the same address, or what this host sent came back to it.",
-	 .evidence = LOST "[; {reason}]", .wanted = "each address on one host only, and no loop",
-	 .command = "ip addr show"},
+	 .reason = "IP_LOCAL_SOURCE", .evidence = LOST "[; {reason}]",
+	 .wanted = "each address on one host only, and no loop", .command = "ip addr show"},
 	{STAGE_IP_ROUTE, "mcast-not-joined", WHEN_NOT_JOINED, SEVERITY_INFO, PROOF_LAB,
 	 "The packets are multicast to a group that nobody has joined[ on {ifname}].",
 	 "Multicast is received only on the devices on which a program has joined the group "
@@ -403,18 +414,18 @@ const struct finding_row finding_rows[] = {
 	 "(ipfrag_time), or the memory for fragments was full. Each lost fragment loses the whole "
 	 "datagram, so losses multiply with the number of fragments.",
 	 .evidence = LOST "[; {reason}]", .wanted = "datagrams that fit the MTU"},
-	{STAGE_IP_FORWARD, "ip-ttl", WHEN_TTL, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_FORWARD, "ip-ttl", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The TTL of the packet ran out on a router[, to which it came by {ifname}].",
 	 "A router counted the packet's TTL down to zero. Either the TTL it was sent with is too "
 	 "small, as with multicast where it is 1, or routes go round in a circle.",
-	 .evidence = LOST "[; sent with TTL {ttl}]", .current = "TTL {ttl}",
+	 .reason = "IP_INHDR", .evidence = LOST "[; sent with TTL {ttl}]", .current = "TTL {ttl}",
 	 .wanted = "a larger TTL, or no routing loop"},
-	{STAGE_IP_FORWARD, "ip-too-big", WHEN_TOO_BIG, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_IP_FORWARD, "ip-too-big", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet was larger than the MTU of the way on, and must not be fragmented.",
 	 "The packet was larger than the MTU of the next link and must not be fragmented. The "
 	 "sender hears of it by ICMP, which firewalls like to drop; then it goes on losing all "
 	 "large packets.",
-	 .evidence = LOST, .current = "MTU {mtu}",
+	 .reason = "PKT_TOO_BIG", .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
 	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "A router did not pass the packet on.",
@@ -699,7 +710,7 @@ const struct finding_row finding_rows[] = {
 	 "The connection was closed, reset or unknown, or the segment was too old for it or "
 	 "outside of its window. Some of it is normal when connections end.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
-	{STAGE_TCP_RCVBUF, "tcp-prune", WHEN_PRUNED, SEVERITY_WARNING, PROOF_LAB,
+	{STAGE_TCP_RCVBUF, "tcp-prune", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "A TCP connection threw away what it had already received: its receive buffer was full of "
 	 "data behind a hole.",
 	 "A segment was lost, those behind it waited for it to be sent again, and there was no "
@@ -707,7 +718,8 @@ const struct finding_row finding_rows[] = {
 	 "had reported to the sender that it has them. What was lost first is the cause; a larger "
 	 "buffer "
 	 "holds more behind a hole.",
-	 .evidence = LOST TCP_READER, .current = TCP_RCVBUF_CURRENT,
+	 .reason = "TCP_OFO_QUEUE_PRUNE", .evidence = LOST TCP_READER,
+	 .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "the first loss found, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "nstat -az TcpExtPruneCalled TcpExtOfoPruned TcpExtRcvPruned"},
 	{STAGE_TCP_RCVBUF, "tcp-rmem", WHEN_TCP_RMEM, SEVERITY_WARNING, PROOF_LAB,
