@@ -34,7 +34,8 @@ struct balance {
 	struct balance_spec spec;
 	struct balance_cell *cells; /* mapped */
 	bool by_functions;	    /* reads are seen where udp_recvmsg() ends, not by tracepoint */
-	unsigned judged;	    /* causes */
+	struct cause_judge causes;
+	unsigned judged; /* of them */
 	bool doubtful[BALANCE_CAUSES];
 };
 
@@ -243,6 +244,8 @@ int balance_open(struct balance **out, const struct balance_spec *spec, struct e
 
 	b = mem_new(b);
 	b->spec = *spec;
+	b->causes.reasons = spec->reasons;
+	b->causes.ksyms = spec->ksyms;
 	b->by_functions = reasons_tracepoint_args(spec->reasons, "sock_recv_length") < 0;
 	rc = load(b, numbered, true, err);
 	if (trace_load_again(rc) && numbered) /* Linux before 6.12 */
@@ -271,15 +274,14 @@ void balance_tick(struct balance *b)
 	if (known == b->judged)
 		return;
 	while (!bpf_map_get_next_key(fd, prev, &key)) {
-		struct judged_cause c;
 		bool sure;
 
 		prev = &key;
 		if (bpf_map_lookup_elem(fd, &key, &index) || index >= BALANCE_CAUSES ||
 		    b->skel->bss->sides[index] != SIDE_UNJUDGED)
 			continue;
-		cause_judge(&c, &key.key, b->spec.reasons, b->spec.ksyms);
-		b->skel->bss->sides[index] = (uint8_t)side_of(&c, &key, &sure);
+		b->skel->bss->sides[index] =
+			(uint8_t)side_of(cause_judge(&b->causes, &key.key), &key, &sure);
 		b->doubtful[index] = !sure;
 	}
 	b->judged = known;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "trace_abi.h"
 
 /*
@@ -191,9 +192,9 @@ static enum noise judge_consumed(struct judged_cause *c, bool copy)
 	return copy ? row->cloned : row->noise;
 }
 
-void cause_judge(struct judged_cause *c, const struct watch_key *key, const struct reasons *r,
-		 const struct ksyms *k)
+static void judge(struct judged_cause *c, const struct reasons *r, const struct ksyms *k)
 {
+	const struct watch_key *key = &c->key;
 	struct stagemap_event e = {
 		.reason = c->reason,
 		.location = c->location,
@@ -205,7 +206,6 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 	};
 	struct ksym at, aux;
 
-	memset(c, 0, sizeof(*c));
 	if (key->flags & WATCH_CONSUMED)
 		snprintf(c->reason, sizeof(c->reason), "CONSUMED");
 	else
@@ -222,4 +222,20 @@ void cause_judge(struct judged_cause *c, const struct watch_key *key, const stru
 	}
 	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, key->flags & WATCH_COPY)
 					       : noise_judge(&e, &c->verdict);
+}
+
+const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch_key *from)
+{
+	struct watch_key key = *from;
+	struct judged_cause *c;
+
+	key.ifindex = key.netns = 0;
+	c = &j->known[(key.location ^ key.location >> 8 ^ (uint32_t)key.reason ^ key.flags << 3 ^
+		       key.pkt_type << 5) %
+		      LENGTH(j->known)];
+	if (memcmp(&c->key, &key, sizeof(key))) {
+		*c = (struct judged_cause){.key = key};
+		judge(c, j->reasons, j->ksyms);
+	}
+	return c;
 }

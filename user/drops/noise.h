@@ -80,14 +80,21 @@ const struct consumed_row *consumed_find(const char *function);
 
 /* A cause of drops, with all that is known of it. */
 struct judged_cause {
+	struct watch_key key;	  /* without device and namespace */
 	char reason[REASON_NAME]; /* "CONSUMED": freed as used up */
 	char location[KSYM_NAME]; /* "" unknown */
 	struct verdict verdict;
 	enum noise noise;
 };
 
-/* `key`: of a drop; its device and namespace do not matter. `k` NULL: places are not known. */
-void cause_judge(struct judged_cause *c, const struct watch_key *key, const struct reasons *r,
-		 const struct ksyms *k);
+/* What a cause is takes long to find out, and few come again and again. Set the first two. */
+struct cause_judge {
+	const struct reasons *reasons;
+	const struct ksyms *ksyms; /* NULL: places are not known */
+	struct judged_cause known[256];
+};
+
+/* Lives until the next call. */
+const struct judged_cause *cause_judge(struct cause_judge *j, const struct watch_key *key);
 
 #endif

@@ -22,15 +22,6 @@
 #define PASSES	50
 #define PASS_NS 10000000
 
-/* What was judged of a drop: there are few causes. */
-#define JUDGED 64
-struct judged {
-	struct watch_key key;
-	enum tcp_drop is;
-	enum stage stage;
-	bool outside;
-};
-
 struct tcp_observer {
 	struct tcp_bpf *skel;
 	struct tcp_spec spec;
@@ -38,9 +29,8 @@ struct tcp_observer {
 	struct trail *trail; /* NULL: none is kept */
 	struct ring_buffer *ring;
 	struct list listeners; /* struct tcp_listening */
-	struct judged judged[JUDGED];
-	unsigned n_judged; /* so far: the oldest gives way */
-	bool has_err;	   /* the tracepoint reports retransmissions that failed */
+	struct cause_judge causes;
+	bool has_err; /* the tracepoint reports retransmissions that failed */
 	bool attached;
 	int comes, leaves; /* links of tcp_comes and tcp_leaves, or -1; see keep_attached() */
 };
@@ -101,25 +91,11 @@ static enum tcp_drop drop_is(const struct judged_cause *c)
 static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *stage, bool *outside)
 {
 	struct tcp_observer *o = arg;
-	struct watch_key plain = *key;
-	struct judged_cause c;
-	struct judged *j;
+	const struct judged_cause *c = cause_judge(&o->causes, key);
 
-	plain.ifindex = plain.netns = 0;
-	for (unsigned i = 0; i < JUDGED && i < o->n_judged; i++) {
-		j = &o->judged[i];
-		if (!memcmp(&j->key, &plain, sizeof(plain))) {
-			*stage = j->stage;
-			*outside = j->outside;
-			return j->is;
-		}
-	}
-	cause_judge(&c, &plain, o->spec.reasons, o->spec.ksyms);
-	j = &o->judged[o->n_judged++ % JUDGED];
-	*j = (struct judged){plain, drop_is(&c), c.verdict.stage, drop_arrives(&c)};
-	*stage = j->stage;
-	*outside = j->outside;
-	return j->is;
+	*stage = c->verdict.stage;
+	*outside = drop_arrives(c);
+	return drop_is(c);
 }
 
 static int on_record(void *arg, void *data, size_t size)
@@ -187,6 +163,8 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	o = mem_new(o);
 	o->comes = o->leaves = -1;
 	o->spec = *spec;
+	o->causes.reasons = spec->reasons;
+	o->causes.ksyms = spec->ksyms;
 	o->listeners.size = sizeof(struct tcp_listening);
 	o->has_err = has_err;
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);

@@ -111,13 +111,11 @@ static const char *find_dev(struct describer *d, const struct watch_key *key)
 	return d->dev[at].dev.name;
 }
 
-static const struct described_cause *find_cause(struct describer *d, const struct watch_key *from,
-						const struct watch_sock *sock)
+static const struct judged_cause *find_cause(struct describer *d, const struct watch_key *from,
+					     const struct watch_sock *sock)
 {
 	struct watch_key key = *from;
-	struct described_cause *c;
 
-	key.ifindex = key.netns = 0;
 	if (has_socket(from) || from->flags & WATCH_OTHERS)
 		key.aux = 0;
 	key.flags &=
@@ -126,15 +124,7 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	if (from->pkt_type == PACKET_OUTGOING ||
 	    (from->flags & WATCH_SOCKET && sock->family == AF_PACKET))
 		key.flags |= WATCH_COPY;
-	c = &d->cause[(key.location ^ key.location >> 8 ^ (uint32_t)key.reason ^ key.flags << 3 ^
-		       key.pkt_type << 5) %
-		      DESCRIBE_CAUSES];
-	if (memcmp(&c->key, &key, sizeof(key))) {
-		memset(c, 0, sizeof(*c));
-		c->key = key;
-		cause_judge(&c->as, &key, d->reasons, d->ksyms);
-	}
-	return c;
+	return cause_judge(&d->causes, &key);
 }
 
 /* If the kernel shows only where packets went, the socket is looked up. -EAGAIN: it will be. */
@@ -191,7 +181,7 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 {
 	const bool others = e->key.flags & WATCH_OTHERS;
 	struct live_row *row = &out->row;
-	const struct described_cause *c;
+	const struct judged_cause *c;
 	struct owner *o = &out->owner;
 
 	memset(out, 0, sizeof(*out));
@@ -209,18 +199,18 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	container_text(&o->container, out->container, sizeof(out->container));
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 	c = find_cause(d, &e->key, &out->sock);
-	row->noise = c->as.noise;
-	row->stage = c->as.verdict.stage;
-	row->note = c->as.verdict.note;
+	row->noise = c->noise;
+	row->stage = c->verdict.stage;
+	row->note = c->verdict.note;
 	live_row_begin(row, "event", "flow");
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
 	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
 
-	row->text[LIVE_DIRECTION] = direction_names[c->as.verdict.direction];
-	if (c->as.verdict.hook != HOOK_NONE)
-		row->text[LIVE_HOOK] = netfilter_hook_names[c->as.verdict.hook];
-	row->text[LIVE_REASON] = c->as.reason;
-	row->text[LIVE_LOCATION] = c->as.location;
+	row->text[LIVE_DIRECTION] = direction_names[c->verdict.direction];
+	if (c->verdict.hook != HOOK_NONE)
+		row->text[LIVE_HOOK] = netfilter_hook_names[c->verdict.hook];
+	row->text[LIVE_REASON] = c->reason;
+	row->text[LIVE_LOCATION] = c->location;
 	row->text[LIVE_IFNAME] = find_dev(d, &e->key);
 	row->text[LIVE_NETNS] = out->netns;
 	row->text[LIVE_SOCKET] = others ? LIVE_OTHERS : out->socket;

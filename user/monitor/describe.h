@@ -13,25 +13,16 @@
 #define SOCKET_TEXT 64
 #define FLOW_TEXT   144
 
-#define DESCRIBE_CAUSES 256 /* places in caches, powers of two */
-#define DESCRIBE_SOCKS	512
-#define DESCRIBE_DEVS	64
-
-/* What a reason at a place means: it takes long to find out, and comes again and again. */
-struct described_cause {
-	struct watch_key key; /* without socket, device and namespace */
-	struct judged_cause as;
-};
+#define DESCRIBE_SOCKS 512 /* places in caches, powers of two */
+#define DESCRIBE_DEVS  64
 
 /* Set the first four, the rest to 0. */
 struct describer {
 	const struct watch *watch;
-	const struct reasons *reasons;
-	const struct ksyms *ksyms; /* NULL: places are not known */
-	struct owners *owners;	   /* NULL: owners are not searched for */
-	unsigned by;		   /* fields that matter: others may stay empty */
+	struct owners *owners; /* NULL: owners are not searched for */
+	unsigned by;	       /* fields that matter: others may stay empty */
 
-	struct described_cause cause[DESCRIBE_CAUSES];
+	struct cause_judge causes;
 	struct {
 		uint64_t cookie;
 		struct watch_sock sock;

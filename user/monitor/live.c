@@ -305,8 +305,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->parts.knows_sockets = watch_knows_sockets(l->watch);
 	l->own.no_sockets = !l->parts.knows_sockets;
 	l->describer.watch = l->watch;
-	l->describer.reasons = l->parts.reasons;
-	l->describer.ksyms = l->parts.ksyms;
+	l->describer.causes.reasons = l->parts.reasons;
+	l->describer.causes.ksyms = l->parts.ksyms;
 	l->describer.owners = spec->owners;
 	l->describer.by = l->spec.by;
 	if (spec->cgroup)
