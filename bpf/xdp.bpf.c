@@ -43,7 +43,7 @@ struct xdp_cpumap_stats {
 
 MAP(xdp_counts, PERCPU_HASH, XDPLOSS_KEYS, struct xdploss_key, struct xdploss_count);
 
-MAP(xdp_devs, LRU_HASH, XDPLOSS_DEVS, struct xdploss_dev_key, struct xdploss_dev);
+MAP(xdp_devs, LRU_HASH, XDPLOSS_DEVS, struct watch_dev_key, struct watch_dev);
 
 ONE_PER_CPU(xdp_own, struct xdploss_own);
 
@@ -51,8 +51,8 @@ struct trace_range on_skb; /* veth_xdp_rcv_skb(): verdicts on skbs in native mod
 
 static __always_inline void note_device(struct net_device *dev, const struct xdploss_key *key)
 {
-	struct xdploss_dev_key at = {key->netns, key->ifindex};
-	struct xdploss_dev name = {};
+	struct watch_dev_key at = {key->netns, key->ifindex};
+	struct watch_dev name = {};
 
 	if (!dev)
 		return;
@@ -241,14 +241,14 @@ struct xdp_buff {
 
 #pragma clang attribute pop
 
-MAP(verdicts, PERCPU_HASH, XDPVERDICT_DEVICES, struct xdpverdict_key, struct xdpverdict_count);
+MAP(verdicts, PERCPU_HASH, XDPVERDICT_DEVICES, struct watch_dev_key, struct xdpverdict_count);
 
 SEC("?fexit/program")
 int xdpverdicts(__u64 *ctx)
 {
 	struct xdp_buff *xdp = (void *)ctx[0];
 	struct net_device *dev = xdp->rxq->dev;
-	struct xdpverdict_key key = {dev->nd_net.net->ns.inum, dev->ifindex};
+	struct watch_dev_key key = {dev->nd_net.net->ns.inum, dev->ifindex};
 	struct xdpverdict_count *c = bpf_map_lookup_elem(&verdicts, &key), none = {};
 	__u32 verdict = ctx[1];
 

@@ -3,11 +3,10 @@
 #ifndef PKTLEDGER_XDP_ABI_H
 #define PKTLEDGER_XDP_ABI_H
 
-#include <linux/types.h>
+#include "watch_abi.h"
 
-#define XDPLOSS_KEYS   1024
-#define XDPLOSS_DEVS   1024
-#define XDPLOSS_IFNAME 16 /* IFNAMSIZ */
+#define XDPLOSS_KEYS 1024
+#define XDPLOSS_DEVS 1024
 
 enum xdploss_kind {
 	XDPLOSS_REDIRECT,	/* xdp_redirect_err: the redirect of a frame failed */
@@ -47,14 +46,6 @@ struct xdploss_count {
 	__u64 packets;
 };
 
-struct xdploss_dev_key {
-	__u32 netns, ifindex;
-};
-
-struct xdploss_dev {
-	char name[XDPLOSS_IFNAME];
-};
-
 /* Per CPU. */
 struct xdploss_own {
 	__u64 uncounted; /* packets without room for their key */
@@ -67,10 +58,6 @@ _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
 #define XDPVERDICT_DEVICES 64 /* that a program is at, at most */
 #define XDPVERDICT_INVALID 5  /* behind XDP_REDIRECT */
 #define XDPVERDICTS	   8  /* a power of two: an index that is masked is within bounds */
-
-struct xdpverdict_key {
-	__u32 netns, ifindex;
-};
 
 /* Per CPU. */
 struct xdpverdict_count {

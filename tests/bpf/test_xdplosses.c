@@ -174,7 +174,7 @@ static struct xdp_sum sum_xdp(const struct xdplosses *x, const struct loss_case 
 		const struct xdploss_key *key = &rows[i].key;
 		struct verdict beside = xdplosses_judge(key, XDPLOSS_BESIDE_KFREE);
 		struct verdict instead = xdplosses_judge(key, XDPLOSS_INSTEAD_OF_KFREE);
-		char name[XDPLOSS_IFNAME];
+		char name[WATCH_IFNAME];
 
 		/* those of a cpumap are in no namespace; nobody else here has any */
 		if (key->netns && key->netns != host.rx.inum && key->netns != host.far.inum &&

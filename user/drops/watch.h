@@ -192,7 +192,7 @@ int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max);
 /* Packets for whose key there was no room. */
 uint64_t xdplosses_uncounted(const struct xdplosses *x);
 
-/* Name of a device, as it was when its key came up; "" unknown. `buf` of XDPLOSS_IFNAME bytes. */
+/* Name of a device, as it was when its key came up; "" unknown. `buf` of WATCH_IFNAME bytes. */
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 			     char *buf);
 

@@ -117,12 +117,12 @@ uint64_t xdplosses_uncounted(const struct xdplosses *x)
 
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex, char *buf)
 {
-	struct xdploss_dev_key key = {netns, ifindex};
-	struct xdploss_dev dev;
+	struct watch_dev_key key = {netns, ifindex};
+	struct watch_dev dev;
 
 	buf[0] = '\0';
 	if (!bpf_map_lookup_elem(bpf_map__fd(x->skel->maps.xdp_devs), &key, &dev))
-		snprintf(buf, XDPLOSS_IFNAME, "%s", dev.name);
+		snprintf(buf, WATCH_IFNAME, "%s", dev.name);
 	return buf;
 }
 
@@ -300,7 +300,7 @@ int xdpverdicts_open(struct xdplosses **out, uint32_t prog_id, struct error *err
 void xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 		      uint64_t packets[XDPVERDICTS])
 {
-	const struct xdpverdict_key key = {netns, ifindex};
+	const struct watch_dev_key key = {netns, ifindex};
 
 	/* no such key: it saw no packet there */
 	trace_sum(x->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/sources.h"
 
-#include <fnmatch.h>
 #include <netinet/in.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -188,7 +187,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
 		     uint64_t packets)
 {
-	char location[128], ifname[XDPLOSS_IFNAME], program[40], map[40];
+	char location[128], ifname[WATCH_IFNAME], program[40], map[40];
 	const struct loss loss = {
 		.verdict = xdplosses_judge(key, s->mode),
 		.packets = packets,
@@ -409,22 +408,6 @@ static void count_sockets(struct sources *s)
 		snprintf(key.ifname, sizeof(key.ifname), "%s", x[i].ifname);
 		find(s, &s->counted, &key)->packets += lost;
 	}
-}
-
-/* Words divided by blanks; a word may end with `*`. */
-static bool is_place(const char *places, const char *location)
-{
-	char word[KSYM_NAME];
-
-	for (const char *p = places; *p; p += strspn(p, " ")) {
-		size_t len = strcspn(p, " ");
-
-		snprintf(word, sizeof(word), "%.*s", (int)len, p);
-		if (!fnmatch(word, location, 0))
-			return true;
-		p += len;
-	}
-	return false;
 }
 
 /* Sockets whose drops have no event */
@@ -688,7 +671,7 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 		table_add(&s->events, row, BY_COUNTER);
 	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);
 	for (unsigned i = 0; i < s->places_n && !counts; i++)
-		counts = is_place(s->places[i], key.what);
+		counts = stagemap_listed(s->places[i], key.what);
 	if (counts)
 		find(s, &s->dropped, &key)->packets += row->counts.packets;
 }
@@ -705,7 +688,7 @@ static uint64_t repeated(const struct sources *s, const struct counted *c)
 		sum = lost_by_xdp(s, c, c->row->events);
 	for (unsigned i = 0; c->row->places && i < s->dropped.n; i++) {
 		if (d[i].netns == c->netns && d[i].ifindex == c->ifindex &&
-		    is_place(c->row->places, d[i].what))
+		    stagemap_listed(c->row->places, d[i].what))
 			sum += d[i].packets;
 	}
 	return sum;
