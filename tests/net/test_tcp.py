@@ -1405,7 +1405,10 @@ def accept_queue_full(backlog, somaxconn, findings):
 
 
 @table(first(1, [("of EXPR", ["--balance", EXPR], "tcp-listen-own"),
-                 ("of all", ["-n", RX], "tcp-listen")]))
+                 ("of all", ["-n", RX], "tcp-listen"),
+                 ("without a balance", [f"port {PORT}"], "tcp-listen"),
+                 ("perhaps", [f"host 198.18.7.7 and tcp port {PORT}"], None),
+                 ("another port", [f"tcp port {PORT + 1}"], None)]))
 @where_seen
 def who_does_not_accept(args, finding):
     """What lost is found by its counter, and its process is looked at meanwhile."""
@@ -1420,8 +1423,14 @@ def who_does_not_accept(args, finding):
             time.sleep(0.1)
         document = t.stop()
         listener.close()
-    found = [f for f in document["end"]["findings"] if f["id"] == finding]
-    assert len(found) == 1, document["end"]
+    lost, suspect = ([s["stage"] for s in document["end"][kind]] for kind in ("stages", "suspect"))
+    # of the host in EXPR it may be, but what is counted names none
+    assert ("tcp_listen" in suspect) == ("198.18.7.7" in args[-1]), document["end"]
+    assert ("tcp_listen" in lost) == bool(finding), document["end"]
+    found = [f for f in document["end"]["findings"] if f["stage"] == "tcp_listen"]
+    assert [f["id"] for f in found] == [finding] * bool(finding), document["end"]
+    if not finding:
+        return
     assert f"[{os.getpid()}] ran " in found[0]["evidence"], found
     assert " slept " in found[0]["evidence"], found
 

@@ -261,7 +261,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->ns = NETNS_NONE;
 	l->bound.size = sizeof(struct bound);
 	l->parts.owners = spec->owners;
-	l->parts.filtered = spec->expr && *spec->expr;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
 	l->spec.by |= LIVE_BY_STAGE;
@@ -293,7 +292,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		return rc;
 	l->parts.netns = watch.cfg.netns;
 	l->ifindex = watch.cfg.ifindex;
-	watch.filter = l->filter;
+	watch.filter = l->parts.filter = l->filter;
 	watch.nat = l->parts.nat = l->filter ? nat_find(l->parts.reasons) : NULL;
 	watch.inner = l->parts.inner = spec->inner ? &l->inner : NULL;
 	watch.followed = spec->followed;

@@ -202,7 +202,7 @@ struct live_parts {
 	struct trace_places places;	  /* from live_start() on */
 	uint64_t start_ns;		  /* ktime_now() at live_start() */
 	struct owners *owners;		  /* of the spec */
-	bool filtered;			  /* the spec has an expression */
+	const struct filter *filter;	  /* of the spec's expression; NULL: it has none */
 	bool last; /* the collection that is running, or was the last to run, is the last of all */
 };
 struct live_parts live_parts(const struct live *l);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/sources.h"
 
-#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/tcp.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "drops/filter.h"
 #include "drops/owners.h"
 #include "drops/watch.h"
 #include "host/netdev.h"
@@ -45,6 +48,7 @@ struct silent {
 	uint64_t drops;	 /* as it was read last */
 	uint64_t shown;	 /* packets that have a row */
 	uint64_t events; /* of this socket that had an event after all */
+	bool perhaps;	 /* its port alone is what EXPR asks for */
 	struct silent_record last;
 };
 
@@ -81,6 +85,8 @@ struct sources {
 	unsigned programs;
 
 	bool walks;	    /* over sockets with silent drops */
+	bool knows_sockets; /* watch_knows_sockets() */
+	uint16_t port;	    /* of all that EXPR takes; 0: it does not say */
 	struct list silent; /* struct silent */
 	uint64_t walked_ns; /* when, and what it took */
 	uint64_t walk_ns;
@@ -124,7 +130,7 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 	struct live_row row = {
 		.stage = x->verdict.stage,
 		/* of a filter on packets, what has no packet can only say "perhaps" */
-		.noise = x->suspect || s->spec.expr ? NOISE_SUSPECT : NOISE_LOSS,
+		.noise = x->suspect || (s->spec.expr && !x->sock) ? NOISE_SUSPECT : NOISE_LOSS,
 		.note = x->verdict.note,
 		.netns = x->netns,
 		.counts = {.events = x->packets, .packets = x->packets},
@@ -415,13 +421,49 @@ static void count_sockets(struct sources *s)
 #define SILENT_MAX    4096
 #define SILENT_REASON "sk_drops"
 
+static bool is_listener(const struct watch_sock *sock)
+{
+	return sock->type == SOCK_STREAM;
+}
+
+/* Whether EXPR takes a SYN to the listener, from nobody in particular. */
+static bool takes_syn(const struct sources *s, const struct watch_sock *sock)
+{
+	const struct filter *f = live_parts(s->live).filter;
+	const struct tcphdr syn = {
+		.dest = htons(sock->local_port), .doff = sizeof(syn) / 4, .syn = 1};
+	struct {
+		struct iphdr ip;
+		struct tcphdr tcp;
+	} v4 = {{.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP}, syn};
+	struct {
+		struct ip6_hdr ip;
+		struct tcphdr tcp;
+	} v6 = {{.ip6_vfc = 6 << 4, .ip6_nxt = IPPROTO_TCP}, syn};
+
+	v4.ip.tot_len = htons(sizeof(v4));
+	v6.ip.ip6_plen = htons(sizeof(syn));
+	memcpy(&v4.ip.daddr, sock->local, sizeof(v4.ip.daddr));
+	memcpy(&v6.ip.ip6_dst, sock->local, sizeof(v6.ip.ip6_dst));
+	return filter_match_user(f, FILTER_L3, &v4, sizeof(v4), sizeof(v4)) ||
+	       (sock->family == AF_INET6 &&
+		filter_match_user(f, FILTER_L3, &v6, sizeof(v6), sizeof(v6)));
+}
+
 static void keep_silent(void *arg, const void *record)
 {
 	const struct silent_record *r = record;
 	struct sources *s = arg;
 	struct silent *x;
+	bool taken;
 
 	if (s->spec.netns && r->sock.netns != s->ns.inum)
+		return;
+	taken = !s->spec.expr || (is_listener(&r->sock) && takes_syn(s, &r->sock));
+	if (!taken && (!is_listener(&r->sock) || r->sock.local_port != s->port))
+		return;
+	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
+	if (!s->knows_sockets && !is_listener(&r->sock))
 		return;
 	x = list_find(&s->silent, offsetof(struct silent, last.sock.inode), &r->sock.inode,
 		      sizeof(r->sock.inode));
@@ -432,6 +474,7 @@ static void keep_silent(void *arg, const void *record)
 	x->drops = r->sock.drops;
 	x->cookie = r->cookie;
 	x->last = *r;
+	x->perhaps = !taken;
 }
 
 static int walk_silent(struct sources *s)
@@ -455,7 +498,7 @@ static void collect_silent(struct sources *s, struct live *l)
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
 		const struct watch_sock *sock = &x->last.sock;
-		const bool tcp = sock->protocol == IPPROTO_TCP;
+		const bool tcp = is_listener(sock);
 		uint64_t lost = x->drops - x->base, rest = lost > x->events ? lost - x->events : 0;
 		char socket[SOCKET_TEXT], process[32];
 		const struct loss loss = {
@@ -466,6 +509,7 @@ static void collect_silent(struct sources *s, struct live *l)
 						  "short: no event (tcp_conn_request)"
 						: "the buffer of the socket was full: no event "
 						  "(raw_rcv, packet_rcv)"},
+			.suspect = x->perhaps,
 			.packets = unshown(&x->shown, rest),
 			.source = "counter",
 			.scope = "host",
@@ -590,8 +634,7 @@ static void causes_in(const struct sources *s, uint32_t inum, struct list *cause
 			add_cause(causes, row, row->netns ? CHECKED : "");
 	}
 	for (unsigned i = 0; i < s->silent.n; i++) {
-		if (silent[i].last.sock.netns == inum &&
-		    silent[i].last.sock.protocol == IPPROTO_TCP)
+		if (silent[i].last.sock.netns == inum && is_listener(&silent[i].last.sock))
 			of_sockets.counts.events += silent[i].shown;
 	}
 	live_row_begin(&of_sockets, "counter", CHECKED);
@@ -661,11 +704,14 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 	struct sources *s = arg;
 	bool counts = false;
 
-	if (e->key.flags & WATCH_SOCKET) {
-		struct silent *x = s->silent.at;
+	for (unsigned i = 0; i < s->silent.n; i++) {
+		struct silent *x = (struct silent *)s->silent.at + i;
 
-		for (unsigned i = 0; i < s->silent.n; i++)
-			x[i].events += x[i].cookie == e->key.aux ? row->counts.packets : 0;
+		/* where sockets are not known, it may be any one's */
+		if (s->knows_sockets
+			    ? e->key.flags & WATCH_SOCKET && x->cookie == e->key.aux
+			    : row->stage == STAGE_SOCKET_FILTER && x->last.sock.netns == row->netns)
+			x->events += row->counts.packets;
 	}
 	if (s->checks)
 		table_add(&s->events, row, BY_COUNTER);
@@ -803,9 +849,10 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		open_losses(s, l);
 	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
-	/* before rx_sk (Linux 6.11) raw sockets had an event, of which the socket is not known */
-	s->walks = source.collect && !spec->expr && !spec->ifname && live_parts(l).knows_sockets &&
-		   spec->owners;
+	s->walks = source.collect && !spec->ifname && !spec->inner && spec->owners;
+	s->knows_sockets = live_parts(l).knows_sockets;
+	if (spec->expr && !strstr(spec->expr, "udp"))
+		s->port = filter_port(spec->expr, &(bool){false});
 	s->checks = source.collect && !spec->expr && !spec->ifname && spec->owners;
 	table_init(&s->events, LIVE_ROWS);
 	s->rates.inum = s->ns.inum;

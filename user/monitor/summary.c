@@ -20,17 +20,12 @@
 #define SOURCES_NS	  500000000 /* until one is seen, after the first loss */
 #define START_NETNS	  16	    /* namespaces read before there is any loss */
 #define START_MS	  500	    /* that this may delay the start */
-#define LISTENERS_MAX	  4096
-#define WALK_SHARE	  100 /* of the time, to look at all listeners takes one part in so many */
 
 struct why {
 	struct owners *owners;
 	struct readings *readings;
-	struct nftrules *rules; /* NULL: no memory for it */
-	struct list conntracks; /* struct conntrack_noted */
-	struct list listeners;	/* struct listener_noted, if `listens` */
-	bool listens;		/* what only they count makes no row: a filter is set */
-	uint64_t walked_ns, walk_ns;
+	struct nftrules *rules;	    /* NULL: no memory for it */
+	struct list conntracks;	    /* struct conntrack_noted */
 	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
 	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
 	struct way_back back;
@@ -48,10 +43,6 @@ struct conntrack_noted {
 	struct stack_conntrack was;
 };
 
-struct listener_noted {
-	uint64_t inode, drops;
-};
-
 static struct reading_socket reading_id(const struct watch_sock *sock)
 {
 	return (struct reading_socket){.inode = sock->inode,
@@ -60,36 +51,6 @@ static struct reading_socket reading_id(const struct watch_sock *sock)
 				       .port = sock->local_port,
 				       .tcp = sock->protocol == IPPROTO_TCP,
 				       .cgroup = sock->cgroup};
-}
-
-static void note_listener(void *arg, const void *record)
-{
-	const struct watch_sock *sock = &((const struct silent_record *)record)->sock;
-	const struct reading_socket id = reading_id(sock);
-	struct why *w = arg;
-	struct listener_noted *x = list_find(&w->listeners, offsetof(struct listener_noted, inode),
-					     &id.inode, sizeof(id.inode));
-
-	if (!id.tcp || (!x && w->listeners.n == LISTENERS_MAX))
-		return;
-	if (!x) {
-		x = list_add(&w->listeners);
-		*x = (struct listener_noted){id.inode, w->walked_ns ? 0 : sock->drops};
-	}
-	if (sock->drops > x->drops)
-		readings_note(w->readings, &id, sock->drops - x->drops);
-	x->drops = sock->drops;
-}
-
-static void walk_listeners(struct why *w)
-{
-	const uint64_t now = clock_now();
-
-	if (!w->listens || now - w->walked_ns < WALK_SHARE * w->walk_ns)
-		return;
-	owners_silent(w->owners, note_listener, w);
-	w->walked_ns = clock_now();
-	w->walk_ns = w->walked_ns - now;
 }
 
 /* The firewall of a namespace as it is now: its rules, and what it dropped without one. */
@@ -114,7 +75,6 @@ static int start(void *arg, struct error *err)
 
 	(void)err;
 	readings_begin(w->readings, netns, n);
-	walk_listeners(w);
 	for (unsigned i = 0; i < n; i++)
 		note_firewall(w, netns[i]);
 	/* what is lost before the first list cannot be kept apart from what was lost long ago */
@@ -151,7 +111,6 @@ static void collect(void *arg, struct live *l)
 			way_sources_open(&w->sources);
 		}
 	}
-	walk_listeners(w);
 	readings_interval(w->readings);
 }
 
@@ -163,9 +122,7 @@ int why_open(struct why **why, const struct live_spec *spec, struct live *l, str
 
 	*why = NULL;
 	w->owners = spec->owners;
-	w->listens = spec->expr && spec->unfragmented;
 	w->conntracks.size = sizeof(struct conntrack_noted);
-	w->listeners.size = sizeof(struct listener_noted);
 	ret = readings_open(&w->readings, spec->owners, NULL, err);
 	if (ret) {
 		free(w);
@@ -184,7 +141,6 @@ void why_close(struct why *w)
 	readings_close(w->readings);
 	nftrules_close(w->rules);
 	list_free(&w->conntracks);
-	list_free(&w->listeners);
 	way_sources_close(w->sources);
 	free(w);
 }
@@ -418,7 +374,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		struct change change = {};
 		struct watch_sock sock;
 
-		if (!row && stage == STAGE_IP_ROUTE && live_parts(l).filtered) {
+		if (!row && stage == STAGE_IP_ROUTE && live_parts(l).filter) {
 			row = not_joined(s->total);
 			f.not_joined = row;
 		}
