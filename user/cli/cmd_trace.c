@@ -157,6 +157,7 @@ struct trace_ledger {
 	uint64_t quiet_ns;	 /* of the stretch that is not written yet */
 	struct live_own last;	 /* own losses, as written last */
 	uint64_t tcp_ns;	 /* when retransmissions were looked at last */
+	struct json_object *tcp; /* what was known of them then */
 	int rc;			 /* it could not be written, which was said: the trace goes on */
 };
 
@@ -512,7 +513,7 @@ static struct json_object *with_details(const struct trace *t, struct json_objec
 /* For the ledger, so that it has what was decided before a crash; sockets and devices are read. */
 static void keep_tcp(struct trace *t, struct json_object *kept, uint64_t time_ns)
 {
-	static struct tcp_balance now, last;
+	static struct tcp_balance now;
 	struct json_object *part;
 
 	if (!t->tcp_account || time_ns - t->ledger.tcp_ns < TCP_NS)
@@ -520,7 +521,7 @@ static void keep_tcp(struct trace *t, struct json_object *kept, uint64_t time_ns
 	t->ledger.tcp_ns = time_ns;
 	if (tcp_account_look(t->tcp_account, &now))
 		return;
-	part = json_tcp_part(&now, &last);
+	part = json_tcp_part(&now, &t->ledger.tcp);
 	if (part)
 		json_put(kept, "tcp", part);
 }
@@ -724,6 +725,7 @@ static int trace_run(void *options, struct error *err)
 	session_end(&t.session);
 	pcapng_close(t.events.file);
 	json_object_put(t.start);
+	json_object_put(t.ledger.tcp);
 	if (t.ledger.file)
 		written(&t, ledgerfile_close(t.ledger.file, &(struct error){}));
 	log_progress_clear();

@@ -128,7 +128,7 @@ struct heap {
 	double peak_pps; /* of the worst part */
 	bool any, has_flows;
 	struct json_object *losses; /* the last own_losses, held */
-	struct json_object *tcp;    /* json_tcp_part() of all; NULL: of none */
+	struct json_object *tcp;    /* of all; NULL: of none */
 };
 
 struct series {
@@ -163,55 +163,6 @@ double series_peak(const struct json_object *interval)
 	return length_ns > 0 ? json_get_double(interval, "dropped") * 1e9 / length_ns : 0;
 }
 
-static void add_counts(struct json_object *sum, const struct json_object *part);
-
-/* The item of `list` that has the same texts as `part`. */
-static struct json_object *same_item(const struct json_object *list, const struct json_object *part)
-{
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *item = json_object_array_get_idx(list, i);
-		bool same = true;
-
-		json_object_object_foreach (part, key, value) {
-			if (!json_object_is_type(value, json_type_int))
-				same &= json_object_equal(value, json_get(item, key));
-		}
-		if (same)
-			return item;
-	}
-	return NULL;
-}
-
-static void add_list(struct json_object *sum, const struct json_object *part)
-{
-	for (size_t i = 0; i < json_object_array_length(part); i++) {
-		struct json_object *from = json_object_array_get_idx(part, i), *to, *copy = NULL;
-
-		if (!json_object_is_type(from, json_type_object))
-			continue;
-		to = same_item(sum, from);
-		if (to)
-			add_counts(to, from);
-		else if (!json_object_deep_copy(from, &copy, NULL))
-			json_object_array_add(sum, copy);
-	}
-}
-
-/* Adds numbers, also of members and of items of lists that have the same texts. */
-static void add_counts(struct json_object *sum, const struct json_object *part)
-{
-	json_object_object_foreach (part, key, value) {
-		struct json_object *old = json_get(sum, key);
-
-		if (json_object_is_type(value, json_type_int))
-			json_put_u64(sum, key, json_get_u64(sum, key) + json_get_u64(part, key));
-		else if (json_object_is_type(value, json_type_object))
-			add_counts(old ? old : json_put_object(sum, key), value);
-		else if (json_object_is_type(value, json_type_array))
-			add_list(old ? old : json_put_list(sum, key), value);
-	}
-}
-
 static void heap_add(struct heap *h, const struct json_object *interval, unsigned by,
 		     uint64_t to_ns)
 {
@@ -241,7 +192,7 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 		return;
 	if (!h->tcp)
 		h->tcp = json_object_new_object();
-	add_counts(h->tcp, tcp);
+	json_tcp_add(h->tcp, tcp, false);
 }
 
 static struct json_object *heap_json(const struct heap *h, unsigned by)

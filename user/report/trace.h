@@ -65,10 +65,17 @@ struct tcp_balance; /* monitor/tcp.h */
 struct json_object *json_tcp(const struct tcp_balance *b);
 
 /*
- * "tcp" of an interval: of two of tcp_account_look() what `now` has more than `last`, which is
- * `now` then. What was sent again in one interval may be decided in a later one. NULL: nothing.
+ * "tcp" of an interval: what `now`, of tcp_account_look(), has more than at the last look, which
+ * `last` keeps; NULL at first. What was sent again in one interval may be decided in a later one.
+ * NULL: nothing.
  */
-struct json_object *json_tcp_part(const struct tcp_balance *now, struct tcp_balance *last);
+struct json_object *json_tcp_part(const struct tcp_balance *now, struct json_object **last);
+
+/*
+ * Adds the counts of such a part to `sum`, or takes them off, down to 0. Items of its lists are the
+ * same if their texts are.
+ */
+void json_tcp_add(struct json_object *sum, const struct json_object *part, bool less);
 
 /* Members of `o` with a word for each, without those that are 0: "3 lost here, 2 beyond". */
 struct tcp_part {

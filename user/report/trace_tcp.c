@@ -116,7 +116,8 @@ static struct json_object *json_trail(const struct tcp_balance *b)
 	return o;
 }
 
-/* What was sent again, and what became of the transmissions before. */
+/* What was sent again, and what became of the transmissions before: counts and their names alone.
+ */
 static struct json_object *json_resent(const struct tcp_balance *b)
 {
 	static const struct record_field beyond[] = {
@@ -149,37 +150,84 @@ static struct json_object *json_resent(const struct tcp_balance *b)
 	return o;
 }
 
-static uint64_t segments_beyond(const struct tcp_balance *b, const struct tcp_beyond *at)
+/* The item of `list` that has the same texts as `part`. */
+static struct json_object *same_item(const struct json_object *list, const struct json_object *part)
 {
-	for (unsigned i = 0; i < b->n_beyond; i++) {
-		if (!strcmp(b->beyond[i].device, at->device) &&
-		    !strcmp(b->beyond[i].netns, at->netns))
-			return b->beyond[i].segments;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *item = json_object_array_get_idx(list, i);
+		bool same = true;
+
+		json_object_object_foreach (part, key, value) {
+			if (!json_object_is_type(value, json_type_int))
+				same &= json_object_equal(value, json_get(item, key));
+		}
+		if (same)
+			return item;
 	}
-	return 0;
+	return NULL;
 }
 
-struct json_object *json_tcp_part(const struct tcp_balance *now, struct tcp_balance *last)
+static bool has_counts(const struct json_object *o)
 {
-	struct tcp_balance part = {};
-	const uint64_t *to = (const uint64_t *)&now->sum, *from = (const uint64_t *)&last->sum;
-	bool any = false;
+	json_object_object_foreach (o, key, value) {
+		bool any = json_get_u64(o, key);
 
-	_Static_assert(!(sizeof(part.sum) % sizeof(*to)), "counts and nothing else");
-	for (size_t i = 0; i < sizeof(part.sum) / sizeof(*to); i++) {
-		((uint64_t *)&part.sum)[i] = to[i] > from[i] ? to[i] - from[i] : 0;
-		any |= to[i] > from[i];
+		if (json_object_is_type(value, json_type_object))
+			any = has_counts(value);
+		for (struct json_each e = json_each(o, key); json_next(&e);)
+			any |= has_counts(e.item);
+		if (any)
+			return true;
 	}
-	part.undecided = tcp_sum_undecided(&part.sum);
-	for (unsigned i = 0; i < now->n_beyond; i++) {
-		struct tcp_beyond *at = &part.beyond[part.n_beyond];
+	return false;
+}
 
-		*at = now->beyond[i];
-		at->segments -= segments_beyond(last, at);
-		part.n_beyond += at->segments && at->segments <= now->beyond[i].segments;
+static void add_list(struct json_object *sum, const struct json_object *part, bool less)
+{
+	for (size_t i = 0; i < json_object_array_length(part); i++) {
+		struct json_object *from = json_object_array_get_idx(part, i), *to, *copy = NULL;
+
+		if (!json_object_is_type(from, json_type_object))
+			continue;
+		to = same_item(sum, from);
+		if (to)
+			json_tcp_add(to, from, less);
+		else if (!less && !json_object_deep_copy(from, &copy, NULL))
+			json_object_array_add(sum, copy);
 	}
-	*last = *now;
-	return any || part.n_beyond ? json_resent(&part) : NULL;
+	for (size_t i = json_object_array_length(sum); less && i--;) {
+		if (!has_counts(json_object_array_get_idx(sum, i)))
+			json_object_array_del_idx(sum, i, 1);
+	}
+}
+
+void json_tcp_add(struct json_object *sum, const struct json_object *part, bool less)
+{
+	json_object_object_foreach (part, key, value) {
+		struct json_object *old = json_get(sum, key);
+		const uint64_t had = json_get_u64(sum, key), n = json_get_u64(part, key);
+
+		if (json_object_is_type(value, json_type_int))
+			json_put_u64(sum, key, !less ? had + n : had > n ? had - n : 0);
+		else if (json_object_is_type(value, json_type_object))
+			json_tcp_add(old ? old : json_put_object(sum, key), value, less);
+		else if (json_object_is_type(value, json_type_array))
+			add_list(old ? old : json_put_list(sum, key), value, less);
+	}
+}
+
+struct json_object *json_tcp_part(const struct tcp_balance *b, struct json_object **last)
+{
+	struct json_object *part = json_resent(b), *now = json_resent(b);
+
+	if (*last)
+		json_tcp_add(part, *last, true);
+	json_object_put(*last);
+	*last = now;
+	if (has_counts(part))
+		return part;
+	json_object_put(part);
+	return NULL;
 }
 
 struct json_object *json_tcp(const struct tcp_balance *b)
@@ -353,7 +401,8 @@ static void put_stall(struct page *p, unsigned indent, const char *what,
 
 #define FLOWS_PRINTED 8
 
-/* What was sent again, and what became of the transmissions before. */
+/* What was sent again, and what became of the transmissions before: counts and their names alone.
+ */
 static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
 	const uint64_t again = json_get_u64(tcp, "retransmitted");

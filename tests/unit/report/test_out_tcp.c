@@ -188,8 +188,8 @@ CASE(json)
 CASE(parts_of_a_ledger)
 {
 	struct series *series = series_new(SERIES_PARTS, LIVE_BY_DEFAULT);
-	struct tcp_balance last = {}, b = {.so_far = true};
-	struct json_object *interval, *sum, *tcp;
+	struct tcp_balance b = {.so_far = true};
+	struct json_object *interval, *sum, *tcp, *last = NULL;
 
 	for (unsigned i = 1; i <= 3 * SERIES_MAX; i++) {
 		b.sum.retransmitted += 3;
@@ -234,4 +234,5 @@ CASE(parts_of_a_ledger)
 		json_object_put(sum);
 	}
 	series_free(series);
+	json_object_put(last);
 }
