@@ -135,8 +135,8 @@ if EVERYTHING:
         with lab():
             bottleneck()
             document = search("--lab", NAME, "--tx", "socket", "-t", "2", "--sum", "14",
-                              "--min-rate", "1k", "--max-rate", "30k", "--rcvbuf", "8m",
-                              "--sndbuf", "8m", "--nice", "-20", "-q", seconds=900)
+                              "--precision", "0.5%", "--min-rate", "1k", "--max-rate", "30k",
+                              "--rcvbuf", "8m", "--sndbuf", "8m", "--nice", "-20", "-q", seconds=900)
         assert_log(document)
         capacity = RATE + BUFFER / 2
         assert_found(document["end"]["ndr"], capacity, stage)

@@ -14,6 +14,7 @@
 #define SCHEMA	   "pktledger/search/1"
 #define MRR_TRIALS 10
 #define SHORT_NS   1000000000 /* trials of the first, coarse targets */
+#define RCVBUF	   (16 << 20) /* takes in what comes while a reader waits for its CPU */
 
 struct search_options {
 	struct run_options run;
@@ -32,7 +33,7 @@ static const struct method {
 	double exceed;
 	bool pdr;
 } methods[] = {
-	{"MLRsearch", 1000000000, 21, 0.5, true},
+	{"MLRsearch", 500000000, 21, 0.5, true},
 	{"rfc2544", 60000000000, 1, 0, false},
 	{"tst009", 60000000000, 2, 0.5, false},
 	{"mrr", 1000000000, 1, 0, false},
@@ -70,7 +71,7 @@ static const struct opt search_opts[] = {
 	 .parse = parse_share, .default_text = "0.5%",
 	 .help = "loss that the partial drop rate may have"},
 	{"precision", 0, OPT_CUSTOM, AT(precision), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "0.5%", .help = "how close the two bounds of a rate have to come"},
+	 .default_text = "1%", .help = "how close the two bounds of a rate have to come"},
 	{"sum", 0, OPT_TIME, AT(sum_ns), .set_offset = SET(sum_set), .min = 1,
 	 .default_text = "21 trials", .help = "trials at a rate, in all, before it is decided on"},
 	{"exceed", 0, OPT_CUSTOM, AT(exceed), .set_offset = SET(exceed_set), .metavar = "SHARE",
@@ -81,7 +82,7 @@ static const struct opt search_opts[] = {
 		 "five, until two agree"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
 	 .help = "no trial begins later than that; the bounds found until then are shown"},
-	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1, .default_text = "none",
+	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1,
 	 .help = "no more trials than that after the warm-up; the same is shown"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
 	 .help = "RFC 2544: no loss in a single trial of 60 s decides"},
@@ -173,6 +174,8 @@ static int plan_at(const struct report *r, const struct rate *rate, uint64_t tim
 	if (rate)
 		o.traffic.spec.rate = *rate;
 	o.traffic.spec.duration_ns = time_ns;
+	if (!o.traffic.spec.rcvbuf && !o.traffic.spec.faults.set && !o.far.target.to.family)
+		o.traffic.spec.rcvbuf = RCVBUF;
 	o.traffic.count_set = count != 0;
 	if (count)
 		o.traffic.spec.count = count;
@@ -240,10 +243,13 @@ static void check_found(const struct json_object *end, struct error *err)
 	}
 	if (json_get_bool(end, "noise"))
 		error_set(err, STATUS_FAILED, -EDOM,
-			  "let nothing else run on this host, or take longer trials with -t",
-			  "noise: too many trials lost packets at rates that others held; that "
-			  "cannot be told from loss, and the search ends");
-	if (json_get_bool(end, "out_of_trials"))
+			  "let nothing else run on this host, or try --nice -20, or longer trials "
+			  "with -t",
+			  "noise: trials lost packets from %s on, and others held up to %s; the "
+			  "search ends, for it cannot distinguish such noise from loss",
+			  fmt_rate(json_get_double(end, "lost_from_pps")),
+			  fmt_rate(json_get_double(end, "held_to_pps")));
+	else if (json_get_bool(end, "out_of_trials"))
 		error_set(err, STATUS_FAILED, -ETIME, "give it more of --max-trials",
 			  "the search did not finish in so many trials");
 	if (json_get_bool(end, "out_of_time"))
@@ -346,11 +352,12 @@ static const struct search_options defaults = {
 	.run = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1},
 	.search = {.min = {RATE_PPS, 1000},
 		   .warmup_ns = 1000000000,
+		   .most_trials = 100,
 		   .rate_pps = rate_pps,
 		   .run = run_trial,
 		   .on_trial = on_trial},
 	.pdr = 0.005,
-	.precision = 0.005,
+	.precision = 0.01,
 };
 
 static const struct opt_example examples[] = {
@@ -369,10 +376,13 @@ const struct command cmd_search = {
 		"Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) "
 		"until two bounds are as close as --precision: a rate that held, and one "
 		"that did not, with the stage that lost most there. A trial takes "
-		"--duration (1 s); a rate is decided on by trials of --sum. A policer or a "
+		"--duration (500 ms); a rate is decided on by trials of --sum. A policer or a "
 		"queue with room for a burst holds more in a short trial than it does for long: "
 		"-t 60, or --rfc2544, sees that. What was to be "
-		"sent and was not is loss, too. All other options are those of run.",
+		"sent and was not is loss, too. The receive buffer is 16 MiB unless --rcvbuf or a "
+		"fault sets it: a host that keeps the receiver waiting for its CPU would set the "
+		"bound otherwise; with --to it is the other host's. All other options are those of "
+		"run.",
 	.groups = search_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct search_options),

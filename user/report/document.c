@@ -794,6 +794,10 @@ static const struct record_field found_rows[] = {
 	RECORD("out_of_time", BOOL, found, out_of_time),
 	RECORD("out_of_trials", BOOL, found, out_of_trials),
 	RECORD("noise", BOOL, found, noise),
+	RECORD("lost_from_pps", DOUBLE, found, lost_from_pps, .how = RECORD_MILLI,
+	       RECORD_WHEN(found, noise)),
+	RECORD("held_to_pps", DOUBLE, found, held_to_pps, .how = RECORD_MILLI,
+	       RECORD_WHEN(found, noise)),
 	{0},
 };
 

@@ -649,7 +649,7 @@ void text_found(FILE *out, const struct json_object *end)
 	const bool held_back = json_get_bool(end, "held_back");
 	const bool generator = json_get_bool(end, "generator_limited");
 	const char *highest = held_back	  ? "the sender's device takes"
-			      : generator ? "this host generates"
+			      : generator ? "this host generates steadily"
 					  : "was asked for";
 	struct page p = page_open(out, false, 0);
 
@@ -665,8 +665,12 @@ void text_found(FILE *out, const struct json_object *end)
 		   fmt_many(json_get_u64(end, "trials"), "trial"),
 		   fmt_rate(json_get_double(end, "min_rate_pps")),
 		   fmt_rate(json_get_double(end, "max_rate_pps")),
-		   held_back || generator ? " (what " : "", held_back || generator ? highest : "",
-		   held_back || generator ? ")" : "", (unsigned)json_get_u64(end, "frame_bytes"),
+		   held_back || generator ? " (at most " : "",
+		   held_back || generator ? fmt_rate(json_get_double(end, "generator_pps")) : "",
+		   held_back   ? " leave the sender)"
+		   : generator ? " are generated)"
+			       : "",
+		   (unsigned)json_get_u64(end, "frame_bytes"),
 		   fmt_ns(json_get_u64(end, "duration_ns")));
 	page_end(&p);
 }

@@ -20,10 +20,11 @@
 #define WARMUPS	    5	 /* at most, until the two fastest differ by no more */
 #define WARM_SHARE  0.02 /* than that: else a slow moment of this host bounds the search; */
 #define UNSTEADY    0.1	 /* if the slowest is so much slower, it is said */
-#define NOISE	    3	 /* trials at least that lost where others held, */
-#define NOISE_SHARE 0.25 /* and of all at or below that rate: not to be told from loss, */
-#define CLEARLY	    4	 /* if so many widths below that rate as many are lost: else it is near, */
-#define CONTROLS    10	 /* of so many trials there */
+#define HEADROOM    0.03 /* of what this host generates is left, to catch up with a hiccup */
+#define NOISE	    3	 /* trials at least, */
+#define NOISE_SHARE 0.25 /* and of all there, that lost up to a rate and held above it: noise, */
+#define CLEARLY	    4	 /* if so many widths are between them */
+#define CONTROLS    10	 /* of so many trials clearly below a bound, where that may be noise */
 
 struct hunt {
 	const struct search *s;
@@ -176,7 +177,9 @@ static int find_limits(struct hunt *h, struct error *err)
 	f->held_back = f->generator_limited && t.held_back;
 	if (!f->generator_limited)
 		f->max_pps = t.rate_pps;
-	else if (s->max_set)
+	else if (!f->held_back)
+		f->max_pps *= 1 - HEADROOM;
+	if (f->generator_limited && s->max_set)
 		log_warn("%s %.0f packets/s of the %.0f of --max-rate: the search ends there",
 			 who_limits(f), f->generator_pps, t.rate_pps);
 	if (f->generator_limited && f->generator_low < f->generator_pps * (1 - UNSTEADY))
@@ -243,119 +246,116 @@ static void time_at(const struct hunt *h, double pps, const struct found_rate *r
 	}
 }
 
-/* The highest rate below `pps` at which a trial held; 0: none. */
-static double held_below(const struct hunt *h, double pps, const struct found_rate *rate)
+/* The highest rate below `pps` that was tried; 0: none. */
+static double next_below(const struct hunt *h, double pps)
 {
 	const struct found_trial *log = h->log.at;
-	double held = 0;
+	double below = 0;
 
 	for (unsigned i = 0; i < h->log.n; i++) {
-		if (log[i].rate_pps < pps * (1 - SAME_RATE) && !is_bad(&log[i], rate))
-			held = fmax(held, log[i].rate_pps);
+		if (log[i].rate_pps < pps * (1 - SAME_RATE))
+			below = fmax(below, log[i].rate_pps);
 	}
-	return held;
+	return below;
 }
 
-static void take_down(struct found_rate *rate, double pps)
+/* What trials say of a goal, without MLRsearch. 0 or INFINITY: there is no such rate. */
+struct ends {
+	double lost_from; /* the lowest at which more trials lost than may */
+	double held_to;	  /* the highest at which no more did */
+	double upper;	  /* the lowest above that */
+};
+
+static struct ends find_ends(const struct hunt *h, double exceed, const struct found_rate *rate)
 {
-	rate->lower_pps = rate->throughput_pps = pps;
-	rate->has_lower = pps > 0;
-	rate->done &= rate->has_lower;
+	const struct found_trial *log = h->log.at;
+	struct ends e = {.lost_from = INFINITY, .upper = INFINITY};
+	double lost, all;
+
+	for (unsigned i = 0; i < h->log.n; i++) {
+		time_at(h, log[i].rate_pps, rate, &lost, &all);
+		if (lost > exceed * all)
+			e.lost_from = fmin(e.lost_from, log[i].rate_pps);
+		else
+			e.held_to = fmax(e.held_to, log[i].rate_pps);
+	}
+	for (unsigned i = 0; i < h->log.n; i++) {
+		if (log[i].rate_pps > e.held_to * (1 + SAME_RATE))
+			e.upper = fmin(e.upper, log[i].rate_pps);
+	}
+	return e;
 }
 
-/* Trials at a rate or below it, and those of them that lost more than is allowed. */
-static void count_below(const struct hunt *h, double pps, struct found_rate *rate)
+/* Trials from a rate to another, and those of them that lost more than is allowed. */
+static void count_trials(const struct hunt *h, double from, double to, struct found_rate *rate)
 {
 	const struct found_trial *log = h->log.at;
 
 	rate->below = rate->lost_below = 0;
 	for (unsigned i = 0; i < h->log.n; i++) {
-		if (log[i].rate_pps > pps * (1 + SAME_RATE))
+		if (log[i].rate_pps < from || log[i].rate_pps > to * (1 + SAME_RATE))
 			continue;
 		rate->below++;
 		rate->lost_below += is_bad(&log[i], rate);
 	}
 }
 
-static bool too_many_lost(const struct found_rate *rate)
+static bool too_many(unsigned n, unsigned all)
 {
-	return rate->lost_below >= NOISE && rate->lost_below > NOISE_SHARE * rate->below;
+	return n >= NOISE && n > NOISE_SHARE * all;
 }
 
 /*
- * Where a rate below the bound lost more often than is allowed, the next lower one that held; and
- * where too many trials up to the bound lost.
+ * Whether too many trials lost up to a rate, and too many held clearly above it. Near the highest
+ * rate that holds, some lose on any path that has no sharp edge.
  */
-static void stay_below_losers(const struct hunt *h, double exceed_ratio, struct found_rate *rate)
+static bool is_noise(const struct hunt *h, const struct mlr_goal *g)
 {
 	const struct found_trial *log = h->log.at;
-	double lost, all;
+	struct found_rate rate = {.loss_ratio = g->loss_ratio};
+	bool noise = false;
 
-	for (unsigned i = 0; rate->has_lower && i < h->log.n; i++) {
+	for (unsigned i = 0; i < h->log.n; i++) {
 		const double pps = log[i].rate_pps;
 
-		if (pps > rate->lower_pps * (1 + SAME_RATE))
+		count_trials(h, 0, pps, &rate);
+		if (!too_many(rate.lost_below, rate.below))
 			continue;
-		time_at(h, pps, rate, &lost, &all);
-		if (lost <= exceed_ratio * all)
-			continue;
-		take_down(rate, held_below(h, pps, rate));
-		i = UINT_MAX; /* those that are lower may have lost, too */
+		count_trials(h, pps / (1 - CLEARLY * g->width), INFINITY, &rate);
+		noise |= too_many(rate.below - rate.lost_below, rate.below);
 	}
-	for (count_below(h, rate->lower_pps, rate); rate->has_lower && too_many_lost(rate);
-	     count_below(h, rate->lower_pps, rate))
-		take_down(rate, held_below(h, rate->lower_pps, rate));
+	return noise;
 }
 
 /*
- * Whether trials at a rate that is said to hold, or below it, lost so often that it may be noise.
- * Near the highest rate that holds, some lose on any path that has no sharp edge. So what counts is
- * whether they do clearly below it, too, which is tried.
+ * Where MLRsearch has come to its end. A rate at which the coarse search lost in its first trials,
+ * and which is below the bound that was found, is tried again until it has held often enough, or
+ * has not: else a single hiccup there would take the bound down to it. And where too many lost up
+ * to the bound, a rate clearly below it is tried: if too many are lost there, too, that is noise.
  */
-static int look_for_noise(struct hunt *h, unsigned goal, struct error *err)
+static int verify(struct hunt *h, unsigned goal, struct error *err)
 {
 	const struct mlr_goal *g = &h->s->goal[goal];
 	struct found_rate rate = {.loss_ratio = g->loss_ratio};
-	double pps, loss;
+	double loss, lost, all, pps;
 	int rc = 0;
 
 	mlr_bounds(h->mlr, goal, &rate);
-	count_below(h, rate.lower_pps, &rate);
-	if (!rate.has_lower || !too_many_lost(&rate))
-		return 0;
+	while (rate.has_lower && !rc && !is_over(h)) {
+		pps = find_ends(h, g->exceed_ratio, &rate).lost_from;
+		time_at(h, pps, &rate, &lost, &all);
+		if (pps > rate.lower_pps * (1 + SAME_RATE) || lost > g->exceed_ratio * g->sum_s)
+			break;
+		rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
+	}
+	count_trials(h, 0, rate.lower_pps, &rate);
+	if (!rate.has_lower || !too_many(rate.lost_below, rate.below))
+		return rc;
 	pps = fmax(rate.lower_pps * (1 - CLEARLY * g->width), h->found->min_pps);
-	for (count_below(h, pps, &rate); !rc && rate.below < CONTROLS && !is_over(h);
-	     count_below(h, pps, &rate))
-		rc = measure(h, "search", pps, g->initial_s, mlr_left(h->mlr), &loss, err);
-	h->found->noise |= too_many_lost(&rate);
-	return rc;
-}
-
-/*
- * A rate at which the coarse search lost in its first trials, and which is below the bound that was
- * found: tried again until it has held often enough, or has not. Else a single hiccup there would
- * take the bound down to it.
- */
-static int try_losers_again(struct hunt *h, unsigned goal, struct error *err)
-{
-	const struct mlr_goal *g = &h->s->goal[goal];
-	struct found_rate rate = {.loss_ratio = g->loss_ratio};
-	double loss;
-	int rc = 0;
-
-	mlr_bounds(h->mlr, goal, &rate);
-	for (unsigned i = 0; rate.has_lower && i < h->log.n && !rc; i++) {
-		const double pps = ((struct found_trial *)h->log.at)[i].rate_pps;
-		double lost, all;
-
-		if (pps > rate.lower_pps * (1 + SAME_RATE))
-			continue;
-		for (time_at(h, pps, &rate, &lost, &all);
-		     !rc && lost > g->exceed_ratio * all && lost <= g->exceed_ratio * g->sum_s &&
-		     !is_over(h);
-		     time_at(h, pps, &rate, &lost, &all))
-			rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
-	}
+	for (count_trials(h, 0, pps, &rate); !rc && rate.below < CONTROLS && !is_over(h);
+	     count_trials(h, 0, pps, &rate))
+		rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
+	h->found->noise |= too_many(rate.lost_below, rate.below);
 	return rc;
 }
 
@@ -369,11 +369,11 @@ static int search_all(struct hunt *h, struct error *err)
 		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
 		if (rc || mlr_add(h->mlr, loss))
 			break;
-		for (unsigned i = 0; i < h->s->goals && !rc; i++)
-			rc = look_for_noise(h, i, err);
+		for (unsigned i = 0; i < h->s->goals && !h->found->noise; i++)
+			h->found->noise = is_noise(h, &h->s->goal[i]);
 	}
 	for (unsigned i = 0; i < h->s->goals && !rc && !h->found->noise; i++)
-		rc = try_losers_again(h, i, err);
+		rc = verify(h, i, err);
 	return rc;
 }
 
@@ -405,22 +405,57 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 		rate->limit = FOUND_LIMIT_PATH;
 }
 
+/*
+ * The bounds of a search that came to its end are those of MLRsearch, but for a rate below them
+ * that lost too often; of another those that its trials leave.
+ */
+static void take_goal(const struct hunt *h, unsigned goal, struct found_rate *rate)
+{
+	const struct mlr_goal *g = &h->s->goal[goal];
+	struct ends e;
+	double below, held;
+
+	*rate = (struct found_rate){
+		.name = h->s->name[goal], .loss_ratio = g->loss_ratio, .stage = STAGE_NONE};
+	mlr_bounds(h->mlr, goal, rate);
+	e = find_ends(h, g->exceed_ratio, rate);
+	below = next_below(h, e.lost_from);
+	rate->done &= !h->found->noise;
+	held = rate->has_lower ? rate->lower_pps : 0;
+	if (!rate->done) {
+		rate->upper_pps = e.upper;
+		rate->has_upper = e.upper < INFINITY;
+	}
+	if (!rate->done || !rate->has_lower || below < rate->lower_pps)
+		rate->lower_pps = rate->throughput_pps = below;
+	for (count_trials(h, 0, rate->lower_pps, rate);
+	     rate->lost_below > NOISE_SHARE * rate->below;
+	     count_trials(h, 0, rate->lower_pps, rate))
+		rate->lower_pps = rate->throughput_pps = next_below(h, rate->lower_pps);
+	/* far down, for trials that lost below a rate that held: the bounds are not narrow */
+	h->found->noise |= rate->done && rate->lower_pps < held * (1 - CLEARLY * g->width);
+	rate->done &= !h->found->noise;
+	rate->has_lower = rate->lower_pps > 0;
+}
+
 static void take_bounds(const struct hunt *h)
 {
 	struct found *f = h->found;
 
 	f->goals = h->s->goals;
+	f->lost_from_pps = INFINITY;
+	for (unsigned i = 0; i < h->log.n; i++) {
+		const struct found_trial *t = (const struct found_trial *)h->log.at + i;
+
+		if (t->loss_share > h->s->goal[0].loss_ratio)
+			f->lost_from_pps = fmin(f->lost_from_pps, t->rate_pps);
+		else
+			f->held_to_pps = fmax(f->held_to_pps, t->rate_pps);
+	}
 	for (unsigned i = 0; i < f->goals; i++) {
 		struct found_rate *rate = &f->goal[i];
 
-		*rate = (struct found_rate){
-			.name = h->s->name[i],
-			.loss_ratio = h->s->goal[i].loss_ratio,
-			.stage = STAGE_NONE,
-		};
-		mlr_bounds(h->mlr, i, rate);
-		rate->done &= !f->noise;
-		stay_below_losers(h, h->s->goal[i].exceed_ratio, rate);
+		take_goal(h, i, rate);
 		if (rate->has_upper)
 			find_culprit(h, rate->upper_pps, rate->loss_ratio, rate);
 		else if (rate->has_lower && f->generator_limited)

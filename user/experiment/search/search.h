@@ -67,7 +67,7 @@ struct found {
 	double min_pps, max_pps; /* searched between these */
 	double generator_pps;	 /* the most that was sent when as much as possible was asked for */
 	double generator_low;	 /* the least: of one trial the same */
-	bool generator_limited;	 /* that is less than was asked for, and so is max_pps, */
+	bool generator_limited;	 /* that is less than was asked for, and max_pps is a bit less, */
 	bool held_back;		 /* because the sender's queue was full */
 	unsigned goals;
 	struct found_rate goal[MLR_GOALS], mrr;
@@ -75,7 +75,10 @@ struct found {
 	unsigned trials, warmups; /* trials: those included */
 	uint64_t time_ns;	  /* all of it took */
 	bool interrupted, out_of_time, out_of_trials;
-	bool noise; /* so many trials lost that it cannot be told from loss: it ended */
+	/* Too many trials lost below rates at which others held: it ended. */
+	bool noise;
+	/* of the first goal: the lowest that lost, INFINITY: none; the highest that held */
+	double lost_from_pps, held_to_pps;
 };
 
 struct search {
@@ -106,8 +109,9 @@ struct search {
 /*
  * No lower bound is above a rate whose trials lost more often than the goal allows: where
  * MLRsearch has passed one with too few trials to decide on it, more are made, and where they lose,
- * the bound is taken down below it. So it is where more than a quarter of the trials up to it lost;
- * if as many lost clearly below it, that is noise.
+ * the bound is taken down below it; so it is where more than a quarter of the trials up to it lost.
+ * If a search ends early, all rates tried up to the lower bound held, and all from the upper on
+ * lost.
  *
  * Whatever ends it early, `found` has what was found until then. -EINTR after a signal, which is
  * no error; else 0 or -errno with `err`: a trial failed.
