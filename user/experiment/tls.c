@@ -57,6 +57,16 @@ int token_read(struct token *token, const char *path, struct error *err)
 	return 0;
 }
 
+bool token_is(const struct token *token, const char *said)
+{
+	size_t len = strlen(said);
+	uint8_t wrong = len != token->len;
+
+	for (size_t i = 0; i < token->len; i++)
+		wrong |= token->bytes[i] ^ (uint8_t)said[i < len ? i : len];
+	return !wrong;
+}
+
 int token_new(const char *path, struct error *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);

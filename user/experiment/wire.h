@@ -144,6 +144,9 @@ struct token {
  */
 int token_read(struct token *token, const char *path, struct error *err);
 
+/* Whether what was said is the token. It takes as long whatever byte of it is wrong. */
+bool token_is(const struct token *token, const char *said);
+
 /* Makes such a file with 32 random bytes, in hex; one that is there is left as it is: -EINVAL. */
 int token_new(const char *path, struct error *err);
 

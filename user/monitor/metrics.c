@@ -139,6 +139,23 @@ static const char *last_part(const char *text)
 	return slash ? slash + 1 : text;
 }
 
+/*
+ * What no text shows becomes a byte that is no UTF-8, and will be U+FFFD: names that would be
+ * printed alike are one series, and none of them drives a terminal.
+ */
+static const char *as_shown(const char *from, char to[OWNER_NETNS])
+{
+	snprintf(to, OWNER_NETNS, "%s", from);
+	for (char *at = to; *at;) {
+		unsigned len = *at == '\n' ? 1 : utf8_shown(at);
+
+		if (!len)
+			*at = '\xff';
+		at += len ? len : 1;
+	}
+	return to;
+}
+
 /* Series */
 
 static int compare(const void *x, const void *y)
@@ -236,7 +253,7 @@ static void add_row(struct metrics *m, const struct live_row *row, uint64_t now_
 {
 	const char *pod = row->text[LIVE_POD], *name = last_part(pod);
 	char netns[OWNER_NETNS], pod_namespace[CONTAINER_K8S_NS] = "";
-	char unit[OWNER_CGROUP], process[OWNER_TEXT];
+	char unit[OWNER_CGROUP], process[OWNER_TEXT], shown[LABELS][OWNER_NETNS];
 	struct series *one, key = {
 				    .label = {row->text[LIVE_STAGE], row->text[LIVE_REASON], "", "",
 					      "", "", "", "", ""},
@@ -259,6 +276,8 @@ static void add_row(struct metrics *m, const struct live_row *row, uint64_t now_
 		key.label[UNIT] = label_unit(row, unit);
 		key.label[PROCESS] = label_process(row, process);
 	}
+	for (unsigned i = 0; i < LABELS; i++)
+		key.label[i] = as_shown(key.label[i], shown[i]);
 	one = series_of(m, &key, now_ns);
 	one->packets += row->counts.packets;
 	one->bytes += row->counts.bytes;

@@ -223,16 +223,6 @@ static bool is_local(const char *host)
 	       inet_pton(AF_INET6, name, &address) == 1;
 }
 
-/* Takes as long whatever is wrong with it. */
-static bool is_token(const struct token *token, const char *said)
-{
-	uint8_t wrong = strlen(said) != token->len;
-
-	for (size_t i = 0; !wrong && i < token->len; i++)
-		wrong |= token->bytes[i] ^ (uint8_t)said[i];
-	return !wrong;
-}
-
 static bool may_read(const struct http *h, struct MHD_Connection *c)
 {
 	const char *said =
@@ -243,9 +233,9 @@ static bool may_read(const struct http *h, struct MHD_Connection *c)
 	if (!h->spec.token.len)
 		return true;
 	if (said && !strncasecmp(said, BEARER, strlen(BEARER)))
-		return is_token(&h->spec.token, said + strlen(BEARER));
+		return token_is(&h->spec.token, said + strlen(BEARER));
 	user = MHD_basic_auth_get_username_password(c, &password);
-	may = password && is_token(&h->spec.token, password);
+	may = password && token_is(&h->spec.token, password);
 	MHD_free(user);
 	MHD_free(password);
 	return may;

@@ -11,6 +11,7 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -656,6 +657,44 @@ CASE(tokens_are_secret)
 	memset(much, 'x', sizeof(much));
 	much[sizeof(much) - 1] = '\0';
 	assert_int_equal(read_token(much, 0600, &token), -EINVAL);
+}
+
+/* CPU time of some comparisons, the least of several. */
+static clock_t time_of(const struct token *token, const char *said)
+{
+	clock_t least = 0;
+
+	for (unsigned i = 0; i < 9; i++) {
+		clock_t took = clock();
+
+		for (unsigned k = 0; k < 5000; k++)
+			assert_false(token_is(token, said));
+		took = clock() - took;
+		least = i && least < took ? least : took;
+	}
+	return least;
+}
+
+CASE(tokens_are_compared_in_the_same_time)
+{
+	struct token token = {.len = TOKEN_MAX};
+	char said[TOKEN_MAX + 2] = "";
+	clock_t first;
+
+	memset(token.bytes, 'x', TOKEN_MAX);
+	memset(said, 'x', TOKEN_MAX);
+	assert_true(token_is(&token, said));
+	said[TOKEN_MAX] = 'x'; /* longer, shorter, and nothing */
+	assert_false(token_is(&token, said));
+	said[TOKEN_MAX - 1] = '\0';
+	assert_false(token_is(&token, said));
+	assert_false(token_is(&token, ""));
+	said[TOKEN_MAX - 1] = 'y';
+	said[TOKEN_MAX] = '\0';
+	first = time_of(&token, said);
+	said[TOKEN_MAX - 1] = 'x';
+	said[0] = 'y';
+	assert_in_range(time_of(&token, said), first / 2, 2 * first);
 }
 
 int main(void)

@@ -159,6 +159,8 @@ CASE(labels_are_escaped)
 		{"a\"b\\c\nd", "{stage=\"l2\",reason=\"a\\\"b\\\\c\\nd\"}"},
 		{"\xc3\xa4\xff{}", "{stage=\"l2\",reason=\"\xc3\xa4\xef\xbf\xbd{}\"}"},
 		{"\xe2\x82", "{stage=\"l2\",reason=\"\xef\xbf\xbd\xef\xbf\xbd\"}"},
+		{"\033[2J\x7f", "{stage=\"l2\",reason=\"\xef\xbf\xbd[2J\xef\xbf\xbd\"}"},
+		{"\xc2\x9b\xc2\xa0", "{stage=\"l2\",reason=\"\xef\xbf\xbd\xef\xbf\xbd\xc2\xa0\"}"},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -166,6 +168,21 @@ CASE(labels_are_escaped)
 
 		assert_labels(&r, rows[i].labels);
 	}
+}
+
+/* Who scrapes takes no sample twice. */
+CASE(names_that_look_alike_are_one_series)
+{
+	struct metrics *m = metrics_new(10, false);
+	struct live_row first = row(STAGE_L2, NOISE_LOSS, "a\xfe", 3),
+			second = row(STAGE_L2, NOISE_LOSS, "a\x1b", 4);
+
+	take(m, &first, 1);
+	take(m, &second, 2);
+	assert_int_equal(value_of(m, "pktledger_lost_packets_total{stage=\"l2\",reason=\"a"
+				     "\xef\xbf\xbd\"}"),
+			 7);
+	metrics_free(m);
 }
 
 /* Bounds */
