@@ -440,6 +440,8 @@ def a_thousand_silent_callers():
                 assert result.status == 0 and result.json["end"]["delivered"] == 100, result
                 assert time.monotonic() - start < 10 * PATIENCE
                 assert server.poll() is None
+            said = server.err.count("was refused")
+            assert 16 <= said < 40, f"{said} lines of log"
 
 
 @thorough

@@ -14,6 +14,7 @@
 #include "cli/report.h"
 
 #define LEDGER_STREAMS 16 /* that a ledger has room for */
+#define REFUSED_EACH   16 /* so many are each said */
 
 struct recv_options {
 	struct global_options global;
@@ -181,7 +182,11 @@ static void on_served(void *arg, const struct server_served *v)
 	s->refused += v->refused;
 	s->clients += !v->refused;
 	if (v->refused) {
-		log_warn("%s was refused: %s", where, v->why);
+		/* strangers do not fill a log: of many, one of twice as many each time */
+		if (s->refused <= REFUSED_EACH || !(s->refused & (s->refused - 1)))
+			log_warn("%s was refused: %s%s%s", where, v->why,
+				 s->refused > REFUSED_EACH ? "; refused by now: " : "",
+				 s->refused > REFUSED_EACH ? fmt_count(s->refused) : "");
 	} else if (s->json) {
 		o = json_object_new_object();
 		json_put_text(o, "host", v->host);
