@@ -40,13 +40,15 @@ tsan:
 		CFLAGS='-O1 -g -fsanitize=thread' TESTS="$(THREADED)" test; rc=$$?; \
 		cat $(RACES)/* 2>/dev/null && exit 1; exit $$rc
 
-.PHONY: unit-programs
-unit-programs: all $(UNIT_ONLY)
-
+# Once for each program as it is, as many at a time as -j says.
+VALGRINDED := $(UNIT_ONLY:$(B)/tests/unit/%=$(B)/valgrind/%.ok)
 .PHONY: valgrind
-valgrind: unit-programs
-	$(Q)for t in $(UNIT_ONLY); do echo "valgrind $$t"; $(VALGRIND) $$t > $(B)/valgrind.log 2>&1 \
-		|| [ $$? -eq 77 ] || { cat $(B)/valgrind.log; exit 1; }; done # 77: skipped
+valgrind: $(VALGRINDED)
+$(B)/valgrind/%.ok: $(B)/tests/unit/% tests/unit/valgrind.supp | all
+	$(call say,MEMORY,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(VALGRIND) $< > $@.log 2>&1 || [ $$? -eq 77 ] || { cat $@.log; exit 1; } # 77: skipped
+	$(Q)touch $@
 
 # The analyzer that scan-build drives, file by file. It takes -errno for any number, also 0: where
 # it goes wrong by that, a NOLINT says so. What is generated is bpftool's, and not looked at.
