@@ -150,6 +150,24 @@ def ledger_of_a_run_on_a_full_disk():
         assert file.read_bytes().endswith(b"\n")
 
 
+@table(first(1, [("a ledger", "--ledger"), ("a capture", "-w")]))
+def file_of_a_trace_on_a_full_disk(option):
+    """The trace goes on to its end; what was written is whole."""
+    lose = f"exec {BINARY} send 127.0.0.1:9 -c 2000 -r 1k > /dev/null 2>&1"
+    with directory("16k") as path:
+        file = path / "file"
+        result = execute("trace", "-j", "-I", "100ms", "--all", "--counters", "udp port 9", option,
+                         str(file), "--", "sh", "-c", lose)
+        require(result.status != UNABLE, result.err)
+        assert result.status == OURS, result
+        assert_said_once(result, "file", "No space left on device")
+        assert_valid(result.json)
+        assert lost(result.json)["udp_lookup"] >= 1000, result.json["end"]
+        kept = execute("report", "-j", str(file))
+    assert kept.status in (OK, BROKEN), kept
+    assert kept.json, kept
+
+
 @thorough
 def reader_s_log_on_a_full_disk():
     with directory("16k") as path:

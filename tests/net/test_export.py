@@ -29,6 +29,7 @@ from lib import (PATIENCE, case, first, main, pktledger, require, rootless, star
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
 from test_owners import ID, cgroup, cgroup2, receiver_in
 from ends import PORT, inside, read_all, shell, udp
+from test_chaos import directory
 from traced import NAME, RX, TX, V4, UNABLE, lab, send
 
 FAILED, USAGE = 1, 2
@@ -203,7 +204,26 @@ def a_textfile_is_always_whole():
         assert path.stat().st_mode & 0o777 == 0o644
 
 
-# Callers
+@thorough
+def a_textfile_on_a_full_disk():
+    """The last one stays, and is replaced when there is room again."""
+    with directory("16k") as where:
+        path, fill = where / "pktledger.prom", where / "fill"
+        with started("export", "--textfile", path, "-I", "100ms", "udp port 9") as process:
+            until(lambda: path.exists() or process.poll() is not None, 30, "a file")
+            require(process.poll() != UNABLE, "cannot trace here")
+            with open(fill, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(1024)):
+                    pass
+            said = [process.stderr.readline(), process.stderr.readline()]
+            assert "No space left on device; it is tried again" in said[-1], said
+            assert path.read_text().endswith('"} 1\n')
+            fill.unlink()
+            said.append(process.stderr.readline())
+            assert "is written again" in said[-1], said
+            assert os.listdir(where) == [path.name]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30 * PATIENCE) == 0
 
 
 # The page

@@ -458,6 +458,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	struct writer w = {.out = out, .m = m, .text = format == EXPOSE_TEXT};
 	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
+	errno = 0;
 	/* the first: see METRICS_BEGIN */
 	begin(&w, "stage_lost_packets", &counter, "packets",
 	      "Packets lost at a stage; all stages are there from the start.");
@@ -512,7 +513,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_by(&w, "version", PKTLEDGER_VERSION, 1);
 	if (!w.text)
 		fputs("# EOF\n", out);
-	return ferror(out) ? -EIO : 0;
+	return fflush(out) != EOF && !ferror(out) ? 0 : errno ? -errno : -EIO;
 }
 
 char *metrics_text(const struct metrics *m, enum expose_format format, size_t *len)
