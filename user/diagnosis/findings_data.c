@@ -96,8 +96,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT, .wanted = DNAT_WANTED,
 	 .command = "{entries}"},
 	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
-	 "Nobody answered for the next hop's address[ {silent}][ on {ifname}][ in "
-	 "{silent_in}].",
+	 "Nobody answered for the next hop's address[ {silent}][ on {ifname}][ in {silent_in}].",
 	 "The next hop did not answer ARP or neighbour solicitations. All packets that waited for "
 	 "it are lost together, some seconds after they were sent, and send() has long said that "
 	 "all is well. What did not fit in the queue of those that wait is lost at once "
@@ -106,8 +105,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
 	 .command = "[{silent_enter} ]ip neigh show dev {ifname}"},
 	{STAGE_TC_EGRESS, "tc-egress", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
-	 "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() "
-	 "succeeded.",
+	 "A tc filter or program at the egress[ of {ifname}] dropped the packet; send() succeeded.",
 	 "A tc filter, or a BPF program at clsact or tcx, dropped the packet on its way out. "
 	 "Neither send() nor the socket learns of it; the counters of the filter do.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
@@ -125,9 +123,8 @@ const struct finding_row finding_rows[] = {
 	 "The device[ {ifname}] had no queue at that moment: its link was down, or its qdisc was "
 	 "being replaced. send() succeeded.",
 	 "While its link is down, and for a moment after, a device has a qdisc that takes nothing "
-	 "(noop). What is sent then is lost at once, and no counter of the device or of its "
-	 "qdisc moves: `tc -s qdisc` shows none of it. The same happens while a qdisc is "
-	 "replaced.",
+	 "(noop). What is sent then is lost at once, and no counter of the device or of its qdisc "
+	 "moves: `tc -s qdisc` shows none of it. The same happens while a qdisc is replaced.",
 	 /* the second: of what was in the queue, as RTNL is given back */
 	 .location = "*noop_enqueue* *rtnl_unlock*", .evidence = LOST "; in {location}",
 	 .wanted = "a link that stays up; a qdisc that is not replaced under traffic",
@@ -160,9 +157,8 @@ const struct finding_row finding_rows[] = {
 	 "The other end of the link[ of {ifname}] did not take the packet: it was down, or its MTU "
 	 "is smaller.",
 	 "A virtual link (veth) hands a packet to its other end, which takes none while it is "
-	 "down, "
-	 "and none that is larger than its own MTU. send() succeeded; the device of the sender "
-	 "counts it as dropped. No lower rate helps.",
+	 "down, and none that is larger than its own MTU. send() succeeded; the device of the "
+	 "sender counts it as dropped. No lower rate helps.",
 	 .location = "*dev_forward_skb*", .evidence = LOST "[; in {location}]",
 	 .wanted = "the other end up, and both with the same MTU",
 	 .command = "ip -d link show dev {ifname}"},
@@ -239,8 +235,7 @@ const struct finding_row finding_rows[] = {
 	 "The flow limit took packets of the largest flow, since a CPU's backlog was half full.",
 	 "As soon as a backlog is half full, the flow limit takes packets of the flow that fills "
 	 "most of it, so that the others survive. It is on only for the CPUs of "
-	 "flow_limit_cpu_bitmap. Where one flow is the purpose of the host, it takes exactly "
-	 "that.",
+	 "flow_limit_cpu_bitmap. Where one flow is the purpose of the host, it takes exactly that.",
 	 .evidence = FINDING_MOVED, .current = "net.core.flow_limit_cpu_bitmap {flow_limit}",
 	 .wanted = "no flow limit, if one flow is the purpose of this host",
 	 .change = SYSCTL("net/core/flow_limit_cpu_bitmap", "0", "{flow_limit}"),
@@ -252,8 +247,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST, .wanted = "the filter reviewed",
 	 .command = "tc -s filter show dev {ifname} ingress"},
 	{STAGE_L2, "l2-otherhost", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
-	 "The frame was addressed to another MAC address than the receiving device's[ "
-	 "({ifname})].",
+	 "The frame was addressed to another MAC address than the receiving device's[ ({ifname})].",
 	 "The frame carried another destination MAC address than the interface has, and came all "
 	 "the same: a switch that floods, promiscuous mode, or a neighbour entry at the sender "
 	 "that is no longer true.",
@@ -262,8 +256,7 @@ const struct finding_row finding_rows[] = {
 	 .command = "ip link show dev {ifname}"},
 	{STAGE_L2, "l2-bridge", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The bridge did not pass on the frame[ that came by {ifname}]: that port or the one to "
-	 "its "
-	 "destination is blocked, isolated, does not flood, or they are the same.",
+	 "its destination is blocked, isolated, does not flood, or they are the same.",
 	 "A bridge sends a frame to the port behind which its destination is, or to all if it does "
 	 "not know that. None is left if the port is not forwarding (STP, `state`), if both are "
 	 "isolated, if it must not flood, if it is the port that the frame came by (`hairpin`), if "
@@ -452,8 +445,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "a receiver there, or " DNAT_WANTED, .command = "{entries}"},
 	{STAGE_UDP_LOOKUP, "udp-lookup", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "No socket took what came for the port[ {port}]: none is open on it, or what is open is "
-	 "bound "
-	 "to another address or device, or connected to another peer.",
+	 "bound to another address or device, or connected to another peer.",
 	 "A datagram came for a port on which no socket is open for it. The sender of a connected "
 	 "socket gets ECONNREFUSED with its next call, if the ICMP message reaches it. A receiver "
 	 "that has called connect() takes datagrams of that peer only. Some of it is normal on "
@@ -716,8 +708,7 @@ const struct finding_row finding_rows[] = {
 	 "A segment was lost, those behind it waited for it to be sent again, and there was no "
 	 "more room: the kernel threw the newest of them away (tcp_prune_ofo_queue()), although it "
 	 "had reported to the sender that it has them. What was lost first is the cause; a larger "
-	 "buffer "
-	 "holds more behind a hole.",
+	 "buffer holds more behind a hole.",
 	 .reason = "TCP_OFO_QUEUE_PRUNE", .evidence = LOST TCP_READER,
 	 .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "the first loss found, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",

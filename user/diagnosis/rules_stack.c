@@ -60,28 +60,16 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 }
 
 /* What user space judges, and was too slow for. */
-static void judge_upcalls(const struct facts *f, struct check_findings *out)
+static void judge_upcalls(const struct facts *f, struct check_findings *out, const char *id,
+			  const char *counter, uint64_t before, uint64_t after)
 {
-	const struct stack_sample *b = &f->stack.before, *a = &f->stack.after;
-	const struct {
-		const char *id, *counter;
-		uint64_t before, after;
-	} rows[] = {
-		{"nfqueue", "nfnetlink_queue dropped", b->nfqueue_drops, a->nfqueue_drops},
-		{"ovs-upcall", "datapath lost", b->ovs_lost, a->ovs_lost},
-	};
+	struct binds b = {};
 
-	for (unsigned i = 0; i < LENGTH(rows); i++) {
-		const uint64_t lost = rows[i].after - rows[i].before;
-		struct binds binds = {};
-
-		/* A queue or datapath that is gone takes its count with it. */
-		if (rows[i].after <= rows[i].before)
-			continue;
-		bind_loss(&binds, f->window_ns, rows[i].counter, lost, rows[i].after);
-		judge_state(out, f, rows[i].id, (struct about){CHECK_NAMESPACE, NULL, lost},
-			    &binds);
-	}
+	/* A queue or datapath that is gone takes its count with it. */
+	if (after <= before)
+		return;
+	bind_loss(&b, f->window_ns, counter, after - before, after);
+	judge_state(out, f, id, (struct about){CHECK_NAMESPACE, NULL, after - before}, &b);
 }
 
 /* Names of the owners, each once. */
@@ -102,25 +90,15 @@ static void bind_owners(struct binds *b, const struct facts_owner *owner, unsign
 	bind_text(b, "processes", text);
 }
 
-static void judge_taps(const struct facts *f, struct check_findings *out)
+static void judge_taps(const struct facts *f, struct check_findings *out, const char *id,
+		       const char *name, const struct facts_owner *owner, unsigned n)
 {
-	const struct {
-		const char *id, *name;
-		const struct facts_owner *owner;
-		unsigned n;
-	} rows[] = {
-		{"taps", "taps", f->taps.tap, f->taps.taps},
-		{"raw-sockets", "raws", f->taps.raw, f->taps.raws},
-	};
+	struct binds b = {};
 
-	for (unsigned i = 0; i < LENGTH(rows); i++) {
-		struct binds b = {};
-
-		bind_count(&b, rows[i].name, rows[i].n);
-		bind_owners(&b, rows[i].owner, rows[i].n);
-		if (rows[i].n)
-			judge_state(out, f, rows[i].id, here, &b);
-	}
+	bind_count(&b, name, n);
+	bind_owners(&b, owner, n);
+	if (n)
+		judge_state(out, f, id, here, &b);
 }
 
 /* What a queue behind the socket loses is counted at the socket, too. */
@@ -224,9 +202,12 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 	bind_three(&udp, "udp_mem", s->udp_mem, 1);
 	bind_three(&udp, "udp_mem_wanted", s->udp_mem, 2);
 	judge_limit(f, out, NULL, "udp-mem-near", host, &udp, s->udp_pages, s->udp_mem[2]);
-	judge_upcalls(f, out);
+	judge_upcalls(f, out, "nfqueue", "nfnetlink_queue dropped", s->before.nfqueue_drops,
+		      s->after.nfqueue_drops);
+	judge_upcalls(f, out, "ovs-upcall", "datapath lost", s->before.ovs_lost, s->after.ovs_lost);
 	judge_senders(f, out);
-	judge_taps(f, out);
+	judge_taps(f, out, "taps", "taps", f->taps.tap, f->taps.taps);
+	judge_taps(f, out, "raw-sockets", "raws", f->taps.raw, f->taps.raws);
 	bind_text(&self, "missing", f->self.missing_caps);
 	if (!f->self.btf)
 		judge_state(out, f, "own-btf", host, &self);

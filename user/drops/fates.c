@@ -233,7 +233,6 @@ void fates_unmap(struct fates *f)
 	}
 }
 
-/* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
 /*
  * What receiving and sending threads, and programs, have written so far: they go on meanwhile, but
  * for numbers that are older than the time to settle.
@@ -248,6 +247,7 @@ static void empty_byte(uint8_t *bytes, size_t i)
 	__atomic_store_n(bytes + i, 0, __ATOMIC_RELAXED);
 }
 
+/* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
 static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
 	if (byte_at(f->failed, i) == TX_ERRNO_GAP) /* if it has a fate, nobody sent that packet */

@@ -528,7 +528,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || (c && strchr("_-.", c));
 }
 
-static bool has_keyword(const char *expr, const char *word)
+bool filter_has_word(const char *expr, const char *word)
 {
 	const size_t n = strlen(word);
 
@@ -634,7 +634,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		filter_free(f);
 		return refuse(expr, rc, why, err);
 	}
-	f->tags = has_keyword(expr, "vlan");
+	f->tags = filter_has_word(expr, "vlan");
 	f->port = filter_port(expr, &f->is_port);
 	*out = f;
 	return 0;
@@ -670,7 +670,7 @@ int filter_check_inner(const struct filter *f, struct error *err)
 				   "host, net, port, proto, ip[..], udp[..]";
 
 	for (unsigned i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
-		if (has_keyword(f->expression, outer[i]))
+		if (filter_has_word(f->expression, outer[i]))
 			return error_set(err, STATUS_USAGE, -EINVAL, hint,
 					 "--inner applies EXPR to the packet in a tunnel, and '%s' "
 					 "is about the tunnel",

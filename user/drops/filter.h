@@ -126,6 +126,9 @@ int filter_translate(const struct filter_code layers[2], struct bpf_insn *out, u
  */
 uint16_t filter_port(const char *expr, bool *only);
 
+/* Whether the word is in the expression, not as part of another word. */
+bool filter_has_word(const char *expr, const char *word);
+
 /*
  * Fills the place in every program that has it with `code`, FILTER_ROOM instructions, and gives
  * each its own element of the map filter_scratch. `tags`: VLAN tags that the kernel keeps beside

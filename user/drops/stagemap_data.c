@@ -310,9 +310,8 @@ const struct stagemap_row stagemap_rows[] = {
 	 STAGE_TX_ROUTE, LOSS, "the route out is a blackhole or unreachable (ip6_pkt_discard_out)"},
 	{NULL,
 	 "ip_rcv_finish* ip_list_rcv_finish ip_sublist_rcv_finish ip_error ip_route_* "
-	 "ip6_rcv_finish* ip6_list_rcv_finish ip6_sublist_rcv_finish ip6_pkt_* dst_discard "
-	 "ip_mr_* ip6_mr_* ipmr_* ip6mr_* ip_mc_validate_source fib_validate_source "
-	 "__fib_validate_source",
+	 "ip6_rcv_finish* ip6_list_rcv_finish ip6_sublist_rcv_finish ip6_pkt_* dst_discard ip_mr_* "
+	 "ip6_mr_* ipmr_* ip6mr_* ip_mc_validate_source fib_validate_source __fib_validate_source",
 	 STAGE_IP_ROUTE, LOSS,
 	 "not for this host: not joined, blackhole, unreachable or prohibited (ip_error)"},
 	{NULL, "ip_forward* ip6_forward*", STAGE_IP_FORWARD, LOSS, "not forwarded (ip_forward)"},

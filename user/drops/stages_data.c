@@ -35,8 +35,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "`ip route get ADDRESS` shows what the kernel would do, in the sender's namespace; `ip "
 	 "xfrm policy` and XfrmOutNoStates in /proc/net/xfrm_stat."},
 	{STAGE_NEIGH,
-	 "neighbour that does not answer, or its full queue (neigh_invalidate, "
-	 "__neigh_event_send)",
+	 "neighbour that does not answer, or its full queue (neigh_invalidate, __neigh_event_send)",
 	 "kfree_skb: NEIGH_*", "up to 3 s after send() returned",
 	 "The packet waits until the MAC address of its next hop is known. Losses come up to "
 	 "three seconds after send(), which was successful, and move no counter of IP.",
@@ -255,9 +254,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "kfree_skb: SOCKET_RCVBUFF", NULL,
 	 "The receive buffer of the socket was full. It is counted in memory, not in payload: a "
 	 "small packet takes as much as a large one.",
-	 "The application reads more slowly than packets come: it is busy, asleep, stopped, "
-	 "waits for a CPU, or is held back by its CPU quota. Or bursts are longer than the "
-	 "buffer holds.",
+	 "The application reads more slowly than packets come: it is busy, asleep, stopped, waits "
+	 "for a CPU, or is held back by its CPU quota. Or bursts are longer than the buffer holds.",
 	 "`pktledger trace` shows which: it watches what the reader does while packets are lost. "
 	 "A larger SO_RCVBUF (at most net.core.rmem_max) is the cure for bursts only; else less "
 	 "work for each packet, recvmmsg(), a thread that does nothing but read, or several "

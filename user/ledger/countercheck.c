@@ -430,20 +430,16 @@ void countercheck_compare(const struct counters *deltas, const struct ledger_cau
 	*out = (struct countercheck){c.rows.at, c.rows.n, c.unexplained.at, c.unexplained.n};
 }
 
-/* Up to the first `*`. */
-static bool begins_as(const char *name, const char *pattern)
+static bool is_named(const char *name, const char *pattern)
 {
-	while (*pattern && *pattern == *name)
-		pattern++, name++;
-	return *pattern == '*' || *pattern == *name;
+	return pattern && !fnmatch(pattern, name, 0);
 }
 
 bool countercheck_knows(const char *name)
 {
 	for (unsigned i = 0; i < counter_rules_n; i++) {
-		const struct counter_rule *rule = &counter_rules[i];
-
-		if (begins_as(name, rule->name4) || (rule->name6 && begins_as(name, rule->name6)))
+		if (is_named(name, counter_rules[i].name4) ||
+		    is_named(name, counter_rules[i].name6))
 			return true;
 	}
 	return false;

@@ -77,8 +77,8 @@ const struct counter_rule counter_rules[] = {
 	 NULL, NULL, COUNTER_INTERFACE, COUNTER_SINK,
 	 .set = SET({STAGE_XDP, NULL, "veth_xdp_rcv_skb|xdp_exception", REL_DEV, MUST},
 		    {STAGE_XDP, NULL,
-		     "!veth_xdp_rcv_skb|xdp_exception|do_xdp_generic|xdp_redirect_err|"
-		     "xdp_devmap_xmit|xdp_bulk_tx|xdp_cpumap_enqueue|xdp_cpumap_kthread",
+		     "!veth_xdp_rcv_skb|xdp_exception|do_xdp_generic|xdp_redirect_err|xdp_devmap_"
+		     "xmit|xdp_bulk_tx|xdp_cpumap_enqueue|xdp_cpumap_kthread",
 		     REL_DEV, MAY})},
 	{"@:rx_dropped", NULL, NULL, COUNTER_INTERFACE, 0,
 	 .set = SET({STAGE_BACKLOG, NULL, NULL, REL_DEV, MUST},
@@ -170,8 +170,7 @@ const struct counter_rule counter_rules[] = {
 		    {STAGE_SOCKET_READ, NULL, NULL, REL_ROLE, MUST},
 		    {STAGE_GSO, NULL, "udp_queue_rcv_skb|udpv6_queue_rcv_skb", REL_ROLE, SEGMENTS},
 		    {STAGE_XFRM, NULL,
-		     "__udp4_lib_rcv|__udp6_lib_rcv|udp_queue_rcv_one_skb|"
-		     "udpv6_queue_rcv_one_skb",
+		     "__udp4_lib_rcv|__udp6_lib_rcv|udp_queue_rcv_one_skb|udpv6_queue_rcv_one_skb",
 		     REL_ROLE, MUST})},
 	{"socket:drops", NULL, "rx", COUNTER_FLOW, 0,
 	 .set = SET({STAGE_RCVBUF, NULL, NULL, REL_ANY, MUST},

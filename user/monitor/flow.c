@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/session.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,10 +129,9 @@ static void put_residual(const struct flow_balance *b, char *buf, size_t size)
 
 	if (b->unaccounted > 0)
 		snprintf(buf, size,
-			 "%s seen nowhere after arriving: in a queue below the "
-			 "sockets, taken by a part of the kernel that reads without recv() (of a "
-			 "tunnel, --inner follows what is in them), or lost where the kernel "
-			 "reports nothing",
+			 "%s seen nowhere after arriving: in a queue below the sockets, taken by a "
+			 "part of the kernel that reads without recv() (of a tunnel, --inner "
+			 "follows what is in them), or lost where the kernel reports nothing",
 			 fmt_many(n, "datagram was|datagrams were"));
 	else
 		snprintf(buf, size, "%s more ended than were seen coming: %s%s", fmt_count(n),
@@ -303,18 +301,6 @@ static bool may_match(const char *expr, const char *protocol, char buf[FLOW_EXPR
 	return true;
 }
 
-static bool has_word(const char *expr, const char *word)
-{
-	const size_t n = strlen(word);
-
-	for (const char *at = strstr(expr, word); at; at = strstr(at + 1, word)) {
-		if ((at == expr || !isalnum((unsigned char)at[-1])) &&
-		    !isalnum((unsigned char)at[n]))
-			return true;
-	}
-	return false;
-}
-
 int flow_expressions(struct flow_expressions *e, const char *expr, struct error *err)
 {
 	bool tcp, udp;
@@ -332,8 +318,8 @@ int flow_expressions(struct flow_expressions *e, const char *expr, struct error 
 		return error_usage(err, "for example: udp port 5060, or tcp port 443",
 				   "--balance is for UDP or TCP: '%s' matches none of them", expr);
 	/* libpcap does not find all contradictions: then the words say what is meant */
-	if (tcp && udp && has_word(expr, "tcp") != has_word(expr, "udp"))
-		tcp = !(udp = has_word(expr, "udp"));
+	if (tcp && udp && filter_has_word(expr, "tcp") != filter_has_word(expr, "udp"))
+		tcp = !(udp = filter_has_word(expr, "udp"));
 	if (!tcp)
 		*e->tcp = '\0';
 	if (!udp)

@@ -532,24 +532,21 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		{b->own.unkept, "socket is|sockets are",
 		 "not in the sums: there was no memory for more"},
 		{b->balanced ? 0 : b->missed,
-		 "event, of this flow or another, was|events, of this "
-		 "flow or another, were",
+		 "event, of this flow or another, was|events, of this flow or another, were",
 		 "not seen because a program was busy on that CPU: what is lost beyond, undecided "
 		 "or does not add up may be of this"},
 		{s->beyond ? b->own.unplaced : 0, "packet of the flow was|packets of the flow were",
 		 "dropped, and nothing shows in which namespace: what is called lost beyond may be "
 		 "of this"},
 		{s->beyond ? b->own.unread : 0,
-		 "packet, of this flow or another, was|packets, of "
-		 "this flow or another, were",
+		 "packet, of this flow or another, was|packets, of this flow or another, were",
 		 "dropped with the headers in pages: what is called lost beyond may be of this"},
 		{b->uncompared, "namespace has|namespaces have",
 		 "counters that cannot be read: what events showed there is not compared"},
 		{b->refused, "record is|records are",
 		 "of flows that found no room (--flows): what those lost is not known"},
 		{s->not_resent, "segment was|segments were",
-		 "dropped here and not sent again: the connection ended, or the time has not "
-		 "come"},
+		 "dropped here and not sent again: the connection ended, or the time has not come"},
 	};
 
 	if (!i--) {
