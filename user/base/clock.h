@@ -4,7 +4,6 @@
 #define PKTLEDGER_BASE_CLOCK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

@@ -255,22 +255,6 @@ char *utf8_tame(char *s)
 	return s;
 }
 
-unsigned utf8_print(FILE *out, const char *s)
-{
-	unsigned column = 0;
-
-	for (; *s; column++) {
-		unsigned length = utf8_shown(s);
-
-		if (length)
-			fwrite(s, 1, length, out);
-		else
-			fputc('?', out);
-		s += length ? length : 1;
-	}
-	return column;
-}
-
 unsigned utf8_columns(const char *s, size_t most)
 {
 	unsigned n = 0;

@@ -74,9 +74,6 @@ unsigned utf8_shown(const char *s);
 /* Makes a '?' of each byte that is no part of such a character, in place. Returns `s`. */
 char *utf8_tame(char *s);
 
-/* Prints `s` in that way. Returns how many characters it has. */
-unsigned utf8_print(FILE *out, const char *s);
-
 /* Columns that its first `most` bytes take. */
 unsigned utf8_columns(const char *s, size_t most);
 

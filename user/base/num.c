@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <netdb.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

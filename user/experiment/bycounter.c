@@ -52,12 +52,16 @@ static bool settle_ring(const struct counters *deltas, const struct site *site, 
 {
 	uint64_t n = res->unaccounted, ended = 0;
 	struct result_counter c = {.stage = STAGE_NIC_RING, .scope = "interface"};
+	const char *ifname = site->lab.rx.ifname;
 	struct nic_ring_loss loss;
 
 	for (int where = SEEN_TX_DEVICE + 1; where <= SEEN_SOCKET; where++)
 		n -= res->unaccounted_seen[where];
-	if (!n || !site->spec->port_a || site->fragments || nic_watch_read(&site->nic, &loss) ||
-	    !loss.packets)
+	if (!n || !site->spec->port_a || site->fragments)
+		return true;
+	loss = nic_ring_loss(counters_device(&site->before, "rx", ifname, 0),
+			     counters_device(&site->after, "rx", ifname, 0));
+	if (!loss.packets)
 		return true;
 	for (unsigned i = 0; i < res->n_causes; i++) { /* on their way to the NIC */
 		if (res->cause[i].direction && !strcmp(res->cause[i].direction, "tx"))

@@ -11,8 +11,7 @@
 #include "host/netdev.h"
 #include "stamp.h"
 
-#define SRC_PORT	   40000
-#define REASSEMBLY_SECONDS 1
+#define SRC_PORT 40000
 
 /* Where an end has no address of its own and needs none: RFC 2544 and RFC 5180. */
 #define BENCH_V4 "198.18.0.1"
@@ -217,12 +216,15 @@ static void plan_flow(struct site *s)
 static int plan_fragments(struct site *s, struct error *err)
 {
 	const struct run_spec *spec = s->spec;
+	const bool ours = !s->lone && !spec->port_a && !spec->lab;
 	int rc = 0;
 
 	s->fragments =
 		s->lone ? spec->fragments : spec->payload + (spec->ipv6 ? 48 : 28) > s->lab.tx.mtu;
-	if (s->fragments && !s->lone && !spec->port_a && !spec->lab)
-		rc = reassembly_set_time(&s->lab.rx_ns, REASSEMBLY_SECONDS);
+	if (s->fragments && ours) /* a second */
+		rc = netns_sysctl_write(&s->lab.rx_ns, "net/ipv4/ipfrag_time", "1");
+	if (s->fragments && ours && !rc)
+		rc = netns_sysctl_write(&s->lab.rx_ns, "net/ipv6/ip6frag_time", "1");
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot set the time for reassembly");
 }
 

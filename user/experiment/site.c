@@ -410,16 +410,16 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 			    tunnel ? lab->router_rx.ifname : NULL, NULL};
 	const char *between[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
 	struct counters_scope scope[3];
-	unsigned n = 0;
+	/* in labs no device has a ring of a NIC */
+	unsigned what = COUNTERS_RUN | (s->spec->port_a ? COUNTERS_QUEUES : 0), n = 0;
 	int rc;
 
 	if (s->sends)
-		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx, COUNTERS_RUN};
+		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx, what};
 	if (s->receives)
-		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx, COUNTERS_RUN};
+		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx, what};
 	if (middle)
-		scope[n++] =
-			(struct counters_scope){middle, &lab->router_ns, between, COUNTERS_RUN};
+		scope[n++] = (struct counters_scope){middle, &lab->router_ns, between, what};
 	rc = counters_read(c, scope, n);
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc,
@@ -484,13 +484,6 @@ int site_open(struct site *s, const struct run_spec *spec, const struct experime
 	}
 	if (!rc && (!s->lone || spec->paired))
 		rc = site_read_counters(s, &s->before, err);
-	if (!rc && spec->port_a) { /* in labs no device has a ring of a NIC */
-		rc = nic_watch_begin(&s->nic, &s->lab.rx_ns, s->lab.rx.ifname);
-		if (rc)
-			error_errno(err, STATUS_FAILED, rc,
-				    "look whether the interface is still there",
-				    "cannot read the counters of %s", s->lab.rx.ifname);
-	}
 	if (!rc)
 		show_notes(s, view);
 	return rc;
@@ -510,7 +503,6 @@ void site_close(struct site *s)
 	s->legs = NULL;
 	counters_free(&s->before);
 	counters_free(&s->after);
-	nic_watch_end(&s->nic);
 	if (s->lab_open)
 		lab_close(&s->lab);
 	memset(s, 0, sizeof(*s));

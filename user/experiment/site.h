@@ -131,7 +131,6 @@ struct site {
 	struct sender *sender; /* NULL: nobody sends here */
 	bool started, stopped;
 	struct counters before, after;
-	struct nic_watch nic; /* of the receiver, between two ports of this host */
 
 	/* Of a receiver that has stopped: */
 	struct sink sink; /* sums of its threads */

@@ -350,16 +350,6 @@ const struct nic_sample *counters_device_match(struct counters_device *before,
 	return matched;
 }
 
-int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifname)
-{
-	const char *const names[] = {ifname, NULL};
-	const struct counters_scope scope = {"", ns, names,
-					     COUNTERS_DEVICES | COUNTERS_DRIVERS | COUNTERS_QUEUES};
-
-	w->ns = ns;
-	return counters_read(&w->before, &scope, 1);
-}
-
 #define LOSSES_MAX 128 /* counters that moved, of one device */
 
 struct nic_ring_loss nic_ring_loss(struct counters_device *before, struct counters_device *after)
@@ -384,25 +374,4 @@ struct nic_ring_loss nic_ring_loss(struct counters_device *before, struct counte
 	}
 	nic_sample_free(&matched);
 	return sum;
-}
-
-int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out)
-{
-	struct nic_watch now = {0};
-	int err = w->before.n_devices
-			  ? nic_watch_begin(&now, w->ns, w->before.devices[0].link.ifname)
-			  : -ENODEV;
-
-	*out = (struct nic_ring_loss){0};
-	if (!err && !now.before.n_devices)
-		err = -ENODEV;
-	if (!err)
-		*out = nic_ring_loss(&w->before.devices[0], &now.before.devices[0]);
-	nic_watch_end(&now);
-	return err;
-}
-
-void nic_watch_end(struct nic_watch *w)
-{
-	counters_free(&w->before);
 }

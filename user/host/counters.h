@@ -223,27 +223,16 @@ bool procnet_column(const char *text, size_t len, const char *column, bool sum, 
 void procnet_neigh_stat(struct counters *c, const char *scope, const char *table, const char *text,
 			size_t len);
 
-/* What a NIC had no room for since some time. `ns` is borrowed; end with nic_watch_end(). */
-struct nic_watch {
-	const struct netns *ns;
-	struct counters before;
-};
-
-/* Losses that leave no event in the kernel and that only a counter of the driver has. */
+/*
+ * What a NIC had no room for: losses that leave no event in the kernel and that only a counter of
+ * the driver has.
+ */
 struct nic_ring_loss {
 	uint64_t packets;
 	char counter[COUNTER_NAME_LEN]; /* its name as above; of several the largest; "" none */
 };
 
-/* From now on. 0 or -errno (-ENODEV). */
-int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifname);
-
-/* What was lost until now. 0 or -errno; *out is all zero then. */
-int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out);
-
-/* The same of two snapshots of a device, without what an event shows, too. */
+/* Of two snapshots of a device with COUNTERS_DRIVERS and _QUEUES, without what an event shows. */
 struct nic_ring_loss nic_ring_loss(struct counters_device *before, struct counters_device *after);
-
-void nic_watch_end(struct nic_watch *w);
 
 #endif

@@ -9,46 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "host/nl.h"
 
-/* By a socket of the device's namespace, or -errno of what should have opened it. */
-static int ask(int fd, const char *ifname, void *command)
-{
-	struct ifreq ifr = {.ifr_data = command};
-	int ret;
-
-	if (strlen(ifname) >= sizeof(ifr.ifr_name))
-		return -ENODEV;
-	if (fd < 0)
-		return fd;
-	strcpy(ifr.ifr_name, ifname);
-	ret = ioctl(fd, SIOCETHTOOL, &ifr);
-	return ret < 0 ? -errno : ret;
-}
-
-static void done(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command)
 {
-	int fd = nl_ioctl_socket(ns), ret = ask(fd, ifname, command);
-
-	done(fd);
-	return ret;
+	return nl_ioctl(ns, ifname, SIOCETHTOOL, &(struct ifreq){.ifr_data = command});
 }
 
-static void read_driver(int fd, const char *ifname, char driver[32])
+static void read_driver(const struct netns *ns, const char *ifname, char driver[32])
 {
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 
-	if (!ask(fd, ifname, &drv))
+	if (!netdev_ethtool(ns, ifname, &drv))
 		snprintf(driver, sizeof(drv.driver), "%s", drv.driver);
 }
 
@@ -72,10 +46,8 @@ static void fill_speed(const struct netns *ns, struct netdev *dev)
 void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 {
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
-	int fd = nl_ioctl_socket(ns);
 
-	read_driver(fd, dev->link.ifname, dev->driver);
-	done(fd);
+	read_driver(ns, dev->link.ifname, dev->driver);
 	if (!netdev_ethtool(ns, dev->link.ifname, &ch)) {
 		if (ch.rx_count + ch.combined_count)
 			dev->link.rx_queues = ch.rx_count + ch.combined_count;
@@ -86,13 +58,14 @@ void netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 }
 
 /* The names of a string set, ETH_GSTRING_LEN bytes each. -EOPNOTSUPP if the device has none. */
-static int read_strings(int fd, const char *ifname, uint32_t set, struct ethtool_gstrings **strings)
+static int read_strings(const struct netns *ns, const char *ifname, uint32_t set,
+			struct ethtool_gstrings **strings)
 {
 	struct {
 		struct ethtool_sset_info info;
 		uint32_t count;
 	} size = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << set}};
-	int ret = ask(fd, ifname, &size);
+	int ret = netdev_ethtool(ns, ifname, &size);
 
 	if (ret)
 		return ret;
@@ -102,7 +75,7 @@ static int read_strings(int fd, const char *ifname, uint32_t set, struct ethtool
 	(*strings)->cmd = ETHTOOL_GSTRINGS;
 	(*strings)->string_set = set;
 	(*strings)->len = size.count;
-	ret = ask(fd, ifname, *strings);
+	ret = netdev_ethtool(ns, ifname, *strings);
 	if (ret)
 		free(*strings);
 	return ret;
@@ -113,9 +86,8 @@ static int find_feature(const struct netns *ns, const char *ifname, const char *
 			unsigned *count)
 {
 	struct ethtool_gstrings *names;
-	int fd = nl_ioctl_socket(ns), ret = read_strings(fd, ifname, ETH_SS_FEATURES, &names);
+	int ret = read_strings(ns, ifname, ETH_SS_FEATURES, &names);
 
-	done(fd);
 	if (ret)
 		return ret;
 	ret = -ENOENT;
@@ -174,8 +146,8 @@ int netdev_set_feature(const struct netns *ns, const char *ifname, const char *f
 	return ret ? ret : now == on ? 0 : -EOPNOTSUPP;
 }
 
-static int read_stats(int fd, const char *ifname, const struct ethtool_gstrings *names,
-		      struct nic_sample *s)
+static int read_stats(const struct netns *ns, const char *ifname,
+		      const struct ethtool_gstrings *names, struct nic_sample *s)
 {
 	/* The kernel writes as many as there are now: leave room for queues added since. */
 	size_t room = 2 * (size_t)names->len + 64;
@@ -185,7 +157,7 @@ static int read_stats(int fd, const char *ifname, const struct ethtool_gstrings 
 
 	values->cmd = ETHTOOL_GSTATS;
 	values->n_stats = names->len;
-	ret = ask(fd, ifname, values);
+	ret = netdev_ethtool(ns, ifname, values);
 	if (!ret && values->n_stats != names->len)
 		ret = -EAGAIN;
 	for (unsigned i = 0; !ret && i < names->len; i++) {
@@ -200,16 +172,15 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 			 struct nic_sample *s)
 {
 	struct ethtool_gstrings *names;
-	int fd = nl_ioctl_socket(ns), ret;
+	int ret;
 
 	*driver = '\0';
-	read_driver(fd, ifname, driver);
-	ret = read_strings(fd, ifname, ETH_SS_STATS, &names);
+	read_driver(ns, ifname, driver);
+	ret = read_strings(ns, ifname, ETH_SS_STATS, &names);
 	if (!ret) {
-		ret = read_stats(fd, ifname, names, s);
+		ret = read_stats(ns, ifname, names, s);
 		free(names);
 	}
-	done(fd);
 	return ret == -ENODEV ? ret : 0;
 }
 

@@ -55,9 +55,6 @@ const struct lab_port *lab_link_peer(const struct lab *lab)
 #define TUNNEL_LINK   3
 #define TUNNEL_HEADER 50 /* IPv4, UDP, VXLAN, Ethernet */
 #define TUNNEL_VNI    0x706b
-#define QUEUES_MAX    256
-#define MTU_MIN	      1280  /* IPv6 does not work below (RFC 8200, section 5) */
-#define MTU_MAX	      65535 /* of a veth */
 
 /* Of tx, rx, router_tx and router_rx: 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64, and MACs. */
 static const struct {
@@ -233,8 +230,6 @@ static int make_namespace(struct netns *ns, bool router, struct error *err)
 		const char *path = settings[i][0], *value = settings[i][1];
 
 		ret = netns_sysctl_write(ns, path, value);
-		if (ret == -ENOENT && !strncmp(path, "net/ipv6/", 9))
-			ret = 0;
 		error_errno(err, STATUS_FAILED, ret, NULL, "cannot write %s to /proc/sys/%s", value,
 			    path);
 	}
@@ -710,10 +705,8 @@ static int make_bridge(const struct lab *lab, struct error *err)
 	if (ret == -EOPNOTSUPP)
 		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_BRIDGE",
 				 "this kernel makes no bridge");
-	for (unsigned i = 0; i < sizeof(netfilter) / sizeof(*netfilter) && !ret; i++) {
+	for (unsigned i = 0; i < LENGTH(netfilter) && !ret; i++)
 		ret = netns_sysctl_write(ns, netfilter[i], "0");
-		ret = ret == -ENOENT ? 0 : ret;
-	}
 	if (!ret)
 		ret = netdev_set_up(ns, LAB_BRIDGE_NAME, true);
 	index = ret ? ret : nl_ifindex(ns, LAB_BRIDGE_NAME);
@@ -801,12 +794,6 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	int ret;
 
 	plan(lab, spec->topology);
-	if (queues > QUEUES_MAX)
-		return error_usage(err, NULL, "a lab has at most %d queues, not %u", QUEUES_MAX,
-				   queues);
-	if (mtu < MTU_MIN || mtu > MTU_MAX)
-		return error_usage(err, NULL, "the MTU of a lab is %d to %d, not %u", MTU_MIN,
-				   MTU_MAX, mtu);
 	if (spec->name && spec->topology == LAB_TAP)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "use run --topology tap",
 				 "a lab of taps is there only while a process carries its frames");

@@ -149,8 +149,6 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 	struct nlattr *peer;
 	struct kind kind;
 
-	if (strlen(a) >= IFNAMSIZ || strlen(b) >= IFNAMSIZ)
-		return -EINVAL;
 	put_end(nlh, ns_a, a, mac_a, queues);
 	kind = kind_begin(nlh, "veth");
 	peer = mnl_attr_nest_start(nlh, VETH_INFO_PEER);
@@ -161,13 +159,11 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 	return nl_request(NULL, nlh);
 }
 
-/* A request for another device of this kind. NULL: it cannot have this name. */
+/* A request for another device of this kind. */
 static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name, struct kind *kind)
 {
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 
-	if (strlen(ifname) >= IFNAMSIZ)
-		return NULL;
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
 	*kind = kind_begin(nlh, name);
 	return nlh;
@@ -180,8 +176,6 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
 	struct kind kind;
 	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
 
-	if (!nlh)
-		return -EINVAL;
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
 	if (to) {
 		mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, to->vni);
@@ -203,8 +197,6 @@ int netdev_add_bridge(const struct netns *ns, const char *ifname)
 	struct kind kind;
 	struct nlmsghdr *nlh = new_link(buf, ifname, "bridge", &kind);
 
-	if (!nlh)
-		return -EINVAL;
 	mnl_attr_put_u8(nlh, IFLA_BR_MCAST_SNOOPING, 0);
 	mnl_attr_put_u32(nlh, IFLA_BR_STP_STATE, 0);
 	kind_end(nlh, &kind);
@@ -235,8 +227,6 @@ static int change_link(const struct netns *ns, const char *ifname, const struct 
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, 0, change);
 
-	if (strlen(ifname) >= IFNAMSIZ)
-		return -ENODEV;
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
 	if (attr != IFLA_UNSPEC)
 		mnl_attr_put_u32(nlh, attr, value);
@@ -541,16 +531,20 @@ bool netdev_qdisc_limited(const char *kind)
 	return limit_attr(kind);
 }
 
-static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
-		  const struct netdev_qdisc *q)
+int netdev_qdisc_set(const struct netns *ns, unsigned ifindex, bool inner,
+		     const struct netdev_qdisc *q)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = root_qdisc(buf, ifindex);
 	struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	uint16_t attr = q->limited ? limit_attr(q->kind) : 0;
+	struct netdev_qdisc root;
+	int ret = inner ? netdev_qdisc_root(ns, ifindex, &root) : 0;
 
-	tc->tcm_parent = parent;
-	tc->tcm_handle = q->handle;
+	if (ret)
+		return ret;
+	if (inner) /* a tbf has one class, whatever the minor number (tbf_find()) */
+		tc->tcm_parent = root.handle | 1;
 	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
 	if (attr == LIMIT_STRUCT) {
 		mnl_attr_put_u32(nlh, TCA_OPTIONS, q->limit);
@@ -561,11 +555,6 @@ static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
 		mnl_attr_nest_end(nlh, nest);
 	}
 	return nl_request(ns, nlh);
-}
-
-int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
-{
-	return set_at(ns, ifindex, TC_H_ROOT, q);
 }
 
 void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q)
@@ -591,15 +580,6 @@ int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qd
 
 	*q = ret ? (struct netdev_qdisc){} : of_link.root;
 	return ret || *q->kind ? ret : -ENOENT;
-}
-
-/* A tbf has one class, whatever the minor number (tbf_find()). */
-int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
-{
-	struct netdev_qdisc root;
-	int ret = netdev_qdisc_root(ns, ifindex, &root);
-
-	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q);
 }
 
 /* ---- IPsec policies ---- */
@@ -656,19 +636,6 @@ uint64_t reassembly_queues(const struct netns *ns)
 		 proc_number("/proc/thread-self/net/sockstat6", "FRAG6: inuse");
 	netns_pop(saved);
 	return queues;
-}
-
-int reassembly_set_time(const struct netns *ns, unsigned seconds)
-{
-	char text[16];
-	int rc;
-
-	snprintf(text, sizeof(text), "%u", seconds);
-	rc = netns_sysctl_write(ns, "net/ipv4/ipfrag_time", text);
-	if (rc)
-		return rc;
-	rc = netns_sysctl_write(ns, "net/ipv6/ip6frag_time", text);
-	return rc == -ENOENT ? 0 : rc;
 }
 
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu)

@@ -151,11 +151,9 @@ void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
 /* The root qdisc. -ENOENT: there is none, as while the device was never up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
-/* Puts one in place of the root qdisc; its handle must not be in use. */
-int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
-
-/* Puts one in place of what a tbf at the root keeps its packets in. */
-int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
+/* Puts one in place of the root qdisc, or of what a tbf at the root keeps its packets in. */
+int netdev_qdisc_set(const struct netns *ns, unsigned ifindex, bool inner,
+		     const struct netdev_qdisc *q);
 
 /* Whether qdiscs of this kind have a limit that is understood here. */
 bool netdev_qdisc_limited(const char *kind);
@@ -232,12 +230,6 @@ int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
  * /proc/net/sockstat and sockstat6. 0 if it cannot be read.
  */
 uint64_t reassembly_queues(const struct netns *ns);
-
-/*
- * How long the rest is waited for, whole seconds as the sysctls have it. -errno of the first
- * that fails; a kernel without IPv6 is none.
- */
-int reassembly_set_time(const struct netns *ns, unsigned seconds);
 
 /*
  * The largest UDP payload whose fragments are all full at this MTU: a router then handles the

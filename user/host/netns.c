@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +289,10 @@ int netns_sysctl(const struct netns *ns, const char *path, const char *value, ch
 
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
 {
-	return netns_sysctl(ns, path, value, NULL, 0);
+	int ret = netns_sysctl(ns, path, value, NULL, 0);
+	bool may_miss = !strncmp(path, "net/ipv6/", 9) || !strncmp(path, "net/bridge/", 11);
+
+	return ret == -ENOENT && may_miss ? 0 : ret;
 }
 
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size)
@@ -334,94 +336,92 @@ struct known {
 	bool refused; /* and it was read by no other process */
 };
 
-struct search {
-	netns_visit *visit;
-	void *arg;
-	struct list known;
-	char found[PATH_MAX]; /* what is being checked */
-};
-
-/* What visit() says of the namespace at `found`; 0: it is none; or -errno. */
-static int check_found(struct search *s)
+/* What visit() says of the namespace at `path`; 0: it is none; or -errno. */
+static int check(const char *path, netns_visit *visit, void *arg)
 {
 	struct netns ns = NETNS_NONE;
-	struct stat st;
-	int ret = 0;
+	int ret;
 
-	ns.fd = open(s->found, O_RDONLY | O_CLOEXEC);
+	ns.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns.fd < 0)
 		return errno == EACCES || errno == EPERM ? -errno : 0;
-	if (!fstat(ns.fd, &st)) {
-		ns.inum = (uint32_t)st.st_ino;
-		ret = s->visit(s->arg, &ns);
-	}
+	ret = read_inum(&ns) ? 0 : visit(arg, &ns);
 	close(ns.fd);
 	return ret == -EINVAL ? 0 : ret;
 }
 
-static bool check_process(struct search *s, const char *pid)
+static int check_process(const char *pid, struct list *seen, netns_visit *visit, void *arg)
 {
+	char path[PATH_MAX];
 	struct known *k;
 	struct stat st;
 	int ret;
 
-	snprintf(s->found, sizeof(s->found), "/proc/%s/net/dev", pid);
-	if (stat(s->found, &st))
-		return false; /* no process, or a dead one */
-	k = list_find(&s->known, offsetof(struct known, ino), &st.st_ino, sizeof(st.st_ino));
+	snprintf(path, sizeof(path), "/proc/%s/net/dev", pid);
+	if (stat(path, &st))
+		return 0; /* no process, or a dead one */
+	k = list_find(seen, offsetof(struct known, ino), &st.st_ino, sizeof(st.st_ino));
 	if (k && !k->refused)
-		return false; /* one of many */
+		return 0; /* one of many */
 	if (!k)
-		k = list_add(&s->known);
-	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
-	ret = check_found(s);
+		k = list_add(seen);
+	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
+	ret = check(path, visit, arg);
 	*k = (struct known){st.st_ino, ret < 0};
-	return ret == 1;
+	return ret;
 }
 
-static bool search(struct search *s, const char *directory)
+int netns_each(netns_visit *visit, void *arg)
 {
-	const struct dirent *entry;
-	DIR *dir = opendir(directory);
-	bool found = false;
+	static const char *const directories[] = {NETNS_DIR, "/proc"};
+	struct list seen = {.size = sizeof(struct known)};
+	const struct known *k;
+	int ret = 0;
 
-	while (dir && !found && (entry = readdir(dir))) {
-		if (*entry->d_name == '.')
-			continue;
-		if (!strcmp(directory, "/proc")) {
-			found = check_process(s, entry->d_name);
-		} else {
-			snprintf(s->found, sizeof(s->found), "%s/%s", directory, entry->d_name);
-			found = check_found(s) == 1;
+	for (unsigned i = 0; i < 2 && ret != 1; i++) {
+		const struct dirent *entry;
+		DIR *dir = opendir(directories[i]);
+		char path[PATH_MAX];
+
+		while (dir && ret != 1 && (entry = readdir(dir))) {
+			snprintf(path, sizeof(path), NETNS_DIR "/%s", entry->d_name);
+			if (*entry->d_name != '.')
+				ret = i ? check_process(entry->d_name, &seen, visit, arg)
+					: check(path, visit, arg);
 		}
+		if (dir)
+			closedir(dir);
 	}
-	if (dir)
-		closedir(dir);
-	return found;
+	k = seen.at;
+	if (ret != 1)
+		ret = 0;
+	for (unsigned i = 0; i < seen.n && !ret; i++)
+		ret = k[i].refused ? -EACCES : 0;
+	list_free(&seen);
+	return ret;
 }
 
-void netns_each(netns_visit *visit, void *arg)
-{
-	struct search s = {.visit = visit, .arg = arg, .known.size = sizeof(struct known)};
+struct wanted {
+	uint64_t cookie;
+	struct netns *ns;
+};
 
-	if (!search(&s, NETNS_DIR))
-		search(&s, "/proc");
-	list_free(&s.known);
-}
-
-static int has_cookie(void *arg, const struct netns *ns)
+static int is_wanted(void *arg, const struct netns *ns)
 {
-	const uint64_t *wanted = arg;
+	const struct wanted *w = arg;
 	uint64_t cookie;
 	int ret = netns_cookie(ns, &cookie);
 
-	return ret ? ret : cookie == *wanted;
+	if (ret || cookie != w->cookie)
+		return ret;
+	w->ns->fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
+	w->ns->inum = ns->inum;
+	return 1;
 }
 
 int netns_find(struct netns *ns, uint64_t cookie)
 {
-	struct search s = {.visit = has_cookie, .arg = &cookie, .known.size = sizeof(struct known)};
-	const struct known *k;
+	struct wanted wanted = {cookie, ns};
 	uint64_t own;
 	int ret = netns_cookie(NULL, &own);
 
@@ -434,17 +434,9 @@ int netns_find(struct netns *ns, uint64_t cookie)
 			netns_close(ns);
 		return ret;
 	}
-	if (search(&s, NETNS_DIR) || search(&s, "/proc"))
-		ret = netns_open(ns, s.found, NULL);
-	else
-		ret = -ENOENT;
-	if (!ret)
-		netns_open_sysfs(ns);
-	k = s.known.at;
-	for (unsigned i = 0; i < s.known.n && ret == -ENOENT; i++)
-		ret = k[i].refused ? -EACCES : ret;
-	list_free(&s.known);
-	return ret;
+	ret = netns_each(is_wanted, &wanted);
+	netns_open_sysfs(ns);
+	return ret < 0 ? ret : ret ? 0 : -ENOENT;
 }
 
 /* ---- programs in one ---- */
@@ -529,18 +521,29 @@ static int spawn_in(const struct netns *ns, char *const argv[], const int io[3],
 	return -ret;
 }
 
-/* The program's end: 0, or -EIO with what it has said. */
-static int wait_for(const char *command, pid_t pid, int errout, struct error *err)
+/*
+ * The program's end: 0, or -EIO with what it has said; -ETIMEDOUT after killing it when it has run
+ * for so long (-1: it may).
+ */
+static int wait_for(const char *command, pid_t pid, int timeout_ms, int errout, struct error *err)
 {
+	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	bool late = timeout_ms >= 0 && !poll(&end, 1, timeout_ms);
 	int wstatus = 0;
 	char line[200];
 	ssize_t n;
 
+	if (late)
+		pidfd_send_signal(end.fd, SIGKILL, NULL, 0);
+	fd_close(&end.fd);
 	while (waitpid(pid, &wstatus, 0) < 0) {
 		if (errno != EINTR)
 			return error_errno(err, STATUS_FAILED, -errno, NULL, "cannot wait for %s",
 					   command);
 	}
+	if (late)
+		return error_set(err, STATUS_FAILED, -ETIMEDOUT, NULL, "%s took longer than %d ms",
+				 command, timeout_ms);
 	if (!wstatus)
 		return 0;
 	if (WIFSIGNALED(wstatus))
@@ -553,38 +556,18 @@ static int wait_for(const char *command, pid_t pid, int errout, struct error *er
 			 WEXITSTATUS(wstatus), *line ? ": " : "", line);
 }
 
-/* 0, or -ETIMEDOUT after killing it. */
-static int wait_until(pid_t pid, int timeout_ms)
-{
-	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
-	int ret = 0;
-
-	if (end.fd < 0)
-		return -errno;
-	if (!poll(&end, 1, timeout_ms)) {
-		pidfd_send_signal(end.fd, SIGKILL, NULL, 0);
-		ret = -ETIMEDOUT;
-	}
-	close(end.fd);
-	return ret;
-}
-
 static int take_text(const char *command, int fd, size_t most, char **text, struct error *err)
 {
 	struct stat st;
-	ssize_t n;
+	char path[32];
 
 	if (fstat(fd, &st))
 		return -errno;
 	if ((size_t)st.st_size > most)
 		return error_set(err, STATUS_FAILED, -EFBIG, NULL, "%s wrote %zu bytes", command,
 				 (size_t)st.st_size);
-	*text = malloc((size_t)st.st_size + 1);
-	if (!*text)
-		return -ENOMEM;
-	n = pread(fd, *text, (size_t)st.st_size, 0);
-	(*text)[n > 0 ? n : 0] = '\0';
-	return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return file_read(path, text, NULL);
 }
 
 /* With `text` as netns_exec_read(), else as netns_exec(). */
@@ -592,26 +575,18 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 	       int timeout_ms, size_t most, char **text, struct error *err)
 {
 	int io[3] = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
-	int ret = io[0] < 0 ? io[0] : text && io[1] < 0 ? io[1] : io[2] < 0 ? io[2] : 0, ended;
+	int ret = io[0] < 0 ? io[0] : text && io[1] < 0 ? io[1] : io[2] < 0 ? io[2] : 0;
 	pid_t pid = 0;
 
 	if (!ret)
 		ret = spawn_in(ns, argv, io, lock, &pid);
-	if (ret) {
-		error_errno(err, STATUS_UNABLE, ret,
-			    ret == -ENOENT ? "install the package that contains it" : NULL,
-			    "cannot run %s", argv[0]);
-	} else {
-		if (text) {
-			setpriority(PRIO_PROCESS, (id_t)pid, 10);
-			ret = wait_until(pid, timeout_ms);
-		}
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL, "%s took longer than %d ms",
-				  argv[0], timeout_ms);
-		ended = wait_for(argv[0], pid, io[2], err);
-		ret = ret ? ret : ended;
-	}
+	error_errno(err, STATUS_UNABLE, ret,
+		    ret == -ENOENT ? "install the package that contains it" : NULL, "cannot run %s",
+		    argv[0]);
+	if (!ret && text)
+		setpriority(PRIO_PROCESS, (id_t)pid, 10);
+	if (!ret)
+		ret = wait_for(argv[0], pid, timeout_ms, io[2], err);
 	if (!ret && text)
 		ret = take_text(argv[0], io[1], most, text, err);
 	for (unsigned i = 0; i < 3; i++)
@@ -622,7 +597,7 @@ static int run(const struct netns *ns, char *const argv[], const char *input, in
 int netns_exec(const struct netns *ns, char *const argv[], const char *input, int lock,
 	       struct error *err)
 {
-	return run(ns, argv, input, lock, 0, 0, NULL, err);
+	return run(ns, argv, input, lock, -1, 0, NULL, err);
 }
 
 int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,

@@ -43,10 +43,10 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie);
 /*
  * Calls visit() for each namespace that has a name in NETNS_DIR, or that a process is in, until it
  * returns 1; 0 or -errno: go on. One with a name may come twice. `ns`, without sysfs, is closed
- * afterwards.
+ * afterwards. Returns that 1; 0; or -EACCES: of processes not all could be read.
  */
 typedef int netns_visit(void *arg, const struct netns *ns);
-void netns_each(netns_visit *visit, void *arg);
+int netns_each(netns_visit *visit, void *arg);
 
 /*
  * Opens the namespace with this cookie, if it is the thread's own, has a name in NETNS_DIR, or a
@@ -85,8 +85,10 @@ int netns_sysfs(const struct netns *ns, const char *path, const char *value, cha
 /* The same below /proc/sys in the namespace, e.g. "net/ipv4/ip_forward". */
 int netns_sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
 		 unsigned size);
-int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size);
+
+/* The same; 0 also for a setting of IPv6, or of bridges' netfilter, that the kernel has not. */
+int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
 
 /* Its first `n` numbers. False, and all are 0: it cannot be read, or has not so many. */
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n);

@@ -120,21 +120,30 @@ int nl_ioctl_socket(const struct netns *ns)
 	return fd;
 }
 
-int nl_ifindex(const struct netns *ns, const char *ifname)
+int nl_ioctl(const struct netns *ns, const char *ifname, unsigned long request, struct ifreq *ifr)
 {
-	struct ifreq ifr = {.ifr_ifindex = 0};
 	int fd, ret;
 
-	/* of "eth0:1", an alias, the ioctl would find eth0 */
-	if (strlen(ifname) >= sizeof(ifr.ifr_name) || strchr(ifname, ':'))
+	if (strlen(ifname) >= sizeof(ifr->ifr_name))
 		return -ENODEV;
 	fd = nl_ioctl_socket(ns);
 	if (fd < 0)
 		return fd;
-	strcpy(ifr.ifr_name, ifname);
-	ret = ioctl(fd, SIOCGIFINDEX, &ifr) ? -errno : ifr.ifr_ifindex;
+	strcpy(ifr->ifr_name, ifname);
+	ret = ioctl(fd, request, ifr);
+	if (ret < 0)
+		ret = -errno;
 	close(fd);
 	return ret;
+}
+
+int nl_ifindex(const struct netns *ns, const char *ifname)
+{
+	struct ifreq ifr = {.ifr_ifindex = 0};
+	/* of "eth0:1", an alias, the ioctl would find eth0 */
+	int ret = strchr(ifname, ':') ? -ENODEV : nl_ioctl(ns, ifname, SIOCGIFINDEX, &ifr);
+
+	return ret ? ret : ifr.ifr_ifindex;
 }
 
 const struct nlattr *nl_attr(const struct nlmsghdr *nlh, size_t header, uint16_t type)

@@ -46,8 +46,10 @@ int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t
 /* Index of an interface in the namespace, or -errno (-ENODEV). */
 int nl_ifindex(const struct netns *ns, const char *ifname);
 
-/* A socket for ioctl() on the namespace's devices, or -errno. */
+/* A socket of the namespace, or -errno; and what ioctl() returns on one for a device, or -errno. */
 int nl_ioctl_socket(const struct netns *ns);
+struct ifreq;
+int nl_ioctl(const struct netns *ns, const char *ifname, unsigned long request, struct ifreq *ifr);
 
 /*
  * Of an answer: the attribute of this type behind a header of so many bytes, or in another

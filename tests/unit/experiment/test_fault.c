@@ -257,7 +257,7 @@ static bool acts(const struct fault_row *row)
 		req.rx = &rx_xsk;
 	req.count = 10000; /* the queues and the memory of every host are between that and this */
 	fault_plan_measure(&p);
-	if (row->plan && row->plan(&p) && err.status != STATUS_UNABLE)
+	if (fault_plan_row(&p, row) && err.status != STATUS_UNABLE)
 		return false; /* a plan has to take what its row says that it needs */
 	/* Without a share a program has to be one that needs none. */
 	if (row->value == FAULT_VALUE_SHARE && !told && !row->apply)

@@ -31,20 +31,15 @@ static const struct {
 CASE(what_is_shown)
 {
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		char buf[64], *printed;
-		size_t len;
-		FILE *f = open_memstream(&printed, &len);
+		char buf[64];
 		unsigned columns;
 
 		snprintf(buf, sizeof(buf), "%s", texts[i].text);
 		assert_string_equal(utf8_tame(buf), texts[i].shown);
-		columns = utf8_print(f, texts[i].text);
-		fclose(f);
-		assert_string_equal(printed, texts[i].shown);
-		for (const char *s = printed; *s; s++)
+		columns = utf8_columns(buf, SIZE_MAX);
+		for (const char *s = texts[i].shown; *s; s++)
 			columns -= (*s & 0xc0) != 0x80;
 		assert_int_equal(columns, 0);
-		free(printed);
 	}
 }
 

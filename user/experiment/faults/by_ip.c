@@ -114,18 +114,10 @@ static int apply_frag_limits(struct fault_state *s, struct error *err)
 	unsigned first = fault_row(s->fault)->arg;
 	int ret = 0;
 
-	for (unsigned i = first; i < LENGTH(paths) && !ret; i++) {
+	for (unsigned i = first; i < LENGTH(paths) && !ret; i++)
 		ret = netns_sysctl_write(&s->lab->rx_ns, paths[i], first ? FRAG_ROOM : "0");
-		ret = ret == -ENOENT ? 0 : ret; /* no IPv6 here */
-	}
 	return lab_failed(ret, first ? "give fragments memory" : "limit the memory for fragments",
 			  NULL, err);
-}
-
-static int plan_ttl(struct fault_plan *p)
-{
-	p->fx->ttl = 1;
-	return 0;
 }
 
 static int plan_mtu(struct fault_plan *p)
@@ -183,7 +175,7 @@ const struct fault_row faults_by_ip[] = {
 	 .tx = "socket", .rx = "socket", .payload = FRAGMENTED, .plan = plan_fragments,
 	 .apply = apply_frag_limits},
 	{"ip_forward:ttl", "TTL 1, and a router between",
-	 .is = ROUTED | ROUTER_ENDS | OF_PROGRAM | GOES, .plan = plan_ttl},
+	 .is = ROUTED | ROUTER_ENDS | OF_PROGRAM | GOES, .fx.ttl = 1},
 	{"ip_forward:mtu", "a link behind a router has a small MTU, and nobody says so",
 	 .is = ROUTED | ROUTER_ENDS | ROUTER_MTU, .payload = LARGE, .programs = PROGRAM(UNTOLD),
 	 .plan = plan_mtu, .apply = apply_mtu},

@@ -17,6 +17,7 @@
 #define NEIGH_FLIGHT	4096	   /* more than unres_qlen_bytes has room for by default */
 #define NEIGH_SETTLE	4000000000 /* three questions, a second each (mcast_solicit) */
 #define TUNNEL_DEVICE	"v-vxlan"
+#define TAP_RING	"the ring of the tap"
 #define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
 static int plan_neigh(struct fault_plan *p)
@@ -51,11 +52,6 @@ static int plan_ring(struct fault_plan *p)
 	fx->threaded_napi = true;
 	fault_plan_flight(p, 8 * VETH_RING);
 	return fault_plan_count(p, 2 * VETH_RING, "the ring of the device");
-}
-
-static int plan_tap(struct fault_plan *p)
-{
-	return fault_plan_count(p, LAB_TAP_RING, "the ring of the tap");
 }
 
 static int slow_taps(struct fault_state *s, struct error *err)
@@ -192,12 +188,6 @@ static int flood(struct fault_state *s, struct error *err)
 	return lab_failed(ret, "keep the bridge from flooding", NULL, err);
 }
 
-static int plan_tunnel(struct fault_plan *p)
-{
-	p->fx->other_vni = true;
-	return 0;
-}
-
 /*
  * A tunnel that gives what is no VXLAN back to UDP loses nothing by itself: the socket that it has
  * on the port fills. Where the kernel drops it there, it has a reason for that.
@@ -238,14 +228,14 @@ const struct fault_row faults_by_link[] = {
 	{"tx_device", "the next device's ring is full: it takes its time",
 	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .plan = plan_ring},
 	{"tx_device:tap", "the ring of a tap is full: who reads it takes his time",
-	 .is = TAPPED | OF_PROGRAM, .plan = plan_tap, .apply = slow_taps},
+	 .is = TAPPED | OF_PROGRAM, .holds = LAB_TAP_RING, .where = TAP_RING, .apply = slow_taps},
 	/*
 	 * Live frames in the ring are freed without an event (tun_ptr_free()). It would report once
 	 * more, and the counter of the device show it: so it is mute.
 	 */
 	{"tx_device:detach", "nobody reads a tap, and it is closed with its ring unread",
 	 .is = TAPPED | TAP_ENDS | OF_PROGRAM, .not_tx = "xdp", .programs = PROGRAM(MUTE),
-	 .plan = plan_tap, .begin = pause_taps, .end = detach_taps},
+	 .holds = LAB_TAP_RING, .where = TAP_RING, .begin = pause_taps, .end = detach_taps},
 	{"backlog", "RPS to a CPU that takes its time",
 	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM, .rx = "socket", .plan = plan_backlog},
 	{"backlog:flow_limit", "the same, and this host limits a flow's share of the queue",
@@ -260,7 +250,7 @@ const struct fault_row faults_by_link[] = {
 	{"l2:silent", "the same, and who gets it instead keeps it: no event shows it",
 	 .is = BRIDGED | SILENT | OF_PROGRAM, .programs = PROGRAM(KEEP), .apply = flood},
 	{"tunnel", "the ends of a VXLAN tunnel are of different networks",
-	 .is = TUNNELLED | OF_PROGRAM, .plan = plan_tunnel},
+	 .is = TUNNELLED | OF_PROGRAM, .fx.other_vni = true},
 	{"tunnel:header", "a VXLAN device has the port, and what comes is none",
 	 .is = TUNNEL_PORT | RX_SOCKET | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
 	 .apply = apply_tunnel_header},

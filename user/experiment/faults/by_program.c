@@ -42,12 +42,6 @@ static int plan_native_xdp(struct fault_plan *p)
 	return 0;
 }
 
-static int plan_cpumap(struct fault_plan *p)
-{
-	plan_native_xdp(p);
-	return fault_plan_count(p, CPUMAP_QUEUE, "the queue of the CPU");
-}
-
 /*
  * A router merges what it need not give to a socket of its own (rx-udp-gro-forwarding); the socket
  * behind it wants single datagrams. In a kernel thread: a timer ends the waiting.
@@ -108,7 +102,7 @@ const struct fault_row faults_by_program[] = {
 	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES | CSUM_OFF | OF_PROGRAM, .rx = "socket",
 	 .not_tx = "xdp", .programs = PROGRAM(XDP) | PROGRAM(CPU),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_CPU, .cpu_burn_ns = CPUMAP_BURN_NS},
-	 .plan = plan_cpumap},
+	 .plan = plan_native_xdp, .holds = CPUMAP_QUEUE, .where = "the queue of the CPU"},
 	{"gso", "a router merges packets, and a share cannot be taken apart again",
 	 FAULT_VALUE_SHARE, MERGED | ROUTED | RX_SOCKET | OF_PROGRAM, .rx = "socket",
 	 .programs = PROGRAM(MERGED), .cfg.merged_share = 1, .plan = plan_gso},

@@ -124,7 +124,7 @@ static int apply_tbf(struct fault_state *s, struct error *err)
 	int ret = set_tbf(s, s->fx->tbf_bps, "set the qdisc", err);
 
 	return ret || !pfifo.limit ? ret
-				   : lab_failed(netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo),
+				   : lab_failed(netdev_qdisc_set(tx->ns, tx->ifindex, true, &pfifo),
 						"set the qdisc", tx, err);
 }
 
@@ -139,7 +139,7 @@ static int replace(struct fault_state *s, struct error *err)
 	const struct netdev_qdisc after = {.kind = "pfifo", .limited = true, .limit = AFTER};
 	const struct lab_port *tx = &s->lab->tx;
 
-	return lab_failed(netdev_qdisc_replace(tx->ns, tx->ifindex, &after), "replace the qdisc",
+	return lab_failed(netdev_qdisc_set(tx->ns, tx->ifindex, false, &after), "replace the qdisc",
 			  tx, err);
 }
 

@@ -15,31 +15,12 @@
 #define XSK_FEW_FRAMES 256   /* of a receiver that runs out of them; less than XSK_RX_RING */
 #define UDP_MEM_PATH   "net/ipv4/udp_mem"
 
-static int plan_xsk_ring(struct fault_plan *p)
-{
-	p->fx->reader = READER_PAUSED;
-	return fault_plan_count(p, XSK_RX_RING, "the ring of the socket");
-}
-
-static int plan_xsk_fill(struct fault_plan *p)
-{
-	p->fx->reader = READER_PAUSED;
-	p->fx->xsk_frames = XSK_FEW_FRAMES;
-	return fault_plan_count(p, XSK_FEW_FRAMES, "the frames of the socket");
-}
-
 static int plan_xsk_oversize(struct fault_plan *p)
 {
 	if (p->bytes <= XSK_ROOM_MIN)
 		return fault_plan_refuse(p, -EINVAL, "use --length 512, for example",
 					 " needs packets of more than %d bytes", XSK_ROOM_MIN);
 	p->fx->xsk_room = (unsigned)p->bytes - 1;
-	return 0;
-}
-
-static int plan_no_socket(struct fault_plan *p)
-{
-	p->fx->no_receiver = true;
 	return 0;
 }
 
@@ -124,13 +105,16 @@ static int plan_socket_close(struct fault_plan *p)
 
 const struct fault_row faults_by_socket[] = {
 	{"xsk:ring", "the reader of the AF_XDP rings pauses",
-	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .plan = plan_xsk_ring},
+	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .fx.reader = READER_PAUSED,
+	 .holds = XSK_RX_RING, .where = "the ring of the socket"},
 	{"xsk:fill", "the same, and it has few frames to be filled",
-	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .plan = plan_xsk_fill},
+	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk",
+	 .fx = {.reader = READER_PAUSED, .xsk_frames = XSK_FEW_FRAMES}, .holds = XSK_FEW_FRAMES,
+	 .where = "the frames of the socket"},
 	{"xsk:oversize", "the packets are longer than the frames of AF_XDP",
 	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .plan = plan_xsk_oversize},
 	{"udp_lookup", "no socket on the port", .is = RX_SOCKET | NO_SOCKET | OF_PROGRAM | GOES,
-	 .rx = "socket", .plan = plan_no_socket},
+	 .rx = "socket", .fx.no_receiver = true},
 	{"udp_mem", "hardly any memory for UDP, on this whole host",
 	 .is = RX_SOCKET | LARGE_BUFFER | OF_PROGRAM | HOST_GLOBAL | GOES, .rx = "socket",
 	 .plan = plan_udp_mem, .begin = limit_memory, .end = restore_memory},

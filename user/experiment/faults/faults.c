@@ -384,6 +384,17 @@ static int check_row(struct fault_plan *p)
 	return 0;
 }
 
+int fault_plan_row(struct fault_plan *p, const struct fault_row *row)
+{
+	const char *bits = (const char *)&row->fx;
+	int ret;
+
+	for (size_t i = 0; i < sizeof(row->fx); i++)
+		((char *)p->fx)[i] |= bits[i];
+	ret = row->plan ? row->plan(p) : 0;
+	return ret || !row->holds ? ret : fault_plan_count(p, row->holds, row->where);
+}
+
 int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct error *err)
 {
 	const struct fault_list *list = &spec->faults;
@@ -402,7 +413,7 @@ int fault_plan(const struct run_spec *spec, struct fault_effects *fx, struct err
 	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
 		ret = fault_has(list, p.fault) ? check_row(&p) : 0;
 	for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
-		ret = fault_has(list, p.fault) && rows[p.fault]->plan ? rows[p.fault]->plan(&p) : 0;
+		ret = fault_has(list, p.fault) ? fault_plan_row(&p, rows[p.fault]) : 0;
 	return ret;
 }
 

@@ -131,7 +131,12 @@ struct fault_row {
 	struct fault_config
 		cfg; /* ... and what they are given; a share of 1 is that of the fault */
 
-	/* What the experiment has to respect; in path order. NULL: no more than the kinds say. */
+	/* What the experiment has to respect beside the kinds: each bit of this, and of frames ...
+	 */
+	struct fault_effects fx;
+	uint64_t holds; /* ... twice as many as this in `where`; 0: as many as come */
+	const char *where;
+	/* What depends on the experiment, in path order. NULL: nothing. */
 	int (*plan)(struct fault_plan *p);
 	/* The lab is open. NULL: it is all done by programs, or by what was planned. */
 	int (*apply)(struct fault_state *s, struct error *err);
@@ -170,6 +175,9 @@ uint64_t fault_with(const struct fault_list *list, uint64_t kinds);
 
 /* Of the spec, for the rows' plans; spec, fx and err are the caller's. */
 void fault_plan_measure(struct fault_plan *p);
+
+/* All that a row says; what it asks for is in p->fx. */
+int fault_plan_row(struct fault_plan *p, const struct fault_row *row);
 
 /* A buffer's size as setsockopt() takes it: the kernel doubles it. */
 int fault_plan_ask(uint64_t bytes);
