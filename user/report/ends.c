@@ -437,15 +437,6 @@ static void put_end(struct page *p, const char *label, const struct json_object 
 	page_end(p);
 }
 
-static void put_row_if(struct page *p, const char *label, const struct json_object *o,
-		       const char *key, const char *note)
-{
-	uint64_t count = json_get_u64(o, key);
-
-	if (count)
-		page_row_line(p, STYLE_WARN, 0, label, count, 0, STYLE_PLAIN, "%s", note);
-}
-
 static void put_delay(struct page *p, const struct json_object *delay)
 {
 	if (!delay)
@@ -458,8 +449,7 @@ static void put_delay(struct page *p, const struct json_object *delay)
 			   page_glue(fmt_ns(ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns)),
 			   i + 1 < QUANTILES ? "," : "");
 	}
-	if (json_get_i64(delay, "min") < 0)
-		page_words(p, STYLE_WARN, "(the clocks differ, or these went from B to A)");
+	page_fill(p, STYLE_WARN, delay, "{<min}(the clocks differ, or these went from B to A)");
 	page_end(p);
 }
 
@@ -470,9 +460,24 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 		{"rtp", "by the numbers of RTP"},
 		{"bytes", "by ID, length, ports and the first bytes of each"},
 	};
-	const struct json_object *unknown = json_get(ends, "unknown");
+	static const struct page_fact lost[] = {
+		{"in A", .key = "a.compared"},
+		{"lost", "lost", STYLE_BAD, .shared = true,
+		 .text = "{?lost}{gaps#gap}, the longest of {longest_gap#}"},
+		{"unknown", "unknown.outside", STYLE_WARN, .omitted = true,
+		 .text = "B was not there yet, or no more, when they were due"},
+		{"unknown", "unknown.dropped_or_cut", STYLE_WARN, .omitted = true,
+		 .text = "lost, or dropped or cut by the capture of B"},
+		{"in A and B", "matched", STYLE_BOLD, .shared = true},
+		{"duplicated", "duplicated", STYLE_WARN, .omitted = true,
+		 .text = "more often in B than in A"},
+		{"reordered", "reordered", STYLE_WARN, .omitted = true,
+		 .text = "behind a later one of the same flow"},
+		{"in B only", "only_b", STYLE_WARN, .omitted = true},
+		{"alike", "ambiguous", STYLE_WARN, .omitted = true,
+		 .text = "look the same as another: which of them was lost is not known"},
+	};
 	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
-	uint64_t lost = json_get_u64(ends, "lost");
 	struct page p = print_page(v, whole);
 
 	put_end(&p, "A ", json_get(ends, "a"));
@@ -484,22 +489,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	}
 	page_end(&p);
 	page_end(&p);
-	page_row(&p, STYLE_PLAIN, 0, "in A", whole, 0);
-	page_end(&p);
-	page_row(&p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
-	page_fill(&p, STYLE_PLAIN, ends, "{?lost}{gaps#gap}, the longest of {longest_gap#}");
-	page_end(&p);
-	put_row_if(&p, "unknown", unknown, "outside",
-		   "B was not there yet, or no more, when they were due");
-	put_row_if(&p, "unknown", unknown, "dropped_or_cut",
-		   "lost, or dropped or cut by the capture of B");
-	page_row(&p, STYLE_BOLD, 0, "in A and B", json_get_u64(ends, "matched"), whole);
-	page_end(&p);
-	put_row_if(&p, "duplicated", ends, "duplicated", "more often in B than in A");
-	put_row_if(&p, "reordered", ends, "reordered", "behind a later one of the same flow");
-	put_row_if(&p, "in B only", ends, "only_b", "");
-	put_row_if(&p, "alike", ends, "ambiguous",
-		   "look the same as another: which of them was lost is not known");
+	page_facts(&p, ends, whole, lost, LENGTH(lost));
 	put_delay(&p, json_get(ends, "delay_ns"));
 	for (struct json_each flow = json_each(ends, "flows"); json_next(&flow);) {
 		const bool first = flow.next == 1;

@@ -431,23 +431,17 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 
 static void print_joined_flow(struct page *p, const struct json_object *f)
 {
-	static const struct tcp_part parts[] = {{"segments", "sent again"},
-						{"lost", "lost there"},
-						{"wire", "wire"},
-						{"not_lost", "not lost"},
-						{"undecided", "undecided"}};
+	static const struct page_count parts[] = {
+		{"segments", "sent again"}, {"lost", "lost there"},	{"wire", "wire"},
+		{"not_lost", "not lost"},   {"undecided", "undecided"},
+	};
 
 	page_text(p, 2, STYLE_DIM, "- ");
-	page_words(p, STYLE_PLAIN, "%s to %s:", json_get_text(f, "src"), json_get_text(f, "dst"));
-	for (struct json_each e = json_each(f, "way"); json_next(&e);) {
-		if (json_get(e.item, "src"))
-			page_words(p, STYLE_PLAIN, "(at %s %s to %s)",
-				   json_get_text(e.item, "host"), json_get_text(e.item, "src"),
-				   json_get_text(e.item, "dst"));
-	}
-	print_tcp_parts(p, f, parts, LENGTH(parts));
-	if (*json_get_text(f, "unjoined"))
-		page_words(p, STYLE_WARN, "not joined (%s)", json_get_text(f, "unjoined"));
+	page_fill(p, STYLE_PLAIN, f, "{src} to {dst}:");
+	for (struct json_each e = json_each(f, "way"); json_next(&e);)
+		page_fill(p, STYLE_PLAIN, e.item, "{?src}(at {host} {src} to {dst})");
+	page_counts(p, NULL, STYLE_PLAIN, f, parts, LENGTH(parts));
+	page_fill(p, STYLE_WARN, f, "{?unjoined}not joined ({unjoined})");
 	page_end(p);
 }
 
@@ -455,48 +449,40 @@ static void print_joined_flow(struct page *p, const struct json_object *f)
 
 void print_joined_tcp(struct page *p, const struct json_object *document)
 {
+	static const struct page_fact first[] = {
+		{"joined", "segments", STYLE_BOLD, STYLE_DIM,
+		 .text = "sent again for no reason on this host, as the others know them"},
+	};
+	static const struct page_fact rest[] = {
+		{"not lost", "not_lost", .text = "{?not_lost}it arrived twice", .shared = true,
+		 .indent = 2},
+		{"undecided", "undecided", STYLE_WARN, .shared = true, .indent = 2},
+		{"not joined", "unjoined", STYLE_WARN, .shared = true, .omitted = true,
+		 .indent = 2},
+	};
 	const struct json_object *o = json_get(document, "joined");
-	const uint64_t all = json_get_u64(o, "segments"), wire = json_sum(o, "wire", "segments");
+	const uint64_t all = json_get_u64(o, "segments");
 	const uint64_t doubtful = json_sum(o, "wire", "doubtful");
-	const uint64_t lost = json_sum(o, "lost", "segments");
 
 	if (!o)
 		return;
 	page_end(p);
-	page_row_line(p, STYLE_BOLD, 0, "joined", all, 0, STYLE_DIM,
-		      "sent again for no reason on this host, as the others know them");
-	page_row(p, lost ? STYLE_BAD : STYLE_PLAIN, 2, "lost there", lost, all);
-	for (struct json_each e = json_each(o, "lost"); json_next(&e);)
-		page_words(p, STYLE_PLAIN, "%s at %s %s", json_get_text(e.item, "stage"),
-			   json_get_text(e.item, "host"),
-			   fmt_count(json_get_u64(e.item, "segments")));
-	page_end(p);
-	page_row(p, wire ? STYLE_BAD : STYLE_PLAIN, 2, "wire", wire, all);
-	for (struct json_each e = json_each(o, "wire"); json_next(&e);)
-		page_words(p, STYLE_PLAIN, "%s to %s %s", json_get_text(e.item, "from"),
-			   json_get_text(e.item, "to"),
-			   fmt_count(json_get_u64(e.item, "segments")));
-	page_end(p);
+	page_facts(p, o, 0, first, LENGTH(first));
+	print_parts(p, "lost there", 2, STYLE_BAD, json_sum(o, "lost", "segments"), all, o, "lost",
+		    "{stage} at {host} {segments#}");
+	print_parts(p, "wire", 2, STYLE_BAD, json_sum(o, "wire", "segments"), all, o, "wire",
+		    "{from} to {to} {segments#}");
 	for (struct json_each e = json_each(o, "wire"); doubtful && json_next(&e);) {
 		page_row(p, STYLE_WARN, 2, "wire?", json_get_u64(e.item, "doubtful"), all);
 		page_words(p, STYLE_WARN, "wire, or");
 		for (struct json_each c = json_each(e.item, "or"); json_next(&c);)
-			page_words(p, STYLE_WARN, "%s of %s: %s %s %s,",
-				   json_get_text(c.item, "stage"), json_get_text(c.item, "host"),
-				   json_get_text(c.item, "ifname"),
-				   json_get_text(c.item, "counter"),
-				   fmt_count(json_get_u64(c.item, "packets")));
+			page_fill(p, STYLE_WARN, c.item,
+				  "{stage} of {host}: {ifname} {counter} {packets#},");
 		page_end(p);
 	}
-	page_row_line(p, STYLE_PLAIN, 2, "not lost", json_get_u64(o, "not_lost"), all, STYLE_PLAIN,
-		      "%s", json_get_u64(o, "not_lost") ? "it arrived twice" : "");
-	page_row_line(p, json_get_u64(o, "undecided") ? STYLE_WARN : STYLE_PLAIN, 2, "undecided",
-		      json_get_u64(o, "undecided"), all, STYLE_PLAIN, "%s", "");
-	if (json_get_u64(o, "unjoined"))
-		page_row_line(p, STYLE_WARN, 2, "not joined", json_get_u64(o, "unjoined"), all,
-			      STYLE_PLAIN, "%s", "");
+	page_facts(p, o, all, rest, LENGTH(rest));
 	for (struct json_each e = json_each(o, "undecided_why"); json_next(&e);)
-		page_line(p, 2, STYLE_DIM, "- ", STYLE_DIM, "%s", json_get_text(e.item, "text"));
+		page_fill_line(p, 2, STYLE_DIM, "- ", STYLE_DIM, e.item, "{text}");
 	for (struct json_each e = json_each(o, "flows"); json_next(&e) && e.next <= FLOWS_PRINTED;)
 		print_joined_flow(p, e.item);
 }

@@ -499,8 +499,7 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 	if (s->flow)
 		put_balance(o, s->flow);
 	if (s->tcp) {
-		json_put_bool(o, "balanced",
-			      s->tcp->balanced && (!s->flow || s->flow->balanced));
+		json_put_bool(o, "balanced", s->tcp->balanced && (!s->flow || s->flow->balanced));
 		json_put(o, "tcp", json_tcp(s->tcp));
 	}
 	if (s->bursts.window_ns)

@@ -196,50 +196,116 @@ char *page_number(const char *key, struct json_object *value)
 				     : fmt_count(json_object_get_uint64(value));
 }
 
-static bool is_set(struct json_object *member)
+/* A member, or with dots a member of a member. */
+static struct json_object *find_member(const struct json_object *o, const char *path)
 {
+	char copy[64], *rest = copy;
+	struct json_object *at = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	while (rest)
+		o = at = json_get(o, strsep(&rest, "."));
+	return at;
+}
+
+static bool is_met(char condition, struct json_object *member)
+{
+	if (condition == '<')
+		return json_object_get_int64(member) < 0;
+	if (json_object_is_type(member, json_type_object))
+		return true;
 	return json_object_is_type(member, json_type_string) ? json_object_get_string_len(member)
 							     : json_object_get_boolean(member);
 }
 
-void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text)
+/* As page_fill(); false: the text is left out. */
+static bool fill(char *filled, size_t size, const struct json_object *o, const char *text)
 {
-	char key[48], filled[1024] = "", *of;
+	char word[64], *key, *of;
 	size_t n = 0;
 
-	while (*text && n < sizeof(filled)) {
+	*filled = '\0';
+	while (*text && n < size) {
 		size_t plain = strcspn(text, "{"), length = strcspn(text, "}");
 		struct json_object *member;
+		char condition;
 
-		n += (size_t)snprintf(filled + n, sizeof(filled) - n, "%.*s", (int)plain, text);
+		n += (size_t)snprintf(filled + n, size - n, "%.*s", (int)plain, text);
 		text += plain;
-		if (!*text || n >= sizeof(filled))
+		if (!*text || n >= size)
 			break;
-		snprintf(key, sizeof(key), "%.*s", (int)(length - plain - 1), text + 1);
+		snprintf(word, sizeof(word), "%.*s", (int)(length - plain - 1), text + 1);
 		text += length - plain + 1;
-		of = strchr(key, '#');
-		if (of)
-			*of++ = '\0';
-		member = json_get(o, key + (*key == '?'));
-		if (*key == '?' && !is_set(member))
-			return;
-		if (*key != '?')
+		condition = strchr("?<", *word) ? *word : '\0';
+		of = key = word + (condition != '\0');
+		strsep(&of, "#");
+		member = find_member(o, key);
+		if (condition && !is_met(condition, member))
+			return false;
+		if (!condition)
 			n += (size_t)snprintf(
-				filled + n, sizeof(filled) - n, "%s",
+				filled + n, size - n, "%s",
 				of && *of ? page_glue(fmt_many(json_object_get_uint64(member), of))
 				: of	  ? page_glue(page_number(key, member))
 				: member  ? json_object_get_string(member)
 					  : "");
 	}
-	page_words(p, style, "%s", filled);
+	return true;
+}
+
+void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text)
+{
+	char filled[1024];
+
+	if (fill(filled, sizeof(filled), o, text))
+		page_words(p, style, "%s", filled);
 }
 
 void page_fill_line(struct page *p, unsigned indent, enum style of_label, const char *label,
 		    enum style style, const struct json_object *o, const char *text)
 {
-	page_text(p, indent, of_label, label);
-	page_fill(p, style, o, text);
-	page_end(p);
+	char filled[1024];
+
+	if (fill(filled, sizeof(filled), o, text))
+		page_line(p, indent, of_label, label, style, "%s", filled);
+}
+
+void page_facts(struct page *p, const struct json_object *o, uint64_t whole,
+		const struct page_fact *facts, unsigned n)
+{
+	for (const struct page_fact *f = facts; f < facts + n; f++) {
+		struct json_object *member = find_member(o, f->key);
+		const bool loss = f->style == STYLE_BAD || f->style == STYLE_WARN;
+		const int64_t less = json_object_get_int64(member);
+		const uint64_t count = less < 0 ? -(uint64_t)less : json_object_get_uint64(member);
+
+		if (f->omitted && !count)
+			continue;
+		page_row(p, loss && !count ? STYLE_PLAIN : f->style, f->indent, f->label, count,
+			 f->shared ? whole : 0);
+		page_fill(p, f->of_text, o, f->text ? f->text : "");
+		page_end(p);
+	}
+}
+
+void page_counts(struct page *p, const char *label, enum style style, const struct json_object *o,
+		 const struct page_count *count, unsigned n)
+{
+	while (n && !json_get_u64(o, count[n - 1].key))
+		n--;
+	if (n && label)
+		page_text(p, 0, style, label);
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t v = json_get_u64(o, count[i].key);
+		const char *comma = i + 1 < n ? "," : "";
+
+		if (v && strchr(count[i].name, '|'))
+			page_words(p, style, "%s%s", page_glue(fmt_many(v, count[i].name)), comma);
+		else if (v)
+			page_words(p, style, "%s\v%s%s", fmt_count(v), count[i].name, comma);
+	}
+	if (n && label)
+		page_end(p);
 }
 
 void page_line(struct page *p, unsigned indent, enum style of_label, const char *label,
@@ -286,7 +352,8 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	page_cell(p, STYLE_PLAIN, page_share(count, whole));
 	if (p->html)
 		fputs("<td>", p->out);
-	page_detail(p, indent, rows[0].width + p->count_width + rows[2].width + 2);
+	page_detail(p, indent,
+		    p->detail ? p->detail : rows[0].width + p->count_width + rows[2].width + 2);
 }
 
 void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,

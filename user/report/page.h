@@ -39,6 +39,7 @@ struct page {
 	unsigned count_width; /* of the widest count */
 	unsigned column;      /* printed so far on this line; HTML: 0 if there is no line */
 	unsigned indent;      /* of the lines that follow */
+	unsigned detail;      /* column of what is behind a count; 0: behind its share */
 	const char *markup;   /* HTML: attributes of the next cell, as they are; or NULL */
 	const struct page_column *table;
 	unsigned cell, edge; /* of the table: which is next, and the column where it begins */
@@ -59,12 +60,13 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /*
  * As page_words(), with members of `o` in their places: "{host}" as it is, "{sent#}" as
- * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(). A text
- * that begins with "{?waits}" is left out if that member is not there, or is 0, false or empty.
+ * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(); a member
+ * of a member is "{hosts.tx}". A text that begins with "{?waits}" is left out if that member is not
+ * there, or is 0, false or empty; with "{<left}" unless it is below 0.
  */
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text);
 
-/* The same as all of a line, behind page_text(), up to page_end(). */
+/* The same as all of a line, behind page_text(), up to page_end(); no line if it is left out. */
 void page_fill_line(struct page *p, unsigned indent, enum style of_label, const char *label,
 		    enum style style, const struct json_object *o, const char *text);
 
@@ -88,6 +90,29 @@ void page_detail(struct page *p, unsigned indent, unsigned column);
 void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
 		   uint64_t count, uint64_t whole, enum style style, const char *fmt, ...)
 	__attribute__((format(printf, 8, 9)));
+
+/* Members of an object as rows: what they are called, and what is said behind them. */
+struct page_fact {
+	const char *label, *key;
+	enum style style; /* of the label; STYLE_BAD and STYLE_WARN: unless the count is 0 */
+	enum style of_text;
+	const char *text; /* page_fill() of the same object; NULL: nothing */
+	bool shared;	  /* with its share of `whole` */
+	bool omitted;	  /* if it is 0 */
+	unsigned indent;
+};
+
+void page_facts(struct page *p, const struct json_object *o, uint64_t whole,
+		const struct page_fact *facts, unsigned n);
+
+/* Counts that are not 0, with what they are: "3 duplicated, 12 reordered". */
+struct page_count {
+	const char *key, *name; /* "one|many": for fmt_many() */
+};
+
+/* Those members of `o`, as a line that begins with `label`; NULL: in the line that there is. */
+void page_counts(struct page *p, const char *label, enum style style, const struct json_object *o,
+		 const struct page_count *count, unsigned n);
 
 /* What follows in this row begins a line. */
 void page_break(struct page *p);

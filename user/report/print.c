@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "report/series.h"
 #include "drops/stagemap.h"
@@ -124,31 +125,32 @@ static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
-	char each[FMT_MAX + 32], line[FMT_MAX], *text = fmt_buffer();
-	const struct page_column first = {each, day ? 21 : 13, false}, lost = {"lost", 12, true},
-				 peak = {"peak", 12, true};
-	const struct page_column of_trace[] = {first, lost, peak, {NULL, 0, false}};
-	const struct page_column of_run[] = {
-		first, {"sent", 12, true}, {"delivered", 12, true}, lost, peak, {NULL, 0, false}};
+	char each[FMT_MAX + 32], line[FMT_MAX], *text;
+	struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
+					{"delivered", 12, true},      {"lost", 12, true},
+					{"peak", 12, true},	      {0}};
 	struct page p = print_page(v, 0);
 	struct steps s;
 
 	steps_make(&s, d);
 	if (s.n < 2)
 		return;
-	snprintf(text, FMT_MAX, "each %s", num_text_time(s.length_ns));
-	snprintf(each, sizeof(each), "%-*s", (int)first.width, text);
+	if (d->parts)
+		memmove(&columns[1], &columns[3], 3 * sizeof(*columns));
+	text = mem_print("each %s", num_text_time(s.length_ns));
+	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
+	free(text);
 	page_end(&p);
-	p.table = d->parts ? of_trace : of_run;
-	for (unsigned i = 0; p.table[i].name; i++)
-		page_cell(&p, i ? STYLE_PLAIN : STYLE_DIM, p.table[i].name);
+	p.table = columns;
+	for (unsigned i = 0; columns[i].name; i++)
+		page_cell(&p, i ? STYLE_PLAIN : STYLE_DIM, columns[i].name);
 	page_end(&p);
 	for (const struct step *step = s.at; step < s.at + s.n; step++) {
 		text = when_text(step->from_ns, day);
 		if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
 			snprintf(text + strlen(text), 8, ".%03u",
 				 (unsigned)(step->from_ns % 1000000000 / 1000000));
-		snprintf(line, sizeof(line), "%-*s", (int)first.width, text);
+		snprintf(line, sizeof(line), "%-*s", (int)columns[0].width, text);
 		p.indent = 0;
 		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
 		if (!d->parts) {
@@ -241,11 +243,10 @@ struct page print_page(const struct print_view *v, uint64_t most)
 static void put_sender(struct page *p, const struct json_object *sender)
 {
 	const struct json_object *end = json_get(sender, "end");
+	const struct json_object *host =
+		json_get(json_get(json_get(sender, "start"), "hosts"), "tx");
 
-	page_row(
-		p, STYLE_PLAIN, 2,
-		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
-		json_get_u64(end, "sent"), 0);
+	page_row(p, STYLE_PLAIN, 2, json_get_text(host, "name"), json_get_u64(end, "sent"), 0);
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
 		page_fill(p, STYLE_BAD, stage.item, "{packets#}\v{stage},");
 	page_fill(p, STYLE_BAD, end, "{?unaccounted}{unaccounted#}\vunaccounted,");
@@ -256,55 +257,54 @@ static void put_sender(struct page *p, const struct json_object *sender)
 
 void print_joined(const struct print_view *v, const struct json_object *document)
 {
-	const struct json_object *end = json_get(document, "end");
+	static const struct page_fact stranger[] = {
+		{"not known", "delivered", STYLE_WARN, .indent = 2,
+		 .text = "delivered of stream {stream}, base {base}"},
+	};
 	size_t senders = json_get_length(document, "senders");
-	size_t strangers = json_get_length(document, "strangers");
-	struct page p = print_page(v, json_get_u64(end, "attempted"));
+	size_t notes = json_get_length(document, "notes");
+	struct page p = print_page(v, json_get_u64(json_get(document, "end"), "attempted"));
 
-	if (senders > 1 || strangers)
+	if (senders > 1 || json_get_length(document, "strangers"))
 		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
 	for (struct json_each o = json_each(document, "strangers"); json_next(&o);)
-		page_row_line(&p, STYLE_WARN, 2, "not known", json_get_u64(o.item, "delivered"), 0,
-			      STYLE_PLAIN, "delivered of stream %lu, base %lu",
-			      json_get_u64(o.item, "stream"), json_get_u64(o.item, "base"));
-	if (json_get_length(document, "notes"))
+		page_facts(&p, o.item, 0, stranger, LENGTH(stranger));
+	if (notes)
 		page_end(&p);
-	for (size_t i = 0; i < json_get_length(document, "notes"); i++)
+	for (size_t i = 0; i < notes; i++)
 		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s",
 			  json_get_item_text(document, "notes", i));
 }
 
 void print_state(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *start = json_get(d->json, "start");
-	const struct json_object *covers = json_get(d->json, "covers");
-	const struct json_object *error = json_get(d->json, "error"), *last;
+	const struct json_object *last =
+		json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	struct page p = print_page(v, 0);
 	uint64_t ns;
 
 	/* what is shown is not all of it: --since, or --keep */
-	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
+	if (!when_date(json_get_text(json_get(d->json, "start"), "time"), &ns) &&
+	    d->from_ns >= ns + 2000000000)
 		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s", when_text(ns, true));
-	if (json_get_u64(covers, "joined") >= 2)
-		page_fill_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN, covers,
-			       "{intervals#}, put together by up to {joined}");
+	if (json_get_u64(json_get(d->json, "covers"), "joined") >= 2)
+		page_fill_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN, d->json,
+			       "{covers.intervals#}, put together by up to {covers.joined}");
 	if (json_denies(d->json, "fates_agree"))
 		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
 			  "those of the numbers do not add up to the ledger");
-	if (error) {
+	if (json_get(d->json, "error")) {
 		page_text(&p, 2, STYLE_BAD, "failed    ");
-		page_fill(&p, STYLE_BAD, error, "{message}");
-		if (p.html)
-			page_fill(&p, STYLE_DIM, error, "{hint}");
+		page_fill(&p, STYLE_BAD, d->json, "{error.message}");
+		page_fill(&p, STYLE_DIM, d->json, p.html ? "{error.hint}" : "");
 		page_end(&p);
 	}
 	if (json_get(d->json, "end") || strstr(json_get_text(d->json, "schema"), "/capture/"))
 		return;
 	page_text(&p, 2, STYLE_WARN, "no end    ");
 	page_words(&p, STYLE_WARN, "it was killed, or still writes");
-	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
 	if (p.html && json_get(last, "sent"))
 		page_fill(&p, STYLE_PLAIN, last,
 			  "until then {sent#} were sent and {delivered#} delivered");
@@ -331,11 +331,11 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 /* Whose it is, and when it was. */
 static void put_title(const struct print_view *v, const struct ledgers_document *d)
 {
+	const char *from = when_text(d->from_ns, true), *to = when_text(d->to_ns, true);
 	const struct json_object *start = json_get(d->json, "start");
+	bool same_day = !strncmp(from, to, strcspn(from, " "));
 	size_t words = json_get_length(start, "command");
 	struct page p = print_page(v, 0);
-	const char *from = when_text(d->from_ns, true), *to = when_text(d->to_ns, true);
-	bool same_day = !strncmp(from, to, strcspn(from, " "));
 
 	page_text(&p, 0, STYLE_BOLD, d->command);
 	p.indent = 2;
@@ -344,12 +344,12 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	page_words(&p, STYLE_DIM, "(%s, %u)",
 		   json_get(d->json, "file") ? json_get_text(d->json, "file") : d->path, d->number);
 	page_end(&p);
-	if (!words)
-		return;
-	page_text(&p, 2, STYLE_DIM, "command   ");
+	if (words)
+		page_text(&p, 2, STYLE_DIM, "command   ");
 	for (size_t i = 1; i < words; i++)
 		page_words(&p, STYLE_PLAIN, "%s", json_get_item_text(start, "command", i));
-	page_end(&p);
+	if (words)
+		page_end(&p);
 }
 
 void print_document(const struct print_view *v, const struct ledgers_document *d)

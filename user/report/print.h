@@ -114,18 +114,6 @@ void text_found_spread(FILE *out, const struct json_object *end);
 /* "rcvbuf", "the generator", "the sender's queue", or "" where nothing is to blame. */
 const char *found_culprit(const struct json_object *rate);
 
-struct text_count {
-	const char *key, *name; /* "one|many": for fmt_many() */
-};
-
-/* "3 duplicated, 12 reordered": those members of `o` that are not 0. */
-void text_counts(struct page *p, enum style style, const struct json_object *o,
-		 const struct text_count *count, unsigned n);
-
-/* A line of them; none if all are 0. */
-void text_counts_line(struct page *p, const char *label, enum style style,
-		      const struct json_object *o, const struct text_count *count, unsigned n);
-
 struct show_view {
 	struct json_out *json; /* NULL: text or a table */
 	int argc;

@@ -266,60 +266,34 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 
 /* Counters */
 
-#define NAME_WIDTH    20
-#define TRAFFIC_WIDTH 9
-#define LOSS_WIDTH    8
 #define COUNTER_WIDTH 40
-
-struct rates_text {
-	struct page *page;
-	const struct json_object *rates;
-	double seconds;
-};
-
-/* The first column; then rates in columns of `width`: nothing is a dash, so that what is there
- * stands out.
- */
-static void put_name(struct rates_text *r, unsigned indent, enum style style, const char *name)
-{
-	const int width = NAME_WIDTH - (int)indent;
-	char text[64];
-
-	snprintf(text, sizeof(text), "%-*.*s", width, width, name);
-	page_text(r->page, indent, style, text);
-}
-
-static const char *moved_text(const struct rates_text *r, uint64_t moved)
-{
-	return fmt_short((double)moved / r->seconds);
-}
-
-static void put_moved(struct rates_text *r, int width, enum style style, const uint64_t *moved,
-		      unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		char text[FMT_MAX + 32];
-
-		snprintf(text, sizeof(text), "%*s", width,
-			 moved[i] ? moved_text(r, moved[i]) : "-");
-		page_text(r->page, 0, moved[i] ? style : STYLE_DIM, text);
-	}
-}
-
-static void put_traffic(struct rates_text *r, const struct json_object *o)
-{
-	const uint64_t moved[] = {json_get_u64(o, "rx_packets"), json_get_u64(o, "rx_bytes") * 8,
-				  json_get_u64(o, "tx_packets"), json_get_u64(o, "tx_bytes") * 8};
-
-	put_moved(r, TRAFFIC_WIDTH, STYLE_PLAIN, moved, LENGTH(moved));
-}
 
 static bool same_text(const struct json_object *a, const struct json_object *b, const char *key)
 {
 	return !strcmp(json_get_text(a, key), json_get_text(b, key));
 }
 
-static void put_device(struct rates_text *r, const struct json_object *d)
+static void put_rate(struct page *p, enum style style, double rate)
+{
+	page_cell(p, rate > 0 ? style : STYLE_DIM, rate > 0 ? fmt_short(rate) : "-");
+}
+
+/* The rates of a device or a queue; nothing is a dash, so that what is there stands out. */
+static void put_traffic(struct page *p, enum style style, unsigned indent, const char *name,
+			const struct json_object *o, double seconds)
+{
+	const double moved[] = {
+		json_get_double(o, "rx_packets"), json_get_double(o, "rx_bytes") * 8,
+		json_get_double(o, "tx_packets"), json_get_double(o, "tx_bytes") * 8};
+
+	p->indent = indent;
+	page_cell(p, style, name);
+	for (unsigned i = 0; i < LENGTH(moved); i++)
+		put_rate(p, STYLE_PLAIN, moved[i] / seconds);
+}
+
+static void put_device(struct page *p, const struct json_object *rates, const struct json_object *d,
+		       double seconds)
 {
 	const struct json_object *qdisc = json_get(d, "qdisc");
 	const uint64_t losses[] = {json_get_u64(d, "rx_dropped") + json_get_u64(d, "rx_missed"),
@@ -327,56 +301,55 @@ static void put_device(struct rates_text *r, const struct json_object *d)
 					   json_get_u64(qdisc, "clsact_drops"),
 				   json_get_u64(d, "rx_errors") + json_get_u64(d, "tx_errors")};
 
-	put_name(r, 0, STYLE_BOLD, json_get_text(d, "ifname"));
-	put_traffic(r, d);
-	put_moved(r, LOSS_WIDTH, STYLE_BAD, losses, LENGTH(losses));
-	page_end(r->page);
-	for (struct json_each q = json_each(r->rates, "queues"); json_next(&q);) {
+	put_traffic(p, STYLE_BOLD, 0, json_get_text(d, "ifname"), d, seconds);
+	for (unsigned i = 0; i < LENGTH(losses); i++)
+		put_rate(p, STYLE_BAD, (double)losses[i] / seconds);
+	page_end(p);
+	for (struct json_each q = json_each(rates, "queues"); json_next(&q);) {
 		char name[32];
 
 		if (!same_text(q.item, d, "ifname") || !same_text(q.item, d, "netns"))
 			continue;
 		snprintf(name, sizeof(name), "queue %u", (unsigned)json_get_u64(q.item, "queue"));
-		put_name(r, 2, STYLE_PLAIN, name);
-		put_traffic(r, q.item);
-		page_end(r->page);
+		put_traffic(p, STYLE_PLAIN, 2, name, q.item, seconds);
+		page_end(p);
 	}
 }
 
-static void put_devices(struct rates_text *r)
+static void put_devices(struct page *p, const struct json_object *rates, double seconds)
 {
+	static const struct page_column columns[] = {
+		{"interface", 20, false}, {"rx pps", 9, true},	 {"rx bit/s", 9, true},
+		{"tx pps", 9, true},	  {"tx bit/s", 9, true}, {"rx lost", 8, true},
+		{"tx lost", 8, true},	  {"errors", 8, true},	 {0},
+	};
 	const struct json_object *last = NULL;
 
-	if (json_get_length(r->rates, "interfaces")) {
-		page_text(r->page, 0, STYLE_DIM,
-			  "interface             rx pps rx bit/s   tx pps tx bit/s"
-			  " rx lost tx lost  errors");
-		page_end(r->page);
-	}
-	for (struct json_each d = json_each(r->rates, "interfaces"); json_next(&d);) {
+	p->indent = 0;
+	if (json_get_length(rates, "interfaces"))
+		page_table(p, columns);
+	for (struct json_each d = json_each(rates, "interfaces"); json_next(&d);) {
 		if (!same_text(d.item, last, "netns"))
-			page_line(r->page, 0, STYLE_DIM, "in ", STYLE_DIM, "%s",
-				  json_get_text(d.item, "netns"));
+			page_fill_line(p, 0, STYLE_DIM, "in ", STYLE_DIM, d.item, "{netns}");
 		last = d.item;
-		put_device(r, d.item);
+		put_device(p, rates, d.item, seconds);
 	}
 }
 
 /* "name   rate  ": what follows is wrapped behind it. */
-static void put_counter(struct rates_text *r, const char *name, uint64_t moved, enum style style)
+static void put_counter(struct page *p, const char *name, enum style style, double rate)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "%-*s%8s  ", COUNTER_WIDTH, name, moved_text(r, moved));
-	page_text(r->page, 0, style, text);
+	snprintf(text, sizeof(text), "%-*s%8s  ", COUNTER_WIDTH, name, fmt_short(rate));
+	page_text(p, 0, style, text);
 }
 
-static void put_losses(struct rates_text *r)
+static void put_losses(struct page *p, const struct json_object *rates, double seconds)
 {
-	for (struct json_each each = json_each(r->rates, "losses"); json_next(&each);) {
+	for (struct json_each each = json_each(rates, "losses"); json_next(&each);) {
 		const struct json_object *l = each.item;
-		const char *name = json_get_text(l, "name"), *stage = json_get_text(l, "stage");
-		const char *class = json_get_text(l, "class");
+		const char *name = json_get_text(l, "name"), *class = json_get_text(l, "class");
 		bool loss = !strcmp(class, nic_class_names[NIC_LOSS]);
 		bool bound = !strcmp(class, nic_class_names[NIC_BOUND]);
 		char text[80], queue[24] = "";
@@ -385,18 +358,18 @@ static void put_losses(struct rates_text *r)
 			snprintf(queue, sizeof(queue), ", queue %u",
 				 (unsigned)json_get_u64(l, "queue"));
 		snprintf(text, sizeof(text), "%s %s%s", json_get_text(l, "ifname"), name, queue);
-		put_counter(r, text, json_get_u64(l, "delta"),
+		put_counter(p, text,
 			    loss    ? STYLE_BAD
 			    : bound ? STYLE_WARN
-				    : STYLE_PLAIN);
-		if (*stage)
-			page_words(r->page, STYLE_PLAIN, "%s%s:", stage, loss ? "" : "?");
-		page_fill(r->page, STYLE_PLAIN, l, "{text}");
-		page_end(r->page);
+				    : STYLE_PLAIN,
+			    json_get_double(l, "delta") / seconds);
+		page_fill(p, STYLE_PLAIN, l, loss ? "{?stage}{stage}:" : "{?stage}{stage}?:");
+		page_fill(p, STYLE_PLAIN, l, "{text}");
+		page_end(p);
 	}
 }
 
-static void put_sockets(struct rates_text *r)
+static void put_sockets(struct page *p, const struct json_object *rates, double seconds)
 {
 	static const char *const counters[][2] = {
 		{"rx_ring_full", "xsk: the program does not empty its RX ring"},
@@ -406,45 +379,43 @@ static void put_sockets(struct rates_text *r)
 		{"tx_invalid_descs", "the program's descriptor was wrong: not sent"},
 	};
 
-	for (struct json_each each = json_each(r->rates, "xsk"); json_next(&each);) {
-		const struct json_object *x = each.item;
-
+	for (struct json_each x = json_each(rates, "xsk"); json_next(&x);) {
 		for (unsigned c = 0; c < LENGTH(counters); c++) {
 			const char *key = counters[c][0], *what = counters[c][1];
-			uint64_t moved = json_get_u64(x, key);
+			double moved = json_get_double(x.item, key);
 			char text[80];
 
-			if (!moved)
+			if (moved <= 0)
 				continue;
 			snprintf(text, sizeof(text), "%s xsk queue %u %s",
-				 json_get_text(x, "ifname"), (unsigned)json_get_u64(x, "queue"),
-				 key);
-			put_counter(r, text, moved, STYLE_BAD);
+				 json_get_text(x.item, "ifname"),
+				 (unsigned)json_get_u64(x.item, "queue"), key);
+			put_counter(p, text, STYLE_BAD, moved / seconds);
 			if (!what)
-				what = json_get_bool(x, "zero_copy")
+				what = json_get_bool(x.item, "zero_copy")
 					       ? "tries; packets are lost in the NIC's ring"
 					       : "the same packets as rx_dropped";
-			page_words(r->page, STYLE_PLAIN, "%s", what);
-			page_fill(r->page, STYLE_PLAIN, x, "{?process}({process})");
-			page_end(r->page);
+			page_words(p, STYLE_PLAIN, "%s", what);
+			page_fill(p, STYLE_PLAIN, x.item, "{?process}({process})");
+			page_end(p);
 		}
 	}
 }
 
 static void put_counters(struct page *p, const struct json_object *rates)
 {
-	struct rates_text r = {p, rates, json_get_double(rates, "interval_ns") * 1e-9};
+	const double seconds = json_get_double(rates, "interval_ns") * 1e-9;
 
 	if (!json_get_u64(rates, "interval_ns")) /* there is but one sample */
 		return;
-	put_devices(&r);
+	put_devices(p, rates, seconds);
 	page_text(p, 0, STYLE_DIM, "counter                                       /s");
 	page_end(p);
-	put_losses(&r);
-	put_sockets(&r);
+	put_losses(p, rates, seconds);
+	put_sockets(p, rates, seconds);
 	for (struct json_each c = json_each(rates, "counters"); json_next(&c);) {
-		put_counter(&r, json_get_text(c.item, "name"), json_get_u64(c.item, "delta"),
-			    STYLE_PLAIN);
+		put_counter(p, json_get_text(c.item, "name"), STYLE_PLAIN,
+			    json_get_double(c.item, "delta") / seconds);
 		page_fill(p, STYLE_DIM, c.item, "{?netns}in {netns}");
 		if (!strcmp(json_get_text(c.item, "scope"), "host"))
 			page_words(p, STYLE_DIM, "(whole host)");
@@ -533,7 +504,7 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 
 static void put_own_losses(struct page *p, const struct json_object *losses)
 {
-	static const struct text_count rows[] = {
+	static const struct page_count rows[] = {
 		{"recursion_misses", "missed while another was counted"},
 		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
 		{"without_cause", "counted without anything, for want of room"},
@@ -544,7 +515,7 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 		{"filter_unread", "that the filter could not read"},
 	};
 
-	text_counts_line(p, "own losses      ", STYLE_WARN, losses, rows, LENGTH(rows));
+	page_counts(p, "own losses      ", STYLE_WARN, losses, rows, LENGTH(rows));
 }
 
 static void put_own_cost(struct trace_text *t, const struct json_object *own)
@@ -568,65 +539,49 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 
 /* The balance of a flow */
 
-/* A line of it: a count that may be less than nothing, then `less` says of what. */
-static void put_sum(struct page *p, enum style style, const char *label, int64_t v, uint64_t whole,
-		    const char *less)
-{
-	page_row_line(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, whole, style, "%s",
-		      v < 0 ? less : "");
-}
-
 static void put_sums(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
-	const struct json_object *source = json_get(checkpoints, "dropped") ? checkpoints : end;
+	const char *dropped = json_get(checkpoints, "dropped") ? "checkpoints.dropped" : "dropped";
 	const int64_t arrived = json_get_i64(end, "arrived");
-	const int64_t unaccounted = json_get_i64(end, "unaccounted");
-	const int64_t dropped = json_get_i64(source, "dropped");
-	const uint64_t whole = arrived > 0 ? (uint64_t)arrived : 0;
-	const uint64_t left = json_get_u64(checkpoints, "left");
-	const uint64_t sent = json_get_u64(checkpoints, "sent");
+	const struct page_fact sums[] = {
+		{"arrived", "arrived", STYLE_BOLD, STYLE_BOLD,
+		 .text = "{<arrived}less than left again"},
+		{"delivered", "delivered", .shared = true},
+		{"dropped", dropped, STYLE_BAD, .shared = true},
+		{"perhaps lost", "suspected", STYLE_WARN, .shared = true, .omitted = true},
+		{"in flight", "in_flight", .text = "{<in_flight}less than at the beginning"},
+		{"unaccounted", "unaccounted", STYLE_WARN, STYLE_WARN,
+		 .text = "{<unaccounted}more ended than arrived"},
+		{"passed on", "checkpoints.left", STYLE_DIM, STYLE_DIM,
+		 .text = "entered this host and left it again; not in the sum", .omitted = true},
+		{"sent", "checkpoints.sent", STYLE_DIM, STYLE_DIM,
+		 .text = "from here to a device's queue; not in the sum", .omitted = true},
+	};
 
-	put_sum(p, STYLE_BOLD, "arrived", arrived, 0, "less than left again");
-	put_sum(p, STYLE_PLAIN, "delivered", json_get_i64(end, "delivered"), whole, "");
-	put_sum(p, dropped ? STYLE_BAD : STYLE_PLAIN, "dropped", dropped, whole, "");
-	if (json_get_u64(end, "suspected"))
-		put_sum(p, STYLE_WARN, "perhaps lost", json_get_i64(end, "suspected"), whole, "");
-	put_sum(p, STYLE_PLAIN, "in flight", json_get_i64(end, "in_flight"), 0,
-		"less than at the beginning");
-	put_sum(p, unaccounted ? STYLE_WARN : STYLE_PLAIN, "unaccounted", unaccounted, 0,
-		"more ended than arrived");
-	if (left)
-		page_row_line(p, STYLE_DIM, 0, "passed on", left, 0, STYLE_DIM,
-			      "entered this host and left it again; not in the sum");
-	if (sent)
-		page_row_line(p, STYLE_DIM, 0, "sent", sent, 0, STYLE_DIM,
-			      "from here to a device's queue; not in the sum");
+	page_facts(p, end, arrived > 0 ? (uint64_t)arrived : 0, sums, LENGTH(sums));
 }
 
 static void put_numbers(struct page *p, const struct json_object *sequence)
 {
-	const uint64_t streams = json_get_u64(sequence, "streams");
-	const uint64_t missing = json_get_u64(sequence, "missing");
-	const bool once = json_get_u64(sequence, "restarts") == 1;
-	const struct text_count beside[] = {
+	static const struct page_count beside[] = {
 		{"duplicated", "twice"},
 		{"reordered", "late"},
-		{"restarts", once ? "restart" : "restarts"},
+		{"restarts", "restart|restarts"},
 		{"stray", "that belong nowhere"},
 	};
+	const uint64_t missing = json_get_u64(sequence, "missing");
 	bool any = false;
 
-	if (!streams)
+	if (!json_get_u64(sequence, "streams"))
 		return;
 	page_row(p, missing ? STYLE_BAD : STYLE_PLAIN, 0, "lost before", missing,
 		 missing + json_get_u64(sequence, "numbers"));
-	page_words(p, STYLE_PLAIN, "of the numbers in %s", fmt_many(streams, "stream"));
+	page_fill(p, STYLE_PLAIN, sequence, "of the numbers in {streams#stream}");
 	for (unsigned i = 0; i < LENGTH(beside); i++)
 		any |= json_get_u64(sequence, beside[i].key);
-	if (any)
-		page_words(p, STYLE_PLAIN, "-");
-	text_counts(p, STYLE_PLAIN, sequence, beside, LENGTH(beside));
+	page_words(p, STYLE_PLAIN, any ? "-" : "");
+	page_counts(p, NULL, STYLE_PLAIN, sequence, beside, LENGTH(beside));
 	page_end(p);
 }
 
@@ -650,28 +605,24 @@ void print_verdict(struct page *p, const struct json_object *end)
 			  json_get_item_text(end, "rests_on", i));
 }
 
-/* A blank line before its balance, with a title where there are two. */
-static void put_protocol(struct page *p, const char *name)
-{
-	if (name)
-		page_heading(p, name, "");
-	else
-		page_end(p);
-}
-
 static void put_balance(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
+	const bool tcp = json_get(end, "tcp"), udp = json_get(end, "verdict");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
 
-	const bool both = json_get(end, "verdict") && json_get(end, "tcp");
-
-	if (json_get(end, "tcp"))
-		put_protocol(p, both ? "TCP" : NULL);
+	/* a blank line before each, with a title where there are two */
+	if (tcp && udp)
+		page_heading(p, "TCP", "");
+	else if (tcp)
+		page_end(p);
 	print_tcp(p, end);
-	if (!json_get(end, "verdict"))
+	if (!udp)
 		return;
-	put_protocol(p, both ? "UDP" : NULL);
+	if (tcp)
+		page_heading(p, "UDP", "");
+	else
+		page_end(p);
 	put_sums(p, end);
 	put_numbers(p, json_get(end, "sequence"));
 	print_verdict(p, end);

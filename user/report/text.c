@@ -10,61 +10,22 @@
 #include "report/series.h"
 #include "traffic/tx.h"
 
-void text_counts(struct page *p, enum style style, const struct json_object *o,
-		 const struct text_count *count, unsigned n)
-{
-	const struct text_count *last = count + n;
-
-	while (last > count && !json_get_u64(o, last[-1].key))
-		last--;
-	for (; count < last; count++) {
-		uint64_t packets = json_get_u64(o, count->key);
-
-		if (packets && strchr(count->name, '|'))
-			page_words(p, style, "%s%s", page_glue(fmt_many(packets, count->name)),
-				   count + 1 < last ? "," : "");
-		else if (packets)
-			page_words(p, style, "%s\v%s%s", fmt_count(packets), count->name,
-				   count + 1 < last ? "," : "");
-	}
-}
-
-void text_counts_line(struct page *p, const char *label, enum style style,
-		      const struct json_object *o, const struct text_count *count, unsigned n)
-{
-	while (n && !json_get_u64(o, count[n - 1].key))
-		n--;
-	if (!n)
-		return;
-	page_text(p, 0, style, label);
-	text_counts(p, style, o, count, n);
-	page_end(p);
-}
-
 /* Delays, if the receiver's clock could measure them, and how far the clocks of two hosts are
  * apart.
  */
 static void put_latency(struct page *p, const struct json_object *end)
 {
-	static const char *const quantiles[][2] = {
-		{"min", "min"},	   {"p50", "p50"},	{"p90", "p90"}, {"p99", "p99"},
-		{"p999", "p99.9"}, {"p9999", "p99.99"}, {"max", "max"},
-	};
-	const struct json_object *latency = json_get(end, "latency_ns");
 	const struct json_object *hosts = json_get(end, "host_clocks");
-	const char *doubt = json_get_text(json_get(end, "clock"), "doubt");
 	int64_t offset = json_get_i64(hosts, "offset_ns");
 
-	if (latency) {
-		page_text(p, 0, STYLE_PLAIN, "latency         ");
-		for (unsigned i = 0; i < LENGTH(quantiles); i++)
-			page_words(p, STYLE_PLAIN, "%s\v%s,", quantiles[i][1],
-				   page_glue(fmt_ns(json_get_u64(latency, quantiles[i][0]))));
-		page_fill(p, STYLE_PLAIN, end, "jitter\v{jitter_ns#}");
-		page_end(p);
-	}
-	if (latency && *doubt)
-		page_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, "%s", doubt);
+	page_fill_line(p, 0, STYLE_PLAIN, "latency         ", STYLE_PLAIN, end,
+		       "{?latency_ns}min\v{latency_ns.min#}, p50\v{latency_ns.p50#}, "
+		       "p90\v{latency_ns.p90#}, p99\v{latency_ns.p99#}, "
+		       "p99.9\v{latency_ns.p999#}, p99.99\v{latency_ns.p9999#}, "
+		       "max\v{latency_ns.max#}, jitter\v{jitter_ns#}");
+	if (json_get(end, "latency_ns"))
+		page_fill_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, end,
+			       "{?clock.doubt}{clock.doubt}");
 	if (!hosts)
 		return;
 	page_text(p, 0, STYLE_DIM, "clocks          ");
@@ -78,6 +39,21 @@ static void put_latency(struct page *p, const struct json_object *end)
 	page_end(p);
 }
 
+/* What a leg of the way begins or ends at, for people; "": no such place. */
+static const char *point_of(const struct json_object *leg, const char *key)
+{
+	static const char *const points[][2] = {
+		{"sent", "send call"}, {"device_out", "tx device"}, {"device_in", "rx device"},
+		{"socket", "socket"},  {"read", "reader"},
+	};
+
+	for (unsigned i = 0; i < LENGTH(points); i++) {
+		if (!strcmp(points[i][0], json_get_text(leg, key)))
+			return points[i][1];
+	}
+	return "";
+}
+
 /* Where the time goes: of each leg of the way, then of the whole. */
 static void put_legs(struct page *p, const struct json_object *end)
 {
@@ -85,12 +61,6 @@ static void put_legs(struct page *p, const struct json_object *end)
 	static const struct page_column columns[] = {
 		{"legs", 23, false}, {"packets", 11, true}, {"mean", 9, true}, {"p50", 9, true},
 		{"p99", 9, true},    {"p99.99", 9, true},   {"max", 9, true},  {0},
-	};
-	static const struct {
-		const char *key, *name;
-	} points[] = {
-		{"sent", "send call"}, {"device_out", "tx device"}, {"device_in", "rx device"},
-		{"socket", "socket"},  {"read", "reader"},
 	};
 
 	if (!json_get_length(end, "legs"))
@@ -100,16 +70,10 @@ static void put_legs(struct page *p, const struct json_object *end)
 	p->indent = 2;
 	for (struct json_each e = json_each(end, "legs"); json_next(&e);) {
 		const struct json_object *latency = json_get(e.item, "latency_ns");
-		const char *from = "", *to = "";
 		char name[64];
 
-		for (unsigned i = 0; i < LENGTH(points); i++) {
-			if (!strcmp(points[i].key, json_get_text(e.item, "from")))
-				from = points[i].name;
-			if (!strcmp(points[i].key, json_get_text(e.item, "to")))
-				to = points[i].name;
-		}
-		snprintf(name, sizeof(name), "%s - %s", from, to);
+		snprintf(name, sizeof(name), "%s - %s", point_of(e.item, "from"),
+			 point_of(e.item, "to"));
 		page_cell(p, STYLE_PLAIN, name);
 		page_cell(p, STYLE_PLAIN, fmt_count(json_get_u64(e.item, "packets")));
 		page_cell(p, STYLE_PLAIN, fmt_ns(json_get_u64(e.item, "mean_ns")));
@@ -125,23 +89,19 @@ static void put_legs(struct page *p, const struct json_object *end)
 static void put_stamps(struct page *p, const struct json_object *end)
 {
 	const struct json_object *stamps = json_get(end, "timestamps");
-	const struct json_object *wait = json_get(stamps, "backlog_ns");
 
-	if (!stamps)
-		return;
-	page_text(p, 0, STYLE_PLAIN, "timestamps      ");
-	page_words(p, STYLE_PLAIN, "%s, of %s%s", json_get_text(stamps, "kind"),
-		   fmt_many(json_get_u64(stamps, "packets"), "packet"), wait ? ";" : "");
-	if (wait)
-		page_words(p, STYLE_PLAIN, "from\vthere to\vrx device\vp50 %s, p99 %s, max %s",
-			   fmt_ns(json_get_u64(wait, "p50")), fmt_ns(json_get_u64(wait, "p99")),
-			   fmt_ns(json_get_u64(wait, "max")));
-	page_end(p);
+	if (stamps)
+		page_fill_line(p, 0, STYLE_PLAIN, "timestamps      ", STYLE_PLAIN, stamps,
+			       json_get(stamps, "backlog_ns")
+				       ? "{kind}, of {packets#packet}; from\vthere to\vrx device\v"
+					 "p50 {backlog_ns.p50#}, p99 {backlog_ns.p99#}, max "
+					 "{backlog_ns.max#}"
+				       : "{kind}, of {packets#packet}");
 }
 
 static void put_beside(struct page *p, const struct json_object *end)
 {
-	static const struct text_count seen[] = {
+	static const struct page_count seen[] = {
 		{"duplicated", "duplicated"},
 		{"reordered", "reordered"},
 		{"late", "late"},
@@ -150,7 +110,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 		{"foreign", "of another run"},
 		{"replies", "ICMP reply|ICMP replies"},
 	};
-	static const struct text_count fragments[] = {
+	static const struct page_count fragments[] = {
 		{"fragments_made", "made"},
 		{"fragments_seen", "seen at the receiver"},
 		{"fragments_dropped", "dropped"},
@@ -159,7 +119,7 @@ static void put_beside(struct page *p, const struct json_object *end)
 		{"datagrams_reassembled",
 		 "datagram put together|datagrams put together"}, /* if any were made */
 	};
-	static const struct text_count own[] = {
+	static const struct page_count own[] = {
 		{"causes_full", "without room for their cause"},
 		{"stamp_unreadable", "with an unreadable stamp"},
 		{"recursion_misses", "event missed by recursion|events missed by recursion"},
@@ -179,16 +139,14 @@ static void put_beside(struct page *p, const struct json_object *end)
 			  fmt_count(json_get_u64(gaps, "gaps")),
 			  json_get_double(gaps, "packets") / json_get_double(gaps, "gaps"),
 			  fmt_count(json_get_u64(gaps, "longest")));
-	if (json_get_u64(end, "reordered"))
-		page_fill_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
-			       json_get(end, "reordering"), "extent up to {extent_max#packet}");
-	text_counts_line(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
-	text_counts_line(p, "fragments       ", STYLE_PLAIN, end, fragments,
-			 LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
-	text_counts_line(p, "own losses      ", STYLE_WARN, losses, own, LENGTH(own));
-	if (json_get_u64(losses, "suppressed"))
-		page_fill_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, losses,
-			       "{suppressed_evidence}");
+	page_fill_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN, end,
+		       "{?reordered}extent up to {reordering.extent_max#packet}");
+	page_counts(p, "also seen       ", STYLE_PLAIN, end, seen, LENGTH(seen));
+	page_counts(p, "fragments       ", STYLE_PLAIN, end, fragments,
+		    LENGTH(fragments) - !json_get_u64(end, "fragments_made"));
+	page_counts(p, "own losses      ", STYLE_WARN, losses, own, LENGTH(own));
+	page_fill_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, losses,
+		       "{?suppressed}{suppressed_evidence}");
 }
 
 void text_findings(struct page *p, const struct json_object *end, int verbosity)
@@ -395,7 +353,7 @@ static void put_header(struct page *p, const struct run_header *h)
 static void put_refused(struct page *p, const struct json_object *end)
 {
 	struct json_object *by = json_get(end, "refused_by");
-	struct text_count count[RESULT_ERRNOS];
+	struct page_count count[RESULT_ERRNOS];
 	unsigned n = 0;
 
 	page_row(p, STYLE_PLAIN, 0, "refused", json_get_u64(end, "refused"), 0);
@@ -403,10 +361,10 @@ static void put_refused(struct page *p, const struct json_object *end)
 		json_object_object_foreach (by, name, packets) {
 			(void)packets;
 			if (n < RESULT_ERRNOS)
-				count[n++] = (struct text_count){name, name};
+				count[n++] = (struct page_count){name, name};
 		}
 	}
-	text_counts(p, STYLE_PLAIN, by, count, n);
+	page_counts(p, NULL, STYLE_PLAIN, by, count, n);
 	page_end(p);
 }
 
@@ -448,13 +406,16 @@ static void put_sent(struct page *p, const struct json_object *end)
 
 static void put_open(struct page *p, const struct json_object *end)
 {
-	static const struct text_count seen[] = {
+	static const struct page_count seen[] = {
 		{"nowhere", "nowhere"},	     {"tx_device", "tx\vdevice"}, {"xdp", "xdp"},
 		{"rx_device", "rx\vdevice"}, {"socket", "socket"},
 	};
+	static const struct page_fact impossible[] = {
+		{"impossible", "impossible", STYLE_BAD, .text = "fates of numbers never sent",
+		 .omitted = true},
+	};
 	const uint64_t in_flight = json_get_u64(end, "in_flight"), sent = json_get_u64(end, "sent");
 	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
-	const uint64_t impossible = json_get_u64(end, "impossible");
 
 	page_row(p, in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", in_flight,
 		 in_flight ? sent : 0);
@@ -462,15 +423,12 @@ static void put_open(struct page *p, const struct json_object *end)
 	page_end(p);
 	page_row(p, unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", unaccounted,
 		 unaccounted ? sent : 0);
-	if (unaccounted) {
-		page_words(p, STYLE_PLAIN, "last\vseen:");
-		text_counts(p, STYLE_PLAIN, json_get(end, "unaccounted_last_seen"), seen,
+	page_fill(p, STYLE_PLAIN, end, "{?unaccounted}last\vseen:");
+	if (unaccounted)
+		page_counts(p, NULL, STYLE_PLAIN, json_get(end, "unaccounted_last_seen"), seen,
 			    LENGTH(seen));
-	}
 	page_end(p);
-	if (impossible)
-		page_row_line(p, STYLE_BAD, 0, "impossible", impossible, 0, STYLE_PLAIN,
-			      "fates of numbers never sent");
+	page_facts(p, end, 0, impossible, LENGTH(impossible));
 }
 
 /* How many counters of a stage say something else than the events; `documented`: as is known. */
@@ -486,11 +444,16 @@ static unsigned disagreeing(const struct json_object *stage, bool documented)
 
 static void put_ledger(struct page *p, const struct json_object *end, int verbosity)
 {
-	const double rx_pps = json_get_double(end, "rx_pps");
+	static const struct page_fact attempted[] = {
+		{"attempted", .key = "attempted"},
+	};
+	static const struct page_fact delivered[] = {
+		{"delivered", "delivered", STYLE_BOLD, .text = "{?rx_pps}{rx_pps#}",
+		 .shared = true},
+	};
 	const uint64_t sent = json_get_u64(end, "sent");
 
-	page_row(p, STYLE_PLAIN, 0, "attempted", json_get_u64(end, "attempted"), 0);
-	page_end(p);
+	page_facts(p, end, 0, attempted, LENGTH(attempted));
 	put_refused(p, end);
 	put_sent(p, end);
 	put_bound(p, end);
@@ -500,17 +463,19 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 		if (json_get_u64(stage, "packets") || disagreeing(stage, true))
 			put_stage(p, stage, s, sent, verbosity);
 	}
-	page_row_line(p, STYLE_BOLD, 0, "delivered", json_get_u64(end, "delivered"), sent,
-		      STYLE_PLAIN, "%s", rx_pps > 0 ? fmt_rate(rx_pps) : "");
+	page_facts(p, end, sent, delivered, LENGTH(delivered));
 	put_open(p, end);
 }
 
 static void put_verdict(struct page *p, const struct json_object *start,
 			const struct json_object *end)
 {
-	static const struct text_count reported[] = {
-		{"sent", "sent"}, {"delivered", "delivered"}, {"dropped", "dropped"}};
-	const struct json_object *lab = json_get(start, "lab"), *remote = json_get(end, "remote");
+	static const struct page_count reported[] = {
+		{"sent", "sent"},
+		{"delivered", "delivered"},
+		{"dropped", "dropped"},
+	};
+	const struct json_object *lab = json_get(start, "lab");
 	unsigned disagree = 0;
 
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);)
@@ -538,12 +503,10 @@ static void put_verdict(struct page *p, const struct json_object *start,
 	if (json_get_bool(end, "interrupted"))
 		page_words(p, STYLE_WARN, "Interrupted: this is the ledger of what was sent.");
 	page_end(p);
-	if (!remote) /* another host, which was not lost */
-		return;
-	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, remote,
-		       "The other host is unknown since {unknown_since_ns#}.");
-	text_counts_line(p, "Until then it had reported ", STYLE_WARN, remote, reported,
-			 LENGTH(reported));
+	page_fill_line(p, 0, STYLE_WARN, "", STYLE_WARN, end, /* another host, which was not lost */
+		       "{?remote}The other host is unknown since {remote.unknown_since_ns#}.");
+	page_counts(p, "Until then it had reported ", STYLE_WARN, json_get(end, "remote"), reported,
+		    LENGTH(reported));
 }
 
 void text_run(const struct print_view *v, const struct json_object *start,
@@ -694,107 +657,103 @@ void text_found_spread(FILE *out, const struct json_object *end)
 	}
 }
 
-/* Of send and recv: a member of `o`, and a sentence behind it. */
-static void put_line(struct page *p, unsigned indent, const char *what, const struct json_object *o,
-		     const char *key, const char *more)
-{
-	page_row(p, STYLE_PLAIN, indent, what, json_get_u64(o, key), 0);
-	page_detail(p, indent, 34);
-	if (*more)
-		page_words(p, STYLE_PLAIN, "%s", more);
-	page_end(p);
-}
-
+/* Of send and recv. */
 static void put_causes(struct page *p, const struct json_object *end)
 {
 	for (struct json_each stage = json_each(end, "stages"); json_next(&stage);) {
-		if (!strcmp(json_get_text(stage.item, "source"), "counter"))
-			put_line(p, 2, json_get_text(stage.item, "stage"), stage.item, "packets",
-				 "as the engine counts");
-		for (struct json_each c = json_each(stage.item, "causes"); json_next(&c);) {
-			char more[320];
+		struct page_fact fact = {json_get_text(stage.item, "stage"), "packets",
+					 .text = "as the engine counts", .indent = 2};
 
-			snprintf(more, sizeof(more), "%s %s", json_get_text(c.item, "reason"),
-				 json_get_text(c.item, "ifname"));
-			put_line(p, 2, json_get_text(stage.item, "stage"), c.item, "packets", more);
-		}
+		if (!strcmp(json_get_text(stage.item, "source"), "counter"))
+			page_facts(p, stage.item, 0, &fact, 1);
+		fact.text = "{reason} {ifname}";
+		for (struct json_each c = json_each(stage.item, "causes"); json_next(&c);)
+			page_facts(p, c.item, 0, &fact, 1);
 	}
 }
 
 static void put_send(struct page *p, const struct json_object *end)
 {
-	const struct json_object *deliberate = json_get(end, "deliberate");
+	static const struct page_fact tried[] = {
+		{"attempted", .key = "attempted"},
+		{"refused", .key = "refused"},
+	};
+	static const struct page_fact sent[] = {
+		{"sent", "sent", .text = "{tx_pps#} in {duration_ns#}"},
+	};
+	static const struct page_fact deliberate[] = {
+		{"sent twice", "duplicates", .text = "on purpose"},
+		{"sent late", "reordered", .text = "on purpose"},
+		{"left out", "gaps", .text = "on purpose, not attempted"},
+	};
+	static const struct page_fact waits[] = {
+		{"waits", "waits", .omitted = true},
+	};
 	struct json_object *by = json_get(end, "refused_by");
-	char more[2 * FMT_MAX + 8];
 
-	put_line(p, 0, "attempted", end, "attempted", "");
-	put_line(p, 0, "refused", end, "refused", "");
+	page_facts(p, end, 0, tried, LENGTH(tried));
 	if (json_object_is_type(by, json_type_object)) {
 		json_object_object_foreach (by, name, packets) {
 			(void)packets;
-			put_line(p, 0, "", by, name,
-				 strcmp(name, "unknown") ? name : "(sendmmsg did not say)");
+			page_facts(p, by, 0,
+				   &(struct page_fact){"", name,
+						       .text = strcmp(name, "unknown")
+								       ? name
+								       : "(sendmmsg did not say)"},
+				   1);
 		}
 	}
-	snprintf(more, sizeof(more), "%s in %s", fmt_rate(json_get_double(end, "tx_pps")),
-		 fmt_ns(json_get_u64(end, "duration_ns")));
-	put_line(p, 0, "sent", end, "sent", more);
-	if (deliberate) {
-		put_line(p, 0, "sent twice", deliberate, "duplicates", "on purpose");
-		put_line(p, 0, "sent late", deliberate, "reordered", "on purpose");
-		put_line(p, 0, "left out", deliberate, "gaps", "on purpose, not attempted");
-	}
+	page_facts(p, end, 0, sent, LENGTH(sent));
+	if (json_get(end, "deliberate"))
+		page_facts(p, json_get(end, "deliberate"), 0, deliberate, LENGTH(deliberate));
 	put_causes(p, end);
 	page_row(p, STYLE_PLAIN, 0, "left this host",
 		 json_get_u64(end, "sent") - json_get_u64(end, "dropped"), 0);
 	page_end(p);
-	if (json_get_u64(end, "waits"))
-		put_line(p, 0, "waits", end, "waits", "");
+	page_facts(p, end, 0, waits, LENGTH(waits));
 	put_bound(p, end);
 }
 
 static void put_delays(struct page *p, const struct json_object *end)
 {
-	const struct json_object *latency = json_get(end, "latency_ns");
-	const struct json_object *gaps = json_get(end, "loss_gaps");
-	const char *doubt = json_get_text(json_get(end, "clock"), "doubt");
+	static const char *const lines[] = {
+		"{?loss_gaps.gaps}gaps {loss_gaps.gaps}, the longest of "
+		"{loss_gaps.longest#packet}",
+		"{?reordered}reordering extent up to {reordering.extent_max#packet}",
+		"{?latency_ns}delay p50 {latency_ns.p50#}, p99 {latency_ns.p99#}, p99.99 "
+		"{latency_ns.p9999#}, highest {latency_ns.max#}, jitter {jitter_ns#} "
+		"(" ARRIVALS_CLOCK " of both ends)",
+		"{?clock.doubt}do not trust the delay: {clock.doubt}",
+	};
 
-	if (json_get_u64(gaps, "gaps"))
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "gaps %" PRIu64 ", the longest of %s",
-			  json_get_u64(gaps, "gaps"),
-			  fmt_many(json_get_u64(gaps, "longest"), "packet"));
-	if (json_get_u64(end, "reordered"))
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "reordering extent up to %s",
-			  fmt_many(json_get_u64(json_get(end, "reordering"), "extent_max"),
-				   "packet"));
-	if (latency)
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
-			  " of both ends)",
-			  fmt_ns(json_get_u64(latency, "p50")),
-			  fmt_ns(json_get_u64(latency, "p99")),
-			  fmt_ns(json_get_u64(latency, "p9999")),
-			  fmt_ns(json_get_u64(latency, "max")),
-			  fmt_ns(json_get_u64(end, "jitter_ns")));
-	if (*doubt)
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the delay: %s", doubt);
+	for (unsigned i = 0; i < LENGTH(lines); i++)
+		page_fill_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, end, lines[i]);
 }
 
 static void put_recv(struct page *p, const struct json_object *end)
 {
-	static const char *const others[] = {"duplicated", "reordered", "late", "damaged",
-					     "invalid"};
+	static const struct page_fact received[] = {
+		{"received", .key = "received"},
+		{"delivered", "delivered", .text = "{rx_pps#}"},
+	};
+	static const struct page_fact others[] = {
+		{"duplicated", "duplicated", .omitted = true},
+		{"reordered", "reordered", .omitted = true},
+		{"late", "late", .omitted = true},
+		{"damaged", "damaged", .omitted = true},
+		{"invalid", "invalid", .omitted = true},
+	};
+	const struct page_fact lost = {
+		"lost", "lost",
+		.text = json_get(end, "lost_tail")
+				? NULL
+				: "or more: the end of a stream was not reported"};
 
-	put_line(p, 0, "received", end, "received", "");
-	put_line(p, 0, "delivered", end, "delivered", fmt_rate(json_get_double(end, "rx_pps")));
-	put_line(p, 0, "lost", end, "lost",
-		 json_get(end, "lost_tail") ? "" : "or more: the end of a stream was not reported");
+	page_facts(p, end, 0, received, LENGTH(received));
+	page_facts(p, end, 0, &lost, 1);
 	put_causes(p, end);
 	if (!p->html) { /* which has more of it beside the ledger */
-		for (unsigned i = 0; i < LENGTH(others); i++) {
-			if (json_get_u64(end, others[i]))
-				put_line(p, 0, others[i], end, others[i], "");
-		}
+		page_facts(p, end, 0, others, LENGTH(others));
 		put_delays(p, end);
 	}
 	if (!json_get_length(end, "streams"))
@@ -807,6 +766,7 @@ void text_solo(const struct print_view *v, const struct json_object *end)
 	struct page p = print_page(v, 0);
 
 	p.count_width = 16;
+	p.detail = 34;
 	if (json_get(end, "received"))
 		put_recv(&p, end);
 	else

@@ -77,14 +77,11 @@ struct json_object *json_tcp_part(const struct tcp_balance *now, struct json_obj
  */
 void json_tcp_add(struct json_object *sum, const struct json_object *part, bool less);
 
-/* Members of `o` with a word for each, without those that are 0: "3 lost here, 2 beyond". */
-struct tcp_part {
-	const char *key, *text;
-};
-void print_tcp_parts(struct page *p, const struct json_object *o, const struct tcp_part *parts,
-		     unsigned n);
-
 void print_tcp(struct page *p, const struct json_object *end);
+
+/* A count with where it was, each by page_fill() of `text`: "405 qdisc 300 netfilter 105". */
+void print_parts(struct page *p, const char *label, unsigned indent, enum style bad, uint64_t n,
+		 uint64_t whole, const struct json_object *o, const char *list, const char *text);
 
 /* What other hosts know of it, "joined" of a document. */
 void print_joined_tcp(struct page *p, const struct json_object *document);

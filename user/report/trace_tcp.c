@@ -332,47 +332,18 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 
 /* Text */
 
-static void put_kinds(struct page *p, const struct json_object *kinds)
-{
-	for (unsigned i = 0; i < TCP_KINDS; i++) {
-		uint64_t n = json_get_u64(kinds, tcp_kind_names[i]);
-
-		if (n)
-			page_words(p, STYLE_DIM, "%s %s", fmt_count(n), tcp_kind_names[i]);
-	}
-}
-
-/* A count with where it was, as "of 405: qdisc 300, netfilter 105". */
-static void put_parts(struct page *p, const char *label, unsigned indent, enum style bad,
-		      uint64_t n, uint64_t whole, const struct json_object *o, const char *list,
-		      const char *key)
+void print_parts(struct page *p, const char *label, unsigned indent, enum style bad, uint64_t n,
+		 uint64_t whole, const struct json_object *o, const char *list, const char *text)
 {
 	page_row(p, n ? bad : STYLE_PLAIN, indent, label, n, whole);
 	for (struct json_each e = json_each(o, list); json_next(&e);)
-		page_words(p, STYLE_PLAIN, "%s %s", json_get_text(e.item, key),
-			   fmt_count(json_get_u64(e.item, "segments")));
+		page_fill(p, STYLE_PLAIN, e.item, text);
 	page_end(p);
-}
-
-void print_tcp_parts(struct page *p, const struct json_object *o, const struct tcp_part *parts,
-		     unsigned n)
-{
-	const char *comma = "";
-
-	for (unsigned i = 0; i < n; i++) {
-		const uint64_t count = json_get_u64(o, parts[i].key);
-
-		if (!count)
-			continue;
-		page_verbatim(p, comma);
-		page_words(p, STYLE_PLAIN, "%s %s", fmt_count(count), parts[i].text);
-		comma = ",";
-	}
 }
 
 static void put_tcp_flow(struct page *p, const struct json_object *f)
 {
-	static const struct tcp_part parts[] = {
+	static const struct page_count parts[] = {
 		{"retransmitted", "sent again"},    {"returned", "returned"},
 		{"lost_here", "lost here"},	    {"beyond", "beyond"},
 		{"received", "dropped on arrival"}, {"not_lost", "not lost"},
@@ -381,22 +352,10 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 
 	page_text(p, 2, STYLE_PLAIN, "- ");
 	page_fill(p, STYLE_PLAIN, f, "{src} to {dst} in {netns}:");
-	print_tcp_parts(p, f, parts, LENGTH(parts));
+	page_counts(p, NULL, STYLE_PLAIN, f, parts, LENGTH(parts));
 	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
 		page_fill(p, STYLE_PLAIN, e.item, "({stage})");
 	page_end(p);
-}
-
-/* How long it took. */
-static void put_stall(struct page *p, unsigned indent, const char *what,
-		      const struct json_object *stall)
-{
-	if (stall)
-		page_line(p, indent, STYLE_DIM, "", STYLE_DIM,
-			  "%s %s, 99 %% within %s, the last after %s", what,
-			  page_glue(fmt_ns(json_get_u64(stall, "p50"))),
-			  page_glue(fmt_ns(json_get_u64(stall, "p99"))),
-			  page_glue(fmt_ns(json_get_u64(stall, "max"))));
 }
 
 #define FLOWS_PRINTED 8
@@ -405,29 +364,43 @@ static void put_stall(struct page *p, unsigned indent, const char *what,
  */
 static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
+	static const struct page_fact pending[] = {
+		{"pending", "pending", .text = "lately, or not acknowledged", .of_text = STYLE_DIM,
+		 .shared = true, .indent = 2},
+	};
+	static const struct page_fact not_lost[] = {
+		{"not lost", "not_lost",
+		 .text = "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here",
+		 .shared = true, .indent = 2},
+	};
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
+	const uint64_t beyond = json_sum(tcp, "beyond", "segments");
 
 	page_row(p, STYLE_BOLD, 0, "retransmitted", again, sent);
-	put_kinds(p, json_get(tcp, "kinds"));
+	for (unsigned i = 0; i < TCP_KINDS; i++) {
+		uint64_t n = json_get_u64(json_get(tcp, "kinds"), tcp_kind_names[i]);
+
+		if (n)
+			page_words(p, STYLE_DIM, "%s %s", fmt_count(n), tcp_kind_names[i]);
+	}
 	page_fill(p, STYLE_DIM, tcp, "{?without_data}- {without_data#} of them without data");
 	page_end(p);
-	put_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
-		  "stages", "stage");
-	put_stall(p, 4, "sent again after", json_get(tcp, "stall_ns"));
-	put_parts(p, "beyond", 2, STYLE_BAD, json_sum(tcp, "beyond", "segments"), again, tcp,
-		  "beyond", "device");
-	if (json_sum(tcp, "beyond", "segments") && json_get_u64(tcp, "without_data"))
-		page_line(p, 4, STYLE_DIM, "", STYLE_DIM,
-			  "of one without data it may be the acknowledgment, on its way back");
-	page_row(p, STYLE_PLAIN, 2, "not lost", json_get_u64(tcp, "not_lost"), again);
-	page_fill(p, STYLE_PLAIN, tcp,
-		  "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here");
-	page_end(p);
-	put_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
-		  "undecided_why", "why");
+	print_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
+		    "stages", "{stage} {segments#}");
+	page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
+		       "{?stall_ns}sent again after {stall_ns.p50#}, 99 % within {stall_ns.p99#}, "
+		       "the last after {stall_ns.max#}");
+	print_parts(p, "beyond", 2, STYLE_BAD, beyond, again, tcp, "beyond",
+		    "{device} {segments#}");
+	if (beyond)
+		page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
+			       "{?without_data}of one without data it may be the acknowledgment, "
+			       "on its way back");
+	page_facts(p, tcp, again, not_lost, LENGTH(not_lost));
+	print_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
+		    "undecided_why", "{why} {segments#}");
 	if (json_get(tcp, "pending"))
-		page_row_line(p, STYLE_PLAIN, 2, "pending", json_get_u64(tcp, "pending"), again,
-			      STYLE_DIM, "lately, or not acknowledged");
+		page_facts(p, tcp, again, pending, LENGTH(pending));
 }
 
 static void put_flows(struct page *p, const struct json_object *tcp)
@@ -447,12 +420,23 @@ static void put_flows(struct page *p, const struct json_object *tcp)
 
 void print_tcp(struct page *p, const struct json_object *end)
 {
+	static const struct page_fact first[] = {
+		{"sent", "data_segs_out", STYLE_BOLD, STYLE_DIM,
+		 .text = "segments with data, by tcp_sock"},
+		{"new", "new", .shared = true},
+	};
+	static const struct page_fact listening[] = {
+		{"tcp_listen", "lost", STYLE_BAD,
+		 .text = "by the counter of {socket} in {netns}, {process} (sk_drops) - its accept "
+			 "queue held {accept_queue#} at the end, and its backlog is {backlog#}"},
+	};
+	static const struct page_fact unaccounted[] = {
+		{"unaccounted", "bytes.unaccounted", STYLE_WARN, STYLE_WARN, .text = "bytes",
+		 .omitted = true},
+	};
 	const struct json_object *tcp = json_get(end, "tcp");
 	const uint64_t sent = json_get_u64(tcp, "data_segs_out");
-	const uint64_t unaccounted = json_get_u64(json_get(tcp, "bytes"), "unaccounted");
-	const uint64_t came_again = json_get_u64(tcp, "received_again");
 	const uint64_t timed = json_get_u64(tcp, "received_timed");
-	char came[4 * FMT_MAX];
 
 	if (!tcp)
 		return;
@@ -460,33 +444,26 @@ void print_tcp(struct page *p, const struct json_object *end)
 		put_resent(p, tcp, 0);
 		return put_flows(p, tcp);
 	}
-	snprintf(came, sizeof(came), "%s of them came again", fmt_count(came_again));
-	page_row_line(p, STYLE_BOLD, 0, "sent", sent, 0, STYLE_DIM,
-		      "segments with data, by tcp_sock");
-	page_row_line(p, STYLE_PLAIN, 0, "new", json_get_u64(tcp, "new"), sent, STYLE_PLAIN, "%s",
-		      "");
-	put_parts(p, "returned", 0, STYLE_BAD, json_get_u64(tcp, "returned"), sent, tcp,
-		  "returned_stages", "stage");
+	page_facts(p, tcp, sent, first, LENGTH(first));
+	print_parts(p, "returned", 0, STYLE_BAD, json_get_u64(tcp, "returned"), sent, tcp,
+		    "returned_stages", "{stage} {segments#}");
 	put_resent(p, tcp, sent);
 	if (json_get_u64(tcp, "received"))
-		put_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
-			  "received_stages", "stage");
-	if (timed && timed < came_again)
-		snprintf(came, sizeof(came),
-			 "%s of them came again, of %s it was seen when:", fmt_count(came_again),
-			 fmt_count(timed));
-	put_stall(p, 2, came, json_get(tcp, "received_stall_ns"));
-	for (struct json_each e = json_each(tcp, "listeners"); json_next(&e);) {
-		page_row(p, STYLE_BAD, 0, "tcp_listen", json_get_u64(e.item, "lost"), 0);
-		page_fill(p, STYLE_PLAIN, e.item,
-			  "by the counter of {socket} in {netns}, {process} (sk_drops)");
-		page_fill(p, STYLE_DIM, e.item,
-			  "- its accept queue held {accept_queue#} at the end, and its backlog is "
-			  "{backlog#}");
-		page_end(p);
-	}
-	if (unaccounted)
-		page_row_line(p, STYLE_WARN, 0, "unaccounted", unaccounted, 0, STYLE_WARN, "bytes");
+		print_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
+			    "received_stages", "{stage} {segments#}");
+	page_fill_line(
+		p, 2, STYLE_DIM, "", STYLE_DIM, tcp,
+		timed && timed < json_get_u64(tcp, "received_again")
+			? "{?received_stall_ns}{received_again#} of them came again, of "
+			  "{received_timed#} it was seen when: {received_stall_ns.p50#}, 99 % "
+			  "within {received_stall_ns.p99#}, the last after "
+			  "{received_stall_ns.max#}"
+			: "{?received_stall_ns}{received_again#} of them came again "
+			  "{received_stall_ns.p50#}, 99 % within {received_stall_ns.p99#}, "
+			  "the last after {received_stall_ns.max#}");
+	for (struct json_each e = json_each(tcp, "listeners"); json_next(&e);)
+		page_facts(p, e.item, 0, listening, LENGTH(listening));
+	page_facts(p, tcp, 0, unaccounted, LENGTH(unaccounted));
 	print_verdict(p, tcp);
 	put_flows(p, tcp);
 }
