@@ -188,6 +188,45 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
+/* What came of all faults that were asked for. */
+struct tested {
+	bool text;		  /* a row is printed when its fault is tested */
+	struct json_object *rows; /* NULL: they are not kept */
+	unsigned seen[SELFTEST_SKIPPED + 1], repeated;
+};
+
+/* Not 0: it was ended before all were tested. */
+static int run_faults(const struct selftest_options *o, const char *title, struct tested *t)
+{
+	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
+	const uint64_t start = clock_now();
+	unsigned all = 0, done = 0;
+	struct selftest_row row;
+	int rc = 0;
+
+	for (unsigned f = 0; f < fault_count(); f++)
+		all += !o->faults.set || fault_has(&o->faults, f);
+	for (unsigned f = 0; f < fault_count() && !rc; f++) {
+		if (o->faults.set && !fault_has(&o->faults, f))
+			continue;
+		log_progress("%s%u of %u: %s%s", title, done + 1, all, fault_values[f].name,
+			     fmt_left(done, all, clock_now() - start));
+		done++;
+		rc = selftest_fault(&spec, f, &row);
+		if (rc)
+			break;
+		t->seen[row.verdict]++;
+		t->repeated += row.repeated;
+		if (t->rows)
+			json_object_array_add(t->rows, row_json(&row));
+		if (t->text)
+			print_row(&row);
+		rc = stdout_gone() ? -EPIPE : 0;
+	}
+	log_progress_clear();
+	return rc;
+}
+
 /* Takes `rows` and `catalogue`, which may be NULL. */
 static void put_end(struct json_out *json, struct json_object *rows, bool interrupted,
 		    struct json_object *catalogue)
@@ -203,63 +242,29 @@ static void put_end(struct json_out *json, struct json_object *rows, bool interr
 
 struct json_object *selftest_rows(void)
 {
-	const struct selftest_spec spec = {defaults.count, false, false, &defaults.faults};
-	struct json_object *rows = json_object_new_array();
-	const uint64_t start = clock_now();
-	struct selftest_row row;
+	struct tested t = {.rows = json_object_new_array()};
 
-	for (unsigned f = 0; f < fault_count(); f++) {
-		log_progress("selftest, %u of %u: %s%s", f + 1, fault_count(), fault_values[f].name,
-			     fmt_left(f, fault_count(), clock_now() - start));
-		if (selftest_fault(&spec, f, &row))
-			break;
-		json_object_array_add(rows, row_json(&row));
-	}
-	log_progress_clear();
-	return rows;
+	run_faults(&defaults, "selftest, ", &t);
+	return t.rows;
 }
 
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
-	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
-	struct json_object *rows = json ? json_object_new_array() : NULL;
-	unsigned seen[SELFTEST_SKIPPED + 1] = {}, all = 0, done = 0, repeated = 0;
-	const uint64_t start = clock_now();
-	struct selftest_row row;
-	int rc = 0;
-
-	for (unsigned f = 0; f < fault_count(); f++)
-		all += !o->faults.set || fault_has(&o->faults, f);
+	struct tested t = {.text = !json, .rows = json ? json_object_new_array() : NULL};
+	const unsigned *seen = t.seen;
+	int rc;
 
 	watch_block_signals();
 	if (!json)
 		printf("%-22s %9s %9s  %-10s  %s\n", "fault", "injected", "events", "counters",
 		       "verdict");
-	for (unsigned f = 0; f < fault_count() && !rc; f++) {
-		if (o->faults.set && !fault_has(&o->faults, f))
-			continue;
-		log_progress("%u of %u: %s%s", done + 1, all, fault_values[f].name,
-			     fmt_left(done, all, clock_now() - start));
-		done++;
-		rc = selftest_fault(&spec, f, &row);
-		if (rc)
-			break;
-		seen[row.verdict]++;
-		repeated += row.repeated;
-		if (json)
-			json_object_array_add(rows, row_json(&row));
-		else
-			print_row(&row);
-		if (stdout_gone())
-			rc = -EPIPE;
-	}
-	log_progress_clear();
+	rc = run_faults(o, "", &t);
 	if (json) {
-		put_end(json, rows, rc != 0, NULL);
+		put_end(json, t.rows, rc != 0, NULL);
 	} else {
 		printf("%u agree, %u disagree, %u skipped", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
-		print_repeated("; ", repeated, "");
+		print_repeated("; ", t.repeated, "");
 		putchar('\n');
 		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
 			if (quirks_found()[q] == QUIRK_FOUND)

@@ -690,58 +690,35 @@ static void put_beside(struct page *p, const struct json_object *end)
 	}
 }
 
-static const char *on_off(const struct json_object *o, const char *key)
-{
-	return json_get_bool(o, key) ? "on" : "off";
-}
-
-static const char *text_or(const struct json_object *o, const char *key, const char *none)
-{
-	return json_get(o, key) ? json_get_text(o, key) : none;
-}
-
-static unsigned number(const struct json_object *o, const char *key)
-{
-	return (unsigned)json_get_u64(o, key);
-}
-
 /* How an interface is set up, as far as it could be read: what the judge read. */
 static void put_link(struct page *p, const struct json_object *l)
 {
-	const struct json_object *queues = json_get(l, "queues"), *ring = json_get(l, "ring");
-	const struct json_object *coalesce = json_get(l, "coalesce"), *pause = json_get(l, "pause");
+	static const char *const parts[] = {
+		"{?ring}ring\v{ring.rx} of\v{ring.rx_max},",
+		"{?coalesce}rx-usecs\v{coalesce.rx_usecs}{coalesce.adaptive_rx|\vadaptive},",
+		"{?pause}pause rx\v{pause.rx|on|off} tx\v{pause.tx|on|off},",
+		"{?queues.rss_used}RSS over\v{queues.rss_used},",
+	};
 	const char *netns = json_get_text(l, "netns");
 	char name[256];
 
 	snprintf(name, sizeof(name), "%s%s%s", json_get_text(l, "ifname"), *netns ? " in " : "",
 		 netns);
 	begin_line(p, STYLE_BOLD, name);
-	page_words(p, STYLE_PLAIN, "%s,", text_or(l, "driver", "no driver"));
-	page_fill(p, STYLE_PLAIN, l, "MTU\v{mtu},");
-	page_fill(p, STYLE_PLAIN, queues,
-		  json_get(queues, "rx_max") ? "queues\v{rx} of\v{rx_max}," : "queues\v{rx},");
-	if (ring)
-		page_fill(p, STYLE_PLAIN, ring, "ring\v{rx} of\v{rx_max},");
-	if (coalesce)
-		page_words(p, STYLE_PLAIN, "rx-usecs\v%u%s,", number(coalesce, "rx_usecs"),
-			   json_get_bool(coalesce, "adaptive_rx") ? "\vadaptive" : "");
-	if (pause)
-		page_words(p, STYLE_PLAIN, "pause rx\v%s tx\v%s,", on_off(pause, "rx"),
-			   on_off(pause, "tx"));
-	page_fill(p, STYLE_PLAIN, queues, "{?rss_used}RSS over\v{rss_used},");
-	page_words(p, STYLE_PLAIN, "qdisc\v%s,", text_or(l, "qdisc", "none"));
+	page_fill(p, STYLE_PLAIN, l, "{driver:no driver}, MTU\v{mtu},");
+	page_fill(p, STYLE_PLAIN, json_get(l, "queues"),
+		  json_get(json_get(l, "queues"), "rx_max") ? "queues\v{rx} of\v{rx_max},"
+							    : "queues\v{rx},");
+	for (unsigned i = 0; i < LENGTH(parts); i++)
+		page_fill(p, STYLE_PLAIN, l, parts[i]);
+	page_fill(p, STYLE_PLAIN, l, "qdisc\v{qdisc:none},");
 	page_fill(p, STYLE_PLAIN, l, "{?rp_filter}rp_filter\v{rp_filter},");
-	for (struct json_each q = json_each(l, "irqs"); json_next(&q);) {
-		if (json_get_u64(q.item, "fired"))
-			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%u,", number(q.item, "irq"),
-				   number(q.item, "cpu"));
-	}
-	page_words(p, STYLE_PLAIN, "GSO\v%s, GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s",
-		   on_off(l, "gso"), on_off(l, "gro"),
-		   json_get_bool(l, "gro_hw") ? "\vin\vhardware" : "",
-		   json_get_bool(l, "lro") ? ", LRO\von" : "",
-		   json_get_bool(l, "threaded_napi") ? "threads" : "softirq",
-		   text_or(l, "xdp", "none"), text_or(l, "af_xdp", "unknown"));
+	for (struct json_each q = json_each(l, "irqs"); json_next(&q);)
+		page_fill(p, STYLE_PLAIN, q.item, "{?fired}IRQ\v{irq}\von\vCPU\v{cpu:?},");
+	page_fill(p, STYLE_PLAIN, l,
+		  "GSO\v{gso|on|off}, GRO\v{gro|on|off}{gro_hw|\vin\vhardware}{lro|, LRO\von}, "
+		  "NAPI\v{threaded_napi|threads|softirq}, XDP\v{xdp:none}, "
+		  "AF_XDP\v{af_xdp:unknown}");
 	page_end(p);
 }
 
@@ -749,11 +726,10 @@ static void put_link(struct page *p, const struct json_object *l)
 static void put_self(struct page *p, const struct json_object *o)
 {
 	begin_line(p, STYLE_BOLD, "pktledger");
-	page_words(p, STYLE_PLAIN, "BTF\v%s, drop\vreasons\v%u%s, AF_XDP\v%s,", on_off(o, "btf"),
-		   number(o, "drop_reasons"),
-		   json_get_bool(o, "drop_socket") ? "\vwith\vsocket" : "", on_off(o, "af_xdp"));
-	page_words(p, STYLE_PLAIN, "features of drivers\v%s, buffers of sockets\v%s",
-		   on_off(o, "xdp_features"), on_off(o, "udp_diag"));
+	page_fill(p, STYLE_PLAIN, o,
+		  "BTF\v{btf|on|off}, drop\vreasons\v{drop_reasons}{drop_socket|\vwith\vsocket}, "
+		  "AF_XDP\v{af_xdp|on|off}, features of drivers\v{xdp_features|on|off}, buffers of "
+		  "sockets\v{udp_diag|on|off}");
 	page_fill(p, STYLE_PLAIN, o, "{?missing_capabilities}; without {missing_capabilities}");
 	page_end(p);
 }
@@ -761,25 +737,23 @@ static void put_self(struct page *p, const struct json_object *o)
 /* One line, also for a host that is well. */
 static void put_verdict(struct page *p, const struct json_object *end, bool losing, bool likely)
 {
-	const size_t links = json_get_length(end, "interfaces");
-	const size_t socks = json_get_length(end, "sockets");
-	const unsigned cpus = number(end, "cpus_online"), spaces = number(end, "namespaces");
-	const unsigned unread = number(end, "namespaces_losing_unread");
-	const char *window = fmt_ns(json_get_u64(end, "window_ns"));
-
 	p->indent = 0;
 	if (!losing)
-		page_words(p, likely ? STYLE_WARN : STYLE_GOOD,
-			   "no counter of losses moved in %s%s;", window,
-			   likely ? "" : ", and no limit is near");
-	page_words(p, STYLE_PLAIN, "looked at %s, %s, %s%s%s", fmt_many(links, "interface"),
-		   fmt_many(socks, "UDP socket"), fmt_many(cpus, "CPU"), losing ? " for " : "",
-		   losing ? window : "");
-	if (spaces > 1)
-		page_words(p, STYLE_PLAIN, "and the counters of %u network namespaces", spaces);
-	if (unread)
-		page_words(p, STYLE_WARN, "; %u more of these lose packets: --netns looks at one",
-			   unread);
+		page_fill(p, likely ? STYLE_WARN : STYLE_GOOD, end,
+			  likely ? "no counter of losses moved in {window_ns#};"
+				 : "no counter of losses moved in {window_ns#}, and no limit is "
+				   "near;");
+	page_words(p, STYLE_PLAIN, "looked at %s, %s,",
+		   fmt_many(json_get_length(end, "interfaces"), "interface"),
+		   fmt_many(json_get_length(end, "sockets"), "UDP socket"));
+	page_fill(p, STYLE_PLAIN, end,
+		  losing ? "{cpus_online#CPU} for {window_ns#}" : "{cpus_online#CPU}");
+	if (json_get_u64(end, "namespaces") > 1)
+		page_fill(p, STYLE_PLAIN, end,
+			  "and the counters of {namespaces} network namespaces");
+	page_fill(p, STYLE_WARN, end,
+		  "{?namespaces_losing_unread}; {namespaces_losing_unread} more of these lose "
+		  "packets: --netns looks at one");
 	page_end(p);
 	begin_line(p, STYLE_DIM, "not counted");
 	page_words(p, STYLE_PLAIN,
@@ -840,14 +814,14 @@ void print_change(const struct print_view *v, const struct json_object *change, 
 {
 	struct page p = print_page(v, 0);
 
-	page_line(&p, 0, STYLE_BOLD, json_get_text(change, "title"), STYLE_PLAIN, ": %s ->\v%s",
-		  text_or(change, "old", "(empty)"), text_or(change, "wanted", "(empty)"));
+	page_fill_line(&p, 0, STYLE_BOLD, json_get_text(change, "title"), STYLE_PLAIN, change,
+		       ": {old:(empty)} ->\v{wanted:(empty)}");
 	put_command(&p, 2, "command   ", json_get_text(change, "command"));
 	put_command(&p, 2, "undo      ", json_get_text(change, "undo"));
 	if (*risk)
 		page_line(&p, 2, STYLE_DIM, "risk      ", STYLE_PLAIN, "%s", risk);
-	if (json_get(change, "effect"))
-		page_fill_line(&p, 2, STYLE_DIM, "effect    ", STYLE_PLAIN, change, "for {effect}");
+	page_fill_line(&p, 2, STYLE_DIM, "effect    ", STYLE_PLAIN, change,
+		       "{?effect}for {effect}");
 }
 
 void print_change_report(const struct print_view *v, const struct change_report *report)

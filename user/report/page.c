@@ -199,7 +199,7 @@ char *page_number(const char *key, struct json_object *value)
 /* A member, or with dots a member of a member. */
 static struct json_object *find_member(const struct json_object *o, const char *path)
 {
-	char copy[64], *rest = copy;
+	char copy[128], *rest = copy;
 	struct json_object *at = NULL;
 
 	snprintf(copy, sizeof(copy), "%s", path);
@@ -208,27 +208,43 @@ static struct json_object *find_member(const struct json_object *o, const char *
 	return at;
 }
 
-static bool is_met(char condition, struct json_object *member)
+/* Whether it is there, and not 0, false or empty. */
+static bool is_set(struct json_object *member)
 {
-	if (condition == '<')
-		return json_object_get_int64(member) < 0;
-	if (json_object_is_type(member, json_type_object))
-		return true;
-	return json_object_is_type(member, json_type_string) ? json_object_get_string_len(member)
-							     : json_object_get_boolean(member);
+	return json_object_is_type(member, json_type_object) ||
+	       (json_object_is_type(member, json_type_string) ? json_object_get_string_len(member)
+							      : json_object_get_boolean(member));
+}
+
+/* What stands for `word` of a text, "sent#packet". */
+static const char *word_of(char *word, const struct json_object *o)
+{
+	char *key = word, *no = word, *none, *of, *yes;
+	struct json_object *member;
+
+	strsep(&no, "|");
+	yes = strsep(&no, "|");
+	none = of = key;
+	strsep(&none, ":");
+	strsep(&of, "#");
+	member = find_member(o, key);
+	if (yes)
+		return is_set(member) ? yes : no ? no : "";
+	if (of)
+		return page_glue(*of ? fmt_many(json_object_get_uint64(member), of)
+				     : page_number(key, member));
+	return member ? json_object_get_string(member) : none ? none : "";
 }
 
 /* As page_fill(); false: the text is left out. */
 static bool fill(char *filled, size_t size, const struct json_object *o, const char *text)
 {
-	char word[64], *key, *of;
 	size_t n = 0;
 
 	*filled = '\0';
 	while (*text && n < size) {
 		size_t plain = strcspn(text, "{"), length = strcspn(text, "}");
-		struct json_object *member;
-		char condition;
+		char word[128];
 
 		n += (size_t)snprintf(filled + n, size - n, "%.*s", (int)plain, text);
 		text += plain;
@@ -236,19 +252,12 @@ static bool fill(char *filled, size_t size, const struct json_object *o, const c
 			break;
 		snprintf(word, sizeof(word), "%.*s", (int)(length - plain - 1), text + 1);
 		text += length - plain + 1;
-		condition = strchr("?<", *word) ? *word : '\0';
-		of = key = word + (condition != '\0');
-		strsep(&of, "#");
-		member = find_member(o, key);
-		if (condition && !is_met(condition, member))
+		if (*word == '?' && !is_set(find_member(o, word + 1)))
 			return false;
-		if (!condition)
-			n += (size_t)snprintf(
-				filled + n, size - n, "%s",
-				of && *of ? page_glue(fmt_many(json_object_get_uint64(member), of))
-				: of	  ? page_glue(page_number(key, member))
-				: member  ? json_object_get_string(member)
-					  : "");
+		if (*word == '<' && json_object_get_int64(find_member(o, word + 1)) >= 0)
+			return false;
+		if (*word != '?' && *word != '<')
+			n += (size_t)snprintf(filled + n, size - n, "%s", word_of(word, o));
 	}
 	return true;
 }

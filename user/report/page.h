@@ -60,8 +60,9 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /*
  * As page_words(), with members of `o` in their places: "{host}" as it is, "{sent#}" as
- * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(); a member
- * of a member is "{hosts.tx}". A text that begins with "{?waits}" is left out if that member is not
+ * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(),
+ * "{gro|on|off}" one of two texts, "{qdisc:none}" what is said if it is not there; a member of a
+ * member is "{hosts.tx}". A text that begins with "{?waits}" is left out if that member is not
  * there, or is 0, false or empty; with "{<left}" unless it is below 0.
  */
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text);

@@ -518,15 +518,11 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 	page_counts(p, "own losses      ", STYLE_WARN, losses, rows, LENGTH(rows));
 }
 
-static void put_own_cost(struct trace_text *t, const struct json_object *own)
+static void put_own_cost(struct page *p, const struct json_object *own, bool more)
 {
-	const bool more = t->verbosity > 0;
-	struct page *p = &t->page;
-
 	page_text(p, 0, STYLE_DIM, "own cost        ");
 	page_fill(p, STYLE_DIM, own, "{cpu_ns#} of CPU time");
-	if (json_get(own, "kernel_ns"))
-		page_fill(p, STYLE_DIM, own, "and {kernel_ns#} in the kernel,");
+	page_fill(p, STYLE_DIM, own, "{?kernel_ns}and {kernel_ns#} in the kernel,");
 	page_fill(p, STYLE_DIM, own, "for {events#event};");
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(json_get_u64(own, "map_bytes"))), more ? "," : "");
@@ -645,7 +641,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 
 	put_total(&t, end, json_get_u64(end, "duration_ns"));
 	put_bursts_end(&t.page, end);
-	put_own_cost(&t, json_get(end, "own_cost"));
+	put_own_cost(&t.page, json_get(end, "own_cost"), t.verbosity > 0);
 	put_own_losses(&t.page, json_get(end, "own_losses"));
 	put_balance(&t.page, end);
 	if (!v->html) /* a section of the page */

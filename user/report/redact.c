@@ -46,8 +46,7 @@ static void set(struct printbuf *to, const char *from, size_t len)
 struct redact {
 	struct json_object *names, *addresses; /* secret to its other name */
 	unsigned n[LENGTH(secrets)], n_addresses;
-	const char **sorted; /* the names, as strcmp() does; of redact_apply() */
-	size_t n_sorted;
+	size_t longest;			     /* of the names */
 	struct printbuf *out, *other, *word; /* of the string that is changed now */
 };
 
@@ -67,7 +66,6 @@ void redact_free(struct redact *r)
 		return;
 	json_object_put(r->names);
 	json_object_put(r->addresses);
-	free(r->sorted);
 	printbuf_free(r->out);
 	printbuf_free(r->other);
 	printbuf_free(r->word);
@@ -117,8 +115,10 @@ static void learn_text(struct redact *r, const char *key, struct json_object *o)
 		return;
 	set(r->out, text, name_length(text, secrets[secret].kind));
 	text = r->out->buf;
-	if (!is_one_of(text, roles, LENGTH(roles)) && text[strspn(text, "0123456789")])
-		name_of(r->names, text, secrets[secret].kind, &r->n[secret]);
+	if (is_one_of(text, roles, LENGTH(roles)) || !text[strspn(text, "0123456789")])
+		return;
+	r->longest = larger(r->longest, strlen(text));
+	name_of(r->names, text, secrets[secret].kind, &r->n[secret]);
 }
 
 /* An address that is somebody's. */
@@ -184,74 +184,38 @@ static bool is_word_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void sort_names(struct redact *r)
-{
-	size_t n = (size_t)json_object_object_length(r->names), i = 0;
-
-	if (n == r->n_sorted)
-		return;
-	r->sorted = mem_resize(r->sorted, n, sizeof(*r->sorted));
-	json_object_object_foreach (r->names, secret, name) {
-		(void)name;
-		r->sorted[i++] = secret;
-	}
-	qsort(r->sorted, n, sizeof(*r->sorted), by_text);
-	r->n_sorted = n;
-}
-
-/* The first from `low` on, before `high`, whose character `at` is not below c; they agree before.
+/*
+ * How much of the text's beginning is a secret as a word of its own, the longest, which is then in
+ * r->word; 0: none is. A name is looked for by all its words, however many names there are.
  */
-static size_t first_from(const struct redact *r, size_t low, size_t high, size_t at, int c)
+static size_t secret_in(struct redact *r, const char *text)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	size_t found = 0;
 
-		if ((unsigned char)r->sorted[middle][at] < c)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* How much of the text's beginning is a secret as a word of its own, the longest; 0: none is. */
-static size_t secret_in(const struct redact *r, const char *text)
-{
-	size_t low = 0, high = r->n_sorted, found = 0;
-
-	for (size_t len = 0; text[len];) {
-		const int c = (unsigned char)text[len];
-
-		low = first_from(r, low, high, len, c);
-		high = first_from(r, low, high, len, c + 1);
-		if (low == high)
-			break;
-		if (++len >= SHORT && !r->sorted[low][len] && !is_word_char(text[len]))
+	set(r->word, "", 0);
+	for (size_t len = 0; text[len] && len < r->longest;) {
+		append(r->word, text + len, 1);
+		if (++len >= SHORT && !is_word_char(text[len]) &&
+		    json_object_object_get_ex(r->names, r->word->buf, NULL))
 			found = len;
 	}
+	set(r->word, text, found);
 	return found;
 }
 
-/* In r->out. A name is looked for in all places at once: there may be 100,000. */
+/* In r->out. */
 static void hide_words(struct redact *r)
 {
 	struct printbuf *was = r->out;
 	const char *text = was->buf;
 	struct json_object *name;
 
-	sort_names(r);
 	set(r->other, "", 0);
 	for (size_t len; *text; text += len) {
 		bool begins = text == was->buf || !is_word_char(text[-1]);
 
 		len = begins ? secret_in(r, text) : 0;
 		if (len) {
-			set(r->word, text, len);
 			json_object_object_get_ex(r->names, r->word->buf, &name);
 			append(r->other, json_object_get_string(name),
 			       (size_t)json_object_get_string_len(name));
@@ -288,19 +252,6 @@ static void apply_text(struct redact *r, const char *key, struct json_object *o)
 	json_object_set_string(o, r->out->buf);
 }
 
-/* The program and the command stay. */
-static void cut_command(struct json_object *list)
-{
-	size_t n = json_object_array_length(list);
-
-	if (n)
-		json_object_array_put_idx(list, 0, json_object_new_string("pktledger"));
-	if (n > 2) {
-		json_object_array_del_idx(list, 2, n - 2);
-		json_object_array_add(list, json_object_new_string("..."));
-	}
-}
-
 /* Learns the texts in `o`, or changes them. */
 static void walk(struct redact *r, const char *key, struct json_object *o, bool change)
 {
@@ -308,8 +259,18 @@ static void walk(struct redact *r, const char *key, struct json_object *o, bool 
 		json_object_object_foreach (o, name, member)
 			walk(r, name, member, change);
 	} else if (json_object_is_type(o, json_type_array)) {
-		if (change && key && !strcmp(key, "command"))
-			cut_command(o);
+		if (change && key && !strcmp(key, "command")) {
+			size_t n = json_object_array_length(o);
+
+			/* The program and the command stay. */
+			if (n)
+				json_object_array_put_idx(o, 0,
+							  json_object_new_string("pktledger"));
+			if (n > 2) {
+				json_object_array_del_idx(o, 2, n - 2);
+				json_object_array_add(o, json_object_new_string("..."));
+			}
+		}
 		for (size_t i = 0; i < json_object_array_length(o); i++)
 			walk(r, key, json_object_array_get_idx(o, i), change);
 	} else if (json_object_is_type(o, json_type_string)) {

@@ -32,10 +32,9 @@ static void put_latency(struct page *p, const struct json_object *end)
 	page_words(p, STYLE_DIM, "the receiver's is %s %s,",
 		   page_glue(fmt_ns(offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset)),
 		   offset < 0 ? "behind" : "ahead");
-	page_fill(p, STYLE_DIM, hosts, "within {error_ns#};");
-	page_words(p, STYLE_DIM,
-		   json_get_bool(hosts, "shared") ? "said to be one"
-						  : "no one-way delays without --shared-clock");
+	page_fill(p, STYLE_DIM, hosts,
+		  "within {error_ns#}; {shared|said to be one|no one-way delays without "
+		  "--shared-clock}");
 	page_end(p);
 }
 
@@ -303,49 +302,45 @@ static void put_stage(struct page *p, const struct json_object *o, enum stage st
 	}
 }
 
-static void put_engine(struct page *p, const char *name, const char *mode)
+static void put_port(struct page *p, const struct json_object *port, const char *host)
 {
-	page_words(p, STYLE_BOLD, "%s", name);
-	if (*mode)
-		page_words(p, STYLE_PLAIN, "(%s)", mode);
-}
-
-static void put_port(struct page *p, const struct header_port *port, const char *host)
-{
-	page_words(p, STYLE_PLAIN, "%s%s%s", port->role, *port->ifname ? "\v" : "", port->ifname);
+	page_fill(p, STYLE_PLAIN, port, json_get(port, "ifname") ? "{netns}\v{ifname}" : "{netns}");
 	if (*host)
 		page_words(p, STYLE_PLAIN, "on\v%s", host);
-	if (*port->address)
-		page_words(p, STYLE_PLAIN, "%s", port->address);
+	page_fill(p, STYLE_PLAIN, port, "{address}");
 }
 
-static void put_header(struct page *p, const struct run_header *h)
+static void put_header(struct page *p, const struct json_object *start)
 {
+	const struct json_object *hosts = json_get(start, "hosts");
+	const char *topology = json_get_text(json_get(start, "lab"), "topology");
+	const double mean = json_get_double(start, "mean_frame_bytes");
+	const bool middle = !strcmp(topology, "router") || !strcmp(topology, "bridge");
+
 	p->indent = 0;
-	put_engine(p, h->tx, h->tx_mode);
+	page_fill(p, STYLE_BOLD, start, "{tx}");
+	page_fill(p, STYLE_PLAIN, start, "{?granted_mode.tx}({granted_mode.tx})");
 	page_words(p, STYLE_BOLD, "->");
-	put_engine(p, h->rx, h->rx_mode);
-	if (h->mean_frame_bytes > 0)
+	page_fill(p, STYLE_BOLD, start, "{rx}");
+	page_fill(p, STYLE_PLAIN, start, "{?granted_mode.rx}({granted_mode.rx})");
+	if (mean > 0)
 		page_words(p, STYLE_PLAIN, "| up to %u bytes a frame, %.0f on average |",
-			   h->frame_bytes, h->mean_frame_bytes);
+			   (unsigned)json_get_u64(start, "frame_bytes"), mean);
 	else
-		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
-			   h->frame_bytes);
-	page_words(p, STYLE_PLAIN, "%s", h->rate_pps > 0 ? fmt_rate(h->rate_pps) : "unthrottled");
-	if (h->threads > 1)
-		page_words(p, STYLE_PLAIN, "| %u\vthreads", h->threads);
-	if (h->flows > 1)
-		page_words(p, STYLE_PLAIN, "| %u\vflows", h->flows);
+		page_fill(p, STYLE_PLAIN, start,
+			  "| {payload_bytes} bytes of payload, {frame_bytes} a frame |");
+	page_fill(p, STYLE_PLAIN, start,
+		  json_get_double(start, "rate_pps") > 0 ? "{rate_pps#}" : "unthrottled");
+	if (json_get_length(start, "streams") > 1)
+		page_words(p, STYLE_PLAIN, "| %zu\vthreads", json_get_length(start, "streams"));
+	if (json_get_u64(start, "flows") > 1)
+		page_fill(p, STYLE_PLAIN, start, "| {flows}\vflows");
 	page_end(p);
-	put_port(p, &h->tx_port, h->tx_host.name);
-	if (lab_middle(h->topology))
-		page_words(p, STYLE_PLAIN, "-> %s ->", lab_middle(h->topology));
-	else
-		page_words(p, STYLE_PLAIN, "->");
-	put_port(p, &h->rx_port, h->rx_host.name);
-	page_words(p, STYLE_PLAIN, "port\v%u", h->port);
-	if (h->faults)
-		page_words(p, STYLE_WARN, "| fault\v%s", h->faults);
+	put_port(p, json_get(start, "tx_port"), json_get_text(json_get(hosts, "tx"), "name"));
+	page_words(p, STYLE_PLAIN, middle ? "-> %s ->" : "->", topology);
+	put_port(p, json_get(start, "rx_port"), json_get_text(json_get(hosts, "rx"), "name"));
+	page_fill(p, STYLE_PLAIN, start, "port\v{rx_port.port}");
+	page_fill(p, STYLE_WARN, start, "{?faults}| fault\v{faults}");
 	page_end(p);
 	page_end(p);
 }
@@ -387,8 +382,6 @@ static void put_bound(struct page *p, const struct json_object *end)
 
 static void put_sent(struct page *p, const struct json_object *end)
 {
-	const struct json_object *deliberate = json_get(end, "deliberate");
-
 	page_row(p, STYLE_PLAIN, 0, "sent", json_get_u64(end, "sent"), 0);
 	page_fill(p, STYLE_PLAIN, end, "{?duration_ns}{tx_pps#} in {duration_ns#}");
 	page_fill(p, STYLE_DIM, end, "{?waits}({waits#wait}, {wait_ns#})");
@@ -397,10 +390,9 @@ static void put_sent(struct page *p, const struct json_object *end)
 		page_fill(p, STYLE_DIM, end, "|\v{late_ns#}\vlate\vat\vmost,\vand\vcaught\vup");
 	page_fill(p, STYLE_WARN, end,
 		  "{?held_ns}|\vheld\vback\vfor\v{held_ns#},\vas\vnumbers\vhad\vto\vsettle");
-	if (deliberate) /* faults of traffic/shape.h */
-		page_fill(p, STYLE_DIM, deliberate,
-			  "|\von\vpurpose: {duplicates#}\vtwice, {reordered#}\vlate, "
-			  "{gaps#}\vleft\vout");
+	page_fill(p, STYLE_DIM, end, /* faults of traffic/shape.h */
+		  "{?deliberate}|\von\vpurpose: {deliberate.duplicates#}\vtwice, "
+		  "{deliberate.reordered#}\vlate, {deliberate.gaps#}\vleft\vout");
 	page_end(p);
 }
 
@@ -513,11 +505,9 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	      const struct json_object *end, unsigned parts)
 {
 	struct page p = print_page(v, json_get_u64(end, "attempted"));
-	struct run_header head;
 
-	json_read_start(start, &head);
 	if (parts & TEXT_HEADER)
-		put_header(&p, &head);
+		put_header(&p, start);
 	if (parts & TEXT_LEDGER)
 		put_ledger(&p, end, v->verbosity);
 	if (parts & TEXT_BESIDE)
@@ -560,15 +550,17 @@ const char *found_culprit(const struct json_object *rate)
 
 static void print_mrr(struct page *p, const struct json_object *rate)
 {
-	double lower = json_get_double(rate, "lower_pps"),
-	       upper = json_get_double(rate, "upper_pps");
 	const char *culprit = found_culprit(rate);
 
-	page_line(p, 0, STYLE_PLAIN, "MRR ", STYLE_PLAIN, "%s got through at the highest rate%s%s",
-		  fmt_rate(json_get_double(rate, "throughput_pps")), *culprit ? ": " : "", culprit);
-	if (upper > lower)
-		page_line(p, 4, STYLE_PLAIN, "", STYLE_PLAIN, "(median; lowest %s, highest %s)",
-			  fmt_rate(lower), fmt_rate(upper));
+	page_text(p, 0, STYLE_PLAIN, "MRR ");
+	page_fill(p, STYLE_PLAIN, rate,
+		  *culprit ? "{throughput_pps#} got through at the highest rate:"
+			   : "{throughput_pps#} got through at the highest rate");
+	page_words(p, STYLE_PLAIN, "%s", culprit);
+	page_end(p);
+	if (json_get_double(rate, "upper_pps") > json_get_double(rate, "lower_pps"))
+		page_fill_line(p, 4, STYLE_PLAIN, "", STYLE_PLAIN, rate,
+			       "(median; lowest {lower_pps#}, highest {upper_pps#})");
 }
 
 static void print_goal(struct page *p, const char *name, const struct json_object *rate,
@@ -576,34 +568,28 @@ static void print_goal(struct page *p, const char *name, const struct json_objec
 {
 	const bool has_lower = json_get(rate, "lower_pps"), has_upper = json_get(rate, "upper_pps");
 	const bool done = json_get_bool(rate, "done");
-	const char *lower = fmt_rate(json_get_double(rate, "lower_pps"));
-	const char *upper = fmt_rate(json_get_double(rate, "upper_pps"));
 	const char *culprit = has_upper ? found_culprit(rate) : "";
-	const char *colon = *culprit ? ":" : "";
-	double loss_ratio = json_get_double(rate, "loss_ratio");
+	const double loss_ratio = json_get_double(rate, "loss_ratio");
 
 	page_text(p, 0, STYLE_PLAIN, name);
 	p->indent = 4;
-	if (has_lower && has_upper)
-		page_words(p, STYLE_PLAIN, "%s held, %s did not%s", lower, upper, colon);
-	else if (has_lower && done)
-		page_words(p, STYLE_PLAIN, "%s held, the highest rate that %s", lower, highest);
-	else if (has_lower)
-		page_words(p, STYLE_PLAIN, "%s held", lower);
-	else if (has_upper)
-		page_words(p, STYLE_PLAIN, "below %s, which was too much%s", upper, colon);
-	else
-		page_words(p, STYLE_PLAIN, "nothing is known yet");
-	if (*culprit)
+	page_fill(p, STYLE_PLAIN, rate,
+		  has_lower && has_upper ? "{lower_pps#} held, {upper_pps#} did not"
+		  : has_lower && done	 ? "{lower_pps#} held, the highest rate that"
+		  : has_lower		 ? "{lower_pps#} held"
+		  : has_upper		 ? "below {upper_pps#}, which was too much"
+					 : "nothing is known yet");
+	if (has_lower && !has_upper && done)
+		page_words(p, STYLE_PLAIN, "%s", highest);
+	if (*culprit) {
+		page_verbatim(p, ":");
 		page_words(p, STYLE_PLAIN, "%s", culprit);
+	}
 	if (loss_ratio > 0)
 		page_words(p, STYLE_PLAIN, "(up to %g\v%% lost)", loss_ratio * 100);
-	if (json_get_u64(rate, "lost_below"))
-		page_words(p, STYLE_PLAIN, "(%s of %s up to that rate lost more)",
-			   fmt_count(json_get_u64(rate, "lost_below")),
-			   fmt_many(json_get_u64(rate, "trials_below"), "trial"));
-	if (!done)
-		page_words(p, STYLE_PLAIN, "(not finished)");
+	page_fill(p, STYLE_PLAIN, rate,
+		  "{?lost_below}({lost_below#} of {trials_below#trial} up to that rate lost more)");
+	page_words(p, STYLE_PLAIN, done ? "" : "(not finished)");
 	page_end(p);
 }
 
