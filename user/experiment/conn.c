@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/watch.h"
 
 #define DEPTH	8
@@ -205,11 +206,9 @@ int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
 
 static struct json_object *parse(const char *line, size_t len)
 {
-	struct json_tokener *tok = json_tokener_new_ex(DEPTH);
-	struct json_object *msg = NULL;
+	struct json_tokener *tok = mem_need(json_tokener_new_ex(DEPTH));
+	struct json_object *msg;
 
-	if (!tok)
-		return NULL;
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	/* the LF ends a number, or whatever else could go on */
 	msg = json_tokener_parse_ex(tok, line, (int)len);

@@ -687,15 +687,14 @@ static void run(struct server *srv)
 
 void server_limits(struct server_limits *limits)
 {
-	*limits = (struct server_limits){.numbers = window_most(1)};
+	const uint64_t numbers = window_most(1);
 
-	for (const struct record_field *f = msg_plan; f->key; f++) {
-		if (!strcmp(f->key, "rx_threads"))
-			limits->threads = (unsigned)f->max;
-		else if (!strcmp(f->key, "rcvbuf"))
-			limits->rcvbuf = f->max;
-	}
-	limits->bytes = limits->numbers * WINDOW_EACH;
+	*limits = (struct server_limits){
+		.numbers = numbers,
+		.bytes = numbers * WINDOW_EACH,
+		.threads = RECEIVER_THREADS,
+		.rcvbuf = PEER_BUFFER_MAX,
+	};
 }
 
 /* One or two listeners; IPv6 may be off. */

@@ -201,6 +201,8 @@ int runs_next(const char **at, struct join_run *run);
 #define PEER_PROTOCOL 3
 #define PEER_NICE_0   20 /* no nice value asked for */
 
+#define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes asked for: the kernel doubles them */
+
 struct peer_hello { /* and login */
 	uint32_t protocol;
 	char version[32], host[65];

@@ -184,11 +184,10 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 			return -EINVAL;
 		break;
 	case FORM_WORD:
+	case FORM_OWN: /* has a check of its own */
 		if (!*wanted || !is_printable(wanted) || strchr(wanted, ' '))
 			return -EINVAL;
 		break;
-	case FORM_OWN:
-		return -EINVAL;
 	}
 	return snprintf(value, JOURNAL_VALUE_SIZE, "%s", wanted) < JOURNAL_VALUE_SIZE ? 0 : -ENOSPC;
 }

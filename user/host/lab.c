@@ -427,7 +427,7 @@ static int write_mark(const struct mark *m)
 static int read_mark(const char *name, struct mark *m)
 {
 	struct json_object *o;
-	char path[PATH_MAX], *text;
+	char path[PATH_MAX];
 	struct stat st;
 	int ret;
 
@@ -437,13 +437,9 @@ static int read_mark(const char *name, struct mark *m)
 	if (lstat(path, &st))
 		return -errno;
 	/* a pipe would be waited for */
-	ret = S_ISREG(st.st_mode) ? file_read(path, &text, NULL) : -EBADMSG;
-	if (ret)
-		return ret;
-	o = json_tokener_parse(text);
-	ret = o ? record_read(o, mark_rows, m) : -EBADMSG;
+	o = S_ISREG(st.st_mode) ? json_object_from_file(path) : NULL;
+	ret = record_read(o, mark_rows, m);
 	json_object_put(o);
-	free(text);
 	return ret;
 }
 

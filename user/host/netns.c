@@ -124,10 +124,7 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	int ret, saved;
 
 	*ns = NETNS_NONE;
-	if (snprintf(path, sizeof(path), "%s%s", strchr(name, '/') ? "" : NETNS_DIR "/", name) >=
-	    (int)sizeof(path))
-		return error_set(err, STATUS_USAGE, -ENAMETOOLONG, NULL,
-				 "the name of the network namespace is too long");
+	snprintf(path, sizeof(path), "%s%s", strchr(name, '/') ? "" : NETNS_DIR "/", name);
 	ns->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (ns->fd < 0)
 		return error_errno(err, STATUS_UNABLE, -errno,
@@ -261,8 +258,7 @@ int netns_sysfs(const struct netns *ns, const char *path, const char *value, cha
 {
 	char full[PATH_MAX];
 
-	if (snprintf(full, sizeof(full), "/sys/%s", path) >= (int)sizeof(full))
-		return -ENAMETOOLONG;
+	snprintf(full, sizeof(full), "/sys/%s", path);
 	if (!elsewhere(ns))
 		return use_and_close(open(full, flags_for(value)), value, buf, size);
 	if (ns->sysfs < 0)
@@ -277,8 +273,7 @@ int netns_sysctl(const struct netns *ns, const char *path, const char *value, ch
 	char full[PATH_MAX];
 	int saved, ret;
 
-	if (snprintf(full, sizeof(full), "/proc/sys/%s", path) >= (int)sizeof(full))
-		return -ENAMETOOLONG;
+	snprintf(full, sizeof(full), "/proc/sys/%s", path);
 	saved = netns_push(ns);
 	if (saved < 0)
 		return saved;

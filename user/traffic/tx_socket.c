@@ -226,24 +226,6 @@ static void allow_files(uint64_t n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int check_shape(const struct tx_config *cfg, struct error *err)
-{
-	const struct socket_send *how = &cfg->sender->tuning->send;
-	bool vlan = cfg->sender->flow->vlan;
-
-	if (cfg->shape->capture || vlan)
-		return error_usage(err, "use --tx xsk",
-				   "--tx socket cannot send %s: the kernel makes its frames",
-				   vlan ? "VLAN tags" : "captured frames");
-	if (how->gso || how->unconnected)
-		return error_usage(
-			err, "leave one of them out",
-			"%s is for packets that are all alike, and a shape was asked for",
-			how->gso ? "--gso" : "--unconnected");
-	allow_files(cfg->shape->flows);
-	return 0;
-}
-
 /* The kernel chooses the source port if the flow has none. */
 static int open_flows(struct tx *tx, uint64_t first, uint64_t flows, bool connected,
 		      struct error *err)
@@ -273,12 +255,12 @@ static int tx_socket_open(struct tx *tx, struct tx_config *cfg, struct error *er
 	const unsigned max = cfg->shape ? MAX_SHAPED : MAX_SOCKETS;
 	uint64_t first = cfg->first_flow, flows = cfg->flows;
 	bool connected = is_to_connect(cfg);
-	int rc = cfg->shape ? check_shape(cfg, err) : 0;
+	int rc;
 
-	if (rc)
-		return rc;
-	if (cfg->shape)
+	if (cfg->shape) {
+		allow_files(cfg->shape->flows);
 		flows = shape_flows_of(cfg->shape, cfg->stream->slot, &first);
+	}
 	if (flows > max)
 		return error_usage(err, "use --tx xsk for more",
 				   "%llu flows a thread are too many for --tx socket (at most %u)",

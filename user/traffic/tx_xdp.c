@@ -110,20 +110,6 @@ int tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct t
 										       : 0;
 }
 
-/* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
-static bool carry_time(struct tx *tx)
-{
-	const struct flow *flow = tx->cfg->sender->flow;
-	uint8_t *payload = tx->frame + proto_payload_offset(flow->family);
-
-	if (flow->payload < STAMP_TIME_LEN)
-		return false;
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_ktime_get_tai_ns, NULL) == 1)
-		return true;
-	memset(payload + STAMP_TIME_OFF, 0, sizeof(struct stamp_time)); /* the same sum */
-	return false;
-}
-
 int tx_attach_pass(unsigned ifindex)
 {
 	static const struct bpf_insn pass[] = {
@@ -156,7 +142,7 @@ static int load(struct tx *tx, struct error *err)
 		return error_usage(err, "use --tx xsk",
 				   "--src-addr: with --tx xdp only the last 32 bits may vary");
 	gen->paced = tx->paced;
-	gen->time = carry_time(tx);
+	gen->time = cfg->sender->flow->payload >= STAMP_TIME_LEN;
 	rc = batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, batch_fd) : 0;
 	if (!rc)
 		rc = gen_bpf__load(tx->skel);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "host/netdev.h"
 
 #define HUGE_PAGE (2UL << 20)
@@ -23,15 +24,13 @@ unsigned umem_frame_size(unsigned length, bool receive)
 	return length <= UMEM_FRAME_LARGE ? UMEM_FRAME_LARGE : 0;
 }
 
-/* False: no memory. */
-static bool frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned frames,
+static void frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned frames,
 			    unsigned frame_size)
 {
-	*pool = (struct frame_pool){.frame = calloc(frames + 1, sizeof(*pool->frame)),
+	*pool = (struct frame_pool){.frame = mem_zero(frames, sizeof(*pool->frame)),
 				    .size = frames};
-	for (unsigned i = 0; pool->frame && i < frames; i++)
+	for (unsigned i = 0; i < frames; i++)
 		frame_pool_put(pool, first + (uint64_t)i * frame_size);
-	return pool->frame;
 }
 
 /*
@@ -62,12 +61,12 @@ int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigne
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 
 	umem->area = map_area(&umem->mapped);
-	if (umem->area && frame_pool_open(&umem->rx, 0, rx_frames, frame_size) &&
-	    frame_pool_open(&umem->tx, (uint64_t)rx_frames * frame_size, tx_frames, frame_size))
-		return 0;
-	umem_close(umem);
-	return error_set(err, STATUS_FAILED, -ENOMEM, NULL,
-			 "no memory for %zu KiB of AF_XDP frames", bytes / 1024);
+	if (!umem->area)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL,
+				 "no memory for %zu KiB of AF_XDP frames", bytes / 1024);
+	frame_pool_open(&umem->rx, 0, rx_frames, frame_size);
+	frame_pool_open(&umem->tx, (uint64_t)rx_frames * frame_size, tx_frames, frame_size);
+	return 0;
 }
 
 void umem_close(struct umem *umem)

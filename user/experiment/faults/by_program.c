@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "experiment/faults/row.h"
 #include "experiment/site.h"
 #include "fault.skel.h"
@@ -227,7 +226,6 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 		struct error *err)
 {
 	struct fault_bpf *skel = s->skel = fault_bpf__open();
-	char why[224];
 	int ret = skel ? 0 : -errno;
 
 	if (skel) {
@@ -243,12 +241,7 @@ static int load(struct fault_state *s, unsigned which, const struct tracer *trac
 	}
 	if (!ret)
 		ret = fault_bpf__load(skel);
-	return ret ? error_set(err, STATUS_UNABLE, ret,
-			       ret == -EPERM ? "run it as root; it needs CAP_BPF and CAP_NET_ADMIN"
-					     : NULL,
-			       "cannot load the programs of the faults: %s",
-			       log_load_failure(why, sizeof(why), ret))
-		   : 0;
+	return ret ? xdp_load_failed(ret, "the programs of the faults", err) : 0;
 }
 
 /* For as long as the namespace of the port lives. */
