@@ -1415,12 +1415,16 @@ def who_does_not_accept(args, finding):
     with lab(), contextlib.ExitStack() as stack, tracing("-I", "300ms", *args) as t:
         with inside(RX):
             listener = stack.enter_context(socket.create_server(("", PORT), backlog=0))
-        for _ in range(30 * PATIENCE):  # the counter is not read all the time
+        seen = 0
+        for _ in range(100 * PATIENCE if finding else 8):  # the counter is not read all the time
             with inside(TX):
                 sock = stack.enter_context(socket.socket())
             sock.setblocking(False)
             sock.connect_ex((V4, PORT))
-            time.sleep(0.1)
+            line = t.read_line()
+            seen += "tcp_listen" in (s["stage"] for s in line["data"].get("stages", []))
+            if seen == 4:
+                break
         document = t.stop()
         listener.close()
     lost, suspect = ([s["stage"] for s in document["end"][kind]] for kind in ("stages", "suspect"))

@@ -489,11 +489,12 @@ static int walk_silent(struct sources *s)
 
 static void collect_silent(struct sources *s, struct live *l)
 {
+	const uint64_t share = s->checks ? WORK_SHARE : WORK_SHARE / 3;
 	struct silent *x;
 
 	/* counters of namespaces were read: what they show, and no row, is said to have no event */
 	if (live_parts(l).last || s->checked_ns > s->walked_ns ||
-	    clock_now() - s->walked_ns > WORK_SHARE * s->walk_ns)
+	    clock_now() - s->walked_ns > share * s->walk_ns)
 		walk_silent(s); /* what is not read is seen the next time */
 	x = s->silent.at;
 	for (unsigned i = 0; i < s->silent.n; i++, x++) {
