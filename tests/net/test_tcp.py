@@ -444,19 +444,26 @@ def of_one_namespace(address):
     assert tcp["retransmitted"] == tcp["data_segs_out"] == 0, tcp
 
 
-@case
+@table(first(1, [("when some was lost", True), ("when all was there", False)]))
 @where_seen
-def closed_by_reset():
-    """SO_LINGER of 0 sets to 0 what the socket had counted (tcp_disconnect())."""
+def closed_by_reset(lost):
+    """SO_LINGER of 0 sets to 0 what the socket had counted (tcp_disconnect()). What was lost before
+    is not sent again, and was lost here."""
     with lab(), server(), balancing() as t:
         with inside(TX):
             sock = socket.create_connection((V4, PORT))
         with sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            sock.sendall(bytes(50000))
-            time.sleep(0.1)
+            sock.sendall(bytes(40000))
+            until(lambda: not unacknowledged(sock), 5, "all is there")
+            if lost:
+                nft(RX, rule("input", DATA, 1).replace("== 1", "< 1"))
+            sock.sendall(bytes(10000))
+            time.sleep(0 if lost else 0.1)
             truth = list(info(sock))
-        assert_balance(t.stop(), truth, 50000, 0)
+        tcp = assert_balance(t.stop(), truth, 50000, resent(TX))
+    assert tcp["verdict"] == ("this_host" if lost else "none_seen"), tcp
+    assert bool(tcp["not_resent"]) == lost, tcp
 
 
 def runs(pid):

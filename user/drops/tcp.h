@@ -50,6 +50,7 @@ struct tcp_sum {
 	uint64_t lost_again; /* of lost_here: what was lost was a retransmission itself */
 	uint64_t lost_at[STAGE_COUNT], returned_at[STAGE_COUNT];
 	uint64_t not_resent; /* dropped here and not sent again until the end */
+	uint64_t never;	     /* of them: was not acknowledged, and not refused by the peer's TCP */
 	/* Dropped here, of senders elsewhere; of them, what has come again to its socket. */
 	uint64_t received, received_at[STAGE_COUNT], received_again;
 	/* Flows of which large segments were sent in vain, and smaller ones were acknowledged. */

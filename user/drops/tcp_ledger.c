@@ -375,6 +375,9 @@ static void settle_drop(struct tcp_ledger *b, const struct range *r)
 		sum->bytes_returned += r->bytes;
 	} else {
 		sum->not_resent += r->segs;
+		if (sum->sockets && before(flow->last.snd_una, r->end) &&
+		    r->stage != STAGE_TCP_STATE)
+			sum->never += r->segs;
 		flow_at(b, r->flow)->not_resent_at[r->stage] += r->segs;
 	}
 }

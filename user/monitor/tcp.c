@@ -62,6 +62,7 @@ static const char *const counter_names[] = {
 	"Tcp:RetransSegs",	    "TcpExt:TCPRetransFail",  "TcpExt:TCPSynRetrans",
 	"TcpExt:TCPLostRetransmit", "TcpExt:TCPDSACKRecv",    "TcpExt:TCPDSACKRecvSegs",
 	"TcpExt:TCPTimeouts",	    "TcpExt:ListenOverflows", "TcpExt:ListenDrops",
+	"TcpExt:TCPWinProbe",	    "TcpExt:TCPKeepAlive",    "TcpExt:TCPAbortOnTimeout",
 };
 #define COUNTERS (sizeof(counter_names) / sizeof(*counter_names))
 #define COMPARED 3
@@ -435,7 +436,7 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 void tcp_balance_judge(struct tcp_balance *b)
 {
 	const struct tcp_sum *s = &b->sum;
-	bool here = s->lost_here || s->returned || s->received || b->n_listeners;
+	bool here = s->lost_here || s->returned || s->received || s->never || b->n_listeners;
 
 	b->undecided = tcp_sum_undecided(s);
 	b->disagree = 0;

@@ -197,6 +197,7 @@ CASE(several_in_one)
 	ends(&s);
 	assert_sum(&s, 1, 0, 0, 0);
 	assert_int_equal(s.sum.not_resent, 1);
+	assert_int_equal(s.sum.never, 0); /* it had been there before */
 }
 
 /* The copy that is dropped within its own transmission does not explain it, but the next one. */
@@ -405,6 +406,7 @@ CASE(taken_in_part)
 	assert_sum(&s, 0, 0, 0, 0);
 	assert_int_equal(s.sum.returned, 2);
 	assert_int_equal(s.sum.not_resent, 1);
+	assert_int_equal(s.sum.never, 1);
 }
 CASE(returned_then_lost_beyond)
 {
