@@ -52,26 +52,22 @@ static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 	return ret < 0 ? ret : change_ops[c->kind].read(c, value);
 }
 
-static int name_change(struct change *c, const struct netns *ns, enum change_kind kind,
-		       const char *ifname, const char *name)
+static struct change change_of(const struct netns *ns, enum change_kind kind, const char *ifname,
+			       const char *name)
 {
-	size_t size = sizeof(c->ifname);
+	struct change c = {.kind = kind, .ns = ns};
 
-	memset(c, 0, sizeof(*c));
-	c->kind = kind;
-	c->ns = ns;
-	if (snprintf(c->ifname, size, "%s", ifname ? ifname : "") >= (int)size ||
-	    snprintf(c->name, sizeof(c->name), "%s", name) >= (int)sizeof(c->name))
-		return -ENAMETOOLONG;
-	return 0;
+	snprintf(c.ifname, sizeof(c.ifname), "%s", ifname ? ifname : "");
+	snprintf(c.name, sizeof(c.name), "%s", name);
+	return c;
 }
 
 int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
 		char value[JOURNAL_VALUE_SIZE])
 {
-	struct change c;
+	const struct change c = change_of(ns, kind, ifname, name);
 
-	return name_change(&c, ns, kind, ifname, name) ? -ENOENT : read_now(&c, value);
+	return read_now(&c, value);
 }
 
 static int no_reading(const struct change *c, int code, struct error *err)
@@ -125,11 +121,9 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 	const struct change_ops *ops = &change_ops[kind];
 	const struct change_setting *set;
 	uint64_t max;
-	int ret = name_change(change, ns, kind, ifname, name);
+	int ret;
 
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "there is no setting '%s' of '%s'",
-				 name, ifname ? ifname : "");
+	*change = change_of(ns, kind, ifname, name);
 	ret = read_now(change, change->old);
 	if (ret)
 		return no_reading(change, ret, err);

@@ -51,6 +51,8 @@
 #define SHORTAGE(c, cause_, what_) ROW(c, EVENT, NIC_RING, cause_, what_)
 #define FILTERED(c, what_)	   ROW(c, EVENT, NONE, FILTER, what_)
 #define SPOILT_AGAIN(c, owners)	   SPOILT(c, .repeats = (owners))
+#define SPOILT_AS(c, link)	   SPOILT(c), SPOILT_AGAIN("link:" link, c)
+#define SPOILT_TWICE(c)		   SPOILT_AS(c, c)
 #define AGAIN(c, class_, stage_, cause_, owners)                                                   \
 	ROW(c, class_, stage_, cause_, "the same packets again", .repeats = (owners))
 #define XDP_VERDICT(c, ...) ROW(c, LOSS, XDP, XDP, "verdict of the XDP program", ##__VA_ARGS__)
@@ -75,8 +77,7 @@ const struct nic_driver nic_drivers[] = {
 	      SAME("link:rx_missed_errors", "rx_missed_errors"), KEPT_MAYBE("rx_no_buffer_count"),
 	      FILTERED("fdir_miss", "no flow director rule for the packet: no loss"),
 	      REFILL("alloc_rx_page_failed"), REFILL("alloc_rx_buff_failed"),
-	      SPOILT("rx_crc_errors"), SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"),
-	      SPOILT("rx_length_errors"), SPOILT_AGAIN("link:rx_length_errors", "rx_length_errors"),
+	      SPOILT_TWICE("rx_crc_errors"), SPOILT_TWICE("rx_length_errors"),
 	      SPOILT("rx_long_length_errors"), SPOILT("rx_short_length_errors"),
 	      BAD_SUM("rx_csum_offload_errors"), PAUSED("rx_flow_control_xoff"),
 	      PAUSES("tx_flow_control_xoff"))},
@@ -111,8 +112,8 @@ const struct nic_driver nic_drivers[] = {
 	      PORT_FULL("rx_dropped.nic", " (GLPRT_RDPC)"), SAME("link:rx_dropped", "rx_dropped"),
 	      SAME("link:rx_missed_errors", "rx_dropped.nic"),
 	      FILTERED("rx_unknown_protocol", "a protocol that the NIC does not know"),
-	      REFILL("rx_alloc_fail"), REFILL("rx_pg_alloc_fail"), SPOILT("rx_crc_errors.nic"),
-	      SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors.nic"), SPOILT("rx_undersize.nic"),
+	      REFILL("rx_alloc_fail"), REFILL("rx_pg_alloc_fail"),
+	      SPOILT_AS("rx_crc_errors.nic", "rx_crc_errors"), SPOILT("rx_undersize.nic"),
 	      SPOILT("rx_oversize.nic"), SPOILT("rx_fragments.nic"), SPOILT("rx_jabber.nic"),
 	      BAD_SUM("rx_csum_bad.nic"), BAD_SUM("rx_eipe_error.nic"),
 	      UNSENT_SILENT("tx_dropped_link_down.nic", "the link was down"),
@@ -131,8 +132,7 @@ const struct nic_driver nic_drivers[] = {
 	      SAME("link:rx_fifo_errors", "rx_fifo_errors|rx_queue_#_drops|rx_missed_errors"),
 	      SAME("link:rx_missed_errors", "rx_missed_errors"), KEPT_MAYBE("rx_no_buffer_count"),
 	      REFILL("rx_queue_#_alloc_failed"), BAD_SUM("rx_queue_#_csum_err"),
-	      SPOILT("rx_crc_errors"), SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"),
-	      SPOILT("rx_align_errors"), SPOILT_AGAIN("link:rx_frame_errors", "rx_align_errors"),
+	      SPOILT_TWICE("rx_crc_errors"), SPOILT_AS("rx_align_errors", "rx_frame_errors"),
 	      SPOILT("rx_long_length_errors"), SPOILT("rx_short_length_errors"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_long_length_errors"),
 	      PAUSED("rx_flow_control_xoff"), PAUSES("tx_flow_control_xoff"))},
@@ -141,10 +141,9 @@ const struct nic_driver nic_drivers[] = {
 		  "the port's buffer was full, as a rule for want of descriptors (MPC)"),
 	      SAME("link:rx_missed_errors", "rx_missed_errors"), KEPT_MAYBE("rx_no_buffer_count"),
 	      REFILL("alloc_rx_buff_failed"), REFILL("rx_dma_failed"),
-	      BAD_SUM("rx_csum_offload_errors"), SPOILT("rx_crc_errors"),
-	      SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"), SPOILT("rx_align_errors"),
-	      SPOILT_AGAIN("link:rx_frame_errors", "rx_align_errors"),
-	      SPOILT("rx_long_length_errors"), SPOILT("rx_short_length_errors"),
+	      BAD_SUM("rx_csum_offload_errors"), SPOILT_TWICE("rx_crc_errors"),
+	      SPOILT_AS("rx_align_errors", "rx_frame_errors"), SPOILT("rx_long_length_errors"),
+	      SPOILT("rx_short_length_errors"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_long_length_errors"),
 	      PAUSED("rx_flow_control_xoff"), PAUSES("tx_flow_control_xoff"))},
 	/* ---- NVIDIA (Mellanox) ---- */
@@ -186,9 +185,8 @@ const struct nic_driver nic_drivers[] = {
 	      AGAIN("tx#_dropped", LOSS, TX_DEVICE, SEND, "tx_queue_dropped"),
 	      UNSENT_SILENT("tx_discards_phy", "discarded by the port, as a rule because the link "
 					       "was paused (if_out_discards)"),
-	      SPOILT("rx_crc_errors_phy"), SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors_phy"),
-	      SPOILT("rx_in_range_len_errors_phy"), SPOILT("rx_out_of_range_len_phy"),
-	      SPOILT("rx_oversize_pkts_phy"),
+	      SPOILT_AS("rx_crc_errors_phy", "rx_crc_errors"), SPOILT("rx_in_range_len_errors_phy"),
+	      SPOILT("rx_out_of_range_len_phy"), SPOILT("rx_oversize_pkts_phy"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_in_range_len_errors_phy"),
 	      SPOILT("rx_undersize_pkts_phy"), SPOILT("rx_fragments_phy"), SPOILT("rx_jabbers_phy"),
 	      PAUSED("rx_pause_ctrl_phy"), PAUSES("tx_pause_ctrl_phy"), PAUSED("rx_prio#_pause"),
@@ -205,10 +203,8 @@ const struct nic_driver nic_drivers[] = {
 	      AGAIN("rx#_xdp_drop", LOSS, XDP, XDP, "rx_xdp_drop"),
 	      XDP_FAULT("rx_xdp_redirect_fail", REDIRECT, "an XDP redirect failed"),
 	      XDP_FAULT("rx_xdp_tx_full", REDIRECT, "no room to transmit (XDP_TX)"),
-	      SPOILT("rx_crc_errors"), SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"),
-	      SPOILT("rx_length_errors"), SPOILT_AGAIN("link:rx_length_errors", "rx_length_errors"),
-	      PAUSED("rx_pause"), PAUSES("tx_pause"), PAUSED("rx_pause_prio_#"),
-	      PAUSES("tx_pause_prio_#"))},
+	      SPOILT_TWICE("rx_crc_errors"), SPOILT_TWICE("rx_length_errors"), PAUSED("rx_pause"),
+	      PAUSES("tx_pause"), PAUSED("rx_pause_prio_#"), PAUSES("tx_pause_prio_#"))},
 	/* ---- Broadcom ---- */
 	/* The totals go on over a reset of the device, the counters of rings begin anew. */
 	{"bnxt_en", ETH "broadcom/bnxt/bnxt.c (bnxt_get_stats64)",
@@ -225,10 +221,9 @@ const struct nic_driver nic_drivers[] = {
 	      UNSENT_SILENT("[#]: tx_discards", "discarded by the NIC"),
 	      AGAIN("tx_total_ring_discards", LOSS, TX_DEVICE, SEND, "[#]: tx_discards"),
 	      UNSENT_SILENT("tx_stat_discard", "discarded by the port"),
-	      SPOILT("rx_fcs_err_frames"), SPOILT_AGAIN("link:rx_crc_errors", "rx_fcs_err_frames"),
-	      SPOILT("rx_align_err_frames"),
-	      SPOILT_AGAIN("link:rx_frame_errors", "rx_align_err_frames"),
-	      SPOILT("rx_ovrsz_frames"), SPOILT("rx_undrsz_frames"), SPOILT("rx_runt_frames"),
+	      SPOILT_AS("rx_fcs_err_frames", "rx_crc_errors"),
+	      SPOILT_AS("rx_align_err_frames", "rx_frame_errors"), SPOILT("rx_ovrsz_frames"),
+	      SPOILT("rx_undrsz_frames"), SPOILT("rx_runt_frames"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_ovrsz_frames"), SPOILT("rx_jbr_frames"),
 	      PAUSED("rx_pause_frames"), PAUSES("tx_pause_frames"))},
 	{"tg3", ETH "broadcom/tg3.c (tg3_get_nstats)",
@@ -238,10 +233,10 @@ const struct nic_driver nic_drivers[] = {
 	      ROW("link:rx_over_errors", EVENT, NIC_RING, RING, "the same again",
 		  .repeats = "rxbds_empty"),
 	      SHORTAGE("mbuf_lwm_thresh_hit", PORT, "the NIC's buffer was nearly full"),
-	      UNSENT_SILENT("tx_discards", "discarded by the NIC"), SPOILT("rx_fcs_errors"),
-	      SPOILT_AGAIN("link:rx_crc_errors", "rx_fcs_errors"), SPOILT("rx_align_errors"),
-	      SPOILT_AGAIN("link:rx_frame_errors", "rx_align_errors"),
-	      SPOILT("rx_frame_too_long_errors"), SPOILT("rx_undersize_packets"),
+	      UNSENT_SILENT("tx_discards", "discarded by the NIC"),
+	      SPOILT_AS("rx_fcs_errors", "rx_crc_errors"),
+	      SPOILT_AS("rx_align_errors", "rx_frame_errors"), SPOILT("rx_frame_too_long_errors"),
+	      SPOILT("rx_undersize_packets"),
 	      SPOILT_AGAIN("link:rx_length_errors", "rx_frame_too_long_errors"),
 	      PAUSED("rx_xoff_pause_rcvd"), PAUSES("tx_xoff_sent"))},
 	{"bnx2x", ETH "broadcom/bnx2x/bnx2x_stats.c (bnx2x_net_stats_update)",
@@ -253,9 +248,8 @@ const struct nic_driver nic_drivers[] = {
 	      SPOILT("rx_phy_ip_err_discards"),
 	      SPOILT_AGAIN("[#]: rx_phy_ip_err_discards", "rx_phy_ip_err_discards"),
 	      FILTERED("rx_filtered_packets", "for another address: no loss"),
-	      BAD_SUM("rx_csum_offload_errors"), SPOILT("rx_crc_errors"),
-	      SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"), PAUSED("rx_pause_frames"),
-	      PAUSES("tx_pause_frames"))},
+	      BAD_SUM("rx_csum_offload_errors"), SPOILT_TWICE("rx_crc_errors"),
+	      PAUSED("rx_pause_frames"), PAUSES("tx_pause_frames"))},
 	{"bnx2", ETH "broadcom/bnx2.c (bnx2_get_stats64)",
 	 ROWS(NO_BUFFER("rx_fw_discards", " (FwRxDrop)"),
 	      ROW("rx_discards", LOSS, NIC_RING, PORT,
@@ -263,9 +257,8 @@ const struct nic_driver nic_drivers[] = {
 	      ROW("rx_ftq_discards", LOSS, NIC_RING, PORT,
 		  "the NIC's queue was full (IfInFTQDiscards)"),
 	      SAME("link:rx_missed_errors", "rx_fw_discards"),
-	      SAME("link:rx_over_errors", "rx_discards"), SPOILT("rx_crc_errors"),
-	      SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"), SPOILT("rx_align_errors"),
-	      SPOILT_AGAIN("link:rx_frame_errors", "rx_align_errors"), PAUSED("rx_xoff_frames"),
+	      SAME("link:rx_over_errors", "rx_discards"), SPOILT_TWICE("rx_crc_errors"),
+	      SPOILT_AS("rx_align_errors", "rx_frame_errors"), PAUSED("rx_xoff_frames"),
 	      PAUSES("tx_xoff_frames"))},
 	/* ---- others ---- */
 	{"sfc|sfc_ef100|sfc-siena|sfc-falcon", ETH "sfc/ef10.c (efx_ef10_update_stats_common)",
@@ -280,7 +273,7 @@ const struct nic_driver nic_drivers[] = {
 	      FILTERED("port_rx_dp_di_dropped_packets", "no filter of the NIC wanted it"),
 	      XDP_VERDICT("rx_xdp_drops"),
 	      XDP_FAULT("rx_xdp_bad_drops", XDP, "aborted, or the program's action failed"),
-	      SPOILT("port_rx_bad"), SPOILT_AGAIN("link:rx_crc_errors", "port_rx_bad"),
+	      SPOILT_AS("port_rx_bad", "rx_crc_errors"),
 	      SPOILT_AGAIN("link:rx_length_errors", "port_rx_bad"),
 	      /* "all that entered and never left": what the counters above have is in it */
 	      AGAIN("qstat:rx-hw-drops", BOUND, NIC_RING, OTHER, "rx_nodesc_trunc"))},
@@ -294,8 +287,7 @@ const struct nic_driver nic_drivers[] = {
 	      ROW("rx_drops_mtu", LOSS, NIC_RING, OTHER, "longer than the MTU"),
 	      FILTERED("rx_address_filtered", "for another address: no loss"),
 	      BAD_SUM("rx_ip_checksum_errs"), BAD_SUM("rx_udp_checksum_errs"),
-	      SPOILT("rx_crc_errors"), SPOILT_AGAIN("link:rx_crc_errors", "rx_crc_errors"),
-	      PAUSED("rx_pause_frames"), PAUSES("tx_pauseframes"))},
+	      SPOILT_TWICE("rx_crc_errors"), PAUSED("rx_pause_frames"), PAUSES("tx_pauseframes"))},
 	/* The chip's counters have 16 bits. */
 	{"r8169", ETH "realtek/r8169_main.c (rtl8169_get_stats64)",
 	 ROWS(ROW("rx_missed", LOSS, NIC_RING, RING, "no receive descriptor was free, or no room",
@@ -455,37 +447,26 @@ const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);
 	"queue_#_tx_cnt|txq#: tx_pkts"
 
 #define TRAFFIC(counter_, cause_, ...) ROW(counter_, TRAFFIC, NONE, cause_, "passed", ##__VA_ARGS__)
+#define TRAFFIC_OF(rx_packets, rx_bytes, tx_packets, tx_bytes)                                     \
+	TRAFFIC(rx_packets, RX_PACKETS), TRAFFIC(rx_bytes, RX_BYTES),                              \
+		TRAFFIC(tx_packets, TX_PACKETS), TRAFFIC(tx_bytes, TX_BYTES)
+#define PASSED(before, behind)                                                                     \
+	TRAFFIC_OF(before "rx" behind "packets", before "rx" behind "bytes",                       \
+		   before "tx" behind "packets", before "tx" behind "bytes")
 
 const struct nic_row *const nic_common_rows = ROWS(
-	TRAFFIC("rx_queue_#_packets", RX_PACKETS), TRAFFIC("rx_queue_#_bytes", RX_BYTES),
-	TRAFFIC("tx_queue_#_packets", TX_PACKETS), TRAFFIC("tx_queue_#_bytes", TX_BYTES),
+	PASSED("", "_queue_#_"), PASSED("", "#_"), PASSED("", "-#."), PASSED("[#]: ", "_ucast_"),
+	PASSED("[#]: ", "_mcast_"), PASSED("[#]: ", "_bcast_"),
 	TRAFFIC("rx_queue_#_xdp_packets", RX_PACKETS, .repeats = "rx_queue_#_packets"), /* veth */
 	TRAFFIC("rx_queue_#_xdp_bytes", RX_BYTES, .repeats = "rx_queue_#_bytes"),
-	TRAFFIC("rx#_packets", RX_PACKETS), TRAFFIC("rx#_bytes", RX_BYTES),
-	TRAFFIC("tx#_packets", TX_PACKETS), TRAFFIC("tx#_bytes", TX_BYTES),
-	TRAFFIC("rx-#.packets", RX_PACKETS), TRAFFIC("rx-#.bytes", RX_BYTES),
-	TRAFFIC("tx-#.packets", TX_PACKETS), TRAFFIC("tx-#.bytes", TX_BYTES),
-	TRAFFIC("rx-#.rx_packets", RX_PACKETS), TRAFFIC("rx-#.rx_bytes", RX_BYTES),
-	TRAFFIC("tx-#.tx_packets", TX_PACKETS), TRAFFIC("tx-#.tx_bytes", TX_BYTES),
-	TRAFFIC("[#]: rx_ucast_packets", RX_PACKETS), TRAFFIC("[#]: rx_mcast_packets", RX_PACKETS),
-	TRAFFIC("[#]: rx_bcast_packets", RX_PACKETS), TRAFFIC("[#]: rx_ucast_bytes", RX_BYTES),
-	TRAFFIC("[#]: rx_mcast_bytes", RX_BYTES), TRAFFIC("[#]: rx_bcast_bytes", RX_BYTES),
-	TRAFFIC("[#]: tx_ucast_packets", TX_PACKETS), TRAFFIC("[#]: tx_mcast_packets", TX_PACKETS),
-	TRAFFIC("[#]: tx_bcast_packets", TX_PACKETS), TRAFFIC("[#]: tx_ucast_bytes", TX_BYTES),
-	TRAFFIC("[#]: tx_mcast_bytes", TX_BYTES), TRAFFIC("[#]: tx_bcast_bytes", TX_BYTES),
-	TRAFFIC("queue_#_rx_cnt", RX_PACKETS), /* ena */
-	TRAFFIC("queue_#_rx_bytes", RX_BYTES), TRAFFIC("queue_#_tx_cnt", TX_PACKETS),
-	TRAFFIC("queue_#_tx_bytes", TX_BYTES),
-	TRAFFIC("rx_bytes[#]", RX_BYTES), /* gve counts descriptors, not packets */
-	TRAFFIC("tx_bytes[#]", TX_BYTES), TRAFFIC("ucast pkts rx", RX_PACKETS), /* vmxnet3 */
-	TRAFFIC("mcast pkts rx", RX_PACKETS), TRAFFIC("bcast pkts rx", RX_PACKETS),
-	TRAFFIC("ucast bytes rx", RX_BYTES), TRAFFIC("mcast bytes rx", RX_BYTES),
-	TRAFFIC("bcast bytes rx", RX_BYTES), TRAFFIC("ucast pkts tx", TX_PACKETS),
-	TRAFFIC("mcast pkts tx", TX_PACKETS), TRAFFIC("bcast pkts tx", TX_PACKETS),
-	TRAFFIC("ucast bytes tx", TX_BYTES), TRAFFIC("mcast bytes tx", TX_BYTES),
-	TRAFFIC("bcast bytes tx", TX_BYTES), TRAFFIC("rxq#: rx_pkts", RX_PACKETS), /* be2net */
-	TRAFFIC("rxq#: rx_bytes", RX_BYTES), TRAFFIC("txq#: tx_pkts", TX_PACKETS),
-	TRAFFIC("txq#: tx_bytes", TX_BYTES),
+	TRAFFIC_OF("rx-#.rx_packets", "rx-#.rx_bytes", "tx-#.tx_packets", "tx-#.tx_bytes"),
+	/* ena, vmxnet3, be2net, gve, which counts descriptors in place of packets */
+	TRAFFIC_OF("queue_#_rx_cnt", "queue_#_rx_bytes", "queue_#_tx_cnt", "queue_#_tx_bytes"),
+	TRAFFIC_OF("ucast pkts rx", "ucast bytes rx", "ucast pkts tx", "ucast bytes tx"),
+	TRAFFIC_OF("mcast pkts rx", "mcast bytes rx", "mcast pkts tx", "mcast bytes tx"),
+	TRAFFIC_OF("bcast pkts rx", "bcast bytes rx", "bcast pkts tx", "bcast bytes tx"),
+	TRAFFIC_OF("rxq#: rx_pkts", "rxq#: rx_bytes", "txq#: tx_pkts", "txq#: tx_bytes"),
+	TRAFFIC("rx_bytes[#]", RX_BYTES), TRAFFIC("tx_bytes[#]", TX_BYTES),
 	TRAFFIC("qstat:rx-#-packets", RX_PACKETS, .repeats = QUEUE_RX),
 	TRAFFIC("qstat:rx-#-bytes", RX_BYTES, .repeats = QUEUE_RX "|rx_bytes[#]"),
 	TRAFFIC("qstat:tx-#-packets", TX_PACKETS, .repeats = QUEUE_TX),
