@@ -15,7 +15,6 @@
 
 #include "filter.bpf.h"
 #include "fragment.bpf.h"
-#include "nat_abi.h"
 
 /* Fragments and tunnels */
 
@@ -170,7 +169,7 @@ static __always_inline struct followed *fragment_record(const struct fragment_wo
  */
 MAP(renamed, LRU_HASH, 1, struct watch_flow, __u32);
 
-MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: nat_abi.h */
+MAP(translations, HASH, NAT_TRANSLATIONS, struct watch_flow, __u64); /* packets: filter_abi.h */
 
 const volatile __u8 nat_followed; /* some namespace has NAT */
 

@@ -57,6 +57,21 @@ struct filter_scratch {
 
 _Static_assert(sizeof(struct filter_scratch) % 8 == 0, "values of a per-CPU map are padded to 8");
 
+/* What programs that follow NAT (bpf/nat.bpf.h) and user space say to each other. */
+
+#define NAT_RENAMED	 16384 /* names; those that were not needed for longest give way */
+#define NAT_TRANSLATIONS 256
+
+/*
+ * The packets of EXPR, by what was translated: from `src` and `src_port` to `dst` and `dst_port`.
+ * In `pad`: which end of the connection that is, seen from its first packet. Sources are without
+ * their ports, of which each connection has another.
+ */
+enum nat_kind {
+	NAT_SOURCE = 1,
+	NAT_DESTINATION,
+};
+
 /* What the tests of the packet filter and their BPF program say to each other. */
 
 #define FILTER_TEST_HEAD 2048

@@ -178,37 +178,31 @@ static void sample_readers(struct facts_reader *r)
 
 static int list_links(struct facts_reader *r, struct error *err)
 {
-	struct if_nameindex *list;
+	struct link_info *links = NULL;
+	struct facts *f = r->f;
 	unsigned more = 0;
-	int saved = netns_push(r->spec.ns);
+	int n = links_read(r->spec.ns, 0, &links);
 
-	if (saved < 0)
-		return error_errno(err, STATUS_FAILED, saved, NULL,
-				   "cannot enter the network namespace");
-	list = if_nameindex();
-	netns_pop(saved);
-	for (struct if_nameindex *i = list; i && i->if_index; i++) {
-		struct netdev dev;
+	for (int i = 0; i < n; i++) {
+		const bool usual = links[i].flags & IFF_UP && !(links[i].flags & IFF_LOOPBACK);
 
-		if (r->spec.ifname && strcmp(r->spec.ifname, i->if_name))
+		if (r->spec.ifname ? strcmp(r->spec.ifname, links[i].ifname) : !usual)
 			continue;
-		if (netdev_get(r->spec.ns, i->if_name, &dev))
-			continue;
-		if (!r->spec.ifname &&
-		    (dev.link.flags & IFF_LOOPBACK || !(dev.link.flags & IFF_UP)))
-			continue;
-		if (r->f->n_links == FACTS_LINKS) {
+		if (f->n_links == FACTS_LINKS) {
 			more++;
 			continue;
 		}
-		r->names[r->f->n_links] = r->f->link[r->f->n_links].dev.link.ifname;
-		r->f->link[r->f->n_links++].dev = dev;
+		if (netdev_get(r->spec.ns, links[i].ifname, &f->link[f->n_links].dev))
+			continue;
+		r->names[f->n_links] = f->link[f->n_links].dev.link.ifname;
+		f->n_links++;
 	}
-	if (list)
-		if_freenameindex(list);
+	free(links);
+	if (n < 0)
+		return error_errno(err, STATUS_FAILED, n, NULL, "cannot list the interfaces");
 	if (more)
-		unread(r->f, "interfaces", "%u more than %d; choose by -i", more, FACTS_LINKS);
-	if (r->spec.ifname && !r->f->n_links)
+		unread(f, "interfaces", "%u more than %d; choose by -i", more, FACTS_LINKS);
+	if (r->spec.ifname && !f->n_links)
 		return error_set(err, STATUS_FAILED, -ENODEV, "ip link shows those there are",
 				 "there is no interface %s here", r->spec.ifname);
 	return 0;

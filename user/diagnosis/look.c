@@ -199,6 +199,10 @@ static int find_port(void *arg, const struct netns *ns)
 	if (facts_socks_read(ns, p->k->spec->port, &p->socks) || !p->socks.n)
 		return 0;
 	p->inum[p->n++] = ns->inum;
+	if (owners_netns_is_own(p->k->l->owners, ns->inum)) {
+		p->inum[p->n - 1] = p->inum[0];
+		p->inum[0] = ns->inum;
+	}
 	return p->n == LOOK_PLACES;
 }
 
@@ -212,11 +216,7 @@ static int add_open(struct looker *k, struct error *err)
 	p->k = k;
 	netns_each(find_port, p);
 	for (unsigned i = 0; i < p->n && !rc; i++) {
-		if (owners_netns_is_own(k->l->owners, p->inum[i]))
-			rc = add_place(k, &ns, err);
-	}
-	for (unsigned i = 0; i < p->n && !rc; i++) {
-		if (!owners_netns_is_own(k->l->owners, p->inum[i]) &&
+		if (owners_netns_is_own(k->l->owners, p->inum[i]) ||
 		    !owners_netns_open(k->l->owners, p->inum[i], &ns, err))
 			rc = add_place(k, &ns, err);
 	}

@@ -639,39 +639,25 @@ void balance_close(struct balance *b)
 
 #define PAYLOAD_MAX 65527 /* of a datagram: 65535 less the UDP header */
 #define STEP_MAX    (1ULL << 32)
-#define HINT	    "rtp, or OFFSET:BYTES[:STEP], as 0:4 or 2:2:160"
-
-/* The next field of up to two colons; `rest` NULL: there is none. */
-static int take_field(char **rest, uint64_t min, uint64_t max, uint64_t *value)
-{
-	char *field = *rest, *colon;
-
-	if (!field)
-		return -ENODATA;
-	colon = strchr(field, ':');
-	if (colon)
-		*colon++ = '\0';
-	*rest = colon;
-	return num_u64(field, min, max, value);
-}
+#define HINT                                                                                       \
+	"rtp, or OFFSET:BYTES[:STEP], as 0:4 or 2:2:160: BYTES from 1 to 8, STEP from 1 to 2^32"
 
 static int parse_offset(const char *text, struct balance_numbering *n, struct error *err)
 {
-	uint64_t offset, bytes, step = 1;
+	static const uint64_t least[] = {0, 1, 1}, most[] = {PAYLOAD_MAX - 1, 8, STEP_MAX};
+	uint64_t value[] = {0, 0, 1}, offset, bytes, step;
 	char copy[64], *rest = copy;
+	bool good = snprintf(copy, sizeof(copy), "%s", text) < (int)sizeof(copy);
+	unsigned fields = 0;
 
-	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
-		return error_usage(err, HINT, "it is too long");
-	if (take_field(&rest, 0, PAYLOAD_MAX - 1, &offset))
-		return error_usage(err, HINT,
-				   "'%s' is neither rtp nor begins with an offset in the payload",
-				   text);
-	if (take_field(&rest, 1, 8, &bytes))
-		return error_usage(err, HINT, "'%s': the number has 1 to 8 bytes", text);
-	if (rest && take_field(&rest, 1, STEP_MAX, &step))
-		return error_usage(err, HINT, "'%s': the step is a number from 1 to 2^32", text);
-	if (rest)
-		return error_usage(err, HINT, "'%s': nothing follows the step", text);
+	for (char *field; good && (field = strsep(&rest, ":")); fields++)
+		good = fields < LENGTH(value) &&
+		       !num_u64(field, least[fields], most[fields], &value[fields]);
+	if (!good || fields < 2)
+		return error_usage(err, HINT, "'%s' does not say where a number is", text);
+	offset = value[0];
+	bytes = value[1];
+	step = value[2];
 	if (offset + bytes > PAYLOAD_MAX)
 		return error_set(err, STATUS_USAGE, -ERANGE, HINT,
 				 "'%s' is beyond the end of any payload", text);

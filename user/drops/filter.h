@@ -25,6 +25,7 @@
 
 #include "base/err.h"
 #include "filter_abi.h"
+#include "watch_abi.h"
 
 struct bpf_insn; /* of the kernel; libpcap has another of that name */
 struct bpf_object;
@@ -72,6 +73,18 @@ int filter_unread(const struct bpf_object *obj, uint64_t *packets);
  */
 bool filter_match_user(const struct filter *f, enum filter_layer layer, const void *bytes,
 		       uint32_t have, uint32_t length);
+
+/*
+ * Tunnels of this host, for filters that are applied to what is inside (--inner): GRE and IP in IP
+ * are known by their IP protocol; VXLAN and Geneve by the UDP port, 4789 and 6081 (RFC 7348, 8926),
+ * 8472, which Linux takes where none is given, and those of the VXLAN and Geneve devices that any
+ * namespace has by now. STATUS_UNABLE: they are more than TUNNEL_PORTS.
+ */
+int tunnels_find(struct filter_inner *out, struct error *err);
+
+/* "vxlan 42", "gre" ..., of a flow in a tunnel; "" of any other. Returns `buf`. */
+#define TUNNEL_TEXT 32
+char *tunnel_text(const struct watch_flow *f, char buf[TUNNEL_TEXT]);
 
 /* Its parts, for tests, and for who has packets in user space. */
 

@@ -14,7 +14,8 @@
 
 #include "base/num.h"
 #include "drops/reason.h"
-#include "nat_abi.h"
+#include "filter_abi.h"
+#include "watch_abi.h"
 
 struct bpf_map;
 struct bpf_program;

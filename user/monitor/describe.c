@@ -10,7 +10,7 @@
 
 #include "drops/noise.h"
 #include "drops/packet_text.h"
-#include "drops/tunnels.h"
+#include "drops/filter.h"
 
 #define ENTRIES_LEAST 1024  /* so few are not merged */
 #define ENTRIES_MOST  65536 /* so many are not kept: the larger half is */

@@ -18,7 +18,6 @@
 #include "base/opt.h"
 #include "drops/noise.h"
 #include "drops/filter.h"
-#include "drops/tunnels.h"
 #include "filter_abi.h"
 #include "host/nl.h"
 #include "host/sockdiag.h"
