@@ -136,20 +136,16 @@ static void unread_if(struct facts *f, int ret, const char *what)
 /* 0 or -errno: then they are not known. */
 static int open_readers(struct facts_reader *r)
 {
-	int ret = r->spec.owners ? 0 : -ENOENT;
-	int saved;
+	int ret, saved;
 
 	r->inum = r->spec.ns ? r->spec.ns->inum : proc_netns(r->root, getpid());
-	if (!ret)
-		ret = readings_open(&r->readings, r->spec.owners, NULL, NULL);
-	if (!ret)
-		ret = facts_socks_read(r->spec.ns, r->spec.port, &r->last);
+	if (!r->spec.owners)
+		return -ENOENT;
+	ret = facts_socks_read(r->spec.ns, r->spec.port, &r->last);
 	saved = ret ? ret : netns_push(r->spec.ns);
-	if (saved < 0) {
-		readings_close(r->readings);
-		r->readings = NULL;
+	if (saved < 0)
 		return saved;
-	}
+	r->readings = readings_new(r->spec.owners);
 	readings_begin(r->readings, NULL, 0);
 	netns_pop(saved);
 	return 0;

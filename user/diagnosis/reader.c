@@ -288,27 +288,19 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 
 struct readings {
 	struct owners *owners;
-	int root;
+	int root;	       /* of the owners */
 	struct idmap socks;    /* struct sock, by inode */
 	uint32_t walked;       /* namespace whose sockets are being listed */
 	uint64_t interval_end; /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
 };
 
-int readings_open(struct readings **readings, struct owners *owners, const char *root,
-		  struct error *err)
+struct readings *readings_new(struct owners *owners)
 {
-	int fd = proc_root(root);
-	struct readings *r;
+	struct readings *r = mem_new(r);
 
-	*readings = NULL;
-	if (fd < 0)
-		return error_errno(err, STATUS_FAILED, fd, NULL, "cannot open %s",
-				   root ? root : "/");
-	r = mem_new(r);
 	r->owners = owners;
-	r->root = fd;
-	*readings = r;
-	return 0;
+	r->root = owners_root(owners);
+	return r;
 }
 
 void readings_close(struct readings *r)
@@ -316,7 +308,6 @@ void readings_close(struct readings *r)
 	if (!r)
 		return;
 	idmap_free(&r->socks, free_socket);
-	close(r->root);
 	free(r);
 }
 

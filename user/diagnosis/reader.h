@@ -11,7 +11,7 @@
  * every task of the host, some 100,000 times a second on a busy one, loss or not. Here an interval
  * costs some microseconds for each thread, a sample between as much for each socket that loses.
  *
- *	readings_open() .. readings_begin()
+ *	readings_new() .. readings_begin()
  *	every 100 ms or so: readings_sample()
  *	at the end of an interval: readings_note() for each socket that lost packets in it, then
  *	readings_interval()
@@ -72,8 +72,8 @@ struct reading {
 	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
 };
 
-/* `owners` is borrowed; `root` as in owners_open(). */
-int readings_open(struct readings **r, struct owners *owners, const char *root, struct error *err);
+/* `owners` is borrowed, and so is its root. */
+struct readings *readings_new(struct owners *owners);
 void readings_close(struct readings *r);
 
 /*

@@ -794,6 +794,11 @@ void owners_iterate(struct owners *o)
 		files_open(&o->files);
 }
 
+int owners_root(const struct owners *o)
+{
+	return o->root;
+}
+
 void owners_close(struct owners *o)
 {
 	if (!o)

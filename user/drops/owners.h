@@ -119,6 +119,7 @@ struct owner {
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);
+int owners_root(const struct owners *o); /* as proc_root() */
 
 /* From here on they are looked for inside the kernel, if `root` was NULL and that is allowed. */
 void owners_iterate(struct owners *o);

@@ -387,14 +387,13 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 					  .inner = parts.inner,
 				  },
 				  err);
-	source.arg = a;
-	if (!rc)
-		rc = live_add_source(l, &source);
-	if (rc)
+	if (rc) {
 		flow_account_close(a);
-	else
-		*out = a;
-	return rc;
+		return rc;
+	}
+	source.arg = *out = a;
+	live_add_source(l, &source);
+	return 0;
 }
 
 int flow_account_end(struct flow_account *a, struct error *err)

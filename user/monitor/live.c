@@ -39,8 +39,7 @@ struct live {
 	struct inodes *inodes; /* of the sockets of spec.pid */
 	struct describer describer;
 	struct live_table interval, total;
-	struct live_source source[LIVE_SOURCES];
-	unsigned sources;
+	struct list sources;	      /* struct live_source */
 	uint64_t end_ns, interval_ns; /* ktime_now(); of the last interval */
 	uint64_t start_cpu_ns;
 	struct live_own own;
@@ -259,6 +258,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->spec = *spec;
 	l->ns = NETNS_NONE;
 	l->bound.size = sizeof(struct bound);
+	l->sources.size = sizeof(struct live_source);
 	l->parts.owners = spec->owners;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
@@ -314,16 +314,14 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	return 0;
 }
 
-int live_add_source(struct live *l, const struct live_source *s)
+void live_add_source(struct live *l, const struct live_source *s)
 {
-	if (l->sources == LIVE_SOURCES)
-		return -ENOSPC;
-	l->source[l->sources++] = *s;
-	return 0;
+	*(struct live_source *)list_add(&l->sources) = *s;
 }
 
 int live_start(struct live *l, struct error *err)
 {
+	const struct live_source *source = l->sources.at;
 	int rc;
 
 	l->parts.start_ns = l->end_ns = ktime_now();
@@ -333,9 +331,9 @@ int live_start(struct live *l, struct error *err)
 		owners_iterate(l->spec.owners); /* takes 20 ms: not before drops are counted */
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	read_sockets(l);
-	for (unsigned i = 0; i < l->sources && !rc; i++) {
-		if (l->source[i].start)
-			rc = l->source[i].start(l->source[i].arg, err);
+	for (unsigned i = 0; i < l->sources.n && !rc; i++) {
+		if (source[i].start)
+			rc = source[i].start(source[i].arg, err);
 	}
 	l->own.map_bytes = bpfmaps_bytes();
 	return rc;
@@ -470,19 +468,18 @@ static void add_uncounted(struct live *l)
 static bool is_claimed(const struct live *l, const struct watch_entry *e,
 		       const struct live_row *row)
 {
+	const struct live_source *s = l->sources.at;
 	bool claimed = false;
 
-	for (unsigned i = 0; i < l->sources; i++) {
-		const struct live_source *s = &l->source[i];
-
+	for (unsigned i = 0; i < l->sources.n; i++, s++)
 		claimed |= s->claims && s->claims(s->arg, e, row);
-	}
 	return claimed;
 }
 
 static void add_entries(struct live *l)
 {
 	const struct watch_entry *e = l->entries.at.at;
+	const struct live_source *source = l->sources.at;
 	const struct live_row *row = &l->what.row;
 
 	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
@@ -496,9 +493,9 @@ static void add_entries(struct live *l)
 			l->own.unplaced += row->counts.events;
 			continue;
 		}
-		for (unsigned i = 0; i < l->sources; i++) {
-			if (l->source[i].note)
-				l->source[i].note(l->source[i].arg, e, row);
+		for (unsigned i = 0; i < l->sources.n; i++) {
+			if (source[i].note)
+				source[i].note(source[i].arg, e, row);
 		}
 		if (!is_claimed(l, e, row) && is_wanted(l))
 			live_add(l, row);
@@ -578,14 +575,17 @@ void live_tick(struct live *l)
 
 static void sample_sources(struct live *l)
 {
-	for (unsigned i = 0; i < l->sources; i++) {
-		if (l->source[i].sample)
-			l->source[i].sample(l->source[i].arg);
+	const struct live_source *source = l->sources.at;
+
+	for (unsigned i = 0; i < l->sources.n; i++) {
+		if (source[i].sample)
+			source[i].sample(source[i].arg);
 	}
 }
 
 int live_collect(struct live *l, struct error *err)
 {
+	const struct live_source *source = l->sources.at;
 	uint64_t now = ktime_now();
 	int rc;
 
@@ -608,9 +608,9 @@ int live_collect(struct live *l, struct error *err)
 	watch_state(l->watch, &l->own.watch);
 	l->own.watch.loss.merged += l->entries.others;
 	add_uncounted(l);
-	for (unsigned i = 0; i < l->sources; i++) {
-		if (l->source[i].collect)
-			l->source[i].collect(l->source[i].arg, l);
+	for (unsigned i = 0; i < l->sources.n; i++) {
+		if (source[i].collect)
+			source[i].collect(source[i].arg, l);
 	}
 	l->own.collect_ns = clock_now() - now;
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped");
@@ -740,6 +740,7 @@ void live_close(struct live *l)
 	bursts_free(l->bursts);
 	list_free(&l->entries.at);
 	list_free(&l->bound);
+	list_free(&l->sources);
 	netns_close(&l->ns);
 	free(l);
 }

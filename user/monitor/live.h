@@ -140,9 +140,8 @@ struct live_source {
  */
 int live_open(struct live **l, const struct live_spec *spec, struct error *err);
 
-/* Before live_start(); `s` is copied. -ENOSPC. */
-#define LIVE_SOURCES 8
-int live_add_source(struct live *l, const struct live_source *s);
+/* Before live_start(); `s` is copied. */
+void live_add_source(struct live *l, const struct live_source *s);
 
 /* Counts from here on; the clock starts. */
 int live_start(struct live *l, struct error *err);

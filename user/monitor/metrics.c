@@ -519,17 +519,11 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 char *metrics_text(const struct metrics *m, enum expose_format format, size_t *len)
 {
 	char *text = NULL;
-	FILE *out = open_memstream(&text, len);
-	bool bad;
+	FILE *out = mem_need(open_memstream(&text, len));
 
-	if (!out)
-		return NULL;
-	bad = write_all(m, format, out) != 0;
-	if (fclose(out) == EOF || bad) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	write_all(m, format, out);
+	fclose(out);
+	return mem_need(text);
 }
 
 int metrics_file(const struct metrics *m, const char *path, struct error *err)

@@ -48,7 +48,7 @@ void metrics_take(struct metrics *m, const struct live_table *rows, const struct
 /* From then on what TCP sent again is shown, too: up to now, by tcp_account_look(). */
 void metrics_tcp(struct metrics *m, const struct tcp_balance *b);
 
-/* As text, to be freed; NULL: no memory. */
+/* As text, to be freed. */
 char *metrics_text(const struct metrics *m, enum expose_format format, size_t *len);
 
 /*

@@ -214,7 +214,7 @@ void child_close(struct child *c);
  */
 struct why;
 struct sources; /* monitor/sources.h */
-int why_open(struct why **w, const struct live_spec *spec, struct live *l, struct error *err);
+struct why *why_new(const struct live_spec *spec, struct live *l);
 void why_tick(struct why *w);  /* to be called some times a second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
 

@@ -114,24 +114,16 @@ static void collect(void *arg, struct live *l)
 	readings_interval(w->readings);
 }
 
-int why_open(struct why **why, const struct live_spec *spec, struct live *l, struct error *err)
+struct why *why_new(const struct live_spec *spec, struct live *l)
 {
-	struct live_source source = {.start = start, .collect = collect};
 	struct why *w = mem_new(w);
-	int ret;
 
-	*why = NULL;
 	w->owners = spec->owners;
 	w->conntracks.size = sizeof(struct conntrack_noted);
-	ret = readings_open(&w->readings, spec->owners, NULL, err);
-	if (ret) {
-		free(w);
-		return ret;
-	}
+	w->readings = readings_new(spec->owners);
 	nftrules_open(&w->rules, NULL);
-	source.arg = w;
-	*why = w;
-	return live_add_source(l, &source);
+	live_add_source(l, &(struct live_source){.start = start, .collect = collect, .arg = w});
+	return w;
 }
 
 void why_close(struct why *w)

@@ -258,14 +258,13 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 				 filter_l3_refusal(a->filter));
 	if (!rc)
 		rc = tcp_observer_open(&a->observer, &observed, err);
-	source.arg = a;
-	if (!rc)
-		rc = live_add_source(l, &source);
-	if (rc)
+	if (rc) {
 		tcp_account_close(a);
-	else
-		*out = a;
-	return rc;
+		return rc;
+	}
+	source.arg = *out = a;
+	live_add_source(l, &source);
+	return 0;
 }
 
 int tcp_account_end(struct tcp_account *a, struct error *err)

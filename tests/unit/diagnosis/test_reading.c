@@ -214,7 +214,7 @@ CASE_WITH(states, begin, end)
 	fake_fd(100, 7, 1001);
 	thread(100, "sip", 1000, 0);
 	assert_int_equal(owners_open(&o, fake_root, &err), 0);
-	assert_int_equal(readings_open(&r, o, fake_root, &err), 0);
+	r = readings_new(o);
 	readings_begin(r, NULL, 0);
 	readings_note(r, &id, 30);
 	readings_interval(r);
@@ -259,7 +259,7 @@ CASE_WITH(intervals, begin, end)
 	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 100\n");
 	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 100 5\n");
 	assert_int_equal(owners_open(&o, fake_root, &err), 0);
-	assert_int_equal(readings_open(&r, o, fake_root, &err), 0);
+	r = readings_new(o);
 	readings_begin(r, NULL, 0);
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 
@@ -385,8 +385,10 @@ static int begin_readings(void **state)
 {
 	struct error err = {};
 
-	return begin(state) || owners_open(&o, fake_root, &err) ||
-	       readings_open(&r, o, fake_root, &err);
+	if (begin(state) || owners_open(&o, fake_root, &err))
+		return -1;
+	r = readings_new(o);
+	return 0;
 }
 
 static int end_readings(void **state)
@@ -651,7 +653,7 @@ CASE(queue_of_a_sleeper)
 	}
 	close(rx);
 	assert_int_equal(owners_open(&o, NULL, &(struct error){}), 0);
-	assert_int_equal(readings_open(&r, o, NULL, &(struct error){}), 0);
+	r = readings_new(o);
 	for (int i = 0; i < 2; i++) {
 		readings_note(r, &id, 1);
 		readings_interval(r);
