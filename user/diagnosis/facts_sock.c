@@ -41,14 +41,8 @@ void facts_socks_add(void *arg, const struct sockmem_row *row)
 
 int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *socks)
 {
-	struct mnl_socket *mem;
-	int ret = sockmem_open(&mem, ns);
-
 	*socks = (struct facts_socks){.port = port};
-	if (!ret)
-		ret = sockmem_udp(mem, AF_UNSPEC, 0, facts_socks_add, socks);
-	sockmem_close(mem);
-	if (!ret)
+	if (!sockmem_udp(ns, AF_UNSPEC, 0, facts_socks_add, socks))
 		return 0;
 	*socks = (struct facts_socks){.port = port, .no_buffer = true};
 	return sockmem_files(ns, facts_socks_add, socks);

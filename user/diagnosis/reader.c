@@ -141,7 +141,6 @@ struct reading_sock {
 	struct threads threads; /* pid 0: the reader is not known */
 	char process[PROC_NAME];
 	unsigned holders;
-	struct mnl_socket *mem;
 
 	uint64_t lost_at;   /* CLOCK_MONOTONIC; 0: never */
 	bool asleep;	    /* in the last sample */
@@ -159,14 +158,6 @@ struct reading_sock {
 	char sleeps_in[48];  /* majority vote over the samples */
 	int votes;
 };
-
-static void free_socket(void *object)
-{
-	struct reading_sock *s = object;
-
-	sockmem_close(s->mem);
-	free(s);
-}
 
 static void on_queue(void *arg, const struct sockmem_row *row)
 {
@@ -242,12 +233,10 @@ static void sample_socket(struct reading_sock *s, int root, struct owners *owner
 	sample_state(s, root);
 	if (s->id.tcp)
 		return;
-	if (!s->mem && !owners_netns_open(owners, s->id.netns, &ns, NULL)) {
-		sockmem_open(&s->mem, &ns);
-		netns_close(&ns);
-	}
-	if (s->mem)
-		sockmem_udp(s->mem, s->id.family, s->id.port, on_queue, s);
+	if (owners_netns_open(owners, s->id.netns, &ns, NULL))
+		return;
+	sockmem_udp(&ns, s->id.family, s->id.port, on_queue, s);
+	netns_close(&ns);
 }
 
 /*
@@ -276,9 +265,6 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		memcpy(s->levels, ns, n * sizeof(*ns));
 		s->n_levels = n;
 	}
-	/* it would keep the namespace alive */
-	sockmem_close(s->mem);
-	s->mem = NULL;
 	s->now = (struct reading_sums){};
 	s->beginning = s->threads.begun ? now : 0;
 	s->noted = false;
@@ -307,7 +293,7 @@ void readings_close(struct readings *r)
 {
 	if (!r)
 		return;
-	idmap_free(&r->socks, free_socket);
+	idmap_free(&r->socks, free);
 	free(r);
 }
 
@@ -325,7 +311,7 @@ static struct reading_sock *get(struct readings *r, const struct reading_socket 
 		}
 		if (oldest->noted)
 			return NULL;
-		free_socket(idmap_take(&r->socks, oldest->id.inode));
+		free(idmap_take(&r->socks, oldest->id.inode));
 	}
 	s = mem_new(s);
 	s->id = *id;
@@ -420,14 +406,8 @@ static void on_any(void *arg, const struct sockmem_row *row)
 
 static void find_all(struct readings *r, const struct netns *ns, uint32_t inum)
 {
-	struct mnl_socket *mem;
-
-	if (sockmem_open(&mem, ns))
-		return;
 	r->walked = inum;
-	sockmem_udp(mem, AF_INET, 0, on_any, r);
-	sockmem_udp(mem, AF_INET6, 0, on_any, r);
-	sockmem_close(mem);
+	sockmem_udp(ns, AF_UNSPEC, 0, on_any, r);
 }
 
 void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)

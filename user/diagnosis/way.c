@@ -191,17 +191,12 @@ static void on_socket(void *arg, const struct sockmem_row *row)
 static int search_port(void *arg, const struct netns *ns)
 {
 	struct port_search *s = arg;
-	struct mnl_socket *nl;
 	unsigned ifindex;
 
 	if (netdev_hop(ns, s->to, &ifindex) != HOP_LOCAL)
 		return 0;
 	s->at = ns->inum;
-	s->open |= sockmem_open(&nl, ns) != 0;
-	if (!s->open) {
-		s->open |= sockmem_udp(nl, AF_UNSPEC, s->to->port, on_socket, s) != 0;
-		sockmem_close(nl);
-	}
+	s->open |= sockmem_udp(ns, AF_UNSPEC, s->to->port, on_socket, s) != 0;
 	return s->open;
 }
 

@@ -817,7 +817,6 @@ void owners_close(struct owners *o)
 /* A namespace that is not known yet is looked for first. */
 static void look_up_port(struct owners *o, struct port *p)
 {
-	struct mnl_socket *mem = NULL;
 	struct netns ns;
 	int ret = owners_netns_open(o, p->key.netns, &ns, &(struct error){});
 
@@ -825,18 +824,15 @@ static void look_up_port(struct owners *o, struct port *p)
 		pass_spaces(o);
 		ret = owners_netns_open(o, p->key.netns, &ns, &(struct error){});
 	}
-	if (ret || sockmem_open(&mem, &ns)) {
-		netns_close(&ns);
+	if (ret)
 		return;
-	}
 	p->row = (struct ports_row){};
 	p->score = 0;
 	/* a socket of IPv6 may take IPv4 */
-	sockmem_udp(mem, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
+	sockmem_udp(&ns, p->key.family == AF_INET ? AF_UNSPEC : AF_INET6, p->key.port, on_socket,
 		    p);
 	if (p->equals > 1) /* which of them, nobody knows */
 		p->row = (struct ports_row){};
-	sockmem_close(mem);
 	netns_close(&ns);
 }
 

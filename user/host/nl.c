@@ -26,7 +26,7 @@ struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 	return nlh;
 }
 
-int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
+static int open_socket(const struct netns *ns, int protocol, struct mnl_socket **nl)
 {
 	int saved = netns_push(ns);
 	int ret = 0;
@@ -46,7 +46,7 @@ int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 	return ret;
 }
 
-int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+static int ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
 	_Alignas(struct nlmsghdr) char buf[NL_ANSWER_SIZE];
 	int run = MNL_CB_OK, ret = 0;
@@ -72,11 +72,11 @@ int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
 	struct mnl_socket *nl;
-	int ret = nl_open(ns, protocol, &nl);
+	int ret = open_socket(ns, protocol, &nl);
 
 	if (ret)
 		return ret;
-	ret = nl_ask(nl, nlh, cb, arg);
+	ret = ask(nl, nlh, cb, arg);
 	mnl_socket_close(nl);
 	return ret;
 }

@@ -31,10 +31,6 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
 
-/* A socket for several requests, in the namespace (NULL: not); nl_ask() is nl_query() on it. */
-int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl);
-int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
-
 /*
  * nl_query_bus() with NLM_F_DUMP and the list as `arg`, behind the rows that are there; again if
  * the tables changed meanwhile. MNL_CB_ERROR of `cb` is errno. Returns how

@@ -15,17 +15,6 @@
 #include "base/file.h"
 #include "host/nl.h"
 
-int sockmem_open(struct mnl_socket **s, const struct netns *ns)
-{
-	return nl_open(ns, NETLINK_SOCK_DIAG, s);
-}
-
-void sockmem_close(struct mnl_socket *s)
-{
-	if (s)
-		mnl_socket_close(s);
-}
-
 struct reading_rows {
 	uint16_t port;
 	sockmem_cb each;
@@ -55,13 +44,13 @@ static int on_udp(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each, void *arg)
+int sockmem_udp(const struct netns *ns, int family, uint16_t port, sockmem_cb each, void *arg)
 {
 	struct reading_rows to = {port, each, arg};
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
 	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
-	int ret = family == AF_UNSPEC ? sockmem_udp(s, AF_INET, port, each, arg) : 0;
+	int ret = family == AF_UNSPEC ? sockmem_udp(ns, AF_INET, port, each, arg) : 0;
 
 	if (ret)
 		return ret;
@@ -70,7 +59,7 @@ int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each
 	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
 	req->idiag_states = ~0U;
 	req->id.idiag_sport = htons(port);
-	return nl_ask(s, nlh, on_udp, &to);
+	return nl_query_bus(ns, NETLINK_SOCK_DIAG, nlh, on_udp, &to);
 }
 
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg)

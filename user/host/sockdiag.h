@@ -14,8 +14,6 @@
 #include "host/netns.h"
 #include "survey_abi.h"
 
-struct mnl_socket;
-
 struct sockmem_row {
 	uint64_t inode;	     /* 0: closed */
 	uint64_t cookie;     /* 0: not known */
@@ -31,15 +29,11 @@ struct sockmem_row {
 
 typedef void (*sockmem_cb)(void *arg, const struct sockmem_row *row);
 
-/* A socket to ask with, in the namespace. 0 or -errno. */
-int sockmem_open(struct mnl_socket **s, const struct netns *ns);
-void sockmem_close(struct mnl_socket *s); /* NULL is allowed */
-
 /*
- * Calls `each` for the UDP sockets of a family (AF_UNSPEC: of both); `port` 0: on all ports. 0 or
- * -errno (-ENOENT: the kernel has no udp_diag).
+ * Calls `each` for the UDP sockets of a family (AF_UNSPEC: of both) in the namespace; `port` 0: on
+ * all ports. 0 or -errno (-ENOENT: the kernel has no udp_diag).
  */
-int sockmem_udp(struct mnl_socket *s, int family, uint16_t port, sockmem_cb each, void *arg);
+int sockmem_udp(const struct netns *ns, int family, uint16_t port, sockmem_cb each, void *arg);
 
 /* The same of both families by /proc/net/udp and udp6, for kernels without it. 0 or -errno. */
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg);

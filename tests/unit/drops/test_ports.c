@@ -10,7 +10,7 @@
 #include "drops/owners.h"
 
 static struct owners *owners;
-static uint32_t own; /* the namespace of this test */
+static uint32_t own;  /* the namespace of this test */
 static uint16_t port; /* the same for all sockets */
 static int fd[8];
 static unsigned n;
@@ -53,12 +53,8 @@ static void ignore(void *arg, const struct sockmem_row *row)
 
 static bool has_diag(void)
 {
-	struct mnl_socket *mem = NULL;
-	int ret = sockmem_open(&mem, NULL);
+	int ret = sockmem_udp(NULL, AF_INET, 9, ignore, NULL);
 
-	if (!ret)
-		ret = sockmem_udp(mem, AF_INET, 9, ignore, NULL);
-	sockmem_close(mem);
 	return ret != -ENOENT && ret != -EPROTONOSUPPORT;
 }
 
