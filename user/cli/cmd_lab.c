@@ -59,14 +59,6 @@ static const struct opt_group lab_groups[] = {
 	{0},
 };
 
-static struct json_object *new_document(void)
-{
-	struct json_object *doc = json_object_new_object();
-
-	json_put_text(doc, "schema", "pktledger/lab/1");
-	return doc;
-}
-
 static struct json_object *port_json(const struct lab_port *p)
 {
 	struct json_object *o = json_object_new_object();
@@ -78,40 +70,37 @@ static struct json_object *port_json(const struct lab_port *p)
 	return o;
 }
 
-static void print_lab(const struct lab_options *o, const struct lab *lab)
+static void show_lab(const struct lab_options *o, struct json_out *json, const struct lab *lab)
 {
 	static const char *const roles[] = {"tx", "rx"};
-	struct json_object *doc = new_document();
+	const struct lab_port *const ports[] = {&lab->tx, &lab->rx};
+	const bool text = !json && !o->global.quiet;
 
-	json_put_text(doc, "name", o->name);
-	json_put(doc, "tx", port_json(&lab->tx));
-	json_put(doc, "rx", port_json(&lab->rx));
-	if (global_json(&o->global)) {
-		print_json(doc);
-		return;
-	}
-	printf("lab '%s' is up:\n", o->name);
+	json_out_once(json, "name", json_text(o->name));
+	if (text)
+		printf("lab '%s' is up:\n", o->name);
 	for (unsigned i = 0; i < 2; i++) {
-		const struct json_object *port = json_get(doc, roles[i]);
+		struct json_object *port = port_json(ports[i]);
 
-		printf("  %s-%-8s %-6s %-15s %s\n", o->name, roles[i],
-		       json_get_text(port, "ifname"), json_get_text(port, "ipv4"),
-		       json_get_text(port, "ipv6"));
+		if (text)
+			printf("  %s-%-8s %-6s %-15s %s\n", o->name, roles[i],
+			       json_get_text(port, "ifname"), json_get_text(port, "ipv4"),
+			       json_get_text(port, "ipv6"));
+		json_out_once(json, roles[i], port);
 	}
-	printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: pktledger lab "
-	       "down %s\n",
-	       o->name, o->name, o->name);
-	json_object_put(doc);
+	if (text)
+		printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: "
+		       "pktledger lab down %s\n",
+		       o->name, o->name, o->name);
 }
 
-static int up(const struct lab_options *o, struct error *err)
+static int up(const struct lab_options *o, struct json_out *json, struct error *err)
 {
 	struct lab_spec spec = {.topology = o->topology,
 				.queues = o->queues,
 				.mtu = (unsigned)o->mtu,
 				.name = o->name};
 	struct lab lab;
-
 	int rc;
 
 	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
@@ -119,25 +108,12 @@ static int up(const struct lab_options *o, struct error *err)
 	rc = fault_lab_apply(&o->faults, &lab, err);
 	if (!rc)
 		rc = lab_finish(&lab, err);
-	if (!rc && (!o->global.quiet || global_json(&o->global)))
-		print_lab(o, &lab);
+	if (!rc)
+		show_lab(o, json, &lab);
 	lab_close(&lab);
 	if (rc)
 		lab_remove(o->name, &(struct error){});
 	return rc;
-}
-
-static int down(const struct lab_options *o, struct error *err)
-{
-	struct json_object *doc;
-	int rc = lab_remove(o->name, err);
-
-	if (rc || !global_json(&o->global))
-		return rc;
-	doc = new_document();
-	json_put_text(doc, "name", o->name);
-	print_json(doc);
-	return 0;
 }
 
 static int add_lab(void *arg, const struct lab_info *info)
@@ -153,17 +129,12 @@ static int add_lab(void *arg, const struct lab_info *info)
 	return 0;
 }
 
-static int list(const struct lab_options *o, struct error *err)
+static int list(struct json_out *json, struct error *err)
 {
-	struct json_object *doc = new_document(), *labs = json_put_list(doc, "labs");
-	int rc;
+	struct json_object *labs = json_object_new_array();
+	int rc = lab_list(add_lab, labs, err);
 
-	rc = lab_list(add_lab, labs, err);
-	if (global_json(&o->global)) {
-		print_json(doc);
-		return rc;
-	}
-	for (size_t i = 0; i < json_object_array_length(labs); i++) {
+	for (size_t i = 0; i < json_object_array_length(labs) && !json; i++) {
 		const struct json_object *lab = json_object_array_get_idx(labs, i);
 		uint64_t queues = json_get_u64(lab, "queues");
 
@@ -174,33 +145,35 @@ static int list(const struct lab_options *o, struct error *err)
 		       : json_get_bool(lab, "whole")   ? ""
 						       : "  (a namespace is missing: remove it)");
 	}
-	json_object_put(doc);
+	json_out_once(json, "labs", labs);
 	return rc;
 }
 
-static int act(const struct lab_options *o, struct error *err)
+static int act(const struct lab_options *o, struct json_out *json, struct error *err)
 {
+	int rc;
+
 	if (o->action == LAB_LIST)
-		return list(o, err);
+		return list(json, err);
 	if (o->action != LAB_UP && o->faults.set)
 		return error_usage(err, NULL, "--fault is for lab up");
 	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))
 		return -EPERM;
-	return o->action == LAB_UP ? up(o, err) : down(o, err);
+	if (o->action == LAB_UP)
+		return up(o, json, err);
+	rc = lab_remove(o->name, err);
+	if (!rc)
+		json_out_once(json, "name", json_text(o->name));
+	return rc;
 }
 
 static int lab_run(void *options, struct error *err)
 {
 	const struct lab_options *o = options;
-	struct json_object *doc;
-	int rc = act(o, err);
+	struct json_out *json = global_json_out(&o->global, "pktledger/lab/1");
+	int rc = act(o, json, err);
 
-	if (!rc || !global_json(&o->global))
-		return rc;
-	doc = new_document();
-	json_put(doc, "error", json_error(err));
-	print_json(doc);
-	return rc;
+	return output_end(json, err) ? -EIO : rc;
 }
 
 static const struct opt_need needs[] = {

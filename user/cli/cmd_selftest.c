@@ -101,33 +101,33 @@ static struct json_object *catalogue_json(void)
 	return stages;
 }
 
-static void put_fact(struct page *p, const char *label, const char *text)
-{
-	if (*text)
-		page_line(p, 0, STYLE_PLAIN, label, STYLE_PLAIN, "%s", text);
-}
-
 static void print_stage(const struct json_object *stage)
 {
+	static const struct {
+		const char *label, *text;
+	} above[] = {
+		{"", "{stage}: {title}"},
+		{"  mechanism  ", "{?mechanism}{mechanism}"},
+		{"  hook       ", "{?hook}{hook}"},
+	};
 	size_t n = json_get_length(stage, "counters");
 	struct page p = page_open(stdout, false, 0);
 
-	page_line(&p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "%s: %s", json_get_text(stage, "stage"),
-		  json_get_text(stage, "title"));
-	put_fact(&p, "  mechanism  ", json_get_text(stage, "mechanism"));
-	put_fact(&p, "  hook       ", json_get_text(stage, "hook"));
+	for (unsigned i = 0; i < LENGTH(above); i++)
+		page_fill_line(&p, 0, STYLE_PLAIN, above[i].label, STYLE_PLAIN, stage,
+			       above[i].text);
 	page_text(&p, 0, STYLE_PLAIN, "  counters   ");
 	for (size_t i = 0; i < n; i++)
 		page_words(&p, STYLE_PLAIN, "%s%s", json_get_item_text(stage, "counters", i),
 			   i + 1 < n ? "," : "");
 	page_words(&p, STYLE_PLAIN, n ? "" : "none");
 	page_end(&p);
-	put_fact(&p, "  uncounted  ", json_get_text(stage, "uncounted"));
+	page_fill_line(&p, 0, STYLE_PLAIN, "  uncounted  ", STYLE_PLAIN, stage,
+		       "{?uncounted}{uncounted}");
 	for (struct json_each fault = json_each(stage, "faults"); json_next(&fault);)
-		page_line(&p, 0, STYLE_PLAIN, "  fault      ", STYLE_PLAIN, "%s: %s",
-			  json_get_text(fault.item, "name"),
-			  json_get_text(fault.item, "mechanism"));
-	put_fact(&p, "  limit      ", json_get_text(stage, "limit"));
+		page_fill_line(&p, 0, STYLE_PLAIN, "  fault      ", STYLE_PLAIN, fault.item,
+			       "{name}: {mechanism}");
+	page_fill_line(&p, 0, STYLE_PLAIN, "  limit      ", STYLE_PLAIN, stage, "{?limit}{limit}");
 }
 
 static void catalogue_text(void)

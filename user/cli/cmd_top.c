@@ -154,13 +154,24 @@ static double sum_of(const struct rates *r, const char *name, const char *name6)
 	return per_second(sum, r->interval);
 }
 
+/* What it carried, a second. */
+static struct view_device carried(struct view_device v, const struct rtnl_link_stats64 *t,
+				  uint64_t lost, uint64_t ns)
+{
+	v.rx_pps = per_second(t->rx_packets, ns);
+	v.rx_bps = per_second(t->rx_bytes * 8, ns);
+	v.tx_pps = per_second(t->tx_packets, ns);
+	v.tx_bps = per_second(t->tx_bytes * 8, ns);
+	v.dropped_pps = per_second(lost, ns);
+	return v;
+}
+
 /* A queue, if it is of that device and carried something; `v`: the device. */
 static void queue_add(struct view_input *in, const struct rates *r, unsigned device,
 		      const struct rates_queue *q, const struct view_device *v,
 		      struct view_device devices[TRAFFIC_DEVICES])
 {
 	const struct rates_loss *l = r->losses.at;
-	struct view_device of = *v;
 	uint64_t lost = 0;
 
 	for (unsigned i = 0; i < r->losses.n; i++) {
@@ -170,13 +181,8 @@ static void queue_add(struct view_input *in, const struct rates *r, unsigned dev
 	}
 	if (q->device != device || !q->moved || in->n_devices == TRAFFIC_DEVICES)
 		return;
-	of.queue = q->queue;
-	of.rx_pps = per_second(q->stats.rx_packets, r->interval);
-	of.rx_bps = per_second(q->stats.rx_bytes * 8, r->interval);
-	of.tx_pps = per_second(q->stats.tx_packets, r->interval);
-	of.tx_bps = per_second(q->stats.tx_bytes * 8, r->interval);
-	of.dropped_pps = per_second(lost, r->interval);
-	devices[in->n_devices++] = of;
+	devices[in->n_devices] = carried(*v, &q->stats, lost, r->interval);
+	devices[in->n_devices++].queue = q->queue;
 }
 
 /* Adds a namespace, as of its last interval. `ifname`: of this device alone; NULL: of all. */
@@ -185,25 +191,16 @@ static void traffic_add(struct view_input *in, const struct rates *r, const char
 {
 	const struct rates_device *d = r->devices.at;
 	struct view_traffic *sum = &in->traffic;
-	const uint64_t ns = r->interval;
 
 	/* the names of procnet_snmp() and of snmp6 */
 	sum->read_pps += sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams");
 	sum->sent_pps += sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams");
 	for (unsigned i = 0; i < r->devices.n; i++, d++) {
 		const struct rtnl_link_stats64 *t = &d->link.stats;
-		struct view_device v = {
-			.netns = netns,
-			.inum = r->inum,
-			.queue = -1,
-			.rx_pps = per_second(t->rx_packets, ns),
-			.rx_bps = per_second(t->rx_bytes * 8, ns),
-			.tx_pps = per_second(t->tx_packets, ns),
-			.tx_bps = per_second(t->tx_bytes * 8, ns),
-			.dropped_pps = per_second(t->rx_dropped + t->tx_dropped +
-							  t->rx_missed_errors + d->qdisc.drops,
-						  ns),
-		};
+		struct view_device v = carried(
+			(struct view_device){.netns = netns, .inum = r->inum, .queue = -1}, t,
+			t->rx_dropped + t->tx_dropped + t->rx_missed_errors + d->qdisc.drops,
+			r->interval);
 
 		memcpy(v.ifname, d->link.ifname, sizeof(v.ifname));
 		if (ifname && strcmp(v.ifname, ifname))

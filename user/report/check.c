@@ -743,11 +743,9 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 			  likely ? "no counter of losses moved in {window_ns#};"
 				 : "no counter of losses moved in {window_ns#}, and no limit is "
 				   "near;");
-	page_words(p, STYLE_PLAIN, "looked at %s, %s,",
-		   fmt_many(json_get_length(end, "interfaces"), "interface"),
-		   fmt_many(json_get_length(end, "sockets"), "UDP socket"));
 	page_fill(p, STYLE_PLAIN, end,
-		  losing ? "{cpus_online#CPU} for {window_ns#}" : "{cpus_online#CPU}");
+		  "looked at {interfaces#interface}, {sockets#UDP socket}, {cpus_online#CPU}");
+	page_fill(p, STYLE_PLAIN, end, losing ? "for {window_ns#}" : "");
 	if (json_get_u64(end, "namespaces") > 1)
 		page_fill(p, STYLE_PLAIN, end,
 			  "and the counters of {namespaces} network namespaces");

@@ -494,9 +494,9 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 	for (struct json_each flow = json_each(ends, "flows"); json_next(&flow);) {
 		const bool first = flow.next == 1;
 
-		page_row_line(&p, first ? STYLE_BOLD : STYLE_PLAIN, 0, first ? "missing of" : "",
-			      json_get_u64(flow.item, "missing"),
-			      json_get_u64(flow.item, "packets"), STYLE_PLAIN, "%s",
-			      json_get_text(flow.item, "flow"));
+		page_row(&p, first ? STYLE_BOLD : STYLE_PLAIN, 0, first ? "missing of" : "",
+			 json_get_u64(flow.item, "missing"), json_get_u64(flow.item, "packets"));
+		page_fill(&p, STYLE_PLAIN, flow.item, "{flow}");
+		page_end(&p);
 	}
 }

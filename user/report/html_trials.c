@@ -173,28 +173,12 @@ static void put_stages_legend(struct html *h, struct json_object *doc)
 
 static void put_summaries(struct html *h, struct json_object *end)
 {
-	static const struct page_column columns[] = {{"", 0, false},	  {"median", 0, true},
-						     {"lowest", 0, true}, {"highest", 0, true},
-						     {"spread", 0, true}, {NULL, 0, false}};
 	static const char *const keys[][2] = {{"tx_pps", "sent at"}, {"rx_pps", "received at"}};
 	struct page p = page_open_html(h);
-	char text[32];
 
-	if (!json_get(end, "tx_pps"))
-		return;
-	page_table(&p, columns);
-	for (unsigned i = 0; i < LENGTH(keys); i++) {
-		struct json_object *s = json_get(end, keys[i][0]);
-		double spread = json_get_double(s, "spread");
-
-		page_cell(&p, STYLE_PLAIN, keys[i][1]);
-		page_cell(&p, STYLE_PLAIN, fmt_rate(json_get_double(s, "median")));
-		page_cell(&p, STYLE_PLAIN, fmt_rate(json_get_double(s, "min")));
-		page_cell(&p, STYLE_PLAIN, fmt_rate(json_get_double(s, "max")));
-		snprintf(text, sizeof(text), "%.1f %%", 100 * spread);
-		page_cell(&p, spread > TRIALS_SPREAD ? STYLE_WARN : STYLE_PLAIN, text);
-		page_end(&p);
-	}
+	for (unsigned i = 0; json_get(end, "tx_pps") && i < LENGTH(keys); i++)
+		trials_put_spread(&p, keys[i][1], trials_summary_read(json_get(end, keys[i][0])),
+				  "runs");
 	html_end_block(h);
 }
 

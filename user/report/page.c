@@ -230,6 +230,8 @@ static const char *word_of(char *word, const struct json_object *o)
 	member = find_member(o, key);
 	if (yes)
 		return is_set(member) ? yes : no ? no : "";
+	if (of && json_object_is_type(member, json_type_array))
+		return page_glue(fmt_many(json_object_array_length(member), of));
 	if (of)
 		return page_glue(*of ? fmt_many(json_object_get_uint64(member), of)
 				     : page_number(key, member));
@@ -363,18 +365,6 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 		fputs("<td>", p->out);
 	page_detail(p, indent,
 		    p->detail ? p->detail : rows[0].width + p->count_width + rows[2].width + 2);
-}
-
-void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
-		   uint64_t count, uint64_t whole, enum style style, const char *fmt, ...)
-{
-	va_list ap;
-
-	page_row(p, of_row, indent, label, count, whole);
-	va_start(ap, fmt);
-	put_format(p, style, fmt, ap);
-	va_end(ap);
-	page_end(p);
 }
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)

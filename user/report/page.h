@@ -60,7 +60,8 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /*
  * As page_words(), with members of `o` in their places: "{host}" as it is, "{sent#}" as
- * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(),
+ * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(), of a list
+ * its length,
  * "{gro|on|off}" one of two texts, "{qdisc:none}" what is said if it is not there; a member of a
  * member is "{hosts.tx}". A text that begins with "{?waits}" is left out if that member is not
  * there, or is 0, false or empty; with "{<left}" unless it is below 0.
@@ -80,17 +81,13 @@ char *page_glue(char *s);
 /* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". */
 char *page_share(uint64_t part, uint64_t whole);
 
-/* Starts a line of the table; the detail follows with page_words(). `whole` 0: no share. */
+/* Starts a line of the table, up to page_end(); the detail follows with page_words(). `whole` 0: no
+ * share. */
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole);
 
 /* The detail of a line stands at `column`, or below `indent` where the page is narrow. */
 void page_detail(struct page *p, unsigned indent, unsigned column);
-
-/* All of a row: page_row(), page_words(), page_end(). */
-void page_row_line(struct page *p, enum style of_row, unsigned indent, const char *label,
-		   uint64_t count, uint64_t whole, enum style style, const char *fmt, ...)
-	__attribute__((format(printf, 8, 9)));
 
 /* Members of an object as rows: what they are called, and what is said behind them. */
 struct page_fact {

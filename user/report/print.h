@@ -279,7 +279,7 @@ void trials_print_row(FILE *out, const struct trials *t, const struct json_objec
 void trials_print_end(FILE *out, const struct trials *t);
 
 /* A line of them; `single`: what is not to be compared if they spread too far. */
-void trials_print_spread(FILE *out, const char *title, struct summary s, const char *single);
+void trials_put_spread(struct page *p, const char *title, struct summary s, const char *single);
 
 struct json_object *trials_summary_json(struct summary s);
 struct summary trials_summary_read(const struct json_object *o);

@@ -257,9 +257,10 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 		     json_next(&w) && w.next <= WINDOWS_SHOWN;) {
 			uint64_t packets = json_get_u64(w.item, "packets");
 
-			page_row_line(p, STYLE_DIM, 2, clock_text(w.item, window_ns), packets,
-				      timed, STYLE_DIM, "%s",
-				      page_glue(fmt_rate(per_second(packets, window_ns))));
+			page_row(p, STYLE_DIM, 2, clock_text(w.item, window_ns), packets, timed);
+			page_words(p, STYLE_DIM, "%s",
+				   page_glue(fmt_rate(per_second(packets, window_ns))));
+			page_end(p);
 		}
 	}
 }
@@ -487,9 +488,11 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 	const uint64_t perhaps = json_sum(o, suspect.key, "packets");
 	struct page *p = &t->page;
 
-	page_row_line(p, STYLE_BOLD, 0, "lost", packets, 0, STYLE_PLAIN, "%s in %s",
-		      page_glue(fmt_rate(per_second(packets, duration_ns))),
-		      page_glue(fmt_ns(duration_ns)));
+	page_row(p, STYLE_BOLD, 0, "lost", packets, 0);
+	page_words(p, STYLE_PLAIN, "%s in %s",
+		   page_glue(fmt_rate(per_second(packets, duration_ns))),
+		   page_glue(fmt_ns(duration_ns)));
+	page_end(p);
 	put_total_rows(t, o, &lost, packets);
 	if (perhaps) {
 		page_row(p, STYLE_BOLD, 0, "perhaps lost", perhaps, 0);

@@ -626,6 +626,8 @@ void text_found(FILE *out, const struct json_object *end)
 
 void text_found_spread(FILE *out, const struct json_object *end)
 {
+	struct page p = page_open(out, false, 0);
+
 	for (unsigned g = 0; g < FOUND_GOALS; g++) {
 		const struct json_object *all =
 			json_get(json_get(end, "lower_pps_of_all"), found_goals[g]);
@@ -639,7 +641,7 @@ void text_found_spread(FILE *out, const struct json_object *end)
 		}
 		snprintf(title, sizeof(title), "%s of %u searches:", found_goals[g], n);
 		if (all)
-			trials_print_spread(out, title, trials_summary_read(all), "searches");
+			trials_put_spread(&p, title, trials_summary_read(all), "searches");
 	}
 }
 

@@ -107,26 +107,25 @@ bool trials_steady(const struct trials *t)
 	return spread_of(t) <= TRIALS_SPREAD;
 }
 
-void trials_print_spread(FILE *out, const char *title, struct summary s, const char *single)
+void trials_put_spread(struct page *p, const char *title, struct summary s, const char *single)
 {
-	struct page p = page_open(out, false, 0);
-
-	page_text(&p, 0, STYLE_PLAIN, title);
-	p.indent = 0;
-	page_words(&p, STYLE_PLAIN, "median %s, lowest %s, highest %s, spread %.1f\v%%",
+	page_text(p, 0, STYLE_PLAIN, title);
+	p->indent = 0;
+	page_words(p, STYLE_PLAIN, "median %s, lowest %s, highest %s, spread %.1f\v%%",
 		   fmt_rate(s.median), fmt_rate(s.min), fmt_rate(s.max), s.spread * 100);
 	if (s.spread > TRIALS_SPREAD)
-		page_words(&p, STYLE_PLAIN, "(more than 5 %%: do not compare single %s)", single);
-	page_end(&p);
+		page_words(p, STYLE_PLAIN, "(more than 5 %%: do not compare single %s)", single);
+	page_end(p);
 }
 
 void trials_print_end(FILE *out, const struct trials *t)
 {
 	struct summary lost = trials_summarise(t, TRIALS_LOST);
+	struct page p = page_open(out, false, 0);
 
-	fprintf(out, "\n");
-	trials_print_spread(out, "sent at    :", trials_summarise(t, TRIALS_TX_PPS), "runs");
-	trials_print_spread(out, "received at:", trials_summarise(t, TRIALS_RX_PPS), "runs");
+	page_end(&p);
+	trials_put_spread(&p, "sent at    :", trials_summarise(t, TRIALS_TX_PPS), "runs");
+	trials_put_spread(&p, "received at:", trials_summarise(t, TRIALS_RX_PPS), "runs");
 	fprintf(out, "lost       : median %.3g %%, lowest %.3g %%, highest %.3g %%\n",
 		lost.median * 100, lost.min * 100, lost.max * 100);
 	fprintf(out, "%u of %u balanced\n", t->balanced, t->n);
