@@ -538,20 +538,6 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 	return o;
 }
 
-void json_read_start(const struct json_object *start, struct run_header *h)
-{
-	*h = (struct run_header){.count = UINT64_MAX};
-	record_read(start, origin_rows, h);
-	record_read(start, start_rows, h);
-	record_read(json_get(start, "repeat"), repeat_rows, h);
-	h->tx = h->tx ? h->tx : "";
-	h->rx = h->rx ? h->rx : "";
-	h->tx_port.role = h->tx_port.role ? h->tx_port.role : "";
-	h->rx_port.role = h->rx_port.role ? h->rx_port.role : "";
-	h->threads = (unsigned)json_get_length(start, "streams");
-	h->streams = (uint16_t)h->threads;
-}
-
 /* What comes between. */
 
 static const struct record_field interval_rows[] = {

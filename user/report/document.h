@@ -31,7 +31,7 @@ struct header_port {
 struct run_header {
 	char host[65];	   /* nodename */
 	uint64_t time_ns;  /* of the start, CLOCK_REALTIME */
-	char *const *argv; /* borrowed; NULL: unknown. Not read back */
+	char *const *argv; /* borrowed; NULL: unknown */
 	int argc;
 	char lab[32]; /* "" anonymous */
 	bool in_lab;
@@ -45,14 +45,14 @@ struct run_header {
 	uint16_t port;
 	const char *faults; /* as asked for, borrowed; NULL: none */
 	unsigned threads, flows;
-	uint64_t count;			     /* UINT64_MAX: open. Not read back */
+	uint64_t count;			     /* UINT64_MAX: open */
 	uint64_t duration_ns;		     /* 0: no limit */
 	double rate_pps;		     /* 0: unthrottled */
 	unsigned payload_bytes, frame_bytes; /* the largest */
 	double mean_frame_bytes;	     /* 0: all are alike */
 	unsigned trial, trials;		     /* of --repeat, from 1; 0: there is one */
 	uint16_t stream0, streams;
-	uint64_t base; /* not read back, nor is stream0 */
+	uint64_t base;
 };
 
 /*
@@ -67,8 +67,6 @@ struct json_object *json_start(const struct run_header *head, struct json_object
 struct json_object *json_interval(const struct experiment_interval *now);
 struct json_object *json_limit(const struct limit *limit, double measured, bool broken);
 struct json_object *json_end(const struct result *res);
-
-void json_read_start(const struct json_object *start, struct run_header *head);
 
 /* When, where, by which command: what the start of all others begins with. `env` is taken. */
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
