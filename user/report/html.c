@@ -586,7 +586,7 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 	if (json_get_u64(end, "attempted") ||
 	    (json_get_u64(end, "dropped") && !json_get(end, "received"))) {
 		html_section(h, "The path of the packets", "");
-		if (json_get(end, "delivered"))
+		if (json_get(start, "rx_port")) /* a balance of trace has no such ends */
 			text_run(&v, start, end, TEXT_HEADER);
 		html_end_block(h);
 		html_path(h, start, end);

@@ -54,23 +54,20 @@ struct json_object *json_event(const char *event, const char *schema, struct jso
 	return line;
 }
 
-static void write_line(struct json_out *o, const char *event, struct json_object *data)
-{
-	struct json_object *line = json_event(event, o->begun ? NULL : o->schema, data);
-
-	o->begun = true;
-	write_object(o, line, JSON_C_TO_STRING_PLAIN | FLAGS);
-	json_object_put(line);
-}
-
 void json_out_once(struct json_out *o, const char *event, struct json_object *data)
 {
-	if (!o)
+	struct json_object *line;
+
+	if (!o) {
 		json_object_put(data);
-	else if (o->mode == JSON_LINES)
-		write_line(o, event, data);
-	else
+	} else if (o->mode == JSON_DOC) {
 		json_put(o->doc, event, data);
+	} else {
+		line = json_event(event, o->begun ? NULL : o->schema, data);
+		o->begun = true;
+		write_object(o, line, JSON_C_TO_STRING_PLAIN | FLAGS);
+		json_object_put(line);
+	}
 }
 
 void json_out_each(struct json_out *o, const char *event, struct json_object *data)

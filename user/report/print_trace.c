@@ -126,27 +126,40 @@ static void put_rates(struct page *p, enum style style, const char *label,
 	page_detail(p, 2, p->indent + 2);
 }
 
-static void put_interval_rows(struct trace_text *t, const struct json_object *interval,
-			      const struct class *c, uint64_t ns)
+/*
+ * The rows of a class: rates of an interval of `ns`, of which the smallest are one row if there are
+ * many; or with `ns` 0 all of them, each with its share of `whole`.
+ */
+static void put_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
+		     uint64_t ns, uint64_t whole)
 {
 	struct live_counts others = {};
 	struct page *p = &t->page;
 	struct live_table rows;
+	unsigned shown;
 
-	rows_of(&rows, interval, c, ~0u);
-	table_sort(&rows, rows.n > ROWS_MAX ? TABLE_BY_PACKETS : TABLE_BY_PATH);
-	for (unsigned i = 0; i < rows.n; i++) {
-		if (i >= ROWS_MAX) {
-			live_counts_add(&others, &rows.rows[i].counts);
-			continue;
+	rows_of(&rows, o, c, ~0u);
+	shown = ns && rows.n > ROWS_MAX ? ROWS_MAX : rows.n;
+	table_sort(&rows, shown < rows.n ? TABLE_BY_PACKETS : TABLE_BY_PATH);
+	for (unsigned i = 0; i < shown; i++) {
+		const struct live_row *row = &rows.rows[i];
+
+		if (ns)
+			put_rates(p, c->style, label_of(row, c), &row->counts, ns);
+		else
+			page_row(p, c->style, 2, label_of(row, c), row->counts.packets, whole);
+		put_details(t, row);
+		if (!ns && t->verbosity > 0 && row->note && *row->note) {
+			page_break(p);
+			page_words(p, STYLE_DIM, "%s", row->note);
 		}
-		put_rates(p, c->style, label_of(&rows.rows[i], c), &rows.rows[i].counts, ns);
-		put_details(t, &rows.rows[i]);
 		page_end(p);
 	}
-	if (rows.n > ROWS_MAX) {
+	for (unsigned i = shown; i < rows.n; i++)
+		live_counts_add(&others, &rows.rows[i].counts);
+	if (shown < rows.n) {
 		put_rates(p, STYLE_DIM, "others", &others, ns);
-		page_words(p, STYLE_DIM, "%s more", fmt_many(rows.n - ROWS_MAX, "row"));
+		page_words(p, STYLE_DIM, "%s more", fmt_many(rows.n - shown, "row"));
 		page_end(p);
 	}
 	table_free(&rows);
@@ -164,10 +177,10 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	when_date(json_get_text(interval, "time"), &time_ns);
 	page_line(&t->page, 0, STYLE_BOLD, when_text(time_ns, false), STYLE_BOLD, "\v\v%s lost, %s",
 		  fmt_count(packets), page_glue(rate_text(per_second(packets, ns))));
-	put_interval_rows(t, interval, &lost, ns);
-	put_interval_rows(t, interval, &suspect, ns);
+	put_rows(t, interval, &lost, ns, 0);
+	put_rows(t, interval, &suspect, ns, 0);
 	if (t->all)
-		put_interval_rows(t, interval, &benign, ns);
+		put_rows(t, interval, &benign, ns, 0);
 }
 
 /* Microbursts */
@@ -438,29 +451,6 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
 
 /* The sum */
 
-/* The rows of one class, each with its share of `whole`. */
-static void put_total_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
-			   uint64_t whole)
-{
-	struct page *p = &t->page;
-	struct live_table rows;
-
-	rows_of(&rows, o, c, ~0u);
-	table_sort(&rows, TABLE_BY_PATH);
-	for (unsigned i = 0; i < rows.n; i++) {
-		const struct live_row *row = &rows.rows[i];
-
-		page_row(p, c->style, 2, label_of(row, c), row->counts.packets, whole);
-		put_details(t, row);
-		if (t->verbosity > 0 && row->note && *row->note) {
-			page_break(p);
-			page_words(p, STYLE_DIM, "%s", row->note);
-		}
-		page_end(p);
-	}
-	table_free(&rows);
-}
-
 /* One line: how many, and where most of them were. */
 static void put_benign(struct page *p, const struct json_object *o)
 {
@@ -493,16 +483,16 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 		   page_glue(fmt_rate(per_second(packets, duration_ns))),
 		   page_glue(fmt_ns(duration_ns)));
 	page_end(p);
-	put_total_rows(t, o, &lost, packets);
+	put_rows(t, o, &lost, 0, packets);
 	if (perhaps) {
 		page_row(p, STYLE_BOLD, 0, "perhaps lost", perhaps, 0);
 		page_end(p);
-		put_total_rows(t, o, &suspect, 0);
+		put_rows(t, o, &suspect, 0, 0);
 	}
 	if (json_sum(o, benign.key, "packets"))
 		put_benign(p, o);
 	if (t->all)
-		put_total_rows(t, o, &benign, 0);
+		put_rows(t, o, &benign, 0, 0);
 }
 
 static void put_own_losses(struct page *p, const struct json_object *losses)
