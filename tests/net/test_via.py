@@ -216,6 +216,28 @@ def ssh_leads_nowhere():
         assert "Permission denied" in result.err, result
         result = finish(by_ssh(hosts, env, *SHORT, "--remote", "/nowhere/pktledger"))
         assert_error(result, FAILED, "there is no /nowhere/pktledger", "--remote")
+        assert finish(by_ssh(hosts, env, *SHORT)).status == 0
+
+
+@thorough
+def ssh_with_the_wrong_key():
+    """Of the user, and of the host, which may be another one in its place."""
+    with Piped() as hosts, sshd(hosts) as (env, server):
+        where = Path(env["PATH"].split(":")[0])
+        config = where / "ssh_config"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", where / "other"],
+                       check=True)
+        right = config.read_text()
+        config.write_text(right.replace(f"{where}/user", f"{where}/other"))
+        result = finish(by_ssh(hosts, env, *SHORT))
+        assert_error(result, FAILED, "ssh ended with status 255")
+        assert "Permission denied" in result.err, result
+        config.write_text(right)
+        (where / "known_hosts").write_text(f"* {(where / 'other.pub').read_text()}")
+        result = finish(by_ssh(hosts, env, *SHORT))
+        assert_error(result, FAILED, "ssh ended with status 255")
+        assert "Host key verification failed" in result.err, result
+        assert not remotes(server.pid)
 
 
 # What comes before the first word

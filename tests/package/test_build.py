@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import ROOT, case, main, require
+from lib import ROOT, case, main, require, table
 
 MAKE = ["make", "-s", "-j2"]
 
@@ -68,6 +68,17 @@ def same_tarball_twice():
             call(*MAKE, f"B={directory}", "dist")
             made += [p.read_bytes() for p in Path(directory).glob("*.tar.gz")]
         assert len(made) == 2 and made[0] == made[1]
+
+
+@table([("-O0", "-O0", ["HARDENING=-fPIE"]), ("-O1", "-O1", [])])
+def with_less_optimization(flags, more):
+    """Without a warning, and with nothing in what the kernel is given that nobody has set."""
+    with tempfile.TemporaryDirectory() as build:
+        call(*MAKE, f"B={build}", f"CFLAGS={flags} -g", *more)
+        done = subprocess.run([f"{build}/pktledger", "trace", "-t", "100ms", "--balance", "udp port 9"],
+                              capture_output=True, text=True, check=False)
+        require(done.returncode != 3, done.stderr.strip())
+        assert done.returncode == 0, done
 
 
 if __name__ == "__main__":
