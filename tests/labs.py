@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import os
+import re
 import signal
 import subprocess
 
@@ -137,14 +138,19 @@ class Hosts:
         to = ["--to", TARGET[to], *clear] if to else []
         return finish(self.start(side, command, *to, *args))
 
+    def listens(self, host, port):
+        """By TCP, of either family: a connection that has just ended has the port, too."""
+        sockets = self.do(host, "cat", "/proc/net/tcp", "/proc/net/tcp6")
+        return re.search(f":{port:04X} 0+:0000 0A ", sockets)
+
     @contextlib.contextmanager
     def serve(self, *args):
         """The server, once it listens; ended by a signal if it still runs."""
         open_to = [] if "--token-file" in args or "--new-token" in args else ["--insecure"]
         server = self.start("b", "recv", "--serve", "--listen", "::", *open_to, *args)
         try:
-            until(lambda: f":{PORT:04X} 0" in self.do("b", "cat", "/proc/net/tcp6")
-                  or server.poll() is not None, 20, "the server does not listen")
+            until(lambda: self.listens("b", PORT) or server.poll() is not None, 20,
+                  "the server does not listen")
             yield server
         finally:
             server.send_signal(signal.SIGTERM)

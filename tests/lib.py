@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BINARY = ROOT / os.environ.get("B", "build") / "pktledger"
 EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
+CROWDED = "PKTLEDGER_TEST_CROWDED" in os.environ  # make tsan
 PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
 TIMEOUT = 60 * PATIENCE  # seconds, of one command
 TOGETHER = 8  # cases at once, see together()
@@ -77,6 +78,11 @@ def together(function):
 def thorough(function):
     """A case of `make test-all` only."""
     return case(function) if EVERYTHING else function
+
+
+def crowded(function):
+    """Many callers at once: a thorough case that `make tsan` has, too."""
+    return case(function) if EVERYTHING or CROWDED else function
 
 
 def first(count, rows):

@@ -30,13 +30,13 @@ sanitize:
 # Races of threads, in what has any: senders and receivers, the carrier of a tap, readers of rules
 # and symbols. A report fails also where no test looks at how a command ended.
 THREADED := unit/traffic unit/drops/ksym unit/drops/nft unit/drops/owners unit/experiment \
-	bpf/xsk bpf/gen bpf/sink bpf/watch net/run net/export net/to
+	bpf/xsk bpf/gen bpf/sink bpf/watch net/run net/export net/to net/top
 RACES     = $(abspath $(B)/tsan/races)
 .PHONY: tsan
 tsan:
 	$(Q)rm -rf $(RACES) && mkdir -p $(RACES)
-	+$(Q)TSAN_OPTIONS=log_path=$(RACES)/of PKTLEDGER_TEST_PATIENCE=3 $(MAKE) --no-print-directory \
-		HARDENING= HARDENING_LD= WERROR= B=$(B)/tsan CC="$(CLANG)" \
+	+$(Q)TSAN_OPTIONS=log_path=$(RACES)/of PKTLEDGER_TEST_PATIENCE=3 PKTLEDGER_TEST_CROWDED=1 \
+		$(MAKE) --no-print-directory HARDENING= HARDENING_LD= WERROR= B=$(B)/tsan CC="$(CLANG)" \
 		CFLAGS='-O1 -g -fsanitize=thread' TESTS="$(THREADED)" test; rc=$$?; \
 		cat $(RACES)/* 2>/dev/null && exit 1; exit $$rc
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import chromium
-from lib import (PATIENCE, case, first, main, pktledger, require, rootless, started, table,
+from lib import (PATIENCE, case, crowded, first, main, pktledger, require, rootless, started, table,
                  thorough, until)
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
 from test_owners import ID, cgroup, cgroup2, receiver_in
@@ -347,7 +347,7 @@ def the_page_is_live_in_chromium():
             assert browser.ask("document.documentElement.scrollWidth <= innerWidth"), name
 
 
-@thorough
+@crowded
 def viewers_that_never_read():
     with exporting() as exporter, contextlib.ExitStack() as viewers:
         for _ in range(100):
@@ -380,7 +380,7 @@ GARBAGE = [b"", b"\n" * 1000, b"\0" * 100000, b"GET", b"GET /metrics\r\n\r\n", o
            b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: " + b",;q=" * 2000 + b"\r\n\r\n"]
 
 
-@thorough
+@crowded
 def callers_of_all_kinds():
     with exporting("udp port 9") as exporter:
         for garbage in GARBAGE:

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import inside, nft, nft_counters
 from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_error, assert_valid, case, directory, finish, first,
-                 is_suppressed, lost, main, table, thorough, together, until)
+                 assert_counters_agree, assert_error, assert_valid, case, crowded, directory, finish,
+                 first, is_suppressed, lost, main, table, thorough, together, until)
 
 FAILED, USAGE = 1, 2
 
@@ -248,7 +248,7 @@ def a_ledger_file_has_the_fate_of_each_number():
         assert [r[:2] for r in wire] == [[n, n] for n in range(3, COUNT, EACH)], wire[:3]
 
 
-@thorough
+@crowded
 def three_clients_at_once_are_served_in_turn():
     with Hosts() as hosts:
         hosts.drop("m", "forward", 3)
@@ -356,7 +356,7 @@ class Relay:
         self.listener.close()
 
 
-@thorough
+@crowded
 def tokens():
     with Hosts() as hosts, contextlib.ExitStack() as stack:
         right, wrong = (write_token(stack, text) for text in (SECRET, SECRET[:-1] + "0"))
@@ -425,7 +425,7 @@ def whoever_changes_a_byte_is_found_out(side, after):
             assert result.status == 0 and result.json["end"]["delivered"] == 100, result
 
 
-@thorough
+@crowded
 def a_thousand_silent_callers():
     """Whoever holds connections keeps nobody out, with TLS and without."""
     with Hosts() as hosts, contextlib.ExitStack() as stack:
@@ -450,8 +450,7 @@ def a_server_listens_where_it_was_told():
     with Hosts() as hosts:
         for args, at in ([], ["127.0.0.1", "::1"]), (["--listen", "127.0.0.2"], ["127.0.0.2"]):
             server = hosts.start("b", "recv", "--serve", *args)
-            until(lambda: f":{PORT:04X} 0" in hosts.do("b", "cat", "/proc/net/tcp"), 20,
-                  "it does not listen")
+            until(lambda: hosts.listens("b", PORT), 20, "it does not listen")
             try:
                 for address in ("127.0.0.1", "::1", "127.0.0.2", TARGET[4], TARGET[6]):
                     with inside(hosts.netns("b")):

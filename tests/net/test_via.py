@@ -144,8 +144,8 @@ def sshd(hosts):
                                   stderr=log,
                                   start_new_session=True)
         try:
-            until(lambda: f":{SSHD_PORT:04X} 0" in hosts.do("b", "cat", "/proc/net/tcp6")
-                  or server.poll() is not None, 20, "sshd does not listen")
+            until(lambda: hosts.listens("b", SSHD_PORT) or server.poll() is not None, 20,
+                  "sshd does not listen")
             assert server.poll() is None, (where / "log").read_text()
             yield {**os.environ, "PATH": f"{where}:{os.environ['PATH']}"}, server
         finally:
