@@ -70,6 +70,17 @@ def ratio(ours, theirs, wanted):
 
 
 @table([
+    ("few", 7, 0, None), ("all the same", 8, 0, [1, 1]), ("one differs", 40, 1, [1, 1]),
+    ("half differ", 20, 10, [1, 2]),
+])
+def interval_of_the_median(count, double, wanted):
+    """By the pairs themselves: an outlier does not widen it."""
+    ours = [{"run": run, "value": 2 if run < double else 1} for run in range(count)]
+    found = stats.ratio(ours, [{"run": run, "value": 1} for run in range(count)])
+    same(found.get("sure"), wanted)
+
+
+@table([
     ("none", "[]", 0),
     ("no bpftool", "", 0),
     ("only those that trace", '[{"type":"xdp"},{"type":"tracing"},{"type":"kprobe"}]', 2),

@@ -254,6 +254,8 @@ class Bench:
         entries = [Entry(ours, None), *(Entry(p, self.reason_against(p)) for p in row.peers)]
         result["disturbed_by"] = machine.others()
         with Lab(row.queues) as lab:
+            for end, command in row.path:
+                lab.do(end, *command.split(maxsplit=1 if command.startswith("nft ") else -1))
             for run in range(self.runs):
                 for entry in turns([e for e in entries if not e.reason], run):
                     self.take(lab, row, entry, load, run)
@@ -303,6 +305,7 @@ def conclude(row, entries):
         pairs = stats.ratio(ours["samples"], peer["samples"])
         peer["ratio"] = pairs and pairs["median"]
         peer["ratio_range"] = pairs and [pairs["min"], pairs["max"]]
+        peer["ratio_95"] = pairs and pairs.get("sure")
         peer.update(floor=entry.contender.floor, goal=entry.contender.goal,
                     verdict=None if ours["bound_by_load"] else
                     (stats.verdict_error if row.method == "gaps" else stats.verdict)(peer["ratio"], entry.contender.floor, entry.contender.goal))

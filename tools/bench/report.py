@@ -76,7 +76,9 @@ def table_lines(row):
         ratio = ""
         if entry.get("ratio") is not None:
             low, high = entry["ratio_range"]
-            ratio = f"{entry['ratio']:.2f} ({low:.2f} to {high:.2f})"
+            ratio = f"{entry['ratio']:.{3 if entry.get('ratio_95') else 2}f} ({low:.2f} to {high:.2f})"
+        if entry.get("ratio_95"):
+            ratio += ", median with 95 % {:.3f} to {:.3f}".format(*entry["ratio_95"])
         text = figure(entry, row["unit"])
         if entry.get("bound_by_load"):
             text += ", all that was offered"

@@ -52,6 +52,7 @@ class Row:
     note: str = None
     unit: str = "packets/s"
     counter: str = "rx_packets"  # receive, beside: what is counted
+    path: tuple = ()  # (end, command): what the path is made to be like
 
 
 def ours(command, args, end=TX, cpu=0, ready=None):
@@ -192,7 +193,12 @@ PERF = peer("perf record -e skb:kfree_skb", "perf record -q -a -e skb:kfree_skb 
 
 # As fast as one thread can: what nobody takes is dropped where the row says.
 LIVE = (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),)
-TCP = (served("iperf3", f"iperf3 -c {ADDR[RX]} -t {LONG}", "iperf3 -s", ("tcp", 5201)),)
+TCP = (served("iperf3", f"iperf3 -c {ADDR[RX]} -C cubic -t {LONG}", "iperf3 -s", ("tcp", 5201)),)
+SEGMENTS = ((TX, f"ethtool -K {DEV[TX]} tso off gso off"),
+            (TX, f"ip link set {DEV[TX]} gso_max_segs 1"))
+# Always the same ones, or chance decides what TCP reaches.
+LOSS = ((RX, "nft add table ip f; add chain ip f c { type filter hook prerouting priority 0; }; "
+             "add rule ip f c tcp dport 5201 meta length > 200 numgen inc mod 1000 1 drop"),)
 
 
 def dropped(name, title, observer, peers, **more):
@@ -274,8 +280,14 @@ ROWS = (
            (untraced(0.97, 0.99),), load=LIVE, sink="xdp", counter="rx_packets", unit="packets/s"),
     passed("trace-tcp", "TCP with TSO, traced", trace(), (untraced(0.97, 0.99),), load=TCP,
            counter="rx_bytes", unit="bytes/s"),
-    passed("balance-tcp", "TCP with TSO, its ledger kept", trace("--balance tcp port 5201"),
-           (untraced(0.95, 0.99),), load=TCP, counter="rx_bytes", unit="bytes/s"),
+    *(passed(f"balance-tcp{name}", f"TCP {what}, its ledger kept",
+             trace("--balance tcp port 5201"), (untraced(floor, goal),), load=TCP, path=path,
+             counter="rx_bytes", unit="bytes/s")
+      for name, what, path, floor, goal in (
+          ("", "with TSO", (), 0.95, 0.99),
+          ("-mtu", "without TSO", SEGMENTS, 0.95, 0.99),
+          ("-loss", "with TSO, a packet of 1,000 lost", LOSS, 0.95, 0.97),
+          ("-mtu-loss", "without TSO, a packet of 1,000 lost", SEGMENTS + LOSS, 0.95, 0.97))),
     pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
     *gap_rows(),
 )
