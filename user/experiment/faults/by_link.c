@@ -20,13 +20,6 @@
 #define TAP_RING	"the ring of the tap"
 #define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
-static int plan_neigh(struct fault_plan *p)
-{
-	p->fx->settle_ns += NEIGH_SETTLE;
-	fault_plan_flight(p, NEIGH_FLIGHT);
-	return 0;
-}
-
 /* The static entries go; who asks for the address now is not heard (PROGRAM_DEAF). */
 static int apply_neigh(struct fault_state *s, struct error *err)
 {
@@ -49,9 +42,7 @@ static int plan_ring(struct fault_plan *p)
 	} else {
 		fx->tc_burn_ns = BURN_NS;
 	}
-	fx->threaded_napi = true;
-	fault_plan_flight(p, 8 * VETH_RING);
-	return fault_plan_count(p, 2 * VETH_RING, "the ring of the device");
+	return 0;
 }
 
 static int slow_taps(struct fault_state *s, struct error *err)
@@ -223,10 +214,12 @@ static int apply_tunnel_header(struct fault_state *s, struct error *err)
 
 const struct fault_row faults_by_link[] = {
 	{"neigh", "nobody answers for the next hop's address", .is = UNRESOLVED, .tx = "socket",
-	 .programs = PROGRAM(DEAF), .plan = plan_neigh, .apply = apply_neigh},
+	 .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE, .flight = NEIGH_FLIGHT,
+	 .apply = apply_neigh},
 	/* it takes a large SO_SNDBUF: of the program */
 	{"tx_device", "the next device's ring is full: it takes its time",
-	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .plan = plan_ring},
+	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .fx.threaded_napi = true, .flight = 8 * VETH_RING,
+	 .holds = 2 * VETH_RING, .where = "the ring of the device", .plan = plan_ring},
 	{"tx_device:tap", "the ring of a tap is full: who reads it takes his time",
 	 .is = TAPPED | OF_PROGRAM, .holds = LAB_TAP_RING, .where = TAP_RING, .apply = slow_taps},
 	/*

@@ -56,7 +56,6 @@ static int plan_gso(struct fault_plan *p)
 	if (p->spec->tuning.receive.gro)
 		return fault_plan_refuse(p, -EINVAL, "leave --gro out",
 					 ": a socket with --gro takes merged packets as they are");
-	fx->threaded_napi = true;
 	fx->merge_ns = larger(pps ? MERGE_PACKETS * 1e9 / pps : 0, MERGE_MIN);
 	fx->merge_ns = smaller(fx->merge_ns, MERGE_MAX);
 	return 0;
@@ -104,7 +103,8 @@ const struct fault_row faults_by_program[] = {
 	 .plan = plan_native_xdp, .holds = CPUMAP_QUEUE, .where = "the queue of the CPU"},
 	{"gso", "a router merges packets, and a share cannot be taken apart again",
 	 FAULT_VALUE_SHARE, MERGED | ROUTED | RX_SOCKET | OF_PROGRAM, .rx = "socket",
-	 .programs = PROGRAM(MERGED), .cfg.merged_share = 1, .plan = plan_gso},
+	 .programs = PROGRAM(MERGED), .cfg.merged_share = 1, .fx.threaded_napi = true,
+	 .plan = plan_gso},
 	{"tc_ingress", "a tc program of the receiver drops a share", FAULT_VALUE_SHARE,
 	 AT_TC_INGRESS | RX_DEVICE, .rx = "socket", .programs = PROGRAM(INGRESS),
 	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_SHOT}},

@@ -60,9 +60,7 @@ static int plan_tbf(struct fault_plan *p)
 	fx->tbf_limit = TBF_LIMIT * p->bytes / p->frames;
 	fx->tbf_burst = TBF_BURST * p->bytes / p->frames;
 	fx->settle_ns += fx->tbf_limit * 8.0 / fx->tbf_bps * 1e9;
-	fx->threaded_napi = true;
 	p->passing *= TBF_SHARE;
-	fault_plan_flight(p, QDISC_FLIGHT);
 	return 0;
 }
 
@@ -94,12 +92,9 @@ static int plan_replace(struct fault_plan *p)
 	uint64_t flight = quarter < MIDWAY_FLIGHT ? quarter + 1 : MIDWAY_FLIGHT;
 	struct fault_effects *fx = p->fx;
 
-	fx->qdisc_replaced = true;
-	fx->tbf_bps = SLOW_BPS;
 	fx->tbf_burst = p->bytes / p->frames;
 	fx->tbf_limit =
 		fault_plan_ask(4 * flight * p->threads * p->segments * p->bytes / p->frames);
-	fx->threaded_napi = true; /* as in plan_tbf() */
 	fx->midway = flight / p->frames * p->segments / 2 + 1;
 	fault_plan_flight(p, flight);
 	return 0;
@@ -145,13 +140,15 @@ static int replace(struct fault_state *s, struct error *err)
 
 const struct fault_row faults_by_qdisc[] = {
 	{"qdisc", "a tbf on the sender's device, of the rate VALUE", FAULT_VALUE_RATE,
-	 IN_QDISC | OF_VETH, .tx = "socket", .plan = plan_tbf, .apply = apply_tbf},
+	 IN_QDISC | OF_VETH, .tx = "socket", .fx.threaded_napi = true, .flight = QDISC_FLIGHT,
+	 .plan = plan_tbf, .apply = apply_tbf},
 	{"qdisc:pfifo",
 	 "a pfifo with room for few packets, in a tbf that is slow when a run begins",
-	 .is = IN_QDISC | OF_VETH, .tx = "socket", .plan = plan_pfifo, .apply = apply_tbf,
-	 .begin = change_rate, .midway = change_rate},
+	 .is = IN_QDISC | OF_VETH, .tx = "socket", .fx.threaded_napi = true, .flight = QDISC_FLIGHT,
+	 .plan = plan_pfifo, .apply = apply_tbf, .begin = change_rate, .midway = change_rate},
 	{"qdisc:replace", "the sender's qdisc is replaced in mid-run, with its queue full",
-	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket", .plan = plan_replace,
-	 .apply = apply_tbf, .midway = replace},
+	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket",
+	 .fx = {.threaded_napi = true, .qdisc_replaced = true, .tbf_bps = SLOW_BPS},
+	 .plan = plan_replace, .apply = apply_tbf, .midway = replace},
 	{NULL},
 };

@@ -391,6 +391,8 @@ int fault_plan_row(struct fault_plan *p, const struct fault_row *row)
 
 	for (size_t i = 0; i < sizeof(row->fx); i++)
 		((char *)p->fx)[i] |= bits[i];
+	if (row->flight)
+		fault_plan_flight(p, row->flight);
 	ret = row->plan ? row->plan(p) : 0;
 	return ret || !row->holds ? ret : fault_plan_count(p, row->holds, row->where);
 }

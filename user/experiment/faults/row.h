@@ -134,7 +134,8 @@ struct fault_row {
 	/* What the experiment has to respect beside the kinds: each bit of this, and of frames ...
 	 */
 	struct fault_effects fx;
-	uint64_t holds; /* ... twice as many as this in `where`; 0: as many as come */
+	unsigned flight; /* ... so many of a sending thread in flight; 0: as usual */
+	uint64_t holds;	 /* ... twice as many as this in `where`; 0: as many as come */
 	const char *where;
 	/* What depends on the experiment, in path order. NULL: nothing. */
 	int (*plan)(struct fault_plan *p);
