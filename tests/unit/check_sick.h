@@ -139,6 +139,11 @@ static void qdisc(struct host *h)
 	strcpy(h->f.link[0].qdisc, "pfifo limit 10");
 }
 
+static void tc_filter(struct host *h)
+{
+	move(h, "here", "eth1:qdisc:clsact", 60);
+}
+
 static void shared_irqs(struct host *h)
 {
 	busy(h);

@@ -264,7 +264,7 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 
 /* Counters that are in no other place; both samples have them. */
 struct stack_sample {
-	uint64_t conntrack_drops; /* no room in the table, or no memory: drop + early_drop */
+	uint64_t conntrack_drops; /* no room in the table, or no memory; not early_drop, which made room */
 	uint64_t conntrack_clashes;
 	uint64_t nfqueue_drops; /* packets that a queue to user space had no room for */
 	uint64_t ovs_lost;	/* packets that Open vSwitch could not give to its daemon */

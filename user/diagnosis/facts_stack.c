@@ -196,7 +196,7 @@ void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
 		return;
 	conntrack = read_conntrack();
 	sample->conntrack_clashes = conntrack.clashes;
-	sample->conntrack_drops = conntrack.drops + column("stat/nf_conntrack", "early_drop", true);
+	sample->conntrack_drops = conntrack.drops;
 	text = read_net("netfilter/nfnetlink_queue");
 	if (text)
 		sample->nfqueue_drops = nfqueue_drops(text);

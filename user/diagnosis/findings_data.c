@@ -246,6 +246,12 @@ const struct finding_row finding_rows[] = {
 	 "the IP stack saw it.",
 	 .evidence = LOST, .wanted = "the filter reviewed",
 	 .command = "tc -s filter show dev {ifname} ingress"},
+	{STAGE_TC_INGRESS, "tc-filter", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,
+	 "A tc filter or program of {ifname} dropped packets, on their way in or out.",
+	 "What filters of clsact drop is one counter for both directions. `pktledger trace` shows "
+	 "in which the packets went, and `pktledger trace --by flow` whose they are.",
+	 .evidence = FINDING_MOVED, .wanted = "the filter reviewed",
+	 .command = "tc -s filter show dev {ifname} ingress"},
 	{STAGE_L2, "l2-otherhost", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The frame was addressed to another MAC address than the receiving device's[ ({ifname})].",
 	 "The frame carried another destination MAC address than the interface has, and came all "

@@ -113,6 +113,24 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 	judge_loss(out, f, STAGE_QDISC, about, &facts);
 }
 
+static void judge_filters(const struct facts *f, struct check_findings *out,
+			  const struct facts_link *link)
+{
+	char name[COUNTER_NAME_LEN];
+	struct binds b = {};
+	uint64_t lost, total;
+
+	snprintf(name, sizeof(name), "%s:qdisc:clsact", link->dev.link.ifname);
+	lost = facts_moved(f, FACTS_HERE, name);
+	total = facts_total(f, FACTS_HERE, name);
+	bind_loss(&b, f->window_ns, name, lost, total);
+	bind_text(&b, "ifname", link->dev.link.ifname);
+	if (lost)
+		judge_state(out, f, "tc-filter", about_link(link, lost), &b);
+	else if (total)
+		judge_history(out, STAGE_TC_INGRESS, name, total);
+}
+
 /* What will lose. */
 
 static unsigned queues_of(const struct facts_link *link)
@@ -223,6 +241,7 @@ void judge_links(const struct facts *f, struct check_findings *out)
 		for (unsigned j = 0; j < link->n_losses; j++)
 			judge_loss_of(f, out, link, &link->loss[j]);
 		judge_qdisc(f, out, link);
+		judge_filters(f, out, link);
 		judge_delays(f, out, link);
 		judge_settings(f, out, link);
 	}

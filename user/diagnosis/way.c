@@ -177,6 +177,7 @@ bool way_silent_read(const struct netns *ns, struct way_silent *silent)
 struct port_search {
 	const struct endpoint *to;
 	uint32_t at; /* namespace that has the address */
+	unsigned spaces;
 	bool open;
 };
 
@@ -196,18 +197,19 @@ static int search_port(void *arg, const struct netns *ns)
 	if (netdev_hop(ns, s->to, &ifindex) != HOP_LOCAL)
 		return 0;
 	s->at = ns->inum;
+	s->spaces++;
 	s->open |= sockmem_udp(ns, AF_UNSPEC, s->to->port, on_socket, s) != 0;
 	return s->open;
 }
 
-/* The namespace in which it is; 0: it is open, or not of this host. */
+/* The namespace in which it is; 0: it is open, or not in exactly one of this host. */
 static uint32_t closed_at(const struct translated *t)
 {
 	struct port_search s = {.to = &t->backend};
 
 	if (t->protocol == IPPROTO_UDP)
 		netns_each(search_port, &s);
-	return s.open ? 0 : s.at;
+	return s.open || s.spaces > 1 ? 0 : s.at;
 }
 
 /* The rule that still leads to this address; of a map or of iptables none is found. */

@@ -144,6 +144,7 @@ static void add_names(struct counters *c, const struct counters_device *d)
 		uint64_t value;
 		bool level;
 	} qdisc[] = {{"drops", d->qdisc.drops, false},
+		     {"clsact", d->qdisc.clsact_drops, false},
 		     {"requeues", d->qdisc.requeues, false},
 		     {"qlen", d->qdisc.qlen, true}};
 	char name[COUNTER_NAME_LEN];

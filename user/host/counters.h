@@ -17,6 +17,7 @@
  *   arp_cache:unresolved_discards         /proc/net/stat/arp_cache, ndisc_cache; scope "host"
  *   v-rx:rx_dropped                       IFLA_STATS64
  *   v-tx:qdisc:drops                      root qdiscs of the device
+ *   v-tx:qdisc:clsact                     drops of its tc filters, both ways
  *   ethtool:v-rx:rx_queue_0_xdp_drops     ethtool -S, blanks at its ends cut
  *   qstat:eth1:rx-hw-drops                netdev-genl
  *

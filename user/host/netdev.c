@@ -301,6 +301,8 @@ int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const
 	return nl_request(ns, nlh);
 }
 
+#define RECENT 200 /* 1/100 s since a packet was to be sent there */
+
 struct asked {
 	unsigned ifindex;
 	struct endpoint who; /* no family: none yet */
@@ -311,8 +313,12 @@ static int on_asked(const struct nlmsghdr *nlh, void *arg)
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *dst = nl_attr(nlh, sizeof(*nd), NDA_DST);
 	struct asked *asked = arg;
+	struct nda_cacheinfo cache = {.ndm_used = RECENT};
+	bool asks = nd->ndm_state & NUD_INCOMPLETE;
 
-	if (asked->who.family || !(nd->ndm_state & NUD_INCOMPLETE) ||
+	nl_copy(nl_attr(nlh, sizeof(*nd), NDA_CACHEINFO), &cache, sizeof(cache));
+	asks |= !asked->ifindex && nd->ndm_state & NUD_FAILED && cache.ndm_used < RECENT;
+	if (asked->who.family || !asks ||
 	    (asked->ifindex && (unsigned)nd->ndm_ifindex != asked->ifindex))
 		return MNL_CB_OK;
 	asked->who.family = nd->ndm_family;

@@ -103,8 +103,9 @@ int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const 
 int netdev_set_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
 		     const uint8_t *mac);
 /*
- * The kernel is asking for a neighbour right now (NUD_INCOMPLETE), on this device (0: on any):
- * packets may wait for it, how many is shown nowhere. False if it cannot be read.
+ * The kernel is asking for a neighbour right now (NUD_INCOMPLETE), on this device (0: on any, or has
+ * done so just now, in vain): packets may wait for it, how many is shown nowhere. False if it cannot
+ * be read.
  */
 bool netdev_asks_neigh(const struct netns *ns, unsigned ifindex, struct endpoint *who);
 /*

@@ -755,7 +755,7 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	page_end(p);
 	begin_line(p, STYLE_DIM, "not counted");
 	page_words(p, STYLE_PLAIN,
-		   "what firewalls, tc and XDP programs drop: `pktledger trace` shows it");
+		   "what firewalls, bridges, tcx and XDP programs drop: `pktledger trace` shows it");
 	page_end(p);
 }
 

@@ -418,6 +418,8 @@ static const char *words_of(const char *key)
 		while ((dot = strchr(at, '.')) && dot[1] >= '0' && dot[1] <= '9') /* eth0.100 */
 			at = dot + 1;
 		at = dot ? dot : at;
+	} else if (!strncmp(key, "granted_mode.", 13)) {
+		snprintf(words, sizeof(words), "%s XDP mode", key + 13);
 	} else {
 		snprintf(words, sizeof(words), "%s", key);
 	}

@@ -39,6 +39,7 @@ static const struct sick {
 	{no_memory, "nic-memory", 1, CHECK_INTERFACE, 0, NULL, NULL},
 	{send_ring, "tx-device", 1, CHECK_INTERFACE, 40, NULL, NULL},
 	{qdisc, "qdisc", 1, CHECK_INTERFACE, 50, "root", "pfifo limit 1000"},
+	{tc_filter, "tc-filter", 1, CHECK_INTERFACE, 60, NULL, NULL},
 	{shared_irqs, "nic-irq", 1, CHECK_INTERFACE, 0, "66", "1"},
 	{polled_without_end, "nic-irq", 1, CHECK_INTERFACE, 0, "64", "1"},
 	{one_queue, "nic-queues", 1, CHECK_INTERFACE, 0, "combined", "4"},

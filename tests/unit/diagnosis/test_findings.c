@@ -563,6 +563,7 @@ CASE(stages_of_states)
 		{STAGE_WIRE, "nic-crc nic-allowance "},
 		{STAGE_TX_DEVICE, "nic-paused mtu-peer "},
 		{STAGE_XDP, "xdp-generic "},
+		{STAGE_TC_INGRESS, "tc-filter "},
 		{STAGE_L2, "mtu-mismatch "},
 		{STAGE_BACKLOG, "backlog-flow-limit rfs-half "},
 		{STAGE_NETFILTER, "conntrack-full conntrack-near nfqueue "},

@@ -261,7 +261,7 @@ CASE(differences_in_words)
 		"\n  rate                              2.000 kpps -> 3.000 kpps\n",
 		"\n  frame                             1,512 bytes -> 1,514 bytes\n",
 		"\n  direct io                         on -> off\n",
-		"\n  granted mode tx                   skb -> -\n",
+		"\n  tx XDP mode                       skb -> -\n",
 		"\n  --rcvbuf                          the default -> 64k\n",
 		"\n  in flight   ",
 		"\n  sent at     ",
