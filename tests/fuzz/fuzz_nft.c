@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rc |= nftlist_parse(second + 1, &after);
 	if (!rc)
 		nftlist_compare(&before, &after, HOOK_NONE, &result);
-	nftrules_result_free(&result);
 	list_free(&before);
 	list_free(&after);
 	free(first);

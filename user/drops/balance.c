@@ -575,8 +575,7 @@ static int finish(const struct balance *b, const struct search *s, int rc, struc
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
 		m->unjudged += b->doubtful[i];
-	if (filter_unread(b->skel->obj, &m->filter_unread))
-		m->filter_unread = 0;
+	m->filter_unread = filter_unread(b->skel->obj);
 	m->queued += lacking(b);
 	return 0;
 }

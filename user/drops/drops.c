@@ -113,11 +113,13 @@ int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
 	return rc;
 }
 
-int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
+struct trace_fragments drops_read_fragments(const struct drops *d)
 {
+	struct trace_fragments sum;
 	const __u32 zero = 0;
 
-	return trace_sum(d->skel->maps.fragment_counts, &zero, sum, sizeof(*sum));
+	trace_sum(d->skel->maps.fragment_counts, &zero, &sum, sizeof(sum));
+	return sum;
 }
 
 struct trace_tails *drops_tails(const struct drops *d)
@@ -240,24 +242,22 @@ int drops_read(const struct drops *d, struct drops_cause *out, int max)
 	return n;
 }
 
-int drops_read_losses(const struct drops *d, struct drops_losses *l)
+struct drops_losses drops_read_losses(const struct drops *d)
 {
 	const struct drops_bpf *s = d->skel;
 	uint64_t missed = trace_misses(s->progs.kfree_skb) + trace_misses(s->progs.consume_skb);
 	const __u32 zero = 0;
+	struct drops_losses l;
 	struct trace_begun sum;
-	int rc = trace_sum(s->maps.losses, &zero, &l->bpf, sizeof(l->bpf));
 
-	if (!rc)
-		rc = trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
-	if (rc)
-		return rc;
+	trace_sum(s->maps.losses, &zero, &l.bpf, sizeof(l.bpf));
+	trace_sum(s->maps.begun, &zero, &sum, sizeof(sum));
 	/* what an observer missed is no loss where its second program took it */
-	l->recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
-			      trace_misses(s->progs.xdp_redirect_err) +
-			      trace_misses(s->progs.xdp_devmap_xmit) +
-			      trace_misses(s->progs.xdp_cpumap_enqueue);
-	return 0;
+	l.recursion_misses = (missed > sum.taken ? missed - sum.taken : 0) +
+			     trace_misses(s->progs.xdp_redirect_err) +
+			     trace_misses(s->progs.xdp_devmap_xmit) +
+			     trace_misses(s->progs.xdp_cpumap_enqueue);
+	return l;
 }
 
 /* The socket iterator shows the sockets of the namespace in which it is read. */

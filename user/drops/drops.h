@@ -52,7 +52,7 @@ int drops_map_fd(const struct drops *d, const char *name);
  * the latter are of use only if cfg.fragments is set. 0 or -errno.
  */
 int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
-int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
+struct trace_fragments drops_read_fragments(const struct drops *d);
 
 struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails`, mapped */
 
@@ -93,7 +93,7 @@ uint64_t drops_packets(const struct drops *d);
 /* All causes with their counts. Returns how many were written (at most `max`) or -errno. */
 int drops_read(const struct drops *d, struct drops_cause *out, int max);
 
-int drops_read_losses(const struct drops *d, struct drops_losses *l);
+struct drops_losses drops_read_losses(const struct drops *d);
 
 /*
  * Walks over the receive queues of the UDP sockets on the flow's port in `ns`, when nobody sends or

@@ -497,18 +497,17 @@ int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags,
 	return slots && scratch ? bpf_map__set_max_entries(scratch, (__u32)slots) : -ENOENT;
 }
 
-int filter_unread(const struct bpf_object *obj, uint64_t *packets)
+uint64_t filter_unread(const struct bpf_object *obj)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
 	struct filter_scratch sum; /* words of 64 bits; only one is a counter */
-	int rc = map ? 0 : -ENOENT;
+	uint64_t packets = 0;
 
-	*packets = 0;
-	for (__u32 slot = 0; !rc && slot < bpf_map__max_entries(map); slot++) {
-		rc = trace_sum(map, &slot, &sum, sizeof(sum));
-		*packets += sum.unread;
+	for (__u32 slot = 0; slot < bpf_map__max_entries(map); slot++) {
+		trace_sum(map, &slot, &sum, sizeof(sum));
+		packets += sum.unread;
 	}
-	return rc;
+	return packets;
 }
 
 /* Filters */

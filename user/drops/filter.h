@@ -63,9 +63,9 @@ int filter_install(const struct filter *f, struct bpf_object *obj, struct error 
 
 /*
  * Packets so far, on all CPUs, that did not match because bytes which the filter asks for could not
- * be read. `obj` is loaded and has had filter_install(). 0 or -errno.
+ * be read. `obj` is loaded and has had filter_install().
  */
-int filter_unread(const struct bpf_object *obj, uint64_t *packets);
+uint64_t filter_unread(const struct bpf_object *obj);
 
 /*
  * The same filter in user space, by libpcap's interpreter: whether a packet of `length` bytes, of

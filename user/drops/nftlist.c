@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/mem.h"
 #include "host/counters.h"
 
 #define JUMPS_DEEP 16	      /* NFT_JUMP_STACK_SIZE */
-#define NFT_RULES  64	      /* in a result */
 #define RULESET	   "nftables" /* the list of all that it has */
 
 /* A jump or goto, from chain to chain. */
@@ -348,7 +346,6 @@ void nftlist_compare(struct list *before, const struct list *after, enum netfilt
 	unsigned hooks = hook ? 1U << hook : ~0U;
 
 	memset(out, 0, sizeof(*out));
-	out->rule = mem_zero(NFT_RULES, sizeof(*out->rule));
 	/* on Linux 6.1 stagemap does not always tell them apart */
 	if (hook == HOOK_PREROUTING)
 		hooks |= 1U << HOOK_INGRESS;

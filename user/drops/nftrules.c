@@ -31,7 +31,6 @@ struct place {
 };
 
 struct nftrules {
-	const char *program;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t work, done;
@@ -41,10 +40,9 @@ struct nftrules {
 };
 
 /* Without the lock. */
-static int read_list(const struct nftrules *n, const struct netns *ns, struct list *list,
-		     char problem[160])
+static int read_list(const struct netns *ns, struct list *list, char problem[160])
 {
-	char *const argv[] = {(char *)n->program, "-j", "list", "ruleset", NULL};
+	char *const argv[] = {"nft", "-j", "list", "ruleset", NULL};
 	struct error err = {};
 	char *text;
 	int ret = netns_exec_read(ns, argv, LIST_MS, LIST_MOST, &text, &err);
@@ -69,7 +67,7 @@ static void do_work(struct nftrules *n, struct place *p)
 	bool legacy, failed;
 
 	pthread_mutex_unlock(&n->lock);
-	failed = read_list(n, &p->ns, &list, problem);
+	failed = read_list(&p->ns, &list, problem);
 	if (failed)
 		list_free(&list);
 	legacy = netns_has_xtable(&p->ns, "");
@@ -114,14 +112,13 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-int nftrules_open(struct nftrules **rules, const char *nft)
+struct nftrules *nftrules_new(void)
 {
 	struct nftrules *n = mem_new(n);
 	pthread_condattr_t attr;
 	sigset_t all, before;
 	int ret;
 
-	n->program = nft ? nft : "nft";
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -132,10 +129,10 @@ int nftrules_open(struct nftrules **rules, const char *nft)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = -pthread_create(&n->thread, NULL, worker, n);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret)
-		free(n);
-	*rules = ret ? NULL : n;
-	return ret;
+	if (!ret)
+		return n;
+	free(n);
+	return NULL;
 }
 
 static struct place *find(struct nftrules *n, uint32_t inum)
@@ -266,10 +263,4 @@ void nftrules_close(struct nftrules *n)
 		netns_close(&n->place[i].ns);
 	}
 	free(n);
-}
-
-void nftrules_result_free(struct nft_result *r)
-{
-	free(r->rule);
-	*r = (struct nft_result){};
 }

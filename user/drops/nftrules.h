@@ -16,7 +16,8 @@
 #include "host/netns.h"
 #include "drops/stagemap.h"
 
-#define NFT_NAME 64
+#define NFT_NAME  64
+#define NFT_RULES 64 /* in a result */
 
 struct nftrules;
 
@@ -39,14 +40,14 @@ struct nft_rule {
 };
 
 struct nft_result {
-	struct nft_rule *rule; /* those that moved first, most packets first; at most NFT_RULES */
+	struct nft_rule rule[NFT_RULES]; /* those that moved first, most packets first */
 	unsigned n;
 	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };
 
-/* Starts the thread. `nft`: the program, borrowed; NULL: "nft" from PATH. -errno. */
-int nftrules_open(struct nftrules **n, const char *nft);
+/* Starts the thread. NULL: it cannot. */
+struct nftrules *nftrules_new(void);
 
 /*
  * Takes the first list of this namespace, now and in the thread; nothing is done if it has one. The
@@ -63,11 +64,10 @@ bool nftrules_wait(struct nftrules *n, int timeout_ms);
 
 /*
  * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the
- * first list. The result is the caller's, nftrules_result_free().
+ * first list.
  */
 int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		     enum netfilter_hook hook, int timeout_ms, struct nft_result *out);
-void nftrules_result_free(struct nft_result *r);
 
 void nftrules_close(struct nftrules *n);
 

@@ -30,6 +30,15 @@
 #define SMALLEST    (sizeof(struct sample) + 8) /* in the ring */
 #define CLOCK_EVERY 64				/* samples between two readings of the clock */
 
+struct watch_samples {
+	struct ring_buffer *ring; /* NULL: nobody reads them */
+	samples_each *each;
+	void *arg;
+	uint64_t deadline_ns;
+	uint64_t read;
+	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
+};
+
 struct watch {
 	struct watch_bpf *skel;
 	struct bpf_program *prog; /* on kfree_skb */
@@ -49,6 +58,7 @@ struct watch {
 	uint64_t slots_used, overflow_used;
 	void *batch_keys;
 	struct watch_count *batch_values;
+	struct watch_samples samples;
 };
 
 /* The stretch in which all drop sites of packets freed as used up lie. */
@@ -252,6 +262,7 @@ void watch_close(struct watch *w)
 {
 	if (!w)
 		return;
+	ring_buffer__free(w->samples.ring);
 	trace_unmap(w->slot, w->slots_size);
 	trace_unmap(w->other, w->others_size);
 	trace_unmap(w->burst, w->bursts_size);
@@ -405,7 +416,7 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->run_ns = cost.run_ns;
 	s->runs = cost.runs;
 	if (w->has_filter)
-		filter_unread(w->skel->obj, &s->filter_unread);
+		s->filter_unread = filter_unread(w->skel->obj);
 	s->slots = w->cpus * w->slots;
 	s->slots_used = w->slots_used;
 	s->overflow = w->keys;
@@ -421,13 +432,6 @@ struct watch_shared watch_shared(const struct watch *w)
 void watch_sampling(struct watch *w, bool on)
 {
 	__atomic_store_n(&w->skel->bss->watch_unsampled, !on, __ATOMIC_RELAXED);
-}
-
-int watch_samples(const struct watch *w)
-{
-	int fd = bpf_map__fd(w->skel->maps.samples);
-
-	return fd < 0 ? -1 : fd;
 }
 
 /* The i-th list of windows of a set: each program has one for each CPU. NULL: no more. */
@@ -478,20 +482,11 @@ bool watch_bursts_fill(const struct watch *w)
 
 /* Samples */
 
-struct samples {
-	struct ring_buffer *ring;
-	samples_each *each;
-	void *arg;
-	uint64_t deadline_ns;
-	uint64_t read;
-	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
-};
-
 static int take_sample(void *arg, void *data, size_t size)
 {
 	const struct sample *sample = data;
 	const uint64_t *stack = (const uint64_t *)(sample + 1);
-	struct samples *s = arg;
+	struct watch_samples *s = arg;
 	struct sample tagged;
 	uint32_t tag;
 	const uint8_t *bytes;
@@ -520,36 +515,24 @@ static int take_sample(void *arg, void *data, size_t size)
 	return s->read % CLOCK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
 }
 
-int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
+int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct error *err)
 {
-	struct samples *s = mem_new(s);
+	struct watch_samples *s = &w->samples;
 
 	s->each = each;
 	s->arg = arg;
-	s->ring = ring_buffer__new(fd, take_sample, s, NULL);
-	if (!s->ring) {
-		free(s);
-		return error_errno(err, STATUS_FAILED, -errno, NULL,
-				   "cannot map the ring of samples");
-	}
-	*out = s;
-	return 0;
+	s->ring = ring_buffer__new(bpf_map__fd(w->skel->maps.samples), take_sample, s, NULL);
+	return error_errno(err, STATUS_FAILED, s->ring ? 0 : -errno, NULL,
+			   "cannot map the ring of samples");
 }
 
-int64_t samples_read(struct samples *s, uint64_t budget_ns)
+int64_t watch_read_samples(struct watch *w, uint64_t budget_ns)
 {
+	struct watch_samples *s = &w->samples;
 	int rc;
 
 	s->read = 0;
 	s->deadline_ns = budget_ns ? clock_now() + budget_ns : 0;
 	rc = ring_buffer__consume(s->ring);
 	return rc < 0 && rc != -ETIME ? rc : (int64_t)s->read;
-}
-
-void samples_close(struct samples *s)
-{
-	if (!s)
-		return;
-	ring_buffer__free(s->ring);
-	free(s);
 }

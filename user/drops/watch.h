@@ -127,16 +127,11 @@ struct watch_shared watch_shared(const struct watch *w);
 /* Whether samples are taken, if they were asked for; at first they are. */
 void watch_sampling(struct watch *w, bool on);
 
-/* The ring of samples, for samples_open(); -1: none were asked for. */
-int watch_samples(const struct watch *w);
-
 /* Detaches and frees. NULL is allowed. */
 void watch_close(struct watch *w);
 
 /* The ring in which it leaves samples of dropped packets. */
 #define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 and what is kept of its packet */
-
-struct samples;
 
 /*
  * `stack`: sample->frames addresses; `bytes`: sample->len of the packet, with its VLAN tag in
@@ -145,17 +140,14 @@ struct samples;
 typedef void samples_each(void *arg, const struct sample *sample, const uint64_t *stack,
 			  const uint8_t *bytes);
 
-/* `fd`: watch_samples(), borrowed. 0 or -errno. */
-int samples_open(struct samples **s, int fd, samples_each *each, void *arg, struct error *err);
+/* If spec.cfg.snaplen asked for them. 0 or -errno. */
+int watch_open_samples(struct watch *w, samples_each *each, void *arg, struct error *err);
 
 /*
  * Calls `each` for what has come since, oldest first, for as long as `budget_ns`; what is left is
  * for the next call. 0: for all that is there when it is called. Returns how many, or -errno.
  */
-int64_t samples_read(struct samples *s, uint64_t budget_ns);
-
-/* NULL is allowed. */
-void samples_close(struct samples *s);
+int64_t watch_read_samples(struct watch *w, uint64_t budget_ns);
 
 /*
  * What XDP loses without an skb: bpf/xdp.bpf.c on the xdp: tracepoints, loaded, attached and

@@ -455,8 +455,10 @@ void site_end(struct site *s, struct result *res)
 {
 	struct trace_fragments here;
 
-	if (s->fragments && s->traced && !drops_read_fragments(s->tracer.drops, &here))
+	if (s->fragments && s->traced) {
+		here = drops_read_fragments(s->tracer.drops);
 		sum_words(&res->fragments, &here, sizeof(here));
+	}
 	if (s->sender)
 		sender_result(s->sender, res);
 	if (res->duration_ns)

@@ -145,9 +145,8 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res)
 {
 	struct result_losses *out = &res->losses;
-	struct drops_losses l = {};
+	const struct drops_losses l = drops_read_losses(t->drops);
 
-	drops_read_losses(t->drops, &l);
 	res->late += l.bpf.late;
 	out->causes_full += l.bpf.causes_full;
 	out->stamp_unreadable += l.bpf.stamp_unreadable;

@@ -52,9 +52,9 @@ struct live {
 	struct netns ns;   /* that the spec names; its UDP sockets, in case they close: */
 	struct list bound; /* struct bound */
 
-	struct samples *samples; /* single drops; NULL: not asked for */
-	bool payload, benign;	 /* of them */
-	uint64_t realtime_off;	 /* CLOCK_REALTIME - ktime_now() */
+	/* Single drops. */
+	bool payload, benign;  /* of them */
+	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
 	live_each_drop *each;
 	void *each_arg;
 };
@@ -728,7 +728,6 @@ void live_close(struct live *l)
 {
 	if (!l)
 		return;
-	samples_close(l->samples);
 	watch_close(l->watch);
 	nat_close(l->parts.nat);
 	inodes_close(l->inodes);
@@ -800,11 +799,11 @@ int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *e
 	l->each = each;
 	l->each_arg = arg;
 	watch_sampling(l->watch, !l->spec.few_samples);
-	return samples_open(&l->samples, watch_samples(l->watch), take_sample, l, err);
+	return watch_open_samples(l->watch, take_sample, l, err);
 }
 
 int64_t live_read_drops(struct live *l, uint64_t budget_ns)
 {
 	l->realtime_off = when_now() - ktime_now();
-	return samples_read(l->samples, budget_ns);
+	return watch_read_samples(l->watch, budget_ns);
 }

@@ -253,7 +253,7 @@ int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *e
 /* Of few_samples: from here on they are taken, or not. */
 void live_sampling(struct live *l, bool on);
 
-/* As samples_read(). */
+/* As watch_read_samples(). */
 int64_t live_read_drops(struct live *l, uint64_t budget_ns);
 
 #endif

@@ -24,7 +24,7 @@
 struct why {
 	struct owners *owners;
 	struct readings *readings;
-	struct nftrules *rules;	    /* NULL: no memory for it */
+	struct nftrules *rules;	    /* NULL: not possible */
 	struct list conntracks;	    /* struct conntrack_noted */
 	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
 	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
@@ -121,7 +121,7 @@ struct why *why_new(const struct live_spec *spec, struct live *l)
 	w->owners = spec->owners;
 	w->conntracks.size = sizeof(struct conntrack_noted);
 	w->readings = readings_new(spec->owners);
-	nftrules_open(&w->rules, NULL);
+	w->rules = nftrules_new();
 	live_add_source(l, &(struct live_source){.start = start, .collect = collect, .arg = w});
 	return w;
 }
@@ -209,7 +209,6 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 	if (!nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
 			      RULES_PATIENCE_MS, &result))
 		put_rules(w, &result, f);
-	nftrules_result_free(&result);
 	netns_close(&ns);
 }
 

@@ -64,7 +64,6 @@ static void expect(enum netfilter_hook hook, const char *const *rows)
 	}
 	if (result.n > n)
 		fail_msg("too much: %s", describe(&result.rule[n]));
-	nftrules_result_free(&result);
 	list_free(&before);
 	list_free(&after);
 }
@@ -118,11 +117,9 @@ CASE(rules_that_were_not_there)
 	nftlist_compare(&before, &after, HOOK_INGRESS, &result);
 	assert_int_equal(result.n, 1);
 	assert_string_equal(describe(&result.rule[0]), "moved netdev n ing 2 drop 2 exact");
-	nftrules_result_free(&result);
 	/* and all that are gone */
 	nftlist_compare(&after, &before, HOOK_NONE, &result);
 	assert_int_equal(result.n, 0);
-	nftrules_result_free(&result);
 	list_free(&after);
 }
 
@@ -136,7 +133,6 @@ CASE(counters_that_were_reset)
 	nftlist_compare(&before, &after, HOOK_NONE, &result);
 	for (unsigned i = 0; i < result.n; i++)
 		assert_int_not_equal(result.rule[i].kind, NFT_RULE_MOVED);
-	nftrules_result_free(&result);
 	list_free(&before);
 	list_free(&after);
 }
@@ -194,7 +190,6 @@ CASE(families)
 		nftlist_compare(&before, &after, found[i].hook, &result);
 		assert_int_equal(result.n, 1);
 		assert_string_equal(describe(&result.rule[0]), found[i].rule);
-		nftrules_result_free(&result);
 	}
 	list_free(&after);
 }
@@ -225,7 +220,6 @@ CASE(many)
 	assert_int_equal(result.n, 64);
 	for (unsigned i = 0; i < result.n; i++)
 		assert_int_equal(result.rule[i].packets, 1000 - i);
-	nftrules_result_free(&result);
 	list_free(&after);
 	free(text);
 }
