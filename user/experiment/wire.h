@@ -2,7 +2,7 @@
 /*
  * The wire between two hosts: the connection (conn.c), a program that carries it (via.c), who may
  * use it (tls.c), and what is said (msg.c). The client asks, the server answers each request; each
- *is an object with a "type".
+ * is an object with a "type".
  *
  *	server: hello     {protocol, version, host}
  *	        busy      {}    another experiment is running: what is due comes later
