@@ -60,11 +60,11 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /*
  * As page_words(), with members of `o` in their places: "{host}" as it is, "{sent#}" as
- * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many(), of a list
- * its length,
- * "{gro|on|off}" one of two texts, "{qdisc:none}" what is said if it is not there; a member of a
- * member is "{hosts.tx}". A text that begins with "{?waits}" is left out if that member is not
- * there, or is 0, false or empty; with "{<left}" unless it is below 0.
+ * page_number() has it, in one word, "{sent#packet}" with what it counts, by fmt_many() (a list:
+ * its length), "{gro|on|off}" one of two texts, "{qdisc:none}" what is said if it is not there; a
+ * member of a member is "{hosts.tx}". A text that begins with "{?waits}" is left out if that member
+ * is not there, or is 0, false or empty; with "{<left}" unless it is below 0. The text is not of a
+ * document.
  */
 void page_fill(struct page *p, enum style style, const struct json_object *o, const char *text);
 
@@ -81,8 +81,8 @@ char *page_glue(char *s);
 /* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". */
 char *page_share(uint64_t part, uint64_t whole);
 
-/* Starts a line of the table, up to page_end(); the detail follows with page_words(). `whole` 0: no
- * share. */
+/* Starts a line of the table; the detail follows with page_words(), and page_end() ends it. With
+ * `whole` 0 there is no share. */
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole);
 

@@ -257,10 +257,6 @@ static void put_sender(struct page *p, const struct json_object *sender)
 
 void print_joined(const struct print_view *v, const struct json_object *document)
 {
-	static const struct page_fact stranger[] = {
-		{"not known", "delivered", STYLE_WARN, .indent = 2,
-		 .text = "delivered of stream {stream}, base {base}"},
-	};
 	size_t senders = json_get_length(document, "senders");
 	size_t notes = json_get_length(document, "notes");
 	struct page p = print_page(v, json_get_u64(json_get(document, "end"), "attempted"));
@@ -270,7 +266,10 @@ void print_joined(const struct print_view *v, const struct json_object *document
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(document, "senders", i));
 	for (struct json_each o = json_each(document, "strangers"); json_next(&o);)
-		page_facts(&p, o.item, 0, stranger, LENGTH(stranger));
+		page_facts(&p, o.item, 0,
+			   &(struct page_fact){"not known", "delivered", STYLE_WARN, .indent = 2,
+					       .text = "delivered of stream {stream}, base {base}"},
+			   1);
 	if (notes)
 		page_end(&p);
 	for (size_t i = 0; i < notes; i++)

@@ -402,10 +402,6 @@ static void put_open(struct page *p, const struct json_object *end)
 		{"nowhere", "nowhere"},	     {"tx_device", "tx\vdevice"}, {"xdp", "xdp"},
 		{"rx_device", "rx\vdevice"}, {"socket", "socket"},
 	};
-	static const struct page_fact impossible[] = {
-		{"impossible", "impossible", STYLE_BAD, .text = "fates of numbers never sent",
-		 .omitted = true},
-	};
 	const uint64_t in_flight = json_get_u64(end, "in_flight"), sent = json_get_u64(end, "sent");
 	const uint64_t unaccounted = json_get_u64(end, "unaccounted");
 
@@ -420,7 +416,10 @@ static void put_open(struct page *p, const struct json_object *end)
 		page_counts(p, NULL, STYLE_PLAIN, json_get(end, "unaccounted_last_seen"), seen,
 			    LENGTH(seen));
 	page_end(p);
-	page_facts(p, end, 0, impossible, LENGTH(impossible));
+	page_facts(p, end, 0,
+		   &(struct page_fact){"impossible", "impossible", STYLE_BAD,
+				       .text = "fates of numbers never sent", .omitted = true},
+		   1);
 }
 
 /* How many counters of a stage say something else than the events; `documented`: as is known. */
@@ -436,16 +435,9 @@ static unsigned disagreeing(const struct json_object *stage, bool documented)
 
 static void put_ledger(struct page *p, const struct json_object *end, int verbosity)
 {
-	static const struct page_fact attempted[] = {
-		{"attempted", .key = "attempted"},
-	};
-	static const struct page_fact delivered[] = {
-		{"delivered", "delivered", STYLE_BOLD, .text = "{?rx_pps}{rx_pps#}",
-		 .shared = true},
-	};
 	const uint64_t sent = json_get_u64(end, "sent");
 
-	page_facts(p, end, 0, attempted, LENGTH(attempted));
+	page_facts(p, end, 0, &(struct page_fact){"attempted", .key = "attempted"}, 1);
 	put_refused(p, end);
 	put_sent(p, end);
 	put_bound(p, end);
@@ -455,7 +447,10 @@ static void put_ledger(struct page *p, const struct json_object *end, int verbos
 		if (json_get_u64(stage, "packets") || disagreeing(stage, true))
 			put_stage(p, stage, s, sent, verbosity);
 	}
-	page_facts(p, end, sent, delivered, LENGTH(delivered));
+	page_facts(p, end, sent,
+		   &(struct page_fact){"delivered", "delivered", STYLE_BOLD,
+				       .text = "{?rx_pps}{rx_pps#}", .shared = true},
+		   1);
 	put_open(p, end);
 }
 
@@ -666,39 +661,31 @@ static void put_send(struct page *p, const struct json_object *end)
 		{"attempted", .key = "attempted"},
 		{"refused", .key = "refused"},
 	};
-	static const struct page_fact sent[] = {
-		{"sent", "sent", .text = "{tx_pps#} in {duration_ns#}"},
-	};
 	static const struct page_fact deliberate[] = {
 		{"sent twice", "duplicates", .text = "on purpose"},
 		{"sent late", "reordered", .text = "on purpose"},
 		{"left out", "gaps", .text = "on purpose, not attempted"},
-	};
-	static const struct page_fact waits[] = {
-		{"waits", "waits", .omitted = true},
 	};
 	struct json_object *by = json_get(end, "refused_by");
 
 	page_facts(p, end, 0, tried, LENGTH(tried));
 	if (json_object_is_type(by, json_type_object)) {
 		json_object_object_foreach (by, name, packets) {
-			(void)packets;
-			page_facts(p, by, 0,
-				   &(struct page_fact){"", name,
-						       .text = strcmp(name, "unknown")
-								       ? name
-								       : "(sendmmsg did not say)"},
-				   1);
+			page_row(p, STYLE_PLAIN, 0, "", json_object_get_uint64(packets), 0);
+			page_words(p, STYLE_PLAIN, "%s",
+				   strcmp(name, "unknown") ? name : "(sendmmsg did not say)");
+			page_end(p);
 		}
 	}
-	page_facts(p, end, 0, sent, LENGTH(sent));
+	page_facts(p, end, 0,
+		   &(struct page_fact){"sent", "sent", .text = "{tx_pps#} in {duration_ns#}"}, 1);
 	if (json_get(end, "deliberate"))
 		page_facts(p, json_get(end, "deliberate"), 0, deliberate, LENGTH(deliberate));
 	put_causes(p, end);
 	page_row(p, STYLE_PLAIN, 0, "left this host",
 		 json_get_u64(end, "sent") - json_get_u64(end, "dropped"), 0);
 	page_end(p);
-	page_facts(p, end, 0, waits, LENGTH(waits));
+	page_facts(p, end, 0, &(struct page_fact){"waits", "waits", .omitted = true}, 1);
 	put_bound(p, end);
 }
 

@@ -360,18 +360,14 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 
 #define FLOWS_PRINTED 8
 
-/* What was sent again, and what became of the transmissions before: counts and their names alone.
- */
+/* What was sent again, and what became of the transmissions before. */
 static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
-	static const struct page_fact pending[] = {
-		{"pending", "pending", .text = "lately, or not acknowledged", .of_text = STYLE_DIM,
-		 .shared = true, .indent = 2},
-	};
-	static const struct page_fact not_lost[] = {
-		{"not lost", "not_lost",
-		 .text = "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here",
-		 .shared = true, .indent = 2},
+	static const struct page_fact rest[] = {
+		{"not lost", "not_lost", .shared = true, .indent = 2,
+		 .text = "{?ack_lost}of {ack_lost#} the acknowledgment was dropped here"},
+		{"pending", "pending", .shared = true, .indent = 2, .of_text = STYLE_DIM,
+		 .text = "lately, or not acknowledged"},
 	};
 	const uint64_t again = json_get_u64(tcp, "retransmitted");
 	const uint64_t beyond = json_sum(tcp, "beyond", "segments");
@@ -396,11 +392,11 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 		page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
 			       "{?without_data}of one without data it may be the acknowledgment, "
 			       "on its way back");
-	page_facts(p, tcp, again, not_lost, LENGTH(not_lost));
+	page_facts(p, tcp, again, rest, 1);
 	print_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
 		    "undecided_why", "{why} {segments#}");
 	if (json_get(tcp, "pending"))
-		page_facts(p, tcp, again, pending, LENGTH(pending));
+		page_facts(p, tcp, again, &rest[1], 1);
 }
 
 static void put_flows(struct page *p, const struct json_object *tcp)
