@@ -719,6 +719,15 @@ const struct finding_row finding_rows[] = {
 	 .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "the first loss found, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "nstat -az TcpExtPruneCalled TcpExtOfoPruned TcpExtRcvPruned"},
+	{STAGE_TCP_RCVBUF, "tcp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
+	 "No memory was left for TCP sockets, although this connection's buffer may have had room.",
+	 "The sockets of a memory cgroup (a container, a unit of systemd), or all of the host, "
+	 "reached their limit: of the cgroup, or net.ipv4.tcp_mem in pages. TCP sends the segment "
+	 "again. A larger receive buffer makes it worse.",
+	 .reason = "PROTO_MEM", .evidence = LOST "; {reason}" TCP_READER,
+	 .wanted = "a reader that is faster, or more memory for its cgroup, or a larger "
+		   "net.ipv4.tcp_mem",
+	 .command = "ss -tmn"},
 	{STAGE_TCP_RCVBUF, "tcp-rmem", WHEN_TCP_RMEM, SEVERITY_WARNING, PROOF_LAB,
 	 "A TCP connection had no room for what came: its receive buffer was as large as "
 	 "net.ipv4.tcp_rmem lets it be.",

@@ -115,6 +115,18 @@ CASE(no_qdisc_is_not_full)
 	assert_string_equal(f.id, "qdisc");
 }
 
+CASE(no_memory_is_no_full_buffer)
+{
+	struct finding_facts facts = {.lost = 10, .reason = "PROTO_MEM"};
+	struct finding f;
+
+	assert_int_equal(findings_for_stage(STAGE_TCP_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "tcp-mem");
+	facts.reason = "SOCKET_RCVBUFF";
+	assert_int_equal(findings_for_stage(STAGE_TCP_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "tcp-rcvbuf");
+}
+
 CASE(a_burst_of_unknown_arrivals)
 {
 	struct finding_facts facts = burst;
