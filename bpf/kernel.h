@@ -152,7 +152,7 @@ struct sk_buff {
 	unsigned int len;
 	unsigned int data_len;
 	__u16 queue_mapping;
-	__u8 cloned : 1;
+	__u8 cloned : 1, fclone : 2;
 	__u8 pkt_type : 3;
 	__u8 tc_skip_classify : 1; /* with CONFIG_NET_XGRESS, before 6.6 _CLS_ACT */
 	__be16 protocol;
@@ -272,6 +272,7 @@ struct bpf_iter__udp {
 #define AF_PACKET	 17
 #define PACKET_OUTGOING	 4
 #define PACKET_OTHERHOST 3
+#define SKB_FCLONE_CLONE 2	/* of a pair: what TCP hands down, its own stays in its queue */
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
 #define TC_ACT_UNSPEC	 (-1)	/* on to the next filter */
 

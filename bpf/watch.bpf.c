@@ -945,8 +945,11 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 		f->flags |= WATCH_SK;
 	if (consumed)
 		f->flags |= WATCH_CONSUMED;
-	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned))
-		f->flags |= WATCH_COPY; /* of a flood, or of what was not the packet itself */
+	/* of a flood, or of what was not the packet itself, as TCP's own clone is in a bridge */
+	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned) &&
+	    (BPF_CORE_READ_BITFIELD(skb, fclone) != SKB_FCLONE_CLONE ||
+	     f->reason == kernel.otherhost))
+		f->flags |= WATCH_COPY;
 	tunnel = tunnel_of(program);
 	find_socket(ctx, f, consumed, tunnel ? NULL : &at, &d.flow);
 	if (flows && KFUNCS)

@@ -310,6 +310,25 @@ def lost_at_the_receiver(address, state, control):
     assert 0 < tcp["stall_ns"]["p50"] <= tcp["stall_ns"]["p99"] < 2e9 * PATIENCE, tcp
 
 
+@case
+@where_seen
+def lost_in_a_bridge():
+    """What TCP hands down is a clone of what it keeps, and no copy that the bridge made."""
+    bridge = TX[:-2] + "bridge"
+    with lab("--topology", "bridge"), server():
+        offloads("off")
+        nft(bridge, f"table bridge t {{ chain c {{ type filter hook forward priority 0; {DATA} "
+                    "numgen inc mod 20 1 counter drop; }; }")
+        with balancing() as t:
+            truth = transfer(V4, 300000)
+            tcp = assert_balance(t.stop(), truth, 300000, resent(TX))
+        listed = json.loads(do(bridge, "nft", "-j", "list", "ruleset"))["nftables"]
+    packets, = (e["counter"]["packets"] for r in listed if "rule" in r
+                for e in r["rule"]["expr"] if "counter" in e)
+    assert packets > 0 and stages(tcp) == {"netfilter": packets}, (packets, tcp)
+    assert t.end["dropped"] == packets, t.end
+
+
 @table(first(1, [("bbr", "bbr"), ("cubic", "cubic")]))
 @where_seen
 def of_iperf3(control):
@@ -1409,6 +1428,34 @@ def accept_queue_full(backlog, somaxconn, findings):
     assert tcp["verdict"] == "this_host", tcp
     found = assert_findings(document["end"]["findings"], *findings)
     assert (f"net.core.somaxconn={2 * somaxconn}" in found["command"]) == (room == somaxconn), found
+
+
+@table(first(1, [("half open", ["tcp-listen-syn"]), ("without its key", ["tcp"])]))
+@proves()
+@where_seen
+def accept_queue_not_full(findings):
+    """SYNs that a listener does not take for another reason: its sk_drops moves the same."""
+    key = struct.pack("HH4s120xHHI80s", socket.AF_INET, 0, socket.inet_aton("198.18.5.9"), 0, 6, 0,
+                      b"secret")
+    tcp_md5sig = 14
+    with lab(), tun(TX) as device:
+        sysctl(TX, "net/ipv4/tcp_syncookies", 0)
+        sysctl(TX, "net/ipv4/tcp_max_syn_backlog", 4)
+        with inside(TX):
+            listener = socket.create_server(("198.18.5.1", PORT), backlog=64)
+        with listener, balancing() as t:
+            if findings == ["tcp"]:
+                listener.setsockopt(socket.IPPROTO_TCP, tcp_md5sig, key)
+            for port in range(7000, 7020):
+                device.write(segment(port, PORT, 99, 0, 0x02))
+            time.sleep(0.3)
+            refused, sent = (snmp(TX, "netstat", "TcpExt", "ListenDrops"),
+                             snmp(TX, "netstat", "TcpExt", "TCPMD5NotFound"))
+            document = t.stop()
+    tcp = document["end"]["tcp"]
+    assert (refused > 0, sent > 0) == (findings != ["tcp"], findings == ["tcp"]), (refused, sent)
+    assert [row["lost"] for row in tcp["listeners"]] == [refused] * (refused > 0), tcp
+    assert_findings(document["end"]["findings"], *findings)
 
 
 @table(first(1, [("of EXPR", ["--balance", EXPR], "tcp-listen-own"),

@@ -669,7 +669,9 @@ const struct finding_row finding_rows[] = {
 	 "A listening TCP socket did not take connections: its accept queue was full.",
 	 "The application does not accept connections as fast as they come, or its queue is too "
 	 "short for a burst. The queue's length is what the application gives to listen(), at most "
-	 "net.core.somaxconn. Clients wait a second or more, until they send their SYN again.",
+	 "net.core.somaxconn. Clients wait a second or more, until they send their SYN again. "
+	 "Where "
+	 "ListenOverflows stands still, it was the queue of SYNs (`trace --balance` looks).",
 	 .evidence = LOST "[; {reason}]" TCP_READER,
 	 .wanted = "an application that accepts faster, or a longer queue: listen(), "
 		   "net.core.somaxconn",
@@ -696,6 +698,16 @@ const struct finding_row finding_rows[] = {
 	 .current = "a backlog of {room}[, net.core.somaxconn {somaxconn}]",
 	 .wanted = "an application that accepts faster, or gives more to listen()",
 	 .command = "ss -ltn"},
+	{STAGE_TCP_LISTEN, "tcp-listen-syn", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
+	 "A listening TCP socket did not take SYNs, and its accept queue was not full.",
+	 "Too many connections were half open, as in a flood of SYNs, and SYN cookies are off: "
+	 "then "
+	 "there may be as many as net.ipv4.tcp_max_syn_backlog and the backlog of listen() allow. "
+	 "Or memory was short.",
+	 .evidence = LISTENER_EVIDENCE,
+	 .wanted = "net.ipv4.tcp_syncookies 1, or a longer net.ipv4.tcp_max_syn_backlog and "
+		   "backlog of listen()",
+	 .command = "sysctl net.ipv4.tcp_syncookies net.ipv4.tcp_max_syn_backlog"},
 	{STAGE_TCP_BACKLOG, "tcp-backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
 	 "Segments came while a process had the TCP socket in hand, and its backlog was full.",
 	 "While a process works with a socket, segments wait in its backlog, which holds as much "
@@ -764,11 +776,11 @@ const struct finding_row finding_rows[] = {
 		   "(nft: tcp option maxseg size set rt mtu), or net.ipv4.tcp_mtu_probing 1",
 	 .command = "ss -tin"},
 	{STAGE_TCP, "tcp-reordered", WHEN_BALANCE, SEVERITY_WARNING, PROOF_LAB,
-	 "Segments were sent again though nothing was lost: they came late, or in another order.",
+	 "Segments were sent again that were not lost: they came late, or in another order.",
 	 "The receiver had what was sent again: it, or its acknowledgment, was only late. Paths of "
 	 "unequal delay (bonding without a hash of layer 4, packets sprayed over links, queues of "
-	 "several CPUs) reorder packets; a delay that jumps ends a timer. Each time TCP slows down "
-	 "for nothing.",
+	 "several CPUs) reorder packets; a delay that jumps ends a timer. Without SACK a timeout "
+	 "sends all again, what was lost and what was not. Each time TCP slows down for nothing.",
 	 .evidence = "not needed: {lost} of {again} retransmissions",
 	 .wanted =
 		 "one path for each connection (a hash of addresses and ports), or a steady delay",

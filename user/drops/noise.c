@@ -67,7 +67,7 @@ const struct noise_row noise_rows[] = {
 	 "no socket listens on the port: answered by a reset (tcp_v4_rcv)"},
 	{"NOT_SPECIFIED QUEUE_PURGE SOCKET_CLOSE",
 	 "inet_csk_destroy_sock sk_stream_kill_queues tcp_disconnect tcp_write_queue_purge "
-	 "tcp_done tcp_rtx_queue_purge inet_sock_destruct __release_sock reqsk_*",
+	 "tcp_done tcp_rtx_queue_purge skb_rbtree_purge inet_sock_destruct __release_sock reqsk_*",
 	 0, NOISE_ANY, BENIGN, "left over when a connection ended (sk_stream_kill_queues)"},
 	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, NOISE_ANY, SUSPECT,
 	 "dropped by TCP, which does not say why"},

@@ -467,6 +467,9 @@ static void keep_silent(void *arg, const void *record)
 		return;
 	x = list_find(&s->silent, offsetof(struct silent, last.sock.inode), &r->sock.inode,
 		      sizeof(r->sock.inode));
+	if (!x && r->cookie)
+		x = list_find(&s->silent, offsetof(struct silent, cookie), &r->cookie,
+			      sizeof(r->cookie));
 	if (!x && s->silent.n < SILENT_MAX)
 		x = list_add(&s->silent);
 	if (!x)
@@ -703,17 +706,23 @@ static void note(void *arg, const struct watch_entry *e, const struct live_row *
 {
 	struct counted key = {.netns = e->key.netns, .ifindex = e->key.ifindex};
 	struct sources *s = arg;
-	bool counts = false;
+	bool counts = false, known = false;
 
 	for (unsigned i = 0; i < s->silent.n; i++) {
 		struct silent *x = (struct silent *)s->silent.at + i;
+		const bool same = e->key.flags & WATCH_SOCKET && x->cookie == e->key.aux;
 
 		/* where sockets are not known, it may be any one's */
-		if (s->knows_sockets
-			    ? e->key.flags & WATCH_SOCKET && x->cookie == e->key.aux
-			    : row->stage == STAGE_SOCKET_FILTER && x->last.sock.netns == row->netns)
+		if (same || (!s->knows_sockets && row->stage == STAGE_SOCKET_FILTER &&
+			     x->last.sock.netns == row->netns))
 			x->events += row->counts.packets;
+		known |= same;
 	}
+	/* perhaps a listener, which is read after its events */
+	if (s->walks && !known && e->key.flags & WATCH_SOCKET && s->silent.n < SILENT_MAX / 2 &&
+	    (row->stage == STAGE_TCP || row->stage == STAGE_SOCKET_FILTER))
+		*(struct silent *)list_add(&s->silent) =
+			(struct silent){.cookie = e->key.aux, .events = row->counts.packets};
 	if (s->checks)
 		table_add(&s->events, row, BY_COUNTER);
 	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);

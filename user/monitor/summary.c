@@ -456,8 +456,11 @@ static void advise_listener(const struct live *l, struct why *why, struct live_s
 	bind_zero(&b, "room", r->room);
 	bind_count(&b, "room_wanted", 2 * r->room);
 	bind_count(&b, "somaxconn", somaxconn);
-	advise_tcp(l, s, r->room == somaxconn ? "tcp-listen-somaxconn" : "tcp-listen-own", &b,
-		   r->inum);
+	advise_tcp(l, s,
+		   r->half_open		  ? "tcp-listen-syn"
+		   : r->room == somaxconn ? "tcp-listen-somaxconn"
+					  : "tcp-listen-own",
+		   &b, r->inum);
 }
 
 /* A few may be chance. */

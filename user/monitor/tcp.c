@@ -56,13 +56,22 @@ static const struct {
 /* Counters by namespace */
 
 #define OVERFLOWS "TcpExt:ListenOverflows"
+#define REFUSED	  "TcpExt:ListenDrops"
 
 /* What is shown; the first ones are compared with what events showed. */
 static const char *const counter_names[] = {
-	"Tcp:RetransSegs",	    "TcpExt:TCPRetransFail",  "TcpExt:TCPSynRetrans",
-	"TcpExt:TCPLostRetransmit", "TcpExt:TCPDSACKRecv",    "TcpExt:TCPDSACKRecvSegs",
-	"TcpExt:TCPTimeouts",	    "TcpExt:ListenOverflows", "TcpExt:ListenDrops",
-	"TcpExt:TCPWinProbe",	    "TcpExt:TCPKeepAlive",    "TcpExt:TCPAbortOnTimeout",
+	"Tcp:RetransSegs",
+	"TcpExt:TCPRetransFail",
+	"TcpExt:TCPSynRetrans",
+	"TcpExt:TCPLostRetransmit",
+	"TcpExt:TCPDSACKRecv",
+	"TcpExt:TCPDSACKRecvSegs",
+	"TcpExt:TCPTimeouts",
+	OVERFLOWS,
+	REFUSED,
+	"TcpExt:TCPWinProbe",
+	"TcpExt:TCPKeepAlive",
+	"TcpExt:TCPAbortOnTimeout",
 };
 #define COUNTERS (sizeof(counter_names) / sizeof(*counter_names))
 #define COMPARED 3
@@ -172,6 +181,19 @@ static void add_counter(struct tcp_account *a, const struct space *from, const s
 		return;
 	owners_netns(live_parts(a->live).owners, to->netns, c.netns);
 	*(struct tcp_counter *)list_add(&a->counters) = c;
+}
+
+/* UINT64_MAX: it could not be read at the end. */
+static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char *name)
+{
+	const struct space *from = space_of(&a->begin, netns), *to = space_of(&a->end, netns);
+	uint64_t before = 0, after;
+
+	if (!to || !counters_get(&to->counters, SCOPE, name, &after))
+		return UINT64_MAX;
+	if (from)
+		counters_get(&from->counters, SCOPE, name, &before);
+	return counter_moved(before, after);
 }
 
 /* What the device counted as lost or failed, which need not have an event. False: it is not there.
@@ -418,17 +440,21 @@ static void add_listener(struct tcp_account *a, struct tcp_balance *b,
 			 const struct tcp_listening *l)
 {
 	struct tcp_refusing *r = &b->listeners[b->n_listeners];
+	const uint32_t netns = l->last.sock.netns;
+	/* sk_drops is of segments, too, that have an event: a filter's, or of a wrong key */
+	const uint64_t refused = moved_in(a, netns, REFUSED);
 
-	if (!l->lost || b->n_listeners == TCP_LISTENERS)
+	if (!l->lost || !refused || b->n_listeners == TCP_LISTENERS)
 		return;
 	describe_socket(&l->last.sock, r->socket, sizeof(r->socket));
-	owners_netns(live_parts(a->live).owners, l->last.sock.netns, r->netns);
+	owners_netns(live_parts(a->live).owners, netns, r->netns);
 	snprintf(r->process, sizeof(r->process), "%.15s[%u]", l->last.process, l->last.pid);
-	r->lost = l->lost;
+	r->lost = l->lost < refused ? l->lost : refused;
+	r->half_open = !moved_in(a, netns, OVERFLOWS);
 	r->waiting = l->last.waiting;
 	r->room = l->last.room;
 	r->inode = l->last.sock.inode;
-	r->inum = l->last.sock.netns;
+	r->inum = netns;
 	b->n_listeners++;
 }
 

@@ -48,7 +48,9 @@ struct tcp_refusing {
 	char socket[SOCKET_TEXT], netns[OWNER_NETNS], process[32];
 	uint64_t lost, waiting, room;
 	uint64_t inode;
-	uint32_t inum; /* of netns */
+	uint32_t inum;	/* of netns */
+	bool half_open; /* its accept queue was not full: too many are half open, or memory is short
+			 */
 };
 
 #define TCP_FLOWS_SHOWN 32
