@@ -759,7 +759,7 @@ const struct finding_row finding_rows[] = {
 	 .evidence = LOST "[; {reason}]" TCP_READER, .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "a reader that is faster, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
-	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "TCP dropped the segment.",
+	{STAGE_TCP, "tcp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB, "TCP dropped the segment.",
 	 "TCP dropped the segment. It sends again by itself.",
 	 .evidence = LOST "[; {reason}][ in {location}]"},
 	{STAGE_TCP, "tcp-black-hole", WHEN_BALANCE, SEVERITY_ERROR, PROOF_LAB,
