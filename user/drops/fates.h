@@ -182,7 +182,7 @@ uint64_t fates_window(uint64_t count);
  * Draws stream0 and base at random, so that late packets of another run never match. `streams`
  * and `window` as chosen; memory comes with fates_map().
  */
-int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error *err);
+void fates_init(struct fates *f, uint16_t streams, uint64_t window);
 
 /* The same with numbers that somebody else has drawn. */
 void fates_init_given(struct fates *f, const struct fates_numbers *numbers);

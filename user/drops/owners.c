@@ -1043,55 +1043,22 @@ int owners_pod(struct owners *o, const char *pod, char path[OWNER_POD_PATH], str
 			 pod, known);
 }
 
-struct inodes {
-	pid_t pid;
-	int root;
-	struct idmap at;
-};
-
 static void add_inode(void *arg, const void *record)
 {
 	const struct files_holder *h = record;
-	struct inodes *s = arg;
+	struct idmap *inodes = arg;
 
-	if (!idmap_find(&s->at, h->inode))
-		idmap_add(&s->at, h->inode, s);
+	if (!idmap_find(inodes, h->inode))
+		idmap_add(inodes, h->inode, inodes);
 }
 
-void inodes_read(struct inodes *s)
+int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, struct error *err)
 {
-	each_socket(s->root, s->pid, add_inode, s);
-}
+	int ret = each_socket(o->root, pid, add_inode, inodes);
 
-int inodes_open(struct inodes **out, pid_t pid, struct error *err)
-{
-	struct inodes *s = mem_new(s);
-	int ret;
-
-	*s = (struct inodes){.pid = pid, .root = proc_root(NULL)};
-	ret = s->root < 0 ? s->root : each_socket(s->root, pid, add_inode, s);
-	if (!ret) {
-		*out = s;
-		return 0;
-	}
-	inodes_close(s);
 	if (ret == -ENOENT)
 		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 				 (int)pid);
 	return error_errno(err, STATUS_UNABLE, ret, "run as root, or with CAP_SYS_PTRACE",
 			   "cannot see the sockets of process %d", (int)pid);
-}
-
-bool inodes_have(const struct inodes *s, uint64_t inode)
-{
-	return idmap_find(&s->at, inode);
-}
-
-void inodes_close(struct inodes *s)
-{
-	if (!s)
-		return;
-	idmap_free(&s->at, NULL);
-	fd_close(&s->root);
-	free(s);
 }

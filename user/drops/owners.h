@@ -210,14 +210,11 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 /* There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted. */
 bool cgroup_exists(const char *path);
 
-/* The sockets that one process has, or had since it is looked at: inodes, from /proc/PID/fd. */
-struct inodes;
-
-/* STATUS_FAILED: there is no such process; STATUS_UNABLE: its descriptors may not be seen. */
-int inodes_open(struct inodes **s, pid_t pid, struct error *err);
-void inodes_close(struct inodes *s); /* NULL is allowed */
-void inodes_read(struct inodes *s);  /* adds what the process has now; it may have ended */
-bool inodes_have(const struct inodes *s, uint64_t inode);
+/*
+ * Adds the sockets that a process has now, their inodes, for idmap_find(). STATUS_FAILED: there is
+ * no such process; STATUS_UNABLE: its descriptors may not be seen.
+ */
+int owners_sockets(const struct owners *o, pid_t pid, struct idmap *inodes, struct error *err);
 
 /*
  * Walks over the open files of all processes inside the kernel (bpf/survey.bpf.c): some 50 times

@@ -85,8 +85,7 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc && spec->numbers)
 		fates_init_given(&t->fates, spec->numbers);
 	else if (!rc)
-		rc = fates_init(&t->fates, (uint16_t)spec->streams, fates_window(spec->window),
-				err);
+		fates_init(&t->fates, (uint16_t)spec->streams, fates_window(spec->window));
 	if (!rc)
 		rc = configure(t, spec, err);
 	if (!rc)

@@ -36,7 +36,7 @@ struct live {
 	struct filter *filter;
 	struct watch *watch;
 	struct filter_inner inner;
-	struct inodes *inodes; /* of the sockets of spec.pid */
+	struct idmap inodes; /* of the sockets that spec.pid has, or had */
 	struct describer describer;
 	struct live_table interval, total;
 	struct list sources;	      /* struct live_source */
@@ -86,8 +86,8 @@ static void read_sockets(struct live *l)
 {
 	if (l->ns.fd >= 0)
 		sockmem_files(&l->ns, keep_bound, &l->bound);
-	if (l->inodes)
-		inodes_read(l->inodes);
+	if (l->spec.pid)
+		owners_sockets(l->spec.owners, l->spec.pid, &l->inodes, NULL);
 }
 
 static int hidden(const char *hint, const char *what, struct error *err)
@@ -284,7 +284,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	if (!rc)
 		rc = resolve_spec(l, &watch, err);
 	if (!rc && spec->pid)
-		rc = inodes_open(&l->inodes, spec->pid, err);
+		rc = owners_sockets(spec->owners, spec->pid, &l->inodes, err);
 	if (!rc && spec->netns)
 		rc = live_netns(spec, &l->ns, err);
 	if (rc)
@@ -420,7 +420,7 @@ static bool is_wanted(const struct live *l)
 	const char *path = l->what.owner.cgroup, *top = l->spec.cgroup;
 	size_t len = top ? strlen(top) : 0;
 
-	if (l->spec.pid && !inodes_have(l->inodes, l->what.sock.inode))
+	if (l->spec.pid && !idmap_find(&l->inodes, l->what.sock.inode))
 		return false;
 	while (len && top[len - 1] == '/')
 		len--;
@@ -730,7 +730,7 @@ void live_close(struct live *l)
 		return;
 	watch_close(l->watch);
 	nat_close(l->parts.nat);
-	inodes_close(l->inodes);
+	idmap_free(&l->inodes, NULL);
 	filter_free(l->filter);
 	table_free(&l->interval);
 	table_free(&l->total);

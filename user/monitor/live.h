@@ -100,7 +100,8 @@ struct live_spec {
 	uint64_t stages;     /* bits of enum stage; 0: all */
 	pid_t pid;	     /* sockets of this process, as sender or receiver; 0: all */
 	const char *cgroup; /* sockets of this cgroup and those below; as owner.cgroup; NULL: all */
-	struct owners *owners; /* names of processes, containers, namespaces; NULL: numbers */
+	/* Names of processes, containers, namespaces; NULL, without `pid`: numbers. */
+	struct owners *owners;
 };
 
 /* What the collector itself lost or set aside, and what it cost, since live_start(). */

@@ -329,22 +329,25 @@ CASE(of_one_process)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), later;
 	struct error err = {};
-	struct inodes *s;
+	struct idmap had = {};
+	struct owners *here;
 	struct stat st;
 
-	assert_int_equal(inodes_open(&s, getpid(), &err), 0);
+	assert_int_equal(owners_open(&here, NULL, &err), 0);
+	assert_int_equal(owners_sockets(here, getpid(), &had, &err), 0);
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_true(inodes_have(s, st.st_ino));
-	assert_false(inodes_have(s, 0));
+	assert_non_null(idmap_find(&had, st.st_ino));
+	assert_null(idmap_find(&had, 0));
 	close(fd);
 	later = socket(AF_INET, SOCK_DGRAM, 0);
-	inodes_read(s);
-	assert_true(inodes_have(s, st.st_ino)); /* it had it */
+	assert_int_equal(owners_sockets(here, getpid(), &had, &err), 0);
+	assert_non_null(idmap_find(&had, st.st_ino)); /* it had it */
 	assert_int_equal(fstat(later, &st), 0);
-	assert_true(inodes_have(s, st.st_ino));
-	inodes_close(s);
+	assert_non_null(idmap_find(&had, st.st_ino));
 	close(later);
-	assert_int_equal(inodes_open(&s, INT32_MAX, &err), -ESRCH);
+	assert_int_equal(owners_sockets(here, INT32_MAX, &had, &err), -ESRCH);
+	idmap_free(&had, NULL);
+	owners_close(here);
 	assert_int_equal(err.status, STATUS_FAILED);
 }
 

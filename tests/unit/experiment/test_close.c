@@ -96,8 +96,8 @@ static int open_site(void **state)
 	s.lab.tx.ns = s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
 	s.lab.rx.ns = &s.lab.rx_ns;
 	memset(&res, 0, sizeof(res));
-	return fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE, &err) ||
-	       fates_map(&s.tracer.fates, -1, -1, -1, &err);
+	fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE);
+	return fates_map(&s.tracer.fates, -1, -1, -1, &err);
 }
 
 static int close_site(void **state)
@@ -281,8 +281,8 @@ static int open_ends(void **state)
 						     .paused = true,
 						     .tuning = &both.tuning,
 						     .cpu = -1};
-	return fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE, &err) ||
-	       fates_map(&s.tracer.fates, -1, -1, -1, &err) ||
+	fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE);
+	return fates_map(&s.tracer.fates, -1, -1, -1, &err) ||
 	       receiver_open(&s.receiver, &s.receiver_config, &err) ||
 	       sender_open(&s.sender, &s.sender_config, &err) ||
 	       site_read_counters(&s, &s.before, &err);
