@@ -42,6 +42,17 @@ __u8 sides[BALANCE_CAUSES];    /* enum balance_side, written by user space */
 __u64 waiting[BALANCE_CAUSES]; /* datagrams of each cause that came before it was judged */
 __u64 causes_full;	       /* packets whose cause found no room */
 
+/* `size`: of both, a multiple of 8. */
+static __always_inline bool words_same(const void *a, const void *b, __u32 size)
+{
+	const __u64 *x = a, *y = b;
+	__u64 differ = 0;
+
+	for (__u32 i = 0; i < size / sizeof(*x); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
 static __always_inline bool is_kind(int i, const union balance_kind *kind)
 {
 	return (kind->word & cfg.kinds[i].mask.word) == cfg.kinds[i].is.word;
@@ -101,7 +112,19 @@ static __always_inline void cause_device(struct balance_cause *cause, struct sk_
 		cause->flags |= BALANCE_OWN;
 }
 
-static __always_inline __u32 cause_index(const struct balance_cause *cause)
+/*
+ * The cause of the drop at hand, and that of the one before, which it mostly is, too. Of each
+ * program, as one may interrupt the other.
+ */
+struct cause_work {
+	struct balance_cause now, last;
+	__u32 index; /* of the last */
+	__u32 pad;
+};
+
+MAP(cause_work, PERCPU_ARRAY, 2, __u32, struct cause_work);
+
+static __noinline __u32 cause_index(const struct balance_cause *cause)
 {
 	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
 
@@ -654,16 +677,6 @@ static __always_inline void look_sum(void)
 	bpf_loop(cause_next, look_cause, NULL, 0);
 }
 
-static __always_inline bool tally_same(const struct balance_tally *a, const struct balance_tally *b)
-{
-	const __u64 *x = (const void *)a, *y = (const void *)b;
-	__u64 differ = 0;
-
-	for (int i = 0; i < sizeof(*a) / sizeof(*x); i++)
-		differ |= x[i] ^ y[i];
-	return !differ;
-}
-
 /*
  * Packets that wait for the reader. udp_recvmsg() moves them from the second queue to the first:
  * read in this order, what is just being moved may be missed, but is not seen twice.
@@ -817,16 +830,16 @@ look_at_packet(const struct skb_view *v, struct datagram *d, struct balance_tall
 	return found;
 }
 
-/* Bits of enum nat_match. */
+/* Bits of enum nat_match. `look`: filter_look(). */
 static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view *v,
-				     const struct datagram *d, __u32 program)
+				     const struct datagram *d, __u32 program, __u32 look)
 {
 	__u32 len = d->size ? d->headers + d->size : v->len;
 	struct linear at = v->at;
 	struct filter_gap gap;
 
 	filtered_view(&at, &gap, d);
-	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, &gap,
+	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, look, &gap,
 			   connection_of(skb, program), program, program == BALANCE_RECEIVE);
 }
 
@@ -875,7 +888,7 @@ static __always_inline void receives(struct sk_buff *skb)
 {
 	struct net_device *dev = IN(skb, sk_buff)->dev;
 	struct balance_tally *t = tally();
-	__u32 netns = dev->nd_net.net->ns.inum;
+	__u32 netns = dev->nd_net.net->ns.inum, match;
 	enum datagram_result found;
 	struct skb_view v;
 	struct datagram d;
@@ -887,7 +900,8 @@ static __always_inline void receives(struct sk_buff *skb)
 		fragment_came(&v.at, BALANCE_RECEIVE, netns);
 	if (found != DATAGRAM_HERE)
 		return;
-	if (!came_to_port(netns, &d, of_flow(skb, &v, &d, BALANCE_RECEIVE) & NAT_MATCHES))
+	match = of_flow(skb, &v, &d, BALANCE_RECEIVE, filter_look(skb));
+	if (!came_to_port(netns, &d, match & NAT_MATCHES))
 		return;
 	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
 		enter(skb, &v, &d, t, true, BALANCE_RECEIVE, 0);
@@ -925,12 +939,12 @@ static __always_inline void queues(struct sk_buff *skb)
 	struct skb_view v;
 	struct datagram d;
 	struct sock *sk;
-	__u32 match;
+	__u32 look = filter_look(skb), match;
 
-	if (is_others(skb) || !t || is_elsewhere(dev->nd_net.net->ns.inum) ||
+	if (is_others(look) || !t || is_elsewhere(dev->nd_net.net->ns.inum) ||
 	    !skb_view(&v, skb, BALANCE_QUEUE) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
-	match = of_flow(skb, &v, &d, BALANCE_QUEUE);
+	match = of_flow(skb, &v, &d, BALANCE_QUEUE, look);
 	if (!(match & NAT_MATCHES))
 		return;
 	sk = IN(skb, sk_buff)->sk;
@@ -979,7 +993,7 @@ static __always_inline void names(struct sk_buff *skb)
 	if (!nfct || !t || is_elsewhere(netns) || !skb_view(&v, skb, BALANCE_NAMES) ||
 	    tunnel_of(BALANCE_NAMES) || look_at_packet(&v, &d, t) != DATAGRAM_HERE)
 		return;
-	match = of_flow(skb, &v, &d, BALANCE_NAMES);
+	match = of_flow(skb, &v, &d, BALANCE_NAMES, filter_look(skb));
 	if (!(match & NAT_TRANSLATED)) {
 		nat_forget(&v.at, BALANCE_NAMES);
 		return;
@@ -1102,22 +1116,21 @@ static __always_inline void fill_cause(struct balance_cause *cause, const struct
 		cause->key.flags |= WATCH_COPY;
 }
 
-/* Not inline: the stack of the callers is full. */
-static __noinline __u32 index_of_drop(const struct freed *f, __u32 flags)
+static __always_inline __u32 index_of(const struct freed *f, bool consumed, __u32 flags)
 {
-	struct balance_cause cause = {.flags = flags};
+	__u32 slot = consumed;
+	struct cause_work *w = bpf_map_lookup_elem(&cause_work, &slot);
 
-	fill_cause(&cause, f, false);
-	return cause_index(&cause);
-}
-
-static __noinline __u32 index_of_used(struct sk_buff *skb, __u64 site, __u32 flags)
-{
-	const struct freed f = {.skb = skb, .site = site};
-	struct balance_cause cause = {.flags = flags};
-
-	fill_cause(&cause, &f, true);
-	return cause_index(&cause);
+	if (!w)
+		return BALANCE_CAUSES;
+	__builtin_memset(&w->now, 0, sizeof(w->now));
+	w->now.flags = flags;
+	fill_cause(&w->now, f, consumed);
+	if (!words_same(&w->now, &w->last, sizeof(w->now))) {
+		w->index = cause_index(&w->now);
+		w->last = w->now;
+	}
+	return w->index;
 }
 
 /*
@@ -1136,7 +1149,7 @@ static __always_inline bool is_dropped_elsewhere(const struct freed *f, const st
 	return !cell || !has_any(&cell->matched);
 }
 
-static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed)
+static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed, __u32 look)
 {
 	const __u32 program = consumed ? BALANCE_USED : BALANCE_DROP;
 	struct balance_tally *t = tally();
@@ -1151,7 +1164,7 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 	if (cfg.netns && is_dropped_elsewhere(f, &d, found))
 		return;
 	if (found == DATAGRAM_HERE) {
-		match = of_flow(f->skb, &v, &d, program);
+		match = of_flow(f->skb, &v, &d, program, look);
 		if (!(match & NAT_MATCHES))
 			return;
 		/* on loopback it has entered with that name at net_dev_queue */
@@ -1165,7 +1178,7 @@ static __always_inline void count_end(__u64 *ctx, struct freed *f, bool consumed
 	}
 	if (!consumed && f->reason == kernel.netfilter)
 		f->hook = hook_runner(ctx, f->skb, IN(f->skb, sk_buff)->dev);
-	index = consumed ? index_of_used(f->skb, f->site, flags) : index_of_drop(f, flags);
+	index = index_of(f, consumed, flags);
 	if (index >= BALANCE_CAUSES) {
 		__sync_fetch_and_add(&causes_full, segments);
 		return;
@@ -1191,10 +1204,11 @@ SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
+	const __u32 look = filter_look(f.skb);
 	__u64 begin = work_begin();
 
 	f.site = drop_site(ctx);
-	if (is_others(f.skb)) {
+	if (is_others(look)) {
 		work_end(begin);
 		/* what runs XDP has a mark there, which is to be taken away */
 		if (is_in_any(places.xdp, TRACE_XDP, f.site))
@@ -1206,7 +1220,7 @@ int balance_drop(__u64 *ctx)
 	f.site = verdict_site(f.skb, f.reason, f.site);
 	if (kernel.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
-	count_end(ctx, &f, false);
+	count_end(ctx, &f, false, look);
 	work_end(begin);
 	bpf_tail_call(ctx, &behind, 0);
 	return 0;
@@ -1222,7 +1236,7 @@ int balance_used(__u64 *ctx)
 	if (!is_in_any(cfg.consumed, WATCH_CONSUMED_MAX, f.site))
 		return 0;
 	begin = work_begin();
-	count_end(ctx, &f, true);
+	count_end(ctx, &f, true, filter_look(f.skb));
 	work_end(begin);
 	return 0;
 }
@@ -1248,7 +1262,7 @@ int balance_looks(struct bpf_iter__bpf_sk_storage_map *ctx)
 		return 0;
 	}
 	look_sum();
-	look.moved = !tally_same(&look_before, &look.sum);
+	look.moved = !words_same(&look_before, &look.sum, sizeof(look.sum));
 	return 0;
 }
 

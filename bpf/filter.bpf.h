@@ -191,18 +191,19 @@ static __always_inline void filter_could_not_read(void)
 /* What a look at a packet's ports says, without a copy of its bytes. */
 enum filter_look { LOOK_NO, LOOK_YES, LOOK_ASK };
 
-/* `l3`, `mac`, `tail`: offsets from head, as an skb has them. */
-static __always_inline enum filter_look filter_look_at(unsigned char *head, __u32 l3, __u32 mac,
-						       __u32 tail, __u32 port, __u32 is_port)
+static __always_inline enum filter_look filter_look_at(const struct sk_buff *skb, __u32 port,
+						       __u32 is_port)
 {
+	__u32 l3 = skb_l3(skb), mac = skb->mac_header;
 	const struct udphdr *ports;
+	unsigned char *head;
 	const __u8 *b;
 	__u16 type;
 	__u8 proto;
 
-	if (!l3 || l3 + IP6_HLEN + 4 > tail || (mac != HEADER_UNSET && l3 < mac))
+	if (!l3 || l3 + IP6_HLEN + 4 > skb->tail || (mac != HEADER_UNSET && l3 < mac))
 		return LOOK_ASK;
-	head += l3;
+	head = skb->head + l3;
 	b = (const __u8 *)CAST(head, iphdr);
 	if (*b == (4 << 4 | IP4_HLEN / 4)) {
 		if (be16_at(b + 6) & IP4_FRAGMENT_OFFSET)
@@ -231,24 +232,15 @@ static __always_inline enum filter_look filter_look_at(unsigned char *head, __u3
 
 /*
  * Most packets of others do not match by their ports, and of the flow all do if EXPR is no more
- * than a port of UDP. `port`, `is_port`: FILTER_PORT, FILTER_IS_PORT. Not static, as the next: what
- * comes of it is one unknown to the verifier, not many ways.
+ * than a port of UDP: that is seen before anything is asked.
  */
-__noinline int filter_look(const struct linear *at, __u32 port, __u32 is_port)
-{
-	return KFUNCS && at ? filter_look_at(at->head, at->network_header, at->mac_header, at->tail,
-					     port, is_port)
-			    : LOOK_ASK;
-}
-
-/* Whether a look at the skb shows already that it does not match: before anything is asked. */
-static __always_inline bool filter_leaves_out(const struct sk_buff *skb)
+static __always_inline __u32 filter_look(const struct sk_buff *skb)
 {
 	const __u32 port = FILTER_CONSTANT(FILTER_PORT);
 
-	return KFUNCS && !inner.wanted && !FILTER_CONSTANT(FILTER_OFF) && port &&
-	       filter_look_at(skb->head, skb->network_header, skb->mac_header, skb->tail, port,
-			      false) == LOOK_NO;
+	if (!KFUNCS || inner.wanted || FILTER_CONSTANT(FILTER_OFF) || !port)
+		return LOOK_ASK;
+	return filter_look_at(skb, port, FILTER_CONSTANT(FILTER_IS_PORT)) ^ no_bits;
 }
 
 /*
@@ -285,17 +277,11 @@ static __always_inline bool filter_matches(const struct linear *at, __u32 len,
 					   const struct filter_name *name)
 {
 	struct filter_scratch *scratch;
-	__u32 port, slot;
-	int start, look;
+	__u32 slot;
+	int start;
 
 	if (FILTER_CONSTANT(FILTER_OFF))
 		return true;
-	port = FILTER_CONSTANT(FILTER_PORT);
-	if (port && !name && !inner.wanted) {
-		look = filter_look(at, port, FILTER_CONSTANT(FILTER_IS_PORT));
-		if (look != LOOK_ASK)
-			return look == LOOK_YES;
-	}
 	slot = FILTER_CONSTANT(FILTER_SLOT);
 	start = filter_see(at, len, gap, slot, FILTER_CONSTANT(FILTER_TAGS));
 	scratch = bpf_map_lookup_elem(&filter_scratch, &slot);

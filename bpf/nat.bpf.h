@@ -180,10 +180,10 @@ enum nat_match {
 	NAT_NEW_ONLY = 4,   /* it came with a name that is not of the flow */
 };
 
-/* filter_leaves_out(), where a packet has only one name. */
-static __always_inline bool is_others(const struct sk_buff *skb)
+/* By filter_look(), where a packet has only one name. */
+static __always_inline bool is_others(__u32 look)
 {
-	return !nat_followed && filter_leaves_out(skb);
+	return !nat_followed && look == LOOK_NO;
 }
 
 static __always_inline __u64 nfct_of(struct sk_buff *skb)
@@ -315,10 +315,10 @@ static __always_inline void nat_forget(const struct linear *at, __u32 program)
 }
 
 /*
- * filter_matches() for each name that the packet has. `nat`, a constant: NAT is followed.
- * `received`: it has just come, with this name. Returns bits of enum nat_match.
+ * filter_matches() for each name that the packet has; `look`: filter_look() for that which it has
+ * now. `received`: it has just come, with this name. Returns bits of enum nat_match.
  */
-static __always_inline __u32 nat_matches(const struct linear *at, __u32 len,
+static __always_inline __u32 nat_matches(const struct linear *at, __u32 len, __u32 look,
 					 const struct filter_gap *gap, __u64 nfct, __u32 program,
 					 bool received)
 {
@@ -337,7 +337,8 @@ static __always_inline __u32 nat_matches(const struct linear *at, __u32 len,
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < 2; i++) {
 		barrier_var(i);
-		if (filter_matches(at, len, gap, name))
+		if (!name && look != LOOK_ASK ? look == LOOK_YES
+					      : filter_matches(at, len, gap, name))
 			return found | NAT_MATCHES | again;
 		if (!nat_followed || !w || !name)
 			break;

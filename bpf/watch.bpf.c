@@ -605,27 +605,15 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 /* What the first bytes of an IP header say: whether it may be of a fragment; others may be, too. */
 enum ip_kind { IP_PLAIN, IP_FRAGMENT, IP_EXTENDED };
 
-/* A driver has just given it to the stack: the network header comes a little later. */
-static __always_inline bool is_received_ip(const struct sk_buff *skb)
-{
-	__u64 data = skb->data - skb->head;
-
-	barrier_var(data); /* the verifier takes no difference of pointers in 32 bits */
-	return data == skb->mac_header + ETHERNET_HLEN &&
-	       (skb->protocol == bpf_htons(TYPE_IP4) || skb->protocol == bpf_htons(TYPE_IP6));
-}
-
 /*
  * Whether the kind is IP_PLAIN, for most packets, where their IP header is behind the link's:
  * without a call, because every drop is asked.
  */
 static __always_inline bool is_plain(const struct sk_buff *skb)
 {
-	__u16 l3 = skb->network_header, mac = skb->mac_header;
+	__u16 l3 = skb_l3(skb), mac = skb->mac_header;
 	const __u8 *ip;
 
-	if (!l3 && mac != HEADER_UNSET && is_received_ip(skb))
-		l3 = mac + ETHERNET_HLEN;
 	if (!KFUNCS || !l3 || l3 >= skb->tail || (mac != HEADER_UNSET && l3 < mac))
 		return false;
 	ip = (const __u8 *)CAST(skb->head + l3, iphdr);
@@ -688,9 +676,9 @@ __noinline int find_gap(const struct linear *at, __u32 program)
 	return w->h.version == 6 && w->h.next == HEADER_PAYLOAD;
 }
 
-/* Bits of enum nat_match. `from`: the packet, after look_inside(). */
+/* Bits of enum nat_match. `from`: the packet, after look_inside(); `look`: filter_look(). */
 static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *from, int kind,
-				     __u32 program)
+				     __u32 program, __u32 look)
 {
 	struct fragment_work *w = bpf_map_lookup_elem(&fragment_work, &program);
 	struct filter_gap *gap = NULL;
@@ -699,7 +687,7 @@ static __always_inline __u32 matches(struct sk_buff *skb, const struct linear *f
 	if (kind == IP_EXTENDED && w && find_gap(&at, program))
 		gap = &w->gap;
 	at.tag = filter_tag(skb);
-	return nat_matches(&at, skb->len, gap, connection_of(skb, program), program,
+	return nat_matches(&at, skb->len, look, gap, connection_of(skb, program), program,
 			   program == WATCH_RECEIVES);
 }
 
@@ -770,12 +758,6 @@ struct freed {
 	__u64 site, aux;
 };
 
-/*
- * What flags begin with. The verifier does not know that it is 0, so a flag that is set makes no
- * way of its own for all that follows: it looks at a third of the instructions.
- */
-volatile __u32 no_flags;
-
 static __always_inline void find_sender(struct freed *f)
 {
 	struct sock *sk = IN(f->skb, sk_buff)->sk;
@@ -817,9 +799,9 @@ static __always_inline void find_device(struct freed *f)
 }
 
 static __always_inline bool is_matched(struct sk_buff *skb, const struct linear *at, int kind,
-				       __u32 program)
+				       __u32 program, __u32 look)
 {
-	bool matched = matches(skb, at, kind, program) & NAT_MATCHES;
+	bool matched = matches(skb, at, kind, program, look) & NAT_MATCHES;
 
 	return kind == IP_PLAIN ? matched : is_of_flow(at, program, matched);
 }
@@ -918,6 +900,7 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 	struct sk_buff *skb = f->skb;
 	const __u32 program = consumed ? WATCH_USED : WATCH_DROPS;
 	const struct filter_tunnel *tunnel;
+	const __u32 look = cfg.has_expr ? filter_look(skb) : LOOK_ASK;
 	struct linear at = linear_of(skb);
 	struct watch_slot *first;
 	__u32 slot, cpu, packets;
@@ -927,14 +910,14 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 
 	if (!consumed && is_aborted(f->site))
 		f->flags |= WATCH_ABORTED;
-	if (cfg.has_expr && is_others(skb))
+	if (cfg.has_expr && is_others(look))
 		return;
 	/* first: most packets are not of the flow, and the filter is long to verify */
 	if (!look_inside(&at, program) && cfg.has_expr)
 		return;
 	if (inner.wanted || !is_plain(skb))
 		kind = ip_kind(&at);
-	if (cfg.has_expr && !is_matched(skb, &at, kind, program))
+	if (cfg.has_expr && !is_matched(skb, &at, kind, program, look))
 		return;
 	find_sender(f);
 	find_device(f);
@@ -992,7 +975,7 @@ static __always_inline void count_skb(__u64 *ctx, struct freed *f, bool consumed
 
 static __always_inline int count_drop(__u64 *ctx, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0], .flags = no_flags};
+	struct freed f = {.skb = (void *)ctx[0], .flags = no_bits};
 	__u64 begin = work_begin();
 
 	f.site = drop_site(ctx);
@@ -1012,7 +995,7 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
  */
 static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1], .flags = no_flags};
+	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1], .flags = no_bits};
 	__u64 begin;
 
 	if (!is_in(&cfg.consumed_within, f.site) ||
@@ -1064,7 +1047,7 @@ static __always_inline int see_first(struct sk_buff *skb, __u32 program)
 	if (!look_inside(&at, program))
 		return 0;
 	kind = ip_kind(&at);
-	if (kind != IP_PLAIN && matches(skb, &at, kind, program) & NAT_MATCHES)
+	if (kind != IP_PLAIN && matches(skb, &at, kind, program, LOOK_ASK) & NAT_MATCHES)
 		see_datagram(&at, program,
 			     (dev->nd_net.net->ns.inum * 31 + dev->ifindex) * 4 + program);
 	return 0;
@@ -1093,7 +1076,7 @@ static __always_inline void see_names(struct sk_buff *skb, __u32 program, __u32 
 	if (!nat_translated(nfct)) {
 		if (nfct && !sent)
 			nat_forget(&at, program);
-	} else if (matches(skb, &at, ip_kind(&at), program) & NAT_MATCHES) {
+	} else if (matches(skb, &at, ip_kind(&at), program, filter_look(skb)) & NAT_MATCHES) {
 		nat_learn(nfct, program, sent, 0);
 	}
 }

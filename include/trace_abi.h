@@ -125,6 +125,7 @@ struct trace_work {
 	__u64 runs;
 	__u64 timed, ns; /* of those */
 	__u64 wait;	 /* runs until one is timed */
+	__u64 none;	 /* 0 */
 };
 
 #define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
