@@ -838,6 +838,8 @@ static __always_inline __u32 of_flow(struct sk_buff *skb, const struct skb_view 
 	struct linear at = v->at;
 	struct filter_gap gap;
 
+	if (is_ours(look))
+		return NAT_MATCHES;
 	filtered_view(&at, &gap, d);
 	return nat_matches(&at, cfg.frames ? len : len + ETHERNET_HLEN, look, &gap,
 			   connection_of(skb, program), program, program == BALANCE_RECEIVE);

@@ -17,7 +17,9 @@ struct trace_places places;
 
 static __always_inline bool is_in(const volatile struct trace_range *range, __u64 location)
 {
-	return location - range->start < range->end - range->start;
+	const __u64 start = range->start; /* both are volatile */
+
+	return location - start < range->end - start;
 }
 
 /* 1 or 0, without a branch, which in a loop would be many ways for the verifier to follow. */

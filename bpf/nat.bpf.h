@@ -186,6 +186,11 @@ static __always_inline bool is_others(__u32 look)
 	return !nat_followed && look == LOOK_NO;
 }
 
+static __always_inline bool is_ours(__u32 look)
+{
+	return !nat_followed && look == LOOK_YES;
+}
+
 static __always_inline __u64 nfct_of(struct sk_buff *skb)
 {
 	return KFUNCS && bpf_core_field_exists(skb->_nfct) ? skb->_nfct : 0;
