@@ -45,7 +45,7 @@ struct trace_places {
 #define TRACE_HANDING	 6
 #define TRACE_IGNORED	 3
 #define TRACE_CONSUMING	 3
-#define TRACE_STREAMS	 64  /* sending threads of one run */
+#define TRACE_STREAMS	 256 /* sending threads of one run */
 #define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
 #define TRACE_CAUSE_FULL 255
 /* Of user space: given up by reassembly, to which not all fragments had come; */

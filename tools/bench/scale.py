@@ -226,7 +226,7 @@ def losing():
 
 CURVES = {  # sizes, and what is measured at each
     "packets": ("1M", "10M", "100M", "1G"),
-    "streams": ("1", "4", "16", "64"),  # the most that -P takes
+    "streams": ("1", "4", "16", "64", "256"),  # the most that -P takes
     "tuples": ("1", "1k", "25k", "100k", "1M"),
     "flows": ("1k", "10k", "100k", "1M"),
     "ledgers": ("10", "100", "1k"),

@@ -95,7 +95,7 @@ struct sink_streams {
 };
 
 #define SINK_RECENT 256
-#define SINK_LINES  256 /* told apart by one thread; the rest shares one line per stream */
+#define SINK_LINES  512 /* told apart by one thread; the rest shares one line per stream */
 
 struct sink {
 	/* set by whoever makes it */
