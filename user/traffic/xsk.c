@@ -140,7 +140,7 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		.rx_size = XSK_RX_RING,
 		.tx_size = XSK_TX_RING,
 		.libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
-		.bind_flags = rung->bind_flags | XDP_USE_NEED_WAKEUP,
+		.bind_flags = rung->bind_flags | XSK_WAKEUP,
 	};
 	struct xdp_options opts = {0};
 	socklen_t len = sizeof(opts);

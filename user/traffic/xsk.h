@@ -86,6 +86,11 @@ static inline void frame_pool_put(struct frame_pool *pool, uint64_t frame)
 #define XSK_RX_RING 4096 /* descriptors: 20 ms of 200,000 packets/s while the reader is off CPU */
 #define XSK_TX_RING 2048
 
+/* Compiled as 0 for a test: each send calls the kernel, and drivers look at the rings unasked. */
+#ifndef XSK_WAKEUP
+#define XSK_WAKEUP XDP_USE_NEED_WAKEUP
+#endif
+
 /*
  * The least room that may be asked for. Newer kernels, and older ones that are cared for, want
  * skb_shared_info and the smallest frame to fit (xdp_umem_reg(), a315e022a72d).
@@ -115,9 +120,9 @@ struct xsk_port {
 
 /*
  * Binds zero-copy if the driver can, with frames of 2048 and else 4096 bytes, and else by copying.
- * need_wakeup is always on. The kernel frees a queue some time after close(), from a work queue
- * (xp_release_deferred()), so EBUSY is retried for one second. It stays busy for longer if a packet
- * sent from it still stands in a queue somewhere: its skb holds the socket (xsk_destruct()).
+ * need_wakeup is on (XSK_WAKEUP). The kernel frees a queue some time after close(), from a work
+ * queue (xp_release_deferred()), so EBUSY is retried for one second. It stays busy for longer if a
+ * packet sent from it still stands in a queue somewhere: its skb holds the socket (xsk_destruct()).
  * -EMSGSIZE: the packet fits no frame.
  */
 int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, struct error *err);

@@ -222,7 +222,7 @@ CASE(test_numbers_refused)
 	BAD("--count: '99999999999999999999' is too large", "-c99999999999999999999");
 	BAD("--number: '18446744073709551616' is too large", "-n18446744073709551616");
 	BAD("--number: '1k' is not a whole number", "-n1k");
-	BAD("--threads: '257' is out of range (1 to 256)", "-P257");
+	BAD("--threads: '65' is out of range (1 to 64)", "-P65");
 	BAD("--threads: '4294967297' is out of range", "-P", "4294967297");
 	BAD("--queues: '4294967296' is too large", "--queues", "4294967296");
 	BAD("--size: '63' is out of range (64 to 64k)", "--size", "63");
