@@ -369,7 +369,6 @@ static void describe_open(enum ends ends)
 		say(" %.*s", (int)strcspn(site_place(&s), ","), site_place(&s));
 	say_but(s.lone, ends == SENDS || ends == RECEIVES, "lone");
 	say_but(s.by_number, !s.lone, "by-number");
-	say_but(s.nic.ns, ends == PORTS, "nic");
 	say_but(s.settle_ns == 5 * SECOND, s.lone, "settle-5");
 	say_but(s.traced, true, "traced");
 	say_if(s.discovers, "discovers");
