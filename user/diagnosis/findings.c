@@ -231,6 +231,13 @@ static double queue_full(const struct finding_facts *f)
 	return (double)f->reading.full / f->reading.samples;
 }
 
+static bool had_room(const struct finding_facts *f)
+{
+	const double full = queue_full(f);
+
+	return full >= 0 && full < FULL;
+}
+
 static bool slept(const struct finding_facts *f, double share)
 {
 	return share_of_reader(f, reader_sleep_ns(f)) >= share;
@@ -276,13 +283,15 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_READER_ASLEEP:
 		return queue_full(f) >= FULL && (slept(f, ASLEEP) || sleep_is_enough(f));
 	case WHEN_READER_RESTED:
-		return slept(f, RESTED) && queue_full(f) >= 0 && queue_full(f) < FULL;
+		return slept(f, RESTED) && had_room(f);
 	case WHEN_CONNTRACK:
 		return 2 * f->conntrack_drops > f->lost;
 	case WHEN_CLASH:
 		return 2 * f->conntrack_clashes > f->lost;
 	case WHEN_RULES:
 		return f->rule_chain;
+	case WHEN_ROOM:
+		return had_room(f);
 	case WHEN_TCP_RMEM:
 		return f->tcp_rmem[2] && f->rcvbuf == f->tcp_rmem[2];
 	case WHEN_BURST:

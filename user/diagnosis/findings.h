@@ -154,6 +154,7 @@ enum finding_when {
 	WHEN_RULES,	       /* netfilter: a rule's counter moved */
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
 	WHEN_NOT_SILENT,       /* neigh: no next hop is */
+	WHEN_ROOM,	       /* tcp_rcvbuf: the buffer was not full while its reader slept */
 	WHEN_TCP_RMEM,	       /* tcp_rcvbuf: the buffer was as large as tcp_rmem lets it be */
 	WHEN_DNAT,	       /* neigh, udp_lookup: a NAT leads there */
 	WHEN_TUNNEL,	       /* udp_csum: what a tunnel has sent */

@@ -731,8 +731,8 @@ const struct finding_row finding_rows[] = {
 	 .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "the first loss found, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "nstat -az TcpExtPruneCalled TcpExtOfoPruned TcpExtRcvPruned"},
-	{STAGE_TCP_RCVBUF, "tcp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
-	 "No memory was left for TCP sockets, although this connection's buffer may have had room.",
+	{STAGE_TCP_RCVBUF, "tcp-mem", WHEN_ROOM, SEVERITY_WARNING, PROOF_DATA,
+	 "No memory was left for TCP sockets, although this connection's receive buffer had room.",
 	 "The sockets of a memory cgroup (a container, a unit of systemd), or all of the host, "
 	 "reached their limit: of the cgroup, or net.ipv4.tcp_mem in pages. TCP sends the segment "
 	 "again. A larger receive buffer makes it worse.",

@@ -117,12 +117,16 @@ CASE(no_qdisc_is_not_full)
 
 CASE(no_memory_is_no_full_buffer)
 {
+	/* tcp_data_queue() says PROTO_MEM of both */
 	struct finding_facts facts = {.lost = 10, .reason = "PROTO_MEM"};
 	struct finding f;
 
 	assert_int_equal(findings_for_stage(STAGE_TCP_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "tcp-rcvbuf");
+	facts.reading = (struct reading){.window_ns = 1000000000, .samples = 100, .full = 5};
+	assert_int_equal(findings_for_stage(STAGE_TCP_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "tcp-mem");
-	facts.reason = "SOCKET_RCVBUFF";
+	facts.reading.full = 90;
 	assert_int_equal(findings_for_stage(STAGE_TCP_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "tcp-rcvbuf");
 }
