@@ -449,20 +449,16 @@ static int take_option(struct parser *p, const struct opt_ref *ref, const char *
 		}
 		text = p->argv[++p->at];
 	}
-	switch (o->type) {
-	case OPT_HELP:
+	if (o->type == OPT_HELP)
 		return OPT_NEXT_HELP;
-	case OPT_VERSION:
+	if (o->type == OPT_VERSION)
 		return OPT_NEXT_VERSION;
-	case OPT_FLAG:
-		*(bool *)field = true;
-		break;
-	case OPT_REPEAT:
-		++*(unsigned *)field;
-		break;
-	default:
+	if (text)
 		code = take_value(p, ref, who, text, err);
-	}
+	else if (o->type == OPT_FLAG)
+		*(bool *)field = true;
+	else
+		++*(unsigned *)field;
 	if (!opt_given(p->seen, o) && p->seen->n < OPT_OPTIONS_MAX)
 		p->seen->given[p->seen->n++] = o;
 	return code;
