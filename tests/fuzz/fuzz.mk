@@ -8,9 +8,7 @@ SANITIZED   = $(MAKE) --no-print-directory HARDENING= HARDENING_LD= WERROR= B=$(
 	CC="$(CLANG)" CFLAGS='-O1 -g -fsanitize=fuzzer-no-link $(SANITIZERS)'
 FUZZ_RUNS  ?= 20000
 FUZZ       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
-# valgrind takes the NULL for a first key for an address, and two cases of `way`, which asks the
-# kernel for all it reads, fail under it for a reason that is not known: sanitizers alone look at it.
-UNIT_ONLY  := $(filter-out %/diagnosis/test_way,$(filter $(B)/tests/unit/%,$(UNIT)))
+UNIT_ONLY  := $(filter $(B)/tests/unit/%,$(UNIT))
 # What lives as long as the program is no leak; a process that was forked says nothing.
 VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
 	--child-silent-after-fork=yes --suppressions=tests/unit/valgrind.supp
@@ -21,11 +19,14 @@ hardening:
 	+$(Q)for part in fuzz sanitize tsan valgrind analyze; do \
 		$(MAKE) --no-print-directory $$part || exit 1; done
 
+# What is built so is slower: all limits of time are this many times longer.
+SLOWLY := PKTLEDGER_TEST_PATIENCE=3
+
 # The unit tests and those of the BPF programs' user space.
 .PHONY: sanitize
 sanitize:
 	+$(Q)$(SANITIZED) test-programs
-	$(Q)B=$(B)/sanitized tests/run unit/ bpf/
+	$(Q)$(SLOWLY) B=$(B)/sanitized tests/run unit/ bpf/
 
 # Races of threads, in what has any: senders and receivers, the carrier of a tap, readers of rules
 # and symbols. A report fails also where no test looks at how a command ended.
@@ -35,7 +36,7 @@ RACES     = $(abspath $(B)/tsan/races)
 .PHONY: tsan
 tsan:
 	$(Q)rm -rf $(RACES) && mkdir -p $(RACES)
-	+$(Q)TSAN_OPTIONS=log_path=$(RACES)/of PKTLEDGER_TEST_PATIENCE=3 PKTLEDGER_TEST_CROWDED=1 \
+	+$(Q)TSAN_OPTIONS=log_path=$(RACES)/of $(SLOWLY) PKTLEDGER_TEST_CROWDED=1 \
 		$(MAKE) --no-print-directory HARDENING= HARDENING_LD= WERROR= B=$(B)/tsan CC="$(CLANG)" \
 		CFLAGS='-O1 -g -fsanitize=thread' TESTS="$(THREADED)" test; rc=$$?; \
 		cat $(RACES)/* 2>/dev/null && exit 1; exit $$rc
@@ -52,7 +53,7 @@ $(B)/valgrind/%.ok: $(B)/tests/unit/% tests/unit/valgrind.supp | all
 
 # The analyzer that scan-build drives, file by file. It takes -errno for any number, also 0: where
 # it goes wrong by that, a NOLINT says so. What is generated is bpftool's, and not looked at.
-CLANG_TIDY ?= clang-tidy
+CLANG_TIDY ?= $(or $(shell command -v clang-tidy),clang-tidy-14)
 CHECKS     := -*,clang-analyzer-core.*,clang-analyzer-deadcode.*,clang-analyzer-unix.*
 ANALYZED := $(SRC:%.c=$(B)/analyzed/%.ok)
 .PHONY: analyze

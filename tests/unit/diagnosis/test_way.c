@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -284,9 +285,15 @@ CASE(translated_destinations)
 			    "2001:2::77"},
 	};
 	static const struct lab_spec spec = {.topology = LAB_PAIR};
+	int pidfd = pidfd_open(getpid(), 0);
 
 	if (geteuid())
 		skip();
+	if (pidfd < 0) { /* as below valgrind: the end of `nft` cannot be waited for */
+		print_message("no pidfd_open() here\n");
+		skip();
+	}
+	close(pidfd);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *family = *rows[i].to == '[' ? "ip6" : "ip";
 		struct way_dnat dnat = {.asked = "before"};
@@ -394,6 +401,10 @@ CASE(all_that_is_read)
 			 "for i in $(seq 32); do echo link add d$i type veth peer name e$i; "
 			 "echo link set d$i up; echo link set e$i up; done | ip -batch -"));
 	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
+	/* who is silent is asked for as long as this takes */
+	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/neigh/v-r0/mcast_solicit",
+					    "60"),
+			 0);
 	assert_true(done(&lab.tx_ns, "ip link set lo up; ip addr replace 203.0.113.1/32 dev lo"));
 	fd[0] = socket_at(&lab.router_ns, SOCK_DGRAM, "127.0.0.1:7001", NULL);
 	fd[1] = socket_at(&lab.router_ns, SOCK_DGRAM, NULL, "127.0.0.1:7001");
