@@ -138,15 +138,25 @@ def a_sender_of_live_frames_looks_at_no_skb():
         unlinked.do("rx", "ethtool", "-K", "v-rx", "gro", "on")
         unlinked.do("rx", "ip", "link", "set", "v-rx", "down")
         losing = stack.enter_context(unlinked.at("tx", *command, "-c", "1000", "-j"))
-        sender = lab.at("tx", *command, "-t", "2", "-q")
-        try:
-            time.sleep(1)
+        sender = lab.at("tx", *command, "-t", "100", "-q")
+
+        def received():
+            shown = json.loads(lab.do("rx", "ip", "-j", "-s", "link", "show", "v-rx"))
+            return shown[0]["stats64"]["rx"]["packets"]
+
+        def programs():
             held = {int(line.split()[1]) for fd in Path(f"/proc/{sender.pid}/fdinfo").iterdir()
                     for line in fd.read_text().splitlines() if line.startswith("prog_id:")}
             shown = json.loads(lab.do("tx", "bpftool", "-j", "prog", "show"))
+            return {p["name"] for p in shown if p["id"] in held}
+
+        try:
+            # what is attached is so before it sends
+            until(lambda: received() > 999, 10, "it sends")
+            names = programs()
         finally:
+            sender.send_signal(signal.SIGINT)
             sender.communicate(timeout=30)
-        names = {p["name"] for p in shown if p["id"] in held}
         end = finish(losing).json["end"]
     assert "xdp_devmap_xmit" in names and not {n for n in names if "skb" in n}, names
     lost = [(s["stage"], s["packets"], s["source"]) for s in end["stages"]]
