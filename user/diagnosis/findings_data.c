@@ -144,11 +144,11 @@ const struct finding_row finding_rows[] = {
 	{STAGE_QDISC, "qdisc-tcp", WHEN_BALANCE, SEVERITY_WARNING, PROOF_LAB,
 	 "The queue in front of the device[ {ifname}] dropped segments of this host's own TCP "
 	 "before they were sent: it is shorter than what connections may have in it.",
-	 "A queueing discipline of the sender refused segments of its own TCP, which sends them "
-	 "again as new: throughput falls, and no counter of retransmissions moves. Each connection "
-	 "may have up to net.ipv4.tcp_limit_output_bytes there (TCP Small Queues); fq drops what a "
-	 "connection has beyond its flow_limit, too. `trace --balance` shows this.",
-	 .evidence = "segments returned to TCP: {lost}",
+	 "A queueing discipline of the sender refused segments of its own TCP, which sends what "
+	 "was new again as new: throughput falls, and no counter of retransmissions moves. Each "
+	 "connection may have up to net.ipv4.tcp_limit_output_bytes there (TCP Small Queues); fq "
+	 "drops what a connection has beyond its flow_limit, too. `trace --balance` shows this.",
+	 .evidence = "segments dropped there: {lost}",
 	 .current = "[net.ipv4.tcp_limit_output_bytes {tsq}]",
 	 .wanted = "a longer queue (its limit, and flow_limit of fq), or a smaller "
 		   "net.ipv4.tcp_limit_output_bytes",

@@ -473,12 +473,16 @@ void live_advise_tcp(const struct live *l, struct why *why, struct live_summary 
 	const uint32_t netns = row ? row->netns : 0;
 	const struct tcp_sum *sum = &s->tcp->sum;
 	const uint64_t late = sum->not_lost - sum->ack_lost;
+	uint64_t queued = sum->returned_at[STAGE_QDISC];
 	struct binds b = {}, queue = {};
 
-	bind_count(&queue, "lost", sum->returned_at[STAGE_QDISC]);
+	/* of what is sent again, and of a GSO packet that it took a part of; not a router's */
+	if (netns && s->tcp->flows[0].flow.netns == netns)
+		queued += sum->lost_at[STAGE_QDISC];
+	bind_count(&queue, "lost", queued);
 	bind_text(&queue, "ifname", row ? row->text[LIVE_IFNAME] : NULL);
 	bind_count(&queue, "tsq", sysctl_of(l, netns, "net/ipv4/tcp_limit_output_bytes"));
-	if (sum->returned_at[STAGE_QDISC])
+	if (queued)
 		advise_tcp(l, s, "qdisc-tcp", &queue, netns);
 	if (s->tcp->n_listeners)
 		advise_listener(l, why, s, s->tcp->listeners);
