@@ -752,10 +752,12 @@ const struct finding_row finding_rows[] = {
 	 .change = SYSCTL("net/ipv4/tcp_rmem", "{tcp_rmem_wanted}", "{tcp_rmem}"),
 	 .risk = "each connection may take twice the memory"},
 	{STAGE_TCP_RCVBUF, "tcp-rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
-	 "A TCP connection had no room for what came: its receive buffer was full.",
+	 "A TCP connection had no room for what came: its receive buffer was full, or what memory "
+	 "it may take.",
 	 "The application did not read as fast as data came, and the sender filled the window and "
 	 "more, or the buffer was full of data behind a hole, which was thrown away. TCP sends it "
-	 "again.",
+	 "again. Where the buffers of `ss -tmn` have room it was the limit of a memory cgroup or "
+	 "net.ipv4.tcp_mem: no counter distinguishes these, `trace` does.",
 	 .evidence = LOST "[; {reason}]" TCP_READER, .current = TCP_RCVBUF_CURRENT,
 	 .wanted = "a reader that is faster, or a larger net.ipv4.tcp_rmem (or SO_RCVBUF)",
 	 .command = "ss -tmn"},
