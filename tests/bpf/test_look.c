@@ -33,6 +33,22 @@ static struct {
 
 static volatile enum mode *mode; /* of each, shared with its process */
 
+/* Nobody listens there, of either family: no UDP socket shows it. */
+static void call_in_vain(int tx)
+{
+	const struct sockaddr_in udp = {.sin_family = AF_INET,
+					.sin_port = htons(TEST_PORT + 1),
+					.sin_addr = {htonl(INADDR_LOOPBACK)}};
+	const struct sockaddr_in6 tcp = {.sin6_family = AF_INET6,
+					 .sin6_port = htons(TEST_PORT),
+					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	sendto(tx, "in vain", 7, 0, (const void *)&udp, sizeof(udp));
+	connect(fd, (const void *)&tcp, sizeof(tcp));
+	close(fd);
+}
+
 /* Datagrams at once, from slow to fast. */
 static unsigned burst(unsigned i)
 {
@@ -61,6 +77,8 @@ static void live(unsigned i)
 			while (mode[i] == READS && recv(rx, data, sizeof(data), MSG_DONTWAIT) >= 0)
 				;
 		}
+		if (mode[i] == LOSES && i < LOSING)
+			call_in_vain(tx);
 		while (clock_now() < due + PAUSE_NS)
 			clock_sleep(PAUSE_NS / 4);
 	}
@@ -128,6 +146,32 @@ static unsigned found_in(const struct look *l, unsigned i, const struct check_fi
 	return n;
 }
 
+static const struct check_finding *refused_in(const struct look *l, unsigned i)
+{
+	char name[OWNER_NETNS];
+
+	owners_netns(l->owners, space[i].inum, name);
+	for (unsigned f = 0; f < l->findings.n; f++) {
+		const struct finding *c = &l->findings.at[f].finding;
+
+		if (!strcmp(c->netns, name) && c->stage == STAGE_UDP_LOOKUP)
+			return &l->findings.at[f];
+	}
+	fail_msg("nothing was refused");
+	return NULL;
+}
+
+/* What was refused is found there, with a command that is run there. */
+static void assert_refused(const struct look *l, unsigned i)
+{
+	const struct finding *found = &refused_in(l, i)->finding;
+	char enter[OWNER_ENTER];
+
+	assert_non_null(owners_netns_enter(l->owners, space[i].inum, enter));
+	if (strncmp(found->command, enter, strlen(enter)) || !strstr(found->command, " ss -u"))
+		fail_msg("%u: %s", i, found->command);
+}
+
 /* The socket that nobody reads, and the one that sends to it, which has nothing to tell. */
 static void assert_sockets(const struct facts *f, unsigned i)
 {
@@ -159,11 +203,11 @@ static void assert_sockets(const struct facts *f, unsigned i)
 }
 
 static unsigned seconds, losing_seen;
-static uint64_t latest_ns;
+static uint64_t latest_ns, begun_ns;
 
 static void on_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 {
-	assert_true(elapsed_ns >= seconds * SECOND);
+	assert_in_range(elapsed_ns, seconds * SECOND, clock_now() - begun_ns);
 	seconds++;
 	losing_seen = losing;
 	latest_ns = all_ns;
@@ -179,6 +223,7 @@ CASE(all_namespaces)
 	unsigned read = 0;
 
 	seconds = 0;
+	begun_ns = clock_now();
 	assert_int_equal(look(&l, &spec, &err), 0);
 	assert_int_equal(l.n, LOOK_PLACES);
 	assert_int_equal(l.at[0]->ns.fd, -1); /* this one */
@@ -193,10 +238,12 @@ CASE(all_namespaces)
 		if (!n)
 			continue;
 		assert_in_range(c->loss_pps, 2 * burst(i), 400 * burst(i));
+		assert_refused(&l, i);
 		if (at >= 0) {
 			assert_sockets(&l.at[at]->facts, i);
 			assert_true(l.at[at]->facts.window_ns < l.window_ns);
 			assert_true(*c->subject);
+			assert_false(c->on_host);
 		} else {
 			assert_int_equal(c->n_changes, 0);
 			assert_false(*c->finding.undo || *c->subject);
@@ -305,14 +352,22 @@ CASE(what_became_of_it)
 	static struct look l;
 	struct remedy remedy;
 	struct error err = {};
+	const struct facts *f;
+	double four, six;
 
 	assert_int_equal(look(&l, &spec, &err), 0);
 	assert_int_equal(found_in(&l, 9, &c), 1);
+	f = &l.at[0]->facts;
+	four = (double)facts_moved(f, FACTS_HERE, "Ip:InReceives");
+	six = (double)facts_moved(f, FACTS_HERE, "Ip6InReceives");
+	assert_true(four > 10 && six > 10);
 	for (unsigned i = 0; i < N_ELEMENTS(modes); i++) {
 		mode[9] = modes[i];
 		assert_int_equal(look_again(&l, &spec, c, &remedy, &err), 0);
 		assert_outcome(&remedy, outcomes[i]);
 		assert_float_equal(remedy.lost_pps, c->loss_pps, 1e-6);
+		assert_float_equal(remedy.arrived_pps, (four + six) * 1e9 / (double)f->window_ns,
+				   1e-3);
 		assert_string_equal(remedy.netns, c->finding.netns);
 		assert_string_equal(remedy.subject, c->subject);
 		assert_true(modes[i] != SILENT || remedy.arrived_pps_after < 100);
@@ -328,6 +383,9 @@ CASE(what_became_of_it)
 	other = *c;
 	strcpy(other.finding.netns, "another");
 	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), -ENODATA);
+	assert_int_equal(look_again(&l, &spec, refused_in(&l, 9), &remedy, &err), 0);
+	assert_outcome(&remedy, REMEDY_NO_HELP);
+	assert_true(remedy.lost_pps_after > 0);
 	/* what has no subject any more, or another one */
 	other = *c;
 	strcpy(other.subject, "port 1");

@@ -380,6 +380,24 @@ CASE(bounds)
 	}
 }
 
+/* A queue as `tc` writes it. */
+CASE(queue_that_is_full)
+{
+	static const char *const rows[] = {"pfifo limit 500", "fq_codel limit 10240p flows 1024",
+					   "fq_pie"};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct host *h = healthy_host();
+		struct check_findings list;
+
+		strcpy(h->f.link[0].qdisc, rows[i]);
+		move(h, "here", "eth1:qdisc:drops", 5);
+		judge_host(h, &list);
+		assert_string_equal(by_id(&list, "qdisc")->finding.current, rows[i]);
+		end(h, &list);
+	}
+}
+
 /* Sockets that are gone lost what those that are listed did not; a tenth is between two readings.
  */
 CASE(lost_by_closed)
@@ -729,8 +747,10 @@ CASE(changes_are_planned)
 	assert_string_equal(c->finding.command, "");
 	assert_string_equal(c->finding.effect, "");
 	c = by_id(&list, "cpu-budget");
-	if (access("/proc/sys/net/core/netdev_budget_usecs", W_OK))
+	if (access("/proc/sys/net/core/netdev_budget_usecs", W_OK)) {
+		end(h, &list);
 		skip();
+	}
 	assert_int_equal(c->n_changes, 2);
 	assert_false(c->on_host);
 	assert_non_null(strstr(c->finding.command, "netdev_budget=600"));
@@ -738,4 +758,41 @@ CASE(changes_are_planned)
 	assert_non_null(strstr(c->finding.undo, "netdev_budget="));
 	assert_non_null(strstr(by_id(&list, "taps")->finding.command, "ss"));
 	end(h, &list);
+}
+
+/* What belongs to a namespace is changed there, what belongs to the host is not. */
+CASE(changes_of_a_namespace)
+{
+	const char *const enter = "ip netns exec red";
+	struct host *h = healthy_host();
+	const struct check_finding *c;
+	struct check_findings list;
+	struct netns ns;
+
+	if (netns_create(&ns, &(struct error){})) {
+		end(h, &(struct check_findings){});
+		skip(); /* not allowed to */
+	}
+	strcpy(h->f.link[0].dev.link.ifname, "lo");
+	strcpy(h->f.link[0].rp_filter, "1");
+	strcpy(h->f.back.ifname, "lo");
+	strcpy(h->f.back.source, "203.0.113.9");
+	strcpy(h->f.back.by, "eth3");
+	move(h, "here", "TcpExt:IPReversePathFilter", 5);
+	move(h, "here", "Udp:NoPorts", 5);
+	move(h, "host", "softnet:cpu1:dropped", 50);
+	judge_host(h, &list);
+	check_plan(&list, &ns, enter);
+	c = by_id(&list, "ip-rpfilter");
+	assert_false(c->on_host);
+	assert_int_equal(c->n_changes, 1);
+	assert_memory_equal(c->finding.command, enter, strlen(enter));
+	assert_non_null(strstr(c->finding.command, "rp_filter=2"));
+	c = by_id(&list, "udp-lookup");
+	assert_string_equal(c->finding.command, "ip netns exec red ss -uanp");
+	c = by_id(&list, "backlog");
+	assert_true(c->on_host);
+	assert_null(strstr(c->finding.command, enter));
+	end(h, &list);
+	netns_close(&ns);
 }

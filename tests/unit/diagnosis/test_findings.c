@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "diagnosis/findings.h"
+#include "drops/stagemap.h"
 
 /* 5000 datagrams of 100 bytes to a reader that stands still (tests/fixtures/proc/udp-1.txt). */
 static const struct finding_facts burst = {
@@ -567,7 +568,21 @@ CASE(nothing_is_cut)
 }
 
 /* What is found on a host without a loss names the stage that it would be at, too. */
-CASE(stages_of_states)
+/* "ip-header-ttl" is of ip_header. */
+static bool named_after(const struct finding_row *row)
+{
+	const char *stage = stage_name(row->stage);
+	size_t n = strlen(stage);
+
+	for (size_t i = 0; i < n; i++) {
+		if (row->id[i] != (stage[i] == '_' ? '-' : stage[i]))
+			return false;
+	}
+	return !row->id[n] || row->id[n] == '-';
+}
+
+/* Of losses the name begins with the stage; those of states and these do not. */
+CASE(stages_of_findings)
 {
 	static const struct {
 		enum stage stage;
@@ -577,7 +592,7 @@ CASE(stages_of_states)
 		 "nic-port nic-memory nic-queues nic-rss nic-irq nic-rps cpu-softirq "
 		 "nic-coalesce cpu-budget cpu-governor cpu-idle cpu-steal "},
 		{STAGE_WIRE, "nic-crc nic-allowance "},
-		{STAGE_TX_DEVICE, "nic-paused mtu-peer "},
+		{STAGE_TX_DEVICE, "nic-paused mtu-peer tx-peer "},
 		{STAGE_XDP, "xdp-generic "},
 		{STAGE_TC_INGRESS, "tc-filter "},
 		{STAGE_L2, "mtu-mismatch "},
@@ -587,7 +602,12 @@ CASE(stages_of_states)
 		{STAGE_IP_FRAG, "frag-memory frag-arriving frag-leaving "},
 		{STAGE_UDP_MEM, "udp-mem-near "},
 		{STAGE_UDP_LOOKUP, "port-closed "},
-		{STAGE_TX_SOCKET, "sndbuf "},
+		{STAGE_TX_SOCKET, "sndbuf tx-too-big "},
+		{STAGE_IP_ROUTE, "ip-rpfilter-no-route ip-rpfilter ip-rpfilter-unseen "
+				 "ip-not-router ip-no-route ip-discard ip-own-source "
+				 "mcast-not-joined "},
+		{STAGE_IP_FORWARD, "ip-ttl ip-too-big "},
+		{STAGE_TCP_RCVBUF, "tcp-prune tcp-mem tcp-rmem "},
 		{STAGE_RCVBUF, "rcvbuf-default rcvbuf-capped rcvbuf-filling "},
 		{STAGE_OTHER, "ovs-upcall taps raw-sockets "},
 		{STAGE_NONE, "own-btf own-capabilities "},
@@ -598,7 +618,7 @@ CASE(stages_of_states)
 		char id[64];
 		unsigned i = 0;
 
-		if (row->when != WHEN_STATE)
+		if (row->when != WHEN_STATE && named_after(row))
 			continue;
 		snprintf(id, sizeof(id), "%s ", row->id);
 		while (i < sizeof(of) / sizeof(*of) && !strstr(of[i].ids, id))

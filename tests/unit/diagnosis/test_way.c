@@ -449,6 +449,7 @@ CASE(all_that_is_read)
 		const struct facts_link *link = &facts.link[i];
 
 		assert_string_equal(link->dev.driver, "veth");
+		assert_string_equal(link->rp_filter, "1"); /* that of all */
 		assert_string_not_equal(link->dev.link.ifname, "down1");
 		assert_string_not_equal(link->dev.link.ifname, "e1");
 		if (!strcmp(link->dev.link.ifname, "v-r0"))

@@ -17,7 +17,7 @@ struct scene {
 	struct tcp_joint sum;
 	struct tcp_join_flow flow; /* the last one */
 	unsigned flows;
-	uint64_t lost, wire; /* of all of them */
+	uint64_t lost, wire, not_lost; /* of all of them */
 };
 
 static struct watch_flow key_of(uint16_t src, uint16_t dst)
@@ -89,6 +89,7 @@ static void on_flow(void *arg, const struct tcp_join_flow *f)
 	s->flows++;
 	s->lost += f->lost;
 	s->wire += f->wire;
+	s->not_lost += f->not_lost;
 }
 
 static uint64_t undecided(const struct scene *s)
@@ -104,7 +105,7 @@ static void joins(struct scene *s)
 {
 	uint64_t lost = 0, wire = 0;
 
-	s->lost = s->wire = 0;
+	s->lost = s->wire = s->not_lost = 0;
 	tcp_join_prepare(s->host, s->hosts);
 	tcp_join(s->host, s->hosts, 0, &s->sum, on_flow, s);
 	for (unsigned i = 0; i < s->hosts; i++) {
@@ -116,6 +117,7 @@ static void joins(struct scene *s)
 	assert_int_equal(s->sum.segments, undecided(s) + s->sum.not_lost + wire + lost);
 	assert_int_equal(s->lost, lost);
 	assert_int_equal(s->wire, wire);
+	assert_int_equal(s->not_lost, s->sum.not_lost);
 }
 
 static void ends(struct scene *s)
@@ -349,10 +351,11 @@ CASE(numbers_of_flows_that_were_there)
 		{false, 1ULL << 33, 1ULL << 32, 100 * MSS, JOIN_WHYS},
 		{false, 0, 1ULL << 32, 100 * MSS, JOIN_WHYS},
 		{false, 0, (1ULL << 32) + (1 << 30), 100 * MSS, JOIN_SEQUENCE},
+		{false, 1 << 30, 1ULL << 32, 100 * MSS, JOIN_SEQUENCE},
 		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED},
 	};
 
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < 7; i++) {
 		struct scene s = begun(2);
 		struct trail_flow *from = trail_flow(s.host[0].trail, 0);
 		struct trail_flow *to = trail_flow(s.host[1].trail, 0);
