@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "check_host.h"
+#include "diagnosis/look.h"
 
 CASE(healthy)
 {
@@ -719,6 +720,40 @@ CASE(several_namespaces)
 	assert_string_equal(all.history[0].counter, "Udp:RcvbufErrors");
 	end(one, &all);
 	end(other, &list);
+}
+
+/* What other hosts have read: without commands of this one. */
+CASE(places_of_another_host)
+{
+	static const char *const names[] = {"", "red"};
+	static struct look l;
+	unsigned backlogs = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct host *h = healthy_host();
+
+		backlog(h);
+		ring(h);
+		counters_delta(&h->before, &h->f.after, &h->f.moved);
+		counters_free(&h->before);
+		l.at[i] = calloc(1, sizeof(*l.at[i]));
+		l.at[i]->facts = h->f;
+		l.at[i]->ns = NETNS_NONE;
+		strcpy(l.at[i]->name, names[i]);
+		l.n++;
+		free(h);
+	}
+	look_judge(&l);
+	assert_int_equal(l.findings.n, 3);
+	for (unsigned i = 0; i < l.findings.n; i++) {
+		const struct check_finding *c = &l.findings.at[i];
+
+		backlogs += c->scope == CHECK_HOST;
+		assert_int_equal(c->n_changes, 0);
+		assert_false(*c->finding.command || *c->finding.undo || *c->finding.effect);
+	}
+	assert_int_equal(backlogs, 1);
+	look_close(&l);
 }
 
 /* Only what can be changed here has a command. */

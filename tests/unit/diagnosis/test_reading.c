@@ -81,8 +81,20 @@ CASE_WITH(times_of_threads, begin, end)
 	assert_int_equal(threads_sample(t, true), 0);
 	assert_int_equal(t->all, 2);
 
-	schedstat(100, 1001, 10);
-	schedstat(101, 5600, 220);
+	/* in this interval: who waited for a CPU is as busy as who had one */
+	schedstat(100, 1100, 10);
+	schedstat(101, 5000, 220);
+	threads_sample(t, true);
+	assert_string_equal(threads_reader(t)->name, "busy");
+	threads_keep(t, false);
+	schedstat(101, 5050, 220);
+	schedstat(100, 1140, 10);
+	threads_sample(t, true);
+	assert_string_equal(threads_reader(t)->name, "busy");
+	threads_keep(t, false);
+
+	schedstat(100, 1141, 10);
+	schedstat(101, 5650, 420);
 	thread(102, "new", 40, 5); /* what it has done is all its own */
 	threads_sample(t, true);
 	threads_keep(t, true);
