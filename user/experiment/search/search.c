@@ -131,10 +131,9 @@ static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
 	const struct search *s = h->s;
 	struct found *f = h->found;
 	double fastest = 0, second = 0;
-	int rc = 0;
+	int rc;
 
-	while (!rc && f->warmups < WARMUPS && (!fastest || second < fastest * (1 - WARM_SHARE)) &&
-	       (!fastest || !s->max_set || fastest < t->rate_pps * (1 - LATE_SHARE))) {
+	do {
 		struct found_trial next = {
 			.phase = "warm-up", .rate_pps = t->rate_pps, .time_ns = s->warmup_ns};
 
@@ -149,7 +148,8 @@ static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
 		second = fastest;
 		fastest = h->last->tx_pps;
 		*t = next;
-	}
+	} while (f->warmups < WARMUPS && (!fastest || second < fastest * (1 - WARM_SHARE)) &&
+		 (!fastest || !s->max_set || fastest < t->rate_pps * (1 - LATE_SHARE)));
 	f->generator_pps = fastest;
 	return rc;
 }
