@@ -1148,13 +1148,16 @@ def no_room_behind_holes(rmem, rcvbuf, findings):
                 reader = bursts(wire, rcvbuf, [400, 400])
             document = t.stop()
         dropped_last, _ = counted()
+        doubled = snmp(TX, "netstat", "TcpExt", "TCPDSACKRecv")
     look_for_hidden(document)
     tcp, (row,) = document["end"]["tcp"], document["end"]["stages"]
     assert_sums(tcp)
     causes = {cause["reason"]: cause["packets"] for cause in row["causes"]}
     assert row["stage"] == "tcp_rcvbuf" and causes.get("PROTO_MEM", 0) == dropped_last, row
     require(dropped_last or findings == ["tcp-prune"], PRUNED)
-    found = assert_findings(document["end"]["findings"], *findings)
+    # a slow host sends so slowly that timers end before the acknowledgments come
+    shown = [f for f in document["end"]["findings"] if not (doubled and f["id"] == "tcp-reordered")]
+    found = assert_findings(shown, *findings)
     if findings != ["tcp-prune"]:
         assert f"[{reader.pid}] ran " in found["evidence"], found
 
