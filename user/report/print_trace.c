@@ -498,7 +498,7 @@ static void put_total(struct trace_text *t, const struct json_object *o, uint64_
 static void put_own_losses(struct page *p, const struct json_object *losses)
 {
 	static const struct page_count rows[] = {
-		{"recursion_misses", "missed while another was counted"},
+		{"recursion_misses", "of any traffic, missed while another was counted"},
 		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
 		{"without_cause", "counted without anything, for want of room"},
 		{"without_netns", "not counted: whether they were of this namespace is not known"},

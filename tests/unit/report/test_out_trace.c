@@ -215,7 +215,7 @@ CASE_WITH(end, fill, empty)
 	summary.own.watch.recursion_misses = 3;
 	print(start_of(LIVE_BY_DEFAULT, true), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
 	      PAGE_WIDTH, -1);
-	has("own losses      3 missed while another was counted");
+	has("own losses      3 of any traffic, missed while another was counted");
 	has("tcpdump[99]");
 	has("The buffer was full.");
 }
