@@ -7,9 +7,11 @@
 
 #include "base/clock.h"
 
-#define SPIN_NS	    60000    /* a sleep wakes up about this late */
-#define MAX_WAIT_NS 50000000 /* so that a stop is seen soon */
-#define HAIR	    1e-6     /* packets */
+#define SPIN_NS	    60000     /* a sleep wakes up about this late; */
+#define CAREFUL_NS  100000000 /* for so long after a later one that is four times as much */
+#define LAST_NS	    1000      /* about twice what a call of the scheduler takes */
+#define MAX_WAIT_NS 50000000  /* so that a stop is seen soon */
+#define HAIR	    1e-6      /* packets */
 #define DEPTH_S	    (PACE_DEPTH_NS * 1e-9)
 #define DEBT_S	    (PACE_DEBT_NS * 1e-9)
 
@@ -117,16 +119,26 @@ void pace_sent(struct pace *p, unsigned n)
 
 void pace_wait(uint64_t wait_ns)
 {
+	static _Thread_local uint64_t careful_until;
+	uint64_t now = clock_now(), spin_ns = now < careful_until ? 4 * SPIN_NS : SPIN_NS, end;
 	struct timespec ts;
 
 	wait_ns = smaller(wait_ns, MAX_WAIT_NS);
-	if (wait_ns <= SPIN_NS) {
+	end = now + wait_ns;
+	if (wait_ns <= LAST_NS) {
+		while (clock_now() < end)
+			;
+		return;
+	}
+	if (wait_ns <= spin_ns) {
 		sched_yield();
 		return;
 	}
-	wait_ns -= SPIN_NS;
-	ts = (struct timespec){.tv_sec = 0, .tv_nsec = (long)wait_ns};
+	ts = (struct timespec){.tv_sec = 0, .tv_nsec = (long)(wait_ns - spin_ns)};
 	nanosleep(&ts, NULL);
+	now = clock_now();
+	if (now > end)
+		careful_until = now + CAREFUL_NS;
 }
 
 /* Of parts that came from elsewhere: beyond these no integral is exact. */
