@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,19 @@ struct json_object *json_add_object(struct json_object *list)
 
 	json_object_array_add(list, o);
 	return o;
+}
+
+void json_add_line(struct json_object *list, const char *fmt, ...)
+{
+	char *line;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&line, fmt, ap) < 0)
+		line = NULL;
+	va_end(ap);
+	json_object_array_add(list, json_text(mem_need(line)));
+	free(line);
 }
 
 /* Bytes of DEL, or of one of C1 (U+0080 to U+009F), which a terminal may obey. */

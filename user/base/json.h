@@ -59,6 +59,10 @@ struct json_object *json_put_list(struct json_object *o, const char *key);
 struct json_object *json_put_object(struct json_object *o, const char *key);
 struct json_object *json_add_object(struct json_object *list);
 
+/* A sentence at the end of a list. */
+void json_add_line(struct json_object *list, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* "2024-05-01T12:00:00.000000Z" from CLOCK_REALTIME ns (RFC 3339), as fmt_buffer() keeps it. */
 char *json_time(uint64_t realtime_ns);
 

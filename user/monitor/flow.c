@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -123,23 +124,24 @@ void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts)
 	b->verdict = judge(b);
 }
 
-static void put_residual(const struct flow_balance *b, char *buf, size_t size)
+static void put_residual(struct json_object *list, const struct flow_balance *b)
 {
 	const uint64_t copied = multicast(b), n = b->doubt[DOUBT_RESIDUAL];
 
 	if (b->unaccounted > 0)
-		snprintf(buf, size,
-			 "%s seen nowhere after arriving: in a queue below the sockets, taken by a "
-			 "part of the kernel that reads without recv() (of a tunnel, --inner "
-			 "follows what is in them), or lost where the kernel reports nothing",
-			 fmt_many(n, "datagram was|datagrams were"));
+		json_add_line(list,
+			      "%s seen nowhere after arriving: in a queue below the sockets, taken "
+			      "by a part of the kernel that reads without recv() (of a tunnel, "
+			      "--inner follows what is in them), or lost where the kernel reports "
+			      "nothing",
+			      fmt_many(n, "datagram was|datagrams were"));
 	else
-		snprintf(buf, size, "%s more ended than were seen coming: %s%s", fmt_count(n),
-			 copied ? fmt_count(copied) : "",
-			 copied ? " were multicast, of which each socket gets a copy"
-				: "copies, as of broadcast for each socket, packets that "
-				  "waited below the sockets when tracing began, or such as a "
-				  "program has put in behind the checkpoint");
+		json_add_line(list, "%s more ended than were seen coming: %s%s", fmt_count(n),
+			      copied ? fmt_count(copied) : "",
+			      copied ? " were multicast, of which each socket gets a copy"
+				     : "copies, as of broadcast for each socket, packets that "
+				       "waited below the sockets when tracing began, or such as a "
+				       "program has put in behind the checkpoint");
 }
 
 /* What follows the number, where there is one. */
@@ -187,89 +189,80 @@ static const struct {
 			      "missing numbers may be among them"},
 };
 
-static void put_before(const struct flow_balance *b, char *buf, size_t size)
+static void put_before(struct json_object *list, const struct flow_balance *b)
 {
 	const struct balance_streams *s = &b->facts.streams;
 
 	if (b->before)
-		snprintf(buf, size, "%s dropped here because fragments never came to this host",
-			 fmt_many(b->before, "datagram was|datagrams were"));
+		json_add_line(list, "%s dropped here because fragments never came to this host",
+			      fmt_many(b->before, "datagram was|datagrams were"));
 	else if (b->sent && !b->entered)
-		snprintf(buf, size,
-			 "what became of what was sent the other host shows: `run --to`, "
-			 "or captures of both for `report`");
+		json_add_line(list,
+			      "what became of what was sent the other host shows: `run --to`, "
+			      "or captures of both for `report`");
 	else if (!b->facts.numbered)
-		snprintf(buf, size, "what was lost before this host is not seen without --seq");
+		json_add_line(list, "what was lost before this host is not seen without --seq");
 	else if (!s->streams)
-		snprintf(buf, size, "no numbers, so what was lost before this host is not known");
+		json_add_line(list, "no numbers, so what was lost before this host is not known");
 	else
-		snprintf(buf, size, "missing where the flow enters this host: %s of %s in %s",
-			 fmt_count(s->missing), fmt_many(s->missing + s->seen, "number"),
-			 fmt_many(s->streams, "stream"));
+		json_add_line(list, "missing where the flow enters this host: %s of %s in %s",
+			      fmt_count(s->missing), fmt_many(s->missing + s->seen, "number"),
+			      fmt_many(s->streams, "stream"));
 }
 
-static void put_culprit(const struct flow_balance *b, char *buf, size_t size)
+static void put_culprit(struct json_object *list, const struct flow_balance *b)
 {
 	const struct flow_culprit *c = &b->facts.culprit;
 	bool socket = c->socket && *c->socket, process = c->process && *c->process;
 
-	snprintf(buf, size, "%s of %s dropped at %s%s%s%s%s", fmt_count(c->packets),
-		 fmt_count(b->dropped), c->stage, socket ? ", socket " : "",
-		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
+	json_add_line(list, "%s of %s dropped at %s%s%s%s%s", fmt_count(c->packets),
+		      fmt_count(b->dropped), c->stage, socket ? ", socket " : "",
+		      socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
-int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size)
+static void put_arrived(struct json_object *list, const struct flow_balance *b)
 {
+	if (!b->balanced)
+		json_add_line(list, "what arrived does not balance");
+	else if (b->arrived <= 0 && b->facts.benign)
+		json_add_line(list,
+			      "%s of the flow came and nobody here waits for them: --all shows "
+			      "where they were discarded",
+			      fmt_many(b->facts.benign, "packet"));
+	else if (b->arrived <= 0 && b->sent)
+		json_add_line(list, "nothing of the flow arrived here, where it is sent");
+	else if (b->arrived <= 0)
+		json_add_line(list, "nothing of the flow arrived");
+	else if (b->arrived == 1)
+		json_add_line(list, "the only one that arrived has its place");
+	else
+		json_add_line(list, "all %s that arrived have their place",
+			      fmt_count((uint64_t)b->arrived));
+}
 
-	if (!i--) {
-		if (!b->balanced)
-			snprintf(buf, size, "what arrived does not balance");
-		else if (b->arrived <= 0 && b->facts.benign)
-			snprintf(buf, size,
-				 "%s of the flow came and nobody here waits for them: --all shows "
-				 "where they were discarded",
-				 fmt_many(b->facts.benign, "packet"));
-		else if (b->arrived <= 0 && b->sent)
-			snprintf(buf, size, "nothing of the flow arrived here, where it is sent");
-		else if (b->arrived <= 0)
-			snprintf(buf, size, "nothing of the flow arrived");
-		else if (b->arrived == 1)
-			snprintf(buf, size, "the only one that arrived has its place");
-		else
-			snprintf(buf, size, "all %s that arrived have their place",
-				 fmt_count((uint64_t)b->arrived));
-		return 0;
-	}
-	if (b->dropped && b->has_culprit && !i--) {
-		put_culprit(b, buf, size);
-		return 0;
-	}
-	if (i < b->facts.n_nat) {
-		const struct nat_translation *t = &b->facts.nat[i];
+struct json_object *flow_balance_rests_on(const struct flow_balance *b)
+{
+	struct json_object *list = json_object_new_array();
 
-		snprintf(buf, size, "%s of connections %s %s, translated by NAT to %s",
-			 fmt_many(t->packets, "datagram"), t->kind == NAT_SOURCE ? "from" : "to",
-			 num_text_endpoint(&t->from), num_text_endpoint(&t->to));
-		return 0;
+	put_arrived(list, b);
+	if (b->dropped && b->has_culprit)
+		put_culprit(list, b);
+	for (const struct nat_translation *t = b->facts.nat; t < b->facts.nat + b->facts.n_nat; t++)
+		json_add_line(list, "%s of connections %s %s, translated by NAT to %s",
+			      fmt_many(t->packets, "datagram"),
+			      t->kind == NAT_SOURCE ? "from" : "to", num_text_endpoint(&t->from),
+			      num_text_endpoint(&t->to));
+	if (b->doubt[DOUBT_RESIDUAL])
+		put_residual(list, b);
+	for (unsigned i = DOUBT_RESIDUAL + 1; i < DOUBTS; i++) {
+		const char *of = doubt_text[i].of;
+
+		if (b->doubt[i])
+			json_add_line(list, "%s%s%s", of ? fmt_many(b->doubt[i], of) : "",
+				      of ? " " : "", doubt_text[i].text);
 	}
-	i -= b->facts.n_nat;
-	for (unsigned doubt = 0; doubt < DOUBTS; doubt++) {
-		if (!b->doubt[doubt] || i--)
-			continue;
-		if (doubt == DOUBT_RESIDUAL)
-			put_residual(b, buf, size);
-		else if (!doubt_text[doubt].of)
-			snprintf(buf, size, "%s", doubt_text[doubt].text);
-		else
-			snprintf(buf, size, "%s %s",
-				 fmt_many(b->doubt[doubt], doubt_text[doubt].of),
-				 doubt_text[doubt].text);
-		return 0;
-	}
-	if (i)
-		return -ENOENT;
-	put_before(b, buf, size);
-	return 0;
+	put_before(list, b);
+	return list;
 }
 
 const char *const flow_verdict_names[FLOW_VERDICTS] = {

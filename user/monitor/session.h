@@ -108,12 +108,10 @@ struct flow_balance {
 	enum flow_verdict verdict;
 };
 
-#define FLOW_SENTENCE 400 /* bytes that hold any sentence below */
-
 void flow_balance_close(struct flow_balance *b, const struct flow_facts *facts);
 
-/* What the verdict rests on: the i-th sentence, without full stop, to `buf`. -ENOENT: no more. */
-int flow_balance_rests_on(const struct flow_balance *b, unsigned i, char *buf, size_t size);
+/* What the verdict rests on: a list of sentences without full stops; the caller's. */
+struct json_object *flow_balance_rests_on(const struct flow_balance *b);
 
 struct flow_account;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "host/counters.h"
@@ -519,30 +520,25 @@ void tcp_account_close(struct tcp_account *a)
 /* Sentences */
 
 /* What differs; and where SYNs may have died that no event shows. */
-static int put_counter(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
+static void put_counters(struct json_object *list, const struct tcp_balance *b)
 {
-	for (unsigned n = 0; n < b->counters.n; n++) {
-		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + n;
-		bool listens =
-			b->undecided && b->sum.kinds[TCP_KIND_SYN] && !strcmp(c->name, OVERFLOWS);
+	for (unsigned i = 0; i < b->counters.n; i++) {
+		const struct tcp_counter *c = (struct tcp_counter *)b->counters.at + i;
 
-		if ((!listens && (!c->compared || c->agrees)) || i--)
-			continue;
-		if (listens)
-			snprintf(buf, size,
-				 "%s of %s moved by %s: a SYN that finds an accept queue full "
-				 "leaves no event",
-				 c->name, c->netns, fmt_count(c->delta));
-		else
-			snprintf(buf, size, "%s of %s moved by %s, and events showed %s", c->name,
-				 c->netns, fmt_count(c->delta), fmt_count(c->events));
-		return 0;
+		if (b->undecided && b->sum.kinds[TCP_KIND_SYN] && !strcmp(c->name, OVERFLOWS))
+			json_add_line(list,
+				      "%s of %s moved by %s: a SYN that finds an accept queue full "
+				      "leaves no event",
+				      c->name, c->netns, fmt_count(c->delta));
+		else if (c->compared && !c->agrees)
+			json_add_line(list, "%s of %s moved by %s, and events showed %s", c->name,
+				      c->netns, fmt_count(c->delta), fmt_count(c->events));
 	}
-	return -ENOENT;
 }
 
-int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, size_t size)
+struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 {
+	struct json_object *list = json_object_new_array();
 	const struct tcp_sum *s = &b->sum;
 	const struct {
 		uint64_t n;
@@ -575,29 +571,24 @@ int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, siz
 		 "dropped here and not sent again: the connection ended, or the time has not come"},
 	};
 
-	if (!i--) {
-		if (b->balanced && !s->retransmitted)
-			snprintf(buf, size, "nothing was retransmitted");
-		else if (b->balanced)
-			snprintf(buf, size, "%s%s their cause", s->retransmitted > 1 ? "all " : "",
-				 fmt_many(s->retransmitted,
-					  "retransmission has|retransmissions have"));
-		else
-			snprintf(buf, size, "what was retransmitted does not balance");
-		return 0;
+	if (!b->balanced)
+		json_add_line(list, "what was retransmitted does not balance");
+	else if (!s->retransmitted)
+		json_add_line(list, "nothing was retransmitted");
+	else
+		json_add_line(
+			list, "%s%s their cause", s->retransmitted > 1 ? "all " : "",
+			fmt_many(s->retransmitted, "retransmission has|retransmissions have"));
+	for (unsigned i = 0; i < TCP_WHYS; i++) {
+		if (s->undecided[i])
+			json_add_line(list, "%s %s", fmt_many(s->undecided[i], why_text[i].of),
+				      why_text[i].text);
 	}
-	for (unsigned why = 0; why < TCP_WHYS; why++) {
-		if (!s->undecided[why] || i--)
-			continue;
-		snprintf(buf, size, "%s %s", fmt_many(s->undecided[why], why_text[why].of),
-			 why_text[why].text);
-		return 0;
+	for (unsigned i = 0; i < LENGTH(doubts); i++) {
+		if (doubts[i].n)
+			json_add_line(list, "%s %s", fmt_many(doubts[i].n, doubts[i].of),
+				      doubts[i].text);
 	}
-	for (unsigned d = 0; d < sizeof(doubts) / sizeof(*doubts); d++) {
-		if (!doubts[d].n || i--)
-			continue;
-		snprintf(buf, size, "%s %s", fmt_many(doubts[d].n, doubts[d].of), doubts[d].text);
-		return 0;
-	}
-	return put_counter(b, i, buf, size);
+	put_counters(list, b);
+	return list;
 }

@@ -13,8 +13,6 @@
 #include "monitor/describe.h"
 #include "monitor/live.h"
 
-#define TCP_SENTENCE 400 /* bytes that hold any sentence below */
-
 enum tcp_verdict {
 	TCP_NONE_SEEN,
 	TCP_THIS_HOST,	 /* lost on this host */
@@ -96,8 +94,8 @@ struct tcp_balance {
 	enum tcp_verdict verdict;
 };
 
-/* What the verdict rests on: the i-th sentence, without full stop, to `buf`. -ENOENT: no more. */
-int tcp_balance_rests_on(const struct tcp_balance *b, unsigned i, char *buf, size_t size);
+/* What the verdict rests on: a list of sentences without full stops; the caller's. */
+struct json_object *tcp_balance_rests_on(const struct tcp_balance *b);
 
 /* Balanced, and the verdict; from all else. */
 void tcp_balance_judge(struct tcp_balance *b);

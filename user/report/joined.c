@@ -452,17 +452,6 @@ bool joined_wanted(const struct ledgers *l)
 	return sends && receives;
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct joining *j, const char *format, ...)
-{
-	char text[320];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	json_object_array_add(j->notes, json_text(text));
-}
-
 /* What the receiver says of a stream at its end; NULL: nothing. */
 static const struct json_object *heard_of(const struct side *to, const struct joined_stream *st)
 {
@@ -524,18 +513,22 @@ static void note_sender(struct joining *j, const struct side *s, uint64_t open)
 	int64_t offset;
 
 	if (!s->end)
-		note(j, "%s has no end: what %s sent after its last line is not known", s->d->path,
-		     name);
+		json_add_line(j->notes,
+			      "%s has no end: what %s sent after its last line is not known",
+			      s->d->path, name);
 	if (s->d->damaged)
-		note(j, "lines of %s are missing: of %s it shows nothing", s->d->path,
-		     fmt_many(open, "number"));
+		json_add_line(j->notes, "lines of %s are missing: of %s it shows nothing",
+			      s->d->path, fmt_many(open, "number"));
 	if (s->to && s->by_time && j->one->sent)
-		note(j, "nothing of %s came to %s; that it was there is by the clocks of both",
-		     name, s->to->name);
+		json_add_line(
+			j->notes,
+			"nothing of %s came to %s; that it was there is by the clocks of both",
+			name, s->to->name);
 	if (s->to && clocks_of(s, &offset) && (offset < 0 || offset > CLOCKS_DIFFER_NS))
-		note(j, "the clock of %s is %s %s that of %s: times are each host's own",
-		     s->to->name, fmt_ns((uint64_t)(offset < 0 ? -offset : offset)),
-		     offset < 0 ? "behind" : "ahead of", name);
+		json_add_line(j->notes,
+			      "the clock of %s is %s %s that of %s: times are each host's own",
+			      s->to->name, fmt_ns((uint64_t)(offset < 0 ? -offset : offset)),
+			      offset < 0 ? "behind" : "ahead of", name);
 }
 
 static void fill_place(struct result_host *host, const struct side *s)
@@ -642,20 +635,24 @@ static void fill_received(struct joining *j)
 	sum->arrivals.order.packets = json_get_u64(end, "reordered");
 	sum->rx_pps = json_get_double(end, "rx_pps");
 	if (!j->to)
-		note(j, "the ledger of %s is missing: what became of the packets is not known",
-		     j->target);
+		json_add_line(
+			j->notes,
+			"the ledger of %s is missing: what became of the packets is not known",
+			j->target);
 	else if (!end)
-		note(j, "%s has no end: what came after its last line is not known",
-		     j->to->d->path);
+		json_add_line(j->notes, "%s has no end: what came after its last line is not known",
+			      j->to->d->path);
 	else if (j->to->d->damaged)
-		note(j, "lines of %s are missing: what did not come is not known", j->to->d->path);
+		json_add_line(j->notes, "lines of %s are missing: what did not come is not known",
+			      j->to->d->path);
 	if (sum->late)
-		note(j, "%s came too late to be booked", fmt_many(sum->late, "packet"));
+		json_add_line(j->notes, "%s came too late to be booked",
+			      fmt_many(sum->late, "packet"));
 	if (sum->foreign)
-		note(j,
-		     "%s could not be noted by the receiver: more streams came than "
-		     "it had room for (recv --streams), or more was lost at a stretch",
-		     fmt_many(sum->foreign, "packet"));
+		json_add_line(j->notes,
+			      "%s could not be noted by the receiver: more streams came than "
+			      "it had room for (recv --streams), or more was lost at a stretch",
+			      fmt_many(sum->foreign, "packet"));
 }
 
 static void add_stranger(struct joining *j, const struct fatesum_run *run)
@@ -696,8 +693,9 @@ static void find_strangers(struct joining *j, const struct ends *ends)
 			add_stranger(j, run);
 	}
 	if (j->to && json_object_array_length(j->strangers))
-		note(j, "%s came to %s of which no sender's ledger is here",
-		     fmt_many(json_object_array_length(j->strangers), "stream"), j->to->name);
+		json_add_line(j->notes, "%s came to %s of which no sender's ledger is here",
+			      fmt_many(json_object_array_length(j->strangers), "stream"),
+			      j->to->name);
 }
 
 static void finish(struct joining *j, struct ledgers_document *d)

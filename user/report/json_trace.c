@@ -436,13 +436,10 @@ static void put_balance(struct json_object *end, const struct flow_balance *b)
 		RECORD_PART("checkpoints", checkpoints),
 		{0},
 	};
-	struct json_object *rests_on, *nat;
-	char line[FLOW_SENTENCE];
+	struct json_object *nat;
 
 	record_put(end, rows, b);
-	rests_on = json_put_list(end, "rests_on");
-	for (unsigned i = 0; !flow_balance_rests_on(b, i, line, sizeof(line)); i++)
-		json_object_array_add(rests_on, json_text(line));
+	json_put(end, "rests_on", flow_balance_rests_on(b));
 	nat = json_put_list(end, "nat");
 	for (unsigned i = 0; i < b->facts.n_nat; i++)
 		add_translation(nat, &b->facts.nat[i]);

@@ -307,15 +307,11 @@ struct json_object *json_tcp(const struct tcp_balance *b)
 		RECORD_PART("own_losses", losses),
 		{0},
 	};
-	struct json_object *o = json_resent(b), *rests_on, *flows;
-	char line[TCP_SENTENCE];
+	struct json_object *o = json_resent(b), *flows;
 
 	record_put(o, rows, b);
-	rests_on = json_put_list(o, "rests_on");
+	json_put(o, "rests_on", tcp_balance_rests_on(b));
 	flows = json_put_list(o, "flows");
-
-	for (unsigned i = 0; !tcp_balance_rests_on(b, i, line, sizeof(line)); i++)
-		json_object_array_add(rests_on, json_text(line));
 	for (unsigned i = 0; i < b->n_flows; i++)
 		json_object_array_add(flows, json_flow(&b->flows[i]));
 
