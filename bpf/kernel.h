@@ -76,7 +76,6 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
-	int skc_bound_dev_if;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 	atomic64_t skc_cookie;
@@ -121,9 +120,6 @@ struct sock {
 	atomic_t sk_drops;
 	struct numa_drop_counters *sk_drop_counters; /* since 6.18 */
 	struct sk_buff_head sk_receive_queue;
-	struct {
-		atomic_t rmem_alloc;
-	} sk_backlog;
 	int sk_rcvbuf;
 	__u16 sk_protocol;
 	__u16 sk_type;

@@ -24,17 +24,12 @@ static __always_inline struct sock *sock_of_file(struct file *file)
 static __always_inline void sock_addresses(struct watch_sock *n, struct sock *sk)
 {
 	n->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	n->remote_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
-	n->bound_dev = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
 	if (n->family == AF_INET) {
 		__be32 local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-		__be32 remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
 
 		__builtin_memcpy(n->local, &local, 4);
-		__builtin_memcpy(n->remote, &remote, 4);
 	} else if (bpf_core_field_exists(sk->__sk_common.skc_v6_rcv_saddr)) {
 		BPF_CORE_READ_INTO(&n->local, sk, __sk_common.skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&n->remote, sk, __sk_common.skc_v6_daddr);
 	}
 }
 
@@ -63,8 +58,6 @@ static __always_inline void sock_full(struct watch_sock *n, struct sock *sk)
 	n->inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
 	n->drops = sock_drops(sk);
 	n->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
-	n->rmem = BPF_CORE_READ(sk, sk_backlog.rmem_alloc.counter);
-	n->queued = BPF_CORE_READ(sk, sk_receive_queue.qlen);
 	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
 		n->cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
 }

@@ -29,7 +29,7 @@ struct silent_record {
 	char process[16];
 };
 
-_Static_assert(sizeof(struct silent_record) == 120, "read by both sides");
+_Static_assert(sizeof(struct silent_record) == 96, "read by both sides");
 
 /* What waits in UDP sockets: a record for each, as the iterator writes them. */
 

@@ -174,6 +174,6 @@ struct tcp_config {
 
 _Static_assert(sizeof(struct tcp_totals) == 56, "no holes");
 _Static_assert(sizeof(struct tcp_record) == 216, "no holes");
-_Static_assert(sizeof(struct tcp_listener) == 120, "no holes");
+_Static_assert(sizeof(struct tcp_listener) == 96, "no holes");
 
 #endif

@@ -96,21 +96,17 @@ struct watch_flow_key {
  * loses packets. Levels and counters are of that moment. 0: not known.
  */
 struct watch_sock {
-	__u8 local[16], remote[16]; /* as in struct watch_flow */
-	__be16 remote_port;
+	__u8 local[16];	  /* as in struct watch_flow */
 	__u16 local_port; /* host order, as skc_num */
 	__u16 family;	  /* AF_INET, AF_INET6, AF_PACKET, AF_UNIX ... */
 	__u16 type;	  /* SOCK_DGRAM ... */
 	__u16 protocol;	  /* IPPROTO_* */
-	__u16 state;	  /* TCP_ESTABLISHED ... */
+	__u32 state;	  /* TCP_ESTABLISHED ... */
 	__u32 netns;	  /* inode number */
 	__u64 inode;	  /* of the socket, as in /proc/PID/fd; 0: closed, or the kernel's own */
 	__u64 cgroup;	  /* id, as of cgroup_path_ns(); 0 unknown */
 	__u64 drops;	  /* sk_drops */
-	__u32 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) reports */
-	__u32 rmem;	  /* bytes charged for what waits */
-	__u32 queued;	  /* skbs in sk_receive_queue */
-	__u32 bound_dev;  /* SO_BINDTODEVICE; 0: any */
+	__u64 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) reports */
 };
 
 /* A network device, by namespace and index; noted as a socket is. */
@@ -162,7 +158,7 @@ _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");
 _Static_assert(sizeof(struct watch_slot) == 64, "a cache line");
 _Static_assert(sizeof(struct watch_flow) == 48, "no holes");
 _Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
-_Static_assert(sizeof(struct watch_sock) == 88, "no holes");
+_Static_assert(sizeof(struct watch_sock) == 64, "no holes");
 
 /*
  * When packets were lost, finer than intervals: how many of a key in each window of time. Windows

@@ -667,16 +667,13 @@ static int list_reasons(struct error *err)
 {
 	struct reasons *r;
 	const char **names;
-	uint32_t value;
 	unsigned n;
 	int rc = reasons_open(&r, NULL, err);
 
 	if (rc)
 		return rc;
 	n = reasons_count(r);
-	names = mem_zero(n, sizeof(*names));
-	for (unsigned i = 0; i < n; i++)
-		names[i] = reasons_at(r, i, &value);
+	names = reasons_names(r);
 	qsort(names, n, sizeof(*names), by_name);
 	for (unsigned i = 0; i < n; i++)
 		printf("%s\n", names[i]);

@@ -167,29 +167,29 @@ unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CON
 	return n;
 }
 
-const struct consumed_row *consumed_find(const char *function)
+const struct consumed_row *consumed_judge(const char *function, struct verdict *v)
 {
-	for (unsigned i = 0; i < consumed_row_count; i++) {
-		if (!strcmp(consumed_rows[i].function, function))
-			return &consumed_rows[i];
+	for (const struct consumed_row *row = consumed_rows;
+	     row < consumed_rows + consumed_row_count; row++) {
+		if (strcmp(row->function, function))
+			continue;
+		*v = (struct verdict){
+			.stage = row->stage,
+			.direction = row->direction,
+			.note = row->note,
+			.known = true,
+		};
+		return row;
 	}
 	return NULL;
 }
 
-/* The place says what was lost. */
+/* The place says what was lost; a symbol beside the one that was meant says nothing. */
 static enum noise judge_consumed(struct judged_cause *c, bool copy)
 {
-	const struct consumed_row *row = consumed_find(c->location);
+	const struct consumed_row *row = consumed_judge(c->location, &c->verdict);
 
-	if (!row)
-		return NOISE_NOTHING; /* a symbol beside the one that was meant */
-	c->verdict = (struct verdict){
-		.stage = row->stage,
-		.direction = row->direction,
-		.note = row->note,
-		.known = true,
-	};
-	return copy ? row->cloned : row->noise;
+	return !row ? NOISE_NOTHING : copy ? row->cloned : row->noise;
 }
 
 static void judge(struct judged_cause *c, const struct reasons *r, const struct ksyms *k)

@@ -75,8 +75,8 @@ extern const unsigned consumed_row_count;
 /* Addresses of the functions that this kernel has, for struct watch_spec. Returns how many. */
 unsigned consumed_ranges(const struct ksyms *k, struct trace_range out[WATCH_CONSUMED_MAX]);
 
-/* The row of a function; NULL: none. */
-const struct consumed_row *consumed_find(const char *function);
+/* The row of a function, and its verdict; NULL: none. `v` is left as it is then. */
+const struct consumed_row *consumed_judge(const char *function, struct verdict *v);
 
 /* A cause of drops, with all that is known of it. */
 struct judged_cause {

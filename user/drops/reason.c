@@ -168,12 +168,14 @@ unsigned reasons_count(const struct reasons *r)
 	return r->list.n;
 }
 
-const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value)
+const char **reasons_names(const struct reasons *r)
 {
-	const struct reason *reason = (const struct reason *)r->list.at + i;
+	const struct reason *reason = r->list.at;
+	const char **names = mem_zero(r->list.n, sizeof(*names));
 
-	*value = reason->value;
-	return reason->name;
+	for (unsigned i = 0; i < r->list.n; i++)
+		names[i] = reason[i].name;
+	return names;
 }
 
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size)

@@ -31,8 +31,8 @@ void reasons_free(struct reasons *r);
 /* Reasons known, those of subsystems included. */
 unsigned reasons_count(const struct reasons *r);
 
-/* The i-th of them, in no order, i < reasons_count(); lives as long as `r`. */
-const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value);
+/* Their names, in no order; the array is the caller's, the names live as long as `r`. */
+const char **reasons_names(const struct reasons *r);
 
 /*
  * Writes the name of `value` to `buf` and returns `buf`: "REASON#n" if the kernel has no name for

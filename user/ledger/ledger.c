@@ -62,20 +62,13 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 	const struct trace_cause *raw = &c->raw.cause;
 	bool xdp = raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_CONSUME_SKB &&
 		   raw->observer != OBSERVER_SOCKET_QUEUE;
-	const struct consumed_row *row = consumed_find(c->named.location);
 	struct ksym aux = {};
 
 	if (!xdp && raw->aux)
 		ksym_find(k, raw->aux, &aux);
 	/* It was freed as if used up: the drop site says what was lost. */
-	if (raw->observer == OBSERVER_CONSUME_SKB && row)
-		c->verdict = (struct verdict){
-			.stage = row->stage,
-			.class = raw->flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS,
-			.direction = row->direction,
-			.note = row->note,
-			.known = true,
-		};
+	if (raw->observer == OBSERVER_CONSUME_SKB && consumed_judge(c->named.location, &c->verdict))
+		c->verdict.class = raw->flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS;
 	else
 		c->verdict = stagemap_judge(&(struct stagemap_event){
 			.reason = c->named.reason,

@@ -129,13 +129,8 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 
 static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
 {
-	unsigned n = reasons_count(r);
-	const char **names = mem_zero(n, sizeof(*names)), *near;
-	uint32_t value;
+	const char **names = reasons_names(r), *near = opt_nearest(name, names, reasons_count(r));
 
-	for (unsigned i = 0; i < n; i++)
-		names[i] = reasons_at(r, i, &value);
-	near = opt_nearest(name, names, n);
 	free(names);
 	return error_usage(err, "see --reason help", "this kernel has no drop reason '%s'%s%s%s",
 			   name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");

@@ -98,19 +98,18 @@ static bool has_reason(const char *reason)
 static unsigned missing_rows(const struct reasons *r, char *buf, unsigned size)
 {
 	unsigned missing = 0, len = 0;
+	const char **name = reasons_names(r);
 
 	if (size)
 		buf[0] = '\0';
 	for (unsigned i = 0; i < reasons_count(r); i++) {
-		uint32_t value;
-		const char *name = reasons_at(r, i, &value);
-
-		if (has_reason(name))
+		if (has_reason(name[i]))
 			continue;
 		missing++;
 		if (len < size)
-			len += snprintf(buf + len, size - len, "%s%s", len ? " " : "", name);
+			len += snprintf(buf + len, size - len, "%s%s", len ? " " : "", name[i]);
 	}
+	free(name);
 	return missing;
 }
 

@@ -164,6 +164,7 @@ CASE(places_of_the_used_up)
 {
 	struct trace_range r[WATCH_CONSUMED_MAX];
 	struct error err = {0};
+	struct verdict v;
 	struct ksyms *k;
 	unsigned n;
 
@@ -171,13 +172,14 @@ CASE(places_of_the_used_up)
 	for (unsigned i = 0; i < consumed_row_count; i++) {
 		const struct consumed_row *row = &consumed_rows[i];
 
-		assert_ptr_equal(consumed_find(row->function), row);
+		assert_ptr_equal(consumed_judge(row->function, &v), row);
+		assert_int_equal(v.stage, row->stage);
 		assert_true(row->stage < STAGE_COUNT);
 		assert_true(row->noise == NOISE_LOSS);
 		assert_non_null(strchr(row->note, '('));
 	}
-	assert_null(consumed_find("consume_skb"));
-	assert_null(consumed_find(""));
+	assert_null(consumed_judge("consume_skb", &v));
+	assert_null(consumed_judge("", &v));
 	assert_int_equal(ksyms_open(&k, "tests/fixtures/kallsyms/small", &err), 0);
 	n = consumed_ranges(k, r);
 	assert_int_equal(n, 1); /* of the functions wanted the file has but one */
