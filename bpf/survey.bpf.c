@@ -194,8 +194,6 @@ int queue(struct bpf_iter__udp *ctx)
 	sk = (struct sock *)up;
 	r.cookie = bpf_get_socket_cookie(up);
 	/* What recvmsg() has taken over at once waits in the second (__skb_recv_udp()). */
-	r.packets = (__u64)BPF_CORE_READ(sk, sk_receive_queue.qlen) +
-		    BPF_CORE_READ(up, reader_queue.qlen);
 	look_at(&sk->sk_receive_queue, &r);
 	look_at(&up->reader_queue, &r);
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));

@@ -31,7 +31,6 @@ struct sink_discovered {
 /* What every receiver counts, be it a thread or this program on one CPU. */
 struct sink_sums {
 	__u64 delivered; /* numbers, each once */
-	__u64 bytes;	 /* UDP payload of the delivered */
 	__u64 duplicated;
 	__u64 damaged;		 /* another length, or content as far as it is looked at */
 	__u64 invalid;		 /* on our port without a valid stamp */
@@ -49,6 +48,6 @@ struct sink_count {
 };
 
 _Static_assert(sizeof(struct sink_config) == 8, "no holes");
-_Static_assert(sizeof(struct sink_count) == 88 + 8 * TRACE_STREAMS, "no holes");
+_Static_assert(sizeof(struct sink_count) == 80 + 8 * TRACE_STREAMS, "no holes");
 
 #endif

@@ -34,13 +34,12 @@ _Static_assert(sizeof(struct silent_record) == 96, "read by both sides");
 /* What waits in UDP sockets: a record for each, as the iterator writes them. */
 
 struct queue_record {
-	__u64 cookie;  /* as inet_diag reports it */
-	__u64 packets; /* in both of its queues */
-	__u64 looked;  /* how many of them were looked at */
-	__u64 memory;  /* bytes that those take, as the buffer counts them (truesize) */
+	__u64 cookie; /* as inet_diag reports it */
+	__u64 looked; /* packets of both of its queues that were looked at */
+	__u64 memory; /* bytes that those take, as the buffer counts them (truesize) */
 };
 
-_Static_assert(sizeof(struct queue_record) == 32, "read by both sides");
+_Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
 
 /*
  * A bound AF_XDP socket with what its rings lost, as sock_diag or the walk over open files shows

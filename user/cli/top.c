@@ -231,7 +231,7 @@ bool view_is_part(const struct live_row *part, const struct live_row *row, unsig
 }
 
 struct columns {
-	unsigned by, shown, width[LIVE_FIELD_COUNT];
+	unsigned shown, width[LIVE_FIELD_COUNT];
 };
 
 /* A column in which nothing stands is left out. */
@@ -516,7 +516,7 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 	if (y + 1 >= end)
 		return y;
 	lines_of(v, in, grouping, &l);
-	k.by = k.shown = l.by;
+	k.shown = l.by;
 	measure(&k, &l.total);
 	fit(&k, c->cols);
 	for (unsigned i = 0; i < SORT_TEXT; i++)

@@ -50,12 +50,12 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text);
 
 struct facts_cpu {
 	bool online;
-	bool ticked;		     /* the shares are known */
-	double idle, softirq, steal; /* of the window, 0 .. 1 */
-	char governor[24];	     /* "" unknown */
-	unsigned mhz, mhz_max;	     /* as cpufreq says; 0 unknown */
-	char idle_state[24];	     /* the deepest that is not disabled; "" unknown */
-	unsigned idle_latency_us;    /* to leave it */
+	bool ticked;		  /* the shares are known */
+	double idle, softirq;	  /* of the window, 0 .. 1 */
+	char governor[24];	  /* "" unknown */
+	unsigned mhz, mhz_max;	  /* as cpufreq says; 0 unknown */
+	char idle_state[24];	  /* the deepest that is not disabled; "" unknown */
+	unsigned idle_latency_us; /* to leave it */
 };
 
 struct facts_cpus {
@@ -264,7 +264,8 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 
 /* Counters that are in no other place; both samples have them. */
 struct stack_sample {
-	uint64_t conntrack_drops; /* no room in the table, or no memory; not early_drop, which made room */
+	uint64_t conntrack_drops; /* no room in the table, or no memory; not early_drop, which made
+				     room */
 	uint64_t conntrack_clashes;
 	uint64_t nfqueue_drops; /* packets that a queue to user space had no room for */
 	uint64_t ovs_lost;	/* packets that Open vSwitch could not give to its daemon */

@@ -68,7 +68,6 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		cpu->ticked = true;
 		cpu->idle = share_of(b->idle, a->idle, total);
 		cpu->softirq = share_of(b->softirq, a->softirq, total);
-		cpu->steal = share_of(b->steal, a->steal, total);
 		stolen += a->steal > b->steal ? a->steal - b->steal : 0;
 		all += total;
 	}

@@ -223,7 +223,6 @@ static int open_receiver(struct site *s, struct error *err)
 		.flow = &s->flow,
 		.ns = s->lone ? NULL : &s->lab.rx_ns,
 		.ifname = s->lone ? spec->ifname : s->lab.rx.ifname,
-		.ifindex = s->lab.rx.ifindex,
 		.threads = xsk			     ? s->lab.rx.queues
 			   : spec->tuning.rx_threads ? spec->tuning.rx_threads
 						     : 1,

@@ -409,7 +409,6 @@ void datagram_read(struct datagram *d, const struct capfile_packet *p)
 	d->flow.proto = h.proto;
 	headers_addresses(h.version, d->ip, d->flow.src, d->flow.dst);
 	d->id = h.version == 4 ? (uint16_t)h.id : 0;
-	d->fragment = h.fragmented;
 	if (h.proto == IPPROTO_UDP && h.next == HEADER_PAYLOAD)
 		read_udp(d, &h);
 }

@@ -47,7 +47,6 @@ struct datagram {
 	uint32_t ip_len;	/* and what was captured from there on */
 	uint32_t ip_wire_len;	/* the same on the wire */
 	uint16_t id;		/* of IPv4 */
-	bool fragment;		/* one of several */
 	const uint8_t *payload; /* behind UDP; NULL: not UDP, a later fragment, or not captured */
 	uint32_t payload_len;	/* captured, without what pads the frame */
 	uint32_t payload_sent;	/* by the header of UDP */

@@ -262,7 +262,6 @@ static uint64_t put_wire(struct json_object *list, const struct tcp_hosts *h, un
 }
 
 struct shown {
-	const struct tcp_hosts *hosts;
 	struct tcp_join_flow flow[FLOWS_SHOWN];
 	unsigned n;
 	uint64_t flows, renamed;

@@ -293,7 +293,6 @@ void trials_put(struct json_object *o, const struct trials *t);
 
 struct rows {
 	FILE *out;
-	bool csv;
 	unsigned columns;
 	const char *name[ROWS_COLUMNS]; /* of the parameters that tell points apart; borrowed */
 	int width[ROWS_COLUMNS];

@@ -269,7 +269,7 @@ void rows_open(struct rows *r, FILE *out, bool csv, const struct json_object *do
 	const struct json_object *start = json_get(document, "start");
 	const struct json_object *preset = json_get(start, "preset");
 
-	*r = (struct rows){.out = out, .csv = csv, .repeated = json_get_u64(start, "repeat") > 1};
+	*r = (struct rows){.out = out, .repeated = json_get_u64(start, "repeat") > 1};
 	r->columns = trialset_columns(document, r->name, ROWS_COLUMNS);
 	if (preset && !csv)
 		put_about(out, preset);

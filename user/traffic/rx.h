@@ -152,7 +152,6 @@ struct receiver_config {
 	const struct flow *flow; /* dst_port and family are used; dst address: any */
 	const struct netns *ns;	 /* threads enter it; NULL: stay */
 	const char *ifname;
-	unsigned ifindex;
 	unsigned threads;	   /* <= RECEIVER_THREADS */
 	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
 	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: discover them */

@@ -333,7 +333,6 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 	}
 	__atomic_store_n(arrived, 1, __ATOMIC_RELAXED);
 	s->sums.delivered++;
-	s->sums.bytes += len;
 	if (number >= s->next[l->stream])
 		__atomic_store_n(&s->next[l->stream], number + 1, __ATOMIC_RELAXED);
 	line_arrived(l, number, len);
