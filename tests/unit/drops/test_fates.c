@@ -546,6 +546,25 @@ CASE(lengths_have_their_buckets)
 	assert_int_equal(arrivals_bucket_to(ARRIVALS_BUCKETS - 1), UINT64_MAX);
 }
 
+/* What two streams had, together. */
+CASE(reordering_is_added)
+{
+	struct reordering sum = {.packets = 3, .extent_unknown = 1};
+	struct reordering other = {.packets = 5, .extent_unknown = 2};
+
+	reordering_note(&sum, 1);
+	reordering_note(&sum, 9);
+	reordering_note(&other, 9);
+	reordering_note(&other, 40);
+	reordering_add(&sum, &other);
+	assert_int_equal(sum.packets, 8);
+	assert_int_equal(sum.extent_unknown, 3);
+	assert_int_equal(sum.extent_max, 40);
+	assert_int_equal(sum.extent[arrivals_bucket(1)], 1);
+	assert_int_equal(sum.extent[arrivals_bucket(9)], 2);
+	assert_int_equal(sum.extent[arrivals_bucket(40)], 1);
+}
+
 /* Delays that no network has are a clock's. */
 CASE(clocks_in_doubt)
 {
