@@ -32,7 +32,7 @@
  * above; both sides of the ledger are larger by them (side_of() in user/drops/balance.h).
  *
  * Multicast that ip_mc_output() loops back is a copy of its own, PACKET_LOOPBACK, and enters where
- * it is received. The unit is the datagram: merged packets weigh their segments; of one that is
+ * it is received. The unit is the datagram: a merged packet counts as its segments; of one that is
  * fragmented, the first fragment enters, and the first of them that is dropped is its end.
  *
  * A datagram that NAT renames is of the flow by each of its names. One that only got such a name

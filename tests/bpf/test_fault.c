@@ -62,13 +62,13 @@ static void assert_share(unsigned n, double share)
 }
 
 /* What a program says to frames with other bytes behind the IP header. */
-struct told {
+struct shown {
 	struct frame_spec spec;
 	uint8_t at[2];
 	int64_t verdict;
 };
 
-static void assert_verdicts(const struct bpf_program *prog, const struct told *t, unsigned n)
+static void assert_verdicts(const struct bpf_program *prog, const struct shown *t, unsigned n)
 {
 	for (; n--; t++) {
 		struct frame f = frame_make(t->spec);
@@ -225,7 +225,7 @@ CASE(merged_packets_get_another_front)
 /* Who asks for an address is not heard; all else is. */
 CASE(deaf_to_questions)
 {
-	static const struct told frames[] = {
+	static const struct shown frames[] = {
 		{{.ethertype = 0x0806}, {0}, SHOT},
 		{{.six = true, .protocol = 58}, {135}, SHOT}, /* neighbour solicitation */
 		{{.six = true, .protocol = 58}, {136}, UNSPEC},
@@ -241,7 +241,7 @@ CASE(deaf_to_questions)
 /* Whoever sends does not hear that his packets are too large. */
 CASE(untold_of_the_mtu)
 {
-	static const struct told frames[] = {
+	static const struct shown frames[] = {
 		{{.protocol = 1}, {3, 4}, SHOT}, /* fragmentation needed */
 		{{.protocol = 1, .options = 8}, {3, 4}, SHOT},
 		{{.protocol = 1}, {3, 3}, UNSPEC},

@@ -256,7 +256,7 @@ static struct sink_discovered learned(const struct receiving *r, unsigned i, uin
 	return *stream;
 }
 
-/* Streams that nobody told of, two of them in the middle. */
+/* Streams that nobody has named, two of them in the middle. */
 CASE(test_learns_streams)
 {
 	const uint64_t first[] = {BASE + 3, BASE + 3 * SINK_WINDOW, BASE + (7ULL << 32) + 1};

@@ -234,7 +234,7 @@ static void read_counters(struct counters *c)
 	assert_int_equal(counters_read(c, &scope, 1), 0);
 }
 
-/* What the far end's driver counted and no event told, by the table of counters. */
+/* What the far end's driver counted and no event showed, by the table of counters. */
 static uint64_t counted_by_driver(struct counters *before, const struct xdp_sum *events)
 {
 	struct nic_sample matched = {0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Ledger files: each whole line is told once, what was cut is counted. */
+/* Ledger files: each whole line is shown once, what was cut is counted. */
 #include "lines.h"
 
 #include "report/ledgerfile.h"
 
-static int tell(void *arg, const char *json, size_t len)
+static int take(void *arg, const char *json, size_t len)
 {
 	char *copy = fuzz_text((const uint8_t *)json, len); /* all of it can be read */
 
@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ledgerfile_state state = {0};
 	struct error err = {0};
-	uint64_t told = 0;
+	uint64_t shown = 0;
 	char path[32];
 	int fd = fuzz_file(data, size, path);
 
-	if (!ledgerfile_read(path, tell, &told, &state, &err)) {
-		MUST(told == state.lines && state.cut_at <= size);
+	if (!ledgerfile_read(path, take, &shown, &state, &err)) {
+		MUST(shown == state.lines && state.cut_at <= size);
 		MUST(state.lines + state.bad <= size);
 	}
 	close(fd);

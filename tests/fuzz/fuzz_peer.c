@@ -60,13 +60,13 @@ static void take_plan(struct json_object *msg)
 
 static void take_fates(struct json_object *msg)
 {
-	static struct runs told;
+	static struct runs shown;
 	struct join_run run;
-	const char *at = told.text;
+	const char *at = shown.text;
 
-	if (record_read(msg, msg_fates, &told))
+	if (record_read(msg, msg_fates, &shown))
 		return;
-	run = (struct join_run){.slot = told.slot, .last = told.first - 1};
+	run = (struct join_run){.slot = shown.slot, .last = shown.first - 1};
 	while (runs_next(&at, &run) > 0) {
 		if (!join_run(&join, &run))
 			MUST(run.slot < fates.streams && run.last < fates.window);

@@ -67,8 +67,8 @@ def ring(driver, counter, options):
                            str(RATE), "--rcvbuf", "32m", *(options or ["--tx", "socket"]))
         assert_balanced(document)
         end = document["end"]
-        told = lost(document)
-        assert set(told) == {"nic_ring"}, f"nothing lost at nic_ring: {told}"
+        shown = lost(document)
+        assert set(shown) == {"nic_ring"}, f"nothing lost at nic_ring: {shown}"
         stage = next(s for s in end["stages"] if s["stage"] == "nic_ring")
         assert (stage["source"], stage["scope"]) == ("counter", "interface"), stage
         assert [(c["name"], c["delta"], c["agrees"]) for c in stage["counters"]] == [
@@ -183,10 +183,10 @@ def interrupted(driver, tx, rx, command, stage):
                                 "1500"], check=True)
         document = {"end": end}
         assert_balanced(document)
-        told = lost(document)
-        assert stage is None or told.get(stage), told
-        assert set(told) <= {"wire", "tx_device", "udp_lookup", "rcvbuf"}, told
-        print(f"{driver}, {tx} to {rx}: sent {end['sent']}, lost {told}")
+        shown = lost(document)
+        assert stage is None or shown.get(stage), shown
+        assert set(shown) <= {"wire", "tx_device", "udp_lookup", "rcvbuf"}, shown
+        print(f"{driver}, {tx} to {rx}: sent {end['sent']}, lost {shown}")
 
 
 if __name__ == "__main__":

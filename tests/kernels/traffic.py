@@ -180,7 +180,7 @@ class Traffic:
     def lost(self):
         """
         In ROUNDS that begin after now: what the pipe holds is older. So is what was lost or under
-        way before, and told in the next rounds.
+        way before, and shown in the next rounds.
         """
         fd = self.process.stdout.fileno()
         os.set_blocking(fd, False)

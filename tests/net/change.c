@@ -23,10 +23,11 @@ static const char *const outcomes[] = {
 	[CHANGE_BACK] = "back",
 };
 
-static void tell(void *arg, const struct change_report *report)
+static void show(void *arg, const struct change_report *report)
 {
 	(void)arg;
-	printf("%s|%s|%s|%s\n", outcomes[report->outcome], report->title, report->current, report->why);
+	printf("%s|%s|%s|%s\n", outcomes[report->outcome], report->title, report->current,
+	       report->why);
 }
 
 static int fail(const struct error *err)
@@ -82,9 +83,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "apply")) {
 		unsigned n = plan(changes, argv + 3, &err);
 
-		ret = change_apply(changes, n, argv[2], tell, NULL, &err);
+		ret = change_apply(changes, n, argv[2], show, NULL, &err);
 	} else if (!strcmp(argv[1], "undo")) {
-		ret = change_undo(argv[2], NULL, 0, tell, NULL, &err);
+		ret = change_undo(argv[2], NULL, 0, show, NULL, &err);
 	} else if (!strcmp(argv[1], "command")) {
 		unsigned n = plan(changes, argv + 2, &err);
 

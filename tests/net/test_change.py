@@ -55,7 +55,7 @@ def scene():
         assert not os.listdir(directory), os.listdir(directory)
 
 
-class Told:
+class Done:
     def __init__(self, result):
         self.status, self.err, self.out = result.returncode, result.stderr, result.stdout
         self.lines = [line.split("|") for line in result.stdout.splitlines()]
@@ -66,12 +66,12 @@ class Told:
 
 
 def tool(*args, name=NAME):
-    return Told(shell(name, shlex.join([str(TOOL), *(str(a) for a in args)])))
+    return Done(shell(name, shlex.join([str(TOOL), *(str(a) for a in args)])))
 
 
 def undo(file, *outcomes):
     """Undoes from outside, as each entry knows its namespace; all the outcomes, in order."""
-    result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True, check=False))
+    result = Done(subprocess.run([TOOL, "undo", file], capture_output=True, text=True, check=False))
     assert result.outcomes == list(outcomes), result
     return result
 
@@ -169,9 +169,9 @@ def names_that_a_shell_would_run():
                            "qdisc", device, "root", "pfifo limit 7",
                            "sysfs", device, "tx_queue_len", "77",
                            "sysctl", "-", f"net/ipv4/conf/{device}/rp_filter", "2"]
-                shows = Told(subprocess.run([*run, TOOL, "command", *changes], capture_output=True,
+                shows = Done(subprocess.run([*run, TOOL, "command", *changes], capture_output=True,
                                             text=True, check=False, cwd=directory))
-                made = Told(subprocess.run([*run, TOOL, "apply", file, *changes],
+                made = Done(subprocess.run([*run, TOOL, "apply", file, *changes],
                                            capture_output=True, text=True, check=False,
                                            cwd=directory))
                 assert made.outcomes == ["done"] * 4, made
@@ -182,7 +182,7 @@ def names_that_a_shell_would_run():
                 assert [shlex.split(line) for line in lines[1::2]] == [
                     entry["undo"] for entry in record], (shows, record)
                 assert device in shlex.split(lines[0]) and lines[0].startswith("ethtool -K "), shows
-                undone = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
+                undone = Done(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
                                              check=False, cwd=directory))
                 assert undone.outcomes == ["done"] * 4, undone
                 # and by a shell, from the print
@@ -393,7 +393,7 @@ def entry_of_another_version():
 @case
 def read_only_proc_sys():
     with scene() as file:
-        result = Told(shell(NAME, "unshare -m sh -c 'mount --bind -o ro /proc/sys /proc/sys && "
+        result = Done(shell(NAME, "unshare -m sh -c 'mount --bind -o ro /proc/sys /proc/sys && "
                             f"mount -o remount,ro,bind /proc/sys && exec {TOOL} apply {file} "
                             f"{' '.join(RPS)} {' '.join(TTL)} 33'"))
         require("mount:" not in result.err, result.err)
@@ -406,7 +406,7 @@ def read_only_proc_sys():
 def program_that_is_not_there():
     """It is named before anything is changed."""
     with scene() as file:
-        result = Told(shell(NAME, f"PATH=/nowhere exec {TOOL} apply {file} {' '.join(TTL)} 33 "
+        result = Done(shell(NAME, f"PATH=/nowhere exec {TOOL} apply {file} {' '.join(TTL)} 33 "
                             "feature v0 tx-generic-segmentation off"))
         assert result.status == 3 and "there is no ethtool here" in result.err, result
         assert not result.out and not file.exists(), result
@@ -462,11 +462,11 @@ def two_at_once():
         both = [subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file, *TTL, want],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 for want in ("33", "44")]
-        told = [process.communicate() for process in both]
+        reported = [process.communicate() for process in both]
         done = [process for process in both if process.returncode == 0]
-        assert done, told
-        for process, (_, err) in zip(both, told):
-            assert process in done or "is no longer" in err, told
+        assert done, reported
+        for process, (_, err) in zip(both, reported):
+            assert process in done or "is no longer" in err, reported
         undo(file, *["done"] * len(done))
 
 
@@ -488,7 +488,7 @@ def killed_anywhere():
                         pass
                 time.sleep(step // 2 % 12 * 0.0008)
                 process.send_signal(signal.SIGKILL)
-            result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
+            result = Done(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
                                          check=False))
             assert result.status == 0, result
             assert set(result.outcomes) <= {"done", "nothing"}, result

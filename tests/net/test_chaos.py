@@ -252,7 +252,7 @@ def receiver_s_device_removed():
 
 @table([(engine, engine) for engine in ("xsk", "xdp")] if EVERYTHING else [])
 def receiver_alone(engine):
-    """It cannot go on, and what it has received is told."""
+    """It cannot go on, and what it has received is shown."""
     with Lab(NAME) as lab, running(lab, "recv", "--json-lines", "-I", "50ms", "--rx", engine, "-i", RX,
                                    side="rx") as process:
         assert execute("send", "198.18.0.2", "-q", "-c", "1000", "-r", "10k", "--tx", "xsk", "-i", TX,

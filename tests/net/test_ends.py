@@ -70,7 +70,7 @@ def both_agree(recv, send):
                                       else 28779)
     end = received["end"]
     assert sent["end"]["attempted"] == COUNT and sent["end"]["refused"] == 0, sent["end"]
-    assert end["lost_tail"] is not None, "the end of the stream was not told"
+    assert end["lost_tail"] is not None, "the end of the stream was not reported"
     assert end["delivered"] + end["lost"] == COUNT, end
     # what the receiver misses, the tracer of its own namespace has seen end, stage by stage
     assert sum(stage["packets"] for stage in end["stages"]) == end["lost"], end
@@ -92,7 +92,7 @@ def a_small_buffer_is_named():
 @case
 @together
 def the_engine_counts_what_the_device_dropped():
-    """AF_XDP is told of each frame; nothing has to watch for it. Two at once, for each waits 5 s for
+    """AF_XDP gets each frame itself; nothing has to watch for it. Two at once, for each waits 5 s for
     the link."""
     with Ends() as lab, Ends() as other:
         command = ["send", "-c", "1000", "-r", "10k", "198.18.0.2", "--tx", "xsk", "-i", "v-tx"]

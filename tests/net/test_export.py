@@ -63,7 +63,7 @@ class Exporter:
             return answer.status, dict(answer.headers), answer.read().decode()
 
     def scrape(self, accept="*/*"):
-        """What was lost until now: scrapes that follow each other fast are told the same."""
+        """What was lost until now: scrapes that follow each other fast get the same."""
         now = time.time()
 
         def fresh():
@@ -185,7 +185,7 @@ def a_textfile_is_always_whole():
     with lab(), tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "pktledger.prom")
 
-        def told(stage):
+        def reported(stage):
             if not path.exists():
                 return None
             text = path.read_text()
@@ -193,10 +193,11 @@ def a_textfile_is_always_whole():
             return total(samples(text), "pktledger_lost_packets_total", f"stage={stage}")
 
         with started("export", "--textfile", path, "-I", "100ms", f"udp port {PORT}") as process:
-            until(lambda: told("rcvbuf") is not None or process.poll() is not None, 30, "a file")
+            until(lambda: reported("rcvbuf") is not None or process.poll() is not None, 30,
+                  "a file")
             require(process.poll() != UNABLE, "cannot trace here")
             lost = lose()
-            until(lambda: all(told(s) == n for s, n in lost.items()), 10, f"{lost} in {path}")
+            until(lambda: all(reported(s) == n for s, n in lost.items()), 10, f"{lost} in {path}")
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=30 * PATIENCE)
             assert process.returncode == 0, process.returncode
@@ -462,11 +463,11 @@ def node_exporter_reads_the_textfile():
                 until(file.exists, 30, "a file")
                 lost = lose()
 
-                def told():
+                def reported():
                     found = node_samples(port)
                     return all(found.get(s) == n for s, n in lost.items()) and found
 
-                assert until(told, 20, f"{lost} by node_exporter")["error"] == 0
+                assert until(reported, 20, f"{lost} by node_exporter")["error"] == 0
             finally:
                 reader.terminate()
 
@@ -600,11 +601,11 @@ def prometheus_has_the_true_number():
             for stage, packets in lose().items():
                 sums[stage] = sums.get(stage, 0) + packets
 
-        def told(stage):
+        def reported(stage):
             found = p.query(f'sum(pktledger_lost_packets_total{{stage="{stage}",netns="{RX}"}})')
             return found and float(found[0]["value"][1])
 
-        until(lambda: all(told(s) == n for s, n in sums.items()), 20, f"{sums} in Prometheus")
+        until(lambda: all(reported(s) == n for s, n in sums.items()), 20, f"{sums} in Prometheus")
         assert p.query("up")[0]["value"][1] == "1"
         assert p.query("pktledger_build_info"), "the information of the build"
 

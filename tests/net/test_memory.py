@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the BPF maps of a command take is bounded, and told: in `env` of its document, and with -v.
+"""What the BPF maps of a command take is bounded, and shown: in `env` of its document, and with -v.
 And a stack of 256 KiB is enough for every command.
 """
 

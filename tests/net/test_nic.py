@@ -33,7 +33,7 @@ def interval_sums(document, key):
 
 
 def rows_here(document, kind):
-    """What is told of the receiver's devices; others may lose packets of theirs."""
+    """What is shown of the receiver's devices; others may lose packets of theirs."""
     return [c for s in document["end"][kind] for c in s["causes"]
             if c["netns"] == RX and c["scope"] == "interface"]
 
@@ -50,7 +50,7 @@ def traced(*args, packets=PACKETS):
 
 @table([("native", XDP_NATIVE), ("generic", XDP_GENERIC)])
 def redirect_to_no_device(mode):
-    """Told by errno; in generic mode kfree_skb tells it too, and is left out."""
+    """Known by errno; in generic mode kfree_skb shows it too, and is left out."""
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), mode):
         sent, document = traced()
         assert_only(document, "xdp", sent, reason="EINVAL", ifname="v-rx", netns=RX,

@@ -256,7 +256,7 @@ def a_pod_is_its_network_namespace():
 
 @case
 def socket_that_nobody_has_any_more():
-    """Its process ends before anybody can look: the loss is told all the same."""
+    """Its process ends before anybody can look: the loss is shown all the same."""
     with lab():
         with tracing("--by", "socket,process", f"udp port {PORT}") as t:
             with receiver("sleeps"):

@@ -19,17 +19,17 @@ def a_run_and_its_page():
     """Three losses on the way: the picture, the data and the run's own document are the same."""
     with directory() as d:
         file, out = f"{d}/run.ledger", f"{d}/page.html"
-        told = run("-c", "30k", "--rate", "60k", "-I", "50ms", "--fault",
+        shown = run("-c", "30k", "--rate", "60k", "-I", "50ms", "--fault",
                    "qdisc:replace,netfilter,xdp", "--ledger", file)
         assert_ok(pktledger("report", "--html", out, file))
         page = Page(Path(out).read_text())
         assert_true(page)
         kept = {d["start"]["time"]: d for d in page.documents}  # run() may have tried again
-        assert kept[told["start"]["time"]]["end"] == told["end"]
-        for stage in told["end"]["stages"]:
+        assert kept[shown["start"]["time"]]["end"] == shown["end"]
+        for stage in shown["end"]["stages"]:
             assert f"{stage['packets']:,}" in page.text, stage
-        histogram = told["end"]["latency_histogram"]
-        assert sum(b["packets"] for b in histogram) == told["end"]["delivered"]
+        histogram = shown["end"]["latency_histogram"]
+        assert sum(b["packets"] for b in histogram) == shown["end"]["delivered"]
 
 
 # In a browser

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`run --preset`: each line is run and told, with the options of the command line behind it."""
+"""`run --preset`: each line is run and shown, with the options of the command line behind it."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Nobody is surprised: nothing is told of processes but their names, no address of the kernel, no
+"""Nobody is surprised: nothing is shown of processes but their names, no address of the kernel, no
 packets outside a lab that were not asked for, and nothing is touched by asking for help.
 """
 
@@ -79,8 +79,8 @@ def processes_have_names_only_and_the_kernel_no_addresses():
     for name, result, ledger in outputs(*forms):
         everything = result.out + result.err + ledger
         seen += name in everything
-        told = [line for line in everything.splitlines() if SECRET in line]
-        assert not told, (result.args[:4], told)
+        shown = [line for line in everything.splitlines() if SECRET in line]
+        assert not shown, (result.args[:4], shown)
         found = POINTER.search(everything)
         assert not found, found.group()
     assert seen >= len(forms), "the reader was not found"
@@ -125,9 +125,9 @@ def the_plan_is_told_before_the_first_packet():
         port = sock.getsockname()[1]
         with started("send", f"127.0.0.1:{port}", "--rate", "10", "-c", "20") as process:
             sock.recv(2048)
-            assert select.select([process.stderr], [], [], 0)[0], "nothing was told"
-            told = process.stderr.readline()
-    assert re.fullmatch(r"sending 20 datagrams of .* to 127\.0\.0\.1:\d+\n", told), told
+            assert select.select([process.stderr], [], [], 0)[0], "nothing was shown"
+            shown = process.stderr.readline()
+    assert re.fullmatch(r"sending 20 datagrams of .* to 127\.0\.0\.1:\d+\n", shown), shown
 
 
 @thorough

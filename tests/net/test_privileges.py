@@ -295,7 +295,7 @@ def setcap_for_export():
         sock.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{sock.getsockname()[1]}"
 
-    def told():
+    def shown():
         with (contextlib.suppress(ConnectionRefusedError),
               socket.create_connection(address.split(":")) as caller):
             caller.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
@@ -304,9 +304,9 @@ def setcap_for_export():
                 r'^pktledger_stage_lost_packets_total{stage="udp_lookup"} (.*)$', text, re.M)]
 
     with nobodys("export", "--listen", address):
-        until(lambda: told() == [0], 20, "no losses")
+        until(lambda: shown() == [0], 20, "no losses")
         lose(100)
-        until(lambda: told() == [100], 20, "100 losses")
+        until(lambda: shown() == [100], 20, "100 losses")
 
 
 @table([("with capabilities of the file", True), ("without", False)])

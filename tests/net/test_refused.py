@@ -23,7 +23,7 @@ FAILED, USAGE, UNABLE = 1, 2, 3
 
 
 def assert_refused(result, status, *words):
-    """One line of error, and nothing said twice; the plan of `send` may be told before it."""
+    """One line of error, and nothing said twice; the plan of `send` may be shown before it."""
     assert_error(result, status, *words)
     assert "programs" not in result.err and "libbpf" not in result.err, result
 

@@ -76,21 +76,21 @@ def test_what_trace_told():
             time.sleep(0.3)
             late = send(V4, 70, port=PORT + 1)
             time.sleep(0.3)
-            told = t.stop()
+            shown = t.stop()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        assert told["end"]["dropped"] == early + late, told["end"]
+        assert shown["end"]["dropped"] == early + late, shown["end"]
         whole = only(report(file))
-        assert whole["start"] == told["start"]
+        assert whole["start"] == shown["start"]
         assert whole["sum"]["dropped"] == early + late, whole["sum"]
         assert sum(i["dropped"] for i in whole["intervals"]) == early + late
         assert sum(f["packets"] for f in whole["sum"]["flows"]) == early + late
         assert len(whole["sum"]["flows"]) == 2, whole["sum"]["flows"]
         assert [f["id"] for f in whole["end"]["findings"]] == \
-            [f["id"] for f in told["end"]["findings"]]
+            [f["id"] for f in shown["end"]["findings"]]
         assert [x["name"] for x in whole["limits"]] == ["udp_lookup"], whole["limits"]
         rows = {s["stage"]: s for s in whole["sum"]["stages"]}
         assert rows["rcvbuf"]["packets"] == early and rows["udp_lookup"]["packets"] == late
-        if not told["end"]["own_losses"]["no_sockets"]:
+        if not shown["end"]["own_losses"]["no_sockets"]:
             assert rows["rcvbuf"]["causes"][0]["socket"] == f"*:{PORT}", rows["rcvbuf"]
         before = only(report("--until", rfc3339(between), file))
         after = only(report("--since", rfc3339(between), file))
@@ -201,15 +201,15 @@ def test_keep_is_shorter_than_the_trace():
         file = path / "ledger"
         result = assert_ok(pktledger("trace", "-j", "-I", "100ms", "--ledger", str(file), "--keep",
                                      "1s", "udp", "port", str(PORT), "--", *sender(2.5)))
-        told, kept = result.json, only(report(file))
-        first = next(i for i, x in enumerate(told["intervals"])
+        shown, kept = result.json, only(report(file))
+        first = next(i for i, x in enumerate(shown["intervals"])
                      if x["time_ns"] == kept["intervals"][0]["time_ns"])
         assert first > 8, first  # of some 25
-        assert kept["start"]["time"] == told["start"]["time"]
+        assert kept["start"]["time"] == shown["start"]["time"]
         assert [i["time_ns"] for i in kept["intervals"]] == \
-            [i["time_ns"] for i in told["intervals"][first:]]
-        assert kept["sum"]["dropped"] == sum(i["dropped"] for i in told["intervals"][first:])
-        assert kept["end"]["dropped"] == told["end"]["dropped"]
+            [i["time_ns"] for i in shown["intervals"][first:]]
+        assert kept["sum"]["dropped"] == sum(i["dropped"] for i in shown["intervals"][first:])
+        assert kept["end"]["dropped"] == shown["end"]["dropped"]
         assert os.listdir(path) == ["ledger"], os.listdir(path)
 
 
@@ -282,8 +282,9 @@ def test_capture_of_lost_packets():
             full = send(V4, 300) - read_all(sock)
             closed = send(V4, 70, port=PORT + 1)
             time.sleep(0.3)
-            told = t.stop()
-        require(not told["end"]["own_losses"]["without_sample"], "some were too fast to be written")
+            shown = t.stop()
+        require(not shown["end"]["own_losses"]["without_sample"],
+                "some were too fast to be written")
         document = only(report(file))
         rows = {s["stage"]: s for s in document["sum"]["stages"]}
         assert {name: row["packets"] for name, row in rows.items()} == \
@@ -379,9 +380,9 @@ def test_private_names():
         file = path / "ledger"
         with tracing("--ledger", str(file), "udp", "port", str(PORT)) as t:
             send(V4, 100)
-            told = t.stop()
-        private = [told["start"]["host"], RX, TX, "198.18.0.", str(path)]
-        private += [c["process"].split("[")[0] for c in told["end"]["stages"][0]["causes"]
+            shown = t.stop()
+        private = [shown["start"]["host"], RX, TX, "198.18.0.", str(path)]
+        private += [c["process"].split("[")[0] for c in shown["end"]["stages"][0]["causes"]
                     if c["process"]]
         for form in ([], ["-j"], ["--csv"], ["-v"]):
             plain = pktledger("report", *form, str(file))

@@ -333,7 +333,7 @@ def live_frames_by_flows_and_threads():
 
 @case
 def live_frames_keep_a_rate():
-    """A time is a number of packets, exactly; what the CPU could not keep is told."""
+    """A time is a number of packets, exactly; what the CPU could not keep is reported."""
     document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--duration", "250ms")
     assert_balanced(document)
     assert 0 < document["end"]["sent"] <= 5002, document["end"]["sent"]

@@ -166,7 +166,7 @@ class Udp(Scene):
 def udp_scene(s):
     require(shutil.which("nft"), "needs nft")
     with s.lab(), contextlib.ExitStack() as stack:
-        told = s.prepare(stack)
+        shown = s.prepare(stack)
         readers = []
         for _ in range(s.receivers):
             reader = udp(RX, s.family)
@@ -195,7 +195,7 @@ def udp_scene(s):
             if "neigh" in s.causes:
                 time.sleep(2.5)
             counted = {}
-            for stage, count in told:
+            for stage, count in shown:
                 counted[stage] = counted.get(stage, 0) + count() * s.segments
             document = t.stop()
         end = document["end"]
@@ -254,7 +254,7 @@ class Tcp(Scene):
         router = TX[:-2] + "router"
         here, back = ("sport", "dport") if self.role == "server" else ("dport", "sport")
         places = {"input": RX, "prerouting": RX, "output": TX, "forward": router, "acks": TX}
-        told = {}
+        shown = {}
         for cause in self.causes:
             if cause in places:
                 hook = "input" if cause == "acks" else cause
@@ -263,7 +263,7 @@ class Tcp(Scene):
                 nft(places[cause], f"table inet {cause} {{ chain c {{ type filter hook {hook} "
                                    f"priority 0; {match} numgen inc mod {self.every} 1 counter "
                                    "drop; }; }")
-                told[cause] = "netfilter", lambda n=places[cause], c=cause: tcp.dropped(n, c)
+                shown[cause] = "netfilter", lambda n=places[cause], c=cause: tcp.dropped(n, c)
                 continue
             netns, device = {"queue": (TX, "v-tx"), "router queue": (router, "v-r1"),
                              "ingress": (RX, "v-rx")}[cause]
@@ -274,10 +274,10 @@ class Tcp(Scene):
             else:
                 do(netns, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "200mbit",
                    "burst", "20k", "limit", "30k")
-            told[cause] = ("tc_ingress" if cause == "ingress" else "qdisc",
+            shown[cause] = ("tc_ingress" if cause == "ingress" else "qdisc",
                            lambda n=netns, d=device: (tcp.queue_drops(n, d), 0))
-        told["overtaken"] = "tcp_state", lambda: (tcp.too_old(TX) + tcp.too_old(RX), 0)
-        return told
+        shown["overtaken"] = "tcp_state", lambda: (tcp.too_old(TX) + tcp.too_old(RX), 0)
+        return shown
 
     def connect(self, listener):
         """A client and what the server has of it."""
@@ -295,10 +295,10 @@ class Tcp(Scene):
     def senders(self, pair):
         return {"client": pair[:1], "server": pair[1:], "both": pair}[self.role]
 
-    def assert_losses(self, found, lost, told, before):
+    def assert_losses(self, found, lost, shown, before):
         """What rules and queues counted was sent again, or not yet, or as new."""
-        known = {stage for stage, _ in told.values()}
-        overtaken = told["overtaken"][1]()[0] - before["overtaken"][0]
+        known = {stage for stage, _ in shown.values()}
+        overtaken = shown["overtaken"][1]()[0] - before["overtaken"][0]
         assert set(found) <= known and found.get("tcp_state", 0) <= overtaken, (
             known, overtaken, lost)
         if self.begun == "busy":
@@ -306,7 +306,7 @@ class Tcp(Scene):
         most = {stage: 0 for stage in known}
         least = dict(most)
         segment = self.mtu - tcp.HEADERS[self.version]
-        for cause, (stage, count) in told.items():
+        for cause, (stage, count) in shown.items():
             packets, length = (b - a for a, b in zip(before[cause], count()))
             if cause in ("acks", "overtaken"):
                 continue
@@ -335,7 +335,7 @@ class Tcp(Scene):
             with inside(TX if self.role == "server" else RX):
                 listener = stack.enter_context(socket.create_server(
                     ("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True, backlog=64))
-            told = self.lose()
+            shown = self.lose()
             pairs, work = [], []
             pool = stack.enter_context(ThreadPoolExecutor(4 * self.connections))
             ended = threading.Event()
@@ -373,7 +373,7 @@ class Tcp(Scene):
                 settle()
             if busy:
                 send()
-            before = {cause: count() for cause, (_, count) in told.items()}
+            before = {cause: count() for cause, (_, count) in shown.items()}
             sent, again = truth() if pairs else [0, 0, 0], tcp.resent(TX) + tcp.resent(RX)
             with tcp.balancing() as t:
                 inner = truth() if pairs else sent
@@ -398,9 +398,9 @@ class Tcp(Scene):
                 document = t.stop()
             outer = [b - a for a, b in zip(sent, last if self.closed else truth())]
             again = tcp.resent(TX) + tcp.resent(RX) - again
-            self.judge(document, inner, outer, again, told, before)
+            self.judge(document, inner, outer, again, shown, before)
 
-    def judge(self, document, inner, outer, again, *told):
+    def judge(self, document, inner, outer, again, *shown):
         found = document["end"]["tcp"]
         text = tcp.brief(found)
         busy = self.begun == "busy"
@@ -425,7 +425,7 @@ class Tcp(Scene):
         for rows in "stages", "returned_stages":
             for stage, n in tcp.stages(found, rows).items():
                 lost[stage] = lost.get(stage, 0) + n
-        self.assert_losses(lost, found, *told)
+        self.assert_losses(lost, found, *shown)
 
 
 @table(scenes(Tcp, 10, 300))

@@ -68,7 +68,7 @@ def a_known_bottleneck():
 
 @thorough
 def the_lowest_rate_fails():
-    """What was measured is told all the same; duplicates do not cancel losses."""
+    """What was measured is shown all the same; duplicates do not cancel losses."""
     document = search("--fault", "netfilter=20%", "--dup", "30%", "-t", "200ms", "--sum", "200ms",
                       "--warmup", "300ms", "--min-rate", "1k", "--max-rate", "3k",
                       "--precision", "40%", status=1)

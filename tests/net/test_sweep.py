@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`sweep` and `run --repeat`: every point is measured and told, whatever became of the others."""
+"""`sweep` and `run --repeat`: every point is measured and shown, whatever became of the others."""
 
 import csv
 import io
@@ -85,7 +85,7 @@ def csv_with_repeat():
 
 @case
 def interrupted():
-    """What was measured until then is told."""
+    """What was measured until then is shown."""
     with started("sweep", "--json-lines", "-c", "1M", "-r", "1k", "--vary", "settle=1..9/1",
                  "--vary", "length=64,128") as process:
         assert json.loads(process.stdout.readline())["event"] == "start", process.stderr.read()
@@ -108,19 +108,19 @@ def a_sweep_that_is_killed_has_a_ledger():
             lines = [json.loads(process.stdout.readline()) for _ in range(3)]
             process.kill()
             process.wait()
-        told = [line["data"] for line in lines if line["event"] == "trial"]
-        assert len(told) == 2, lines
+        shown = [line["data"] for line in lines if line["event"] == "trial"]
+        assert len(shown) == 2, lines
         report = assert_ok(pktledger("report", "-j", ledger))
         assert_valid(report.json)
         document, = report.json["documents"]
         assert document["schema"] == "pktledger/sweep/1" and "end" not in document, document
-        assert document["trials"][:2] == told
+        assert document["trials"][:2] == shown
         text = pktledger("report", ledger).out
         assert "was killed" in text and "netfilter" in text, text
         assert pktledger("report", "--csv", ledger).out.startswith("seed,trial,")
         run_2 = pktledger("report", "-j", "--number", "3", ledger).json["documents"]
         assert [d["schema"] for d in run_2] == ["pktledger/run/1"], run_2
-        assert run_2[0]["fates_agree"] and run_2[0]["end"]["sent"] == told[1]["sent"], run_2
+        assert run_2[0]["fates_agree"] and run_2[0]["end"]["sent"] == shown[1]["sent"], run_2
 
 
 @case
@@ -164,10 +164,10 @@ def repeat():
     assert len(document["trials"]) == 3 and document["end"]["trials"] == 3
     for measure in ("tx_pps", "rx_pps", "delivered"):
         values = sorted(t[measure] for t in document["trials"])
-        told = document["end"][measure]
+        shown = document["end"][measure]
         wanted = [*values, (values[2] - values[0]) / values[1]]
         for value, name in zip(wanted, ("min", "median", "max", "spread")):
-            assert math.isclose(told[name], value, rel_tol=1e-4, abs_tol=1e-6), (told, values)
+            assert math.isclose(shown[name], value, rel_tol=1e-4, abs_tol=1e-6), (shown, values)
     spread = max(document["end"][m]["spread"] for m in ("tx_pps", "rx_pps"))
     assert document["end"]["steady"] == (spread <= 0.05)
 

@@ -729,9 +729,9 @@ def lose_the_other(hosts, end_it, *args, seconds=0.5):
     """The last events of a run whose other host ends after so long."""
     client = hosts.start("a", "run", "--to", TARGET[4], "--insecure", "--json-lines", "-r", "10k", "-t", "60",
                          "-I", "100ms", *args)
-    told = {}
-    while told.get("time_ns", 0) < seconds * 1e9:
-        told = json.loads(client.stdout.readline()).get("data", {})
+    shown = {}
+    while shown.get("time_ns", 0) < seconds * 1e9:
+        shown = json.loads(client.stdout.readline()).get("data", {})
     end_it()
     out, err = client.communicate(timeout=TIMEOUT)
     assert client.returncode == FAILED, err
@@ -742,7 +742,7 @@ def lose_the_other(hosts, end_it, *args, seconds=0.5):
 
 
 def assert_other_unknown(events):
-    """What was told until then is kept, and what was not is unaccounted: never lost on the wire."""
+    """What was known until then is kept, what was not is unaccounted: never lost on the wire."""
     end = events["end"]
     assert "wire" not in lost(events) and end["impossible"] == 0, (lost(events), end)
     assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end

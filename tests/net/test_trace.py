@@ -290,7 +290,7 @@ def ip_counter(group, name):
 
 @table([("in user space", True), ("in the kernel, while nobody reads", False)])
 def more_flows_than_room(reads):
-    """No packet loses its stage and reason because its flow had no room; the largest flows are told
+    """No packet loses its stage and reason because its flow had no room; the largest flows are seen
     apart, each with all that it lost, also one that begins late, if it is read by then."""
     number, every = (200000, 64) if EVERYTHING else (50000, 32)
     large, few = -(-number // every), number // 2 // every
@@ -402,30 +402,30 @@ def microburst_among_spread_losses():
             document = t.stop()
         lost = 2200 - read_all(sock)
     assert_only(document, "rcvbuf", lost)
-    told = windows(document["end"])
+    shown = windows(document["end"])
     assert document["end"]["own_losses"]["without_window"] == 0
     assert document["end"]["microbursts"]["window_ns"] == 1000000
-    assert told["packets"] == lost, told
+    assert shown["packets"] == lost, shown
     assert sum(windows(i)["packets"] for i in document["intervals"]) == lost
-    assert begin - 0.001 <= seconds(told["worst"][0]) <= end, (begin, end, told)
-    assert told["peak_pps"] == told["worst"][0]["packets"] * 1000
-    assert 0.9 * lost <= told["dense_packets"] <= lost
-    assert told["dense_windows"] < told["windows"], told  # 10 % are at least 100 spread ones
-    packets = [w["packets"] for w in told["worst"]]
+    assert begin - 0.001 <= seconds(shown["worst"][0]) <= end, (begin, end, shown)
+    assert shown["peak_pps"] == shown["worst"][0]["packets"] * 1000
+    assert 0.9 * lost <= shown["dense_packets"] <= lost
+    assert shown["dense_windows"] < shown["windows"], shown  # 10 % are at least 100 spread ones
+    packets = [w["packets"] for w in shown["worst"]]
     assert packets == sorted(packets, reverse=True) and sum(packets) <= lost, packets
 
 
 @thorough
 def windows_longer_than_intervals():
-    """A window is told once, when it has ended; the last one at the end."""
+    """A window is shown once, when it has ended; the last one at the end."""
     with lab(), tracing("--microburst", "1s", f"udp port {PORT}") as t:
         sent = send(V4, 100)
         time.sleep(0.25)
         sent += send(V4, 50)
         document = t.stop()
-    told = windows(document["end"], "udp_lookup")
-    assert told["packets"] == sent == document["end"]["dropped"], document["end"]
-    assert told["windows"] in (1, 2) and len(told["worst"]) == told["windows"], told
+    shown = windows(document["end"], "udp_lookup")
+    assert shown["packets"] == sent == document["end"]["dropped"], document["end"]
+    assert shown["windows"] in (1, 2) and len(shown["worst"]) == shown["windows"], shown
     assert sum(windows(i, "udp_lookup")["packets"] for i in document["intervals"]) == sent
 
 
@@ -441,9 +441,9 @@ def windows_of_a_long_interval():
             document = t.stop()
     assert len(document["intervals"]) == 1
     assert_only(document, "udp_lookup", packets)
-    told = windows(document["end"], "udp_lookup")
-    assert told["windows"] > 8192, told  # BURST_LIST
-    assert told["packets"] + document["end"]["own_losses"]["without_window"] == packets, told
+    shown = windows(document["end"], "udp_lookup")
+    assert shown["windows"] > 8192, shown  # BURST_LIST
+    assert shown["packets"] + document["end"]["own_losses"]["without_window"] == packets, shown
 
 
 @thorough

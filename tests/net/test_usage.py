@@ -165,7 +165,7 @@ def list_of_values(args, word):
     ["lab", "--help"], ["trace", "--help"],
 )])
 @rootless
-def told(args):
+def shown(args):
     result = pktledger(*args)
     assert result.status == 0 and result.out and not result.err, result
 

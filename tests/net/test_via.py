@@ -195,9 +195,9 @@ def over_ssh_by_name(to):
 def ssh_is_killed():
     with Piped() as hosts, sshd(hosts) as (env, server):
         client = by_ssh(hosts, env, "--json-lines", "-r", "10k", "-t", "60", "-I", "100ms")
-        told = {}
-        while told.get("time_ns", 0) < 0.5e9:
-            told = json.loads(client.stdout.readline()).get("data", {})
+        reported = {}
+        while reported.get("time_ns", 0) < 0.5e9:
+            reported = json.loads(client.stdout.readline()).get("data", {})
         assert len(remotes(server.pid)) == 1
         ssh, = children(client.pid)
         os.kill(ssh, signal.SIGKILL)
@@ -288,9 +288,9 @@ def missing(args, words):
 def running(hosts, *args, **kwargs):
     """A client that sends and its remote."""
     client = hosts.via("--json-lines", "-r", "10k", "-t", "60", "-I", "100ms", *args, **kwargs)
-    told = {}
-    while told.get("time_ns", 0) < 0.3e9:
-        told = json.loads(client.stdout.readline()).get("data", {})
+    reported = {}
+    while reported.get("time_ns", 0) < 0.3e9:
+        reported = json.loads(client.stdout.readline()).get("data", {})
     remote, = remotes(client.pid)
     return client, remote
 

@@ -136,7 +136,7 @@ static const struct experiment experiments[] = {
 	 {},
 	 {{"tx", "Udp:SndbufErrors", 2096}, {"tx", "Ip:OutDiscards", 2096}},
 	 {0, 0, 0, 0}},
-	{"E5b EAGAIN that nobody told of",
+	{"E5b EAGAIN that nobody shown of",
 	 LAB4,
 	 {},
 	 {{"tx", "Udp:SndbufErrors", 2096}, {"tx", "Ip:OutDiscards", 2096}},

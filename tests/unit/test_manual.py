@@ -57,8 +57,8 @@ def tables_are_told():
     listed = re.findall(r"^  ([a-z]+) ", pktledger("help").out, re.M)
     assert [c["name"] for c in document["commands"]] == listed, listed
     for command in document["commands"]:
-        told = {o["name"] for g in command["groups"] for o in g["options"]}
-        assert told == long_options(command["name"]), command["name"]
+        reported = {o["name"] for g in command["groups"] for o in g["options"]}
+        assert reported == long_options(command["name"]), command["name"]
     for words in ("check", "--help", "-j"), ("help", "check", "--json"):
         alone = pktledger(*words).json
         assert_valid(alone)
@@ -79,11 +79,11 @@ def a_page_for_each_command():
         assert not missing, (command["name"], missing)
         shown = " ".join(page.replace("\n", " ").replace("&", "").split())
         shown = re.sub(r"fB|fI|fR", "", shown)
-        told = " ".join(pktledger(command["name"], "--help").out.split())
+        reported = " ".join(pktledger(command["name"], "--help").out.split())
         for option in (o for g in command["groups"] for o in g["options"] if o["default"]):
             wanted = " ".join(f"(default: {option['default']}".replace("`", "").split())
             assert wanted in shown, (command["name"], option["name"], "manual")
-            assert wanted in told.replace("`", ""), (command["name"], option["name"], "--help")
+            assert wanted in reported.replace("`", ""), (command["name"], option["name"], "--help")
         assert all(need["name"] in page for need in command["capabilities"]), command["name"]
     stages = pages["pktledger-stages.7"].replace("\\", "")
     assert all(s["name"] in stages for s in document["stages"])

@@ -103,7 +103,7 @@ def page(path, *files):
 
 
 def same(a, b):
-    """Of a document, what its command told."""
+    """Of a document, what its command reported."""
     return all(a.get(key) == b.get(key) for key in ("schema", "start", "end", "trials"))
 
 
@@ -213,8 +213,8 @@ def what_commands_print_and_pages_are_read():
 @case
 def what_tracing_saw_is_a_sentence():
     """What is lost or not, perhaps lost, and what does not balance."""
-    def headline(**told):
-        traced = {"duration_ns": 2120000000, "dropped": 0, "stages": [], "suspect": [], **told}
+    def headline(**reported):
+        traced = {"duration_ns": 2120000000, "dropped": 0, "stages": [], "suspect": [], **reported}
         with directory() as d:
             (d / "t.json").write_text(json.dumps({"schema": "pktledger/trace/1",
                                                   "start": start(), "end": traced}))
@@ -266,11 +266,12 @@ def many_hosts_are_a_matrix():
     with directory() as d:
         ledger(d / "1", between("a", "b", SENT), between("b", "a", SENT - 1))
         ledger(d / "2", between("a", "c", SENT // 2), between("a", "c", SENT))
-        told = pktledger("report", "-j", "--matrix", str(d / "1"), str(d / "2")).json
-        assert_valid(told)
-        assert told["matrix"]["nodes"] == ["a", "b", "c"]
-        assert [(p["from"], p["to"], p["runs"], p["lost_share"]) for p in told["matrix"]["pairs"]
-                ] == [("a", "b", 1, 0), ("b", "a", 1, 1 - (SENT - 1) / SENT), ("a", "c", 2, 0.25)]
+        reported = pktledger("report", "-j", "--matrix", str(d / "1"), str(d / "2")).json
+        assert_valid(reported)
+        assert reported["matrix"]["nodes"] == ["a", "b", "c"]
+        assert [(p["from"], p["to"], p["runs"], p["lost_share"])
+                for p in reported["matrix"]["pairs"]] == [
+                    ("a", "b", 1, 0), ("b", "a", 1, 1 - (SENT - 1) / SENT), ("a", "c", 2, 0.25)]
         text = pktledger("report", "--matrix", str(d / "1"), str(d / "2"))
         assert text.status == 0 and "25.00 % qdisc" in text.out and "<0.01 % qdisc" in text.out
         result = pktledger("report", "--matrix", "--html", str(d / "page"), str(d / "1"),
@@ -299,17 +300,17 @@ def two_captures_are_a_page():
     with directory() as d:
         capture(d / "a.pcap", range(1, 1001), 0)
         capture(d / "b.pcap", [n for n in range(1, 1001) if n % 10 != 5], 2500)
-        told = pktledger("report", "-j", str(d / "a.pcap"), str(d / "b.pcap")).json
-        assert_valid(told)
-        assert sum(b["packets"] for b in told["between"]["delay_histogram"]) == 900
+        reported = pktledger("report", "-j", str(d / "a.pcap"), str(d / "b.pcap")).json
+        assert_valid(reported)
+        assert sum(b["packets"] for b in reported["between"]["delay_histogram"]) == 900
         found = page(d / "page", d / "a.pcap", d / "b.pcap")
-        assert found.documents[0]["between"] == told["between"]
+        assert found.documents[0]["between"] == reported["between"]
         for words in ("10.00 % lost between A and B", "in A and B", "900", "a.pcap", "2.50 us",
                       "198.18.0.1", "ID, length, ports"):
             assert words in found.text, words
         # what -j has printed makes the same page
-        (d / "told.json").write_text(json.dumps(told))
-        assert page(d / "again", d / "told.json").documents == [told]
+        (d / "reported.json").write_text(json.dumps(reported))
+        assert page(d / "again", d / "reported.json").documents == [reported]
         # a clock that is behind: no delays, and no chart of them
         capture(d / "c.pcap", range(1, 1001), -2500)
         found = page(d / "page", d / "a.pcap", d / "c.pcap")

@@ -469,7 +469,7 @@ static void show_second(uint64_t elapsed_ns, uint64_t all_ns, unsigned losing)
 /* Without the rights that selftest needs there are no rows of it. */
 static int write_bundle(const struct check_options *o, const struct look *l, struct error *err)
 {
-	struct json_object *start = json_solo_origin(program_argc, program_argv, env_read(NULL));
+	struct json_object *start = json_origin(program_argc, program_argv, env_read(NULL));
 	struct error unable = {};
 	struct json_object *rows;
 
@@ -546,7 +546,7 @@ static int check_run(void *options, struct error *err)
 	}
 	watch_block_signals();
 	json_out_once(json, "start",
-		      json ? json_solo_origin(program_argc, program_argv, env_read(NULL)) : NULL);
+		      json ? json_origin(program_argc, program_argv, env_read(NULL)) : NULL);
 	if (!rc && o->apply.undo) {
 		end = json ? json_object_new_object() : NULL;
 		rc = apply_undo(&o->apply, end, err);

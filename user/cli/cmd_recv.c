@@ -164,7 +164,7 @@ static void on_listening(void *arg)
 		log_warn("INSECURE: everybody who reaches this address is served");
 	if (!s->json)
 		return;
-	start = json_solo_origin(program_argc, program_argv, env_read(NULL));
+	start = json_origin(program_argc, program_argv, env_read(NULL));
 	json_put_u64(start, "port", s->cfg.spec->port);
 	json_put_u64(start, "control_port", s->cfg.listen.port);
 	json_out_once(s->json, "start", start);
@@ -374,7 +374,7 @@ static const struct opt_need needs[] = {
 	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve, --stdio"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve, --stdio"},
-	SOLO_NEEDS("to see what comes, and what is lost here"),
+	ONE_END_NEEDS("to see what comes, and what is lost here"),
 	XSK_MEMORY_NEED("--rx xsk"),
 	{OPT_CAP(NET_ADMIN), "for more than net.core.rmem_max, and to look into device queues",
 	 .when = "--rcvbuf, --busy-poll", .without = "the kernel may refuse"},

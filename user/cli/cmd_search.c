@@ -314,8 +314,8 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 static void put_start(const struct search_options *o, const struct search *s, struct report *report)
 {
 	struct json_object *start =
-		json_solo_origin(program_argc, program_argv,
-				 (report->out.json || report->out.ledger) ? env_read(NULL) : NULL);
+		json_origin(program_argc, program_argv,
+			    (report->out.json || report->out.ledger) ? env_read(NULL) : NULL);
 	const struct mlr_goal *goal = &s->goal[0];
 
 	json_put_text(start, "method", method_of(o)->name);

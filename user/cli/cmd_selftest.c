@@ -284,7 +284,7 @@ static int selftest_run(void *options, struct error *err)
 
 	if (!rc && json)
 		json_out_once(json, "start",
-			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
+			      json_origin(program_argc, program_argv, env_read(NULL)));
 	if (!rc)
 		caps_give_up(cmd_selftest.needs, NULL, CAPS_AGAIN);
 	if (!rc && !o->catalogue)

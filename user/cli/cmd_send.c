@@ -149,7 +149,7 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(BPF), "to load the program that makes frames", .when = "--tx xdp"},
 	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--tx xdp"},
 	{OPT_CAP(PERFMON), "for its arithmetic with packet pointers", .when = "--tx xdp"},
-	SOLO_NEEDS("to see what is lost here, and what leaves"),
+	ONE_END_NEEDS("to see what is lost here, and what leaves"),
 	PRIORITY_NEED,
 	{0},
 };

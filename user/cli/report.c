@@ -35,7 +35,7 @@ void outputs_end(struct outputs *o, struct json_object *data)
 {
 	ledgerfile_event(o->ledger, "end", NULL, data);
 	if (!o->json)
-		text_solo(&(struct print_view){.out = stdout}, data);
+		text_one_end(&(struct print_view){.out = stdout}, data);
 	json_out_once(o->json, "end", data);
 }
 

@@ -34,16 +34,17 @@ void outputs_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, co
 void outputs_close(struct outputs *o, struct error *err);
 
 /* Rows of what send and recv need: for --ledger, to see `what`; else for losses if they can. */
-#define SOLO_NEEDS(what)                                                                           \
+#define ONE_END_NEEDS(what)                                                                        \
 	{OPT_CAP(BPF), what, .when = "--ledger"},                                                  \
 		{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},                            \
 		{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},        \
-		{OPT_CAP(BPF), "to load programs that look at drops", .without = SOLO_UNTRACED},   \
-		{OPT_CAP(PERFMON), "for the same", .without = SOLO_UNTRACED},                      \
+		{OPT_CAP(BPF), "to load programs that look at drops",                              \
+		 .without = ONE_END_UNTRACED},                                                     \
+		{OPT_CAP(PERFMON), "for the same", .without = ONE_END_UNTRACED},                   \
 	{                                                                                          \
-		OPT_CAP(SYSLOG), "to read names of kernel functions", .without = SOLO_UNTRACED     \
+		OPT_CAP(SYSLOG), "to read names of kernel functions", .without = ONE_END_UNTRACED  \
 	}
-#define SOLO_UNTRACED "losses on this side are not traced"
+#define ONE_END_UNTRACED "losses on this side are not traced"
 
 #define MAX_REPEAT 1000 /* of --repeat */
 

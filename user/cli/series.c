@@ -424,9 +424,9 @@ static bool run_point(struct course *c, const struct point *point)
 static void put_start(struct course *c)
 {
 	const struct points *points = c->s->points;
-	struct json_object *o = json_solo_origin(
-		program_argc, program_argv,
-		(c->report->out.json || c->report->out.ledger) ? env_read(NULL) : NULL);
+	struct json_object *o =
+		json_origin(program_argc, program_argv,
+			    (c->report->out.json || c->report->out.ledger) ? env_read(NULL) : NULL);
 	struct json_object *names = json_put_list(o, "parameters");
 	struct json_object *values = json_put_object(o, "values");
 	struct json_object *document = json_object_new_object();

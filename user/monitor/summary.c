@@ -217,7 +217,7 @@ static bool is_tap(const struct live_row *row)
 	return !strcmp(row->text[LIVE_SOCKET], "packet");
 }
 
-/* Why a neighbour's queue was full outweighs how often; a tap's copies weigh nothing. */
+/* Why a neighbour's queue was full counts more than how often; a tap's copies count for nothing. */
 static uint64_t weight(const struct live_row *row)
 {
 	if (is_tap(row))

@@ -606,7 +606,7 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 
 /* One end alone. */
 
-struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env)
+struct json_object *json_origin(int argc, char *const *argv, struct json_object *env)
 {
 	struct run_header h = {.time_ns = when_now()};
 	struct json_object *o;
@@ -646,7 +646,7 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 				    const struct run_spec *spec, const struct result *res,
 				    const struct fates_numbers *streams)
 {
-	struct json_object *o = json_solo_origin(argc, argv, env);
+	struct json_object *o = json_origin(argc, argv, env);
 	struct run_header h = {.tx = spec->tx->name, .count = spec->count};
 
 	fill_result(&h, res, streams);
@@ -670,7 +670,7 @@ struct json_object *json_send_end(const struct result *res)
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
 				    const char *rx, uint16_t port, const struct result *res)
 {
-	struct json_object *o = json_solo_origin(argc, argv, env);
+	struct json_object *o = json_origin(argc, argv, env);
 	struct run_header h = {.rx = rx, .port = port};
 
 	fill_result(&h, res, NULL);

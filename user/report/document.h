@@ -69,7 +69,7 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 struct json_object *json_end(const struct result *res);
 
 /* When, where, by which command: what the start of all others begins with. `env` is taken. */
-struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
+struct json_object *json_origin(int argc, char *const *argv, struct json_object *env);
 
 /* The events of send and recv: their side of what run reports. `env` is taken; NULL: none. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,

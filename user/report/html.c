@@ -434,7 +434,7 @@ void html_ledger(struct html *h, struct json_object *start, struct json_object *
 	if (run)
 		text_run(&v, start, end, TEXT_LEDGER);
 	else
-		text_solo(&v, end);
+		text_one_end(&v, end);
 	text_run(&v, start, end, TEXT_BESIDE);
 	html_end_block(h);
 	html_put(h, "<div class=\"charts\">");

@@ -35,7 +35,7 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 		RECORD("reasons", POINTER, live_spec, reasons),
 		{0},
 	};
-	struct json_object *o = json_solo_origin(argc, argv, env);
+	struct json_object *o = json_origin(argc, argv, env);
 	struct json_object *filter = record_write(rows, spec);
 	struct json_object *stages = spec->stages ? json_put_list(filter, "stages") : NULL;
 

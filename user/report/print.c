@@ -376,7 +376,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 		if (!strcmp(d->command, "run"))
 			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
 		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
-			text_solo(v, end);
+			text_one_end(v, end);
 		else if (!strcmp(d->command, "check"))
 			print_check(v, end);
 	}

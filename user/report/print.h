@@ -98,7 +98,7 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	      const struct json_object *end, unsigned parts);
 
 /* The end of send, of recv. */
-void text_solo(const struct print_view *v, const struct json_object *end);
+void text_one_end(const struct print_view *v, const struct json_object *end);
 
 /* Those of any end; with verbosity 1 also the way back, below 0 nothing. */
 void text_findings(struct page *p, const struct json_object *end, int verbosity);
@@ -185,7 +185,7 @@ void matrix_print(const struct print_view *v, struct json_object *matrix);
 
 /* What `check` finds and changes, for machines and people. Objects: to be put; as check_plan(). */
 
-/* The end of the document; its start is json_solo_origin(). */
+/* The end of the document; its start is json_origin(). */
 struct json_object *json_check_end(const struct look *l);
 
 /*

@@ -30,7 +30,7 @@ static void hide_names(struct redact *r, struct json_object *o)
 /* What comes before the documents. */
 static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
 {
-	struct json_object *o = json_solo_origin(v->argc, v->argv, NULL);
+	struct json_object *o = json_origin(v->argc, v->argv, NULL);
 
 	hide_names(r, o);
 	json_out_once(v->json, "start", o);
@@ -126,7 +126,7 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
-	struct json_object *start = json_solo_origin(v->argc, v->argv, NULL);
+	struct json_object *start = json_origin(v->argc, v->argv, NULL);
 	struct json_object *doc = json_object_new_object();
 	int rc = 0;
 

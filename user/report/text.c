@@ -736,7 +736,7 @@ static void put_recv(struct page *p, const struct json_object *end)
 			  "no packet with a stamp of pktledger came");
 }
 
-void text_solo(const struct print_view *v, const struct json_object *end)
+void text_one_end(const struct print_view *v, const struct json_object *end)
 {
 	struct page p = print_page(v, 0);
 

@@ -210,7 +210,7 @@ CASE_WITH(told_by_files, fake_begin, fake_end)
 		struct {
 			const char *name, *text;
 		} group[4];
-		const char *told;
+		const char *shown;
 	} rows[] = {
 		{"processor\t: 0\nmodel names\nmodel name\t: \t EPYC: 9\nmodel name\t: other\n",
 		 "0-1\n",
@@ -251,7 +251,7 @@ CASE_WITH(told_by_files, fake_begin, fake_end)
 	if (geteuid())
 		skip();
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char dir[8], name[128], told[256];
+		char dir[8], name[128], shown[256];
 		const struct {
 			const char *name, *text;
 		} file[] = {{"0", rows[i].cpuinfo},
@@ -269,9 +269,9 @@ CASE_WITH(told_by_files, fake_begin, fake_end)
 			snprintf(name, sizeof(name), "%s/2/%s", dir, rows[i].group[k].name);
 			fake_file(name, rows[i].group[k].text);
 		}
-		read_env_over(dir, told, sizeof(told));
-		if (!*told)
+		read_env_over(dir, shown, sizeof(shown));
+		if (!*shown)
 			skip(); /* where nothing may be mounted */
-		assert_string_equal(told, rows[i].told);
+		assert_string_equal(shown, rows[i].shown);
 	}
 }

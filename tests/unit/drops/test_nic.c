@@ -267,7 +267,7 @@ static const struct nic_item *item_of(const struct nic_plan *p, const struct nic
 	return NULL;
 }
 
-/* A queue is told by the line in front of its counters. */
+/* A queue is named by the line in front of its counters. */
 CASE(sections)
 {
 	struct nic_sample s = load("vmxnet3-1");
@@ -287,7 +287,7 @@ CASE(sections)
 	nic_sample_free(&s);
 }
 
-/* Packets of a queue are told once, though a driver and netdev-genl both tell them. */
+/* Packets of a queue are shown once, though a driver and netdev-genl both have them. */
 CASE(traffic_of_queues)
 {
 	struct nic_sample s = {0};

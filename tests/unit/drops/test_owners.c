@@ -215,7 +215,7 @@ CASE_WITH(cgroups, fake_begin, fake_end)
 	assert_int_equal(owners_cgroup(o, 1, &who), -ENOENT);
 	assert_int_equal(owners_cgroup(o, 0, &who), -ENOENT);
 
-	/* the socket's cgroup is told rather than the process's, but not if it is the root */
+	/* the socket's cgroup is shown rather than the process's, but not if it is the root */
 	fake_process(400, "a", 500, HOST, "0::/elsewhere\n");
 	fake_fd(400, 3, 4001);
 	assert_int_equal(find(o, 4001, HOST, pod, &who), 0);

@@ -100,7 +100,7 @@ static void sends_again_as(struct scene *s, unsigned from, unsigned segs, unsign
 
 	s->ms++;
 	r = record(s, TCP_RETRANSMITTED, from, segs);
-	r.time_ns += MS / 2; /* it is told when it has been handed down */
+	r.time_ns += MS / 2; /* it is reported when it has been handed down */
 	r.bytes *= at_once;
 	r.end = r.seq + r.bytes;
 	s->now.data_segs_out += segs;
@@ -762,7 +762,7 @@ CASE(a_lost_record_is_of_flows_that_were_there)
 	tcp_ledger_free(s.ledger);
 }
 
-/* Those that are over give their room to others: what was told of them stays in the sum. */
+/* Those that are over give their room to others: what was shown of them stays in the sum. */
 CASE(looked_at_while_flows_come_and_go)
 {
 	const unsigned n = 1000, room = 16;

@@ -250,7 +250,7 @@ static bool acts(const struct fault_row *row)
 	struct fault_effects fx = before;
 	struct error err = {0};
 	struct fault_plan p = {.spec = &req, .fx = &fx, .err = &err};
-	bool told = memcmp(&row->cfg, &silent, sizeof(silent));
+	bool shown = memcmp(&row->cfg, &silent, sizeof(silent));
 
 	req.payload = row->payload ? row->payload : req.payload;
 	if (row->rx && !strcmp(row->rx, "xsk"))
@@ -260,9 +260,9 @@ static bool acts(const struct fault_row *row)
 	if (fault_plan_row(&p, row) && err.status != STATUS_UNABLE)
 		return false; /* a plan has to take what its row says that it needs */
 	/* Without a share a program has to be one that needs none. */
-	if (row->value == FAULT_VALUE_SHARE && !told && !row->apply)
+	if (row->value == FAULT_VALUE_SHARE && !shown && !row->apply)
 		return false;
-	if (told && !row->programs)
+	if (shown && !row->programs)
 		return false;
 	return row->apply || row->begin || row->programs || err.status == STATUS_UNABLE ||
 	       memcmp(&before, &fx, sizeof(fx));

@@ -37,7 +37,7 @@ static size_t at(uint64_t n)
 	return fates_index(&f, 1, f.base + n);
 }
 
-static int tell(enum fate fate, uint8_t detail, uint64_t first, uint64_t last)
+static int note(enum fate fate, uint8_t detail, uint64_t first, uint64_t last)
 {
 	const struct join_run run = {1, first, last, fate, detail};
 
@@ -59,11 +59,11 @@ CASE_WITH(wire_is_what_left_and_never_came, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	left(0, 79);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 19), 0);
-	assert_int_equal(tell(FATE_OPEN, 0, 20, 29), 0);
-	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE, 30, 34), 0);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 35, 79), 0);
-	assert_int_equal(tell(FATE_OPEN, 0, 80, 99), 0); /* not seen to leave */
+	assert_int_equal(note(FATE_DELIVERED, 0, 0, 19), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 20, 29), 0);
+	assert_int_equal(note(FATE_OPEN, SEEN_RX_DEVICE, 30, 34), 0);
+	assert_int_equal(note(FATE_DELIVERED, 0, 35, 79), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 80, 99), 0); /* not seen to leave */
 	fold(100);
 	assert_int_equal(tally.delivered, 65);
 	assert_int_equal(tally.dropped, 10);
@@ -83,7 +83,7 @@ CASE_WITH(wire_takes_nothing_that_ended_here, open_fates, close_fates)
 	f.cause[at(1)] = COPY; /* a tap's copy */
 	f.failed[at(2)] = TX_ERRNO_GAP;
 	f.failed[at(3)] = EPERM; /* refused, and yet it left */
-	assert_int_equal(tell(FATE_OPEN, 0, 0, 3), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 0, 3), 0);
 	fold(4);
 	assert_int_equal(tally.cause[1][3].packets, 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
@@ -97,8 +97,8 @@ CASE_WITH(refused_is_what_nobody_saw, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	f.failed[at(0)] = f.failed[at(1)] = f.failed[at(2)] = ENOBUFS;
-	tell(FATE_DELIVERED, 0, 1, 1);
-	tell(FATE_OPEN, SEEN_RX_DEVICE, 2, 2);
+	note(FATE_DELIVERED, 0, 1, 1);
+	note(FATE_OPEN, SEEN_RX_DEVICE, 2, 2);
 	fold(3);
 	assert_int_equal(tally.refused, 1);
 	assert_int_equal(tally.delivered, 1);
@@ -141,8 +141,8 @@ CASE_WITH(receiver_is_believed_before_sender, open_fates, close_fates)
 	assert_int_equal(join_cause(&j, 3), far);
 	assert_int_not_equal(far, 3);
 	f.cause[at(0)] = f.cause[at(1)] = 3;
-	assert_int_equal(tell(FATE_DROPPED, 3, 0, 0), 0);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 1, 1), 0);
+	assert_int_equal(note(FATE_DROPPED, 3, 0, 0), 0);
+	assert_int_equal(note(FATE_DELIVERED, 0, 1, 1), 0);
 	fold(2);
 	assert_int_equal(tally.cause[1][far].packets, 1);
 	assert_int_equal(tally.cause[1][3].packets, 0);
@@ -159,12 +159,12 @@ CASE_WITH(far_sender_tells_what_left, open_fates, close_fates)
 	f.seen[at(1)] = SEEN_RX_DEVICE;
 	f.cause[at(2)] = 7;
 	f.cause[at(3)] = COPY;
-	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 0, 1), 0);
-	assert_int_equal(tell(FATE_DROPPED, 1, 2, 4), 0);
-	assert_int_equal(tell(FATE_REFUSED, ENOBUFS, 5, 6), 0);
-	assert_int_equal(tell(FATE_GAP, 0, 7, 7), 0);
-	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 8, 8), 0);
-	assert_int_equal(tell(FATE_OPEN, 0, 9, 9), 0);
+	assert_int_equal(note(FATE_OPEN, SEEN_TX_DEVICE, 0, 1), 0);
+	assert_int_equal(note(FATE_DROPPED, 1, 2, 4), 0);
+	assert_int_equal(note(FATE_REFUSED, ENOBUFS, 5, 6), 0);
+	assert_int_equal(note(FATE_GAP, 0, 7, 7), 0);
+	assert_int_equal(note(FATE_OPEN, SEEN_TX_DEVICE, 8, 8), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 9, 9), 0);
 	fold(10);
 	assert_int_equal(tally.delivered, 1);
 	assert_int_equal(tally.cause[1][7].packets, 1);
@@ -186,7 +186,7 @@ CASE_WITH(given_up_is_asked_further, open_fates, close_fates)
 	frag = join_cause(&j, TRACE_CAUSE_GIVEN_UP);
 	f.cause[at(0)] = 3;
 	left(1, 1);
-	assert_int_equal(tell(FATE_DROPPED, TRACE_CAUSE_GIVEN_UP, 0, 2), 0);
+	assert_int_equal(note(FATE_DROPPED, TRACE_CAUSE_GIVEN_UP, 0, 2), 0);
 	fold(3);
 	assert_int_equal(tally.cause[1][3].packets, 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
@@ -196,9 +196,9 @@ CASE_WITH(given_up_is_asked_further, open_fates, close_fates)
 	frag = join_cause(&j, 1);
 	for (uint64_t n = 3; n < 6; n++)
 		f.cause[at(n)] = TRACE_CAUSE_GIVEN_UP;
-	assert_int_equal(tell(FATE_DROPPED, 1, 3, 3), 0);
-	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 4, 4), 0);
-	assert_int_equal(tell(FATE_OPEN, 0, 5, 5), 0);
+	assert_int_equal(note(FATE_DROPPED, 1, 3, 3), 0);
+	assert_int_equal(note(FATE_OPEN, SEEN_TX_DEVICE, 4, 4), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 5, 5), 0);
 	fold(6);
 	assert_int_equal(tally.cause[1][frag].packets, 2); /* the index is given once more */
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
@@ -210,8 +210,8 @@ CASE_WITH(left_out_cannot_come, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	f.failed[at(0)] = f.failed[at(1)] = TX_ERRNO_GAP;
-	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 0), 0);
-	assert_int_equal(tell(FATE_OPEN, 0, 1, 1), 0);
+	assert_int_equal(note(FATE_DELIVERED, 0, 0, 0), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 1, 1), 0);
 	fold(2);
 	assert_int_equal(tally.impossible, 1);
 	assert_int_equal(tally.left_out, 2);
@@ -221,9 +221,9 @@ CASE_WITH(suppression_is_kept, open_fates, close_fates)
 {
 	join_init(&j, &f, ignored, true);
 	left(0, 2);
-	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
-	assert_int_equal(tell(FATE_OPEN, 0, 1, 1), 0);
-	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 2, 2), 0); /* not at its device */
+	assert_int_equal(note(FATE_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
+	assert_int_equal(note(FATE_OPEN, 0, 1, 1), 0);
+	assert_int_equal(note(FATE_OPEN, SEEN_TX_DEVICE, 2, 2), 0); /* not at its device */
 	fold(3);
 	assert_int_equal(tally.unaccounted_on_init, 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
@@ -235,22 +235,22 @@ CASE_WITH(nonsense_is_refused, open_fates, close_fates)
 
 	join_init(&j, &f, ignored, true);
 	assert_int_equal(join_run(&j, &stream), -EBADMSG);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 5, 4), -EBADMSG);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 0, TRACE_PAGE_SIZE), -EBADMSG);
-	assert_int_equal(tell(FATE_DELIVERED, 0, UINT64_MAX - 1, UINT64_MAX), -EBADMSG);
-	assert_int_equal(tell(FATE_DELIVERED, 1, 0, 0), -EBADMSG);
-	assert_int_equal(tell(FATE_DROPPED, 5, 0, 0), -EBADMSG); /* never named */
-	assert_int_equal(tell(FATE_REFUSED, ENOBUFS, 0, 0), -EBADMSG);
-	assert_int_equal(tell(FATE_GAP, 0, 0, 0), -EBADMSG);
-	assert_int_equal(tell(FATE_OPEN, SEEN_SOCKET + 1, 0, 0), -EBADMSG);
+	assert_int_equal(note(FATE_DELIVERED, 0, 5, 4), -EBADMSG);
+	assert_int_equal(note(FATE_DELIVERED, 0, 0, TRACE_PAGE_SIZE), -EBADMSG);
+	assert_int_equal(note(FATE_DELIVERED, 0, UINT64_MAX - 1, UINT64_MAX), -EBADMSG);
+	assert_int_equal(note(FATE_DELIVERED, 1, 0, 0), -EBADMSG);
+	assert_int_equal(note(FATE_DROPPED, 5, 0, 0), -EBADMSG); /* never named */
+	assert_int_equal(note(FATE_REFUSED, ENOBUFS, 0, 0), -EBADMSG);
+	assert_int_equal(note(FATE_GAP, 0, 0, 0), -EBADMSG);
+	assert_int_equal(note(FATE_OPEN, SEEN_SOCKET + 1, 0, 0), -EBADMSG);
 	fold(1);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 0), -EBADMSG); /* folded already */
-	assert_int_equal(tell(FATE_OPEN, 0, TRACE_PAGE_SIZE, TRACE_PAGE_SIZE), 0);
+	assert_int_equal(note(FATE_DELIVERED, 0, 0, 0), -EBADMSG); /* folded already */
+	assert_int_equal(note(FATE_OPEN, 0, TRACE_PAGE_SIZE, TRACE_PAGE_SIZE), 0);
 
 	join_init(&j, &f, ignored, false);
-	assert_int_equal(tell(FATE_DELIVERED, 0, 1, 1), -EBADMSG);
-	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE, 1, 1), -EBADMSG);
-	assert_int_equal(tell(FATE_REFUSED, TX_ERRNO_GAP, 1, 1), -EBADMSG);
+	assert_int_equal(note(FATE_DELIVERED, 0, 1, 1), -EBADMSG);
+	assert_int_equal(note(FATE_OPEN, SEEN_RX_DEVICE, 1, 1), -EBADMSG);
+	assert_int_equal(note(FATE_REFUSED, TX_ERRNO_GAP, 1, 1), -EBADMSG);
 	assert_int_equal(tally.delivered + tally.dropped, 0);
 }
 
@@ -342,7 +342,7 @@ CASE(bad_texts_are_told)
 	}
 }
 
-/* Whatever comes, nothing is written outside of the window (as a sanitizer would tell). */
+/* Whatever comes, nothing is written outside of the window (as a sanitizer would report). */
 CASE_WITH(garbage_does_no_harm, open_fates, close_fates)
 {
 	static const char alphabet[] = "dcrgo0123456789x,";

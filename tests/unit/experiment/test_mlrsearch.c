@@ -9,7 +9,7 @@
 #include "experiment/search/search.h"
 
 #define FIXTURES "tests/fixtures/mlrsearch/"
-#define COUNT	 1e9 /* loss is told in parts of this, as in make.py */
+#define COUNT	 1e9 /* loss is given in parts of this, as in make.py */
 #define NEAR	 1e-6
 
 /* The systems of make.py. */
@@ -231,7 +231,7 @@ CASE(test_cliffs)
 	}
 }
 
-/* The trial is the same until its result is told, and only one result is taken. */
+/* The trial is the same until its result is given, and only one result is taken. */
 CASE(test_order_of_calls)
 {
 	struct limits limits = {1000, 1e6, 1, {quick}};

@@ -72,7 +72,7 @@ static void arrive(uint16_t id, uint64_t number)
 	sink_packet(&sink, payload(id, number, TAI), LEN, LEN, TAI);
 }
 
-/* What is told of all lines together. */
+/* What is shown of all lines together. */
 static const struct arrivals *seen(void)
 {
 	static struct arrivals sum;

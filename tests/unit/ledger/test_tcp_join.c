@@ -56,7 +56,7 @@ static struct scene begun(unsigned hosts)
 }
 
 /* Of the first flow of a host: the segment that begins at this number of segments. */
-static void tell(struct scene *s, unsigned host, enum trail_what what, unsigned segment,
+static void note(struct scene *s, unsigned host, enum trail_what what, unsigned segment,
 		 enum stage stage)
 {
 	uint64_t first = trail_flow(s->host[host].trail, 0)->first;
@@ -72,12 +72,12 @@ static void tell(struct scene *s, unsigned host, enum trail_what what, unsigned 
 
 static void resends(struct scene *s, unsigned segment)
 {
-	tell(s, 0, TRAIL_RESENT, segment, 0);
+	note(s, 0, TRAIL_RESENT, segment, 0);
 }
 
 static void comes_again(struct scene *s, unsigned host, unsigned segment)
 {
-	tell(s, host, TRAIL_AGAIN, segment, 0);
+	note(s, host, TRAIL_AGAIN, segment, 0);
 }
 
 static void on_flow(void *arg, const struct tcp_join_flow *f)
@@ -132,41 +132,41 @@ CASE(each_fate)
 
 	/* passed over, and then it came */
 	resends(&s, 1);
-	tell(&s, 1, TRAIL_HOLE, 1, 0);
+	note(&s, 1, TRAIL_HOLE, 1, 0);
 	comes_again(&s, 1, 1);
 	/* the last of a flight: it came once, as the next one */
 	resends(&s, 3);
 	/* dropped there, and came again; and that twice */
 	resends(&s, 5);
-	tell(&s, 1, TRAIL_DROPPED, 5, STAGE_NETFILTER);
+	note(&s, 1, TRAIL_DROPPED, 5, STAGE_NETFILTER);
 	comes_again(&s, 1, 5);
 	resends(&s, 7);
 	resends(&s, 7);
-	tell(&s, 1, TRAIL_DROPPED, 7, STAGE_NETFILTER);
+	note(&s, 1, TRAIL_DROPPED, 7, STAGE_NETFILTER);
 	comes_again(&s, 1, 7);
-	tell(&s, 1, TRAIL_DROPPED, 7, STAGE_TCP_RCVBUF);
+	note(&s, 1, TRAIL_DROPPED, 7, STAGE_TCP_RCVBUF);
 	comes_again(&s, 1, 7);
 	/* arrived twice */
 	resends(&s, 9);
 	comes_again(&s, 1, 9);
-	tell(&s, 1, TRAIL_TWICE, 9, 0);
+	note(&s, 1, TRAIL_TWICE, 9, 0);
 	/* came twice, and nobody knows what became of the first */
 	resends(&s, 11);
 	comes_again(&s, 1, 11);
 	/* dropped there before it came to the entry */
 	resends(&s, 13);
-	tell(&s, 1, TRAIL_HOLE, 13, 0);
-	tell(&s, 1, TRAIL_OUTSIDE, 13, STAGE_BACKLOG);
+	note(&s, 1, TRAIL_HOLE, 13, 0);
+	note(&s, 1, TRAIL_OUTSIDE, 13, STAGE_BACKLOG);
 	comes_again(&s, 1, 13);
 	/* lost between, and what came then dropped as data of a connection that has ended */
 	resends(&s, 15);
-	tell(&s, 1, TRAIL_HOLE, 15, 0);
+	note(&s, 1, TRAIL_HOLE, 15, 0);
 	comes_again(&s, 1, 15);
-	tell(&s, 1, TRAIL_DROPPED, 15, STAGE_TCP_STATE);
+	note(&s, 1, TRAIL_DROPPED, 15, STAGE_TCP_STATE);
 	/* arrived, then again, which was dropped: that is what is lost */
 	resends(&s, 17);
 	comes_again(&s, 1, 17);
-	tell(&s, 1, TRAIL_DROPPED, 17, STAGE_NETFILTER);
+	note(&s, 1, TRAIL_DROPPED, 17, STAGE_NETFILTER);
 	joins(&s);
 	assert_int_equal(s.sum.segments, 10);
 	assert_int_equal(s.sum.wire[0][1], 3);
@@ -192,7 +192,7 @@ CASE(twice_without_an_event)
 			resends(&s, 2 * i);
 			comes_again(&s, 1, 2 * i);
 		}
-		tell(&s, 1, TRAIL_DROPPED, 0, STAGE_NETFILTER);
+		note(&s, 1, TRAIL_DROPPED, 0, STAGE_NETFILTER);
 		joins(&s);
 		assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1);
 		assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], missing < 2 ? missing : 2);
@@ -213,9 +213,9 @@ CASE(a_way_of_three)
 			bool came = host == 1 ? i > 0 : host == 2 ? i > 2 : i > 3;
 
 			if (!came)
-				tell(&s, host, TRAIL_HOLE, 2 * i, 0);
+				note(&s, host, TRAIL_HOLE, 2 * i, 0);
 			if (host == (i == 1 ? 1 : i < 3 ? 0 : i - 1))
-				tell(&s, host, TRAIL_DROPPED, 2 * i, STAGE_NETFILTER);
+				note(&s, host, TRAIL_DROPPED, 2 * i, STAGE_NETFILTER);
 			comes_again(&s, host, 2 * i);
 		}
 	}
@@ -305,12 +305,12 @@ CASE(some_went_by)
 {
 	struct scene s = begun(2);
 
-	tell(&s, 1, TRAIL_HOLE, 20, 0);
+	note(&s, 1, TRAIL_HOLE, 20, 0);
 	resends(&s, 1);
-	tell(&s, 1, TRAIL_HOLE, 1, 0);
+	note(&s, 1, TRAIL_HOLE, 1, 0);
 	comes_again(&s, 1, 1);
 	resends(&s, 3);
-	tell(&s, 1, TRAIL_DROPPED, 3, STAGE_NETFILTER);
+	note(&s, 1, TRAIL_DROPPED, 3, STAGE_NETFILTER);
 	comes_again(&s, 1, 3);
 	joins(&s);
 	assert_int_equal(s.sum.undecided[JOIN_UNSEEN], 1);
@@ -318,7 +318,7 @@ CASE(some_went_by)
 	ends(&s);
 }
 
-/* Nothing is concluded from what a host with losses of its own does not tell. */
+/* Nothing is concluded from what a host with losses of its own does not report. */
 CASE(records_were_lost)
 {
 	for (unsigned how = 0; how < 3; how++) {
@@ -366,7 +366,7 @@ CASE(numbers_of_flows_that_were_there)
 		to->first += rows[i].there;
 		to->next = to->first + rows[i].bytes;
 		resends(&s, 1);
-		tell(&s, 1, TRAIL_HOLE, 1, 0);
+		note(&s, 1, TRAIL_HOLE, 1, 0);
 		comes_again(&s, 1, 1);
 		joins(&s);
 		assert_int_equal(s.sum.wire[0][1], rows[i].why == JOIN_WHYS);

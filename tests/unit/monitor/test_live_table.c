@@ -236,7 +236,7 @@ CASE_WITH(limits, open_table, close_table)
 	assert_false(l.broken);
 	assert_true(limits_crossed(&l, 1, &now, &total, second));
 	assert_float_equal(l.at[1].measured, 10, 0.001);
-	/* it is told once, until it was kept again */
+	/* it is shown once, until it was kept again */
 	assert_false(limits_crossed(&l, 1, &now, &total, second));
 	table_clear(&now);
 	assert_false(limits_crossed(&l, 1, &now, &total, second));

@@ -433,7 +433,7 @@ static char *sample_text(enum expose_format format)
 	return text;
 }
 
-static const char *const told[] = {
+static const char *const shown[] = {
 	"pktledger_stage_lost_packets_total{stage=\"rcvbuf\"} 6\n",
 	"pktledger_stage_lost_packets_total{stage=\"l2\"} 0\n",
 	"pktledger_lost_packets_total{stage=\"rcvbuf\",reason=\"SOCKET_RCVBUFF\",netns=\"host\"} "
@@ -463,9 +463,9 @@ CASE(all_is_told_in_both_formats)
 	for (unsigned format = 0; format < EXPOSE_FORMATS; format++) {
 		char *text = sample_text(format);
 
-		for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-			if (!strstr(text, told[i]))
-				fail_msg("not told: %s%s", told[i], text);
+		for (unsigned i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+			if (!strstr(text, shown[i]))
+				fail_msg("not shown: %s%s", shown[i], text);
 		}
 		assert_null(strstr(text, "stage=\"wire\""));
 		assert_true(!strncmp(text, METRICS_BEGIN, strlen(METRICS_BEGIN)));

@@ -139,7 +139,7 @@ CASE(by_number)
 	json_object_put(o);
 }
 
-/* Plain traffic of three flows; the clock of B is an hour behind. What looks the same is told. */
+/* Plain traffic of three flows; the clock of B is an hour behind. What looks the same is shown. */
 CASE(by_bytes)
 {
 	FILE *a = create(0), *b = create(1);
@@ -324,13 +324,13 @@ CASE(an_empty_packet)
 {
 	struct capfile_state counts;
 	struct error err = {};
-	bool told = false;
+	bool shown = false;
 	FILE *f = create(0);
 
 	put(f, 0, (const uint8_t *)"", 0, 0);
 	fclose(f);
-	assert_int_equal(capfile_read(path[0], take_empty, &told, &counts, &err), 0);
-	assert_true(told && counts.packets == 1 && !counts.cut);
+	assert_int_equal(capfile_read(path[0], take_empty, &shown, &counts, &err), 0);
+	assert_true(shown && counts.packets == 1 && !counts.cut);
 }
 
 static int make_dir(void **state)

@@ -173,7 +173,7 @@ CASE(one_end_alone)
 		FILE *f = open_memstream(&was, &size);
 		struct print_view to = {.width = 80};
 
-		text_solo(&(struct print_view){.out = f}, end);
+		text_one_end(&(struct print_view){.out = f}, end);
 		fclose(f);
 		to.out = open_memstream(&is, &size);
 		strcpy(d.command, recv ? "recv" : "send");
@@ -564,7 +564,7 @@ CASE(strangers_are_read)
 			(void)value;
 			json_put(copy, key, object(values[i][0] == 'n' ? "[null]" : values[i]));
 			json_put(copy, "refused_by", object(i == 4 ? "[]" : values[0]));
-			text_solo(&(struct print_view){.out = nowhere}, copy);
+			text_one_end(&(struct print_view){.out = nowhere}, copy);
 			text_run(&(struct print_view){.out = nowhere}, NULL, copy, TEXT_ALL);
 			fclose(nowhere);
 			json_object_put(copy);

@@ -141,7 +141,7 @@ CASE(short_stall_is_caught_up)
 	}
 }
 
-/* After a long stall: a bounded burst, then a little faster; what is too late is given up and told.
+/* After a long stall: a bounded burst, then a little faster; what is too late is given up and said.
  */
 CASE(long_stall_slips)
 {

@@ -118,7 +118,8 @@ CASE(test_no_number_beyond_the_limit)
 	}
 }
 
-/* Wherever sending ends, what was used is a row of numbers from 0 but for the one that is told. */
+/* Wherever sending ends, what was used is a row of numbers from 0 but for the one that is reported.
+ */
 CASE(test_unfinished)
 {
 	struct shape s = shape_of(1);

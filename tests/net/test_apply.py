@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`check --apply`, `--undo`, `--persist`: a host made sick, mended, and as sick as before."""
+"""`check --apply`, `--undo`, `--persist`: a host made sick, repaired, and as sick as before."""
 
 import contextlib
 import json
