@@ -88,12 +88,12 @@ CASE_WITH(times_of_threads, begin, end)
 	assert_string_equal(threads_reader(t)->name, "busy");
 	threads_keep(t, false);
 	schedstat(101, 5050, 220);
-	schedstat(100, 1140, 10);
+	schedstat(100, 1101, 15);
 	threads_sample(t, true);
 	assert_string_equal(threads_reader(t)->name, "busy");
 	threads_keep(t, false);
 
-	schedstat(100, 1141, 10);
+	schedstat(100, 1102, 15);
 	schedstat(101, 5650, 420);
 	thread(102, "new", 40, 5); /* what it has done is all its own */
 	threads_sample(t, true);
