@@ -210,7 +210,8 @@ def timestamps(options):
     assert (stamps["kind"], stamps["packets"]) == ("software", end["delivered"]), stamps
     assert sum(leg["packets"] for leg in at_device) == end["delivered"], end["legs"]
     if "--rps" in options:
-        assert stamps["backlog_ns"]["p50"] < at_device[-1]["latency_ns"]["p50"], (stamps, end["legs"])
+        # one bucket of a histogram may hold both
+        assert stamps["backlog_ns"]["p50"] <= at_device[-1]["latency_ns"]["p50"], (stamps, end["legs"])
         assert stamps["backlog_ns"]["p50"] > 500, stamps
 
 

@@ -5,12 +5,14 @@
  * pacing: it captures with the kernel's time stamps.
  *
  * bound sendmmsg ADDR PORT LEN [SEGMENTS] | recvmmsg PORT RCVBUF GAP_US
- *     | xsk IFNAME DST_MAC SRC_MAC | live IFNAME DST_MAC SRC_MAC | gaps IFNAME SECONDS RATE
+ *     | xsk IFNAME DST_MAC SRC_MAC | absorb IFNAME | live IFNAME DST_MAC SRC_MAC
+ *     | gaps IFNAME SECONDS RATE
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <endian.h>
 #include <linux/bpf.h>
+#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <math.h>
 #include <net/ethernet.h>
@@ -162,6 +164,45 @@ static void xsk(const char *ifname, const char *dst, const char *src)
 	}
 }
 
+/* By the program of libxdp, which takes what comes. Each stamp is read, as ours does. */
+static void absorb(const char *ifname)
+{
+	struct xsk_umem_config umem_cfg = {.fill_size = 2 * RING, .comp_size = 64, .frame_size = 2048};
+	struct xsk_socket_config cfg = {.rx_size = RING, .bind_flags = XDP_COPY | XDP_USE_NEED_WAKEUP,
+					.xdp_flags = XDP_FLAGS_DRV_MODE};
+	size_t bytes = (size_t)2 * RING * 2048;
+	uint8_t *area = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct xsk_ring_prod fill;
+	struct xsk_ring_cons comp, rx;
+	struct xsk_umem *umem;
+	struct xsk_socket *xs;
+	volatile uint64_t stamped = 0;
+	uint32_t at, to = 0;
+
+	check(xsk_umem__create(&umem, area, bytes, &fill, &comp, &umem_cfg), "umem");
+	check(xsk_socket__create(&xs, ifname, 0, umem, &rx, NULL, &cfg), "AF_XDP socket");
+	check(!xsk_ring_prod__reserve(&fill, 2 * RING, &to), "fill ring");
+	for (uint32_t i = 0; i < 2 * RING; i++)
+		*xsk_ring_prod__fill_addr(&fill, to + i) = (uint64_t)i * 2048;
+	xsk_ring_prod__submit(&fill, 2 * RING);
+	for (;;) {
+		uint32_t n = xsk_ring_cons__peek(&rx, CALL, &at);
+
+		if (!n || !xsk_ring_prod__reserve(&fill, n, &to))
+			continue;
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t addr = xsk_ring_cons__rx_desc(&rx, at + i)->addr, two[2];
+
+			memcpy(two, area + addr + 42 + 2, sizeof(two));
+			stamped += two[0] == ~two[1];
+			*xsk_ring_prod__fill_addr(&fill, to + i) = addr & ~2047ULL;
+		}
+		xsk_ring_prod__submit(&fill, n);
+		xsk_ring_cons__release(&rx, n);
+	}
+}
+
 /* Live frames by a program that redirects and does nothing else. */
 static void live(const char *ifname, const char *dst, const char *src)
 {
@@ -263,6 +304,8 @@ int main(int argc, char **argv)
 		receiving((unsigned)atoi(argv[2]), atoi(argv[3]), (unsigned)atoi(argv[4]));
 	if (argc == 5 && !strcmp(what, "xsk"))
 		xsk(argv[2], argv[3], argv[4]);
+	if (argc == 3 && !strcmp(what, "absorb"))
+		absorb(argv[2]);
 	if (argc == 5 && !strcmp(what, "live"))
 		live(argv[2], argv[3], argv[4]);
 	if (argc == 5 && !strcmp(what, "gaps"))

@@ -29,6 +29,8 @@ CATALOGUE = {
 }
 # The loops that are the bounds of our engines, and the capture that sees gaps.
 BOUND = Path(__file__).with_name("bound.c")
+# Of libxdp: less work for a peer without it, and nothing pinned.
+NO_DISPATCHER = {"LIBXDP_SKIP_DISPATCHER": "1"}
 SYSTEM = [*os.environ.get("PATH", "").split(":"), "/usr/sbin", "/sbin"]
 BELOW = ["usr/bin", "usr/sbin", "bin", "sbin", "usr/local/bin", "usr/local/sbin", "."]
 
@@ -103,8 +105,7 @@ def find(name, peer_dirs):
         path = shutil.which(name, path=":".join(SYSTEM))
         program = Program(name, [path]) if path else None
     if program:
-        # Without libxdp's dispatcher: less work for the peer, and nothing pinned.
-        program.env["LIBXDP_SKIP_DISPATCHER"] = "1"
+        program.env.update(NO_DISPATCHER)
     return program
 
 
@@ -130,7 +131,7 @@ class Compiled(Program):
     """Of one file in C, when it is started first."""
 
     def __init__(self, name, source):
-        super().__init__(name, None)
+        super().__init__(name, None, NO_DISPATCHER)
         self.source, self.directory, self.version = source, None, "of the bench"
 
     @property
