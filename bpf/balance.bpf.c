@@ -1206,8 +1206,8 @@ SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
-	const __u32 look = filter_look(f.skb);
 	__u64 begin = work_begin();
+	const __u32 look = filter_look(f.skb);
 
 	f.site = drop_site(ctx);
 	if (is_others(look)) {
