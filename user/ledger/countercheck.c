@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Of each rule of the table: the counters that it names are summed by device (collect()), the
+ * events that must or may have moved them are added up (expect()), and both are compared (judge()).
+ */
 #include "ledger/ledger.h"
 
 #include <errno.h>
@@ -13,27 +17,27 @@
 
 #define IFNAME_LEN 16
 
-/* How surely a loss moves a counter: by its cause, its location on the path, the engines' ways. */
-enum surely { NOT, PERHAPS, SURELY };
+/* Whether a loss moves a counter: by its cause, its location on the path, the engines' ways. */
+enum certainty { IMPOSSIBLE, POSSIBLE, CERTAIN };
 
 /* `list`: NULL any, "a|b" one of, "!a|b" none of. */
-static enum surely in_list(const char *list, const char *word)
+static enum certainty in_list(const char *list, const char *word)
 {
 	bool negated;
 	size_t len;
 
 	if (!list)
-		return SURELY;
+		return CERTAIN;
 	if (!word || !*word)
-		return PERHAPS;
+		return POSSIBLE;
 	negated = *list == '!';
 	list += negated;
 	for (;; list += len + 1) {
 		len = strcspn(list, "|");
 		if (len == strlen(word) && !memcmp(list, word, len))
-			return negated ? NOT : SURELY;
+			return negated ? IMPOSSIBLE : CERTAIN;
 		if (!list[len])
-			return negated ? SURELY : NOT;
+			return negated ? CERTAIN : IMPOSSIBLE;
 	}
 }
 
@@ -64,35 +68,35 @@ static const struct link_end *other_end(const struct engine_facts *f, const stru
 	return NULL;
 }
 
-static enum surely at_role(const char *role, const char *wanted)
+static enum certainty at_role(const char *role, const char *wanted)
 {
 	if (!known(role))
-		return PERHAPS;
-	return !strcmp(role, wanted) ? SURELY : NOT;
+		return POSSIBLE;
+	return !strcmp(role, wanted) ? CERTAIN : IMPOSSIBLE;
 }
 
 /* Where one namespace is all, the sender's part of it is not known. */
-static enum surely at_sender(const char *role)
+static enum certainty at_sender(const char *role)
 {
-	return same(role, "host") ? PERHAPS : at_role(role, "tx");
+	return same(role, "host") ? POSSIBLE : at_role(role, "tx");
 }
 
-static enum surely at_device(const struct link_end *at, const struct link_end *counter)
+static enum certainty at_device(const struct link_end *at, const struct link_end *counter)
 {
 	if (!known(at->ifname))
-		return smaller(PERHAPS, at_role(at->role, counter->role));
-	return same_end(at, counter) ? SURELY : NOT;
+		return smaller(POSSIBLE, at_role(at->role, counter->role));
+	return same_end(at, counter) ? CERTAIN : IMPOSSIBLE;
 }
 
-static enum surely related(const struct link_end *at, enum counter_relation relation,
-			   const struct link_end *counter, const struct engine_facts *f)
+static enum certainty related(const struct link_end *at, enum counter_relation relation,
+			      const struct link_end *counter, const struct engine_facts *f)
 {
 	const struct link_end *peer = known(at->ifname) ? other_end(f, at) : NULL;
-	enum surely here;
+	enum certainty here;
 
 	switch (relation) {
 	case REL_ANY:
-		return SURELY;
+		return CERTAIN;
 	case REL_ROLE:
 		return at_role(at->role, counter->role);
 	case REL_TX:
@@ -100,46 +104,46 @@ static enum surely related(const struct link_end *at, enum counter_relation rela
 	case REL_DEV:
 		return at_device(at, counter);
 	case REL_PEER:
-		return peer ? at_device(peer, counter) : PERHAPS;
+		return peer ? at_device(peer, counter) : POSSIBLE;
 	case REL_LINK:
 	case REL_SENT:
 		here = relation == REL_LINK ? at_device(at, counter) : at_sender(at->role);
-		if (here == SURELY)
-			return SURELY;
+		if (here == CERTAIN)
+			return CERTAIN;
 		if (!peer)
-			return PERHAPS;
+			return POSSIBLE;
 		return relation == REL_LINK ? at_device(peer, counter) : at_sender(peer->role);
 	}
-	return NOT;
+	return IMPOSSIBLE;
 }
 
-static enum surely if_known(enum engine_known fact)
+static enum certainty if_known(enum engine_known fact)
 {
 	if (fact == ENGINE_NO)
-		return NOT;
-	return fact == ENGINE_YES ? SURELY : PERHAPS;
+		return IMPOSSIBLE;
+	return fact == ENGINE_YES ? CERTAIN : POSSIBLE;
 }
 
-static enum surely forced(enum counter_force force, const struct engine_facts *f)
+static enum certainty forced(enum counter_force force, const struct engine_facts *f)
 {
 	switch (force) {
 	case MUST:
 	case QUIRK:
 	case SEGMENTS:
-		return SURELY;
+		return CERTAIN;
 	case MAY:
-		return PERHAPS;
+		return POSSIBLE;
 	case TAIL:
-		return in_list("tbf|pfifo|bfifo|pfifo_fast", f->tx_qdisc) == SURELY ? SURELY
-										    : PERHAPS;
+		return in_list("tbf|pfifo|bfifo|pfifo_fast", f->tx_qdisc) == CERTAIN ? CERTAIN
+										     : POSSIBLE;
 	case DIRECT:
-		return known(f->tx_qdisc) && strcmp(f->tx_qdisc, "noqueue") ? PERHAPS : SURELY;
+		return known(f->tx_qdisc) && strcmp(f->tx_qdisc, "noqueue") ? POSSIBLE : CERTAIN;
 	case INLINE:
 		return if_known(f->rx_in_sender);
 	case NATIVE:
 		return if_known(f->xdp_native);
 	}
-	return NOT;
+	return IMPOSSIBLE;
 }
 
 const char *const counter_scope_names[] = {"flow", "interface", "host"};
@@ -254,14 +258,14 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 		const struct trace_count *count = &c->cause[i].raw.count;
 		const struct link_end at = {e->netns, e->ifname};
 		const struct counter_member *best = NULL;
-		enum surely most = NOT;
+		enum certainty most = IMPOSSIBLE;
 		uint64_t units;
 
 		if (!ledger_is_event(&c->cause[i]))
 			continue;
 		/* One loss moves one counter once, whatever number of lines it fits. */
 		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
-			enum surely s;
+			enum certainty s;
 
 			if (m->stage != e->stage)
 				continue;
@@ -277,14 +281,14 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 		if (!best)
 			continue;
 		units = best->force == SEGMENTS ? count->packets : count->events;
-		if (most == PERHAPS)
+		if (most == POSSIBLE)
 			x->perhaps += units;
 		else if (best->force == QUIRK || best->relation == REL_SENT)
 			x->quirk += units;
 		else
 			x->sure += units;
 		if (units)
-			x->shown[e->stage] |= most == SURELY;
+			x->shown[e->stage] |= most == CERTAIN;
 	}
 }
 
