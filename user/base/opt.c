@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 
 /* A closed set is spelled out in an error where it is no longer than this, else `help` is named. */
 #define VALUES_INLINE 80

@@ -16,7 +16,6 @@
 #include "base/watch.h"
 #include "drops/stagemap.h"
 #include "report/print.h"
-#include "report/page.h"
 
 struct apply_options {
 	bool apply, yes, undo, persist;

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "cli/options.h"
 #include "diagnosis/facts.h"
 #include "drops/balance.h"

@@ -11,7 +11,6 @@
 #include "drops/noise.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "base/mem.h"
 #include "host/load.h"

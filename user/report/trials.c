@@ -12,7 +12,6 @@
 #include "base/num.h"
 #include "base/record.h"
 #include "drops/stagemap.h"
-#include "report/json.h"
 #include "report/load.h"
 #include "report/page.h"
 #include "report/series.h"

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <bpf/bpf.h>
 #include <linux/if_ether.h>
 
 #include "base/clock.h"
