@@ -275,7 +275,6 @@ static int open_ends(void **state)
 						     .flow = &s.flow,
 						     .ns = &s.lab.rx_ns,
 						     .ifname = s.lab.rx.ifname,
-						     .ifindex = s.lab.rx.ifindex,
 						     .threads = 1,
 						     .fates = &s.tracer.fates,
 						     .paused = true,
