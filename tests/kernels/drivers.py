@@ -133,12 +133,14 @@ def native_xdp(driver):
 
 @table([(driver, driver) for driver in ("igb", "virtio_net", "vmxnet3", "8139cp")])
 def slow_reader(driver):
-    """What the driver does with a packet that it has sent is no end of it."""
+    """What the driver does with a packet that it has sent is no end of it. A guest that is late for
+    the ring loses some there."""
     with link(driver) as (nic, partner):
         document = run("-i", f"{NETNS}/{partner},{nic}", "--tx", "socket", "--count", "2000",
                        "--rate", str(RATE // 2), "--rcvbuf", "16k", "--pause", "300ms/100ms")
         assert_balanced(document, 2000)
-        assert lost(document)["rcvbuf"] > 1000, lost(document)
+        told = lost(document)
+        assert told["rcvbuf"] and told["rcvbuf"] + told.get("nic_ring", 0) > 1000, told
 
 
 def run_and_change(command, *args):
@@ -168,7 +170,7 @@ def run_and_change(command, *args):
 def interrupted(driver, tx, rx, command, stage):
     """
     What left one NIC and did not come to the other is known by both; QEMU may keep all of it until
-    an igb takes packets again.
+    the other takes packets again, whose ring then may have no room for so many at once.
     """
     with link(driver) as (nic, partner):
         down, up = (command.format(here=nic, there=partner, ns=NETNS, flap=flap)

@@ -110,6 +110,7 @@ ENGINES = [
     ("XDP looks, a socket receives", 4, ["--rx", "xdp", "--pass"]),
     ("AF_XDP at both ends", 4, ["--tx", "xsk", "--rx", "xsk"]),
     ("two streams", 4, ["-P", "2", "--flows", "4"]),
+    ("all streams that there can be", 4, ["-P", "256"]),
     ("fragments", 4, ["-l", "3000"]),
     ("sizes that differ", 4, ["--imix", "simple"]),
     ("a shape", 4, ["--imix", "simple", "--random", "--src-port", "2000..2099", "--tos", "8",
