@@ -403,11 +403,22 @@ def read_only_proc_sys():
 
 
 @case
+def program_beyond_path():
+    """As /usr/sbin is for many users."""
+    with scene() as file:
+        result = Done(shell(NAME, f"PATH=/nowhere exec {TOOL} apply {file} "
+                            "feature v0 tx-generic-segmentation off"))
+        assert result.status == 0, result
+        undo(file, "done")
+
+
+@case
 def program_that_is_not_there():
     """It is named before anything is changed."""
     with scene() as file:
-        result = Done(shell(NAME, f"PATH=/nowhere exec {TOOL} apply {file} {' '.join(TTL)} 33 "
-                            "feature v0 tx-generic-segmentation off"))
+        result = Done(shell(NAME, "unshare -m sh -c 'for f in $(which -a ethtool); do mount --bind "
+                            f"/dev/null $f; done; exec {TOOL} apply {file} {' '.join(TTL)} 33 "
+                            "feature v0 tx-generic-segmentation off'"))
         assert result.status == 3 and "there is no ethtool here" in result.err, result
         assert not result.out and not file.exists(), result
 

@@ -351,6 +351,18 @@ def rules(text):
     yield
 
 
+@contextlib.contextmanager
+def spaces(count):
+    names = [f"{RX}{i}" for i in range(count)]
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+        yield
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
 def handle(chain, words):
     listed = shell(RX, "nft", "-a", "list", "chain", *chain.split()).stdout
     return next((re.search(r"# handle (\d+)", line)[1] for line in listed.splitlines()
@@ -376,6 +388,16 @@ def rule_with_a_counter():
     assert f"rule with handle {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
     assert found["command"] == f"ip netns exec {RX} nft -a list chain inet t c", found
     assert found["netns"] == RX, found
+
+
+@case
+def rule_among_many_namespaces():
+    """All rules are listed before there is a loss, wherever they are."""
+    with spaces(40):
+        found, number = dropped_by_rules(
+            "table inet t { chain c { type filter hook input priority 0;"
+            f" udp dport {PORT} counter drop; }}; }}")
+    assert f"rule with handle {number} of chain inet t c: 40 packets" in found["evidence"], found
 
 
 @case

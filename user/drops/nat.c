@@ -9,8 +9,6 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/netfilter.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,8 +17,8 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "drops/nftrules.h"
 #include "host/caps.h"
-#include "host/nl.h"
 
 /* Of Linux 6.4, which headers of Linux 6.1 have not. */
 #define PROG_TYPE_NETFILTER 32		  /* enum bpf_prog_type */
@@ -40,37 +38,13 @@ struct nat {
 	bool able;	    /* the kernel has such links, and lets us make them */
 };
 
-static int take_chain(const struct nlmsghdr *nlh, void *arg)
-{
-	const struct nlattr *type = nl_attr(nlh, sizeof(struct nfgenmsg), NFTA_CHAIN_TYPE);
-	bool *found = arg;
-	char name[16];
-
-	nl_text(type, name, sizeof(name));
-	*found |= !strcmp(name, "nat");
-	return MNL_CB_OK;
-}
-
-/* Also those that iptables-nft has made. */
-static bool has_chain(const struct netns *ns)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh =
-		nl_header(buf, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETCHAIN, NLM_F_DUMP);
-	bool found = false;
-
-	mnl_nlmsg_put_extra_header(nlh, sizeof(struct nfgenmsg));
-	nl_query_bus(ns, NETLINK_NETFILTER, nlh, take_chain, &found);
-	return found;
-}
-
 static int look_at(void *arg, const struct netns *ns)
 {
 	struct nat *n = arg;
 	int fd;
 
 	if (list_find(&n->places, offsetof(struct place, ns.inum), &ns->inum, sizeof(ns->inum)) ||
-	    (!has_chain(ns) && !netns_has_xtable(ns, "nat")))
+	    (nft_chains(ns, "nat") <= 0 && !netns_has_xtable(ns, "nat")))
 		return 0;
 	fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)

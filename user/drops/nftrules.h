@@ -42,6 +42,7 @@ struct nft_rule {
 struct nft_result {
 	struct nft_rule rule[NFT_RULES]; /* those that moved first, most packets first */
 	unsigned n;
+	bool late;	   /* the first list is of after nftrules_wait(): what moved before is not known */
 	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };
@@ -59,17 +60,23 @@ int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
 
 bool nftrules_known(struct nftrules *n, uint32_t inum); /* was noted */
 
-/* Waits until all first lists are there, at most so long. False: they are not. */
+/* Waits until all first lists are there, at most so long. False: they are not. What comes is late. */
 bool nftrules_wait(struct nftrules *n, int timeout_ms);
 
 /*
  * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the
  * first list.
  */
-int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
-		     enum netfilter_hook hook, int timeout_ms, struct nft_result *out);
+void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
+		      enum netfilter_hook hook, int timeout_ms, struct nft_result *out);
 
 void nftrules_close(struct nftrules *n);
+
+/*
+ * How many chains of nftables (iptables-nft's among them) the namespace has, of the type, or of all
+ * (NULL); or -errno.
+ */
+int nft_chains(const struct netns *ns, const char *type);
 
 /* The hook that netfilter_hook_names calls so; HOOK_NONE: none. */
 enum netfilter_hook nft_hook(const char *name);

@@ -269,21 +269,6 @@ int change_write_file(const struct change *c, const char *value)
 	return use_file(c, *value ? value : "\n", NULL, 0); /* to write nothing is no write */
 }
 
-/* Whether a program is found as netns_exec() finds it. */
-static bool is_installed(const char *program)
-{
-	const char *dirs = getenv("PATH");
-	char path[PATH_MAX];
-
-	for (size_t n; dirs && *dirs; dirs += n + (dirs[n] == ':')) {
-		n = strcspn(dirs, ":");
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dirs, program);
-		if (!access(path, X_OK))
-			return true;
-	}
-	return false;
-}
-
 int change_possible(const struct change *c, struct error *why)
 {
 	struct json_object *argv = change_argv(c, false);
@@ -291,7 +276,7 @@ int change_possible(const struct change *c, struct error *why)
 	char path[PATH_MAX];
 	int ret = 0, saved;
 
-	if (!change_ops[c->kind].front && !is_installed(program))
+	if (!change_ops[c->kind].front && !netns_exec_finds(program, path))
 		ret = error_set(why, STATUS_UNABLE, -ENOENT, "install it", "there is no %s here",
 				program);
 	json_object_put(argv);
@@ -602,7 +587,7 @@ static void qdisc_argv(const struct change *c, bool undo, struct json_object *ar
 	.of_interface = true, .of_namespace = true, .file = CHANGE_FILE_UDEV, .argv = ethtool_argv
 
 #define RESTART                                                                                    \
-	"the driver may restart the device: packets under way are lost, the link may go down"
+	"the driver may restart the device: packets in flight are lost, the link may go down"
 
 const char *const change_words[CHANGE_KINDS] = {
 	"sysctl",  "sysfs", "irq", "ring",  "channels", "coalesce",

@@ -450,25 +450,33 @@ static int memory_file(const char *content)
 	return -ENOSPC;
 }
 
-/*
- * A program whose file has capabilities runs for users who have none: what they put into PATH and
- * the environment must not run with those that are lent.
- */
+/* A program whose file has capabilities runs for users who have none: their PATH does not count. */
+bool netns_exec_finds(const char *program, char path[PATH_MAX])
+{
+	const char *dirs[] = {getauxval(AT_SECURE) ? NULL : getenv("PATH"),
+			      "/usr/sbin:/usr/bin:/sbin:/bin"}; /* also for PATHs without sbin */
+
+	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		for (size_t n; dirs[i] && *dirs[i]; dirs[i] += n + (dirs[i][n] == ':')) {
+			n = strcspn(dirs[i], ":");
+			snprintf(path, PATH_MAX, "%.*s/%s", (int)n, dirs[i], program);
+			if (!access(path, X_OK))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ... nor does their environment, which must not reach what runs with the rights that are lent. */
 static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_t *files,
 		 const posix_spawnattr_t *attr)
 {
-	static const char *const directories[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
-	bool lent = getauxval(AT_SECURE);
 	char *const nothing[] = {NULL};
 	char path[PATH_MAX];
-	int ret = lent ? ENOENT : posix_spawnp(pid, argv[0], files, attr, argv, environ);
 
-	/* also for PATHs without the tools of administrators */
-	for (unsigned i = 0; ret == ENOENT && i < sizeof(directories) / sizeof(*directories); i++) {
-		snprintf(path, sizeof(path), "%s/%s", directories[i], argv[0]);
-		ret = posix_spawn(pid, path, files, attr, argv, lent ? nothing : environ);
-	}
-	return ret;
+	if (!netns_exec_finds(argv[0], path))
+		return ENOENT;
+	return posix_spawn(pid, path, files, attr, argv, getauxval(AT_SECURE) ? nothing : environ);
 }
 
 /*

@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_HOST_NETNS_H
 #define PKTLEDGER_HOST_NETNS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,13 +95,16 @@ int netns_sysctl_write(const struct netns *ns, const char *path, const char *val
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n);
 
 /*
- * Runs argv[0] (found by PATH) in the namespace and waits for it, `input` on its stdin (may be
+ * Runs argv[0] (as netns_exec_finds() does) in the namespace and waits for it, `input` on its stdin (may be
  * NULL), stdout discarded. -EIO if it fails: the first line of its stderr is in `err`. May be
  * called with other threads running. `lock`: a descriptor that it holds as well, for a program that
  * works on when we are killed; or -1.
  */
 int netns_exec(const struct netns *ns, char *const argv[], const char *input, int lock,
 	       struct error *err);
+
+/* Whether there is such a program in PATH, or where administrators' tools are; `path`: its file. */
+bool netns_exec_finds(const char *program, char path[PATH_MAX]);
 
 /*
  * The same with the program's stdout as text, to be freed; at lower priority (nice 10). -ETIMEDOUT:

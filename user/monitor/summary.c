@@ -18,8 +18,9 @@
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
 #define RULES_SHOWN	  3
 #define SOURCES_NS	  500000000 /* until one is seen, after the first loss */
-#define START_NETNS	  16	    /* namespaces read before there is any loss */
-#define START_MS	  500	    /* that this may delay the start */
+#define START_NETNS	  256	    /* namespaces whose rules are read before there is any loss */
+#define START_READERS	  16	    /* ... and whose sockets are */
+#define START_MS	  500	    /* that rules may delay the start */
 
 struct why {
 	struct owners *owners;
@@ -74,7 +75,7 @@ static int start(void *arg, struct error *err)
 	unsigned n = owners_netns_list(w->owners, netns, START_NETNS);
 
 	(void)err;
-	readings_begin(w->readings, netns, n);
+	readings_begin(w->readings, netns, n < START_READERS ? n : START_READERS);
 	for (unsigned i = 0; i < n; i++)
 		note_firewall(w, netns[i]);
 	/* what is lost before the first list cannot be kept apart from what was lost long ago */
@@ -176,7 +177,11 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 	unsigned shown = 0;
 
 	w->rules_text[0] = '\0';
-	if (!moved && result->n)
+	if (!moved && result->late)
+		add(w->rules_text, sizeof(w->rules_text),
+		    "rules were listed only after the loss began%s",
+		    result->n ? "; without a counter: " : "");
+	else if (!moved && result->n)
 		add(w->rules_text, sizeof(w->rules_text), "%s",
 		    result->n > 1 || result->problem[0] || result->legacy
 			    ? "no counter shows which of these: "
@@ -206,9 +211,9 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 
 	if (owners_netns_open(w->owners, row->netns, &ns, NULL))
 		return;
-	if (!nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
-			      RULES_PATIENCE_MS, &result))
-		put_rules(w, &result, f);
+	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
+			 RULES_PATIENCE_MS, &result);
+	put_rules(w, &result, f);
 	netns_close(&ns);
 }
 
