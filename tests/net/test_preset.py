@@ -62,7 +62,7 @@ def those_there_are():
     ("./none.txt", None, "cannot read the preset"),
     ("./own.txt", "Title\n\n    rm -rf x # x\n", "line 3: a command has to begin with run"),
     ("./own.txt", "Title\n\n    run --rat 5 # x\n", "did you mean --rate"),
-    ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "options that are of all lines"),
+    ("./own.txt", "Title\n\n    run --repeat 5 # x\n", "options that are for all lines"),
     ("./own.txt", "Title\n\n    run --help # x\n", "no values to run with"),
 )])
 @rootless

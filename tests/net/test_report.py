@@ -103,7 +103,7 @@ def test_what_trace_told():
         for word in ("rcvbuf", "udp_lookup", "limits broken", f"*:{PORT}", "worst", RX):
             assert word in text.out, (word, text.out)
         nothing = pktledger("report", "--since", rfc3339(between + timedelta(hours=1)), str(file))
-        assert nothing.status == FAILED and "nothing is of this time" in nothing.err, nothing
+        assert nothing.status == FAILED and "there is nothing in this time" in nothing.err, nothing
 
 
 REPRINTED = [
@@ -434,7 +434,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("page that cannot be", ["report", "--html", "{none}/x", "{runs}"], FAILED, "cannot write"),
     ("lines and table", ["report", "--json-lines", "--csv", "{runs}"], USAGE, "exclude"),
     ("page and table", ["report", "--html", "x", "--csv", "{runs}"], USAGE, "exclude"),
-    ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is no moment"),
+    ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is not a time"),
     ("backwards", ["report", "--since", "-1h", "--until", "-2h", "{empty}"], USAGE, "is after"),
 ])
 @rootless

@@ -224,19 +224,19 @@ def out_of_trials():
 
 @table([(" ".join(options), options, message) for options, message in (
     (["--rate", "10k"], "picks the rates itself"),
-    (["-c", "100"], "cannot count packets"),
+    (["-c", "100"], "-c cannot be given"),
     (["--profile", "ramp:1k..2k/1s"], "--profile sets rates"),
-    (["--gap", "1%"], "takes for loss"),
-    (["--limit", "loss=1"], "looks for the limit"),
-    (["--rfc2544", "--mrr"], "exclude each other"),
+    (["--gap", "1%"], "would count as lost"),
+    (["--limit", "loss=1"], "finds the limit itself"),
+    (["--rfc2544", "--mrr"], "only one of"),
     (["--rfc2544", "--pdr", "1%"], "no partial drop rate"),
     (["--pdr", "100%"], "no share below"),
     (["--precision", "x"], "no share below"),
     (["--sum", "100ms"], "shorter than a trial"),
     (["--max-rate", "max"], "need numbers"),
     (["--min-rate", "20k", "--max-rate", "10k"], "--max-rate has to be above --min-rate"),
-    (["-i", "a,b"], "no highest rate of its own"),
-    (["--to", "198.18.0.9"], "no highest rate of its own"),
+    (["-i", "a,b"], "needs --max-rate"),
+    (["--to", "198.18.0.9"], "needs --max-rate"),
     (["--min-rat", "1k"], "did you mean --min-rate"),
 )])
 @rootless

@@ -180,9 +180,9 @@ def repeat():
     ("rate=1k,12abc", "'12abc' is not a rate"),
     ("threads=1,99999", "out of range"),
     ("length=5", "no room for the stamp"),
-    ("settle=1,2", "is given and varies, too"),
-    ("json=on,off", "cannot vary"),
-    ("repeat=1,2", "cannot vary"),
+    ("settle=1,2", "is given, and also in --vary"),
+    ("json=on,off", "cannot be in --vary"),
+    ("repeat=1,2", "cannot be in --vary"),
     ("gro=maybe", "not on or off"),
 )])
 @rootless

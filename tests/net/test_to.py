@@ -671,10 +671,10 @@ def fake_server(hosts, answer, heard=None):
 
 NOBODY = [
     ("nobody listens", None, ["nobody listens", "recv --serve"]),
-    ("it says nothing", b"", ["says nothing"]),
-    ("a web server", b"HTTP/1.1 400 Bad Request\r\n\r\n", ["no pktledger"]),
+    ("it says nothing", b"", ["does not answer"]),
+    ("a web server", b"HTTP/1.1 400 Bad Request\r\n\r\n", ["not pktledger"]),
     ("another version", b'{"type":"hello","protocol":99,"version":"9.9","host":"other"}\n', ["version 99", "9.9", "the same version"]),
-    ("an endless line", b"x" * 100000, ["no pktledger"]),
+    ("an endless line", b"x" * 100000, ["not pktledger"]),
 ]
 
 

@@ -180,7 +180,7 @@ def prints_lines_without_a_terminal():
     with lab():
         reader = pktledger("top", "-t", "1", "-I", "0.2", "--netns", RX)
     assert reader.status == 0, reader
-    assert "no terminal: lines, as of trace" in reader.err, reader
+    assert "no terminal: printing lines as trace does" in reader.err, reader
     assert "\x1b" not in reader.out and reader.out.strip(), reader
 
 

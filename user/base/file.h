@@ -25,7 +25,7 @@ int file_read(const char *path, char **text, size_t *len);
  */
 int file_open_ours(const char *path, int flags);
 
-#define FILE_OF_OTHERS "it belongs to another user: name one that is not there yet"
+#define FILE_OF_OTHERS "it belongs to another user: name a file that does not exist yet"
 
 /* Closes a descriptor, unless it is negative, and sets it to -1. */
 void fd_close(int *fd);

@@ -16,7 +16,7 @@
 
 const struct opt_value opt_exit_status[] = {
 	{"0", 0, "done; loss alone is no failure"},
-	{"1", 0, "the run failed"},
+	{"1", 0, "it failed"},
 	{"2", 0, "bad command line"},
 	{"3", 0, "not possible here: kernel, capability or driver, named"},
 	{"4", 0, "done, but not balanced, or a limit is broken"},

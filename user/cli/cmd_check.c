@@ -38,15 +38,16 @@ static struct print_view view_of(FILE *out, int verbosity)
 
 static const struct opt apply_opts[] = {
 	{"apply", 0, OPT_FLAG, OF(apply), .excludes = "undo",
-	 .help = "make the changes that the findings ask for; notes only if their ID is given"},
+	 .help = "make the changes that warnings and errors advise; of notes only if their ID is "
+		 "given"},
 	{"yes", 0, OPT_FLAG, OF(yes), .excludes = "undo",
 	 .help = "with --apply: do not ask for each"},
 	{"undo", 0, OPT_FLAG, OF(undo), .excludes = "persist",
-	 .help = "take back what --apply has changed since the last boot, and check nothing"},
+	 .help = "take back what --apply has changed since the last boot; checks nothing"},
 	{"persist", 0, OPT_FLAG, OF(persist), .excludes = "apply",
-	 .help = "print the files that make such changes, and those already made, at each boot"},
+	 .help = "print files that make these changes, and those already made, at each boot"},
 	{"undo-file", 0, OPT_STRING, OF(undo_file), .metavar = "FILE",
-	 .default_text = CHANGE_UNDO_FILE, .help = "where changes are written down"},
+	 .default_text = CHANGE_UNDO_FILE, .help = "file that records the changes"},
 	{0},
 };
 
@@ -67,7 +68,7 @@ static int apply_check(const struct apply_options *o, struct error *err)
 {
 	if (o->ids.n && !o->apply && !o->persist)
 		return error_usage(err, "IDs of findings go with --apply or --persist",
-				   "'%s' means nothing here", o->ids.at[0]);
+				   "'%s' is not used here", o->ids.at[0]);
 	if (o->yes && !o->apply)
 		return error_usage(err, NULL, "--yes goes with --apply");
 	for (unsigned i = 0; i < o->ids.n; i++) {
@@ -77,7 +78,7 @@ static int apply_check(const struct apply_options *o, struct error *err)
 	}
 	if (o->apply && !o->yes && !isatty(STDIN_FILENO))
 		return error_usage(err, "see what `check` advises, then give --yes",
-				   "--apply asks, and there is no terminal to ask on");
+				   "--apply asks before each change, and stdin is no terminal");
 	return 0;
 }
 
@@ -315,13 +316,13 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 	int ret;
 
 	if (!o->ids.n && change_made(ns, o->undo_file, &made, &n, &unread))
-		log_warn("what was changed before is left out: %s", unread.message);
+		log_warn("earlier changes are left out: %s", unread.message);
 	ret = collect(o, list, n, &c, err);
 	for (unsigned i = 0; i < n && !ret; i++)
 		choose(&c, &made[i], NULL);
 	text = change_persist(c.at, c.n);
 	if (!ret && !c.n)
-		log_info("no change is called for, and none was made");
+		log_info("no change is needed, and none was made");
 	if (!ret && json)
 		json_put(json, "persist", json_object_new_string(text));
 	else if (!ret)
@@ -349,7 +350,7 @@ static const struct opt_value severities[] = {
 	{"info", SEVERITY_INFO, "worth knowing"},
 	{"warning", SEVERITY_WARNING, "loses packets, or will"},
 	{"error", SEVERITY_ERROR, "nothing gets through, or not what was meant"},
-	{"never", FAIL_NEVER, "findings are no failure"},
+	{"never", FAIL_NEVER, "findings do not fail the check"},
 	{0},
 };
 
@@ -358,7 +359,7 @@ static const struct opt_value severities[] = {
 static const struct opt check_opts[] = {
 	{"interface", 'i', OPT_STRING, AT(ifname), .metavar = "IFNAME",
 	 .default_text = "all that are up",
-	 .help = "interface of this network namespace, or of NAME, to look at"},
+	 .help = "only this interface, of this network namespace or of that of --netns"},
 	{"port", 'p', OPT_U64, AT(port), .min = 1, .max = 65535, .excludes = "pid",
 	 .default_text = "all sockets",
 	 .help = "UDP port whose sockets matter, in the network namespaces where it is open"},
@@ -374,14 +375,15 @@ static const struct opt check_opts[] = {
 	 .default_text = "1s; while packets are lost up to 10s",
 	 .help = "how long counters are watched"},
 	{"limit", 0, OPT_ENUM, AT(limit), .values = severities, .metavar = "SEVERITY",
-	 .help = "exit with 4 if there is a finding of it, or a worse one"},
+	 .help = "exit with 4 if there is a finding of this severity or a worse one"},
 	{"bundle", 0, OPT_STRING, AT(bundle), .metavar = "FILE", .excludes = "from",
-	 .help = "write what was read, and what selftest shows (that takes a minute), for a report "
-		 "of a bug: in other names, as by report --redact"},
+	 .help = "write what was read, and the result of selftest (takes a minute), for a bug "
+		 "report; names are replaced as by report --redact"},
 	{"from", 0, OPT_STRING, AT(from), .metavar = "FILE",
-	 .help = "judge what --bundle has written elsewhere; nothing is read here"},
+	 .help = "judge what --bundle has written, perhaps elsewhere; nothing is read from this "
+		 "host"},
 	{"explain", 0, OPT_STRING, AT(explain), .metavar = "ID", .default_text = "",
-	 .help = "show what a finding or a stage means, or `all` findings, and end"},
+	 .help = "show what a finding or a stage means, or list `all` findings, and end"},
 	{0},
 };
 
@@ -561,7 +563,7 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(NET_ADMIN), "to change settings", .when = "--apply, --undo"},
 	{OPT_CAP(NET_ADMIN), "to read rings and queues of some drivers",
 	 .without = "what was not read is named"},
-	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
+	{OPT_CAP(SYS_PTRACE), "to read other users' processes",
 	 .without = "sockets of others have no process"},
 	{OPT_CAP(SYS_ADMIN), "to enter another network namespace", .when = "--netns, --pid"},
 	{OPT_CAP(SYS_ADMIN), "to read the counters of all network namespaces",
@@ -589,9 +591,10 @@ const struct command cmd_check = {
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
 		"and reports what lost packets in between, which limits are near, and which "
-		"settings will lose packets together with what was measured: the evidence, a "
-		"command that changes it, one that takes it back, and the risk. It changes nothing "
-		"unless --apply is given. What stood still since boot is history, no finding.",
+		"settings will lose packets at the rates measured: each with the evidence, a "
+		"command that changes it, one that takes that back, and the risk. It changes "
+		"nothing unless --apply is given. Losses since boot that do not go on are not "
+		"reported.",
 	.groups = check_groups,
 	.args = check_args,
 	.defaults = &defaults,

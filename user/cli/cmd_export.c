@@ -42,25 +42,25 @@ static const struct export_options defaults = {
 static const struct opt export_opts[] = {
 	{"listen", 0, OPT_ENDPOINT, AT(listen),
 	 .set_offset = OPT_SET(struct export_options, listen_set),
-	 .help = "serve /metrics and / by HTTP at this address; [::] is all; none with --textfile "
-		 "alone"},
+	 .help = "serve /metrics and / by HTTP at this address; [::] is any address; not served "
+		 "with --textfile alone"},
 	{"tls-cert", 0, OPT_STRING, AT(cert), .metavar = "FILE", .default_text = "none: HTTP",
 	 .help = "serve by HTTPS, with this certificate and its chain (PEM)"},
 	{"tls-key", 0, OPT_STRING, AT(key), .metavar = "FILE", .default_text = "none",
 	 .help = "the private key of --tls-cert (PEM)"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
-	 .help = "answer only requests with the token that is the first line of this file: "
-		 "`Authorization: Bearer`, or the password in a browser"},
+	 .help = "answer only requests that have the token in the first line of this file: as "
+		 "`Authorization: Bearer`, or as the password in a browser"},
 	{"textfile", 0, OPT_STRING, AT(textfile), .metavar = "FILE", .default_text = "none",
-	 .help = "write them at each interval, for node_exporter's textfile collector"},
+	 .help = "write the metrics to FILE each interval, for node_exporter's textfile collector"},
 	{"interval", 'I', OPT_TIME, AT(live.interval_ns), .min = 100000000,
-	 .help = "time from one reading of the counts to the next; a scrape reads them too"},
+	 .help = "time from one reading of the counts to the next; each scrape reads them too"},
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
-	 .default_text = "until a signal", .help = "end after so long"},
+	 .default_text = "until a signal", .help = "end after this long"},
 	{"max-series", 0, OPT_UINT, AT(max_series), .min = 1, .max = 100000,
-	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
+	 .help = "time series at most; what is beyond is counted as others"},
 	{"process", 0, OPT_FLAG, AT(process),
-	 .help = "a label with the name of the process that has the socket, too"},
+	 .help = "add a label with the name of the process that has the socket"},
 	{0},
 };
 
@@ -233,7 +233,8 @@ static void take_tcp(struct export *e)
 		return;
 	e->tcp_error = tcp_account_look(e->tcp, &e->balance);
 	if (e->tcp_error)
-		log_error("cannot read the balance of TCP: %s; it stays as it is",
+		log_error("cannot read the balance of TCP: %s; its metrics stay at their last "
+			  "values",
 			  strerror(-e->tcp_error));
 	else
 		metrics_tcp(e->metrics, &e->balance);
@@ -253,7 +254,7 @@ static bool on_interval(void *arg)
 		if (failed && !e->file_failed)
 			log_warn("%s; it is tried again at each interval", err.message);
 		else if (!failed && e->file_failed)
-			log_warn("%s is written again", e->o->textfile);
+			log_warn("%s can be written again", e->o->textfile);
 		e->file_failed = failed;
 	}
 	return true;
@@ -302,12 +303,12 @@ static int check(struct export *e, struct error *err)
 		return error_usage(err, "give both", "--tls-cert and --tls-key belong together");
 	if (e->o->textfile && !e->o->listen_set && (e->o->cert || e->o->token_file))
 		return error_usage(err, "add --listen",
-				   "with --textfile alone there is no port for %s to protect",
+				   "%s protects a port, and with --textfile alone there is none",
 				   e->o->cert ? "--tls-cert" : "--token-file");
 	if (o->balance && (o->spec.netns || o->pod))
 		return error_usage(err, "narrow EXPR instead",
-				   "%s and --balance of export cannot be together: both ends of a "
-				   "flow are looked at",
+				   "%s and --balance of export cannot be given together: --balance "
+				   "needs both ends of a flow",
 				   o->pod ? "--pod" : "--netns");
 	if (balance_spec(o, cmd_export.name, &e->flow, spec, err) ||
 	    caps_require(&cmd_export, NULL, err))
@@ -359,9 +360,10 @@ static const struct opt_need needs[] = {
 
 static const struct opt_example examples[] = {
 	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
-	{"export --listen [::]", "for one elsewhere; everybody who reaches the port can read it"},
+	{"export --listen [::]", "for a Prometheus elsewhere; everybody who can reach the port can "
+				 "read it"},
 	{"export --listen :: --tls-cert cert --tls-key key --token-file token",
-	 "by HTTPS, for who has the token"},
+	 "by HTTPS, for clients that have the token"},
 	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",
 	 "for node_exporter, without a port"},
 	{"export --netns shop udp", "of one namespace, UDP only"},
@@ -373,16 +375,14 @@ const struct command cmd_export = {
 	.name = "export",
 	.summary = "what trace shows, as metrics for Prometheus",
 	.description =
-		"Counts what the kernel drops on this host, as `trace` does, and serves the "
-		"sums as metrics: losses by stage, reason, interface, network namespace, "
-		"pod, container, service of systemd and, with --process, process; apart from them "
-		"drops that may be a loss, those that "
-		"are none, and what the exporter itself missed. Sums never go back while "
-		"it runs, and their number is bounded.\n"
-		"Answers are OpenMetrics for those who ask for it, else the older text "
-		"format. A scrape shows what was lost until that moment.\n"
-		"For people / shows the same as a page that goes on: where packets leave the "
-		"path, what to do about it, and the last hour.",
+		"Counts what the kernel drops on this host, as `trace` does, and serves the sums "
+		"as metrics: losses by stage, reason, interface, network namespace, pod, "
+		"container, service of systemd and, with --process, process; separately, drops "
+		"that may be losses, drops that are none, and what the exporter itself missed. "
+		"Sums never go back while it runs, and their number is bounded.\nThe format is "
+		"OpenMetrics for clients that accept it, else the older text format. A scrape "
+		"shows what was lost until that moment.\nFor people / shows the same as a live "
+		"page: where packets leave the path, what to do about it, and the last hour.",
 	.groups = export_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

@@ -42,7 +42,7 @@ static const struct opt lab_opts[] = {
 	{"mtu", 0, OPT_SIZE, AT(mtu), .min = 1280, .max = 65535, .help = "MTU of the links"},
 	{"fault", 0, OPT_CUSTOM, AT(faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
-	 .help = "lose UDP in it on purpose, as run --fault does"},
+	 .help = "drop UDP packets in it on purpose, as run --fault does"},
 	{0},
 };
 
@@ -141,9 +141,11 @@ static int list(struct json_out *json, struct error *err)
 		printf("%-20s %-8s %2u queue%s  mtu %u%s\n", json_get_text(lab, "name"),
 		       json_get_text(lab, "topology"), (unsigned)queues, queues == 1 ? " " : "s",
 		       (unsigned)json_get_u64(lab, "mtu"),
-		       !json_get_bool(lab, "finished") ? "  (lab up did not finish: remove it)"
+		       !json_get_bool(lab, "finished") ? "  (lab up did not finish: remove it with "
+							 "lab down)"
 		       : json_get_bool(lab, "whole")   ? ""
-						       : "  (a namespace is missing: remove it)");
+						       : "  (a namespace is missing: remove it "
+							 "with lab down)");
 	}
 	json_out_once(json, "labs", labs);
 	return rc;
@@ -185,7 +187,7 @@ static const struct opt_need needs[] = {
 
 static const struct opt_example examples[] = {
 	{"lab up", "make a lab called 'lab'"},
-	{"lab up --fault netfilter=5%,tc_ingress", "one that loses UDP, to try trace on"},
+	{"lab up --fault netfilter=5%,tc_ingress", "one that loses UDP packets, to try trace on"},
 	{"run --lab lab -c 100k", "run an experiment in it"},
 	{"lab down", "remove it"},
 	{0},

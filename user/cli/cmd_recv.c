@@ -38,15 +38,15 @@ static const struct recv_options defaults = {
 static const struct opt recv_opts[] = {
 	{"rx", 0, OPT_ENUM, AT(rx), .values = rx_values, .help = "receiving engine"},
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "any",
-	 .help = "port to receive at; --rx xsk and --rx xdp need it"},
+	 .help = "interface to receive on; --rx xsk and --rx xdp need it"},
 	{"port", 'p', OPT_U64, AT(spec.port), .min = 1, .max = 65535, .help = "UDP port"},
 	{"ipv6", '6', OPT_FLAG, AT(spec.ipv6), .help = "use IPv6"},
 	{"count", 'c', OPT_COUNT, AT(spec.count), .min = 1, .metavar = "N",
-	 .default_text = "no limit", .help = "end after so many deliveries"},
+	 .default_text = "no limit", .help = "end after this many deliveries"},
 	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1, .default_text = "no limit",
-	 .help = "end after so long"},
+	 .help = "end after this long"},
 	{"stay", 0, OPT_FLAG, AT(spec.stay),
-	 .help = "go on when all senders have said that they are done, or the client is"},
+	 .help = "go on after all senders have ended, or after the client of --serve has"},
 	{"rcvbuf", 0, OPT_SIZE, AT(spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"legs", 0, OPT_FLAG, AT(spec.legs), .excludes = "serve",
@@ -55,12 +55,12 @@ static const struct opt recv_opts[] = {
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
 	 .default_text = "none",
-	 .help = "append the fate of each number to a file, which `report` joins with those of the "
+	 .help = "append the fate of each packet to a file, which `report` joins with those of the "
 		 "senders"},
 	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
 	 .excludes = "stay", .default_text = "any",
-	 .help = "end when so many have come and are done: one for each sending thread; a ledger "
-		 "has room for 16, if that is not known"},
+	 .help = "end when this many streams have come and ended: a sending thread is one; without "
+		 "it a ledger has room for 16"},
 	{0},
 };
 
@@ -68,21 +68,25 @@ static const struct opt serve_opts[] = {
 	{"serve", 0, OPT_FLAG, AT(serve), .excludes = "stdio",
 	 .help = "answer `run --to` of other hosts, one at a time"},
 	{"stdio", 0, OPT_FLAG, AT(stdio), .excludes = "ledger",
-	 .help = "answer one `run --to` by stdin and stdout: it is started so by ssh and the like"},
+	 .help = "answer one `run --to` on stdin and stdout; this is how ssh and the like start "
+		 "it"},
 	{"listen", 0, OPT_ENDPOINT, AT(listen), .metavar = "ADDR", .default_text = "loopback",
 	 .help = "address to listen at for `run --to`; :: is any. Beyond loopback a token is "
 		 "needed"},
 	{"control-port", 0, OPT_U64, AT(control_port), .min = 1, .max = 65535,
 	 .default_text = "as --port", .help = "TCP port to listen at for `run --to`"},
 	{"token-file", 0, OPT_STRING, AT(token_file), .metavar = "FILE", .default_text = "none",
-	 .help = "serve only those who have its first line too, 32 to 256 bytes, by TLS"},
+	 .help = "serve, by TLS, only clients that have the same token: the first line of FILE, 32 "
+		 "to 256 bytes"},
 	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
-	 .default_text = "none", .help = "make such a file first, which is not there yet"},
+	 .default_text = "none", .help = "make FILE, which must not exist yet, with a new token, "
+					 "and use it"},
 	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
-	 .help = "serve everybody who reaches the address, in the clear"},
+	 .help = "serve everybody who reaches the address, unencrypted"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
 	 .set_offset = OPT_SET(struct recv_options, max_rate_set),
-	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
+	 .help = "highest rate at which a client may have this host send (--reverse): packets/s or "
+		 "max"},
 	{0},
 };
 
@@ -145,7 +149,7 @@ static void show_limits(double max_pps)
 	struct server_limits l;
 
 	server_limits(&l);
-	log_info("a client gets at most: packets sent to it at %s, %s for the fates of %s numbers, "
+	log_info("limits of a client: packets sent to it at %s, %s for the fates of %s packets, "
 		 "%s, a receive buffer of %s",
 		 max_pps > 0 ? fmt_rate(max_pps) : "any rate", fmt_bytes(l.bytes),
 		 fmt_count(l.numbers), fmt_many(l.threads, "thread"), fmt_bytes(l.rcvbuf));
@@ -236,21 +240,22 @@ static int check_max_rate(const struct rate *max, struct error *err)
 	if (max->unit == RATE_PPS || max->unit == RATE_MAX)
 		return 0;
 	return error_usage(err, "for example --max-rate 50k, or max",
-			   "--max-rate is in packets/s: their size is the client's");
+			   "--max-rate is in packets/s: the client chooses their size");
 }
 
 /* Who may ask: strangers only if that was said. */
 static int check_listen(const struct recv_options *o, struct error *err)
 {
 	if (o->listen.port)
-		return error_usage(err, "--control-port has it", "--listen takes no port");
+		return error_usage(err, "give the port by "
+					"--control-port", "--listen takes no port");
 	if (o->new_token && o->insecure)
 		return error_usage(err, "leave one of them out",
 				   "--insecure asks for no token, and --new-token makes one");
 	if ((o->token_file || o->new_token) && !tls)
 		return error_set(err, STATUS_UNABLE, -ENOSYS,
 				 "`run --to USER@HOST` goes by ssh and needs no token",
-				 "this build has no TLS, so no token");
+				 "this build has no TLS, and so no tokens");
 	if (num_is_loopback(&o->listen) || o->token_file || o->new_token || o->insecure)
 		return 0;
 	return error_usage(err,
@@ -294,7 +299,7 @@ static void on_stdio_served(void *arg, const struct server_served *v)
 {
 	(void)arg;
 	if (*v->why)
-		log_warn("pktledger on this host ends: %s", v->why);
+		log_warn("pktledger on the far end has failed: %s", v->why);
 }
 
 /*
@@ -312,7 +317,8 @@ static int serve_stdio(const struct recv_options *o, struct error *err)
 		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
 	if (isatty(STDIN_FILENO))
 		return error_usage(err, "start `pktledger run --to USER@HOST` on the other host",
-				   "--stdio answers a program, and stdin is a terminal");
+				   "--stdio is for a program at the other end, and stdin is a "
+				   "terminal");
 	if (check_serve(o, err) || check_max_rate(&o->max_rate, err) ||
 	    caps_require(&cmd_recv, "--stdio", err))
 		return 0;
@@ -370,13 +376,13 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(BPF), "to load the programs at the device",
 	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
 	{OPT_CAP(NET_ADMIN), "to attach them", .when = "--rx xsk, --rx xdp, --serve, --stdio"},
-	{OPT_CAP(PERFMON), "for their arithmetic with packet pointers, and to look at drops",
+	{OPT_CAP(PERFMON), "for their arithmetic with packet pointers, and to trace drops",
 	 .when = "--rx xsk, --rx xdp, --serve, --stdio"},
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve, --stdio"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve, --stdio"},
-	ONE_END_NEEDS("to see what comes, and what is lost here"),
+	ONE_END_NEEDS("to see what arrives, and what is lost here"),
 	XSK_MEMORY_NEED("--rx xsk"),
-	{OPT_CAP(NET_ADMIN), "for more than net.core.rmem_max, and to look into device queues",
+	{OPT_CAP(NET_ADMIN), "for more than net.core.rmem_max, and to poll device queues",
 	 .when = "--rcvbuf, --busy-poll", .without = "the kernel may refuse"},
 	PRIORITY_NEED,
 	{0},
@@ -386,8 +392,8 @@ static const struct opt_example examples[] = {
 	{"recv", "until the senders say that they are done"},
 	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
 	{"recv --serve --listen :: --new-token token", "answer `run --to` of another host, once"},
-	{"recv --rx xsk -i eth1", "take the frames at the device"},
-	{"recv --rx xdp -i eth1", "count and end them there: as fast as it goes"},
+	{"recv --rx xsk -i eth1", "take frames at the device, by AF_XDP"},
+	{"recv --rx xdp -i eth1", "count and drop frames in the driver: the fastest receiver"},
 	{0},
 };
 
@@ -397,9 +403,10 @@ const struct command cmd_recv = {
 	.description =
 		"Receives what `pktledger send` sends, from one sender or several, and counts what "
 		"is delivered, duplicated, reordered and lost. What is lost in this namespace is "
-		"counted by stage. Without the sender's end record the tail of a stream is "
-		"unknown. With --serve or --stdio it is the far end of `run --to`: it does what "
-		"the client asks, sends to that client only, and changes no setting of this host.",
+		"counted by stage. The end of a stream is known by the sender's end record; if "
+		"that is lost, losses at the end of the stream are not known. With --serve or "
+		"--stdio it is the far end of `run --to`: it does what the client asks, sends to "
+		"that client only, and changes no setting of this host.",
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),

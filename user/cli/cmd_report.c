@@ -27,9 +27,9 @@ struct report_options {
 
 static const struct opt_value match_values[] = {
 	{"auto", MATCH_AUTO, "stamp if there are any, else bytes"},
-	{"stamp", PACKETID_STAMP, "the number that pktledger puts into its packets"},
-	{"rtp", PACKETID_RTP, "source, number and timestamp of RTP"},
-	{"bytes", PACKETID_BYTES, "ID of IPv4, length, ports, and the first bytes of the payload"},
+	{"stamp", PACKETID_STAMP, "the number in packets of pktledger"},
+	{"rtp", PACKETID_RTP, "SSRC, sequence number and timestamp of RTP"},
+	{"bytes", PACKETID_BYTES, "IPv4 ID, length, ports, and the first bytes of the payload"},
 	{0},
 };
 
@@ -37,16 +37,16 @@ static const struct opt_value match_values[] = {
 
 static const struct opt report_opts[] = {
 	{"since", 0, OPT_STRING, AT(since), .metavar = "WHEN", .default_text = "the beginning",
-	 .help = "from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
+	 .help = "only from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
 	{"until", 0, OPT_STRING, AT(until), .metavar = "WHEN", .default_text = "the end",
-	 .help = "up to then; a time of day is the first after --since"},
+	 .help = "only up to then; a time of day is the first one after --since"},
 	{"number", 0, OPT_U64, AT(window.number), .min = 1, .default_text = "all",
 	 .help = "only this run or trace of each file, from 1"},
 	{"match", 0, OPT_ENUM, AT(match), .values = match_values,
-	 .help = "how two captures know a packet again"},
+	 .help = "how packets of two captures are matched"},
 	{"join", 0, OPT_FLAG, AT(join),
-	 .help = "ledgers of `send` and of `recv` as one, or of TCP on several hosts: the "
-		 "default where they are there; what cannot be joined is an error"},
+	 .help = "join ledgers of `send` and `recv`, or of TCP on several hosts: the default where "
+		 "there are such; what cannot be joined is an error"},
 	{0},
 };
 
@@ -55,18 +55,18 @@ static const struct opt form_opts[] = {
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
 	{"html", 'o', OPT_STRING, AT(view.html), .metavar = "PAGE", .excludes = "csv",
 	 .default_text = "none",
-	 .help = "write one page with pictures, which needs nothing beside it (-: stdout)"},
+	 .help = "write one HTML page with charts, which loads nothing else (-: stdout)"},
 	{"matrix", 0, OPT_FLAG, AT(view.matrix), .excludes = "csv",
-	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
+	 .help = "one table for runs between many hosts: from, to, lost"},
 	{"redact", 0, OPT_FLAG, AT(view.redact),
-	 .help = "other names for hosts, addresses, namespaces, processes, cgroups, pods"},
+	 .help = "replace the names of hosts, addresses, namespaces, processes, cgroups and pods"},
 	{0},
 };
 
 static const struct opt report_args[] = {
 	{"FILE", 0, OPT_ARGS, AT(words), .required = true, .default_text = "",
-	 .help = "what --ledger wrote or -j printed, a page of --html, or what `trace -w` "
-		 "wrote; behind captures EXPR may follow, in the language of pcap-filter(7)"},
+	 .help = "what --ledger wrote, -j printed, --html wrote or `trace -w` captured; captures "
+		 "may be followed by EXPR, a filter as in pcap-filter(7)"},
 	{0},
 };
 
@@ -89,7 +89,7 @@ static int parse_window(struct report_options *o, struct error *err)
 	uint64_t now = when_now();
 
 	if (o->view.csv && o->view.json)
-		return error_usage(err, NULL, "--csv and --json-lines exclude each other");
+		return error_usage(err, NULL, "--csv and --json-lines cannot be given together");
 	o->window.until_ns = UINT64_MAX;
 	for (unsigned i = 0; i < 2; i++) {
 		if (moments[i].text &&
@@ -97,7 +97,7 @@ static int parse_window(struct report_options *o, struct error *err)
 			return error_usage(
 				err,
 				"for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
-				"%s: '%s' is no moment", moments[i].option, moments[i].text);
+				"%s: '%s' is not a time", moments[i].option, moments[i].text);
 	}
 	if (o->window.since_ns > o->window.until_ns)
 		return error_usage(err, NULL, "--since is after --until");
@@ -139,17 +139,18 @@ static void show_damage(const struct ledgers_file *f)
 	unsigned long long others = s->bad - s->cut;
 
 	if (s->cut)
-		log_warn("%s is cut in line %llu, at byte %llu: what is before it is used", f->path,
+		log_warn("%s is cut off in line %llu, at byte %llu: what is before that is "
+			 "used", f->path,
 			 (unsigned long long)s->cut_line, (unsigned long long)s->cut_at);
 	if (others)
-		log_warn("%s: %s not match the checksum, the first is line %llu: the rest is used",
+		log_warn("%s: %s not match the checksum (the first: line %llu); the rest is used",
 			 f->path, fmt_many(others, "line does|lines do"),
 			 (unsigned long long)s->bad_line);
 	if (f->odd)
-		log_warn("%s: left out: %s not as this version writes them", f->path,
+		log_warn("%s: left out: %s not in the format of this version", f->path,
 			 fmt_many(f->odd, "line"));
 	if (f->headless)
-		log_warn("%s: left out: %s without the beginning", f->path,
+		log_warn("%s: left out: %s without their beginning", f->path,
 			 fmt_many(f->headless, "line"));
 }
 
@@ -160,11 +161,12 @@ static int nothing(const struct load_spec *window, const struct ledgers_file *f,
 	snprintf(hint, sizeof(hint), "%.80s has %u, from %s to %s", f->path, f->documents,
 		 when_text(f->from_ns, true), when_text(f->to_ns, true));
 	if (window->number)
-		return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no number %llu",
+		return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no run or trace "
+								     "with the number %llu",
 				 (unsigned long long)window->number);
 	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
 			 window->expr ? "no packet of this time matches"
-				      : "nothing is of this time");
+				      : "there is nothing in this time");
 }
 
 static int compare_ends(const struct report_options *o, struct error *err)
@@ -183,7 +185,7 @@ static int compare_ends(const struct report_options *o, struct error *err)
 
 	if (o->view.csv)
 		return error_usage(err, "leave it out, or use -j or --html",
-				   "--csv: of two captures there is none");
+				   "--csv: there is no CSV of two captures");
 	rc = ends_compare(&spec, &ends, err);
 	if (!rc)
 		rc = show_ends(&o->view, ends, err);
@@ -254,30 +256,29 @@ static const struct opt_example examples[] = {
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
 	{"report before.ledger after.ledger", "what was different, and what came of it"},
-	{"report --html run.html run.ledger", "pictures, in one file"},
-	{"report --html search.html search.json", "the same of what `search -j` has printed"},
-	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
+	{"report --html run.html run.ledger", "charts, in one HTML file"},
+	{"report --html search.html search.json", "the same for what `search -j` printed"},
+	{"report --matrix *.ledger", "runs between many hosts: lost from which to which"},
 	{"report a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
 	{"report a.ledger b.ledger",
-	 "TCP balances of two hosts: lost on which of them, or between"},
+	 "TCP balances of two hosts: lost on which of them, or in between"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
-	{"report --html lost.html here.pcap there.pcap", "the same with pictures"},
+	{"report --html lost.html here.pcap there.pcap", "the same as an HTML page"},
 	{0},
 };
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "shows, joins and compares what was kept, and captures of packets",
+	.summary = "shows, joins and compares ledgers, JSON results and packet captures",
 	.synopsis = "[options] FILE ... [EXPR]",
-	.description = "Reads what --ledger of run, sweep, search or trace has written, or -j "
-		       "printed, and prints what they would have printed, and what happened when. "
-		       "Lines that are cut "
-		       "or spoilt are named, and the rest is used. Of a sweep or search --number "
-		       "shows single trials: they count from 2. Ledgers of `send` and `recv` are "
-		       "joined: what left a sender and did not come to the receiver is `wire`. So "
-		       "are those of `trace --balance` of TCP on several hosts: what became of "
-		       "each segment that one of them sent again.",
+	.description = "Reads what run, sweep, search or trace wrote with --ledger or printed with "
+		       "-j, and prints the same result again, with what happened when. Lines that "
+		       "are cut off or damaged are named, and the rest is used. --number selects "
+		       "single trials of a sweep or search, which count from 2. Ledgers of `send` "
+		       "and `recv` are joined: what left a sender and did not reach the receiver "
+		       "is `wire`. Ledgers of `trace --balance` of TCP on several hosts are "
+		       "joined, too: what became of each segment that one of them retransmitted.",
 	.groups = report_groups,
 	.args = report_args,
 	.defaults = &defaults,

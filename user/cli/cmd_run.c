@@ -33,45 +33,48 @@ const struct opt run_opts[] = {
 	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sending engine"},
 	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiving engine"},
 	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
-	 .help = "with --rx xdp: the program only notes the packet, a socket receives it"},
+	 .help = "with --rx xdp: the program only counts the packet and lets it pass; a socket "
+		 "receives it"},
 	{"legs", 0, OPT_FLAG, AT(traffic.spec.legs),
-	 .help = "where the time goes: delay from sending to the device, to the other one, to the "
-		 "socket and to the reader; costs each packet three looks"},
+	 .help = "where the time goes: delay from the send call to the device, to the other "
+		 "device, to the socket and to the reader; three programs more run for each "
+		 "packet"},
 	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,
 	 .parse = parse_faults, .default_text = "none",
 	 .help = "lose packets on purpose: STAGE[:VARIANT][=VALUE], several by comma; VALUE is a "
-		 "share (20%), of qdisc its rate"},
+		 "share (20%), for qdisc a rate"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
 	{"settle", 0, OPT_TIME, AT(traffic.spec.settle_ns), .max = MAX_SETTLE,
-	 .help = "wait so long at most for packets under way before the ledger closes"},
+	 .help = "wait at most this long for packets in flight before the ledger closes"},
 	{"repeat", 0, OPT_UINT, AT(repeat), .min = 1, .max = MAX_REPEAT,
-	 .help = "do it N times: median, lowest, highest"},
+	 .help = "repeat it N times; shows median, lowest and highest"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the ledger to a file, the fate of each number too"},
+	 .help = "append the ledger to a file, with the fate of each packet"},
 	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
 	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},
 	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,
 	 .set_offset = OPT_SET(struct run_options, traffic.spec.topology_set),
 	 .excludes = "interface", .default_text = "pair, or what the faults need",
-	 .help = "of the lab that run makes"},
+	 .help = "topology of the lab that run makes"},
 	{"interface", 'i', OPT_STRINGS, AT(ports), .metavar = "A,B", .max = 2,
 	 .default_text = "none",
-	 .help = "run between two ports of this host, [NETNS/]IFNAME each; needs --rate"},
+	 .help = "run between two interfaces of this host, [NETNS/]IFNAME each; needs --rate"},
 	{0},
 };
 
 const struct opt lab_opts[] = {
 	{"mtu", 0, OPT_UINT, offsetof(struct lab_wish, mtu), .min = 1280, .max = 65535,
-	 .metavar = "BYTES", .default_text = "1500", .help = "of the lab's devices"},
+	 .metavar = "BYTES", .default_text = "1500", .help = "MTU of the lab's devices"},
 	{"queues", 0, OPT_UINT, offsetof(struct lab_wish, queues), .min = 1, .max = 256,
 	 .default_text = "as many as are used", .help = "queues of the lab's devices"},
 	{"device-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro),
-	 .help = "GRO of the receiving device, so NAPI; datagrams are merged if --gro, too"},
+	 .help = "GRO at the receiving device, which then uses NAPI; datagrams are merged only "
+		 "with --gro"},
 	{"threaded-napi", 0, OPT_FLAG, offsetof(struct lab_wish, threaded_napi),
 	 .help = "NAPI of the receiving device in a kernel thread"},
 	{"rps", 0, OPT_UINT, offsetof(struct lab_wish, rps_cpu),
@@ -82,7 +85,7 @@ const struct opt lab_opts[] = {
 
 static const struct opt preset_opts[] = {
 	{"preset", 0, OPT_STRING, AT(preset), .metavar = "NAME", .default_text = "none",
-	 .help = "run the lines of a preset, with the other options behind each; help lists them"},
+	 .help = "run each line of a preset, with the other options added; help lists them"},
 	{0},
 };
 
@@ -148,9 +151,9 @@ static int check_ports(const struct run_options *o, struct error *err)
 		 "leave -i, --to and --lab out"},
 		{far && spec->topology_set, "what lies between two hosts is as it is",
 		 "leave --topology out"},
-		{far && o->ports.n > 1, "with --to, -i takes one port",
-		 "name the port of this host"},
-		{!far && !in_lab(o) && o->ports.n != 2, "-i needs two ports",
+		{far && o->ports.n > 1, "with --to, -i takes one interface",
+		 "name the interface of this host"},
+		{!far && !in_lab(o) && o->ports.n != 2, "-i needs two interfaces",
 		 "sender first: -i A,B"},
 		{!in_lab(o) && spec->faults.set, "faults are for labs only",
 		 "leave -i and --to out: run makes a lab"},
@@ -158,7 +161,8 @@ static int check_ports(const struct run_options *o, struct error *err)
 	};
 
 	if (spec->lab && spec->topology_set)
-		return error_usage(err, "leave --topology out", "lab '%s' has its topology already",
+		return error_usage(err, "leave --topology out", "the lab '%s' has a topology "
+								"already",
 				   spec->lab);
 	if (contradiction_check(list, err))
 		return -EINVAL;
@@ -175,7 +179,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 		{t->spec.pass && t->rx != RX_XDP, "--pass is for the receiving engine xdp",
 		 "add --rx xdp"},
 		{t->pcap && !t->stamp,
-		 "run follows numbered packets, and those of a capture are not",
+		 "run follows numbered packets, and those of a capture have no numbers",
 		 "add --stamp, or use `send`"},
 		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
 		 "a socket receives at one port: --dst-port is a range", "use --rx xsk"},
@@ -237,10 +241,10 @@ static void show_repair(void *arg, const struct journal_record *rec, const char 
 {
 	(void)arg;
 	if (restored)
-		log_warn("put %s back to '%s': pktledger (pid %d) ended without doing so",
+		log_warn("%s is '%s' again: pktledger (pid %d) had ended without putting it back",
 			 rec->target, rec->old, (int)rec->pid);
 	else
-		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set",
+		log_warn("%s stays '%s': it is no longer what pktledger (pid %d) had set",
 			 rec->target, current, (int)rec->pid);
 }
 
@@ -282,16 +286,17 @@ const struct opt_need run_needs[] = {
 };
 
 static const struct opt_example examples[] = {
-	{"run", "a million datagrams of 512 bytes, as fast as it goes, to an ordinary socket"},
+	{"run", "a million datagrams of 512 bytes, as fast as possible, to an ordinary socket"},
 	{"run --rcvbuf 8m --rate 500k", "a paced run with a larger receive buffer"},
 	{"run --tx xsk --rx xsk --size 64", "AF_XDP at both ends"},
 	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
 	{"run --imix simple --rate 100k --reorder 1%",
 	 "several sizes, some packets late on purpose"},
-	{"run --preset million -t 2", "the ladder to a million packets a second, two seconds each"},
-	{"run --to root@198.18.0.2 --rate 100k", "to another host, where ssh starts the other end"},
+	{"run --preset million -t 2", "the steps up to a million packets a second, two seconds "
+				      "each"},
+	{"run --to root@198.18.0.2 --rate 100k", "to another host: ssh starts pktledger there"},
 	{"run --to tls://198.18.0.2 --token-file token --rate 100k",
-	 "to one on which `recv --serve` runs"},
+	 "to a host on which `recv --serve` runs"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };

@@ -69,25 +69,26 @@ static const struct opt search_opts[] = {
 	 .default_text = "what this host generates", .help = "highest rate"},
 	{"pdr", 0, OPT_CUSTOM, AT(pdr), .set_offset = SET(pdr_set), .metavar = "SHARE",
 	 .parse = parse_share, .default_text = "0.5%",
-	 .help = "loss that the partial drop rate may have"},
+	 .help = "loss that is allowed at the partial drop rate"},
 	{"precision", 0, OPT_CUSTOM, AT(precision), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "1%", .help = "how close the two bounds of a rate have to come"},
+	 .default_text = "1%", .help = "how close the two bounds of a rate have to be"},
 	{"sum", 0, OPT_TIME, AT(sum_ns), .set_offset = SET(sum_set), .min = 1,
-	 .default_text = "21 trials", .help = "trials at a rate, in all, before it is decided on"},
+	 .default_text = "21 trials", .help = "total time of trials that decides on a rate"},
 	{"exceed", 0, OPT_CUSTOM, AT(exceed), .set_offset = SET(exceed_set), .metavar = "SHARE",
 	 .parse = parse_exceed, .default_text = "50%",
-	 .help = "share of that time in which more may be lost"},
+	 .help = "share of this time in which more may be lost"},
 	{"warmup", 0, OPT_TIME, AT(search.warmup_ns), .min = 1000000,
-	 .help = "first trials at the highest rate, for the limit of the generator only: up to "
+	 .help = "length of the first trials, which find the highest rate of the generator: up to "
 		 "five, until two agree"},
 	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
-	 .help = "no trial begins later than that; the bounds found until then are shown"},
+	 .help = "begin no trial after this time; the bounds found until then are shown"},
 	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1,
-	 .help = "no more trials than that after the warm-up; the same is shown"},
+	 .help = "run at most this many trials after the warm-up; the bounds found until then are "
+		 "shown"},
 	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
-	 .help = "RFC 2544: no loss in a single trial of 60 s decides"},
+	 .help = "as RFC 2544: a single trial of 60 s without loss decides"},
 	{"tst009", 0, OPT_FLAG, AT(tst009),
-	 .help = "ETSI TST 009, with loss verification: one of two trials of 60 s"},
+	 .help = "as ETSI TST 009, with loss verification: one of two trials of 60 s decides"},
 	{"mrr", 0, OPT_FLAG, AT(mrr),
 	 .help = "no search: what gets through at the highest rate, in ten trials"},
 	{0},
@@ -104,18 +105,20 @@ static int check(const struct search_options *o, struct error *err)
 	const struct traffic_options *t = &o->run.traffic;
 	const struct contradiction list[] = {
 		{o->rfc2544 + o->tst009 + o->mrr > 1,
-		 "--rfc2544, --tst009 and --mrr exclude each other", NULL},
+		 "only one of --rfc2544, --tst009 and --mrr can be given", NULL},
 		{t->rate_set, "a search picks the rates itself",
 		 "--min-rate and --max-rate bound them"},
-		{t->count_set, "a search cannot count packets: its trials take a time",
+		{t->count_set, "-c cannot be given to a search: the length of its trials is a time",
 		 "-t is the time of a trial"},
 		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
-		{o->run.limits.n, "--limit makes no sense where a search looks for the limit",
+		{o->run.limits.n, "--limit cannot be given to a search, which finds the limit "
+				  "itself",
 		 NULL},
-		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search takes for loss",
+		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search would count as "
+					"lost",
 		 NULL},
 		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,
-		 "outside a lab a search has no highest rate of its own", "add --max-rate"},
+		 "outside a lab a search needs --max-rate", "add --max-rate"},
 		{o->search.min.unit == RATE_MAX ||
 			 (o->search.max_set && o->search.max.unit == RATE_MAX),
 		 "--min-rate and --max-rate need numbers", NULL},
@@ -243,18 +246,18 @@ static void check_found(const struct json_object *end, struct error *err)
 	}
 	if (json_get_bool(end, "noise"))
 		error_set(err, STATUS_FAILED, -EDOM,
-			  "let nothing else run on this host, or try --nice -20, or longer trials "
-			  "with -t",
-			  "noise: trials lost packets from %s on, and others held up to %s; the "
-			  "search ends, for it cannot distinguish such noise from loss",
+			  "stop other work on this host, or try --nice -20, or longer trials with "
+			  "-t",
+			  "noise: some trials lost packets from %s on, and others lost none up to "
+			  "%s; the search ends because it cannot distinguish such noise from loss",
 			  fmt_rate(json_get_double(end, "lost_from_pps")),
 			  fmt_rate(json_get_double(end, "held_to_pps")));
 	else if (json_get_bool(end, "out_of_trials"))
-		error_set(err, STATUS_FAILED, -ETIME, "give it more of --max-trials",
-			  "the search did not finish in so many trials");
+		error_set(err, STATUS_FAILED, -ETIME, "give a larger --max-trials",
+			  "the search did not finish within --max-trials");
 	if (json_get_bool(end, "out_of_time"))
-		error_set(err, STATUS_FAILED, -ETIME, "give it more of --time-limit",
-			  "the search did not finish in time");
+		error_set(err, STATUS_FAILED, -ETIME, "give a larger --time-limit",
+			  "the search did not finish within --time-limit");
 }
 
 /* How steady the lower bounds of all searches are. */
@@ -299,7 +302,7 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 		if (text && found.trials)
 			text_found(stdout, end);
 		else if (rc == -EINTR && !found.trials)
-			log_warn("ended before the first trial was: nothing is known");
+			log_warn("ended before the first trial did: nothing is known");
 	}
 	end = json_found(&found);
 	if (o->run.repeat > 1) {
@@ -362,7 +365,8 @@ static const struct search_options defaults = {
 
 static const struct opt_example examples[] = {
 	{"search", "the rates without loss, and with hardly any, of a socket in a lab"},
-	{"search -t 200ms --precision 2%", "the same in a hurry"},
+	{"search -t 200ms --precision 2%", "the same with shorter trials: faster, and less "
+					   "precise"},
 	{"search --rx xsk --size 64 --max-rate 2M", "AF_XDP, smallest frames"},
 	{"search --rfc2544 --rcvbuf 4m", "as RFC 2544 has it; a trial takes a minute"},
 	{"search --mrr -j", "what gets through at full speed"},
@@ -373,16 +377,15 @@ const struct command cmd_search = {
 	.name = "search",
 	.summary = "finds the highest rates without loss (NDR) and with hardly any (PDR)",
 	.description =
-		"Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) "
-		"until two bounds are as close as --precision: a rate that held, and one "
-		"that did not, with the stage that lost most there. A trial takes "
-		"--duration (500 ms); a rate is decided on by trials of --sum. A policer or a "
-		"queue with room for a burst holds more in a short trial than it does for long: "
-		"-t 60, or --rfc2544, sees that. What was to be "
-		"sent and was not is loss, too. The receive buffer is 16 MiB unless --rcvbuf or a "
-		"fault sets it: a host that keeps the receiver waiting for its CPU would set the "
-		"bound otherwise; with --to it is the other host's. All other options are those of "
-		"run.",
+		"Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) until two "
+		"bounds are as close as --precision: a rate that held, and one that did not, with "
+		"the stage that lost most there. A trial takes --duration (500 ms); a rate is "
+		"decided on by trials of --sum. A policer, or a queue with room for a burst, "
+		"passes a higher rate in a short trial than it does for long: -t 60 or --rfc2544 "
+		"shows that. Packets that the sender could not send count as lost. The receive "
+		"buffer is 16 MiB unless --rcvbuf or a fault sets it: a host that keeps the "
+		"receiver waiting for its CPU would set the bound otherwise; with --to it is the "
+		"other host's. All other options are those of run.",
 	.groups = search_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct search_options),

@@ -37,9 +37,10 @@ static const struct opt selftest_opts[] = {
 	 .help = "packets for each fault"},
 	{"ipv6", '6', OPT_FLAG, AT(ipv6), .help = "use IPv6"},
 	{"host-global", 0, OPT_FLAG, AT(host_global),
-	 .help = "also what affects the whole host while it runs (udp_mem, backlog:flow_limit)"},
+	 .help = "also faults that affect the whole host while they last (udp_mem, "
+		 "backlog:flow_limit)"},
 	{"catalogue", 0, OPT_FLAG, AT(catalogue), .excludes = "fault",
-	 .help = "show of each stage what loses packets there, and test nothing"},
+	 .help = "show for each stage what loses packets there; tests nothing"},
 	{0},
 };
 
@@ -164,7 +165,7 @@ static struct json_object *row_json(const struct selftest_row *row)
 static void print_repeated(const char *before, unsigned runs, const char *behind)
 {
 	if (runs)
-		printf("%s%s repeated, whose drops the host may have hidden%s", before,
+		printf("%s%s repeated, since the host may have hidden drops from tracing%s", before,
 		       fmt_many(runs, "run was|runs were"), behind);
 }
 
@@ -306,7 +307,7 @@ static const struct opt_need needs[] = {
 };
 
 static const struct opt_example examples[] = {
-	{"selftest", "does this host lose packets where pktledger says, and only there?"},
+	{"selftest", "are losses on this host seen where they are made, and only there?"},
 	{"selftest --catalogue", "every stage: mechanism, hook, counters, faults, limits"},
 	{"selftest --host-global -6", "IPv6, and what affects the whole host too"},
 	{0},
@@ -314,7 +315,7 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_selftest = {
 	.name = "selftest",
-	.summary = "injects every loss that this host allows, checks events = counters = truth",
+	.summary = "injects every loss that this host allows; compares events and counters with it",
 	.description = "Runs each fault of `run --fault` in namespaces of its own and compares "
 		       "three counts: what both ends know, what the tracer saw, what the kernel's "
 		       "counters say. A counter that is known not to count a loss on this kernel "

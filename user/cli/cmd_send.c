@@ -24,11 +24,11 @@ static const struct opt send_opts[] = {
 	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sending engine"},
 	{"interface", 'i', OPT_STRING, AT(traffic.spec.ifname), .metavar = "IFNAME",
 	 .default_text = "as routed",
-	 .help = "port to send by, whatever the routes say; --tx xsk and xdp need it"},
+	 .help = "interface to send on, whatever the routes say; --tx xsk and xdp need it"},
 	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
-	 .help = "append the fate of each number to a file, which `report` joins with those of the "
+	 .help = "append the fate of each packet to a file, which `report` joins with those of the "
 		 "receiver and of other senders"},
 	{0},
 };
@@ -131,8 +131,8 @@ static int send_run(void *options, struct error *err)
 		log_progress_clear();
 		for (unsigned i = 0; i < res.n_refused_by; i++) { /* by ICMP: port unreachable */
 			if (res.refused_by[i].error == ECONNREFUSED)
-				log_warn("%s answers that nobody listens there: start `pktledger "
-					 "recv`",
+				log_warn("%s answers that the port is closed: start `pktledger "
+					 "recv` there",
 					 num_text_endpoint(&spec->to));
 		}
 	}
@@ -168,7 +168,7 @@ const struct command cmd_send = {
 	.summary = "one end alone: sends numbered packets",
 	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
 		       "else) listens. What is lost on this side is named; the rest left this "
-		       "host. The end of the stream is sent to the receiver three times.",
+		       "host. At the end the receiver is told, three times, how many were sent.",
 	.groups = send_groups,
 	.args = send_args,
 	.defaults = &defaults,

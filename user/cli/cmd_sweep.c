@@ -23,7 +23,7 @@ static int add_vary(const char *value, void *field, struct error *err)
 	struct opt_args *vary = field;
 
 	if (vary->n == POINTS_COLUMNS)
-		return error_usage(err, NULL, "more than %u options vary", POINTS_COLUMNS);
+		return error_usage(err, NULL, "more than %u options in --vary", POINTS_COLUMNS);
 	vary->at[vary->n++] = value;
 	return 0;
 }
@@ -31,8 +31,8 @@ static int add_vary(const char *value, void *field, struct error *err)
 static const struct opt sweep_opts[] = {
 	{"vary", 0, OPT_CUSTOM, offsetof(struct sweep_options, vary), .metavar = "OPTION=LIST",
 	 .parse = add_vary, .default_text = "",
-	 .help = "values of an option of run, by comma: 64k,1m; 100k..1M/100k; 64k..4m/x2; on,off; "
-		 "default leaves it out. Several --vary: each combination"},
+	 .help = "values of an option of run, separated by commas: 64k,1m; 100k..1M/100k; "
+		 "64k..4m/x2; on,off; `default` leaves it out. Several --vary: each combination"},
 	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json",
 	 .help = "print CSV, a line a trial"},
 	{0},
@@ -49,10 +49,10 @@ static int check_name(const struct opt_vary *vary, unsigned n, struct error *err
 	const struct opt *opt = vary[n].ref.opt;
 
 	if (opt->type != OPT_FLAG && opt_given(&program_options, opt))
-		return error_usage(err, "leave it to --vary", "--%s is given and varies, too",
+		return error_usage(err, "leave it to --vary", "--%s is given, and also in --vary",
 				   opt->name);
 	if (is_one_of(opt->name, fixed, LENGTH(fixed)))
-		return error_usage(err, NULL, "--%s is of the whole sweep and cannot vary",
+		return error_usage(err, NULL, "--%s is for the whole sweep and cannot be in --vary",
 				   opt->name);
 	for (unsigned i = 0; i < n; i++) {
 		if (vary[i].ref.opt == opt)
@@ -69,7 +69,7 @@ static int parse_all(const struct sweep_options *o, struct opt_vary *vary, struc
 	if (!o->vary.n)
 		return error_usage(err, "for example --vary rate=100k..1M/100k", "nothing varies");
 	if (o->csv && o->run.global.json_lines)
-		return error_usage(err, NULL, "--csv and --json-lines exclude each other");
+		return error_usage(err, NULL, "--csv and --json-lines cannot be given together");
 	for (unsigned i = 0; i < o->vary.n && !rc; i++) {
 		rc = opt_vary_parse(&cmd_sweep, o->vary.at[i], &vary[i], err);
 		if (!rc)
@@ -91,7 +91,8 @@ static int check_flags(const void *arg, const struct point *point, const void *o
 		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
 		    *(const bool *)((const char *)options + ref->base + ref->opt->offset))
 			return error_usage(err, "leave it to --vary",
-					   "--%s is given and cannot be off, too", ref->opt->name);
+					   "--%s is given, so --vary cannot switch it "
+					   "off", ref->opt->name);
 	}
 	return 0;
 }
@@ -133,11 +134,11 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_sweep = {
 	.name = "sweep",
-	.summary = "runs over values of any option of run: a row each",
+	.summary = "repeats run over values of its options: a row each",
 	.description =
 		"Repeats `run` with each combination of the values that --vary lists; all other "
 		"options are those of run. A row has the rate, the loss and the stage that lost "
-		"most. A trial that fails is shown as failed, and the others are run all the same.",
+		"most. A trial that fails is shown as failed, and the sweep goes on.",
 	.groups = sweep_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct sweep_options),

@@ -328,7 +328,7 @@ static const struct live_options defaults = {.interval_ns = 1000000000, .flows =
 
 static const struct opt top_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct live_options, duration_ns), .min = 1,
-	 .default_text = "until q is typed", .help = "end after so long"},
+	 .default_text = "until q is typed", .help = "end after this long"},
 	{0},
 };
 
@@ -619,7 +619,7 @@ static int top_run(void *options, struct error *err)
 	else
 		rc = open_parts(&t, err);
 	if (rc == -ENOTTY) {
-		log_info("%s: lines, as of trace", err->message);
+		log_info("%s: printing lines as trace does", err->message);
 		*err = (struct error){};
 		return trace_lines(o, err);
 	}
@@ -658,16 +658,15 @@ static const struct opt_example examples[] = {
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "what trace shows, full screen, along the path of a packet",
-	.description = "The path of a packet from the device to the socket and back, with what is "
-		       "lost at each stage now, the last minute, and the worst sockets, "
-		       "interfaces, processes or flows. Losses and traffic are those of all "
-		       "network namespaces, or of the one that --netns names; n shows only that of "
-		       "the chosen row, and all again. g changes what rows are grouped by, s the "
-		       "column that they are sorted by, / shows those with a text, Enter opens the "
-		       "chosen one with what to do about it and its last packets, ? shows all "
-		       "keys, q leaves. Counts "
-		       "are those of `trace`, whose lines are printed where there is no terminal, "
-		       "or a dumb one.",
+	.description = "Shows the path of a packet from the device to the socket and back, with "
+		       "what is lost at each stage now, the last minute, and the sockets, "
+		       "interfaces, processes or flows that lose most. Losses and traffic are "
+		       "those of all network namespaces, or of the one that --netns names; n shows "
+		       "only the namespace of the chosen row, n again all. g changes what rows are "
+		       "grouped by, s the column that they are sorted by, / filters rows by a "
+		       "text, Enter opens the chosen row with what to do about it and its last "
+		       "packets, ? shows all keys, q quits. Counts are those of `trace`; where "
+		       "there is no terminal, or a dumb one, its lines are printed instead.",
 	.groups = top_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

@@ -51,50 +51,52 @@ static const struct trace_options defaults = {
 
 static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, AT(live.duration_ns), .min = 1,
-	 .default_text = "until a signal, or the end of COMMAND", .help = "end after so long"},
+	 .default_text = "until a signal, or the end of COMMAND", .help = "end after this long"},
 	{"count", 'c', OPT_COUNT, AT(count), .min = 1, .default_text = "none",
-	 .help = "end after so many lost packets: with --events or -w at that one, else with the "
-		 "interval"},
+	 .help = "end after this many lost packets: with --events or -w at once, else at the end "
+		 "of the interval"},
 	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
-	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
+	 .help = "exit with 4 if more is lost, in all or at a stage: loss=0, rcvbuf=100/s"},
 	{"until-limit", 0, OPT_FLAG, AT(until_limit), .help = "end as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, AT(burst_ns), .min = BURST_NS_MIN, .max = BURST_NS_MAX,
 	 .default_text = "off",
-	 .help = "show in which windows of so long packets were lost, and which were the worst"},
+	 .help = "show in which windows of this length packets were lost, and which were the "
+		 "worst"},
 	{0},
 };
 
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(live.balance),
-	 .help = "balance the flow that EXPR is: of UDP, what arrived was delivered, dropped, or "
-		 "waits; of TCP, what was sent again was lost here, beyond, or not at all; exit "
-		 "with 4 if that does not add up. The end is shown; with -I intervals, too"},
+	 .help = "balance the flow that EXPR selects. UDP: what arrived was delivered, dropped, or "
+		 "is still queued. TCP: what was retransmitted was lost here, beyond this host, or "
+		 "not at all. Exit with 4 if that does not add up. Only the end is shown; with -I "
+		 "each interval, too"},
 	{"seq", 0, OPT_CUSTOM, AT(seq), .metavar = "WHAT", .default_text = "none",
 	 .parse = numbering_parse,
-	 .help = "the application's own numbers, so that what was lost before this host is known: "
+	 .help = "sequence numbers of the application, which show what was lost before this host: "
 		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
 	{"settle", 0, OPT_TIME, AT(settle_ns),
 	 .set_offset = OPT_SET(struct trace_options, settle_set),
-	 .help = "with --balance: wait so long at the end for what is under way"},
+	 .help = "with --balance: at the end wait at most this long for what is still queued"},
 	{"flows", 0, OPT_COUNT, AT(live.flows), .min = 16, .max = 1 << 22,
 	 .set_offset = OPT_SET(struct trace_options, live.flows_set),
-	 .help = "with --balance of TCP: keep so many flows that lost segments one by one, and 8 "
-		 "ranges for each: what memory is used at most"},
+	 .help = "with --balance of TCP: keep this many flows that lost segments, and 8 ranges for "
+		 "each; this bounds the memory"},
 	{0},
 };
 
 static const struct opt events_opts[] = {
 	{"events", 0, OPT_FLAG, AT(events),
-	 .help = "a line for each packet that is lost, folded on a terminal only"},
-	{"hex", 0, OPT_FLAG, AT(hex), .help = "its bytes below the line"},
+	 .help = "print a line for each lost packet (folded on a terminal)"},
+	{"hex", 0, OPT_FLAG, AT(hex), .help = "with --events: its bytes below the line"},
 	{"stack", 0, OPT_FLAG, AT(stack),
-	 .help = "the functions of the kernel that led to it, below the line"},
+	 .help = "with --events: the kernel's call stack below the line"},
 	{"write", 'w', OPT_STRING, AT(capture), .metavar = "FILE", .default_text = "none",
-	 .help = "lost packets as pcapng, each with what befell it as its comment"},
+	 .help = "write lost packets as pcapng, each with stage and reason as its comment"},
 	{"snaplen", 's', OPT_SIZE, AT(snaplen), .min = 1, .max = SAMPLE_SNAPLEN_MAX,
 	 .set_offset = OPT_SET(struct trace_options, snaplen_set), .metavar = "BYTES",
 	 .default_text = "headers and stamp",
-	 .help = "keep so much of a packet, as far as the kernel has it in one piece"},
+	 .help = "keep this many bytes of a packet, as far as they are in the skb's linear part"},
 	{0},
 };
 
@@ -102,15 +104,15 @@ static const struct opt ledger_opts[] = {
 	{"ledger", 'o', OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append intervals to a file, with their worst sockets and flows, for `report`"},
 	{"keep", 0, OPT_TIME, AT(keep_ns), .set_offset = OPT_SET(struct trace_options, keep_set),
-	 .min = 1000000000, .help = "drop intervals from the file when they are older"},
+	 .min = 1000000000, .help = "remove intervals from the file when they are older"},
 	{0},
 };
 
 static const struct opt trace_args[] = {
 	{"EXPR", 0, OPT_WORDS, AT(live.expr),
-	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
+	 .help = "which packets: a filter as in pcap-filter(7)", .default_text = "all"},
 	{"-- COMMAND", 0, OPT_COMMAND, AT(command),
-	 .help = "run it and trace while it lives; its exit status is ours"},
+	 .help = "run it, and trace until it ends; its exit status is returned"},
 	{0},
 };
 
@@ -132,15 +134,15 @@ static int check_options(const struct trace_options *o, struct error *err)
 		{!o->live.balance && o->live.flows_set, "--flows is for the balance of TCP",
 		 "add --balance"},
 		{o->live.balance && !*o->live.expr.text,
-		 "--balance needs to know which flow: an EXPR",
+		 "--balance needs an EXPR that selects the flow",
 		 "for example: trace --balance udp port 5060"},
 		{o->until_limit && !o->limits.n, "--until-limit needs a --limit",
 		 "add --limit loss=0"},
 		{o->hex && !o->events, "--hex needs --events", "add --events"},
 		{o->stack && !o->events, "--stack needs --events", "add --events"},
-		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is for the tables",
+		{o->capture && !strcmp(o->capture, "-"), "-w -: stdout is used for the tables",
 		 "name a file, or a pipe by mkfifo"},
-		{o->snaplen_set && !kept, "--snaplen needs packets to keep",
+		{o->snaplen_set && !kept, "--snaplen needs --events or -w",
 		 "add --events or -w FILE"},
 		{o->keep_set && !o->ledger, "--keep needs a ledger", "add --ledger FILE"},
 		{0},
@@ -567,7 +569,7 @@ static bool on_interval(void *arg)
 	}
 	if (!t->gone && live_gone(l, what, sizeof(what))) {
 		t->gone = true;
-		log_warn("%s is gone: one that comes by this name is another", what);
+		log_warn("%s is gone: a new one of this name is not traced", what);
 	}
 	log_progress("%.0f s%s: %s lost", (double)time * 1e-9,
 		     fmt_left((double)time, (double)t->o->live.duration_ns, time), fmt_count(lost));
@@ -758,13 +760,14 @@ static const struct opt_example examples[] = {
 	{"trace udp port 53 -- dig @198.18.0.2 example.org",
 	 "of one protocol, while a command runs"},
 	{"trace --by process,netns", "whose packets they are"},
-	{"trace --balance udp port 5060", "does what arrives for this application reach it?"},
-	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
-	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
+	{"trace --balance udp port 5060", "does the application get all that arrives for it?"},
+	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait until that many "
+									  "are lost"},
+	{"trace --counters -i eth0", "also the rates of devices, queues and counters"},
 	{"trace --events -c 10", "the next ten that are lost, each on a line"},
-	{"trace --events -w lost.pcapng udp port 5060", "each packet, for people and Wireshark"},
-	{"trace --inner --by flow udp port 53", "and of flows in VXLAN, Geneve, GRE, IP in IP"},
-	{"trace --microburst 1ms udp port 5060", "did it come all at once, and when?"},
+	{"trace --events -w lost.pcapng udp port 5060", "each packet, as text and for Wireshark"},
+	{"trace --inner --by flow udp port 53", "flows inside VXLAN, Geneve, GRE, IP in IP"},
+	{"trace --microburst 1ms udp port 5060", "were they lost all at once, and when?"},
 	{"trace -t 60 -j", "a minute, as JSON"},
 	{0},
 };
@@ -775,9 +778,10 @@ const struct command cmd_trace = {
 	.synopsis = "[options] [EXPR] [-- COMMAND]",
 	.description = "Shows what the kernel drops on this host, in all network namespaces: the "
 		       "stage on the packet's path, the kernel's reason and function, interface, "
-		       "namespace, and where a socket dropped it, that socket and its process. A "
-		       "stage with a question mark may be no loss. Drops that are none, as of "
-		       "multicast that nobody here has joined, are only summed up, as benign.",
+		       "namespace, and, if a socket dropped it, that socket and its process. Drops "
+		       "at a stage with a question mark may be no loss. Drops that are none, such "
+		       "as multicast to a group that nobody here has joined, are only summed up, "
+		       "as benign.",
 	.groups = trace_groups,
 	.args = trace_args,
 	.defaults = &defaults,

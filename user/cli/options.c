@@ -30,9 +30,9 @@ const struct opt global_opts[] = {
 	{"json-lines", 0, OPT_FLAG, offsetof(struct global_options, json_lines),
 	 .help = "print the same as events, one a line, while it runs"},
 	{"quiet", 'q', OPT_FLAG, offsetof(struct global_options, quiet), .excludes = "verbose",
-	 .help = "the result and errors only"},
+	 .help = "print the result and errors only"},
 	{"verbose", 'v', OPT_REPEAT, offsetof(struct global_options, verbose),
-	 .help = "say more; twice for what libbpf and the verifier say"},
+	 .help = "print more; twice: also messages of libbpf and the verifier"},
 	{"version", 'V', OPT_VERSION, .help = "print the version and end"},
 	{"help", 'h', OPT_HELP, .help = "print this and end"},
 	{0},
@@ -50,7 +50,7 @@ int contradiction_check(const struct contradiction *list, struct error *err)
 const struct opt_value tx_values[] = {
 	{"auto", TX_AUTO, "the fastest sender that can do what is asked"},
 	{"socket", TX_SOCKET, "UDP sockets, sendmmsg()"},
-	{"xsk", TX_XSK, "AF_XDP: whole frames, past the IP stack"},
+	{"xsk", TX_XSK, "AF_XDP: whole frames, bypassing the IP stack"},
 	{"xdp", TX_XDP, "frames made in the kernel by a BPF program: the fastest"},
 	{0},
 };
@@ -58,7 +58,7 @@ const struct opt_value tx_values[] = {
 const struct opt_value rx_values[] = {
 	{"socket", RX_SOCKET, "a UDP socket, recvmmsg(): the path of an application"},
 	{"xsk", RX_XSK, "AF_XDP: frames taken at the device"},
-	{"xdp", RX_XDP, "an XDP program: frames counted and ended in the driver"},
+	{"xdp", RX_XDP, "an XDP program: frames counted and dropped in the driver"},
 	{0},
 };
 
@@ -68,7 +68,8 @@ static int parse_length(const char *value, void *field, struct error *err)
 	int rc = strcmp(value, "best") ? num_size(value, &bytes) : 0;
 
 	if (rc || (bytes != LENGTH_BEST && (bytes < 1 || bytes > UINT16_MAX)))
-		return error_usage(err, NULL, "'%s' is no size within 1 .. %u, nor `best`", value,
+		return error_usage(err, NULL, "'%s' is neither a size from 1 to %u nor "
+					      "`best`", value,
 				   UINT16_MAX);
 	*(uint64_t *)field = bytes;
 	return 0;
@@ -82,7 +83,7 @@ const struct opt traffic_opts[] = {
 	 .metavar = "N", .help = "packets to send"},
 	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1,
 	 .default_text = "until --count is sent; 10s with a rate or in a sweep",
-	 .help = "send for so long"},
+	 .help = "send for this long"},
 	{"rate", 'r', OPT_RATE, AT(spec.rate),
 	 .set_offset = OPT_SET(struct traffic_options, rate_set),
 	 .help = "packets/s of the whole command (200k), bit/s (1.5Gbit, 1.5Gbit/l1) or max"},
@@ -101,7 +102,7 @@ const struct opt traffic_opts[] = {
 	{"sndbuf", 0, OPT_SIZE, AT(spec.sndbuf), .min = 1, .max = INT32_MAX / 2,
 	 .default_text = "the host's", .help = "send buffer, bytes"},
 	{"no-wait", 0, OPT_FLAG, AT(spec.tuning.send.no_wait),
-	 .help = "a full send buffer refuses the packet instead of being waited for"},
+	 .help = "do not wait while the send buffer is full: the packet is refused"},
 	{0},
 };
 
@@ -159,7 +160,7 @@ int traffic_family(struct run_spec *spec, const struct endpoint *to, struct erro
 {
 	if (spec->ipv6 && to->family == AF_INET)
 		return error_usage(err, "leave -6 out, or give an IPv6 address",
-				   "--ipv6 and an address of IPv4 contradict each other");
+				   "--ipv6 is given, and the address is an IPv4 address");
 	spec->ipv6 = to->family == AF_INET6;
 	return 0;
 }
@@ -242,7 +243,7 @@ int output_end(struct json_out *json, struct error *err)
 			 rc == -EBADF ? "it is closed: redirect it, for example to /dev/null"
 				      : "make room, or write it elsewhere",
 			 "cannot write the result to stdout: %s",
-			 rc ? strerror(-rc) : "some of it was lost before");
+			 rc ? strerror(-rc) : "part of it could not be written before");
 }
 
 void print_json(struct json_object *doc)
@@ -281,8 +282,8 @@ static int parse_addrs(const char *value, void *field, struct error *err)
 	int rc = addrs_parse(value, field);
 
 	return explain(rc, value,
-		       rc == -ERANGE ? "empty or more than 2^32 addresses"
-				     : "no range of addresses (examples: 198.18.0.1, "
+		       rc == -ERANGE ? "the range is empty or has more than 2^32 addresses"
+				     : "not a range of addresses (examples: 198.18.0.1, "
 				       "198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
 		       err);
 }
@@ -290,29 +291,30 @@ static int parse_addrs(const char *value, void *field, struct error *err)
 static int parse_ports(const char *value, void *field, struct error *err)
 {
 	return explain(ports_parse(value, field), value,
-		       "no range of ports 1 to 65535 (examples: 9000, 9000..9099)", err);
+		       "not a range of ports from 1 to 65535 (examples: 9000, 9000..9099)", err);
 }
 
 static int parse_share(const char *value, void *field, struct error *err)
 {
 	return explain(share_parse(value, field), value,
-		       "no share of the packets (examples: 1%, 0.01%)", err);
+		       "not a share of the packets (examples: 1%, 0.01%)", err);
 }
 
 static int parse_reorder(const char *value, void *field, struct error *err)
 {
 	return explain(reorder_parse(value, field), value,
-		       "no share of the packets with the extent 1 to 255 (examples: 1%, 0.5%:8)",
+		       "not a share of the packets with an extent from 1 to 255 (examples: 1%, "
+		       "0.5%:8)",
 		       err);
 }
 
 const struct opt shape_opts[] = {
 	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = rate_plan_parse,
 	 .default_text = "--rate throughout",
-	 .help = "ramp:10k..1M/10s or steps:10k,50k,100k/2s (2 s each), which end it or with -c "
-		 "or -t hold their last rate; or onoff:100ms/900ms (--rate while on)"},
+	 .help = "ramp:10k..1M/10s or steps:10k,50k,100k/2s (2 s each): the run ends with it, or "
+		 "with -c or -t keeps the last rate; or onoff:100ms/900ms (--rate while on)"},
 	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
-	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
+	 .default_text = "1", .help = "packets sent back to back; the average rate stays the same"},
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = imix_parse,
 	 .default_text = "one size",
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
@@ -328,11 +330,11 @@ const struct opt shape_opts[] = {
 	 .help = "source ports: PORT or FIRST..LAST"},
 	{"dst-port", 0, OPT_CUSTOM, AT(spec.shape.dst_port), .metavar = "RANGE",
 	 .parse = parse_ports, .default_text = "--port",
-	 .help = "destination ports; more than one only past sockets"},
+	 .help = "destination ports; more than one needs --rx xsk or xdp"},
 	{"random", 0, OPT_FLAG, AT(spec.shape.random),
-	 .help = "flows and sizes by chance instead of in turn"},
+	 .help = "flows and sizes at random instead of in turn"},
 	{"seed", 0, OPT_U64, AT(spec.shape.seed), .max = UINT64_MAX,
-	 .help = "of all that is done by chance: the same seed, the same traffic"},
+	 .help = "of all random choices: the same seed makes the same traffic"},
 	{"vlan", 0, OPT_UINT, AT(spec.vlan), .metavar = "ID", .min = 1, .max = 4094,
 	 .default_text = "no tag", .help = "802.1Q tag; --tx xsk"},
 	{"tos", 0, OPT_UINT, AT(spec.tos), .max = 255, .default_text = "0",
@@ -340,17 +342,18 @@ const struct opt shape_opts[] = {
 	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
 	{"dup", 0, OPT_CUSTOM, AT(spec.shape.duplicate), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "none", .help = "send so many numbers twice, to test receivers"},
+	 .default_text = "none", .help = "send this share of packets twice, to test receivers"},
 	{"reorder", 0, OPT_CUSTOM, AT(spec.shape.reorder), .metavar = "SHARE[:EXTENT]",
 	 .parse = parse_reorder, .default_text = "none",
-	 .help = "send so many numbers late, behind the next EXTENT (1)"},
+	 .help = "send this share of packets late, after the next EXTENT (1)"},
 	{"gap", 0, OPT_CUSTOM, AT(spec.shape.gap), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "none", .help = "leave so many numbers out: they are not attempted"},
+	 .default_text = "none", .help = "leave out this share of the numbers: they are not "
+					 "attempted"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
-	 .help = "send the frames of a capture, with its timing unless --rate; once unless "
-		 "--count"},
+	 .help = "send the frames of a capture: with its timing unless --rate is given, once "
+		 "unless --count is"},
 	{"stamp", 0, OPT_FLAG, AT(stamp),
-	 .help = "with --pcap: address them to the receiver and number them"},
+	 .help = "with --pcap: address the frames to the receiver and number them"},
 	{0},
 };
 
@@ -405,18 +408,19 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		 "--tx socket cannot send captured frames: the kernel makes its frames",
 		 "use --tx xsk"},
 		{s->frames && (spec->tuning.send.gso || spec->tuning.send.unconnected),
-		 "--gso and --unconnected are for packets that are all alike, and a shape was "
-		 "asked for",
+		 "--gso and --unconnected need packets that are all alike, and an option asks for "
+		 "different ones",
 		 "leave one of them out"},
 		{t->imix.n && t->size, "--imix and --size cannot be given together", NULL},
 		{t->pcap && (t->imix.n || headers),
-		 "--pcap brings sizes, addresses and headers of its own", NULL},
+		 "--pcap sets sizes, addresses and headers itself", NULL},
 		{t->stamp && !t->pcap, "--stamp is for --pcap", NULL},
 		{t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX,
-		 "--profile onoff needs the --rate of its bursts", "for example --rate 100k"},
+		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
 		 "--rate and this --profile cannot be given together", NULL},
-		{spec->flows > SRC_PORTS && !headers, "--flows: one address makes 25000",
+		{spec->flows > SRC_PORTS && !headers, "--flows: one source address has ports for "
+						      "25000 flows",
 		 "add source addresses: --src-addr RANGE"},
 		{s->burst > 1 && !t->rate_set && !t->profile.kind, "--burst needs a rate",
 		 "for example --rate 100k"},
@@ -430,8 +434,9 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 	if (s->frames && !spec->tx->shapes &&
 	    !(spec->tx->sources && !beyond_ranges(t, spec) && !s->dst_addr.n && !s->dst_port.n))
 		return error_usage(err, "use --tx xsk or --tx socket",
-				   "--tx %s sends packets that are all alike: of these options it "
-				   "knows --profile, --burst, --src-addr and --src-port",
+				   "--tx %s sends packets that are all alike: of the options of "
+				   "traffic shape it takes --profile, --burst, --src-addr and "
+				   "--src-port only",
 				   spec->tx->name);
 	return 0;
 }
@@ -592,8 +597,8 @@ const struct opt socket_send_opts[] = {
 	{"gso", 0, OPT_FLAG, OF(send.gso),
 	 .help = "up to 64 datagrams in one message (UDP_SEGMENT); --tx socket"},
 	{"unconnected", 0, OPT_FLAG, OF(send.unconnected),
-	 .help = "do not connect(): each datagram is routed on its own, as fragments of IPv4 "
-		 "always are; --tx socket"},
+	 .help = "do not connect(): each datagram is routed by itself, as IPv4 fragments always "
+		 "are; --tx socket"},
 	{"tx-cpu", 0, OPT_UINT, OF(tx.cpu), .set_offset = OPT_SET(struct tuning, tx.cpu_set),
 	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
 	 .help = "CPU of the first sending thread; the others follow"},
@@ -609,7 +614,7 @@ const struct opt socket_recv_opts[] = {
 	 .help = "take merged datagrams in one message (UDP_GRO)"},
 	{"busy-poll", 0, OPT_UINT, OF(receive.busy_poll_us), .min = 1, .max = 1000000,
 	 .metavar = "USEC", .default_text = "off",
-	 .help = "look into the device's queue for so long before sleeping (SO_BUSY_POLL)"},
+	 .help = "poll the device's queue for this long before sleeping (SO_BUSY_POLL)"},
 	{"rx-cpu", 0, OPT_UINT, OF(rx.cpu), .set_offset = OPT_SET(struct tuning, rx.cpu_set),
 	 .max = CPU_MAX, .metavar = "CPU", .default_text = "chosen",
 	 .help = "CPU of the first receiving thread; the others follow"},
@@ -619,7 +624,7 @@ const struct opt socket_recv_opts[] = {
 	 .help = "a slow reader: CPU time spent on each packet"},
 	{"pause", 0, OPT_CUSTOM, OF(reader.pause_ns), .metavar = "ON/OFF", .parse = parse_pause,
 	 .default_text = "none",
-	 .help = "a reader that stalls: reads nothing for ON, then for OFF it reads, and again"},
+	 .help = "a reader that stalls: in turn it reads nothing for ON, then reads for OFF"},
 	{"log", 0, OPT_STRING, OF(reader.log), .metavar = "FILE", .default_text = "none",
 	 .help = "a reader that writes a line to FILE for each packet"},
 	{0},
@@ -660,13 +665,14 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 		 "--group needs the address of a multicast group, without a port",
 		 "for example --group 239.1.1.1"},
 		{group->family && group->family != (spec->ipv6 ? AF_INET6 : AF_INET),
-		 "--group is of the other address family", NULL},
+		 "--group has an address of the other family (see -6)", NULL},
 		{0},
 	};
 
 	if (spec->tx == &tx_socket && mtu && t->send.gso && spec->payload > room)
 		return error_usage(err, "leave --gso out, or use less payload",
-				   "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
+				   "--gso makes datagrams of %u bytes, which do not fit the MTU of "
+				   "%u (at most %u)",
 				   spec->payload, mtu, room);
 	return contradiction_check(list, err);
 }
@@ -692,7 +698,7 @@ static int parse_to(const char *value, void *field, struct error *err)
 	o->target.via.login = at ? value : NULL;
 	if (rc && err->status == STATUS_OK)
 		return error_usage(err, NULL,
-				   "'%s' is no host (examples: 198.18.0.2, rx.example:9000, "
+				   "'%s' is not a host (examples: 198.18.0.2, rx.example:9000, "
 				   "root@rx.example, tls://[2001:2::2]:9000)",
 				   value);
 	return rc;
@@ -702,23 +708,25 @@ const struct opt remote_opts[] = {
 	{"to", 0, OPT_CUSTOM, offsetof(struct remote_options, target.to),
 	 .metavar = "[USER@|tls://]HOST[:PORT]", .parse = parse_to, .excludes = "lab",
 	 .default_text = "none",
-	 .help = "with another host: by ssh as USER, who can start pktledger there (PORT: of ssh); "
-		 "without USER one on which `recv --serve` runs (PORT: its control port)"},
+	 .help = "run to another host: by ssh as USER, who can start pktledger there (PORT is that "
+		 "of ssh); without USER to a host on which `recv --serve` runs (PORT is its "
+		 "control port)"},
 	{"via", 0, OPT_STRING, offsetof(struct remote_options, target.via.command),
 	 .metavar = "COMMAND", .default_text = "ssh, if --to has a user",
 	 .help = "start pktledger there by this command: 'ssh NAME', 'docker exec -i NAME', "
-		 "'kubectl exec -i POD --'; packets go to the address of --to"},
+		 "'kubectl exec -i POD --'; packets go to the address in --to"},
 	{"remote", 0, OPT_STRING, offsetof(struct remote_options, target.via.remote),
 	 .metavar = "COMMAND", .default_text = "pktledger",
-	 .help = "what starts pktledger there, for example 'sudo -n /usr/local/bin/pktledger'"},
+	 .help = "command that starts pktledger there, for example 'sudo -n "
+		 "/usr/local/bin/pktledger'"},
 	{"reverse", 'R', OPT_FLAG, offsetof(struct remote_options, reverse),
 	 .help = "the other host sends, this one receives"},
 	{"token-file", 0, OPT_STRING, offsetof(struct remote_options, token_file),
 	 .metavar = "FILE", .default_text = "none",
-	 .help = "the token that `recv --serve` has there, for TLS"},
+	 .help = "file with the token of `recv --serve` there; the connection uses TLS"},
 	{"insecure", 0, OPT_FLAG, offsetof(struct remote_options, insecure),
 	 .excludes = "token-file",
-	 .help = "go to `recv --serve --insecure` in the clear, also beyond loopback"},
+	 .help = "connect to `recv --serve --insecure` unencrypted, also beyond loopback"},
 	{"shared-clock", 0, OPT_FLAG, offsetof(struct remote_options, target.shared_clock),
 	 .help = "the clocks of both hosts agree (PTP): one-way delays are shown"},
 	{0},
@@ -726,8 +734,8 @@ const struct opt remote_opts[] = {
 
 static void on_wait(void)
 {
-	log_info("waiting for the other host, which serves one client at a time; several send at "
-		 "once by `send --ledger`");
+	log_info("waiting for the other host, which serves one client at a time (for several "
+		 "senders at once: `send --ledger`)");
 }
 
 static void on_noise(char *text)
@@ -746,32 +754,33 @@ int remote_check(const struct remote_options *o, const struct run_spec *spec, st
 	const struct contradiction list[] = {
 		{!far && (o->reverse || o->token_file || o->insecure || o->target.shared_clock ||
 			  via->command || via->remote),
-		 "--reverse, --via, --remote, --token-file, --insecure and --shared-clock are for "
-		 "experiments with another host",
+		 "--reverse, --via, --remote, --token-file, --insecure and --shared-clock need "
+		 "--to",
 		 "add --to ADDR"},
-		{via->command && via->login, "--via says how the other host is reached",
+		{via->command && via->login, "--via already says how the other host is reached",
 		 "leave USER@ out of --to"},
 		{via->command && o->target.to.port,
 		 "with --via, --to has no port: that of the data is --port", "leave it out"},
 		{!by_via && via->remote, "--remote is for a host that is reached by ssh or --via",
 		 "--to USER@HOST"},
 		{by_via && (o->token_file || o->insecure || o->scheme),
-		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`, not for ssh "
-		 "or --via: they know who you are",
+		 "tls://, tcp://, --token-file and --insecure are for `recv --serve`; ssh and "
+		 "--via do the authentication themselves",
 		 "leave it out"},
 		{o->scheme == REMOTE_TLS && !o->token_file, "TLS needs the token of the other host",
 		 "add --token-file FILE"},
 		{o->scheme == REMOTE_TCP && o->token_file, "a token is for TLS", "--to tls://ADDR"},
 		{far && o->reverse && shape->capture,
-		 "--pcap is a file of this host, and the other one sends",
+		 "--pcap names a file on this host, and with --reverse the other host sends",
 		 "start it there, without --reverse"},
 		{far && o->reverse && shape->src_addr.n,
-		 "the other host sends by its own address only", "leave --src-addr out"},
+		 "the other host sends from its own address only", "leave --src-addr out"},
 		{far && !o->reverse && spec->tuning.reader.log,
-		 "the other host reads, and writes no file for others",
+		 "--log is written by the reader, which is on the other host and writes no files "
+		 "for clients",
 		 "add --reverse, or leave --log out"},
 		{far && (shape->dst_port.n || shape->dst_addr.n),
-		 "packets go to the other host, at the port that it receives at",
+		 "packets go to the other host, at the port on which it receives",
 		 "leave --dst-port and --dst-addr out"},
 		{0},
 	};
@@ -797,8 +806,8 @@ int remote_connect(const struct remote_options *o, uint16_t port, struct peer **
 			err,
 			"--to USER@HOST goes by ssh; or --token-file FILE, which `recv --serve "
 			"--new-token` makes; or --insecure",
-			"without a token anybody on the way could read and change what both hosts "
-			"say");
+			"without a token anybody on the path could read and change what the hosts "
+			"exchange");
 	watch_unblock_signals(); /* nothing is half done yet */
 	if (o->token_file)
 		rc = token_read(&target.token, o->token_file, err);

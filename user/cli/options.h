@@ -89,7 +89,7 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
 /* Rows of what an experiment needs, beside its lab. */
 #define EXPERIMENT_NEEDS                                                                           \
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets"}, {OPT_CAP(BPF), "to load its programs"},          \
-		{OPT_CAP(PERFMON), "for programs that look at drops"},                             \
+		{OPT_CAP(PERFMON), "for programs that trace drops"},                             \
 	{                                                                                          \
 		OPT_CAP(SYSLOG), "to read names of kernel functions"                               \
 	}
@@ -232,7 +232,7 @@ int trace_lines(const struct live_options *o, struct error *err);
 #define TRACE_NEEDS                                                                                \
 	{OPT_CAP(BPF), "to load its programs", .keeps = "before Linux 5.19, to read its own maps", \
 	 .before = OPT_KERNEL(5, 19)},                                                             \
-		{OPT_CAP(PERFMON), "for programs that look at drops"},                             \
+		{OPT_CAP(PERFMON), "for programs that trace drops"},                             \
 		{OPT_CAP(SYSLOG), "to read names of kernel functions",                             \
 		 .without = "places and some stages are not known"},                               \
 		{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",                      \
@@ -240,7 +240,7 @@ int trace_lines(const struct live_options *o, struct error *err);
 		 .keeps = "to read them again, and those that are made later"},                    \
 		{OPT_CAP(NET_ADMIN), "to list firewall rules", .without = "rules are not named",   \
 		 .keeps = "to list them again when packets are lost there"},                       \
-		{OPT_CAP(SYS_PTRACE), "to look at processes of others",                            \
+		{OPT_CAP(SYS_PTRACE), "to read other users' processes",                            \
 		 .without = "their sockets have no process",                                       \
 		 .keeps = "for sockets that lose packets later"},                                  \
 	{                                                                                          \

@@ -32,33 +32,33 @@ const struct opt trace_filter_opts[] = {
 	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "all",
 	 .help = "only packets at this device of the namespace, or of this one"},
 	{"pid", 0, OPT_U64, AT(pid), .min = 1, .max = INT32_MAX, .default_text = "all",
-	 .help = "only packets that a socket of this process sent or dropped"},
+	 .help = "only packets that a socket of this process sent, or that were dropped at one"},
 	{"cgroup", 0, OPT_STRING, AT(spec.cgroup), .metavar = "PATH", .default_text = "all",
-	 .help = "the same of a cgroup and those below it, as /system.slice"},
+	 .help = "the same for a cgroup and those below it, for example /system.slice"},
 	{"stage", 0, OPT_ENUMS, AT(stages), .values = stage_values, .default_text = "all",
 	 .help = "only losses at these stages"},
 	{"reason", 0, OPT_STRING, AT(spec.reasons), .metavar = "LIST", .default_text = "all",
 	 .help = "only these drop reasons of the kernel; `help` lists them"},
 	{"consumed", 0, OPT_FLAG, AT(spec.consumed), .excludes = "reason",
-	 .help = "losses too that the kernel frees as used up: tc STOLEN, overlapping fragments; "
-		 "costs a look at each packet freed"},
+	 .help = "also losses that the kernel frees as consumed: tc STOLEN, overlapping fragments; "
+		 "a program runs for each packet that is freed"},
 	{"xdp-verdicts", 0, OPT_FLAG, AT(spec.xdp_verdicts),
-	 .help = "what XDP programs drop where the driver does not count it (fexit on them); each "
-		 "packet that they see pays some 20 ns"},
+	 .help = "also what XDP programs drop where the driver does not count it (fexit on them); "
+		 "costs some 20 ns for each packet that they see"},
 	{0},
 };
 
 const struct opt trace_view_opts[] = {
 	{"by", 0, OPT_ENUMS, AT(by), .values = field_values,
 	 .default_text = "reason, location, interface, namespace, socket, process",
-	 .help = "count losses of a stage apart by these"},
+	 .help = "columns by which the losses of a stage are split"},
 	{"inner", 0, OPT_FLAG, AT(spec.inner),
-	 .help = "EXPR and flows are those of the packet in a tunnel: VXLAN, Geneve, GRE, IP in "
-		 "IP"},
+	 .help = "EXPR and flows are those of the packet inside a tunnel: VXLAN, Geneve, GRE, IP "
+		 "in IP"},
 	{"all", 0, OPT_FLAG, AT(all),
-	 .help = "show benign drops too, not only their sum: what nobody misses"},
+	 .help = "show each benign drop, which is no loss to anybody, and not only their sum"},
 	{"counters", 0, OPT_FLAG, AT(counters),
-	 .help = "every interface, queue and counter of the namespace as rates, too"},
+	 .help = "also show the rates of all interfaces, queues and counters of the namespace"},
 	{"interval", 'I', OPT_TIME, AT(interval_ns), .min = 100000000,
 	 .set_offset = OPT_SET(struct live_options, interval_set),
 	 .help = "time from one table to the next"},
@@ -67,16 +67,16 @@ const struct opt trace_view_opts[] = {
 
 const struct opt trace_tcp_opts[] = {
 	{"balance", 0, OPT_FLAG, AT(balance),
-	 .help = "of TCP: what became of each segment that was sent again, as `trace --balance` "
-		 "has it; of the flows of EXPR, or of all"},
+	 .help = "what became of each TCP segment that was retransmitted, as in `trace --balance`; "
+		 "of the flows of EXPR, or of all"},
 	{"flows", 0, OPT_COUNT, AT(flows), .min = 16, .max = 1 << 22,
 	 .set_offset = OPT_SET(struct live_options, flows_set),
-	 .help = "with --balance: as that of `trace`, what memory is used at most"},
+	 .help = "with --balance: as in `trace`, bounds the memory"},
 	{0},
 };
 
 const struct opt expr_arg[] = {
-	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets, in the language of pcap-filter(7)",
+	{"EXPR", 0, OPT_WORDS, AT(expr), .help = "which packets: a filter as in pcap-filter(7)",
 	 .default_text = "all"},
 	{0},
 };
@@ -131,13 +131,13 @@ int balance_whole(const struct live_options *o, bool tcp, struct error *err)
 
 	if (tcp && f->inner)
 		return error_usage(err, "leave one of them out",
-				   "--inner and --balance of TCP cannot be together: its sockets "
-				   "know no tunnel");
+				   "--inner and --balance of TCP cannot be given together: TCP "
+				   "sockets do not know the tunnel");
 	if (!part)
 		return 0;
 	return error_usage(err, "narrow EXPR instead",
-			   "%s and --balance cannot be together: a part of the losses does not "
-			   "balance",
+			   "%s and --balance cannot be given together: a part of the losses does "
+			   "not balance",
 			   part);
 }
 
@@ -168,11 +168,12 @@ void trace_show_gaps(const struct live *l)
 
 	live_own(l, &own);
 	if (own.no_places)
-		log_warn("functions of the kernel are hidden: places and some stages are not known "
-			 "(CAP_SYSLOG)");
+		log_warn("addresses of kernel functions are hidden (no CAP_SYSLOG): places and "
+			 "some stages are not known");
 	if (own.no_reasons)
-		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
+		log_warn("this kernel gives no drop reasons (Linux 5.17 does): only places are "
+			 "shown");
 	if (own.no_sockets)
-		log_warn("this kernel does not report which socket dropped a packet (Linux 6.11): "
-			 "UDP sockets are found by the address that packets went to");
+		log_warn("this kernel does not report which socket dropped a packet (Linux 6.11 "
+			 "does): UDP sockets are found by the packets' destination address");
 }

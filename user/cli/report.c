@@ -148,7 +148,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	struct report *r = arg;
 
 	if (now->settling) {
-		log_progress("%swaiting for packets under way: %s sent, %s delivered, %s dropped",
+		log_progress("%swaiting for packets in flight: %s sent, %s delivered, %s dropped",
 			     r->title, sent, delivered, dropped);
 		return true;
 	}

@@ -119,7 +119,7 @@ static int add_line(struct parsing *p, char *text)
 		return bad_line(p, "more commands than a preset can have");
 	remark = cut_remark(text);
 	if (!remark)
-		return bad_line(p, "a command needs a remark: # title of its row");
+		return bad_line(p, "a command needs a comment before it: # title of its row");
 	if (strpbrk(text, "\"'\\"))
 		return bad_line(p, "there are no quotes in presets");
 	for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
@@ -152,7 +152,7 @@ static int parse_lines(struct parsing *p)
 		if (is_command(line) && line[strspn(line, " \t")])
 			rc = add_line(p, line);
 		else if (points->n && *line)
-			rc = bad_line(p, "prose has to stand before the commands");
+			rc = bad_line(p, "text has to be before the commands");
 	}
 	if (!rc && !points->n)
 		rc = bad_line(p, "there is no command");
@@ -512,7 +512,7 @@ static int check_line(const void *arg, const struct point *point, const void *op
 	    !memcmp(&line->global, &all->global, sizeof(line->global)))
 		return 0;
 	return error_set(err, STATUS_FAILED, -EINVAL, NULL,
-			 "the line of the preset for '%.80s' has options that are of all lines: "
+			 "the line of the preset for '%.80s' has options that are for all lines: "
 			 "--repeat, --ledger or output",
 			 point->text[0]);
 }

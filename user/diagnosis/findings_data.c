@@ -88,18 +88,18 @@ const struct finding_row finding_rows[] = {
 	{STAGE_NEIGH, "neigh-dnat", WHEN_DNAT, SEVERITY_ERROR, PROOF_LAB,
 	 "NAT sends what goes to {asked} on to {backend}, and nobody answers for that address[ on "
 	 "{silent_on}].",
-	 "Connection tracking has an entry, without an answer, that changes the destination to an "
-	 "address for which no neighbour answers: a backend that is gone. An entry outlives its "
-	 "rule, and a client that goes on from the same port keeps it alive, as DNS resolvers do. "
-	 "Where a rule of nftables still names the backend, it is shown; maps and iptables are not "
+	 "Connection tracking has an entry without a reply that changes the destination to an "
+	 "address for which no neighbour answers: the backend is gone. An entry outlives its rule, "
+	 "and a client that goes on from the same port keeps it alive, as DNS resolvers do. Where "
+	 "a rule of nftables still names the backend, it is shown; maps and iptables are not "
 	 "searched.",
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT, .wanted = DNAT_WANTED,
 	 .command = "{entries}"},
 	{STAGE_NEIGH, "neigh-failed", WHEN_ALWAYS, SEVERITY_ERROR, PROOF_LAB,
 	 "Nobody answered for the next hop's address[ {silent}][ on {ifname}][ in {silent_in}].",
 	 "The next hop did not answer ARP or neighbour solicitations. All packets that waited for "
-	 "it are lost together, some seconds after they were sent, and send() has long said that "
-	 "all is well. What did not fit in the queue of those that wait is lost at once "
+	 "it are lost together, some seconds after they were sent, and send() had returned success "
+	 "long before. What did not fit in the queue of those that wait is lost at once "
 	 "(NEIGH_QUEUEFULL), and is most of it at a high rate.",
 	 .evidence = LOST "[; {reason}]",
 	 .wanted = "a next hop that answers ARP or neighbour solicitations",
@@ -422,8 +422,8 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_FORWARD, "ip-too-big", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The packet was larger than the MTU of the way on, and must not be fragmented.",
 	 "The packet was larger than the MTU of the next link and must not be fragmented. The "
-	 "sender hears of it by ICMP, which firewalls like to drop; then it goes on losing all "
-	 "large packets.",
+	 "sender hears of it by ICMP, which firewalls often drop; then all its large packets go on "
+	 "being lost.",
 	 .reason = "PKT_TOO_BIG", .evidence = LOST, .current = "MTU {mtu}",
 	 .wanted = "smaller packets, or a larger MTU on the way"},
 	{STAGE_IP_FORWARD, "ip-forward", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
@@ -444,7 +444,7 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "policies reviewed", .command = "ip xfrm policy"},
 	{STAGE_UDP_LOOKUP, "udp-lookup-dnat", WHEN_DNAT, SEVERITY_ERROR, PROOF_LAB,
 	 "NAT sends what goes to {asked} on to {backend}, where no socket is open.",
-	 "Connection tracking has an entry, without an answer, that changes the destination to an "
+	 "Connection tracking has an entry without a reply that changes the destination to an "
 	 "address of this host, perhaps in another network namespace, on which that UDP port is "
 	 "closed: the backend has ended or listens elsewhere.",
 	 .evidence = DNAT_EVIDENCE, .current = DNAT_CURRENT,
@@ -658,7 +658,7 @@ const struct finding_row finding_rows[] = {
 	{STAGE_SOCKET_CLOSE, "socket-close", WHEN_ALWAYS, SEVERITY_INFO, PROOF_LAB,
 	 "The packets still waited in the socket when it was closed. No counter has this.",
 	 "When the socket was closed, packets still waited in it. No counter of the kernel has "
-	 "of them.",
+	 "them.",
 	 .evidence = LOST, .wanted = "a reader that empties its socket before it closes it"},
 	{STAGE_OTHER, "other", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_NOT,
 	 "The kernel dropped the packet at a place that the map of stages does not know.",
@@ -811,8 +811,8 @@ const struct finding_row finding_rows[] = {
 	{STAGE_WIRE, "nic-crc", WHEN_STATE, SEVERITY_ERROR, PROOF_DATA,
 	 "Frames arrive damaged at {ifname}: a cable, a transceiver, or a speed that does not "
 	 "hold.",
-	 "Frames arrived with a wrong checksum or length. This is physics: a cable, a transceiver, "
-	 "dirt, or a speed or duplex that the two ends see differently.",
+	 "Frames arrived with a wrong checksum or length. The cause is physical: a cable, a "
+	 "transceiver, dirt, or a speed or duplex on which the two ends disagree.",
 	 .evidence = FINDING_MOVED, .wanted = "a link without errors",
 	 .command = "ethtool {ifname}"},
 	{STAGE_WIRE, "nic-allowance", WHEN_STATE, SEVERITY_WARNING, PROOF_DATA,

@@ -138,8 +138,8 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 	if (!l->measured || (l->min < DELAY_DOUBT_NS && l->max < DELAY_DOUBT_NS))
 		return NULL;
 	if (l->min < DELAY_DOUBT_NS)
-		return "some delays are above 10 s: either a clock was set meanwhile, or something "
-		       "held packets for so long";
+		return "some delays are above 10 s: either a clock was set meanwhile, or packets "
+		       "were held for that long";
 	if (l->min > TAI_OFFSET_NS - TAI_NEAR_NS && l->min < TAI_OFFSET_NS + TAI_NEAR_NS)
 		return "every delay is about 37 s: one end's kernel does not know the offset of "
 		       "TAI";

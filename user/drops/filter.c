@@ -605,7 +605,7 @@ static int refuse(const char *expr, int rc, const char *why, struct error *err)
 				 "shorten it, for example with networks in place of hosts",
 				 "the filter '%s' is too long for the kernel", quoted);
 	case -ENODATA: /* where `geneve` has not matched, libpcap has lost the offsets */
-		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, behind 'or'",
+		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, after 'or'",
 				 "bad filter '%s': libpcap does not know where headers are when "
 				 "'geneve' is tried first and does not match",
 				 quoted);
@@ -665,8 +665,8 @@ const char *filter_l3_refusal(const struct filter *f)
 int filter_check_inner(const struct filter *f, struct error *err)
 {
 	static const char *const outer[] = {"vxlan", "geneve"}; /* keywords for a tunnel itself */
-	static const char hint[] = "what IP and the protocols behind it have can be asked there: "
-				   "host, net, port, proto, ip[..], udp[..]";
+	static const char hint[] = "use what IP and the protocols in it have: host, net, port, "
+				   "proto, ip[..], udp[..]";
 
 	for (unsigned i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
 		if (filter_has_word(f->expression, outer[i]))

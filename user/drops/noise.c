@@ -74,7 +74,7 @@ const struct noise_row noise_rows[] = {
 
 	/* ICMP and neighbour discovery free what they have worked off (before 6.4 as dropped). */
 	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, NOISE_ANY,
-	 BENIGN, "worked off, or not for this host (icmp_rcv, icmpv6_rcv)"},
+	 BENIGN, "answered, or not for this host (icmp_rcv, icmpv6_rcv)"},
 
 	/* Teardown. */
 	{NULL,

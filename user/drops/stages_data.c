@@ -13,7 +13,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "egress program of the sender's cgroup (ip_finish_output), fragments that could not be "
 	 "made (ip_do_fragment, ip6_fragment)",
 	 "kfree_skb: BPF_CGROUP_EGRESS",
-	 "what send() refuses before there is a packet is in the book refused",
+	 "what send() refuses before there is a packet is `refused`",
 	 "The sending socket has made a packet, and it does not come as far as the routing of "
 	 "the output: programs of the control group and the checks of segmentation and "
 	 "fragmentation stand here. A control group's program makes send() return EPERM.",
@@ -66,7 +66,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	{STAGE_TX_DEVICE,
 	 "full ring of the next device, or a driver that refuses (ndo_start_xmit, ndo_xdp_xmit)",
 	 "kfree_skb in the driver; xdp_devmap_xmit for live frames",
-	 "drivers that free a loss as used up: trace --consumed knows some",
+	 "drivers that free a lost packet as consumed: trace --consumed knows some",
 	 "The driver's side of sending: the transmit ring, or the other end of a virtual link. "
 	 "With veth the ring is the receiver's, in its namespace.",
 	 "The ring is full while no qdisc holds packets back: a reader of veth, tun or tap that "
@@ -74,8 +74,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "`ip -s -s link show dev IFNAME` for both ends. Give the device a qdisc, or the reader "
 	 "more CPU time; send at a lower rate."},
 	{STAGE_WIRE, "cables and switches between two hosts", "none",
-	 "needs both ends: numbers seen at one checkpoint and not at the next; no fault: a lab "
-	 "has no wire",
+	 "needs both ends: packets seen at one checkpoint and not at the next; no fault: a lab has "
+	 "no wire",
 	 "Between two hosts: packets were seen to leave one and not to reach the other. Known as "
 	 "a difference of two checkpoints only, never as a residual.",
 	 "A switch whose queue is full, a policer, a damaged cable or transceiver, a path that "
@@ -127,7 +127,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "netdev_max_backlog, a flow's share of it, a device that goes down (enqueue_to_backlog, "
 	 "flush_backlog)",
 	 "kfree_skb: CPU_BACKLOG, DEV_READY",
-	 "queue and flow limit have one reason; only a counter tells them apart",
+	 "queue and flow limit have one reason; only a counter distinguishes them",
 	 "The queue of packets that a CPU was given by another one, by RPS or by a virtual "
 	 "device, or by itself over loopback and veth.",
 	 "The CPU does not keep up, and net.core.netdev_max_backlog packets wait; one flow has "
@@ -164,7 +164,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	 "A sender or a box on the way that writes headers wrongly; damage behind the last link "
 	 "that checks; IPv6 that is switched off on the interface.",
 	 "Capture some (`pktledger trace -w FILE --stage ip_header`) and look at the header; "
-	 "follow them back to whoever wrote it."},
+	 "follow them back to the sender that wrote it."},
 	{STAGE_NETFILTER, "verdict of a rule, at any hook (nft_do_chain, nf_hook_slow)",
 	 "kfree_skb: NETFILTER_DROP", "the hook is derived from device, socket and route",
 	 "A rule of nftables or iptables, in any of their hooks. In the output and postrouting "

@@ -30,13 +30,13 @@ static int lose(struct peer *p, int rc, struct error *err)
 {
 	const char *why = rc == -EPIPE	     ? "it closed the connection"
 			  : rc == -ETIMEDOUT ? "it does not answer"
-			  : rc == -EBADMSG   ? "it does not speak the protocol"
+			  : rc == -EBADMSG   ? "it does not speak the protocol of pktledger"
 					     : strerror(-rc);
 
 	p->lost = true;
 	return error_set(err, STATUS_FAILED, rc,
-			 p->via.words ? "look at what was said above by what leads there"
-				      : "look at what `recv --serve` says there",
+			 p->via.words ? "see the messages above, of the command that leads there"
+				      : "see what `recv --serve` prints there",
 			 "the other host is lost: %s", why);
 }
 
@@ -158,8 +158,8 @@ static int await_hello(struct peer *p, struct error *err)
 		rc = await(p, &msg, MUTE_MS);
 	}
 	if (rc == -ETIMEDOUT)
-		return error_set(err, STATUS_FAILED, rc, "look at what it is",
-				 "what listens there says nothing");
+		return error_set(err, STATUS_FAILED, rc, "see which program listens there",
+				 "the program that listens there does not answer");
 	if (rc)
 		return rc;
 	/* of another version nothing but this may be as it is here */
@@ -200,7 +200,7 @@ static int refuse(const struct peer_target *target, int rc, struct error *err)
 	} known[] = {
 		{-ETIMEDOUT, "nobody answers", NULL},
 		{-ECONNREFUSED, "nobody listens there", NULL},
-		{-EBADMSG, "what answers there is no pktledger", NULL},
+		{-EBADMSG, "the program that answers there is not pktledger", NULL},
 		{-EPIPE, "it closed the connection", "if it wants a token, give it: --token-file"},
 		{-EACCES, "it does not have the same token", "give both the same --token-file"},
 		{-EPROTO, "it speaks no TLS",
@@ -231,16 +231,16 @@ static int refuse_via(const struct peer *p, int rc, int status, struct error *er
 	if (rc == -EBADMSG)
 		return error_set(
 			err, STATUS_FAILED, rc,
-			"let the scripts of that login say less if nobody is there to read",
+			"make the login scripts there print nothing in sessions without a terminal",
 			"%s brought 64 KiB of other text, and no answer of pktledger", name);
 	if (status == CHILD_NOT_FOUND)
 		return error_set(err, STATUS_FAILED, rc,
-				 "install it there, or say where it is: --remote PATH",
+				 "install it there, or give its path: --remote PATH",
 				 "there is no %s on the other host (%s: exit status %d)",
 				 remote ? remote : "pktledger", name, status);
 	return error_set(err, STATUS_FAILED, rc,
-			 "see what it has said above; if pktledger is not in the PATH there, say "
-			 "where it is: --remote PATH",
+			 "see its messages above; if pktledger is not in the PATH there, give its "
+			 "path: --remote PATH",
 			 "%s ended with status %d before pktledger answered there", name, status);
 }
 
@@ -339,7 +339,8 @@ static void report_way(const struct peer *p, const struct endpoint *to,
 	char note[256];
 
 	if (!p->seen.family)
-		snprintf(note, sizeof(note), "no probe came to %s at %s, UDP: data may not either",
+		snprintf(note, sizeof(note), "no probe packet reached %s at UDP %s: the traffic "
+					     "may not reach it either",
 			 host, self);
 	else if (memcmp(&p->seen.ip4, &p->self.ip4, sizeof(p->self.ip4)) ||
 		 memcmp(&p->seen.ip6, &p->self.ip6, sizeof(p->self.ip6)))
@@ -371,14 +372,13 @@ static int find_way(struct peer *p, const struct run_spec *spec, const struct ex
 		return rc;
 	if (p->seen.family)
 		return error_set(err, STATUS_FAILED, rc,
-				 "a firewall or NAT on the way lets nothing in; start it on the "
-				 "other host instead",
-				 "there is no way back for --reverse: nothing comes that %s sends "
-				 "to %s",
+				 "a firewall or NAT on the path lets nothing in; start the run on "
+				 "the other host instead",
+				 "--reverse does not work: nothing that %s sends reaches %s",
 				 p->hello.host, num_text_endpoint(&p->seen));
-	return error_set(err, STATUS_FAILED, rc, "look at the firewall there",
-			 "there is no way back for --reverse: no probe came to %s at %s, by which "
-			 "it would see where to send",
+	return error_set(err, STATUS_FAILED, rc, "check the firewall there",
+			 "--reverse does not work: no probe packet, which shows where to send, "
+			 "reached %s at %s",
 			 p->hello.host, num_text_endpoint(&to));
 }
 

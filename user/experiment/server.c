@@ -465,7 +465,7 @@ static const char *why_ended(int rc)
 	case -EPROTONOSUPPORT:
 		return "another version of the protocol";
 	case -EBADMSG:
-		return "it does not speak the protocol";
+		return "it does not speak the protocol of pktledger";
 	case -ETIMEDOUT:
 		return "it says nothing";
 	case -EPIPE:

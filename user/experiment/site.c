@@ -422,7 +422,7 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 	rc = counters_read(c, scope, n);
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc,
-				   "look whether the interface is still there",
+				   "check that the interface still exists",
 				   "cannot read the counters");
 	add_engine_counters(s, c);
 	return 0;

@@ -439,7 +439,7 @@ static int prepare(struct batch *b, struct error *err)
 
 	if (b->file.damaged)
 		return error_set(err, STATUS_FAILED, -EBADMSG,
-				 "look at it, and remove it or take another file",
+				 "check the file, and remove it or use another one",
 				 "the record of earlier changes cannot be read from line %u on",
 				 b->file.damaged);
 	for (unsigned i = 0; i < b->n && !ret; i++) {
@@ -584,13 +584,13 @@ static enum change_outcome settle(struct step *s, int lock)
 	if (ret == -ENOENT || ret == -ENODEV)
 		return because(s, CHANGE_GONE, "there is no such setting any more");
 	if (ret == -EDOM)
-		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
+		return because(s, CHANGE_FOREIGN, "something else has changed it");
 	if (ret)
 		return because(s, CHANGE_KEPT, "%s", strerror(-ret));
 	if (!strcmp(s->report.current, c->old))
 		return CHANGE_NOTHING;
 	if (strcmp(s->report.current, c->wanted))
-		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
+		return because(s, CHANGE_FOREIGN, "something else has changed it");
 	ret = set(c, true, lock, &err);
 	if (read_now(c, s->report.current))
 		*s->report.current = '\0';
@@ -674,7 +674,7 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 			json_object_array_del_idx(file.entries, i, 1);
 	}
 	if (file.damaged)
-		ret = error_set(err, STATUS_FAILED, -EBADMSG, "look at it, and remove it",
+		ret = error_set(err, STATUS_FAILED, -EBADMSG, "check it, and remove it",
 				"%s cannot be read from line %u on; what is there is not undone",
 				path, file.damaged);
 	if (journal_kept_save(&file))

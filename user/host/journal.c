@@ -451,8 +451,8 @@ int journal_restore(struct journal_change *change, struct error *err)
 	ret = settle(change);
 	if (ret == -ESTALE)
 		error_set(err, STATUS_FAILED, ret, "check its value",
-			  "/proc/sys/%s was changed by somebody else meanwhile and stays as it is; "
-			  "it had been %s",
+			  "/proc/sys/%s was changed by something else meanwhile and stays as it "
+			  "is; before it was %s",
 			  rec->target, rec->old);
 	error_errno(err, STATUS_FAILED, ret, "set it by hand", "cannot put /proc/sys/%s back to %s",
 		    rec->target, rec->old);
@@ -577,10 +577,10 @@ int journal_kept_open(struct journal_kept *f, const char *path, bool create, str
 		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
 				 "%s is in use by another pktledger", path);
 	if (ret == -EBADMSG || ret == -EFBIG)
-		return error_set(err, STATUS_FAILED, ret, "remove it, or take another file",
+		return error_set(err, STATUS_FAILED, ret, "remove it, or use another file",
 				 "%s is not a file of changes", path);
 	if (ret == -EKEYREJECTED)
-		return error_set(err, STATUS_FAILED, ret, "look at it, or take another file",
+		return error_set(err, STATUS_FAILED, ret, "check it, or use another file",
 				 "another user could have written %s", path);
 	return error_errno(err, STATUS_UNABLE, ret,
 			   ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,

@@ -226,7 +226,7 @@ static void put_arrived(struct json_object *list, const struct flow_balance *b)
 		json_add_line(list, "what arrived does not balance");
 	else if (b->arrived <= 0 && b->facts.benign)
 		json_add_line(list,
-			      "%s of the flow came and nobody here waits for them: --all shows "
+			      "%s of the flow came and nothing here takes them: --all shows "
 			      "where they were discarded",
 			      fmt_many(b->facts.benign, "packet"));
 	else if (b->arrived <= 0 && b->sent)

@@ -93,7 +93,7 @@ static void read_sockets(struct live *l)
 static int hidden(const char *hint, const char *what, struct error *err)
 {
 	return error_set(err, STATUS_UNABLE, -EPERM, *hint ? hint : "it needs CAP_SYSLOG",
-			 "functions of the kernel are hidden%s", what);
+			 "addresses of kernel functions are hidden%s", what);
 }
 
 /* Without CAP_SYSLOG functions have no names: all but what reasons show is then `other`. */
@@ -337,7 +337,7 @@ int live_start(struct live *l, struct error *err)
 int live_follow(struct live *l, const struct watch_front *front, struct error *err)
 {
 	return error_errno(err, STATUS_FAILED, watch_follow(l->watch, front), NULL,
-			   "cannot put one program behind another");
+			   "cannot chain the tracing programs");
 }
 
 int live_discard(struct live *l)

@@ -473,18 +473,18 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_series(&w, "suspect_packets", NOISE_SUSPECT, false,
 		   "Packets dropped that may be losses; what they were is not known.");
 	put_series(&w, "benign_packets", NOISE_BENIGN, false,
-		   "Packets dropped as they should be; nobody misses them.");
+		   "Packets dropped as they should be; no loss to anybody.");
 	if (m->has_tcp)
 		put_tcp(&w);
 	/* what the exporter misses */
 	begin(&w, "own_losses", &counter, NULL,
-	      "What the observer itself missed or could not tell apart.");
+	      "What the exporter itself missed or could not distinguish.");
 	live_own_losses(&m->own, losses);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
 		put_by(&w, "kind", losses[i].name, losses[i].n);
 	for (unsigned i = 0; m->has_tcp && i < LENGTH(m->tcp_own); i++)
 		put_by(&w, "kind", m->tcp_own[i].name, m->tcp_own[i].n);
-	begin(&w, "observed", &gauge, NULL, "Whether this host lets the observer see it: 1, or 0.");
+	begin(&w, "observed", &gauge, NULL, "Whether this host lets the exporter see it: 1, or 0.");
 	put_by(&w, "what", "places", !m->own.no_places);
 	put_by(&w, "what", "reasons", !m->own.no_reasons);
 	put_by(&w, "what", "sockets", !m->own.no_sockets);
@@ -492,13 +492,13 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	/* what it says of itself */
 	put_value(&w, "events", &counter, NULL, m->own.events,
 		  "Drops that the kernel has reported, of any class.");
-	put_value(&w, "series", &gauge, NULL, m->series, "Sets of labels that are told apart now.");
+	put_value(&w, "series", &gauge, NULL, m->series, "Time series that exist now.");
 	put_value(&w, "series_limit", &gauge, NULL, m->max,
-		  "Sets of labels that are told apart at most.");
+		  "Time series that may exist at most.");
 	put_value(&w, "series_merged", &counter, NULL, m->merged,
-		  "Additions to series of others, for want of room.");
+		  "Additions to the series of others, for want of room.");
 	put_value(&w, "series_expired", &counter, NULL, m->expired,
-		  "Series that gave way after an hour without change.");
+		  "Time series removed after an hour without change.");
 	put_seconds(&w, "cpu_seconds", &counter, m->own.cpu_ns,
 		    "CPU time of the exporter, user and system.");
 	put_value(&w, "maps_bytes", &gauge, "bytes", m->own.map_bytes,

@@ -307,8 +307,8 @@ int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct 
 	for (unsigned i = 0; i < n && i < OPT_LIST_MAX; i++) {
 		if (limit[i].unit == LIMIT_SHARE)
 			return error_usage(err, "use packets, or packets per second: 10, 100/s",
-					   "--limit: %s is a share of what was sent, which trace "
-					   "does not know",
+					   "--limit: %s is a share of the packets sent, which "
+					   "trace does not know",
 					   num_text_limit(&limit[i]));
 		l->at[l->n++].limit = limit[i];
 	}

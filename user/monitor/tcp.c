@@ -267,8 +267,8 @@ int tcp_account_open(struct tcp_account **out, const char *expr, unsigned flows,
 
 	if (!parts.ksyms)
 		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-				 "functions of the kernel are hidden: at which stage a segment was "
-				 "lost cannot be told");
+				 "addresses of kernel functions are hidden: at which stage a "
+				 "segment was lost is not known");
 	a = mem_new(a);
 	a->live = l;
 	a->counters.size = sizeof(struct tcp_counter);

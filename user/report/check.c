@@ -620,7 +620,7 @@ int bundle_read(const char *path, struct look *l, struct json_object **start, st
 		return rc;
 	if (!r.start || !l->n)
 		return error_usage(err, "check --bundle FILE writes one",
-				   "%s has nothing that could be judged", path);
+				   "%s has nothing that check could judge", path);
 	look_judge(l);
 	return 0;
 }

@@ -340,7 +340,7 @@ static int read_all(struct lostcap *c, const char *path, struct error *err)
 	if (!state.packets)
 		return error_set(err, STATUS_FAILED, -ENODATA, NULL, "%s has no packets", path);
 	if (c->strangers)
-		return error_usage(err, "name the capture of the other end too, to compare them",
+		return error_usage(err, "name the capture of the other end, too, to compare them",
 				   "%s: of its %s %llu have no reason for their loss, as those of "
 				   "`trace -w` do",
 				   path, fmt_many(state.packets, "packet"),

@@ -430,7 +430,7 @@ static void put_end(struct page *p, const char *label, const struct json_object 
 {
 	page_text(p, 0, STYLE_BOLD, label);
 	page_fill(p, STYLE_PLAIN, end, "{file}: {packets#packet}, {compared#} compared");
-	page_fill(p, STYLE_WARN, end, "{?cut}, {cut#} cut too short to be known again");
+	page_fill(p, STYLE_WARN, end, "{?cut}, {cut#} cut too short to be matched");
 	page_fill(p, STYLE_WARN, end,
 		  "{?dropped_by_capture}, {dropped_by_capture#} dropped by the capture");
 	page_fill(p, STYLE_WARN, end, "{?file_is_cut}; the file is cut");
@@ -475,7 +475,7 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 		 .text = "behind a later one of the same flow"},
 		{"in B only", "only_b", STYLE_WARN, .omitted = true},
 		{"alike", "ambiguous", STYLE_WARN, .omitted = true,
-		 .text = "look the same as another: which of them was lost is not known"},
+		 .text = "look the same as another packet: which of them was lost is not known"},
 	};
 	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
 	struct page p = print_page(v, whole);

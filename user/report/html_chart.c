@@ -513,7 +513,7 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	double x[QUANTILES], y[QUANTILES], least = INFINITY, most = 0;
 	struct html_chart c = {
 		.title = "Quantiles",
-		.note = "so many packets took no longer",
+		.note = "this share of packets took at most so long",
 		.x_title = "share of the packets delivered, %",
 		.y_title = "one-way delay",
 	};

@@ -646,7 +646,7 @@ static void fill_received(struct joining *j)
 		json_add_line(j->notes, "lines of %s are missing: what did not come is not known",
 			      j->to->d->path);
 	if (sum->late)
-		json_add_line(j->notes, "%s came too late to be booked",
+		json_add_line(j->notes, "%s came too late to be counted",
 			      fmt_many(sum->late, "packet"));
 	if (sum->foreign)
 		json_add_line(j->notes,

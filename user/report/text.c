@@ -733,7 +733,7 @@ static void put_recv(struct page *p, const struct json_object *end)
 	}
 	if (!json_get_length(end, "streams"))
 		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "no packet with a stamp of pktledger came");
+			  "no packet of pktledger arrived");
 }
 
 void text_one_end(const struct print_view *v, const struct json_object *end)

@@ -32,7 +32,7 @@ static int check(const struct pcap_pkthdr *head, const char *path, uint32_t n, s
 	if (head->ts.tv_sec < 0 || head->ts.tv_sec > UINT32_MAX || head->ts.tv_usec < 0 ||
 	    head->ts.tv_usec >= 1000000000)
 		return refuse(err, path, n, "editcap -t can mend times",
-			      "has no time of this world");
+			      "has an impossible time");
 	return 0;
 }
 

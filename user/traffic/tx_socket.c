@@ -372,7 +372,7 @@ static int fail(struct tx *tx, const struct message *m, int error, struct error 
 	tx->next = m->behind;
 	if (error == ENODEV || error == ENXIO || error == ENETDOWN)
 		return error_errno(err, STATUS_FAILED, -error,
-				   "look at the interface (ip link) and run again",
+				   "check the interface (ip link) and run again",
 				   "sending stopped");
 	if (error != tx->failure)
 		tx->failures = 0;

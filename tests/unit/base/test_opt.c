@@ -283,8 +283,8 @@ CASE(test_options_refused)
 	BAD("--json takes no value", "--json=1");
 	BAD("--count needs a value: N", "--count");
 	BAD("--count needs a value: N", "-j", "-c");
-	BAD("--size and --length exclude each other", "--length", "100", "--size=100");
-	BAD("--json-lines and --json exclude each other", "-j", "--json-lines");
+	BAD("--size and --length cannot be given together", "--length", "100", "--size=100");
+	BAD("--json-lines and --json cannot be given together", "-j", "--json-lines");
 	BAD("unexpected argument word", "word");
 	BAD("unexpected argument -", "-");
 	BAD("unexpected argument -j", "--", "-j");
@@ -405,7 +405,7 @@ CASE(test_help)
 	assert_non_null(strstr(printed, "  CAP_BPF          --tx xsk: to load programs\n"));
 	assert_non_null(
 		strstr(printed, "for names; without it names are missing; kept for more\n"));
-	assert_non_null(strstr(printed, "  What is not kept is given up, by all threads, once"));
+	assert_non_null(strstr(printed, "  Capabilities that are not kept are given up, by"));
 	assert_non_null(strstr(printed, "\n  With --repeat all are kept.\n"));
 	assert_non_null(strstr(printed, "\nExit status:\n  0  done"));
 	for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n")) {

@@ -47,8 +47,8 @@ CASE(test_bad_texts)
 		{"\n    run # x\n", "line 1: the first line has to be a title"},
 		{"    run # x\n", "line 1: the first line has to be a title"},
 		{"Title\n\nprose\n", "there is no command"},
-		{"Title\n\n    run -c 10\n", "line 3: a command needs a remark"},
-		{"Title\n\n    run -c 10 # \n", "line 3: a command needs a remark"},
+		{"Title\n\n    run -c 10\n", "line 3: a command needs a comment"},
+		{"Title\n\n    run -c 10 # \n", "line 3: a command needs a comment"},
 		{"Title\n\n    rm -rf x # x\n", "line 3: a command has to begin with run"},
 		{"Title\n\n    runs # x\n", "line 3: a command has to begin with run"},
 		{"Title\n\n     # x\n", "line 3: a command has to begin with run"},
@@ -56,7 +56,7 @@ CASE(test_bad_texts)
 		{"Title\n\n    run --lab a\\ b # x\n", "line 3: there are no quotes"},
 		{"Title\n\n    run --preset x # x\n", "line 3: a preset cannot use another"},
 		{"Title\n\n    run --preset=x # x\n", "line 3: a preset cannot use another"},
-		{"Title\n\n    run # x\nprose\n", "line 4: prose has to stand before"},
+		{"Title\n\n    run # x\nprose\n", "line 4: text has to be before"},
 	};
 
 	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {

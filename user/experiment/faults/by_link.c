@@ -213,38 +213,38 @@ static int apply_tunnel_header(struct fault_state *s, struct error *err)
 }
 
 const struct fault_row faults_by_link[] = {
-	{"neigh", "nobody answers for the next hop's address", .is = UNRESOLVED, .tx = "socket",
+	{"neigh", "the next hop does not answer ARP or ND", .is = UNRESOLVED, .tx = "socket",
 	 .programs = PROGRAM(DEAF), .fx.settle_ns = NEIGH_SETTLE, .flight = NEIGH_FLIGHT,
 	 .apply = apply_neigh},
 	/* it takes a large SO_SNDBUF: of the program */
-	{"tx_device", "the next device's ring is full: it takes its time",
+	{"tx_device", "the next device's ring is full: its reader is slow",
 	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .fx.threaded_napi = true, .flight = 8 * VETH_RING,
 	 .holds = 2 * VETH_RING, .where = "the ring of the device", .plan = plan_ring},
-	{"tx_device:tap", "the ring of a tap is full: who reads it takes his time",
+	{"tx_device:tap", "the ring of a tap is full: its reader is slow",
 	 .is = TAPPED | OF_PROGRAM, .holds = LAB_TAP_RING, .where = TAP_RING, .apply = slow_taps},
 	/*
 	 * Live frames in the ring are freed without an event (tun_ptr_free()). It would report once
 	 * more, and the counter of the device show it: so it is mute.
 	 */
-	{"tx_device:detach", "nobody reads a tap, and it is closed with its ring unread",
+	{"tx_device:detach", "a tap is not read, and closed with packets in its ring",
 	 .is = TAPPED | TAP_ENDS | OF_PROGRAM, .not_tx = "xdp", .programs = PROGRAM(MUTE),
 	 .holds = LAB_TAP_RING, .where = TAP_RING, .begin = pause_taps, .end = detach_taps},
-	{"backlog", "RPS to a CPU that takes its time",
+	{"backlog", "RPS to a CPU that is slow",
 	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM, .rx = "socket", .plan = plan_backlog},
 	{"backlog:flow_limit", "the same, and this host limits a flow's share of the queue",
 	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM | HOST_GLOBAL, .rx = "socket",
 	 .plan = plan_backlog, .begin = limit_flows},
-	{"l2:address", "frames go to an address that is nobody's", .is = FRAME_REFUSED,
+	{"l2:address", "frames go to a MAC address that no device has", .is = FRAME_REFUSED,
 	 .tx = "socket", .rx = "socket", .apply = misaddress},
 	{"l2:blocked", "the sender's port of a bridge is blocked", .is = BRIDGED,
 	 .apply = block_port},
 	{"l2:flood", "a bridge knows no address and floods, but not to the receiver", .is = BRIDGED,
 	 .apply = flood},
-	{"l2:silent", "the same, and who gets it instead keeps it: no event shows it",
+	{"l2:silent", "the same, and the port that gets it keeps it: no event shows it",
 	 .is = BRIDGED | SILENT | OF_PROGRAM, .programs = PROGRAM(KEEP), .apply = flood},
-	{"tunnel", "the ends of a VXLAN tunnel are of different networks",
+	{"tunnel", "the ends of a VXLAN tunnel have different VNIs",
 	 .is = TUNNELLED | OF_PROGRAM, .fx.other_vni = true},
-	{"tunnel:header", "a VXLAN device has the port, and what comes is none",
+	{"tunnel:header", "a VXLAN device has the port, and packets are not VXLAN",
 	 .is = TUNNEL_PORT | RX_SOCKET | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
 	 .apply = apply_tunnel_header},
 	{NULL},

@@ -143,7 +143,7 @@ const struct fault_row faults_by_qdisc[] = {
 	 IN_QDISC | OF_VETH, .tx = "socket", .fx.threaded_napi = true, .flight = QDISC_FLIGHT,
 	 .plan = plan_tbf, .apply = apply_tbf},
 	{"qdisc:pfifo",
-	 "a pfifo with room for few packets, in a tbf that is slow when a run begins",
+	 "a short pfifo in a tbf that is slow at the beginning of a run",
 	 .is = IN_QDISC | OF_VETH, .tx = "socket", .fx.threaded_napi = true, .flight = QDISC_FLIGHT,
 	 .plan = plan_pfifo, .apply = apply_tbf, .begin = change_rate, .midway = change_rate},
 	{"qdisc:replace", "the sender's qdisc is replaced in mid-run, with its queue full",
