@@ -432,8 +432,8 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("empty", ["report", "{empty}"], FAILED, "has nothing to show"),
     ("no file", ["report"], USAGE, "FILE is missing"),
     ("page that cannot be", ["report", "--html", "{none}/x", "{runs}"], FAILED, "cannot write"),
-    ("lines and table", ["report", "--json-lines", "--csv", "{runs}"], USAGE, "exclude"),
-    ("page and table", ["report", "--html", "x", "--csv", "{runs}"], USAGE, "exclude"),
+    ("lines and table", ["report", "--json-lines", "--csv", "{runs}"], USAGE, "cannot be given together"),
+    ("page and table", ["report", "--html", "x", "--csv", "{runs}"], USAGE, "cannot be given together"),
     ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is not a time"),
     ("backwards", ["report", "--since", "-1h", "--until", "-2h", "{empty}"], USAGE, "is after"),
 ])
