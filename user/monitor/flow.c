@@ -149,17 +149,17 @@ static const struct {
 	const char *of, *text; /* of: for fmt_many(); NULL: no number */
 } doubt_text[DOUBTS] = {
 	[DOUBT_SUSPECT] = {"datagram was|datagrams were",
-			   "dropped where it is not known whether anybody misses it"},
+			   "dropped where it is not known whether that is a loss"},
 	[DOUBT_AMBIGUOUS] = {"datagram was|datagrams were",
 			     "read that may be the flow's or others': datagrams of both come to "
 			     "that port in the same length; an EXPR that takes all that the socket "
 			     "gets can be balanced"},
 	[DOUBT_UNPLACED] = {"read",
-			    "returned less than any datagram that came: the reader's buffer "
-			    "is shorter, so whose it was cannot be told"},
+			    "returned less than any datagram that came: the reader's buffer is "
+			    "shorter, so whose it was is not known"},
 	[DOUBT_UNSIZED] = {"read",
-			   "returned several merged datagrams (UDP_GRO) of different sizes, "
-			   "so how many cannot be told"},
+			   "returned several merged datagrams (UDP_GRO) of different sizes, so how "
+			   "many is not known"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
 			     "read in a namespace into which none was seen coming: something moves "
 			     "packets past the checkpoints"},
@@ -360,8 +360,8 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 
 	if (!parts.ksyms)
 		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-				 "functions of the kernel are hidden: what was dropped before it "
-				 "arrived cannot be kept apart from what was dropped after");
+				 "addresses of kernel functions are hidden: drops before and after "
+				 "arrival cannot be distinguished");
 	a = mem_new(a);
 	a->spec = *spec;
 	a->live = l;
