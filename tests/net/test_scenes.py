@@ -260,9 +260,13 @@ class Tcp(Scene):
                 hook = "input" if cause == "acks" else cause
                 match = (f"tcp {back} {PORT} tcp flags & (syn | fin) == 0 meta length < {SMALL}"
                          if cause == "acks" else f"tcp {here} {PORT} meta length > {SMALL}")
+                # data is as small where SACK leaves no room for a segment that is sent again
+                spared = [f"tcp doff {words} meta length > "
+                          f"{tcp.HEADERS[self.version] + 4 * (words - 8)} accept; "
+                          for words in (8, 11, 13, 15) if cause == "acks"]
                 nft(places[cause], f"table inet {cause} {{ chain c {{ type filter hook {hook} "
-                                   f"priority 0; {match} numgen inc mod {self.every} 1 counter "
-                                   "drop; }; }")
+                                   f"priority 0; {''.join(spared)}{match} numgen inc mod "
+                                   f"{self.every} 1 counter drop; }}; }}")
                 shown[cause] = "netfilter", lambda n=places[cause], c=cause: tcp.dropped(n, c)
                 continue
             netns, device = {"queue": (TX, "v-tx"), "router queue": (router, "v-r1"),
