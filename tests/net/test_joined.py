@@ -357,6 +357,10 @@ def of_another_day(lines):
         stream["base"] += 1 << 40  # other numbers
 
 
+def of_numbers_that_no_stamp_holds(lines):
+    data_of(lines, "start")["streams"][0]["base"] = (1 << 64) - 1
+
+
 def with_numbers_of(fleet, name):
     def change(lines):
         start, other = data_of(lines, "start"), data_of(lines_of(fleet.file(name)), "start")
@@ -430,6 +434,8 @@ def ledgers_that_do_not_belong_together():
         assert_error(fleet.report(names=("a", "x", "b")), USAGE, "different runs")
     with changed(fleet, "c", with_numbers_of(fleet, "a")):
         assert_error(fleet.report(names=("a", "x", "b")), FAILED, "the same numbers of stream")
+    with changed(fleet, "c", of_numbers_that_no_stamp_holds):
+        assert_error(fleet.report(names=("a", "x", "b")), USAGE, "that no stamp holds")
     Path(fleet.file("x")).write_text("something else\n")
     assert_error(fleet.report(names=("a", "x", "b")), USAGE, "is no ledger")
     Path(fleet.file("x")).unlink()

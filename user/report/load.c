@@ -18,6 +18,7 @@
 #include "report/trace.h"
 #include "report/print.h"
 #include "report/series.h"
+#include "stamp.h"
 
 #define INTERVALS_LEAST 4 /* of a trial that is worth showing in time */
 #define TRIALS_IN_TIME	10
@@ -105,7 +106,7 @@ static int add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 	struct fatesum_run *run;
 	struct outcome *o;
 
-	if (v[0] > v[1] || v[2] >= f->outcome.n)
+	if (v[0] > v[1] || v[1] > STAMP_NUMBER_MASK || v[2] >= f->outcome.n)
 		return -EINVAL;
 	o = outcome_at(f, (unsigned)v[2]);
 	o->packets += packets;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,21 @@ CASE(only_while_somebody_watched)
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
+}
+
+/* A stamp has 48 bits for them. */
+CASE(numbers_that_no_stamp_holds)
+{
+	struct fatesum *f = ledger("281474976710655-281474976710655:0", 0);
+	static const char *const lines[] = {
+		"\"ranges\":[[281474976710656,281474976710656,0]]",
+		"\"ranges\":[[0,18446744073709551615,0]]",
+		"\"ranges\":[[7,6,0]]",
+	};
+
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_int_equal(fatesum_ranges(f, lines[i], strlen(lines[i])), -EINVAL);
+	fatesum_free(f);
 }
 
 /* A sender that was killed: what came was sent, of the rest nothing is known. */
