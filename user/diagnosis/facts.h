@@ -305,6 +305,7 @@ struct stack_conntrack {
 	uint64_t drops, clashes;
 };
 
+uint64_t stack_udp_pages(const struct netns *ns); /* of the whole host */
 struct stack_conntrack stack_conntrack_read(const struct netns *ns);
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);

@@ -148,6 +148,8 @@ static void fill(char *out, size_t size, const char *template, const struct bind
 		const char *begin = p + optional,
 			   *end = begin + strcspn(begin, optional ? "]" : "[");
 
+		if (!n && optional && !strncmp(begin, "; ", 2)) /* nothing is before it */
+			begin += 2;
 		if (!fill_part(out, size, &n, begin, end, b) && !optional) {
 			out[0] = 0;
 			return;
@@ -292,6 +294,8 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return f->rule_chain;
 	case WHEN_ROOM:
 		return had_room(f);
+	case WHEN_UDP_FREE:
+		return f->udp_pages && 2 * *f->udp_pages < f->udp_mem[2];
 	case WHEN_TCP_RMEM:
 		return f->tcp_rmem[2] && f->rcvbuf == f->tcp_rmem[2];
 	case WHEN_BURST:
@@ -424,6 +428,9 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_three(b, "udp_mem", f->udp_mem, 1);
 	bind_three(b, "udp_mem_wanted", f->udp_mem, 2);
 	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
+	if (f->udp_pages)
+		bind_zero(b, "udp_pages", *f->udp_pages);
+	bind_count(b, "udp_pages_max", f->udp_mem[2]);
 	bind_three(b, "tcp_rmem", f->tcp_rmem, 1);
 	bind_three(b, "tcp_rmem_wanted", tcp_rmem, 1);
 	bind_count(b, "conntrack_drops", f->conntrack_drops);

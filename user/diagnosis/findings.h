@@ -35,6 +35,7 @@ struct finding_facts {
 	uint64_t rmem_max;    /* net.core.rmem_max, bytes */
 	uint64_t truesize;    /* bytes a packet takes in the queue: sk_rmem / packets waiting */
 	uint64_t udp_mem[3];  /* net.ipv4.udp_mem, pages */
+	const uint64_t *udp_pages; /* in use, of the whole host; NULL: not known */
 	uint64_t tcp_rmem[3]; /* net.ipv4.tcp_rmem, bytes */
 	/* Of conntrack: packets without an entry, while it was full; entries now, and at most. */
 	uint64_t conntrack_drops, conntrack_used, conntrack_max;
@@ -155,6 +156,7 @@ enum finding_when {
 	WHEN_RING_GROWS,       /* the ring is not at its largest */
 	WHEN_NOT_SILENT,       /* neigh: no next hop is */
 	WHEN_ROOM,	       /* tcp_rcvbuf: the buffer was not full while its reader slept */
+	WHEN_UDP_FREE,	       /* udp_mem: less than half of it is in use, now */
 	WHEN_TCP_RMEM,	       /* tcp_rcvbuf: the buffer was as large as tcp_rmem lets it be */
 	WHEN_DNAT,	       /* neigh, udp_lookup: a NAT leads there */
 	WHEN_TUNNEL,	       /* udp_csum: what a tunnel has sent */

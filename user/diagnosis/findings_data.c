@@ -496,6 +496,15 @@ const struct finding_row finding_rows[] = {
 	 "A filter that the application has put on its socket, or a BPF program of its control "
 	 "group, refused the packet: meant so, as a rule.",
 	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed"},
+	{STAGE_UDP_MEM, "udp-mem-cgroup", WHEN_UDP_FREE, SEVERITY_WARNING, PROOF_DATA,
+	 "No memory was left for a UDP socket[ of {process}], although its receive buffer had room: "
+	 "its memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
+	 "The kernel found no memory for the packet. The sockets of a memory cgroup (a container, a "
+	 "unit of systemd) count towards its limit, and those of the whole host towards "
+	 "net.ipv4.udp_mem, of which less than half is in use now. A larger receive buffer makes "
+	 "it worse.",
+	 .evidence = LOST "; all UDP sockets have {udp_pages} of {udp_pages_max} pages now",
+	 .wanted = "a reader that keeps up, or more memory for its cgroup (memory.max)"},
 	{STAGE_UDP_MEM, "udp-mem", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The memory for all UDP sockets of the host was used up, although this socket's buffer "
 	 "had room.",

@@ -33,6 +33,7 @@ struct why {
 	struct way_dnat dnat;
 	struct way_silent silent;
 	char tunnel[IF_NAMESIZE];
+	uint64_t udp_pages;
 	uint32_t netns, dnat_netns; /* of a loss; of the NAT that leads there */
 
 	struct reading reading;
@@ -312,6 +313,10 @@ static void look_around(const struct live *l, struct why *why, const struct live
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->conntrack_used,
 				     1);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->conntrack_max, 1);
+	}
+	if (why && row->stage == STAGE_UDP_MEM) {
+		why->udp_pages = stack_udp_pages(&ns);
+		f->udp_pages = &why->udp_pages;
 	}
 	if (row->stage == STAGE_TCP_RCVBUF)
 		netns_sysctl_numbers(&ns, "net/ipv4/tcp_rmem", f->tcp_rmem, 3);

@@ -46,6 +46,7 @@ static const struct finding_facts every_fact = {
 	.rcvbuf = 2147483647,
 	.rmem_max = 2147483647,
 	.truesize = 66000,
+	.udp_pages = &(const uint64_t){UINT64_MAX / 2},
 	.udp_mem = {1844674407370955161, 1844674407370955161, 1844674407370955161},
 	.page_bytes = 4096,
 	.netdev_max_backlog = 2147483647,
@@ -655,6 +656,17 @@ CASE(commands)
 	assert_string_equal(f.command, "sysctl -w net.ipv4.udp_mem='200 400 600'");
 	assert_string_equal(f.undo, "sysctl -w net.ipv4.udp_mem='100 200 300'");
 	assert_non_null(strstr(f.current, "at most 1228800 bytes"));
+	facts.udp_pages = &(const uint64_t){200}; /* it may have been that */
+	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "udp-mem");
+	facts.udp_pages = &(const uint64_t){0};
+	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "udp-mem-cgroup");
+	assert_string_equal(f.evidence, "10 packets lost; all UDP sockets have 0 of 300 pages now");
+	facts.process = "reader"; /* of a buffer whose setting is not known: no "; " before it */
+	facts.rcvbuf = 8192;
+	assert_int_equal(findings_for_stage(STAGE_TCP_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_equal(f.current, "SO_RCVBUF 8192 bytes (doubled)");
 	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "ethtool -G v-rx rx 4096");
 	assert_string_equal(f.undo, "ethtool -G v-rx rx 256");
