@@ -197,6 +197,26 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	assert_int_equal(res.stage[STAGE_NETFILTER].packets, 0);
 }
 
+/* Nor is anything given up without fragments, where the other end is here, or if none receives. */
+CASE_WITH(what_is_not_given_up, open_site, close_site)
+{
+	struct fates *f = &s.tracer.fates;
+
+	s.gives_up[1] = true;
+	f->cause[at(0)] = 1;
+	for (unsigned missing = 0; missing < 4; missing++) {
+		s.fragments = missing != 0;
+		s.lone = missing != 1;
+		s.receiver = missing != 2 ? (void *)&s : NULL;
+		site_note_given_up(&s, 1, f->base + 8);
+		assert_int_equal(f->cause[at(0)], missing < 3 ? 1 : TRACE_CAUSE_GIVEN_UP);
+	}
+	s.receiver = NULL;
+	s.fragments = false;
+	assert_int_equal(site_name(&s), 0);
+	assert_null(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP));
+}
+
 static struct site_status status(void)
 {
 	struct site_status st;
