@@ -54,6 +54,7 @@ static void no_udp_mem(struct host *h)
 
 static void udp_mem_counted(struct host *h)
 {
+	h->f.stack.udp_pages = 2000; /* of 3000 */
 	h->f.socks.at[0].lost = 50;
 	move(h, "here", "Udp:MemErrors", 50);
 	move(h, "here", "Udp:InErrors", 50);

@@ -13,11 +13,13 @@ static uint64_t moved(const struct facts *f, const char *name4, const char *name
 	return facts_moved(f, FACTS_HERE, name4) + facts_moved(f, FACTS_HERE, name6);
 }
 
+#define UNCOUNTED 10 /* fewer may have come between two readings */
+
 /*
  * A socket counts all its drops in one number (sk_drops). What the namespace's counters say of the
  * same time shows which they were; the largest of them, where there are several.
  */
-static enum stage stage_of_drops(const struct facts *f)
+static enum stage stage_of_drops(const struct facts *f, const struct facts_sock *sock)
 {
 	uint64_t errors = moved(f, "Udp:InErrors", "Udp6InErrors");
 	uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors");
@@ -30,8 +32,8 @@ static enum stage stage_of_drops(const struct facts *f)
 
 	if (full && full >= memory && full >= checksum && full >= rest)
 		return STAGE_RCVBUF;
-	/* Newer kernels do not count it (__udp_enqueue_schedule_skb()). */
-	if (memory > checksum || (!errors && used_up))
+	/* Newer kernels do not count it, and count all else (__udp_enqueue_schedule_skb()). */
+	if (memory > checksum || (!errors && (used_up || sock->lost >= UNCOUNTED)))
 		return STAGE_UDP_MEM;
 	if (checksum && checksum >= rest)
 		return STAGE_UDP_CSUM;
@@ -106,6 +108,7 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 	};
 
 	memcpy(facts.udp_mem, f->stack.udp_mem, sizeof(facts.udp_mem));
+	facts.udp_pages = &f->stack.udp_pages;
 	if (stage == STAGE_RCVBUF) {
 		uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
 		uint64_t read = s->reads_known ? s->reads : all;
@@ -135,7 +138,7 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 	char subject[32];
 	const struct about about = {CHECK_SOCKET, subject, s->lost};
 	const char *state = buffer_state(f, s);
-	enum stage stage = stage_of_drops(f);
+	enum stage stage = stage_of_drops(f, s);
 	struct binds b = {};
 
 	snprintf(subject, sizeof(subject), "port %u", s->port);

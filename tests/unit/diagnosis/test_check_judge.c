@@ -250,6 +250,7 @@ static void memory(struct host *h, int step)
 	h->f.socks.at[0].lost = h->f.socks.at[0].drops = 20;
 	move(h, "here", "Udp:RcvbufErrors", 10);
 	move(h, "here", "Udp:MemErrors", 10 + step);
+	h->f.stack.udp_pages = 2000; /* of 3000 */
 	move(h, "here", "Udp:InErrors", 20 + step);
 }
 
@@ -310,9 +311,14 @@ static void receive_queues(struct host *h, int step)
 	h->f.link[0].irq[3].moving = true;
 }
 
+static void uncounted(struct host *h, int step)
+{
+	h->f.socks.at[0].lost = 9 + (unsigned)step; /* and Udp:InErrors stands still */
+}
+
 static void used_up(struct host *h, int step)
 {
-	h->f.socks.at[0].lost = 50;
+	h->f.socks.at[0].lost = 5;
 	h->f.stack.udp_pages = 2849 + (unsigned)step; /* of 3000 */
 }
 
@@ -361,6 +367,7 @@ CASE(bounds)
 		{"nic-irq", busy_queue, false},
 		{"nic-irq", receive_queues, false},
 		{"udp-mem", used_up, false},
+		{"udp-mem-cgroup", uncounted, false},
 		{"qdisc", queue_of_one, true},
 		{"mtu-mismatch", larger_port, false},
 	};
@@ -548,7 +555,7 @@ CASE(drops_of_a_socket)
 		uint64_t full, memory, checksum, errors;
 		enum stage stage;
 	} rows[] = {
-		{0, 0, 0, 0, STAGE_RCVBUF},	   {10, 10, 0, 20, STAGE_RCVBUF},
+		{0, 0, 0, 0, STAGE_UDP_MEM},	   {10, 10, 0, 20, STAGE_RCVBUF},
 		{5, 0, 0, 10, STAGE_RCVBUF},	   {5, 0, 0, 11, STAGE_SOCKET_FILTER},
 		{5, 3, 3, 16, STAGE_RCVBUF},	   {5, 3, 3, 17, STAGE_SOCKET_FILTER},
 		{0, 3, 4, 11, STAGE_UDP_CSUM},	   {0, 3, 4, 12, STAGE_SOCKET_FILTER},
