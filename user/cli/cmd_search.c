@@ -291,6 +291,10 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 	struct found found = {};
 	int rc = 0;
 
+	if (s->goals && s->most_trials)
+		log_info("at most %s of %s after the warm-up; --time-limit ends it sooner",
+			 fmt_many(s->most_trials, "trial"),
+			 fmt_ns((uint64_t)(s->goal[0].final_s * 1e9)));
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
 		rc = search_run(s, &found, err);
 		report_next(report, &o->run, "");
