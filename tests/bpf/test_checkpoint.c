@@ -4,8 +4,10 @@
 
 #include "cases.h"
 #include "bpf/helpers.h"
+#include "host/load.h"
 #include "trace_abi.h"
 #include "checkpoint.skel.h"
+#include "checkpoint_old.skel.h"
 
 #define WINDOW	(2 * TRACE_PAGE_SIZE)
 #define STREAMS 2
@@ -16,10 +18,10 @@ static struct checkpoint_bpf *skel;
 static uint8_t *seen;
 static int tx, rx;
 
-static int open_skel(void **state)
+static int load_skel(trace_elf_bytes *old)
 {
-	skel = checkpoint_bpf__open();
-	if (!skel)
+	skel = calloc(1, sizeof(*skel));
+	if (!skel || checkpoint_bpf__create_skeleton(skel) || trace_open(skel->skeleton, old))
 		return -1;
 	skel->rodata->cfg = (struct trace_config){
 		.base = TEST_BASE,
@@ -33,8 +35,16 @@ static int open_skel(void **state)
 	bpf_program__set_autoload(skel->progs.rx_device, true);
 	bpf_program__set_autoload(skel->progs.bridge_in, true);
 	bpf_program__set_autoload(skel->progs.bridge_out, true);
-	if (checkpoint_bpf__load(skel))
-		return -1;
+	return checkpoint_bpf__load(skel);
+}
+
+static int open_skel(void **state)
+{
+	if (load_skel(NULL)) { /* Linux before 6.2 */
+		checkpoint_bpf__destroy(skel);
+		if (load_skel(checkpoint_old_bpf__elf_bytes))
+			return -1;
+	}
 	seen = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skel->maps.seen),
 		    0);
 	tx = bpf_program__fd(skel->progs.tx_device);
