@@ -430,7 +430,7 @@ CASE(probes)
 		assert_false(probe_take(at, 7, 0, &from));
 		probe_send(by, &to, 6); /* of somebody else */
 		probe_send(by, &to, 7);
-		assert_true(probe_take(at, 7, 1000, &from));
+		assert_true(probe_take(at, 7, 10000, &from));
 		assert_int_equal(from.family, to.family);
 		assert_int_equal(from.port, self.port);
 		assert_memory_equal(&from.ip6, &to.ip6, sizeof(to.ip6));
