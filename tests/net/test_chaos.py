@@ -679,7 +679,7 @@ def guard_and_owner_killed():
         assert sysctl(FLOW_LIMIT) != before
         result = pktledger("run", "-c", "1")
         assert sysctl(FLOW_LIMIT) == before, result
-        assert f"put {FLOW_LIMIT} back" in result.err, result
+        assert f"{FLOW_LIMIT} is '{' '.join(before)}' again" in result.err, result
 
 
 # Nobody reads
