@@ -699,6 +699,8 @@ static void print_pair(struct page *p, struct json_object *pair)
 	p->markup = markup;
 	page_cell(p, STYLE_PLAIN, share > 0 && share < 0.0001 ? "<0.01 %" : lost);
 	page_name(p, json_get_text(pair, "stage"));
+	if (json_get(pair, "tx_pps")) /* which may be less than the rate that was asked for */
+		page_words(p, STYLE_DIM, "%s", fmt_rate(json_get_double(pair, "tx_pps")));
 	if (json_get_bool(pair, "balanced"))
 		return;
 	if (p->html)
@@ -730,6 +732,8 @@ struct json_object *matrix_of_points(struct json_object *end, const char *first,
 		json_put_text(pair, "stage", json_get_text(point.item, "stage"));
 		json_put_double(pair, "lost_share",
 				json_get_double(json_get(point.item, "lost_share"), "median"));
+		json_put_double(pair, "tx_pps",
+				json_get_double(json_get(point.item, "tx_pps"), "median"));
 		json_put_double(pair, "sent",
 				json_get_double(json_get(point.item, "delivered"), "median") +
 					json_get_double(json_get(point.item, "dropped"), "median"));

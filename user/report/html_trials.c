@@ -468,7 +468,7 @@ void html_trials(struct html *h, struct json_object *doc)
 		html_section_end(h);
 	}
 	html_section(h, "Trials",
-		     "as long as packets were sent a second, split by where they went");
+		     "each bar is what was sent a second, split by where it went");
 	put_summaries(h, end);
 	html_put(h, "<ul class=\"legend\">");
 	html_chart_legend(h, "flow", "delivered", "");
