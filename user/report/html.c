@@ -508,7 +508,7 @@ static void put_host(struct html *h, const char *name, struct json_object *env)
 					       {"cpus_allowed", "CPUs allowed"},
 					       {"cgroup_cpus", "CPUs by cgroup quota"},
 					       {"governor", "governor"},
-					       {"numa_nodes", "NUMA nodes"}};
+					       {"numa_nodes", "NUMA node list"}};
 	struct json_object *sysctls = json_get(env, "sysctls");
 	struct page p = page_open_html(h);
 
