@@ -18,7 +18,7 @@
 
 #define LEN	  100 /* payload */
 #define SETTLE_NS 5000000000ULL
-#define PATIENT_S 10 /* for what must come */
+#define PATIENT_S 10	       /* for what must come */
 #define SHORT_NS  300000000ULL /* where it does not balance */
 
 static uint16_t port; /* others may run the same test, and the balance is of the whole host */

@@ -20,11 +20,11 @@
 #include "helpers.h"
 #include "pair.h"
 
-#define COUNT	  200
-#define PAYLOAD	  100
-#define ROOM	  (8 << 20)
-#define SECOND	  1000000000ULL
-#define LATEST_NS (20 * SECOND)
+#define COUNT	     200
+#define PAYLOAD	     100
+#define ROOM	     (8 << 20)
+#define SECOND	     1000000000ULL
+#define LATEST_NS    (20 * SECOND)
 #define LARGE_WINDOW (8 << 20)
 
 static const struct fates_numbers numbers = {TEST_BASE, TRACE_PAGE_SIZE, TEST_STREAM, 2};

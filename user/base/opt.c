@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* A closed set is spelled out in an error where it is no longer than this, else `help` is named. */
 #define VALUES_INLINE 80
 
@@ -156,8 +155,8 @@ static int complain_value(const struct opt *opt, const char *who, const char *te
 	unsigned n = 0;
 
 	quote(quoted, text);
-	snprintf(hint, sizeof(hint), "the value help lists them: %s "
-				     "help", opt->required ? "the word" : who);
+	snprintf(hint, sizeof(hint), "the value help lists them: %s help",
+		 opt->required ? "the word" : who);
 	for (const struct opt_value *v = opt->values; v->name && n < OPT_TEXT_MAX; v++) {
 		if (at < sizeof(list))
 			at += snprintf(list + at, sizeof(list) - at, "%s%s", n ? ", " : "",
@@ -519,8 +518,8 @@ static int check_complete(struct parser *p, struct error *err)
 			if (o->excludes && opt_given(p->seen, o) &&
 			    find(p->cmd, o->excludes, strlen(o->excludes), 0, &other) &&
 			    opt_given(p->seen, other.opt))
-				return error_usage(err, p->hint, "--%s and --%s cannot be given "
-								 "together",
+				return error_usage(err, p->hint,
+						   "--%s and --%s cannot be given together",
 						   o->name, o->excludes);
 		}
 	}

@@ -233,9 +233,9 @@ static void take_tcp(struct export *e)
 		return;
 	e->tcp_error = tcp_account_look(e->tcp, &e->balance);
 	if (e->tcp_error)
-		log_error("cannot read the balance of TCP: %s; its metrics stay at their last "
-			  "values",
-			  strerror(-e->tcp_error));
+		log_error(
+			"cannot read the balance of TCP: %s; its metrics stay at their last values",
+			strerror(-e->tcp_error));
 	else
 		metrics_tcp(e->metrics, &e->balance);
 }
@@ -360,8 +360,8 @@ static const struct opt_need needs[] = {
 
 static const struct opt_example examples[] = {
 	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
-	{"export --listen [::]", "for a Prometheus elsewhere; everybody who can reach the port can "
-				 "read it"},
+	{"export --listen [::]",
+	 "for a Prometheus elsewhere; everybody who can reach the port can read it"},
 	{"export --listen :: --tls-cert cert --tls-key key --token-file token",
 	 "by HTTPS, for clients that have the token"},
 	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",

@@ -141,11 +141,11 @@ static int list(struct json_out *json, struct error *err)
 		printf("%-20s %-8s %2u queue%s  mtu %u%s\n", json_get_text(lab, "name"),
 		       json_get_text(lab, "topology"), (unsigned)queues, queues == 1 ? " " : "s",
 		       (unsigned)json_get_u64(lab, "mtu"),
-		       !json_get_bool(lab, "finished") ? "  (lab up did not finish: remove it with "
-							 "lab down)"
-		       : json_get_bool(lab, "whole")   ? ""
-						       : "  (a namespace is missing: remove it "
-							 "with lab down)");
+		       !json_get_bool(lab, "finished")
+			       ? "  (lab up did not finish: remove it with lab down)"
+		       : json_get_bool(lab, "whole")
+			       ? ""
+			       : "  (a namespace is missing: remove it with lab down)");
 	}
 	json_out_once(json, "labs", labs);
 	return rc;

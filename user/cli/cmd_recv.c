@@ -79,8 +79,8 @@ static const struct opt serve_opts[] = {
 	 .help = "serve, by TLS, only clients that have the same token: the first line of FILE, 32 "
 		 "to 256 bytes"},
 	{"new-token", 0, OPT_STRING, AT(new_token), .metavar = "FILE", .excludes = "token-file",
-	 .default_text = "none", .help = "make FILE, which must not exist yet, with a new token, "
-					 "and use it"},
+	 .default_text = "none",
+	 .help = "make FILE, which must not exist yet, with a new token, and use it"},
 	{"insecure", 0, OPT_FLAG, AT(insecure), .excludes = "token-file",
 	 .help = "serve everybody who reaches the address, unencrypted"},
 	{"max-rate", 0, OPT_RATE, AT(max_rate),
@@ -247,8 +247,8 @@ static int check_max_rate(const struct rate *max, struct error *err)
 static int check_listen(const struct recv_options *o, struct error *err)
 {
 	if (o->listen.port)
-		return error_usage(err, "give the port by "
-					"--control-port", "--listen takes no port");
+		return error_usage(err, "give the port by --control-port",
+				   "--listen takes no port");
 	if (o->new_token && o->insecure)
 		return error_usage(err, "leave one of them out",
 				   "--insecure asks for no token, and --new-token makes one");
@@ -316,9 +316,9 @@ static int serve_stdio(const struct recv_options *o, struct error *err)
 	if (o->global.json || o->global.json_lines)
 		return error_usage(err, "leave it out", "with --stdio, stdout is for `run --to`");
 	if (isatty(STDIN_FILENO))
-		return error_usage(err, "start `pktledger run --to USER@HOST` on the other host",
-				   "--stdio is for a program at the other end, and stdin is a "
-				   "terminal");
+		return error_usage(
+			err, "start `pktledger run --to USER@HOST` on the other host",
+			"--stdio is for a program at the other end, and stdin is a terminal");
 	if (check_serve(o, err) || check_max_rate(&o->max_rate, err) ||
 	    caps_require(&cmd_recv, "--stdio", err))
 		return 0;

@@ -139,9 +139,8 @@ static void show_damage(const struct ledgers_file *f)
 	unsigned long long others = s->bad - s->cut;
 
 	if (s->cut)
-		log_warn("%s is cut off in line %llu, at byte %llu: what is before that is "
-			 "used", f->path,
-			 (unsigned long long)s->cut_line, (unsigned long long)s->cut_at);
+		log_warn("%s is cut off in line %llu, at byte %llu: what is before that is used",
+			 f->path, (unsigned long long)s->cut_line, (unsigned long long)s->cut_at);
 	if (others)
 		log_warn("%s: %s not match the checksum (the first: line %llu); the rest is used",
 			 f->path, fmt_many(others, "line does|lines do"),
@@ -161,8 +160,8 @@ static int nothing(const struct load_spec *window, const struct ledgers_file *f,
 	snprintf(hint, sizeof(hint), "%.80s has %u, from %s to %s", f->path, f->documents,
 		 when_text(f->from_ns, true), when_text(f->to_ns, true));
 	if (window->number)
-		return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no run or trace "
-								     "with the number %llu",
+		return error_set(err, STATUS_FAILED, -ENODATA, hint,
+				 "there is no run or trace with the number %llu",
 				 (unsigned long long)window->number);
 	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
 			 window->expr ? "no packet of this time matches"

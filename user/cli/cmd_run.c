@@ -161,9 +161,8 @@ static int check_ports(const struct run_options *o, struct error *err)
 	};
 
 	if (spec->lab && spec->topology_set)
-		return error_usage(err, "leave --topology out", "the lab '%s' has a topology "
-								"already",
-				   spec->lab);
+		return error_usage(err, "leave --topology out",
+				   "the lab '%s' has a topology already", spec->lab);
 	if (contradiction_check(list, err))
 		return -EINVAL;
 	if (!in_lab(o))
@@ -292,8 +291,8 @@ static const struct opt_example examples[] = {
 	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
 	{"run --imix simple --rate 100k --reorder 1%",
 	 "several sizes, some packets late on purpose"},
-	{"run --preset million -t 2", "the steps up to a million packets a second, two seconds "
-				      "each"},
+	{"run --preset million -t 2",
+	 "the steps up to a million packets a second, two seconds each"},
 	{"run --to root@198.18.0.2 --rate 100k", "to another host: ssh starts pktledger there"},
 	{"run --to tls://198.18.0.2 --token-file token --rate 100k",
 	 "to a host on which `recv --serve` runs"},

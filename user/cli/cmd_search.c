@@ -111,12 +111,10 @@ static int check(const struct search_options *o, struct error *err)
 		{t->count_set, "-c cannot be given to a search: the length of its trials is a time",
 		 "-t is the time of a trial"},
 		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
-		{o->run.limits.n, "--limit cannot be given to a search, which finds the limit "
-				  "itself",
-		 NULL},
-		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search would count as "
-					"lost",
-		 NULL},
+		{o->run.limits.n,
+		 "--limit cannot be given to a search, which finds the limit itself", NULL},
+		{t->spec.shape.gap > 0,
+		 "--gap leaves packets out, which a search would count as lost", NULL},
 		{(o->run.ports.n || o->run.far.target.to.family) && !o->search.max_set,
 		 "outside a lab a search needs --max-rate", "add --max-rate"},
 		{o->search.min.unit == RATE_MAX ||
@@ -245,13 +243,13 @@ static void check_found(const struct json_object *end, struct error *err)
 			  *found_culprit(rate) ? " at " : "", found_culprit(rate));
 	}
 	if (json_get_bool(end, "noise"))
-		error_set(err, STATUS_FAILED, -EDOM,
-			  "stop other work on this host, or try --nice -20, or longer trials with "
-			  "-t",
-			  "noise: some trials lost packets from %s on, and others lost none up to "
-			  "%s; the search ends because it cannot distinguish such noise from loss",
-			  fmt_rate(json_get_double(end, "lost_from_pps")),
-			  fmt_rate(json_get_double(end, "held_to_pps")));
+		error_set(
+			err, STATUS_FAILED, -EDOM,
+			"stop other work on this host, or try --nice -20, or longer trials with -t",
+			"noise: some trials lost packets from %s on, and others lost none up to "
+			"%s; the search ends because it cannot distinguish such noise from loss",
+			fmt_rate(json_get_double(end, "lost_from_pps")),
+			fmt_rate(json_get_double(end, "held_to_pps")));
 	else if (json_get_bool(end, "out_of_trials"))
 		error_set(err, STATUS_FAILED, -ETIME, "give a larger --max-trials",
 			  "the search did not finish within --max-trials");
@@ -369,8 +367,8 @@ static const struct search_options defaults = {
 
 static const struct opt_example examples[] = {
 	{"search", "the rates without loss, and with hardly any, of a socket in a lab"},
-	{"search -t 200ms --precision 2%", "the same with shorter trials: faster, and less "
-					   "precise"},
+	{"search -t 200ms --precision 2%",
+	 "the same with shorter trials: faster, and less precise"},
 	{"search --rx xsk --size 64 --max-rate 2M", "AF_XDP, smallest frames"},
 	{"search --rfc2544 --rcvbuf 4m", "as RFC 2544 has it; a trial takes a minute"},
 	{"search --mrr -j", "what gets through at full speed"},

@@ -91,8 +91,8 @@ static int check_flags(const void *arg, const struct point *point, const void *o
 		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
 		    *(const bool *)((const char *)options + ref->base + ref->opt->offset))
 			return error_usage(err, "leave it to --vary",
-					   "--%s is given, so --vary cannot switch it "
-					   "off", ref->opt->name);
+					   "--%s is given, so --vary cannot switch it off",
+					   ref->opt->name);
 	}
 	return 0;
 }

@@ -658,15 +658,15 @@ static const struct opt_example examples[] = {
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "what trace shows, full screen, along the path of a packet",
-	.description = "Shows the path of a packet from the device to the socket and back, with "
-		       "what is lost at each stage now, the last minute, and the sockets, "
-		       "interfaces, processes or flows that lose most. Losses and traffic are "
-		       "those of all network namespaces, or of the one that --netns names; n shows "
-		       "only the namespace of the chosen row, n again all. g changes what rows are "
-		       "grouped by, s the column that they are sorted by, / filters rows by a "
-		       "text, Enter opens the chosen row with what to do about it and its last "
-		       "packets, ? shows all keys, q quits. Counts are those of `trace`; where "
-		       "there is no terminal, or a dumb one, its lines are printed instead.",
+	.description =
+		"Shows the path of a packet from the device to the socket and back, with what is "
+		"lost at each stage now, the last minute, and the sockets, interfaces, processes "
+		"or flows that lose most. Losses and traffic are those of all network namespaces, "
+		"or of the one that --netns names; n shows only the namespace of the chosen row, n "
+		"again all. g changes what rows are grouped by, s the column that they are sorted "
+		"by, / filters rows by a text, Enter opens the chosen row with what to do about it "
+		"and its last packets, ? shows all keys, q quits. Counts are those of `trace`; "
+		"where there is no terminal, or a dumb one, its lines are printed instead.",
 	.groups = top_groups,
 	.args = expr_arg,
 	.defaults = &defaults,

@@ -761,8 +761,8 @@ static const struct opt_example examples[] = {
 	 "of one protocol, while a command runs"},
 	{"trace --by process,netns", "whose packets they are"},
 	{"trace --balance udp port 5060", "does the application get all that arrives for it?"},
-	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait until that many "
-									  "are lost"},
+	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit",
+	 "wait until that many are lost"},
 	{"trace --counters -i eth0", "also the rates of devices, queues and counters"},
 	{"trace --events -c 10", "the next ten that are lost, each on a line"},
 	{"trace --events -w lost.pcapng udp port 5060", "each packet, as text and for Wireshark"},
@@ -776,12 +776,12 @@ const struct command cmd_trace = {
 	.name = "trace",
 	.summary = "shows live what this host drops: where, why, and whose packets",
 	.synopsis = "[options] [EXPR] [-- COMMAND]",
-	.description = "Shows what the kernel drops on this host, in all network namespaces: the "
-		       "stage on the packet's path, the kernel's reason and function, interface, "
-		       "namespace, and, if a socket dropped it, that socket and its process. Drops "
-		       "at a stage with a question mark may be no loss. Drops that are none, such "
-		       "as multicast to a group that nobody here has joined, are only summed up, "
-		       "as benign.",
+	.description =
+		"Shows what the kernel drops on this host, in all network namespaces: the "
+		"stage on the packet's path, the kernel's reason and function, interface, "
+		"namespace, and, if a socket dropped it, that socket and its process. Drops at a "
+		"stage with a question mark may be no loss. Drops that are none, such as multicast "
+		"to a group that nobody here has joined, are only summed up, as benign.",
 	.groups = trace_groups,
 	.args = trace_args,
 	.defaults = &defaults,

@@ -68,9 +68,8 @@ static int parse_length(const char *value, void *field, struct error *err)
 	int rc = strcmp(value, "best") ? num_size(value, &bytes) : 0;
 
 	if (rc || (bytes != LENGTH_BEST && (bytes < 1 || bytes > UINT16_MAX)))
-		return error_usage(err, NULL, "'%s' is neither a size from 1 to %u nor "
-					      "`best`", value,
-				   UINT16_MAX);
+		return error_usage(err, NULL, "'%s' is neither a size from 1 to %u nor `best`",
+				   value, UINT16_MAX);
 	*(uint64_t *)field = bytes;
 	return 0;
 }
@@ -302,10 +301,10 @@ static int parse_share(const char *value, void *field, struct error *err)
 
 static int parse_reorder(const char *value, void *field, struct error *err)
 {
-	return explain(reorder_parse(value, field), value,
-		       "not a share of the packets with an extent from 1 to 255 (examples: 1%, "
-		       "0.5%:8)",
-		       err);
+	return explain(
+		reorder_parse(value, field), value,
+		"not a share of the packets with an extent from 1 to 255 (examples: 1%, 0.5%:8)",
+		err);
 }
 
 const struct opt shape_opts[] = {
@@ -347,8 +346,8 @@ const struct opt shape_opts[] = {
 	 .parse = parse_reorder, .default_text = "none",
 	 .help = "send this share of packets late, after the next EXTENT (1)"},
 	{"gap", 0, OPT_CUSTOM, AT(spec.shape.gap), .metavar = "SHARE", .parse = parse_share,
-	 .default_text = "none", .help = "leave out this share of the numbers: they are not "
-					 "attempted"},
+	 .default_text = "none",
+	 .help = "leave out this share of the numbers: they are not attempted"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
 	 .help = "send the frames of a capture: with its timing unless --rate is given, once "
 		 "unless --count is"},
@@ -419,8 +418,8 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		 "--profile onoff needs a --rate for its bursts", "for example --rate 100k"},
 		{has_schedule(t) && !t->pcap && t->rate_set,
 		 "--rate and this --profile cannot be given together", NULL},
-		{spec->flows > SRC_PORTS && !headers, "--flows: one source address has ports for "
-						      "25000 flows",
+		{spec->flows > SRC_PORTS && !headers,
+		 "--flows: one source address has ports for 25000 flows",
 		 "add source addresses: --src-addr RANGE"},
 		{s->burst > 1 && !t->rate_set && !t->profile.kind, "--burst needs a rate",
 		 "for example --rate 100k"},
@@ -433,11 +432,11 @@ static int check_shape(const struct traffic_options *t, const struct run_spec *s
 		return -EINVAL;
 	if (s->frames && !spec->tx->shapes &&
 	    !(spec->tx->sources && !beyond_ranges(t, spec) && !s->dst_addr.n && !s->dst_port.n))
-		return error_usage(err, "use --tx xsk or --tx socket",
-				   "--tx %s sends packets that are all alike: of the options of "
-				   "traffic shape it takes --profile, --burst, --src-addr and "
-				   "--src-port only",
-				   spec->tx->name);
+		return error_usage(
+			err, "use --tx xsk or --tx socket",
+			"--tx %s sends packets that are all alike: of the options of traffic shape "
+			"it takes --profile, --burst, --src-addr and --src-port only",
+			spec->tx->name);
 	return 0;
 }
 

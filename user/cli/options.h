@@ -59,7 +59,7 @@ struct traffic_options {
 	struct run_spec spec;
 	int tx, rx; /* enum tx_choice, rx_choice */
 	bool count_set, rate_set;
-	bool timed; /* without a rate, too, what takes a time by default */
+	bool timed;    /* without a rate, too, what takes a time by default */
 	uint64_t size; /* frame with FCS; 0: not given */
 	uint64_t length;
 	struct rate_plan profile;
@@ -89,7 +89,7 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
 /* Rows of what an experiment needs, beside its lab. */
 #define EXPERIMENT_NEEDS                                                                           \
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets"}, {OPT_CAP(BPF), "to load its programs"},          \
-		{OPT_CAP(PERFMON), "for programs that trace drops"},                             \
+		{OPT_CAP(PERFMON), "for programs that trace drops"},                               \
 	{                                                                                          \
 		OPT_CAP(SYSLOG), "to read names of kernel functions"                               \
 	}
@@ -232,7 +232,7 @@ int trace_lines(const struct live_options *o, struct error *err);
 #define TRACE_NEEDS                                                                                \
 	{OPT_CAP(BPF), "to load its programs", .keeps = "before Linux 5.19, to read its own maps", \
 	 .before = OPT_KERNEL(5, 19)},                                                             \
-		{OPT_CAP(PERFMON), "for programs that trace drops"},                             \
+		{OPT_CAP(PERFMON), "for programs that trace drops"},                               \
 		{OPT_CAP(SYSLOG), "to read names of kernel functions",                             \
 		 .without = "places and some stages are not known"},                               \
 		{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",                      \

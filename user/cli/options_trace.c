@@ -135,10 +135,10 @@ int balance_whole(const struct live_options *o, bool tcp, struct error *err)
 				   "sockets do not know the tunnel");
 	if (!part)
 		return 0;
-	return error_usage(err, "narrow EXPR instead",
-			   "%s and --balance cannot be given together: a part of the losses does "
-			   "not balance",
-			   part);
+	return error_usage(
+		err, "narrow EXPR instead",
+		"%s and --balance cannot be given together: a part of the losses does not balance",
+		part);
 }
 
 int balance_spec(const struct live_options *o, const char *command, struct flow_expressions *flow,

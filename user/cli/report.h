@@ -38,8 +38,7 @@ void outputs_close(struct outputs *o, struct error *err);
 	{OPT_CAP(BPF), what, .when = "--ledger"},                                                  \
 		{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},                            \
 		{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},        \
-		{OPT_CAP(BPF), "to load programs that trace drops",                                \
-		 .without = ONE_END_UNTRACED},                                                     \
+		{OPT_CAP(BPF), "to load programs that trace drops", .without = ONE_END_UNTRACED},  \
 		{OPT_CAP(PERFMON), "for the same", .without = ONE_END_UNTRACED},                   \
 	{                                                                                          \
 		OPT_CAP(SYSLOG), "to read names of kernel functions", .without = ONE_END_UNTRACED  \

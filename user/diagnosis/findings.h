@@ -29,14 +29,14 @@ struct finding_facts {
 	unsigned ttl;	  /* of the packets sent */
 	unsigned mtu;	  /* of the device in the way */
 
-	double arrival_pps;   /* at the socket, while packets arrived */
-	double read_pps;      /* what the application read meanwhile */
-	uint64_t rcvbuf;      /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
-	uint64_t rmem_max;    /* net.core.rmem_max, bytes */
-	uint64_t truesize;    /* bytes a packet takes in the queue: sk_rmem / packets waiting */
-	uint64_t udp_mem[3];  /* net.ipv4.udp_mem, pages */
+	double arrival_pps;  /* at the socket, while packets arrived */
+	double read_pps;     /* what the application read meanwhile */
+	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
+	uint64_t rmem_max;   /* net.core.rmem_max, bytes */
+	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
+	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
 	const uint64_t *udp_pages; /* in use, of the whole host; NULL: not known */
-	uint64_t tcp_rmem[3]; /* net.ipv4.tcp_rmem, bytes */
+	uint64_t tcp_rmem[3];	   /* net.ipv4.tcp_rmem, bytes */
 	/* Of conntrack: packets without an entry, while it was full; entries now, and at most. */
 	uint64_t conntrack_drops, conntrack_used, conntrack_max;
 	uint64_t conntrack_clashes; /* packets whose new entry clashed with another */

@@ -497,10 +497,10 @@ const struct finding_row finding_rows[] = {
 	 "group, refused the packet: meant so, as a rule.",
 	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed"},
 	{STAGE_UDP_MEM, "udp-mem-cgroup", WHEN_UDP_FREE, SEVERITY_WARNING, PROOF_DATA,
-	 "No memory was left for a UDP socket[ of {process}], although its receive buffer had room: "
-	 "its memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
-	 "The kernel found no memory for the packet. The sockets of a memory cgroup (a container, a "
-	 "unit of systemd) count towards its limit, and those of the whole host towards "
+	 "No memory was left for a UDP socket[ of {process}], although its receive buffer had "
+	 "room: its memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
+	 "The kernel found no memory for the packet. The sockets of a memory cgroup (a container, "
+	 "a unit of systemd) count towards its limit, and those of the whole host towards "
 	 "net.ipv4.udp_mem, of which less than half is in use now. A larger receive buffer makes "
 	 "it worse.",
 	 .evidence = LOST "; all UDP sockets have {udp_pages} of {udp_pages_max} pages now",

@@ -653,8 +653,8 @@ static int parse_offset(const char *text, struct balance_numbering *n, struct er
 		good = fields < LENGTH(value) &&
 		       !num_u64(field, least[fields], most[fields], &value[fields]);
 	if (!good || fields < 2)
-		return error_usage(err, HINT, "'%s' does not say where the sequence number "
-					      "is", text);
+		return error_usage(err, HINT, "'%s' does not say where the sequence number is",
+				   text);
 	offset = value[0];
 	bytes = value[1];
 	step = value[2];

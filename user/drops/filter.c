@@ -665,8 +665,8 @@ const char *filter_l3_refusal(const struct filter *f)
 int filter_check_inner(const struct filter *f, struct error *err)
 {
 	static const char *const outer[] = {"vxlan", "geneve"}; /* keywords for a tunnel itself */
-	static const char hint[] = "use what IP and the protocols in it have: host, net, port, "
-				   "proto, ip[..], udp[..]";
+	static const char hint[] =
+		"use what IP and the protocols in it have: host, net, port, proto, ip[..], udp[..]";
 
 	for (unsigned i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
 		if (filter_has_word(f->expression, outer[i]))

@@ -273,9 +273,8 @@ void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		snprintf(out->problem, sizeof(out->problem),
 			 "rules are listed in %d network namespaces only", NAMESPACES);
 	} else if (get_lists(n, p, ns, timeout_ms)) {
-		snprintf(out->problem, sizeof(out->problem), "nft did not list the rules within %d "
-							     "ms",
-			 timeout_ms);
+		snprintf(out->problem, sizeof(out->problem),
+			 "nft did not list the rules within %d ms", timeout_ms);
 	} else {
 		if (!p->failed)
 			nftlist_compare(&p->before, &p->after, hook, out);

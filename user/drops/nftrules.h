@@ -42,7 +42,7 @@ struct nft_rule {
 struct nft_result {
 	struct nft_rule rule[NFT_RULES]; /* those that moved first, most packets first */
 	unsigned n;
-	bool late;	   /* the first list is of after nftrules_wait(): what moved before is not known */
+	bool late; /* the first list is of after nftrules_wait(): what moved before is not known */
 	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };
@@ -60,7 +60,8 @@ int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
 
 bool nftrules_known(struct nftrules *n, uint32_t inum); /* was noted */
 
-/* Waits until all first lists are there, at most so long. False: they are not. What comes is late. */
+/* Waits until all first lists are there, at most so long. False: they are not. What comes is late.
+ */
 bool nftrules_wait(struct nftrules *n, int timeout_ms);
 
 /*

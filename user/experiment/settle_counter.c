@@ -158,8 +158,8 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 	unseen = smaller(res->unaccounted - losses->suppressed, moved - shown);
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
-		 "ReasmTimeout counted %s, events %llu: the timer may have run "
-		 "on top of PID 1, where this kernel skips tracing programs",
+		 "ReasmTimeout counted %s, events %llu: the timer may have run on top of PID 1, "
+		 "where this kernel skips tracing programs",
 		 fmt_many(moved, "datagram"), (unsigned long long)shown);
 }
 

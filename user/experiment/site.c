@@ -421,8 +421,7 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 		scope[n++] = (struct counters_scope){middle, &lab->router_ns, between, what};
 	rc = counters_read(c, scope, n);
 	if (rc)
-		return error_errno(err, STATUS_FAILED, rc,
-				   "check that the interface still exists",
+		return error_errno(err, STATUS_FAILED, rc, "check that the interface still exists",
 				   "cannot read the counters");
 	add_engine_counters(s, c);
 	return 0;

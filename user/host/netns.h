@@ -95,10 +95,10 @@ int netns_sysctl_write(const struct netns *ns, const char *path, const char *val
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n);
 
 /*
- * Runs argv[0] (as netns_exec_finds() does) in the namespace and waits for it, `input` on its stdin (may be
- * NULL), stdout discarded. -EIO if it fails: the first line of its stderr is in `err`. May be
- * called with other threads running. `lock`: a descriptor that it holds as well, for a program that
- * works on when we are killed; or -1.
+ * Runs argv[0] (as netns_exec_finds() does) in the namespace and waits for it, `input` on its stdin
+ * (may be NULL), stdout discarded. -EIO if it fails: the first line of its stderr is in `err`. May
+ * be called with other threads running. `lock`: a descriptor that it holds as well, for a program
+ * that works on when we are killed; or -1.
  */
 int netns_exec(const struct netns *ns, char *const argv[], const char *input, int lock,
 	       struct error *err);

@@ -129,12 +129,12 @@ static void put_residual(struct json_object *list, const struct flow_balance *b)
 	const uint64_t copied = multicast(b), n = b->doubt[DOUBT_RESIDUAL];
 
 	if (b->unaccounted > 0)
-		json_add_line(list,
-			      "%s seen nowhere after arriving: in a queue below the sockets, taken "
-			      "by a part of the kernel that reads without recv() (of a tunnel, "
-			      "--inner follows what is in them), or lost where the kernel reports "
-			      "nothing",
-			      fmt_many(n, "datagram was|datagrams were"));
+		json_add_line(
+			list,
+			"%s seen nowhere after arriving: in a queue below the sockets, taken by a "
+			"part of the kernel that reads without recv() (of a tunnel, --inner "
+			"follows what is in them), or lost where the kernel reports nothing",
+			fmt_many(n, "datagram was|datagrams were"));
 	else
 		json_add_line(list, "%s more ended than were seen coming: %s%s", fmt_count(n),
 			      copied ? fmt_count(copied) : "",
@@ -154,12 +154,10 @@ static const struct {
 			     "read that may be the flow's or others': datagrams of both come to "
 			     "that port in the same length; an EXPR that takes all that the socket "
 			     "gets can be balanced"},
-	[DOUBT_UNPLACED] = {"read",
-			    "returned less than any datagram that came: the reader's buffer is "
-			    "shorter, so whose it was is not known"},
-	[DOUBT_UNSIZED] = {"read",
-			   "returned several merged datagrams (UDP_GRO) of different sizes, so how "
-			   "many is not known"},
+	[DOUBT_UNPLACED] = {"read", "returned less than any datagram that came: the reader's "
+				    "buffer is shorter, so whose it was is not known"},
+	[DOUBT_UNSIZED] = {"read", "returned several merged datagrams (UDP_GRO) of different "
+				   "sizes, so how many is not known"},
 	[DOUBT_ELSEWHERE] = {"datagram was|datagrams were",
 			     "read in a namespace into which none was seen coming: something moves "
 			     "packets past the checkpoints"},
@@ -197,9 +195,8 @@ static void put_before(struct json_object *list, const struct flow_balance *b)
 		json_add_line(list, "%s dropped here because fragments never came to this host",
 			      fmt_many(b->before, "datagram was|datagrams were"));
 	else if (b->sent && !b->entered)
-		json_add_line(list,
-			      "what became of what was sent the other host shows: `run --to`, "
-			      "or captures of both for `report`");
+		json_add_line(list, "what became of what was sent the other host shows: `run "
+				    "--to`, or captures of both for `report`");
 	else if (!b->facts.numbered)
 		json_add_line(list, "what was lost before this host is not seen without --seq");
 	else if (!s->streams)
@@ -226,8 +223,8 @@ static void put_arrived(struct json_object *list, const struct flow_balance *b)
 		json_add_line(list, "what arrived does not balance");
 	else if (b->arrived <= 0 && b->facts.benign)
 		json_add_line(list,
-			      "%s of the flow came and nothing here takes them: --all shows "
-			      "where they were discarded",
+			      "%s of the flow came and nothing here takes them: --all shows where "
+			      "they were discarded",
 			      fmt_many(b->facts.benign, "packet"));
 	else if (b->arrived <= 0 && b->sent)
 		json_add_line(list, "nothing of the flow arrived here, where it is sent");

@@ -493,8 +493,7 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 	put_value(&w, "events", &counter, NULL, m->own.events,
 		  "Drops that the kernel has reported, of any class.");
 	put_value(&w, "series", &gauge, NULL, m->series, "Time series that exist now.");
-	put_value(&w, "series_limit", &gauge, NULL, m->max,
-		  "Time series that may exist at most.");
+	put_value(&w, "series_limit", &gauge, NULL, m->max, "Time series that may exist at most.");
 	put_value(&w, "series_merged", &counter, NULL, m->merged,
 		  "Additions to the series of others, for want of room.");
 	put_value(&w, "series_expired", &counter, NULL, m->expired,

@@ -467,8 +467,7 @@ void html_trials(struct html *h, struct json_object *doc)
 		put_bars(h, end, "points");
 		html_section_end(h);
 	}
-	html_section(h, "Trials",
-		     "each bar is what was sent a second, split by where it went");
+	html_section(h, "Trials", "each bar is what was sent a second, split by where it went");
 	put_summaries(h, end);
 	html_put(h, "<ul class=\"legend\">");
 	html_chart_legend(h, "flow", "delivered", "");

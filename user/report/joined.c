@@ -104,7 +104,8 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 			.whole = s->whole,
 		};
 		if (st->base > STAMP_NUMBER_MASK)
-			return error_usage(err, NULL, "%s has a stream of numbers that no stamp holds",
+			return error_usage(err, NULL,
+					   "%s has a stream of numbers that no stamp holds",
 					   d->path);
 		st->tx = part_of(s->all, st->stream, 0, UINT64_MAX - 1);
 		st->first = st->base;
@@ -654,8 +655,8 @@ static void fill_received(struct joining *j)
 			      fmt_many(sum->late, "packet"));
 	if (sum->foreign)
 		json_add_line(j->notes,
-			      "%s could not be noted by the receiver: more streams came than "
-			      "it had room for (recv --streams), or more was lost at a stretch",
+			      "%s could not be noted by the receiver: more streams came than it "
+			      "had room for (recv --streams), or more was lost at a stretch",
 			      fmt_many(sum->foreign, "packet"));
 }
 

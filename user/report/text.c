@@ -732,8 +732,7 @@ static void put_recv(struct page *p, const struct json_object *end)
 		put_delays(p, end);
 	}
 	if (!json_get_length(end, "streams"))
-		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
-			  "no packet of pktledger arrived");
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "no packet of pktledger arrived");
 }
 
 void text_one_end(const struct print_view *v, const struct json_object *end)

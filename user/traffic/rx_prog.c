@@ -153,8 +153,8 @@ int rx_prog_attach(struct rx_prog *prog, const char *ifname, unsigned queues, st
 
 	if (queues > max)
 		return error_set(err, STATUS_UNABLE, -E2BIG,
-				 "reduce them (ethtool -L; in a lab -P or --queues), or use the engine "
-				 "socket",
+				 "reduce them (ethtool -L; in a lab -P or --queues), or use the "
+				 "engine socket",
 				 "%s has %u receive queues; the engine xsk serves %u", ifname,
 				 queues, max);
 	if (!ifindex)

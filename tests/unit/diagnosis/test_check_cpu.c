@@ -198,8 +198,7 @@ CASE_WITH(affinities, begin, end_tree)
 		{"0,4-6\n", "3\n", 3, true},   {"0,2-6,8\n", "3\n", 3, false},
 		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
 		{"1\n", NULL, 1, false},       /* no effective one is shown */
-		{"1\n", "", 1, false},
-		{"0-2\n", "3\n", 3, true},
+		{"1\n", "", 1, false},	       {"0-2\n", "3\n", 3, true},
 		{"0-3\n", NULL, -1, false},    {"0-3\n", "\n", -1, false}, /* it is not started */
 		{NULL, NULL, -1, false},
 	};

@@ -402,9 +402,8 @@ CASE(all_that_is_read)
 			 "echo link set d$i up; echo link set e$i up; done | ip -batch -"));
 	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
 	/* who is silent is asked for as long as this takes */
-	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/neigh/v-r0/mcast_solicit",
-					    "60"),
-			 0);
+	assert_int_equal(
+		netns_sysctl_write(&lab.router_ns, "net/ipv4/neigh/v-r0/mcast_solicit", "60"), 0);
 	assert_true(done(&lab.tx_ns, "ip link set lo up; ip addr replace 203.0.113.1/32 dev lo"));
 	fd[0] = socket_at(&lab.router_ns, SOCK_DGRAM, "127.0.0.1:7001", NULL);
 	fd[1] = socket_at(&lab.router_ns, SOCK_DGRAM, NULL, "127.0.0.1:7001");

@@ -213,10 +213,10 @@ CASE_WITH(what_is_not_given_up, open_site, close_site)
 	}
 	s.receiver = NULL;
 	s.fragments = false;
-	s.ledger.cause[0] = (struct ledger_cause){.raw.index = 1,
-						  .verdict.stage = STAGE_IP_FRAG,
-						  .named = {.stage = STAGE_IP_FRAG,
-							    .reason = "FRAG_REASM_TIMEOUT"}};
+	s.ledger.cause[0] = (struct ledger_cause){
+		.raw.index = 1,
+		.verdict.stage = STAGE_IP_FRAG,
+		.named = {.stage = STAGE_IP_FRAG, .reason = "FRAG_REASM_TIMEOUT"}};
 	s.ledger.n = 1;
 	assert_int_equal(site_name(&s), 0);
 	assert_int_equal(s.ledger.n, 1);

@@ -92,15 +92,15 @@ const struct fault_row faults_by_program[] = {
 	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
 	/* live frames wait in batches too, of the same CPU */
-	{"xdp:devmap", "an XDP program redirects a share, by a devmap, to a device that takes no "
-		       "frames", FAULT_VALUE_SHARE,
-	 NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE, .not_tx = "xdp", .programs = PROGRAM(XDP),
-	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE}, .plan = plan_native_xdp},
+	{"xdp:devmap",
+	 "an XDP program redirects a share, by a devmap, to a device that takes no frames",
+	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE, .not_tx = "xdp",
+	 .programs = PROGRAM(XDP), .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE},
+	 .plan = plan_native_xdp},
 	/* a frame of XDP carries no note that its checksum is still to be made */
-	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is "
-		       "slow", FAULT_VALUE_NONE,
-	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES | CSUM_OFF | OF_PROGRAM, .rx = "socket",
-	 .not_tx = "xdp", .programs = PROGRAM(XDP) | PROGRAM(CPU),
+	{"xdp:cpumap", "an XDP program redirects all, by a cpumap, to a CPU that is slow",
+	 FAULT_VALUE_NONE, NATIVE_XDP | OF_VETH | RX_DEVICE | GOES | CSUM_OFF | OF_PROGRAM,
+	 .rx = "socket", .not_tx = "xdp", .programs = PROGRAM(XDP) | PROGRAM(CPU),
 	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_CPU, .cpu_burn_ns = CPUMAP_BURN_NS},
 	 .plan = plan_native_xdp, .holds = CPUMAP_QUEUE, .where = "the queue of the CPU"},
 	{"gso", "a router merges packets (GRO), and a share cannot be segmented again",
@@ -114,9 +114,8 @@ const struct fault_row faults_by_program[] = {
 	 FAULT_VALUE_SHARE, AT_TC_INGRESS | STOLEN | RX_DEVICE, .rx = "socket",
 	 .programs = PROGRAM(INGRESS),
 	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_STOLEN}},
-	{"ip_header", "invalid IP headers: checksum, with IPv6 the "
-		      "length", FAULT_VALUE_SHARE, RX_IP,
-	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
+	{"ip_header", "invalid IP headers: checksum, with IPv6 the length", FAULT_VALUE_SHARE,
+	 RX_IP, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
 	{"udp_header", "invalid UDP lengths", FAULT_VALUE_SHARE, RX_SOCKET | OF_UDP_HEADER,
 	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.udp_header_share = 1},
 	/* GRO, which live frames need, has verified the checksum before it is spoilt */
