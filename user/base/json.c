@@ -157,10 +157,9 @@ void json_add_line(struct json_object *list, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&line, fmt, ap) < 0)
-		line = NULL;
+	line = mem_vprint(fmt, ap);
 	va_end(ap);
-	json_object_array_add(list, json_text(mem_need(line)));
+	json_object_array_add(list, json_text(line));
 	free(line);
 }
 

@@ -36,14 +36,20 @@ char *mem_string(const char *s)
 	return mem_need(strdup(s));
 }
 
+char *mem_vprint(const char *fmt, va_list ap)
+{
+	char *s;
+
+	return mem_need(vasprintf(&s, fmt, ap) < 0 ? NULL : s);
+}
+
 char *mem_print(const char *fmt, ...)
 {
 	va_list ap;
 	char *s;
 
 	va_start(ap, fmt);
-	if (vasprintf(&s, fmt, ap) < 0)
-		s = NULL;
+	s = mem_vprint(fmt, ap);
 	va_end(ap);
-	return mem_need(s);
+	return s;
 }

@@ -8,6 +8,7 @@
 #ifndef PKTLEDGER_BASE_MEM_H
 #define PKTLEDGER_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* One zeroed object of the pointer's type: p = mem_new(p). Freed by free(), as all of these. */
@@ -22,6 +23,8 @@ void *mem_resize(void *at, size_t n, size_t size) __attribute__((returns_nonnull
 char *mem_string(const char *s) __attribute__((returns_nonnull, malloc));
 char *mem_print(const char *fmt, ...)
 	__attribute__((returns_nonnull, malloc, format(printf, 1, 2)));
+char *mem_vprint(const char *fmt, va_list ap)
+	__attribute__((returns_nonnull, malloc, format(printf, 1, 0)));
 
 /* What another function has made; NULL: it had no memory. */
 void *mem_need(void *p) __attribute__((returns_nonnull));

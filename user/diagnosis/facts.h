@@ -305,7 +305,8 @@ struct stack_conntrack {
 	uint64_t drops, clashes;
 };
 
-uint64_t stack_udp_pages(const struct netns *ns); /* of the whole host */
+/* Pages that UDP has, of the whole host. False: not known. */
+bool stack_udp_pages(const struct netns *ns, uint64_t *pages);
 struct stack_conntrack stack_conntrack_read(const struct netns *ns);
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);

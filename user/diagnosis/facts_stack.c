@@ -93,16 +93,15 @@ static uint64_t column(const char *file, const char *name, bool sum)
 	return found ? v : 0;
 }
 
-uint64_t stack_udp_pages(const struct netns *ns)
+bool stack_udp_pages(const struct netns *ns, uint64_t *pages)
 {
 	int saved = netns_push(ns);
-	uint64_t pages;
 
 	if (saved < 0)
-		return UINT64_MAX;
-	pages = sockstat("sockstat", "UDP", "mem");
+		return false;
+	*pages = sockstat("sockstat", "UDP", "mem");
 	netns_pop(saved);
-	return pages;
+	return true;
 }
 
 void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack)

@@ -314,10 +314,8 @@ static void look_around(const struct live *l, struct why *why, const struct live
 				     1);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->conntrack_max, 1);
 	}
-	if (why && row->stage == STAGE_UDP_MEM) {
-		why->udp_pages = stack_udp_pages(&ns);
+	if (why && row->stage == STAGE_UDP_MEM && stack_udp_pages(&ns, &why->udp_pages))
 		f->udp_pages = &why->udp_pages;
-	}
 	if (row->stage == STAGE_TCP_RCVBUF)
 		netns_sysctl_numbers(&ns, "net/ipv4/tcp_rmem", f->tcp_rmem, 3);
 	if ((row->stage == STAGE_TX_SOCKET || row->stage == STAGE_QDISC) && f->ifname &&

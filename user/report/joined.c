@@ -4,7 +4,6 @@
  * has its numbers; what became of each number ledger/join.h decides.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
