@@ -208,6 +208,7 @@ struct found {
 	const struct range *before; /* the one before it; NULL: the first is not among the ranges */
 	const struct range *lost;   /* the drop of the transmission before */
 	const struct range *after;  /* the next retransmission */
+	const struct range *stayed; /* its own drop, if none follows; it has not left this host */
 	bool twice;
 	/* Of all transmissions: again, dropped here, and that the receiver had already. */
 	unsigned resent, dropped, doubled;
@@ -243,8 +244,13 @@ static void look(struct tcp_ledger *b, const struct range *r, uint32_t seq, uint
 		if (x->what == TWICE && x->time >= r->start &&
 		    (!f->after || x->time < f->after->start))
 			f->twice = true;
-		if (x->what != LOST || (x->unsent && r->refused) || !is_older(x, r) ||
-		    (f->before && is_older(x, f->before)))
+		if (x->what != LOST || (x->unsent && r->refused))
+			continue;
+		if (!is_older(x, r)) {
+			f->stayed = f->after ? NULL : x;
+			continue;
+		}
+		if (f->before && is_older(x, f->before))
 			continue;
 		/* TCP may send several small ones again in one; of those that it may have taken
 		 * back, only this one is known to have been sent */
@@ -284,7 +290,7 @@ static bool is_of_tcp(enum stage stage)
 
 /* A segment of which others may know more. A SYN-ACK's is of no socket: it is where it began. */
 static void leave_trail(struct tcp_ledger *b, const struct range *r, enum trail_what what,
-			uint32_t seq, uint32_t end)
+			bool sends, uint32_t seq, uint32_t end)
 {
 	struct trail_range to = {.from = r->place + (seq - r->seq),
 				 .time_ns = r->time,
@@ -292,13 +298,13 @@ static void leave_trail(struct tcp_ledger *b, const struct range *r, enum trail_
 				 .stage = r->stage};
 	struct trail_flow *f;
 
-	if (!b->trail || (what != TRAIL_RESENT && !r->place))
+	if (!b->trail || (!sends && !r->place))
 		return;
 	to.to = to.from + (end - seq);
-	to.flow = trail_make(b->trail, &flow_at(b, r->flow)->key, what == TRAIL_RESENT);
+	to.flow = trail_make(b->trail, &flow_at(b, r->flow)->key, sends);
 	trail_add(b->trail, &to);
 	f = to.flow == TRAIL_NONE ? NULL : trail_flow(b->trail, to.flow);
-	if (f && what == TRAIL_DROPPED && r->bytes && !is_of_tcp(r->stage))
+	if (f && !sends && what == TRAIL_DROPPED && r->bytes && !is_of_tcp(r->stage))
 		f->dropped += r->segs;
 	if (f && f->sends && !f->known) {
 		f->first = f->acked = to.from;
@@ -317,6 +323,10 @@ static void decide(struct tcp_ledger *b, struct range *r)
 		struct found f;
 
 		look(b, r, seq, end, &f);
+		if (f.stayed) {
+			r->stage = f.stayed->stage;
+			leave_trail(b, r, TRAIL_DROPPED, true, seq, end);
+		}
 		if (f.lost) {
 			if (r->time > f.lost->time)
 				hist_add(&b->stall, r->time - f.lost->time);
@@ -342,7 +352,7 @@ static void decide(struct tcp_ledger *b, struct range *r)
 			flow->came += !f.doubled;
 		} else {
 			flow->unexplained++;
-			leave_trail(b, r, TRAIL_RESENT, seq, end);
+			leave_trail(b, r, TRAIL_RESENT, true, seq, end);
 		}
 	}
 	r->what = SETTLED;
@@ -365,7 +375,7 @@ static void settle_drop(struct tcp_ledger *b, const struct range *r)
 				    r->what == TWICE ? TRAIL_TWICE
 				    : r->outside     ? TRAIL_OUTSIDE
 						     : TRAIL_DROPPED,
-				    r->seq, r->end);
+				    false, r->seq, r->end);
 	}
 	if (r->used || r->what != LOST)
 		return;

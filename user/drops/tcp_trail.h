@@ -23,7 +23,7 @@ enum trail_what {
 	TRAIL_HOLE,    /* passed over at the entry */
 	TRAIL_AGAIN,   /* came to the entry when what is behind it had come */
 	TRAIL_OUTSIDE, /* lost here, at `stage`, before it came to the entry, */
-	TRAIL_DROPPED, /* or behind it */
+	TRAIL_DROPPED, /* or behind it; of a sender: its last transmission, which has not left */
 	TRAIL_TWICE,   /* dropped by its receiver, which had it */
 	TRAIL_WHATS,
 };

@@ -288,10 +288,20 @@ static enum tcp_join_why unwatched(const struct join *j, const struct stop *s,
 		       : JOIN_AFTER;
 }
 
+/* Of a number, what has left the sender: not its last transmission, if that was dropped there. */
+static uint64_t went_out(struct join *j, const struct trail_flow *f, const struct again *a)
+{
+	const struct stop sender = {.host = &j->hosts[j->sender],
+				    .flow = trail_find(j->hosts[j->sender].trail, &f->key, true)};
+	struct some stayed = some_of(j, &sender, TRAIL_DROPPED, a->number);
+
+	return a->n + !next_with(&stayed, a->number);
+}
+
 static void decide(struct join *j, const struct trail_flow *f, const struct again *a,
 		   struct tcp_join_flow *to)
 {
-	uint64_t out = a->n + 1, left = a->n, open = 0, n;
+	uint64_t out = went_out(j, f, a), left = a->n, open = 0, n;
 	struct stop *end;
 	unsigned from = j->sender;
 	struct seen seen = {};

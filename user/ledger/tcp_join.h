@@ -3,7 +3,7 @@
  * What became of segments that a host sent again and could not explain, by what other hosts on
  * their way know (drops/tcp_trail.h). For each number:
  *
- *	sent again + 1 = lost before the first host + came to its entry
+ *	sent again + 1 = stayed at the sender + lost before the first host + came to its entry
  *	came to an entry = dropped there + lost before the next host + came to that
  *
  * so `wire` is a difference of two checkpoints. What came to the last host and was not dropped

@@ -115,7 +115,8 @@ static bool read_range(struct trail *t, struct json_object *row, const uint32_t 
 	}
 	if (i >= flows || flow[i] == TRAIL_NONE || r.what == TRAIL_WHATS || !bytes ||
 	    bytes > UINT32_MAX || r.from >= UINT64_MAX / 2 || r.time_ns >= UINT64_MAX / 2 ||
-	    trail_flow(t, flow[i])->sends != (r.what == TRAIL_RESENT))
+	    (trail_flow(t, flow[i])->sends ? r.what != TRAIL_RESENT && r.what != TRAIL_DROPPED
+					   : r.what == TRAIL_RESENT))
 		return false;
 	if (r.what == TRAIL_DROPPED || r.what == TRAIL_OUTSIDE) {
 		enum stage stage = rows_stage(word_of(row, 5));

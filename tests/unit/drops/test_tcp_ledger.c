@@ -219,6 +219,43 @@ CASE(its_own_drop)
 	assert_int_equal(s.sum.lost_again, 1);
 }
 
+/* Others are told that it has not left this host, if it was the last. */
+CASE(the_last_one_stays)
+{
+	for (unsigned follow = 0; follow < 2; follow++) {
+		struct trail *trail = trail_new();
+		struct scene s = begun(64);
+		unsigned n[TRAIL_WHATS] = {};
+		struct tcp_record r;
+
+		tcp_ledger_keep(s.ledger, trail);
+		sends(&s, 4);
+		sends_again(&s, 1, 1);
+		s.ms++;
+		r = record(&s, TCP_DROPPED, 1, 1);
+		r.time_ns += MS + MS / 4; /* between begin and end of what follows */
+		r.key.reason = TCP_DROP_LOSS;
+		r.key.location = STAGE_TC_EGRESS;
+		add(&s, &r);
+		for (unsigned i = 0; i <= follow; i++)
+			sends_again(&s, 1, 1);
+		assert_sum(&s, follow, 2, 0, 0);
+		for (unsigned i = 0; i < trail->ranges.n; i++) {
+			const struct trail_range *left = (struct trail_range *)trail->ranges.at + i;
+
+			n[left->what]++;
+			assert_true(trail_flow(trail, left->flow)->sends);
+			assert_int_equal(left->to - left->from, MSS);
+			if (left->what == TRAIL_DROPPED)
+				assert_int_equal(left->stage, STAGE_TC_EGRESS);
+		}
+		assert_int_equal(n[TRAIL_RESENT], 2);
+		assert_int_equal(n[TRAIL_DROPPED], !follow);
+		assert_int_equal(trail->ranges.n, 3 - follow);
+		trail_free(trail);
+	}
+}
+
 /* One that waited in a queue: its time stamp says that it is older than the retransmission. */
 CASE(dropped_after_it_was_sent_again)
 {

@@ -178,6 +178,25 @@ CASE(each_fate)
 	ends(&s);
 }
 
+/* What never left its sender is not lost behind it. */
+CASE(the_last_one_stayed)
+{
+	struct scene s = begun(2);
+	struct trail_flow *to = trail_flow(s.host[1].trail, 0);
+
+	to->came = to->taken = 100;
+	/* passed over, came, and was sent again all the same */
+	resends(&s, 1);
+	note(&s, 1, TRAIL_HOLE, 1, 0);
+	comes_again(&s, 1, 1);
+	resends(&s, 1);
+	note(&s, 0, TRAIL_DROPPED, 1, STAGE_NETFILTER);
+	joins(&s);
+	assert_int_equal(s.sum.wire[0][1], 1);
+	assert_int_equal(s.sum.not_lost, 1);
+	ends(&s);
+}
+
 /* Sockets count what they got: merged with what is new, it has no event when it comes twice. */
 CASE(twice_without_an_event)
 {
