@@ -613,8 +613,7 @@ const struct finding_row finding_rows[] = {
 	 "not known: what its reader did while packets were lost, or how many came and how fast "
 	 "the program read. Watching for longer mostly shows it.",
 	 .evidence = RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,
-	 .wanted = "not enough seen: {lost_packets} lost[ in {window}]; `pktledger check` watches "
-		   "the reader, with -t for longer"},
+	 .wanted = "`pktledger check -t 10`, which watches what the reader does meanwhile"},
 	{STAGE_RCVBUF, "rcvbuf-default", WHEN_STATE, SEVERITY_WARNING, PROOF_GUEST,
 	 "The socket of {process} on port {port} has the host's default buffer, and it was full.",
 	 "The socket has the host's default buffer, since its program asked for none, and that "

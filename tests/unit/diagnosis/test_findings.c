@@ -376,8 +376,7 @@ CASE(depth_of_a_burst)
 	facts.read_pps = facts.arrival_pps = 0;
 	findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
 	assert_string_equal(f.id, "rcvbuf");
-	assert_string_equal(f.wanted, "not enough seen: 5,000 packets lost; `pktledger check` "
-				      "watches the reader, with -t for longer");
+	assert_non_null(strstr(f.wanted, "`pktledger check -t 10`"));
 }
 
 CASE(why_it_was_full)
