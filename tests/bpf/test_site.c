@@ -624,13 +624,15 @@ static void compare(const struct kind *k, const char *wanted)
 		fail_msg("%s:\nis  %s\nnot %s", k->name, is, wanted);
 }
 
-CASE(kinds_of_experiments)
+static void assert_kinds(enum ends ends, bool faults)
 {
 	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
 		const struct kind *k = &kinds[i];
 		const struct netns *ns = k->ends == SENDS ? &lab.tx_ns : &lab.rx_ns;
 		int saved;
 
+		if (k->ends != ends || !k->faults == faults)
+			continue;
 		if (strstr(k->opened, "by-engine") && !tx_xsk_knows_losses())
 			continue; /* of older kernels an observer does it */
 		if (strstr(k->name, "without end") && window_most(1) < LARGE_WINDOW)
@@ -657,6 +659,31 @@ CASE(kinds_of_experiments)
 		if (saved >= 0)
 			netns_pop(saved);
 	}
+}
+
+CASE(kinds_of_labs)
+{
+	assert_kinds(LAB, false);
+}
+
+CASE(kinds_of_faults)
+{
+	assert_kinds(LAB, true);
+}
+
+CASE(kinds_of_ports)
+{
+	assert_kinds(PORTS, false);
+}
+
+CASE(kinds_of_senders)
+{
+	assert_kinds(SENDS, false);
+}
+
+CASE(kinds_of_receivers)
+{
+	assert_kinds(RECEIVES, false);
 }
 
 /* What waits in queues of the kernel is not idle, and is in flight. */

@@ -28,7 +28,8 @@ struct ksyms {
 	char *text;	  /* the file, its lines cut into strings in place */
 	struct list list; /* struct entry, by address */
 	unsigned modules; /* that were loaded when it was read */
-	pthread_t reader; /* of the kernel's own, until it has all */
+	bool own;	  /* the running kernel's */
+	pthread_t reader; /* of those, until it has all */
 	bool reading;
 };
 
@@ -163,6 +164,7 @@ static int begin_own(struct ksyms *k, struct error *err)
 		line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
 	if (!line)
 		return hidden(own, err);
+	k->own = true;
 	sigfillset(&all); /* signals are for the others */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	k->reading = !pthread_create(&k->reader, NULL, read_own, k);
@@ -170,6 +172,7 @@ static int begin_own(struct ksyms *k, struct error *err)
 	return k->reading ? 0 : read_symbols(k, own, err);
 }
 
+/* Read in advance, or left by who had them before: reading them takes 0.1 s of a CPU. */
 static struct ksyms *ahead;
 
 void ksyms_prefetch(void)
@@ -185,6 +188,8 @@ int ksyms_open(struct ksyms **k, const char *path, struct error *err)
 	if (!path && ahead) {
 		*k = ahead;
 		ahead = NULL;
+		if (!(*k)->reading)
+			ksyms_refresh(*k);
 		return 0;
 	}
 	*k = new_symbols();
@@ -215,6 +220,8 @@ void ksyms_refresh(struct ksyms *k)
 		old = *k;
 		*k = *now;
 		*now = old;
+		k->own = true;
+		now->own = false;
 	}
 	ksyms_free(now);
 }
@@ -232,6 +239,10 @@ void ksyms_free(struct ksyms *k)
 	if (!k)
 		return;
 	finish(k);
+	if (k->own && k->list.n && !ahead) {
+		ahead = k;
+		return;
+	}
 	free(k->text);
 	list_free(&k->list);
 	free(k);

@@ -13,18 +13,21 @@
 #include "cases.h"
 #include "diagnosis/look.h"
 
-#define WINDOW_NS 300000000
+#define MS	  1000000ULL
+#define WINDOW_NS (300 * MS)
 
 static int rx, tx;
 static pthread_t sender;
 static uint16_t port;
 static atomic_bool stop;
 
+/* As many as are due, however late it comes to it on a busy host. */
 static void *flood(void *arg)
 {
-	while (!stop) {
+	for (uint64_t due = clock_now(); !stop; due += MS) {
 		assert_int_equal(send(tx, "four hundred bytes or so", 24, 0), 24);
-		clock_sleep(1000000);
+		while (!stop && clock_now() < due + MS)
+			clock_sleep(MS);
 	}
 	return NULL;
 }
@@ -165,9 +168,8 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	assert_false(s->young);
 	assert_true(s->lost >= 10 && s->drops > s->lost);
 	/* the counters' window is within the socket's, on a busy host by far */
-	assert_in_range(facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors"),
-			s->lost / 2 * f->window_ns / l.window_ns, full_buffers() - full);
-	assert_in_range(f->window_ns, WINDOW_NS, 20 * (uint64_t)WINDOW_NS);
+	assert_in_range(facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors"), 10, full_buffers() - full);
+	assert_in_range(f->window_ns, WINDOW_NS, l.window_ns);
 	if (!geteuid() && f->self.btf) { /* by BPF programs */
 		assert_in_range(s->truesize, 256, 2304);
 		assert_false(s->reads_known); /* it was not read */
@@ -186,8 +188,14 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	assert_float_equal(c->loss_pps, (double)s->lost * 1e9 / (double)f->window_ns, 1);
 	assert_int_equal(look_again(&l, &spec, c, &remedy, &err), 0);
 	assert_float_equal(remedy.lost_pps, c->loss_pps, 1);
-	assert_true(remedy.arrived_pps * 1.2 >= remedy.lost_pps);
-	if (remedy.arrived_pps_after > 0.8 * remedy.arrived_pps) { /* a busy host sends fewer */
+	assert_float_equal(remedy.arrived_pps * (double)f->window_ns * 1e-9,
+			   (double)(facts_moved(f, FACTS_HERE, "Ip:InReceives") +
+				    facts_moved(f, FACTS_HERE, "Ip6InReceives")),
+			   1);
+	assert_true(remedy.lost_pps_after > 0);
+	/* a busy host sends fewer, or comes late to the sockets */
+	if (remedy.arrived_pps_after > 0.8 * remedy.arrived_pps &&
+	    (double)s->lost < 1.2 * (double)facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors")) {
 		assert_int_equal(remedy.outcome, REMEDY_NO_HELP);
 		assert_true(remedy.lost_pps_after > remedy.lost_pps / 2);
 	}

@@ -122,7 +122,7 @@ CASE(missing)
 CASE(running_kernel)
 {
 	struct error err = {};
-	struct ksyms *k;
+	struct ksyms *k, *again, *other;
 	struct ksym sym;
 	uint64_t addr;
 
@@ -134,5 +134,14 @@ CASE(running_kernel)
 	assert_int_equal(ksym_find(k, addr + 1, &sym), 0);
 	assert_string_equal(sym.name, "consume_skb");
 	assert_int_equal(sym.offset, 1);
+	/* the next one has them at once, two have their own */
 	ksyms_free(k);
+	assert_int_equal(ksyms_open(&again, NULL, &err), 0);
+	assert_ptr_equal(again, k);
+	assert_int_equal(ksyms_open(&other, NULL, &err), 0);
+	assert_ptr_not_equal(other, k);
+	assert_int_equal(ksym_addr(other, "consume_skb", &sym.offset), 0);
+	assert_int_equal(sym.offset, addr);
+	ksyms_free(other);
+	ksyms_free(again);
 }
