@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/facts.h"
 
-#include <linux/if_link.h>
+#include <ctype.h>
 #include <fcntl.h>
+#include <linux/if_link.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,21 +52,15 @@ static const struct {
 /* "212992" is a number, "1 2 3" a list of numbers, all else text. */
 static struct json_object *sysctl_value(const char *s)
 {
-	struct json_object *list = json_object_new_array(), *value;
-	const char *p = s;
+	struct json_object *list, *value;
+	char *p = (char *)s;
 
-	while (*p) {
-		char *end;
-		unsigned long long v = strtoull(p, &end, 10);
-
-		if (end == p || *p == '-' || (*end && *end != '\t' && *end != ' '))
-			break;
-		json_object_array_add(list, json_object_new_uint64(v));
-		p = end + strspn(end, " \t");
-	}
-	if (*p || !json_object_array_length(list)) {
-		json_object_put(list);
+	if (!isdigit(*s))
 		return json_text(s);
+	list = json_object_new_array();
+	while (isdigit(*p)) {
+		json_object_array_add(list, json_object_new_uint64(strtoull(p, &p, 10)));
+		p += strspn(p, " \t");
 	}
 	if (json_object_array_length(list) > 1)
 		return list;

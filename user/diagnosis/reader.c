@@ -62,7 +62,7 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 	th->new_wait += wait - th->last_wait;
 	th->last_run = run;
 	th->last_wait = wait;
-	th->new_receives += receives && proc_receives(t->root, t->pid, tid, t->fd);
+	th->new_receives |= receives && proc_receives(t->root, t->pid, tid, t->fd);
 }
 
 int threads_sample(struct threads *t, bool receives)
@@ -96,9 +96,10 @@ void threads_keep(struct threads *t, bool keep)
 		if (keep) {
 			th->run_ns += th->new_run;
 			th->wait_ns += th->new_wait;
-			th->receives += th->new_receives;
+			th->receives |= th->new_receives;
 		}
-		th->new_run = th->new_wait = th->new_receives = 0;
+		th->new_run = th->new_wait = 0;
+		th->new_receives = false;
 	}
 }
 
@@ -183,13 +184,13 @@ static void on_queue(void *arg, const struct sockmem_row *row)
 static void sample_state(struct reading_sock *s, int root)
 {
 	const struct thread *th = threads_reader(&s->threads);
-	struct proc_stat st;
+	struct proc_stat st = {.state = 0};
 	char name[64];
+	bool there = th && !proc_stat(root, s->threads.pid, th->tid, &st);
 
-	s->asleep = false;
-	if (!th || proc_stat(root, s->threads.pid, th->tid, &st))
-		return;
 	s->asleep = st.state == 'S' || st.state == 'D';
+	if (!there)
+		return;
 	s->now.sampled++;
 	s->now.slept += s->asleep;
 	s->now.stopped += st.state == 'T' || st.state == 't';

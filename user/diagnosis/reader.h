@@ -106,11 +106,11 @@ struct thread {
 	pid_t tid;
 	char name[PROC_NAME];
 	uint64_t run_ns, wait_ns; /* summed over the samples that were kept */
-	unsigned receives;	  /* samples in which it waited in a receiving call */
+	bool receives;		  /* in a sample it waited in a receiving call */
 
 	uint64_t last_run, last_wait; /* as read */
 	uint64_t new_run, new_wait;   /* since the last threads_keep() */
-	unsigned new_receives;
+	bool new_receives;
 	bool seen;
 };
 

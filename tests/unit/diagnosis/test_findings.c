@@ -203,7 +203,8 @@ CASE(overload_is_no_burst)
 
 CASE(without_facts_no_numbers)
 {
-	const struct finding_facts facts = {.lost = 7};
+	const struct way_silent nowhere = {.address = "198.18.0.9", .enter = "ip netns exec a"};
+	struct finding_facts facts = {.lost = 7};
 	struct finding f;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
@@ -221,6 +222,11 @@ CASE(without_facts_no_numbers)
 	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "");
 	assert_int_equal(findings_for_stage(STAGE_NONE, &facts, &f, NULL), -ENOENT);
+	/* of a command of which a part is not known nothing is left to be run */
+	facts.silent = &nowhere;
+	assert_int_equal(findings_for_stage(STAGE_NEIGH, &facts, &f, NULL), 0);
+	assert_non_null(strstr(f.text, "198.18.0.9"));
+	assert_string_equal(f.command, "");
 }
 
 static void whole(const char *field, size_t size)
