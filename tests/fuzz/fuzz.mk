@@ -10,7 +10,9 @@ FUZZ_RUNS  ?= 20000
 FUZZ       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
 UNIT_ONLY  := $(filter $(B)/tests/unit/%,$(UNIT))
 # What lives as long as the program is no leak; a process that was forked says nothing.
+# A struct site on the stack of a test is more than a frame has otherwise.
 VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+	--max-stackframe=4194304 \
 	--child-silent-after-fork=yes --suppressions=tests/unit/valgrind.supp
 
 # One after the other: two of them build in the same directory.

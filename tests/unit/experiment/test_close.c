@@ -276,9 +276,7 @@ static int open_ends(void **state)
 		return 0;
 	both.tx = &tx_socket;
 	memset(&res, 0, sizeof(res));
-	memset(&s, 0, sizeof(s)); /* no literal: it is too large for the stack */
-	s.spec = &both;
-	s.sends = s.receives = s.by_number = true;
+	s = (struct site){.spec = &both, .sends = true, .receives = true, .by_number = true};
 	if (lab_open(&s.lab, &pair, &err))
 		return -1;
 	s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
