@@ -341,6 +341,14 @@ def live_frames_keep_a_rate():
 
 
 @case
+def live_frames_of_many_threads():
+    """More threads than CPUs do not keep each other from their packets: this takes a second."""
+    document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--count", "20000", "--threads", "64")
+    assert_balanced(document, attempted=20000)
+    assert document["end"]["tx_pps"] > 5000, document["end"]["tx_pps"]
+
+
+@case
 def pass_leaves_it_to_the_socket():
     document = run("--tx", "xdp", "--rx", "xdp", "--pass", "--gro", "--count", "100000",
                    "--fault", "rcvbuf")

@@ -4,9 +4,14 @@
  * frames in the kernel. It works into a veth pair and by any driver with ndo_xdp_xmit; the peer of
  * a veth needs NAPI, which GRO or an XDP program gives it.
  *
- * A call costs about 18 ms, most of it for the pool of pages, so there are few, long ones: send()
- * is asked for all that may be sent, the program keeps the pace, and a timer's signal ends the call
- * when the schedule or the time is over. Between the packets of a paced stream the CPU is busy.
+ * send() is asked for all that may be sent, and the program keeps the pace. A call is short: to the
+ * kernel it is one reader of RCU, for whose end others have to wait (`ip link set down` does). It
+ * costs 12 us, but 20 ms and more if the program is not attached to any device: the kernel makes it
+ * known to its dispatcher of XDP programs then, and forgets it, each of which takes a grace period.
+ * So it is attached where no packet comes by.
+ *
+ * Between the packets of a paced stream the CPU is busy. Where threads share CPUs they sleep
+ * instead, and packets of a thread leave together.
  *
  * The first packet goes alone: whether the device takes live frames is shown by its fate only.
  */
@@ -26,6 +31,7 @@
 #include "gen_abi.h"
 #include "gen.skel.h"
 #include "host/netdev.h"
+#include "host/netns.h"
 #include "traffic/frames.h"
 #include "traffic/rx.h"
 #include "traffic/tx.h"
@@ -44,8 +50,12 @@
 #define BATCH_PPS   100000 /* a frame for each so many packets/s */
 
 #define FRAME_ROOM 4096
+#define CALL_NS	   20000000 /* a signal ends it then */
 #define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
-#define SLACK_NS   50000000 /* after a schedule: some setups of a call */
+#define SLACK_NS   50000000 /* after a schedule */
+#define REST_NS	   500000   /* for each thread on a CPU: waking up and a call take about 50 us; */
+#define REST_MAX   20000000 /* well below PACE_DEBT_NS */
+#define DISPATCHED 48	    /* BPF_DISPATCHER_MAX: of more than these a call costs as little */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -55,8 +65,11 @@ struct tx {
 	const struct tx_config *cfg;
 	struct gen_bpf *skel;
 	struct gen_state *state;
+	struct netns nowhere; /* the program is attached to its loopback; */
+	int link;	      /* below 0: it is not, and calls are long */
 	timer_t timer;
 	bool has_timer, proven, paced;
+	uint64_t rest_ns;     /* packets of so long leave together; 0: each when it is due */
 	uint64_t deadline_ns; /* unthrottled; 0: none */
 	uint64_t quota;	      /* packets still to be sent, as far as the time shows */
 	struct plan plan;     /* of the schedule, if there is one */
@@ -125,6 +138,22 @@ int tx_attach_pass(unsigned ifindex)
 	return link;
 }
 
+/* Without it everything works as well, but slowly. */
+static void attach_nowhere(struct tx *tx)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
+	int saved;
+
+	if (tx->cfg->stream->slot >= DISPATCHED || netns_create(&tx->nowhere, &(struct error){}))
+		return;
+	saved = netns_push(&tx->nowhere);
+	if (saved < 0)
+		return;
+	tx->link = bpf_link_create(bpf_program__fd(tx->skel->progs.gen_stream), LOOPBACK_IFINDEX,
+				   BPF_XDP, &opts);
+	netns_pop(saved);
+}
+
 static int load(struct tx *tx, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
@@ -142,6 +171,7 @@ static int load(struct tx *tx, struct error *err)
 		return error_usage(err, "use --tx xsk",
 				   "--src-addr: with --tx xdp only the last 32 bits may vary");
 	gen->paced = tx->paced;
+	gen->depth = larger(gen->depth, 2 * tx->rest_ns << GEN_PERIOD_SHIFT);
 	gen->time = cfg->sender->flow->payload >= STAMP_TIME_LEN;
 	rc = batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, batch_fd) : 0;
 	if (!rc)
@@ -162,6 +192,7 @@ static int load(struct tx *tx, struct error *err)
 	if (timer_create(CLOCK_MONOTONIC, &event, &tx->timer))
 		return -errno;
 	tx->has_timer = true;
+	attach_nowhere(tx);
 	return 0;
 }
 
@@ -180,30 +211,37 @@ static void tx_xdp_close(struct tx *tx)
 {
 	if (tx->has_timer)
 		timer_delete(tx->timer);
+	fd_close(&tx->link);
+	netns_close(&tx->nowhere);
 	gen_bpf__destroy(tx->skel);
 }
 
 /* Packets that leave at once, and a rate that is beyond it, want the long one. */
-static unsigned batch_of(const struct tx_config *cfg)
+static unsigned batch_of(const struct tx_config *cfg, uint64_t rest_ns)
 {
 	const struct sender_config *all = cfg->sender;
 	double each = cfg->profile ? profile_peak(cfg->profile) / all->threads / BATCH_PPS : BATCH;
 
-	if (all->shape && all->shape->burst > 1)
+	if ((all->shape && all->shape->burst > 1) || rest_ns)
 		each = BATCH;
 	return each > BATCH_PACED ? BATCH : each > 1 ? (unsigned)each : 1;
 }
 
 static int tx_xdp_open(struct tx *tx, struct tx_config *cfg, struct error *err)
 {
+	unsigned threads = cfg->sender->threads, cpus = worker_cpus();
 	struct flow flow = *cfg->sender->flow;
 	int rc;
 
+	tx->nowhere = NETNS_NONE;
+	tx->link = -1;
 	if (cfg->shape)
 		shape_tuple(cfg->shape, cfg->sender->flow, 0, &flow);
 	tx->cfg = cfg;
 	tx->paced = cfg->profile;
-	tx->batch = batch_of(cfg);
+	if (tx->paced && threads > cpus)
+		tx->rest_ns = smaller((uint64_t)REST_NS * threads / cpus, REST_MAX);
+	tx->batch = batch_of(cfg, tx->rest_ns);
 	cfg->mode = "live frames";
 	/* the frame that all others are like */
 	rc = proto_build(tx->frame, sizeof(tx->frame), &flow, cfg->shape ? 0 : cfg->first_flow);
@@ -223,8 +261,11 @@ static int call(struct tx *tx, uint64_t repeat)
 		    .repeat = (int)repeat, .flags = BPF_F_TEST_XDP_LIVE_FRAMES,
 		    .batch_size = tx->batch);
 
+	int rc;
+
 	tx->calls++;
-	return bpf_prog_test_run_opts(bpf_program__fd(tx->skel->progs.gen_stream), &opts);
+	rc = bpf_prog_test_run_opts(bpf_program__fd(tx->skel->progs.gen_stream), &opts);
+	return rc == -EINTR ? 0 : rc;
 }
 
 static int call_error(const struct tx *tx, int rc, struct error *err)
@@ -277,7 +318,7 @@ static int prove(struct tx *tx, struct error *err)
 	bpf_link__destroy(s->links.gen_probe);
 	bpf_link__destroy(s->links.gen_probe_redirect);
 	s->links.gen_probe = s->links.gen_probe_redirect = NULL;
-	if (rc && rc != -EINTR)
+	if (rc)
 		return call_error(tx, rc, err);
 	if (s->bss->refusal)
 		return refusal_error(tx, s->bss->refusal, err);
@@ -335,11 +376,10 @@ static uint64_t by_own_clock(uint64_t ktime_ns)
 }
 
 /*
- * When the call has to be ended by a signal; 0: it ends by itself. A paced call may begin late and
- * lose time to others on its CPU: too late an end costs only time, in which the program waits, too
- * early a one costs another call, and nothing is sent meanwhile.
+ * When all is to be over; 0: when it is sent. A paced stream may begin late and lose time to others
+ * on its CPU: too late an end costs only time, in which the program waits.
  */
-static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
+static uint64_t end_of(const struct tx *tx, uint64_t packets)
 {
 	const struct gen_state *st = tx->state;
 	uint64_t due;
@@ -351,10 +391,60 @@ static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 
+/* When the packet behind the next k is due; not before the schedule has begun. */
+static uint64_t due_ns(const struct tx *tx, uint64_t k)
+{
+	const struct gen_state *st = tx->state;
+
+	return by_own_clock(st->start_ns) +
+	       ((plan_due(&tx->plan, st->next + k - tx->origin) + st->shift) >> GEN_PERIOD_SHIFT);
+}
+
+/* Sleeps until some packets are due. Runs of the program that send them all; 0: none yet. */
+static uint64_t rest(const struct tx *tx)
+{
+	uint64_t left = tx->state->limit - tx->state->next, n = 1, now, wake;
+
+	if (!tx->state->start_ns)
+		return 1;
+	wake = due_ns(tx, 0) + tx->rest_ns;
+	now = clock_now();
+	if (now < wake) {
+		clock_sleep(smaller(wake - now, SLACK_NS));
+		now = clock_now();
+	}
+	if (now < wake)
+		return 0;
+	while (n < left && due_ns(tx, n) <= now)
+		n *= 2;
+	return n;
+}
+
+/* Sends until `end` (0: none) at most. */
+static int call_once(struct tx *tx, uint64_t now, uint64_t end)
+{
+	uint64_t left = tx->state->limit - tx->state->next;
+	bool brief = tx->link >= 0 || tx->cfg->stream->slot >= DISPATCHED;
+	int rc;
+
+	if (tx->rest_ns) {
+		left = rest(tx);
+		return left ? call(tx, left) : 0;
+	}
+	if (brief && (!end || end - now > CALL_NS))
+		end = now + CALL_NS;
+	if (end)
+		set_timer(tx, end);
+	rc = call(tx, tx->paced ? INT32_MAX : left);
+	if (end)
+		set_timer(tx, 0);
+	return rc;
+}
+
 static int send_many(struct tx *tx, uint64_t n, struct error *err)
 {
-	uint64_t end;
-	int rc;
+	uint64_t end, now = clock_now();
+	int rc = 0;
 
 	if (tx->paced)
 		n = plan_call(tx, n);
@@ -362,15 +452,15 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 		pace_wait(SLACK_NS);
 		return 0;
 	}
-	end = end_of_call(tx, n);
+	end = end_of(tx, n);
 	tx->state->limit = tx->state->next + n;
 	tx->state->last_ns = 0;
-	if (end)
-		set_timer(tx, end);
-	rc = call(tx, tx->paced ? INT32_MAX : n);
-	if (end)
-		set_timer(tx, 0);
-	return rc && rc != -EINTR ? call_error(tx, rc, err) : 0;
+	do { /* once at least: what is later than that is given up by the program */
+		rc = call_once(tx, now, end);
+		now = clock_now();
+	} while (!rc && tx->state->next < tx->state->limit && (!end || now < end) &&
+		 !atomic_load_explicit(tx->cfg->stop, memory_order_relaxed));
+	return rc ? call_error(tx, rc, err) : 0;
 }
 
 /* The first packet alone, then all. */

@@ -16,6 +16,13 @@
 #include "base/watch.h"
 #include "host/caps.h"
 
+unsigned worker_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(getpid(), sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
 /* The n-th CPU that this process may use. */
 static int allowed_cpu(int n)
 {

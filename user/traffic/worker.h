@@ -39,6 +39,9 @@ struct worker_group {
 	unsigned threads;
 };
 
+/* Those that this process may use. */
+unsigned worker_cpus(void);
+
 /*
  * What threads with a real-time priority do to each other, or to everybody else: one that does not
  * sleep keeps all others from its CPU (SCHED_FIFO). NULL: nothing.
