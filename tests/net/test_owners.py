@@ -391,6 +391,25 @@ def rule_with_a_counter():
 
 
 @case
+def rules_of_several_chains():
+    """EXPR leaves out what the other one drops; which dropped what, counters do not say."""
+    text = "".join(f"table inet {name} {{ chain c {{ type filter hook input priority {n};"
+                   f" udp dport {port} counter drop; }}; }}\n"
+                   for n, (name, port) in enumerate((("t", PORT), ("u", PORT + 1))))
+    with lab(), rules(text):
+        with tracing(f"udp port {PORT}") as t:
+            send(V4, 40)
+            send(V4, 60, port=PORT + 1)
+            document = t.stop()
+    assert_only(document, "netfilter", 40, netns=RX)
+    found = finding(document, "netfilter")
+    for words in "of chain inet u c: 60 packets", "of chain inet t c: 40 packets, of any traffic":
+        assert words in found["evidence"], found
+    assert (found["id"], found["command"]) == (
+        "netfilter", f"ip netns exec {RX} nft -a list ruleset"), found
+
+
+@case
 def rule_among_many_namespaces():
     """All rules are listed before there is a loss, wherever they are."""
     with spaces(40):

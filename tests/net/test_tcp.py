@@ -461,6 +461,7 @@ def of_one_namespace(address):
     tcp = receives["end"]["tcp"]
     assert stages(tcp, "received_stages") == {"netfilter": packets} and tcp["sockets"] == 1, tcp
     assert tcp["retransmitted"] == tcp["data_segs_out"] == 0, tcp
+    assert {f["netns"] for f in tcp["flows"]} == {RX}, tcp["flows"]
 
 
 @table(first(1, [("when some was lost", True), ("when all was there", False)]))

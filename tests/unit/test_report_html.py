@@ -190,7 +190,14 @@ def the_answers_of_sweeps_and_searches():
                     [(s["stage"], s["packets"]) for s in whole["stages"]])
         found, html = page(d / "page.html", d / "search"), (d / "page.html").read_text()
         assert html.count('class="band ') == 1 and "9.000 kpps held, not each time" in found.text
-        assert "2 of 17 trials up to it lost more" in found.text, found.text
+        assert "2 of 17 trials up to the lower rate lost more" in found.text, found.text
+        assert "9.100 kpps did not hold: rcvbuf" in found.text, found.text
+        search["end"] = {"generator_limited": True, "ndr": {**rate, "upper_pps": None},
+                         "mrr": {**rate, "limited_by": "generator"}}
+        (d / "search").write_text(json.dumps(search))
+        text = page(d / "page.html", d / "search").text
+        assert "the highest rate that this host generates steadily" in text, text
+        assert "limited by the generator" in text, text
 
 
 @case
@@ -226,6 +233,14 @@ def what_tracing_saw_is_a_sentence():
     assert headline(**lost) == headline(**lost, **suspect) == "12 packets lost, all at rcvbuf"
     assert headline(**suspect) == "1 packet perhaps lost"
     assert headline(balanced=False, unaccounted=7) == "Nothing was seen to be lost"
+    tcp = {"data_segs_out": 90, "retransmitted": 9, "lost_here": 4, "not_lost": 0, "undecided": 2,
+           "beyond": [{"device": "eth0", "netns": "", "segments": 3}]}
+    assert (headline(tcp=tcp, **lost) ==
+            "9 TCP segments sent again: 4 lost here, 3 lost beyond this host, 2 undecided")
+    assert headline(tcp={**tcp, "retransmitted": 4, "beyond": [], "undecided": 0}
+                    ) == "4 TCP segments sent again: all lost here"
+    assert headline(tcp={**tcp, "retransmitted": 0}, **lost) == "12 packets lost, all at rcvbuf"
+    assert headline(tcp=tcp, verdict="this_host", **lost) == "12 packets lost, all at rcvbuf"
 
 
 @case

@@ -483,6 +483,7 @@ static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 
 static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
+	struct tcp_flow *f = flow_at(b, r->flow);
 	enum stage stage = STAGE_OTHER;
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage, &r->outside);
 
@@ -495,9 +496,10 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	r->what = is == TCP_DROP_TWICE ? TWICE : LOST;
 	r->stage = (uint8_t)stage;
 	r->unsent = rec->unsent;
-	flow_at(b, r->flow)->dropped_ns = rec->time_ns;
+	f->dropped_ns = rec->time_ns;
+	f->netns = f->netns ? f->netns : rec->key.netns; /* until its sender is known */
 	if (r->unsent)
-		flow_at(b, r->flow)->unsent_bytes += rec->bytes;
+		f->unsent_bytes += rec->bytes;
 	remember(b, r);
 }
 

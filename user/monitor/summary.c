@@ -171,10 +171,21 @@ static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 		    fmt_many(r->packets, "packet"));
 }
 
-/* Those that moved; where none did, those that could have dropped. */
-static void put_rules(struct why *w, const struct nft_result *result, struct finding_facts *f)
+static bool same_chain(const struct nft_rule *a, const struct nft_rule *b)
 {
-	bool moved = result->n && result->rule[0].kind == NFT_RULE_MOVED;
+	return !strcmp(a->family, b->family) && !strcmp(a->table, b->table) &&
+	       !strcmp(a->chain, b->chain);
+}
+
+/*
+ * Those that moved; where none did, those that could have dropped. `events`: as many packets were
+ * lost, as a rule counts them; EXPR may have left out others, which the rules count, too.
+ */
+static void put_rules(struct why *w, const struct nft_result *result, uint64_t events,
+		      struct finding_facts *f)
+{
+	bool moved = result->n && result->rule[0].kind == NFT_RULE_MOVED, one_chain = true;
+	uint64_t counted = 0;
 	unsigned shown = 0;
 
 	w->rules_text[0] = '\0';
@@ -197,7 +208,13 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 		add(w->rules_text, sizeof(w->rules_text),
 		    "there are tables of iptables-legacy, which are not read");
 	f->rules = w->rules_text;
-	if (!moved)
+	for (unsigned i = 0; i < result->n && result->rule[i].kind == NFT_RULE_MOVED; i++) {
+		counted += result->rule[i].packets;
+		one_chain &= same_chain(&result->rule[i], &result->rule[0]);
+	}
+	if (counted > events)
+		add(w->rules_text, sizeof(w->rules_text), ", of any traffic");
+	if (!moved || !one_chain)
 		return;
 	snprintf(w->chain, sizeof(w->chain), "%s %s %s", result->rule[0].family,
 		 result->rule[0].table, result->rule[0].chain);
@@ -214,7 +231,7 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 		return;
 	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
 			 RULES_PATIENCE_MS, &result);
-	put_rules(w, &result, f);
+	put_rules(w, &result, row->counts.events, f);
 	netns_close(&ns);
 }
 

@@ -412,8 +412,11 @@ static void read_ledger(const struct tcp_account *a, struct tcp_balance *b)
 	b->memory = tcp_observer_bytes(a->observer);
 	b->all_flows = tcp_ledger_flows(ledger)->n + tcp_ledger_folded(ledger);
 	b->undecided = tcp_sum_undecided(&b->sum);
-	for (unsigned i = 0; i < b->n_flows; i++)
-		owners_netns(live_parts(a->live).owners, b->flows[i].flow.netns, b->flows[i].netns);
+	for (unsigned i = 0; i < b->n_flows; i++) {
+		if (b->flows[i].flow.netns)
+			owners_netns(live_parts(a->live).owners, b->flows[i].flow.netns,
+				     b->flows[i].netns);
+	}
 }
 
 int tcp_account_look(struct tcp_account *a, struct tcp_balance *b)
@@ -574,11 +577,15 @@ struct json_object *tcp_balance_rests_on(const struct tcp_balance *b)
 	if (!b->balanced)
 		json_add_line(list, "what was retransmitted does not balance");
 	else if (!s->retransmitted)
-		json_add_line(list, "nothing was retransmitted");
+		json_add_line(list, "nothing was retransmitted from here");
 	else
 		json_add_line(
 			list, "%s%s their cause", s->retransmitted > 1 ? "all " : "",
 			fmt_many(s->retransmitted, "retransmission has|retransmissions have"));
+	if (s->received)
+		json_add_line(list, "%s dropped here on arrival",
+			      fmt_many(s->received, "segment of a remote sender was|segments of "
+						    "remote senders were"));
 	for (unsigned i = 0; i < TCP_WHYS; i++) {
 		if (s->undecided[i])
 			json_add_line(list, "%s %s", fmt_many(s->undecided[i], why_text[i].of),

@@ -205,7 +205,7 @@ static void put_found(struct html *h, struct json_object *end)
 }
 
 /* "47.00 % lost, most at rcvbuf"; of what has not sent, the packets. */
-static void put_headline(struct html *h, struct json_object *end)
+static void put_loss_headline(struct html *h, struct json_object *end)
 {
 	uint64_t sent = json_get_u64(end, "sent"), arrived = html_arrived(end);
 	uint64_t lost = json_sum(end, "stages", "packets");
@@ -234,6 +234,43 @@ static void put_headline(struct html *h, struct json_object *end)
 			 json_get_u64(print_stage(end, worst), "packets") < lost ? "most" : "all",
 			 worst);
 	html_put(h, "</h1>");
+}
+
+/*
+ * Of a balance of TCP that sent something again: where its first transmission was lost, on this
+ * host or, if ledgers are joined, on which of the others. False: it is none.
+ */
+static bool put_tcp_headline(struct html *h, struct json_object *doc, struct json_object *end)
+{
+	const struct json_object *tcp = json_get(end, "tcp"), *joined = json_get(doc, "joined");
+	const struct json_object *of = joined ? joined : tcp;
+	const uint64_t again = json_get_u64(tcp, "retransmitted");
+	const uint64_t all = joined ? json_get_u64(joined, "segments") : again;
+	const struct {
+		uint64_t n;
+		const char *text;
+	} parts[] = {
+		{joined ? json_sum(of, "lost", "segments") : json_get_u64(of, "lost_here"),
+		 joined ? "lost on the other hosts" : "lost here"},
+		{json_sum(of, joined ? "wire" : "beyond", "segments"),
+		 joined ? "lost between them" : "lost beyond this host"},
+		{json_get_u64(of, "not_lost"), "not lost"},
+		{json_get_u64(of, "undecided") + json_get_u64(of, "unjoined"), "undecided"},
+	};
+	const char *before = " sent again: ";
+
+	if (!again || json_get(end, "verdict")) /* what UDP lost comes first */
+		return false;
+	html_put(h, "<h1>%s", fmt_many(all, "TCP segment"));
+	for (unsigned i = 0; i < LENGTH(parts); i++) {
+		if (parts[i].n) {
+			html_put(h, "%s%s %s", before,
+				 parts[i].n == all ? "all" : fmt_count(parts[i].n), parts[i].text);
+			before = ", ";
+		}
+	}
+	html_put(h, "%s</h1>", *before == ',' ? "" : " sent again");
+	return true;
 }
 
 /* "No drop up to 120.3 kpps" of a search, else "5 trials, 0.10 to 12.00 % lost" */
@@ -278,13 +315,20 @@ static void put_flow(struct html *h, struct json_object *end, const char *key, c
 static void put_figures(struct html *h, struct json_object *end)
 {
 	uint64_t lost = json_get_u64(end, json_get(end, "dropped") ? "dropped" : "lost"); /* recv */
-	struct json_object *latency = json_get(end, "latency_ns");
+	struct json_object *latency = json_get(end, "latency_ns"), *tcp = json_get(end, "tcp");
 	double ns = json_get_double(end, "duration_ns");
 	char cpu[FMT_MAX], calls[2 * FMT_MAX + 8];
 
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
 	put_flow(h, end, "delivered", "rx_pps");
+	if (json_get_u64(tcp, "data_segs_out")) {
+		html_figure(h, "sent by TCP", fmt_count(json_get_u64(tcp, "data_segs_out")),
+			    "segments with data");
+		html_figure(h, "sent again", fmt_count(json_get_u64(tcp, "retransmitted")),
+			    page_share(json_get_u64(tcp, "retransmitted"),
+				       json_get_u64(tcp, "data_segs_out")));
+	}
 	html_figure(h, "lost", fmt_count(lost), page_share(lost, json_get_u64(end, "sent")));
 	if (latency)
 		html_figure(h, "delay, median", fmt_ns(json_get_u64(latency, "p50")), "");
@@ -342,8 +386,8 @@ static void put_head(struct html *h, const struct ledgers_document *d)
 
 	if (trials)
 		put_trials_headline(h, d->json, end);
-	else if (end)
-		put_headline(h, end);
+	else if (end && !put_tcp_headline(h, d->json, end))
+		put_loss_headline(h, end);
 	if (!trials && json_get(end, "attempted") && json_get(end, "balanced"))
 		text_run(&v, start, end, TEXT_VERDICT);
 	print_state(&v, d);

@@ -442,12 +442,15 @@ static void put_losses(struct html *h, const struct series *s)
 void html_time(struct html *h, struct json_object *doc)
 {
 	struct series *s;
+	double most = 0;
 
 	if (!json_get_length(doc, "intervals"))
 		return;
 	s = mem_new(s);
 	collect(s, doc);
-	if (s->n) {
+	for (unsigned k = 0; k < COUNTS; k++)
+		most = fmax(most, highest(s->rate[k], s->n));
+	if (most > 0 || (s->n && h->live)) {
 		html_section(h, "Over time",
 			     s->n < 4 && !h->live ? "few intervals: -I 100ms shows more" : "");
 		html_put(h, "<div class=\"charts\">");

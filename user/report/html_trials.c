@@ -261,31 +261,36 @@ static void put_answers(struct html *h, struct json_object *end)
 	for (unsigned i = 0; i < GOALS; i++) {
 		struct json_object *goal = json_get(end, goals[i].key);
 		struct json_object *all = json_get(json_get(end, "lower_pps_of_all"), goals[i].key);
-		const char *limit = json_get_text(goal, "limited_by");
+		const char *culprit = found_culprit(goal);
 		double lower = json_get_double(goal, "lower_pps");
 		double upper = json_get_double(goal, "upper_pps");
-		char beyond[64] = "", searches[128] = "", losers[96] = "", why[416];
+		bool is_mrr;
+		char beyond[96] = "", searches[128] = "", losers[96] = "", why[416];
 
 		if (!goal)
 			continue;
-		if (upper > lower)
-			snprintf(beyond, sizeof(beyond), "not %s; ", fmt_rate(upper));
-		if (!strcmp(limit, "generator"))
-			limit = "this host generates no more";
-		else if (!strcmp(limit, "send_queue"))
-			limit = "the sender's device takes no more";
-		else
-			limit = json_get_text(goal, "stage");
+		is_mrr = !strcmp(goals[i].key, "mrr");
+		if (is_mrr) /* what got through, and what was lost of the rest */
+			snprintf(beyond, sizeof(beyond), "%s", *culprit ? "limited by " : "");
+		else if (upper > lower)
+			snprintf(beyond, sizeof(beyond), "%s did not hold%s", fmt_rate(upper),
+				 *culprit ? ": " : "");
+		else if (lower > 0)
+			snprintf(beyond, sizeof(beyond), "the highest rate that %s",
+				 found_highest(end));
+		if (!is_mrr && !(upper > lower))
+			culprit = "";
 		if (all) /* with --repeat: what the others found */
 			snprintf(searches, sizeof(searches), "; of %zu searches: %s to %s",
 				 json_get_length(end, "searches"),
 				 fmt_rate(json_get_double(all, "min")),
 				 fmt_rate(json_get_double(all, "max")));
 		if (json_get_u64(goal, "lost_below"))
-			snprintf(losers, sizeof(losers), "; %s of %s up to it lost more",
+			snprintf(losers, sizeof(losers),
+				 "; %s of %s up to the lower rate lost more",
 				 fmt_count(json_get_u64(goal, "lost_below")),
 				 fmt_many(json_get_u64(goal, "trials_below"), "trial"));
-		snprintf(why, sizeof(why), "%s%.60s%s%s", beyond, limit, losers, searches);
+		snprintf(why, sizeof(why), "%s%.60s%s%s", beyond, culprit, losers, searches);
 		html_figure(h, goals[i].title, lower > 0 ? fmt_rate(lower) : "not known", why);
 	}
 	html_put(h, "</dl>");
@@ -373,7 +378,9 @@ static void put_sweep(struct html *h, struct json_object *doc)
 	if (json_get_length(start, "parameters") == 2)
 		matrix = matrix_of_points(json_get(doc, "end"), name[0], name[1]);
 	if (matrix) {
-		snprintf(title, sizeof(title), "%s down, %s across", name[0], name[1]);
+		snprintf(title, sizeof(title),
+			 "%s down, %s across; below each loss the rate that was sent", name[0],
+			 name[1]);
 		html_section(h, "Loss", title);
 		matrix_print(&v, matrix);
 		html_section_end(h);

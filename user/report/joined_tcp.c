@@ -451,7 +451,7 @@ void print_joined_tcp(struct page *p, const struct json_object *document)
 {
 	static const struct page_fact first[] = {
 		{"joined", "segments", STYLE_BOLD, STYLE_DIM,
-		 .text = "retransmitted for no reason on this host, by the other hosts' ledgers"},
+		 .text = "sent again for no reason seen on this host: what the other ledgers say"},
 	};
 	static const struct page_fact rest[] = {
 		{"not lost", "not_lost", .text = "{?not_lost}it arrived twice", .shared = true,

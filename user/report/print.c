@@ -196,13 +196,15 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
+		const char *stage = print_worst_stage(o);
 		uint64_t to_ns = d->from_ns;
 
 		when_date(json_get_text(o, "time"), &to_ns);
 		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
-			  STYLE_PLAIN, "%s %s for %s %s", page_glue(when_text(to_ns, true)),
+			  STYLE_PLAIN, "%s %s lost for %s%s%s", page_glue(when_text(to_ns, true)),
 			  page_glue(fmt_rate(json_get_double(o, "dropped_pps"))),
-			  page_glue(fmt_ns(json_get_u64(o, "interval_ns"))), print_worst_stage(o));
+			  page_glue(fmt_ns(json_get_u64(o, "interval_ns"))),
+			  *stage ? ", most at " : "", stage);
 	}
 }
 

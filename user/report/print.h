@@ -113,6 +113,9 @@ void text_found_spread(FILE *out, const struct json_object *end);
 
 /* "rcvbuf", "the generator", "the sender's queue", or "" where nothing is to blame. */
 const char *found_culprit(const struct json_object *rate);
+/* Of a bound that no trial exceeded: "this host generates steadily", behind "the highest rate
+ * that". */
+const char *found_highest(const struct json_object *end);
 
 struct show_view {
 	struct json_out *json; /* NULL: text or a table */

@@ -677,8 +677,8 @@ static void put_sockets_and_flows(const struct print_view *v, const struct json_
 		 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
 			 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
 	rows_add_flows(&flows, sum);
-	put_worst(v, &rows, "sockets");
-	put_worst(v, &flows, "flows");
+	put_worst(v, &rows, "lost by socket");
+	put_worst(v, &flows, "lost by flow");
 	table_free(&rows);
 	table_free(&flows);
 }

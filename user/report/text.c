@@ -543,6 +543,13 @@ const char *found_culprit(const struct json_object *rate)
 	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
+const char *found_highest(const struct json_object *end)
+{
+	return json_get_bool(end, "held_back")		 ? "the sender's device takes"
+	       : json_get_bool(end, "generator_limited") ? "this host generates steadily"
+							 : "was asked for";
+}
+
 static void print_mrr(struct page *p, const struct json_object *rate)
 {
 	const char *culprit = found_culprit(rate);
@@ -592,9 +599,7 @@ void text_found(FILE *out, const struct json_object *end)
 {
 	const bool held_back = json_get_bool(end, "held_back");
 	const bool generator = json_get_bool(end, "generator_limited");
-	const char *highest = held_back	  ? "the sender's device takes"
-			      : generator ? "this host generates steadily"
-					  : "was asked for";
+	const char *highest = found_highest(end);
 	struct page p = page_open(out, false, 0);
 
 	page_end(&p);

@@ -347,7 +347,8 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 	};
 
 	page_text(p, 2, STYLE_PLAIN, "- ");
-	page_fill(p, STYLE_PLAIN, f, "{src} to {dst} in {netns}:");
+	page_fill(p, STYLE_PLAIN, f,
+		  *json_get_text(f, "netns") ? "{src} to {dst} in {netns}:" : "{src} to {dst}:");
 	page_counts(p, NULL, STYLE_PLAIN, f, parts, LENGTH(parts));
 	for (struct json_each e = json_each(f, "stages"); json_next(&e);)
 		page_fill(p, STYLE_PLAIN, e.item, "({stage})");
@@ -379,9 +380,10 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 	page_end(p);
 	print_parts(p, "lost here", 2, STYLE_BAD, json_get_u64(tcp, "lost_here"), again, tcp,
 		    "stages", "{stage} {segments#}");
-	page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
-		       "{?stall_ns}sent again after {stall_ns.p50#}, 99 % within {stall_ns.p99#}, "
-		       "the last after {stall_ns.max#}");
+	page_fill_line(
+		p, 4, STYLE_DIM, "", STYLE_DIM, tcp,
+		"{?stall_ns}sent again: half within {stall_ns.p50#}, 99 % within {stall_ns.p99#}, "
+		"the last after {stall_ns.max#}");
 	print_parts(p, "beyond", 2, STYLE_BAD, beyond, again, tcp, "beyond",
 		    "{device} {segments#}");
 	if (beyond)
@@ -441,16 +443,16 @@ void print_tcp(struct page *p, const struct json_object *end)
 		    "returned_stages", "{stage} {segments#}");
 	put_resent(p, tcp, sent);
 	if (json_get_u64(tcp, "received"))
-		print_parts(p, "of others", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
+		print_parts(p, "lost incoming", 0, STYLE_BAD, json_get_u64(tcp, "received"), 0, tcp,
 			    "received_stages", "{stage} {segments#}");
 	page_fill_line(
 		p, 2, STYLE_DIM, "", STYLE_DIM, tcp,
 		timed && timed < json_get_u64(tcp, "received_again")
-			? "{?received_stall_ns}{received_again#} of them came again, of "
-			  "{received_timed#} it was seen when: {received_stall_ns.p50#}, 99 % "
-			  "within {received_stall_ns.p99#}, the last after "
-			  "{received_stall_ns.max#}"
-			: "{?received_stall_ns}{received_again#} of them came again "
+			? "{?received_stall_ns}{received_again#} of them came again; of "
+			  "{received_timed#} the time is known: half within "
+			  "{received_stall_ns.p50#}, 99 % within {received_stall_ns.p99#}, the "
+			  "last after {received_stall_ns.max#}"
+			: "{?received_stall_ns}{received_again#} of them came again: half within "
 			  "{received_stall_ns.p50#}, 99 % within {received_stall_ns.p99#}, "
 			  "the last after {received_stall_ns.max#}");
 	for (struct json_each e = json_each(tcp, "listeners"); json_next(&e);)

@@ -98,7 +98,9 @@ CASE(text)
 	assert_says(&b, "sent            100           segments with data, by tcp_sock\n");
 	assert_says(&b, "retransmitted    20  20.00 %  18 fast 2 syn - 2 of them without data\n");
 	assert_says(&b, "  lost here      12  60.00 %  qdisc 12\n");
-	assert_says(&b, "sent again after 1.00 ms, 99 % within 2.00 ms, the last after 3.00 ms\n");
+	assert_says(
+		&b,
+		"sent again: half within 1.00 ms, 99 % within 2.00 ms, the last after 3.00 ms\n");
 	assert_says(&b, "  beyond          5  25.00 %  eth0 5\n");
 	assert_says(&b, "    of one without data it may be the acknowledgment, on its way back\n");
 	assert_says(&b, "  not lost        3  15.00 %  of 1 the acknowledgment was dropped here\n");
