@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import assert_ok, case, first, main, pktledger, require, started, table, thorough, until
+from lib import (assert_ok, case, first, main, pktledger, require, run, started, table, thorough,
+                 until)
 from ends import PORT, inside, nft, shell
 from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
 
@@ -407,6 +408,15 @@ def rules_of_several_chains():
         assert words in found["evidence"], found
     assert (found["id"], found["command"]) == (
         "netfilter", f"ip netns exec {RX} nft -a list ruleset"), found
+
+
+@case
+def namespace_that_is_gone():
+    """What would be changed there is not shown, nor what that would risk."""
+    with tracing("udp port 28779") as t:
+        run("-c", "30000", "--fault", "backlog")
+        gone = finding(t.stop(), "backlog")
+    assert [gone[key] for key in ("command", "undo", "risk", "effect")] == [None] * 4, gone
 
 
 @case

@@ -507,7 +507,7 @@ static void explain(struct top *t)
 		finding = json_finding(&s.finding[i]);
 		if (t->canvas.rows < VIEW_MIN_ROWS + 5) /* what to do is worth more */
 			json_object_object_del(finding, "evidence");
-		page_finding(&page, NULL, finding, true);
+		page_finding(&page, NULL, finding);
 		json_object_put(finding);
 	}
 	table_free(&rows);

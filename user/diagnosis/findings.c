@@ -546,6 +546,11 @@ static void put_before(char command[FINDING_COMMAND], const char *enter)
 	memcpy(command, whole, sizeof(whole));
 }
 
+void finding_forget(struct finding *f)
+{
+	f->command[0] = f->undo[0] = f->effect[0] = f->risk[0] = '\0';
+}
+
 void finding_enter(struct finding *f, const struct change *change, const struct netns *ns,
 		   const char *enter)
 {

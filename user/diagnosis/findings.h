@@ -92,6 +92,9 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 /* Whether a setting is one of the namespace and can be written there; NULL: one of the host. */
 bool change_belongs(const struct change *change, const struct netns *ns);
 
+/* Its change cannot be made from here: neither the commands nor what comes of them are shown. */
+void finding_forget(struct finding *f);
+
 /*
  * The commands of a finding as they are typed outside of its namespace, which the words `enter`
  * enter ("ip netns exec b"); those of the host's settings stay.

@@ -221,6 +221,14 @@ const struct finding_row finding_rows[] = {
 	 "wrong checksums or sizes do that; switching GRO or GSO off shows whether it is this.",
 	 .evidence = LOST "[; {reason}][ in {location}]",
 	 .wanted = "GRO and GSO off on the way, to see whether it ends"},
+	{STAGE_BACKLOG, "backlog-link-down", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_DATA,
+	 "The device[ {ifname}] to which the packet came was being set down or removed.",
+	 "A packet had come to a device, as by veth or loopback, and before a CPU processed it the "
+	 "device went down. What is sent while a link flaps, or while a container starts or "
+	 "ends, is lost there.",
+	 "DEV_READY QUEUE_PURGE", NULL, .evidence = LOST "; {reason}",
+	 .wanted = "a link that stays up while packets come",
+	 .command = "ip -s link show dev {ifname}"},
 	{STAGE_BACKLOG, "backlog", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The backlog queue of a CPU was full: one CPU could not process what others gave it, or "
 	 "one flow had more than its share (flow limit).",

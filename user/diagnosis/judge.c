@@ -177,7 +177,7 @@ void check_plan(struct check_findings *list, const struct netns *ns, const char 
 		}
 		c->finding.command[0] = c->finding.undo[0] = '\0';
 		if (!c->n_changes) {
-			c->finding.effect[0] = '\0';
+			finding_forget(&c->finding);
 			continue;
 		}
 		change_command(c->changes, false, c->finding.command, FINDING_COMMAND);

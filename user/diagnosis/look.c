@@ -305,7 +305,7 @@ static void forget_changes(struct check_findings *list, const char *enter)
 		struct check_finding *c = &list->at[i];
 
 		if (c->n_changes || !enter || !*enter)
-			c->finding.command[0] = c->finding.undo[0] = c->finding.effect[0] = '\0';
+			finding_forget(&c->finding);
 		else
 			finding_enter(&c->finding, &(struct change){}, NULL, enter);
 		c->n_changes = 0;

@@ -286,12 +286,13 @@ static void enter_netns(const struct live *l, uint32_t inum, struct finding *f,
 	if (!inum || !owners || owners_netns_is_own(owners, inum))
 		return;
 	owners_netns(owners, inum, f->netns);
-	if (!*owners_netns_enter(owners, inum, enter) ||
-	    owners_netns_open(owners, inum, &ns, &(struct error){})) {
-		f->command[0] = f->undo[0] = '\0';
-		return;
-	}
-	finding_enter(f, change, &ns, enter);
+	owners_netns_enter(owners, inum, enter);
+	if (owners_netns_open(owners, inum, &ns, &(struct error){}))
+		return finding_forget(f);
+	if (*enter || (change->name[0] && !change_belongs(change, &ns))) /* that of the host */
+		finding_enter(f, change, &ns, enter);
+	else
+		finding_forget(f);
 	netns_close(&ns);
 }
 

@@ -654,7 +654,7 @@ static void put_finding(struct page *p, const struct json_object *o)
 		 p->html ? "" : json_get_text(o, "severity"), p->html ? "" : ": ",
 		 json_get_text(o, "id"), *subject ? ", " : "", subject, *netns ? " in " : "", netns,
 		 loss_pps > 0 ? ", " : "", loss_pps > 0 ? fmt_rate(loss_pps) : "");
-	page_finding(p, label, o, true);
+	page_finding(p, label, o);
 	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
 		put_command(p, 2, "and       ",
 			    json_get_text(json_get_item(o, "changes", i), "command"));

@@ -309,7 +309,7 @@ static void put_flow(struct html *h, struct json_object *end, const char *key, c
 {
 	if (json_get(end, key))
 		html_figure(h, key, fmt_count(json_get_u64(end, key)),
-			    fmt_rate(json_get_double(end, rate)));
+			    json_get(end, rate) ? fmt_rate(json_get_double(end, rate)) : "");
 }
 
 static void put_figures(struct html *h, struct json_object *end)
@@ -321,6 +321,7 @@ static void put_figures(struct html *h, struct json_object *end)
 
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
+	put_flow(h, end, "arrived", "rx_pps");
 	put_flow(h, end, "delivered", "rx_pps");
 	if (json_get_u64(tcp, "data_segs_out")) {
 		html_figure(h, "sent by TCP", fmt_count(json_get_u64(tcp, "data_segs_out")),
@@ -329,7 +330,9 @@ static void put_figures(struct html *h, struct json_object *end)
 			    page_share(json_get_u64(tcp, "retransmitted"),
 				       json_get_u64(tcp, "data_segs_out")));
 	}
-	html_figure(h, "lost", fmt_count(lost), page_share(lost, json_get_u64(end, "sent")));
+	html_figure(
+		h, "lost", fmt_count(lost),
+		page_share(lost, json_get_u64(end, json_get(end, "sent") ? "sent" : "arrived")));
 	if (latency)
 		html_figure(h, "delay, median", fmt_ns(json_get_u64(latency, "p50")), "");
 	if (json_get(end, "duration_ns"))
@@ -643,7 +646,7 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 		if (is_check(end))
 			print_check(&(struct print_view){.html = h}, end);
 		else
-			text_findings(&p, end, 1);
+			text_findings(&p, end);
 		html_section_end(h);
 	}
 	if (only || !json_get(d->json, "trials")) /* else of many, each from its beginning */

@@ -226,9 +226,12 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 {
 	struct json_object *hosts = json_get(start, "hosts");
 	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
+	const bool balance = !attempted && json_get_i64(end, "arrived") > 0; /* of `trace` */
 	struct picture p = {.h = h, .arrived = html_arrived(end), .arrival = html_arrival(end)};
 
-	if (!attempted) { /* of what was not lost a trace knows no number */
+	if (balance) {
+		sent = json_get_u64(end, "arrived");
+	} else if (!attempted) { /* of what was not lost a trace knows no number */
 		sent = json_sum(end, "stages", "packets");
 		p.arrival = NULL;
 	}
@@ -244,7 +247,10 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 	add(&p, "in flight", "waiting", json_get_u64(end, "in_flight"), sent);
 	add(&p, "unaccounted", "unknown", json_get_u64(end, "unaccounted"), sent);
 	put_picture(&p, json_get_text(json_get(hosts, "tx"), "name"), sent,
-		    attempted ? "sent" : "lost", json_get_text(json_get(hosts, "rx"), "name"));
+		    balance	? "arrived"
+		    : attempted ? "sent"
+				: "lost",
+		    json_get_text(json_get(hosts, "rx"), "name"));
 }
 
 void html_ends_head(struct html *h, struct json_object *doc)

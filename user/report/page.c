@@ -504,7 +504,7 @@ void page_name(struct page *p, const char *stage)
 	}
 }
 
-void page_finding(struct page *p, const char *label, const struct json_object *f, bool undo)
+void page_finding(struct page *p, const char *label, const struct json_object *f)
 {
 	static const char *const fields[][2] = {
 		{"evidence", "measured  "}, {"current", "now       "}, {"wanted", "wanted    "},
@@ -535,12 +535,11 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 	page_end(p);
 	for (unsigned i = 0; i < LENGTH(fields); i++) {
 		const char *text = json_get_text(f, fields[i][0]);
-		bool to_undo = !strcmp(fields[i][0], "undo");
 
-		if (!*text || (to_undo && !undo && !p->html))
+		if (!*text)
 			continue;
 		page_text(p, 2, STYLE_DIM, fields[i][1]);
-		if (to_undo || !strcmp(fields[i][0], "command")) /* to be pasted */
+		if (!strcmp(fields[i][0], "undo") || !strcmp(fields[i][0], "command"))
 			page_command(p, text);
 		else
 			page_words(p, STYLE_PLAIN, "%s", text);

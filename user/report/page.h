@@ -141,8 +141,8 @@ void page_name(struct page *p, const char *stage); /* "" or the name of a stage,
 
 /*
  * A finding as documents have it: what it means, what was measured, what to change. `label` is its
- * first word; NULL: its stage, or its id, and its host. `undo`: with the command for that.
+ * first word; NULL: its stage, or its id, and its host.
  */
-void page_finding(struct page *p, const char *label, const struct json_object *finding, bool undo);
+void page_finding(struct page *p, const char *label, const struct json_object *finding);
 
 #endif

@@ -638,7 +638,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_losses(&t.page, json_get(end, "own_losses"));
 	put_balance(&t.page, end);
 	if (!v->html) /* a section of the page */
-		text_findings(&t.page, end, t.verbosity);
+		text_findings(&t.page, end);
 }
 
 /* Documents */
@@ -740,7 +740,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	if (!whole && end) {
 		put_balance(&t.page, end);
 		if (!v->html)
-			text_findings(&t.page, end, t.verbosity);
+			text_findings(&t.page, end);
 	}
 	print_joined_tcp(&t.page, d->json);
 }

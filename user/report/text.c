@@ -148,10 +148,10 @@ static void put_beside(struct page *p, const struct json_object *end)
 		       "{?suppressed}{suppressed_evidence}");
 }
 
-void text_findings(struct page *p, const struct json_object *end, int verbosity)
+void text_findings(struct page *p, const struct json_object *end)
 {
 	for (struct json_each f = json_each(end, "findings"); json_next(&f);)
-		page_finding(p, NULL, f.item, verbosity > 0);
+		page_finding(p, NULL, f.item);
 }
 
 #define CAUSES_SHOWN 4 /* of one stage, without -v */
@@ -510,7 +510,7 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	if (parts & TEXT_VERDICT)
 		put_verdict(&p, start, end);
 	if (parts & TEXT_FINDINGS)
-		text_findings(&p, end, v->verbosity);
+		text_findings(&p, end);
 }
 
 void text_found_trial(FILE *out, unsigned number, const struct json_object *trial)

@@ -97,6 +97,23 @@ CASE(burst_fits_a_buffer)
 	assert_true(f.risk[0]);
 }
 
+CASE(backlog_of_a_device_that_is_down)
+{
+	struct finding_facts facts = {
+		.lost = 3, .reason = "DEV_READY", .ifname = "v-r0", .netdev_max_backlog = 1000};
+	struct finding f;
+
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "backlog-link-down");
+	assert_string_equal(f.command, "ip -s link show dev v-r0");
+	facts.reason = "CPU_BACKLOG";
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
+	assert_string_equal(f.id, "backlog");
+	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=2000");
+	finding_forget(&f);
+	assert_true(!*f.command && !*f.undo && !*f.risk && !*f.effect && *f.wanted);
+}
+
 CASE(no_qdisc_is_not_full)
 {
 	struct finding_facts facts = {.lost = 10, .reason = "QDISC_DROP", .ifname = "eth0"};
