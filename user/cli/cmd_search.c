@@ -13,13 +13,16 @@
 
 #define SCHEMA	   "pktledger/search/1"
 #define MRR_TRIALS 10
-#define SHORT_NS   1000000000 /* trials of the first, coarse targets */
-#define RCVBUF	   (16 << 20) /* takes in what comes while a reader waits for its CPU */
+#define SHORT_NS   1000000000	/* trials of the first, coarse targets */
+#define RCVBUF	   (16 << 20)	/* takes in what comes while a reader waits for its CPU */
+#define TRIAL_NS   500000000	/* of MLRsearch; where none is longer, */
+#define MOST_NS	   120000000000 /* a search does not take longer than that, unless it is told */
+#define BUSY	   10		/* one of so many trials is late: it is said */
 
 struct search_options {
 	struct run_options run;
 	struct search search; /* its bounds and times */
-	bool pdr_set, sum_set, exceed_set;
+	bool pdr_set, sum_set, exceed_set, time_set;
 	bool rfc2544, tst009, mrr;
 	double pdr, precision, exceed;
 	uint64_t sum_ns;
@@ -33,7 +36,7 @@ static const struct method {
 	double exceed;
 	bool pdr;
 } methods[] = {
-	{"MLRsearch", 500000000, 21, 0.5, true},
+	{"MLRsearch", TRIAL_NS, 21, 0.5, true},
 	{"rfc2544", 60000000000, 1, 0, false},
 	{"tst009", 60000000000, 2, 0.5, false},
 	{"mrr", 1000000000, 1, 0, false},
@@ -78,9 +81,10 @@ static const struct opt search_opts[] = {
 	 .parse = parse_exceed, .default_text = "50%",
 	 .help = "share of this time in which more may be lost"},
 	{"warmup", 0, OPT_TIME, AT(search.warmup_ns), .min = 1000000,
-	 .help = "length of the first trials, which find the highest rate of the generator: up to "
-		 "five, until two agree"},
-	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .default_text = "none",
+	 .help = "length of the first trials, five unless they reach --max-rate: they find the "
+		 "highest rate of the generator"},
+	{"time-limit", 0, OPT_TIME, AT(search.most_ns), .set_offset = SET(time_set),
+	 .default_text = "2m; none if a trial takes longer than 500ms",
 	 .help = "begin no trial after this time; the bounds found until then are shown"},
 	{"max-trials", 0, OPT_COUNT, AT(search.most_trials), .min = 1,
 	 .help = "run at most this many trials after the warm-up; the bounds found until then are "
@@ -151,6 +155,8 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 
 	s->mrr_trials = MRR_TRIALS;
 	s->mrr_ns = trial;
+	if (!o->time_set && trial <= TRIAL_NS)
+		s->most_ns = MOST_NS;
 	if (o->mrr)
 		return 0;
 	if (sum < trial)
@@ -228,9 +234,34 @@ static void on_trial(void *arg, const struct found_trial *t)
 	output_flush();
 }
 
-/* A goal that not even the lowest rate meets. */
-static void check_found(const struct json_object *end, struct error *err)
+/* It did not finish; and why, if that is known. */
+static void check_ended(const struct json_object *end, const struct search *s, struct error *err)
 {
+	const uint64_t trials = json_get_u64(end, "trials"),
+		       late = json_get_u64(end, "late_trials");
+	char limit[64], busy[160] = "";
+	const char *hint = "give a larger --time-limit";
+
+	if (late * BUSY > trials)
+		snprintf(busy, sizeof(busy), "; this host did not send %s of %s in time",
+			 fmt_count(late), fmt_many(trials, "trial"));
+	if (json_get_bool(end, "out_of_time")) {
+		snprintf(limit, sizeof(limit), "within %s", fmt_ns(s->most_ns));
+	} else if (json_get_bool(end, "out_of_trials")) {
+		snprintf(limit, sizeof(limit), "with %s", fmt_many(s->most_trials, "trial"));
+		hint = "give a larger --max-trials";
+	} else {
+		return;
+	}
+	error_set(err, STATUS_FAILED, -ETIME,
+		  *busy ? "stop other work on this host, or try --nice -20" : hint,
+		  "the search did not finish %s%s", limit, busy);
+}
+
+/* A goal that not even the lowest rate meets. */
+static void check_found(const struct json_object *end, const struct search *s, struct error *err)
+{
+	check_ended(end, s, err);
 	for (unsigned g = 0; g < FOUND_GOALS; g++) {
 		const struct json_object *rate = json_get(end, found_goals[g]);
 
@@ -250,12 +281,6 @@ static void check_found(const struct json_object *end, struct error *err)
 			"%s; the search ends because it cannot distinguish such noise from loss",
 			fmt_rate(json_get_double(end, "lost_from_pps")),
 			fmt_rate(json_get_double(end, "held_to_pps")));
-	else if (json_get_bool(end, "out_of_trials"))
-		error_set(err, STATUS_FAILED, -ETIME, "give a larger --max-trials",
-			  "the search did not finish within --max-trials");
-	if (json_get_bool(end, "out_of_time"))
-		error_set(err, STATUS_FAILED, -ETIME, "give a larger --time-limit",
-			  "the search did not finish within --time-limit");
 }
 
 /* How steady the lower bounds of all searches are. */
@@ -290,16 +315,18 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 	int rc = 0;
 
 	if (s->goals && s->most_trials)
-		log_info("at most %s of %s after the warm-up; --time-limit ends it sooner",
+		log_info("at most %s of %s after the warm-up%s%s",
 			 fmt_many(s->most_trials, "trial"),
-			 fmt_ns((uint64_t)(s->goal[0].final_s * 1e9)));
+			 fmt_ns((uint64_t)(s->goal[0].final_s * 1e9)),
+			 s->most_ns ? ", and none after " : "",
+			 s->most_ns ? fmt_ns(s->most_ns) : "");
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
 		rc = search_run(s, &found, err);
 		report_next(report, &o->run, "");
 		log_progress_clear();
 		end = json_found(&found);
 		if (!rc)
-			check_found(end, err);
+			check_found(end, s, err);
 		json_object_array_add(searches, end);
 		if (text && found.trials)
 			text_found(stdout, end);
@@ -356,7 +383,7 @@ static int run_search(void *options, struct error *err)
 static const struct search_options defaults = {
 	.run = {.traffic = TRAFFIC_DEFAULTS, .repeat = 1},
 	.search = {.min = {RATE_PPS, 1000},
-		   .warmup_ns = 1000000000,
+		   .warmup_ns = TRIAL_NS,
 		   .most_trials = 100,
 		   .rate_pps = rate_pps,
 		   .run = run_trial,

@@ -779,6 +779,7 @@ static const struct record_field found_rows[] = {
 	RECORD("interrupted", BOOL, found, interrupted),
 	RECORD("out_of_time", BOOL, found, out_of_time),
 	RECORD("out_of_trials", BOOL, found, out_of_trials),
+	RECORD("late_trials", UINT, found, late),
 	RECORD("noise", BOOL, found, noise),
 	RECORD("lost_from_pps", DOUBLE, found, lost_from_pps, .how = RECORD_MILLI,
 	       RECORD_WHEN(found, noise)),

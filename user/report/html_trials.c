@@ -276,8 +276,10 @@ static void put_answers(struct html *h, struct json_object *end)
 			snprintf(beyond, sizeof(beyond), "%s did not hold%s", fmt_rate(upper),
 				 *culprit ? ": " : "");
 		else if (lower > 0)
-			snprintf(beyond, sizeof(beyond), "the highest rate that %s",
-				 found_highest(end));
+			snprintf(beyond, sizeof(beyond), "at least that%s%s",
+				 json_get_bool(goal, "done") ? ", the highest rate that "
+							     : "; not finished",
+				 json_get_bool(goal, "done") ? found_highest(end) : "");
 		if (!is_mrr && !(upper > lower))
 			culprit = "";
 		if (all) /* with --repeat: what the others found */

@@ -577,7 +577,7 @@ static void print_goal(struct page *p, const char *name, const struct json_objec
 	p->indent = 4;
 	page_fill(p, STYLE_PLAIN, rate,
 		  has_lower && has_upper ? "{lower_pps#} held, {upper_pps#} did not"
-		  : has_lower && done	 ? "{lower_pps#} held, the highest rate that"
+		  : has_lower && done	 ? "at least {lower_pps#}, the highest rate that"
 		  : has_lower		 ? "{lower_pps#} held"
 		  : has_upper		 ? "below {upper_pps#}, which was too much"
 					 : "nothing is known yet");
@@ -595,11 +595,14 @@ static void print_goal(struct page *p, const char *name, const struct json_objec
 	page_end(p);
 }
 
+#define UNSTEADY 0.1 /* the slowest warm-up was so much slower than the fastest: it is said */
+
 void text_found(FILE *out, const struct json_object *end)
 {
 	const bool held_back = json_get_bool(end, "held_back");
 	const bool generator = json_get_bool(end, "generator_limited");
 	const char *highest = found_highest(end);
+	const double low = json_get_double(end, "generator_low_pps");
 	struct page p = page_open(out, false, 0);
 
 	page_end(&p);
@@ -610,8 +613,9 @@ void text_found(FILE *out, const struct json_object *end)
 	if (json_get(end, "mrr"))
 		print_mrr(&p, json_get(end, "mrr"));
 	page_text(&p, 0, STYLE_PLAIN, "");
-	page_words(&p, STYLE_PLAIN, "%s between %s and %s%s%s%s, frames of %u bytes, in\v%s",
-		   fmt_many(json_get_u64(end, "trials"), "trial"),
+	page_words(&p, STYLE_PLAIN, "%s", fmt_many(json_get_u64(end, "trials"), "trial"));
+	page_fill(&p, STYLE_PLAIN, end, "{?late_trials}({late_trials#} not sent in time)");
+	page_words(&p, STYLE_PLAIN, "between %s and %s%s%s%s, frames of %u bytes, in\v%s",
 		   fmt_rate(json_get_double(end, "min_rate_pps")),
 		   fmt_rate(json_get_double(end, "max_rate_pps")),
 		   held_back || generator ? " (at most " : "",
@@ -622,6 +626,13 @@ void text_found(FILE *out, const struct json_object *end)
 		   (unsigned)json_get_u64(end, "frame_bytes"),
 		   fmt_ns(json_get_u64(end, "duration_ns")));
 	page_end(&p);
+	if (generator && low > 0 && low < json_get_double(end, "generator_pps") * (1 - UNSTEADY)) {
+		page_fill(&p, STYLE_PLAIN, end,
+			  "this host is not steady: it generated {generator_low_pps#} at one time "
+			  "and "
+			  "{generator_pps#} at another, and another search may find another rate");
+		page_end(&p);
+	}
 }
 
 void text_found_spread(FILE *out, const struct json_object *end)

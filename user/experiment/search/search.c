@@ -12,19 +12,21 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LATE_SHARE  0.01    /* a trial may take so much longer than intended, */
-#define LATE_NS	    5000000 /* and so long: hiccups of the scheduler */
-#define LATE_AGAIN  2	    /* trials that are made again at most, because this host was late */
-#define HELD_SHARE  0.1	    /* who waits for so much of the time is held back, not slow */
-#define SAME_RATE   1e-9
-#define WARMUPS	    5	 /* at most, until the two fastest differ by no more */
-#define WARM_SHARE  0.02 /* than that: else a slow moment of this host bounds the search; */
-#define UNSTEADY    0.1	 /* if the slowest is so much slower, it is said */
-#define HEADROOM    0.03 /* of what this host generates is left, to catch up with a hiccup */
-#define NOISE	    3	 /* trials at least, */
-#define NOISE_SHARE 0.25 /* and of all there, that lost up to a rate and held above it: noise, */
-#define CLEARLY	    4	 /* if so many widths are between them */
-#define CONTROLS    10	 /* of so many trials clearly below a bound, where that may be noise */
+#define LATE_SHARE   0.01    /* a trial may take so much longer than intended, */
+#define LATE_NS	     5000000 /* and so long: hiccups of the scheduler */
+#define LATE_AGAIN   2	     /* trials that are made again at most, because this host was late */
+#define HELD_SHARE   0.1     /* who waits for so much of the time is held back, not slow */
+#define SAME_RATE    1e-9
+#define WARMUPS	     5	  /* trials that measure the generator, */
+#define WARMUPS_MOST 25	  /* and of how many it is remembered */
+#define UNSTEADY     0.1  /* one that is so much slower than the fastest met a slow moment */
+#define HEADROOM     0.03 /* of what this host generates is left, to catch up with a hiccup */
+#define NEAR_TOP     0.9  /* of the highest rate: who is late from there on is at the limit */
+#define WORTH	     0.01 /* by so much the limit has to rise to be searched for again */
+#define NOISE	     3	  /* trials at least, */
+#define NOISE_SHARE  0.25 /* and of all there, that lost up to a rate and held above it: noise, */
+#define CLEARLY	     4	  /* if so many widths are between them */
+#define CONTROLS     10	  /* of so many trials clearly below a bound, where that may be noise */
 
 struct hunt {
 	const struct search *s;
@@ -33,6 +35,9 @@ struct hunt {
 	struct mlr *mlr;	      /* NULL: none */
 	struct list log;	      /* struct found_trial: of the search, without the warm-up */
 	uint64_t start_ns, trials_ns; /* the trials alone, as intended */
+	double steady_pps;	      /* of a rate that this host could not keep to; 0: it could */
+	double too_fast_pps;	    /* the lowest of those, but for slow moments; INFINITY: none */
+	double speed[WARMUPS_MOST]; /* packets/s of warm-ups */
 };
 
 /*
@@ -60,7 +65,7 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 		t->dropped[stage] = res->stage[stage].packets;
 }
 
-/* No trial may follow. */
+/* No trial may follow: whoever wanted one did not finish. */
 static bool is_over(struct hunt *h)
 {
 	const struct search *s = h->s;
@@ -70,6 +75,12 @@ static bool is_over(struct hunt *h)
 	else if (s->most_ns && clock_now() - h->start_ns >= s->most_ns)
 		h->found->out_of_time = true;
 	return h->found->out_of_trials || h->found->out_of_time;
+}
+
+/* This host did not keep to the rate, and what was sent came through: no word on the path. */
+static bool is_late(const struct hunt *h, const struct found_trial *t)
+{
+	return t->unsent && !t->held_back && h->last->delivered == h->last->sent;
 }
 
 /* Of the time that trials take, as intended, what is left as far as can be told; ns. */
@@ -112,6 +123,7 @@ static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial
 		return rc;
 	judge(t, h->last, h->s->threads);
 	h->found->trials++;
+	h->found->late += is_late(h, t);
 	h->trials_ns += t->time_ns;
 	h->s->on_trial(h->s->arg, t);
 	return 0;
@@ -123,35 +135,57 @@ static const char *who_limits(const struct found *f)
 }
 
 /*
- * The warm-up: as much as may be asked for, until the fastest of the trials is no accident. `t` is
- * that one.
+ * As much as may be asked for, several times. *pps: the median of what was sent, but for slow
+ * moments of this host, and with what was about as fast in earlier warm-ups; `t`: the fastest.
  */
-static int warm_up(struct hunt *h, struct found_trial *t, struct error *err)
+static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct error *err)
 {
 	const struct search *s = h->s;
 	struct found *f = h->found;
-	double fastest = 0, second = 0;
-	int rc;
+	double best = 0, like[WARMUPS_MOST];
+	const double asked = t->rate_pps;
+	unsigned n = 0;
 
-	do {
+	for (unsigned i = 0; i < WARMUPS && (!asked || best < asked * (1 - LATE_SHARE)); i++) {
 		struct found_trial next = {
-			.phase = "warm-up", .rate_pps = t->rate_pps, .time_ns = s->warmup_ns};
+			.phase = "warm-up", .rate_pps = asked, .time_ns = s->warmup_ns};
+		int rc = run_trial(h, asked ? &s->max : NULL, &next, 0, err);
+		double sent = h->last ? h->last->tx_pps : 0;
 
-		rc = run_trial(h, s->max_set ? &s->max : NULL, &next, 0, err);
 		if (rc)
-			break;
-		f->generator_low =
-			f->warmups++ ? fmin(f->generator_low, h->last->tx_pps) : h->last->tx_pps;
-		second = fmin(fastest, fmax(second, h->last->tx_pps));
-		if (h->last->tx_pps <= fastest)
-			continue;
-		second = fastest;
-		fastest = h->last->tx_pps;
-		*t = next;
-	} while (f->warmups < WARMUPS && (!fastest || second < fastest * (1 - WARM_SHARE)) &&
-		 (!fastest || !s->max_set || fastest < t->rate_pps * (1 - LATE_SHARE)));
-	f->generator_pps = fastest;
-	return rc;
+			return rc;
+		f->generator_low = f->warmups ? fmin(f->generator_low, sent) : sent;
+		f->generator_pps = fmax(f->generator_pps, sent);
+		h->speed[f->warmups++ % WARMUPS_MOST] = sent;
+		if (!i || sent > best)
+			*t = next;
+		best = fmax(best, sent);
+	}
+	for (unsigned i = 0; i < f->warmups && i < WARMUPS_MOST; i++) {
+		if (h->speed[i] >= best * (1 - UNSTEADY) && best >= h->speed[i] * (1 - UNSTEADY))
+			like[n++] = h->speed[i];
+	}
+	*pps = asked && best >= asked * (1 - LATE_SHARE) ? asked : num_summary(like, n).median;
+	return 0;
+}
+
+/* Up to which rate trials make sense, if a warm-up has sent so much. */
+static double highest(struct hunt *h, const struct found_trial *t, double pps)
+{
+	struct found *f = h->found;
+
+	f->generator_limited = !h->s->max_set || pps < t->rate_pps * (1 - LATE_SHARE);
+	f->held_back = f->generator_limited && t->held_back;
+	return !f->generator_limited ? t->rate_pps : f->held_back ? pps : pps * (1 - HEADROOM);
+}
+
+static int check_range(const struct found *f, struct error *err)
+{
+	if (f->max_pps > f->min_pps)
+		return 0;
+	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",
+			 "%s %.0f packets/s only, and --min-rate is %.0f", who_limits(f),
+			 f->max_pps, f->min_pps);
 }
 
 /* What the generator can do, so that nothing is blamed on the path that was never sent. */
@@ -160,6 +194,7 @@ static int find_limits(struct hunt *h, struct error *err)
 	const struct search *s = h->s;
 	struct found *f = h->found;
 	struct found_trial t = {};
+	double pps;
 	int rc = s->rate_pps(s->arg, &s->min, &f->min_pps, err);
 
 	if (!rc && s->max_set)
@@ -167,31 +202,69 @@ static int find_limits(struct hunt *h, struct error *err)
 	if (!rc && s->max_set && t.rate_pps <= f->min_pps)
 		rc = error_usage(err, NULL, "--max-rate has to be above --min-rate");
 	if (!rc)
-		rc = warm_up(h, &t, err);
+		rc = warm_up(h, &t, &pps, err);
 	if (rc)
 		return rc;
 	f->frame_bytes = h->last->frame_bytes;
 	f->payload_bytes = h->last->payload_bytes;
-	f->max_pps = f->generator_pps;
-	f->generator_limited = !s->max_set || f->generator_pps < t.rate_pps * (1 - LATE_SHARE);
-	f->held_back = f->generator_limited && t.held_back;
-	if (!f->generator_limited)
-		f->max_pps = t.rate_pps;
-	else if (!f->held_back)
-		f->max_pps *= 1 - HEADROOM;
+	h->too_fast_pps = INFINITY;
+	f->max_pps = highest(h, &t, pps);
 	if (f->generator_limited && s->max_set)
 		log_warn("%s %.0f packets/s of the %.0f of --max-rate: the search ends there",
 			 who_limits(f), f->generator_pps, t.rate_pps);
-	if (f->generator_limited && f->generator_low < f->generator_pps * (1 - UNSTEADY))
-		log_warn("%s %s at one time and %s at another: if that bounds what is found, "
-			 "another "
-			 "search finds another bound",
-			 who_limits(f), fmt_rate(f->generator_low), fmt_rate(f->generator_pps));
-	if (f->max_pps > f->min_pps)
-		return 0;
-	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",
-			 "%s %.0f packets/s only, and --min-rate is %.0f", who_limits(f),
-			 f->max_pps, f->min_pps);
+	return check_range(f, err);
+}
+
+/*
+ * Where everything held up to the limit of this host, it is measured again: it may have had a slow
+ * moment. Not beyond a rate to which it did not keep. True: there is more to search.
+ */
+static bool rises(struct hunt *h, int *rc, struct error *err)
+{
+	struct found *f = h->found;
+	struct found_trial t = {};
+	struct found_rate rate;
+	bool at_limit = false, held_back = f->held_back;
+	double max, pps;
+
+	for (unsigned i = 0; i < h->s->goals; i++) {
+		mlr_bounds(h->mlr, i, &rate);
+		at_limit |= rate.has_lower && !rate.has_upper;
+	}
+	if (!at_limit || !f->generator_limited || *rc)
+		return false;
+	if (h->s->max_set)
+		*rc = h->s->rate_pps(h->s->arg, &h->s->max, &t.rate_pps, err);
+	if (!*rc)
+		*rc = warm_up(h, &t, &pps, err);
+	if (*rc)
+		return false;
+	max = highest(h, &t, pps);
+	if (max > h->too_fast_pps * (1 - HEADROOM)) {
+		max = h->too_fast_pps * (1 - HEADROOM);
+		f->generator_limited = true;
+	}
+	if (max >= f->max_pps * (1 + WORTH)) {
+		f->max_pps = max;
+		return true;
+	}
+	f->generator_limited = true;
+	f->held_back = held_back;
+	return false;
+}
+
+/* Where this host did not keep to the highest rate, what it did is the limit. As rises(). */
+static bool falls(struct hunt *h, int *rc, struct error *err)
+{
+	struct found *f = h->found;
+
+	if (!h->steady_pps || *rc)
+		return false;
+	f->generator_limited = true;
+	f->held_back = false;
+	f->max_pps = fmin(h->steady_pps, f->max_pps) * (1 - HEADROOM);
+	*rc = check_range(f, err);
+	return !*rc;
 }
 
 static int measure(struct hunt *h, const char *phase, double pps, double time_s, double left_s,
@@ -204,25 +277,29 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		.intended = (uint64_t)floor(pps * time_s),
 	};
 	const struct rate rate = {RATE_PPS, pps};
+	double sent_pps[LATE_AGAIN + 1];
+	unsigned late = 0;
 	int rc;
 
 	if (!t.intended)
 		return error_usage(err, "longer trials, or a higher --min-rate",
 				   "at %.3g packets/s a trial of %.3g s sends nothing", pps,
 				   time_s);
-	/*
-	 * Where this host did not keep to the rate, and what was sent came through, it shows
-	 * nothing of the path. One that is late time and again cannot generate it.
-	 */
-	for (unsigned i = 0; i <= LATE_AGAIN; i++) {
+	/* One that is late time and again cannot generate it. */
+	do {
 		rc = run_trial(h, &rate, &t, left_s, err);
-		if (rc || !t.unsent || t.held_back || h->last->delivered != h->last->sent ||
-		    is_over(h))
+		if (rc || !is_late(h, &t))
 			break;
-	}
+		sent_pps[late++] = h->last->tx_pps;
+	} while (late <= LATE_AGAIN && !is_over(h));
 	*loss = t.loss_share;
-	if (!rc)
+	if (!rc && h->mlr && late > LATE_AGAIN && pps >= NEAR_TOP * h->found->max_pps) {
+		h->steady_pps = num_summary(sent_pps, late).median;
+		if (h->steady_pps > pps * (1 - UNSTEADY))
+			h->too_fast_pps = fmin(h->too_fast_pps, pps);
+	} else if (!rc) {
 		*(struct found_trial *)list_add(&h->log) = t;
+	}
 	return rc;
 }
 
@@ -341,10 +418,11 @@ static int verify(struct hunt *h, unsigned goal, struct error *err)
 	int rc = 0;
 
 	mlr_bounds(h->mlr, goal, &rate);
-	while (rate.has_lower && !rc && !is_over(h)) {
+	while (rate.has_lower && !rc && !h->steady_pps) {
 		pps = find_ends(h, g->exceed_ratio, &rate).lost_from;
 		time_at(h, pps, &rate, &lost, &all);
-		if (pps > rate.lower_pps * (1 + SAME_RATE) || lost > g->exceed_ratio * g->sum_s)
+		if (pps > rate.lower_pps * (1 + SAME_RATE) || lost > g->exceed_ratio * g->sum_s ||
+		    is_over(h))
 			break;
 		rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
 	}
@@ -352,27 +430,45 @@ static int verify(struct hunt *h, unsigned goal, struct error *err)
 	if (!rate.has_lower || !too_many(rate.lost_below, rate.below))
 		return rc;
 	pps = fmax(rate.lower_pps * (1 - CLEARLY * g->width), h->found->min_pps);
-	for (count_trials(h, 0, pps, &rate); !rc && rate.below < CONTROLS && !is_over(h);
+	for (count_trials(h, 0, pps, &rate);
+	     !rc && !h->steady_pps && rate.below < CONTROLS && !is_over(h);
 	     count_trials(h, 0, pps, &rate))
 		rc = measure(h, "search", pps, g->initial_s, 0, &loss, err);
 	h->found->noise |= too_many(rate.lost_below, rate.below);
 	return rc;
 }
 
-static int search_all(struct hunt *h, struct error *err)
+/* Between the limits as they are; steady_pps is set if this host does not keep to the upper one. */
+static int search_between(struct hunt *h, struct error *err)
 {
 	struct mlr_trial next;
 	double loss;
-	int rc = 0;
+	int rc;
 
+	mlr_free(h->mlr);
+	h->mlr = NULL;
+	h->steady_pps = 0;
+	rc = mlr_new(&h->mlr, h->found->min_pps, h->found->max_pps, h->s->goal, h->s->goals, err);
 	while (!rc && !h->found->noise && mlr_next(h->mlr, &next) && !is_over(h)) {
 		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
-		if (rc || mlr_add(h->mlr, loss))
+		if (rc || h->steady_pps || mlr_add(h->mlr, loss))
 			break;
 		for (unsigned i = 0; i < h->s->goals && !h->found->noise; i++)
 			h->found->noise = is_noise(h, &h->s->goal[i]);
 	}
-	for (unsigned i = 0; i < h->s->goals && !rc && !h->found->noise; i++)
+	return rc;
+}
+
+static int search_all(struct hunt *h, struct error *err)
+{
+	const struct found *f = h->found;
+	int rc;
+
+	do
+		rc = search_between(h, err);
+	while (!f->noise && !f->out_of_time && !f->out_of_trials &&
+	       (falls(h, &rc, err) || rises(h, &rc, err)));
+	for (unsigned i = 0; i < h->s->goals && !rc && !f->noise; i++)
 		rc = verify(h, i, err);
 	return rc;
 }
@@ -473,7 +569,7 @@ static void take_mrr(const struct hunt *h)
 
 	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
 	for (unsigned i = 0; i < h->log.n; i++) {
-		if (log[i].rate_pps >= h->found->max_pps)
+		if (fabs(log[i].rate_pps - h->found->max_pps) <= h->found->max_pps * SAME_RATE)
 			pps[n++] = log[i].rate_pps * (1 - log[i].loss_share);
 	}
 	if (n) {
@@ -499,11 +595,8 @@ int search_run(const struct search *s, struct found *found, struct error *err)
 
 	*found = (struct found){};
 	rc = find_limits(&h, err);
-	if (!rc && s->goals) {
-		rc = mlr_new(&h.mlr, found->min_pps, found->max_pps, s->goal, s->goals, err);
-		if (!rc)
-			rc = search_all(&h, err);
-	}
+	if (!rc && s->goals)
+		rc = search_all(&h, err);
 	for (unsigned i = 0; i < s->mrr_trials && !s->goals && !rc; i++)
 		rc = measure(&h, "mrr", found->max_pps, time_s, time_s * (s->mrr_trials - i), &loss,
 			     err);

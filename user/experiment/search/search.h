@@ -73,7 +73,9 @@ struct found {
 	struct found_rate goal[MLR_GOALS], mrr;
 	unsigned frame_bytes, payload_bytes;
 	unsigned trials, warmups; /* trials: those included */
-	uint64_t time_ns;	  /* all of it took */
+	unsigned late; /* of all: what was sent came through, but this host did not send it in time
+			*/
+	uint64_t time_ns; /* all of it took */
 	bool interrupted, out_of_time, out_of_trials;
 	/* Too many trials lost below rates at which others held: it ended. */
 	bool noise;
