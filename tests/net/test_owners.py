@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,10 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_ok, case, first, main, pktledger, require, run, started, table, thorough,
-                 until)
+from lib import (PATIENCE, assert_ok, case, directory, first, main, pktledger, require, run, started,
+                 table, thorough, until)
 from ends import PORT, inside, nft, shell
-from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
+from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
 
@@ -426,6 +427,51 @@ def rule_among_many_namespaces():
         found, number = dropped_by_rules(
             "table inet t { chain c { type filter hook input priority 0;"
             f" udp dport {PORT} counter drop; }}; }}")
+    assert f"rule with handle {number} of chain inet t c: 40 packets" in found["evidence"], found
+
+
+@contextlib.contextmanager
+def slow_nft():
+    """To list the rules takes longer than the start waits for."""
+    with directory() as where:
+        slow = where / "nft"
+        slow.write_text(f"#!/bin/sh\nsleep 1.5\nexec {shutil.which('nft')} \"$@\"\n")
+        slow.chmod(0o755)
+        before = os.environ["PATH"]
+        os.environ["PATH"] = f"{where}:{before}"
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = before
+
+
+@table(first(1, [("the loss is first", 0, "rules were listed only after the loss began; since it was made: "),
+                 ("the list is first", 3, "")]))
+def rules_are_listed_late(when, said):
+    """What the rule had dropped before is not said to be of now, and what is of now not left out."""
+    with lab(), rules("table inet t { chain c { type filter hook input priority 0;"
+                      f" udp dport {PORT} counter drop; }}; }}"):
+        number = handle("inet t c", str(PORT))
+        send(V4, 5)
+        with slow_nft(), tracing("--netns", RX, f"udp port {PORT}") as t:
+            time.sleep(when * PATIENCE)
+            send(V4, 40)
+            found = finding(t.stop(), "netfilter")
+    rule = f"{said}rule with handle {number} of chain inet t c: {'at most 45' if said else '40'} packets"
+    assert rule in found["evidence"], found
+    assert found["id"] == ("netfilter" if said else "netfilter-rule"), found
+
+
+@case
+def a_command_waits_for_the_rules():
+    with lab(), rules("table inet t { chain c { type filter hook input priority 0;"
+                      f" udp dport {PORT} counter drop; }}; }}"), slow_nft():
+        number = handle("inet t c", str(PORT))
+        script = f"import socket\nfor _ in range(40): socket.socket(2, 2).sendto(b'x', ('{V4}', {PORT}))"
+        document = assert_ok(pktledger("trace", "-j", "--netns", RX, f"udp port {PORT}", "--", "ip", "netns",
+                                       "exec", TX, sys.executable, "-c", script)).json
+    assert_only(document, "netfilter", 40, netns=RX)
+    found = finding(document, "netfilter")
     assert f"rule with handle {number} of chain inet t c: 40 packets" in found["evidence"], found
 
 

@@ -29,7 +29,8 @@ struct place {
 	struct list before, after;	      /* nftlist_parse() */
 	bool has_before, wants_after, failed; /* failed: there is no first list to compare with */
 	bool late;			      /* the first list is of after nftrules_wait() */
-	uint64_t after_at;		      /* CLOCK_MONOTONIC, ns */
+	bool lost;			      /* nftrules_lost() was called */
+	uint64_t before_at, after_at;	      /* clock_now() */
 	bool legacy;
 	char problem[160]; /* of the last list */
 };
@@ -118,6 +119,7 @@ static void do_work(struct nftrules *n, struct place *p)
 		p->has_before = true;
 		p->failed = failed;
 		p->late = n->begun;
+		p->before_at = clock_now();
 	}
 	netns_close(&p->ns);
 	p->legacy = legacy;
@@ -135,8 +137,8 @@ static void *worker(void *arg)
 	while (!n->ending) {
 		struct place *p = NULL;
 
-		for (unsigned i = 0; i < n->n && !p; i++) {
-			if (!n->place[i].has_before || n->place[i].wants_after)
+		for (unsigned i = 0; i < n->n; i++) { /* somebody waits for a second list */
+			if (n->place[i].wants_after || (!p && !n->place[i].has_before))
 				p = &n->place[i];
 		}
 		if (p)
@@ -244,6 +246,19 @@ bool nftrules_wait(struct nftrules *n, int timeout_ms)
 	return !ret;
 }
 
+void nftrules_lost(struct nftrules *n, uint32_t inum, uint64_t since_ns)
+{
+	struct place *p;
+
+	pthread_mutex_lock(&n->lock);
+	p = find(n, inum);
+	if (p && !p->lost) {
+		p->lost = true;
+		p->late &= !p->has_before || p->before_at > since_ns;
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
 /* With the lock. Waits until both lists are there. */
 static int get_lists(struct nftrules *n, struct place *p, const struct netns *ns, int timeout_ms)
 {
@@ -264,6 +279,7 @@ static int get_lists(struct nftrules *n, struct place *p, const struct netns *ns
 void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		      enum netfilter_hook hook, int timeout_ms, struct nft_result *out)
 {
+	struct list none = {};
 	struct place *p;
 
 	memset(out, 0, sizeof(*out));
@@ -277,10 +293,12 @@ void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 			 "nft did not list the rules within %d ms", timeout_ms);
 	} else {
 		if (!p->failed)
-			nftlist_compare(&p->before, &p->after, hook, out);
+			nftlist_compare(p->late ? &none : &p->before, &p->after, hook, out);
 		memcpy(out->problem, p->problem, sizeof(out->problem));
 		out->legacy = p->legacy;
 		out->late = p->late;
+		for (unsigned i = 0; i < out->n; i++)
+			out->rule[i].exact &= !p->late;
 	}
 	pthread_mutex_unlock(&n->lock);
 }

@@ -42,8 +42,8 @@ struct nft_rule {
 struct nft_result {
 	struct nft_rule rule[NFT_RULES]; /* those that moved first, most packets first */
 	unsigned n;
-	bool late; /* the first list is of after nftrules_wait(): what moved before is not known */
-	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
+	bool late;   /* no list is of before the loss: counters are whole, and none is exact */
+	bool legacy; /* tables of iptables-legacy are there, which nft does not show */
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };
 
@@ -60,9 +60,12 @@ int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
 
 bool nftrules_known(struct nftrules *n, uint32_t inum); /* was noted */
 
-/* Waits until all first lists are there, at most so long. False: they are not. What comes is late.
+/* Waits until all first lists are there, at most so long. False: they are not. What comes is late,
  */
 bool nftrules_wait(struct nftrules *n, int timeout_ms);
+
+/* but not where it came before the first loss: that was at `since_ns` (clock_now()) or after. */
+void nftrules_lost(struct nftrules *n, uint32_t inum, uint64_t since_ns);
 
 /*
  * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the

@@ -15,20 +15,24 @@
 #include "host/counters.h"
 #include "host/netdev.h"
 
-#define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
-#define RULES_SHOWN	  3
-#define SOURCES_NS	  500000000 /* until one is seen, after the first loss */
-#define START_NETNS	  256	    /* namespaces whose rules are read before there is any loss */
-#define START_READERS	  16	    /* ... and whose sockets are */
-#define START_MS	  500	    /* that rules may delay the start */
+#define VIEW_MS	      2000  /* for the list of netfilter rules, while a screen waits; */
+#define END_MS	      10000 /* in the end nobody does */
+#define RULES_SHOWN   3
+#define SOURCES_NS    500000000 /* until one is seen, after the first loss */
+#define START_NETNS   256	/* namespaces whose rules are read before there is any loss */
+#define START_READERS 16	/* ... and whose sockets are */
+#define START_MS      500	/* that rules may delay the start, */
+#define COMMAND_MS    5000	/* and that of a command, before which nothing of it is lost */
 
 struct why {
+	struct live *live;
 	struct owners *owners;
 	struct readings *readings;
 	struct nftrules *rules;	    /* NULL: not possible */
 	struct list conntracks;	    /* struct conntrack_noted */
 	struct survey_bpf *sources; /* NULL: not needed yet, or not possible */
 	uint64_t sources_ns;	    /* when they were asked for; 0: not yet */
+	int start_ms, list_ms;	    /* for lists of rules, in the beginning and for a summary */
 	struct way_back back;
 	struct way_dnat dnat;
 	struct way_silent silent;
@@ -71,9 +75,10 @@ static void note_firewall(struct why *w, uint32_t inum)
 
 static int start(void *arg, struct error *err)
 {
-	uint32_t netns[START_NETNS];
 	struct why *w = arg;
-	unsigned n = owners_netns_list(w->owners, netns, START_NETNS);
+	const uint32_t only = live_parts(w->live).netns;
+	uint32_t netns[START_NETNS] = {only};
+	unsigned n = only ? 1 : owners_netns_list(w->owners, netns, START_NETNS);
 
 	(void)err;
 	readings_begin(w->readings, netns, n < START_READERS ? n : START_READERS);
@@ -81,7 +86,7 @@ static int start(void *arg, struct error *err)
 		note_firewall(w, netns[i]);
 	/* what is lost before the first list cannot be kept apart from what was lost long ago */
 	if (w->rules)
-		nftrules_wait(w->rules, START_MS);
+		nftrules_wait(w->rules, w->start_ms);
 	return 0;
 }
 
@@ -96,6 +101,8 @@ static void collect(void *arg, struct live *l)
 {
 	const struct live_table *t = live_interval(l);
 	struct why *w = arg;
+	uint64_t interval, end = live_parts(l).start_ns + live_time(l, &interval);
+	uint64_t since = clock_now() - (ktime_now() - (end - interval));
 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
@@ -108,6 +115,8 @@ static void collect(void *arg, struct live *l)
 				readings_note(w->readings, &id, row->counts.packets);
 		} else if (row->stage == STAGE_NETFILTER && row->netns) {
 			note_firewall(w, row->netns);
+			if (w->rules)
+				nftrules_lost(w->rules, row->netns, since);
 		} else if (!w->sources_ns && !strcmp(row->text[LIVE_REASON], "IP_RPFILTER")) {
 			w->sources_ns = clock_now();
 			way_sources_open(&w->sources);
@@ -116,10 +125,12 @@ static void collect(void *arg, struct live *l)
 	readings_interval(w->readings);
 }
 
-struct why *why_new(const struct live_spec *spec, struct live *l)
+struct why *why_new(const struct live_spec *spec, struct live *l, bool command)
 {
 	struct why *w = mem_new(w);
 
+	w->start_ms = command ? COMMAND_MS : START_MS;
+	w->live = l;
 	w->owners = spec->owners;
 	w->conntracks.size = sizeof(struct conntrack_noted);
 	w->readings = readings_new(spec->owners);
@@ -189,10 +200,12 @@ static void put_rules(struct why *w, const struct nft_result *result, uint64_t e
 	unsigned shown = 0;
 
 	w->rules_text[0] = '\0';
-	if (!moved && result->late)
+	if (result->late)
 		add(w->rules_text, sizeof(w->rules_text),
 		    "rules were listed only after the loss began%s",
-		    result->n ? "; without a counter: " : "");
+		    moved	? "; since it was made: "
+		    : result->n ? "; without a counter: "
+				: "");
 	else if (!moved && result->n)
 		add(w->rules_text, sizeof(w->rules_text), "%s",
 		    result->n > 1 || result->problem[0] || result->legacy
@@ -212,9 +225,9 @@ static void put_rules(struct why *w, const struct nft_result *result, uint64_t e
 		counted += result->rule[i].packets;
 		one_chain &= same_chain(&result->rule[i], &result->rule[0]);
 	}
-	if (counted > events)
+	if (counted > events && !result->late)
 		add(w->rules_text, sizeof(w->rules_text), ", of any traffic");
-	if (!moved || !one_chain)
+	if (!moved || !one_chain || result->late)
 		return;
 	snprintf(w->chain, sizeof(w->chain), "%s %s %s", result->rule[0].family,
 		 result->rule[0].table, result->rule[0].chain);
@@ -229,8 +242,8 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 
 	if (owners_netns_open(w->owners, row->netns, &ns, NULL))
 		return;
-	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
-			 RULES_PATIENCE_MS, &result);
+	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]), w->list_ms,
+			 &result);
 	put_rules(w, &result, row->counts.events, f);
 	netns_close(&ns);
 }
@@ -435,6 +448,8 @@ void live_summarise(const struct live *l, struct why *why, const struct live_tab
 	};
 	live_own(l, &out->own);
 	live_bursts(l, true, &out->bursts);
+	if (why)
+		why->list_ms = of ? VIEW_MS : END_MS;
 	advise(l, why, out);
 }
 
