@@ -192,11 +192,13 @@ def the_answers_of_sweeps_and_searches():
         assert html.count('class="band ') == 1 and "9.000 kpps held, not each time" in found.text
         assert "2 of 17 trials up to the lower rate lost more" in found.text, found.text
         assert "9.100 kpps did not hold: rcvbuf" in found.text, found.text
-        search["end"] = {"generator_limited": True, "ndr": {**rate, "upper_pps": None},
+        search["end"] = {"generator_limited": True, "ndr": {**rate, "upper_pps": None, "done": True},
+                         "pdr": {**rate, "upper_pps": None, "done": False},
                          "mrr": {**rate, "limited_by": "generator"}}
         (d / "search").write_text(json.dumps(search))
         text = page(d / "page.html", d / "search").text
-        assert "the highest rate that this host generates steadily" in text, text
+        assert "at least that, the highest rate that this host generates steadily" in text, text
+        assert "at least that; not finished" in text, text
         assert "limited by the generator" in text, text
 
 
