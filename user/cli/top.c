@@ -285,6 +285,16 @@ static void fit(struct columns *k, unsigned cols)
 	}
 }
 
+/* Where in `text` its character number `n` begins. */
+static size_t skip_columns(const char *text, unsigned n)
+{
+	const char *at = text;
+
+	while (*at && n--)
+		next_char(&at);
+	return (size_t)(at - text);
+}
+
 static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
 		       const struct live_row *row)
 {
@@ -292,16 +302,21 @@ static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struc
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		const char *text = row ? row->text[f] : live_field_name(f);
+		unsigned length, end;
 
 		if (!(k->shown & LIVE_BIT(f)))
 			continue;
 		canvas_text(c, x, y, style, text);
 		x += k->width[f] + 2;
-		if (utf8_columns(text, SIZE_MAX) <= k->width[f])
+		length = utf8_columns(text, SIZE_MAX);
+		if (length <= k->width[f])
 			continue;
-		canvas_put(c, x - 3, y, style, c->ascii ? L'~' : L'…'); /* it does not fit */
-		for (unsigned i = x - 2; i < c->cols; i++)
+		/* it does not fit; namespaces often differ in their ends alone */
+		end = f == LIVE_NETNS ? (k->width[f] - 1) / 2 : 0;
+		for (unsigned i = x - 3 - end; i < c->cols; i++)
 			canvas_put(c, i, y, style, L' ');
+		canvas_put(c, x - 3 - end, y, style, c->ascii ? L'~' : L'…');
+		canvas_text(c, x - 2 - end, y, style, text + skip_columns(text, length - end));
 	}
 }
 
@@ -516,7 +531,11 @@ static unsigned draw_table(struct view *v, const struct view_input *in, struct c
 	if (y + 1 >= end)
 		return y;
 	lines_of(v, in, grouping, &l);
-	k.shown = l.by;
+	if (!l.n && !main) {
+		lines_free(&l);
+		return y;
+	}
+	k.shown = l.by & ~(v->netns || in->one_scope ? LIVE_BIT(LIVE_NETNS) : 0);
 	measure(&k, &l.total);
 	fit(&k, c->cols);
 	for (unsigned i = 0; i < SORT_TEXT; i++)
@@ -657,8 +676,13 @@ static bool draw_open(struct view *v, const struct view_input *in, struct canvas
 
 static const char *const device_columns[] = {"rx pps", "rx bit/s", "tx pps", "tx bit/s", "drops/s"};
 
-/* Interfaces and their queues, above line `end`. `main`: one is chosen, and those idle are shown.
- */
+/* Idle ones are shown where one is to be chosen. */
+static bool device_counts(const struct view *v, const struct view_device *d, bool main)
+{
+	return device_shown(v, d) && (main || d->rx_pps + d->tx_pps + d->dropped_pps > 0);
+}
+
+/* Interfaces and their queues, above line `end`; `main`: one is chosen. */
 static void draw_devices(struct view *v, const struct view_input *in, struct canvas *c, unsigned y,
 			 unsigned end, bool main)
 {
@@ -667,7 +691,9 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 	const unsigned wide = bits ? DEVICE_COLS : DEVICE_NARROW;
 	unsigned n = 0, first = 0, shown = 0;
 
-	if (!room)
+	for (unsigned i = 0; i < in->n_devices; i++)
+		n += device_counts(v, &in->devices[i], main);
+	if (!room || (!n && !main))
 		return;
 	canvas_text(c, 1, y, STYLE_BOLD, "interface");
 	for (unsigned k = 0, x = wide + 1; k < LENGTH(device_columns); k++) {
@@ -675,8 +701,6 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 			canvas_right(c, x += 9, y, STYLE_BOLD, device_columns[k]);
 	}
 	canvas_heading(c, y++);
-	for (unsigned i = 0; i < in->n_devices; i++)
-		n += device_shown(v, &in->devices[i]);
 	if (main) {
 		v->at = chosen(v, n);
 		first = v->at < room ? 0 : v->at - room + 1;
@@ -688,8 +712,7 @@ static void draw_devices(struct view *v, const struct view_input *in, struct can
 		char name[2 * DEVICE_COLS], queue[24] = "";
 		int left, more;
 
-		if (!device_shown(v, d) || (!main && d->rx_pps + d->tx_pps + d->dropped_pps <= 0) ||
-		    shown++ < first)
+		if (!device_counts(v, d, main) || shown++ < first)
 			continue;
 		if (d->queue >= 0)
 			snprintf(queue, sizeof(queue), " queue %d", d->queue);

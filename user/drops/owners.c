@@ -84,9 +84,10 @@ struct sock {
 
 /* A network namespace. */
 struct space {
-	char name[64]; /* in /run/netns; "": none */
-	bool host;     /* the one of PID 1, which is seen from the host */
-	pid_t pid;     /* its first process that is not ours; 0: none */
+	char name[64];	/* in /run/netns; "": none */
+	bool host;	/* the one of PID 1, which is seen from the host */
+	pid_t pid;	/* its first process that is not ours; 0: none */
+	uint64_t start; /* of that */
 	char process[PROC_NAME];
 	struct container container; /* of that process */
 	bool found;
@@ -744,10 +745,12 @@ static void pass_spaces(struct owners *o)
 		struct proc_stat st;
 
 		/* the first process names it: in a container its init, in a pod the sandbox */
-		if (!s || (s->pid && (pid_t)pid > s->pid) || (pid_t)pid == getpid() ||
-		    proc_stat(o->root, (pid_t)pid, 0, &st))
+		if (!s || (s->host && s->pid && (pid_t)pid > s->pid) || (pid_t)pid == getpid() ||
+		    proc_stat(o->root, (pid_t)pid, 0, &st) || (s->pid && st.start > s->start) ||
+		    (s->pid && st.start == s->start && (pid_t)pid > s->pid))
 			continue;
 		s->pid = (pid_t)pid;
+		s->start = st.start;
 		memcpy(s->process, st.name, sizeof(s->process));
 		if (!cgroup_of_process(o->root, s->pid, path, sizeof(path)))
 			container_find(o->root, path, &s->container);

@@ -274,6 +274,7 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 	cni = (uint32_t)fake_inode("run/netns/cni-1234");
 	fake_process(1, "systemd", 0, HOST, "0::/init.scope\n");
 	fake_link("proc/self/ns/pid", "pid:[4026531836]");
+	fake_process(499, "nft", 900, 4026532600u, "0::/\n"); /* numbers begin anew */
 	fake_process(500, "dnsmasq", 500, 4026532600u, "0::/\n");
 	fake_process(501, "child", 501, 4026532600u, "0::/\n");
 	fake_process(502, "nginx", 502, 4026532601u, "0::/docker/" ID "\n");

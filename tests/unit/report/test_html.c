@@ -92,7 +92,7 @@ static char *printed(struct html *h)
 	page_cell(&p, STYLE_PLAIN, "wire");
 	page_cell(&p, STYLE_BOLD, "7");
 	page_end(&p);
-	page_finding(&p, NULL, finding, false);
+	page_finding(&p, NULL, finding);
 	fclose(f);
 	json_object_put(finding);
 	return text;
@@ -110,7 +110,8 @@ CASE(the_same_calls_print_text_and_html)
 				  "wire         7\n"
 				  "\nrcvbuf on vm - Full <b>.\n"
 				  "  measured  3 lost\n"
-				  "  command   a  'b'\n");
+				  "  command   a  'b'\n"
+				  "  undo      c\n");
 	assert_string_equal(
 		html,
 		"<h3>Sums: all</h3><div class=\"scroll\"><table class=\"rows\"><tbody><tr>"

@@ -281,7 +281,7 @@ CASE_WITH(ledger, fill, empty)
 	print_ledger(3, 1, 3, 0);
 	has("\n00:00:00  3,040 lost, 3.040 kpps\n");
 	has("own cost        1.50 ms of CPU time");
-	has("\nsockets         3,000           host *:5060 sip[812]\n");
+	has("\nlost by socket  3,000           host *:5060 sip[812]\n");
 	print_ledger(61, 1, 61, 0);
 	has_not("3,040 lost, ");
 	has("own cost");
