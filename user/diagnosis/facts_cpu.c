@@ -45,7 +45,7 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 /* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
 static double share_of(uint64_t before, uint64_t after, uint64_t total)
 {
-	return after > before && total ? (double)(after - before) / (double)total : 0;
+	return after > before ? (double)(after - before) / (double)total : 0;
 }
 
 void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,

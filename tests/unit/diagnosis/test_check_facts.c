@@ -77,6 +77,16 @@ CASE(cpu_that_came)
 	assert_false(cpus->at[3].ticked);
 	assert_false(cpus->at[1].online);
 	assert_float_equal(cpus->steal, 0.5, 1e-9);
+	/* each state has its own number of ticks; what is idle may go backwards */
+	cpu_sample_parse(before, "cpu0 0 0 0 0 0 0 0 8 0 0\ncpu1 0 0 0 90 0 0 0 0 0 0\n");
+	cpu_sample_parse(after, "cpu0 1 2 4 8 16 32 64 136 0 0\ncpu1 80 0 0 80 0 0 0 0 0 0\n"
+				"cpu1024 1 1 1 1 1 1 1 1 0 0\n");
+	facts_cpus_rates(cpus, before, after);
+	assert_int_equal(cpus->n, 2);
+	assert_float_equal(cpus->at[0].idle, 24.0 / 255, 1e-9);
+	assert_float_equal(cpus->at[0].softirq, 64.0 / 255, 1e-9);
+	assert_float_equal(cpus->at[1].idle, 0, 1e-9);
+	assert_float_equal(cpus->steal, 128.0 / (255 + 70), 1e-9);
 	free(before);
 	free(after);
 	free(cpus);

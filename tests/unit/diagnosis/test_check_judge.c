@@ -561,7 +561,8 @@ CASE(drops_of_a_socket)
 		{0, 3, 4, 11, STAGE_UDP_CSUM},	   {0, 3, 4, 12, STAGE_SOCKET_FILTER},
 		{3, 5, 4, 12, STAGE_UDP_MEM},	   {10, 0, 0, 5, STAGE_RCVBUF},
 		{2, 0, 10, 12, STAGE_UDP_CSUM},	   {0, 5, 5, 10, STAGE_UDP_CSUM},
-		{0, 0, 0, 4, STAGE_SOCKET_FILTER},
+		{0, 0, 0, 4, STAGE_SOCKET_FILTER}, {5, 3, 0, 4, STAGE_RCVBUF},
+		{5, 0, 3, 4, STAGE_RCVBUF},
 	};
 
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
