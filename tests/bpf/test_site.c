@@ -54,6 +54,7 @@ static const struct kind {
 	 "2x4096 rx-xsk rx x2 steer tx x2",
 	 ""},
 	{"XDP", LAB, NULL, {.tx = &tx_xdp, .rx = &rx_xdp}, "gro rx-xdp sink", ""},
+	{"XDP takes skbs", LAB, NULL, {.rx = &rx_xdp}, "rx-xdp sink", ""},
 	{"live frames, socket", LAB, NULL, {.tx = &tx_xdp}, "gro", ""},
 	{"XDP that passes", LAB, NULL, {.rx = &rx_xdp, .pass = true}, "sink", ""},
 	{"router", LAB, NULL, {.topology = LAB_ROUTER, .topology_set = true}, "v-r0 v-r1", ""},
@@ -277,21 +278,27 @@ static __u32 loaded(const char *name)
 	return found;
 }
 
-static bool attached(const char *name)
+/* The link of that program; -1: it is not attached. */
+static int link_of(const char *name)
 {
 	__u32 id = loaded(name);
-	bool found = false;
 
 	for (int fd = 0; fd < 1024 && id; fd++) {
 		struct bpf_link_info info = {};
 		__u32 len = sizeof(info);
 
-		found |= !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-			 (info.type == BPF_LINK_TYPE_TRACING ||
-			  info.type == BPF_LINK_TYPE_RAW_TRACEPOINT) &&
-			 info.prog_id == id;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		    (info.type == BPF_LINK_TYPE_TRACING ||
+		     info.type == BPF_LINK_TYPE_RAW_TRACEPOINT) &&
+		    info.prog_id == id)
+			return fd;
 	}
-	return found;
+	return -1;
+}
+
+static bool attached(const char *name)
+{
+	return link_of(name) >= 0;
 }
 
 /* Checkpoints at the devices of others are links (tcx), or it is the edge. */
@@ -458,6 +465,8 @@ static void describe_end(void)
 		if (res.stage[i].packets)
 			say(" %s %s %s %s", stage_name(i), amount(res.stage[i].packets),
 			    res.stage[i].source, res.stage[i].scope);
+		else if (res.stage[i].events) /* of copies, or of what was delivered */
+			say(" %s events %s", stage_name(i), amount(res.stage[i].events));
 	}
 	if (res.frame_bytes != PAYLOAD + 46)
 		say(" %d bytes", res.frame_bytes);
@@ -686,6 +695,26 @@ CASE(kinds_of_receivers)
 	assert_kinds(RECEIVES, false);
 }
 
+/* What lies in a socket that is closed unread is lost, also where the kernel's freeing is hidden.
+ */
+CASE(closed_unseen)
+{
+	const struct kind k = {.name = "unseen", .ends = LAB, .faults = "socket_close"};
+	int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	memset(&res, 0, sizeof(res));
+	assert_int_equal(open_kind(&k), 0);
+	start();
+	stop_sending();
+	assert_true(dup2(other, link_of("kfree_skb")) >= 0);
+	assert_true(dup2(other, link_of("kfree_skb_2nd")) >= 0);
+	close_both();
+	assert_int_equal(res.stage[STAGE_SOCKET_CLOSE].packets, COUNT);
+	assert_int_equal(res.unaccounted, 0);
+	site_close(&s);
+	close(other);
+}
+
 /* What waits in queues of the kernel is not idle, and is in flight. */
 CASE(what_waits)
 {
@@ -756,6 +785,29 @@ CASE(destinations)
 		}
 		site_close(&s);
 	}
+}
+
+/* Nothing more is opened, and nothing else is said, where a port is missing. */
+CASE(port_that_is_missing)
+{
+	const struct experiment_view nobody = {};
+	struct error err = {};
+	char port_a[64];
+
+	snprintf(port_a, sizeof(port_a), "/proc/self/fd/%d/v-tx", lab.tx_ns.fd);
+	spec = (struct run_spec){.tx = &tx_socket,
+				 .rx = &rx_socket,
+				 .threads = 1,
+				 .flows = 1,
+				 .count = COUNT,
+				 .payload = PAYLOAD,
+				 .port = TEST_PORT,
+				 .port_a = port_a,
+				 .port_b = "pl-none"};
+	assert_true(site_open(&s, &spec, &nobody, &err) < 0);
+	assert_non_null(strstr(err.message, "pl-none"));
+	assert_true(!s.faults && !s.receiver && !s.sender);
+	site_close(&s);
 }
 
 /* A receiver that cannot read any more ends it. */

@@ -94,8 +94,8 @@ unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, 
 
 /*
  * How often each of the `n` interrupts fired between two texts of /proc/interrupts, and where. A
- * line without a count for every CPU is left out. Returns how many of them were found, at most
- * FACTS_IRQS; 0 too if a CPU came or went between the two.
+ * line without a count for every CPU is left out. Returns how many of them were found; 0 too if a
+ * CPU came or went between the two. Their targets are set by irq_affinities().
  */
 unsigned irq_rates(const char *before, const char *after, const unsigned *irq, unsigned n,
 		   struct facts_irq *out);

@@ -215,11 +215,8 @@ static bool rate_of(struct facts_irq *out, const char *before, const char *after
 	}
 	/* The last word of the line: chip, hardware number and trigger stand before it. */
 	len = (int)strcspn(after, "\n");
-	word = after;
-	for (int i = 0; i < len; i++) {
-		if (after[i] == ' ' && i + 1 < len && after[i + 1] != ' ')
-			word = after + i + 1;
-	}
+	for (word = after + len; word > after && word[-1] != ' ';)
+		word--;
 	snprintf(out->name, sizeof(out->name), "%.*s", len - (int)(word - after), word);
 	return true;
 }
@@ -231,8 +228,8 @@ unsigned irq_rates(const char *before, const char *after, const unsigned *irq, u
 
 	if (!columns || strncmp(before, after, strcspn(after, "\n") + 1))
 		return 0;
-	for (unsigned i = 0; i < n && found < FACTS_IRQS; i++) {
-		out[found] = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
+	for (unsigned i = 0; i < n; i++) {
+		out[found] = (struct facts_irq){.irq = irq[i], .cpu = -1};
 		found += rate_of(&out[found], find_line(before, irq[i]), find_line(after, irq[i]),
 				 columns, cpu);
 	}

@@ -344,7 +344,7 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 		rc = fault_plan(&planned, &s->fx, err);
 	if (rc)
 		return rc;
-	if (s->fx.rate_pps > 0 && s->rate_pps <= 0)
+	if (s->rate_pps <= 0)
 		s->rate_pps = s->fx.rate_pps;
 	for (unsigned i = 0; i < s->fx.n_notes; i++)
 		view_note(view, s->fx.notes[i]);

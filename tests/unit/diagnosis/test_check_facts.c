@@ -129,6 +129,11 @@ CASE(interrupts_of_virtio)
 	/* A CPU that went away shifts the columns: nothing is said. */
 	assert_int_equal(irq_rates("CPU0 CPU1\n38: 1 2 x\n", "CPU0\n38: 3 x\n", wanted, 3, irq), 0);
 	assert_int_equal(irq_rates("", "", wanted, 3, irq), 0);
+	/* nor of a line with fewer counts than there are columns */
+	assert_int_equal(irq_rates("CPU0 CPU1\n38: 1 2 x\n39: 1 2 x\n",
+				   "CPU0 CPU1\n38: 3 x\n39: 3 3 y\n", wanted, 3, irq),
+			 1);
+	assert_string_equal(irq[0].name, "y");
 	free(a);
 	free(b);
 }

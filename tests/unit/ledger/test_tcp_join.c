@@ -363,20 +363,23 @@ CASE(numbers_of_flows_that_were_there)
 		uint64_t here, there; /* above the first number of the sender; and its own window */
 		uint64_t bytes;
 		enum tcp_join_why why;
+		uint64_t others; /* of the receiver's window, if it is another one */
 	} rows[] = {
-		{true, 0, 0, 1ULL << 34, JOIN_WHYS},
-		{true, 0, 1, 100 * MSS,
-		 JOIN_SEQUENCE}, /* another first number: a proxy is between */
-		{false, 1ULL << 33, 1ULL << 32, 100 * MSS, JOIN_WHYS},
-		{false, 0, 1ULL << 32, 100 * MSS, JOIN_WHYS},
-		{false, 0, (1ULL << 32) + (1 << 30), 100 * MSS, JOIN_SEQUENCE},
-		{false, 1 << 30, 1ULL << 32, 100 * MSS, JOIN_SEQUENCE},
-		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED},
+		{true, 0, 0, 1ULL << 34, JOIN_WHYS, 0},
+		{true, 0, 1, 100 * MSS, JOIN_SEQUENCE,
+		 0}, /* another first number: a proxy is between */
+		{false, 1ULL << 33, 1ULL << 32, 100 * MSS, JOIN_WHYS, 0},
+		{false, 0, 1ULL << 32, 100 * MSS, JOIN_WHYS, 0},
+		{false, 0, (1ULL << 32) + (1 << 30), 100 * MSS, JOIN_SEQUENCE, 0},
+		{false, 1 << 30, 1ULL << 32, 100 * MSS, JOIN_SEQUENCE, 0},
+		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED, 0},
+		{false, 0, 1ULL << 32, 1ULL << 31, JOIN_WRAPPED, 100 * MSS},
+		{false, 0, 1ULL << 32, 100 * MSS, JOIN_WRAPPED, 1ULL << 31},
 		/* where one was first looked at the other had ended: it is one connection still */
-		{false, 0, (1ULL << 32) + 100 * MSS, 100 * MSS, JOIN_WHYS},
-		{false, 100 * MSS, 1ULL << 32, 100 * MSS, JOIN_WHYS},
-		{false, 0, (1ULL << 32) + 101 * MSS, 100 * MSS, JOIN_SEQUENCE},
-		{false, 101 * MSS, 1ULL << 32, 100 * MSS, JOIN_SEQUENCE},
+		{false, 0, (1ULL << 32) + 100 * MSS, 100 * MSS, JOIN_WHYS, 0},
+		{false, 100 * MSS, 1ULL << 32, 100 * MSS, JOIN_WHYS, 0},
+		{false, 0, (1ULL << 32) + 101 * MSS, 100 * MSS, JOIN_SEQUENCE, 0},
+		{false, 101 * MSS, 1ULL << 32, 100 * MSS, JOIN_SEQUENCE, 0},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -388,7 +391,7 @@ CASE(numbers_of_flows_that_were_there)
 		from->first += rows[i].here;
 		from->next = from->acked = from->first + rows[i].bytes;
 		to->first += rows[i].there;
-		to->next = to->first + rows[i].bytes;
+		to->next = to->first + (rows[i].others ? rows[i].others : rows[i].bytes);
 		resends(&s, 1);
 		note(&s, 1, TRAIL_HOLE, 1, 0);
 		comes_again(&s, 1, 1);
