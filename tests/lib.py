@@ -29,6 +29,7 @@ CROWDED = "PKTLEDGER_TEST_CROWDED" in os.environ  # make tsan
 PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
 TIMEOUT = 60 * PATIENCE  # seconds, of one command
 TOGETHER = 8  # cases at once, see together()
+SHOWN, LONGEST = 40, 4000  # of what a failed case says: lines at each end, characters of one
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
@@ -444,8 +445,12 @@ class Host:
 
 
 def comment(text):
-    for line in str(text).rstrip().splitlines():
-        print("#", line)
+    """Its beginning and its end: the document of a search has thousands of lines."""
+    lines = str(text).rstrip().splitlines()
+    if len(lines) > 2 * SHOWN:
+        lines[SHOWN:-SHOWN] = [f"... {len(lines) - 2 * SHOWN} lines ..."]
+    for line in lines:
+        print("#", line if len(line) <= LONGEST else f"{line[:LONGEST]} ...")
 
 
 class Outcome:
