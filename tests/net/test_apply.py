@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_valid, case, first_finding, lost, main,
-                 pktledger, proves, require, rootless, run, table, thorough, until)
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_balanced, assert_ok, assert_usage, assert_valid,
+                 case, first_finding, lost, main, pktledger, proves, require, rootless, run, table,
+                 thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -353,9 +354,7 @@ def nothing_to_do():
 ])
 @rootless
 def bad_input(args, word):
-    result = pktledger("check", *args)
-    assert result.status == 2 and word in result.err, result
-    assert result.err.count("\n") == 1 and not result.out, result
+    assert_usage(word, "check", *args)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import TIMEOUT, case, first, main, pktledger, require, rootless, table, thorough
+from lib import (TIMEOUT, assert_usage, case, first, main, pktledger, require, rootless, table,
+                 thorough)
 import ends
 from ends import PORT, SO_RCVBUFFORCE, datagram, read_all, shell, tun, udp
 from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
@@ -430,9 +431,7 @@ def iperf3():
 ])
 @rootless
 def usage(args, status, word):
-    result = pktledger("trace", *args)
-    assert result.status == status and word in result.err, result
-    assert result.err.count("\n") == 1, result
+    assert_usage(word, "trace", *args, status=status)
 
 
 if __name__ == "__main__":

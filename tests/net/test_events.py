@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
-                 require, skip, table, thorough, until)
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_usage, assert_valid, case, directory, first,
+                 main, pktledger, require, skip, table, thorough, until)
 from ends import PORT, inside, nft, read_all, udp
 from traced import RX, TX, V4, V6, lab, send, tracing
 
@@ -222,8 +222,7 @@ def test_file_that_cannot_be_made(path, why):
         ("stdout", ["-w", "-"], "stdout is used for the tables"),
         ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])
 def test_usage(words, said):
-    result = pktledger("trace", *words)
-    assert result.status == 2 and said in result.err, result
+    assert_usage(said, "trace", *words)
 
 
 @thorough

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, ROOT, assert_ok, assert_valid, case, finish, main, pktledger,
-                 require, rootless, running, started, table)
+from lib import (BINARY, EVERYTHING, ROOT, assert_ok, assert_usage, assert_valid, case, finish,
+                 main, pktledger, require, rootless, running, started, table)
 from test_run import OFTEN, RARE
 
 HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
@@ -84,8 +84,7 @@ def only_what_was_asked_for():
 @case
 @rootless
 def no_such_fault():
-    result = pktledger("selftest", "--fault", "tunel")
-    assert result.status == 2 and "did you mean tunnel?" in result.err, result
+    assert_usage("did you mean tunnel?", "selftest", "--fault", "tunel")
 
 
 @case

@@ -27,8 +27,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import PORT, do, inside, nft, read_all, send, shell, stolen, sysctl, tun, udp
-from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, case, first, main, observed,
-                 pktledger, proves, require, rootless, started, table, thorough, until)
+from lib import (EVERYTHING, PATIENCE, assert_findings, assert_ok, assert_usage, case, first, main,
+                 observed, pktledger, proves, require, rootless, started, table, thorough, until)
 from test_export import exporting, total
 from test_nat import forget_connections
 from test_top import top
@@ -1681,9 +1681,7 @@ def on_the_screen():
 ])
 @rootless
 def usage_of_top(args, word):
-    result = pktledger("top", *args)
-    assert result.status == 2 and word in result.err, result
-    assert result.err.count("\n") == 1, result
+    assert_usage(word, "top", *args)
 
 
 @table([
@@ -1694,9 +1692,7 @@ def usage_of_top(args, word):
 ])
 @rootless
 def usage_of_export(args, word):
-    result = pktledger("export", *args)
-    assert result.status == 2 and word in result.err, result
-    assert result.err.count("\n") == 1, result
+    assert_usage(word, "export", *args)
 
 
 @table([
@@ -1708,9 +1704,7 @@ def usage_of_export(args, word):
 ])
 @rootless
 def usage(args, word):
-    result = pktledger("trace", "--balance", *args)
-    assert result.status == 2 and word in result.err, result
-    assert result.err.count("\n") == 1, result
+    assert_usage(word, "trace", "--balance", *args)
 
 
 if __name__ == "__main__":
