@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, main, pktledger, require, table, together
+from lib import BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, main, pktledger, require, table, together
 
 SECONDS = 1.5  # what has not ended by then is told to
 # These are not run: why. Their options are looked at all the same.
@@ -38,6 +38,7 @@ ANSWERS = {
     "check --limit warning -q": {4},
     "run --limit loss=0.1% -j": {4},
     "trace --balance udp port 5060": {4},
+    "trace --stage rcvbuf,backlog --limit loss=100/s --until-limit": {4},  # by others of this host
     "report --since 03:10 --until 03:15 trace.ledger": {1},  # unless it is that time
     "selftest": {1, 3},  # it is told to end, and no host can make all of it
 }
@@ -134,7 +135,7 @@ SHOWS = {
     EXPORTED: ('stage="rcvbuf",reason="SOCKET_RCVBUFF"',),
     "trace udp": ("rcvbuf", "SOCKET_RCVBUFF", "*:5060", "python3["),
     "trace udp port 53 -- dig @198.18.0.2 example.org": ("udp_lookup", "NO_SOCKET"),
-    "search --mrr -t 300ms --max-rate 300k": ("MRR ", " mrr ", " trials between "),
+    "search --mrr -t 300ms --max-rate 300k": ("MRR ", " mrr ", " between "),
     "sweep --vary rcvbuf=16k..256k/x4 -c 40k --rate 20k --work 100us": ("16k", "64k", "256k"),
     "send 198.18.0.2 --rate 10k -c 10k": ("10,000",),
 }
@@ -258,21 +259,37 @@ OWN_TESTS = {"pktledger-troubleshooting.7.scd": "test_troubleshooting.py",
              "pktledger-data.7.scd": "test_data.py"}
 
 
-def shown(path):
-    """The lines that are typed, of a README or a manual, in their order, each once."""
+def blocks_of(path):
+    """What is set apart in a README or a manual."""
     text = path.read_text().replace("\\\n", "")  # a line that goes on
-    blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
     if path.suffix == ".md":
-        blocks = [re.sub("^    ", "", block, flags=re.M)
-                  for block in re.findall(r"(?:^    .*\n)+", text, re.M)]
+        return [re.sub("^    ", "", block, flags=re.M)
+                for block in re.findall(r"(?:^    .*\n)+", text, re.M)]
+    return re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+
+
+def shown(path):
+    """The lines that are typed, in their order, each once."""
     lines = []
-    for block in blocks:  # with a prompt, or only what is typed
+    for block in blocks_of(path):  # with a prompt, or only what is typed
         prompt = "[#$] " if re.match("[#$] ", block) else "(?:# )?"
         lines += re.findall(rf"^{prompt}pktledger ([a-z]+(?: .*)?)$", block, re.M)
     lines = [re.sub(r"  +", " ", re.sub(r"  +# .*", "", line)).strip() for line in lines]
     return list(dict.fromkeys(line for line in lines if line.split()[0] in COMMANDS))
 
 
+# Shown after prompts, but by no test of this program's.
+NOT_TYPED = {
+    "README.md": {"./tools/setup run", "make install"},  # package/packages
+    "pktledger-ledger.5.scd": {"cut -c 1-78 run.ledger", "python3 -c '"},  # below
+    "pktledger-trace.8.scd": {  # net/privileges
+        "groupadd -r pktledger",
+        "chown root:pktledger /usr/sbin/pktledger && chmod 0750 /usr/sbin/pktledger",
+        "setcap cap_bpf,cap_perfmon,cap_syslog=ep /usr/sbin/pktledger"},
+    "pktledger-fleet.7.scd": {"systemctl start pktledger-export"},  # unit/prometheus has the unit
+    # the screen of top
+    "pktledger-top.8.scd": {"pktledger top vm udp 12:16:23 1 s"},
+}
 README_FIRST = 4  # those that take seconds
 COMMANDS = {line.split()[0] for line in examples()}
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "tools/man").glob("*.scd")))
@@ -290,6 +307,33 @@ def rows():
 @together
 def shown_by(lines):
     assert_works([PLACEHOLDERS.get(line, line) for line in lines])
+
+
+@case
+def no_command_is_left_out():
+    """What looks typed, with any prompt, is run here or by a test that is named."""
+    begins = re.compile(r"^(?:[\w-]*[#$] )?((?:\./tools/|(?:pktledger|make|systemctl) [a-z]).*)$|"
+                        r"^[\w-]*[#$] (.*)$", re.M)
+    for path in (ROOT / "README.md", *sorted((ROOT / "tools/man").glob("*.scd"))):
+        known = {f"pktledger {line}" for line in shown(path)} | NOT_TYPED.get(path.name, set())
+        found = {re.sub(r"  +", " ", re.sub(r"  +# .*", "", a or b)).strip()
+                 for block in blocks_of(path) for a, b in begins.findall(block)}
+        assert path.name in OWN_TESTS or found <= known, (path.name, found - known)
+
+
+@case
+def a_ledger_is_verified_as_its_page_says():
+    """The script of the page is silent about a ledger, and names the line of one that was cut."""
+    block = next(b for b in blocks_of(ROOT / "tools/man/pktledger-ledger.5.scd") if "zlib" in b)
+    script = block.removeprefix("$ ").replace("\\\\", "\\")
+    with tempfile.TemporaryDirectory() as directory:
+        ledger = Path(directory, "run.ledger")
+        assert_ok(pktledger("run", "-c", "1000", "--rate", "10k", "-q", "--ledger", str(ledger)))
+        for cut, said in ((0, ""), (9, f"line {ledger.read_bytes().count(10)} was cut\n")):
+            ledger.write_bytes(ledger.read_bytes()[:-cut or None])
+            done = subprocess.run(["sh", "-c", script], cwd=directory, capture_output=True, text=True,
+                                  check=False)
+            assert (done.returncode, done.stdout) == (0, said), (cut, done)
 
 
 if __name__ == "__main__":

@@ -231,6 +231,18 @@ def installs_works_and_goes(suite):
     assert before <= now and not now - before - {f[1:] for f in files}, (before - now, now - before)
 
 
+@table([("Debian 12", "bookworm"), ("Debian 13", "trixie")])
+def from_a_clone_as_the_readme_says(suite):
+    """A fresh Debian and a clone: all that building and running takes is installed by itself."""
+    need()
+    root = debian(suite)
+    clone_in(root, "src")
+    said = inside(root, "cd /src; ./tools/setup run")
+    assert "Installing with apt:" in said and "balanced: every packet" in said, said
+    inside(root, "cd /src; make -s install")
+    is_used(root)
+
+
 def contents(deb):
     return {line.split()[5]: line.split()[0] for line in
             inside(workshop(), f"dpkg-deb -c {deb}").splitlines()}

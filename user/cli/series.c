@@ -465,6 +465,10 @@ static void run_all(struct course *c, struct error *err)
 	for (unsigned i = 0; i < points->n && going; i++)
 		going = run_point(c, &points->at[i]);
 	log_progress_clear();
+	if (!going)
+		log_info("interrupted after %u of %s%s", c->done,
+			 fmt_many(points->n * c->repeat, "trial"),
+			 c->report->recorded ? "; the last of them was cut short" : "");
 	if (c->failed)
 		error_set(err, STATUS_FAILED, -EIO, NULL, "%u of %s failed", c->failed,
 			  fmt_many(c->done, "trial"));
@@ -485,6 +489,8 @@ void series_run(const struct series *s, struct report *report, const struct run_
 		.trials = trials_new(o->repeat),
 		.summary = json_object_new_array(),
 	};
+	uint64_t all_ns = 0;
+	bool timed = true;
 	int rc = 0;
 
 	/* a value that makes no sense is reported before the first packet */
@@ -492,10 +498,15 @@ void series_run(const struct series *s, struct report *report, const struct run_
 		struct planned p;
 
 		rc = plan_point(s, &s->points->at[i], &p, err);
+		timed &= p.spec.duration_ns > 0;
+		all_ns += p.spec.duration_ns * o->repeat;
 		free_planned(&p);
 	}
-	if (!rc && !caps_require(s->cmd, NULL, err))
+	if (!rc && !caps_require(s->cmd, NULL, err)) {
+		log_info("%s%s%s", fmt_many(s->points->n * o->repeat, "trial"),
+			 timed ? ", which send for " : "", timed ? fmt_ns(all_ns) : "");
 		run_all(&c, err);
+	}
 	report_next(report, o, "");
 	free(c.trials);
 	json_object_put(c.start);
