@@ -9,6 +9,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -22,9 +23,9 @@ from ends import (PORT, XDP_GENERIC, enter, inside, nft, read_all, repeating, se
 from labs import Hosts, Lab
 import test_troubleshooting as stories
 from lib import (BINARY, assert_findings, assert_ok, case, directory, finish, first, main, pktledger,
-                 proves, require, run, skip, started, table, thorough,
+                 proves, require, run, skip, start, started, table, thorough,
                  until)
-from test_owners import cpu_quota
+from test_owners import cgroup, cpu_quota
 from traced import NAME, RX, TX, V4, tracing
 
 TIMES = int(os.environ.get("PKTLEDGER_VERDICTS", "1"))
@@ -93,6 +94,26 @@ def link_that_is_down():
     assert {cause["location"] for cause in row["causes"]} == {"noop_enqueue"}, row
     found = assert_findings(document["end"]["findings"], "qdisc-noop")
     assert "v-tx had no queue" in found["text"] and "full" not in found["text"], found
+
+
+@case
+@proves("udp-mem-cgroup")
+def cgroup_without_memory():
+    """It has a limit for its sockets: more of udp_mem would not help, and without it nothing is lost
+    there."""
+    v1 = re.search(r"^\S+ (\S+) cgroup \S*\bmemory\b", Path("/proc/mounts").read_text(), re.M)
+    require(v1, "needs the memory controller of cgroup v1, which limits sockets by themselves")
+    with cgroup(v1[1], NAME) as group:
+        join = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+
+        def lost(limit):
+            (group / "memory.kmem.tcp.limit_in_bytes").write_text(limit)
+            end = assert_ok(finish(start("run", "-j", "-c", "4k", "-r", "100k", "--rcvbuf", "32M",
+                                         "--work", "100us", "--settle", "30s", prefix=join))).json["end"]
+            return [f for f in end["findings"] if f["stage"] == "udp_mem"]
+        found = assert_findings(lost("131072"), "udp-mem-cgroup")
+        assert found["command"] is None and "memory.max" in found["wanted"], found
+        assert not lost("-1")
 
 
 @thorough

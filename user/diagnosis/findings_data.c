@@ -504,7 +504,7 @@ const struct finding_row finding_rows[] = {
 	 "A filter that the application has put on its socket, or a BPF program of its control "
 	 "group, refused the packet: meant so, as a rule.",
 	 .evidence = LOST "[; {reason}]", .wanted = "the filter reviewed"},
-	{STAGE_UDP_MEM, "udp-mem-cgroup", WHEN_UDP_FREE, SEVERITY_WARNING, PROOF_DATA,
+	{STAGE_UDP_MEM, "udp-mem-cgroup", WHEN_UDP_FREE, SEVERITY_WARNING, PROOF_LAB,
 	 "No memory was left for a UDP socket[ of {process}], although its receive buffer had "
 	 "room: its memory cgroup was at its limit, or net.ipv4.udp_mem was, for a moment.",
 	 "The kernel found no memory for the packet. The sockets of a memory cgroup (a container, "

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnosis/facts.h"
 #include "host/netdev.h"
 
 /* The largest cause of a stage, which shows where; NULL: none. */
@@ -62,6 +63,18 @@ static void enter_named(const struct run_spec *spec, const char *role, struct fi
 	netns_close(&ns);
 }
 
+/*
+ * The pages that all UDP sockets have now, if what ours could have beside them is within udp_mem:
+ * then another limit left a socket without memory. What a fault changed is put back already.
+ */
+static bool is_within_udp_mem(const struct site *s, const struct finding_facts *f, uint64_t *pages)
+{
+	const unsigned sockets = s->spec->tuning.rx_threads ? s->spec->tuning.rx_threads : 1;
+
+	return !s->spec->faults.set && f->page_bytes && stack_udp_pages(&s->lab.rx_ns, pages) &&
+	       *pages + sockets * f->rcvbuf / f->page_bytes < f->udp_mem[2];
+}
+
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
 {
 	struct finding_facts host = remote ? *remote : (struct finding_facts){};
@@ -90,6 +103,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		struct netdev_settings set;
 		struct way_back back = {};
 		struct change change;
+		uint64_t pages;
 
 		f.lost = res->stage[stage].packets;
 		if (!f.lost)
@@ -110,6 +124,8 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			f.ifname = *c->ifname ? c->ifname : NULL;
 			f.hook = c->hook;
 		}
+		if (stage == STAGE_UDP_MEM && !remote && is_within_udp_mem(s, &f, &pages))
+			f.udp_pages = &pages;
 		if (stage == STAGE_IP_ROUTE && !s->lone &&
 		    inet_ntop(AF_INET, &s->lab.tx.ip4, back.source, sizeof(back.source))) {
 			way_back_read(&s->lab.rx_ns, &back);

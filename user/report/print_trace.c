@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trace.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/num.h"
 #include "host/nic.h"
+#include "report/html_page.h"
 #include "report/print.h"
 #include "report/series.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
+#define ROWS_LIVE	40 /* the same, of the sums of a live page */
 #define BENIGN_PLACES	4  /* named in the line of benign drops */
 #define WORST_SHOWN	8
 #define LIMITS_SHOWN	20
@@ -127,8 +130,8 @@ static void put_rates(struct page *p, enum style style, const char *label,
 }
 
 /*
- * The rows of a class: rates of an interval of `ns`, of which the smallest are one row if there are
- * many; or with `ns` 0 all of them, each with its share of `whole`.
+ * The rows of a class: rates of an interval of `ns`, or with `ns` 0 the sums, each with its share
+ * of `whole`. Of intervals and on live pages the smallest are one row if there are many.
  */
 static void put_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
 		     uint64_t ns, uint64_t whole)
@@ -136,10 +139,11 @@ static void put_rows(struct trace_text *t, const struct json_object *o, const st
 	struct live_counts others = {};
 	struct page *p = &t->page;
 	struct live_table rows;
-	unsigned shown;
+	unsigned shown, most;
 
 	rows_of(&rows, o, c, ~0u);
-	shown = ns && rows.n > ROWS_MAX ? ROWS_MAX : rows.n;
+	most = ns ? ROWS_MAX : p->html && p->html->live ? ROWS_LIVE : UINT_MAX;
+	shown = rows.n > most ? most : rows.n;
 	table_sort(&rows, shown < rows.n ? TABLE_BY_PACKETS : TABLE_BY_PATH);
 	for (unsigned i = 0; i < shown; i++) {
 		const struct live_row *row = &rows.rows[i];
@@ -158,7 +162,10 @@ static void put_rows(struct trace_text *t, const struct json_object *o, const st
 	for (unsigned i = shown; i < rows.n; i++)
 		live_counts_add(&others, &rows.rows[i].counts);
 	if (shown < rows.n) {
-		put_rates(p, STYLE_DIM, "others", &others, ns);
+		if (ns)
+			put_rates(p, STYLE_DIM, "others", &others, ns);
+		else
+			page_row(p, STYLE_DIM, 2, "others", others.packets, whole);
 		page_words(p, STYLE_DIM, "%s more", fmt_many(rows.n - shown, "row"));
 		page_end(p);
 	}
