@@ -118,7 +118,6 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 	r.rx_fill_ring_empty = empty(BPF_CORE_READ(xs, pool, fq));
 	r.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	r.ifindex = BPF_CORE_READ(dev, ifindex);
-	r.pid = BPF_CORE_READ(task, tgid);
 	r.queue = BPF_CORE_READ(xs, queue_id);
 	r.zero_copy = BPF_CORE_READ(xs, zc);
 	BPF_CORE_READ_STR_INTO(&r.process, task, comm);

@@ -48,7 +48,6 @@ _Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
  */
 struct xsk_info {
 	__u32 inode, netns, ifindex, queue;
-	__s32 pid; /* as the process that started us sees it */
 	bool zero_copy;
 	char process[16];
 	__u64 rx_dropped, rx_invalid_descs, rx_ring_full, rx_fill_ring_empty;

@@ -367,6 +367,14 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 			drops_set_tail(s->tracer.drops, t, number);
 		if (s->receiver)
 			sink_streams_set_tail(receiver_streams(s->receiver), t, number);
+	}
+	if (s->receiver)
+		receiver_pass(s->receiver);
+	for (unsigned t = 0; t < f->streams; t++) {
+		uint64_t number = f->base + upto[t];
+
+		if (number <= f->tail[t])
+			continue;
 		if (has_bridge(s))
 			fates_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
 					     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,

@@ -141,6 +141,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 	if (upto <= from)
 		return;
 	sink_streams_set_tail(t, i, upto);
+	receiver_pass(d->site->receiver);
 	settle(d, t, i, from, upto);
 }
 
@@ -155,6 +156,7 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	uint64_t to = ahead - t->window / 2;
 
 	sink_streams_set_tail(t, i, STAMP_NUMBER_MASK + 1); /* of no number: all are late */
+	receiver_pass(d->site->receiver);
 	settle(d, t, i, from, end);
 	if (to > end) {
 		s->missing += to - end;

@@ -93,6 +93,7 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
+	r->streams.shared = r->cfg->threads > 1;
 	r->streams.learn = r->cfg->table || (!f && !(r->cfg->prog && r->cfg->prog->sink));
 	if (!f)
 		return;
@@ -215,6 +216,12 @@ uint64_t receiver_cpu_ns(struct receiver *r)
 struct sink_streams *receiver_streams(struct receiver *r)
 {
 	return &r->streams;
+}
+
+void receiver_pass(const struct receiver *r)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		sink_pass(&r->at[t].sink);
 }
 
 uint64_t receiver_next(const struct receiver *r, unsigned stream)

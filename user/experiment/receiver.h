@@ -28,6 +28,9 @@ uint64_t receiver_cpu_ns(struct receiver *r);
 /* Those that arrive; with fates they are the run's. */
 struct sink_streams *receiver_streams(struct receiver *r);
 
+/* After tails were moved: sink_pass() of all threads. */
+void receiver_pass(const struct receiver *r);
+
 /* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);
 

@@ -81,6 +81,7 @@ struct sink_stream {
 struct sink_streams {
 	uint64_t window; /* numbers kept per stream, a power of two */
 	bool learn;
+	bool shared;	      /* by several threads */
 	pthread_mutex_t lock; /* to learn one */
 	uint64_t *tails;      /* of each stream, for a program that receives; NULL: none does */
 	/*
@@ -107,6 +108,8 @@ struct sink {
 	struct reader_state *reader; /* the application's own work on each packet; NULL: none */
 	const struct legs *legs;     /* NULL: none are measured */
 
+	_Atomic uint32_t turn; /* odd: between sink_begin() and sink_end() */
+
 	struct endpoint source; /* of the next packet; set by engines that tell flows apart */
 	uint64_t came_ns;	/* of the next packet: as legs_read() takes it */
 
@@ -122,6 +125,15 @@ struct sink {
 /* A UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if unknown. */
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai);
 
+/*
+ * Around packets that are given to the sink one after another: what has left the window stays what
+ * it was as long. sink_pass() is for whoever has moved a tail: it returns when no packet is looked
+ * at any more that may have met the old one.
+ */
+void sink_begin(struct sink *s);
+void sink_end(struct sink *s);
+void sink_pass(const struct sink *s);
+
 /* The line of a stream and `source`. */
 struct line *sink_line(struct sink *s, uint16_t stream);
 
@@ -134,7 +146,8 @@ void sink_forget(struct sink *s);
 /* Takes over streams that the table has, whoever has learned them. */
 void sink_streams_sync(struct sink_streams *t);
 
-/* Numbers of a stream below `upto` have left its window: what still comes of them is late. */
+/* Numbers of a stream below `upto` have left its window: what comes of them after a sink_pass() is
+ * late. */
 void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto);
 
 /* The bytes of numbers that have left the window are made 0, and learned memory given back. */

@@ -275,8 +275,10 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 			       : error_errno(err, STATUS_FAILED, -errno, NULL, "recvmmsg");
 	if (rx->sink->timed)
 		tai = pace_tai();
+	sink_begin(rx->sink);
 	for (int i = 0; i < n; i++)
 		packets += deliver(rx, (unsigned)i, tai);
+	sink_end(rx->sink);
 	return (int)packets;
 }
 

@@ -119,6 +119,7 @@ static void take(struct rx *rx, uint32_t at, unsigned n)
 	const uint64_t frame_mask = ~(uint64_t)(port->umem.frame_size - 1);
 	uint64_t tai_ns = rx->sink->timed ? pace_tai() : 0;
 
+	sink_begin(rx->sink);
 	for (unsigned i = 0; i < n; i++) {
 		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&port->rx, at + i);
 		unsigned length = 0;
@@ -129,6 +130,7 @@ static void take(struct rx *rx, uint32_t at, unsigned n)
 		sink_packet(rx->sink, payload ? payload : "", payload ? length : 0, length, tai_ns);
 		frame_pool_put(&port->umem.rx, desc->addr & frame_mask);
 	}
+	sink_end(rx->sink);
 }
 
 static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)

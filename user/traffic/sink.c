@@ -2,6 +2,7 @@
 #include "traffic/rx.h"
 
 #include <endian.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -316,6 +317,17 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	atomic_store(&st->ended, true);
 }
 
+/* Marks it. The other one may be at another thread, now. */
+static bool is_second(const struct sink_streams *t, uint8_t *arrived)
+{
+	if (__atomic_load_n(arrived, __ATOMIC_RELAXED))
+		return true;
+	if (t->shared)
+		return __atomic_exchange_n(arrived, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(arrived, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
 static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsigned len)
 {
 	struct sink_streams *t = s->streams;
@@ -326,12 +338,11 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 		s->sums.late++;
 		return;
 	}
-	if (__atomic_load_n(arrived, __ATOMIC_RELAXED)) {
+	if (is_second(t, arrived)) {
 		s->sums.duplicated++;
 		l->duplicated++;
 		return;
 	}
-	__atomic_store_n(arrived, 1, __ATOMIC_RELAXED);
 	s->sums.delivered++;
 	if (number >= s->next[l->stream])
 		__atomic_store_n(&s->next[l->stream], number + 1, __ATOMIC_RELAXED);
@@ -375,8 +386,29 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, word, data, have, now_tai);
-	if (s->reader)
+	if (s->reader) { /* which may take its time */
+		sink_end(s);
 		reader_work(s->reader, STAMP_STREAM(word), STAMP_NUMBER(word), len);
+		sink_begin(s);
+	}
+}
+
+void sink_begin(struct sink *s)
+{
+	atomic_fetch_add(&s->turn, 1); /* before any tail is read */
+}
+
+void sink_end(struct sink *s)
+{
+	atomic_store_explicit(&s->turn, s->turn + 1, memory_order_release);
+}
+
+void sink_pass(const struct sink *s)
+{
+	uint32_t turn = atomic_load(&s->turn);
+
+	while (turn % 2 && atomic_load(&s->turn) == turn)
+		sched_yield();
 }
 
 void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
@@ -401,7 +433,7 @@ void sink_forget(struct sink *s)
 void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
 {
 	/* the bytes that a new number gets have been emptied */
-	atomic_store_explicit(&t->at[stream].tail, upto, memory_order_release);
+	atomic_store(&t->at[stream].tail, upto);
 	if (t->tails)
 		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELEASE);
 }

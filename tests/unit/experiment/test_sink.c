@@ -3,6 +3,7 @@
 #include "cases.h"
 
 #include <endian.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -598,4 +599,121 @@ CASE_WITH(emptied_numbers_are_late, begin_learning, end)
 	arrive(STREAM0, upto);
 	assert_int_equal(sink.sums.late, 1);
 	assert_int_equal(sink.sums.duplicated, 1);
+}
+
+#define MEETINGS 4000
+
+/* Two threads; what one of them does to a number the other one may do to it at the same time. */
+static struct sink_reading {
+	struct sink sink;
+	pthread_t thread;
+	uint8_t payload[LEN];
+} reading[2];
+static _Atomic unsigned met;
+static _Atomic uint64_t wanted; /* 0: no more */
+
+static void stamp(struct sink_reading *r, uint64_t number)
+{
+	flow_stamp(r->payload, LEN, STAMP_WORD(STREAM0, number), TAI);
+}
+
+static void deliver(struct sink_reading *r)
+{
+	sink_begin(&r->sink);
+	sink_packet(&r->sink, r->payload, LEN, LEN, TAI);
+	sink_end(&r->sink);
+}
+
+static void wait_a_little(unsigned *tries)
+{
+	if (++*tries % 1000 == 0) /* the other one may need this CPU */
+		sched_yield();
+}
+
+static void *deliver_all(void *arg)
+{
+	for (unsigned i = 0, tries = 0; i < MEETINGS; i++) {
+		bool last;
+
+		stamp(arg, BASE + i);
+		last = atomic_fetch_add(&met, 1) % 2;
+		while (atomic_load(&met) < 2 * (i + 1))
+			wait_a_little(&tries);
+		/* about what the other one needs to see that */
+		for (volatile unsigned n = last ? i % 200 : 0; n;)
+			n--;
+		deliver(arg);
+	}
+	return NULL;
+}
+
+static void *deliver_what_is_wanted(void *arg)
+{
+	uint64_t number;
+
+	while ((number = atomic_load(&wanted))) {
+		stamp(arg, number);
+		deliver(arg);
+	}
+	return NULL;
+}
+
+static void begin_reading(unsigned threads, void *work(void *))
+{
+	memset(reading, 0, sizeof(reading));
+	for (unsigned i = 0; i < threads; i++) {
+		flow_fill(reading[i].payload, LEN);
+		reading[i].sink = (struct sink){.streams = &streams, .payload = LEN};
+		assert_int_equal(pthread_create(&reading[i].thread, NULL, work, &reading[i]), 0);
+	}
+}
+
+static void end_reading(unsigned threads)
+{
+	for (unsigned i = 0; i < threads; i++) {
+		pthread_join(reading[i].thread, NULL);
+		sink_forget(&reading[i].sink);
+	}
+}
+
+/* Both came: one of them is the duplicate, whoever was first. */
+CASE_WITH(duplicates_at_two_threads, begin_known, end)
+{
+	met = 0;
+	streams.shared = true;
+	begin_reading(2, deliver_all);
+	end_reading(2);
+	assert_int_equal(reading[0].sink.sums.delivered + reading[1].sink.sums.delivered, MEETINGS);
+	assert_int_equal(reading[0].sink.sums.duplicated + reading[1].sink.sums.duplicated,
+			 MEETINGS);
+}
+
+/* A number that leaves the window as it comes is late, or it was there; its byte is the next one's.
+ */
+CASE_WITH(arrives_as_it_leaves_the_window, begin_known, end)
+{
+	uint64_t settled = 0;
+	unsigned tries = 0;
+
+	wanted = BASE;
+	begin_reading(1, deliver_what_is_wanted);
+	while (!__atomic_load_n(&arrivals[0][BASE % WINDOW], __ATOMIC_RELAXED))
+		wait_a_little(&tries);
+	for (unsigned i = 0; i < 10000; i++) {
+		uint8_t *byte = &arrivals[0][(BASE + i) % WINDOW];
+
+		wanted = BASE + i;
+		for (unsigned n = 7 * i % 300; n; n--)
+			wait_a_little(&tries);
+		sink_streams_set_tail(&streams, 0, BASE + i + 1);
+		sink_pass(&reading[0].sink);
+		settled += __atomic_exchange_n(byte, 0, __ATOMIC_RELAXED);
+		for (unsigned n = 300; n; n--)
+			wait_a_little(&tries);
+		assert_int_equal(__atomic_load_n(byte, __ATOMIC_RELAXED), 0);
+	}
+	wanted = 0;
+	end_reading(1);
+	assert_true(settled > 0);
+	assert_int_equal(settled, reading[0].sink.sums.delivered);
 }
