@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/json.h"
 
+#include <json-c/json_visit.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,49 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+
+static bool is_utf8(const char *s, size_t len)
+{
+	size_t at = 0;
+
+	for (unsigned n = 1; n && at < len; at += n)
+		n = utf8_length(s + at);
+	return at == len;
+}
+
+/* json-c takes NaN, and of UTF-8 what only looks like it. */
+static int check(struct json_object *o, int flags, struct json_object *parent, const char *key,
+		 size_t *index, void *all)
+{
+	(void)flags;
+	(void)parent;
+	(void)index;
+	if ((key && !is_utf8(key, strlen(key))) ||
+	    (json_object_is_type(o, json_type_string) &&
+	     !is_utf8(json_object_get_string(o), (size_t)json_object_get_string_len(o))) ||
+	    (json_object_is_type(o, json_type_double) && !isfinite(json_object_get_double(o))))
+		*(bool *)all = false;
+	return *(bool *)all ? JSON_C_VISIT_RETURN_CONTINUE : JSON_C_VISIT_RETURN_STOP;
+}
+
+struct json_object *json_parse(const char *text, size_t len, int depth)
+{
+	struct json_tokener *tok = mem_need(json_tokener_new_ex(depth));
+	struct json_object *o;
+	bool all;
+
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
+	o = json_tokener_parse_ex(tok, text, (int)len);
+	all = json_object_is_type(o, json_type_object) && json_tokener_get_parse_end(tok) == len;
+	json_tokener_free(tok);
+	if (all)
+		json_c_visit(o, 0, check, &all);
+	if (!all) {
+		json_object_put(o);
+		o = NULL;
+	}
+	return o;
+}
 
 struct json_object *json_get(const struct json_object *o, const char *key)
 {

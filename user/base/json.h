@@ -39,6 +39,13 @@ struct json_each json_each(const struct json_object *o, const char *key);
 bool json_next(struct json_each *each);
 
 /*
+ * The object that `text` is, if it has no more than `depth` levels, its texts are UTF-8 without
+ * NUL, and its numbers finite: it can be printed again as JSON. To be put; NULL: it is none.
+ */
+struct json_object *json_parse(const char *text, size_t len, int depth);
+#define JSON_DEPTH 32 /* of documents and ledgers */
+
+/*
  * Members. A string that is NULL or empty is null, what is not UTF-8 becomes U+FFFD; not finite is
  * null.
  */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/watch.h"
 
@@ -204,24 +205,6 @@ int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
 	return rc;
 }
 
-static struct json_object *parse(const char *line, size_t len)
-{
-	struct json_tokener *tok = mem_need(json_tokener_new_ex(DEPTH));
-	struct json_object *msg;
-
-	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	/* the LF ends a number, or whatever else could go on */
-	msg = json_tokener_parse_ex(tok, line, (int)len);
-	if (json_tokener_get_error(tok) != json_tokener_success ||
-	    json_tokener_get_parse_end(tok) + 1 < len ||
-	    !json_object_is_type(msg, json_type_object)) {
-		json_object_put(msg);
-		msg = NULL;
-	}
-	json_tokener_free(tok);
-	return msg;
-}
-
 static ssize_t take(struct conn *c, char *to, size_t n)
 {
 	return c->tls ? tls->read(c->tls, to, n) : read(c->in, to, n);
@@ -241,7 +224,7 @@ int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
 
 		if (end) {
 			c->line = (size_t)(end - c->bytes) + 1;
-			*msg = parse(c->bytes, c->line);
+			*msg = json_parse(c->bytes, c->line, DEPTH);
 			return *msg ? 0 : -EBADMSG;
 		}
 		if (c->have == sizeof(c->bytes))

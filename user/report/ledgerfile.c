@@ -27,14 +27,7 @@
 
 struct json_object *ledgerline_parse(const char *json, size_t len)
 {
-	struct json_tokener *tokener = len <= LINE_MAX_LEN ? json_tokener_new() : NULL;
-	struct json_object *line;
-
-	if (!tokener)
-		return NULL;
-	line = json_tokener_parse_ex(tokener, json, (int)len);
-	json_tokener_free(tokener);
-	return line;
+	return len <= LINE_MAX_LEN ? json_parse(json, len, JSON_DEPTH) : NULL;
 }
 
 /* The value behind a key, near the begin. */

@@ -727,7 +727,7 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 	if (rc)
 		return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 	if (*text == '{')
-		rc = add_printed(l, spec, file, json_tokener_parse(text), err);
+		rc = add_printed(l, spec, file, json_parse(text, strlen(text), JSON_DEPTH), err);
 	for (at = text; *text != '{' && !rc && (at = strstr(at, HTML_DOCUMENT)); at = end + 1) {
 		begin = strchr(at, '>');
 		end = begin ? strstr(begin, "</script>") : NULL;
@@ -736,7 +736,8 @@ static int read_printed(struct ledgers *l, const struct load_spec *spec, struct 
 			break;
 		}
 		*end = '\0';
-		rc = add_printed(l, spec, file, json_tokener_parse(begin + 1), err);
+		rc = add_printed(l, spec, file,
+				 json_parse(begin + 1, strlen(begin + 1), JSON_DEPTH), err);
 	}
 	free(text);
 	if (!rc && !file->documents)

@@ -536,6 +536,32 @@ CASE_WITH(odd_lines, NULL, remove_file)
 	assert_true(n > (all ? 300 : 30));
 }
 
+/* What is printed of them by -j would be no JSON. */
+CASE_WITH(values_that_json_has_not, NULL, remove_file)
+{
+	static const char *const values[] = {
+		"NaN",		"-Infinity",   "1e999",	       "\"\xed\xa0\x80\"",
+		"\"\xc0\x80\"", "\"\\u0000\"", "{\"\xff\":1}", "1,"};
+
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct ledgers *l;
+		char text[128];
+		FILE *f;
+
+		snprintf(text, sizeof(text), "{\"event\":\"limit\",\"data\":{\"limit\":%s}}",
+			 values[i]);
+		write_trace(1);
+		f = fopen(path, "a");
+		fprintf(f, "%08lx %s\n", crc32_z(0, (const void *)text, strlen(text)), text);
+		fclose(f);
+		l = load(0, UINT64_MAX);
+		if (l->file->odd != 1 || json_get_length(only(l)->json, "limits") != 1)
+			fail_msg("%s was taken", values[i]);
+		ledgers_free(l);
+		unlink(path);
+	}
+}
+
 int main(void)
 {
 	return run_cases(make_dir, remove_dir);
