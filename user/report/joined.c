@@ -15,7 +15,6 @@
 #include "report/document.h"
 #include "report/load.h"
 #include "report/series.h"
-#include "stamp.h"
 
 #define CLOCKS_DIFFER_NS 1000000000 /* that is no delay of a network */
 
@@ -102,10 +101,6 @@ static int fill_sender(struct side *s, const struct ledgers_document *d, struct 
 			.l3_bytes = payload ? payload + headers : 0,
 			.whole = s->whole,
 		};
-		if (st->base > STAMP_NUMBER_MASK)
-			return error_usage(err, NULL,
-					   "%s has a stream of numbers that no stamp holds",
-					   d->path);
 		st->tx = part_of(s->all, st->stream, 0, UINT64_MAX - 1);
 		st->first = st->base;
 		st->last = st->tx.n ? st->base + st->tx.run[st->tx.n - 1].last : st->base - 1;

@@ -66,7 +66,8 @@ int fatesum_name(struct fatesum *f, struct json_object *data)
 {
 	struct outcome *more;
 
-	if (json_get_u64(data, "id") != f->outcome.n || !*json_get_text(data, "fate"))
+	if (json_get_u64(data, "id") != f->outcome.n || f->outcome.n > UINT16_MAX ||
+	    !*json_get_text(data, "fate"))
 		return -EINVAL;
 	more = list_add(&f->outcome);
 	more->data = json_object_get(data);
@@ -100,13 +101,18 @@ static bool read_range(const char **p, const char *end, uint64_t v[3])
 	return read_char(p, end, ']');
 }
 
-static int add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
+static bool stamp_holds(uint64_t stream, uint64_t number)
+{
+	return stream <= UINT16_MAX && number <= STAMP_NUMBER_MASK;
+}
+
+static int add(struct fatesum *f, uint64_t stream, const uint64_t v[3])
 {
 	uint64_t packets = v[1] - v[0] + 1;
 	struct fatesum_run *run;
 	struct outcome *o;
 
-	if (v[0] > v[1] || v[1] > STAMP_NUMBER_MASK || v[2] >= f->outcome.n)
+	if (v[0] > v[1] || !stamp_holds(stream, v[1]) || v[2] >= f->outcome.n)
 		return -EINVAL;
 	o = outcome_at(f, (unsigned)v[2]);
 	o->packets += packets;
@@ -116,7 +122,7 @@ static int add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 		run = list_ask(&f->run);
 		if (!run)
 			return -ENOMEM;
-		*run = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
+		*run = (struct fatesum_run){v[0], v[1], (uint16_t)stream, (uint16_t)v[2]};
 	}
 	return 0;
 }
@@ -144,7 +150,7 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 	while (!rc && p < end && *p != ']') {
 		if (*p == ',')
 			p++;
-		rc = read_range(&p, end, v) ? add(f, (uint16_t)stream, v) : -EINVAL;
+		rc = read_range(&p, end, v) ? add(f, stream, v) : -EINVAL;
 	}
 	return rc;
 }
@@ -484,7 +490,16 @@ static void end_set(struct reading *r)
 	forget(set);
 }
 
-/* With the schema; false: its line does not say what it is, or when it was. */
+static bool stamps_hold_streams(const struct json_object *start)
+{
+	for (struct json_each s = json_each(start, "streams"); json_next(&s);) {
+		if (!stamp_holds(json_get_u64(s.item, "stream"), json_get_u64(s.item, "base")))
+			return false;
+	}
+	return true;
+}
+
+/* With the schema; false: its line does not say what it is, when it was, or of which numbers. */
 static bool begin(struct reading *r, struct ledgers_document *d, const struct json_object *line)
 {
 	const char *schema = json_get_text(line, "schema");
@@ -492,7 +507,7 @@ static bool begin(struct reading *r, struct ledgers_document *d, const struct js
 
 	*d = (struct ledgers_document){.path = r->file->path};
 	if (!command_of(schema, d->command) || !json_object_is_type(start, json_type_object) ||
-	    when_date(json_get_text(start, "time"), &d->from_ns)) {
+	    when_date(json_get_text(start, "time"), &d->from_ns) || !stamps_hold_streams(start)) {
 		r->file->odd++;
 		return false;
 	}
@@ -669,7 +684,8 @@ static int read_lines(struct ledgers *l, const struct load_spec *spec, struct le
 		return error_set(err, STATUS_FAILED, -ENODATA,
 				 file->state.bad      ? "it was cut before its first line was whole"
 				 : !file->state.lines ? "it is empty"
-						      : NULL,
+				 : file->odd ? "its lines are not in the format of this version"
+					     : NULL,
 				 "%s has nothing to show", file->path);
 	return error_errno(err, STATUS_FAILED, rc, NULL, "cannot read %s", file->path);
 }

@@ -150,6 +150,7 @@ CASE(numbers_that_no_stamp_holds)
 	struct fatesum *f = ledger("281474976710655-281474976710655:0", 0);
 	static const char *const lines[] = {
 		"\"ranges\":[[281474976710656,281474976710656,0]]",
+		"\"stream\":65536,\"ranges\":[[1,1,0]]",
 		"\"ranges\":[[0,18446744073709551615,0]]",
 		"\"ranges\":[[7,6,0]]",
 	};
