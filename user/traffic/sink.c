@@ -227,10 +227,12 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 			uint32_t known = 0;
 
 			entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
-							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-				  trace_key_fits(
-					  known,
-					  __atomic_load_n(&t->table->at[i], __ATOMIC_RELAXED), key);
+							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+			if (entered && (uint32_t)number >= t->window / 2)
+				__atomic_store_n(&t->table->at[i], number - t->window / 2,
+						 __ATOMIC_RELAXED);
+			entered |= trace_key_fits(
+				known, __atomic_load_n(&t->table->at[i], __ATOMIC_RELAXED), key);
 		}
 		take_over(t, t->room);
 		index = find_known(t, id, number);

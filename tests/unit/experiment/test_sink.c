@@ -501,6 +501,19 @@ CASE_WITH(streams_are_learned_by_a_table, begin_learning, end)
 	assert_int_equal(sink.sums.foreign, 2);
 }
 
+/* Neither then: numbers are kept from half a window before it. */
+CASE_WITH(who_comes_late_begins_near_by_a_table, begin_learning, end)
+{
+	learn_by_table(2, 0);
+	arrive(STREAM0, BASE + 10 * KEPT);
+	arrive(STREAM0, BASE + 10 * KEPT + 1);
+	assert_int_equal(streams.n, 1);
+	assert_int_equal(streams.at[0].base, BASE);
+	assert_int_equal(streams.at[0].tail, BASE + 10 * KEPT - KEPT / 2);
+	assert_int_equal(table.at[0], streams.at[0].tail);
+	assert_int_equal(sink.sums.delivered, 2);
+}
+
 /* The upper half of its words grows: it is the same stream, in the same slot. */
 CASE_WITH(a_stream_goes_on_beyond_2_to_the_32, begin_learning, end)
 {
