@@ -129,7 +129,7 @@ SHOWS = {
     "run --ledger run.ledger -c 1000 --fault netfilter=20% -q": (BALANCED,),
     "run --lab lab": (BALANCED,),
     "lab list": ("lab",),
-    "check": ("looked at",),
+    "check": ("watched",),
     "check -p 5060": ("rcvbuf", "port 5060", "python3["),
     "check --netns app -p 5001": ("rcvbuf", "port 5001 in app"),
     EXPORTED: ('stage="rcvbuf",reason="SOCKET_RCVBUFF"',),

@@ -137,7 +137,7 @@ def is_used(root):
     said = inside(root, "pktledger --version; pktledger run -c 10000; "
                         "unshare -n pktledger check; unshare -n pktledger trace -t 1")
     assert f"pktledger {version()} " in said and "balanced: every packet" in said, said
-    assert "looked at " in said and "own cost" in said, said
+    assert "watched " in said and "own cost" in said, said
 
 
 @case

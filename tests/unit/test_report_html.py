@@ -264,7 +264,7 @@ def what_a_check_found():
         return found.text
     text = shown(finding, near)
     for words in ("1 cause loses packets now", "rcvbuf-asleep, port 5060 in lab-rx, 1.400 kpps",
-                  "It slept.", "2,802 packets lost", "looked at 1 interface"):
+                  "It slept.", "2,802 packets lost", "watched 1 interface"):
         assert words in text, (words, text)
     assert "No counter of losses moved; 1 finding" in shown(near)
     assert "No counter of losses moved, and no limit is near" in shown()

@@ -744,7 +744,7 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 				 : "no counter of losses moved in {window_ns#}, and no limit is "
 				   "near;");
 	page_fill(p, STYLE_PLAIN, end,
-		  "looked at {interfaces#interface}, {sockets#UDP socket}, {cpus_online#CPU}");
+		  "watched {interfaces#interface}, {sockets#UDP socket}, {cpus_online#CPU}");
 	page_fill(p, STYLE_PLAIN, end, losing ? "for {window_ns#}" : "");
 	if (json_get_u64(end, "namespaces") > 1)
 		page_fill(p, STYLE_PLAIN, end,
