@@ -163,6 +163,30 @@ static void name_unseen_timeouts(const struct counters *deltas, struct result *r
 		 fmt_many(moved, "datagram"), (unsigned long long)shown);
 }
 
+/*
+ * Losses of the flow that a counter knows and no event reported, where the kernel skips tracing
+ * programs. They stay open: nobody has seen which they are.
+ */
+static void name_unseen(const struct countercheck *check, struct result *res)
+{
+	struct result_losses *losses = &res->losses;
+
+	for (size_t i = 0; i < check->n_unexplained; i++) {
+		const struct result_counter *c = &check->unexplained[i];
+		uint64_t open = res->unaccounted - smaller(losses->suppressed, res->unaccounted);
+
+		if (!open || strcmp(c->scope, "flow") ||
+		    quirks_found()[QUIRK_SUPPRESSED] != QUIRK_FOUND)
+			continue;
+		losses->suppressed += smaller(open, c->delta - c->expected_max);
+		snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
+			 "%s counted %s, events %llu: the rest was lost on top of PID 1, it seems, "
+			 "where tracing is skipped",
+			 c->name, fmt_many(c->delta, "packet"),
+			 (unsigned long long)c->expected_max);
+	}
+}
+
 void settle_by_counter(const struct countercheck *check, const struct counters *deltas,
 		       const struct site *site, struct result *res)
 {
@@ -173,6 +197,7 @@ void settle_by_counter(const struct countercheck *check, const struct counters *
 		if (ring && site->spec->port_a)
 			settle_wire(check, site, res);
 		name_unseen_timeouts(deltas, res);
+		name_unseen(check, res);
 	}
 	if (site->unread)
 		add_counter(

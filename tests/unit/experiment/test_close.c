@@ -507,3 +507,30 @@ CASE_WITH(counters_of_a_closed_socket, open_ends, close_ends)
 		counters_free(&s.after);
 	}
 }
+
+/* What a counter of the flow knows and no event reported stays open, with its evidence. */
+CASE(losses_that_tracing_skipped)
+{
+	static struct run_spec spec;
+	struct site site = {.spec = &spec};
+	struct counters deltas = {};
+	struct result_counter c = {
+		.name = "router Ip:InHdrErrors", .delta = 100, .expected_max = 92};
+	const struct countercheck check = {.unexplained = &c, .n_unexplained = 1};
+	const bool skips = quirks_found()[QUIRK_SUPPRESSED] == QUIRK_FOUND;
+	static const struct {
+		const char *scope;
+		uint64_t open, named;
+	} rows[] = {
+		{"flow", 8, 8}, {"flow", 48, 8}, {"flow", 3, 3}, {"flow", 0, 0}, {"host", 8, 0}};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memset(&res, 0, sizeof(res));
+		res.unaccounted = rows[i].open;
+		c.scope = rows[i].scope;
+		settle_by_counter(&check, &deltas, &site, &res);
+		assert_int_equal(res.unaccounted, rows[i].open);
+		assert_int_equal(res.losses.suppressed, skips ? rows[i].named : 0);
+		assert_int_equal(!*res.losses.suppressed_evidence, !res.losses.suppressed);
+	}
+}
