@@ -41,6 +41,17 @@ struct queue_record {
 
 _Static_assert(sizeof(struct queue_record) == 24, "read by both sides");
 
+/* What UDP sockets lose in one go, by inode; what waits when that begins is looked at. */
+struct burst_record {
+	__u64 last_ns; /* bpf_ktime_get_ns() of the last loss */
+	__u64 run, most;
+	struct queue_record queue; /* without the cookie */
+};
+
+_Static_assert(sizeof(struct burst_record) == 48, "read by both sides");
+
+#define BURST_GAP_NS 20000000 /* so long without a loss ends a burst */
+
 /*
  * A bound AF_XDP socket with what its rings lost, as sock_diag or the walk over open files shows
  * it; 0 and "": not known. Of the counters rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no

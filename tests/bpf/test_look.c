@@ -16,6 +16,7 @@
 
 #include "cases.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "diagnosis/look.h"
 #include "helpers.h"
 
@@ -428,6 +429,80 @@ CASE(what_became_of_it)
 	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), 0);
 	assert_outcome(&remedy, REMEDY_NO_HELP);
 	look_close(&l);
+}
+
+#define DEPTH 60 /* datagrams of a burst */
+
+static volatile int *buffer; /* SO_RCVBUF of bursts(), shared with its process */
+
+/* Bursts, each of which is read when it is over: so each loses what does not fit. */
+static void bursts(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(TEST_PORT),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int rx = socket(AF_INET, SOCK_DGRAM, 0), tx = socket(AF_INET, SOCK_DGRAM, 0);
+	char data[800] = "";
+
+	if (bind(rx, (void *)&at, sizeof(at)) || connect(tx, (void *)&at, sizeof(at)))
+		_exit(1);
+	for (;;) {
+		int size = *buffer;
+
+		setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+		for (unsigned n = 0; n < DEPTH; n++)
+			send(tx, data, sizeof(data), 0);
+		while (recv(rx, data, sizeof(data), MSG_DONTWAIT) >= 0)
+			;
+		clock_sleep(SECOND / 10);
+	}
+}
+
+/* The buffer that is advised is tried: it is enough, and not twice of what is. */
+CASE(buffer_for_a_burst)
+{
+	struct look_spec spec = {.window_ns = SECOND};
+	unsigned losing = 0, wanted = 0;
+	struct netns ns;
+	struct error err = {};
+	const char *at;
+	struct look *l;
+
+	buffer = mmap(NULL, sizeof(*buffer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	*buffer = 8192;
+	assert_int_equal(netns_create(&ns, &err), 0);
+	spec.pid = fork();
+	if (!spec.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (netns_enter(&ns))
+			_exit(1);
+		bursts();
+	}
+	clock_sleep(SECOND / 2);
+	for (unsigned i = 0; i < 3; i++) {
+		l = mem_zero(1, sizeof(*l));
+		assert_int_equal(look(l, &spec, &err), 0);
+		losing = 0;
+		for (unsigned f = 0; f < l->findings.n; f++) {
+			const struct finding *found = &l->findings.at[f].finding;
+
+			if (found->stage != STAGE_RCVBUF)
+				continue;
+			losing++;
+			assert_string_equal(found->id, "rcvbuf-bursts");
+			at = strstr(found->wanted, "SO_RCVBUF: ");
+			assert_int_equal(at ? sscanf(at, "SO_RCVBUF: %u (", &wanted) : 0, 1);
+		}
+		look_close(l);
+		free(l);
+		assert_int_equal(losing, i == 1 ? 0 : 1);
+		*buffer = i ? (int)wanted / 2 : (int)wanted;
+		clock_sleep(SECOND / 2);
+	}
+	kill(spec.pid, SIGKILL);
+	waitpid(spec.pid, NULL, 0);
+	netns_close(&ns);
 }
 
 int main(void)

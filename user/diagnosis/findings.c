@@ -255,13 +255,6 @@ static bool sleep_is_enough(const struct finding_facts *f)
 	       share_of_reader(f, reader_sleep_ns(f)) * came > (double)r->received_around;
 }
 
-/* At the socket, while it lost; less if other sockets took packets too. */
-static double arrival_most(const struct reading *r)
-{
-	return r->window_ns ? (double)(r->lost + r->received_around) * 1e9 / (double)r->window_ns
-			    : 0;
-}
-
 bool finding_is_silence(const char *reason, const char *location)
 {
 	return !strcmp(reason, "NEIGH_FAILED") || !strcmp(location, "neigh_invalidate");
@@ -352,12 +345,29 @@ static void bind_burst(struct binds *b, const char *name, const struct finding_f
 		bind_time(b, name, (uint64_t)(1e9 * (f->rcvbuf / f->truesize) / pps));
 }
 
+/* With its buffer empty: else it may be that of another socket. */
+static bool waits_for_data(const struct finding_facts *f)
+{
+	static const char *const in[] = {"poll_schedule_timeout", "ep_poll", "do_epoll_wait",
+					 "__skb_wait_for_more_packets"};
+
+	for (unsigned i = 0; i < LENGTH(in); i++) {
+		if (had_room(f) && !strncmp(f->reading.sleeps_in, in[i], strlen(in[i])))
+			return true;
+	}
+	return false;
+}
+
 void bind_reader(struct binds *b, const struct finding_facts *f)
 {
 	const struct reading *r = &f->reading;
 
 	bind_text(b, "reader", f->reader);
 	bind_text(b, "sleeps_in", r->sleeps_in);
+	if (waits_for_data(f))
+		bind_text(b, "sleeps", "waiting for data");
+	else if (*r->sleeps_in)
+		bind_print(b, "sleeps", "in %s", r->sleeps_in);
 	bind_count(b, "at_once", r->burst);
 	bind_time(b, "watched", r->window_ns);
 	bind_time(b, "throttled", r->throttled_ns);
@@ -368,10 +378,6 @@ void bind_reader(struct binds *b, const struct finding_facts *f)
 	}
 	if (queue_full(f) >= 0)
 		bind_share(b, "full", queue_full(f));
-	if (f->arrival_pps <= 0) { /* not measured: what all sockets of the namespace got */
-		bind_rate(b, "arrival_most", arrival_most(r));
-		bind_burst(b, "burst_least", f, arrival_most(r));
-	}
 }
 
 /* All that texts about a loss may name. */
@@ -412,6 +418,15 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 	bind_count(b, "ttl", f->ttl);
 	bind_count(b, "mtu", f->mtu);
 	bind_count(b, "rcvbuf", f->rcvbuf);
+	/* as what is advised: the request, and what the kernel makes of it */
+	if (f->rcvbuf && f->rcvbuf == f->rmem_default)
+		bind_print(b, "rcvbuf_now", "%" PRIu64 " bytes, the default", f->rcvbuf);
+	else if (f->rcvbuf)
+		bind_print(b, "rcvbuf_now", "%" PRIu64 " (gives %" PRIu64 "%s)", f->rcvbuf / 2,
+			   f->rcvbuf,
+			   f->rcvbuf < f->rmem_default ? ", less than the default" : "");
+	if (f->rcvbuf < f->rmem_default && f->rmem_default >= rcvbuf_wanted(f))
+		bind_text(b, "default_is", "is enough");
 	bind_count(b, "rcvbuf_wanted", rcvbuf_wanted(f));
 	bind_count(b, "rcvbuf_request", request);
 	bind_count(b, "rmem_max", f->rmem_max);
@@ -454,6 +469,7 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 	uint64_t backlog;
 
 	netns_sysctl_numbers(ns, "net/core/rmem_max", &f->rmem_max, 1);
+	netns_sysctl_numbers(ns, "net/core/rmem_default", &f->rmem_default, 1);
 	netns_sysctl_numbers(NULL, "net/ipv4/udp_mem", f->udp_mem, 3);
 	netns_sysctl_numbers(NULL, "net/core/netdev_max_backlog", &backlog, 1);
 	f->netdev_max_backlog = (unsigned)backlog;

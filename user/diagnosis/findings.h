@@ -32,7 +32,7 @@ struct finding_facts {
 	double arrival_pps;  /* at the socket, while packets arrived */
 	double read_pps;     /* what the application read meanwhile */
 	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
-	uint64_t rmem_max;   /* net.core.rmem_max, bytes */
+	uint64_t rmem_max, rmem_default; /* net.core, bytes */
 	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
 	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
 	const uint64_t *udp_pages; /* in use, of the whole host; NULL: not known */
@@ -77,7 +77,7 @@ struct finding_facts {
 bool finding_is_silence(const char *reason, const char *location);
 
 /*
- * Fills the settings of this host: rmem_max as a socket in `ns` has it (NULL: this thread's
+ * Fills the settings of this host: rmem_max and rmem_default as a socket in `ns` has it (NULL: this thread's
  * namespace), udp_mem, page_bytes and netdev_max_backlog.
  */
 void findings_read_host(const struct netns *ns, struct finding_facts *f);

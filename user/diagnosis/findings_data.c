@@ -11,20 +11,20 @@
 	"[{lost_packets} lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
 	"[, {total} since {since}]"
 
+#define HOLDS "[; a packet takes {truesize} bytes, so the buffer holds {burst}]"
 #define RCVBUF_EVIDENCE                                                                            \
-	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
-	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} or longer, at up "   \
-	     "to {arrival_most} packets/s][; {arrival_alone} packets/s came][; read {read} "       \
-	     "packets/s, one in {per_packet}]"
-#define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
+	LOST HOLDS "[: a burst of {burst_time} at {arrival} packets/s]"                            \
+		   "[; {arrival_alone} packets/s came][; read {read} packets/s, one in "           \
+		   "{per_packet}]"
+#define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf_now}][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE  SYSCTL("net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}")
 #define RCVBUF_RISK                                                                                \
 	"up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more delay"
 
-#define READER_EVIDENCE                                                                            \
-	RCVBUF_EVIDENCE "; in {watched} with losses the reader ran {ran} of the time, waited for " \
-			"a CPU {waited}, slept {slept}[ (mostly in {sleeps_in})][; its buffer "    \
-			"was full in {full} of its sleep]"
+#define READER                                                                                     \
+	"; in {watched} with losses the reader ran {ran} of the time, waited for a CPU {waited}, " \
+	"slept {slept}[ (mostly {sleeps})][; its buffer was full in {full} of its sleep]"
+#define READER_EVIDENCE RCVBUF_EVIDENCE READER
 
 /* Of a socket whose buffer somebody made small. */
 #define QUEUE_EVIDENCE                                                                             \
@@ -590,11 +590,10 @@ const struct finding_row finding_rows[] = {
 	 "and {reader} had time to spare between them.",
 	 "The queue was nearly empty most of the time and the reader had time to spare: packets "
 	 "came in bursts longer than the buffer holds. Here a larger buffer is the right cure.",
-	 .evidence = READER_EVIDENCE "[; at most {at_once} lost at once]",
+	 .evidence = LOST HOLDS READER "[; at most {at_once} lost at once]",
 	 .current = RCVBUF_CURRENT,
-	 .wanted =
-		 "a larger SO_RCVBUF[: {rcvbuf_request}, for the largest burst seen and a quarter "
-		 "more]",
+	 .wanted = "a larger SO_RCVBUF[: {rcvbuf_request} (gives {rcvbuf_wanted}), for the largest "
+		   "burst and a quarter more][; or none: the default {default_is}]",
 	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING, PROOF_DATA,
 	 "The socket's receive buffer was full: bursts were longer than it holds.",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/reader.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +20,10 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
 #include "host/counters.h"
+#include "host/load.h"
 #include "host/sockdiag.h"
+#include "survey.skel.h"
+#include "survey_abi.h"
 
 #define ENDED 0 /* no thread has this number */
 
@@ -153,10 +158,7 @@ struct reading_sock {
 	bool has_in_datagrams;
 	uint64_t levels[READING_LEVELS], throttled[READING_LEVELS];
 	unsigned n_levels;
-	uint32_t drops;	     /* sk_drops, as last sampled */
-	uint64_t run_ns;     /* when they last moved; 0: not sampled yet */
-	uint64_t run, burst; /* how much in one go, and the most */
-	char sleeps_in[48];  /* majority vote over the samples */
+	char sleeps_in[48]; /* majority vote over the samples */
 	int votes;
 };
 
@@ -164,21 +166,11 @@ static void on_queue(void *arg, const struct sockmem_row *row)
 {
 	struct reading_sock *s = arg;
 
-	if (row->inode != s->id.inode)
+	if (row->inode != s->id.inode || !s->asleep)
 		return;
-	if (s->asleep) {
-		s->now.queue_bytes += row->rmem;
-		s->now.samples++;
-		s->now.full += 4ULL * row->rmem >= 3ULL * row->rcvbuf;
-	}
-	if (!s->run_ns || row->drops != s->drops) {
-		const uint64_t now = clock_now(), n = s->run_ns ? row->drops - s->drops : 0;
-
-		s->run = now - s->run_ns < RUN_NS ? s->run + n : n;
-		s->burst = s->run > s->burst ? s->run : s->burst;
-		s->run_ns = now;
-	}
-	s->drops = row->drops;
+	s->now.queue_bytes += row->rmem;
+	s->now.samples++;
+	s->now.full += 4ULL * row->rmem >= 3ULL * row->rcvbuf;
 }
 
 static void sample_state(struct reading_sock *s, int root)
@@ -279,6 +271,7 @@ struct readings {
 	struct idmap socks;    /* struct sock, by inode */
 	uint32_t walked;       /* namespace whose sockets are being listed */
 	uint64_t interval_end; /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
+	struct survey_bpf *bursts; /* NULL: not possible here */
 };
 
 struct readings *readings_new(struct owners *owners)
@@ -287,6 +280,7 @@ struct readings *readings_new(struct owners *owners)
 
 	r->owners = owners;
 	r->root = owners_root(owners);
+	survey_attach(&r->bursts, "lose_one", "bursts");
 	return r;
 }
 
@@ -295,6 +289,7 @@ void readings_close(struct readings *r)
 	if (!r)
 		return;
 	idmap_free(&r->socks, free);
+	survey_bpf__destroy(r->bursts);
 	free(r);
 }
 
@@ -429,12 +424,16 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 {
 	const struct reading_sock *s = idmap_find(&r->socks, inode);
 	const struct thread *th = s ? threads_reader(&s->threads) : NULL;
+	struct burst_record b = {};
 
 	memset(out, 0, sizeof(*out));
 	if (!th || !s->sum.window_ns)
 		return -ENOENT;
+	if (r->bursts && !s->id.tcp)
+		bpf_map_lookup_elem(bpf_map__fd(r->bursts->maps.bursts), &inode, &b);
 	*out = (struct reading){
 		.pid = s->threads.pid,
+		.tid = th->tid,
 		.threads = s->threads.all,
 		.holders = s->holders,
 		.seen = th->receives,
@@ -445,7 +444,8 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.samples = (unsigned)s->sum.samples,
 		.full = (unsigned)s->sum.full,
 		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
-		.burst = s->burst,
+		.burst = b.most,
+		.truesize = b.queue.looked ? b.queue.memory / b.queue.looked : 0,
 		.lost = s->sum.lost,
 		.received_around = s->sum.received_around,
 	};
@@ -462,7 +462,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 	return 0;
 }
 
-/* "sip[812]", "the thread rtp-3 of sip[812] (one of 4 processes that have the socket)" */
+/* "sip[812]", "the thread rtp-3[814] of sip[812] (one of 4 processes that have the socket)" */
 void reading_describe(const struct reading *r, char buf[READING_TEXT], struct finding_facts *f)
 {
 	char process[32];
@@ -470,16 +470,19 @@ void reading_describe(const struct reading *r, char buf[READING_TEXT], struct fi
 
 	f->reading = *r;
 	f->reader = buf;
+	f->truesize = f->truesize ? f->truesize : r->truesize;
 	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
 	if (r->threads == 1)
 		n = snprintf(buf, READING_TEXT, "%s", process);
 	else if (r->seen)
-		n = snprintf(buf, READING_TEXT, "the thread %s of %s", r->thread, process);
+		n = snprintf(buf, READING_TEXT, "the thread %s[%d] of %s", r->thread, r->tid,
+			     process);
 	else if (strcmp(r->thread, r->process))
-		n = snprintf(buf, READING_TEXT, "%s (its busiest thread, %s)", process, r->thread);
+		n = snprintf(buf, READING_TEXT, "%s (its busiest thread, %s[%d])", process,
+			     r->thread, r->tid);
 	else
-		n = snprintf(buf, READING_TEXT, "%s (the busiest of its %u threads)", process,
-			     r->threads);
+		n = snprintf(buf, READING_TEXT, "%s (the busiest of its %u threads, %d)",
+			     process, r->threads, r->tid);
 	if (r->holders > 1)
 		snprintf(buf + n, READING_TEXT - (size_t)n,
 			 " (one of %u processes that have the socket)", r->holders);

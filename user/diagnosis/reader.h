@@ -5,7 +5,8 @@
  *
  * Sources: /proc/PID/task/TID/schedstat (proc_pid_schedstat(): time on a CPU, and time runnable
  * without one), stat, wchan and syscall of the same, cpu.stat of the cgroups above it, and
- * SK_MEMINFO of the socket by sock_diag. All are samples.
+ * SK_MEMINFO of the socket by sock_diag. All are samples, but for what is lost in one go, which a
+ * program of bpf/survey.bpf.c counts.
  *
  * The kernel could report it without samples, at sched_switch and sched_wakeup; but these come for
  * every task of the host, some 100,000 times a second on a busy one, loss or not. Here an interval
@@ -29,8 +30,6 @@
 /* Known at a time; the one that has lost nothing for longest gives way. */
 #define READING_SOCKETS 64
 
-#define RUN_NS 150000000ULL
-
 struct readings;
 
 /* Which socket; 0: not known. */
@@ -48,7 +47,7 @@ struct reading_socket {
  * that used or wanted a CPU the longest. Times are those of intervals with losses.
  */
 struct reading {
-	pid_t pid;
+	pid_t pid, tid;
 	char process[16], thread[16]; /* names; the same in most processes */
 	unsigned threads;	      /* of the process */
 	unsigned holders;	      /* processes that have the socket; the others may read too */
@@ -66,8 +65,8 @@ struct reading {
 	unsigned full;	      /* of these, with the buffer full by three quarters and more */
 	uint64_t queue_bytes; /* truesize waiting, mean over these samples */
 
-	uint64_t burst; /* the most packets lost in one go: RUN_NS without a loss end it; 0: unknown
-			 */
+	uint64_t burst;	   /* the most packets of UDP lost in one go; 0: not known */
+	uint64_t truesize; /* bytes that a packet took in the full queue; 0: not known */
 	uint64_t lost;	/* packets, as noted */
 	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
 };

@@ -116,6 +116,7 @@ static void judge_reader(const struct facts *f, struct check_findings *out,
 
 		facts.rcvbuf = s->rcvbuf;
 		facts.rmem_max = f->stack.rmem_max;
+		facts.rmem_default = f->stack.rmem_default;
 		facts.truesize = s->truesize;
 		/* before Linux 6.3 it is known only where no other socket reads */
 		if (!s->young && (s->reads_known || f->socks.all == 1) && seconds > 0) {

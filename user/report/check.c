@@ -370,6 +370,7 @@ static const struct record_field bundle_link_rows[] = {
 
 static const struct record_field reading_rows[] = {
 	RECORD("pid", INT, reading, pid),
+	RECORD("tid", INT, reading, tid),
 	RECORD("process", TEXT, reading, process),
 	RECORD("thread", TEXT, reading, thread),
 	RECORD("threads", UINT, reading, threads),
@@ -385,6 +386,7 @@ static const struct record_field reading_rows[] = {
 	RECORD("queue_bytes", UINT, reading, queue_bytes),
 	RECORD("full", UINT, reading, full),
 	RECORD("burst", UINT, reading, burst),
+	RECORD("truesize", UINT, reading, truesize),
 	RECORD("lost", UINT, reading, lost),
 	RECORD("received_around", UINT, reading, received_around),
 	{0},

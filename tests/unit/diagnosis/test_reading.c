@@ -557,14 +557,29 @@ CASE(described)
 		struct reading r;
 		const char *text;
 	} rows[] = {
-		{{.pid = 8, .process = "sip", .thread = "rtp", .threads = 1}, "sip[8]"},
-		{{.pid = 8, .process = "sip", .thread = "rtp", .threads = 2, .seen = true},
-		 "the thread rtp of sip[8]"},
-		{{.pid = 8, .process = "sip", .thread = "rtp", .threads = 2},
-		 "sip[8] (its busiest thread, rtp)"},
-		{{.pid = 8, .process = "sip", .thread = "sip", .threads = 2, .holders = 1},
-		 "sip[8] (the busiest of its 2 threads)"},
-		{{.pid = 8, .process = "sip", .thread = "sip", .threads = 1, .holders = 2},
+		{{.pid = 8, .tid = 9, .process = "sip", .thread = "rtp", .threads = 1}, "sip[8]"},
+		{{.pid = 8,
+		  .tid = 9,
+		  .process = "sip",
+		  .thread = "rtp",
+		  .threads = 2,
+		  .seen = true},
+		 "the thread rtp[9] of sip[8]"},
+		{{.pid = 8, .tid = 9, .process = "sip", .thread = "rtp", .threads = 2},
+		 "sip[8] (its busiest thread, rtp[9])"},
+		{{.pid = 8,
+		  .tid = 9,
+		  .process = "sip",
+		  .thread = "sip",
+		  .threads = 2,
+		  .holders = 1},
+		 "sip[8] (the busiest of its 2 threads, 9)"},
+		{{.pid = 8,
+		  .tid = 9,
+		  .process = "sip",
+		  .thread = "sip",
+		  .threads = 1,
+		  .holders = 2},
 		 "sip[8] (one of 2 processes that have the socket)"},
 	};
 
@@ -631,13 +646,6 @@ CASE(queues)
 	close(fd[1]);
 }
 
-static void overflow(int tx, int packets)
-{
-	for (int i = 0; i < packets; i++)
-		assert_int_equal(send(tx, "lost", 4, 0), 4);
-	readings_sample(r);
-}
-
 /* What a process that sleeps loses in one go, with its buffer full. */
 CASE(queue_of_a_sleeper)
 {
@@ -678,20 +686,24 @@ CASE(queue_of_a_sleeper)
 	do { /* until the host was not too busy for this */
 		pause_ms(200);
 		begun = clock_now();
-		overflow(tx, 5);
-		overflow(tx, 7);
-	} while (clock_now() - begun >= 150 * MS && clock_now() < end);
+		for (int i = 0; i < 12; i++)
+			assert_int_equal(send(tx, "lost", 4, 0), 4);
+	} while (clock_now() - begun >= 20 * MS && clock_now() < end);
 	for (int i = 0; i < 4; i++) { /* nothing is lost: what comes then is another burst */
 		pause_ms(60);
 		readings_sample(r);
 	}
-	overflow(tx, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send(tx, "lost", 4, 0), 4);
 	readings_note(r, &id, 3);
 	readings_interval(r);
 	assert_int_equal(facts_socks_read(NULL, id.port, &socks), 0);
 	assert_int_equal(readings_get(r, id.inode, &got), 0);
 	assert_int_equal(got.pid, pid);
-	assert_int_equal(got.burst, 12);
+	if (!geteuid()) { /* else no program of BPF counts it */
+		assert_int_equal(got.burst, 12);
+		assert_true(got.truesize >= 256);
+	}
 	assert_true(got.samples >= 4);
 	assert_int_equal(got.full, got.samples);
 	assert_int_equal(got.queue_bytes, socks.at[0].queued);
