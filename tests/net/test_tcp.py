@@ -580,6 +580,27 @@ def fq_of_the_sender():
 
 @case
 @where_seen
+def counters_of_others():
+    """What a namespace without a socket of the flow counts is not compared with the flow's."""
+    other = TX[:-2] + "router"
+    with lab("--topology", "router"), server(), contextlib.ExitStack() as stack:
+        with inside(other):
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", PORT + 1)))
+            sock = stack.enter_context(socket.create_connection(listener.getsockname()))
+        peer = stack.enter_context(listener.accept()[0])
+        nft(other, rule("input", f"tcp dport {PORT + 1} meta length > 200", 2))
+        with balancing() as t:
+            truth = transfer("198.18.1.2", 300000)
+            sock.sendall(bytes(1000))
+            sock.sendall(bytes(1000))
+            assert len(peer.recv(2000, socket.MSG_WAITALL)) == 2000
+            tcp = assert_balance(t.stop(), truth, 300000, resent(TX))
+        assert resent(other) > 0
+    assert {c["netns"] for c in tcp["counters"]} <= {TX, RX}, tcp["counters"]
+
+
+@case
+@where_seen
 def an_acknowledgment_is_lost():
     """Of the whole flight, so that its tail is probed or a timer ends."""
     with lab(), server():

@@ -28,6 +28,7 @@ struct tcp_observer {
 	struct trail *trail; /* NULL: none is kept */
 	struct ring_buffer *ring;
 	struct list listeners; /* struct tcp_listening */
+	struct list spaces;    /* uint32_t: namespaces of its sockets */
 	struct cause_judge causes;
 	bool has_err; /* the tracepoint reports retransmissions that failed */
 	bool attached;
@@ -97,12 +98,17 @@ static enum tcp_drop judge(void *arg, const struct watch_key *key, enum stage *s
 	return drop_is(c);
 }
 
+static void add_record(struct tcp_observer *o, const struct tcp_record *r)
+{
+	if (r->netns && !list_find(&o->spaces, 0, &r->netns, sizeof(r->netns)))
+		*(uint32_t *)list_add(&o->spaces) = r->netns;
+	tcp_ledger_add(o->ledger, r);
+}
+
 static int on_record(void *arg, void *data, size_t size)
 {
-	struct tcp_observer *o = arg;
-
 	(void)size;
-	tcp_ledger_add(o->ledger, data);
+	add_record(arg, data);
 	return 0;
 }
 
@@ -112,7 +118,7 @@ static void on_left(void *arg, const void *record)
 	struct tcp_observer *o = arg;
 
 	ring_buffer__consume(o->ring);
-	tcp_ledger_add(o->ledger, record);
+	add_record(o, record);
 }
 
 /* `kfuncs`: with those of bpf/skb.bpf.h. */
@@ -165,6 +171,7 @@ int tcp_observer_open(struct tcp_observer **out, const struct tcp_spec *spec, st
 	o->causes.reasons = spec->reasons;
 	o->causes.ksyms = spec->ksyms;
 	o->listeners.size = sizeof(struct tcp_listening);
+	o->spaces.size = sizeof(uint32_t);
 	o->has_err = has_err;
 	o->ledger = tcp_ledger_new(spec->flows, judge, o);
 	o->trail = spec->trail ? trail_new() : NULL;
@@ -386,6 +393,13 @@ struct tcp_losses tcp_observer_losses(const struct tcp_observer *o)
 	return sum;
 }
 
+bool tcp_observer_has(const struct tcp_observer *o, uint32_t netns)
+{
+	return list_find(&o->spaces, 0, &netns, sizeof(netns)) ||
+	       list_find(&o->listeners, offsetof(struct tcp_listening, last.sock.netns), &netns,
+			 sizeof(netns));
+}
+
 struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns)
 {
 	struct tcp_counted c;
@@ -421,5 +435,6 @@ void tcp_observer_close(struct tcp_observer *o)
 	tcp_ledger_free(o->ledger);
 	trail_free(o->trail);
 	list_free(&o->listeners);
+	list_free(&o->spaces);
 	free(o);
 }

@@ -203,6 +203,9 @@ struct tcp_listening {
 /* Rows of struct tcp_listening, after tcp_observer_end(). */
 const struct list *tcp_observer_listeners(const struct tcp_observer *o);
 
+/* A socket of the flow was there, or a listener; whole after tcp_observer_end(). */
+bool tcp_observer_has(const struct tcp_observer *o, uint32_t netns);
+
 /* What events showed of a namespace, of all sockets there. */
 struct tcp_counted tcp_observer_counted(const struct tcp_observer *o, uint32_t netns);
 

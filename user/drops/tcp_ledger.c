@@ -481,6 +481,13 @@ static void add_ack(struct tcp_ledger *b, const struct tcp_record *rec)
 		remember(b, &r);
 }
 
+/* One of its ends is gone, and the receiver had all up to there. */
+static bool was_had(const struct tcp_flow *f, uint32_t end)
+{
+	return (f->last.flags & TCP_DEAD && !before(f->last.snd_una, end)) ||
+	       (f->has_receiver && !before(f->came_to, end));
+}
+
 static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct range *r)
 {
 	struct tcp_flow *f = flow_at(b, r->flow);
@@ -488,7 +495,9 @@ static void add_drop(struct tcp_ledger *b, const struct tcp_record *rec, struct 
 	enum tcp_drop is = b->judge(b->arg, &rec->key, &stage, &r->outside);
 
 	if (is == TCP_DROP_UNSURE)
-		is = rec->bytes && !rec->kind ? TCP_DROP_LOSS : TCP_DROP_TWICE;
+		is = rec->bytes && !rec->kind && !was_had(flow_at(b, r->flow), rec->end)
+			     ? TCP_DROP_LOSS
+			     : TCP_DROP_TWICE;
 	if (is == TCP_DROP_LOSS && rec->has_ack)
 		add_ack(b, rec);
 	if (is == TCP_DROP_NOTHING || rec->seq == rec->end)

@@ -306,6 +306,8 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 		const struct space *to = (struct space *)a->end.at + s;
 		const struct space *from = space_of(&a->begin, to->netns);
 
+		if (!tcp_observer_has(a->observer, to->netns))
+			continue;
 		a->uncompared +=
 			!to->counters.n && tcp_observer_counted(a->observer, to->netns).retrans;
 		for (unsigned i = 0; i < COUNTERS; i++)

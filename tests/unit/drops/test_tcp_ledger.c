@@ -281,6 +281,49 @@ CASE(dropped_after_it_was_sent_again)
 	assert_sum(&s, 1, 0, 0, 0);
 }
 
+/* Sent again, as the first was late: that comes behind the end of its connection, at either end. */
+CASE(late_behind_the_end)
+{
+	enum { NOBODY, SENDER, RECEIVER, ENDS };
+
+	for (unsigned ended = NOBODY; ended < ENDS; ended++) {
+		struct scene s = begun(64);
+		struct tcp_record r;
+
+		sends(&s, 2);
+		r = record(&s, TCP_RETRANSMITTED, 0, 1);
+		r.tsval = 1003;
+		r.first = s.first;
+		s.now.total_retrans++;
+		s.now.bytes_sent += MSS;
+		s.now.bytes_retrans += MSS;
+		r.last = s.now;
+		add(&s, &r);
+		s.now.snd_una = s.now.snd_nxt;
+		r = record(&s, TCP_SOCKET, 0, 0);
+		if (ended == SENDER) {
+			r.first = s.first;
+			r.last = s.now;
+			r.last.flags = TCP_DEAD;
+			add(&s, &r);
+		} else if (ended == RECEIVER) {
+			r.flow.src_port = 2;
+			r.flow.dst_port = 1;
+			r.last.rcv_nxt = s.now.snd_nxt;
+			add(&s, &r);
+		}
+		r = record(&s, TCP_DROPPED, 0, 1);
+		r.tsval = 1001;
+		r.time_ns += 100 * MS;
+		r.key.reason = TCP_DROP_UNSURE;
+		r.key.location = STAGE_TCP_STATE;
+		add(&s, &r);
+		if (ended == SENDER)
+			closes(&s);
+		assert_sum(&s, ended == NOBODY, 0, ended != NOBODY, 0);
+	}
+}
+
 CASE(larger_than_the_path)
 {
 	struct scene s = begun(64);
