@@ -488,8 +488,11 @@ def closed_by_reset(lost):
 
 def runs(pid):
     """Of the programs that a process holds, by name, while they are counted."""
-    held = {int(line.split()[1]) for fd in Path(f"/proc/{pid}/fdinfo").iterdir()
-            for line in fd.read_text().splitlines() if line.startswith("prog_id:")}
+    held = set()
+    for fd in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it is closed meanwhile
+            held |= {int(line.split()[1]) for line in fd.read_text().splitlines()
+                     if line.startswith("prog_id:")}
     shown = json.loads(do(TX, "bpftool", "-j", "prog", "show"))
     return {p["name"]: p.get("run_cnt", 0) for p in shown if p["id"] in held}
 
