@@ -47,7 +47,6 @@ FAULTS = [
     ("backlog", "-c 30000", "backlog"),
     ("tc_ingress", "", "tc-ingress"),
     ("l2:address", "", "l2-otherhost"),
-    ("l2:blocked", "", "l2-bridge"),
     ("ip_header", "", "ip-header"),
     ("netfilter", "", "netfilter"),
     ("ip_route:martian", "", "ip-own-source"),
@@ -94,6 +93,28 @@ def link_that_is_down():
     assert {cause["location"] for cause in row["causes"]} == {"noop_enqueue"}, row
     found = assert_findings(document["end"]["findings"], "qdisc-noop")
     assert "v-tx had no queue" in found["text"] and "full" not in found["text"], found
+
+
+@case
+@proves("l2-stp", "l2-bridge")
+def port_of_a_bridge():
+    """In a state of spanning tree, or isolated: either of which takes all."""
+    isolated = ("dev v-b0 state 3 isolated on", "dev v-b1 isolated on")
+    with Lab(NAME, "--topology", "bridge") as lab, udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        for settings, id in ((("dev v-b0 state 1",), "l2-stp"), (("dev v-b0 state 2",), "l2-stp"),
+                             (isolated, "l2-bridge")):
+            for words in settings:
+                lab.do("bridge", "bridge", "link", "set", *words.split())
+            with tracing(f"udp port {PORT}") as t:
+                send(TX, V4, 60)
+                document = t.stop()
+            assert read_all(sock) == 0
+            row, = document["end"]["stages"]
+            assert (row["stage"], row["packets"]) == ("l2", 60), row
+            if row["causes"][0]["reason"] == "NOT_SPECIFIED":  # as all of them before Linux 6.18
+                id = "l2-bridge"
+            found = assert_findings(document["end"]["findings"], id)
+            assert "v-b0" in found["text"], found
 
 
 @case

@@ -268,6 +268,18 @@ const struct finding_row finding_rows[] = {
 	 .reason = "OTHERHOST", .evidence = LOST,
 	 .wanted = "the sender's neighbour entry corrected",
 	 .command = "ip link show dev {ifname}"},
+	{STAGE_L2, "l2-stp", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
+	 "The bridge port[ {ifname}] by which the frame came does not forward: its state is "
+	 "listening, learning, blocking or disabled.",
+	 "Spanning tree, its forward delay after a link came up, or a command has put the port "
+	 "into "
+	 "a state in which it takes no frames. With STP that is how loops are avoided: the path "
+	 "leads by another port then. A port to a host need not wait (`forward_delay` of the "
+	 "bridge "
+	 "0, or RSTP and an edge port).",
+	 "BRIDGE_INGRESS_STP_STATE", NULL, .evidence = LOST,
+	 .wanted = "a port that forwards, or a path without it",
+	 .command = "bridge -d link show dev {ifname}"},
 	{STAGE_L2, "l2-bridge", WHEN_ALWAYS, SEVERITY_WARNING, PROOF_LAB,
 	 "The bridge did not pass on the frame[ that came by {ifname}]: that port or the one to "
 	 "its destination is blocked, isolated, does not flood, or they are the same.",
