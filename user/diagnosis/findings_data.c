@@ -805,14 +805,16 @@ const struct finding_row finding_rows[] = {
 		   "(nft: tcp option maxseg size set rt mtu), or net.ipv4.tcp_mtu_probing 1",
 	 .command = "ss -tin"},
 	{STAGE_TCP, "tcp-reordered", WHEN_BALANCE, SEVERITY_WARNING, PROOF_LAB,
-	 "Segments were sent again that were not lost: they came late, or in another order.",
-	 "The receiver had what was sent again: it, or its acknowledgment, was only late. Paths of "
+	 "Segments were sent again that had arrived: they came late or in another order, or the "
+	 "acknowledgment was lost beyond this host.",
+	 "The receiver had what was sent again. Which of these it was one host cannot know: the "
+	 "ledgers of both, joined by `report`, show what is lost on the way back. Paths of "
 	 "unequal delay (bonding without a hash of layer 4, packets sprayed over links, queues of "
 	 "several CPUs) reorder packets; a delay that jumps ends a timer. Without SACK a timeout "
 	 "sends all again, what was lost and what was not. Each time TCP slows down for nothing.",
 	 .evidence = "not needed: {lost} of {again} retransmissions",
-	 .wanted =
-		 "one path for each connection (a hash of addresses and ports), or a steady delay",
+	 .wanted = "a way back that loses nothing; else one path for each connection (a hash of "
+		   "addresses and ports), or a steady delay",
 	 .command = "ss -tin"},
 	{STAGE_ICMP, "icmp", WHEN_ALWAYS, SEVERITY_INFO, PROOF_NOT, "The ICMP message was invalid.",
 	 "An ICMP message was not valid.", .evidence = LOST "[; {reason}][ in {location}]"},
