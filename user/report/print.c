@@ -132,12 +132,20 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 	struct page p = print_page(v, 0);
 	struct steps s;
 
+	bool regular = true;
+	uint64_t lost = 0;
+
 	steps_make(&s, d);
-	if (s.n < 2)
+	for (unsigned i = 0; i < s.n; i++) {
+		lost += s.at[i].dropped;
+		regular &= !i || s.at[i].from_ns == s.at[i - 1].from_ns + s.length_ns;
+	}
+	if (s.n < 2 || (d->parts && !lost))
 		return;
 	if (d->parts)
 		memmove(&columns[1], &columns[3], 3 * sizeof(*columns));
-	text = mem_print("each %s", num_text_time(s.length_ns));
+	text = mem_print("%s%s", regular ? "each " : "from",
+			 regular ? num_text_time(s.length_ns) : "");
 	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
 	free(text);
 	page_end(&p);

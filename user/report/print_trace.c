@@ -585,14 +585,15 @@ void print_verdict(struct page *p, const struct json_object *end)
 {
 	const struct json_object *culprit = json_get(end, "culprit");
 	const char *verdict = json_get_text(end, "verdict");
+	bool none = !strcmp(verdict, "none_seen");
 	bool here = !strcmp(verdict, "this_host") || !strcmp(verdict, "both");
 
 	page_text(p, 0, STYLE_BOLD, "verdict         ");
 	page_words(p,
-		   !strcmp(verdict, "none_seen") ? STYLE_GOOD
+		   none				 ? STYLE_PLAIN
 		   : !strcmp(verdict, "unknown") ? STYLE_WARN
 						 : STYLE_BAD,
-		   "%s", verdict);
+		   "%s", none ? "no loss seen on this host" : verdict);
 	if (here && culprit)
 		page_fill(p, STYLE_PLAIN, culprit, "- {stage} {socket} {process}");
 	page_end(p);
@@ -626,7 +627,7 @@ static void put_balance(struct page *p, const struct json_object *end)
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM, "no packet came");
 	else
 		page_line(p, 0, STYLE_DIM, "checkpoints     ", STYLE_DIM,
-			  "%s each time, %.2f %% of a CPU",
+			  "%s a packet at each of them, %.2f %% of a CPU",
 			  page_glue(fmt_ns(json_get_u64(checkpoints, "run_ns") / runs)),
 			  100.0 * json_get_double(checkpoints, "run_ns") /
 				  json_get_double(checkpoints, "measured_ns"));

@@ -357,6 +357,22 @@ static void put_tcp_flow(struct page *p, const struct json_object *f)
 
 #define FLOWS_PRINTED 8
 
+static const char *why_words(const char *why)
+{
+	static const char *const words[TCP_WHYS] = {
+		[TCP_WHY_OPEN] = "not acknowledged yet",
+		[TCP_WHY_FULL] = "no room",
+		[TCP_WHY_UNSEEN] = "without an event",
+		[TCP_WHY_NO_SACK] = "no SACK",
+	};
+
+	for (unsigned i = 0; i < TCP_WHYS; i++) {
+		if (!strcmp(why, tcp_why_names[i]) && words[i])
+			return words[i];
+	}
+	return why;
+}
+
 /* What was sent again, and what became of the transmissions before. */
 static void put_resent(struct page *p, const struct json_object *tcp, uint64_t sent)
 {
@@ -391,8 +407,12 @@ static void put_resent(struct page *p, const struct json_object *tcp, uint64_t s
 			       "{?without_data}of one without data it may be the acknowledgment, "
 			       "on its way back");
 	page_facts(p, tcp, again, rest, 1);
-	print_parts(p, "undecided", 2, STYLE_WARN, json_get_u64(tcp, "undecided"), again, tcp,
-		    "undecided_why", "{why} {segments#}");
+	page_row(p, json_get_u64(tcp, "undecided") ? STYLE_WARN : STYLE_PLAIN, 2, "undecided",
+		 json_get_u64(tcp, "undecided"), again);
+	for (struct json_each e = json_each(tcp, "undecided_why"); json_next(&e);)
+		page_words(p, STYLE_PLAIN, "%s\v%s", why_words(json_get_text(e.item, "why")),
+			   fmt_count(json_get_u64(e.item, "segments")));
+	page_end(p);
 	if (json_get(tcp, "pending"))
 		page_facts(p, tcp, again, &rest[1], 1);
 }

@@ -138,7 +138,7 @@ CASE(undecided)
 	tcp_balance_judge(&b);
 	assert_false(b.balanced);
 	assert_int_equal(b.undecided, 4);
-	assert_says(&b, "  undecided       4  20.00 %  unseen 4\n");
+	assert_says(&b, "  undecided       4  20.00 %  without an event 4\n");
 	assert_says(&b, "unaccounted   1,448           bytes\n");
 	assert_says(&b, "what was retransmitted does not balance\n");
 }
