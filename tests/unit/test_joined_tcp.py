@@ -28,13 +28,13 @@ def trail(flows, ranges, **more):
             "left_out": {"flows": 0, "ranges": 0, "resent": 0, "segments": 0}, **more}
 
 
-def trace(host, what, tcp=(), stages=(), time="2026-01-01T00:00:00.000000Z"):
+def trace(host, what, tcp=(), stages=(), time="2026-01-01T00:00:00.000000Z", netns=None, end=()):
     start = {"time": time, "host": host, "env": {}, "command": ["pktledger", "trace"],
-             "filter": {"expression": "tcp", "netns": None}, "by": ["stage"], "interval_ns": 10 ** 9,
+             "filter": {"expression": "tcp", "netns": netns}, "by": ["stage"], "interval_ns": 10 ** 9,
              "all": False, "netns": None}
     tcp = {"window_ns": 5 * 10 ** 9, "own_losses": {}, "listeners": [], "trail": what, **dict(tcp)}
     end = {"duration_ns": 5 * 10 ** 9, "dropped": 0, "stages": list(stages), "suspect": [],
-           "benign": [], "tcp": tcp, "findings": [], "interrupted": False}
+           "benign": [], "tcp": tcp, "findings": [], "interrupted": False, **dict(end)}
     return [{"event": "start", "schema": "pktledger/trace/1", "data": start},
             {"event": "end", "data": end}]
 
@@ -44,7 +44,7 @@ def report(*hosts, options=("-j",)):
         files = []
         for i, lines in enumerate(hosts):
             files.append(Path(path) / str(i))
-            texts = [json.dumps(line).encode() for line in lines]
+            texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
             files[-1].write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
         return pktledger("report", *options, *map(str, files))
 
@@ -100,6 +100,92 @@ def a_counter_that_moved(stage, packets, host):
     assert (wire["segments"], wire["doubtful"]) == (max(2 - packets, 0), min(2, packets)), found
     assert wire["or"] == [{"host": host, "stage": stage, "ifname": "eth0", "counter": "rx_missed",
                            "packets": packets}], found
+
+
+def two_ways(unseen=0):
+    """`left` loses two of 200 on its way, and one comes twice; `right` loses one of 50."""
+    back = {"src": DST, "dst": SRC, "first": 7000}
+    come = [[0, "hole", ISN + 1, 2000, 900], [0, "again", ISN + 1, 2000, 1100],
+            [0, "again", ISN + 2001, 1000, 1100], [0, "twice", ISN + 2001, 1000, 1101]]
+    finding = {"id": "tcp-reordered", "stage": "tcp", "severity": "warning", "title": "Reordered."}
+    why = [{"why": "unseen", "segments": unseen}] if unseen else []
+    udp = {"verdict": "none_seen", "rests_on": []}
+    return (trace("same", trail([flow(True), flow(False, **back, next=107000)],
+                                [*again(3), [1, "hole", 7001, 1000, 900], [1, "again", 7001, 1000, 1100]]),
+                  {"data_segs_out": 200, "retransmitted": 3 + unseen, "undecided_why": why}, netns="left",
+                  end={"findings": [finding], **udp, "arrived": 0, "checkpoints": {"sent": 1000}}),
+            trace("same", trail([flow(False), {**flow(True, **back), "next": 107000, "acked": 107000}],
+                                [*come, [1, "resent", 7001, 1000, 1000]]),
+                  {"data_segs_out": 50, "retransmitted": 1}, netns="right",
+                  time="2026-01-01T00:00:00.100000Z",
+                  end={**udp, "arrived": 970, "checkpoints": {"sent": 0}}))
+
+
+WHOLE = "3 TCP segments lost on the wire: 1.00 % left to right, 2.00 % right to left"
+
+
+@case
+def the_whole_comes_first():
+    """In each form, by direction; the counts of UDP, which are not joined, below it."""
+    first, udp = report(*two_ways(), options=()).out.split("\n\n")[0].split("UDP", 1)
+    assert " ".join(first.split()) == f"joined {WHOLE}", first
+    udp = " ".join(udp.split())
+    assert udp.startswith("1,000 sent by left, 970 arrived at right: 30 fewer, 3.00 %, if both chose "
+                          "the same packets. The two windows differ by 200 ms, in which 40 packets were "
+                          "sent exact"), udp
+    page = report(*two_ways(), options=("--html", "-")).out
+    assert page.split("<h1>", 1)[1].startswith(f"{WHOLE}</h1>"), page.split("<h1>", 1)[1][:300]
+    assert "Nothing was lost" not in page and "UDP: 1,000 sent by left, 970 arrived at right" in page
+    hidden = " ".join(report(*two_ways(), options=("--redact",)).out.split())
+    assert "1.00 % netns-1 to netns-2, 2.00 % netns-2 to netns-1" in hidden, hidden
+    rows = [line.split(",") for line in report(*two_ways(), options=("--csv",)).out.splitlines()]
+    at = {name: i for i, name in enumerate(rows[0])}
+    assert [(r[at["class"]], r[at["location"]], r[at["packets"]]) for r in rows if r[at["stage"]] == "wire"] == [
+        ("joined", "left to right", "2"), ("joined", "right to left", "1")], rows
+
+
+@case
+def losses_the_other_way():
+    """They, and no other order, are why segments came twice."""
+    result = report(*two_ways())
+    left, right = json.loads(result.out)["documents"]
+    assert_valid(json.loads(result.out))
+    assert (left["joined"]["not_lost"], left["joined"]["lost_back"]) == (1, 1), left["joined"]
+    assert not left["end"]["findings"] and "lost_back" not in right["joined"], left["end"]
+    alone = trace("b", trail([flow(False)], [[0, "again", ISN + 1, 1000, 1100], [0, "twice", ISN + 1, 1000, 1101]]))
+    sent, _ = two_ways()
+    left, _ = json.loads(report(sent, alone).out)["documents"]
+    assert [f["id"] for f in left["end"]["findings"]] == ["tcp-reordered"], left
+
+
+@case
+def without_an_event_nobody_knows():
+    result = report(*two_ways(unseen=2))
+    left, _ = json.loads(result.out)["documents"]
+    assert (result.status, left["joined"]["undecided"]) == (BROKEN, 2), result
+    assert report(*two_ways()).status == 0
+    text = " ".join(report(*two_ways(unseen=2), options=()).out.split())
+    assert f"{WHOLE}; 2 undecided" in text, text
+
+
+def intervals(*ends):
+    """{second they end at: lost}"""
+    stages = lambda lost: [{"stage": "rcvbuf", "packets": lost, "bytes": 0, "events": lost,
+                            "causes": []}] if lost else []
+    return [{"event": "interval",
+             "data": {"time": f"2026-01-01T00:00:{at:02}.000000Z", "time_ns": at * 10 ** 9,
+                      "interval_ns": 10 ** 9, "dropped": lost, "stages": stages(lost), "suspect": [],
+                      "benign": [], "flows": []}} for at, lost in ends]
+
+
+@table([("nothing lost", [(1, 0), (2, 0), (5, 0)], None), ("each", [(1, 0), (2, 7), (3, 0)], "each 1s"),
+        ("some are left out", [(1, 3), (2, 0), (5, 0)], "from")])
+def rows_of_time(steps, head):
+    """None where there is nothing to show, and they are `each` only if they are."""
+    start, end = trace("a", None, end={"dropped": sum(n for _, n in steps), "duration_ns": 5 * 10 ** 9})
+    text = report([start, *intervals(*steps), end], options=()).out
+    assert ("  lost " in text and "  peak" in text) == bool(head), text
+    assert not head or f"\n{head} " in text, text
 
 
 STRANGE = [

@@ -124,6 +124,52 @@ static void put_part(struct row *r, const struct json_object *interval)
 		put_row(r, json_get_text(flow.item, "stage"), flow.item);
 }
 
+/* So many segments of TCP, and what became of them: `reason`. */
+static void put_segments(const struct row *r, const char *reason, const char *stage,
+			 const char *location, const char *ifname, uint64_t segments)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put_text(o, "reason", reason);
+	json_put_text(o, "location", location);
+	json_put_text(o, "ifname", ifname);
+	json_put_u64(o, "packets", segments);
+	put_row(r, stage, o);
+	json_object_put(o);
+}
+
+/* The balance of TCP, and what other hosts know of it: classes of their own. */
+static void put_tcp(struct row *r, const struct json_object *tcp, const struct json_object *joined)
+{
+	static const char *const rest[] = {"not_lost", "undecided", "unjoined"};
+	const struct json_object *of[] = {tcp, joined};
+	char way[340];
+
+	r->class = "tcp";
+	put_segments(r, "retransmitted", "", "", "", json_get_u64(tcp, "retransmitted"));
+	for (struct json_each e = json_each(tcp, "stages"); json_next(&e);)
+		put_segments(r, "lost_here", json_get_text(e.item, "stage"), "", "",
+			     json_get_u64(e.item, "segments"));
+	for (struct json_each e = json_each(tcp, "beyond"); json_next(&e);)
+		put_segments(r, "beyond", "", "", json_get_text(e.item, "device"),
+			     json_get_u64(e.item, "segments"));
+	for (unsigned i = 0; i < LENGTH(of) && of[i]; i++) {
+		for (unsigned k = 0; k < LENGTH(rest); k++) {
+			if (json_get(of[i], rest[k]))
+				put_segments(r, rest[k], "", "", "", json_get_u64(of[i], rest[k]));
+		}
+		r->class = "joined";
+	}
+	for (struct json_each e = json_each(joined, "wire"); json_next(&e);) {
+		snprintf(way, sizeof(way), "%s to %s", json_get_text(e.item, "from"),
+			 json_get_text(e.item, "to"));
+		put_segments(r, "wire", "wire", way, "", json_get_u64(e.item, "segments"));
+	}
+	for (struct json_each e = json_each(joined, "lost"); json_next(&e);)
+		put_segments(r, "lost", json_get_text(e.item, "stage"),
+			     json_get_text(e.item, "host"), "", json_get_u64(e.item, "segments"));
+}
+
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
 	struct row r = {.out = out, .d = d, .class = "loss"};
@@ -141,11 +187,16 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 		json_object_put(part);
 		last = interval.item;
 	}
-	if (d->parts || !end)
+	if (!end)
 		return;
 	r.time = json_time(d->to_ns);
 	r.length_ns = d->to_ns - d->from_ns;
 	r.kind = "end";
+	if (json_get(end, "tcp"))
+		put_tcp(&r, json_get(end, "tcp"), json_get(d->json, "joined"));
+	r.class = "loss";
+	if (d->parts)
+		return;
 	put_whole(&r, end);
 	put_stages(&r, end, "stages");
 }

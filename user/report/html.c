@@ -253,13 +253,14 @@ static bool put_tcp_headline(struct html *h, struct json_object *doc, struct jso
 		{joined ? json_sum(of, "lost", "segments") : json_get_u64(of, "lost_here"),
 		 joined ? "lost on the other hosts" : "lost here"},
 		{json_sum(of, joined ? "wire" : "beyond", "segments"),
-		 joined ? "lost between them" : "lost beyond this host"},
+		 joined ? "lost on the wire" : "lost beyond this host"},
 		{json_get_u64(of, "not_lost"), "not lost"},
 		{json_get_u64(of, "undecided") + json_get_u64(of, "unjoined"), "undecided"},
 	};
 	const char *before = " sent again: ";
 
-	if (!again || json_get(end, "verdict")) /* what UDP lost comes first */
+	/* what UDP lost comes first */
+	if (!all || (json_get(end, "verdict") && json_sum(end, "stages", "packets")))
 		return false;
 	html_put(h, "<h1>%s", fmt_many(all, "TCP segment"));
 	for (unsigned i = 0; i < LENGTH(parts); i++) {
@@ -321,8 +322,14 @@ static void put_figures(struct html *h, struct json_object *end)
 
 	html_put(h, "<dl class=\"figures\">");
 	put_flow(h, end, "sent", "tx_pps");
-	put_flow(h, end, "arrived", "rx_pps");
-	put_flow(h, end, "delivered", "rx_pps");
+	if (json_get(end, "arrived") && !json_get_u64(end, "arrived") &&
+	    json_get(end, "checkpoints")) {
+		html_figure(h, "sent by UDP",
+			    fmt_count(json_get_u64(json_get(end, "checkpoints"), "sent")), "");
+	} else {
+		put_flow(h, end, "arrived", "rx_pps");
+		put_flow(h, end, "delivered", "rx_pps");
+	}
 	if (json_get_u64(tcp, "data_segs_out")) {
 		html_figure(h, "sent by TCP", fmt_count(json_get_u64(tcp, "data_segs_out")),
 			    "segments with data");
@@ -331,7 +338,7 @@ static void put_figures(struct html *h, struct json_object *end)
 				       json_get_u64(tcp, "data_segs_out")));
 	}
 	html_figure(
-		h, "lost", fmt_count(lost),
+		h, tcp ? "lost on this host" : "lost", fmt_count(lost),
 		page_share(lost, json_get_u64(end, json_get(end, "sent") ? "sent" : "arrived")));
 	if (latency)
 		html_figure(h, "delay, median", fmt_ns(json_get_u64(latency, "p50")), "");
@@ -671,6 +678,27 @@ static void put_document(struct html *h, const struct ledgers_document *d, const
 	html_put(h, "</div>\n");
 }
 
+/* What traces of several hosts say together, in the heading of the page. */
+static void put_joined(struct html *h, const struct html_page *page)
+{
+	char *tcp = joined_tcp_text(page->docs, page->n);
+	unsigned lines = 0;
+
+	if (tcp)
+		html_put(h, "<div class=\"document\"><header><h1>%s</h1></header></div>\n", tcp);
+	free(tcp);
+	for (unsigned i = 0; i < page->n * page->n; i++) {
+		char *udp = joined_udp_text(&page->docs[i / page->n], &page->docs[i % page->n]);
+
+		if (udp)
+			html_put(h, "<p>UDP: %s</p>\n", udp);
+		lines += udp != NULL;
+		free(udp);
+	}
+	if (lines)
+		html_put(h, "<p class=\"dim\">%s</p>\n", JOINED_UDP_EXACT);
+}
+
 /* The stages of a list that lost something get their colours. */
 static void add_stages(struct html *h, struct json_object *end)
 {
@@ -701,6 +729,8 @@ static void put_documents(struct html *h, const struct html_page *page)
 		collect_stages(h, page->docs[i].json);
 	if (page->comparison || json_get_length(page->matrix, "nodes"))
 		put_tables(h, page);
+	if (page->n > 1 && page->n <= JOINED_COUNTS && !page->live)
+		put_joined(h, page);
 	for (unsigned i = 0; i < page->n && !page->matrix; i++)
 		put_document(h, &page->docs[i], name_of(page, i),
 			     !page->comparison ? ""

@@ -124,9 +124,12 @@ static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 		} else if (!strcmp(d[i].command, "recv") && d[i].fates) {
 			fill_side(&j->receiver[j->receivers++], &d[i]);
 		} else {
-			rc = error_usage(err, "report it alone",
-					 "%s is of %s: only send and recv are joined", d[i].path,
-					 d[i].command);
+			rc = error_usage(err,
+					 "report it alone; of UDP `run --to`, or captures of both "
+					 "hosts, say what was lost between them",
+					 "%s is of %s: only send and recv are joined, and TCP of "
+					 "`trace --balance --ledger`",
+					 d[i].path, d[i].command);
 		}
 	}
 	if (!rc && !(j->senders && j->receivers))

@@ -343,8 +343,18 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	struct shown *shown = mem_new(shown);
 	uint64_t undecided = 0, unjoined = 0, doubtful = 0;
 	struct json_object *o, *lost, *wire, *why, *flows;
+	const struct json_object *tcp = tcp_of(h->d[sender]);
 
 	tcp_join(h->host, h->n, sender, sum, show_flow, shown);
+	for (struct json_each e = json_each(tcp, "undecided_why"); json_next(&e);) {
+		uint64_t n = json_get_u64(e.item, "segments");
+
+		/* of these the sender knows no numbers, and so nobody can decide them */
+		if (strcmp(json_get_text(e.item, "why"), "unseen") != 0)
+			continue;
+		sum->undecided[JOIN_FULL] += n;
+		sum->segments += n;
+	}
 	if (!sum->segments) {
 		free(sum);
 		free(shown);
@@ -352,6 +362,7 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	}
 	o = json_put_object(h->d[sender]->json, "joined");
 	json_put_text(o, "host", h->name[sender]);
+	json_put_u64(o, "sent", json_get_u64(tcp, "data_segs_out"));
 	json_put_u64(o, "segments", sum->segments);
 	lost = json_put_list(o, "lost");
 	wire = json_put_list(o, "wire");
@@ -390,6 +401,42 @@ static void put_joint(const struct tcp_hosts *h, unsigned sender)
 	free(shown);
 }
 
+/* What flows of `back` lost that are the other way of flows of `of` whose segments came twice. */
+static uint64_t lost_back(const struct json_object *of, const struct json_object *back)
+{
+	uint64_t sum = 0;
+
+	for (struct json_each e = json_each(of, "flows"); json_next(&e);) {
+		for (struct json_each b = json_each(back, "flows"); json_next(&b);) {
+			if (json_get_u64(e.item, "not_lost") &&
+			    json_object_equal(json_get(e.item, "src"), json_get(b.item, "dst")) &&
+			    json_object_equal(json_get(e.item, "dst"), json_get(b.item, "src")))
+				sum += json_get_u64(b.item, "wire") + json_get_u64(b.item, "lost");
+		}
+	}
+	return sum;
+}
+
+/* Where the way back lost segments reordering is not the cause that one host alone took it for. */
+static void put_lost_back(const struct tcp_hosts *h, unsigned sender)
+{
+	struct json_object *o = json_get(h->d[sender]->json, "joined");
+	struct json_object *findings = json_get(json_get(h->d[sender]->json, "end"), "findings");
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; o && i < h->n; i++)
+		sum += lost_back(o, json_get(h->d[i]->json, "joined"));
+	if (!sum)
+		return;
+	json_put_u64(o, "lost_back", sum);
+	for (size_t i = findings ? json_object_array_length(findings) : 0; i--;) {
+		const struct json_object *f = json_object_array_get_idx(findings, i);
+
+		if (!strcmp(json_get_text(f, "id"), "tcp-reordered"))
+			json_object_array_del_idx(findings, i, 1);
+	}
+}
+
 int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 {
 	struct error quiet, *err = asked ? why : &quiet;
@@ -421,6 +468,8 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 	}
 	for (unsigned i = 0; !rc && i < h->n; i++)
 		put_joint(h, i);
+	for (unsigned i = 0; !rc && i < h->n; i++)
+		put_lost_back(h, i);
 	for (unsigned i = 0; i < h->n; i++)
 		trail_free(h->host[i].trail);
 	free(h);
@@ -428,6 +477,102 @@ int joined_tcp_make(struct ledgers *l, bool asked, struct error *why)
 }
 
 /* Text */
+
+/* As the host is called (name_hosts()), after --redact, too. */
+static const char *name_of(const struct ledgers_document *d)
+{
+	const struct json_object *start = json_get(d->json, "start");
+	const char *netns = json_get_text(json_get(start, "filter"), "netns");
+	const char *joined = json_get_text(json_get(d->json, "joined"), "host");
+
+	return *joined ? joined : *netns ? netns : json_get_text(start, "host");
+}
+
+char *joined_tcp_text(const struct ledgers_document *d, unsigned n)
+{
+	uint64_t wire = 0, lost = 0, unknown = 0;
+	const char *before = ": ";
+	bool any = false;
+	size_t size;
+	char *text;
+	FILE *out;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct json_object *o = json_get(d[i].json, "joined");
+
+		any |= o != NULL;
+		wire += json_sum(o, "wire", "segments");
+		unknown += json_sum(o, "wire", "doubtful") + json_get_u64(o, "undecided");
+	}
+	if (!any || !(out = open_memstream(&text, &size)))
+		return NULL;
+	if (wire)
+		fprintf(out, "%s lost on the wire", fmt_many(wire, "TCP segment"));
+	for (unsigned i = 0; i < n; i++) {
+		const struct json_object *o = json_get(d[i].json, "joined");
+
+		for (struct json_each e = json_each(o, "wire"); json_next(&e);) {
+			if (!json_get_u64(e.item, "segments"))
+				continue;
+			fprintf(out, "%s%s %s to %s", before,
+				page_share(json_get_u64(e.item, "segments"),
+					   json_get_u64(o, "sent")),
+				json_get_text(e.item, "from"), json_get_text(e.item, "to"));
+			before = ", ";
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t here = json_get_u64(tcp_of(&d[i]), "lost_here");
+
+		if (here)
+			fprintf(out, "%s%s lost on %s, which sent them", wire || lost ? "; " : "",
+				fmt_many(here, "TCP segment"), name_of(&d[i]));
+		lost += here;
+		for (struct json_each e = json_each(json_get(d[i].json, "joined"), "lost");
+		     json_next(&e);) {
+			fprintf(out, "%s%s lost on %s, at %s", wire || lost ? "; " : "",
+				fmt_many(json_get_u64(e.item, "segments"), "TCP segment"),
+				json_get_text(e.item, "host"), json_get_text(e.item, "stage"));
+			lost += json_get_u64(e.item, "segments");
+		}
+	}
+	if (!wire && !lost)
+		fprintf(out, "No TCP segment was seen to be lost on these hosts or between them");
+	if (unknown)
+		fprintf(out, "; %s undecided", fmt_count(unknown));
+	fclose(out);
+	return text;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+char *joined_udp_text(const struct ledgers_document *a, const struct ledgers_document *b)
+{
+	const struct json_object *from = json_get(a->json, "end"), *to = json_get(b->json, "end");
+	const uint64_t sent = json_get_u64(json_get(from, "checkpoints"), "sent");
+	const int64_t came = json_get_i64(to, "arrived");
+	const uint64_t off = apart(a->from_ns, b->from_ns) + apart(a->to_ns, b->to_ns);
+	const uint64_t ns = a->to_ns - a->from_ns;
+	char tail[200];
+
+	if (!json_get(from, "verdict") || !json_get(to, "verdict") || !sent || came <= 0 ||
+	    a->to_ns <= a->from_ns || a->to_ns < b->from_ns || b->to_ns < a->from_ns ||
+	    !strcmp(name_of(a), name_of(b)))
+		return NULL;
+	snprintf(tail, sizeof(tail),
+		 "if both chose the same packets. The two windows differ by %s, in which %s were "
+		 "sent",
+		 fmt_ns(off),
+		 fmt_many((uint64_t)((double)sent * (double)off / (double)ns), "packet"));
+	return mem_print("%s sent by %s, %s arrived at %s: %s %s, %s, %s", fmt_count(sent),
+			 name_of(a), fmt_count((uint64_t)came), name_of(b),
+			 fmt_count(apart(sent, (uint64_t)came)),
+			 (uint64_t)came > sent ? "more" : "fewer",
+			 page_share(apart(sent, (uint64_t)came), sent), tail);
+}
 
 static void print_joined_flow(struct page *p, const struct json_object *f)
 {
@@ -451,7 +596,7 @@ void print_joined_tcp(struct page *p, const struct json_object *document)
 {
 	static const struct page_fact first[] = {
 		{"joined", "segments", STYLE_BOLD, STYLE_DIM,
-		 .text = "sent again for no reason seen on this host: what the other ledgers say"},
+		 .text = "retransmitted, and not for a loss on this host: by the other ledgers"},
 	};
 	static const struct page_fact rest[] = {
 		{"not lost", "not_lost", .text = "{?not_lost}it arrived twice", .shared = true,
@@ -480,7 +625,12 @@ void print_joined_tcp(struct page *p, const struct json_object *document)
 				  "{stage} of {host}: {ifname} {counter} {packets#},");
 		page_end(p);
 	}
-	page_facts(p, o, all, rest, LENGTH(rest));
+	page_facts(p, o, all, rest, 1);
+	page_fill_line(p, 4, STYLE_DIM, "", STYLE_DIM, o,
+		       "{?lost_back}{lost_back#segment} of the same flows were lost the other way, "
+		       "and with such losses acknowledgments: one host alone takes that for "
+		       "reordering");
+	page_facts(p, o, all, rest + 1, LENGTH(rest) - 1);
 	for (struct json_each e = json_each(o, "undecided_why"); json_next(&e);)
 		page_fill_line(p, 2, STYLE_DIM, "- ", STYLE_DIM, e.item, "{text}");
 	for (struct json_each e = json_each(o, "flows"); json_next(&e) && e.next <= FLOWS_PRINTED;)

@@ -100,8 +100,9 @@ struct ledgers {
 };
 
 /*
- * Reads all files; what -j has printed, and pages, are taken as they are. STATUS_USAGE: one is neither. STATUS_FAILED: it cannot be read. Lines that are
- * cut or spoilt are no error: see struct ledgers_file.
+ * Reads all files; what -j has printed, and pages, are taken as they are. STATUS_USAGE: one is
+ * neither. STATUS_FAILED: it cannot be read. Lines that are cut or spoilt are no error: see struct
+ * ledgers_file.
  */
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
 void ledgers_free(struct ledgers *l); /* NULL is fine */
@@ -183,6 +184,18 @@ bool joined_tcp_wanted(const struct ledgers *l);
  * alone unless that was `asked` for; then, and if they are too many: STATUS_USAGE.
  */
 int joined_tcp_make(struct ledgers *l, bool asked, struct error *err);
+
+/*
+ * What traces of several hosts say together, a line: of TCP, if they are joined, and of UDP from
+ * `a` to `b`, by the two counts. NULL: nothing; else to be freed.
+ */
+char *joined_tcp_text(const struct ledgers_document *d, unsigned n);
+char *joined_udp_text(const struct ledgers_document *a, const struct ledgers_document *b);
+
+#define JOINED_COUNTS 16 /* documents of which that is said */
+#define JOINED_UDP_EXACT                                                                           \
+	"exact, for each packet: `run --to`, `trace --seq`, or captures of both hosts: tcpdump "   \
+	"-i IF -s 128 -w a.pcap udp; report a.pcap b.pcap"
 
 /* What one end has reported of a stream; runs ascend and do not overlap. */
 struct joined_end {

@@ -4,6 +4,10 @@
 #include "report/document.h"
 #include "report/capfile.h"
 #include "report/load.h"
+#include "report/page.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const struct record_field cut_rows[] = {
 	RECORD("line", UINT, ledgers_file, state.cut_line),
@@ -82,6 +86,39 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 	}
 }
 
+/* Numbers stay with their %. */
+static const char *glue(char *text)
+{
+	for (char *at = text; (at = strstr(at, " %"));)
+		*at = PAGE_BLANK;
+	return text;
+}
+
+/* What traces of several hosts say together comes first. */
+static void show_joined(const struct show_view *v, const struct ledgers_document *d, unsigned n)
+{
+	char *tcp = joined_tcp_text(d, n);
+	struct page p = print_page(&v->text, 0);
+	unsigned lines = 0;
+
+	if (tcp)
+		page_line(&p, 0, STYLE_BOLD, "joined          ", STYLE_BOLD, "%s", glue(tcp));
+	for (unsigned i = 0; n <= JOINED_COUNTS && i < n * n; i++) {
+		char *udp = joined_udp_text(&d[i / n], &d[i % n]);
+
+		if (udp)
+			page_line(&p, 0, STYLE_BOLD, "UDP             ", STYLE_PLAIN, "%s",
+				  glue(udp));
+		lines += udp != NULL;
+		free(udp);
+	}
+	if (lines)
+		page_line(&p, 16, STYLE_DIM, "", STYLE_DIM, "%s", JOINED_UDP_EXACT);
+	if (tcp || lines)
+		page_end(&p);
+	free(tcp);
+}
+
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
@@ -90,6 +127,9 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
 	int rc;
 
+	/* a host is called by its namespace first, by all of them */
+	for (unsigned i = 0; i < n; i++)
+		redact_learn(r, json_get(d[i].json, "start"));
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, d[i].json);
 	for (unsigned i = 0; i < n; i++) {
@@ -108,6 +148,8 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 		rc = html_file(v->html, &page, err);
 	if (v->csv && !(n && trialset_is(&d[0]))) /* their CSV has another heading */
 		csv_head(v->text.out);
+	if (!v->json && !v->csv && !v->html && !v->matrix)
+		show_joined(v, d, n);
 	if (v->json || v->csv || !(v->a || v->html || v->matrix))
 		show_documents(v, d, n);
 	if (page.comparison && v->json)
