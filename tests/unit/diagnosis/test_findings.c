@@ -604,6 +604,25 @@ static bool named_after(const struct finding_row *row)
 	return !row->id[n] || row->id[n] == '-';
 }
 
+/* A name that somebody made long does not run into the next field, nor what stands behind it. */
+CASE(what_is_too_long_is_cut)
+{
+	static const struct finding_row row = {.text = "{long}", .evidence = "it is {long}{long}"};
+	char name[BINDS_TEXT / 2];
+	struct binds b = {};
+	struct change change;
+	struct finding f;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	bind_text(&b, "long", name);
+	finding_write(&row, &b, &f, &change);
+	assert_int_equal(strlen(f.text), sizeof(f.text) - 1);
+	assert_int_equal(strlen(f.evidence), sizeof(f.evidence) - 1);
+	assert_memory_equal(f.evidence, "it is xxx", 9);
+	assert_string_equal(f.current, "");
+}
+
 /* Of losses the name begins with the stage; those of states and these do not. */
 CASE(stages_of_findings)
 {
