@@ -59,6 +59,15 @@ CASE(tells_quirks)
 		assert_true(*name);
 		assert_true(json_object_is_type(value, json_type_boolean));
 	}
+	for (enum quirk q = 0; q < QUIRK_COUNT; q++) { /* all that are known, and no other */
+		struct json_object *v;
+		bool known = json_object_object_get_ex(quirks, quirk_words[q].name, &v);
+
+		assert_int_equal(known, quirks_found()[q] != QUIRK_UNKNOWN);
+		if (known)
+			assert_int_equal(json_object_get_boolean(v),
+					 quirks_found()[q] == QUIRK_FOUND);
+	}
 	if (!access("/sys/kernel/btf/vmlinux", R_OK))
 		get(quirks, "no_rx_sk");
 	json_object_put(env);
