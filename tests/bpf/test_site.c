@@ -787,6 +787,37 @@ CASE(destinations)
 	}
 }
 
+/* A lone AF_XDP sender knows by its engine what the device did not take. */
+CASE(lost_at_the_device)
+{
+	const struct kind k = {.ends = SENDS, .spec = {.tx = &tx_xsk}};
+	uint64_t next[TRACE_STREAMS] = {};
+	int saved;
+
+	if (!tx_xsk_knows_losses())
+		skip();
+	saved = netns_push(&lab.tx_ns);
+	memset(&res, 0, sizeof(res));
+	assert_int_equal(open_kind(&k), 0);
+	assert_true(s.by_engine);
+	assert_int_equal(netdev_set_up(&lab.rx_ns, "v-rx", false), 0);
+	start();
+	stop_sending();
+	assert_int_equal(netdev_set_up(&lab.rx_ns, "v-rx", true), 0);
+	site_next(&s, next);
+	site_fold(&s, next, NULL);
+	site_ledger(&s, 0, &res);
+	site_end(&s, &res);
+	assert_int_equal(res.sent, COUNT);
+	assert_int_equal(res.dropped, COUNT);
+	assert_int_equal(res.unaccounted, 0);
+	assert_int_equal(res.stage[STAGE_TX_DEVICE].packets, COUNT);
+	assert_int_equal(res.stage[STAGE_TX_DEVICE].bytes, COUNT * (PAYLOAD + 28));
+	assert_string_equal(res.stage[STAGE_TX_DEVICE].source, "counter");
+	site_close(&s);
+	netns_pop(saved);
+}
+
 /* Nothing more is opened, and nothing else is said, where a port is missing. */
 CASE(port_that_is_missing)
 {
