@@ -186,8 +186,8 @@ def shows_payloads_to_a_group(root):
         inside(root, f"""install -d -o member /tmp/{name}
             su -s /bin/sh member -c '
                 pktledger trace {option} -w /tmp/{name}/lost.pcapng -t 2 udp port 9' >/dev/null &
-            for i in 1 2 3 4 5; do
-                sleep 0.4
+            while kill -0 $! 2>/dev/null; do
+                sleep 0.2
                 bash -c 'echo a-letter >/dev/udp/127.0.0.1/9'
             done
             wait $!""")
