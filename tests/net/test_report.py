@@ -429,6 +429,7 @@ LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1
     ("foreign report", ["report", "{text}"], USAGE, "is no ledger"),
     ("absent report", ["report", "{none}"], FAILED, "cannot open"),
     ("directory", ["report", "{dir}"], USAGE, "is a directory"),
+    ("pipe", ["report", "{pipe}"], USAGE, "is a pipe"),
     ("empty", ["report", "{empty}"], FAILED, "has nothing to show"),
     ("no file", ["report"], USAGE, "FILE is missing"),
     ("page that cannot be", ["report", "--html", "{none}/x", "{runs}"], FAILED, "cannot write"),
@@ -443,7 +444,9 @@ def test_usage(args, status, said):
         require_root()
     with directory() as path:
         names = {"new": path / "new", "text": path / "text", "none": path / "none", "dir": path,
-                 "empty": path / "empty", "runs": path / "runs", "labs": path / "labs"}
+                 "empty": path / "empty", "runs": path / "runs", "labs": path / "labs",
+                 "pipe": path / "pipe"}
+        os.mkfifo(names["pipe"])
         names["text"].write_text("not a ledger, but notes of mine\n")
         names["empty"].write_text("")
         names["runs"].write_text(LEDGER)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/clock.h"
@@ -108,11 +108,19 @@ static int parse_window(struct report_options *o, struct error *err)
 static int split_words(struct report_options *o, struct opt_words *expr, struct error *err)
 {
 	const struct opt_args *words = &o->words;
-	unsigned n = 1;
 	size_t used = 0;
+	struct stat st;
+	unsigned n = 0;
 
-	while (n < words->n && !access(words->at[n], F_OK))
-		n++;
+	for (; n < words->n && !stat(words->at[n], &st); n++) {
+		if (S_ISDIR(st.st_mode))
+			return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
+					 "%s is a directory", words->at[n]);
+		if (S_ISFIFO(st.st_mode))
+			return error_usage(err, "write it to a file first: it is read more than once",
+					   "%s is a pipe", words->at[n]);
+	}
+	n += !n; /* the first has to be one */
 	o->window.path = words->at;
 	o->window.n = n;
 	if (n == words->n)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -251,14 +250,10 @@ static int read_head(const char *path, char *head, size_t size)
 /* Whether a file can be a ledger, by what it begins with: 0, or STATUS_USAGE. */
 static int check_kind(const char *path, struct error *err)
 {
-	struct stat st;
 	char head[11], brace;
 	unsigned crc;
 	int n;
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
-				 "%s is a directory", path);
 	/* ours begin with a CRC and an object; so does one that was cut in its first line */
 	n = read_head(path, head, sizeof(head));
 	if (n < 10 || (strspn(head, "0123456789abcdef") == 8 &&
