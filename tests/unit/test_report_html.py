@@ -345,6 +345,14 @@ def names_can_be_hidden():
         text = (d / "page").read_text()
         assert_true(Page(text))
         assert "secret" not in text and "2001:2::" not in text
+        files = [str(d / name) for name in ("secret-a.json", "secret-b.json")]
+        for file in files:
+            Path(file).write_text(json.dumps(run))
+        for args in (["--csv", files[0]], files[:1], files):
+            plain, hidden = (pktledger("report", *option, *args) for option in ([], ["--redact"]))
+            assert plain.status == hidden.status == 0, (plain, hidden)
+            assert all(file in plain.out for file in args if file != "--csv"), plain
+            assert "secret" not in hidden.out, hidden
 
 
 @case
@@ -359,6 +367,7 @@ def more_than_two_stand_one_below_the_other():
 @table([
     ("cut", '{"schema":"pktledger/run/1","start":{', FAILED, "is cut"),
     ("of another program", '{"start":{}}', USAGE, "not of pktledger"),
+    ("of another version", '{"schema":"pktledger/run/2","start":{}}', USAGE, "another version"),
     ("a page of somebody else", "<!DOCTYPE html><p>", USAGE, "no page of pktledger"),
     ("a page that is cut", '<!DOCTYPE html><script type="application/json" '
      'class="pktledger-document" data-name="">{"sch', FAILED, "is cut"),

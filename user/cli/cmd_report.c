@@ -117,7 +117,8 @@ static int split_words(struct report_options *o, struct opt_words *expr, struct 
 			return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
 					 "%s is a directory", words->at[n]);
 		if (S_ISFIFO(st.st_mode))
-			return error_usage(err, "write it to a file first: it is read more than once",
+			return error_usage(err,
+					   "write it to a file first: it is read more than once",
 					   "%s is a pipe", words->at[n]);
 	}
 	n += !n; /* the first has to be one */

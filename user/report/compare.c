@@ -535,7 +535,7 @@ static void print_title(struct page *p, const char *name, const struct ledgers_d
 	page_text(p, 0, STYLE_BOLD, name);
 	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
 		   json_get_text(json_get(d->json, "start"), "host"), when_text(d->from_ns, true));
-	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_words(p, STYLE_DIM, "(%s, %u)", document_file(d), d->number);
 	page_end(p);
 }
 

@@ -64,7 +64,7 @@ void csv_head(FILE *out)
 /* A cause, a flow or a stage; members that it does not have are empty. */
 static void put_row(const struct row *r, const char *stage, const struct json_object *o)
 {
-	csv_text(r->out, json_get_text(r->d->json, "file"));
+	csv_text(r->out, document_file(r->d));
 	fprintf(r->out, ",%u,%s,", r->d->number, r->d->command);
 	csv_text(r->out, json_get_text(json_get(r->d->json, "start"), "host"));
 	fputc(',', r->out);

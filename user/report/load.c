@@ -265,10 +265,12 @@ static int check_kind(const char *path, struct error *err)
 			   "%s is no ledger", path);
 }
 
-/* "run" of "pktledger/run/1"; false, and nothing: it is no schema of ours. */
+/* "run" of "pktledger/run/1"; false: it is no schema of ours, or of another version. */
 static bool command_of(const char *schema, char command[16])
 {
-	return sscanf(schema, "pktledger/%15[a-z]/1", command) == 1;
+	int end = 0;
+
+	return sscanf(schema, "pktledger/%15[a-z]/1%n", command, &end) == 1 && end && !schema[end];
 }
 
 /* Whether the command sees one end only: send, recv. */
@@ -514,6 +516,11 @@ static bool begin(struct reading *r, struct ledgers_document *d, const struct js
 	return true;
 }
 
+const char *document_file(const struct ledgers_document *d)
+{
+	return json_get(d->json, "file") ? json_get_text(d->json, "file") : d->path;
+}
+
 static void put_place(struct ledgers_document *d)
 {
 	json_put_text(d->json, "file", d->path);
@@ -702,7 +709,7 @@ static int add_printed(struct ledgers *l, const struct load_spec *spec, struct l
 		rc = error_usage(err,
 				 "report takes what -j has printed, what --ledger has kept, and "
 				 "its own pages",
-				 "%s is not of pktledger", file->path);
+				 "%s is not of pktledger, or of another version of it", file->path);
 	} else if (!is_one_of(d.command, readable, LENGTH(readable)) ||
 		   !json_object_is_type(json_get(json, "start"), json_type_object)) {
 		rc = error_usage(err, json_get_text(json_get(json, "error"), "message"),

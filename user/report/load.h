@@ -121,6 +121,9 @@ bool printed_is(const char *path);
 int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err);
 
+/* What it was read from: of a page, what that was made of. */
+const char *document_file(const struct ledgers_document *d);
+
 /* Whether a document is of trials: a sweep or a search. */
 bool trialset_is(const struct ledgers_document *d);
 

@@ -350,8 +350,7 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	p.indent = 2;
 	page_fill(&p, STYLE_BOLD, start, "{?host}on {host},");
 	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
-	page_words(&p, STYLE_DIM, "(%s, %u)",
-		   json_get(d->json, "file") ? json_get_text(d->json, "file") : d->path, d->number);
+	page_words(&p, STYLE_DIM, "(%s, %u)", document_file(d), d->number);
 	page_end(&p);
 	if (words)
 		page_text(&p, 2, STYLE_DIM, "command   ");

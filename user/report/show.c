@@ -130,8 +130,11 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	/* a host is called by its namespace first, by all of them */
 	for (unsigned i = 0; i < n; i++)
 		redact_learn(r, json_get(d[i].json, "start"));
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		if (v->redact) /* else its path would be shown */
+			json_put_text(d[i].json, "file", document_file(&d[i]));
 		redact_learn(r, d[i].json);
+	}
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *tcp = json_get(json_get(d[i].json, "end"), "tcp");
 

@@ -455,6 +455,7 @@ CASE_WITH(foreign_files, NULL, remove_file)
 		{"\n\n\n\n\n\n\n\n\n\n\n\n", STATUS_USAGE},
 		{"12345678 [1,2,3]\n", STATUS_USAGE},
 		{"12345678 {\"event\":\"sta", STATUS_FAILED}, /* cut */
+		{"{\"schema\":\"pktledger/run/10\",\"start\":{}}", STATUS_USAGE},
 		{"", STATUS_FAILED},
 	};
 	const char *const paths[] = {path};
