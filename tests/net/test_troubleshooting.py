@@ -14,15 +14,17 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import do, inside, nft, nft_counters, repeating, sysctl, udp
-from lib import (BINARY, ROOT, TIMEOUT, case, first, main, pktledger, require, rootless, table,
-                 until)
+from lib import (BINARY, ROOT, TIMEOUT, case, first, main, pktledger, require, rootless, started,
+                 table, until)
 from labs import Lab
+from test_tcp import Hidden, look_for_hidden, suppressed, where_seen
 from traced import NAME, RX, TX, V4
 
 PAGE = ROOT / "tools/man/pktledger-troubleshooting.7.scd"
@@ -370,13 +372,54 @@ def story(title, scene):
         assert snmp(RX, "Udp", "InDatagrams") > received
 
 
+CARRIER = "Each side says that it is the other one, or the carrier"
+
+
+@case
+@where_seen
+def who_lost_it():
+    """Namespaces are hosts here: each trace gets its own, and ends once all has been sent."""
+    (block,) = page()[CARRIER]
+    lines, answer = block[:2], block[2:]
+    with lossy_router() as (_, counter), contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-test-"))
+        traces = []
+        for host, command in (line.split("# ", 1) for line in lines):
+            words = shlex.split(command)[1:]
+            traces.append(stack.enter_context(started(words[0], "-n", HOSTS[host], *words[1:],
+                                                      cwd=directory)))
+        for process in traces:
+            line = process.stderr.readline()
+            while "tracing" not in line:
+                require(process.poll() != 3, line)
+                assert line, process.wait()
+                line = process.stderr.readline()
+        do(TX, "curl", "-s", "-o", "/dev/null", f"http://{FAR}:{WEB}/[1-160]")
+        for process in traces:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=TIMEOUT)
+            assert process.returncode in (0, 4), process.returncode
+        files = [f"{directory}/{word}" for word in shlex.split(answer[0])[3:]]
+        shown = pktledger("report", *files)
+        assert counter() > 1 and shown.status in (0, 4), (counter(), shown)
+        documents = json.loads(pktledger("report", "-j", *files).out)["documents"]
+        for d in documents:
+            look_for_hidden(d)
+            if suppressed(d) and "unseen" in [row["why"] for row in d.get("joined", {}).get("undecided_why", ())]:
+                raise Hidden(json.dumps(d["joined"])[:2000])
+        wrong = missing(answer, shown.out)
+        assert not wrong, wrong
+        wire, = (row for d in documents for row in d.get("joined", {}).get("wire", ()))
+        assert (wire["from"], wire["to"]) == (RX, TX) and wire["segments"] == counter(), (wire, counter())
+
+
 @rootless
 @case
 def every_story_is_tried():
     """In a scene, or its command says the same as the page, wherever it is run."""
-    scenes = {title for title, _ in STORIES}
+    scenes = {title for title, _ in STORIES} | {CARRIER}
     rest = {title: blocks for title, blocks in page().items() if title not in scenes}
-    assert len(page()) == len(scenes) + len(rest) == 22, len(page())
+    assert len(page()) == len(scenes) + len(rest) == 23, len(page())
     for title, ((command, *text),) in rest.items():
         words = shlex.split(command.split("# ", 1)[1])
         assert words[:3] == ["pktledger", "check", "--explain"], title
