@@ -258,6 +258,22 @@ static int measure(const struct apply_options *o, const struct chosen *c, const 
 	return rc;
 }
 
+/* Why findings that `check` shows are not changed. */
+static void say_left(const struct apply_options *o, const struct check_findings *list)
+{
+	for (unsigned i = 0; i < list->n && !o->ids.n; i++) {
+		const struct check_finding *f = &list->at[i];
+
+		if (f->finding.severity > SEVERITY_INFO && !f->n_changes)
+			log_info("%s: %s", f->finding.id,
+				 "no setting of this host mends it; see what is wanted");
+		else if (f->finding.severity == SEVERITY_INFO && f->scope == CHECK_HOST &&
+			 f->n_changes)
+			log_info("%s: it is of the whole host, and changed only if its ID is given",
+				 f->finding.id);
+	}
+}
+
 /*
  * Asks for each change of the findings chosen (`--yes`: does not), makes those agreed to, all or
  * none, and measures again. What was done goes to stdout, or into `json` under "applied" and
@@ -278,6 +294,8 @@ static int apply_make(const struct apply_options *o, const struct look *l,
 		ret = change_apply(c.at, c.n, o->undo_file, show_change, &t, err);
 	if (!ret && c.n)
 		ret = measure(o, &c, l, spec, &t, json, err);
+	if (!ret)
+		say_left(o, &l->findings);
 	if (!ret && !c.n)
 		log_info("nothing is changed");
 	else if (!ret)
@@ -322,7 +340,7 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 		choose(&c, &made[i], NULL);
 	text = change_persist(c.at, c.n);
 	if (!ret && !c.n)
-		log_info("no change is needed, and none was made");
+		log_info("none was made, and no finding here has a change that can be kept");
 	if (!ret && json)
 		json_put(json, "persist", json_object_new_string(text));
 	else if (!ret)

@@ -85,6 +85,7 @@ static int read_queues(const struct netns *ns, struct facts_socks *socks)
 }
 
 #define TICK_NS	  100000000
+#define RULES_MS  2000	    /* for the second list of the firewall's rules */
 #define SOURCE_NS 500000000 /* until a packet shows whose are refused */
 
 /* What has two samples. */
@@ -102,6 +103,7 @@ struct facts_reader {
 	struct netns host;	  /* NETNS_NONE: the thread's */
 	int root;		  /* proc_root() */
 	struct survey_bpf *reads; /* NULL: not here */
+	struct nftrules *rules;	  /* NULL: not read */
 	struct moment before, after;
 
 	/* What the readers of sockets do while these lose packets. */
@@ -138,7 +140,6 @@ static int open_readers(struct facts_reader *r)
 {
 	int ret, saved;
 
-	r->inum = r->spec.ns ? r->spec.ns->inum : proc_netns(r->root, getpid());
 	if (!r->spec.owners)
 		return -ENOENT;
 	ret = facts_socks_read(r->spec.ns, r->spec.port, &r->last);
@@ -394,6 +395,10 @@ static int begin(struct facts_reader *r)
 		unread(f, "settings of the host", "not shown in this network namespace");
 	unread_if(f, facts_taps_read(ns, r->spec.owners, &f->taps), "owners of packet sockets");
 	facts_self_read(ns, &f->self);
+	r->inum = ns ? ns->inum : proc_netns(r->root, getpid());
+	r->rules = nftrules_new();
+	if (r->rules)
+		nftrules_note(r->rules, r->inum, ns);
 	unread_if(f, open_readers(r), "readers of sockets");
 	/* by a BPF program, for no counter shows it: not before Linux 6.3 */
 	unread_if(f, survey_attach(&r->reads, "read_one", "reads"), "how often sockets are read");
@@ -402,6 +407,26 @@ static int begin(struct facts_reader *r)
 		return ret;
 	stack_sample_read(ns, &f->stack.before);
 	return 0;
+}
+
+/* Those whose counter says what they dropped; one that counts what goes on, too, says nothing. */
+static void read_rules(struct facts_reader *r)
+{
+	struct nft_result *all = mem_new(all);
+	struct facts *f = r->f;
+
+	nftrules_compare(r->rules, r->inum, r->spec.ns, HOOK_NONE, RULES_MS, all);
+	if (*all->problem)
+		unread(f, "rules of the firewall", "%s", all->problem);
+	f->rules_ns = all->window_ns;
+	for (unsigned i = 0; i < all->n && f->n_rules < FACTS_RULES; i++) {
+		const struct nft_rule *rule = &all->rule[i];
+
+		if (rule->kind == NFT_RULE_MOVED && rule->exact && strcmp(rule->verdict, "queue") &&
+		    (!f->port || !rule->dport || rule->dport == f->port))
+			f->rule[f->n_rules++] = *rule;
+	}
+	free(all);
 }
 
 static int end(struct facts_reader *r)
@@ -420,6 +445,8 @@ static int end(struct facts_reader *r)
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(reads, &s->cookie, &s->reads);
 	}
 	stack_sample_read(r->spec.ns, &r->f->stack.after);
+	if (!ret && r->rules)
+		read_rules(r);
 	if (!ret)
 		join(r);
 	return ret;
@@ -432,6 +459,7 @@ static void reader_free(struct facts_reader *r)
 	free(r->before.interrupts);
 	free(r->after.interrupts);
 	readings_close(r->readings);
+	nftrules_close(r->rules);
 	survey_bpf__destroy(r->reads);
 	netns_close(&r->host);
 	fd_close(&r->root);

@@ -17,6 +17,7 @@
 #include "diagnosis/way.h"
 #include "drops/owners.h"
 #include "host/counters.h"
+#include "drops/nftrules.h"
 #include "host/journal.h"
 #include "host/lab.h"
 #include "host/netdev.h"
@@ -335,6 +336,8 @@ struct facts_unread {
 	char what[64], why[96];
 };
 
+#define FACTS_RULES 4 /* those that dropped most */
+
 struct facts {
 	uint64_t window_ns;
 	uint16_t port;
@@ -352,6 +355,11 @@ struct facts {
 	struct way_dnat dnat; /* one that leads nowhere, if there is one */
 	struct way_silent silent;
 	struct way_back back; /* of what reverse path filtering refused, if it did */
+
+	/* Rules of netfilter that dropped packets, and how long they were watched. */
+	struct nft_rule rule[FACTS_RULES];
+	unsigned n_rules;
+	uint64_t rules_ns;
 
 	struct facts_self self;
 

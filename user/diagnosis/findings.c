@@ -423,8 +423,7 @@ static void bind_facts(struct binds *b, const struct finding_facts *f)
 		bind_print(b, "rcvbuf_now", "%" PRIu64 " bytes, the default", f->rcvbuf);
 	else if (f->rcvbuf)
 		bind_print(b, "rcvbuf_now", "%" PRIu64 " (gives %" PRIu64 "%s)", f->rcvbuf / 2,
-			   f->rcvbuf,
-			   f->rcvbuf < f->rmem_default ? ", less than the default" : "");
+			   f->rcvbuf, f->rcvbuf < f->rmem_default ? ", less than the default" : "");
 	if (f->rcvbuf < f->rmem_default && f->rmem_default >= rcvbuf_wanted(f))
 		bind_text(b, "default_is", "is enough");
 	bind_count(b, "rcvbuf_wanted", rcvbuf_wanted(f));

@@ -29,9 +29,9 @@ struct finding_facts {
 	unsigned ttl;	  /* of the packets sent */
 	unsigned mtu;	  /* of the device in the way */
 
-	double arrival_pps;  /* at the socket, while packets arrived */
-	double read_pps;     /* what the application read meanwhile */
-	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
+	double arrival_pps; /* at the socket, while packets arrived */
+	double read_pps;    /* what the application read meanwhile */
+	uint64_t rcvbuf;    /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
 	uint64_t rmem_max, rmem_default; /* net.core, bytes */
 	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
 	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
@@ -77,8 +77,8 @@ struct finding_facts {
 bool finding_is_silence(const char *reason, const char *location);
 
 /*
- * Fills the settings of this host: rmem_max and rmem_default as a socket in `ns` has it (NULL: this thread's
- * namespace), udp_mem, page_bytes and netdev_max_backlog.
+ * Fills the settings of this host: rmem_max and rmem_default as a socket in `ns` has it (NULL: this
+ * thread's namespace), udp_mem, page_bytes and netdev_max_backlog.
  */
 void findings_read_host(const struct netns *ns, struct finding_facts *f);
 

@@ -53,7 +53,8 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 	struct change change;
 
 	facts->lost = about.lost;
-	facts->window_ns = about.lost ? f->window_ns : 0;
+	if (!facts->window_ns)
+		facts->window_ns = about.lost ? f->window_ns : 0;
 	if (!facts->since)
 		facts->since = "boot";
 	if (findings_for_stage(stage, facts, &c->finding, &change))

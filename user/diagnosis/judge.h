@@ -87,7 +87,7 @@ struct check_finding *judge_state(struct check_findings *out, const struct facts
 /* Adds a change to those of its row. */
 void judge_add_change(struct check_finding *c, const struct change *change);
 
-/* Adds what the loss means; `facts` without window. */
+/* Adds what the loss means; `facts` without window, unless it is another one. */
 void judge_loss(struct check_findings *out, const struct facts *f, enum stage stage,
 		struct about about, struct finding_facts *facts);
 

@@ -312,14 +312,35 @@ static void forget_changes(struct check_findings *list, const char *enter)
 	}
 }
 
-/* `here`: they can be changed. */
-static void judge_places(struct look *l, bool here)
+/*
+ * Of one namespace or port, what the host counts for all of them is no loss of it that is known:
+ * it is a note, which fails no check and is changed only if its ID is given.
+ */
+static void note_host(struct check_findings *list)
+{
+	for (unsigned i = 0; i < list->n; i++) {
+		struct check_finding *c = &list->at[i];
+		size_t n = strlen(c->finding.evidence);
+
+		if (c->scope != CHECK_HOST || !c->losing)
+			continue;
+		c->losing = false;
+		c->finding.severity = SEVERITY_INFO;
+		snprintf(c->finding.evidence + n, sizeof(c->finding.evidence) - n,
+			 "; counted of the whole host, in whichever namespace");
+	}
+}
+
+/* `here`: they can be changed. `spec`: NULL: not known. */
+static void judge_places(struct look *l, bool here, const struct look_spec *spec)
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		struct look_place *p = l->at[i];
 		struct check_findings found = {0};
 
 		judge(&p->facts, &found);
+		if (spec && (spec->netns || spec->port || spec->pid))
+			note_host(&found);
 		if (here)
 			check_plan(&found, p->ns.fd < 0 ? NULL : &p->ns, p->enter);
 		else
@@ -335,7 +356,7 @@ static void conclude(struct looker *k, uint64_t window_ns, bool all)
 	struct space *s = k->spaces.at;
 	bool enough;
 
-	judge_places(l, true);
+	judge_places(l, true, k->spec);
 	if (!all)
 		return;
 	if (clock_now() - k->read_ns > LOOK_NS / 4)
@@ -401,7 +422,7 @@ int look(struct look *l, const struct look_spec *spec, struct error *err)
 
 void look_judge(struct look *l)
 {
-	judge_places(l, false);
+	judge_places(l, false, NULL);
 	check_findings_sort(&l->findings);
 }
 

@@ -149,6 +149,30 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 	}
 }
 
+/* What the firewall dropped, by the counters of its rules. */
+static void judge_rules(const struct facts *f, struct check_findings *out)
+{
+	for (unsigned i = 0; i < f->n_rules; i++) {
+		const struct nft_rule *r = &f->rule[i];
+		char text[440], chain[2 * NFT_NAME + 16];
+		struct finding_facts facts = {
+			.rules = text,
+			.rule_chain = chain,
+			.window_ns = f->rules_ns,
+		};
+
+		nft_rule_text(r, text, sizeof(text));
+		if (f->port && !r->dport)
+			strncat(text, ", of any port", sizeof(text) - strlen(text) - 1);
+		snprintf(chain, sizeof(chain), "%s %s %s", r->family, r->table, r->chain);
+		judge_loss(out, f, STAGE_NETFILTER,
+			   (struct about){CHECK_NAMESPACE, NULL, r->packets}, &facts);
+		if (f->rules_ns)
+			out->at[out->n - 1].loss_pps =
+				(double)r->packets * 1e9 / (double)f->rules_ns;
+	}
+}
+
 void judge_stack(const struct facts *f, struct check_findings *out)
 {
 	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
@@ -199,6 +223,7 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 		bind_dnat(&nat, &f->dnat);
 		judge_state(out, f, *f->dnat.ifname ? "neigh-dnat" : "udp-lookup-dnat", here, &nat);
 	}
+	judge_rules(f, out);
 	bind_three(&udp, "udp_mem", s->udp_mem, 1);
 	bind_three(&udp, "udp_mem_wanted", s->udp_mem, 2);
 	judge_limit(f, out, NULL, "udp-mem-near", host, &udp, s->udp_pages, s->udp_mem[2]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/num.h"
 #include "host/counters.h"
 
 #define JUMPS_DEEP 16	      /* NFT_JUMP_STACK_SIZE */
@@ -181,6 +182,17 @@ static void read_counter(struct reader *r, struct nft_rule *rule, struct json_ob
 	rule->bytes = json_get_u64(o, "bytes");
 }
 
+/* "udp dport 53"; sets and ranges are any port. */
+static void read_match(struct nft_rule *rule, struct json_object *match)
+{
+	struct json_object *what = json_get(json_get(match, "left"), "payload");
+
+	if (is(json_get_text(match, "op"), "==") && is(json_get_text(what, "field"), "dport"))
+		rule->dport = (uint16_t)json_get_u64(match, "right");
+	if (rule->dport && is(json_get_text(what, "protocol"), "tcp"))
+		rule->dport |= 1U << 16;
+}
+
 static void read_statements(struct reader *r, struct nft_rule *rule, struct json_object *parent,
 			    struct json_object *expr)
 {
@@ -190,6 +202,8 @@ static void read_statements(struct reader *r, struct nft_rule *rule, struct json
 		if (!json_object_is_type(statement, json_type_object))
 			continue;
 		json_object_object_foreach (statement, kind, o) {
+			if (is(kind, "match"))
+				read_match(rule, o);
 			if (is(kind, "counter"))
 				read_counter(r, rule, parent, o);
 			else if (is(kind, "vmap"))
@@ -357,4 +371,18 @@ void nftlist_compare(struct list *before, const struct list *after, enum netfilt
 	qsort(out->rule, out->n, sizeof(*out->rule), by_packets);
 	put_rules(before, after, hooks, NFT_RULE_BLIND, out);
 	put_rules(before, after, hooks, NFT_POLICY_BLIND, out);
+}
+
+void nft_rule_text(const struct nft_rule *r, char *buf, size_t size)
+{
+	char what[64] = "the policy", count[64] = "";
+
+	if (r->kind != NFT_POLICY_BLIND)
+		snprintf(what, sizeof(what), "rule with handle %llu",
+			 (unsigned long long)r->handle);
+	if (r->kind == NFT_RULE_MOVED)
+		snprintf(count, sizeof(count), ": %s%s", r->exact ? "" : "at most ",
+			 fmt_many(r->packets, "packet"));
+	snprintf(buf, size, "%s of chain %s %s %s%s%s%s%s", what, r->family, r->table, r->chain,
+		 *r->comment ? " (" : "", r->comment, *r->comment ? ")" : "", count);
 }

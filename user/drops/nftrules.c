@@ -297,6 +297,7 @@ void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		memcpy(out->problem, p->problem, sizeof(out->problem));
 		out->legacy = p->legacy;
 		out->late = p->late;
+		out->window_ns = p->after_at - p->before_at;
 		for (unsigned i = 0; i < out->n; i++)
 			out->rule[i].exact &= !p->late;
 	}

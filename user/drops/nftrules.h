@@ -36,12 +36,14 @@ struct nft_rule {
 	const char *verdict;	 /* "drop", "reject", "queue"; static */
 	uint64_t packets, bytes; /* that its counter has moved by; a GSO skb is one packet to it */
 	unsigned hooks;		 /* bits of enum netfilter_hook: from which it is reached */
+	uint32_t dport; /* the one that it asks for, TCP's beyond 65535; 0: any, or not known */
 	bool exact; /* the verdict follows its counter; else it counts what is not dropped, too */
 };
 
 struct nft_result {
 	struct nft_rule rule[NFT_RULES]; /* those that moved first, most packets first */
 	unsigned n;
+	uint64_t window_ns; /* between the lists */
 	bool late;   /* no list is of before the loss: counters are whole, and none is exact */
 	bool legacy; /* tables of iptables-legacy are there, which nft does not show */
 	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
@@ -73,6 +75,9 @@ void nftrules_lost(struct nftrules *n, uint32_t inum, uint64_t since_ns);
  */
 void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
 		      enum netfilter_hook hook, int timeout_ms, struct nft_result *out);
+
+/* "rule with handle 6 of chain inet t input (comment): 300 packets" */
+void nft_rule_text(const struct nft_rule *r, char *buf, size_t size);
 
 void nftrules_close(struct nftrules *n);
 

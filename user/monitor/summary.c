@@ -166,20 +166,12 @@ __attribute__((format(printf, 3, 4))) static void add(char *buf, size_t size, co
 	va_end(args);
 }
 
-/* "rule with handle 6 of chain inet t input (comment): 300 packets" */
 static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 {
-	const size_t size = sizeof(w->rules_text);
-	char what[64] = "the policy";
+	char text[384];
 
-	if (r->kind != NFT_POLICY_BLIND)
-		snprintf(what, sizeof(what), "rule with handle %llu",
-			 (unsigned long long)r->handle);
-	add(w->rules_text, size, "%s%s of chain %s %s %s%s%s%s", first ? "" : ", ", what, r->family,
-	    r->table, r->chain, r->comment[0] ? " (" : "", r->comment, r->comment[0] ? ")" : "");
-	if (r->kind == NFT_RULE_MOVED)
-		add(w->rules_text, size, ": %s%s", r->exact ? "" : "at most ",
-		    fmt_many(r->packets, "packet"));
+	nft_rule_text(r, text, sizeof(text));
+	add(w->rules_text, sizeof(w->rules_text), "%s%s", first ? "" : ", ", text);
 }
 
 static bool same_chain(const struct nft_rule *a, const struct nft_rule *b)

@@ -458,6 +458,13 @@ static const struct record_field taps_rows[] = {
 	{0},
 };
 
+static const struct record_field rule_rows[] = {
+	RECORD("family", TEXT, nft_rule, family),   RECORD("table", TEXT, nft_rule, table),
+	RECORD("chain", TEXT, nft_rule, chain),	    RECORD("handle", UINT, nft_rule, handle),
+	RECORD("packets", UINT, nft_rule, packets), RECORD("dport", UINT, nft_rule, dport),
+	RECORD("exact", BOOL, nft_rule, exact),	    {0},
+};
+
 static const struct record_field facts_rows[] = {
 	RECORD("window_ns", UINT, facts, window_ns),
 	RECORD("port", UINT, facts, port),
@@ -477,6 +484,8 @@ static const struct record_field facts_rows[] = {
 	RECORD("back_source", TEXT, facts, back.source),
 	RECORD("back_came_by", TEXT, facts, back.ifname),
 	RECORD("back_leaves_by", TEXT, facts, back.by),
+	RECORD_LIST("rules", NESTED, facts, rule, .rows = rule_rows, RECORD_COUNT(facts, n_rules)),
+	RECORD("rules_ns", UINT, facts, rules_ns),
 	RECORD("abilities", NESTED, facts, self, .rows = self_rows),
 	RECORD_LIST("unread", NESTED, facts, unread, .rows = unread_rows,
 		    RECORD_COUNT(facts, n_unread)),
@@ -757,7 +766,8 @@ static void put_verdict(struct page *p, const struct json_object *end, bool losi
 	page_end(p);
 	begin_line(p, STYLE_DIM, "not counted");
 	page_words(p, STYLE_PLAIN,
-		   "what firewalls, bridges, tcx and XDP programs drop: `pktledger trace` shows it");
+		   "what rules without a counter, bridges, tcx and XDP programs drop: `pktledger "
+		   "trace` shows it");
 	page_end(p);
 }
 

@@ -96,6 +96,40 @@ CASE(ranks)
 	end(h, &list);
 }
 
+/* Of a port: the rules that may concern it. What they counted has a window of its own. */
+CASE(rules_that_dropped)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	h->f.port = 53;
+	h->f.rule[0] = (struct nft_rule){.family = "inet",
+					 .table = "t",
+					 .chain = "in",
+					 .handle = 6,
+					 .comment = "no jumbo",
+					 .verdict = "drop",
+					 .packets = 300,
+					 .dport = 53,
+					 .exact = true};
+	h->f.rule[1] = h->f.rule[0];
+	h->f.rule[1].packets = 20;
+	h->f.rule[1].dport = 0;
+	h->f.n_rules = 2;
+	h->f.rules_ns = 2000000000;
+	h->f.socks.all = h->f.socks.n = 1;
+	judge_host(h, &list);
+	assert_int_equal(list.n, 2);
+	assert_string_equal(list.at[0].finding.id, "netfilter-rule");
+	assert_float_equal(list.at[0].loss_pps, 150, 1e-9);
+	assert_string_equal(list.at[0].finding.command, "nft -a list chain inet t in");
+	assert_string_equal(list.at[0].finding.evidence,
+			    "300 packets lost in 2.00 s, 150 a second; rule with handle 6 of chain "
+			    "inet t in (no jumbo): 300 packets");
+	assert_non_null(strstr(list.at[1].finding.evidence, ": 20 packets, of any port"));
+	end(h, &list);
+}
+
 /* One loss that several counters show is one finding. */
 CASE(told_once)
 {
