@@ -94,6 +94,8 @@ static int compare(const void *a, const void *b)
 
 	if (x->losing != y->losing)
 		return y->losing - x->losing;
+	if (x->near != y->near)
+		return y->near - x->near;
 	if (x->finding.severity != y->finding.severity)
 		return (int)y->finding.severity - (int)x->finding.severity;
 	if (x->loss_pps != y->loss_pps)

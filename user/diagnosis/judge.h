@@ -25,6 +25,7 @@ struct check_finding {
 	double loss_pps;	/* how many; 0: not counted in packets */
 	struct change *changes; /* that would help */
 	unsigned n_changes;
+	bool near;	/* of the namespace that asks, if that is not the host's */
 	bool on_host;	/* they are of the host, not of the namespace; by check_plan() */
 	unsigned order; /* private: as the rules found it */
 };
@@ -44,8 +45,8 @@ struct check_findings {
 };
 
 /*
- * Zero-initialise `out`; free it with check_findings_free(). What loses now comes first, then by
- * severity and by rate; a cause before what follows from it.
+ * Zero-initialise `out`; free it with check_findings_free(). What loses now comes first, of that
+ * what is near, then by severity and by rate; a cause before what follows from it.
  */
 void judge(const struct facts *f, struct check_findings *out);
 

@@ -496,6 +496,18 @@ static void print_share(struct page *p, const char *format, const struct json_ob
 	page_cell(p, STYLE_PLAIN, text);
 }
 
+static void print_growth(struct page *p, const struct json_object *change)
+{
+	double by = json_object_get_double(change);
+	char text[FMT_MAX] = "";
+
+	if (change && by < 9.995)
+		snprintf(text, sizeof(text), "%+.1f %%", by * 100);
+	else if (change)
+		snprintf(text, sizeof(text), "%.3g times", by + 1);
+	page_cell(p, STYLE_PLAIN, text);
+}
+
 static void print_results(struct page *p, const struct json_object *comparison)
 {
 	struct page_column columns[] = {
@@ -525,7 +537,7 @@ static void print_results(struct page *p, const struct json_object *comparison)
 		print_share(p, "%.2f %%", o, "a_share");
 		page_cell(p, STYLE_PLAIN, b ? page_number(name, b) : "-");
 		print_share(p, "%.2f %%", o, "b_share");
-		print_share(p, "%+.1f %%", o, "change");
+		print_growth(p, json_get(o, "change"));
 		page_end(p);
 	}
 }

@@ -774,6 +774,10 @@ CASE(several_namespaces)
 	assert_string_equal(all.at[1].finding.netns, "red");
 	assert_string_equal(all.at[2].finding.netns, ""); /* two taps, in the order of finding */
 	assert_string_equal(all.at[3].finding.netns, "red");
+	all.at[3].near = true; /* its own namespace asks */
+	check_findings_sort(&all);
+	assert_string_equal(all.at[0].finding.id, "nic-ring"); /* this one loses */
+	assert_true(all.at[1].near);
 	assert_int_equal(all.n_history, 1);
 	assert_string_equal(all.history[0].counter, "Udp:RcvbufErrors");
 	end(one, &all);

@@ -254,7 +254,7 @@ CASE(differences_in_words)
 			     "\"direct_io\":false,\"granted_mode\":{\"tx\":null},\"env\":{"
 			     "\"sysctls\":{\"net.ipv4.tcp_x_bytes\":4097},\"interfaces\":[{"
 			     "\"netns\":\"rx\",\"ifname\":\"a_b.100\",\"rx_queues\":2}]}}," END(
-				     49, 3000.0, 2500))};
+				     49, 30000.0, 2500))};
 	static const char *const lines[] = {
 		"\n  net.ipv4.tcp_x_bytes              4096 -> 4097\n",
 		"\n  rx/a_b.100 rx queues              1 -> 2\n",
@@ -284,6 +284,8 @@ CASE(differences_in_words)
 		if (!strstr(text, lines[i]))
 			fail_msg("%s is not in %s", lines[i], text);
 	}
+	assert_non_null(strstr(text, " 15 times\n"));
+	assert_non_null(strstr(text, " +66.7 %\n"));
 	assert_null(strstr(text, "--rate"));
 	assert_null(strstr(text, "_pps"));
 	assert_null(strstr(text, "_ns"));
