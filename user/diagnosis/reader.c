@@ -267,10 +267,10 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 
 struct readings {
 	struct owners *owners;
-	int root;	       /* of the owners */
-	struct idmap socks;    /* struct sock, by inode */
-	uint32_t walked;       /* namespace whose sockets are being listed */
-	uint64_t interval_end; /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
+	int root;		   /* of the owners */
+	struct idmap socks;	   /* struct sock, by inode */
+	uint32_t walked;	   /* namespace whose sockets are being listed */
+	uint64_t interval_end;	   /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
 	struct survey_bpf *bursts; /* NULL: not possible here */
 };
 
@@ -481,8 +481,8 @@ void reading_describe(const struct reading *r, char buf[READING_TEXT], struct fi
 		n = snprintf(buf, READING_TEXT, "%s (its busiest thread, %s[%d])", process,
 			     r->thread, r->tid);
 	else
-		n = snprintf(buf, READING_TEXT, "%s (the busiest of its %u threads, %d)",
-			     process, r->threads, r->tid);
+		n = snprintf(buf, READING_TEXT, "%s (the busiest of its %u threads, %d)", process,
+			     r->threads, r->tid);
 	if (r->holders > 1)
 		snprintf(buf + n, READING_TEXT - (size_t)n,
 			 " (one of %u processes that have the socket)", r->holders);

@@ -65,9 +65,9 @@ struct reading {
 	unsigned full;	      /* of these, with the buffer full by three quarters and more */
 	uint64_t queue_bytes; /* truesize waiting, mean over these samples */
 
-	uint64_t burst;	   /* the most packets of UDP lost in one go; 0: not known */
-	uint64_t truesize; /* bytes that a packet took in the full queue; 0: not known */
-	uint64_t lost;	/* packets, as noted */
+	uint64_t burst;		  /* the most packets of UDP lost in one go; 0: not known */
+	uint64_t truesize;	  /* bytes that a packet took in the full queue; 0: not known */
+	uint64_t lost;		  /* packets, as noted */
 	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
 };
 
