@@ -40,7 +40,7 @@ static double random_share(struct path *p)
 static double generator_speed(struct path *p)
 {
 	double normal = sqrt(-2 * log(random_share(p))) * cos(2 * M_PI * random_share(p));
-	double speed = p->speed * (1 + p->jitter * normal);
+	double speed = p->speed * fmax(0.1, 1 + p->jitter * normal);
 
 	if (p->slow_left)
 		p->slow_left--;
