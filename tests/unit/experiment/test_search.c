@@ -121,8 +121,16 @@ static struct found search(struct path *p, uint64_t most_trials)
 	struct found found;
 	struct error err = {};
 
-	assert_int_equal(search_run(&s, &found, &err), 0);
+	assert_int_equal(search_run(&s, &found, &err), p->capacity > 0 ? 0 : -EHOSTUNREACH);
 	return found;
+}
+
+CASE(test_nothing_arrives)
+{
+	static struct path p = {.generator = {1000000}};
+
+	search(&p, 0);
+	assert_int_equal(p.trials, 1);
 }
 
 CASE(test_quiet_path)

@@ -152,6 +152,12 @@ static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct er
 		int rc = run_trial(h, asked ? &s->max : NULL, &next, 0, err);
 		double sent = h->last ? h->last->tx_pps : 0;
 
+		if (!rc && h->last->sent && !h->last->delivered)
+			rc = error_set(err, STATUS_FAILED, -EHOSTUNREACH,
+				       "`pktledger run` with the same options shows where they are "
+				       "lost",
+				       "none of %s arrived: there is no rate to search for",
+				       fmt_many(h->last->sent, "packet"));
 		if (rc)
 			return rc;
 		f->generator_low = f->warmups ? fmin(f->generator_low, sent) : sent;
