@@ -328,7 +328,7 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 		if (!rc)
 			check_found(end, s, err);
 		json_object_array_add(searches, end);
-		if (text && found.trials)
+		if (text && found.max_pps > 0)
 			text_found(stdout, end);
 		else if (rc == -EINTR && !found.trials)
 			log_warn("ended before the first trial did: nothing is known");
