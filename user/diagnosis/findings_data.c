@@ -175,9 +175,11 @@ const struct finding_row finding_rows[] = {
 	 "Packets left one host and did not reach the other: a switch, a cable or a router "
 	 "between.",
 	 "Packets have left one host's NIC and not reached the other's. The cause is between them: "
-	 "a switch, a router, a cable, or the port of the receiver before its first counter.",
+	 "a switch, a router, a cable, or the port of the receiver before its first counter. If both "
+	 "are namespaces of one host, what is between is on it, too, and trace shows its drops.",
 	 .evidence = LOST,
-	 .wanted = "counters of the switches between, pause frames, error counters"},
+	 .wanted = "counters of the switches between, pause frames, error counters; between two "
+		   "namespaces `pktledger trace` on their host"},
 	{STAGE_NIC_RING, "nic-ring", WHEN_RING_GROWS, SEVERITY_WARNING, PROOF_GUEST,
 	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
 	 "time.",

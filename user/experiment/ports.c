@@ -59,7 +59,8 @@ static int open_port(const char *text, struct netns *ns, struct netdev *dev, str
 				   "%s is the loopback device, not a port", dev->link.ifname);
 	if (dev->default_route)
 		return error_usage(err, "use ports that carry nothing else",
-				   "%s carries the default route of this host", dev->link.ifname);
+				   "%s carries the default route of its network namespace",
+				   dev->link.ifname);
 	if (!(dev->link.flags & IFF_UP))
 		return error_set(err, STATUS_FAILED, -ENETDOWN, "ip link set the interface up",
 				 "%s is down", dev->link.ifname);
