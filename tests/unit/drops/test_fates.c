@@ -68,17 +68,19 @@ CASE_WITH(given_numbers_are_taken, open_fates, close_fates)
 	const struct fates_numbers most = {(STAMP_NUMBER_MASK - STAMP_SPAN) >> 32 << 32,
 					   TRACE_PAGE_SIZE, UINT16_MAX - TRACE_STREAMS,
 					   TRACE_STREAMS};
-	struct fates_numbers bad[9];
+	struct fates_numbers wide = most, bad[10];
 	struct fates given;
 
 	assert_true(fates_numbers_valid(&good));
 	assert_true(fates_numbers_valid(&most));
+	wide.window = 1ULL << 40;
+	assert_true(fates_numbers_valid(&wide));
 	fates_init_given(&given, &good);
 	assert_true(given.base == f.base && given.window == WINDOW && given.streams == 2);
 	assert_int_equal(given.stream0, f.stream0);
 	assert_int_equal(given.tail[1], f.base);
 	assert_int_equal(given.bytes, 2 * WINDOW);
-	for (unsigned i = 0; i < 9; i++)
+	for (unsigned i = 0; i < 10; i++)
 		bad[i] = most;
 	bad[0].base++;
 	bad[1].base = 0;
@@ -89,7 +91,8 @@ CASE_WITH(given_numbers_are_taken, open_fates, close_fates)
 	bad[6].stream0 = 0; /* a word of 0 means "no number" */
 	bad[7].stream0++;
 	bad[8].base += 1ULL << 32;
-	for (unsigned i = 0; i < 9; i++)
+	bad[9].window = wide.window * 2;
+	for (unsigned i = 0; i < 10; i++)
 		assert_false(fates_numbers_valid(&bad[i]));
 }
 
