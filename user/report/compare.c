@@ -504,7 +504,7 @@ static void print_growth(struct page *p, const struct json_object *change)
 	if (change && by < 9.995)
 		snprintf(text, sizeof(text), "%+.1f %%", by * 100);
 	else if (change)
-		snprintf(text, sizeof(text), "%.3g times", by + 1);
+		snprintf(text, sizeof(text), "%.0f times", by + 1);
 	page_cell(p, STYLE_PLAIN, text);
 }
 

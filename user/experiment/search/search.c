@@ -144,9 +144,9 @@ static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct er
 	struct found *f = h->found;
 	double best = 0, like[WARMUPS_MOST];
 	const double asked = t->rate_pps;
-	unsigned n = 0;
+	unsigned n = 0, i = 0;
 
-	for (unsigned i = 0; i < WARMUPS && (!asked || best < asked * (1 - LATE_SHARE)); i++) {
+	do {
 		struct found_trial next = {
 			.phase = "warm-up", .rate_pps = asked, .time_ns = s->warmup_ns};
 		int rc = run_trial(h, asked ? &s->max : NULL, &next, 0, err);
@@ -166,8 +166,8 @@ static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct er
 		if (!i || sent > best)
 			*t = next;
 		best = fmax(best, sent);
-	}
-	for (unsigned i = 0; i < f->warmups && i < WARMUPS_MOST; i++) {
+	} while (++i < WARMUPS && (!asked || best < asked * (1 - LATE_SHARE)));
+	for (i = 0; i < f->warmups && i < WARMUPS_MOST; i++) {
 		if (h->speed[i] >= best * (1 - UNSTEADY) && best >= h->speed[i] * (1 - UNSTEADY))
 			like[n++] = h->speed[i];
 	}
