@@ -345,7 +345,8 @@ static void put_figures(struct html *h, struct json_object *end)
 	if (json_get(end, "duration_ns"))
 		html_figure(h, h->live ? "watched for" : "it took",
 			    fmt_ns(json_get_u64(end, "duration_ns")), "");
-	if (ns > 0 && json_get(end, "tx_cpu_ns") && json_get(end, "rx_cpu_ns")) {
+	/* none of it: of two ledgers that were joined it is not known */
+	if (ns > 0 && json_get_u64(end, "tx_cpu_ns") + json_get_u64(end, "rx_cpu_ns") > 0) {
 		snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%",
 			 100 * json_get_double(end, "tx_cpu_ns") / ns,
 			 100 * json_get_double(end, "rx_cpu_ns") / ns);

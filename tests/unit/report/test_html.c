@@ -263,6 +263,25 @@ static void check_document(struct json_object *doc)
 	json_object_put(doc);
 }
 
+/* The CPU time of both ends is shown; none is that of ledgers that were joined: not known. */
+CASE(cpu_time_that_is_known)
+{
+	for (unsigned known = 0; known < 2; known++) {
+		struct json_object *doc;
+		char *text;
+
+		sample_clean(&res);
+		res.duration_ns = 1000000000;
+		res.tx_cost.cpu_ns = 0;
+		res.rx_cost.cpu_ns = known * 30000000;
+		doc = document(&res, 0);
+		text = page(doc);
+		assert_int_equal(strstr(text, "CPU, sender") != NULL, known);
+		free(text);
+		json_object_put(doc);
+	}
+}
+
 CASE(pages_are_true)
 {
 	sample_clean(&res);
