@@ -150,16 +150,17 @@ static int warm_up(struct hunt *h, struct found_trial *t, double *pps, struct er
 		struct found_trial next = {
 			.phase = "warm-up", .rate_pps = asked, .time_ns = s->warmup_ns};
 		int rc = run_trial(h, asked ? &s->max : NULL, &next, 0, err);
-		double sent = h->last ? h->last->tx_pps : 0;
+		double sent;
 
-		if (!rc && h->last->sent && !h->last->delivered)
-			rc = error_set(err, STATUS_FAILED, -EHOSTUNREACH,
-				       "`pktledger run` with the same options shows where they are "
-				       "lost",
-				       "none of %s arrived: there is no rate to search for",
-				       fmt_many(h->last->sent, "packet"));
 		if (rc)
 			return rc;
+		if (h->last->sent && !h->last->delivered)
+			return error_set(err, STATUS_FAILED, -EHOSTUNREACH,
+					 "`pktledger run` with the same options shows where they "
+					 "are lost",
+					 "none of %s arrived: there is no rate to search for",
+					 fmt_many(h->last->sent, "packet"));
+		sent = h->last->tx_pps;
 		f->generator_low = f->warmups ? fmin(f->generator_low, sent) : sent;
 		f->generator_pps = fmax(f->generator_pps, sent);
 		h->speed[f->warmups++ % WARMUPS_MOST] = sent;
