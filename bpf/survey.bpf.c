@@ -205,6 +205,7 @@ int queue(struct bpf_iter__udp *ctx)
  * several. Two CPUs that lose at one moment may both begin one; the kernel holds no lock here.
  */
 MAP(bursts, LRU_HASH, BURST_SOCKETS, __u64, struct burst_record);
+__u32 losses; /* about: user space ends it where there are so many that they are no bursts */
 
 SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int lose_one(__u64 *ctx)
@@ -214,6 +215,7 @@ int lose_one(__u64 *ctx)
 	__u64 inode = s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0, now = bpf_ktime_get_ns();
 	struct burst_record none = {}, *b = bpf_map_lookup_elem(&bursts, &inode);
 
+	losses++;
 	if (!b && inode) {
 		bpf_map_update_elem(&bursts, &inode, &none, BPF_NOEXIST);
 		b = bpf_map_lookup_elem(&bursts, &inode);

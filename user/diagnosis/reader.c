@@ -25,7 +25,8 @@
 #include "survey.skel.h"
 #include "survey_abi.h"
 
-#define ENDED 0 /* no thread has this number */
+#define ENDED	    0	  /* no thread has this number */
+#define MANY_LOSSES 10000 /* between two samples, which are 100 ms apart */
 
 void threads_init(struct threads *t, int root, pid_t pid, int fd, bool newborn)
 {
@@ -272,6 +273,7 @@ struct readings {
 	uint32_t walked;	   /* namespace whose sockets are being listed */
 	uint64_t interval_end;	   /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
 	struct survey_bpf *bursts; /* NULL: not possible here */
+	uint32_t losses;	   /* that it had seen at the last sample */
 };
 
 struct readings *readings_new(struct owners *owners)
@@ -345,8 +347,20 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 	return s->lost_at && now - s->lost_at < LATELY_NS;
 }
 
+/* Whoever loses so much pays for each; it is no burst, and a larger buffer no cure. */
+static void end_bursts(struct readings *r)
+{
+	uint32_t losses =
+		r->bursts ? __atomic_load_n(&r->bursts->bss->losses, __ATOMIC_RELAXED) : 0;
+
+	if (losses - r->losses > MANY_LOSSES)
+		survey_bpf__detach(r->bursts);
+	r->losses = losses;
+}
+
 void readings_sample(struct readings *r)
 {
+	end_bursts(r);
 	uint64_t now = clock_now();
 
 	for (unsigned i = 0; i < r->socks.n; i++) {
