@@ -55,16 +55,16 @@ static struct json_object *sysctl_value(const char *s)
 	struct json_object *list, *value;
 	char *p = (char *)s;
 
-	if (!isdigit(*s))
+	if (!isdigit((unsigned char)*s))
 		return json_text(s);
 	list = json_object_new_array();
-	while (isdigit(*p)) {
+	while (isdigit((unsigned char)*p)) {
 		json_object_array_add(list, json_object_new_uint64(strtoull(p, &p, 10)));
 		p += strspn(p, " \t");
 	}
-	if (json_object_array_length(list) > 1)
+	if (!*p && json_object_array_length(list) > 1)
 		return list;
-	value = json_object_get(json_object_array_get_idx(list, 0));
+	value = *p ? json_text(s) : json_object_get(json_object_array_get_idx(list, 0));
 	json_object_put(list);
 	return value;
 }

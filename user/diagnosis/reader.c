@@ -360,9 +360,9 @@ static void end_bursts(struct readings *r)
 
 void readings_sample(struct readings *r)
 {
-	end_bursts(r);
 	uint64_t now = clock_now();
 
+	end_bursts(r);
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = r->socks.at[i].object;
 
