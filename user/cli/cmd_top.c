@@ -480,6 +480,7 @@ static void on_start(void *arg)
 {
 	const struct top *t = arg;
 
+	why_tick(t->session.why); /* attaches a program, while we may */
 	caps_give_up(cmd_top.needs, NULL, CAPS_ONCE);
 	caps_bar_calls(true, t->tcp);
 }

@@ -148,6 +148,7 @@ static int open_readers(struct facts_reader *r)
 		return saved;
 	r->readings = readings_new(r->spec.owners);
 	readings_begin(r->readings, NULL, 0);
+	readings_sample(r->readings);
 	netns_pop(saved);
 	return 0;
 }

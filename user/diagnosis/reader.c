@@ -272,7 +272,8 @@ struct readings {
 	struct idmap socks;	   /* struct sock, by inode */
 	uint32_t walked;	   /* namespace whose sockets are being listed */
 	uint64_t interval_end;	   /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
-	struct survey_bpf *bursts; /* NULL: not possible here */
+	struct survey_bpf *bursts; /* NULL: not yet, or not possible here */
+	bool sampled;		   /* at least once */
 	uint32_t losses;	   /* that it had seen at the last sample */
 };
 
@@ -282,7 +283,6 @@ struct readings *readings_new(struct owners *owners)
 
 	r->owners = owners;
 	r->root = owners_root(owners);
-	survey_attach(&r->bursts, "lose_one", "bursts");
 	return r;
 }
 
@@ -362,6 +362,9 @@ void readings_sample(struct readings *r)
 {
 	uint64_t now = clock_now();
 
+	if (!r->sampled)
+		survey_attach(&r->bursts, "lose_one", "bursts");
+	r->sampled = true;
 	end_bursts(r);
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = r->socks.at[i].object;

@@ -81,7 +81,11 @@ void readings_close(struct readings *r);
  */
 void readings_begin(struct readings *r, const uint32_t *netns, unsigned n);
 
-/* A sample of the sockets that have lost packets lately. */
+/*
+ * A sample of the sockets that have lost packets lately. The first one attaches the program that
+ * counts bursts (CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN): it takes 20 ms, which no first drop is
+ * to wait for.
+ */
 void readings_sample(struct readings *r);
 
 /* The socket has lost so many packets in the interval that ends now. */
