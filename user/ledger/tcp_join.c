@@ -31,15 +31,17 @@ struct join {
 
 /* Ranges */
 
+static int order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static int by_place(const void *va, const void *vb)
 {
 	const struct trail_range *a = va, *b = vb;
+	int flow = order(a->flow, b->flow), what = order(a->what, b->what);
 
-	if (a->flow != b->flow)
-		return a->flow < b->flow ? -1 : 1;
-	if (a->what != b->what)
-		return a->what < b->what ? -1 : 1;
-	return (a->from > b->from) - (a->from < b->from);
+	return flow ? flow : what ? what : order(a->from, b->from);
 }
 
 void tcp_join_prepare(struct tcp_join_host *hosts, unsigned n)
@@ -150,8 +152,7 @@ static void look(struct join *j, const struct stop *s, uint64_t number, struct s
 /* It is the one that NAT has renamed: by where it begins, and one end that has its name. */
 static bool is_renamed(const struct trail_flow *f, const struct trail_flow *x)
 {
-	return x->known && x->begun && f->begun && x->first == f->first &&
-	       x->key.family == f->key.family &&
+	return x->begun && f->begun && x->first == f->first && x->key.family == f->key.family &&
 	       ((x->key.src_port == f->key.src_port &&
 		 !memcmp(x->key.src, f->key.src, sizeof(f->key.src))) ||
 		(x->key.dst_port == f->key.dst_port &&
@@ -209,7 +210,7 @@ static uint64_t swallowed(const struct trail_flow *x)
 
 	if (!x->begun || !x->taken)
 		return UINT64_MAX;
-	return x->came > known ? x->came - known : 0;
+	return x->came - smaller(x->came, known);
 }
 
 /* The hosts that have seen it. Why there are none. */
@@ -318,7 +319,7 @@ static void decide(struct join *j, const struct trail_flow *f, const struct agai
 		if (!j->steps)
 			break;
 		n = seen.came + seen.outside;
-		n = take(&left, out > n ? out - n : 0);
+		n = take(&left, out - smaller(out, n));
 		if (s->doubt != JOIN_WHYS) {
 			j->sum->undecided[s->doubt] += n;
 		} else {
@@ -330,7 +331,7 @@ static void decide(struct join *j, const struct trail_flow *f, const struct agai
 			j->sum->lost[s->number][stage] += n;
 			to->lost += n;
 		}
-		out = seen.came > seen.lost ? seen.came - seen.lost : 0;
+		out = seen.came - smaller(seen.came, seen.lost);
 		from = s->number;
 	}
 	if (!j->steps) {

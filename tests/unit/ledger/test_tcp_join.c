@@ -55,19 +55,26 @@ static struct scene begun(unsigned hosts)
 	return s;
 }
 
-/* Of the first flow of a host: the segment that begins at this number of segments. */
-static void note(struct scene *s, unsigned host, enum trail_what what, unsigned segment,
-		 enum stage stage)
+/* Of a flow of a host: the segment that begins at this number of segments. */
+static void note_of(struct scene *s, unsigned host, uint32_t flow, enum trail_what what,
+		    unsigned segment, enum stage stage)
 {
-	uint64_t first = trail_flow(s->host[host].trail, 0)->first;
+	uint64_t first = trail_flow(s->host[host].trail, flow)->first;
 
 	trail_add(s->host[host].trail, &(struct trail_range){
 					       .from = first + 1 + segment * MSS,
 					       .to = first + 1 + (segment + 1) * MSS,
 					       .time_ns = ++s->ms * 1000000,
+					       .flow = flow,
 					       .what = (uint8_t)what,
 					       .stage = (uint8_t)stage,
 				       });
+}
+
+static void note(struct scene *s, unsigned host, enum trail_what what, unsigned segment,
+		 enum stage stage)
+{
+	note_of(s, host, 0, what, segment, stage);
 }
 
 static void resends(struct scene *s, unsigned segment)
@@ -168,6 +175,7 @@ CASE(each_fate)
 	comes_again(&s, 1, 17);
 	note(&s, 1, TRAIL_DROPPED, 17, STAGE_NETFILTER);
 	joins(&s);
+	assert_int_equal(s.flows, 1);
 	assert_int_equal(s.sum.segments, 10);
 	assert_int_equal(s.sum.wire[0][1], 3);
 	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 3);
@@ -175,6 +183,94 @@ CASE(each_fate)
 	assert_int_equal(s.sum.lost[1][STAGE_BACKLOG], 1);
 	assert_int_equal(s.sum.not_lost, 1);
 	assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], 1);
+	ends(&s);
+}
+
+/* Of a number that came three times, each time another end: none is taken for another's. */
+CASE(each_is_taken_once)
+{
+	static const enum trail_what ends_as[] = {TRAIL_OUTSIDE, TRAIL_DROPPED, TRAIL_TWICE};
+
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+		for (unsigned i = 0; i < 3; i++) {
+			struct scene s = begun(2);
+			bool lost = ends_as[i] != TRAIL_TWICE;
+
+			for (unsigned n = 0; n < 3; n++)
+				resends(&s, 5);
+			note(&s, 1, ends_as[i], 5, stage);
+			comes_again(&s, 1, 5);
+			if (ends_as[i] != TRAIL_OUTSIDE)
+				comes_again(&s, 1, 5);
+			joins(&s);
+			assert_int_equal(s.sum.wire[0][1], 1);
+			assert_int_equal(s.sum.lost[1][stage], lost);
+			assert_int_equal(s.sum.not_lost, !lost);
+			assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], 1);
+			ends(&s);
+		}
+	}
+}
+
+/* A range ends where the next one begins, and one may hold several segments. */
+CASE(ranges_have_ends)
+{
+	struct scene s = begun(2);
+	struct trail_range hole = {.from = ISN + 1 + 20 * MSS, .to = ISN + 1 + 23 * MSS};
+
+	resends(&s, 2);
+	comes_again(&s, 1, 1);
+	comes_again(&s, 1, 3);
+	joins(&s);
+	assert_int_equal(s.sum.wire[0][1], 1);
+	ends(&s);
+
+	s = begun(2);
+	hole.what = TRAIL_HOLE;
+	trail_add(s.host[1].trail, &hole);
+	for (unsigned i = 19; i < 24; i++) {
+		resends(&s, i);
+		comes_again(&s, 1, i);
+	}
+	joins(&s);
+	assert_int_equal(s.sum.wire[0][1], 3);
+	assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], 2);
+	ends(&s);
+}
+
+/*
+ * Flows with the same numbers, in no order, in lists that are as full as their memory. Of those
+ * with an even number all that was sent came, of the others nothing came again; the last one is not
+ * known there.
+ */
+CASE(flows_beside_each_other)
+{
+	struct scene s = begun(2);
+
+	for (unsigned i = 1; i < 64; i++) {
+		flow_at(&s, 1, key_of((uint16_t)(1 + i), 2), ISN, 100 * MSS);
+		if (i < 32)
+			flow_at(&s, 0, i < 31 ? key_of((uint16_t)(1 + i), 2) : key_of(500, 600),
+				ISN, 100 * MSS);
+	}
+	for (unsigned i = 0; i < 64; i++)
+		note_of(&s, 0, 31 - i % 32, TRAIL_RESENT, 1, 0);
+	for (unsigned i = 30; i < 32; i -= 2) {
+		note_of(&s, 1, i, TRAIL_TWICE, 1, 0);
+		note_of(&s, 1, i, TRAIL_DROPPED, 1, STAGE_NETFILTER);
+		note_of(&s, 1, i, TRAIL_AGAIN, 1, 0);
+		note_of(&s, 1, i, TRAIL_AGAIN, 1, 0);
+	}
+	assert_int_equal(s.host[0].trail->ranges.n, s.host[0].trail->ranges.cap);
+	assert_int_equal(s.host[1].trail->ranges.n, s.host[1].trail->ranges.cap);
+	assert_int_equal(s.host[1].trail->flows.n, s.host[1].trail->flows.cap);
+	joins(&s);
+	assert_int_equal(s.flows, 32);
+	assert_int_equal(s.sum.segments, 64);
+	assert_int_equal(s.sum.wire[0][1], 30);
+	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 16);
+	assert_int_equal(s.sum.not_lost, 16);
+	assert_int_equal(s.sum.undecided[JOIN_ELSEWHERE], 2);
 	ends(&s);
 }
 
@@ -253,20 +349,72 @@ CASE(a_way_of_three)
 	ends(&s);
 }
 
-/* A SYN that came twice had arrived, but not where a listener lost some without an event. */
-CASE(a_syn)
+/* Dropped at one host, and of those that it let through another one is lost behind it. */
+CASE(what_is_let_through)
 {
-	for (unsigned refuses = 0; refuses < 2; refuses++) {
-		struct scene s = begun(2);
-		struct trail_range syn = {.from = ISN, .to = ISN + 1, .what = TRAIL_RESENT};
+	struct scene s = begun(3);
 
-		trail_add(s.host[0].trail, &syn);
-		syn.what = TRAIL_AGAIN;
-		trail_add(s.host[1].trail, &syn);
+	for (unsigned i = 0; i < 2; i++) {
+		resends(&s, 1);
+		comes_again(&s, 1, 1);
+	}
+	note(&s, 1, TRAIL_DROPPED, 1, STAGE_NETFILTER);
+	note(&s, 2, TRAIL_HOLE, 1, 0);
+	comes_again(&s, 2, 1);
+	joins(&s);
+	assert_int_equal(s.sum.wire[0][1], 0);
+	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1);
+	assert_int_equal(s.sum.wire[1][2], 1);
+	ends(&s);
+}
+
+/* Two that are as far away are passed in the order of the list. */
+CASE(as_far_away)
+{
+	struct scene s = begun(4);
+
+	trail_flow(s.host[2].trail, 0)->ttl++;
+	resends(&s, 1);
+	joins(&s);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(s.flow.way[i].host, i + 1);
+	ends(&s);
+}
+
+/*
+ * A SYN or FIN that came twice had arrived, but not where a listener lost some without an event. Of
+ * data nobody can say that.
+ */
+CASE(what_is_bare)
+{
+	static const struct {
+		uint64_t isn, from, to; /* above it */
+		bool bare;
+	} rows[] = {
+		{ISN, 0, 1, true},
+		{0, 0, 1, true},
+		{ISN, 100 * MSS - 1, 100 * MSS, true},
+		{ISN, 0, 1 + MSS, false}, /* with data, as of TCP Fast Open */
+		{ISN, 99 * MSS, 100 * MSS, false},
+		{ISN, 50 * MSS, 50 * MSS + 1, false},
+	};
+
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const unsigned refuses = i % 2, n = i / 2;
+		struct scene s = begun(2);
+		struct trail_range range = {.from = rows[n].isn + rows[n].from,
+					    .to = rows[n].isn + rows[n].to,
+					    .what = TRAIL_RESENT};
+
+		for (unsigned host = 0; host < 2; host++)
+			flow_at(&s, host, key_of(1, 2), rows[n].isn, 100 * MSS);
+		trail_add(s.host[0].trail, &range);
+		range.what = TRAIL_AGAIN;
+		trail_add(s.host[1].trail, &range);
 		s.host[1].refuses = refuses;
 		joins(&s);
-		assert_int_equal(s.sum.not_lost, !refuses);
-		assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], refuses);
+		assert_int_equal(s.sum.not_lost, rows[n].bare && !refuses);
+		assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], !rows[n].bare || refuses);
 		ends(&s);
 	}
 }
@@ -277,14 +425,23 @@ CASE(what_was_not_watched)
 		int64_t first, bytes; /* at the entry */
 		uint64_t acked, ended_ns;
 		enum tcp_join_why why;
+		bool stayed; /* the last one has not left its sender */
 	} rows[] = {
-		{50 * MSS, 50 * MSS, 100 * MSS, 1000000000, JOIN_BEFORE},
-		{0, 5 * MSS, 100 * MSS, 1000000000, JOIN_AFTER}, /* it has come, unseen there */
-		{0, 5 * MSS, 5 * MSS, 1000, JOIN_AFTER},	 /* nobody looked any more */
-		{0, 5 * MSS, 5 * MSS, 1000000000, JOIN_WHYS},	 /* it never came */
+		{50 * MSS, 50 * MSS, 100 * MSS, 1000000000, JOIN_BEFORE, false},
+		/* the first that was watched, and the one behind the last */
+		{10 * MSS + 1, 50 * MSS, 100 * MSS, 1000000000, JOIN_WHYS, false},
+		{10 * MSS + 2, 50 * MSS, 100 * MSS, 1000000000, JOIN_BEFORE, false},
+		{0, 10 * MSS + 1, 100 * MSS, 1000000000, JOIN_AFTER, false},
+		{0, 10 * MSS + 1, 5 * MSS, 1000000000, JOIN_WHYS, true},
+		{0, 5 * MSS, 10 * MSS + 1, 1000000000, JOIN_WHYS, false},
+		{0, 5 * MSS, 10 * MSS + 2, 1000000000, JOIN_AFTER, false},
+		{0, 5 * MSS, 100 * MSS, 1000000000, JOIN_AFTER,
+		 false},					     /* it has come, unseen there */
+		{0, 5 * MSS, 5 * MSS, 1000, JOIN_AFTER, false},	     /* nobody looked any more */
+		{0, 5 * MSS, 5 * MSS, 1000000000, JOIN_WHYS, false}, /* it never came */
 		/* sent after 1 ms; the clocks may differ by 100 ms */
-		{0, 5 * MSS, 5 * MSS, 101000000, JOIN_AFTER},
-		{0, 5 * MSS, 5 * MSS, 101000001, JOIN_WHYS},
+		{0, 5 * MSS, 5 * MSS, 101000000, JOIN_AFTER, false},
+		{0, 5 * MSS, 5 * MSS, 101000001, JOIN_WHYS, false},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -297,6 +454,8 @@ CASE(what_was_not_watched)
 		to->next = to->first + (uint64_t)rows[i].bytes;
 		s.host[1].ended_ns = rows[i].ended_ns;
 		resends(&s, 10);
+		if (rows[i].stayed)
+			note(&s, 0, TRAIL_DROPPED, 10, STAGE_NETFILTER);
 		joins(&s);
 		assert_int_equal(s.sum.wire[0][1], rows[i].why == JOIN_WHYS);
 		if (rows[i].why != JOIN_WHYS)
@@ -335,6 +494,32 @@ CASE(some_went_by)
 	assert_int_equal(s.sum.undecided[JOIN_UNSEEN], 1);
 	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1); /* that is seen */
 	ends(&s);
+}
+
+/* But not what is passed over where nobody has got anything yet, whatever the numbers there are. */
+CASE(behind_what_has_come)
+{
+	for (unsigned late = 0; late < 2; late++) {
+		const uint64_t shift = late ? 1ULL << 32 : 0;
+		struct scene s = begun(2);
+
+		for (unsigned host = 0; host < 2; host++) {
+			struct trail_flow *f = trail_flow(s.host[host].trail, 0);
+
+			f->begun = !late;
+			f->first += host ? shift : 0;
+			f->next = f->first + 100 * MSS;
+			f->acked = host ? 0 : f->first + 1 + 20 * MSS;
+		}
+		note(&s, 1, TRAIL_HOLE, 20, 0);
+		resends(&s, 1);
+		note(&s, 1, TRAIL_HOLE, 1, 0);
+		comes_again(&s, 1, 1);
+		joins(&s);
+		assert_int_equal(s.sum.undecided[JOIN_UNSEEN], 0);
+		assert_int_equal(s.sum.wire[0][1], 1);
+		ends(&s);
+	}
 }
 
 /* Nothing is concluded from what a host with losses of its own does not report. */
@@ -395,33 +580,61 @@ CASE(numbers_of_flows_that_were_there)
 		resends(&s, 1);
 		note(&s, 1, TRAIL_HOLE, 1, 0);
 		comes_again(&s, 1, 1);
+		resends(&s, 3);
+		comes_again(&s, 1, 3);
 		joins(&s);
 		assert_int_equal(s.sum.wire[0][1],
 				 rows[i].why == JOIN_WHYS &&
 					 (uint32_t)rows[i].here == (uint32_t)rows[i].there);
 		assert_int_equal(s.flow.n, rows[i].why == JOIN_WHYS);
 		if (rows[i].why != JOIN_WHYS) {
-			assert_int_equal(s.sum.undecided[rows[i].why], 1);
+			assert_int_equal(s.sum.undecided[rows[i].why], 2);
 			assert_int_equal(s.flow.unjoined, rows[i].why);
 		}
 		ends(&s);
 	}
 }
 
+/* By NAT: one end keeps its name, and the first number is the same. */
 CASE(a_flow_that_is_renamed)
 {
-	for (unsigned how = 0; how < 3; how++) { /* the source, the destination, both */
-		struct scene s = begun(2);
-		struct watch_flow *key = &trail_flow(s.host[1].trail, 0)->key;
+	static const struct {
+		struct trail_flow to; /* what is added to that of the receiver */
+		bool late;	      /* the sender's was there before */
+		bool joined;
+	} rows[] = {
+		{.to = {.key.src[3] = 9}, .joined = true},
+		{.to = {.key.src_port = 9}, .joined = true},
+		{.to = {.key.src[3] = 9, .key.src_port = 9}, .joined = true},
+		{.to = {.key.dst[3] = 9}, .joined = true},
+		{.to = {.key.dst_port = 9}, .joined = true},
+		{.to = {.key.dst[3] = 9, .key.dst_port = 9}, .joined = true},
+		{.to = {.key.src[3] = 9, .key.dst[3] = 9}},
+		{.to = {.key.src_port = 9, .key.dst_port = 9}},
+		{.to = {.key.src[3] = 9, .key.dst_port = 9}},
+		{.to = {.key.src_port = 9, .key.dst[3] = 9}},
+		{.to = {.key.src[3] = 9, .key.family = 8}},
+		{.to = {.key.src[3] = 9, .first = 1}},
+		{.to = {.key.src[3] = 9, .begun = true}}, /* not in its beginning */
+		{.to = {.key.src[3] = 9}, .late = true},
+	};
 
-		if (how != 1)
-			key->src[3] = 9;
-		if (how != 0)
-			key->dst_port = 99;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct scene s = begun(2);
+		struct trail_flow *x = trail_flow(s.host[1].trail, 0);
+
+		x->key.src[3] ^= rows[i].to.key.src[3];
+		x->key.dst[3] ^= rows[i].to.key.dst[3];
+		x->key.src_port ^= rows[i].to.key.src_port;
+		x->key.dst_port ^= rows[i].to.key.dst_port;
+		x->key.family ^= rows[i].to.key.family;
+		x->first += rows[i].to.first;
+		x->begun ^= rows[i].to.begun;
+		trail_flow(s.host[0].trail, 0)->begun = !rows[i].late;
 		resends(&s, 1);
 		joins(&s);
-		assert_int_equal(s.sum.wire[0][1], how < 2);
-		assert_int_equal(s.sum.undecided[JOIN_ELSEWHERE], how == 2);
+		assert_int_equal(s.sum.wire[0][1], rows[i].joined);
+		assert_int_equal(s.sum.undecided[JOIN_ELSEWHERE], !rows[i].joined);
 		ends(&s);
 	}
 }
@@ -444,6 +657,24 @@ CASE(lists_that_are_made_to_last)
 	assert_int_equal(s.sum.segments, 2 * TRAIL_RANGES);
 	assert_int_equal(undecided(&s), s.sum.segments);
 	assert_true(s.sum.undecided[JOIN_FULL] > TRAIL_RANGES);
+	ends(&s);
+}
+
+/* Where a number stands is searched for, not walked to. */
+CASE(long_lists_of_short_ranges)
+{
+	struct scene s = begun(2);
+
+	for (unsigned i = 0; i < TRAIL_RANGES; i++) {
+		struct trail_range range = {.from = ISN + 1 + i, .to = ISN + 2 + i};
+
+		trail_add(s.host[0].trail, &range);
+		range.what = TRAIL_AGAIN;
+		trail_add(s.host[1].trail, &range);
+	}
+	joins(&s);
+	assert_int_equal(s.sum.segments, TRAIL_RANGES);
+	assert_int_equal(s.sum.undecided[JOIN_NO_EVENT], TRAIL_RANGES);
 	ends(&s);
 }
 
