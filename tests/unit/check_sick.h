@@ -94,7 +94,7 @@ static void rp_filter(struct host *h)
 static void flow_limit(struct host *h)
 {
 	move(h, "host", "softnet:cpu1:dropped", 50);
-	move(h, "host", "softnet:cpu1:flow_limit", 40);
+	move(h, "host", "softnet:cpu1:flow_limit", 50);
 }
 
 static void fragments(struct host *h)

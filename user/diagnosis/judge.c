@@ -91,16 +91,15 @@ uint64_t judge_softnet(const struct facts *f, const char *what, bool total)
 static int compare(const void *a, const void *b)
 {
 	const struct check_finding *x = a, *y = b;
+	int order = y->losing - x->losing;
 
-	if (x->losing != y->losing)
-		return y->losing - x->losing;
-	if (x->near != y->near)
-		return y->near - x->near;
-	if (x->finding.severity != y->finding.severity)
-		return (int)y->finding.severity - (int)x->finding.severity;
-	if (x->loss_pps != y->loss_pps)
-		return x->loss_pps < y->loss_pps ? 1 : -1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	if (!order)
+		order = y->near - x->near;
+	if (!order)
+		order = (int)y->finding.severity - (int)x->finding.severity;
+	if (!order)
+		order = (x->loss_pps < y->loss_pps) - (x->loss_pps > y->loss_pps);
+	return order ? order : (int)x->order - (int)y->order;
 }
 
 void judge(const struct facts *f, struct check_findings *out)

@@ -151,17 +151,17 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 			 const struct facts_link *link)
 {
 	const struct netdev_settings *s = &link->set;
-	double seconds = (double)f->window_ns * 1e-9;
-	double pps = seconds > 0 ? (double)link->rx_packets / seconds : 0;
+	double pps = f->window_ns ? (double)link->rx_packets * 1e9 / (double)f->window_ns : 0;
 	double filled = ring_filled(link, pps, s->coalesce.rx_usecs);
-	const struct facts_cpu *worst = NULL;
+	const struct facts_cpu *worst = &f->cpus.at[0];
 	struct binds b = {};
 
+	if (!pps)
+		return;
 	bind_text(&b, "ifname", link->dev.link.ifname);
 	bind_count(&b, "ring", s->ring.rx);
 	bind_rate(&b, "arrival", pps);
-	if (pps > 0)
-		bind_time(&b, "ring_time", (uint64_t)(s->ring.rx * queues_of(link) / pps * 1e9));
+	bind_time(&b, "ring_time", (uint64_t)(s->ring.rx * queues_of(link) / pps * 1e9));
 	if (s->coalesce.known && !s->coalesce.adaptive_rx && filled >= 0.5) {
 		bind_count(&b, "rx_usecs", s->coalesce.rx_usecs);
 		/* At most an eighth of the ring. */
@@ -171,11 +171,11 @@ static void judge_delays(const struct facts *f, struct check_findings *out,
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
 
-		if (cpu->online && (!worst || cpu->idle_latency_us > worst->idle_latency_us))
+		if (cpu->online && cpu->idle_latency_us > worst->idle_latency_us)
 			worst = cpu;
 	}
-	filled = worst ? ring_filled(link, pps, worst->idle_latency_us) : 0;
-	if (!worst || filled < 0.5)
+	filled = ring_filled(link, pps, worst->idle_latency_us);
+	if (filled < 0.5)
 		return;
 	bind_text(&b, "idle_state", worst->idle_state);
 	bind_count(&b, "latency", worst->idle_latency_us);

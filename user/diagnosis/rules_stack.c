@@ -154,16 +154,16 @@ static void judge_rules(const struct facts *f, struct check_findings *out)
 {
 	for (unsigned i = 0; i < f->n_rules; i++) {
 		const struct nft_rule *r = &f->rule[i];
-		char text[440], chain[2 * NFT_NAME + 16];
+		char rule[416], text[440], chain[2 * NFT_NAME + 16];
 		struct finding_facts facts = {
 			.rules = text,
 			.rule_chain = chain,
 			.window_ns = f->rules_ns,
 		};
 
-		nft_rule_text(r, text, sizeof(text));
-		if (f->port && !r->dport)
-			strncat(text, ", of any port", sizeof(text) - strlen(text) - 1);
+		nft_rule_text(r, rule, sizeof(rule));
+		snprintf(text, sizeof(text), "%s%s", rule,
+			 f->port && !r->dport ? ", of any port" : "");
 		snprintf(chain, sizeof(chain), "%s %s %s", r->family, r->table, r->chain);
 		judge_loss(out, f, STAGE_NETFILTER,
 			   (struct about){CHECK_NAMESPACE, NULL, r->packets}, &facts);

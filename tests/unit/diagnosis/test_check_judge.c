@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* From facts to findings: what is none, ranks, and what is said of readers and CPUs. */
 
+#include <linux/if_link.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -30,17 +31,22 @@ CASE(nothing_without_evidence)
 	move(h, "host", "softnet:cpu1:dropped", 0);
 	move(h, "here", "Udp:RcvbufErrors", 0);
 	move(h, "here", "eth1:qdisc:drops", 0);
+	move(h, "here", "eth1:qdisc:clsact", 0);
+	move(h, "host", "softnet:cpu4:dropped", 50);	  /* there are four */
 	move(h, "host", "softnet:cpu0:time_squeeze", 50); /* no loss by itself */
-	h->f.cpus.at[0].mhz = 800;			  /* an idle CPU is slow */
+	h->f.link[1].n_losses = 1;			  /* behind the last */
+	h->f.link[1].loss[0] = (struct link_loss){.cause = NIC_RING, .class = NIC_LOSS, .lost = 9};
+	h->f.cpus.at[0].mhz = 800; /* an idle CPU is slow */
 	h->f.link[0].set.ring.rx = 64;
 	h->f.socks.at[0].drops = 99999;
 	judge_host(h, &list);
 	assert_int_equal(list.n, 0);
-	assert_int_equal(list.n_history, 4);
-	for (unsigned i = 0; i < 4; i++)
+	assert_int_equal(list.n_history, 5);
+	for (unsigned i = 0; i < 5; i++)
 		stages |= 1ULL << list.history[i].stage;
 	assert_int_equal(stages, 1ULL << STAGE_IP_ROUTE | 1ULL << STAGE_BACKLOG |
-					 1ULL << STAGE_RCVBUF | 1ULL << STAGE_QDISC);
+					 1ULL << STAGE_RCVBUF | 1ULL << STAGE_QDISC |
+					 1ULL << STAGE_TC_INGRESS);
 	end(h, &list);
 }
 
@@ -373,6 +379,243 @@ static void larger_port(struct host *h, int step)
 	}
 	strcpy(h->f.link[0].master_name, "br0");
 	h->f.n_links = 3;
+	h->f.link[3] = h->f.link[0];
+	h->f.link[3].dev.link.mtu = 9000;
+}
+
+static void another_bridge(struct host *h, int step)
+{
+	larger_port(h, 1);
+	h->f.link[2].dev.link.master = 8 - (unsigned)step;
+}
+
+static void no_bridge(struct host *h, int step)
+{
+	larger_port(h, 1);
+	h->f.link[2].dev.link.bridge_port = step;
+}
+
+/* Of several conditions the one that is missing at first. */
+
+static void xdp_attached(struct host *h, int step)
+{
+	struct facts_link *l = &h->f.link[0];
+
+	l->dev.link.xdp_attached = step ? XDP_ATTACHED_SKB : XDP_ATTACHED_DRV;
+	l->features_known = l->native_xdp = true;
+}
+
+static void xdp_known(struct host *h, int step)
+{
+	xdp_attached(h, 1);
+	h->f.link[0].features_known = step;
+}
+
+static void xdp_native(struct host *h, int step)
+{
+	xdp_attached(h, 1);
+	h->f.link[0].native_xdp = step;
+}
+
+static void rfs_known(struct host *h, int step)
+{
+	h->f.link[0].rps_flow_cnt = 2048;
+	h->f.stack.flow_entries_known = step;
+}
+
+static void rfs_entries(struct host *h, int step)
+{
+	h->f.link[0].rps_flow_cnt = 2048;
+	h->f.stack.flow_entries = !step;
+}
+
+static void coalescing_known(struct host *h, int step)
+{
+	coalescing(h, 1);
+	h->f.link[0].set.coalesce.known = step;
+}
+
+static void coalescing_fixed(struct host *h, int step)
+{
+	coalescing(h, 1);
+	h->f.link[0].set.coalesce.adaptive_rx = !step;
+}
+
+static void time_passed(struct host *h, int step)
+{
+	coalescing(h, 1);
+	h->f.window_ns = step ? 1000000000 : 0;
+}
+
+static void packets_came(struct host *h, int step)
+{
+	coalescing(h, 1);
+	h->f.link[0].rx_packets *= (unsigned)step;
+}
+
+static void sleeps_online(struct host *h, int step)
+{
+	sleep_state(h, 1);
+	h->f.cpus.at[2].online = step;
+}
+
+static void slow_online(struct host *h, int step)
+{
+	slow_clock(h, 1);
+	h->f.cpus.at[2].online = step;
+}
+
+static void slow_by_governor(struct host *h, int step)
+{
+	slow_clock(h, 1);
+	if (!step)
+		h->f.cpus.at[2].governor[0] = '\0';
+}
+
+static void slow_by_clock(struct host *h, int step)
+{
+	slow_clock(h, 1);
+	h->f.cpus.at[2].mhz *= (unsigned)step; /* not known */
+}
+
+static void slow_for_readers(struct host *h, int step)
+{
+	h->f.cpus.at[2].mhz = 800;
+	move(h, "here", "Udp:RcvbufErrors", (unsigned)step);
+}
+
+static void slow_for_readers6(struct host *h, int step)
+{
+	h->f.cpus.at[2].mhz = 800;
+	move(h, "here", "Udp6RcvbufErrors", (unsigned)step);
+}
+
+static void queues_known(struct host *h, int step)
+{
+	busy(h);
+	h->f.link[0].set.channels.combined = 1;
+	h->f.link[0].set.channels.known = step;
+}
+
+static void queues_in_use(struct host *h, int step)
+{
+	busy(h);
+	h->f.link[0].set.channels.combined = (unsigned)step; /* 0: another kind has them */
+}
+
+static void rss_known(struct host *h, int step)
+{
+	busy(h);
+	h->f.link[0].set.rss.used = 1;
+	h->f.link[0].set.rss.known = step;
+}
+
+static void rss_of_queues(struct host *h, int step)
+{
+	rss_known(h, 1);
+	h->f.link[0].set.channels.known = step;
+}
+
+static void one_queue_of(struct host *h, const char *rps)
+{
+	busy(h);
+	h->f.link[0].n_irqs = 1;
+	h->f.link[0].set.channels.combined = h->f.link[0].set.channels.combined_max = 1;
+	h->f.link[0].set.rss.known = false;
+	strcpy(h->f.link[0].rps_cpus, rps);
+}
+
+static void rps_unset(struct host *h, int step)
+{
+	one_queue_of(h, step ? "00000000,00000000" : "00000000,00000002");
+}
+
+static void rps_known(struct host *h, int step)
+{
+	one_queue_of(h, step ? "0" : "");
+}
+
+static void rps_of_two_queues(struct host *h, int step)
+{
+	one_queue_of(h, "0");
+	h->f.link[0].set.channels.combined = h->f.link[0].set.channels.combined_max =
+		2 - (unsigned)step;
+}
+
+static void idle_ticked(struct host *h, int step)
+{
+	idle_cpu(h, 1);
+	h->f.cpus.at[2].ticked = step;
+}
+
+static void short_pfifo(struct host *h, int step)
+{
+	strcpy(h->f.link[0].qdisc, step ? "pfifo limit 500" : "pfifo limit 500 and more");
+	move(h, "here", "eth1:qdisc:drops", 5);
+}
+
+static void process_asked_for(struct host *h, int step)
+{
+	h->f.pid = 77 * !step;
+	move(h, "here", "Udp:RcvbufErrors", 50); /* of whom is not known */
+}
+
+static void port_asked_for(struct host *h, int step)
+{
+	h->f.port = 5001 * !step;
+	move(h, "here", "Udp:RcvbufErrors", 50);
+}
+
+static void port_beyond_list(struct host *h, int step)
+{
+	h->f.port = 9;
+	h->f.socks.n = 0;
+	h->f.socks.more = !step;
+}
+
+static void small_by_default(struct host *h, int step)
+{
+	sock_at(h, 4096, 500);
+	h->f.stack.rmem_default = step ? 4096 : 8192; /* the program's own choice */
+}
+
+static void sndbuf_limit(struct host *h, int step)
+{
+	h->f.stack.wmem_max = (16 << 20) + 1 - step;
+	h->f.socks.at[0].sndbuf = 2 * h->f.stack.wmem_max;
+	move(h, "here", "Udp:SndbufErrors", 5);
+}
+
+static void sndbuf_by_default(struct host *h, int step)
+{
+	h->f.stack.wmem_default = 4608;
+	h->f.socks.at[0].sndbuf = step ? 4608 : 9216;
+	move(h, "here", "Udp:SndbufErrors", 5);
+}
+
+static void sndbuf_known(struct host *h, int step)
+{
+	h->f.stack.wmem_default = h->f.socks.at[0].sndbuf = 4608 * (unsigned)step;
+	move(h, "here", "Udp:SndbufErrors", 5);
+}
+
+static void sndbuf_in_list(struct host *h, int step)
+{
+	h->f.socks.at[1].sndbuf = 2 * 212992;
+	h->f.socks.n += (unsigned)step;
+	move(h, "here", "Udp:SndbufErrors", 5);
+}
+
+static void backlog_of_before(struct host *h, int step)
+{
+	move(h, "host", "softnet:cpu1:dropped", !step);
+	move(h, "here", "Udp:SndbufErrors", 5);
+}
+
+static void no_entries(struct host *h, int step)
+{
+	h->f.stack.before.conntrack_clashes = 5;
+	h->f.stack.after.conntrack_clashes = 5 + (unsigned)step;
 }
 
 CASE(bounds)
@@ -404,6 +647,42 @@ CASE(bounds)
 		{"udp-mem-cgroup", uncounted, false},
 		{"qdisc", queue_of_one, true},
 		{"mtu-mismatch", larger_port, false},
+		{"mtu-mismatch", another_bridge, false},
+		{"mtu-mismatch", no_bridge, false},
+		{"xdp-generic", xdp_attached, false},
+		{"xdp-generic", xdp_known, false},
+		{"xdp-generic", xdp_native, false},
+		{"rfs-half", rfs_known, false},
+		{"rfs-half", rfs_entries, false},
+		{"nic-coalesce", coalescing_known, false},
+		{"nic-coalesce", coalescing_fixed, false},
+		{"nic-coalesce", time_passed, false},
+		{"nic-coalesce", packets_came, false},
+		{"cpu-idle", sleeps_online, false},
+		{"cpu-governor", slow_online, false},
+		{"cpu-governor", slow_by_governor, false},
+		{"cpu-governor", slow_by_clock, false},
+		{"cpu-governor", slow_for_readers, false},
+		{"cpu-governor", slow_for_readers6, false},
+		{"nic-queues", queues_known, false},
+		{"nic-queues", queues_in_use, false},
+		{"nic-rss", rss_known, false},
+		{"nic-rss", rss_of_queues, false},
+		{"nic-rps", rps_unset, false},
+		{"nic-rps", rps_known, false},
+		{"nic-rps", rps_of_two_queues, false},
+		{"nic-irq", idle_ticked, false},
+		{"qdisc", short_pfifo, true},
+		{"rcvbuf", process_asked_for, false},
+		{"rcvbuf", port_asked_for, false},
+		{"port-closed", port_beyond_list, false},
+		{"rcvbuf-default", small_by_default, false},
+		{"sndbuf", sndbuf_limit, true},
+		{"sndbuf", sndbuf_by_default, true},
+		{"sndbuf", sndbuf_known, true},
+		{"sndbuf", sndbuf_in_list, true},
+		{"sndbuf", backlog_of_before, false},
+		{"netfilter-clash", no_entries, false},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -454,6 +733,8 @@ CASE(lost_by_closed)
 		move(h, "here", "Udp6RcvbufErrors", 50 + more);
 		judge_host(h, &list);
 		assert_int_equal(list.n, 2 + more - 10);
+		if (more == 11)
+			assert_float_equal(list.at[2].loss_pps, 11, 1e-9);
 		end(h, &list);
 	}
 }
@@ -598,6 +879,126 @@ CASE(many_owners)
 	end(h, &list);
 }
 
+CASE(owners_that_are_named)
+{
+	static const struct {
+		unsigned taps;
+		pid_t pid[3];
+		const char *evidence;
+	} rows[] = {
+		{1, {5, 6, 0}, "1 open: tcpdump (5)"},
+		{2, {5, 6, 7}, "2 open: tcpdump (5), tcpdump (6)"},
+		{3, {5, 5, 7}, "3 open: tcpdump (5), tcpdump (7)"},
+		{1, {0, 6, 0}, "1 open"},
+		{FACTS_TAPS + 1, {5, 0, 0}, "65 open: tcpdump (5)"},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct host *h = healthy_host();
+		struct check_findings list;
+
+		h->f.taps.taps = rows[i].taps;
+		for (unsigned k = 0; k < 3; k++)
+			h->f.taps.tap[k] =
+				(struct facts_owner){.pid = rows[i].pid[k], .process = "tcpdump"};
+		h->f.taps.raw[0] = (struct facts_owner){.pid = 8, .process = "agent"};
+		judge_host(h, &list);
+		assert_int_equal(list.n, 1);
+		assert_string_equal(list.at[0].finding.evidence, rows[i].evidence);
+		end(h, &list);
+	}
+}
+
+CASE(names_of_processes)
+{
+	static const struct {
+		struct facts_sock sock;
+		const char *name;
+	} rows[] = {
+		{{.pid = 7, .process = "reader"}, "reader (7)"},
+		{{.pid = 7, .holders = 3, .process = "reader"}, "reader (7)"},
+		{{.holders = 3}, "one of 3 processes"},
+		{{.pid = 0}, "an unknown process"},
+	};
+	char buf[PROCESS_SIZE];
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(judge_process(&rows[i].sock, buf), rows[i].name);
+}
+
+/* Of those that are alike the first is named. */
+CASE(first_of_equals)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	larger_port(h, 1);
+	strcpy(h->f.link[1].dev.link.ifname, "eth2");
+	strcpy(h->f.link[2].dev.link.ifname, "eth3");
+	h->f.link[1].dev.link.mtu = 1501;
+	h->f.link[0].rx_packets = 4000000;
+	h->f.cpus.at[1].idle_latency_us = h->f.cpus.at[2].idle_latency_us = 400;
+	strcpy(h->f.cpus.at[2].idle_state, "C9");
+	judge_host(h, &list);
+	assert_non_null(strstr(by_id(&list, "mtu-mismatch")->finding.text, "eth2"));
+	assert_non_null(strstr(by_id(&list, "cpu-idle")->finding.current, "C6"));
+	check_findings_free(&list);
+
+	busy(h); /* both of them */
+	h->f.link[0].rx_packets = 100000;
+	for (unsigned i = 0; i < 4; i++)
+		h->f.link[0].irq[i].fired = h->f.link[0].irq[i].most = 1;
+	h->f.link[1] = h->f.link[0];
+	strcpy(h->f.link[1].dev.link.ifname, "eth2");
+	h->f.n_links = 2;
+	judge_host(h, &list);
+	assert_string_equal(by_id(&list, "nic-irq")->subject, "eth1");
+	check_findings_free(&list);
+	for (unsigned i = 0; i < 8; i++)
+		h->f.link[i / 4].irq[i % 4].fired = h->f.link[i / 4].irq[i % 4].most = 0;
+	for (unsigned i = 0; i < 8; i++)
+		h->f.link[i / 4].irq[i % 4].cpu = -1;
+	judge_host(h, &list);
+	assert_string_equal(by_id(&list, "nic-irq")->subject, "eth1");
+	end(h, &list);
+}
+
+/* As sysfs writes it: 32 CPUs a word. */
+CASE(mask_of_many_cpus)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	one_queue_of(h, "0");
+	for (unsigned i = 4; i < 36; i++)
+		h->f.cpus.at[i] = h->f.cpus.at[3];
+	h->f.cpus.n = 36;
+	h->f.cpus.online = 34;
+	h->f.cpus.at[5].online = h->f.cpus.at[34].online = false;
+	judge_host(h, &list);
+	assert_string_equal(by_id(&list, "nic-rps")->changes[0].wanted, "b,ffffffde");
+	end(h, &list);
+}
+
+/* What came meanwhile to a socket that was not there all the time is no rate. */
+CASE(young_socket)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	slow_reader(h);
+	h->f.socks.at[0].young = true;
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "rcvbuf");
+	assert_null(strstr(list.at[0].finding.evidence, "packets/s"));
+	check_findings_free(&list);
+	h->f.socks.at[0].young = false;
+	h->f.window_ns = 0;
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "rcvbuf");
+	end(h, &list);
+}
+
 /* The drops of a socket are what moved most beside it; what InErrors has more is a filter's. */
 CASE(drops_of_a_socket)
 {
@@ -612,14 +1013,16 @@ CASE(drops_of_a_socket)
 		{3, 5, 4, 12, STAGE_UDP_MEM},	   {10, 0, 0, 5, STAGE_RCVBUF},
 		{2, 0, 10, 12, STAGE_UDP_CSUM},	   {0, 5, 5, 10, STAGE_UDP_CSUM},
 		{0, 0, 0, 4, STAGE_SOCKET_FILTER}, {5, 3, 0, 4, STAGE_RCVBUF},
-		{5, 0, 3, 4, STAGE_RCVBUF},
+		{5, 0, 3, 4, STAGE_RCVBUF},	   {0, 0, 0, 0, STAGE_RCVBUF},
 	};
 
-	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+
+	for (unsigned i = 0; i < 2 * n; i++) {
 		struct host *h = healthy_host();
 		struct check_findings list;
 
-		h->f.socks.at[0].lost = 60;
+		h->f.socks.at[0].lost = i / 2 < n - 1 ? 60 : 9; /* the last: too few to say so */
 		move(h, "here", i % 2 ? "Udp6RcvbufErrors" : "Udp:RcvbufErrors", rows[i / 2].full);
 		move(h, "here", i % 2 ? "Udp:MemErrors" : "Udp6MemErrors", rows[i / 2].memory);
 		move(h, "here", i % 2 ? "Udp6InCsumErrors" : "Udp:InCsumErrors",
@@ -664,7 +1067,25 @@ static void silent_with_a_full_queue(struct host *h)
 	move(h, "host", "ndisc_cache:unresolved_discards", 7);
 }
 
-static void three_links(struct host *h)
+static void silent_with_full_queues(struct host *h)
+{
+	silent(h);
+	move(h, "host", "arp_cache:unresolved_discards", 7);
+}
+
+static void silent_elsewhere(struct host *h)
+{
+	silent_with_a_full_queue(h);
+	strcpy(h->f.silent.netns, "red");
+}
+
+static void clashes(struct host *h)
+{
+	h->f.stack.before.conntrack_clashes = 3;
+	h->f.stack.after.conntrack_clashes = 10;
+}
+
+static void four_links(struct host *h)
 {
 	h->f.n_links = 3;
 	h->f.link[1] = h->f.link[2] = h->f.link[0];
@@ -674,11 +1095,15 @@ static void three_links(struct host *h)
 	strcpy(h->f.link[2].rp_filter, "1");
 	h->f.link[2].rx_packets++; /* and one that is not strict has as many */
 	h->f.link[0].rx_packets += 2;
+	h->f.link[3] = h->f.link[4] = h->f.link[2]; /* as busy, and one behind the last */
+	strcpy(h->f.link[3].dev.link.ifname, "eth4");
+	h->f.link[4].rx_packets++;
+	h->f.n_links++;
 }
 
 static void strict_and_busy(struct host *h)
 {
-	three_links(h);
+	four_links(h);
 	move(h, "here", "TcpExt:IPReversePathFilter", 7);
 }
 
@@ -690,7 +1115,7 @@ static void refused_at_one(struct host *h)
 
 static void inner_packets(struct host *h)
 {
-	three_links(h);
+	four_links(h);
 	h->f.link[1].dev.link.tunnel_port = 5001;
 	h->f.socks.at[0].lost = 7;
 	move(h, "here", "Udp:InCsumErrors", 7);
@@ -705,7 +1130,7 @@ static void sent_by_six(struct host *h)
 static void frames_refused(struct host *h)
 {
 	sent_by_six(h);
-	three_links(h);
+	four_links(h);
 	h->f.link[2].loss[0] = (struct link_loss){
 		.cause = NIC_SEND, .class = NIC_LOSS, .counter = "tx_dropped", .lost = 7};
 	h->f.link[2].n_losses = 1;
@@ -723,6 +1148,9 @@ CASE(counters_beside_each_other)
 		{answers_of_the_other, "ip-header", "", CHECK_NAMESPACE},
 		{silent, "neigh-failed", "", CHECK_NAMESPACE},
 		{silent_with_a_full_queue, "neigh-failed", "", CHECK_NAMESPACE},
+		{silent_with_full_queues, "neigh-failed", "", CHECK_NAMESPACE},
+		{silent_elsewhere, "neigh-failed", "", CHECK_HOST},
+		{clashes, "netfilter-clash", "", CHECK_NAMESPACE},
 		{strict_and_busy, "ip-rpfilter-unseen", "eth3", CHECK_NAMESPACE},
 		{refused_at_one, "ip-rpfilter-no-route", "eth2", CHECK_NAMESPACE},
 		{inner_packets, "udp-csum-tunnel", "port 5001", CHECK_SOCKET},
@@ -752,6 +1180,7 @@ CASE(several_namespaces)
 {
 	struct host *one = healthy_host(), *other = healthy_host();
 	struct check_findings all = {0}, list;
+	struct check_finding swapped;
 
 	ring(one);
 	tap(one);
@@ -773,6 +1202,11 @@ CASE(several_namespaces)
 	assert_string_equal(all.at[1].finding.id, "conntrack-near");
 	assert_string_equal(all.at[1].finding.netns, "red");
 	assert_string_equal(all.at[2].finding.netns, ""); /* two taps, in the order of finding */
+	assert_string_equal(all.at[3].finding.netns, "red");
+	swapped = all.at[2]; /* and not in the order of the list */
+	all.at[2] = all.at[3];
+	all.at[3] = swapped;
+	check_findings_sort(&all);
 	assert_string_equal(all.at[3].finding.netns, "red");
 	all.at[3].near = true; /* its own namespace asks */
 	check_findings_sort(&all);

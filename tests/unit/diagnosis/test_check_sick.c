@@ -98,10 +98,15 @@ static void crowd(struct host *h)
 		f->link[0].irq[i].cpu = 3; /* is not busy */
 	f->link[++f->n_links] = f->link[1];
 	strcpy(f->link[f->n_links].dev.link.ifname, "gone");
+	f->link[f->n_links].dev.link.tunnel_port = 5001;
+	f->link[f->n_links].n_losses = 1;
+	f->link[f->n_links].loss[0] = (struct link_loss){
+		.cause = NIC_SEND, .class = NIC_LOSS, .counter = "old", .lost = 9};
 	for (unsigned i = 0; i <= f->n_links; i++) {
 		struct facts_link *l = &f->link[i];
 
-		l->irq[l->n_irqs] = (struct facts_irq){.irq = 99, .fired = 50000, .most = 50000};
+		l->irq[l->n_irqs] =
+			(struct facts_irq){.irq = 99, .fired = 50000, .most = 50000, .name = "rx"};
 		l->loss[l->n_losses] = (struct link_loss){
 			.cause = NIC_DAMAGED, .class = NIC_LOSS, .counter = "old", .lost = 9};
 	}
@@ -116,6 +121,7 @@ static void crowd(struct host *h)
 	f->cpus.at[f->cpus.n] = (struct facts_cpu){.online = true,
 						   .ticked = true,
 						   .softirq = 0.99,
+						   .idle = 1,
 						   .idle_latency_us = 5000,
 						   .mhz = 800,
 						   .mhz_max = 3000,
@@ -154,6 +160,15 @@ CASE(sick_hosts)
 		if (sick[i].change) {
 			assert_string_equal(c->changes[0].name, sick[i].change);
 			assert_string_equal(c->changes[0].wanted, sick[i].wanted);
+		}
+		if (sick[i].lost) {
+			char moved[48], lost[48];
+
+			snprintf(moved, sizeof(moved), " +%u in 1.00 s", sick[i].lost);
+			snprintf(lost, sizeof(lost), "%u packets lost in 1.00 s", sick[i].lost);
+			if (!strstr(c->finding.evidence, moved) &&
+			    strncmp(c->finding.evidence, lost, strlen(lost)))
+				fail_msg("%u: %s", k, c->finding.evidence);
 		}
 		for (unsigned j = 0; j < finding_rows_n; j++)
 			shown[j] |= by_id(&list, finding_rows[j].id) != NULL;
