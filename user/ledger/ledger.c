@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "drops/noise.h"
 
 const char *const severity_names[] = {"info", "warning", "error"};
@@ -64,7 +65,7 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 		   raw->observer != OBSERVER_SOCKET_QUEUE;
 	struct ksym aux = {};
 
-	if (!xdp && raw->aux)
+	if (!xdp)
 		ksym_find(k, raw->aux, &aux);
 	/* It was freed as if used up: the drop site says what was lost. */
 	if (raw->observer == OBSERVER_CONSUME_SKB && consumed_judge(c->named.location, &c->verdict))
@@ -176,7 +177,7 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 	res->sent = t->attempted - t->refused;
 	res->delivered = t->delivered;
 	res->dropped = t->dropped;
-	res->in_flight = in_queues < t->unaccounted ? in_queues : t->unaccounted;
+	res->in_flight = smaller(in_queues, t->unaccounted);
 	res->unaccounted = t->unaccounted - res->in_flight;
 	res->impossible = t->impossible;
 	res->deliberate.gaps = t->left_out;

@@ -224,6 +224,10 @@ CASE_WITH(suppression_is_kept, open_fates, close_fates)
 	assert_int_equal(note(FATE_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
 	assert_int_equal(note(FATE_OPEN, 0, 1, 1), 0);
 	assert_int_equal(note(FATE_OPEN, SEEN_TX_DEVICE, 2, 2), 0); /* not at its device */
+	f.seen[at(3)] = SEEN_TX_DEVICE | SEEN_BRIDGE_IN;
+	assert_int_equal(note(FATE_OPEN, SEEN_TX_DEVICE | SEEN_ON_INIT, 3, 3), 0);
+	assert_int_equal(f.seen[at(3)], SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_ON_INIT);
+	f.seen[at(3)] = 0;
 	fold(3);
 	assert_int_equal(tally.unaccounted_on_init, 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
@@ -231,10 +235,12 @@ CASE_WITH(suppression_is_kept, open_fates, close_fates)
 
 CASE_WITH(nonsense_is_refused, open_fates, close_fates)
 {
-	const struct join_run stream = {STREAMS, 0, 0, FATE_DELIVERED, 0};
+	/* of no stream, with a number that would be its first */
+	const struct join_run stream = {STREAMS, -f.base, -f.base, FATE_DELIVERED, 0};
 
 	join_init(&j, &f, ignored, true);
 	assert_int_equal(join_run(&j, &stream), -EBADMSG);
+	assert_int_equal(note((enum fate)(FATE_GAP + 1), 0, 0, 0), -EBADMSG);
 	assert_int_equal(note(FATE_DELIVERED, 0, 5, 4), -EBADMSG);
 	assert_int_equal(note(FATE_DELIVERED, 0, 0, TRACE_PAGE_SIZE), -EBADMSG);
 	assert_int_equal(note(FATE_DELIVERED, 0, UINT64_MAX - 1, UINT64_MAX), -EBADMSG);
@@ -256,12 +262,15 @@ CASE_WITH(nonsense_is_refused, open_fates, close_fates)
 
 CASE_WITH(causes_may_be_too_many, open_fates, close_fates)
 {
-	uint8_t last = 0;
+	uint8_t last = 0, least = TRACE_CAUSE_FULL;
 
 	join_init(&j, &f, ignored, true);
-	for (unsigned i = 1; i < TRACE_CAUSE_FULL; i++)
+	for (unsigned i = 1; i < TRACE_CAUSE_FULL; i++) {
 		last = join_cause(&j, (uint8_t)i);
+		least = last < least ? last : least;
+	}
 	assert_int_equal(last, TRACE_CAUSE_FULL);
+	assert_int_equal(least, 128); /* below are those of this host */
 	assert_int_equal(join_cause(&j, TRACE_CAUSE_FULL), TRACE_CAUSE_FULL);
 	assert_int_equal(join_cause(&j, 1), JOIN_WIRE - 1);
 }

@@ -454,7 +454,7 @@ CASE_WITH(ends_of_all_tables, name_causes, NULL)
 	assert_int_equal(stage[0].memory, 640);
 	ledger.tally.missing[0] = 3;
 	ledger.tally.missing[TRACE_STREAMS - 1] = 5;
-	for (int e = 1; e <= RESULT_ERRNOS + 1; e++)
+	for (int e = 0; e <= RESULT_ERRNOS; e++)
 		ledger.tally.refused_by[e] = 1;
 	memset(&result, 0, sizeof(result));
 	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
@@ -464,6 +464,21 @@ CASE_WITH(ends_of_all_tables, name_causes, NULL)
 	assert_int_equal(result.arrivals.gaps.packets, 8);
 	assert_int_equal(result.arrivals.gaps.longest, 5);
 	assert_int_equal(result.n_refused_by, RESULT_ERRNOS); /* and not one more */
+	assert_int_equal(result.refused_by[0].error, 0);
+}
+
+/* What the table has behind its last cause is of an earlier naming. */
+CASE_WITH(behind_the_last_cause, name_causes, NULL)
+{
+	struct trace_count stage[STAGE_COUNT] = {};
+
+	ledger.n = FILTER - 1;
+	ledger.tally.cause[0][FILTER].packets = 9;
+	ledger_stages(&ledger, stage);
+	assert_int_equal(stage[STAGE_NETFILTER].events, 0);
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+	assert_int_equal(result.n_causes, 0);
+	assert_int_equal(result.stage[STAGE_NETFILTER].packets, 0);
 }
 
 /* Rows of stages that lost something, and rows that disagree; not what agrees on nothing. */
