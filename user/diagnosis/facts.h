@@ -308,6 +308,8 @@ struct stack_conntrack {
 
 /* Pages that UDP has, of the whole host. False: not known. */
 bool stack_udp_pages(const struct netns *ns, uint64_t *pages);
+/* /proc/net/stat/nf_conntrack. Pure. */
+struct stack_conntrack stack_conntrack_parse(const char *text);
 struct stack_conntrack stack_conntrack_read(const struct netns *ns);
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample);

@@ -15,7 +15,7 @@ bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, ch
 	bool read;
 
 	snprintf(path, sizeof(path), "class/net/%s/%s", ifname, file);
-	read = netns_sysfs(ns, path, NULL, buf, size) >= 0;
+	read = !netns_sysfs(ns, path, NULL, buf, size);
 	if (!read)
 		buf[0] = '\0';
 	return read;
@@ -31,12 +31,12 @@ static void read_rp_filter(const struct netns *ns, struct facts_link *link)
 		char path[96], text[16];
 
 		snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", names[i]);
-		if (netns_sysctl_read(ns, path, text, sizeof(text)) < 0 ||
+		if (netns_sysctl_read(ns, path, text, sizeof(text)) ||
 		    num_u64(text, 0, 2, &value[i]))
 			return;
 	}
 	snprintf(link->rp_filter, sizeof(link->rp_filter), "%u",
-		 (unsigned)(value[0] > value[1] ? value[0] : value[1]));
+		 (unsigned)larger(value[0], value[1]));
 }
 
 static bool feature(const struct netns *ns, const char *ifname, const char *name)
@@ -54,7 +54,7 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 
 	if (!strncmp(value, "default ", strlen("default ")))
 		value += strlen("default ");
-	if (sscanf(value, "%31s handle %*s%n", kind, &n) == 1 && n > 0)
+	if (sscanf(value, "%31s handle %*s%n", kind, &n) == 1 && n)
 		snprintf(link->qdisc, sizeof(link->qdisc), "%s%s", kind, value + n);
 	else
 		snprintf(link->qdisc, sizeof(link->qdisc), "%s", value);
@@ -65,7 +65,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	char text[16], value[JOURNAL_VALUE_SIZE];
 	const struct link_info *attrs = &link->dev.link;
 	struct link_info peer;
-	int ret, saved;
+	int ret;
 	uint64_t n;
 
 	memset(link, 0, sizeof(*link));
@@ -74,12 +74,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)
 		return ret;
-	saved = attrs->master ? netns_push(ns) : -1;
-	if (saved >= 0) {
-		if (!if_indextoname(attrs->master, link->master_name))
-			link->master_name[0] = '\0';
-		netns_pop(saved);
-	}
+	device_name(ns, attrs->master, link->master_name);
 	/* The other end of a veth may be in a namespace that we have no right to look into. */
 	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
 	    !link_read(ns, attrs->peer, attrs->peer_netnsid, &peer))

@@ -87,8 +87,9 @@ unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
 	if (!cgroup_of(root, pid, &at))
 		return 0;
 	do {
-		if (proc_read(root, text, sizeof(text), "%s/cpu.stat", at.dir + 1) < 0 ||
-		    !read_throttled(text, &ns[n]))
+		text[0] = '\0';
+		proc_read(root, text, sizeof(text), "%s/cpu.stat", at.dir + 1);
+		if (!read_throttled(text, &ns[n]))
 			break;
 	} while (++n < max && cgroup_up(&at));
 	return n;

@@ -83,11 +83,12 @@ static uint64_t sockstat(const char *file, const char *group, const char *word)
 	return found ? v : 0;
 }
 
-static uint64_t column(const char *file, const char *name, bool sum)
+/* Each CPU's line shows the whole table. */
+static uint64_t entries(const char *file)
 {
 	char *text = read_net(file);
 	uint64_t v;
-	bool found = text && procnet_column(text, strlen(text), name, sum, &v);
+	bool found = text && procnet_column(text, strlen(text), "entries", false, &v);
 
 	free(text);
 	return found ? v : 0;
@@ -115,7 +116,7 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	stack->flow_entries_known = netns_sysctl_numbers(host, "net/core/rps_sock_flow_entries",
 							 &stack->flow_entries, 1);
 	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", stack->flow_limit_cpus,
-			      sizeof(stack->flow_limit_cpus)) < 0)
+			      sizeof(stack->flow_limit_cpus)))
 		stack->flow_limit_cpus[0] = '\0';
 	netns_sysctl_numbers(host, "net/ipv4/udp_mem", stack->udp_mem, 3);
 	stack->neighbours_max[STACK_V4] = sysctl_number(host, "net/ipv4/neigh/default/gc_thresh3");
@@ -138,8 +139,8 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 	saved = netns_push(host);
 	if (saved < 0)
 		return;
-	stack->neighbours[STACK_V4] = column("stat/arp_cache", "entries", false);
-	stack->neighbours[STACK_V6] = column("stat/ndisc_cache", "entries", false);
+	stack->neighbours[STACK_V4] = entries("stat/arp_cache");
+	stack->neighbours[STACK_V6] = entries("stat/ndisc_cache");
 	netns_pop(saved);
 }
 
@@ -169,19 +170,25 @@ static uint64_t read_ovs(const struct netns *ns)
 	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_datapath, &lost) ? 0 : lost;
 }
 
-/* `drop` has both; a chain that is too long fails to be inserted without it. */
+struct stack_conntrack stack_conntrack_parse(const char *text)
+{
+	static const char *const names[] = {"drop", "insert_failed", "chaintoolong"};
+	uint64_t n[LENGTH(names)] = {}, clashes;
+
+	for (unsigned i = 0; i < LENGTH(names); i++)
+		procnet_column(text, strlen(text), names[i], true, &n[i]);
+	/* `drop` has both; a chain that is too long fails to be inserted without it */
+	clashes = smaller(n[1] - smaller(n[1], n[2]), n[0]);
+	return (struct stack_conntrack){.drops = n[0] - clashes, .clashes = clashes};
+}
+
 static struct stack_conntrack read_conntrack(void)
 {
-	const char *file = "stat/nf_conntrack";
-	const uint64_t drops = column(file, "drop", true);
-	const uint64_t failed = column(file, "insert_failed", true);
-	const uint64_t chains = column(file, "chaintoolong", true);
-	const uint64_t clashes = failed > chains ? failed - chains : 0;
+	char *text = read_net("stat/nf_conntrack");
+	struct stack_conntrack now = stack_conntrack_parse(text ? text : "");
 
-	return (struct stack_conntrack){
-		.drops = drops > clashes ? drops - clashes : 0,
-		.clashes = clashes < drops ? clashes : drops,
-	};
+	free(text);
+	return now;
 }
 
 struct stack_conntrack stack_conntrack_read(const struct netns *ns)
@@ -255,10 +262,8 @@ int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps 
 		free(text);
 	}
 	netns_pop(saved);
-	if (!t->taps && !t->raws)
-		return 0;
-	ret = facts_owners_find(o, t->tap, t->taps < FACTS_TAPS ? t->taps : FACTS_TAPS, 0);
+	ret = facts_owners_find(o, t->tap, (unsigned)smaller(t->taps, FACTS_TAPS), 0);
 	if (t->raws)
-		ret = facts_owners_find(o, t->raw, t->raws < FACTS_TAPS ? t->raws : FACTS_TAPS, 0);
+		ret = facts_owners_find(o, t->raw, (unsigned)smaller(t->raws, FACTS_TAPS), 0);
 	return ret;
 }

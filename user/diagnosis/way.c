@@ -25,8 +25,7 @@
 #define POLL_NS 10000000
 #define ENOUGH	64 /* packets seen, that one source may be called the most frequent of them */
 
-/* "": there is none */
-static void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
+void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE])
 {
 	int saved = netns_push(ns);
 

@@ -24,6 +24,9 @@ struct way_back {
 	char by[IF_NAMESIZE];	      /* by which the route leaves; "": there is no route */
 };
 
+/* The name of a device of `ns`; "": there is none. */
+void device_name(const struct netns *ns, unsigned ifindex, char name[IF_NAMESIZE]);
+
 /* Sets `by` from the routes of `ns`, for the source there. */
 void way_back_read(const struct netns *ns, struct way_back *back);
 

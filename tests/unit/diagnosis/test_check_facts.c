@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "base/num.h"
 #include "diagnosis/facts.h"
 
 /* A recorded file without the lines that describe it ("# "). To be freed. */
@@ -424,4 +425,247 @@ CASE(interface_that_is_asked_for)
 	assert_int_equal(facts.n_links, 1);
 	assert_true(facts.window_ns >= 1000000);
 	facts_free(&facts);
+}
+
+/* Where the list is full, one that loses or waits takes the place of one that does neither. */
+CASE(sockets_find_room)
+{
+	struct facts_socks *socks = calloc(1, sizeof(*socks));
+	const struct sockmem_row idle = {.port = 1}, loses = {.port = 2, .drops = 1},
+				 waits = {.port = 3, .rmem = 1};
+
+	facts_socks_add(socks, &idle);
+	facts_socks_add(socks, &loses);
+	facts_socks_add(socks, &waits);
+	facts_socks_add(socks, &idle);
+	while (socks->n < FACTS_SOCKS)
+		facts_socks_add(socks, &loses);
+	assert_int_equal(socks->more, 0);
+	facts_socks_add(socks, &idle);
+	assert_int_equal(socks->at[0].port, idle.port);
+	facts_socks_add(socks, &waits);
+	assert_int_equal(socks->at[0].port, waits.port);
+	facts_socks_add(socks, &loses);
+	for (unsigned i = 0; i < FACTS_SOCKS; i++)
+		assert_int_equal(socks->at[i].port, i % 2 || i > 2 ? loses.port : waits.port);
+	assert_false(socks->more_lose);
+	facts_socks_add(socks, &idle);
+	assert_false(socks->more_lose);
+	facts_socks_add(socks, &waits);
+	assert_true(socks->more_lose);
+	assert_int_equal(socks->more, 5);
+	assert_int_equal(socks->n, FACTS_SOCKS);
+	assert_int_equal(socks->all, FACTS_SOCKS + 5);
+	free(socks);
+}
+
+/* Whose first count is known has a rate, also where the lists could not hold all. */
+CASE(rates_of_sockets)
+{
+	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+
+	before->n = 1;
+	before->at[0] = (struct facts_sock){.inode = 7, .drops = 3, .queued = 9};
+	before->at[1] = (struct facts_sock){.inode = 8, .drops = 4}; /* not one of them */
+	after->n = 2;
+	after->at[0] = (struct facts_sock){.inode = 7, .drops = 5};
+	after->at[1] = (struct facts_sock){.inode = 8, .drops = 6};
+	for (unsigned full = 0; full < 2; full++) {
+		before->more_lose = full;
+		facts_socks_rates(before, after);
+		assert_int_equal(after->at[0].lost, 2);
+		assert_int_equal(after->at[0].queued_before, 9);
+		assert_false(after->at[0].young);
+		assert_int_equal(after->at[1].lost, full ? 0 : 6);
+		assert_int_equal(after->at[1].queued_before, 0);
+		assert_true(after->at[1].young);
+	}
+	free(before);
+	free(after);
+}
+
+/* Who is asked for alone is found, of the process that is asked for, and nobody else. */
+CASE(owners_of_one)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct facts_socks *socks = calloc(1, sizeof(*socks));
+	struct error err = {};
+	struct owners *o;
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	for (unsigned i = 0; i < FACTS_SOCKS; i++)
+		socks->at[i] = (struct facts_sock){.inode = i == 1 ? 0 : st.st_ino, .pid = 77};
+	socks->n = FACTS_SOCKS;
+	assert_int_equal(facts_holders_find(NULL, socks, 0), 0);
+	for (unsigned i = 0; i < FACTS_SOCKS; i++)
+		assert_int_equal(socks->at[i].pid, 0);
+	socks->n = 1;
+	socks->at[1].pid = 77;
+	assert_int_equal(owners_open(&o, NULL, &err), 0);
+	assert_int_equal(facts_holders_find(o, socks, getpid()), 0);
+	assert_int_equal(socks->at[0].pid, getpid());
+	assert_int_equal(socks->at[0].holders, 1);
+	assert_int_equal(socks->at[1].pid, 77);
+	/* known by now, and still no other's */
+	assert_int_equal(facts_holders_find(o, socks, getppid()), 0);
+	assert_int_equal(socks->at[0].pid, 0);
+	owners_close(o);
+	close(fd);
+	free(socks);
+}
+
+CASE(drops_of_connection_tracking)
+{
+	static const struct {
+		unsigned drop[2], failed[2], chains[2]; /* of two CPUs */
+		uint64_t drops, clashes;
+	} rows[] = {
+		{{0, 0}, {0, 0}, {0, 0}, 0, 0}, {{7, 0x20}, {0, 0}, {0, 0}, 39, 0},
+		{{7, 2}, {1, 3}, {0, 0}, 5, 4}, {{7, 2}, {2, 3}, {1, 2}, 7, 2},
+		{{7, 2}, {2, 3}, {3, 4}, 9, 0}, /* chains that are too long, alone */
+		{{1, 2}, {2, 3}, {0, 0}, 0, 3},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct stack_conntrack got;
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "entries drop insert_failed chaintoolong\n"
+			 "00000001 %08x %08x %08x\n00000001 %08x %08x %08x\n",
+			 rows[i].drop[0], rows[i].failed[0], rows[i].chains[0], rows[i].drop[1],
+			 rows[i].failed[1], rows[i].chains[1]);
+		got = stack_conntrack_parse(text);
+		assert_int_equal(got.drops, rows[i].drops);
+		assert_int_equal(got.clashes, rows[i].clashes);
+	}
+	assert_int_equal(stack_conntrack_parse("").drops, 0);
+}
+
+/* More than are listed are counted, of both kinds. */
+CASE(many_taps)
+{
+	struct facts_taps *t = calloc(1, sizeof(*t));
+
+	for (unsigned i = 0; i <= FACTS_TAPS; i++) {
+		facts_taps_parse(t, false, "ffff 3 3 0003 0 1 0 0 5\n");
+		facts_taps_parse(t, true,
+				 " 1: 00000000:0011 00000000:0000 07 00000000:00000000 "
+				 "00:00000000 00000000 0 0 6 2 0000000000000000 0\n");
+	}
+	assert_int_equal(t->taps, FACTS_TAPS + 1);
+	assert_int_equal(t->raws, FACTS_TAPS + 1);
+	for (unsigned i = 0; i < FACTS_TAPS; i++) {
+		assert_int_equal(t->tap[i].inode, 5);
+		assert_int_equal(t->raw[i].inode, 6);
+	}
+	free(t);
+}
+
+/* This process's own is named. */
+CASE(owner_of_a_tap)
+{
+	int own = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	struct facts_taps *t = calloc(1, sizeof(*t));
+	struct error err = {};
+	struct owners *o;
+	struct stat st;
+	pid_t found = 0;
+
+	if (own < 0)
+		skip();
+	assert_int_equal(fstat(own, &st), 0);
+	assert_int_equal(owners_open(&o, NULL, &err), 0);
+	assert_int_equal(facts_taps_read(NULL, o, t), 0);
+	for (unsigned i = 0; i < t->taps && i < FACTS_TAPS; i++)
+		found += t->tap[i].inode == st.st_ino ? t->tap[i].pid : 0;
+	assert_int_equal(found, t->taps > FACTS_TAPS && !found ? 0 : getpid());
+	owners_close(o);
+	close(own);
+	free(t);
+}
+
+/* Of one cause alone, and only what counts packets; what is behind the list is none of it. */
+CASE(lost_of_a_link)
+{
+	static const struct link_loss losses[] = {
+		{.cause = NIC_RING, .class = NIC_LOSS, .lost = 1},
+		{.cause = NIC_PORT, .class = NIC_LOSS, .lost = 2},
+		{.cause = NIC_RING, .class = NIC_BOUND, .lost = 4},
+		{.cause = NIC_RING, .class = NIC_EVENT, .lost = 8},
+		{.cause = NIC_RING, .class = NIC_TRAFFIC, .lost = 16},
+		{.cause = NIC_PORT, .class = NIC_EVENT, .lost = 32},
+		{.cause = NIC_RING, .class = NIC_LOSS, .lost = 64},
+	};
+	struct facts_link *link = calloc(1, sizeof(*link));
+
+	memcpy(link->loss, losses, sizeof(losses));
+	link->n_losses = LENGTH(losses) - 1;
+	assert_int_equal(facts_link_lost(link, NIC_RING), 1 + 4);
+	assert_int_equal(facts_link_lost(link, NIC_PORT), 2);
+	assert_int_equal(facts_link_lost(link, NIC_XDP), 0);
+	free(link);
+}
+
+/* Of a driver with very many queues those are summed that there is room for. */
+CASE(many_queues)
+{
+	struct counters_device before = {.driver = "igb"}, after = {.driver = "igb"};
+	struct facts_link *link = calloc(1, sizeof(*link));
+
+	for (unsigned i = 0; i < 300; i++) {
+		char name[NIC_NAME];
+
+		snprintf(name, sizeof(name), "rx_queue_%u_drops", i);
+		nic_sample_add(&before.nic, name, 0);
+		nic_sample_add(&after.nic, name, 1);
+	}
+	facts_link_rates(link, &before, &after);
+	assert_int_equal(link->n_losses, 1);
+	assert_int_equal(facts_link_lost(link, NIC_RING), 256);
+	nic_plan_free(after.plan);
+	nic_sample_free(&before.nic);
+	nic_sample_free(&after.nic);
+	free(link);
+}
+
+/* What is read of loopback, each beside another way to it. */
+CASE(settings_of_loopback)
+{
+	struct facts_link *link = calloc(1, sizeof(*link));
+	const struct {
+		const char *name;
+		const bool *is;
+	} features[] = {
+		{"rx-gro", &link->gro},
+		{"rx-gro-hw", &link->gro_hw},
+		{"rx-lro", &link->lro},
+		{"tx-generic-segmentation", &link->gso},
+		{"tx-udp-segmentation", &link->udp_gso},
+		{"rx-checksum", &link->rx_csum},
+	};
+	char text[128];
+
+	assert_int_equal(facts_link_read(NULL, "pl-none", link), -ENODEV);
+	assert_int_equal(facts_link_read(NULL, "lo", link), 0);
+	for (size_t i = 0; i < LENGTH(features); i++) {
+		bool on = false;
+
+		netdev_get_feature(NULL, "lo", features[i].name, &on);
+		assert_int_equal(*features[i].is, on);
+	}
+	assert_true(link->gso && !link->gro_hw);
+	assert_string_equal(link->master_name, "");
+	assert_int_equal(link->peer_mtu, 0);
+	assert_string_equal(link->qdisc, "noqueue");
+	assert_false(link->threaded || link->rps_flow_cnt);
+	assert_int_equal(link_sysfs(NULL, "lo", "queues/rx-0/rps_cpus", text, sizeof(text)),
+			 *link->rps_cpus != '\0');
+	assert_string_equal(link->rps_cpus, text);
+	assert_true(link_sysfs(NULL, "lo", "mtu", text, sizeof(text)));
+	assert_int_equal(atoi(text), link->dev.link.mtu);
+	assert_false(link_sysfs(NULL, "lo", "none", text, sizeof(text)));
+	assert_string_equal(text, "");
+	free(link);
 }

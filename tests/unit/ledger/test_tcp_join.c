@@ -12,7 +12,7 @@
 /* Hosts in the order of the way: the sender first. One flow, if none is named. */
 struct scene {
 	struct tcp_join_host host[4];
-	unsigned hosts;
+	unsigned hosts, sender;
 	uint64_t ms;
 	struct tcp_joint sum;
 	struct tcp_join_flow flow; /* the last one */
@@ -114,7 +114,7 @@ static void joins(struct scene *s)
 
 	s->lost = s->wire = s->not_lost = 0;
 	tcp_join_prepare(s->host, s->hosts);
-	tcp_join(s->host, s->hosts, 0, &s->sum, on_flow, s);
+	tcp_join(s->host, s->hosts, s->sender, &s->sum, on_flow, s);
 	for (unsigned i = 0; i < s->hosts; i++) {
 		for (unsigned k = 0; k < s->hosts; k++)
 			wire += s->sum.wire[i][k];
@@ -352,32 +352,43 @@ CASE(a_way_of_three)
 /* Dropped at one host, and of those that it let through another one is lost behind it. */
 CASE(what_is_let_through)
 {
-	struct scene s = begun(3);
+	for (unsigned stayed = 0; stayed < 2; stayed++) { /* at its sender */
+		struct scene s = begun(3);
 
-	for (unsigned i = 0; i < 2; i++) {
-		resends(&s, 1);
-		comes_again(&s, 1, 1);
+		for (unsigned i = 0; i < 2; i++) {
+			resends(&s, 1);
+			if (!stayed || !i)
+				comes_again(&s, 1, 1);
+		}
+		if (stayed)
+			note(&s, 0, TRAIL_DROPPED, 1, STAGE_NETFILTER);
+		note(&s, 1, TRAIL_DROPPED, 1, STAGE_NETFILTER);
+		note(&s, 2, TRAIL_HOLE, 1, 0);
+		comes_again(&s, 2, 1);
+		joins(&s);
+		assert_int_equal(s.sum.wire[0][1], 0);
+		assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1);
+		assert_int_equal(s.sum.wire[1][2], !stayed);
+		ends(&s);
 	}
-	note(&s, 1, TRAIL_DROPPED, 1, STAGE_NETFILTER);
-	note(&s, 2, TRAIL_HOLE, 1, 0);
-	comes_again(&s, 2, 1);
-	joins(&s);
-	assert_int_equal(s.sum.wire[0][1], 0);
-	assert_int_equal(s.sum.lost[1][STAGE_NETFILTER], 1);
-	assert_int_equal(s.sum.wire[1][2], 1);
-	ends(&s);
 }
 
 /* Two that are as far away are passed in the order of the list. */
 CASE(as_far_away)
 {
+	static const unsigned way[] = {1, 2, 0};
 	struct scene s = begun(4);
+	struct tcp_join_host last = s.host[3];
 
 	trail_flow(s.host[2].trail, 0)->ttl++;
 	resends(&s, 1);
+	s.host[3] = s.host[0];
+	s.host[0] = last;
+	s.sender = 3;
 	joins(&s);
+	assert_int_equal(s.flow.n, 3);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(s.flow.way[i].host, i + 1);
+		assert_int_equal(s.flow.way[i].host, way[i]);
 	ends(&s);
 }
 
