@@ -612,6 +612,7 @@ static void close_both(void)
 	assert_int_equal(site_stop_receiving(&s, &err), 0);
 	assert_int_equal(site_stop_receiving(&s, &err), 0); /* it has */
 	site_status(&s, &st);
+	assert_int_equal(st.in_socket, 0);
 	site_next(&s, next);
 	site_prepare(&s, next);
 	site_fold(&s, next, NULL);
@@ -713,6 +714,35 @@ CASE(closed_unseen)
 	assert_int_equal(res.unaccounted, 0);
 	site_close(&s);
 	close(other);
+}
+
+/* What the reader has not come to when time is over waits in its socket, and is not lost. */
+CASE(not_read_in_time)
+{
+	const struct kind k = {.name = "waits", .ends = LAB};
+	uint64_t next[TRACE_STREAMS] = {};
+	struct site_status st;
+	struct error err = {};
+
+	memset(&res, 0, sizeof(res));
+	assert_int_equal(open_kind(&k), 0);
+	receiver_close(s.receiver);
+	s.receiver_config.paused = true;
+	assert_int_equal(receiver_open(&s.receiver, &s.receiver_config, &err), 0);
+	start();
+	s.fx.reader = READER_NEVER; /* it is not to go on */
+	stop_sending();
+	s.fx.reader = READER_NORMAL;
+	assert_int_equal(site_stop_receiving(&s, &err), 0);
+	site_status(&s, &st);
+	assert_int_equal(st.in_socket, COUNT);
+	site_next(&s, next);
+	site_prepare(&s, next);
+	site_fold(&s, next, NULL);
+	site_ledger(&s, st.in_queues, &res);
+	assert_int_equal(res.in_flight, COUNT);
+	assert_int_equal(res.dropped + res.delivered + res.unaccounted, 0);
+	site_close(&s);
 }
 
 /* What waits in queues of the kernel is not idle, and is in flight. */

@@ -135,7 +135,7 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 
 	if (a->negative)
 		return "packets arrived before they were sent: the clocks of both ends differ";
-	if (!l->measured || (l->min < DELAY_DOUBT_NS && l->max < DELAY_DOUBT_NS))
+	if (!l->measured || l->max < DELAY_DOUBT_NS)
 		return NULL;
 	if (l->min < DELAY_DOUBT_NS)
 		return "some delays are above 10 s: either a clock was set meanwhile, or packets "
@@ -353,8 +353,6 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 	struct fates_run run = {.visitor = visitor, .slot = slot};
 	uint64_t number = f->tail[slot];
 
-	if (upto <= number)
-		return;
 	while (number < upto) {
 		size_t i = fates_index(f, slot, number);
 		uint64_t n = number - f->base;
@@ -385,35 +383,34 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 			empty_byte(f->failed, i);
 		number++;
 	}
-	end_run(&run, upto - f->base);
-	f->tail[slot] = upto;
+	end_run(&run, number - f->base);
+	f->tail[slot] = number;
 }
 
 uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
 			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
 			  const void *arg)
 {
-	uint64_t number = from < f->tail[slot] ? f->tail[slot] : from;
+	uint64_t number = larger(from, f->tail[slot]);
 
 	while (number < upto) {
 		size_t i = fates_index(f, slot, number);
 
-		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i))
+		if (!(i % EIGHT) && all_delivered(f, i))
 			number += EIGHT;
 		else if (fate_of(f, i, ignored) != FATE_OPEN || rests(arg, f->seen[i]))
 			number++;
 		else
 			break;
 	}
-	return number;
+	return smaller(number, upto);
 }
 
 uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most)
 {
-	uint64_t end = f->tail[slot] + f->window, highest = from;
+	uint64_t end = larger(f->tail[slot] + f->window, from), highest = from;
 
-	if (end > from && end - from > most)
-		end = from + most;
+	end = from + smaller(end - from, most);
 	for (uint64_t number = from; number < end;) {
 		size_t i = fates_index(f, slot, number);
 

@@ -180,7 +180,7 @@ void site_status(const struct site *s, struct site_status *st)
 	/* the devices that packets are sent by on this host */
 	const struct lab_port *port[] = {
 		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
-	unsigned n = !s->sender || !s->lab.tx.ifindex ? 0 : lab_ports(&s->lab) > 2 ? 2 : 1;
+	unsigned n = s->sender && s->lab.tx.ifindex ? lab_ports(&s->lab) / 2 : 0;
 	struct link_qdisc qdisc;
 
 	*st = (struct site_status){
@@ -359,10 +359,8 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
 	f->l3_arg = s;
 	for (unsigned t = 0; t < f->streams; t++) {
-		uint64_t number = f->base + upto[t];
+		uint64_t number = larger(f->base + upto[t], f->tail[t]);
 
-		if (number <= f->tail[t])
-			continue;
 		if (s->traced)
 			drops_set_tail(s->tracer.drops, t, number);
 		if (s->receiver)
@@ -371,10 +369,8 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 	if (s->receiver)
 		receiver_pass(s->receiver);
 	for (unsigned t = 0; t < f->streams; t++) {
-		uint64_t number = f->base + upto[t];
+		uint64_t number = larger(f->base + upto[t], f->tail[t]);
 
-		if (number <= f->tail[t])
-			continue;
 		if (has_bridge(s))
 			fates_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
 					     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
@@ -532,9 +528,9 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 			      : s->fx.tbf_bps	   ? "tbf"
 			      : lab->taps	   ? "pfifo_fast"
 						   : NULL;
-	} else if (s->sender && lab->tx.ifindex &&
-		   !netdev_qdisc_root(&lab->tx_ns, lab->tx.ifindex, qdisc)) {
-		f->tx_qdisc = qdisc->kind;
+	} else if (s->sender) {
+		netdev_qdisc_root(&lab->tx_ns, lab->tx.ifindex, qdisc);
+		f->tx_qdisc = qdisc->kind; /* empty: not known */
 	}
 	if (s->sender) {
 		f->tx_socket = s->spec->tx == &tx_socket;

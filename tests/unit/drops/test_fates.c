@@ -429,8 +429,10 @@ CASE_WITH(between_two_checkpoints, open_fates, close_fates)
 		put(1, n++, settled[i]);
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 		put(1, n++, others[i]);
+	put(1, n, settled[0]); /* it is not to be settled yet */
 	fates_settle_between(&f, 1, f.base + n, ignored, SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
 			     TRACE_CAUSE_DIFFERENCE);
+	assert_int_equal(f.cause[fates_index(&f, 1, f.base + n)], 0);
 	fold(1, n);
 	assert_int_equal(tally.cause[1][TRACE_CAUSE_DIFFERENCE].packets, 2);
 	assert_int_equal(tally.cause[1][3].packets, 1);
@@ -557,13 +559,14 @@ CASE(reordering_is_added)
 
 	reordering_note(&sum, 1);
 	reordering_note(&sum, 9);
+	reordering_note(&other, 1);
 	reordering_note(&other, 9);
 	reordering_note(&other, 40);
 	reordering_add(&sum, &other);
 	assert_int_equal(sum.packets, 8);
 	assert_int_equal(sum.extent_unknown, 3);
 	assert_int_equal(sum.extent_max, 40);
-	assert_int_equal(sum.extent[arrivals_bucket(1)], 1);
+	assert_int_equal(sum.extent[arrivals_bucket(1)], 2);
 	assert_int_equal(sum.extent[arrivals_bucket(9)], 2);
 	assert_int_equal(sum.extent[arrivals_bucket(40)], 1);
 }

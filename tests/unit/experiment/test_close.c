@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cases.h"
 #include "experiment/site.h"
+#include "host/netdev.h"
 
 #define TX_NS	 11
 #define RX_NS	 12
@@ -385,11 +386,28 @@ CASE_WITH(two_ends, open_ends, close_ends)
 	assert_int_equal(site_fates_seen(&s), COUNT);
 	assert_true(status().idle);
 	assert_false(site_failed(&s, &err));
+	site_fold(&s, next, NULL); /* what comes now is late */
+	for (unsigned t = 0; t < 2; t++)
+		assert_int_equal(receiver_streams(s.receiver)->at[t].tail,
+				 s.tracer.fates.base + COUNT / 2);
 	assert_int_equal(site_stop_receiving(&s, &err), 0);
 	assert_true(s.stopped && s.receiver);
 	assert_int_equal(s.sink.sums.delivered, COUNT);
 	s.sink.sums.delivered = 0;
 	assert_int_equal(site_stop_receiving(&s, &err), 0); /* it has */
+	assert_int_equal(s.sink.sums.delivered, 0);
+}
+
+/* Without observers nobody knows what waits in the socket of a receiver that is stopped. */
+CASE_WITH(stopped_while_it_waits, open_ends, close_ends)
+{
+	struct error err = {};
+
+	send_all();
+	assert_false(status().idle);
+	assert_int_equal(site_stop_receiving(&s, &err), 0);
+	assert_true(s.stopped);
+	assert_int_equal(status().in_queues, 0);
 	assert_int_equal(s.sink.sums.delivered, 0);
 }
 
@@ -506,6 +524,172 @@ CASE_WITH(counters_of_a_closed_socket, open_ends, close_ends)
 		assert_int_equal(drops, (uint64_t)rows[i].counted);
 		counters_free(&s.after);
 	}
+}
+
+/* More numbers than the window holds: each may be used when that before it has left. */
+CASE_WITH(window_that_moves, open_ends, close_ends)
+{
+	uint64_t next[TRACE_STREAMS] = {}, end = clock_now() + LATEST_NS;
+	struct error err = {};
+
+	if (geteuid())
+		skip();
+	sender_close(s.sender);
+	s.sender_config.count = 6 * TRACE_PAGE_SIZE;
+	assert_int_equal(sender_open(&s.sender, &s.sender_config, &err), 0);
+	receiver_resume(s.receiver);
+	site_start(&s);
+	while (!sender_done(s.sender) && clock_now() < end) {
+		site_next(&s, next);
+		site_fold(&s, next, NULL);
+		clock_sleep(1000000);
+	}
+	assert_true(sender_done(s.sender));
+	site_next(&s, next);
+	site_fold(&s, next, NULL);
+	site_ledger(&s, 0, &res);
+	assert_int_equal(res.attempted, s.sender_config.count);
+}
+
+/*
+ * What the counter check is told of a site decides which counters have to know a loss (a row, with
+ * its scope, and with what they count beside it) and which may or cannot.
+ */
+CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
+{
+	enum {
+		LONE = 1 << 0,
+		THREADED = 1 << 1,
+		TAPS = 1 << 2,
+		MOVED = 1 << 3,
+		FAULT = 1 << 4, /* an XDP program before the socket */
+		SKB = 1 << 5,
+		REPLACED = 1 << 6,
+		TBF = 1 << 7,
+		PORTS = 1 << 8,
+		NO_SENDER = 1 << 9,
+		PFIFO = 1 << 10,
+		NO_RECEIVER = 1 << 11,
+		TUNNEL = 1 << 12,
+		ROUTER = 1 << 13,
+		TX_XDP = 1 << 14,
+		TX_XSK = 1 << 15,
+		RX_XDP = 1 << 16,
+		EVENTS = 7,
+		SINK = 5, /* taken by our own program */
+	};
+	static const char tx_dropped[] = "tx v-tx:tx_dropped", rx_dropped[] = "rx v-rx:rx_dropped",
+			  xdp_drops[] = "rx ethtool:v-rx:rx_queue_0_xdp_drops",
+			  sndbuf[] = "tx Udp:SndbufErrors";
+	static const struct {
+		enum stage stage;
+		const char *location, *netns, *counter, *scope; /* NULL: no row */
+		unsigned site;
+	} rows[] = {
+		/* The receiver's backlog overflows within the sender's call, or elsewhere. */
+		{STAGE_BACKLOG, "", "rx", tx_dropped, "interface", 0},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, LONE},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, THREADED},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, MOVED},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, FAULT},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, NO_RECEIVER},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, TUNNEL},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, RX_XDP},
+		{STAGE_BACKLOG, "", "rx", tx_dropped, NULL, TX_XDP},
+		/* Whose link it is. */
+		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, "interface", 0},
+		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, NULL, LONE},
+		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, NULL, TAPS},
+		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, "interface", TUNNEL},
+		{STAGE_TX_DEVICE, "veth_xmit", "rx", tx_dropped, NULL, ROUTER},
+		{STAGE_TX_DEVICE, "veth_xmit", "rx", "router v-tx:tx_dropped", "interface", ROUTER},
+		/* Native XDP is counted, with what our own program takes; generic XDP is not. */
+		{STAGE_XDP, "xdp_redirect_err", "rx", rx_dropped, NULL, 0},
+		{STAGE_XDP, "xdp_redirect_err", "rx", rx_dropped, "interface", FAULT},
+		{STAGE_XDP, "xdp_redirect_err", "rx", rx_dropped, "interface", RX_XDP},
+		{STAGE_XDP, "xdp_redirect_err", "rx", rx_dropped, NULL, RX_XDP | SKB},
+		{STAGE_XDP, "veth_xdp_rcv_skb", "rx", xdp_drops, "interface", 0},
+		{STAGE_XDP, "veth_xdp_rcv_skb", "rx", xdp_drops, "interface", RX_XDP},
+		{STAGE_XDP, "veth_xdp_rcv_skb", "rx", xdp_drops, "interface", RX_XDP | SKB},
+		/* What send() hears depends on the qdisc, and on whose socket it is. */
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, NULL, 0},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, "flow", TBF},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, "host", TBF | PORTS},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, NULL, TBF | NO_SENDER},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, NULL, TBF | TX_XSK},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, "flow", TAPS},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, NULL, LONE},
+		{STAGE_QDISC, "__dev_queue_xmit", "tx", sndbuf, "host", LONE | PFIFO},
+		{STAGE_TX_DEVICE, "", "tx", sndbuf, "flow", 0},
+		{STAGE_TX_DEVICE, "", "tx", sndbuf, NULL, REPLACED},
+	};
+	struct sender *sender = s.sender;
+	struct receiver *receiver = s.receiver;
+	const struct lab lab = s.lab;
+	struct error err = {};
+
+	send_all();
+	s.receiver = NULL;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const unsigned is = rows[i].site;
+		const uint64_t expected =
+			EVENTS +
+			((is & (RX_XDP | SKB)) == RX_XDP && rows[i].counter == xdp_drops) * SINK;
+		struct ledger_cause *c = &s.ledger.cause[0];
+		const struct result_counter *found = NULL;
+		struct run_spec spec = both;
+
+		if (is & PFIFO)
+			assert_int_equal(netdev_qdisc_set(&s.lab.tx_ns, s.lab.tx.ifindex, false,
+							  &(struct netdev_qdisc){.kind = "pfifo",
+										 .limit = 10}),
+					 0);
+		spec.tx = is & TX_XDP ? &tx_xdp : is & TX_XSK ? &tx_xsk : &tx_socket;
+		spec.rx = is & RX_XDP ? &rx_xdp : &rx_socket;
+		spec.port_a = is & PORTS ? "a" : NULL;
+		spec.wish.rps_set = is & MOVED;
+		s.spec = &spec;
+		s.lab.topology = is & TUNNEL ? LAB_VXLAN : is & ROUTER ? LAB_ROUTER : LAB_PAIR;
+		s.lab.taps = is & TAPS ? (void *)&s : NULL;
+		s.lab.router_ns = lab.tx_ns;
+		strcpy(s.lab.router_tx.ifname, "v-tx");
+		strcpy(s.lab.router_rx.ifname, is & ROUTER ? "v-tx" : "v-rx");
+		s.lone = is & LONE;
+		s.receives = !(is & NO_RECEIVER);
+		s.sender = is & NO_SENDER ? NULL : sender;
+		s.fx = (struct fault_effects){.threaded_napi = is & THREADED,
+					      .xdp = is & FAULT,
+					      .qdisc_replaced = is & REPLACED,
+					      .tbf_bps = is & TBF ? 1000000 : 0};
+		s.receiver_config.xdp_skb_mode = is & SKB;
+		s.rx = (struct rx_stats){.socket_drops = -1, .xdp_drops = SINK};
+		*c = (struct ledger_cause){
+			.raw = {.index = 1, .count = {.events = EVENTS, .packets = EVENTS}},
+			.named.stage = rows[i].stage};
+		snprintf(c->named.location, sizeof(c->named.location), "%s", rows[i].location);
+		snprintf(c->named.netns, sizeof(c->named.netns), "%s", rows[i].netns);
+		snprintf(c->named.ifname, sizeof(c->named.ifname), "v-%s", rows[i].netns);
+		s.ledger.n = 1;
+		memset(&res, 0, sizeof(res));
+		res.stage[rows[i].stage].packets = EVENTS;
+		counters_free(&s.before);
+		assert_int_equal(site_read_counters(&s, &s.before, &err), 0);
+		assert_int_equal(site_check(&s, &res, &err), 0);
+		for (unsigned k = 0; k < res.n_counters; k++) {
+			if (res.counter[k].stage == rows[i].stage &&
+			    !strcmp(res.counter[k].name, rows[i].counter))
+				found = &res.counter[k];
+		}
+		if (!found != !rows[i].scope ||
+		    (found && (strcmp(found->scope, rows[i].scope) || found->expected != expected)))
+			fail_msg("row %u: %s %d", i, found ? found->scope : "none",
+				 found ? (int)found->expected : 0);
+		counters_free(&s.after);
+	}
+	s.lab = lab;
+	s.spec = &both;
+	s.sender = sender;
+	s.receiver = receiver;
 }
 
 /* What a counter of the flow knows and no event reported stays open, with its evidence. */
