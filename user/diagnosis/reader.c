@@ -47,10 +47,10 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 	struct thread *th = find_thread(t, tid);
 	struct proc_stat st;
 	uint64_t run, wait;
-	char text[80];
+	char text[80] = "";
 
-	if (proc_read(t->root, text, sizeof(text), "proc/%d/task/%d/schedstat", t->pid, tid) < 0 ||
-	    sscanf(text, "%" SCNu64 " %" SCNu64, &run, &wait) != 2)
+	proc_read(t->root, text, sizeof(text), "proc/%d/task/%d/schedstat", t->pid, tid);
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &run, &wait) != 2)
 		return;
 	if (!th) {
 		th = t->n < THREADS_MAX ? &t->at[t->n] : find_thread(t, ENDED);
@@ -185,7 +185,7 @@ static void sample_state(struct reading_sock *s, int root)
 	if (!there)
 		return;
 	s->now.sampled++;
-	s->now.slept += s->asleep;
+	s->now.slept |= s->asleep;
 	s->now.stopped += st.state == 'T' || st.state == 't';
 	if (s->asleep && proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan",
 				   s->threads.pid, th->tid) > 1) {
@@ -203,11 +203,12 @@ static void sample_received(struct reading_sock *s, int root)
 	struct counters c = {};
 	char text[8192];
 	uint64_t value;
-	int n = proc_read(root, text, sizeof(text), "proc/%d/net/%s", s->threads.pid,
-			  v6 ? "snmp6" : "snmp");
 
-	if (n > 0 && proc_netns(root, s->threads.pid) == s->id.netns)
-		(v6 ? procnet_snmp6 : procnet_snmp)(&c, "", text, (size_t)n);
+	text[0] = '\0';
+	proc_read(root, text, sizeof(text), "proc/%d/net/%s", s->threads.pid,
+		  v6 ? "snmp6" : "snmp");
+	if (proc_netns(root, s->threads.pid) == s->id.netns)
+		(v6 ? procnet_snmp6 : procnet_snmp)(&c, "", text, strlen(text));
 	if (counters_get(&c, "", v6 ? "Udp6InDatagrams" : "Udp:InDatagrams", &value)) {
 		if (s->has_in_datagrams)
 			s->now.received_around = value - s->in_datagrams;
@@ -254,7 +255,7 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		uint64_t ns[READING_LEVELS];
 		unsigned n = group_throttled(root, s->threads.pid, ns, READING_LEVELS);
 
-		for (unsigned i = 0; keep && i < n && i < s->n_levels; i++)
+		for (unsigned i = 0; keep && i < smaller(n, s->n_levels); i++)
 			s->throttled[i] += ns[i] - s->levels[i];
 		memcpy(s->levels, ns, n * sizeof(*ns));
 		s->n_levels = n;
@@ -297,15 +298,14 @@ void readings_close(struct readings *r)
 
 static struct reading_sock *get(struct readings *r, const struct reading_socket *id)
 {
-	struct reading_sock *s = idmap_find(&r->socks, id->inode), *oldest;
+	struct reading_sock *s = idmap_find(&r->socks, id->inode), *oldest = NULL;
 
 	if (s || !id->inode)
 		return s;
 	if (r->socks.n == READING_SOCKETS) {
-		oldest = r->socks.at[0].object;
-		for (unsigned i = 1; i < r->socks.n; i++) {
+		for (unsigned i = 0; i < r->socks.n; i++) {
 			s = r->socks.at[i].object;
-			oldest = s->lost_at < oldest->lost_at ? s : oldest;
+			oldest = oldest && oldest->lost_at < s->lost_at ? oldest : s;
 		}
 		if (oldest->noted)
 			return NULL;
@@ -344,7 +344,7 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 
 static bool lately(const struct reading_sock *s, uint64_t now)
 {
-	return s->lost_at && now - s->lost_at < LATELY_NS;
+	return now - s->lost_at < LATELY_NS;
 }
 
 /* Whoever loses so much pays for each; it is no burst, and a larger buffer no cure. */
@@ -446,7 +446,7 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 	memset(out, 0, sizeof(*out));
 	if (!th || !s->sum.window_ns)
 		return -ENOENT;
-	if (r->bursts && !s->id.tcp)
+	if (r->bursts)
 		bpf_map_lookup_elem(bpf_map__fd(r->bursts->maps.bursts), &inode, &b);
 	*out = (struct reading){
 		.pid = s->threads.pid,

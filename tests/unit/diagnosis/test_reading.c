@@ -353,6 +353,9 @@ CASE(which_thread_reads)
 		 2},
 		{{{.run_ns = 3}, {.last_run = 1}, {.last_run = 1}}, -1},
 		{{{.last_run = 1, .run_ns = 9}, {.last_run = 1, .wait_ns = 5}, {.last_run = 1}}, 0},
+		{{{.last_run = 1, .run_ns = 9, .new_run = 2}, {.last_run = 1, .run_ns = 10}}, 0},
+		{{{.last_run = 1, .run_ns = 9, .wait_ns = 2}, {.last_run = 1, .run_ns = 10}}, 0},
+		{{{.last_run = 1, .run_ns = 9, .new_wait = 2}, {.last_run = 1, .run_ns = 10}}, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -361,6 +364,7 @@ CASE(which_thread_reads)
 
 		t.n = 3;
 		memcpy(t.at, rows[i].at, sizeof(rows[i].at));
+		t.at[3] = (struct thread){.last_run = 1, .receives = true}; /* none of them */
 		reader = threads_reader(&t);
 		assert_int_equal(reader ? reader - t.at : -1, rows[i].reads);
 	}
@@ -549,6 +553,92 @@ CASE_WITH(more_sockets_than_places, begin_readings, end_readings)
 	assert_int_equal(readings_get(r, 1003, &got), -ENOENT);
 	assert_int_equal(readings_get(r, 1002, &got), 0);
 	assert_int_equal(got.lost, 3);
+	/* the first of them, too */
+	note(1002, 1);
+	note(9001, 1);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
+	assert_int_equal(readings_get(r, 1002, &got), 0);
+}
+
+/* A level of the cgroup that has a quota only now has not throttled before. */
+CASE_WITH(level_that_came, begin_readings, end_readings)
+{
+	struct reading got;
+
+	fake_process(100, "x", 500, 1, "0::/a/b\n");
+	fake_fd(100, 7, 1001);
+	sleeps(100, NULL);
+	schedstat(100, 1000, 0);
+	fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 100\n");
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) {
+			fake_file("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 1100\n");
+			fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 99000\n");
+		}
+		note(1001, 1);
+		readings_interval(r);
+	}
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_int_equal(got.throttled_ns, MS);
+}
+
+/* Who was never asleep in three samples has waited, if it is not stopped and the time allows it. */
+CASE_WITH(awake, begin_readings, end_readings)
+{
+	static const struct {
+		const char *states; /* of the samples */
+		uint64_t run_ms, wait_ms;
+		bool all;
+	} rows[] = {
+		{"R", 0, 0, false},   {"RR", 0, 0, false},   {"RRR", 0, 0, true},
+		{"RRRR", 1, 1, true}, {"RRSR", 0, 0, false}, {"TTT", 0, 0, false},
+		{"RTT", 0, 0, false}, {"RTR", 0, 0, true},   {"RRR", 5000, 4990, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const int pid = 100 + (int)i;
+		const unsigned inode = 1001 + i;
+		struct reading got;
+		char path[64], text[128];
+
+		fake_process(pid, "x", 500, 1, "0::/\n");
+		fake_fd(pid, 7, inode);
+		sleeps(pid, NULL);
+		snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", pid, pid);
+		fake_file(path, "0 0 17\n");
+		note(inode, 1);
+		readings_interval(r);
+		readings_sample(r); /* nobody has run yet: there is nobody to look at */
+		snprintf(text, sizeof(text), "%llu %llu 17\n",
+			 (unsigned long long)(rows[i].run_ms * MS + 1),
+			 (unsigned long long)(rows[i].wait_ms * MS));
+		fake_file(path, text);
+		/* the time begins with its first sample; the last one is that of the interval */
+		readings_interval(r);
+		snprintf(text, sizeof(text), "%llu %llu 17\n",
+			 (unsigned long long)(2 * rows[i].run_ms * MS + 2),
+			 (unsigned long long)(2 * rows[i].wait_ms * MS));
+		fake_file(path, text);
+		pause_ms(10);
+		for (const char *in = rows[i].states; *in; in++) {
+			snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, pid);
+			snprintf(text, sizeof(text),
+				 "%d (x) %c 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n", pid,
+				 *in);
+			fake_file(path, text);
+			if (in[1])
+				readings_sample(r);
+		}
+		note(inode, 1);
+		readings_interval(r);
+		assert_int_equal(readings_get(r, inode, &got), 0);
+		assert_int_equal(got.run_ns, rows[i].run_ms * MS + 1);
+		if (got.wait_ns !=
+		    (rows[i].all ? got.window_ns - got.run_ns : rows[i].wait_ms * MS))
+			fail_msg("%s: waited %llu ns", rows[i].states,
+				 (unsigned long long)got.wait_ns);
+	}
 }
 
 CASE(described)
@@ -652,6 +742,7 @@ CASE(queue_of_a_sleeper)
 	struct reading_socket id = {.family = AF_INET};
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int rx = socket(AF_INET, SOCK_DGRAM, 0), tx = socket(AF_INET, SOCK_DGRAM, 0), size = 2304;
+	int other = socket(AF_INET, SOCK_DGRAM, 0); /* of the same port */
 	socklen_t len = sizeof(at);
 	static struct facts_socks socks;
 	struct reading got = {};
@@ -667,6 +758,8 @@ CASE(queue_of_a_sleeper)
 	for (int i = 0; i < 9; i++)
 		send(tx, "full", 4, 0);
 	id.port = ntohs(at.sin_port);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	bind(other, (struct sockaddr *)&at, len);
 	id.inode = fstat(rx, &st) ? 0 : st.st_ino;
 	id.netns = stat("/proc/self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
 	pid = fork();
@@ -706,7 +799,9 @@ CASE(queue_of_a_sleeper)
 	}
 	assert_true(got.samples >= 4);
 	assert_int_equal(got.full, got.samples);
-	assert_int_equal(got.queue_bytes, socks.at[0].queued);
+	assert_int_equal(socks.n, 2);
+	assert_int_equal(got.queue_bytes, socks.at[socks.at[0].inode != id.inode].queued);
+	close(other);
 	readings_close(r);
 	owners_close(o);
 	kill(pid, SIGKILL);
