@@ -7,9 +7,11 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "cases.h"
@@ -27,6 +29,7 @@
 #define LATEST_NS    (20 * SECOND)
 #define LARGE_WINDOW (8 << 20)
 
+static struct run_spec spec;
 static const struct fates_numbers numbers = {TEST_BASE, TRACE_PAGE_SIZE, TEST_STREAM, 2};
 
 enum ends { LAB, PORTS, SENDS, RECEIVES };
@@ -148,6 +151,36 @@ static const struct kind {
 	 {},
 	 "rcvbuf -1 v-b0 v-b1",
 	 "0 of 200 l2 200 difference flow no counted"},
+	{"one a second",
+	 LAB,
+	 NULL,
+	 {.count = UINT64_MAX, .settle_ns = 5 * SECOND, .rate = {.unit = RATE_PPS, .value = 1}},
+	 "settle-5 moving rate 1",
+	 NULL},
+	{"one more than the windows of two",
+	 LAB,
+	 NULL,
+	 {.count = 2 * TRACE_PAGE_SIZE + 1, .threads = 2},
+	 "2x8192 tx x2",
+	 NULL},
+	{"GRO is on",
+	 LAB,
+	 NULL,
+	 {.tx = &tx_xdp, .rx = &rx_xdp, .wish.gro = true},
+	 "rx-xdp sink",
+	 NULL},
+	{"taps, AF_XDP",
+	 LAB,
+	 NULL,
+	 {.tx = &tx_xsk, .topology = LAB_TAP, .topology_set = true},
+	 "taps",
+	 NULL},
+	{"shape of one size",
+	 LAB,
+	 NULL,
+	 {.shaped = true, .shape = {.threads = 1, .flows = 1}},
+	 "tx-shape",
+	 NULL},
 	{"AF_XDP without end",
 	 LAB,
 	 NULL,
@@ -168,6 +201,7 @@ static const struct kind {
 	 "fragments",
 	 "3046 bytes fragments 600 reassembled 200"},
 	{"ports, AF_XDP", PORTS, NULL, {.tx = &tx_xsk, .rx = &rx_xsk}, "rx-xsk rx x2 steer", ""},
+	{"ports, live frames", PORTS, NULL, {.tx = &tx_xdp, .rx = &rx_xdp}, "rx-xdp sink", NULL},
 	{"sender alone",
 	 SENDS,
 	 NULL,
@@ -199,6 +233,22 @@ static const struct kind {
 	 {.paired = true, .threads = 2, .numbers = &numbers, .tuning.send.unconnected = true},
 	 "by-number moving 2x4096 tx x2",
 	 "11 11 0 of 200 open 200 queued 0 impossible 0"},
+	{"sender, with another host",
+	 SENDS,
+	 NULL,
+	 {.rx = &rx_socket, .far = (void *)&spec, .paired = true},
+	 "by-number moving",
+	 NULL},
+	{"receiver, with another host",
+	 RECEIVES,
+	 NULL,
+	 {.tx = &tx_socket,
+	  .far = (void *)&spec,
+	  .reverse = true,
+	  .paired = true,
+	  .numbers = &numbers},
+	 "by-number moving 2x4096",
+	 NULL},
 	{"receiver alone", RECEIVES, NULL, {}, "", NULL},
 	{"receiver with a ledger",
 	 RECEIVES,
@@ -229,7 +279,6 @@ static const struct kind {
 };
 
 static struct site s;
-static struct run_spec spec;
 static struct result res;
 static char said[2048];
 
@@ -364,6 +413,7 @@ static void describe_receiver(void)
 	say_but(r->table, s.discovers, "table");
 	say_but(r->xdp_skb_mode, !s.prog, "skb");
 	say_but(r->cpu == (int)sysconf(_SC_NPROCESSORS_ONLN) - 1, !s.lone, "last-cpu");
+	say_but(r->cpu < 0, s.lone, "any-cpu");
 	say_if(filtered(), "filtered");
 	say_if(r->shape, "rx-shape");
 	say_if(r->paused, "paused");
@@ -389,6 +439,7 @@ static void describe_sender(void)
 	say_but(x->batch_fd >= 0, s.traced, "batch");
 	say_but(!x->cpu, !s.lone, "first-cpu");
 	say_if(x->shape, "tx-shape");
+	say_if(x->wants_xdp, "wants-xdp");
 	if (x->rate_pps > 0)
 		say(" rate %d", (int)x->rate_pps);
 	if (x->sndbuf)
@@ -431,6 +482,7 @@ static void describe_open(enum ends ends)
 	say_if(s.legs, "legs");
 	say_if(s.gro, "gro");
 	say_if(s.lab.taps, "taps");
+	say_but(s.faults, !s.lone, "faults");
 	if (s.traced)
 		describe_tracer(ends);
 	if (s.receives)
@@ -489,10 +541,31 @@ static void describe_end(void)
 	say_but(moved, res.dropped, "counted");
 }
 
+static unsigned notes;
+
+/* Those of faults, in their order, before one on what is not traced. */
+static void take_note(void *arg, const char *note)
+{
+	if (notes < s.fx.n_notes)
+		assert_string_equal(note, s.fx.notes[notes]);
+	else
+		assert_non_null(strstr(note, "are not traced"));
+	notes++;
+}
+
+static ino_t namespace_here(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/thread-self/ns/net", &st), 0);
+	return st.st_ino;
+}
+
 static int open_kind(const struct kind *k)
 {
 	static char port_a[64], port_b[64];
-	const struct experiment_view nobody = {};
+	const struct experiment_view view = {.on_note = take_note};
+	const ino_t here = namespace_here();
 	struct error err = {};
 	int rc;
 
@@ -521,9 +594,13 @@ static int open_kind(const struct kind *k)
 		spec.ifname = k->ends == SENDS ? "v-tx" : "v-rx";
 	if (k->faults)
 		assert_int_equal(fault_parse(k->faults, false, &spec.faults, &err), 0);
-	rc = site_open(&s, &spec, &nobody, &err);
+	notes = 0;
+	rc = site_open(&s, &spec, &view, &err);
 	if (rc)
-		print_error("%s: %s\n", k->name, err.message);
+		print_message("%s: %s\n", k->name, err.message);
+	else
+		assert_int_equal(notes, s.fx.n_notes + (!s.traced && !s.by_engine));
+	assert_int_equal(namespace_here(), here);
 	return rc;
 }
 
@@ -915,6 +992,110 @@ CASE(without_capabilities)
 			fail_msg("%s: %s", name, s.untraced.message);
 		site_close(&s);
 	}
+	netns_pop(saved);
+}
+
+/* One end alone that is to know its fates does not do without; one that receives does. */
+CASE(without_capabilities_they_need)
+{
+	static const struct {
+		struct kind k;
+		int missing, rc;
+	} rows[] = {
+		{{.name = "with a ledger", .ends = SENDS, .spec = {.ledger = 1}},
+		 CAP_SYSLOG,
+		 -EPERM},
+		{{.ends = RECEIVES}, CAP_BPF, 0},
+		{{.ends = RECEIVES, .spec = {.rx = &rx_xdp}}, CAP_SYSLOG, 0},
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		int saved = netns_push(i ? &lab.rx_ns : &lab.tx_ns);
+
+		capng_get_caps_process();
+		capng_update(CAPNG_DROP, CAPNG_EFFECTIVE, (unsigned)rows[i].missing);
+		assert_int_equal(capng_apply(CAPNG_SELECT_CAPS), 0);
+		assert_int_equal(open_kind(&rows[i].k), rows[i].rc);
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, (unsigned)rows[i].missing);
+		assert_int_equal(capng_apply(CAPNG_SELECT_CAPS), 0);
+		assert_false(s.traced);
+		site_close(&s);
+		netns_pop(saved);
+	}
+}
+
+#define LATE_NS (SECOND / 2)
+
+static void *set_up_late(void *arg)
+{
+	clock_sleep(LATE_NS);
+	netdev_set_up(&lab.tx_ns, "v-tx", true);
+	return NULL;
+}
+
+/* A device that is negotiating its link, as many do for an XDP program, is waited for. */
+CASE(link_that_comes_late)
+{
+	const struct kind k = {.ends = RECEIVES};
+	int saved = netns_push(&lab.rx_ns);
+	uint64_t begin, took;
+	pthread_t other;
+
+	assert_int_equal(netdev_set_up(&lab.tx_ns, "v-tx", false), 0);
+	assert_int_equal(pthread_create(&other, NULL, set_up_late, NULL), 0);
+	begin = clock_now();
+	assert_int_equal(open_kind(&k), 0);
+	took = clock_now() - begin;
+	pthread_join(other, NULL);
+	site_close(&s);
+	netns_pop(saved);
+	assert_in_range(took, LATE_NS, 9 * LATE_NS);
+}
+
+/* A sender of frames may need XDP on its own device, if that is no veth. */
+CASE(ports_that_are_no_veth)
+{
+	static const struct kind rows[] = {
+		{.ends = PORTS, .spec = {.tx = &tx_xsk, .rx = &rx_socket}},
+		{.ends = PORTS, .spec = {.tx = &tx_socket, .rx = &rx_socket}},
+	};
+	const struct lab_spec tap = {.topology = LAB_TAP};
+	const struct netns tx_ns = lab.tx_ns, rx_ns = lab.rx_ns;
+	struct error err = {};
+	struct lab taps;
+
+	assert_int_equal(lab_open(&taps, &tap, &err), 0);
+	lab.tx_ns = taps.tx_ns;
+	lab.rx_ns = taps.rx_ns;
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		assert_int_equal(open_kind(&rows[i]), 0);
+		assert_int_equal(s.sender_config.wants_xdp, i == 0);
+		site_close(&s);
+	}
+	lab.tx_ns = tx_ns;
+	lab.rx_ns = rx_ns;
+	lab_close(&taps);
+}
+
+/* What the sender's own queue dropped is of its namespace, whatever other host receives. */
+CASE(lost_by_the_sender)
+{
+	const struct kind k = {.ends = SENDS, .spec = {.ledger = 1, .payload = 1000}};
+	uint64_t next[TRACE_STREAMS] = {};
+	int saved = netns_push(&lab.tx_ns);
+
+	memset(&res, 0, sizeof(res));
+	assert_int_equal(netdev_qdisc_tbf(&lab.tx_ns, lab.tx.ifindex, 8000, 2000, 2000), 0);
+	assert_int_equal(open_kind(&k), 0);
+	start();
+	stop_sending();
+	site_next(&s, next);
+	site_prepare(&s, next);
+	site_fold(&s, next, NULL);
+	site_ledger(&s, 0, &res);
+	assert_in_range(res.stage[STAGE_QDISC].packets, COUNT / 2, COUNT);
+	assert_string_equal(res.cause[0].netns, "tx");
+	site_close(&s);
 	netns_pop(saved);
 }
 

@@ -262,13 +262,13 @@ void site_stop_sending(struct site *s, struct error *err)
  */
 static void close_unread(struct site *s, uint64_t before)
 {
-	uint64_t deadline, confirmed = 0;
+	uint64_t deadline, confirmed;
 
 	receiver_close(s->receiver);
 	s->receiver = NULL;
 	/* behind the closing of the ledger they would be taken for those of later numbers */
 	deadline = clock_now() + CONFIRM_NS;
-	while (confirmed < s->unread && clock_now() < deadline) {
+	while (s->unread_confirmed < s->unread && clock_now() < deadline) {
 		pace_wait(CONFIRM_STEP_NS);
 		confirmed = dropped(s) - before;
 		if (confirmed > s->unread_confirmed)
