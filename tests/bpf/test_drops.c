@@ -4,6 +4,8 @@
  * datagrams with stamps made by hand meet their end between two namespaces.
  */
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <poll.h>
@@ -14,6 +16,8 @@
 #include "bpf/pair.h"
 #include "ledger/ledger.h"
 #include "experiment/site.h"
+#include "trace_abi.h"
+#include "checkpoint.skel.h"
 
 #define STREAMS	  2
 #define LEN	  64 /* payload */
@@ -393,6 +397,60 @@ CASE_WITH(unread_datagrams_are_found, open_tracer, close_tracer)
 	assert_string_equal(c->named.netns, "rx");
 	assert_int_equal(c->raw.count.events, 0); /* they come when it is closed */
 	close(fd);
+}
+
+/* What programs of faults redirect is followed as far as there is a target of that kind. */
+CASE_WITH(redirects_are_followed, open_tracer, close_tracer)
+{
+	int cpumap =
+		bpf_map_create(BPF_MAP_TYPE_CPUMAP, "cpus", sizeof(__u32), sizeof(__u32), 1, NULL);
+	int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const struct {
+		struct drops_redirects to;
+		int rc;
+	} rows[] = {
+		{{.cpumap_fd = -1}, 0},
+		{{.cpumap_fd = -1, .target = 3}, 0},
+		{{.cpumap_fd = cpumap}, 0},
+		{{.cpumap_fd = other}, -1},
+	};
+
+	assert_true(cpumap >= 0 && other >= 0);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error err = {};
+		int rc = drops_watch_redirects(tracer.drops, &rows[i].to, &err);
+
+		assert_int_equal(rc < 0, rows[i].rc < 0);
+		assert_true(rc <= 0 && !*err.message == !rc);
+	}
+	assert_int_equal(drops_watch_xskmap(tracer.drops, cpumap), 0);
+	assert_true(drops_watch_xskmap(tracer.drops, other) < 0);
+	close(cpumap);
+	close(other);
+}
+
+/* Checkpoints have the same numbers and the same fragments. */
+CASE_WITH(maps_are_shared, open_tracer, close_tracer)
+{
+	static const char *const names[] = {"tails", "fragments", "fragment_counts"};
+	struct checkpoint_bpf *checkpoints = checkpoint_bpf__open();
+
+	assert_non_null(checkpoints);
+	assert_int_equal(drops_share(tracer.drops, checkpoints->obj), 0);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct bpf_map_info info[2] = {};
+		const int fd[] = {bpf_object__find_map_fd_by_name(checkpoints->obj, names[i]),
+				  drops_map_fd(tracer.drops, names[i])};
+
+		for (unsigned k = 0; k < 2; k++) {
+			__u32 len = sizeof(info[k]);
+
+			assert_int_equal(bpf_obj_get_info_by_fd(fd[k], &info[k], &len), 0);
+		}
+		assert_int_equal(info[0].id, info[1].id);
+	}
+	checkpoint_bpf__destroy(checkpoints);
+	drops_close(NULL);
 }
 
 int main(void)

@@ -1049,7 +1049,7 @@ CASE(link_that_comes_late)
 	pthread_join(other, NULL);
 	site_close(&s);
 	netns_pop(saved);
-	assert_in_range(took, LATE_NS, 9 * LATE_NS);
+	assert_in_range(took, LATE_NS, 10 * LATE_NS);
 }
 
 /* A sender of frames may need XDP on its own device, if that is no veth. */

@@ -16,7 +16,7 @@ bool stagemap_listed(const char *list, const char *name)
 
 	if (!*list || !*name)
 		return !*list && !*name;
-	for (const char *p = list + strspn(list, " "); *p; p += strspn(p, " ")) {
+	for (const char *p = list; *p; p += strspn(p, " ")) {
 		size_t len = strcspn(p, " ");
 
 		if (memchr(p, '*', len)) {

@@ -272,21 +272,44 @@ CASE(transmissions)
 	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, VERDICT_LOSS);
 }
 
+/* Who sends still has its socket; of what came from elsewhere ip_rcv_core() took it. */
 CASE(directions)
 {
-	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", CAUSE_SK).direction, DIRECTION_TX);
-	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", 0).direction, DIRECTION_FORWARD);
-	assert_int_equal(judge("QDISC_DROP", "noop_enqueue", CAUSE_SK).direction, DIRECTION_TX);
-	assert_int_equal(judge("QDISC_DROP", "noop_enqueue", 0).direction, DIRECTION_FORWARD);
-	assert_int_equal(judge("QDISC_DROP", "noop_enqueue", 0).stage, STAGE_QDISC);
+	enum { BY_SOCKET = -1 };
+	static const struct {
+		const char *reason, *location;
+		int direction;
+		enum stage stage;
+	} rows[] = {
+		{"QDISC_DROP", "__dev_queue_xmit", BY_SOCKET, STAGE_QDISC},
+		{"QDISC_DROP", "noop_enqueue", BY_SOCKET, STAGE_QDISC},
+		{"TC_EGRESS", "__dev_queue_xmit", BY_SOCKET, STAGE_TC_EGRESS},
+		{"NEIGH_FAILED", "neigh_invalidate", BY_SOCKET, STAGE_NEIGH},
+		{"PKT_TOO_BIG", "ip_do_fragment", BY_SOCKET, STAGE_TX_SOCKET},
+		{"NOT_SPECIFIED", "veth_xmit", BY_SOCKET, STAGE_TX_DEVICE},
+		{"FULL_RING", "tun_net_xmit", DIRECTION_TX, STAGE_TX_DEVICE},
+		{"NOMEM", "tap_handle_frame", DIRECTION_TX, STAGE_TX_DEVICE},
+		{"NOT_SPECIFIED", "tun_get_user", DIRECTION_RX, STAGE_TX_DEVICE},
+		{"NOT_SPECIFIED", "tap_get_user", DIRECTION_RX, STAGE_TX_DEVICE},
+		{"IP_OUTNOROUTES", "ip6_pkt_discard_out", DIRECTION_TX, STAGE_TX_ROUTE},
+		{"IP_INHDR", "ip_forward", DIRECTION_FORWARD, STAGE_IP_FORWARD},
+		{"CPU_BACKLOG", "enqueue_to_backlog", DIRECTION_RX, STAGE_BACKLOG},
+		{"SOCKET_RCVBUFF", "x", DIRECTION_RX, STAGE_RCVBUF},
+	};
+
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const bool sent = i % 2;
+		struct verdict v =
+			judge(rows[i / 2].reason, rows[i / 2].location, sent ? CAUSE_SK : 0);
+
+		assert_int_equal(v.stage, rows[i / 2].stage);
+		assert_int_equal(v.direction, rows[i / 2].direction != BY_SOCKET
+						      ? rows[i / 2].direction
+					      : sent ? DIRECTION_TX
+						     : DIRECTION_FORWARD);
+	}
 	assert_non_null(strstr(judge("QDISC_DROP", "noop_enqueue", 0).note, "link was down"));
 	assert_null(strstr(judge("QDISC_DROP", "__dev_queue_xmit", 0).note, "link was down"));
-	assert_int_equal(judge("FULL_RING", "tun_net_xmit", 0).direction, DIRECTION_TX);
-	assert_int_equal(judge("NOT_SPECIFIED", "tun_get_user", 0).direction, DIRECTION_RX);
-	assert_int_equal(judge("IP_INHDR", "ip_forward", 0).direction, DIRECTION_FORWARD);
-	assert_int_equal(judge("CPU_BACKLOG", "enqueue_to_backlog", CAUSE_SK).direction,
-			 DIRECTION_RX);
-	assert_int_equal(judge("SOCKET_RCVBUFF", "x", 0).direction, DIRECTION_RX);
 }
 
 static struct verdict judge_hook(unsigned flags, const char *aux, unsigned pkt_type)
@@ -370,40 +393,62 @@ CASE(observers)
 		enum trace_observer observer;
 		int error;
 		uint32_t map_type;
-		enum stage stage;
 		unsigned flags;
-	} cases_xdp[] = {
-		{OBSERVER_REDIRECT_ERR, ENOBUFS, BPF_MAP_TYPE_XSKMAP, STAGE_XSK, 0},
-		{OBSERVER_REDIRECT_ERR, ENOMEM, BPF_MAP_TYPE_XSKMAP, STAGE_XSK, 0},
-		{OBSERVER_REDIRECT_ERR, ENOSPC, BPF_MAP_TYPE_XSKMAP, STAGE_XSK, 0},
-		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, STAGE_XDP, 0},
-		{OBSERVER_REDIRECT_ERR, ENOSPC, BPF_MAP_TYPE_CPUMAP, STAGE_XDP, 0},
-		{OBSERVER_REDIRECT_ERR, EINVAL, 0, STAGE_XDP, 0},
-		{OBSERVER_XDP_EXCEPTION, 0, 0, STAGE_XDP, 0},
-		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, STAGE_XDP, 0},
-		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, STAGE_TX_DEVICE, CAUSE_LIVE},
-		{OBSERVER_DEVMAP_XMIT, 0, 0, STAGE_TX_DEVICE, CAUSE_LIVE},
-		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, STAGE_TX_DEVICE, CAUSE_LIVE},
-		{OBSERVER_BULK_TX, ENXIO, 0, STAGE_XDP, 0},
-		{OBSERVER_CPUMAP, 0, 0, STAGE_XDP, 0},
-		{OBSERVER_SOCKET_QUEUE, 0, 0, STAGE_SOCKET_CLOSE, 0},
+		enum stage stage;
+		enum direction direction;
+		const char *note; /* a word of it */
+	} rows[] = {
+		{OBSERVER_REDIRECT_ERR, ENOBUFS, BPF_MAP_TYPE_XSKMAP, 0, STAGE_XSK, DIRECTION_RX,
+		 "RX ring was full"},
+		{OBSERVER_REDIRECT_ERR, ENOMEM, BPF_MAP_TYPE_XSKMAP, 0, STAGE_XSK, DIRECTION_RX,
+		 "fill ring was empty"},
+		{OBSERVER_REDIRECT_ERR, ENOSPC, BPF_MAP_TYPE_XSKMAP, 0, STAGE_XSK, DIRECTION_RX,
+		 "larger than the socket's"},
+		{OBSERVER_REDIRECT_ERR, ENXIO, BPF_MAP_TYPE_XSKMAP, 0, STAGE_XSK, DIRECTION_RX,
+		 "not bound"},
+		{OBSERVER_REDIRECT_ERR, EIO, BPF_MAP_TYPE_XSKMAP, 0, STAGE_XSK, DIRECTION_RX,
+		 "redirect to the socket failed"},
+		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, 0, STAGE_XDP, DIRECTION_RX,
+		 "that is down"},
+		{OBSERVER_REDIRECT_ERR, ENOSPC, BPF_MAP_TYPE_CPUMAP, 0, STAGE_XDP, DIRECTION_RX,
+		 "could not be queued"},
+		{OBSERVER_REDIRECT_ERR, EINVAL, 0, 0, STAGE_XDP, DIRECTION_RX, "does not exist"},
+		{OBSERVER_REDIRECT_ERR, EIO, 0, 0, STAGE_XDP, DIRECTION_RX, "redirect failed"},
+		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, CAUSE_LIVE, STAGE_TX_DEVICE,
+		 DIRECTION_TX, "that is down"},
+		{OBSERVER_REDIRECT_ERR, ENXIO, BPF_MAP_TYPE_XSKMAP, CAUSE_LIVE, STAGE_TX_DEVICE,
+		 DIRECTION_TX, "redirect failed"},
+		{OBSERVER_XDP_EXCEPTION, 0, 0, 0, STAGE_XDP, DIRECTION_RX, "aborted"},
+		{OBSERVER_XDP_EXCEPTION, 0, 0, CAUSE_LIVE, STAGE_XDP, DIRECTION_RX, "aborted"},
+		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, 0, STAGE_XDP, DIRECTION_FORWARD,
+		 "the target device"},
+		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, CAUSE_LIVE, STAGE_TX_DEVICE, DIRECTION_TX, "NAPI"},
+		{OBSERVER_DEVMAP_XMIT, 0, 0, CAUSE_LIVE, STAGE_TX_DEVICE, DIRECTION_TX,
+		 "ring was full"},
+		{OBSERVER_DEVMAP_XMIT, EIO, 0, CAUSE_LIVE, STAGE_TX_DEVICE, DIRECTION_TX,
+		 "refused the frames"},
+		{OBSERVER_BULK_TX, ENXIO, 0, 0, STAGE_XDP, DIRECTION_TX, "XDP_TX"},
+		{OBSERVER_CPUMAP, 0, 0, 0, STAGE_XDP, DIRECTION_RX, "target CPU"},
+		{OBSERVER_SOCKET_QUEUE, 0, 0, 0, STAGE_SOCKET_CLOSE, DIRECTION_RX, "unread"},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases_xdp) / sizeof(cases_xdp[0]); i++) {
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct stagemap_event e = {
 			.reason = "",
 			.location = "",
 			.aux = "",
-			.observer = cases_xdp[i].observer,
-			.error = cases_xdp[i].error,
-			.flags = cases_xdp[i].flags,
-			.map_type = cases_xdp[i].map_type,
+			.observer = rows[i].observer,
+			.error = rows[i].error,
+			.flags = rows[i].flags,
+			.map_type = rows[i].map_type,
 		};
 		struct verdict v = stagemap_judge(&e);
 
-		assert_int_equal(v.stage, cases_xdp[i].stage);
+		assert_int_equal(v.stage, rows[i].stage);
+		assert_int_equal(v.direction, rows[i].direction);
 		assert_int_equal(v.class, VERDICT_LOSS);
-		assert_non_null(v.note);
+		if (!strstr(v.note, rows[i].note))
+			fail_msg("row %u: %s", i, v.note);
 		assert_true(v.known);
 	}
 }
@@ -429,6 +474,7 @@ CASE(stages_have_names)
 	assert_string_equal(stage_name(STAGE_UDP_MEM), "udp_mem");
 	assert_string_equal(stage_title(STAGE_QDISC), "queueing discipline");
 	assert_string_equal(stage_name(STAGE_NONE), "none");
+	assert_string_equal(stage_title(STAGE_NONE), "no loss of a packet of its own");
 }
 
 /* The last of the cases: a row without one could say anything. */
