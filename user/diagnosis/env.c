@@ -82,7 +82,7 @@ static struct json_object *read_sysctls(const struct lab *lab)
 			ns = sysctls[i].side == TX ? &lab->tx_ns : &lab->rx_ns;
 		/* Values for the whole host are not shown in other namespaces by all kernels. */
 		if (netns_sysctl_read(ns, path, value, sizeof(value)) < 0 &&
-		    (!ns || netns_sysctl_read(NULL, path, value, sizeof(value)) < 0))
+		    netns_sysctl_read(NULL, path, value, sizeof(value)) < 0)
 			continue;
 		snprintf(name, sizeof(name), "%s", path);
 		for (char *p = name; (p = strchr(p, '/'));)
@@ -162,13 +162,11 @@ static void add_cpu_model(struct json_object *env)
 
 static void add_cpus(struct json_object *env)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN), hz = sysconf(_SC_CLK_TCK);
 	unsigned long long steal;
+	char line[256] = "";
 	cpu_set_t allowed;
-	char line[256];
 
-	if (online > 0)
-		json_put_u64(env, "cpus", (uint64_t)online);
+	json_put_u64(env, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	if (!sched_getaffinity(0, sizeof(allowed), &allowed))
 		json_put_u64(env, "cpus_allowed", (uint64_t)CPU_COUNT(&allowed));
 	if (proc_read(AT_FDCWD, line, sizeof(line),
@@ -177,9 +175,10 @@ static void add_cpus(struct json_object *env)
 	if (proc_read(AT_FDCWD, line, sizeof(line), "/sys/devices/system/node/online") > 0)
 		json_put_text(env, "numa_nodes", line);
 	/* Time that the hypervisor gave to others, of all CPUs since boot. */
-	if (hz > 0 && proc_read(AT_FDCWD, line, sizeof(line), "/proc/stat") > 0 &&
-	    sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
-		json_put_u64(env, "steal_ns", steal * (1000000000ULL / (unsigned long)hz));
+	proc_read(AT_FDCWD, line, sizeof(line), "/proc/stat");
+	if (sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
+		json_put_u64(env, "steal_ns",
+			     steal * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)));
 }
 
 /* CPUs that one group may use, 0 if it is not limited. v2: "max 100000"; v1: two files. */
@@ -194,10 +193,12 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 		return false;
 	if (v2)
 		return sscanf(line, "%lf %lf", &quota, &period) != 2 || (*cpus = quota / period);
-	quota = strtod(line, NULL);
-	if (quota > 0 && proc_read(AT_FDCWD, line, sizeof(line), "%s/cpu.cfs_period_us", dir) > 0 &&
-	    strtod(line, NULL) > 0)
-		*cpus = quota / strtod(line, NULL);
+	quota = strtod(line, NULL); /* -1: none */
+	line[0] = '\0';
+	proc_read(AT_FDCWD, line, sizeof(line), "%s/cpu.cfs_period_us", dir);
+	period = strtod(line, NULL);
+	if (period > 0)
+		*cpus = quota / period;
 	return true;
 }
 

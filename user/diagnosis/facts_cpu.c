@@ -42,12 +42,6 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 	}
 }
 
-/* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
-static double share_of(uint64_t before, uint64_t after, uint64_t total)
-{
-	return after > before ? (double)(after - before) / (double)total : 0;
-}
-
 void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		      const struct cpu_sample *after)
 {
@@ -56,7 +50,7 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 	for (unsigned i = 0; i < FACTS_CPUS; i++) {
 		const struct cpu_ticks *b = &before->at[i], *a = &after->at[i];
 		struct facts_cpu *cpu = &cpus->at[i];
-		uint64_t total = a->total > b->total ? a->total - b->total : 0;
+		uint64_t total = counter_grown(b->total, a->total);
 
 		cpu->online = a->online;
 		if (!a->online)
@@ -66,9 +60,10 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		if (!b->online || !total)
 			continue;
 		cpu->ticked = true;
-		cpu->idle = share_of(b->idle, a->idle, total);
-		cpu->softirq = share_of(b->softirq, a->softirq, total);
-		stolen += a->steal > b->steal ? a->steal - b->steal : 0;
+		/* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
+		cpu->idle = (double)counter_grown(b->idle, a->idle) / (double)total;
+		cpu->softirq = (double)counter_grown(b->softirq, a->softirq) / (double)total;
+		stolen += counter_grown(b->steal, a->steal);
 		all += total;
 	}
 	cpus->steal = all ? (double)stolen / (double)all : 0;
@@ -76,24 +71,24 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 
 static bool read_number(int root, unsigned cpu, const char *file, uint64_t *value)
 {
-	char text[24];
+	char text[24] = "";
 
-	return proc_read(root, text, sizeof(text), CPU_DIR "%s", cpu, file) > 0 &&
-	       !num_u64(text, 0, UINT64_MAX, value);
+	proc_read(root, text, sizeof(text), CPU_DIR "%s", cpu, file);
+	return !num_u64(text, 0, UINT64_MAX, value);
 }
 
 /* "" where there is none. */
 static void read_word(int root, char *buf, size_t size, unsigned cpu, const char *file)
 {
-	if (proc_read(root, buf, size, CPU_DIR "%s", cpu, file) < 0)
-		buf[0] = '\0';
+	buf[0] = '\0';
+	proc_read(root, buf, size, CPU_DIR "%s", cpu, file);
 }
 
 /* States are in the order of their depth; the last that is enabled is the deepest. */
 static void read_idle(int root, struct facts_cpu *cpu, unsigned n)
 {
-	for (unsigned state = 0; state < 16; state++) {
-		uint64_t latency, disabled = 0;
+	for (unsigned state = 0;; state++) {
+		uint64_t latency, disabled;
 		char file[32];
 
 		snprintf(file, sizeof(file), "cpuidle/state%u/latency", state);
@@ -130,7 +125,7 @@ static int compare(const void *a, const void *b)
 {
 	const unsigned *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return (int)*x - (int)*y;
 }
 
 /* msi_irqs has a file for each interrupt, called by its number. */
@@ -260,9 +255,9 @@ void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 		char list[sizeof(q->allowed)];
 		uint64_t cpu;
 
-		if (proc_read(root, q->allowed, sizeof(q->allowed), "proc/irq/%u/smp_affinity_list",
-			      q->irq) < 0)
-			q->allowed[0] = '\0';
+		q->allowed[0] = '\0';
+		proc_read(root, q->allowed, sizeof(q->allowed), "proc/irq/%u/smp_affinity_list",
+			  q->irq);
 		if (proc_read(root, list, sizeof(list), "proc/irq/%u/effective_affinity_list",
 			      q->irq) <= 0)
 			strcpy(list, q->allowed);

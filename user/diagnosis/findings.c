@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/num.h"
 #include "drops/stagemap.h"
+#include "host/counters.h"
 #include "host/netns.h"
 
 static void __attribute__((format(printf, 3, 4)))
@@ -202,14 +204,11 @@ static bool is_burst(const struct finding_facts *f)
  */
 static uint64_t rcvbuf_wanted(const struct finding_facts *f)
 {
-	uint64_t lost = f->reading.burst + f->reading.burst / 4, bytes;
+	const uint64_t burst = f->reading.burst + f->reading.burst / 4,
+		       lost = burst || !is_burst(f) ? burst : f->lost;
+	const double bytes = (double)f->rcvbuf + (double)lost * (double)f->truesize;
 
-	if (!lost && is_burst(f))
-		lost = f->lost;
-	if (!f->truesize || !f->rcvbuf || !lost || lost > RCVBUF_SANE / f->truesize)
-		return 0;
-	bytes = f->rcvbuf + lost * f->truesize;
-	return bytes <= RCVBUF_SANE ? bytes : 0;
+	return f->truesize && f->rcvbuf && lost && bytes <= RCVBUF_SANE ? (uint64_t)bytes : 0;
 }
 
 /* 0: nothing is known of the reader. */
@@ -220,9 +219,7 @@ static double share_of_reader(const struct finding_facts *f, uint64_t ns)
 
 static uint64_t reader_sleep_ns(const struct finding_facts *f)
 {
-	uint64_t awake = f->reading.run_ns + f->reading.wait_ns;
-
-	return awake < f->reading.window_ns ? f->reading.window_ns - awake : 0;
+	return counter_grown(f->reading.run_ns + f->reading.wait_ns, f->reading.window_ns);
 }
 
 /* How often the buffer was full while the reader slept, of 1; negative: not known. */
@@ -335,7 +332,7 @@ static bool fits(const struct finding_row *row, enum stage stage, const struct f
 /* Of the time, or of the buffer; at most 100 %. */
 static void bind_share(struct binds *b, const char *name, double share)
 {
-	bind_print(b, name, "%.0f %%", 100 * (share < 1 ? share : 1));
+	bind_print(b, name, "%.0f %%", 100 * MIN(share, 1));
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */
@@ -528,7 +525,7 @@ void finding_write(const struct finding_row *row, const struct binds *b, struct 
 bool change_belongs(const struct change *change, const struct netns *ns)
 {
 	char path[CHANGE_NAME_SIZE + 16];
-	struct stat st = {.st_mode = 0};
+	struct stat st = {};
 	int saved;
 
 	if (!change_ops[change->kind].of_namespace)
@@ -539,8 +536,7 @@ bool change_belongs(const struct change *change, const struct netns *ns)
 	if (saved < 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/sys/%s", change->name);
-	if (stat(path, &st))
-		st.st_mode = 0;
+	stat(path, &st);
 	netns_pop(saved);
 	return st.st_mode & 0222;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "diagnosis/reader.h"
 #include "diagnosis/judge.h"
@@ -28,7 +29,7 @@ static enum stage stage_of_drops(const struct facts *f, const struct facts_sock 
 	const struct facts_stack *s = &f->stack;
 	bool used_up =
 		s->udp_mem[2] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[2];
-	uint64_t rest = errors > full + memory + checksum ? errors - full - memory - checksum : 0;
+	uint64_t rest = counter_grown(full + memory + checksum, errors);
 
 	if (full && full >= memory && full >= checksum && full >= rest)
 		return STAGE_RCVBUF;
@@ -53,7 +54,7 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 
 uint64_t judge_larger_mem(uint64_t now)
 {
-	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
+	return MAX(KERNEL_MEM, 4 * now);
 }
 
 static void bind_sock(struct binds *b, const struct facts *f, const struct facts_sock *s)

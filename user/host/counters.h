@@ -136,6 +136,12 @@ static inline uint64_t counter_moved(uint64_t before, uint64_t now)
 	return now >= before ? now - before : now;
 }
 
+/* The same of a sum of several; 0: it went backwards. */
+static inline uint64_t counter_grown(uint64_t before, uint64_t now)
+{
+	return now > before ? now - before : 0;
+}
+
 /*
  * Makes two snapshots of one device comparable by nic_losses() and nic_item_delta(): after->plan is
  * set (taken over from `before`, if it still fits). Returns what after->nic is to be compared with:

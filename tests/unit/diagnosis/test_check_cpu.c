@@ -65,7 +65,7 @@ static void read_cpus(struct host *h, unsigned n)
 	struct facts_cpus *cpus = &h->f.cpus;
 
 	cpus->n = cpus->online = n;
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i <= n; i++) /* and one behind the last */
 		cpus->at[i] = (struct facts_cpu){.online = true, .ticked = true, .idle = 0.9};
 	facts_cpus_read(root, cpus);
 }
@@ -76,8 +76,10 @@ CASE_WITH(cpus_of_a_laptop, begin, end_tree)
 	const struct facts_cpu *cpu = h->f.cpus.at;
 
 	laptop();
+	cpu_file(2, "cpufreq/scaling_governor", "schedutil\n");
 	read_cpus(h, 2);
 	assert_string_equal(cpu[0].governor, "powersave");
+	assert_string_equal(cpu[2].governor, ""); /* none of the two */
 	assert_int_equal(cpu[0].mhz, 2899);
 	assert_int_equal(cpu[0].mhz_max, 3000);
 	assert_string_equal(cpu[0].idle_state, "C10");

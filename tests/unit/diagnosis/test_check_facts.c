@@ -135,6 +135,12 @@ CASE(interrupts_of_virtio)
 				   "CPU0 CPU1\n38: 3 x\n39: 3 3 y\n", wanted, 3, irq),
 			 1);
 	assert_string_equal(irq[0].name, "y");
+	/* nor of those that were not asked for; and a line may end with its counts */
+	assert_int_equal(irq_rates("CPU0 CPU1\n37: 1 2\n38: 1 2 x\n",
+				   "CPU0 CPU1\n37: 1 9\n38: 3 3 x\n", wanted, 1, irq),
+			 1);
+	assert_string_equal(irq[0].name, "");
+	assert_int_equal(irq[0].fired, 7);
 	free(a);
 	free(b);
 }

@@ -106,6 +106,7 @@ CASE(ranks)
 CASE(rules_that_dropped)
 {
 	struct host *h = healthy_host();
+	char command[200];
 	struct check_findings list;
 
 	h->f.port = 53;
@@ -121,6 +122,10 @@ CASE(rules_that_dropped)
 	h->f.rule[1] = h->f.rule[0];
 	h->f.rule[1].packets = 20;
 	h->f.rule[1].dport = 0;
+	memset(h->f.rule[1].table, 't', NFT_NAME - 1);
+	memset(h->f.rule[1].chain, 'c', NFT_NAME - 1);
+	snprintf(command, sizeof(command), "nft -a list chain inet %s %s", h->f.rule[1].table,
+		 h->f.rule[1].chain);
 	h->f.n_rules = 2;
 	h->f.rules_ns = 2000000000;
 	h->f.socks.all = h->f.socks.n = 1;
@@ -133,6 +138,7 @@ CASE(rules_that_dropped)
 			    "300 packets lost in 2.00 s, 150 a second; rule with handle 6 of chain "
 			    "inet t in (no jumbo): 300 packets");
 	assert_non_null(strstr(list.at[1].finding.evidence, ": 20 packets, of any port"));
+	assert_string_equal(list.at[1].finding.command, command);
 	end(h, &list);
 }
 
@@ -889,6 +895,7 @@ CASE(owners_that_are_named)
 		{1, {5, 6, 0}, "1 open: tcpdump (5)"},
 		{2, {5, 6, 7}, "2 open: tcpdump (5), tcpdump (6)"},
 		{3, {5, 5, 7}, "3 open: tcpdump (5), tcpdump (7)"},
+		{3, {5, 6, 6}, "3 open: tcpdump (5), tcpdump (6)"},
 		{1, {0, 6, 0}, "1 open"},
 		{FACTS_TAPS + 1, {5, 0, 0}, "65 open: tcpdump (5)"},
 	};
@@ -996,6 +1003,7 @@ CASE(young_socket)
 	h->f.window_ns = 0;
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.id, "rcvbuf");
+	assert_null(strstr(list.at[0].finding.evidence, "packets/s"));
 	end(h, &list);
 }
 
@@ -1097,6 +1105,7 @@ static void four_links(struct host *h)
 	h->f.link[0].rx_packets += 2;
 	h->f.link[3] = h->f.link[4] = h->f.link[2]; /* as busy, and one behind the last */
 	strcpy(h->f.link[3].dev.link.ifname, "eth4");
+	strcpy(h->f.link[4].dev.link.ifname, "gone");
 	h->f.link[4].rx_packets++;
 	h->f.n_links++;
 }
@@ -1120,6 +1129,13 @@ static void inner_packets(struct host *h)
 	h->f.socks.at[0].lost = 7;
 	move(h, "here", "Udp:InCsumErrors", 7);
 	move(h, "here", "Udp:InErrors", 7);
+}
+
+static void inner_packets_of_first(struct host *h)
+{
+	inner_packets(h);
+	h->f.link[0].dev.link.tunnel_port = 5001;
+	h->f.link[1].dev.link.tunnel_port = 0;
 }
 
 static void sent_by_six(struct host *h)
@@ -1154,6 +1170,7 @@ CASE(counters_beside_each_other)
 		{strict_and_busy, "ip-rpfilter-unseen", "eth3", CHECK_NAMESPACE},
 		{refused_at_one, "ip-rpfilter-no-route", "eth2", CHECK_NAMESPACE},
 		{inner_packets, "udp-csum-tunnel", "port 5001", CHECK_SOCKET},
+		{inner_packets_of_first, "udp-csum-tunnel", "port 5001", CHECK_SOCKET},
 		{sent_by_six, "sndbuf", "", CHECK_NAMESPACE},
 		{frames_refused, "tx-device", "eth3", CHECK_INTERFACE},
 	};
@@ -1210,6 +1227,7 @@ CASE(several_namespaces)
 	assert_string_equal(all.at[3].finding.netns, "red");
 	all.at[3].near = true; /* its own namespace asks */
 	check_findings_sort(&all);
+	check_findings_sort(&all);			       /* and is where it belongs */
 	assert_string_equal(all.at[0].finding.id, "nic-ring"); /* this one loses */
 	assert_true(all.at[1].near);
 	assert_int_equal(all.n_history, 1);
@@ -1252,6 +1270,57 @@ CASE(places_of_another_host)
 	look_close(&l);
 }
 
+/* What is of the host is in no namespace; and a command is entered from where it is typed. */
+CASE(whose_findings)
+{
+	const struct netns ns = NETNS_NONE;
+	static const struct {
+		bool inside;
+		const char *enter;
+		enum check_scope scope;
+		const char *command;
+	} rows[] = {
+		{true, "e", CHECK_NAMESPACE, "e ss -uanp"},
+		{true, "e", CHECK_INTERFACE, "e ss -uanp"},
+		{true, "e", CHECK_HOST, "ss -uanp"},
+		{true, "", CHECK_NAMESPACE, "ss -uanp"},
+		{false, "e", CHECK_NAMESPACE, "ss -uanp"},
+	};
+	struct host *h = healthy_host();
+	struct check_findings all = {0}, list;
+
+	ring(h);
+	backlog(h);
+	judge_host(h, &list);
+	check_findings_join(&all, &list, "blue", false);
+	assert_int_equal(all.n, 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_string_equal(all.at[i].finding.netns,
+				    all.at[i].scope == CHECK_HOST ? "" : "blue");
+	end(h, &all);
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct check_finding c = {.scope = rows[i].scope, .finding.command = "ss -uanp"};
+
+		check_plan(&(struct check_findings){.at = &c, .n = 1}, rows[i].inside ? &ns : NULL,
+			   rows[i].enter);
+		assert_string_equal(c.finding.command, rows[i].command);
+	}
+}
+
+/* Since boot, too. */
+CASE(flow_limit_in_all)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	flow_limit(h, 1);
+	judge_host(h, &list);
+	assert_string_equal(by_id(&list, "backlog-flow-limit")->finding.evidence,
+			    "softnet flow_limit +25 in 1.00 s, 25 a second, 1,025 since boot");
+	end(h, &list);
+}
+
 /* Only what can be changed here has a command. */
 CASE(changes_are_planned)
 {
@@ -1287,6 +1356,7 @@ CASE(changes_are_planned)
 	assert_non_null(strstr(c->finding.command, "netdev_budget=600"));
 	assert_string_equal(c->changes[1].wanted, "4000");
 	assert_non_null(strstr(c->finding.undo, "netdev_budget="));
+	assert_null(strstr(c->finding.undo, "netdev_budget=600"));
 	assert_non_null(strstr(by_id(&list, "taps")->finding.command, "ss"));
 	end(h, &list);
 }

@@ -164,6 +164,8 @@ CASE(testbed)
 		o = get(o, "offloads");
 		assert_false(json_object_get_boolean(get(o, "rx-gro")));
 		assert_true(json_object_get_boolean(get(o, "tx-checksum-ip-generic")));
+		get(o, "tx-checksum-ipv4"); /* the first and the last */
+		get(o, "tx-gso-list");
 	}
 	sysctls = get(env, "sysctls");
 	assert_int_equal(number(sysctls, "net.ipv4.udp_rmem_min"), 5001);
@@ -259,6 +261,12 @@ CASE_WITH(told_by_files, fake_begin, fake_end)
 		 {{"cpu/a/cpu.cfs_quota_us", "25000\n"}, {"cpu/a/cpu.cfs_period_us", "0\n"}},
 		 "- - - null "},
 		{"", "", "", "1:cpu:/a\n", {{"cpu/a/cpu.cfs_quota_us", "1\n"}}, "- - - null "},
+		{"",
+		 "",
+		 "",
+		 "1:cpu:/a\n",
+		 {{"cpu/a/cpu.cfs_quota_us", "1\n"}, {"cpu/a/cpu.cfs_period_us", "1\n"}},
+		 "- - - 1.000 "},
 	};
 
 	if (geteuid())

@@ -162,7 +162,13 @@ CASE(a_burst_of_unknown_arrivals)
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-burst");
 
+	facts.lost = 1;
+	facts.arrival_pps = 0.5; /* of which one is most */
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
+	assert_string_not_equal(f.id, "rcvbuf-burst");
+
 	/* a tenth of what came, and no more, is one */
+	facts.lost = 100;
 	facts.arrival_pps = 1000;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-burst");
@@ -197,6 +203,7 @@ CASE(no_sysctl_where_none_is_needed)
 	assert_string_equal(f.command, "");
 	assert_string_equal(f.undo, "");
 	assert_true(f.wanted[0]);
+	assert_true(f.risk[0]);
 
 	facts.rmem_max = 0; /* unknown: no command on a guess */
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
@@ -430,7 +437,9 @@ CASE(why_it_was_full)
 		{reader(400, 400, 0, 100), "rcvbuf-bursts", NULL, NULL},
 		{reader(401, 400, 0, 100), "rcvbuf-cpu", NULL, NULL},
 		{slept_among(900), "rcvbuf-asleep", NULL, NULL},
-		{slept_among(500), "rcvbuf-cpu", NULL, NULL},
+		{slept_among(551), "rcvbuf-asleep", NULL, NULL},
+		{slept_among(550), "rcvbuf-cpu", NULL, NULL},
+		{reader(10, 10, 0, 0), "rcvbuf-bursts", NULL, NULL},
 		/* what moves between the cases is shown as before */
 		{reader(500, 100, 0, 950), "rcvbuf", NULL, NULL},
 	};
@@ -618,9 +627,276 @@ CASE(what_is_too_long_is_cut)
 	bind_text(&b, "long", name);
 	finding_write(&row, &b, &f, &change);
 	assert_int_equal(strlen(f.text), sizeof(f.text) - 1);
+	/* at the end of what there is, and one less */
+	for (size_t n = sizeof(f.text); n > sizeof(f.text) - 2; n--) {
+		char text[sizeof(f.text) + 1];
+		const struct finding_row long_row = {.text = text};
+
+		memset(text, 'y', n);
+		text[n] = '\0';
+		finding_write(&long_row, &b, &f, &change);
+		assert_int_equal(strlen(f.text), sizeof(f.text) - 1);
+	}
+	finding_write(&row, &b, &f, &change);
 	assert_int_equal(strlen(f.evidence), sizeof(f.evidence) - 1);
 	assert_memory_equal(f.evidence, "it is xxx", 9);
 	assert_string_equal(f.current, "");
+}
+
+/* Each condition where it just holds, and where it just does not. */
+CASE(conditions)
+{
+	static const struct way_dnat nat = {.backend = "192.0.2.1"}, no_nat;
+	static const struct way_silent silent = {.address = "192.0.2.1"}, not_silent;
+	static const struct way_back back = {.source = "192.0.2.1"}, no_back;
+	static const uint64_t half = 150, less = 149;
+	static const struct {
+		enum stage stage;
+		const char *id;
+		struct finding_facts facts;
+	} rows[] = {
+		{STAGE_NETFILTER, "netfilter", {.conntrack_drops = 5}},
+		{STAGE_NETFILTER, "netfilter-conntrack", {.conntrack_drops = 6}},
+		{STAGE_NETFILTER, "netfilter", {.conntrack_clashes = 5}},
+		{STAGE_NETFILTER, "netfilter-clash", {.conntrack_clashes = 6}},
+		{STAGE_UDP_MEM, "udp-mem", {.udp_mem = {1, 2, 300}, .udp_pages = &half}},
+		{STAGE_UDP_MEM, "udp-mem-cgroup", {.udp_mem = {1, 2, 300}, .udp_pages = &less}},
+		{STAGE_TCP_RCVBUF, "tcp-rcvbuf", {.tcp_rmem = {1, 2, 300}, .rcvbuf = 299}},
+		{STAGE_TCP_RCVBUF, "tcp-rmem", {.tcp_rmem = {1, 2, 300}, .rcvbuf = 300}},
+		{STAGE_RCVBUF, "rcvbuf", {.arrival_pps = 1}},
+		{STAGE_RCVBUF, "rcvbuf-slow", {.arrival_pps = 1, .read_pps = 0.5}},
+		{STAGE_NEIGH, "neigh-failed", {.dnat = &no_nat}},
+		{STAGE_NEIGH, "neigh-dnat", {.dnat = &nat}},
+		{STAGE_NEIGH, "neigh-queue", {.reason = "NEIGH_QUEUEFULL", .silent = &not_silent}},
+		{STAGE_NEIGH, "neigh-failed", {.reason = "NEIGH_QUEUEFULL", .silent = &silent}},
+		{STAGE_IP_ROUTE, "ip-rpfilter-unseen", {.reason = "IP_RPFILTER", .back = &no_back}},
+		{STAGE_IP_ROUTE, "ip-rpfilter-no-route", {.reason = "IP_RPFILTER", .back = &back}},
+		{STAGE_NIC_RING, "nic-ring-busy", {.ring_max = 9}},
+		{STAGE_NIC_RING, "nic-ring", {.ring_now = 8, .ring_max = 9}},
+		{STAGE_TX_SOCKET, "tx-too-big", {.location = "ip_do_fragment"}},
+		{STAGE_TX_SOCKET, "tx-socket", {.location = "sock_alloc_send_pskb"}},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finding_facts facts = rows[i].facts;
+		struct finding f;
+
+		facts.lost = 10;
+		assert_int_equal(findings_for_stage(rows[i].stage, &facts, &f, NULL), 0);
+		if (strcmp(f.id, rows[i].id))
+			fail_msg("%u: %s, not %s", i, f.id, rows[i].id);
+	}
+}
+
+/* With its buffer full it waits for something else, or for data of another socket. */
+CASE(what_a_reader_sleeps_in)
+{
+	static const struct {
+		const char *in;
+		unsigned full;
+		const char *shown;
+	} rows[] = {
+		{"poll_schedule_timeout.constprop.0", 0, "waiting for data"},
+		{"ep_poll", 199, "waiting for data"},
+		{"do_epoll_wait", 0, "waiting for data"},
+		{"__skb_wait_for_more_packets", 0, "waiting for data"},
+		{"ep_poll", 950, "in ep_poll"},
+		{"futex_wait_queue", 0, "in futex_wait_queue"},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finding_facts facts = reader(10, 10, 0, rows[i].full);
+		struct finding f;
+		char shown[128];
+
+		strcpy(facts.reading.sleeps_in, rows[i].in);
+		findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
+		snprintf(shown, sizeof(shown),
+			 "slept 98 %% (mostly %s); its buffer was full in %u %% of its sleep",
+			 rows[i].shown, (rows[i].full + 5) / 10);
+		if (!strstr(f.evidence, shown))
+			fail_msg("%u: %s", i, f.evidence);
+	}
+}
+
+/* At less than a packet a second. */
+CASE(slow_rates)
+{
+	struct finding_facts facts = {.lost = 1, .rcvbuf = 2000, .truesize = 1000};
+	struct finding f;
+
+	facts.arrival_pps = 0.5;
+	facts.read_pps = 0.25;
+	findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
+	assert_string_equal(f.evidence,
+			    "1 packet lost; a packet takes 1000 bytes, so the buffer holds 2: a "
+			    "burst of 4.00 s at 0.5 packets/s; read 0.25 packets/s, one in 4.00 s");
+}
+
+/* As typed from outside; what would be cut is left out. */
+CASE(commands_of_a_namespace)
+{
+	const struct change none = {};
+	static const struct {
+		const char *command, *entered;
+	} rows[] = {
+		{"", ""},
+		{"ss -uanp", "e ss -uanp"},
+		{"bpftool cgroup tree", "bpftool cgroup tree"},
+		{"echo 1 >/sys/x", "e sh -c 'echo 1 >/sys/x'"},
+	};
+	static struct finding f;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		strcpy(f.command, rows[i].command);
+		finding_enter(&f, &none, NULL, "e");
+		assert_string_equal(f.command, rows[i].entered);
+	}
+	for (size_t n = FINDING_COMMAND - 3; n < FINDING_COMMAND - 1; n++) {
+		memset(f.command, 'c', n);
+		f.command[n] = '\0';
+		finding_enter(&f, &none, NULL, "e");
+		assert_int_equal(strlen(f.command), n == FINDING_COMMAND - 3 ? n + 2 : 0);
+	}
+}
+
+/* Whose settings they are; a path may be as long as its name may be. */
+CASE(settings_of_namespaces)
+{
+	const struct netns none = NETNS_NONE, bad = {.fd = 1000000, .sysfs = -1};
+	struct change c = {.kind = CHANGE_SYSCTL, .wanted = "1", .old = "0"};
+	struct finding f = {.command = "as it was"};
+
+	assert_true(change_belongs(&(struct change){.kind = CHANGE_GOVERNOR}, NULL));
+	assert_false(change_belongs(&(struct change){.kind = CHANGE_GOVERNOR}, &none));
+	assert_true(change_belongs(&(struct change){.kind = CHANGE_RING}, NULL));
+	assert_true(change_belongs(&(struct change){.kind = CHANGE_RING}, &none));
+	while (strlen(c.name) + strlen("net/") < sizeof(c.name) - 32)
+		strcat(c.name, "net/../");
+	strcat(c.name, "net/ipv4/ip_forward");
+	assert_true(change_belongs(&c, NULL));
+	assert_false(change_belongs(&c, &bad));
+	strcpy(c.name, "net/ipv4/no_such_setting");
+	assert_false(change_belongs(&c, NULL));
+
+	finding_enter(&f, &c, NULL, "e");
+	assert_string_equal(f.command, "as it was");
+	strcpy(c.name, "net/ipv4/ip_forward");
+	finding_enter(&f, &c, NULL, "e");
+	assert_string_equal(f.command, "e sysctl -w net.ipv4.ip_forward=1");
+	assert_string_equal(f.undo, "");
+	strcpy(f.undo, "as it was");
+	finding_enter(&f, &c, NULL, "e");
+	assert_string_equal(f.command, "e sysctl -w net.ipv4.ip_forward=1");
+	assert_string_equal(f.undo, "e sysctl -w net.ipv4.ip_forward=0");
+}
+
+CASE(silence)
+{
+	static const struct {
+		const char *reason, *location;
+		bool silent;
+	} rows[] = {
+		{"NEIGH_FAILED", "arp_error_report", true},
+		{"NOT_SPECIFIED", "neigh_invalidate", true},
+		{"NEIGH_QUEUEFULL", "__neigh_event_send", false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(finding_is_silence(rows[i].reason, rows[i].location),
+				 rows[i].silent);
+}
+
+/* What a text shows of a fact; "": it is not known. */
+static const char *shown(const struct binds *b)
+{
+	static const struct finding_row row = {.text = "{x}"};
+	static struct finding f;
+	struct change change;
+
+	finding_write(&row, b, &f, &change);
+	return f.text;
+}
+
+CASE(rates)
+{
+	static const struct {
+		double pps;
+		const char *text;
+	} rows[] = {{0, ""},	     {0.5, "0.5"},    {1, "1"},	   {999, "999"},   {1000, "1k"},
+		    {1234, "1.23k"}, {999e3, "999k"}, {1e6, "1M"}, {2.5e6, "2.5M"}};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct binds b = {};
+
+		bind_rate(&b, "x", rows[i].pps);
+		assert_string_equal(shown(&b), rows[i].text);
+	}
+}
+
+/* What there is no room for is not known, and what is known stays. */
+CASE(room_for_facts)
+{
+	char value[JOURNAL_VALUE_SIZE];
+	struct binds b = {};
+
+	for (unsigned i = 0; i < BINDS_MAX - 1; i++)
+		bind_zero(&b, "other", i);
+	bind_zero(&b, "x", 7);
+	assert_int_equal(b.n, BINDS_MAX);
+	assert_string_equal(shown(&b), "7");
+	bind_zero(&b, "last", 8);
+	assert_int_equal(b.n, BINDS_MAX);
+
+	b.n = b.used = 0;
+	memset(value, 'v', sizeof(value) - 1);
+	value[sizeof(value) - 1] = '\0';
+	while (b.used + 2 * sizeof(value) <= sizeof(b.text))
+		bind_text(&b, "other", value);
+	assert_int_equal(sizeof(b.text) - b.used, sizeof(value));
+	bind_text(&b, "x", "it fits");
+	assert_string_equal(shown(&b), "it fits");
+	b.n--;
+	b.used = sizeof(b.text) - sizeof(value) + 1;
+	bind_text(&b, "x", "it may not fit");
+	assert_string_equal(shown(&b), "");
+}
+
+/* A buffer is advised for the largest burst, or for all that was lost if it was one. */
+CASE(buffers_for_bursts)
+{
+	static const struct {
+		uint64_t lost, burst, rcvbuf, truesize;
+		const char *wanted; /* NULL: none */
+	} rows[] = {
+		{600, 400, 100000, 1000, ": 300000 (gives 600000)"},
+		{600, 400, 100001, 1000, ": 300001 (gives 600001)"},
+		{5000, 400, 100000, 1000, ": 300000 (gives 600000)"},
+		{5000, 0, 100000, 1000, NULL},
+		{5000, 400, 0, 1000, NULL},
+		{5000, 400, 100000, 0, NULL},
+		{5000, 1 << 30, 100000, 1 << 30, NULL},
+		{5000, 400, (64 << 20) - 500, 1, ": 33554432 (gives 67108864)"},
+		{5000, 400, (64 << 20) - 499, 1, NULL},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finding_facts facts = reader(20, 0, 0, 100);
+		struct finding f;
+
+		facts.sent = 10000;
+		facts.arrival_pps = 0;
+		facts.lost = rows[i].lost;
+		facts.rcvbuf = facts.rmem_default = rows[i].rcvbuf;
+		facts.truesize = rows[i].truesize;
+		facts.reading.burst = rows[i].burst;
+		findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL);
+		assert_string_equal(f.id, "rcvbuf-bursts");
+		assert_null(strstr(f.wanted, "default")); /* it is that */
+		if (!strstr(f.wanted, rows[i].wanted ? rows[i].wanted : "") ||
+		    (!rows[i].wanted && strstr(f.wanted, "gives")))
+			fail_msg("%u: %s", i, f.wanted);
+	}
 }
 
 /* Of losses the name begins with the stage; those of states and these do not. */
