@@ -207,11 +207,16 @@ CASE_WITH(affinities, begin, end_tree)
 	} rows[] = {
 		{"0-3\n", "2\n", 2, false}, /* any of four, and it is the third */
 		{"0\n", "1\n", 1, true},    /* not come since it was changed */
-		{"0,4-6\n", "3\n", 3, true},   {"0,2-6,8\n", "3\n", 3, false},
+		{"0,4-6\n", "3\n", 3, true},
+		{"0,2-6,8\n", "3\n", 3, false},
 		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
 		{"1\n", NULL, 1, false},       /* no effective one is shown */
-		{"1\n", "", 1, false},	       {"0-2\n", "3\n", 3, true},
-		{"0-3\n", NULL, -1, false},    {"0-3\n", "\n", -1, false}, /* it is not started */
+		{"1\n", "", 1, false},
+		{"0-2\n", "3\n", 3, true},
+		{"0-3\n", NULL, -1, false},
+		{"0-3\n", "\n", -1, false}, /* it is not started */
+		{"1023\n", "1023\n", FACTS_CPUS - 1, false},
+		{"1024\n", "1024\n", -1, false}, /* more than are read */
 		{NULL, NULL, -1, false},
 	};
 	const unsigned n = sizeof(rows) / sizeof(rows[0]);
@@ -228,7 +233,9 @@ CASE_WITH(affinities, begin, end_tree)
 		if (rows[i].effective)
 			fake_file(path, rows[i].effective);
 	}
+	irq[n] = (struct facts_irq){.irq = 64, .target = 7};
 	irq_affinities(root, irq, n);
+	assert_int_equal(irq[n].target, 7); /* not asked for */
 	for (unsigned i = 0; i < n; i++) {
 		if (irq[i].target != rows[i].target)
 			fail_msg("row %u: CPU %d", i, irq[i].target);

@@ -345,6 +345,23 @@ CASE(link_rates)
 	free(link);
 }
 
+/* Of more CPUs than there is room for the first. */
+CASE(interrupts_of_many_cpus)
+{
+	static char text[16 * FACTS_CPUS];
+	struct facts_irq irq[1];
+	char *at = text;
+
+	for (unsigned i = 0; i <= FACTS_CPUS; i++)
+		at += sprintf(at, " CPU%u", i);
+	at += sprintf(at, "\n38:");
+	for (unsigned i = 0; i <= FACTS_CPUS; i++)
+		at += sprintf(at, " 0");
+	strcpy(at, " rx\n");
+	assert_int_equal(irq_rates(text, text, &(unsigned){38}, 1, irq), 1);
+	assert_string_equal(irq[0].name, "rx");
+}
+
 /* A socket of this process, and one that nobody has. */
 CASE(owners)
 {
