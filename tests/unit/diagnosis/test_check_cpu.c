@@ -215,6 +215,8 @@ CASE_WITH(affinities, begin, end_tree)
 		{"0-2\n", "3\n", 3, true},
 		{"0-3\n", NULL, -1, false},
 		{"0-3\n", "\n", -1, false}, /* it is not started */
+		{"1\n", "0\n", 0, true},
+		{",3\n", "5\n", 5, false}, /* no list */
 		{"1023\n", "1023\n", FACTS_CPUS - 1, false},
 		{"1024\n", "1024\n", -1, false}, /* more than are read */
 		{NULL, NULL, -1, false},

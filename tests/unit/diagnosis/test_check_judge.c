@@ -357,6 +357,13 @@ static void receive_queues(struct host *h, int step)
 	h->f.link[0].irq[3].moving = true;
 }
 
+static void first_receives(struct host *h, int step)
+{
+	busy(h);
+	for (unsigned i = 0; i < 4; i++)
+		strcpy(h->f.link[0].irq[i].name, i <= (unsigned)step ? "rx" : "tx");
+}
+
 static void uncounted(struct host *h, int step)
 {
 	h->f.socks.at[0].lost = 9 + (unsigned)step; /* and Udp:InErrors stands still */
@@ -649,6 +656,7 @@ CASE(bounds)
 		{"nic-irq", idle_cpu, false},
 		{"nic-irq", busy_queue, false},
 		{"nic-irq", receive_queues, false},
+		{"nic-irq", first_receives, false},
 		{"udp-mem", used_up, false},
 		{"udp-mem-cgroup", uncounted, false},
 		{"qdisc", queue_of_one, true},
