@@ -237,10 +237,10 @@ bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	for (;;) {
-		uint64_t now = clock_now(), left = now < end ? end - now : 0;
+		uint64_t left = end - smaller(clock_now(), end);
 		struct timespec t = {.tv_nsec = (long)smaller(left, TICK_NS)};
 
-		if (sigtimedwait(&set, NULL, &t) >= 0)
+		if (sigtimedwait(&set, NULL, &t) != -1)
 			return false;
 		for (unsigned i = 0; i < n; i++) {
 			if (r[i]->readings)
@@ -270,7 +270,7 @@ static void join_links(struct facts_reader *r)
 		snprintf(name, sizeof(name), "%s:tx_packets", ifname);
 		link->tx_packets = facts_moved(f, FACTS_HERE, name);
 		facts_link_rates(link, before, &f->after.devices[i]);
-		if (n && r->before.interrupts && r->after.interrupts)
+		if (r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
 		irq_affinities(r->root, link->irq, link->n_irqs);

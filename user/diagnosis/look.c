@@ -481,7 +481,7 @@ int look_again(const struct look *l, const struct look_spec *spec,
 	else
 		snprintf(path, sizeof(path), "/proc/thread-self/ns/net");
 	again.netns = path;
-	again.window_ns = l->window_ns > LOOK_NS ? l->window_ns : LOOK_NS;
+	again.window_ns = larger(l->window_ns, LOOK_NS);
 	rc = look(&now, &again, err);
 	*out = (struct remedy){.lost_pps = finding->loss_pps, .arrived_pps = arrived(&p->facts)};
 	snprintf(out->id, sizeof(out->id), "%s", finding->finding.id);

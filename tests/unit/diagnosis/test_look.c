@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cases.h"
 #include "diagnosis/look.h"
 
@@ -106,6 +107,41 @@ static const struct check_finding *finding(const struct look *l, const char *id)
 	}
 	assert_non_null(found);
 	return found;
+}
+
+/* Read elsewhere: what this host's commands would change is not advised, and no host counted twice.
+ */
+CASE(two_places_of_another_host)
+{
+	static const char *const names[] = {"", "other"};
+	unsigned hosts = 0, refused[2] = {};
+	struct look l = {.n = 2};
+
+	for (unsigned i = 0; i < l.n; i++) {
+		struct look_place *p = l.at[i] = mem_new(p);
+
+		p->ns = NETNS_NONE;
+		strcpy(p->name, names[i]);
+		p->facts.window_ns = 1000 * MS;
+		counters_add(&p->facts.moved, FACTS_HERE, "Udp:NoPorts", 50);
+		counters_add(&p->facts.moved, FACTS_HOST, "arp_cache:unresolved_discards", 50);
+	}
+	look_judge(&l);
+	for (unsigned i = 0; i < l.findings.n; i++) {
+		const struct check_finding *c = &l.findings.at[i];
+
+		assert_false(c->near || c->n_changes);
+		assert_string_equal(c->finding.command, "");
+		assert_string_equal(c->finding.undo, "");
+		hosts += c->finding.stage == STAGE_NEIGH && c->losing;
+		for (unsigned n = 0; n < 2; n++)
+			refused[n] += c->finding.stage == STAGE_UDP_LOOKUP && c->losing &&
+				      !strcmp(c->finding.netns, names[n]);
+	}
+	assert_int_equal(hosts, 1);
+	assert_int_equal(refused[0], 1);
+	assert_int_equal(refused[1], 1);
+	look_close(&l);
 }
 
 static void assert_settings(const struct facts_stack *stack)
