@@ -254,12 +254,19 @@ CASE(all_namespaces)
 			assert_false(*c->finding.undo || *c->subject);
 		}
 	}
-	for (unsigned f = 0; f + 1 < l.findings.n; f++)
+	for (unsigned f = 0; f + 1 < l.findings.n; f++) {
 		assert_true(l.findings.at[f].finding.severity >=
 			    l.findings.at[f + 1].finding.severity);
+		for (unsigned g = f + 1; g < l.findings.n; g++) /* the host's are said once */
+			assert_true(
+				l.findings.at[f].scope != CHECK_HOST ||
+				l.findings.at[g].scope != CHECK_HOST ||
+				strcmp(l.findings.at[f].finding.id, l.findings.at[g].finding.id) ||
+				strcmp(l.findings.at[f].subject, l.findings.at[g].subject));
+	}
 	assert_in_range(read, 1, LOOK_PLACES - 1);
 	assert_int_equal(place_of(&l, SPACES - 1), -1);
-	assert_true(l.losing >= LOSING - read);
+	assert_in_range(l.losing, LOSING - read, l.spaces - LOOK_PLACES - 1);
 	assert_true(l.window_ns >= 2 * SECOND);
 	assert_true(seconds);
 	assert_in_range(losing_seen, LOSING, l.spaces - 1); /* the last one does not */
@@ -272,6 +279,9 @@ CASE(so_long)
 {
 	const struct look_spec spec = {.window_ns = SECOND, .on_second = on_second};
 	static struct look l;
+	const struct look_spec again = {.window_ns = SECOND / 2};
+	const struct check_finding *c;
+	struct remedy remedy;
 	struct error err = {};
 
 	seconds = 0;
@@ -281,6 +291,50 @@ CASE(so_long)
 	assert_in_range(l.at[0]->facts.window_ns, SECOND * 9 / 10, l.window_ns);
 	assert_true(l.at[1]->facts.window_ns + SECOND / 3 < l.at[0]->facts.window_ns);
 	assert_int_equal(seconds, 0);
+	/* at another place than the first two, too */
+	for (unsigned i = 0; i < LOSING; i++) {
+		if (place_of(&l, i) < 2 || !found_in(&l, i, &c))
+			continue;
+		assert_int_equal(look_again(&l, &again, c, &remedy, &err), 0);
+		assert_string_equal(remedy.netns, c->finding.netns);
+		assert_true(remedy.arrived_pps > 0 && remedy.arrived_pps_after > 0);
+		break;
+	}
+	look_close(&l);
+}
+
+/* Who waits longer than a second is told how far it is. */
+CASE(longer_than_a_second)
+{
+	const struct look_spec spec = {
+		.ifname = "lo", .window_ns = SECOND * 6 / 5, .on_second = on_second};
+	static struct look l;
+	struct error err = {};
+
+	seconds = 0;
+	begun_ns = clock_now();
+	assert_int_equal(look(&l, &spec, &err), 0);
+	assert_true(seconds);
+	assert_int_equal(latest_ns, spec.window_ns);
+	assert_int_equal(losing_seen, 0);
+	assert_int_equal(l.spaces, 0);
+	look_close(&l);
+}
+
+CASE(ended_by_a_signal)
+{
+	const struct look_spec spec = {.pid = space[9].pid, .window_ns = 20 * SECOND};
+	static struct look l;
+	struct error err = {};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	kill(getpid(), SIGTERM);
+	assert_int_equal(look(&l, &spec, &err), 0);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	assert_true(l.window_ns < 10 * SECOND);
 	look_close(&l);
 }
 
@@ -290,27 +344,47 @@ CASE(asked_for)
 	const struct look_spec port = {.port = TEST_PORT, .window_ns = SECOND / 5};
 	struct look_spec one = {.window_ns = SECOND / 5, .pid = space[9].pid};
 	const struct check_finding *c;
-	static struct look l, by_pid, by_name, by_device;
+	static struct look at_port[2], by_pid, by_name, by_device, nobody;
+	const struct sockaddr_in here = {.sin_family = AF_INET,
+					 .sin_port = htons(TEST_PORT),
+					 .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct error err = {};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	char path[64];
 
-	assert_int_equal(look(&l, &port, &err), 0);
-	assert_int_equal(l.n, LOOK_PLACES);
-	for (unsigned i = 0; i < l.n; i++) {
-		assert_true(l.at[i]->ns.fd >= 0);
-		assert_int_equal(l.at[i]->facts.socks.n, 1);
-		assert_int_equal(l.at[i]->facts.socks.at[0].port, TEST_PORT);
-		for (unsigned j = 0; j < i; j++)
-			assert_true(l.at[i]->ns.inum != l.at[j]->ns.inum);
+	/* open in this namespace, too: that is the first */
+	for (unsigned own = 0; own < 2; own++) {
+		struct look *l = &at_port[own];
+
+		if (own)
+			assert_int_equal(bind(fd, (const void *)&here, sizeof(here)), 0);
+		assert_int_equal(look(l, &port, &err), 0);
+		assert_int_equal(l->n, LOOK_PLACES);
+		for (unsigned i = 0; i < l->n; i++) {
+			assert_int_equal(l->at[i]->ns.fd < 0, own && !i);
+			assert_int_equal(l->at[i]->facts.socks.n, 1);
+			assert_int_equal(l->at[i]->facts.socks.at[0].port, TEST_PORT);
+			for (unsigned j = own; j < i; j++)
+				assert_true(l->at[i]->ns.inum != l->at[j]->ns.inum);
+		}
+		assert_int_equal(l->spaces, 0);
+		look_close(l);
 	}
-	assert_int_equal(l.spaces, 0);
-	look_close(&l);
+	close(fd);
 
 	assert_int_equal(look(&by_pid, &one, &err), 0);
 	assert_int_equal(by_pid.n, 1);
 	assert_int_equal(place_of(&by_pid, 9), 0);
 	assert_int_equal(by_pid.at[0]->facts.socks.at[0].pid, space[9].pid);
 	assert_int_equal(found_in(&by_pid, 9, &c), 1);
+	look_close(&by_pid);
+	/* a second, and nothing to wait for: no other namespace is looked at */
+	one.window_ns = seconds = 0;
+	one.on_second = on_second;
+	by_pid = (struct look){};
+	assert_int_equal(look(&by_pid, &one, &err), 0);
+	assert_true(by_pid.window_ns >= SECOND);
+	assert_int_equal(seconds, 0);
 	look_close(&by_pid);
 
 	one = (struct look_spec){.window_ns = SECOND / 5, .netns = path};
@@ -334,7 +408,13 @@ CASE(asked_for)
 	one = (struct look_spec){.window_ns = SECOND / 5, .ifname = "pl-none"};
 	assert_true(look(&by_device, &one, &err) < 0);
 	assert_non_null(strstr(err.message, "no interface pl-none"));
+	assert_int_equal(by_device.spaces, 0);
 	look_close(&by_device);
+	err = (struct error){};
+	one = (struct look_spec){.pid = INT32_MAX};
+	assert_true(look(&nobody, &one, &err) < 0);
+	assert_non_null(strstr(err.message, "no process 2147483647"));
+	look_close(&nobody);
 }
 
 /* What sockets have not lost others have: the counters' window is within that of the sockets. */
@@ -423,6 +503,7 @@ CASE(what_became_of_it)
 	/* what has no subject any more, or another one */
 	other = *c;
 	strcpy(other.subject, "port 1");
+	other.loss_pps = 1;
 	assert_int_equal(look_again(&l, &spec, &other, &remedy, &err), 0);
 	assert_outcome(&remedy, REMEDY_HELPED);
 	other.subject[0] = '\0';
