@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "cases.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/way.h"
@@ -357,6 +358,59 @@ CASE(translated_destinations)
 		close(fd[1]);
 		lab_close(&pair);
 	}
+}
+
+/* Each interface as it was made, by a process without stdin, as a daemon may be. */
+CASE(interfaces_as_they_are)
+{
+	static const struct {
+		const char *ifname, *master, *qdisc, *rp_filter;
+		unsigned peer_mtu, rps_flow_cnt;
+	} rows[] = {
+		{"port1", "bridge1", "pfifo limit 77", "2", 1400, 64},
+		{"port2", "", "noop", "1", 1500, 0},
+		{"over1", "", "noop", "1", 0, 0}, /* its lower one is no peer */
+	};
+	static struct facts_stack stack;
+	static struct facts_link link;
+	struct netns host;
+	uint64_t pages;
+	int in;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
+	if (!done(&lab.router_ns,
+		  "ip link add port1 type veth peer name port2; ip link set port2 mtu 1400; "
+		  "ip link add bridge1 type bridge; ip link set port1 master bridge1; "
+		  "ip link add over1 link port2 type macvlan; "
+		  "tc qdisc add dev port1 root pfifo limit 77; "
+		  "ip neigh add 198.18.0.99 lladdr 02:00:00:00:00:01 dev v-r0; "
+		  "unshare -m sh -ec 'mount -t sysfs pl /sys; "
+		  "echo 64 > /sys/class/net/port1/queues/rx-0/rps_flow_cnt'"))
+		skip();
+	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/port1/rp_filter", "2"),
+			 0);
+	assert_int_equal(netns_current(&host, &(struct error){}), 0);
+	in = dup(0);
+	close(0);
+	for (unsigned i = 0; i < LENGTH(rows); i++) {
+		assert_int_equal(facts_link_read(&lab.router_ns, rows[i].ifname, &link), 0);
+		assert_string_equal(link.master_name, rows[i].master);
+		assert_string_equal(link.qdisc, rows[i].qdisc);
+		assert_string_equal(link.rp_filter, rows[i].rp_filter);
+		assert_int_equal(link.peer_mtu, rows[i].peer_mtu);
+		assert_int_equal(link.rps_flow_cnt, rows[i].rps_flow_cnt);
+		assert_false(link.threaded || link.zero_copy);
+		assert_int_equal(link.native_xdp, link.features_known && i < 2);
+	}
+	facts_stack_read(&lab.router_ns, &host, &stack);
+	assert_true(stack.frag_high[STACK_V4] && stack.neighbours[STACK_V4]);
+	assert_true(stack_udp_pages(&lab.router_ns, &pages));
+	dup2(in, 0);
+	close(in);
+	netns_close(&host);
+	assert_true(done(&lab.router_ns, "ip neigh del 198.18.0.99 dev v-r0"));
 }
 
 static const struct facts_sock *on_port(const struct facts *f, uint16_t port)
