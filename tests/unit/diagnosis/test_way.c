@@ -443,6 +443,7 @@ CASE(all_that_is_read)
 	struct facts_spec spec = {.ns = &lab.router_ns};
 	const struct facts_sock *s;
 	uint64_t begun, took;
+	bool rules;
 	int fd[6], size = 2304;
 	char data[24] = "";
 	pid_t pid;
@@ -455,6 +456,9 @@ CASE(all_that_is_read)
 			 "for i in $(seq 32); do echo link add d$i type veth peer name e$i; "
 			 "echo link set d$i up; echo link set e$i up; done | ip -batch -"));
 	assert_int_equal(netns_sysctl_write(&lab.router_ns, "net/ipv4/conf/all/rp_filter", "1"), 0);
+	rules = done(&lab.router_ns,
+		     "nft 'table ip t { chain in { type filter hook input priority 0; "
+		     "udp dport 7009 counter drop; udp dport 7001 counter accept; }; }'");
 	/* who is silent is asked for as long as this takes */
 	assert_int_equal(
 		netns_sysctl_write(&lab.router_ns, "net/ipv4/neigh/v-r0/mcast_solicit", "60"), 0);
@@ -479,6 +483,7 @@ CASE(all_that_is_read)
 	while (recv(fd[2], data, sizeof(data), 0) > 0)
 		;
 	send_to(&lab.router_ns, NULL, "198.18.0.77:9", 1);
+	send_to(&lab.router_ns, NULL, "127.0.0.1:7009", 5);
 	assert_true(done(&lab.router_ns, "ip link del d1"));
 	begun = clock_now();
 	assert_true(facts_wait(&r, 1, 250000000));
@@ -510,6 +515,10 @@ CASE(all_that_is_read)
 		assert_int_equal(unread(&facts, link->dev.link.ifname, ""), 0);
 	}
 	assert_int_equal(facts.n_unread, 3);
+	assert_int_equal(facts.n_rules, rules);
+	assert_int_equal(facts.rule[0].dport, rules ? 7009 : 0);
+	assert_true(facts.self.af_xdp);
+	assert_int_equal(facts.stack.before.ovs_lost + facts.stack.after.ovs_lost, 0);
 	assert_int_equal(facts.socks.all, 5);
 	s = on_port(&facts, FULL);
 	assert_true(s && s->lost >= 50 && s->queued && s->pid == getpid());
