@@ -90,7 +90,7 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 	struct about about = about_link(link, 0);
 	unsigned limit,
 		usual = link->dev.link.txqueuelen > 1 ? link->dev.link.txqueuelen : KERNEL_QUEUE;
-	int n = 0;
+	int n;
 
 	snprintf(name, sizeof(name), "%s:qdisc:drops", link->dev.link.ifname);
 	about.lost = facts_moved(f, FACTS_HERE, name);

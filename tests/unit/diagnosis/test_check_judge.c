@@ -472,6 +472,28 @@ static void sleeps_online(struct host *h, int step)
 	h->f.cpus.at[2].online = step;
 }
 
+static void slow_first(struct host *h, int step)
+{
+	ring(h);
+	h->f.cpus.at[0].mhz -= 2000 * (unsigned)step;
+}
+
+static void first_port_larger(struct host *h, int step)
+{
+	larger_port(h, 0);
+	h->f.link[0].dev.link.mtu += (unsigned)step;
+	for (unsigned i = 1; i < 3; i++)
+		strcpy(h->f.link[i].master_name, "br0");
+}
+
+static void other_interrupts(struct host *h, int step)
+{
+	busy(h);
+	h->f.link[0].irq[0].cpu = 3;
+	for (unsigned i = 1; i < 4; i++)
+		h->f.link[0].irq[i].cpu = 3 * !step;
+}
+
 static void slow_online(struct host *h, int step)
 {
 	slow_clock(h, 1);
@@ -673,6 +695,9 @@ CASE(bounds)
 		{"nic-coalesce", time_passed, false},
 		{"nic-coalesce", packets_came, false},
 		{"cpu-idle", sleeps_online, false},
+		{"cpu-governor", slow_first, false},
+		{"mtu-mismatch", first_port_larger, false},
+		{"nic-irq", other_interrupts, false},
 		{"cpu-governor", slow_online, false},
 		{"cpu-governor", slow_by_governor, false},
 		{"cpu-governor", slow_by_clock, false},
@@ -855,8 +880,8 @@ CASE(losses_of_drivers)
 	}
 }
 
-/* An interrupt moves to the CPU that idles most, the first one too. */
-CASE(idlest_is_first)
+/* An interrupt moves to the CPU that idles most, be it the first or the last. */
+CASE(idlest_cpu)
 {
 	struct host *h = healthy_host();
 	struct check_findings list;
@@ -871,6 +896,21 @@ CASE(idlest_is_first)
 	assert_int_equal(list.n, 1);
 	assert_string_equal(list.at[0].finding.id, "nic-irq");
 	assert_string_equal(list.at[0].changes[0].wanted, "0");
+	check_findings_free(&list);
+
+	for (unsigned i = 0; i < 4; i++)
+		h->f.cpus.at[i].idle = 0.6 + 0.1 * i;
+	h->f.cpus.at[1].idle = 0;
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].changes[0].wanted, "3");
+	check_findings_free(&list);
+
+	for (unsigned i = 0; i < 40; i++) /* a list of them is cut */
+		h->f.link[0].irq[i] = (struct facts_irq){.irq = 64 + i, .cpu = -1, .target = 1};
+	h->f.link[0].n_irqs = 40;
+	judge_host(h, &list);
+	assert_non_null(strstr(list.at[0].finding.text, "40 queues"));
+	assert_non_null(strstr(list.at[0].finding.evidence, "64, 65, "));
 	end(h, &list);
 }
 
@@ -1308,11 +1348,15 @@ CASE(whose_findings)
 	end(h, &all);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct check_finding c = {.scope = rows[i].scope, .finding.command = "ss -uanp"};
+		struct check_finding c[2] = {
+			{.scope = rows[i].scope, .finding.command = "ss -uanp"},
+			{.scope = CHECK_NAMESPACE, .finding.command = "of nobody"},
+		};
 
-		check_plan(&(struct check_findings){.at = &c, .n = 1}, rows[i].inside ? &ns : NULL,
+		check_plan(&(struct check_findings){.at = c, .n = 1}, rows[i].inside ? &ns : NULL,
 			   rows[i].enter);
-		assert_string_equal(c.finding.command, rows[i].command);
+		assert_string_equal(c[0].finding.command, rows[i].command);
+		assert_string_equal(c[1].finding.command, "of nobody");
 	}
 }
 
