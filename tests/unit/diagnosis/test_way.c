@@ -373,6 +373,7 @@ CASE(interfaces_as_they_are)
 	};
 	static struct facts_stack stack;
 	static struct facts_link link;
+	struct netdev_settings set;
 	struct netns host;
 	uint64_t pages;
 	int in;
@@ -401,9 +402,13 @@ CASE(interfaces_as_they_are)
 		assert_string_equal(link.rp_filter, rows[i].rp_filter);
 		assert_int_equal(link.peer_mtu, rows[i].peer_mtu);
 		assert_int_equal(link.rps_flow_cnt, rows[i].rps_flow_cnt);
+		assert_int_equal(netdev_settings_read(&lab.router_ns, rows[i].ifname, &set), 0);
+		assert_int_equal(link.set.channels.known, set.channels.known);
 		assert_false(link.threaded || link.zero_copy);
 		assert_int_equal(link.native_xdp, link.features_known && i < 2);
 	}
+	assert_int_equal(facts_link_read(&lab.router_ns, "port1", &link), 0);
+	assert_true(link.set.channels.known);
 	facts_stack_read(&lab.router_ns, &host, &stack);
 	assert_true(stack.frag_high[STACK_V4] && stack.neighbours[STACK_V4]);
 	assert_true(stack_udp_pages(&lab.router_ns, &pages));
