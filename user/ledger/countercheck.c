@@ -153,7 +153,8 @@ struct group {
 	char role[COUNTER_SCOPE_LEN];
 	char ifname[IFNAME_LEN];
 	char name[COUNTER_NAME_LEN];
-	unsigned alternative, members;
+	unsigned members;
+	ptrdiff_t alternative; /* where it begins in the rule's patterns */
 	uint64_t delta;
 };
 
@@ -187,7 +188,7 @@ static bool role_fits(const char *wanted, const char *role)
 }
 
 static void join_group(struct list *groups, const struct counter *d, const char *ifname,
-		       const char *pattern, unsigned alternative)
+		       const char *pattern, ptrdiff_t alternative)
 {
 	const char *at = strchr(pattern, '@');
 	struct group *g = groups->at;
@@ -218,17 +219,16 @@ static void collect(struct list *groups, const struct counters *deltas, const ch
 		    const char *role)
 {
 	char pattern[COUNTER_NAME_LEN], ifname[IFNAME_LEN];
-	unsigned alternative = 0;
 	size_t len;
 
-	for (const char *p = patterns;; p += len + 1, alternative++) {
+	for (const char *p = patterns;; p += len + 1) {
 		len = strcspn(p, "|");
 		snprintf(pattern, sizeof(pattern), "%.*s", (int)len, p);
 		for (size_t i = 0; i < deltas->n; i++) {
 			const struct counter *d = &deltas->items[i];
 
 			if (role_fits(role, d->scope) && match(pattern, d->name, ifname))
-				join_group(groups, d, ifname, pattern, alternative);
+				join_group(groups, d, ifname, pattern, p - patterns);
 		}
 		if (!p[len])
 			return;
