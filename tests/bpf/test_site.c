@@ -849,6 +849,7 @@ CASE(what_waits)
 		assert_true(waits);
 		assert_false(st.idle);
 		assert_int_equal(i == 0, st.in_qdiscs > 0);
+		assert_in_range(st.in_qdiscs, 0, spec.count);
 		s.fragments = false; /* then it is none of its own that waits there */
 		site_status(&s, &st);
 		assert_int_equal(st.in_reassembly, 0);

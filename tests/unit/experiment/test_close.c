@@ -157,13 +157,13 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 		enum verdict_class class;
 		bool gives_up, ignored;
 	} rows[] = {
+		{"NETFILTER_DROP", "nft_do_chain", STAGE_NETFILTER, OTHER_NS, VERDICT_LOSS, false,
+		 true},
 		{"FRAG_REASM_TIMEOUT", "ip_expire", STAGE_IP_FRAG, RX_NS, VERDICT_LOSS, true,
 		 false},
 		{"", "ip6frag_expire_frag_queue", STAGE_IP_FRAG, RX_NS, VERDICT_LOSS, true, false},
 		{"DUP_FRAG", "ip_defrag", STAGE_IP_FRAG, RX_NS, VERDICT_LOSS, false, false},
 		{"", "neigh_expire", STAGE_NEIGH, RX_NS, VERDICT_LOSS, false, false},
-		{"NETFILTER_DROP", "nft_do_chain", STAGE_NETFILTER, OTHER_NS, VERDICT_LOSS, false,
-		 true},
 		{"", "", STAGE_OTHER, OTHER_NS, VERDICT_COPY, false, false},
 	};
 	struct fates *f = &s.tracer.fates;
@@ -181,16 +181,16 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 		snprintf(c->named.location, sizeof(c->named.location), "%s", rows[i].location);
 		f->cause[at(i)] = (uint8_t)(i + 1);
 	}
-	f->cause[at(6)] = 1; /* whole when it came to the device */
+	f->cause[at(6)] = 2; /* whole when it came to the device */
 	f->seen[at(6)] = SEEN_RX_DEVICE;
-	f->cause[at(8)] = 1; /* not yet */
+	f->cause[at(8)] = 2; /* not yet */
 	site_prepare(&s, all);
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(f->cause[at(i)], rows[i].gives_up ? TRACE_CAUSE_GIVEN_UP : i + 1);
 		assert_int_equal(s.ledger.ignored[i + 1], rows[i].ignored);
 	}
-	assert_int_equal(f->cause[at(6)], 1);
-	assert_int_equal(f->cause[at(8)], 1);
+	assert_int_equal(f->cause[at(6)], 2);
+	assert_int_equal(f->cause[at(8)], 2);
 	assert_true(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP)->named.given_up);
 	s.receiver = NULL;
 	site_fold(&s, all, NULL);
@@ -654,8 +654,11 @@ CASE_WITH(counters_that_have_to_know, open_ends, close_ends)
 		s.lab.topology = is & TUNNEL ? LAB_VXLAN : is & ROUTER ? LAB_ROUTER : LAB_PAIR;
 		s.lab.taps = is & TAPS ? (void *)&s : NULL;
 		s.lab.router_ns = lab.tx_ns;
-		strcpy(s.lab.router_tx.ifname, "v-tx");
-		strcpy(s.lab.router_rx.ifname, is & ROUTER ? "v-tx" : "v-rx");
+		/* a tunnel's own devices are not those of the link below it */
+		strcpy(s.lab.tx.ifname, is & TUNNEL ? "lo" : "v-tx");
+		strcpy(s.lab.rx.ifname, is & TUNNEL ? "lo" : "v-rx");
+		strcpy(s.lab.router_tx.ifname, is & (TUNNEL | ROUTER) ? "v-tx" : "");
+		strcpy(s.lab.router_rx.ifname, is & TUNNEL ? "v-rx" : is & ROUTER ? "v-tx" : "");
 		s.lone = is & LONE;
 		s.receives = !(is & NO_RECEIVER);
 		s.sender = is & NO_SENDER ? NULL : sender;
