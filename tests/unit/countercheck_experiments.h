@@ -439,6 +439,17 @@ static const struct experiment experiments[] = {
 	 {{"tx", "v-tx:qdisc:drops", 288}},
 	 {1, 0, 0, 0}},
 
+	{"a device of that name in another namespace",
+	 LAB4,
+	 {AT(L2, "OTHERHOST", "ip_rcv_core", "tx", "e0", 5, 5)},
+	 {{"rx", "e0:rx_otherhost_dropped", 0}},
+	 {0, 0, 0, 0}},
+	{"a device of that name, its namespace not known",
+	 LAB4,
+	 {AT(L2, "OTHERHOST", "ip_rcv_core", "", "e0", 5, 5)},
+	 {{"rx", "e0:rx_otherhost_dropped", 5}},
+	 {1, 0, 0, 0}},
+
 	/* What must not agree. */
 	{"tracer blind: fewer events than the counters say",
 	 LAB4,
