@@ -458,6 +458,11 @@ static const struct experiment experiments[] = {
 	  {"rx", "Udp:InErrors", 495},
 	  {"rx", "socket:drops", 495}},
 	 {3, 0, 3, 2}}, /* InErrors repeats RcvbufErrors */
+	{"tracer blind, and more errors than that explains",
+	 LAB4,
+	 {RX(RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", 400)},
+	 {{"rx", "Udp:RcvbufErrors", 495}, {"rx", "Udp:InErrors", 600}},
+	 {2, 0, 2, 2}},
 	{"more events than losses",
 	 LAB4,
 	 {RX(RCVBUF, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", 500)},

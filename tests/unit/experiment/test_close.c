@@ -147,6 +147,29 @@ CASE_WITH(bridge_that_passes_nothing_on, open_site, close_site)
 	assert_int_equal(f->tail[1], f->base + 8);
 }
 
+/* What is known by difference only is said to be, and nothing beside it. */
+CASE_WITH(lost_on_the_wire, open_site, close_site)
+{
+	struct fates *f = &s.tracer.fates;
+
+	for (unsigned i = 0; i < 2; i++) {
+		s.ledger.cause[i] = (struct ledger_cause){
+			.raw.index = i ? 1 : TRACE_CAUSE_DIFFERENCE,
+			.verdict = {.class = VERDICT_LOSS, .stage = STAGE_WIRE},
+			.named.stage = STAGE_WIRE};
+		s.ledger.n = (int)i + 1;
+		memset(&s.ledger.tally, 0, sizeof(s.ledger.tally));
+		f->tail[0] = f->base;
+		f->cause[fates_index(f, 0, f->base)] = TRACE_CAUSE_DIFFERENCE;
+		f->cause[fates_index(f, 0, f->base + 1)] = (uint8_t)i;
+		site_fold(&s, all, NULL);
+		memset(&res, 0, sizeof(res));
+		site_ledger(&s, 0, &res);
+		assert_int_equal(res.stage[STAGE_WIRE].packets, i + 1);
+		assert_int_equal(!strcmp(res.stage[STAGE_WIRE].source, "difference"), !i);
+	}
+}
+
 /* A lone receiver gives up what lacks a fragment; what others lost on this host is not its own. */
 CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 {
