@@ -344,6 +344,18 @@ def nothing_to_do():
         assert result.status == 1 and "not among those" in result.err, result
 
 
+@case
+def a_record_that_is_cut():
+    """Its changes are neither undone nor kept, and it says so."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "undo")
+        file.write_text('{"kind":')
+        for args, status in (["--undo"], 1), (["--persist", "-t", "0.1"], 0):
+            result = pktledger("check", *args, "--undo-file", str(file))
+            assert result.status == status, result
+            assert f"{file} cannot be read from line 1 on" in result.err, result
+
+
 @table([
     ("no terminal", ["--apply"], "no terminal"),
     ("no such finding", ["--apply", "--yes", "pl-none"], "pl-none"),

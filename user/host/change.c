@@ -430,18 +430,21 @@ static int add_entry(struct batch *b, const struct change *c)
 	return read_entry(o, &again) ? -EILSEQ : 0; /* an interface's name can be any bytes */
 }
 
+static int check_whole(const struct journal_kept *f, struct error *err)
+{
+	if (!f->damaged)
+		return 0;
+	return error_set(err, STATUS_FAILED, -EBADMSG, "check it, and remove it",
+			 "%s cannot be read from line %u on", f->path, f->damaged);
+}
+
 /* Locks, the values as they were planned to be, entries; in this order, and nothing is changed. */
 static int prepare(struct batch *b, struct error *err)
 {
 	struct error why = {};
 	char now[JOURNAL_VALUE_SIZE];
-	int ret = 0;
+	int ret = check_whole(&b->file, err);
 
-	if (b->file.damaged)
-		return error_set(err, STATUS_FAILED, -EBADMSG,
-				 "check the file, and remove it or use another one",
-				 "the record of earlier changes cannot be read from line %u on",
-				 b->file.damaged);
 	for (unsigned i = 0; i < b->n && !ret; i++) {
 		const struct change *c = &b->changes[i];
 
@@ -673,10 +676,7 @@ int change_undo(const char *undo_file, const struct change *only, unsigned n, ch
 		if (s.report.outcome != CHANGE_KEPT)
 			json_object_array_del_idx(file.entries, i, 1);
 	}
-	if (file.damaged)
-		ret = error_set(err, STATUS_FAILED, -EBADMSG, "check it, and remove it",
-				"%s cannot be read from line %u on; what is there is not undone",
-				path, file.damaged);
+	ret = check_whole(&file, err);
 	if (journal_kept_save(&file))
 		ret = error_set(err, STATUS_FAILED, -EIO, "remove it if nothing is left to undo",
 				"cannot write %s", path);
@@ -724,6 +724,8 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 		(*changes)[k] = e.change;
 		*n += k == *n;
 	}
+	if (!ret)
+		ret = check_whole(&file, err);
 	journal_kept_close(&file);
 	return error_errno(err, STATUS_FAILED, ret, NULL, "cannot read what was changed");
 }

@@ -622,13 +622,13 @@ int journal_kept_save(struct journal_kept *f)
 	char next[PATH_MAX];
 	int fd, ret;
 
-	if (!json_object_array_length(f->entries) && !*f->rest)
-		return unlink(f->path) && errno != ENOENT ? -errno : sync_directory(f->path);
 	if (snprintf(next, sizeof(next), "%s.new", f->path) >= (int)sizeof(next))
 		return -ENAMETOOLONG;
 	/* one that was left by a program that was killed is in nobody's use: we have the lock */
 	if (unlink(next) && errno != ENOENT)
 		return -errno;
+	if (!json_object_array_length(f->entries) && !*f->rest)
+		return unlink(f->path) && errno != ENOENT ? -errno : sync_directory(f->path);
 	fd = open(next, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
