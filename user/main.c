@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "cli/options.h"
 #include "drops/stagemap.h"
@@ -64,10 +67,16 @@ static bool wants_json(int argc, char **argv)
 /* Counters of the kernel, findings and faults of a stage, with its texts. */
 static struct json_object *stage_json(enum stage stage)
 {
-	struct json_object *o = json_object_new_object(), *counters = json_object_new_array();
-	struct json_object *findings = json_object_new_array(), *faults = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list;
 	const char *name = stage_name(stage);
 
+	json_put_text(o, "name", name);
+	json_put_text(o, "title", stage_title(stage));
+	json_put_text(o, "what", stage_facts[stage].what);
+	json_put_text(o, "causes", stage_facts[stage].causes);
+	json_put_text(o, "remedy", stage_facts[stage].remedy);
+	json_put_text(o, "uncounted", counter_silents[stage]);
+	list = json_put_list(o, "counters");
 	for (unsigned i = 0; i < counter_rules_n; i++) {
 		const struct counter_rule *rule = &counter_rules[i];
 		const struct counter_member *m = rule->set;
@@ -75,27 +84,20 @@ static struct json_object *stage_json(enum stage stage)
 		while (m->stage != STAGE_NONE && m->stage != stage)
 			m++;
 		if (m->stage == stage)
-			json_object_array_add(counters, json_text(rule->name4));
+			json_object_array_add(list, json_text(rule->name4));
 	}
+	list = json_put_list(o, "findings");
 	for (unsigned i = 0; i < finding_rows_n; i++) {
 		if (finding_rows[i].stage == stage)
-			json_object_array_add(findings, json_text(finding_rows[i].id));
+			json_object_array_add(list, json_text(finding_rows[i].id));
 	}
+	list = json_put_list(o, "faults");
 	for (const struct opt_value *v = fault_values; v->name; v++) { /* STAGE[:VARIANT] */
 		size_t len = strcspn(v->name, ":");
 
 		if (strlen(name) == len && !memcmp(name, v->name, len))
-			json_object_array_add(faults, json_text(v->name));
+			json_object_array_add(list, json_text(v->name));
 	}
-	json_put_text(o, "name", name);
-	json_put_text(o, "title", stage_title(stage));
-	json_put_text(o, "what", stage_facts[stage].what);
-	json_put_text(o, "causes", stage_facts[stage].causes);
-	json_put_text(o, "remedy", stage_facts[stage].remedy);
-	json_put(o, "counters", counters);
-	json_put_text(o, "uncounted", counter_silents[stage]);
-	json_put(o, "findings", findings);
-	json_put(o, "faults", faults);
 	return o;
 }
 
@@ -106,37 +108,31 @@ static struct json_object *stage_json(enum stage stage)
  */
 static int print_tables(const struct command *only)
 {
-	struct json_object *doc = json_object_new_object(), *list = json_object_new_array();
-	struct json_object *statuses = json_object_new_array(), *stages = json_object_new_array();
-	struct json_object *findings = json_object_new_array();
+	struct json_object *doc = json_object_new_object(), *list, *o;
 
 	json_put_text(doc, "schema", "pktledger/help/1");
 	json_put_text(doc, "version", PKTLEDGER_VERSION);
+	list = json_put_list(doc, "commands");
 	for (unsigned i = 0; commands[i]; i++) {
 		if (!only || commands[i] == only)
 			json_object_array_add(list, opt_describe(commands[i]));
 	}
-	json_put(doc, "commands", list);
+	list = json_put_list(doc, "exit_status");
 	for (const struct opt_value *v = opt_exit_status; v->name; v++) {
-		struct json_object *o = json_object_new_object();
-
+		json_object_array_add(list, o = json_object_new_object());
 		json_put_text(o, "name", v->name);
 		json_put_text(o, "title", v->title);
-		json_object_array_add(statuses, o);
 	}
-	json_put(doc, "exit_status", statuses);
+	list = json_put_list(doc, "stages");
 	for (enum stage s = 0; s < STAGE_COUNT; s++)
-		json_object_array_add(stages, stage_json(s));
-	json_put(doc, "stages", stages);
+		json_object_array_add(list, stage_json(s));
+	list = json_put_list(doc, "findings");
 	for (unsigned i = 0; i < finding_rows_n; i++) {
-		struct json_object *o = json_object_new_object();
-
+		json_object_array_add(list, o = json_object_new_object());
 		json_put_text(o, "id", finding_rows[i].id);
 		json_put_text(o, "stage", stage_name(finding_rows[i].stage));
 		json_put_text(o, "proof", finding_proofs[finding_rows[i].proof]);
-		json_object_array_add(findings, o);
 	}
-	json_put(doc, "findings", findings);
 	print_json(doc);
 	return STATUS_OK;
 }
@@ -149,15 +145,24 @@ static void help(const struct command *cmd, int argc, char **argv)
 		opt_help(stdout, cmd);
 }
 
+/* At a limit too small it would end by SIGSEGV. */
+static int check_stack(struct error *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= 256 << 10)
+		return OPT_NEXT_RUN;
+	return error_set(err, STATUS_UNABLE, -ENOMEM, "for example: ulimit -s 8192",
+			 "a stack of %u KiB is too small", (unsigned)(limit.rlim_cur >> 10));
+}
+
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
+	void *options = mem_zero(1, cmd->size);
 	struct error err = {};
-	void *options = calloc(1, cmd->size);
-	int status = 0;
+	int next = opt_parse(cmd, argc, argv, options, &program_options, &err), status = 0;
 
-	if (!options)
-		return STATUS_FAILED;
-	switch (opt_parse(cmd, argc, argv, options, &program_options, &err)) {
+	switch (next == OPT_NEXT_RUN ? check_stack(&err) : next) {
 	case OPT_NEXT_RUN:
 		log_init(global_verbosity(options));
 		status = cmd->run(options, &err);

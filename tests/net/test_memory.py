@@ -4,6 +4,7 @@
 And a stack of 256 KiB is enough for every command.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, TIMEOUT, assert_ran, assert_valid, main, pktledger, table,
-                 thorough)
+from lib import (BINARY, EVERYTHING, TIMEOUT, assert_ran, assert_valid, case, main, pktledger,
+                 table, thorough)
 
 MIB = 1 << 20
 
@@ -71,7 +72,21 @@ def a_small_stack(args, behind):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=TIMEOUT, check=False)
     # what it found is another matter
-    assert done.returncode in (0, 3, 4), done
+    assert done.returncode in (0, 4), done
+
+
+@case
+def a_stack_too_small():
+    """It says so, in JSON too, and does not end by SIGSEGV."""
+    for args in (["check", "-t", "0.1"], ["check", "-t", "0.1", "-j"], ["-V"]):
+        done = subprocess.run(["sh", "-c", 'ulimit -s 128 && exec "$@"', "sh", BINARY, *args],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=TIMEOUT, check=False)
+        refused = args != ["-V"]
+        assert done.returncode == (3 if refused else 0), done
+        assert ("128 KiB is too small: for example: ulimit -s" in done.stderr) == refused, done
+        if "-j" in args:
+            assert json.loads(done.stdout)["error"]["status"] == 3, done
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, TIMEOUT, Result, assert_error, case, main, pktledger, require, table,
-                 thorough)
+from lib import (BINARY, EVERYTHING, TIMEOUT, Result, assert_error, case, main, pktledger, require,
+                 table, thorough)
 from ends import enter
 from wire import RX, TARGET, TX, Lab, pcap, udp_frame
 
@@ -122,6 +122,27 @@ def memory_lock_too_small():
                     prefix=["prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set", caps,
                             "--inh-caps", caps])
         assert_refused(result, UNABLE, "RLIMIT_MEMLOCK", "ulimit -l")
+
+
+@table([(f"{files} of {' '.join(args)}", files, args) for files, args in [
+    (20, ["run", "-c", "10"]),
+    *([(files, ["run", "-c", "10"]) for files in (24, 32, 40)] if EVERYTHING else []),
+    (66, ["trace", "--balance", "-t", "0.1", "tcp"]),
+]])
+def few_open_files(files, args):
+    """The limit is named, and not the kernel, whatever libbpf says of it."""
+    require(shutil.which("prlimit"), "needs prlimit")
+    assert_error(pktledger(*args, prefix=["prlimit", f"--nofile={files}:{files}"]), UNABLE,
+                 "Too many open files", "ulimit -n")
+
+
+@case
+def no_proc():
+    require(shutil.which("unshare"), "needs unshare (util-linux)")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs t /proc && exec "$@"', "sh",
+                           BINARY, "check", "-t", "0.1"],
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == UNABLE and "mount /proc" in done.stderr, done
 
 
 FRAMES = 3 * [udp_frame(bytes(100))]

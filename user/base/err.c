@@ -54,6 +54,8 @@ int(error_errno)(struct error *e, enum status status, int code, const char *hint
 
 	if (!code)
 		return 0;
+	if (code == -EMFILE) /* whatever it was for */
+		hint = "raise the limit, for example: ulimit -n 4096";
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);

@@ -168,8 +168,8 @@ void trace_show_gaps(const struct live *l)
 
 	live_own(l, &own);
 	if (own.no_places)
-		log_warn("addresses of kernel functions are hidden (no CAP_SYSLOG): places and "
-			 "some stages are not known");
+		log_warn("addresses of kernel functions are hidden (kernel.kptr_restrict, or no "
+			 "CAP_SYSLOG): places and some stages are not known");
 	if (own.no_reasons)
 		log_warn("this kernel gives no drop reasons (Linux 5.17 does): only places are "
 			 "shown");

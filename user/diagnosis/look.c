@@ -230,6 +230,8 @@ static int open_asked(const struct look_spec *spec, struct netns *ns, struct err
 	char path[48];
 
 	*ns = NETNS_NONE;
+	if (access("/proc/net", F_OK))
+		return error_errno(err, STATUS_UNABLE, -errno, "mount /proc", "/proc/net");
 	if (!spec->netns && !spec->pid)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d", spec->pid);

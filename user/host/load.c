@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "trace_abi.h"
@@ -114,13 +115,18 @@ struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct 
 /* A verifier that refuses a program says why; without the capability it is not even asked. */
 int trace_load_error(struct error *err, int rc)
 {
+	struct rlimit files;
 	char why[224];
 
 	if (!rc)
 		return 0;
+	/* libbpf's probes of the kernel fail by it, too: that it lacks something is not true then
+	 */
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 128)
+		rc = -EMFILE;
 	log_verifier_last(why, sizeof(why));
 	log_libbpf_clear(); /* reported */
-	if (*why)
+	if (*why && rc != -EMFILE)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "please report it with the output of -vv and `uname -r`",
 				 "this kernel refuses a tracing program: %s", why);

@@ -141,8 +141,7 @@ static int open_socket(const struct tx *tx, const struct flow *f, bool connected
 	int fd = socket(f->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return error_errno(err, STATUS_FAILED, -errno, errno == EMFILE ? "ulimit -n" : NULL,
-				   "socket");
+		return error_errno(err, STATUS_FAILED, -errno, NULL, "socket");
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)) &&
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)))
 		rc = error_errno(err, STATUS_FAILED, -errno, NULL,
