@@ -210,8 +210,8 @@ def timestamps(options):
     assert (stamps["kind"], stamps["packets"]) == ("software", end["delivered"]), stamps
     assert sum(leg["packets"] for leg in at_device) == end["delivered"], end["legs"]
     if "--rps" in options:
-        # one bucket of a histogram may hold both
-        assert stamps["backlog_ns"]["p50"] <= at_device[-1]["latency_ns"]["p50"], (stamps, end["legs"])
+        # of each packet; one whose arrival is not traced (PID 1) shortens the leg, and waits unseen
+        assert stamps["backlog_ns"]["max"] <= at_device[-1]["latency_ns"]["max"], (stamps, end["legs"])
         assert stamps["backlog_ns"]["p50"] > 500, stamps
 
 
