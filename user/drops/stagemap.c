@@ -14,8 +14,8 @@ bool stagemap_listed(const char *list, const char *name)
 {
 	char word[128];
 
-	if (!*list || !*name)
-		return !*list && !*name;
+	if (!*name)
+		return !*list;
 	for (const char *p = list; *p; p += strspn(p, " ")) {
 		size_t len = strcspn(p, " ");
 

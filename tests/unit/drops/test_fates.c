@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "drops/fates.h"
@@ -16,6 +19,18 @@
 static struct fates f;
 static struct fate_tally tally;
 static const uint8_t ignored[TRACE_CAUSES] = {[IGNORED] = 1};
+
+static uint16_t drawn;
+static bool draws; /* that, again and again */
+
+ssize_t getrandom(void *buf, size_t len, unsigned flags)
+{
+	if (!draws)
+		return syscall(SYS_getrandom, buf, len, flags);
+	for (size_t i = 0; i < len / sizeof(drawn); i++)
+		((uint16_t *)buf)[i] = drawn;
+	return (ssize_t)len;
+}
 
 static int open_fates(void **state)
 {
@@ -94,6 +109,20 @@ CASE_WITH(given_numbers_are_taken, open_fates, close_fates)
 	bad[9].window = wide.window * 2;
 	for (unsigned i = 0; i < 10; i++)
 		assert_false(fates_numbers_valid(&bad[i]));
+}
+
+CASE(whatever_is_drawn_is_valid)
+{
+	struct fates draw;
+
+	draws = true;
+	do {
+		fates_init(&draw, 1, WINDOW);
+		if (!fates_numbers_valid(&(struct fates_numbers){draw.base, draw.window,
+								 draw.stream0, draw.streams}))
+			fail_msg("%d", drawn);
+	} while (++drawn);
+	draws = false;
 }
 
 CASE(numbers_are_drawn_apart_from_other_runs)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cases.h"
+#include "experiment/faults/row.h"
 #include "experiment/site.h"
 #include "host/netdev.h"
 
@@ -86,6 +87,18 @@ static struct result res;
 static const struct run_spec plain;
 static const uint64_t all[TRACE_STREAMS] = {8, 8, 8}; /* the third is not theirs */
 
+/* Of the third stream there is memory, too, so that whoever touches it is found out. */
+static int open_fates(struct error *err)
+{
+	struct fates *f = &s.tracer.fates;
+	int rc;
+
+	fates_init(f, 3, TRACE_PAGE_SIZE);
+	rc = fates_map(f, -1, -1, -1, err);
+	f->streams = 2;
+	return rc;
+}
+
 static int open_site(void **state)
 {
 	struct error err = {};
@@ -97,8 +110,7 @@ static int open_site(void **state)
 	s.lab.tx.ns = s.lab.router_tx.ns = s.lab.router_rx.ns = &s.lab.tx_ns;
 	s.lab.rx.ns = &s.lab.rx_ns;
 	memset(&res, 0, sizeof(res));
-	fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE);
-	return fates_map(&s.tracer.fates, -1, -1, -1, &err);
+	return open_fates(&err);
 }
 
 static int close_site(void **state)
@@ -127,6 +139,7 @@ CASE_WITH(bridge_that_passes_nothing_on, open_site, close_site)
 	f->failed[at(8)] = EPERM; /* later */
 	f->arrivals[at(9)] = 1;	  /* nobody sent it */
 	f->arrivals[fates_index(f, 0, f->base + 9)] = 1;
+	f->arrivals[fates_index(f, 2, f->base + 9)] = 1;
 	assert_int_equal(site_name(&s), 0);
 	site_fold(&s, all, NULL);
 	site_fold(&s, all, NULL);
@@ -145,6 +158,7 @@ CASE_WITH(bridge_that_passes_nothing_on, open_site, close_site)
 	assert_int_equal(res.unaccounted, 16 - 2 - 1 - 2 - 4);
 	assert_int_equal(res.impossible, 2);
 	assert_int_equal(f->tail[1], f->base + 8);
+	assert_int_equal(f->tail[2], f->base);
 }
 
 /* What is known by difference only is said to be, and nothing beside it. */
@@ -207,6 +221,7 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	f->cause[at(6)] = 2; /* whole when it came to the device */
 	f->seen[at(6)] = SEEN_RX_DEVICE;
 	f->cause[at(8)] = 2; /* not yet */
+	f->cause[fates_index(f, 2, f->base)] = 2;
 	site_prepare(&s, all);
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(f->cause[at(i)], rows[i].gives_up ? TRACE_CAUSE_GIVEN_UP : i + 1);
@@ -214,6 +229,7 @@ CASE_WITH(fragments_that_are_given_up, open_site, close_site)
 	}
 	assert_int_equal(f->cause[at(6)], 2);
 	assert_int_equal(f->cause[at(8)], 2);
+	assert_int_equal(f->cause[fates_index(f, 2, f->base)], 2);
 	assert_true(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP)->named.given_up);
 	s.receiver = NULL;
 	site_fold(&s, all, NULL);
@@ -332,9 +348,7 @@ static int open_ends(void **state)
 						     .paused = true,
 						     .tuning = &both.tuning,
 						     .cpu = -1};
-	fates_init(&s.tracer.fates, 2, TRACE_PAGE_SIZE);
-	return fates_map(&s.tracer.fates, -1, -1, -1, &err) ||
-	       receiver_open(&s.receiver, &s.receiver_config, &err) ||
+	return open_fates(&err) || receiver_open(&s.receiver, &s.receiver_config, &err) ||
 	       sender_open(&s.sender, &s.sender_config, &err) ||
 	       site_read_counters(&s, &s.before, &err);
 }
@@ -412,15 +426,71 @@ CASE_WITH(two_ends, open_ends, close_ends)
 	assert_true(status().idle);
 	assert_false(site_failed(&s, &err));
 	site_fold(&s, next, NULL); /* what comes now is late */
-	for (unsigned t = 0; t < 2; t++)
+	for (unsigned t = 0; t < 3; t++)
 		assert_int_equal(receiver_streams(s.receiver)->at[t].tail,
-				 s.tracer.fates.base + COUNT / 2);
+				 t < 2 ? s.tracer.fates.base + COUNT / 2 : 0);
 	assert_int_equal(site_stop_receiving(&s, &err), 0);
 	assert_true(s.stopped && s.receiver);
 	assert_int_equal(s.sink.sums.delivered, COUNT);
 	s.sink.sums.delivered = 0;
 	assert_int_equal(site_stop_receiving(&s, &err), 0); /* it has */
 	assert_int_equal(s.sink.sums.delivered, 0);
+}
+
+/* A fault that acts in mid-run does so when both threads together have sent as many. */
+CASE_WITH(faults_in_midway, open_ends, close_ends)
+{
+	const struct fault_list none = {};
+	struct fault_effects fx = {};
+	struct fault_state fault = {.list = &none, .fx = &fx};
+	struct error err = {};
+
+	send_all();
+	s.faults = &fault;
+	for (fx.midway = COUNT - 1; fx.midway <= COUNT + 1; fx.midway++) {
+		fault.midway_due = true;
+		assert_false(site_failed(&s, &err));
+		assert_int_equal(fault.midway_due, fx.midway > COUNT);
+	}
+}
+
+/* Who waits for the address of a next hop is known of the devices that packets are sent by. */
+CASE_WITH(next_hops_that_are_asked_for, open_ends, close_ends)
+{
+	const struct sockaddr_in nobody = {.sin_family = AF_INET,
+					   .sin_port = htons(PORT),
+					   .sin_addr.s_addr = s.lab.rx.ip4.s_addr ^ htonl(64)};
+	const struct lab_port unused = s.lab.router_tx;
+	static const struct {
+		enum lab_topology topology;
+		bool first, second, no_sender, idle; /* of a router's ports: which asks */
+	} rows[] = {
+		{LAB_PAIR, false, false, false, true},	 {LAB_PAIR, true, true, false, true},
+		{LAB_ROUTER, false, true, false, false}, {LAB_ROUTER, true, false, false, true},
+		{LAB_ROUTER, false, true, true, true},	 {LAB_VXLAN, true, false, false, false},
+		{LAB_VXLAN, false, true, false, true},
+	};
+	struct sender *sender = s.sender;
+	int saved, fd;
+
+	if (geteuid())
+		skip();
+	saved = netns_push(&s.lab.rx_ns);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(sendto(fd, "", 1, 0, (const void *)&nobody, sizeof(nobody)), 1);
+	close(fd);
+	netns_pop(saved);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		s.lab.topology = rows[i].topology;
+		s.lab.router_tx = rows[i].first ? s.lab.rx : s.lab.tx;
+		s.lab.router_rx = rows[i].second ? s.lab.rx : s.lab.tx;
+		s.sender = rows[i].no_sender ? NULL : sender;
+		if (status().idle != rows[i].idle)
+			fail_msg("row %u", i);
+	}
+	s.lab.topology = LAB_PAIR;
+	s.lab.router_tx = s.lab.router_rx = unused;
+	s.sender = sender;
 }
 
 /* Without observers nobody knows what waits in the socket of a receiver that is stopped. */
@@ -503,6 +573,7 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memset(f->seen + fates_index(f, 0, f->base), 0, TRACE_PAGE_SIZE);
 		memset(f->seen + fates_index(f, 1, f->base), 0, TRACE_PAGE_SIZE);
+		memset(f->seen + fates_index(f, 2, f->base), 0, TRACE_PAGE_SIZE);
 		f->seen[fates_index(f, 0, f->base + 1)] = SEEN_SOCKET;
 		both.tx = rows[i].tx;
 		both.port_a = rows[i].port_a ? "a" : NULL;
@@ -510,10 +581,10 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 		s.receives = rows[i].receives;
 		s.by_number = rows[i].by_number;
 		site_prepare(&s, all);
-		for (uint16_t t = 0; t < 2; t++) {
+		for (uint16_t t = 0; t < 3; t++) {
 			for (uint64_t n = 0; n < 9; n++) {
 				uint8_t wanted = t == 0 && n == 1 ? SEEN_SOCKET
-						 : n < 8 && (t == 0 || n) && rows[i].noted
+						 : n < 8 && t < 2 && (t == 0 || n) && rows[i].noted
 							 ? SEEN_TX_DEVICE
 							 : 0;
 
