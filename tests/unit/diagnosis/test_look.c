@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Looks at this host: a socket of this process loses packets that come over loopback. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cases.h"
-#include "diagnosis/look.h"
+#include "diagnosis/look.c" /* for its parts, which nobody else calls */
 
 #define MS	  1000000ULL
 #define WINDOW_NS (300 * MS)
@@ -47,6 +50,7 @@ static int open_sockets(void **state)
 	    connect(tx, (struct sockaddr *)&at, len))
 		return -1;
 	port = ntohs(at.sin_port);
+	stop = false;
 	return pthread_create(&sender, NULL, flood, NULL);
 }
 
@@ -109,18 +113,251 @@ static const struct check_finding *finding(const struct look *l, const char *id)
 	return found;
 }
 
+#define NOBODYS 1 /* inodes of namespaces that nobody has: from here */
+
+/* `n` namespaces of which nothing is read any more; another follows, which is not to be seen. */
+static void spaces_that_lost(struct looker *k, struct space *at, const uint64_t *lost, unsigned n)
+{
+	k->spaces = (struct list){.at = at, .size = sizeof(*at), .n = n};
+	for (unsigned i = 0; i <= n; i++)
+		at[i] = (struct space){
+			.inum = NOBODYS + i, .now_read = true, .lost = i < n ? lost[i] : 50};
+}
+
+/* Enough is seen of all that lose, or it is not. */
+CASE(enough_of_each)
+{
+	static const struct {
+		uint64_t lost[3];
+		unsigned losing;
+		bool enough;
+	} rows[] = {
+		{{0, 0, 0}, 0, true},
+		{{1, 0, 0}, 1, false},
+		{{0, 0, LOOK_ENOUGH - 1}, 1, false},
+		{{0, LOOK_ENOUGH, 0}, 1, true},
+		{{LOOK_ENOUGH - 1, LOOK_ENOUGH, 0}, 2, false},
+		{{LOOK_ENOUGH + 1, 0, LOOK_ENOUGH - 1}, 2, false},
+		{{LOOK_ENOUGH, LOOK_ENOUGH, LOOK_ENOUGH}, 3, true},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct looker k = {};
+		struct space at[4];
+		bool enough;
+
+		spaces_that_lost(&k, at, rows[i].lost, 3);
+		assert_int_equal(watch_spaces(&k, LOOK_NS, &enough), rows[i].losing);
+		assert_int_equal(enough, rows[i].enough);
+		assert_true(k.again && clock_now() - k.read_ns < LOOK_LONGEST_NS);
+		for (unsigned s = 0; s < 3; s++)
+			assert_false(at[s].now_read);
+		assert_true(at[3].now_read);
+	}
+}
+
+/* Those that lose most come first; for whom there is no place is counted, this one has one. */
+CASE(no_place_is_left)
+{
+	static const uint64_t lost[] = {7, 0, 9, 9, 5};
+	struct look l = {.n = LOOK_PLACES};
+	struct looker k = {.l = &l};
+	struct netns own = NETNS_NONE;
+	struct error err = {};
+	struct space at[6];
+
+	assert_int_equal(netns_current(&own, &err), 0);
+	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
+	spaces_that_lost(&k, at, lost, 5);
+	at[0].inum = own.inum;
+	add_losing(&k);
+	assert_int_equal(l.losing, 3);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(at[i].lost, ((uint64_t[]){9, 9, 7, 5, 0})[i]);
+	assert_int_equal(by_loss(&at[0], &at[1]), 0);
+	netns_close(&own);
+	owners_close(l.owners);
+}
+
+/* By counters alone: what is found of a namespace already is not found again. */
+CASE(by_counters_alone)
+{
+	static const uint64_t lost[] = {7, 7, 7, 0, 7, 7};
+	enum { FOUND, LAST, SILENT, NOTHING, OWN, UNKNOWN };
+	struct look l = {};
+	struct looker k = {.l = &l, .spec = &(struct look_spec){}};
+	struct netns own = NETNS_NONE;
+	struct check_finding *c;
+	char name[OWNER_NETNS];
+	struct error err = {};
+	struct space at[7];
+
+	assert_int_equal(netns_current(&own, &err), 0);
+	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
+	for (unsigned again = 0; again < 2; again++) {
+		static const unsigned of[] = {FOUND, SILENT, LAST};
+
+		spaces_that_lost(&k, at, lost, 6);
+		at[OWN].inum = own.inum;
+		for (unsigned i = 0; i < 7; i++) {
+			at[i].found.at = c = list_room(NULL, 0, sizeof(*c));
+			at[i].found.n = 1;
+			c->losing = true;
+			snprintf(c->subject, sizeof(c->subject), "%u", i);
+			strcpy(c->finding.command, "ss -u");
+		}
+		for (unsigned i = 0; i < 3; i++) {
+			l.findings.at = list_room(l.findings.at, l.findings.n, sizeof(*c));
+			c = &l.findings.at[l.findings.n++];
+			c->losing = of[i] != SILENT;
+			owners_netns(l.owners, at[of[i]].inum, c->finding.netns);
+		}
+		/* as read a moment ago, or so long ago that they are read again */
+		k.again = false;
+		k.read_ns = clock_now() - (again ? LOOK_NS / 4 : 0);
+		conclude(&k, LOOK_NS, false);
+		assert_int_equal(l.findings.n, 3);
+		conclude(&k, LOOK_NS, true);
+		assert_int_equal(k.again, again);
+		assert_int_equal(l.findings.n, 5);
+		for (unsigned i = 0; i < 2; i++) {
+			c = &l.findings.at[3 + i];
+			assert_string_equal(c->subject, i ? "5" : "2");
+			owners_netns(l.owners, at[i ? UNKNOWN : SILENT].inum, name);
+			assert_string_equal(c->finding.netns, name);
+			assert_string_equal(c->finding.command, ""); /* who knows how to enter it */
+		}
+		assert_true(at[FOUND].lost == 0 && at[LAST].lost == 0);
+		for (unsigned i = 0; i < 7; i++)
+			check_findings_free(&at[i].found);
+		check_findings_free(&l.findings);
+		l.findings = (struct check_findings){};
+	}
+	netns_close(&own);
+	owners_close(l.owners);
+}
+
+/* A command is run where it belongs, if there is one and it is known how; none is left to change.
+ */
+CASE(changes_of_others)
+{
+	static const struct {
+		unsigned changes;
+		const char *enter, *command;
+	} rows[] = {
+		{0, "ip netns exec a", "ip netns exec a ss -u"},
+		{1, "ip netns exec a", ""},
+		{0, "", ""},
+		{0, NULL, ""},
+		{2, NULL, ""},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct check_finding at[3] = {};
+		struct check_findings list = {.at = at, .n = 2};
+
+		for (unsigned j = 0; j < 3; j++) {
+			at[j].n_changes = rows[i].changes;
+			strcpy(at[j].finding.command, "ss -u");
+		}
+		forget_changes(&list, rows[i].enter);
+		for (unsigned j = 0; j < 2; j++) {
+			assert_int_equal(at[j].n_changes, 0);
+			assert_string_equal(at[j].finding.command, rows[i].command);
+		}
+		assert_int_equal(at[2].n_changes, rows[i].changes);
+		assert_string_equal(at[2].finding.command, "ss -u");
+	}
+}
+
+/* What the host counts is a note where one namespace was asked for; all else stays a loss. */
+CASE(losses_of_the_host)
+{
+	static const struct {
+		enum check_scope scope;
+		bool losing, noted;
+	} rows[] = {
+		{CHECK_HOST, true, true},	{CHECK_HOST, false, false},
+		{CHECK_NAMESPACE, true, false}, {CHECK_SOCKET, false, false},
+		{CHECK_INTERFACE, true, false}, {CHECK_HOST, true, true},
+		{CHECK_HOST, true, false}, /* beyond the last */
+	};
+	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+	struct check_finding at[sizeof(rows) / sizeof(rows[0])] = {};
+	struct check_findings list = {.at = at, .n = n - 1};
+
+	for (unsigned i = 0; i < n; i++) {
+		at[i].scope = rows[i].scope;
+		at[i].losing = rows[i].losing;
+		at[i].finding.severity = SEVERITY_ERROR;
+		strcpy(at[i].finding.evidence, "12 drops");
+	}
+	memset(at[5].finding.evidence, 'x', sizeof(at[5].finding.evidence) - 3);
+	note_host(&list);
+	for (unsigned i = 0; i < n; i++) {
+		const char *said = at[i].finding.evidence;
+
+		assert_int_equal(at[i].losing, rows[i].losing && !rows[i].noted);
+		assert_int_equal(at[i].finding.severity,
+				 rows[i].noted ? SEVERITY_INFO : SEVERITY_ERROR);
+		if (i == 5)
+			assert_string_equal(said + strlen(said) - 3, "x; ");
+		else
+			assert_string_equal(
+				said, rows[i].noted ? "12 drops; counted of the whole host, in "
+						      "whichever namespace"
+						    : "12 drops");
+	}
+}
+
+/* The port is open in this namespace, too: that is the first, and each is found once. */
+CASE_WITH(open_here, open_sockets, close_sockets)
+{
+	const struct look_spec spec = {.port = port}, other = {.port = 1};
+	struct look l = {};
+	struct looker k = {.l = &l, .spec = &spec};
+	struct open_port p = {.k = &k, .inum = {NOBODYS, NOBODYS + 1}, .n = 2};
+	struct netns own = NETNS_NONE;
+	struct error err = {};
+
+	assert_int_equal(netns_current(&own, &err), 0);
+	assert_int_equal(owners_open(&l.owners, NULL, &err), 0);
+	k.spec = &other;
+	assert_int_equal(find_port(&p, &own), 0);
+	assert_int_equal(p.n, 2);
+	k.spec = &spec;
+	for (unsigned again = 0; again < 2; again++) {
+		assert_int_equal(find_port(&p, &own), 0);
+		assert_int_equal(p.n, 3);
+		assert_int_equal(p.inum[0], own.inum);
+		assert_int_equal(p.inum[1], NOBODYS + 1);
+		assert_int_equal(p.inum[2], NOBODYS);
+	}
+	for (unsigned n = LOOK_PLACES - 2; n < LOOK_PLACES; n++) {
+		for (unsigned i = 0; i < n; i++)
+			p.inum[i] = NOBODYS + i;
+		p.n = n;
+		assert_int_equal(find_port(&p, &own), n == LOOK_PLACES - 1);
+		assert_int_equal(p.n, n + 1);
+	}
+	netns_close(&own);
+	owners_close(l.owners);
+}
+
 /* Read elsewhere: what this host's commands would change is not advised, and no host counted twice.
  */
 CASE(two_places_of_another_host)
 {
 	static const char *const names[] = {"", "other"};
 	unsigned hosts = 0, refused[2] = {};
+	int fd[2];
 	struct look l = {.n = 2};
 
 	for (unsigned i = 0; i < l.n; i++) {
 		struct look_place *p = l.at[i] = mem_new(p);
 
 		p->ns = NETNS_NONE;
+		p->ns.fd = fd[i] = dup(0);
 		strcpy(p->name, names[i]);
 		p->facts.window_ns = 1000 * MS;
 		counters_add(&p->facts.moved, FACTS_HERE, "Udp:NoPorts", 50);
@@ -142,6 +379,8 @@ CASE(two_places_of_another_host)
 	assert_int_equal(refused[0], 1);
 	assert_int_equal(refused[1], 1);
 	look_close(&l);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(fcntl(fd[i], F_GETFD), -1);
 }
 
 static void assert_settings(const struct facts_stack *stack)
@@ -245,4 +484,55 @@ CASE_WITH(socket_that_overflows, open_sockets, close_sockets)
 	look_close(&again);
 	look_close(&l);
 	rx = dup(0);
+}
+
+/* In a namespace of its own what is found first of it comes first; at home nothing is nearer. */
+CASE(near_from_inside)
+{
+	struct netns own = NETNS_NONE;
+	struct error err = {};
+	char parent[32];
+
+	if (unshare(CLONE_NEWNS))
+		skip();
+	/* PID 1 itself may not be looked into, in containers */
+	snprintf(parent, sizeof(parent), "/proc/%d", getppid());
+	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount(parent, "/proc/1", NULL, MS_BIND, NULL), 0);
+	assert_int_equal(netns_create(&own, &err), 0);
+	for (unsigned row = 0; row < 6; row++) {
+		const bool inside = row & 1, asked = row & 2, here = row < 4;
+		const struct look_spec spec = {.port = asked};
+		int saved = inside ? netns_push(&own) : -1;
+		unsigned near = 0, of_it = 0, noted = 0;
+		struct look l = {.n = 2};
+
+		assert_int_equal(saved >= 0, inside);
+		for (unsigned i = 0; i < l.n; i++) {
+			struct look_place *p = l.at[i] = mem_new(p);
+
+			p->ns = NETNS_NONE;
+			strcpy(p->name, i ? "other" : "");
+			p->facts.window_ns = LOOK_NS;
+			counters_add(&p->facts.moved, FACTS_HERE, "Udp:NoPorts", 50);
+			counters_add(&p->facts.moved, FACTS_HOST, "arp_cache:unresolved_discards",
+				     50);
+		}
+		judge_places(&l, here, &spec);
+		netns_pop(saved);
+		for (unsigned i = 0; i < l.findings.n; i++) {
+			const struct check_finding *c = &l.findings.at[i];
+			const bool first = !*c->finding.netns && c->scope != CHECK_HOST;
+
+			assert_int_equal(c->near, inside && here && first);
+			near += c->near;
+			of_it += first;
+			noted += c->finding.stage == STAGE_NEIGH && !c->losing;
+		}
+		assert_true(of_it);
+		assert_int_equal(near, inside && here ? of_it : 0);
+		assert_int_equal(noted, asked);
+		look_close(&l);
+	}
+	netns_close(&own);
 }
