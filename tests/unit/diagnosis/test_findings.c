@@ -841,7 +841,7 @@ CASE(room_for_facts)
 	struct binds b = {};
 
 	for (unsigned i = 0; i < BINDS_MAX - 1; i++)
-		bind_zero(&b, "other", i);
+		bind_zero(&b, "fill", i);
 	bind_zero(&b, "x", 7);
 	assert_int_equal(b.n, BINDS_MAX);
 	assert_string_equal(shown(&b), "7");
@@ -852,7 +852,7 @@ CASE(room_for_facts)
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
 	while (b.used + 2 * sizeof(value) <= sizeof(b.text))
-		bind_text(&b, "other", value);
+		bind_text(&b, "fill", value);
 	assert_int_equal(sizeof(b.text) - b.used, sizeof(value));
 	bind_text(&b, "x", "it fits");
 	assert_string_equal(shown(&b), "it fits");
