@@ -348,7 +348,7 @@ CASE_WITH(open_here, open_sockets, close_sockets)
  */
 CASE(two_places_of_another_host)
 {
-	static const char *const names[] = {"", "other"};
+	static const char *const names[] = {"", "away"};
 	unsigned hosts = 0, refused[2] = {};
 	int fd[2];
 	struct look l = {.n = 2};
@@ -512,7 +512,7 @@ CASE(near_from_inside)
 			struct look_place *p = l.at[i] = mem_new(p);
 
 			p->ns = NETNS_NONE;
-			strcpy(p->name, i ? "other" : "");
+			strcpy(p->name, i ? "away" : "");
 			p->facts.window_ns = LOOK_NS;
 			counters_add(&p->facts.moved, FACTS_HERE, "Udp:NoPorts", 50);
 			counters_add(&p->facts.moved, FACTS_HOST, "arp_cache:unresolved_discards",
