@@ -245,24 +245,27 @@ CASE_WITH(what_is_not_given_up, open_site, close_site)
 	struct fates *f = &s.tracer.fates;
 
 	s.gives_up[1] = true;
-	f->cause[at(0)] = 1;
+	f->cause[at(7)] = 1; /* the last of them */
 	for (unsigned missing = 0; missing < 4; missing++) {
 		s.fragments = missing != 0;
 		s.lone = missing != 1;
 		s.receiver = missing != 2 ? (void *)&s : NULL;
 		site_note_given_up(&s, 1, f->base + 8);
-		assert_int_equal(f->cause[at(0)], missing < 3 ? 1 : TRACE_CAUSE_GIVEN_UP);
+		assert_int_equal(f->cause[at(7)], missing < 3 ? 1 : TRACE_CAUSE_GIVEN_UP);
 	}
 	s.receiver = NULL;
 	s.fragments = false;
 	s.ledger.cause[0] = (struct ledger_cause){
-		.raw.index = 1,
+		.raw = {.index = 1, .count.events = 5},
 		.verdict.stage = STAGE_IP_FRAG,
 		.named = {.stage = STAGE_IP_FRAG, .reason = "FRAG_REASM_TIMEOUT"}};
 	s.ledger.n = 1;
 	assert_int_equal(site_name(&s), 0);
 	assert_int_equal(s.ledger.n, 1);
 	assert_null(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP));
+	s.fragments = true; /* but with them, and without events of its own */
+	assert_int_equal(site_name(&s), 0);
+	assert_int_equal(ledger_cause(&s.ledger, TRACE_CAUSE_GIVEN_UP)->raw.count.events, 0);
 }
 
 static struct site_status status(void)
@@ -460,15 +463,21 @@ CASE_WITH(next_hops_that_are_asked_for, open_ends, close_ends)
 	const struct sockaddr_in nobody = {.sin_family = AF_INET,
 					   .sin_port = htons(PORT),
 					   .sin_addr.s_addr = s.lab.rx.ip4.s_addr ^ htonl(64)};
-	const struct lab_port unused = s.lab.router_tx;
+	const struct lab lab = s.lab;
 	static const struct {
 		enum lab_topology topology;
-		bool first, second, no_sender, idle; /* of a router's ports: which asks */
+		bool own, first, second, no_sender, idle; /* which asks; two are a router's */
 	} rows[] = {
-		{LAB_PAIR, false, false, false, true},	 {LAB_PAIR, true, true, false, true},
-		{LAB_ROUTER, false, true, false, false}, {LAB_ROUTER, true, false, false, true},
-		{LAB_ROUTER, false, true, true, true},	 {LAB_VXLAN, true, false, false, false},
-		{LAB_VXLAN, false, true, false, true},
+		{LAB_PAIR, false, false, false, false, true},
+		{LAB_PAIR, true, false, false, false, false},
+		{LAB_PAIR, true, false, false, true, true},
+		{LAB_PAIR, false, true, true, false, true},
+		{LAB_ROUTER, true, false, false, false, false},
+		{LAB_ROUTER, false, false, true, false, false},
+		{LAB_ROUTER, false, true, false, false, true},
+		{LAB_ROUTER, false, false, true, true, true},
+		{LAB_VXLAN, false, true, false, false, false},
+		{LAB_VXLAN, false, false, true, false, true},
 	};
 	struct sender *sender = s.sender;
 	int saved, fd;
@@ -482,14 +491,14 @@ CASE_WITH(next_hops_that_are_asked_for, open_ends, close_ends)
 	netns_pop(saved);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		s.lab.topology = rows[i].topology;
-		s.lab.router_tx = rows[i].first ? s.lab.rx : s.lab.tx;
-		s.lab.router_rx = rows[i].second ? s.lab.rx : s.lab.tx;
+		s.lab.tx = rows[i].own ? lab.rx : lab.tx;
+		s.lab.router_tx = rows[i].first ? lab.rx : lab.tx;
+		s.lab.router_rx = rows[i].second ? lab.rx : lab.tx;
 		s.sender = rows[i].no_sender ? NULL : sender;
 		if (status().idle != rows[i].idle)
 			fail_msg("row %u", i);
 	}
-	s.lab.topology = LAB_PAIR;
-	s.lab.router_tx = s.lab.router_rx = unused;
+	s.lab = lab;
 	s.sender = sender;
 }
 
@@ -567,6 +576,7 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 		{&tx_xsk, false, true, true, true, true},
 	};
 	struct fates *f = &s.tracer.fates;
+	uint64_t accepted, refused;
 
 	send_all();
 	f->failed[fates_index(f, 1, f->base)] = EPERM;
@@ -594,6 +604,10 @@ CASE_WITH(handed_to_the_device, open_ends, close_ends)
 		}
 	}
 	both.port_a = NULL;
+	s.refused[1] = 1; /* folded by now */
+	site_count(&s, 1, &accepted, &refused);
+	assert_int_equal(refused, 2);
+	assert_int_equal(accepted, COUNT / 2 - 2);
 }
 
 /* The drops of a socket that is closed by now are those that it had. */
