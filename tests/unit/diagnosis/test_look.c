@@ -115,6 +115,50 @@ static const struct check_finding *finding(const struct look *l, const char *id)
 
 #define NOBODYS 1 /* inodes of namespaces that nobody has: from here */
 
+/*
+ * Of a device that was there before: what its root qdisc dropped, if it is the same one, and what
+ * its NIC lost.
+ */
+CASE(losses_of_devices)
+{
+	static const struct {
+		unsigned was, is; /* ifindex */
+		uint32_t handle[2];
+		uint64_t dropped[2], missed[2], packets[2];
+		uint64_t lost;
+	} rows[] = {
+		{3, 3, {1, 1}, {10, 14}, {20, 20}, {0, 9}, 4},
+		{3, 3, {1, 2}, {10, 14}, {20, 27}, {}, 7},
+		{3, 3, {1, 1}, {10, 14}, {20, 27}, {}, 11},
+		{3, 4, {1, 1}, {10, 14}, {20, 27}, {}, 0},
+		{3, 3, {1, 1}, {14, 14}, {20, 20}, {}, 0},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct counters_device device[2] = {};
+		struct space s = {.base = {.devices = &device[0], .n_devices = 1},
+				  .now = {.devices = &device[1], .n_devices = 1}};
+
+		for (unsigned at = 0; at < 2; at++) {
+			struct counters_device *d = &device[at];
+
+			strcpy(d->scope, FACTS_HERE);
+			strcpy(d->link.ifname, "eth7");
+			strcpy(d->driver, "igb");
+			d->link.ifindex = at ? rows[i].is : rows[i].was;
+			d->qdisc.root.handle = rows[i].handle[at];
+			d->qdisc.drops = rows[i].dropped[at];
+			nic_sample_add(&d->nic, "rx_missed_errors", rows[i].missed[at]);
+			nic_sample_add(&d->nic, "rx_packets", rows[i].packets[at]);
+		}
+		assert_int_equal(lost_at_devices(&s), rows[i].lost);
+		for (unsigned at = 0; at < 2; at++) {
+			nic_sample_free(&device[at].nic);
+			nic_plan_free(device[at].plan);
+		}
+	}
+}
+
 /* `n` namespaces of which nothing is read any more; another follows, which is not to be seen. */
 static void spaces_that_lost(struct looker *k, struct space *at, const uint64_t *lost, unsigned n)
 {
