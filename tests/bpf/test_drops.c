@@ -453,6 +453,38 @@ CASE_WITH(maps_are_shared, open_tracer, close_tracer)
 	drops_close(NULL);
 }
 
+/* Indices are given out up to that of the difference; what comes then shares one. */
+CASE_WITH(table_of_causes_that_is_full, open_tracer, close_tracer)
+{
+	static const struct {
+		__u32 next;
+		unsigned packets;
+		bool full;
+	} rows[] = {{1, 0, false},
+		    {2, 1, false},
+		    {TRACE_CAUSE_DIFFERENCE, TRACE_CAUSE_DIFFERENCE - 1, false},
+		    {TRACE_CAUSE_DIFFERENCE + 1, TRACE_CAUSE_DIFFERENCE - 1, true},
+		    {1000, TRACE_CAUSE_DIFFERENCE - 1, true}};
+	const int counts = drops_map_fd(tracer.drops, "counts"),
+		  data = drops_map_fd(tracer.drops, ".data");
+	struct trace_count *of_cpu = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*of_cpu));
+	const __u32 zero = 0;
+	struct drops_cause cause;
+
+	of_cpu[0].packets = 1;
+	for (__u32 i = 0; i < TRACE_CAUSES; i++)
+		assert_int_equal(bpf_map_update_elem(counts, &i, of_cpu, BPF_ANY), 0);
+	free(of_cpu);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(bpf_map_update_elem(data, &zero, &rows[i].next, BPF_ANY), 0);
+		assert_int_equal(drops_packets(tracer.drops), rows[i].packets);
+		assert_int_equal(drops_read(tracer.drops, &cause, 0), 0);
+		assert_int_equal(drops_read(tracer.drops, &cause, 1), rows[i].full);
+		if (rows[i].full)
+			assert_int_equal(cause.index, TRACE_CAUSE_FULL);
+	}
+}
+
 int main(void)
 {
 	skip_unless_privileged();
