@@ -272,8 +272,10 @@ CASE(by_counters_alone)
 			assert_string_equal(c->finding.command, ""); /* who knows how to enter it */
 		}
 		assert_true(at[FOUND].lost == 0 && at[LAST].lost == 0);
-		for (unsigned i = 0; i < 7; i++)
+		for (unsigned i = 0; i < 7; i++) {
+			counters_free(&at[i].now);
 			check_findings_free(&at[i].found);
+		}
 		check_findings_free(&l.findings);
 		l.findings = (struct check_findings){};
 	}
