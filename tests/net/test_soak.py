@@ -167,6 +167,29 @@ def reading(screen, over):
         screen.raw = ""
 
 
+def tell(churn, ends, lines, seen):
+    """What came of it, before anything is asserted that could hide it."""
+    comment(f"{churn.namespaces} namespaces, {churn.processes} processes, clock set "
+            f"{2 * churn.clocks} times")
+    data = [json.loads(line[0])["data"] for line in lines]
+    for end in data:
+        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']}")
+    warm = [what for at, what in seen if at > WARM * SECONDS]
+    first, last = warm[0], warm[-1]
+    for name in first:
+        comment(f"{name}: {first[name]} .. {last[name]}")
+    assert not churn.failed, churn.failed
+    for status, end in zip(ends, data):
+        if not 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]:
+            assert status == 0, (status, end)
+            assert_balanced({"end": end})
+    for name in first:
+        grown = last[name]["resident"] - first[name]["resident"]
+        assert grown < (GROWTH if "run" in name else HISTORY), (name, first[name], last[name])
+        for what in ("bpf", "descriptors", "threads"):
+            assert last[name][what] == first[name][what], (name, what, first[name], last[name])
+
+
 @table([] if not SECONDS else [("beside each other, 60k",)])
 def all_at_once():
     """Who watches is as flat as who sends, in spite of what comes and goes."""
@@ -200,27 +223,14 @@ def all_at_once():
         churn.join()
         for thread in readers:
             thread.join()
+        tell(churn, ends, lines, seen)
+        begin = time.monotonic()
         trace.send_signal(signal.SIGINT)
-        assert trace.wait(30 * PATIENCE) == 0, trace.stderr.read()
+        status, said = trace.wait(60 * PATIENCE), trace.stderr.read()
+        comment(f"trace ended within {time.monotonic() - begin:.1f} s, {len(said)} bytes on stderr")
+        assert status == 0, said
         screen.type("q")
         assert screen.ends() == 0, screen.seen[-500:]
-    assert not churn.failed, churn.failed
-    comment(f"{churn.namespaces} namespaces, {churn.processes} processes, clock set "
-            f"{2 * churn.clocks} times")
-    for status, line in zip(ends, lines):
-        end = json.loads(line[0])["data"]
-        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']}")
-        if not 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]:
-            assert status == 0, (status, end)
-            assert_balanced({"end": end})
-    warm = [what for at, what in seen if at > WARM * SECONDS]
-    for name in watched:
-        first, last = warm[0][name], warm[-1][name]
-        comment(f"{name}: {first} .. {last}")
-        assert last["resident"] - first["resident"] < (GROWTH if "run" in name else HISTORY), (
-            name, first, last)
-        for what in ("bpf", "descriptors", "threads"):
-            assert last[what] == first[what], (name, what, first, last)
 
 
 if __name__ == "__main__":
