@@ -138,7 +138,7 @@ class Churn(threading.Thread):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
                 sock.bind(("127.0.0.1", 0))
                 subprocess.run(["true"], pass_fds=[sock.fileno()], check=True)
-                sock.sendto(b"x", ("127.0.0.1", 9))  # a closed port
+                sock.sendto(b"x", ("127.0.0.1", 1))  # a closed port
             self.processes += 1
         if self.clocks < passed * self.CLOCK:
             self.set_clock()
