@@ -459,7 +459,7 @@ CASE(all_that_is_read)
 	const struct facts_sock *s;
 	uint64_t begun, took;
 	bool rules;
-	int fd[6], size = 2304;
+	int fd[6], closed[2], size = 2304;
 	char data[24] = "";
 	pid_t pid;
 
@@ -505,12 +505,22 @@ CASE(all_that_is_read)
 	took = clock_now() - begun;
 	assert_true(took >= 250000000);
 	/* some come while it looks whose they are */
+	assert_int_equal(pipe(closed), 0);
 	pid = fork();
-	while (!pid) {
+	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (unsigned i = 0; i < 5; i++)
+			close(fd[i]);
+		close(closed[1]);
+	}
+	while (!pid) {
 		send(fd[5], data, sizeof(data), 0);
 		clock_sleep(1000000);
 	}
+	/* a socket that two processes have is nobody's */
+	close(closed[1]);
+	assert_int_equal(read(closed[0], data, sizeof(data)), 0);
+	close(closed[0]);
 	assert_int_equal(facts_end(r, &err), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
