@@ -43,6 +43,7 @@ int proc_read(int root, char *buf, size_t size, const char *fmt, ...)
 	va_start(args, fmt);
 	fd = open_v(root, O_RDONLY, fmt, args);
 	va_end(args);
+	buf[0] = '\0';
 	if (fd < 0)
 		return fd;
 	n = read(fd, buf, size - 1);

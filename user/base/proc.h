@@ -16,7 +16,10 @@
 /* Opens `path` as a root; NULL: "/". The fd or -errno. */
 int proc_root(const char *path);
 
-/* Reads the file into `buf`, without its last newline. `root` may be AT_FDCWD. Bytes, or -errno. */
+/*
+ * Reads the file into `buf`, without its last newline. `root` may be AT_FDCWD. Bytes, or -errno:
+ * then `buf` is "".
+ */
 int proc_read(int root, char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -163,7 +163,7 @@ static void add_cpu_model(struct json_object *env)
 static void add_cpus(struct json_object *env)
 {
 	unsigned long long steal;
-	char line[256] = "";
+	char line[256];
 	cpu_set_t allowed;
 
 	json_put_u64(env, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
@@ -181,7 +181,7 @@ static void add_cpus(struct json_object *env)
 			     steal * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)));
 }
 
-/* CPUs that one group may use, 0 if it is not limited. v2: "max 100000"; v1: two files. */
+/* CPUs that one group may use, 0 or less if it has no limit. v2: "max 100000"; v1: two files. */
 static bool group_cpus(const char *dir, bool v2, double *cpus)
 {
 	double quota, period;
@@ -194,7 +194,6 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 	if (v2)
 		return sscanf(line, "%lf %lf", &quota, &period) != 2 || (*cpus = quota / period);
 	quota = strtod(line, NULL); /* -1: none */
-	line[0] = '\0';
 	proc_read(AT_FDCWD, line, sizeof(line), "%s/cpu.cfs_period_us", dir);
 	period = strtod(line, NULL);
 	if (period > 0)

@@ -71,7 +71,7 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 
 static bool read_number(int root, unsigned cpu, const char *file, uint64_t *value)
 {
-	char text[24] = "";
+	char text[24];
 
 	proc_read(root, text, sizeof(text), CPU_DIR "%s", cpu, file);
 	return !num_u64(text, 0, UINT64_MAX, value);
@@ -80,7 +80,6 @@ static bool read_number(int root, unsigned cpu, const char *file, uint64_t *valu
 /* "" where there is none. */
 static void read_word(int root, char *buf, size_t size, unsigned cpu, const char *file)
 {
-	buf[0] = '\0';
 	proc_read(root, buf, size, CPU_DIR "%s", cpu, file);
 }
 
@@ -255,7 +254,6 @@ void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 		char list[sizeof(q->allowed)];
 		uint64_t cpu;
 
-		q->allowed[0] = '\0';
 		proc_read(root, q->allowed, sizeof(q->allowed), "proc/irq/%u/smp_affinity_list",
 			  q->irq);
 		if (proc_read(root, list, sizeof(list), "proc/irq/%u/effective_affinity_list",

@@ -87,7 +87,6 @@ unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
 	if (!cgroup_of(root, pid, &at))
 		return 0;
 	do {
-		text[0] = '\0';
 		proc_read(root, text, sizeof(text), "%s/cpu.stat", at.dir + 1);
 		if (!read_throttled(text, &ns[n]))
 			break;

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/param.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -332,7 +332,7 @@ static bool fits(const struct finding_row *row, enum stage stage, const struct f
 /* Of the time, or of the buffer; at most 100 %. */
 static void bind_share(struct binds *b, const char *name, double share)
 {
-	bind_print(b, name, "%.0f %%", 100 * MIN(share, 1));
+	bind_print(b, name, "%.0f %%", 100 * fmin(share, 1));
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */

@@ -176,8 +176,8 @@ const struct finding_row finding_rows[] = {
 	 "between.",
 	 "Packets have left one host's NIC and not reached the other's. The cause is between them: "
 	 "a switch, a router, a cable, or the port of the receiver before its first counter. If "
-	 "both "
-	 "are namespaces of one host, what is between is on it, too, and trace shows its drops.",
+	 "both are namespaces of one host, what is between is on it, too, and trace shows its "
+	 "drops.",
 	 .evidence = LOST,
 	 .wanted = "counters of the switches between, pause frames, error counters; between two "
 		   "namespaces `pktledger trace` on their host"},

@@ -47,7 +47,7 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 	struct thread *th = find_thread(t, tid);
 	struct proc_stat st;
 	uint64_t run, wait;
-	char text[80] = "";
+	char text[80];
 
 	proc_read(t->root, text, sizeof(text), "proc/%d/task/%d/schedstat", t->pid, tid);
 	if (sscanf(text, "%" SCNu64 " %" SCNu64, &run, &wait) != 2)
@@ -185,7 +185,7 @@ static void sample_state(struct reading_sock *s, int root)
 	if (!there)
 		return;
 	s->now.sampled++;
-	s->now.slept |= s->asleep;
+	s->now.slept += s->asleep;
 	s->now.stopped += st.state == 'T' || st.state == 't';
 	if (s->asleep && proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan",
 				   s->threads.pid, th->tid) > 1) {
@@ -204,7 +204,6 @@ static void sample_received(struct reading_sock *s, int root)
 	char text[8192];
 	uint64_t value;
 
-	text[0] = '\0';
 	proc_read(root, text, sizeof(text), "proc/%d/net/%s", s->threads.pid,
 		  v6 ? "snmp6" : "snmp");
 	if (proc_netns(root, s->threads.pid) == s->id.netns)

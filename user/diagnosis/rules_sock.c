@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <stdio.h>
 #include <string.h>
-#include <sys/param.h>
 
+#include "base/num.h"
 #include "diagnosis/reader.h"
 #include "diagnosis/judge.h"
 
@@ -54,7 +54,7 @@ const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 
 uint64_t judge_larger_mem(uint64_t now)
 {
-	return MAX(KERNEL_MEM, 4 * now);
+	return larger(KERNEL_MEM, 4 * now);
 }
 
 static void bind_sock(struct binds *b, const struct facts *f, const struct facts_sock *s)

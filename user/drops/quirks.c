@@ -54,7 +54,7 @@ static uint64_t init_switches(void)
 	uint64_t tid, sum = 0;
 
 	while (dir && proc_next_number(dir, &tid)) {
-		char text[4096] = "", *rest = text, *line;
+		char text[4096], *rest = text, *line;
 		unsigned long long n;
 
 		proc_read(dirfd(dir), text, sizeof(text), "%d/status", (int)tid);
