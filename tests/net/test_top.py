@@ -129,7 +129,10 @@ def rates(screen, *labels):
 
 @case
 def has_one_scope():
-    """Losses and traffic are of all namespaces, or of that of the chosen row."""
+    """Losses and traffic are of all namespaces, or of that of the chosen row.
+
+    Where there are hundreds of others, traffic is read each half minute; of the chosen one always.
+    """
     with lab(), top("-I", "0.3", f"udp port {PORT}", size=(30, 160)) as screen:
         screen.shows("all namespaces, by sockets")
         with udp(RX, 2, (V4, PORT), rcvbuf=1):
@@ -138,7 +141,7 @@ def has_one_scope():
                 time.sleep(0.4)
                 return rates(screen, *labels)
             until(lambda: all(rate > 0 for rate in flows("in", "sent", "out")) and
-                  "▼" in screen.seen, 10, "traffic and losses of other namespaces")
+                  "▼" in screen.seen, 90, "traffic and losses of other namespaces")
             screen.type(f"/{RX}\r")  # whatever others lose meanwhile
             screen.type("n")
             screen.shows(f"namespace {RX}")

@@ -41,7 +41,7 @@ struct top {
 	struct canvas canvas;
 	struct live_table now, total; /* what is shown: of the scope; not of now where it pauses */
 	struct list spaces;	      /* struct space */
-	uint64_t sampled_ns, sample_ns; /* when, and what CPU time it took */
+	uint64_t samples, sampled_ns, sample_ns; /* how many, when the last, and its CPU time */
 	struct view_device devices[TRAFFIC_DEVICES];
 	char clock_text[16], host[64], scope[OWNER_NETNS + 64], *advice;
 	unsigned openings; /* of the view; of the row that is open its packets, the newest last */
@@ -219,9 +219,14 @@ static void traffic_add(struct view_input *in, const struct rates *r, const char
 	}
 }
 
-/* The namespaces that losses are of, but for the first. They come and go. */
+/*
+ * The namespaces that losses are of, but for the first. They come and go. Where one was chosen it
+ * alone is read, which costs little; the first two samples do not wait, since no rate is shown
+ * before them.
+ */
 static void spaces_sample(struct top *t)
 {
+	const uint32_t only = t->view.netns;
 	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct owners *owners = t->session.spec.owners;
 	uint32_t inums[SPACES_MAX];
@@ -229,18 +234,23 @@ static void spaces_sample(struct top *t)
 	unsigned n, kept = 0;
 	struct netns ns;
 
-	if (clock_now() - t->sampled_ns <= WORK_SHARE * t->sample_ns)
+	if (!only && t->samples > 1 && clock_now() - t->sampled_ns <= WORK_SHARE * t->sample_ns)
 		return;
-	t->sampled_ns = clock_now();
 	for (unsigned i = 0; i < t->spaces.n; i++)
 		s[i].found = false;
 	n = owners_netns_list(owners, inums, SPACES_MAX);
 	for (unsigned i = 0; i < n; i++) {
-		if (owners_netns_is_own(owners, inums[i]) ||
-		    owners_netns_open(owners, inums[i], &ns, &(struct error){}))
+		if (owners_netns_is_own(owners, inums[i]))
 			continue;
 		s = list_find(&t->spaces, offsetof(struct space, inum), &inums[i],
 			      sizeof(inums[i]));
+		if (only && only != inums[i]) {
+			if (s)
+				s->found = true;
+			continue;
+		}
+		if (owners_netns_open(owners, inums[i], &ns, &(struct error){}))
+			continue;
 		if (!s) {
 			s = list_add(&t->spaces);
 			s->inum = s->rates.inum = inums[i];
@@ -259,6 +269,10 @@ static void spaces_sample(struct top *t)
 			rates_close(&s[i].rates);
 	}
 	t->spaces.n = kept;
+	if (only)
+		return;
+	t->samples++;
+	t->sampled_ns = clock_now();
 	t->sample_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
