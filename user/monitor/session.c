@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
 #define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
+#define MMAPPED	   (16 << 10) /* bytes: what is larger is returned when it is freed */
 
 /* The command */
 
@@ -255,6 +257,8 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
+	/* what is read again and again leaves no holes between what is kept for an hour */
+	mallopt(M_MMAP_THRESHOLD, MMAPPED);
 	ksyms_prefetch();
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;
