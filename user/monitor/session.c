@@ -18,8 +18,8 @@
 #include "base/file.h"
 #include "monitor/sources.h"
 
-#define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
-#define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
+#define TICK_NS	   100000000  /* how soon the owner of a socket is searched for */
+#define PASS_ON_NS 200000000  /* a signal to the whole group has reached the command by then */
 #define MMAPPED	   (16 << 10) /* bytes: what is larger is returned when it is freed */
 
 /* The command */
