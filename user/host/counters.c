@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/list.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "host/netdev.h"
 
@@ -34,6 +35,25 @@ void counters_free(struct counters *c)
 	free(c->devices);
 	free(c->items);
 	*c = (struct counters){0};
+}
+
+/* Copied: if blocks were shrunk in place, each would leave a hole that is too small for the next.
+ */
+void counters_keep(struct counters *c, bool (*wanted)(const struct counter *it))
+{
+	struct counter *kept;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (wanted(&c->items[i]))
+			c->items[n++] = c->items[i];
+	}
+	kept = mem_zero(n, sizeof(*kept));
+	if (n)
+		memcpy(kept, c->items, n * sizeof(*kept));
+	free(c->items);
+	c->items = kept;
+	c->n = n;
 }
 
 bool counters_get(const struct counters *c, const char *scope, const char *name, uint64_t *value)

@@ -121,6 +121,9 @@ struct counters_device *counters_device(const struct counters *c, const char *sc
 
 void counters_free(struct counters *c);
 
+/* Leaves those that are wanted, in as little memory as they need; no more can be added. */
+void counters_keep(struct counters *c, bool (*wanted)(const struct counter *it));
+
 /*
  * How much every counter that is in both snapshots moved; what is another object's by now is not in
  * both. Entries of one name are summed first. softnet (printed with %08x) and socket drops

@@ -163,6 +163,11 @@ static void add_xsk(struct rates *r, const struct xsk_info *x)
 	}
 }
 
+static bool has_moved(const struct counter *delta)
+{
+	return delta->value != 0;
+}
+
 void rates_sample(struct rates *r, uint64_t now_ns)
 {
 	struct counters_scope scope = {SCOPE, r->ns, NULL,
@@ -182,6 +187,7 @@ void rates_sample(struct rates *r, uint64_t now_ns)
 	add_devices(r, &now);
 	counters_free(&r->deltas);
 	counters_delta(&r->counters, &now, &r->deltas);
+	counters_keep(&r->deltas, has_moved);
 	counters_free(&r->counters);
 	r->counters = now;
 	n = read_xsks(r, &list);

@@ -18,9 +18,8 @@
 #include "base/file.h"
 #include "monitor/sources.h"
 
-#define TICK_NS	   100000000  /* how soon the owner of a socket is searched for */
-#define PASS_ON_NS 200000000  /* a signal to the whole group has reached the command by then */
-#define MMAPPED	   (16 << 10) /* bytes: what is larger is returned when it is freed */
+#define TICK_NS	   100000000 /* how soon the owner of a socket is searched for */
+#define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
 
 /* The command */
 
@@ -257,8 +256,8 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	/* what is read again and again leaves no holes between what is kept for an hour */
-	mallopt(M_MMAP_THRESHOLD, MMAPPED);
+	/* mallopt(3)'s default, else it grows with each large block that is freed, as of BTF */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	ksyms_prefetch();
 	rc = owners_open(&s->spec.owners, NULL, err);
 	s->signal_fd = -1;

@@ -535,19 +535,18 @@ static void collect_silent(struct sources *s, struct live *l)
 	 LIVE_BIT(LIVE_NETNS))
 #define CHECKED "host" /* scope of all these counters; what is not one for all is in `inum` */
 
-/* Reads those of a namespace that are of losses. */
+static bool is_checked(const struct counter *it)
+{
+	return countercheck_knows(it->name);
+}
+
+/* Reads those of a namespace that are of losses, one in seven. */
 static int read_space(struct counters *c, const struct netns *ns, unsigned what)
 {
 	const struct counters_scope scope = {.role = CHECKED, .ns = ns, .what = what};
 	int rc = counters_read(c, &scope, 1);
-	size_t n = 0;
 
-	for (size_t i = 0; i < c->n; i++) {
-		if (countercheck_knows(c->items[i].name))
-			c->items[n++] = c->items[i];
-	}
-	c->n = n;
-	c->items = mem_resize(c->items, n, sizeof(*c->items)); /* one in seven */
+	counters_keep(c, is_checked);
 	return rc;
 }
 

@@ -345,11 +345,8 @@ static struct json_object *counters(const struct rates *r)
 	for (size_t i = 0; i < r->deltas.n; i++) {
 		const struct counter *d = &r->deltas.items[i];
 		const bool host = !strcmp(d->scope, "host");
-		struct json_object *o;
+		struct json_object *o = json_add_object(list);
 
-		if (!d->value)
-			continue;
-		o = json_add_object(list);
 		json_put_text(o, "scope", host ? "host" : "netns");
 		json_put_text(o, "netns", host ? NULL : r->netns);
 		json_put_text(o, "name", d->name);
