@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -17,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_usage, assert_valid, case, first,
-                 main, pktledger, require, rootless, started, table, thorough)
+                 main, pktledger, require, rootless, started, table, thorough, until)
 from ends import PORT, datagram, do, inside, read_all, sysctl, tun, udp
 from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -413,6 +414,39 @@ def microburst_among_spread_losses():
     assert shown["dense_windows"] < shown["windows"], shown  # 10 % are at least 100 spread ones
     packets = [w["packets"] for w in shown["worst"]]
     assert packets == sorted(packets, reverse=True) and sum(packets) <= lost, packets
+
+
+def traced_by(process):
+    """Names of the programs that it has attached, by their links."""
+    ids = set()
+    for info in Path(f"/proc/{process.pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):  # a file that was read is closed
+            ids.update(re.findall(r"^link_type:.*?^prog_id:\s+(\d+)", info.read_text(),
+                                  re.M | re.S))
+    shown = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, check=True)
+    return {p.get("name") for p in json.loads(shown.stdout) if str(p["id"]) in ids}
+
+
+@case
+def each_loss_of_bursts_is_looked_at_until_there_are_many():
+    """More than 100,000/s are no burst, and each would pay for the program that counts them."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304), \
+            udp(TX, socket.AF_INET) as out, tracing(f"udp port {PORT}") as t:
+        send(V4, 100)
+        until(lambda: "lose_one" in traced_by(t.process), 10, "the program")
+        for _ in range(5):
+            send(V4, 100)
+            time.sleep(0.1)
+        assert "lose_one" in traced_by(t.process)
+        out.setsockopt(socket.IPPROTO_UDP, 103, 100)  # UDP_SEGMENT: 60 datagrams a call
+
+        def flood():
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                out.sendto(b"x" * 6000, (V4, PORT))
+            return "lose_one" not in traced_by(t.process)
+        until(flood, 10, "its end")
+        assert t.stop()["end"]["dropped"] > 10000
 
 
 @thorough
