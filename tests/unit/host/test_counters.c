@@ -2,6 +2,7 @@
 #include "cases.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -313,6 +314,34 @@ CASE(delta_rules)
 	counters_free(&d);
 	counters_free(&before);
 	counters_free(&after);
+}
+
+static bool is_odd(const struct counter *it)
+{
+	return it->value % 2;
+}
+
+static bool is_none(const struct counter *it)
+{
+	return it->value > 100;
+}
+
+CASE(only_what_is_wanted_is_kept)
+{
+	struct counters c = parse_text(procnet_snmp, "A: p q r\nA: 1 2 3\n");
+
+	counters_keep(&c, is_odd);
+	assert_int_equal(c.n, 2);
+	assert_int_equal(malloc_usable_size(c.items) / sizeof(*c.items), 2);
+	has_value(&c, "rx", "A:p", 1);
+	has_not(&c, "rx", "A:q");
+	has_value(&c, "rx", "A:r", 3);
+	counters_keep(&c, is_none);
+	assert_int_equal(c.n, 0);
+	counters_free(&c);
+	counters_keep(&c, is_odd); /* nothing was read */
+	assert_int_equal(c.n, 0);
+	counters_free(&c);
 }
 
 CASE(this_host)
