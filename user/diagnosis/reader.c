@@ -349,9 +349,11 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 /* Whoever loses so much pays for each; it is no burst, and a larger buffer no cure. */
 static void end_bursts(struct readings *r)
 {
-	uint32_t losses =
-		r->bursts ? __atomic_load_n(&r->bursts->bss->losses, __ATOMIC_RELAXED) : 0;
+	uint32_t losses;
 
+	if (!r->bursts)
+		return;
+	losses = __atomic_load_n(&r->bursts->bss->losses, __ATOMIC_RELAXED);
 	if (losses - r->losses > MANY_LOSSES)
 		survey_bpf__detach(r->bursts);
 	r->losses = losses;

@@ -180,7 +180,8 @@ void site_status(const struct site *s, struct site_status *st)
 	/* the devices that packets are sent by on this host */
 	const struct lab_port *port[] = {
 		&s->lab.tx, lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx};
-	unsigned n = s->sender && s->lab.tx.ifindex ? lab_ports(&s->lab) / 2 : 0;
+	const unsigned ports = s->sender && s->lab.tx.ifindex ? lab_ports(&s->lab) : 0;
+	const unsigned n = smaller(ports / 2, LENGTH(port));
 	struct link_qdisc qdisc;
 
 	*st = (struct site_status){
