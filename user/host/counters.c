@@ -37,8 +37,7 @@ void counters_free(struct counters *c)
 	*c = (struct counters){0};
 }
 
-/* Copied: if blocks were shrunk in place, each would leave a hole that is too small for the next.
- */
+/* Copied: blocks that are shrunk in place leave holes that are too small for the next. */
 void counters_keep(struct counters *c, bool (*wanted)(const struct counter *it))
 {
 	struct counter *kept;

@@ -256,7 +256,7 @@ int session_run(struct session *s, struct error *err)
 {
 	int rc;
 
-	/* mallopt(3)'s default, else it grows with each large block that is freed, as of BTF */
+	/* as it is by default: otherwise free() of BTF's megabytes raises it, see mallopt(3) */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	ksyms_prefetch();
 	rc = owners_open(&s->spec.owners, NULL, err);

@@ -28,7 +28,8 @@ struct rates {
 	struct list queues;  /* struct rates_queue */
 	struct list losses;  /* struct rates_loss */
 	struct list xsks;    /* struct rates_xsk */
-	struct counters deltas; /* what moved of SNMP, softnet, neighbour tables (scope "host") */
+	/* What moved of SNMP, softnet, neighbour tables; scope "host": of all namespaces. */
+	struct counters deltas;
 
 	/* Private, as of the last sample */
 	const struct netns *ns; /* borrowed; NULL: the calling thread's */
