@@ -181,8 +181,8 @@ def tell(churn, ends, lines, seen):
             f"{2 * churn.clocks} times")
     data = [json.loads(line[0])["data"] for line in lines]
     for end in data:
-        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']}, "
-                f"own losses {end['own_losses']}")
+        comment(f"sent {end['sent']}, lost {end['dropped']}, unaccounted {end['unaccounted']} "
+                f"(last seen: {end['unaccounted_last_seen']}), own losses {end['own_losses']}")
     warm = [what for at, what in seen if at > WARM * SECONDS]
     first, last = warm[0], warm[-1]
     for name in first:
