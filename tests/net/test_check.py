@@ -85,6 +85,18 @@ while True:
     time.sleep(pause)
 """
 
+# The interface IFNAME is there for some time, now and then.
+COMES_AND_GOES = """
+import random, subprocess, sys, time
+with subprocess.Popen(["ip", "-batch", "-"], stdin=subprocess.PIPE, text=True) as ip:
+    print("ready", flush=True)
+    while True:
+        print(f"link add {sys.argv[1]} up type veth peer name {sys.argv[1]}-too\\n"
+              f"link set {sys.argv[1]}-too up", file=ip.stdin, flush=True)
+        time.sleep(random.uniform(0, 0.2))
+        print(f"link del {sys.argv[1]}", file=ip.stdin, flush=True)
+"""
+
 TX, RX = "198.18.0.1", "198.18.0.2"
 
 
@@ -453,6 +465,16 @@ def interface_that_goes_away():
         end = json.loads(out)["end"]
         assert {"gone", "gone-too"} <= {u["what"] for u in end["unread"]}, end["unread"]
         assert [i["ifname"] for i in end["interfaces"]] == ["v-rx"], end["interfaces"]
+
+
+@case
+def interfaces_that_come_and_go():
+    """At any time: between being listed and being read, too."""
+    with Lab() as lab:
+        for n in range(4):
+            lab.start("rx", COMES_AND_GOES, f"gone-{n}")
+        for _ in range(6):
+            assert "v-rx" in [i["ifname"] for i in check("-t", "0.1")["interfaces"]]
 
 
 @case

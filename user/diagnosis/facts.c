@@ -210,7 +210,7 @@ static int list_links(struct facts_reader *r, struct error *err)
 static int take_moment(struct facts_reader *r, struct moment *m)
 {
 	const struct counters_scope scope = {FACTS_HERE, r->spec.ns, r->names,
-					     COUNTERS_RUN | COUNTERS_QUEUES};
+					     COUNTERS_RUN | COUNTERS_QUEUES | COUNTERS_GOING};
 	const bool last = m == &r->after;
 	int ret = last ? 0 : facts_socks_read(r->spec.ns, r->spec.port, &m->socks);
 	char *stat;
@@ -263,13 +263,15 @@ static void join_links(struct facts_reader *r)
 		unsigned n = irq_numbers(r->spec.ns, ifname, irq, FACTS_IRQS);
 		struct counters_device *before =
 			counters_device(&r->before.counters, FACTS_HERE, ifname, 0);
+		struct counters_device *after =
+			counters_device(&f->after, FACTS_HERE, ifname, 0);
 		char name[COUNTER_NAME_LEN];
 
 		snprintf(name, sizeof(name), "%s:rx_packets", ifname);
 		link->rx_packets = facts_moved(f, FACTS_HERE, name);
 		snprintf(name, sizeof(name), "%s:tx_packets", ifname);
 		link->tx_packets = facts_moved(f, FACTS_HERE, name);
-		facts_link_rates(link, before, &f->after.devices[i]);
+		facts_link_rates(link, before, after);
 		if (r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
@@ -358,35 +360,62 @@ static void join(struct facts_reader *r)
 		       FACTS_SOCKS);
 }
 
-/* Interfaces of containers come and go: without a second sample there is nothing to judge. */
+/*
+ * Interfaces of containers come and go: those without both samples are left out, as there is
+ * nothing to judge. f->link[i] may be of the interface before it, r->names with it.
+ */
+static void keep_links(struct facts_reader *r, unsigned n)
+{
+	r->f->n_links = n;
+	r->names[n] = NULL;
+}
+
+static const char gone[] = "the interface went away meanwhile";
+
+static int read_links(struct facts_reader *r)
+{
+	struct facts *f = r->f;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n_links; i++) {
+		const struct netdev dev = f->link[i].dev; /* its name is emptied */
+		int ret = facts_link_read(r->spec.ns, dev.link.ifname, &f->link[n]);
+
+		if (!ret)
+			n++;
+		else if (ret == -ENODEV)
+			unread(f, dev.link.ifname, "%s", gone);
+		else
+			return ret;
+	}
+	keep_links(r, n);
+	return 0;
+}
+
 static void forget_gone(struct facts_reader *r)
 {
 	struct facts *f = r->f;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
-		const struct netdev *dev = &f->link[i].dev;
+		const struct link_info *link = &f->link[i].dev.link;
 
-		if (nl_ifindex(r->spec.ns, dev->link.ifname) != (int)dev->link.ifindex)
-			unread(f, dev->link.ifname, "the interface went away meanwhile");
+		if (!counters_device(&r->before.counters, FACTS_HERE, link->ifname,
+				     link->ifindex) ||
+		    !counters_device(&r->after.counters, FACTS_HERE, link->ifname, link->ifindex))
+			unread(f, link->ifname, "%s", gone);
 		else if (n++ != i)
 			f->link[n - 1] = f->link[i];
 	}
-	r->names[n] = NULL;
-	f->n_links = n;
+	keep_links(r, n);
 }
 
 static int begin(struct facts_reader *r)
 {
 	const struct netns *ns = r->spec.ns;
 	struct facts *f = r->f;
-	int ret = 0;
+	int ret = read_links(r);
 
-	for (unsigned i = 0; i < f->n_links && !ret; i++) {
-		const struct netdev dev = f->link[i].dev; /* its name is emptied */
-
-		ret = facts_link_read(ns, dev.link.ifname, &f->link[i]);
-	}
 	if (ret)
 		return ret;
 	facts_stack_read(ns, &r->host, &f->stack);
@@ -434,8 +463,8 @@ static int end(struct facts_reader *r)
 {
 	int ret;
 
-	forget_gone(r);
 	ret = take_moment(r, &r->after);
+	forget_gone(r);
 	if (r->reads)
 		survey_bpf__detach(r->reads);
 	for (unsigned i = 0; r->reads && !ret && i < r->after.socks.n; i++) {

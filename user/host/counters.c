@@ -212,7 +212,7 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 	}
 	if (what & COUNTERS_DRIVERS)
 		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
-	if (err && !(what & COUNTERS_ALL)) /* else it is gone meanwhile, as others came */
+	if (err && !(what & (COUNTERS_ALL | COUNTERS_GOING))) /* else it is gone meanwhile */
 		return err;
 	for (unsigned i = 0; i < LINK_STATS; i++) {
 		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
@@ -255,6 +255,8 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 		unsigned ifindex = if_nametoindex(*i);
 
 		err = ifindex ? read_links(c, s, what, ifindex, &all) : -ENODEV;
+		if (err == -ENODEV && what & COUNTERS_GOING)
+			err = 0;
 	}
 	free(all.qdiscs);
 	free(all.qstats);

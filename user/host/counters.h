@@ -89,6 +89,7 @@ enum counters_what {
 	COUNTERS_QUEUES = 16, /* and netdev-genl's counters, of the device and its queues */
 	COUNTERS_NAMES = 32,  /* the devices' counters are also among those by name */
 	COUNTERS_ALL = 64,    /* all devices of the namespace; ifnames does not count */
+	COUNTERS_GOING = 128, /* those of ifnames that are gone are left out */
 	COUNTERS_RUN = COUNTERS_SNMP | COUNTERS_HOST | COUNTERS_DEVICES | COUNTERS_DRIVERS |
 		       COUNTERS_NAMES,
 };
@@ -108,7 +109,7 @@ struct counter *counters_add(struct counters *c, const char *scope, const char *
  * Appends what the `n` scopes ask for: each file and device inside its own namespace, through
  * /proc/thread-self/net. What this kernel or device does not have is left out: an absent counter is
  * not a zero. Returns 0, or -errno if a namespace cannot be entered or a device of ifnames is gone
- * (-ENODEV); what was read until then stays.
+ * (-ENODEV, not with COUNTERS_GOING); what was read until then stays.
  */
 int counters_read(struct counters *c, const struct counters_scope *scopes, size_t n);
 

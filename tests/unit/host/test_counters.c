@@ -358,10 +358,16 @@ CASE(this_host)
 
 CASE(device_gone)
 {
-	static const char *const names[] = {"no-such-dev", NULL};
-	const struct counters_scope scope = {.role = "rx", .ifnames = names, .what = COUNTERS_RUN};
+	static const char *const names[] = {"no-such-dev", "lo", NULL};
+	struct counters_scope scope = {.role = "rx", .ifnames = names, .what = COUNTERS_RUN};
 	struct counters c = {0};
 
 	assert_int_equal(counters_read(&c, &scope, 1), -ENODEV);
+	assert_int_equal(c.n_devices, 0);
+	counters_free(&c);
+	scope.what |= COUNTERS_GOING;
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_int_equal(c.n_devices, 1);
+	assert_string_equal(c.devices[0].link.ifname, "lo");
 	counters_free(&c);
 }
