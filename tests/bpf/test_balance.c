@@ -550,7 +550,10 @@ static void flows(unsigned us)
 	over = true;
 	pthread_join(sender, NULL);
 	pthread_join(reader, NULL);
-	assert_int_equal(b.unaccounted, 0);
+	/* a host may be too busy for a look at one moment, which is said then */
+	if (!b.doubt[DOUBT_MOVED])
+		assert_int_equal(b.unaccounted, 0);
+	assert_int_equal(b.balanced, !b.unaccounted && !b.doubt[DOUBT_MOVED]);
 }
 
 CASE_WITH(while_it_flows, open_sockets, close_sockets)

@@ -263,8 +263,7 @@ static void join_links(struct facts_reader *r)
 		unsigned n = irq_numbers(r->spec.ns, ifname, irq, FACTS_IRQS);
 		struct counters_device *before =
 			counters_device(&r->before.counters, FACTS_HERE, ifname, 0);
-		struct counters_device *after =
-			counters_device(&f->after, FACTS_HERE, ifname, 0);
+		struct counters_device *after = counters_device(&f->after, FACTS_HERE, ifname, 0);
 		char name[COUNTER_NAME_LEN];
 
 		snprintf(name, sizeof(name), "%s:rx_packets", ifname);

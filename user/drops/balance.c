@@ -22,12 +22,13 @@
 
 #define MS 1000000ULL
 
-#define BEGIN_NS   (250 * MS) /* to find a moment to begin at */
-#define QUIET_NS   (200 * MS) /* nothing came for so long: the flow has ended */
-#define BUSY_NS	   (500 * MS) /* a flow that goes on is looked at for so long at least */
-#define SOCKETS_NS (50 * MS)  /* between two searches for sockets */
-#define LOOKS_MIN  20	      /* of one moment, before a flow that goes on is believed to balance */
-#define FIRM_MIN   4	      /* times that as little was under way, with packets read in between */
+#define BEGIN_NS   (250 * MS)  /* to find a moment to begin at */
+#define BEGIN_MOST (2000 * MS) /* the same, where the CPUs are too busy for LOOKS_MIN in that */
+#define QUIET_NS   (200 * MS)  /* nothing came for so long: the flow has ended */
+#define BUSY_NS	   (500 * MS)  /* a flow that goes on is looked at for so long at least */
+#define SOCKETS_NS (50 * MS)   /* between two searches for sockets */
+#define LOOKS_MIN  20 /* of one moment, before a flow that goes on is believed to balance */
+#define FIRM_MIN   4  /* times that as little was under way, with packets read in between */
 
 struct balance {
 	struct balance_bpf *skel;
@@ -590,7 +591,11 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	if (!rc)
 		rc = walk_unread(&unread);
 	s.since = s.changed = clock_now();
-	for (unsigned n = 0; !rc && clock_now() - s.since < BEGIN_NS; n++) {
+	for (unsigned n = 0; !rc; n++) {
+		uint64_t since = clock_now() - s.since;
+
+		if (since > BEGIN_MOST || (since > BEGIN_NS && s.looks > LOOKS_MIN))
+			break;
 		rc = search_look(b, &s);
 		if (s.looks && (s.firm >= FIRM_MIN || same_counts(&s.last, &idle)))
 			break;

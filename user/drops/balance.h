@@ -93,7 +93,7 @@ struct watch_front balance_front(const struct balance *b);
 
 /*
  * Looks for what lies unread in sockets, and chooses the moment at which the balance begins. Takes
- * some ms, at most 250 where the flow goes on.
+ * some ms, at most 250 where the flow goes on, and up to 2 s on a host that is busy otherwise.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 

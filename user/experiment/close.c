@@ -206,6 +206,24 @@ void site_status(const struct site *s, struct site_status *st)
 	site_next(s, st->next);
 }
 
+void site_mark(const struct site *s)
+{
+	if (s->receiver)
+		receiver_mark(s->receiver);
+}
+
+bool site_is_past(const struct site *s, const uint64_t *later)
+{
+	const struct fates *f = &s->tracer.fates;
+	uint64_t number[TRACE_STREAMS];
+
+	if (!s->receiver || s->fx.reader == READER_NEVER)
+		return true;
+	for (unsigned t = 0; t < f->streams; t++)
+		number[t] = f->base + later[t];
+	return receiver_is_past(s->receiver, number);
+}
+
 /* Where no fate comes: in a bridge that did not pass it on, in a socket that nobody reads. */
 static bool rests(const void *arg, uint8_t seen)
 {

@@ -26,8 +26,9 @@
 #define DRAIN_ALONE_NS	5000000000 /* for a queue of a sender alone */
 #define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS	20000000
-#define REACHED		0.99 /* of a rate */
-#define WAITED		0.1  /* of the time, which then is what bounds it */
+#define REACHED		0.99	    /* of a rate */
+#define WAITED		0.1	    /* of the time, which then is what bounds it */
+#define READER_MOST_NS	60000000000 /* that numbers are kept for a reader that does not read */
 #define END_RECORDS	4
 #define END_GAP_NS	20000000 /* from the first to the second; each gap is thrice that before */
 
@@ -39,6 +40,9 @@ struct run {
 	struct remote *remote;	     /* the site on the other host; NULL: there is none */
 	struct discovery *discovery; /* of a receiver alone; NULL: the streams are known */
 	struct window window;
+	const uint64_t *leaving; /* the window, once what waits for the reader was read; or NULL */
+	uint64_t later[TRACE_STREAMS]; /* the streams were there when it had to */
+	uint64_t leaving_ns;	       /* since when it is to leave */
 	char device[IF_NAMESIZE];
 	uint64_t start_ns;
 	uint64_t quiet_ns, last; /* of a receiver alone: since when it got nothing, after so many */
@@ -166,22 +170,31 @@ static void fold(struct run *r, const uint64_t *upto)
 }
 
 /*
- * Numbers older than the time to settle leave the window; the sender may go on behind it. Another
- * site reports them while it goes on, so that they are known should the connection be lost.
+ * Numbers older than the time to settle leave the window, but for those that may still wait for the
+ * reader; the sender may go on behind it. Another site reports them while it goes on, so that they
+ * are known should the connection be lost.
  */
 static void move_window(struct run *r)
 {
-	uint64_t now = clock_now(), next[TRACE_STREAMS] = {};
-	const uint64_t *leaving;
+	uint64_t now = clock_now();
 
 	if (r->discovery)
 		discover_move(r->discovery, now);
-	if (r->discovery || !r->site.moving || !window_is_due(&r->window, now))
+	if (r->discovery || !r->site.moving)
 		return;
-	streams_at(r, next);
-	leaving = window_move(&r->window, now, next);
-	if (leaving)
-		fold(r, leaving);
+	if (!r->leaving) {
+		if (!window_is_due(&r->window, now))
+			return;
+		site_mark(&r->site);
+		streams_at(r, r->later);
+		r->leaving = window_move(&r->window, now, r->later);
+		r->leaving_ns = now;
+	}
+	if (r->leaving &&
+	    (site_is_past(&r->site, r->later) || now - r->leaving_ns > READER_MOST_NS)) {
+		fold(r, r->leaving);
+		r->leaving = NULL;
+	}
 }
 
 /* Until the count, the time, or until all senders are done and nothing more comes. */

@@ -24,6 +24,8 @@ struct receiving {
 	struct rx *rx;
 	struct sink sink;
 	uint64_t delivered; /* as in the sink's sums, for others: worker_read() */
+	uint64_t emptied;   /* how often it found nothing to read; likewise */
+	uint64_t marked;    /* of these, before receiver_mark() */
 	struct reader_state reader;
 	atomic_bool failed;
 };
@@ -68,8 +70,10 @@ static void receive_all(void *arg)
 			atomic_store(&me->failed, true);
 			return;
 		}
-		if (!n)
+		if (!n) {
+			worker_add(&me->emptied, 1);
 			continue;
+		}
 		me->sink.sums.last_ns = clock_now();
 		if (!me->sink.sums.first_ns)
 			me->sink.sums.first_ns = me->sink.sums.last_ns;
@@ -222,6 +226,32 @@ void receiver_pass(const struct receiver *r)
 {
 	for (unsigned t = 0; t < r->cfg->threads; t++)
 		sink_pass(&r->at[t].sink);
+}
+
+void receiver_mark(struct receiver *r)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		r->at[t].marked = worker_read(&r->at[t].emptied);
+}
+
+static bool is_past(const struct receiving *me, const uint64_t *later, unsigned streams)
+{
+	if (worker_read(&me->emptied) != me->marked)
+		return true;
+	for (unsigned s = 0; s < streams; s++) {
+		if (__atomic_load_n(&me->sink.next[s], __ATOMIC_RELAXED) > later[s])
+			return true;
+	}
+	return false;
+}
+
+bool receiver_is_past(const struct receiver *r, const uint64_t *later)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (!is_past(&r->at[t], later, r->cfg->fates->streams))
+			return false;
+	}
+	return true;
 }
 
 uint64_t receiver_next(const struct receiver *r, unsigned stream)

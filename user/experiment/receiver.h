@@ -31,6 +31,14 @@ struct sink_streams *receiver_streams(struct receiver *r);
 /* After tails were moved: sink_pass() of all threads. */
 void receiver_pass(const struct receiver *r);
 
+/*
+ * Whether what waited for the threads at receiver_mark() has been read: each found its queue empty
+ * since, or a number of the run that was sent later, `later` being the first of each stream (as in
+ * the stamp). For one caller.
+ */
+void receiver_mark(struct receiver *r);
+bool receiver_is_past(const struct receiver *r, const uint64_t *later);
+
 /* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "base/watch.h"
 #include "drops/fates.h"
 
@@ -55,9 +56,7 @@ void window_init(struct window *w, unsigned streams, uint64_t settle_ns)
 
 bool window_is_due(const struct window *w, uint64_t now_ns)
 {
-	const struct window_mark *newest = &w->mark[(w->oldest + w->marks - 1) % WINDOW_MARKS];
-
-	return !w->marks || now_ns - newest->time_ns >= step_ns(w->settle_ns);
+	return !w->marks || now_ns - w->moved_ns >= step_ns(w->settle_ns);
 }
 
 const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *next)
@@ -65,14 +64,17 @@ const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *n
 	const uint64_t *leaving = NULL;
 	struct window_mark *mark;
 
+	if (w->marks)
+		w->counted_ns += smaller(now_ns - w->moved_ns, step_ns(w->settle_ns) + SLACK_NS);
+	w->moved_ns = now_ns;
 	/* several may have become old if the caller came late */
-	while (w->marks && now_ns - w->mark[w->oldest].time_ns >= w->settle_ns) {
+	while (w->marks && w->counted_ns - w->mark[w->oldest].counted_ns >= w->settle_ns) {
 		leaving = w->mark[w->oldest].next;
 		w->oldest = (w->oldest + 1) % WINDOW_MARKS;
 		w->marks--;
 	}
 	mark = &w->mark[(w->oldest + w->marks++) % WINDOW_MARKS];
-	mark->time_ns = now_ns;
+	mark->counted_ns = w->counted_ns;
 	memcpy(mark->next, next, w->streams * sizeof(*next));
 	return leaving;
 }
@@ -80,11 +82,15 @@ const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *n
 bool settle_wait(const struct settling *s)
 {
 	uint64_t start = clock_now(), next = start + s->interval_ns, quiet_since = start;
-	uint64_t last = 0, fates;
+	uint64_t last = 0, turned = start, fates;
 
 	while (s->fates(s->arg, &fates)) {
-		uint64_t now = clock_now(), quiet;
+		uint64_t now = clock_now(), stood = now - turned, quiet;
 
+		stood -= smaller(stood, SLACK_NS);
+		turned = now;
+		start += stood;
+		quiet_since += stood;
 		if (fates != last)
 			quiet_since = now;
 		last = fates;

@@ -14,12 +14,17 @@
 /*
  * The window of a run whose numbers do not all fit in memory: endless, or very long. Numbers older
  * than the time to settle leave it, and their places are used again. Pure but for that size.
+ *
+ * A caller that comes very late stood still, and so may everything have done that had to settle
+ * meanwhile, as in a virtual machine that was paused: such a time does not count.
  */
 struct window {
 	unsigned streams;
 	uint64_t settle_ns;
-	struct window_mark { /* how far the streams were at a time; a ring */
-		uint64_t time_ns, next[TRACE_STREAMS];
+	uint64_t moved_ns;   /* when it was moved last */
+	uint64_t counted_ns; /* of the time until then */
+	struct window_mark { /* how far the streams were at a time that counts; a ring */
+		uint64_t counted_ns, next[TRACE_STREAMS];
 	} mark[WINDOW_MARKS];
 	unsigned marks, oldest;
 };
@@ -78,7 +83,7 @@ struct settling {
 
 /*
  * Returns when all is known, or nothing more came, or most_ns are over, or a signal came: then
- * true, as nothing more is to be begun.
+ * true, as nothing more is to be begun. A time in which it stood still does not count.
  */
 bool settle_wait(const struct settling *s);
 

@@ -46,7 +46,7 @@ static uint64_t plan_window(struct site *s)
 					 : (spec->count + spec->threads - 1) / spec->threads;
 	pps = s->rate_pps > 0 ? WINDOW_CATCH_UP * s->rate_pps / spec->threads
 			      : window_pps(spec->tx, spec->tuning.send.gso, veth);
-	window = window_size(each, pps, s->settle_ns, spec->threads);
+	window = window_size(each, pps, s->settle_ns + spec->tuning.reader.pause_ns, spec->threads);
 	s->moving |= window < each;
 	return window;
 }

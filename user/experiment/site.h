@@ -185,6 +185,14 @@ void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused
 uint64_t site_fates_seen(const struct site *s);
 void site_status(const struct site *s, struct site_status *st);
 
+/*
+ * Numbers may wait in the queue of a reader that has no CPU, or takes its time. Whether what waited
+ * at site_mark() has been read, if somebody reads here; `later`: the first number of each stream
+ * (from 0) that was sent after it.
+ */
+void site_mark(const struct site *s);
+bool site_is_past(const struct site *s, const uint64_t *later);
+
 /* Of the numbers of both ends here: each has its fate, or is where none will come. */
 bool site_is_complete(struct site *s);
 
