@@ -206,6 +206,16 @@ void site_status(const struct site *s, struct site_status *st)
 	site_next(s, st->next);
 }
 
+void site_mark(const struct site *s)
+{
+	MUST(s);
+}
+
+bool site_is_past(const struct site *s, const uint64_t *later)
+{
+	return s && later;
+}
+
 bool site_is_complete(struct site *s)
 {
 	return s->stopped;
