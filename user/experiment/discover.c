@@ -209,7 +209,8 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 			next[i] = d->at[i].next;
 		}
 	}
-	leaving = window_move(&d->window, now_ns, next);
+	window_note(&d->window, now_ns, next);
+	leaving = window_leaving(&d->window);
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t upto = 0;
 

@@ -40,9 +40,11 @@ struct run {
 	struct remote *remote;	     /* the site on the other host; NULL: there is none */
 	struct discovery *discovery; /* of a receiver alone; NULL: the streams are known */
 	struct window window;
-	const uint64_t *leaving; /* the window, once what waits for the reader was read; or NULL */
-	uint64_t later[TRACE_STREAMS]; /* the streams were there when it had to */
-	uint64_t leaving_ns;	       /* since when it is to leave */
+	struct leaving { /* the window, once what waits for the reader was read */
+		bool waits;
+		uint64_t since_ns;
+		uint64_t upto[TRACE_STREAMS], later[TRACE_STREAMS]; /* `later`: sent since */
+	} leaving;
 	char device[IF_NAMESIZE];
 	uint64_t start_ns;
 	uint64_t quiet_ns, last; /* of a receiver alone: since when it got nothing, after so many */
@@ -176,24 +178,30 @@ static void fold(struct run *r, const uint64_t *upto)
  */
 static void move_window(struct run *r)
 {
-	uint64_t now = clock_now();
+	struct leaving *l = &r->leaving;
+	uint64_t now = clock_now(), next[TRACE_STREAMS] = {};
+	const uint64_t *upto;
 
 	if (r->discovery)
 		discover_move(r->discovery, now);
 	if (r->discovery || !r->site.moving)
 		return;
-	if (!r->leaving) {
-		if (!window_is_due(&r->window, now))
-			return;
-		site_mark(&r->site);
-		streams_at(r, r->later);
-		r->leaving = window_move(&r->window, now, r->later);
-		r->leaving_ns = now;
+	if (window_is_due(&r->window, now)) {
+		streams_at(r, next);
+		window_note(&r->window, now, next);
+		upto = l->waits ? NULL : window_leaving(&r->window);
+		if (upto) {
+			site_mark(&r->site);
+			*l = (struct leaving){.waits = true, .since_ns = now};
+			memcpy(l->upto, upto, r->window.streams * sizeof(*upto));
+			memcpy(l->later, next, sizeof(next));
+		}
 	}
-	if (r->leaving &&
-	    (site_is_past(&r->site, r->later) || now - r->leaving_ns > READER_MOST_NS)) {
-		fold(r, r->leaving);
-		r->leaving = NULL;
+	if (!l->waits)
+		return;
+	if (site_is_past(&r->site, l->later) || now - l->since_ns > READER_MOST_NS) {
+		fold(r, l->upto);
+		l->waits = false;
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #define STEPS	     50	       /* in which the time to settle passes */
 #define STEP_MIN_NS  20000000  /* the loop that moves the window turns every 5 ms */
+#define COARSE	     10	       /* steps to a mark, where more are kept than of the time to settle */
 #define SLACK_NS     300000000 /* the loop comes late, and folding takes its time */
 #define GSO_PPS	     12e6      /* many datagrams a call */
 #define COPY_PPS     3e6
@@ -59,23 +60,32 @@ bool window_is_due(const struct window *w, uint64_t now_ns)
 	return !w->marks || now_ns - w->moved_ns >= step_ns(w->settle_ns);
 }
 
-const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *next)
+void window_note(struct window *w, uint64_t now_ns, const uint64_t *next)
 {
-	const uint64_t *leaving = NULL;
-	struct window_mark *mark;
+	struct window_mark *newest = &w->mark[(w->oldest + w->marks - 1) % WINDOW_MARKS], *mark;
+	uint64_t step = step_ns(w->settle_ns);
 
 	if (w->marks)
-		w->counted_ns += smaller(now_ns - w->moved_ns, step_ns(w->settle_ns) + SLACK_NS);
+		w->counted_ns += smaller(now_ns - w->moved_ns, step + SLACK_NS);
 	w->moved_ns = now_ns;
+	if (w->marks > WINDOW_MARKS / 2 && w->counted_ns - newest->counted_ns < COARSE * step)
+		return;
+	mark = w->marks == WINDOW_MARKS ? newest
+					: &w->mark[(w->oldest + w->marks++) % WINDOW_MARKS];
+	mark->counted_ns = w->counted_ns;
+	memcpy(mark->next, next, w->streams * sizeof(*next));
+}
+
+const uint64_t *window_leaving(struct window *w)
+{
+	const uint64_t *leaving = NULL;
+
 	/* several may have become old if the caller came late */
 	while (w->marks && w->counted_ns - w->mark[w->oldest].counted_ns >= w->settle_ns) {
 		leaving = w->mark[w->oldest].next;
 		w->oldest = (w->oldest + 1) % WINDOW_MARKS;
 		w->marks--;
 	}
-	mark = &w->mark[(w->oldest + w->marks++) % WINDOW_MARKS];
-	mark->counted_ns = w->counted_ns;
-	memcpy(mark->next, next, w->streams * sizeof(*next));
 	return leaving;
 }
 

@@ -9,7 +9,7 @@
 #include "trace_abi.h"
 #include "traffic/tx.h"
 
-#define WINDOW_MARKS 64
+#define WINDOW_MARKS 128
 
 /*
  * The window of a run whose numbers do not all fit in memory: endless, or very long. Numbers older
@@ -54,11 +54,15 @@ void window_init(struct window *w, unsigned streams, uint64_t settle_ns);
 /* Time to report again how far the streams are. */
 bool window_is_due(const struct window *w, uint64_t now_ns);
 
+/* The streams are at `next` (one each). */
+void window_note(struct window *w, uint64_t now_ns, const uint64_t *next);
+
 /*
- * The streams are at `next` (one each). Returns where they were when what is before that had to
- * settle; it leaves the window now. NULL: nothing is as old. Valid until the next call.
+ * Where the streams were when what is before that had to settle; it leaves the window now. NULL:
+ * nothing is as old. Valid until the next call of window_note(). If it is not called for long, what
+ * is not taken meanwhile is known less exactly.
  */
-const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *next);
+const uint64_t *window_leaving(struct window *w);
 
 #define SETTLE_SILENT_NS 1000000000 /* silent_ns where losses leave no event */
 

@@ -88,7 +88,8 @@ static void run(uint64_t settle, uint64_t late_every, uint64_t late)
 			next[s] = ran / TICK * (s + 1);
 		if (!window_is_due(&w, now))
 			continue;
-		leaving = window_move(&w, now, next);
+		window_note(&w, now, next);
+		leaving = window_leaving(&w);
 		for (unsigned s = 0; leaving && s < STREAMS; s++) {
 			assert_true(leaving[s] >= left[s]);
 			left[s] = leaving[s];
@@ -123,6 +124,33 @@ CASE(a_pause_is_no_time_to_settle)
 {
 	run(5 * SECOND, 4000, 14 * SECOND);
 	run(5 * SECOND, 4000, 3600 * SECOND);
+}
+
+/* What had to wait for longer, as for a reader, leaves at once when it may. */
+CASE(numbers_wait_longer)
+{
+	const struct {
+		uint64_t waits, least; /* least: of what leaves, beside `waits` */
+	} rows[] = {{SECOND, SECOND / 5},
+		    {30 * SECOND, SECOND + SECOND / 5},
+		    {60 * SECOND, SECOND + SECOND / 5},
+		    {600 * SECOND, 540 * SECOND}};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const uint64_t *leaving;
+		uint64_t now = 0;
+		struct window w;
+
+		window_init(&w, 1, 5 * SECOND);
+		for (; now < 5 * SECOND + rows[i].waits; now += TICK) {
+			if (window_is_due(&w, now))
+				window_note(&w, now, &now);
+		}
+		leaving = window_leaving(&w);
+		assert_non_null(leaving);
+		assert_in_range(*leaving, rows[i].waits - rows[i].least, rows[i].waits);
+		assert_null(window_leaving(&w));
+	}
 }
 
 struct path {
