@@ -14,6 +14,7 @@
 #include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
+#include "drops/reason.h"
 #include "monitor/session.h"
 
 #define LEN	  100 /* payload */
@@ -260,17 +261,36 @@ CASE_WITH(unread_stays, open_sockets, close_sockets)
 	assert_closes(0, 7, 0, 7);
 }
 
-CASE_WITH(closed_unread, open_sockets, close_sockets)
+/* The three from before, and seven more. */
+static struct flow_balance closes_unread(void)
 {
-	struct flow_balance b;
-
 	send_from(tx, 3, LEN);
 	await_arrival(rx, 3);
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
 	close(rx);
 	rx = -1;
-	b = assert_closes(10, 7, 0, -3);
+	return close_balance(AS_COUNTED);
+}
+
+/*
+ * The queue is freed by an RCU callback, on top of whatever runs then. Where that is a thread of
+ * PID 1, on a host that skips tracing there, nobody sees it: that is no balance, and done again.
+ */
+CASE_WITH(closed_unread, open_sockets, close_sockets)
+{
+	struct flow_balance b = closes_unread();
+
+	for (unsigned again = 1; again < 3 && b.unaccounted == 7 + 3; again++) {
+		assert_int_not_equal(quirks_found()[QUIRK_SUPPRESSED], QUIRK_ABSENT);
+		assert_int_equal(b.in_flight, -3);
+		assert_false(b.balanced);
+		close_sockets(state);
+		open_sockets(state);
+		print_message("REPEATED %u\n", again);
+		b = closes_unread();
+	}
+	assert_balance(&b, 7, 0, -3);
 	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 10);
 }
 
@@ -566,14 +586,12 @@ CASE_WITH(while_it_floods, open_sockets, close_sockets)
 	flows(0);
 }
 
-/* A moment to begin at is found all the same, and soon. */
 CASE_WITH(while_it_flows_and_nobody_reads, open_sockets, close_sockets)
 {
 	close(rx);
 	rx = -1;
 	flows(50);
 	assert_int_equal(begun.sockets, 0);
-	assert_false(begun.moved);
 }
 
 int main(void)
