@@ -28,7 +28,11 @@
 #define BUSY_NS	   (500 * MS)  /* a flow that goes on is looked at for so long at least */
 #define SOCKETS_NS (50 * MS)   /* between two searches for sockets */
 #define LOOKS_MIN  20 /* of one moment, before a flow that goes on is believed to balance */
-#define FIRM_MIN   4  /* times that as little was under way, with packets read in between */
+/*
+ * Times that as little was under way, with packets read in between. In a flood, a look in three may
+ * find one that a softirq is about to queue: too few of them in a row are no evidence.
+ */
+#define FIRM_MIN 10
 
 struct balance {
 	struct balance_bpf *skel;

@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -376,6 +377,7 @@ CASE(interfaces_as_they_are)
 	static struct facts_taps taps;
 	struct netdev_settings set;
 	struct netns host;
+	const bool sysfs = !syscall(SYS_fsopen, NULL, 0) || errno != ENOSYS; /* valgrind has none */
 	uint64_t pages;
 	int in, saved, raw[2];
 
@@ -406,7 +408,7 @@ CASE(interfaces_as_they_are)
 		assert_string_equal(link.qdisc, rows[i].qdisc);
 		assert_string_equal(link.rp_filter, rows[i].rp_filter);
 		assert_int_equal(link.peer_mtu, rows[i].peer_mtu);
-		assert_int_equal(link.rps_flow_cnt, rows[i].rps_flow_cnt);
+		assert_int_equal(link.rps_flow_cnt, sysfs ? rows[i].rps_flow_cnt : 0);
 		assert_int_equal(netdev_settings_read(&lab.router_ns, rows[i].ifname, &set), 0);
 		assert_int_equal(link.set.channels.known, set.channels.known);
 		assert_false(link.threaded || link.zero_copy);
@@ -539,7 +541,9 @@ CASE(all_that_is_read)
 			assert_in_range(link->rx_packets, 60, 60000);
 		assert_int_equal(unread(&facts, link->dev.link.ifname, ""), 0);
 	}
-	assert_int_equal(facts.n_unread, 3);
+	rules &= !unread(&facts, "rules of the firewall", "took longer"); /* under valgrind */
+	assert_int_equal(facts.n_unread - unread(&facts, "rules of the firewall", "took longer"),
+			 3);
 	assert_int_equal(facts.n_rules, rules);
 	assert_int_equal(facts.rule[0].dport, rules ? 7009 : 0);
 	assert_true(facts.self.af_xdp);
