@@ -251,21 +251,36 @@ bool facts_wait(struct facts_reader *const *r, unsigned n, uint64_t ns)
 	}
 }
 
+static void went_away(struct facts *f, const char *ifname)
+{
+	unread(f, ifname, "the interface went away meanwhile");
+}
+
+/* Interfaces of containers come and go: without both samples there is nothing to judge. */
 static void join_links(struct facts_reader *r)
 {
 	struct facts *f = r->f;
+	unsigned kept = 0;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
-		struct facts_link *link = &f->link[i];
+		const struct link_info *of = &f->link[i].dev.link;
+		struct counters_device *before =
+			counters_device(&r->before.counters, FACTS_HERE, of->ifname, of->ifindex);
+		struct counters_device *after =
+			counters_device(&f->after, FACTS_HERE, of->ifname, of->ifindex);
+		struct facts_link *link = &f->link[kept];
 		const struct netdev_settings *s = &link->set;
 		const char *ifname = link->dev.link.ifname;
-		unsigned irq[FACTS_IRQS];
-		unsigned n = irq_numbers(r->spec.ns, ifname, irq, FACTS_IRQS);
-		struct counters_device *before =
-			counters_device(&r->before.counters, FACTS_HERE, ifname, 0);
-		struct counters_device *after = counters_device(&f->after, FACTS_HERE, ifname, 0);
+		unsigned irq[FACTS_IRQS], n;
 		char name[COUNTER_NAME_LEN];
 
+		if (!before || !after) {
+			went_away(f, of->ifname);
+			continue;
+		}
+		if (kept++ != i)
+			*link = f->link[i];
+		n = irq_numbers(r->spec.ns, ifname, irq, FACTS_IRQS);
 		snprintf(name, sizeof(name), "%s:rx_packets", ifname);
 		link->rx_packets = facts_moved(f, FACTS_HERE, name);
 		snprintf(name, sizeof(name), "%s:tx_packets", ifname);
@@ -282,6 +297,7 @@ static void join_links(struct facts_reader *r)
 			       s->ring.known ? "" : " rings", s->channels.known ? "" : " channels",
 			       s->coalesce.known ? "" : " coalescing");
 	}
+	f->n_links = kept;
 	if (!r->before.interrupts)
 		unread(f, "/proc/interrupts", "not readable");
 }
@@ -359,18 +375,7 @@ static void join(struct facts_reader *r)
 		       FACTS_SOCKS);
 }
 
-/*
- * Interfaces of containers come and go: those without both samples are left out, as there is
- * nothing to judge. f->link[i] may be of the interface before it, r->names with it.
- */
-static void keep_links(struct facts_reader *r, unsigned n)
-{
-	r->f->n_links = n;
-	r->names[n] = NULL;
-}
-
-static const char gone[] = "the interface went away meanwhile";
-
+/* r->names goes with the places: one that is gone leaves its place to the next. */
 static int read_links(struct facts_reader *r)
 {
 	struct facts *f = r->f;
@@ -383,30 +388,13 @@ static int read_links(struct facts_reader *r)
 		if (!ret)
 			n++;
 		else if (ret == -ENODEV)
-			unread(f, dev.link.ifname, "%s", gone);
+			went_away(f, dev.link.ifname);
 		else
 			return ret;
 	}
-	keep_links(r, n);
+	f->n_links = n;
+	r->names[n] = NULL;
 	return 0;
-}
-
-static void forget_gone(struct facts_reader *r)
-{
-	struct facts *f = r->f;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < f->n_links; i++) {
-		const struct link_info *link = &f->link[i].dev.link;
-
-		if (!counters_device(&r->before.counters, FACTS_HERE, link->ifname,
-				     link->ifindex) ||
-		    !counters_device(&r->after.counters, FACTS_HERE, link->ifname, link->ifindex))
-			unread(f, link->ifname, "%s", gone);
-		else if (n++ != i)
-			f->link[n - 1] = f->link[i];
-	}
-	keep_links(r, n);
 }
 
 static int begin(struct facts_reader *r)
@@ -463,7 +451,6 @@ static int end(struct facts_reader *r)
 	int ret;
 
 	ret = take_moment(r, &r->after);
-	forget_gone(r);
 	if (r->reads)
 		survey_bpf__detach(r->reads);
 	for (unsigned i = 0; r->reads && !ret && i < r->after.socks.n; i++) {

@@ -59,8 +59,8 @@ void window_note(struct window *w, uint64_t now_ns, const uint64_t *next);
 
 /*
  * Where the streams were when what is before that had to settle; it leaves the window now. NULL:
- * nothing is as old. Valid until the next call of window_note(). If it is not called for long, what
- * is not taken meanwhile is known less exactly.
+ * nothing is as old. Valid until the next call of window_note(). The longer this was not called,
+ * the more may stay that could leave.
  */
 const uint64_t *window_leaving(struct window *w);
 

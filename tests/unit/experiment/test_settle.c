@@ -93,8 +93,7 @@ static void run(uint64_t settle, uint64_t late_every, uint64_t late)
 		for (unsigned s = 0; leaving && s < STREAMS; s++) {
 			assert_true(leaving[s] >= left[s]);
 			left[s] = leaving[s];
-			/* sent at least `settle` ago, but for what may count of a time in between
-			 */
+			/* sent `settle` ago, but for what counts of a pause */
 			assert_true(leaving[s] * TICK / (s + 1) + settle <=
 				    ran + (late > LATE ? settle / 10 : 0));
 		}
