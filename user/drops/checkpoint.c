@@ -71,6 +71,9 @@ void tc_first_detach(struct tc_first *tc)
 	struct bpf_tc_hook hook;
 	struct bpf_tc_opts opts;
 
+	/* whoever lists the links of the host just now has a reference to it */
+	if (tc->link >= 0)
+		bpf_link_detach(tc->link);
 	fd_close(&tc->link);
 	if (saved >= 0) {
 		describe(tc, &hook, &opts);
