@@ -10,7 +10,7 @@
 
 static const struct record_field *const tables[] = {
 	msg_hello, msg_welcome, msg_probe, msg_seen,	msg_plan,
-	msg_ready, msg_status,	msg_fold,  msg_fates,	msg_time,
+	msg_ready, msg_status,	msg_upto,  msg_fates,	msg_time,
 	msg_error, msg_end,	msg_cause, msg_counter, arrivals_flow_rows,
 };
 

@@ -202,18 +202,19 @@ uint64_t site_fates_seen(const struct site *s)
 void site_status(const struct site *s, struct site_status *st)
 {
 	MUST(s->spec);
-	*st = (struct site_status){.idle = true, .running = s->sender && s->started && !s->stopped};
+	*st = (struct site_status){
+		.idle = true, .caught_up = true, .running = s->sender && s->started && !s->stopped};
 	site_next(s, st->next);
 }
 
-void site_mark(const struct site *s)
+void site_mark(const struct site *s, const uint64_t *later)
 {
-	MUST(s);
+	MUST(s && later);
 }
 
-bool site_is_past(const struct site *s, const uint64_t *later)
+bool site_caught_up(const struct site *s)
 {
-	return s && later;
+	return s != NULL;
 }
 
 bool site_is_complete(struct site *s)

@@ -89,6 +89,18 @@ def the_receiver_is_the_bound():
     assert end["sent"] < 0.9 * 12000 * 5, end
 
 
+@table(first(1, [("slow", ["--work", "400us"]), ("stands still", ["--pause", "400ms/100ms"])]))
+@together
+def window_waits_for_the_reader_of_the_other_host(reader):
+    """What lies in its queue for longer than packets have to settle is not given up."""
+    with Hosts() as hosts, hosts.serve():
+        document = hosts.run("-j", "-q", "-r", "60k", "-t", "3", "-l", "512", "--settle", "20ms",
+                             "--rcvbuf", "100000", *reader).json
+        end = document["end"]
+        assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end
+        assert end["late"] == 0 and end["unaccounted"] <= end["own_losses"]["suppressed"], end
+
+
 @thorough
 def the_other_host_sends():
     with Hosts() as hosts:
@@ -508,7 +520,7 @@ def silent_callers_keep_nobody_out():
 @thorough
 def a_second_signal_kills_who_waits_for_the_other_host():
     """It has been let in, and what it asks for then is not answered."""
-    welcome = (line(type="hello", protocol=3, version="1", host="b") +
+    welcome = (line(type="hello", protocol=4, version="1", host="b") +
                line(type="welcome", port=PORT, max_pps=0.0))
     with Hosts() as hosts:
         heard = bytearray()
@@ -534,7 +546,7 @@ def line(**message):
 
 READY = {"type": "ready", "mode": None, "place": None, "rcvbuf": 1, "rmem_max": 1, "udp_mem": [],
          "netdev_max_backlog": 1}
-STATUS = {"type": "status", "running": True, "idle": False, "delivered": 0, "dropped": 0,
+STATUS = {"type": "status", "running": True, "idle": False, "caught_up": True, "delivered": 0, "dropped": 0,
           "in_queues": 0, "next": []}
 CAUSE = {"type": "cause", "reason": "X", "location": None, "ifname": None, "netns": None,
          "stage": "rcvbuf", "direction": "rx", "hook": None, "id": 3, "events": 0, "packets": 0,
@@ -557,7 +569,7 @@ def liar(hosts, to, answer):
         with contextlib.suppress(OSError):
             client, _ = listener.accept()
             with client:
-                client.sendall(line(type="hello", protocol=3, version="1", host="b"))
+                client.sendall(line(type="hello", protocol=4, version="1", host="b"))
                 for question in client.makefile("rb"):
                     kind = json.loads(question)["type"]
                     if kind == to:
@@ -631,7 +643,7 @@ def who_is_let_in_and_rests():
     turn, and then it is its own again."""
     with Hosts() as hosts, hosts.serve() as server, connect(hosts) as client:
         assert ask(client) == "hello"
-        assert ask(client, type="login", protocol=3, version="1", host="h") == "welcome"
+        assert ask(client, type="login", protocol=4, version="1", host="h") == "welcome"
         assert ask(client, type="time") == "time"
         begun = time.monotonic()
         result = hosts.run(*SHORT, "-j")
@@ -821,7 +833,7 @@ def rubbish(seed):
 @thorough
 def garbage():
     """Nobody who talks nonsense, or nothing, keeps the server from serving."""
-    login = b'{"type":"login","protocol":3,"version":"1","host":"h"}\n'
+    login = b'{"type":"login","protocol":4,"version":"1","host":"h"}\n'
     with Hosts() as hosts, hosts.serve("--stay") as server:
         for seed in range(60):
             with contextlib.suppress(ConnectionError), connect(hosts) as client:

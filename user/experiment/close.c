@@ -174,6 +174,22 @@ uint64_t site_fates_seen(const struct site *s)
 	return dropped(s) + delivered(s);
 }
 
+void site_mark(const struct site *s, const uint64_t *later)
+{
+	const struct fates *f = &s->tracer.fates;
+	uint64_t number[TRACE_STREAMS];
+
+	for (unsigned t = 0; t < f->streams; t++)
+		number[t] = f->base + later[t];
+	if (s->receiver)
+		receiver_mark(s->receiver, number);
+}
+
+bool site_caught_up(const struct site *s)
+{
+	return !s->receiver || s->fx.reader == READER_NEVER || receiver_caught_up(s->receiver);
+}
+
 void site_status(const struct site *s, struct site_status *st)
 {
 	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
@@ -186,6 +202,7 @@ void site_status(const struct site *s, struct site_status *st)
 
 	*st = (struct site_status){
 		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),
+		.caught_up = site_caught_up(s),
 		.delivered = delivered(s),
 		.dropped = dropped(s),
 		.in_socket = s->in_socket,
@@ -204,24 +221,6 @@ void site_status(const struct site *s, struct site_status *st)
 	for (unsigned i = 0; st->idle && i < n; i++)
 		st->idle = !netdev_asks_neigh(port[i]->ns, port[i]->ifindex, &(struct endpoint){});
 	site_next(s, st->next);
-}
-
-void site_mark(const struct site *s)
-{
-	if (s->receiver)
-		receiver_mark(s->receiver);
-}
-
-bool site_is_past(const struct site *s, const uint64_t *later)
-{
-	const struct fates *f = &s->tracer.fates;
-	uint64_t number[TRACE_STREAMS];
-
-	if (!s->receiver || s->fx.reader == READER_NEVER)
-		return true;
-	for (unsigned t = 0; t < f->streams; t++)
-		number[t] = f->base + later[t];
-	return receiver_is_past(s->receiver, number);
 }
 
 /* Where no fate comes: in a bridge that did not pass it on, in a socket that nobody reads. */

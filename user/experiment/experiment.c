@@ -43,7 +43,7 @@ struct run {
 	struct leaving { /* the window, once what waits for the reader was read */
 		bool waits;
 		uint64_t since_ns;
-		uint64_t upto[TRACE_STREAMS], later[TRACE_STREAMS]; /* `later`: sent since */
+		uint64_t upto[TRACE_STREAMS];
 	} leaving;
 	char device[IF_NAMESIZE];
 	uint64_t start_ns;
@@ -171,6 +171,22 @@ static void fold(struct run *r, const uint64_t *upto)
 	site_fold(&r->site, upto, r->view->on_fates ? &visitor : NULL);
 }
 
+/* What waits for a reader now is to be read before numbers leave; below `next` they were sent. */
+static void mark(struct run *r, const uint64_t *next)
+{
+	site_mark(&r->site, next);
+	if (r->remote && !r->remote->sends)
+		remote_mark(r->remote, next, r->err);
+}
+
+static bool caught_up(const struct run *r)
+{
+	const struct remote *far = r->remote;
+
+	return site_caught_up(&r->site) &&
+	       (!far || far->sends || far->peer->lost || far->status.caught_up);
+}
+
 /*
  * Numbers older than the time to settle leave the window, but for those that may still wait for the
  * reader; the sender may go on behind it. Another site reports them while it goes on, so that they
@@ -191,15 +207,12 @@ static void move_window(struct run *r)
 		window_note(&r->window, now, next);
 		upto = l->waits ? NULL : window_leaving(&r->window);
 		if (upto) {
-			site_mark(&r->site);
+			mark(r, next);
 			*l = (struct leaving){.waits = true, .since_ns = now};
 			memcpy(l->upto, upto, r->window.streams * sizeof(*upto));
-			memcpy(l->later, next, sizeof(next));
 		}
 	}
-	if (!l->waits)
-		return;
-	if (site_is_past(&r->site, l->later) || now - l->since_ns > READER_MOST_NS) {
+	if (l->waits && (caught_up(r) || now - l->since_ns > READER_MOST_NS)) {
 		fold(r, l->upto);
 		l->waits = false;
 	}
@@ -236,14 +249,15 @@ static bool is_running(struct run *r)
 static bool watch(struct run *r)
 {
 	uint64_t next = r->start_ns + r->spec.interval_ns;
-	uint64_t every = r->remote && r->remote->sends ? ASK_SOON_NS : ASK_NS;
 	bool interrupted = false;
 
 	while (!interrupted && is_running(r)) {
+		uint64_t every;
 		bool due;
 
 		interrupted = watch_tick();
 		move_window(r);
+		every = r->leaving.waits || (r->remote && r->remote->sends) ? ASK_SOON_NS : ASK_NS;
 		due = r->spec.interval_ns && clock_now() >= next;
 		if (r->remote)
 			remote_refresh(r->remote, due ? 0 : every, r->err);

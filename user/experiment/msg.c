@@ -157,6 +157,7 @@ const struct record_field msg_ready[] = {
 const struct record_field msg_status[] = {
 	RECORD("running", BOOL, site_status, running),
 	RECORD("idle", BOOL, site_status, idle),
+	RECORD("caught_up", BOOL, site_status, caught_up),
 	RECORD("delivered", UINT, site_status, delivered),
 	RECORD("dropped", UINT, site_status, dropped),
 	RECORD("in_queues", UINT, site_status, in_queues),
@@ -164,7 +165,7 @@ const struct record_field msg_status[] = {
 	{0},
 };
 
-const struct record_field msg_fold[] = {RECORD_LIST("upto", UINT, peer_fold, upto), {0}};
+const struct record_field msg_upto[] = {RECORD_LIST("upto", UINT, peer_upto, upto), {0}};
 
 const struct record_field msg_fates[] = {
 	RECORD("slot", UINT, runs, slot),

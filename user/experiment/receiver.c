@@ -37,6 +37,7 @@ struct receiver {
 	int log_fd;
 	uint8_t *fill;
 	struct sink_streams streams;
+	uint64_t later[TRACE_STREAMS]; /* the first of each that is sent after receiver_mark() */
 	struct receiving at[RECEIVER_THREADS];
 };
 
@@ -228,27 +229,31 @@ void receiver_pass(const struct receiver *r)
 		sink_pass(&r->at[t].sink);
 }
 
-void receiver_mark(struct receiver *r)
+void receiver_mark(struct receiver *r, const uint64_t *later)
 {
+	memcpy(r->later, later, r->cfg->fates->streams * sizeof(*later));
 	for (unsigned t = 0; t < r->cfg->threads; t++)
 		r->at[t].marked = worker_read(&r->at[t].emptied);
 }
 
-static bool is_past(const struct receiving *me, const uint64_t *later, unsigned streams)
+static bool caught_up(const struct receiving *me)
 {
+	const struct receiver *r = me->receiver;
+	const struct fates *f = r->cfg->fates;
+
 	if (worker_read(&me->emptied) != me->marked)
 		return true;
-	for (unsigned s = 0; s < streams; s++) {
-		if (__atomic_load_n(&me->sink.next[s], __ATOMIC_RELAXED) > later[s])
+	for (unsigned s = 0; f && s < f->streams; s++) {
+		if (__atomic_load_n(&me->sink.next[s], __ATOMIC_RELAXED) > r->later[s])
 			return true;
 	}
 	return false;
 }
 
-bool receiver_is_past(const struct receiver *r, const uint64_t *later)
+bool receiver_caught_up(const struct receiver *r)
 {
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		if (!is_past(&r->at[t], later, r->cfg->fates->streams))
+		if (!caught_up(&r->at[t]))
 			return false;
 	}
 	return true;

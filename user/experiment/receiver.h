@@ -36,8 +36,8 @@ void receiver_pass(const struct receiver *r);
  * since, or a number of the run that was sent later, `later` being the first of each stream (as in
  * the stamp). For one caller.
  */
-void receiver_mark(struct receiver *r);
-bool receiver_is_past(const struct receiver *r, const uint64_t *later);
+void receiver_mark(struct receiver *r, const uint64_t *later);
+bool receiver_caught_up(const struct receiver *r);
 
 /* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);

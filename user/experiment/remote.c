@@ -529,12 +529,16 @@ static bool can_be(const struct remote *r, const struct site_status *st)
 	return true;
 }
 
-bool remote_ask(struct remote *r, const char *what, struct error *err)
+/* The status is what each of these is answered with. */
+static bool ask_status(struct remote *r, const char *what, const struct record_field *rows,
+		       const void *from, struct error *err)
 {
 	uint64_t now = clock_now();
 	struct site_status st;
-	int rc = ask(r->peer, what, "status", msg_status, &st, err);
+	int rc = send_message(r->peer, what, rows, from, err);
 
+	if (!rc)
+		rc = expect(r->peer, "status", msg_status, &st, ANSWER_MS, err);
 	if (!rc && !can_be(r, &st))
 		rc = lose(r->peer, -EBADMSG, err);
 	if (!rc)
@@ -543,6 +547,19 @@ bool remote_ask(struct remote *r, const char *what, struct error *err)
 	if (!rc)
 		r->told_ns = now;
 	return !rc;
+}
+
+bool remote_ask(struct remote *r, const char *what, struct error *err)
+{
+	return ask_status(r, what, NULL, NULL, err);
+}
+
+void remote_mark(struct remote *r, const uint64_t *upto, struct error *err)
+{
+	struct peer_upto mark = {};
+
+	memcpy(mark.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
+	ask_status(r, "mark", msg_upto, &mark, err);
 }
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
@@ -608,13 +625,13 @@ static void add_causes(struct remote *r)
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
 	struct runs *runs = mem_new(runs);
-	struct peer_fold fold = {};
+	struct peer_upto fold = {};
 	unsigned causes = 0;
 	bool done = false;
 	int rc;
 
 	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
-	rc = send_message(r->peer, "fold", msg_fold, &fold, err);
+	rc = send_message(r->peer, "fold", msg_upto, &fold, err);
 	while (!rc && !done) {
 		struct json_object *msg;
 		const char *type;

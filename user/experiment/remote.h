@@ -88,6 +88,12 @@ void remote_ports(const struct remote *r, struct lab *lab);
  */
 bool remote_ask(struct remote *r, const char *what, struct error *err);
 
+/*
+ * Numbers below `upto` (from 0) were sent: whether the reader of the other site has read what waits
+ * for it now is in later statuses, as caught_up.
+ */
+void remote_mark(struct remote *r, const uint64_t *upto, struct error *err);
+
 /* Asks for the status if the last one is older. */
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
 

@@ -281,16 +281,23 @@ static void stop(struct caller *s, struct error *err)
 	site_stop_receiving(s->site, err);
 }
 
-/* "start", "stop" and "status". */
+/* "start", "mark", "stop" and "status". */
 static int do_status(struct caller *s, struct json_object *msg)
 {
 	struct error why = {};
+	const char *what = msg_type(msg);
 	struct site_status st;
+	struct peer_upto mark;
 
-	if (!strcmp(msg_type(msg), "start"))
+	if (!strcmp(what, "mark")) {
+		if (record_read(msg, msg_upto, &mark))
+			return -EBADMSG;
+		site_mark(s->site, mark.upto);
+	} else if (!strcmp(what, "start")) {
 		site_start(s->site);
-	else if (!strcmp(msg_type(msg), "stop"))
+	} else if (!strcmp(what, "stop")) {
 		stop(s, &why);
+	}
 	if (why.status != STATUS_OK)
 		return refuse(s, &why);
 	site_status(s->site, &st);
@@ -322,8 +329,8 @@ static int do_fold(struct caller *s, struct json_object *msg)
 	const struct ledger *l = &s->site->ledger;
 	const struct fates *f = &s->site->tracer.fates;
 	uint64_t next[TRACE_STREAMS] = {};
-	struct peer_fold fold;
-	int rc = record_read(msg, msg_fold, &fold);
+	struct peer_upto fold;
+	int rc = record_read(msg, msg_upto, &fold);
 
 	site_next(s->site, next);
 	/* numbers beyond what this end can have are nothing to fold */
@@ -394,8 +401,8 @@ static const struct request {
 	{"login", STRANGER, do_login},	  {"probe", CLIENT, do_probe},
 	{"plan", CLIENT, do_plan},	  {"time", CLIENT, do_time},
 	{"start", EXPERIMENT, do_status}, {"status", EXPERIMENT, do_status},
-	{"stop", EXPERIMENT, do_status},  {"fold", EXPERIMENT, do_fold},
-	{"end", EXPERIMENT, do_end},
+	{"mark", EXPERIMENT, do_status},  {"stop", EXPERIMENT, do_status},
+	{"fold", EXPERIMENT, do_fold},	  {"end", EXPERIMENT, do_end},
 };
 
 /*

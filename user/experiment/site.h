@@ -147,8 +147,9 @@ struct site {
 
 /* What a site knows of itself while the experiment runs; a remote one reports it. */
 struct site_status {
-	bool running; /* it sends */
-	bool idle;    /* nothing waits in the queues it knows */
+	bool running;	/* it sends */
+	bool idle;	/* nothing waits in the queues it knows */
+	bool caught_up; /* site_caught_up() */
 	uint64_t delivered, dropped;
 	uint64_t in_queues; /* packets, the sum of: */
 	uint64_t in_qdiscs, in_reassembly, in_socket;
@@ -188,10 +189,10 @@ void site_status(const struct site *s, struct site_status *st);
 /*
  * Numbers may wait in the queue of a reader that has no CPU, or takes its time. Whether what waited
  * at site_mark() has been read, if somebody reads here; `later`: the first number of each stream
- * (from 0) that was sent after it.
+ * (from 0) that was not sent yet.
  */
-void site_mark(const struct site *s);
-bool site_is_past(const struct site *s, const uint64_t *later);
+void site_mark(const struct site *s, const uint64_t *later);
+bool site_caught_up(const struct site *s);
 
 /* Of the numbers of both ends here: each has its fate, or is where none will come. */
 bool site_is_complete(struct site *s);

@@ -12,7 +12,8 @@
  *	client: probe -> seen {address}
  *	        plan  ->  ready {mode, place, .., env}
  *	        start ->  status
- *	        status -> status {running, idle, delivered, dropped, in_queues, next}
+ *	        status -> status {running, idle, caught_up, delivered, dropped, in_queues, next}
+ *	        mark {upto} -> status
  *	        stop  ->  status
  *	        fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
  *	        end   ->  counter {..} *, flow {..} *, end {..}
@@ -198,7 +199,7 @@ void runs_begin(struct runs *r);
  */
 int runs_next(const char **at, struct join_run *run);
 
-#define PEER_PROTOCOL 3
+#define PEER_PROTOCOL 4
 #define PEER_NICE_0   20 /* no nice value asked for */
 
 #define PEER_BUFFER_MAX (INT32_MAX / 2) /* bytes asked for: the kernel doubles them */
@@ -250,8 +251,9 @@ struct peer_ready {
 	struct finding_facts settings; /* of a receiver: its buffers */
 };
 
-struct peer_fold {
-	uint64_t upto[TRACE_STREAMS]; /* numbers from 0 */
+/* Numbers below these are to be folded, or had been sent at the mark: site_mark(). */
+struct peer_upto {
+	uint64_t upto[TRACE_STREAMS]; /* from 0 */
 };
 
 struct peer_time {
@@ -259,7 +261,7 @@ struct peer_time {
 };
 
 extern const struct record_field msg_hello[], msg_welcome[], msg_probe[], msg_seen[], msg_plan[],
-	msg_ready[], msg_status[], msg_fold[], msg_time[], msg_error[];
+	msg_ready[], msg_status[], msg_upto[], msg_time[], msg_error[];
 
 /* Of struct result: what an end knows of itself when it is over. */
 extern const struct record_field msg_end[];

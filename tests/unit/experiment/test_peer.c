@@ -20,13 +20,13 @@
 
 static const struct record_field *const tables[] = {
 	msg_hello, msg_welcome, msg_probe, msg_seen,	msg_plan,
-	msg_ready, msg_status,	msg_fold,  msg_fates,	msg_time,
+	msg_ready, msg_status,	msg_upto,  msg_fates,	msg_time,
 	msg_error, msg_end,	msg_cause, msg_counter, arrivals_flow_rows,
 };
 static const size_t sizes[] = {
 	sizeof(struct peer_hello),   sizeof(struct peer_welcome),   sizeof(struct peer_probe),
 	sizeof(struct peer_seen),    sizeof(struct peer_plan),	    sizeof(struct peer_ready),
-	sizeof(struct site_status),  sizeof(struct peer_fold),	    sizeof(struct runs),
+	sizeof(struct site_status),  sizeof(struct peer_upto),	    sizeof(struct runs),
 	sizeof(struct peer_time),    sizeof(struct error),	    sizeof(struct result),
 	sizeof(struct ledger_cause), sizeof(struct result_counter), sizeof(struct arrivals_flow),
 };
