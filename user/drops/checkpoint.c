@@ -8,7 +8,6 @@
 
 #include "checkpoint.skel.h"
 #include "checkpoint_old.skel.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "host/load.h"
 
@@ -71,10 +70,7 @@ void tc_first_detach(struct tc_first *tc)
 	struct bpf_tc_hook hook;
 	struct bpf_tc_opts opts;
 
-	/* whoever lists the links of the host just now has a reference to it */
-	if (tc->link >= 0)
-		bpf_link_detach(tc->link);
-	fd_close(&tc->link);
+	link_close(&tc->link);
 	if (saved >= 0) {
 		describe(tc, &hook, &opts);
 		bpf_tc_detach(&hook, &opts);
@@ -230,7 +226,7 @@ void checkpoints_close(struct checkpoints *c)
 		return;
 	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		tc_first_detach(&c->at[i]);
-	fd_close(&c->tcx);
+	link_close(&c->tcx);
 	checkpoint_bpf__destroy(c->skel);
 	free(c);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "host/load.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
@@ -346,6 +347,6 @@ void sender_close(struct sender *s)
 			s->cfg->ops->close(s->at[t].tx);
 		free(s->at[t].tx);
 	}
-	fd_close(&s->pass);
+	link_close(&s->pass);
 	free(s);
 }

@@ -17,6 +17,7 @@
 
 #include "trace_abi.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -97,6 +98,13 @@ void trace_unmap(void *at, size_t size)
 {
 	if (at)
 		munmap(at, size);
+}
+
+void link_close(int *link)
+{
+	if (*link >= 0)
+		bpf_link_detach(*link);
+	fd_close(link);
 }
 
 struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map)

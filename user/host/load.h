@@ -52,6 +52,12 @@ void trace_unmap(void *at, size_t size); /* NULL is allowed */
 struct bpf_link *trace_attach_iter(const struct bpf_program *prog, const struct bpf_map *map);
 
 /*
+ * Closes a link, if there is one (below 0: none), and ends what it attached. Closing alone does not
+ * while others have a reference to it, as who lists the links of the host has for a moment.
+ */
+void link_close(int *link);
+
+/*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, or 0 if it could; returned.
  * Who loads it in several ways calls log_libbpf_clear() before each.
  */

@@ -8,7 +8,6 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -126,8 +125,7 @@ void rx_prog_close(struct rx_prog *prog)
 {
 	if (!prog)
 		return;
-	if (prog->link >= 0)
-		close(prog->link);
+	link_close(&prog->link);
 	trace_unmap(prog->arrivals, LEARN_BYTES);
 	trace_unmap(prog->tails, sizeof(*prog->tails));
 	sink_bpf__destroy(prog->sink);

@@ -30,6 +30,7 @@
 #include "base/file.h"
 #include "gen_abi.h"
 #include "gen.skel.h"
+#include "host/load.h"
 #include "host/netdev.h"
 #include "host/netns.h"
 #include "traffic/frames.h"
@@ -211,7 +212,7 @@ static void tx_xdp_close(struct tx *tx)
 {
 	if (tx->has_timer)
 		timer_delete(tx->timer);
-	fd_close(&tx->link);
+	link_close(&tx->link);
 	netns_close(&tx->nowhere);
 	gen_bpf__destroy(tx->skel);
 }

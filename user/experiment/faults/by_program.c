@@ -16,6 +16,7 @@
 #include "experiment/site.h"
 #include "fault.skel.h"
 #include "base/proc.h"
+#include "host/load.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 
@@ -440,7 +441,7 @@ int fault_socket(struct fault_state *state, int fd, struct error *err)
 
 void fault_programs_close(struct fault_state *s)
 {
-	fd_close(&s->xdp_link);
-	fd_close(&s->cgroup_link);
+	link_close(&s->xdp_link);
+	link_close(&s->cgroup_link);
 	fault_bpf__destroy(s->skel);
 }
