@@ -291,7 +291,7 @@ def more_numbers_than_the_window():
 @table([("slow", ["--work", "400us"]), ("stands still", ["--pause", "400ms/100ms"])])
 def window_waits_for_the_reader(reader):
     """What lies in its queue for longer than packets have to settle is not given up."""
-    document = pktledger("run", "-j", "--rate", "60k", "-t", "3", "--settle", "20ms", "-l", "512",
+    document = pktledger("run", "-j", "--rate", "60k", "-t", "1.2", "--settle", "20ms", "-l", "512",
                          "--rcvbuf", "100000", *reader).json
     end = document["end"]
     assert end["sent"] > 32768 and lost(document).keys() == {"rcvbuf"}, end
